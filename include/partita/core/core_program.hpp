@@ -1,0 +1,384 @@
+/// PartIR:Core: a program whose ops carry loops over mesh axes, and the three actions on it.
+///
+/// Source    PartIR, section 5 and appendix B
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <partita/core/loops.hpp>
+#include <partita/ir/layout.hpp>
+#include <partita/op/identity.hpp>
+
+namespace partita {
+
+struct use {
+  op_id op = -1;
+  int operand = -1;
+};
+
+/// A program under partitioning.
+///
+/// Every op has a loop nest. Inputs and tags are ops as well, so a tiled argument is a `parameter`
+/// with loops, and so is the inference "all uses slice it": the rule that works for every op.
+/// Only `tile`, `atomic` and `propagate` change anything; no action removes a loop.
+class core_program {
+ public:
+  program p;  ///< the source program, plus `tiling` ops appended by actions
+  partita::mesh mesh;
+  factor_table map;
+  std::vector<nest> nests;         ///< by op
+  std::vector<op_id> order;        ///< order of execution
+  std::vector<char> returned;      ///< by value: is it a result of the program?
+  std::vector<action> actions;     ///< the log
+  std::vector<conflict> conflicts; ///< what the last propagation left open
+  int tactic = 0;                  ///< recorded in loops and actions
+
+  constexpr core_program() = default;
+  constexpr core_program(const program& source, const partita::mesh& m) : p(source), mesh(m) {
+    const auto n = p.ops.size();
+    map.ops.reserve(n);
+    map.factors.reserve(3 * n);
+    map.operand_dims.reserve(6 * n);
+    order.reserve(n);
+    nests.resize(n, nest{});
+    dirty_.resize(n, 0);
+    suspect_.resize(n, 0);
+    returned.resize(p.types.size(), 0);
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      order.push_back(o);
+      add_tile_map(o);
+    }
+    for (const auto& out : p.outputs) returned[at(out.value)] = 1;
+    index_uses();
+  }
+
+  constexpr const nest& nest_of(op_id o) const { return nests[at(o)]; }
+  /// All uses of a value as an operand (being a result of the program is not among them).
+  constexpr std::span<const use> uses(value_id v) const {
+    const auto begin = use_begin_[at(v)], end = use_begin_[at(v) + 1];
+    return {uses_.data() + begin, static_cast<std::size_t>(end - begin)};
+  }
+
+  /// How the loops of its producer lay a value out; sums are not part of it.
+  constexpr layout made(value_id v) const {
+    layout l;
+    const op_id o = p.producer(v);
+    for (const auto& each : nest_of(o)) {
+      if (each.factor == any_factor) continue;
+      const int dim = map.at(o, each.factor).result_dim;
+      if (dim != no_dim) l.push_back(each.axis, dim);
+    }
+    return l;
+  }
+  /// How the loops of an op slice one of its operands.
+  constexpr layout required(op_id o, int operand) const {
+    layout l;
+    for (const auto& each : nest_of(o)) {
+      if (each.factor == any_factor) continue;
+      const int dim = map.operand_dim(map.at(o, each.factor), operand);
+      if (dim != no_dim) l.push_back(each.axis, dim);
+    }
+    return l;
+  }
+
+  /// Tiles a value along a dimension over an axis: `tile<%value, dim, "axis">`.
+  ///
+  /// A parameter or tag gets one more loop. Any other value is passed through a `tiling` op that
+  /// keeps the loops it already has (deep tiling, appendix B.1.2). Tiling again what is tiled so
+  /// already changes nothing.
+  /// Errors    S002 dimension out of range, S003 size does not divide, S004 axis used twice
+  constexpr failure tile(value_id v, int dim, int axis) {
+    failure f;
+    const text name = describe(v);
+    const shape& global = p.type(v).shape;
+    if (dim < 0 || dim >= global.rank) {
+      f.record("S002", "tile: dimension ", dim, " of \"", name, "\" is out of range; its shape is ",
+               global);
+      return f;
+    }
+    value_id target = holder(v);
+    const layout have = made(target);
+    const loop* old = nest_of(p.producer(target)).find(axis);
+    if (old != nullptr && (has_own_nest(target) || have.dim_of(axis) >= 0)) {
+      if (have.dim_of(axis) == dim) return f;
+      f.record("S004", "tile: \"", name, "\" ",
+               have.dim_of(axis) >= 0
+                   ? concat("is already sliced on dimension ", have.dim_of(axis), " along axis \"",
+                            mesh.name(axis), "\"; it cannot be sliced on dimension ", dim, " too")
+                   : concat("is kept whole along axis \"", mesh.name(axis),
+                            "\"; no action undoes an earlier one"));
+      return f;
+    }
+    const std::int64_t left = global[dim] / have.pieces(mesh, dim);
+    if (left % mesh.size(axis) != 0) {
+      f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left,
+               left == global[dim] ? text() : concat(" (", global[dim], " before earlier tiling)"),
+               "; axis \"", mesh.name(axis), "\" has size ", mesh.size(axis),
+               ", which does not divide it; choose another dimension or mesh");
+      return f;
+    }
+    actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic});
+    if (!has_own_nest(target)) target = insert_tiling(target);
+    add_loop(p.producer(target), axis, dim);
+    return f;
+  }
+
+  /// Keeps a value whole along an axis: `atomic<%value, "axis">`, the `any` loop of section 8.
+  ///
+  /// Errors    S005 already sliced along the axis
+  constexpr failure atomic(value_id v, int axis) {
+    failure f;
+    value_id target = holder(v);
+    const layout have = made(target);
+    if (have.dim_of(axis) >= 0) {
+      f.record("S005", "atomic: \"", describe(v), "\" is already sliced on dimension ",
+               have.dim_of(axis), " along axis \"", mesh.name(axis),
+               "\"; no action undoes an earlier one");
+      return f;
+    }
+    if (has_own_nest(target) && nest_of(p.producer(target)).find(axis) != nullptr) return f;
+    actions.push_back({action_kind::atomic, source_of(v), -1, axis, tactic});
+    if (!has_own_nest(target)) target = insert_tiling(target);
+    add_loop(p.producer(target), axis, any_factor);
+    return f;
+  }
+
+  /// Introduces loops wherever exactly one tile-map entry matches, to a fixed point.
+  ///
+  /// The order is that of whole sweeps over the program, forward then backward, until nothing
+  /// changes; ops whose surroundings did not change are skipped, which gives the same program.
+  constexpr void propagate() {
+    actions.push_back({action_kind::propagate, -1, -1, -1, tactic});
+    const auto n = order.size();
+    while (pending_ > 0) {
+      for (std::size_t i = 0; i < n && pending_ > 0; ++i) visit_if_dirty(order[i]);
+      for (std::size_t i = n; i > 0 && pending_ > 0; --i) visit_if_dirty(order[i - 1]);
+    }
+    conflicts.clear();
+    for (op_id o : order) {
+      if (!suspect_[at(o)]) continue;
+      suspect_[at(o)] = 0;
+      for (int axis = 0; axis < mesh.rank; ++axis) {
+        const match m = find_match(o, axis);
+        if (!m.several && !m.indivisible) continue;
+        suspect_[at(o)] = 1;
+        conflicts.push_back({o, axis,
+                             m.several ? conflict_kind::several : conflict_kind::indivisible,
+                             m.first, m.second, tactic});
+      }
+    }
+  }
+
+  /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it.
+  constexpr value_id holder(value_id v) const {
+    for (const auto& u : uses(v))
+      if (p.op(u.op).def == &def<op::tiling>) return p.op(u.op).result;
+    return v;
+  }
+  /// The value of the source program behind a chain of `tiling` ops.
+  constexpr value_id source_of(value_id v) const {
+    while (p.op(p.producer(v)).def == &def<op::tiling>) v = p.operand(p.producer(v), 0);
+    return v;
+  }
+  /// A name for messages: of the parameter, tag or output, else "%N".
+  constexpr text describe(value_id v) const {
+    v = source_of(v);
+    if (!p.name(v).empty()) return p.name(v);
+    for (const auto& out : p.outputs)
+      if (source_of(out.value) == v) return p.view(out.name);
+    return concat('%', v);
+  }
+
+ private:
+  struct match {
+    evidence first, second;
+    bool several = false, indivisible = false;
+    constexpr bool one() const { return first.factor != any_factor && !several && !indivisible; }
+  };
+
+  std::vector<int> use_begin_;
+  std::vector<use> uses_;
+  std::vector<char> dirty_, suspect_;
+  int pending_ = 0;
+  std::vector<tensor_type> scratch_;
+
+  static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  constexpr void add_tile_map(op_id o) {
+    const op_node& n = p.op(o);
+    scratch_.clear();
+    for (value_id v : p.operands(o)) scratch_.push_back(p.type(v));
+    const auto attrs = p.attrs(o);
+    tile_map_context c(scratch_, p.type(n.result), attrs.data(), static_cast<int>(attrs.size()),
+                       map);
+    if (n.def->tile_map != nullptr) n.def->tile_map(c);
+  }
+
+  constexpr void index_uses() {
+    use_begin_.assign(p.types.size() + 1, 0);
+    for (value_id v : p.operand_list) ++use_begin_[at(v) + 1];
+    for (std::size_t v = 0; v < p.types.size(); ++v) use_begin_[v + 1] += use_begin_[v];
+    uses_.assign(p.operand_list.size(), use{});
+    std::vector<int> next(use_begin_.begin(), use_begin_.end());
+    for (op_id o : order)
+      for (int i = 0; i < p.op(o).operand_count; ++i)
+        uses_[at(next[at(p.operand(o, i))]++)] = {o, i};
+  }
+
+  /// Ops that may get a loop on request, because the loop changes nothing but the layout.
+  constexpr bool has_own_nest(value_id v) const {
+    const auto* d = p.op(p.producer(v)).def;
+    return d == &def<op::parameter> || d == &def<op::tag> || d == &def<op::tiling>;
+  }
+
+  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses.
+  constexpr value_id insert_tiling(value_id v) {
+    const nest had = nest_of(p.producer(v));
+    const layout have = made(v);
+    const value_id operands[] = {v};
+    const op_id o = p.op_count();
+    const value_id t = p.append(def<op::tiling>, {}, {}, tensor_type(p.type(v)));
+    for (auto& operand : p.operand_list)
+      if (operand == v) operand = t;
+    p.op(o).operand_begin = static_cast<int>(p.operand_list.size());
+    p.op(o).operand_count = 1;
+    p.operand_list.push_back(operands[0]);
+    for (auto& out : p.outputs)
+      if (out.value == v) out.value = t;
+    returned.push_back(returned[at(v)]);
+    returned[at(v)] = 0;
+    nests.push_back(nest{});
+    dirty_.push_back(0);
+    suspect_.push_back(0);
+    add_tile_map(o);
+    std::size_t position = order.size();
+    if (p.op(p.producer(v)).def != nullptr)
+      for (std::size_t i = order.size(); i > 0; --i)
+        if (order[i - 1] == p.producer(v)) {
+          position = i;
+          break;
+        }
+    order.insert(order.begin() + static_cast<std::ptrdiff_t>(position), o);
+    index_uses();
+    for (const auto& e : have) {
+      nests[at(o)].push_back(e.axis, e.dim, had.find(e.axis)->tactic);
+      map.at(o, e.dim).local /= mesh.size(e.axis);
+    }
+    return t;
+  }
+
+  constexpr void mark(op_id o) {
+    if (!dirty_[at(o)]) {
+      dirty_[at(o)] = 1;
+      ++pending_;
+    }
+  }
+
+  constexpr void add_loop(op_id o, int axis, int f) {
+    nests[at(o)].push_back(axis, f, tactic);
+    if (f != any_factor) map.at(o, f).local /= mesh.size(axis);
+    mark(o);
+    for (value_id v : p.operands(o)) mark(p.producer(v));
+    for (const auto& u : uses(p.op(o).result)) mark(u.op);
+  }
+
+  constexpr void visit_if_dirty(op_id o) {
+    if (!dirty_[at(o)]) return;
+    dirty_[at(o)] = 0;
+    --pending_;
+    for (int axis = 0; axis < mesh.rank; ++axis) {
+      const match m = find_match(o, axis);
+      if (m.one()) add_loop(o, axis, m.first.factor);
+      else if (m.several || m.indivisible) suspect_[at(o)] = 1;
+    }
+  }
+
+  constexpr void support(match& m, op_id o, int axis, evidence e) const {
+    if (m.first.factor == e.factor || m.several) return;
+    if (map.at(o, e.factor).local % mesh.size(axis) != 0) m.indivisible = true;
+    if (m.first.factor == any_factor) {
+      m.first = e;
+    } else {
+      m.second = e;
+      m.several = true;
+    }
+  }
+
+  /// The most major factor that is left of a dimension of an operand (-1: of the result).
+  constexpr int front_factor(op_id o, int operand, int dim) const {
+    const auto& row = map.ops[at(o)];
+    int last = any_factor;
+    for (int f = 0; f < row.count; ++f) {
+      const factor& each = map.at(o, f);
+      if ((operand < 0 ? each.result_dim : map.operand_dim(each, operand)) != dim) continue;
+      last = f;
+      if (each.local > 1) break;
+    }
+    return last != any_factor && map.is_front(o, last) ? last : any_factor;
+  }
+
+  /// Is `wants` what `has` gives along `dim`, up to but not including `axis`?
+  static constexpr bool next_along(const nest& has, const factor_table& map, op_id has_op,
+                                   int has_operand, const nest& wants, op_id wants_op,
+                                   int wants_operand, int dim, int axis) {
+    int j = 0;
+    const auto dim_in = [&](const loop& l, op_id o, int operand) -> int {
+      if (l.factor == any_factor) return no_dim;
+      const factor& f = map.at(o, l.factor);
+      return operand < 0 ? f.result_dim : map.operand_dim(f, operand);
+    };
+    for (const auto& l : has) {
+      if (dim_in(l, has_op, has_operand) != dim) continue;
+      while (j < wants.count && dim_in(wants.loops[j], wants_op, wants_operand) != dim) ++j;
+      if (l.axis == axis) return j == wants.count;
+      if (j == wants.count || wants.loops[j].axis != l.axis) return false;
+      ++j;
+    }
+    return false;
+  }
+
+  /// Which tile-map entries of an op does the evidence support for a loop over an axis?
+  constexpr match find_match(op_id o, int axis) const {
+    match m;
+    const nest& mine = nests[at(o)];
+    if (mine.find(axis) != nullptr) return m;
+    const op_node& n = p.op(o);
+    for (int i = 0; i < n.operand_count; ++i) {
+      const op_id q = p.producer(p.operand(o, i));
+      const loop* l = nests[at(q)].find(axis);
+      if (l == nullptr || l->factor == any_factor) continue;
+      const int dim = map.at(q, l->factor).result_dim;
+      if (dim == no_dim || !next_along(nests[at(q)], map, q, -1, mine, o, i, dim, axis)) continue;
+      const int f = front_factor(o, i, dim);
+      if (f != any_factor)
+        support(m, o, axis, {static_cast<std::int8_t>(f), static_cast<std::int8_t>(i)});
+    }
+    const int dim = sliced_by_all_uses(n.result, mine, axis);
+    if (dim != no_dim) {
+      const int f = front_factor(o, -1, dim);
+      if (f != any_factor) support(m, o, axis, {static_cast<std::int8_t>(f), -1});
+    }
+    if (m.several) m.indivisible = false;
+    return m;
+  }
+
+  constexpr int sliced_by_all_uses(value_id v, const nest& mine, int axis) const {
+    if (returned[at(v)]) return no_dim;
+    int dim = no_dim;
+    for (const auto& u : uses(v)) {
+      const nest& theirs = nests[at(u.op)];
+      const loop* l = theirs.find(axis);
+      if (l == nullptr || l->factor == any_factor) return no_dim;
+      const int d = map.operand_dim(map.at(u.op, l->factor), u.operand);
+      if (d == no_dim || (dim != no_dim && d != dim)) return no_dim;
+      dim = d;
+      if (!next_along(theirs, map, u.op, u.operand, mine, p.producer(v), -1, dim, axis))
+        return no_dim;
+    }
+    return dim;
+  }
+};
+
+}  // namespace partita

@@ -1,0 +1,58 @@
+/// Which neighbouring ops share their loops.
+#pragma once
+
+#include <vector>
+
+#include <partita/core/core_program.hpp>
+
+namespace partita {
+
+/// Does an op produce its result within loops over mesh axes of more than one device?
+constexpr bool same_axes(const nest& a, const nest& b) {
+  if (a.count != b.count) return false;
+  for (int i = 0; i < a.count; ++i)
+    if (a.loops[i].axis != b.loops[i].axis) return false;
+  return true;
+}
+
+/// Group number per op (-1: no loops, or a parameter). Ops of a group follow each other, have loops
+/// over the same axes in the same order, and pass values on exactly as they are made, so that one
+/// nest of loops can run them all (producer-consumer fusion).
+///
+/// Source    PartIR, listing 8; seed talk, "when slice met tile"
+constexpr std::vector<int> loop_groups(const core_program& c, bool fuse = true) {
+  std::vector<int> group(c.p.ops.size(), -1);
+  int current = -1, next = 0;
+  op_id previous = -1;
+  for (op_id o : c.order) {
+    const nest& n = c.nest_of(o);
+    const bool parameter = c.p.op(o).def == &def<op::parameter>;
+    if (parameter || n.count == 0) {
+      if (!parameter) current = -1;
+      continue;
+    }
+    bool joins = fuse && current >= 0 && same_axes(n, c.nest_of(previous));
+    for (int i = 0; joins && i < c.p.op(o).operand_count; ++i) {
+      const op_id q = c.p.producer(c.p.operand(o, i));
+      if (group[static_cast<std::size_t>(q)] != current) continue;
+      for (const auto& l : c.nest_of(q))  // sums and `any` end their loop before the value is used
+        if (l.factor == any_factor || c.map.at(q, l.factor).result_dim == no_dim) joins = false;
+      joins = joins && c.made(c.p.operand(o, i)) == c.required(o, i);
+    }
+    if (!joins) current = next++;
+    group[static_cast<std::size_t>(o)] = current;
+    previous = o;
+  }
+  return group;
+}
+
+/// Is a value of a group used outside of it?
+constexpr bool escapes(const core_program& c, const std::vector<int>& group, value_id v) {
+  if (c.returned[static_cast<std::size_t>(v)]) return true;
+  for (const auto& u : c.uses(v))
+    if (group[static_cast<std::size_t>(u.op)] != group[static_cast<std::size_t>(c.p.producer(v))])
+      return true;
+  return false;
+}
+
+}  // namespace partita

@@ -1,0 +1,73 @@
+/// Loop nests, actions and conflicts: the vocabulary of PartIR:Core.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/program.hpp>
+
+namespace partita {
+
+/// Stands, in place of a factor, for `any`: the loop slices nothing and keeps its op replicated.
+inline constexpr std::int8_t any_factor = -1;
+
+/// One loop around an op: `loop "axis" [what becomes of the result]`, over one factor of its tile
+/// map.
+struct loop {
+  std::int8_t axis = 0;
+  std::int8_t factor = any_factor;
+  std::int16_t tactic = 0;  ///< which tactic introduced it
+};
+
+/// The loops around an op, outermost first. No axis occurs twice.
+struct nest {
+  loop loops[max_axes] = {};
+  int count = 0;
+
+  constexpr const loop* begin() const { return loops; }
+  constexpr const loop* end() const { return loops + count; }
+  constexpr const loop* find(int axis) const {
+    for (int i = 0; i < count; ++i)
+      if (loops[i].axis == axis) return &loops[i];
+    return nullptr;
+  }
+  constexpr void push_back(int axis, int factor, int tactic) {
+    loops[count].axis = static_cast<std::int8_t>(axis);
+    loops[count].factor = static_cast<std::int8_t>(factor);
+    loops[count].tactic = static_cast<std::int16_t>(tactic);
+    ++count;
+  }
+};
+
+/// The only ways to change a partitioning.
+enum class action_kind : std::uint8_t { tile, atomic, propagate };
+
+/// One recorded action. Values are named as in the printed source program.
+struct action {
+  action_kind kind = action_kind::propagate;
+  value_id value = -1;  ///< in the source program
+  int dim = -1;
+  int axis = -1;
+  int tactic = 0;
+};
+
+/// Why an op was left without a loop over an axis.
+enum class conflict_kind : std::uint8_t {
+  several,      ///< evidence supports more than one entry of the tile map
+  indivisible   ///< the axis does not divide what is left of the only factor that matches
+};
+
+/// Where the evidence for a tile-map entry comes from.
+struct evidence {
+  std::int8_t factor = any_factor;
+  std::int8_t operand = -1;  ///< operand index, or -1 for the uses of the result
+};
+
+struct conflict {
+  op_id op = -1;
+  int axis = -1;
+  conflict_kind kind = conflict_kind::several;
+  evidence first, second;
+  int tactic = 0;  ///< during which tactic it was found
+};
+
+}  // namespace partita

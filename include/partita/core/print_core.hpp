@@ -1,0 +1,233 @@
+/// PartIR:Core programs as `loop`/`slice` text.
+///
+/// Source    PartIR, sections 5.1 to 5.2.3
+#pragma once
+
+#include <vector>
+
+#include <partita/core/groups.hpp>
+#include <partita/ir/print.hpp>
+
+namespace partita {
+
+namespace detail {
+
+class core_printer {
+ public:
+  constexpr core_printer(const core_program& c, bool fuse)
+      : c_(c), names_(c.p), group_(loop_groups(c, fuse)) {}
+
+  constexpr text print() {
+    print_signature(out_, c_.p, names_, &c_.mesh);
+    for (std::size_t i = 0; i < c_.order.size(); ++i) {
+      const op_id o = c_.order[i];
+      const int g = group_[index(o)];
+      if (c_.p.op(o).def == &def<op::parameter>) {
+        if (shown_tiled(o)) print_parameter(o);
+      } else if (g < 0) {
+        print_op(o, nest{}, 1);
+      } else {
+        std::vector<op_id> members;
+        std::size_t j = i;
+        for (; j < c_.order.size() && group_[index(c_.order[j])] == g; ++j)
+          members.push_back(c_.order[j]);
+        print_group(members);
+        i = j - 1;
+      }
+    }
+    print_return(out_, c_.p, names_);
+    return out_;
+  }
+
+ private:
+  const core_program& c_;
+  value_names names_;
+  std::vector<int> group_;
+  text out_;
+
+  static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  /// A parameter's own loops are shown unless every use slices it just so (then they fuse away).
+  constexpr bool shown_tiled(op_id o) const {
+    if (c_.nest_of(o).count == 0) return false;
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor == any_factor) return true;
+    const value_id v = c_.p.op(o).result;
+    if (c_.returned[index(v)] || c_.uses(v).empty()) return true;
+    for (const auto& u : c_.uses(v))
+      if (c_.required(u.op, u.operand) != c_.made(v)) return true;
+    return false;
+  }
+
+  constexpr void indent(int depth) {
+    for (int i = 0; i < depth; ++i) out_ << "  ";
+  }
+  /// The value as seen by its users at a depth of loops: `%x1`, `%x1s`, `%x1ss`.
+  constexpr void name_at(value_id v, int depth) {
+    out_ << '%' << names_[v];
+    for (int i = 0; i < depth; ++i) out_ << 's';
+  }
+  constexpr void global_name(value_id v) {
+    out_ << '%' << names_[v];
+    const op_id o = c_.p.producer(v);
+    if (c_.p.op(o).def == &def<op::parameter> && shown_tiled(o)) out_ << 't';
+  }
+  constexpr void loop_kind(op_id o, const loop& l) {
+    if (l.factor == any_factor) {
+      out_ << "any";
+      return;
+    }
+    const factor& f = c_.map.at(o, l.factor);
+    if (f.result_dim != no_dim) out_ << "#tile<" << static_cast<int>(f.result_dim) << '>';
+    else if (f.combine == combiner::add) out_ << "#sum";
+    else out_ << "#sum<@" << name_of(f.combine) << '>';
+  }
+  constexpr void loop_tail(const loop& l) {
+    out_ << "] (%r" << c_.mesh.name(l.axis) << ": range<" << c_.mesh.size(l.axis) << ">) {\n";
+  }
+
+  constexpr void print_parameter(op_id o) {
+    const value_id v = c_.p.op(o).result;
+    const nest& n = c_.nest_of(o);
+    for (int k = 0; k < n.count; ++k) {
+      indent(k + 1);
+      if (k == 0) {
+        global_name(v);
+      } else {
+        global_name(v);
+        for (int i = 0; i < k; ++i) out_ << 's';
+      }
+      out_ << " = loop \"" << c_.mesh.name(n.loops[k].axis) << "\" [";
+      loop_kind(o, n.loops[k]);
+      loop_tail(n.loops[k]);
+    }
+    print_slices(o, -1, v, n, n.count + 1, false);
+    indent(n.count + 1);
+    out_ << "yield ";
+    out_ << '%' << names_[v];
+    int slices = 0;
+    for (const auto& l : n) slices += l.factor != any_factor;
+    for (int i = 0; i < slices; ++i) out_ << 's';
+    out_ << '\n';
+    for (int k = n.count; k > 0; --k) {
+      indent(k);
+      out_ << "}";
+      if (k == 1) out_ << " : " << c_.p.type(v);
+      out_ << '\n';
+      if (k > 1) {
+        indent(k);
+        out_ << "yield ";
+        global_name(v);
+        for (int i = 0; i < k - 1; ++i) out_ << 's';
+        out_ << '\n';
+      }
+    }
+  }
+
+  /// `%xs = slice 0 %x[%rB]` for each loop that slices the operand; gives the number of slices.
+  /// `operand` -1 takes the op's own result dimensions (a parameter).
+  constexpr int print_slices(op_id o, int operand, value_id v, const nest& n, int depth,
+                             bool global) {
+    layout so_far;
+    int count = 0;
+    for (const auto& l : n) {
+      if (l.factor == any_factor) continue;
+      const factor& f = c_.map.at(o, l.factor);
+      const int dim = operand < 0 ? f.result_dim : c_.map.operand_dim(f, operand);
+      if (dim == no_dim) continue;
+      indent(depth);
+      name_at(v, count + 1);
+      out_ << " = slice " << dim << ' ';
+      if (count == 0 && global) global_name(v);
+      else name_at(v, count);
+      out_ << "[%r" << c_.mesh.name(l.axis) << ']';
+      so_far.push_back(l.axis, dim);
+      out_ << " : "
+           << tensor_type{c_.p.type(v).element, so_far.local(c_.p.type(v).shape, c_.mesh)} << '\n';
+      ++count;
+    }
+    return count;
+  }
+
+  constexpr void print_op(op_id o, const nest& n, int depth) {
+    const value_id v = c_.p.op(o).result;
+    std::vector<int> sliced;  // per operand: how often its name carries an "s"
+    for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
+      const value_id x = c_.p.operand(o, i);
+      const op_id q = c_.p.producer(x);
+      const bool inside = n.count > 0 && group_[index(q)] == group_[index(o)];
+      sliced.push_back(inside ? -1 - n.count : print_slices(o, i, x, n, depth, true));
+    }
+    indent(depth);
+    if (c_.p.op(o).def->identity && n.count > 0 && c_.p.op(o).def != &def<op::tag>) {
+      name_at(v, n.count);
+      out_ << " = ";
+      operand_name(o, 0, sliced[0]);
+    } else {
+      name_at(v, n.count);
+      out_ << " = ";
+      print_call(out_, c_.p, o, &c_.mesh, [&](int i) {
+        text whole;
+        std::swap(whole, out_);
+        operand_name(o, i, sliced[index(i)]);
+        std::swap(whole, out_);
+        out_ << whole.view().substr(1);
+      });
+    }
+    tensor_type local = c_.p.type(v);
+    local.shape = c_.made(v).local(local.shape, c_.mesh);
+    out_ << " : " << (n.count > 0 ? local : c_.p.type(v)) << '\n';
+  }
+  constexpr void operand_name(op_id o, int i, int sliced) {
+    const value_id x = c_.p.operand(o, i);
+    if (sliced < 0) name_at(x, -1 - sliced);
+    else if (sliced == 0) global_name(x);
+    else name_at(x, sliced);
+  }
+
+  constexpr void print_group(const std::vector<op_id>& members) {
+    const nest& n = c_.nest_of(members.front());
+    std::vector<value_id> yielded;
+    for (op_id o : members)
+      if (escapes(c_, group_, c_.p.op(o).result)) yielded.push_back(c_.p.op(o).result);
+    const auto list = [&](int depth) {
+      append_list(out_, static_cast<int>(yielded.size()),
+                  [&](int i) { name_at(yielded[index(i)], depth); });
+    };
+    for (int k = 0; k < n.count; ++k) {
+      indent(k + 1);
+      list(k);
+      out_ << " = loop \"" << c_.mesh.name(n.loops[k].axis) << "\" [";
+      append_list(out_, static_cast<int>(yielded.size()), [&](int i) {
+        const op_id o = c_.p.producer(yielded[index(i)]);
+        loop_kind(o, c_.nest_of(o).loops[k]);
+      });
+      loop_tail(n.loops[k]);
+    }
+    for (op_id o : members) print_op(o, c_.nest_of(o), n.count + 1);
+    for (int k = n.count; k > 0; --k) {
+      indent(k + 1);
+      out_ << "yield ";
+      list(k);
+      out_ << '\n';
+      indent(k);
+      out_ << '}';
+      if (k == 1) {
+        out_ << " : ";
+        append_list(out_, static_cast<int>(yielded.size()),
+                    [&](int i) { out_ << c_.p.type(yielded[index(i)]); });
+      }
+      out_ << '\n';
+    }
+  }
+};
+
+}  // namespace detail
+
+/// The program with its loops. `fuse` puts neighbouring ops into one nest where they fit, as
+/// listing 8 does; without it each op has its own.
+constexpr text print_core(const core_program& c, bool fuse = true) {
+  return detail::core_printer(c, fuse).print();
+}
+
+}  // namespace partita

@@ -1,0 +1,143 @@
+/// Programs as text, in the paper's notation.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <partita/ir/program.hpp>
+
+namespace partita {
+
+/// Printed names of values. Parameters, tags and named outputs keep their names (an output that is
+/// named as an input gets a prime); what an all_gather or all_slice makes of `%w` is `%wg` or `%ws`;
+/// the other values are numbered `%x1`, `%x2`, ... in program order.
+class value_names {
+ public:
+  constexpr explicit value_names(const program& p) {
+    for (value_id v = 0; v < p.value_count(); ++v) {
+      names_.push_back(p.name(v));
+      if (!names_.back().empty()) used_.push_back(names_.back());
+    }
+    for (const auto& out : p.outputs) {
+      text& name = names_[static_cast<std::size_t>(out.value)];
+      if (!name.empty() || is_default_name(p.view(out.name))) continue;
+      name = unique(p.view(out.name), "'");
+    }
+    int number = 0;
+    for (value_id v = 0; v < p.value_count(); ++v) {
+      text& name = names_[static_cast<std::size_t>(v)];
+      if (!name.empty()) continue;
+      const op_id o = p.producer(v);
+      const std::string_view op = p.op(o).def->name;
+      const std::string_view suffix = op == "all_gather" ? "g"
+                                      : op == "all_slice" ? "s"
+                                      : op == "tiling"    ? "t"
+                                                          : "";
+      if (!suffix.empty()) {
+        name = unique(names_[static_cast<std::size_t>(p.operand(o, 0))].view(), suffix, true);
+      } else {
+        do {
+          name = concat('x', ++number);
+        } while (taken(name.view()));
+        used_.push_back(name);
+      }
+    }
+  }
+  constexpr std::string_view operator[](value_id v) const {
+    return names_[static_cast<std::size_t>(v)].view();
+  }
+  constexpr value_id find(std::string_view name) const {
+    for (std::size_t v = 0; v < names_.size(); ++v)
+      if (names_[v] == name) return static_cast<value_id>(v);
+    return -1;
+  }
+  constexpr int size() const { return static_cast<int>(names_.size()); }
+  static constexpr bool is_default_name(std::string_view n) { return n.substr(0, 6) == "result"; }
+
+ private:
+  std::vector<text> names_, used_;
+
+  constexpr bool taken(std::string_view name) const {
+    for (const auto& u : used_)
+      if (u == name) return true;
+    return false;
+  }
+  constexpr text unique(std::string_view base, std::string_view suffix, bool always = false) {
+    text name = base;
+    if (always) name << suffix;
+    const text stem = name;
+    if (!always && taken(name.view())) name << suffix;
+    for (int n = 2; taken(name.view()); ++n) name = concat(stem, n);
+    used_.push_back(name);
+    return name;
+  }
+};
+
+/// `matmul(%x, %w1) {attributes}`, without result and type.
+template <class Names>
+constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, Names&& operand) {
+  const op_node& n = p.op(o);
+  const op_def& d = *n.def;
+  print_context c{p, o, m, out};
+  if (d.name == "tag") {
+    out << "tag \"" << p.view(n.name) << "\" %";
+    operand(0);
+    return;
+  }
+  if (d.collective) {
+    out << d.name;
+    d.print(c);
+    out << " %";
+    operand(0);
+    return;
+  }
+  text attributes;
+  print_context a{p, o, m, attributes};
+  if (d.print != nullptr) d.print(a);
+  out << (d.name == "dot_general" && attributes.empty() ? "matmul" : d.name) << '(';
+  append_list(out, n.operand_count, [&](int i) {
+    out << '%';
+    operand(i);
+  });
+  out << ')' << attributes;
+}
+
+constexpr void print_signature(text& out, const program& p, const value_names& names,
+                               const mesh* m) {
+  out << "func @main(";
+  append_list(out, p.input_count(), [&](int i) {
+    out << '%' << names[p.inputs[static_cast<std::size_t>(i)]] << ": " << p.input_type(i);
+  });
+  out << ')';
+  if (m != nullptr) out << " attributes {mesh = " << *m << '}';
+  out << " {\n";
+}
+
+constexpr void print_return(text& out, const program& p, const value_names& names) {
+  out << "  return ";
+  append_list(out, p.output_count(), [&](int i) {
+    out << '%' << names[p.outputs[static_cast<std::size_t>(i)].value];
+  });
+  out << " : ";
+  append_list(out, p.output_count(), [&](int i) { out << p.output_type(i); });
+  out << "\n}\n";
+}
+
+/// The program as the paper's listings show it; `m` is named in the header and by collectives.
+constexpr text print(const program& p, const mesh* m = nullptr) {
+  text out;
+  if (p.error) return out << "error: " << p.error.message << '\n';
+  const value_names names(p);
+  print_signature(out, p, names, m);
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    const op_node& n = p.op(o);
+    if (n.def->name == "parameter") continue;
+    out << "  %" << names[n.result] << " = ";
+    print_call(out, p, o, m, [&](int i) { out << names[p.operand(o, i)]; });
+    out << " : " << p.type(n.result) << '\n';
+  }
+  print_return(out, p, names);
+  return out;
+}
+
+}  // namespace partita

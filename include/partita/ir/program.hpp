@@ -1,0 +1,192 @@
+/// Tensor programs in static single assignment form, in flat arrays.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <partita/ir/mesh.hpp>
+#include <partita/ir/shape.hpp>
+#include <partita/ir/tile_map.hpp>
+#include <partita/support/error.hpp>
+
+namespace partita {
+
+class builder;
+struct program;
+
+/// Index of a value in its program; -1 stands for "none", and for what follows from a mistake.
+using value_id = int;
+/// Index of an op in its program.
+using op_id = int;
+
+/// Handed to an op's shape rule.
+struct infer_context {
+  std::span<const tensor_type> operands;
+  std::span<const std::int64_t> attrs;
+  /// The result type as the caller wants it, for ops whose operands do not determine it
+  /// (broadcast_in_dim, reshape, constant, iota, convert, ...); checked by the rule.
+  tensor_type declared;
+  tensor_type result;
+  failure error;
+
+  /// Records "CODE op: text".
+  template <class... Parts>
+  constexpr void fail(std::string_view code, const Parts&... parts) {
+    error.record(code, parts...);
+  }
+};
+
+/// Handed to an op's derivative rule.
+struct derive_context {
+  builder& b;
+  op_id op;
+  value_id cotangent;                ///< of the result; same type as the result
+  std::vector<value_id>& operands;   ///< to be filled: cotangent per operand, -1 for none
+  const std::vector<char>& wanted;   ///< per operand: is its cotangent needed?
+};
+
+/// Handed to an op's printer of attributes.
+struct print_context {
+  const program& p;
+  op_id op;
+  const partita::mesh* mesh;  ///< null for programs without collectives
+  text& out;
+};
+
+/// Handed to an op's cost rule.
+struct cost_context {
+  std::span<const tensor_type> operands;
+  const tensor_type& result;
+  std::span<const std::int64_t> attrs;
+};
+
+/// What the engine knows of an op. Everything else is generic.
+struct op_def {
+  std::string_view name;
+  void (*infer)(infer_context&) = nullptr;
+  void (*tile_map)(tile_map_context&) = nullptr;     ///< null: no factor, stays whole
+  void (*derive)(derive_context&) = nullptr;         ///< null: not differentiable
+  std::int64_t (*flops)(const cost_context&) = nullptr;  ///< null: none (data movement)
+  void (*print)(print_context&) = nullptr;           ///< appends " {attributes}"
+  bool elementwise = false;  ///< computes each result element from the same element of operands
+  bool linear = false;       ///< f(a) + f(b) = f(a + b), jointly in all operands
+  bool identity = false;     ///< the result is the operand (or, for a parameter, the argument)
+  bool collective = false;
+};
+
+/// Builds the definition of an op from a class with static members of the same names.
+///
+/// Source    one struct per op, see op/
+template <class Op>
+constexpr op_def define_op() {
+  op_def d;
+  d.name = Op::name;
+  d.infer = &Op::infer;
+  if constexpr (requires { &Op::tile_map; }) d.tile_map = &Op::tile_map;
+  if constexpr (requires { &Op::derive; }) d.derive = &Op::derive;
+  if constexpr (requires { &Op::flops; }) d.flops = &Op::flops;
+  if constexpr (requires { &Op::print; }) d.print = &Op::print;
+  if constexpr (requires { Op::elementwise; }) d.elementwise = Op::elementwise;
+  if constexpr (requires { Op::linear; }) d.linear = Op::linear;
+  if constexpr (requires { Op::identity; }) d.identity = Op::identity;
+  if constexpr (requires { Op::collective; }) d.collective = Op::collective;
+  return d;
+}
+/// The one definition object of an op; ops are compared by its address.
+template <class Op>
+inline constexpr op_def def = define_op<Op>();
+
+/// A range of characters in program::chars.
+struct text_ref {
+  int begin = 0, size = 0;
+};
+
+struct op_node {
+  const op_def* def = nullptr;
+  int operand_begin = 0, operand_count = 0;
+  value_id result = -1;
+  int attr_begin = 0, attr_count = 0;
+  text_ref name;          ///< of parameters and tags, else empty
+  op_id origin = -1;      ///< op whose derivative added this one, or -1
+  int transposed = 0;     ///< how many times reverse mode was applied to get here
+};
+
+struct program_output {
+  value_id value = -1;
+  text_ref name;
+};
+
+/// A tensor program. Ops stand in a valid order of execution; inputs are `parameter` ops.
+struct program {
+  std::vector<op_node> ops;
+  std::vector<tensor_type> types;  ///< by value
+  std::vector<op_id> producers;    ///< by value
+  std::vector<value_id> operand_list;
+  std::vector<std::int64_t> attr_list;
+  std::vector<char> chars;
+  std::vector<value_id> inputs;
+  std::vector<program_output> outputs;
+  failure error;  ///< what went wrong while it was built; then the rest is not to be used
+
+  constexpr int op_count() const { return static_cast<int>(ops.size()); }
+  constexpr int value_count() const { return static_cast<int>(types.size()); }
+  constexpr const op_node& op(op_id o) const { return ops[static_cast<std::size_t>(o)]; }
+  constexpr op_node& op(op_id o) { return ops[static_cast<std::size_t>(o)]; }
+  constexpr const tensor_type& type(value_id v) const { return types[static_cast<std::size_t>(v)]; }
+  constexpr op_id producer(value_id v) const { return producers[static_cast<std::size_t>(v)]; }
+  constexpr value_id operand(op_id o, int i) const {
+    return operand_list[static_cast<std::size_t>(op(o).operand_begin + i)];
+  }
+  constexpr std::span<const value_id> operands(op_id o) const {
+    return {operand_list.data() + op(o).operand_begin, static_cast<std::size_t>(op(o).operand_count)};
+  }
+  constexpr std::span<const std::int64_t> attrs(op_id o) const {
+    return {attr_list.data() + op(o).attr_begin, static_cast<std::size_t>(op(o).attr_count)};
+  }
+  constexpr std::string_view view(text_ref r) const {
+    return {chars.data() + r.begin, static_cast<std::size_t>(r.size)};
+  }
+  /// Name of the parameter or tag that defines a value, or empty.
+  constexpr std::string_view name(value_id v) const { return view(op(producer(v)).name); }
+  constexpr int input_count() const { return static_cast<int>(inputs.size()); }
+  constexpr int output_count() const { return static_cast<int>(outputs.size()); }
+  constexpr std::string_view input_name(int i) const {
+    return name(inputs[static_cast<std::size_t>(i)]);
+  }
+  constexpr std::string_view output_name(int i) const {
+    return view(outputs[static_cast<std::size_t>(i)].name);
+  }
+  constexpr const tensor_type& input_type(int i) const {
+    return type(inputs[static_cast<std::size_t>(i)]);
+  }
+  constexpr const tensor_type& output_type(int i) const {
+    return type(outputs[static_cast<std::size_t>(i)].value);
+  }
+
+  constexpr text_ref intern(std::string_view s) {
+    const text_ref r{static_cast<int>(chars.size()), static_cast<int>(s.size())};
+    chars.insert(chars.end(), s.begin(), s.end());
+    return r;
+  }
+  /// Appends an op whose result type is already known.
+  constexpr value_id append(const op_def& def, std::span<const value_id> operands,
+                            std::span<const std::int64_t> attrs, const tensor_type& result) {
+    op_node n;
+    n.def = &def;
+    n.operand_begin = static_cast<int>(operand_list.size());
+    n.operand_count = static_cast<int>(operands.size());
+    n.attr_begin = static_cast<int>(attr_list.size());
+    n.attr_count = static_cast<int>(attrs.size());
+    n.result = value_count();
+    operand_list.insert(operand_list.end(), operands.begin(), operands.end());
+    attr_list.insert(attr_list.end(), attrs.begin(), attrs.end());
+    types.push_back(result);
+    producers.push_back(op_count());
+    ops.push_back(n);
+    return n.result;
+  }
+};
+
+}  // namespace partita

@@ -1,0 +1,95 @@
+/// Shapes and tensor types.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include <partita/ir/dtype.hpp>
+#include <partita/support/text.hpp>
+
+namespace partita {
+
+/// Largest rank of a tensor.
+inline constexpr int max_rank = 8;
+/// An extent that is known only when the program is traced.
+inline constexpr std::int64_t dyn = -1;
+
+/// Extents, major to minor (row-major storage).
+///
+/// A structural type (all members public), so that it can be a template argument.
+struct shape {
+  std::int64_t extents[max_rank] = {};
+  int rank = 0;
+
+  constexpr shape() = default;
+  constexpr shape(std::initializer_list<std::int64_t> list) {
+    for (auto e : list) push_back(e);
+  }
+  constexpr void push_back(std::int64_t extent) {
+    if (rank < max_rank) extents[rank] = extent;
+    ++rank;  // a rank above max_rank is refused by every shape rule
+  }
+  constexpr std::int64_t operator[](int i) const { return extents[i]; }
+  constexpr std::int64_t& operator[](int i) { return extents[i]; }
+  constexpr const std::int64_t* begin() const { return extents; }
+  constexpr const std::int64_t* end() const { return extents + rank; }
+
+  /// Number of elements; `dyn` if an extent is.
+  constexpr std::int64_t elements() const {
+    std::int64_t n = 1;
+    for (int i = 0; i < rank; ++i) {
+      if (extents[i] == dyn) return dyn;
+      n *= extents[i];
+    }
+    return n;
+  }
+  friend constexpr bool operator==(const shape& a, const shape& b) {
+    if (a.rank != b.rank) return false;
+    for (int i = 0; i < a.rank; ++i)
+      if (a.extents[i] != b.extents[i]) return false;
+    return true;
+  }
+};
+
+struct tensor_type {
+  dtype element = dtype::f32;
+  partita::shape shape;
+
+  /// Size in bytes.
+  constexpr std::int64_t bytes() const { return shape.elements() * size_of(element); }
+  friend constexpr bool operator==(const tensor_type&, const tensor_type&) = default;
+};
+
+/// Two extents that may be equal: equal, or one of them dynamic.
+constexpr bool same_extent(std::int64_t a, std::int64_t b) { return a == b || a == dyn || b == dyn; }
+/// The more exact of two extents that may be equal.
+constexpr std::int64_t merge_extent(std::int64_t a, std::int64_t b) { return a == dyn ? b : a; }
+
+constexpr bool same_shape(const shape& a, const shape& b) {
+  if (a.rank != b.rank) return false;
+  for (int i = 0; i < a.rank; ++i)
+    if (!same_extent(a[i], b[i])) return false;
+  return true;
+}
+
+constexpr text& operator<<(text& out, const shape& s) {
+  out << '[';
+  append_list(out, s.rank < max_rank ? s.rank : max_rank, [&](int i) {
+    if (s[i] == dyn) out << '?';
+    else out << s[i];
+  });
+  return out << ']';
+}
+
+/// `tensor<64x16xf32>`, as in the paper.
+constexpr text& operator<<(text& out, const tensor_type& t) {
+  out << "tensor<";
+  for (int i = 0; i < t.shape.rank; ++i) {
+    if (t.shape[i] == dyn) out << '?';
+    else out << t.shape[i];
+    out << 'x';
+  }
+  return out << name_of(t.element) << '>';
+}
+
+}  // namespace partita

@@ -1,0 +1,122 @@
+/// Tile maps: how an op may be split into a loop over slices of its operands.
+///
+/// Source    PartIR, section 5.2.1 (tile-mapping registry)
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include <partita/ir/shape.hpp>
+
+namespace partita {
+
+/// What becomes of the results of the iterations of a loop over a factor.
+enum class combiner : std::uint8_t {
+  stack,  ///< stacked along a dimension of the result (`#tile<d>`)
+  add,    ///< summed (`#sum`)
+  max,    ///< `#sum<@max>`
+  min     ///< `#sum<@min>`
+};
+
+constexpr std::string_view name_of(combiner c) {
+  constexpr std::string_view names[] = {"stack", "add", "max", "min"};
+  return names[static_cast<int>(c)];
+}
+
+inline constexpr std::int8_t no_dim = -1;
+
+/// One entry of a tile map. It is a theorem about its op: slicing every operand that has this
+/// factor, on the named dimension, and stacking or reducing the results gives the op's result.
+struct factor {
+  std::int64_t size = 1;  ///< global number of positions
+  std::int64_t local = 1;  ///< positions left per iteration, after the loops already introduced
+  combiner combine = combiner::stack;
+  std::int8_t result_dim = no_dim;  ///< no_dim for a reduced factor
+  int operands_begin = 0;  ///< where its operand dimensions start in factor_table::operand_dims
+};
+
+/// The tile maps of many ops, in flat arrays.
+///
+/// Law: the factors that one dimension is composed of (reshape) are numbered major to minor. A
+/// dimension without a factor must stay whole.
+struct factor_table {
+  struct row {
+    int begin = 0, count = 0, operands = 0;
+    bool composed = false;  ///< some dimension has more than one factor
+  };
+  std::vector<row> ops;
+  std::vector<factor> factors;
+  std::vector<std::int8_t> operand_dims;
+
+  constexpr const factor& at(int op, int f) const {
+    return factors[static_cast<std::size_t>(ops[static_cast<std::size_t>(op)].begin + f)];
+  }
+  constexpr factor& at(int op, int f) {
+    return factors[static_cast<std::size_t>(ops[static_cast<std::size_t>(op)].begin + f)];
+  }
+  constexpr int operand_dim(const factor& f, int operand) const {
+    return operand_dims[static_cast<std::size_t>(f.operands_begin + operand)];
+  }
+  /// Can the next loop over this op take factor `f`? Within a composed dimension only the most
+  /// major factor that is left can be sliced into contiguous chunks.
+  constexpr bool is_front(int op, int f) const {
+    const row& r = ops[static_cast<std::size_t>(op)];
+    if (!r.composed) return true;
+    const factor& mine = at(op, f);
+    for (int g = 0; g < f; ++g) {
+      const factor& other = at(op, g);
+      if (other.local == 1) continue;
+      if (mine.result_dim != no_dim && other.result_dim == mine.result_dim) return false;
+      for (int i = 0; i < r.operands; ++i)
+        if (operand_dim(mine, i) != no_dim && operand_dim(other, i) == operand_dim(mine, i))
+          return false;
+    }
+    return true;
+  }
+};
+
+/// Handed to an op's `tile_map` function, which adds one factor per entry.
+class tile_map_context {
+ public:
+  constexpr tile_map_context(const std::vector<tensor_type>& operand_types, const tensor_type& r,
+                             const std::int64_t* a, int n, factor_table& out)
+      : operands(operand_types), result(r), attrs(a), attr_count(n), table_(out) {
+    table_.ops.push_back({static_cast<int>(table_.factors.size()), 0,
+                          static_cast<int>(operand_types.size()), false});
+  }
+  const std::vector<tensor_type>& operands;
+  const tensor_type& result;
+  const std::int64_t* attrs;
+  int attr_count;
+
+  /// Adds a factor that no operand has; `operand` adds dimensions to the last factor added.
+  constexpr tile_map_context& add(std::int64_t size, combiner combine, int result_dim) {
+    factor f;
+    f.size = f.local = size;
+    f.combine = combine;
+    f.result_dim = static_cast<std::int8_t>(result_dim);
+    f.operands_begin = static_cast<int>(table_.operand_dims.size());
+    table_.factors.push_back(f);
+    ++table_.ops.back().count;
+    for (std::size_t i = 0; i < operands.size(); ++i) table_.operand_dims.push_back(no_dim);
+    return *this;
+  }
+  constexpr tile_map_context& tile(std::int64_t size, int result_dim) {
+    return add(size, combiner::stack, result_dim);
+  }
+  constexpr tile_map_context& reduce(std::int64_t size, combiner combine) {
+    return add(size, combine, no_dim);
+  }
+  constexpr tile_map_context& operand(int index, int dim) {
+    table_.operand_dims[static_cast<std::size_t>(table_.factors.back().operands_begin + index)] =
+        static_cast<std::int8_t>(dim);
+    return *this;
+  }
+  constexpr void composed() { table_.ops.back().composed = true; }
+
+ private:
+  factor_table& table_;
+};
+
+}  // namespace partita

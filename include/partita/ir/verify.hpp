@@ -1,0 +1,57 @@
+/// Checks the invariants of a program.
+#pragma once
+
+#include <vector>
+
+#include <partita/ir/program.hpp>
+
+namespace partita {
+
+/// Operands defined before use, types as the shape rules give them, inputs and outputs in order,
+/// names unique. A failure is a mistake of ours, unless the program was put together by hand.
+///
+/// Errors    P001 broken program, P002 duplicate input name, P003 duplicate tag,
+///           P004 duplicate output name, P005 no output
+constexpr failure verify(const program& p) {
+  failure f = p.error;
+  if (f) return f;
+  std::vector<tensor_type> operands;
+  for (op_id o = 0; o < p.op_count() && !f; ++o) {
+    const op_node& n = p.op(o);
+    if (n.def == nullptr || n.result < 0 || n.result >= p.value_count() ||
+        p.producer(n.result) != o) {
+      f.record("P001", "internal error: op ", o, " does not define its result; please report");
+      break;
+    }
+    operands.clear();
+    for (value_id v : p.operands(o)) {
+      if (v < 0 || v >= n.result) {
+        f.record("P001", "internal error: op ", o, " (", n.def->name, ") uses value ", v,
+                 " before its definition; please report");
+        return f;
+      }
+      operands.push_back(p.type(v));
+    }
+    infer_context c;
+    c.operands = operands;
+    c.attrs = p.attrs(o);
+    c.declared = p.type(n.result);
+    n.def->infer(c);
+    if (c.error) f.record(c.error);
+    else if (c.result != p.type(n.result))
+      f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ",
+               p.type(n.result), ", its shape rule gives ", c.result, "; please report");
+  }
+  for (int i = 0; i < p.input_count() && !f; ++i)
+    for (int j = 0; j < i; ++j)
+      if (p.input_name(i) == p.input_name(j))
+        f.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
+  for (int i = 0; i < p.output_count() && !f; ++i)
+    for (int j = 0; j < i; ++j)
+      if (p.output_name(i) == p.output_name(j))
+        f.record("P004", "trace: two outputs are named \"", p.output_name(i), '"');
+  if (p.outputs.empty()) f.record("P005", "trace: the program has no output");
+  return f;
+}
+
+}  // namespace partita

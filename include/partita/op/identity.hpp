@@ -1,0 +1,62 @@
+/// Ops that pass their operand on: parameter, tag, stop_gradient.
+#pragma once
+
+#include <partita/op/elementwise.hpp>
+
+namespace partita::op {
+
+/// What the ops of this file share: `([i, j]) -> ([i, j])`, no work.
+struct identity_op {
+  static constexpr bool identity = true;
+  static constexpr void infer(infer_context& c) { c.result = c.operands[0]; }
+  static constexpr void tile_map(tile_map_context& c) { elementwise_op::tile_map(c); }
+};
+
+/// An input of the program. Its loops are the tiling of the argument.
+struct parameter : identity_op {
+  static constexpr std::string_view name = "parameter";
+  static constexpr void infer(infer_context& c) { c.result = c.declared; }
+};
+
+/// Gives a value a name that tactics can refer to.
+///
+/// Source    PartIR, section 8 (model-internal annotations)
+struct tag : identity_op {
+  static constexpr std::string_view name = "tag";
+  static constexpr void derive(derive_context& c) { c.operands[0] = c.cotangent; }
+};
+
+/// Holds the loops of a value tiling (`tile<%x, d, "axis">`) or of `atomic<%x, "axis">` on a value
+/// that is neither a parameter nor a tag. Introduced by core/, never by a model.
+struct tiling : identity_op {
+  static constexpr std::string_view name = "tiling";
+};
+
+/// Passes its operand on and stops reverse mode.
+struct stop_gradient : identity_op {
+  static constexpr std::string_view name = "stop_gradient";
+  static constexpr void derive(derive_context&) {}
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+constexpr value_id parameter(builder& b, std::string_view name, const tensor_type& type) {
+  const value_id v = b.emit(def<op::parameter>, {}, {}, type);
+  if (v >= 0) {
+    b.name_last(name);
+    b.p.inputs.push_back(v);
+  }
+  return v;
+}
+constexpr value_id tag(builder& b, std::string_view name, value_id x) {
+  const value_id v = b.emit(def<op::tag>, {x});
+  if (v >= 0) b.name_last(name);
+  return v;
+}
+constexpr value_id stop_gradient(builder& b, value_id x) {
+  return b.emit(def<op::stop_gradient>, {x});
+}
+
+}  // namespace partita::ops

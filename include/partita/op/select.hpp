@@ -1,0 +1,60 @@
+/// compare and select.
+#pragma once
+
+#include <partita/op/elementwise.hpp>
+
+namespace partita::op {
+
+constexpr std::string_view name_of(ops::direction d) {
+  constexpr std::string_view names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
+  return names[static_cast<int>(d)];
+}
+
+/// Elementwise comparison; with a NaN only `ne` holds. Attribute: the direction.
+///
+/// Errors    S102 element types differ, S103 shapes differ
+struct compare : elementwise_op {
+  static constexpr std::string_view name = "compare";
+  static constexpr void infer(infer_context& c) {
+    same_elements(c, name);
+    c.result = {dtype::boolean, elementwise_shape(c, name)};
+  }
+  static constexpr void print(print_context& c) {
+    c.out << " {" << name_of(static_cast<ops::direction>(c.p.attrs(c.op)[0])) << '}';
+  }
+};
+
+/// predicate ? x : y, elementwise; each operand may be a scalar.
+///
+/// Errors    S102 element types differ, S103 shapes differ, S104 the predicate is not i1
+struct select : elementwise_op {
+  static constexpr std::string_view name = "select";
+  static constexpr void infer(infer_context& c) {
+    if (c.operands[0].element != dtype::boolean)
+      c.fail("S104", "select: the predicate has element type ",
+             partita::name_of(c.operands[0].element), "; i1 is needed");
+    same_elements(c, name, 1);
+    c.result = {c.operands[1].element, elementwise_shape(c, name)};
+  }
+  static constexpr void derive(derive_context& c) {
+    const value_id predicate = c.b.p.operand(c.op, 0);
+    const value_id zero = ops::scalar(c.b, c.b.type(c.cotangent).element, 0);
+    if (c.wanted[1])
+      c.operands[1] = to_operand(c, 1, ops::select(c.b, predicate, c.cotangent, zero));
+    if (c.wanted[2])
+      c.operands[2] = to_operand(c, 2, ops::select(c.b, predicate, zero, c.cotangent));
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+constexpr value_id compare(builder& b, direction d, value_id x, value_id y) {
+  return b.emit(def<op::compare>, {x, y}, {static_cast<std::int64_t>(d)});
+}
+constexpr value_id select(builder& b, value_id predicate, value_id x, value_id y) {
+  return b.emit(def<op::select>, {predicate, x, y});
+}
+
+}  // namespace partita::ops

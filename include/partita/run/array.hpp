@@ -1,0 +1,182 @@
+/// Arrays: what programs take and give at run time.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include <partita/ir/shape.hpp>
+#include <partita/support/error.hpp>
+
+namespace partita {
+
+class array;
+
+namespace detail {
+
+/// Kernels work on whole groups of this many elements, so that the last elements of an array are
+/// computed by the same instructions as the others: a result never depends on its position.
+inline constexpr std::int64_t lanes = 16;
+inline constexpr std::int64_t alignment = 64;  // bytes
+
+constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+/// Bytes that a buffer of this type has: whole groups of lanes, whole cache lines.
+constexpr std::int64_t padded_bytes(const tensor_type& t) {
+  return round_up(round_up(t.shape.elements(), lanes) * size_of(t.element), alignment);
+}
+
+using buffer = std::shared_ptr<std::byte>;
+
+inline buffer allocate(std::int64_t bytes) {
+  constexpr auto align = static_cast<std::align_val_t>(alignment);
+  const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : alignment);
+  return buffer(static_cast<std::byte*>(::operator new(size, align)),
+                [](std::byte* p) { ::operator delete(p, static_cast<std::align_val_t>(alignment)); });
+}
+
+/// The element type that stores a C++ number: integers go by size, others as they are.
+template <class T>
+struct stored_type {
+  using type = T;
+};
+template <std::signed_integral T>
+struct stored_type<T> {
+  using type = std::conditional_t<sizeof(T) == 4, std::int32_t,
+                                  std::conditional_t<sizeof(T) == 8, std::int64_t, T>>;
+};
+template <class T>
+using stored = typename stored_type<std::remove_cv_t<T>>::type;
+
+template <class T>
+concept Element = requires { dtype_of_type<stored<T>>::value; };
+
+/// An xtensor container or expression, recognised without including xtensor. Iteration is row-major.
+template <class E>
+concept ArrayLike = !std::same_as<E, array> && requires(const E& e) {
+  typename E::value_type;
+  e.dimension();
+  e.shape();
+  e.begin();
+  e.end();
+} && Element<typename E::value_type>;
+
+/// Calls `f(std::type_identity<T>{})` for the element type T of `t`.
+template <class F>
+decltype(auto) with_type(dtype t, F&& f) {
+  switch (t) {
+    case dtype::f32: return f(std::type_identity<float>{});
+    case dtype::f64: return f(std::type_identity<double>{});
+    case dtype::bf16: return f(std::type_identity<bf16>{});
+    case dtype::f16: return f(std::type_identity<f16>{});
+    case dtype::i32: return f(std::type_identity<std::int32_t>{});
+    case dtype::i64: return f(std::type_identity<std::int64_t>{});
+    case dtype::u8: return f(std::type_identity<std::uint8_t>{});
+    default: return f(std::type_identity<bool>{});
+  }
+}
+
+}  // namespace detail
+
+/// A tensor in memory: row-major, 64-byte aligned, padded; a bool takes one byte.
+///
+/// Copies share the buffer and cost nothing; an array that was handed out is not changed any more
+/// (`mutable_data` detaches a shared one first).
+class array {
+ public:
+  /// A scalar f32 zero.
+  array() : array(tensor_type{}) {}
+  /// Zeros.
+  explicit array(const tensor_type& type) : array(type, detail::allocate(detail::padded_bytes(type))) {
+    std::memset(data_.get(), 0, static_cast<std::size_t>(detail::padded_bytes(type)));
+  }
+  /// A view of a buffer of at least `detail::padded_bytes(type)` bytes.
+  array(const tensor_type& type, detail::buffer data) : type_(type), data_(std::move(data)) {}
+
+  /// A scalar (rank 0).
+  template <detail::Element T>
+    requires(std::is_arithmetic_v<T> || std::same_as<T, bf16> || std::same_as<T, f16>)
+  array(T scalar) : array(tensor_type{dtype_of<detail::stored<T>>, {}}) {
+    *mutable_data<detail::stored<T>>() = static_cast<detail::stored<T>>(scalar);
+  }
+  /// A copy of an xtensor container or of the value of an xtensor expression.
+  template <detail::ArrayLike E>
+  array(const E& e) : array(type_like(e)) {
+    auto* out = mutable_data<detail::stored<typename E::value_type>>();
+    for (auto i = e.begin(), end = e.end(); i != end; ++i)
+      *out++ = static_cast<detail::stored<typename E::value_type>>(*i);
+  }
+
+  const tensor_type& type() const { return type_; }
+  const partita::shape& shape() const { return type_.shape; }
+  dtype element() const { return type_.element; }
+  /// Number of elements.
+  std::int64_t size() const { return type_.shape.elements(); }
+  const std::byte* bytes() const { return data_.get(); }
+  const detail::buffer& storage() const { return data_; }
+
+  /// The elements, row-major.
+  ///
+  /// Errors    R003 the element type is another one
+  template <class T>
+  const T* data() const {
+    need(dtype_of<T>);
+    return reinterpret_cast<const T*>(data_.get());
+  }
+  /// The elements for writing; copies them first if another array shares them.
+  template <class T>
+  T* mutable_data() {
+    need(dtype_of<T>);
+    if (data_.use_count() > 1) {
+      detail::buffer mine = detail::allocate(detail::padded_bytes(type_));
+      std::memcpy(mine.get(), data_.get(), static_cast<std::size_t>(detail::padded_bytes(type_)));
+      data_ = std::move(mine);
+    }
+    return reinterpret_cast<T*>(data_.get());
+  }
+  /// The only element.
+  ///
+  /// Errors    R002 not exactly one element, R003 the element type is another one
+  template <class T>
+  T item() const {
+    if (size() != 1)
+      throw error(concat("R002 array: item() needs one element; the shape is ", type_.shape));
+    return *data<T>();
+  }
+  /// The same elements under another shape of the same size.
+  array reshaped(const partita::shape& to) const {
+    if (to.elements() != size())
+      throw error(concat("R002 array: shape ", type_.shape, " does not reshape to ", to));
+    return array({type_.element, to}, data_);
+  }
+  /// A copy as `xt::xarray<T>`; needs `partita/run/xtensor.hpp`.
+  template <class T>
+  auto to_xarray() const {
+    return copy_to_xarray(*this, std::type_identity<T>{});
+  }
+
+ private:
+  template <class E>
+  static tensor_type type_like(const E& e) {
+    tensor_type t{dtype_of<detail::stored<typename E::value_type>>, {}};
+    for (std::size_t i = 0; i < e.dimension(); ++i)
+      t.shape.push_back(static_cast<std::int64_t>(e.shape()[i]));
+    if (t.shape.rank > max_rank)
+      throw error(concat("R002 array: rank ", t.shape.rank, "; at most ", max_rank, " is supported"));
+    return t;
+  }
+  void need(dtype t) const {
+    if (t != type_.element)
+      throw error(concat("R003 array: the element type is ", name_of(type_.element), ", not ",
+                         name_of(t), "; use as_type"));
+  }
+  tensor_type type_;
+  detail::buffer data_;
+};
+
+}  // namespace partita

@@ -1,0 +1,69 @@
+/// What a kernel is: the machine's side of an op.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <partita/ir/program.hpp>
+#include <partita/run/array.hpp>
+
+namespace partita {
+
+/// Memory that a kernel needs for the time of one call; kept and used again by later calls.
+class scratch {
+ public:
+  /// At least `bytes` bytes, aligned as arrays are, valid until the next `reset`.
+  std::byte* take(std::int64_t bytes) {
+    if (next_ == pieces_.size()) pieces_.push_back({});
+    auto& piece = pieces_[next_++];
+    if (piece.size < bytes || !piece.data) piece = {detail::allocate(bytes), bytes};
+    return piece.data.get();
+  }
+  void reset() { next_ = 0; }
+
+ private:
+  struct piece {
+    detail::buffer data;
+    std::int64_t size = 0;
+  };
+  std::vector<piece> pieces_;
+  std::size_t next_ = 0;
+};
+
+/// Handed to a kernel. All buffers are row-major, 64-byte aligned and padded to whole groups of 16
+/// elements, which may be read and written; the result does not overlap the operands.
+struct kernel_context {
+  std::span<const tensor_type> types;           ///< of the operands
+  const tensor_type& result;
+  std::span<const std::int64_t> attrs;
+  std::span<const std::byte* const> operands;
+  std::byte* out;
+  scratch& memory;
+
+  template <class T>
+  const T* operand(std::size_t i) const {
+    return reinterpret_cast<const T*>(operands[i]);
+  }
+  template <class T>
+  T* output() const {
+    return reinterpret_cast<T*>(out);
+  }
+};
+
+/// Computes one op. Called from several threads at a time; must not depend on anything else than
+/// its operands.
+using kernel_function = void (*)(const kernel_context&);
+
+/// A kernel for an op of the user's, or another one for an op of ours: `run_options::kernels`.
+///
+/// ```cpp
+/// const kernel_entry mine = {&def<my_op>, [](const kernel_context& c) { ... }};
+/// ```
+struct kernel_entry {
+  const op_def* op = nullptr;
+  kernel_function run = nullptr;
+};
+
+}  // namespace partita

@@ -1,0 +1,105 @@
+/// Copying boxes between strided layouts: what transpose, slice, broadcast, concatenate, packing
+/// and most collectives come down to.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <partita/ir/shape.hpp>
+
+namespace partita::detail {
+
+/// Row-major strides of a shape, in elements.
+struct strides {
+  std::int64_t at[max_rank] = {};
+  constexpr strides() = default;
+  constexpr explicit strides(const shape& s) {
+    std::int64_t n = 1;
+    for (int d = s.rank; d-- > 0; n *= s[d]) at[d] = n;
+  }
+  constexpr std::int64_t operator[](int d) const { return at[d]; }
+  constexpr std::int64_t& operator[](int d) { return at[d]; }
+};
+
+/// A box of elements with one stride per dimension on both sides.
+class box {
+ public:
+  /// Adds a dimension, major to minor; dimensions that are contiguous on both sides are merged.
+  constexpr void push_back(std::int64_t extent, std::int64_t from, std::int64_t to) {
+    if (extent == 1) return;
+    if (rank > 0 && from_[rank - 1] == from * extent && to_[rank - 1] == to * extent) {
+      extent_[rank - 1] *= extent;
+      from_[rank - 1] = from;
+      to_[rank - 1] = to;
+      return;
+    }
+    extent_[rank] = extent;
+    from_[rank] = from;
+    to_[rank] = to;
+    ++rank;
+  }
+  /// Copies the box; `size` is that of an element, in bytes.
+  void copy(std::int64_t size, const void* from, void* to) const {
+    switch (size) {
+      case 1: return run(static_cast<const std::uint8_t*>(from), static_cast<std::uint8_t*>(to), 0);
+      case 2: return run(static_cast<const std::uint16_t*>(from), static_cast<std::uint16_t*>(to), 0);
+      case 4: return run(static_cast<const std::uint32_t*>(from), static_cast<std::uint32_t*>(to), 0);
+      default: return run(static_cast<const std::uint64_t*>(from), static_cast<std::uint64_t*>(to), 0);
+    }
+  }
+
+ private:
+  template <class T>
+  void run(const T* from, T* to, int d) const {
+    if (d == rank) {
+      *to = *from;
+      return;
+    }
+    if (d + 1 == rank) return row(from, to, extent_[d], from_[d], to_[d]);
+    if (d + 2 == rank && from_[d] == 1 && to_[d + 1] == 1) return transpose(from, to, d);
+    for (std::int64_t i = 0; i < extent_[d]; ++i) run(from + i * from_[d], to + i * to_[d], d + 1);
+  }
+  template <class T>
+  static void row(const T* from, T* to, std::int64_t n, std::int64_t f, std::int64_t t) {
+    if (f == 1 && t == 1) {
+      if (n > 0) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+    } else if (f == 0 && t == 1) {
+      std::fill_n(to, std::max<std::int64_t>(n, 0), n > 0 ? *from : T{});
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) to[i * t] = from[i * f];
+    }
+  }
+  /// The last two dimensions, in tiles that fit the first-level cache.
+  template <class T>
+  void transpose(const T* from, T* to, int d) const {
+    constexpr std::int64_t tile = 16;
+    const std::int64_t rows = extent_[d], cols = extent_[d + 1], f = from_[d + 1], t = to_[d];
+    for (std::int64_t r = 0; r < rows; r += tile)
+      for (std::int64_t c = 0; c < cols; c += tile)
+        for (std::int64_t i = r; i < std::min(r + tile, rows); ++i)
+          for (std::int64_t j = c; j < std::min(c + tile, cols); ++j) to[i * t + j] = from[i + j * f];
+  }
+
+  int rank = 0;
+  std::int64_t extent_[2 * max_rank] = {}, from_[2 * max_rank] = {}, to_[2 * max_rank] = {};
+};
+
+/// Copies the box of the given extents at `from_start` of one tensor to `to_start` of another.
+inline void copy_box(std::int64_t size, const shape& extents, const shape& from_shape,
+                     const std::int64_t* from_start, const std::byte* from, const shape& to_shape,
+                     const std::int64_t* to_start, std::byte* to) {
+  if (extents.elements() == 0) return;
+  const strides f(from_shape), t(to_shape);
+  box b;
+  std::int64_t from_offset = 0, to_offset = 0;
+  for (int d = 0; d < extents.rank; ++d) {
+    b.push_back(extents[d], f[d], t[d]);
+    if (from_start) from_offset += from_start[d] * f[d];
+    if (to_start) to_offset += to_start[d] * t[d];
+  }
+  b.copy(size, from + from_offset * size, to + to_offset * size);
+}
+
+}  // namespace partita::detail

@@ -1,0 +1,30 @@
+/// From arrays to xtensor. The other direction needs no include: see array.hpp.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#if __has_include(<xtensor/containers/xarray.hpp>)
+#include <xtensor/containers/xarray.hpp>
+#else
+#include <xtensor/xarray.hpp>
+#endif
+
+#include <partita/run/array.hpp>
+
+namespace partita {
+
+/// What `array::to_xarray<T>()` calls.
+template <class T>
+xt::xarray<T> copy_to_xarray(const array& a, std::type_identity<T>) {
+  std::vector<std::size_t> extents;
+  for (auto e : a.shape()) extents.push_back(static_cast<std::size_t>(e));
+  typename xt::xarray<T>::shape_type shape(extents.begin(), extents.end());
+  xt::xarray<T> out(shape);
+  const T* from = a.data<T>();
+  std::copy(from, from + a.size(), out.data());
+  return out;
+}
+
+}  // namespace partita

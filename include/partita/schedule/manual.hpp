@@ -1,0 +1,196 @@
+/// Manual tactics: named values, and where each is to lie along one axis.
+///
+/// Source    PartIR, section 3 and appendix A.6
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <partita/schedule/tactic.hpp>
+
+namespace partita {
+
+class placement;
+
+/// Chooses the placement of a value from its name and its global shape.
+using placement_function = placement (*)(std::string_view name, const shape& global);
+
+struct replicated_t {};
+struct first_divisible_dim_t {};
+struct unknown_t {};
+
+/// Keeps the value whole along the axis (`atomic`), and its updated version too.
+inline constexpr replicated_t replicated{};
+/// The first dimension whose local size the axis divides. A value that has none stays as it is,
+/// which the tactic's report says.
+inline constexpr first_divisible_dim_t first_divisible_dim{};
+/// Leaves the value to propagation.
+inline constexpr unknown_t unknown{};
+
+/// Where a value lies along an axis: a dimension, `replicated`, `first_divisible_dim`, `unknown`,
+/// or what a function of its name and shape says.
+class placement {
+ public:
+  enum kind_type : std::uint8_t { dimension, whole, first_divisible, leave, callable };
+
+  template <class Int>
+    requires(std::is_integral_v<Int> && !std::is_same_v<Int, bool>)
+  constexpr placement(Int d) : kind(dimension), dim(static_cast<int>(d)) {}
+  constexpr placement(replicated_t) : kind(whole) {}
+  constexpr placement(first_divisible_dim_t) : kind(first_divisible) {}
+  constexpr placement(unknown_t) : kind(leave) {}
+  template <class F>
+    requires(std::is_class_v<F> && std::is_convertible_v<F, placement_function>)
+  constexpr placement(F f) : kind(callable), function(f) {}
+  constexpr placement(placement_function f) : kind(callable), function(f) {}
+
+  kind_type kind = leave;
+  int dim = -1;
+  placement_function function = nullptr;
+};
+
+/// One line of a manual tactic. The name selects an input, a tag or an output, or all those below a
+/// prefix ("params" selects "params.w1" and "params.layers.0.up").
+struct manual_entry {
+  std::string_view name;
+  placement where;
+};
+
+/// Shards named values along one axis.
+///
+/// Effect    `tile` or `atomic` for each selected value, in the order of the entries, then
+///           `propagate`. Of several entries that select a value the one with the longest name
+///           counts. An output that has the name of an input is that input's next state: it takes
+///           the same placement, so that the results of one step fit the arguments of the next.
+/// Errors    S001 unknown axis, S002 dimension out of range, S003 size does not divide, S004 axis
+///           used twice, S005 already sliced, S006 nothing has that name or prefix
+template <std::size_t N>
+class manual_tactic {
+ public:
+  constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
+                          std::string_view name)
+      : manual_tactic(axis, entries, name, std::make_index_sequence<N>{}) {}
+  constexpr std::string_view name() const { return name_; }
+  /// The same tactic under another name.
+  constexpr manual_tactic named(std::string_view n) const {
+    manual_tactic t = *this;
+    t.name_ = n;
+    return t;
+  }
+
+  constexpr void apply(tactic_context& c) const {
+    const int axis = c.axis(axis_);
+    if (axis < 0) return;
+    std::vector<placed> states;  // outputs that must end up as their input
+    for (std::size_t e = 0; e < N && !c.error; ++e) {
+      bool found = false;
+      for (const auto& v : c.values()) {
+        if (!selects(entries_[e].name, v.name)) continue;
+        found = true;
+        if (best_entry(v.name) == e) place(c, v, axis, entries_[e].where, states);
+      }
+      if (!found)
+        c.error.record("S006", "manual(\"", axis_, "\"): no input, tag or output is named \"",
+                       entries_[e].name, "\" or lies below it; ",
+                       known_names(entries_[e].name, names(c)));
+    }
+    c.propagate();
+    bool again = false;
+    for (const auto& s : states)
+      if (!c.error && c.layout_of(s.value).dim_of(axis) != s.dim) {
+        c.tile(s.value, s.dim, axis);
+        again = true;
+      }
+    if (again) c.propagate();
+  }
+
+ private:
+  struct placed {
+    value_id value = -1;
+    int dim = -1;
+  };
+  template <std::size_t... I>
+  constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
+                          std::string_view name, std::index_sequence<I...>)
+      : axis_(axis), name_(name), entries_{entries[I]...} {}
+
+  std::string_view axis_, name_;
+  manual_entry entries_[N];
+
+  static constexpr bool selects(std::string_view wanted, std::string_view name) {
+    return name.substr(0, wanted.size()) == wanted &&
+           (name.size() == wanted.size() || name[wanted.size()] == '.');
+  }
+  constexpr std::size_t best_entry(std::string_view name) const {
+    std::size_t best = N;
+    for (std::size_t e = 0; e < N; ++e)
+      if (selects(entries_[e].name, name) &&
+          (best == N || entries_[e].name.size() > entries_[best].name.size()))
+        best = e;
+    return best;
+  }
+  static constexpr std::vector<std::string_view> names(const tactic_context& c) {
+    std::vector<std::string_view> out;
+    for (const auto& v : c.values()) {
+      bool known = false;
+      for (auto n : out) known = known || n == v.name;
+      if (!known) out.push_back(v.name);
+    }
+    return out;
+  }
+  /// The input whose next state this output is, or -1.
+  static constexpr value_id input_of(const tactic_context& c, const named_value& v) {
+    if (v.kind != named_value::output) return -1;
+    for (const auto& i : c.values()) {
+      if (i.kind != named_value::input) break;
+      if (i.name == v.name) return i.value;
+    }
+    return -1;
+  }
+
+  constexpr void place(tactic_context& c, const named_value& v, int axis, placement where,
+                       std::vector<placed>& states) const {
+    if (where.kind == placement::callable) where = where.function(v.name, c.global_shape(v.value));
+    const value_id input = input_of(c, v);
+    switch (where.kind) {
+      case placement::whole:
+        c.atomic(v.value, axis);
+        break;
+      case placement::dimension:
+        if (input >= 0) states.push_back({v.value, where.dim});
+        else c.tile(v.value, where.dim, axis);
+        break;
+      case placement::first_divisible:
+        if (input >= 0) {
+          const int dim = c.layout_of(input).dim_of(axis);
+          if (dim >= 0) states.push_back({v.value, dim});
+        } else if (c.layout_of(v.value).dim_of(axis) < 0) {
+          tile_first_divisible(c, v, axis);
+        }
+        break;
+      case placement::leave:
+      case placement::callable:
+        break;
+    }
+  }
+  static constexpr void tile_first_divisible(tactic_context& c, const named_value& v, int axis) {
+    const shape local = c.local_shape(v.value);
+    for (int d = 0; d < local.rank; ++d)
+      if (local[d] > 0 && local[d] % c.mesh().size(axis) == 0) return c.tile(v.value, d, axis);
+    c.note(concat("\"", v.name, "\" ", c.global_shape(v.value),
+                  " has no dimension that axis \"", c.mesh().name(axis), "\" (",
+                  c.mesh().size(axis), ") divides; it stays as it is"));
+  }
+};
+
+/// `manual("B", {{"x", 0}, {"params", replicated}})`, optionally with a name for reports.
+template <std::size_t N>
+constexpr manual_tactic<N> manual(std::string_view axis, const manual_entry (&entries)[N],
+                                  std::string_view name = "manual") {
+  return {axis, entries, name};
+}
+
+}  // namespace partita

@@ -1,0 +1,97 @@
+/// `partition`: runs a schedule over a program.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <boost/hana/for_each.hpp>
+#include <boost/hana/tuple.hpp>
+
+#include <partita/core/core_program.hpp>
+#include <partita/cost/cost.hpp>
+#include <partita/schedule/tactic.hpp>
+#include <partita/spmd/lower.hpp>
+
+namespace partita {
+
+/// A typed list of tactics, applied first to last.
+template <Tactic... Tactics>
+constexpr auto schedule(Tactics... tactics) {
+  return boost::hana::make_tuple(tactics...);
+}
+
+/// What one tactic did.
+struct tactic_report {
+  text name;
+  int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
+  collectives counts;                     ///< of the whole program after this tactic
+  std::vector<conflict> conflicts;        ///< what its propagation left open
+  std::vector<text> notes;                ///< what was asked for and could not be had
+};
+
+/// A partitioned program: the source, the loops, the device-local program, and what each tactic did.
+struct partitioned {
+  program source;
+  core_program core;
+  device_program device;
+  std::vector<collective_note> notes;   ///< where each collective comes from
+  std::vector<tactic_report> tactics;
+  partita::collectives collectives;     ///< of the device-local program
+  partita::cost cost;                   ///< per device
+  failure error;
+
+  constexpr const partita::mesh& mesh() const { return device.mesh; }
+};
+
+namespace detail {
+constexpr void apply_and_report(partitioned& r, tactic_context& context, std::string_view name,
+                                auto&& apply) {
+  if (r.error || context.error) return;
+  tactic_report report;
+  report.name = name;
+  report.first_action = static_cast<int>(r.core.actions.size());
+  r.core.tactic = static_cast<int>(r.tactics.size());
+  context.notes.clear();
+  apply();
+  report.last_action = static_cast<int>(r.core.actions.size());
+  report.counts = lower(r.core, {.fuse = true, .build = false}).counts;
+  report.conflicts = r.core.conflicts;
+  report.notes = context.notes;
+  r.tactics.push_back(report);
+}
+}  // namespace detail
+
+/// Applies a schedule to a program on a mesh.
+///
+/// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
+/// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
+/// number of devices.
+template <class Schedule>
+constexpr partitioned partition(const program& source, const mesh& m, const Schedule& tactics) {
+  partitioned r;
+  r.source = source;
+  r.error = source.error;
+  r.error.record(validate(m));
+  if (r.error) {
+    r.error.raise();
+    return r;
+  }
+  r.core = core_program(source, m);
+  tactic_context context(r.core, r.source);
+  boost::hana::for_each(tactics, [&](const auto& t) {
+    detail::apply_and_report(r, context, t.name(), [&] { t.apply(context); });
+  });
+  r.error.record(context.error);
+  if (r.error) {
+    r.error.raise();
+    return r;
+  }
+  lowered l = lower(r.core);
+  r.device = static_cast<device_program&&>(l.device);
+  r.notes = static_cast<std::vector<collective_note>&&>(l.notes);
+  r.collectives = l.counts;
+  r.cost = estimate(r.device.local);
+  return r;
+}
+
+}  // namespace partita

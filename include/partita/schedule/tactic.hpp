@@ -1,0 +1,82 @@
+/// What a tactic may see and do.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <vector>
+
+#include <partita/core/core_program.hpp>
+
+namespace partita {
+
+/// A value that tactics can refer to by name.
+struct named_value {
+  enum kind_type : std::uint8_t { input, tag, output };
+  std::string_view name;
+  value_id value = -1;
+  kind_type kind = input;
+};
+
+/// Handed to a tactic: the program with its named values, and the three actions.
+///
+/// A mistake ends the schedule: later actions do nothing, and `partition` reports the first one.
+class tactic_context {
+ public:
+  constexpr tactic_context(core_program& c, const program& source) : core_(c) {
+    for (int i = 0; i < source.input_count(); ++i)
+      names_.push_back({source.input_name(i), source.inputs[static_cast<std::size_t>(i)],
+                        named_value::input});
+    for (op_id o = 0; o < source.op_count(); ++o)
+      if (source.op(o).def == &def<op::tag>)
+        names_.push_back({source.view(source.op(o).name), source.op(o).result, named_value::tag});
+    for (int i = 0; i < source.output_count(); ++i)
+      names_.push_back({source.output_name(i), source.outputs[static_cast<std::size_t>(i)].value,
+                        named_value::output});
+  }
+
+  /// Inputs, then tags, then outputs, each in program order.
+  constexpr const std::vector<named_value>& values() const { return names_; }
+  constexpr const partita::mesh& mesh() const { return core_.mesh; }
+  constexpr const core_program& core() const { return core_; }
+  constexpr const shape& global_shape(value_id v) const { return core_.p.type(v).shape; }
+  constexpr layout layout_of(value_id v) const { return core_.made(core_.holder(v)); }
+  constexpr shape local_shape(value_id v) const {
+    return layout_of(v).local(global_shape(v), core_.mesh);
+  }
+
+  /// Index of a mesh axis, or -1 with an error. Errors: S001 unknown axis.
+  constexpr int axis(std::string_view name) {
+    const int a = core_.mesh.find(name);
+    if (a < 0)
+      error.record("S001", "tactic: the mesh has no axis \"", name, "\"; ",
+                   known_names(name, core_.mesh.names()));
+    return a;
+  }
+  constexpr void tile(value_id v, int dim, int axis) {
+    if (!error && axis >= 0) error.record(core_.tile(v, dim, axis));
+  }
+  constexpr void atomic(value_id v, int axis) {
+    if (!error && axis >= 0) error.record(core_.atomic(v, axis));
+  }
+  constexpr void propagate() {
+    if (!error) core_.propagate();
+  }
+  /// Says in the tactic's report that a value stays as it is although it was asked for.
+  constexpr void note(text t) { notes.push_back(t); }
+
+  failure error;
+  std::vector<text> notes;
+
+ private:
+  core_program& core_;
+  std::vector<named_value> names_;
+};
+
+/// Anything with a name that issues actions. It must be usable in constant evaluation for `check`.
+template <class T>
+concept Tactic = requires(const T& t, tactic_context& c) {
+  { t.name() } -> std::convertible_to<std::string_view>;
+  t.apply(c);
+};
+
+}  // namespace partita

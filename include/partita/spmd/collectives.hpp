@@ -1,0 +1,136 @@
+/// The collectives of the device-local language. They name mesh axes, never device numbers.
+///
+/// Source    PartIR, section 6 and listing 9
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/ir/program.hpp>
+#include <partita/ir/layout.hpp>
+
+namespace partita {
+
+/// The kinds of collectives that communicate, and all_slice, which does not.
+enum class collective : std::uint8_t { all_gather, all_reduce, reduce_scatter, all_to_all, all_slice };
+
+constexpr std::string_view name_of(collective c) {
+  constexpr std::string_view names[] = {"all_gather", "all_reduce", "reduce_scatter", "all_to_all",
+                                        "all_slice"};
+  return names[static_cast<int>(c)];
+}
+
+/// How many collectives of each kind; all_slice does not communicate and is not counted.
+struct collectives {
+  int all_gather = 0, all_reduce = 0, reduce_scatter = 0, all_to_all = 0;
+
+  constexpr int total() const { return all_gather + all_reduce + reduce_scatter + all_to_all; }
+  constexpr void count(collective c) {
+    if (c == collective::all_gather) ++all_gather;
+    if (c == collective::all_reduce) ++all_reduce;
+    if (c == collective::reduce_scatter) ++reduce_scatter;
+    if (c == collective::all_to_all) ++all_to_all;
+  }
+  friend constexpr bool operator==(const collectives&, const collectives&) = default;
+};
+
+constexpr text& operator<<(text& out, const collectives& c) {
+  return out << "all_gather " << c.all_gather << ", all_reduce " << c.all_reduce
+             << ", reduce_scatter " << c.reduce_scatter << ", all_to_all " << c.all_to_all;
+}
+
+namespace op {
+
+constexpr void print_axes(print_context& c, std::size_t from) {
+  const auto a = c.p.attrs(c.op);
+  c.out << " <";
+  append_list(c.out, static_cast<int>(a.size() - from), [&](int i) {
+    c.out << '"' << c.mesh->name(static_cast<int>(a[from + static_cast<std::size_t>(i)])) << '"';
+  });
+  c.out << '>';
+}
+
+/// Reads (dim, axis) pairs, major to minor per dimension.
+constexpr layout decode_layout(std::span<const std::int64_t> pairs) {
+  layout l;
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
+    l.push_back(static_cast<int>(pairs[i + 1]), static_cast<int>(pairs[i]));
+  return l;
+}
+
+constexpr void print_dims(print_context& c, std::size_t from) {
+  c.out << ' ';
+  print_layout(c.out, decode_layout(c.p.attrs(c.op).subspan(from)),
+               c.p.type(c.p.op(c.op).result).shape.rank, *c.mesh);
+}
+
+/// `<@max>` for any combiner but the sum.
+constexpr void print_combiner(print_context& c) {
+  const auto combine = static_cast<combiner>(c.p.attrs(c.op)[0]);
+  if (combine != combiner::add) c.out << " <@" << name_of(combine) << '>';
+}
+
+/// Base of the collectives; the lowering knows their result types, so the rule is "as declared".
+struct collective_op {
+  static constexpr bool collective = true;
+  static constexpr void infer(infer_context& c) { c.result = c.declared; }
+};
+
+/// Every device gets the reduction over all devices that differ along the axes only.
+///
+/// Attributes: combiner, axes. Shapes  (s...) -> (s...)
+struct all_reduce : collective_op {
+  static constexpr std::string_view name = "all_reduce";
+  static constexpr void print(print_context& c) {
+    print_combiner(c);
+    print_axes(c, 1);
+  }
+};
+
+/// Every device keeps its piece. No communication.
+///
+/// Attributes: (dim, axis) pairs. Shapes  (s_d) -> (s_d / product of the axes of d)
+struct all_slice : collective_op {
+  static constexpr std::string_view name = "all_slice";
+  static constexpr void print(print_context& c) { print_dims(c, 0); }
+};
+
+/// The inverse of all_slice. Attributes: (dim, axis) pairs; of one dimension major to minor.
+///
+/// Shapes    (s_d) -> (s_d * product of the axes of d)
+struct all_gather : collective_op {
+  static constexpr std::string_view name = "all_gather";
+  static constexpr void print(print_context& c) { print_dims(c, 0); }
+};
+
+/// all_slice(all_reduce(x)). Attributes: combiner, then (dim, axis) pairs.
+struct reduce_scatter : collective_op {
+  static constexpr std::string_view name = "reduce_scatter";
+  static constexpr void print(print_context& c) {
+    print_combiner(c);
+    print_dims(c, 1);
+  }
+};
+
+/// Gathers dimension `from` and slices dimension `to` along the same axes. Attributes: from, to,
+/// axes. Shapes  (s_from, s_to) -> (s_from * n, s_to / n), n the product of the axes
+struct all_to_all : collective_op {
+  static constexpr std::string_view name = "all_to_all";
+  static constexpr void print(print_context& c) {
+    const auto a = c.p.attrs(c.op);
+    c.out << " {" << a[0] << " -> " << a[1] << '}';
+    print_axes(c, 2);
+  }
+};
+
+}  // namespace op
+
+/// A program for one device of a mesh, the same for all, with its local argument and result types.
+struct device_program {
+  program local;
+  partita::mesh mesh;
+  std::vector<tensor_type> input_types, output_types;  ///< global
+  std::vector<layout> inputs, outputs;                 ///< how arguments and results lie on the mesh
+};
+
+}  // namespace partita

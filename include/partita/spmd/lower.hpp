@@ -1,0 +1,441 @@
+/// Lowers a core program to device-local code with collectives.
+///
+/// Source    PartIR, section 6; the rules for sums are in the comments of `defer_sums` and
+///           `finish_sum`
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <partita/core/groups.hpp>
+#include <partita/spmd/collectives.hpp>
+
+namespace partita {
+
+/// Why a collective is there.
+enum class collective_reason : std::uint8_t {
+  sum_finished,   ///< a loop reduced its results
+  use_needs_it,   ///< an op needs the operand in another layout than it was made in
+  whole_needed    ///< an op has no loop over the axis (or `any`) and needs the operand whole
+};
+
+/// One collective of the lowered program, and where it comes from.
+struct collective_note {
+  collective kind = collective::all_gather;
+  collective_reason reason = collective_reason::use_needs_it;
+  value_id value = -1;  ///< in the core program
+  op_id op = -1;        ///< the op that asked for it (for a sum: the op that made it)
+  int tactic = 0;       ///< the last tactic that had a part in it
+  std::int64_t bytes = 0;  ///< of its operand on one device
+};
+
+struct lowering_options {
+  /// Fuses slices with gathers and reductions, and makes argument and result types local. Without
+  /// it the mechanical lowering of section 6.1 is shown.
+  bool fuse = true;
+  /// Builds the program. Without it only the notes are made, which is cheaper.
+  bool build = true;
+};
+
+struct lowered {
+  device_program device;
+  std::vector<collective_note> notes;
+  collectives counts;
+};
+
+namespace detail {
+
+class lowering {
+ public:
+  constexpr lowering(const core_program& c, lowering_options options) : c_(c), options_(options) {}
+
+  constexpr lowered run() {
+    const auto values = c_.p.types.size();
+    have_.resize(values, layout{});
+    local_.resize(values, -1);
+    deferred_.resize(c_.p.ops.size(), 0);
+    pending_.resize(values, 0);
+    if (options_.fuse) defer_sums();
+    else group_ = loop_groups(c_);
+    result_.device.mesh = c_.mesh;
+    if (options_.build) {
+      out().ops.reserve(c_.p.ops.size());
+      out().types.reserve(values);
+      out().producers.reserve(values);
+      out().operand_list.reserve(c_.p.operand_list.size());
+      out().attr_list.reserve(c_.p.attr_list.size());
+    }
+    for (op_id o : c_.order) lower_op(o);
+    for (const auto& each : c_.p.outputs) lower_output(each);
+    return result_;
+  }
+
+ private:
+  using axis_set = std::uint8_t;
+
+  const core_program& c_;
+  lowering_options options_;
+  lowered result_;
+  std::vector<layout> have_;        ///< by core value: how its local value is laid out
+  std::vector<value_id> local_;     ///< by core value
+  std::vector<axis_set> deferred_;  ///< by op: axes whose loop moves behind its result's sum
+  std::vector<axis_set> pending_;   ///< by value: axes over which it is still to be summed
+  std::vector<int> group_;          ///< only for the mechanical lowering
+  std::vector<value_id> operands_;
+
+  static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static constexpr axis_set bit(int axis) { return static_cast<axis_set>(1u << axis); }
+  constexpr program& out() { return result_.device.local; }
+
+  /// Layouts as in core_program, without axes of one device and without deferred loops.
+  constexpr layout effective(const layout& l, op_id o) const {
+    layout r;
+    for (const auto& e : l)
+      if (c_.mesh.size(e.axis) > 1 && !(deferred_[at(o)] & bit(e.axis))) r.push_back(e.axis, e.dim);
+    return r;
+  }
+  constexpr layout made(op_id o) const { return effective(c_.made(c_.p.op(o).result), o); }
+  constexpr layout required(const use& u) const {
+    return effective(c_.required(u.op, u.operand), u.op);
+  }
+  constexpr axis_set summed_axes(op_id o) const {
+    axis_set s = 0;
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor != any_factor && c_.mesh.size(l.axis) > 1 &&
+          c_.map.at(o, l.factor).result_dim == no_dim)
+        s |= bit(l.axis);
+    return s;
+  }
+  constexpr combiner combine_of(op_id o) const {
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor != any_factor && c_.map.at(o, l.factor).result_dim == no_dim)
+        return c_.map.at(o, l.factor).combine;
+    return combiner::add;
+  }
+
+  /// all_reduce(a) + all_reduce(b) => all_reduce(a + b), for linear ops of two pending sums.
+  ///
+  /// When: both operands are summed over the same axes, are used nowhere else, and lie alike, as
+  /// the op needs them but for its own loops over those axes. It ends since ops are visited once.
+  constexpr void defer_sums() {
+    for (op_id o : c_.order) {
+      const value_id v = c_.p.op(o).result;
+      pending_[at(v)] = combine_of(o) == combiner::add ? summed_axes(o) : axis_set{0};
+      if (!c_.p.op(o).def->linear || c_.p.op(o).operand_count != 2) continue;
+      const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
+      const axis_set axes = pending_[at(x)];
+      if (axes == 0 || axes != pending_[at(y)] || x == y) continue;
+      if (!only_use(x) || !only_use(y)) continue;
+      deferred_[at(o)] = axes;
+      const layout lx = made(c_.p.producer(x)), ly = made(c_.p.producer(y));
+      if (lx == ly && lx == required({o, 0}) && lx == required({o, 1})) pending_[at(v)] = axes;
+      else deferred_[at(o)] = 0;
+    }
+  }
+  constexpr bool only_use(value_id v) const {
+    return c_.uses(v).size() == 1 && !c_.returned[at(v)];
+  }
+  /// Is the sum of this value left to the op that uses it?
+  constexpr bool summed_later(value_id v) const {
+    return pending_[at(v)] != 0 && only_use(v) && deferred_[at(c_.uses(v)[0].op)] != 0;
+  }
+
+  constexpr tensor_type local_type(value_id v, const layout& l) const {
+    return {c_.p.type(v).element, l.local(c_.p.type(v).shape, c_.mesh)};
+  }
+
+  constexpr void lower_op(op_id o) {
+    const op_node& n = c_.p.op(o);
+    const value_id v = n.result;
+    if (n.def == &def<op::parameter>) {
+      const layout l = options_.fuse ? made(o) : layout{};
+      have_[at(v)] = l;
+      result_.device.inputs.push_back(l);
+      result_.device.input_types.push_back(c_.p.type(v));
+      if (!options_.build) return;
+      local_[at(v)] = out().append(*n.def, {}, {}, local_type(v, l));
+      out().ops.back().name = out().intern(c_.p.view(n.name));
+      out().inputs.push_back(local_[at(v)]);
+      return;
+    }
+    const layout l = made(o);
+    operands_.clear();
+    for (int i = 0; i < n.operand_count; ++i) {
+      const value_id x = c_.p.operand(o, i);
+      const value_id earlier = same_operand(o, i);
+      if (earlier >= 0) operands_.push_back(operands_[at(earlier)]);
+      else operands_.push_back(reshard(x, required({o, i}), o));
+    }
+    have_[at(v)] = l;
+    if (options_.build) {
+      if (n.def->identity && n.operand_count == 1) {
+        local_[at(v)] = operands_[0];
+      } else {
+        local_[at(v)] = out().append(*n.def, operands_, c_.p.attrs(o), local_type(v, l));
+        out().ops.back().origin = n.origin;
+        out().ops.back().transposed = n.transposed;
+      }
+    }
+    if (!options_.fuse) return finish_mechanically(o);
+    if (!summed_later(v)) finish_sum(o);
+  }
+
+  /// An earlier operand that is the same value in the same layout, or -1.
+  constexpr int same_operand(op_id o, int i) const {
+    for (int j = 0; j < i; ++j)
+      if (c_.p.operand(o, j) == c_.p.operand(o, i) && required({o, j}) == required({o, i}))
+        return j;
+    return -1;
+  }
+
+  /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
+  /// others are all-reduced, once.
+  constexpr void finish_sum(op_id o) {
+    const value_id v = c_.p.op(o).result;
+    axis_set left = summed_axes(o) | deferred_[at(o)];
+    if (left == 0) return;
+    layout& have = have_[at(v)];
+    layout scattered;
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (int axis = 0; axis < c_.mesh.rank; ++axis) {
+        if (!(left & bit(axis))) continue;
+        const int dim = sliced_next(v, have, axis);
+        if (dim == no_dim) continue;
+        have.push_back(axis, dim);
+        scattered.push_back(axis, dim);
+        left = static_cast<axis_set>(left & ~bit(axis));
+        progress = true;
+      }
+    }
+    const auto combine = static_cast<std::int64_t>(combine_of(o));
+    if (scattered.count > 0) {
+      std::int64_t attrs[1 + 2 * max_axes] = {combine};
+      emit(collective::reduce_scatter, def<op::reduce_scatter>, v, o,
+           collective_reason::sum_finished, with_pairs(attrs, 1, scattered), have);
+    }
+    if (left != 0) {
+      std::int64_t attrs[1 + max_axes] = {combine};
+      std::size_t count = 1;
+      for (int axis = 0; axis < c_.mesh.rank; ++axis)
+        if (left & bit(axis)) attrs[count++] = axis;
+      emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
+           {attrs, count}, have);
+    }
+  }
+
+  /// The dimension that all uses slice along `axis` right after the slices it already has.
+  constexpr int sliced_next(value_id v, const layout& have, int axis) const {
+    if (c_.returned[at(v)] || c_.uses(v).empty()) return no_dim;
+    int dim = no_dim;
+    for (const auto& u : c_.uses(v)) {
+      const layout want = required(u);
+      const int d = want.dim_of(axis);
+      if (d < 0 || (dim != no_dim && d != dim)) return no_dim;
+      dim = d;
+      int i = 0;
+      for (const auto& e : want) {
+        if (e.dim != d) continue;
+        while (i < have.count && have.entries[i].dim != d) ++i;
+        if (e.axis == axis) {
+          if (i != have.count) return no_dim;
+          break;
+        }
+        if (i == have.count || have.entries[i].axis != e.axis) return no_dim;
+        ++i;
+      }
+    }
+    return dim;
+  }
+
+  /// Without fusion: what leaves its group of loops is summed and gathered at once.
+  constexpr void finish_mechanically(op_id o) {
+    const value_id v = c_.p.op(o).result;
+    if (group_[at(o)] >= 0 && !escapes(c_, group_, v)) return;
+    const axis_set left = summed_axes(o);
+    if (left != 0) {
+      std::int64_t attrs[1 + max_axes] = {static_cast<std::int64_t>(combine_of(o))};
+      std::size_t count = 1;
+      for (int axis = 0; axis < c_.mesh.rank; ++axis)
+        if (left & bit(axis)) attrs[count++] = axis;
+      emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
+           {attrs, count}, have_[at(v)]);
+    }
+    const value_id whole = reshard(v, layout{}, o);
+    if (options_.build) local_[at(v)] = whole;
+    have_[at(v)] = layout{};
+  }
+
+  static constexpr std::span<const std::int64_t> with_pairs(std::int64_t* attrs, std::size_t from,
+                                                            const layout& l) {
+    for (const auto& e : l) {
+      attrs[from++] = e.dim;
+      attrs[from++] = e.axis;
+    }
+    return {attrs, from};
+  }
+
+  /// Appends a collective on the value's local value, which it replaces.
+  constexpr void emit(collective kind, const op_def& def, value_id v, op_id o,
+                      collective_reason reason, std::span<const std::int64_t> attrs,
+                      const layout& after) {
+    local_[at(v)] = emit_on(local_[at(v)], kind, def, v, o, reason, attrs, after);
+  }
+  constexpr value_id emit_on(value_id local, collective kind, const op_def& def, value_id v,
+                             op_id o, collective_reason reason,
+                             std::span<const std::int64_t> attrs, const layout& after) {
+    value_id made = -1;
+    std::int64_t bytes = 0;
+    if (options_.build) {
+      bytes = out().type(local).bytes();
+      const value_id operands[] = {local};
+      made = out().append(def, operands, attrs, local_type(v, after));
+      out().ops.back().origin = c_.p.op(o).origin;
+      out().ops.back().transposed = c_.p.op(o).transposed;
+    }
+    if (kind != collective::all_slice) {
+      int tactic = 0;
+      for (op_id q : {o, c_.p.producer(v)})
+        for (const auto& l : c_.nest_of(q))
+          if (l.tactic > tactic) tactic = l.tactic;
+      result_.counts.count(kind);
+      result_.notes.push_back({kind, reason, v, o, tactic, bytes});
+    }
+    return made;
+  }
+
+  /// Brings a value from the layout it has into the layout an op needs.
+  ///
+  /// all_slice(all_gather(x)) => x           what both layouts share is never gathered
+  /// all_slice(all_gather(x)) => all_to_all  axes that move from one dimension to another
+  /// Slices that no gather stands in the way of come first: the gather is smaller then.
+  constexpr value_id reshard(value_id v, const layout& want, op_id o) {
+    value_id local = local_[at(v)];
+    layout now = have_[at(v)];
+    if (now == want) return local;
+    // Per dimension: the common prefix stays, the rest of `now` is gathered, of `want` sliced.
+    layout keep, gather, slice;
+    for (int d = 0; d < c_.p.type(v).shape.rank; ++d) {
+      int i = 0, j = 0;
+      bool common = true;
+      while (true) {
+        while (i < now.count && now.entries[i].dim != d) ++i;
+        while (j < want.count && want.entries[j].dim != d) ++j;
+        const bool more_now = i < now.count, more_want = j < want.count;
+        if (!more_now && !more_want) break;
+        common = common && more_now && more_want && now.entries[i].axis == want.entries[j].axis;
+        if (common) {
+          keep.push_back(now.entries[i++].axis, d);
+          ++j;
+        } else {
+          if (more_now) gather.push_back(now.entries[i++].axis, d);
+          if (more_want) slice.push_back(want.entries[j++].axis, d);
+        }
+      }
+    }
+    const auto reason = collective_reason::use_needs_it;
+    std::int64_t attrs[2 + 2 * max_axes] = {};
+
+    layout first, rest;  // slices before any gather: their dimension is not gathered, nor is the axis
+    bool blocked[max_rank] = {};
+    for (const auto& g : gather) blocked[g.dim] = true;
+    for (const auto& s : slice) {
+      if (gather.dim_of(s.axis) >= 0) blocked[s.dim] = true;
+      (blocked[s.dim] ? rest : first).push_back(s.axis, s.dim);
+    }
+    layout current = keep;
+    const auto with = [](layout a, const layout& b) {
+      for (const auto& e : b) a.push_back(e.axis, e.dim);
+      return a;
+    };
+    if (first.count > 0) {
+      current = with(current, first);
+      local = emit_on(local, collective::all_slice, def<op::all_slice>, v, o, reason,
+                      with_pairs(attrs, 0, first), with(current, gather));
+    }
+    while (move_axes(gather, rest, current, local, v, o)) {
+    }
+    if (gather.count > 0)
+      local = emit_on(local, collective::all_gather, def<op::all_gather>, v, o,
+                      rest.count > 0 ? reason : collective_reason::whole_needed,
+                      with_pairs(attrs, 0, gather), current);
+    if (rest.count > 0)
+      local = emit_on(local, collective::all_slice, def<op::all_slice>, v, o, reason,
+                      with_pairs(attrs, 0, rest), with(current, rest));
+    return local;
+  }
+
+  /// One all_to_all: the innermost gathered axes of a dimension i that are the next sliced axes of
+  /// another dimension j, if nothing else of j is still to be gathered.
+  constexpr bool move_axes(layout& gather, layout& slice, layout& current, value_id& local,
+                           value_id v, op_id o) {
+    const auto on = [](const layout& l, int d, std::int8_t* axes) {
+      int n = 0;
+      for (const auto& e : l)
+        if (e.dim == d) axes[n++] = e.axis;
+      return n;
+    };
+    for (const auto& s : slice) {
+      const int j = s.dim;
+      const int i = gather.dim_of(s.axis);
+      std::int8_t from[max_axes] = {}, to[max_axes] = {};
+      if (i < 0 || i == j) continue;
+      const int n = on(gather, i, from), m = on(slice, j, to);
+      if (to[0] != s.axis) continue;
+      bool gathered_too = false;
+      for (const auto& g : gather) gathered_too = gathered_too || g.dim == j;
+      if (gathered_too) continue;
+      int length = 0;
+      for (int k = 1; k <= n && k <= m; ++k) {
+        bool equal = true;
+        for (int e = 0; e < k; ++e) equal = equal && from[n - k + e] == to[e];
+        if (equal) length = k;
+      }
+      if (length == 0) continue;
+      std::int64_t attrs[2 + max_axes] = {i, j};
+      for (int e = 0; e < length; ++e) attrs[2 + e] = to[e];
+      const auto moved = [&](int axis) {
+        for (int e = 0; e < length; ++e)
+          if (to[e] == axis) return true;
+        return false;
+      };
+      layout g2, s2;
+      for (const auto& e : gather)
+        if (!moved(e.axis)) g2.push_back(e.axis, e.dim);
+      for (const auto& e : slice) {
+        if (moved(e.axis)) current.push_back(e.axis, e.dim);
+        else s2.push_back(e.axis, e.dim);
+      }
+      gather = g2;
+      slice = s2;
+      layout after = current;
+      for (const auto& e : gather) after.push_back(e.axis, e.dim);
+      local = emit_on(local, collective::all_to_all, def<op::all_to_all>, v, o,
+                      collective_reason::use_needs_it,
+                      {attrs, static_cast<std::size_t>(2 + length)}, after);
+      return true;
+    }
+    return false;
+  }
+
+  constexpr void lower_output(const program_output& each) {
+    result_.device.outputs.push_back(have_[at(each.value)]);
+    result_.device.output_types.push_back(c_.p.type(each.value));
+    if (!options_.build) return;
+    program_output local;
+    local.value = local_[at(each.value)];
+    local.name = out().intern(c_.p.view(each.name));
+    out().outputs.push_back(local);
+  }
+};
+
+}  // namespace detail
+
+/// Lowers a program whose loops are settled. Type preserving: local types times the pieces of their
+/// layouts are the types of the source. Cost: linear in ops, independent of the mesh's size.
+constexpr lowered lower(const core_program& c, lowering_options options = {}) {
+  return detail::lowering(c, options).run();
+}
+
+}  // namespace partita

@@ -1,0 +1,90 @@
+/// A user's mistake: a code, a text, and how both reach the user at run time.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <partita/support/text.hpp>
+
+namespace partita {
+
+/// What the front doors throw at run time. `what()` is "CODE noun: text".
+class error : public std::runtime_error {
+ public:
+  explicit error(std::string_view message) : std::runtime_error(std::string(message)) {}
+  /// The code in front of the text, for example "S003".
+  std::string_view code() const {
+    const std::string_view all = what();
+    return all.substr(0, all.find(' '));
+  }
+};
+
+/// The first mistake found while something is built; empty while all is well.
+///
+/// The engine carries a mistake as a value: inside constant evaluation a throw would print pages
+/// of call stack, where `check<>` prints the text in one diagnostic.
+struct failure {
+  text message;
+
+  constexpr explicit operator bool() const { return !message.empty(); }
+  /// Records a mistake; only the first one counts, what follows from it is noise.
+  template <class... Parts>
+  constexpr void record(std::string_view code, const Parts&... parts) {
+    if (!message.empty()) return;
+    message << code << ' ';
+    (message << ... << parts);
+  }
+  constexpr void record(const failure& other) {
+    if (message.empty()) message = other.message;
+  }
+  /// Throws `error` at run time; does nothing inside constant evaluation.
+  constexpr void raise() const {
+    if (!message.empty() && !std::is_constant_evaluated()) throw error(message.view());
+  }
+};
+
+/// Edit distance (insert, delete, replace), for "did you mean".
+constexpr int edit_distance(std::string_view a, std::string_view b) {
+  std::vector<int> row(b.size() + 1, 0);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    int diagonal = row[0];
+    row[0] = static_cast<int>(i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const int replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      int best = replace;
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      row[j] = best;
+    }
+  }
+  return row[b.size()];
+}
+
+/// "known: a, b, c; did you mean b?" for a name that was not found; at most `limit` names.
+template <class Names>
+constexpr text known_names(std::string_view wanted, const Names& names, int limit = 8) {
+  text out;
+  out << "known: ";
+  int shown = 0, best = 1 << 20;
+  std::string_view closest;
+  for (std::string_view name : names) {
+    if (shown < limit) out << (shown == 0 ? "" : ", ") << name;
+    ++shown;
+    const int distance = edit_distance(wanted, name);
+    if (distance < best) {
+      best = distance;
+      closest = name;
+    }
+  }
+  if (shown == 0) out << "none";
+  if (shown > limit) out << " and " << shown - limit << " more";
+  if (!closest.empty() && best <= static_cast<int>(wanted.size() / 2 + 1))
+    out << "; did you mean \"" << closest << "\"?";
+  return out;
+}
+
+}  // namespace partita
