@@ -94,12 +94,16 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   text attributes;
   print_context a{p, o, m, attributes};
   if (d.print != nullptr) d.print(a);
-  out << (d.name == "dot_general" && attributes.empty() ? "matmul" : d.name) << '(';
-  append_list(out, n.operand_count, [&](int i) {
-    out << '%';
-    operand(i);
-  });
-  out << ')' << attributes;
+  out << (d.name == "dot_general" && attributes.empty() ? "matmul" : d.name);
+  if (n.operand_count > 0) {
+    out << '(';
+    append_list(out, n.operand_count, [&](int i) {
+      out << '%';
+      operand(i);
+    });
+    out << ')';
+  }
+  out << attributes;
 }
 
 constexpr void print_signature(text& out, const program& p, const value_names& names,

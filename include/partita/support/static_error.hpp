@@ -3,10 +3,11 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace partita {
 
-/// A text as a template argument; compilers print it in full.
+/// A text as a template argument, which compilers print.
 template <std::size_t N>
 struct fixed_text {
   char chars[N] = {};
@@ -17,26 +18,64 @@ struct fixed_text {
   constexpr explicit fixed_text(std::string_view s) {
     for (std::size_t i = 0; i + 1 < N && i < s.size(); ++i) chars[i] = s[i];
   }
-  constexpr std::string_view view() const { return {chars, N - 1}; }
 };
 
-/// What the compiler shows when a program is wrong: `partita_error<fixed_text<N>{"..."}>`.
-template <fixed_text Text>
+/// What the compiler shows when a program is wrong: `partita_error<fixed_text<77>{"S101 ..."}>`.
+/// Clang prints only short strings in full, so there the text comes in pieces.
+template <fixed_text... Pieces>
 struct partita_error {
   static constexpr bool none = false;
 };
 
-/// Stops the compilation with the text that `Message()` returns (empty: all is well).
+namespace detail {
+
+#if defined(__clang__)
+inline constexpr std::size_t longest_piece = 30;
+#else
+inline constexpr std::size_t longest_piece = 100000;
+#endif
+
+/// End of the piece that begins at `begin`: after a space where there is one.
+constexpr std::size_t piece_end(std::string_view s, std::size_t begin) {
+  if (s.size() - begin <= longest_piece) return s.size();
+  std::size_t end = begin + longest_piece;
+  for (std::size_t i = end; i > begin; --i)
+    if (s[i - 1] == ' ') return i;
+  return end;
+}
+constexpr std::size_t piece_begin(std::string_view s, std::size_t number) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < number; ++i) at = piece_end(s, at);
+  return at;
+}
+constexpr std::size_t piece_count(std::string_view s) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < s.size(); at = piece_end(s, at)) ++count;
+  return count;
+}
+
+template <class Message, std::size_t I>
+constexpr auto piece() {
+  constexpr std::size_t begin = piece_begin(std::string_view(Message{}()), I);
+  constexpr std::size_t end = piece_end(std::string_view(Message{}()), begin);
+  return fixed_text<end - begin + 1>(std::string_view(Message{}()).substr(begin, end - begin));
+}
+
+}  // namespace detail
+
+/// Stops the compilation with the text that `Message{}()` gives (empty: all is well).
 ///
-/// `Message` is a captureless callable type that returns something convertible to string_view.
+/// (The return type is deduced so that the compiler stops where the mistake is, not later.)
 template <class Message>
-constexpr bool report_static_error() {
-  constexpr std::size_t size = std::string_view(Message{}()).size();
-  if constexpr (size > 0) {
-    constexpr auto shown = fixed_text<size + 1>(std::string_view(Message{}()));
-    static_assert(partita_error<shown>::none, "partita: see the text in partita_error<...>");
+constexpr auto report_static_error() {
+  constexpr std::size_t pieces = detail::piece_count(std::string_view(Message{}()));
+  if constexpr (pieces > 0) {
+    []<std::size_t... I>(std::index_sequence<I...>) {
+      static_assert(partita_error<detail::piece<Message, I>()...>::none,
+                    "partita: see the text in partita_error<...>");
+    }(std::make_index_sequence<pieces>{});
   }
-  return size == 0;
+  return pieces == 0;
 }
 
 }  // namespace partita

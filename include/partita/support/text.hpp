@@ -50,7 +50,9 @@ class text {
   constexpr std::size_t size() const { return chars_.size(); }
   constexpr std::string_view view() const { return {chars_.data(), chars_.size()}; }
   constexpr operator std::string_view() const { return view(); }
+  friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
   friend constexpr bool operator==(const text& a, std::string_view b) { return a.view() == b; }
+  friend constexpr bool operator==(const text& a, const char* b) { return a.view() == b; }
 
  private:
   std::vector<char> chars_;

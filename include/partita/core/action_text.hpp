@@ -1,0 +1,104 @@
+/// The action log as text, and its replay.
+///
+/// Source    PartIR, section 3: `tile <%x, 0, "B">; propagate; // BP tactic`
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <partita/core/core_program.hpp>
+#include <partita/ir/print.hpp>
+
+namespace partita {
+
+constexpr void print_action(text& out, const action& a, const value_names& names, const mesh& m) {
+  switch (a.kind) {
+    case action_kind::propagate:
+      out << "propagate";
+      break;
+    case action_kind::tile:
+      out << "tile<%" << names[a.value] << ", " << a.dim << ", \"" << m.name(a.axis) << "\">";
+      break;
+    case action_kind::atomic:
+      out << "atomic<%" << names[a.value] << ", \"" << m.name(a.axis) << "\">";
+      break;
+  }
+}
+
+/// One line per tactic: its actions, separated by "; ". `source` is the program before any action.
+constexpr text print_actions(const core_program& c, const program& source) {
+  text out;
+  const value_names names(source);
+  for (std::size_t i = 0; i < c.actions.size(); ++i) {
+    print_action(out, c.actions[i], names, c.mesh);
+    const bool last = i + 1 == c.actions.size() || c.actions[i + 1].tactic != c.actions[i].tactic;
+    out << (last ? ";\n" : "; ");
+  }
+  return out;
+}
+
+/// Applies the actions of a text to a fresh core program of the same source and mesh. Each line
+/// counts as one tactic.
+///
+/// Errors    S008 cannot read, S001 unknown axis, S006 unknown value, and those of the actions
+constexpr failure replay(core_program& c, const program& source, std::string_view script) {
+  failure f;
+  const value_names names(source);
+  std::size_t at = 0;
+  const auto skip = [&] {
+    while (at < script.size() && (script[at] == ' ' || script[at] == ';' || script[at] == '\n')) {
+      if (script[at] == '\n') ++c.tactic;
+      ++at;
+    }
+  };
+  const auto until = [&](std::string_view stops) {
+    const std::size_t begin = at;
+    while (at < script.size() && stops.find(script[at]) == std::string_view::npos) ++at;
+    return script.substr(begin, at - begin);
+  };
+  const auto expect = [&](std::string_view wanted) {
+    if (script.substr(at, wanted.size()) == wanted) {
+      at += wanted.size();
+    } else {
+      f.record("S008", "replay: cannot read the action text at character ", at, ": \"", wanted,
+               "\" expected, found \"", script.substr(at, 12), '"');
+    }
+  };
+  for (skip(); at < script.size() && !f; skip()) {
+    const std::string_view verb = until("<; \n");
+    if (verb == "propagate") {
+      c.propagate();
+      continue;
+    }
+    if (verb != "tile" && verb != "atomic") {
+      f.record("S008", "replay: cannot read the action text: \"", verb,
+               "\" is none of tile, atomic, propagate");
+      break;
+    }
+    expect("<%");
+    const std::string_view name = until(",");
+    const value_id v = names.find(name);
+    if (!f && v < 0)
+      f.record("S006", "replay: the program has no value \"%", name, '"');
+    expect(", ");
+    int dim = 0;
+    if (verb == "tile") {
+      for (char d : until(",")) {
+        if (d < '0' || d > '9') f.record("S008", "replay: \"", d, "\" in a dimension");
+        dim = 10 * dim + (d - '0');
+      }
+      expect(", ");
+    }
+    expect("\"");
+    const std::string_view axis_name = until("\"");
+    expect("\">");
+    const int axis = c.mesh.find(axis_name);
+    if (!f && axis < 0)
+      f.record("S001", "replay: the mesh has no axis \"", axis_name, "\"; ",
+               known_names(axis_name, c.mesh.names()));
+    if (!f) f.record(verb == "tile" ? c.tile(v, dim, axis) : c.atomic(v, axis));
+  }
+  return f;
+}
+
+}  // namespace partita

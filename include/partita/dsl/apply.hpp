@@ -1,0 +1,85 @@
+/// Applies an op to typed tensors: checks while compiling what is static, the rest while tracing.
+#pragma once
+
+#include <partita/dsl/tensor.hpp>
+
+namespace partita::detail {
+
+/// What a shape rule says of static types.
+struct static_result {
+  tensor_type type;
+  text message;
+};
+
+/// Runs an emitter on a scratch builder whose parameters have the static types: the same code, and
+/// so the same shape rule and the same message, as at run time.
+template <class Emit, shape Extra, class... Xs>
+constexpr static_result run_static() {
+  builder b;
+  const value_id ids[sizeof...(Xs) + 1] = {ops::parameter(b, "", Xs::static_type)..., -1};
+  const value_id r = Emit{}(b, ids, Extra);
+  return {b.type(r), b.p.error.message};
+}
+
+template <class Emit, shape Extra, class... Xs>
+struct static_message {
+  constexpr text operator()() const { return run_static<Emit, Extra, Xs...>().message; }
+};
+
+/// The result type, or nothing (rank above max_rank) if the op does not fit.
+template <class Emit, shape Extra, class... Xs>
+inline constexpr tensor_type static_type_of = [] {
+  const static_result r = run_static<Emit, Extra, Xs...>();
+  tensor_type t = r.type;
+  if (!r.message.empty()) t.shape.rank = max_rank + 1;
+  return t;
+}();
+
+constexpr builder* first_builder() { return nullptr; }
+template <class X, class... Xs>
+constexpr builder* first_builder(const X& x, const Xs&... xs) {
+  return x.context() != nullptr ? x.context() : first_builder(xs...);
+}
+
+/// `Emit` is a captureless callable (builder, operand ids, extents); `Static` are its extents as
+/// far as types tell them, `actual` all of them.
+template <shape Static, class Emit, class... Xs>
+constexpr auto apply_with(const Emit& emit, const shape& actual, const Xs&... xs) {
+  if constexpr (!(Xs::is_valid && ...)) {
+    return invalid_tensor{};
+  } else {
+    constexpr tensor_type type = static_type_of<Emit, Static, Xs...>;
+    if constexpr (type.shape.rank > max_rank) {
+      report_static_error<static_message<Emit, Static, Xs...>>();
+      return invalid_tensor{};
+    } else {
+      builder* b = first_builder(xs...);
+      const value_id ids[sizeof...(Xs) + 1] = {xs.id()..., -1};
+      return tensor_of<type>(b, emit(*b, ids, actual));
+    }
+  }
+}
+
+template <class Emit, class... Xs>
+constexpr auto apply(const Emit& emit, const Xs&... xs) {
+  return apply_with<shape{}>(emit, shape{}, xs...);
+}
+
+/// The extents of a pack as a static shape; run-time integers and `extent<dyn>` are dynamic.
+template <class... E>
+inline constexpr shape static_extents{[] {
+  if constexpr (requires { std::integral_constant<std::int64_t, E::value()>{}; }) return E::value();
+  else return dyn;
+}()...};
+
+template <class E>
+constexpr std::int64_t extent_value(const E& e) {
+  if constexpr (std::integral<E>) return static_cast<std::int64_t>(e);
+  else return e.value();
+}
+template <class... E>
+constexpr shape actual_extents(const E&... e) {
+  return shape{extent_value(e)...};
+}
+
+}  // namespace partita::detail

@@ -1,0 +1,402 @@
+/// The ops as functions of typed tensors: what models are written in.
+///
+/// Every function checks shapes and element types where the model is written, by the shape rule of
+/// its op (see op/ for shapes, errors and tile maps). Binary operators broadcast as NumPy does, and
+/// take plain numbers.
+#pragma once
+
+#include <string_view>
+
+#include <partita/dsl/apply.hpp>
+
+namespace partita {
+
+namespace detail {
+
+using emitter = value_id (*)(builder&, value_id, value_id);
+
+/// The common shape of two operands, extended with leading dimensions and stretched from size 1.
+constexpr shape broadcast_shape(builder& b, std::string_view op, const shape& x, const shape& y) {
+  shape result;
+  const int rank = x.rank > y.rank ? x.rank : y.rank;
+  for (int i = 0; i < rank; ++i) {
+    const int ix = i - (rank - x.rank), iy = i - (rank - y.rank);
+    const std::int64_t ex = ix < 0 ? 1 : x[ix], ey = iy < 0 ? 1 : y[iy];
+    if (ex != ey && ex != 1 && ey != 1 && ex != dyn && ey != dyn)
+      b.p.error.record("S103", op, ": shapes ", x, " and ", y, " differ and do not broadcast");
+    result.push_back(ex == 1 ? ey : ey == 1 ? ex : merge_extent(ex, ey));
+  }
+  return result;
+}
+
+/// Aligns the dimensions of `x` with the last ones of `to`. Scalars stay scalars.
+constexpr value_id broadcast_last(builder& b, value_id x, const shape& to) {
+  const int rank = b.type(x).shape.rank;
+  if (rank == 0) return x;
+  std::int64_t dims[max_rank] = {};
+  for (int i = 0; i < rank; ++i) dims[i] = to.rank - rank + i;
+  return ops::broadcast_in_dim(b, x, to, {dims, static_cast<std::size_t>(rank)});
+}
+
+constexpr value_id broadcast_binary(builder& b, std::string_view op, value_id x, value_id y,
+                                    auto emit) {
+  if (b.failed() || x < 0 || y < 0) return -1;
+  const shape to = broadcast_shape(b, op, b.type(x).shape, b.type(y).shape);
+  return emit(b, broadcast_last(b, x, to), broadcast_last(b, y, to));
+}
+
+template <class X, class Y, class Emit>
+constexpr auto binary(const X& x, const Y& y, const Emit& emit) {
+  if constexpr (Number<Y>) {
+    if constexpr (!X::is_valid) return invalid_tensor{};
+    else
+      return binary(x, tensor<typename X::element>(
+                           x.context(), ops::scalar(*x.context(), X::static_type.element,
+                                                    static_cast<double>(y))), emit);
+  } else if constexpr (Number<X>) {
+    if constexpr (!Y::is_valid) return invalid_tensor{};
+    else
+      return binary(tensor<typename Y::element>(
+                        y.context(), ops::scalar(*y.context(), Y::static_type.element,
+                                                 static_cast<double>(x))), y, emit);
+  } else {
+    return apply(emit, x, y);
+  }
+}
+
+template <class X, class Y>
+concept Operands = (Tensor<X> && (Tensor<Y> || Number<Y>)) || (Number<X> && Tensor<Y>);
+
+}  // namespace detail
+
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto operator+(const X& x, const Y& y) {
+  return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
+    return detail::broadcast_binary(b, "add", v[0], v[1], ops::add);
+  });
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto operator-(const X& x, const Y& y) {
+  return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
+    return detail::broadcast_binary(b, "subtract", v[0], v[1], ops::subtract);
+  });
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto operator*(const X& x, const Y& y) {
+  return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
+    return detail::broadcast_binary(b, "multiply", v[0], v[1], ops::multiply);
+  });
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto operator/(const X& x, const Y& y) {
+  return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
+    return detail::broadcast_binary(b, "divide", v[0], v[1], ops::divide);
+  });
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto maximum(const X& x, const Y& y) {
+  return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
+    return detail::broadcast_binary(b, "maximum", v[0], v[1], ops::maximum);
+  });
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto minimum(const X& x, const Y& y) {
+  return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
+    return detail::broadcast_binary(b, "minimum", v[0], v[1], ops::minimum);
+  });
+}
+
+namespace detail {
+template <ops::direction D, class X, class Y>
+constexpr auto comparison(const X& x, const Y& y) {
+  return binary(x, y, [](builder& b, const value_id* v, const shape&) {
+    return broadcast_binary(b, "compare", v[0], v[1], [](builder& c, value_id l, value_id r) {
+      return ops::compare(c, D, l, r);
+    });
+  });
+}
+}  // namespace detail
+
+/// Elementwise comparisons give tensors of bool.
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto equal(const X& x, const Y& y) {
+  return detail::comparison<ops::direction::eq>(x, y);
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto not_equal(const X& x, const Y& y) {
+  return detail::comparison<ops::direction::ne>(x, y);
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto operator<(const X& x, const Y& y) {
+  return detail::comparison<ops::direction::lt>(x, y);
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto operator<=(const X& x, const Y& y) {
+  return detail::comparison<ops::direction::le>(x, y);
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto operator>(const X& x, const Y& y) {
+  return detail::comparison<ops::direction::gt>(x, y);
+}
+template <class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto operator>=(const X& x, const Y& y) {
+  return detail::comparison<ops::direction::ge>(x, y);
+}
+
+#define PARTITA_UNARY(function, emitter)                                    \
+  template <Tensor X>                                                       \
+  constexpr auto function(const X& x) {                                     \
+    return detail::apply([](builder& b, const value_id* v, const shape&) {  \
+      return ops::emitter(b, v[0]);                                         \
+    }, x);                                                                  \
+  }
+PARTITA_UNARY(operator-, negate)
+PARTITA_UNARY(exp, exp)
+PARTITA_UNARY(log, log)
+PARTITA_UNARY(tanh, tanh)
+PARTITA_UNARY(erf, erf)
+PARTITA_UNARY(sqrt, sqrt)
+PARTITA_UNARY(rsqrt, rsqrt)
+PARTITA_UNARY(stop_gradient, stop_gradient)
+#undef PARTITA_UNARY
+
+/// predicate ? x : y, elementwise. The shapes broadcast; one of x and y may be a number.
+template <Tensor P, class X, class Y>
+  requires detail::Operands<X, Y>
+constexpr auto select(const P& predicate, const X& x, const Y& y) {
+  if constexpr (Number<X>) {
+    if constexpr (!Y::is_valid) return invalid_tensor{};
+    else return select(predicate, y * 0 + x, y);
+  } else if constexpr (Number<Y>) {
+    if constexpr (!X::is_valid) return invalid_tensor{};
+    else
+      return select(predicate, x,
+                    tensor<typename X::element>(
+                        x.context(), ops::scalar(*x.context(), X::static_type.element,
+                                                 static_cast<double>(y))));
+  } else {
+    return detail::apply([](builder& b, const value_id* v, const shape&) -> value_id {
+      if (b.failed()) return -1;
+      shape to = detail::broadcast_shape(b, "select", b.type(v[1]).shape, b.type(v[2]).shape);
+      to = detail::broadcast_shape(b, "select", b.type(v[0]).shape, to);
+      return ops::select(b, detail::broadcast_last(b, v[0], to), detail::broadcast_last(b, v[1], to),
+                         detail::broadcast_last(b, v[2], to));
+    }, predicate, x, y);
+  }
+}
+
+/// The values as another element type (see op/convert.hpp for rounding).
+template <ElementType T, Tensor X>
+constexpr auto convert(const X& x) {
+  return detail::apply([](builder& b, const value_id* v, const shape&) {
+    return ops::convert(b, v[0], dtype_of<T>);
+  }, x);
+}
+
+/// Gives a value a name that tactics can refer to. The name must be unique in the program.
+template <Tensor X>
+constexpr X tag(std::string_view name, const X& x) {
+  if constexpr (!X::is_valid) return x;
+  else return X(x.context(), ops::tag(*x.context(), name, x.id()));
+}
+
+/// Matrix product of the last two dimensions: (..., m, k) x (k, n) or (..., m, k) x (..., k, n),
+/// leading dimensions equal.
+template <Tensor L, Tensor R>
+constexpr auto matmul(const L& lhs, const R& rhs) {
+  return detail::apply([](builder& b, const value_id* v, const shape&) -> value_id {
+    if (b.failed()) return -1;
+    const shape& l = b.type(v[0]).shape;
+    const shape& r = b.type(v[1]).shape;
+    if (l.rank < 1 || r.rank < 2 || (r.rank > 2 && r.rank != l.rank)) {
+      b.p.error.record("S106", "matmul: ", b.type(v[0]), " and ", b.type(v[1]),
+                       " are not (..., m, k) and (k, n) or (..., k, n)");
+      return -1;
+    }
+    if (!same_extent(l[l.rank - 1], r[r.rank - 2])) {
+      b.p.error.record("S101", "matmul: contracted extents differ: dimension ", l.rank - 1,
+                       " of lhs ", b.type(v[0]), " has size ", l[l.rank - 1], ", dimension ",
+                       r.rank - 2, " of rhs ", b.type(v[1]), " has size ", r[r.rank - 2]);
+      return -1;
+    }
+    std::int64_t batch[max_rank] = {};
+    for (int i = 0; i < max_rank; ++i) batch[i] = i;
+    const ops::ints lead{batch, static_cast<std::size_t>(r.rank - 2)};
+    const std::int64_t k_left[] = {l.rank - 1}, k_right[] = {r.rank - 2};
+    return ops::dot_general(b, v[0], v[1], {lead, lead, k_left, k_right});
+  }, lhs, rhs);
+}
+
+/// `dot_general<axes<0>, axes<0>, axes<2>, axes<1>>(x, y)`: batch dimensions of both, then contracted
+/// dimensions of both. Result: batch, free dimensions of lhs, free dimensions of rhs.
+template <class LhsBatch, class RhsBatch, class LhsContract, class RhsContract, Tensor L, Tensor R>
+constexpr auto dot_general(const L& lhs, const R& rhs) {
+  return detail::apply([](builder& b, const value_id* v, const shape&) {
+    return ops::dot_general(b, v[0], v[1], {LhsBatch::list(), RhsBatch::list(),
+                                            LhsContract::list(), RhsContract::list()});
+  }, lhs, rhs);
+}
+
+/// Permutes dimensions: result dimension i is dimension Permutation[i] of x.
+template <int... Permutation, Tensor X>
+constexpr auto transpose(const X& x) {
+  return detail::apply([](builder& b, const value_id* v, const shape&) {
+    return ops::transpose(b, v[0], axes<Permutation...>::list());
+  }, x);
+}
+
+/// The same elements, row-major, as another shape: `reshape<4, 12>(x)`, or with extents that may be
+/// run-time values: `reshape(x, dim<0>(x), heads, width)`.
+template <std::int64_t... E, Tensor X>
+  requires(sizeof...(E) > 0)
+constexpr auto reshape(const X& x) {
+  return detail::apply_with<shape{E...}>([](builder& b, const value_id* v, const shape& to) {
+    return ops::reshape(b, v[0], to);
+  }, shape{E...}, x);
+}
+template <Tensor X, class... E>
+  requires(sizeof...(E) > 0)
+constexpr auto reshape(const X& x, const E&... e) {
+  return detail::apply_with<detail::static_extents<E...>>(
+      [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
+      detail::actual_extents(e...), x);
+}
+
+/// Dimension i of x becomes dimension Dims[i] of the result, whose extents are given.
+template <int... Dims, Tensor X, class... E>
+constexpr auto broadcast_in_dim(const X& x, const E&... e) {
+  return detail::apply_with<detail::static_extents<E...>>(
+      [](builder& b, const value_id* v, const shape& to) {
+        return ops::broadcast_in_dim(b, v[0], to, axes<Dims...>::list());
+      },
+      detail::actual_extents(e...), x);
+}
+
+namespace detail {
+/// Reduces the given dimensions, or all without any.
+template <combiner Combine, int... Dims>
+struct reduce_emitter {
+  constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
+    if constexpr (sizeof...(Dims) > 0) {
+      return ops::reduce(b, v[0], Combine, axes<Dims...>::list());
+    } else {
+      const std::int64_t all[max_rank] = {0, 1, 2, 3, 4, 5, 6, 7};
+      return ops::reduce(b, v[0], Combine, {all, static_cast<std::size_t>(b.type(v[0]).shape.rank)});
+    }
+  }
+};
+}  // namespace detail
+
+/// Sum over the given dimensions (increasing), or over all without any; they disappear.
+template <int... Dims, Tensor X>
+constexpr auto sum(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::add, Dims...>{}, x);
+}
+template <int... Dims, Tensor X>
+constexpr auto reduce_max(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::max, Dims...>{}, x);
+}
+template <int... Dims, Tensor X>
+constexpr auto reduce_min(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::min, Dims...>{}, x);
+}
+/// Arithmetic mean over the given dimensions, or over all.
+template <int... Dims, Tensor X>
+constexpr auto mean(const X& x) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    const auto total = sum<Dims...>(x);
+    std::int64_t n = 1;
+    if constexpr (sizeof...(Dims) == 0) n = x.shape().elements();
+    else ((n *= Dims >= 0 && Dims < X::rank ? x.shape()[Dims] : 1), ...);
+    return total * (1.0 / static_cast<double>(n));
+  }
+}
+
+/// x with a last dimension of size 1, which broadcasts: (...) -> (..., 1).
+template <Tensor X>
+constexpr auto keep_last(const X& x) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    return [&]<int... I>(std::integer_sequence<int, I...>) {
+      return reshape(x, dim<I>(x)..., extent<1>{});
+    }(std::make_integer_sequence<int, X::rank>{});
+  }
+}
+
+/// result[i0, i1, ...] = i_Dim, with the given extents, in the program that `of` belongs to.
+template <ElementType T, int Dim, Tensor X, class... E>
+constexpr auto iota(const X& of, const E&... e) {
+  return detail::apply_with<detail::static_extents<E...>>(
+      [](builder& b, const value_id*, const shape& to) {
+        return ops::iota(b, {dtype_of<T>, to}, Dim);
+      },
+      detail::actual_extents(e...), of);
+}
+/// A tensor of equal elements with the given extents, in the program that `of` belongs to.
+template <Tensor X, class... E>
+constexpr auto full_like(const X& of, double v) {
+  if constexpr (!X::is_valid) return of;
+  else return X(of.context(), ops::constant(*of.context(), of.type(), v));
+}
+
+/// Rows of a table: (rows, d...), indices (i...) -> (i..., d...).
+template <Tensor X, Tensor I>
+constexpr auto gather(const X& table, const I& indices) {
+  return detail::apply([](builder& b, const value_id* v, const shape&) {
+    return ops::gather(b, v[0], v[1]);
+  }, table, indices);
+}
+/// Sums updates (i..., d...) by index (i...) into (rows, d...).
+template <Tensor I, Tensor X, class Rows>
+constexpr auto scatter_add(const I& indices, const X& updates, const Rows& rows) {
+  return detail::apply_with<detail::static_extents<Rows>>(
+      [](builder& b, const value_id* v, const shape& to) {
+        return ops::scatter_add(b, v[0], v[1], to[0]);
+      },
+      detail::actual_extents(rows), indices, updates);
+}
+
+/// The operands one after the other along dimension Dim.
+template <int Dim, Tensor... Xs>
+  requires(sizeof...(Xs) > 0)
+constexpr auto concatenate(const Xs&... xs) {
+  return detail::apply([](builder& b, const value_id* v, const shape&) {
+    return ops::concatenate(b, {v, sizeof...(Xs)}, Dim);
+  }, xs...);
+}
+
+/// Elements [Start, Limit) of dimension Dim, the other dimensions whole.
+template <int Dim, std::int64_t Start, std::int64_t Limit, Tensor X>
+constexpr auto slice(const X& x) {
+  return detail::apply([](builder& b, const value_id* v, const shape&) -> value_id {
+    if (b.failed()) return -1;
+    const int rank = b.type(v[0]).shape.rank;
+    if (Dim < 0 || Dim >= rank) {
+      b.p.error.record("S115", "slice: dimension ", Dim, " is out of range for ", b.type(v[0]));
+      return -1;
+    }
+    std::int64_t start[max_rank] = {}, limit[max_rank] = {};
+    for (auto& l : limit) l = ops::whole;
+    start[Dim] = Start;
+    limit[Dim] = Limit;
+    const auto n = static_cast<std::size_t>(rank);
+    return ops::slice(b, v[0], {start, n}, {limit, n});
+  }, x);
+}
+
+}  // namespace partita

@@ -1,0 +1,142 @@
+/// Typed handles to values of a program that is being traced.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <partita/ir/builder.hpp>
+#include <partita/op/registry.hpp>
+#include <partita/support/static_error.hpp>
+
+namespace partita {
+
+template <class T>
+concept ElementType = requires { dtype_of_type<T>::value; };
+
+/// An extent: static, or (`dyn`) known when the program is traced. What `dim<I>(x)` returns.
+template <std::int64_t N>
+struct extent {
+  constexpr extent() = default;
+  constexpr extent(std::int64_t) {}
+  static constexpr std::int64_t value() { return N; }
+};
+template <>
+struct extent<dyn> {
+  std::int64_t size = 0;
+  constexpr extent() = default;
+  constexpr extent(std::int64_t s) : size(s) {}
+  constexpr std::int64_t value() const { return size; }
+};
+
+/// A tensor of the program being traced, or (unbound) the description of one that is to be an input.
+///
+/// Extents are static or `dyn`, as in `std::mdspan`; element types are those of dtype.hpp. Copies
+/// refer to the same value: `h + h` uses one `h`.
+template <ElementType T, std::int64_t... Extents>
+class tensor {
+ public:
+  static_assert(sizeof...(Extents) <= max_rank, "partita: a tensor has at most 8 dimensions");
+  using element = T;
+  static constexpr int rank = static_cast<int>(sizeof...(Extents));
+  static constexpr tensor_type static_type{dtype_of<T>, partita::shape{Extents...}};
+  static constexpr bool is_valid = true;
+
+  /// An unbound tensor; takes the dynamic extents, in order.
+  template <std::integral... Dynamic>
+    requires(sizeof...(Dynamic) == ((Extents == dyn ? 1 : 0) + ... + 0))
+  constexpr tensor(Dynamic... dynamic) : type_(static_type) {
+    const std::int64_t given[sizeof...(Dynamic) + 1] = {static_cast<std::int64_t>(dynamic)..., 0};
+    int next = 0;
+    for (int d = 0; d < rank; ++d)
+      if (static_type.shape[d] == dyn) type_.shape[d] = given[next++];
+  }
+  constexpr tensor()
+    requires(((Extents == dyn ? 1 : 0) + ... + 0) > 0)
+      : type_(static_type) {}
+  constexpr tensor(builder* b, value_id v) : builder_(b), id_(v), type_(static_type) {
+    if (v >= 0) type_ = b->type(v);
+  }
+
+  /// Type with actual extents (static ones where the trace has failed).
+  constexpr const tensor_type& type() const { return type_; }
+  constexpr const partita::shape& shape() const { return type_.shape; }
+  constexpr value_id id() const { return id_; }
+  constexpr builder* context() const { return builder_; }
+
+ private:
+  builder* builder_ = nullptr;
+  value_id id_ = -1;
+  tensor_type type_;
+};
+
+/// What an op gives whose mistake has been reported: any op takes it and gives it again, so that
+/// one mistake is one error.
+struct invalid_tensor {
+  static constexpr bool is_valid = false;
+  static constexpr int rank = 0;
+  using element = float;
+  static constexpr tensor_type static_type{};
+  constexpr builder* context() const { return nullptr; }
+  constexpr value_id id() const { return -1; }
+  constexpr partita::shape shape() const { return {}; }
+};
+
+template <class T>
+struct is_tensor : std::false_type {};
+template <class T, std::int64_t... E>
+struct is_tensor<tensor<T, E...>> : std::true_type {};
+template <>
+struct is_tensor<invalid_tensor> : std::true_type {};
+
+template <class T>
+concept Tensor = is_tensor<std::remove_cvref_t<T>>::value;
+/// A number that is made a scalar of the other operand's element type.
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+template <dtype D>
+struct element_of_dtype;
+template <> struct element_of_dtype<dtype::f32> { using type = float; };
+template <> struct element_of_dtype<dtype::f64> { using type = double; };
+template <> struct element_of_dtype<dtype::bf16> { using type = bf16; };
+template <> struct element_of_dtype<dtype::f16> { using type = f16; };
+template <> struct element_of_dtype<dtype::i32> { using type = std::int32_t; };
+template <> struct element_of_dtype<dtype::i64> { using type = std::int64_t; };
+template <> struct element_of_dtype<dtype::u8> { using type = std::uint8_t; };
+template <> struct element_of_dtype<dtype::boolean> { using type = bool; };
+
+namespace detail {
+template <tensor_type Type, class = std::make_index_sequence<static_cast<std::size_t>(Type.shape.rank)>>
+struct tensor_of_type;
+template <tensor_type Type, std::size_t... I>
+struct tensor_of_type<Type, std::index_sequence<I...>> {
+  using type = tensor<typename element_of_dtype<Type.element>::type, Type.shape.extents[I]...>;
+};
+}  // namespace detail
+
+/// The tensor of a static type.
+template <tensor_type Type>
+using tensor_of = typename detail::tensor_of_type<Type>::type;
+
+/// Extent of dimension I, static if the tensor's is.
+template <int I, Tensor X>
+constexpr auto dim(const X& x) {
+  if constexpr (!X::is_valid) {
+    return extent<1>{};
+  } else {
+    static_assert(I < X::rank, "partita: dim<I>(x): the tensor has fewer dimensions");
+    return extent<X::static_type.shape.extents[I]>{x.shape()[I]};
+  }
+}
+
+/// `axes<0, 2>{}`: a list of dimensions as a type.
+template <int... D>
+struct axes {
+  static constexpr std::int64_t values[sizeof...(D) + 1] = {D..., 0};
+  static constexpr std::size_t size = sizeof...(D);
+  static constexpr ops::ints list() { return {values, size}; }
+};
+
+}  // namespace partita

@@ -1,0 +1,175 @@
+/// `trace`: runs a model on typed handles and keeps the program it wrote.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <partita/dsl/ops.hpp>
+#include <partita/dsl/tree.hpp>
+#include <partita/support/name_table.hpp>
+
+namespace partita {
+
+/// The name and the description of an input of a model.
+template <Tree Spec>
+struct input_spec {
+  std::string_view name;
+  Spec spec;
+};
+
+/// `input<float, 256, 8>("x")`; dynamic extents follow the name: `input<float, dyn, 8>("x", n)`.
+template <ElementType T, std::int64_t... Extents, std::integral... Dynamic>
+constexpr auto input(std::string_view name, Dynamic... dynamic) {
+  return input_spec<tensor<T, Extents...>>{name, tensor<T, Extents...>(dynamic...)};
+}
+/// `input<params>("params")`: a tree of static tensors; its leaves are named "params.w1" and so on.
+template <Tree Spec>
+constexpr auto input(std::string_view name) {
+  return input_spec<Spec>{name, Spec{}};
+}
+/// `input("params", spec)`: a tree of unbound tensors, with as many layers and as large as you like.
+template <Tree Spec>
+constexpr auto input(std::string_view name, const Spec& spec) {
+  return input_spec<Spec>{name, spec};
+}
+
+/// A named result: what a model returns, alone or in a std::tuple.
+template <Tree T>
+struct output_spec {
+  std::string_view name;
+  T tree;
+};
+/// `return std::tuple{output("params", p), output("loss", l)}`. An output with the name of an input
+/// is that input's next state.
+template <Tree T>
+constexpr auto output(std::string_view name, const T& tree) {
+  return output_spec<T>{name, tree};
+}
+
+namespace detail {
+
+template <class T>
+struct is_output : std::false_type {};
+template <class T>
+struct is_output<output_spec<T>> : std::true_type {};
+template <class T>
+struct has_outputs : std::false_type {};
+template <class... T>
+struct has_outputs<std::tuple<T...>> : std::bool_constant<(is_output<T>::value || ...)> {};
+
+template <class Spec>
+constexpr Spec bind(builder& b, const input_spec<Spec>& in) {
+  Spec bound = in.spec;
+  for_each_leaf([&](auto& leaf, std::string_view path) {
+    using leaf_type = std::remove_cvref_t<decltype(leaf)>;
+    const tensor_type type = leaf.type();
+    for (auto e : type.shape)
+      if (e < 0)
+        b.p.error.record("S116", "trace: input \"", path, "\" has shape ", type.shape,
+                         "; give its dynamic extents, all 0 or above");
+    leaf = leaf_type(&b, ops::parameter(b, path, type));
+  }, text(in.name), bound);
+  return bound;
+}
+
+template <class Result>
+constexpr void add_outputs(builder& b, std::string_view name, const Result& result) {
+  for_each_leaf([&](const auto& leaf, std::string_view path) {
+    if (leaf.id() < 0) b.p.error.record("P006", "trace: output \"", path, "\" is not of this trace");
+    else if (!b.failed()) b.p.outputs.push_back({leaf.id(), b.p.intern(path)});
+  }, text(name), result);
+}
+
+/// The program without the ops that no output needs; inputs stay.
+constexpr program prune(const program& p) {
+  std::vector<char> live(p.ops.size(), 0);
+  for (const auto& out : p.outputs) live[static_cast<std::size_t>(p.producer(out.value))] = 1;
+  bool all = true;
+  for (op_id o = p.op_count() - 1; o >= 0; --o) {
+    if (live[static_cast<std::size_t>(o)])
+      for (value_id v : p.operands(o)) live[static_cast<std::size_t>(p.producer(v))] = 1;
+    else if (p.op(o).def == &def<op::parameter>) live[static_cast<std::size_t>(o)] = 1;
+    else all = false;
+  }
+  if (all) return p;
+  program q;
+  std::vector<value_id> renamed(p.types.size(), -1);
+  std::vector<op_id> moved(p.ops.size(), -1);
+  std::vector<value_id> operands;
+  q.ops.reserve(p.ops.size());
+  q.types.reserve(p.types.size());
+  q.chars = p.chars;
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    if (!live[static_cast<std::size_t>(o)]) continue;
+    const op_node& n = p.op(o);
+    operands.clear();
+    for (value_id v : p.operands(o)) operands.push_back(renamed[static_cast<std::size_t>(v)]);
+    moved[static_cast<std::size_t>(o)] = q.op_count();
+    renamed[static_cast<std::size_t>(n.result)] =
+        q.append(*n.def, operands, p.attrs(o), p.type(n.result));
+    op_node& made = q.ops.back();
+    made.name = n.name;
+    made.origin = n.origin < 0 ? -1 : moved[static_cast<std::size_t>(n.origin)];
+    made.transposed = n.transposed;
+  }
+  for (value_id v : p.inputs) q.inputs.push_back(renamed[static_cast<std::size_t>(v)]);
+  for (auto out : p.outputs) q.outputs.push_back({renamed[static_cast<std::size_t>(out.value)], out.name});
+  q.error = p.error;
+  return q;
+}
+
+/// Names must be unique among inputs, among tags and inputs, and among outputs.
+constexpr void check_names(program& p) {
+  name_table inputs(p.inputs.size() + p.ops.size() / 8), outputs(p.outputs.size());
+  for (int i = 0; i < p.input_count() && !p.error; ++i)
+    if (inputs.insert(p.input_name(i), i) != i)
+      p.error.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
+  for (op_id o = 0; o < p.op_count() && !p.error; ++o)
+    if (p.op(o).def == &def<op::tag> && inputs.insert(p.view(p.op(o).name), -2 - o) != -2 - o)
+      p.error.record("P003", "trace: tag \"", p.view(p.op(o).name),
+                     "\" has the name of another tag or of an input");
+  for (int i = 0; i < p.output_count() && !p.error; ++i)
+    if (outputs.insert(p.output_name(i), i) != i)
+      p.error.record("P004", "trace: two outputs are named \"", p.output_name(i), '"');
+  if (p.outputs.empty()) p.error.record("P005", "trace: the model returns no tensor");
+}
+
+}  // namespace detail
+
+/// Runs the model once on handles of the inputs and gives the program it wrote, without the ops
+/// that no output needs.
+///
+/// A single tensor is the output "result"; a struct has "result.member"; `output` gives names.
+/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
+/// `program::error`. Errors: those of the ops (Sxxx), P002 to P006 duplicate or missing names,
+/// S116 dynamic extent missing.
+///
+/// (The return type is deduced so that the model is compiled here, where its mistakes are read best.)
+template <class Model, class... Specs>
+constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
+  builder b;
+  std::tuple<Specs...> bound{detail::bind(b, inputs)...};
+  const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return model(std::get<I>(bound)...);
+  }(std::index_sequence_for<Specs...>{});
+  using Result = std::remove_cvref_t<decltype(result)>;
+  if constexpr (detail::is_output<Result>::value) {
+    detail::add_outputs(b, result.name, result.tree);
+  } else if constexpr (detail::has_outputs<Result>::value) {
+    std::apply([&](const auto&... each) { (detail::add_outputs(b, each.name, each.tree), ...); },
+               result);
+  } else if constexpr (std::is_same_v<Result, invalid_tensor>) {
+    b.p.error.record("P000", "trace: the model did not compile");
+  } else {
+    detail::add_outputs(b, "result", result);
+  }
+  if (!b.failed()) b.p = detail::prune(b.p);
+  if (!b.failed()) detail::check_names(b.p);
+  b.p.error.raise();
+  return b.p;
+}
+
+}  // namespace partita

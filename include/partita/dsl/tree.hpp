@@ -1,0 +1,108 @@
+/// Parameter trees: plain structs (Boost.Hana), arrays and tuples of tensors.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include <boost/hana/accessors.hpp>
+#include <boost/hana/concept/struct.hpp>
+#include <boost/hana/core/to.hpp>
+#include <boost/hana/define_struct.hpp>
+#include <boost/hana/first.hpp>
+#include <boost/hana/for_each.hpp>
+#include <boost/hana/second.hpp>
+#include <boost/hana/string.hpp>
+
+#include <partita/dsl/tensor.hpp>
+#include <partita/support/text.hpp>
+
+namespace partita {
+
+namespace detail {
+
+template <class T>
+struct is_sequence : std::false_type {};
+template <class T, std::size_t N>
+struct is_sequence<std::array<T, N>> : std::true_type {};
+template <class T>
+struct is_sequence<std::vector<T>> : std::true_type {};
+
+template <class T>
+struct is_std_tuple : std::false_type {};
+template <class... T>
+struct is_std_tuple<std::tuple<T...>> : std::true_type {};
+
+template <class T>
+concept HanaStruct = boost::hana::Struct<T>::value;
+
+}  // namespace detail
+
+/// A tensor, or a Hana struct, std::array, std::vector or std::tuple of trees.
+template <class T>
+concept Tree = Tensor<T> || detail::is_sequence<std::remove_cvref_t<T>>::value ||
+               detail::is_std_tuple<std::remove_cvref_t<T>>::value ||
+               detail::HanaStruct<std::remove_cvref_t<T>>;
+
+/// Calls f(leaf, path) for every tensor of a tree, in declaration order. Paths join member names and indices with dots: "layers.3.attention.qkv".
+template <class F, class T>
+constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
+  using U = std::remove_cvref_t<T>;
+  const auto child = [&](const auto& part) {
+    text name = path;
+    if (!path.empty()) name << '.';
+    name << part;
+    return name;
+  };
+  if constexpr (Tensor<U>) {
+    f(tree, path.view());
+  } else if constexpr (detail::is_sequence<U>::value) {
+    for (std::size_t i = 0; i < tree.size(); ++i)
+      for_each_leaf(f, child(i), tree[i]);
+  } else if constexpr (detail::is_std_tuple<U>::value) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (for_each_leaf(f, child(I), std::get<I>(tree)), ...);
+    }(std::make_index_sequence<std::tuple_size_v<U>>{});
+  } else {
+    boost::hana::for_each(boost::hana::accessors<U>(), [&](const auto& member) {
+      const auto get = boost::hana::second(member);
+      const std::string_view name = boost::hana::to<const char*>(boost::hana::first(member));
+      for_each_leaf(f, child(name), get(tree));
+    });
+  }
+}
+
+namespace detail {
+template <class F, class T, class... Rest>
+constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
+  if constexpr (Tensor<T>) {
+    out = f(in...);
+  } else if constexpr (is_sequence<T>::value) {
+    for (std::size_t i = 0; i < out.size(); ++i) assign_leaves(f, out[i], in[i]...);
+  } else if constexpr (is_std_tuple<T>::value) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      const auto one = [&]<std::size_t J>(std::integral_constant<std::size_t, J>) {
+        assign_leaves(f, std::get<J>(out), std::get<J>(in)...);
+      };
+      (one(std::integral_constant<std::size_t, I>{}), ...);
+    }(std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else {
+    boost::hana::for_each(boost::hana::accessors<T>(), [&](const auto& member) {
+      const auto get = boost::hana::second(member);
+      assign_leaves(f, get(out), get(in)...);
+    });
+  }
+}
+}  // namespace detail
+
+/// A tree of the same type whose leaves are f(leaf, leaves of the other trees...).
+template <class F, Tree T, class... Rest>
+constexpr T map_leaves(const F& f, const T& tree, const Rest&... rest) {
+  T result = tree;
+  detail::assign_leaves(f, result, tree, rest...);
+  return result;
+}
+
+}  // namespace partita

@@ -1,0 +1,18 @@
+/// Partita: partitions tensor programs over device meshes.
+///
+/// The language, the engine and the compile-time checks. Running programs is in <partita/cpu.hpp>.
+#pragma once
+
+#include <partita/dsl/grad.hpp>
+#include <partita/dsl/nn.hpp>
+#include <partita/dsl/ops.hpp>
+#include <partita/dsl/optimizer.hpp>
+#include <partita/dsl/trace.hpp>
+#include <partita/core/action_text.hpp>
+#include <partita/core/print_core.hpp>
+#include <partita/ir/print.hpp>
+#include <partita/ir/verify.hpp>
+#include <partita/report/report.hpp>
+#include <partita/schedule/check.hpp>
+#include <partita/schedule/manual.hpp>
+#include <partita/schedule/partition.hpp>

@@ -1,0 +1,107 @@
+/// What a schedule did, as text for people.
+#pragma once
+
+#include <string_view>
+
+#include <partita/core/action_text.hpp>
+#include <partita/schedule/partition.hpp>
+
+namespace partita {
+
+namespace detail {
+
+/// Layout of a value after the tactics up to `tactic`.
+constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
+  layout l;
+  const op_id o = c.p.producer(v);
+  for (const auto& each : c.nest_of(o)) {
+    if (each.factor == any_factor || each.tactic > tactic) continue;
+    const int dim = c.map.at(o, each.factor).result_dim;
+    if (dim != no_dim) l.push_back(each.axis, dim);
+  }
+  return l;
+}
+
+constexpr void print_evidence(text& out, const core_program& c, const value_names& names, op_id o,
+                              const evidence& e) {
+  const auto& f = c.map.at(o, e.factor);
+  if (f.result_dim != no_dim) out << "#tile<" << static_cast<int>(f.result_dim) << '>';
+  else out << "#sum";
+  if (e.operand < 0) out << " from the uses of its result";
+  else out << " from operand %" << names[c.p.operand(o, e.operand)];
+}
+
+}  // namespace detail
+
+/// One line: the op, the axis, the entries that match and where the evidence comes from.
+constexpr text describe_conflict(const core_program& c, const value_names& names,
+                                 const conflict& k) {
+  text out;
+  out << '%' << names[c.p.op(k.op).result] << " (" << c.p.op(k.op).def->name << ") along \""
+      << c.mesh.name(k.axis) << "\": ";
+  if (k.kind == conflict_kind::indivisible) {
+    out << "the axis has size " << c.mesh.size(k.axis) << ", which does not divide the "
+        << c.map.at(k.op, k.first.factor).local << " positions of ";
+    detail::print_evidence(out, c, names, k.op, k.first);
+  } else {
+    detail::print_evidence(out, c, names, k.op, k.first);
+    out << ", and ";
+    detail::print_evidence(out, c, names, k.op, k.second);
+  }
+  return out;
+}
+
+/// After each tactic: actions, collectives, which inputs are sharded how, conflicts, notes.
+/// At most `limit` lines of each kind; what is left out is counted.
+constexpr text report(const partitioned& p, int limit = 12) {
+  text out;
+  const value_names source_names(p.source), core_names(p.core.p);
+  for (std::size_t t = 0; t < p.tactics.size(); ++t) {
+    const auto& tactic = p.tactics[t];
+    const int number = static_cast<int>(t);
+    out << "after " << tactic.name << ":\n  actions:";
+    int shown = 0;
+    const int count = tactic.last_action - tactic.first_action;
+    for (int a = tactic.first_action; a < tactic.last_action; ++a) {
+      const bool last = a + 1 == tactic.last_action;
+      if (shown++ < limit || last) {
+        if (last && count > limit + 1) out << " ... " << count - limit - 1 << " more;";
+        out << ' ';
+        print_action(out, p.core.actions[static_cast<std::size_t>(a)], source_names, p.core.mesh);
+        out << ';';
+      }
+    }
+    out << "\n  collectives: " << tactic.counts << "\n  sharded inputs:\n";
+    int more = 0;
+    shown = 0;
+    for (value_id v : p.source.inputs) {
+      const layout l = detail::layout_after(p.core, v, number);
+      const layout before = detail::layout_after(p.core, v, number - 1);
+      if (l.count == 0 || l == before) continue;
+      if (shown++ >= limit) {
+        ++more;
+        continue;
+      }
+      const tensor_type& type = p.source.type(v);
+      out << "    " << p.source.name(v) << ' ';
+      print_layout(out, l, type.shape.rank, p.core.mesh);
+      out << " : " << type << " -> "
+          << tensor_type{type.element, l.local(type.shape, p.core.mesh)} << '\n';
+    }
+    if (more > 0) out << "    and " << more << " more\n";
+    if (shown == 0) out << "    none new\n";
+    out << "  conflicts: " << tactic.conflicts.size() << '\n';
+    shown = 0;
+    for (const auto& k : tactic.conflicts)
+      if (shown++ < limit) out << "    " << describe_conflict(p.core, core_names, k) << '\n';
+    shown = 0;
+    for (const auto& note : tactic.notes)
+      if (shown++ < limit) out << "  note: " << note << '\n';
+  }
+  out << "per device: " << p.cost.flops << " flop, arguments " << p.cost.argument_bytes
+      << " bytes, results " << p.cost.result_bytes << " bytes, peak " << p.cost.peak_bytes
+      << " bytes, through collectives " << p.cost.collective_bytes << " bytes\n";
+  return out;
+}
+
+}  // namespace partita

@@ -1,0 +1,232 @@
+/// `check<thunk>`: what the compiler knows of a partitioned program.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/schedule/partition.hpp>
+#include <partita/support/static_error.hpp>
+
+namespace partita {
+
+/// One input or output of a partitioned program.
+struct sharded_value {
+  std::string_view name;
+  dtype element = dtype::f32;
+  shape global_shape, local_shape;
+  layout sharding;
+};
+
+/// What one tactic did, in figures.
+struct tactic_summary {
+  std::string_view name;
+  partita::collectives collectives;  ///< of the whole program after it
+  int actions = 0;
+  int conflicts = 0;
+};
+
+/// How much a summary can hold; `check` makes it larger when a program needs it.
+struct summary_limits {
+  int values = 160, tactics = 12, chars = 6000;
+};
+
+/// The figures of a partitioned program as one constant: no heap, so that it outlives the
+/// constant evaluation that made it.
+template <summary_limits Limits>
+struct summary {
+  partita::collectives collectives;
+  std::int64_t flops = 0, argument_bytes = 0, result_bytes = 0, peak_bytes = 0,
+               collective_bytes = 0;          ///< per device
+  int conflicts = 0;                          ///< left after the last tactic
+  int ops = 0;                                ///< of the device-local program
+  summary_limits needed{0, 0, 0};             ///< what a complete summary would take
+  int input_count = 0, output_count = 0, tactic_count = 0;
+
+  constexpr bool complete() const {
+    return needed.values <= Limits.values && needed.tactics <= Limits.tactics &&
+           needed.chars <= Limits.chars;
+  }
+  /// The mistake that stopped the program, or empty.
+  constexpr std::string_view error() const { return view(error_); }
+  constexpr sharded_value input(int i) const { return unpack(values_[i]); }
+  constexpr sharded_value output(int i) const { return unpack(values_[input_count + i]); }
+  /// An unknown name is not a constant expression, and throws `error` (P007) at run time.
+  constexpr sharded_value input(std::string_view name) const {
+    for (int i = 0; i < input_count; ++i)
+      if (view(values_[i].name) == name) return input(i);
+    return unknown(name, "input");
+  }
+  constexpr sharded_value output(std::string_view name) const {
+    for (int i = 0; i < output_count; ++i)
+      if (view(values_[input_count + i].name) == name) return output(i);
+    return unknown(name, "output");
+  }
+  constexpr tactic_summary tactic(int i) const {
+    const auto& t = tactics_[i];
+    return {view(t.name), t.counts, t.actions, t.conflicts};
+  }
+  constexpr tactic_summary tactic(std::string_view name) const {
+    for (int i = 0; i < tactic_count; ++i)
+      if (view(tactics_[i].name) == name) return tactic(i);
+    unknown(name, "tactic");
+    return {};
+  }
+
+  constexpr explicit summary(const partitioned& p) {
+    error_ = keep(p.error.message.view());
+    if (p.error) return;
+    collectives = p.collectives;
+    flops = p.cost.flops;
+    argument_bytes = p.cost.argument_bytes;
+    result_bytes = p.cost.result_bytes;
+    peak_bytes = p.cost.peak_bytes;
+    collective_bytes = p.cost.collective_bytes;
+    conflicts = static_cast<int>(p.core.conflicts.size());
+    ops = p.device.local.op_count();
+    input_count = p.source.input_count();
+    output_count = p.source.output_count();
+    for (int i = 0; i < input_count; ++i)
+      pack(p.source.input_name(i), p.source.input_type(i), p.device.inputs[static_cast<std::size_t>(i)],
+           p.mesh());
+    for (int i = 0; i < output_count; ++i)
+      pack(p.source.output_name(i), p.source.output_type(i),
+           p.device.outputs[static_cast<std::size_t>(i)], p.mesh());
+    for (const auto& t : p.tactics) {
+      if (needed.tactics < Limits.tactics)
+        tactics_[needed.tactics] = {keep(t.name.view()), t.counts, t.last_action - t.first_action,
+                                    static_cast<int>(t.conflicts.size())};
+      tactic_count = ++needed.tactics;
+    }
+  }
+
+ private:
+  struct packed_value {
+    text_ref name;
+    dtype element = dtype::f32;
+    shape global, local;
+    layout sharding;
+  };
+  struct packed_tactic {
+    text_ref name;
+    partita::collectives counts;
+    int actions = 0, conflicts = 0;
+  };
+  packed_value values_[Limits.values] = {};
+  packed_tactic tactics_[Limits.tactics] = {};
+  char chars_[Limits.chars] = {};
+  text_ref error_;
+
+  constexpr std::string_view view(text_ref r) const {
+    return {chars_ + r.begin, static_cast<std::size_t>(r.size)};
+  }
+  constexpr text_ref keep(std::string_view s) {
+    const text_ref r{needed.chars, static_cast<int>(s.size())};
+    for (char c : s) {
+      if (needed.chars < Limits.chars) chars_[needed.chars] = c;
+      ++needed.chars;
+    }
+    return r;
+  }
+  constexpr void pack(std::string_view name, const tensor_type& type, const layout& l,
+                      const mesh& m) {
+    if (needed.values < Limits.values)
+      values_[needed.values] = {keep(name), type.element, type.shape, l.local(type.shape, m), l};
+    ++needed.values;
+  }
+  constexpr sharded_value unpack(const packed_value& v) const {
+    return {view(v.name), v.element, v.global, v.local, v.sharding};
+  }
+  constexpr sharded_value unknown(std::string_view name, std::string_view what) const {
+    const text message = concat("P007 check: the program has no ", what, " named \"", name, '"');
+    if (!message.empty()) throw partita::error(message.view());
+    return {};
+  }
+};
+
+namespace detail {
+
+/// Stands for every figure of a program whose mistake has been reported; all comparisons hold.
+struct harmless {
+  template <class T>
+  friend constexpr bool operator==(harmless, const T&) { return true; }
+  template <class T>
+  friend constexpr bool operator<(harmless, const T&) { return true; }
+  template <class T>
+  friend constexpr bool operator>(harmless, const T&) { return true; }
+  template <class T>
+  friend constexpr bool operator<=(harmless, const T&) { return true; }
+  template <class T>
+  friend constexpr bool operator>=(harmless, const T&) { return true; }
+};
+struct harmless_collectives : harmless {
+  harmless all_gather, all_reduce, reduce_scatter, all_to_all;
+  constexpr harmless total() const { return {}; }
+};
+struct harmless_summary {
+  harmless_collectives collectives;
+  harmless flops, argument_bytes, result_bytes, peak_bytes, collective_bytes,
+      conflicts, ops, input_count, output_count, tactic_count;
+  struct value {
+    harmless name, element, global_shape, local_shape, sharding;
+  };
+  struct tactic_value {
+    harmless name;
+    harmless_collectives collectives;
+    harmless actions, conflicts;
+  };
+  template <class Key>
+  constexpr value input(const Key&) const { return {}; }
+  template <class Key>
+  constexpr value output(const Key&) const { return {}; }
+  template <class Key>
+  constexpr tactic_value tactic(const Key&) const { return {}; }
+};
+
+template <auto Thunk, summary_limits Limits>
+inline constexpr auto summary_of = summary<Limits>(Thunk());
+
+/// One evaluation of the thunk; a second, with room, only for a program that needs it.
+template <auto Thunk>
+constexpr const auto& full_summary() {
+  if constexpr (summary_of<Thunk, summary_limits{}>.complete()) {
+    return summary_of<Thunk, summary_limits{}>;
+  } else {
+    constexpr summary_limits needed = summary_of<Thunk, summary_limits{}>.needed;
+    return summary_of<Thunk, summary_limits{needed.values + 1, needed.tactics + 1,
+                                            needed.chars + 1}>;
+  }
+}
+
+template <auto Thunk>
+struct check_message {
+  constexpr std::string_view operator()() const { return full_summary<Thunk>().error(); }
+};
+
+template <auto Thunk>
+constexpr auto checked() {
+  if constexpr (full_summary<Thunk>().error().empty()) {
+    return full_summary<Thunk>();
+  } else {
+    // A model that did not compile has been reported where it is written.
+    if constexpr (full_summary<Thunk>().error().substr(0, 4) != "P000")
+      report_static_error<check_message<Thunk>>();
+    return harmless_summary{};
+  }
+}
+
+}  // namespace detail
+
+/// The figures of the partitioned program that `Thunk`, a captureless callable, returns, computed by
+/// the compiler. A mistake in it is one diagnostic that shows its text.
+///
+/// Cost: one constant evaluation per thunk; linear in ops.
+template <auto Thunk>
+inline constexpr auto check = detail::checked<Thunk>();
+
+/// The same figures at run time.
+template <summary_limits Limits = summary_limits{}>
+constexpr summary<Limits> summarize(const partitioned& p) {
+  return summary<Limits>(p);
+}
+
+}  // namespace partita

@@ -1,0 +1,59 @@
+/// A small hash table from names to numbers, usable in constant evaluation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace partita {
+
+/// Open addressing; the names must outlive the table.
+class name_table {
+ public:
+  constexpr explicit name_table(std::size_t expected) { rehash(2 * expected + 8); }
+
+  /// Adds a name, unless it is there already; gives the number it has then.
+  constexpr int insert(std::string_view name, int number) {
+    if (2 * (count_ + 1) > slots_.size()) rehash(2 * slots_.size());
+    slot& s = slots_[locate(name)];
+    if (!s.used) {
+      s = {name, number, true};
+      ++count_;
+    }
+    return s.number;
+  }
+  /// The number of a name, or `missing`.
+  constexpr int find(std::string_view name, int missing = -1) const {
+    const slot& s = slots_[locate(name)];
+    return s.used ? s.number : missing;
+  }
+
+ private:
+  struct slot {
+    std::string_view name;
+    int number = 0;
+    bool used = false;
+  };
+  std::vector<slot> slots_;
+  std::size_t count_ = 0;
+
+  constexpr std::size_t locate(std::string_view name) const {
+    std::uint64_t h = 14695981039346656037u;  // FNV-1a
+    for (char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    std::size_t i = static_cast<std::size_t>(h) & (slots_.size() - 1);
+    while (slots_[i].used && slots_[i].name != name) i = (i + 1) & (slots_.size() - 1);
+    return i;
+  }
+  constexpr void rehash(std::size_t wanted) {
+    std::size_t size = 8;
+    while (size < wanted) size *= 2;
+    std::vector<slot> old = slots_;
+    slots_.assign(size, slot{});
+    count_ = 0;
+    for (const auto& s : old)
+      if (s.used) insert(s.name, s.number);
+  }
+};
+
+}  // namespace partita
