@@ -3,8 +3,8 @@
 /// Source    PartIR, section 3: `tile <%x, 0, "B">; propagate; // BP tactic`
 #pragma once
 
+#include <partita/support/vec.hpp>
 #include <string_view>
-#include <vector>
 
 #include <partita/core/core_program.hpp>
 #include <partita/ir/print.hpp>
@@ -78,8 +78,7 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     expect("<%");
     const std::string_view name = until(",");
     const value_id v = names.find(name);
-    if (!f && v < 0)
-      f.record("S006", "replay: the program has no value \"%", name, '"');
+    if (!f && v < 0) f.record("S006", "replay: the program has no value \"%", name, '"');
     expect(", ");
     int dim = 0;
     if (verb == "tile") {

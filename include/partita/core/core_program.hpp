@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <partita/support/vec.hpp>
 #include <string_view>
-#include <vector>
 
 #include <partita/core/loops.hpp>
 #include <partita/ir/layout.hpp>
@@ -28,12 +28,12 @@ class core_program {
   program p;  ///< the source program, plus `tiling` ops appended by actions
   partita::mesh mesh;
   factor_table map;
-  std::vector<nest> nests;         ///< by op
-  std::vector<op_id> order;        ///< order of execution
-  std::vector<char> returned;      ///< by value: is it a result of the program?
-  std::vector<action> actions;     ///< the log
-  std::vector<conflict> conflicts; ///< what the last propagation left open
-  int tactic = 0;                  ///< recorded in loops and actions
+  vec<nest> nests;          ///< by op
+  vec<op_id> order;         ///< order of execution
+  vec<char> returned;       ///< by value: is it a result of the program?
+  vec<action> actions;      ///< the log
+  vec<conflict> conflicts;  ///< what the last propagation left open
+  int tactic = 0;           ///< recorded in loops and actions
 
   constexpr core_program() = default;
   constexpr core_program(const program& source, const partita::mesh& m) : p(source), mesh(m) {
@@ -198,11 +198,11 @@ class core_program {
     constexpr bool one() const { return first.factor != any_factor && !several && !indivisible; }
   };
 
-  std::vector<int> use_begin_;
-  std::vector<use> uses_;
-  std::vector<char> dirty_, suspect_;
+  vec<int> use_begin_;
+  vec<use> uses_;
+  vec<char> dirty_, suspect_;
   int pending_ = 0;
-  std::vector<tensor_type> scratch_;
+  vec<tensor_type> scratch_;
 
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -221,7 +221,7 @@ class core_program {
     for (value_id v : p.operand_list) ++use_begin_[at(v) + 1];
     for (std::size_t v = 0; v < p.types.size(); ++v) use_begin_[v + 1] += use_begin_[v];
     uses_.assign(p.operand_list.size(), use{});
-    std::vector<int> next(use_begin_.begin(), use_begin_.end());
+    vec<int> next(use_begin_.begin(), use_begin_.end());
     for (op_id o : order)
       for (int i = 0; i < p.op(o).operand_count; ++i)
         uses_[at(next[at(p.operand(o, i))]++)] = {o, i};
@@ -260,7 +260,7 @@ class core_program {
           position = i;
           break;
         }
-    order.insert(order.begin() + static_cast<std::ptrdiff_t>(position), o);
+    order.insert_at(position, o);
     index_uses();
     for (const auto& e : have) {
       nests[at(o)].push_back(e.axis, e.dim, had.find(e.axis)->tactic);
@@ -290,8 +290,10 @@ class core_program {
     --pending_;
     for (int axis = 0; axis < mesh.rank; ++axis) {
       const match m = find_match(o, axis);
-      if (m.one()) add_loop(o, axis, m.first.factor);
-      else if (m.several || m.indivisible) suspect_[at(o)] = 1;
+      if (m.one())
+        add_loop(o, axis, m.first.factor);
+      else if (m.several || m.indivisible)
+        suspect_[at(o)] = 1;
     }
   }
 

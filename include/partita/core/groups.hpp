@@ -1,7 +1,7 @@
 /// Which neighbouring ops share their loops.
 #pragma once
 
-#include <vector>
+#include <partita/support/vec.hpp>
 
 #include <partita/core/core_program.hpp>
 
@@ -20,8 +20,8 @@ constexpr bool same_axes(const nest& a, const nest& b) {
 /// nest of loops can run them all (producer-consumer fusion).
 ///
 /// Source    PartIR, listing 8; seed talk, "when slice met tile"
-constexpr std::vector<int> loop_groups(const core_program& c, bool fuse = true) {
-  std::vector<int> group(c.p.ops.size(), -1);
+constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
+  vec<int> group(c.p.ops.size(), -1);
   int current = -1, next = 0;
   op_id previous = -1;
   for (op_id o : c.order) {
@@ -47,7 +47,7 @@ constexpr std::vector<int> loop_groups(const core_program& c, bool fuse = true) 
 }
 
 /// Is a value of a group used outside of it?
-constexpr bool escapes(const core_program& c, const std::vector<int>& group, value_id v) {
+constexpr bool escapes(const core_program& c, const vec<int>& group, value_id v) {
   if (c.returned[static_cast<std::size_t>(v)]) return true;
   for (const auto& u : c.uses(v))
     if (group[static_cast<std::size_t>(u.op)] != group[static_cast<std::size_t>(c.p.producer(v))])

@@ -52,8 +52,8 @@ struct action {
 
 /// Why an op was left without a loop over an axis.
 enum class conflict_kind : std::uint8_t {
-  several,      ///< evidence supports more than one entry of the tile map
-  indivisible   ///< the axis does not divide what is left of the only factor that matches
+  several,     ///< evidence supports more than one entry of the tile map
+  indivisible  ///< the axis does not divide what is left of the only factor that matches
 };
 
 /// Where the evidence for a tile-map entry comes from.

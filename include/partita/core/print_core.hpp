@@ -3,7 +3,7 @@
 /// Source    PartIR, sections 5.1 to 5.2.3
 #pragma once
 
-#include <vector>
+#include <partita/support/vec.hpp>
 
 #include <partita/core/groups.hpp>
 #include <partita/ir/print.hpp>
@@ -27,7 +27,7 @@ class core_printer {
       } else if (g < 0) {
         print_op(o, nest{}, 1);
       } else {
-        std::vector<op_id> members;
+        vec<op_id> members;
         std::size_t j = i;
         for (; j < c_.order.size() && group_[index(c_.order[j])] == g; ++j)
           members.push_back(c_.order[j]);
@@ -42,7 +42,7 @@ class core_printer {
  private:
   const core_program& c_;
   value_names names_;
-  std::vector<int> group_;
+  vec<int> group_;
   text out_;
 
   static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
@@ -78,9 +78,12 @@ class core_printer {
       return;
     }
     const factor& f = c_.map.at(o, l.factor);
-    if (f.result_dim != no_dim) out_ << "#tile<" << static_cast<int>(f.result_dim) << '>';
-    else if (f.combine == combiner::add) out_ << "#sum";
-    else out_ << "#sum<@" << name_of(f.combine) << '>';
+    if (f.result_dim != no_dim)
+      out_ << "#tile<" << static_cast<int>(f.result_dim) << '>';
+    else if (f.combine == combiner::add)
+      out_ << "#sum";
+    else
+      out_ << "#sum<@" << name_of(f.combine) << '>';
   }
   constexpr void loop_tail(const loop& l) {
     out_ << "] (%r" << c_.mesh.name(l.axis) << ": range<" << c_.mesh.size(l.axis) << ">) {\n";
@@ -138,12 +141,14 @@ class core_printer {
       indent(depth);
       name_at(v, count + 1);
       out_ << " = slice " << dim << ' ';
-      if (count == 0 && global) global_name(v);
-      else name_at(v, count);
+      if (count == 0 && global)
+        global_name(v);
+      else
+        name_at(v, count);
       out_ << "[%r" << c_.mesh.name(l.axis) << ']';
       so_far.push_back(l.axis, dim);
-      out_ << " : "
-           << tensor_type{c_.p.type(v).element, so_far.local(c_.p.type(v).shape, c_.mesh)} << '\n';
+      out_ << " : " << tensor_type{c_.p.type(v).element, so_far.local(c_.p.type(v).shape, c_.mesh)}
+           << '\n';
       ++count;
     }
     return count;
@@ -151,7 +156,7 @@ class core_printer {
 
   constexpr void print_op(op_id o, const nest& n, int depth) {
     const value_id v = c_.p.op(o).result;
-    std::vector<int> sliced;  // per operand: how often its name carries an "s"
+    vec<int> sliced;  // per operand: how often its name carries an "s"
     for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
       const value_id x = c_.p.operand(o, i);
       const op_id q = c_.p.producer(x);
@@ -180,14 +185,17 @@ class core_printer {
   }
   constexpr void operand_name(op_id o, int i, int sliced) {
     const value_id x = c_.p.operand(o, i);
-    if (sliced < 0) name_at(x, -1 - sliced);
-    else if (sliced == 0) global_name(x);
-    else name_at(x, sliced);
+    if (sliced < 0)
+      name_at(x, -1 - sliced);
+    else if (sliced == 0)
+      global_name(x);
+    else
+      name_at(x, sliced);
   }
 
-  constexpr void print_group(const std::vector<op_id>& members) {
+  constexpr void print_group(const vec<op_id>& members) {
     const nest& n = c_.nest_of(members.front());
-    std::vector<value_id> yielded;
+    vec<value_id> yielded;
     for (op_id o : members)
       if (escapes(c_, group_, c_.p.op(o).result)) yielded.push_back(c_.p.op(o).result);
     const auto list = [&](int depth) {

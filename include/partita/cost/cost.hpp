@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <partita/support/vec.hpp>
 
 #include <partita/ir/program.hpp>
 
@@ -10,8 +10,8 @@ namespace partita {
 
 /// Figures of one program; for a device-local program they are per device.
 struct cost {
-  std::int64_t flops = 0;             ///< floating-point operations, collectives not counted
-  std::int64_t argument_bytes = 0;    ///< arguments, which stay alive throughout
+  std::int64_t flops = 0;           ///< floating-point operations, collectives not counted
+  std::int64_t argument_bytes = 0;  ///< arguments, which stay alive throughout
   std::int64_t result_bytes = 0;
   std::int64_t peak_bytes = 0;        ///< arguments plus the largest sum of other live values
   std::int64_t collective_bytes = 0;  ///< operands of the collectives that communicate
@@ -20,8 +20,8 @@ struct cost {
 /// One pass forward for flops and last uses, one for live memory: linear in ops.
 constexpr cost estimate(const program& p) {
   cost c;
-  std::vector<op_id> last_use(p.types.size(), -1);
-  std::vector<tensor_type> operands;
+  vec<op_id> last_use(p.types.size(), -1);
+  vec<tensor_type> operands;
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
     for (value_id v : p.operands(o)) last_use[static_cast<std::size_t>(v)] = o;

@@ -68,14 +68,18 @@ constexpr auto apply(const Emit& emit, const Xs&... xs) {
 /// The extents of a pack as a static shape; run-time integers and `extent<dyn>` are dynamic.
 template <class... E>
 inline constexpr shape static_extents{[] {
-  if constexpr (requires { std::integral_constant<std::int64_t, E::value()>{}; }) return E::value();
-  else return dyn;
+  if constexpr (requires { std::integral_constant<std::int64_t, E::value()>{}; })
+    return E::value();
+  else
+    return dyn;
 }()...};
 
 template <class E>
 constexpr std::int64_t extent_value(const E& e) {
-  if constexpr (std::integral<E>) return static_cast<std::int64_t>(e);
-  else return e.value();
+  if constexpr (std::integral<E>)
+    return static_cast<std::int64_t>(e);
+  else
+    return e.value();
 }
 template <class... E>
 constexpr shape actual_extents(const E&... e) {

@@ -1,9 +1,9 @@
 /// Reverse-mode derivatives of traced programs.
 #pragma once
 
+#include <partita/support/vec.hpp>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <partita/dsl/tree.hpp>
 
@@ -16,8 +16,8 @@ namespace detail {
 /// The ops it adds carry the op they come from as origin. A value that `of` does not depend on has
 /// cotangent zero.
 /// Errors    G001 not a scalar, G002 no derivative rule, G003 not floating point
-constexpr std::vector<value_id> reverse(builder& b, value_id of, const std::vector<value_id>& wanted) {
-  std::vector<value_id> result(wanted.size(), -1);
+constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wanted) {
+  vec<value_id> result(wanted.size(), -1);
   if (b.failed()) return result;
   if (b.type(of).shape.rank != 0 || !is_floating(b.type(of).element)) {
     b.p.error.record("G001", "grad: the function returns ", b.type(of),
@@ -26,7 +26,7 @@ constexpr std::vector<value_id> reverse(builder& b, value_id of, const std::vect
   }
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   const int count = b.p.value_count();
-  std::vector<char> depends(at(count), 0), wanted_operand;
+  vec<char> depends(at(count), 0), wanted_operand;
   for (value_id v : wanted) {
     if (v < 0 || !is_floating(b.type(v).element)) {
       b.p.error.record("G003", "grad: \"", v < 0 ? "?" : b.p.name(v), "\" has type ", b.type(v),
@@ -40,7 +40,7 @@ constexpr std::vector<value_id> reverse(builder& b, value_id of, const std::vect
     for (value_id v : b.p.operands(o))
       if (depends[at(v)]) depends[at(b.p.op(o).result)] = 1;
 
-  std::vector<value_id> cotangent(at(count), -1), operands;
+  vec<value_id> cotangent(at(count), -1), operands;
   cotangent[at(of)] = ops::scalar(b, b.type(of).element, 1);
   for (op_id o = last; o >= 0 && !b.failed(); --o) {
     const value_id y = b.p.op(o).result;
@@ -77,25 +77,28 @@ constexpr std::vector<value_id> reverse(builder& b, value_id of, const std::vect
 
 }  // namespace detail
 
-/// `auto [loss, gradients] = value_and_grad(f, params)`: f(params), a floating-point scalar, and its
-/// gradient, a tree like params. `f` may use other values of the trace.
+/// `auto [loss, gradients] = value_and_grad(f, params)`: f(params), a floating-point scalar, and
+/// its gradient, a tree like params. `f` may use other values of the trace.
 ///
-/// Errors    G001 not a scalar, G002 no derivative rule for an op, G003 parameter not floating point
+/// Errors    G001 not a scalar, G002 no derivative rule for an op, G003 parameter not floating
+/// point
 template <class F, Tree Params>
 constexpr auto value_and_grad(const F& f, const Params& params) {
   const auto loss = f(params);
   using Loss = std::remove_cvref_t<decltype(loss)>;
   Params gradients = params;
   if constexpr (Loss::is_valid) {
-    std::vector<value_id> wanted;
+    vec<value_id> wanted;
     builder* b = loss.context();
     for_each_leaf([&](const auto& leaf, std::string_view) { wanted.push_back(leaf.id()); }, text(),
                   params);
-    const std::vector<value_id> found = detail::reverse(*b, loss.id(), wanted);
+    const vec<value_id> found = detail::reverse(*b, loss.id(), wanted);
     std::size_t next = 0;
-    for_each_leaf([&](auto& leaf, std::string_view) {
-      leaf = std::remove_cvref_t<decltype(leaf)>(b, found[next++]);
-    }, text(), gradients);
+    for_each_leaf(
+        [&](auto& leaf, std::string_view) {
+          leaf = std::remove_cvref_t<decltype(leaf)>(b, found[next++]);
+        },
+        text(), gradients);
   }
   return std::pair<Loss, Params>{loss, gradients};
 }

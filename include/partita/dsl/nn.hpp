@@ -1,9 +1,20 @@
 /// Building blocks of neural networks, as plain functions of tensors.
 #pragma once
 
+#include <cstdint>
+
 #include <partita/dsl/ops.hpp>
 
 namespace partita::nn {
+
+namespace detail {
+/// 1 / sqrt(x) for x > 0, usable in constant evaluation (Newton's method).
+constexpr double inverse_square_root(double x) {
+  double root = x < 1 ? 1 : x;
+  for (double next = (root + x / root) / 2; next < root; next = (root + x / root) / 2) root = next;
+  return 1 / root;
+}
+}  // namespace detail
 
 /// exp(x) / sum(exp(x)) along the last dimension, shifted by the maximum.
 template <Tensor X>
@@ -54,6 +65,64 @@ constexpr auto gelu(const X& x) {
 template <Tensor X>
 constexpr auto gelu_erf(const X& x) {
   return x * 0.5 * (erf(x * 0.7071067811865476) + 1);
+}
+
+/// x with a later position's entries at a large negative number, so that softmax ignores them.
+///
+/// Shapes    scores (..., queries, keys) -> the same; position i sees the keys 0 to i
+template <Tensor Scores>
+constexpr auto causal_mask(const Scores& scores) {
+  if constexpr (!Scores::is_valid) {
+    return scores;
+  } else {
+    constexpr int query = Scores::rank - 2, key = Scores::rank - 1;
+    const auto queries = dim<query>(scores);
+    const auto keys = dim<key>(scores);
+    const auto seen = iota<std::int32_t, 0>(scores, queries, keys) >=
+                      iota<std::int32_t, 1>(scores, queries, keys);
+    return select(seen, scores, -1e30);
+  }
+}
+
+/// Scaled dot-product attention in which a position sees itself and what comes before it.
+///
+/// Shapes    queries, keys, values (batch, position, heads, k) -> (batch, heads, position, k)
+/// Source    Vaswani et al., arXiv:1706.03762, section 3.2.1
+template <Tensor Q, Tensor K, Tensor V>
+constexpr auto causal_attention(const Q& queries, const K& keys, const V& values) {
+  if constexpr (!Q::is_valid || !K::is_valid || !V::is_valid) {
+    return invalid_tensor{};
+  } else {
+    static_assert(Q::rank == 4, "partita: causal_attention takes (batch, position, heads, k)");
+    const double scale = detail::inverse_square_root(static_cast<double>(queries.shape()[3]));
+    const auto scores = dot_general<axes<0, 2>, axes<0, 2>, axes<3>, axes<3>>(
+        queries * scale, keys);                                       // (b, h, s, s)
+    const auto weights = softmax(causal_mask(scores));                // (b, h, s, s)
+    return dot_general<axes<0, 1>, axes<0, 2>, axes<3>, axes<1>>(weights, values);
+  }
+}
+
+/// Self-attention of several heads. The three projections are one product, `qkv`; they are told apart
+/// by its dimension of size 3, so that a slice of the heads holds whole heads.
+///
+/// Shapes    x (batch, position, d), qkv (d, 3, heads, k), out (heads, k, d) -> (batch, position, d)
+template <Tensor X, Tensor QKV, Tensor Out>
+constexpr auto causal_self_attention(const X& x, const QKV& qkv, const Out& out) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    const auto all = dot_general<axes<>, axes<>, axes<2>, axes<0>>(x, qkv);  // (b, s, 3, h, k)
+    if constexpr (!decltype(all)::is_valid) {
+      return all;
+    } else {
+      const auto part = [&](const auto& one) {                               // (b, s, 1, h, k)
+        return reshape(one, dim<0>(one), dim<1>(one), dim<3>(one), dim<4>(one));
+      };
+      const auto heads = causal_attention(part(slice<2, 0, 1>(all)), part(slice<2, 1, 2>(all)),
+                                          part(slice<2, 2, 3>(all)));        // (b, h, s, k)
+      return dot_general<axes<>, axes<>, axes<1, 3>, axes<0, 1>>(heads, out);
+    }
+  }
 }
 
 /// Mean over all positions of -log softmax(logits)[target].

@@ -48,17 +48,22 @@ constexpr value_id broadcast_binary(builder& b, std::string_view op, value_id x,
 template <class X, class Y, class Emit>
 constexpr auto binary(const X& x, const Y& y, const Emit& emit) {
   if constexpr (Number<Y>) {
-    if constexpr (!X::is_valid) return invalid_tensor{};
+    if constexpr (!X::is_valid)
+      return invalid_tensor{};
     else
-      return binary(x, tensor<typename X::element>(
-                           x.context(), ops::scalar(*x.context(), X::static_type.element,
-                                                    static_cast<double>(y))), emit);
+      return binary(
+          x,
+          tensor<typename X::element>(x.context(), ops::scalar(*x.context(), X::static_type.element,
+                                                               static_cast<double>(y))),
+          emit);
   } else if constexpr (Number<X>) {
-    if constexpr (!Y::is_valid) return invalid_tensor{};
+    if constexpr (!Y::is_valid)
+      return invalid_tensor{};
     else
-      return binary(tensor<typename Y::element>(
-                        y.context(), ops::scalar(*y.context(), Y::static_type.element,
-                                                 static_cast<double>(x))), y, emit);
+      return binary(
+          tensor<typename Y::element>(y.context(), ops::scalar(*y.context(), Y::static_type.element,
+                                                               static_cast<double>(x))),
+          y, emit);
   } else {
     return apply(emit, x, y);
   }
@@ -70,42 +75,42 @@ concept Operands = (Tensor<X> && (Tensor<Y> || Number<Y>)) || (Number<X> && Tens
 }  // namespace detail
 
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto operator+(const X& x, const Y& y) {
   return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
     return detail::broadcast_binary(b, "add", v[0], v[1], ops::add);
   });
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto operator-(const X& x, const Y& y) {
   return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
     return detail::broadcast_binary(b, "subtract", v[0], v[1], ops::subtract);
   });
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto operator*(const X& x, const Y& y) {
   return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
     return detail::broadcast_binary(b, "multiply", v[0], v[1], ops::multiply);
   });
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto operator/(const X& x, const Y& y) {
   return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
     return detail::broadcast_binary(b, "divide", v[0], v[1], ops::divide);
   });
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto maximum(const X& x, const Y& y) {
   return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
     return detail::broadcast_binary(b, "maximum", v[0], v[1], ops::maximum);
   });
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto minimum(const X& x, const Y& y) {
   return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) {
     return detail::broadcast_binary(b, "minimum", v[0], v[1], ops::minimum);
@@ -125,42 +130,41 @@ constexpr auto comparison(const X& x, const Y& y) {
 
 /// Elementwise comparisons give tensors of bool.
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto equal(const X& x, const Y& y) {
   return detail::comparison<ops::direction::eq>(x, y);
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto not_equal(const X& x, const Y& y) {
   return detail::comparison<ops::direction::ne>(x, y);
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto operator<(const X& x, const Y& y) {
   return detail::comparison<ops::direction::lt>(x, y);
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto operator<=(const X& x, const Y& y) {
   return detail::comparison<ops::direction::le>(x, y);
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto operator>(const X& x, const Y& y) {
   return detail::comparison<ops::direction::gt>(x, y);
 }
 template <class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto operator>=(const X& x, const Y& y) {
   return detail::comparison<ops::direction::ge>(x, y);
 }
 
-#define PARTITA_UNARY(function, emitter)                                    \
-  template <Tensor X>                                                       \
-  constexpr auto function(const X& x) {                                     \
-    return detail::apply([](builder& b, const value_id* v, const shape&) {  \
-      return ops::emitter(b, v[0]);                                         \
-    }, x);                                                                  \
+#define PARTITA_UNARY(function, emitter)                                                       \
+  template <Tensor X>                                                                          \
+  constexpr auto function(const X& x) {                                                        \
+    return detail::apply(                                                                      \
+        [](builder& b, const value_id* v, const shape&) { return ops::emitter(b, v[0]); }, x); \
   }
 PARTITA_UNARY(operator-, negate)
 PARTITA_UNARY(exp, exp)
@@ -174,101 +178,114 @@ PARTITA_UNARY(stop_gradient, stop_gradient)
 
 /// predicate ? x : y, elementwise. The shapes broadcast; one of x and y may be a number.
 template <Tensor P, class X, class Y>
-  requires detail::Operands<X, Y>
+requires detail::Operands<X, Y>
 constexpr auto select(const P& predicate, const X& x, const Y& y) {
   if constexpr (Number<X>) {
-    if constexpr (!Y::is_valid) return invalid_tensor{};
-    else return select(predicate, y * 0 + x, y);
-  } else if constexpr (Number<Y>) {
-    if constexpr (!X::is_valid) return invalid_tensor{};
+    if constexpr (!Y::is_valid)
+      return invalid_tensor{};
     else
-      return select(predicate, x,
-                    tensor<typename X::element>(
-                        x.context(), ops::scalar(*x.context(), X::static_type.element,
-                                                 static_cast<double>(y))));
+      return select(predicate, y * 0 + x, y);
+  } else if constexpr (Number<Y>) {
+    if constexpr (!X::is_valid)
+      return invalid_tensor{};
+    else
+      return select(
+          predicate, x,
+          tensor<typename X::element>(x.context(), ops::scalar(*x.context(), X::static_type.element,
+                                                               static_cast<double>(y))));
   } else {
-    return detail::apply([](builder& b, const value_id* v, const shape&) -> value_id {
-      if (b.failed()) return -1;
-      shape to = detail::broadcast_shape(b, "select", b.type(v[1]).shape, b.type(v[2]).shape);
-      to = detail::broadcast_shape(b, "select", b.type(v[0]).shape, to);
-      return ops::select(b, detail::broadcast_last(b, v[0], to), detail::broadcast_last(b, v[1], to),
-                         detail::broadcast_last(b, v[2], to));
-    }, predicate, x, y);
+    return detail::apply(
+        [](builder& b, const value_id* v, const shape&) -> value_id {
+          if (b.failed()) return -1;
+          shape to = detail::broadcast_shape(b, "select", b.type(v[1]).shape, b.type(v[2]).shape);
+          to = detail::broadcast_shape(b, "select", b.type(v[0]).shape, to);
+          return ops::select(b, detail::broadcast_last(b, v[0], to),
+                             detail::broadcast_last(b, v[1], to),
+                             detail::broadcast_last(b, v[2], to));
+        },
+        predicate, x, y);
   }
 }
 
 /// The values as another element type (see op/convert.hpp for rounding).
 template <ElementType T, Tensor X>
 constexpr auto convert(const X& x) {
-  return detail::apply([](builder& b, const value_id* v, const shape&) {
-    return ops::convert(b, v[0], dtype_of<T>);
-  }, x);
+  return detail::apply([](builder& b, const value_id* v,
+                          const shape&) { return ops::convert(b, v[0], dtype_of<T>); },
+                       x);
 }
 
 /// Gives a value a name that tactics can refer to. The name must be unique in the program.
 template <Tensor X>
 constexpr X tag(std::string_view name, const X& x) {
-  if constexpr (!X::is_valid) return x;
-  else return X(x.context(), ops::tag(*x.context(), name, x.id()));
+  if constexpr (!X::is_valid)
+    return x;
+  else
+    return X(x.context(), ops::tag(*x.context(), name, x.id()));
 }
 
 /// Matrix product of the last two dimensions: (..., m, k) x (k, n) or (..., m, k) x (..., k, n),
 /// leading dimensions equal.
 template <Tensor L, Tensor R>
 constexpr auto matmul(const L& lhs, const R& rhs) {
-  return detail::apply([](builder& b, const value_id* v, const shape&) -> value_id {
-    if (b.failed()) return -1;
-    const shape& l = b.type(v[0]).shape;
-    const shape& r = b.type(v[1]).shape;
-    if (l.rank < 1 || r.rank < 2 || (r.rank > 2 && r.rank != l.rank)) {
-      b.p.error.record("S106", "matmul: ", b.type(v[0]), " and ", b.type(v[1]),
-                       " are not (..., m, k) and (k, n) or (..., k, n)");
-      return -1;
-    }
-    if (!same_extent(l[l.rank - 1], r[r.rank - 2])) {
-      b.p.error.record("S101", "matmul: contracted extents differ: dimension ", l.rank - 1,
-                       " of lhs ", b.type(v[0]), " has size ", l[l.rank - 1], ", dimension ",
-                       r.rank - 2, " of rhs ", b.type(v[1]), " has size ", r[r.rank - 2]);
-      return -1;
-    }
-    std::int64_t batch[max_rank] = {};
-    for (int i = 0; i < max_rank; ++i) batch[i] = i;
-    const ops::ints lead{batch, static_cast<std::size_t>(r.rank - 2)};
-    const std::int64_t k_left[] = {l.rank - 1}, k_right[] = {r.rank - 2};
-    return ops::dot_general(b, v[0], v[1], {lead, lead, k_left, k_right});
-  }, lhs, rhs);
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) -> value_id {
+        if (b.failed()) return -1;
+        const shape& l = b.type(v[0]).shape;
+        const shape& r = b.type(v[1]).shape;
+        if (l.rank < 1 || r.rank < 2 || (r.rank > 2 && r.rank != l.rank)) {
+          b.p.error.record("S106", "matmul: ", b.type(v[0]), " and ", b.type(v[1]),
+                           " are not (..., m, k) and (k, n) or (..., k, n)");
+          return -1;
+        }
+        if (!same_extent(l[l.rank - 1], r[r.rank - 2])) {
+          b.p.error.record("S101", "matmul: contracted extents differ: dimension ", l.rank - 1,
+                           " of lhs ", b.type(v[0]), " has size ", l[l.rank - 1], ", dimension ",
+                           r.rank - 2, " of rhs ", b.type(v[1]), " has size ", r[r.rank - 2]);
+          return -1;
+        }
+        std::int64_t batch[max_rank] = {};
+        for (int i = 0; i < max_rank; ++i) batch[i] = i;
+        const ops::ints lead{batch, static_cast<std::size_t>(r.rank - 2)};
+        const std::int64_t k_left[] = {l.rank - 1}, k_right[] = {r.rank - 2};
+        return ops::dot_general(b, v[0], v[1], {lead, lead, k_left, k_right});
+      },
+      lhs, rhs);
 }
 
-/// `dot_general<axes<0>, axes<0>, axes<2>, axes<1>>(x, y)`: batch dimensions of both, then contracted
-/// dimensions of both. Result: batch, free dimensions of lhs, free dimensions of rhs.
+/// `dot_general<axes<0>, axes<0>, axes<2>, axes<1>>(x, y)`: batch dimensions of both, then
+/// contracted dimensions of both. Result: batch, free dimensions of lhs, free dimensions of rhs.
 template <class LhsBatch, class RhsBatch, class LhsContract, class RhsContract, Tensor L, Tensor R>
 constexpr auto dot_general(const L& lhs, const R& rhs) {
-  return detail::apply([](builder& b, const value_id* v, const shape&) {
-    return ops::dot_general(b, v[0], v[1], {LhsBatch::list(), RhsBatch::list(),
-                                            LhsContract::list(), RhsContract::list()});
-  }, lhs, rhs);
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::dot_general(
+            b, v[0], v[1],
+            {LhsBatch::list(), RhsBatch::list(), LhsContract::list(), RhsContract::list()});
+      },
+      lhs, rhs);
 }
 
 /// Permutes dimensions: result dimension i is dimension Permutation[i] of x.
 template <int... Permutation, Tensor X>
 constexpr auto transpose(const X& x) {
-  return detail::apply([](builder& b, const value_id* v, const shape&) {
-    return ops::transpose(b, v[0], axes<Permutation...>::list());
-  }, x);
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::transpose(b, v[0], axes<Permutation...>::list());
+      },
+      x);
 }
 
 /// The same elements, row-major, as another shape: `reshape<4, 12>(x)`, or with extents that may be
 /// run-time values: `reshape(x, dim<0>(x), heads, width)`.
 template <std::int64_t... E, Tensor X>
-  requires(sizeof...(E) > 0)
-constexpr auto reshape(const X& x) {
-  return detail::apply_with<shape{E...}>([](builder& b, const value_id* v, const shape& to) {
-    return ops::reshape(b, v[0], to);
-  }, shape{E...}, x);
+requires(sizeof...(E) > 0) constexpr auto reshape(const X& x) {
+  return detail::apply_with<shape{E...}>(
+      [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
+      shape{E...}, x);
 }
 template <Tensor X, class... E>
-  requires(sizeof...(E) > 0)
-constexpr auto reshape(const X& x, const E&... e) {
+requires(sizeof...(E) > 0) constexpr auto reshape(const X& x, const E&... e) {
   return detail::apply_with<detail::static_extents<E...>>(
       [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
       detail::actual_extents(e...), x);
@@ -293,7 +310,8 @@ struct reduce_emitter {
       return ops::reduce(b, v[0], Combine, axes<Dims...>::list());
     } else {
       const std::int64_t all[max_rank] = {0, 1, 2, 3, 4, 5, 6, 7};
-      return ops::reduce(b, v[0], Combine, {all, static_cast<std::size_t>(b.type(v[0]).shape.rank)});
+      return ops::reduce(b, v[0], Combine,
+                         {all, static_cast<std::size_t>(b.type(v[0]).shape.rank)});
     }
   }
 };
@@ -320,8 +338,10 @@ constexpr auto mean(const X& x) {
   } else {
     const auto total = sum<Dims...>(x);
     std::int64_t n = 1;
-    if constexpr (sizeof...(Dims) == 0) n = x.shape().elements();
-    else ((n *= Dims >= 0 && Dims < X::rank ? x.shape()[Dims] : 1), ...);
+    if constexpr (sizeof...(Dims) == 0)
+      n = x.shape().elements();
+    else
+      ((n *= Dims >= 0 && Dims < X::rank ? x.shape()[Dims] : 1), ...);
     return total * (1.0 / static_cast<double>(n));
   }
 }
@@ -334,7 +354,8 @@ constexpr auto keep_last(const X& x) {
   } else {
     return [&]<int... I>(std::integer_sequence<int, I...>) {
       return reshape(x, dim<I>(x)..., extent<1>{});
-    }(std::make_integer_sequence<int, X::rank>{});
+    }
+    (std::make_integer_sequence<int, X::rank>{});
   }
 }
 
@@ -350,16 +371,18 @@ constexpr auto iota(const X& of, const E&... e) {
 /// A tensor of equal elements with the given extents, in the program that `of` belongs to.
 template <Tensor X, class... E>
 constexpr auto full_like(const X& of, double v) {
-  if constexpr (!X::is_valid) return of;
-  else return X(of.context(), ops::constant(*of.context(), of.type(), v));
+  if constexpr (!X::is_valid)
+    return of;
+  else
+    return X(of.context(), ops::constant(*of.context(), of.type(), v));
 }
 
 /// Rows of a table: (rows, d...), indices (i...) -> (i..., d...).
 template <Tensor X, Tensor I>
 constexpr auto gather(const X& table, const I& indices) {
-  return detail::apply([](builder& b, const value_id* v, const shape&) {
-    return ops::gather(b, v[0], v[1]);
-  }, table, indices);
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) { return ops::gather(b, v[0], v[1]); }, table,
+      indices);
 }
 /// Sums updates (i..., d...) by index (i...) into (rows, d...).
 template <Tensor I, Tensor X, class Rows>
@@ -373,30 +396,33 @@ constexpr auto scatter_add(const I& indices, const X& updates, const Rows& rows)
 
 /// The operands one after the other along dimension Dim.
 template <int Dim, Tensor... Xs>
-  requires(sizeof...(Xs) > 0)
-constexpr auto concatenate(const Xs&... xs) {
-  return detail::apply([](builder& b, const value_id* v, const shape&) {
-    return ops::concatenate(b, {v, sizeof...(Xs)}, Dim);
-  }, xs...);
+requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::concatenate(b, {v, sizeof...(Xs)}, Dim);
+      },
+      xs...);
 }
 
 /// Elements [Start, Limit) of dimension Dim, the other dimensions whole.
 template <int Dim, std::int64_t Start, std::int64_t Limit, Tensor X>
 constexpr auto slice(const X& x) {
-  return detail::apply([](builder& b, const value_id* v, const shape&) -> value_id {
-    if (b.failed()) return -1;
-    const int rank = b.type(v[0]).shape.rank;
-    if (Dim < 0 || Dim >= rank) {
-      b.p.error.record("S115", "slice: dimension ", Dim, " is out of range for ", b.type(v[0]));
-      return -1;
-    }
-    std::int64_t start[max_rank] = {}, limit[max_rank] = {};
-    for (auto& l : limit) l = ops::whole;
-    start[Dim] = Start;
-    limit[Dim] = Limit;
-    const auto n = static_cast<std::size_t>(rank);
-    return ops::slice(b, v[0], {start, n}, {limit, n});
-  }, x);
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) -> value_id {
+        if (b.failed()) return -1;
+        const int rank = b.type(v[0]).shape.rank;
+        if (Dim < 0 || Dim >= rank) {
+          b.p.error.record("S115", "slice: dimension ", Dim, " is out of range for ", b.type(v[0]));
+          return -1;
+        }
+        std::int64_t start[max_rank] = {}, limit[max_rank] = {};
+        for (auto& l : limit) l = ops::whole;
+        start[Dim] = Start;
+        limit[Dim] = Limit;
+        const auto n = static_cast<std::size_t>(rank);
+        return ops::slice(b, v[0], {start, n}, {limit, n});
+      },
+      x);
 }
 
 }  // namespace partita

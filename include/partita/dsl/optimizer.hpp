@@ -52,16 +52,19 @@ constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options
   const auto beta_power = [&](double beta) { return exp(next.step * detail::natural_log(beta)); };
   const auto first = options.rate / (1 - beta_power(options.beta1));
   const auto second = 1 / (1 - beta_power(options.beta2));
-  next.m = map_leaves([&](const auto& m, const auto& g) {
-    return m * options.beta1 + g * (1 - options.beta1);
-  }, state.m, gradients);
-  next.v = map_leaves([&](const auto& v, const auto& g) {
-    return v * options.beta2 + (g * g) * (1 - options.beta2);
-  }, state.v, gradients);
-  const Params updated = map_leaves([&](const auto& p, const auto& m, const auto& v) {
-    using T = typename std::remove_cvref_t<decltype(p)>::element;
-    return p - (m * convert<T>(first)) / (sqrt(v * convert<T>(second)) + options.epsilon);
-  }, params, next.m, next.v);
+  next.m = map_leaves(
+      [&](const auto& m, const auto& g) { return m * options.beta1 + g * (1 - options.beta1); },
+      state.m, gradients);
+  next.v =
+      map_leaves([&](const auto& v,
+                     const auto& g) { return v * options.beta2 + (g * g) * (1 - options.beta2); },
+                 state.v, gradients);
+  const Params updated = map_leaves(
+      [&](const auto& p, const auto& m, const auto& v) {
+        using T = typename std::remove_cvref_t<decltype(p)>::element;
+        return p - (m * convert<T>(first)) / (sqrt(v * convert<T>(second)) + options.epsilon);
+      },
+      params, next.m, next.v);
   return {updated, next};
 }
 

@@ -13,7 +13,9 @@
 namespace partita {
 
 template <class T>
-concept ElementType = requires { dtype_of_type<T>::value; };
+concept ElementType = requires {
+  dtype_of_type<T>::value;
+};
 
 /// An extent: static, or (`dyn`) known when the program is traced. What `dim<I>(x)` returns.
 template <std::int64_t N>
@@ -30,7 +32,8 @@ struct extent<dyn> {
   constexpr std::int64_t value() const { return size; }
 };
 
-/// A tensor of the program being traced, or (unbound) the description of one that is to be an input.
+/// A tensor of the program being traced, or (unbound) the description of one that is to be an
+/// input.
 ///
 /// Extents are static or `dyn`, as in `std::mdspan`; element types are those of dtype.hpp. Copies
 /// refer to the same value: `h + h` uses one `h`.
@@ -45,16 +48,15 @@ class tensor {
 
   /// An unbound tensor; takes the dynamic extents, in order.
   template <std::integral... Dynamic>
-    requires(sizeof...(Dynamic) == ((Extents == dyn ? 1 : 0) + ... + 0))
-  constexpr tensor(Dynamic... dynamic) : type_(static_type) {
+  requires(sizeof...(Dynamic) ==
+           ((Extents == dyn ? 1 : 0) + ... + 0)) constexpr tensor(Dynamic... dynamic)
+      : type_(static_type) {
     const std::int64_t given[sizeof...(Dynamic) + 1] = {static_cast<std::int64_t>(dynamic)..., 0};
     int next = 0;
     for (int d = 0; d < rank; ++d)
       if (static_type.shape[d] == dyn) type_.shape[d] = given[next++];
   }
-  constexpr tensor()
-    requires(((Extents == dyn ? 1 : 0) + ... + 0) > 0)
-      : type_(static_type) {}
+  constexpr tensor() requires(((Extents == dyn ? 1 : 0) + ... + 0) > 0) : type_(static_type) {}
   constexpr tensor(builder* b, value_id v) : builder_(b), id_(v), type_(static_type) {
     if (v >= 0) type_ = b->type(v);
   }
@@ -98,17 +100,42 @@ concept Number = std::is_arithmetic_v<T>;
 
 template <dtype D>
 struct element_of_dtype;
-template <> struct element_of_dtype<dtype::f32> { using type = float; };
-template <> struct element_of_dtype<dtype::f64> { using type = double; };
-template <> struct element_of_dtype<dtype::bf16> { using type = bf16; };
-template <> struct element_of_dtype<dtype::f16> { using type = f16; };
-template <> struct element_of_dtype<dtype::i32> { using type = std::int32_t; };
-template <> struct element_of_dtype<dtype::i64> { using type = std::int64_t; };
-template <> struct element_of_dtype<dtype::u8> { using type = std::uint8_t; };
-template <> struct element_of_dtype<dtype::boolean> { using type = bool; };
+template <>
+struct element_of_dtype<dtype::f32> {
+  using type = float;
+};
+template <>
+struct element_of_dtype<dtype::f64> {
+  using type = double;
+};
+template <>
+struct element_of_dtype<dtype::bf16> {
+  using type = bf16;
+};
+template <>
+struct element_of_dtype<dtype::f16> {
+  using type = f16;
+};
+template <>
+struct element_of_dtype<dtype::i32> {
+  using type = std::int32_t;
+};
+template <>
+struct element_of_dtype<dtype::i64> {
+  using type = std::int64_t;
+};
+template <>
+struct element_of_dtype<dtype::u8> {
+  using type = std::uint8_t;
+};
+template <>
+struct element_of_dtype<dtype::boolean> {
+  using type = bool;
+};
 
 namespace detail {
-template <tensor_type Type, class = std::make_index_sequence<static_cast<std::size_t>(Type.shape.rank)>>
+template <tensor_type Type,
+          class = std::make_index_sequence<static_cast<std::size_t>(Type.shape.rank)>>
 struct tensor_of_type;
 template <tensor_type Type, std::size_t... I>
 struct tensor_of_type<Type, std::index_sequence<I...>> {

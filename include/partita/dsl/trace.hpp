@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <partita/support/vec.hpp>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/tree.hpp>
@@ -30,7 +30,8 @@ template <Tree Spec>
 constexpr auto input(std::string_view name) {
   return input_spec<Spec>{name, Spec{}};
 }
-/// `input("params", spec)`: a tree of unbound tensors, with as many layers and as large as you like.
+/// `input("params", spec)`: a tree of unbound tensors, with as many layers and as large as you
+/// like.
 template <Tree Spec>
 constexpr auto input(std::string_view name, const Spec& spec) {
   return input_spec<Spec>{name, spec};
@@ -63,42 +64,50 @@ struct has_outputs<std::tuple<T...>> : std::bool_constant<(is_output<T>::value |
 template <class Spec>
 constexpr Spec bind(builder& b, const input_spec<Spec>& in) {
   Spec bound = in.spec;
-  for_each_leaf([&](auto& leaf, std::string_view path) {
-    using leaf_type = std::remove_cvref_t<decltype(leaf)>;
-    const tensor_type type = leaf.type();
-    for (auto e : type.shape)
-      if (e < 0)
-        b.p.error.record("S116", "trace: input \"", path, "\" has shape ", type.shape,
-                         "; give its dynamic extents, all 0 or above");
-    leaf = leaf_type(&b, ops::parameter(b, path, type));
-  }, text(in.name), bound);
+  for_each_leaf(
+      [&](auto& leaf, std::string_view path) {
+        using leaf_type = std::remove_cvref_t<decltype(leaf)>;
+        const tensor_type type = leaf.type();
+        for (auto e : type.shape)
+          if (e < 0)
+            b.p.error.record("S116", "trace: input \"", path, "\" has shape ", type.shape,
+                             "; give its dynamic extents, all 0 or above");
+        leaf = leaf_type(&b, ops::parameter(b, path, type));
+      },
+      text(in.name), bound);
   return bound;
 }
 
 template <class Result>
 constexpr void add_outputs(builder& b, std::string_view name, const Result& result) {
-  for_each_leaf([&](const auto& leaf, std::string_view path) {
-    if (leaf.id() < 0) b.p.error.record("P006", "trace: output \"", path, "\" is not of this trace");
-    else if (!b.failed()) b.p.outputs.push_back({leaf.id(), b.p.intern(path)});
-  }, text(name), result);
+  for_each_leaf(
+      [&](const auto& leaf, std::string_view path) {
+        if (leaf.id() < 0)
+          b.p.error.record("P006", "trace: output \"", path, "\" is not of this trace");
+        else if (!b.failed())
+          b.p.outputs.push_back({leaf.id(), b.p.intern(path)});
+      },
+      text(name), result);
 }
 
 /// The program without the ops that no output needs; inputs stay.
 constexpr program prune(const program& p) {
-  std::vector<char> live(p.ops.size(), 0);
+  vec<char> live(p.ops.size(), 0);
   for (const auto& out : p.outputs) live[static_cast<std::size_t>(p.producer(out.value))] = 1;
   bool all = true;
   for (op_id o = p.op_count() - 1; o >= 0; --o) {
     if (live[static_cast<std::size_t>(o)])
       for (value_id v : p.operands(o)) live[static_cast<std::size_t>(p.producer(v))] = 1;
-    else if (p.op(o).def == &def<op::parameter>) live[static_cast<std::size_t>(o)] = 1;
-    else all = false;
+    else if (p.op(o).def == &def<op::parameter>)
+      live[static_cast<std::size_t>(o)] = 1;
+    else
+      all = false;
   }
   if (all) return p;
   program q;
-  std::vector<value_id> renamed(p.types.size(), -1);
-  std::vector<op_id> moved(p.ops.size(), -1);
-  std::vector<value_id> operands;
+  vec<value_id> renamed(p.types.size(), -1);
+  vec<op_id> moved(p.ops.size(), -1);
+  vec<value_id> operands;
   q.ops.reserve(p.ops.size());
   q.types.reserve(p.types.size());
   q.chars = p.chars;
@@ -116,7 +125,8 @@ constexpr program prune(const program& p) {
     made.transposed = n.transposed;
   }
   for (value_id v : p.inputs) q.inputs.push_back(renamed[static_cast<std::size_t>(v)]);
-  for (auto out : p.outputs) q.outputs.push_back({renamed[static_cast<std::size_t>(out.value)], out.name});
+  for (auto out : p.outputs)
+    q.outputs.push_back({renamed[static_cast<std::size_t>(out.value)], out.name});
   q.error = p.error;
   return q;
 }
@@ -147,14 +157,16 @@ constexpr void check_names(program& p) {
 /// `program::error`. Errors: those of the ops (Sxxx), P002 to P006 duplicate or missing names,
 /// S116 dynamic extent missing.
 ///
-/// (The return type is deduced so that the model is compiled here, where its mistakes are read best.)
+/// (The return type is deduced so that the model is compiled here, where its mistakes are read
+/// best.)
 template <class Model, class... Specs>
 constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   builder b;
   std::tuple<Specs...> bound{detail::bind(b, inputs)...};
   const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {
     return model(std::get<I>(bound)...);
-  }(std::index_sequence_for<Specs...>{});
+  }
+  (std::index_sequence_for<Specs...>{});
   using Result = std::remove_cvref_t<decltype(result)>;
   if constexpr (detail::is_output<Result>::value) {
     detail::add_outputs(b, result.name, result.tree);

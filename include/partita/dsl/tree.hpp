@@ -43,10 +43,11 @@ concept HanaStruct = boost::hana::Struct<T>::value;
 /// A tensor, or a Hana struct, std::array, std::vector or std::tuple of trees.
 template <class T>
 concept Tree = Tensor<T> || detail::is_sequence<std::remove_cvref_t<T>>::value ||
-               detail::is_std_tuple<std::remove_cvref_t<T>>::value ||
-               detail::HanaStruct<std::remove_cvref_t<T>>;
+    detail::is_std_tuple<std::remove_cvref_t<T>>::value ||
+    detail::HanaStruct<std::remove_cvref_t<T>>;
 
-/// Calls f(leaf, path) for every tensor of a tree, in declaration order. Paths join member names and indices with dots: "layers.3.attention.qkv".
+/// Calls f(leaf, path) for every tensor of a tree, in declaration order. Paths join member names
+/// and indices with dots: "layers.3.attention.qkv".
 template <class F, class T>
 constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
   using U = std::remove_cvref_t<T>;
@@ -59,12 +60,12 @@ constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
   if constexpr (Tensor<U>) {
     f(tree, path.view());
   } else if constexpr (detail::is_sequence<U>::value) {
-    for (std::size_t i = 0; i < tree.size(); ++i)
-      for_each_leaf(f, child(i), tree[i]);
+    for (std::size_t i = 0; i < tree.size(); ++i) for_each_leaf(f, child(i), tree[i]);
   } else if constexpr (detail::is_std_tuple<U>::value) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (for_each_leaf(f, child(I), std::get<I>(tree)), ...);
-    }(std::make_index_sequence<std::tuple_size_v<U>>{});
+    }
+    (std::make_index_sequence<std::tuple_size_v<U>>{});
   } else {
     boost::hana::for_each(boost::hana::accessors<U>(), [&](const auto& member) {
       const auto get = boost::hana::second(member);
@@ -87,7 +88,8 @@ constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
         assign_leaves(f, std::get<J>(out), std::get<J>(in)...);
       };
       (one(std::integral_constant<std::size_t, I>{}), ...);
-    }(std::make_index_sequence<std::tuple_size_v<T>>{});
+    }
+    (std::make_index_sequence<std::tuple_size_v<T>>{});
   } else {
     boost::hana::for_each(boost::hana::accessors<T>(), [&](const auto& member) {
       const auto get = boost::hana::second(member);

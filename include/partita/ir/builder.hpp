@@ -2,9 +2,9 @@
 #pragma once
 
 #include <initializer_list>
+#include <partita/support/vec.hpp>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include <partita/ir/program.hpp>
 
@@ -18,9 +18,7 @@ class builder {
   program p;
 
   constexpr bool failed() const { return static_cast<bool>(p.error); }
-  constexpr const tensor_type& type(value_id v) const {
-    return v < 0 ? no_type_ : p.type(v);
-  }
+  constexpr const tensor_type& type(value_id v) const { return v < 0 ? no_type_ : p.type(v); }
 
   constexpr value_id emit(const op_def& def, std::initializer_list<value_id> operands,
                           std::initializer_list<std::int64_t> attrs = {},
@@ -87,8 +85,8 @@ class builder {
     value_id value;
   };
   tensor_type no_type_;
-  std::vector<tensor_type> scratch_;
-  std::vector<cached_scalar> scalars_;
+  vec<tensor_type> scratch_;
+  vec<cached_scalar> scalars_;
   op_id origin_ = -1;
   int transposed_ = 0;
 };

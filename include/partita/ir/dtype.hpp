@@ -81,21 +81,37 @@ struct f16 {
 template <class T>
 struct dtype_of_type;
 template <>
-struct dtype_of_type<float> { static constexpr dtype value = dtype::f32; };
+struct dtype_of_type<float> {
+  static constexpr dtype value = dtype::f32;
+};
 template <>
-struct dtype_of_type<double> { static constexpr dtype value = dtype::f64; };
+struct dtype_of_type<double> {
+  static constexpr dtype value = dtype::f64;
+};
 template <>
-struct dtype_of_type<bf16> { static constexpr dtype value = dtype::bf16; };
+struct dtype_of_type<bf16> {
+  static constexpr dtype value = dtype::bf16;
+};
 template <>
-struct dtype_of_type<f16> { static constexpr dtype value = dtype::f16; };
+struct dtype_of_type<f16> {
+  static constexpr dtype value = dtype::f16;
+};
 template <>
-struct dtype_of_type<std::int32_t> { static constexpr dtype value = dtype::i32; };
+struct dtype_of_type<std::int32_t> {
+  static constexpr dtype value = dtype::i32;
+};
 template <>
-struct dtype_of_type<std::int64_t> { static constexpr dtype value = dtype::i64; };
+struct dtype_of_type<std::int64_t> {
+  static constexpr dtype value = dtype::i64;
+};
 template <>
-struct dtype_of_type<std::uint8_t> { static constexpr dtype value = dtype::u8; };
+struct dtype_of_type<std::uint8_t> {
+  static constexpr dtype value = dtype::u8;
+};
 template <>
-struct dtype_of_type<bool> { static constexpr dtype value = dtype::boolean; };
+struct dtype_of_type<bool> {
+  static constexpr dtype value = dtype::boolean;
+};
 
 template <class T>
 inline constexpr dtype dtype_of = dtype_of_type<T>::value;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <partita/support/vec.hpp>
 #include <string_view>
-#include <vector>
 
 #include <partita/support/error.hpp>
 #include <partita/support/text.hpp>
@@ -59,8 +59,8 @@ struct mesh {
       if (axes[i].name() == wanted) return i;
     return -1;
   }
-  constexpr std::vector<std::string_view> names() const {
-    std::vector<std::string_view> out;
+  constexpr vec<std::string_view> names() const {
+    vec<std::string_view> out;
     for (int i = 0; i < rank; ++i) out.push_back(name(i));
     return out;
   }
@@ -80,8 +80,8 @@ constexpr failure validate(const mesh& m) {
   for (int i = 0; i < m.rank && !f; ++i) {
     const auto& a = m.axes[i];
     if (a.length == 0 || a.length > max_axis_name)
-      f.record("M004", "mesh: the name of axis ", i, " has ", a.length,
-               " characters; 1 to ", max_axis_name, " are allowed");
+      f.record("M004", "mesh: the name of axis ", i, " has ", a.length, " characters; 1 to ",
+               max_axis_name, " are allowed");
     if (a.size <= 0)
       f.record("M001", "mesh: axis \"", a.name(), "\" has size ", a.size,
                "; an axis has at least one device");

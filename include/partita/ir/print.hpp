@@ -1,16 +1,16 @@
 /// Programs as text, in the paper's notation.
 #pragma once
 
+#include <partita/support/vec.hpp>
 #include <string_view>
-#include <vector>
 
 #include <partita/ir/program.hpp>
 
 namespace partita {
 
 /// Printed names of values. Parameters, tags and named outputs keep their names (an output that is
-/// named as an input gets a prime); what an all_gather or all_slice makes of `%w` is `%wg` or `%ws`;
-/// the other values are numbered `%x1`, `%x2`, ... in program order.
+/// named as an input gets a prime); what an all_gather or all_slice makes of `%w` is `%wg` or
+/// `%ws`; the other values are numbered `%x1`, `%x2`, ... in program order.
 class value_names {
  public:
   constexpr explicit value_names(const program& p) {
@@ -29,7 +29,7 @@ class value_names {
       if (!name.empty()) continue;
       const op_id o = p.producer(v);
       const std::string_view op = p.op(o).def->name;
-      const std::string_view suffix = op == "all_gather" ? "g"
+      const std::string_view suffix = op == "all_gather"  ? "g"
                                       : op == "all_slice" ? "s"
                                       : op == "tiling"    ? "t"
                                                           : "";
@@ -55,7 +55,7 @@ class value_names {
   static constexpr bool is_default_name(std::string_view n) { return n.substr(0, 6) == "result"; }
 
  private:
-  std::vector<text> names_, used_;
+  vec<text> names_, used_;
 
   constexpr bool taken(std::string_view name) const {
     for (const auto& u : used_)
@@ -119,9 +119,8 @@ constexpr void print_signature(text& out, const program& p, const value_names& n
 
 constexpr void print_return(text& out, const program& p, const value_names& names) {
   out << "  return ";
-  append_list(out, p.output_count(), [&](int i) {
-    out << '%' << names[p.outputs[static_cast<std::size_t>(i)].value];
-  });
+  append_list(out, p.output_count(),
+              [&](int i) { out << '%' << names[p.outputs[static_cast<std::size_t>(i)].value]; });
   out << " : ";
   append_list(out, p.output_count(), [&](int i) { out << p.output_type(i); });
   out << "\n}\n";

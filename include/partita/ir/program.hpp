@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <partita/support/vec.hpp>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/shape.hpp>
@@ -42,9 +42,9 @@ struct infer_context {
 struct derive_context {
   builder& b;
   op_id op;
-  value_id cotangent;                ///< of the result; same type as the result
-  std::vector<value_id>& operands;   ///< to be filled: cotangent per operand, -1 for none
-  const std::vector<char>& wanted;   ///< per operand: is its cotangent needed?
+  value_id cotangent;       ///< of the result; same type as the result
+  vec<value_id>& operands;  ///< to be filled: cotangent per operand, -1 for none
+  const vec<char>& wanted;  ///< per operand: is its cotangent needed?
 };
 
 /// Handed to an op's printer of attributes.
@@ -66,10 +66,10 @@ struct cost_context {
 struct op_def {
   std::string_view name;
   void (*infer)(infer_context&) = nullptr;
-  void (*tile_map)(tile_map_context&) = nullptr;     ///< null: no factor, stays whole
-  void (*derive)(derive_context&) = nullptr;         ///< null: not differentiable
+  void (*tile_map)(tile_map_context&) = nullptr;         ///< null: no factor, stays whole
+  void (*derive)(derive_context&) = nullptr;             ///< null: not differentiable
   std::int64_t (*flops)(const cost_context&) = nullptr;  ///< null: none (data movement)
-  void (*print)(print_context&) = nullptr;           ///< appends " {attributes}"
+  void (*print)(print_context&) = nullptr;               ///< appends " {attributes}"
   bool elementwise = false;  ///< computes each result element from the same element of operands
   bool linear = false;       ///< f(a) + f(b) = f(a + b), jointly in all operands
   bool identity = false;     ///< the result is the operand (or, for a parameter, the argument)
@@ -108,9 +108,9 @@ struct op_node {
   int operand_begin = 0, operand_count = 0;
   value_id result = -1;
   int attr_begin = 0, attr_count = 0;
-  text_ref name;          ///< of parameters and tags, else empty
-  op_id origin = -1;      ///< op whose derivative added this one, or -1
-  int transposed = 0;     ///< how many times reverse mode was applied to get here
+  text_ref name;       ///< of parameters and tags, else empty
+  op_id origin = -1;   ///< op whose derivative added this one, or -1
+  int transposed = 0;  ///< how many times reverse mode was applied to get here
 };
 
 struct program_output {
@@ -120,14 +120,14 @@ struct program_output {
 
 /// A tensor program. Ops stand in a valid order of execution; inputs are `parameter` ops.
 struct program {
-  std::vector<op_node> ops;
-  std::vector<tensor_type> types;  ///< by value
-  std::vector<op_id> producers;    ///< by value
-  std::vector<value_id> operand_list;
-  std::vector<std::int64_t> attr_list;
-  std::vector<char> chars;
-  std::vector<value_id> inputs;
-  std::vector<program_output> outputs;
+  vec<op_node> ops;
+  vec<tensor_type> types;  ///< by value
+  vec<op_id> producers;    ///< by value
+  vec<value_id> operand_list;
+  vec<std::int64_t> attr_list;
+  vec<char> chars;
+  vec<value_id> inputs;
+  vec<program_output> outputs;
   failure error;  ///< what went wrong while it was built; then the rest is not to be used
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
@@ -140,7 +140,8 @@ struct program {
     return operand_list[static_cast<std::size_t>(op(o).operand_begin + i)];
   }
   constexpr std::span<const value_id> operands(op_id o) const {
-    return {operand_list.data() + op(o).operand_begin, static_cast<std::size_t>(op(o).operand_count)};
+    return {operand_list.data() + op(o).operand_begin,
+            static_cast<std::size_t>(op(o).operand_count)};
   }
   constexpr std::span<const std::int64_t> attrs(op_id o) const {
     return {attr_list.data() + op(o).attr_begin, static_cast<std::size_t>(op(o).attr_count)};
@@ -167,7 +168,7 @@ struct program {
 
   constexpr text_ref intern(std::string_view s) {
     const text_ref r{static_cast<int>(chars.size()), static_cast<int>(s.size())};
-    chars.insert(chars.end(), s.begin(), s.end());
+    chars.insert_back(s.begin(), s.end());
     return r;
   }
   /// Appends an op whose result type is already known.
@@ -180,8 +181,8 @@ struct program {
     n.attr_begin = static_cast<int>(attr_list.size());
     n.attr_count = static_cast<int>(attrs.size());
     n.result = value_count();
-    operand_list.insert(operand_list.end(), operands.begin(), operands.end());
-    attr_list.insert(attr_list.end(), attrs.begin(), attrs.end());
+    operand_list.insert_back(operands.begin(), operands.end());
+    attr_list.insert_back(attrs.begin(), attrs.end());
     types.push_back(result);
     producers.push_back(op_count());
     ops.push_back(n);

@@ -61,7 +61,9 @@ struct tensor_type {
 };
 
 /// Two extents that may be equal: equal, or one of them dynamic.
-constexpr bool same_extent(std::int64_t a, std::int64_t b) { return a == b || a == dyn || b == dyn; }
+constexpr bool same_extent(std::int64_t a, std::int64_t b) {
+  return a == b || a == dyn || b == dyn;
+}
 /// The more exact of two extents that may be equal.
 constexpr std::int64_t merge_extent(std::int64_t a, std::int64_t b) { return a == dyn ? b : a; }
 
@@ -75,8 +77,10 @@ constexpr bool same_shape(const shape& a, const shape& b) {
 constexpr text& operator<<(text& out, const shape& s) {
   out << '[';
   append_list(out, s.rank < max_rank ? s.rank : max_rank, [&](int i) {
-    if (s[i] == dyn) out << '?';
-    else out << s[i];
+    if (s[i] == dyn)
+      out << '?';
+    else
+      out << s[i];
   });
   return out << ']';
 }
@@ -85,8 +89,10 @@ constexpr text& operator<<(text& out, const shape& s) {
 constexpr text& operator<<(text& out, const tensor_type& t) {
   out << "tensor<";
   for (int i = 0; i < t.shape.rank; ++i) {
-    if (t.shape[i] == dyn) out << '?';
-    else out << t.shape[i];
+    if (t.shape[i] == dyn)
+      out << '?';
+    else
+      out << t.shape[i];
     out << 'x';
   }
   return out << name_of(t.element) << '>';

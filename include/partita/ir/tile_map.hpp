@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <vector>
+#include <partita/support/vec.hpp>
 
 #include <partita/ir/shape.hpp>
 
@@ -29,7 +29,7 @@ inline constexpr std::int8_t no_dim = -1;
 /// One entry of a tile map. It is a theorem about its op: slicing every operand that has this
 /// factor, on the named dimension, and stacking or reducing the results gives the op's result.
 struct factor {
-  std::int64_t size = 1;  ///< global number of positions
+  std::int64_t size = 1;   ///< global number of positions
   std::int64_t local = 1;  ///< positions left per iteration, after the loops already introduced
   combiner combine = combiner::stack;
   std::int8_t result_dim = no_dim;  ///< no_dim for a reduced factor
@@ -45,9 +45,9 @@ struct factor_table {
     int begin = 0, count = 0, operands = 0;
     bool composed = false;  ///< some dimension has more than one factor
   };
-  std::vector<row> ops;
-  std::vector<factor> factors;
-  std::vector<std::int8_t> operand_dims;
+  vec<row> ops;
+  vec<factor> factors;
+  vec<std::int8_t> operand_dims;
 
   constexpr const factor& at(int op, int f) const {
     return factors[static_cast<std::size_t>(ops[static_cast<std::size_t>(op)].begin + f)];
@@ -79,13 +79,13 @@ struct factor_table {
 /// Handed to an op's `tile_map` function, which adds one factor per entry.
 class tile_map_context {
  public:
-  constexpr tile_map_context(const std::vector<tensor_type>& operand_types, const tensor_type& r,
+  constexpr tile_map_context(const vec<tensor_type>& operand_types, const tensor_type& r,
                              const std::int64_t* a, int n, factor_table& out)
       : operands(operand_types), result(r), attrs(a), attr_count(n), table_(out) {
     table_.ops.push_back({static_cast<int>(table_.factors.size()), 0,
                           static_cast<int>(operand_types.size()), false});
   }
-  const std::vector<tensor_type>& operands;
+  const vec<tensor_type>& operands;
   const tensor_type& result;
   const std::int64_t* attrs;
   int attr_count;

@@ -1,7 +1,7 @@
 /// Checks the invariants of a program.
 #pragma once
 
-#include <vector>
+#include <partita/support/vec.hpp>
 
 #include <partita/ir/program.hpp>
 
@@ -15,7 +15,7 @@ namespace partita {
 constexpr failure verify(const program& p) {
   failure f = p.error;
   if (f) return f;
-  std::vector<tensor_type> operands;
+  vec<tensor_type> operands;
   for (op_id o = 0; o < p.op_count() && !f; ++o) {
     const op_node& n = p.op(o);
     if (n.def == nullptr || n.result < 0 || n.result >= p.value_count() ||
@@ -37,10 +37,11 @@ constexpr failure verify(const program& p) {
     c.attrs = p.attrs(o);
     c.declared = p.type(n.result);
     n.def->infer(c);
-    if (c.error) f.record(c.error);
+    if (c.error)
+      f.record(c.error);
     else if (c.result != p.type(n.result))
-      f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ",
-               p.type(n.result), ", its shape rule gives ", c.result, "; please report");
+      f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ", p.type(n.result),
+               ", its shape rule gives ", c.result, "; please report");
   }
   for (int i = 0; i < p.input_count() && !f; ++i)
     for (int j = 0; j < i; ++j)

@@ -53,8 +53,7 @@ struct divide : binary_op<divide> {
     const value_id y = c.b.p.operand(c.op, 1), z = c.b.p.op(c.op).result;
     const value_id g = ops::divide(c.b, c.cotangent, y);
     if (c.wanted[0]) c.operands[0] = to_operand(c, 0, g);
-    if (c.wanted[1])
-      c.operands[1] = ops::negate(c.b, to_operand(c, 1, ops::multiply(c.b, g, z)));
+    if (c.wanted[1]) c.operands[1] = ops::negate(c.b, to_operand(c, 1, ops::multiply(c.b, g, z)));
   }
 };
 
@@ -65,10 +64,8 @@ struct extremum_op : binary_op<Op> {
     const value_id x = c.b.p.operand(c.op, 0), y = c.b.p.operand(c.op, 1);
     const value_id first = ops::compare(c.b, FirstWins, x, y);
     const value_id zero = ops::scalar(c.b, c.b.type(c.cotangent).element, 0);
-    if (c.wanted[0])
-      c.operands[0] = to_operand(c, 0, ops::select(c.b, first, c.cotangent, zero));
-    if (c.wanted[1])
-      c.operands[1] = to_operand(c, 1, ops::select(c.b, first, zero, c.cotangent));
+    if (c.wanted[0]) c.operands[0] = to_operand(c, 0, ops::select(c.b, first, c.cotangent, zero));
+    if (c.wanted[1]) c.operands[1] = to_operand(c, 1, ops::select(c.b, first, zero, c.cotangent));
   }
 };
 struct maximum : extremum_op<maximum, ops::direction::ge> {
@@ -85,9 +82,7 @@ struct negate : elementwise_op {
     need_number(c, name);
     c.result = c.operands[0];
   }
-  static constexpr void derive(derive_context& c) {
-    c.operands[0] = ops::negate(c.b, c.cotangent);
-  }
+  static constexpr void derive(derive_context& c) { c.operands[0] = ops::negate(c.b, c.cotangent); }
 };
 
 }  // namespace partita::op

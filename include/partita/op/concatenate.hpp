@@ -30,8 +30,10 @@ struct concatenate {
                       " differ outside of dimension ", dim);
       for (int d = 0; d < t.shape.rank; ++d) {
         auto& extent = c.result.shape[d];
-        if (d != dim) extent = merge_extent(extent, t.shape[d]);
-        else extent = extent == dyn || t.shape[d] == dyn ? dyn : extent + t.shape[d];
+        if (d != dim)
+          extent = merge_extent(extent, t.shape[d]);
+        else
+          extent = extent == dyn || t.shape[d] == dyn ? dyn : extent + t.shape[d];
       }
     }
   }
@@ -56,9 +58,7 @@ struct concatenate {
       if (c.wanted[i]) c.operands[i] = ops::slice(c.b, c.cotangent, {start, rank}, {limit, rank});
     }
   }
-  static constexpr void print(print_context& c) {
-    c.out << " {dim=" << c.p.attrs(c.op)[0] << '}';
-  }
+  static constexpr void print(print_context& c) { c.out << " {dim=" << c.p.attrs(c.op)[0] << '}'; }
 };
 
 }  // namespace partita::op

@@ -26,8 +26,10 @@ struct constant {
     const auto& t = c.p.type(c.p.op(c.op).result);
     const std::int64_t bits = c.p.attrs(c.op)[0];
     c.out << " {";
-    if (is_floating(t.element)) print_number(c.out, std::bit_cast<double>(bits));
-    else c.out << bits;
+    if (is_floating(t.element))
+      print_number(c.out, std::bit_cast<double>(bits));
+    else
+      c.out << bits;
     c.out << '}';
   }
   /// Six significant digits, as `%g` prints them.
@@ -86,9 +88,7 @@ struct iota {
       if (d != c.attrs[0]) c.tile(c.result.shape[d], d);
   }
   static constexpr void derive(derive_context&) {}
-  static constexpr void print(print_context& c) {
-    c.out << " {dim=" << c.p.attrs(c.op)[0] << '}';
-  }
+  static constexpr void print(print_context& c) { c.out << " {dim=" << c.p.attrs(c.op)[0] << '}'; }
 };
 
 }  // namespace partita::op

@@ -41,8 +41,10 @@ struct dot_general {
    private:
     constexpr void take(const std::int64_t*& next, int n, int* out, bool* bound, int rank) {
       for (int i = 0; i < n; ++i, ++next) {
-        if (*next < 0 || *next >= rank || bound[*next]) good = false;
-        else bound[*next] = true;
+        if (*next < 0 || *next >= rank || bound[*next])
+          good = false;
+        else
+          bound[*next] = true;
         out[i] = static_cast<int>(*next);
       }
     }
@@ -53,8 +55,10 @@ struct dot_general {
     const auto& [rt, rs] = c.operands[1];
     const roles r(c.attrs.data(), static_cast<int>(c.attrs.size()), ls.rank, rs.rank);
     if (!r.good)
-      return c.fail("S106", "dot_general: the batch and contracted dimensions are repeated or out of "
-                            "range for ", c.operands[0], " and ", c.operands[1]);
+      return c.fail("S106",
+                    "dot_general: the batch and contracted dimensions are repeated or out of "
+                    "range for ",
+                    c.operands[0], " and ", c.operands[1]);
     if (lt != rt)
       return c.fail("S102", "dot_general: element types ", name_of(lt), " and ", name_of(rt),
                     " differ; use convert");
@@ -72,8 +76,8 @@ struct dot_general {
       const auto l = ls[r.lhs_contract[i]], q = rs[r.rhs_contract[i]];
       if (!same_extent(l, q))
         return c.fail("S101", "dot_general: contracted extents differ: dimension ",
-                      r.lhs_contract[i], " of lhs ", c.operands[0], " has size ", l,
-                      ", dimension ", r.rhs_contract[i], " of rhs ", c.operands[1], " has size ", q);
+                      r.lhs_contract[i], " of lhs ", c.operands[0], " has size ", l, ", dimension ",
+                      r.rhs_contract[i], " of rhs ", c.operands[1], " has size ", q);
     }
     for (int d = 0; d < ls.rank; ++d)
       if (!r.lhs_bound[d]) c.result.shape.push_back(ls[d]);
@@ -164,10 +168,11 @@ struct dot_general {
         use_direct
             ? ops::dot_general(b, c.cotangent, other,
                                {{g_batch, batch}, {o_batch, batch}, {g_free, free}, {o_free, free}})
-            : ops::dot_general(b, other, c.cotangent,
-                               {{o_batch, batch}, {g_batch, batch}, {o_free, free}, {g_free, free}});
-    return ops::transpose(b, product, {use_direct ? direct : swapped,
-                                       static_cast<std::size_t>(my_rank)});
+            : ops::dot_general(
+                  b, other, c.cotangent,
+                  {{o_batch, batch}, {g_batch, batch}, {o_free, free}, {g_free, free}});
+    return ops::transpose(b, product,
+                          {use_direct ? direct : swapped, static_cast<std::size_t>(my_rank)});
   }
 
   static constexpr std::int64_t flops(const cost_context& c) {

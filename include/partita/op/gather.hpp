@@ -17,8 +17,9 @@ struct gather {
     const auto& table = c.operands[0];
     const auto& indices = c.operands[1];
     if (table.shape.rank == 0 || !is_integer(indices.element))
-      return c.fail("S111", "gather: a table of rank 1 or more and integer indices are needed, not ",
-                    table, " and ", indices);
+      return c.fail("S111",
+                    "gather: a table of rank 1 or more and integer indices are needed, not ", table,
+                    " and ", indices);
     c.result = {table.element, indices.shape};
     for (int d = 1; d < table.shape.rank; ++d) c.result.shape.push_back(table.shape[d]);
   }
@@ -36,7 +37,8 @@ struct gather {
 };
 
 /// Sums rows by index: result[r, :] = sum of updates[i..., :] over all i... with indices[i...] = r.
-/// Indices out of range are ignored, as in StableHLO (whose scatter also takes a start value; add it).
+/// Indices out of range are ignored, as in StableHLO (whose scatter also takes a start value; add
+/// it).
 ///
 /// Shapes    indices (i...), updates (i..., d...) -> (rows, d...); rows as declared
 /// Tile map  ([i], [i, d]) -> ([r, d])  reduce={i:add}, r stays whole
@@ -72,8 +74,8 @@ struct scatter_add {
     const value_id indices = b.p.operand(c.op, 0);
     const tensor_type index_type = b.type(indices), rows = b.type(c.cotangent);
     const value_id taken = ops::gather(b, c.cotangent, indices);
-    const value_id low = ops::compare(b, ops::direction::ge, indices,
-                                      ops::scalar(b, index_type.element, 0));
+    const value_id low =
+        ops::compare(b, ops::direction::ge, indices, ops::scalar(b, index_type.element, 0));
     const value_id high =
         ops::compare(b, ops::direction::lt, indices,
                      ops::scalar(b, index_type.element, static_cast<double>(rows.shape[0])));

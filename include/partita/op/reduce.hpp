@@ -38,8 +38,10 @@ struct reduce {
     const auto combine = static_cast<combiner>(c.attrs[0]);
     int kept = 0;
     for (int d = 0; d < c.operands[0].shape.rank; ++d) {
-      if (reduced(c.attrs, c.attr_count, d)) c.reduce(c.operands[0].shape[d], combine);
-      else c.tile(c.operands[0].shape[d], kept++);
+      if (reduced(c.attrs, c.attr_count, d))
+        c.reduce(c.operands[0].shape[d], combine);
+      else
+        c.tile(c.operands[0].shape[d], kept++);
       c.operand(0, d);
     }
   }
@@ -65,8 +67,8 @@ struct reduce {
     const value_id ties =
         ops::reduce(b, ops::convert(b, hit, t), combiner::add, {summed, summed_count});
     const value_id share = ops::divide(b, c.cotangent, ties);
-    c.operands[0] = ops::select(b, hit, ops::broadcast_in_dim(b, share, to, dims),
-                                ops::scalar(b, t, 0));
+    c.operands[0] =
+        ops::select(b, hit, ops::broadcast_in_dim(b, share, to, dims), ops::scalar(b, t, 0));
   }
   static constexpr std::int64_t flops(const cost_context& c) {
     return c.operands[0].shape.elements();

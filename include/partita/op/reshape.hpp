@@ -34,8 +34,10 @@ struct reshape {
       std::int64_t left = from[i], right = to[j];
       int end_i = i + 1, end_j = j + 1;
       while (left != right) {
-        if (left < right) left *= from[end_i++];
-        else right *= to[end_j++];
+        if (left < right)
+          left *= from[end_i++];
+        else
+          right *= to[end_j++];
       }
       if (end_i - i > 1 || end_j - j > 1) c.composed();
       std::int64_t a = from[i], r = to[j];

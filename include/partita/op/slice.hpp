@@ -61,8 +61,10 @@ struct slice {
     c.out << " {[";
     append_list(c.out, static_cast<int>(rank), [&](int i) {
       const auto d = static_cast<std::size_t>(i);
-      if (a[rank + d] == ops::whole) c.out << ':';
-      else c.out << a[d] << ':' << a[rank + d];
+      if (a[rank + d] == ops::whole)
+        c.out << ':';
+      else
+        c.out << a[d] << ':' << a[rank + d];
     });
     c.out << "]}";
   }

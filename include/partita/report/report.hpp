@@ -25,10 +25,14 @@ constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
 constexpr void print_evidence(text& out, const core_program& c, const value_names& names, op_id o,
                               const evidence& e) {
   const auto& f = c.map.at(o, e.factor);
-  if (f.result_dim != no_dim) out << "#tile<" << static_cast<int>(f.result_dim) << '>';
-  else out << "#sum";
-  if (e.operand < 0) out << " from the uses of its result";
-  else out << " from operand %" << names[c.p.operand(o, e.operand)];
+  if (f.result_dim != no_dim)
+    out << "#tile<" << static_cast<int>(f.result_dim) << '>';
+  else
+    out << "#sum";
+  if (e.operand < 0)
+    out << " from the uses of its result";
+  else
+    out << " from operand %" << names[c.p.operand(o, e.operand)];
 }
 
 }  // namespace detail
@@ -85,8 +89,8 @@ constexpr text report(const partitioned& p, int limit = 12) {
       const tensor_type& type = p.source.type(v);
       out << "    " << p.source.name(v) << ' ';
       print_layout(out, l, type.shape.rank, p.core.mesh);
-      out << " : " << type << " -> "
-          << tensor_type{type.element, l.local(type.shape, p.core.mesh)} << '\n';
+      out << " : " << type << " -> " << tensor_type{type.element, l.local(type.shape, p.core.mesh)}
+          << '\n';
     }
     if (more > 0) out << "    and " << more << " more\n";
     if (shown == 0) out << "    none new\n";

@@ -36,10 +36,10 @@ template <summary_limits Limits>
 struct summary {
   partita::collectives collectives;
   std::int64_t flops = 0, argument_bytes = 0, result_bytes = 0, peak_bytes = 0,
-               collective_bytes = 0;          ///< per device
-  int conflicts = 0;                          ///< left after the last tactic
-  int ops = 0;                                ///< of the device-local program
-  summary_limits needed{0, 0, 0};             ///< what a complete summary would take
+               collective_bytes = 0;  ///< per device
+  int conflicts = 0;                  ///< left after the last tactic
+  int ops = 0;                        ///< of the device-local program
+  summary_limits needed{0, 0, 0};     ///< what a complete summary would take
   int input_count = 0, output_count = 0, tactic_count = 0;
 
   constexpr bool complete() const {
@@ -86,8 +86,8 @@ struct summary {
     input_count = p.source.input_count();
     output_count = p.source.output_count();
     for (int i = 0; i < input_count; ++i)
-      pack(p.source.input_name(i), p.source.input_type(i), p.device.inputs[static_cast<std::size_t>(i)],
-           p.mesh());
+      pack(p.source.input_name(i), p.source.input_type(i),
+           p.device.inputs[static_cast<std::size_t>(i)], p.mesh());
     for (int i = 0; i < output_count; ++i)
       pack(p.source.output_name(i), p.source.output_type(i),
            p.device.outputs[static_cast<std::size_t>(i)], p.mesh());
@@ -148,15 +148,25 @@ namespace detail {
 /// Stands for every figure of a program whose mistake has been reported; all comparisons hold.
 struct harmless {
   template <class T>
-  friend constexpr bool operator==(harmless, const T&) { return true; }
+  friend constexpr bool operator==(harmless, const T&) {
+    return true;
+  }
   template <class T>
-  friend constexpr bool operator<(harmless, const T&) { return true; }
+  friend constexpr bool operator<(harmless, const T&) {
+    return true;
+  }
   template <class T>
-  friend constexpr bool operator>(harmless, const T&) { return true; }
+  friend constexpr bool operator>(harmless, const T&) {
+    return true;
+  }
   template <class T>
-  friend constexpr bool operator<=(harmless, const T&) { return true; }
+  friend constexpr bool operator<=(harmless, const T&) {
+    return true;
+  }
   template <class T>
-  friend constexpr bool operator>=(harmless, const T&) { return true; }
+  friend constexpr bool operator>=(harmless, const T&) {
+    return true;
+  }
 };
 struct harmless_collectives : harmless {
   harmless all_gather, all_reduce, reduce_scatter, all_to_all;
@@ -164,8 +174,8 @@ struct harmless_collectives : harmless {
 };
 struct harmless_summary {
   harmless_collectives collectives;
-  harmless flops, argument_bytes, result_bytes, peak_bytes, collective_bytes,
-      conflicts, ops, input_count, output_count, tactic_count;
+  harmless flops, argument_bytes, result_bytes, peak_bytes, collective_bytes, conflicts, ops,
+      input_count, output_count, tactic_count;
   struct value {
     harmless name, element, global_shape, local_shape, sharding;
   };
@@ -175,11 +185,17 @@ struct harmless_summary {
     harmless actions, conflicts;
   };
   template <class Key>
-  constexpr value input(const Key&) const { return {}; }
+  constexpr value input(const Key&) const {
+    return {};
+  }
   template <class Key>
-  constexpr value output(const Key&) const { return {}; }
+  constexpr value output(const Key&) const {
+    return {};
+  }
   template <class Key>
-  constexpr tactic_value tactic(const Key&) const { return {}; }
+  constexpr tactic_value tactic(const Key&) const {
+    return {};
+  }
 };
 
 template <auto Thunk, summary_limits Limits>
@@ -192,8 +208,8 @@ constexpr const auto& full_summary() {
     return summary_of<Thunk, summary_limits{}>;
   } else {
     constexpr summary_limits needed = summary_of<Thunk, summary_limits{}>.needed;
-    return summary_of<Thunk, summary_limits{needed.values + 1, needed.tactics + 1,
-                                            needed.chars + 1}>;
+    return summary_of<Thunk,
+                      summary_limits{needed.values + 1, needed.tactics + 1, needed.chars + 1}>;
   }
 }
 
@@ -216,8 +232,8 @@ constexpr auto checked() {
 
 }  // namespace detail
 
-/// The figures of the partitioned program that `Thunk`, a captureless callable, returns, computed by
-/// the compiler. A mistake in it is one diagnostic that shows its text.
+/// The figures of the partitioned program that `Thunk`, a captureless callable, returns, computed
+/// by the compiler. A mistake in it is one diagnostic that shows its text.
 ///
 /// Cost: one constant evaluation per thunk; linear in ops.
 template <auto Thunk>

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <partita/support/vec.hpp>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <partita/schedule/tactic.hpp>
 
@@ -37,14 +37,15 @@ class placement {
   enum kind_type : std::uint8_t { dimension, whole, first_divisible, leave, callable };
 
   template <class Int>
-    requires(std::is_integral_v<Int> && !std::is_same_v<Int, bool>)
-  constexpr placement(Int d) : kind(dimension), dim(static_cast<int>(d)) {}
+  requires(std::is_integral_v<Int> && !std::is_same_v<Int, bool>) constexpr placement(Int d)
+      : kind(dimension), dim(static_cast<int>(d)) {}
   constexpr placement(replicated_t) : kind(whole) {}
   constexpr placement(first_divisible_dim_t) : kind(first_divisible) {}
   constexpr placement(unknown_t) : kind(leave) {}
   template <class F>
-    requires(std::is_class_v<F> && std::is_convertible_v<F, placement_function>)
-  constexpr placement(F f) : kind(callable), function(f) {}
+  requires(std::is_class_v<F>&& std::is_convertible_v<F, placement_function>) constexpr placement(
+      F f)
+      : kind(callable), function(f) {}
   constexpr placement(placement_function f) : kind(callable), function(f) {}
 
   kind_type kind = leave;
@@ -84,7 +85,7 @@ class manual_tactic {
   constexpr void apply(tactic_context& c) const {
     const int axis = c.axis(axis_);
     if (axis < 0) return;
-    std::vector<placed> states;  // outputs that must end up as their input
+    vec<placed> states;  // outputs that must end up as their input
     for (std::size_t e = 0; e < N && !c.error; ++e) {
       bool found = false;
       for (const auto& v : c.values()) {
@@ -132,8 +133,8 @@ class manual_tactic {
         best = e;
     return best;
   }
-  static constexpr std::vector<std::string_view> names(const tactic_context& c) {
-    std::vector<std::string_view> out;
+  static constexpr vec<std::string_view> names(const tactic_context& c) {
+    vec<std::string_view> out;
     for (const auto& v : c.values()) {
       bool known = false;
       for (auto n : out) known = known || n == v.name;
@@ -152,7 +153,7 @@ class manual_tactic {
   }
 
   constexpr void place(tactic_context& c, const named_value& v, int axis, placement where,
-                       std::vector<placed>& states) const {
+                       vec<placed>& states) const {
     if (where.kind == placement::callable) where = where.function(v.name, c.global_shape(v.value));
     const value_id input = input_of(c, v);
     switch (where.kind) {
@@ -160,8 +161,10 @@ class manual_tactic {
         c.atomic(v.value, axis);
         break;
       case placement::dimension:
-        if (input >= 0) states.push_back({v.value, where.dim});
-        else c.tile(v.value, where.dim, axis);
+        if (input >= 0)
+          states.push_back({v.value, where.dim});
+        else
+          c.tile(v.value, where.dim, axis);
         break;
       case placement::first_divisible:
         if (input >= 0) {
@@ -180,9 +183,9 @@ class manual_tactic {
     const shape local = c.local_shape(v.value);
     for (int d = 0; d < local.rank; ++d)
       if (local[d] > 0 && local[d] % c.mesh().size(axis) == 0) return c.tile(v.value, d, axis);
-    c.note(concat("\"", v.name, "\" ", c.global_shape(v.value),
-                  " has no dimension that axis \"", c.mesh().name(axis), "\" (",
-                  c.mesh().size(axis), ") divides; it stays as it is"));
+    c.note(concat("\"", v.name, "\" ", c.global_shape(v.value), " has no dimension that axis \"",
+                  c.mesh().name(axis), "\" (", c.mesh().size(axis),
+                  ") divides; it stays as it is"));
   }
 };
 

@@ -1,8 +1,8 @@
 /// `partition`: runs a schedule over a program.
 #pragma once
 
+#include <partita/support/vec.hpp>
 #include <string_view>
-#include <vector>
 
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
@@ -25,19 +25,20 @@ struct tactic_report {
   text name;
   int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
   collectives counts;                     ///< of the whole program after this tactic
-  std::vector<conflict> conflicts;        ///< what its propagation left open
-  std::vector<text> notes;                ///< what was asked for and could not be had
+  vec<conflict> conflicts;                ///< what its propagation left open
+  vec<text> notes;                        ///< what was asked for and could not be had
 };
 
-/// A partitioned program: the source, the loops, the device-local program, and what each tactic did.
+/// A partitioned program: the source, the loops, the device-local program, and what each tactic
+/// did.
 struct partitioned {
   program source;
   core_program core;
   device_program device;
-  std::vector<collective_note> notes;   ///< where each collective comes from
-  std::vector<tactic_report> tactics;
-  partita::collectives collectives;     ///< of the device-local program
-  partita::cost cost;                   ///< per device
+  vec<collective_note> notes;  ///< where each collective comes from
+  vec<tactic_report> tactics;
+  partita::collectives collectives;  ///< of the device-local program
+  partita::cost cost;                ///< per device
   failure error;
 
   constexpr const partita::mesh& mesh() const { return device.mesh; }
@@ -88,7 +89,7 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   }
   lowered l = lower(r.core);
   r.device = static_cast<device_program&&>(l.device);
-  r.notes = static_cast<std::vector<collective_note>&&>(l.notes);
+  r.notes = static_cast<vec<collective_note>&&>(l.notes);
   r.collectives = l.counts;
   r.cost = estimate(r.device.local);
   return r;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <concepts>
+#include <partita/support/vec.hpp>
 #include <string_view>
-#include <vector>
 
 #include <partita/core/core_program.hpp>
 
@@ -24,8 +24,8 @@ class tactic_context {
  public:
   constexpr tactic_context(core_program& c, const program& source) : core_(c) {
     for (int i = 0; i < source.input_count(); ++i)
-      names_.push_back({source.input_name(i), source.inputs[static_cast<std::size_t>(i)],
-                        named_value::input});
+      names_.push_back(
+          {source.input_name(i), source.inputs[static_cast<std::size_t>(i)], named_value::input});
     for (op_id o = 0; o < source.op_count(); ++o)
       if (source.op(o).def == &def<op::tag>)
         names_.push_back({source.view(source.op(o).name), source.op(o).result, named_value::tag});
@@ -35,7 +35,7 @@ class tactic_context {
   }
 
   /// Inputs, then tags, then outputs, each in program order.
-  constexpr const std::vector<named_value>& values() const { return names_; }
+  constexpr const vec<named_value>& values() const { return names_; }
   constexpr const partita::mesh& mesh() const { return core_.mesh; }
   constexpr const core_program& core() const { return core_; }
   constexpr const shape& global_shape(value_id v) const { return core_.p.type(v).shape; }
@@ -65,11 +65,11 @@ class tactic_context {
   constexpr void note(text t) { notes.push_back(t); }
 
   failure error;
-  std::vector<text> notes;
+  vec<text> notes;
 
  private:
   core_program& core_;
-  std::vector<named_value> names_;
+  vec<named_value> names_;
 };
 
 /// Anything with a name that issues actions. It must be usable in constant evaluation for `check`.

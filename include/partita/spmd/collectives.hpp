@@ -6,13 +6,19 @@
 #include <cstdint>
 #include <string_view>
 
-#include <partita/ir/program.hpp>
 #include <partita/ir/layout.hpp>
+#include <partita/ir/program.hpp>
 
 namespace partita {
 
 /// The kinds of collectives that communicate, and all_slice, which does not.
-enum class collective : std::uint8_t { all_gather, all_reduce, reduce_scatter, all_to_all, all_slice };
+enum class collective : std::uint8_t {
+  all_gather,
+  all_reduce,
+  reduce_scatter,
+  all_to_all,
+  all_slice
+};
 
 constexpr std::string_view name_of(collective c) {
   constexpr std::string_view names[] = {"all_gather", "all_reduce", "reduce_scatter", "all_to_all",
@@ -129,8 +135,8 @@ struct all_to_all : collective_op {
 struct device_program {
   program local;
   partita::mesh mesh;
-  std::vector<tensor_type> input_types, output_types;  ///< global
-  std::vector<layout> inputs, outputs;                 ///< how arguments and results lie on the mesh
+  vec<tensor_type> input_types, output_types;  ///< global
+  vec<layout> inputs, outputs;                 ///< how arguments and results lie on the mesh
 };
 
 }  // namespace partita

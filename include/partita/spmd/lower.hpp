@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <partita/support/vec.hpp>
 #include <span>
-#include <vector>
 
 #include <partita/core/groups.hpp>
 #include <partita/spmd/collectives.hpp>
@@ -15,18 +15,18 @@ namespace partita {
 
 /// Why a collective is there.
 enum class collective_reason : std::uint8_t {
-  sum_finished,   ///< a loop reduced its results
-  use_needs_it,   ///< an op needs the operand in another layout than it was made in
-  whole_needed    ///< an op has no loop over the axis (or `any`) and needs the operand whole
+  sum_finished,  ///< a loop reduced its results
+  use_needs_it,  ///< an op needs the operand in another layout than it was made in
+  whole_needed   ///< an op has no loop over the axis (or `any`) and needs the operand whole
 };
 
 /// One collective of the lowered program, and where it comes from.
 struct collective_note {
   collective kind = collective::all_gather;
   collective_reason reason = collective_reason::use_needs_it;
-  value_id value = -1;  ///< in the core program
-  op_id op = -1;        ///< the op that asked for it (for a sum: the op that made it)
-  int tactic = 0;       ///< the last tactic that had a part in it
+  value_id value = -1;     ///< in the core program
+  op_id op = -1;           ///< the op that asked for it (for a sum: the op that made it)
+  int tactic = 0;          ///< the last tactic that had a part in it
   std::int64_t bytes = 0;  ///< of its operand on one device
 };
 
@@ -40,7 +40,7 @@ struct lowering_options {
 
 struct lowered {
   device_program device;
-  std::vector<collective_note> notes;
+  vec<collective_note> notes;
   collectives counts;
 };
 
@@ -56,8 +56,10 @@ class lowering {
     local_.resize(values, -1);
     deferred_.resize(c_.p.ops.size(), 0);
     pending_.resize(values, 0);
-    if (options_.fuse) defer_sums();
-    else group_ = loop_groups(c_);
+    if (options_.fuse)
+      defer_sums();
+    else
+      group_ = loop_groups(c_);
     result_.device.mesh = c_.mesh;
     if (options_.build) {
       out().ops.reserve(c_.p.ops.size());
@@ -77,12 +79,12 @@ class lowering {
   const core_program& c_;
   lowering_options options_;
   lowered result_;
-  std::vector<layout> have_;        ///< by core value: how its local value is laid out
-  std::vector<value_id> local_;     ///< by core value
-  std::vector<axis_set> deferred_;  ///< by op: axes whose loop moves behind its result's sum
-  std::vector<axis_set> pending_;   ///< by value: axes over which it is still to be summed
-  std::vector<int> group_;          ///< only for the mechanical lowering
-  std::vector<value_id> operands_;
+  vec<layout> have_;        ///< by core value: how its local value is laid out
+  vec<value_id> local_;     ///< by core value
+  vec<axis_set> deferred_;  ///< by op: axes whose loop moves behind its result's sum
+  vec<axis_set> pending_;   ///< by value: axes over which it is still to be summed
+  vec<int> group_;          ///< only for the mechanical lowering
+  vec<value_id> operands_;
 
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static constexpr axis_set bit(int axis) { return static_cast<axis_set>(1u << axis); }
@@ -129,8 +131,10 @@ class lowering {
       if (!only_use(x) || !only_use(y)) continue;
       deferred_[at(o)] = axes;
       const layout lx = made(c_.p.producer(x)), ly = made(c_.p.producer(y));
-      if (lx == ly && lx == required({o, 0}) && lx == required({o, 1})) pending_[at(v)] = axes;
-      else deferred_[at(o)] = 0;
+      if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
+        pending_[at(v)] = axes;
+      else
+        deferred_[at(o)] = 0;
     }
   }
   constexpr bool only_use(value_id v) const {
@@ -164,8 +168,10 @@ class lowering {
     for (int i = 0; i < n.operand_count; ++i) {
       const value_id x = c_.p.operand(o, i);
       const value_id earlier = same_operand(o, i);
-      if (earlier >= 0) operands_.push_back(operands_[at(earlier)]);
-      else operands_.push_back(reshard(x, required({o, i}), o));
+      if (earlier >= 0)
+        operands_.push_back(operands_[at(earlier)]);
+      else
+        operands_.push_back(reshard(x, required({o, i}), o));
     }
     have_[at(v)] = l;
     if (options_.build) {
@@ -283,8 +289,8 @@ class lowering {
     local_[at(v)] = emit_on(local_[at(v)], kind, def, v, o, reason, attrs, after);
   }
   constexpr value_id emit_on(value_id local, collective kind, const op_def& def, value_id v,
-                             op_id o, collective_reason reason,
-                             std::span<const std::int64_t> attrs, const layout& after) {
+                             op_id o, collective_reason reason, std::span<const std::int64_t> attrs,
+                             const layout& after) {
     value_id made = -1;
     std::int64_t bytes = 0;
     if (options_.build) {
@@ -337,7 +343,8 @@ class lowering {
     const auto reason = collective_reason::use_needs_it;
     std::int64_t attrs[2 + 2 * max_axes] = {};
 
-    layout first, rest;  // slices before any gather: their dimension is not gathered, nor is the axis
+    layout first,
+        rest;  // slices before any gather: their dimension is not gathered, nor is the axis
     bool blocked[max_rank] = {};
     for (const auto& g : gather) blocked[g.dim] = true;
     for (const auto& s : slice) {
@@ -404,8 +411,10 @@ class lowering {
       for (const auto& e : gather)
         if (!moved(e.axis)) g2.push_back(e.axis, e.dim);
       for (const auto& e : slice) {
-        if (moved(e.axis)) current.push_back(e.axis, e.dim);
-        else s2.push_back(e.axis, e.dim);
+        if (moved(e.axis))
+          current.push_back(e.axis, e.dim);
+        else
+          s2.push_back(e.axis, e.dim);
       }
       gather = g2;
       slice = s2;

@@ -47,7 +47,7 @@ struct failure {
 
 /// Edit distance (insert, delete, replace), for "did you mean".
 constexpr int edit_distance(std::string_view a, std::string_view b) {
-  std::vector<int> row(b.size() + 1, 0);
+  vec<int> row(b.size() + 1, 0);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
   for (std::size_t i = 1; i <= a.size(); ++i) {
     int diagonal = row[0];

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <partita/support/vec.hpp>
 #include <string_view>
-#include <vector>
 
 namespace partita {
 
@@ -35,7 +35,7 @@ class name_table {
     int number = 0;
     bool used = false;
   };
-  std::vector<slot> slots_;
+  vec<slot> slots_;
   std::size_t count_ = 0;
 
   constexpr std::size_t locate(std::string_view name) const {
@@ -48,7 +48,7 @@ class name_table {
   constexpr void rehash(std::size_t wanted) {
     std::size_t size = 8;
     while (size < wanted) size *= 2;
-    std::vector<slot> old = slots_;
+    vec<slot> old = slots_;
     slots_.assign(size, slot{});
     count_ = 0;
     for (const auto& s : old)

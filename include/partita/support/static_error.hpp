@@ -73,7 +73,8 @@ constexpr auto report_static_error() {
     []<std::size_t... I>(std::index_sequence<I...>) {
       static_assert(partita_error<detail::piece<Message, I>()...>::none,
                     "partita: see the text in partita_error<...>");
-    }(std::make_index_sequence<pieces>{});
+    }
+    (std::make_index_sequence<pieces>{});
   }
   return pieces == 0;
 }

@@ -4,8 +4,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <partita/support/vec.hpp>
 #include <string_view>
-#include <vector>
 
 namespace partita {
 
@@ -20,7 +20,7 @@ class text {
   constexpr text(const char* s) { *this << std::string_view(s); }
 
   constexpr text& operator<<(std::string_view s) {
-    chars_.insert(chars_.end(), s.begin(), s.end());
+    chars_.insert_back(s.begin(), s.end());
     return *this;
   }
   constexpr text& operator<<(const char* s) { return *this << std::string_view(s); }
@@ -30,8 +30,8 @@ class text {
     return *this;
   }
   template <std::integral Int>
-    requires(!std::same_as<Int, char> && !std::same_as<Int, bool>)
-  constexpr text& operator<<(Int number) {
+  requires(!std::same_as<Int, char> && !std::same_as<Int, bool>) constexpr text& operator<<(
+      Int number) {
     char digits[24] = {};
     int count = 0;
     const bool negative = number < 0;
@@ -55,7 +55,7 @@ class text {
   friend constexpr bool operator==(const text& a, const char* b) { return a.view() == b; }
 
  private:
-  std::vector<char> chars_;
+  vec<char> chars_;
 };
 
 /// `text{}` with all arguments appended.

@@ -1,0 +1,113 @@
+/// A growing array that is cheap to compile and cheap in constant evaluation.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+
+namespace partita {
+
+/// What std::vector is, for default-constructible values and with only what the engine needs.
+///
+/// Every layer of calls below std::vector is paid for by the compiler at each operation of a
+/// constant evaluation, and its members for each element type of each translation unit. Elements
+/// beyond size() are alive, too: growth is `new T[n]` and assignment.
+template <class T>
+class vec {
+ public:
+  using value_type = T;
+
+  constexpr vec() = default;
+  constexpr vec(std::size_t n, const T& v) { assign(n, v); }
+  constexpr vec(std::initializer_list<T> list) { insert_back(list.begin(), list.end()); }
+  constexpr vec(const T* first, const T* last) { insert_back(first, last); }
+  constexpr vec(const vec& other) { insert_back(other.begin(), other.end()); }
+  constexpr vec(vec&& other) noexcept
+      : data_(other.data_), size_(other.size_), capacity_(other.capacity_) {
+    other.data_ = nullptr;
+    other.size_ = other.capacity_ = 0;
+  }
+  constexpr vec& operator=(const vec& other) {
+    if (this != &other) {
+      size_ = 0;
+      insert_back(other.begin(), other.end());
+    }
+    return *this;
+  }
+  constexpr vec& operator=(vec&& other) noexcept {
+    if (this != &other) {
+      delete[] data_;
+      data_ = other.data_;
+      size_ = other.size_;
+      capacity_ = other.capacity_;
+      other.data_ = nullptr;
+      other.size_ = other.capacity_ = 0;
+    }
+    return *this;
+  }
+  constexpr ~vec() { delete[] data_; }
+
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr T* data() { return data_; }
+  constexpr const T* data() const { return data_; }
+  constexpr T* begin() { return data_; }
+  constexpr T* end() { return data_ + size_; }
+  constexpr const T* begin() const { return data_; }
+  constexpr const T* end() const { return data_ + size_; }
+  constexpr T& operator[](std::size_t i) { return data_[i]; }
+  constexpr const T& operator[](std::size_t i) const { return data_[i]; }
+  constexpr T& front() { return data_[0]; }
+  constexpr const T& front() const { return data_[0]; }
+  constexpr T& back() { return data_[size_ - 1]; }
+  constexpr const T& back() const { return data_[size_ - 1]; }
+
+  constexpr void push_back(const T& v) {
+    if (size_ == capacity_) {
+      T kept = v;  // v may be an element
+      reserve(capacity_ == 0 ? 8 : 2 * capacity_);
+      data_[size_++] = static_cast<T&&>(kept);
+    } else {
+      data_[size_++] = v;
+    }
+  }
+  constexpr void pop_back() { --size_; }
+  constexpr void clear() { size_ = 0; }
+  constexpr void reserve(std::size_t n) {
+    if (n <= capacity_) return;
+    T* grown = new T[n]{};
+    for (std::size_t i = 0; i < size_; ++i) grown[i] = static_cast<T&&>(data_[i]);
+    delete[] data_;
+    data_ = grown;
+    capacity_ = n;
+  }
+  constexpr void assign(std::size_t n, const T& v) {
+    T kept = v;
+    size_ = 0;
+    resize(n, kept);
+  }
+  constexpr void resize(std::size_t n, const T& v) {
+    reserve(n);
+    for (std::size_t i = size_; i < n; ++i) data_[i] = v;
+    size_ = n;
+  }
+  /// Appends a range that is not part of this array.
+  template <class It>
+  constexpr void insert_back(It first, It last) {
+    std::size_t n = size_;
+    for (It i = first; i != last; ++i) ++n;
+    if (n > capacity_) reserve(size_ == 0 || n > 2 * capacity_ ? n : 2 * capacity_);
+    for (; first != last; ++first) data_[size_++] = *first;
+  }
+  constexpr void insert_at(std::size_t position, const T& v) {
+    push_back(v);
+    for (std::size_t i = size_ - 1; i > position; --i) std::swap(data_[i], data_[i - 1]);
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0, capacity_ = 0;
+};
+
+}  // namespace partita
