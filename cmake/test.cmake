@@ -1,0 +1,103 @@
+# Installs what is missing, builds everything and runs all tests with GCC and with Clang 19:
+#
+#   cmake -P cmake/test.cmake
+#   cmake -P cmake/test.cmake -- --compiler gcc --random-cases 1000
+cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/packages.cmake)
+
+set(compilers gcc clang)
+set(random_cases "")
+partita_arguments(arguments)
+while(arguments)
+  list(POP_FRONT arguments name value)
+  if(name STREQUAL "--compiler" AND value MATCHES "^(gcc|clang)$")
+    set(compilers ${value})
+  elseif(name STREQUAL "--random-cases" AND value MATCHES "^[0-9]+$")
+    set(random_cases ${value})
+  else()
+    message(FATAL_ERROR "test.cmake: \"${name} ${value}\" is none of --compiler gcc|clang, --random-cases N")
+  endif()
+endwhile()
+
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH source)
+set(gcc_program g++)
+set(clang_program clang++-19)
+partita_require(build gcc ${compilers} boost eigen xtensor doctest)  # Clang uses GCC's standard library
+partita_jobs(jobs)
+partita_generator(generator)
+
+# Sums "test cases: 12 | 11 passed | 1 failed" over the outputs of all doctest programs.
+function(count_cases junit what var)
+  set(sum 0)
+  string(REGEX MATCHALL "test cases:[^\n]*" lines "${junit}")
+  foreach(line IN LISTS lines)
+    if(line MATCHES "([0-9]+) ${what}")
+      math(EXPR sum "${sum} + ${CMAKE_MATCH_1}")
+    endif()
+  endforeach()
+  set(${var} ${sum} PARENT_SCOPE)
+endfunction()
+
+set(summary "")
+set(bad FALSE)
+foreach(compiler IN LISTS compilers)
+  set(build ${source}/build/test-${compiler})
+  set(generator_option -G ${generator})
+  if(EXISTS ${build}/CMakeCache.txt)
+    set(generator_option)  # a build tree keeps its generator
+  endif()
+  message(STATUS "Testing with ${${compiler}_program}")
+  string(TIMESTAMP start "%s")
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -S ${source} -B ${build} ${generator_option}
+      -DCMAKE_CXX_COMPILER=${${compiler}_program} -DPARTITA_RANDOM_CASES=${random_cases}
+      -DPARTITA_BUILD_TESTS=ON -DPARTITA_BUILD_EXAMPLES=ON -DPARTITA_BUILD_BENCH=ON
+    RESULT_VARIABLE failed)
+  if(NOT failed)
+    execute_process(COMMAND ${CMAKE_COMMAND} --build ${build} --parallel ${jobs} RESULT_VARIABLE failed)
+  endif()
+  if(failed)
+    string(APPEND summary "${compiler}: build failed\n")
+    set(bad TRUE)
+    continue()
+  endif()
+  string(TIMESTAMP built "%s")
+  set(junit_file ${build}/junit.xml)
+  file(REMOVE ${junit_file})
+  execute_process(
+    COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${build} --output-on-failure --parallel ${jobs}
+      --no-tests=error --output-junit ${junit_file} --test-output-size-passed 100000
+    RESULT_VARIABLE failed)
+  string(TIMESTAMP ended "%s")
+  math(EXPR build_time "${built} - ${start}")
+  math(EXPR test_time "${ended} - ${built}")
+  set(junit "")
+  if(EXISTS ${junit_file})
+    file(READ ${junit_file} junit)
+    string(REGEX REPLACE "[][;\\]" " " junit "${junit}")
+  endif()
+  set(tests 0)
+  set(failures 0)
+  if(junit MATCHES "tests=\"([0-9]+)\"")
+    set(tests ${CMAKE_MATCH_1})
+  endif()
+  if(junit MATCHES "failures=\"([0-9]+)\"")
+    set(failures ${CMAKE_MATCH_1})
+  endif()
+  count_cases("${junit}" passed cases_passed)
+  count_cases("${junit}" failed cases_failed)
+  math(EXPR passed "${tests} - ${failures}")
+  string(APPEND summary
+    "${compiler}: ${passed} passed, ${failures} failed"
+    " (of their doctest cases: ${cases_passed} passed, ${cases_failed} failed);"
+    " build ${build_time} s, tests ${test_time} s\n")
+  if(failed)
+    set(bad TRUE)
+  endif()
+endforeach()
+
+string(STRIP "${summary}" summary)
+execute_process(COMMAND ${CMAKE_COMMAND} -E echo "\n${summary}")
+if(bad)
+  message(FATAL_ERROR "tests failed")
+endif()

@@ -1,0 +1,2 @@
+// expect: S101 dot_general: contracted extents differ
+// refused: the variant compiles

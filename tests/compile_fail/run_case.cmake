@@ -1,0 +1,90 @@
+# Compiles one case without and with -DFAIL and reads what the compiler says; see CMakeLists.txt.
+# COMPILER, FLAGS (list), FLAGS_FILE (one flag per line), IMPLICIT (the compiler's own include directories), SOURCE.
+cmake_minimum_required(VERSION 3.25)
+
+function(refuse reason)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E echo "${ARGN}")
+  message(FATAL_ERROR "refused: ${reason}")
+endfunction()
+
+# Makes a text safe for lists: ";", "[" and "]" would split or join their elements.
+string(ASCII 29 semicolon)
+string(ASCII 30 open)
+string(ASCII 31 close)
+macro(guard var)
+  string(REPLACE ";" "${semicolon}" ${var} "${${var}}")
+  string(REPLACE "[" "${open}" ${var} "${${var}}")
+  string(REPLACE "]" "${close}" ${var} "${${var}}")
+endmacro()
+macro(unguard var)
+  string(REPLACE "${semicolon}" ";" ${var} "${${var}}")
+  string(REPLACE "${open}" "[" ${var} "${${var}}")
+  string(REPLACE "${close}" "]" ${var} "${${var}}")
+endmacro()
+
+file(READ ${SOURCE} source)
+guard(source)
+string(REGEX MATCHALL "// expect: [^\n]+" expected "${source}")
+if(NOT expected)
+  refuse("no line \"// expect: ...\"")
+endif()
+
+file(STRINGS ${FLAGS_FILE} file_flags)
+foreach(directory IN LISTS IMPLICIT)
+  list(REMOVE_ITEM file_flags -I${directory})  # to name these again would change their order
+endforeach()
+set(compile ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} ${FLAGS} ${file_flags} -fsyntax-only
+  -fdiagnostics-color=never -fmessage-length=0)
+
+execute_process(COMMAND ${compile} ${SOURCE}
+  OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE failed)
+if(failed)
+  refuse("the control does not compile" "${text}")
+endif()
+execute_process(COMMAND ${compile} -DFAIL ${SOURCE}
+  OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE failed)
+if(NOT failed)
+  refuse("the variant compiles")
+endif()
+
+# A line of the compiler's own starts with a place, a quoted source line with blanks. The text is a template argument,
+# partita_error<partita::fixed_text<9>{"..."}>; on Clang it comes in pieces and stands in the error, on GCC in the note
+# that belongs to the error.
+set(piece "[a-z_:]*fixed_text<[0-9]+>{\"")
+set(argument "partita_error<${piece}")
+set(shown "${text}")
+guard(shown)
+string(REGEX MATCHALL "(^|\n)[^ \n][^\n]*: (fatal )?error: [^\n]*" errors "${shown}")
+string(REGEX MATCHALL "(^|\n)[^ \n][^\n]*: error: [^\n]*${argument}[^\n]*" messages "${shown}")
+string(REGEX MATCHALL "(^|\n)[^ \n][^\n]*: note: [^\n]*${argument}[^\n]*>::none[^\n]* evaluates to false"
+  notes "${shown}")
+list(APPEND messages ${notes})
+
+# As the text was written: the pieces joined, quotes and blanks single.
+set(written "")
+foreach(message IN LISTS messages)
+  string(REGEX REPLACE "^.*${argument}" "" message "${message}")
+  string(REGEX REPLACE "([^\\])\"}, ${piece}" "\\1" message "${message}")
+  string(REGEX REPLACE "\"}>::none.*$" "" message "${message}")
+  string(REPLACE "\\\"" "\"" message "${message}")
+  string(REPLACE "\\'" "'" message "${message}")
+  string(REGEX REPLACE " +" " " message "${message}")
+  string(APPEND written "${message}\n")
+endforeach()
+unguard(written)
+foreach(wanted IN LISTS expected)
+  unguard(wanted)
+  string(REPLACE "// expect: " "" wanted "${wanted}")
+  string(STRIP "${wanted}" wanted)
+  string(REGEX REPLACE " +" " " wanted "${wanted}")
+  string(FIND "${written}" "${wanted}" at)
+  if(at EQUAL -1)
+    refuse("the text is missing" "expected in partita_error<...>: ${wanted}\n${text}")
+  endif()
+endforeach()
+
+list(LENGTH errors count)
+if(count GREATER 2)
+  refuse("more than two errors" "${count} errors for one mistake:\n${text}")
+endif()
+execute_process(COMMAND ${CMAKE_COMMAND} -E echo "${count} error(s):\n${written}")

@@ -1,0 +1,36 @@
+# Configures, builds and runs the project in foreign/ with the library found in one WAY:
+#   installed      find_package after `cmake --install`
+#   without_cpu    the same on a machine without Eigen: partita::partita works, the component cpu is refused
+#   subdirectory   add_subdirectory
+#   fetched        FetchContent
+# from SOURCE (the library), BUILD (its build tree), WORK (scratch), GENERATOR, COMPILER, FLAGS, PREFIXES.
+file(REMOVE_RECURSE ${WORK})
+set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${FLAGS}" -DWAY=${WAY})
+set(programs engine cpu)
+if(WAY STREQUAL "installed" OR WAY STREQUAL "without_cpu")
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix
+    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  list(APPEND options "-DCMAKE_PREFIX_PATH=${WORK}/prefix\;${PREFIXES}")
+else()
+  list(APPEND options -DPARTITA_SOURCE=${SOURCE} "-DCMAKE_PREFIX_PATH=${PREFIXES}")
+endif()
+if(WAY STREQUAL "without_cpu")
+  list(APPEND options -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+  set(programs engine)
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/foreign -B ${WORK}/refused ${options} -DCOMPONENTS=cpu
+    OUTPUT_QUIET ERROR_VARIABLE text RESULT_VARIABLE failed)
+  string(REGEX REPLACE "[ \n]+" " " text "${text}")
+  if(NOT failed OR NOT text MATCHES "component cpu needs Eigen 3 and xtensor")
+    message(FATAL_ERROR "component cpu was not refused for want of Eigen:\n${text}")
+  endif()
+elseif(WAY STREQUAL "installed")
+  list(APPEND options -DCOMPONENTS=cpu)
+endif()
+
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/foreign -B ${WORK}/build ${options}
+  COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/build COMMAND_ERROR_IS_FATAL ANY)
+foreach(program IN LISTS programs)
+  execute_process(COMMAND ${WORK}/build/${program} COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
