@@ -3,13 +3,13 @@
 /// The language, the engine and the compile-time checks. Running programs is in <partita/cpu.hpp>.
 #pragma once
 
+#include <partita/core/action_text.hpp>
+#include <partita/core/print_core.hpp>
 #include <partita/dsl/grad.hpp>
 #include <partita/dsl/nn.hpp>
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/optimizer.hpp>
 #include <partita/dsl/trace.hpp>
-#include <partita/core/action_text.hpp>
-#include <partita/core/print_core.hpp>
 #include <partita/ir/print.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/report/report.hpp>

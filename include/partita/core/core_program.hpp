@@ -103,18 +103,20 @@ class core_program {
     const loop* old = nest_of(p.producer(target)).find(axis);
     if (old != nullptr && (has_own_nest(target) || have.dim_of(axis) >= 0)) {
       if (have.dim_of(axis) == dim) return f;
-      f.record("S004", "tile: \"", name, "\" ",
-               have.dim_of(axis) >= 0
-                   ? concat("is already sliced on dimension ", have.dim_of(axis), " along axis \"",
-                            mesh.name(axis), "\"; it cannot be sliced on dimension ", dim, " too")
-                   : concat("is kept whole along axis \"", mesh.name(axis),
-                            "\"; no action undoes an earlier one"));
+      if (have.dim_of(axis) >= 0)
+        f.record("S004", "tile: \"", name, "\" is already sliced on dimension ",
+                 have.dim_of(axis), " along axis \"", mesh.name(axis),
+                 "\"; it cannot be sliced on dimension ", dim, " too");
+      else
+        f.record("S004", "tile: \"", name, "\" is kept whole along axis \"", mesh.name(axis),
+                 "\"; no action undoes an earlier one");
       return f;
     }
     const std::int64_t left = global[dim] / have.pieces(mesh, dim);
     if (left % mesh.size(axis) != 0) {
-      f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left,
-               left == global[dim] ? text() : concat(" (", global[dim], " before earlier tiling)"),
+      text before;
+      if (left != global[dim]) before << " (" << global[dim] << " before earlier tiling)";
+      f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
                "; axis \"", mesh.name(axis), "\" has size ", mesh.size(axis),
                ", which does not divide it; choose another dimension or mesh");
       return f;

@@ -52,7 +52,9 @@ class value_names {
     return -1;
   }
   constexpr int size() const { return static_cast<int>(names_.size()); }
-  static constexpr bool is_default_name(std::string_view n) { return n.substr(0, 6) == "result"; }
+  static constexpr bool is_default_name(std::string_view n) {
+    return n.empty() || n.substr(0, 6) == "result";
+  }
 
  private:
   vec<text> names_, used_;

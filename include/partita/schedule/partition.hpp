@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <boost/hana/for_each.hpp>
+#include <boost/hana/length.hpp>
 #include <boost/hana/tuple.hpp>
 
 #include <partita/core/core_program.hpp>
@@ -46,7 +47,7 @@ struct partitioned {
 
 namespace detail {
 constexpr void apply_and_report(partitioned& r, tactic_context& context, std::string_view name,
-                                auto&& apply) {
+                                bool last, auto&& apply) {
   if (r.error || context.error) return;
   tactic_report report;
   report.name = name;
@@ -55,7 +56,7 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
   context.notes.clear();
   apply();
   report.last_action = static_cast<int>(r.core.actions.size());
-  report.counts = lower(r.core, {.fuse = true, .build = false}).counts;
+  if (!last) report.counts = lower(r.core, {.fuse = true, .build = false}).counts;
   report.conflicts = r.core.conflicts;
   report.notes = context.notes;
   r.tactics.push_back(report);
@@ -79,8 +80,10 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   }
   r.core = core_program(source, m);
   tactic_context context(r.core, r.source);
+  constexpr int count = static_cast<int>(decltype(boost::hana::length(tactics))::value);
+  int number = 0;
   boost::hana::for_each(tactics, [&](const auto& t) {
-    detail::apply_and_report(r, context, t.name(), [&] { t.apply(context); });
+    detail::apply_and_report(r, context, t.name(), ++number == count, [&] { t.apply(context); });
   });
   r.error.record(context.error);
   if (r.error) {
@@ -91,6 +94,7 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   r.device = static_cast<device_program&&>(l.device);
   r.notes = static_cast<vec<collective_note>&&>(l.notes);
   r.collectives = l.counts;
+  if (r.tactics.size() > 0) r.tactics.back().counts = l.counts;
   r.cost = estimate(r.device.local);
   return r;
 }

@@ -70,7 +70,7 @@ class lowering {
     }
     for (op_id o : c_.order) lower_op(o);
     for (const auto& each : c_.p.outputs) lower_output(each);
-    return result_;
+    return static_cast<lowered&&>(result_);
   }
 
  private:

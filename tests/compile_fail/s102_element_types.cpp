@@ -1,0 +1,14 @@
+// expect: S102 add: element types f32 and f64 differ; use convert
+#include "mlp.hpp"
+
+#ifdef FAIL
+constexpr auto model = [](auto x, auto) { return x + pt::convert<double>(x); };
+#else
+constexpr auto model = [](auto x, auto) { return x + pt::convert<float>(x); };
+#endif
+
+constexpr auto step = [] {
+  const auto f = pt::trace(model, pt::input<float, 8, 4>("x"), pt::input<float, 4, 6>("w"));
+  return pt::partition(f, mesh, pt::schedule(BP));
+};
+static_assert(pt::check<step>.collectives.all_to_all == 0);

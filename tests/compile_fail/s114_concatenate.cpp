@@ -1,0 +1,14 @@
+// expect: S114 concatenate: shapes [8, 4] and [4, 6] differ outside of dimension 0
+#include "mlp.hpp"
+
+#ifdef FAIL
+constexpr auto model = [](auto x, auto w) { return pt::concatenate<0>(x, w); };
+#else
+constexpr auto model = [](auto x, auto) { return pt::concatenate<0>(x, x); };
+#endif
+
+constexpr auto step = [] {
+  const auto f = pt::trace(model, pt::input<float, 8, 4>("x"), pt::input<float, 4, 6>("w"));
+  return pt::partition(f, mesh, pt::schedule(BP));
+};
+static_assert(pt::check<step>.collectives.all_to_all == 0);

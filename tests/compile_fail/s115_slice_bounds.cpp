@@ -1,0 +1,14 @@
+// expect: S115 slice: bounds [2, 9) are out of range for dimension 0 of tensor<8x4xf32>
+#include "mlp.hpp"
+
+#ifdef FAIL
+constexpr auto model = [](auto x, auto) { return pt::slice<0, 2, 9>(x); };
+#else
+constexpr auto model = [](auto x, auto) { return pt::slice<0, 2, 8>(x); };
+#endif
+
+constexpr auto step = [] {
+  const auto f = pt::trace(model, pt::input<float, 8, 4>("x"), pt::input<float, 4, 6>("w"));
+  return pt::partition(f, mesh, pt::schedule(BP));
+};
+static_assert(pt::check<step>.collectives.all_to_all == 0);
