@@ -36,8 +36,9 @@ using buffer = std::shared_ptr<std::byte>;
 inline buffer allocate(std::int64_t bytes) {
   constexpr auto align = static_cast<std::align_val_t>(alignment);
   const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : alignment);
-  return buffer(static_cast<std::byte*>(::operator new(size, align)),
-                [](std::byte* p) { ::operator delete(p, static_cast<std::align_val_t>(alignment)); });
+  return buffer(static_cast<std::byte*>(::operator new(size, align)), [](std::byte* p) {
+    ::operator delete(p, static_cast<std::align_val_t>(alignment));
+  });
 }
 
 /// The element type that stores a C++ number: integers go by size, others as they are.
@@ -54,9 +55,12 @@ template <class T>
 using stored = typename stored_type<std::remove_cv_t<T>>::type;
 
 template <class T>
-concept Element = requires { dtype_of_type<stored<T>>::value; };
+concept Element = requires {
+  dtype_of_type<stored<T>>::value;
+};
 
-/// An xtensor container or expression, recognised without including xtensor. Iteration is row-major.
+/// An xtensor container or expression, recognised without including xtensor. Iteration is
+/// row-major.
 template <class E>
 concept ArrayLike = !std::same_as<E, array> && requires(const E& e) {
   typename E::value_type;
@@ -64,20 +68,29 @@ concept ArrayLike = !std::same_as<E, array> && requires(const E& e) {
   e.shape();
   e.begin();
   e.end();
-} && Element<typename E::value_type>;
+}
+&&Element<typename E::value_type>;
 
 /// Calls `f(std::type_identity<T>{})` for the element type T of `t`.
 template <class F>
 decltype(auto) with_type(dtype t, F&& f) {
   switch (t) {
-    case dtype::f32: return f(std::type_identity<float>{});
-    case dtype::f64: return f(std::type_identity<double>{});
-    case dtype::bf16: return f(std::type_identity<bf16>{});
-    case dtype::f16: return f(std::type_identity<f16>{});
-    case dtype::i32: return f(std::type_identity<std::int32_t>{});
-    case dtype::i64: return f(std::type_identity<std::int64_t>{});
-    case dtype::u8: return f(std::type_identity<std::uint8_t>{});
-    default: return f(std::type_identity<bool>{});
+    case dtype::f32:
+      return f(std::type_identity<float>{});
+    case dtype::f64:
+      return f(std::type_identity<double>{});
+    case dtype::bf16:
+      return f(std::type_identity<bf16>{});
+    case dtype::f16:
+      return f(std::type_identity<f16>{});
+    case dtype::i32:
+      return f(std::type_identity<std::int32_t>{});
+    case dtype::i64:
+      return f(std::type_identity<std::int64_t>{});
+    case dtype::u8:
+      return f(std::type_identity<std::uint8_t>{});
+    default:
+      return f(std::type_identity<bool>{});
   }
 }
 
@@ -92,7 +105,8 @@ class array {
   /// A scalar f32 zero.
   array() : array(tensor_type{}) {}
   /// Zeros.
-  explicit array(const tensor_type& type) : array(type, detail::allocate(detail::padded_bytes(type))) {
+  explicit array(const tensor_type& type)
+      : array(type, detail::allocate(detail::padded_bytes(type))) {
     std::memset(data_.get(), 0, static_cast<std::size_t>(detail::padded_bytes(type)));
   }
   /// A view of a buffer of at least `detail::padded_bytes(type)` bytes.
@@ -100,8 +114,8 @@ class array {
 
   /// A scalar (rank 0).
   template <detail::Element T>
-    requires(std::is_arithmetic_v<T> || std::same_as<T, bf16> || std::same_as<T, f16>)
-  array(T scalar) : array(tensor_type{dtype_of<detail::stored<T>>, {}}) {
+  requires(std::is_arithmetic_v<T> || std::same_as<T, bf16> || std::same_as<T, f16>) array(T scalar)
+      : array(tensor_type{dtype_of<detail::stored<T>>, {}}) {
     *mutable_data<detail::stored<T>>() = static_cast<detail::stored<T>>(scalar);
   }
   /// A copy of an xtensor container or of the value of an xtensor expression.
@@ -167,7 +181,8 @@ class array {
     for (std::size_t i = 0; i < e.dimension(); ++i)
       t.shape.push_back(static_cast<std::int64_t>(e.shape()[i]));
     if (t.shape.rank > max_rank)
-      throw error(concat("R002 array: rank ", t.shape.rank, "; at most ", max_rank, " is supported"));
+      throw error(
+          concat("R002 array: rank ", t.shape.rank, "; at most ", max_rank, " is supported"));
     return t;
   }
   void need(dtype t) const {

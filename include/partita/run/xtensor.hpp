@@ -2,12 +2,21 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <type_traits>
 #include <vector>
 
 #if __has_include(<xtensor/containers/xarray.hpp>)
 #include <xtensor/containers/xarray.hpp>
 #else
+#if defined(__clang__) && __clang_major__ >= 19
+// Clang 19 finds two partial specialisations of old xtensors ambiguous; a full one decides.
+#include <xtensor/xstorage.hpp>
+template <>
+struct xt::rebind_container<std::ptrdiff_t, xt::svector<std::size_t> > {
+  using type = xt::svector<std::ptrdiff_t>;
+};
+#endif
 #include <xtensor/xarray.hpp>
 #endif
 

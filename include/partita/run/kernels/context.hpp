@@ -35,7 +35,7 @@ class scratch {
 /// Handed to a kernel. All buffers are row-major, 64-byte aligned and padded to whole groups of 16
 /// elements, which may be read and written; the result does not overlap the operands.
 struct kernel_context {
-  std::span<const tensor_type> types;           ///< of the operands
+  std::span<const tensor_type> types;  ///< of the operands
   const tensor_type& result;
   std::span<const std::int64_t> attrs;
   std::span<const std::byte* const> operands;

@@ -29,36 +29,40 @@ class box {
   /// Adds a dimension, major to minor; dimensions that are contiguous on both sides are merged.
   constexpr void push_back(std::int64_t extent, std::int64_t from, std::int64_t to) {
     if (extent == 1) return;
-    if (rank > 0 && from_[rank - 1] == from * extent && to_[rank - 1] == to * extent) {
-      extent_[rank - 1] *= extent;
-      from_[rank - 1] = from;
-      to_[rank - 1] = to;
+    if (rank_ > 0 && from_[rank_ - 1] == from * extent && to_[rank_ - 1] == to * extent) {
+      extent_[rank_ - 1] *= extent;
+      from_[rank_ - 1] = from;
+      to_[rank_ - 1] = to;
       return;
     }
-    extent_[rank] = extent;
-    from_[rank] = from;
-    to_[rank] = to;
-    ++rank;
+    extent_[rank_] = extent;
+    from_[rank_] = from;
+    to_[rank_] = to;
+    ++rank_;
   }
   /// Copies the box; `size` is that of an element, in bytes.
   void copy(std::int64_t size, const void* from, void* to) const {
     switch (size) {
-      case 1: return run(static_cast<const std::uint8_t*>(from), static_cast<std::uint8_t*>(to), 0);
-      case 2: return run(static_cast<const std::uint16_t*>(from), static_cast<std::uint16_t*>(to), 0);
-      case 4: return run(static_cast<const std::uint32_t*>(from), static_cast<std::uint32_t*>(to), 0);
-      default: return run(static_cast<const std::uint64_t*>(from), static_cast<std::uint64_t*>(to), 0);
+      case 1:
+        return run(static_cast<const std::uint8_t*>(from), static_cast<std::uint8_t*>(to), 0);
+      case 2:
+        return run(static_cast<const std::uint16_t*>(from), static_cast<std::uint16_t*>(to), 0);
+      case 4:
+        return run(static_cast<const std::uint32_t*>(from), static_cast<std::uint32_t*>(to), 0);
+      default:
+        return run(static_cast<const std::uint64_t*>(from), static_cast<std::uint64_t*>(to), 0);
     }
   }
 
  private:
   template <class T>
   void run(const T* from, T* to, int d) const {
-    if (d == rank) {
+    if (d == rank_) {
       *to = *from;
       return;
     }
-    if (d + 1 == rank) return row(from, to, extent_[d], from_[d], to_[d]);
-    if (d + 2 == rank && from_[d] == 1 && to_[d + 1] == 1) return transpose(from, to, d);
+    if (d + 1 == rank_) return row(from, to, extent_[d], from_[d], to_[d]);
+    if (d + 2 == rank_ && from_[d] == 1 && to_[d + 1] == 1) return transpose(from, to, d);
     for (std::int64_t i = 0; i < extent_[d]; ++i) run(from + i * from_[d], to + i * to_[d], d + 1);
   }
   template <class T>
@@ -79,10 +83,11 @@ class box {
     for (std::int64_t r = 0; r < rows; r += tile)
       for (std::int64_t c = 0; c < cols; c += tile)
         for (std::int64_t i = r; i < std::min(r + tile, rows); ++i)
-          for (std::int64_t j = c; j < std::min(c + tile, cols); ++j) to[i * t + j] = from[i + j * f];
+          for (std::int64_t j = c; j < std::min(c + tile, cols); ++j)
+            to[i * t + j] = from[i + j * f];
   }
 
-  int rank = 0;
+  int rank_ = 0;
   std::int64_t extent_[2 * max_rank] = {}, from_[2 * max_rank] = {}, to_[2 * max_rank] = {};
 };
 

@@ -1,0 +1,9 @@
+/// Running programs on a CPU: `evaluate` and `emulate`. Adds Eigen and xtensor.
+#pragma once
+
+#include <partita/run/array.hpp>
+#include <partita/run/compare.hpp>
+#include <partita/run/evaluate.hpp>
+#include <partita/run/executor.hpp>
+#include <partita/run/results.hpp>
+#include <partita/run/xtensor.hpp>

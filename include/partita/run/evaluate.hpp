@@ -1,0 +1,69 @@
+/// The front doors: run a program in one line.
+#pragma once
+
+#include <type_traits>
+
+#include <partita/run/executor.hpp>
+
+namespace partita {
+
+namespace detail {
+
+template <class P>
+concept SourceProgram = std::convertible_to<const P&, const program&>;
+template <class P>
+concept HoldsSource = !SourceProgram<P> && requires(const P& p) {
+  { p.source } -> SourceProgram;
+};
+template <class P>
+concept HoldsDeviceProgram = requires(const P& p) {
+  { p.device } -> std::convertible_to<const device_program&>;
+};
+
+}  // namespace detail
+
+/// Runs a source program: global arrays in, global arrays out.
+///
+/// Arguments: arrays, xtensor containers and expressions, scalars, `std::vector<array>`,
+/// `std::span<const array>` and `results`, flattened in order; `run_options` may stand in front.
+///
+/// ```cpp
+/// results r = evaluate(p, x, w1, w2);
+/// results r = evaluate(p, run_options{.threads = 4}, x, w1, w2);
+/// ```
+///
+/// Cost      plans the program each time; make an `executable` to run it often
+/// Errors    R001 wrong number of arrays, R002 wrong shape, R003 wrong element type, R005 no kernel
+template <class... Args>
+results evaluate(const program& p, const run_options& options, const Args&... args) {
+  return detail::run_arguments(executable(p, options), args...);
+}
+template <class... Args>
+results evaluate(const program& p, const Args&... args) {
+  return evaluate(p, run_options{}, args...);
+}
+
+/// Runs a device program on an emulated mesh: global arrays in, global arrays out.
+///
+/// Arguments and errors as for `evaluate`; and R006 an output that should be replicated differs.
+template <class... Args>
+results emulate(const device_program& d, const run_options& options, const Args&... args) {
+  return detail::run_arguments(executable(d, options), args...);
+}
+template <class... Args>
+results emulate(const device_program& d, const Args&... args) {
+  return emulate(d, run_options{}, args...);
+}
+
+/// Of anything that holds a source program or a device program as member `source` or `device`.
+template <detail::HoldsSource P, class... Args>
+results evaluate(const P& p, const Args&... args) {
+  return evaluate(static_cast<const program&>(p.source), args...);
+}
+template <detail::HoldsDeviceProgram P, class... Args>
+results emulate(const P& p, const Args&... args) {
+  if constexpr (requires { p.error.raise(); }) p.error.raise();
+  return emulate(static_cast<const device_program&>(p.device), args...);
+}
+
+}  // namespace partita

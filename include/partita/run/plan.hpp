@@ -1,0 +1,364 @@
+/// What an executable decides once: which values share memory, which ops run together, over which
+/// axes a value varies, and where it lies.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <partita/run/block_program.hpp>
+#include <partita/run/kernels/table.hpp>
+#include <partita/run/varying.hpp>
+
+namespace partita::detail {
+
+struct step {
+  enum class kind : std::uint8_t { input, kernel, collective, group };
+  kind what = kind::kernel;
+  op_id op = -1;   ///< the first op of a group
+  int input = -1;  ///< index of the input
+  kernel_function run = nullptr;
+  std::vector<op_id> members;  ///< of a group
+  block_program blocks;
+  axis_set axes = 0;  ///< of the result
+  std::int64_t elements = 0;
+};
+
+/// Law: running the steps in order computes every output; a value is written by one step and lies
+/// in its slot until the last step that reads it.
+class plan {
+ public:
+  static constexpr int no_slot = -1;
+
+  std::vector<step> steps;
+  std::vector<value_id> root;  ///< by value: the value whose memory it uses
+  std::vector<axis_set> axes;  ///< by value: over which it varies
+  std::vector<int> slot;       ///< by root value: its place in the workspace, or no_slot
+  std::vector<std::int64_t> slot_bytes;
+  std::vector<char> handed_out;  ///< by root value: its memory becomes an output array
+
+  plan(const device_program& d, std::span<const kernel_entry> own, bool fuse)
+      : d_(d), p_(d.local), own_(own), fuse_(fuse) {
+    const auto n = static_cast<std::size_t>(p_.value_count());
+    root.assign(n, -1);
+    axes.assign(n, 0);
+    slot.assign(n, no_slot);
+    handed_out.assign(n, 0);
+    step_of_.assign(n, -1);
+    used_last_.assign(n, -1);
+    in_memory_.assign(n, 0);
+    consumer_.assign(n, -1);
+    find_roots();
+    find_uses();
+    for (op_id o = 0; o < p_.op_count(); ++o) schedule(o);
+    if (error) return;
+    find_live_ranges();
+    for (auto& s : steps)
+      if (s.what == step::kind::group) compile(s);
+    place();
+  }
+
+  failure error;  ///< R005 no kernel
+
+  std::int64_t copies(value_id v) const { return copies_over(d_.mesh, axes[at(v)]); }
+  /// Bytes of all copies.
+  std::int64_t bytes(value_id v) const { return copies(v) * padded_bytes(p_.type(v)); }
+
+ private:
+  static std::size_t at(value_id v) { return static_cast<std::size_t>(v); }
+  const op_node& producer(value_id v) const { return p_.op(p_.producer(v)); }
+  bool overridden(const op_def* def) const {
+    return std::any_of(own_.begin(), own_.end(), [&](const auto& e) { return e.op == def; });
+  }
+  block_function block_of(op_id o) const {
+    const op_node& n = p_.op(o);
+    if (!n.def->elementwise || n.operand_count == 0 || overridden(n.def)) return nullptr;
+    return find_block(n.def, p_.attrs(o), p_.type(p_.operand(o, n.operand_count - 1)).element,
+                      p_.type(n.result).element);
+  }
+  /// Is the result the operand's memory?
+  bool passes_on(op_id o) const {
+    const op_node& n = p_.op(o);
+    if (n.operand_count != 1 || overridden(n.def)) return false;
+    const tensor_type &from = p_.type(p_.operand(o, 0)), &to = p_.type(n.result);
+    if (n.def->identity || n.def == &def<op::reshape>) return true;
+    if (n.def == &def<op::convert>) return from.element == to.element;
+    if (n.def == &def<op::broadcast_in_dim> || n.def == &def<op::reduce>)
+      return from.shape.elements() == to.shape.elements() &&
+             (n.def == &def<op::broadcast_in_dim> || n.attr_count == 1);
+    return false;
+  }
+  /// A splat, or a broadcast that repeats one run of dimensions: cheap enough to make in each group
+  /// that uses it, instead of writing it to memory.
+  bool is_virtual(value_id v) const {
+    const op_node& n = producer(v);
+    if (!fuse_ || overridden(n.def)) return false;
+    repetition r;
+    return n.def == &def<op::constant> ||
+           (n.def == &def<op::broadcast_in_dim> && find_repetition(p_.producer(v), r));
+  }
+  bool find_repetition(op_id o, repetition& r) const {
+    const shape& from = p_.type(p_.operand(o, 0)).shape;
+    const shape& to = p_.type(p_.op(o).result).shape;
+    if (to.elements() == 0) return false;
+    const auto dims = p_.attrs(o);
+    bool kept[max_rank] = {};
+    for (int i = 0; i < from.rank; ++i) kept[dims[at(i)]] = from[i] != 1;
+    int first = 0, last = to.rank;
+    while (first < to.rank && !kept[first]) ++first;
+    while (last > first && !kept[last - 1]) --last;
+    r = {};
+    for (int d = first; d < last; ++d) {
+      if (!kept[d] && to[d] != 1) return false;
+      r.count *= to[d];
+    }
+    for (int d = last; d < to.rank; ++d) r.inner *= to[d];
+    return true;
+  }
+
+  void find_roots() {
+    for (std::size_t i = 0; i < p_.inputs.size(); ++i)
+      axes[at(p_.inputs[i])] = axes_of(d_.mesh, d_.inputs[i]);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_node& n = p_.op(o);
+      root[at(n.result)] = passes_on(o) ? root[at(p_.operand(o, 0))] : n.result;
+      axis_set& s = axes[at(n.result)];
+      for (value_id x : p_.operands(o)) s |= axes[at(x)];
+      if (n.def->collective) s = varies_after(d_.mesh, n.def, p_.attrs(o), s);
+    }
+  }
+  /// Backwards: what is needed at all, and what is needed in memory.
+  void find_uses() {
+    needed_.assign(at(p_.op_count()), 0);
+    for (const auto& out : p_.outputs) {
+      needed_[at(p_.producer(out.value))] = 1;
+      in_memory_[at(root[at(out.value)])] = 1;
+    }
+    for (op_id o = p_.op_count(); o-- > 0;) {
+      if (!needed_[at(o)]) continue;
+      const bool reads_memory = !passes_on(o) && block_of(o) == nullptr;
+      for (value_id x : p_.operands(o)) {
+        needed_[at(p_.producer(x))] = 1;
+        if (reads_memory) in_memory_[at(root[at(x)])] = 1;
+      }
+    }
+  }
+
+  /// The step that has to run before a use of `v`, or -1; `strictly` if the use cannot be in it.
+  int ready_after(value_id v, bool& strictly) const {
+    strictly = false;
+    if (is_virtual(v)) {
+      if (producer(v).def == &def<op::constant>) return -1;
+      strictly = true;
+      return step_of_[at(root[at(p_.operand(p_.producer(v), 0))])];
+    }
+    return step_of_[at(v)];
+  }
+
+  void schedule(op_id o) {
+    const op_node& n = p_.op(o);
+    if (!needed_[at(o)] || passes_on(o) || error) return;
+    step s;
+    s.op = o;
+    s.axes = axes[at(n.result)];
+    s.elements = p_.type(n.result).shape.elements();
+    if (n.def == &def<op::parameter>) {
+      const auto found = std::find(p_.inputs.begin(), p_.inputs.end(), n.result);
+      s.what = step::kind::input;
+      s.input = static_cast<int>(found - p_.inputs.begin());
+    } else if (n.def->collective && !overridden(n.def)) {
+      s.what = step::kind::collective;
+    } else if (block_of(o)) {
+      const int joined = fuse_ ? group_for(o, s) : -1;
+      if (joined >= 0) {
+        steps[at(joined)].members.push_back(o);
+        return note(o, joined);
+      }
+      s.what = step::kind::group;
+      s.members.push_back(o);
+    } else {
+      if (is_virtual(n.result) && !in_memory_[at(n.result)]) return;
+      s.run = find_kernel(n.def, own_);
+      if (!s.run)
+        return error.record("R005", n.def->name,
+                            ": this op has no kernel; give one in run_options::kernels");
+    }
+    steps.push_back(std::move(s));
+    note(o, static_cast<int>(steps.size()) - 1);
+  }
+  void note(op_id o, int s) {
+    step_of_[at(p_.op(o).result)] = s;
+    for (value_id x : p_.operands(o)) consumer_[at(root[at(x)])] = s;
+  }
+  /// The latest group that made an operand, or that uses the same operand, if this op can run then.
+  /// Groups further back than `reach` steps are closed: joining them would keep values alive.
+  int group_for(op_id o, const step& s) const {
+    constexpr int reach = 16;
+    constexpr std::size_t most_members = 64;
+    int least = -1;
+    bool strict = false;
+    for (value_id x : p_.operands(o)) {
+      bool strictly = false;
+      const int ready = ready_after(root[at(x)], strictly);
+      strictly = strictly || p_.type(x).shape.elements() != s.elements;
+      if (ready > least || (ready == least && strictly)) strict = strictly;
+      least = std::max(least, ready);
+    }
+    int best = -1;
+    for (value_id x : p_.operands(o))
+      for (int candidate : {step_of_[at(root[at(x)])], consumer_[at(root[at(x)])]}) {
+        if (candidate < 0 || candidate < least || (candidate == least && strict)) continue;
+        const step& g = steps[at(candidate)];
+        if (g.what == step::kind::group && g.axes == s.axes && g.elements == s.elements &&
+            g.members.size() < most_members && candidate + reach >= static_cast<int>(steps.size()))
+          best = std::max(best, candidate);
+      }
+    return best;
+  }
+
+  template <class F>
+  void for_members(const step& s, F f) const {
+    if (s.what == step::kind::group)
+      for (op_id o : s.members) f(o);
+    else
+      f(s.op);
+  }
+  void find_live_ranges() {
+    for (std::size_t k = 0; k < steps.size(); ++k)
+      for_members(steps[k], [&](op_id o) {
+        if (steps[k].what != step::kind::group) in_memory_[at(p_.op(o).result)] = 1;
+        for (value_id x : p_.operands(o)) {
+          value_id v = root[at(x)];
+          if (steps[k].what == step::kind::group && is_virtual(v)) {
+            if (producer(v).def == &def<op::constant>) continue;
+            v = root[at(p_.operand(p_.producer(v), 0))];
+          }
+          used_last_[at(v)] = static_cast<int>(k);
+          if (step_of_[at(v)] != static_cast<int>(k)) in_memory_[at(v)] = 1;
+        }
+      });
+    for (const auto& out : p_.outputs) used_last_[at(root[at(out.value)])] = forever;
+  }
+
+  /// The bits of a binary64 after rounding to a 16-bit float.
+  static std::int64_t rounded_bits(dtype half, std::int64_t bits) {
+    const auto v = std::bit_cast<double>(bits);
+    const float f = half == dtype::bf16 ? float(to_half<bf16>(v)) : float(to_half<f16>(v));
+    return std::bit_cast<std::int64_t>(static_cast<double>(f));
+  }
+  /// Emits the block program of a group.
+  void compile(step& s) {
+    block_program& b = s.blocks;
+    b.elements = s.elements;
+    std::vector<std::pair<value_id, int>> registers;  // where values already are, as computed
+    const auto find = [&](value_id v) {
+      for (const auto& [value, r] : registers)
+        if (value == v) return r;
+      return -1;
+    };
+    // 16-bit floats are widened when they enter.
+    const auto widened = [&](int r, dtype t) {
+      if (!is_half(t)) return r;
+      const int wide = b.temporary(dtype::f32);
+      b.call(widen_function(t), {r}, wide);
+      return wide;
+    };
+    const auto read = [&](value_id x) {
+      const value_id v = root[at(x)];
+      const int known = find(v);
+      if (known >= 0) return known;
+      const tensor_type& t = p_.type(v);
+      int r = -1;
+      repetition repeat;
+      if (is_virtual(v) && producer(v).def == &def<op::constant>) {
+        std::int64_t bits = p_.attrs(p_.producer(v))[0];
+        if (is_half(t.element)) bits = rounded_bits(t.element, bits);
+        r = b.constant(computed(t.element), t.element == dtype::boolean ? bits != 0 : bits);
+      } else if (is_virtual(v) && find_repetition(p_.producer(v), repeat)) {
+        const value_id source = root[at(p_.operand(p_.producer(v), 0))];
+        if (repeat.count == 1) {
+          r = b.scalar(source, t.element);
+        } else {
+          r = b.temporary(t.element);
+          b.broadcast(source, repeat, r);
+        }
+        r = widened(r, t.element);
+      } else if (t.shape.elements() == s.elements) {
+        r = widened(b.memory(v, t), t.element);
+      } else {
+        r = widened(b.scalar(v, t.element), t.element);
+      }
+      registers.push_back({v, r});
+      return r;
+    };
+    for (op_id o : s.members) {
+      const op_node& n = p_.op(o);
+      const tensor_type& t = p_.type(n.result);
+      int in[3] = {-1, -1, -1};
+      for (int i = 0; i < n.operand_count; ++i) in[i] = read(p_.operand(o, i));
+      const bool half = is_half(t.element), stored = in_memory_[at(n.result)] != 0;
+      int out = stored && !half ? b.memory(n.result, t) : b.temporary(computed(t.element));
+      const bool rounds_itself = n.def == &def<op::convert> || n.def == &def<op::select>;
+      b.call(block_of(o), {in[0], in[1], in[2]}, out);
+      if (half && !rounds_itself) {
+        const int rounded = b.temporary(dtype::f32);
+        b.call(round_function(t.element), {out}, rounded);
+        out = rounded;
+      }
+      if (half && stored) b.call(narrow_function(t.element), {out}, b.memory(n.result, t));
+      registers.push_back({n.result, out});
+    }
+    b.allocate_temporaries();
+  }
+
+  /// Slots by live range: the smallest free one that is large enough and not too large, or a new
+  /// one.
+  void place() {
+    for (std::size_t i = 0; i < p_.outputs.size(); ++i) {
+      const value_id v = root[at(p_.outputs[i].value)];
+      if (axes[at(v)] == 0 && axes_of(d_.mesh, d_.outputs[i]) == 0 &&
+          producer(v).def != &def<op::parameter>)
+        handed_out[at(v)] = 1;
+    }
+    std::vector<std::vector<value_id>> dying(steps.size());
+    std::vector<int> free;
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      for_members(steps[k], [&](op_id o) {
+        const value_id v = p_.op(o).result;
+        const bool borrowed = steps[k].what == step::kind::input && axes[at(v)] == 0;
+        if (!in_memory_[at(v)] || handed_out[at(v)] || borrowed) return;
+        slot[at(v)] = take(free, bytes(v));
+        const int last = std::max(used_last_[at(v)], static_cast<int>(k));
+        if (last != forever) dying[at(last)].push_back(v);
+      });
+      for (value_id v : dying[k]) free.push_back(slot[at(v)]);
+    }
+  }
+  int take(std::vector<int>& free, std::int64_t need) {
+    auto best = free.end();
+    for (auto i = free.begin(); i != free.end(); ++i)
+      if (slot_bytes[at(*i)] >= need && slot_bytes[at(*i)] <= 2 * need &&
+          (best == free.end() || slot_bytes[at(*i)] < slot_bytes[at(*best)]))
+        best = i;
+    if (best == free.end()) {
+      slot_bytes.push_back(need);
+      return static_cast<int>(slot_bytes.size()) - 1;
+    }
+    const int s = *best;
+    free.erase(best);
+    return s;
+  }
+
+  static constexpr int forever = std::numeric_limits<int>::max();
+  const device_program& d_;
+  const program& p_;
+  std::span<const kernel_entry> own_;
+  bool fuse_;
+  std::vector<char> needed_;     // by op
+  std::vector<int> step_of_;     // by root value: the step that writes it
+  std::vector<int> consumer_;    // by root value: the last step so far that reads it
+  std::vector<int> used_last_;   // by root value: the last step that reads it
+  std::vector<char> in_memory_;  // by root value: outlives its group
+};
+
+}  // namespace partita::detail

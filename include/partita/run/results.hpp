@@ -1,0 +1,95 @@
+/// What a run gives: arrays with names.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <partita/run/compare.hpp>
+
+namespace partita {
+
+/// The outputs of a run, in the order of the program.
+///
+/// Errors    R004 no such output
+class results {
+ public:
+  results() = default;
+  results(std::vector<array> arrays, std::shared_ptr<const std::vector<std::string>> names)
+      : arrays_(std::move(arrays)), names_(std::move(names)) {}
+
+  int size() const { return static_cast<int>(arrays_.size()); }
+  const std::vector<std::string>& names() const { return *names_; }
+  const std::vector<array>& arrays() const { return arrays_; }
+  auto begin() const { return arrays_.begin(); }
+  auto end() const { return arrays_.end(); }
+
+  const array& operator[](std::string_view name) const {
+    for (std::size_t i = 0; i < arrays_.size(); ++i)
+      if ((*names_)[i] == name) return arrays_[i];
+    throw error(
+        concat("R004 results: no output named \"", name, "\"; ", known_names(name, *names_)));
+  }
+  const array& operator[](const char* name) const { return (*this)[std::string_view(name)]; }
+  template <std::integral Index>
+  const array& operator[](Index i) const {
+    if (std::cmp_less(i, 0) || std::cmp_greater_equal(i, size()))
+      throw error(concat("R004 results: no output ", i, "; there are ", size()));
+    return arrays_[static_cast<std::size_t>(i)];
+  }
+  /// The only output.
+  const array& only() const {
+    if (size() != 1)
+      throw error(concat("R004 results: ", size(), " outputs; name one, ",
+                         known_names("", names_ ? *names_ : std::vector<std::string>{})));
+    return arrays_.front();
+  }
+  operator const array&() const { return only(); }
+
+ private:
+  std::vector<array> arrays_;
+  std::shared_ptr<const std::vector<std::string>> names_ =
+      std::make_shared<const std::vector<std::string>>();
+};
+
+/// Output by output; false if their numbers differ.
+inline bool all_close(const results& a, const results& b, double rtol = 1e-5, double atol = 1e-6) {
+  bool close = a.size() == b.size();
+  for (int i = 0; close && i < a.size(); ++i) close = all_close(a[i], b[i], rtol, atol);
+  return close;
+}
+inline bool all_close(const results& a, const array& b, double rtol = 1e-5, double atol = 1e-6) {
+  return all_close(a.only(), b, rtol, atol);
+}
+inline bool all_close(const array& a, const results& b, double rtol = 1e-5, double atol = 1e-6) {
+  return all_close(a, b.only(), rtol, atol);
+}
+inline bool equal(const results& a, const results& b) {
+  bool same = a.size() == b.size();
+  for (int i = 0; same && i < a.size(); ++i) same = equal(a[i], b[i]);
+  return same;
+}
+
+namespace detail {
+
+/// The arguments of a call, flattened in order.
+inline void flatten(std::vector<array>& out, const array& a) { out.push_back(a); }
+inline void flatten(std::vector<array>& out, const results& r) {
+  out.insert(out.end(), r.begin(), r.end());
+}
+inline void flatten(std::vector<array>& out, std::span<const array> list) {
+  out.insert(out.end(), list.begin(), list.end());
+}
+template <class Run, class... Args>
+results run_arguments(const Run& run, const Args&... args) {
+  std::vector<array> inputs;
+  (flatten(inputs, args), ...);
+  return results(run(std::span<const array>(inputs)), run.output_names());
+}
+
+}  // namespace detail
+}  // namespace partita
