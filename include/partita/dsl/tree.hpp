@@ -1,11 +1,9 @@
 /// Parameter trees: plain structs (Boost.Hana), arrays and tuples of tensors.
 #pragma once
 
-#include <array>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <vector>
 
 #include <boost/hana/accessors.hpp>
 #include <boost/hana/concept/struct.hpp>
@@ -23,12 +21,13 @@ namespace partita {
 
 namespace detail {
 
+/// std::array, std::vector and what looks like them.
 template <class T>
-struct is_sequence : std::false_type {};
-template <class T, std::size_t N>
-struct is_sequence<std::array<T, N>> : std::true_type {};
-template <class T>
-struct is_sequence<std::vector<T>> : std::true_type {};
+concept Sequence = requires(const T& t) {
+  typename T::value_type;
+  t.size();
+  t[0];
+};
 
 template <class T>
 struct is_std_tuple : std::false_type {};
@@ -42,7 +41,7 @@ concept HanaStruct = boost::hana::Struct<T>::value;
 
 /// A tensor, or a Hana struct, std::array, std::vector or std::tuple of trees.
 template <class T>
-concept Tree = Tensor<T> || detail::is_sequence<std::remove_cvref_t<T>>::value ||
+concept Tree = Tensor<T> || detail::Sequence<std::remove_cvref_t<T>> ||
     detail::is_std_tuple<std::remove_cvref_t<T>>::value ||
     detail::HanaStruct<std::remove_cvref_t<T>>;
 
@@ -59,7 +58,7 @@ constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
   };
   if constexpr (Tensor<U>) {
     f(tree, path.view());
-  } else if constexpr (detail::is_sequence<U>::value) {
+  } else if constexpr (detail::Sequence<U>) {
     for (std::size_t i = 0; i < tree.size(); ++i) for_each_leaf(f, child(i), tree[i]);
   } else if constexpr (detail::is_std_tuple<U>::value) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -80,7 +79,7 @@ template <class F, class T, class... Rest>
 constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
   if constexpr (Tensor<T>) {
     out = f(in...);
-  } else if constexpr (is_sequence<T>::value) {
+  } else if constexpr (Sequence<T>) {
     for (std::size_t i = 0; i < out.size(); ++i) assign_leaves(f, out[i], in[i]...);
   } else if constexpr (is_std_tuple<T>::value) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {

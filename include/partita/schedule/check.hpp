@@ -27,7 +27,7 @@ struct tactic_summary {
 
 /// How much a summary can hold; `check` makes it larger when a program needs it.
 struct summary_limits {
-  int values = 160, tactics = 12, chars = 6000;
+  int values = 600, tactics = 16, chars = 24000;
 };
 
 /// The figures of a partitioned program as one constant: no heap, so that it outlives the

@@ -1,8 +1,7 @@
 /// A user's mistake: a code, a text, and how both reach the user at run time.
 #pragma once
 
-#include <stdexcept>
-#include <string>
+#include <exception>
 #include <string_view>
 #include <type_traits>
 
@@ -11,14 +10,18 @@
 namespace partita {
 
 /// What the front doors throw at run time. `what()` is "CODE noun: text".
-class error : public std::runtime_error {
+class error : public std::exception {
  public:
-  explicit error(std::string_view message) : std::runtime_error(std::string(message)) {}
+  explicit error(std::string_view message) : message_(message) { message_ << '\0'; }
+  const char* what() const noexcept override { return message_.view().data(); }
   /// The code in front of the text, for example "S003".
   std::string_view code() const {
     const std::string_view all = what();
     return all.substr(0, all.find(' '));
   }
+
+ private:
+  text message_;  // <string> would double what including this header costs
 };
 
 /// The first mistake found while something is built; empty while all is well.

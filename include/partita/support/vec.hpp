@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <memory>
 #include <utility>
 
 namespace partita {
@@ -74,6 +73,10 @@ class vec {
   }
   constexpr void pop_back() { --size_; }
   constexpr void clear() { size_ = 0; }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push  // GCC 12 takes the copy below for one past the end, at -O3
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
   constexpr void reserve(std::size_t n) {
     if (n <= capacity_) return;
     T* grown = new T[n]{};
@@ -82,6 +85,9 @@ class vec {
     data_ = grown;
     capacity_ = n;
   }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   constexpr void assign(std::size_t n, const T& v) {
     T kept = v;
     size_ = 0;
