@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <partita/dsl/tree.hpp>
+#include <partita/ir/order.hpp>
 
 namespace partita {
 
@@ -35,14 +36,16 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
     }
     depends[at(v)] = 1;
   }
-  const op_id last = b.p.producer(of);
-  for (op_id o = 0; o <= last; ++o)
+  const value_id roots[] = {of};
+  const vec<op_id> order = canonical_order(b.p, roots);
+  for (op_id o : order)
     for (value_id v : b.p.operands(o))
       if (depends[at(v)]) depends[at(b.p.op(o).result)] = 1;
 
   vec<value_id> cotangent(at(count), -1), operands;
   cotangent[at(of)] = ops::scalar(b, b.type(of).element, 1);
-  for (op_id o = last; o >= 0 && !b.failed(); --o) {
+  for (std::size_t k = order.size(); k > 0 && !b.failed(); --k) {
+    const op_id o = order[k - 1];
     const value_id y = b.p.op(o).result;
     const int n = b.p.op(o).operand_count;
     if (cotangent[at(y)] < 0 || !depends[at(y)] || n == 0) continue;

@@ -9,6 +9,7 @@
 
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/tree.hpp>
+#include <partita/ir/order.hpp>
 #include <partita/support/name_table.hpp>
 
 namespace partita {
@@ -90,44 +91,41 @@ constexpr void add_outputs(builder& b, std::string_view name, const Result& resu
       text(name), result);
 }
 
-/// The program without the ops that no output needs; inputs stay.
-constexpr program prune(const program& p) {
-  vec<char> live(p.ops.size(), 0);
-  for (const auto& out : p.outputs) live[static_cast<std::size_t>(p.producer(out.value))] = 1;
-  bool all = true;
-  for (op_id o = p.op_count() - 1; o >= 0; --o) {
-    if (live[static_cast<std::size_t>(o)])
-      for (value_id v : p.operands(o)) live[static_cast<std::size_t>(p.producer(v))] = 1;
-    else if (p.op(o).def == &def<op::parameter>)
-      live[static_cast<std::size_t>(o)] = 1;
-    else
-      all = false;
-  }
-  if (all) return p;
+/// The program without the ops that no output needs, in canonical order; inputs stay, first.
+///
+/// The last output comes first: a training step that returns its loss last runs forward, and then
+/// backward from the last parameters to the first.
+constexpr program tidy(const program& p) {
+  vec<value_id> roots, renamed(p.types.size(), -1), operands;
+  for (std::size_t i = p.outputs.size(); i > 0; --i) roots.push_back(p.outputs[i - 1].value);
+  vec<op_id> order, moved(p.ops.size(), -1);
+  for (value_id v : p.inputs) order.push_back(p.producer(v));
+  for (op_id o : canonical_order(p, roots))
+    if (p.op(o).def != &def<op::parameter>) order.push_back(o);
   program q;
-  vec<value_id> renamed(p.types.size(), -1);
-  vec<op_id> moved(p.ops.size(), -1);
-  vec<value_id> operands;
-  q.ops.reserve(p.ops.size());
-  q.types.reserve(p.types.size());
+  q.ops.reserve(order.size());
+  q.types.reserve(order.size());
+  q.producers.reserve(order.size());
+  q.operand_list.reserve(p.operand_list.size());
+  q.attr_list.reserve(p.attr_list.size());
   q.chars = p.chars;
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    if (!live[static_cast<std::size_t>(o)]) continue;
+  for (op_id o : order) {
     const op_node& n = p.op(o);
     operands.clear();
     for (value_id v : p.operands(o)) operands.push_back(renamed[static_cast<std::size_t>(v)]);
     moved[static_cast<std::size_t>(o)] = q.op_count();
     renamed[static_cast<std::size_t>(n.result)] =
         q.append(*n.def, operands, p.attrs(o), p.type(n.result));
-    op_node& made = q.ops.back();
-    made.name = n.name;
-    made.origin = n.origin < 0 ? -1 : moved[static_cast<std::size_t>(n.origin)];
-    made.transposed = n.transposed;
+    q.ops.back().name = n.name;
+    q.ops.back().transposed = n.transposed;
   }
+  for (op_id o : order)
+    if (p.op(o).origin >= 0)
+      q.op(moved[static_cast<std::size_t>(o)]).origin =
+          moved[static_cast<std::size_t>(p.op(o).origin)];
   for (value_id v : p.inputs) q.inputs.push_back(renamed[static_cast<std::size_t>(v)]);
   for (auto out : p.outputs)
     q.outputs.push_back({renamed[static_cast<std::size_t>(out.value)], out.name});
-  q.error = p.error;
   return q;
 }
 
@@ -178,7 +176,7 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   } else {
     detail::add_outputs(b, "result", result);
   }
-  if (!b.failed()) b.p = detail::prune(b.p);
+  if (!b.failed()) b.p = detail::tidy(b.p);
   if (!b.failed()) detail::check_names(b.p);
   b.p.error.raise();
   return b.p;

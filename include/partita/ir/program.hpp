@@ -55,6 +55,14 @@ struct print_context {
   text& out;
 };
 
+/// `[0, 2]`, as attributes show dimensions.
+constexpr void print_ints(text& out, std::span<const std::int64_t> list) {
+  out << '[';
+  append_list(out, static_cast<int>(list.size()),
+              [&](int i) { out << list[static_cast<std::size_t>(i)]; });
+  out << ']';
+}
+
 /// Handed to an op's cost rule.
 struct cost_context {
   std::span<const tensor_type> operands;

@@ -59,11 +59,9 @@ struct broadcast_in_dim {
     c.operands[0] = g;
   }
   static constexpr void print(print_context& c) {
-    const auto dims = c.p.attrs(c.op);
-    c.out << " {dims=[";
-    append_list(c.out, static_cast<int>(dims.size()),
-                [&](int i) { c.out << dims[static_cast<std::size_t>(i)]; });
-    c.out << "]}";
+    c.out << " {dims=";
+    print_ints(c.out, c.p.attrs(c.op));
+    c.out << '}';
   }
 };
 

@@ -191,24 +191,19 @@ struct dot_general {
   static constexpr void print(print_context& c) {
     if (is_matmul(c.p, c.op)) return;
     const auto a = c.p.attrs(c.op);
-    const auto list = [&](std::int64_t from, std::int64_t n) {
-      c.out << '[';
-      append_list(c.out, static_cast<int>(n),
-                  [&](int i) { c.out << a[static_cast<std::size_t>(from + i)]; });
-      c.out << ']';
-    };
+    const auto batch = static_cast<std::size_t>(a[0]), contract = static_cast<std::size_t>(a[1]);
     c.out << " {";
-    if (a[0] > 0) {
+    if (batch > 0) {
       c.out << "batch=";
-      list(2, a[0]);
+      print_ints(c.out, a.subspan(2, batch));
       c.out << 'x';
-      list(2 + a[0], a[0]);
+      print_ints(c.out, a.subspan(2 + batch, batch));
       c.out << ", ";
     }
     c.out << "contract=";
-    list(2 + 2 * a[0], a[1]);
+    print_ints(c.out, a.subspan(2 + 2 * batch, contract));
     c.out << 'x';
-    list(2 + 2 * a[0] + a[1], a[1]);
+    print_ints(c.out, a.subspan(2 + 2 * batch + contract, contract));
     c.out << '}';
   }
 };

@@ -75,10 +75,9 @@ struct reduce {
   }
   static constexpr void print(print_context& c) {
     const auto attrs = c.p.attrs(c.op);
-    c.out << " {" << name_of(static_cast<combiner>(attrs[0])) << ", dims=[";
-    append_list(c.out, static_cast<int>(attrs.size()) - 1,
-                [&](int i) { c.out << attrs[static_cast<std::size_t>(i) + 1]; });
-    c.out << "]}";
+    c.out << " {" << name_of(static_cast<combiner>(attrs[0])) << ", dims=";
+    print_ints(c.out, attrs.subspan(1));
+    c.out << '}';
   }
 };
 

@@ -41,11 +41,9 @@ struct transpose {
     c.operands[0] = ops::transpose(c.b, c.cotangent, {inverse, permutation.size()});
   }
   static constexpr void print(print_context& c) {
-    const auto dims = c.p.attrs(c.op);
-    c.out << " {dims=[";
-    append_list(c.out, static_cast<int>(dims.size()),
-                [&](int i) { c.out << dims[static_cast<std::size_t>(i)]; });
-    c.out << "]}";
+    c.out << " {dims=";
+    print_ints(c.out, c.p.attrs(c.op));
+    c.out << '}';
   }
 };
 

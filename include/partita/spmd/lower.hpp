@@ -10,6 +10,7 @@
 
 #include <partita/core/groups.hpp>
 #include <partita/spmd/collectives.hpp>
+#include <partita/spmd/reshard.hpp>
 
 namespace partita {
 
@@ -312,120 +313,25 @@ class lowering {
   }
 
   /// Brings a value from the layout it has into the layout an op needs.
-  ///
-  /// all_slice(all_gather(x)) => x           what both layouts share is never gathered
-  /// all_slice(all_gather(x)) => all_to_all  axes that move from one dimension to another
-  /// Slices that no gather stands in the way of come first: the gather is smaller then.
   constexpr value_id reshard(value_id v, const layout& want, op_id o) {
     value_id local = local_[at(v)];
-    layout now = have_[at(v)];
-    if (now == want) return local;
-    // Per dimension: the common prefix stays, the rest of `now` is gathered, of `want` sliced.
-    layout keep, gather, slice;
-    for (int d = 0; d < c_.p.type(v).shape.rank; ++d) {
-      int i = 0, j = 0;
-      bool common = true;
-      while (true) {
-        while (i < now.count && now.entries[i].dim != d) ++i;
-        while (j < want.count && want.entries[j].dim != d) ++j;
-        const bool more_now = i < now.count, more_want = j < want.count;
-        if (!more_now && !more_want) break;
-        common = common && more_now && more_want && now.entries[i].axis == want.entries[j].axis;
-        if (common) {
-          keep.push_back(now.entries[i++].axis, d);
-          ++j;
-        } else {
-          if (more_now) gather.push_back(now.entries[i++].axis, d);
-          if (more_want) slice.push_back(want.entries[j++].axis, d);
-        }
+    if (have_[at(v)] == want) return local;
+    partita::reshard(have_[at(v)], want, c_.p.type(v).shape.rank, [&](const reshard_step& s) {
+      const auto reason = s.kind == collective::all_gather && s.last
+                              ? collective_reason::whole_needed
+                              : collective_reason::use_needs_it;
+      std::int64_t attrs[2 + 2 * max_axes] = {s.from, s.to};
+      if (s.kind == collective::all_to_all) {
+        std::size_t count = 2;
+        for (const auto& e : s.moved) attrs[count++] = e.axis;
+        local = emit_on(local, s.kind, def<op::all_to_all>, v, o, reason, {attrs, count}, s.after);
+      } else {
+        const op_def& d =
+            s.kind == collective::all_gather ? def<op::all_gather> : def<op::all_slice>;
+        local = emit_on(local, s.kind, d, v, o, reason, with_pairs(attrs, 0, s.moved), s.after);
       }
-    }
-    const auto reason = collective_reason::use_needs_it;
-    std::int64_t attrs[2 + 2 * max_axes] = {};
-
-    layout first,
-        rest;  // slices before any gather: their dimension is not gathered, nor is the axis
-    bool blocked[max_rank] = {};
-    for (const auto& g : gather) blocked[g.dim] = true;
-    for (const auto& s : slice) {
-      if (gather.dim_of(s.axis) >= 0) blocked[s.dim] = true;
-      (blocked[s.dim] ? rest : first).push_back(s.axis, s.dim);
-    }
-    layout current = keep;
-    const auto with = [](layout a, const layout& b) {
-      for (const auto& e : b) a.push_back(e.axis, e.dim);
-      return a;
-    };
-    if (first.count > 0) {
-      current = with(current, first);
-      local = emit_on(local, collective::all_slice, def<op::all_slice>, v, o, reason,
-                      with_pairs(attrs, 0, first), with(current, gather));
-    }
-    while (move_axes(gather, rest, current, local, v, o)) {
-    }
-    if (gather.count > 0)
-      local = emit_on(local, collective::all_gather, def<op::all_gather>, v, o,
-                      rest.count > 0 ? reason : collective_reason::whole_needed,
-                      with_pairs(attrs, 0, gather), current);
-    if (rest.count > 0)
-      local = emit_on(local, collective::all_slice, def<op::all_slice>, v, o, reason,
-                      with_pairs(attrs, 0, rest), with(current, rest));
+    });
     return local;
-  }
-
-  /// One all_to_all: the innermost gathered axes of a dimension i that are the next sliced axes of
-  /// another dimension j, if nothing else of j is still to be gathered.
-  constexpr bool move_axes(layout& gather, layout& slice, layout& current, value_id& local,
-                           value_id v, op_id o) {
-    const auto on = [](const layout& l, int d, std::int8_t* axes) {
-      int n = 0;
-      for (const auto& e : l)
-        if (e.dim == d) axes[n++] = e.axis;
-      return n;
-    };
-    for (const auto& s : slice) {
-      const int j = s.dim;
-      const int i = gather.dim_of(s.axis);
-      std::int8_t from[max_axes] = {}, to[max_axes] = {};
-      if (i < 0 || i == j) continue;
-      const int n = on(gather, i, from), m = on(slice, j, to);
-      if (to[0] != s.axis) continue;
-      bool gathered_too = false;
-      for (const auto& g : gather) gathered_too = gathered_too || g.dim == j;
-      if (gathered_too) continue;
-      int length = 0;
-      for (int k = 1; k <= n && k <= m; ++k) {
-        bool equal = true;
-        for (int e = 0; e < k; ++e) equal = equal && from[n - k + e] == to[e];
-        if (equal) length = k;
-      }
-      if (length == 0) continue;
-      std::int64_t attrs[2 + max_axes] = {i, j};
-      for (int e = 0; e < length; ++e) attrs[2 + e] = to[e];
-      const auto moved = [&](int axis) {
-        for (int e = 0; e < length; ++e)
-          if (to[e] == axis) return true;
-        return false;
-      };
-      layout g2, s2;
-      for (const auto& e : gather)
-        if (!moved(e.axis)) g2.push_back(e.axis, e.dim);
-      for (const auto& e : slice) {
-        if (moved(e.axis))
-          current.push_back(e.axis, e.dim);
-        else
-          s2.push_back(e.axis, e.dim);
-      }
-      gather = g2;
-      slice = s2;
-      layout after = current;
-      for (const auto& e : gather) after.push_back(e.axis, e.dim);
-      local = emit_on(local, collective::all_to_all, def<op::all_to_all>, v, o,
-                      collective_reason::use_needs_it,
-                      {attrs, static_cast<std::size_t>(2 + length)}, after);
-      return true;
-    }
-    return false;
   }
 
   constexpr void lower_output(const program_output& each) {

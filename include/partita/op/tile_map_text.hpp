@@ -1,0 +1,88 @@
+/// Tile maps as text, in factor notation.
+#pragma once
+
+#include <partita/op/vocabulary.hpp>
+
+namespace partita {
+
+/// One letter per factor: i, j, k, ..., z, a, ..., h, in the order of the tile map.
+constexpr char factor_letter(int factor) {
+  return static_cast<char>('a' + ('i' - 'a' + factor) % 26);
+}
+
+/// The tile map of op number `op` of a table, whose operands and result have these types.
+///
+/// Per dimension its factors, major to minor: `jkl`; without a factor its size: `3`; where factors
+/// do not make up the whole dimension, what is left of it: `i*3`. Reduced factors follow with their
+/// monoid.
+///
+/// ```
+/// matmul                ([i, k], [k, j]) -> ([i, j])  reduce={k:add}
+/// reshape 4x12 -> 4x2x6 ([i, jk]) -> ([i, j, k])
+/// gather                ([5, j], [i]) -> ([i, j])
+/// ```
+constexpr text print_tile_map(const factor_table& map, int op,
+                              std::span<const tensor_type> operands, const tensor_type& result) {
+  text out;
+  const auto& row = map.ops[static_cast<std::size_t>(op)];
+  const auto dims = [&](const shape& s, int operand) {  // -1: the result
+    out << '[';
+    append_list(out, s.rank, [&](int d) {
+      std::int64_t left = s[d];
+      int letters = 0;
+      for (int f = 0; f < row.count; ++f) {
+        const factor& each = map.at(op, f);
+        if ((operand < 0 ? each.result_dim : map.operand_dim(each, operand)) != d) continue;
+        out << factor_letter(f);
+        ++letters;
+        if (each.size > 0) left /= each.size;
+      }
+      if (letters == 0)
+        out << left;
+      else if (left > 1)
+        out << '*' << left;
+    });
+    out << ']';
+  };
+  out << '(';
+  append_list(out, static_cast<int>(operands.size()),
+              [&](int i) { dims(operands[static_cast<std::size_t>(i)].shape, i); });
+  out << ") -> (";
+  dims(result.shape, -1);
+  out << ')';
+  bool first = true;
+  for (int f = 0; f < row.count; ++f) {
+    const factor& each = map.at(op, f);
+    if (each.result_dim != no_dim) continue;
+    out << (first ? "  reduce={" : ", ") << factor_letter(f) << ':' << name_of(each.combine);
+    first = false;
+  }
+  if (!first) out << '}';
+  return out;
+}
+
+/// The tile map of one op of a program.
+constexpr text tile_map_of(const program& p, op_id o) {
+  const op_node& n = p.op(o);
+  vec<tensor_type> operands;
+  for (value_id v : p.operands(o)) operands.push_back(p.type(v));
+  factor_table map;
+  const auto attrs = p.attrs(o);
+  tile_map_context c(operands, p.type(n.result), attrs.data(), static_cast<int>(attrs.size()), map);
+  if (n.def->tile_map != nullptr) n.def->tile_map(c);
+  return print_tile_map(map, 0, {operands.data(), operands.size()}, p.type(n.result));
+}
+
+/// The tile map of the op that made a typed tensor: `tile_map_of(matmul(x, w))`. Also in constant
+/// evaluation. "" for a tensor that is not part of a trace.
+template <class Handle>
+requires requires(const Handle& h) {
+  h.context()->p;
+  h.id();
+}
+constexpr text tile_map_of(const Handle& h) {
+  if (h.context() == nullptr || h.id() < 0) return {};
+  return tile_map_of(h.context()->p, h.context()->p.producer(h.id()));
+}
+
+}  // namespace partita
