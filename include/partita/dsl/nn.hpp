@@ -8,8 +8,10 @@
 namespace partita::nn {
 
 namespace detail {
-/// 1 / sqrt(x) for x > 0, usable in constant evaluation (Newton's method).
+/// 1 / sqrt(x), usable in constant evaluation (Newton's method); 1 where x is no extent (the trace
+/// has failed then).
 constexpr double inverse_square_root(double x) {
+  if (!(x > 0)) return 1;
   double root = x < 1 ? 1 : x;
   for (double next = (root + x / root) / 2; next < root; next = (root + x / root) / 2) root = next;
   return 1 / root;
@@ -67,7 +69,7 @@ constexpr auto gelu_erf(const X& x) {
   return x * 0.5 * (erf(x * 0.7071067811865476) + 1);
 }
 
-/// x with a later position's entries at a large negative number, so that softmax ignores them.
+/// Scores with those of later positions at a large negative number, so that softmax ignores them.
 ///
 /// Shapes    scores (..., queries, keys) -> the same; position i sees the keys 0 to i
 template <Tensor Scores>

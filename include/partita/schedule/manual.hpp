@@ -183,6 +183,7 @@ class manual_tactic {
     const shape local = c.local_shape(v.value);
     for (int d = 0; d < local.rank; ++d)
       if (local[d] > 0 && local[d] % c.mesh().size(axis) == 0) return c.tile(v.value, d, axis);
+    if (local.rank == 0) return;  // a scalar has nothing to shard
     c.note(concat("\"", v.name, "\" ", c.global_shape(v.value), " has no dimension that axis \"",
                   c.mesh().name(axis), "\" (", c.mesh().size(axis),
                   ") divides; it stays as it is"));

@@ -1,3 +1,3 @@
-#include <partita/partita.hpp>
+#include "strategy.hpp"
 
-partita::shape from_the_other_unit() { return {256, 8}; }
+partita::collectives counted_in_the_other_unit() { return pt::summarize(step()).collectives; }

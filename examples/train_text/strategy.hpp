@@ -1,0 +1,63 @@
+/// What --mesh and --schedule mean, and what the compiler proves about the schedules.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../models/transformer.hpp"
+
+/// One of the four tactics, chosen at run time. A tactic is anything with `name` and `apply`.
+struct chosen_tactic {
+  std::string_view chosen;
+
+  constexpr std::string_view name() const { return chosen; }
+  constexpr void apply(partita::tactic_context& c) const {
+    if (chosen == "BP") transformer::BP.apply(c);
+    if (chosen == "MP") transformer::MP.apply(c);
+    if (chosen == "Z2") transformer::Z2.apply(c);
+    if (chosen == "Z3") transformer::Z3.apply(c);
+  }
+};
+
+/// `partition` with as many tactics as the command line names (a schedule is a typed list).
+template <class... Tactics>
+partita::partitioned partition_with(const partita::program& p, const partita::mesh& mesh,
+                                    std::span<const std::string> rest, Tactics... tactics) {
+  if constexpr (sizeof...(Tactics) < 4)
+    if (!rest.empty())
+      return partition_with(p, mesh, rest.subspan(1), tactics..., chosen_tactic{rest[0]});
+  return partita::partition(p, mesh, partita::schedule(tactics...));
+}
+
+// Before anything runs: this is checked while the program is compiled, for one layer and fixed sizes.
+namespace proof {
+
+namespace pt = partita;
+inline constexpr transformer::sizes sizes{.layers = 1, .width = 64, .heads = 4, .key = 16,
+                                          .hidden = 256, .vocabulary = 96, .context = 64,
+                                          .batch = 16};
+inline constexpr auto step = [] {
+  using namespace transformer;
+  return pt::partition(trace_training_step<sizes>(), pt::mesh{{"B", 4}, {"M", 2}},
+                       pt::schedule(BP, MP, Z3));
+};
+inline constexpr auto& checked = pt::check<step>;
+inline constexpr int parameters = transformer::parameter_count(sizes.layers);
+
+// BP: one all_reduce per gradient, one for the loss.
+static_assert(checked.tactic("BP").collectives == pt::collectives{.all_reduce = parameters + 1});
+// MP: four more per layer: behind attention and MLP, forward and backward.
+static_assert(checked.tactic("MP").collectives == pt::collectives{.all_reduce = parameters + 1 + 4});
+// Z3: gradients are reduce-scattered. Every parameter is gathered for the forward pass, and the
+// factors of products (qkv, out, up, down; head) again for the backward pass: the others (biases,
+// embeddings) are not used there, or only as they were broadcast before (scales of the norms).
+static_assert(checked.collectives == pt::collectives{.all_gather = parameters + 4 + 1,
+                                                     .all_reduce = 1 + 4,
+                                                     .reduce_scatter = parameters});
+static_assert(checked.conflicts == 0);
+static_assert(checked.input("tokens").local_shape == pt::shape{4, 64});
+static_assert(checked.input("params.layers.0.attention.qkv").local_shape == pt::shape{16, 3, 2, 16});
+
+}  // namespace proof
