@@ -12,6 +12,7 @@
 #include <partita/dsl/trace.hpp>
 #include <partita/ir/print.hpp>
 #include <partita/ir/verify.hpp>
+#include <partita/op/tile_map_text.hpp>
 #include <partita/report/report.hpp>
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>

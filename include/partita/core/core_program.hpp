@@ -104,9 +104,9 @@ class core_program {
     if (old != nullptr && (has_own_nest(target) || have.dim_of(axis) >= 0)) {
       if (have.dim_of(axis) == dim) return f;
       if (have.dim_of(axis) >= 0)
-        f.record("S004", "tile: \"", name, "\" is already sliced on dimension ",
-                 have.dim_of(axis), " along axis \"", mesh.name(axis),
-                 "\"; it cannot be sliced on dimension ", dim, " too");
+        f.record("S004", "tile: \"", name, "\" is already sliced on dimension ", have.dim_of(axis),
+                 " along axis \"", mesh.name(axis), "\"; it cannot be sliced on dimension ", dim,
+                 " too");
       else
         f.record("S004", "tile: \"", name, "\" is kept whole along axis \"", mesh.name(axis),
                  "\"; no action undoes an earlier one");
@@ -368,8 +368,10 @@ class core_program {
     return m;
   }
 
+  /// The dimension on which all ops that use a value slice it along an axis. Being a result of the
+  /// program is no use in this sense: results may lie on the mesh as they are made. That is how an
+  /// optimizer's next state follows its parameters (section 5.2.2); `replicated` keeps one whole.
   constexpr int sliced_by_all_uses(value_id v, const nest& mine, int axis) const {
-    if (returned[at(v)]) return no_dim;
     int dim = no_dim;
     for (const auto& u : uses(v)) {
       const nest& theirs = nests[at(u.op)];

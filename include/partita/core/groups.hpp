@@ -46,6 +46,19 @@ constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
   return group;
 }
 
+/// Does a parameter need loops of its own? Not if every use slices it just as they do: then they
+/// fuse with the loops around its users.
+constexpr bool keeps_its_loops(const core_program& c, op_id o) {
+  if (c.nest_of(o).count == 0) return false;
+  for (const auto& l : c.nest_of(o))
+    if (l.factor == any_factor) return true;
+  const value_id v = c.p.op(o).result;
+  if (c.returned[static_cast<std::size_t>(v)] || c.uses(v).empty()) return true;
+  for (const auto& u : c.uses(v))
+    if (c.required(u.op, u.operand) != c.made(v)) return true;
+  return false;
+}
+
 /// Is a value of a group used outside of it?
 constexpr bool escapes(const core_program& c, const vec<int>& group, value_id v) {
   if (c.returned[static_cast<std::size_t>(v)]) return true;

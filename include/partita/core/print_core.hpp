@@ -47,17 +47,7 @@ class core_printer {
 
   static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-  /// A parameter's own loops are shown unless every use slices it just so (then they fuse away).
-  constexpr bool shown_tiled(op_id o) const {
-    if (c_.nest_of(o).count == 0) return false;
-    for (const auto& l : c_.nest_of(o))
-      if (l.factor == any_factor) return true;
-    const value_id v = c_.p.op(o).result;
-    if (c_.returned[index(v)] || c_.uses(v).empty()) return true;
-    for (const auto& u : c_.uses(v))
-      if (c_.required(u.op, u.operand) != c_.made(v)) return true;
-    return false;
-  }
+  constexpr bool shown_tiled(op_id o) const { return keeps_its_loops(c_, o); }
 
   constexpr void indent(int depth) {
     for (int i = 0; i < depth; ++i) out_ << "  ";

@@ -98,16 +98,17 @@ constexpr auto causal_attention(const Q& queries, const K& keys, const V& values
     static_assert(Q::rank == 4, "partita: causal_attention takes (batch, position, heads, k)");
     const double scale = detail::inverse_square_root(static_cast<double>(queries.shape()[3]));
     const auto scores = dot_general<axes<0, 2>, axes<0, 2>, axes<3>, axes<3>>(
-        queries * scale, keys);                                       // (b, h, s, s)
-    const auto weights = softmax(causal_mask(scores));                // (b, h, s, s)
+        queries * scale, keys);                         // (b, h, s, s)
+    const auto weights = softmax(causal_mask(scores));  // (b, h, s, s)
     return dot_general<axes<0, 1>, axes<0, 2>, axes<3>, axes<1>>(weights, values);
   }
 }
 
-/// Self-attention of several heads. The three projections are one product, `qkv`; they are told apart
-/// by its dimension of size 3, so that a slice of the heads holds whole heads.
+/// Self-attention of several heads. The three projections are one product, `qkv`; they are told
+/// apart by its dimension of size 3, so that a slice of the heads holds whole heads.
 ///
-/// Shapes    x (batch, position, d), qkv (d, 3, heads, k), out (heads, k, d) -> (batch, position, d)
+/// Shapes    x (batch, position, d), qkv (d, 3, heads, k), out (heads, k, d) -> (batch, position,
+/// d)
 template <Tensor X, Tensor QKV, Tensor Out>
 constexpr auto causal_self_attention(const X& x, const QKV& qkv, const Out& out) {
   if constexpr (!X::is_valid) {
@@ -117,11 +118,11 @@ constexpr auto causal_self_attention(const X& x, const QKV& qkv, const Out& out)
     if constexpr (!decltype(all)::is_valid) {
       return all;
     } else {
-      const auto part = [&](const auto& one) {                               // (b, s, 1, h, k)
+      const auto part = [&](const auto& one) {  // (b, s, 1, h, k)
         return reshape(one, dim<0>(one), dim<1>(one), dim<3>(one), dim<4>(one));
       };
       const auto heads = causal_attention(part(slice<2, 0, 1>(all)), part(slice<2, 1, 2>(all)),
-                                          part(slice<2, 2, 3>(all)));        // (b, h, s, k)
+                                          part(slice<2, 2, 3>(all)));  // (b, h, s, k)
       return dot_general<axes<>, axes<>, axes<1, 3>, axes<0, 1>>(heads, out);
     }
   }

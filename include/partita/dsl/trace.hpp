@@ -10,7 +10,7 @@
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/tree.hpp>
 #include <partita/ir/order.hpp>
-#include <partita/support/name_table.hpp>
+#include <partita/ir/verify.hpp>
 
 namespace partita {
 
@@ -129,22 +129,6 @@ constexpr program tidy(const program& p) {
   return q;
 }
 
-/// Names must be unique among inputs, among tags and inputs, and among outputs.
-constexpr void check_names(program& p) {
-  name_table inputs(p.inputs.size() + p.ops.size() / 8), outputs(p.outputs.size());
-  for (int i = 0; i < p.input_count() && !p.error; ++i)
-    if (inputs.insert(p.input_name(i), i) != i)
-      p.error.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
-  for (op_id o = 0; o < p.op_count() && !p.error; ++o)
-    if (p.op(o).def == &def<op::tag> && inputs.insert(p.view(p.op(o).name), -2 - o) != -2 - o)
-      p.error.record("P003", "trace: tag \"", p.view(p.op(o).name),
-                     "\" has the name of another tag or of an input");
-  for (int i = 0; i < p.output_count() && !p.error; ++i)
-    if (outputs.insert(p.output_name(i), i) != i)
-      p.error.record("P004", "trace: two outputs are named \"", p.output_name(i), '"');
-  if (p.outputs.empty()) p.error.record("P005", "trace: the model returns no tensor");
-}
-
 }  // namespace detail
 
 /// Runs the model once on handles of the inputs and gives the program it wrote, without the ops
@@ -177,7 +161,7 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
     detail::add_outputs(b, "result", result);
   }
   if (!b.failed()) b.p = detail::tidy(b.p);
-  if (!b.failed()) detail::check_names(b.p);
+  if (!b.failed()) b.p.error.record(check_names(b.p));
   b.p.error.raise();
   return b.p;
 }

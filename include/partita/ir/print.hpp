@@ -53,7 +53,7 @@ class value_names {
   }
   constexpr int size() const { return static_cast<int>(names_.size()); }
   static constexpr bool is_default_name(std::string_view n) {
-    return n.empty() || n.substr(0, 6) == "result";
+    return n.empty() || n == "result" || n.substr(0, 7) == "result.";
   }
 
  private:

@@ -4,14 +4,35 @@
 #include <partita/support/vec.hpp>
 
 #include <partita/ir/program.hpp>
+#include <partita/support/name_table.hpp>
 
 namespace partita {
+
+/// Names must be unique among inputs and tags, and among outputs; some output there must be.
+///
+/// Errors    P002 duplicate input name, P003 duplicate tag, P004 duplicate output name, P005 no
+/// output
+constexpr failure check_names(const program& p) {
+  failure f;
+  name_table inputs(p.inputs.size() + p.ops.size() / 8), outputs(p.outputs.size());
+  for (int i = 0; i < p.input_count(); ++i)
+    if (inputs.insert(p.input_name(i), i) != i)
+      f.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
+  for (op_id o = 0; o < p.op_count(); ++o)
+    if (p.op(o).def->name == "tag" && inputs.insert(p.view(p.op(o).name), -2 - o) != -2 - o)
+      f.record("P003", "trace: tag \"", p.view(p.op(o).name),
+               "\" has the name of another tag or of an input");
+  for (int i = 0; i < p.output_count(); ++i)
+    if (outputs.insert(p.output_name(i), i) != i)
+      f.record("P004", "trace: two outputs are named \"", p.output_name(i), '"');
+  if (p.outputs.empty()) f.record("P005", "trace: the model returns no tensor");
+  return f;
+}
 
 /// Operands defined before use, types as the shape rules give them, inputs and outputs in order,
 /// names unique. A failure is a mistake of ours, unless the program was put together by hand.
 ///
-/// Errors    P001 broken program, P002 duplicate input name, P003 duplicate tag,
-///           P004 duplicate output name, P005 no output
+/// Errors    P001 broken program, and those of check_names
 constexpr failure verify(const program& p) {
   failure f = p.error;
   if (f) return f;
@@ -43,15 +64,7 @@ constexpr failure verify(const program& p) {
       f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ", p.type(n.result),
                ", its shape rule gives ", c.result, "; please report");
   }
-  for (int i = 0; i < p.input_count() && !f; ++i)
-    for (int j = 0; j < i; ++j)
-      if (p.input_name(i) == p.input_name(j))
-        f.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
-  for (int i = 0; i < p.output_count() && !f; ++i)
-    for (int j = 0; j < i; ++j)
-      if (p.output_name(i) == p.output_name(j))
-        f.record("P004", "trace: two outputs are named \"", p.output_name(i), '"');
-  if (p.outputs.empty()) f.record("P005", "trace: the program has no output");
+  f.record(check_names(p));
   return f;
 }
 

@@ -223,7 +223,7 @@ class interpreter {
     const layout& l = d_.outputs[at(index)];
     const tensor_type &global = d_.output_types[at(index)], &local = p_.type(v);
     const axis_set axes = plan_.axes[at(v)], cut = axes_of(d_.mesh, l);
-    if (plan_.handed_out[at(r)]) return array(global, w.handed_out[at(r)]);
+    if (plan_.handed_out[at(r)] && cut == 0) return array(global, w.handed_out[at(r)]);
     if (axes == 0 && cut == 0) {  // an input
       const auto found = std::find(p_.inputs.begin(), p_.inputs.end(), r);
       return inputs[at(found - p_.inputs.begin())].reshaped(global.shape);

@@ -154,7 +154,7 @@ class lowering {
     const op_node& n = c_.p.op(o);
     const value_id v = n.result;
     if (n.def == &def<op::parameter>) {
-      const layout l = options_.fuse ? made(o) : layout{};
+      const layout l = options_.fuse ? made(o) : layout{};  // without fusion arguments are whole
       have_[at(v)] = l;
       result_.device.inputs.push_back(l);
       result_.device.input_types.push_back(c_.p.type(v));
@@ -162,6 +162,12 @@ class lowering {
       local_[at(v)] = out().append(*n.def, {}, {}, local_type(v, l));
       out().ops.back().name = out().intern(c_.p.view(n.name));
       out().inputs.push_back(local_[at(v)]);
+      if (!options_.fuse && keeps_its_loops(c_, o) && made(o).count > 0) {
+        local_[at(v)] = reshard(v, made(o), o);  // loop { yield slice %w }
+        have_[at(v)] = made(o);
+        local_[at(v)] = reshard(v, layout{}, o);
+        have_[at(v)] = layout{};
+      }
       return;
     }
     const layout l = made(o);
@@ -232,9 +238,9 @@ class lowering {
     }
   }
 
-  /// The dimension that all uses slice along `axis` right after the slices it already has.
+  /// The dimension that all ops that use a value slice along `axis`, right after the slices it
+  /// already has; see core_program::sliced_by_all_uses.
   constexpr int sliced_next(value_id v, const layout& have, int axis) const {
-    if (c_.returned[at(v)] || c_.uses(v).empty()) return no_dim;
     int dim = no_dim;
     for (const auto& u : c_.uses(v)) {
       const layout want = required(u);

@@ -1,0 +1,156 @@
+/// Cases for the laws: ops with attributes and operand types, small enough to try every divisor.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "../data.hpp"
+
+namespace laws {
+
+namespace pt = partita;
+using ints = std::vector<std::int64_t>;
+using pt::dtype;
+using pt::shape;
+using pt::tensor_type;
+
+struct op_case {
+  const pt::op_def* op = nullptr;
+  std::vector<tensor_type> operands;
+  ints attrs;
+  tensor_type declared;
+  std::int64_t low = -3, high = 3;  ///< of the operands' elements
+};
+
+/// The result type, or nothing with an error.
+inline tensor_type infer(const pt::op_def& op, const std::vector<tensor_type>& operands,
+                         const ints& attrs, const tensor_type& declared, pt::failure& error) {
+  pt::infer_context c;
+  c.operands = operands;
+  c.attrs = attrs;
+  c.declared = declared;
+  op.infer(c);
+  error = c.error;
+  return c.result;
+}
+
+inline tensor_type f32(shape s) { return {dtype::f32, s}; }
+inline tensor_type f64(shape s) { return {dtype::f64, s}; }
+inline tensor_type i32(shape s) { return {dtype::i32, s}; }
+inline tensor_type i1(shape s) { return {dtype::boolean, s}; }
+
+/// How many batch and contracted dimensions, then the dimensions.
+inline ints dots(ints lb, ints rb, ints lc, ints rc) {
+  ints a{static_cast<std::int64_t>(lb.size()), static_cast<std::int64_t>(lc.size())};
+  for (const auto& part : {lb, rb, lc, rc}) a.insert(a.end(), part.begin(), part.end());
+  return a;
+}
+
+/// Every op of the registry but `parameter`, which computes nothing.
+inline std::vector<op_case> all_cases() {
+  using namespace pt::op;
+  std::vector<op_case> list;
+  const auto put = [&](const pt::op_def& op, std::vector<tensor_type> operands, ints attrs = {},
+                       tensor_type declared = {}, std::int64_t low = -3, std::int64_t high = 3) {
+    list.push_back({&op, operands, attrs, declared, low, high});
+  };
+  for (const pt::op_def* op : {&pt::def<tag>, &pt::def<tiling>, &pt::def<stop_gradient>}) {
+    put(*op, {f32({4, 6})});
+    put(*op, {i1({1, 5, 8})});
+    put(*op, {i32({})});
+  }
+  put(pt::def<constant>, {}, {pt::ops::constant_bits(dtype::f32, 2.5)}, f32({4, 1, 6}));
+  put(pt::def<constant>, {}, {7}, i32({12}));
+  put(pt::def<constant>, {}, {1}, i1({5, 2}));
+  for (std::int64_t d : {0, 1, 2}) put(pt::def<iota>, {}, {d}, i32({4, 6, 5}));
+  put(pt::def<iota>, {}, {0}, f32({1, 8}));
+
+  for (const pt::op_def* op :
+       {&pt::def<add>, &pt::def<subtract>, &pt::def<multiply>, &pt::def<divide>, &pt::def<maximum>,
+        &pt::def<minimum>}) {
+    const std::int64_t low = op == &pt::def<divide> ? 1 : -3;
+    put(*op, {f32({4, 6}), f32({4, 6})}, {}, {}, low);
+    put(*op, {i32({7, 1, 12}), i32({7, 1, 12})}, {}, {}, low);
+    put(*op, {f32({8}), f32({})}, {}, {}, low);
+    put(*op, {f64({}), f64({5, 4})}, {}, {}, low);
+    put(*op, {{dtype::bf16, {2, 3}}, {dtype::bf16, {2, 3}}}, {}, {}, low);
+    put(*op, {{dtype::f16, {16}}, {dtype::f16, {16}}}, {}, {}, low);
+    put(*op, {{dtype::u8, {4, 3}}, {dtype::u8, {}}}, {}, {}, low);
+  }
+  put(pt::def<negate>, {f32({4, 6})});
+  put(pt::def<negate>, {i32({1, 7, 12})});
+  put(pt::def<negate>, {{dtype::bf16, {8}}});
+  for (const pt::op_def* op : {&pt::def<pt::op::exp>, &pt::def<pt::op::log>, &pt::def<pt::op::tanh>,
+                               &pt::def<pt::op::erf>, &pt::def<pt::op::sqrt>,
+                               &pt::def<pt::op::rsqrt>}) {
+    put(*op, {f32({4, 6})}, {}, {}, 1, 5);
+    put(*op, {f64({5, 1, 8})}, {}, {}, 1, 5);
+    put(*op, {{dtype::bf16, {12}}}, {}, {}, 1, 5);
+    put(*op, {f32({})}, {}, {}, 1, 5);
+  }
+  for (std::int64_t direction = 0; direction < 6; ++direction) {
+    put(pt::def<compare>, {f32({4, 6}), f32({4, 6})}, {direction});
+    put(pt::def<compare>, {i32({1, 5}), i32({})}, {direction});
+  }
+  put(pt::def<pt::op::select>, {i1({4, 6}), f32({4, 6}), f32({4, 6})});
+  put(pt::def<pt::op::select>, {i1({}), f64({5, 1}), f64({5, 1})});
+  put(pt::def<pt::op::select>, {i1({8, 3}), f32({}), f32({8, 3})});
+  put(pt::def<pt::op::select>, {i1({12}), i32({}), i32({})});
+  put(pt::def<convert>, {f32({4, 6})}, {}, {dtype::i32, {}});
+  put(pt::def<convert>, {i32({1, 5})}, {}, {dtype::f64, {}});
+  put(pt::def<convert>, {i1({8})}, {}, {dtype::f32, {}});
+  put(pt::def<convert>, {f64({12})}, {}, {dtype::bf16, {}});
+  put(pt::def<convert>, {f64({2, 3})}, {}, {dtype::f32, {}});
+
+  put(pt::def<broadcast_in_dim>, {f32({})}, {}, f32({4, 3}));
+  put(pt::def<broadcast_in_dim>, {f32({4, 1})}, {0, 2}, f32({4, 3, 6}));
+  put(pt::def<broadcast_in_dim>, {i32({6, 5})}, {1, 2}, i32({2, 6, 5, 1}));
+  put(pt::def<broadcast_in_dim>, {f64({1})}, {0}, f64({12}));
+  for (auto combine : {pt::combiner::add, pt::combiner::max, pt::combiner::min}) {
+    const auto c = static_cast<std::int64_t>(combine);
+    put(pt::def<reduce>, {f32({4, 6})}, {c, 1});
+    put(pt::def<reduce>, {i32({4, 5, 6})}, {c, 0, 2});
+    put(pt::def<reduce>, {f64({1, 12})}, {c, 0, 1});
+    put(pt::def<reduce>, {{dtype::bf16, {8, 2}}}, {c, 0});
+  }
+  put(pt::def<transpose>, {f32({4, 6})}, {1, 0});
+  put(pt::def<transpose>, {i32({4, 1, 6})}, {2, 0, 1});
+  put(pt::def<transpose>, {i1({2, 3, 5, 4})}, {3, 1, 0, 2});
+  // reshape: splits, merges, both at once, no common refinement, and dimensions of size 1.
+  const std::pair<shape, shape> reshapes[] = {
+      {{4, 12}, {4, 2, 3, 2}}, {{4, 2, 3, 2}, {4, 12}}, {{16}, {4, 4}},      {{2, 6}, {4, 3}},
+      {{6, 4}, {4, 6}},        {{12, 5}, {3, 4, 5}},    {{1, 6}, {6}},       {{6, 1}, {1, 2, 3}},
+      {{8, 9}, {2, 4, 3, 3}},  {{8, 9}, {4, 6, 3}},     {{2, 2, 2}, {8}},    {{3, 4}, {4, 3}},
+      {{1, 1}, {1}},           {{24}, {2, 1, 3, 4}},    {{6, 10}, {15, 4}},  {{4, 6}, {2, 12}}};
+  for (const auto& [from, to] : reshapes) put(pt::def<reshape>, {i32(from)}, {}, i32(to));
+  put(pt::def<reshape>, {f32({1})}, {}, f32({}));
+  put(pt::def<reshape>, {f32({})}, {}, f32({1, 1}));
+
+  put(pt::def<dot_general>, {f32({4, 6}), f32({6, 5})}, dots({}, {}, {1}, {0}));
+  put(pt::def<dot_general>, {f64({2, 4, 6}), f64({2, 6, 3})}, dots({0}, {0}, {2}, {1}));
+  put(pt::def<dot_general>, {i32({6, 4}), i32({8, 6})}, dots({}, {}, {0}, {1}));
+  put(pt::def<dot_general>, {f32({4, 2, 3, 5}), f32({3, 5, 4})}, dots({0}, {2}, {3, 2}, {1, 0}));
+  put(pt::def<dot_general>, {f32({4}), f32({4})}, dots({}, {}, {0}, {0}));
+  put(pt::def<dot_general>, {f32({4}), f32({1, 6})}, dots({}, {}, {}, {}));
+  put(pt::def<dot_general>, {f32({7, 1}), f32({1, 7})}, dots({0}, {1}, {}, {}));
+  put(pt::def<dot_general>, {{dtype::bf16, {4, 8}}, {dtype::bf16, {8, 4}}}, dots({}, {}, {1}, {0}));
+
+  put(pt::def<pt::op::gather>, {f32({5, 6}), i32({4})});  // indices out of range are clamped
+  put(pt::def<pt::op::gather>, {i32({7, 2, 3}), {dtype::i64, {2, 6}}}, {}, {}, 0, 6);
+  put(pt::def<pt::op::gather>, {f64({3}), i32({})});
+  put(pt::def<pt::op::gather>, {i1({4, 1}), {dtype::u8, {12}}});
+  put(pt::def<scatter_add>, {i32({8}), f32({8, 3})}, {}, f32({4}));
+  put(pt::def<scatter_add>, {{dtype::i64, {2, 6}}, i32({2, 6})}, {}, i32({5}));
+  put(pt::def<scatter_add>, {i32({}), f64({4, 5})}, {}, f64({3}));
+  put(pt::def<scatter_add>, {i32({1, 4}), {dtype::bf16, {1, 4, 2}}}, {}, {dtype::bf16, {7}});
+  put(pt::def<concatenate>, {f32({4, 3}), f32({4, 5})}, {1});
+  put(pt::def<concatenate>, {i32({2, 6, 1}), i32({5, 6, 1}), i32({1, 6, 1})}, {0});
+  put(pt::def<concatenate>, {i1({2, 2, 3}), i1({2, 2, 4})}, {2});
+  const auto whole = pt::ops::whole;
+  put(pt::def<slice>, {f32({4, 8})}, {0, 2, whole, 7});
+  put(pt::def<slice>, {i32({5, 6, 12})}, {1, 0, 0, 3, whole, whole});
+  put(pt::def<slice>, {i1({7})}, {3, 4});
+  return list;
+}
+
+}  // namespace laws

@@ -1,0 +1,235 @@
+// The collectives against their definitions, device by device, on the mesh of listing 9.
+#include <doctest/doctest.h>
+
+#include "cases.hpp"
+
+namespace pt = partita;
+using namespace laws;
+
+namespace {
+
+constexpr pt::mesh mesh{{"x1", 2}, {"x2", 4}, {"x3", 8}};
+constexpr int axes = mesh.rank;
+
+using position = std::vector<std::int64_t>;
+
+std::int64_t offset(const shape& s, const position& at) {
+  std::int64_t n = 0;
+  for (int d = 0; d < s.rank; ++d) n = n * s[d] + at[static_cast<std::size_t>(d)];
+  return n;
+}
+/// Calls f with every position of a shape.
+void for_each(const shape& s, auto f) {
+  position at(static_cast<std::size_t>(s.rank), 0);
+  for (std::int64_t n = 0; n < s.elements(); ++n) {
+    f(at);
+    for (int d = s.rank - 1; d >= 0 && ++at[static_cast<std::size_t>(d)] == s[d]; --d)
+      at[static_cast<std::size_t>(d)] = 0;
+  }
+}
+shape device_shape() {
+  shape s;
+  for (int a = 0; a < axes; ++a) s.push_back(mesh.size(a));
+  return s;
+}
+/// (devices..., local...)
+shape by_device(const shape& local) {
+  shape s = device_shape();
+  for (auto e : local) s.push_back(e);
+  return s;
+}
+
+/// Runs a collective where every device has its own operand: (devices..., local...) in and out.
+pt::array run(const pt::op_def& op, const ints& attrs, const shape& from, const shape& to,
+              const pt::array& values) {
+  pt::device_program d;
+  d.mesh = mesh;
+  pt::layout own;  // one device per row
+  for (int a = 0; a < axes; ++a) own.push_back(a, a);
+  const auto alone = [](const shape& local) {
+    shape s{1, 1, 1};
+    for (auto e : local) s.push_back(e);
+    return s;
+  };
+  const dtype t = values.element();
+  const auto p = d.local.append(pt::def<pt::op::parameter>, {}, {}, {t, alone(from)});
+  const auto x = d.local.append(pt::def<pt::op::reshape>, std::vector{p}, {}, {t, from});
+  const auto y = d.local.append(op, std::vector{x}, attrs, {t, to});
+  const auto z = d.local.append(pt::def<pt::op::reshape>, std::vector{y}, {}, {t, alone(to)});
+  d.local.inputs.push_back(p);
+  d.local.outputs.push_back({z, {}});
+  d.inputs.push_back(own);
+  d.outputs.push_back(own);
+  d.input_types.push_back({t, by_device(from)});
+  d.output_types.push_back({t, by_device(to)});
+  return pt::emulate(d, values).only();
+}
+
+pt::array numbers(const shape& local) {
+  data::random r{3};
+  return data::integers({dtype::f32, by_device(local)}, r, -50, 50);
+}
+
+/// (dim, axis) pairs; of one dimension major to minor.
+struct pairs {
+  ints list;
+  /// Which piece along a dimension a device has, and how many there are.
+  std::pair<std::int64_t, std::int64_t> piece(int dim, const position& device) const {
+    std::int64_t index = 0, count = 1;
+    for (std::size_t i = 0; i < list.size(); i += 2)
+      if (list[i] == dim) {
+        const auto axis = static_cast<std::size_t>(list[i + 1]);
+        index = index * mesh.size(static_cast<int>(axis)) + device[axis];
+        count *= mesh.size(static_cast<int>(axis));
+      }
+    return {index, count};
+  }
+  bool uses(std::size_t axis) const {
+    for (std::size_t i = 0; i < list.size(); i += 2)
+      if (list[i + 1] == static_cast<std::int64_t>(axis)) return true;
+    return false;
+  }
+};
+
+/// The devices that differ from one along the axes only.
+void for_group(const position& device, auto uses, auto f) {
+  for_each(device_shape(), [&](const position& other) {
+    for (std::size_t a = 0; a < device.size(); ++a)
+      if (!uses(a) && other[a] != device[a]) return;
+    f(other);
+  });
+}
+
+/// Compares every element on every device with what `expected(device, position)` says.
+void check(const pt::array& got, const shape& local, auto expected) {
+  std::int64_t wrong = 0;
+  for_each(device_shape(), [&](const position& device) {
+    for_each(local, [&](const position& at) {
+      position full = device;
+      full.insert(full.end(), at.begin(), at.end());
+      const float value = got.data<float>()[offset(got.shape(), full)];
+      if (value != static_cast<float>(expected(device, at))) ++wrong;
+    });
+  });
+  CHECK(wrong == 0);
+}
+/// The operand's element on a device.
+auto operand(const pt::array& values) {
+  return [&values](const position& device, const position& at) {
+    position full = device;
+    full.insert(full.end(), at.begin(), at.end());
+    return static_cast<double>(values.data<float>()[offset(values.shape(), full)]);
+  };
+}
+
+double combined(pt::combiner c, double a, double b) {
+  return c == pt::combiner::add ? a + b : c == pt::combiner::max ? std::max(a, b) : std::min(a, b);
+}
+
+const std::vector<ints> axis_lists = {{0}, {1}, {2}, {0, 1}, {2, 0}, {0, 1, 2}};
+const pt::combiner combiners[] = {pt::combiner::add, pt::combiner::max, pt::combiner::min};
+
+}  // namespace
+
+TEST_CASE("all_reduce: every device gets the reduction over its group") {
+  const shape s{2, 3};
+  const pt::array values = numbers(s);
+  const auto x = operand(values);
+  for (auto combine : combiners)
+    for (const ints& list : axis_lists) {
+      ints attrs{static_cast<std::int64_t>(combine)};
+      attrs.insert(attrs.end(), list.begin(), list.end());
+      const pt::array got = run(pt::def<pt::op::all_reduce>, attrs, s, s, values);
+      const auto uses = [&](std::size_t a) {
+        return std::find(list.begin(), list.end(), static_cast<std::int64_t>(a)) != list.end();
+      };
+      check(got, s, [&](const position& device, const position& at) {
+        double sum = 0;
+        bool first = true;
+        for_group(device, uses, [&](const position& other) {
+          sum = first ? x(other, at) : combined(combine, sum, x(other, at));
+          first = false;
+        });
+        return sum;
+      });
+    }
+}
+
+const std::vector<ints> pair_lists = {{0, 0},       {1, 1},       {0, 0, 2, 1}, {0, 0, 0, 2, 2, 1},
+                                      {0, 2, 0, 0}, {2, 1, 2, 0}, {0, 1, 1, 0}};
+
+TEST_CASE("all_slice: every device keeps its piece; all_gather: the pieces of its group") {
+  for (const ints& list : pair_lists) {
+    const pairs p{list};
+    shape whole{16, 4, 16}, part = whole;
+    for (int d = 0; d < 3; ++d) part[d] /= p.piece(d, {0, 0, 0}).second;
+    const pt::array values = numbers(whole);
+    const auto x = operand(values);
+    const pt::array sliced = run(pt::def<pt::op::all_slice>, list, whole, part, values);
+    check(sliced, part, [&](const position& device, position at) {
+      for (int d = 0; d < 3; ++d) at[static_cast<std::size_t>(d)] += p.piece(d, device).first * part[d];
+      return x(device, at);
+    });
+
+    const pt::array small = numbers(part);
+    const auto y = operand(small);
+    const pt::array gathered = run(pt::def<pt::op::all_gather>, list, part, whole, small);
+    check(gathered, whole, [&](const position& device, const position& at) {
+      position owner = device, inside = at;
+      for (int d = 0; d < 3; ++d) {  // the pieces' digits, minor axis first
+        const auto k = static_cast<std::size_t>(d);
+        std::int64_t index = at[k] / part[d];
+        inside[k] = at[k] % part[d];
+        for (std::size_t i = list.size(); i > 0; i -= 2)
+          if (list[i - 2] == d) {
+            const auto axis = static_cast<std::size_t>(list[i - 1]);
+            owner[axis] = index % mesh.size(static_cast<int>(axis));
+            index /= mesh.size(static_cast<int>(axis));
+          }
+      }
+      return y(owner, inside);
+    });
+    // all_slice(all_gather(x)) = x, on every device.
+    CHECK(pt::equal(run(pt::def<pt::op::all_slice>, list, whole, part, gathered), small));
+  }
+}
+
+TEST_CASE("reduce_scatter is all_slice(all_reduce)") {
+  for (auto combine : combiners)
+    for (const ints& list : pair_lists) {
+      const pairs p{list};
+      shape whole{16, 4, 16}, part = whole;
+      for (int d = 0; d < 3; ++d) part[d] /= p.piece(d, {0, 0, 0}).second;
+      const pt::array values = numbers(whole);
+      ints scatter{static_cast<std::int64_t>(combine)}, reduce = scatter;
+      scatter.insert(scatter.end(), list.begin(), list.end());
+      for (std::size_t a = 0; a < 3; ++a)
+        if (p.uses(a)) reduce.push_back(static_cast<std::int64_t>(a));
+      const pt::array reduced = run(pt::def<pt::op::all_reduce>, reduce, whole, whole, values);
+      CHECK(pt::equal(run(pt::def<pt::op::reduce_scatter>, scatter, whole, part, values),
+                      run(pt::def<pt::op::all_slice>, list, whole, part, reduced)));
+    }
+}
+
+TEST_CASE("all_to_all is all_slice on one dimension after all_gather on another") {
+  for (const ints& list : axis_lists)
+    for (const auto& [from_dim, to_dim] : {std::pair{0, 1}, {1, 0}, {2, 0}}) {
+      shape from{64, 64, 2};
+      if (to_dim == 0) from = {64, 2, 3};
+      shape whole = from, to = from;
+      ints gather, slice, attrs{from_dim, to_dim};
+      for (auto a : list) {
+        gather.insert(gather.end(), {from_dim, a});
+        slice.insert(slice.end(), {to_dim, a});
+        attrs.push_back(a);
+        whole[from_dim] *= mesh.size(static_cast<int>(a));
+      }
+      if (whole.elements() > 100000) continue;
+      to = whole;
+      to[to_dim] /= whole[from_dim] / from[from_dim];
+      const pt::array values = numbers(from);
+      const pt::array gathered = run(pt::def<pt::op::all_gather>, gather, from, whole, values);
+      CHECK(pt::equal(run(pt::def<pt::op::all_to_all>, attrs, from, to, values),
+                      run(pt::def<pt::op::all_slice>, slice, whole, to, gathered)));
+    }
+}
