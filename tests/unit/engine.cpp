@@ -181,12 +181,12 @@ pt::partitioned run(const pt::program& p, T... tactics) {
 std::string actions(const pt::partitioned& p) { return str(pt::print_actions(p.core, p.source)); }
 }  // namespace
 
-TEST_CASE("placements: a dimension, and the next state takes it too") {
+TEST_CASE("placements: a dimension; next state and optimizer follow") {
   const auto p = run(step(), pt::manual("B", {{"params.up", 1}}));
   CHECK(actions(p) == "tile<%params.up, 1, \"B\">; propagate;\n");
   CHECK(locals(p) ==
-        "params.up[8, 2] params.bias[8] state.up[8, 8] state.bias[8] x[12, 8] -> params.up[8, 2] "
-        "params.bias[8] state.up[8, 8] state.bias[8] loss[]");
+        "params.up[8, 2] params.bias[8] state.up[8, 2] state.bias[8] x[12, 8] -> params.up[8, 2] "
+        "params.bias[8] state.up[8, 2] state.bias[8] loss[]");
 }
 TEST_CASE("placements: a prefix selects all below it, the most specific entry wins") {
   const auto p = run(step(), pt::manual("B", {{"params", pt::replicated}, {"params.up", 0}}));

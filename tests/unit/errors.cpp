@@ -335,7 +335,7 @@ TEST_CASE("P005 no output") {
         }) == "P005 trace: the model returns no tensor");
   pt::program p = chain();
   p.outputs.clear();
-  CHECK(str(pt::verify(p).message) == "P005 trace: the program has no output");
+  CHECK(str(pt::verify(p).message) == "P005 trace: the model returns no tensor");
 }
 TEST_CASE("P006 an output that is not of the trace") {
   CHECK(thrown([] {
@@ -373,5 +373,5 @@ TEST_CASE("G001 to G003: gradients") {
         }) == "G002 grad: op round (tensor<4xf32>) has no derivative rule");
   CHECK(differentiated(pt::input<int, 4>("x"), [](auto x) {
           return pt::sum(pt::convert<float>(x));
-        }) == "G003 grad: \"x\" has type tensor<4xi32>; only floating-point values have gradients");
+        }) == "G003 grad: parameter \"x\" has type tensor<4xi32>; only floating-point values have gradients");
 }

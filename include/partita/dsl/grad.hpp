@@ -28,9 +28,13 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   const int count = b.p.value_count();
   vec<char> depends(at(count), 0), wanted_operand;
-  for (value_id v : wanted) {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const value_id v = wanted[i];
     if (v < 0 || !is_floating(b.type(v).element)) {
-      b.p.error.record("G003", "grad: \"", v < 0 ? "?" : b.p.name(v), "\" has type ", b.type(v),
+      text which;
+      if (v >= 0 && !b.p.name(v).empty()) which << '"' << b.p.name(v) << '"';
+      else which << i;
+      b.p.error.record("G003", "grad: parameter ", which, " has type ", b.type(v),
                        "; only floating-point values have gradients");
       return result;
     }
