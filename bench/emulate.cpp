@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
     const char* name;
     transformer::sizes s;  // layers, width, heads, key, hidden, vocabulary, context, batch
   };
-  for (const auto& [name, s] : {named_sizes{"demo", {2, 96, 4, 24, 384, 96, 64, 16}},
+  for (const auto& [name, s] : {named_sizes{"demo", {2, 64, 4, 16, 256, 84, 64, 32}},
                                 named_sizes{"wide", {4, 256, 8, 32, 1024, 96, 128, 16}}}) {
     const pt::program step = transformer::trace_training_step<transformer::dynamic>(s);
     const pt::partitioned p =
