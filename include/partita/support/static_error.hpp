@@ -16,7 +16,8 @@ struct fixed_text {
     for (std::size_t i = 0; i < N; ++i) chars[i] = s[i];
   }
   constexpr explicit fixed_text(std::string_view s) {
-    for (std::size_t i = 0; i + 1 < N && i < s.size(); ++i) chars[i] = s[i];
+    // Every element is assigned, the last one too: Clang prints an array with a filler as numbers.
+    for (std::size_t i = 0; i < N; ++i) chars[i] = i < s.size() ? s[i] : '\0';
   }
 };
 
