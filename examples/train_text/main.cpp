@@ -178,7 +178,8 @@ int run(const options& o) {
       transformer::trace_training_step<transformer::dynamic>(sizes_of(o, text, o.batch),
                                                              {.rate = o.rate});
   const pt::mesh mesh{{"B", o.mesh_b}, {"M", o.mesh_m}};
-  const pt::partitioned p = partition_with(step, mesh, o.schedule);
+  const std::vector<chosen_tactic> tactics(o.schedule.begin(), o.schedule.end());
+  const pt::partitioned p = pt::partition(step, mesh, tactics);
 
   std::vector<pt::array> state = initial_state(step, o);
   std::int64_t parameters = 0;

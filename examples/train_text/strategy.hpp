@@ -1,10 +1,7 @@
 /// What --mesh and --schedule mean, and what the compiler proves about the schedules.
 #pragma once
 
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "../models/transformer.hpp"
 
@@ -12,6 +9,7 @@
 struct chosen_tactic {
   std::string_view chosen;
 
+  constexpr chosen_tactic(std::string_view name) : chosen(name) {}
   constexpr std::string_view name() const { return chosen; }
   constexpr void apply(partita::tactic_context& c) const {
     if (chosen == "BP") transformer::BP.apply(c);
@@ -20,16 +18,6 @@ struct chosen_tactic {
     if (chosen == "Z3") transformer::Z3.apply(c);
   }
 };
-
-/// `partition` with as many tactics as the command line names (a schedule is a typed list).
-template <class... Tactics>
-partita::partitioned partition_with(const partita::program& p, const partita::mesh& mesh,
-                                    std::span<const std::string> rest, Tactics... tactics) {
-  if constexpr (sizeof...(Tactics) < 4)
-    if (!rest.empty())
-      return partition_with(p, mesh, rest.subspan(1), tactics..., chosen_tactic{rest[0]});
-  return partita::partition(p, mesh, partita::schedule(tactics...));
-}
 
 // Before anything runs: this is checked while the program is compiled, for one layer and fixed sizes.
 namespace proof {

@@ -25,7 +25,7 @@ pt::array spread(const tensor_type& t, std::size_t operand, bool whole, double l
 TEST_CASE("derivative rules agree with central differences") {
   std::set<const pt::op_def*> covered;
   for (op_case c : all_cases()) {
-    if (c.op->derive == nullptr || c.operands.empty()) continue;
+    if (!c.op->differentiable || c.operands.empty()) continue;
     const bool convert = c.op == &pt::def<pt::op::convert>;
     if (convert && !(pt::is_floating(c.operands[0].element) && c.declared.element == dtype::f32))
       continue;
@@ -91,7 +91,7 @@ TEST_CASE("derivative rules agree with central differences") {
     covered.insert(c.op);
   }
   for (const pt::op_def* op : pt::registry)
-    if (op->derive != nullptr && op != &pt::def<pt::op::constant> && op != &pt::def<pt::op::iota>)
+    if (op->differentiable && op != &pt::def<pt::op::constant> && op != &pt::def<pt::op::iota>)
       CHECK_MESSAGE(covered.count(op) == 1, op->name, " has no case with floating-point operands");
 }
 

@@ -267,6 +267,16 @@ struct largest_first {
 };
 }  // namespace
 
+TEST_CASE("a schedule chosen at run time: a range of tactics of one type") {
+  const auto up = pt::manual("B", {{"params.up", 1}}, "up");
+  const auto x = pt::manual("B", {{"x", 0}}, "x");
+  const std::vector<pt::manual_tactic<1>> chosen{x, up};
+  const auto p = pt::partition(step(), {{"B", 4}}, chosen);
+  const auto q = pt::partition(step(), {{"B", 4}}, pt::schedule(x, up));
+  CHECK(p.tactics.size() == 2);
+  CHECK(actions(p) == actions(q));
+  CHECK(p.collectives == q.collectives);
+}
 TEST_CASE("a user's own tactic composes with the others") {
   const auto p = run(step(), pt::manual("M", {{"params.up", 1}}, "columns"), largest_first{1});
   CHECK(p.tactics.size() == 2);

@@ -176,12 +176,12 @@ class core_program {
   /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it.
   constexpr value_id holder(value_id v) const {
     for (const auto& u : uses(v))
-      if (p.op(u.op).def == &def<op::tiling>) return p.op(u.op).result;
+      if (p.is(u.op, op_role::tiling)) return p.op(u.op).result;
     return v;
   }
   /// The value of the source program behind a chain of `tiling` ops.
   constexpr value_id source_of(value_id v) const {
-    while (p.op(p.producer(v)).def == &def<op::tiling>) v = p.operand(p.producer(v), 0);
+    while (p.is(p.producer(v), op_role::tiling)) v = p.operand(p.producer(v), 0);
     return v;
   }
   /// A name for messages: of the parameter, tag or output, else "%N".
@@ -215,7 +215,7 @@ class core_program {
     const auto attrs = p.attrs(o);
     tile_map_context c(scratch_, p.type(n.result), attrs.data(), static_cast<int>(attrs.size()),
                        map);
-    if (n.def->tile_map != nullptr) n.def->tile_map(c);
+    n.def->tile_map(c);
   }
 
   constexpr void index_uses() {
@@ -230,10 +230,7 @@ class core_program {
   }
 
   /// Ops that may get a loop on request, because the loop changes nothing but the layout.
-  constexpr bool has_own_nest(value_id v) const {
-    const auto* d = p.op(p.producer(v)).def;
-    return d == &def<op::parameter> || d == &def<op::tag> || d == &def<op::tiling>;
-  }
+  constexpr bool has_own_nest(value_id v) const { return !p.is(p.producer(v), op_role::compute); }
 
   /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses.
   constexpr value_id insert_tiling(value_id v) {
@@ -256,12 +253,11 @@ class core_program {
     suspect_.push_back(0);
     add_tile_map(o);
     std::size_t position = order.size();
-    if (p.op(p.producer(v)).def != nullptr)
-      for (std::size_t i = order.size(); i > 0; --i)
-        if (order[i - 1] == p.producer(v)) {
-          position = i;
-          break;
-        }
+    for (std::size_t i = order.size(); i > 0; --i)
+      if (order[i - 1] == p.producer(v)) {
+        position = i;
+        break;
+      }
     order.insert_at(position, o);
     index_uses();
     for (const auto& e : have) {

@@ -26,7 +26,7 @@ constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
   op_id previous = -1;
   for (op_id o : c.order) {
     const nest& n = c.nest_of(o);
-    const bool parameter = c.p.op(o).def == &def<op::parameter>;
+    const bool parameter = c.p.is(o, op_role::parameter);
     if (parameter || n.count == 0) {
       if (!parameter) current = -1;
       continue;

@@ -22,7 +22,7 @@ class core_printer {
     for (std::size_t i = 0; i < c_.order.size(); ++i) {
       const op_id o = c_.order[i];
       const int g = group_[index(o)];
-      if (c_.p.op(o).def == &def<op::parameter>) {
+      if (c_.p.is(o, op_role::parameter)) {
         if (shown_tiled(o)) print_parameter(o);
       } else if (g < 0) {
         print_op(o, nest{}, 1);
@@ -60,7 +60,7 @@ class core_printer {
   constexpr void global_name(value_id v) {
     out_ << '%' << names_[v];
     const op_id o = c_.p.producer(v);
-    if (c_.p.op(o).def == &def<op::parameter> && shown_tiled(o)) out_ << 't';
+    if (c_.p.is(o, op_role::parameter) && shown_tiled(o)) out_ << 't';
   }
   constexpr void loop_kind(op_id o, const loop& l) {
     if (l.factor == any_factor) {
@@ -154,7 +154,7 @@ class core_printer {
       sliced.push_back(inside ? -1 - n.count : print_slices(o, i, x, n, depth, true));
     }
     indent(depth);
-    if (c_.p.op(o).def->identity && n.count > 0 && c_.p.op(o).def != &def<op::tag>) {
+    if (c_.p.op(o).def->identity && n.count > 0 && !c_.p.is(o, op_role::tag)) {
       name_at(v, n.count);
       out_ << " = ";
       operand_name(o, 0, sliced[0]);

@@ -25,11 +25,9 @@ constexpr cost estimate(const program& p) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
     for (value_id v : p.operands(o)) last_use[static_cast<std::size_t>(v)] = o;
-    if (n.def->flops != nullptr) {
-      operands.clear();
-      for (value_id v : p.operands(o)) operands.push_back(p.type(v));
-      c.flops += n.def->flops({operands, p.type(n.result), p.attrs(o)});
-    }
+    operands.clear();
+    for (value_id v : p.operands(o)) operands.push_back(p.type(v));
+    c.flops += n.def->flops({operands, p.type(n.result), p.attrs(o)});
     if (n.def->collective && n.def->name != "all_slice")
       c.collective_bytes += p.type(p.operand(o, 0)).bytes();
   }
@@ -39,10 +37,10 @@ constexpr cost estimate(const program& p) {
   }
   for (int i = 0; i < p.input_count(); ++i) c.argument_bytes += p.input_type(i).bytes();
   std::int64_t live = 0, peak = 0;
-  const auto is_argument = [&](value_id v) { return p.op(p.producer(v)).def->name == "parameter"; };
+  const auto is_argument = [&](value_id v) { return p.is(p.producer(v), op_role::parameter); };
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
-    if (n.def->name == "parameter") continue;
+    if (n.def->role == op_role::parameter) continue;
     live += p.type(n.result).bytes();
     if (live > peak) peak = live;
     const auto operand_list = p.operands(o);

@@ -32,8 +32,10 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
     const value_id v = wanted[i];
     if (v < 0 || !is_floating(b.type(v).element)) {
       text which;
-      if (v >= 0 && !b.p.name(v).empty()) which << '"' << b.p.name(v) << '"';
-      else which << i;
+      if (v >= 0 && !b.p.name(v).empty())
+        which << '"' << b.p.name(v) << '"';
+      else
+        which << i;
       b.p.error.record("G003", "grad: parameter ", which, " has type ", b.type(v),
                        "; only floating-point values have gradients");
       return result;
@@ -59,7 +61,7 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
       if (depends[at(b.p.operand(o, i))]) wanted_operand[at(i)] = 1, stop = false;
     if (stop) continue;
     const op_def& d = *b.p.op(o).def;
-    if (d.derive == nullptr) {
+    if (!d.differentiable) {
       b.p.error.record("G002", "grad: op ", d.name, " (", b.type(y), ") has no derivative rule");
       break;
     }

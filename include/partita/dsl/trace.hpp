@@ -101,7 +101,7 @@ constexpr program tidy(const program& p) {
   vec<op_id> order, moved(p.ops.size(), -1);
   for (value_id v : p.inputs) order.push_back(p.producer(v));
   for (op_id o : canonical_order(p, roots))
-    if (p.op(o).def != &def<op::parameter>) order.push_back(o);
+    if (!p.is(o, op_role::parameter)) order.push_back(o);
   program q;
   q.ops.reserve(order.size());
   q.types.reserve(order.size());

@@ -29,10 +29,10 @@ class value_names {
       if (!name.empty()) continue;
       const op_id o = p.producer(v);
       const std::string_view op = p.op(o).def->name;
-      const std::string_view suffix = op == "all_gather"  ? "g"
-                                      : op == "all_slice" ? "s"
-                                      : op == "tiling"    ? "t"
-                                                          : "";
+      const std::string_view suffix = op == "all_gather"         ? "g"
+                                      : op == "all_slice"        ? "s"
+                                      : p.is(o, op_role::tiling) ? "t"
+                                                                 : "";
       if (!suffix.empty()) {
         name = unique(names_[static_cast<std::size_t>(p.operand(o, 0))].view(), suffix, true);
       } else {
@@ -81,7 +81,7 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   const op_node& n = p.op(o);
   const op_def& d = *n.def;
   print_context c{p, o, m, out};
-  if (d.name == "tag") {
+  if (d.role == op_role::tag) {
     out << "tag \"" << p.view(n.name) << "\" %";
     operand(0);
     return;
@@ -95,7 +95,7 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   }
   text attributes;
   print_context a{p, o, m, attributes};
-  if (d.print != nullptr) d.print(a);
+  d.print(a);
   out << (d.name == "dot_general" && attributes.empty() ? "matmul" : d.name);
   if (n.operand_count > 0) {
     out << '(';
@@ -136,7 +136,7 @@ constexpr text print(const program& p, const mesh* m = nullptr) {
   print_signature(out, p, names, m);
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
-    if (n.def->name == "parameter") continue;
+    if (n.def->role == op_role::parameter) continue;
     out << "  %" << names[n.result] << " = ";
     print_call(out, p, o, m, [&](int i) { out << names[p.operand(o, i)]; });
     out << " : " << p.type(n.result) << '\n';

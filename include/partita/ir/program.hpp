@@ -70,18 +70,31 @@ struct cost_context {
   std::span<const std::int64_t> attrs;
 };
 
+/// What an op is to the engine: most compute; the others carry names and loops.
+///
+/// (Kept as a number: with sanitizers on, GCC does not compare addresses in constant evaluation, so
+/// the engine never asks which op it has by its definition's address.)
+enum class op_role : std::uint8_t { compute, parameter, tag, tiling };
+
+constexpr void no_factors(tile_map_context&) {}  ///< every dimension stays whole
+constexpr void no_derivative(derive_context&) {}
+constexpr std::int64_t no_flops(const cost_context&) { return 0; }  ///< data movement
+constexpr void no_attributes(print_context&) {}
+
 /// What the engine knows of an op. Everything else is generic.
 struct op_def {
   std::string_view name;
   void (*infer)(infer_context&) = nullptr;
-  void (*tile_map)(tile_map_context&) = nullptr;         ///< null: no factor, stays whole
-  void (*derive)(derive_context&) = nullptr;             ///< null: not differentiable
-  std::int64_t (*flops)(const cost_context&) = nullptr;  ///< null: none (data movement)
-  void (*print)(print_context&) = nullptr;               ///< appends " {attributes}"
+  void (*tile_map)(tile_map_context&) = &no_factors;
+  void (*derive)(derive_context&) = &no_derivative;
+  std::int64_t (*flops)(const cost_context&) = &no_flops;
+  void (*print)(print_context&) = &no_attributes;  ///< appends " {attributes}"
+  bool differentiable = false;                     ///< has a derivative rule
   bool elementwise = false;  ///< computes each result element from the same element of operands
   bool linear = false;       ///< f(a) + f(b) = f(a + b), jointly in all operands
   bool identity = false;     ///< the result is the operand (or, for a parameter, the argument)
   bool collective = false;
+  op_role role = op_role::compute;
 };
 
 /// Builds the definition of an op from a class with static members of the same names.
@@ -93,16 +106,20 @@ constexpr op_def define_op() {
   d.name = Op::name;
   d.infer = &Op::infer;
   if constexpr (requires { &Op::tile_map; }) d.tile_map = &Op::tile_map;
-  if constexpr (requires { &Op::derive; }) d.derive = &Op::derive;
+  if constexpr (requires { &Op::derive; }) {
+    d.derive = &Op::derive;
+    d.differentiable = true;
+  }
   if constexpr (requires { &Op::flops; }) d.flops = &Op::flops;
   if constexpr (requires { &Op::print; }) d.print = &Op::print;
   if constexpr (requires { Op::elementwise; }) d.elementwise = Op::elementwise;
   if constexpr (requires { Op::linear; }) d.linear = Op::linear;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
   if constexpr (requires { Op::collective; }) d.collective = Op::collective;
+  if constexpr (requires { Op::role; }) d.role = Op::role;
   return d;
 }
-/// The one definition object of an op; ops are compared by its address.
+/// The one definition object of an op. Kernels are found by its address.
 template <class Op>
 inline constexpr op_def def = define_op<Op>();
 
@@ -144,6 +161,7 @@ struct program {
   constexpr op_node& op(op_id o) { return ops[static_cast<std::size_t>(o)]; }
   constexpr const tensor_type& type(value_id v) const { return types[static_cast<std::size_t>(v)]; }
   constexpr op_id producer(value_id v) const { return producers[static_cast<std::size_t>(v)]; }
+  constexpr bool is(op_id o, op_role role) const { return op(o).def->role == role; }
   constexpr value_id operand(op_id o, int i) const {
     return operand_list[static_cast<std::size_t>(op(o).operand_begin + i)];
   }

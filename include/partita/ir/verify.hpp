@@ -19,7 +19,7 @@ constexpr failure check_names(const program& p) {
     if (inputs.insert(p.input_name(i), i) != i)
       f.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
   for (op_id o = 0; o < p.op_count(); ++o)
-    if (p.op(o).def->name == "tag" && inputs.insert(p.view(p.op(o).name), -2 - o) != -2 - o)
+    if (p.is(o, op_role::tag) && inputs.insert(p.view(p.op(o).name), -2 - o) != -2 - o)
       f.record("P003", "trace: tag \"", p.view(p.op(o).name),
                "\" has the name of another tag or of an input");
   for (int i = 0; i < p.output_count(); ++i)

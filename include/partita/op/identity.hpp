@@ -15,6 +15,7 @@ struct identity_op {
 /// An input of the program. Its loops are the tiling of the argument.
 struct parameter : identity_op {
   static constexpr std::string_view name = "parameter";
+  static constexpr op_role role = op_role::parameter;
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };
 
@@ -23,6 +24,7 @@ struct parameter : identity_op {
 /// Source    PartIR, section 8 (model-internal annotations)
 struct tag : identity_op {
   static constexpr std::string_view name = "tag";
+  static constexpr op_role role = op_role::tag;
   static constexpr void derive(derive_context& c) { c.operands[0] = c.cotangent; }
 };
 
@@ -30,6 +32,7 @@ struct tag : identity_op {
 /// that is neither a parameter nor a tag. Introduced by core/, never by a model.
 struct tiling : identity_op {
   static constexpr std::string_view name = "tiling";
+  static constexpr op_role role = op_role::tiling;
 };
 
 /// Passes its operand on and stops reverse mode.

@@ -69,7 +69,7 @@ constexpr text tile_map_of(const program& p, op_id o) {
   factor_table map;
   const auto attrs = p.attrs(o);
   tile_map_context c(operands, p.type(n.result), attrs.data(), static_cast<int>(attrs.size()), map);
-  if (n.def->tile_map != nullptr) n.def->tile_map(c);
+  n.def->tile_map(c);
   return print_tile_map(map, 0, {operands.data(), operands.size()}, p.type(n.result));
 }
 

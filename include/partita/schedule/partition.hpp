@@ -46,6 +46,30 @@ struct partitioned {
 };
 
 namespace detail {
+
+/// A list of tactics of one type, chosen at run time.
+template <class Schedule>
+concept TacticRange = requires(const Schedule& s) {
+  { *s.begin() } -> Tactic;
+  s.size();
+};
+
+template <class Schedule>
+constexpr int tactic_count(const Schedule& tactics) {
+  if constexpr (TacticRange<Schedule>)
+    return static_cast<int>(tactics.size());
+  else
+    return static_cast<int>(decltype(boost::hana::length(tactics))::value);
+}
+template <class Schedule, class F>
+constexpr void for_each_tactic(const Schedule& tactics, const F& f) {
+  if constexpr (TacticRange<Schedule>) {
+    for (const auto& t : tactics) f(t);
+  } else {
+    boost::hana::for_each(tactics, f);
+  }
+}
+
 constexpr void apply_and_report(partitioned& r, tactic_context& context, std::string_view name,
                                 bool last, auto&& apply) {
   if (r.error || context.error) return;
@@ -63,7 +87,8 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
 }
 }  // namespace detail
 
-/// Applies a schedule to a program on a mesh.
+/// Applies a schedule to a program on a mesh. The schedule is what `schedule(...)` gives, or, where
+/// it is known only at run time, a range of tactics of one type.
 ///
 /// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
 /// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
@@ -80,9 +105,9 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   }
   r.core = core_program(source, m);
   tactic_context context(r.core, r.source);
-  constexpr int count = static_cast<int>(decltype(boost::hana::length(tactics))::value);
+  const int count = detail::tactic_count(tactics);
   int number = 0;
-  boost::hana::for_each(tactics, [&](const auto& t) {
+  detail::for_each_tactic(tactics, [&](const auto& t) {
     detail::apply_and_report(r, context, t.name(), ++number == count, [&] { t.apply(context); });
   });
   r.error.record(context.error);

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <partita/support/vec.hpp>
 #include <string_view>
+#include <type_traits>
 
 #include <partita/core/core_program.hpp>
 
@@ -27,7 +28,7 @@ class tactic_context {
       names_.push_back(
           {source.input_name(i), source.inputs[static_cast<std::size_t>(i)], named_value::input});
     for (op_id o = 0; o < source.op_count(); ++o)
-      if (source.op(o).def == &def<op::tag>)
+      if (source.is(o, op_role::tag))
         names_.push_back({source.view(source.op(o).name), source.op(o).result, named_value::tag});
     for (int i = 0; i < source.output_count(); ++i)
       names_.push_back({source.output_name(i), source.outputs[static_cast<std::size_t>(i)].value,
@@ -74,7 +75,7 @@ class tactic_context {
 
 /// Anything with a name that issues actions. It must be usable in constant evaluation for `check`.
 template <class T>
-concept Tactic = requires(const T& t, tactic_context& c) {
+concept Tactic = requires(const std::remove_cvref_t<T>& t, tactic_context& c) {
   { t.name() } -> std::convertible_to<std::string_view>;
   t.apply(c);
 };

@@ -153,7 +153,7 @@ class lowering {
   constexpr void lower_op(op_id o) {
     const op_node& n = c_.p.op(o);
     const value_id v = n.result;
-    if (n.def == &def<op::parameter>) {
+    if (n.def->role == op_role::parameter) {
       const layout l = options_.fuse ? made(o) : layout{};  // without fusion arguments are whole
       have_[at(v)] = l;
       result_.device.inputs.push_back(l);
