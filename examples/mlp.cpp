@@ -1,5 +1,6 @@
-/// The program of design section 1: a model, a strategy, and a check of the strategy by the compiler.
-/// Prints what the schedule does and the program of one device, and runs it on eight emulated ones.
+/// The program of design section 1: a model, a strategy, and a check of the strategy by the
+/// compiler. Prints what the schedule does and the program of one device, and runs it on eight
+/// emulated ones.
 // ctest:
 #include <cstdint>
 #include <iostream>
@@ -15,8 +16,8 @@ constexpr auto mlp = [](auto x, auto w1, auto w2) { return matmul(matmul(x, w1),
 
 // The strategy: no word of the model's inside.
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
-constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");              // batch parallelism
-constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");             // Megatron; w2 follows by propagation
+constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");   // batch parallelism
+constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");  // Megatron; w2 follows by propagation
 constexpr auto Z3 = pt::manual("B", {{"w1", 0}, {"w2", 1}}, "Z3");  // fully sharded parameters
 
 // A thunk: the same call serves the compiler and the run.
@@ -41,9 +42,11 @@ pt::array numbers(const pt::shape& shape, std::int64_t factor) {
 
 int main() {
   const pt::partitioned p = step();
-  std::cout << "the source program:\n" << pt::print(p.source).view() << '\n'
+  std::cout << "the source program:\n"
+            << pt::print(p.source).view() << '\n'
             << pt::report(p).view() << '\n'
-            << "the program of one device:\n" << pt::print(p.device.local, &p.mesh()).view() << '\n';
+            << "the program of one device:\n"
+            << pt::print(p.device.local, &p.mesh()).view() << '\n';
 
   const pt::array x = numbers({256, 8}, 3), w1 = numbers({8, 16}, 5), w2 = numbers({16, 8}, 2);
   const pt::results on_eight = pt::emulate(p, x, w1, w2);

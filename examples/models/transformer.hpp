@@ -33,7 +33,8 @@ inline constexpr sizes dynamic{pt::dyn, pt::dyn, pt::dyn, pt::dyn,
 
 template <std::int64_t D>
 struct norm_params {
-  BOOST_HANA_DEFINE_STRUCT(norm_params, (pt::tensor<float, D>, scale), (pt::tensor<float, D>, bias));
+  BOOST_HANA_DEFINE_STRUCT(norm_params, (pt::tensor<float, D>, scale),
+                           (pt::tensor<float, D>, bias));
 };
 
 template <std::int64_t D, std::int64_t Heads, std::int64_t Key>
@@ -45,8 +46,8 @@ struct attention_params {
 template <std::int64_t D, std::int64_t Hidden>
 struct mlp_params {
   BOOST_HANA_DEFINE_STRUCT(mlp_params, (pt::tensor<float, D, Hidden>, up),
-                           (pt::tensor<float, Hidden>, up_bias), (pt::tensor<float, Hidden, D>, down),
-                           (pt::tensor<float, D>, down_bias));
+                           (pt::tensor<float, Hidden>, up_bias),
+                           (pt::tensor<float, Hidden, D>, down), (pt::tensor<float, D>, down_bias));
 };
 
 template <std::int64_t D, std::int64_t Heads, std::int64_t Key, std::int64_t Hidden>
@@ -93,9 +94,8 @@ constexpr T with_extents(const pt::shape& extents) {
   std::size_t next = 0;
   for (int d = 0; d < T::rank; ++d)
     if (is_dynamic(d)) given[next++] = extents[d];
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return T(given[I]...);
-  }(std::make_index_sequence<static_cast<std::size_t>(count)>{});
+  return [&]<std::size_t... I>(std::index_sequence<I...>) { return T(given[I]...); }
+  (std::make_index_sequence<static_cast<std::size_t>(count)>{});
 }
 
 /// The parameters (unbound) of a model of these sizes, for `pt::input("params", ...)`.
@@ -120,8 +120,10 @@ constexpr params<S> params_for(const sizes& s = S) {
   params<S> p;
   set(p.token_embedding, {s.vocabulary, s.width});
   set(p.position_embedding, {s.context, s.width});
-  if constexpr (S.layers == pt::dyn) p.layers.assign(static_cast<std::size_t>(s.layers), layer);
-  else p.layers.fill(layer);
+  if constexpr (S.layers == pt::dyn)
+    p.layers.assign(static_cast<std::size_t>(s.layers), layer);
+  else
+    p.layers.fill(layer);
   set_norm(p.final_norm);
   set(p.head, {s.width, s.vocabulary});
   return p;
@@ -134,18 +136,18 @@ constexpr auto norm = [](const auto& p, const auto& x) {
 };
 
 constexpr auto mlp = [](const auto& p, const auto& x) {
-  const auto hidden = pt::nn::gelu(matmul(x, p.up) + p.up_bias);      // (b, s, f)
-  return matmul(hidden, p.down) + p.down_bias;                        // (b, s, d)
+  const auto hidden = pt::nn::gelu(matmul(x, p.up) + p.up_bias);  // (b, s, f)
+  return matmul(hidden, p.down) + p.down_bias;                    // (b, s, d)
 };
 
 constexpr auto logits = [](const auto& p, const auto& tokens) {
   auto x = gather(p.token_embedding, tokens) + p.position_embedding;  // (b, s, d)
   for (const auto& layer : p.layers) {
-    x = x + pt::nn::causal_self_attention(norm(layer.ln1, x), layer.attention.qkv,
-                                          layer.attention.out);
+    x = x +
+        pt::nn::causal_self_attention(norm(layer.ln1, x), layer.attention.qkv, layer.attention.out);
     x = x + mlp(layer.mlp, norm(layer.ln2, x));
   }
-  return matmul(norm(p.final_norm, x), p.head);                       // (b, s, v)
+  return matmul(norm(p.final_norm, x), p.head);  // (b, s, v)
 };
 
 constexpr auto loss = [](const auto& p, const auto& tokens, const auto& targets) {
@@ -158,8 +160,8 @@ struct training_step {
 
   constexpr auto operator()(const auto& params, const auto& state, const auto& tokens,
                             const auto& targets) const {
-    const auto [value, gradients] = pt::value_and_grad(
-        [&](const auto& p) { return loss(p, tokens, targets); }, params);
+    const auto [value, gradients] =
+        pt::value_and_grad([&](const auto& p) { return loss(p, tokens, targets); }, params);
     const auto [next_params, next_state] = pt::adam(adam, params, gradients, state);
     return std::tuple{pt::output("params", next_params), pt::output("opt_state", next_state),
                       pt::output("loss", value)};
@@ -182,9 +184,8 @@ template <sizes S>
 constexpr pt::program trace_logits(const sizes& s = S) {
   const auto tokens =
       with_extents<pt::tensor<std::int32_t, S.batch, S.context>>({s.batch, s.context});
-  return pt::trace(
-      [](const auto& p, const auto& t) { return pt::output("logits", logits(p, t)); },
-      pt::input("params", params_for<S>(s)), pt::input("tokens", tokens));
+  return pt::trace([](const auto& p, const auto& t) { return pt::output("logits", logits(p, t)); },
+                   pt::input("params", params_for<S>(s)), pt::input("tokens", tokens));
 }
 
 /// Number of parameter tensors.
@@ -205,8 +206,8 @@ constexpr auto BP = pt::manual("B", {{"tokens", 0}, {"targets", 0}}, "BP");
 /// Model parallelism (Shoeybi et al., arXiv:1909.08053).
 constexpr auto MP = pt::manual("M", {{"params", megatron}}, "MP");
 /// ZeRO: the state of the optimizer sharded along "B" (Rajbhandari et al., arXiv:1910.02054).
-constexpr auto Z2 = pt::manual(
-    "B", {{"params", pt::replicated}, {"opt_state", pt::first_divisible_dim}}, "Z2");
+constexpr auto Z2 =
+    pt::manual("B", {{"params", pt::replicated}, {"opt_state", pt::first_divisible_dim}}, "Z2");
 /// Fully sharded: the parameters as well.
 constexpr auto Z3 = pt::manual(
     "B", {{"params", pt::first_divisible_dim}, {"opt_state", pt::first_divisible_dim}}, "Z3");
@@ -240,10 +241,11 @@ class random_stream {
 
 /// Standard deviation of the initial values of a parameter; 0 for biases, -1 for scales (all one).
 ///
-/// Weights have 1 / sqrt(inputs), the projections onto the residual stream 1 / sqrt(2 layers) of it,
-/// embeddings 0.02 (GPT-2).
+/// Weights have 1 / sqrt(inputs), the projections onto the residual stream 1 / sqrt(2 layers) of
+/// it, embeddings 0.02 (GPT-2).
 inline double initial_deviation(std::string_view name, const pt::shape& s, std::int64_t layers) {
-  if (!name.starts_with("params.") || name.ends_with("bias")) return 0;  // zeros of the optimizer too
+  if (!name.starts_with("params.") || name.ends_with("bias"))
+    return 0;  // zeros of the optimizer too
   if (name.ends_with("scale")) return -1;
   if (name.ends_with("embedding")) return 0.02;
   const bool residual = name.ends_with(".out") || name.ends_with(".down");
@@ -251,15 +253,16 @@ inline double initial_deviation(std::string_view name, const pt::shape& s, std::
   return 1 / std::sqrt(static_cast<double>(inputs * (residual ? 2 * layers : 1)));
 }
 
-/// Fills an input of the training step (a parameter, or a zero of the optimizer's state). Depends on
-/// seed and name, not on the order of the parameters.
+/// Fills an input of the training step (a parameter, or a zero of the optimizer's state). Depends
+/// on seed and name, not on the order of the parameters.
 inline void initialise(std::string_view name, const pt::shape& s, std::int64_t layers,
                        std::uint64_t seed, float* out) {
   for (char c : name) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   random_stream random(seed);
   const double deviation = initial_deviation(name, s, layers);
   for (std::int64_t i = 0; i < s.elements(); ++i)
-    out[i] = deviation < 0 ? 1.0f : static_cast<float>(deviation > 0 ? deviation * random.normal() : 0);
+    out[i] =
+        deviation < 0 ? 1.0f : static_cast<float>(deviation > 0 ? deviation * random.normal() : 0);
 }
 
 }  // namespace transformer

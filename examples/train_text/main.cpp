@@ -1,5 +1,5 @@
-/// Trains a transformer language model on text, partitioned over an emulated mesh of devices, beside
-/// the same program unpartitioned, and writes some text.
+/// Trains a transformer language model on text, partitioned over an emulated mesh of devices,
+/// beside the same program unpartitioned, and writes some text.
 ///
 ///   cmake -P cmake/demo.cmake                                  builds and runs it
 ///   cmake -P cmake/demo.cmake -- --mesh 2x2 --schedule BP,MP   the same with options; see --help
@@ -28,7 +28,7 @@ namespace {
 namespace pt = partita;
 
 transformer::sizes sizes_of(const options& o, const corpus& text, std::int64_t batch) {
-  return {o.layers, o.width,           o.heads,   o.width / o.heads,
+  return {o.layers,    o.width,           o.heads,   o.width / o.heads,
           4 * o.width, text.vocabulary(), o.context, batch};
 }
 
@@ -72,13 +72,14 @@ class training {
 /// How far two runs may be apart at a step (from 0): of the loss, and of the first gradients.
 ///
 /// Both compute the same numbers but add them up in another order (a device of the mesh adds up its
-/// part of the batch, or of the hidden units, and then the devices' sums are added). A float32 sum of
-/// n terms in another order differs by about sqrt(n) roundings u = 2^-24; the sums here run over
-/// batch and context (gradients, loss) and over the hidden units; 2 is for how they follow one another.
-/// Every step feeds as much into the parameters, which carry it on: while training does not amplify
-/// it, it adds up at most linearly. The default size is allowed 6e-6 in the first step and 3e-3 in the
-/// 500th; usual are 5e-7 (of a gradient) and 1e-6 (of the loss). A learning rate near the edge of stability amplifies roundings
-/// exponentially, then the bound is exceeded, and rightly: neither run could be repeated elsewhere.
+/// part of the batch, or of the hidden units, and then the devices' sums are added). A float32 sum
+/// of n terms in another order differs by about sqrt(n) roundings u = 2^-24; the sums here run over
+/// batch and context (gradients, loss) and over the hidden units; 2 is for how they follow one
+/// another. Every step feeds as much into the parameters, which carry it on: while training does
+/// not amplify it, it adds up at most linearly. The default size is allowed 6e-6 in the first step
+/// and 3e-3 in the 500th; usual are 5e-7 (of a gradient) and 1e-6 (of the loss). A learning rate
+/// near the edge of stability amplifies roundings exponentially, then the bound is exceeded, and
+/// rightly: neither run could be repeated elsewhere.
 double bound(std::int64_t step, const options& o) {
   const auto terms = static_cast<double>(o.batch * o.context + 4 * o.width);
   return 2 * 0x1p-24 * std::sqrt(terms) * static_cast<double>(step + 1);
@@ -109,15 +110,16 @@ struct gradient_difference {
 };
 
 struct outcome {
-  double first = 0, last = 0;       ///< loss of the unpartitioned run: first step, mean of the last
-  double difference = 0;            ///< largest relative difference
-  std::int64_t at = 0, beyond = -1; ///< its step; the first step beyond the bound
-  gradient_difference gradients;    ///< after the first step
+  double first = 0, last = 0;  ///< loss of the unpartitioned run: first step, mean of the last
+  double difference = 0;       ///< largest relative difference
+  std::int64_t at = 0, beyond = -1;  ///< its step; the first step beyond the bound
+  gradient_difference gradients;     ///< after the first step
 };
 
 outcome train(const pt::program& step, training& whole, training& parts, const corpus& text,
               const options& o) {
-  std::printf("  step       loss    loss on mesh   rel. difference   tokens/s   tokens/s on mesh\n");
+  std::printf(
+      "  step       loss    loss on mesh   rel. difference   tokens/s   tokens/s on mesh\n");
   transformer::random_stream random(static_cast<std::uint64_t>(o.seed) + 1);
   outcome r;
   const std::int64_t every = std::max<std::int64_t>(1, o.steps / 15);
@@ -142,8 +144,7 @@ outcome train(const pt::program& step, training& whole, training& parts, const c
 
 /// Writes characters, each drawn by the model from what stands before it.
 void write_sample(const std::vector<pt::array>& state, const corpus& text, const options& o) {
-  const pt::program forward =
-      transformer::trace_logits<transformer::dynamic>(sizes_of(o, text, 1));
+  const pt::program forward = transformer::trace_logits<transformer::dynamic>(sizes_of(o, text, 1));
   const pt::executable run(forward, {.threads = static_cast<int>(o.threads)});
   std::vector<pt::array> inputs(state.begin(), state.begin() + forward.input_count() - 1);
   inputs.emplace_back(pt::tensor_type{pt::dtype::i32, {1, o.context}});
@@ -157,8 +158,8 @@ void write_sample(const std::vector<pt::array>& state, const corpus& text, const
     auto* tokens = inputs.back().mutable_data<std::int32_t>();
     std::fill(std::copy(seen.begin(), seen.end(), tokens), tokens + o.context, 0);  // not looked at
     const pt::array logits = run(inputs).front();                                   // (1, s, v)
-    const float* last = logits.data<float>() +
-                        (static_cast<std::int64_t>(seen.size()) - 1) * text.vocabulary();
+    const float* last =
+        logits.data<float>() + (static_cast<std::int64_t>(seen.size()) - 1) * text.vocabulary();
     const double most = *std::max_element(last, last + text.vocabulary());
     double sum = 0;
     for (std::size_t v = 0; v < weight.size(); ++v)
@@ -174,9 +175,8 @@ void write_sample(const std::vector<pt::array>& state, const corpus& text, const
 
 int run(const options& o) {
   const corpus text = load_text(o);
-  const pt::program step =
-      transformer::trace_training_step<transformer::dynamic>(sizes_of(o, text, o.batch),
-                                                             {.rate = o.rate});
+  const pt::program step = transformer::trace_training_step<transformer::dynamic>(
+      sizes_of(o, text, o.batch), {.rate = o.rate});
   const pt::mesh mesh{{"B", o.mesh_b}, {"M", o.mesh_m}};
   const std::vector<chosen_tactic> tactics(o.schedule.begin(), o.schedule.end());
   const pt::partitioned p = pt::partition(step, mesh, tactics);
@@ -186,11 +186,13 @@ int run(const options& o) {
   for (int i = 0; i < transformer::parameter_count(o.layers); ++i)
     parameters += step.input_type(i).shape.elements();
   std::cout << "text: " << text.size() << " characters, " << text.vocabulary() << " different\n"
-            << "model: " << o.layers << " layers, width " << o.width << ", " << o.heads << " heads, "
-            << parameters << " parameters; the training step has " << step.op_count() << " ops\n"
-            << "mesh: " << pt::concat(mesh).view() << ", schedule: "
-            << command_line::join(o.schedule) << "\n\n"
-            << pt::report(p, 4).view() << '\n' << std::flush;
+            << "model: " << o.layers << " layers, width " << o.width << ", " << o.heads
+            << " heads, " << parameters << " parameters; the training step has " << step.op_count()
+            << " ops\n"
+            << "mesh: " << pt::concat(mesh).view()
+            << ", schedule: " << command_line::join(o.schedule) << "\n\n"
+            << pt::report(p, 4).view() << '\n'
+            << std::flush;
 
   const pt::run_options how{.threads = static_cast<int>(o.threads)};
   training whole(pt::executable(step, how), state), parts(pt::executable(p.device, how), state);
@@ -198,15 +200,18 @@ int run(const options& o) {
   std::printf("\nloss: %.3f at first, %.3f in the end\n", r.first, r.last);
   std::printf("largest relative difference of the losses: %.1e, at step %lld (bound there: %.1e)\n",
               r.difference, static_cast<long long>(r.at), bound(r.at, o));
-  std::printf("largest relative difference of a gradient after the first step: %.1e, %s (bound: %.1e)\n",
-              r.gradients.worst, r.gradients.name.c_str(), bound(0, o));
-  std::printf("time: %.1f s unpartitioned, %.1f s on the mesh of %lld emulated devices, %lld threads\n",
-              whole.seconds, parts.seconds, static_cast<long long>(mesh.devices()),
-              static_cast<long long>(o.threads));
+  std::printf(
+      "largest relative difference of a gradient after the first step: %.1e, %s (bound: %.1e)\n",
+      r.gradients.worst, r.gradients.name.c_str(), bound(0, o));
+  std::printf(
+      "time: %.1f s unpartitioned, %.1f s on the mesh of %lld emulated devices, %lld threads\n",
+      whole.seconds, parts.seconds, static_cast<long long>(mesh.devices()),
+      static_cast<long long>(o.threads));
 
   if (o.sample > 0) {
     std::cout << "\nwritten by the partitioned model, temperature "
-              << command_line::number(o.temperature) << ":\n" << std::flush;
+              << command_line::number(o.temperature) << ":\n"
+              << std::flush;
     write_sample(parts.state(), text, o);
   }
   if (!(r.gradients.worst <= bound(0, o))) {
@@ -217,7 +222,8 @@ int run(const options& o) {
   }
   if (r.beyond >= 0) {
     std::cerr << "train_text: from step " << r.beyond << " on the losses differ by more than "
-              << bound(r.beyond, o) << " of the loss, the bound for float32 sums in another order; if "
+              << bound(r.beyond, o)
+              << " of the loss, the bound for float32 sums in another order; if "
               << "they agreed for long, the training amplifies roundings: lower --rate\n";
     return 1;
   }

@@ -89,20 +89,23 @@ inline std::string join(const std::vector<std::string>& list) {
 
 inline void print_help(std::ostream& out) {
   const options defaults;
-  out << "train_text: trains a small transformer on text, partitioned over an emulated device mesh\n"
+  out << "train_text: trains a small transformer on text, partitioned over an emulated device "
+         "mesh\n"
          "beside the unpartitioned program, and compares their losses.\n\noptions:\n";
   for (const entry& e : entries) {
     std::string shown = "  " + std::string(e.name) + ' ' + std::string(e.value);
     out << std::left << std::setw(22) << shown << e.meaning;
     if (e.whole) out << " (default: " << defaults.*e.whole << ')';
     if (e.real) out << " (default: " << number(defaults.*e.real) << ')';
-    if (e.name == "--mesh") out << " (default: " << defaults.mesh_b << 'x' << defaults.mesh_m << ')';
+    if (e.name == "--mesh")
+      out << " (default: " << defaults.mesh_b << 'x' << defaults.mesh_m << ')';
     if (e.name == "--prompt") out << " (default: \"" << defaults.prompt << "\")";
     if (e.name == "--schedule") out << " (default: " << join(defaults.schedule) << ')';
     out << '\n';
   }
   out << "  --help              this text\n\n"
-         "exit status: 0 all is well, 1 the losses differ or do not fall, 2 a wrong option or input\n";
+         "exit status: 0 all is well, 1 the losses differ or do not fall, 2 a wrong option or "
+         "input\n";
 }
 
 inline void set_mesh(options& o, std::string_view value) {
@@ -130,7 +133,8 @@ inline void set_schedule(options& o, std::string_view value) {
     return std::count(o.schedule.begin(), o.schedule.end(), t) > 0;
   };
   if (has("Z2") && has("Z3"))
-    refuse("--schedule", value, "either Z2 or Z3: the first keeps the parameters whole, the second not");
+    refuse("--schedule", value,
+           "either Z2 or Z3: the first keeps the parameters whole, the second not");
 }
 
 inline void set(options& o, const entry& e, std::string_view value) {
@@ -163,7 +167,8 @@ inline void check_together(const options& o) {
   const auto multiple = [](std::string_view name, std::int64_t value, std::int64_t of,
                            std::string_view why) {
     if (value % of != 0)
-      refuse(name, std::to_string(value), "a multiple of " + std::to_string(of) + ", " + std::string(why));
+      refuse(name, std::to_string(value),
+             "a multiple of " + std::to_string(of) + ", " + std::string(why));
   };
   multiple("--width", o.width, o.heads, "the number of heads");
   for (const auto& tactic : o.schedule) {
@@ -188,7 +193,8 @@ inline options parse(const std::vector<std::string>& arguments) {
     if (found == entries.end()) {
       std::string known;
       for (const entry& e : entries) known += std::string(e.name) + ", ";
-      throw usage_error("option \"" + std::string(name) + "\" is unknown; known: " + known + "--help");
+      throw usage_error("option \"" + std::string(name) + "\" is unknown; known: " + known +
+                        "--help");
     }
     if (!joined) {
       if (++i == arguments.size())

@@ -19,12 +19,18 @@ struct chosen_tactic {
   }
 };
 
-// Before anything runs: this is checked while the program is compiled, for one layer and fixed sizes.
+// Before anything runs: this is checked while the program is compiled, for one layer and fixed
+// sizes.
 namespace proof {
 
 namespace pt = partita;
-inline constexpr transformer::sizes sizes{.layers = 1, .width = 64, .heads = 4, .key = 16,
-                                          .hidden = 256, .vocabulary = 96, .context = 64,
+inline constexpr transformer::sizes sizes{.layers = 1,
+                                          .width = 64,
+                                          .heads = 4,
+                                          .key = 16,
+                                          .hidden = 256,
+                                          .vocabulary = 96,
+                                          .context = 64,
                                           .batch = 16};
 inline constexpr auto step = [] {
   using namespace transformer;
@@ -37,7 +43,8 @@ inline constexpr int parameters = transformer::parameter_count(sizes.layers);
 // BP: one all_reduce per gradient, one for the loss.
 static_assert(checked.tactic("BP").collectives == pt::collectives{.all_reduce = parameters + 1});
 // MP: four more per layer: behind attention and MLP, forward and backward.
-static_assert(checked.tactic("MP").collectives == pt::collectives{.all_reduce = parameters + 1 + 4});
+static_assert(checked.tactic("MP").collectives ==
+              pt::collectives{.all_reduce = parameters + 1 + 4});
 // Z3: gradients are reduce-scattered. Every parameter is gathered for the forward pass, and the
 // factors of products (qkv, out, up, down; head) again for the backward pass: the others (biases,
 // embeddings) are not used there, or only as they were broadcast before (scales of the norms).
@@ -46,6 +53,7 @@ static_assert(checked.collectives == pt::collectives{.all_gather = parameters + 
                                                      .reduce_scatter = parameters});
 static_assert(checked.conflicts == 0);
 static_assert(checked.input("tokens").local_shape == pt::shape{4, 64});
-static_assert(checked.input("params.layers.0.attention.qkv").local_shape == pt::shape{16, 3, 2, 16});
+static_assert(checked.input("params.layers.0.attention.qkv").local_shape ==
+              pt::shape{16, 3, 2, 16});
 
 }  // namespace proof

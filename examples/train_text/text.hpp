@@ -52,8 +52,8 @@ struct batch {
     auto* in = tokens.mutable_data<std::int32_t>();
     auto* out = targets.mutable_data<std::int32_t>();
     for (std::int64_t b = 0; b < o.batch; ++b) {
-      const auto start = static_cast<std::int64_t>(
-          random.below(static_cast<std::uint64_t>(c.size() - o.context)));
+      const auto start =
+          static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(c.size() - o.context)));
       for (std::int64_t i = 0; i < o.context; ++i) {
         *in++ = c.code_at(start + i);
         *out++ = c.code_at(start + i + 1);

@@ -1,4 +1,5 @@
-// expect: G003 grad: parameter 0 has type tensor<4x6xi32>; only floating-point values have gradients
+// expect: G003 grad: parameter 0 has type tensor<4x6xi32>; only floating-point values have
+// gradients
 #include "mlp.hpp"
 
 #ifdef FAIL

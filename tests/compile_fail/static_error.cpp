@@ -17,4 +17,4 @@ struct message {
   }
 };
 
-static_assert(partita::report_static_error<message>());
+inline constexpr bool none = partita::report_static_error<message>();

@@ -65,8 +65,9 @@ TEST_CASE("listing 2: an unpartitioned matmul chain") {
 
 TEST_CASE("listing 3: data-parallel matmul chain") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP));
-  CHECK(local(p) ==
-        R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      local(p) ==
+      R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x1 = matmul(%x, %w1) : tensor<64x16xf32>
   %x2 = matmul(%x1, %w2) : tensor<64x8xf32>
   return %x2 : tensor<64x8xf32>
@@ -77,8 +78,9 @@ TEST_CASE("listing 3: data-parallel matmul chain") {
 
 TEST_CASE("listing 4: data-parallel and sharded matmul chain") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP));
-  CHECK(local(p) ==
-        R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<8x8xf32>, %w2: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      local(p) ==
+      R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<8x8xf32>, %w2: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x1 = matmul(%x, %w1) : tensor<64x8xf32>
   %x2 = matmul(%x1, %w2) : tensor<64x8xf32>
   %x3 = all_reduce <"M"> %x2 : tensor<64x8xf32>
@@ -90,8 +92,9 @@ TEST_CASE("listing 4: data-parallel and sharded matmul chain") {
 
 TEST_CASE("listing 5: data-parallel and fully sharded matmul chain, by the schedule of listing 6") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
-  CHECK(local(p) ==
-        R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<2x8xf32>, %w2: tensor<8x2xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      local(p) ==
+      R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<2x8xf32>, %w2: tensor<8x2xf32>) attributes {mesh = {"B":4, "M":2}} {
   %w1g = all_gather [{"B"}, {}] %w1 : tensor<8x8xf32>
   %x1 = matmul(%x, %w1g) : tensor<64x8xf32>
   %w2g = all_gather [{}, {"B"}] %w2 : tensor<8x8xf32>
@@ -106,8 +109,9 @@ TEST_CASE("listing 5: data-parallel and fully sharded matmul chain, by the sched
 TEST_CASE("section 2.3: sharding the activations on M too turns all_reduce into reduce_scatter") {
   constexpr auto ES = pt::manual("M", {{"x", 1}, {"result", 1}}, "ES");
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP, ES));
-  CHECK(local(p) ==
-        R"(func @main(%x: tensor<64x4xf32>, %w1: tensor<8x8xf32>, %w2: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      local(p) ==
+      R"(func @main(%x: tensor<64x4xf32>, %w1: tensor<8x8xf32>, %w2: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %xg = all_gather [{}, {"M"}] %x : tensor<64x8xf32>
   %x1 = matmul(%xg, %w1) : tensor<64x8xf32>
   %x2 = matmul(%x1, %w2) : tensor<64x8xf32>
@@ -138,8 +142,9 @@ TEST_CASE("section 5.1: value tiling alone") {
   const pt::program source = chain();
   pt::core_program c(source, mesh);
   CHECK(!c.tile(source.inputs[0], 0, 0));
-  CHECK(str(pt::print_core(c)) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      str(pt::print_core(c)) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %xt = loop "B" [#tile<0>] (%rB: range<4>) {
     %xs = slice 0 %x[%rB] : tensor<64x8xf32>
     yield %xs
@@ -156,8 +161,9 @@ TEST_CASE("section 5.2.2: propagation forward and backward from an inner value, 
   pt::core_program c(source, mesh);
   const pt::value_id x1 = source.op(3).result;
   CHECK(!c.tile(x1, 0, 0));
-  CHECK(str(pt::print_core(c)) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      str(pt::print_core(c)) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x1 = matmul(%x, %w1) : tensor<256x16xf32>
   %x1t = loop "B" [#tile<0>] (%rB: range<4>) {
     %x1s = slice 0 %x1[%rB] : tensor<64x16xf32>
@@ -169,8 +175,9 @@ TEST_CASE("section 5.2.2: propagation forward and backward from an inner value, 
 }
 )");
   c.propagate();
-  CHECK(str(pt::print_core(c, false)) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      str(pt::print_core(c, false)) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x1 = loop "B" [#tile<0>] (%rB: range<4>) {
     %xs = slice 0 %x[%rB] : tensor<64x8xf32>
     %x1s = matmul(%xs, %w1) : tensor<64x16xf32>
@@ -190,8 +197,9 @@ TEST_CASE("section 5.2.2: propagation forward and backward from an inner value, 
 }
 )");
   // Fused, the value tiling is but another name.
-  CHECK(str(pt::print_core(c)) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      str(pt::print_core(c)) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x2 = loop "B" [#tile<0>] (%rB: range<4>) {
     %xs = slice 0 %x[%rB] : tensor<64x8xf32>
     %x1s = matmul(%xs, %w1) : tensor<64x16xf32>
@@ -206,8 +214,9 @@ TEST_CASE("section 5.2.2: propagation forward and backward from an inner value, 
 
 TEST_CASE("listing 8: chained matrix multiplication with a tiling loop") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP));
-  CHECK(core(p) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      core(p) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x2 = loop "B" [#tile<0>] (%rB: range<4>) {
     %xs = slice 0 %x[%rB] : tensor<64x8xf32>
     %x1s = matmul(%xs, %w1) : tensor<64x16xf32>
@@ -222,8 +231,9 @@ TEST_CASE("listing 8: chained matrix multiplication with a tiling loop") {
 TEST_CASE("section 5.2.2: inference from value-tiling w2 slices w1 and the inner value") {
   constexpr auto W2 = pt::manual("M", {{"w2", 0}});
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, W2));
-  CHECK(core(p) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      core(p) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x2 = loop "B" [#tile<0>] (%rB: range<4>) {
     %x2s = loop "M" [#sum] (%rM: range<2>) {
       %xs = slice 0 %x[%rB] : tensor<64x8xf32>
@@ -246,8 +256,9 @@ TEST_CASE("section 5.2.2: inference from value-tiling w2 slices w1 and the inner
 TEST_CASE("section 5.2.3: two entries match, nothing is changed, the conflict is recorded") {
   constexpr auto both = pt::manual("B", {{"x", 0}, {"w1", 1}});
   const auto p = pt::partition(chain(), mesh, pt::schedule(both));
-  CHECK(core(p) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      core(p) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %xt = loop "B" [#tile<0>] (%rB: range<4>) {
     %xs = slice 0 %x[%rB] : tensor<64x8xf32>
     yield %xs
@@ -274,8 +285,9 @@ TEST_CASE("section 5.2.3: two entries match, nothing is changed, the conflict is
 TEST_CASE("section 5.2.3: the order of tactics settles the conflict") {
   constexpr auto then = pt::manual("B", {{"w1", 1}});
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, then));
-  CHECK(core(p) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      core(p) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %w1t = loop "B" [#tile<1>] (%rB: range<4>) {
     %w1s = slice 1 %w1[%rB] : tensor<8x4xf32>
     yield %w1s
@@ -293,8 +305,9 @@ TEST_CASE("section 5.2.3: the order of tactics settles the conflict") {
   check_meaning(p);
   // The other way round the matmul is sliced along the other dimension.
   const auto q = pt::partition(chain(), mesh, pt::schedule(then, BP));
-  CHECK(local(q) ==
-        R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<8x4xf32>, %w2: tensor<4x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      local(q) ==
+      R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<8x4xf32>, %w2: tensor<4x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %xg = all_gather [{"B"}, {}] %x : tensor<256x8xf32>
   %x1 = matmul(%xg, %w1) : tensor<256x4xf32>
   %x2 = matmul(%x1, %w2) : tensor<256x8xf32>
@@ -332,8 +345,9 @@ TEST_CASE("listing 9: collectives by example") {
   emit(pt::def<pt::op::all_gather>, b, {0, 0, 1, 2}, {16, 80, 16});
   emit(pt::def<pt::op::reduce_scatter>, a, {max, 0, 0, 2, 1}, {8, 500, 10});
   emit(pt::def<pt::op::all_to_all>, c, {0, 1, 0, 1}, {128, 4});
-  CHECK(str(pt::print(p, &m)) ==
-        R"(func @main(%a: tensor<16x500x40xf32>, %b: tensor<8x10x16xf32>, %c: tensor<16x32xf32>) attributes {mesh = {"x1":2, "x2":4, "x3":8}} {
+  CHECK(
+      str(pt::print(p, &m)) ==
+      R"(func @main(%a: tensor<16x500x40xf32>, %b: tensor<8x10x16xf32>, %c: tensor<16x32xf32>) attributes {mesh = {"x1":2, "x2":4, "x3":8}} {
   %x1 = all_reduce <"x1", "x2"> %a : tensor<16x500x40xf32>
   %x2 = all_reduce <@max> <"x1", "x2"> %a : tensor<16x500x40xf32>
   %as = all_slice [{"x1"}, {}, {"x2"}] %a : tensor<8x500x10xf32>
@@ -402,8 +416,9 @@ TEST_CASE("figure 5: all_slice by rows, then by columns, then all_gather of both
 
 TEST_CASE("section 6.1: lowering before and after fusion") {
   const auto p = pt::partition(residual(), mesh, pt::schedule(BP, MP));
-  CHECK(core(p) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      core(p) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x2 = loop "B" [#tile<0>] (%rB: range<4>) {
     %x2s = loop "M" [#sum] (%rM: range<2>) {
       %xs = slice 0 %x[%rB] : tensor<64x8xf32>
@@ -424,8 +439,9 @@ TEST_CASE("section 6.1: lowering before and after fusion") {
   return %x3 : tensor<256x8xf32>
 }
 )");
-  CHECK(unfused(p.core) ==
-        R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      unfused(p.core) ==
+      R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %xs = all_slice [{"B"}, {}] %x : tensor<64x8xf32>
   %w1s = all_slice [{}, {"M"}] %w1 : tensor<8x8xf32>
   %x1 = matmul(%xs, %w1s) : tensor<64x8xf32>
@@ -440,8 +456,9 @@ TEST_CASE("section 6.1: lowering before and after fusion") {
   return %x4g : tensor<256x8xf32>
 }
 )");
-  CHECK(local(p) ==
-        R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<8x8xf32>, %w2: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      local(p) ==
+      R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<8x8xf32>, %w2: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x1 = matmul(%x, %w1) : tensor<64x8xf32>
   %x2 = matmul(%x1, %w2) : tensor<64x8xf32>
   %x3 = all_reduce <"M"> %x2 : tensor<64x8xf32>
@@ -460,10 +477,10 @@ TEST_CASE("section 8: a matrix times its transpose; without and with atomic on a
   };
   const auto open = pt::partition(source(), m, pt::schedule(pt::manual("M", {{"x", 0}})));
   REQUIRE(open.core.conflicts.size() == 1);
-  CHECK(str(pt::describe_conflict(open.core, pt::value_names(open.core.p),
-                                  open.core.conflicts[0])) ==
-        "%x2 (dot_general) along \"M\": #tile<0> from operand %x, and #tile<1> from operand "
-        "%transposed");
+  CHECK(
+      str(pt::describe_conflict(open.core, pt::value_names(open.core.p), open.core.conflicts[0])) ==
+      "%x2 (dot_general) along \"M\": #tile<0> from operand %x, and #tile<1> from operand "
+      "%transposed");
 
   const auto p = pt::partition(
       source(), m, pt::schedule(pt::manual("M", {{"transposed", pt::replicated}, {"x", 0}})));
@@ -520,9 +537,9 @@ TEST_CASE("section 8: a reshape is tiled as far as the axis fits, else the confl
   CHECK(eight.collectives == pt::collectives{.all_gather = 1});
   check_meaning(eight);
   // The paper's way out, by hand: the axis as two axes.
-  const auto split = pt::partition(
-      source(), pt::mesh{{"A1", 4}, {"A2", 2}},
-      pt::schedule(pt::manual("A1", {{"x", 0}}), pt::manual("A2", {{"x", 0}})));
+  const auto split =
+      pt::partition(source(), pt::mesh{{"A1", 4}, {"A2", 2}},
+                    pt::schedule(pt::manual("A1", {{"x", 0}}), pt::manual("A2", {{"x", 0}})));
   CHECK(local(split) == R"(func @main(%x: tensor<2xf32>) attributes {mesh = {"A1":4, "A2":2}} {
   %x1 = reshape(%x) : tensor<1x2xf32>
   return %x1 : tensor<1x2xf32>

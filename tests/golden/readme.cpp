@@ -10,8 +10,8 @@ constexpr auto mlp = [](auto x, auto w1, auto w2) { return matmul(matmul(x, w1),
 
 // The strategy: no word of the model's inside.
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
-constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");              // batch parallelism
-constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");             // Megatron; w2 follows by itself
+constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");   // batch parallelism
+constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");  // Megatron; w2 follows by itself
 constexpr auto Z3 = pt::manual("B", {{"w1", 0}, {"w2", 1}}, "Z3");  // fully sharded parameters
 
 // A thunk: the same call serves the compiler and the run.

@@ -13,12 +13,14 @@ struct weights {
 };
 
 constexpr auto step = [](auto params, auto momentum, auto x, auto y) {
-  const auto [loss, gradients] = pt::value_and_grad([&](const auto& p) {
-    const auto e = matmul(matmul(x, p.w1), p.w2) - y;
-    return pt::sum(e * e);
-  }, params);
-  const auto m = pt::map_leaves([](const auto& v, const auto& g) { return v * 2 + g; }, momentum,
-                                gradients);
+  const auto [loss, gradients] = pt::value_and_grad(
+      [&](const auto& p) {
+        const auto e = matmul(matmul(x, p.w1), p.w2) - y;
+        return pt::sum(e * e);
+      },
+      params);
+  const auto m =
+      pt::map_leaves([](const auto& v, const auto& g) { return v * 2 + g; }, momentum, gradients);
   const auto p = pt::map_leaves([](const auto& w, const auto& d) { return w - d; }, params, m);
   return std::tuple{pt::output("params", p), pt::output("momentum", m), pt::output("loss", loss)};
 };
@@ -30,10 +32,10 @@ pt::program source() {
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 constexpr auto BP = pt::manual("B", {{"x", 0}, {"y", 0}}, "BP");
 constexpr auto MP = pt::manual("M", {{"params.w1", 1}, {"params.w2", 0}}, "MP");
-constexpr auto Z2 = pt::manual("B", {{"params", pt::replicated},
-                                     {"momentum", pt::first_divisible_dim}}, "Z2");
-constexpr auto Z3 = pt::manual("B", {{"params", pt::first_divisible_dim},
-                                     {"momentum", pt::first_divisible_dim}}, "Z3");
+constexpr auto Z2 =
+    pt::manual("B", {{"params", pt::replicated}, {"momentum", pt::first_divisible_dim}}, "Z2");
+constexpr auto Z3 = pt::manual(
+    "B", {{"params", pt::first_divisible_dim}, {"momentum", pt::first_divisible_dim}}, "Z3");
 
 std::string local(const pt::partitioned& p) { return str(pt::print(p.device.local, &p.mesh())); }
 
@@ -62,7 +64,9 @@ TEST_CASE("BP: one all_reduce per parameter and one for the loss") {
 
 TEST_CASE("BP, Z2: gradients are scattered, the state is sharded, new parameters are gathered") {
   const auto p = pt::partition(source(), mesh, pt::schedule(BP, Z2));
-  CHECK(local(p) == R"(func @main(%params.w1: tensor<8x16xf32>, %params.w2: tensor<16x8xf32>, %momentum.w1: tensor<2x16xf32>, %momentum.w2: tensor<4x8xf32>, %x: tensor<8x8xf32>, %y: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      local(p) ==
+      R"(func @main(%params.w1: tensor<8x16xf32>, %params.w2: tensor<16x8xf32>, %momentum.w1: tensor<2x16xf32>, %momentum.w2: tensor<4x8xf32>, %x: tensor<8x8xf32>, %y: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x1 = matmul(%x, %params.w1) : tensor<8x16xf32>
   %x2 = matmul(%x1, %params.w2) : tensor<8x8xf32>
   %x3 = subtract(%x2, %y) : tensor<8x8xf32>
@@ -98,7 +102,9 @@ TEST_CASE("BP, Z2: gradients are scattered, the state is sharded, new parameters
 
 TEST_CASE("BP, Z3: parameters are sharded too, and gathered before each use") {
   const auto p = pt::partition(source(), mesh, pt::schedule(BP, Z3));
-  CHECK(local(p) == R"(func @main(%params.w1: tensor<2x16xf32>, %params.w2: tensor<4x8xf32>, %momentum.w1: tensor<2x16xf32>, %momentum.w2: tensor<4x8xf32>, %x: tensor<8x8xf32>, %y: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      local(p) ==
+      R"(func @main(%params.w1: tensor<2x16xf32>, %params.w2: tensor<4x8xf32>, %momentum.w1: tensor<2x16xf32>, %momentum.w2: tensor<4x8xf32>, %x: tensor<8x8xf32>, %y: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %params.w1g = all_gather [{"B"}, {}] %params.w1 : tensor<8x16xf32>
   %x1 = matmul(%x, %params.w1g) : tensor<8x16xf32>
   %params.w2g = all_gather [{"B"}, {}] %params.w2 : tensor<16x8xf32>

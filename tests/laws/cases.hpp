@@ -65,9 +65,8 @@ inline std::vector<op_case> all_cases() {
   for (std::int64_t d : {0, 1, 2}) put(pt::def<iota>, {}, {d}, i32({4, 6, 5}));
   put(pt::def<iota>, {}, {0}, f32({1, 8}));
 
-  for (const pt::op_def* op :
-       {&pt::def<add>, &pt::def<subtract>, &pt::def<multiply>, &pt::def<divide>, &pt::def<maximum>,
-        &pt::def<minimum>}) {
+  for (const pt::op_def* op : {&pt::def<add>, &pt::def<subtract>, &pt::def<multiply>,
+                               &pt::def<divide>, &pt::def<maximum>, &pt::def<minimum>}) {
     const std::int64_t low = op == &pt::def<divide> ? 1 : -3;
     put(*op, {f32({4, 6}), f32({4, 6})}, {}, {}, low);
     put(*op, {i32({7, 1, 12}), i32({7, 1, 12})}, {}, {}, low);
@@ -80,9 +79,9 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<negate>, {f32({4, 6})});
   put(pt::def<negate>, {i32({1, 7, 12})});
   put(pt::def<negate>, {{dtype::bf16, {8}}});
-  for (const pt::op_def* op : {&pt::def<pt::op::exp>, &pt::def<pt::op::log>, &pt::def<pt::op::tanh>,
-                               &pt::def<pt::op::erf>, &pt::def<pt::op::sqrt>,
-                               &pt::def<pt::op::rsqrt>}) {
+  for (const pt::op_def* op :
+       {&pt::def<pt::op::exp>, &pt::def<pt::op::log>, &pt::def<pt::op::tanh>, &pt::def<pt::op::erf>,
+        &pt::def<pt::op::sqrt>, &pt::def<pt::op::rsqrt>}) {
     put(*op, {f32({4, 6})}, {}, {}, 1, 5);
     put(*op, {f64({5, 1, 8})}, {}, {}, 1, 5);
     put(*op, {{dtype::bf16, {12}}}, {}, {}, 1, 5);
@@ -118,10 +117,10 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<transpose>, {i1({2, 3, 5, 4})}, {3, 1, 0, 2});
   // reshape: splits, merges, both at once, no common refinement, and dimensions of size 1.
   const std::pair<shape, shape> reshapes[] = {
-      {{4, 12}, {4, 2, 3, 2}}, {{4, 2, 3, 2}, {4, 12}}, {{16}, {4, 4}},      {{2, 6}, {4, 3}},
-      {{6, 4}, {4, 6}},        {{12, 5}, {3, 4, 5}},    {{1, 6}, {6}},       {{6, 1}, {1, 2, 3}},
-      {{8, 9}, {2, 4, 3, 3}},  {{8, 9}, {4, 6, 3}},     {{2, 2, 2}, {8}},    {{3, 4}, {4, 3}},
-      {{1, 1}, {1}},           {{24}, {2, 1, 3, 4}},    {{6, 10}, {15, 4}},  {{4, 6}, {2, 12}}};
+      {{4, 12}, {4, 2, 3, 2}}, {{4, 2, 3, 2}, {4, 12}}, {{16}, {4, 4}},     {{2, 6}, {4, 3}},
+      {{6, 4}, {4, 6}},        {{12, 5}, {3, 4, 5}},    {{1, 6}, {6}},      {{6, 1}, {1, 2, 3}},
+      {{8, 9}, {2, 4, 3, 3}},  {{8, 9}, {4, 6, 3}},     {{2, 2, 2}, {8}},   {{3, 4}, {4, 3}},
+      {{1, 1}, {1}},           {{24}, {2, 1, 3, 4}},    {{6, 10}, {15, 4}}, {{4, 6}, {2, 12}}};
   for (const auto& [from, to] : reshapes) put(pt::def<reshape>, {i32(from)}, {}, i32(to));
   put(pt::def<reshape>, {f32({1})}, {}, f32({}));
   put(pt::def<reshape>, {f32({})}, {}, f32({1, 1}));

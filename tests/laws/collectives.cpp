@@ -167,7 +167,8 @@ TEST_CASE("all_slice: every device keeps its piece; all_gather: the pieces of it
     const auto x = operand(values);
     const pt::array sliced = run(pt::def<pt::op::all_slice>, list, whole, part, values);
     check(sliced, part, [&](const position& device, position at) {
-      for (int d = 0; d < 3; ++d) at[static_cast<std::size_t>(d)] += p.piece(d, device).first * part[d];
+      for (int d = 0; d < 3; ++d)
+        at[static_cast<std::size_t>(d)] += p.piece(d, device).first * part[d];
       return x(device, at);
     });
 

@@ -1,5 +1,5 @@
-// Each entry of a tile map is a theorem: the op equals the loop over slices of its operands, stacked
-// or reduced. Proved here by trying, for every op of the registry.
+// Each entry of a tile map is a theorem: the op equals the loop over slices of its operands,
+// stacked or reduced. Proved here by trying, for every op of the registry.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -86,7 +86,8 @@ pt::factor_table tile_map_of(const op_case& c, const tensor_type& result,
                              void (*rule)(pt::tile_map_context&)) {
   pt::factor_table map;
   const pt::vec<tensor_type> types(c.operands.data(), c.operands.data() + c.operands.size());
-  pt::tile_map_context context(types, result, c.attrs.data(), static_cast<int>(c.attrs.size()), map);
+  pt::tile_map_context context(types, result, c.attrs.data(), static_cast<int>(c.attrs.size()),
+                               map);
   if (rule != nullptr) rule(context);
   return map;
 }
@@ -118,7 +119,8 @@ void check(const op_case& c, void (*rule)(pt::tile_map_context&), tally& t) {
     ++t.equations;
     std::string problem = "values differ";
     try {
-      if (pt::equal(loops(c, tile_map_of(c, result, rule)).run(operands, result, nest), whole)) return;
+      if (pt::equal(loops(c, tile_map_of(c, result, rule)).run(operands, result, nest), whole))
+        return;
     } catch (const std::exception& e) {
       problem = e.what();
     }
@@ -207,15 +209,14 @@ TEST_CASE("a wrong tile map is caught") {
     check(c, rule, t);
     return t.wrong > 0;
   };
-  const op_case matmul{&pt::def<pt::op::dot_general>, {f32({4, 4}), f32({4, 4})},
-                       dots({}, {}, {1}, {0}), {}};
+  const op_case matmul{
+      &pt::def<pt::op::dot_general>, {f32({4, 4}), f32({4, 4})}, dots({}, {}, {1}, {0}), {}};
   CHECK(!caught(matmul, pt::op::dot_general::tile_map));
   // The contracted dimension without its sum: stacked.
   CHECK(caught(matmul, [](context& c) { c.tile(4, 0).operand(0, 1).operand(1, 0); }));
   // Another monoid.
-  CHECK(caught(matmul, [](context& c) {
-    c.reduce(4, pt::combiner::max).operand(0, 1).operand(1, 0);
-  }));
+  CHECK(caught(matmul,
+               [](context& c) { c.reduce(4, pt::combiner::max).operand(0, 1).operand(1, 0); }));
   // One operand forgotten: the slices do not fit.
   CHECK(caught(matmul, [](context& c) { c.reduce(4, pt::combiner::add).operand(0, 1); }));
   // An operand sliced that must stay whole.
@@ -223,9 +224,8 @@ TEST_CASE("a wrong tile map is caught") {
   // The wrong dimension of the operand, and of the result.
   const op_case transposed{&pt::def<pt::op::transpose>, {f32({4, 4})}, {1, 0}, {}};
   CHECK(caught(transposed, [](context& c) { c.tile(4, 0).operand(0, 0); }));
-  CHECK(caught({&pt::def<pt::op::add>, {f32({4, 4}), f32({4, 4})}, {}, {}}, [](context& c) {
-    c.tile(4, 1).operand(0, 0).operand(1, 0);
-  }));
+  CHECK(caught({&pt::def<pt::op::add>, {f32({4, 4}), f32({4, 4})}, {}, {}},
+               [](context& c) { c.tile(4, 1).operand(0, 0).operand(1, 0); }));
   // Reshape with its factors in the wrong order.
   const op_case split{&pt::def<pt::op::reshape>, {i32({12})}, {}, i32({3, 4})};
   CHECK(!caught(split, pt::op::reshape::tile_map));
@@ -245,7 +245,7 @@ TEST_CASE("a wrong tile map is caught") {
   CHECK(caught({&pt::def<pt::op::slice>, {f32({4})}, {0, 2}, {}},
                [](context& c) { c.tile(2, 0).operand(0, 0); }));
   // The sum of the parts instead of the greatest of them.
-  CHECK(caught({&pt::def<pt::op::reduce>, {f32({4})},
-                {static_cast<std::int64_t>(pt::combiner::max), 0}, {}},
-               [](context& c) { c.reduce(4, pt::combiner::add).operand(0, 0); }));
+  CHECK(caught(
+      {&pt::def<pt::op::reduce>, {f32({4})}, {static_cast<std::int64_t>(pt::combiner::max), 0}, {}},
+      [](context& c) { c.reduce(4, pt::combiner::add).operand(0, 0); }));
 }

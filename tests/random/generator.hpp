@@ -45,7 +45,8 @@ inline std::vector<pt::array> arguments(const test_case& c) {
   std::vector<pt::array> out;
   for (pt::value_id v : c.p.inputs) {
     const auto& i = c.info[static_cast<std::size_t>(v)];
-    const auto low = static_cast<std::int64_t>(std::ceil(std::max(i.lo, i.hi < -2 ? i.hi - 4 : -2)));
+    const auto low =
+        static_cast<std::int64_t>(std::ceil(std::max(i.lo, i.hi < -2 ? i.hi - 4 : -2)));
     const auto high = static_cast<std::int64_t>(std::floor(i.hi));
     const bool index = pt::is_integer(c.p.type(v).element);
     out.push_back(data::integers(c.p.type(v), r, std::min(low, high),
@@ -93,14 +94,21 @@ class generator {
   static bool fits(pt::dtype t, const value_info& i) {
     if (!i.integer) return pt::is_floating(t) && i.greatest() <= (pt::size_of(t) == 2 ? 1e3 : 1e6);
     switch (t) {
-      case pt::dtype::f32: return i.greatest() <= 16777216.0;
+      case pt::dtype::f32:
+        return i.greatest() <= 16777216.0;
       case pt::dtype::f64:
-      case pt::dtype::i64: return i.greatest() <= 1e15;
-      case pt::dtype::i32: return i.greatest() <= 1e9;
-      case pt::dtype::bf16: return i.greatest() <= 256;
-      case pt::dtype::f16: return i.greatest() <= 2048;
-      case pt::dtype::u8: return i.lo >= 0 && i.hi <= 255;
-      default: return i.lo >= 0 && i.hi <= 1;
+      case pt::dtype::i64:
+        return i.greatest() <= 1e15;
+      case pt::dtype::i32:
+        return i.greatest() <= 1e9;
+      case pt::dtype::bf16:
+        return i.greatest() <= 256;
+      case pt::dtype::f16:
+        return i.greatest() <= 2048;
+      case pt::dtype::u8:
+        return i.lo >= 0 && i.hi <= 255;
+      default:
+        return i.lo >= 0 && i.hi <= 1;
     }
   }
 
@@ -146,8 +154,8 @@ class generator {
   }
 
   /// Appends an elementwise result, if it is known to be exact.
-  bool emit(const pt::op_def& d, std::vector<pt::value_id> operands, value_info i,
-            pt::dtype result, std::vector<std::int64_t> attrs = {}) {
+  bool emit(const pt::op_def& d, std::vector<pt::value_id> operands, value_info i, pt::dtype result,
+            std::vector<std::int64_t> attrs = {}) {
     if (!fits(result, i)) return false;
     return done(b_.emit(d, operands, attrs, {result, {}}), i);
   }
@@ -164,8 +172,10 @@ class generator {
     out = {std::min(each.lo * count, 0.0), std::max(each.hi * count, 0.0), each.integer};
     if (!each.integer) {
       // |error| <= (n - 1) eps sum|x| for any order (Higham, section 4.2); both runs have one.
-      const double eps = t == pt::dtype::f64 ? 0x1p-53 : t == pt::dtype::f32 ? 0x1p-24
-                         : t == pt::dtype::f16 ? 0x1p-11 : 0x1p-8;
+      const double eps = t == pt::dtype::f64   ? 0x1p-53
+                         : t == pt::dtype::f32 ? 0x1p-24
+                         : t == pt::dtype::f16 ? 0x1p-11
+                                               : 0x1p-8;
       out.tolerance = 2 * (count + 2) * eps * count * each.greatest();
     }
     return fits(t, out);
@@ -173,23 +183,46 @@ class generator {
 
   bool step() {
     switch (r_.in(0, 22)) {
-      case 0: case 1: return binary();
-      case 2: case 3: return dot();
-      case 4: case 5: return reduce();
-      case 6: return broadcast();
-      case 7: return transpose();
-      case 8: case 9: return reshape();
-      case 10: return gather();
-      case 11: return scatter();
-      case 12: return concatenate();
-      case 13: return slice();
-      case 14: return compare_select();
-      case 15: return math();
-      case 16: return convert();
-      case 17: return make_constant();
-      case 18: return identity();
-      case 19: case 20: case 21: return matmul_chain();
-      default: return binary();
+      case 0:
+      case 1:
+        return binary();
+      case 2:
+      case 3:
+        return dot();
+      case 4:
+      case 5:
+        return reduce();
+      case 6:
+        return broadcast();
+      case 7:
+        return transpose();
+      case 8:
+      case 9:
+        return reshape();
+      case 10:
+        return gather();
+      case 11:
+        return scatter();
+      case 12:
+        return concatenate();
+      case 13:
+        return slice();
+      case 14:
+        return compare_select();
+      case 15:
+        return math();
+      case 16:
+        return convert();
+      case 17:
+        return make_constant();
+      case 18:
+        return identity();
+      case 19:
+      case 20:
+      case 21:
+        return matmul_chain();
+      default:
+        return binary();
     }
   }
 
@@ -207,15 +240,20 @@ class generator {
     const value_info& l = swap ? i : a;
     const value_info& q = swap ? a : i;
     switch (r_.in(0, 6)) {
-      case 0: return emit(pt::def<pt::op::subtract>, operands,
-                          {l.lo - q.hi, l.hi - q.lo, l.integer && q.integer}, t);
-      case 1: return emit(pt::def<pt::op::multiply>, operands, product(l, q), t);
-      case 2: return emit(pt::def<pt::op::maximum>, operands,
-                          {std::max(l.lo, q.lo), std::max(l.hi, q.hi), l.integer && q.integer}, t);
-      case 3: return emit(pt::def<pt::op::minimum>, operands,
-                          {std::min(l.lo, q.lo), std::min(l.hi, q.hi), l.integer && q.integer}, t);
-      default: return emit(pt::def<pt::op::add>, operands,
-                           {l.lo + q.lo, l.hi + q.hi, l.integer && q.integer}, t);
+      case 0:
+        return emit(pt::def<pt::op::subtract>, operands,
+                    {l.lo - q.hi, l.hi - q.lo, l.integer && q.integer}, t);
+      case 1:
+        return emit(pt::def<pt::op::multiply>, operands, product(l, q), t);
+      case 2:
+        return emit(pt::def<pt::op::maximum>, operands,
+                    {std::max(l.lo, q.lo), std::max(l.hi, q.hi), l.integer && q.integer}, t);
+      case 3:
+        return emit(pt::def<pt::op::minimum>, operands,
+                    {std::min(l.lo, q.lo), std::min(l.hi, q.hi), l.integer && q.integer}, t);
+      default:
+        return emit(pt::def<pt::op::add>, operands,
+                    {l.lo + q.lo, l.hi + q.hi, l.integer && q.integer}, t);
     }
   }
 
@@ -242,9 +280,12 @@ class generator {
       case 0:
         return i.greatest() <= 6 && emit(pt::def<pt::op::exp>, {x},
                                          {std::exp(i.lo) * 0.9, std::exp(i.hi) * 1.1, false}, t);
-      case 1: return emit(pt::def<pt::op::tanh>, {x}, {-1, 1, false}, t);
-      case 2: return emit(pt::def<pt::op::erf>, {x}, {-1, 1, false}, t);
-      default: break;
+      case 1:
+        return emit(pt::def<pt::op::tanh>, {x}, {-1, 1, false}, t);
+      case 2:
+        return emit(pt::def<pt::op::erf>, {x}, {-1, 1, false}, t);
+      default:
+        break;
     }
     const auto which = r_.in(0, 3);
     const auto y = positive(x);
@@ -294,8 +335,9 @@ class generator {
     value_info out;
     const value_info each = product(info(x), info(y));
     if (!sum(each, k, type(x).element, out)) return false;
-    return done(pt::ops::dot_general(b_, x, y, {{lb, batch}, {rb, batch}, {lc, contract},
-                                                {rc, contract}}), out);
+    return done(
+        pt::ops::dot_general(b_, x, y, {{lb, batch}, {rb, batch}, {lc, contract}, {rc, contract}}),
+        out);
   }
   /// matmul, then perhaps a residual: what tactics meet most.
   bool matmul_chain() {
@@ -314,7 +356,8 @@ class generator {
     if (!done(pt::ops::dot_general(b_, x, w, {{}, {}, left, right}), out)) return false;
     const auto y = b_.p.value_count() - 1;
     if (n == k && r_.one_in(2))
-      emit(pt::def<pt::op::add>, {y, x}, {out.lo + info(x).lo, out.hi + info(x).hi}, pt::dtype::f32);
+      emit(pt::def<pt::op::add>, {y, x}, {out.lo + info(x).lo, out.hi + info(x).hi},
+           pt::dtype::f32);
     return true;
   }
 
@@ -356,8 +399,7 @@ class generator {
     const auto x = any([&](pt::value_id v) { return type(v).shape.rank > 1; });
     if (x < 0) return false;
     std::vector<std::int64_t> dims;
-    for (int d = 0; d < type(x).shape.rank; ++d)
-      dims.insert(dims.begin() + r_.in(0, d), d);
+    for (int d = 0; d < type(x).shape.rank; ++d) dims.insert(dims.begin() + r_.in(0, d), d);
     return done(pt::ops::transpose(b_, x, dims), info(x));
   }
   /// The prime factors of the shape, regrouped; sometimes in another order, which has no common
@@ -375,8 +417,10 @@ class generator {
     pt::shape to;
     for (std::size_t i = 0; i < primes.size(); ++i) {
       if (r_.one_in(8) && to.rank < 4) to.push_back(1);
-      if (i == 0 || (r_.one_in(2) && to.rank < 5)) to.push_back(primes[i]);
-      else to[to.rank - 1] *= primes[i];
+      if (i == 0 || (r_.one_in(2) && to.rank < 5))
+        to.push_back(primes[i]);
+      else
+        to[to.rank - 1] *= primes[i];
     }
     return done(pt::ops::reshape(b_, x, to), info(x));
   }
@@ -446,16 +490,18 @@ class generator {
   }
   bool convert() {
     const auto x = any([&](pt::value_id) { return true; });
-    static constexpr pt::dtype all[] = {pt::dtype::f32, pt::dtype::f32, pt::dtype::f64,
-                                        pt::dtype::i32, pt::dtype::i32, pt::dtype::i64,
-                                        pt::dtype::u8,  pt::dtype::bf16, pt::dtype::f16,
-                                        pt::dtype::boolean};
+    static constexpr pt::dtype all[] = {
+        pt::dtype::f32, pt::dtype::f32, pt::dtype::f64,  pt::dtype::i32, pt::dtype::i32,
+        pt::dtype::i64, pt::dtype::u8,  pt::dtype::bf16, pt::dtype::f16, pt::dtype::boolean};
     const pt::dtype to = all[r_.in(0, 9)];
     if (to == type(x).element) return false;
     value_info i = info(x);
-    if (to == pt::dtype::boolean) i = {0, 1};
-    else if (pt::is_integer(to)) i = {std::trunc(i.lo), std::trunc(i.hi), true};
-    else if (pt::size_of(to) == 2) i.lo -= i.integer ? 0 : 4, i.hi += i.integer ? 0 : 4;
+    if (to == pt::dtype::boolean)
+      i = {0, 1};
+    else if (pt::is_integer(to))
+      i = {std::trunc(i.lo), std::trunc(i.hi), true};
+    else if (pt::size_of(to) == 2)
+      i.lo -= i.integer ? 0 : 4, i.hi += i.integer ? 0 : 4;
     if (!fits(to, i)) return false;
     return done(pt::ops::convert(b_, x, to), i);
   }
@@ -565,7 +611,8 @@ inline test_case rebuilt(const test_case& c, const std::vector<pt::program_outpu
     renamed[static_cast<std::size_t>(n.result)] = v;
     r.info.push_back(c.info[static_cast<std::size_t>(n.result)]);
   }
-  for (auto o : outputs) r.p.outputs.push_back({renamed[static_cast<std::size_t>(o.value)], o.name});
+  for (auto o : outputs)
+    r.p.outputs.push_back({renamed[static_cast<std::size_t>(o.value)], o.name});
   for (const auto& t : c.tactics) {
     auto& mine = r.tactics.emplace_back();
     for (auto a : t) {
@@ -631,8 +678,10 @@ inline std::string describe(const test_case& c) {
   const pt::value_names names(c.p);
   for (const auto& t : c.tactics) {
     for (const auto& a : t) {
-      pt::print_action(out, {a.atomic ? pt::action_kind::atomic : pt::action_kind::tile, a.value,
-                             a.dim, a.axis, 0}, names, c.mesh);
+      pt::print_action(
+          out,
+          {a.atomic ? pt::action_kind::atomic : pt::action_kind::tile, a.value, a.dim, a.axis, 0},
+          names, c.mesh);
       out << "; ";
     }
     out << "propagate;\n";

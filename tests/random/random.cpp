@@ -22,8 +22,10 @@ struct listed_tactic {
   constexpr std::string_view name() const { return "listed"; }
   constexpr void apply(pt::tactic_context& c) const {
     for (const auto& a : *actions) {
-      if (a.atomic) c.atomic(a.value, a.axis);
-      else c.tile(a.value, a.dim, a.axis);
+      if (a.atomic)
+        c.atomic(a.value, a.axis);
+      else
+        c.tile(a.value, a.dim, a.axis);
     }
     c.propagate();
   }
@@ -78,8 +80,8 @@ std::string wrong(const test_case& c, bool count = false) {
       for (const auto& a : c.tactics[t]) {
         const auto nests = core.nests;
         const auto logged = core.actions.size();
-        const pt::failure f = a.atomic ? core.atomic(a.value, a.axis)
-                                       : core.tile(a.value, a.dim, a.axis);
+        const pt::failure f =
+            a.atomic ? core.atomic(a.value, a.axis) : core.tile(a.value, a.dim, a.axis);
         if (!f) {
           done[t].push_back(a);
         } else {
@@ -152,8 +154,9 @@ std::string wrong(const test_case& c, bool count = false) {
         if (!(pt::print(p.device.local, &c.mesh) == pt::print(l.device.local, &c.mesh)))
           return "partition gives another program";
       }
-      if (auto text = compare(pt::emulate(l.device, pt::run_options{.threads = 2, .fuse = false},
-                                          inputs), "emulate, op by op");
+      if (auto text =
+              compare(pt::emulate(l.device, pt::run_options{.threads = 2, .fuse = false}, inputs),
+                      "emulate, op by op");
           !text.empty())
         return text;
     }
@@ -180,18 +183,18 @@ void check_seed(std::uint64_t seed, int& failures) {
     const std::string again = wrong(t);
     return std::string_view(again).substr(0, again.find(' ')) == kind;
   });
-  FAIL_CHECK("PARTITA_RANDOM_SEED=", seed, "\n", problem, "\nreduced: ", wrong(small), "\n",
-             describe(small), "loops:\n", [&] {
-               pt::core_program core(small.p, small.mesh);
-               for (const auto& t : small.tactics) {
-                 for (const auto& a : t)
-                   (void)(a.atomic ? core.atomic(a.value, a.axis)
-                                   : core.tile(a.value, a.dim, a.axis));
-                 core.propagate();
-               }
-               return str(pt::print_core(core, false)) + "device program:\n" +
-                      str(pt::print(pt::lower(core).device.local, &small.mesh));
-             }());
+  FAIL_CHECK(
+      "PARTITA_RANDOM_SEED=", seed, "\n", problem, "\nreduced: ", wrong(small), "\n",
+      describe(small), "loops:\n", [&] {
+        pt::core_program core(small.p, small.mesh);
+        for (const auto& t : small.tactics) {
+          for (const auto& a : t)
+            (void)(a.atomic ? core.atomic(a.value, a.axis) : core.tile(a.value, a.dim, a.axis));
+          core.propagate();
+        }
+        return str(pt::print_core(core, false)) + "device program:\n" +
+               str(pt::print(pt::lower(core).device.local, &small.mesh));
+      }());
 }
 
 }  // namespace
@@ -220,5 +223,6 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.conflicts > 0);
   CHECK(seen.nested > 0);
   for (const pt::op_def* d : pt::registry)
-    if (d != &pt::def<pt::op::tiling>) CHECK_MESSAGE(seen.ops[d->name] > 0, d->name, " never occurs");
+    if (d != &pt::def<pt::op::tiling>)
+      CHECK_MESSAGE(seen.ops[d->name] > 0, d->name, " never occurs");
 }

@@ -44,8 +44,8 @@ static_assert(pt::check<step>.flops == 2 * (2 * 64 * 8 * 8));
 // Through collectives go both shards and the sum.
 static_assert(pt::check<step>.collective_bytes == 4 * (2 * 8 + 8 * 2 + 64 * 8));
 // While the second product is made: arguments, %x1, gathered %w2, %x2; then %x2 and %x3.
-static_assert(pt::check<step>.peak_bytes == pt::check<step>.argument_bytes +
-                                                4 * (64 * 8 + 8 * 8 + 64 * 8));
+static_assert(pt::check<step>.peak_bytes ==
+              pt::check<step>.argument_bytes + 4 * (64 * 8 + 8 * 8 + 64 * 8));
 
 // Conflicts are counted where they arise.
 constexpr auto torn = [] {
@@ -79,11 +79,13 @@ static_assert(pt::check<halved>.collectives.total() == 0);
 // More values than the summary's first size holds: it is made again with room.
 constexpr auto many = [] {
   std::array<pt::tensor<float, 4>, 200> spec;
-  auto f = pt::trace([](auto a) {
-    auto sum = a[0];
-    for (std::size_t i = 1; i < a.size(); ++i) sum = sum + a[i];
-    return sum;
-  }, pt::input("a", spec));
+  auto f = pt::trace(
+      [](auto a) {
+        auto sum = a[0];
+        for (std::size_t i = 1; i < a.size(); ++i) sum = sum + a[i];
+        return sum;
+      },
+      pt::input("a", spec));
   return pt::partition(f, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{"a", 0}})));
 };
 static_assert(pt::check<many>.input_count == 200);
@@ -91,8 +93,9 @@ static_assert(pt::check<many>.input("a.199").local_shape == pt::shape{2});
 static_assert(pt::check<many>.tactic(0).actions == 201);
 
 // Everything at compile time is what it is at run time; so is the printed program.
-static_assert(pt::print(step().device.local, &mesh) ==
-              R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<2x8xf32>, %w2: tensor<8x2xf32>) attributes {mesh = {"B":4, "M":2}} {
+static_assert(
+    pt::print(step().device.local, &mesh) ==
+    R"(func @main(%x: tensor<64x8xf32>, %w1: tensor<2x8xf32>, %w2: tensor<8x2xf32>) attributes {mesh = {"B":4, "M":2}} {
   %w1g = all_gather [{"B"}, {}] %w1 : tensor<8x8xf32>
   %x1 = matmul(%x, %w1g) : tensor<64x8xf32>
   %w2g = all_gather [{}, {"B"}] %w2 : tensor<8x8xf32>

@@ -10,9 +10,9 @@ constexpr auto in(pt::builder& b) {
   const pt::tensor_type type{pt::dtype_of<T>, pt::shape{E...}};
   return pt::tensor<T, E...>(&b, pt::ops::parameter(b, "x", type));
 }
-#define TILE_MAP(expression, expected)           \
-  static_assert([] {                             \
-    pt::builder b;                               \
+#define TILE_MAP(expression, expected)              \
+  static_assert([] {                                \
+    pt::builder b;                                  \
     return pt::tile_map_of(expression) == expected; \
   }())
 

@@ -4,8 +4,14 @@
 namespace pt = partita;
 namespace tf = transformer;
 
-constexpr tf::sizes small{.layers = 1, .width = 16, .heads = 4, .key = 4, .hidden = 32,
-                          .vocabulary = 32, .context = 8, .batch = 16};
+constexpr tf::sizes small{.layers = 1,
+                          .width = 16,
+                          .heads = 4,
+                          .key = 4,
+                          .hidden = 32,
+                          .vocabulary = 32,
+                          .context = 8,
+                          .batch = 16};
 constexpr int L = static_cast<int>(small.layers);
 constexpr int P = tf::parameter_count(small.layers);
 /// Weights of products: they are needed in the forward and in the backward pass.

@@ -12,8 +12,8 @@ static_assert(pt::is_integer(pt::dtype::u8) && !pt::is_integer(pt::dtype::boolea
 static_assert(pt::dtype_of<float> == pt::dtype::f32 && pt::dtype_of<bool> == pt::dtype::boolean);
 
 // Rounding to nearest even, subnormals, overflow, NaN.
-static_assert(float(pt::bf16(1.00390625f)) == 1.0f);            // half way, to even
-static_assert(float(pt::bf16(1.01171875f)) == 1.015625f);       // half way, to even
+static_assert(float(pt::bf16(1.00390625f)) == 1.0f);       // half way, to even
+static_assert(float(pt::bf16(1.01171875f)) == 1.015625f);  // half way, to even
 static_assert(float(pt::bf16(3.0e38f)) > 2.9e38f);
 static_assert(pt::f16(65504.0f).bits == 0x7bff && pt::f16(65520.0f).bits == 0x7c00);
 static_assert(pt::f16(-2.0f).bits == 0xc000 && float(pt::f16(-2.0f)) == -2.0f);
@@ -98,7 +98,8 @@ TYPE(decltype(pt::gather(of<t<float, 100, 8>>(), of<t<int, 4, dyn>>())), t<float
 TYPE(decltype(pt::scatter_add(of<t<int, 4>>(), of<t<float, 4, 8>>(), pt::extent<10>{})),
      t<float, 10, 8>);
 TYPE(decltype(pt::concatenate<0>(of<t<float, 4, 6>>(), of<t<float, 5, 6>>())), t<float, 9, 6>);
-TYPE(decltype(pt::concatenate<0>(of<t<float, dyn, 6>>(), of<t<float, 5, dyn>>())), t<float, dyn, 6>);
+TYPE(decltype(pt::concatenate<0>(of<t<float, dyn, 6>>(), of<t<float, 5, dyn>>())),
+     t<float, dyn, 6>);
 TYPE(decltype(pt::slice<1, 2, 5>(of<t<float, 4, 6>>())), t<float, 4, 3>);
 TYPE(decltype(pt::iota<int, 0>(of<t<float>>(), pt::extent<4>{}, 6)), t<int, 4, dyn>);
 TYPE(decltype(pt::broadcast_in_dim<1>(of<t<float, 6>>(), pt::extent<4>{}, pt::extent<6>{})),
@@ -110,4 +111,5 @@ TYPE(decltype(pt::nn::layer_norm(of<t<float, 2, 4>>(), of<t<float, 4>>(), of<t<f
 TYPE(decltype(pt::nn::cross_entropy(of<t<float, 2, 4, 9>>(), of<t<int, 2, 4>>())), t<float>);
 // One mistake is one error: what follows takes the harmless result and gives it again.
 TYPE(decltype(exp(pt::invalid_tensor{}) + of<t<float, 4>>()), pt::invalid_tensor);
-TYPE(decltype(pt::nn::gelu(matmul(pt::invalid_tensor{}, of<t<float, 4, 4>>()))), pt::invalid_tensor);
+TYPE(decltype(pt::nn::gelu(matmul(pt::invalid_tensor{}, of<t<float, 4, 4>>()))),
+     pt::invalid_tensor);

@@ -21,11 +21,13 @@ std::string locals(const pt::partitioned& p) {
   pt::text out;
   for (int i = 0; i < p.source.input_count(); ++i)
     out << (i ? " " : "") << p.source.input_name(i)
-        << p.device.inputs[static_cast<std::size_t>(i)].local(p.source.input_type(i).shape, p.mesh());
+        << p.device.inputs[static_cast<std::size_t>(i)].local(p.source.input_type(i).shape,
+                                                              p.mesh());
   out << " ->";
   for (int i = 0; i < p.source.output_count(); ++i)
     out << ' ' << p.source.output_name(i)
-        << p.device.outputs[static_cast<std::size_t>(i)].local(p.source.output_type(i).shape, p.mesh());
+        << p.device.outputs[static_cast<std::size_t>(i)].local(p.source.output_type(i).shape,
+                                                               p.mesh());
   return str(out);
 }
 
@@ -59,10 +61,12 @@ TEST_CASE("parameter trees: leaves in declaration order, with path names") {
   // Any number of layers, of sizes known at run time.
   using matrix = pt::tensor<float, pt::dyn, 8>;
   const std::vector<matrix> layers{matrix(8), matrix(8), matrix(3)};
-  const auto q = pt::trace([](auto x, auto list) {
-    for (std::size_t i = 0; i + 1 < list.size(); ++i) x = matmul(x, list[i]);
-    return std::tuple{pt::output("y", x), pt::output("last", list.back())};
-  }, pt::input<float, 4, 8>("x"), pt::input("w", layers));
+  const auto q = pt::trace(
+      [](auto x, auto list) {
+        for (std::size_t i = 0; i + 1 < list.size(); ++i) x = matmul(x, list[i]);
+        return std::tuple{pt::output("y", x), pt::output("last", list.back())};
+      },
+      pt::input<float, 4, 8>("x"), pt::input("w", layers));
   CHECK(names(q) == "x w.0 w.1 w.2 -> y last");
   CHECK(q.input_type(3) == pt::tensor_type{pt::dtype::f32, {3, 8}});
   CHECK(!pt::verify(q));
@@ -95,19 +99,22 @@ TEST_CASE("tidy: ops that no output needs are gone, inputs stay, origins follow"
 }
 
 TEST_CASE("printer: attributes, names that meet, and mistakes") {
-  const auto p = pt::trace([](auto x, auto i, auto x1) {
-    const auto g = gather(x, i);
-    const auto s = pt::slice<1, 0, 3>(g);
-    const auto c = pt::concatenate<1>(s, s);
-    const auto r = pt::reshape<2, 2, 6>(c);
-    const auto d = pt::dot_general<pt::axes<0>, pt::axes<0>, pt::axes<2>, pt::axes<2>>(r, r);
-    const auto m = pt::reduce_max<1, 2>(d) + pt::convert<float>(pt::iota<int, 0>(x, pt::extent<2>{}));
-    const auto z = tag("mid", select(m > 0.25, m, -1.5e-7)) + pt::sum(x1);
-    return std::tuple{pt::output("x1", z), pt::output("loss", pt::sum(z)),
-                      pt::output("same", z)};
-  }, pt::input<float, 5, 8>("x"), pt::input<int, 4>("i"), pt::input<float, 3>("x1"));
+  const auto p = pt::trace(
+      [](auto x, auto i, auto x1) {
+        const auto g = gather(x, i);
+        const auto s = pt::slice<1, 0, 3>(g);
+        const auto c = pt::concatenate<1>(s, s);
+        const auto r = pt::reshape<2, 2, 6>(c);
+        const auto d = pt::dot_general<pt::axes<0>, pt::axes<0>, pt::axes<2>, pt::axes<2>>(r, r);
+        const auto m =
+            pt::reduce_max<1, 2>(d) + pt::convert<float>(pt::iota<int, 0>(x, pt::extent<2>{}));
+        const auto z = tag("mid", select(m > 0.25, m, -1.5e-7)) + pt::sum(x1);
+        return std::tuple{pt::output("x1", z), pt::output("loss", pt::sum(z)),
+                          pt::output("same", z)};
+      },
+      pt::input<float, 5, 8>("x"), pt::input<int, 4>("i"), pt::input<float, 2>("x1"));
   CHECK(str(pt::print(p)) ==
-        R"(func @main(%x: tensor<5x8xf32>, %i: tensor<4xi32>, %x1: tensor<3xf32>) {
+        R"(func @main(%x: tensor<5x8xf32>, %i: tensor<4xi32>, %x1: tensor<2xf32>) {
   %x2 = gather(%x, %i) : tensor<4x8xf32>
   %x3 = slice(%x2) {[:, 0:3]} : tensor<4x3xf32>
   %x4 = concatenate(%x3, %x3) {dim=1} : tensor<4x6xf32>
@@ -168,11 +175,15 @@ TEST_CASE("equal scalars are one value; ops that change nothing are none") {
 namespace {
 /// params, state -> params - state, state + 1: the shape of a training step.
 pt::program step() {
-  return pt::trace([](auto params, auto state, auto x) {
-    const auto next = pt::map_leaves([](const auto& p, const auto& s) { return p - s; }, params, state);
-    const auto loss = pt::sum(tag("hidden", matmul(x, params.up)) + params.bias);
-    return std::tuple{pt::output("params", next), pt::output("state", state), pt::output("loss", loss)};
-  }, pt::input<block>("params"), pt::input<block>("state"), pt::input<float, 12, 8>("x"));
+  return pt::trace(
+      [](auto params, auto state, auto x) {
+        const auto next =
+            pt::map_leaves([](const auto& p, const auto& s) { return p - s; }, params, state);
+        const auto loss = pt::sum(tag("hidden", matmul(x, params.up)) + params.bias);
+        return std::tuple{pt::output("params", next), pt::output("state", state),
+                          pt::output("loss", loss)};
+      },
+      pt::input<block>("params"), pt::input<block>("state"), pt::input<float, 12, 8>("x"));
 }
 template <class... T>
 pt::partitioned run(const pt::program& p, T... tactics) {
@@ -206,15 +217,16 @@ TEST_CASE("placements: replicated blocks propagation, and the next state stays w
         "params.bias[8] state.up[2, 8] state.bias[2] loss[]");
   CHECK(p.collectives == pt::collectives{.all_gather = 2});
 }
-TEST_CASE("placements: first_divisible_dim takes what is left of a dimension, and says what stays") {
+TEST_CASE(
+    "placements: first_divisible_dim takes what is left of a dimension, and says what stays") {
   const auto p = run(step(), pt::manual("B", {{"params.up", 0}}),
                      pt::manual("M", {{"params", pt::first_divisible_dim}}));
   CHECK(p.device.inputs[0].local({8, 8}, mesh) == pt::shape{1, 8});
   CHECK(p.device.inputs[1].local({8}, mesh) == pt::shape{4});
   CHECK(p.tactics[1].notes.empty());
-  const auto odd = pt::partition(
-      pt::trace([](auto x) { return x; }, pt::input<float, 3, 5>("x")), mesh,
-      pt::schedule(pt::manual("B", {{"x", pt::first_divisible_dim}})));
+  const auto odd =
+      pt::partition(pt::trace([](auto x) { return x; }, pt::input<float, 3, 5>("x")), mesh,
+                    pt::schedule(pt::manual("B", {{"x", pt::first_divisible_dim}})));
   REQUIRE(odd.tactics[0].notes.size() == 1);
   CHECK(str(odd.tactics[0].notes[0]) ==
         "\"x\" [3, 5] has no dimension that axis \"B\" (4) divides; it stays as it is");
@@ -225,7 +237,8 @@ TEST_CASE("placements: first_divisible_dim takes what is left of a dimension, an
   CHECK(actions(twice) ==
         "tile<%params.up, 0, \"B\">; tile<%params.bias, 0, \"B\">; propagate;\npropagate;\n");
 }
-TEST_CASE("placements: unknown leaves a value to propagation; a callable decides by name and shape") {
+TEST_CASE(
+    "placements: unknown leaves a value to propagation; a callable decides by name and shape") {
   const auto p = run(step(), pt::manual("B", {{"params", 0}, {"params.bias", pt::unknown}}));
   CHECK(actions(p) == "tile<%params.up, 0, \"B\">; propagate;\n");
   constexpr auto by_rank = [](std::string_view name, const pt::shape& s) -> pt::placement {
@@ -239,7 +252,8 @@ TEST_CASE("placements: unknown leaves a value to propagation; a callable decides
 TEST_CASE("placements: tags and outputs have names as well") {
   const auto p = run(step(), pt::manual("M", {{"hidden", 0}}));
   CHECK(actions(p) == "tile<%hidden, 0, \"M\">; propagate;\n");
-  CHECK(p.device.inputs[4].local({12, 8}, mesh) == pt::shape{6, 8});  // backwards through the product
+  CHECK(p.device.inputs[4].local({12, 8}, mesh) ==
+        pt::shape{6, 8});  // backwards through the product
   CHECK(p.collectives == pt::collectives{.all_reduce = 1});
   const auto chain = pt::trace([](auto x, auto w) { return pt::output("y", matmul(x, w)); },
                                pt::input<float, 4, 8>("x"), pt::input<float, 8, 6>("w"));
@@ -257,11 +271,14 @@ struct largest_first {
     const pt::named_value* best = nullptr;
     for (const auto& v : c.values())
       if (v.kind == pt::named_value::input &&
-          (best == nullptr || c.global_shape(v.value).elements() > c.global_shape(best->value).elements()))
+          (best == nullptr ||
+           c.global_shape(v.value).elements() > c.global_shape(best->value).elements()))
         best = &v;
     for (int a = 0; a < c.mesh().rank && a < limit; ++a)
-      if (c.local_shape(best->value)[0] % c.mesh().size(a) == 0) c.tile(best->value, 0, a);
-      else c.note("left");
+      if (c.local_shape(best->value)[0] % c.mesh().size(a) == 0)
+        c.tile(best->value, 0, a);
+      else
+        c.note("left");
     c.propagate();
   }
 };
@@ -281,8 +298,7 @@ TEST_CASE("a user's own tactic composes with the others") {
   const auto p = run(step(), pt::manual("M", {{"params.up", 1}}, "columns"), largest_first{1});
   CHECK(p.tactics.size() == 2);
   CHECK(str(p.tactics[1].name) == "largest");
-  CHECK(actions(p) ==
-        "tile<%params.up, 1, \"M\">; propagate;\ntile<%x, 0, \"B\">; propagate;\n");
+  CHECK(actions(p) == "tile<%params.up, 1, \"M\">; propagate;\ntile<%x, 0, \"B\">; propagate;\n");
   CHECK(p.device.inputs[4].local({12, 8}, mesh) == pt::shape{3, 8});
   CHECK(run(step(), largest_first{}).tactics[0].notes.size() == 1);  // 12 / 4 is odd
 }
@@ -291,8 +307,9 @@ TEST_CASE("deep tiling: a value that is sliced is sliced further, major axis fir
   const auto chain = pt::trace([](auto x, auto w) { return exp(matmul(x, w)); },
                                pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w"));
   const auto p = run(chain, pt::manual("B", {{"x", 0}}), pt::manual("M", {{"x", 0}}));
-  CHECK(str(pt::print_core(p.core)) ==
-        R"(func @main(%x: tensor<16x8xf32>, %w: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  CHECK(
+      str(pt::print_core(p.core)) ==
+      R"(func @main(%x: tensor<16x8xf32>, %w: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
   %x2 = loop "B" [#tile<0>] (%rB: range<4>) {
     %x2s = loop "M" [#tile<0>] (%rM: range<2>) {
       %xs = slice 0 %x[%rB] : tensor<4x8xf32>
@@ -315,7 +332,7 @@ TEST_CASE("deep tiling: a value that is sliced is sliced further, major axis fir
   CHECK(c.made(c.holder(product)).pieces(mesh, 0) == 8);
   CHECK(c.nest_of(c.p.producer(c.holder(product))).count == 2);
   c.propagate();
-  CHECK(c.nest_of(2).count == 2);                  // backwards to the product
+  CHECK(c.nest_of(2).count == 2);  // backwards to the product
   CHECK(c.made(0).local({16, 8}, mesh) == pt::shape{2, 8});
   // 4 x 2 x 2 does not divide 8 rows any more.
   pt::core_program d(pt::trace([](auto x) { return exp(x); }, pt::input<float, 8>("x")),
@@ -336,8 +353,8 @@ TEST_CASE("axes of one device: loops, but no collective at all") {
   CHECK(p.core.nest_of(0).count > 0);
   // An axis of one device between others does not disturb them.
   constexpr pt::mesh mixed{{"B", 1}, {"M", 2}};
-  const auto q = pt::partition(step(), mixed,
-                               pt::schedule(pt::manual("B", {{"x", 1}}), pt::manual("M", {{"x", 1}})));
+  const auto q = pt::partition(
+      step(), mixed, pt::schedule(pt::manual("B", {{"x", 1}}), pt::manual("M", {{"x", 1}})));
   CHECK(q.device.inputs[4].local({12, 8}, mixed) == pt::shape{12, 4});
 }
 
@@ -348,13 +365,14 @@ TEST_CASE("a mesh of eight axes") {
   const auto chain = pt::trace([](auto x, auto w) { return matmul(x, w); },
                                pt::input<float, 16, 32>("x"), pt::input<float, 32, 8>("w"));
   pt::core_program c(chain, m);
-  for (int a = 0; a < 4; ++a) CHECK(!c.tile(0, 0, a));   // rows of x
-  for (int a = 4; a < 8; ++a) CHECK(!c.tile(0, 1, a));   // the contracted dimension
+  for (int a = 0; a < 4; ++a) CHECK(!c.tile(0, 0, a));  // rows of x
+  for (int a = 4; a < 8; ++a) CHECK(!c.tile(0, 1, a));  // the contracted dimension
   c.propagate();
   CHECK(c.nest_of(2).count == 8);
   const auto l = pt::lower(c);
-  CHECK(str(pt::print(l.device.local, &m)) ==
-        R"(func @main(%x: tensor<1x2xf32>, %w: tensor<2x8xf32>) attributes {mesh = {"a":2, "b":2, "c":2, "d":2, "e":2, "f":2, "g":2, "h":2}} {
+  CHECK(
+      str(pt::print(l.device.local, &m)) ==
+      R"(func @main(%x: tensor<1x2xf32>, %w: tensor<2x8xf32>) attributes {mesh = {"a":2, "b":2, "c":2, "d":2, "e":2, "f":2, "g":2, "h":2}} {
   %x1 = matmul(%x, %w) : tensor<1x8xf32>
   %x2 = all_reduce <"e", "f", "g", "h"> %x1 : tensor<1x8xf32>
   return %x2 : tensor<1x8xf32>
@@ -411,7 +429,39 @@ per device: 1024 flop, arguments 160 bytes, results 256 bytes, peak 1056 bytes, 
 }
 
 TEST_CASE("tile maps as text, at run time") {
-  const auto p = pt::trace([](auto x) { return pt::reshape<4, 2, 3, 2>(x); },
-                           pt::input<float, 4, 12>("x"));
+  const auto p =
+      pt::trace([](auto x) { return pt::reshape<4, 2, 3, 2>(x); }, pt::input<float, 4, 12>("x"));
   CHECK(str(pt::tile_map_of(p, 1)) == "([i, jkl]) -> ([i, j, k, l])");
+}
+TEST_CASE("figures at run time: by name and position, nothing out of bounds") {
+  const auto p = run(step(), pt::manual("B", {{"params.up", 1}}, "up"));
+  CHECK(p.input("params.up").local_shape == pt::shape{8, 2});
+  CHECK(p.input(0).name == "params.up");
+  CHECK(p.output("loss").global_shape == pt::shape{});
+  CHECK_THROWS_WITH_AS(p.input("params.ap"),
+                       "P007 partitioned: no input \"params.ap\"; known: params.up, params.bias, "
+                       "state.up, state.bias, x; did you mean \"params.up\"?",
+                       pt::error);
+  CHECK_THROWS_AS(p.output(99), pt::error);
+  const auto s = pt::summarize(p);
+  CHECK(s.input("params.up").local_shape == p.input("params.up").local_shape);
+  CHECK(s.flops == p.cost.flops);
+  CHECK_THROWS_AS(s.input(5), pt::error);
+  CHECK_THROWS_AS(s.tactic(1), pt::error);
+  CHECK_THROWS_AS((pt::summarize<pt::summary_limits{3, 16, 1000}>(p)), pt::error);
+}
+TEST_CASE("a state that arrives and leaves in different layouts is noted") {
+  const auto grow = [](auto s, auto x) { return pt::output("s", matmul(s, x)); };
+  const auto p =
+      pt::partition(pt::trace(grow, pt::input<float, 8, 8>("s"), pt::input<float, 8, 8>("x")),
+                    {{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
+  REQUIRE(p.tactics.back().notes.size() == 1);
+  CHECK(str(p.tactics.back().notes[0]) ==
+        "state \"s\" arrives as [{}, {\"B\"}] and leaves as [{}, {}]; name it in a tactic to keep "
+        "it in one layout");
+}
+TEST_CASE("device-local programs print with and without their mesh") {
+  const auto p = run(step(), pt::manual("B", {{"x", 0}}));
+  CHECK(str(pt::print(p.device)).find("all_reduce <\"B\">") != std::string::npos);
+  CHECK(str(pt::print(p.device.local)).find("all_reduce <0>") != std::string::npos);
 }

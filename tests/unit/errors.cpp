@@ -78,14 +78,16 @@ TEST_CASE("S003 the axis does not divide the dimension") {
   CHECK(partitioned(pt::manual("B", {{"x", 0}})) ==
         "S003 tile: dimension 0 of \"x\" has size 10; axis \"B\" has size 4, which does not divide "
         "it; choose another dimension or mesh");
-  CHECK(partitioned(pt::manual("M", {{"x", 0}}), pt::manual("B", {{"x", 0}})) ==
-        "S003 tile: dimension 0 of \"x\" has size 5 (10 before earlier tiling); axis \"B\" has size "
-        "4, which does not divide it; choose another dimension or mesh");
+  CHECK(
+      partitioned(pt::manual("M", {{"x", 0}}), pt::manual("B", {{"x", 0}})) ==
+      "S003 tile: dimension 0 of \"x\" has size 5 (10 before earlier tiling); axis \"B\" has size "
+      "4, which does not divide it; choose another dimension or mesh");
 }
 TEST_CASE("S004 axis used twice") {
-  CHECK(partitioned(pt::manual("M", {{"x", 0}}), pt::manual("M", {{"x", 1}})) ==
-        "S004 tile: \"x\" is already sliced on dimension 0 along axis \"M\"; it cannot be sliced on "
-        "dimension 1 too");
+  CHECK(
+      partitioned(pt::manual("M", {{"x", 0}}), pt::manual("M", {{"x", 1}})) ==
+      "S004 tile: \"x\" is already sliced on dimension 0 along axis \"M\"; it cannot be sliced on "
+      "dimension 1 too");
   CHECK(partitioned(pt::manual("M", {{"x", pt::replicated}}), pt::manual("M", {{"x", 1}})) ==
         "S004 tile: \"x\" is kept whole along axis \"M\"; no action undoes an earlier one");
   CHECK(partitioned(pt::manual("M", {{"x", 0}}), pt::manual("M", {{"x", 0}})) == "no error");
@@ -99,9 +101,10 @@ TEST_CASE("S006 nothing has that name or prefix") {
   CHECK(partitioned(pt::manual("M", {{"w3", 0}})) ==
         "S006 manual(\"M\"): no input, tag or output is named \"w3\" or lies below it; known: x, "
         "w1, w2, h, result; did you mean \"w1\"?");
-  CHECK(partitioned(pt::manual("M", {{"w", 0}})) ==
-        "S006 manual(\"M\"): no input, tag or output is named \"w\" or lies below it; known: x, w1, "
-        "w2, h, result; did you mean \"x\"?");
+  CHECK(
+      partitioned(pt::manual("M", {{"w", 0}})) ==
+      "S006 manual(\"M\"): no input, tag or output is named \"w\" or lies below it; known: x, w1, "
+      "w2, h, result; did you mean \"x\"?");
 }
 TEST_CASE("S008 an action text that cannot be read, and mistakes in its values") {
   const auto replayed = [](std::string_view script) {
@@ -113,8 +116,9 @@ TEST_CASE("S008 an action text that cannot be read, and mistakes in its values")
   CHECK(replayed("") == "");
   CHECK(replayed("slice<%x>;") ==
         "S008 replay: cannot read the action text: \"slice\" is none of tile, atomic, propagate");
-  CHECK(replayed("tile(%x, 1, \"M\");") ==
-        "S008 replay: cannot read the action text: \"tile(%x,\" is none of tile, atomic, propagate");
+  CHECK(
+      replayed("tile(%x, 1, \"M\");") ==
+      "S008 replay: cannot read the action text: \"tile(%x,\" is none of tile, atomic, propagate");
   CHECK(replayed("tile<x, 1, \"M\">;") ==
         "S008 replay: cannot read the action text at character 4: \"<%\" expected, found \"<x, 1, "
         "\"M\">;\"");
@@ -128,25 +132,28 @@ TEST_CASE("S008 an action text that cannot be read, and mistakes in its values")
 }
 
 TEST_CASE("S100 rank above the limit") {
-  CHECK(built({f32({1, 1, 1, 1, 1}), f32({1, 1, 1, 1, 1})},
-              [](pt::builder& b, auto x, auto y, auto) {
-                return pt::ops::dot_general(b, x, y, {});
-              }) == "S100 dot_general: the result has rank 10; at most 8 is supported");
-  CHECK(built({f32({1, 1, 1, 1, 1, 1, 1, 1, 1})},
-              [](pt::builder&, auto x, auto, auto) { return x; }) ==
-        "S100 parameter: the result has rank 9; at most 8 is supported");
+  CHECK(
+      built({f32({1, 1, 1, 1, 1}), f32({1, 1, 1, 1, 1})}, [](pt::builder& b, auto x, auto y, auto) {
+        return pt::ops::dot_general(b, x, y, {});
+      }) == "S100 dot_general: the result has rank 10; at most 8 is supported");
+  CHECK(built({f32({1, 1, 1, 1, 1, 1, 1, 1, 1})}, [](pt::builder&, auto x, auto, auto) {
+          return x;
+        }) == "S100 parameter: the result has rank 9; at most 8 is supported");
 }
 TEST_CASE("S101 contracted extents differ") {
-  CHECK(built({f32({4, 6}), f32({5, 4})}, [](pt::builder& b, auto x, auto y, auto) {
-          return pt::ops::dot_general(b, x, y, {{}, {}, one, zero});
-        }) == "S101 dot_general: contracted extents differ: dimension 1 of lhs tensor<4x6xf32> has "
-              "size 6, dimension 0 of rhs tensor<5x4xf32> has size 5");
+  CHECK(built({f32({4, 6}), f32({5, 4})},
+              [](pt::builder& b, auto x, auto y, auto) {
+                return pt::ops::dot_general(b, x, y, {{}, {}, one, zero});
+              }) ==
+        "S101 dot_general: contracted extents differ: dimension 1 of lhs tensor<4x6xf32> has "
+        "size 6, dimension 0 of rhs tensor<5x4xf32> has size 5");
   CHECK(thrown([] {
           pt::trace([](auto x, auto w) { return matmul(x, w); },
                     pt::input<float, pt::dyn, pt::dyn>("x", 4, 6),
                     pt::input<float, pt::dyn, 3>("w", 5));
-        }) == "S101 matmul: contracted extents differ: dimension 1 of lhs tensor<4x6xf32> has size "
-              "6, dimension 0 of rhs tensor<5x3xf32> has size 5");
+        }) ==
+        "S101 matmul: contracted extents differ: dimension 1 of lhs tensor<4x6xf32> has size "
+        "6, dimension 0 of rhs tensor<5x3xf32> has size 5");
 }
 TEST_CASE("S102 element types differ") {
   CHECK(built({f32({4}), i32({4})}, [](pt::builder& b, auto x, auto y, auto) {
@@ -174,8 +181,9 @@ TEST_CASE("S103 shapes differ") {
 TEST_CASE("S104 an element type that the op does not take") {
   CHECK(built({i32({4})}, [](pt::builder& b, auto x, auto, auto) { return pt::ops::exp(b, x); }) ==
         "S104 exp: element type i32 is not a floating-point type");
-  CHECK(built({i1({4})}, [](pt::builder& b, auto x, auto, auto) { return pt::ops::negate(b, x); }) ==
-        "S104 negate: element type i1 is not a number");
+  CHECK(built({i1({4})}, [](pt::builder& b, auto x, auto, auto) {
+          return pt::ops::negate(b, x);
+        }) == "S104 negate: element type i1 is not a number");
   CHECK(built({i1({4})}, [](pt::builder& b, auto x, auto, auto) {
           return pt::ops::reduce(b, x, pt::combiner::add, zero);
         }) == "S104 reduce: element type i1 is not a number");
@@ -187,16 +195,20 @@ TEST_CASE("S104 an element type that the op does not take") {
         }) == "S104 select: the predicate has element type f32; i1 is needed");
 }
 TEST_CASE("S105 batch extents differ") {
-  CHECK(built({f32({2, 4, 6}), f32({3, 6, 4})}, [](pt::builder& b, auto x, auto y, auto) {
-          return pt::ops::dot_general(b, x, y, {zero, zero, two, one});
-        }) == "S105 dot_general: batch extents differ: dimension 0 of lhs tensor<2x4x6xf32> has "
-              "size 2, dimension 0 of rhs tensor<3x6x4xf32> has size 3");
+  CHECK(built({f32({2, 4, 6}), f32({3, 6, 4})},
+              [](pt::builder& b, auto x, auto y, auto) {
+                return pt::ops::dot_general(b, x, y, {zero, zero, two, one});
+              }) ==
+        "S105 dot_general: batch extents differ: dimension 0 of lhs tensor<2x4x6xf32> has "
+        "size 2, dimension 0 of rhs tensor<3x6x4xf32> has size 3");
 }
 TEST_CASE("S106 bad dimension numbers") {
-  CHECK(built({f32({4, 6}), f32({6, 4})}, [](pt::builder& b, auto x, auto y, auto) {
-          return pt::ops::dot_general(b, x, y, {one, zero, one, zero});
-        }) == "S106 dot_general: the batch and contracted dimensions are repeated or out of range "
-              "for tensor<4x6xf32> and tensor<6x4xf32>");
+  CHECK(built({f32({4, 6}), f32({6, 4})},
+              [](pt::builder& b, auto x, auto y, auto) {
+                return pt::ops::dot_general(b, x, y, {one, zero, one, zero});
+              }) ==
+        "S106 dot_general: the batch and contracted dimensions are repeated or out of range "
+        "for tensor<4x6xf32> and tensor<6x4xf32>");
 }
 TEST_CASE("S107 element counts differ") {
   CHECK(built({f32({4, 6})}, [](pt::builder& b, auto x, auto, auto) {
@@ -213,14 +225,16 @@ TEST_CASE("S109 broadcast dimensions") {
   CHECK(built({f32({4, 6})}, [](pt::builder& b, auto x, auto, auto) {
           return pt::ops::broadcast_in_dim(b, x, {4, 6, 2}, zero);
         }) == "S109 broadcast_in_dim: 1 dimensions for an operand tensor<4x6xf32>");
-  CHECK(built({f32({4, 6})}, [](pt::builder& b, auto x, auto, auto) {
-          return pt::ops::broadcast_in_dim(b, x, {6, 4}, swapped);
-        }) == "S109 broadcast_in_dim: dimension 0 is out of order or out of range for the result "
-              "shape [6, 4]");
-  CHECK(built({f32({4})}, [](pt::builder& b, auto x, auto, auto) {
-          return pt::ops::broadcast_in_dim(b, x, {5}, zero);
-        }) == "S109 broadcast_in_dim: dimension 0 of tensor<4xf32> does not fit in dimension 0 of "
-              "the result shape [5]");
+  CHECK(built({f32({4, 6})},
+              [](pt::builder& b, auto x, auto, auto) {
+                return pt::ops::broadcast_in_dim(b, x, {6, 4}, swapped);
+              }) ==
+        "S109 broadcast_in_dim: dimension 0 is out of order or out of range for the result "
+        "shape [6, 4]");
+  CHECK(built({f32({4})}, [](pt::builder& b, auto x, auto,
+                             auto) { return pt::ops::broadcast_in_dim(b, x, {5}, zero); }) ==
+        "S109 broadcast_in_dim: dimension 0 of tensor<4xf32> does not fit in dimension 0 of "
+        "the result shape [5]");
 }
 TEST_CASE("S110 reduced dimensions") {
   CHECK(built({f32({4, 6})}, [](pt::builder& b, auto x, auto, auto) {
@@ -231,14 +245,14 @@ TEST_CASE("S110 reduced dimensions") {
         }) == "S110 reduce: dimension 2 is out of order or out of range for tensor<4x6xf32>");
 }
 TEST_CASE("S111 gather, S112 scatter_add") {
-  CHECK(built({f32({4, 6}), f32({3})}, [](pt::builder& b, auto x, auto y, auto) {
-          return pt::ops::gather(b, x, y);
-        }) == "S111 gather: a table of rank 1 or more and integer indices are needed, not "
-              "tensor<4x6xf32> and tensor<3xf32>");
-  CHECK(built({i32({3}), f32({4, 6})}, [](pt::builder& b, auto x, auto y, auto) {
-          return pt::ops::scatter_add(b, x, y, 5);
-        }) == "S112 scatter_add: updates tensor<4x6xf32> do not begin with the shape of integer "
-              "indices tensor<3xi32>");
+  CHECK(built({f32({4, 6}), f32({3})},
+              [](pt::builder& b, auto x, auto y, auto) { return pt::ops::gather(b, x, y); }) ==
+        "S111 gather: a table of rank 1 or more and integer indices are needed, not "
+        "tensor<4x6xf32> and tensor<3xf32>");
+  CHECK(built({i32({3}), f32({4, 6})}, [](pt::builder& b, auto x, auto y,
+                                          auto) { return pt::ops::scatter_add(b, x, y, 5); }) ==
+        "S112 scatter_add: updates tensor<4x6xf32> do not begin with the shape of integer "
+        "indices tensor<3xi32>");
 }
 TEST_CASE("S113 iota dimension") {
   CHECK(built({}, [](pt::builder& b, auto, auto, auto) { return pt::ops::iota(b, i32({4}), 1); }) ==
@@ -268,9 +282,8 @@ TEST_CASE("S116 a dynamic extent is missing") {
   CHECK(thrown([] {
           pt::trace([](auto x) { return x; }, pt::input("x", pt::tensor<float, 4, pt::dyn>{}));
         }) == "S116 trace: input \"x\" has shape [4, ?]; give its dynamic extents, all 0 or above");
-  CHECK(thrown([] {
-          pt::trace([](auto x) { return x; }, pt::input<float, pt::dyn>("x", -3));
-        }) == "S116 trace: input \"x\" has shape [-3]; give its dynamic extents, all 0 or above");
+  CHECK(thrown([] { pt::trace([](auto x) { return x; }, pt::input<float, pt::dyn>("x", -3)); }) ==
+        "S116 trace: input \"x\" has shape [-3]; give its dynamic extents, all 0 or above");
 }
 
 TEST_CASE("M001 to M004: meshes") {
@@ -278,8 +291,15 @@ TEST_CASE("M001 to M004: meshes") {
     return thrown([&] { pt::partition(chain(), m, pt::schedule(pt::manual("B", {{"w1", 0}}))); });
   };
   CHECK(on({{"B", 0}}) == "M001 mesh: axis \"B\" has size 0; an axis has at least one device");
-  CHECK(on({{"a", 1}, {"b", 1}, {"c", 1}, {"d", 1}, {"e", 1}, {"f", 1}, {"g", 1}, {"h", 1}, {"B", 1}}) ==
-        "M002 mesh: 9 axes; at most 8 are supported");
+  CHECK(on({{"a", 1},
+            {"b", 1},
+            {"c", 1},
+            {"d", 1},
+            {"e", 1},
+            {"f", 1},
+            {"g", 1},
+            {"h", 1},
+            {"B", 1}}) == "M002 mesh: 9 axes; at most 8 are supported");
   CHECK(on({{"B", 2}, {"B", 4}}) == "M003 mesh: two axes are named \"B\"");
   CHECK(on({{"B", 2}, {"", 4}}) ==
         "M004 mesh: the name of axis 1 has 0 characters; 1 to 31 are allowed");
@@ -290,8 +310,9 @@ TEST_CASE("M001 to M004: meshes") {
 TEST_CASE("P001 a program that was put together by hand") {
   pt::program p = chain();
   p.operand_list[0] = 99;
-  CHECK(str(pt::verify(p).message) ==
-        "P001 internal error: op 3 (dot_general) uses value 99 before its definition; please report");
+  CHECK(
+      str(pt::verify(p).message) ==
+      "P001 internal error: op 3 (dot_general) uses value 99 before its definition; please report");
   p = chain();
   p.types[3].shape[0] = 11;
   CHECK(str(pt::verify(p).message) ==
@@ -307,9 +328,8 @@ TEST_CASE("P001 a program that was put together by hand") {
 }
 TEST_CASE("P002 two inputs of one name") {
   static constexpr auto sum = [](auto x, auto y) { return x + y; };
-  CHECK(thrown([] {
-          pt::trace(sum, pt::input<float, 4>("x"), pt::input<float, 4>("x"));
-        }) == "P002 trace: two inputs are named \"x\"");
+  CHECK(thrown([] { pt::trace(sum, pt::input<float, 4>("x"), pt::input<float, 4>("x")); }) ==
+        "P002 trace: two inputs are named \"x\"");
   pt::program p = pt::trace(sum, pt::input<float, 4>("x"), pt::input<float, 4>("y"));
   p.op(1).name = p.op(0).name;
   CHECK(str(pt::verify(p).message) == "P002 trace: two inputs are named \"x\"");
@@ -318,14 +338,16 @@ TEST_CASE("P003 a tag with the name of another tag or of an input") {
   CHECK(thrown([] {
           pt::trace([](auto x) { return tag("h", tag("h", x)); }, pt::input<float, 4>("x"));
         }) == "P003 trace: tag \"h\" has the name of another tag or of an input");
-  CHECK(thrown([] {
-          pt::trace([](auto x) { return tag("x", x); }, pt::input<float, 4>("x"));
-        }) == "P003 trace: tag \"x\" has the name of another tag or of an input");
+  CHECK(thrown([] { pt::trace([](auto x) { return tag("x", x); }, pt::input<float, 4>("x")); }) ==
+        "P003 trace: tag \"x\" has the name of another tag or of an input");
 }
 TEST_CASE("P004 two outputs of one name") {
   CHECK(thrown([] {
-          pt::trace([](auto x) { return std::tuple{pt::output("y", x), pt::output("y", x)}; },
-                    pt::input<float, 4>("x"));
+          pt::trace(
+              [](auto x) {
+                return std::tuple{pt::output("y", x), pt::output("y", x)};
+              },
+              pt::input<float, 4>("x"));
         }) == "P004 trace: two outputs are named \"y\"");
 }
 TEST_CASE("P005 no output") {
@@ -343,9 +365,11 @@ TEST_CASE("P006 an output that is not of the trace") {
         }) == "P006 trace: output \"result\" is not of this trace");
 }
 TEST_CASE("P007 a figure that the summary does not have") {
-  const auto s = pt::summarize(pt::partition(chain(), mesh, pt::schedule(pt::manual("M", {{"x", 0}}, "BP"))));
+  const auto s =
+      pt::summarize(pt::partition(chain(), mesh, pt::schedule(pt::manual("M", {{"x", 0}}, "BP"))));
   CHECK(thrown([&] { (void)s.input("y"); }) == "P007 check: the program has no input named \"y\"");
-  CHECK(thrown([&] { (void)s.output("x"); }) == "P007 check: the program has no output named \"x\"");
+  CHECK(thrown([&] { (void)s.output("x"); }) ==
+        "P007 check: the program has no output named \"x\"");
   CHECK(thrown([&] { (void)s.tactic("MP"); }) ==
         "P007 check: the program has no tactic named \"MP\"");
   CHECK(s.tactic("BP").actions == 2);
@@ -371,7 +395,8 @@ TEST_CASE("G001 to G003: gradients") {
           using T = decltype(x);
           return pt::sum(T(x.context(), x.context()->emit(pt::def<round_op>, {x.id()})));
         }) == "G002 grad: op round (tensor<4xf32>) has no derivative rule");
-  CHECK(differentiated(pt::input<int, 4>("x"), [](auto x) {
-          return pt::sum(pt::convert<float>(x));
-        }) == "G003 grad: parameter \"x\" has type tensor<4xi32>; only floating-point values have gradients");
+  CHECK(differentiated(pt::input<int, 4>("x"),
+                       [](auto x) { return pt::sum(pt::convert<float>(x)); }) ==
+        "G003 grad: parameter \"x\" has type tensor<4xi32>; only floating-point values have "
+        "gradients");
 }

@@ -7,7 +7,7 @@
 
 namespace partita {
 
-/// Does an op produce its result within loops over mesh axes of more than one device?
+/// Do two nests have loops over the same axes in the same order?
 constexpr bool same_axes(const nest& a, const nest& b) {
   if (a.count != b.count) return false;
   for (int i = 0; i < a.count; ++i)

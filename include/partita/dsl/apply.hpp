@@ -16,6 +16,7 @@ struct static_result {
 template <class Emit, shape Extra, class... Xs>
 constexpr static_result run_static() {
   builder b;
+  b.allow_dynamic_extents();
   const value_id ids[sizeof...(Xs) + 1] = {ops::parameter(b, "", Xs::static_type)..., -1};
   const value_id r = Emit{}(b, ids, Extra);
   return {b.type(r), b.p.error.message};
@@ -41,6 +42,8 @@ constexpr builder* first_builder(const X& x, const Xs&... xs) {
   return x.context() != nullptr ? x.context() : first_builder(xs...);
 }
 
+/// Errors: P006 an operand is of another trace, or of none.
+///
 /// `Emit` is a captureless callable (builder, operand ids, extents); `Static` are its extents as
 /// far as types tell them, `actual` all of them.
 template <shape Static, class Emit, class... Xs>
@@ -53,9 +56,14 @@ constexpr auto apply_with(const Emit& emit, const shape& actual, const Xs&... xs
       report_static_error<static_message<Emit, Static, Xs...>>();
       return invalid_tensor{};
     } else {
+      using result = tensor_of<type>;
       builder* b = first_builder(xs...);
+      if (((xs.id() == poisoned) || ...)) return result(nullptr, poisoned);
+      if (b == nullptr) return result(nullptr, -1);
+      if (((xs.context() != b) || ...))
+        b->p.error.record("P006", "trace: an op takes a tensor that is not of this trace");
       const value_id ids[sizeof...(Xs) + 1] = {xs.id()..., -1};
-      return tensor_of<type>(b, emit(*b, ids, actual));
+      return result(b, emit(*b, ids, actual));
     }
   }
 }

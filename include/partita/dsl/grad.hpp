@@ -30,6 +30,10 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
   vec<char> depends(at(count), 0), wanted_operand;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const value_id v = wanted[i];
+    if (v == poisoned) {
+      b.p.error.record("P000", "grad: the parameters did not compile");
+      return result;
+    }
     if (v < 0 || !is_floating(b.type(v).element)) {
       text which;
       if (v >= 0 && !b.p.name(v).empty())
@@ -96,7 +100,9 @@ constexpr auto value_and_grad(const F& f, const Params& params) {
   const auto loss = f(params);
   using Loss = std::remove_cvref_t<decltype(loss)>;
   Params gradients = params;
-  if constexpr (Loss::is_valid) {
+  if constexpr (!Loss::is_valid) {
+    for_each_leaf([&](auto& leaf, std::string_view) { leaf = loss; }, text(), gradients);
+  } else if (loss.context() != nullptr) {
     vec<value_id> wanted;
     builder* b = loss.context();
     for_each_leaf([&](const auto& leaf, std::string_view) { wanted.push_back(leaf.id()); }, text(),

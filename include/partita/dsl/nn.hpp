@@ -138,10 +138,13 @@ constexpr auto cross_entropy(const Logits& logits, const Targets& targets) {
   } else {
     constexpr int last = Logits::rank - 1;
     using index = typename Targets::element;
+    static_assert(is_integer(dtype_of<index>),
+                  "nn::cross_entropy: targets are indices of classes, "
+                  "of an integer element type");
     const auto classes = iota<index, 0>(logits, dim<last>(logits));
     const auto chosen = equal(keep_last(targets), classes);
     const auto picked = select(chosen, log_softmax(logits), 0);
-    return -(sum(picked) * (1.0 / static_cast<double>(targets.shape().elements())));
+    return -(sum(picked) * partita::detail::reciprocal(targets.shape().elements()));
   }
 }
 

@@ -5,6 +5,7 @@
 /// take plain numbers.
 #pragma once
 
+#include <limits>
 #include <string_view>
 
 #include <partita/dsl/apply.hpp>
@@ -12,8 +13,6 @@
 namespace partita {
 
 namespace detail {
-
-using emitter = value_id (*)(builder&, value_id, value_id);
 
 /// The common shape of two operands, extended with leading dimensions and stretched from size 1.
 constexpr shape broadcast_shape(builder& b, std::string_view op, const shape& x, const shape& y) {
@@ -45,28 +44,36 @@ constexpr value_id broadcast_binary(builder& b, std::string_view op, value_id x,
   return emit(b, broadcast_last(b, x, to), broadcast_last(b, y, to));
 }
 
+/// 1 / n, NaN for 0: what a sum over n elements is multiplied with to give their mean.
+constexpr double reciprocal(std::int64_t n) {
+  return n == 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0 / static_cast<double>(n);
+}
+
+/// A number as a scalar of the program and the element type of `x`. Errors: S117 it does not fit.
+template <Tensor X, Number N>
+constexpr auto scalar_like(const X& x, N number) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    using scalar = tensor<typename X::element>;
+    builder* b = x.context();
+    if (b == nullptr) return scalar(nullptr, x.id());  // of no program: reported where it meets one
+    if constexpr (std::is_floating_point_v<N>)
+      return scalar(b, ops::scalar(*b, dtype_of<typename X::element>, static_cast<double>(number)));
+    else
+      return scalar(
+          b, ops::integer(*b, dtype_of<typename X::element>, static_cast<std::int64_t>(number)));
+  }
+}
+
 template <class X, class Y, class Emit>
 constexpr auto binary(const X& x, const Y& y, const Emit& emit) {
-  if constexpr (Number<Y>) {
-    if constexpr (!X::is_valid)
-      return invalid_tensor{};
-    else
-      return binary(
-          x,
-          tensor<typename X::element>(x.context(), ops::scalar(*x.context(), X::static_type.element,
-                                                               static_cast<double>(y))),
-          emit);
-  } else if constexpr (Number<X>) {
-    if constexpr (!Y::is_valid)
-      return invalid_tensor{};
-    else
-      return binary(
-          tensor<typename Y::element>(y.context(), ops::scalar(*y.context(), Y::static_type.element,
-                                                               static_cast<double>(x))),
-          y, emit);
-  } else {
+  if constexpr (Number<Y>)
+    return binary(x, scalar_like(x, y), emit);
+  else if constexpr (Number<X>)
+    return binary(scalar_like(y, x), y, emit);
+  else
     return apply(emit, x, y);
-  }
 }
 
 template <class X, class Y>
@@ -181,18 +188,9 @@ template <Tensor P, class X, class Y>
 requires detail::Operands<X, Y>
 constexpr auto select(const P& predicate, const X& x, const Y& y) {
   if constexpr (Number<X>) {
-    if constexpr (!Y::is_valid)
-      return invalid_tensor{};
-    else
-      return select(predicate, y * 0 + x, y);
+    return select(predicate, detail::scalar_like(y, x), y);
   } else if constexpr (Number<Y>) {
-    if constexpr (!X::is_valid)
-      return invalid_tensor{};
-    else
-      return select(
-          predicate, x,
-          tensor<typename X::element>(x.context(), ops::scalar(*x.context(), X::static_type.element,
-                                                               static_cast<double>(y))));
+    return select(predicate, x, detail::scalar_like(x, y));
   } else {
     return detail::apply(
         [](builder& b, const value_id* v, const shape&) -> value_id {
@@ -218,10 +216,12 @@ constexpr auto convert(const X& x) {
 /// Gives a value a name that tactics can refer to. The name must be unique in the program.
 template <Tensor X>
 constexpr X tag(std::string_view name, const X& x) {
-  if constexpr (!X::is_valid)
+  if constexpr (!X::is_valid) {
     return x;
-  else
+  } else {
+    if (x.context() == nullptr) return x;
     return X(x.context(), ops::tag(*x.context(), name, x.id()));
+  }
 }
 
 /// Matrix product of the last two dimensions: (..., m, k) x (k, n) or (..., m, k) x (..., k, n),
@@ -330,7 +330,7 @@ template <int... Dims, Tensor X>
 constexpr auto reduce_min(const X& x) {
   return detail::apply(detail::reduce_emitter<combiner::min, Dims...>{}, x);
 }
-/// Arithmetic mean over the given dimensions, or over all.
+/// Arithmetic mean over the given dimensions, or over all; NaN of nothing.
 template <int... Dims, Tensor X>
 constexpr auto mean(const X& x) {
   if constexpr (!X::is_valid) {
@@ -342,7 +342,7 @@ constexpr auto mean(const X& x) {
       n = x.shape().elements();
     else
       ((n *= Dims >= 0 && Dims < X::rank ? x.shape()[Dims] : 1), ...);
-    return total * (1.0 / static_cast<double>(n));
+    return total * detail::reciprocal(n);
   }
 }
 
@@ -368,13 +368,17 @@ constexpr auto iota(const X& of, const E&... e) {
       },
       detail::actual_extents(e...), of);
 }
-/// A tensor of equal elements with the given extents, in the program that `of` belongs to.
-template <Tensor X, class... E>
-constexpr auto full_like(const X& of, double v) {
-  if constexpr (!X::is_valid)
+/// A tensor of the program, shape and element type of `of`, whose elements all are `v`.
+///
+/// Errors    S117 the number is not a value of the element type
+template <Tensor X>
+constexpr X full_like(const X& of, double v) {
+  if constexpr (!X::is_valid) {
     return of;
-  else
+  } else {
+    if (of.context() == nullptr) return of;
     return X(of.context(), ops::constant(*of.context(), of.type(), v));
+  }
 }
 
 /// Rows of a table: (rows, d...), indices (i...) -> (i..., d...).

@@ -73,15 +73,22 @@ class tensor {
   tensor_type type_;
 };
 
-/// What an op gives whose mistake has been reported: any op takes it and gives it again, so that
-/// one mistake is one error.
+/// The id of a tensor that follows from a mistake that has been reported.
+inline constexpr value_id poisoned = -2;
+
+/// What an op gives whose mistake has been reported: any op takes it and gives it again, and it
+/// converts to any tensor, so that one mistake is one error.
 struct invalid_tensor {
+  template <ElementType T, std::int64_t... Extents>
+  constexpr operator tensor<T, Extents...>() const {
+    return tensor<T, Extents...>(nullptr, poisoned);
+  }
   static constexpr bool is_valid = false;
   static constexpr int rank = 0;
   using element = float;
   static constexpr tensor_type static_type{};
   constexpr builder* context() const { return nullptr; }
-  constexpr value_id id() const { return -1; }
+  constexpr value_id id() const { return poisoned; }
   constexpr partita::shape shape() const { return {}; }
 };
 

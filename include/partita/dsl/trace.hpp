@@ -83,7 +83,9 @@ template <class Result>
 constexpr void add_outputs(builder& b, std::string_view name, const Result& result) {
   for_each_leaf(
       [&](const auto& leaf, std::string_view path) {
-        if (leaf.id() < 0)
+        if (leaf.id() == poisoned)
+          b.p.error.record("P000", "trace: the model did not compile");
+        else if (leaf.context() != &b || leaf.id() >= b.p.value_count())
           b.p.error.record("P006", "trace: output \"", path, "\" is not of this trace");
         else if (!b.failed())
           b.p.outputs.push_back({leaf.id(), b.p.intern(path)});
@@ -155,13 +157,12 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   } else if constexpr (detail::has_outputs<Result>::value) {
     std::apply([&](const auto&... each) { (detail::add_outputs(b, each.name, each.tree), ...); },
                result);
-  } else if constexpr (std::is_same_v<Result, invalid_tensor>) {
-    b.p.error.record("P000", "trace: the model did not compile");
   } else {
     detail::add_outputs(b, "result", result);
   }
   if (!b.failed()) b.p = detail::tidy(b.p);
   if (!b.failed()) b.p.error.record(check_names(b.p));
+  if (!b.failed()) b.p.error.record(check_interface(b.p));
   b.p.error.raise();
   return b.p;
 }

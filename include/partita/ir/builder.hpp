@@ -43,6 +43,10 @@ class builder {
     if (!c.error && c.result.shape.rank > max_rank)
       c.fail("S100", def.name, ": the result has rank ", c.result.shape.rank, "; at most ",
              max_rank, " is supported");
+    for (int d = 0; d < c.result.shape.rank && !c.error; ++d)
+      if (c.result.shape[d] < 0 && !(dynamic_extents_ && c.result.shape[d] == dyn))
+        c.fail("S116", def.name, ": the result has shape ", c.result.shape,
+               "; extents are 0 or above");
     if (c.error) {
       p.error.record(c.error);
       return -1;
@@ -72,6 +76,9 @@ class builder {
     if (!failed()) p.ops.back().name = p.intern(name);
   }
 
+  /// For shape rules on static types, where an extent may be `dyn`.
+  constexpr void allow_dynamic_extents() { dynamic_extents_ = true; }
+
   /// Ops emitted from now on are derivatives of `origin`.
   constexpr void set_origin(op_id origin, int transposed) {
     origin_ = origin;
@@ -87,6 +94,7 @@ class builder {
   tensor_type no_type_;
   vec<tensor_type> scratch_;
   vec<cached_scalar> scalars_;
+  bool dynamic_extents_ = false;
   op_id origin_ = -1;
   int transposed_ = 0;
 };

@@ -64,20 +64,32 @@ struct layout {
   }
 };
 
+/// `"B"`, or the number of the axis if the mesh is not known.
+constexpr void print_axis(text& out, int axis, const mesh* m) {
+  if (m != nullptr)
+    out << '"' << m->name(axis) << '"';
+  else
+    out << axis;
+}
+
 /// `[{"B"}, {}]` for a tensor of this rank.
-constexpr void print_layout(text& out, const layout& l, int rank, const mesh& m) {
+constexpr void print_layout(text& out, const layout& l, int rank, const mesh* m) {
   out << '[';
   append_list(out, rank, [&](int d) {
     out << '{';
     bool first = true;
     for (const auto& e : l)
       if (e.dim == d) {
-        out << (first ? "\"" : ", \"") << m.name(e.axis) << '"';
+        if (!first) out << ", ";
+        print_axis(out, e.axis, m);
         first = false;
       }
     out << '}';
   });
   out << ']';
+}
+constexpr void print_layout(text& out, const layout& l, int rank, const mesh& m) {
+  print_layout(out, l, rank, &m);
 }
 
 }  // namespace partita

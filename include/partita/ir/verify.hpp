@@ -29,6 +29,40 @@ constexpr failure check_names(const program& p) {
   return f;
 }
 
+/// What a source program promises beyond that: names that tactics and action texts can refer to,
+/// and next states (outputs with the name of an input) of the type of their state. In a
+/// device-local program the two may lie on the mesh in different ways.
+///
+/// Errors    P008 next state of another type, P009 not a name
+constexpr failure check_interface(const program& p) {
+  failure f;
+  const auto readable = [&](std::string_view name, std::string_view what) {
+    bool good = !name.empty();
+    for (char c : name)
+      good = good && c != ',' && c != '<' && c != '>' && c != '"' && c != '%' && c != ' ';
+    if (!good)
+      f.record("P009", "trace: ", what, " name \"", name,
+               "\" is empty or has one of the characters , < > \" % or a blank");
+  };
+  name_table inputs(p.inputs.size());
+  for (int i = 0; i < p.input_count(); ++i) {
+    readable(p.input_name(i), "input");
+    inputs.insert(p.input_name(i), i);
+  }
+  for (op_id o = 0; o < p.op_count(); ++o)
+    if (p.is(o, op_role::tag)) readable(p.view(p.op(o).name), "tag");
+  for (int i = 0; i < p.output_count(); ++i) {
+    const std::string_view name = p.output_name(i);
+    readable(name, "output");
+    const int input = inputs.find(name);
+    if (input >= 0 && p.input_type(input) != p.output_type(i))
+      f.record("P008", "trace: output \"", name, "\" has type ", p.output_type(i),
+               ", the input of that name has type ", p.input_type(input),
+               "; a next state has the type of its state, another output another name");
+  }
+  return f;
+}
+
 /// Operands defined before use, types as the shape rules give them, inputs and outputs in order,
 /// names unique. A failure is a mistake of ours, unless the program was put together by hand.
 ///

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <limits>
 
 #include <partita/op/vocabulary.hpp>
 
@@ -12,6 +13,7 @@ namespace partita::op {
 ///
 /// Shapes    () -> as declared
 /// Tile map  () -> ([i, j, ...])
+/// Errors    S117 the number is not a value of the element type
 struct constant {
   static constexpr std::string_view name = "constant";
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
@@ -95,14 +97,45 @@ struct iota {
 
 namespace partita::ops {
 
+constexpr std::int64_t least_integer(dtype t) {
+  if (t == dtype::i64) return std::numeric_limits<std::int64_t>::min();
+  return t == dtype::i32 ? std::numeric_limits<std::int32_t>::min() : 0;
+}
+constexpr std::int64_t greatest_integer(dtype t) {
+  if (t == dtype::i64) return std::numeric_limits<std::int64_t>::max();
+  if (t == dtype::i32) return std::numeric_limits<std::int32_t>::max();
+  return t == dtype::boolean ? 1 : 255;
+}
+/// Is this number a value of the element type? (Floating-point types round.) If not: S117.
+constexpr bool fits(builder& b, dtype t, double v) {
+  if (is_floating(t)) return true;
+  const bool in_range = v >= static_cast<double>(least_integer(t)) &&
+                        v <= static_cast<double>(greatest_integer(t)) && v < 0x1p63;
+  if (in_range && static_cast<double>(static_cast<std::int64_t>(v)) == v) return true;
+  text number;
+  op::constant::print_number(number, v);
+  b.p.error.record("S117", "constant: ", number, " is not a value of element type ", name_of(t));
+  return false;
+}
+
 constexpr std::int64_t constant_bits(dtype t, double v) {
   return is_floating(t) ? std::bit_cast<std::int64_t>(v) : static_cast<std::int64_t>(v);
 }
 constexpr value_id constant(builder& b, const tensor_type& type, double v) {
+  if (!fits(b, type.element, v)) return -1;
   return b.emit(def<op::constant>, {}, {constant_bits(type.element, v)}, type);
 }
 constexpr value_id scalar(builder& b, dtype t, double v) {
+  if (!fits(b, t, v)) return -1;
   return b.scalar(def<op::constant>, t, constant_bits(t, v));
+}
+constexpr value_id integer(builder& b, dtype t, std::int64_t v) {
+  if (is_floating(t)) return scalar(b, t, static_cast<double>(v));
+  if (v < least_integer(t) || v > greatest_integer(t)) {
+    b.p.error.record("S117", "constant: ", v, " is not a value of element type ", name_of(t));
+    return -1;
+  }
+  return b.scalar(def<op::constant>, t, v);
 }
 constexpr value_id iota(builder& b, const tensor_type& type, int dim) {
   return b.emit(def<op::iota>, {}, {dim}, type);

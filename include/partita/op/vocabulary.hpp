@@ -23,6 +23,7 @@ constexpr value_id stop_gradient(builder& b, value_id x);
 // constant.hpp
 constexpr value_id constant(builder& b, const tensor_type& type, double v);
 constexpr value_id scalar(builder& b, dtype t, double v);
+constexpr value_id integer(builder& b, dtype t, std::int64_t v);
 constexpr value_id iota(builder& b, const tensor_type& type, int dim);
 // arithmetic.hpp
 constexpr value_id add(builder& b, value_id x, value_id y);

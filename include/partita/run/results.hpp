@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,6 +68,15 @@ inline bool all_close(const results& a, const array& b, double rtol = 1e-5, doub
 }
 inline bool all_close(const array& a, const results& b, double rtol = 1e-5, double atol = 1e-6) {
   return all_close(a, b.only(), rtol, atol);
+}
+/// The greatest of all outputs; infinite if their numbers differ.
+inline double max_difference(const results& a, const results& b) {
+  double worst = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (int i = 0; i < a.size() && i < b.size(); ++i) {
+    const double d = max_difference(a[i], b[i]);
+    if (d > worst) worst = d;
+  }
+  return worst;
 }
 inline bool equal(const results& a, const results& b) {
   bool same = a.size() == b.size();

@@ -1,6 +1,7 @@
 /// `check<thunk>`: what the compiler knows of a partitioned program.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 
@@ -9,14 +10,6 @@
 
 namespace partita {
 
-/// One input or output of a partitioned program.
-struct sharded_value {
-  std::string_view name;
-  dtype element = dtype::f32;
-  shape global_shape, local_shape;
-  layout sharding;
-};
-
 /// What one tactic did, in figures.
 struct tactic_summary {
   std::string_view name;
@@ -24,6 +17,14 @@ struct tactic_summary {
   int actions = 0;
   int conflicts = 0;
 };
+
+namespace detail {
+/// Not a constant expression, so that the compiler names it when a `static_assert` asks for what a
+/// program has not.
+[[noreturn]] inline void the_program_has_no(std::string_view what, std::string_view name) {
+  throw error(concat("P007 check: the program has no ", what, " named \"", name, '"'));
+}
+}  // namespace detail
 
 /// How much a summary can hold; `check` makes it larger when a program needs it.
 struct summary_limits {
@@ -48,27 +49,36 @@ struct summary {
   }
   /// The mistake that stopped the program, or empty.
   constexpr std::string_view error() const { return view(error_); }
-  constexpr sharded_value input(int i) const { return unpack(values_[i]); }
-  constexpr sharded_value output(int i) const { return unpack(values_[input_count + i]); }
-  /// An unknown name is not a constant expression, and throws `error` (P007) at run time.
+  /// What is not there is not a constant expression, and throws `error` (P007) at run time.
+  constexpr sharded_value input(int i) const {
+    if (i < 0 || i >= input_count) detail::the_program_has_no("input", concat(i));
+    return unpack(values_[i]);
+  }
+  constexpr sharded_value output(int i) const {
+    if (i < 0 || i >= output_count) detail::the_program_has_no("output", concat(i));
+    return unpack(values_[input_count + i]);
+  }
   constexpr sharded_value input(std::string_view name) const {
     for (int i = 0; i < input_count; ++i)
       if (view(values_[i].name) == name) return input(i);
-    return unknown(name, "input");
+    detail::the_program_has_no("input", name);
+    return {};
   }
   constexpr sharded_value output(std::string_view name) const {
     for (int i = 0; i < output_count; ++i)
       if (view(values_[input_count + i].name) == name) return output(i);
-    return unknown(name, "output");
+    detail::the_program_has_no("output", name);
+    return {};
   }
   constexpr tactic_summary tactic(int i) const {
+    if (i < 0 || i >= tactic_count) detail::the_program_has_no("tactic", concat(i));
     const auto& t = tactics_[i];
     return {view(t.name), t.counts, t.actions, t.conflicts};
   }
   constexpr tactic_summary tactic(std::string_view name) const {
     for (int i = 0; i < tactic_count; ++i)
       if (view(tactics_[i].name) == name) return tactic(i);
-    unknown(name, "tactic");
+    detail::the_program_has_no("tactic", name);
     return {};
   }
 
@@ -92,8 +102,9 @@ struct summary {
       pack(p.source.output_name(i), p.source.output_type(i),
            p.device.outputs[static_cast<std::size_t>(i)], p.mesh());
     for (const auto& t : p.tactics) {
+      const text_ref kept = keep(t.name.view());
       if (needed.tactics < Limits.tactics)
-        tactics_[needed.tactics] = {keep(t.name.view()), t.counts, t.last_action - t.first_action,
+        tactics_[needed.tactics] = {kept, t.counts, t.last_action - t.first_action,
                                     static_cast<int>(t.conflicts.size())};
       tactic_count = ++needed.tactics;
     }
@@ -129,23 +140,20 @@ struct summary {
   }
   constexpr void pack(std::string_view name, const tensor_type& type, const layout& l,
                       const mesh& m) {
+    const text_ref kept = keep(name);
     if (needed.values < Limits.values)
-      values_[needed.values] = {keep(name), type.element, type.shape, l.local(type.shape, m), l};
+      values_[needed.values] = {kept, type.element, type.shape, l.local(type.shape, m), l};
     ++needed.values;
   }
   constexpr sharded_value unpack(const packed_value& v) const {
     return {view(v.name), v.element, v.global, v.local, v.sharding};
   }
-  constexpr sharded_value unknown(std::string_view name, std::string_view what) const {
-    const text message = concat("P007 check: the program has no ", what, " named \"", name, '"');
-    if (!message.empty()) throw partita::error(message.view());
-    return {};
-  }
 };
 
 namespace detail {
 
-/// Stands for every figure of a program whose mistake has been reported; all comparisons hold.
+/// Stands for every figure of a program whose mistake has been reported; all comparisons hold, and
+/// whatever is computed from it is harmless, too.
 struct harmless {
   template <class T>
   friend constexpr bool operator==(harmless, const T&) {
@@ -167,23 +175,45 @@ struct harmless {
   friend constexpr bool operator>=(harmless, const T&) {
     return true;
   }
+  template <class T>
+  friend constexpr harmless operator+(harmless, const T&) {
+    return {};
+  }
+  template <class T>
+  friend constexpr harmless operator-(harmless, const T&) {
+    return {};
+  }
+  template <class T>
+  friend constexpr harmless operator*(harmless, const T&) {
+    return {};
+  }
+  template <class T>
+  friend constexpr harmless operator/(harmless, const T&) {
+    return {};
+  }
+  constexpr harmless operator[](int) const { return {}; }
 };
 struct harmless_collectives : harmless {
   harmless all_gather, all_reduce, reduce_scatter, all_to_all;
   constexpr harmless total() const { return {}; }
+};
+struct harmless_layout : harmless {
+  constexpr harmless dim_of(int) const { return {}; }
 };
 struct harmless_summary {
   harmless_collectives collectives;
   harmless flops, argument_bytes, result_bytes, peak_bytes, collective_bytes, conflicts, ops,
       input_count, output_count, tactic_count;
   struct value {
-    harmless name, element, global_shape, local_shape, sharding;
+    harmless name, element, global_shape, local_shape;
+    harmless_layout sharding;
   };
   struct tactic_value {
     harmless name;
     harmless_collectives collectives;
     harmless actions, conflicts;
   };
+  constexpr harmless error() const { return {}; }
   template <class Key>
   constexpr value input(const Key&) const {
     return {};
@@ -220,6 +250,12 @@ struct check_message {
 
 template <auto Thunk>
 constexpr auto checked() {
+  static_assert(
+      requires {
+        { Thunk() } -> std::same_as<partitioned>;
+      },
+      "check<thunk>: the thunk takes nothing and returns a pt::partitioned, as "
+      "pt::partition does");
   if constexpr (full_summary<Thunk>().error().empty()) {
     return full_summary<Thunk>();
   } else {
@@ -240,9 +276,17 @@ template <auto Thunk>
 inline constexpr auto check = detail::checked<Thunk>();
 
 /// The same figures at run time.
+///
+/// Errors    P010 the program has more inputs and outputs, tactics or characters than the limits
 template <summary_limits Limits = summary_limits{}>
 constexpr summary<Limits> summarize(const partitioned& p) {
-  return summary<Limits>(p);
+  summary<Limits> s(p);
+  if (!s.complete())
+    throw error(concat("P010 summarize: ", s.needed.values, " inputs and outputs, ",
+                       s.needed.tactics, " tactics and ", s.needed.chars,
+                       " characters of names do not fit in summary_limits{", Limits.values, ", ",
+                       Limits.tactics, ", ", Limits.chars, "}; give larger ones"));
+  return s;
 }
 
 }  // namespace partita

@@ -67,7 +67,8 @@ struct manual_entry {
 ///           counts. An output that has the name of an input is that input's next state: it takes
 ///           the same placement, so that the results of one step fit the arguments of the next.
 /// Errors    S001 unknown axis, S002 dimension out of range, S003 size does not divide, S004 axis
-///           used twice, S005 already sliced, S006 nothing has that name or prefix
+///           used twice, S005 already sliced, S006 nothing has that name or prefix, S007 two
+///           entries of one name, S009 a function that gives a function
 template <std::size_t N>
 class manual_tactic {
  public:
@@ -85,6 +86,11 @@ class manual_tactic {
   constexpr void apply(tactic_context& c) const {
     const int axis = c.axis(axis_);
     if (axis < 0) return;
+    for (std::size_t e = 0; e < N; ++e)
+      for (std::size_t d = 0; d < e; ++d)
+        if (entries_[e].name == entries_[d].name)
+          c.error.record("S007", "manual(\"", axis_, "\"): two entries are named \"",
+                         entries_[e].name, '"');
     vec<placed> states;  // outputs that must end up as their input
     for (std::size_t e = 0; e < N && !c.error; ++e) {
       bool found = false;
@@ -175,7 +181,12 @@ class manual_tactic {
         }
         break;
       case placement::leave:
+        break;
       case placement::callable:
+        c.error.record("S009", "manual(\"", axis_, "\"): the placement function gives for \"",
+                       v.name,
+                       "\" another function; a dimension, replicated, first_divisible_dim or "
+                       "unknown is needed");
         break;
     }
   }

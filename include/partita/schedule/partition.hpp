@@ -12,6 +12,7 @@
 #include <partita/cost/cost.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/spmd/lower.hpp>
+#include <partita/support/name_table.hpp>
 
 namespace partita {
 
@@ -30,6 +31,25 @@ struct tactic_report {
   vec<text> notes;                        ///< what was asked for and could not be had
 };
 
+/// One input or output of a partitioned program.
+struct sharded_value {
+  std::string_view name;
+  dtype element = dtype::f32;
+  shape global_shape, local_shape;
+  layout sharding;
+};
+
+namespace detail {
+/// Not a constant expression: `check` has nothing of that name.
+inline sharded_value no_such_value(std::string_view what, std::string_view name, const program& p) {
+  vec<std::string_view> known;
+  for (int i = 0; what == "input" && i < p.input_count(); ++i) known.push_back(p.input_name(i));
+  for (int i = 0; what == "output" && i < p.output_count(); ++i) known.push_back(p.output_name(i));
+  throw error(concat("P007 partitioned: no ", what, " \"", name, "\"; ", known_names(name, known)));
+}
+
+}  // namespace detail
+
 /// A partitioned program: the source, the loops, the device-local program, and what each tactic
 /// did.
 struct partitioned {
@@ -43,6 +63,30 @@ struct partitioned {
   failure error;
 
   constexpr const partita::mesh& mesh() const { return device.mesh; }
+  /// An input, by position or name. Errors: P007 there is none.
+  constexpr sharded_value input(int i) const {
+    if (i < 0 || i >= source.input_count())
+      return detail::no_such_value("input", concat(i), source);
+    return {source.input_name(i), source.input_type(i).element, source.input_type(i).shape,
+            device.local.input_type(i).shape, device.inputs[static_cast<std::size_t>(i)]};
+  }
+  constexpr sharded_value input(std::string_view name) const {
+    for (int i = 0; i < source.input_count(); ++i)
+      if (source.input_name(i) == name) return input(i);
+    return detail::no_such_value("input", name, source);
+  }
+  /// An output, by position or name. Errors: P007 there is none.
+  constexpr sharded_value output(int i) const {
+    if (i < 0 || i >= source.output_count())
+      return detail::no_such_value("output", concat(i), source);
+    return {source.output_name(i), source.output_type(i).element, source.output_type(i).shape,
+            device.local.output_type(i).shape, device.outputs[static_cast<std::size_t>(i)]};
+  }
+  constexpr sharded_value output(std::string_view name) const {
+    for (int i = 0; i < source.output_count(); ++i)
+      if (source.output_name(i) == name) return output(i);
+    return detail::no_such_value("output", name, source);
+  }
 };
 
 namespace detail {
@@ -87,6 +131,31 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
 }
 }  // namespace detail
 
+namespace detail {
+/// States that a step takes in one layout and gives in another, which has to be undone between
+/// steps.
+constexpr void note_states(partitioned& r) {
+  if (r.tactics.empty()) return;
+  name_table inputs(r.source.inputs.size());
+  for (int i = 0; i < r.source.input_count(); ++i) inputs.insert(r.source.input_name(i), i);
+  for (int i = 0; i < r.source.output_count(); ++i) {
+    const int state = inputs.find(r.source.output_name(i));
+    if (state < 0) continue;
+    const layout &in = r.device.inputs[static_cast<std::size_t>(state)],
+                 &out = r.device.outputs[static_cast<std::size_t>(i)];
+    if (in == out) continue;
+    text note;
+    const int rank = r.source.output_type(i).shape.rank;
+    note << "state \"" << r.source.output_name(i) << "\" arrives as ";
+    print_layout(note, in, rank, r.mesh());
+    note << " and leaves as ";
+    print_layout(note, out, rank, r.mesh());
+    note << "; name it in a tactic to keep it in one layout";
+    r.tactics.back().notes.push_back(note);
+  }
+}
+}  // namespace detail
+
 /// Applies a schedule to a program on a mesh. The schedule is what `schedule(...)` gives, or, where
 /// it is known only at run time, a range of tactics of one type.
 ///
@@ -121,6 +190,7 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   r.collectives = l.counts;
   if (r.tactics.size() > 0) r.tactics.back().counts = l.counts;
   r.cost = estimate(r.device.local);
+  detail::note_states(r);
   return r;
 }
 

@@ -54,10 +54,10 @@ class tactic_context {
     return a;
   }
   constexpr void tile(value_id v, int dim, int axis) {
-    if (!error && axis >= 0) error.record(core_.tile(v, dim, axis));
+    if (valid(v, axis)) error.record(core_.tile(v, dim, axis));
   }
   constexpr void atomic(value_id v, int axis) {
-    if (!error && axis >= 0) error.record(core_.atomic(v, axis));
+    if (valid(v, axis)) error.record(core_.atomic(v, axis));
   }
   constexpr void propagate() {
     if (!error) core_.propagate();
@@ -69,6 +69,15 @@ class tactic_context {
   vec<text> notes;
 
  private:
+  /// Errors    S001 no such axis, S006 no such value
+  constexpr bool valid(value_id v, int axis) {
+    if (axis < 0 || axis >= core_.mesh.rank)
+      error.record("S001", "tactic: the mesh has no axis ", axis, "; it has ", core_.mesh.rank);
+    if (v < 0 || v >= core_.p.value_count())
+      error.record("S006", "tactic: the program has no value ", v);
+    return !error;
+  }
+
   core_program& core_;
   vec<named_value> names_;
 };

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <partita/ir/layout.hpp>
+#include <partita/ir/print.hpp>
 #include <partita/ir/program.hpp>
 
 namespace partita {
@@ -51,7 +52,7 @@ constexpr void print_axes(print_context& c, std::size_t from) {
   const auto a = c.p.attrs(c.op);
   c.out << " <";
   append_list(c.out, static_cast<int>(a.size() - from), [&](int i) {
-    c.out << '"' << c.mesh->name(static_cast<int>(a[from + static_cast<std::size_t>(i)])) << '"';
+    print_axis(c.out, static_cast<int>(a[from + static_cast<std::size_t>(i)]), c.mesh);
   });
   c.out << '>';
 }
@@ -67,7 +68,7 @@ constexpr layout decode_layout(std::span<const std::int64_t> pairs) {
 constexpr void print_dims(print_context& c, std::size_t from) {
   c.out << ' ';
   print_layout(c.out, decode_layout(c.p.attrs(c.op).subspan(from)),
-               c.p.type(c.p.op(c.op).result).shape.rank, *c.mesh);
+               c.p.type(c.p.op(c.op).result).shape.rank, c.mesh);
 }
 
 /// `<@max>` for any combiner but the sum.
@@ -138,5 +139,8 @@ struct device_program {
   vec<tensor_type> input_types, output_types;  ///< global
   vec<layout> inputs, outputs;                 ///< how arguments and results lie on the mesh
 };
+
+/// The device-local program as text, with its mesh.
+constexpr text print(const device_program& d) { return print(d.local, &d.mesh); }
 
 }  // namespace partita

@@ -85,7 +85,7 @@ constexpr text known_names(std::string_view wanted, const Names& names, int limi
   }
   if (shown == 0) out << "none";
   if (shown > limit) out << " and " << shown - limit << " more";
-  if (!closest.empty() && best <= static_cast<int>(wanted.size() / 2 + 1))
+  if (!wanted.empty() && !closest.empty() && best <= static_cast<int>(wanted.size() / 2 + 1))
     out << "; did you mean \"" << closest << "\"?";
   return out;
 }

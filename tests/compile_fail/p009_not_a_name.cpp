@@ -1,0 +1,14 @@
+// expect: P009 trace: tag name "a b" is empty or has one of the characters , < > " % or a blank
+#include "mlp.hpp"
+
+#ifdef FAIL
+constexpr auto model = [](auto x, auto w) { return matmul(pt::tag("a b", x), w); };
+#else
+constexpr auto model = [](auto x, auto w) { return matmul(pt::tag("ab", x), w); };
+#endif
+
+constexpr auto step = [] {
+  const auto f = pt::trace(model, pt::input<float, 8, 4>("x"), pt::input<float, 4, 6>("w"));
+  return pt::partition(f, mesh, pt::schedule(BP));
+};
+static_assert(pt::check<step>.collectives.all_to_all == 0);
