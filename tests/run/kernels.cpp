@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
+#include <partita/run/kernels/dot_general.hpp>
 
 using namespace partita;
 

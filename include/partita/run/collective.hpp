@@ -1,7 +1,9 @@
 /// The collectives, on the copies of a value that an emulated mesh holds.
 #pragma once
 
-#include <partita/run/kernels/reduce.hpp>
+#include <partita/op/registry.hpp>
+#include <partita/run/kernels/library.hpp>
+#include <partita/run/kernels/strided.hpp>
 #include <partita/run/varying.hpp>
 
 namespace partita::detail {
@@ -27,9 +29,10 @@ class accumulator {
   accumulator(combiner c, dtype t, std::int64_t elements, scratch& memory)
       : type_(t), n_(round_up(elements, lanes)) {
     const dtype wide = computed(t);
-    combine_ = c == combiner::max   ? binary_function<maximum_lanes>(wide)
-               : c == combiner::min ? binary_function<minimum_lanes>(wide)
-                                    : binary_function<add_lanes>(wide);
+    combine_ = find_block(c == combiner::max   ? &def<op::maximum>
+                          : c == combiner::min ? &def<op::minimum>
+                                               : &def<op::add>,
+                          {}, wide, wide);
     size_ = size_of(wide);
     for (auto& s : sum_) s = memory.take(n_ * size_ + alignment);
     if (is_half(t)) wide_ = memory.take(n_ * size_ + alignment);

@@ -12,6 +12,9 @@
 #include <partita/run/plan.hpp>
 #include <partita/run/results.hpp>
 #include <partita/run/thread_pool.hpp>
+#if !defined(PARTITA_SEPARATE_KERNELS)
+#include <partita/run/kernels/table.hpp>
+#endif
 
 namespace partita {
 

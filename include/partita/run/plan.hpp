@@ -6,8 +6,9 @@
 #include <limits>
 #include <vector>
 
+#include <partita/op/registry.hpp>
 #include <partita/run/block_program.hpp>
-#include <partita/run/kernels/table.hpp>
+#include <partita/run/kernels/library.hpp>
 #include <partita/run/varying.hpp>
 
 namespace partita::detail {

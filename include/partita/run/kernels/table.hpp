@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/run/kernels/dot_general.hpp>
+#include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/reduce.hpp>
 
@@ -25,10 +26,55 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::slice>, &slice_kernel},
 };
 
-/// The user's kernel for an op if there is one, else ours, else null.
-inline kernel_function find_kernel(const op_def* op, std::span<const kernel_entry> own) {
-  for (const auto& entry : own)
-    if (entry.op == op) return entry.run;
+PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
+                                                 std::span<const std::int64_t> attrs, dtype last,
+                                                 dtype result) {
+  const dtype t = computed(last);
+  if (op == &def<op::add>) return binary_function<add_lanes>(t);
+  if (op == &def<op::subtract>) return binary_function<subtract_lanes>(t);
+  if (op == &def<op::multiply>) return binary_function<multiply_lanes>(t);
+  if (op == &def<op::divide>) return binary_function<divide_lanes>(t);
+  if (op == &def<op::maximum>) return binary_function<maximum_lanes>(t);
+  if (op == &def<op::minimum>) return binary_function<minimum_lanes>(t);
+  if (op == &def<op::exp>) return math_function<exp_lanes>(t);
+  if (op == &def<op::log>) return math_function<log_lanes>(t);
+  if (op == &def<op::tanh>) return math_function<tanh_lanes>(t);
+  if (op == &def<op::erf>) return math_function<erf_lanes>(t);
+  if (op == &def<op::sqrt>) return math_function<sqrt_lanes>(t);
+  if (op == &def<op::rsqrt>) return math_function<rsqrt_lanes>(t);
+  if (op == &def<op::convert>) return convert_function(last, result);
+  const auto number = [t]<class F>(F f) -> block_function {
+    switch (t) {
+      case dtype::f32:
+        return f(std::type_identity<float>{});
+      case dtype::f64:
+        return f(std::type_identity<double>{});
+      case dtype::i32:
+        return f(std::type_identity<std::int32_t>{});
+      case dtype::i64:
+        return f(std::type_identity<std::int64_t>{});
+      default:
+        return f(std::type_identity<std::uint8_t>{});
+    }
+  };
+  if (op == &def<op::negate>)
+    return number([]<class T>(std::type_identity<T>) { return &negate_block<T>; });
+  if (op == &def<op::compare>)
+    return number([&]<class T>(std::type_identity<T>) {
+      return compare_function<T>(static_cast<ops::direction>(attrs[0]));
+    });
+  if (op == &def<op::select>) switch (size_of(t)) {
+      case 1:
+        return &select_block<std::uint8_t>;
+      case 4:
+        return &select_block<std::uint32_t>;
+      default:
+        return &select_block<std::uint64_t>;
+    }
+  return nullptr;
+}
+
+PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op) {
   for (const auto& entry : kernel_table)
     if (entry.op == op) return entry.run;
   return nullptr;

@@ -1,0 +1,37 @@
+/// The kernels as the interpreter finds them.
+///
+/// Compiling them costs a translation unit about ten seconds. A program of many units defines
+/// PARTITA_SEPARATE_KERNELS in all of them and includes <partita/run/kernels/table.hpp> in one; the
+/// CMake target `partita::cpu_separate` does both.
+#pragma once
+
+#include <span>
+
+#include <partita/run/kernels/context.hpp>
+#include <partita/run/kernels/convert.hpp>
+
+#if defined(PARTITA_SEPARATE_KERNELS)
+#define PARTITA_KERNEL_LINKAGE
+#else
+#define PARTITA_KERNEL_LINKAGE inline
+#endif
+
+namespace partita::detail {
+
+/// The block function of an elementwise op whose last operand has this type; null for other ops. A
+/// 16-bit result still has to be rounded.
+PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
+                                                 std::span<const std::int64_t> attrs, dtype last,
+                                                 dtype result);
+
+/// The library's kernel of an op that is neither elementwise nor a collective, else null.
+PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op);
+
+/// The user's kernel for an op if there is one, else the library's, else null.
+inline kernel_function find_kernel(const op_def* op, std::span<const kernel_entry> own) {
+  for (const auto& entry : own)
+    if (entry.op == op) return entry.run;
+  return find_library_kernel(op);
+}
+
+}  // namespace partita::detail
