@@ -236,14 +236,12 @@ class core_program {
   constexpr value_id insert_tiling(value_id v) {
     const nest had = nest_of(p.producer(v));
     const layout have = made(v);
-    const value_id operands[] = {v};
     const op_id o = p.op_count();
-    const value_id t = p.append(def<op::tiling>, {}, {}, tensor_type(p.type(v)));
-    for (auto& operand : p.operand_list)
-      if (operand == v) operand = t;
-    p.op(o).operand_begin = static_cast<int>(p.operand_list.size());
-    p.op(o).operand_count = 1;
-    p.operand_list.push_back(operands[0]);
+    const auto others = p.operand_list.size();
+    const value_id operands[] = {v};
+    const value_id t = p.append(def<op::tiling>, operands, {}, tensor_type(p.type(v)));
+    for (std::size_t i = 0; i < others; ++i)
+      if (p.operand_list[i] == v) p.operand_list[i] = t;
     for (auto& out : p.outputs)
       if (out.value == v) out.value = t;
     returned.push_back(returned[at(v)]);

@@ -138,8 +138,8 @@ constexpr program tidy(const program& p) {
 ///
 /// A single tensor is the output "result"; a struct has "result.member"; `output` gives names.
 /// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
-/// `program::error`. Errors: those of the ops (Sxxx), P002 to P006 duplicate or missing names,
-/// S116 dynamic extent missing.
+/// `program::error`. Errors: those of the ops (Sxxx), P002 to P009 names and outputs (see
+/// verify.hpp), S116 dynamic extent missing.
 ///
 /// (The return type is deduced so that the model is compiled here, where its mistakes are read
 /// best.)

@@ -148,20 +148,10 @@ class manual_tactic {
     }
     return out;
   }
-  /// The input whose next state this output is, or -1.
-  static constexpr value_id input_of(const tactic_context& c, const named_value& v) {
-    if (v.kind != named_value::output) return -1;
-    for (const auto& i : c.values()) {
-      if (i.kind != named_value::input) break;
-      if (i.name == v.name) return i.value;
-    }
-    return -1;
-  }
-
   constexpr void place(tactic_context& c, const named_value& v, int axis, placement where,
                        vec<placed>& states) const {
     if (where.kind == placement::callable) where = where.function(v.name, c.global_shape(v.value));
-    const value_id input = input_of(c, v);
+    const value_id input = v.state;
     switch (where.kind) {
       case placement::whole:
         c.atomic(v.value, axis);

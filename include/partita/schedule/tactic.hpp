@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <partita/core/core_program.hpp>
+#include <partita/support/name_table.hpp>
 
 namespace partita {
 
@@ -16,6 +17,8 @@ struct named_value {
   std::string_view name;
   value_id value = -1;
   kind_type kind = input;
+  value_id state =
+      -1;  ///< of an output with the name of an input: that input, whose next state it is
 };
 
 /// Handed to a tactic: the program with its named values, and the three actions.
@@ -24,15 +27,19 @@ struct named_value {
 class tactic_context {
  public:
   constexpr tactic_context(core_program& c, const program& source) : core_(c) {
-    for (int i = 0; i < source.input_count(); ++i)
-      names_.push_back(
-          {source.input_name(i), source.inputs[static_cast<std::size_t>(i)], named_value::input});
+    name_table inputs(source.inputs.size());
+    for (int i = 0; i < source.input_count(); ++i) {
+      const value_id v = source.inputs[static_cast<std::size_t>(i)];
+      inputs.insert(source.input_name(i), v);
+      names_.push_back({source.input_name(i), v, named_value::input, -1});
+    }
     for (op_id o = 0; o < source.op_count(); ++o)
       if (source.is(o, op_role::tag))
-        names_.push_back({source.view(source.op(o).name), source.op(o).result, named_value::tag});
+        names_.push_back(
+            {source.view(source.op(o).name), source.op(o).result, named_value::tag, -1});
     for (int i = 0; i < source.output_count(); ++i)
       names_.push_back({source.output_name(i), source.outputs[static_cast<std::size_t>(i)].value,
-                        named_value::output});
+                        named_value::output, inputs.find(source.output_name(i))});
   }
 
   /// Inputs, then tags, then outputs, each in program order.

@@ -174,7 +174,7 @@ class lowering {
     operands_.clear();
     for (int i = 0; i < n.operand_count; ++i) {
       const value_id x = c_.p.operand(o, i);
-      const value_id earlier = same_operand(o, i);
+      const int earlier = same_operand(o, i);
       if (earlier >= 0)
         operands_.push_back(operands_[at(earlier)]);
       else
