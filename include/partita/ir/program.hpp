@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include <partita/ir/attributes.hpp>
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/shape.hpp>
 #include <partita/ir/tile_map.hpp>
@@ -55,13 +56,14 @@ struct print_context {
   text& out;
 };
 
-/// `[0, 2]`, as attributes show dimensions.
-constexpr void print_ints(text& out, std::span<const std::int64_t> list) {
-  out << '[';
-  append_list(out, static_cast<int>(list.size()),
-              [&](int i) { out << list[static_cast<std::size_t>(i)]; });
-  out << ']';
-}
+/// Handed to an op's reader of attributes.
+struct parse_context {
+  std::string_view in;  ///< the text between the braces
+  std::span<const tensor_type> operands;
+  const tensor_type& declared;  ///< the type after the colon
+  vec<std::int64_t>& attrs;     ///< to be filled
+  failure error;
+};
 
 /// Handed to an op's cost rule.
 struct cost_context {
@@ -80,6 +82,15 @@ constexpr void no_factors(tile_map_context&) {}  ///< every dimension stays whol
 constexpr void no_derivative(derive_context&) {}
 constexpr std::int64_t no_flops(const cost_context&) { return 0; }  ///< data movement
 constexpr void no_attributes(print_context&) {}
+constexpr void no_attributes_to_read(parse_context& c) {
+  if (!c.in.empty()) c.error.record("P011", "parse: attributes of an op that has none: ", c.in);
+}
+/// Bytes read and written: all of the operands and the result.
+constexpr std::int64_t bytes_of_all(const cost_context& c) {
+  std::int64_t n = c.result.bytes();
+  for (const auto& t : c.operands) n += t.bytes();
+  return n;
+}
 
 /// What the engine knows of an op. Everything else is generic.
 struct op_def {
@@ -88,16 +99,31 @@ struct op_def {
   void (*tile_map)(tile_map_context&) = &no_factors;
   void (*derive)(derive_context&) = &no_derivative;
   std::int64_t (*flops)(const cost_context&) = &no_flops;
+  std::int64_t (*bytes)(const cost_context&) = &bytes_of_all;
   void (*print)(print_context&) = &no_attributes;  ///< appends " {attributes}"
-  bool differentiable = false;                     ///< has a derivative rule
-  bool elementwise = false;  ///< computes each result element from the same element of operands
-  bool linear = false;       ///< f(a) + f(b) = f(a + b), jointly in all operands
-  bool identity = false;     ///< the result is the operand (or, for a parameter, the argument)
+  void (*parse)(parse_context&) = &no_attributes_to_read;
+  bool differentiable = false;  ///< has a derivative rule
+  bool elementwise = false;     ///< computes each result element from the same element of operands
+  bool linear = false;          ///< f(a) + f(b) = f(a + b), jointly in all operands
+  bool identity = false;        ///< the result is the operand (or, for a parameter, the argument)
   bool collective = false;
   op_role role = op_role::compute;
 };
 
-/// Builds the definition of an op from a class with static members of the same names.
+namespace detail {
+template <class Op>
+constexpr void print_attributes(print_context& c);
+template <class Op>
+constexpr void parse_attributes(parse_context& c) {
+  attribute_reader reader(Op::name, c.in, c.operands, c.attrs);
+  Op::attributes(reader);
+  reader.finish();
+  c.error.record(reader.error);
+}
+}  // namespace detail
+
+/// Builds the definition of an op from a class with static members of the same names. Attributes
+/// are described by `attributes` (see attribute_writer), or by a pair `print` and `parse`.
 ///
 /// Source    one struct per op, see op/
 template <class Op>
@@ -111,7 +137,13 @@ constexpr op_def define_op() {
     d.differentiable = true;
   }
   if constexpr (requires { &Op::flops; }) d.flops = &Op::flops;
+  if constexpr (requires { &Op::bytes; }) d.bytes = &Op::bytes;
+  if constexpr (requires(attribute_reader & r) { Op::attributes(r); }) {
+    d.print = &detail::print_attributes<Op>;
+    d.parse = &detail::parse_attributes<Op>;
+  }
   if constexpr (requires { &Op::print; }) d.print = &Op::print;
+  if constexpr (requires { &Op::parse; }) d.parse = &Op::parse;
   if constexpr (requires { Op::elementwise; }) d.elementwise = Op::elementwise;
   if constexpr (requires { Op::linear; }) d.linear = Op::linear;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
@@ -215,5 +247,17 @@ struct program {
     return n.result;
   }
 };
+
+namespace detail {
+template <class Op>
+constexpr void print_attributes(print_context& c) {
+  vec<tensor_type> operands;
+  for (value_id v : c.p.operands(c.op)) operands.push_back(c.p.type(v));
+  text fields;
+  attribute_writer writer(fields, {operands.data(), operands.size()}, c.p.attrs(c.op));
+  Op::attributes(writer);
+  if (writer.any()) c.out << " {" << fields << '}';
+}
+}  // namespace detail
 
 }  // namespace partita

@@ -16,11 +16,14 @@ enum class combiner : std::uint8_t {
   stack,  ///< stacked along a dimension of the result (`#tile<d>`)
   add,    ///< summed (`#sum`)
   max,    ///< `#sum<@max>`
-  min     ///< `#sum<@min>`
+  min,    ///< `#sum<@min>`
+  multiply,
+  logical_and,  ///< of i1; of integers bit by bit
+  logical_or
 };
 
 constexpr std::string_view name_of(combiner c) {
-  constexpr std::string_view names[] = {"stack", "add", "max", "min"};
+  constexpr std::string_view names[] = {"stack", "add", "max", "min", "multiply", "and", "or"};
   return names[static_cast<int>(c)];
 }
 
