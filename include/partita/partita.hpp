@@ -5,6 +5,7 @@
 
 #include <partita/core/action_text.hpp>
 #include <partita/core/print_core.hpp>
+#include <partita/dsl/control.hpp>
 #include <partita/dsl/grad.hpp>
 #include <partita/dsl/nn.hpp>
 #include <partita/dsl/ops.hpp>

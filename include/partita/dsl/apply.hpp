@@ -1,6 +1,8 @@
 /// Applies an op to typed tensors: checks while compiling what is static, the rest while tracing.
 #pragma once
 
+#include <tuple>
+
 #include <partita/dsl/tensor.hpp>
 
 namespace partita::detail {
@@ -36,14 +38,31 @@ inline constexpr tensor_type static_type_of = [] {
   return t;
 }();
 
-constexpr builder* first_builder() { return nullptr; }
-template <class X, class... Xs>
-constexpr builder* first_builder(const X& x, const Xs&... xs) {
-  return x.context() != nullptr ? x.context() : first_builder(xs...);
+/// The innermost of the traces that some tensors belong to; null if they belong to none.
+template <class... Xs>
+constexpr builder* innermost(const Xs&... xs) {
+  builder* b = nullptr;
+  const auto look = [&](builder* c) {
+    if (c != nullptr && (b == nullptr || c->within(b))) b = c;
+  };
+  (look(xs.context()), ...);
+  return b;
 }
 
-/// Errors: P006 an operand is of another trace, or of none.
+/// The value of a tensor in a trace: its own, or one of a trace around it, which is taken in.
 ///
+/// Errors    P006 the tensor is of another trace, or of none
+template <class X>
+constexpr value_id taken(builder& b, const X& x) {
+  if (x.id() == poisoned) return poisoned;
+  if (x.context() == &b && !b.closed()) return x.id();
+  if (x.context() == nullptr || !b.within(x.context()) || b.closed()) {
+    b.p.error.record("P006", "trace: an op takes a tensor that is not of this trace");
+    return -1;
+  }
+  return b.take(x.context(), def<op::parameter>, x.id());
+}
+
 /// `Emit` is a captureless callable (builder, operand ids, extents); `Static` are its extents as
 /// far as types tell them, `actual` all of them.
 template <shape Static, class Emit, class... Xs>
@@ -57,12 +76,10 @@ constexpr auto apply_with(const Emit& emit, const shape& actual, const Xs&... xs
       return invalid_tensor{};
     } else {
       using result = tensor_of<type>;
-      builder* b = first_builder(xs...);
+      builder* b = innermost(xs...);
       if (((xs.id() == poisoned) || ...)) return result(nullptr, poisoned);
       if (b == nullptr) return result(nullptr, -1);
-      if (((xs.context() != b) || ...))
-        b->p.error.record("P006", "trace: an op takes a tensor that is not of this trace");
-      const value_id ids[sizeof...(Xs) + 1] = {xs.id()..., -1};
+      const value_id ids[sizeof...(Xs) + 1] = {taken(*b, xs)..., -1};
       return result(b, emit(*b, ids, actual));
     }
   }
@@ -71,6 +88,47 @@ constexpr auto apply_with(const Emit& emit, const shape& actual, const Xs&... xs
 template <class Emit, class... Xs>
 constexpr auto apply(const Emit& emit, const Xs&... xs) {
   return apply_with<shape{}>(emit, shape{}, xs...);
+}
+
+/// What a shape rule says of static types for result number I.
+template <std::size_t I, class Emit, class... Xs>
+constexpr static_result run_static_result() {
+  builder b;
+  b.allow_dynamic_extents();
+  const value_id ids[sizeof...(Xs) + 1] = {ops::parameter(b, "", Xs::static_type)..., -1};
+  const value_id first = Emit{}(b, ids, shape{});
+  return {b.type(first < 0 ? first : first + static_cast<value_id>(I)), b.p.error.message};
+}
+template <std::size_t I, class Emit, class... Xs>
+struct typed_result {
+  static constexpr tensor_type type = run_static_result<I, Emit, Xs...>().type;
+  using tensor = tensor_of<type>;
+};
+
+/// As `apply`, for an op with N results: gives a std::tuple of tensors.
+template <std::size_t N, class Emit, class... Xs>
+constexpr auto apply_results(const Emit& emit, const Xs&... xs) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    if constexpr (!(Xs::is_valid && ...)) {
+      return std::tuple{((void)I, invalid_tensor{})...};
+    } else if constexpr (static_type_of<Emit, shape{}, Xs...>.shape.rank > max_rank) {
+      report_static_error<static_message<Emit, shape{}, Xs...>>();
+      return std::tuple{((void)I, invalid_tensor{})...};
+    } else {
+      using results = std::tuple<typename typed_result<I, Emit, Xs...>::tensor...>;
+      builder* b = innermost(xs...);
+      value_id first = -1;
+      if (((xs.id() == poisoned) || ...)) {
+        first = poisoned;
+      } else if (b != nullptr) {
+        const value_id ids[sizeof...(Xs) + 1] = {taken(*b, xs)..., -1};
+        first = emit(*b, ids, shape{});
+      }
+      return results{std::tuple_element_t<I, results>(
+          b, first < 0 ? first : first + static_cast<value_id>(I))...};
+    }
+  }
+  (std::make_index_sequence<N>{});
 }
 
 /// The extents of a pack as a static shape; run-time integers and `extent<dyn>` are dynamic.

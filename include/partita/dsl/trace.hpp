@@ -9,7 +9,7 @@
 
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/tree.hpp>
-#include <partita/ir/order.hpp>
+#include <partita/ir/tidy.hpp>
 #include <partita/ir/verify.hpp>
 
 namespace partita {
@@ -91,44 +91,6 @@ constexpr void add_outputs(builder& b, std::string_view name, const Result& resu
           b.p.outputs.push_back({leaf.id(), b.p.intern(path)});
       },
       text(name), result);
-}
-
-/// The program without the ops that no output needs, in canonical order; inputs stay, first.
-///
-/// The last output comes first: a training step that returns its loss last runs forward, and then
-/// backward from the last parameters to the first.
-constexpr program tidy(const program& p) {
-  vec<value_id> roots, renamed(p.types.size(), -1), operands;
-  for (std::size_t i = p.outputs.size(); i > 0; --i) roots.push_back(p.outputs[i - 1].value);
-  vec<op_id> order, moved(p.ops.size(), -1);
-  for (value_id v : p.inputs) order.push_back(p.producer(v));
-  for (op_id o : canonical_order(p, roots))
-    if (!p.is(o, op_role::parameter)) order.push_back(o);
-  program q;
-  q.ops.reserve(order.size());
-  q.types.reserve(order.size());
-  q.producers.reserve(order.size());
-  q.operand_list.reserve(p.operand_list.size());
-  q.attr_list.reserve(p.attr_list.size());
-  q.chars = p.chars;
-  for (op_id o : order) {
-    const op_node& n = p.op(o);
-    operands.clear();
-    for (value_id v : p.operands(o)) operands.push_back(renamed[static_cast<std::size_t>(v)]);
-    moved[static_cast<std::size_t>(o)] = q.op_count();
-    renamed[static_cast<std::size_t>(n.result)] =
-        q.append(*n.def, operands, p.attrs(o), p.type(n.result));
-    q.ops.back().name = n.name;
-    q.ops.back().transposed = n.transposed;
-  }
-  for (op_id o : order)
-    if (p.op(o).origin >= 0)
-      q.op(moved[static_cast<std::size_t>(o)]).origin =
-          moved[static_cast<std::size_t>(p.op(o).origin)];
-  for (value_id v : p.inputs) q.inputs.push_back(renamed[static_cast<std::size_t>(v)]);
-  for (auto out : p.outputs)
-    q.outputs.push_back({renamed[static_cast<std::size_t>(out.value)], out.name});
-  return q;
 }
 
 }  // namespace detail

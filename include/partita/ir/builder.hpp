@@ -13,8 +13,18 @@ namespace partita {
 /// Builds a program op by op.
 ///
 /// After a mistake (`failed()`) every call returns -1 and changes nothing: one mistake, one error.
+///
+/// A nested program is built by a builder of its own, which takes in values of the programs around
+/// it as they are used: each becomes an input, and (`captures`) an operand of the op around it.
 class builder {
  public:
+  constexpr builder() = default;
+  constexpr ~builder() {
+    for (builder* r : regions_) delete r;
+  }
+  builder(const builder&) = delete;
+  builder& operator=(const builder&) = delete;
+
   program p;
 
   constexpr bool failed() const { return static_cast<bool>(p.error); }
@@ -26,9 +36,13 @@ class builder {
     return emit(def, std::span<const value_id>(operands.begin(), operands.size()),
                 std::span<const std::int64_t>(attrs.begin(), attrs.size()), declared);
   }
-  /// Appends an op; `declared` is the wanted result type where the operands do not determine it.
+  /// Appends an op and gives its first result; further results are the values that follow it.
+  /// `declared` is the wanted result type where the operands do not determine it.
   constexpr value_id emit(const op_def& def, std::span<const value_id> operands,
-                          std::span<const std::int64_t> attrs, const tensor_type& declared = {}) {
+                          std::span<const std::int64_t> attrs, const tensor_type& declared = {},
+                          vec<program>&& regions = {}) {
+    if (failed()) return -1;
+    for (const auto& r : regions) p.error.record(r.error);
     if (failed()) return -1;
     infer_context c;
     scratch_.clear();
@@ -39,19 +53,17 @@ class builder {
     c.operands = scratch_;
     c.attrs = attrs;
     c.declared = declared;
+    c.regions = {regions.data(), regions.size()};
     def.infer(c);
-    if (!c.error && c.result.shape.rank > max_rank)
-      c.fail("S100", def.name, ": the result has rank ", c.result.shape.rank, "; at most ",
-             max_rank, " is supported");
-    for (int d = 0; d < c.result.shape.rank && !c.error; ++d)
-      if (c.result.shape[d] < 0 && !(dynamic_extents_ && c.result.shape[d] == dyn))
-        c.fail("S116", def.name, ": the result has shape ", c.result.shape,
-               "; extents are 0 or above");
+    check_result(c, def, c.result);
+    for (const auto& t : c.more) check_result(c, def, t);
     if (c.error) {
       p.error.record(c.error);
       return -1;
     }
     const value_id v = p.append(def, operands, attrs, c.result);
+    for (const auto& t : c.more) p.append_result(t);
+    for (auto& r : regions) p.append_region(static_cast<program&&>(r));
     p.ops.back().origin = origin_;
     p.ops.back().transposed = transposed_;
     return v;
@@ -76,6 +88,56 @@ class builder {
     if (!failed()) p.ops.back().name = p.intern(name);
   }
 
+  /// A builder for a nested program; it lives as long as this one.
+  constexpr builder& open_region() {
+    builder* r = new builder;
+    r->parent_ = this;
+    r->dynamic_extents_ = dynamic_extents_;
+    regions_.push_back(r);
+    return *r;
+  }
+  /// Nothing may be added any more; a mistake made inside is one of this program.
+  constexpr void close_region(builder& r) {
+    r.closed_ = true;
+    p.error.record(r.p.error);
+  }
+  constexpr bool closed() const { return closed_; }
+  constexpr const builder* parent() const { return parent_; }
+  /// Is this a nested trace of `other`, however deep, or `other` itself?
+  constexpr bool within(const builder* other) const {
+    for (const builder* b = this; b != nullptr; b = b->parent_)
+      if (b == other) return true;
+    return false;
+  }
+  struct capture {
+    value_id outer = -1, inner = -1;
+  };
+  /// What this nested program takes as input from the program around it, in the order of first use.
+  constexpr vec<capture> captures() const {
+    vec<capture> list;
+    for (const auto& c : captures_)
+      for (value_id v : p.inputs)
+        if (v == c.inner) list.push_back(c);
+    return list;
+  }
+  /// A value of this trace or of one around it, as a value of this program. What has no operands
+  /// (a constant, an iota) is made anew.
+  constexpr value_id take(const builder* from, const op_def& parameter, value_id v) {
+    if (from == this || failed() || v < 0) return v;
+    const value_id outer = parent_->take(from, parameter, v);
+    for (const auto& c : captures_)
+      if (c.outer == outer) return c.inner;
+    const program& q = parent_->p;
+    const op_node& made_by = q.op(q.producer(outer));
+    const bool made_anew = made_by.operand_count == 0 && !q.is(q.producer(outer), parameter.role);
+    const value_id inner = made_anew
+                               ? emit(*made_by.def, {}, q.attrs(q.producer(outer)), q.type(outer))
+                               : emit(parameter, {}, {}, tensor_type(q.type(outer)));
+    captures_.push_back({outer, inner});
+    if (!made_anew) p.inputs.push_back(inner);
+    return inner;
+  }
+
   /// For shape rules on static types, where an extent may be `dyn`.
   constexpr void allow_dynamic_extents() { dynamic_extents_ = true; }
 
@@ -91,6 +153,19 @@ class builder {
     std::int64_t bits;
     value_id value;
   };
+  constexpr void check_result(infer_context& c, const op_def& def, const tensor_type& t) const {
+    if (!c.error && t.shape.rank > max_rank)
+      c.fail("S100", def.name, ": the result has rank ", t.shape.rank, "; at most ", max_rank,
+             " is supported");
+    for (int d = 0; d < t.shape.rank && !c.error; ++d)
+      if (t.shape[d] < 0 && !(dynamic_extents_ && t.shape[d] == dyn))
+        c.fail("S116", def.name, ": the result has shape ", t.shape, "; extents are 0 or above");
+  }
+
+  builder* parent_ = nullptr;
+  vec<builder*> regions_;
+  vec<capture> captures_;
+  bool closed_ = false;
   tensor_type no_type_;
   vec<tensor_type> scratch_;
   vec<cached_scalar> scalars_;

@@ -13,7 +13,8 @@ namespace partita {
 /// `%ws`; the other values are numbered `%x1`, `%x2`, ... in program order.
 class value_names {
  public:
-  constexpr explicit value_names(const program& p) {
+  /// Numbers above `last_number`: those of the program around a nested one.
+  constexpr explicit value_names(const program& p, int last_number = 0) : number_(last_number) {
     for (value_id v = 0; v < p.value_count(); ++v) {
       names_.push_back(p.name(v));
       if (!names_.back().empty()) used_.push_back(names_.back());
@@ -23,7 +24,6 @@ class value_names {
       if (!name.empty() || is_default_name(p.view(out.name))) continue;
       name = unique(p.view(out.name), "'");
     }
-    int number = 0;
     for (value_id v = 0; v < p.value_count(); ++v) {
       text& name = names_[static_cast<std::size_t>(v)];
       if (!name.empty()) continue;
@@ -37,7 +37,7 @@ class value_names {
         name = unique(names_[static_cast<std::size_t>(p.operand(o, 0))].view(), suffix, true);
       } else {
         do {
-          name = concat('x', ++number);
+          name = concat('x', ++number_);
         } while (taken(name.view()));
         used_.push_back(name);
       }
@@ -52,12 +52,14 @@ class value_names {
     return -1;
   }
   constexpr int size() const { return static_cast<int>(names_.size()); }
+  constexpr int last_number() const { return number_; }
   static constexpr bool is_default_name(std::string_view n) {
     return n.empty() || n == "result" || n.substr(0, 7) == "result.";
   }
 
  private:
   vec<text> names_, used_;
+  int number_ = 0;
 
   constexpr bool taken(std::string_view name) const {
     for (const auto& u : used_)
@@ -97,6 +99,7 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   print_context a{p, o, m, attributes};
   d.print(a);
   out << (d.name == "dot_general" && attributes.empty() ? "matmul" : d.name);
+  if (n.name.size > 0) out << " \"" << p.view(n.name) << '"';
   if (n.operand_count > 0) {
     out << '(';
     append_list(out, n.operand_count, [&](int i) {
@@ -108,24 +111,74 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   out << attributes;
 }
 
-constexpr void print_signature(text& out, const program& p, const value_names& names,
-                               const mesh* m) {
-  out << "func @main(";
+constexpr void print_parameters(text& out, const program& p, const value_names& names) {
+  out << '(';
   append_list(out, p.input_count(), [&](int i) {
     out << '%' << names[p.inputs[static_cast<std::size_t>(i)]] << ": " << p.input_type(i);
   });
   out << ')';
+}
+
+constexpr void print_signature(text& out, const program& p, const value_names& names,
+                               const mesh* m) {
+  out << "func @main";
+  print_parameters(out, p, names);
   if (m != nullptr) out << " attributes {mesh = " << *m << '}';
   out << " {\n";
 }
 
-constexpr void print_return(text& out, const program& p, const value_names& names) {
-  out << "  return ";
+constexpr void print_indent(text& out, int depth) {
+  for (int i = 0; i < depth; ++i) out << "  ";
+}
+
+/// `return %a, %b : types`, without a line for the end of the program.
+constexpr void print_results(text& out, const program& p, const value_names& names) {
+  out << "return ";
   append_list(out, p.output_count(),
               [&](int i) { out << '%' << names[p.outputs[static_cast<std::size_t>(i)].value]; });
   out << " : ";
   append_list(out, p.output_count(), [&](int i) { out << p.output_type(i); });
-  out << "\n}\n";
+  out << '\n';
+}
+constexpr void print_return(text& out, const program& p, const value_names& names) {
+  out << "  ";
+  print_results(out, p, names);
+  out << "}\n";
+}
+
+/// The ops of a program, one per line and nested ones indented:
+///
+/// ```
+/// %n, %h = while(%zero, %x) do (%x1: i32, %x2: 4xf32) {
+///   return %x3 : i1
+/// } do (%x1: i32, %x2: 4xf32) {
+///   return %x3, %x4 : i32, 4xf32
+/// } : i32, 4xf32
+/// ```
+constexpr void print_ops(text& out, const program& p, const value_names& names, const mesh* m,
+                         int depth) {
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    const op_node& n = p.op(o);
+    if (n.def->role == op_role::parameter) continue;
+    print_indent(out, depth);
+    append_list(out, n.result_count, [&](int i) { out << '%' << names[n.result + i]; });
+    out << " = ";
+    print_call(out, p, o, m, [&](int i) { out << names[p.operand(o, i)]; });
+    for (const auto& r : p.regions_of(o)) {
+      const value_names inner(r, names.last_number());
+      out << " do ";
+      print_parameters(out, r, inner);
+      out << " {\n";
+      print_ops(out, r, inner, m, depth + 1);
+      print_indent(out, depth + 1);
+      print_results(out, r, inner);
+      print_indent(out, depth);
+      out << '}';
+    }
+    out << " : ";
+    append_list(out, n.result_count, [&](int i) { out << p.type(n.result + i); });
+    out << '\n';
+  }
 }
 
 /// The program as the paper's listings show it; `m` is named in the header and by collectives.
@@ -134,13 +187,7 @@ constexpr text print(const program& p, const mesh* m = nullptr) {
   if (p.error) return out << "error: " << p.error.message << '\n';
   const value_names names(p);
   print_signature(out, p, names, m);
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    const op_node& n = p.op(o);
-    if (n.def->role == op_role::parameter) continue;
-    out << "  %" << names[n.result] << " = ";
-    print_call(out, p, o, m, [&](int i) { out << names[p.operand(o, i)]; });
-    out << " : " << p.type(n.result) << '\n';
-  }
+  print_ops(out, p, names, m, 1);
   print_return(out, p, names);
   return out;
 }

@@ -29,7 +29,9 @@ struct infer_context {
   /// The result type as the caller wants it, for ops whose operands do not determine it
   /// (broadcast_in_dim, reshape, constant, iota, convert, ...); checked by the rule.
   tensor_type declared;
+  std::span<const program> regions;  ///< nested programs
   tensor_type result;
+  vec<tensor_type> more;  ///< types of the second, third, ... result
   failure error;
 
   /// Records "CODE op: text".
@@ -43,9 +45,10 @@ struct infer_context {
 struct derive_context {
   builder& b;
   op_id op;
-  value_id cotangent;       ///< of the result; same type as the result
-  vec<value_id>& operands;  ///< to be filled: cotangent per operand, -1 for none
-  const vec<char>& wanted;  ///< per operand: is its cotangent needed?
+  value_id cotangent;                         ///< of the first result; same type as the result
+  vec<value_id>& operands;                    ///< to be filled: cotangent per operand, -1 for none
+  const vec<char>& wanted;                    ///< per operand: is its cotangent needed?
+  std::span<const value_id> cotangents = {};  ///< per result; -1 where nothing depends on it
 };
 
 /// Handed to an op's printer of attributes.
@@ -70,14 +73,25 @@ struct cost_context {
   std::span<const tensor_type> operands;
   const tensor_type& result;
   std::span<const std::int64_t> attrs;
+  std::span<const tensor_type> more = {};  ///< the second, third, ... result
 };
 
 /// What an op is to the engine: most compute; the others carry names and loops.
 ///
 /// (Kept as a number: with sanitizers on, GCC does not compare addresses in constant evaluation, so
 /// the engine never asks which op it has by its definition's address.)
-enum class op_role : std::uint8_t { compute, parameter, tag, tiling };
+enum class op_role : std::uint8_t {
+  compute,
+  parameter,
+  tag,
+  tiling,  ///< holds the loops of a value tiling
+  wire,    ///< ties values inside and outside of nested programs together, see core/flatten.hpp
+  control  ///< has nested programs
+};
 
+struct wire_list;
+constexpr void no_change(vec<std::int64_t>&, const vec<char>&, const vec<char>&) {}
+constexpr void no_wires(const program&, op_id, wire_list&) {}
 constexpr void no_factors(tile_map_context&) {}  ///< every dimension stays whole
 constexpr void no_derivative(derive_context&) {}
 constexpr std::int64_t no_flops(const cost_context&) { return 0; }  ///< data movement
@@ -85,9 +99,10 @@ constexpr void no_attributes(print_context&) {}
 constexpr void no_attributes_to_read(parse_context& c) {
   if (!c.in.empty()) c.error.record("P011", "parse: attributes of an op that has none: ", c.in);
 }
-/// Bytes read and written: all of the operands and the result.
+/// Bytes read and written: all of the operands and the results.
 constexpr std::int64_t bytes_of_all(const cost_context& c) {
   std::int64_t n = c.result.bytes();
+  for (const auto& t : c.more) n += t.bytes();
   for (const auto& t : c.operands) n += t.bytes();
   return n;
 }
@@ -102,6 +117,11 @@ struct op_def {
   std::int64_t (*bytes)(const cost_context&) = &bytes_of_all;
   void (*print)(print_context&) = &no_attributes;  ///< appends " {attributes}"
   void (*parse)(parse_context&) = &no_attributes_to_read;
+  /// How values pass into and out of nested programs, see wires.hpp.
+  void (*wires)(const program&, op_id, wire_list&) = &no_wires;
+  /// Corrects the attributes after some operands and results were dropped (0) with their wires.
+  void (*pruned)(vec<std::int64_t>& attrs, const vec<char>& operands,
+                 const vec<char>& results) = &no_change;
   bool differentiable = false;  ///< has a derivative rule
   bool elementwise = false;     ///< computes each result element from the same element of operands
   bool linear = false;          ///< f(a) + f(b) = f(a + b), jointly in all operands
@@ -138,6 +158,8 @@ constexpr op_def define_op() {
   }
   if constexpr (requires { &Op::flops; }) d.flops = &Op::flops;
   if constexpr (requires { &Op::bytes; }) d.bytes = &Op::bytes;
+  if constexpr (requires { &Op::wires; }) d.wires = &Op::wires;
+  if constexpr (requires { &Op::pruned; }) d.pruned = &Op::pruned;
   if constexpr (requires(attribute_reader & r) { Op::attributes(r); }) {
     d.print = &detail::print_attributes<Op>;
     d.parse = &detail::parse_attributes<Op>;
@@ -163,11 +185,13 @@ struct text_ref {
 struct op_node {
   const op_def* def = nullptr;
   int operand_begin = 0, operand_count = 0;
-  value_id result = -1;
+  value_id result = -1;  ///< the first; further results are the values that follow
+  int result_count = 0;
   int attr_begin = 0, attr_count = 0;
-  text_ref name;       ///< of parameters and tags, else empty
-  op_id origin = -1;   ///< op whose derivative added this one, or -1
-  int transposed = 0;  ///< how many times reverse mode was applied to get here
+  int region_begin = 0, region_count = 0;  ///< nested programs, in program::regions
+  text_ref name;                           ///< of parameters and tags, else empty
+  op_id origin = -1;                       ///< op whose derivative added this one, or -1
+  int transposed = 0;                      ///< how many times reverse mode was applied to get here
 };
 
 struct program_output {
@@ -175,7 +199,8 @@ struct program_output {
   text_ref name;
 };
 
-/// A tensor program. Ops stand in a valid order of execution; inputs are `parameter` ops.
+/// A tensor program. Ops stand in a valid order of execution; inputs are `parameter` ops. Nested
+/// programs are closed: what they use of the program around them is passed as an operand.
 struct program {
   vec<op_node> ops;
   vec<tensor_type> types;  ///< by value
@@ -185,6 +210,7 @@ struct program {
   vec<char> chars;
   vec<value_id> inputs;
   vec<program_output> outputs;
+  vec<program> regions;
   failure error;  ///< what went wrong while it was built; then the rest is not to be used
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
@@ -194,6 +220,14 @@ struct program {
   constexpr const tensor_type& type(value_id v) const { return types[static_cast<std::size_t>(v)]; }
   constexpr op_id producer(value_id v) const { return producers[static_cast<std::size_t>(v)]; }
   constexpr bool is(op_id o, op_role role) const { return op(o).def->role == role; }
+  /// Which of its producer's results a value is.
+  constexpr int result_index(value_id v) const { return v - op(producer(v)).result; }
+  constexpr const program& region(op_id o, int i) const {
+    return regions[static_cast<std::size_t>(op(o).region_begin + i)];
+  }
+  constexpr std::span<const program> regions_of(op_id o) const {
+    return {regions.data() + op(o).region_begin, static_cast<std::size_t>(op(o).region_count)};
+  }
   constexpr value_id operand(op_id o, int i) const {
     return operand_list[static_cast<std::size_t>(op(o).operand_begin + i)];
   }
@@ -208,7 +242,10 @@ struct program {
     return {chars.data() + r.begin, static_cast<std::size_t>(r.size)};
   }
   /// Name of the parameter or tag that defines a value, or empty.
-  constexpr std::string_view name(value_id v) const { return view(op(producer(v)).name); }
+  constexpr std::string_view name(value_id v) const {
+    const op_node& n = op(producer(v));
+    return n.def->role == op_role::control ? std::string_view() : view(n.name);
+  }
   constexpr int input_count() const { return static_cast<int>(inputs.size()); }
   constexpr int output_count() const { return static_cast<int>(outputs.size()); }
   constexpr std::string_view input_name(int i) const {
@@ -229,9 +266,9 @@ struct program {
     chars.insert_back(s.begin(), s.end());
     return r;
   }
-  /// Appends an op whose result type is already known.
-  constexpr value_id append(const op_def& def, std::span<const value_id> operands,
-                            std::span<const std::int64_t> attrs, const tensor_type& result) {
+  /// Appends an op without results; `append_result` and `append_region` complete it.
+  constexpr op_id append_op(const op_def& def, std::span<const value_id> operands,
+                            std::span<const std::int64_t> attrs) {
     op_node n;
     n.def = &def;
     n.operand_begin = static_cast<int>(operand_list.size());
@@ -241,10 +278,26 @@ struct program {
     n.result = value_count();
     operand_list.insert_back(operands.begin(), operands.end());
     attr_list.insert_back(attrs.begin(), attrs.end());
-    types.push_back(result);
-    producers.push_back(op_count());
     ops.push_back(n);
-    return n.result;
+    return op_count() - 1;
+  }
+  /// One more result of the op that was appended last.
+  constexpr value_id append_result(const tensor_type& type) {
+    types.push_back(type);
+    producers.push_back(op_count() - 1);
+    ++ops.back().result_count;
+    return value_count() - 1;
+  }
+  /// Appends an op with one result of a known type.
+  constexpr value_id append(const op_def& def, std::span<const value_id> operands,
+                            std::span<const std::int64_t> attrs, const tensor_type& result) {
+    append_op(def, operands, attrs);
+    return append_result(result);
+  }
+  /// One more nested program of the op that was appended last.
+  constexpr void append_region(program&& r) {
+    if (ops.back().region_count++ == 0) ops.back().region_begin = static_cast<int>(regions.size());
+    regions.push_back(static_cast<program&&>(r));
   }
 };
 

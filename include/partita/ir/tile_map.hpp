@@ -35,8 +35,12 @@ struct factor {
   std::int64_t size = 1;   ///< global number of positions
   std::int64_t local = 1;  ///< positions left per iteration, after the loops already introduced
   combiner combine = combiner::stack;
-  std::int8_t result_dim = no_dim;  ///< no_dim for a reduced factor
-  int operands_begin = 0;  ///< where its operand dimensions start in factor_table::operand_dims
+  /// Dimension of the first result that is stacked. no_dim: the results of the iterations are
+  /// reduced, or (if `combine` is stack) they are all the same.
+  std::int8_t result_dim = no_dim;
+  bool offset = false;     ///< each piece still lacks its start: stack of (piece + start)
+  int operands_begin = 0;  ///< where its operand dimensions start in factor_table::operand_dims;
+                           ///< those of further results stand before them
 };
 
 /// The tile maps of many ops, in flat arrays.
@@ -45,7 +49,7 @@ struct factor {
 /// dimension without a factor must stay whole.
 struct factor_table {
   struct row {
-    int begin = 0, count = 0, operands = 0;
+    int begin = 0, count = 0, operands = 0, results = 1;
     bool composed = false;  ///< some dimension has more than one factor
   };
   vec<row> ops;
@@ -61,6 +65,11 @@ struct factor_table {
   constexpr int operand_dim(const factor& f, int operand) const {
     return operand_dims[static_cast<std::size_t>(f.operands_begin + operand)];
   }
+  /// Dimension of a result that is stacked, or no_dim.
+  constexpr int result_dim(const factor& f, int result) const {
+    if (result == 0) return f.result_dim;
+    return operand_dims[static_cast<std::size_t>(f.operands_begin - result)];
+  }
   /// Can the next loop over this op take factor `f`? Within a composed dimension only the most
   /// major factor that is left can be sliced into contiguous chunks.
   constexpr bool is_front(int op, int f) const {
@@ -70,7 +79,9 @@ struct factor_table {
     for (int g = 0; g < f; ++g) {
       const factor& other = at(op, g);
       if (other.local == 1) continue;
-      if (mine.result_dim != no_dim && other.result_dim == mine.result_dim) return false;
+      for (int i = 0; i < r.results; ++i)
+        if (result_dim(mine, i) != no_dim && result_dim(other, i) == result_dim(mine, i))
+          return false;
       for (int i = 0; i < r.operands; ++i)
         if (operand_dim(mine, i) != no_dim && operand_dim(other, i) == operand_dim(mine, i))
           return false;
@@ -83,13 +94,13 @@ struct factor_table {
 class tile_map_context {
  public:
   constexpr tile_map_context(const vec<tensor_type>& operand_types, const tensor_type& r,
-                             const std::int64_t* a, int n, factor_table& out)
+                             const std::int64_t* a, int n, factor_table& out, int results = 1)
       : operands(operand_types), result(r), attrs(a), attr_count(n), table_(out) {
     table_.ops.push_back({static_cast<int>(table_.factors.size()), 0,
-                          static_cast<int>(operand_types.size()), false});
+                          static_cast<int>(operand_types.size()), results, false});
   }
   const vec<tensor_type>& operands;
-  const tensor_type& result;
+  const tensor_type& result;  ///< the first result
   const std::int64_t* attrs;
   int attr_count;
 
@@ -99,6 +110,7 @@ class tile_map_context {
     f.size = f.local = size;
     f.combine = combine;
     f.result_dim = static_cast<std::int8_t>(result_dim);
+    for (int i = 1; i < table_.ops.back().results; ++i) table_.operand_dims.push_back(no_dim);
     f.operands_begin = static_cast<int>(table_.operand_dims.size());
     table_.factors.push_back(f);
     ++table_.ops.back().count;
@@ -116,6 +128,14 @@ class tile_map_context {
         static_cast<std::int8_t>(dim);
     return *this;
   }
+  /// The dimension of a further result that the last factor stacks.
+  constexpr tile_map_context& also(int result, int dim) {
+    table_.operand_dims[static_cast<std::size_t>(table_.factors.back().operands_begin - result)] =
+        static_cast<std::int8_t>(dim);
+    return *this;
+  }
+  /// The op does not know where its piece starts: the loop adds the start to each piece.
+  constexpr void offset() { table_.factors.back().offset = true; }
   constexpr void composed() { table_.ops.back().composed = true; }
 
  private:

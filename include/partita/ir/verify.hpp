@@ -8,6 +8,16 @@
 
 namespace partita {
 
+namespace detail {
+/// Calls f(name) for every tag, those of nested programs included.
+template <class F>
+constexpr void for_each_tag(const program& p, const F& f) {
+  for (op_id o = 0; o < p.op_count(); ++o)
+    if (p.is(o, op_role::tag)) f(p.view(p.op(o).name));
+  for (const auto& r : p.regions) for_each_tag(r, f);
+}
+}  // namespace detail
+
 /// Names must be unique among inputs and tags, and among outputs; some output there must be.
 ///
 /// Errors    P002 duplicate input name, P003 duplicate tag, P004 duplicate output name, P005 no
@@ -18,10 +28,12 @@ constexpr failure check_names(const program& p) {
   for (int i = 0; i < p.input_count(); ++i)
     if (inputs.insert(p.input_name(i), i) != i)
       f.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
-  for (op_id o = 0; o < p.op_count(); ++o)
-    if (p.is(o, op_role::tag) && inputs.insert(p.view(p.op(o).name), -2 - o) != -2 - o)
-      f.record("P003", "trace: tag \"", p.view(p.op(o).name),
-               "\" has the name of another tag or of an input");
+  int number = -2;  // of inputs they are 0 and above
+  detail::for_each_tag(p, [&](std::string_view name) {
+    --number;
+    if (inputs.insert(name, number) != number)
+      f.record("P003", "trace: tag \"", name, "\" has the name of another tag or of an input");
+  });
   for (int i = 0; i < p.output_count(); ++i)
     if (outputs.insert(p.output_name(i), i) != i)
       f.record("P004", "trace: two outputs are named \"", p.output_name(i), '"');
@@ -49,8 +61,7 @@ constexpr failure check_interface(const program& p) {
     readable(p.input_name(i), "input");
     inputs.insert(p.input_name(i), i);
   }
-  for (op_id o = 0; o < p.op_count(); ++o)
-    if (p.is(o, op_role::tag)) readable(p.view(p.op(o).name), "tag");
+  detail::for_each_tag(p, [&](std::string_view name) { readable(name, "tag"); });
   for (int i = 0; i < p.output_count(); ++i) {
     const std::string_view name = p.output_name(i);
     readable(name, "output");
@@ -63,18 +74,18 @@ constexpr failure check_interface(const program& p) {
   return f;
 }
 
-/// Operands defined before use, types as the shape rules give them, inputs and outputs in order,
-/// names unique. A failure is a mistake of ours, unless the program was put together by hand.
-///
-/// Errors    P001 broken program, and those of check_names
-constexpr failure verify(const program& p) {
+namespace detail {
+
+/// Of a program and of those nested in it. Errors: P001.
+constexpr failure verify_ops(const program& p) {
   failure f = p.error;
-  if (f) return f;
   vec<tensor_type> operands;
   for (op_id o = 0; o < p.op_count() && !f; ++o) {
     const op_node& n = p.op(o);
-    if (n.def == nullptr || n.result < 0 || n.result >= p.value_count() ||
-        p.producer(n.result) != o) {
+    bool defines = n.def != nullptr && n.result_count > 0 && n.result >= 0 &&
+                   n.result + n.result_count <= p.value_count();
+    for (int r = 0; r < n.result_count && defines; ++r) defines = p.producer(n.result + r) == o;
+    if (!defines) {
       f.record("P001", "internal error: op ", o, " does not define its result; please report");
       break;
     }
@@ -87,18 +98,40 @@ constexpr failure verify(const program& p) {
       }
       operands.push_back(p.type(v));
     }
+    for (const auto& r : p.regions_of(o)) f.record(verify_ops(r));
+    if (f) break;
     infer_context c;
     c.operands = operands;
     c.attrs = p.attrs(o);
     c.declared = p.type(n.result);
+    c.regions = p.regions_of(o);
     n.def->infer(c);
-    if (c.error)
+    if (c.error) {
       f.record(c.error);
-    else if (c.result != p.type(n.result))
-      f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ", p.type(n.result),
-               ", its shape rule gives ", c.result, "; please report");
+      break;
+    }
+    if (static_cast<int>(c.more.size()) + 1 != n.result_count)
+      f.record("P001", "internal error: op ", o, " (", n.def->name, ") has ", n.result_count,
+               " results, its shape rule gives ", c.more.size() + 1, "; please report");
+    for (int r = 0; r < n.result_count && !f; ++r) {
+      const tensor_type& rule = r == 0 ? c.result : c.more[static_cast<std::size_t>(r - 1)];
+      if (rule != p.type(n.result + r))
+        f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ",
+                 p.type(n.result + r), ", its shape rule gives ", rule, "; please report");
+    }
   }
-  f.record(check_names(p));
+  return f;
+}
+
+}  // namespace detail
+
+/// Operands defined before use, types as the shape rules give them, inputs and outputs in order,
+/// names unique. A failure is a mistake of ours, unless the program was put together by hand.
+///
+/// Errors    P001 broken program, and those of check_names
+constexpr failure verify(const program& p) {
+  failure f = detail::verify_ops(p);
+  if (!f) f.record(check_names(p));
   return f;
 }
 

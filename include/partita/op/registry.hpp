@@ -6,6 +6,7 @@
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/concatenate.hpp>
 #include <partita/op/constant.hpp>
+#include <partita/op/control.hpp>
 #include <partita/op/convert.hpp>
 #include <partita/op/dot_general.hpp>
 #include <partita/op/gather.hpp>
@@ -51,6 +52,11 @@ inline constexpr const op_def* registry[] = {
     &def<op::scatter_add>,
     &def<op::concatenate>,
     &def<op::slice>,
+    &def<op::while_loop>,
+    &def<op::scan>,
+    &def<op::case_of>,
+    &def<op::call>,
+    &def<op::optimization_barrier>,
 };
 
 }  // namespace partita

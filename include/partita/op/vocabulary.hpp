@@ -64,6 +64,18 @@ constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, s
 constexpr value_id concatenate(builder& b, std::span<const value_id> parts, int dim);
 constexpr value_id slice(builder& b, value_id x, ints start, ints limit);
 
+// control.hpp
+constexpr value_id while_loop(builder& b, std::span<const value_id> carried, program&& condition,
+                              program&& body);
+constexpr value_id scan(builder& b, std::int64_t length, bool reversed,
+                        std::span<const value_id> constants, std::span<const value_id> carried,
+                        std::span<const value_id> sliced, program&& body);
+constexpr value_id case_of(builder& b, value_id index, std::span<const value_id> arguments,
+                           vec<program>&& branches);
+constexpr value_id call(builder& b, std::string_view name, std::span<const value_id> arguments,
+                        program&& f);
+constexpr value_id optimization_barrier(builder& b, std::span<const value_id> values);
+
 /// Marks, as the limit of a slice, a dimension that is taken whole.
 inline constexpr std::int64_t whole = -1;
 

@@ -1,0 +1,123 @@
+/// Reverse mode over programs, one derivative rule per op.
+#pragma once
+
+#include <partita/ir/order.hpp>
+#include <partita/op/vocabulary.hpp>
+
+namespace partita::detail {
+
+/// A value, and the cotangent that reverse mode starts from there.
+struct seed {
+  value_id value = -1, cotangent = -1;
+};
+
+/// Cotangents of `wanted` values from those of `seeds`.
+///
+/// The ops it adds carry the op they come from as origin. A wanted value that the seeds do not
+/// depend on has cotangent zero.
+/// Errors    G002 no derivative rule
+constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<value_id>& wanted) {
+  vec<value_id> result(wanted.size(), -1);
+  if (b.failed()) return result;
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
+  const int count = b.p.value_count();
+  vec<char> depends(at(count), 0), wanted_operand;
+  for (value_id v : wanted) depends[at(v)] = 1;
+  vec<value_id> roots;
+  for (const auto& s : seeds) roots.push_back(s.value);
+  const vec<op_id> order = canonical_order(b.p, {roots.data(), roots.size()});
+  for (op_id o : order)
+    for (value_id v : b.p.operands(o))
+      if (depends[at(v)])
+        for (int r = 0; r < b.p.op(o).result_count; ++r) depends[at(b.p.op(o).result + r)] = 1;
+
+  vec<value_id> cotangent(at(count), -1), operands, results;
+  const auto accumulate = [&](value_id x, value_id more) {
+    value_id& sum = cotangent[at(x)];
+    sum = sum < 0 ? more : ops::add(b, sum, more);
+  };
+  for (const auto& s : seeds) accumulate(s.value, s.cotangent);
+  for (std::size_t k = order.size(); k > 0 && !b.failed(); --k) {
+    const op_id o = order[k - 1];
+    const value_id y = b.p.op(o).result;
+    const int n = b.p.op(o).operand_count;
+    bool reached = false;
+    results.clear();
+    for (int r = 0; r < b.p.op(o).result_count; ++r) {
+      results.push_back(cotangent[at(y + r)]);
+      reached = reached || (cotangent[at(y + r)] >= 0 && depends[at(y + r)]);
+    }
+    if (!reached || n == 0) continue;
+    bool stop = true;
+    wanted_operand.assign(at(n), 0);
+    for (int i = 0; i < n; ++i)
+      if (depends[at(b.p.operand(o, i))]) wanted_operand[at(i)] = 1, stop = false;
+    if (stop) continue;
+    const op_def& d = *b.p.op(o).def;
+    if (!d.differentiable) {
+      b.p.error.record("G002", "grad: op ", d.name, " (", b.type(y), ") has no derivative rule");
+      break;
+    }
+    operands.assign(at(n), -1);
+    b.set_origin(o, b.p.op(o).transposed + 1);
+    derive_context c{b, o, results[0], operands, wanted_operand, {results.data(), results.size()}};
+    d.derive(c);
+    for (int i = 0; i < n; ++i)
+      if (operands[at(i)] >= 0 && wanted_operand[at(i)])
+        accumulate(b.p.operand(o, i), operands[at(i)]);
+  }
+  b.set_origin(-1, 0);
+  for (std::size_t i = 0; i < wanted.size() && !b.failed(); ++i) {
+    result[i] = cotangent[at(wanted[i])];
+    if (result[i] < 0) result[i] = ops::constant(b, b.type(wanted[i]), 0);
+  }
+  return result;
+}
+
+/// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
+/// Tags are left out: a name has one place.
+constexpr vec<value_id> append_program(builder& b, const program& f,
+                                       std::span<const value_id> arguments) {
+  vec<value_id> renamed(f.types.size(), -1), operands, results;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    renamed[static_cast<std::size_t>(f.inputs[i])] = arguments[i];
+  for (op_id o = 0; o < f.op_count() && !b.failed(); ++o) {
+    const op_node& n = f.op(o);
+    if (n.def->role == op_role::parameter) continue;
+    operands.clear();
+    for (value_id v : f.operands(o)) operands.push_back(renamed[static_cast<std::size_t>(v)]);
+    if (n.def->role == op_role::tag) {
+      renamed[static_cast<std::size_t>(n.result)] = operands[0];
+      continue;
+    }
+    vec<program> regions;
+    for (const auto& r : f.regions_of(o)) regions.push_back(r);
+    const value_id first = b.emit(*n.def, operands, f.attrs(o), f.type(n.result),
+                                  static_cast<vec<program>&&>(regions));
+    if (!b.failed() && n.name.size > 0) b.name_last(f.view(n.name));
+    for (int r = 0; r < n.result_count; ++r)
+      renamed[static_cast<std::size_t>(n.result + r)] = first + r;
+  }
+  for (const auto& out : f.outputs) results.push_back(renamed[static_cast<std::size_t>(out.value)]);
+  return results;
+}
+
+/// The program that computes cotangents of some inputs of `f` from its inputs and from cotangents
+/// of some of its outputs: (inputs..., cotangents of `outputs`...) -> (cotangents of `inputs`...).
+/// It computes f again.
+constexpr program transposed(const program& f, const vec<int>& inputs, const vec<int>& outputs) {
+  builder b;
+  vec<value_id> arguments, wanted;
+  for (int i = 0; i < f.input_count(); ++i)
+    arguments.push_back(ops::parameter(b, "", f.input_type(i)));
+  const vec<value_id> results = append_program(b, f, {arguments.data(), arguments.size()});
+  vec<seed> seeds;
+  for (int j : outputs)
+    seeds.push_back({results[static_cast<std::size_t>(j)],
+                     ops::parameter(b, "", tensor_type(f.output_type(j)))});
+  for (int i : inputs) wanted.push_back(arguments[static_cast<std::size_t>(i)]);
+  for (value_id v : reverse(b, seeds, wanted)) b.p.outputs.push_back({v, {}});
+  return static_cast<program&&>(b.p);
+}
+
+}  // namespace partita::detail
