@@ -28,7 +28,7 @@ constexpr void print_action(text& out, const action& a, const value_names& names
 /// One line per tactic: its actions, separated by "; ". `source` is the program before any action.
 constexpr text print_actions(const core_program& c, const program& source) {
   text out;
-  const value_names names(source);
+  const value_names names(flat_program(source).p);
   for (std::size_t i = 0; i < c.actions.size(); ++i) {
     print_action(out, c.actions[i], names, c.mesh);
     const bool last = i + 1 == c.actions.size() || c.actions[i + 1].tactic != c.actions[i].tactic;
@@ -43,7 +43,7 @@ constexpr text print_actions(const core_program& c, const program& source) {
 /// Errors    S008 cannot read, S001 unknown axis, S006 unknown value, and those of the actions
 constexpr failure replay(core_program& c, const program& source, std::string_view script) {
   failure f;
-  const value_names names(source);
+  const value_names names(flat_program(source).p);
   std::size_t at = 0;
   const auto skip = [&] {
     while (at < script.size() && (script[at] == ' ' || script[at] == ';' || script[at] == '\n')) {

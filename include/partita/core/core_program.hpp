@@ -7,25 +7,23 @@
 #include <partita/support/vec.hpp>
 #include <string_view>
 
+#include <partita/core/flatten.hpp>
 #include <partita/core/loops.hpp>
 #include <partita/ir/layout.hpp>
 #include <partita/op/identity.hpp>
 
 namespace partita {
 
-struct use {
-  op_id op = -1;
-  int operand = -1;
-};
-
 /// A program under partitioning.
 ///
-/// Every op has a loop nest. Inputs and tags are ops as well, so a tiled argument is a `parameter`
-/// with loops, and so is the inference "all uses slice it": the rule that works for every op.
-/// Only `tile`, `atomic` and `propagate` change anything; no action removes a loop.
+/// Every op has a loop nest; ops of nested programs, too, and the wires that tie them to the
+/// program around them (see flatten.hpp). Inputs and tags are ops as well, so a tiled argument is a
+/// `parameter` with loops, and so is the inference "all uses slice it": the rule that works for
+/// every op. Only `tile`, `atomic` and `propagate` change anything; no action removes a loop.
 class core_program {
  public:
-  program p;  ///< the source program, plus `tiling` ops appended by actions
+  program p;            ///< the flat source program, plus `tiling` ops appended by actions
+  flat_program nested;  ///< which nested program an op belongs to (its `p` is empty)
   partita::mesh mesh;
   factor_table map;
   vec<nest> nests;          ///< by op
@@ -36,7 +34,8 @@ class core_program {
   int tactic = 0;           ///< recorded in loops and actions
 
   constexpr core_program() = default;
-  constexpr core_program(const program& source, const partita::mesh& m) : p(source), mesh(m) {
+  constexpr core_program(const program& source, const partita::mesh& m) : nested(source), mesh(m) {
+    p = static_cast<program&&>(nested.p);
     const auto n = p.ops.size();
     map.ops.reserve(n);
     map.factors.reserve(3 * n);
@@ -67,7 +66,7 @@ class core_program {
     const op_id o = p.producer(v);
     for (const auto& each : nest_of(o)) {
       if (each.factor == any_factor) continue;
-      const int dim = map.at(o, each.factor).result_dim;
+      const int dim = map.result_dim(map.at(o, each.factor), p.result_index(v));
       if (dim != no_dim) l.push_back(each.axis, dim);
     }
     return l;
@@ -213,8 +212,9 @@ class core_program {
     scratch_.clear();
     for (value_id v : p.operands(o)) scratch_.push_back(p.type(v));
     const auto attrs = p.attrs(o);
-    tile_map_context c(scratch_, p.type(n.result), attrs.data(), static_cast<int>(attrs.size()),
-                       map);
+    const tensor_type none;
+    tile_map_context c(scratch_, n.result_count > 0 ? p.type(n.result) : none, attrs.data(),
+                       static_cast<int>(attrs.size()), map, n.result_count);
     n.def->tile_map(c);
   }
 
@@ -230,7 +230,10 @@ class core_program {
   }
 
   /// Ops that may get a loop on request, because the loop changes nothing but the layout.
-  constexpr bool has_own_nest(value_id v) const { return !p.is(p.producer(v), op_role::compute); }
+  constexpr bool has_own_nest(value_id v) const {
+    const op_role role = p.op(p.producer(v)).def->role;
+    return role == op_role::parameter || role == op_role::tag || role == op_role::tiling;
+  }
 
   /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses.
   constexpr value_id insert_tiling(value_id v) {
@@ -246,23 +249,28 @@ class core_program {
       if (out.value == v) out.value = t;
     returned.push_back(returned[at(v)]);
     returned[at(v)] = 0;
+    nested.scope.push_back(nested.value_scope[at(v)]);
+    nested.value_scope.push_back(nested.value_scope[at(v)]);
     nests.push_back(nest{});
     dirty_.push_back(0);
     suspect_.push_back(0);
     add_tile_map(o);
-    std::size_t position = order.size();
-    for (std::size_t i = order.size(); i > 0; --i)
-      if (order[i - 1] == p.producer(v)) {
-        position = i;
-        break;
-      }
-    order.insert_at(position, o);
+    order.insert_at(position_after(p.producer(v)), o);
     index_uses();
     for (const auto& e : have) {
       nests[at(o)].push_back(e.axis, e.dim, had.find(e.axis)->tactic);
       map.at(o, e.dim).local /= mesh.size(e.axis);
     }
     return t;
+  }
+
+  /// Where in the order an op goes that uses a result of `o`; after a wire, behind its marker.
+  constexpr std::size_t position_after(op_id o) const {
+    std::size_t i = order.size();
+    while (i > 0 && order[i - 1] != o) --i;
+    if (p.is(o, op_role::wire))
+      while (!p.is(order[i - 1], op_role::control)) ++i;
+    return i;
   }
 
   constexpr void mark(op_id o) {
@@ -277,7 +285,8 @@ class core_program {
     if (f != any_factor) map.at(o, f).local /= mesh.size(axis);
     mark(o);
     for (value_id v : p.operands(o)) mark(p.producer(v));
-    for (const auto& u : uses(p.op(o).result)) mark(u.op);
+    for (int r = 0; r < p.op(o).result_count; ++r)
+      for (const auto& u : uses(p.op(o).result + r)) mark(u.op);
   }
 
   constexpr void visit_if_dirty(op_id o) {
@@ -304,13 +313,18 @@ class core_program {
     }
   }
 
-  /// The most major factor that is left of a dimension of an operand (-1: of the result).
+  /// The dimension of an operand that a factor slices, or (operand -1 - r) of result r.
+  constexpr int dim_of(const factor& f, int operand) const {
+    return operand < 0 ? map.result_dim(f, -1 - operand) : map.operand_dim(f, operand);
+  }
+
+  /// The most major factor that is left of a dimension of an operand (-1 - r: of result r).
   constexpr int front_factor(op_id o, int operand, int dim) const {
     const auto& row = map.ops[at(o)];
     int last = any_factor;
     for (int f = 0; f < row.count; ++f) {
       const factor& each = map.at(o, f);
-      if ((operand < 0 ? each.result_dim : map.operand_dim(each, operand)) != dim) continue;
+      if (dim_of(each, operand) != dim) continue;
       last = f;
       if (each.local > 1) break;
     }
@@ -318,14 +332,11 @@ class core_program {
   }
 
   /// Is `wants` what `has` gives along `dim`, up to but not including `axis`?
-  static constexpr bool next_along(const nest& has, const factor_table& map, op_id has_op,
-                                   int has_operand, const nest& wants, op_id wants_op,
-                                   int wants_operand, int dim, int axis) {
+  constexpr bool next_along(const nest& has, op_id has_op, int has_operand, const nest& wants,
+                            op_id wants_op, int wants_operand, int dim, int axis) const {
     int j = 0;
     const auto dim_in = [&](const loop& l, op_id o, int operand) -> int {
-      if (l.factor == any_factor) return no_dim;
-      const factor& f = map.at(o, l.factor);
-      return operand < 0 ? f.result_dim : map.operand_dim(f, operand);
+      return l.factor == any_factor ? no_dim : dim_of(map.at(o, l.factor), operand);
     };
     for (const auto& l : has) {
       if (dim_in(l, has_op, has_operand) != dim) continue;
@@ -344,18 +355,21 @@ class core_program {
     if (mine.find(axis) != nullptr) return m;
     const op_node& n = p.op(o);
     for (int i = 0; i < n.operand_count; ++i) {
-      const op_id q = p.producer(p.operand(o, i));
+      const value_id x = p.operand(o, i);
+      const op_id q = p.producer(x);
       const loop* l = nests[at(q)].find(axis);
       if (l == nullptr || l->factor == any_factor) continue;
-      const int dim = map.at(q, l->factor).result_dim;
-      if (dim == no_dim || !next_along(nests[at(q)], map, q, -1, mine, o, i, dim, axis)) continue;
+      const int result = -1 - p.result_index(x);
+      const int dim = dim_of(map.at(q, l->factor), result);
+      if (dim == no_dim || !next_along(nests[at(q)], q, result, mine, o, i, dim, axis)) continue;
       const int f = front_factor(o, i, dim);
       if (f != any_factor)
         support(m, o, axis, {static_cast<std::int8_t>(f), static_cast<std::int8_t>(i)});
     }
-    const int dim = sliced_by_all_uses(n.result, mine, axis);
-    if (dim != no_dim) {
-      const int f = front_factor(o, -1, dim);
+    for (int r = 0; r < n.result_count; ++r) {
+      const int dim = sliced_by_all_uses(n.result + r, mine, axis);
+      if (dim == no_dim) continue;
+      const int f = front_factor(o, -1 - r, dim);
       if (f != any_factor) support(m, o, axis, {static_cast<std::int8_t>(f), -1});
     }
     if (m.several) m.indivisible = false;
@@ -374,7 +388,8 @@ class core_program {
       const int d = map.operand_dim(map.at(u.op, l->factor), u.operand);
       if (d == no_dim || (dim != no_dim && d != dim)) return no_dim;
       dim = d;
-      if (!next_along(theirs, map, u.op, u.operand, mine, p.producer(v), -1, dim, axis))
+      if (!next_along(theirs, u.op, u.operand, mine, p.producer(v), -1 - p.result_index(v), dim,
+                      axis))
         return no_dim;
     }
     return dim;

@@ -27,7 +27,7 @@ constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
   for (op_id o : c.order) {
     const nest& n = c.nest_of(o);
     const bool parameter = c.p.is(o, op_role::parameter);
-    if (parameter || n.count == 0) {
+    if (parameter || n.count == 0 || c.p.is(o, op_role::wire) || c.p.op(o).result_count != 1) {
       if (!parameter) current = -1;
       continue;
     }

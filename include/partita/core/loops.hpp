@@ -38,13 +38,19 @@ struct nest {
   }
 };
 
+/// A use of a value as an operand.
+struct use {
+  op_id op = -1;
+  int operand = -1;
+};
+
 /// The only ways to change a partitioning.
 enum class action_kind : std::uint8_t { tile, atomic, propagate };
 
-/// One recorded action. Values are named as in the printed source program.
+/// One recorded action. Values are numbered as in the flat source program.
 struct action {
   action_kind kind = action_kind::propagate;
-  value_id value = -1;  ///< in the source program
+  value_id value = -1;  ///< in the flat source program
   int dim = -1;
   int axis = -1;
   int tactic = 0;

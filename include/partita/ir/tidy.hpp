@@ -193,7 +193,8 @@ constexpr program in_canonical_order(const program& p) {
 
 /// The program without what its outputs do not need, in canonical order, nested programs included.
 constexpr program tidy(const program& p) {
-  return in_canonical_order(p.regions.empty() ? p : pruned(p));
+  if (p.regions.empty()) return in_canonical_order(p);
+  return in_canonical_order(pruned(p));
 }
 
 }  // namespace detail

@@ -59,7 +59,7 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
 /// At most `limit` lines of each kind; what is left out is counted.
 constexpr text report(const partitioned& p, int limit = 12) {
   text out;
-  const value_names source_names(p.source), core_names(p.core.p);
+  const value_names source_names(flat_program(p.source).p), core_names(p.core.p);
   for (std::size_t t = 0; t < p.tactics.size(); ++t) {
     const auto& tactic = p.tactics[t];
     const int number = static_cast<int>(t);
@@ -78,7 +78,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
     out << "\n  collectives: " << tactic.counts << "\n  sharded inputs:\n";
     int more = 0;
     shown = 0;
-    for (value_id v : p.source.inputs) {
+    for (value_id v : p.core.p.inputs) {
       const layout l = detail::layout_after(p.core, v, number);
       const layout before = detail::layout_after(p.core, v, number - 1);
       if (l.count == 0 || l == before) continue;
@@ -86,8 +86,8 @@ constexpr text report(const partitioned& p, int limit = 12) {
         ++more;
         continue;
       }
-      const tensor_type& type = p.source.type(v);
-      out << "    " << p.source.name(v) << ' ';
+      const tensor_type& type = p.core.p.type(v);
+      out << "    " << p.core.p.name(v) << ' ';
       print_layout(out, l, type.shape.rank, p.core.mesh);
       out << " : " << type << " -> " << tensor_type{type.element, l.local(type.shape, p.core.mesh)}
           << '\n';

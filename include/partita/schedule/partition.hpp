@@ -173,7 +173,7 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
     return r;
   }
   r.core = core_program(source, m);
-  tactic_context context(r.core, r.source);
+  tactic_context context(r.core);
   const int count = detail::tactic_count(tactics);
   int number = 0;
   detail::for_each_tactic(tactics, [&](const auto& t) {

@@ -26,20 +26,20 @@ struct named_value {
 /// A mistake ends the schedule: later actions do nothing, and `partition` reports the first one.
 class tactic_context {
  public:
-  constexpr tactic_context(core_program& c, const program& source) : core_(c) {
-    name_table inputs(source.inputs.size());
-    for (int i = 0; i < source.input_count(); ++i) {
-      const value_id v = source.inputs[static_cast<std::size_t>(i)];
-      inputs.insert(source.input_name(i), v);
-      names_.push_back({source.input_name(i), v, named_value::input, -1});
+  constexpr explicit tactic_context(core_program& c) : core_(c) {
+    const program& p = c.p;
+    name_table inputs(p.inputs.size());
+    for (int i = 0; i < p.input_count(); ++i) {
+      const value_id v = p.inputs[static_cast<std::size_t>(i)];
+      inputs.insert(p.input_name(i), v);
+      names_.push_back({p.input_name(i), v, named_value::input, -1});
     }
-    for (op_id o = 0; o < source.op_count(); ++o)
-      if (source.is(o, op_role::tag))
-        names_.push_back(
-            {source.view(source.op(o).name), source.op(o).result, named_value::tag, -1});
-    for (int i = 0; i < source.output_count(); ++i)
-      names_.push_back({source.output_name(i), source.outputs[static_cast<std::size_t>(i)].value,
-                        named_value::output, inputs.find(source.output_name(i))});
+    for (op_id o = 0; o < p.op_count(); ++o)
+      if (p.is(o, op_role::tag))
+        names_.push_back({p.view(p.op(o).name), p.op(o).result, named_value::tag, -1});
+    for (int i = 0; i < p.output_count(); ++i)
+      names_.push_back({p.output_name(i), p.outputs[static_cast<std::size_t>(i)].value,
+                        named_value::output, inputs.find(p.output_name(i))});
   }
 
   /// Inputs, then tags, then outputs, each in program order.

@@ -27,16 +27,17 @@ constexpr std::string_view name_of(collective c) {
   return names[static_cast<int>(c)];
 }
 
-/// How many collectives of each kind; all_slice does not communicate and is not counted.
+/// How many collectives of each kind, those inside of loops times their trip counts; all_slice does
+/// not communicate and is not counted.
 struct collectives {
   int all_gather = 0, all_reduce = 0, reduce_scatter = 0, all_to_all = 0;
 
   constexpr int total() const { return all_gather + all_reduce + reduce_scatter + all_to_all; }
-  constexpr void count(collective c) {
-    if (c == collective::all_gather) ++all_gather;
-    if (c == collective::all_reduce) ++all_reduce;
-    if (c == collective::reduce_scatter) ++reduce_scatter;
-    if (c == collective::all_to_all) ++all_to_all;
+  constexpr void count(collective c, int times = 1) {
+    if (c == collective::all_gather) all_gather += times;
+    if (c == collective::all_reduce) all_reduce += times;
+    if (c == collective::reduce_scatter) reduce_scatter += times;
+    if (c == collective::all_to_all) all_to_all += times;
   }
   friend constexpr bool operator==(const collectives&, const collectives&) = default;
 };
@@ -127,6 +128,19 @@ struct all_to_all : collective_op {
     const auto a = c.p.attrs(c.op);
     c.out << " {" << a[0] << " -> " << a[1] << '}';
     print_axes(c, 2);
+  }
+};
+
+/// Where this device's piece starts along a dimension that the axes slice: the number of the piece
+/// times the extent of a piece. No communication.
+///
+/// Attributes: extent of a piece, axes major to minor. Shapes  () -> ()
+struct shard_start {
+  static constexpr std::string_view name = "shard_start";
+  static constexpr void infer(infer_context& c) { c.result = c.declared; }
+  static constexpr void print(print_context& c) {
+    c.out << " {" << c.p.attrs(c.op)[0] << '}';
+    print_axes(c, 1);
   }
 };
 

@@ -29,6 +29,7 @@ struct collective_note {
   op_id op = -1;           ///< the op that asked for it (for a sum: the op that made it)
   int tactic = 0;          ///< the last tactic that had a part in it
   std::int64_t bytes = 0;  ///< of its operand on one device
+  std::int64_t times = 1;  ///< how often it runs: the trip counts of the loops around it
 };
 
 struct lowering_options {
@@ -62,6 +63,7 @@ class lowering {
     else
       group_ = loop_groups(c_);
     result_.device.mesh = c_.mesh;
+    open_.push_back(program{});
     if (options_.build) {
       out().ops.reserve(c_.p.ops.size());
       out().types.reserve(values);
@@ -69,8 +71,15 @@ class lowering {
       out().operand_list.reserve(c_.p.operand_list.size());
       out().attr_list.reserve(c_.p.attr_list.size());
     }
-    for (op_id o : c_.order) lower_op(o);
+    if (c_.nested.controls.empty()) {
+      for (op_id o : c_.order) lower_op(o);
+    } else {
+      by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
+      for (op_id o : c_.order) by_scope_[at(c_.nested.scope[at(o)])].push_back(o);
+      lower_scope(0);
+    }
     for (const auto& each : c_.p.outputs) lower_output(each);
+    result_.device.local = static_cast<program&&>(open_.back());
     return static_cast<lowered&&>(result_);
   }
 
@@ -86,10 +95,13 @@ class lowering {
   vec<axis_set> pending_;   ///< by value: axes over which it is still to be summed
   vec<int> group_;          ///< only for the mechanical lowering
   vec<value_id> operands_;
+  vec<program> open_;         ///< the program being built, and those around it
+  vec<vec<op_id>> by_scope_;  ///< only with nested programs
+  int scope_ = 0;             ///< the nested program being lowered
 
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
   static constexpr axis_set bit(int axis) { return static_cast<axis_set>(1u << axis); }
-  constexpr program& out() { return result_.device.local; }
+  constexpr program& out() { return open_.back(); }
 
   /// Layouts as in core_program, without axes of one device and without deferred loops.
   constexpr layout effective(const layout& l, op_id o) const {
@@ -98,7 +110,7 @@ class lowering {
       if (c_.mesh.size(e.axis) > 1 && !(deferred_[at(o)] & bit(e.axis))) r.push_back(e.axis, e.dim);
     return r;
   }
-  constexpr layout made(op_id o) const { return effective(c_.made(c_.p.op(o).result), o); }
+  constexpr layout made(value_id v) const { return effective(c_.made(v), c_.p.producer(v)); }
   constexpr layout required(const use& u) const {
     return effective(c_.required(u.op, u.operand), u.op);
   }
@@ -106,13 +118,13 @@ class lowering {
     axis_set s = 0;
     for (const auto& l : c_.nest_of(o))
       if (l.factor != any_factor && c_.mesh.size(l.axis) > 1 &&
-          c_.map.at(o, l.factor).result_dim == no_dim)
+          c_.map.at(o, l.factor).combine != combiner::stack)
         s |= bit(l.axis);
     return s;
   }
   constexpr combiner combine_of(op_id o) const {
     for (const auto& l : c_.nest_of(o))
-      if (l.factor != any_factor && c_.map.at(o, l.factor).result_dim == no_dim)
+      if (l.factor != any_factor && c_.map.at(o, l.factor).combine != combiner::stack)
         return c_.map.at(o, l.factor).combine;
     return combiner::add;
   }
@@ -124,6 +136,7 @@ class lowering {
   constexpr void defer_sums() {
     for (op_id o : c_.order) {
       const value_id v = c_.p.op(o).result;
+      if (c_.p.op(o).result_count != 1) continue;
       pending_[at(v)] = combine_of(o) == combiner::add ? summed_axes(o) : axis_set{0};
       if (!c_.p.op(o).def->linear || c_.p.op(o).operand_count != 2) continue;
       const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
@@ -131,7 +144,7 @@ class lowering {
       if (axes == 0 || axes != pending_[at(y)] || x == y) continue;
       if (!only_use(x) || !only_use(y)) continue;
       deferred_[at(o)] = axes;
-      const layout lx = made(c_.p.producer(x)), ly = made(c_.p.producer(y));
+      const layout lx = made(x), ly = made(y);
       if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
         pending_[at(v)] = axes;
       else
@@ -150,11 +163,20 @@ class lowering {
     return {c_.p.type(v).element, l.local(c_.p.type(v).shape, c_.mesh)};
   }
 
+  constexpr void lower_scope(int scope) {
+    const int around = scope_;
+    scope_ = scope;
+    for (op_id o : by_scope_[at(scope)]) lower_op(o);
+    scope_ = around;
+  }
+
   constexpr void lower_op(op_id o) {
     const op_node& n = c_.p.op(o);
     const value_id v = n.result;
+    if (n.def->role == op_role::wire) return;  // with its op
+    if (n.def->role == op_role::control) return lower_control(*c_.nested.control_of(o));
     if (n.def->role == op_role::parameter) {
-      const layout l = options_.fuse ? made(o) : layout{};  // without fusion arguments are whole
+      const layout l = options_.fuse ? made(v) : layout{};  // without fusion arguments are whole
       have_[at(v)] = l;
       result_.device.inputs.push_back(l);
       result_.device.input_types.push_back(c_.p.type(v));
@@ -162,15 +184,14 @@ class lowering {
       local_[at(v)] = out().append(*n.def, {}, {}, local_type(v, l));
       out().ops.back().name = out().intern(c_.p.view(n.name));
       out().inputs.push_back(local_[at(v)]);
-      if (!options_.fuse && keeps_its_loops(c_, o) && made(o).count > 0) {
-        local_[at(v)] = reshard(v, made(o), o);  // loop { yield slice %w }
-        have_[at(v)] = made(o);
+      if (!options_.fuse && keeps_its_loops(c_, o) && made(v).count > 0) {
+        local_[at(v)] = reshard(v, made(v), o);  // loop { yield slice %w }
+        have_[at(v)] = made(v);
         local_[at(v)] = reshard(v, layout{}, o);
         have_[at(v)] = layout{};
       }
       return;
     }
-    const layout l = made(o);
     operands_.clear();
     for (int i = 0; i < n.operand_count; ++i) {
       const value_id x = c_.p.operand(o, i);
@@ -180,18 +201,86 @@ class lowering {
       else
         operands_.push_back(reshard(x, required({o, i}), o));
     }
-    have_[at(v)] = l;
+    for (int r = 0; r < n.result_count; ++r) have_[at(v + r)] = made(v + r);
     if (options_.build) {
       if (n.def->identity && n.operand_count == 1) {
         local_[at(v)] = operands_[0];
       } else {
-        local_[at(v)] = out().append(*n.def, operands_, c_.p.attrs(o), local_type(v, l));
-        out().ops.back().origin = n.origin;
-        out().ops.back().transposed = n.transposed;
+        out().append_op(*n.def, operands_, c_.p.attrs(o));
+        append_results(v, n.result_count);
+        copy_marks(o);
+        add_offset(o);
       }
     }
     if (!options_.fuse) return finish_mechanically(o);
-    if (!summed_later(v)) finish_sum(o);
+    for (int r = 0; r < n.result_count; ++r)
+      if (!summed_later(v + r)) finish_sum(v + r);
+  }
+  constexpr void append_results(value_id first, int count) {
+    for (value_id v = first; v < first + count; ++v)
+      local_[at(v)] = out().append_result(local_type(v, have_[at(v)]));
+  }
+  constexpr void copy_marks(op_id o) {
+    out().ops.back().origin = c_.p.op(o).origin;
+    out().ops.back().transposed = c_.p.op(o).transposed;
+  }
+
+  /// A piece of an iota lacks its start: where it lies among the pieces.
+  constexpr void add_offset(op_id o) {
+    const value_id v = c_.p.op(o).result;
+    std::int64_t attrs[1 + max_axes] = {};
+    std::size_t count = 1;
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor != any_factor && c_.mesh.size(l.axis) > 1 && c_.map.at(o, l.factor).offset) {
+        attrs[0] = c_.map.at(o, l.factor).local;
+        attrs[count++] = l.axis;
+      }
+    if (count == 1) return;
+    const tensor_type whole = local_type(v, have_[at(v)]);
+    const value_id start =
+        out().append(def<op::shard_start>, {}, {attrs, count}, tensor_type{whole.element, {}});
+    copy_marks(o);
+    const value_id operands[] = {local_[at(v)], start};
+    local_[at(v)] = out().append(def<op::add>, operands, {}, whole);
+    copy_marks(o);
+  }
+
+  /// An op with nested programs: its operands, inputs, outputs and results lie as its wires do.
+  constexpr void lower_control(const flat_program::control_info& k) {
+    const auto wanted = [&](const use& u) { return options_.fuse ? required(u) : layout{}; };
+    const auto given = [&](value_id v) { return options_.fuse ? made(v) : layout{}; };
+    vec<value_id> operands;
+    for (const auto& u : k.operands)
+      operands.push_back(reshard(c_.p.operand(u.op, u.operand), wanted(u), u.op));
+    vec<program> regions;
+    for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
+      const auto& scope = c_.nested.scopes[at(s)];
+      open_.push_back(program{});
+      for (value_id v : scope.inputs) {
+        have_[at(v)] = given(v);
+        if (!options_.build) continue;
+        local_[at(v)] = out().append(def<op::parameter>, {}, {}, local_type(v, have_[at(v)]));
+        out().inputs.push_back(local_[at(v)]);
+      }
+      lower_scope(s);
+      const int around = scope_;
+      scope_ = s;
+      for (const auto& u : scope.outputs) {
+        const value_id local = reshard(c_.p.operand(u.op, u.operand), wanted(u), u.op);
+        out().outputs.push_back({local, {}});
+      }
+      scope_ = around;
+      regions.push_back(static_cast<program&&>(open_.back()));
+      open_.pop_back();
+    }
+    for (value_id v : k.results) have_[at(v)] = given(v);
+    if (!options_.build) return;
+    const op_node& n = c_.p.op(k.marker);
+    out().append_op(*n.def, operands, c_.p.attrs(k.marker));
+    for (value_id v : k.results) local_[at(v)] = out().append_result(local_type(v, have_[at(v)]));
+    for (auto& r : regions) out().append_region(static_cast<program&&>(r));
+    if (n.name.size > 0) out().ops.back().name = out().intern(c_.p.view(n.name));
+    copy_marks(k.marker);
   }
 
   /// An earlier operand that is the same value in the same layout, or -1.
@@ -204,8 +293,8 @@ class lowering {
 
   /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
   /// others are all-reduced, once.
-  constexpr void finish_sum(op_id o) {
-    const value_id v = c_.p.op(o).result;
+  constexpr void finish_sum(value_id v) {
+    const op_id o = c_.p.producer(v);
     axis_set left = summed_axes(o) | deferred_[at(o)];
     if (left == 0) return;
     layout& have = have_[at(v)];
@@ -264,20 +353,22 @@ class lowering {
 
   /// Without fusion: what leaves its group of loops is summed and gathered at once.
   constexpr void finish_mechanically(op_id o) {
-    const value_id v = c_.p.op(o).result;
-    if (group_[at(o)] >= 0 && !escapes(c_, group_, v)) return;
-    const axis_set left = summed_axes(o);
-    if (left != 0) {
-      std::int64_t attrs[1 + max_axes] = {static_cast<std::int64_t>(combine_of(o))};
-      std::size_t count = 1;
-      for (int axis = 0; axis < c_.mesh.rank; ++axis)
-        if (left & bit(axis)) attrs[count++] = axis;
-      emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
-           {attrs, count}, have_[at(v)]);
+    for (int r = 0; r < c_.p.op(o).result_count; ++r) {
+      const value_id v = c_.p.op(o).result + r;
+      if (group_[at(o)] >= 0 && !escapes(c_, group_, v)) continue;
+      const axis_set left = summed_axes(o);
+      if (left != 0) {
+        std::int64_t attrs[1 + max_axes] = {static_cast<std::int64_t>(combine_of(o))};
+        std::size_t count = 1;
+        for (int axis = 0; axis < c_.mesh.rank; ++axis)
+          if (left & bit(axis)) attrs[count++] = axis;
+        emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
+             {attrs, count}, have_[at(v)]);
+      }
+      const value_id whole = reshard(v, layout{}, o);
+      if (options_.build) local_[at(v)] = whole;
+      have_[at(v)] = layout{};
     }
-    const value_id whole = reshard(v, layout{}, o);
-    if (options_.build) local_[at(v)] = whole;
-    have_[at(v)] = layout{};
   }
 
   static constexpr std::span<const std::int64_t> with_pairs(std::int64_t* attrs, std::size_t from,
@@ -304,16 +395,16 @@ class lowering {
       bytes = out().type(local).bytes();
       const value_id operands[] = {local};
       made = out().append(def, operands, attrs, local_type(v, after));
-      out().ops.back().origin = c_.p.op(o).origin;
-      out().ops.back().transposed = c_.p.op(o).transposed;
+      copy_marks(o);
     }
     if (kind != collective::all_slice) {
       int tactic = 0;
       for (op_id q : {o, c_.p.producer(v)})
         for (const auto& l : c_.nest_of(q))
           if (l.tactic > tactic) tactic = l.tactic;
-      result_.counts.count(kind);
-      result_.notes.push_back({kind, reason, v, o, tactic, bytes});
+      const std::int64_t times = c_.nested.scopes[at(scope_)].trips;
+      result_.counts.count(kind, static_cast<int>(times));
+      result_.notes.push_back({kind, reason, v, o, tactic, bytes, times});
     }
     return made;
   }

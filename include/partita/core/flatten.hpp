@@ -1,0 +1,197 @@
+/// A program and those nested in it as one graph, in which loops can be introduced.
+#pragma once
+
+#include <partita/core/loops.hpp>
+#include <partita/ir/wires.hpp>
+
+namespace partita {
+
+namespace op {
+
+/// A wire of an op with nested programs: what comes in (operands of the op, outputs of nested
+/// programs) and where it goes (inputs of nested programs, results of the op) lies alike.
+///
+/// Attributes: number of leading dimensions that only this end has, per operand and per result.
+///
+/// Tile map  ([i], [i]) -> ([i], [i]), the leading dimensions whole
+struct wire {
+  static constexpr std::string_view name = "wire";
+  static constexpr op_role role = op_role::wire;
+  static constexpr void infer(infer_context& c) { c.result = c.declared; }
+  static constexpr void tile_map(tile_map_context& c) {
+    const int ends = c.attr_count, operands = static_cast<int>(c.operands.size());
+    if (ends == operands) return;  // a predicate or an index: it has no dimensions
+    const int rank = c.result.shape.rank - static_cast<int>(c.attrs[operands]);
+    for (int d = 0; d < rank; ++d) {
+      const int first = d + static_cast<int>(c.attrs[operands]);
+      c.tile(c.result.shape[first], first);
+      for (int i = 0; i < operands; ++i) c.operand(i, d + static_cast<int>(c.attrs[i]));
+      for (int r = 1; r < ends - operands; ++r)
+        c.also(r, d + static_cast<int>(c.attrs[operands + r]));
+    }
+  }
+};
+
+}  // namespace op
+
+/// A program whose nested programs stand in line.
+///
+/// An op with nested programs becomes its wires, then a marker (the op itself, without operands and
+/// results), then the ops of the nested programs. The graph has cycles where values are carried
+/// around a loop; propagation does not mind.
+struct flat_program {
+  program p;
+  vec<int> scope;        ///< by op: the nested program it belongs to; 0 is the whole program
+  vec<int> value_scope;  ///< by value
+
+  struct scope_info {
+    int parent = -1;
+    op_id marker = -1;
+    std::int64_t trips = 1;  ///< how often it runs for each run of the whole program
+    vec<value_id> inputs;    ///< results of wires
+    vec<use> outputs;        ///< operands of wires
+  };
+  struct control_info {
+    op_id marker = -1;
+    int first_scope = 0, scope_count = 0;
+    vec<use> operands;      ///< operands of wires
+    vec<value_id> results;  ///< results of wires
+  };
+  vec<scope_info> scopes;
+  vec<control_info> controls;
+
+  constexpr flat_program() = default;
+  constexpr explicit flat_program(const program& source) {
+    scopes.push_back({});
+    if (source.regions.empty()) {
+      p = source;
+      scope.resize(p.ops.size(), 0);
+      value_scope.resize(p.types.size(), 0);
+      return;
+    }
+    p.error = source.error;
+    vec<value_id> renamed(source.types.size(), -1);
+    add(source, 0, renamed);
+    for (value_id v : source.inputs) p.inputs.push_back(renamed[at(v)]);
+    for (const auto& out : source.outputs)
+      p.outputs.push_back({renamed[at(out.value)], p.intern(source.view(out.name))});
+  }
+  constexpr const control_info* control_of(op_id marker) const {
+    for (const auto& c : controls)
+      if (c.marker == marker) return &c;
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  constexpr op_id append(const op_def& def, std::span<const value_id> operands,
+                         std::span<const std::int64_t> attrs, int in) {
+    scope.push_back(in);
+    return p.append_op(def, operands, attrs);
+  }
+  constexpr value_id append_result(const tensor_type& t, int in) {
+    value_scope.push_back(in);
+    return p.append_result(t);
+  }
+  constexpr void copy_marks(const program& q, const op_node& n) {
+    if (n.name.size > 0) p.ops.back().name = p.intern(q.view(n.name));
+    p.ops.back().transposed = n.transposed;
+  }
+
+  /// Appends the ops of a program; its inputs are renamed already, unless it is the whole one.
+  constexpr void add(const program& q, int in, vec<value_id>& renamed) {
+    vec<value_id> operands;
+    vec<op_id> moved(q.ops.size(), -1);
+    for (op_id o = 0; o < q.op_count(); ++o) {
+      const op_node& n = q.op(o);
+      if (n.def->role == op_role::parameter && in != 0) continue;
+      if (n.region_count > 0) {
+        moved[at(o)] = add_control(q, o, in, renamed);
+        continue;
+      }
+      operands.clear();
+      for (value_id v : q.operands(o)) operands.push_back(renamed[at(v)]);
+      moved[at(o)] = append(*n.def, operands, q.attrs(o), in);
+      for (value_id v = n.result; v < n.result + n.result_count; ++v)
+        renamed[at(v)] = append_result(q.type(v), in);
+      copy_marks(q, n);
+    }
+    for (op_id o = 0; o < q.op_count(); ++o)
+      if (moved[at(o)] >= 0 && q.op(o).origin >= 0)
+        p.op(moved[at(o)]).origin = moved[at(q.op(o).origin)];
+  }
+
+  constexpr op_id add_control(const program& q, op_id o, int in, vec<value_id>& renamed) {
+    const op_node& n = q.op(o);
+    wire_list list;
+    n.def->wires(q, o, list);
+    control_info control;
+    control.first_scope = static_cast<int>(scopes.size());
+    control.scope_count = n.region_count;
+    control.operands.resize(at(n.operand_count), use{});
+    control.results.resize(at(n.result_count), -1);
+    for (const auto& r : q.regions_of(o)) {
+      scope_info s;
+      s.parent = in;
+      s.trips = scopes[at(in)].trips * list.trips;
+      s.inputs.resize(r.inputs.size(), -1);
+      s.outputs.resize(r.outputs.size(), use{});
+      scopes.push_back(s);
+    }
+    vec<value_id> operands;
+    vec<std::int64_t> shifts;
+    for (const auto& w : list.wires) {
+      operands.clear();
+      shifts.clear();
+      const op_id wire = p.op_count();
+      for (const auto& e : w.ends) {
+        const use here{wire, static_cast<int>(operands.size())};
+        if (e.kind == wire_end::operand) {
+          control.operands[at(e.index)] = here;
+          operands.push_back(renamed[at(q.operand(o, e.index))]);
+        } else if (e.kind == wire_end::output) {
+          scopes[at(control.first_scope + e.region)].outputs[at(e.index)] = here;
+          operands.push_back(-1);  // comes with the nested program
+        } else {
+          continue;
+        }
+        shifts.push_back(e.shift);
+      }
+      for (const auto& e : w.ends)
+        if (e.kind == wire_end::input || e.kind == wire_end::result) shifts.push_back(e.shift);
+      append(def<op::wire>, operands, shifts, in);
+      for (const auto& e : w.ends) {
+        if (e.kind == wire_end::input) {
+          const int inner = control.first_scope + e.region;
+          scopes[at(inner)].inputs[at(e.index)] =
+              append_result(q.region(o, e.region).input_type(e.index), inner);
+        } else if (e.kind == wire_end::result) {
+          control.results[at(e.index)] = append_result(q.type(n.result + e.index), in);
+        }
+      }
+      p.ops.back().transposed = n.transposed;
+    }
+    control.marker = append(*n.def, {}, q.attrs(o), in);
+    copy_marks(q, n);
+    for (int r = 0; r < n.result_count; ++r) renamed[at(n.result + r)] = control.results[at(r)];
+    for (int r = 0; r < n.region_count; ++r) {
+      const int inner = control.first_scope + r;
+      const program& region = q.region(o, r);
+      scopes[at(inner)].marker = control.marker;
+      vec<value_id> inside(region.types.size(), -1);
+      for (int i = 0; i < region.input_count(); ++i)
+        inside[at(region.inputs[at(i)])] = scopes[at(inner)].inputs[at(i)];
+      add(region, inner, inside);
+      for (int j = 0; j < region.output_count(); ++j) {
+        const use& out = scopes[at(inner)].outputs[at(j)];
+        p.operand_list[at(p.op(out.op).operand_begin + out.operand)] =
+            inside[at(region.outputs[at(j)].value)];
+      }
+    }
+    controls.push_back(control);
+    return control.marker;
+  }
+};
+
+}  // namespace partita
