@@ -93,6 +93,27 @@ constexpr void add_outputs(builder& b, std::string_view name, const Result& resu
       text(name), result);
 }
 
+/// Tells copies of a tag apart: "x.again", "x.again2", ...
+constexpr void number_copies(program& p, vec<text>& taken) {
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    if (!p.is(o, op_role::tag)) continue;
+    const text name = p.view(p.op(o).name);
+    if (name.view().size() < again.size() ||
+        name.view().substr(name.view().size() - again.size()) != again)
+      continue;
+    text own = name;
+    const auto known = [&] {
+      for (const auto& t : taken)
+        if (t == own) return true;
+      return false;
+    };
+    for (int n = 2; known(); ++n) own = concat(name, n);
+    p.op(o).name = p.intern(own.view());
+    taken.push_back(own);
+  }
+  for (auto& r : p.regions) number_copies(r, taken);
+}
+
 }  // namespace detail
 
 /// Runs the model once on handles of the inputs and gives the program it wrote, without the ops
@@ -122,7 +143,13 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   } else {
     detail::add_outputs(b, "result", result);
   }
-  if (!b.failed()) b.p = detail::tidy(b.p);
+  if (!b.failed()) {
+    b.p = detail::tidy(b.p);
+    if (!b.p.regions.empty()) {
+      vec<text> taken;
+      detail::number_copies(b.p, taken);
+    }
+  }
   if (!b.failed()) b.p.error.record(check_names(b.p));
   if (!b.failed()) b.p.error.record(check_interface(b.p));
   b.p.error.raise();

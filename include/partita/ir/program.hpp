@@ -123,6 +123,7 @@ struct op_def {
   void (*pruned)(vec<std::int64_t>& attrs, const vec<char>& operands,
                  const vec<char>& results) = &no_change;
   bool differentiable = false;  ///< has a derivative rule
+  bool stops_gradient = false;  ///< reverse mode does not look behind it
   bool elementwise = false;     ///< computes each result element from the same element of operands
   bool linear = false;          ///< f(a) + f(b) = f(a + b), jointly in all operands
   bool identity = false;        ///< the result is the operand (or, for a parameter, the argument)
@@ -166,6 +167,7 @@ constexpr op_def define_op() {
   }
   if constexpr (requires { &Op::print; }) d.print = &Op::print;
   if constexpr (requires { &Op::parse; }) d.parse = &Op::parse;
+  if constexpr (requires { Op::stops_gradient; }) d.stops_gradient = Op::stops_gradient;
   if constexpr (requires { Op::elementwise; }) d.elementwise = Op::elementwise;
   if constexpr (requires { Op::linear; }) d.linear = Op::linear;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;

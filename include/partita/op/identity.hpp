@@ -38,6 +38,7 @@ struct tiling : identity_op {
 /// Passes its operand on and stops reverse mode.
 struct stop_gradient : identity_op {
   static constexpr std::string_view name = "stop_gradient";
+  static constexpr bool stops_gradient = true;
   static constexpr void derive(derive_context&) {}
 };
 

@@ -6,6 +6,8 @@
 
 namespace partita::detail {
 
+inline constexpr std::string_view again = ".again";
+
 /// A value, and the cotangent that reverse mode starts from there.
 struct seed {
   value_id value = -1, cotangent = -1;
@@ -26,10 +28,13 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   vec<value_id> roots;
   for (const auto& s : seeds) roots.push_back(s.value);
   const vec<op_id> order = canonical_order(b.p, {roots.data(), roots.size()});
-  for (op_id o : order)
+  for (op_id o : order) {
+    if (b.p.op(o).def->stops_gradient) continue;
     for (value_id v : b.p.operands(o))
-      if (depends[at(v)])
-        for (int r = 0; r < b.p.op(o).result_count; ++r) depends[at(b.p.op(o).result + r)] = 1;
+      for (int r = 0; r < b.p.op(o).result_count && depends[at(v)]; ++r)
+        if (is_floating(b.type(b.p.op(o).result + r).element))
+          depends[at(b.p.op(o).result + r)] = 1;
+  }
 
   vec<value_id> cotangent(at(count), -1), operands, results;
   const auto accumulate = [&](value_id x, value_id more) {
@@ -75,7 +80,7 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
 }
 
 /// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
-/// Tags are left out: a name has one place.
+/// The copy of tag "x" is "x.again": tactics that name "x" mean both.
 constexpr vec<value_id> append_program(builder& b, const program& f,
                                        std::span<const value_id> arguments) {
   vec<value_id> renamed(f.types.size(), -1), operands, results;
@@ -86,15 +91,15 @@ constexpr vec<value_id> append_program(builder& b, const program& f,
     if (n.def->role == op_role::parameter) continue;
     operands.clear();
     for (value_id v : f.operands(o)) operands.push_back(renamed[static_cast<std::size_t>(v)]);
-    if (n.def->role == op_role::tag) {
-      renamed[static_cast<std::size_t>(n.result)] = operands[0];
-      continue;
-    }
     vec<program> regions;
     for (const auto& r : f.regions_of(o)) regions.push_back(r);
     const value_id first = b.emit(*n.def, operands, f.attrs(o), f.type(n.result),
                                   static_cast<vec<program>&&>(regions));
-    if (!b.failed() && n.name.size > 0) b.name_last(f.view(n.name));
+    if (!b.failed() && n.name.size > 0) {
+      text name = f.view(n.name);
+      if (n.def->role == op_role::tag) name << again;
+      b.name_last(name.view());
+    }
     for (int r = 0; r < n.result_count; ++r)
       renamed[static_cast<std::size_t>(n.result + r)] = first + r;
   }

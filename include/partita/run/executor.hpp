@@ -1,17 +1,14 @@
 /// Executables: programs that are planned and ready to run.
 #pragma once
 
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include <partita/run/collective.hpp>
-#include <partita/run/plan.hpp>
+#include <partita/run/frame.hpp>
 #include <partita/run/results.hpp>
-#include <partita/run/thread_pool.hpp>
 #if !defined(PARTITA_SEPARATE_KERNELS)
 #include <partita/run/kernels/table.hpp>
 #endif
@@ -27,14 +24,6 @@ struct run_options {
 
 namespace detail {
 
-/// Memory of one run, kept for the next.
-struct workspace {
-  std::vector<buffer> slots;
-  std::vector<buffer> handed_out;      // by value; used again once the user has dropped the array
-  std::vector<const std::byte*> base;  // by root value: copy 0
-  std::vector<scratch> memory;         // by thread
-};
-
 /// Source    one interpreter for source programs (a mesh without axes) and device programs
 class interpreter {
  public:
@@ -42,14 +31,8 @@ class interpreter {
       : d_(std::move(d)),
         p_(d_.local),
         options_(std::move(options)),
-        plan_(checked(d_), options_.kernels, options_.fuse),
+        frame_(checked(d_), d_.mesh, input_axes(), options_.kernels, options_.fuse, true),
         threads_(options_.threads > 1 ? options_.threads : 1) {
-    plan_.error.raise();
-    for (const auto& s : plan_.steps) {
-      std::vector<tensor_type> types;
-      for (value_id x : p_.operands(s.op)) types.push_back(p_.type(x));
-      types_.push_back(std::move(types));
-    }
     auto list = std::make_shared<std::vector<std::string>>();
     for (int i = 0; i < p_.output_count(); ++i) list->emplace_back(p_.output_name(i));
     names_ = std::move(list);
@@ -57,16 +40,18 @@ class interpreter {
 
   const device_program& source() const { return d_; }
   const std::shared_ptr<const std::vector<std::string>>& names() const { return names_; }
-  std::int64_t workspace_bytes() const {
-    std::int64_t n = 0;
-    for (auto b : plan_.slot_bytes) n += b;
-    return n;
-  }
+  std::int64_t workspace_bytes() const { return frame_.workspace_bytes(); }
 
   std::vector<array> run(std::span<const array> inputs) {
     check(inputs);
     std::unique_ptr<workspace> w = borrow();
-    for (std::size_t k = 0; k < plan_.steps.size(); ++k) run_step(k, inputs, *w);
+    frame_.run(*w, threads_, [&](const step& s, workspace& space) {
+      const value_id v = p_.op(s.op).result;
+      if (s.axes == 0)
+        space.base[at(v)] = inputs[at(s.input)].bytes();
+      else
+        slice_input(s, inputs[at(s.input)], frame_.place(v, space));
+    });
     std::vector<array> out;
     for (int i = 0; i < p_.output_count(); ++i) out.push_back(output(i, inputs, *w));
     const std::lock_guard lock(mutex_);
@@ -76,9 +61,14 @@ class interpreter {
 
  private:
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-  static const device_program& checked(const device_program& d) {
+  static const program& checked(const device_program& d) {
     d.local.error.raise();
-    return d;
+    return d.local;
+  }
+  std::vector<axis_set> input_axes() const {
+    std::vector<axis_set> axes;
+    for (const auto& l : d_.inputs) axes.push_back(axes_of(d_.mesh, l));
+    return axes;
   }
 
   /// Errors    R001 number of arrays, R002 shape, R003 element type
@@ -110,101 +100,7 @@ class interpreter {
         return w;
       }
     }
-    auto w = std::make_unique<workspace>();
-    for (auto bytes : plan_.slot_bytes) w->slots.push_back(allocate(bytes));
-    w->handed_out.resize(at(p_.value_count()));
-    w->base.assign(at(p_.value_count()), nullptr);
-    w->memory.resize(at(threads_.size()));
-    return w;
-  }
-
-  /// Where a step writes a value.
-  std::byte* place(value_id v, workspace& w) {
-    std::byte* p = nullptr;
-    if (plan_.handed_out[at(v)]) {
-      buffer& b = w.handed_out[at(v)];
-      if (b.use_count() != 1) b = allocate(plan_.bytes(v));
-      std::atomic_thread_fence(std::memory_order_acquire);
-      p = b.get();
-    } else if (plan_.slot[at(v)] >= 0) {
-      p = w.slots[at(plan_.slot[at(v)])].get();
-    }
-    w.base[at(v)] = p;
-    return p;
-  }
-  /// The copy of `x` that a device at `c` has.
-  const std::byte* copy_of(value_id x, const coordinates& c, const workspace& w) const {
-    return w.base[at(plan_.root[at(x)])] +
-           copy_at(d_.mesh, plan_.axes[at(x)], c) * padded_bytes(p_.type(x));
-  }
-
-  void run_step(std::size_t k, std::span<const array> inputs, workspace& w) {
-    const step& s = plan_.steps[k];
-    const value_id v = p_.op(s.op).result;
-    const std::int64_t copies = copies_over(d_.mesh, s.axes);
-    if (s.what == step::kind::input) {
-      if (s.axes == 0)
-        w.base[at(v)] = inputs[at(s.input)].bytes();
-      else
-        slice_input(s, inputs[at(s.input)], place(v, w));
-    } else if (s.what == step::kind::collective) {
-      const value_id x = p_.operand(s.op, 0);
-      const collective_call call{
-          d_.mesh,    p_.op(s.op).def,   p_.attrs(s.op), p_.type(x),
-          p_.type(v), plan_.axes[at(x)], s.axes,         w.base[at(plan_.root[at(x)])],
-          place(v, w)};
-      threads_.parallel_for(copies, [&](int thread, std::int64_t i) {
-        w.memory[at(thread)].reset();
-        run_collective(call, i, w.memory[at(thread)]);
-      });
-    } else if (s.what == step::kind::group) {
-      run_group(s, copies, w);
-    } else {
-      std::byte* out = place(v, w);
-      const std::int64_t stride = padded_bytes(p_.type(v));
-      threads_.parallel_for(copies, [&](int thread, std::int64_t i) {
-        const std::byte* few[8];
-        std::vector<const std::byte*> many;
-        const auto operands = p_.operands(s.op);
-        const std::byte** in = few;
-        if (operands.size() > 8) {
-          many.resize(operands.size());
-          in = many.data();
-        }
-        const coordinates c = coordinates_of(d_.mesh, s.axes, i);
-        for (std::size_t j = 0; j < operands.size(); ++j) in[j] = copy_of(operands[j], c, w);
-        scratch& memory = w.memory[at(thread)];
-        memory.reset();
-        s.run({types_[k],
-               p_.type(v),
-               p_.attrs(s.op),
-               {in, operands.size()},
-               out + i * stride,
-               memory});
-      });
-    }
-  }
-
-  /// In pieces of some blocks, so that threads also share a large array that has one copy.
-  void run_group(const step& s, std::int64_t copies, workspace& w) {
-    constexpr std::int64_t piece = 64 * block_program::block;
-    for (op_id o : s.members) {
-      const value_id v = p_.op(o).result;
-      if (plan_.slot[at(v)] >= 0 || plan_.handed_out[at(v)]) place(v, w);
-    }
-    const std::int64_t pieces = (s.elements + piece - 1) / piece;
-    threads_.parallel_for(copies * pieces, [&](int thread, std::int64_t i) {
-      scratch& memory = w.memory[at(thread)];
-      memory.reset();
-      const coordinates c = coordinates_of(d_.mesh, s.axes, i / pieces);
-      const auto& values = s.blocks.values;
-      auto** in = reinterpret_cast<std::byte**>(
-          memory.take(static_cast<std::int64_t>(values.size() * sizeof(std::byte*))));
-      for (std::size_t j = 0; j < values.size(); ++j)
-        in[j] = const_cast<std::byte*>(copy_of(values[j], c, w));
-      const std::int64_t begin = i % pieces * piece;
-      s.blocks.run(in, begin, std::min(begin + piece, s.elements), memory);
-    });
+    return frame_.make_workspace(threads_.size());
   }
 
   void slice_input(const step& s, const array& a, std::byte* out) {
@@ -222,11 +118,12 @@ class interpreter {
 
   /// Errors    R006 devices that should hold the same piece of an output do not
   array output(int index, std::span<const array> inputs, workspace& w) {
-    const value_id v = p_.outputs[at(index)].value, r = plan_.root[at(v)];
+    const plan& plan = frame_.plan();
+    const value_id v = p_.outputs[at(index)].value, r = plan.root[at(v)];
     const layout& l = d_.outputs[at(index)];
     const tensor_type &global = d_.output_types[at(index)], &local = p_.type(v);
-    const axis_set axes = plan_.axes[at(v)], cut = axes_of(d_.mesh, l);
-    if (plan_.handed_out[at(r)] && cut == 0) return array(global, w.handed_out[at(r)]);
+    const axis_set axes = plan.axes[at(v)], cut = axes_of(d_.mesh, l);
+    if (plan.handed_out[at(r)] && cut == 0) return array(global, w.handed_out[at(r)]);
     if (axes == 0 && cut == 0) {  // an input
       const auto found = std::find(p_.inputs.begin(), p_.inputs.end(), r);
       return inputs[at(found - p_.inputs.begin())].reshaped(global.shape);
@@ -236,7 +133,8 @@ class interpreter {
       coordinates first = mine;
       for (int a = 0; a < d_.mesh.rank; ++a)
         if (!has_axis(cut, a)) first.at[a] = 0;
-      if (std::memcmp(copy_of(v, mine, w), copy_of(v, first, w), at(local.bytes())) != 0)
+      if (std::memcmp(frame_.copy_of(v, mine, w), frame_.copy_of(v, first, w), at(local.bytes())) !=
+          0)
         throw error(concat("R006 run: output \"", p_.output_name(index),
                            "\" differs between devices that should hold the same piece of it"));
     }
@@ -247,7 +145,7 @@ class interpreter {
       std::int64_t start[max_rank] = {};
       for (int d = 0; d < local.shape.rank; ++d)
         start[d] = collective_axes::piece_of(d_.mesh, l, d, c) * local.shape[d];
-      copy_box(size_of(local.element), local.shape, local.shape, nullptr, copy_of(v, c, w),
+      copy_box(size_of(local.element), local.shape, local.shape, nullptr, frame_.copy_of(v, c, w),
                global.shape, start, to);
     }
     return out;
@@ -256,9 +154,8 @@ class interpreter {
   device_program d_;
   const program& p_;
   run_options options_;
-  plan plan_;
+  frame frame_;
   thread_pool threads_;
-  std::vector<std::vector<tensor_type>> types_;  // by step: of the operands
   std::shared_ptr<const std::vector<std::string>> names_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<workspace>> idle_;
@@ -317,22 +214,30 @@ class executable {
   std::shared_ptr<detail::interpreter> impl_;
 };
 
-/// Runs one op on arrays; `result` is its type.
+/// Runs one op on arrays; `results` are its types.
 ///
 /// Errors    R002, R003 an array does not fit the op, R005 no kernel
-inline array run_op(const op_def& def, std::span<const array> operands,
-                    std::span<const std::int64_t> attrs, const tensor_type& result,
-                    const run_options& options = {}) {
+inline std::vector<array> run_op(const op_def& def, std::span<const array> operands,
+                                 std::span<const std::int64_t> attrs,
+                                 std::span<const tensor_type> results,
+                                 const run_options& options = {}) {
   program p;
   std::vector<value_id> values;
   for (const array& a : operands) {
     values.push_back(p.append(partita::def<op::parameter>, {}, {}, a.type()));
     p.inputs.push_back(values.back());
   }
-  p.outputs.push_back({p.append(def, values, attrs, result), {}});
-  return executable(p, options)(operands).front();
+  p.append_op(def, values, attrs);
+  for (const auto& t : results) p.outputs.push_back({p.append_result(t), {}});
+  return executable(p, options)(operands);
 }
-/// Runs one op of a program on arrays.
+/// Runs an op with one result.
+inline array run_op(const op_def& def, std::span<const array> operands,
+                    std::span<const std::int64_t> attrs, const tensor_type& result,
+                    const run_options& options = {}) {
+  return run_op(def, operands, attrs, std::span(&result, 1), options).front();
+}
+/// Runs one op of a program, without nested programs, on arrays; gives its first result.
 inline array run_op(const program& p, op_id o, std::span<const array> operands,
                     const run_options& options = {}) {
   return run_op(*p.op(o).def, operands, p.attrs(o), p.type(p.op(o).result), options);

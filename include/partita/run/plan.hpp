@@ -14,14 +14,14 @@
 namespace partita::detail {
 
 struct step {
-  enum class kind : std::uint8_t { input, kernel, collective, group };
+  enum class kind : std::uint8_t { input, kernel, collective, group, start, control };
   kind what = kind::kernel;
   op_id op = -1;   ///< the first op of a group
   int input = -1;  ///< index of the input
   kernel_function run = nullptr;
   std::vector<op_id> members;  ///< of a group
   block_program blocks;
-  axis_set axes = 0;  ///< of the result
+  axis_set axes = 0;  ///< of the results
   std::int64_t elements = 0;
 };
 
@@ -38,11 +38,13 @@ class plan {
   std::vector<std::int64_t> slot_bytes;
   std::vector<char> handed_out;  ///< by root value: its memory becomes an output array
 
-  plan(const device_program& d, std::span<const kernel_entry> own, bool fuse)
-      : d_(d), p_(d.local), own_(own), fuse_(fuse) {
+  /// `inputs`: over which axes each input varies; `outermost`: may outputs be handed out as arrays?
+  plan(const program& p, const mesh& m, std::span<const axis_set> inputs,
+       std::span<const kernel_entry> own, bool fuse, bool outermost)
+      : p_(p), mesh_(m), own_(own), fuse_(fuse), outermost_(outermost) {
     const auto n = static_cast<std::size_t>(p_.value_count());
+    varying(p_, mesh_, inputs, &axes);
     root.assign(n, -1);
-    axes.assign(n, 0);
     slot.assign(n, no_slot);
     handed_out.assign(n, 0);
     step_of_.assign(n, -1);
@@ -61,7 +63,7 @@ class plan {
 
   failure error;  ///< R005 no kernel
 
-  std::int64_t copies(value_id v) const { return copies_over(d_.mesh, axes[at(v)]); }
+  std::int64_t copies(value_id v) const { return copies_over(mesh_, axes[at(v)]); }
   /// Bytes of all copies.
   std::int64_t bytes(value_id v) const { return copies(v) * padded_bytes(p_.type(v)); }
 
@@ -80,7 +82,7 @@ class plan {
   /// Is the result the operand's memory?
   bool passes_on(op_id o) const {
     const op_node& n = p_.op(o);
-    if (n.operand_count != 1 || overridden(n.def)) return false;
+    if (n.operand_count != 1 || n.result_count != 1 || overridden(n.def)) return false;
     const tensor_type &from = p_.type(p_.operand(o, 0)), &to = p_.type(n.result);
     if (n.def->identity || n.def == &def<op::reshape>) return true;
     if (n.def == &def<op::convert>) return from.element == to.element;
@@ -118,14 +120,10 @@ class plan {
   }
 
   void find_roots() {
-    for (std::size_t i = 0; i < p_.inputs.size(); ++i)
-      axes[at(p_.inputs[i])] = axes_of(d_.mesh, d_.inputs[i]);
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const op_node& n = p_.op(o);
-      root[at(n.result)] = passes_on(o) ? root[at(p_.operand(o, 0))] : n.result;
-      axis_set& s = axes[at(n.result)];
-      for (value_id x : p_.operands(o)) s |= axes[at(x)];
-      if (n.def->collective) s = varies_after(d_.mesh, n.def, p_.attrs(o), s);
+      for (value_id v = n.result; v < n.result + n.result_count; ++v) root[at(v)] = v;
+      if (passes_on(o)) root[at(n.result)] = root[at(p_.operand(o, 0))];
     }
   }
   /// Backwards: what is needed at all, and what is needed in memory.
@@ -169,6 +167,10 @@ class plan {
       s.input = static_cast<int>(found - p_.inputs.begin());
     } else if (n.def->collective && !overridden(n.def)) {
       s.what = step::kind::collective;
+    } else if (n.def == &def<op::shard_start>) {
+      s.what = step::kind::start;
+    } else if (n.region_count > 0) {
+      s.what = step::kind::control;
     } else if (block_of(o)) {
       const int joined = fuse_ ? group_for(o, s) : -1;
       if (joined >= 0) {
@@ -188,7 +190,7 @@ class plan {
     note(o, static_cast<int>(steps.size()) - 1);
   }
   void note(op_id o, int s) {
-    step_of_[at(p_.op(o).result)] = s;
+    for (int r = 0; r < p_.op(o).result_count; ++r) step_of_[at(p_.op(o).result + r)] = s;
     for (value_id x : p_.operands(o)) consumer_[at(root[at(x)])] = s;
   }
   /// The latest group that made an operand, or that uses the same operand, if this op can run then.
@@ -227,7 +229,8 @@ class plan {
   void find_live_ranges() {
     for (std::size_t k = 0; k < steps.size(); ++k)
       for_members(steps[k], [&](op_id o) {
-        if (steps[k].what != step::kind::group) in_memory_[at(p_.op(o).result)] = 1;
+        for (int r = 0; r < p_.op(o).result_count; ++r)
+          if (steps[k].what != step::kind::group) in_memory_[at(p_.op(o).result + r)] = 1;
         for (value_id x : p_.operands(o)) {
           value_id v = root[at(x)];
           if (steps[k].what == step::kind::group && is_virtual(v)) {
@@ -315,22 +318,23 @@ class plan {
   /// Slots by live range: the smallest free one that is large enough and not too large, or a new
   /// one.
   void place() {
-    for (std::size_t i = 0; i < p_.outputs.size(); ++i) {
-      const value_id v = root[at(p_.outputs[i].value)];
-      if (axes[at(v)] == 0 && axes_of(d_.mesh, d_.outputs[i]) == 0 &&
-          producer(v).def != &def<op::parameter>)
+    for (const auto& out : p_.outputs) {
+      const value_id v = root[at(out.value)];
+      if (outermost_ && axes[at(v)] == 0 && producer(v).def != &def<op::parameter>)
         handed_out[at(v)] = 1;
     }
     std::vector<std::vector<value_id>> dying(steps.size());
     std::vector<int> free;
     for (std::size_t k = 0; k < steps.size(); ++k) {
+      const bool input = steps[k].what == step::kind::input;
       for_members(steps[k], [&](op_id o) {
-        const value_id v = p_.op(o).result;
-        const bool borrowed = steps[k].what == step::kind::input && axes[at(v)] == 0;
-        if (!in_memory_[at(v)] || handed_out[at(v)] || borrowed) return;
-        slot[at(v)] = take(free, bytes(v));
-        const int last = std::max(used_last_[at(v)], static_cast<int>(k));
-        if (last != forever) dying[at(last)].push_back(v);
+        for (value_id v = p_.op(o).result; v < p_.op(o).result + p_.op(o).result_count; ++v) {
+          const bool given = input && (axes[at(v)] == 0 || !outermost_);
+          if (!in_memory_[at(v)] || handed_out[at(v)] || given) continue;
+          slot[at(v)] = take(free, bytes(v));
+          const int last = std::max(used_last_[at(v)], static_cast<int>(k));
+          if (last != forever) dying[at(last)].push_back(v);
+        }
       });
       for (value_id v : dying[k]) free.push_back(slot[at(v)]);
     }
@@ -351,10 +355,10 @@ class plan {
   }
 
   static constexpr int forever = std::numeric_limits<int>::max();
-  const device_program& d_;
   const program& p_;
+  const mesh& mesh_;
   std::span<const kernel_entry> own_;
-  bool fuse_;
+  bool fuse_, outermost_;
   std::vector<char> needed_;     // by op
   std::vector<int> step_of_;     // by root value: the step that writes it
   std::vector<int> consumer_;    // by root value: the last step so far that reads it

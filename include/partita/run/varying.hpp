@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include <partita/ir/wires.hpp>
 #include <partita/spmd/collectives.hpp>
 
 namespace partita::detail {
@@ -90,6 +92,75 @@ constexpr axis_set varies_after(const mesh& m, const op_def* def,
   const axis_set used = axes_of(m, collective_axes(m, def, attrs).dims);
   const bool removes = def == &partita::def<op::all_reduce> || def == &partita::def<op::all_gather>;
   return removes ? operand & ~used : operand | used;
+}
+
+/// Over which axes the results of a program vary if its inputs vary over these. `by_value`, if
+/// given, is filled for all values.
+std::vector<axis_set> varying(const program& p, const mesh& m, std::span<const axis_set> inputs,
+                              std::vector<axis_set>* by_value = nullptr);
+
+/// Over which axes the wires of an op with nested programs vary, if its operands vary over these.
+/// What is carried around a loop takes some rounds to settle.
+inline std::vector<axis_set> varying_wires(const program& p, op_id o, const mesh& m,
+                                           const wire_list& list,
+                                           const std::vector<axis_set>& operands) {
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
+  std::vector<axis_set> wires(list.wires.size(), 0);
+  const auto for_ends = [&](wire_end::kind_type kind, auto f) {
+    for (std::size_t w = 0; w < wires.size(); ++w)
+      for (const auto& e : list.wires[w].ends)
+        if (e.kind == kind) f(wires[w], e);
+  };
+  for_ends(wire_end::operand, [&](axis_set& s, const wire_end& e) { s |= operands[at(e.index)]; });
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int r = 0; r < p.op(o).region_count; ++r) {
+      std::vector<axis_set> inputs(p.region(o, r).inputs.size(), 0);
+      for_ends(wire_end::input, [&](axis_set s, const wire_end& e) {
+        if (e.region == r) inputs[at(e.index)] = s;
+      });
+      const std::vector<axis_set> outputs = varying(p.region(o, r), m, inputs);
+      for_ends(wire_end::output, [&](axis_set& s, const wire_end& e) {
+        if (e.region != r || (s | outputs[at(e.index)]) == s) return;
+        s |= outputs[at(e.index)];
+        changed = true;
+      });
+    }
+  }
+  return wires;
+}
+
+inline std::vector<axis_set> varying(const program& p, const mesh& m,
+                                     std::span<const axis_set> inputs,
+                                     std::vector<axis_set>* by_value) {
+  const auto at = [](int i) { return static_cast<std::size_t>(i); };
+  std::vector<axis_set> axes(p.types.size(), 0), operands;
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) axes[at(p.inputs[i])] = inputs[i];
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    const op_node& n = p.op(o);
+    if (n.def->role == op_role::parameter) continue;
+    operands.clear();
+    for (value_id x : p.operands(o)) operands.push_back(axes[at(x)]);
+    if (n.region_count > 0) {
+      wire_list list;
+      n.def->wires(p, o, list);
+      const std::vector<axis_set> wires = varying_wires(p, o, m, list, operands);
+      for (std::size_t w = 0; w < wires.size(); ++w)
+        for (const auto& e : list.wires[w].ends)
+          if (e.kind == wire_end::result) axes[at(n.result + e.index)] = wires[w];
+      continue;
+    }
+    axis_set s = 0;
+    for (axis_set each : operands) s |= each;
+    if (n.def->collective) s = varies_after(m, n.def, p.attrs(o), s);
+    if (n.def == &def<op::shard_start>)
+      for (auto a : p.attrs(o).subspan(1)) s |= one_axis(m, a);
+    for (int r = 0; r < n.result_count; ++r) axes[at(n.result + r)] = s;
+  }
+  std::vector<axis_set> outputs;
+  for (const auto& out : p.outputs) outputs.push_back(axes[at(out.value)]);
+  if (by_value != nullptr) *by_value = std::move(axes);
+  return outputs;
 }
 
 }  // namespace partita::detail

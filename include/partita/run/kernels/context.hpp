@@ -36,11 +36,13 @@ class scratch {
 /// elements, which may be read and written; the result does not overlap the operands.
 struct kernel_context {
   std::span<const tensor_type> types;  ///< of the operands
-  const tensor_type& result;
+  const tensor_type& result;           ///< of the first result
   std::span<const std::int64_t> attrs;
   std::span<const std::byte* const> operands;
-  std::byte* out;
+  std::byte* out;  ///< the first result
   scratch& memory;
+  std::span<const tensor_type> results = {};  ///< of all results
+  std::span<std::byte* const> outs = {};      ///< all results
 
   template <class T>
   const T* operand(std::size_t i) const {
@@ -49,6 +51,10 @@ struct kernel_context {
   template <class T>
   T* output() const {
     return reinterpret_cast<T*>(out);
+  }
+  template <class T>
+  T* output(std::size_t i) const {
+    return reinterpret_cast<T*>(outs[i]);
   }
 };
 

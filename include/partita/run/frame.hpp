@@ -1,0 +1,434 @@
+/// Programs as they are run: a plan, and one for each nested program.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <partita/run/collective.hpp>
+#include <partita/run/plan.hpp>
+#include <partita/run/thread_pool.hpp>
+
+namespace partita::detail {
+
+/// Memory of one run of a program, kept for the next.
+struct workspace {
+  std::vector<buffer> slots;
+  std::vector<buffer> handed_out;      // by value; used again once the user has dropped the array
+  std::vector<const std::byte*> base;  // by root value: copy 0
+  std::vector<scratch> memory;         // by thread
+  std::vector<std::unique_ptr<workspace>> nested;  // by nested program
+  std::vector<buffer> carried;                     // by wire of the ops with nested programs
+};
+
+/// A program on a mesh, ready to run. A value is held once per distinct coordinate over the axes it
+/// varies over: copy i of value v starts at base[v] + i * padded_bytes(type of v).
+class frame {
+ public:
+  frame(const program& p, const mesh& m, std::span<const axis_set> inputs,
+        std::span<const kernel_entry> own, bool fuse, bool outermost)
+      : plan_(p, m, inputs, own, fuse, outermost), p_(p), mesh_(m) {
+    plan_.error.raise();
+    for (const auto& s : plan_.steps) {
+      std::vector<tensor_type> operands, results;
+      for (value_id x : p_.operands(s.op)) operands.push_back(p_.type(x));
+      for (int r = 0; r < p_.op(s.op).result_count; ++r)
+        results.push_back(p_.type(p_.op(s.op).result + r));
+      types_.push_back({std::move(operands), std::move(results)});
+      controls_.push_back(s.what == step::kind::control ? enter(s.op, own, fuse) : control{});
+    }
+  }
+
+  const partita::detail::plan& plan() const { return plan_; }
+
+  std::unique_ptr<workspace> make_workspace(int threads) const {
+    auto w = std::make_unique<workspace>();
+    for (auto bytes : plan_.slot_bytes) w->slots.push_back(allocate(bytes));
+    w->handed_out.resize(at(p_.value_count()));
+    w->base.assign(at(p_.value_count()), nullptr);
+    w->memory.resize(at(threads));
+    for (const auto& f : nested_) w->nested.push_back(f->make_workspace(threads));
+    for (auto bytes : carried_bytes_) w->carried.push_back(allocate(bytes));
+    return w;
+  }
+  std::int64_t workspace_bytes() const {
+    std::int64_t n = 0;
+    for (auto b : plan_.slot_bytes) n += b;
+    for (auto b : carried_bytes_) n += b;
+    for (const auto& f : nested_) n += f->workspace_bytes();
+    return n;
+  }
+
+  /// Runs all steps; `give_input(step, w)` sets the base of an input.
+  template <class GiveInput>
+  void run(workspace& w, thread_pool& threads, const GiveInput& give_input) const {
+    for (std::size_t k = 0; k < plan_.steps.size(); ++k) {
+      const step& s = plan_.steps[k];
+      switch (s.what) {
+        case step::kind::input:
+          give_input(s, w);
+          break;
+        case step::kind::kernel:
+          run_kernel(k, w, threads);
+          break;
+        case step::kind::collective:
+          run_collective_step(s, w, threads);
+          break;
+        case step::kind::group:
+          run_group(s, w, threads);
+          break;
+        case step::kind::start:
+          run_start(s, w);
+          break;
+        case step::kind::control:
+          run_control(s, controls_[k], w, threads);
+          break;
+      }
+    }
+  }
+
+  /// Where a step writes a value.
+  std::byte* place(value_id v, workspace& w) const {
+    std::byte* p = nullptr;
+    if (plan_.handed_out[at(v)]) {
+      buffer& b = w.handed_out[at(v)];
+      if (b.use_count() != 1) b = allocate(plan_.bytes(v));
+      std::atomic_thread_fence(std::memory_order_acquire);
+      p = b.get();
+    } else if (plan_.slot[at(v)] >= 0) {
+      p = w.slots[at(plan_.slot[at(v)])].get();
+    }
+    w.base[at(v)] = p;
+    return p;
+  }
+  /// The copy of `x` that a device at `c` has.
+  const std::byte* copy_of(value_id x, const coordinates& c, const workspace& w) const {
+    return w.base[at(plan_.root[at(x)])] +
+           copy_at(mesh_, plan_.axes[at(x)], c) * padded_bytes(p_.type(x));
+  }
+
+ private:
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+  struct step_types {
+    std::vector<tensor_type> operands, results;
+  };
+  /// A wire at run time: where its value comes from and where it goes.
+  struct run_wire {
+    int operand = -1, operand_shift = 0;
+    int result = -1, result_shift = 0;
+    std::vector<wire_end> inputs, outputs;
+    tensor_type type;   // inside
+    axis_set axes = 0;  // inside, and of the result
+    int memory = -1;    // in workspace::carried
+    bool carried() const { return operand >= 0 && !outputs.empty(); }
+  };
+  struct control {
+    std::vector<run_wire> wires;
+    std::vector<int> frames;  // in nested_
+  };
+
+  control enter(op_id o, std::span<const kernel_entry> own, bool fuse) {
+    control c;
+    wire_list list;
+    p_.op(o).def->wires(p_, o, list);
+    std::vector<axis_set> operands;
+    for (value_id x : p_.operands(o)) operands.push_back(plan_.axes[at(x)]);
+    const std::vector<axis_set> axes = varying_wires(p_, o, mesh_, list, operands);
+    std::vector<std::vector<axis_set>> inputs;
+    for (const auto& r : p_.regions_of(o)) inputs.emplace_back(r.inputs.size(), axis_set{0});
+    for (std::size_t i = 0; i < list.wires.size(); ++i) {
+      run_wire w;
+      w.axes = axes[i];
+      for (const auto& e : list.wires[i].ends) {
+        if (e.kind == wire_end::operand) {
+          w.operand = e.index;
+          w.operand_shift = e.shift;
+        } else if (e.kind == wire_end::result) {
+          w.result = e.index;
+          w.result_shift = e.shift;
+        } else if (e.kind == wire_end::input) {
+          w.inputs.push_back(e);
+          w.type = p_.region(o, e.region).input_type(e.index);
+          inputs[at(e.region)][at(e.index)] = w.axes;
+        } else {
+          w.outputs.push_back(e);
+          w.type = p_.region(o, e.region).output_type(e.index);
+        }
+      }
+      if (!w.inputs.empty()) {
+        w.memory = static_cast<int>(carried_bytes_.size());
+        carried_bytes_.push_back(copies_over(mesh_, w.axes) * padded_bytes(w.type));
+      }
+      c.wires.push_back(std::move(w));
+    }
+    for (int r = 0; r < p_.op(o).region_count; ++r) {
+      c.frames.push_back(static_cast<int>(nested_.size()));
+      nested_.push_back(
+          std::make_unique<frame>(p_.region(o, r), mesh_, inputs[at(r)], own, fuse, false));
+    }
+    return c;
+  }
+
+  void run_kernel(std::size_t k, workspace& w, thread_pool& threads) const {
+    const step& s = plan_.steps[k];
+    const value_id first = p_.op(s.op).result;
+    const int result_count = p_.op(s.op).result_count;
+    std::vector<std::byte*> out;
+    for (int r = 0; r < result_count; ++r) out.push_back(place(first + r, w));
+    threads.parallel_for(copies_over(mesh_, s.axes), [&](int thread, std::int64_t i) {
+      const std::byte* few[8];
+      std::vector<const std::byte*> many;
+      const auto operands = p_.operands(s.op);
+      const std::byte** in = few;
+      if (operands.size() > 8) {
+        many.resize(operands.size());
+        in = many.data();
+      }
+      const coordinates c = coordinates_of(mesh_, s.axes, i);
+      for (std::size_t j = 0; j < operands.size(); ++j) in[j] = copy_of(operands[j], c, w);
+      std::byte* mine[8];
+      std::vector<std::byte*> my_many;
+      std::byte** to = mine;
+      if (out.size() > 8) {
+        my_many.resize(out.size());
+        to = my_many.data();
+      }
+      const auto& results = types_[k].results;
+      for (std::size_t r = 0; r < out.size(); ++r) to[r] = out[r] + i * padded_bytes(results[r]);
+      scratch& memory = w.memory[at(thread)];
+      memory.reset();
+      s.run({types_[k].operands,
+             results[0],
+             p_.attrs(s.op),
+             {in, operands.size()},
+             to[0],
+             memory,
+             results,
+             {to, out.size()}});
+    });
+  }
+
+  void run_collective_step(const step& s, workspace& w, thread_pool& threads) const {
+    const value_id x = p_.operand(s.op, 0), v = p_.op(s.op).result;
+    const collective_call call{
+        mesh_,      p_.op(s.op).def,   p_.attrs(s.op), p_.type(x),
+        p_.type(v), plan_.axes[at(x)], s.axes,         w.base[at(plan_.root[at(x)])],
+        place(v, w)};
+    threads.parallel_for(copies_over(mesh_, s.axes), [&](int thread, std::int64_t i) {
+      w.memory[at(thread)].reset();
+      run_collective(call, i, w.memory[at(thread)]);
+    });
+  }
+
+  /// In pieces of some blocks, so that threads also share a large array that has one copy.
+  void run_group(const step& s, workspace& w, thread_pool& threads) const {
+    constexpr std::int64_t piece = 64 * block_program::block;
+    for (op_id o : s.members) {
+      const value_id v = p_.op(o).result;
+      if (plan_.slot[at(v)] >= 0 || plan_.handed_out[at(v)]) place(v, w);
+    }
+    const std::int64_t pieces = (s.elements + piece - 1) / piece;
+    threads.parallel_for(copies_over(mesh_, s.axes) * pieces, [&](int thread, std::int64_t i) {
+      scratch& memory = w.memory[at(thread)];
+      memory.reset();
+      const coordinates c = coordinates_of(mesh_, s.axes, i / pieces);
+      const auto& values = s.blocks.values;
+      auto** in = reinterpret_cast<std::byte**>(
+          memory.take(static_cast<std::int64_t>(values.size() * sizeof(std::byte*))));
+      for (std::size_t j = 0; j < values.size(); ++j)
+        in[j] = const_cast<std::byte*>(copy_of(values[j], c, w));
+      const std::int64_t begin = i % pieces * piece;
+      s.blocks.run(in, begin, std::min(begin + piece, s.elements), memory);
+    });
+  }
+
+  void run_start(const step& s, workspace& w) const {
+    const value_id v = p_.op(s.op).result;
+    std::byte* out = place(v, w);
+    const auto attrs = p_.attrs(s.op);
+    for (std::int64_t i = 0; i < copies_over(mesh_, s.axes); ++i) {
+      const coordinates c = coordinates_of(mesh_, s.axes, i);
+      std::int64_t n = 0;
+      for (auto a : attrs.subspan(1)) n = n * mesh_.size(static_cast<int>(a)) + c.at[a];
+      write_integer(p_.type(v).element, n * attrs[0], out + i * padded_bytes(p_.type(v)));
+    }
+  }
+  static void write_integer(dtype t, std::int64_t v, std::byte* to) {
+    const auto put = [&]<class T>(T x) { std::memcpy(to, &x, sizeof x); };
+    switch (t) {
+      case dtype::f32:
+        return put(static_cast<float>(v));
+      case dtype::f64:
+        return put(static_cast<double>(v));
+      case dtype::i32:
+        return put(static_cast<std::int32_t>(v));
+      case dtype::i64:
+        return put(v);
+      case dtype::u8:
+        return put(static_cast<std::uint8_t>(v));
+      default:
+        throw error(concat("internal error: shard_start of ", name_of(t), "; please report"));
+    }
+  }
+
+  /// Copies `bytes` per copy of a value that lies once per coordinate over `from_axes` to one that
+  /// lies once per coordinate over `to_axes`, which has all of them.
+  void spread(const std::byte* from, axis_set from_axes, std::int64_t from_stride, std::byte* to,
+              axis_set to_axes, std::int64_t to_stride, std::int64_t bytes) const {
+    for (std::int64_t i = 0; i < copies_over(mesh_, to_axes); ++i) {
+      const std::int64_t j = copy_at(mesh_, from_axes, coordinates_of(mesh_, to_axes, i));
+      std::memcpy(to + i * to_stride, from + j * from_stride, at(bytes));
+    }
+  }
+
+  void run_control(const step& s, const control& c, workspace& w, thread_pool& threads) const {
+    const op_node& n = p_.op(s.op);
+    const auto frame_of = [&](int r) -> const frame& { return *nested_[at(c.frames[at(r)])]; };
+    const auto space_of = [&](int r) -> workspace& { return *w.nested[at(c.frames[at(r)])]; };
+    const auto operand = [&](int i) { return p_.operand(s.op, i); };
+    const auto memory = [&](const run_wire& e) { return w.carried[at(e.memory)].get(); };
+    for (int r = 0; r < n.result_count; ++r) place(n.result + r, w);
+
+    // Before the first iteration: what comes in whole. An operand that lies as the nested programs
+    // expect it, and that they do not change, is passed as it is.
+    for (const auto& e : c.wires) {
+      if (e.inputs.empty() || e.operand < 0 || e.operand_shift > 0) continue;
+      const value_id x = operand(e.operand);
+      const std::byte* from = w.base[at(plan_.root[at(x)])];
+      const bool as_it_is = plan_.axes[at(x)] == e.axes && (!e.carried() || passes_through(c, e));
+      if (!as_it_is)
+        spread(from, plan_.axes[at(x)], padded_bytes(e.type), memory(e), e.axes,
+               padded_bytes(e.type), e.type.bytes());
+      for (const auto& in : e.inputs) input_base(c, in, w) = as_it_is ? from : memory(e);
+    }
+    const auto run_region = [&](int r) {
+      frame_of(r).run(space_of(r), threads, [](const step&, workspace&) {});
+    };
+    const auto output_root = [&](const wire_end& e) {
+      const frame& f = frame_of(e.region);
+      return f.plan_.root[at(f.p_.outputs[at(e.index)].value)];
+    };
+    /// Output `e` of a nested program to memory that lies as its wire does.
+    const auto take_output = [&](const run_wire& wire, const wire_end& e, std::byte* to,
+                                 std::int64_t stride) {
+      const frame& f = frame_of(e.region);
+      const value_id v = f.p_.outputs[at(e.index)].value;
+      spread(space_of(e.region).base[at(output_root(e))], f.plan_.axes[at(v)],
+             padded_bytes(wire.type), to, wire.axes, stride, wire.type.bytes());
+    };
+    /// The outputs of region r become what is carried; through spare memory, since one carried
+    /// value may be another one's next.
+    const auto carry = [&](int r) {
+      scratch& spare = w.memory[0];
+      spare.reset();
+      std::vector<std::pair<const run_wire*, std::byte*>> next;
+      for (const auto& e : c.wires) {
+        if (!e.carried() || passes_through(c, e)) continue;
+        for (const auto& out : e.outputs) {
+          if (out.region != r) continue;
+          std::byte* to = spare.take(copies_over(mesh_, e.axes) * padded_bytes(e.type));
+          take_output(e, out, to, padded_bytes(e.type));
+          next.push_back({&e, to});
+        }
+      }
+      for (const auto& [e, from] : next)
+        std::memcpy(memory(*e), from, at(copies_over(mesh_, e->axes) * padded_bytes(e->type)));
+    };
+    const auto finish_carried = [&] {
+      for (const auto& e : c.wires)
+        if (e.carried() && e.result >= 0 && !e.inputs.empty()) {
+          const value_id v = n.result + e.result;
+          if (w.base[at(v)] == nullptr) continue;
+          const std::byte* from = input_base(c, e.inputs[0], w);
+          std::memcpy(const_cast<std::byte*>(w.base[at(v)]), from,
+                      at(copies_over(mesh_, e.axes) * padded_bytes(e.type)));
+        }
+    };
+
+    if (n.def == &def<op::while_loop>) {
+      for (;;) {
+        run_region(0);
+        const frame& f = frame_of(0);
+        const value_id v = f.p_.outputs[0].value;
+        if (f.plan_.axes[at(v)] != 0)
+          throw error(
+              "internal error: the condition of a loop differs between devices; please report");
+        if (space_of(0).base[at(f.plan_.root[at(v)])][0] == std::byte{0}) break;
+        run_region(1);
+        carry(1);
+      }
+      finish_carried();
+    } else if (n.def == &def<op::scan>) {
+      const op::scan::counts k(p_.attrs(s.op));
+      for (std::int64_t i = 0; i < k.length; ++i) {
+        const std::int64_t position = k.reversed ? k.length - 1 - i : i;
+        for (const auto& e : c.wires) {
+          if (e.operand < 0 && !e.inputs.empty()) {  // the index
+            write_integer(dtype::i32, position, memory(e));
+          } else if (e.operand_shift > 0) {
+            const value_id x = operand(e.operand);
+            spread(w.base[at(plan_.root[at(x)])] + position * e.type.bytes(), plan_.axes[at(x)],
+                   padded_bytes(p_.type(x)), memory(e), e.axes, padded_bytes(e.type),
+                   e.type.bytes());
+          } else {
+            continue;
+          }
+          for (const auto& in : e.inputs) input_base(c, in, w) = memory(e);
+        }
+        run_region(0);
+        for (const auto& e : c.wires)
+          if (e.result >= 0 && e.result_shift > 0 && w.base[at(n.result + e.result)] != nullptr)
+            take_output(
+                e, e.outputs[0],
+                const_cast<std::byte*>(w.base[at(n.result + e.result)]) + position * e.type.bytes(),
+                padded_bytes(p_.type(n.result + e.result)));
+        carry(0);
+      }
+      finish_carried();
+    } else {  // case, call
+      int chosen = 0;
+      if (n.def == &def<op::case_of>) {
+        const value_id index = operand(0);
+        if (plan_.axes[at(index)] != 0)
+          throw error("internal error: the index of a case differs between devices; please report");
+        std::int32_t i = 0;
+        std::memcpy(&i, w.base[at(plan_.root[at(index)])], sizeof i);
+        chosen = i < 0 || i >= n.region_count ? n.region_count - 1 : i;
+      }
+      run_region(chosen);
+      for (const auto& e : c.wires)
+        for (const auto& out : e.outputs)
+          if (out.region == chosen && w.base[at(n.result + e.result)] != nullptr)
+            take_output(e, out, const_cast<std::byte*>(w.base[at(n.result + e.result)]),
+                        padded_bytes(e.type));
+    }
+  }
+
+  const std::byte*& input_base(const control& c, const wire_end& in, workspace& w) const {
+    const int f = c.frames[at(in.region)];
+    return w.nested[at(f)]->base[at(nested_[at(f)]->p_.inputs[at(in.index)])];
+  }
+  /// Is a carried value never changed?
+  bool passes_through(const control& c, const run_wire& e) const {
+    for (const auto& out : e.outputs) {
+      const frame& f = *nested_[at(c.frames[at(out.region)])];
+      const value_id root = f.plan_.root[at(f.p_.outputs[at(out.index)].value)];
+      bool same = false;
+      for (const auto& in : e.inputs)
+        same = same || (in.region == out.region && f.p_.inputs[at(in.index)] == root);
+      if (!same) return false;
+    }
+    return true;
+  }
+
+  partita::detail::plan plan_;
+  const program& p_;
+  const mesh& mesh_;
+  std::vector<step_types> types_;  // by step
+  std::vector<control> controls_;  // by step
+  std::vector<std::unique_ptr<frame>> nested_;
+  std::vector<std::int64_t> carried_bytes_;
+};
+
+}  // namespace partita::detail
