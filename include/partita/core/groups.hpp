@@ -27,16 +27,20 @@ constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
   for (op_id o : c.order) {
     const nest& n = c.nest_of(o);
     const bool parameter = c.p.is(o, op_role::parameter);
-    if (parameter || n.count == 0 || c.p.is(o, op_role::wire) || c.p.op(o).result_count != 1) {
+    if (parameter || n.count == 0 || c.p.is(o, op_role::wire)) {
       if (!parameter) current = -1;
       continue;
     }
-    bool joins = fuse && current >= 0 && same_axes(n, c.nest_of(previous));
+    bool joins = fuse && current >= 0 && same_axes(n, c.nest_of(previous)) &&
+                 c.nested.scope[static_cast<std::size_t>(o)] ==
+                     c.nested.scope[static_cast<std::size_t>(previous)];
     for (int i = 0; joins && i < c.p.op(o).operand_count; ++i) {
       const op_id q = c.p.producer(c.p.operand(o, i));
       if (group[static_cast<std::size_t>(q)] != current) continue;
       for (const auto& l : c.nest_of(q))  // sums and `any` end their loop before the value is used
-        if (l.factor == any_factor || c.map.at(q, l.factor).result_dim == no_dim) joins = false;
+        if (l.factor == any_factor ||
+            c.map.result_dim(c.map.at(q, l.factor), c.p.result_index(c.p.operand(o, i))) == no_dim)
+          joins = false;
       joins = joins && c.made(c.p.operand(o, i)) == c.required(o, i);
     }
     if (!joins) current = next++;

@@ -19,22 +19,7 @@ class core_printer {
 
   constexpr text print() {
     print_signature(out_, c_.p, names_, &c_.mesh);
-    for (std::size_t i = 0; i < c_.order.size(); ++i) {
-      const op_id o = c_.order[i];
-      const int g = group_[index(o)];
-      if (c_.p.is(o, op_role::parameter)) {
-        if (shown_tiled(o)) print_parameter(o);
-      } else if (g < 0) {
-        print_op(o, nest{}, 1);
-      } else {
-        vec<op_id> members;
-        std::size_t j = i;
-        for (; j < c_.order.size() && group_[index(c_.order[j])] == g; ++j)
-          members.push_back(c_.order[j]);
-        print_group(members);
-        i = j - 1;
-      }
-    }
+    print_scope(0);
     print_return(out_, c_.p, names_);
     return out_;
   }
@@ -44,13 +29,84 @@ class core_printer {
   value_names names_;
   vec<int> group_;
   text out_;
+  int base_ = 0;  ///< how deep the program being printed is nested
 
   static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
   constexpr bool shown_tiled(op_id o) const { return keeps_its_loops(c_, o); }
 
   constexpr void indent(int depth) {
-    for (int i = 0; i < depth; ++i) out_ << "  ";
+    for (int i = 0; i < base_ + depth; ++i) out_ << "  ";
+  }
+
+  constexpr void print_scope(int scope) {
+    vec<op_id> order;
+    for (op_id o : c_.order)
+      if (c_.nested.scope[index(o)] == scope && !c_.p.is(o, op_role::wire)) order.push_back(o);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const op_id o = order[i];
+      const int g = group_[index(o)];
+      if (c_.p.is(o, op_role::parameter)) {
+        if (shown_tiled(o)) print_parameter(o);
+      } else if (c_.p.is(o, op_role::control)) {
+        print_control(*c_.nested.control_of(o));
+      } else if (g < 0) {
+        print_op(o, nest{}, 1);
+      } else {
+        vec<op_id> members;
+        std::size_t j = i;
+        for (; j < order.size() && group_[index(order[j])] == g; ++j) members.push_back(order[j]);
+        print_group(members);
+        i = j - 1;
+      }
+    }
+  }
+
+  /// An op with nested programs; how the values that pass in lie is said behind their types.
+  constexpr void print_control(const flat_program::control_info& k) {
+    const op_node& n = c_.p.op(k.marker);
+    const auto operand = [&](const use& u) { return c_.p.operand(u.op, u.operand); };
+    indent(1);
+    append_list(out_, static_cast<int>(k.results.size()),
+                [&](int i) { out_ << '%' << names_[k.results[index(i)]]; });
+    out_ << " = " << n.def->name;
+    if (n.name.size > 0) out_ << " \"" << c_.p.view(n.name) << '"';
+    out_ << '(';
+    append_list(out_, static_cast<int>(k.operands.size()),
+                [&](int i) { global_name(operand(k.operands[index(i)])); });
+    out_ << ')';
+    print_context attributes{c_.p, k.marker, &c_.mesh, out_};
+    n.def->print(attributes);
+    for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
+      const auto& scope = c_.nested.scopes[index(s)];
+      out_ << " do (";
+      append_list(out_, static_cast<int>(scope.inputs.size()), [&](int i) {
+        const value_id v = scope.inputs[index(i)];
+        out_ << '%' << names_[v] << ": " << c_.p.type(v);
+        if (c_.made(v).count > 0) {
+          out_ << ' ';
+          print_layout(out_, c_.made(v), c_.p.type(v).shape.rank, c_.mesh);
+        }
+      });
+      out_ << ") {\n";
+      ++base_;
+      print_scope(s);
+      indent(1);
+      out_ << "return ";
+      append_list(out_, static_cast<int>(scope.outputs.size()),
+                  [&](int j) { global_name(operand(scope.outputs[index(j)])); });
+      out_ << " : ";
+      append_list(out_, static_cast<int>(scope.outputs.size()),
+                  [&](int j) { out_ << c_.p.type(operand(scope.outputs[index(j)])); });
+      out_ << '\n';
+      --base_;
+      indent(1);
+      out_ << '}';
+    }
+    out_ << " : ";
+    append_list(out_, static_cast<int>(k.results.size()),
+                [&](int i) { out_ << c_.p.type(k.results[index(i)]); });
+    out_ << '\n';
   }
   /// The value as seen by its users at a depth of loops: `%x1`, `%x1s`, `%x1ss`.
   constexpr void name_at(value_id v, int depth) {
@@ -62,14 +118,18 @@ class core_printer {
     const op_id o = c_.p.producer(v);
     if (c_.p.is(o, op_role::parameter) && shown_tiled(o)) out_ << 't';
   }
-  constexpr void loop_kind(op_id o, const loop& l) {
+  constexpr void loop_kind(value_id v, const loop& l) {
+    const op_id o = c_.p.producer(v);
     if (l.factor == any_factor) {
       out_ << "any";
       return;
     }
     const factor& f = c_.map.at(o, l.factor);
-    if (f.result_dim != no_dim)
-      out_ << "#tile<" << static_cast<int>(f.result_dim) << '>';
+    const int dim = c_.map.result_dim(f, c_.p.result_index(v));
+    if (dim != no_dim)
+      out_ << "#tile<" << dim << '>';
+    else if (f.combine == combiner::stack)
+      out_ << "any";
     else if (f.combine == combiner::add)
       out_ << "#sum";
     else
@@ -91,7 +151,7 @@ class core_printer {
         for (int i = 0; i < k; ++i) out_ << 's';
       }
       out_ << " = loop \"" << c_.mesh.name(n.loops[k].axis) << "\" [";
-      loop_kind(o, n.loops[k]);
+      loop_kind(v, n.loops[k]);
       loop_tail(n.loops[k]);
     }
     print_slices(o, -1, v, n, n.count + 1, false);
@@ -154,13 +214,12 @@ class core_printer {
       sliced.push_back(inside ? -1 - n.count : print_slices(o, i, x, n, depth, true));
     }
     indent(depth);
+    const int results = c_.p.op(o).result_count;
+    append_list(out_, results, [&](int r) { name_at(v + r, n.count); });
+    out_ << " = ";
     if (c_.p.op(o).def->identity && n.count > 0 && !c_.p.is(o, op_role::tag)) {
-      name_at(v, n.count);
-      out_ << " = ";
       operand_name(o, 0, sliced[0]);
     } else {
-      name_at(v, n.count);
-      out_ << " = ";
       print_call(out_, c_.p, o, &c_.mesh, [&](int i) {
         text whole;
         std::swap(whole, out_);
@@ -169,9 +228,13 @@ class core_printer {
         out_ << whole.view().substr(1);
       });
     }
-    tensor_type local = c_.p.type(v);
-    local.shape = c_.made(v).local(local.shape, c_.mesh);
-    out_ << " : " << (n.count > 0 ? local : c_.p.type(v)) << '\n';
+    out_ << " : ";
+    append_list(out_, results, [&](int r) {
+      tensor_type local = c_.p.type(v + r);
+      if (n.count > 0) local.shape = c_.made(v + r).local(local.shape, c_.mesh);
+      out_ << local;
+    });
+    out_ << '\n';
   }
   constexpr void operand_name(op_id o, int i, int sliced) {
     const value_id x = c_.p.operand(o, i);
@@ -187,7 +250,8 @@ class core_printer {
     const nest& n = c_.nest_of(members.front());
     vec<value_id> yielded;
     for (op_id o : members)
-      if (escapes(c_, group_, c_.p.op(o).result)) yielded.push_back(c_.p.op(o).result);
+      for (int r = 0; r < c_.p.op(o).result_count; ++r)
+        if (escapes(c_, group_, c_.p.op(o).result + r)) yielded.push_back(c_.p.op(o).result + r);
     const auto list = [&](int depth) {
       append_list(out_, static_cast<int>(yielded.size()),
                   [&](int i) { name_at(yielded[index(i)], depth); });
@@ -198,7 +262,7 @@ class core_printer {
       out_ << " = loop \"" << c_.mesh.name(n.loops[k].axis) << "\" [";
       append_list(out_, static_cast<int>(yielded.size()), [&](int i) {
         const op_id o = c_.p.producer(yielded[index(i)]);
-        loop_kind(o, c_.nest_of(o).loops[k]);
+        loop_kind(yielded[index(i)], c_.nest_of(o).loops[k]);
       });
       loop_tail(n.loops[k]);
     }

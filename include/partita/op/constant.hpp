@@ -74,29 +74,6 @@ struct constant {
   }
 };
 
-/// result[i0, i1, ...] = i_dim. Attribute: dim.
-///
-/// Tile map  () -> ([i, j, ...]), all dimensions but dim (a slice along dim is no iota)
-/// Errors    S113 dimension out of range
-struct iota {
-  static constexpr std::string_view name = "iota";
-  static constexpr void infer(infer_context& c) {
-    c.result = c.declared;
-    if (c.attrs[0] < 0 || c.attrs[0] >= c.declared.shape.rank)
-      c.fail("S113", "iota: dimension ", c.attrs[0], " is out of range for ", c.declared);
-  }
-  static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d)
-      if (d != c.attrs[0]) c.tile(c.result.shape[d], d);
-  }
-  static constexpr void derive(derive_context&) {}
-  static constexpr void print(print_context& c) { c.out << " {dim=" << c.p.attrs(c.op)[0] << '}'; }
-};
-
-}  // namespace partita::op
-
-namespace partita::ops {
-
 constexpr std::int64_t least_integer(dtype t) {
   if (t == dtype::i64) return std::numeric_limits<std::int64_t>::min();
   return t == dtype::i32 ? std::numeric_limits<std::int32_t>::min() : 0;
@@ -106,11 +83,45 @@ constexpr std::int64_t greatest_integer(dtype t) {
   if (t == dtype::i32) return std::numeric_limits<std::int32_t>::max();
   return t == dtype::boolean ? 1 : 255;
 }
+/// result[i0, i1, ...] = i_dim. Attribute: dim.
+///
+/// Tile map  () -> ([i, j, ...]); a slice along dim is an iota of the slice's extent plus its
+/// start,
+///           where the element type holds all the numbers exactly
+/// Errors    S113 dimension out of range
+struct iota {
+  static constexpr std::string_view name = "iota";
+  static constexpr void infer(infer_context& c) {
+    c.result = c.declared;
+    if (c.attrs[0] < 0 || c.attrs[0] >= c.declared.shape.rank)
+      c.fail("S113", "iota: dimension ", c.attrs[0], " is out of range for ", c.declared);
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d) {
+      if (d == c.attrs[0] && c.result.shape[d] > exact_up_to(c.result.element)) continue;
+      c.tile(c.result.shape[d], d);
+      if (d == c.attrs[0]) c.offset();
+    }
+  }
+  /// All integers from 0 to this one are values of the type, with exact sums; 0: none are used.
+  static constexpr std::int64_t exact_up_to(dtype t) {
+    if (t == dtype::f32) return 1 << 24;
+    if (t == dtype::f64) return std::int64_t{1} << 53;
+    return is_integer(t) ? greatest_integer(t) : 0;
+  }
+  static constexpr void derive(derive_context&) {}
+  static constexpr void print(print_context& c) { c.out << " {dim=" << c.p.attrs(c.op)[0] << '}'; }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
 /// Is this number a value of the element type? (Floating-point types round.) If not: S117.
 constexpr bool fits(builder& b, dtype t, double v) {
   if (is_floating(t)) return true;
-  const bool in_range = v >= static_cast<double>(least_integer(t)) &&
-                        v <= static_cast<double>(greatest_integer(t)) && v < 0x1p63;
+  const bool in_range = v >= static_cast<double>(op::least_integer(t)) &&
+                        v <= static_cast<double>(op::greatest_integer(t)) && v < 0x1p63;
   if (in_range && static_cast<double>(static_cast<std::int64_t>(v)) == v) return true;
   text number;
   op::constant::print_number(number, v);
@@ -131,7 +142,7 @@ constexpr value_id scalar(builder& b, dtype t, double v) {
 }
 constexpr value_id integer(builder& b, dtype t, std::int64_t v) {
   if (is_floating(t)) return scalar(b, t, static_cast<double>(v));
-  if (v < least_integer(t) || v > greatest_integer(t)) {
+  if (v < op::least_integer(t) || v > op::greatest_integer(t)) {
     b.p.error.record("S117", "constant: ", v, " is not a value of element type ", name_of(t));
     return -1;
   }

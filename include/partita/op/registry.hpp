@@ -16,6 +16,7 @@
 #include <partita/op/reshape.hpp>
 #include <partita/op/select.hpp>
 #include <partita/op/slice.hpp>
+#include <partita/op/sort.hpp>
 #include <partita/op/transpose.hpp>
 
 namespace partita {
@@ -52,6 +53,8 @@ inline constexpr const op_def* registry[] = {
     &def<op::scatter_add>,
     &def<op::concatenate>,
     &def<op::slice>,
+    &def<op::sort>,
+    &def<op::top_k>,
     &def<op::while_loop>,
     &def<op::scan>,
     &def<op::case_of>,

@@ -64,6 +64,10 @@ constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, s
 constexpr value_id concatenate(builder& b, std::span<const value_id> parts, int dim);
 constexpr value_id slice(builder& b, value_id x, ints start, ints limit);
 
+// sort.hpp
+constexpr value_id sort(builder& b, std::span<const value_id> operands, int dim, int keys,
+                        bool descending);
+constexpr value_id top_k(builder& b, value_id x, std::int64_t k);
 // control.hpp
 constexpr value_id while_loop(builder& b, std::span<const value_id> carried, program&& condition,
                               program&& body);

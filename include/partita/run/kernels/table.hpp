@@ -5,6 +5,7 @@
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/reduce.hpp>
+#include <partita/run/kernels/sort.hpp>
 
 namespace partita::detail {
 
@@ -24,6 +25,9 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::scatter_add>, &scatter_add_kernel},
     {&def<op::concatenate>, &concatenate_kernel},
     {&def<op::slice>, &slice_kernel},
+    {&def<op::sort>, &sort_kernel},
+    {&def<op::top_k>, &top_k_kernel},
+    {&def<op::optimization_barrier>, &barrier_kernel},
 };
 
 PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,

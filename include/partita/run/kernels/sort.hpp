@@ -1,0 +1,144 @@
+/// Kernels of sort and top_k.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include <partita/op/sort.hpp>
+#include <partita/run/kernels/context.hpp>
+
+namespace partita::detail {
+
+template <class T>
+double wide(T v) {
+  if constexpr (std::is_floating_point_v<T>)
+    return v;
+  else
+    return static_cast<double>(float(v));
+}
+
+/// Negative, zero, positive as a comes before, with or after b; NaN last.
+template <class T>
+int order_of(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return a < b ? -1 : b < a ? 1 : 0;
+  } else {
+    const auto x = wide(a), y = wide(b);
+    if (x != x || y != y) return (x != x) - (y != y);
+    return x < y ? -1 : y < x ? 1 : 0;
+  }
+}
+
+using order_function = int (*)(const std::byte* line, std::int64_t i, std::int64_t j);
+template <class T>
+int order_in_line(const std::byte* line, std::int64_t i, std::int64_t j) {
+  const auto* x = reinterpret_cast<const T*>(line);
+  return order_of(x[i], x[j]);
+}
+inline order_function order_function_of(dtype t) {
+  switch (t) {
+    case dtype::f32:
+      return &order_in_line<float>;
+    case dtype::f64:
+      return &order_in_line<double>;
+    case dtype::bf16:
+      return &order_in_line<bf16>;
+    case dtype::f16:
+      return &order_in_line<f16>;
+    case dtype::i32:
+      return &order_in_line<std::int32_t>;
+    case dtype::i64:
+      return &order_in_line<std::int64_t>;
+    default:
+      return &order_in_line<std::uint8_t>;
+  }
+}
+
+/// Lines along `dim`: how many, and where each begins.
+struct line_walk {
+  std::int64_t length, stride, inner, count;
+  line_walk(const shape& s, int dim) : length(s[dim]), stride(1), inner(1), count(1) {
+    for (int d = dim + 1; d < s.rank; ++d) stride *= s[d];
+    inner = stride;
+    for (int d = 0; d < s.rank; ++d)
+      if (d != dim) count *= s[d];
+  }
+  std::int64_t begin(std::int64_t line) const {
+    return line / inner * inner * length + line % inner;
+  }
+};
+
+inline void sort_kernel(const kernel_context& c) {
+  const line_walk lines(c.result.shape, static_cast<int>(c.attrs[0]));
+  if (c.result.shape.elements() == 0) return;
+  const auto keys = static_cast<std::size_t>(c.attrs[1]);
+  const int sign = c.attrs[2] != 0 ? -1 : 1;
+  const std::size_t n = c.operands.size();
+  std::vector<std::int64_t> position(static_cast<std::size_t>(lines.length));
+  std::vector<order_function> order;
+  std::vector<std::vector<std::byte>> line(n);  // of each operand, in one piece
+  for (std::size_t i = 0; i < n; ++i) {
+    line[i].resize(static_cast<std::size_t>(lines.length * size_of(c.types[i].element)));
+    order.push_back(order_function_of(c.types[i].element));
+  }
+  for (std::int64_t l = 0; l < lines.count; ++l) {
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto size = static_cast<std::size_t>(size_of(c.types[i].element));
+      for (std::int64_t k = 0; k < lines.length; ++k)
+        std::memcpy(
+            line[i].data() + static_cast<std::size_t>(k) * size,
+            c.operands[i] + static_cast<std::size_t>(lines.begin(l) + k * lines.stride) * size,
+            size);
+    }
+    std::iota(position.begin(), position.end(), std::int64_t{0});
+    std::stable_sort(position.begin(), position.end(), [&](std::int64_t a, std::int64_t b) {
+      for (std::size_t i = 0; i < keys; ++i) {
+        const int o = sign * order[i](line[i].data(), a, b);
+        if (o != 0) return o < 0;
+      }
+      return false;
+    });
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto size = static_cast<std::size_t>(size_of(c.types[i].element));
+      for (std::int64_t k = 0; k < lines.length; ++k)
+        std::memcpy(
+            c.outs[i] + static_cast<std::size_t>(lines.begin(l) + k * lines.stride) * size,
+            line[i].data() + static_cast<std::size_t>(position[static_cast<std::size_t>(k)]) * size,
+            size);
+    }
+  }
+}
+
+inline void top_k_kernel(const kernel_context& c) {
+  const shape& from = c.types[0].shape;
+  const std::int64_t n = from[from.rank - 1], k = c.attrs[0];
+  if (c.result.shape.elements() == 0) return;
+  const auto size = static_cast<std::size_t>(size_of(c.types[0].element));
+  const order_function order = order_function_of(c.types[0].element);
+  std::vector<std::int32_t> position(static_cast<std::size_t>(n));
+  for (std::int64_t l = 0; l < from.elements() / n; ++l) {
+    const std::byte* line = c.operands[0] + static_cast<std::size_t>(l * n) * size;
+    std::iota(position.begin(), position.end(), 0);
+    std::partial_sort(position.begin(), position.begin() + k, position.end(),
+                      [&](std::int32_t a, std::int32_t b) {
+                        const int o = order(line, a, b);
+                        return o != 0 ? o > 0 : a < b;
+                      });
+    for (std::int64_t i = 0; i < k; ++i) {
+      const std::int32_t p = position[static_cast<std::size_t>(i)];
+      std::memcpy(c.outs[0] + static_cast<std::size_t>(l * k + i) * size,
+                  line + static_cast<std::size_t>(p) * size, size);
+      c.output<std::int32_t>(1)[l * k + i] = p;
+    }
+  }
+}
+
+/// The operands are passed on in new memory.
+inline void barrier_kernel(const kernel_context& c) {
+  for (std::size_t i = 0; i < c.operands.size(); ++i)
+    if (c.types[i].bytes() > 0)
+      std::memcpy(c.outs[i], c.operands[i], static_cast<std::size_t>(c.types[i].bytes()));
+}
+
+}  // namespace partita::detail
