@@ -371,7 +371,8 @@ constexpr auto call(std::string_view name, const F& f, const Args&... args) {
     (detail::take_leaves(operands, *b, args), ...);
     const std::size_t own = operands.size();
     builder& region = b->open_region();
-    const Result result = f(detail::bind_region(region, args)...);
+    const std::tuple<Args...> bound{detail::bind_region(region, args)...};
+    const Result result = std::apply(f, bound);
     detail::return_from(region, result);
     detail::capture_list captures;
     captures.add(region);

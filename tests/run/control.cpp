@@ -1,0 +1,371 @@
+// Loops, branches and calls: what they compute, their derivatives, and that they are partitioned.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "../data.hpp"
+
+namespace pt = partita;
+using data::str;
+
+namespace {
+
+using f64 = double;
+
+pt::array numbers(pt::shape s, double from, double step) {
+  return data::fill({pt::dtype::f64, s}, [&](std::int64_t i) {
+    return from + step * static_cast<double>((i * 7) % 11);
+  });
+}
+std::vector<double> list(const pt::array& a) {
+  return {a.data<double>(), a.data<double>() + a.size()};
+}
+double scalar(const pt::array& a) { return a.item<double>(); }
+
+/// The gradient that `model` gives as its first results, against central differences of its last
+/// result, for as many inputs as it has gradients.
+void check_gradients(const pt::program& p, const std::vector<pt::array>& inputs,
+                     double tolerance = 1e-7) {
+  const pt::executable f(p);
+  const auto found = f(inputs);
+  const double h = 1e-5;
+  for (std::size_t k = 0; k + 1 < found.size(); ++k)
+    for (std::int64_t e = 0; e < inputs[k].size(); ++e) {
+      const auto moved = [&](double by) {
+        auto changed = inputs;
+        changed[k].mutable_data<double>()[e] += by;
+        return scalar(f(changed).back());
+      };
+      const double expected = (moved(h) - moved(-h)) / (2 * h);
+      CHECK(found[k].data<double>()[e] ==
+            doctest::Approx(expected).epsilon(tolerance).scale(std::fabs(expected) + 1));
+    }
+}
+
+/// Emulated on some meshes and schedules, the program gives what it gives on one device.
+void check_emulated(const pt::program& p, const std::vector<pt::array>& inputs, const auto& tactics,
+                    double tolerance = 1e-12) {
+  CHECK(str(pt::verify(p).message) == "");
+  const auto whole = pt::evaluate(p, inputs);
+  for (const pt::mesh& m :
+       {pt::mesh{{"B", 2}, {"M", 2}}, pt::mesh{{"B", 1}, {"M", 4}}, pt::mesh{{"B", 4}, {"M", 1}}}) {
+    const auto r = pt::partition(p, m, tactics);
+    CHECK(str(pt::verify(r.device.local).message) == "");
+    const auto parts = pt::emulate(r, inputs);
+    CHECK(pt::max_difference(whole, parts) <= tolerance);
+    CHECK(pt::max_difference(whole, pt::emulate(r, pt::run_options{.threads = 2}, inputs)) <=
+          tolerance);
+    const auto mechanical = pt::lower(r.core, {.fuse = false}).device;
+    CHECK(pt::max_difference(whole, pt::emulate(mechanical, inputs)) <= tolerance);
+  }
+}
+
+// Two weights, four steps, an extra input per step, a stacked result.
+constexpr auto recurrent = [](const auto& x, const auto& w, const auto& steps) {
+  return pt::scan(
+      [&](auto h, auto step) {
+        const auto next = tanh(matmul(h, w) + step);
+        return std::pair{next, sum<1>(next * x)};
+      },
+      x, steps);
+};
+
+}  // namespace
+
+TEST_CASE("for_loop repeats with its index; an empty loop gives what it was given") {
+  const auto p = pt::trace(
+      [](auto x) {
+        const auto none = pt::for_loop(
+            3, 3, [](auto, auto c) { return c * 7; }, x);
+        return std::tuple{pt::for_loop(
+                              2, 5, [](auto i, auto c) { return c * 2 + convert<f64>(i); }, x),
+                          none};
+      },
+      pt::input<f64, 2>("x"));
+  const auto r = pt::evaluate(p, numbers({2}, 1, 1));
+  // x0 = 1: 2+2=4, 8+3=11, 22+4=26; x1 = 8: 18, 39, 82
+  CHECK(list(r[0]) == std::vector<double>{26, 82});
+  CHECK(list(r[1]) == std::vector<double>{1, 8});
+}
+
+TEST_CASE("scan carries, slices and stacks, forwards and backwards") {
+  for (bool reversed : {false, true}) {
+    const auto p = pt::trace(
+        [&](auto x) {
+          const auto [last, sums] = pt::scan(
+              [](auto c, auto s) {
+                return std::pair{c * 2 + s, std::tuple{c + s, s * s}};
+              },
+              sum(x) * 0, x, {.reversed = reversed});
+          return std::tuple{last, std::get<0>(sums), std::get<1>(sums)};
+        },
+        pt::input<f64, 3>("x"));
+    const auto r = pt::evaluate(p, numbers({3}, 1, 1));  // 1, 8, 4
+    const std::vector<double> x{1, 8, 4};
+    std::vector<double> partial(3), square(3);
+    double c = 0;
+    for (int k = 0; k < 3; ++k) {
+      const auto i = static_cast<std::size_t>(reversed ? 2 - k : k);
+      partial[i] = c + x[i];
+      square[i] = x[i] * x[i];
+      c = c * 2 + x[i];
+    }
+    CHECK(scalar(r[0]) == c);
+    CHECK(list(r[1]) == partial);
+    CHECK(list(r[2]) == square);
+  }
+}
+
+TEST_CASE("while_loop stops when its condition fails, and may not run at all") {
+  const auto p = pt::trace(
+      [](auto x, auto limit) {
+        const auto out = pt::while_loop([&](const auto& s) { return std::get<0>(s) < limit; },
+                                        [](const auto& s) {
+                                          return std::tuple{std::get<0>(s) * 2, std::get<1>(s) + 1};
+                                        },
+                                        std::tuple{x, x * 0});
+        return out;
+      },
+      pt::input<f64>("x"), pt::input<f64>("limit"));
+  const auto run = [&](double x, double limit) {
+    const auto r = pt::evaluate(p, numbers({}, x, 0), numbers({}, limit, 0));
+    return std::pair{scalar(r[0]), scalar(r[1])};
+  };
+  CHECK(run(1, 100) == std::pair{128.0, 7.0});
+  CHECK(run(5, 2) == std::pair{5.0, 0.0});
+}
+
+TEST_CASE("carried values that change places") {
+  const auto p = pt::trace(
+      [](auto a, auto b) {
+        return pt::for_loop(
+            0, 3,
+            [](auto, const auto& s) {
+              return std::tuple{std::get<1>(s), std::get<0>(s)};
+            },
+            std::tuple{a, b});
+      },
+      pt::input<f64, 2>("a"), pt::input<f64, 2>("b"));
+  const auto a = numbers({2}, 1, 1), b = numbers({2}, 5, 1);
+  const auto r = pt::evaluate(p, a, b);
+  CHECK(list(r[0]) == list(b));
+  CHECK(list(r[1]) == list(a));
+}
+
+TEST_CASE("case takes the branch of its number, the last one where it is out of range") {
+  const auto p = pt::trace(
+      [](auto i, auto x) {
+        const auto doubled = x * 2;
+        return pt::case_of(i,
+                           std::tuple{[](auto v) { return v + 1; }, [&](auto) { return doubled; },
+                                      [](auto v) { return -v; }},
+                           x);
+      },
+      pt::input<std::int32_t>("i"), pt::input<f64>("x"));
+  for (auto [i, expected] : {std::pair{0, 4.0}, {1, 6.0}, {2, -3.0}, {3, -3.0}, {-1, -3.0}})
+    CHECK(scalar(pt::evaluate(p, data::fill({pt::dtype::i32, {}}, [i = i](auto) { return i; }),
+                              numbers({}, 3, 0))
+                     .only()) == expected);
+  const auto q = pt::trace(
+      [](auto x) {
+        return pt::cond(
+            x > 2, [](auto v) { return v * 10; }, [](auto v) { return v; }, x);
+      },
+      pt::input<f64>("x"));
+  CHECK(scalar(pt::evaluate(q, numbers({}, 3, 0)).only()) == 30);
+  CHECK(scalar(pt::evaluate(q, numbers({}, 1, 0)).only()) == 1);
+}
+
+TEST_CASE("bodies nest, and use what is around them at any depth") {
+  const auto p = pt::trace(
+      [](auto x, auto w) {
+        return pt::for_loop(
+            0, 2,
+            [&](auto, auto outer) {
+              const auto scaled = outer * w;  // made once per outer iteration
+              return pt::for_loop(
+                  0, 3,
+                  [&](auto, auto inner) {
+                    return pt::cond(
+                        sum(inner) < 50, [&](auto v) { return v + scaled + x; },
+                        [&](auto v) { return v - w; }, inner);
+                  },
+                  outer);
+            },
+            x);
+      },
+      pt::input<f64, 4>("x"), pt::input<f64, 4>("w"));
+  const auto x = numbers({4}, 1, 1), w = numbers({4}, 2, 0.5);
+  auto c = list(x);
+  const auto xs = list(x), ws = list(w);
+  for (int i = 0; i < 2; ++i) {
+    std::vector<double> scaled = c;
+    for (std::size_t k = 0; k < 4; ++k) scaled[k] *= ws[k];
+    for (int j = 0; j < 3; ++j) {
+      const bool low = c[0] + c[1] + c[2] + c[3] < 50;
+      for (std::size_t k = 0; k < 4; ++k) c[k] = low ? c[k] + scaled[k] + xs[k] : c[k] - ws[k];
+    }
+  }
+  CHECK(list(pt::evaluate(p, x, w).only()) == c);
+  check_emulated(p, {x, w}, pt::schedule(pt::manual("B", {{"x", 0}})), 1e-12);
+}
+
+TEST_CASE("gradients through loops, branches and calls") {
+  const auto gradients = [](auto f) {
+    return [f](auto x, auto w, auto s) {
+      const auto [loss, g] = pt::value_and_grad(
+          [&](const auto& v) { return f(std::get<0>(v), std::get<1>(v), std::get<2>(v)); },
+          std::tuple{x, w, s});
+      return std::tuple{std::get<0>(g), std::get<1>(g), std::get<2>(g), loss};
+    };
+  };
+  const auto trace = [](auto f) {
+    return pt::trace(f, pt::input<f64, 4, 4>("x"), pt::input<f64, 4, 4>("w"),
+                     pt::input<f64, 3, 4, 4>("steps"));
+  };
+  const std::vector<pt::array> inputs{numbers({4, 4}, -0.5, 0.1), numbers({4, 4}, -0.3, 0.07),
+                                      numbers({3, 4, 4}, -1, 0.15)};
+  const auto scanned = [](auto x, auto w, auto steps) {
+    const auto [last, sums] = recurrent(x, w, steps);
+    return sum(last * x) + sum(sums * sums);
+  };
+  const auto branched = [&](auto x, auto w, auto steps) {
+    const auto h = pt::cond(
+        sum(x) > sum(w), [&](auto v) { return tanh(matmul(v, w)); }, [&](auto v) { return v * x; },
+        x * 2);
+    return sum(h * h) + sum(steps * steps * steps);
+  };
+  const auto called = [&](auto x, auto w, auto steps) {
+    const auto layer = [&](auto v, auto m) { return tanh(matmul(v, m)) + x; };
+    const auto h = pt::call("layer", layer, pt::call("layer", layer, x, w), w * w);
+    return sum(h * h) + sum(steps);
+  };
+  const auto nested = [](auto x, auto w, auto steps) {
+    return sum(pt::scan(
+                   [&](auto h, auto step) {
+                     const auto inner = pt::for_loop(
+                         0, 2, [&](auto, auto v) { return tanh(matmul(v, w)) + h; }, step);
+                     return std::pair{inner * x, pt::nothing{}};
+                   },
+                   x, steps)
+                   .first);
+  };
+  for (const auto& p : {trace(gradients(scanned)), trace(gradients(branched)),
+                        trace(gradients(called)), trace(gradients(nested))}) {
+    CHECK(str(pt::verify(p).message) == "");
+    check_gradients(p, inputs);
+    check_emulated(p, inputs,
+                   pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"w", 1}})));
+  }
+  // Second order: the gradient of a squared gradient.
+  const auto second = trace(gradients([&](auto x, auto w, auto steps) {
+    const auto g = pt::grad([&](auto v) { return scanned(x, v, steps); }, w);
+    return sum(g * g);
+  }));
+  check_gradients(second, inputs, 1e-6);
+  // What is carried unchanged, and carried integers.
+  const auto counting = pt::trace(
+      [](auto x) {
+        const auto [loss, g] = pt::value_and_grad(
+            [&](auto v) {
+              const auto out = pt::for_loop(
+                  0, 3,
+                  [](auto i, const auto& s) {
+                    return std::tuple{std::get<0>(s) * std::get<1>(s), std::get<1>(s),
+                                      std::get<2>(s) + i};
+                  },
+                  std::tuple{v * 0 + 1, v, pt::convert<std::int32_t>(v)});
+              return sum(std::get<0>(out));
+            },
+            x);
+        return std::tuple{g, loss};
+      },
+      pt::input<f64, 2>("x"));
+  check_gradients(counting, {numbers({2}, 1.5, 0.25)});
+}
+
+TEST_CASE("reverse mode says that a while has no derivative, unless it is cut off before") {
+  const auto loss = [](bool cut) {
+    return [cut](auto x) {
+      return pt::grad(
+          [&](auto v) {
+            const auto start = cut ? stop_gradient(v) : v;
+            return sum(v * pt::while_loop([](auto c) { return sum(c) < 9; },
+                                          [](auto c) { return c * 2; }, start));
+          },
+          x);
+    };
+  };
+  CHECK_THROWS_WITH_AS(pt::trace(loss(false), pt::input<f64, 2>("x")),
+                       "G002 grad: op while (tensor<2xf64>) has no derivative rule", pt::error);
+  const auto p = pt::trace(loss(true), pt::input<f64, 2>("x"));
+  CHECK(list(pt::evaluate(p, numbers({2}, 1, 1)).only()) == std::vector<double>{1, 8});
+}
+
+TEST_CASE("only what is needed is kept of a loop") {
+  const auto p = pt::trace(
+      [](auto x, auto unused) {
+        const auto out = pt::scan(
+            [&](const auto& c, const auto& s) {
+              return std::pair{std::tuple{std::get<0>(c) + s, std::get<1>(c) * unused},
+                               std::tuple{s * 2, exp(s)}};
+            },
+            std::tuple{x * 0, x}, reshape<2, 1>(x));
+        return std::tuple{std::get<0>(out.first), std::get<1>(out.second)};
+      },
+      pt::input<f64, 2>("x"), pt::input<f64, 2>("unused"));
+  const auto& scan = p.op(p.producer(p.outputs[0].value));
+  CHECK(scan.operand_count == 2);  // one carried, one sliced
+  CHECK(scan.result_count == 2);   // one carried, one stacked
+  CHECK(p.regions[0].op_count() == 6);
+  CHECK(str(pt::verify(p).message) == "");
+}
+
+TEST_CASE("collectives inside of a loop count as often as it runs") {
+  const auto p = pt::trace(
+      [](auto x, auto w1, auto w2) {
+        return pt::for_loop(
+            0, 6, [&](auto, auto c) { return tanh(matmul(matmul(c, w1), w2)); }, x);
+      },
+      pt::input<f64, 4, 8>("x"), pt::input<f64, 8, 16>("w1"), pt::input<f64, 16, 8>("w2"));
+  const pt::mesh m{{"B", 2}, {"M", 2}};
+  const auto r =
+      pt::partition(p, m, pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"w1", 1}})));
+  CHECK(r.collectives == pt::collectives{.all_reduce = 6});
+  CHECK(r.notes.size() == 1);
+  CHECK(r.notes[0].times == 6);
+  CHECK(r.output("result").local_shape == pt::shape{2, 8});
+  CHECK(r.cost.flops == 6 * (2 * 2 * 8 * 8 + 2 * 2 * 8 * 8 + 2 * 8));
+  CHECK(r.cost.collective_bytes == 6 * 2 * 8 * 8);
+}
+
+TEST_CASE("an iota cut along its own dimension starts where its piece does") {
+  const auto p = pt::trace(
+      [](auto x) {
+        return std::tuple{x + pt::iota<f64, 1>(x, 4, 8),
+                          x + convert<f64>(pt::iota<std::int64_t, 0>(x, 4, 8))};
+      },
+      pt::input<f64, 4, 8>("x"));
+  const auto r =
+      pt::partition(p, pt::mesh{{"B", 2}, {"M", 4}},
+                    pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"x", 1}})));
+  CHECK(r.collectives.total() == 0);
+  bool whole = false;
+  for (pt::op_id o = 0; o < r.device.local.op_count(); ++o)
+    if (r.device.local.op(o).def->name == "iota")
+      whole = whole || r.device.local.type(r.device.local.op(o).result).shape == pt::shape{4, 8};
+  CHECK(!whole);
+  const auto x = numbers({4, 8}, 0, 1);
+  CHECK(pt::equal(pt::evaluate(p, x), pt::emulate(r, x)));
+}
+
+TEST_CASE("optimization_barrier passes on its operands, each lying as it did") {
+  const auto p = pt::trace(
+      [](auto x, auto y) {
+        return pt::optimization_barrier(std::tuple{x * 2, y + 1});
+      },
+      pt::input<f64, 4>("x"), pt::input<f64, 6, 2>("y"));
+  check_emulated(
+      p, {numbers({4}, 1, 1), numbers({6, 2}, 1, 1)},
+      pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"y", pt::first_divisible_dim}})));
+}
