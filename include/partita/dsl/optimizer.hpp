@@ -8,10 +8,58 @@
 
 namespace partita {
 
-/// Stochastic gradient descent: p - rate g.
+namespace detail {
+/// A learning rate as a factor of a parameter: a number stays one, a scalar takes its type.
+template <Tensor P, class Rate>
+constexpr auto rate_for(const P&, const Rate& rate) {
+  if constexpr (Number<Rate>)
+    return rate;
+  else
+    return convert<typename P::element>(rate);
+}
+}  // namespace detail
+
+/// Stochastic gradient descent: p - rate g. The rate is a number or an f32 scalar.
 template <Tree Params, class Rate>
 constexpr Params sgd(const Rate& rate, const Params& params, const Params& gradients) {
-  return map_leaves([&](const auto& p, const auto& g) { return p - g * rate; }, params, gradients);
+  return map_leaves([&](const auto& p, const auto& g) { return p - g * detail::rate_for(p, rate); },
+                    params, gradients);
+}
+
+/// State of SGD with momentum: a velocity like the parameters.
+template <class Params>
+struct momentum_state {
+  BOOST_HANA_DEFINE_STRUCT(momentum_state, (Params, velocity));
+};
+template <Tree Params>
+constexpr momentum_state<Params> momentum_state_for(const Params& params) {
+  return {params};
+}
+struct momentum_options {
+  double momentum = 0.9;
+  bool nesterov = false;
+};
+/// One step of SGD with momentum: v = momentum v + g; p - rate v, or p - rate (g + momentum v).
+///
+/// Source    Sutskever et al., "On the importance of initialization and momentum in deep learning",
+///           as PyTorch's torch.optim.SGD writes it
+template <Tree Params, class Rate>
+constexpr std::pair<Params, momentum_state<Params>> sgd(const Rate& rate,
+                                                        const momentum_options& options,
+                                                        const Params& params,
+                                                        const Params& gradients,
+                                                        const momentum_state<Params>& state) {
+  momentum_state<Params> next = state;
+  next.velocity = map_leaves([&](const auto& v, const auto& g) { return v * options.momentum + g; },
+                             state.velocity, gradients);
+  const Params updated = map_leaves(
+      [&](const auto& p, const auto& g, const auto& v) {
+        const auto rate_here = detail::rate_for(p, rate);
+        if (options.nesterov) return p - (g + v * options.momentum) * rate_here;
+        return p - v * rate_here;
+      },
+      params, gradients, next.velocity);
+  return {updated, next};
 }
 
 namespace detail {
@@ -38,19 +86,23 @@ constexpr adam_state<Params> adam_state_for(const Params& params) {
 
 struct adam_options {
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double weight_decay = 0;  ///< decoupled from the gradient: with it, this is AdamW
 };
 
-/// One step of Adam with bias correction; gives the new parameters and the new state.
+/// One step of Adam with bias correction, or of AdamW; gives the new parameters and the new state.
+/// `rate`, an f32 scalar, stands for options.rate if given: what a schedule says of the step.
 ///
-/// Source    Kingma and Ba, arXiv:1412.6980, algorithm 1
-template <Tree Params>
+/// Source    Kingma and Ba, arXiv:1412.6980, algorithm 1; Loshchilov and Hutter, arXiv:1711.05101,
+///           algorithm 2 (the decay times the rate)
+template <Tree Params, class Rate>
 constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options,
                                                      const Params& params, const Params& gradients,
-                                                     const adam_state<Params>& state) {
+                                                     const adam_state<Params>& state,
+                                                     const Rate& rate) {
   adam_state<Params> next = state;
   next.step = state.step + 1;
   const auto beta_power = [&](double beta) { return exp(next.step * detail::natural_log(beta)); };
-  const auto first = options.rate / (1 - beta_power(options.beta1));
+  const auto first = rate / (1 - beta_power(options.beta1));
   const auto second = 1 / (1 - beta_power(options.beta2));
   next.m = map_leaves(
       [&](const auto& m, const auto& g) { return m * options.beta1 + g * (1 - options.beta1); },
@@ -62,10 +114,91 @@ constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options
   const Params updated = map_leaves(
       [&](const auto& p, const auto& m, const auto& v) {
         using T = typename std::remove_cvref_t<decltype(p)>::element;
-        return p - (m * convert<T>(first)) / (sqrt(v * convert<T>(second)) + options.epsilon);
+        const auto moved =
+            p - (m * convert<T>(first)) / (sqrt(v * convert<T>(second)) + options.epsilon);
+        if (options.weight_decay == 0) return moved;
+        return moved - p * (detail::rate_for(p, rate) * options.weight_decay);
       },
       params, next.m, next.v);
   return {updated, next};
 }
+template <Tree Params>
+constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options,
+                                                     const Params& params, const Params& gradients,
+                                                     const adam_state<Params>& state) {
+  return adam(options, params, gradients, state, options.rate);
+}
+/// Adam with decoupled weight decay (also: adam with options.weight_decay).
+template <Tree Params>
+constexpr std::pair<Params, adam_state<Params>> adamw(double weight_decay, adam_options options,
+                                                      const Params& params, const Params& gradients,
+                                                      const adam_state<Params>& state) {
+  options.weight_decay = weight_decay;
+  return adam(options, params, gradients, state);
+}
+
+/// sqrt of the sum of the squares of all elements of a tree, as an f32 scalar.
+template <Tree Params>
+constexpr tensor<float> global_norm(const Params& tree) {
+  tensor<float> total;
+  bool first = true;
+  for_each_leaf(
+      [&](const auto& leaf, std::string_view) {
+        const auto wide = convert<float>(leaf);
+        const tensor<float> squares = sum(wide * wide);
+        total = first ? squares : total + squares;
+        first = false;
+      },
+      text(), tree);
+  return sqrt(total);
+}
+/// The tree, scaled down so that its global norm is at most `most`; and the norm it had.
+///
+/// Source    Pascanu et al., arXiv:1211.5063
+template <Tree Params>
+constexpr std::pair<Params, tensor<float>> clip_by_global_norm(const Params& gradients,
+                                                               double most) {
+  const tensor<float> norm = global_norm(gradients);
+  const tensor<float> scale = most / maximum(norm, most);
+  return {map_leaves([&](const auto& g) { return g * detail::rate_for(g, scale); }, gradients),
+          norm};
+}
+
+/// Learning rates as functions of the step (f32 scalar, 0 at the first step) giving f32 scalars.
+namespace rates {
+
+/// Rises from 0 to `peak` in `warmup` steps and stays there.
+inline constexpr auto linear_warmup = [](const tensor<float>& step, double peak, double warmup) {
+  return minimum(step * (peak / warmup), peak);
+};
+/// Falls from `peak` to `least` in `steps` steps along half a cosine, and stays there.
+///
+/// Source    Loshchilov and Hutter, arXiv:1608.03983, without restarts
+inline constexpr auto cosine_decay = [](const tensor<float>& step, double peak, double steps,
+                                        double least = 0) {
+  constexpr double pi = 3.141592653589793;
+  const auto done = minimum(step * (1 / steps), 1.0);
+  return (cos(done * pi) + 1) * ((peak - least) / 2) + least;
+};
+/// Rises in `warmup` steps, then falls along half a cosine until step `steps`.
+inline constexpr auto warmup_cosine = [](const tensor<float>& step, double peak, double warmup,
+                                         double steps, double least = 0) {
+  return select(step < warmup, linear_warmup(step, peak, warmup),
+                cosine_decay(maximum(step - warmup, 0), peak, steps - warmup, least));
+};
+/// peak * factor^(step / every)
+inline constexpr auto exponential_decay = [](const tensor<float>& step, double peak, double factor,
+                                             double every) {
+  return exp(log(full_like(step, factor)) * (step * (1 / every))) * peak;
+};
+/// Rises in `warmup` steps, then falls with the inverse square root of the step.
+///
+/// Source    Vaswani et al., arXiv:1706.03762, section 5.3
+inline constexpr auto inverse_square_root = [](const tensor<float>& step, double peak,
+                                               double warmup) {
+  return minimum(step * (peak / warmup), rsqrt(maximum(step, 1.0) * (1 / warmup)) * peak);
+};
+
+}  // namespace rates
 
 }  // namespace partita
