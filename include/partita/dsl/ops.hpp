@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <partita/dsl/apply.hpp>
+#include <partita/dsl/linalg.hpp>
 
 namespace partita {
 

@@ -58,7 +58,10 @@ struct concatenate {
       if (c.wanted[i]) c.operands[i] = ops::slice(c.b, c.cotangent, {start, rank}, {limit, rank});
     }
   }
-  static constexpr void print(print_context& c) { c.out << " {dim=" << c.p.attrs(c.op)[0] << '}'; }
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.number("dim");
+  }
 };
 
 }  // namespace partita::op

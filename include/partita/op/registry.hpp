@@ -10,6 +10,7 @@
 #include <partita/op/dot_general.hpp>
 #include <partita/op/gather.hpp>
 #include <partita/op/identity.hpp>
+#include <partita/op/linalg.hpp>
 #include <partita/op/math.hpp>
 #include <partita/op/reduce.hpp>
 #include <partita/op/reshape.hpp>
@@ -51,6 +52,8 @@ inline constexpr const op_def* registry[] = {
     &def<op::scatter_add>,
     &def<op::concatenate>,
     &def<op::slice>,
+    &def<op::cholesky>,
+    &def<op::triangular_solve>,
 };
 
 }  // namespace partita

@@ -64,6 +64,14 @@ constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, s
 constexpr value_id concatenate(builder& b, std::span<const value_id> parts, int dim);
 constexpr value_id slice(builder& b, value_id x, ints start, ints limit);
 
+// linalg.hpp
+struct triangular_options {
+  bool left_side = true, lower = true, unit_diagonal = false, transpose_a = false;
+};
+constexpr value_id cholesky(builder& b, value_id a, bool lower);
+constexpr value_id triangular_solve(builder& b, value_id a, value_id x,
+                                    const triangular_options& o);
+
 /// Marks, as the limit of a slice, a dimension that is taken whole.
 inline constexpr std::int64_t whole = -1;
 

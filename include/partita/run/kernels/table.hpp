@@ -3,6 +3,7 @@
 
 #include <partita/run/kernels/dot_general.hpp>
 #include <partita/run/kernels/library.hpp>
+#include <partita/run/kernels/linalg.hpp>
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/reduce.hpp>
 
@@ -24,6 +25,8 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::scatter_add>, &scatter_add_kernel},
     {&def<op::concatenate>, &concatenate_kernel},
     {&def<op::slice>, &slice_kernel},
+    {&def<op::cholesky>, &cholesky_kernel},
+    {&def<op::triangular_solve>, &triangular_solve_kernel},
 };
 
 PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
