@@ -175,7 +175,11 @@ TEST_CASE("P016 a value defined twice") {
   CHECK(str(pt::parse("func @main(%x: tensor<f32>, %x: tensor<f32>)").error.message) ==
         "P016 parse: line 1, column 29: value %x is defined twice");
 }
-TEST_CASE("P017 number of operands") {
+TEST_CASE("P017 number of operands and results") {
+  CHECK(in_line("  %y, %z = exp(%x) : tensor<4x6xf32>, tensor<4x6xf32>") ==
+        "P017 parse: line 2, column 3: exp has 1 result; the text has 2 and 2 types");
+  CHECK(in_line("  %y = exp(%x) : tensor<4x6xf32>, tensor<4x6xf32>") ==
+        "P017 parse: line 2, column 3: exp has 1 result; the text has 1 and 2 types");
   CHECK(in_line("  %y = add(%x) : tensor<4x6xf32>") ==
         "P017 parse: line 2, column 8: add has 1 operand; 2 are needed");
   CHECK(in_line("  %y = exp(%x, %x) : tensor<4x6xf32>") ==

@@ -78,6 +78,8 @@ struct iota {
   static constexpr int operand_count = 0;
   static constexpr void infer(infer_context& c) {
     c.result = c.declared;
+    if (c.attrs.size() != 1)
+      return c.fail("S113", "iota: ", c.attrs.size(), " dimensions; one is needed");
     if (c.attrs[0] < 0 || c.attrs[0] >= c.declared.shape.rank)
       c.fail("S113", "iota: dimension ", c.attrs[0], " is out of range for ", c.declared);
   }

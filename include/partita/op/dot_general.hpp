@@ -225,7 +225,8 @@ struct dot_general {
       good = good && in.accept("contract=") && both(contract) && in.done();
     }
     if (!good)
-      c.error.record("P011", "parse: attributes of dot_general: \"batch=[0]x[0], contract=[2]x[1]\", ",
+      c.error.record("P011",
+                     "parse: attributes of dot_general: \"batch=[0]x[0], contract=[2]x[1]\", ",
                      "or the second half of it, expected, found \"", c.in, '"');
     c.attrs.push_back(static_cast<std::int64_t>(batch[0].size()));
     c.attrs.push_back(static_cast<std::int64_t>(contract[0].size()));

@@ -20,7 +20,7 @@ namespace detail {
 ///
 /// ```
 /// program    func @main(%x: type, ...) { statement... return %x1 as "name", ... : type, ... }
-/// statement  %x1 = call : type
+/// statement  %x1, ... = call : type, ...
 /// call       op(%x, ...) {attributes}  |  tag "name" %x
 /// type       tensor<4x8xf32>
 /// ```
@@ -48,6 +48,38 @@ class program_parser {
   name_table values_;              // by printed name
   vec<std::string_view> printed_;  // by value
 
+  // ---- Mistakes (first: Clang wants templates before what is used in constant evaluation) -----
+
+  constexpr bool failed() const { return b_.failed(); }
+  /// "line 3, column 8"
+  constexpr text place(std::size_t at) const {
+    int line = 1, column = 1;
+    for (std::size_t i = 0; i < at; ++i) {
+      ++column;
+      if (in_.all()[i] == '\n') ++line, column = 1;
+    }
+    return concat("line ", line, ", column ", column);
+  }
+  template <class... Parts>
+  constexpr void fail(std::size_t at, std::string_view code, const Parts&... parts) {
+    b_.p.error.record(code, "parse: ", place(at), ": ", parts...);
+  }
+  /// A mistake that an op found, with its place.
+  constexpr void adopt(std::size_t at, const failure& f) {
+    const std::string_view message = f.message;
+    b_.p.error.record(message.substr(0, 4), message.substr(5), " (", place(at), ")");
+  }
+  /// Something else should stand here.
+  constexpr void expected(std::string_view what) {
+    if (failed()) return;
+    const std::size_t at = here();
+    const std::string_view found = in_.rest().substr(0, 24);
+    if (found.empty())
+      fail(at, "P012", what, " expected, found the end of the text");
+    else
+      fail(at, "P012", what, " expected, found \"", found.substr(0, found.find('\n')), '"');
+  }
+
   // ---- Productions ---------------------------------------------------------------------------
 
   constexpr void signature() {
@@ -68,12 +100,19 @@ class program_parser {
 
   constexpr void statement() {
     const std::size_t at = here();
-    const std::string_view name = value_name();
+    vec<std::string_view> names;
+    do names.push_back(value_name());
+    while (accept(","));
     expect("=");
     const call c = parse_call();
     expect(":");
-    const tensor_type t = type();
-    if (!failed()) define(at, name, emit(c, t));
+    vec<tensor_type> types;
+    do types.push_back(type());
+    while (accept(","));
+    if (!failed() && (names.size() != 1 || types.size() != 1))
+      fail(at, "P017", c.def->name, " has 1 result; the text has ", names.size(), " and ",
+           types.size(), types.size() == 1 ? " type" : " types");
+    if (!failed()) define(at, names[0], emit(c, types[0]));
   }
 
   struct call {
@@ -259,7 +298,7 @@ class program_parser {
     return !failed() && in_.accept(token);
   }
   constexpr void expect(std::string_view token) {
-    if (!accept(token)) expected('"', token, '"');
+    if (!accept(token)) expected(concat('"', token, '"'));
   }
   constexpr std::string_view word() {
     here();
@@ -296,39 +335,6 @@ class program_parser {
     expect("}");
     return inside;
   }
-
-  // ---- Mistakes ------------------------------------------------------------------------------
-
-  constexpr bool failed() const { return b_.failed(); }
-  /// "line 3, column 8"
-  constexpr text place(std::size_t at) const {
-    int line = 1, column = 1;
-    for (std::size_t i = 0; i < at; ++i) {
-      ++column;
-      if (in_.all()[i] == '\n') ++line, column = 1;
-    }
-    return concat("line ", line, ", column ", column);
-  }
-  template <class... Parts>
-  constexpr void fail(std::size_t at, std::string_view code, const Parts&... parts) {
-    b_.p.error.record(code, "parse: ", place(at), ": ", parts...);
-  }
-  /// A mistake that an op found, with its place.
-  constexpr void adopt(std::size_t at, const failure& f) {
-    const std::string_view message = f.message;
-    b_.p.error.record(message.substr(0, 4), message.substr(5), " (", place(at), ")");
-  }
-  /// What should stand here, and what does.
-  template <class... Parts>
-  constexpr void expected(const Parts&... parts) {
-    if (failed()) return;
-    const std::size_t at = here();
-    const std::string_view found = in_.rest().substr(0, 24);
-    if (found.empty())
-      fail(at, "P012", parts..., " expected, found the end of the text");
-    else
-      fail(at, "P012", parts..., " expected, found \"", found.substr(0, found.find('\n')), '"');
-  }
 };
 
 }  // namespace detail
@@ -342,8 +348,8 @@ class program_parser {
 /// Law       equivalent(parse(print(p)), p), for programs whose inputs and outputs have names
 /// Errors    in program::error, with line and column: P011 attributes, P012 something else was
 ///           expected, P013 unknown op, P014 unknown value, P015 the type is not what the shape
-///           rule gives, P016 value defined twice, P017 number of operands; and those of shape
-///           rules (Sxxx) and names (P002 to P009)
+///           rule gives, P016 value defined twice, P017 number of operands or results; and those of
+///           shape rules (Sxxx) and names (P002 to P009)
 constexpr program parse(std::string_view in, std::span<const op_def* const> own = {}) {
   return detail::program_parser(in, own).run();
 }

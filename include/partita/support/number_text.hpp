@@ -111,7 +111,7 @@ constexpr double nearest_double(natural n, int exponent) {
   return std::bit_cast<double>(biased + rounded_quotient(n, d));
 }
 
-/// A decimal number 0.d1d2d3... * 10^(exponent + 1).
+/// A decimal number d.ddd * 10^exponent.
 struct decimal {
   std::uint64_t digits = 0;
   int exponent = 0;  ///< of the first digit
@@ -136,6 +136,11 @@ constexpr decimal round_to_digits(double v, int count) {
     r.digits = rounded_quotient(n, d);
     if (r.digits < limit) return r;
   }
+}
+
+/// Is `v` the binary64 nearest to the decimal number of `count` digits?
+constexpr bool identifies(const decimal& d, int count, double v) {
+  return nearest_double(natural(d.digits), d.exponent + 1 - count) == v;
 }
 
 }  // namespace detail
@@ -166,10 +171,13 @@ constexpr void print_number(text& out, double v) {
     out << "inf";
     return;
   }
-  int count = 6;
+  // Where some number of digits suffices, more do.
+  int too_few = 5, count = 17;
+  for (int tried = 6; count - too_few > 1; tried = (too_few + count) / 2)
+    (detail::identifies(detail::round_to_digits(positive, tried), tried, positive) ? count
+                                                                                   : too_few) =
+        tried;
   detail::decimal r = detail::round_to_digits(positive, count);
-  while (detail::nearest_double(detail::natural(r.digits), r.exponent + 1 - count) != positive)
-    r = detail::round_to_digits(positive, ++count);
   const bool scientific = r.exponent < -4 || r.exponent >= count;
   char d[17] = {};
   for (int i = count - 1; i >= 0; --i, r.digits /= 10)
