@@ -19,3 +19,4 @@
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>
 #include <partita/schedule/partition.hpp>
+#include <partita/spmd/parse.hpp>

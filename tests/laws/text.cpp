@@ -107,6 +107,43 @@ TEST_CASE("whole programs") {
       transformer::trace_training_step<transformer::dynamic>({2, 8, 2, 4, 16, 11, 6, 4}));
 }
 
+TEST_CASE("device-local programs, with their mesh") {
+  namespace tf = transformer;
+  const auto source = tf::trace_training_step<tf::dynamic>({2, 8, 2, 4, 16, 12, 6, 4});
+  const pt::mesh mesh{{"B", 2}, {"M", 2}};
+  const auto check = [&](const auto& partitioned) {
+    const std::string text = str(pt::print(partitioned.device));
+    pt::mesh read;
+    const pt::program p = pt::parse(text, read);
+    CHECK_MESSAGE(!p.error, str(p.error.message));
+    CHECK(str(pt::print(p, &read)) == text);
+    CHECK(pt::equivalent(p, partitioned.device.local));
+  };
+  check(pt::partition(source, mesh, pt::schedule(tf::BP, tf::MP, tf::Z2)));
+  check(pt::partition(source, mesh, pt::schedule(tf::BP, tf::MP, tf::Z3)));
+  const auto call = [](std::string_view attributes) {
+    pt::mesh read;
+    const pt::program p = pt::parse(
+        pt::concat(
+            "func @main(%a: tensor<8x8xf32>) attributes {mesh = {\"x\":2, \"y\":4}} {\n  %b = ",
+            attributes, " %a : tensor<8x8xf32>\n  return %b : tensor<8x8xf32>\n}\n"),
+        read);
+    return str(p.error.message).substr(0, 4);
+  };
+  for (const char* good :
+       {"all_reduce <@max> <\"x\", \"y\">", "reduce_scatter <@min> [{\"y\"}, {}]",
+        "all_to_all {0 -> 1} <\"x\">", "all_slice [{}, {}]"})
+    CHECK_MESSAGE(call(good) == "", std::string(good));
+  for (const char* bad :
+       {"all_reduce <\"z\">", "all_reduce <\"x\", \"x\">", "all_reduce <@sum> <\"x\">",
+        "all_reduce", "all_gather [{\"x\"}]", "all_gather [{\"x\"}, {\"x\"}]",
+        "all_to_all {0 -> 2} <\"x\">", "all_to_all {0 -> 0} <\"x\">", "all_slice [{}, {}] more"})
+    CHECK_MESSAGE(call(bad) == "P011", std::string(bad));
+  pt::mesh read;
+  CHECK(str(pt::parse("func @main() attributes {mesh = {\"B\":0}} {", read).error.message) ==
+        "M001 mesh: axis \"B\" has size 0; an axis has at least one device");
+}
+
 TEST_CASE("names of outputs: implied by the values, or shown") {
   const pt::program p =
       pt::trace(sharing, pt::input<float, 4, 8>("x"), pt::input<float, 8, 2>("w"));

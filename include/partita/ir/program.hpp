@@ -63,6 +63,7 @@ struct parse_context {
   const tensor_type& declared;  ///< the type after the colon
   vec<std::int64_t>& attrs;     ///< to be filled
   failure error;
+  const partita::mesh* mesh = nullptr;  ///< null for programs without collectives
 };
 
 /// Handed to an op's cost rule.
@@ -107,7 +108,7 @@ struct op_def {
   bool linear = false;          ///< f(a) + f(b) = f(a + b), jointly in all operands
   bool identity = false;        ///< the result is the operand (or, for a parameter, the argument)
   bool collective = false;
-  int operand_count = -1;       ///< -1: any number but none
+  int operand_count = -1;  ///< -1: any number but none
   op_role role = op_role::compute;
 };
 

@@ -21,15 +21,17 @@ namespace detail {
 /// ```
 /// program    func @main(%x: type, ...) { statement... return %x1 as "name", ... : type, ... }
 /// statement  %x1, ... = call : type, ...
-/// call       op(%x, ...) {attributes}  |  tag "name" %x
+/// call       op(%x, ...) {attributes}  |  tag "name" %x  |  collective attributes %x
 /// type       tensor<4x8xf32>
 /// ```
 ///
 /// After a mistake every function returns at once.
 class program_parser {
  public:
-  constexpr program_parser(std::string_view in, std::span<const op_def* const> own)
-      : in_(in), own_(own), values_(in.size() / 32) {}
+  /// With a mesh, which is read from the header, for programs with collectives.
+  constexpr program_parser(std::string_view in, std::span<const op_def* const> own,
+                           mesh* m = nullptr)
+      : in_(in), own_(own), mesh_(m), values_(in.size() / 32) {}
 
   constexpr program run() {
     signature();
@@ -37,13 +39,14 @@ class program_parser {
     results();
     if (!failed() && !at_end()) expected("the end of the text");
     if (!failed()) b_.p.error.record(check_names(b_.p));
-    if (!failed()) b_.p.error.record(check_interface(b_.p));
+    if (!failed() && mesh_ == nullptr) b_.p.error.record(check_interface(b_.p));
     return b_.p;
   }
 
  private:
   scanner in_;
   std::span<const op_def* const> own_;
+  mesh* mesh_;
   builder b_;
   name_table values_;              // by printed name
   vec<std::string_view> printed_;  // by value
@@ -95,20 +98,39 @@ class program_parser {
       if (failed()) return;
       define(at, name, ops::parameter(b_, name, t));
     }
+    if (mesh_ != nullptr) axes();
     expect("{");
+  }
+  /// `attributes {mesh = {"B":4, "M":2}}`
+  constexpr void axes() {
+    for (const std::string_view token : {"attributes", "{", "mesh", "=", "{"}) expect(token);
+    *mesh_ = mesh{};
+    while (!failed() && !accept("}")) {
+      if (mesh_->rank > 0) expect(",");
+      const std::string_view name = quoted();
+      expect(":");
+      std::int64_t size = 0;
+      here();
+      if (!failed() && !in_.integer(size)) expected("the size of an axis");
+      mesh_->push_back({name, size});
+    }
+    expect("}");
+    if (!failed()) b_.p.error.record(validate(*mesh_));
   }
 
   constexpr void statement() {
     const std::size_t at = here();
     vec<std::string_view> names;
-    do names.push_back(value_name());
-    while (accept(","));
+    do {
+      names.push_back(value_name());
+    } while (accept(","));
     expect("=");
     const call c = parse_call();
     expect(":");
     vec<tensor_type> types;
-    do types.push_back(type());
-    while (accept(","));
+    do {
+      types.push_back(type());
+    } while (accept(","));
     if (!failed() && (names.size() != 1 || types.size() != 1))
       fail(at, "P017", c.def->name, " has 1 result; the text has ", names.size(), " and ",
            types.size(), types.size() == 1 ? " type" : " types");
@@ -132,10 +154,19 @@ class program_parser {
       c.operands.push_back(use(value_name()));
       return c;
     }
-    if (accept("(")) do
+    if (c.def->collective) {
+      c.attributes_at = here();
+      c.attributes = in_.take_while([](char each) { return each != '%'; });
+      while (!c.attributes.empty() && is_blank(c.attributes.back())) c.attributes.remove_suffix(1);
+      c.operands.push_back(use(value_name()));
+      return c;
+    }
+    if (accept("(")) {
+      do {
         c.operands.push_back(use(value_name(')')));
-      while (!failed() && accept(","));
-    if (!c.operands.empty()) expect(")");
+      } while (!failed() && accept(","));
+      expect(")");
+    }
     const auto count = static_cast<int>(c.operands.size());
     if (c.def->operand_count < 0 ? count == 0 : count != c.def->operand_count) {
       text wanted = "one or more are";
@@ -237,7 +268,7 @@ class program_parser {
     vec<tensor_type> types;
     for (value_id v : c.operands) types.push_back(b_.type(v));
     vec<std::int64_t> attrs;
-    parse_context context{c.attributes, {types.data(), types.size()}, declared, attrs, {}};
+    parse_context context{c.attributes, {types.data(), types.size()}, declared, attrs, {}, mesh_};
     c.def->parse(context);
     if (context.error) {
       adopt(c.attributes_at, context.error);
