@@ -11,10 +11,13 @@
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/optimizer.hpp>
 #include <partita/dsl/trace.hpp>
+#include <partita/ir/equivalent.hpp>
 #include <partita/ir/print.hpp>
 #include <partita/ir/verify.hpp>
+#include <partita/op/parse.hpp>
 #include <partita/op/tile_map_text.hpp>
 #include <partita/report/report.hpp>
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>
 #include <partita/schedule/partition.hpp>
+#include <partita/spmd/parse.hpp>

@@ -20,6 +20,12 @@ pt::array spread(const tensor_type& t, std::size_t operand, bool whole, double l
   });
 }
 
+/// The element of a batch of square matrices that mirrors element e.
+std::int64_t mirrored(const shape& s, std::int64_t e) {
+  const std::int64_t n = s[s.rank - 1], row = e / n % n, column = e % n;
+  return e + (column - row) * n + row - column;
+}
+
 }  // namespace
 
 TEST_CASE("derivative rules agree with central differences") {
@@ -41,6 +47,10 @@ TEST_CASE("derivative rules agree with central differences") {
       x.push_back(pt::ops::parameter(b, std::string(1, static_cast<char>('a' + k)), c.operands[k]));
       const bool index = pt::is_integer(c.operands[k].element);
       data::random r{k + 3};
+      if (c.make) {
+        values.push_back(c.make(c.operands[k], k, r));
+        continue;
+      }
       values.push_back(index || c.operands[k].element == dtype::boolean
                            ? data::integers(c.operands[k], r, 0, 3)
                            : spread(c.operands[k], k, convert, c.low > 0 ? 0.4 : -2));
@@ -76,7 +86,13 @@ TEST_CASE("derivative rules agree with central differences") {
       for (std::int64_t e = 0; e < values[operand[i]].size(); ++e) {
         const auto moved = [&](double by) {
           auto changed = values;
-          changed[operand[i]].mutable_data<double>()[e] += by;
+          double* moving = changed[operand[i]].mutable_data<double>();
+          if (c.symmetric) {
+            moving[e] += by / 2;
+            moving[mirrored(values[operand[i]].shape(), e)] += by / 2;
+          } else {
+            moving[e] += by;
+          }
           return f(changed).front().item<double>();
         };
         double expected = (moved(h) - moved(-h)) / (2 * h);

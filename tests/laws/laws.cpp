@@ -113,7 +113,9 @@ void check(const op_case& c, void (*rule)(pt::tile_map_context&), tally& t) {
   REQUIRE_MESSAGE(!failed, str(failed.message));
   data::random r{static_cast<std::uint64_t>(t.equations) + 17};
   std::vector<pt::array> operands;
-  for (const auto& type : c.operands) operands.push_back(data::integers(type, r, c.low, c.high));
+  for (std::size_t k = 0; k < c.operands.size(); ++k)
+    operands.push_back(c.make ? c.make(c.operands[k], k, r)
+                              : data::integers(c.operands[k], r, c.low, c.high));
   const pt::array whole = pt::run_op(*c.op, operands, c.attrs, result);
   const auto equation = [&](std::span<const cut> nest) {
     ++t.equations;

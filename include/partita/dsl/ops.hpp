@@ -10,6 +10,7 @@
 
 #include <partita/dsl/apply.hpp>
 #include <partita/dsl/order.hpp>
+#include <partita/dsl/linalg.hpp>
 
 namespace partita {
 

@@ -28,11 +28,7 @@ class value_names {
       text& name = names_[static_cast<std::size_t>(v)];
       if (!name.empty()) continue;
       const op_id o = p.producer(v);
-      const std::string_view op = p.op(o).def->name;
-      const std::string_view suffix = op == "all_gather"         ? "g"
-                                      : op == "all_slice"        ? "s"
-                                      : p.is(o, op_role::tiling) ? "t"
-                                                                 : "";
+      const std::string_view suffix = suffix_of(p, o);
       if (!suffix.empty()) {
         name = unique(names_[static_cast<std::size_t>(p.operand(o, 0))].view(), suffix, true);
       } else {
@@ -53,6 +49,14 @@ class value_names {
   }
   constexpr int size() const { return static_cast<int>(names_.size()); }
   constexpr int last_number() const { return number_; }
+  /// What stands behind the operand's name in the name that a value of this op gets, or nothing.
+  static constexpr std::string_view suffix_of(const program& p, op_id o) {
+    const std::string_view op = p.op(o).def->name;
+    return op == "all_gather"         ? "g"
+           : op == "all_slice"        ? "s"
+           : p.is(o, op_role::tiling) ? "t"
+                                      : "";
+  }
   static constexpr bool is_default_name(std::string_view n) {
     return n.empty() || n == "result" || n.substr(0, 7) == "result.";
   }
@@ -127,15 +131,47 @@ constexpr void print_signature(text& out, const program& p, const value_names& n
   out << " {\n";
 }
 
+/// The name that output number `i` of `count` has where the text gives none: the printed name of its
+/// value, which has a prime behind the name of an input or tag; but for an input, a tag and a
+/// numbered value `result`, or `result.0`, `result.1`, ... of several outputs.
+///
+/// `printed(v)` gives the name of a value in the text.
+template <class Printed>
+constexpr text implied_output_name(const program& p, value_id v, int i, int count,
+                                   const Printed& printed) {
+  const std::string_view name = printed(v), suffix = value_names::suffix_of(p, p.producer(v));
+  text stem = "x";
+  if (!suffix.empty()) stem = concat(printed(p.operand(p.producer(v), 0)), suffix);
+  bool numbered = name.substr(0, stem.size()) == stem.view() &&
+                  (!suffix.empty() || name.size() > stem.size());
+  for (std::size_t k = stem.size(); numbered && k < name.size(); ++k)
+    numbered = name[k] >= '0' && name[k] <= '9';
+  if (!numbered && p.name(v).empty()) {
+    if (!name.empty() && name.back() == '\'')
+      for (const auto& n : p.ops)
+        if (p.view(n.name) == name.substr(0, name.size() - 1)) return p.view(n.name);
+    return name;
+  }
+  if (count == 1) return "result";
+  return concat("result.", i);
+}
+
 constexpr void print_indent(text& out, int depth) {
   for (int i = 0; i < depth; ++i) out << "  ";
 }
 
-/// `return %a, %b : types`, without a line for the end of the program.
+/// `return %a, %b : types`. Outputs whose names are not the implied ones show them:
+/// `return %x1 as "y" : tensor<4xf32>`.
 constexpr void print_results(text& out, const program& p, const value_names& names) {
+  const auto printed = [&](value_id v) { return names[v]; };
   out << "return ";
-  append_list(out, p.output_count(),
-              [&](int i) { out << '%' << names[p.outputs[static_cast<std::size_t>(i)].value]; });
+  append_list(out, p.output_count(), [&](int i) {
+    const value_id v = p.outputs[static_cast<std::size_t>(i)].value;
+    const std::string_view name = p.output_name(i);
+    out << '%' << names[v];
+    if (!name.empty() && implied_output_name(p, v, i, p.output_count(), printed) != name)
+      out << " as \"" << name << '"';
+  });
   out << " : ";
   append_list(out, p.output_count(), [&](int i) { out << p.output_type(i); });
   out << '\n';

@@ -66,6 +66,7 @@ struct parse_context {
   const tensor_type& declared;  ///< the type after the colon
   vec<std::int64_t>& attrs;     ///< to be filled
   failure error;
+  const partita::mesh* mesh = nullptr;  ///< null for programs without collectives
 };
 
 /// Handed to an op's cost rule.
@@ -128,6 +129,7 @@ struct op_def {
   bool linear = false;          ///< f(a) + f(b) = f(a + b), jointly in all operands
   bool identity = false;        ///< the result is the operand (or, for a parameter, the argument)
   bool collective = false;
+  int operand_count = -1;  ///< -1: any number but none
   op_role role = op_role::compute;
 };
 
@@ -172,6 +174,7 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::linear; }) d.linear = Op::linear;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
   if constexpr (requires { Op::collective; }) d.collective = Op::collective;
+  if constexpr (requires { Op::operand_count; }) d.operand_count = Op::operand_count;
   if constexpr (requires { Op::role; }) d.role = Op::role;
   return d;
 }

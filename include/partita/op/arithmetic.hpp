@@ -12,6 +12,7 @@ namespace partita::op {
 
 template <class Op>
 struct binary_op : elementwise_op {
+  static constexpr int operand_count = 2;
   static constexpr void infer(infer_context& c) {
     same_elements(c, Op::name);
     need_number(c, Op::name);
@@ -77,6 +78,7 @@ struct minimum : extremum_op<minimum, ops::direction::le> {
 
 struct negate : elementwise_op {
   static constexpr std::string_view name = "negate";
+  static constexpr int operand_count = 1;
   static constexpr bool linear = true;
   static constexpr void infer(infer_context& c) {
     need_number(c, name);

@@ -12,6 +12,7 @@ namespace partita::op {
 /// Errors    S109 bad dimensions, or an extent that is neither 1 nor that of the result
 struct broadcast_in_dim {
   static constexpr std::string_view name = "broadcast_in_dim";
+  static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     const shape& from = c.operands[0].shape;
     const shape& to = c.declared.shape;
@@ -58,10 +59,9 @@ struct broadcast_in_dim {
     if (kept_size_one) g = ops::reshape(c.b, g, from.shape);
     c.operands[0] = g;
   }
-  static constexpr void print(print_context& c) {
-    c.out << " {dims=";
-    print_ints(c.out, c.p.attrs(c.op));
-    c.out << '}';
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.rest("dims");
   }
 };
 

@@ -13,10 +13,13 @@ struct concatenate {
   static constexpr std::string_view name = "concatenate";
   static constexpr void infer(infer_context& c) {
     if (c.operands.empty()) return c.fail("S114", "concatenate: no operand");
-    const int dim = static_cast<int>(c.attrs[0]);
+    if (c.attrs.size() != 1)
+      return c.fail("S114", "concatenate: ", c.attrs.size(), " dimensions; one is needed");
     c.result = c.operands[0];
-    if (dim < 0 || dim >= c.result.shape.rank)
-      return c.fail("S114", "concatenate: dimension ", dim, " is out of range for ", c.result);
+    if (c.attrs[0] < 0 || c.attrs[0] >= c.result.shape.rank)
+      return c.fail("S114", "concatenate: dimension ", c.attrs[0], " is out of range for ",
+                    c.result);
+    const int dim = static_cast<int>(c.attrs[0]);
     for (std::size_t i = 1; i < c.operands.size(); ++i) {
       const auto& t = c.operands[i];
       if (t.element != c.result.element)
@@ -58,7 +61,10 @@ struct concatenate {
       if (c.wanted[i]) c.operands[i] = ops::slice(c.b, c.cotangent, {start, rank}, {limit, rank});
     }
   }
-  static constexpr void print(print_context& c) { c.out << " {dim=" << c.p.attrs(c.op)[0] << '}'; }
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.number("dim");
+  }
 };
 
 }  // namespace partita::op

@@ -5,74 +5,9 @@
 #include <limits>
 
 #include <partita/op/vocabulary.hpp>
+#include <partita/support/number_text.hpp>
 
 namespace partita::op {
-
-/// Every element has the same value. Attribute: its bits (a binary64 for floating-point types, the
-/// integer itself for the others).
-///
-/// Shapes    () -> as declared
-/// Tile map  () -> ([i, j, ...])
-/// Errors    S117 the number is not a value of the element type
-struct constant {
-  static constexpr std::string_view name = "constant";
-  static constexpr void infer(infer_context& c) { c.result = c.declared; }
-  static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d);
-  }
-  static constexpr void derive(derive_context&) {}
-  static constexpr double number(dtype t, std::int64_t bits) {
-    return is_floating(t) ? std::bit_cast<double>(bits) : static_cast<double>(bits);
-  }
-  static constexpr void print(print_context& c) {
-    const auto& t = c.p.type(c.p.op(c.op).result);
-    const std::int64_t bits = c.p.attrs(c.op)[0];
-    c.out << " {";
-    if (is_floating(t.element))
-      print_number(c.out, std::bit_cast<double>(bits));
-    else
-      c.out << bits;
-    c.out << '}';
-  }
-  /// Six significant digits, as `%g` prints them.
-  static constexpr void print_number(text& out, double v) {
-    if (v != v) {
-      out << "nan";
-      return;
-    }
-    if (v < 0) {
-      out << '-';
-      v = -v;
-    }
-    if (v > 1.7e308) {
-      out << "inf";
-      return;
-    }
-    int exponent = 0;
-    double scaled = v;
-    while (scaled >= 10) scaled /= 10, ++exponent;
-    while (scaled > 0 && scaled < 1) scaled *= 10, --exponent;
-    auto digits = static_cast<std::int64_t>(scaled * 1e5 + 0.5);
-    if (digits >= 1000000) digits /= 10, ++exponent;
-    const bool scientific = exponent < -4 || exponent >= 6;
-    char d[6] = {};
-    for (int i = 5; i >= 0; --i, digits /= 10) d[i] = static_cast<char>('0' + digits % 10);
-    int last = 5;
-    while (last > 0 && d[last] == '0') --last;
-    const int point = scientific ? 0 : exponent;  // digits up to and including this one are whole
-    if (point < 0) {
-      out << "0.";
-      for (int i = -1; i > point; --i) out << '0';
-      for (int i = 0; i <= last; ++i) out << d[i];
-    } else {
-      for (int i = 0; i <= (last > point ? last : point); ++i) {
-        if (i == point + 1) out << '.';
-        out << d[i];
-      }
-    }
-    if (scientific) out << 'e' << exponent;
-  }
-};
 
 constexpr std::int64_t least_integer(dtype t) {
   if (t == dtype::i64) return std::numeric_limits<std::int64_t>::min();
@@ -83,16 +18,69 @@ constexpr std::int64_t greatest_integer(dtype t) {
   if (t == dtype::i32) return std::numeric_limits<std::int32_t>::max();
   return t == dtype::boolean ? 1 : 255;
 }
+/// Every element has the same value. Attribute: its bits (a binary64 for floating-point types, the
+/// integer itself for the others).
+///
+/// Shapes    () -> as declared
+/// Tile map  () -> ([i, j, ...])
+/// Errors    S117 the number is not a value of the element type
+struct constant {
+  static constexpr std::string_view name = "constant";
+  static constexpr int operand_count = 0;
+  static constexpr void infer(infer_context& c) {
+    c.result = c.declared;
+    if (c.attrs.size() != 1)
+      return c.fail("S117", "constant: ", c.attrs.size(), " numbers; one is needed");
+    const dtype t = c.declared.element;
+    if (!is_floating(t) && (c.attrs[0] < least_integer(t) || c.attrs[0] > greatest_integer(t)))
+      c.fail("S117", "constant: ", c.attrs[0], " is not a value of element type ", name_of(t));
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d);
+  }
+  static constexpr void derive(derive_context&) {}
+  static constexpr double number(dtype t, std::int64_t bits) {
+    return is_floating(t) ? std::bit_cast<double>(bits) : static_cast<double>(bits);
+  }
+  static constexpr void print(print_context& c) {
+    const std::int64_t bits = c.p.attrs(c.op)[0];
+    c.out << " {";
+    if (is_floating(c.p.type(c.p.op(c.op).result).element))
+      print_number(c.out, std::bit_cast<double>(bits));
+    else
+      c.out << bits;
+    c.out << '}';
+  }
+  static constexpr void parse(parse_context& c) {
+    scanner in(c.in);
+    double v = 0;
+    std::int64_t bits = 0;
+    bool good = false;
+    if (is_floating(c.declared.element)) {
+      good = read_number(in, v);
+      bits = std::bit_cast<std::int64_t>(v);
+    } else {
+      good = in.integer(bits);
+    }
+    if (!good || !in.done())
+      c.error.record("P011", "parse: attributes of constant: \"", c.in, "\" is no number of type ",
+                     name_of(c.declared.element));
+    c.attrs.push_back(bits);
+  }
+};
+
 /// result[i0, i1, ...] = i_dim. Attribute: dim.
 ///
 /// Tile map  () -> ([i, j, ...]); a slice along dim is an iota of the slice's extent plus its
-/// start,
-///           where the element type holds all the numbers exactly
+///           start, where the element type holds all the numbers exactly
 /// Errors    S113 dimension out of range
 struct iota {
   static constexpr std::string_view name = "iota";
+  static constexpr int operand_count = 0;
   static constexpr void infer(infer_context& c) {
     c.result = c.declared;
+    if (c.attrs.size() != 1)
+      return c.fail("S113", "iota: ", c.attrs.size(), " dimensions; one is needed");
     if (c.attrs[0] < 0 || c.attrs[0] >= c.declared.shape.rank)
       c.fail("S113", "iota: dimension ", c.attrs[0], " is out of range for ", c.declared);
   }
@@ -110,7 +98,10 @@ struct iota {
     return is_integer(t) ? greatest_integer(t) : 0;
   }
   static constexpr void derive(derive_context&) {}
-  static constexpr void print(print_context& c) { c.out << " {dim=" << c.p.attrs(c.op)[0] << '}'; }
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.number("dim");
+  }
 };
 
 }  // namespace partita::op
@@ -124,7 +115,7 @@ constexpr bool fits(builder& b, dtype t, double v) {
                         v <= static_cast<double>(op::greatest_integer(t)) && v < 0x1p63;
   if (in_range && static_cast<double>(static_cast<std::int64_t>(v)) == v) return true;
   text number;
-  op::constant::print_number(number, v);
+  print_number(number, v);
   b.p.error.record("S117", "constant: ", number, " is not a value of element type ", name_of(t));
   return false;
 }

@@ -10,6 +10,7 @@ namespace partita::op {
 /// even.
 struct convert : elementwise_op {
   static constexpr std::string_view name = "convert";
+  static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     c.result = {c.declared.element, c.operands[0].shape};
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
+#include <partita/support/scanner.hpp>
 
 namespace partita::op {
 
@@ -15,6 +16,7 @@ namespace partita::op {
 /// rhs contracted dimensions. Prints as `matmul` where it is the product of two matrices.
 struct dot_general {
   static constexpr std::string_view name = "dot_general";
+  static constexpr int operand_count = 2;
 
   /// Role of every dimension: its batch or contraction index, or the result dimension if free.
   struct roles {
@@ -205,6 +207,32 @@ struct dot_general {
     c.out << 'x';
     print_ints(c.out, a.subspan(2 + 2 * batch + contract, contract));
     c.out << '}';
+  }
+  /// `batch=[0]x[0], contract=[2]x[1]`; nothing stands for the product of two matrices.
+  static constexpr void parse(parse_context& c) {
+    scanner in(c.in);
+    vec<std::int64_t> batch[2], contract[2];
+    const auto both = [&](vec<std::int64_t>* lists) {
+      return in.integers(lists[0]) && in.accept("x") && in.integers(lists[1]) &&
+             lists[0].size() == lists[1].size();
+    };
+    bool good = true;
+    if (in.done()) {
+      contract[0].push_back(1);
+      contract[1].push_back(0);
+    } else {
+      if (in.accept("batch=")) good = both(batch) && in.accept(", ");
+      good = good && in.accept("contract=") && both(contract) && in.done();
+    }
+    if (!good)
+      c.error.record("P011",
+                     "parse: attributes of dot_general: \"batch=[0]x[0], contract=[2]x[1]\", ",
+                     "or the second half of it, expected, found \"", c.in, '"');
+    c.attrs.push_back(static_cast<std::int64_t>(batch[0].size()));
+    c.attrs.push_back(static_cast<std::int64_t>(contract[0].size()));
+    for (const auto* lists : {batch, contract})
+      for (int side = 0; side < 2; ++side)
+        c.attrs.insert_back(lists[side].begin(), lists[side].end());
   }
 };
 

@@ -7,6 +7,7 @@ namespace partita::op {
 
 /// What the ops of this file share: `([i, j]) -> ([i, j])`, no work.
 struct identity_op {
+  static constexpr int operand_count = 1;
   static constexpr bool identity = true;
   static constexpr void infer(infer_context& c) { c.result = c.operands[0]; }
   static constexpr void tile_map(tile_map_context& c) { elementwise_op::tile_map(c); }
@@ -15,6 +16,7 @@ struct identity_op {
 /// An input of the program. Its loops are the tiling of the argument.
 struct parameter : identity_op {
   static constexpr std::string_view name = "parameter";
+  static constexpr int operand_count = 0;
   static constexpr op_role role = op_role::parameter;
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };

@@ -10,6 +10,7 @@ namespace partita::op {
 
 template <class Op>
 struct math_op : elementwise_op {
+  static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     need_floating(c, Op::name);
     c.result = c.operands[0];

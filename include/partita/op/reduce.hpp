@@ -10,9 +10,10 @@ namespace partita::op {
 /// gives the identity of the combiner (0, -inf, inf; for integers the least and greatest value).
 ///
 /// Tile map  ([i, j]) -> ([i])  reduce={j:add}
-/// Errors    S104 not a number, S110 bad dimensions
+/// Errors    S104 not a number, S110 bad dimensions or combiner
 struct reduce {
   static constexpr std::string_view name = "reduce";
+  static constexpr int operand_count = 1;
   static constexpr bool reduced(const std::int64_t* attrs, int count, int dim) {
     for (int i = 1; i < count; ++i)
       if (attrs[i] == dim) return true;
@@ -22,6 +23,9 @@ struct reduce {
     const shape& from = c.operands[0].shape;
     if (c.operands[0].element == dtype::boolean)
       c.fail("S104", "reduce: element type i1 is not a number");
+    if (c.attrs.empty() || c.attrs[0] < static_cast<std::int64_t>(combiner::add) ||
+        c.attrs[0] > static_cast<std::int64_t>(combiner::min))
+      return c.fail("S110", "reduce: the combiner is none of add, max and min");
     std::int64_t previous = -1;
     for (std::size_t i = 1; i < c.attrs.size(); ++i) {
       if (c.attrs[i] <= previous || c.attrs[i] >= from.rank)
@@ -73,11 +77,10 @@ struct reduce {
   static constexpr std::int64_t flops(const cost_context& c) {
     return c.operands[0].shape.elements();
   }
-  static constexpr void print(print_context& c) {
-    const auto attrs = c.p.attrs(c.op);
-    c.out << " {" << name_of(static_cast<combiner>(attrs[0])) << ", dims=";
-    print_ints(c.out, attrs.subspan(1));
-    c.out << '}';
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.word("", {"stack", "add", "max", "min"});
+    f.rest("dims");
   }
 };
 

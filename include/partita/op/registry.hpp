@@ -11,6 +11,7 @@
 #include <partita/op/dot_general.hpp>
 #include <partita/op/gather.hpp>
 #include <partita/op/identity.hpp>
+#include <partita/op/linalg.hpp>
 #include <partita/op/math.hpp>
 #include <partita/op/reduce.hpp>
 #include <partita/op/reshape.hpp>
@@ -60,6 +61,8 @@ inline constexpr const op_def* registry[] = {
     &def<op::case_of>,
     &def<op::call>,
     &def<op::optimization_barrier>,
+    &def<op::cholesky>,
+    &def<op::triangular_solve>,
 };
 
 }  // namespace partita

@@ -10,6 +10,7 @@ namespace partita::op {
 /// Errors    S107 element counts differ
 struct reshape {
   static constexpr std::string_view name = "reshape";
+  static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     c.result = {c.operands[0].element, c.declared.shape};
     if (!same_extent(c.operands[0].shape.elements(), c.declared.shape.elements()))

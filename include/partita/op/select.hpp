@@ -5,22 +5,19 @@
 
 namespace partita::op {
 
-constexpr std::string_view name_of(ops::direction d) {
-  constexpr std::string_view names[] = {"eq", "ne", "lt", "le", "gt", "ge"};
-  return names[static_cast<int>(d)];
-}
-
 /// Elementwise comparison; with a NaN only `ne` holds. Attribute: the direction.
 ///
 /// Errors    S102 element types differ, S103 shapes differ
 struct compare : elementwise_op {
   static constexpr std::string_view name = "compare";
+  static constexpr int operand_count = 2;
   static constexpr void infer(infer_context& c) {
     same_elements(c, name);
     c.result = {dtype::boolean, elementwise_shape(c, name)};
   }
-  static constexpr void print(print_context& c) {
-    c.out << " {" << name_of(static_cast<ops::direction>(c.p.attrs(c.op)[0])) << '}';
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.word("", {"eq", "ne", "lt", "le", "gt", "ge"});
   }
 };
 
@@ -29,6 +26,7 @@ struct compare : elementwise_op {
 /// Errors    S102 element types differ, S103 shapes differ, S104 the predicate is not i1
 struct select : elementwise_op {
   static constexpr std::string_view name = "select";
+  static constexpr int operand_count = 3;
   static constexpr void infer(infer_context& c) {
     if (c.operands[0].element != dtype::boolean)
       c.fail("S104", "select: the predicate has element type ",

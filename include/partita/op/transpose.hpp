@@ -11,6 +11,7 @@ namespace partita::op {
 /// Errors    S108 not a permutation
 struct transpose {
   static constexpr std::string_view name = "transpose";
+  static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     const shape& from = c.operands[0].shape;
     bool seen[max_rank] = {};
@@ -40,10 +41,9 @@ struct transpose {
       inverse[permutation[i]] = static_cast<std::int64_t>(i);
     c.operands[0] = ops::transpose(c.b, c.cotangent, {inverse, permutation.size()});
   }
-  static constexpr void print(print_context& c) {
-    c.out << " {dims=";
-    print_ints(c.out, c.p.attrs(c.op));
-    c.out << '}';
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.rest("dims");
   }
 };
 

@@ -79,6 +79,13 @@ constexpr value_id case_of(builder& b, value_id index, std::span<const value_id>
 constexpr value_id call(builder& b, std::string_view name, std::span<const value_id> arguments,
                         program&& f);
 constexpr value_id optimization_barrier(builder& b, std::span<const value_id> values);
+// linalg.hpp
+struct triangular_options {
+  bool left_side = true, lower = true, unit_diagonal = false, transpose_a = false;
+};
+constexpr value_id cholesky(builder& b, value_id a, bool lower);
+constexpr value_id triangular_solve(builder& b, value_id a, value_id x,
+                                    const triangular_options& o);
 
 /// Marks, as the limit of a slice, a dimension that is taken whole.
 inline constexpr std::int64_t whole = -1;

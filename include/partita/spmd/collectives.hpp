@@ -9,6 +9,7 @@
 #include <partita/ir/layout.hpp>
 #include <partita/ir/print.hpp>
 #include <partita/ir/program.hpp>
+#include <partita/support/scanner.hpp>
 
 namespace partita {
 
@@ -78,6 +79,76 @@ constexpr void print_combiner(print_context& c) {
   if (combine != combiner::add) c.out << " <@" << name_of(combine) << '>';
 }
 
+/// Reads the attributes of a collective as they are printed.
+class collective_reader {
+ public:
+  constexpr explicit collective_reader(parse_context& c) : c_(c), in_(c.in) {}
+
+  /// Nothing for the sum, else `<@max> `.
+  constexpr void combiner_word() {
+    auto found = combiner::add;
+    if (in_.accept("<@")) {
+      const std::string_view word = in_.take_while([](char each) { return each != '>'; });
+      for (auto each : {combiner::max, combiner::min})
+        if (name_of(each) == word) found = each;
+      good_ = good_ && found != combiner::add && in_.accept("> ");
+    }
+    c_.attrs.push_back(static_cast<std::int64_t>(found));
+  }
+  /// `{0 -> 1} `
+  constexpr void two_dims() {
+    std::int64_t from = -1, to = -1;
+    const std::int64_t rank = c_.declared.shape.rank;
+    good_ = good_ && in_.accept("{") && in_.integer(from) && in_.accept(" -> ") &&
+            in_.integer(to) && in_.accept("} ") && from >= 0 && from < rank && to >= 0 &&
+            to < rank && from != to;
+    c_.attrs.push_back(from);
+    c_.attrs.push_back(to);
+  }
+  /// `<"x1", "x2">`
+  constexpr void axes() {
+    good_ = good_ && in_.accept("<");
+    for (bool first = true; good_ && !in_.accept(">"); first = false) {
+      good_ = first || in_.accept(", ");
+      c_.attrs.push_back(axis());
+    }
+  }
+  /// `[{"B"}, {}]`, as (dim, axis) pairs.
+  constexpr void layout() {
+    good_ = good_ && in_.accept("[");
+    for (int d = 0; good_ && d < c_.declared.shape.rank; ++d) {
+      good_ = (d == 0 || in_.accept(", ")) && in_.accept("{");
+      for (bool first = true; good_ && !in_.accept("}"); first = false) {
+        good_ = first || in_.accept(", ");
+        c_.attrs.push_back(d);
+        c_.attrs.push_back(axis());
+      }
+    }
+    good_ = good_ && in_.accept("]");
+  }
+  /// To be called last.
+  constexpr void finish(std::string_view op) {
+    if (!good_ || !in_.done())
+      c_.error.record("P011", "parse: attributes of ", op, ": \"", c_.in,
+                      "\" does not name axes of the mesh as this op does");
+  }
+
+ private:
+  parse_context& c_;
+  scanner in_;
+  bool good_ = true;
+  bool seen_[max_axes] = {};
+
+  constexpr std::int64_t axis() {
+    good_ = good_ && c_.mesh != nullptr && in_.accept("\"");
+    if (!good_) return 0;
+    const int found = c_.mesh->find(in_.take_while([](char each) { return each != '"'; }));
+    good_ = in_.accept("\"") && found >= 0 && !seen_[found];
+    if (good_) seen_[found] = true;
+    return found;
+  }
+};
+
 /// Base of the collectives; the lowering knows their result types, so the rule is "as declared".
 struct collective_op {
   static constexpr bool collective = true;
@@ -93,6 +164,12 @@ struct all_reduce : collective_op {
     print_combiner(c);
     print_axes(c, 1);
   }
+  static constexpr void parse(parse_context& c) {
+    collective_reader in(c);
+    in.combiner_word();
+    in.axes();
+    in.finish(name);
+  }
 };
 
 /// Every device keeps its piece. No communication.
@@ -101,6 +178,11 @@ struct all_reduce : collective_op {
 struct all_slice : collective_op {
   static constexpr std::string_view name = "all_slice";
   static constexpr void print(print_context& c) { print_dims(c, 0); }
+  static constexpr void parse(parse_context& c) {
+    collective_reader in(c);
+    in.layout();
+    in.finish(name);
+  }
 };
 
 /// The inverse of all_slice. Attributes: (dim, axis) pairs; of one dimension major to minor.
@@ -109,6 +191,11 @@ struct all_slice : collective_op {
 struct all_gather : collective_op {
   static constexpr std::string_view name = "all_gather";
   static constexpr void print(print_context& c) { print_dims(c, 0); }
+  static constexpr void parse(parse_context& c) {
+    collective_reader in(c);
+    in.layout();
+    in.finish(name);
+  }
 };
 
 /// all_slice(all_reduce(x)). Attributes: combiner, then (dim, axis) pairs.
@@ -117,6 +204,12 @@ struct reduce_scatter : collective_op {
   static constexpr void print(print_context& c) {
     print_combiner(c);
     print_dims(c, 1);
+  }
+  static constexpr void parse(parse_context& c) {
+    collective_reader in(c);
+    in.combiner_word();
+    in.layout();
+    in.finish(name);
   }
 };
 
@@ -128,6 +221,12 @@ struct all_to_all : collective_op {
     const auto a = c.p.attrs(c.op);
     c.out << " {" << a[0] << " -> " << a[1] << '}';
     print_axes(c, 2);
+  }
+  static constexpr void parse(parse_context& c) {
+    collective_reader in(c);
+    in.two_dims();
+    in.axes();
+    in.finish(name);
   }
 };
 

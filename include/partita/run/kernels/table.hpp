@@ -3,6 +3,7 @@
 
 #include <partita/run/kernels/dot_general.hpp>
 #include <partita/run/kernels/library.hpp>
+#include <partita/run/kernels/linalg.hpp>
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/reduce.hpp>
 #include <partita/run/kernels/sort.hpp>
@@ -28,6 +29,8 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::sort>, &sort_kernel},
     {&def<op::top_k>, &top_k_kernel},
     {&def<op::optimization_barrier>, &barrier_kernel},
+    {&def<op::cholesky>, &cholesky_kernel},
+    {&def<op::triangular_solve>, &triangular_solve_kernel},
 };
 
 PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,

@@ -1,0 +1,49 @@
+/// Programs that differ only in how their values are numbered.
+#pragma once
+
+#include <partita/support/vec.hpp>
+
+#include <partita/ir/program.hpp>
+
+namespace partita {
+
+/// Have the programs the same inputs, the same ops in the same order (with the same operands,
+/// attributes and names) and the same outputs? Which op a derivative comes from does not count, nor
+/// where among the ops the parameters stand.
+constexpr bool equivalent(const program& a, const program& b) {
+  if (a.error || b.error || a.op_count() != b.op_count() || a.input_count() != b.input_count() ||
+      a.output_count() != b.output_count())
+    return false;
+  vec<value_id> in_b(a.types.size(), -1);  // by value of a
+  const auto pair = [&](value_id x, value_id y) {
+    in_b[static_cast<std::size_t>(x)] = y;
+    return a.type(x) == b.type(y) && a.name(x) == b.name(y);
+  };
+  for (std::size_t i = 0; i < a.inputs.size(); ++i)
+    if (!pair(a.inputs[i], b.inputs[i])) return false;
+  op_id q = 0;
+  for (op_id o = 0; o < a.op_count(); ++o) {
+    if (a.is(o, op_role::parameter)) continue;
+    while (q < b.op_count() && b.is(q, op_role::parameter)) ++q;
+    if (q == b.op_count()) return false;
+    const op_node &x = a.op(o), &y = b.op(q);
+    if (x.def->name != y.def->name || x.operand_count != y.operand_count ||
+        x.attr_count != y.attr_count)
+      return false;
+    for (int i = 0; i < x.operand_count; ++i)
+      if (in_b[static_cast<std::size_t>(a.operand(o, i))] != b.operand(q, i)) return false;
+    for (std::size_t i = 0; i < a.attrs(o).size(); ++i)
+      if (a.attrs(o)[i] != b.attrs(q)[i]) return false;
+    if (!pair(x.result, y.result)) return false;
+    ++q;
+  }
+  for (int i = 0; i < a.output_count(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    if (in_b[static_cast<std::size_t>(a.outputs[k].value)] != b.outputs[k].value ||
+        a.output_name(i) != b.output_name(i))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace partita

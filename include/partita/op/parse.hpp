@@ -1,0 +1,388 @@
+/// Programs from text: what ir/print.hpp prints.
+#pragma once
+
+#include <limits>
+#include <partita/support/vec.hpp>
+#include <span>
+#include <string_view>
+
+#include <partita/ir/print.hpp>
+#include <partita/ir/verify.hpp>
+#include <partita/op/registry.hpp>
+#include <partita/support/name_table.hpp>
+#include <partita/support/scanner.hpp>
+
+namespace partita {
+
+namespace detail {
+
+/// One function per production:
+///
+/// ```
+/// program    func @main(%x: type, ...) { statement... return %x1 as "name", ... : type, ... }
+/// statement  %x1, ... = call : type, ...
+/// call       op(%x, ...) {attributes}  |  tag "name" %x  |  collective attributes %x
+/// type       tensor<4x8xf32>
+/// ```
+///
+/// After a mistake every function returns at once.
+class program_parser {
+ public:
+  /// With a mesh, which is read from the header, for programs with collectives.
+  constexpr program_parser(std::string_view in, std::span<const op_def* const> own,
+                           mesh* m = nullptr)
+      : in_(in), own_(own), mesh_(m), values_(in.size() / 32) {}
+
+  constexpr program run() {
+    signature();
+    while (!failed() && !next_is("return")) statement();
+    results();
+    if (!failed() && !at_end()) expected("the end of the text");
+    if (!failed()) b_.p.error.record(check_names(b_.p));
+    if (!failed() && mesh_ == nullptr) b_.p.error.record(check_interface(b_.p));
+    return b_.p;
+  }
+
+ private:
+  scanner in_;
+  std::span<const op_def* const> own_;
+  mesh* mesh_;
+  builder b_;
+  name_table values_;              // by printed name
+  vec<std::string_view> printed_;  // by value
+
+  // ---- Mistakes (first: Clang wants templates before what is used in constant evaluation) -----
+
+  constexpr bool failed() const { return b_.failed(); }
+  /// "line 3, column 8"
+  constexpr text place(std::size_t at) const {
+    int line = 1, column = 1;
+    for (std::size_t i = 0; i < at; ++i) {
+      ++column;
+      if (in_.all()[i] == '\n') ++line, column = 1;
+    }
+    return concat("line ", line, ", column ", column);
+  }
+  template <class... Parts>
+  constexpr void fail(std::size_t at, std::string_view code, const Parts&... parts) {
+    b_.p.error.record(code, "parse: ", place(at), ": ", parts...);
+  }
+  /// A mistake that an op found, with its place.
+  constexpr void adopt(std::size_t at, const failure& f) {
+    const std::string_view message = f.message;
+    b_.p.error.record(message.substr(0, 4), message.substr(5), " (", place(at), ")");
+  }
+  /// Something else should stand here.
+  constexpr void expected(std::string_view what) {
+    if (failed()) return;
+    const std::size_t at = here();
+    const std::string_view found = in_.rest().substr(0, 24);
+    if (found.empty())
+      fail(at, "P012", what, " expected, found the end of the text");
+    else
+      fail(at, "P012", what, " expected, found \"", found.substr(0, found.find('\n')), '"');
+  }
+
+  // ---- Productions ---------------------------------------------------------------------------
+
+  constexpr void signature() {
+    expect("func");
+    expect("@main");
+    expect("(");
+    while (!failed() && !accept(")")) {
+      if (b_.p.input_count() > 0) expect(",");
+      const std::size_t at = here();
+      const std::string_view name = value_name(':');
+      expect(":");
+      const tensor_type t = type();
+      if (failed()) return;
+      define(at, name, ops::parameter(b_, name, t));
+    }
+    if (mesh_ != nullptr) axes();
+    expect("{");
+  }
+  /// `attributes {mesh = {"B":4, "M":2}}`
+  constexpr void axes() {
+    for (const std::string_view token : {"attributes", "{", "mesh", "=", "{"}) expect(token);
+    *mesh_ = mesh{};
+    while (!failed() && !accept("}")) {
+      if (mesh_->rank > 0) expect(",");
+      const std::string_view name = quoted();
+      expect(":");
+      std::int64_t size = 0;
+      here();
+      if (!failed() && !in_.integer(size)) expected("the size of an axis");
+      mesh_->push_back({name, size});
+    }
+    expect("}");
+    if (!failed()) b_.p.error.record(validate(*mesh_));
+  }
+
+  constexpr void statement() {
+    const std::size_t at = here();
+    vec<std::string_view> names;
+    do {
+      names.push_back(value_name());
+    } while (accept(","));
+    expect("=");
+    const call c = parse_call();
+    expect(":");
+    vec<tensor_type> types;
+    do {
+      types.push_back(type());
+    } while (accept(","));
+    if (!failed() && (names.size() != 1 || types.size() != 1))
+      fail(at, "P017", c.def->name, " has 1 result; the text has ", names.size(), " and ",
+           types.size(), types.size() == 1 ? " type" : " types");
+    if (!failed()) define(at, names[0], emit(c, types[0]));
+  }
+
+  struct call {
+    const op_def* def = nullptr;
+    std::size_t at = 0, attributes_at = 0;
+    std::string_view name, attributes;  // the name is that of a tag
+    vec<value_id> operands;
+  };
+  constexpr call parse_call() {
+    call c;
+    if (failed()) return c;
+    c.at = here();
+    c.def = find_op(word());
+    if (failed()) return c;
+    if (c.def->role == op_role::tag) {
+      c.name = quoted();
+      c.operands.push_back(use(value_name()));
+      return c;
+    }
+    if (c.def->collective) {
+      c.attributes_at = here();
+      c.attributes = in_.take_while([](char each) { return each != '%'; });
+      while (!c.attributes.empty() && is_blank(c.attributes.back())) c.attributes.remove_suffix(1);
+      c.operands.push_back(use(value_name()));
+      return c;
+    }
+    if (accept("(")) {
+      do {
+        c.operands.push_back(use(value_name(')')));
+      } while (!failed() && accept(","));
+      expect(")");
+    }
+    const auto count = static_cast<int>(c.operands.size());
+    if (c.def->operand_count < 0 ? count == 0 : count != c.def->operand_count) {
+      text wanted = "one or more are";
+      if (c.def->operand_count >= 0)
+        wanted = concat(c.def->operand_count, c.def->operand_count == 1 ? " is" : " are");
+      fail(c.at, "P017", c.def->name, " has ", count, count == 1 ? " operand; " : " operands; ",
+           wanted, " needed");
+    }
+    c.attributes_at = here();
+    if (accept("{")) c.attributes = until_closing_brace();
+    return c;
+  }
+
+  constexpr tensor_type type() {
+    tensor_type t;
+    expect("tensor");
+    expect("<");
+    const std::size_t at = here();
+    std::int64_t room = std::numeric_limits<std::int64_t>::max() / 16;  // of elements
+    while (!failed() && in_.starts_with(scanner::is_digit)) {
+      std::int64_t extent = 0;
+      if (!in_.integer(extent) || extent > room) {
+        fail(at, "P012", "a type with fewer bytes expected");
+      } else {
+        t.shape.push_back(extent);
+        if (extent > 0) room /= extent;
+        expect("x");
+      }
+    }
+    if (!failed() && t.shape.rank > max_rank)
+      fail(at, "P012", "a type of rank ", max_rank, " or less expected, found rank ", t.shape.rank);
+    if (!failed() && !element(t.element)) expected("an extent or an element type");
+    expect(">");
+    return t;
+  }
+  constexpr bool element(dtype& out) {
+    const std::string_view name = in_.take_while(is_word);
+    for (int i = 0; i < dtype_count; ++i)
+      if (name_of(static_cast<dtype>(i)) == name) {
+        out = static_cast<dtype>(i);
+        return true;
+      }
+    in_.give_back(name.size());
+    return false;
+  }
+
+  constexpr void results() {
+    vec<std::string_view> names;  // empty: implied
+    vec<value_id> values;
+    expect("return");
+    do {
+      values.push_back(use(value_name()));
+      names.push_back(accept("as") ? quoted() : "");
+    } while (!failed() && accept(","));
+    expect(":");
+    for (std::size_t i = 0; i < values.size() && !failed(); ++i) {
+      if (i > 0) expect(",");
+      const std::size_t at = here();
+      const tensor_type t = type();
+      if (!failed())
+        same_type(at, printed_[static_cast<std::size_t>(values[i])], b_.type(values[i]), t);
+    }
+    expect("}");
+    if (failed()) return;
+    const int count = static_cast<int>(values.size());
+    const auto printed = [&](value_id v) { return printed_[static_cast<std::size_t>(v)]; };
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      text name = names[i];
+      if (name.empty())
+        name = implied_output_name(b_.p, values[i], static_cast<int>(i), count, printed);
+      b_.p.outputs.push_back({values[i], b_.p.intern(name)});
+    }
+  }
+
+  // ---- Meaning -------------------------------------------------------------------------------
+
+  constexpr const op_def* find_op(std::string_view name) {
+    const auto search = [](std::string_view wanted, std::span<const op_def* const> list) {
+      const op_def* found = nullptr;
+      for (const op_def* d : list)
+        if (d->name == wanted && d->role != op_role::parameter) found = d;
+      return found;
+    };
+    const op_def* found = search(name, own_);
+    if (found == nullptr) found = search(name == "matmul" ? "dot_general" : name, registry);
+    if (found == nullptr) {
+      vec<std::string_view> known = {"matmul"};
+      for (const auto list : {own_, std::span<const op_def* const>(registry)})
+        for (const op_def* d : list)
+          if (d->role != op_role::parameter) known.push_back(d->name);
+      fail(in_.position() - name.size(), "P013", "op \"", name, "\" is unknown; ",
+           known_names(name, known));
+    }
+    return found;
+  }
+
+  /// Appends the op; its shape rule must give the type that the text gives.
+  constexpr value_id emit(const call& c, const tensor_type& declared) {
+    vec<tensor_type> types;
+    for (value_id v : c.operands) types.push_back(b_.type(v));
+    vec<std::int64_t> attrs;
+    parse_context context{c.attributes, {types.data(), types.size()}, declared, attrs, {}, mesh_};
+    c.def->parse(context);
+    if (context.error) {
+      adopt(c.attributes_at, context.error);
+      return -1;
+    }
+    const value_id v = b_.emit(*c.def, {c.operands.data(), c.operands.size()},
+                               {attrs.data(), attrs.size()}, declared);
+    if (failed()) {
+      failure f;
+      std::swap(f, b_.p.error);
+      adopt(c.at, f);
+      return -1;
+    }
+    if (c.def->role == op_role::tag) b_.name_last(c.name);
+    same_type(c.at, c.def->name, b_.type(v), declared);
+    return v;
+  }
+  constexpr void same_type(std::size_t at, std::string_view what, const tensor_type& is,
+                           const tensor_type& given) {
+    if (is != given) fail(at, "P015", what, " has type ", is, ", the text gives it type ", given);
+  }
+
+  constexpr void define(std::size_t at, std::string_view name, value_id v) {
+    if (failed()) return;
+    if (values_.insert(name, v) != v) fail(at, "P016", "value %", name, " is defined twice");
+    printed_.push_back(name);
+  }
+  constexpr value_id use(std::string_view name) {
+    const value_id v = values_.find(name);
+    if (v < 0 && !failed())
+      fail(in_.position() - name.size() - 1, "P014", "value %", name, " is not defined; ",
+           known_names(name, printed_));
+    return v;
+  }
+
+  // ---- Tokens --------------------------------------------------------------------------------
+
+  static constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+  static constexpr bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || scanner::is_digit(c);
+  }
+  /// The characters that names may have (see check_interface).
+  static constexpr bool is_name(char c) {
+    return !is_blank(c) && c != ',' && c != '<' && c != '>' && c != '"' && c != '%';
+  }
+
+  constexpr std::size_t here() {
+    in_.take_while(is_blank);
+    return in_.position();
+  }
+  constexpr bool at_end() { return here() == in_.all().size(); }
+  constexpr bool next_is(std::string_view token) {
+    here();
+    return in_.starts(token);
+  }
+  constexpr bool accept(std::string_view token) {
+    here();
+    return !failed() && in_.accept(token);
+  }
+  constexpr void expect(std::string_view token) {
+    if (!accept(token)) expected(concat('"', token, '"'));
+  }
+  constexpr std::string_view word() {
+    here();
+    const std::string_view w = in_.take_while(is_word);
+    if (w.empty()) expected("the name of an op");
+    return w;
+  }
+  /// A name in quotes.
+  constexpr std::string_view quoted() {
+    expect("\"");
+    const std::string_view name = in_.take_while(is_name);
+    if (!failed() && (name.empty() || !in_.accept("\""))) expected("a name in quotes");
+    return name;
+  }
+  /// `%name`. A name may have brackets and colons: of several the last one closes.
+  constexpr std::string_view value_name(char closing = ' ') {
+    expect("%");
+    if (failed()) return {};
+    std::string_view name = in_.take_while(is_name);
+    if (!name.empty() && name.back() == closing && !in_.starts(",")) {
+      in_.give_back(1);
+      name = name.substr(0, name.size() - 1);
+    }
+    if (name.empty()) expected("the name of a value");
+    return name;
+  }
+  /// The text up to the brace that closes the one just read; it may have pairs of braces.
+  constexpr std::string_view until_closing_brace() {
+    int open = 1;
+    const std::string_view inside = in_.take_while([&](char c) {
+      open += c == '{' ? 1 : c == '}' ? -1 : 0;
+      return open > 0;
+    });
+    expect("}");
+    return inside;
+  }
+};
+
+}  // namespace detail
+
+/// The program that `print` shows as this text; `own` are ops beyond those of the registry.
+///
+/// Blanks and line ends may stand between any two words and signs. Numbered values and primes are
+/// names like any other; the names of outputs follow from the values they return (see
+/// implied_output_name), or stand behind them: `return %x1 as "y" : tensor<4xf32>`.
+///
+/// Law       equivalent(parse(print(p)), p), for programs whose inputs and outputs have names
+/// Errors    in program::error, with line and column: P011 attributes, P012 something else was
+///           expected, P013 unknown op, P014 unknown value, P015 the type is not what the shape
+///           rule gives, P016 value defined twice, P017 number of operands or results; and those of
+///           shape rules (Sxxx) and names (P002 to P009)
+constexpr program parse(std::string_view in, std::span<const op_def* const> own = {}) {
+  return detail::program_parser(in, own).run();
+}
+
+}  // namespace partita

@@ -1,0 +1,78 @@
+/// Reads a text from its beginning to its end, piece by piece.
+#pragma once
+
+#include <cstdint>
+#include <partita/support/vec.hpp>
+#include <string_view>
+
+namespace partita {
+
+/// What is left of a text. A piece that is not there leaves it as it is.
+class scanner {
+ public:
+  constexpr explicit scanner(std::string_view in) : in_(in) {}
+
+  constexpr bool done() const { return at_ == in_.size(); }
+  constexpr std::size_t position() const { return at_; }
+  constexpr std::string_view all() const { return in_; }
+  constexpr std::string_view rest() const { return in_.substr(at_); }
+  constexpr bool starts(std::string_view piece) const {
+    return rest().substr(0, piece.size()) == piece;
+  }
+  /// Is there a next character, and is it wanted?
+  template <class Wanted>
+  constexpr bool starts_with(const Wanted& wanted) const {
+    return at_ < in_.size() && wanted(in_[at_]);
+  }
+  /// Takes this piece if the text goes on with it.
+  constexpr bool accept(std::string_view piece) {
+    if (!starts(piece)) return false;
+    at_ += piece.size();
+    return true;
+  }
+  /// The characters up to the first that is not wanted.
+  template <class Wanted>
+  constexpr std::string_view take_while(const Wanted& wanted) {
+    const std::size_t begin = at_;
+    while (at_ < in_.size() && wanted(in_[at_])) ++at_;
+    return in_.substr(begin, at_ - begin);
+  }
+  /// Takes back the last `n` characters.
+  constexpr void give_back(std::size_t n) { at_ -= n; }
+
+  /// `-12`, in the range of 64 bits.
+  constexpr bool integer(std::int64_t& out) {
+    const std::size_t begin = at_;
+    const bool negative = accept("-");
+    const std::uint64_t limit = (std::uint64_t{1} << 63) - (negative ? 0 : 1);
+    std::uint64_t v = 0;
+    const auto digits = take_while(is_digit);
+    bool good = !digits.empty();
+    for (char c : digits) {
+      const auto digit = static_cast<std::uint64_t>(c - '0');
+      good = good && v <= (limit - digit) / 10;
+      if (good) v = 10 * v + digit;
+    }
+    if (good) out = static_cast<std::int64_t>(negative ? 0 - v : v);
+    if (!good) at_ = begin;
+    return good;
+  }
+  /// `[0, 2]`.
+  constexpr bool integers(vec<std::int64_t>& out) {
+    if (!accept("[")) return false;
+    while (!accept("]")) {
+      std::int64_t v = 0;
+      if ((!out.empty() && !accept(", ")) || !integer(v)) return false;
+      out.push_back(v);
+    }
+    return true;
+  }
+
+  static constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+ private:
+  std::string_view in_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace partita

@@ -1,0 +1,203 @@
+// Programs from text: in constant evaluation, written by hand, and with mistakes.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+std::string str(const pt::text& t) { return std::string(t.view()); }
+
+constexpr std::string_view chain =
+    R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) {
+  %x1 = matmul(%x, %w1) : tensor<256x16xf32>
+  %h = tag "h" %x1 : tensor<256x16xf32>
+  %x2 = constant {0.3333333333333333} : tensor<f32>
+  %x3 = multiply(%h, %x2) : tensor<256x16xf32>
+  %y = matmul(%x3, %w2) : tensor<256x8xf32>
+  %total = reduce(%y) {add, dims=[0, 1]} : tensor<f32>
+  return %y, %total, %total as "loss" : tensor<256x8xf32>, tensor<f32>, tensor<f32>
+}
+)";
+
+/// The mistake in a program of one input x of 4x6xf32 and these lines.
+std::string mistake(std::string_view lines) {
+  const pt::program p =
+      pt::parse(pt::concat("func @main(%x: tensor<4x6xf32>) {\n", lines, "\n}\n"));
+  return str(p.error.message);
+}
+/// In the second line, behind which the program is right.
+std::string in_line(std::string_view line) {
+  return mistake(pt::concat(line, "\n  return %x : tensor<4x6xf32>"));
+}
+
+}  // namespace
+
+static_assert(!pt::parse(chain).error);
+static_assert(pt::print(pt::parse(chain)) == chain);
+static_assert(pt::equivalent(pt::parse(chain), pt::parse(chain)));
+static_assert(pt::parse(chain).output_name(0) == "y" && pt::parse(chain).output_name(2) == "loss");
+static_assert(pt::parse("func @main() {").error.message ==
+              "P012 parse: line 1, column 15: \"%\" expected, found the end of the text");
+
+TEST_CASE("a program parses at run time as in constant evaluation") {
+  const pt::program p = pt::parse(chain);
+  CHECK(str(p.error.message) == "");
+  CHECK(!pt::verify(p));
+  CHECK(str(pt::print(p)) == chain);
+}
+
+TEST_CASE("blanks and line ends are free between words; names of values are") {
+  const pt::program p = pt::parse(
+      "func  @main( %a/b:0 : tensor<4xf32> ,%f(x): tensor< 4xf32 > ){ %first = add ( %a/b:0,%f(x))"
+      " : tensor<4xf32>\treturn %first  as\n\"y\" : tensor<4xf32>\r\n }");
+  CHECK(str(p.error.message) == "");
+  const std::string_view printed =
+      R"(func @main(%a/b:0: tensor<4xf32>, %f(x): tensor<4xf32>) {
+  %y = add(%a/b:0, %f(x)) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)";
+  CHECK(str(pt::print(p)) == printed);
+  CHECK(str(pt::print(pt::parse(printed))) == printed);
+}
+
+namespace {
+/// A user's op.
+struct round_op : pt::op::elementwise_op {
+  static constexpr std::string_view name = "round";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(pt::infer_context& c) { c.result = c.operands[0]; }
+};
+}  // namespace
+
+TEST_CASE("the user's own ops") {
+  const std::string_view in =
+      "func @main(%x: tensor<4xf32>) {\n"
+      "  %x1 = round(%x) : tensor<4xf32>\n"
+      "  return %x1 : tensor<4xf32>\n}\n";
+  const pt::op_def* const own[] = {&pt::def<round_op>};
+  CHECK(str(pt::print(pt::parse(in, own))) == in);
+  CHECK(str(pt::parse(in).error.message).substr(0, 58) ==
+        "P013 parse: line 2, column 9: op \"round\" is unknown; known");
+}
+
+TEST_CASE("P011 attributes that are not the op's") {
+  CHECK(in_line("  %y = exp(%x) {fast} : tensor<4x6xf32>") ==
+        "P011 parse: attributes of an op that has none: fast (line 2, column 16)");
+  CHECK(in_line("  %y = reduce(%x) {mul, dims=[0]} : tensor<6xf32>") ==
+        "P011 parse: attributes of reduce: \"mul\" is no value of this attribute (line 2, column "
+        "19)");
+  CHECK(in_line("  %y = transpose(%x) : tensor<6x4xf32>") ==
+        "P011 parse: attributes of transpose: \"dims=\" expected, found \"\" (line 2, column 22)");
+  CHECK(in_line("  %y = matmul(%x, %x) {[0]} : tensor<6x6xf32>") ==
+        "P011 parse: attributes of dot_general: \"batch=[0]x[0], contract=[2]x[1]\", or the second "
+        "half of it, expected, found \"[0]\" (line 2, column 23)");
+  CHECK(in_line("  %y = constant {1e} : tensor<f64>") ==
+        "P011 parse: attributes of constant: \"1e\" is no number of type f64 (line 2, column 17)");
+  CHECK(in_line("  %y = constant {1.5} : tensor<i32>") ==
+        "P011 parse: attributes of constant: \"1.5\" is no number of type i32 (line 2, column 17)");
+}
+TEST_CASE("P012 something else was expected") {
+  const auto whole = [](std::string_view in) { return str(pt::parse(in).error.message); };
+  CHECK(whole("") == "P012 parse: line 1, column 1: \"func\" expected, found the end of the text");
+  CHECK(whole("func @main(%x tensor<f32>)") ==
+        "P012 parse: line 1, column 15: \":\" expected, found \"tensor<f32>)\"");
+  CHECK(whole("func @main(%: tensor<f32>)") ==
+        "P012 parse: line 1, column 13: the name of a value expected, found \": tensor<f32>)\"");
+  CHECK(whole("func @main(%x: tensor<f32>) { return %x : tensor<f32> } and more") ==
+        "P012 parse: line 1, column 57: the end of the text expected, found \"and more\"");
+  CHECK(in_line("  y = exp(%x) : tensor<4x6xf32>") ==
+        "P012 parse: line 2, column 3: \"%\" expected, found \"y = exp(%x) : tensor<4x6\"");
+  CHECK(in_line("  %y exp(%x) : tensor<4x6xf32>") ==
+        "P012 parse: line 2, column 6: \"=\" expected, found \"exp(%x) : tensor<4x6xf32\"");
+  CHECK(
+      in_line("  %y = (%x) : tensor<4x6xf32>") ==
+      "P012 parse: line 2, column 8: the name of an op expected, found \"(%x) : tensor<4x6xf32>\"");
+  CHECK(in_line("  %y = add(%x, %x : tensor<4x6xf32>") ==
+        "P012 parse: line 2, column 19: \")\" expected, found \": tensor<4x6xf32>\"");
+  CHECK(in_line("  %y = add(%x %x) : tensor<4x6xf32>") ==
+        "P012 parse: line 2, column 15: \")\" expected, found \"%x) : tensor<4x6xf32>\"");
+  CHECK(in_line("  %y = tag h %x : tensor<4x6xf32>") ==
+        "P012 parse: line 2, column 12: \"\"\" expected, found \"h %x : tensor<4x6xf32>\"");
+  CHECK(in_line("  %y = tag \"h %x : tensor<4x6xf32>") ==
+        "P012 parse: line 2, column 15: a name in quotes expected, found \"%x : tensor<4x6xf32>\"");
+  CHECK(in_line("  %y = exp(%x)") ==
+        "P012 parse: line 3, column 3: \":\" expected, found \"return %x : tensor<4x6xf\"");
+  CHECK(in_line("  %y = exp(%x) : vector<4x6xf32>") ==
+        "P012 parse: line 2, column 18: \"tensor\" expected, found \"vector<4x6xf32>\"");
+  CHECK(in_line("  %y = exp(%x) : tensor<4x6xf33>") ==
+        "P012 parse: line 2, column 29: an extent or an element type expected, found \"f33>\"");
+  CHECK(in_line("  %y = exp(%x) : tensor<4x?xf32>") ==
+        "P012 parse: line 2, column 27: an extent or an element type expected, found \"?xf32>\"");
+  CHECK(in_line("  %y = exp(%x) : tensor<4 x6xf32>") == "");
+  CHECK(in_line("  %y = exp(%x) : tensor<1x1x1x1x1x1x1x4x6xf32>") ==
+        "P012 parse: line 2, column 25: a type of rank 8 or less expected, found rank 9");
+  CHECK(in_line("  %y = exp(%x) : tensor<4294967296x4294967296xf32>") ==
+        "P012 parse: line 2, column 25: a type with fewer bytes expected");
+  CHECK(in_line("  %y = constant {1 : tensor<f32>") ==
+        "P012 parse: line 5, column 1: \":\" expected, found the end of the text");
+  CHECK(mistake("  return %x : tensor<4x6xf32>, tensor<f32>") ==
+        "P012 parse: line 2, column 30: \"}\" expected, found \", tensor<f32>\"");
+  CHECK(mistake("  return %x, %x : tensor<4x6xf32>") ==
+        "P012 parse: line 3, column 1: \",\" expected, found \"}\"");
+}
+TEST_CASE("P013 unknown op") {
+  const std::string message = in_line("  %y = expp(%x) : tensor<4x6xf32>");
+  CHECK(message.substr(0, 75) ==
+        "P013 parse: line 2, column 8: op \"expp\" is unknown; known: matmul, tag, til");
+  CHECK(message.substr(message.find("; did")) == "; did you mean \"exp\"?");
+  CHECK(in_line("  %y = parameter : tensor<4x6xf32>").substr(0, 52) ==
+        "P013 parse: line 2, column 8: op \"parameter\" is unkn");
+}
+TEST_CASE("P014 unknown value") {
+  CHECK(in_line("  %y = add(%x, %w) : tensor<4x6xf32>") ==
+        "P014 parse: line 2, column 16: value %w is not defined; known: x; did you mean \"x\"?");
+  CHECK(in_line("  %y = exp(%y) : tensor<4x6xf32>") ==
+        "P014 parse: line 2, column 12: value %y is not defined; known: x; did you mean \"x\"?");
+  CHECK(mistake("  return %loss : tensor<f32>") ==
+        "P014 parse: line 2, column 10: value %loss is not defined; known: x");
+}
+TEST_CASE("P015 a type that is not what the shape rule gives") {
+  CHECK(in_line("  %y = transpose(%x) {dims=[1, 0]} : tensor<4x6xf32>") ==
+        "P015 parse: line 2, column 8: transpose has type tensor<6x4xf32>, the text gives it type "
+        "tensor<4x6xf32>");
+  CHECK(mistake("  return %x : tensor<4x6xf64>") ==
+        "P015 parse: line 2, column 15: x has type tensor<4x6xf32>, the text gives it type "
+        "tensor<4x6xf64>");
+}
+TEST_CASE("P016 a value defined twice") {
+  CHECK(in_line("  %x = exp(%x) : tensor<4x6xf32>") ==
+        "P016 parse: line 2, column 3: value %x is defined twice");
+  CHECK(str(pt::parse("func @main(%x: tensor<f32>, %x: tensor<f32>)").error.message) ==
+        "P016 parse: line 1, column 29: value %x is defined twice");
+}
+TEST_CASE("P017 number of operands and results") {
+  CHECK(in_line("  %y, %z = exp(%x) : tensor<4x6xf32>, tensor<4x6xf32>") ==
+        "P017 parse: line 2, column 3: exp has 1 result; the text has 2 and 2 types");
+  CHECK(in_line("  %y = exp(%x) : tensor<4x6xf32>, tensor<4x6xf32>") ==
+        "P017 parse: line 2, column 3: exp has 1 result; the text has 1 and 2 types");
+  CHECK(in_line("  %y = add(%x) : tensor<4x6xf32>") ==
+        "P017 parse: line 2, column 8: add has 1 operand; 2 are needed");
+  CHECK(in_line("  %y = exp(%x, %x) : tensor<4x6xf32>") ==
+        "P017 parse: line 2, column 8: exp has 2 operands; 1 is needed");
+  CHECK(in_line("  %y = concatenate {dim=0} : tensor<4x6xf32>") ==
+        "P017 parse: line 2, column 8: concatenate has 0 operands; one or more are needed");
+}
+TEST_CASE("mistakes that shape rules and names make keep their codes") {
+  CHECK(in_line("  %y = matmul(%x, %x) : tensor<4x6xf32>") ==
+        "S101 dot_general: contracted extents differ: dimension 1 of lhs tensor<4x6xf32> has size "
+        "6, dimension 0 of rhs tensor<4x6xf32> has size 4 (line 2, column 8)");
+  CHECK(in_line("  %y = constant {300} : tensor<u8>") ==
+        "S117 constant: 300 is not a value of element type u8 (line 2, column 8)");
+  CHECK(mistake("  return %x as \"a\", %x as \"a\" : tensor<4x6xf32>, tensor<4x6xf32>") ==
+        "P004 trace: two outputs are named \"a\"");
+  CHECK(in_line("  %h = tag \"x\" %x : tensor<4x6xf32>") ==
+        "P003 trace: tag \"x\" has the name of another tag or of an input");
+  CHECK(mistake("  %x' = transpose(%x) {dims=[1, 0]} : tensor<6x4xf32>\n"
+                "  return %x' : tensor<6x4xf32>")
+            .substr(0, 30) == "P008 trace: output \"x\" has typ");
+}
