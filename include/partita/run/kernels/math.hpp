@@ -1,0 +1,199 @@
+/// Functions of floating-point elements.
+///
+/// Within a few units in the last place of the exact values, tanh and erf of binary32 within 8; the
+/// last one counts subnormal results too. Eigen's fast functions are inexact at the ends of their
+/// range (NaN, infinities, subnormals): elements there are libm's. So are functions that Eigen
+/// lacks.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+
+#include <Eigen/Core>
+
+#include <partita/run/kernels/convert.hpp>
+#include <partita/run/kernels/integer.hpp>
+
+namespace partita::detail {
+
+/// The elements that are computed together, in registers.
+template <class T>
+using chunk = Eigen::Array<T, lanes, 1>;
+
+/// `fast` of every chunk, but `exact` of the elements that are not in [low, high].
+template <class T, class Fast, class Exact>
+void within(T low, T high, std::int64_t n, const T* __restrict x, T* __restrict z, Fast fast,
+            Exact exact) {
+  for (std::int64_t i = 0; i < n; i += lanes) {
+    const chunk<T> v = Eigen::Map<const chunk<T>, Eigen::Aligned64>(x + i);
+    Eigen::Map<chunk<T>, Eigen::Aligned64>(z + i) = fast(v);
+    int inside = 1;
+    for (std::int64_t j = i; j < i + lanes; ++j) inside &= (x[j] >= low) & (x[j] <= high);
+    if (inside) continue;
+    for (std::int64_t j = i; j < i + lanes; ++j)
+      if (!(x[j] >= low && x[j] <= high)) z[j] = exact(x[j]);
+  }
+}
+
+/// Where Eigen's exp is accurate.
+template <class T>
+inline constexpr T exp_low = sizeof(T) == 4 ? T(-86) : T(-708);
+template <class T>
+inline constexpr T exp_high = sizeof(T) == 4 ? T(86) : T(708);
+/// exp rounds to 0 below; masks are such values, so it should not take long.
+template <class T>
+inline constexpr T exp_zero = sizeof(T) == 4 ? T(-104) : T(-746);
+
+struct exp_lanes {
+  template <class T>
+  static void run(std::int64_t n, const T* x, T* z) {
+    within(
+        exp_low<T>, exp_high<T>, n, x, z, [](const auto& v) { return v.exp(); },
+        [](T v) { return v < exp_zero<T> ? T(0) : std::exp(v); });
+  }
+};
+struct log_lanes {
+  template <class T>
+  static void run(std::int64_t n, const T* x, T* z) {
+    using limits = std::numeric_limits<T>;
+    within(
+        limits::min(), limits::max(), n, x, z, [](const auto& v) { return v.log(); },
+        [](T v) { return std::log(v); });
+  }
+};
+/// 1 / (1 + e) or e / (1 + e), where e = exp(-|x|) does not overflow.
+struct logistic_lanes {
+  template <class T>
+  static void run(std::int64_t n, const T* x, T* z) {
+    const auto fast = [](const chunk<T>& v) -> chunk<T> {
+      const chunk<T> e = (-v.abs()).exp();
+      return (v < T(0)).select(e, chunk<T>::Ones()) / (e + T(1));
+    };
+    within(exp_low<T>, -exp_low<T>, n, x, z, fast, [](T v) {
+      const T e = std::exp(-std::fabs(v));
+      return v < T(0) ? e / (T(1) + e) : T(1) / (T(1) + e);
+    });
+  }
+};
+struct tanh_lanes {
+  template <class T>
+  static void run(std::int64_t n, const T* x, T* z) {
+    constexpr T inf = std::numeric_limits<T>::infinity();
+    within(
+        -inf, inf, n, x, z, [](const auto& v) { return v.tanh(); }, [](T v) { return v; });
+  }
+};
+/// Source    the rational approximation of Eigen and XLA for binary32; libm for binary64
+struct erf_lanes {
+  static void run(std::int64_t n, const float* x, float* z) {
+    const auto fast = [](const chunk<float>& x) -> chunk<float> {
+      const chunk<float> v = x.min(4.f).max(-4.f), s = v * v;
+      chunk<float> p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
+      p = s * p + -2.10102402082508e-06f;
+      p = s * p + -5.69250639462346e-05f;
+      p = s * p + -7.34990630326855e-04f;
+      p = s * p + -2.95459980854025e-03f;
+      p = s * p + -1.60960333262415e-02f;
+      chunk<float> q = s * -1.45660718464996e-05f + -2.13374055278905e-04f;
+      q = s * q + -1.68282697438203e-03f;
+      q = s * q + -7.37332916720468e-03f;
+      q = s * q + -1.42647390514189e-02f;
+      return v * (p / q);
+    };
+    constexpr float inf = std::numeric_limits<float>::infinity();
+    within(-inf, inf, n, x, z, fast, [](float v) { return v; });
+  }
+  static void run(std::int64_t n, const double* __restrict x, double* __restrict z) {
+    for_lanes(n, [=](std::int64_t i) { z[i] = std::erf(x[i]); });
+  }
+};
+struct sine_lanes {
+  template <class X>
+  static auto lanes(const X& x) {
+    return x.sin();
+  }
+};
+struct cosine_lanes {
+  template <class X>
+  static auto lanes(const X& x) {
+    return x.cos();
+  }
+};
+
+/// Correctly rounded; Eigen's own approximates on some machines.
+struct sqrt_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::sqrt(x);
+  }
+};
+struct rsqrt_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return T(1) / std::sqrt(x);
+  }
+};
+/// Eigen's own loses the sign of a zero on some machines.
+struct floor_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::floor(x);
+  }
+};
+struct ceil_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::ceil(x);
+  }
+};
+struct round_nearest_even_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::nearbyint(x);
+  }
+};
+
+struct expm1_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::expm1(x);
+  }
+};
+struct log1p_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::log1p(x);
+  }
+};
+struct cbrt_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::cbrt(x);
+  }
+};
+struct tan_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::tan(x);
+  }
+};
+struct atan2_lanes {
+  template <std::floating_point T>
+  static T one(T y, T x) {
+    return std::atan2(y, x);
+  }
+};
+struct power_lanes {
+  template <std::floating_point T>
+  static T one(T x, T y) {
+    return std::pow(x, y);
+  }
+  template <std::integral T>
+  static T one(T x, T y) {
+    return integer_power(x, y);
+  }
+};
+
+}  // namespace partita::detail
