@@ -7,19 +7,12 @@
 #include <limits>
 #include <type_traits>
 
-#include <Eigen/Core>
-
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
-#include <partita/run/kernels/integer.hpp>
+#include <partita/run/kernels/math.hpp>
 
 namespace partita::detail {
-
-template <class T>
-using lane_map = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
-template <class T>
-using const_lane_map = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
 
 // What an op computes is a class with one of
 //   one(x, ...)       the result of one element,

@@ -6,6 +6,7 @@
 /// lacks.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -18,23 +19,27 @@
 
 namespace partita::detail {
 
-/// The elements that are computed together, in registers.
 template <class T>
-using chunk = Eigen::Array<T, lanes, 1>;
+using lane_map = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
+template <class T>
+using const_lane_map = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
 
-/// `fast` of every chunk, but `exact` of the elements that are not in [low, high].
-template <class T, class Fast, class Exact>
-void within(T low, T high, std::int64_t n, const T* __restrict x, T* __restrict z, Fast fast,
-            Exact exact) {
-  for (std::int64_t i = 0; i < n; i += lanes) {
-    const chunk<T> v = Eigen::Map<const chunk<T>, Eigen::Aligned64>(x + i);
-    Eigen::Map<chunk<T>, Eigen::Aligned64>(z + i) = fast(v);
-    int inside = 1;
-    for (std::int64_t j = i; j < i + lanes; ++j) inside &= (x[j] >= low) & (x[j] <= high);
-    if (inside) continue;
-    for (std::int64_t j = i; j < i + lanes; ++j)
-      if (!(x[j] >= low && x[j] <= high)) z[j] = exact(x[j]);
-  }
+/// Puts right, once z = f(x) is computed, the elements whose x is not in [low, high].
+template <class T, class Exact>
+void outside(T low, T high, std::int64_t n, const T* __restrict x, T* __restrict z, Exact exact) {
+  wrapping<T> found[lanes] = {};
+  for (std::int64_t i = 0; i < n; i += lanes)
+    for (std::int64_t j = 0; j < lanes; ++j)
+      found[j] |= static_cast<wrapping<T>>(!((x[i + j] >= low) & (x[i + j] <= high)));
+  if (std::all_of(found, found + lanes, [](auto f) { return f == 0; })) return;
+  for (std::int64_t i = 0; i < n; ++i)
+    if (!(x[i] >= low && x[i] <= high)) z[i] = exact(x[i]);
+}
+/// The same, of a NaN.
+template <class T>
+void keep_nan(std::int64_t n, const T* x, T* z) {
+  constexpr T inf = std::numeric_limits<T>::infinity();
+  outside(-inf, inf, n, x, z, [](T v) { return v; });
 }
 
 /// Where Eigen's exp is accurate.
@@ -49,61 +54,53 @@ inline constexpr T exp_zero = sizeof(T) == 4 ? T(-104) : T(-746);
 struct exp_lanes {
   template <class T>
   static void run(std::int64_t n, const T* x, T* z) {
-    within(
-        exp_low<T>, exp_high<T>, n, x, z, [](const auto& v) { return v.exp(); },
-        [](T v) { return v < exp_zero<T> ? T(0) : std::exp(v); });
+    lane_map<T>(z, n) = const_lane_map<T>(x, n).exp();
+    outside(exp_low<T>, exp_high<T>, n, x, z,
+            [](T v) { return v < exp_zero<T> ? T(0) : std::exp(v); });
   }
 };
 struct log_lanes {
   template <class T>
   static void run(std::int64_t n, const T* x, T* z) {
     using limits = std::numeric_limits<T>;
-    within(
-        limits::min(), limits::max(), n, x, z, [](const auto& v) { return v.log(); },
-        [](T v) { return std::log(v); });
+    lane_map<T>(z, n) = const_lane_map<T>(x, n).log();
+    outside(limits::min(), limits::max(), n, x, z, [](T v) { return std::log(v); });
   }
 };
-/// 1 / (1 + e) or e / (1 + e), where e = exp(-|x|) does not overflow.
 struct logistic_lanes {
   template <class T>
   static void run(std::int64_t n, const T* x, T* z) {
-    const auto fast = [](const chunk<T>& v) -> chunk<T> {
-      const chunk<T> e = (-v.abs()).exp();
-      return (v < T(0)).select(e, chunk<T>::Ones()) / (e + T(1));
-    };
-    within(exp_low<T>, -exp_low<T>, n, x, z, fast, [](T v) {
-      const T e = std::exp(-std::fabs(v));
-      return v < T(0) ? e / (T(1) + e) : T(1) / (T(1) + e);
-    });
+    lane_map<T>(z, n) = T(1) / (T(1) + (-const_lane_map<T>(x, n)).exp());
+    outside(exp_low<T>, -exp_low<T>, n, x, z,
+            [](T v) { return v < T(0) ? std::exp(v) : T(1) / (T(1) + std::exp(-v)); });
   }
 };
 struct tanh_lanes {
   template <class T>
   static void run(std::int64_t n, const T* x, T* z) {
-    constexpr T inf = std::numeric_limits<T>::infinity();
-    within(
-        -inf, inf, n, x, z, [](const auto& v) { return v.tanh(); }, [](T v) { return v; });
+    lane_map<T>(z, n) = const_lane_map<T>(x, n).tanh();
+    keep_nan(n, x, z);
   }
 };
 /// Source    the rational approximation of Eigen and XLA for binary32; libm for binary64
 struct erf_lanes {
   static void run(std::int64_t n, const float* x, float* z) {
-    const auto fast = [](const chunk<float>& x) -> chunk<float> {
-      const chunk<float> v = x.min(4.f).max(-4.f), s = v * v;
-      chunk<float> p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
+    using chunk = Eigen::Array<float, lanes, 1>;
+    for (std::int64_t i = 0; i < n; i += lanes) {
+      const chunk v = Eigen::Map<const chunk>(x + i).min(4.f).max(-4.f), s = v * v;
+      chunk p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
       p = s * p + -2.10102402082508e-06f;
       p = s * p + -5.69250639462346e-05f;
       p = s * p + -7.34990630326855e-04f;
       p = s * p + -2.95459980854025e-03f;
       p = s * p + -1.60960333262415e-02f;
-      chunk<float> q = s * -1.45660718464996e-05f + -2.13374055278905e-04f;
+      chunk q = s * -1.45660718464996e-05f + -2.13374055278905e-04f;
       q = s * q + -1.68282697438203e-03f;
       q = s * q + -7.37332916720468e-03f;
       q = s * q + -1.42647390514189e-02f;
-      return v * (p / q);
-    };
-    constexpr float inf = std::numeric_limits<float>::infinity();
-    within(-inf, inf, n, x, z, fast, [](float v) { return v; });
+      Eigen::Map<chunk>(z + i) = v * (p / q);
+    }
+    keep_nan(n, x, z);
   }
   static void run(std::int64_t n, const double* __restrict x, double* __restrict z) {
     for_lanes(n, [=](std::int64_t i) { z[i] = std::erf(x[i]); });

@@ -3,7 +3,6 @@
 
 #include <partita/run/kernels/dot_general.hpp>
 #include <partita/run/kernels/library.hpp>
-#include <partita/run/kernels/math.hpp>
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/random.hpp>
 #include <partita/run/kernels/reduce.hpp>
