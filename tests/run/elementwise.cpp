@@ -310,8 +310,7 @@ TEST_CASE("typed functions broadcast and take numbers") {
       input<float, 3>("x"), input<float, 2, 1>("column"), input<std::int32_t, 2>("i"),
       input<std::uint8_t, 2>("u"));
   const xt::xarray<float> x = {-2.f, -0.5f, 3.f};
-  xt::xarray<float> column = {0.f, 2.f};
-  column.reshape({2, 1});
+  const array column = data::fill({dtype::f32, {2, 1}}, [](std::int64_t i) { return 2 * i; });
   const results r =
       evaluate(p, x, column, xt::xarray<std::int32_t>{-7, 5}, xt::xarray<std::uint8_t>{200, 7});
   CHECK(partita::equal(r["clamp"], xt::xarray<float>{{-1, -0.5, 0}, {-1, -0.5, 2}}));
