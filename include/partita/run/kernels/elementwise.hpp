@@ -79,9 +79,10 @@ struct remainder_lanes {
     return static_cast<T>(x % y);
   }
 };
+/// Eigen's own loses the sign of a zero on some machines.
 struct negate_lanes {
-  template <class X>
-  static auto lanes(const X& x) {
+  template <std::floating_point T>
+  static T one(T x) {
     return -x;
   }
   template <std::integral T>
