@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cases_linalg.hpp"
+#include "cases_elementwise.hpp"
 
 namespace laws {
 
@@ -24,36 +25,7 @@ inline std::vector<op_case> all_cases() {
   for (std::int64_t d : {0, 1, 2}) put(pt::def<iota>, {}, {d}, i32({4, 6, 5}));
   put(pt::def<iota>, {}, {0}, f32({1, 8}));
 
-  for (const pt::op_def* op : {&pt::def<add>, &pt::def<subtract>, &pt::def<multiply>,
-                               &pt::def<divide>, &pt::def<maximum>, &pt::def<minimum>}) {
-    const std::int64_t low = op == &pt::def<divide> ? 1 : -3;
-    put(*op, {f32({4, 6}), f32({4, 6})}, {}, {}, low);
-    put(*op, {i32({7, 1, 12}), i32({7, 1, 12})}, {}, {}, low);
-    put(*op, {f32({8}), f32({})}, {}, {}, low);
-    put(*op, {f64({}), f64({5, 4})}, {}, {}, low);
-    put(*op, {{dtype::bf16, {2, 3}}, {dtype::bf16, {2, 3}}}, {}, {}, low);
-    put(*op, {{dtype::f16, {16}}, {dtype::f16, {16}}}, {}, {}, low);
-    put(*op, {{dtype::u8, {4, 3}}, {dtype::u8, {}}}, {}, {}, low);
-  }
-  put(pt::def<negate>, {f32({4, 6})});
-  put(pt::def<negate>, {i32({1, 7, 12})});
-  put(pt::def<negate>, {{dtype::bf16, {8}}});
-  for (const pt::op_def* op :
-       {&pt::def<pt::op::exp>, &pt::def<pt::op::log>, &pt::def<pt::op::tanh>, &pt::def<pt::op::erf>,
-        &pt::def<pt::op::sqrt>, &pt::def<pt::op::rsqrt>}) {
-    put(*op, {f32({4, 6})}, {}, {}, 1, 5);
-    put(*op, {f64({5, 1, 8})}, {}, {}, 1, 5);
-    put(*op, {{dtype::bf16, {12}}}, {}, {}, 1, 5);
-    put(*op, {f32({})}, {}, {}, 1, 5);
-  }
-  for (std::int64_t direction = 0; direction < 6; ++direction) {
-    put(pt::def<compare>, {f32({4, 6}), f32({4, 6})}, {direction});
-    put(pt::def<compare>, {i32({1, 5}), i32({})}, {direction});
-  }
-  put(pt::def<pt::op::select>, {i1({4, 6}), f32({4, 6}), f32({4, 6})});
-  put(pt::def<pt::op::select>, {i1({}), f64({5, 1}), f64({5, 1})});
-  put(pt::def<pt::op::select>, {i1({8, 3}), f32({}), f32({8, 3})});
-  put(pt::def<pt::op::select>, {i1({12}), i32({}), i32({})});
+  add_elementwise_cases(list);
   put(pt::def<convert>, {f32({4, 6})}, {}, {dtype::i32, {}});
   put(pt::def<convert>, {i32({1, 5})}, {}, {dtype::f64, {}});
   put(pt::def<convert>, {i1({8})}, {}, {dtype::f32, {}});

@@ -1,4 +1,4 @@
-/// What a case for the laws is: an op with attributes and operand types.
+/// A case of the laws: an op with attributes and operand types, small enough to try every divisor.
 #pragma once
 
 #include <string>

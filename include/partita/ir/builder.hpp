@@ -43,6 +43,9 @@ class builder {
                           vec<program>&& regions = {}) {
     if (failed()) return -1;
     for (const auto& r : regions) p.error.record(r.error);
+    if (def.operand_count >= 0 && static_cast<std::size_t>(def.operand_count) != operands.size())
+      p.error.record("P017", def.name, ": ", operands.size(), " operands are given; ",
+                     def.operand_count, def.operand_count == 1 ? " is" : " are", " needed");
     if (failed()) return -1;
     infer_context c;
     scratch_.clear();

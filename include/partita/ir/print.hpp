@@ -52,10 +52,7 @@ class value_names {
   /// What stands behind the operand's name in the name that a value of this op gets, or nothing.
   static constexpr std::string_view suffix_of(const program& p, op_id o) {
     const std::string_view op = p.op(o).def->name;
-    return op == "all_gather"         ? "g"
-           : op == "all_slice"        ? "s"
-           : p.is(o, op_role::tiling) ? "t"
-                                      : "";
+    return op == "all_gather" ? "g" : op == "all_slice" ? "s" : p.is(o, op_role::tiling) ? "t" : "";
   }
   static constexpr bool is_default_name(std::string_view n) {
     return n.empty() || n == "result" || n.substr(0, 7) == "result.";
@@ -131,8 +128,8 @@ constexpr void print_signature(text& out, const program& p, const value_names& n
   out << " {\n";
 }
 
-/// The name that output number `i` of `count` has where the text gives none: the printed name of its
-/// value, which has a prime behind the name of an input or tag; but for an input, a tag and a
+/// The name that output number `i` of `count` has where the text gives none: the printed name of
+/// its value, which has a prime behind the name of an input or tag; but for an input, a tag and a
 /// numbered value `result`, or `result.0`, `result.1`, ... of several outputs.
 ///
 /// `printed(v)` gives the name of a value in the text.
@@ -142,8 +139,8 @@ constexpr text implied_output_name(const program& p, value_id v, int i, int coun
   const std::string_view name = printed(v), suffix = value_names::suffix_of(p, p.producer(v));
   text stem = "x";
   if (!suffix.empty()) stem = concat(printed(p.operand(p.producer(v), 0)), suffix);
-  bool numbered = name.substr(0, stem.size()) == stem.view() &&
-                  (!suffix.empty() || name.size() > stem.size());
+  bool numbered =
+      name.substr(0, stem.size()) == stem.view() && (!suffix.empty() || name.size() > stem.size());
   for (std::size_t k = stem.size(); numbered && k < name.size(); ++k)
     numbered = name[k] >= '0' && name[k] <= '9';
   if (!numbered && p.name(v).empty()) {

@@ -1,26 +1,18 @@
-/// add, subtract, multiply, divide, maximum, minimum, negate.
+/// add, subtract, multiply, divide, remainder, negate.
 ///
-/// All are elementwise (see elementwise.hpp). Integer overflow wraps; floating point follows
-/// IEEE 754; maximum and minimum give NaN if an operand is NaN. Integer division truncates.
+/// All are elementwise (see elementwise.hpp). Integer overflow wraps, u8 is unsigned; floating
+/// point follows IEEE 754. Of i1, add is "or" and multiply is "and". Integer division truncates; x
+/// / 0 is -1 (all bits set) and least / -1 is least, which StableHLO leaves open.
 ///
-/// Errors    S102 element types differ, S103 shapes differ, S104 not a number
+/// Errors    S102 element types differ, S103 shapes differ; S104 not a number (all but add and
+///           multiply)
 #pragma once
 
 #include <partita/op/elementwise.hpp>
 
 namespace partita::op {
 
-template <class Op>
-struct binary_op : elementwise_op {
-  static constexpr int operand_count = 2;
-  static constexpr void infer(infer_context& c) {
-    same_elements(c, Op::name);
-    need_number(c, Op::name);
-    c.result = {c.operands[0].element, elementwise_shape(c, Op::name)};
-  }
-};
-
-struct add : binary_op<add> {
+struct add : one_type_op<add, any_type, 2> {
   static constexpr std::string_view name = "add";
   static constexpr bool linear = true;
   static constexpr void derive(derive_context& c) {
@@ -30,7 +22,7 @@ struct add : binary_op<add> {
   }
 };
 
-struct subtract : binary_op<subtract> {
+struct subtract : one_type_op<subtract, need_number, 2> {
   static constexpr std::string_view name = "subtract";
   static constexpr bool linear = true;
   static constexpr void derive(derive_context& c) {
@@ -39,7 +31,7 @@ struct subtract : binary_op<subtract> {
   }
 };
 
-struct multiply : binary_op<multiply> {
+struct multiply : one_type_op<multiply, any_type, 2> {
   static constexpr std::string_view name = "multiply";
   static constexpr void derive(derive_context& c) {
     const value_id x = c.b.p.operand(c.op, 0), y = c.b.p.operand(c.op, 1);
@@ -48,7 +40,7 @@ struct multiply : binary_op<multiply> {
   }
 };
 
-struct divide : binary_op<divide> {
+struct divide : one_type_op<divide, need_number, 2> {
   static constexpr std::string_view name = "divide";
   static constexpr void derive(derive_context& c) {
     const value_id y = c.b.p.operand(c.op, 1), z = c.b.p.op(c.op).result;
@@ -58,32 +50,24 @@ struct divide : binary_op<divide> {
   }
 };
 
-/// The cotangent goes to the greater operand (maximum) or the lesser; to the first on a tie.
-template <class Op, ops::direction FirstWins>
-struct extremum_op : binary_op<Op> {
+/// The remainder of the division that truncates: its sign is that of the dividend, as of C's fmod.
+/// Of integers: x if y is 0, and 0 of least / -1.
+struct remainder : one_type_op<remainder, need_number, 2> {
+  static constexpr std::string_view name = "remainder";
+  /// x - q y, where the whole number q changes only in jumps.
   static constexpr void derive(derive_context& c) {
     const value_id x = c.b.p.operand(c.op, 0), y = c.b.p.operand(c.op, 1);
-    const value_id first = ops::compare(c.b, FirstWins, x, y);
-    const value_id zero = ops::scalar(c.b, c.b.type(c.cotangent).element, 0);
-    if (c.wanted[0]) c.operands[0] = to_operand(c, 0, ops::select(c.b, first, c.cotangent, zero));
-    if (c.wanted[1]) c.operands[1] = to_operand(c, 1, ops::select(c.b, first, zero, c.cotangent));
+    if (c.wanted[0]) c.operands[0] = to_operand(c, 0, c.cotangent);
+    if (!c.wanted[1]) return;
+    const value_id whole = ops::subtract(c.b, x, c.b.p.op(c.op).result);
+    const value_id q = ops::round_nearest_even(c.b, ops::divide(c.b, whole, y));
+    c.operands[1] = ops::negate(c.b, to_operand(c, 1, ops::multiply(c.b, c.cotangent, q)));
   }
-};
-struct maximum : extremum_op<maximum, ops::direction::ge> {
-  static constexpr std::string_view name = "maximum";
-};
-struct minimum : extremum_op<minimum, ops::direction::le> {
-  static constexpr std::string_view name = "minimum";
 };
 
-struct negate : elementwise_op {
+struct negate : one_type_op<negate, need_number, 1> {
   static constexpr std::string_view name = "negate";
-  static constexpr int operand_count = 1;
   static constexpr bool linear = true;
-  static constexpr void infer(infer_context& c) {
-    need_number(c, name);
-    c.result = c.operands[0];
-  }
   static constexpr void derive(derive_context& c) { c.operands[0] = ops::negate(c.b, c.cotangent); }
 };
 
@@ -101,11 +85,8 @@ constexpr value_id multiply(builder& b, value_id x, value_id y) {
 constexpr value_id divide(builder& b, value_id x, value_id y) {
   return b.emit(def<op::divide>, {x, y});
 }
-constexpr value_id maximum(builder& b, value_id x, value_id y) {
-  return b.emit(def<op::maximum>, {x, y});
-}
-constexpr value_id minimum(builder& b, value_id x, value_id y) {
-  return b.emit(def<op::minimum>, {x, y});
+constexpr value_id remainder(builder& b, value_id x, value_id y) {
+  return b.emit(def<op::remainder>, {x, y});
 }
 constexpr value_id negate(builder& b, value_id x) { return b.emit(def<op::negate>, {x}); }
 

@@ -35,15 +35,31 @@ constexpr void same_elements(infer_context& c, std::string_view name, std::size_
              name_of(c.operands[i].element), " differ; use convert");
 }
 
-/// Errors    S104 element type not supported
+// Which element types an op takes, by its first operand.
+
+constexpr void any_type(infer_context&, std::string_view) {}
+/// Errors    S104 not a floating-point type
 constexpr void need_floating(infer_context& c, std::string_view name) {
   if (!is_floating(c.operands[0].element))
     c.fail("S104", name, ": element type ", name_of(c.operands[0].element),
            " is not a floating-point type");
 }
+/// Errors    S104 not a number
 constexpr void need_number(infer_context& c, std::string_view name) {
   if (c.operands[0].element == dtype::boolean)
     c.fail("S104", name, ": element type ", name_of(dtype::boolean), " is not a number");
+}
+/// Errors    S120 not an integer type
+constexpr void need_integer(infer_context& c, std::string_view name) {
+  if (!is_integer(c.operands[0].element))
+    c.fail("S120", name, ": element type ", name_of(c.operands[0].element),
+           " is not an integer type");
+}
+/// Errors    S120 neither an integer type nor i1
+constexpr void need_bits(infer_context& c, std::string_view name) {
+  if (is_floating(c.operands[0].element))
+    c.fail("S120", name, ": element type ", name_of(c.operands[0].element),
+           " is neither an integer type nor i1");
 }
 
 /// Base of the elementwise ops: `([i, j], [i, j]) -> ([i, j])`, rank-0 operands unsliced.
@@ -57,6 +73,25 @@ struct elementwise_op {
     }
   }
   static constexpr std::int64_t flops(const cost_context& c) { return c.result.shape.elements(); }
+};
+
+/// Base of the ops whose operands and result have one element type, which `Check` accepts.
+///
+/// Errors    S102 element types differ, S103 shapes differ, and those of the check
+template <class Op, auto Check, int Operands>
+struct one_type_op : elementwise_op {
+  static constexpr int operand_count = Operands;
+  static constexpr void infer(infer_context& c) {
+    same_elements(c, Op::name);
+    Check(c, Op::name);
+    c.result = {c.operands[0].element, elementwise_shape(c, Op::name)};
+  }
+};
+
+/// The same, of ops that are constant between jumps: their derivative is zero.
+template <class Op, auto Check>
+struct step_op : one_type_op<Op, Check, 1> {
+  static constexpr void derive(derive_context&) {}
 };
 
 /// The cotangent of an operand of an elementwise op: summed if the operand was a scalar.

@@ -1,4 +1,4 @@
-/// exp, log, tanh, erf, sqrt, rsqrt: elementwise functions of floating-point tensors.
+/// exp, expm1, log, log1p, logistic, tanh, erf: elementwise functions of floating-point tensors.
 ///
 /// Cost      counted as one flop per element
 /// Errors    S104 not a floating-point type
@@ -9,12 +9,7 @@
 namespace partita::op {
 
 template <class Op>
-struct math_op : elementwise_op {
-  static constexpr int operand_count = 1;
-  static constexpr void infer(infer_context& c) {
-    need_floating(c, Op::name);
-    c.result = c.operands[0];
-  }
+struct math_op : one_type_op<Op, need_floating, 1> {
   /// The cotangent times `Op::slope(b, x, y)`, where y = f(x).
   static constexpr void derive(derive_context& c) {
     const value_id x = c.b.p.operand(c.op, 0), y = c.b.p.op(c.op).result;
@@ -22,9 +17,22 @@ struct math_op : elementwise_op {
   }
 };
 
+/// A number as a scalar of the element type of `like`.
+constexpr value_id number_like(builder& b, value_id like, double v) {
+  return ops::scalar(b, b.type(like).element, v);
+}
+
 struct exp : math_op<exp> {
   static constexpr std::string_view name = "exp";
   static constexpr value_id slope(builder&, value_id, value_id y) { return y; }
+};
+
+/// exp(x) - 1, accurate near 0. (StableHLO's exponential_minus_one.)
+struct expm1 : math_op<expm1> {
+  static constexpr std::string_view name = "expm1";
+  static constexpr value_id slope(builder& b, value_id, value_id y) {
+    return ops::add(b, y, number_like(b, y, 1));
+  }
 };
 
 struct log : math_op<log> {
@@ -34,10 +42,28 @@ struct log : math_op<log> {
   }
 };
 
+/// log(1 + x), accurate near 0. (StableHLO's log_plus_one.)
+struct log1p : math_op<log1p> {
+  static constexpr std::string_view name = "log1p";
+  static constexpr void derive(derive_context& c) {
+    const value_id x = c.b.p.operand(c.op, 0);
+    c.operands[0] = ops::divide(c.b, c.cotangent, ops::add(c.b, x, number_like(c.b, x, 1)));
+  }
+};
+
+/// 1 / (1 + exp(-x)).
+struct logistic : math_op<logistic> {
+  static constexpr std::string_view name = "logistic";
+  static constexpr value_id slope(builder& b, value_id, value_id y) {
+    return ops::multiply(b, y, ops::subtract(b, number_like(b, y, 1), y));
+  }
+};
+
 struct tanh : math_op<tanh> {
   static constexpr std::string_view name = "tanh";
   static constexpr value_id slope(builder& b, value_id, value_id y) {
-    return ops::subtract(b, ops::scalar(b, b.type(y).element, 1), ops::multiply(b, y, y));
+    const value_id square = ops::multiply(b, y, y), one = number_like(b, y, 1);
+    return ops::subtract(b, one, square);
   }
 };
 
@@ -46,24 +72,7 @@ struct erf : math_op<erf> {
   static constexpr value_id slope(builder& b, value_id x, value_id) {
     constexpr double two_over_sqrt_pi = 1.1283791670955126;
     const value_id gauss = ops::exp(b, ops::negate(b, ops::multiply(b, x, x)));
-    return ops::multiply(b, gauss, ops::scalar(b, b.type(x).element, two_over_sqrt_pi));
-  }
-};
-
-struct sqrt : math_op<sqrt> {
-  static constexpr std::string_view name = "sqrt";
-  static constexpr void derive(derive_context& c) {
-    const value_id y = c.b.p.op(c.op).result;
-    const value_id half = ops::scalar(c.b, c.b.type(y).element, 0.5);
-    c.operands[0] = ops::divide(c.b, ops::multiply(c.b, c.cotangent, half), y);
-  }
-};
-
-struct rsqrt : math_op<rsqrt> {
-  static constexpr std::string_view name = "rsqrt";
-  static constexpr value_id slope(builder& b, value_id, value_id y) {
-    const value_id cube = ops::multiply(b, y, ops::multiply(b, y, y));
-    return ops::multiply(b, cube, ops::scalar(b, b.type(y).element, -0.5));
+    return ops::multiply(b, gauss, number_like(b, x, two_over_sqrt_pi));
   }
 };
 
@@ -72,10 +81,11 @@ struct rsqrt : math_op<rsqrt> {
 namespace partita::ops {
 
 constexpr value_id exp(builder& b, value_id x) { return b.emit(def<op::exp>, {x}); }
+constexpr value_id expm1(builder& b, value_id x) { return b.emit(def<op::expm1>, {x}); }
 constexpr value_id log(builder& b, value_id x) { return b.emit(def<op::log>, {x}); }
+constexpr value_id log1p(builder& b, value_id x) { return b.emit(def<op::log1p>, {x}); }
+constexpr value_id logistic(builder& b, value_id x) { return b.emit(def<op::logistic>, {x}); }
 constexpr value_id tanh(builder& b, value_id x) { return b.emit(def<op::tanh>, {x}); }
 constexpr value_id erf(builder& b, value_id x) { return b.emit(def<op::erf>, {x}); }
-constexpr value_id sqrt(builder& b, value_id x) { return b.emit(def<op::sqrt>, {x}); }
-constexpr value_id rsqrt(builder& b, value_id x) { return b.emit(def<op::rsqrt>, {x}); }
 
 }  // namespace partita::ops

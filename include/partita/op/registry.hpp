@@ -9,16 +9,23 @@
 #include <partita/op/control.hpp>
 #include <partita/op/convert.hpp>
 #include <partita/op/dot_general.hpp>
+#include <partita/op/extremum.hpp>
 #include <partita/op/gather.hpp>
 #include <partita/op/identity.hpp>
 #include <partita/op/linalg.hpp>
+#include <partita/op/logical.hpp>
 #include <partita/op/math.hpp>
+#include <partita/op/power.hpp>
+#include <partita/op/random.hpp>
 #include <partita/op/reduce.hpp>
 #include <partita/op/reshape.hpp>
+#include <partita/op/rounding.hpp>
 #include <partita/op/select.hpp>
+#include <partita/op/shift.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/op/sort.hpp>
 #include <partita/op/transpose.hpp>
+#include <partita/op/trigonometry.hpp>
 
 namespace partita {
 
@@ -33,17 +40,43 @@ inline constexpr const op_def* registry[] = {
     &def<op::subtract>,
     &def<op::multiply>,
     &def<op::divide>,
+    &def<op::remainder>,
+    &def<op::negate>,
     &def<op::maximum>,
     &def<op::minimum>,
-    &def<op::negate>,
+    &def<op::clamp>,
+    &def<op::abs>,
+    &def<op::sign>,
+    &def<op::floor>,
+    &def<op::ceil>,
+    &def<op::round_nearest_even>,
     &def<op::exp>,
+    &def<op::expm1>,
     &def<op::log>,
+    &def<op::log1p>,
+    &def<op::logistic>,
     &def<op::tanh>,
     &def<op::erf>,
+    &def<op::power>,
     &def<op::sqrt>,
     &def<op::rsqrt>,
+    &def<op::cbrt>,
+    &def<op::sine>,
+    &def<op::cosine>,
+    &def<op::tan>,
+    &def<op::atan2>,
+    &def<op::logical_and>,
+    &def<op::logical_or>,
+    &def<op::logical_xor>,
+    &def<op::logical_not>,
+    &def<op::popcnt>,
+    &def<op::shift_left>,
+    &def<op::shift_right_arithmetic>,
+    &def<op::shift_right_logical>,
     &def<op::compare>,
+    &def<op::is_finite>,
     &def<op::select>,
+    &def<op::random_bits>,
     &def<op::convert>,
     &def<op::broadcast_in_dim>,
     &def<op::reduce>,

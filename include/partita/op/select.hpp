@@ -1,4 +1,4 @@
-/// compare and select.
+/// compare, is_finite, select.
 #pragma once
 
 #include <partita/op/elementwise.hpp>
@@ -18,6 +18,17 @@ struct compare : elementwise_op {
   template <class Fields>
   static constexpr void attributes(Fields& f) {
     f.word("", {"eq", "ne", "lt", "le", "gt", "ge"});
+  }
+};
+
+/// Neither infinite nor NaN.
+///
+/// Errors    S104 not a floating-point type
+struct is_finite : elementwise_op {
+  static constexpr std::string_view name = "is_finite";
+  static constexpr void infer(infer_context& c) {
+    need_floating(c, name);
+    c.result = {dtype::boolean, c.operands[0].shape};
   }
 };
 
@@ -51,6 +62,7 @@ namespace partita::ops {
 constexpr value_id compare(builder& b, direction d, value_id x, value_id y) {
   return b.emit(def<op::compare>, {x, y}, {static_cast<std::int64_t>(d)});
 }
+constexpr value_id is_finite(builder& b, value_id x) { return b.emit(def<op::is_finite>, {x}); }
 constexpr value_id select(builder& b, value_id predicate, value_id x, value_id y) {
   return b.emit(def<op::select>, {predicate, x, y});
 }

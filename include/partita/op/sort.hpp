@@ -68,6 +68,7 @@ struct sort {
 /// Errors    S189 k is not between 0 and n, or rank 0
 struct top_k {
   static constexpr std::string_view name = "top_k";
+  static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     const shape& from = c.operands[0].shape;
     const std::int64_t k = c.attrs.empty() ? -1 : c.attrs[0];

@@ -30,19 +30,52 @@ constexpr value_id add(builder& b, value_id x, value_id y);
 constexpr value_id subtract(builder& b, value_id x, value_id y);
 constexpr value_id multiply(builder& b, value_id x, value_id y);
 constexpr value_id divide(builder& b, value_id x, value_id y);
+constexpr value_id remainder(builder& b, value_id x, value_id y);
+constexpr value_id negate(builder& b, value_id x);
+// extremum.hpp
 constexpr value_id maximum(builder& b, value_id x, value_id y);
 constexpr value_id minimum(builder& b, value_id x, value_id y);
-constexpr value_id negate(builder& b, value_id x);
+constexpr value_id clamp(builder& b, value_id low, value_id x, value_id high);
+// rounding.hpp
+constexpr value_id abs(builder& b, value_id x);
+constexpr value_id sign(builder& b, value_id x);
+constexpr value_id floor(builder& b, value_id x);
+constexpr value_id ceil(builder& b, value_id x);
+constexpr value_id round_nearest_even(builder& b, value_id x);
 // math.hpp
 constexpr value_id exp(builder& b, value_id x);
+constexpr value_id expm1(builder& b, value_id x);
 constexpr value_id log(builder& b, value_id x);
+constexpr value_id log1p(builder& b, value_id x);
+constexpr value_id logistic(builder& b, value_id x);
 constexpr value_id tanh(builder& b, value_id x);
 constexpr value_id erf(builder& b, value_id x);
+// power.hpp
+constexpr value_id power(builder& b, value_id x, value_id y);
 constexpr value_id sqrt(builder& b, value_id x);
 constexpr value_id rsqrt(builder& b, value_id x);
+constexpr value_id cbrt(builder& b, value_id x);
+// trigonometry.hpp
+constexpr value_id sine(builder& b, value_id x);
+constexpr value_id cosine(builder& b, value_id x);
+constexpr value_id tan(builder& b, value_id x);
+constexpr value_id atan2(builder& b, value_id y, value_id x);
+// logical.hpp
+constexpr value_id logical_and(builder& b, value_id x, value_id y);
+constexpr value_id logical_or(builder& b, value_id x, value_id y);
+constexpr value_id logical_xor(builder& b, value_id x, value_id y);
+constexpr value_id logical_not(builder& b, value_id x);
+constexpr value_id popcnt(builder& b, value_id x);
+// shift.hpp
+constexpr value_id shift_left(builder& b, value_id x, value_id by);
+constexpr value_id shift_right_arithmetic(builder& b, value_id x, value_id by);
+constexpr value_id shift_right_logical(builder& b, value_id x, value_id by);
 // select.hpp
 constexpr value_id compare(builder& b, direction d, value_id x, value_id y);
+constexpr value_id is_finite(builder& b, value_id x);
 constexpr value_id select(builder& b, value_id predicate, value_id x, value_id y);
+// random.hpp
+constexpr value_id random_bits(builder& b, value_id key, value_id counter);
 // convert.hpp
 constexpr value_id convert(builder& b, value_id x, dtype to);
 // broadcast_in_dim.hpp

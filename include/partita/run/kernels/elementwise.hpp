@@ -1,4 +1,5 @@
-/// The elementwise ops on blocks of elements: one function per op and computed type.
+/// The elementwise ops on blocks of elements: one function per op and computed type. Functions of
+/// floats are in math.hpp, of bits in integer.hpp.
 #pragma once
 
 #include <cmath>
@@ -6,25 +7,21 @@
 #include <limits>
 #include <type_traits>
 
-#include <Eigen/Core>
-
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
+#include <partita/run/kernels/math.hpp>
 
 namespace partita::detail {
 
-template <class T>
-using lane_map = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
-template <class T>
-using const_lane_map = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
+// What an op computes is a class with one of
+//   one(x, ...)       the result of one element,
+//   lanes(x, ...)     an Eigen expression of arrays,
+//   run(n, x, z)      n elements from x to z, n a multiple of `lanes`,
+// for the types that it takes; `on_booleans`, if it has it, takes its place for i1.
 
-/// An integer type in which overflow wraps.
-template <class T>
-using wrapping = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-
-// Binary ops: `lanes` on Eigen expressions of floats, `one` on integers.
 struct add_lanes {
+  using on_booleans = or_lanes;
   template <class X, class Y>
   static auto lanes(const X& x, const Y& y) {
     return x + y;
@@ -45,6 +42,7 @@ struct subtract_lanes {
   }
 };
 struct multiply_lanes {
+  using on_booleans = and_lanes;
   template <class X, class Y>
   static auto lanes(const X& x, const Y& y) {
     return x * y;
@@ -68,6 +66,30 @@ struct divide_lanes {
     return static_cast<T>(x / y);
   }
 };
+struct remainder_lanes {
+  template <std::floating_point T>
+  static T one(T x, T y) {
+    return std::fmod(x, y);
+  }
+  template <std::integral T>
+  static T one(T x, T y) {
+    if (y == 0) return x;
+    if constexpr (std::is_signed_v<T>)
+      if (y == -1) return 0;
+    return static_cast<T>(x % y);
+  }
+};
+/// Eigen's own loses the sign of a zero on some machines.
+struct negate_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return -x;
+  }
+  template <std::integral T>
+  static T one(T x) {
+    return subtract_lanes::one(T(0), x);
+  }
+};
 /// A NaN in either operand is the result.
 struct maximum_lanes {
   template <class T>
@@ -81,111 +103,80 @@ struct minimum_lanes {
     return ((x != x) | (x < y)) ? x : y;
   }
 };
+struct clamp_lanes {
+  template <class T>
+  static T one(T low, T x, T high) {
+    return minimum_lanes::one(maximum_lanes::one(x, low), high);
+  }
+};
+struct abs_lanes {
+  template <class X>
+  static auto lanes(const X& x) {
+    return x.abs();
+  }
+  template <std::integral T>
+  static T one(T x) {
+    return x < 0 ? negate_lanes::one(x) : x;
+  }
+};
+struct sign_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return x > 0 ? T(1) : x < 0 ? T(-1) : x;
+  }
+  template <std::integral T>
+  static T one(T x) {
+    return static_cast<T>((x > 0) - (x < 0));
+  }
+};
+struct is_finite_lanes {
+  template <std::floating_point T>
+  static std::uint8_t one(T x) {
+    return std::fabs(x) <= std::numeric_limits<T>::max();
+  }
+};
 
-template <class F, class T>
-concept has_lanes = requires(const_lane_map<T> x) {
-  F::lanes(x, x);
+template <class T, int>
+using repeated = T;
+template <class F, class T, int... I>
+concept has_one = requires(repeated<T, I>... x) {
+  F::one(x...);
 };
-
-template <class F, class T>
-void binary_block(std::int64_t n, const void* const* in, void* out) {
-  const auto* __restrict x = static_cast<const T*>(in[0]);
-  const auto* __restrict y = static_cast<const T*>(in[1]);
-  auto* __restrict z = static_cast<T*>(out);
-  if constexpr (std::is_floating_point_v<T> && has_lanes<F, T>)
-    lane_map<T>(z, n) = F::lanes(const_lane_map<T>(x, n), const_lane_map<T>(y, n));
-  else
-    for_lanes(n, [=](std::int64_t i) { z[i] = F::one(x[i], y[i]); });
-}
-
-template <class T>
-void negate_block(std::int64_t n, const void* const* in, void* out) {
-  const auto* __restrict x = static_cast<const T*>(in[0]);
-  auto* __restrict z = static_cast<T*>(out);
-  if constexpr (std::is_floating_point_v<T>)
-    lane_map<T>(z, n) = -const_lane_map<T>(x, n);
-  else
-    for_lanes(n, [=](std::int64_t i) { z[i] = subtract_lanes::one(T(0), x[i]); });
-}
-
-// Functions. Eigen's vectorised ones clamp their operand, so the ends and NaN are put right after.
-struct exp_lanes {
-  template <class T>
-  static void run(std::int64_t n, const T* __restrict x, T* __restrict z) {
-    lane_map<T>(z, n) = const_lane_map<T>(x, n).exp();
-    constexpr T least = sizeof(T) == 4 ? T(-88.3762626647949) : T(-709.78271289338397);
-    for_lanes(n, [=](std::int64_t i) { z[i] = x[i] < least ? T(0) : x[i] != x[i] ? x[i] : z[i]; });
-  }
-};
-struct log_lanes {
-  template <class T>
-  static void run(std::int64_t n, const T* __restrict x, T* __restrict z) {
-    lane_map<T>(z, n) = const_lane_map<T>(x, n).log();
-  }
-};
-struct tanh_lanes {
-  template <class T>
-  static void run(std::int64_t n, const T* __restrict x, T* __restrict z) {
-    lane_map<T>(z, n) = const_lane_map<T>(x, n).tanh();
-    for_lanes(n, [=](std::int64_t i) { z[i] = x[i] != x[i] ? x[i] : z[i]; });
-  }
-};
-/// Source    the rational approximation of Eigen and XLA for binary32; libm for binary64
-struct erf_lanes {
-  static void run(std::int64_t n, const float* __restrict x, float* __restrict z) {
-    using chunk = Eigen::Array<float, lanes, 1>;
-    for (std::int64_t i = 0; i < n; i += lanes) {
-      const chunk v = Eigen::Map<const chunk>(x + i).min(4.f).max(-4.f), s = v * v;
-      chunk p = s * -2.72614225801306e-10f + 2.77068142495902e-08f;
-      p = s * p + -2.10102402082508e-06f;
-      p = s * p + -5.69250639462346e-05f;
-      p = s * p + -7.34990630326855e-04f;
-      p = s * p + -2.95459980854025e-03f;
-      p = s * p + -1.60960333262415e-02f;
-      chunk q = s * -1.45660718464996e-05f + -2.13374055278905e-04f;
-      q = s * q + -1.68282697438203e-03f;
-      q = s * q + -7.37332916720468e-03f;
-      q = s * q + -1.42647390514189e-02f;
-      Eigen::Map<chunk>(z + i) = v * p / q;
-    }
-    for_lanes(n, [=](std::int64_t i) { z[i] = x[i] != x[i] ? x[i] : z[i]; });
-  }
-  static void run(std::int64_t n, const double* __restrict x, double* __restrict z) {
-    for_lanes(n, [=](std::int64_t i) { z[i] = std::erf(x[i]); });
-  }
-};
-/// Correctly rounded; Eigen's own approximates on some machines.
-struct sqrt_lanes {
-  template <class T>
-  static void run(std::int64_t n, const T* __restrict x, T* __restrict z) {
-    for_lanes(n, [=](std::int64_t i) { z[i] = std::sqrt(x[i]); });
-  }
-};
-struct rsqrt_lanes {
-  template <class T>
-  static void run(std::int64_t n, const T* __restrict x, T* __restrict z) {
-    for_lanes(n, [=](std::int64_t i) { z[i] = T(1) / std::sqrt(x[i]); });
-  }
+template <class F, class T, int... I>
+concept has_lanes = std::is_floating_point_v<T> && requires(const_lane_map<repeated<T, I>>... x) {
+  F::lanes(x...);
 };
 template <class F, class T>
-void math_block(std::int64_t n, const void* const* in, void* out) {
-  F::run(n, static_cast<const T*>(in[0]), static_cast<T*>(out));
+concept has_run = std::is_floating_point_v<T> && requires(const T* x, T* z) {
+  F::run(std::int64_t(0), x, z);
+};
+
+/// An op with the operands I...
+template <class F, class T, int... I>
+void map_block(std::int64_t n, const void* const* in, void* out) {
+  const T* const x[] = {static_cast<const T*>(in[I])...};
+  if constexpr (has_run<F, T>) {
+    F::run(n, x[0], static_cast<T*>(out));
+  } else if constexpr (has_lanes<F, T, I...>) {
+    lane_map<T>(static_cast<T*>(out), n) = F::lanes(const_lane_map<T>(x[I], n)...);
+  } else {
+    auto* __restrict z = static_cast<decltype(F::one(x[I][0]...))*>(out);
+    for_lanes(n, [=](std::int64_t i) { z[i] = F::one(x[I][i]...); });
+  }
 }
 
-template <ops::direction D, class T>
-void compare_block(std::int64_t n, const void* const* in, void* out) {
-  const auto* __restrict x = static_cast<const T*>(in[0]);
-  const auto* __restrict y = static_cast<const T*>(in[1]);
-  auto* __restrict z = static_cast<std::uint8_t*>(out);
-  for_lanes(n, [=](std::int64_t i) {
-    if constexpr (D == ops::direction::eq) z[i] = x[i] == y[i];
-    if constexpr (D == ops::direction::ne) z[i] = x[i] != y[i];
-    if constexpr (D == ops::direction::lt) z[i] = x[i] < y[i];
-    if constexpr (D == ops::direction::le) z[i] = x[i] <= y[i];
-    if constexpr (D == ops::direction::gt) z[i] = x[i] > y[i];
-    if constexpr (D == ops::direction::ge) z[i] = x[i] >= y[i];
-  });
-}
+template <ops::direction D>
+struct compare_lanes {
+  template <class T>
+  static std::uint8_t one(T x, T y) {
+    if constexpr (D == ops::direction::eq) return x == y;
+    if constexpr (D == ops::direction::ne) return x != y;
+    if constexpr (D == ops::direction::lt) return x < y;
+    if constexpr (D == ops::direction::le) return x <= y;
+    if constexpr (D == ops::direction::gt) return x > y;
+    if constexpr (D == ops::direction::ge) return x >= y;
+  }
+};
 
 template <class Bits>
 void select_block(std::int64_t n, const void* const* in, void* out) {
@@ -196,36 +187,59 @@ void select_block(std::int64_t n, const void* const* in, void* out) {
   for_lanes(n, [=](std::int64_t i) { z[i] = p[i] ? x[i] : y[i]; });
 }
 
-// The tables: a null entry means that the op does not take that type.
-template <class F>
-block_function binary_function(dtype t) {
-  switch (t) {
+template <class F, class T, int... I>
+constexpr block_function map_of(std::integer_sequence<int, I...>) {
+  if constexpr (has_run<F, T> || has_lanes<F, T, I...> || has_one<F, T, I...>)
+    return &map_block<F, T, I...>;
+  else
+    return nullptr;
+}
+/// An op with `Operands` operands of type `t`; null if it does not take that type.
+template <class F, int Operands>
+block_function map_function(dtype t) {
+  constexpr std::make_integer_sequence<int, Operands> operands;
+  if constexpr (requires { typename F::on_booleans; })
+    if (t == dtype::boolean) return map_of<typename F::on_booleans, std::uint8_t>(operands);
+  switch (computed(t)) {
     case dtype::f32:
-      return &binary_block<F, float>;
+      return map_of<F, float>(operands);
     case dtype::f64:
-      return &binary_block<F, double>;
+      return map_of<F, double>(operands);
     case dtype::i32:
-      return &binary_block<F, std::int32_t>;
+      return map_of<F, std::int32_t>(operands);
     case dtype::i64:
-      return &binary_block<F, std::int64_t>;
-    case dtype::u8:
-      return &binary_block<F, std::uint8_t>;
+      return map_of<F, std::int64_t>(operands);
     default:
-      return nullptr;
+      return map_of<F, std::uint8_t>(operands);
   }
 }
-template <class F>
-block_function math_function(dtype t) {
-  if (t == dtype::f32) return &math_block<F, float>;
-  return t == dtype::f64 ? &math_block<F, double> : nullptr;
+
+inline block_function compare_function(ops::direction d, dtype t) {
+  using enum ops::direction;
+  switch (d) {
+    case eq:
+      return map_function<compare_lanes<eq>, 2>(t);
+    case ne:
+      return map_function<compare_lanes<ne>, 2>(t);
+    case lt:
+      return map_function<compare_lanes<lt>, 2>(t);
+    case le:
+      return map_function<compare_lanes<le>, 2>(t);
+    case gt:
+      return map_function<compare_lanes<gt>, 2>(t);
+    default:
+      return map_function<compare_lanes<ge>, 2>(t);
+  }
 }
-template <class T>
-block_function compare_function(ops::direction d) {
-  constexpr block_function table[] = {
-      &compare_block<ops::direction::eq, T>, &compare_block<ops::direction::ne, T>,
-      &compare_block<ops::direction::lt, T>, &compare_block<ops::direction::le, T>,
-      &compare_block<ops::direction::gt, T>, &compare_block<ops::direction::ge, T>};
-  return table[static_cast<int>(d)];
+inline block_function select_function(dtype t) {
+  switch (size_of(computed(t))) {
+    case 1:
+      return &select_block<std::uint8_t>;
+    case 4:
+      return &select_block<std::uint32_t>;
+    default:
+      return &select_block<std::uint64_t>;
+  }
 }
 
 }  // namespace partita::detail

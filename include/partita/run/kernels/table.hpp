@@ -5,6 +5,7 @@
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/linalg.hpp>
 #include <partita/run/kernels/movement.hpp>
+#include <partita/run/kernels/random.hpp>
 #include <partita/run/kernels/reduce.hpp>
 #include <partita/run/kernels/sort.hpp>
 
@@ -33,51 +34,61 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::triangular_solve>, &triangular_solve_kernel},
 };
 
+struct block_entry {
+  const op_def* op;
+  block_function (*of_type)(dtype);
+};
+/// The elementwise ops whose function depends on the type of the operands only.
+inline constexpr block_entry block_table[] = {
+    {&def<op::add>, &map_function<add_lanes, 2>},
+    {&def<op::subtract>, &map_function<subtract_lanes, 2>},
+    {&def<op::multiply>, &map_function<multiply_lanes, 2>},
+    {&def<op::divide>, &map_function<divide_lanes, 2>},
+    {&def<op::remainder>, &map_function<remainder_lanes, 2>},
+    {&def<op::maximum>, &map_function<maximum_lanes, 2>},
+    {&def<op::minimum>, &map_function<minimum_lanes, 2>},
+    {&def<op::power>, &map_function<power_lanes, 2>},
+    {&def<op::atan2>, &map_function<atan2_lanes, 2>},
+    {&def<op::clamp>, &map_function<clamp_lanes, 3>},
+    {&def<op::negate>, &map_function<negate_lanes, 1>},
+    {&def<op::abs>, &map_function<abs_lanes, 1>},
+    {&def<op::sign>, &map_function<sign_lanes, 1>},
+    {&def<op::floor>, &map_function<floor_lanes, 1>},
+    {&def<op::ceil>, &map_function<ceil_lanes, 1>},
+    {&def<op::round_nearest_even>, &map_function<round_nearest_even_lanes, 1>},
+    {&def<op::exp>, &map_function<exp_lanes, 1>},
+    {&def<op::expm1>, &map_function<expm1_lanes, 1>},
+    {&def<op::log>, &map_function<log_lanes, 1>},
+    {&def<op::log1p>, &map_function<log1p_lanes, 1>},
+    {&def<op::logistic>, &map_function<logistic_lanes, 1>},
+    {&def<op::tanh>, &map_function<tanh_lanes, 1>},
+    {&def<op::erf>, &map_function<erf_lanes, 1>},
+    {&def<op::sqrt>, &map_function<sqrt_lanes, 1>},
+    {&def<op::rsqrt>, &map_function<rsqrt_lanes, 1>},
+    {&def<op::cbrt>, &map_function<cbrt_lanes, 1>},
+    {&def<op::sine>, &map_function<sine_lanes, 1>},
+    {&def<op::cosine>, &map_function<cosine_lanes, 1>},
+    {&def<op::tan>, &map_function<tan_lanes, 1>},
+    {&def<op::is_finite>, &map_function<is_finite_lanes, 1>},
+    {&def<op::logical_and>, &map_function<and_lanes, 2>},
+    {&def<op::logical_or>, &map_function<or_lanes, 2>},
+    {&def<op::logical_xor>, &map_function<xor_lanes, 2>},
+    {&def<op::logical_not>, &map_function<not_lanes, 1>},
+    {&def<op::popcnt>, &map_function<popcnt_lanes, 1>},
+    {&def<op::shift_left>, &map_function<shift_left_lanes, 2>},
+    {&def<op::shift_right_arithmetic>, &map_function<shift_right_arithmetic_lanes, 2>},
+    {&def<op::shift_right_logical>, &map_function<shift_right_logical_lanes, 2>},
+};
+
 PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
                                                  std::span<const std::int64_t> attrs, dtype last,
                                                  dtype result) {
-  const dtype t = computed(last);
-  if (op == &def<op::add>) return binary_function<add_lanes>(t);
-  if (op == &def<op::subtract>) return binary_function<subtract_lanes>(t);
-  if (op == &def<op::multiply>) return binary_function<multiply_lanes>(t);
-  if (op == &def<op::divide>) return binary_function<divide_lanes>(t);
-  if (op == &def<op::maximum>) return binary_function<maximum_lanes>(t);
-  if (op == &def<op::minimum>) return binary_function<minimum_lanes>(t);
-  if (op == &def<op::exp>) return math_function<exp_lanes>(t);
-  if (op == &def<op::log>) return math_function<log_lanes>(t);
-  if (op == &def<op::tanh>) return math_function<tanh_lanes>(t);
-  if (op == &def<op::erf>) return math_function<erf_lanes>(t);
-  if (op == &def<op::sqrt>) return math_function<sqrt_lanes>(t);
-  if (op == &def<op::rsqrt>) return math_function<rsqrt_lanes>(t);
+  for (const auto& entry : block_table)
+    if (entry.op == op) return entry.of_type(last);
   if (op == &def<op::convert>) return convert_function(last, result);
-  const auto number = [t]<class F>(F f) -> block_function {
-    switch (t) {
-      case dtype::f32:
-        return f(std::type_identity<float>{});
-      case dtype::f64:
-        return f(std::type_identity<double>{});
-      case dtype::i32:
-        return f(std::type_identity<std::int32_t>{});
-      case dtype::i64:
-        return f(std::type_identity<std::int64_t>{});
-      default:
-        return f(std::type_identity<std::uint8_t>{});
-    }
-  };
-  if (op == &def<op::negate>)
-    return number([]<class T>(std::type_identity<T>) { return &negate_block<T>; });
-  if (op == &def<op::compare>)
-    return number([&]<class T>(std::type_identity<T>) {
-      return compare_function<T>(static_cast<ops::direction>(attrs[0]));
-    });
-  if (op == &def<op::select>) switch (size_of(t)) {
-      case 1:
-        return &select_block<std::uint8_t>;
-      case 4:
-        return &select_block<std::uint32_t>;
-      default:
-        return &select_block<std::uint64_t>;
-    }
+  if (op == &def<op::compare>) return compare_function(static_cast<ops::direction>(attrs[0]), last);
+  if (op == &def<op::select>) return select_function(last);
+  if (op == &def<op::random_bits>) return &random_bits_block;
   return nullptr;
 }
 

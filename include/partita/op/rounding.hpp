@@ -1,0 +1,52 @@
+/// abs, sign, floor, ceil, round_nearest_even: elementwise (see elementwise.hpp).
+///
+/// Errors    S104 not a number (abs, sign), not a floating-point type (the others)
+#pragma once
+
+#include <partita/op/elementwise.hpp>
+
+namespace partita::op {
+
+/// Magnitude; of the least integer itself, as overflow wraps. (StableHLO has it for signed integers
+/// only; of u8 it is the identity.)
+struct abs : one_type_op<abs, need_number, 1> {
+  static constexpr std::string_view name = "abs";
+  /// 0 at 0.
+  static constexpr void derive(derive_context& c) {
+    const value_id slope = ops::sign(c.b, c.b.p.operand(c.op, 0));
+    c.operands[0] = ops::multiply(c.b, c.cotangent, slope);
+  }
+};
+
+/// -1, 0 or 1; of a zero or a NaN itself. (StableHLO has it for signed integers only; of u8 it is 0
+/// or 1.)
+struct sign : step_op<sign, need_number> {
+  static constexpr std::string_view name = "sign";
+};
+
+struct floor : step_op<floor, need_floating> {
+  static constexpr std::string_view name = "floor";
+};
+
+struct ceil : step_op<ceil, need_floating> {
+  static constexpr std::string_view name = "ceil";
+};
+
+/// The nearest whole number; the even one of two.
+struct round_nearest_even : step_op<round_nearest_even, need_floating> {
+  static constexpr std::string_view name = "round_nearest_even";
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+constexpr value_id abs(builder& b, value_id x) { return b.emit(def<op::abs>, {x}); }
+constexpr value_id sign(builder& b, value_id x) { return b.emit(def<op::sign>, {x}); }
+constexpr value_id floor(builder& b, value_id x) { return b.emit(def<op::floor>, {x}); }
+constexpr value_id ceil(builder& b, value_id x) { return b.emit(def<op::ceil>, {x}); }
+constexpr value_id round_nearest_even(builder& b, value_id x) {
+  return b.emit(def<op::round_nearest_even>, {x});
+}
+
+}  // namespace partita::ops

@@ -1,0 +1,55 @@
+/// sine, cosine, tan, atan2: elementwise functions of floating-point tensors, in radians.
+///
+/// Cost      counted as one flop per element
+/// Errors    S102 element types differ, S103 shapes differ, S104 not a floating-point type
+#pragma once
+
+#include <partita/op/math.hpp>
+
+namespace partita::op {
+
+struct sine : math_op<sine> {
+  static constexpr std::string_view name = "sine";
+  static constexpr value_id slope(builder& b, value_id x, value_id) { return ops::cosine(b, x); }
+};
+
+struct cosine : math_op<cosine> {
+  static constexpr std::string_view name = "cosine";
+  static constexpr value_id slope(builder& b, value_id x, value_id) {
+    return ops::negate(b, ops::sine(b, x));
+  }
+};
+
+struct tan : math_op<tan> {
+  static constexpr std::string_view name = "tan";
+  static constexpr value_id slope(builder& b, value_id, value_id y) {
+    const value_id square = ops::multiply(b, y, y), one = number_like(b, y, 1);
+    return ops::add(b, one, square);
+  }
+};
+
+/// The angle of the point (x, y), operands y and x, in [-pi, pi].
+struct atan2 : one_type_op<atan2, need_floating, 2> {
+  static constexpr std::string_view name = "atan2";
+  static constexpr void derive(derive_context& c) {
+    builder& b = c.b;
+    const value_id y = b.p.operand(c.op, 0), x = b.p.operand(c.op, 1);
+    const value_id xx = ops::multiply(b, x, x), yy = ops::multiply(b, y, y);
+    const value_id g = ops::divide(b, c.cotangent, ops::add(b, xx, yy));
+    if (c.wanted[0]) c.operands[0] = to_operand(c, 0, ops::multiply(b, g, x));
+    if (c.wanted[1]) c.operands[1] = ops::negate(b, to_operand(c, 1, ops::multiply(b, g, y)));
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+constexpr value_id sine(builder& b, value_id x) { return b.emit(def<op::sine>, {x}); }
+constexpr value_id cosine(builder& b, value_id x) { return b.emit(def<op::cosine>, {x}); }
+constexpr value_id tan(builder& b, value_id x) { return b.emit(def<op::tan>, {x}); }
+constexpr value_id atan2(builder& b, value_id y, value_id x) {
+  return b.emit(def<op::atan2>, {y, x});
+}
+
+}  // namespace partita::ops

@@ -1,0 +1,103 @@
+/// Cases of the elementwise ops.
+#pragma once
+
+#include "op_case.hpp"
+
+namespace laws {
+
+inline void add_elementwise_cases(std::vector<op_case>& list) {
+  namespace op = pt::op;
+  using list_of_ops = std::initializer_list<const pt::op_def*>;
+  const auto put = [&](const pt::op_def& op, std::vector<tensor_type> operands,
+                       std::int64_t low = -3, std::int64_t high = 3, ints attrs = {}) {
+    list.push_back({&op, operands, attrs, {}, low, high});
+  };
+  const auto of = [](dtype t, shape s) { return tensor_type{t, s}; };
+
+  for (const pt::op_def* each :
+       list_of_ops{&pt::def<op::add>, &pt::def<op::subtract>, &pt::def<op::multiply>,
+                   &pt::def<op::divide>, &pt::def<op::remainder>, &pt::def<op::maximum>,
+                   &pt::def<op::minimum>, &pt::def<op::power>}) {
+    const bool all = each != &pt::def<op::divide> && each != &pt::def<op::remainder> &&
+                     each != &pt::def<op::power>;
+    const std::int64_t low = all ? -3 : 1;
+    put(*each, {f32({4, 6}), f32({4, 6})}, low);
+    put(*each, {i32({7, 1, 12}), i32({7, 1, 12})}, -3);
+    put(*each, {f32({8}), f32({})}, low);
+    put(*each, {f64({}), f64({5, 4})}, low);
+    put(*each, {of(dtype::bf16, {2, 3}), of(dtype::bf16, {2, 3})}, low);
+    put(*each, {of(dtype::f16, {16}), of(dtype::f16, {16})}, low);
+    put(*each, {of(dtype::u8, {4, 3}), of(dtype::u8, {})}, low);
+  }
+  for (const pt::op_def* each : list_of_ops{&pt::def<op::add>, &pt::def<op::multiply>,
+                                            &pt::def<op::maximum>, &pt::def<op::minimum>})
+    put(*each, {i1({4, 3}), i1({4, 3})});
+  put(pt::def<op::atan2>, {f32({4, 6}), f32({4, 6})});
+  put(pt::def<op::atan2>, {f64({5, 1}), f64({})}, 1);
+  put(pt::def<op::atan2>, {of(dtype::bf16, {}), of(dtype::bf16, {8})});
+  put(pt::def<op::clamp>, {f32({}), f32({4, 6}), f32({})});
+  put(pt::def<op::clamp>, {f64({5, 1, 4}), f64({5, 1, 4}), f64({5, 1, 4})});
+  put(pt::def<op::clamp>, {i32({12}), i32({12}), i32({})});
+  put(pt::def<op::clamp>, {of(dtype::f16, {}), of(dtype::f16, {}), of(dtype::f16, {8, 3})});
+
+  for (const pt::op_def* each :
+       list_of_ops{&pt::def<op::negate>, &pt::def<op::abs>, &pt::def<op::sign>}) {
+    put(*each, {f32({4, 6})});
+    put(*each, {i32({1, 7, 12})});
+    put(*each, {of(dtype::bf16, {8})});
+    put(*each, {of(dtype::u8, {})});
+  }
+  for (const pt::op_def* each : list_of_ops{
+           &pt::def<op::floor>, &pt::def<op::ceil>, &pt::def<op::round_nearest_even>,
+           &pt::def<op::logistic>, &pt::def<op::expm1>, &pt::def<op::sine>, &pt::def<op::cosine>,
+           &pt::def<op::tan>, &pt::def<op::tanh>, &pt::def<op::erf>, &pt::def<op::is_finite>}) {
+    put(*each, {f32({4, 6})});
+    put(*each, {f64({5, 1, 8})});
+    put(*each, {of(dtype::f16, {12})});
+    put(*each, {f32({})});
+  }
+  for (const pt::op_def* each :
+       list_of_ops{&pt::def<op::exp>, &pt::def<op::log>, &pt::def<op::log1p>, &pt::def<op::sqrt>,
+                   &pt::def<op::rsqrt>, &pt::def<op::cbrt>}) {
+    put(*each, {f32({4, 6})}, 1, 5);
+    put(*each, {f64({5, 1, 8})}, 1, 5);
+    put(*each, {of(dtype::bf16, {12})}, 1, 5);
+    put(*each, {f32({})}, 1, 5);
+  }
+  put(pt::def<op::cbrt>, {f64({12})});
+
+  for (const pt::op_def* each : list_of_ops{&pt::def<op::logical_and>, &pt::def<op::logical_or>,
+                                            &pt::def<op::logical_xor>}) {
+    put(*each, {i1({4, 6}), i1({4, 6})});
+    put(*each, {i32({5, 1}), i32({})}, -100, 100);
+    put(*each, {of(dtype::u8, {}), of(dtype::u8, {12})}, 0, 255);
+  }
+  put(pt::def<op::logical_not>, {i1({4, 6})});
+  put(pt::def<op::logical_not>, {of(dtype::i64, {7, 1, 8})});
+  put(pt::def<op::popcnt>, {i32({4, 6})}, -100, 100);
+  put(pt::def<op::popcnt>, {of(dtype::u8, {1, 5})}, 0, 255);
+  for (const pt::op_def* each :
+       list_of_ops{&pt::def<op::shift_left>, &pt::def<op::shift_right_arithmetic>,
+                   &pt::def<op::shift_right_logical>}) {
+    put(*each, {i32({4, 6}), i32({4, 6})}, -40, 40);
+    put(*each, {of(dtype::i64, {5, 1}), of(dtype::i64, {})}, -3, 9);
+    put(*each, {of(dtype::u8, {}), of(dtype::u8, {12})}, 0, 12);
+  }
+
+  for (std::int64_t direction = 0; direction < 6; ++direction) {
+    put(pt::def<op::compare>, {f32({4, 6}), f32({4, 6})}, -3, 3, {direction});
+    put(pt::def<op::compare>, {i32({1, 5}), i32({})}, -3, 3, {direction});
+    put(pt::def<op::compare>, {i1({8}), i1({8})}, -3, 3, {direction});
+  }
+  put(pt::def<op::select>, {i1({4, 6}), f32({4, 6}), f32({4, 6})});
+  put(pt::def<op::select>, {i1({}), f64({5, 1}), f64({5, 1})});
+  put(pt::def<op::select>, {i1({8, 3}), f32({}), f32({8, 3})});
+  put(pt::def<op::select>, {i1({12}), i32({}), i32({})});
+
+  put(pt::def<op::random_bits>, {of(dtype::i64, {}), of(dtype::i64, {4, 6})});
+  put(pt::def<op::random_bits>, {of(dtype::i64, {5, 1}), of(dtype::i64, {5, 1})});
+  put(pt::def<op::random_bits>, {of(dtype::i64, {8}), of(dtype::i64, {})});
+  put(pt::def<op::random_bits>, {of(dtype::i64, {}), of(dtype::i64, {})});
+}
+
+}  // namespace laws
