@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <partita/dsl/tree.hpp>
-#include <partita/op/reverse.hpp>
+#include <partita/op/reverse_mode.hpp>
 
 namespace partita {
 

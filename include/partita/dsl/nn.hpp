@@ -80,7 +80,7 @@ constexpr auto dropout(const X& x, const Key& key, double rate) {
     const bool in_range = rate >= 0 && rate < 1;
     if (x.context() != nullptr && !in_range) {
       text number;
-      op::constant::print_number(number, rate);
+      print_number(number, rate);
       x.context()->p.error.record("S122", "dropout: rate ", number, " is not in [0, 1)");
     }
     const double kept = in_range ? 1 - rate : 1;

@@ -167,7 +167,7 @@ requires(Tensor<P> || Number<P>)  //
     if constexpr (decltype(drawn)::is_valid)
       if (drawn.context() != nullptr && !(p >= 0 && p <= 1)) {
         text number;
-        op::constant::print_number(number, static_cast<double>(p));
+        print_number(number, static_cast<double>(p));
         drawn.context()->p.error.record("S122", "bernoulli: probability ", number,
                                         " is not in [0, 1]");
       }

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <partita/ir/wires.hpp>
-#include <partita/op/reverse.hpp>
+#include <partita/op/reverse_mode.hpp>
 
 namespace partita::op {
 

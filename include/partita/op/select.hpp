@@ -26,6 +26,7 @@ struct compare : elementwise_op {
 /// Errors    S104 not a floating-point type
 struct is_finite : elementwise_op {
   static constexpr std::string_view name = "is_finite";
+  static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     need_floating(c, name);
     c.result = {dtype::boolean, c.operands[0].shape};
