@@ -42,10 +42,14 @@ void check_gradients(const pt::program& p, const std::vector<pt::array>& inputs,
     }
 }
 
-/// Emulated on some meshes and schedules, the program gives what it gives on one device.
+/// Emulated on some meshes and schedules, the program gives what it gives on one device; and its
+/// text is the whole program.
 void check_emulated(const pt::program& p, const std::vector<pt::array>& inputs, const auto& tactics,
                     double tolerance = 1e-12) {
   CHECK(str(pt::verify(p).message) == "");
+  const pt::program again = pt::parse(pt::print(p));
+  CHECK(str(again.error.message) == "");
+  CHECK(pt::equivalent(p, again));
   const auto whole = pt::evaluate(p, inputs);
   for (const pt::mesh& m :
        {pt::mesh{{"B", 2}, {"M", 2}}, pt::mesh{{"B", 1}, {"M", 4}}, pt::mesh{{"B", 4}, {"M", 1}}}) {

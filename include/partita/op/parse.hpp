@@ -21,8 +21,9 @@ namespace detail {
 /// ```
 /// program    func @main(%x: type, ...) { statement... return %x1 as "name", ... : type, ... }
 /// statement  %x1, ... = call : type, ...
-/// call       op(%x, ...) {attributes}  |  tag "name" %x  |  collective attributes %x
-/// type       tensor<4x8xf32>
+/// call       op "name"(%x, ...) {attributes} nested...  |  tag "name" %x  |  collective attributes
+/// %x nested     do (%x: type, ...) { statement... return %x1, ... : type, ... } type
+/// tensor<4x8xf32>
 /// ```
 ///
 /// After a mistake every function returns at once.
@@ -31,29 +32,37 @@ class program_parser {
   /// With a mesh, which is read from the header, for programs with collectives.
   constexpr program_parser(std::string_view in, std::span<const op_def* const> own,
                            mesh* m = nullptr)
-      : in_(in), own_(own), mesh_(m), values_(in.size() / 32) {}
+      : in_(in), own_(own), mesh_(m), root_(in.size() / 32), scope_(&root_) {}
 
   constexpr program run() {
     signature();
     while (!failed() && !next_is("return")) statement();
     results();
     if (!failed() && !at_end()) expected("the end of the text");
-    if (!failed()) b_.p.error.record(check_names(b_.p));
-    if (!failed() && mesh_ == nullptr) b_.p.error.record(check_interface(b_.p));
-    return b_.p;
+    program& p = root_.b.p;
+    if (!failed()) p.error.record(check_names(p));
+    if (!failed() && mesh_ == nullptr) p.error.record(check_interface(p));
+    return p;
   }
 
  private:
   scanner in_;
   std::span<const op_def* const> own_;
   mesh* mesh_;
-  builder b_;
-  name_table values_;              // by printed name
-  vec<std::string_view> printed_;  // by value
+  /// A program, the whole one or a nested one: names mean values of their own program only.
+  struct scope {
+    builder b;
+    name_table values;              // by printed name
+    vec<std::string_view> printed;  // by value
+
+    constexpr explicit scope(std::size_t expected) : values(expected) {}
+  };
+  scope root_;
+  scope* scope_;  // the one being read
 
   // ---- Mistakes (first: Clang wants templates before what is used in constant evaluation) -----
 
-  constexpr bool failed() const { return b_.failed(); }
+  constexpr bool failed() const { return root_.b.failed(); }
   /// "line 3, column 8"
   constexpr text place(std::size_t at) const {
     int line = 1, column = 1;
@@ -65,12 +74,12 @@ class program_parser {
   }
   template <class... Parts>
   constexpr void fail(std::size_t at, std::string_view code, const Parts&... parts) {
-    b_.p.error.record(code, "parse: ", place(at), ": ", parts...);
+    root_.b.p.error.record(code, "parse: ", place(at), ": ", parts...);
   }
   /// A mistake that an op found, with its place.
   constexpr void adopt(std::size_t at, const failure& f) {
     const std::string_view message = f.message;
-    b_.p.error.record(message.substr(0, 4), message.substr(5), " (", place(at), ")");
+    root_.b.p.error.record(message.substr(0, 4), message.substr(5), " (", place(at), ")");
   }
   /// Something else should stand here.
   constexpr void expected(std::string_view what) {
@@ -88,18 +97,21 @@ class program_parser {
   constexpr void signature() {
     expect("func");
     expect("@main");
+    parameters();
+    if (mesh_ != nullptr) axes();
+    expect("{");
+  }
+  constexpr void parameters() {
     expect("(");
     while (!failed() && !accept(")")) {
-      if (b_.p.input_count() > 0) expect(",");
+      if (scope_->b.p.input_count() > 0) expect(",");
       const std::size_t at = here();
       const std::string_view name = value_name(':');
       expect(":");
       const tensor_type t = type();
       if (failed()) return;
-      define(at, name, ops::parameter(b_, name, t));
+      define(at, name, ops::parameter(scope_->b, scope_ == &root_ ? name : "", t));
     }
-    if (mesh_ != nullptr) axes();
-    expect("{");
   }
   /// `attributes {mesh = {"B":4, "M":2}}`
   constexpr void axes() {
@@ -115,7 +127,7 @@ class program_parser {
       mesh_->push_back({name, size});
     }
     expect("}");
-    if (!failed()) b_.p.error.record(validate(*mesh_));
+    if (!failed()) root_.b.p.error.record(validate(*mesh_));
   }
 
   constexpr void statement() {
@@ -125,42 +137,52 @@ class program_parser {
       names.push_back(value_name());
     } while (accept(","));
     expect("=");
-    const call c = parse_call();
+    call c;
+    parse_call(c);
     expect(":");
     vec<tensor_type> types;
     do {
       types.push_back(type());
     } while (accept(","));
-    if (!failed() && (names.size() != 1 || types.size() != 1))
-      fail(at, "P017", c.def->name, " has 1 result; the text has ", names.size(), " and ",
-           types.size(), types.size() == 1 ? " type" : " types");
-    if (!failed()) define(at, names[0], emit(c, types[0]));
+    const value_id first = emit(c, types[0]);
+    if (failed()) return;
+    const program& p = scope_->b.p;
+    const int count = p.op(p.producer(first)).result_count;
+    if (static_cast<int>(names.size()) != count || static_cast<int>(types.size()) != count)
+      return fail(at, "P017", c.def->name, " has ", count, count == 1 ? " result" : " results",
+                  "; the text has ", names.size(), " and ", types.size(),
+                  types.size() == 1 ? " type" : " types");
+    for (int r = 0; r < count && !failed(); ++r) {
+      same_type(c.at, c.def->name, p.type(first + r), types[static_cast<std::size_t>(r)]);
+      define(at, names[static_cast<std::size_t>(r)], first + r);
+    }
   }
 
   struct call {
     const op_def* def = nullptr;
     std::size_t at = 0, attributes_at = 0;
-    std::string_view name, attributes;  // the name is that of a tag
+    std::string_view name, attributes;  // the name is that of a tag or a computation
     vec<value_id> operands;
+    vec<program> regions;
   };
-  constexpr call parse_call() {
-    call c;
-    if (failed()) return c;
+  constexpr void parse_call(call& c) {
+    if (failed()) return;
     c.at = here();
     c.def = find_op(word());
-    if (failed()) return c;
+    if (failed()) return;
     if (c.def->role == op_role::tag) {
       c.name = quoted();
       c.operands.push_back(use(value_name()));
-      return c;
+      return;
     }
     if (c.def->collective) {
       c.attributes_at = here();
       c.attributes = in_.take_while([](char each) { return each != '%'; });
       while (!c.attributes.empty() && is_blank(c.attributes.back())) c.attributes.remove_suffix(1);
       c.operands.push_back(use(value_name()));
-      return c;
+      return;
     }
+    if (next_is("\"")) c.name = quoted();
     if (accept("(")) {
       do {
         c.operands.push_back(use(value_name(')')));
@@ -168,7 +190,8 @@ class program_parser {
       expect(")");
     }
     const auto count = static_cast<int>(c.operands.size());
-    if (c.def->operand_count < 0 ? count == 0 : count != c.def->operand_count) {
+    const bool none_is_fine = c.def->role == op_role::control;
+    if (c.def->operand_count < 0 ? count == 0 && !none_is_fine : count != c.def->operand_count) {
       text wanted = "one or more are";
       if (c.def->operand_count >= 0)
         wanted = concat(c.def->operand_count, c.def->operand_count == 1 ? " is" : " are");
@@ -177,7 +200,20 @@ class program_parser {
     }
     c.attributes_at = here();
     if (accept("{")) c.attributes = until_closing_brace();
-    return c;
+    while (accept("do")) c.regions.push_back(nested());
+  }
+
+  constexpr program nested() {
+    scope inner(8);
+    scope* around = scope_;
+    scope_ = &inner;
+    parameters();
+    expect("{");
+    while (!failed() && !next_is("return")) statement();
+    vec<std::string_view> names;
+    for (value_id v : returned(names)) inner.b.p.outputs.push_back({v, {}});
+    scope_ = around;
+    return inner.b.p;
   }
 
   constexpr tensor_type type() {
@@ -213,32 +249,41 @@ class program_parser {
     return false;
   }
 
-  constexpr void results() {
-    vec<std::string_view> names;  // empty: implied
+  /// `return %x, %y as "name" : types }`; where the text gives no name it is empty.
+  constexpr vec<value_id> returned(vec<std::string_view>& names) {
     vec<value_id> values;
     expect("return");
     do {
       values.push_back(use(value_name()));
-      names.push_back(accept("as") ? quoted() : "");
+      names.push_back({});
+      if (accept("as")) names.back() = quoted();
     } while (!failed() && accept(","));
     expect(":");
     for (std::size_t i = 0; i < values.size() && !failed(); ++i) {
       if (i > 0) expect(",");
       const std::size_t at = here();
       const tensor_type t = type();
-      if (!failed())
-        same_type(at, printed_[static_cast<std::size_t>(values[i])], b_.type(values[i]), t);
+      if (!failed()) same_type(at, printed(values[i]), scope_->b.type(values[i]), t);
     }
     expect("}");
+    return values;
+  }
+  constexpr void results() {
+    vec<std::string_view> names;
+    const vec<value_id> values = returned(names);
     if (failed()) return;
+    program& p = root_.b.p;
     const int count = static_cast<int>(values.size());
-    const auto printed = [&](value_id v) { return printed_[static_cast<std::size_t>(v)]; };
     for (std::size_t i = 0; i < values.size(); ++i) {
       text name = names[i];
       if (name.empty())
-        name = implied_output_name(b_.p, values[i], static_cast<int>(i), count, printed);
-      b_.p.outputs.push_back({values[i], b_.p.intern(name)});
+        name = implied_output_name(p, values[i], static_cast<int>(i), count,
+                                   [&](value_id v) { return printed(v); });
+      p.outputs.push_back({values[i], p.intern(name)});
     }
+  }
+  constexpr std::string_view printed(value_id v) const {
+    return scope_->printed[static_cast<std::size_t>(v)];
   }
 
   // ---- Meaning -------------------------------------------------------------------------------
@@ -263,10 +308,12 @@ class program_parser {
     return found;
   }
 
-  /// Appends the op; its shape rule must give the type that the text gives.
-  constexpr value_id emit(const call& c, const tensor_type& declared) {
+  /// Appends the op; gives its first result.
+  constexpr value_id emit(call& c, const tensor_type& declared) {
+    if (failed()) return -1;
+    builder& b = scope_->b;
     vec<tensor_type> types;
-    for (value_id v : c.operands) types.push_back(b_.type(v));
+    for (value_id v : c.operands) types.push_back(b.type(v));
     vec<std::int64_t> attrs;
     parse_context context{c.attributes, {types.data(), types.size()}, declared, attrs, {}, mesh_};
     c.def->parse(context);
@@ -274,16 +321,16 @@ class program_parser {
       adopt(c.attributes_at, context.error);
       return -1;
     }
-    const value_id v = b_.emit(*c.def, {c.operands.data(), c.operands.size()},
-                               {attrs.data(), attrs.size()}, declared);
-    if (failed()) {
+    const value_id v =
+        b.emit(*c.def, {c.operands.data(), c.operands.size()}, {attrs.data(), attrs.size()},
+               declared, static_cast<vec<program>&&>(c.regions));
+    if (b.failed()) {
       failure f;
-      std::swap(f, b_.p.error);
+      std::swap(f, b.p.error);
       adopt(c.at, f);
       return -1;
     }
-    if (c.def->role == op_role::tag) b_.name_last(c.name);
-    same_type(c.at, c.def->name, b_.type(v), declared);
+    if (!c.name.empty()) b.name_last(c.name);
     return v;
   }
   constexpr void same_type(std::size_t at, std::string_view what, const tensor_type& is,
@@ -293,14 +340,14 @@ class program_parser {
 
   constexpr void define(std::size_t at, std::string_view name, value_id v) {
     if (failed()) return;
-    if (values_.insert(name, v) != v) fail(at, "P016", "value %", name, " is defined twice");
-    printed_.push_back(name);
+    if (scope_->values.insert(name, v) != v) fail(at, "P016", "value %", name, " is defined twice");
+    scope_->printed.push_back(name);
   }
   constexpr value_id use(std::string_view name) {
-    const value_id v = values_.find(name);
+    const value_id v = scope_->values.find(name);
     if (v < 0 && !failed())
       fail(in_.position() - name.size() - 1, "P014", "value %", name, " is not defined; ",
-           known_names(name, printed_));
+           known_names(name, scope_->printed));
     return v;
   }
 
