@@ -42,7 +42,7 @@ TEST_CASE("derivative rules agree with central differences") {
       const bool index = pt::is_integer(c.operands[k].element);
       data::random r{k + 3};
       values.push_back(index || c.operands[k].element == dtype::boolean
-                           ? data::integers(c.operands[k], r, 0, 3)
+                           ? data::integers(c.operands[k], r, c.low, c.high)
                            : spread(c.operands[k], k, convert, c.low > 0 ? 0.4 : -2));
     }
     pt::value_id y = b.emit(*c.op, x, c.attrs, c.declared);

@@ -8,11 +8,15 @@
 #include <partita/op/constant.hpp>
 #include <partita/op/convert.hpp>
 #include <partita/op/dot_general.hpp>
+#include <partita/op/dynamic_slice.hpp>
 #include <partita/op/gather.hpp>
 #include <partita/op/identity.hpp>
 #include <partita/op/math.hpp>
+#include <partita/op/pad.hpp>
 #include <partita/op/reduce.hpp>
 #include <partita/op/reshape.hpp>
+#include <partita/op/reverse.hpp>
+#include <partita/op/scatter.hpp>
 #include <partita/op/select.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/op/transpose.hpp>
@@ -48,9 +52,13 @@ inline constexpr const op_def* registry[] = {
     &def<op::reshape>,
     &def<op::dot_general>,
     &def<op::gather>,
-    &def<op::scatter_add>,
+    &def<op::scatter>,
     &def<op::concatenate>,
     &def<op::slice>,
+    &def<op::pad>,
+    &def<op::reverse>,
+    &def<op::dynamic_slice>,
+    &def<op::dynamic_update_slice>,
 };
 
 }  // namespace partita

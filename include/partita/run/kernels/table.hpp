@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/run/kernels/dot_general.hpp>
+#include <partita/run/kernels/gather.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/reduce.hpp>
@@ -21,9 +22,13 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::stop_gradient>, &copy_kernel},
     {&def<op::dot_general>, &dot_general_kernel},
     {&def<op::gather>, &gather_kernel},
-    {&def<op::scatter_add>, &scatter_add_kernel},
+    {&def<op::scatter>, &scatter_kernel},
     {&def<op::concatenate>, &concatenate_kernel},
     {&def<op::slice>, &slice_kernel},
+    {&def<op::reverse>, &reverse_kernel},
+    {&def<op::pad>, &pad_kernel},
+    {&def<op::dynamic_slice>, &dynamic_slice_kernel},
+    {&def<op::dynamic_update_slice>, &dynamic_update_slice_kernel},
 };
 
 PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
