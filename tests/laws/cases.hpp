@@ -1,52 +1,9 @@
 /// Cases for the laws: ops with attributes and operand types, small enough to try every divisor.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "../data.hpp"
+#include "cases_movement.hpp"
 
 namespace laws {
-
-namespace pt = partita;
-using ints = std::vector<std::int64_t>;
-using pt::dtype;
-using pt::shape;
-using pt::tensor_type;
-
-struct op_case {
-  const pt::op_def* op = nullptr;
-  std::vector<tensor_type> operands;
-  ints attrs;
-  tensor_type declared;
-  std::int64_t low = -3, high = 3;  ///< of the operands' elements
-};
-
-/// The result type, or nothing with an error.
-inline tensor_type infer(const pt::op_def& op, const std::vector<tensor_type>& operands,
-                         const ints& attrs, const tensor_type& declared, pt::failure& error) {
-  pt::infer_context c;
-  c.operands = operands;
-  c.attrs = attrs;
-  c.declared = declared;
-  op.infer(c);
-  error = c.error;
-  return c.result;
-}
-
-inline tensor_type f32(shape s) { return {dtype::f32, s}; }
-inline tensor_type f64(shape s) { return {dtype::f64, s}; }
-inline tensor_type i32(shape s) { return {dtype::i32, s}; }
-inline tensor_type i1(shape s) { return {dtype::boolean, s}; }
-
-/// How many batch and contracted dimensions, then the dimensions.
-inline ints dots(ints lb, ints rb, ints lc, ints rc) {
-  ints a{static_cast<std::int64_t>(lb.size()), static_cast<std::int64_t>(lc.size())};
-  for (const auto& part : {lb, rb, lc, rc}) a.insert(a.end(), part.begin(), part.end());
-  return a;
-}
-
-inline void add_movement_cases(std::vector<op_case>& list);  // cases_movement.hpp
 
 /// Every op of the registry but `parameter`, which computes nothing.
 inline std::vector<op_case> all_cases() {
@@ -144,5 +101,3 @@ inline std::vector<op_case> all_cases() {
 }
 
 }  // namespace laws
-
-#include "cases_movement.hpp"

@@ -1,7 +1,7 @@
 /// Cases of the ops that move data: slice, pad, reverse, dynamic slices, gather, scatter.
 #pragma once
 
-#include "cases.hpp"
+#include "op_case.hpp"
 
 namespace laws {
 

@@ -13,7 +13,9 @@ struct concatenate {
   static constexpr std::string_view name = "concatenate";
   static constexpr void infer(infer_context& c) {
     if (c.operands.empty()) return c.fail("S114", "concatenate: no operand");
-    const int dim = static_cast<int>(c.attrs[0]);
+    if (c.attrs.size() != 1)
+      return c.fail("S114", "concatenate: ", c.attrs.size(), " dimensions; one is needed");
+    const std::int64_t dim = c.attrs[0];
     c.result = c.operands[0];
     if (dim < 0 || dim >= c.result.shape.rank)
       return c.fail("S114", "concatenate: dimension ", dim, " is out of range for ", c.result);

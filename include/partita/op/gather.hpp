@@ -22,6 +22,7 @@ namespace partita::op {
 ///           bad slice sizes
 struct gather {
   static constexpr std::string_view name = "gather";
+  static constexpr int operand_count = 2;
   template <class Fields>
   static constexpr void attributes(Fields& f) {
     gather_dims::attributes(f);

@@ -15,6 +15,7 @@ namespace partita::op {
 ///           S132 negative interior, S133 value is no scalar, S134 negative result extent
 struct pad {
   static constexpr std::string_view name = "pad";
+  static constexpr int operand_count = 2;
   template <class Fields>
   static constexpr void attributes(Fields& f) {
     const int rank = f.operands[0].shape.rank;

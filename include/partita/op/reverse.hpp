@@ -12,6 +12,7 @@ namespace partita::op {
 /// Errors    S135 bad dimensions
 struct reverse {
   static constexpr std::string_view name = "reverse";
+  static constexpr int operand_count = 1;
   template <class Fields>
   static constexpr void attributes(Fields& f) {
     f.rest("dims");

@@ -14,6 +14,7 @@ namespace partita::op {
 /// Errors    S115 bounds out of range, S130 a stride below 1
 struct slice {
   static constexpr std::string_view name = "slice";
+  static constexpr int operand_count = 1;
 
   /// The bounds of one dimension; `limit` may be `ops::whole`.
   struct bounds {
