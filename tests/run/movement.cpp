@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <tuple>
 #include <vector>
 
 #include <xtensor/xarray.hpp>
@@ -273,18 +275,17 @@ TEST_CASE("gather and scatter place windows as the specification says") {
           attrs.insert(attrs.begin(), u);
           want = from;
           // Windows in the order of their index vectors: the last assignment counts.
-          std::vector<std::pair<ints, double>> all;
+          std::vector<std::tuple<ints, ints, double>> all;
           std::size_t k = 0;
-          for_each(g.shape(), [&](const ints& i) { all.push_back({i, y[k++]}); });
-          std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
-            ints l, m;
-            for (std::size_t d = 0; d < a.first.size(); ++d)
-              if (!placement::has(p.offset, static_cast<std::int64_t>(d)))
-                l.push_back(a.first[d]), m.push_back(b.first[d]);
-            return l < m;
+          for_each(g.shape(), [&](const ints& i) {
+            ints batch;
+            for (std::size_t d = 0; d < i.size(); ++d)
+              if (!placement::has(p.offset, static_cast<std::int64_t>(d))) batch.push_back(i[d]);
+            all.push_back({batch, i, y[k++]});
           });
+          std::sort(all.begin(), all.end());
           const auto apply = [&] {
-            for (const auto& [i, v] : all)
+            for (const auto& [batch, i, v] : all)
               if (const auto to = p.place(i, starts, false); to >= 0)
                 want[at(to)] = updated(update, want[at(to)], v);
           };

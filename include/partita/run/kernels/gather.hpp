@@ -10,12 +10,14 @@
 namespace partita::detail {
 
 /// The windows of a gather or scatter: one per index vector, in row-major order of them. Offsets
-/// are in elements; `tensor` is the operand (input), `parts` the result (updates).
+/// are in elements; `tensor` is the operand (input), `parts` the result (updates). Starts out of
+/// range are clamped, or leave their window out.
+template <bool Clamps>
 class windows {
  public:
   windows(const op::gather_dims& dims, const shape& tensor, const tensor_type& indices,
-          const shape& parts, bool clamps)
-      : clamps_(clamps), index_type_(indices.element) {
+          const shape& parts)
+      : index_type_(indices.element) {
     const strides t(tensor), i(indices.shape), p(parts);
     for (int d = 0; d < dims.operand_rank; ++d)
       if (const int r = dims.window_dim[d]; r >= 0) {
@@ -73,33 +75,41 @@ class windows {
     }
     levels_.push_back(next);
   }
-  template <class Index, class F>
-  void one(const Index* index, std::int64_t tensor, std::int64_t parts, F& f) const {
-    for (const start& s : starts_) {
-      std::int64_t at = *index;
-      if (clamps_)
-        at = std::clamp<std::int64_t>(at, 0, s.last);
-      else if (at < 0 || at > s.last)
-        return;
-      tensor += at * s.stride;
-      index += vector_stride_;
-    }
-    f(tensor, parts);
+  /// Moves or checks a start; false if its window is left out.
+  static bool place(std::int64_t& at, const start& s) {
+    if constexpr (Clamps) at = std::clamp<std::int64_t>(at, 0, s.last);
+    return Clamps || (at >= 0 && at <= s.last);
   }
   template <class Index, class F>
-  void run(const Index* index, std::int64_t tensor, std::int64_t parts, std::size_t d, F& f) const {
-    if (d == levels_.size()) return one(index, tensor, parts, f);
-    const level& l = levels_[d];
-    if (d + 1 == levels_.size()) {
-      for (std::int64_t i = 0; i < l.extent; ++i)
-        one(index + i * l.index, tensor + i * l.tensor, parts + i * l.parts, f);
+  void row(const level l, const Index* index, std::int64_t tensor, std::int64_t parts, F f) const {
+    if (starts_.size() == 1) {  // rows of a table: nothing but this loop
+      const start s = starts_[0];
+      for (std::int64_t i = 0; i < l.extent; ++i) {
+        std::int64_t at = index[i * l.index];
+        if (place(at, s)) f(tensor + i * l.tensor + at * s.stride, parts + i * l.parts);
+      }
       return;
     }
+    for (std::int64_t i = 0; i < l.extent; ++i) {
+      bool inside = true;
+      std::int64_t offset = tensor + i * l.tensor;
+      for (std::size_t k = 0; k < starts_.size(); ++k) {
+        std::int64_t at = index[i * l.index + static_cast<std::int64_t>(k) * vector_stride_];
+        inside = inside && place(at, starts_[k]);
+        if (inside) offset += at * starts_[k].stride;
+      }
+      if (inside) f(offset, parts + i * l.parts);
+    }
+  }
+  template <class Index, class F>
+  void run(const Index* index, std::int64_t tensor, std::int64_t parts, std::size_t d, F f) const {
+    if (levels_.empty()) return row({1, 0, 0, 0}, index, tensor, parts, f);
+    const level& l = levels_[d];
+    if (d + 1 == levels_.size()) return row(l, index, tensor, parts, f);
     for (std::int64_t i = 0; i < l.extent; ++i)
       run(index + i * l.index, tensor + i * l.tensor, parts + i * l.parts, d + 1, f);
   }
 
-  bool clamps_;
   dtype index_type_;
   std::int64_t vector_stride_ = 0;
   box gathered_, scattered_;
@@ -114,13 +124,13 @@ inline void gather_kernel(const kernel_context& c) {
     return;
   }
   const op::gather_dims dims(c.attrs, c.types[0].shape, c.types[1].shape);
-  const windows w(dims, c.types[0].shape, c.types[1], c.result.shape, true);
+  const windows<true> w(dims, c.types[0].shape, c.types[1], c.result.shape);
   const std::int64_t size = size_of(c.result.element);
   const std::byte* from = c.operands[0];
   if (const std::int64_t n = w.gathered().contiguous(); n >= 0) {
     const auto bytes = static_cast<std::size_t>(n * size);
-    return w.for_each(c.operands[1], [=](std::int64_t tensor, std::int64_t part) {
-      std::memcpy(c.out + part * size, from + tensor * size, bytes);
+    return w.for_each(c.operands[1], [from, size, bytes, to = c.out](auto tensor, auto part) {
+      std::memcpy(to + part * size, from + tensor * size, bytes);
     });
   }
   w.for_each(c.operands[1], [&](std::int64_t tensor, std::int64_t part) {
@@ -166,26 +176,28 @@ struct min_update : minimum_lanes {
 
 /// `out` already holds the input, if there is one.
 template <class F, class T>
-void combine_windows(const windows& w, const std::byte* indices, bool has_input, const T* updates,
-                     T* out, std::int64_t n) {
+void combine_windows(const windows<false>& w, const std::byte* indices, bool has_input,
+                     const T* updates, T* out, std::int64_t n) {
   if (!has_input) std::fill_n(out, n, F::template identity<T>);
   const std::int64_t row = w.scattered().contiguous();
-  w.for_each(indices, [&](std::int64_t tensor, std::int64_t part) {
-    const T* __restrict from = updates + part;
-    T* __restrict to = out + tensor;
-    if (row >= 0) {
+  if (row >= 0)
+    return w.for_each(indices, [=](std::int64_t tensor, std::int64_t part) {
+      const T* __restrict from = updates + part;
+      T* __restrict to = out + tensor;
       for (std::int64_t j = 0; j < row; ++j) to[j] = F::one(to[j], from[j]);
-    } else {
-      w.scattered().for_each_row(
-          from, to, [](const T* x, T* y, std::int64_t m, std::int64_t dx, std::int64_t dy) {
-            for (std::int64_t j = 0; j < m; ++j) y[j * dy] = F::one(y[j * dy], x[j * dx]);
-          });
-    }
+    });
+  w.for_each(indices, [&](std::int64_t tensor, std::int64_t part) {
+    w.scattered().for_each_row(
+        updates + part, out + tensor,
+        [](const T* from, T* to, std::int64_t m, std::int64_t from_step, std::int64_t to_step) {
+          for (std::int64_t j = 0; j < m; ++j)
+            to[j * to_step] = F::one(to[j * to_step], from[j * from_step]);
+        });
   });
 }
 
 template <class F>
-void combine_windows(dtype t, const windows& w, const std::byte* indices, bool has_input,
+void combine_windows(dtype t, const windows<false>& w, const std::byte* indices, bool has_input,
                      const std::byte* updates, std::byte* out, std::int64_t n) {
   const auto as = [&]<class T>(std::type_identity<T>) {
     combine_windows<F>(w, indices, has_input, reinterpret_cast<const T*>(updates),
@@ -211,7 +223,7 @@ inline void scatter_kernel(const kernel_context& c) {
   const std::size_t indices = c.operands.size() - 2;
   const tensor_type& update_type = c.types[indices + 1];
   const op::gather_dims dims(c.attrs.subspan(1), c.result.shape, c.types[indices].shape);
-  const windows w(dims, c.result.shape, c.types[indices], update_type.shape, false);
+  const windows<false> w(dims, c.result.shape, c.types[indices], update_type.shape);
   const dtype t = c.result.element;
   const auto update = op::scatter::update_of(c.attrs);
   const std::byte* parts = c.operands[indices + 1];
