@@ -17,7 +17,12 @@ inline void add_movement_errors(std::vector<op_error>& list) {
 
   put(def<op::concatenate>, {f32({4})}, {0, 1}, "S114 concatenate: 2 dimensions; one is needed");
   put(def<op::iota>, {}, {}, "S113 iota: 0 dimensions; one is needed", i32({4}));
-  put(def<op::iota>, {}, {0}, "S104 iota: element type i1 is not a number", i1({4}));
+
+  const tensor_type rank_nine = f32({1, 1, 1, 1, 1, 1, 1, 1, 1});
+  put(def<op::reshape>, {f32({1})}, {},
+      "S100 reshape: the result has rank 9; at most 8 is supported", rank_nine);
+  put(def<op::broadcast_in_dim>, {f32({1})}, {8},
+      "S100 broadcast_in_dim: the result has rank 9; at most 8 is supported", rank_nine);
 
   put(def<op::slice>, {f32({4, 6})}, {0, 0, 0, 4, 6}, "S115 slice: 2 bounds for tensor<4x6xf32>");
   put(def<op::slice>, {f32({4, 6})}, {0, -1, 4, 6},

@@ -77,13 +77,11 @@ struct constant {
 /// result[i0, i1, ...] = i_dim. Attribute: dim.
 ///
 /// Tile map  () -> ([i, j, ...]), all dimensions but dim (a slice along dim is no iota)
-/// Errors    S104 not a number, S113 dimension out of range
+/// Errors    S113 not one dimension, or out of range
 struct iota {
   static constexpr std::string_view name = "iota";
   static constexpr void infer(infer_context& c) {
     c.result = c.declared;
-    if (c.declared.element == dtype::boolean)
-      return c.fail("S104", "iota: element type i1 is not a number");
     if (c.attrs.size() != 1)
       return c.fail("S113", "iota: ", c.attrs.size(), " dimensions; one is needed");
     if (c.attrs[0] < 0 || c.attrs[0] >= c.declared.shape.rank)

@@ -44,7 +44,10 @@ struct pad {
         return c.fail("S132", "pad: interior padding ", interior, " of dimension ", d, " of ", x,
                       " is negative");
       if (extent == dyn) continue;
-      extent += low + high + (extent > 0 ? (extent - 1) * interior : 0);
+      const auto n = static_cast<std::uint64_t>(extent), gaps = n > 0 ? n - 1 : 0;
+      extent = static_cast<std::int64_t>(n + static_cast<std::uint64_t>(low) +
+                                         static_cast<std::uint64_t>(high) +
+                                         gaps * static_cast<std::uint64_t>(interior));
       if (extent < 0)
         return c.fail("S134", "pad: low ", low, ", high ", high, " and interior ", interior,
                       " give dimension ", d, " of ", x, " the size ", extent);

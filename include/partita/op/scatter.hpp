@@ -28,20 +28,6 @@ namespace partita::op {
 ///           dimension numbers, S141 an unknown update, or one that needs an input
 struct scatter {
   static constexpr std::string_view name = "scatter";
-  template <class Fields>
-  static constexpr void attributes(Fields& f) {
-    f.word("", {"assign", "add", "max", "min", "multiply"});
-    gather_dims::attributes(f);
-  }
-  static constexpr void print(print_context& c) {
-    if (c.p.attrs(c.op).size() > 1) return partita::detail::print_attributes<scatter>(c);
-    partita::detail::print_attributes<rows>(c);
-  }
-  static constexpr void parse(parse_context& c) {
-    if (c.in.find(',') != std::string_view::npos)
-      return partita::detail::parse_attributes<scatter>(c);
-    partita::detail::parse_attributes<rows>(c);
-  }
   /// The attributes of an update of rows.
   struct rows {
     static constexpr std::string_view name = "scatter";
@@ -50,6 +36,20 @@ struct scatter {
       f.word("", {"assign", "add", "max", "min", "multiply"});
     }
   };
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    rows::attributes(f);
+    gather_dims::attributes(f);
+  }
+  static constexpr void print(print_context& c) {
+    if (c.p.attrs(c.op).size() == 1) return partita::detail::print_attributes<rows>(c);
+    partita::detail::print_attributes<scatter>(c);
+  }
+  static constexpr void parse(parse_context& c) {
+    const bool has_dims = c.in.find(',') != std::string_view::npos;
+    if (!has_dims) return partita::detail::parse_attributes<rows>(c);
+    partita::detail::parse_attributes<scatter>(c);
+  }
 
   static constexpr ops::scatter_update update_of(ops::ints attrs) {
     return static_cast<ops::scatter_update>(attrs[0]);
