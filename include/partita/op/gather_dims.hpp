@@ -1,7 +1,7 @@
 /// Which dimension of a gather or scatter is what.
 #pragma once
 
-#include <partita/op/vocabulary.hpp>
+#include <partita/op/constant.hpp>
 
 namespace partita::op {
 
