@@ -3,6 +3,7 @@
 
 #include "cases_linalg.hpp"
 #include "cases_elementwise.hpp"
+#include "cases_movement.hpp"
 
 namespace laws {
 
@@ -65,14 +66,6 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<dot_general>, {f32({7, 1}), f32({1, 7})}, dots({0}, {1}, {}, {}));
   put(pt::def<dot_general>, {{dtype::bf16, {4, 8}}, {dtype::bf16, {8, 4}}}, dots({}, {}, {1}, {0}));
 
-  put(pt::def<pt::op::gather>, {f32({5, 6}), i32({4})});  // indices out of range are clamped
-  put(pt::def<pt::op::gather>, {i32({7, 2, 3}), {dtype::i64, {2, 6}}}, {}, {}, 0, 6);
-  put(pt::def<pt::op::gather>, {f64({3}), i32({})});
-  put(pt::def<pt::op::gather>, {i1({4, 1}), {dtype::u8, {12}}});
-  put(pt::def<scatter_add>, {i32({8}), f32({8, 3})}, {}, f32({4}));
-  put(pt::def<scatter_add>, {{dtype::i64, {2, 6}}, i32({2, 6})}, {}, i32({5}));
-  put(pt::def<scatter_add>, {i32({}), f64({4, 5})}, {}, f64({3}));
-  put(pt::def<scatter_add>, {i32({1, 4}), {dtype::bf16, {1, 4, 2}}}, {}, {dtype::bf16, {7}});
   put(pt::def<concatenate>, {f32({4, 3}), f32({4, 5})}, {1});
   put(pt::def<concatenate>, {i32({2, 6, 1}), i32({5, 6, 1}), i32({1, 6, 1})}, {0});
   put(pt::def<concatenate>, {i1({2, 2, 3}), i1({2, 2, 4})}, {2});
@@ -81,6 +74,7 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<slice>, {i32({5, 6, 12})}, {1, 0, 0, 3, whole, whole});
   put(pt::def<slice>, {i1({7})}, {3, 4});
   add_linalg_cases(list);
+  add_movement_cases(list);
   return list;
 }
 

@@ -52,7 +52,7 @@ TEST_CASE("derivative rules agree with central differences") {
         continue;
       }
       values.push_back(index || c.operands[k].element == dtype::boolean
-                           ? data::integers(c.operands[k], r, 0, 3)
+                           ? data::integers(c.operands[k], r, c.low, c.high)
                            : spread(c.operands[k], k, convert, c.low > 0 ? 0.4 : -2));
     }
     pt::value_id y = b.emit(*c.op, x, c.attrs, c.declared);

@@ -41,9 +41,10 @@ class loops {
     }
     if (f.result_dim != pt::no_dim)
       return pt::run_op(pt::def<pt::op::concatenate>, parts, ints{f.result_dim}, result);
-    const pt::op_def& combine = f.combine == pt::combiner::add   ? pt::def<pt::op::add>
-                                : f.combine == pt::combiner::max ? pt::def<pt::op::maximum>
-                                                                 : pt::def<pt::op::minimum>;
+    const pt::op_def& combine = f.combine == pt::combiner::add        ? pt::def<pt::op::add>
+                                : f.combine == pt::combiner::max      ? pt::def<pt::op::maximum>
+                                : f.combine == pt::combiner::multiply ? pt::def<pt::op::multiply>
+                                                                      : pt::def<pt::op::minimum>;
     pt::array sum = parts[0];
     for (std::int64_t i = 1; i < n; ++i)
       sum = pt::run_op(combine, std::vector{sum, parts[static_cast<std::size_t>(i)]}, {}, result);
@@ -240,7 +241,7 @@ TEST_CASE("a wrong tile map is caught") {
   CHECK(caught({&pt::def<pt::op::iota>, {}, {0}, i32({4})}, [](context& c) { c.tile(4, 0); }));
   CHECK(caught({&pt::def<pt::op::gather>, {f32({4, 2}), i32({4})}, {}, {}, 0, 3},
                [](context& c) { c.tile(4, 0).operand(0, 0).operand(1, 0); }));
-  CHECK(caught({&pt::def<pt::op::scatter_add>, {i32({4}), f32({4})}, {}, f32({4}), 0, 3},
+  CHECK(caught({&pt::def<pt::op::scatter>, {i32({4}), f32({4})}, {1}, f32({4}), 0, 3},
                [](context& c) { c.tile(4, 0).operand(0, 0).operand(1, 0); }));
   CHECK(caught({&pt::def<pt::op::concatenate>, {f32({4}), f32({4})}, {0}, {}},
                [](context& c) { c.tile(4, 0).operand(0, 0).operand(1, 0); }));

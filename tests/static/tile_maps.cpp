@@ -42,6 +42,21 @@ TILE_MAP((pt::scatter_add(in<int, 8>(b), in<float, 8, 6>(b), pt::extent<5>{})),
 TILE_MAP((pt::concatenate<1>(in<float, 4, 3>(b), in<float, 4, 5>(b))),
          "([i, 3], [i, 5]) -> ([i, 8])");
 TILE_MAP((pt::slice<1, 2, 7>(in<float, 4, 8>(b))), "([i, 8]) -> ([i, 5])");
+TILE_MAP((pt::slice<1, 0, 8, 2>(in<float, 4, 8>(b))), "([i, 8]) -> ([i, 4])");
+TILE_MAP((pt::pad<pt::axes<0, 1>, pt::axes<0, 2>>(in<float, 4, 8>(b), in<float>(b))),
+         "([i, 8], []) -> ([i, 11])");
+TILE_MAP((pt::reverse<1>(in<float, 4, 8>(b))), "([i, 8]) -> ([i, 8])");
+TILE_MAP((pt::dynamic_slice<pt::axes<4, 3>>(in<float, 4, 8>(b), in<int>(b), in<int>(b))),
+         "([i, 8], [], []) -> ([i, 3])");
+TILE_MAP((pt::dynamic_update_slice(in<float, 4, 8>(b), in<float, 4, 3>(b), in<int>(b), in<int>(b))),
+         "([i, 8], [i, 3], [], []) -> ([i, 8])");
+TILE_MAP((pt::take<1>(in<float, 4, 5, 6>(b), in<int, 8>(b))), "([i, 5, k], [j]) -> ([i, j, k])");
+TILE_MAP((pt::take_along_axis<1>(in<float, 4, 5>(b), in<int, 4, 8>(b))),
+         "([i, 5], [i, j]) -> ([i, j])");
+TILE_MAP((pt::scatter_add(in<float, 5, 6>(b), in<int, 8>(b), in<float, 8, 6>(b))),
+         "([5, i], [8], [8, i]) -> ([5, i])");
+TILE_MAP((pt::scatter_max(in<float, 5, 6>(b), in<int, 8>(b), in<float, 8, 6>(b))),
+         "([5, j], [i], [i, j]) -> ([5, j])  reduce={i:max}");
 TILE_MAP((pt::iota<int, 1>(in<float, 4>(b), pt::extent<4>{}, pt::extent<6>{})), "() -> ([i, 6])");
 TILE_MAP((pt::full_like(in<float, 4, 6>(b), 1)), "() -> ([i, j])");
 TILE_MAP((select(in<bool, 4>(b), in<float, 4>(b), in<float, 4>(b))), "([i], [i], [i]) -> ([i])");

@@ -101,6 +101,23 @@ TYPE(decltype(pt::concatenate<0>(of<t<float, 4, 6>>(), of<t<float, 5, 6>>())), t
 TYPE(decltype(pt::concatenate<0>(of<t<float, dyn, 6>>(), of<t<float, 5, dyn>>())),
      t<float, dyn, 6>);
 TYPE(decltype(pt::slice<1, 2, 5>(of<t<float, 4, 6>>())), t<float, 4, 3>);
+TYPE(decltype(pt::slice<0, 1, pt::ops::whole, 2>(of<t<float, 8, dyn>>())), t<float, 4, dyn>);
+TYPE(decltype(pt::slice<1, 1, pt::ops::whole>(of<t<float, 8, dyn>>())), t<float, 8, dyn>);
+TYPE(decltype(pt::pad<pt::axes<1, 1>, pt::axes<0, 2>, pt::axes<2, 0>>(of<t<float, 4, dyn>>(), 0)),
+     t<float, 11, dyn>);
+TYPE(decltype(pt::dynamic_slice<pt::axes<2, -1>>(of<t<float, 4, dyn>>(), of<t<int>>(),
+                                                 of<t<int>>())),
+     t<float, 2, dyn>);
+TYPE(decltype(pt::take<1>(of<t<float, dyn, 5, 6>>(), of<t<int, 7, dyn>>())),
+     t<float, dyn, 7, dyn, 6>);
+TYPE(decltype(pt::take_along_axis<-1>(of<t<float, dyn, 5>>(), of<t<int, dyn, 7>>())),
+     t<float, dyn, 7>);
+TYPE(decltype(pt::scatter_set(of<t<float, dyn, 5>>(), of<t<int, 3>>(), of<t<float, 3, 5>>())),
+     t<float, dyn, 5>);
+TYPE(decltype(pt::stack<1>(of<t<float, dyn, 5>>(), of<t<float, dyn, 5>>())), t<float, dyn, 2, 5>);
+TYPE(std::remove_cvref_t<decltype(pt::split<2, 1>(of<t<float, dyn, 6>>())[0])>, t<float, dyn, 3>);
+TYPE(std::remove_cvref_t<decltype(pt::split<2, 0>(of<t<float, dyn, 6>>())[0])>, t<float, dyn, 6>);
+TYPE(decltype(pt::roll<1, 0>(of<t<float, dyn, 6>>())), t<float, dyn, 6>);
 TYPE(decltype(pt::iota<int, 0>(of<t<float>>(), pt::extent<4>{}, 6)), t<int, 4, dyn>);
 TYPE(decltype(pt::broadcast_in_dim<1>(of<t<float, 6>>(), pt::extent<4>{}, pt::extent<6>{})),
      t<float, 4, 6>);

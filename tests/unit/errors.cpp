@@ -244,14 +244,14 @@ TEST_CASE("S110 reduced dimensions") {
           return pt::ops::reduce(b, x, pt::combiner::add, two);
         }) == "S110 reduce: dimension 2 is out of order or out of range for tensor<4x6xf32>");
 }
-TEST_CASE("S111 gather, S112 scatter_add") {
+TEST_CASE("S111 gather, S112 scatter") {
   CHECK(built({f32({4, 6}), f32({3})},
               [](pt::builder& b, auto x, auto y, auto) { return pt::ops::gather(b, x, y); }) ==
         "S111 gather: a table of rank 1 or more and integer indices are needed, not "
         "tensor<4x6xf32> and tensor<3xf32>");
   CHECK(built({i32({3}), f32({4, 6})}, [](pt::builder& b, auto x, auto y,
                                           auto) { return pt::ops::scatter_add(b, x, y, 5); }) ==
-        "S112 scatter_add: updates tensor<4x6xf32> do not begin with the shape of integer "
+        "S112 scatter: updates tensor<4x6xf32> are no windows of tensor<5x6xf32> at integer "
         "indices tensor<3xi32>");
 }
 TEST_CASE("S113 iota dimension") {

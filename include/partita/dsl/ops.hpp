@@ -12,6 +12,8 @@
 #include <partita/dsl/linalg.hpp>
 #include <partita/dsl/elementwise.hpp>
 #include <partita/dsl/random.hpp>
+#include <partita/dsl/gather.hpp>
+#include <partita/dsl/movement.hpp>
 
 namespace partita {
 
@@ -82,41 +84,6 @@ constexpr auto dot_general(const L& lhs, const R& rhs) {
       lhs, rhs);
 }
 
-/// Permutes dimensions: result dimension i is dimension Permutation[i] of x.
-template <int... Permutation, Tensor X>
-constexpr auto transpose(const X& x) {
-  return detail::apply(
-      [](builder& b, const value_id* v, const shape&) {
-        return ops::transpose(b, v[0], axes<Permutation...>::list());
-      },
-      x);
-}
-
-/// The same elements, row-major, as another shape: `reshape<4, 12>(x)`, or with extents that may be
-/// run-time values: `reshape(x, dim<0>(x), heads, width)`.
-template <std::int64_t... E, Tensor X>
-requires(sizeof...(E) > 0) constexpr auto reshape(const X& x) {
-  return detail::apply_with<shape{E...}>(
-      [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
-      shape{E...}, x);
-}
-template <Tensor X, class... E>
-requires(sizeof...(E) > 0) constexpr auto reshape(const X& x, const E&... e) {
-  return detail::apply_with<detail::static_extents<E...>>(
-      [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
-      detail::actual_extents(e...), x);
-}
-
-/// Dimension i of x becomes dimension Dims[i] of the result, whose extents are given.
-template <int... Dims, Tensor X, class... E>
-constexpr auto broadcast_in_dim(const X& x, const E&... e) {
-  return detail::apply_with<detail::static_extents<E...>>(
-      [](builder& b, const value_id* v, const shape& to) {
-        return ops::broadcast_in_dim(b, v[0], to, axes<Dims...>::list());
-      },
-      detail::actual_extents(e...), x);
-}
-
 namespace detail {
 /// Reduces the given dimensions, or all without any.
 template <combiner Combine, int... Dims>
@@ -160,89 +127,6 @@ constexpr auto mean(const X& x) {
       ((n *= Dims >= 0 && Dims < X::rank ? x.shape()[Dims] : 1), ...);
     return total * detail::reciprocal(n);
   }
-}
-
-/// x with a last dimension of size 1, which broadcasts: (...) -> (..., 1).
-template <Tensor X>
-constexpr auto keep_last(const X& x) {
-  if constexpr (!X::is_valid) {
-    return x;
-  } else {
-    return [&]<int... I>(std::integer_sequence<int, I...>) {
-      return reshape(x, dim<I>(x)..., extent<1>{});
-    }
-    (std::make_integer_sequence<int, X::rank>{});
-  }
-}
-
-/// result[i0, i1, ...] = i_Dim, with the given extents, in the program that `of` belongs to.
-template <ElementType T, int Dim, Tensor X, class... E>
-constexpr auto iota(const X& of, const E&... e) {
-  return detail::apply_with<detail::static_extents<E...>>(
-      [](builder& b, const value_id*, const shape& to) {
-        return ops::iota(b, {dtype_of<T>, to}, Dim);
-      },
-      detail::actual_extents(e...), of);
-}
-/// A tensor of the program, shape and element type of `of`, whose elements all are `v`.
-///
-/// Errors    S117 the number is not a value of the element type
-template <Tensor X>
-constexpr X full_like(const X& of, double v) {
-  if constexpr (!X::is_valid) {
-    return of;
-  } else {
-    if (of.context() == nullptr) return of;
-    return X(of.context(), ops::constant(*of.context(), of.type(), v));
-  }
-}
-
-/// Rows of a table: (rows, d...), indices (i...) -> (i..., d...).
-template <Tensor X, Tensor I>
-constexpr auto gather(const X& table, const I& indices) {
-  return detail::apply(
-      [](builder& b, const value_id* v, const shape&) { return ops::gather(b, v[0], v[1]); }, table,
-      indices);
-}
-/// Sums updates (i..., d...) by index (i...) into (rows, d...).
-template <Tensor I, Tensor X, class Rows>
-constexpr auto scatter_add(const I& indices, const X& updates, const Rows& rows) {
-  return detail::apply_with<detail::static_extents<Rows>>(
-      [](builder& b, const value_id* v, const shape& to) {
-        return ops::scatter_add(b, v[0], v[1], to[0]);
-      },
-      detail::actual_extents(rows), indices, updates);
-}
-
-/// The operands one after the other along dimension Dim.
-template <int Dim, Tensor... Xs>
-requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
-  return detail::apply(
-      [](builder& b, const value_id* v, const shape&) {
-        return ops::concatenate(b, {v, sizeof...(Xs)}, Dim);
-      },
-      xs...);
-}
-
-/// Elements [Start, Limit) of dimension Dim, the other dimensions whole.
-template <int Dim, std::int64_t Start, std::int64_t Limit, Tensor X>
-constexpr auto slice(const X& x) {
-  return detail::apply(
-      [](builder& b, const value_id* v, const shape&) -> value_id {
-        if (b.failed()) return -1;
-        const int rank = b.type(v[0]).shape.rank;
-        if (Dim < 0 || Dim >= rank) {
-          b.p.error.record("S115", "slice: dimension ", Dim, " is out of range for ", b.type(v[0]));
-          return -1;
-        }
-        std::int64_t start[max_rank] = {}, limit[max_rank] = {};
-        for (auto& l : limit) l = ops::whole;
-        start[Dim] = Start;
-        limit[Dim] = Limit;
-        const auto n = static_cast<std::size_t>(rank);
-        return ops::slice(b, v[0], {start, n}, {limit, n});
-      },
-      x);
 }
 
 }  // namespace partita

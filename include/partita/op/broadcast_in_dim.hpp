@@ -17,6 +17,7 @@ struct broadcast_in_dim {
     const shape& from = c.operands[0].shape;
     const shape& to = c.declared.shape;
     c.result = {c.operands[0].element, to};
+    if (to.rank > max_rank) return;  // S100
     if (static_cast<int>(c.attrs.size()) != from.rank)
       return c.fail("S109", "broadcast_in_dim: ", c.attrs.size(), " dimensions for an operand ",
                     c.operands[0]);

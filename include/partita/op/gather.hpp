@@ -1,108 +1,142 @@
-/// gather and scatter_add along the first dimension (embedding tables).
+/// gather: windows of the operand at computed places.
 #pragma once
 
-#include <partita/op/vocabulary.hpp>
+#include <partita/op/gather_dims.hpp>
 
 namespace partita::op {
 
-/// Rows of a table: result[i..., :] = table[indices[i...], :]. Indices out of range are clamped, as
-/// in StableHLO (whose dimension numbers are restricted here to the rows of a table).
+/// result[batch, offset] = operand[start + offset], where start comes from the index vector at
+/// `batch` and is clamped so that the window lies in the operand. Attributes: the dimension
+/// numbers (see gather_dims), then slice_sizes, one per operand dimension; a window dimension that
+/// is taken whole has size `ops::whole`, and only such a dimension is parallel. Collapsed and
+/// batching dimensions have size 1 (StableHLO also allows 0). Without attributes the windows are
+/// rows of a table: result[i..., :] = table[indices[i...], :].
 ///
-/// Shapes    table (rows, d...), indices (i...) of an integer type -> (i..., d...)
-/// Tile map  ([v, d], [i]) -> ([i, d]), v stays whole
-/// Errors    S111 indices are not integers, or the table has no dimension
+/// A window of an empty operand is zeros.
+///
+/// Shapes    operand (n...), indices (i..., starts) of an integer type -> (i..., window...)
+/// Tile map  ([v, d], [i]) -> ([i, d]), v stays whole; a batching dimension is one factor of
+///           operand, indices and result
+/// Cost      bytes: the result twice and the indices
+/// Errors    S111 indices are not integers, or rows of a scalar; S139 bad dimension numbers, S140
+///           bad slice sizes
 struct gather {
   static constexpr std::string_view name = "gather";
+  static constexpr int operand_count = 2;
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    gather_dims::attributes(f);
+    f.rest("slice_sizes");
+  }
+  static constexpr void print(print_context& c) {
+    if (!c.p.attrs(c.op).empty()) partita::detail::print_attributes<gather>(c);
+  }
+  static constexpr void parse(parse_context& c) {
+    if (!c.in.empty()) partita::detail::parse_attributes<gather>(c);
+  }
+
   static constexpr void infer(infer_context& c) {
-    const auto& table = c.operands[0];
+    const auto& operand = c.operands[0];
     const auto& indices = c.operands[1];
-    if (table.shape.rank == 0 || !is_integer(indices.element))
+    if (!is_integer(indices.element) || (c.attrs.empty() && operand.shape.rank == 0))
       return c.fail("S111",
-                    "gather: a table of rank 1 or more and integer indices are needed, not ", table,
-                    " and ", indices);
-    c.result = {table.element, indices.shape};
-    for (int d = 1; d < table.shape.rank; ++d) c.result.shape.push_back(table.shape[d]);
+                    "gather: a table of rank 1 or more and integer indices are needed, not ",
+                    operand, " and ", indices);
+    const gather_dims dims(c.attrs, operand.shape, indices.shape);
+    if (!dims.fault.empty())
+      return c.fail("S139", "gather: ", dims.fault, " for ", operand, " and ", indices);
+    c.result.element = operand.element;
+    for (int r = 0; r < dims.result_rank; ++r)
+      c.result.shape.push_back(dims.index_dim[r] < 0 ? 0 : indices.shape[dims.index_dim[r]]);
+    const ops::ints sizes = c.attrs.subspan(dims.attrs_read);
+    if (!c.attrs.empty() && sizes.size() != static_cast<std::size_t>(operand.shape.rank))
+      return c.fail("S140", "gather: ", sizes.size(), " slice sizes for ", operand);
+    for (int d = 0; d < operand.shape.rank; ++d) {
+      const std::int64_t extent = operand.shape[d];
+      const std::int64_t size =
+          sizes.empty() ? (d == 0 ? 1 : ops::whole) : sizes[static_cast<std::size_t>(d)];
+      const bool in_window = dims.window_dim[d] >= 0;
+      if (in_window ? size != ops::whole && (size < 0 || (extent != dyn && size > extent))
+                    : size != 1)
+        return c.fail("S140", "gather: slice size ", size, " is out of range for dimension ", d,
+                      " of ", operand);
+      if (in_window) c.result.shape[dims.window_dim[d]] = size == ops::whole ? extent : size;
+    }
   }
   static constexpr void tile_map(tile_map_context& c) {
-    const int indexed = c.operands[1].shape.rank;
-    for (int d = 0; d < indexed; ++d) c.tile(c.result.shape[d], d).operand(1, d);
-    for (int d = indexed; d < c.result.shape.rank; ++d)
-      c.tile(c.result.shape[d], d).operand(0, d - indexed + 1);
+    const ops::ints attrs{c.attrs, static_cast<std::size_t>(c.attr_count)};
+    const gather_dims dims(attrs, c.operands[0].shape, c.operands[1].shape);
+    const ops::ints sizes = attrs.subspan(dims.attrs_read);
+    for (int r = 0; r < dims.result_rank; ++r) {
+      if (dims.index_dim[r] >= 0) c.tile(c.result.shape[r], r).operand(1, dims.index_dim[r]);
+      for (int d = 0; d < dims.operand_rank; ++d) {
+        const bool whole = sizes.empty() ? d > 0 : sizes[static_cast<std::size_t>(d)] == ops::whole;
+        if (dims.window_dim[d] == r && whole) c.tile(c.result.shape[r], r).operand(0, d);
+        if (dims.index_dim[r] >= 0 && dims.batching_dim[d] == dims.index_dim[r]) c.operand(0, d);
+      }
+    }
   }
+  /// Sums the cotangent where its elements came from.
   static constexpr void derive(derive_context& c) {
-    if (c.wanted[0])
-      c.operands[0] = ops::scatter_add(c.b, c.b.p.operand(c.op, 1), c.cotangent,
-                                       c.b.type(c.b.p.operand(c.op, 0)).shape[0]);
+    if (!c.wanted[0]) return;
+    builder& b = c.b;
+    const value_id indices = b.p.operand(c.op, 1);
+    const shape from = b.type(b.p.operand(c.op, 0)).shape;
+    const auto stored = b.p.attrs(c.op);
+    const vec<std::int64_t> attrs(stored.data(), stored.data() + stored.size());
+    const gather_dims dims({attrs.data(), attrs.size()}, from, b.type(indices).shape);
+    const value_id starts =
+        clamp_starts(b, dims, from, dims.window(b.type(c.cotangent).shape), indices);
+    c.operands[0] = scatter_like(b, {attrs.data(), dims.attrs_read}, ops::scatter_update::add, -1,
+                                 from, starts, c.cotangent);
+  }
+  static constexpr std::int64_t bytes(const cost_context& c) {
+    return 2 * c.result.bytes() + c.operands[1].bytes();
   }
 };
 
-/// Sums rows by index: result[r, :] = sum of updates[i..., :] over all i... with indices[i...] = r.
-/// Indices out of range are ignored, as in StableHLO (whose scatter also takes a start value; add
-/// it).
-///
-/// Shapes    indices (i...), updates (i..., d...) -> (rows, d...); rows as declared
-/// Tile map  ([i], [i, d]) -> ([r, d])  reduce={i:add}, r stays whole
-/// Errors    S112 indices are not integers, or the updates do not begin with their shape
-struct scatter_add {
-  static constexpr std::string_view name = "scatter_add";
-  static constexpr void infer(infer_context& c) {
-    const auto& indices = c.operands[0];
-    const auto& updates = c.operands[1];
-    bool good = is_integer(indices.element) && updates.element != dtype::boolean &&
-                updates.shape.rank >= indices.shape.rank;
-    for (int d = 0; good && d < indices.shape.rank; ++d)
-      good = same_extent(indices.shape[d], updates.shape[d]);
-    if (!good)
-      return c.fail("S112", "scatter_add: updates ", updates,
-                    " do not begin with the shape of integer indices ", indices);
-    c.result.element = updates.element;
-    c.result.shape.push_back(c.declared.shape[0]);
-    for (int d = indices.shape.rank; d < updates.shape.rank; ++d)
-      c.result.shape.push_back(updates.shape[d]);
-  }
-  static constexpr void tile_map(tile_map_context& c) {
-    const int indexed = c.operands[0].shape.rank;
-    for (int d = 0; d < indexed; ++d)
-      c.reduce(c.operands[1].shape[d], combiner::add).operand(0, d).operand(1, d);
-    for (int d = indexed; d < c.operands[1].shape.rank; ++d)
-      c.tile(c.operands[1].shape[d], d - indexed + 1).operand(1, d);
-  }
-  /// Rows of the cotangent; an index out of range contributed nothing and gets nothing.
-  static constexpr void derive(derive_context& c) {
-    if (!c.wanted[1]) return;
-    builder& b = c.b;
-    const value_id indices = b.p.operand(c.op, 0);
-    const tensor_type index_type = b.type(indices), rows = b.type(c.cotangent);
-    const value_id taken = ops::gather(b, c.cotangent, indices);
-    const value_id low =
-        ops::compare(b, ops::direction::ge, indices, ops::scalar(b, index_type.element, 0));
-    const value_id high =
-        ops::compare(b, ops::direction::lt, indices,
-                     ops::scalar(b, index_type.element, static_cast<double>(rows.shape[0])));
-    std::int64_t dims[max_rank] = {};
-    for (int i = 0; i < index_type.shape.rank; ++i) dims[i] = i;
-    const ops::ints lead{dims, static_cast<std::size_t>(index_type.shape.rank)};
-    const shape to = b.type(taken).shape;
-    const value_id zero = ops::scalar(b, rows.element, 0);
-    value_id g = ops::select(b, ops::broadcast_in_dim(b, low, to, lead), taken, zero);
-    c.operands[1] = ops::select(b, ops::broadcast_in_dim(b, high, to, lead), g, zero);
-  }
-  static constexpr std::int64_t flops(const cost_context& c) {
-    return c.operands[1].shape.elements();
-  }
-};
+constexpr value_id gather_like(builder& b, ops::ints dims, value_id operand, value_id indices,
+                               const shape& window) {
+  const shape from = b.type(operand).shape;
+  const gather_dims roles(dims, from, b.type(indices).shape);
+  vec<std::int64_t> attrs(dims.data(), dims.data() + dims.size());
+  for (int d = 0; d < from.rank && !dims.empty(); ++d)
+    attrs.push_back(roles.window_dim[d] >= 0 && window[d] == from[d] ? ops::whole : window[d]);
+  const value_id operands[] = {operand, indices};
+  return b.emit(def<gather>, operands, {attrs.data(), attrs.size()});
+}
 
 }  // namespace partita::op
 
 namespace partita::ops {
 
+/// A window dimension whose slice size is its extent is taken as whole.
+constexpr value_id gather(builder& b, value_id operand, value_id indices,
+                          const gather_dimensions& d, ints slice_sizes) {
+  if (operand < 0 || indices < 0) return -1;
+  const shape& from = b.type(operand).shape;
+  vec<std::int64_t> attrs = op::encode(d);
+  bool rows = op::is_rows(d, from.rank, b.type(indices).shape.rank) &&
+              static_cast<int>(slice_sizes.size()) == from.rank;
+  const auto has = [](ints list, std::size_t dim) {
+    for (auto each : list)
+      if (each == static_cast<std::int64_t>(dim)) return true;
+    return false;
+  };
+  for (std::size_t i = 0; i < slice_sizes.size(); ++i) {
+    const bool full = static_cast<int>(i) < from.rank &&
+                      slice_sizes[i] == from[static_cast<int>(i)] &&
+                      !has(d.collapsed_slice_dims, i) && !has(d.operand_batching_dims, i);
+    attrs.push_back(full ? whole : slice_sizes[i]);
+    rows = rows && attrs.back() == (i == 0 ? 1 : whole);
+  }
+  if (rows) attrs.clear();
+  const value_id operands[] = {operand, indices};
+  return b.emit(def<op::gather>, operands, {attrs.data(), attrs.size()});
+}
+/// Rows of a table.
 constexpr value_id gather(builder& b, value_id table, value_id indices) {
   return b.emit(def<op::gather>, {table, indices});
-}
-constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, std::int64_t rows) {
-  tensor_type declared;
-  declared.shape.push_back(rows);
-  return b.emit(def<op::scatter_add>, {indices, updates}, {}, declared);
 }
 
 }  // namespace partita::ops

@@ -10,6 +10,7 @@
 #include <partita/op/convert.hpp>
 #include <partita/op/dot_general.hpp>
 #include <partita/op/extremum.hpp>
+#include <partita/op/dynamic_slice.hpp>
 #include <partita/op/gather.hpp>
 #include <partita/op/identity.hpp>
 #include <partita/op/linalg.hpp>
@@ -20,6 +21,11 @@
 #include <partita/op/reduce.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/rounding.hpp>
+#include <partita/op/pad.hpp>
+#include <partita/op/reduce.hpp>
+#include <partita/op/reshape.hpp>
+#include <partita/op/reverse.hpp>
+#include <partita/op/scatter.hpp>
 #include <partita/op/select.hpp>
 #include <partita/op/shift.hpp>
 #include <partita/op/slice.hpp>
@@ -84,7 +90,7 @@ inline constexpr const op_def* registry[] = {
     &def<op::reshape>,
     &def<op::dot_general>,
     &def<op::gather>,
-    &def<op::scatter_add>,
+    &def<op::scatter>,
     &def<op::concatenate>,
     &def<op::slice>,
     &def<op::sort>,
@@ -96,6 +102,10 @@ inline constexpr const op_def* registry[] = {
     &def<op::optimization_barrier>,
     &def<op::cholesky>,
     &def<op::triangular_solve>,
+    &def<op::pad>,
+    &def<op::reverse>,
+    &def<op::dynamic_slice>,
+    &def<op::dynamic_update_slice>,
 };
 
 }  // namespace partita

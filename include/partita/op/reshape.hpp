@@ -13,6 +13,7 @@ struct reshape {
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     c.result = {c.operands[0].element, c.declared.shape};
+    if (c.declared.shape.rank > max_rank) return;  // S100
     if (!same_extent(c.operands[0].shape.elements(), c.declared.shape.elements()))
       c.fail("S107", "reshape: ", c.operands[0], " has ", c.operands[0].shape.elements(),
              " elements; shape ", c.declared.shape, " has ", c.declared.shape.elements());

@@ -1,72 +1,125 @@
-/// slice: a contiguous box.
+/// slice: a box of elements, or every so many of them.
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
-/// Elements start[d] <= i < limit[d] of every dimension. Attributes: starts, then limits; the limit
-/// of a dimension that is taken whole is `ops::whole`, and only such a dimension is parallel.
+/// Elements start[d], start[d] + stride[d], ... below limit[d] of every dimension. Attributes:
+/// starts, limits, then strides, which are left out if all are 1. The limit `ops::whole` is the end
+/// of the dimension; with start 0 and stride 1 the dimension is taken whole, and only such a
+/// dimension is parallel. Prints as `{[:, 2:5, 0:8:2]}`.
 ///
 /// Tile map  ([i, 8], limits=[whole, 5]) -> ([i, 5])
-/// Errors    S115 bounds out of range
+/// Errors    S115 bounds out of range, S130 a stride below 1
 struct slice {
   static constexpr std::string_view name = "slice";
+  static constexpr int operand_count = 1;
+
+  /// The bounds of one dimension; `limit` may be `ops::whole`.
+  struct bounds {
+    std::int64_t start, limit, stride;
+    constexpr bounds(const std::int64_t* attrs, std::size_t count, int rank, int dim)
+        : start(attrs[dim]),
+          limit(attrs[rank + dim]),
+          stride(count > static_cast<std::size_t>(2 * rank) ? attrs[2 * rank + dim] : 1) {}
+    constexpr bool whole() const { return start == 0 && limit == ops::whole && stride == 1; }
+  };
+
   static constexpr void infer(infer_context& c) {
     const shape& from = c.operands[0].shape;
     c.result = c.operands[0];
     const auto rank = static_cast<std::size_t>(from.rank);
-    if (c.attrs.size() != 2 * rank)
+    if (c.attrs.size() != 2 * rank && c.attrs.size() != 3 * rank)
       return c.fail("S115", "slice: ", c.attrs.size() / 2, " bounds for ", c.operands[0]);
-    for (std::size_t d = 0; d < rank; ++d) {
-      const std::int64_t start = c.attrs[d], limit = c.attrs[rank + d];
-      const std::int64_t extent = from[static_cast<int>(d)];
-      if (limit == ops::whole && start == 0) continue;
-      if (start < 0 || limit < start || (extent != dyn && limit > extent))
-        return c.fail("S115", "slice: bounds [", start, ", ", limit,
+    for (int d = 0; d < from.rank; ++d) {
+      const bounds at(c.attrs.data(), c.attrs.size(), from.rank, d);
+      const std::int64_t limit = at.limit == ops::whole ? from[d] : at.limit;
+      if (at.stride < 1)
+        return c.fail("S130", "slice: stride ", at.stride, " of dimension ", d, " of ",
+                      c.operands[0], " is below 1");
+      if (at.start < 0 ||
+          (limit != dyn && (limit < at.start || (from[d] != dyn && limit > from[d]))))
+        return c.fail("S115", "slice: bounds [", at.start, ", ", limit,
                       ") are out of range for dimension ", d, " of ", c.operands[0]);
-      c.result.shape[static_cast<int>(d)] = limit - start;
+      if (limit == dyn)
+        c.result.shape[d] = dyn;
+      else
+        c.result.shape[d] = limit > at.start ? (limit - at.start - 1) / at.stride + 1 : 0;
     }
   }
   static constexpr void tile_map(tile_map_context& c) {
     const int rank = c.result.shape.rank;
     for (int d = 0; d < rank; ++d)
-      if (c.attrs[rank + d] == ops::whole) c.tile(c.result.shape[d], d).operand(0, d);
+      if (bounds(c.attrs, static_cast<std::size_t>(c.attr_count), rank, d).whole())
+        c.tile(c.result.shape[d], d).operand(0, d);
   }
-  /// The cotangent between blocks of zeros.
+  /// The cotangent among zeros.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
-    const tensor_type from = b.type(b.p.operand(c.op, 0));
-    value_id g = c.cotangent;
-    for (int d = 0; d < from.shape.rank; ++d) {
-      const auto attrs = b.p.attrs(c.op);
-      const std::int64_t start = attrs[static_cast<std::size_t>(d)];
-      const std::int64_t limit = attrs[static_cast<std::size_t>(from.shape.rank + d)];
-      if (limit == ops::whole) continue;
-      value_id parts[3] = {};
-      std::size_t count = 0;
-      tensor_type zeros = b.type(g);
-      zeros.shape[d] = start;
-      if (start > 0) parts[count++] = ops::constant(b, zeros, 0);
-      parts[count++] = g;
-      zeros.shape[d] = from.shape[d] - limit;
-      if (zeros.shape[d] > 0) parts[count++] = ops::constant(b, zeros, 0);
-      g = ops::concatenate(b, {parts, count}, d);
+    const shape from = b.type(b.p.operand(c.op, 0)).shape, to = b.type(c.cotangent).shape;
+    const auto attrs = b.p.attrs(c.op);
+    std::int64_t low[max_rank] = {}, high[max_rank] = {}, interior[max_rank] = {};
+    for (int d = 0; d < from.rank; ++d) {
+      const bounds at(attrs.data(), attrs.size(), from.rank, d);
+      if (at.whole()) continue;
+      low[d] = at.start;
+      high[d] = from[d] - at.start;
+      if (to[d] == 0) continue;
+      interior[d] = at.stride - 1;
+      high[d] -= (to[d] - 1) * at.stride + 1;
     }
-    c.operands[0] = g;
+    const auto rank = static_cast<std::size_t>(from.rank);
+    c.operands[0] = ops::pad(b, c.cotangent, ops::scalar(b, b.type(c.cotangent).element, 0),
+                             {low, rank}, {high, rank}, {interior, rank});
   }
+  static constexpr std::int64_t bytes(const cost_context& c) { return 2 * c.result.bytes(); }
+
   static constexpr void print(print_context& c) {
     const auto a = c.p.attrs(c.op);
-    const auto rank = a.size() / 2;
+    const int rank = c.p.type(c.p.operand(c.op, 0)).shape.rank;
     c.out << " {[";
-    append_list(c.out, static_cast<int>(rank), [&](int i) {
-      const auto d = static_cast<std::size_t>(i);
-      if (a[rank + d] == ops::whole)
-        c.out << ':';
-      else
-        c.out << a[d] << ':' << a[rank + d];
+    append_list(c.out, rank, [&](int d) {
+      const bounds at(a.data(), a.size(), rank, d);
+      if (at.start != 0 || at.limit != ops::whole) c.out << at.start;
+      c.out << ':';
+      if (at.limit != ops::whole) c.out << at.limit;
+      if (at.stride != 1) c.out << ':' << at.stride;
     });
     c.out << "]}";
+  }
+  static constexpr void parse(parse_context& c) {
+    std::string_view in = c.in;
+    const auto accept = [&](std::string_view wanted) {
+      const bool found = in.substr(0, wanted.size()) == wanted;
+      if (found) in = in.substr(wanted.size());
+      return found;
+    };
+    const auto number = [&](std::int64_t usual) {
+      if (in.empty() || in[0] < '0' || in[0] > '9') return usual;
+      std::uint64_t v = 0;
+      for (; !in.empty() && in[0] >= '0' && in[0] <= '9'; in = in.substr(1))
+        v = 10 * v + static_cast<std::uint64_t>(in[0] - '0');
+      return static_cast<std::int64_t>(v);
+    };
+    const int rank = c.operands[0].shape.rank;
+    vec<std::int64_t> starts, limits, strides;
+    bool good = accept("["), strided = false;
+    for (int d = 0; good && d < rank; ++d) {
+      good = d == 0 || accept(", ");
+      starts.push_back(number(0));
+      good = good && accept(":");
+      limits.push_back(number(ops::whole));
+      const bool third = accept(":");
+      strides.push_back(third ? number(0) : 1);
+      strided = strided || third;
+    }
+    if (!good || !accept("]") || !in.empty())
+      return c.error.record("P011", "parse: attributes of slice: \"", c.in,
+                            "\" are no bounds of the ", rank, " dimensions of ", c.operands[0]);
+    c.attrs.insert_back(starts.begin(), starts.end());
+    c.attrs.insert_back(limits.begin(), limits.end());
+    if (strided) c.attrs.insert_back(strides.begin(), strides.end());
   }
 };
 
@@ -74,23 +127,24 @@ struct slice {
 
 namespace partita::ops {
 
-/// A dimension whose bounds are its ends is taken as whole; the operand itself if all are.
-constexpr value_id slice(builder& b, value_id x, ints start, ints limit) {
+/// A dimension whose bounds are its ends is taken as whole; the operand itself if all are. Without
+/// strides all are 1.
+constexpr value_id slice(builder& b, value_id x, ints start, ints limit, ints strides) {
   if (x < 0) return -1;
-  std::int64_t attrs[2 * max_rank] = {};
-  std::size_t count = 0;
   const shape& from = b.type(x).shape;
-  bool all = static_cast<int>(limit.size()) == from.rank;
-  for (auto s : start) attrs[count++] = s;
+  vec<std::int64_t> attrs(start.data(), start.data() + start.size());
+  bool all = static_cast<int>(limit.size()) == from.rank, strided = false;
+  for (auto s : strides) strided = strided || s != 1;
   for (std::size_t d = 0; d < limit.size(); ++d) {
     const bool full = static_cast<int>(d) < from.rank && start[d] == 0 &&
                       (limit[d] == whole || limit[d] == from[static_cast<int>(d)]);
     all = all && full;
-    attrs[count++] = full ? whole : limit[d];
+    attrs.push_back(full ? whole : limit[d]);
   }
-  if (all) return x;
+  if (all && !strided) return x;
+  if (strided) attrs.insert_back(strides.begin(), strides.end());
   const value_id operands[] = {x};
-  return b.emit(def<op::slice>, operands, {attrs, count});
+  return b.emit(def<op::slice>, operands, {attrs.data(), attrs.size()});
 }
 
 }  // namespace partita::ops

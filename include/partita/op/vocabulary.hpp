@@ -90,12 +90,39 @@ struct dot_dimensions {
   ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
 };
 constexpr value_id dot_general(builder& b, value_id lhs, value_id rhs, const dot_dimensions& d);
-// gather.hpp
+// gather.hpp, scatter.hpp
+/// Dimension numbers of gather; those of scatter in brackets where StableHLO names them otherwise.
+struct gather_dimensions {
+  ints offset_dims;                  ///< (update_window_dims)
+  ints collapsed_slice_dims;         ///< (inserted_window_dims)
+  ints operand_batching_dims;        ///< (input_batching_dims)
+  ints start_indices_batching_dims;  ///< (scatter_indices_batching_dims)
+  ints start_index_map;              ///< (scatter_dims_to_operand_dims)
+  std::int64_t index_vector_dim = 0;
+};
+/// What an update does to the element that it meets. Numbered as the combiners are.
+enum class scatter_update : std::uint8_t { assign, add, max, min, multiply };
+constexpr value_id gather(builder& b, value_id operand, value_id indices,
+                          const gather_dimensions& d, ints slice_sizes);
 constexpr value_id gather(builder& b, value_id table, value_id indices);
+constexpr value_id scatter(builder& b, scatter_update update, value_id input, value_id indices,
+                           value_id updates, const gather_dimensions& d);
+constexpr value_id scatter(builder& b, scatter_update update, const shape& to, value_id indices,
+                           value_id updates, const gather_dimensions& d);
+constexpr value_id scatter_rows(builder& b, scatter_update update, value_id input, value_id indices,
+                                value_id updates);
 constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, std::int64_t rows);
-// concatenate.hpp, slice.hpp
+// concatenate.hpp, slice.hpp, pad.hpp, reverse.hpp
 constexpr value_id concatenate(builder& b, std::span<const value_id> parts, int dim);
-constexpr value_id slice(builder& b, value_id x, ints start, ints limit);
+constexpr value_id slice(builder& b, value_id x, ints start, ints limit, ints strides = {});
+constexpr value_id pad(builder& b, value_id x, value_id value, ints low, ints high,
+                       ints interior = {});
+constexpr value_id reverse(builder& b, value_id x, ints dims);
+// dynamic_slice.hpp
+constexpr value_id dynamic_slice(builder& b, value_id x, std::span<const value_id> starts,
+                                 ints sizes);
+constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
+                                        std::span<const value_id> starts);
 
 // sort.hpp
 constexpr value_id sort(builder& b, std::span<const value_id> operands, int dim, int keys,
@@ -121,6 +148,8 @@ constexpr value_id triangular_solve(builder& b, value_id a, value_id x,
                                     const triangular_options& o);
 
 /// Marks, as the limit of a slice, a dimension that is taken whole.
+/// Marks a dimension that is taken whole: as the limit of a slice (its end), as a size of
+/// dynamic_slice and gather.
 inline constexpr std::int64_t whole = -1;
 
 }  // namespace partita::ops

@@ -1,5 +1,5 @@
-/// Kernels that move or make elements: constant, iota, broadcast_in_dim, transpose, slice,
-/// concatenate, gather, scatter_add.
+/// Kernels that make elements or move them in boxes: constant, iota, broadcast_in_dim, transpose,
+/// slice, reverse, pad, dynamic_slice, dynamic_update_slice, concatenate.
 #pragma once
 
 #include <partita/op/registry.hpp>
@@ -52,8 +52,94 @@ inline void transpose_kernel(const kernel_context& c) {
 }
 
 inline void slice_kernel(const kernel_context& c) {
-  copy_box(size_of(c.result.element), c.result.shape, c.types[0].shape, c.attrs.data(),
-           c.operands[0], c.result.shape, nullptr, c.out);
+  const shape& from = c.types[0].shape;
+  const shape& to = c.result.shape;
+  if (to.elements() == 0) return;
+  const strides f(from), t(to);
+  const std::int64_t size = size_of(c.result.element);
+  std::int64_t offset = 0;
+  box b;
+  for (int d = 0; d < to.rank; ++d) {
+    const op::slice::bounds at(c.attrs.data(), c.attrs.size(), to.rank, d);
+    b.push_back(to[d], at.stride * f[d], t[d]);
+    offset += at.start * f[d];
+  }
+  b.copy(size, c.operands[0] + offset * size, c.out);
+}
+
+inline void reverse_kernel(const kernel_context& c) {
+  const shape& s = c.result.shape;
+  if (s.elements() == 0) return;
+  const strides step(s);
+  std::int64_t from[max_rank], offset = 0;
+  for (int d = 0; d < s.rank; ++d) from[d] = step[d];
+  for (auto d : c.attrs) {
+    from[d] = -from[d];
+    offset += (s[static_cast<int>(d)] - 1) * step[static_cast<int>(d)];
+  }
+  box b;
+  for (int d = 0; d < s.rank; ++d) b.push_back(s[d], from[d], step[d]);
+  const std::int64_t size = size_of(c.result.element);
+  b.copy(size, c.operands[0] + offset * size, c.out);
+}
+
+inline void pad_kernel(const kernel_context& c) {
+  const shape& from = c.types[0].shape;
+  const shape& to = c.result.shape;
+  if (to.elements() == 0) return;
+  const strides f(from), t(to);
+  const std::int64_t size = size_of(c.result.element);
+  box everywhere, inside;
+  everywhere.push_back(to.elements(), 0, 1);
+  std::int64_t from_offset = 0, to_offset = 0, copied = 1;
+  for (int d = 0; d < to.rank; ++d) {
+    const auto at = static_cast<std::size_t>(d), rank = static_cast<std::size_t>(to.rank);
+    const std::int64_t low = c.attrs[at], step = c.attrs[2 * rank + at] + 1;
+    // Elements i with 0 <= low + i * step < to[d].
+    const std::int64_t first = low < 0 ? (-low + step - 1) / step : 0;
+    const std::int64_t end = to[d] <= low ? 0 : std::min(from[d], (to[d] - 1 - low) / step + 1);
+    const std::int64_t n = std::max<std::int64_t>(end - first, 0);
+    inside.push_back(n, f[d], step * t[d]);
+    from_offset += first * f[d];
+    to_offset += (low + first * step) * t[d];
+    copied *= n;
+  }
+  if (copied < to.elements()) everywhere.copy(size, c.operands[1], c.out);
+  if (copied > 0) inside.copy(size, c.operands[0] + from_offset * size, c.out + to_offset * size);
+}
+
+/// An index of any integer type.
+inline std::int64_t index_at(dtype t, const std::byte* indices, std::int64_t i) {
+  if (t == dtype::i32) return reinterpret_cast<const std::int32_t*>(indices)[i];
+  if (t == dtype::i64) return reinterpret_cast<const std::int64_t*>(indices)[i];
+  return reinterpret_cast<const std::uint8_t*>(indices)[i];
+}
+
+/// Where the box of dynamic_slice or dynamic_update_slice begins.
+inline void read_starts(const kernel_context& c, std::size_t first, const shape& box_shape,
+                        std::int64_t* start) {
+  const shape& x = c.types[0].shape;
+  for (int d = 0; d < x.rank; ++d) {
+    const std::size_t operand = first + static_cast<std::size_t>(d);
+    start[d] = std::clamp<std::int64_t>(index_at(c.types[operand].element, c.operands[operand], 0),
+                                        0, x[d] - box_shape[d]);
+  }
+}
+
+inline void dynamic_slice_kernel(const kernel_context& c) {
+  std::int64_t start[max_rank];
+  read_starts(c, 1, c.result.shape, start);
+  copy_box(size_of(c.result.element), c.result.shape, c.types[0].shape, start, c.operands[0],
+           c.result.shape, nullptr, c.out);
+}
+
+inline void dynamic_update_slice_kernel(const kernel_context& c) {
+  const shape& update = c.types[1].shape;
+  std::int64_t start[max_rank];
+  read_starts(c, 2, update, start);
+  std::memcpy(c.out, c.operands[0], static_cast<std::size_t>(c.result.bytes()));
+  copy_box(size_of(c.result.element), update, update, nullptr, c.operands[1], c.result.shape, start,
+           c.out);
 }
 
 inline void concatenate_kernel(const kernel_context& c) {
@@ -63,72 +149,6 @@ inline void concatenate_kernel(const kernel_context& c) {
     copy_box(size_of(c.result.element), c.types[i].shape, c.types[i].shape, nullptr, c.operands[i],
              c.result.shape, start, c.out);
     start[dim] += c.types[i].shape[dim];
-  }
-}
-
-inline std::int64_t index_at(dtype t, const std::byte* indices, std::int64_t i) {
-  if (t == dtype::i32) return reinterpret_cast<const std::int32_t*>(indices)[i];
-  if (t == dtype::i64) return reinterpret_cast<const std::int64_t*>(indices)[i];
-  return reinterpret_cast<const std::uint8_t*>(indices)[i];
-}
-
-/// An empty table has no row to clamp to: it gives zeros.
-inline void gather_kernel(const kernel_context& c) {
-  const std::int64_t rows = c.types[0].shape[0], count = c.types[1].shape.elements();
-  std::int64_t row = size_of(c.result.element);
-  for (int d = 1; d < c.types[0].shape.rank; ++d) row *= c.types[0].shape[d];
-  if (rows == 0) std::memset(c.out, 0, static_cast<std::size_t>(c.result.bytes()));
-  for (std::int64_t i = 0; rows > 0 && i < count; ++i) {
-    const auto r =
-        std::clamp<std::int64_t>(index_at(c.types[1].element, c.operands[1], i), 0, rows - 1);
-    std::memcpy(c.out + i * row, c.operands[0] + r * row, static_cast<std::size_t>(row));
-  }
-}
-
-template <class T>
-void scatter_rows(const kernel_context& c, const std::byte* updates, std::byte* out,
-                  std::int64_t row) {
-  const std::int64_t rows = c.result.shape[0], count = c.types[0].shape.elements();
-  std::fill_n(reinterpret_cast<T*>(out), c.result.shape.elements(), T(0));
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t r = index_at(c.types[0].element, c.operands[0], i);
-    if (r < 0 || r >= rows) continue;
-    const T* __restrict from = reinterpret_cast<const T*>(updates) + i * row;
-    T* __restrict to = reinterpret_cast<T*>(out) + r * row;
-    for (std::int64_t j = 0; j < row; ++j) {
-      if constexpr (std::is_floating_point_v<T>)
-        to[j] += from[j];
-      else
-        to[j] = add_lanes::one(to[j], from[j]);
-    }
-  }
-}
-
-/// In the order of the indices; 16-bit floats are summed in binary32 and rounded once.
-inline void scatter_add_kernel(const kernel_context& c) {
-  std::int64_t row = 1;
-  for (int d = 1; d < c.result.shape.rank; ++d) row *= c.result.shape[d];
-  const dtype t = c.result.element;
-  if (is_half(t)) {
-    std::byte* wide = c.memory.take(padded_bytes({dtype::f32, c.types[1].shape}));
-    std::byte* sum = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
-    const void* in[] = {c.operands[1]};
-    widen_function(t)(round_up(c.types[1].shape.elements(), lanes), in, wide);
-    scatter_rows<float>(c, wide, sum, row);
-    in[0] = sum;
-    return narrow_function(t)(round_up(c.result.shape.elements(), lanes), in, c.out);
-  }
-  switch (t) {
-    case dtype::f32:
-      return scatter_rows<float>(c, c.operands[1], c.out, row);
-    case dtype::f64:
-      return scatter_rows<double>(c, c.operands[1], c.out, row);
-    case dtype::i32:
-      return scatter_rows<std::int32_t>(c, c.operands[1], c.out, row);
-    case dtype::i64:
-      return scatter_rows<std::int64_t>(c, c.operands[1], c.out, row);
-    default:
-      return scatter_rows<std::uint8_t>(c, c.operands[1], c.out, row);
   }
 }
 

@@ -53,6 +53,19 @@ class box {
         return run(static_cast<const std::uint64_t*>(from), static_cast<std::uint64_t*>(to), 0);
     }
   }
+  /// Number of elements if they are contiguous on both sides, else -1.
+  std::int64_t contiguous() const {
+    if (rank_ == 0) return 1;
+    return rank_ == 1 && from_[0] == 1 && to_[0] == 1 ? extent_[0] : -1;
+  }
+  /// Calls f(from, to, n, from stride, to stride) for every row of the box.
+  template <class T, class F>
+  void for_each_row(const T* from, T* to, F f, int d = 0) const {
+    if (d == rank_) return f(from, to, std::int64_t{1}, std::int64_t{1}, std::int64_t{1});
+    if (d + 1 == rank_) return f(from, to, extent_[d], from_[d], to_[d]);
+    for (std::int64_t i = 0; i < extent_[d]; ++i)
+      for_each_row(from + i * from_[d], to + i * to_[d], f, d + 1);
+  }
 
  private:
   template <class T>

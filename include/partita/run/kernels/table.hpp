@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/run/kernels/dot_general.hpp>
+#include <partita/run/kernels/gather.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/linalg.hpp>
 #include <partita/run/kernels/movement.hpp>
@@ -24,7 +25,7 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::stop_gradient>, &copy_kernel},
     {&def<op::dot_general>, &dot_general_kernel},
     {&def<op::gather>, &gather_kernel},
-    {&def<op::scatter_add>, &scatter_add_kernel},
+    {&def<op::scatter>, &scatter_kernel},
     {&def<op::concatenate>, &concatenate_kernel},
     {&def<op::slice>, &slice_kernel},
     {&def<op::sort>, &sort_kernel},
@@ -78,6 +79,10 @@ inline constexpr block_entry block_table[] = {
     {&def<op::shift_left>, &map_function<shift_left_lanes, 2>},
     {&def<op::shift_right_arithmetic>, &map_function<shift_right_arithmetic_lanes, 2>},
     {&def<op::shift_right_logical>, &map_function<shift_right_logical_lanes, 2>},
+    {&def<op::reverse>, &reverse_kernel},
+    {&def<op::pad>, &pad_kernel},
+    {&def<op::dynamic_slice>, &dynamic_slice_kernel},
+    {&def<op::dynamic_update_slice>, &dynamic_update_slice_kernel},
 };
 
 PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,

@@ -1,0 +1,324 @@
+/// Data movement as functions of typed tensors: shapes, slices, padding, joining and splitting.
+///
+/// An `Axis` may be negative and then counts from the last dimension, as in NumPy.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <partita/dsl/apply.hpp>
+
+namespace partita {
+
+/// Permutes dimensions: result dimension i is dimension Permutation[i] of x.
+template <int... Permutation, Tensor X>
+constexpr auto transpose(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::transpose(b, v[0], axes<Permutation...>::list());
+      },
+      x);
+}
+
+/// The same elements, row-major, as another shape: `reshape<4, 12>(x)`, or with extents that may be
+/// run-time values: `reshape(x, dim<0>(x), heads, width)`.
+template <std::int64_t... E, Tensor X>
+requires(sizeof...(E) > 0) constexpr auto reshape(const X& x) {
+  return detail::apply_with<shape{E...}>(
+      [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
+      shape{E...}, x);
+}
+template <Tensor X, class... E>
+requires(sizeof...(E) > 0) constexpr auto reshape(const X& x, const E&... e) {
+  return detail::apply_with<detail::static_extents<E...>>(
+      [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
+      detail::actual_extents(e...), x);
+}
+
+/// Dimension i of x becomes dimension Dims[i] of the result, whose extents are given.
+template <int... Dims, Tensor X, class... E>
+constexpr auto broadcast_in_dim(const X& x, const E&... e) {
+  return detail::apply_with<detail::static_extents<E...>>(
+      [](builder& b, const value_id* v, const shape& to) {
+        return ops::broadcast_in_dim(b, v[0], to, axes<Dims...>::list());
+      },
+      detail::actual_extents(e...), x);
+}
+
+/// x with a last dimension of size 1, which broadcasts: (...) -> (..., 1).
+template <Tensor X>
+constexpr auto keep_last(const X& x) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    return [&]<int... I>(std::integer_sequence<int, I...>) {
+      return reshape(x, dim<I>(x)..., extent<1>{});
+    }
+    (std::make_integer_sequence<int, X::rank>{});
+  }
+}
+
+/// result[i0, i1, ...] = i_Dim, with the given extents, in the program that `of` belongs to.
+template <ElementType T, int Dim, Tensor X, class... E>
+constexpr auto iota(const X& of, const E&... e) {
+  return detail::apply_with<detail::static_extents<E...>>(
+      [](builder& b, const value_id*, const shape& to) {
+        return ops::iota(b, {dtype_of<T>, to}, Dim);
+      },
+      detail::actual_extents(e...), of);
+}
+/// A tensor of the program, shape and element type of `of`, whose elements all are `v`.
+///
+/// Errors    S117 the number is not a value of the element type
+template <Tensor X>
+constexpr X full_like(const X& of, double v) {
+  if constexpr (!X::is_valid) {
+    return of;
+  } else {
+    if (of.context() == nullptr) return of;
+    return X(of.context(), ops::constant(*of.context(), of.type(), v));
+  }
+}
+
+namespace detail {
+
+/// A dimension in [0, rank); negative ones count from the last. Errors: S100
+/// rank above 8, S145 out of range; then -1
+constexpr int axis_of(builder& b, std::string_view op, int axis, int rank) {
+  if (rank > max_rank)
+    b.p.error.record("S100", op, ": the result has rank ", rank, "; at most ", max_rank,
+                     " is supported");
+  if (b.failed()) return -1;
+  if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
+  b.p.error.record("S145", op, ": axis ", axis, " is out of range for rank ", rank);
+  return -1;
+}
+/// Elements start, start + stride, ... below limit of one dimension.
+constexpr value_id slice_axis(builder& b, value_id x, int axis, std::int64_t start,
+                              std::int64_t limit, std::int64_t stride = 1) {
+  std::int64_t starts[max_rank] = {}, limits[max_rank] = {}, strides[max_rank] = {};
+  for (auto& l : limits) l = ops::whole;
+  for (auto& s : strides) s = 1;
+  starts[axis] = start;
+  limits[axis] = limit;
+  strides[axis] = stride;
+  const auto rank = static_cast<std::size_t>(b.type(x).shape.rank);
+  return ops::slice(b, x, {starts, rank}, {limits, rank}, {strides, rank});
+}
+/// `from` with a dimension of size 1 before dimension `axis`.
+constexpr shape with_axis(const shape& from, int axis) {
+  shape to;
+  for (int d = 0; d <= from.rank; ++d) {
+    if (d == axis) to.push_back(1);
+    if (d < from.rank) to.push_back(from[d]);
+  }
+  return to;
+}
+
+}  // namespace detail
+
+/// The operands one after the other along dimension Dim.
+template <int Dim, Tensor... Xs>
+requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::concatenate(b, {v, sizeof...(Xs)}, Dim);
+      },
+      xs...);
+}
+
+/// Elements Start, Start + Stride, ... below Limit of dimension Dim, the other dimensions whole.
+/// The limit `ops::whole` is the end of the dimension.
+template <int Dim, std::int64_t Start, std::int64_t Limit, std::int64_t Stride = 1, Tensor X>
+constexpr auto slice(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) -> value_id {
+        if (b.failed()) return -1;
+        if (Dim < 0 || Dim >= b.type(v[0]).shape.rank) {
+          b.p.error.record("S115", "slice: dimension ", Dim, " is out of range for ", b.type(v[0]));
+          return -1;
+        }
+        return detail::slice_axis(b, v[0], Dim, Start, Limit, Stride);
+      },
+      x);
+}
+/// `slice<axes<0, 2>, axes<4, 8>, axes<1, 3>>(x)`: starts, limits and strides of all dimensions.
+template <class Starts, class Limits, class Strides = axes<>, Tensor X>
+constexpr auto slice(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::slice(b, v[0], Starts::list(), Limits::list(), Strides::list());
+      },
+      x);
+}
+
+/// `pad<axes<0, 1>, axes<0, 2>>(x, 0)`: so many values before and after each dimension, and (with
+/// a third list) between its elements. Negative amounts take elements away.
+template <class Low, class High, class Interior = axes<>, Tensor X, Tensor V>
+constexpr auto pad(const X& x, const V& value) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::pad(b, v[0], v[1], Low::list(), High::list(), Interior::list());
+      },
+      x, value);
+}
+template <class Low, class High, class Interior = axes<>, Tensor X, Number N>
+constexpr auto pad(const X& x, N value) {
+  using scalar = tensor<typename X::element>;
+  builder* b = x.context();
+  value_id v = x.id();
+  if (b != nullptr) v = ops::scalar(*b, dtype_of<typename X::element>, static_cast<double>(value));
+  return pad<Low, High, Interior>(x, scalar(b, v));
+}
+
+/// The elements of the dimensions (increasing) in the opposite order.
+template <int... Dims, Tensor X>
+constexpr auto reverse(const X& x) {
+  return detail::apply([](builder& b, const value_id* v,
+                          const shape&) { return ops::reverse(b, v[0], axes<Dims...>::list()); },
+                       x);
+}
+/// `reverse` along one axis.
+template <int Axis, Tensor X>
+constexpr auto flip(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) -> value_id {
+        const std::int64_t dims[] = {detail::axis_of(b, "flip", Axis, b.type(v[0]).shape.rank)};
+        return dims[0] < 0 ? -1 : ops::reverse(b, v[0], dims);
+      },
+      x);
+}
+
+/// `dynamic_slice<axes<1, 4>>(x, i, j)`: the box of these sizes (`ops::whole`: the extent) at the
+/// starts, one integer scalar per dimension, which are clamped.
+template <class Sizes, Tensor X, Tensor... Starts>
+constexpr auto dynamic_slice(const X& x, const Starts&... starts) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::dynamic_slice(b, v[0], {v + 1, sizeof...(Starts)}, Sizes::list());
+      },
+      x, starts...);
+}
+/// x with the box at the starts replaced by `update`.
+template <Tensor X, Tensor U, Tensor... Starts>
+constexpr auto dynamic_update_slice(const X& x, const U& update, const Starts&... starts) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::dynamic_update_slice(b, v[0], v[1], {v + 2, sizeof...(Starts)});
+      },
+      x, update, starts...);
+}
+
+/// x with a dimension of size 1 before dimension Axis (of the result).
+template <int Axis, Tensor X>
+constexpr auto expand_dims(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) -> value_id {
+        const shape from = b.type(v[0]).shape;
+        const int axis = detail::axis_of(b, "expand_dims", Axis, from.rank + 1);
+        return axis < 0 ? -1 : ops::reshape(b, v[0], detail::with_axis(from, axis));
+      },
+      x);
+}
+/// x without the given dimensions, which have size 1.
+///
+/// Errors    S145 out of range, S146 of another size, or given twice
+template <int... Axes, Tensor X>
+requires(sizeof...(Axes) > 0) constexpr auto squeeze(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) -> value_id {
+        const shape from = b.type(v[0]).shape;
+        bool gone[max_rank] = {};
+        for (int each : {Axes...}) {
+          const int axis = detail::axis_of(b, "squeeze", each, from.rank);
+          if (axis < 0) return -1;
+          if (gone[axis] || !same_extent(from[axis], 1)) {
+            b.p.error.record("S146", "squeeze: dimension ", axis, " of ", b.type(v[0]),
+                             " has another size than 1, or is given twice");
+            return -1;
+          }
+          gone[axis] = true;
+        }
+        shape to;
+        for (int d = 0; d < from.rank; ++d)
+          if (!gone[d]) to.push_back(from[d]);
+        return ops::reshape(b, v[0], to);
+      },
+      x);
+}
+
+/// Tensors of one shape side by side along a new dimension before dimension Axis.
+template <int Axis, Tensor... Xs>
+requires(sizeof...(Xs) > 0) constexpr auto stack(const Xs&... xs) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) -> value_id {
+        const int axis = detail::axis_of(b, "stack", Axis, b.type(v[0]).shape.rank + 1);
+        value_id parts[sizeof...(Xs)] = {};
+        for (std::size_t i = 0; i < sizeof...(Xs); ++i) {
+          const shape from = b.type(v[i]).shape;
+          if (axis < 0 || axis > from.rank) return ops::concatenate(b, {v, sizeof...(Xs)}, 0);
+          parts[i] = ops::reshape(b, v[i], detail::with_axis(from, axis));
+        }
+        return ops::concatenate(b, {parts, sizeof...(Xs)}, axis);
+      },
+      xs...);
+}
+
+namespace detail {
+template <int Axis, int Parts, int I>
+struct split_emitter {
+  constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
+    const tensor_type from = b.type(v[0]);
+    const int axis = axis_of(b, "split", Axis, from.shape.rank);
+    if (axis < 0) return -1;
+    const std::int64_t extent = from.shape[axis];
+    if (extent == dyn) return v[0];  // the static type of a part
+    if (extent % Parts != 0) {
+      b.p.error.record("S147", "split: dimension ", axis, " of ", from, " is not divisible by ",
+                       Parts);
+      return -1;
+    }
+    return slice_axis(b, v[0], axis, extent / Parts * I, extent / Parts * (I + 1));
+  }
+};
+}  // namespace detail
+
+/// `const auto [q, k, v] = split<3, 2>(x)`: so many equal parts along Axis, as a std::array.
+///
+/// Errors    S145 axis out of range, S147 not divisible
+template <int Parts, int Axis, Tensor X>
+requires(Parts > 0) constexpr auto split(const X& x) {
+  const auto first = detail::apply(detail::split_emitter<Axis, Parts, 0>{}, x);
+  using part = std::remove_cvref_t<decltype(first)>;
+  std::array<part, static_cast<std::size_t>(Parts)> parts{};
+  if constexpr (part::is_valid) {
+    [&]<int... I>(std::integer_sequence<int, I...>) {
+      parts[0] = first;
+      ((parts[I + 1] = detail::apply(detail::split_emitter<Axis, Parts, I + 1>{}, x)), ...);
+    }
+    (std::make_integer_sequence<int, Parts - 1>{});
+  }
+  return parts;
+}
+
+/// result[..., i + Shift, ...] = x[..., i, ...] along Axis, what leaves the end comes in in front.
+template <std::int64_t Shift, int Axis, Tensor X>
+constexpr auto roll(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) -> value_id {
+        const shape from = b.type(v[0]).shape;
+        const int axis = detail::axis_of(b, "roll", Axis, from.rank);
+        if (axis < 0) return -1;
+        const std::int64_t n = from[axis];
+        if (n == dyn || n == 0 || Shift % n == 0) return v[0];
+        const std::int64_t cut = Shift % n > 0 ? n - Shift % n : -(Shift % n);
+        const value_id back = detail::slice_axis(b, v[0], axis, cut, n);
+        const value_id front = detail::slice_axis(b, v[0], axis, 0, cut);
+        const value_id parts[] = {back, front};
+        return ops::concatenate(b, parts, axis);
+      },
+      x);
+}
+
+}  // namespace partita

@@ -1,0 +1,147 @@
+/// dynamic_slice and dynamic_update_slice: a box whose place is computed.
+#pragma once
+
+#include <partita/op/vocabulary.hpp>
+
+namespace partita::op {
+
+/// What both share: one rank-0 start per dimension, clamped so that the box lies in the operand.
+///
+/// Errors    S136 the starts are not one integer scalar per dimension
+constexpr bool check_starts(infer_context& c, std::string_view name, std::size_t first) {
+  const auto& x = c.operands[0];
+  const std::size_t count = c.operands.size() < first ? 0 : c.operands.size() - first;
+  if (count != static_cast<std::size_t>(x.shape.rank)) {
+    c.fail("S136", name, ": ", count, " start indices for ", x);
+    return false;
+  }
+  for (std::size_t i = first; i < c.operands.size(); ++i) {
+    const auto& start = c.operands[i];
+    if (start.shape.rank == 0 && is_integer(start.element) &&
+        start.element == c.operands[first].element)
+      continue;
+    c.fail("S136", name, ": start index ", i - first, " has type ", start,
+           "; integer scalars of one type are needed");
+    return false;
+  }
+  return true;
+}
+/// The starts of a dynamic_slice or dynamic_update_slice of a program.
+constexpr vec<value_id> starts_of(const program& p, op_id o, std::size_t first) {
+  const auto all = p.operands(o);
+  return {all.data() + first, all.data() + all.size()};
+}
+
+/// The box of the given sizes at computed starts. Attributes: the size of every dimension; that of
+/// a dimension that is taken whole is `ops::whole`, and only such a dimension is parallel (its
+/// start is clamped to 0 anyhow).
+///
+/// Shapes    x (n...), starts (), ... -> (sizes...)
+/// Tile map  ([i, 8], [], [], sizes=[whole, 3]) -> ([i, 3])
+/// Errors    S136 bad starts, S137 bad sizes
+struct dynamic_slice {
+  static constexpr std::string_view name = "dynamic_slice";
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.rest("sizes");
+  }
+  static constexpr void infer(infer_context& c) {
+    if (c.operands.empty()) return c.fail("S136", "dynamic_slice: no operand");
+    if (!check_starts(c, name, 1)) return;
+    c.result = c.operands[0];
+    const shape& from = c.operands[0].shape;
+    if (c.attrs.size() != static_cast<std::size_t>(from.rank))
+      return c.fail("S137", "dynamic_slice: ", c.attrs.size(), " sizes for ", c.operands[0]);
+    for (int d = 0; d < from.rank; ++d) {
+      const std::int64_t size = c.attrs[static_cast<std::size_t>(d)];
+      if (size == ops::whole) continue;
+      if (size < 0 || (from[d] != dyn && size > from[d]))
+        return c.fail("S137", "dynamic_slice: size ", size, " is out of range for dimension ", d,
+                      " of ", c.operands[0]);
+      c.result.shape[d] = size;
+    }
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d)
+      if (c.attrs[d] == ops::whole) c.tile(c.result.shape[d], d).operand(0, d);
+  }
+  /// The cotangent in a tensor of zeros.
+  static constexpr void derive(derive_context& c) {
+    if (!c.wanted[0]) return;
+    const vec<value_id> starts = starts_of(c.b.p, c.op, 1);
+    const value_id zeros = ops::constant(c.b, c.b.type(c.b.p.operand(c.op, 0)), 0);
+    c.operands[0] =
+        ops::dynamic_update_slice(c.b, zeros, c.cotangent, {starts.data(), starts.size()});
+  }
+  static constexpr std::int64_t bytes(const cost_context& c) { return 2 * c.result.bytes(); }
+};
+
+/// The operand with the box at computed starts replaced by `update`. A dimension in which the
+/// update is as large as the operand is parallel.
+///
+/// Shapes    x (n...), update (m...) with m <= n, starts (), ... -> (n...)
+/// Tile map  ([i, 8], [i, 3], [], []) -> ([i, 8])
+/// Errors    S102 element types differ, S136 bad starts, S138 the update does not fit
+struct dynamic_update_slice {
+  static constexpr std::string_view name = "dynamic_update_slice";
+  static constexpr void infer(infer_context& c) {
+    if (c.operands.size() < 2) return c.fail("S138", "dynamic_update_slice: no update");
+    if (!check_starts(c, name, 2)) return;
+    const auto& x = c.operands[0];
+    const auto& update = c.operands[1];
+    c.result = x;
+    if (x.element != update.element)
+      return c.fail("S102", "dynamic_update_slice: element types ", name_of(x.element), " and ",
+                    name_of(update.element), " differ; use convert");
+    bool good = c.attrs.empty() && x.shape.rank == update.shape.rank;
+    for (int d = 0; good && d < x.shape.rank; ++d)
+      good = x.shape[d] == dyn || update.shape[d] <= x.shape[d];
+    if (!good) c.fail("S138", "dynamic_update_slice: update ", update, " does not fit in ", x);
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d)
+      if (c.operands[1].shape[d] == c.result.shape[d])
+        c.tile(c.result.shape[d], d).operand(0, d).operand(1, d);
+  }
+  static constexpr void derive(derive_context& c) {
+    builder& b = c.b;
+    const vec<value_id> list = starts_of(b.p, c.op, 2);
+    const std::span<const value_id> starts{list.data(), list.size()};
+    const tensor_type update = b.type(b.p.operand(c.op, 1));
+    if (c.wanted[0])
+      c.operands[0] =
+          ops::dynamic_update_slice(b, c.cotangent, ops::constant(b, update, 0), starts);
+    if (c.wanted[1])
+      c.operands[1] =
+          ops::dynamic_slice(b, c.cotangent, starts,
+                             {update.shape.extents, static_cast<std::size_t>(update.shape.rank)});
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+/// A dimension whose size is its extent is taken as whole.
+constexpr value_id dynamic_slice(builder& b, value_id x, std::span<const value_id> starts,
+                                 ints sizes) {
+  if (x < 0) return -1;
+  const shape& from = b.type(x).shape;
+  vec<std::int64_t> attrs;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    const bool full = static_cast<int>(d) < from.rank && sizes[d] == from[static_cast<int>(d)];
+    attrs.push_back(full ? whole : sizes[d]);
+  }
+  vec<value_id> operands{x};
+  operands.insert_back(starts.begin(), starts.end());
+  return b.emit(def<op::dynamic_slice>, {operands.data(), operands.size()},
+                {attrs.data(), attrs.size()});
+}
+constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
+                                        std::span<const value_id> starts) {
+  vec<value_id> operands{x, update};
+  operands.insert_back(starts.begin(), starts.end());
+  return b.emit(def<op::dynamic_update_slice>, std::span(operands.data(), operands.size()), {});
+}
+
+}  // namespace partita::ops

@@ -1,0 +1,118 @@
+/// pad: puts a value around and between the elements.
+#pragma once
+
+#include <partita/op/vocabulary.hpp>
+
+namespace partita::op {
+
+/// Dimension d becomes low[d] values, then the elements with interior[d] values between each two,
+/// then high[d] values. Negative low and high take elements (and values between them) away.
+/// Attributes: low, high, interior, one number per dimension each.
+///
+/// Shapes    x (n...), value () -> (low + n + max(n - 1, 0) * interior + high, ...)
+/// Tile map  ([i, 8], [], low=[0, 1], high=[0, 2]) -> ([i, 11]), dimensions without padding
+/// Errors    S102 element types differ, S131 not low, high and interior for each dimension,
+///           S132 negative interior, S133 value is no scalar, S134 negative result extent
+struct pad {
+  static constexpr std::string_view name = "pad";
+  static constexpr int operand_count = 2;
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    const int rank = f.operands[0].shape.rank;
+    f.list("low", rank);
+    f.list("high", rank);
+    f.list_or("interior", rank, 0);
+  }
+  static constexpr void infer(infer_context& c) {
+    const auto& x = c.operands[0];
+    const auto& value = c.operands[1];
+    const auto rank = static_cast<std::size_t>(x.shape.rank);
+    c.result = x;
+    if (x.element != value.element)
+      return c.fail("S102", "pad: element types ", name_of(x.element), " and ",
+                    name_of(value.element), " differ; use convert");
+    if (value.shape.rank != 0)
+      return c.fail("S133", "pad: the padding value ", value, " is no scalar");
+    if (c.attrs.size() != 3 * rank)
+      return c.fail("S131", "pad: ", c.attrs.size(), " amounts for ", x, "; ", 3 * rank,
+                    " are needed");
+    for (std::size_t d = 0; d < rank; ++d) {
+      const std::int64_t low = c.attrs[d], high = c.attrs[rank + d],
+                         interior = c.attrs[2 * rank + d];
+      auto& extent = c.result.shape[static_cast<int>(d)];
+      if (interior < 0)
+        return c.fail("S132", "pad: interior padding ", interior, " of dimension ", d, " of ", x,
+                      " is negative");
+      if (extent == dyn) continue;
+      const auto n = static_cast<std::uint64_t>(extent), gaps = n > 0 ? n - 1 : 0;
+      extent = static_cast<std::int64_t>(n + static_cast<std::uint64_t>(low) +
+                                         static_cast<std::uint64_t>(high) +
+                                         gaps * static_cast<std::uint64_t>(interior));
+      if (extent < 0)
+        return c.fail("S134", "pad: low ", low, ", high ", high, " and interior ", interior,
+                      " give dimension ", d, " of ", x, " the size ", extent);
+    }
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    const int rank = c.result.shape.rank;
+    for (int d = 0; d < rank; ++d)
+      if (c.attrs[d] == 0 && c.attrs[rank + d] == 0 && c.attrs[2 * rank + d] == 0)
+        c.tile(c.result.shape[d], d).operand(0, d);
+  }
+  /// Of x: the cotangent where its elements went. Of the value: the sum of it everywhere else.
+  static constexpr void derive(derive_context& c) {
+    builder& b = c.b;
+    const tensor_type from = b.type(b.p.operand(c.op, 0));
+    const auto attrs = b.p.attrs(c.op);
+    const vec<std::int64_t> amounts(attrs.data(), attrs.data() + attrs.size());
+    const auto rank = static_cast<std::size_t>(from.shape.rank);
+    const ops::ints low{amounts.data(), rank}, high{amounts.data() + rank, rank},
+        interior{amounts.data() + 2 * rank, rank};
+    const value_id zero = ops::scalar(b, from.element, 0);
+    if (c.wanted[0]) {
+      std::int64_t start[max_rank] = {}, limit[max_rank] = {}, stride[max_rank] = {};
+      std::int64_t less_low[max_rank] = {}, less_high[max_rank] = {};
+      for (std::size_t d = 0; d < rank; ++d) {
+        limit[d] = ops::whole;
+        stride[d] = interior[d] + 1;
+        less_low[d] = -low[d];
+        less_high[d] = -high[d];
+      }
+      const value_id g = ops::pad(b, c.cotangent, zero, {less_low, rank}, {less_high, rank});
+      c.operands[0] = ops::slice(b, g, {start, rank}, {limit, rank}, {stride, rank});
+    }
+    if (c.wanted[1]) {
+      const value_id inside = ops::constant(b, {dtype::boolean, from.shape}, 0);
+      const value_id padded =
+          ops::pad(b, inside, ops::scalar(b, dtype::boolean, 1), low, high, interior);
+      std::int64_t all[max_rank] = {};
+      for (std::size_t d = 0; d < rank; ++d) all[d] = static_cast<std::int64_t>(d);
+      c.operands[1] =
+          ops::reduce(b, ops::select(b, padded, c.cotangent, zero), combiner::add, {all, rank});
+    }
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+/// The operand itself if all amounts are 0. Without interior amounts all are 0.
+constexpr value_id pad(builder& b, value_id x, value_id value, ints low, ints high, ints interior) {
+  if (x < 0) return -1;
+  vec<std::int64_t> attrs;
+  bool none = true;
+  for (ints part : {low, high, interior})
+    for (auto amount : part) {
+      attrs.push_back(amount);
+      none = none && amount == 0;
+    }
+  if (interior.empty()) attrs.resize(attrs.size() + low.size(), 0);
+  if (none && static_cast<int>(low.size()) == b.type(x).shape.rank && low.size() == high.size() &&
+      value >= 0 && b.type(value).shape.rank == 0)
+    return x;
+  const value_id operands[] = {x, value};
+  return b.emit(def<op::pad>, operands, {attrs.data(), attrs.size()});
+}
+
+}  // namespace partita::ops
