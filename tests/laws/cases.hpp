@@ -46,6 +46,8 @@ inline ints dots(ints lb, ints rb, ints lc, ints rc) {
   return a;
 }
 
+inline void add_window_cases(std::vector<op_case>& list);  // cases_windows.hpp
+
 /// Every op of the registry but `parameter`, which computes nothing.
 inline std::vector<op_case> all_cases() {
   using namespace pt::op;
@@ -105,13 +107,6 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<broadcast_in_dim>, {f32({4, 1})}, {0, 2}, f32({4, 3, 6}));
   put(pt::def<broadcast_in_dim>, {i32({6, 5})}, {1, 2}, i32({2, 6, 5, 1}));
   put(pt::def<broadcast_in_dim>, {f64({1})}, {0}, f64({12}));
-  for (auto combine : {pt::combiner::add, pt::combiner::max, pt::combiner::min}) {
-    const auto c = static_cast<std::int64_t>(combine);
-    put(pt::def<reduce>, {f32({4, 6})}, {c, 1});
-    put(pt::def<reduce>, {i32({4, 5, 6})}, {c, 0, 2});
-    put(pt::def<reduce>, {f64({1, 12})}, {c, 0, 1});
-    put(pt::def<reduce>, {{dtype::bf16, {8, 2}}}, {c, 0});
-  }
   put(pt::def<transpose>, {f32({4, 6})}, {1, 0});
   put(pt::def<transpose>, {i32({4, 1, 6})}, {2, 0, 1});
   put(pt::def<transpose>, {i1({2, 3, 5, 4})}, {3, 1, 0, 2});
@@ -149,7 +144,10 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<slice>, {f32({4, 8})}, {0, 2, whole, 7});
   put(pt::def<slice>, {i32({5, 6, 12})}, {1, 0, 0, 3, whole, whole});
   put(pt::def<slice>, {i1({7})}, {3, 4});
+  add_window_cases(list);
   return list;
 }
 
 }  // namespace laws
+
+#include "cases_windows.hpp"

@@ -5,10 +5,12 @@
 /// take plain numbers.
 #pragma once
 
-#include <limits>
 #include <string_view>
 
 #include <partita/dsl/apply.hpp>
+#include <partita/dsl/contraction.hpp>
+#include <partita/dsl/convolution.hpp>
+#include <partita/dsl/reduction.hpp>
 
 namespace partita {
 
@@ -42,11 +44,6 @@ constexpr value_id broadcast_binary(builder& b, std::string_view op, value_id x,
   if (b.failed() || x < 0 || y < 0) return -1;
   const shape to = broadcast_shape(b, op, b.type(x).shape, b.type(y).shape);
   return emit(b, broadcast_last(b, x, to), broadcast_last(b, y, to));
-}
-
-/// 1 / n, NaN for 0: what a sum over n elements is multiplied with to give their mean.
-constexpr double reciprocal(std::int64_t n) {
-  return n == 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0 / static_cast<double>(n);
 }
 
 /// A number as a scalar of the program and the element type of `x`. Errors: S117 it does not fit.
@@ -224,48 +221,6 @@ constexpr X tag(std::string_view name, const X& x) {
   }
 }
 
-/// Matrix product of the last two dimensions: (..., m, k) x (k, n) or (..., m, k) x (..., k, n),
-/// leading dimensions equal.
-template <Tensor L, Tensor R>
-constexpr auto matmul(const L& lhs, const R& rhs) {
-  return detail::apply(
-      [](builder& b, const value_id* v, const shape&) -> value_id {
-        if (b.failed()) return -1;
-        const shape& l = b.type(v[0]).shape;
-        const shape& r = b.type(v[1]).shape;
-        if (l.rank < 1 || r.rank < 2 || (r.rank > 2 && r.rank != l.rank)) {
-          b.p.error.record("S106", "matmul: ", b.type(v[0]), " and ", b.type(v[1]),
-                           " are not (..., m, k) and (k, n) or (..., k, n)");
-          return -1;
-        }
-        if (!same_extent(l[l.rank - 1], r[r.rank - 2])) {
-          b.p.error.record("S101", "matmul: contracted extents differ: dimension ", l.rank - 1,
-                           " of lhs ", b.type(v[0]), " has size ", l[l.rank - 1], ", dimension ",
-                           r.rank - 2, " of rhs ", b.type(v[1]), " has size ", r[r.rank - 2]);
-          return -1;
-        }
-        std::int64_t batch[max_rank] = {};
-        for (int i = 0; i < max_rank; ++i) batch[i] = i;
-        const ops::ints lead{batch, static_cast<std::size_t>(r.rank - 2)};
-        const std::int64_t k_left[] = {l.rank - 1}, k_right[] = {r.rank - 2};
-        return ops::dot_general(b, v[0], v[1], {lead, lead, k_left, k_right});
-      },
-      lhs, rhs);
-}
-
-/// `dot_general<axes<0>, axes<0>, axes<2>, axes<1>>(x, y)`: batch dimensions of both, then
-/// contracted dimensions of both. Result: batch, free dimensions of lhs, free dimensions of rhs.
-template <class LhsBatch, class RhsBatch, class LhsContract, class RhsContract, Tensor L, Tensor R>
-constexpr auto dot_general(const L& lhs, const R& rhs) {
-  return detail::apply(
-      [](builder& b, const value_id* v, const shape&) {
-        return ops::dot_general(
-            b, v[0], v[1],
-            {LhsBatch::list(), RhsBatch::list(), LhsContract::list(), RhsContract::list()});
-      },
-      lhs, rhs);
-}
-
 /// Permutes dimensions: result dimension i is dimension Permutation[i] of x.
 template <int... Permutation, Tensor X>
 constexpr auto transpose(const X& x) {
@@ -299,51 +254,6 @@ constexpr auto broadcast_in_dim(const X& x, const E&... e) {
         return ops::broadcast_in_dim(b, v[0], to, axes<Dims...>::list());
       },
       detail::actual_extents(e...), x);
-}
-
-namespace detail {
-/// Reduces the given dimensions, or all without any.
-template <combiner Combine, int... Dims>
-struct reduce_emitter {
-  constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
-    if constexpr (sizeof...(Dims) > 0) {
-      return ops::reduce(b, v[0], Combine, axes<Dims...>::list());
-    } else {
-      const std::int64_t all[max_rank] = {0, 1, 2, 3, 4, 5, 6, 7};
-      return ops::reduce(b, v[0], Combine,
-                         {all, static_cast<std::size_t>(b.type(v[0]).shape.rank)});
-    }
-  }
-};
-}  // namespace detail
-
-/// Sum over the given dimensions (increasing), or over all without any; they disappear.
-template <int... Dims, Tensor X>
-constexpr auto sum(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::add, Dims...>{}, x);
-}
-template <int... Dims, Tensor X>
-constexpr auto reduce_max(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::max, Dims...>{}, x);
-}
-template <int... Dims, Tensor X>
-constexpr auto reduce_min(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::min, Dims...>{}, x);
-}
-/// Arithmetic mean over the given dimensions, or over all; NaN of nothing.
-template <int... Dims, Tensor X>
-constexpr auto mean(const X& x) {
-  if constexpr (!X::is_valid) {
-    return x;
-  } else {
-    const auto total = sum<Dims...>(x);
-    std::int64_t n = 1;
-    if constexpr (sizeof...(Dims) == 0)
-      n = x.shape().elements();
-    else
-      ((n *= Dims >= 0 && Dims < X::rank ? x.shape()[Dims] : 1), ...);
-    return total * detail::reciprocal(n);
-  }
 }
 
 /// x with a last dimension of size 1, which broadcasts: (...) -> (..., 1).

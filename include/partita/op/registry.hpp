@@ -7,13 +7,17 @@
 #include <partita/op/concatenate.hpp>
 #include <partita/op/constant.hpp>
 #include <partita/op/convert.hpp>
+#include <partita/op/convolution.hpp>
+#include <partita/op/cumsum.hpp>
 #include <partita/op/dot_general.hpp>
 #include <partita/op/gather.hpp>
 #include <partita/op/identity.hpp>
 #include <partita/op/math.hpp>
 #include <partita/op/reduce.hpp>
+#include <partita/op/reduce_window.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/select.hpp>
+#include <partita/op/select_and_scatter.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/op/transpose.hpp>
 
@@ -44,9 +48,14 @@ inline constexpr const op_def* registry[] = {
     &def<op::convert>,
     &def<op::broadcast_in_dim>,
     &def<op::reduce>,
+    &def<op::reduce_window>,
+    &def<op::select_and_scatter>,
+    &def<op::select_and_gather>,
+    &def<op::cumsum>,
     &def<op::transpose>,
     &def<op::reshape>,
     &def<op::dot_general>,
+    &def<op::convolution>,
     &def<op::gather>,
     &def<op::scatter_add>,
     &def<op::concatenate>,

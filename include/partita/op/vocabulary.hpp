@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <partita/ir/builder.hpp>
+#include <partita/op/window.hpp>
 
 namespace partita::ops {
 
@@ -49,6 +50,14 @@ constexpr value_id convert(builder& b, value_id x, dtype to);
 constexpr value_id broadcast_in_dim(builder& b, value_id x, const shape& to, ints dims);
 // reduce.hpp
 constexpr value_id reduce(builder& b, value_id x, combiner combine, ints dims);
+// reduce_window.hpp, select_and_scatter.hpp, cumsum.hpp; `w` has one entry per dimension
+constexpr value_id reduce_window(builder& b, value_id x, combiner combine,
+                                 std::span<const window_dim> w);
+constexpr value_id select_and_scatter(builder& b, value_id operand, value_id source,
+                                      direction select, std::span<const window_dim> w);
+constexpr value_id select_and_gather(builder& b, value_id operand, value_id values,
+                                     direction select, std::span<const window_dim> w);
+constexpr value_id cumsum(builder& b, value_id x, int dim, bool reverse, bool exclusive);
 // transpose.hpp, reshape.hpp
 constexpr value_id transpose(builder& b, value_id x, ints permutation);
 constexpr value_id reshape(builder& b, value_id x, const shape& to);
@@ -57,6 +66,13 @@ struct dot_dimensions {
   ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
 };
 constexpr value_id dot_general(builder& b, value_id lhs, value_id rhs, const dot_dimensions& d);
+// convolution.hpp
+struct convolution_spec {
+  ints lhs, rhs, result;  ///< batch, feature, spatial...; rhs: input feature, output feature, ...
+  std::span<const window_dim> windows;  ///< per spatial dimension; their sizes are those of rhs
+  std::int64_t feature_groups = 1, batch_groups = 1;
+};
+constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const convolution_spec& s);
 // gather.hpp
 constexpr value_id gather(builder& b, value_id table, value_id indices);
 constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, std::int64_t rows);

@@ -19,6 +19,8 @@ struct fixed_text {
     // Every element is assigned, the last one too: Clang prints an array with a filler as numbers.
     for (std::size_t i = 0; i < N; ++i) chars[i] = i < s.size() ? s[i] : '\0';
   }
+  /// Up to the terminating zero.
+  constexpr std::string_view view() const { return {chars, N - 1}; }
 };
 
 /// What the compiler shows when a program is wrong: `partita_error<fixed_text<77>{"S101 ..."}>`.

@@ -1,10 +1,13 @@
 /// Which kernel computes which op.
 #pragma once
 
+#include <partita/run/kernels/convolution.hpp>
+#include <partita/run/kernels/cumsum.hpp>
 #include <partita/run/kernels/dot_general.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/reduce.hpp>
+#include <partita/run/kernels/window.hpp>
 
 namespace partita::detail {
 
@@ -14,12 +17,17 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::iota>, &iota_kernel},
     {&def<op::broadcast_in_dim>, &broadcast_kernel},
     {&def<op::reduce>, &reduce_kernel},
+    {&def<op::reduce_window>, &reduce_window_kernel},
+    {&def<op::select_and_scatter>, &select_and_scatter_kernel},
+    {&def<op::select_and_gather>, &select_and_gather_kernel},
+    {&def<op::cumsum>, &cumsum_kernel},
     {&def<op::transpose>, &transpose_kernel},
     {&def<op::reshape>, &copy_kernel},
     {&def<op::tag>, &copy_kernel},
     {&def<op::tiling>, &copy_kernel},
     {&def<op::stop_gradient>, &copy_kernel},
     {&def<op::dot_general>, &dot_general_kernel},
+    {&def<op::convolution>, &convolution_kernel},
     {&def<op::gather>, &gather_kernel},
     {&def<op::scatter_add>, &scatter_add_kernel},
     {&def<op::concatenate>, &concatenate_kernel},
@@ -72,6 +80,13 @@ PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
         return &select_block<std::uint64_t>;
     }
   return nullptr;
+}
+
+PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t) {
+  return with_combined_type(t, [c]<class T>(std::type_identity<T>) -> block_function {
+    return with_combiner<T>(
+        c, [](auto f) -> block_function { return &combine_block<decltype(f), T>; });
+  });
 }
 
 PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op) {
