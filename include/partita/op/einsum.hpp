@@ -26,31 +26,12 @@ struct einsum_term {
 class einsum {
  public:
   constexpr einsum(builder& b, std::string_view formula, std::span<const value_id> operands)
-      : b_(b), formula_(formula), values_(operands.data(), operands.data() + operands.size()) {
-    std::string_view rest = formula;
-    const std::size_t arrow = formula.find("->");
-    if (arrow != std::string_view::npos) rest = formula.substr(0, arrow);
-    std::size_t count = 1;
-    for (char c : rest) count += c == ',' ? 1 : 0;
-    if (count != operands.size())
-      fail("S160", "it has ", count, " terms for ", operands.size(), " operands");
-    for (std::size_t i = 0; i < count && !b_.failed(); ++i) {
-      const std::size_t end = rest.find(',');
-      terms_.push_back(read(rest.substr(0, end), static_cast<int>(i)));
-      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    }
-    if (b_.failed()) return;
-    if (arrow != std::string_view::npos)
-      output_ = read(formula.substr(arrow + 2), -1);
-    else
-      output_ = implicit_output();
-    for (int d = 0; d < output_.rank && !b_.failed(); ++d)
-      if (!needed_after(-1, output_.letters[d]))
-        fail("S162", "output letter '", output_.letters[d], "' is not in the operands");
-    check_extents();
-  }
+      : b_(b), formula_(formula), values_(operands.data(), operands.data() + operands.size()) {}
 
   constexpr value_id emit() {
+    read_terms();
+    if (b_.failed()) return -1;
+    check_extents();
     for (std::size_t i = 1; i < terms_.size() && !b_.failed(); ++i) multiply(i);
     if (b_.failed()) return -1;
     drop(0, output_);
@@ -70,6 +51,28 @@ class einsum {
   template <class... Parts>
   constexpr void fail(std::string_view code, const Parts&... parts) {
     b_.p.error.record(code, "einsum: \"", formula_, "\": ", parts...);
+  }
+  constexpr void read_terms() {
+    std::string_view rest = formula_;
+    const std::size_t arrow = formula_.find("->");
+    if (arrow != std::string_view::npos) rest = formula_.substr(0, arrow);
+    std::size_t count = 1;
+    for (char c : rest) count += c == ',' ? 1 : 0;
+    if (count != values_.size())
+      fail("S160", "it has ", count, " terms for ", values_.size(), " operands");
+    for (std::size_t i = 0; i < count && !b_.failed(); ++i) {
+      const std::size_t end = rest.find(',');
+      terms_.push_back(read(rest.substr(0, end), static_cast<int>(i)));
+      rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    }
+    if (b_.failed()) return;
+    if (arrow != std::string_view::npos)
+      output_ = read(formula_.substr(arrow + 2), -1);
+    else
+      output_ = implicit_output();
+    for (int d = 0; d < output_.rank && !b_.failed(); ++d)
+      if (!needed_after(-1, output_.letters[d]))
+        fail("S162", "output letter '", output_.letters[d], "' is not in the operands");
   }
   static constexpr bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -206,8 +209,7 @@ constexpr value_id einsum(builder& b, std::string_view formula,
                           std::span<const value_id> operands) {
   for (value_id v : operands)
     if (v < 0 || b.failed()) return -1;
-  op::einsum e(b, formula, operands);
-  return b.failed() ? -1 : e.emit();
+  return op::einsum(b, formula, operands).emit();
 }
 
 }  // namespace partita::ops

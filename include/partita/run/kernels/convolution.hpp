@@ -122,24 +122,27 @@ inline constexpr std::int64_t window_block = std::int64_t{1} << 17, window_depth
 template <class T>
 void convolve_group(const conv_plan& p, const T* x, const T* weights, T* out, std::int64_t rows,
                     std::int64_t columns, scratch& memory) {
-  const auto times = [&](const T* a, std::int64_t stride, std::int64_t row, std::int64_t count,
-                         std::int64_t tap, std::int64_t depth) {
-    multiply_matrices<T>(a, {count, depth, stride, 1}, weights + tap * p.inputs * p.outputs,
-                         {depth, columns, p.outputs, 1}, out + row * p.outputs, p.outputs);
-  };
-  if (p.trivial()) return times(x, p.features, 0, rows, 0, p.inputs);
+  const bool trivial = p.trivial();  // then the operand is the matrix
   const std::int64_t taps = std::clamp<std::int64_t>(window_depth / p.inputs, 1, p.taps);
   const std::int64_t block =
       std::min(rows, std::max<std::int64_t>(window_block / (taps * p.inputs), 32));
-  T* matrix = reinterpret_cast<T*>(
-      memory.take(block * taps * p.inputs * static_cast<std::int64_t>(sizeof(T))));
+  T* made = nullptr;
+  if (!trivial)
+    made = reinterpret_cast<T*>(
+        memory.take(block * taps * p.inputs * static_cast<std::int64_t>(sizeof(T))));
   window_matrix<T> source(p, x);
-  for (std::int64_t row = 0; row < rows; row += block)
+  for (std::int64_t row = 0; row < rows; row += block) {
+    const std::int64_t count = std::min(block, rows - row);
+    T* to = out + row * p.outputs;
+    for (std::int64_t r = 0; r < count; ++r) std::fill_n(to + r * p.outputs, columns, T(0));
     for (std::int64_t tap = 0; tap < p.taps; tap += taps) {
-      const std::int64_t count = std::min(block, rows - row), end = std::min(tap + taps, p.taps);
-      source.fill(row, count, tap, end, matrix);
-      times(matrix, (end - tap) * p.inputs, row, count, tap, (end - tap) * p.inputs);
+      const std::int64_t end = std::min(tap + taps, p.taps), depth = (end - tap) * p.inputs;
+      if (!trivial) source.fill(row, count, tap, end, made);
+      multiply_matrices<T>(
+          trivial ? x + row * p.features : made, {count, depth, trivial ? p.features : depth, 1},
+          weights + tap * p.inputs * p.outputs, {depth, columns, p.outputs, 1}, to, p.outputs);
     }
+  }
 }
 
 /// One input and one output feature per group (depthwise): products of rows of features.
@@ -150,6 +153,7 @@ void convolve_depthwise(const conv_plan& p, const T* x, const T* weights, T* out
   std::vector<T> row(static_cast<std::size_t>(p.taps * p.features));
   window_matrix<T> source(one, x);
   for (std::int64_t r = 0; r < p.batch * p.positions; ++r, out += p.outputs) {
+    std::fill_n(out, p.outputs, T(0));
     source.fill(r, 1, 0, p.taps, row.data());
     const T* __restrict a = row.data();
     const T* __restrict w = weights;
@@ -168,7 +172,6 @@ template <class T>
 void convolve(const conv_plan& p, const T* x, const T* weights, T* out, scratch& memory) {
   const std::int64_t groups = p.feature_groups * p.batch_groups, columns = p.outputs / groups;
   const std::int64_t entries = p.batch / p.batch_groups, rows = entries * p.positions;
-  std::fill_n(out, rows * p.outputs, T(0));
   if (p.feature_groups > 1 && p.inputs == 1 && columns == 1)
     return convolve_depthwise(p, x, weights, out);
   for (std::int64_t g = 0; g < groups; ++g)
@@ -237,10 +240,9 @@ inline void convolution_kernel(const kernel_context& c) {
     same = same && result[i] == i;
   }
   std::byte* out = same ? wide.output<std::byte>() : c.memory.take(padded_bytes({wide.type, to}));
-  with_combined_type(wide.type, [&]<class T>(std::type_identity<T>) {
-    if constexpr (!std::is_same_v<T, bool>)
-      convolve(p, reinterpret_cast<const T*>(x), reinterpret_cast<const T*>(w),
-               reinterpret_cast<T*>(out), c.memory);
+  with_number_type(wide.type, [&]<class T>(std::type_identity<T>) {
+    convolve(p, reinterpret_cast<const T*>(x), reinterpret_cast<const T*>(w),
+             reinterpret_cast<T*>(out), c.memory);
   });
   if (!same) {
     const strides from(sorted), at(to);

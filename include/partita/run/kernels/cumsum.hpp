@@ -37,10 +37,9 @@ inline void cumsum_kernel(const kernel_context& c) {
   std::int64_t outer = 1, inner = 1;
   for (int d = 0; d < s.rank; ++d) (d < dim ? outer : inner) *= d == dim ? 1 : s[d];
   const computed_operands wide(c);
-  with_combined_type(wide.type, [&]<class T>(std::type_identity<T>) {
-    if constexpr (!std::is_same_v<T, bool>)
-      cumsum_middle(wide.operand<T>(0), outer, s[dim], inner, c.attrs[1] != 0, c.attrs[2] != 0,
-                    wide.output<T>());
+  with_number_type(wide.type, [&]<class T>(std::type_identity<T>) {
+    cumsum_middle(wide.operand<T>(0), outer, s[dim], inner, c.attrs[1] != 0, c.attrs[2] != 0,
+                  wide.output<T>());
   });
   wide.store();
 }

@@ -96,6 +96,14 @@ decltype(auto) with_combined_type(dtype t, F&& f) {
   }
 }
 
+/// The same for ops that take numbers only.
+template <class F>
+void with_number_type(dtype t, F&& f) {
+  with_combined_type(t, [&]<class T>(std::type_identity<T> type) {
+    if constexpr (!std::is_same_v<T, bool>) f(type);
+  });
+}
+
 /// Elements that are summed in the element type before they go to a wider accumulator.
 inline constexpr std::int64_t reduce_chunk = 1024;
 

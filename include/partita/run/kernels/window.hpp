@@ -57,6 +57,17 @@ inline void reduce_window_kernel(const kernel_context& c) {
   wide.store();
 }
 
+/// Lanes where `x` takes the place of the selected element become those of tap `k`.
+template <class T>
+void select_lanes(std::int64_t n, const T* __restrict x, bool greatest, std::int32_t k,
+                  T* __restrict best, std::int32_t* __restrict selected) {
+  for (std::int64_t j = 0; j < n; ++j) {
+    const bool stays = greatest ? best[j] >= x[j] : best[j] <= x[j];
+    best[j] = stays ? best[j] : x[j];
+    selected[j] = stays ? selected[j] : k;
+  }
+}
+
 /// Calls `f(position, element)` with the flat indices of each window and of its selected element,
 /// or -1. The last dimensions that windows leave as they are form rows, whose windows go together.
 template <class T, class F>
@@ -66,17 +77,18 @@ void for_selected(const T* x, const shape& from, const shape& to, const op::wind
   int sliding = w.rank;
   std::int64_t inner = 1;
   while (sliding > 0 && w.at[sliding - 1].trivial()) inner *= from[--sliding];
-  std::int64_t positions = 1, taps = 1, stride[max_rank] = {}, o[max_rank] = {};
-  for (std::int64_t n = inner, d = sliding; d-- > 0; n *= from[static_cast<int>(d)]) stride[d] = n;
+  std::int64_t positions = 1, taps = 1, stride[max_rank] = {}, o[max_rank] = {}, n = inner;
+  for (int d = sliding; d-- > 0; n *= from[d]) stride[d] = n;
   for (int d = 0; d < sliding; ++d) positions *= to[d], taps *= w.at[d].size;
-  std::vector<T> best(static_cast<std::size_t>(inner));
-  std::vector<std::int64_t> selected(static_cast<std::size_t>(inner));
+  std::vector<T> best_lanes(static_cast<std::size_t>(inner));
+  std::vector<std::int32_t> selected(static_cast<std::size_t>(inner));
+  T* best = best_lanes.data();
+  std::vector<std::int64_t> met;  // where the taps that lie on elements begin
   const auto next = [&](std::int64_t* at, auto extent) {
     for (int d = sliding; d-- > 0 && ++at[d] == extent(d);) at[d] = 0;
   };
   for (std::int64_t p = 0; p < positions; ++p) {
-    std::fill(selected.begin(), selected.end(), -1);
-    bool first = true;
+    met.clear();
     std::int64_t tap[max_rank] = {};
     for (std::int64_t k = 0; k < taps; ++k) {
       std::int64_t at = 0;
@@ -86,17 +98,19 @@ void for_selected(const T* x, const shape& from, const shape& to, const op::wind
       }
       next(tap, [&](int d) { return w.at[d].size; });
       if (at < 0) continue;
-      for (std::int64_t j = 0; j < inner; ++j) {
-        const auto lane = static_cast<std::size_t>(j);
-        const T v = x[at + j];
-        const bool stays = !first && (greatest ? best[lane] >= v : best[lane] <= v);
-        best[lane] = stays ? best[lane] : v;
-        selected[lane] = stays ? selected[lane] : at + j;
+      if (met.empty()) {
+        std::copy_n(x + at, inner, best);
+        std::fill(selected.begin(), selected.end(), 0);
+      } else {
+        select_lanes(inner, x + at, greatest, static_cast<std::int32_t>(met.size()), best,
+                     selected.data());
       }
-      first = false;
+      met.push_back(at);
     }
-    for (std::int64_t j = 0; j < inner; ++j)
-      f(p * inner + j, selected[static_cast<std::size_t>(j)]);
+    for (std::int64_t j = 0; j < inner; ++j) {
+      const auto k = static_cast<std::size_t>(selected[static_cast<std::size_t>(j)]);
+      f(p * inner + j, met.empty() ? -1 : met[k] + j);
+    }
     next(o, [&](int d) { return to[d]; });
   }
 }
@@ -105,17 +119,15 @@ void for_selected(const T* x, const shape& from, const shape& to, const op::wind
 inline void select_and_scatter_kernel(const kernel_context& c) {
   const op::windows w(c.attrs.data() + 1, c.result.shape.rank);
   const computed_operands wide(c);
-  with_combined_type(wide.type, [&]<class T>(std::type_identity<T>) {
-    if constexpr (!std::is_same_v<T, bool>) {
-      const T* source = wide.operand<T>(1);
-      T* out = wide.output<T>();
-      std::fill_n(out, c.result.shape.elements(), T(0));
-      for_selected(wide.operand<T>(0), c.types[0].shape, c.types[1].shape, w, c.attrs[0] == 0,
-                   [&](std::int64_t position, std::int64_t element) {
-                     if (element >= 0)
-                       out[element] = combine<combiner::add>::one(out[element], source[position]);
-                   });
-    }
+  with_number_type(wide.type, [&]<class T>(std::type_identity<T>) {
+    const T* source = wide.operand<T>(1);
+    T* out = wide.output<T>();
+    std::fill_n(out, c.result.shape.elements(), T(0));
+    for_selected(wide.operand<T>(0), c.types[0].shape, c.types[1].shape, w, c.attrs[0] == 0,
+                 [&](std::int64_t position, std::int64_t element) {
+                   if (element >= 0)
+                     out[element] = combine<combiner::add>::one(out[element], source[position]);
+                 });
   });
   wide.store();
 }
@@ -123,7 +135,7 @@ inline void select_and_scatter_kernel(const kernel_context& c) {
 inline void select_and_gather_kernel(const kernel_context& c) {
   const op::windows w(c.attrs.data() + 1, c.result.shape.rank);
   const computed_operands wide(c);
-  with_combined_type(wide.type, [&]<class T>(std::type_identity<T>) {
+  with_number_type(wide.type, [&]<class T>(std::type_identity<T>) {
     const T* values = wide.operand<T>(1);
     T* out = wide.output<T>();
     for_selected(wide.operand<T>(0), c.types[0].shape, c.result.shape, w, c.attrs[0] == 0,
