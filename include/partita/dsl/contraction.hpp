@@ -2,7 +2,7 @@
 #pragma once
 
 #include <partita/dsl/apply.hpp>
-#include <partita/op/einsum.hpp>
+#include <partita/dsl/einsum.hpp>
 
 namespace partita {
 
@@ -61,7 +61,7 @@ template <fixed_text Formula, Tensor... Xs>
 requires(sizeof...(Xs) > 0) constexpr auto einsum(const Xs&... xs) {
   return detail::apply(
       [](builder& b, const value_id* v, const shape&) {
-        return ops::einsum(b, Formula.view(), {v, sizeof...(Xs)});
+        return detail::emit_einsum(b, Formula.view(), {v, sizeof...(Xs)});
       },
       xs...);
 }

@@ -3,7 +3,7 @@
 
 #include <partita/op/vocabulary.hpp>
 
-namespace partita::op {
+namespace partita::detail {
 
 /// The dimensions of a tensor by letter; the i-th last of those that `...` stands for is char(i +
 /// 1).
@@ -23,9 +23,9 @@ struct einsum_term {
 };
 
 /// A formula for operands of known types, and its evaluation.
-class einsum {
+class einsum_formula {
  public:
-  constexpr einsum(builder& b, std::string_view formula, std::span<const value_id> operands)
+  constexpr einsum_formula(builder& b, std::string_view formula, std::span<const value_id> operands)
       : b_(b), formula_(formula), values_(operands.data(), operands.data() + operands.size()) {}
 
   constexpr value_id emit() {
@@ -49,7 +49,7 @@ class einsum {
   int dots_ = 0;  ///< the most dimensions that `...` stands for
 
   template <class... Parts>
-  constexpr void fail(std::string_view code, const Parts&... parts) {
+  constexpr void refuse(std::string_view code, const Parts&... parts) {
     b_.p.error.record(code, "einsum: \"", formula_, "\": ", parts...);
   }
   constexpr void read_terms() {
@@ -59,7 +59,7 @@ class einsum {
     std::size_t count = 1;
     for (char c : rest) count += c == ',' ? 1 : 0;
     if (count != values_.size())
-      fail("S160", "it has ", count, " terms for ", values_.size(), " operands");
+      refuse("S160", "it has ", count, " terms for ", values_.size(), " operands");
     for (std::size_t i = 0; i < count && !b_.failed(); ++i) {
       const std::size_t end = rest.find(',');
       terms_.push_back(read(rest.substr(0, end), static_cast<int>(i)));
@@ -72,7 +72,7 @@ class einsum {
       output_ = implicit_output();
     for (int d = 0; d < output_.rank && !b_.failed(); ++d)
       if (!needed_after(-1, output_.letters[d]))
-        fail("S162", "output letter '", output_.letters[d], "' is not in the operands");
+        refuse("S162", "output letter '", output_.letters[d], "' is not in the operands");
   }
   static constexpr bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -94,13 +94,13 @@ class einsum {
         dots = true;
         i += 2;
       } else if (!is_letter(in[i])) {
-        fail("S160", "'", in[i], "' is no letter");
+        refuse("S160", "'", in[i], "' is no letter");
         return t;
       } else if (t.has(in[i])) {
         if (operand < 0)
-          fail("S161", "output letter '", in[i], "' is repeated");
+          refuse("S161", "output letter '", in[i], "' is repeated");
         else
-          fail("S161", "letter '", in[i], "' is repeated in operand ", operand,
+          refuse("S161", "letter '", in[i], "' is repeated in operand ", operand,
                "; diagonals are not supported");
         return t;
       } else {
@@ -108,7 +108,7 @@ class einsum {
       }
     }
     if (operand >= 0 && (dots ? letters > s.rank : letters != s.rank))
-      fail("S163", "operand ", operand, " has ", letters, " letters and type ",
+      refuse("S163", "operand ", operand, " has ", letters, " letters and type ",
            b_.type(values_[static_cast<std::size_t>(operand)]), " of rank ", s.rank);
     return t;
   }
@@ -143,7 +143,7 @@ class einsum {
             which << "letter '" << letter << '\'';
           else
             which << "a dimension of \"...\"";
-          fail("S164", which, " has size ", x, " in operand ", j, " and ", y, " in operand ", i);
+          refuse("S164", which, " has size ", x, " in operand ", j, " and ", y, " in operand ", i);
         }
   }
   /// Sums over the letters of term i that are not in `kept`.
@@ -200,16 +200,12 @@ class einsum {
   }
 };
 
-}  // namespace partita::op
-
-namespace partita::ops {
-
-/// See the function of the same name in dsl/contraction.hpp.
-constexpr value_id einsum(builder& b, std::string_view formula,
-                          std::span<const value_id> operands) {
+/// See the function of the same name in contraction.hpp.
+constexpr value_id emit_einsum(builder& b, std::string_view formula,
+                               std::span<const value_id> operands) {
   for (value_id v : operands)
     if (v < 0 || b.failed()) return -1;
-  return op::einsum(b, formula, operands).emit();
+  return einsum_formula(b, formula, operands).emit();
 }
 
-}  // namespace partita::ops
+}  // namespace partita::detail
