@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct random {
   bool one_in(std::int64_t n) { return in(1, n) == 1; }
   template <class List>
   auto pick(const List& list) {
-    return list[static_cast<std::size_t>(in(0, static_cast<std::int64_t>(list.size()) - 1))];
+    return list[static_cast<std::size_t>(in(0, static_cast<std::int64_t>(std::size(list)) - 1))];
   }
 };
 

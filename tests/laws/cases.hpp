@@ -7,6 +7,46 @@
 
 namespace laws {
 
+namespace pt = partita;
+using ints = std::vector<std::int64_t>;
+using pt::dtype;
+using pt::shape;
+using pt::tensor_type;
+
+struct op_case {
+  const pt::op_def* op = nullptr;
+  std::vector<tensor_type> operands;
+  ints attrs;
+  tensor_type declared;
+  std::int64_t low = -3, high = 3;  ///< of the operands' elements
+};
+
+/// The result type, or nothing with an error.
+inline tensor_type infer(const pt::op_def& op, const std::vector<tensor_type>& operands,
+                         const ints& attrs, const tensor_type& declared, pt::failure& error) {
+  pt::infer_context c;
+  c.operands = operands;
+  c.attrs = attrs;
+  c.declared = declared;
+  op.infer(c);
+  error = c.error;
+  return c.result;
+}
+
+inline tensor_type f32(shape s) { return {dtype::f32, s}; }
+inline tensor_type f64(shape s) { return {dtype::f64, s}; }
+inline tensor_type i32(shape s) { return {dtype::i32, s}; }
+inline tensor_type i1(shape s) { return {dtype::boolean, s}; }
+
+/// How many batch and contracted dimensions, then the dimensions.
+inline ints dots(ints lb, ints rb, ints lc, ints rc) {
+  ints a{static_cast<std::int64_t>(lb.size()), static_cast<std::int64_t>(lc.size())};
+  for (const auto& part : {lb, rb, lc, rc}) a.insert(a.end(), part.begin(), part.end());
+  return a;
+}
+
+inline void add_window_cases(std::vector<op_case>& list);  // cases_windows.hpp
+
 /// Every op of the registry but `parameter`, which computes nothing.
 inline std::vector<op_case> all_cases() {
   using namespace pt::op;
@@ -37,13 +77,6 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<broadcast_in_dim>, {f32({4, 1})}, {0, 2}, f32({4, 3, 6}));
   put(pt::def<broadcast_in_dim>, {i32({6, 5})}, {1, 2}, i32({2, 6, 5, 1}));
   put(pt::def<broadcast_in_dim>, {f64({1})}, {0}, f64({12}));
-  for (auto combine : {pt::combiner::add, pt::combiner::max, pt::combiner::min}) {
-    const auto c = static_cast<std::int64_t>(combine);
-    put(pt::def<reduce>, {f32({4, 6})}, {c, 1});
-    put(pt::def<reduce>, {i32({4, 5, 6})}, {c, 0, 2});
-    put(pt::def<reduce>, {f64({1, 12})}, {c, 0, 1});
-    put(pt::def<reduce>, {{dtype::bf16, {8, 2}}}, {c, 0});
-  }
   put(pt::def<transpose>, {f32({4, 6})}, {1, 0});
   put(pt::def<transpose>, {i32({4, 1, 6})}, {2, 0, 1});
   put(pt::def<transpose>, {i1({2, 3, 5, 4})}, {3, 1, 0, 2});
@@ -75,7 +108,10 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<slice>, {i1({7})}, {3, 4});
   add_linalg_cases(list);
   add_movement_cases(list);
+  add_window_cases(list);
   return list;
 }
 
 }  // namespace laws
+
+#include "cases_windows.hpp"

@@ -69,6 +69,14 @@ pt::array numbers(const shape& local) {
   data::random r{3};
   return data::integers({dtype::f32, by_device(local)}, r, -50, 50);
 }
+/// Elements that the combiner takes, whose products stay exact.
+pt::array numbers_for(pt::combiner c, const shape& local) {
+  data::random r{3};
+  if (c == pt::combiner::multiply) return data::integers({dtype::f64, by_device(local)}, r, -2, 2);
+  if (c == pt::combiner::logical_and || c == pt::combiner::logical_or)
+    return data::integers({dtype::i64, by_device(local)}, r, 0, 4000);
+  return numbers(local);
+}
 
 /// (dim, axis) pairs; of one dimension major to minor.
 struct pairs {
@@ -102,40 +110,57 @@ void for_group(const position& device, auto uses, auto f) {
 
 /// Compares every element on every device with what `expected(device, position)` says.
 void check(const pt::array& got, const shape& local, auto expected) {
+  const pt::array wide = pt::as_type(got, dtype::f64);
   std::int64_t wrong = 0;
   for_each(device_shape(), [&](const position& device) {
     for_each(local, [&](const position& at) {
       position full = device;
       full.insert(full.end(), at.begin(), at.end());
-      const float value = got.data<float>()[offset(got.shape(), full)];
-      if (value != static_cast<float>(expected(device, at))) ++wrong;
+      const double value = wide.data<double>()[offset(got.shape(), full)];
+      if (value != static_cast<double>(expected(device, at))) ++wrong;
     });
   });
   CHECK(wrong == 0);
 }
 /// The operand's element on a device.
 auto operand(const pt::array& values) {
-  return [&values](const position& device, const position& at) {
+  return [wide = pt::as_type(values, dtype::f64)](const position& device, const position& at) {
     position full = device;
     full.insert(full.end(), at.begin(), at.end());
-    return static_cast<double>(values.data<float>()[offset(values.shape(), full)]);
+    return wide.data<double>()[offset(wide.shape(), full)];
   };
 }
 
 double combined(pt::combiner c, double a, double b) {
-  return c == pt::combiner::add ? a + b : c == pt::combiner::max ? std::max(a, b) : std::min(a, b);
+  const auto x = static_cast<std::int64_t>(a), y = static_cast<std::int64_t>(b);
+  switch (c) {
+    case pt::combiner::add:
+      return a + b;
+    case pt::combiner::max:
+      return std::max(a, b);
+    case pt::combiner::min:
+      return std::min(a, b);
+    case pt::combiner::multiply:
+      return a * b;
+    case pt::combiner::logical_and:
+      return static_cast<double>(x & y);
+    default:
+      return static_cast<double>(x | y);
+  }
 }
 
 const std::vector<ints> axis_lists = {{0}, {1}, {2}, {0, 1}, {2, 0}, {0, 1, 2}};
-const pt::combiner combiners[] = {pt::combiner::add, pt::combiner::max, pt::combiner::min};
+const pt::combiner combiners[] = {pt::combiner::add,         pt::combiner::max,
+                                  pt::combiner::min,         pt::combiner::multiply,
+                                  pt::combiner::logical_and, pt::combiner::logical_or};
 
 }  // namespace
 
 TEST_CASE("all_reduce: every device gets the reduction over its group") {
   const shape s{2, 3};
-  const pt::array values = numbers(s);
-  const auto x = operand(values);
-  for (auto combine : combiners)
+  for (auto combine : combiners) {
+    const pt::array values = numbers_for(combine, s);
+    const auto x = operand(values);
     for (const ints& list : axis_lists) {
       ints attrs{static_cast<std::int64_t>(combine)};
       attrs.insert(attrs.end(), list.begin(), list.end());
@@ -153,6 +178,7 @@ TEST_CASE("all_reduce: every device gets the reduction over its group") {
         return sum;
       });
     }
+  }
 }
 
 const std::vector<ints> pair_lists = {{0, 0},       {1, 1},       {0, 0, 2, 1}, {0, 0, 0, 2, 2, 1},
@@ -201,7 +227,7 @@ TEST_CASE("reduce_scatter is all_slice(all_reduce)") {
       const pairs p{list};
       shape whole{16, 4, 16}, part = whole;
       for (int d = 0; d < 3; ++d) part[d] /= p.piece(d, {0, 0, 0}).second;
-      const pt::array values = numbers(whole);
+      const pt::array values = numbers_for(combine, whole);
       ints scatter{static_cast<std::int64_t>(combine)}, reduce = scatter;
       scatter.insert(scatter.end(), list.begin(), list.end());
       for (std::size_t a = 0; a < 3; ++a)

@@ -41,19 +41,31 @@ class loops {
     }
     if (f.result_dim != pt::no_dim)
       return pt::run_op(pt::def<pt::op::concatenate>, parts, ints{f.result_dim}, result);
-    const pt::op_def& combine = f.combine == pt::combiner::add        ? pt::def<pt::op::add>
-                                : f.combine == pt::combiner::max      ? pt::def<pt::op::maximum>
-                                : f.combine == pt::combiner::multiply ? pt::def<pt::op::multiply>
-                                                                      : pt::def<pt::op::minimum>;
     pt::array sum = parts[0];
     for (std::int64_t i = 1; i < n; ++i)
-      sum = pt::run_op(combine, std::vector{sum, parts[static_cast<std::size_t>(i)]}, {}, result);
+      sum = combined(f.combine, sum, parts[static_cast<std::size_t>(i)], result);
     return sum;
   }
 
  private:
   const op_case& c_;
   const pt::factor_table& map_;
+
+  static pt::array combined(pt::combiner c, const pt::array& x, const pt::array& y,
+                            const tensor_type& result) {
+    if (c == pt::combiner::logical_and || c == pt::combiner::logical_or) {
+      pt::array z(result);  // bits are bits in every type
+      for (std::int64_t i = 0; i < result.bytes(); ++i)
+        z.storage().get()[i] = c == pt::combiner::logical_and ? x.bytes()[i] & y.bytes()[i]
+                                                              : x.bytes()[i] | y.bytes()[i];
+      return z;
+    }
+    const pt::op_def& op = c == pt::combiner::add   ? pt::def<pt::op::add>
+                           : c == pt::combiner::max ? pt::def<pt::op::maximum>
+                           : c == pt::combiner::min ? pt::def<pt::op::minimum>
+                                                    : pt::def<pt::op::multiply>;
+    return pt::run_op(op, std::vector{x, y}, {}, result);
+  }
 
   static pt::array piece(const pt::array& a, int dim, std::int64_t n, std::int64_t i) {
     if (a.shape()[dim] % n != 0) throw pt::error("a slice does not divide its dimension");

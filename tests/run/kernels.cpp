@@ -390,6 +390,29 @@ TEST_CASE("reduce: any dimensions, any combiner, the identity for nothing") {
         std::numeric_limits<std::int32_t>::min());
   CHECK(run(def<op::reduce>, {array(xt::xarray<std::uint8_t>{200, 100})}, {1, 0})
             .item<std::uint8_t>() == 44);
+  // Products, and, or.
+  CHECK(partita::equal(run(def<op::reduce>, {none}, {4, 0}), xt::xarray<float>{1, 1}));
+  CHECK(run(def<op::reduce>, {no_ints}, {4, 0}).item<std::int32_t>() == 1);
+  CHECK(run(def<op::reduce>, {no_ints}, {5, 0}).item<std::int32_t>() == -1);
+  CHECK(run(def<op::reduce>, {no_ints}, {6, 0}).item<std::int32_t>() == 0);
+  const array no_truths(tensor_type{dtype::boolean, {0}});
+  CHECK(run(def<op::reduce>, {no_truths}, {5, 0}).bytes()[0] == std::byte{1});
+  CHECK(run(def<op::reduce>, {no_truths}, {6, 0}).bytes()[0] == std::byte{0});
+  const array small = xt::xarray<std::int32_t>{{12, -6, 7}, {10, 3, -1}};
+  CHECK(partita::equal(run(def<op::reduce>, {small}, {4, 1}), xt::xarray<std::int32_t>{-504, -30}));
+  CHECK(partita::equal(run(def<op::reduce>, {small}, {5, 0}), xt::xarray<std::int32_t>{8, 2, 7}));
+  CHECK(
+      partita::equal(run(def<op::reduce>, {small}, {6, 0}), xt::xarray<std::int32_t>{14, -5, -1}));
+  for (std::int64_t n : {31, 32, 1000, 5000}) {  // one false among true, one true among false
+    array truths = as_type(array(xt::xarray<double>(xt::ones<double>({n}))), dtype::boolean);
+    CHECK(run(def<op::reduce>, {truths}, {5, 0}).item<bool>());
+    truths.mutable_data<bool>()[n - 2] = false;
+    CHECK(!run(def<op::reduce>, {truths}, {5, 0}).item<bool>());
+    array lies(tensor_type{dtype::boolean, {n}});
+    CHECK(!run(def<op::reduce>, {lies}, {6, 0}).item<bool>());
+    lies.mutable_data<bool>()[n / 2] = true;
+    CHECK(run(def<op::reduce>, {lies}, {6, 0}).item<bool>());
+  }
   // A long sum loses little: partial sums go to binary64.
   const array tenths = xt::xarray<float>(xt::ones<float>({1 << 20}) * 0.1f);
   CHECK(std::fabs(run(def<op::reduce>, {tenths}, {1, 0}).item<float>() - 104857.6f) < 0.1f);

@@ -61,6 +61,15 @@ TILE_MAP((pt::iota<int, 1>(in<float, 4>(b), pt::extent<4>{}, pt::extent<6>{})), 
 TILE_MAP((pt::full_like(in<float, 4, 6>(b), 1)), "() -> ([i, j])");
 TILE_MAP((select(in<bool, 4>(b), in<float, 4>(b), in<float, 4>(b))), "([i], [i], [i]) -> ([i])");
 TILE_MAP((pt::tag("t", in<float, 4, 6>(b))), "([i, j]) -> ([i, j])");
+TILE_MAP((pt::prod<0>(in<int, 4, 6>(b))), "([i, j]) -> ([j])  reduce={i:multiply}");
+TILE_MAP((pt::all<1>(in<bool, 4, 6>(b))), "([i, j]) -> ([i])  reduce={j:and}");
+TILE_MAP((pt::cumsum<1>(in<float, 4, 6>(b))), "([i, 6]) -> ([i, 6])");
+TILE_MAP((pt::reduce_window<pt::combiner::max, pt::window{.size = {1, 3}}>(in<float, 4, 6>(b))),
+         "([i, 6]) -> ([i, 4])");
+TILE_MAP((pt::conv(in<float, 2, 8, 6>(b), in<float, 3, 6, 5>(b))),
+         "([i, 8, k], [3, k, j]) -> ([i, 6, j])  reduce={k:add}");
+TILE_MAP((pt::conv<pt::conv_options{.groups = 3}>(in<float, 2, 8, 6>(b), in<float, 3, 2, 9>(b))),
+         "([i, 8, jl], [3, l, jk]) -> ([i, 6, jk])  reduce={l:add}");
 // A parameter has no operands; a value outside of any trace has no map.
 TILE_MAP((in<float, 4, 6>(b)), "() -> ([i, j])");
 TILE_MAP((pt::tensor<float, 4>{}), "");

@@ -5,12 +5,37 @@
 
 namespace partita::op {
 
-/// Attributes: the combiner (add, max or min), then the dimensions, strictly increasing. The
-/// dimensions disappear. Without dimensions the operand is returned as it is. An empty dimension
-/// gives the identity of the combiner (0, -inf, inf; for integers the least and greatest value).
+/// Combiners as attributes show them, by their number.
+inline constexpr std::string_view combiner_words[] = {"stack",    "add", "max", "min",
+                                                      "multiply", "and", "or"};
+
+/// Is the first attribute a combiner, of elements like those of the first operand?
+///
+/// Errors    S104 element type not supported, S152 no combiner
+constexpr bool check_combiner(infer_context& c, std::string_view name) {
+  const std::int64_t stored = c.attrs.empty() ? 0 : c.attrs[0];
+  if (stored < static_cast<int>(combiner::add) || stored > static_cast<int>(combiner::logical_or)) {
+    c.fail("S152", name, ": combiner ", stored, " is none of add (1), max (2), min (3), ",
+           "multiply (4), and (5), or (6)");
+    return false;
+  }
+  const dtype t = c.operands[0].element;
+  const bool logical = stored >= static_cast<int>(combiner::logical_and);
+  if (logical && is_floating(t))
+    c.fail("S104", name, ": element type ", name_of(t), " is neither i1 nor an integer type");
+  if (!logical && t == dtype::boolean) c.fail("S104", name, ": element type i1 is not a number");
+  return !c.error;
+}
+
+/// Attributes: the combiner (add 1, max 2, min 3, multiply 4, and 5, or 6), then the dimensions,
+/// strictly increasing. The dimensions disappear. Without dimensions the operand is returned as it
+/// is. An empty dimension gives the identity of the combiner (0, -inf, inf, 1, all bits, 0; for max
+/// and min of integers the least and greatest value). And, or are of i1, and bit by bit of
+/// integers. (StableHLO has a region and an initial value instead.)
 ///
 /// Tile map  ([i, j]) -> ([i])  reduce={j:add}
-/// Errors    S104 not a number, S110 bad dimensions or combiner
+/// Cost      one flop per element
+/// Errors    S104 element type not supported, S110 bad dimensions, S152 no combiner
 struct reduce {
   static constexpr std::string_view name = "reduce";
   static constexpr int operand_count = 1;
@@ -20,12 +45,8 @@ struct reduce {
     return false;
   }
   static constexpr void infer(infer_context& c) {
+    if (!check_combiner(c, name)) return;
     const shape& from = c.operands[0].shape;
-    if (c.operands[0].element == dtype::boolean)
-      c.fail("S104", "reduce: element type i1 is not a number");
-    if (c.attrs.empty() || c.attrs[0] < static_cast<std::int64_t>(combiner::add) ||
-        c.attrs[0] > static_cast<std::int64_t>(combiner::min))
-      return c.fail("S110", "reduce: the combiner is none of add, max and min");
     std::int64_t previous = -1;
     for (std::size_t i = 1; i < c.attrs.size(); ++i) {
       if (c.attrs[i] <= previous || c.attrs[i] >= from.rank)
@@ -50,10 +71,12 @@ struct reduce {
     }
   }
   /// add: the cotangent, repeated. max, min: shared equally among the elements that reach it.
+  /// multiply: times the product of the other elements.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const value_id x = b.p.operand(c.op, 0), y = b.p.op(c.op).result;
     const auto attrs = b.p.attrs(c.op);
+    const auto combine = static_cast<combiner>(attrs[0]);
     const shape to = b.type(x).shape;
     std::int64_t kept[max_rank] = {}, summed[max_rank] = {};
     std::size_t count = 0, summed_count = attrs.size() - 1;
@@ -61,9 +84,13 @@ struct reduce {
     for (int d = 0; d < to.rank; ++d)
       if (!reduced(attrs.data(), static_cast<int>(attrs.size()), d)) kept[count++] = d;
     const ops::ints dims{kept, count};
-    if (static_cast<combiner>(attrs[0]) == combiner::add) {
+    if (combine == combiner::add) {
       c.operands[0] = ops::broadcast_in_dim(b, c.cotangent, to, dims);
       return;
+    }
+    if (combine == combiner::multiply) {
+      if (to.elements() > 0) c.operands[0] = of_product(b, x, c.cotangent, {summed, summed_count});
+      return;  // of nothing: no cotangent
     }
     const value_id hit =
         ops::compare(b, ops::direction::eq, x, ops::broadcast_in_dim(b, y, to, dims));
@@ -74,12 +101,45 @@ struct reduce {
     c.operands[0] =
         ops::select(b, hit, ops::broadcast_in_dim(b, share, to, dims), ops::scalar(b, t, 0));
   }
+  /// Cotangent of x for its product over `dims`, without a division, so that zeros do no harm: with
+  /// x in halves l and r, it is (h r, h l), where h is that for the product of l r. Work is linear
+  /// in the size of x, and the number of ops logarithmic.
+  static constexpr value_id of_product(builder& b, value_id x, value_id cotangent, ops::ints dims) {
+    if (b.failed()) return -1;
+    const shape s = b.type(x).shape;
+    for (auto each : dims) {
+      const int d = static_cast<int>(each);
+      if (s[d] == 1) continue;
+      const auto piece = [&](value_id v, std::int64_t begin, std::int64_t end) {
+        std::int64_t start[max_rank] = {}, limit[max_rank] = {};
+        for (auto& l : limit) l = ops::whole;
+        start[d] = begin;
+        limit[d] = end;
+        const auto n = static_cast<std::size_t>(s.rank);
+        return ops::slice(b, v, {start, n}, {limit, n});
+      };
+      const std::int64_t half = s[d] / 2;
+      const bool odd = s[d] % 2 != 0;
+      const value_id l = piece(x, 0, half), r = piece(x, half, 2 * half);
+      value_id parts[3] = {ops::multiply(b, l, r), -1, -1};
+      if (odd) parts[1] = piece(x, 2 * half, s[d]);
+      const value_id pairs = ops::concatenate(b, {parts, odd ? 2u : 1u}, d);
+      const value_id h = of_product(b, pairs, cotangent, dims);
+      if (b.failed()) return -1;
+      const value_id of_pairs = piece(h, 0, half);
+      parts[0] = ops::multiply(b, of_pairs, r);
+      parts[1] = ops::multiply(b, of_pairs, l);
+      if (odd) parts[2] = piece(h, half, half + 1);
+      return ops::concatenate(b, {parts, odd ? 3u : 2u}, d);
+    }
+    return ops::reshape(b, cotangent, s);
+  }
   static constexpr std::int64_t flops(const cost_context& c) {
     return c.operands[0].shape.elements();
   }
   template <class Fields>
   static constexpr void attributes(Fields& f) {
-    f.word("", {"stack", "add", "max", "min"});
+    f.word("", combiner_words);
     f.rest("dims");
   }
 };

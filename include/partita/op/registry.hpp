@@ -8,6 +8,8 @@
 #include <partita/op/constant.hpp>
 #include <partita/op/control.hpp>
 #include <partita/op/convert.hpp>
+#include <partita/op/convolution.hpp>
+#include <partita/op/cumsum.hpp>
 #include <partita/op/dot_general.hpp>
 #include <partita/op/extremum.hpp>
 #include <partita/op/dynamic_slice.hpp>
@@ -19,6 +21,7 @@
 #include <partita/op/power.hpp>
 #include <partita/op/random.hpp>
 #include <partita/op/reduce.hpp>
+#include <partita/op/reduce_window.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/rounding.hpp>
 #include <partita/op/pad.hpp>
@@ -28,6 +31,7 @@
 #include <partita/op/scatter.hpp>
 #include <partita/op/select.hpp>
 #include <partita/op/shift.hpp>
+#include <partita/op/select_and_scatter.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/op/sort.hpp>
 #include <partita/op/transpose.hpp>
@@ -86,9 +90,14 @@ inline constexpr const op_def* registry[] = {
     &def<op::convert>,
     &def<op::broadcast_in_dim>,
     &def<op::reduce>,
+    &def<op::reduce_window>,
+    &def<op::select_and_scatter>,
+    &def<op::select_and_gather>,
+    &def<op::cumsum>,
     &def<op::transpose>,
     &def<op::reshape>,
     &def<op::dot_general>,
+    &def<op::convolution>,
     &def<op::gather>,
     &def<op::scatter>,
     &def<op::concatenate>,

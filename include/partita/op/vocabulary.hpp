@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <partita/ir/builder.hpp>
+#include <partita/op/window.hpp>
 
 namespace partita::ops {
 
@@ -82,6 +83,14 @@ constexpr value_id convert(builder& b, value_id x, dtype to);
 constexpr value_id broadcast_in_dim(builder& b, value_id x, const shape& to, ints dims);
 // reduce.hpp
 constexpr value_id reduce(builder& b, value_id x, combiner combine, ints dims);
+// reduce_window.hpp, select_and_scatter.hpp, cumsum.hpp; `w` has one entry per dimension
+constexpr value_id reduce_window(builder& b, value_id x, combiner combine,
+                                 std::span<const window_dim> w);
+constexpr value_id select_and_scatter(builder& b, value_id operand, value_id source,
+                                      direction select, std::span<const window_dim> w);
+constexpr value_id select_and_gather(builder& b, value_id operand, value_id values,
+                                     direction select, std::span<const window_dim> w);
+constexpr value_id cumsum(builder& b, value_id x, int dim, bool reverse, bool exclusive);
 // transpose.hpp, reshape.hpp
 constexpr value_id transpose(builder& b, value_id x, ints permutation);
 constexpr value_id reshape(builder& b, value_id x, const shape& to);
@@ -104,6 +113,14 @@ struct gather_dimensions {
 enum class scatter_update : std::uint8_t { assign, add, max, min, multiply };
 constexpr value_id gather(builder& b, value_id operand, value_id indices,
                           const gather_dimensions& d, ints slice_sizes);
+// convolution.hpp
+struct convolution_spec {
+  ints lhs, rhs, result;  ///< batch, feature, spatial...; rhs: input feature, output feature, ...
+  std::span<const window_dim> windows;  ///< per spatial dimension; their sizes are those of rhs
+  std::int64_t feature_groups = 1, batch_groups = 1;
+};
+constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const convolution_spec& s);
+// gather.hpp
 constexpr value_id gather(builder& b, value_id table, value_id indices);
 constexpr value_id scatter(builder& b, scatter_update update, value_id input, value_id indices,
                            value_id updates, const gather_dimensions& d);

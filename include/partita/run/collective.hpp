@@ -28,12 +28,8 @@ class accumulator {
  public:
   accumulator(combiner c, dtype t, std::int64_t elements, scratch& memory)
       : type_(t), n_(round_up(elements, lanes)) {
-    const dtype wide = computed(t);
-    combine_ = find_block(c == combiner::max   ? &def<op::maximum>
-                          : c == combiner::min ? &def<op::minimum>
-                                               : &def<op::add>,
-                          {}, wide, wide);
-    size_ = size_of(wide);
+    combine_ = find_combine(c, t);
+    size_ = size_of(computed(t));
     for (auto& s : sum_) s = memory.take(n_ * size_ + alignment);
     if (is_half(t)) wide_ = memory.take(n_ * size_ + alignment);
   }
@@ -70,6 +66,9 @@ class accumulator {
   bool first_ = true;
 };
 
+/// Does a value combined with itself give the value?
+constexpr bool idempotent(combiner c) { return c != combiner::add && c != combiner::multiply; }
+
 /// Computes one copy of the result. Sums run in the order of the mesh coordinates, axes major to
 /// minor, so they do not depend on the number of threads.
 inline void run_collective(const collective_call& call, std::int64_t copy, scratch& memory) {
@@ -99,8 +98,8 @@ inline void run_collective(const collective_call& call, std::int64_t copy, scrat
         x = piece;
       }
       sum.add(x);
-      // All members hold the same copy, and the extremum of equal values is the value.
-      if (combine_by != combiner::add && (axes_of(m, axes.dims) & call.from_axes) == 0) break;
+      // All members hold the same copy, and equal values combine to the value.
+      if (idempotent(combine_by) && (axes_of(m, axes.dims) & call.from_axes) == 0) break;
     }
     sum.store(out);
   } else if (call.def == &def<op::all_slice>) {

@@ -19,7 +19,7 @@ struct fixed_text {
     // Every element is assigned, the last one too: Clang prints an array with a filler as numbers.
     for (std::size_t i = 0; i < N; ++i) chars[i] = i < s.size() ? s[i] : '\0';
   }
-  /// Of a literal: without its terminating zero.
+  /// Up to the terminating zero.
   constexpr std::string_view view() const { return {chars, N - 1}; }
 };
 

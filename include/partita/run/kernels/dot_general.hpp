@@ -116,63 +116,64 @@ struct dot_plan {
   }
 };
 
-/// Eigen's product kernel for one pair of storage orders. Its expressions would compile four
-/// further algorithms for each pair.
+/// Eigen's product kernel for one pair of storage orders, as `out += l r`. Its expressions would
+/// compile four further algorithms for each pair.
 template <class T, int Left, int Right>
-void eigen_product(const T* a, const matrix_view& l, const T* b, const matrix_view& r, T* out) {
+void eigen_product(const T* a, const matrix_view& l, const T* b, const matrix_view& r, T* out,
+                   std::int64_t out_stride) {
   namespace inner = Eigen::internal;
   constexpr int row_major = Eigen::RowMajor, dynamic = Eigen::Dynamic;
   using index = Eigen::Index;
   inner::gemm_blocking_space<row_major, T, T, dynamic, dynamic, dynamic> blocking(
       l.rows, r.columns, l.columns, 1, true);
-  std::fill_n(out, l.rows * r.columns, T(0));
   inner::general_matrix_matrix_product<index, T, Left, false, T, Right, false, row_major, 1>::run(
       l.rows, r.columns, l.columns, a, Left == row_major ? l.row_stride : l.column_stride, b,
-      Right == row_major ? r.row_stride : r.column_stride, out, 1, r.columns, T(1), blocking,
+      Right == row_major ? r.row_stride : r.column_stride, out, 1, out_stride, T(1), blocking,
       nullptr);
 }
 
-/// Matrix times vector, as `out = m v`.
+/// Matrix times vector, as `out += m v`.
 template <class T>
-void eigen_vector_product(const T* m, const matrix_view& l, const T* v, std::int64_t stride,
-                          T* out) {
+void eigen_vector_product(const T* m, const matrix_view& l, const T* v, std::int64_t stride, T* out,
+                          std::int64_t out_stride) {
   using matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using map = Eigen::Map<const matrix, 0, Eigen::OuterStride<>>;
   using vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
   const Eigen::Map<const vector, 0, Eigen::InnerStride<>> x(v, l.columns,
                                                             Eigen::InnerStride<>(stride));
-  Eigen::Map<vector> y(out, l.rows);
+  Eigen::Map<vector, 0, Eigen::InnerStride<>> y(out, l.rows, Eigen::InnerStride<>(out_stride));
   if (l.column_stride == 1)
-    y.noalias() = map(m, l.rows, l.columns, Eigen::OuterStride<>(l.row_stride)) * x;
+    y.noalias() += map(m, l.rows, l.columns, Eigen::OuterStride<>(l.row_stride)) * x;
   else
-    y.noalias() = map(m, l.columns, l.rows, Eigen::OuterStride<>(l.column_stride)).transpose() * x;
+    y.noalias() += map(m, l.columns, l.rows, Eigen::OuterStride<>(l.column_stride)).transpose() * x;
 }
 
+/// `out += l r`, a row of out every `out_stride` elements.
 template <class T>
-void multiply_matrices(const T* a, const matrix_view& l, const T* b, const matrix_view& r, T* out) {
+void multiply_matrices(const T* a, const matrix_view& l, const T* b, const matrix_view& r, T* out,
+                       std::int64_t out_stride) {
   if constexpr (std::is_floating_point_v<T>) {
-    if (r.columns == 1) return eigen_vector_product(a, l, b, r.row_stride, out);
+    if (r.columns == 1) return eigen_vector_product(a, l, b, r.row_stride, out, out_stride);
     if (l.rows == 1) {
       const matrix_view t{r.columns, r.rows, r.column_stride, r.row_stride};
-      return eigen_vector_product(b, t, a, l.column_stride, out);
+      return eigen_vector_product(b, t, a, l.column_stride, out, 1);
     }
     constexpr int row = Eigen::RowMajor, column = Eigen::ColMajor;
     const bool left = l.column_stride == 1, right = r.column_stride == 1;  // row-major?
     if (left && right)
-      eigen_product<T, row, row>(a, l, b, r, out);
+      eigen_product<T, row, row>(a, l, b, r, out, out_stride);
     else if (left)
-      eigen_product<T, row, column>(a, l, b, r, out);
+      eigen_product<T, row, column>(a, l, b, r, out, out_stride);
     else if (right)
-      eigen_product<T, column, row>(a, l, b, r, out);
+      eigen_product<T, column, row>(a, l, b, r, out, out_stride);
     else
-      eigen_product<T, column, column>(a, l, b, r, out);
+      eigen_product<T, column, column>(a, l, b, r, out, out_stride);
   } else {
-    std::fill_n(out, l.rows * r.columns, T(0));
     for (std::int64_t i = 0; i < l.rows; ++i)
       for (std::int64_t k = 0; k < l.columns; ++k) {
         const T x = a[i * l.row_stride + k * l.column_stride];
         for (std::int64_t j = 0; j < r.columns; ++j) {
-          T& sum = out[i * r.columns + j];
+          T& sum = out[i * out_stride + j];
           sum = add_lanes::one(sum,
                                multiply_lanes::one(x, b[k * r.row_stride + j * r.column_stride]));
         }
@@ -202,8 +203,10 @@ void dot_kernel_of(const dot_plan& p, const std::byte* a, const std::byte* b, st
       dot_plan::pack(p.k_right, p.n, size, y, right);
       y = right;
     }
+    T* to = reinterpret_cast<T*>(out) + i * p.rows * p.columns;
+    std::fill_n(to, p.rows * p.columns, T(0));
     multiply_matrices<T>(reinterpret_cast<const T*>(x), p.left, reinterpret_cast<const T*>(y),
-                         p.right, reinterpret_cast<T*>(out) + i * p.rows * p.columns);
+                         p.right, to, p.columns);
   }
 }
 

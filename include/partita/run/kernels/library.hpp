@@ -24,6 +24,9 @@ PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
                                                  std::span<const std::int64_t> attrs, dtype last,
                                                  dtype result);
 
+/// Combines two operands of an element type, elementwise; 16-bit floats lie in binary32.
+PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t);
+
 /// The library's kernel of an op that is neither elementwise nor a collective, else null.
 PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op);
 

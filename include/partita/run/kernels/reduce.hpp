@@ -1,4 +1,4 @@
-/// reduce: sums, maxima and minima over dimensions.
+/// reduce: sums, products, maxima, ... over dimensions.
 #pragma once
 
 #include <algorithm>
@@ -10,21 +10,23 @@
 
 namespace partita::detail {
 
-/// x (combined with) y.
+/// x (combined with) y. `and`, `or` are of integers and bool only.
 template <combiner C>
 struct combine {
   template <class T>
   static T one(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>) {
-      if constexpr (C == combiner::add) return x + y;
-      if constexpr (C == combiner::add) return x + y;
-    }
     if constexpr (C == combiner::max)
       return maximum_lanes::one(x, y);
     else if constexpr (C == combiner::min)
       return minimum_lanes::one(x, y);
+    else if constexpr (C == combiner::logical_and)
+      return static_cast<T>(x & y);
+    else if constexpr (C == combiner::logical_or)
+      return static_cast<T>(x | y);
     else if constexpr (std::is_floating_point_v<T>)
-      return x + y;
+      return C == combiner::multiply ? x * y : x + y;
+    else if constexpr (C == combiner::multiply)
+      return multiply_lanes::one(x, y);
     else
       return add_lanes::one(x, y);
   }
@@ -35,10 +37,72 @@ struct combine {
       return limits::has_infinity ? -limits::infinity() : limits::lowest();
     else if constexpr (C == combiner::min)
       return limits::has_infinity ? limits::infinity() : limits::max();
+    else if constexpr (C == combiner::multiply)
+      return T(1);
+    else if constexpr (C == combiner::logical_and)
+      return static_cast<T>(-1);  // all bits; true
     else
       return T(0);
   }
 };
+
+/// Calls `f(combine<C>{})` for a combiner that elements of type T have.
+template <class T, class F>
+decltype(auto) with_combiner(combiner c, F&& f) {
+  if constexpr (std::is_integral_v<T>) {
+    if (c == combiner::logical_and) return f(combine<combiner::logical_and>{});
+    if (c == combiner::logical_or || std::is_same_v<T, bool>)
+      return f(combine<combiner::logical_or>{});
+  }
+  if constexpr (!std::is_same_v<T, bool>) {
+    switch (c) {
+      case combiner::max:
+        return f(combine<combiner::max>{});
+      case combiner::min:
+        return f(combine<combiner::min>{});
+      case combiner::multiply:
+        return f(combine<combiner::multiply>{});
+      default:
+        return f(combine<combiner::add>{});
+    }
+  }
+}
+
+/// Elementwise on two operands of a computed type.
+template <class F, class T>
+void combine_block(std::int64_t n, const void* const* in, void* out) {
+  const auto* __restrict x = static_cast<const T*>(in[0]);
+  const auto* __restrict y = static_cast<const T*>(in[1]);
+  auto* __restrict z = static_cast<T*>(out);
+  for_lanes(n, [=](std::int64_t i) { z[i] = F::one(x[i], y[i]); });
+}
+
+/// Calls `f(std::type_identity<T>{})` for the type T in which elements of type `t` are combined.
+template <class F>
+decltype(auto) with_combined_type(dtype t, F&& f) {
+  switch (t) {
+    case dtype::f64:
+      return f(std::type_identity<double>{});
+    case dtype::i32:
+      return f(std::type_identity<std::int32_t>{});
+    case dtype::i64:
+      return f(std::type_identity<std::int64_t>{});
+    case dtype::u8:
+      return f(std::type_identity<std::uint8_t>{});
+    case dtype::boolean:
+      return f(std::type_identity<bool>{});
+    default:
+      return f(std::type_identity<float>{});
+  }
+}
+
+/// The same for ops that take numbers only.
+template <class F>
+void with_number_type(dtype t, F&& f) {
+  with_combined_type(t, [&]<class T>(std::type_identity<T> type) {
+    if constexpr (!std::is_same_v<T, bool>) f(type);
+  });
+}
 
 /// Elements that are summed in the element type before they go to a wider accumulator.
 inline constexpr std::int64_t reduce_chunk = 1024;
@@ -48,9 +112,8 @@ template <class T>
 using wider = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 /// A contiguous row, in an order that depends on its length only.
-template <combiner C, class T>
+template <class f, class T>
 T reduce_row(const T* x, std::int64_t n) {
-  using f = combine<C>;
   constexpr std::int64_t width = 2 * lanes;
   wider<T> total = f::template identity<wider<T>>();
   for (std::int64_t begin = 0; begin < n; begin += reduce_chunk) {
@@ -74,9 +137,8 @@ T reduce_row(const T* x, std::int64_t n) {
 }
 
 /// (rows, columns) -> (columns), column tile by column tile.
-template <combiner C, class T>
+template <class f, class T>
 void reduce_columns(const T* x, std::int64_t rows, std::int64_t columns, T* out) {
-  using f = combine<C>;
   constexpr std::int64_t width = 256, height = 32;
   alignas(alignment) T part[width];
   alignas(alignment) wider<T> total[width];
@@ -98,28 +160,16 @@ void reduce_columns(const T* x, std::int64_t rows, std::int64_t columns, T* out)
 }
 
 /// (outer, reduced, inner) -> (outer, inner).
-template <combiner C, class T>
+template <class f, class T>
 void reduce_middle(const T* x, std::int64_t outer, std::int64_t reduced, std::int64_t inner,
                    T* out) {
   for (std::int64_t o = 0; o < outer; ++o) {
     const T* from = x + o * reduced * inner;
     if (inner == 1)
-      out[o] = reduce_row<C>(from, reduced);
+      out[o] = reduce_row<f>(from, reduced);
     else
-      reduce_columns<C>(from, reduced, inner, out + o * inner);
+      reduce_columns<f>(from, reduced, inner, out + o * inner);
   }
-}
-template <class T>
-void reduce_any(combiner c, const std::byte* x, std::int64_t outer, std::int64_t reduced,
-                std::int64_t inner, std::byte* out) {
-  const auto* from = reinterpret_cast<const T*>(x);
-  auto* to = reinterpret_cast<T*>(out);
-  if (c == combiner::max)
-    reduce_middle<combiner::max>(from, outer, reduced, inner, to);
-  else if (c == combiner::min)
-    reduce_middle<combiner::min>(from, outer, reduced, inner, to);
-  else
-    reduce_middle<combiner::add>(from, outer, reduced, inner, to);
 }
 
 /// 16-bit floats are combined in binary32 and rounded once.
@@ -174,23 +224,12 @@ inline void reduce_kernel(const kernel_context& c) {
     x = wide;
     out = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
   }
-  switch (computed(element)) {
-    case dtype::f32:
-      reduce_any<float>(combiner_of, x, outer, reduced, inner, out);
-      break;
-    case dtype::f64:
-      reduce_any<double>(combiner_of, x, outer, reduced, inner, out);
-      break;
-    case dtype::i32:
-      reduce_any<std::int32_t>(combiner_of, x, outer, reduced, inner, out);
-      break;
-    case dtype::i64:
-      reduce_any<std::int64_t>(combiner_of, x, outer, reduced, inner, out);
-      break;
-    default:
-      reduce_any<std::uint8_t>(combiner_of, x, outer, reduced, inner, out);
-      break;
-  }
+  with_combined_type(element, [&]<class T>(std::type_identity<T>) {
+    with_combiner<T>(combiner_of, [&](auto f) {
+      reduce_middle<decltype(f)>(reinterpret_cast<const T*>(x), outer, reduced, inner,
+                                 reinterpret_cast<T*>(out));
+    });
+  });
   if (is_half(element)) {
     const void* in[] = {out};
     narrow_function(element)(round_up(c.result.shape.elements(), lanes), in, c.out);

@@ -1,6 +1,8 @@
 /// Which kernel computes which op.
 #pragma once
 
+#include <partita/run/kernels/convolution.hpp>
+#include <partita/run/kernels/cumsum.hpp>
 #include <partita/run/kernels/dot_general.hpp>
 #include <partita/run/kernels/gather.hpp>
 #include <partita/run/kernels/library.hpp>
@@ -9,6 +11,7 @@
 #include <partita/run/kernels/random.hpp>
 #include <partita/run/kernels/reduce.hpp>
 #include <partita/run/kernels/sort.hpp>
+#include <partita/run/kernels/window.hpp>
 
 namespace partita::detail {
 
@@ -18,12 +21,17 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::iota>, &iota_kernel},
     {&def<op::broadcast_in_dim>, &broadcast_kernel},
     {&def<op::reduce>, &reduce_kernel},
+    {&def<op::reduce_window>, &reduce_window_kernel},
+    {&def<op::select_and_scatter>, &select_and_scatter_kernel},
+    {&def<op::select_and_gather>, &select_and_gather_kernel},
+    {&def<op::cumsum>, &cumsum_kernel},
     {&def<op::transpose>, &transpose_kernel},
     {&def<op::reshape>, &copy_kernel},
     {&def<op::tag>, &copy_kernel},
     {&def<op::tiling>, &copy_kernel},
     {&def<op::stop_gradient>, &copy_kernel},
     {&def<op::dot_general>, &dot_general_kernel},
+    {&def<op::convolution>, &convolution_kernel},
     {&def<op::gather>, &gather_kernel},
     {&def<op::scatter>, &scatter_kernel},
     {&def<op::concatenate>, &concatenate_kernel},
@@ -95,6 +103,13 @@ PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
   if (op == &def<op::select>) return select_function(last);
   if (op == &def<op::random_bits>) return &random_bits_block;
   return nullptr;
+}
+
+PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t) {
+  return with_combined_type(t, [c]<class T>(std::type_identity<T>) -> block_function {
+    return with_combiner<T>(
+        c, [](auto f) -> block_function { return &combine_block<decltype(f), T>; });
+  });
 }
 
 PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op) {

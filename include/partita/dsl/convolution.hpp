@@ -1,0 +1,157 @@
+/// Convolutions and other sliding windows as functions of typed tensors.
+#pragma once
+
+#include <initializer_list>
+
+#include <partita/dsl/apply.hpp>
+
+namespace partita {
+
+/// Padding of dimensions: none, as much as gives ceil(extent / stride) windows, or given numbers.
+struct padding {
+  enum class rule : std::uint8_t { valid, same, given };
+  rule kind = rule::valid;
+  std::int64_t low[max_rank] = {}, high[max_rank] = {};
+};
+inline constexpr padding valid_padding{};
+inline constexpr padding same_padding{padding::rule::same, {}, {}};
+/// `explicit_padding({1, 1}, {1, 1})`: low, then high padding of each dimension; negative numbers cut off.
+constexpr padding explicit_padding(std::initializer_list<std::int64_t> low,
+                      std::initializer_list<std::int64_t> high) {
+  padding p{padding::rule::given, {}, {}};
+  int d = 0;
+  for (auto n : low)
+    if (d < max_rank) p.low[d++] = n;
+  d = 0;
+  for (auto n : high)
+    if (d < max_rank) p.high[d++] = n;
+  return p;
+}
+
+/// A window for reduce_window: `window{.size = {1, 2, 2, 1}, .strides = {1, 2, 2, 1}}`. Numbers
+/// that are left out are 1; there is one per dimension of the operand.
+struct window {
+  std::int64_t size[max_rank] = {}, strides[max_rank] = {};
+  std::int64_t base_dilation[max_rank] = {}, dilation[max_rank] = {};
+  partita::padding padding = {};
+};
+
+/// Options of conv, per spatial dimension. Numbers that are left out are 1.
+struct conv_options {
+  std::int64_t strides[max_rank] = {}, dilation[max_rank] = {};  ///< of the window
+  std::int64_t input_dilation[max_rank] = {};  ///< above 1: a transposed convolution
+  partita::padding padding = {};
+  std::int64_t groups = 1;      ///< of features
+  bool channels_first = false;  ///< (n, c, spatial...), (o, i, spatial...) -> (n, o, positions...)
+};
+
+namespace detail {
+
+constexpr std::int64_t or_one(std::int64_t n) { return n == 0 ? 1 : n; }
+
+/// Puts padding on a window over an extent. (Over a dynamic one, `same` gives a dynamic extent
+/// anyway, unless the stride is 1.)
+constexpr void put_padding(window_dim& w, const padding& p, int d, std::int64_t extent) {
+  if (p.kind == padding::rule::given) {
+    w.low = p.low[d];
+    w.high = p.high[d];
+  } else if (p.kind == padding::rule::same && w.stride > 0) {
+    const std::int64_t n = window_dim::span(extent == dyn ? 1 : extent, w.base_dilation);
+    const std::int64_t positions = (n + w.stride - 1) / w.stride;
+    const std::int64_t total =
+        (positions - 1) * w.stride + window_dim::span(w.size, w.dilation) - n;
+    w.low = total > 0 ? total / 2 : 0;
+    w.high = total > 0 ? total - w.low : 0;
+  }
+}
+
+/// The windows over a shape, one per dimension.
+constexpr vec<window_dim> windows_over(const shape& s, const window& options) {
+  vec<window_dim> all;
+  for (int d = 0; d < s.rank; ++d) {
+    window_dim w;
+    w.size = or_one(options.size[d]);
+    w.stride = or_one(options.strides[d]);
+    w.base_dilation = or_one(options.base_dilation[d]);
+    w.dilation = or_one(options.dilation[d]);
+    put_padding(w, options.padding, d, s[d]);
+    all.push_back(w);
+  }
+  return all;
+}
+
+constexpr value_id emit_conv(builder& b, value_id lhs, value_id rhs, const conv_options& options) {
+  if (b.failed() || lhs < 0 || rhs < 0) return -1;
+  const shape ls = b.type(lhs).shape, rs = b.type(rhs).shape;
+  const int rank = ls.rank, spatial = rank - 2;
+  if (rs.rank != rank || spatial < 0) {
+    b.p.error.record("S156", "conv: ", b.type(lhs), " and ", b.type(rhs), " are not ",
+                     options.channels_first ? "(n, c, spatial...) and (o, i, spatial...)"
+                                            : "(n, spatial..., c) and (spatial..., i, o)");
+    return -1;
+  }
+  const bool first = options.channels_first;
+  std::int64_t data[max_rank] = {0, first ? 1 : rank - 1};
+  std::int64_t weights[max_rank] = {first ? 1 : spatial, first ? 0 : spatial + 1};
+  window_dim w[max_rank];
+  for (int d = 0; d < spatial; ++d) {
+    data[2 + d] = first ? 2 + d : 1 + d;
+    weights[2 + d] = first ? 2 + d : d;
+    w[d].size = rs[static_cast<int>(weights[2 + d])];
+    w[d].stride = or_one(options.strides[d]);
+    w[d].dilation = or_one(options.dilation[d]);
+    w[d].base_dilation = or_one(options.input_dilation[d]);
+    put_padding(w[d], options.padding, d, ls[static_cast<int>(data[2 + d])]);
+  }
+  const auto n = static_cast<std::size_t>(rank);
+  return ops::convolution(b, lhs, rhs,
+                          {{data, n}, {weights, n}, {data, n}, {w, n - 2}, options.groups, 1});
+}
+
+}  // namespace detail
+
+/// Convolution over any number of spatial dimensions:
+///
+///     conv<conv_options{.strides = {2, 2}, .padding = same_padding}>(x, weights)
+///
+/// (n, spatial..., c), (spatial..., c / groups, o) -> (n, positions..., o). The window is not
+/// reversed.
+///
+/// Errors    S102, S104, S151, S156, S157, S158; see op/convolution.hpp
+template <conv_options Options = conv_options{}, Tensor X, Tensor W>
+constexpr auto conv(const X& x, const W& weights) {
+  return detail::apply([](builder& b, const value_id* v,
+                          const shape&) { return detail::emit_conv(b, v[0], v[1], Options); },
+                       x, weights);
+}
+
+/// Combines the elements under each position of a window that slides over all dimensions:
+///
+///     reduce_window<combiner::max, window{.size = {1, 2, 2, 1}, .strides = {1, 2, 2, 1}}>(x)
+///
+/// Errors    S104, S151, S152; see op/reduce_window.hpp
+template <combiner Combine, window Window, Tensor X>
+constexpr auto reduce_window(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        const vec<window_dim> w = detail::windows_over(b.type(v[0]).shape, Window);
+        return ops::reduce_window(b, v[0], Combine, {w.data(), w.size()});
+      },
+      x);
+}
+
+/// Adds each element of `source` to the place of the greatest (ge) or least (le) element of
+/// `operand` in its window.
+///
+/// Errors    S102, S104, S151, S153, S154; see op/select_and_scatter.hpp
+template <ops::direction Select, window Window, Tensor X, Tensor S>
+constexpr auto select_and_scatter(const X& operand, const S& source) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        const vec<window_dim> w = detail::windows_over(b.type(v[0]).shape, Window);
+        return ops::select_and_scatter(b, v[0], v[1], Select, {w.data(), w.size()});
+      },
+      operand, source);
+}
+
+}  // namespace partita

@@ -1,0 +1,92 @@
+/// Reductions as functions of typed tensors.
+#pragma once
+
+#include <limits>
+
+#include <partita/dsl/apply.hpp>
+
+namespace partita {
+
+namespace detail {
+
+/// 1 / n, NaN for 0: what a sum over n elements is multiplied with to give their mean.
+constexpr double reciprocal(std::int64_t n) {
+  return n == 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0 / static_cast<double>(n);
+}
+
+/// Reduces the given dimensions, or all without any.
+template <combiner Combine, int... Dims>
+struct reduce_emitter {
+  constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
+    if constexpr (sizeof...(Dims) > 0) {
+      return ops::reduce(b, v[0], Combine, axes<Dims...>::list());
+    } else {
+      const std::int64_t all[max_rank] = {0, 1, 2, 3, 4, 5, 6, 7};
+      return ops::reduce(b, v[0], Combine,
+                         {all, static_cast<std::size_t>(b.type(v[0]).shape.rank)});
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Sum over the given dimensions (increasing), or over all without any; they disappear.
+template <int... Dims, Tensor X>
+constexpr auto sum(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::add, Dims...>{}, x);
+}
+template <int... Dims, Tensor X>
+constexpr auto reduce_max(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::max, Dims...>{}, x);
+}
+template <int... Dims, Tensor X>
+constexpr auto reduce_min(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::min, Dims...>{}, x);
+}
+/// Product over the given dimensions, or over all.
+template <int... Dims, Tensor X>
+constexpr auto prod(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::multiply, Dims...>{}, x);
+}
+/// Of i1: are all, is any of the elements true? Of integers: and, or of their bits.
+template <int... Dims, Tensor X>
+constexpr auto all(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::logical_and, Dims...>{}, x);
+}
+template <int... Dims, Tensor X>
+constexpr auto any(const X& x) {
+  return detail::apply(detail::reduce_emitter<combiner::logical_or, Dims...>{}, x);
+}
+/// Arithmetic mean over the given dimensions, or over all; NaN of nothing.
+template <int... Dims, Tensor X>
+constexpr auto mean(const X& x) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    const auto total = sum<Dims...>(x);
+    std::int64_t n = 1;
+    if constexpr (sizeof...(Dims) == 0)
+      n = x.shape().elements();
+    else
+      ((n *= Dims >= 0 && Dims < X::rank ? x.shape()[Dims] : 1), ...);
+    return total * detail::reciprocal(n);
+  }
+}
+
+/// Options of cumsum: from the last element on; without the element itself.
+struct cumsum_options {
+  bool reverse = false, exclusive = false;
+};
+
+/// Running sums along a dimension: result[i] = x[0] + ... + x[i]. With
+/// `cumsum_options{.reverse = true, .exclusive = true}`: x[i + 1] + ... + x[n - 1].
+template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
+constexpr auto cumsum(const X& x) {
+  return detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::cumsum(b, v[0], Dim, Options.reverse, Options.exclusive);
+      },
+      x);
+}
+
+}  // namespace partita

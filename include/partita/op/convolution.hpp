@@ -1,0 +1,299 @@
+/// convolution: weighted sums under a sliding window, over features.
+#pragma once
+
+#include <partita/op/elementwise.hpp>
+
+namespace partita::op {
+
+/// Windows (see window.hpp) with the shape of rhs slide over the spatial dimensions of lhs; for
+/// each position and output feature, the elements under them are multiplied with rhs and summed,
+/// over the input features too.
+///
+/// With feature groups, output features see the input features of their own group only; there are
+/// as many groups as lhs has features per input feature of rhs. With batch groups, output features
+/// see the batch entries of their own group only. Groups are contiguous.
+///
+/// Differs from StableHLO: feature_group_count is stored as a flag, since the shapes tell it; so it
+/// stays right for slices of the groups.
+///
+/// Shapes    lhs (batch, feature, n...), rhs (feature / groups, output feature, k...), each in the
+///           order of its dimension numbers -> (batch / batch groups, output feature, positions...)
+/// Attributes: the dimensions of lhs that are batch, feature, spatial...; those of rhs that are
+/// input
+///           feature, output feature, spatial...; those of the result that are batch, feature,
+///           spatial...; then one number per spatial dimension each: strides, lhs dilations, rhs
+///           dilations, low padding, high padding, 1 if reversed; then 1 if there are feature
+///           groups (else 0), and the number of batch groups
+/// Tile map  ([b, i, 8], [i, o, 3]) -> ([b, o, 6])  reduce={i:add}
+///           ([b, gi, 8], [i, go, 3], feature groups) -> ([b, go, 6])  reduce={i:add}
+///           without b and o if there are batch groups
+/// Cost      2 flop per product with an element (padding and holes of dilation take none)
+/// Errors    S102 element types differ, S104 not a number, S150 count of attributes, S151 a number
+///           out of range, S156 bad dimension numbers, S157 features do not fit, S158 bad groups
+struct convolution {
+  static constexpr std::string_view name = "convolution";
+
+  /// The attributes, taken apart.
+  struct roles {
+    int rank = 0, spatial = 0;
+    int lhs[max_rank] = {}, rhs[max_rank] = {}, result[max_rank] = {};
+    windows window;
+    bool grouped = false;
+    std::int64_t batch_groups = 1;
+
+    constexpr roles(const std::int64_t* a, const shape& rhs_shape)
+        : rank(rhs_shape.rank), spatial(rhs_shape.rank - 2) {
+      for (int* list : {lhs, rhs, result})
+        for (int i = 0; i < rank; ++i) list[i] = static_cast<int>(*a++);
+      window = windows(a, spatial, false);
+      a += (windows::lists - 1) * spatial;
+      for (int d = 0; d < spatial; ++d) {
+        window.at[d].size = rhs_shape[rhs[2 + d]];
+        window.at[d].reversed = *a++ != 0;
+      }
+      grouped = *a++ != 0;
+      batch_groups = *a;
+    }
+    constexpr std::int64_t feature_groups(const shape& ls, const shape& rs) const {
+      return grouped ? ls[lhs[1]] / rs[rhs[0]] : 1;
+    }
+  };
+
+  static constexpr std::size_t attr_count(int rank) {
+    return static_cast<std::size_t>(3 * rank + windows::lists * (rank - 2) + 2);
+  }
+  static constexpr void infer(infer_context& c) {
+    same_elements(c, name);
+    need_number(c, name);
+    const auto& [element, ls] = c.operands[0];
+    const shape& rs = c.operands[1].shape;
+    if (ls.rank != rs.rank || ls.rank < 2)
+      return c.fail("S156", "convolution: ", c.operands[0], " and ", c.operands[1],
+                    " do not have the same rank, 2 or more");
+    if (c.attrs.size() != attr_count(ls.rank))
+      return c.fail("S150", "convolution: ", c.attrs.size(), " attributes for ", c.operands[0],
+                    "; ", attr_count(ls.rank), " are needed");
+    const std::int64_t* a = c.attrs.data();
+    for (std::string_view which : {"lhs", "rhs", "result"}) {
+      if (!permutation(a, ls.rank)) {
+        text list;
+        print_ints(list, {a, static_cast<std::size_t>(ls.rank)});
+        return c.fail("S156", "convolution: dimension numbers ", list, " of ", which,
+                      " are not a permutation of its ", ls.rank, " dimensions");
+      }
+      a += ls.rank;
+    }
+    if (!check_windows(c, name, a, ls.rank - 2, false)) return;
+    for (const std::int64_t* flag = a + 5 * (ls.rank - 2);
+         flag + 1 != c.attrs.data() + c.attrs.size(); ++flag)
+      if (*flag != 0 && *flag != 1)
+        return c.fail("S151", "convolution: flag ", *flag, " is neither 0 nor 1");
+    const roles r(c.attrs.data(), rs);
+    const std::int64_t batch = ls[r.lhs[0]], features = ls[r.lhs[1]], inputs = rs[r.rhs[0]],
+                       outputs = rs[r.rhs[1]];
+    if (r.batch_groups < 1 || (r.grouped && r.batch_groups > 1))
+      return c.fail("S158", "convolution: ", r.batch_groups, " batch groups",
+                    r.grouped ? " besides feature groups" : "", "; 1 or more are needed, and 1 if ",
+                    "there are feature groups");
+    if (!divides(r.batch_groups, batch) || !divides(r.batch_groups, outputs))
+      return c.fail("S158", "convolution: ", r.batch_groups, " batch groups do not divide batch ",
+                    batch, " and ", outputs, " output features");
+    if (!r.grouped && !same_extent(features, inputs))
+      return c.fail("S157", "convolution: dimension ", r.lhs[1], " of lhs ", c.operands[0], " has ",
+                    features, " features, dimension ", r.rhs[0], " of rhs ", c.operands[1], " has ",
+                    inputs);
+    if (r.grouped && features != dyn && inputs != dyn) {
+      if (inputs == 0 || features == 0 || features % inputs != 0)
+        return c.fail("S157", "convolution: ", features, " features of lhs ", c.operands[0],
+                      " are not groups of ", inputs, " input features of rhs ", c.operands[1]);
+      if (!divides(features / inputs, outputs))
+        return c.fail("S157", "convolution: ", features / inputs, " feature groups do not divide ",
+                      outputs, " output features of rhs ", c.operands[1]);
+    }
+    c.result.element = element;
+    c.result.shape.rank = ls.rank;
+    c.result.shape[r.result[0]] = batch == dyn ? dyn : batch / r.batch_groups;
+    c.result.shape[r.result[1]] = outputs;
+    for (int d = 0; d < r.spatial; ++d) {
+      const std::int64_t n = ls[r.lhs[2 + d]], k = rs[r.rhs[2 + d]];
+      c.result.shape[r.result[2 + d]] = k == dyn ? dyn : r.window.at[d].positions(n);
+    }
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    const shape& ls = c.operands[0].shape;
+    const shape& rs = c.operands[1].shape;
+    const roles r(c.attrs, rs);
+    const std::int64_t groups = r.feature_groups(ls, rs), outputs = rs[r.rhs[1]];
+    if (r.batch_groups == 1) c.tile(ls[r.lhs[0]], r.result[0]).operand(0, r.lhs[0]);
+    if (r.grouped) {
+      c.composed();
+      c.tile(groups, r.result[1]).operand(0, r.lhs[1]).operand(1, r.rhs[1]);
+    }
+    if (r.batch_groups == 1) c.tile(outputs / groups, r.result[1]).operand(1, r.rhs[1]);
+    c.reduce(rs[r.rhs[0]], combiner::add).operand(0, r.lhs[1]).operand(1, r.rhs[0]);
+  }
+  static constexpr void derive(derive_context& c) {
+    builder& b = c.b;
+    const value_id lhs = b.p.operand(c.op, 0), rhs = b.p.operand(c.op, 1);
+    const shape ls = b.type(lhs).shape, rs = b.type(rhs).shape, to = b.type(c.cotangent).shape;
+    if (ls.elements() == 0 || rs.elements() == 0 || to.elements() == 0) return;  // no cotangent
+    const roles r(b.p.attrs(c.op).data(), rs);
+    if (c.wanted[0]) c.operands[0] = lhs_cotangent(b, rhs, c.cotangent, r, ls, rs, to);
+    if (c.wanted[1]) c.operands[1] = rhs_cotangent(b, lhs, c.cotangent, r, ls, rs, to);
+  }
+  static constexpr std::int64_t flops(const cost_context& c) {
+    const shape& ls = c.operands[0].shape;
+    const shape& rs = c.operands[1].shape;
+    const roles r(c.attrs.data(), rs);
+    std::int64_t n = 2 * c.result.shape[r.result[0]] * rs[r.rhs[0]] * rs[r.rhs[1]];
+    for (int d = 0; d < r.spatial; ++d) n *= r.window.at[d].pairs(ls[r.lhs[2 + d]]);
+    return n;
+  }
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    const int rank = f.operands[0].shape.rank, spatial = rank - 2;
+    f.list("lhs", rank);
+    f.list("rhs", rank);
+    f.list("result", rank);
+    f.list_or("strides", spatial, 1);
+    f.list_or("lhs_dilation", spatial, 1);
+    f.list_or("rhs_dilation", spatial, 1);
+    f.list_or("low", spatial, 0);
+    f.list_or("high", spatial, 0);
+    f.list_or("reversed", spatial, 0);
+    f.flag("feature_groups");
+    f.number_or("batch_groups", 1);
+  }
+
+ private:
+  static constexpr bool permutation(const std::int64_t* a, int n) {
+    bool seen[max_rank] = {};
+    for (int i = 0; i < n; ++i) {
+      if (a[i] < 0 || a[i] >= n || seen[a[i]]) return false;
+      seen[a[i]] = true;
+    }
+    return true;
+  }
+  static constexpr bool divides(std::int64_t n, std::int64_t extent) {
+    return extent == dyn || extent % n == 0;
+  }
+  /// Takes the groups, the major part of dimension `from`, to be the major part of dimension `to`.
+  static constexpr value_id move_groups(builder& b, value_id x, std::int64_t groups, int from,
+                                        int to) {
+    if (groups == 1 || b.failed()) return x;
+    shape split, merged = b.type(x).shape;
+    std::int64_t order[max_rank + 1] = {};
+    int count = 0, at = 0;
+    const int rank = merged.rank;
+    for (int d = 0; d < rank; ++d) {
+      if (d == from) split.push_back(groups);
+      split.push_back(d == from ? merged[d] / groups : merged[d]);
+    }
+    for (int d = 0; d < rank; ++d, ++at) {
+      if (d == to) order[count++] = from;
+      if (d == from) ++at;
+      order[count++] = at;
+    }
+    merged[from] /= groups;
+    merged[to] *= groups;
+    const value_id parts = ops::reshape(b, x, split);
+    const value_id moved = ops::transpose(b, parts, {order, static_cast<std::size_t>(count)});
+    return ops::reshape(b, moved, merged);
+  }
+  static constexpr value_id reverse(builder& b, value_id x, int dim) {
+    if (b.failed()) return -1;
+    const shape s = b.type(x).shape;
+    vec<value_id> parts;
+    for (std::int64_t i = s[dim]; i-- > 0;) {
+      std::int64_t start[max_rank] = {}, limit[max_rank] = {};
+      for (auto& l : limit) l = ops::whole;
+      start[dim] = i;
+      limit[dim] = i + 1;
+      const auto n = static_cast<std::size_t>(s.rank);
+      parts.push_back(ops::slice(b, x, {start, n}, {limit, n}));
+    }
+    return ops::concatenate(b, {parts.data(), parts.size()}, dim);
+  }
+  /// Each result element goes back through the reversed window, with input and output features of
+  /// rhs exchanged. Batch groups become feature groups.
+  static constexpr value_id lhs_cotangent(builder& b, value_id rhs, value_id cotangent,
+                                          const roles& r, const shape& ls, const shape& rs,
+                                          const shape& to) {
+    const std::int64_t features = r.feature_groups(ls, rs);
+    const std::int64_t groups = features * r.batch_groups;
+    const value_id weights = move_groups(b, rhs, groups, r.rhs[1], r.rhs[0]);
+    roles t = r;
+    std::swap(t.rhs[0], t.rhs[1]);
+    for (int d = 0; d < r.spatial; ++d) {
+      t.window.at[d] = r.window.at[d].transposed(ls[r.lhs[2 + d]], to[r.result[2 + d]]);
+      t.window.at[d].reversed = !r.window.at[d].reversed;
+    }
+    const value_id g = emit(b, cotangent, weights, r.result, t.rhs, r.lhs, t.window, groups, 1);
+    return move_groups(b, g, r.batch_groups, r.lhs[1], r.lhs[0]);
+  }
+  /// The cotangent is the window that slides over lhs, with features as batch and batch as
+  /// features. Feature groups become batch groups, and the other way round.
+  static constexpr value_id rhs_cotangent(builder& b, value_id lhs, value_id cotangent,
+                                          const roles& r, const shape& ls, const shape& rs,
+                                          const shape& to) {
+    roles t = r;
+    std::swap(t.lhs[0], t.lhs[1]);
+    for (int d = 0; d < r.spatial; ++d)
+      t.window.at[d] = r.window.at[d].exchanged(ls[r.lhs[2 + d]], to[r.result[2 + d]]);
+    value_id g = emit(b, lhs, cotangent, t.lhs, r.result, r.rhs, t.window, r.batch_groups,
+                      r.feature_groups(ls, rs));
+    for (int d = 0; d < r.spatial; ++d)
+      if (r.window.at[d].reversed) g = reverse(b, g, r.rhs[2 + d]);
+    return g;
+  }
+  static constexpr value_id emit(builder& b, value_id lhs, value_id rhs, const int* lhs_dims,
+                                 const int* rhs_dims, const int* result_dims, const windows& w,
+                                 std::int64_t feature_groups, std::int64_t batch_groups) {
+    std::int64_t dims[3][max_rank] = {};
+    const auto rank = static_cast<std::size_t>(w.rank + 2);
+    for (std::size_t i = 0; i < rank; ++i) {
+      dims[0][i] = lhs_dims[i];
+      dims[1][i] = rhs_dims[i];
+      dims[2][i] = result_dims[i];
+    }
+    return ops::convolution(
+        b, lhs, rhs,
+        {{dims[0], rank}, {dims[1], rank}, {dims[2], rank}, w.all(), feature_groups, batch_groups});
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+/// Errors    S157 lhs has other features than the feature groups of rhs, S158 bad groups
+constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const convolution_spec& s) {
+  if (b.failed() || lhs < 0 || rhs < 0) return -1;
+  if (s.feature_groups != 1 && s.lhs.size() > 1 && s.rhs.size() > 1) {
+    // The op stores only that there are groups.
+    const auto extent = [&](value_id v, std::int64_t d) {
+      const shape& of = b.type(v).shape;
+      return d >= 0 && d < of.rank ? of[static_cast<int>(d)] : dyn;
+    };
+    const std::int64_t features = extent(lhs, s.lhs[1]), inputs = extent(rhs, s.rhs[0]);
+    if (s.feature_groups < 1)
+      b.p.error.record("S158", "convolution: ", s.feature_groups,
+                       " feature groups; 1 or more are needed");
+    else if (features != dyn && inputs != dyn &&
+             (features % s.feature_groups != 0 || features / s.feature_groups != inputs))
+      b.p.error.record("S157", "convolution: ", features, " features of lhs ", b.type(lhs),
+                       " are not ", s.feature_groups, " groups of ", inputs,
+                       " input features of rhs ", b.type(rhs));
+  }
+  vec<std::int64_t> attrs;
+  for (ints list : {s.lhs, s.rhs, s.result})
+    for (auto d : list) attrs.push_back(d);
+  op::store_windows(attrs, s.windows, false);
+  for (const auto& w : s.windows) attrs.push_back(w.reversed ? 1 : 0);
+  attrs.push_back(s.feature_groups == 1 ? 0 : 1);
+  attrs.push_back(s.batch_groups);
+  const value_id operands[] = {lhs, rhs};
+  return b.emit(def<op::convolution>, operands, {attrs.data(), attrs.size()});
+}
+
+}  // namespace partita::ops

@@ -1,0 +1,121 @@
+/// select_and_scatter and select_and_gather: one element is selected in each window.
+#pragma once
+
+#include <partita/op/elementwise.hpp>
+
+namespace partita::op {
+
+/// What both share. Windows slide over all dimensions of the first operand (see window.hpp). In
+/// each the greatest element (ge) or the least (le) is selected: the elements are visited in
+/// row-major order, and one takes the place of the selected one unless `selected >= one` (`<=`); so
+/// the first of equal ones stays. Places that hold no element are never selected.
+///
+/// Attributes: 0 for ge or 1 for le, then lists as in reduce_window
+struct selecting_op {
+  /// The positions of the windows; empty on errors.
+  ///
+  /// Errors    S102 element types differ, S104 not a number, S150 count of attributes, S151 a
+  /// number
+  ///           out of range, S153 neither ge nor le
+  static constexpr shape check(infer_context& c, std::string_view name) {
+    same_elements(c, name);
+    need_number(c, name);
+    const shape positions = window_positions(c, name, 1);
+    if (!c.error && c.attrs[0] != 0 && c.attrs[0] != 1)
+      c.fail("S153", name, ": comparison ", c.attrs[0], " is neither ge (0) nor le (1)");
+    return positions;
+  }
+  static constexpr windows windows_of(const std::int64_t* attrs, int rank) {
+    return windows(attrs + 1, rank);
+  }
+  static constexpr ops::direction direction_of(std::int64_t stored) {
+    return stored == 0 ? ops::direction::ge : ops::direction::le;
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    const windows w = windows_of(c.attrs, c.result.shape.rank);
+    for (int d = 0; d < w.rank; ++d)
+      if (w.at[d].trivial()) c.tile(c.result.shape[d], d).operand(0, d).operand(1, d);
+  }
+  static constexpr std::int64_t flops(const cost_context& c) { return window_flops(c, 1); }
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.word("", {"ge", "le"});
+    window_attributes(f, f.operands[0].shape.rank);
+  }
+};
+
+/// Adds each element of `source` to the place of the element that is selected in its window of
+/// `operand`, starting from zeros. A window without elements adds nothing.
+///
+/// Differs from StableHLO: comparison and sum instead of regions, no initial value; windows may be
+/// dilated.
+///
+/// Shapes    operand (n...), source (positions of the windows...) -> (n...)
+/// Tile map  ([i, 8, j], [i, 6, j], window=[1, 3, 1]) -> ([i, 8, j])
+/// Errors    those of selecting_op, S154 the source has another shape
+struct select_and_scatter : selecting_op {
+  static constexpr std::string_view name = "select_and_scatter";
+  static constexpr void infer(infer_context& c) {
+    const shape positions = check(c, name);
+    if (!c.error && !same_shape(positions, c.operands[1].shape))
+      c.fail("S154", name, ": the source has shape ", c.operands[1].shape, "; the windows of ",
+             c.operands[0], " have positions ", positions);
+    c.result = c.operands[0];
+  }
+  /// To the source: what the cotangent has at the selected elements.
+  static constexpr void derive(derive_context& c) {
+    if (!c.wanted[1]) return;
+    const value_id x = c.b.p.operand(c.op, 0);
+    const auto attrs = c.b.p.attrs(c.op);
+    const windows w = windows_of(attrs.data(), c.b.type(x).shape.rank);
+    c.operands[1] = ops::select_and_gather(c.b, x, c.cotangent, direction_of(attrs[0]), w.all());
+  }
+};
+
+/// For each window of `operand`, the element of `values` at the place of the one that is selected;
+/// 0 for a window without elements. The transpose of select_and_scatter. (StableHLO has no such
+/// op.)
+///
+/// Shapes    operand (n...), values (n...) -> (positions of the windows...)
+/// Tile map  ([i, 8, j], [i, 8, j], window=[1, 3, 1]) -> ([i, 6, j])
+/// Errors    those of selecting_op, S103 shapes differ
+struct select_and_gather : selecting_op {
+  static constexpr std::string_view name = "select_and_gather";
+  static constexpr void infer(infer_context& c) {
+    const shape positions = check(c, name);
+    if (!c.error && !same_shape(c.operands[0].shape, c.operands[1].shape))
+      c.fail("S103", name, ": shapes ", c.operands[0].shape, " and ", c.operands[1].shape,
+             " differ");
+    c.result = {c.operands[0].element, positions};
+  }
+  static constexpr void derive(derive_context& c) {
+    if (!c.wanted[1]) return;
+    const value_id x = c.b.p.operand(c.op, 0);
+    const auto attrs = c.b.p.attrs(c.op);
+    const windows w = windows_of(attrs.data(), c.b.type(x).shape.rank);
+    c.operands[1] = ops::select_and_scatter(c.b, x, c.cotangent, direction_of(attrs[0]), w.all());
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+constexpr value_id emit_selecting(builder& b, const op_def& op, value_id x, value_id y,
+                                  direction select, std::span<const window_dim> w) {
+  vec<std::int64_t> attrs;
+  attrs.push_back(select == direction::ge ? 0 : select == direction::le ? 1 : -1);
+  op::store_windows(attrs, w);
+  const value_id operands[] = {x, y};
+  return b.emit(op, operands, {attrs.data(), attrs.size()});
+}
+constexpr value_id select_and_scatter(builder& b, value_id operand, value_id source,
+                                      direction select, std::span<const window_dim> w) {
+  return emit_selecting(b, def<op::select_and_scatter>, operand, source, select, w);
+}
+constexpr value_id select_and_gather(builder& b, value_id operand, value_id values,
+                                     direction select, std::span<const window_dim> w) {
+  return emit_selecting(b, def<op::select_and_gather>, operand, values, select, w);
+}
+
+}  // namespace partita::ops

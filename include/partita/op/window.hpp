@@ -1,0 +1,193 @@
+/// Sliding windows: what reduce_window, select_and_scatter and convolution share.
+#pragma once
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <partita/ir/program.hpp>
+
+namespace partita {
+
+/// One dimension of a sliding window. Tap k of the window at position o lies on element i if
+///
+///     o * stride + k * dilation - low = i * base_dilation
+///
+/// (k counted from the end if reversed). Places of the dilated and padded dimension that hold no
+/// element are skipped. Padding may be negative: then elements are cut off.
+struct window_dim {
+  std::int64_t size = 1, stride = 1;
+  std::int64_t base_dilation = 1;  ///< of the operand: elements lie this far apart
+  std::int64_t dilation = 1;       ///< of the window
+  std::int64_t low = 0, high = 0;  ///< padding
+  bool reversed = false;           ///< only convolution has such windows
+
+  /// Length of n elements that lie `step` apart.
+  static constexpr std::int64_t span(std::int64_t n, std::int64_t step) {
+    return n <= 0 ? 0 : (n - 1) * step + 1;
+  }
+  /// Each element alone in its window.
+  constexpr bool trivial() const {
+    return size == 1 && stride == 1 && base_dilation == 1 && low == 0 && high == 0;
+  }
+  /// How many windows a dimension of n elements has; `dyn` for `dyn`.
+  constexpr std::int64_t positions(std::int64_t n) const {
+    if (n == dyn) return dyn;
+    const std::int64_t padded = span(n, base_dilation) + low + high, window = span(size, dilation);
+    return padded <= 0 || window > padded ? 0 : (padded - window) / stride + 1;
+  }
+  /// The element under tap k of the window at position o, or -1.
+  constexpr std::int64_t element(std::int64_t o, std::int64_t k, std::int64_t n) const {
+    std::int64_t i = o * stride + k * dilation - low;
+    if (i < 0) return -1;
+    if (base_dilation > 1) {
+      if (i % base_dilation != 0) return -1;
+      i /= base_dilation;
+    }
+    return i < n ? i : -1;
+  }
+  /// How many pairs of a position and a tap lie on an element.
+  constexpr std::int64_t pairs(std::int64_t n) const {
+    // Over the shorter of the two; along the other one, hits are `period` apart.
+    std::int64_t count = positions(n), a = stride, other = size, b = dilation, sum = 0;
+    if (count > other) {
+      std::swap(count, other);
+      std::swap(a, b);
+    }
+    const std::int64_t length = span(n, base_dilation);
+    const std::int64_t period = base_dilation / std::gcd(base_dilation, b);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t at = a * i - low;
+      if (at >= length) break;
+      std::int64_t first = at < 0 ? (-at + b - 1) / b : 0;
+      const std::int64_t last = std::min(other - 1, (length - 1 - at) / b);
+      const std::int64_t stop = first + period;
+      while (first < stop && (at + b * first) % base_dilation != 0) ++first;
+      if (first < stop && first <= last) sum += (last - first) / period + 1;
+    }
+    return sum;
+  }
+  /// The window that takes m positions back to n elements: element i gets, through tap size-1-k,
+  /// what position o has, for all (o, k) that lie on i.
+  constexpr window_dim transposed(std::int64_t n, std::int64_t m) const {
+    window_dim t = *this;
+    t.stride = base_dilation;
+    t.base_dilation = stride;
+    t.low = span(size, dilation) - 1 - low;
+    const std::int64_t needed = n == 0 ? 0 : span(n, base_dilation) + span(size, dilation) - 1;
+    t.high = needed - span(m, stride) - t.low;
+    return t;
+  }
+  /// The window of m taps whose `size` positions are the taps of this one: position k sees, through
+  /// tap o, the element that lies under tap k of this window at o.
+  constexpr window_dim exchanged(std::int64_t n, std::int64_t m) const {
+    window_dim e = *this;
+    e.size = m;
+    e.stride = dilation;
+    e.dilation = stride;
+    e.high = span(size, dilation) + span(m, stride) - 1 - span(n, base_dilation) - low;
+    e.reversed = false;
+    return e;
+  }
+};
+
+namespace op {
+
+/// The windows of an op's operand. They are stored as lists with one number per dimension: sizes,
+/// strides, base dilations, window dilations, low padding, high padding.
+struct windows {
+  static constexpr int lists = 6;
+  window_dim at[max_rank];
+  int rank = 0;
+
+  constexpr windows() = default;
+  /// From the stored lists. Sizes that are stored elsewhere are to be filled in.
+  constexpr windows(const std::int64_t* a, int n, bool sizes = true) : rank(n) {
+    for (int d = 0; d < n; ++d) {
+      if (sizes) at[d].size = a[d];
+      const std::int64_t* rest = a + (sizes ? n : 0) + d;
+      at[d].stride = rest[0];
+      at[d].base_dilation = rest[n];
+      at[d].dilation = rest[2 * n];
+      at[d].low = rest[3 * n];
+      at[d].high = rest[4 * n];
+    }
+  }
+  constexpr std::span<const window_dim> all() const { return {at, static_cast<std::size_t>(rank)}; }
+};
+
+/// Appends the lists.
+constexpr void store_windows(vec<std::int64_t>& attrs, std::span<const window_dim> w,
+                             bool sizes = true) {
+  if (sizes)
+    for (const auto& d : w) attrs.push_back(d.size);
+  for (const auto& d : w) attrs.push_back(d.stride);
+  for (const auto& d : w) attrs.push_back(d.base_dilation);
+  for (const auto& d : w) attrs.push_back(d.dilation);
+  for (const auto& d : w) attrs.push_back(d.low);
+  for (const auto& d : w) attrs.push_back(d.high);
+}
+
+/// The lists as text.
+template <class Fields>
+constexpr void window_attributes(Fields& f, int rank) {
+  f.list("window", rank);
+  f.list_or("strides", rank, 1);
+  f.list_or("base_dilation", rank, 1);
+  f.list_or("window_dilation", rank, 1);
+  f.list_or("low", rank, 0);
+  f.list_or("high", rank, 0);
+}
+
+/// Numbers of windows stay below 2^31, so that no product of two overflows.
+inline constexpr std::int64_t window_limit = 2147483647;
+
+/// Are the stored lists in range? (The sizes are checked if they are stored.)
+///
+/// Errors    S151 a number out of range
+constexpr bool check_windows(infer_context& c, std::string_view name, const std::int64_t* a, int n,
+                             bool sizes = true) {
+  constexpr std::string_view labels[] = {"window size",     "stride",      "base dilation",
+                                         "window dilation", "low padding", "high padding"};
+  for (int list = sizes ? 0 : 1; list < windows::lists; ++list)
+    for (int d = 0; d < n; ++d, ++a) {
+      const std::int64_t least = list < 4 ? 1 : -window_limit;
+      if (*a >= least && *a <= window_limit) continue;
+      c.fail("S151", name, ": ", labels[list], " of dimension ", d, " is ", *a,
+             "; it lies between ", least, " and ", window_limit);
+      return false;
+    }
+  return true;
+}
+
+/// Checks `first` attributes and the lists behind them, for an op whose windows slide over all
+/// dimensions of its first operand; gives the shape of the positions, which is empty on errors.
+///
+/// Errors    S150 their count, S151 a number out of range
+constexpr shape window_positions(infer_context& c, std::string_view name, int first) {
+  const tensor_type& x = c.operands[0];
+  const int n = x.shape.rank, needed = first + windows::lists * n;
+  shape result;
+  if (static_cast<int>(c.attrs.size()) != needed) {
+    c.fail("S150", name, ": ", c.attrs.size(), " attributes for ", x, "; ", needed, " are needed");
+    return result;
+  }
+  const std::int64_t* lists = c.attrs.data() + first;
+  if (!check_windows(c, name, lists, n)) return result;
+  const windows w(lists, n);
+  for (int d = 0; d < n; ++d) result.push_back(w.at[d].positions(x.shape[d]));
+  return result;
+}
+
+/// Comparisons or sums along such windows.
+constexpr std::int64_t window_flops(const cost_context& c, int first) {
+  const shape& from = c.operands[0].shape;
+  const windows w(c.attrs.data() + first, from.rank);
+  std::int64_t n = 1;
+  for (int d = 0; d < from.rank; ++d) n *= w.at[d].pairs(from[d]);
+  return n;
+}
+
+}  // namespace op
+
+}  // namespace partita

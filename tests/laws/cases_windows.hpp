@@ -1,0 +1,145 @@
+/// Cases of reductions with all combiners, of sliding windows, and of convolutions.
+#pragma once
+
+#include "cases.hpp"
+
+namespace laws {
+
+/// A window dimension: size, stride, base dilation, window dilation, low and high padding.
+inline pt::window_dim sliding(std::int64_t size, std::int64_t stride = 1, std::int64_t low = 0,
+                              std::int64_t high = 0, std::int64_t base_dilation = 1,
+                              std::int64_t dilation = 1) {
+  return {size, stride, base_dilation, dilation, low, high, false};
+}
+/// As they are stored behind the first attribute.
+inline ints with_windows(std::int64_t first, const std::vector<pt::window_dim>& w) {
+  pt::vec<std::int64_t> attrs;
+  attrs.push_back(first);
+  pt::op::store_windows(attrs, w);
+  return ints(attrs.begin(), attrs.end());
+}
+/// The attributes of a convolution; without dimension numbers: batch, feature, spatial... and input
+/// feature, output feature, spatial...
+struct conv_case {
+  std::vector<pt::window_dim> windows;
+  ints lhs = {}, rhs = {}, result = {};
+  bool grouped = false;
+  std::int64_t batch_groups = 1;
+
+  ints attrs() const {
+    ints usual;
+    for (std::size_t d = 0; d < windows.size() + 2; ++d)
+      usual.push_back(static_cast<std::int64_t>(d));
+    pt::vec<std::int64_t> a;
+    for (const ints* list : {&lhs, &rhs, &result})
+      for (auto d : list->empty() ? usual : *list) a.push_back(d);
+    pt::op::store_windows(a, windows, false);
+    for (const auto& w : windows) a.push_back(w.reversed ? 1 : 0);
+    a.push_back(grouped ? 1 : 0);
+    a.push_back(batch_groups);
+    return ints(a.begin(), a.end());
+  }
+};
+
+inline void add_window_cases(std::vector<op_case>& list) {
+  using namespace pt::op;
+  const auto put = [&](const pt::op_def& op, std::vector<tensor_type> operands, ints attrs,
+                       std::int64_t low = -3, std::int64_t high = 3) {
+    list.push_back({&op, operands, attrs, {}, low, high});
+  };
+  const auto number = [](pt::combiner c) { return static_cast<std::int64_t>(c); };
+  using pt::combiner;
+
+  for (auto combine : {combiner::add, combiner::max, combiner::min, combiner::multiply}) {
+    const auto c = number(combine);
+    put(pt::def<reduce>, {f32({4, 6})}, {c, 1}, -2, 2);
+    put(pt::def<reduce>, {i32({4, 5, 6})}, {c, 0, 2});
+    put(pt::def<reduce>, {f64({1, 12})}, {c, 0, 1}, -2, 2);
+    put(pt::def<reduce>, {f64({3, 5, 7})}, {c, 0, 2}, -1, 1);
+    put(pt::def<reduce>, {{dtype::bf16, {8, 2}}}, {c, 0}, -1, 2);
+    put(pt::def<reduce>, {{dtype::u8, {6}}}, {c, 0}, 0, 200);
+
+    put(pt::def<reduce_window>, {f32({4, 6})}, with_windows(c, {sliding(1), sliding(2)}), -2, 2);
+    put(pt::def<reduce_window>, {f64({2, 7, 5})},
+        with_windows(c, {sliding(1), sliding(3, 2, 1, 1), sliding(2, 1, 0, 1)}), -2, 2);
+    put(pt::def<reduce_window>, {f64({6, 9})},
+        with_windows(c, {sliding(1), sliding(2, 3, 1, 0, 2, 3)}), -2, 2);
+    put(pt::def<reduce_window>, {f64({9, 4})}, with_windows(c, {sliding(3, 2, -1, -2), sliding(1)}),
+        -2, 2);
+    put(pt::def<reduce_window>, {i32({5, 1, 12})},
+        with_windows(c, {sliding(7, 1, 9, 9), sliding(1), sliding(1)}));
+    put(pt::def<reduce_window>, {{dtype::bf16, {4, 5}}}, with_windows(c, {sliding(1), sliding(5)}),
+        -1, 2);
+    put(pt::def<reduce_window>, {f32({6})}, with_windows(c, {sliding(1)}));
+  }
+  for (auto combine : {combiner::logical_and, combiner::logical_or}) {
+    const auto c = number(combine);
+    put(pt::def<reduce>, {i1({4, 6})}, {c, 1});
+    put(pt::def<reduce>, {i1({12})}, {c, 0});
+    put(pt::def<reduce>, {i32({4, 5, 6})}, {c, 0, 2}, -100, 100);
+    put(pt::def<reduce>, {{dtype::u8, {8}}}, {c, 0}, 0, 255);
+    put(pt::def<reduce_window>, {i1({4, 6})}, with_windows(c, {sliding(1), sliding(3, 1, 1, 1)}));
+    put(pt::def<reduce_window>, {i32({6, 5})}, with_windows(c, {sliding(1), sliding(2, 2)}), 0, 99);
+  }
+
+  for (std::int64_t select : {0, 1}) {
+    const auto a = with_windows(select, {sliding(1), sliding(3, 2, 1, 1), sliding(1)});
+    for (dtype t : {dtype::f32, dtype::f64, dtype::i32, dtype::bf16}) {
+      put(pt::def<select_and_scatter>, {{t, {4, 7, 6}}, {t, {4, 4, 6}}}, a);
+      put(pt::def<select_and_gather>, {{t, {4, 7, 6}}, {t, {4, 7, 6}}}, a);
+    }
+    // Overlapping windows on the last dimension, dilation, negative padding, windows without
+    // elements.
+    const auto b =
+        with_windows(select, {sliding(1), sliding(3, 1, 5, -2), sliding(2, 2, 1, 2, 2, 3)});
+    put(pt::def<select_and_scatter>, {f64({2, 5, 4}), f64({2, 6, 4})}, b);
+    put(pt::def<select_and_gather>, {f64({2, 5, 4}), f64({2, 5, 4})}, b);
+    put(pt::def<select_and_scatter>, {f64({6}), f64({6})}, with_windows(select, {sliding(1)}));
+    put(pt::def<select_and_gather>, {f64({6}), f64({6})}, with_windows(select, {sliding(1)}));
+  }
+
+  for (std::int64_t reverse : {0, 1})
+    for (std::int64_t exclusive : {0, 1}) {
+      put(pt::def<pt::op::cumsum>, {f32({4, 6})}, {1, reverse, exclusive});
+      put(pt::def<pt::op::cumsum>, {i32({5, 2, 6})}, {0, reverse, exclusive});
+      put(pt::def<pt::op::cumsum>, {f64({2, 7, 3})}, {1, reverse, exclusive});
+      put(pt::def<pt::op::cumsum>, {{dtype::bf16, {1, 8}}}, {0, reverse, exclusive});
+    }
+
+  const auto conv = [&](const conv_case& c, dtype t, shape lhs, shape rhs) {
+    put(pt::def<convolution>, {{t, lhs}, {t, rhs}}, c.attrs(), -2, 2);
+  };
+  // 0, 1, 2 and 3 spatial dimensions.
+  conv({{}}, dtype::f32, {4, 6}, {6, 5});
+  conv({{sliding(0)}}, dtype::f64, {2, 3, 7}, {3, 4, 3});
+  conv({{sliding(0, 2, 1, 1), sliding(0, 1, 0, 2)}}, dtype::f64, {2, 3, 5, 4}, {3, 2, 3, 2});
+  conv({{sliding(0), sliding(0, 1, 1), sliding(0)}}, dtype::f32, {2, 1, 3, 4, 2}, {1, 3, 2, 3, 2});
+  // NHWC, HWIO, and an order that nobody uses.
+  const std::vector<pt::window_dim> two = {sliding(0, 1, 1, 1), sliding(0, 2, 1, 1)};
+  conv({two, {0, 3, 1, 2}, {2, 3, 0, 1}, {0, 3, 1, 2}}, dtype::f32, {2, 5, 6, 4}, {3, 3, 4, 6});
+  conv({two, {0, 3, 1, 2}, {2, 3, 0, 1}, {0, 3, 1, 2}}, dtype::bf16, {2, 5, 6, 4}, {3, 3, 4, 6});
+  conv({two, {2, 0, 3, 1}, {1, 3, 0, 2}, {3, 1, 0, 2}}, dtype::f64, {4, 5, 2, 6}, {3, 4, 3, 2});
+  // Dilations, negative padding, reversed windows.
+  conv({{sliding(0, 1, 2, 1, 2, 1), sliding(0, 2, -1, 1, 1, 2)}}, dtype::f64, {2, 2, 4, 7},
+       {2, 3, 3, 2});
+  auto back = sliding(0, 2, 1, 2, 3, 2);
+  back.reversed = true;
+  conv({{back, sliding(0, 3, 2, -1)}}, dtype::f64, {1, 2, 3, 6}, {2, 3, 3, 2});
+  back.stride = 1;
+  conv({{back}}, dtype::i32, {3, 2, 5}, {2, 2, 4});
+  // Groups: of features (several per group, and depthwise), of the batch.
+  conv({{sliding(0, 1, 1, 0)}, {}, {}, {}, true}, dtype::f64, {2, 6, 4}, {2, 6, 3});
+  conv({{sliding(0, 2)}, {}, {}, {}, true}, dtype::i32, {4, 12, 5}, {3, 8, 2});
+  conv({two, {0, 3, 1, 2}, {2, 3, 0, 1}, {0, 3, 1, 2}, true}, dtype::f64, {1, 3, 4, 6},
+       {2, 3, 1, 6});
+  conv({{sliding(0)}, {}, {}, {}, true}, dtype::f64, {2, 2, 4}, {1, 6, 3});
+  conv({{sliding(0, 2, 1)}, {}, {}, {}, false, 2}, dtype::f64, {4, 3, 5}, {3, 6, 2});
+  back.base_dilation = 1;
+  conv({{back}, {}, {}, {}, false, 3}, dtype::f64, {6, 2, 4}, {2, 3, 2});
+  conv({{back}, {}, {}, {}, true}, dtype::f64, {2, 4, 5}, {2, 2, 2});
+  // No position, and a window of nothing.
+  conv({{sliding(0)}}, dtype::f32, {2, 3, 2}, {3, 4, 3});
+  conv({{sliding(0)}}, dtype::f32, {2, 3, 2}, {3, 4, 0});
+}
+
+}  // namespace laws
