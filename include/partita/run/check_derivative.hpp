@@ -14,11 +14,15 @@ namespace partita {
 
 struct derivative_options {
   /// Floating-point operands lie in [low, high], far from each other, so that no maximum changes
-  /// within a step; integers too, but not below 0 (they are indices).
+  /// within a step.
   double low = -2, high = 2;
-  std::vector<array> operands;  ///< these instead, unless empty
+  std::int64_t index_low = 0, index_high = 3;  ///< integer operands lie in between
+  std::vector<array> operands;                 ///< these instead, unless empty
   /// Both fit binary64; with kernels for binary32 only, about 1e-2.
   double step = 1e-5, tolerance = 1e-6;
+  /// The operands are batches of symmetric matrices; each step is taken by an element and the one
+  /// that mirrors it, by half.
+  bool symmetric = false;
   run_options run;  ///< with the op's kernel, if it is not one of ours
 };
 
@@ -43,8 +47,13 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
   const auto spread = [&](const tensor_type& t, std::size_t k, double low, double high) {
     return detail::filled(t, [=](std::int64_t i) {
       const auto r = (static_cast<std::uint64_t>(i) * 7919u + k * 31u) % 101u;
-      return low + (high - low) * (static_cast<double>(r) + 0.07 * static_cast<double>(k)) / 101;
+      return low + (high - low) * (static_cast<double>(r) + 0.07 * static_cast<double>(k + 1)) / 101;
     });
+  };
+
+  const auto mirrored = [](const shape& s, std::int64_t e) {
+    const std::int64_t n = s[s.rank - 1], row = e / n % n, column = e % n;
+    return e + (column - row) * n + row - column;
   };
 
   builder b;
@@ -58,9 +67,7 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
     if (values.size() > k) continue;
     values.push_back(
         real ? spread(operands[k], k, options.low, options.high)
-             : detail::scattered_integers(operands[k], k,
-                                          static_cast<std::int64_t>(std::max(0.0, options.low)),
-                                          static_cast<std::int64_t>(std::max(0.0, options.high))));
+             : detail::scattered_integers(operands[k], k, options.index_low, options.index_high));
   }
   const value_id y = b.emit(op, {x.data(), x.size()}, attrs, declared);
   b.p.error.raise();
@@ -93,7 +100,9 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
       const auto moved = [&](double by) {
         std::vector<array> changed = values;
         array at = start;
-        at.mutable_data<double>()[e] += by;
+        double* x_at = at.mutable_data<double>();
+        x_at[e] += options.symmetric ? by / 2 : by;
+        if (options.symmetric) x_at[mirrored(start.shape(), e)] += by / 2;
         changed[k] = as_type(at, values[k].element());
         return f(changed).front().item<double>();
       };
