@@ -91,8 +91,8 @@ TEST_CASE("every code of a shape rule has a row, and every other one a compile_f
   for (const op_error& e : all_op_errors()) rows.insert(std::string(e.code));
   std::set<std::string> known;
   for (const char* folder : {"ir", "op", "dsl"}) {
-    // fail("S1xx", ...) is what a shape rule says.
-    for (const std::string& code : codes_after("fail\\(\\s*\"", folder))
+    // c.fail("S1xx", ...) is what a shape rule says.
+    for (const std::string& code : codes_after("\\.fail\\(\\s*\"", folder))
       CHECK_MESSAGE(rows.count(code) == 1, code, " has no row in tests/unit/op_errors_*.hpp");
     known.merge(codes_after("", folder));
   }
