@@ -30,6 +30,14 @@ Half to_half(double v) {
   return Half(std::bit_cast<float>(bits | 1u));
 }
 
+/// From 2^53 on, cut to a multiple of 2^11 that is odd if anything was cut off: a binary64 that
+/// rounds to fewer bits as the integer itself does.
+constexpr std::int64_t cut_to_odd(std::int64_t v) {
+  constexpr std::int64_t exact = std::int64_t{1} << 53, low = (1 << 11) - 1;
+  if ((v > -exact && v < exact) || (v & low) == 0) return v;
+  return (v & ~low) | (low + 1);
+}
+
 /// One element; see `op::convert` for the rules.
 template <class To, class From>
 To convert_element(From v) {
@@ -42,6 +50,8 @@ To convert_element(From v) {
   } else if constexpr (std::is_same_v<To, bf16> || std::is_same_v<To, f16>) {
     if constexpr (std::is_same_v<From, float>)
       return To(v);
+    else if constexpr (std::is_same_v<From, std::int64_t>)
+      return to_half<To>(static_cast<double>(cut_to_odd(v)));
     else
       return to_half<To>(static_cast<double>(v));
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {

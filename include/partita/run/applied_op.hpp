@@ -1,0 +1,114 @@
+/// An op applied to operands of given types: what the checks of laws need to run and to name it.
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <partita/op/registry.hpp>
+#include <partita/run/compare.hpp>
+#include <partita/run/kernels/strided.hpp>
+
+namespace partita::detail {
+
+/// One of many scattered numbers (splitmix64).
+constexpr std::uint64_t scattered(std::uint64_t i) {
+  std::uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/// `value(i)` in element i.
+template <class F>
+array filled(const tensor_type& t, F value) {
+  array a(tensor_type{dtype::f64, t.shape});
+  double* x = a.mutable_data<double>();
+  for (std::int64_t i = 0; i < a.size(); ++i) x[i] = value(i);
+  return as_type(a, t.element);
+}
+
+/// Integers in [low, high].
+inline array scattered_integers(const tensor_type& t, std::uint64_t seed, std::int64_t low,
+                                std::int64_t high) {
+  if (t.element == dtype::u8) low = std::max<std::int64_t>(low, 0);
+  if (t.element == dtype::boolean) low = 0, high = 1;
+  return filled(t, [=](std::int64_t i) {
+    const std::uint64_t r = scattered(scattered(seed) + static_cast<std::uint64_t>(i));
+    return static_cast<double>(
+        low + static_cast<std::int64_t>(r % static_cast<std::uint64_t>(high - low + 1)));
+  });
+}
+
+/// As many digits as tell the value from every other of its type.
+inline void print_element(text& out, const array& a, std::int64_t i) {
+  with_type(a.element(), [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_same_v<T, bool>) {
+      out << (a.data<T>()[i] ? 1 : 0);
+    } else if constexpr (std::is_integral_v<T>) {
+      out << static_cast<std::int64_t>(a.data<T>()[i]);
+    } else {
+      using printed = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      char digits[32];
+      const auto end =
+          std::to_chars(digits, digits + sizeof digits, static_cast<printed>(a.data<T>()[i])).ptr;
+      out << std::string_view(digits, static_cast<std::size_t>(end - digits));
+    }
+  });
+}
+/// `(2, 3)` for element i of a shape.
+inline void print_position(text& out, const shape& s, std::int64_t i) {
+  const strides by(s);
+  out << '(';
+  append_list(out, s.rank, [&](int d) { out << i / by[d] % s[d]; });
+  out << ')';
+}
+
+/// An op applied to operands of given types.
+struct applied_op {
+  const op_def& op;
+  vec<tensor_type> operands;
+  vec<std::int64_t> attrs;
+  tensor_type declared;
+
+  /// Errors    those of the op's shape rule
+  tensor_type infer(const vec<tensor_type>& types, const tensor_type& as_declared) const {
+    infer_context c;
+    c.operands = {types.data(), types.size()};
+    c.attrs = {attrs.data(), attrs.size()};
+    c.declared = as_declared;
+    op.infer(c);
+    c.error.raise();
+    return c.result;
+  }
+  /// `reduce {max, dims=[0]}`
+  void print(text& out) const {
+    program p;
+    vec<value_id> values;
+    for (const auto& t : operands) values.push_back(p.append(def<op::parameter>, {}, {}, t));
+    const value_id v = p.append(op, {values.data(), values.size()}, {attrs.data(), attrs.size()},
+                                infer(operands, declared));
+    print_context c{p, p.producer(v), nullptr, out};
+    out << op.name;
+    op.print(c);
+  }
+};
+inline void print_types(text& out, const vec<tensor_type>& types) {
+  out << '(';
+  append_list(out, static_cast<int>(types.size()),
+              [&](int i) { out << types[static_cast<std::size_t>(i)]; });
+  out << ')';
+}
+
+inline applied_op apply_op(const op_def& op, const std::vector<tensor_type>& operands,
+                           const std::vector<std::int64_t>& attrs, const tensor_type& declared) {
+  return {op,
+          {operands.data(), operands.data() + operands.size()},
+          {attrs.data(), attrs.data() + attrs.size()},
+          declared};
+}
+
+}  // namespace partita::detail

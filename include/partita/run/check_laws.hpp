@@ -1,0 +1,272 @@
+/// The law of tile maps, tried: the op equals the loop over slices of its operands.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include <partita/op/tile_map_text.hpp>
+#include <partita/run/applied_op.hpp>
+#include <partita/run/executor.hpp>
+
+namespace partita {
+
+struct law_options {
+  /// Operands are integers in [low, high] (u8 from 0, i1 0 and 1), on which sums and products are
+  /// exact in every order.
+  std::int64_t low = -3, high = 3;
+  std::uint64_t seed = 1;
+  std::vector<array> operands;  ///< these instead, unless empty
+  /// |loop - whole| <= tolerance * max(1, |whole|); 0 for ops that are exact on such operands.
+  double tolerance = 0;
+  run_options run;  ///< with the op's kernel, if it is not one of ours
+};
+
+namespace detail {
+
+/// One loop: a factor of the tile map, cut into slices.
+struct loop_cut {
+  int factor;
+  std::int64_t slices;
+};
+
+/// The entries of a tile map, tried.
+class tile_map_check {
+ public:
+  tile_map_check(const applied_op& a, void (*rule)(tile_map_context&), const law_options& options)
+      : a_(a), options_(options), result_(a.infer(a.operands, a.declared)) {
+    tile_map_context c(a.operands, result_, a.attrs.data(), static_cast<int>(a.attrs.size()), map_);
+    rule(c);
+  }
+
+  /// How many loops were tried.
+  std::int64_t run() {
+    check_form();
+    operands_ = options_.operands;
+    for (std::size_t k = operands_.size(); k < a_.operands.size(); ++k)
+      operands_.push_back(
+          scattered_integers(a_.operands[k], options_.seed + k, options_.low, options_.high));
+    whole_ = run_op(a_.op, operands_, attrs(), result_, options_.run);
+    for (bool nested : {false, true})  // an entry that is wrong by itself is refused by itself
+      for (int f = 0; f < count(); ++f)
+        for (std::int64_t n = 1; n <= map_.at(0, f).size; ++n)
+          if (map_.at(0, f).size % n == 0) try_factor(f, n, nested);
+    return tried_;
+  }
+
+ private:
+  const applied_op& a_;
+  const law_options& options_;
+  tensor_type result_;
+  factor_table map_;
+  std::vector<array> operands_;
+  array whole_;
+  std::int64_t tried_ = 0;
+
+  int count() const { return map_.ops[0].count; }
+  std::span<const std::int64_t> attrs() const { return {a_.attrs.data(), a_.attrs.size()}; }
+
+  /// `k:add`
+  text entry(int f) const {
+    const factor& each = map_.at(0, f);
+    text out;
+    out << factor_letter(f);
+    if (each.combine != combiner::stack) out << ':' << name_of(each.combine);
+    return out;
+  }
+  template <class... Parts>
+  [[noreturn]] void refuse(std::string_view code, const Parts&... parts) const {
+    text out = code;
+    out << " laws: ";
+    a_.print(out);
+    out << ' ' << print_tile_map(map_, 0, {a_.operands.data(), a_.operands.size()}, result_)
+        << " of ";
+    print_types(out, a_.operands);
+    out << " -> " << result_ << ": ";
+    (out << ... << parts);
+    throw error(out.view());
+  }
+  template <class... Parts>
+  [[noreturn]] void refuse_loop(std::string_view code, std::span<const loop_cut> nest,
+                                const Parts&... parts) const {
+    text loops;
+    append_list(loops, static_cast<int>(nest.size()), [&](int i) {
+      const loop_cut& each = nest[static_cast<std::size_t>(i)];
+      loops << (i == 0 ? "entry " : "then ") << entry(each.factor) << " over " << each.slices
+            << (each.slices == 1 ? " slice" : " slices");
+    });
+    refuse(code, loops, ": ", parts...);
+  }
+
+  /// Every entry names dimensions that there are, and entries make up whole dimensions.
+  void check_form() const {
+    for (int f = 0; f < count(); ++f) {
+      const factor& each = map_.at(0, f);
+      if ((each.result_dim == no_dim) != (each.combine != combiner::stack))
+        refuse("L004", "entry ", entry(f), " must either be reduced or have a result dimension");
+    }
+    check_dimensions("the result", result_.shape,
+                     [](const factor& f) { return static_cast<int>(f.result_dim); });
+    for (std::size_t k = 0; k < a_.operands.size(); ++k)
+      check_dimensions(concat("operand ", k), a_.operands[k].shape,
+                       [&](const factor& f) { return map_.operand_dim(f, static_cast<int>(k)); });
+  }
+  template <class DimOf>
+  void check_dimensions(const text& whose, const shape& s, DimOf dim_of) const {
+    std::int64_t sizes[max_rank] = {};
+    for (int f = 0; f < count(); ++f) {
+      const int d = dim_of(map_.at(0, f));
+      if (d == no_dim) continue;
+      const std::int64_t size = map_.at(0, f).size;
+      if (d < 0 || d >= s.rank)
+        refuse("L004", "entry ", entry(f), " has dimension ", d, " of ", whose, ", whose shape is ",
+               s);
+      if (sizes[d] != 0 && !map_.ops[0].composed)
+        refuse("L004", "entry ", entry(f), " has dimension ", d, " of ", whose,
+               ", as another entry has; only a composed dimension is made of several");
+      sizes[d] = sizes[d] == 0 ? size : sizes[d] * size;
+      if (map_.ops[0].composed ? sizes[d] == 0 || s[d] % sizes[d] != 0 : sizes[d] != s[d])
+        refuse("L004", "entry ", entry(f), " has size ", size, "; dimension ", d, " of ", whose,
+               " has size ", s[d]);
+    }
+  }
+
+  /// A factor cut into n; or that loop with each further one in it.
+  void try_factor(int f, std::int64_t n, bool nested) {
+    factor_table left = map_;
+    std::vector<loop_cut> nest;
+    while (!left.is_front(0, f)) {  // whole loops over the more major factors of its dimension
+      int g = 0;
+      while (left.at(0, g).local == 1 || !left.is_front(0, g)) ++g;
+      nest.push_back({g, left.at(0, g).local});
+      left.at(0, g).local = 1;
+    }
+    nest.push_back({f, n});
+    left.at(0, f).local /= n;
+    if (!nested) return try_nest(nest);
+    for (int g = 0; n > 1 && g < count(); ++g)
+      for (std::int64_t m : {2, 3})
+        if (left.is_front(0, g) && left.at(0, g).local % m == 0) {
+          nest.push_back({g, m});
+          try_nest(nest);
+          nest.pop_back();
+        }
+  }
+  void try_nest(std::span<const loop_cut> nest) {
+    ++tried_;
+    const array found = loop(operands_, result_, nest, nest);
+    for (std::int64_t i = 0; i < whole_.size(); ++i) {
+      if (agree(found, whole_, i)) continue;
+      text position, expected, got;
+      print_position(position, result_.shape, i);
+      print_element(expected, whole_, i);
+      print_element(got, found, i);
+      refuse_loop("L001", nest, "result ", position, " is ", expected,
+                  ", the loop over slices gives ", got);
+    }
+  }
+
+  bool agree(const array& found, const array& whole, std::int64_t i) const {
+    return with_type(whole.element(), [&]<class T>(std::type_identity<T>) {
+      const T x = found.data<T>()[i], y = whole.data<T>()[i];
+      if (x == y || (x != x && y != y)) return true;
+      if constexpr (std::is_integral_v<T>) return false;
+      const auto a = convert_element<double>(x), b = convert_element<double>(y);
+      return std::fabs(a - b) <= options_.tolerance * std::max(1.0, std::fabs(b));
+    });
+  }
+
+  /// The op as a nest of loops, of which `rest` are still to be made.
+  array loop(const std::vector<array>& operands, const tensor_type& result,
+             std::span<const loop_cut> rest, std::span<const loop_cut> nest) const {
+    if (rest.empty()) return body(operands, result, nest);
+    const factor& f = map_.at(0, rest[0].factor);
+    const std::int64_t n = rest[0].slices;
+    tensor_type part = result;
+    if (f.result_dim != no_dim) part.shape[f.result_dim] /= n;
+    array out(result);
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::vector<array> sliced = operands;
+      for (std::size_t k = 0; k < operands.size(); ++k) {
+        const int d = map_.operand_dim(f, static_cast<int>(k));
+        if (d != no_dim) sliced[k] = slice_of(operands[k], d, n, i);
+      }
+      const array piece = loop(sliced, part, rest.subspan(1), nest);
+      if (f.result_dim != no_dim)
+        put(piece, f.result_dim, i, out);
+      else
+        out = i == 0 ? piece
+                     : run_op(combining_op(f.combine), std::vector{out, piece}, {}, result,
+                              options_.run);
+    }
+    return out;
+  }
+  static array slice_of(const array& a, int dim, std::int64_t n, std::int64_t i) {
+    tensor_type t = a.type();
+    t.shape[dim] /= n;
+    array out(t);
+    std::int64_t start[max_rank] = {};
+    start[dim] = t.shape[dim] * i;
+    copy_box(size_of(t.element), t.shape, a.shape(), start, a.bytes(), t.shape, nullptr,
+             out_bytes(out));
+    return out;
+  }
+  static void put(const array& piece, int dim, std::int64_t i, array& out) {
+    std::int64_t start[max_rank] = {};
+    start[dim] = piece.shape()[dim] * i;
+    copy_box(size_of(piece.element()), piece.shape(), piece.shape(), nullptr, piece.bytes(),
+             out.shape(), start, out_bytes(out));
+  }
+  static std::byte* out_bytes(array& a) {
+    return with_type(a.element(), [&]<class T>(std::type_identity<T>) {
+      return reinterpret_cast<std::byte*>(a.mutable_data<T>());
+    });
+  }
+  static const op_def& combining_op(combiner c) {
+    constexpr struct {
+      combiner combine;
+      const op_def* op;
+    } table[] = {{combiner::add, &def<op::add>},
+                 {combiner::max, &def<op::maximum>},
+                 {combiner::min, &def<op::minimum>},
+                 {combiner::multiply, &def<op::multiply>}};
+    for (const auto& each : table)
+      if (each.combine == c) return *each.op;
+    throw error(concat("internal error: no op combines by ", name_of(c), "; please report"));
+  }
+  array body(const std::vector<array>& operands, const tensor_type& result,
+             std::span<const loop_cut> nest) const {
+    vec<tensor_type> types;
+    for (const auto& each : operands) types.push_back(each.type());
+    text slices;
+    print_types(slices, types);
+    tensor_type given;
+    try {
+      given = a_.infer(types, result);
+    } catch (const error& e) {
+      refuse_loop("L002", nest, "slices ", slices, " do not fit the op: ", e.what());
+    }
+    if (given != result)
+      refuse_loop("L002", nest, "slices ", slices, " give ", given, ", the loop needs ", result);
+    return run_op(a_.op, operands, attrs(), result, options_.run);
+  }
+};
+
+}  // namespace detail
+
+/// Tries every entry of an op's tile map: the op must equal the loop over slices of its operands,
+/// stacked or reduced, for every divisor of the entry's size, alone and in nests of two loops.
+/// Gives the number of loops tried.
+///
+/// Cost      runs the op about twice per slice of every loop: take small shapes with several
+///           divisors, such as 4, 6 and 12
+/// Errors    L001 values differ, L002 slices do not fit the op's shape rule, L004 an entry does not
+///           fit the dimensions; and what the shape rule says of the operands themselves
+inline std::int64_t check_laws(const op_def& op, const std::vector<tensor_type>& operands,
+                               const std::vector<std::int64_t>& attrs = {},
+                               const tensor_type& declared = {}, const law_options& options = {}) {
+  const detail::applied_op a = detail::apply_op(op, operands, attrs, declared);
+  return detail::tile_map_check(a, op.tile_map, options).run();
+}
+
+}  // namespace partita

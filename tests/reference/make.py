@@ -1,0 +1,12 @@
+"""Makes the data of the reference tests again:
+
+    pip install numpy scipy jax ml_dtypes
+    python3 tests/reference/make.py [FAMILY...]
+"""
+import importlib
+import sys
+
+FAMILIES = ("elementwise", "convert", "reduce", "dot_general", "movement")
+
+for family in sys.argv[1:] or FAMILIES:
+    importlib.import_module(family).main()

@@ -1,0 +1,258 @@
+// Kernels against values that NumPy, SciPy and JAX computed (the .txt files here; reference_data.py
+// says how they are written, make.py makes them again).
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <partita/cpu.hpp>
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+/// One case: what the op is given, what it must give, and how close.
+struct reference {
+  std::string where, op, note;  ///< where: file:line
+  std::vector<std::int64_t> attrs;
+  std::vector<pt::array> operands, results;
+  double ulp = 0, absolute = 0;
+  bool bounded = false;  ///< the line `bound` was there
+};
+
+pt::dtype dtype_of_name(std::string_view name) {
+  for (int t = 0; t < pt::dtype_count; ++t)
+    if (pt::name_of(static_cast<pt::dtype>(t)) == name) return static_cast<pt::dtype>(t);
+  throw std::runtime_error("unknown element type " + std::string(name));
+}
+
+template <class T>
+T element(const std::string& word) {
+  const char* begin = word.c_str();
+  char* end = nullptr;
+  T value{};
+  if constexpr (std::is_integral_v<T>)
+    value = static_cast<T>(std::strtoll(begin, &end, 10));
+  else if constexpr (std::is_same_v<T, double>)
+    value = std::strtod(begin, &end);
+  else  // the text is the exact value, so it fits in binary32
+    value = T(std::strtof(begin, &end));
+  if (end == begin || *end != '\0') throw std::runtime_error("not a number: " + word);
+  return value;
+}
+
+/// `f32[2, 3] 1 2 3 4 5 6`
+pt::array read_array(const std::string& line) {
+  const auto open = line.find('['), close = line.find(']');
+  if (open == std::string::npos || close == std::string::npos)
+    throw std::runtime_error("no type: " + line);
+  pt::tensor_type type{dtype_of_name(line.substr(0, open)), {}};
+  std::istringstream extents(line.substr(open + 1, close - open - 1));
+  for (std::string word; std::getline(extents, word, ',');)
+    type.shape.push_back(std::atoll(word.c_str()));
+  pt::array a(type);
+  std::istringstream values(line.substr(close + 1));
+  pt::detail::with_type(type.element, [&]<class T>(std::type_identity<T>) {
+    T* to = a.mutable_data<T>();
+    std::string word;
+    for (std::int64_t i = 0; i < a.size(); ++i) {
+      if (!(values >> word)) throw std::runtime_error("too few values");
+      to[i] = element<T>(word);
+    }
+    if (values >> word) throw std::runtime_error("too many values");
+  });
+  return a;
+}
+
+void read_line(const std::string& key, const std::string& rest, reference& c) {
+  std::istringstream words(rest);
+  if (key == "attrs") {
+    for (std::int64_t v; words >> v;) c.attrs.push_back(v);
+    if (!words.eof()) throw std::runtime_error("attributes are integers");
+  } else if (key == "operand") {
+    c.operands.push_back(read_array(rest));
+  } else if (key == "result") {
+    c.results.push_back(read_array(rest));
+  } else if (key == "bound") {
+    c.bounded = true;
+    for (std::string word; words >> word;) {
+      if (word.rfind("ulp=", 0) == 0) c.ulp = element<double>(word.substr(4));
+      if (word.rfind("abs=", 0) == 0) c.absolute = element<double>(word.substr(4));
+    }
+    if ((c.ulp == 0 && c.absolute == 0) != (rest == "exact"))
+      throw std::runtime_error("a bound is exact or has ulp= or abs=");
+  } else {
+    throw std::runtime_error("unknown key " + key);
+  }
+}
+
+void read_file(const std::filesystem::path& path, std::vector<reference>& list) {
+  std::ifstream file(path);
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::string where = path.filename().string() + ":" + std::to_string(++number);
+    if (line.empty() || line[0] == '#') continue;
+    const auto space = std::min(line.find(' '), line.size());
+    const std::string key = line.substr(0, space);
+    const std::string rest = line.substr(std::min(space + 1, line.size()));
+    try {
+      if (key == "case") {
+        const auto end = std::min(rest.find(' '), rest.size());
+        list.push_back({where, rest.substr(0, end), rest.substr(end), {}, {}, {}, 0, 0, false});
+      } else if (list.empty()) {
+        throw std::runtime_error("no case yet");
+      } else {
+        read_line(key, rest, list.back());
+      }
+    } catch (const std::exception& e) {
+      throw std::runtime_error(where + ": " + e.what());
+    }
+  }
+}
+
+const std::vector<reference>& all() {
+  static const std::vector<reference> list = [] {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(PARTITA_SOURCE_DIR "/tests/reference"))
+      if (entry.path().extension() == ".txt") paths.push_back(entry.path());
+    std::sort(paths.begin(), paths.end());
+    std::vector<reference> cases;
+    for (const auto& path : paths) read_file(path, cases);
+    return cases;
+  }();
+  return list;
+}
+
+const pt::op_def* find_op(std::string_view name) {
+  for (const pt::op_def* op : pt::registry)
+    if (op->name == name) return op;
+  return nullptr;
+}
+
+/// The distance from a value to the next of its type, away from zero.
+double ulp_of(pt::dtype t, double v) {
+  struct format {
+    int bits, least;
+  };
+  const format f = t == pt::dtype::f64    ? format{53, -1022}
+                   : t == pt::dtype::f32  ? format{24, -126}
+                   : t == pt::dtype::bf16 ? format{8, -126}
+                                          : format{11, -14};
+  const int exponent = v == 0 ? f.least : std::max(std::ilogb(v), f.least);
+  return std::ldexp(1.0, exponent - f.bits + 1);
+}
+
+template <class T>
+bool close(T found, T expected, const reference& c) {
+  if constexpr (std::is_integral_v<T>) {
+    return found == expected;
+  } else {
+    const auto wide = [](T v) {
+      if constexpr (std::is_same_v<T, double>)
+        return v;
+      else
+        return static_cast<double>(static_cast<float>(v));
+    };
+    const double x = wide(found), y = wide(expected);
+    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+    const bool exact = c.ulp == 0 && c.absolute == 0;
+    if (x == y) return !exact || std::signbit(x) == std::signbit(y);
+    if (exact || std::isinf(x) || std::isinf(y)) return false;
+    const double distance = std::fabs(x - y);
+    return distance <= c.absolute || distance <= c.ulp * ulp_of(pt::dtype_of<T>, y);
+  }
+}
+
+template <class T>
+std::string shown(T v) {
+  std::ostringstream out;
+  if constexpr (std::is_integral_v<T>)
+    out << +v;
+  else if constexpr (std::is_same_v<T, double>)
+    out << v << " (" << std::hexfloat << v << ')';
+  else
+    out << static_cast<float>(v) << " (" << std::hexfloat << static_cast<float>(v) << ')';
+  return out.str();
+}
+
+std::vector<pt::array> run(const pt::op_def& op, const reference& c) {
+  return {pt::run_op(op, c.operands, c.attrs, c.results[0].type())};
+}
+
+/// Empty if the op gives what it must, else what is wrong.
+std::string fault(const reference& c) {
+  const pt::op_def* op = find_op(c.op);
+  if (!op) return "the registry has no such op";
+  if (c.results.empty() || !c.bounded) return "a case needs a result and a bound";
+  std::vector<pt::tensor_type> types;
+  for (const auto& a : c.operands) types.push_back(a.type());
+  pt::infer_context rule;
+  rule.operands = types;
+  rule.attrs = c.attrs;
+  rule.declared = c.results[0].type();
+  op->infer(rule);
+  if (rule.error) return std::string(rule.error.message.view());
+  if (rule.result != c.results[0].type())
+    return std::string(
+        pt::concat("the shape rule gives ", rule.result, " instead of ", c.results[0].type())
+            .view());
+  const std::vector<pt::array> found = run(*op, c);
+  if (found.size() != c.results.size()) return "another number of results";
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    if (found[k].type() != c.results[k].type()) return "a result has another type";
+    const std::string wrong =
+        pt::detail::with_type(found[k].element(), [&]<class T>(std::type_identity<T>) {
+          const T *x = found[k].data<T>(), *y = c.results[k].data<T>();
+          for (std::int64_t i = 0; i < found[k].size(); ++i) {
+            if (close(x[i], y[i], c)) continue;
+            std::string out = "element " + std::to_string(i) + " is " + shown(x[i]) +
+                              " instead of " + shown(y[i]);
+            for (const auto& a : c.operands)
+              if (a.size() == found[k].size())
+                pt::detail::with_type(a.element(), [&]<class U>(std::type_identity<U>) {
+                  out += "; operand " + shown(a.data<U>()[i]);
+                });
+            return out;
+          }
+          return std::string();
+        });
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("kernels give what NumPy, SciPy and JAX give") {
+  for (const reference& c : all()) {
+    const std::string wrong = fault(c);
+    CHECK_MESSAGE(wrong.empty(), c.where, ": ", c.op, c.note, ": ", wrong);
+  }
+  MESSAGE(all().size(), " cases");
+}
+
+TEST_CASE("every op of the registry has five reference cases") {
+  // These compute nothing: the result is the operand, or the argument of the program.
+  const pt::op_def* const pass_on[] = {&pt::def<pt::op::parameter>, &pt::def<pt::op::tag>,
+                                       &pt::def<pt::op::tiling>, &pt::def<pt::op::stop_gradient>};
+  std::map<std::string, int> cases;
+  for (const reference& c : all()) ++cases[c.op];
+  for (const pt::op_def* op : pt::registry) {
+    if (std::find(std::begin(pass_on), std::end(pass_on), op) != std::end(pass_on)) {
+      CHECK(op->identity);
+      continue;
+    }
+    const int count = cases[std::string(op->name)];
+    CHECK_MESSAGE(count >= 5, op->name, " has ", count, " cases in tests/reference");
+  }
+}

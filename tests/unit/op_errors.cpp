@@ -1,0 +1,105 @@
+// Every mistake that the shape rule of an op reports, from one table.
+#include "op_errors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <partita/ir/builder.hpp>
+
+#include "op_errors_basic.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+std::vector<op_error> all_op_errors() {
+  std::vector<op_error> list;
+  add_basic_errors(list);
+  return list;
+}
+
+std::string str(const pt::text& t) { return std::string(t.view()); }
+
+/// What `emit` reports of the op on parameters of these types; "" if nothing is wrong.
+std::string reported(const op_error& e) {
+  pt::builder b;
+  std::vector<pt::value_id> operands;
+  for (const pt::tensor_type& t : e.operands)
+    operands.push_back(pt::ops::parameter(b, std::to_string(operands.size()), t));
+  REQUIRE(!b.failed());
+  const pt::value_id v = b.emit(*e.op, operands, e.attrs, e.declared);
+  const std::string message = str(b.p.error.message);
+  CHECK((v == -1) == b.failed());
+  if (!b.failed()) return message;
+  // What follows from a mistake changes nothing.
+  const int ops = b.p.op_count();
+  CHECK(pt::ops::stop_gradient(b, v) == -1);
+  CHECK(pt::ops::parameter(b, "x", {pt::dtype::f32, {-3}}) == -1);
+  CHECK(b.p.op_count() == ops);
+  CHECK(str(b.p.error.message) == message);
+  return message;
+}
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Codes S1xx that follow `before` somewhere in the headers below a folder of include/partita.
+std::set<std::string> codes_after(const std::string& before, const std::string& folder) {
+  std::set<std::string> codes;
+  const std::regex pattern(before + "(S1[0-9][0-9])");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           PARTITA_SOURCE_DIR "/include/partita/" + folder)) {
+    if (entry.path().extension() != ".hpp") continue;
+    const std::string text = contents(entry.path());
+    for (std::sregex_iterator i(text.begin(), text.end(), pattern), end; i != end; ++i)
+      codes.insert((*i)[1]);
+  }
+  return codes;
+}
+
+bool has_compile_fail_case(std::string code) {
+  code[0] = 's';
+  for (const auto& entry :
+       std::filesystem::directory_iterator(PARTITA_SOURCE_DIR "/tests/compile_fail"))
+    if (entry.path().filename().string().rfind(code + "_", 0) == 0) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("shape rules refuse what they must, with the whole message") {
+  for (const op_error& e : all_op_errors()) {
+    CHECK(reported(e) == std::string(e.message));
+    CHECK(e.message.substr(0, 5) == std::string(e.code) + " ");
+    CHECK_MESSAGE(
+        std::find(std::begin(pt::registry), std::end(pt::registry), e.op) != std::end(pt::registry),
+        e.op->name, " is not in the registry");
+  }
+}
+
+TEST_CASE("every code of a shape rule has a row, and every other one a compile_fail case") {
+  std::set<std::string> rows;
+  for (const op_error& e : all_op_errors()) rows.insert(std::string(e.code));
+  std::set<std::string> known;
+  for (const char* folder : {"ir", "op", "dsl"}) {
+    // c.fail("S1xx", ...) is what a shape rule says.
+    for (const std::string& code : codes_after("\\.fail\\(\\s*\"", folder))
+      CHECK_MESSAGE(rows.count(code) == 1, code, " has no row in tests/unit/op_errors_*.hpp");
+    known.merge(codes_after("", folder));
+  }
+  for (const std::string& code : known)
+    CHECK_MESSAGE((rows.count(code) == 1 || has_compile_fail_case(code)), code,
+                  " has neither a row in tests/unit/op_errors_*.hpp nor a case in compile_fail");
+  CHECK(known.size() >= 18);
+  for (const std::string& code : rows)
+    CHECK_MESSAGE(known.count(code) == 1, code, " is no code of include/partita");
+}
