@@ -15,6 +15,9 @@ TEST_CASE("derivative rules agree with central differences") {
   for (op_case c : all_cases()) {
     if (!c.op->differentiable || c.op == &pt::def<pt::op::stop_gradient>) continue;
     pt::derivative_options options;
+    options.symmetric = c.symmetric;
+    options.index_low = c.low;
+    options.index_high = c.high;
     if (c.low > 0) {
       options.low = 0.4;
       options.high = 4.4;
@@ -31,6 +34,9 @@ TEST_CASE("derivative rules agree with central differences") {
     } else {
       widen(c.declared.element);
     }
+    data::random made{7};
+    for (std::size_t k = 0; c.make != nullptr && k < c.operands.size(); ++k)
+      options.operands.push_back(c.make(c.operands[k], k, made));
     // Truncation step^2 f''' / 6 and rounding eps |loss| / step: both below 1e-7 for these values.
     try {
       if (pt::check_derivative(*c.op, c.operands, c.attrs, c.declared, options) > 0)

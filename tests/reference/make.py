@@ -6,7 +6,8 @@
 import importlib
 import sys
 
-FAMILIES = ("elementwise", "convert", "reduce", "dot_general", "movement")
+FAMILIES = ("elementwise", "functions", "bits", "convert", "reduce", "windows", "dot_general",
+            "linear_algebra", "movement", "place", "gather")
 
 for family in sys.argv[1:] or FAMILIES:
     importlib.import_module(family).main()

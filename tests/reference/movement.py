@@ -112,7 +112,7 @@ def main():
         good = (indices.astype(np.int64) >= 0) & (indices.astype(np.int64) < rows)
         with np.errstate(invalid="ignore"):
             np.add.at(out, indices[good], wide(updates)[good])
-        w.case("scatter_add", [indices, updates], cast(name, out), bound=bound, note=note)
+        w.case("scatter", [indices, updates], cast(name, out), [1], bound, note)
 
     for name in DTYPES:
         gather(random(name, (4, 3)), small("i32", (5,), 1, 0, 3))

@@ -14,6 +14,10 @@
 #include <partita/ir/builder.hpp>
 
 #include "op_errors_basic.hpp"
+#include "op_errors_elementwise.hpp"
+#include "op_errors_linalg.hpp"
+#include "op_errors_movement.hpp"
+#include "op_errors_windows.hpp"
 
 namespace pt = partita;
 
@@ -22,6 +26,10 @@ namespace {
 std::vector<op_error> all_op_errors() {
   std::vector<op_error> list;
   add_basic_errors(list);
+  add_elementwise_errors(list);
+  add_linalg_errors(list);
+  add_movement_errors(list);
+  add_windows_errors(list);
   return list;
 }
 

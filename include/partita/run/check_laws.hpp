@@ -229,7 +229,9 @@ class tile_map_check {
     } table[] = {{combiner::add, &def<op::add>},
                  {combiner::max, &def<op::maximum>},
                  {combiner::min, &def<op::minimum>},
-                 {combiner::multiply, &def<op::multiply>}};
+                 {combiner::multiply, &def<op::multiply>},
+                 {combiner::logical_and, &def<op::logical_and>},
+                 {combiner::logical_or, &def<op::logical_or>}};
     for (const auto& each : table)
       if (each.combine == c) return *each.op;
     throw error(concat("internal error: no op combines by ", name_of(c), "; please report"));
