@@ -6,7 +6,7 @@
 namespace laws {
 
 /// Dimension numbers of gather and scatter as attributes.
-struct numbers {
+struct dimension_numbers {
   ints offset, collapsed, operand_batching, indices_batching, map;
   std::int64_t vector_dim;
 
@@ -78,7 +78,7 @@ inline void add_movement_cases(std::vector<op_case>& list) {
   put(pt::def<pt::op::gather>, {f64({300, 2}), {dtype::u8, {4}}}, {}, {}, 0, 255);
 
   struct layout {
-    numbers n;
+    dimension_numbers n;
     shape tensor, indices, windows;
     ints sizes;
   };

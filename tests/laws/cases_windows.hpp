@@ -1,7 +1,7 @@
 /// Cases of reductions with all combiners, of sliding windows, and of convolutions.
 #pragma once
 
-#include "cases.hpp"
+#include "op_case.hpp"
 
 namespace laws {
 

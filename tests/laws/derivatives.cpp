@@ -47,7 +47,7 @@ TEST_CASE("derivative rules agree with central differences") {
   }
   for (const pt::op_def* op : pt::registry)
     if (op->differentiable && op != &pt::def<pt::op::constant> && op != &pt::def<pt::op::iota> &&
-        op != &pt::def<pt::op::stop_gradient>)
+        op != &pt::def<pt::op::stop_gradient> && op->role != pt::op_role::control)
       CHECK_MESSAGE(covered.count(op) == 1, op->name, " has no case with floating-point operands");
 }
 

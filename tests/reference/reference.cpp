@@ -186,7 +186,9 @@ std::string shown(T v) {
 }
 
 std::vector<pt::array> run(const pt::op_def& op, const reference& c) {
-  return {pt::run_op(op, c.operands, c.attrs, c.results[0].type())};
+  std::vector<pt::tensor_type> types;
+  for (const auto& r : c.results) types.push_back(r.type());
+  return pt::run_op(op, c.operands, c.attrs, std::span<const pt::tensor_type>(types));
 }
 
 /// Empty if the op gives what it must, else what is wrong.
@@ -252,6 +254,7 @@ TEST_CASE("every op of the registry has five reference cases") {
       CHECK(op->identity);
       continue;
     }
+    if (op->role == pt::op_role::control) continue;  // what they compute is their nested programs'
     const int count = cases[std::string(op->name)];
     CHECK_MESSAGE(count >= 5, op->name, " has ", count, " cases in tests/reference");
   }

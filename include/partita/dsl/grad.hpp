@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include <partita/dsl/apply.hpp>
 #include <partita/dsl/tree.hpp>
 #include <partita/op/reverse_mode.hpp>
 

@@ -10,7 +10,7 @@ constexpr char factor_letter(int factor) {
   return static_cast<char>('a' + ('i' - 'a' + factor) % 26);
 }
 
-/// The tile map of op number `op` of a table, whose operands and result have these types.
+/// The tile map of op number `op` of a table, whose operands and results have these types.
 ///
 /// Per dimension its factors, major to minor: `jkl`; without a factor its size: `3`; where factors
 /// do not make up the whole dimension, what is left of it: `i*3`. Reduced factors follow with their
@@ -22,17 +22,20 @@ constexpr char factor_letter(int factor) {
 /// gather                ([5, j], [i]) -> ([i, j])
 /// ```
 constexpr text print_tile_map(const factor_table& map, int op,
-                              std::span<const tensor_type> operands, const tensor_type& result) {
+                              std::span<const tensor_type> operands,
+                              std::span<const tensor_type> results) {
   text out;
   const auto& row = map.ops[static_cast<std::size_t>(op)];
-  const auto dims = [&](const shape& s, int operand) {  // -1: the result
+  const auto dims = [&](const shape& s, int operand) {  // -1 - r: result r
     out << '[';
     append_list(out, s.rank, [&](int d) {
       std::int64_t left = s[d];
       int letters = 0;
       for (int f = 0; f < row.count; ++f) {
         const factor& each = map.at(op, f);
-        if ((operand < 0 ? each.result_dim : map.operand_dim(each, operand)) != d) continue;
+        const int dim =
+            operand < 0 ? map.result_dim(each, -1 - operand) : map.operand_dim(each, operand);
+        if (dim != d) continue;
         out << factor_letter(f);
         ++letters;
         if (each.size > 0) left /= each.size;
@@ -48,12 +51,13 @@ constexpr text print_tile_map(const factor_table& map, int op,
   append_list(out, static_cast<int>(operands.size()),
               [&](int i) { dims(operands[static_cast<std::size_t>(i)].shape, i); });
   out << ") -> (";
-  dims(result.shape, -1);
+  append_list(out, static_cast<int>(results.size()),
+              [&](int r) { dims(results[static_cast<std::size_t>(r)].shape, -1 - r); });
   out << ')';
   bool first = true;
   for (int f = 0; f < row.count; ++f) {
     const factor& each = map.at(op, f);
-    if (each.result_dim != no_dim) continue;
+    if (each.combine == combiner::stack) continue;
     out << (first ? "  reduce={" : ", ") << factor_letter(f) << ':' << name_of(each.combine);
     first = false;
   }
@@ -68,9 +72,11 @@ constexpr text tile_map_of(const program& p, op_id o) {
   for (value_id v : p.operands(o)) operands.push_back(p.type(v));
   factor_table map;
   const auto attrs = p.attrs(o);
-  tile_map_context c(operands, p.type(n.result), attrs.data(), static_cast<int>(attrs.size()), map);
+  tile_map_context c(operands, p.type(n.result), attrs.data(), static_cast<int>(attrs.size()), map,
+                     n.result_count);
   n.def->tile_map(c);
-  return print_tile_map(map, 0, {operands.data(), operands.size()}, p.type(n.result));
+  return print_tile_map(map, 0, {operands.data(), operands.size()},
+                        {&p.type(n.result), static_cast<std::size_t>(n.result_count)});
 }
 
 /// The tile map of the op that made a typed tensor: `tile_map_of(matmul(x, w))`. Also in constant

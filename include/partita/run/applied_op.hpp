@@ -74,24 +74,26 @@ struct applied_op {
   vec<std::int64_t> attrs;
   tensor_type declared;
 
-  /// Errors    those of the op's shape rule
-  tensor_type infer(const vec<tensor_type>& types, const tensor_type& as_declared) const {
+  /// The types of the results. Errors: those of the op's shape rule.
+  vec<tensor_type> infer(const vec<tensor_type>& types, const tensor_type& as_declared) const {
     infer_context c;
     c.operands = {types.data(), types.size()};
     c.attrs = {attrs.data(), attrs.size()};
     c.declared = as_declared;
     op.infer(c);
     c.error.raise();
-    return c.result;
+    vec<tensor_type> results{c.result};
+    results.insert_back(c.more.begin(), c.more.end());
+    return results;
   }
   /// `reduce {max, dims=[0]}`
   void print(text& out) const {
     program p;
     vec<value_id> values;
     for (const auto& t : operands) values.push_back(p.append(def<op::parameter>, {}, {}, t));
-    const value_id v = p.append(op, {values.data(), values.size()}, {attrs.data(), attrs.size()},
-                                infer(operands, declared));
-    print_context c{p, p.producer(v), nullptr, out};
+    const op_id o = p.append_op(op, {values.data(), values.size()}, {attrs.data(), attrs.size()});
+    for (const auto& t : infer(operands, declared)) p.append_result(t);
+    print_context c{p, o, nullptr, out};
     out << op.name;
     op.print(c);
   }

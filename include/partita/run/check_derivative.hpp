@@ -26,8 +26,8 @@ struct derivative_options {
   run_options run;  ///< with the op's kernel, if it is not one of ours
 };
 
-/// Compares an op's derivative rule with central differences of a weighted sum of its result. Gives
-/// the number of partial derivatives compared: 0 if the result or all operands are integers.
+/// Compares an op's derivative rule with central differences of a weighted sum of its results.
+/// Gives the number of partial derivatives compared: 0 if all results or all operands are integers.
 ///
 /// Errors    L003 values differ, or a cotangent has another type than its operand; G002 no rule
 inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_type>& operands,
@@ -47,7 +47,8 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
   const auto spread = [&](const tensor_type& t, std::size_t k, double low, double high) {
     return detail::filled(t, [=](std::int64_t i) {
       const auto r = (static_cast<std::uint64_t>(i) * 7919u + k * 31u) % 101u;
-      return low + (high - low) * (static_cast<double>(r) + 0.07 * static_cast<double>(k + 1)) / 101;
+      return low +
+             (high - low) * (static_cast<double>(r) + 0.07 * static_cast<double>(k + 1)) / 101;
     });
   };
 
@@ -71,14 +72,20 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
   }
   const value_id y = b.emit(op, {x.data(), x.size()}, attrs, declared);
   b.p.error.raise();
-  if (wanted.empty() || !is_floating(b.type(y).element)) return 0;
-  const value_id wide = ops::convert(b, y, dtype::f64);
-  const value_id weights = ops::parameter(b, "weights", b.type(wide));
-  values.push_back(spread(b.type(weights), operands.size(), -1, 3));
-  vec<std::int64_t> all;
-  for (int d = 0; d < b.type(wide).shape.rank; ++d) all.push_back(d);
-  const value_id product = ops::multiply(b, wide, weights);
-  const value_id loss = ops::reduce(b, product, combiner::add, {all.data(), all.size()});
+  value_id loss = -1;  // a weighted sum of all floating-point results
+  const int results = b.p.op(b.p.producer(y)).result_count;
+  for (int r = 0; r < results && !wanted.empty(); ++r) {
+    if (!is_floating(b.type(y + r).element)) continue;
+    const value_id wide = ops::convert(b, y + r, dtype::f64);
+    const value_id weights = ops::parameter(b, concat("weights", r), b.type(wide));
+    values.push_back(spread(b.type(weights), operands.size() + static_cast<std::size_t>(r), -1, 3));
+    vec<std::int64_t> all;
+    for (int d = 0; d < b.type(wide).shape.rank; ++d) all.push_back(d);
+    const value_id product = ops::multiply(b, wide, weights);
+    const value_id sum = ops::reduce(b, product, combiner::add, {all.data(), all.size()});
+    loss = loss < 0 ? sum : ops::add(b, loss, sum);
+  }
+  if (loss < 0) return 0;
 
   program forward = b.p;
   forward.outputs.push_back({loss, forward.intern("loss")});

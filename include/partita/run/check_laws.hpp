@@ -34,8 +34,9 @@ struct loop_cut {
 class tile_map_check {
  public:
   tile_map_check(const applied_op& a, void (*rule)(tile_map_context&), const law_options& options)
-      : a_(a), options_(options), result_(a.infer(a.operands, a.declared)) {
-    tile_map_context c(a.operands, result_, a.attrs.data(), static_cast<int>(a.attrs.size()), map_);
+      : a_(a), options_(options), results_(a.infer(a.operands, a.declared)) {
+    tile_map_context c(a.operands, results_[0], a.attrs.data(), static_cast<int>(a.attrs.size()),
+                       map_, result_count());
     rule(c);
   }
 
@@ -46,7 +47,8 @@ class tile_map_check {
     for (std::size_t k = operands_.size(); k < a_.operands.size(); ++k)
       operands_.push_back(
           scattered_integers(a_.operands[k], options_.seed + k, options_.low, options_.high));
-    whole_ = run_op(a_.op, operands_, attrs(), result_, options_.run);
+    whole_ = run_op(a_.op, operands_, attrs(),
+                    std::span<const tensor_type>(results_.data(), results_.size()), options_.run);
     for (bool nested : {false, true})  // an entry that is wrong by itself is refused by itself
       for (int f = 0; f < count(); ++f)
         for (std::int64_t n = 1; n <= map_.at(0, f).size; ++n)
@@ -57,13 +59,13 @@ class tile_map_check {
  private:
   const applied_op& a_;
   const law_options& options_;
-  tensor_type result_;
+  vec<tensor_type> results_;
   factor_table map_;
-  std::vector<array> operands_;
-  array whole_;
+  std::vector<array> operands_, whole_;
   std::int64_t tried_ = 0;
 
   int count() const { return map_.ops[0].count; }
+  int result_count() const { return static_cast<int>(results_.size()); }
   std::span<const std::int64_t> attrs() const { return {a_.attrs.data(), a_.attrs.size()}; }
 
   /// `k:add`
@@ -79,10 +81,17 @@ class tile_map_check {
     text out = code;
     out << " laws: ";
     a_.print(out);
-    out << ' ' << print_tile_map(map_, 0, {a_.operands.data(), a_.operands.size()}, result_)
+    out << ' '
+        << print_tile_map(map_, 0, {a_.operands.data(), a_.operands.size()},
+                          {results_.data(), results_.size()})
         << " of ";
     print_types(out, a_.operands);
-    out << " -> " << result_ << ": ";
+    out << " -> ";
+    if (result_count() == 1)
+      out << results_[0];
+    else
+      print_types(out, results_);
+    out << ": ";
     (out << ... << parts);
     throw error(out.view());
   }
@@ -102,11 +111,18 @@ class tile_map_check {
   void check_form() const {
     for (int f = 0; f < count(); ++f) {
       const factor& each = map_.at(0, f);
-      if ((each.result_dim == no_dim) != (each.combine != combiner::stack))
+      bool stacked = false;
+      for (int r = 0; r < result_count(); ++r)
+        stacked = stacked || map_.result_dim(each, r) != no_dim;
+      if (stacked != (each.combine == combiner::stack))
         refuse("L004", "entry ", entry(f), " must either be reduced or have a result dimension");
     }
-    check_dimensions("the result", result_.shape,
-                     [](const factor& f) { return static_cast<int>(f.result_dim); });
+    for (int r = 0; r < result_count(); ++r) {
+      text whose = "the result";
+      if (result_count() > 1) whose = concat("result ", r);
+      check_dimensions(whose, results_[static_cast<std::size_t>(r)].shape,
+                       [&](const factor& f) { return map_.result_dim(f, r); });
+    }
     for (std::size_t k = 0; k < a_.operands.size(); ++k)
       check_dimensions(concat("operand ", k), a_.operands[k].shape,
                        [&](const factor& f) { return map_.operand_dim(f, static_cast<int>(k)); });
@@ -154,16 +170,20 @@ class tile_map_check {
   }
   void try_nest(std::span<const loop_cut> nest) {
     ++tried_;
-    const array found = loop(operands_, result_, nest, nest);
-    for (std::int64_t i = 0; i < whole_.size(); ++i) {
-      if (agree(found, whole_, i)) continue;
-      text position, expected, got;
-      print_position(position, result_.shape, i);
-      print_element(expected, whole_, i);
-      print_element(got, found, i);
-      refuse_loop("L001", nest, "result ", position, " is ", expected,
-                  ", the loop over slices gives ", got);
-    }
+    const std::vector<array> found = loop(operands_, results_, nest, nest);
+    for (std::size_t r = 0; r < whole_.size(); ++r)
+      for (std::int64_t i = 0; i < whole_[r].size(); ++i)
+        if (!agree(found[r], whole_[r], i)) refuse_element(nest, r, i, whole_[r], found[r]);
+  }
+  [[noreturn]] void refuse_element(std::span<const loop_cut> nest, std::size_t r, std::int64_t i,
+                                   const array& whole, const array& found) const {
+    text position, expected, got, which = "result ";
+    if (result_count() > 1) which << r << ' ';
+    print_position(position, whole.shape(), i);
+    print_element(expected, whole, i);
+    print_element(got, found, i);
+    refuse_loop("L001", nest, which, position, " is ", expected, ", the loop over slices gives ",
+                got);
   }
 
   bool agree(const array& found, const array& whole, std::int64_t i) const {
@@ -177,29 +197,47 @@ class tile_map_check {
   }
 
   /// The op as a nest of loops, of which `rest` are still to be made.
-  array loop(const std::vector<array>& operands, const tensor_type& result,
-             std::span<const loop_cut> rest, std::span<const loop_cut> nest) const {
-    if (rest.empty()) return body(operands, result, nest);
+  std::vector<array> loop(const std::vector<array>& operands, const vec<tensor_type>& results,
+                          std::span<const loop_cut> rest, std::span<const loop_cut> nest) const {
+    if (rest.empty()) return body(operands, results, nest);
     const factor& f = map_.at(0, rest[0].factor);
     const std::int64_t n = rest[0].slices;
-    tensor_type part = result;
-    if (f.result_dim != no_dim) part.shape[f.result_dim] /= n;
-    array out(result);
+    vec<tensor_type> parts = results;
+    std::vector<array> out;
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      const int dim = map_.result_dim(f, static_cast<int>(r));
+      if (dim != no_dim) parts[r].shape[dim] /= n;
+      out.emplace_back(results[r]);
+    }
     for (std::int64_t i = 0; i < n; ++i) {
       std::vector<array> sliced = operands;
       for (std::size_t k = 0; k < operands.size(); ++k) {
         const int d = map_.operand_dim(f, static_cast<int>(k));
         if (d != no_dim) sliced[k] = slice_of(operands[k], d, n, i);
       }
-      const array piece = loop(sliced, part, rest.subspan(1), nest);
-      if (f.result_dim != no_dim)
-        put(piece, f.result_dim, i, out);
-      else
-        out = i == 0 ? piece
-                     : run_op(combining_op(f.combine), std::vector{out, piece}, {}, result,
-                              options_.run);
+      const std::vector<array> pieces = loop(sliced, parts, rest.subspan(1), nest);
+      for (std::size_t r = 0; r < results.size(); ++r) {
+        const int dim = map_.result_dim(f, static_cast<int>(r));
+        if (dim != no_dim) {
+          put(f.offset ? moved_by(pieces[r], parts[r].shape[dim] * i) : pieces[r], dim, i, out[r]);
+        } else if (i == 0) {
+          out[r] = pieces[r];
+        } else if (f.combine == combiner::stack) {  // the same in every iteration
+          for (std::int64_t e = 0; e < out[r].size(); ++e)
+            if (!agree(pieces[r], out[r], e)) refuse_element(nest, r, e, out[r], pieces[r]);
+        } else {
+          out[r] = run_op(combining_op(f.combine), std::vector{out[r], pieces[r]}, {}, results[r],
+                          options_.run);
+        }
+      }
     }
     return out;
+  }
+  array moved_by(const array& piece, std::int64_t start) const {
+    const array by =
+        as_type(filled({dtype::f64, {}}, [&](auto) { return static_cast<double>(start); }),
+                piece.element());
+    return run_op(def<op::add>, std::vector{piece, by}, {}, piece.type(), options_.run);
   }
   static array slice_of(const array& a, int dim, std::int64_t n, std::int64_t i) {
     tensor_type t = a.type();
@@ -236,21 +274,24 @@ class tile_map_check {
       if (each.combine == c) return *each.op;
     throw error(concat("internal error: no op combines by ", name_of(c), "; please report"));
   }
-  array body(const std::vector<array>& operands, const tensor_type& result,
-             std::span<const loop_cut> nest) const {
+  std::vector<array> body(const std::vector<array>& operands, const vec<tensor_type>& results,
+                          std::span<const loop_cut> nest) const {
     vec<tensor_type> types;
     for (const auto& each : operands) types.push_back(each.type());
     text slices;
     print_types(slices, types);
-    tensor_type given;
+    vec<tensor_type> given;
     try {
-      given = a_.infer(types, result);
+      given = a_.infer(types, results[0]);
     } catch (const error& e) {
       refuse_loop("L002", nest, "slices ", slices, " do not fit the op: ", e.what());
     }
-    if (given != result)
-      refuse_loop("L002", nest, "slices ", slices, " give ", given, ", the loop needs ", result);
-    return run_op(a_.op, operands, attrs(), result, options_.run);
+    for (std::size_t r = 0; r < results.size(); ++r)
+      if (given[r] != results[r])
+        refuse_loop("L002", nest, "slices ", slices, " give ", given[r], ", the loop needs ",
+                    results[r]);
+    return run_op(a_.op, operands, attrs(),
+                  std::span<const tensor_type>(results.data(), results.size()), options_.run);
   }
 };
 

@@ -36,6 +36,10 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::scatter>, &scatter_kernel},
     {&def<op::concatenate>, &concatenate_kernel},
     {&def<op::slice>, &slice_kernel},
+    {&def<op::reverse>, &reverse_kernel},
+    {&def<op::pad>, &pad_kernel},
+    {&def<op::dynamic_slice>, &dynamic_slice_kernel},
+    {&def<op::dynamic_update_slice>, &dynamic_update_slice_kernel},
     {&def<op::sort>, &sort_kernel},
     {&def<op::top_k>, &top_k_kernel},
     {&def<op::optimization_barrier>, &barrier_kernel},
@@ -87,10 +91,6 @@ inline constexpr block_entry block_table[] = {
     {&def<op::shift_left>, &map_function<shift_left_lanes, 2>},
     {&def<op::shift_right_arithmetic>, &map_function<shift_right_arithmetic_lanes, 2>},
     {&def<op::shift_right_logical>, &map_function<shift_right_logical_lanes, 2>},
-    {&def<op::reverse>, &reverse_kernel},
-    {&def<op::pad>, &pad_kernel},
-    {&def<op::dynamic_slice>, &dynamic_slice_kernel},
-    {&def<op::dynamic_update_slice>, &dynamic_update_slice_kernel},
 };
 
 PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,

@@ -1,0 +1,31 @@
+/// Cases of sort, top_k and optimization_barrier.
+#pragma once
+
+#include "op_case.hpp"
+
+namespace laws {
+
+inline void add_order_cases(std::vector<op_case>& list) {
+  using namespace pt::op;
+  const auto put = [&](const pt::op_def& op, std::vector<tensor_type> operands, ints attrs = {},
+                       std::int64_t low = -3, std::int64_t high = 3) {
+    list.push_back({&op, operands, attrs, {}, low, high});
+  };
+  // dim, keys, descending; few different values, so that there are ties
+  put(pt::def<sort>, {f32({4, 6})}, {1, 1, 0});
+  put(pt::def<sort>, {f32({4, 6})}, {0, 1, 1});
+  put(pt::def<sort>, {i32({2, 7, 3}), f64({2, 7, 3})}, {1, 1, 0});
+  put(pt::def<sort>, {{dtype::u8, {5, 4}}, i1({5, 4}), f32({5, 4})}, {0, 2, 0});
+  put(pt::def<sort>, {{dtype::bf16, {1, 8}}, i32({1, 8})}, {1, 2, 1});
+  put(pt::def<sort>, {f64({9})}, {0, 1, 0});
+  put(pt::def<top_k>, {f32({4, 6})}, {2});
+  put(pt::def<top_k>, {i32({2, 3, 7})}, {7});
+  put(pt::def<top_k>, {f64({5})}, {1});
+  put(pt::def<top_k>, {{dtype::f16, {6, 1}}}, {1});
+  put(pt::def<top_k>, {i1({4, 5})}, {0});
+  put(pt::def<optimization_barrier>, {f32({4, 6})});
+  put(pt::def<optimization_barrier>, {f32({4, 6}), i32({5, 1, 2}), f64({})});
+  put(pt::def<optimization_barrier>, {i1({7}), f64({3})});
+}
+
+}  // namespace laws
