@@ -246,8 +246,8 @@ TEST_CASE("reduce_window: drawn windows, every combiner and type") {
         if (inside) seen.push_back(xs.data<double>()[offset(s, at)]);
       });
       const bool floats = is_floating(t);
-      const double least = floats ? -inf : static_cast<double>(ops::least_integer(t)),
-                   most = floats ? inf : static_cast<double>(ops::greatest_integer(t));
+      const double least = floats ? -inf : static_cast<double>(op::least_integer(t)),
+                   most = floats ? inf : static_cast<double>(op::greatest_integer(t));
       double z = c == combiner::max        ? least
                  : c == combiner::min      ? most
                  : c == combiner::multiply ? 1

@@ -14,12 +14,13 @@ constexpr char factor_letter(int factor) {
 ///
 /// Per dimension its factors, major to minor: `jkl`; without a factor its size: `3`; where factors
 /// do not make up the whole dimension, what is left of it: `i*3`. Reduced factors follow with their
-/// monoid.
+/// monoid, then those whose pieces lack their start.
 ///
 /// ```
 /// matmul                ([i, k], [k, j]) -> ([i, j])  reduce={k:add}
 /// reshape 4x12 -> 4x2x6 ([i, jk]) -> ([i, j, k])
 /// gather                ([5, j], [i]) -> ([i, j])
+/// iota, dim 0           () -> ([i, j])  offset={i}
 /// ```
 constexpr text print_tile_map(const factor_table& map, int op,
                               std::span<const tensor_type> operands,
@@ -59,6 +60,13 @@ constexpr text print_tile_map(const factor_table& map, int op,
     const factor& each = map.at(op, f);
     if (each.combine == combiner::stack) continue;
     out << (first ? "  reduce={" : ", ") << factor_letter(f) << ':' << name_of(each.combine);
+    first = false;
+  }
+  if (!first) out << '}';
+  first = true;
+  for (int f = 0; f < row.count; ++f) {
+    if (!map.at(op, f).offset) continue;
+    out << (first ? "  offset={" : ", ") << factor_letter(f);
     first = false;
   }
   if (!first) out << '}';

@@ -9,6 +9,7 @@
 #include <span>
 
 #include <partita/core/groups.hpp>
+#include <partita/op/arithmetic.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/reshard.hpp>
 

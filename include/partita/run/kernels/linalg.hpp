@@ -7,6 +7,7 @@
 #include <Eigen/Core>
 
 #include <partita/op/registry.hpp>
+#include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
 #include <partita/run/kernels/strided.hpp>
 
