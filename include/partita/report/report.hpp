@@ -102,8 +102,9 @@ constexpr text report(const partitioned& p, int limit = 12) {
     for (const auto& note : tactic.notes)
       if (shown++ < limit) out << "  note: " << note << '\n';
   }
-  out << "per device: " << p.cost.flops << " flop, arguments " << p.cost.argument_bytes
-      << " bytes, results " << p.cost.result_bytes << " bytes, peak " << p.cost.peak_bytes
+  out << "per device: " << p.cost.flops << " flop, " << p.cost.bytes
+      << " bytes read and written, arguments " << p.cost.argument_bytes << " bytes, results "
+      << p.cost.result_bytes << " bytes, peak " << p.cost.peak_bytes
       << " bytes, through collectives " << p.cost.collective_bytes << " bytes\n";
   return out;
 }

@@ -36,7 +36,7 @@ struct summary_limits {
 template <summary_limits Limits>
 struct summary {
   partita::collectives collectives;
-  std::int64_t flops = 0, argument_bytes = 0, result_bytes = 0, peak_bytes = 0,
+  std::int64_t flops = 0, bytes = 0, argument_bytes = 0, result_bytes = 0, peak_bytes = 0,
                collective_bytes = 0;  ///< per device
   int conflicts = 0;                  ///< left after the last tactic
   int ops = 0;                        ///< of the device-local program
@@ -87,6 +87,7 @@ struct summary {
     if (p.error) return;
     collectives = p.collectives;
     flops = p.cost.flops;
+    bytes = p.cost.bytes;
     argument_bytes = p.cost.argument_bytes;
     result_bytes = p.cost.result_bytes;
     peak_bytes = p.cost.peak_bytes;
@@ -202,7 +203,7 @@ struct harmless_layout : harmless {
 };
 struct harmless_summary {
   harmless_collectives collectives;
-  harmless flops, argument_bytes, result_bytes, peak_bytes, collective_bytes, conflicts, ops,
+  harmless flops, bytes, argument_bytes, result_bytes, peak_bytes, collective_bytes, conflicts, ops,
       input_count, output_count, tactic_count;
   struct value {
     harmless name, element, global_shape, local_shape;
