@@ -214,6 +214,20 @@ TEST_CASE("bodies nest, and use what is around them at any depth") {
   check_emulated(p, {x, w}, pt::schedule(pt::manual("B", {{"x", 0}})), 1e-12);
 }
 
+TEST_CASE("a loop inside of a loop that starts from a value of the model around both") {
+  const auto p = pt::trace(
+      [](auto x) {
+        const auto body = [&](auto, auto outer) {
+          return pt::for_loop(
+              0, 2, [&](auto, auto inner) { return inner + outer; }, x * 2);
+        };
+        return pt::for_loop(0, 2, body, x);
+      },
+      pt::input<f64, 2>("x"));
+  // outer = x; inner = 2 x + x + x = 4 x; outer = 4 x; inner = 2 x + 4 x + 4 x
+  CHECK(list(pt::evaluate(p, numbers({2}, 1, 1)).only()) == std::vector<double>{10, 80});
+}
+
 TEST_CASE("gradients through loops, branches and calls") {
   const auto gradients = [](auto f) {
     return [f](auto x, auto w, auto s) {
@@ -286,6 +300,54 @@ TEST_CASE("gradients through loops, branches and calls") {
       },
       pt::input<f64, 2>("x"));
   check_gradients(counting, {numbers({2}, 1.5, 0.25)});
+}
+
+TEST_CASE("a training loop is a loop: gradients inside of a body, of what is around it, too") {
+  const auto loss = [](const auto& w, const auto& x) {
+    const auto h = tanh(matmul(x, w));
+    return sum(h * h);
+  };
+  const auto looped = pt::trace(
+      [&](auto x, auto w) {
+        return pt::for_loop(
+            0, 3,
+            [&](auto, auto v) {
+              return pt::sgd(0.05, v, pt::grad([&](const auto& u) { return loss(u, x); }, v));
+            },
+            w);
+      },
+      pt::input<f64, 4, 4>("x"), pt::input<f64, 4, 4>("w"));
+  const auto unrolled = pt::trace(
+      [&](auto x, auto w) {
+        for (int i = 0; i < 3; ++i)
+          w = pt::sgd(0.05, w, pt::grad([&](const auto& u) { return loss(u, x); }, w));
+        return w;
+      },
+      pt::input<f64, 4, 4>("x"), pt::input<f64, 4, 4>("w"));
+  const std::vector<pt::array> inputs{numbers({4, 4}, -0.5, 0.1), numbers({4, 4}, -0.3, 0.07)};
+  CHECK(pt::max_difference(pt::evaluate(looped, inputs), pt::evaluate(unrolled, inputs)) <= 1e-14);
+  check_emulated(looped, inputs,
+                 pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"w", 1}})));
+  // With respect to a value of the model around the body.
+  const auto around = pt::trace(
+      [&](auto x, auto w) {
+        return pt::for_loop(
+            0, 2,
+            [&](auto, auto v) {
+              return v - pt::grad([&](const auto& u) { return loss(u, x) + sum(u * v); }, w);
+            },
+            w);
+      },
+      pt::input<f64, 4, 4>("x"), pt::input<f64, 4, 4>("w"));
+  const auto by_hand = pt::trace(
+      [&](auto x, auto w) {
+        auto v = w;
+        const auto g = pt::grad([&](const auto& u) { return loss(u, x); }, w);
+        for (int i = 0; i < 2; ++i) v = v - (g + v);
+        return v;
+      },
+      pt::input<f64, 4, 4>("x"), pt::input<f64, 4, 4>("w"));
+  CHECK(pt::max_difference(pt::evaluate(around, inputs), pt::evaluate(by_hand, inputs)) <= 1e-14);
 }
 
 TEST_CASE("reverse mode says that a while has no derivative, unless it is cut off before") {

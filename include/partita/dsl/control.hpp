@@ -11,16 +11,13 @@ namespace partita {
 
 namespace detail {
 
-/// The innermost trace of the leaves of some trees.
-template <class... Trees>
-constexpr builder* innermost_of_trees(const Trees&... trees) {
-  builder* b = nullptr;
-  const auto look = [&](const auto& leaf, std::string_view) {
-    builder* c = leaf.context();
-    if (c != nullptr && (b == nullptr || c->within(b))) b = c;
-  };
-  (for_each_leaf(look, text(), trees), ...);
-  return b;
+/// Builds a nested program by `trace(builder)`.
+template <class Trace>
+constexpr builder& nested_program(builder& b, const Trace& trace) {
+  builder& r = b.open_region();
+  trace(r);
+  b.leave_region(r);
+  return r;
 }
 template <class T>
 constexpr void take_leaves(vec<value_id>& out, builder& b, const T& tree) {
@@ -121,14 +118,15 @@ constexpr Carry while_loop(const Condition& condition, const Body& body, const C
                 !detail::carries<"while_loop: the condition", tensor<bool>, Test>()) {
     return detail::leaves_from(nullptr, poisoned, init);
   } else {
-    builder* b = detail::innermost_of_trees(init);
+    builder* b = detail::active_of(init);
     if (b == nullptr) return init;
     vec<value_id> operands;
     detail::take_leaves(operands, *b, init);
     const std::size_t own = operands.size();
-    builder *test = &b->open_region(), *step = &b->open_region();
-    detail::return_from(*test, condition(detail::bind_region(*test, init)));
-    detail::return_from(*step, body(detail::bind_region(*step, init)));
+    builder* test = &detail::nested_program(
+        *b, [&](builder& r) { detail::return_from(r, condition(detail::bind_region(r, init))); });
+    builder* step = &detail::nested_program(
+        *b, [&](builder& r) { detail::return_from(r, body(detail::bind_region(r, init))); });
     detail::capture_list captures;
     captures.add(*test);
     captures.add(*step);
@@ -222,18 +220,19 @@ constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, co
     return std::pair{leaves_from(nullptr, poisoned, init), invalid_tensor{}};
   } else {
     using Ys = typename stacked<N, Y>::type;
-    builder* b = innermost_of_trees(init, xs);
+    builder* b = active_of(init, xs);
     if (b == nullptr) return std::pair<Carry, Ys>{init, Ys{}};
     vec<value_id> carried, sliced;
     take_leaves(carried, *b, init);
     take_leaves(sliced, *b, xs);
-    builder& step = b->open_region();
-    const tensor<std::int32_t> index(&step, ops::parameter(step, "", tensor_type{dtype::i32, {}}));
-    const Carry bound = bind_region(step, init);
-    const Slice slice = bind_slices<Slice>(step, xs);
-    const auto next = body(index, bound, slice);
-    return_from(step, next.first);
-    return_from(step, next.second);
+    builder& step = nested_program(*b, [&](builder& r) {
+      const tensor<std::int32_t> index(&r, ops::parameter(r, "", tensor_type{dtype::i32, {}}));
+      const Carry bound = bind_region(r, init);
+      const Slice slice = bind_slices<Slice>(r, xs);
+      const auto next = body(index, bound, slice);
+      return_from(r, next.first);
+      return_from(r, next.second);
+    });
     capture_list captures;
     captures.add(step);
     captures.place(step, 1);
@@ -287,7 +286,7 @@ constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_opti
 template <class Body, Tree Carry>
 constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& body,
                          const Carry& init) {
-  builder* b = detail::innermost_of_trees(init);
+  builder* b = detail::active_of(init);
   if (b != nullptr && upper < lower)
     b->p.error.record("S183", "for_loop: from ", lower, " to ", upper, " is a negative trip count");
   return detail::run_scan<dyn>(
@@ -316,7 +315,7 @@ constexpr auto case_of(const tensor<std::int32_t>& index, const std::tuple<Branc
                 }(std::index_sequence_for<Branches...>{}))) {
     return invalid_tensor{};
   } else {
-    builder* b = detail::innermost_of_trees(index, args...);
+    builder* b = detail::active_of(index, args...);
     builder* regions[sizeof...(Branches)] = {};
     vec<value_id> operands;
     Result like{};
@@ -326,12 +325,13 @@ constexpr auto case_of(const tensor<std::int32_t>& index, const std::tuple<Branc
     std::size_t r = 0;
     detail::capture_list captures;
     const auto trace_branch = [&](const auto& f) {
-      builder& region = b->open_region();
+      builder& region = detail::nested_program(*b, [&](builder& nested) {
+        const std::tuple<Args...> bound{detail::bind_region(nested, args)...};
+        const Result result = std::apply(f, bound);
+        if (r == 0) like = result;
+        detail::return_from(nested, result);
+      });
       regions[r++] = &region;
-      const std::tuple<Args...> bound{detail::bind_region(region, args)...};
-      const Result result = std::apply(f, bound);
-      if (r == 1) like = result;
-      detail::return_from(region, result);
       captures.add(region);
     };
     std::apply([&](const auto&... f) { (trace_branch(f), ...); }, branches);
@@ -365,15 +365,17 @@ constexpr auto call(std::string_view name, const F& f, const Args&... args) {
   if constexpr (detail::Poison<Result>) {
     return invalid_tensor{};
   } else {
-    builder* b = detail::innermost_of_trees(args...);
+    builder* b = detail::active_of(args...);
     if (b == nullptr) return Result{};
     vec<value_id> operands;
     (detail::take_leaves(operands, *b, args), ...);
     const std::size_t own = operands.size();
-    builder& region = b->open_region();
-    const std::tuple<Args...> bound{detail::bind_region(region, args)...};
-    const Result result = std::apply(f, bound);
-    detail::return_from(region, result);
+    Result result{};
+    builder& region = detail::nested_program(*b, [&](builder& r) {
+      const std::tuple<Args...> bound{detail::bind_region(r, args)...};
+      result = std::apply(f, bound);
+      detail::return_from(r, result);
+    });
     detail::capture_list captures;
     captures.add(region);
     captures.place(region, own);
@@ -387,7 +389,7 @@ constexpr auto call(std::string_view name, const F& f, const Args&... args) {
 /// The same tree, whose values are passed on together: nothing is moved across.
 template <Tree T>
 constexpr T optimization_barrier(const T& tree) {
-  builder* b = detail::innermost_of_trees(tree);
+  builder* b = detail::active_of(tree);
   if (b == nullptr) return tree;
   vec<value_id> operands;
   detail::take_leaves(operands, *b, tree);

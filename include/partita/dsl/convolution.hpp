@@ -15,9 +15,10 @@ struct padding {
 };
 inline constexpr padding valid_padding{};
 inline constexpr padding same_padding{padding::rule::same, {}, {}};
-/// `explicit_padding({1, 1}, {1, 1})`: low, then high padding of each dimension; negative numbers cut off.
+/// `explicit_padding({1, 1}, {1, 1})`: low, then high padding of each dimension; negative numbers
+/// cut off.
 constexpr padding explicit_padding(std::initializer_list<std::int64_t> low,
-                      std::initializer_list<std::int64_t> high) {
+                                   std::initializer_list<std::int64_t> high) {
   padding p{padding::rule::given, {}, {}};
   int d = 0;
   for (auto n : low)

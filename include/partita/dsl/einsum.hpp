@@ -101,7 +101,7 @@ class einsum_formula {
           refuse("S161", "output letter '", in[i], "' is repeated");
         else
           refuse("S161", "letter '", in[i], "' is repeated in operand ", operand,
-               "; diagonals are not supported");
+                 "; diagonals are not supported");
         return t;
       } else {
         t.push_back(in[i]);
@@ -109,7 +109,7 @@ class einsum_formula {
     }
     if (operand >= 0 && (dots ? letters > s.rank : letters != s.rank))
       refuse("S163", "operand ", operand, " has ", letters, " letters and type ",
-           b_.type(values_[static_cast<std::size_t>(operand)]), " of rank ", s.rank);
+             b_.type(values_[static_cast<std::size_t>(operand)]), " of rank ", s.rank);
     return t;
   }
   /// What `...` stands for, then the letters that stand in one term only, in alphabetical order.

@@ -54,18 +54,22 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
 /// point
 template <class F, Tree Params>
 constexpr auto value_and_grad(const F& f, const Params& params) {
-  const auto loss = f(params);
+  builder* b = detail::active_of(params);
+  Params bound = params, gradients = params;
+  vec<value_id> wanted;
+  if (b != nullptr)  // inside of a nested program: what depends on the parameters is to be there
+    for_each_leaf(
+        [&](auto& leaf, std::string_view) {
+          wanted.push_back(detail::taken(*b, leaf));
+          leaf = std::remove_cvref_t<decltype(leaf)>(b, wanted.back());
+        },
+        text(), bound);
+  const auto loss = f(bound);
   using Loss = std::remove_cvref_t<decltype(loss)>;
-  Params gradients = params;
   if constexpr (!Loss::is_valid) {
     for_each_leaf([&](auto& leaf, std::string_view) { leaf = loss; }, text(), gradients);
-  } else if (loss.context() != nullptr) {
-    vec<value_id> wanted;
-    builder* b = loss.context();
-    for_each_leaf(
-        [&](const auto& leaf, std::string_view) { wanted.push_back(detail::taken(*b, leaf)); },
-        text(), params);
-    const vec<value_id> found = detail::reverse(*b, loss.id(), wanted);
+  } else if (b != nullptr) {
+    const vec<value_id> found = detail::reverse(*b, detail::taken(*b, loss), wanted);
     std::size_t next = 0;
     for_each_leaf(
         [&](auto& leaf, std::string_view) {

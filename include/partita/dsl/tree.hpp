@@ -98,6 +98,21 @@ constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
 }
 }  // namespace detail
 
+namespace detail {
+/// The program being built to which the leaves of some trees belong; null if they belong to none.
+template <class... Trees>
+constexpr builder* active_of(const Trees&... trees) {
+  builder* b = nullptr;
+  (for_each_leaf(
+       [&](const auto& leaf, std::string_view) {
+         if (b == nullptr && leaf.context() != nullptr) b = &leaf.context()->active();
+       },
+       text(), trees),
+   ...);
+  return b;
+}
+}  // namespace detail
+
 /// A tree of the same type whose leaves are f(leaf, leaves of the other trees...).
 template <class F, Tree T, class... Rest>
 constexpr T map_leaves(const F& f, const T& tree, const Rest&... rest) {

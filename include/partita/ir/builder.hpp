@@ -91,14 +91,23 @@ class builder {
     if (!failed()) p.ops.back().name = p.intern(name);
   }
 
-  /// A builder for a nested program; it lives as long as this one.
+  /// The innermost program that is being built: this one, or one nested in the same program.
+  constexpr builder& active() {
+    builder* root = this;
+    while (root->parent_ != nullptr) root = root->parent_;
+    return root->active_ != nullptr ? *root->active_ : *root;
+  }
+  /// A builder for a nested program, which is the active one until it is left; it lives as long as
+  /// this one.
   constexpr builder& open_region() {
     builder* r = new builder;
     r->parent_ = this;
     r->dynamic_extents_ = dynamic_extents_;
     regions_.push_back(r);
+    activate(r);
     return *r;
   }
+  constexpr void leave_region(builder& r) { activate(r.parent_); }
   /// Nothing may be added any more; a mistake made inside is one of this program.
   constexpr void close_region(builder& r) {
     r.closed_ = true;
@@ -165,7 +174,14 @@ class builder {
         c.fail("S116", def.name, ": the result has shape ", t.shape, "; extents are 0 or above");
   }
 
+  constexpr void activate(builder* b) {
+    builder* root = this;
+    while (root->parent_ != nullptr) root = root->parent_;
+    root->active_ = b;
+  }
+
   builder* parent_ = nullptr;
+  builder* active_ = nullptr;  ///< of the outermost builder
   vec<builder*> regions_;
   vec<capture> captures_;
   bool closed_ = false;
