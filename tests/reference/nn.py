@@ -1,6 +1,6 @@
-"""Building blocks of networks: values of jax.nn, jax.lax and the formulas of the papers, in binary64.
+"""Building blocks of networks: values of jax.nn, jax.lax and of formulas of papers, in binary64.
 
-Cases are named; tests/run/nn.cpp says which function of ours each is. They go to nn.dat, which is
+Cases are named; nn.cpp says which function of ours each is. They go to nn.dat, which is
 written as the other data (see reference_data.py): `case NAME`, operands, results, bound.
 """
 import pathlib
