@@ -1,6 +1,7 @@
 /// Optimizers as functions of parameter trees.
 #pragma once
 
+#include <limits>
 #include <utility>
 
 #include <partita/dsl/ops.hpp>
@@ -63,12 +64,16 @@ constexpr std::pair<Params, momentum_state<Params>> sgd(const Rate& rate,
 }
 
 namespace detail {
-/// Natural logarithm of a number in (0, 2), usable in constant evaluation: 2 artanh((x-1)/(x+1)).
+/// Natural logarithm of a number in [0, 2), usable in constant evaluation: 2 artanh((x-1)/(x+1)),
+/// whose series converges fast once x is above 1/2.
 constexpr double natural_log(double x) {
+  if (!(x > 0)) return -std::numeric_limits<double>::infinity();
+  int halvings = 0;
+  for (; x < 0.5; x *= 2) ++halvings;
   const double z = (x - 1) / (x + 1), square = z * z;
   double term = z, sum = 0;
   for (int k = 1; k < 400; k += 2, term *= square) sum += term / k;
-  return 2 * sum;
+  return 2 * sum - halvings * 0.6931471805599453;
 }
 }  // namespace detail
 
@@ -129,12 +134,20 @@ constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options
   return adam(options, params, gradients, state, options.rate);
 }
 /// Adam with decoupled weight decay (also: adam with options.weight_decay).
-template <Tree Params>
+template <Tree Params, class Rate>
 constexpr std::pair<Params, adam_state<Params>> adamw(double weight_decay, adam_options options,
                                                       const Params& params, const Params& gradients,
-                                                      const adam_state<Params>& state) {
+                                                      const adam_state<Params>& state,
+                                                      const Rate& rate) {
   options.weight_decay = weight_decay;
-  return adam(options, params, gradients, state);
+  return adam(options, params, gradients, state, rate);
+}
+template <Tree Params>
+constexpr std::pair<Params, adam_state<Params>> adamw(double weight_decay,
+                                                      const adam_options& options,
+                                                      const Params& params, const Params& gradients,
+                                                      const adam_state<Params>& state) {
+  return adamw(weight_decay, options, params, gradients, state, options.rate);
 }
 
 /// sqrt of the sum of the squares of all elements of a tree, as an f32 scalar.
@@ -169,6 +182,7 @@ namespace rates {
 
 /// Rises from 0 to `peak` in `warmup` steps and stays there.
 inline constexpr auto linear_warmup = [](const tensor<float>& step, double peak, double warmup) {
+  if (!(warmup > 0)) return full_like(step, peak);
   return minimum(step * (peak / warmup), peak);
 };
 /// Falls from `peak` to `least` in `steps` steps along half a cosine, and stays there.

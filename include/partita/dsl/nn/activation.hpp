@@ -1,0 +1,86 @@
+/// Functions that stand between the layers of a network.
+#pragma once
+
+#include <partita/dsl/ops.hpp>
+
+namespace partita::nn {
+
+/// max(x, 0), with derivative 0 at 0.
+template <Tensor X>
+constexpr auto relu(const X& x) {
+  return maximum(0, x);
+}
+
+/// 1 / (1 + exp(-x)).
+template <Tensor X>
+constexpr auto sigmoid(const X& x) {
+  return logistic(x);
+}
+
+/// x / (1 + exp(-x)), also called swish.
+///
+/// Source    Elfwing et al., arXiv:1702.03118
+template <Tensor X>
+constexpr auto silu(const X& x) {
+  return x * logistic(x);
+}
+
+/// GELU by the tanh approximation.
+///
+/// Source    Hendrycks and Gimpel, arXiv:1606.08415
+template <Tensor X>
+constexpr auto gelu(const X& x) {
+  return x * 0.5 * (tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1);
+}
+
+/// GELU with the error function: x times the normal distribution function of x.
+///
+/// Source    Hendrycks and Gimpel, arXiv:1606.08415
+template <Tensor X>
+constexpr auto gelu_erf(const X& x) {
+  return x * 0.5 * (erf(x * 0.7071067811865476) + 1);
+}
+
+/// exp(x) / sum(exp(x)) along the last dimension, shifted by the maximum.
+///
+/// Shapes    (..., d) -> (..., d)
+template <Tensor X>
+constexpr auto softmax(const X& x) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    constexpr int last = X::rank - 1;
+    const auto shifted = exp(x - keep_last(stop_gradient(reduce_max<last>(x))));
+    return shifted / keep_last(sum<last>(shifted));
+  }
+}
+
+/// Logarithm of the softmax along the last dimension.
+///
+/// Shapes    (..., d) -> (..., d)
+template <Tensor X>
+constexpr auto log_softmax(const X& x) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    constexpr int last = X::rank - 1;
+    const auto shifted = x - keep_last(stop_gradient(reduce_max<last>(x)));
+    return shifted - keep_last(log(sum<last>(exp(shifted))));
+  }
+}
+
+/// log(sum(exp(x))) along the last dimension, shifted by the maximum.
+///
+/// Shapes    (..., d) -> (...)
+template <Tensor X>
+constexpr auto log_sum_exp(const X& x) {
+  if constexpr (!X::is_valid) {
+    return x;
+  } else {
+    constexpr int last = X::rank - 1;
+    const auto greatest = stop_gradient(reduce_max<last>(x));
+    return log(sum<last>(exp(x - keep_last(greatest)))) + greatest;
+  }
+}
+
+}  // namespace partita::nn

@@ -1,0 +1,55 @@
+/// What the building blocks share: mistakes that no single op would name, and arithmetic of
+/// extents.
+#pragma once
+
+#include <type_traits>
+
+#include <partita/dsl/ops.hpp>
+
+namespace partita::nn::detail {
+
+/// Gives x again, once a check of the operands' types found no mistake; while compiling what is
+/// static is checked, the rest while tracing. `Check` is a captureless callable (error, types);
+/// extents may be `dyn`.
+template <class Check, Tensor X, Tensor... Others>
+constexpr auto checked(const Check&, const X& x, const Others&... others) {
+  return partita::detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        tensor_type types[1 + sizeof...(Others)];
+        for (std::size_t i = 0; i <= sizeof...(Others) && !b.failed(); ++i) types[i] = b.type(v[i]);
+        if (!b.failed()) Check{}(b.p.error, types);
+        return v[0];
+      },
+      x, others...);
+}
+
+/// An extent of 1, once per number of a pack.
+template <int>
+using one = extent<1>;
+/// a / b, static if both are.
+template <std::int64_t A, std::int64_t B>
+constexpr auto quotient(extent<A> a, extent<B> b) {
+  constexpr bool is_static = A != dyn && B != dyn && B != 0;
+  return extent < is_static ? A / (is_static ? B : 1)
+                            : dyn > {b.value() == 0 ? 0 : a.value() / b.value()};
+}
+/// Is a multiple of b, or not known to be none?
+constexpr bool divides(std::int64_t b, std::int64_t a) {
+  return a == dyn || b == dyn || (b > 0 && a % b == 0);
+}
+
+/// The type that statistics and angles are computed in: binary64 for f64, binary32 for the others.
+template <Tensor X>
+using wide = std::conditional_t<dtype_of<typename X::element> == dtype::f64, double, float>;
+
+/// Square root, usable in constant evaluation (Newton's method); 0 where x is not positive.
+constexpr double square_root(double x) {
+  if (!(x > 0)) return 0;
+  double root = x < 1 ? 1 : x;
+  for (double next = (root + x / root) / 2; next < root; next = (root + x / root) / 2) root = next;
+  return root;
+}
+/// 1 / sqrt(x); 1 where x is no extent (the trace has failed then).
+constexpr double inverse_square_root(double x) { return x > 0 ? 1 / square_root(x) : 1; }
+
+}  // namespace partita::nn::detail

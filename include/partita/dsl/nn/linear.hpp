@@ -1,0 +1,30 @@
+/// Affine maps and tables of vectors.
+#pragma once
+
+#include <partita/dsl/ops.hpp>
+
+namespace partita::nn {
+
+/// x w, or x w + bias, over the last dimension.
+///
+/// Shapes    x (..., i), weights (i, o), bias (o) -> (..., o)
+/// Errors    S101 i differs, S102 element types differ, S103 the bias does not broadcast
+template <Tensor X, Tensor W>
+constexpr auto linear(const X& x, const W& weights) {
+  return matmul(x, weights);
+}
+template <Tensor X, Tensor W, Tensor Bias>
+constexpr auto linear(const X& x, const W& weights, const Bias& bias) {
+  return matmul(x, weights) + bias;
+}
+
+/// Rows of a table by their numbers, which are clamped to those that there are.
+///
+/// Shapes    table (rows, d...), rows (i...) of an integer type -> (i..., d...)
+/// Errors    S111 the numbers are not integers
+template <Tensor Table, Tensor Rows>
+constexpr auto embedding(const Table& table, const Rows& rows) {
+  return take<0>(table, rows);
+}
+
+}  // namespace partita::nn
