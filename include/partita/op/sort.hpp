@@ -1,7 +1,7 @@
 /// sort and top_k.
 ///
 /// Floating-point order: -inf, ..., -0 = +0, ..., +inf, NaN. (StableHLO leaves the order to a
-/// comparison function; this one is that of JAX.)
+/// comparison function; this one is that of jax.lax.sort.)
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
