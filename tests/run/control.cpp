@@ -373,3 +373,98 @@ TEST_CASE("optimization_barrier passes on its operands, each lying as it did") {
       p, {numbers({4}, 1, 1), numbers({6, 2}, 1, 1)},
       pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"y", pt::first_divisible_dim}})));
 }
+
+TEST_CASE("mistakes with bodies are found when the model is traced") {
+  const auto traced = [](auto model) {
+    try {
+      pt::trace(model, pt::input<f64, 2>("x"));
+    } catch (const pt::error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string finished =
+      "P006 trace: an op takes a tensor of a body that is finished; only what the body gives is "
+      "known outside of it";
+  // A tensor of a body, taken by `use` when the body is finished.
+  const auto escaping = [&](auto use) {
+    return traced([=](auto x) {
+      auto seen = x;
+      const auto last = pt::for_loop(
+          0, 3, [&](auto, auto c) { return seen = c * 2; }, x);
+      return use(seen, last);
+    });
+  };
+  CHECK(escaping([](auto seen, auto last) { return seen + last; }) == finished);
+  CHECK(escaping([](auto seen, auto last) { return last + seen; }) == finished);
+  CHECK(escaping([](auto seen, auto) { return exp(seen); }) == finished);
+  CHECK(escaping([](auto seen, auto) { return pt::tag("seen", seen); }) == finished);
+  CHECK(escaping([](auto seen, auto) { return pt::optimization_barrier(seen); }) == finished);
+  CHECK(escaping([](auto seen, auto last) {
+          return pt::grad([&](auto v) { return sum(v * seen); }, last);
+        }) == finished);
+  CHECK(escaping([](auto seen, auto last) {
+          return pt::for_loop(
+              0, 2, [&](auto, auto c) { return c * seen; }, last);
+        }) == finished);
+  CHECK(escaping([](auto seen, auto) {
+          return pt::for_loop(
+              0, 2, [&](auto, auto c) { return c * 2; }, seen);
+        }) == finished);
+  CHECK(escaping([](auto seen, auto) { return seen; }) ==
+        "P006 trace: output \"result\" is not of this trace");
+  CHECK(escaping([](auto, auto last) { return last; }) == "");
+  // One of another branch.
+  CHECK(traced([](auto x) {
+          auto seen = x;
+          return pt::cond(
+              sum(x) > 0, [&](auto v) { return v + seen; }, [&](auto v) { return seen = -v; }, x);
+        }).substr(0, 5) == "P006 ");
+  CHECK(traced([](auto x) {
+          return pt::for_loop(
+              3, 2, [](auto, auto c) { return c; }, x);
+        }) == "S183 for_loop: from 3 to 2 is a negative trip count");
+  CHECK(traced([](auto x) {
+          return pt::for_loop(
+              -1, 1, [](auto, auto c) { return c; }, x);
+        }) == "");
+  // The mistake of a body is the mistake of the program around it.
+  CHECK(
+      traced([](auto x) {
+        return pt::for_loop(
+            0, 2,
+            [&](auto i, auto c) {
+              return pt::for_loop(
+                  0, 1,
+                  [&](auto, auto d) { return d + pt::nn::dropout(d, convert<std::int64_t>(i), 2); },
+                  c);
+            },
+            x);
+      }) == "S122 dropout: rate 2 is not in [0, 1)");
+}
+
+TEST_CASE("a call without arguments, used in a body") {
+  pt::builder called;
+  called.p.outputs.push_back({pt::ops::scalar(called, pt::dtype::f64, 3), {}});
+  const auto p = pt::trace(
+      [&](auto x) {
+        pt::builder& b = *x.context();
+        pt::program three = called.p;
+        const pt::tensor<f64> y(&b, pt::ops::call(b, "three", {}, std::move(three)));
+        return pt::for_loop(
+            0, 2, [&](auto, auto c) { return c * y; }, x);
+      },
+      pt::input<f64>("x"));
+  CHECK(scalar(pt::evaluate(p, numbers({}, 2, 0)).only()) == 18);
+}
+
+TEST_CASE("a gradient inside of a body, of what does not depend on it") {
+  const auto p = pt::trace(
+      [](auto x) {
+        return pt::for_loop(
+            0, 2, [&](auto, auto c) { return c + pt::grad([&](auto) { return sum(x * x); }, c); },
+            x);
+      },
+      pt::input<f64, 2>("x"));
+  CHECK(list(pt::evaluate(p, numbers({2}, 1, 1)).only()) == std::vector<double>{1, 8});
+}

@@ -51,12 +51,19 @@ constexpr builder* innermost(const Xs&... xs) {
 
 /// The value of a tensor in a trace: its own, or one of a trace around it, which is taken in.
 ///
-/// Errors    P006 the tensor is of another trace, or of none
+/// Errors    P006 the tensor is of another trace, of none, or of a nested one that is finished
 template <class X>
 constexpr value_id taken(builder& b, const X& x) {
   if (x.id() == poisoned) return poisoned;
-  if (x.context() == &b && !b.closed()) return x.id();
-  if (x.context() == nullptr || !b.within(x.context()) || b.closed()) {
+  if (b.closed() || (x.context() != nullptr && x.context()->closed())) {
+    // The mistake is one of the next program around that is still being written, too.
+    for (builder* each = &b; each != nullptr; each = each->closed() ? each->parent() : nullptr)
+      each->p.error.record("P006", "trace: an op takes a tensor of a body that is finished; only ",
+                           "what the body gives is known outside of it");
+    return -1;
+  }
+  if (x.context() == &b) return x.id();
+  if (x.context() == nullptr || !b.within(x.context())) {
     b.p.error.record("P006", "trace: an op takes a tensor that is not of this trace");
     return -1;
   }

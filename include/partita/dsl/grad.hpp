@@ -61,11 +61,11 @@ constexpr auto value_and_grad(const F& f, const Params& params) {
     for_each_leaf([&](auto& leaf, std::string_view) { leaf = loss; }, text(), gradients);
   } else if (loss.context() != nullptr) {
     vec<value_id> wanted;
-    builder* b = loss.context();
+    builder* b = detail::innermost_of_trees(loss, params);
     for_each_leaf(
         [&](const auto& leaf, std::string_view) { wanted.push_back(detail::taken(*b, leaf)); },
         text(), params);
-    const vec<value_id> found = detail::reverse(*b, loss.id(), wanted);
+    const vec<value_id> found = detail::reverse(*b, detail::taken(*b, loss), wanted);
     std::size_t next = 0;
     for_each_leaf(
         [&](auto& leaf, std::string_view) {

@@ -75,6 +75,18 @@ constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
 }
 
 namespace detail {
+/// The innermost trace of the leaves of some trees.
+template <class... Trees>
+constexpr builder* innermost_of_trees(const Trees&... trees) {
+  builder* b = nullptr;
+  const auto look = [&](const auto& leaf, std::string_view) {
+    builder* c = leaf.context();
+    if (c != nullptr && (b == nullptr || c->within(b))) b = c;
+  };
+  (for_each_leaf(look, text(), trees), ...);
+  return b;
+}
+
 template <class F, class T, class... Rest>
 constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
   if constexpr (Tensor<T>) {
