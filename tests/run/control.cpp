@@ -468,3 +468,80 @@ TEST_CASE("a gradient inside of a body, of what does not depend on it") {
       pt::input<f64, 2>("x"));
   CHECK(list(pt::evaluate(p, numbers({2}, 1, 1)).only()) == std::vector<double>{1, 8});
 }
+
+TEST_CASE("bodies that give constants, what they were given, or one value several times") {
+  const auto p = pt::trace(
+      [](auto x, auto y) {
+        const auto five = pt::for_loop(
+            0, 2, [](auto, auto c) { return full_like(c, 5); }, x);
+        const auto outer = pt::for_loop(
+            0, 2, [&](auto, auto) { return y; }, x);
+        const auto [twice, seen] = pt::scan(
+            [&](const auto& c, auto s) {
+              const auto next = std::get<1>(c) + s;
+              return std::pair{std::tuple{next, next, y}, std::tuple{next, next, s, y}};
+            },
+            std::tuple{sum(x), sum(y), x}, x);
+        const auto never = pt::while_loop([](auto c) { return !(sum(c) * 0 < 1); },
+                                          [](auto c) { return c + 1; }, y);
+        const auto branch = pt::case_of(pt::convert<std::int32_t>(sum(x) * 0 + 1),
+                                        std::tuple{[&](auto v) {
+                                                     return std::tuple{v, v};
+                                                   },
+                                                   [&](auto v) {
+                                                     return std::tuple{y, full_like(v, 2)};
+                                                   }},
+                                        x);
+        // No carried values: a map over slices.
+        const auto map = pt::scan(
+            [&](auto c, auto s) {
+              return std::pair{c, s * s};
+            },
+            std::tuple<>{}, x);
+        return std::tuple{five, outer, twice, seen, never, branch, map.second};
+      },
+      pt::input<f64, 4>("x"), pt::input<f64, 4>("y"));
+  const auto x = numbers({4}, 1, 1), y = numbers({4}, -2, 0.5);  // x: 1, 8, 4, 11; y: -2, 1.5, ...
+  const auto r = pt::evaluate(p, x, y);
+  CHECK(list(r[0]) == std::vector<double>{5, 5, 5, 5});
+  CHECK(list(r[1]) == list(y));
+  std::vector<double> sums;
+  double c = 0;
+  for (double v : list(y)) c += v;
+  for (double v : list(x)) sums.push_back(c += v);
+  CHECK(scalar(r[2]) == c);
+  CHECK(scalar(r[3]) == c);
+  CHECK(list(r[4]) == list(y));
+  CHECK(list(r[5]) == sums);
+  CHECK(list(r[6]) == sums);
+  CHECK(list(r[7]) == list(x));
+  for (int i = 0; i < 16; ++i)
+    CHECK(list(r[8])[static_cast<std::size_t>(i)] == list(y)[static_cast<std::size_t>(i % 4)]);
+  CHECK(list(r[9]) == list(y));
+  CHECK(list(r[10]) == list(y));
+  CHECK(list(r[11]) == std::vector<double>{2, 2, 2, 2});
+  CHECK(list(r[12]) == std::vector<double>{1, 64, 16, 121});
+  check_emulated(p, {x, y}, pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"y", 0}})));
+}
+
+TEST_CASE("loops that never run, forwards, backwards and on a mesh") {
+  const auto p = pt::trace(
+      [](auto x, auto xs) {
+        const auto loss = [&](auto v) {
+          const auto [last, seen] = pt::scan(
+              [&](auto c, auto s) {
+                return std::pair{c * s + v, tanh(c)};
+              },
+              v * v, xs);
+          return sum(last) + sum(seen);
+        };
+        const auto [value, gradient] = pt::value_and_grad(loss, x);
+        return std::tuple{gradient, value};
+      },
+      pt::input<f64, 4>("x"), pt::input<f64, 0, 4>("xs"));
+  const auto x = numbers({4}, 1, 1);
+  const auto r = pt::evaluate(p, x, numbers({0, 4}, 0, 0));
+  CHECK(list(r[0]) == std::vector<double>{2, 16, 8, 22});
+  CHECK(scalar(r[1]) == 1 + 64 + 16 + 121);
+  check_emulated(p, {x, numbers({0, 4}, 0, 0)}, pt::schedule(pt::manual("B", {{"x", 0}})));
+}
