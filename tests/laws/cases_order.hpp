@@ -1,4 +1,4 @@
-/// Cases of sort, top_k and optimization_barrier.
+/// Cases of sort, top_k, argmax and argmin, and optimization_barrier.
 #pragma once
 
 #include "op_case.hpp"
@@ -23,6 +23,14 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<top_k>, {f64({5})}, {1});
   put(pt::def<top_k>, {{dtype::f16, {6, 1}}}, {1});
   put(pt::def<top_k>, {i1({4, 5})}, {0});
+  // argmax 7 and argmin 8: values and positions, both of few different values; then dims
+  put(pt::def<reduce>, {f32({4, 6}), i32({4, 6})}, {7, 1});
+  put(pt::def<reduce>, {f32({4, 6}), i32({4, 6})}, {8, 0});
+  put(pt::def<reduce>, {f64({4, 3, 6}), {dtype::i64, {4, 3, 6}}}, {7, 0, 2});
+  put(pt::def<reduce>, {i32({2, 5, 3}), {dtype::u8, {2, 5, 3}}}, {8, 1});
+  put(pt::def<reduce>, {{dtype::bf16, {8, 4}}, i32({8, 4})}, {8, 1});
+  put(pt::def<reduce>, {f64({9}), i32({9})}, {8, 0});
+  put(pt::def<reduce>, {f32({4, 2}), i32({4, 2})}, {7});
   put(pt::def<optimization_barrier>, {f32({4, 6})});
   put(pt::def<optimization_barrier>, {f32({4, 6}), i32({5, 1, 2}), f64({})});
   put(pt::def<optimization_barrier>, {i1({7}), f64({3})});

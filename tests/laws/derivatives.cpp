@@ -83,3 +83,32 @@ TEST_CASE("cotangents at ties") {
     CHECK(r["dy"].data<double>()[i] == dy[i]);
   }
 }
+
+// The rules of argmax and argmin follow the position: of equal elements one gets the cotangent.
+TEST_CASE("the cotangent of an extreme value goes to its position") {
+  const auto p = pt::trace(
+      [](auto x) {
+        const auto gradient = [](auto v) {
+          return pt::grad(
+              [](auto u) {
+                const auto [greatest, i] = pt::max_with_position<1>(u);
+                const auto [least, j] = pt::min_with_position<0>(u);
+                return sum(greatest * greatest * greatest) + 10.0 * sum(least);
+              },
+              v);
+        };
+        const auto second = pt::grad([&](auto v) { return sum(gradient(v)); }, x);
+        return std::tuple{pt::output("first", gradient(x)), pt::output("second", second),
+                          pt::output("i", pt::argmax<1>(x)), pt::output("j", pt::argmin<0>(x))};
+      },
+      pt::input<double, 2, 3>("x"));
+  const double x[] = {1, 2, 2, 2, 1, -1};
+  const auto r = pt::evaluate(p, data::fill(f64({2, 3}), [&](auto i) { return x[i]; }));
+  const double first[] = {10, 12, 0, 12, 10, 10}, second[] = {0, 12, 0, 12, 0, 0};
+  for (int i = 0; i < 6; ++i) {
+    CHECK(r["first"].data<double>()[i] == first[i]);
+    CHECK(r["second"].data<double>()[i] == second[i]);
+  }
+  CHECK(pt::equal(r["i"], data::fill(i32({2}), [](auto i) { return 1 - i; })));
+  CHECK(pt::equal(r["j"], data::fill(i32({3}), [](auto i) { return i > 0; })));
+}

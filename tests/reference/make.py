@@ -6,7 +6,7 @@
 import importlib
 import sys
 
-FAMILIES = ("elementwise", "functions", "bits", "convert", "reduce", "windows", "dot_general",
+FAMILIES = ("elementwise", "functions", "bits", "convert", "reduce", "order", "windows", "dot_general",
             "linear_algebra", "movement", "place", "gather", "nn")
 
 for family in sys.argv[1:] or FAMILIES:

@@ -435,3 +435,175 @@ TEST_CASE("optimization_barrier passes on its operands, each lying as it did") {
       p, {numbers({4}, 1, 1), numbers({6, 2}, 1, 1)},
       pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"y", pt::first_divisible_dim}})));
 }
+
+TEST_CASE("mistakes with bodies are found when the model is traced") {
+  const auto traced = [](auto model) {
+    try {
+      pt::trace(model, pt::input<f64, 2>("x"));
+    } catch (const pt::error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const std::string finished =
+      "P006 trace: an op takes a tensor of a body that is finished; only what the body gives is "
+      "known outside of it";
+  // A tensor of a body, taken by `use` when the body is finished.
+  const auto escaping = [&](auto use) {
+    return traced([=](auto x) {
+      auto seen = x;
+      const auto last = pt::for_loop(
+          0, 3, [&](auto, auto c) { return seen = c * 2; }, x);
+      return use(seen, last);
+    });
+  };
+  CHECK(escaping([](auto seen, auto last) { return seen + last; }) == finished);
+  CHECK(escaping([](auto seen, auto last) { return last + seen; }) == finished);
+  CHECK(escaping([](auto seen, auto) { return exp(seen); }) == finished);
+  CHECK(escaping([](auto seen, auto) { return pt::tag("seen", seen); }) == finished);
+  CHECK(escaping([](auto seen, auto) { return pt::optimization_barrier(seen); }) == finished);
+  CHECK(escaping([](auto seen, auto last) {
+          return pt::grad([&](auto v) { return sum(v * seen); }, last);
+        }) == finished);
+  CHECK(escaping([](auto seen, auto last) {
+          return pt::for_loop(
+              0, 2, [&](auto, auto c) { return c * seen; }, last);
+        }) == finished);
+  CHECK(escaping([](auto seen, auto) {
+          return pt::for_loop(
+              0, 2, [&](auto, auto c) { return c * 2; }, seen);
+        }) == finished);
+  CHECK(escaping([](auto seen, auto) { return seen; }) ==
+        "P006 trace: output \"result\" is not of this trace");
+  CHECK(escaping([](auto, auto last) { return last; }) == "");
+  // One of another branch.
+  CHECK(traced([](auto x) {
+          auto seen = x;
+          return pt::cond(
+              sum(x) > 0, [&](auto v) { return v + seen; }, [&](auto v) { return seen = -v; }, x);
+        }).substr(0, 5) == "P006 ");
+  CHECK(traced([](auto x) {
+          return pt::for_loop(
+              3, 2, [](auto, auto c) { return c; }, x);
+        }) == "S183 for_loop: from 3 to 2 is a negative trip count");
+  CHECK(traced([](auto x) {
+          return pt::for_loop(
+              -1, 1, [](auto, auto c) { return c; }, x);
+        }) == "");
+  // The mistake of a body is the mistake of the program around it.
+  CHECK(
+      traced([](auto x) {
+        return pt::for_loop(
+            0, 2,
+            [&](auto i, auto c) {
+              return pt::for_loop(
+                  0, 1,
+                  [&](auto, auto d) { return d + pt::nn::dropout(d, convert<std::int64_t>(i), 2); },
+                  c);
+            },
+            x);
+      }) == "S122 dropout: rate 2 is not in [0, 1)");
+}
+
+TEST_CASE("a call without arguments, used in a body") {
+  pt::builder called;
+  called.p.outputs.push_back({pt::ops::scalar(called, pt::dtype::f64, 3), {}});
+  const auto p = pt::trace(
+      [&](auto x) {
+        pt::builder& b = *x.context();
+        pt::program three = called.p;
+        const pt::tensor<f64> y(&b, pt::ops::call(b, "three", {}, std::move(three)));
+        return pt::for_loop(
+            0, 2, [&](auto, auto c) { return c * y; }, x);
+      },
+      pt::input<f64>("x"));
+  CHECK(scalar(pt::evaluate(p, numbers({}, 2, 0)).only()) == 18);
+}
+
+TEST_CASE("a gradient inside of a body, of what does not depend on it") {
+  const auto p = pt::trace(
+      [](auto x) {
+        return pt::for_loop(
+            0, 2, [&](auto, auto c) { return c + pt::grad([&](auto) { return sum(x * x); }, c); },
+            x);
+      },
+      pt::input<f64, 2>("x"));
+  CHECK(list(pt::evaluate(p, numbers({2}, 1, 1)).only()) == std::vector<double>{1, 8});
+}
+
+TEST_CASE("bodies that give constants, what they were given, or one value several times") {
+  const auto p = pt::trace(
+      [](auto x, auto y) {
+        const auto five = pt::for_loop(
+            0, 2, [](auto, auto c) { return full_like(c, 5); }, x);
+        const auto outer = pt::for_loop(
+            0, 2, [&](auto, auto) { return y; }, x);
+        const auto [twice, seen] = pt::scan(
+            [&](const auto& c, auto s) {
+              const auto next = std::get<1>(c) + s;
+              return std::pair{std::tuple{next, next, y}, std::tuple{next, next, s, y}};
+            },
+            std::tuple{sum(x), sum(y), x}, x);
+        const auto never = pt::while_loop([](auto c) { return !(sum(c) * 0 < 1); },
+                                          [](auto c) { return c + 1; }, y);
+        const auto branch = pt::case_of(pt::convert<std::int32_t>(sum(x) * 0 + 1),
+                                        std::tuple{[&](auto v) {
+                                                     return std::tuple{v, v};
+                                                   },
+                                                   [&](auto v) {
+                                                     return std::tuple{y, full_like(v, 2)};
+                                                   }},
+                                        x);
+        // No carried values: a map over slices.
+        const auto map = pt::scan(
+            [&](auto c, auto s) {
+              return std::pair{c, s * s};
+            },
+            std::tuple<>{}, x);
+        return std::tuple{five, outer, twice, seen, never, branch, map.second};
+      },
+      pt::input<f64, 4>("x"), pt::input<f64, 4>("y"));
+  const auto x = numbers({4}, 1, 1), y = numbers({4}, -2, 0.5);  // x: 1, 8, 4, 11; y: -2, 1.5, ...
+  const auto r = pt::evaluate(p, x, y);
+  CHECK(list(r[0]) == std::vector<double>{5, 5, 5, 5});
+  CHECK(list(r[1]) == list(y));
+  std::vector<double> sums;
+  double c = 0;
+  for (double v : list(y)) c += v;
+  for (double v : list(x)) sums.push_back(c += v);
+  CHECK(scalar(r[2]) == c);
+  CHECK(scalar(r[3]) == c);
+  CHECK(list(r[4]) == list(y));
+  CHECK(list(r[5]) == sums);
+  CHECK(list(r[6]) == sums);
+  CHECK(list(r[7]) == list(x));
+  for (int i = 0; i < 16; ++i)
+    CHECK(list(r[8])[static_cast<std::size_t>(i)] == list(y)[static_cast<std::size_t>(i % 4)]);
+  CHECK(list(r[9]) == list(y));
+  CHECK(list(r[10]) == list(y));
+  CHECK(list(r[11]) == std::vector<double>{2, 2, 2, 2});
+  CHECK(list(r[12]) == std::vector<double>{1, 64, 16, 121});
+  check_emulated(p, {x, y}, pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"y", 0}})));
+}
+
+TEST_CASE("loops that never run, forwards, backwards and on a mesh") {
+  const auto p = pt::trace(
+      [](auto x, auto xs) {
+        const auto loss = [&](auto v) {
+          const auto [last, seen] = pt::scan(
+              [&](auto c, auto s) {
+                return std::pair{c * s + v, tanh(c)};
+              },
+              v * v, xs);
+          return sum(last) + sum(seen);
+        };
+        const auto [value, gradient] = pt::value_and_grad(loss, x);
+        return std::tuple{gradient, value};
+      },
+      pt::input<f64, 4>("x"), pt::input<f64, 0, 4>("xs"));
+  const auto x = numbers({4}, 1, 1);
+  const auto r = pt::evaluate(p, x, numbers({0, 4}, 0, 0));
+  CHECK(list(r[0]) == std::vector<double>{2, 16, 8, 22});
+  CHECK(scalar(r[1]) == 1 + 64 + 16 + 121);
+  check_emulated(p, {x, numbers({0, 4}, 0, 0)}, pt::schedule(pt::manual("B", {{"x", 0}})));
+}

@@ -54,3 +54,19 @@ TEST_CASE("results compare output by output") {
   CHECK(pt::max_difference(pt::evaluate(p, x), pt::evaluate(p, y)) == 6);
   CHECK(pt::max_difference(pt::evaluate(p, x), pt::evaluate(p, x)) == 0);
 }
+TEST_CASE("apply_op gives a tensor or a tuple of them, and checks as the ops of the language do") {
+  const auto p = pt::trace(
+      [](auto x) {
+        const auto [values, positions] = pt::apply_op<pt::op::top_k, 2>(x);
+        static_assert(std::is_same_v<decltype(positions), const pt::tensor<std::int32_t, 2>>);
+        return std::tuple{pt::apply_op<pt::op::add>(values, values), positions};
+      },
+      pt::input<float, 3>("x"));
+  const auto r = pt::evaluate(p, xt::xarray<float>{2, 7, 5});
+  CHECK(pt::equal(r[0], xt::xarray<float>{14, 10}));
+  CHECK(pt::equal(r[1], xt::xarray<std::int32_t>{1, 2}));
+  CHECK_THROWS_WITH_AS(
+      pt::trace([](auto x, auto y) { return pt::apply_op<pt::op::add>(x, y); },
+                pt::input<float, pt::dyn>("x", 3), pt::input<float, pt::dyn>("y", 4)),
+      "S103 add: shapes [3] and [4] differ", pt::error);
+}

@@ -10,10 +10,12 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <partita/ir/builder.hpp>
 
 #include "op_errors_basic.hpp"
+#include "op_errors_control.hpp"
 #include "op_errors_elementwise.hpp"
 #include "op_errors_linalg.hpp"
 #include "op_errors_movement.hpp"
@@ -26,6 +28,7 @@ namespace {
 std::vector<op_error> all_op_errors() {
   std::vector<op_error> list;
   add_basic_errors(list);
+  add_control_errors(list);
   add_elementwise_errors(list);
   add_linalg_errors(list);
   add_movement_errors(list);
@@ -42,7 +45,9 @@ std::string reported(const op_error& e) {
   for (const pt::tensor_type& t : e.operands)
     operands.push_back(pt::ops::parameter(b, std::to_string(operands.size()), t));
   REQUIRE(!b.failed());
-  const pt::value_id v = b.emit(*e.op, operands, e.attrs, e.declared);
+  pt::vec<pt::program> regions;
+  for (const auto& r : e.regions) regions.push_back(r);
+  const pt::value_id v = b.emit(*e.op, operands, e.attrs, e.declared, std::move(regions));
   const std::string message = str(b.p.error.message);
   CHECK((v == -1) == b.failed());
   if (!b.failed()) return message;
@@ -60,10 +65,11 @@ std::string contents(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Codes S1xx that follow `before` somewhere in the headers below a folder of include/partita.
+/// Codes of shape rules (S1xx, and P017 for a number of operands) that follow `before` somewhere in
+/// the headers below a folder of include/partita.
 std::set<std::string> codes_after(const std::string& before, const std::string& folder) {
   std::set<std::string> codes;
-  const std::regex pattern(before + "(S1[0-9][0-9])");
+  const std::regex pattern(before + "(S1[0-9][0-9]|P017)");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(
            PARTITA_SOURCE_DIR "/include/partita/" + folder)) {
     if (entry.path().extension() != ".hpp") continue;
@@ -99,7 +105,7 @@ TEST_CASE("every code of a shape rule has a row, and every other one a compile_f
   for (const op_error& e : all_op_errors()) rows.insert(std::string(e.code));
   std::set<std::string> known;
   for (const char* folder : {"ir", "op", "dsl"}) {
-    // c.fail("S1xx", ...) is what a shape rule says.
+    // c.fail("CODE", ...) is what a shape rule says.
     for (const std::string& code : codes_after("\\.fail\\(\\s*\"", folder))
       CHECK_MESSAGE(rows.count(code) == 1, code, " has no row in tests/unit/op_errors_*.hpp");
     known.merge(codes_after("", folder));

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <partita/ir/builder.hpp>
 #include <partita/op/registry.hpp>
 
 /// An op that is given something wrong, and the whole message of its shape rule.
@@ -17,4 +18,14 @@ struct op_error {
   std::vector<std::int64_t> attrs;
   partita::tensor_type declared;
   std::string_view message;
+  std::vector<partita::program> regions = {};  ///< nested programs
 };
+
+/// A program that takes values of some types and gives zeros of others.
+inline partita::program nested(const std::vector<partita::tensor_type>& inputs,
+                               const std::vector<partita::tensor_type>& outputs) {
+  partita::builder b;
+  for (const auto& t : inputs) partita::ops::parameter(b, "", t);
+  for (const auto& t : outputs) b.p.outputs.push_back({partita::ops::constant(b, t, 0), {}});
+  return b.p;
+}

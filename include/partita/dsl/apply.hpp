@@ -1,4 +1,6 @@
 /// Applies an op to typed tensors: checks while compiling what is static, the rest while tracing.
+///
+/// `apply_op` is for ops of your own; see examples/custom_op.cpp.
 #pragma once
 
 #include <tuple>
@@ -51,12 +53,19 @@ constexpr builder* innermost(const Xs&... xs) {
 
 /// The value of a tensor in a trace: its own, or one of a trace around it, which is taken in.
 ///
-/// Errors    P006 the tensor is of another trace, or of none
+/// Errors    P006 the tensor is of another trace, of none, or of a nested one that is finished
 template <class X>
 constexpr value_id taken(builder& b, const X& x) {
   if (x.id() == poisoned) return poisoned;
-  if (x.context() == &b && !b.closed()) return x.id();
-  if (x.context() == nullptr || !b.within(x.context()) || b.closed()) {
+  if (b.closed() || (x.context() != nullptr && x.context()->closed())) {
+    // The mistake is one of the next program around that is still being written, too.
+    for (builder* each = &b; each != nullptr; each = each->closed() ? each->parent() : nullptr)
+      each->p.error.record("P006", "trace: an op takes a tensor of a body that is finished; only ",
+                           "what the body gives is known outside of it");
+    return -1;
+  }
+  if (x.context() == &b) return x.id();
+  if (x.context() == nullptr || !b.within(x.context())) {
     b.p.error.record("P006", "trace: an op takes a tensor that is not of this trace");
     return -1;
   }
@@ -153,3 +162,40 @@ constexpr shape actual_extents(const E&... e) {
 }
 
 }  // namespace partita::detail
+
+namespace partita {
+
+namespace detail {
+template <class Op, std::size_t N, std::int64_t... Attributes>
+struct op_emitter {
+  constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
+    const std::int64_t attrs[] = {Attributes..., 0};
+    return b.emit(def<Op>, {v, N}, {attrs, sizeof...(Attributes)});
+  }
+};
+/// How many results an op gives for operands of static types; 1 if they do not fit.
+template <class Emit, class... Xs>
+constexpr std::size_t result_count() {
+  builder b;
+  b.allow_dynamic_extents();
+  const value_id ids[sizeof...(Xs) + 1] = {ops::parameter(b, "", Xs::static_type)..., -1};
+  const value_id first = Emit{}(b, ids, shape{});
+  return first < 0 ? 1 : static_cast<std::size_t>(b.p.op(b.p.producer(first)).result_count);
+}
+}  // namespace detail
+
+/// Applies an op, one of your own or one of op/, with these attributes: `apply_op<rope, 1>(x, at)`.
+/// Gives a tensor, or a std::tuple of tensors if the op has several results.
+///
+/// Errors    those of the op's shape rule, where the types are known while compiling
+template <class Op, std::int64_t... Attributes, Tensor X, Tensor... Xs>
+constexpr auto apply_op(const X& x, const Xs&... xs) {
+  using emit = detail::op_emitter<Op, 1 + sizeof...(Xs), Attributes...>;
+  constexpr std::size_t count = detail::result_count<emit, X, Xs...>();
+  if constexpr (count == 1)
+    return detail::apply(emit{}, x, xs...);
+  else
+    return detail::apply_results<count>(emit{}, x, xs...);
+}
+
+}  // namespace partita

@@ -76,33 +76,116 @@ struct capture_list {
   }
 };
 
-/// "S182 while_loop: the body gives 4x5xf32, the carried value has type 4x4xf32"
-template <fixed_text Where, class Given, class Wanted>
-struct carry_message {
-  constexpr text operator()() const {
-    text t = concat("S182 ", Where.view(), " gives ");
-    if constexpr (Tensor<Given> && Tensor<Wanted>)
-      t << Given::static_type << ", the carried value has type " << Wanted::static_type;
-    else
-      t << "a tree of another type than the carried value";
-    return t;
-  }
-};
 template <class T>
 concept Poison = std::is_same_v<std::remove_cvref_t<T>, invalid_tensor>;
 
-/// Is `Given` the type that is carried? Reports if not.
-template <fixed_text Where, class Wanted, class Given>
-constexpr bool carries() {
-  if constexpr (Poison<Given>) {
-    return false;
-  } else if constexpr (!std::is_same_v<Given, Wanted>) {
-    report_static_error<carry_message<Where, Given, Wanted>>();
-    return false;
-  } else {
-    return true;
+/// What a tree is, for a message.
+template <class T>
+constexpr text description_of() {
+  if constexpr (Tensor<T>)
+    return concat(T::static_type);
+  else if constexpr (is_std_tuple<T>::value)
+    return concat("a tuple of ", std::tuple_size_v<T>);
+  else if constexpr (Sequence<T> && requires { std::tuple_size<T>::value; })
+    return concat("an array of ", std::tuple_size_v<T>);
+  else if constexpr (Tree<T>)
+    return concat(Sequence<T> ? "a sequence" : "a struct");
+  else
+    return concat("no tensor");
+}
+/// Where two types of trees differ first, and what they are there. (Of a tree that follows from a
+/// mistake nothing more is said.)
+struct tree_difference {
+  bool found = false;
+  text path, given, wanted;
+};
+template <class Given, class Wanted>
+constexpr void find_difference(tree_difference& d, const text& path) {
+  const auto child = [&]<class G, class W>(std::type_identity<G>, std::type_identity<W>,
+                                           std::size_t i) {
+    text name = path;
+    if (!path.empty()) name << '.';
+    name << i;
+    find_difference<G, W>(d, name);
+  };
+  if constexpr (std::is_same_v<Given, Wanted> || Poison<Given> || Poison<Wanted>) {
+    return;
+  } else if constexpr (is_std_tuple<Given>::value && is_std_tuple<Wanted>::value) {
+    if constexpr (std::tuple_size_v<Given> == std::tuple_size_v<Wanted>)
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (child(std::type_identity<std::tuple_element_t<I, Given>>{},
+               std::type_identity<std::tuple_element_t<I, Wanted>>{}, I),
+         ...);
+      }
+    (std::make_index_sequence<std::tuple_size_v<Given>>{});
+  } else if constexpr (Sequence<Given> && Sequence<Wanted>) {
+    if (description_of<Given>() == description_of<Wanted>())
+      return child(std::type_identity<typename Given::value_type>{},
+                   std::type_identity<typename Wanted::value_type>{}, 0);
+  }
+  if (!d.found) {
+    d = {true, path, description_of<Given>(), description_of<Wanted>()};
+    if (d.given == d.wanted) d.wanted = "another one";
   }
 }
+
+/// The sentences about trees of the wrong type.
+template <fixed_text Loop>
+struct body_sentence {
+  constexpr text operator()(const text& given, const text& wanted) const {
+    return concat("S182 ", Loop.view(), ": the body gives ", given, "; the carried value is ",
+                  wanted);
+  }
+};
+struct condition_sentence {
+  constexpr text operator()(const text& given, const text& wanted) const {
+    return concat("S182 while_loop: the condition gives ", given, "; ", wanted, " is needed");
+  }
+};
+template <std::size_t Branch>
+struct branch_sentence {
+  constexpr text operator()(const text& given, const text& wanted) const {
+    return concat("S185 case: branch ", Branch, " gives ", given, "; branch 0 gives ", wanted);
+  }
+};
+template <fixed_text Op, fixed_text What>
+struct argument_sentence {
+  constexpr text operator()(const text& given, const text& wanted) const {
+    return concat("S186 ", Op.view(), ": the ", What.view(), " is ", given, "; ", wanted,
+                  " is needed");
+  }
+};
+/// "S182 while_loop: the body gives tensor<4x5xf32> as 1.0; the carried value is tensor<4x4xf32>"
+template <class Sentence, class Given, class Wanted>
+struct tree_message {
+  constexpr text operator()() const {
+    tree_difference d;
+    find_difference<Given, Wanted>(d, text());
+    if (!d.found) return {};
+    if (!d.path.empty()) d.given << " as " << d.path;
+    return Sentence{}(d.given, d.wanted);
+  }
+};
+
+/// Is `Given` the type of tree that is needed? Reports if not.
+template <class Sentence, class Wanted, class Given>
+constexpr bool same_tree() {
+  if constexpr (!std::is_same_v<Given, Wanted>)
+    report_static_error<tree_message<Sentence, Given, Wanted>>();
+  return std::is_same_v<Given, Wanted>;
+}
+
+/// What scan's body gives: (carried, stacked).
+template <class T>
+struct scan_step : std::false_type {};
+template <class C, class Y>
+struct scan_step<std::pair<C, Y>> : std::true_type {};
+template <class Step>
+struct no_pair_message {
+  constexpr text operator()() const {
+    return "S182 scan: the body gives no std::pair of the carried value and what is stacked";
+  }
+};
 
 }  // namespace detail
 
@@ -114,8 +197,8 @@ template <class Condition, class Body, Tree Carry>
 constexpr Carry while_loop(const Condition& condition, const Body& body, const Carry& init) {
   using Next = std::remove_cvref_t<decltype(body(init))>;
   using Test = std::remove_cvref_t<decltype(condition(init))>;
-  if constexpr (!detail::carries<"while_loop: the body", Carry, Next>() ||
-                !detail::carries<"while_loop: the condition", tensor<bool>, Test>()) {
+  if constexpr (!detail::same_tree<detail::body_sentence<"while_loop">, Carry, Next>() ||
+                !detail::same_tree<detail::condition_sentence, tensor<bool>, Test>()) {
     return detail::leaves_from(nullptr, poisoned, init);
   } else {
     builder* b = detail::active_of(init);
@@ -210,15 +293,19 @@ constexpr Slices bind_slices(builder& r, const auto& stacked) {
 }
 
 /// The scan of `body(index, carried, slice) -> std::pair(carried, stacked)`.
-template <std::int64_t N, class Body, class Carry, class Xs>
+template <fixed_text Loop, std::int64_t N, class Body, class Carry, class Xs>
 constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, const Carry& init,
                         const Xs& xs) {
   using Slice = typename slices<Xs>::type;
   using Step = std::remove_cvref_t<decltype(body(tensor<std::int32_t>{}, init, Slice{}))>;
-  using Y = typename Step::second_type;
-  if constexpr (!carries<"scan: the body", Carry, typename Step::first_type>() || Poison<Y>) {
+  if constexpr (!scan_step<Step>::value) {
+    if constexpr (!Poison<Step>) report_static_error<no_pair_message<Step>>();
+    return std::pair{leaves_from(nullptr, poisoned, init), invalid_tensor{}};
+  } else if constexpr (!same_tree<body_sentence<Loop>, Carry, typename Step::first_type>() ||
+                       Poison<typename Step::second_type>) {
     return std::pair{leaves_from(nullptr, poisoned, init), invalid_tensor{}};
   } else {
+    using Y = typename Step::second_type;
     using Ys = typename stacked<N, Y>::type;
     builder* b = active_of(init, xs);
     if (b == nullptr) return std::pair<Carry, Ys>{init, Ys{}};
@@ -274,10 +361,10 @@ constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_opti
   const auto length = detail::leading(xs);
   using extent_type = std::remove_cvref_t<decltype(length)>;
   if constexpr (requires { std::integral_constant<std::int64_t, extent_type::value()>{}; })
-    return detail::run_scan<extent_type::value()>(length.value(), options.reversed, indexed(body),
-                                                  init, xs);
+    return detail::run_scan<"scan", extent_type::value()>(length.value(), options.reversed,
+                                                          indexed(body), init, xs);
   else
-    return detail::run_scan<dyn>(length.value(), options.reversed, indexed(body), init, xs);
+    return detail::run_scan<"scan", dyn>(length.value(), options.reversed, indexed(body), init, xs);
 }
 
 /// carried = body(i, carried) for i = lower, ..., upper - 1; i is an i32 scalar.
@@ -289,7 +376,7 @@ constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& bod
   builder* b = detail::active_of(init);
   if (b != nullptr && upper < lower)
     b->p.error.record("S183", "for_loop: from ", lower, " to ", upper, " is a negative trip count");
-  return detail::run_scan<dyn>(
+  return detail::run_scan<"for_loop", dyn>(
              upper - lower, false,
              [&](const tensor<std::int32_t>& i, const auto& c, nothing) {
                return std::pair{body(i + lower, c), nothing{}};
@@ -301,18 +388,22 @@ constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& bod
 /// The branch with the number `index` (i32 scalar; out of range: the last), applied to the
 /// arguments. Branches may use tensors around them and give trees of one type.
 ///
-/// Errors    S185 branches disagree
-template <class... Branches, class... Args>
-constexpr auto case_of(const tensor<std::int32_t>& index, const std::tuple<Branches...>& branches,
+/// Errors    S185 branches disagree, S186 the index is no i32 scalar
+template <Tensor Index, class... Branches, class... Args>
+constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branches,
                        const Args&... args) {
   using Result = std::remove_cvref_t<decltype(std::get<0>(branches)(args...))>;
   using results =
       std::tuple<std::remove_cvref_t<decltype(std::declval<const Branches&>()(args...))>...>;
-  if constexpr (!([]<std::size_t... I>(std::index_sequence<I...>) {
-                  return (detail::carries<"case: a branch", Result,
-                                          std::tuple_element_t<I, results>>() &&
-                          ...);
-                }(std::index_sequence_for<Branches...>{}))) {
+  constexpr bool agree = []<std::size_t... I>(std::index_sequence<I...>) {
+    return (
+        detail::same_tree<detail::branch_sentence<I>, Result, std::tuple_element_t<I, results>>() &&
+        ...);
+  }
+  (std::index_sequence_for<Branches...>{});
+  if constexpr (!detail::same_tree<detail::argument_sentence<"case", "index">, tensor<std::int32_t>,
+                                   Index>() ||
+                !agree || detail::Poison<Result>) {
     return invalid_tensor{};
   } else {
     builder* b = detail::active_of(index, args...);
@@ -348,14 +439,18 @@ constexpr auto case_of(const tensor<std::int32_t>& index, const std::tuple<Branc
   }
 }
 
-/// if_true(args...) where the predicate holds, else if_false(args...).
+/// if_true(args...) where the predicate (i1 scalar) holds, else if_false(args...).
 ///
-/// Errors    S185 branches disagree
-template <class True, class False, class... Args>
-constexpr auto cond(const tensor<bool>& predicate, const True& if_true, const False& if_false,
+/// Errors    S185 branches disagree (if_false is branch 0), S186 the predicate is something else
+template <Tensor Predicate, class True, class False, class... Args>
+constexpr auto cond(const Predicate& predicate, const True& if_true, const False& if_false,
                     const Args&... args) {
-  return case_of(convert<std::int32_t>(predicate), std::tuple<False, True>{if_false, if_true},
-                 args...);
+  if constexpr (!detail::same_tree<detail::argument_sentence<"cond", "predicate">, tensor<bool>,
+                                   Predicate>())
+    return invalid_tensor{};
+  else
+    return case_of(convert<std::int32_t>(predicate), std::tuple<False, True>{if_false, if_true},
+                   args...);
 }
 
 /// f(args...) as a named computation: printed, and kept, as one op.

@@ -32,7 +32,8 @@ constexpr X tag(std::string_view name, const X& x) {
     return x;
   } else {
     if (x.context() == nullptr) return x;
-    return X(x.context(), ops::tag(*x.context(), name, x.id()));
+    builder& b = *x.context();
+    return X(&b, ops::tag(b, name, detail::taken(b, x)));
   }
 }
 

@@ -73,6 +73,42 @@ constexpr auto mean(const X& x) {
   }
 }
 
+namespace detail {
+/// The extreme values along dimension Dim, and where they are.
+template <ops::extreme Which, int Dim>
+struct extreme_emitter {
+  constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
+    if (b.failed() || v[0] < 0) return -1;
+    const shape s = b.type(v[0]).shape;
+    const std::int64_t dims[] = {Dim};
+    if (Dim < 0 || Dim >= s.rank) return ops::reduce(b, v[0], combiner::max, dims);  // objects
+    const value_id positions = ops::iota(b, tensor_type{dtype::i32, s}, Dim);
+    return ops::reduce(b, v[0], positions, Which, dims);
+  }
+};
+}  // namespace detail
+
+/// The greatest elements along a dimension, which disappears, and their positions (i32):
+/// `auto [values, positions] = max_with_position<1>(x)`. Of equal ones the first counts, NaN before
+/// every number.
+template <int Dim, Tensor X>
+constexpr auto max_with_position(const X& x) {
+  return detail::apply_results<2>(detail::extreme_emitter<ops::extreme::argmax, Dim>{}, x);
+}
+template <int Dim, Tensor X>
+constexpr auto min_with_position(const X& x) {
+  return detail::apply_results<2>(detail::extreme_emitter<ops::extreme::argmin, Dim>{}, x);
+}
+/// The position (i32) of the greatest element along a dimension, the first of equal ones.
+template <int Dim, Tensor X>
+constexpr auto argmax(const X& x) {
+  return std::get<1>(max_with_position<Dim>(x));
+}
+template <int Dim, Tensor X>
+constexpr auto argmin(const X& x) {
+  return std::get<1>(min_with_position<Dim>(x));
+}
+
 /// Options of cumsum: from the last element on; without the element itself.
 struct cumsum_options {
   bool reverse = false, exclusive = false;

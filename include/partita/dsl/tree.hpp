@@ -75,6 +75,7 @@ constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
 }
 
 namespace detail {
+
 template <class F, class T, class... Rest>
 constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
   if constexpr (Tensor<T>) {

@@ -114,7 +114,7 @@ class builder {
     p.error.record(r.p.error);
   }
   constexpr bool closed() const { return closed_; }
-  constexpr const builder* parent() const { return parent_; }
+  constexpr builder* parent() const { return parent_; }
   /// Is this a nested trace of `other`, however deep, or `other` itself?
   constexpr bool within(const builder* other) const {
     for (const builder* b = this; b != nullptr; b = b->parent_)
@@ -141,7 +141,8 @@ class builder {
       if (c.outer == outer) return c.inner;
     const program& q = parent_->p;
     const op_node& made_by = q.op(q.producer(outer));
-    const bool made_anew = made_by.operand_count == 0 && !q.is(q.producer(outer), parameter.role);
+    const bool made_anew = made_by.operand_count == 0 && made_by.region_count == 0 &&
+                           !q.is(q.producer(outer), parameter.role);
     const value_id inner = made_anew
                                ? emit(*made_by.def, {}, q.attrs(q.producer(outer)), q.type(outer))
                                : emit(parameter, {}, {}, tensor_type(q.type(outer)));

@@ -27,14 +27,17 @@ struct control_op {
         return c.fail("S181", name, ": input ", i, " of a nested program has type ",
                       r.input_type(i), "; it is given ", want(i));
   }
+  /// The types of the first `typed` outputs are known.
+  ///
+  /// Errors    S180 number of outputs, S182 type of an output
   template <class Want>
   static constexpr void check_outputs(infer_context& c, std::string_view name,
-                                      std::string_view what, const program& r, int count,
+                                      std::string_view what, const program& r, int count, int typed,
                                       const Want& want) {
-    if (r.output_count() < count)
-      return c.fail("S180", name, ": ", what, " gives ", r.output_count(), " values; ", count,
-                    " are needed");
-    for (int i = 0; i < count; ++i)
+    if (r.output_count() != count)
+      return c.fail("S180", name, ": ", what, " gives ", r.output_count(), " values; it must give ",
+                    count);
+    for (int i = 0; i < typed; ++i)
       if (r.output_type(i) != want(i))
         return c.fail("S182", name, ": ", what, " gives ", r.output_type(i), " as value ", i, "; ",
                       want(i), " is needed");
@@ -49,7 +52,8 @@ struct control_op {
   static constexpr bool regions(infer_context& c, std::string_view name, std::size_t least,
                                 std::size_t most) {
     if (c.regions.size() >= least && c.regions.size() <= most) return true;
-    c.fail("S180", name, ": ", c.regions.size(), " nested programs");
+    c.fail("S180", name, ": ", c.regions.size(), " nested programs; it takes ", least,
+           most > least ? " or more" : "");
     return false;
   }
 };
@@ -66,13 +70,10 @@ struct while_loop : control_op {
     const int n = static_cast<int>(c.operands.size());
     const auto carried = [&](int i) { return c.operands[static_cast<std::size_t>(i)]; };
     for (const auto& r : c.regions) check_inputs(c, name, r, n, carried);
-    check_outputs(c, name, "the condition", c.regions[0], 1, [](int) {
+    check_outputs(c, name, "the condition", c.regions[0], 1, 1, [](int) {
       return tensor_type{dtype::boolean, {}};
     });
-    check_outputs(c, name, "the body", c.regions[1], n, carried);
-    if (c.regions[0].output_count() != 1 || c.regions[1].output_count() != n)
-      c.fail("S180", name, ": the condition gives ", c.regions[0].output_count(),
-             " values and the body ", c.regions[1].output_count(), "; 1 and ", n, " are needed");
+    check_outputs(c, name, "the body", c.regions[1], n, n, carried);
     vec<tensor_type> types;
     for (const auto& t : c.operands) types.push_back(t);
     give(c, name, types);
@@ -138,16 +139,25 @@ struct scan : control_op {
     if (!regions(c, name, 1, 1)) return;
     if (c.attrs.size() != 7)
       return c.fail("S180", name, ": ", c.attrs.size(), " attributes; 7 are needed");
-    const counts k(c.attrs);
     const program& body = c.regions[0];
-    const auto operand = [&](int i) { return c.operands[static_cast<std::size_t>(i)]; };
-    const int n = k.constants + k.carried + k.sliced;
+    const auto given = static_cast<std::int64_t>(c.operands.size());
+    std::int64_t taken = 0;
+    for (int i = 2; i < 5; ++i) {
+      const bool fits = c.attrs[i] >= 0 && c.attrs[i] <= given && taken >= 0;
+      taken = fits ? taken + c.attrs[i] : -1;
+    }
+    if (taken != given)
+      return c.fail("S180", name, ": ", c.attrs[2], " constant, ", c.attrs[3], " carried and ",
+                    c.attrs[4], " sliced values; it is given ", given);
+    if (c.attrs[5] < (c.attrs[6] != 0 ? c.attrs[3] : 0) || c.attrs[5] > body.output_count())
+      return c.fail("S180", name, ": ", c.attrs[5], " stacked results, ",
+                    c.attrs[6] != 0 ? c.attrs[3] : 0, " of them saved; the body gives ",
+                    body.output_count(), " values");
+    const counts k(c.attrs);
     if (k.length < 0)
       return c.fail("S183", name, ": the length is ", k.length, "; 0 or more is needed");
-    if (k.constants < 0 || k.carried < 0 || k.sliced < 0 || k.stacked < 0 ||
-        n != static_cast<int>(c.operands.size()) || (k.saved && k.stacked < k.carried))
-      return c.fail("S180", name, ": ", k.constants, " constant, ", k.carried, " carried and ",
-                    k.sliced, " sliced values; it is given ", c.operands.size());
+    const auto operand = [&](int i) { return c.operands[static_cast<std::size_t>(i)]; };
+    const int n = static_cast<int>(given);
     for (int i = n - k.sliced; i < n; ++i)
       if (operand(i).shape.rank == 0 || operand(i).shape[0] != k.length)
         return c.fail("S184", name, ": sliced value ", i - (n - k.sliced), " has type ", operand(i),
@@ -156,11 +166,8 @@ struct scan : control_op {
       if (i == 0) return tensor_type{dtype::i32, {}};
       return i - 1 < n - k.sliced ? operand(i - 1) : slice_of(operand(i - 1));
     });
-    check_outputs(c, name, "the body", body, k.carried,
+    check_outputs(c, name, "the body", body, k.carried + k.stacked, k.carried,
                   [&](int i) { return operand(k.constants + i); });
-    if (body.output_count() != k.carried + k.stacked)
-      c.fail("S180", name, ": the body gives ", body.output_count(), " values; ",
-             k.carried + k.stacked, " are needed");
     if (c.error) return;
     vec<tensor_type> types;
     for (int i = 0; i < k.carried; ++i) types.push_back(operand(k.constants + i));
@@ -206,9 +213,11 @@ struct case_of : control_op {
   static constexpr std::string_view name = "case";
   static constexpr void infer(infer_context& c) {
     if (!regions(c, name, 1, 1000)) return;
-    if (c.operands.empty() || c.operands[0] != tensor_type{dtype::i32, {}})
-      return c.fail("S186", name, ": the index has type ",
-                    c.operands.empty() ? tensor_type{} : c.operands[0], "; i32 is needed");
+    if (c.operands.empty()) return c.fail("S186", name, ": there is no index");
+    const tensor_type index{dtype::i32, {}};
+    if (c.operands[0] != index)
+      return c.fail("S186", name, ": the index has type ", c.operands[0], "; ", index,
+                    " is needed");
     const program& first = c.regions[0];
     for (std::size_t r = 0; r < c.regions.size() && !c.error; ++r) {
       const program& branch = c.regions[r];

@@ -5,9 +5,11 @@
 
 namespace partita::op {
 
+/// What reduce does, as its attribute shows it: combiners by their number, then ops::extreme.
+inline constexpr std::string_view reducer_words[] = {"stack", "add", "max",    "min",   "multiply",
+                                                     "and",   "or",  "argmax", "argmin"};
 /// Combiners as attributes show them, by their number.
-inline constexpr std::string_view combiner_words[] = {"stack",    "add", "max", "min",
-                                                      "multiply", "and", "or"};
+inline constexpr std::span<const std::string_view> combiner_words{reducer_words, 7};
 
 /// Is the first attribute a combiner, of elements like those of the first operand?
 ///
@@ -27,25 +29,59 @@ constexpr bool check_combiner(infer_context& c, std::string_view name) {
   return !c.error;
 }
 
-/// Attributes: the combiner (add 1, max 2, min 3, multiply 4, and 5, or 6), then the dimensions,
-/// strictly increasing. The dimensions disappear. Without dimensions the operand is returned as it
-/// is. An empty dimension gives the identity of the combiner (0, -inf, inf, 1, all bits, 0; for max
-/// and min of integers the least and greatest value). And, or are of i1, and bit by bit of
+/// Combines the elements along some dimensions, which disappear.
+///
+/// Attributes: the combiner (add 1, max 2, min 3, multiply 4, and 5, or 6, argmax 7, argmin 8),
+/// then the dimensions, strictly increasing. Without dimensions the operands are returned as they
+/// are. An empty dimension gives the identity of the combiner (0, -inf, inf, 1, all bits, 0; for
+/// max and min of integers the least and greatest value). And, or are of i1, and bit by bit of
 /// integers. (StableHLO has a region and an initial value instead.)
 ///
+/// argmax and argmin take values and their positions, and give the extreme value and its position:
+/// of equal values the one of the smallest position, and NaN before every number. An empty
+/// dimension gives the identity of max or min, and position 0. (JAX: lax.argmax, with the positions
+/// an iota.)
+///
+/// Shapes    (s...) -> (s without dims); argmax, argmin: (s...), (s...) -> the same for both
 /// Tile map  ([i, j]) -> ([i])  reduce={j:add}
+///           argmax, argmin: ([i, n], [i, n]) -> ([i], [i]), n whole, since no combiner of one
+///           value joins pairs
 /// Cost      one flop per element
-/// Errors    S104 element type not supported, S110 bad dimensions, S152 no combiner
+/// Errors    P017 number of operands, S103 shapes differ, S104 element type not supported, S110 bad
+///           dimensions, S120 positions of no integer type, S152 no combiner
 struct reduce {
   static constexpr std::string_view name = "reduce";
-  static constexpr int operand_count = 1;
+  /// Does it give the position too?
+  static constexpr bool with_position(std::span<const std::int64_t> attrs) {
+    return !attrs.empty() && (attrs[0] == static_cast<int>(ops::extreme::argmax) ||
+                              attrs[0] == static_cast<int>(ops::extreme::argmin));
+  }
   static constexpr bool reduced(const std::int64_t* attrs, int count, int dim) {
     for (int i = 1; i < count; ++i)
       if (attrs[i] == dim) return true;
     return false;
   }
+  /// Errors    P017 number of operands, S103 shapes differ, S104 not a number, S120 no integer type
+  static constexpr bool check_operands(infer_context& c) {
+    const bool pairs = with_position(c.attrs);
+    if (c.operands.size() != (pairs ? 2 : 1)) {
+      c.fail("P017", name, ": ", c.operands.size(), " operands are given; ",
+             pairs ? "2 (values, positions) are" : "1 is", " needed");
+      return false;
+    }
+    if (!pairs) return check_combiner(c, name);
+    const tensor_type &values = c.operands[0], &positions = c.operands[1];
+    if (values.element == dtype::boolean)
+      c.fail("S104", name, ": element type i1 is not a number");
+    else if (!is_integer(positions.element))
+      c.fail("S120", name, ": element type ", name_of(positions.element),
+             " of the positions is not an integer type");
+    else if (!same_shape(values.shape, positions.shape))
+      c.fail("S103", name, ": shapes ", values.shape, " and ", positions.shape, " differ");
+    return !c.error;
+  }
   static constexpr void infer(infer_context& c) {
-    if (!check_combiner(c, name)) return;
+    if (!check_operands(c)) return;
     const shape& from = c.operands[0].shape;
     std::int64_t previous = -1;
     for (std::size_t i = 1; i < c.attrs.size(); ++i) {
@@ -58,25 +94,32 @@ struct reduce {
     for (int d = 0; d < from.rank; ++d)
       if (!reduced(c.attrs.data(), static_cast<int>(c.attrs.size()), d))
         c.result.shape.push_back(from[d]);
+    if (c.operands.size() == 2) c.more.push_back({c.operands[1].element, c.result.shape});
   }
   static constexpr void tile_map(tile_map_context& c) {
-    const auto combine = static_cast<combiner>(c.attrs[0]);
+    const bool pairs = c.operands.size() == 2;
     int kept = 0;
     for (int d = 0; d < c.operands[0].shape.rank; ++d) {
-      if (reduced(c.attrs, c.attr_count, d))
-        c.reduce(c.operands[0].shape[d], combine);
-      else
-        c.tile(c.operands[0].shape[d], kept++);
-      c.operand(0, d);
+      const std::int64_t size = c.operands[0].shape[d];
+      if (!reduced(c.attrs, c.attr_count, d)) {
+        c.tile(size, kept).operand(0, d);
+        if (pairs) c.also(1, kept).operand(1, d);
+        ++kept;
+      } else if (!pairs) {
+        c.reduce(size, static_cast<combiner>(c.attrs[0])).operand(0, d);
+      }
     }
   }
   /// add: the cotangent, repeated. max, min: shared equally among the elements that reach it.
-  /// multiply: times the product of the other elements.
+  /// argmax, argmin: that of the value goes to the element at the position. multiply: times the
+  /// product of the other elements.
   static constexpr void derive(derive_context& c) {
+    if (c.cotangent < 0) return;
     builder& b = c.b;
     const value_id x = b.p.operand(c.op, 0), y = b.p.op(c.op).result;
     const auto attrs = b.p.attrs(c.op);
     const auto combine = static_cast<combiner>(attrs[0]);
+    const bool pairs = with_position(attrs);
     const shape to = b.type(x).shape;
     std::int64_t kept[max_rank] = {}, summed[max_rank] = {};
     std::size_t count = 0, summed_count = attrs.size() - 1;
@@ -92,8 +135,15 @@ struct reduce {
       if (to.elements() > 0) c.operands[0] = of_product(b, x, c.cotangent, {summed, summed_count});
       return;  // of nothing: no cotangent
     }
-    const value_id hit =
-        ops::compare(b, ops::direction::eq, x, ops::broadcast_in_dim(b, y, to, dims));
+    const auto reaches = [&](value_id operand, value_id result) {
+      const value_id repeated = ops::broadcast_in_dim(b, result, to, dims);
+      return ops::compare(b, ops::direction::eq, operand, repeated);
+    };
+    value_id hit = reaches(x, y);
+    if (pairs) {
+      const value_id there = reaches(b.p.operand(c.op, 1), y + 1);
+      hit = ops::logical_and(b, hit, there);
+    }
     const dtype t = b.type(x).element;
     const value_id ties =
         ops::reduce(b, ops::convert(b, hit, t), combiner::add, {summed, summed_count});
@@ -139,7 +189,7 @@ struct reduce {
   }
   template <class Fields>
   static constexpr void attributes(Fields& f) {
-    f.word("", combiner_words);
+    f.word("", reducer_words);
     f.rest("dims");
   }
 };
@@ -156,6 +206,12 @@ constexpr value_id reduce(builder& b, value_id x, combiner combine, ints dims) {
     if (count <= max_rank) attrs[count++] = d;
   const value_id operands[] = {x};
   return b.emit(def<op::reduce>, operands, {attrs, count});
+}
+constexpr value_id reduce(builder& b, value_id x, value_id positions, extreme which, ints dims) {
+  vec<std::int64_t> attrs{static_cast<std::int64_t>(which)};
+  attrs.insert_back(dims.begin(), dims.end());
+  const value_id operands[] = {x, positions};
+  return b.emit(def<op::reduce>, operands, {attrs.data(), attrs.size()});
 }
 
 }  // namespace partita::ops

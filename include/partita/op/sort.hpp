@@ -1,7 +1,7 @@
 /// sort and top_k.
 ///
 /// Floating-point order: -inf, ..., -0 = +0, ..., +inf, NaN. (StableHLO leaves the order to a
-/// comparison function; this one is that of JAX.)
+/// comparison function; this one is that of jax.lax.sort.)
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
@@ -72,7 +72,9 @@ struct top_k {
   static constexpr void infer(infer_context& c) {
     const shape& from = c.operands[0].shape;
     const std::int64_t k = c.attrs.empty() ? -1 : c.attrs[0];
-    if (from.rank == 0 || k < 0 || (from[from.rank - 1] != dyn && k > from[from.rank - 1]))
+    if (from.rank == 0) return c.fail("S189", "top_k: ", c.operands[0], " has no last dimension");
+    if (k < 0) return c.fail("S189", "top_k: k is ", k, "; 0 or more is needed");
+    if (from[from.rank - 1] != dyn && k > from[from.rank - 1])
       return c.fail("S189", "top_k: k is ", k, "; the last dimension of ", c.operands[0],
                     " must have as many elements");
     c.result = c.operands[0];

@@ -83,6 +83,10 @@ constexpr value_id convert(builder& b, value_id x, dtype to);
 constexpr value_id broadcast_in_dim(builder& b, value_id x, const shape& to, ints dims);
 // reduce.hpp
 constexpr value_id reduce(builder& b, value_id x, combiner combine, ints dims);
+/// Reducers of values with positions. Numbered behind the combiners.
+enum class extreme : std::uint8_t { argmax = 7, argmin = 8 };
+/// Gives the extreme value; the next value is its position.
+constexpr value_id reduce(builder& b, value_id x, value_id positions, extreme which, ints dims);
 // reduce_window.hpp, select_and_scatter.hpp, cumsum.hpp; `w` has one entry per dimension
 constexpr value_id reduce_window(builder& b, value_id x, combiner combine,
                                  std::span<const window_dim> w);

@@ -6,6 +6,7 @@
 
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/elementwise.hpp>
+#include <partita/run/kernels/sort.hpp>
 #include <partita/run/kernels/strided.hpp>
 
 namespace partita::detail {
@@ -172,50 +173,121 @@ void reduce_middle(const T* x, std::int64_t outer, std::int64_t reduced, std::in
   }
 }
 
-/// 16-bit floats are combined in binary32 and rounded once.
-inline void reduce_kernel(const kernel_context& c) {
-  const auto combiner_of = static_cast<combiner>(c.attrs[0]);
-  const shape& from = c.types[0].shape;
-  const auto is_reduced = [&](int d) {
-    return op::reduce::reduced(c.attrs.data(), static_cast<int>(c.attrs.size()), d);
-  };
-  // Runs of kept and reduced dimensions; kept, reduced, kept needs no copy.
-  std::int64_t outer = 1, reduced = 1, inner = 1;
-  int state = 0;
-  bool direct = true;
-  for (int d = 0; d < from.rank; ++d) {
-    if (from[d] == 1) continue;
-    if (is_reduced(d)) {
-      if (state == 2) direct = false;
-      state = 1;
-      reduced *= from[d];
-    } else if (state == 0) {
-      outer *= from[d];
-    } else {
-      state = 2;
-      inner *= from[d];
+/// An operand of reduce as (outer, reduced, inner), copied into this order where it lies otherwise.
+class reduction {
+ public:
+  explicit reduction(const kernel_context& c) : c_(c), from_(c.types[0].shape) {
+    // Runs of kept and reduced dimensions; kept, reduced, kept needs no copy.
+    int state = 0;
+    for (int d = 0; d < from_.rank; ++d) {
+      if (from_[d] == 1) continue;
+      if (is_reduced(d)) {
+        if (state == 2) direct_ = false;
+        state = 1;
+        reduced *= from_[d];
+      } else if (state == 0) {
+        outer *= from_[d];
+      } else {
+        state = 2;
+        inner *= from_[d];
+      }
     }
+    if (!direct_) outer *= inner, inner = 1;
   }
-  const dtype element = c.types[0].element;
-  const std::byte* x = c.operands[0];
-  if (!direct) {
-    const strides s(from);
+  std::int64_t outer = 1, reduced = 1, inner = 1;
+
+  const std::byte* operand(std::size_t i) const {
+    if (direct_) return c_.operands[i];
+    const strides s(from_);
     box b;
     shape packed;
     for (int pass = 0; pass < 2; ++pass)
-      for (int d = 0; d < from.rank; ++d)
-        if (is_reduced(d) == (pass == 1)) packed.push_back(from[d]);
+      for (int d = 0; d < from_.rank; ++d)
+        if (is_reduced(d) == (pass == 1)) packed.push_back(from_[d]);
     const strides t(packed);
     int at = 0;
     for (int pass = 0; pass < 2; ++pass)
-      for (int d = 0; d < from.rank; ++d)
-        if (is_reduced(d) == (pass == 1)) b.push_back(from[d], s[d], t[at++]);
-    std::byte* copy = c.memory.take(padded_bytes(c.types[0]));
-    if (from.elements() > 0) b.copy(size_of(element), x, copy);
-    x = copy;
-    outer *= inner;
-    inner = 1;
+      for (int d = 0; d < from_.rank; ++d)
+        if (is_reduced(d) == (pass == 1)) b.push_back(from_[d], s[d], t[at++]);
+    std::byte* copy = c_.memory.take(padded_bytes(c_.types[i]));
+    if (from_.elements() > 0) b.copy(size_of(c_.types[i].element), c_.operands[i], copy);
+    return copy;
   }
+
+ private:
+  const kernel_context& c_;
+  const shape& from_;
+  bool direct_ = true;
+
+  bool is_reduced(int d) const {
+    return op::reduce::reduced(c_.attrs.data(), static_cast<int>(c_.attrs.size()), d);
+  }
+};
+
+/// Which of the elements along the reduced dimensions is extreme, for each (outer, inner).
+template <class T, class Prefer>
+void find_extremes(const reduction& r, const T* x, const Prefer& prefer, std::int64_t* best) {
+  std::fill_n(best, r.outer * r.inner, 0);
+  for (std::int64_t o = 0; o < r.outer; ++o)
+    for (std::int64_t k = 1; k < r.reduced; ++k)
+      for (std::int64_t i = 0; i < r.inner; ++i) {
+        std::int64_t& b = best[o * r.inner + i];
+        const std::int64_t begin = o * r.reduced * r.inner + i;
+        if (prefer(x, begin + k * r.inner, begin + b * r.inner)) b = k;
+      }
+}
+
+/// argmax and argmin.
+inline void extreme_kernel(const kernel_context& c) {
+  const std::int64_t count = c.result.shape.elements();
+  if (count == 0) return;
+  const reduction r(c);
+  const bool greatest = c.attrs[0] == static_cast<int>(ops::extreme::argmax);
+  const dtype element = c.types[0].element, position = c.types[1].element;
+  if (r.reduced == 0) {
+    std::memset(c.outs[1], 0, static_cast<std::size_t>(count * size_of(position)));
+    with_type(element, [&]<class T>(std::type_identity<T>) {
+      using identity = std::conditional_t<std::is_integral_v<T>, T, float>;
+      std::fill_n(c.output<T>(), count,
+                  T(greatest ? combine<combiner::max>::identity<identity>()
+                             : combine<combiner::min>::identity<identity>()));
+    });
+    return;
+  }
+  const std::byte *values = r.operand(0), *positions = r.operand(1);
+  auto* best = reinterpret_cast<std::int64_t*>(
+      c.memory.take(count * static_cast<std::int64_t>(sizeof(std::int64_t))));
+  const order_function order = order_function_of(position);
+  with_type(element, [&]<class T>(std::type_identity<T>) {
+    const auto is_nan = [](T v) { return !std::is_integral_v<T> && wide(v) != wide(v); };
+    find_extremes(
+        r, reinterpret_cast<const T*>(values),
+        [&](const T* x, std::int64_t i, std::int64_t j) {
+          if (is_nan(x[i]) != is_nan(x[j])) return is_nan(x[i]);
+          const int o = order_of(x[i], x[j]);
+          return o != 0 ? (o > 0) == greatest : order(positions, i, j) < 0;
+        },
+        best);
+  });
+  const auto copy_chosen = [&](const std::byte* from, dtype t, std::byte* to) {
+    const auto size = static_cast<std::size_t>(size_of(t));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t at = (i / r.inner * r.reduced + best[i]) * r.inner + i % r.inner;
+      std::memcpy(to + static_cast<std::size_t>(i) * size,
+                  from + static_cast<std::size_t>(at) * size, size);
+    }
+  };
+  copy_chosen(values, element, c.outs[0]);
+  copy_chosen(positions, position, c.outs[1]);
+}
+
+/// 16-bit floats are combined in binary32 and rounded once.
+inline void reduce_kernel(const kernel_context& c) {
+  if (op::reduce::with_position(c.attrs)) return extreme_kernel(c);
+  const reduction r(c);
+  const shape& from = c.types[0].shape;
+  const dtype element = c.types[0].element;
+  const std::byte* x = r.operand(0);
   std::byte* out = c.out;
   if (is_half(element)) {
     std::byte* wide = c.memory.take(padded_bytes({dtype::f32, from}));
@@ -225,8 +297,8 @@ inline void reduce_kernel(const kernel_context& c) {
     out = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
   }
   with_combined_type(element, [&]<class T>(std::type_identity<T>) {
-    with_combiner<T>(combiner_of, [&](auto f) {
-      reduce_middle<decltype(f)>(reinterpret_cast<const T*>(x), outer, reduced, inner,
+    with_combiner<T>(static_cast<combiner>(c.attrs[0]), [&](auto f) {
+      reduce_middle<decltype(f)>(reinterpret_cast<const T*>(x), r.outer, r.reduced, r.inner,
                                  reinterpret_cast<T*>(out));
     });
   });

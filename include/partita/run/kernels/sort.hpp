@@ -92,12 +92,12 @@ inline void sort_kernel(const kernel_context& c) {
             size);
     }
     std::iota(position.begin(), position.end(), std::int64_t{0});
-    std::stable_sort(position.begin(), position.end(), [&](std::int64_t a, std::int64_t b) {
+    std::sort(position.begin(), position.end(), [&](std::int64_t a, std::int64_t b) {
       for (std::size_t i = 0; i < keys; ++i) {
         const int o = sign * order[i](line[i].data(), a, b);
         if (o != 0) return o < 0;
       }
-      return false;
+      return a < b;  // equal keys keep their order
     });
     for (std::size_t i = 0; i < n; ++i) {
       const auto size = static_cast<std::size_t>(size_of(c.types[i].element));
