@@ -118,6 +118,8 @@ class generator {
     for (auto v : ends) seeds.push_back({v, w.fresh(w.type(v))});
     const auto found = pt::detail::reverse(w.b, seeds, wanted);
     w.b.p.error.raise();
+    pt::vec<pt::text> taken;
+    pt::detail::number_copies(w.b.p, taken);
     w.infos.resize(w.b.p.types.size());
     int n = 0;
     for (value_id v : found) w.b.p.outputs.push_back({v, w.b.p.intern("g" + std::to_string(n++))});

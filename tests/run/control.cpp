@@ -288,6 +288,27 @@ TEST_CASE("gradients through loops, branches and calls") {
   check_gradients(counting, {numbers({2}, 1.5, 0.25)});
 }
 
+TEST_CASE("tags of loops in loops have names of their own in a gradient") {
+  const auto p = pt::trace(
+      [](auto x) {
+        return pt::grad(
+            [](auto v) {
+              return sum(pt::for_loop(
+                  0, 2,
+                  [](auto, auto outer) {
+                    return pt::for_loop(
+                        0, 3, [&](auto, auto inner) { return tag("h", inner * inner) + outer; },
+                        outer);
+                  },
+                  v));
+            },
+            x);
+      },
+      pt::input<f64, 4>("x"));
+  CHECK(str(pt::verify(p).message) == "");
+  check_emulated(p, {numbers({4}, -0.3, 0.07)}, pt::schedule(pt::manual("B", {{"h", 0}})));
+}
+
 TEST_CASE("reverse mode says that a while has no derivative, unless it is cut off before") {
   const auto loss = [](bool cut) {
     return [cut](auto x) {
