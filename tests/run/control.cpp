@@ -384,6 +384,23 @@ TEST_CASE("an iota cut along its own dimension starts where its piece does") {
   CHECK(pt::equal(pt::evaluate(p, x), pt::emulate(r, x)));
 }
 
+TEST_CASE("what passes a barrier beside a sharded tensor is still the same on all devices") {
+  const auto p = pt::trace(
+      [](auto x, auto limit) {
+        const auto [y, bound] = pt::optimization_barrier(std::tuple{x * 2, limit});
+        return pt::while_loop(
+            [&](const auto& s) { return std::get<0>(s) < std::get<1>(s); },
+            [](const auto& s) {
+              return std::tuple{std::get<0>(s) * 2, std::get<1>(s), std::get<2>(s) + 1};
+            },
+            std::tuple{bound * 0 + 1, bound, y});
+      },
+      pt::input<f64, 4>("x"), pt::input<f64>("limit"));
+  const std::vector<pt::array> inputs{numbers({4}, 1, 1), numbers({}, 10, 0)};
+  CHECK(list(pt::evaluate(p, inputs)[2]) == std::vector<double>{6, 20, 12, 26});
+  check_emulated(p, inputs, pt::schedule(pt::manual("B", {{"x", 0}})));
+}
+
 TEST_CASE("optimization_barrier passes on its operands, each lying as it did") {
   const auto p = pt::trace(
       [](auto x, auto y) {
