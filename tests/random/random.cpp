@@ -16,7 +16,7 @@ using data::str;
 
 namespace {
 
-constexpr long default_cases = 3000;
+constexpr long default_cases = 12000;
 
 /// A user's tactic: actions from a list.
 struct listed_tactic {
@@ -75,7 +75,7 @@ std::string round_trip(const pt::program& p, const pt::mesh* mesh, const char* w
 }
 
 struct statistics {
-  std::map<std::string_view, int> ops;
+  std::map<std::string_view, int> ops, sliced;  ///< by name
   long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0, inner_loops = 0,
        differentiated = 0;
   pt::collectives collectives;
@@ -244,6 +244,9 @@ class check {
       const int n = core.nest_of(o).count;
       seen.loops += n;
       seen.nested += n > 1;
+      for (const auto& loop : core.nest_of(o))
+        if (loop.factor != pt::any_factor && c_.mesh.size(loop.axis) > 1)
+          ++seen.sliced[core.p.op(o).def->name];
       if (core.nested.scope[at(o)] > 0) seen.inner_loops += n;
     }
     seen.conflicts += static_cast<long>(core.conflicts.size());
@@ -316,9 +319,13 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.nested > 0);
   CHECK(seen.inner_loops > 0);
   CHECK(seen.differentiated > 0);
-  std::string missing;
-  for (const pt::op_def* d : pt::registry)  // tiling ops come from actions
-    if (d->role != pt::op_role::tiling && seen.ops[d->name] == 0)
-      missing += " " + std::string(d->name);
+  std::string missing, whole;
+  for (const pt::op_def* d : pt::registry) {
+    const bool drawn = d->role != pt::op_role::tiling;  // these come from actions
+    if (drawn && seen.ops[d->name] == 0) missing += " " + std::string(d->name);
+    const bool sliced = d->role != pt::op_role::control;  // these have wires instead
+    if (sliced && seen.sliced[d->name] == 0) whole += " " + std::string(d->name);
+  }
   CHECK_MESSAGE(missing.empty(), "never drawn:", missing);
+  CHECK_MESSAGE(whole.empty(), "never sliced:", whole);
 }

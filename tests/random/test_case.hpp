@@ -78,11 +78,12 @@ inline std::vector<nested_value> flat_values(const pt::program& p) {
 }
 
 /// A change of a program: an op goes, its results become inputs (in nested programs zeros); or an
-/// output of the whole program goes.
+/// output of the whole program goes; or all ops of nested programs that nothing needs.
 struct removal {
-  std::vector<int> path;
+  std::vector<int> path = {};
   pt::op_id op = -1;
   int output = -1;
+  bool unused = false;
 };
 
 /// The program without what is removed, and without ops of the whole program that nothing needs.
@@ -122,7 +123,8 @@ class rebuilder {
     q.chars = p.chars;
     std::vector<pt::program_output> outputs(p.outputs.begin(), p.outputs.end());
     if (here && what_.output >= 0) outputs.erase(outputs.begin() + what_.output);
-    std::vector<char> live(p.ops.size(), !whole);
+    std::vector<char> live(p.ops.size(), !whole && !what_.unused);
+    for (value_id v : p.inputs) live[at(p.producer(v))] |= !whole;
     for (const auto& o : outputs) live[at(p.producer(o.value))] = 1;
     for (pt::op_id o = p.op_count() - 1; o >= 0; --o)
       if (live[at(o)] && !(here && o == what_.op))
@@ -171,7 +173,7 @@ inline void add_removals(const pt::program& p, const std::vector<int>& path,
     const auto& n = p.op(o);
     if (n.def->role == pt::op_role::parameter) continue;
     const bool zero = n.def == &pt::def<pt::op::constant> && p.attrs(o)[0] == 0;
-    if (!zero || path.empty()) out.push_back({path, o, -1});
+    if (!zero || path.empty()) out.push_back({.path = path, .op = o});
     for (int r = 0; r < n.region_count; ++r)
       add_removals(p.region(o, r), inside(path, n.region_begin + r), out);
   }
@@ -201,7 +203,7 @@ test_case shrink(test_case c, Fails fails) {
         if (accept(t)) progress = true, --j;
       }
     for (int i = 0; c.p.outputs.size() > 1 && i < c.p.output_count(); ++i)
-      if (accept(rebuilder(c, {{}, -1, i}).result)) progress = true, --i;
+      if (accept(rebuilder(c, {.output = i}).result)) progress = true, --i;
     if (c.p.outputs.size() == 1)  // a shorter prefix
       for (value_id v = 0; v < c.p.outputs[0].value; ++v) {
         test_case t = c;
@@ -211,6 +213,9 @@ test_case shrink(test_case c, Fails fails) {
           break;
         }
       }
+    if (const test_case t = rebuilder(c, {.unused = true}).result;
+        t.p.regions.size() > 0 && pt::print(t.p).size() < pt::print(c.p).size() && accept(t))
+      progress = true;
     std::vector<removal> removals;
     add_removals(c.p, {}, removals);
     for (std::size_t i = 0; i < removals.size() && budget > 0; ++i)
