@@ -121,6 +121,23 @@ TEST_CASE("device-local programs, with their mesh") {
   };
   check(pt::partition(source, mesh, pt::schedule(tf::BP, tf::MP, tf::Z2)));
   check(pt::partition(source, mesh, pt::schedule(tf::BP, tf::MP, tf::Z3)));
+  // All combiners, and pieces that have a start.
+  const auto combined = pt::trace(
+      [](auto x) {
+        const auto n = x + pt::iota<std::int32_t, 1>(x, 4, 8);
+        return std::tuple{sum<0>(n),  reduce_max<0>(n), reduce_min<0>(n),
+                          prod<0>(n), all<0>(n > 2),    any<0>(n > 2)};
+      },
+      pt::input<std::int32_t, 4, 8>("x"));
+  check(pt::partition(combined, mesh,
+                      pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"x", 1}}))));
+  // A sum that is scattered over two dimensions, the axes in the order of neither of them.
+  const auto scattered = pt::trace([](auto x, auto w, auto y) { return matmul(x, w) + y; },
+                                   pt::input<float, 4, 8>("x"), pt::input<float, 8, 4>("w"),
+                                   pt::input<float, 4, 4>("y"));
+  check(pt::partition(
+      scattered, mesh,
+      pt::schedule(pt::manual("B", {{"x", 1}, {"y", 1}}), pt::manual("M", {{"x", 1}, {"y", 0}}))));
   const auto call = [](std::string_view attributes) {
     pt::mesh read;
     const pt::program p = pt::parse(

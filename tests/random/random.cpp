@@ -16,6 +16,8 @@ using data::str;
 
 namespace {
 
+constexpr long default_cases = 12000;
+
 /// A user's tactic: actions from a list.
 struct listed_tactic {
   const std::vector<random_action>* actions = nullptr;
@@ -38,133 +40,225 @@ bool same_nest(const pt::nest& a, const pt::nest& b, int count) {
   return true;
 }
 
-pt::collectives count_by_name(const pt::program& p) {
-  pt::collectives n;
-  for (const auto& op : p.ops)
+/// Those of nested programs as often as they run.
+struct counted {
+  pt::collectives total;
+  int notes = 0;
+};
+void count_by_name(const pt::program& p, int times, counted& n) {
+  for (pt::op_id o = 0; o < p.op_count(); ++o) {
     for (auto k : {pt::collective::all_gather, pt::collective::all_reduce,
                    pt::collective::reduce_scatter, pt::collective::all_to_all})
-      if (op.def->name == name_of(k)) n.count(k);
+      if (p.op(o).def->name == name_of(k)) n.total.count(k, times), ++n.notes;
+    pt::wire_list wires;
+    p.op(o).def->wires(p, o, wires);
+    for (const auto& r : p.regions_of(o))
+      count_by_name(r, times * static_cast<int>(wires.trips), n);
+  }
+}
+counted count_by_name(const pt::program& p) {
+  counted n;
+  count_by_name(p, 1, n);
   return n;
 }
 
-struct statistics {
-  std::map<std::string_view, int> ops;
-  long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0;
-  pt::collectives collectives;
-} seen;
-
-/// What is wrong with a case, or "".
-std::string wrong(const test_case& c, bool count = false) {
-  const auto at = [](int i) { return static_cast<std::size_t>(i); };
-  try {
-    if (const auto f = pt::verify(c.p)) return "source: " + str(f.message);
-    const auto inputs = arguments(c);
-    const pt::results expected = pt::evaluate(c.p, inputs);
-    const auto compare = [&](const pt::results& got, const char* what) -> std::string {
-      for (int i = 0; i < expected.size(); ++i) {
-        const double tolerance = c.info[at(c.p.outputs[at(i)].value)].tolerance;
-        if (got[i].type() != expected[i].type()) return std::string(what) + ": another type";
-        const double difference = pt::max_difference(got[i], expected[i]);
-        if (!(difference <= tolerance))
-          return std::string(what) + ": output " + std::to_string(i) + " differs by " +
-                 std::to_string(difference);
-      }
-      return "";
-    };
-
-    pt::core_program core(c.p, c.mesh);
-    std::vector<std::vector<random_action>> done(c.tactics.size());
-    for (std::size_t t = 0; t < c.tactics.size(); ++t) {
-      core.tactic = static_cast<int>(t);
-      const auto before = core.nests;
-      for (const auto& a : c.tactics[t]) {
-        const auto nests = core.nests;
-        const auto logged = core.actions.size();
-        const pt::failure f =
-            a.atomic ? core.atomic(a.value, a.axis) : core.tile(a.value, a.dim, a.axis);
-        if (!f) {
-          done[t].push_back(a);
-        } else {
-          const std::string_view code = f.message.view().substr(0, 4);
-          if (code != "S003" && code != "S004" && code != "S005") return str(f.message);
-          if (core.nests.size() != nests.size() || core.actions.size() != logged)
-            return "a refused action changed the program";
-          if (count) ++seen.refused;
-        }
-      }
-      core.propagate();
-      for (std::size_t o = 0; o < before.size(); ++o)
-        if (core.nests[o].count < before[o].count ||
-            !same_nest(before[o], core.nests[o], before[o].count))
-          return "a loop of op " + std::to_string(o) + " was removed or changed";
-      const auto settled = core.nests;
-      core.propagate();
-      core.actions.pop_back();
-      for (std::size_t o = 0; o < settled.size(); ++o)
-        if (core.nests[o].count != settled[o].count) return "propagation had not come to an end";
-
-      const pt::lowered l = pt::lower(core);
-      if (const auto f = pt::verify(l.device.local)) return "device program: " + str(f.message);
-      const auto counts = count_by_name(l.device.local);
-      if (!(counts == l.counts) || static_cast<int>(l.notes.size()) != counts.total())
-        return "the collectives are miscounted";
-      if (!(pt::lower(core, {.fuse = true, .build = false}).counts == counts))
-        return "collectives counted without building differ";
-      for (int i = 0; i < c.p.input_count(); ++i)
-        if (l.device.inputs[at(i)].local(c.p.input_type(i).shape, c.mesh) !=
-            l.device.local.input_type(i).shape)
-          return "an input's layout and local type differ";
-      for (int i = 0; i < c.p.output_count(); ++i)
-        if (l.device.outputs[at(i)].local(c.p.output_type(i).shape, c.mesh) !=
-            l.device.local.output_type(i).shape)
-          return "an output's layout and local type differ";
-      if (c.mesh.devices() == 1 && counts.total() > 0) return "collectives on one device";
-      if (auto text = compare(pt::emulate(l.device, inputs), "emulate"); !text.empty()) return text;
-
-      if (t + 1 < c.tactics.size()) continue;
-      for (std::size_t s = 0; s < done.size(); ++s)
-        for (const auto& a : done[s])
-          if (core.made(core.holder(a.value)).dim_of(a.axis) != (a.atomic ? -1 : a.dim))
-            return "an action was undone";
-      const pt::lowered mechanical = pt::lower(core, {.fuse = false});
-      if (const auto f = pt::verify(mechanical.device.local))
-        return "mechanical lowering: " + str(f.message);
-      if (auto text = compare(pt::emulate(mechanical.device, inputs), "mechanical lowering");
-          !text.empty())
-        return text;
-      if (count) {
-        for (const auto& n : core.nests) seen.loops += n.count, seen.nested += n.count > 1;
-        seen.conflicts += static_cast<long>(core.conflicts.size());
-        for (const auto& n : c.p.ops) ++seen.ops[n.def->name];
-        seen.collectives.all_gather += counts.all_gather;
-        seen.collectives.all_reduce += counts.all_reduce;
-        seen.collectives.reduce_scatter += counts.reduce_scatter;
-        seen.collectives.all_to_all += counts.all_to_all;
-      }
-      if (c.seed % 4 != 0) continue;
-      // The log replays, and a tactic of the user's that issues the actions does the same.
-      const auto loops = pt::print_core(core);
-      pt::core_program again(c.p, c.mesh);
-      if (const auto f = pt::replay(again, c.p, pt::print_actions(core, c.p).view()))
-        return "replay: " + str(f.message);
-      if (!(pt::print_core(again) == loops)) return "replay gives other loops";
-      if (c.tactics.size() == 1) {
-        const auto p = pt::partition(c.p, c.mesh, pt::schedule(listed_tactic{&done[0]}));
-        if (!(pt::print_core(p.core) == loops)) return "partition gives other loops";
-        if (!(pt::print(p.device.local, &c.mesh) == pt::print(l.device.local, &c.mesh)))
-          return "partition gives another program";
-      }
-      if (auto text =
-              compare(pt::emulate(l.device, pt::run_options{.threads = 2, .fuse = false}, inputs),
-                      "emulate, op by op");
-          !text.empty())
-        return text;
-    }
-  } catch (const std::exception& e) {
-    return std::string("exception: ") + e.what();
-  }
+/// Is the text of a program the whole of it?
+std::string round_trip(const pt::program& p, const pt::mesh* mesh, const char* what) {
+  const pt::text printed = pt::print(p, mesh);
+  pt::mesh read;
+  const pt::program again = mesh != nullptr ? pt::parse(printed, read) : pt::parse(printed);
+  if (again.error)
+    return std::string(what) + " does not parse: " + str(again.error.message) + "\n" + str(printed);
+  if (!pt::equivalent(again, p))
+    return std::string(what) + " parses as another program\n" + str(printed);
   return "";
 }
+
+struct statistics {
+  std::map<std::string_view, int> ops, sliced;  ///< by name
+  long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0, inner_loops = 0,
+       differentiated = 0;
+  pt::collectives collectives;
+
+  void add(const pt::program& p) {
+    for (const auto& n : p.ops) {
+      ++ops[n.def->name];
+      if (n.transposed > 0) ++differentiated;
+    }
+    for (const auto& r : p.regions) add(r);
+  }
+} seen;
+
+/// One case, checked; `problem` is what is wrong with it, or "".
+class check {
+ public:
+  std::string problem;
+
+  check(const test_case& c, bool count) : c_(c), count_(count) {
+    try {
+      run();
+    } catch (const std::exception& e) {
+      problem = std::string("exception: ") + e.what();
+    }
+  }
+
+ private:
+  const test_case& c_;
+  const bool count_;
+  std::vector<pt::array> inputs_;
+  std::optional<pt::results> expected_;
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  bool fail(const std::string& text) {
+    if (problem.empty()) problem = text;
+    return false;
+  }
+  bool good(const pt::failure& f, const char* what) {
+    return !f || fail(std::string(what) + ": " + str(f.message));
+  }
+  bool compare(const pt::results& got, const char* what) {
+    for (int i = 0; i < expected_->size(); ++i) {
+      const double tolerance = c_.info[at(c_.p.outputs[at(i)].value)].tolerance;
+      if (got[i].type() != (*expected_)[i].type())
+        return fail(std::string(what) + ": another type");
+      const double difference = pt::max_difference(got[i], (*expected_)[i]);
+      if (!(difference <= tolerance))
+        return fail(std::string(what) + ": output " + std::to_string(i) + " differs by " +
+                    std::to_string(difference));
+    }
+    return true;
+  }
+  bool check_text(const pt::program& p, const pt::mesh* mesh, const char* what) {
+    const std::string text = round_trip(p, mesh, what);
+    return text.empty() || fail(text);
+  }
+
+  void run() {
+    if (!good(pt::verify(c_.p), "source")) return;
+    inputs_ = arguments(c_);
+    expected_.emplace(pt::evaluate(c_.p, inputs_));
+    const pt::program tidy = pt::detail::tidy(c_.p);
+    if (!good(pt::verify(tidy), "tidy") || !compare(pt::evaluate(tidy, inputs_), "tidy") ||
+        !check_text(c_.p, nullptr, "source") || !check_text(tidy, nullptr, "tidy"))
+      return;
+
+    pt::core_program core(c_.p, c_.mesh);
+    std::vector<std::vector<random_action>> done(c_.tactics.size());
+    for (std::size_t t = 0; t < c_.tactics.size(); ++t) {
+      if (!act(core, static_cast<int>(t), done[t])) return;
+      const pt::lowered l = pt::lower(core);
+      if (!check_lowered(core, l)) return;
+      if (t + 1 < c_.tactics.size()) continue;
+      if (!check_finished(core, done, l)) return;
+      if (c_.seed % 4 == 0 && !check_replay(core, done, l)) return;
+      if (count_) add_statistics(core, l);
+    }
+  }
+
+  /// The actions of a tactic, one by one, then propagation.
+  bool act(pt::core_program& core, int tactic, std::vector<random_action>& done) {
+    core.tactic = tactic;
+    const auto before = core.nests;
+    for (const auto& a : c_.tactics[at(tactic)]) {
+      const auto nests = core.nests.size(), logged = core.actions.size();
+      const pt::failure f =
+          a.atomic ? core.atomic(a.value, a.axis) : core.tile(a.value, a.dim, a.axis);
+      if (!f) {
+        done.push_back(a);
+        continue;
+      }
+      const std::string_view code = f.message.view().substr(0, 4);
+      if (code != "S003" && code != "S004" && code != "S005") return fail(str(f.message));
+      if (core.nests.size() != nests || core.actions.size() != logged)
+        return fail("a refused action changed the program");
+      if (count_) ++seen.refused;
+    }
+    core.propagate();
+    for (std::size_t o = 0; o < before.size(); ++o)
+      if (core.nests[o].count < before[o].count ||
+          !same_nest(before[o], core.nests[o], before[o].count))
+        return fail("a loop of op " + std::to_string(o) + " was removed or changed");
+    const auto settled = core.nests;
+    core.propagate();
+    core.actions.pop_back();
+    for (std::size_t o = 0; o < settled.size(); ++o)
+      if (core.nests[o].count != settled[o].count)
+        return fail("propagation had not come to an end");
+    return true;
+  }
+
+  bool check_lowered(const pt::core_program& core, const pt::lowered& l) {
+    if (!good(pt::verify(l.device.local), "device program")) return false;
+    const counted counts = count_by_name(l.device.local);
+    if (!(counts.total == l.counts) || static_cast<int>(l.notes.size()) != counts.notes)
+      return fail("the collectives are miscounted");
+    if (!(pt::lower(core, {.fuse = true, .build = false}).counts == l.counts))
+      return fail("collectives counted without building differ");
+    for (int i = 0; i < c_.p.input_count(); ++i)
+      if (l.device.inputs[at(i)].local(c_.p.input_type(i).shape, c_.mesh) !=
+          l.device.local.input_type(i).shape)
+        return fail("an input's layout and local type differ");
+    for (int i = 0; i < c_.p.output_count(); ++i)
+      if (l.device.outputs[at(i)].local(c_.p.output_type(i).shape, c_.mesh) !=
+          l.device.local.output_type(i).shape)
+        return fail("an output's layout and local type differ");
+    if (c_.mesh.devices() == 1 && counts.notes > 0) return fail("collectives on one device");
+    return compare(pt::emulate(l.device, inputs_), "emulate");
+  }
+
+  /// After the last tactic.
+  bool check_finished(const pt::core_program& core,
+                      const std::vector<std::vector<random_action>>& done, const pt::lowered& l) {
+    for (const auto& list : done)
+      for (const auto& a : list)
+        if (core.made(core.holder(a.value)).dim_of(a.axis) != (a.atomic ? -1 : a.dim))
+          return fail("an action was undone");
+    const pt::lowered mechanical = pt::lower(core, {.fuse = false});
+    return good(pt::verify(mechanical.device.local), "mechanical lowering") &&
+           compare(pt::emulate(mechanical.device, inputs_), "mechanical lowering") &&
+           check_text(l.device.local, &c_.mesh, "device program") &&
+           check_text(mechanical.device.local, &c_.mesh, "mechanical lowering");
+  }
+
+  /// The log replays, and a tactic of the user's that issues the actions does the same.
+  bool check_replay(const pt::core_program& core,
+                    const std::vector<std::vector<random_action>>& done, const pt::lowered& l) {
+    const auto loops = pt::print_core(core);
+    pt::core_program again(c_.p, c_.mesh);
+    if (!good(pt::replay(again, c_.p, pt::print_actions(core, c_.p).view()), "replay"))
+      return false;
+    if (!(pt::print_core(again) == loops)) return fail("replay gives other loops");
+    if (done.size() == 1) {
+      const auto p = pt::partition(c_.p, c_.mesh, pt::schedule(listed_tactic{&done[0]}));
+      if (!(pt::print_core(p.core) == loops)) return fail("partition gives other loops");
+      if (!(pt::print(p.device.local, &c_.mesh) == pt::print(l.device.local, &c_.mesh)))
+        return fail("partition gives another program");
+    }
+    return compare(pt::emulate(l.device, pt::run_options{.threads = 2}, inputs_), "two threads") &&
+           compare(pt::emulate(l.device, pt::run_options{.threads = 2, .fuse = false}, inputs_),
+                   "two threads, op by op");
+  }
+
+  void add_statistics(const pt::core_program& core, const pt::lowered& l) const {
+    for (pt::op_id o = 0; o < core.p.op_count(); ++o) {
+      const int n = core.nest_of(o).count;
+      seen.loops += n;
+      seen.nested += n > 1;
+      for (const auto& loop : core.nest_of(o))
+        if (loop.factor != pt::any_factor && c_.mesh.size(loop.axis) > 1)
+          ++seen.sliced[core.p.op(o).def->name];
+      if (core.nested.scope[at(o)] > 0) seen.inner_loops += n;
+    }
+    seen.conflicts += static_cast<long>(core.conflicts.size());
+    seen.add(c_.p);
+    seen.collectives.all_gather += l.counts.all_gather;
+    seen.collectives.all_reduce += l.counts.all_reduce;
+    seen.collectives.reduce_scatter += l.counts.reduce_scatter;
+    seen.collectives.all_to_all += l.counts.all_to_all;
+  }
+};
+
+std::string wrong(const test_case& c, bool count = false) { return check(c, count).problem; }
 
 std::optional<long> number_from(const char* name) {
   const char* s = std::getenv(name);
@@ -207,13 +301,14 @@ TEST_CASE("random programs: partitioned equals source") {
     check_seed(static_cast<std::uint64_t>(*seed), failures);
     return;
   }
-  const long cases = number_from("PARTITA_RANDOM_CASES").value_or(20000);
+  const long cases = number_from("PARTITA_RANDOM_CASES").value_or(default_cases);
   for (long s = 1; s <= cases && failures < 5; ++s)
     check_seed(static_cast<std::uint64_t>(s), failures);
   CHECK(failures == 0);
   std::cout << seen.cases << " cases, " << seen.loops << " loops (" << seen.nested
-            << " ops with nests), " << seen.conflicts << " conflicts, " << seen.refused
-            << " actions refused; " << str(pt::concat(seen.collectives)) << '\n';
+            << " ops with nests, " << seen.inner_loops << " in nested programs), "
+            << seen.differentiated << " ops of derivatives, " << seen.conflicts << " conflicts, "
+            << seen.refused << " actions refused; " << str(pt::concat(seen.collectives)) << '\n';
   if (cases < 500 || failures > 0) return;
   // The generator reaches everything.
   CHECK(seen.collectives.all_gather > 0);
@@ -222,7 +317,15 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.collectives.all_to_all > 0);
   CHECK(seen.conflicts > 0);
   CHECK(seen.nested > 0);
-  for (const pt::op_def* d : pt::registry)
-    if (d != &pt::def<pt::op::tiling>)
-      CHECK_MESSAGE(seen.ops[d->name] > 0, d->name, " never occurs");
+  CHECK(seen.inner_loops > 0);
+  CHECK(seen.differentiated > 0);
+  std::string missing, whole;
+  for (const pt::op_def* d : pt::registry) {
+    const bool drawn = d->role != pt::op_role::tiling;  // these come from actions
+    if (drawn && seen.ops[d->name] == 0) missing += " " + std::string(d->name);
+    const bool sliced = d->role != pt::op_role::control;  // these have wires instead
+    if (sliced && seen.sliced[d->name] == 0) whole += " " + std::string(d->name);
+  }
+  CHECK_MESSAGE(missing.empty(), "never drawn:", missing);
+  CHECK_MESSAGE(whole.empty(), "never sliced:", whole);
 }

@@ -350,6 +350,27 @@ TEST_CASE("a training loop is a loop: gradients inside of a body, of what is aro
   CHECK(pt::max_difference(pt::evaluate(around, inputs), pt::evaluate(by_hand, inputs)) <= 1e-14);
 }
 
+TEST_CASE("tags of loops in loops have names of their own in a gradient") {
+  const auto p = pt::trace(
+      [](auto x) {
+        return pt::grad(
+            [](auto v) {
+              return sum(pt::for_loop(
+                  0, 2,
+                  [](auto, auto outer) {
+                    return pt::for_loop(
+                        0, 3, [&](auto, auto inner) { return tag("h", inner * inner) + outer; },
+                        outer);
+                  },
+                  v));
+            },
+            x);
+      },
+      pt::input<f64, 4>("x"));
+  CHECK(str(pt::verify(p).message) == "");
+  check_emulated(p, {numbers({4}, -0.3, 0.07)}, pt::schedule(pt::manual("B", {{"h", 0}})));
+}
+
 TEST_CASE("reverse mode says that a while has no derivative, unless it is cut off before") {
   const auto loss = [](bool cut) {
     return [cut](auto x) {
@@ -423,6 +444,23 @@ TEST_CASE("an iota cut along its own dimension starts where its piece does") {
   CHECK(!whole);
   const auto x = numbers({4, 8}, 0, 1);
   CHECK(pt::equal(pt::evaluate(p, x), pt::emulate(r, x)));
+}
+
+TEST_CASE("what passes a barrier beside a sharded tensor is still the same on all devices") {
+  const auto p = pt::trace(
+      [](auto x, auto limit) {
+        const auto [y, bound] = pt::optimization_barrier(std::tuple{x * 2, limit});
+        return pt::while_loop(
+            [&](const auto& s) { return std::get<0>(s) < std::get<1>(s); },
+            [](const auto& s) {
+              return std::tuple{std::get<0>(s) * 2, std::get<1>(s), std::get<2>(s) + 1};
+            },
+            std::tuple{bound * 0 + 1, bound, y});
+      },
+      pt::input<f64, 4>("x"), pt::input<f64>("limit"));
+  const std::vector<pt::array> inputs{numbers({4}, 1, 1), numbers({}, 10, 0)};
+  CHECK(list(pt::evaluate(p, inputs)[2]) == std::vector<double>{6, 20, 12, 26});
+  check_emulated(p, inputs, pt::schedule(pt::manual("B", {{"x", 0}})));
 }
 
 TEST_CASE("optimization_barrier passes on its operands, each lying as it did") {

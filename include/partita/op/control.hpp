@@ -429,7 +429,7 @@ constexpr void scan::derive(derive_context& c) {
   // The carried values that each iteration found.
   value_id saved = b.p.op(c.op).result + k.stacked;
   if (!k.saved) {
-    program again = body;
+    program again = partita::detail::named_copy(body);
     saved = k.carried + k.stacked +
             ops::scan(b, k.length, k.reversed, {operands.data(), at(k.constants)},
                       {operands.data() + k.constants, at(k.carried)},

@@ -79,8 +79,19 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   return result;
 }
 
-/// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
 /// The copy of tag "x" is "x.again": tactics that name "x" mean both.
+constexpr text name_of_copy(std::string_view tag) { return concat(tag, again); }
+/// A copy of a program, its tags and those of programs nested in it named so.
+constexpr program named_copy(const program& p) {
+  program q = p;
+  for (auto& n : q.ops)
+    if (n.def->role == op_role::tag) n.name = q.intern(name_of_copy(p.view(n.name)).view());
+  for (std::size_t i = 0; i < p.regions.size(); ++i) q.regions[i] = named_copy(p.regions[i]);
+  return q;
+}
+
+/// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
+/// Tags are named as copies.
 constexpr vec<value_id> append_program(builder& b, const program& f,
                                        std::span<const value_id> arguments) {
   vec<value_id> renamed(f.types.size(), -1), operands, results;
@@ -92,14 +103,13 @@ constexpr vec<value_id> append_program(builder& b, const program& f,
     operands.clear();
     for (value_id v : f.operands(o)) operands.push_back(renamed[static_cast<std::size_t>(v)]);
     vec<program> regions;
-    for (const auto& r : f.regions_of(o)) regions.push_back(r);
+    for (const auto& r : f.regions_of(o)) regions.push_back(named_copy(r));
     const value_id first = b.emit(*n.def, operands, f.attrs(o), f.type(n.result),
                                   static_cast<vec<program>&&>(regions));
-    if (!b.failed() && n.name.size > 0) {
-      text name = f.view(n.name);
-      if (n.def->role == op_role::tag) name << again;
-      b.name_last(name.view());
-    }
+    if (n.def->role == op_role::tag)
+      b.name_last(name_of_copy(f.view(n.name)).view());
+    else if (n.name.size > 0)
+      b.name_last(f.view(n.name));
     for (int r = 0; r < n.result_count; ++r)
       renamed[static_cast<std::size_t>(n.result + r)] = first + r;
   }

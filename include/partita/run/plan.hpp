@@ -79,9 +79,10 @@ class plan {
     return find_block(n.def, p_.attrs(o), p_.type(p_.operand(o, n.operand_count - 1)).element,
                       p_.type(n.result).element);
   }
-  /// Is the result the operand's memory?
+  /// Is each result the memory of the operand of that number?
   bool passes_on(op_id o) const {
     const op_node& n = p_.op(o);
+    if (n.def == &def<op::optimization_barrier>) return true;
     if (n.operand_count != 1 || n.result_count != 1 || overridden(n.def)) return false;
     const tensor_type &from = p_.type(p_.operand(o, 0)), &to = p_.type(n.result);
     if (n.def->identity || n.def == &def<op::reshape>) return true;
@@ -122,8 +123,9 @@ class plan {
   void find_roots() {
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const op_node& n = p_.op(o);
-      for (value_id v = n.result; v < n.result + n.result_count; ++v) root[at(v)] = v;
-      if (passes_on(o)) root[at(n.result)] = root[at(p_.operand(o, 0))];
+      const bool passed = passes_on(o);
+      for (int r = 0; r < n.result_count; ++r)
+        root[at(n.result + r)] = passed ? root[at(p_.operand(o, r))] : n.result + r;
     }
   }
   /// Backwards: what is needed at all, and what is needed in memory.

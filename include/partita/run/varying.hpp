@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <partita/ir/wires.hpp>
+#include <partita/op/control.hpp>
 #include <partita/spmd/collectives.hpp>
 
 namespace partita::detail {
@@ -155,7 +156,8 @@ inline std::vector<axis_set> varying(const program& p, const mesh& m,
     if (n.def->collective) s = varies_after(m, n.def, p.attrs(o), s);
     if (n.def == &def<op::shard_start>)
       for (auto a : p.attrs(o).subspan(1)) s |= one_axis(m, a);
-    for (int r = 0; r < n.result_count; ++r) axes[at(n.result + r)] = s;
+    for (int r = 0; r < n.result_count; ++r)
+      axes[at(n.result + r)] = n.def == &def<op::optimization_barrier> ? operands[at(r)] : s;
   }
   std::vector<axis_set> outputs;
   for (const auto& out : p.outputs) outputs.push_back(axes[at(out.value)]);

@@ -89,11 +89,18 @@ class collective_reader {
     auto found = combiner::add;
     if (in_.accept("<@")) {
       const std::string_view word = in_.take_while([](char each) { return each != '>'; });
-      for (auto each : {combiner::max, combiner::min})
+      for (auto each : {combiner::max, combiner::min, combiner::multiply, combiner::logical_and,
+                        combiner::logical_or})
         if (name_of(each) == word) found = each;
       good_ = good_ && found != combiner::add && in_.accept("> ");
     }
     c_.attrs.push_back(static_cast<std::int64_t>(found));
+  }
+  /// `2 `, not negative.
+  constexpr void extent() {
+    std::int64_t n = -1;
+    good_ = good_ && in_.integer(n) && in_.accept(" ") && n >= 0;
+    c_.attrs.push_back(n);
   }
   /// `{0 -> 1} `
   constexpr void two_dims() {
@@ -236,10 +243,18 @@ struct all_to_all : collective_op {
 /// Attributes: extent of a piece, axes major to minor. Shapes  () -> ()
 struct shard_start {
   static constexpr std::string_view name = "shard_start";
+  static constexpr int operand_count = 0;
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
   static constexpr void print(print_context& c) {
-    c.out << " {" << c.p.attrs(c.op)[0] << '}';
+    c.out << " {" << c.p.attrs(c.op)[0];
     print_axes(c, 1);
+    c.out << '}';
+  }
+  static constexpr void parse(parse_context& c) {
+    collective_reader in(c);
+    in.extent();
+    in.axes();
+    in.finish(name);
   }
 };
 

@@ -372,12 +372,15 @@ class lowering {
     }
   }
 
+  /// In the order in which a layout is printed: by dimension, then major to minor.
   static constexpr std::span<const std::int64_t> with_pairs(std::int64_t* attrs, std::size_t from,
                                                             const layout& l) {
-    for (const auto& e : l) {
-      attrs[from++] = e.dim;
-      attrs[from++] = e.axis;
-    }
+    for (int d = 0; d < max_rank; ++d)
+      for (const auto& e : l)
+        if (e.dim == d) {
+          attrs[from++] = e.dim;
+          attrs[from++] = e.axis;
+        }
     return {attrs, from};
   }
 

@@ -1,0 +1,264 @@
+/// Draws elementwise ops, constants and names.
+#pragma once
+
+#include "writer.hpp"
+
+namespace random_test {
+
+namespace op = pt::op;
+using pt::def;
+
+inline bool draw_arithmetic(writer& w) {
+  const auto x = w.any_number();
+  if (x < 0) return false;
+  const auto t = w.element(x);
+  const value_info a = w.info(x);
+  if (w.r.one_in(8)) return w.emit(def<op::negate>, {x}, {-a.hi, -a.lo, a.integer}, t);
+  const auto y = w.partner(x);
+  const bool swap = w.r.one_in(2);
+  const std::vector<value_id> operands = swap ? std::vector{y, x} : std::vector{x, y};
+  const value_info l = w.info(operands[0]), q = w.info(operands[1]);
+  const bool integer = l.integer && q.integer;
+  switch (w.r.in(0, 7)) {
+    case 0:
+      return w.emit(def<op::subtract>, operands, {l.lo - q.hi, l.hi - q.lo, integer}, t);
+    case 1:
+      return w.emit(def<op::multiply>, operands, product(l, q), t);
+    case 2:
+      return w.emit(def<op::maximum>, operands,
+                    {std::max(l.lo, q.lo), std::max(l.hi, q.hi), integer}, t);
+    case 3:
+      return w.emit(def<op::minimum>, operands,
+                    {std::min(l.lo, q.lo), std::min(l.hi, q.hi), integer}, t);
+    case 4: {
+      const auto z = w.partner(x);
+      if (w.rank(z) > 0 && w.rank(x) == 0 && w.rank(y) > 0 && w.dims(y) != w.dims(z)) return false;
+      return w.emit(def<op::clamp>, {operands[0], operands[1], z}, either(either(l, q), w.info(z)),
+                    t);
+    }
+    default:
+      return w.emit(def<op::add>, operands, {l.lo + q.lo, l.hi + q.hi, integer}, t);
+  }
+}
+
+/// x x + 1, which is at least 1, or -1.
+inline value_id positive(writer& w, value_id x) {
+  const auto t = w.element(x);
+  const value_info i = w.info(x);
+  const value_info more{1, i.greatest() * i.greatest() + 1, i.integer};
+  if (!fits(t, more) || !w.emit(def<op::multiply>, {x, x}, {0, more.hi - 1, i.integer}, t))
+    return -1;
+  const auto square = w.last();
+  const auto one = w.scalar(t, 1);
+  return w.emit(def<op::add>, {square, one}, more, t) ? w.last() : -1;
+}
+
+/// Quotients, remainders and powers: of any integers, and of floats where the divisor, or the base,
+/// is at least 1.
+inline bool draw_quotient(writer& w) {
+  const auto x = w.any_number();
+  if (x < 0) return false;
+  const auto t = w.element(x);
+  auto y = w.partner(x);
+  const auto which = w.r.in(0, 2);
+  if (w.state.differentiable)  // the derivatives of the others need logarithms and rounding
+    return w.emit(def<op::divide>, {x, y}, {}, t);
+  if (!w.floating(x)) {
+    const pt::op_def& d = which == 0   ? def<op::divide>
+                          : which == 1 ? def<op::remainder>
+                                       : def<op::power>;
+    return w.emit(d, {x, y}, all_of(t), t);
+  }
+  y = positive(w, y);
+  if (y < 0) return false;
+  const value_info a = w.info(x), c = w.info(y);
+  if (which == 0) return w.emit(def<op::divide>, {x, y}, {-a.greatest(), a.greatest(), false}, t);
+  if (which == 1)
+    return w.emit(def<op::remainder>, {x, y}, {-a.greatest(), a.greatest(), a.integer && c.integer},
+                  t);
+  if (a.greatest() > 8) return false;
+  return w.emit(def<op::power>, {y, x}, {0, std::pow(c.hi, a.greatest()) * 1.01, false}, t);
+}
+
+/// Functions that jump.
+inline bool draw_rounding(writer& w) {
+  const auto x = w.any_number();
+  if (x < 0) return false;
+  const auto t = w.element(x);
+  const value_info i = w.info(x);
+  const double lo = std::floor(i.lo), hi = std::ceil(i.hi);
+  switch (w.floating(x) && !w.state.differentiable ? w.r.in(0, 4) : w.r.in(0, 1)) {
+    case 0:
+      return w.emit(def<op::abs>, {x}, {0, i.greatest(), i.integer}, t);
+    case 1:
+      return w.emit(def<op::sign>, {x}, {-1, 1}, t);
+    case 2:
+      return w.emit(def<op::floor>, {x}, {lo, hi}, t);
+    case 3:
+      return w.emit(def<op::ceil>, {x}, {lo, hi}, t);
+    default:
+      return w.emit(def<op::round_nearest_even>, {x}, {lo, hi}, t);
+  }
+}
+
+/// Functions of real numbers.
+inline bool draw_math(writer& w) {
+  const auto x = w.any([&](value_id v) { return w.floating(v) && w.info(v).greatest() <= 30; });
+  if (x < 0 || w.state.differentiable) return false;
+  const auto t = w.element(x);
+  const value_info i = w.info(x);
+  const auto function = [&](const pt::op_def& d, value_id of, double lo, double hi) {
+    return w.emit(d, {of}, {lo, hi, false}, t);
+  };
+  switch (w.r.in(0, 14)) {
+    case 0:
+      return i.greatest() <= 6 && function(def<op::exp>, x, 0, std::exp(i.hi) * 1.1);
+    case 1:
+      return i.greatest() <= 6 && function(def<op::expm1>, x, -1, std::exp(i.hi) * 1.1);
+    case 2:
+      return function(def<op::logistic>, x, 0, 1);
+    case 3:
+      return function(def<op::tanh>, x, -1, 1);
+    case 4:
+      return function(def<op::erf>, x, -1, 1);
+    case 5:
+      return function(def<op::sine>, x, -1, 1);
+    case 6:
+      return function(def<op::cosine>, x, -1, 1);
+    case 7:  // of an angle that is no multiple of pi / 2
+      return function(def<op::tanh>, x, -1, 1) && function(def<op::tan>, w.last(), -1.6, 1.6);
+    case 8:
+      return function(def<op::cbrt>, x, -4, 4);
+    default:
+      break;
+  }
+  const auto y = positive(w, x);
+  if (y < 0) return false;
+  const double hi = w.info(y).hi;
+  switch (w.r.in(0, 4)) {
+    case 0:
+      return function(def<op::log>, y, 0, std::log(hi) * 1.1);
+    case 1:
+      return function(def<op::log1p>, y, 0, std::log(hi + 1) * 1.1);
+    case 2:
+      return function(def<op::sqrt>, y, 0.9, std::sqrt(hi) * 1.1);
+    case 3:
+      return function(def<op::rsqrt>, y, 0, 1.1);
+    default:  // right of the axis, where the sign of a zero makes no difference
+      return w.emit(def<op::atan2>, {x, y}, {-2, 2, false}, t);
+  }
+}
+
+inline bool draw_bits(writer& w) {
+  const auto x = w.any([&](value_id v) { return !w.floating(v); });
+  if (x < 0) return false;
+  const auto t = w.element(x);
+  if (t == dtype::boolean || w.r.one_in(2)) {
+    if (w.r.one_in(4)) return w.emit(def<op::logical_not>, {x}, all_of(t), t);
+    const auto y = w.partner(x);
+    switch (w.r.in(0, t == dtype::boolean ? 6 : 2)) {
+      case 0:
+        return w.emit(def<op::logical_or>, {x, y}, all_of(t), t);
+      case 1:
+        return w.emit(def<op::logical_xor>, {x, y}, all_of(t), t);
+      case 2: {
+        const value_info i = w.info(y);
+        return w.emit(def<op::logical_and>, {x, y}, i.lo >= 0 ? value_info{0, i.hi} : all_of(t), t);
+      }
+      case 3:
+        return w.emit(def<op::add>, {x, y}, {0, 1}, t);
+      case 4:
+        return w.emit(def<op::multiply>, {x, y}, {0, 1}, t);
+      case 5:
+        return w.emit(def<op::maximum>, {x, y}, {0, 1}, t);
+      default:
+        return w.emit(def<op::minimum>, {x, y}, {0, 1}, t);
+    }
+  }
+  switch (w.r.in(0, 4)) {
+    case 0:
+      return w.emit(def<op::popcnt>, {x}, {0, 64}, t);
+    case 1:
+      return w.emit(def<op::shift_left>, {x, w.partner(x)}, all_of(t), t);
+    case 2:
+      return w.emit(def<op::shift_right_arithmetic>, {x, w.partner(x)}, all_of(t), t);
+    case 3:
+      return w.emit(def<op::shift_right_logical>, {x, w.partner(x)}, all_of(t), t);
+    default: {
+      const auto key = w.any([&](value_id v) { return w.element(v) == dtype::i64; });
+      const auto counter = key < 0 ? w.fresh({dtype::i64, w.dims(x)}) : w.partner(key);
+      return w.emit(def<op::random_bits>, {key < 0 ? counter : key, counter}, all_of(dtype::i64),
+                    dtype::i64);
+    }
+  }
+}
+
+inline bool draw_comparison(writer& w) {
+  if (w.r.one_in(6)) {
+    const auto x = w.any([&](value_id v) { return w.floating(v); });
+    if (x >= 0 && !w.state.differentiable)
+      return w.emit(def<op::is_finite>, {x}, {1, 1}, dtype::boolean);
+  }
+  const auto x = w.any();
+  const auto y = w.partner(x);
+  return w.emit(def<op::compare>, {x, y}, {0, 1}, dtype::boolean, {w.r.in(0, 5)});
+}
+
+inline bool draw_selection(writer& w) {
+  const auto predicate = w.any([&](value_id v) { return !w.number(v); });
+  if (predicate < 0) return draw_comparison(w);
+  const shape of = w.dims(predicate);
+  const auto x = w.any([&](value_id v) { return w.dims(v) == of || of.rank == 0; });
+  if (x < 0) return false;
+  const auto y = w.partner(x);
+  return w.emit(def<op::select>, {predicate, x, y}, either(w.info(x), w.info(y)), w.element(x));
+}
+
+inline constexpr dtype element_types[] = {dtype::f32, dtype::f32,    dtype::f64, dtype::i32,
+                                          dtype::i32, dtype::i64,    dtype::u8,  dtype::bf16,
+                                          dtype::f16, dtype::boolean};
+
+inline bool draw_conversion(writer& w) {
+  const auto x = w.any();
+  const dtype to = w.r.pick(element_types);
+  if (to == w.element(x)) return false;
+  value_info i = w.info(x);
+  if (to == dtype::boolean) {
+    i = {0, 1};
+  } else if (pt::is_integer(to)) {  // floats saturate, integers wrap
+    i = {std::trunc(i.lo), std::trunc(i.hi)};
+    if (w.floating(x) && !i.within(all_of(to))) i = all_of(to);
+  } else if (pt::size_of(to) == 2 && !i.integer) {
+    i.lo -= 4, i.hi += 4;  // rounded
+  }
+  return w.emit(def<op::convert>, {x}, i, to);
+}
+
+inline bool draw_constant(writer& w) {
+  const tensor_type t{w.r.pick(element_types), w.some_shape(0, 3)};
+  if (t.shape.rank > 0 && t.element != dtype::boolean && w.r.one_in(2)) {
+    const int dim = static_cast<int>(w.r.in(0, t.shape.rank - 1));
+    return w.done(pt::ops::iota(w.b, t, dim), {0, static_cast<double>(t.shape[dim] - 1)});
+  }
+  const bool sign = t.element != dtype::boolean && t.element != dtype::u8;
+  double c = static_cast<double>(w.r.in(sign ? -2 : 0, t.element == dtype::boolean ? 1 : 2));
+  const bool half = pt::is_floating(t.element) && !w.state.differentiable && w.r.one_in(4);
+  if (half) c += 0.5;
+  return w.done(pt::ops::constant(w.b, t, c), {c, c, !half});
+}
+
+inline bool draw_identity(writer& w) {
+  const auto x = w.any();
+  if (w.r.one_in(5)) return w.done(pt::ops::stop_gradient(w.b, x), w.info(x));
+  if (w.r.one_in(2))
+    return w.done(pt::ops::tag(w.b, "t" + std::to_string(w.state.names++), x), w.info(x));
+  std::vector<value_id> values{x};
+  std::vector<value_info> infos{w.info(x)};
+  for (auto more = w.r.in(0, 2); more > 0; --more) {
+    values.push_back(w.any());
+    infos.push_back(w.info(values.back()));
+  }
+  return w.done(pt::ops::optimization_barrier(w.b, values), infos);
+}
+
+}  // namespace random_test

@@ -1,0 +1,109 @@
+/// What random programs know of their values: the interval of the elements, and whether they are
+/// exact.
+///
+/// Integers are exact in any order of sums and products, since overflow wraps. Integer-valued
+/// floats are kept below what the element type holds exactly. Elementwise functions give equal bits
+/// for equal operands, wherever an element lies, so real values are exact too, until they are
+/// summed: such a sum has a tolerance, and is used no further.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "../data.hpp"
+
+namespace random_test {
+
+namespace pt = partita;
+using data::random;
+using pt::dtype;
+using pt::shape;
+using pt::tensor_type;
+using pt::value_id;
+using ints = std::vector<std::int64_t>;
+
+struct value_info {
+  double lo = 0, hi = 0;
+  bool integer = true;
+  double tolerance = 0;  ///< greatest difference that another order of sums may make
+  double greatest() const { return std::max(std::fabs(lo), std::fabs(hi)); }
+  bool within(const value_info& other) const {
+    return lo >= other.lo && hi <= other.hi && (integer || !other.integer);
+  }
+};
+
+inline value_info all_of(dtype t) {
+  return {static_cast<double>(pt::op::least_integer(t)),
+          static_cast<double>(pt::op::greatest_integer(t))};
+}
+/// Integers that may leave their type wrap.
+inline value_info wrapped(dtype t, const value_info& i) {
+  return pt::is_floating(t) || i.within(all_of(t)) ? i : all_of(t);
+}
+/// Are floats of this kind exact, or real numbers that stay small?
+inline bool fits(dtype t, const value_info& i) {
+  if (!pt::is_floating(t)) return true;
+  if (!i.integer) return i.greatest() <= (pt::size_of(t) == 2 ? 1e3 : 1e6);
+  const double exact_up_to = t == dtype::f64    ? 1e15
+                             : t == dtype::f32  ? 0x1p24
+                             : t == dtype::bf16 ? 0x1p8
+                                                : 0x1p11;
+  return i.greatest() <= exact_up_to;
+}
+/// Half the distance between 1 and the next number.
+inline double rounding_of(dtype t) {
+  return t == dtype::f64 ? 0x1p-53 : t == dtype::f32 ? 0x1p-24 : t == dtype::f16 ? 0x1p-11 : 0x1p-8;
+}
+
+inline value_info product(const value_info& x, const value_info& y) {
+  const double c[] = {x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi};
+  return {*std::min_element(c, c + 4), *std::max_element(c, c + 4), x.integer && y.integer};
+}
+inline value_info either(const value_info& x, const value_info& y) {
+  return {std::min(x.lo, y.lo), std::max(x.hi, y.hi), x.integer && y.integer,
+          std::max(x.tolerance, y.tolerance)};
+}
+/// A sum of `n` elements in `each`: exact for integers, else bounded and used no further.
+inline value_info sum(const value_info& each, std::int64_t n, dtype t) {
+  const auto count = static_cast<double>(n);
+  value_info out{std::min(each.lo * count, 0.0), std::max(each.hi * count, 0.0), each.integer};
+  // |error| <= (n - 1) eps sum|x| for any order (Higham, section 4.2); both runs have one.
+  if (!each.integer) out.tolerance = 2 * (count + 2) * rounding_of(t) * count * each.greatest();
+  return out;
+}
+/// `n` elements in `each`, at least one, combined in any order.
+inline value_info combined(pt::combiner c, const value_info& each, std::int64_t n, dtype t) {
+  switch (c) {
+    case pt::combiner::add:
+      return sum(each, n, t);
+    case pt::combiner::multiply: {
+      const auto count = static_cast<double>(n);
+      const double bound = std::pow(std::max(1.0, each.greatest()), count);
+      value_info out{-bound, bound, each.integer};
+      // (1 + eps)^(n - 1) |product| for any order, in both runs.
+      if (!each.integer) out.tolerance = 4 * count * rounding_of(t) * bound;
+      return out;
+    }
+    case pt::combiner::logical_and:
+    case pt::combiner::logical_or:
+      return all_of(t);
+    default:
+      return each;
+  }
+}
+/// The combiner's result for no element at all.
+inline value_info identity_of(pt::combiner c, dtype t) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  switch (c) {
+    case pt::combiner::add:
+      return {0, 0};
+    case pt::combiner::multiply:
+      return {1, 1};
+    default:
+      return pt::is_floating(t) ? value_info{-infinite, infinite} : all_of(t);
+  }
+}
+
+}  // namespace random_test
