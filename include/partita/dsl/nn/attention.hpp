@@ -204,7 +204,7 @@ constexpr auto causal_mask(const Scores& scores) {
 /// the heads before the positions, as the projection that follows takes them.
 ///
 /// Shapes    queries, keys, values (batch, position, heads, k) -> (batch, heads, position, k)
-/// Errors    S190 another rank or number of heads
+/// Errors    S190 another rank, S105 numbers of heads differ
 /// Source    Vaswani et al., arXiv:1706.03762, section 3.2.1
 template <Tensor Q, Tensor K, Tensor V>
 constexpr auto causal_attention(const Q& q, const K& keys, const V& values) {
