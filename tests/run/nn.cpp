@@ -194,6 +194,11 @@ TEST_CASE("mistakes in extents that are known when tracing") {
   CHECK(refused([](const auto& a, const auto& b, const auto& c) { return nn::attention(a, b, c); },
                 q(4), k(4), pt::input<float, 2, 5, dyn, 8>("v", 2)) ==
         "S190 attention: keys tensor<2x5x4x8xf32> have 4 heads, values tensor<2x5x2x8xf32> have 2");
+  const auto masked = [](const auto& a, const auto& mask) { return nn::attention(a, a, a, mask); };
+  CHECK(refused(masked, q(6), pt::input<bool, dyn, 3>("mask", 3)) == "no error");
+  CHECK(refused(masked, q(6), pt::input<bool, dyn, 3>("mask", 2)) ==
+        "S193 attention: mask tensor<2x3xi1> is not of i1 or does not broadcast to [2, 6, 3, 3], "
+        "(batch, heads, queries, keys)");
   const auto turn = [](const auto& x) { return nn::rotary<nn::rotary_pairs::halves>(x, 0); };
   CHECK(refused(turn, pt::input<float, 3, 2, dyn>("x", 6)) == "no error");
   CHECK(refused(turn, pt::input<float, 3, 2, dyn>("x", 7)) ==
