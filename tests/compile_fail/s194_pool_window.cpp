@@ -1,5 +1,5 @@
-// expect: S194 pool: a window of 3 dimensions (strides of 0, dilation of 0) is not one of the
-// spatial dimensions of tensor<8x5x6x3xf32>, (n, spatial..., c)
+// expect: S194 pool: tensor<8x5x6x3xf32>, (n, spatial..., c), has 2 spatial dimensions; the window
+// has 3, its other options have 0
 #include "mlp.hpp"
 
 namespace nn = partita::nn;

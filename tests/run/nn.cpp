@@ -194,6 +194,11 @@ TEST_CASE("mistakes in extents that are known when tracing") {
   CHECK(refused([](const auto& a, const auto& b, const auto& c) { return nn::attention(a, b, c); },
                 q(4), k(4), pt::input<float, 2, 5, dyn, 8>("v", 2)) ==
         "S190 attention: keys tensor<2x5x4x8xf32> have 4 heads, values tensor<2x5x2x8xf32> have 2");
+  const auto masked = [](const auto& a, const auto& mask) { return nn::attention(a, a, a, mask); };
+  CHECK(refused(masked, q(6), pt::input<bool, dyn, 3>("mask", 3)) == "no error");
+  CHECK(refused(masked, q(6), pt::input<bool, dyn, 3>("mask", 2)) ==
+        "S193 attention: mask tensor<2x3xi1> is not of i1 or does not broadcast to [2, 6, 3, 3], "
+        "(batch, heads, queries, keys)");
   const auto turn = [](const auto& x) { return nn::rotary<nn::rotary_pairs::halves>(x, 0); };
   CHECK(refused(turn, pt::input<float, 3, 2, dyn>("x", 6)) == "no error");
   CHECK(refused(turn, pt::input<float, 3, 2, dyn>("x", 7)) ==
@@ -217,6 +222,78 @@ TEST_CASE("a query that sees no key weighs all alike") {
   const auto r = pt::evaluate(p, values(p));
   for (int i = 0; i < 6; ++i)
     CHECK(r["none"].data<float>()[i] == doctest::Approx(r["mean"].data<float>()[i % 3]));
+}
+
+TEST_CASE("a mask broadcasts to (batch, heads, queries, keys)") {
+  const auto p = pt::trace(
+      [](const auto& q, const auto& k, const auto& seen) {
+        const auto to = [&](auto batch, auto heads) {
+          return pt::broadcast_in_dim<2, 3>(seen, batch, heads, pt::extent<3>{}, pt::extent<5>{});
+        };
+        const pt::extent<1> one;
+        const auto of = [&](const auto& mask) { return nn::attention(q, k, k, mask); };
+        return std::tuple{pt::output("matrix", of(seen)),
+                          pt::output("one", of(to(one, one))),
+                          pt::output("batch", of(to(2, one))),
+                          pt::output("heads", of(to(one, 4))),
+                          pt::output("dynamic", of(to(one, 1))),
+                          pt::output("all", of(to(pt::extent<2>{}, pt::extent<4>{})))};
+      },
+      pt::input<float, 2, 3, 4, 6>("q"), pt::input<float, 2, 5, 2, 6>("k"),
+      pt::input<bool, 3, 5>("seen"));
+  auto inputs = values(p);
+  data::random r{3};
+  inputs[2] = data::integers(inputs[2].type(), r);
+  const auto found = pt::evaluate(p, inputs);
+  for (const auto& each : found) CHECK(pt::equal(each, found[0]));
+  inputs[2] = data::integers(inputs[2].type(), r);
+  CHECK(!pt::equal(pt::evaluate(p, inputs)[0], found[0]));
+}
+
+TEST_CASE("what lies outside: rows of a table, the end of a cache, windows of padding") {
+  const auto p = pt::trace(
+      [](const auto& table, const auto& block) {
+        const auto rows = pt::iota<int, 0>(table, pt::extent<3>{}) * 5 - 2;  // -2, 3, 8
+        nn::kv_cache<pt::tensor<float, 1, 4, 1, 2>> cache{block * 0, block * 0};
+        const auto two = pt::slice<1, 0, 2>(block);
+        constexpr nn::pool_options around{
+            .size = {2}, .strides = {2}, .padding = pt::explicit_padding({2}, {0})};
+        return std::tuple{pt::output("rows", nn::embedding(table, rows)),
+                          pt::output("cache", nn::append(cache, two, two, 3)),
+                          pt::output("mean", nn::avg_pool<around>(pt::reshape<1, 4, 2>(block)))};
+      },
+      pt::input<float, 5, 1>("table"), pt::input<float, 1, 4, 1, 2>("block"));
+  const auto counted = [](auto i) { return i + 1.; };
+  const auto r =
+      pt::evaluate(p, data::fill(p.input_type(0), counted), data::fill(p.input_type(1), counted));
+  const auto is = [&](const char* name, const std::vector<float>& expected) {
+    const float* x = r[name].data<float>();
+    CHECK(std::vector<float>(x, x + r[name].size()) == expected);
+  };
+  is("rows", {1, 4, 5});
+  is("cache.keys", {0, 0, 0, 0, 1, 2, 3, 4});
+  is("cache.values", {0, 0, 0, 0, 1, 2, 3, 4});
+  CHECK(std::isnan(r["mean"].data<float>()[0]));
+  CHECK(r["mean"].data<float>()[2] == 2);
+}
+
+TEST_CASE("products of rotated vectors depend on the distance; relu has no slope at 0") {
+  const auto p = pt::trace(
+      [](const auto& q, const auto& k) {
+        const auto product = [&](int here, int there) {
+          return sum(nn::rotary<nn::rotary_pairs::interleaved>(q, here) *
+                     nn::rotary<nn::rotary_pairs::interleaved>(k, there));
+        };
+        return std::tuple{
+            pt::output("near", product(3, 1)), pt::output("far", product(103, 101)),
+            pt::output("other", product(3, 2)),
+            pt::output("at_zero", pt::grad([](const auto& x) { return sum(nn::relu(x)); }, q * 0))};
+      },
+      pt::input<t<1, 1, 8>>("q"), pt::input<t<1, 1, 8>>("k"));
+  const auto r = pt::evaluate(p, values(p));
+  CHECK(r["near"].item<double>() == doctest::Approx(r["far"].item<double>()).epsilon(1e-12));
+  CHECK(std::fabs(r["near"].item<double>() - r["other"].item<double>()) > 1e-3);
+  CHECK(pt::max_difference(r["at_zero"], pt::array(r["at_zero"].type())) == 0);
 }
 
 TEST_CASE("binary16 and bfloat16: masks and angles stay finite") {

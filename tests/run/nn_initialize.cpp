@@ -138,7 +138,7 @@ TEST_CASE("initial values have their distributions") {
   check(nn::uniform(1, 3), 2, 1 / 3., 0.8);
   const auto range = drawn(nn::uniform(1, 3));
   CHECK(*std::min_element(range.begin(), range.end()) >= 1);
-  CHECK(*std::max_element(range.begin(), range.end()) < 3);
+  CHECK(*std::max_element(range.begin(), range.end()) <= 3);
   CHECK(drawn(nn::ones) == std::vector<double>(100'000, 1.));
   CHECK(drawn(nn::zeros) == std::vector<double>(100'000, 0.));
   CHECK(drawn(nn::constant(0.25)) == std::vector<double>(100'000, 0.25));

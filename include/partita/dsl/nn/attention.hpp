@@ -52,11 +52,17 @@ constexpr auto check_heads = [](failure& error, const tensor_type* t) {
     error.record("S190", "attention: ", k[2], " heads of keys ", t[1], " do not divide the ", q[2],
                  " heads of queries ", t[0]);
 };
-/// Errors    S193
+/// Of mask, queries and keys. Errors: S193
 constexpr auto check_mask = [](failure& error, const tensor_type* t) {
-  if (t[0].element != dtype::boolean || t[0].shape.rank < 2 || t[0].shape.rank > 4)
-    error.record("S193", "attention: mask ", t[0],
-                 " is not (..., queries, keys) of i1 with at most 4 dimensions");
+  const shape &mask = t[0].shape, &q = t[1].shape, &k = t[2].shape;
+  if (q.rank != 4 || k.rank != 4) return;  // S190
+  const shape to{q[0], q[2], q[1], k[1]};
+  bool fits = t[0].element == dtype::boolean && mask.rank <= 4;
+  for (int d = 0; fits && d < mask.rank; ++d)
+    fits = mask[d] == 1 || same_extent(mask[d], to[4 - mask.rank + d]);
+  if (!fits)
+    error.record("S193", "attention: mask ", t[0], " is not of i1 or does not broadcast to ", to,
+                 ", (batch, heads, queries, keys)");
 };
 
 /// Attention with as many heads of keys as of queries; `mask` takes scores and gives scores.
@@ -169,7 +175,7 @@ constexpr auto attention(const Q& q, const K& keys, const V& values, const Mask&
 ///           keys, key_heads, v), mask of bool that broadcasts to (batch, heads, queries, keys) ->
 ///           (batch, queries, heads, v)
 /// Errors    S190 the heads of keys do not divide those of queries, or other ranks; S193 the mask
-///           is not of i1, or has another rank; S101, S105 extents differ
+///           is not of i1, or does not broadcast; S101, S105 extents differ
 /// Source    Vaswani et al., arXiv:1706.03762, section 3.2.1; Shazeer, arXiv:1911.02150; Ainslie et
 ///           al., arXiv:2305.13245
 template <Tensor Q, Tensor K, Tensor V>
@@ -180,7 +186,7 @@ constexpr auto attention(const Q& queries, const K& keys, const V& values,
 template <Tensor Q, Tensor K, Tensor V, Tensor Mask>
 constexpr auto attention(const Q& queries, const K& keys, const V& values, const Mask& mask,
                          const attention_options& options = {}) {
-  const auto seen = detail::checked(detail::check_mask, mask);
+  const auto seen = detail::checked(detail::check_mask, mask, queries, keys);
   if constexpr (!decltype(seen)::is_valid)
     return seen;
   else
@@ -204,7 +210,7 @@ constexpr auto causal_mask(const Scores& scores) {
 /// the heads before the positions, as the projection that follows takes them.
 ///
 /// Shapes    queries, keys, values (batch, position, heads, k) -> (batch, heads, position, k)
-/// Errors    S190 another rank or number of heads
+/// Errors    S190 another rank, S105 numbers of heads differ
 /// Source    Vaswani et al., arXiv:1706.03762, section 3.2.1
 template <Tensor Q, Tensor K, Tensor V>
 constexpr auto causal_attention(const Q& q, const K& keys, const V& values) {

@@ -29,8 +29,8 @@ constexpr auto conv(const X& x, const W& weights, const Bias& bias) {
   }
 }
 
-/// Options of max_pool and avg_pool, per spatial dimension: the size of the window, ... Numbers
-/// that are left out are 1, those of `size` stand for each spatial dimension.
+/// Options of max_pool and avg_pool, per spatial dimension. Strides and dilation that are left out
+/// are 1.
 struct pool_options {
   std::int64_t size[max_rank] = {}, strides[max_rank] = {}, dilation[max_rank] = {};
   partita::padding padding = {};
@@ -50,10 +50,14 @@ constexpr int given(const std::int64_t (&list)[max_rank]) {
 template <pool_options Options>
 constexpr auto check_pool = [](failure& error, const tensor_type* t) {
   const int spatial = t[0].shape.rank - 2, sizes = given(Options.size);
-  if (sizes != spatial || given(Options.strides) > spatial || given(Options.dilation) > spatial)
-    error.record("S194", "pool: a window of ", sizes, " dimensions (strides of ",
-                 given(Options.strides), ", dilation of ", given(Options.dilation),
-                 ") is not one of the spatial dimensions of ", t[0], ", (n, spatial..., c)");
+  int others = 0;
+  for (const auto* list :
+       {&Options.strides, &Options.dilation, &Options.padding.low, &Options.padding.high})
+    others = others < given(*list) ? given(*list) : others;
+  if (sizes != spatial || others > spatial)
+    error.record("S194", "pool: ", t[0], ", (n, spatial..., c), has ", spatial,
+                 " spatial dimensions; the window has ", sizes, ", its other options have ",
+                 others);
 };
 /// The window over (n, spatial..., c).
 constexpr window window_of(const pool_options& options) {
@@ -75,7 +79,7 @@ constexpr window window_of(const pool_options& options) {
 /// channel: `max_pool<pool_options{.size = {2, 2}, .strides = {2, 2}}>(x)`. Padding never wins.
 ///
 /// Shapes    (n, spatial..., c) -> (n, positions..., c)
-/// Errors    S194 the window has another number of dimensions; S151 as reduce_window
+/// Errors    S194 the options are for another number of dimensions; S151 as reduce_window
 template <pool_options Options, Tensor X>
 constexpr auto max_pool(const X& x) {
   return reduce_window<combiner::max, detail::window_of(Options)>(
@@ -86,7 +90,7 @@ constexpr auto max_pool(const X& x) {
 /// unless it counts.
 ///
 /// Shapes    (n, spatial..., c) -> (n, positions..., c)
-/// Errors    S194 the window has another number of dimensions; S151 as reduce_window
+/// Errors    S194 the options are for another number of dimensions; S151 as reduce_window
 template <pool_options Options, Tensor X>
 constexpr auto avg_pool(const X& x) {
   constexpr window sliding = detail::window_of(Options);

@@ -21,7 +21,7 @@ constexpr initial_values constant(double value) { return {initial_values::draw::
 constexpr initial_values normal(double deviation, double mean = 0) {
   return {initial_values::draw::normal, mean, deviation};
 }
-/// In [low, high).
+/// From low to high; both ends may occur, by rounding.
 constexpr initial_values uniform(double low, double high) {
   return {initial_values::draw::uniform, (low + high) / 2, (high - low) / 2};
 }
