@@ -57,12 +57,13 @@ TILE_MAP((pt::scatter_add(in<float, 5, 6>(b), in<int, 8>(b), in<float, 8, 6>(b))
          "([5, i], [8], [8, i]) -> ([5, i])");
 TILE_MAP((pt::scatter_max(in<float, 5, 6>(b), in<int, 8>(b), in<float, 8, 6>(b))),
          "([5, j], [i], [i, j]) -> ([5, j])  reduce={i:max}");
-TILE_MAP((pt::iota<int, 1>(in<float, 4>(b), pt::extent<4>{}, pt::extent<6>{})), "() -> ([i, 6])");
+TILE_MAP((pt::iota<int, 1>(in<float, 4>(b), pt::extent<4>{}, pt::extent<6>{})), "() -> ([i, j])");
 TILE_MAP((pt::full_like(in<float, 4, 6>(b), 1)), "() -> ([i, j])");
 TILE_MAP((select(in<bool, 4>(b), in<float, 4>(b), in<float, 4>(b))), "([i], [i], [i]) -> ([i])");
 TILE_MAP((pt::tag("t", in<float, 4, 6>(b))), "([i, j]) -> ([i, j])");
 TILE_MAP((pt::prod<0>(in<int, 4, 6>(b))), "([i, j]) -> ([j])  reduce={i:multiply}");
 TILE_MAP((pt::all<1>(in<bool, 4, 6>(b))), "([i, j]) -> ([i])  reduce={j:and}");
+TILE_MAP((pt::argmax<1>(in<float, 4, 6>(b))), "([i, 6], [i, 6]) -> ([i], [i])");
 TILE_MAP((pt::cumsum<1>(in<float, 4, 6>(b))), "([i, 6]) -> ([i, 6])");
 TILE_MAP((pt::reduce_window<pt::combiner::max, pt::window{.size = {1, 3}}>(in<float, 4, 6>(b))),
          "([i, 6]) -> ([i, 4])");
