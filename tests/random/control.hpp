@@ -65,13 +65,20 @@ inline std::vector<value_id> some_values(writer& w, std::int64_t least, std::int
   for (auto n = w.r.in(least, most); n > 0; --n) list.push_back(w.any());
   return list;
 }
+/// What is carried; often two of one type, which may change places.
+inline std::vector<value_id> some_carried(writer& w, std::int64_t least) {
+  auto list = some_values(w, least, 2);
+  if (list.size() == 2 && !w.r.one_in(3))
+    list[1] = w.any([&](value_id v) { return w.type(v) == w.type(list[0]); });
+  return list;
+}
 
 /// A body of a few ops.
 inline void draw_body(writer& body) { draw_ops(body, body.r.in(1, 5), 30); }
 
 inline bool draw_scan(writer& w) {
   std::int64_t length = w.r.in(0, 3);
-  const auto carried = some_values(w, 0, 2);
+  const auto carried = some_carried(w, 0);
   std::vector<value_id> sliced;
   const auto long_enough = w.any([&](value_id v) { return w.rank(v) > 0 && w.dims(v)[0] <= 4; });
   if (long_enough >= 0 && w.r.one_in(2)) length = w.dims(long_enough)[0];
@@ -143,7 +150,7 @@ inline bool draw_scan(writer& w) {
 /// Counts up to at most three; the condition may look at the other carried values too.
 inline bool draw_while(writer& w) {
   if (w.state.differentiable) return false;  // it has no derivative
-  std::vector<value_id> carried = some_values(w, 1, 2);
+  std::vector<value_id> carried = some_carried(w, 1);
   std::vector<value_info> intervals;
   for (auto v : carried) intervals.push_back(carried_interval(w, v));
   carried.insert(carried.begin(),

@@ -77,6 +77,7 @@ class generator {
     case_.p = w.b.p;
     case_.info = w.infos;
     if (state_.differentiable) make_integral(case_.p);
+    if (r_.one_in(2)) tidy();
     mesh();
     actions();
     return case_;
@@ -136,6 +137,21 @@ class generator {
     for (auto& t : p.types)
       if (pt::is_floating(t.element)) t.element = dtype::i64;
     for (auto& r : p.regions) make_integral(r);
+  }
+
+  /// Without what the outputs do not need, as models are traced.
+  void tidy() {
+    const pt::program before = case_.p;
+    const std::vector<value_info> known = case_.info;
+    case_.p = pt::detail::tidy(before);
+    case_.info.assign(case_.p.types.size(), {});
+    const auto move = [&](value_id from, value_id to) {
+      case_.info[static_cast<std::size_t>(to)] = known[static_cast<std::size_t>(from)];
+    };
+    for (std::size_t i = 0; i < before.inputs.size(); ++i)
+      move(before.inputs[i], case_.p.inputs[i]);
+    for (std::size_t i = 0; i < before.outputs.size(); ++i)
+      move(before.outputs[i].value, case_.p.outputs[i].value);
   }
 
   void mesh() {

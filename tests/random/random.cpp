@@ -16,7 +16,7 @@ using data::str;
 
 namespace {
 
-constexpr long default_cases = 12000;
+constexpr long default_cases = 10000;
 
 /// A user's tactic: actions from a list.
 struct listed_tactic {

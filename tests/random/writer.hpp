@@ -29,8 +29,9 @@ class writer {
   explicit writer(writer& p) : state(p.state), r(p.r), parent_(&p), depth_(p.depth_ + 1) {}
 
   int depth() const { return depth_; }
-  const tensor_type& type(value_id v) const { return b.type(v); }
-  const shape& dims(value_id v) const { return b.type(v).shape; }
+  // By value: captures add values to programs around this one.
+  tensor_type type(value_id v) const { return b.type(v); }
+  shape dims(value_id v) const { return b.type(v).shape; }
   int rank(value_id v) const { return dims(v).rank; }
   dtype element(value_id v) const { return b.type(v).element; }
   value_info info(value_id v) const { return infos[static_cast<std::size_t>(v)]; }
