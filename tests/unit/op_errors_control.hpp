@@ -66,7 +66,7 @@ inline void add_control_errors(std::vector<op_error>& list) {
       scanned, {x, slices}, {3, 0, 0, 1, 1, 1, 0}, {nested({index, x, y}, {x, y})});
   put("S182 scan: the body gives tensor<5xf32> as value 0; tensor<4xf32> is needed", scanned,
       {x, slices}, {3, 0, 0, 1, 1, 1, 0}, {nested({index, x, x}, {y, y})});
-  put("S183 scan: the length is -3; 0 or more is needed", scanned, {x, slices},
+  put("S183 scan: the length is -3; it must lie between 0 and 2147483647", scanned, {x, slices},
       {-3, 0, 0, 1, 1, 1, 0}, {body});
   put("S184 scan: sliced value 0 has type tensor<3x4xf32>; its first extent must be the length, 2",
       scanned, {x, slices}, {2, 0, 0, 1, 1, 1, 0}, {body});

@@ -47,7 +47,7 @@ struct flat_program {
   struct scope_info {
     int parent = -1;
     op_id marker = -1;
-    std::int64_t trips = 1;  ///< how often it runs for each run of the whole program
+    std::int64_t trips = 1;  ///< how often it runs for each run of the whole program (at most 2^40)
     vec<value_id> inputs;    ///< results of wires
     vec<use> outputs;        ///< operands of wires
   };
@@ -84,6 +84,12 @@ struct flat_program {
 
  private:
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  /// The product, or the greatest number that a count can have.
+  static constexpr std::int64_t times(std::int64_t a, std::int64_t b) {
+    constexpr std::int64_t most = std::int64_t{1} << 40;
+    return b > 0 && a > most / b ? most : a * b;
+  }
 
   constexpr op_id append(const op_def& def, std::span<const value_id> operands,
                          std::span<const std::int64_t> attrs, int in) {
@@ -134,7 +140,7 @@ struct flat_program {
     for (const auto& r : q.regions_of(o)) {
       scope_info s;
       s.parent = in;
-      s.trips = scopes[at(in)].trips * list.trips;
+      s.trips = times(scopes[at(in)].trips, list.trips);
       s.inputs.resize(r.inputs.size(), -1);
       s.outputs.resize(r.outputs.size(), use{});
       scopes.push_back(s);

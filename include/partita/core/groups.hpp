@@ -63,9 +63,9 @@ constexpr bool keeps_its_loops(const core_program& c, op_id o) {
   return false;
 }
 
-/// Is a value of a group used outside of it?
+/// Is a value of a group used outside of it, or not at all?
 constexpr bool escapes(const core_program& c, const vec<int>& group, value_id v) {
-  if (c.returned[static_cast<std::size_t>(v)]) return true;
+  if (c.returned[static_cast<std::size_t>(v)] || c.uses(v).empty()) return true;
   for (const auto& u : c.uses(v))
     if (group[static_cast<std::size_t>(u.op)] != group[static_cast<std::size_t>(c.p.producer(v))])
       return true;

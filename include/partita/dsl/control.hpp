@@ -369,16 +369,23 @@ constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_opti
 
 /// carried = body(i, carried) for i = lower, ..., upper - 1; i is an i32 scalar.
 ///
-/// Errors    S182 the body changes the carried type, S183 upper is below lower
+/// Errors    S182 the body changes the carried type, S183 upper is below lower, or a bound is no
+/// i32
 template <class Body, Tree Carry>
 constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& body,
                          const Carry& init) {
   builder* b = detail::active_of(init);
   if (b != nullptr && upper < lower)
     b->p.error.record("S183", "for_loop: from ", lower, " to ", upper, " is a negative trip count");
+  const std::int64_t most = op::greatest_integer(dtype::i32);
+  if (b != nullptr && (lower < -most || upper > most))
+    b->p.error.record("S183", "for_loop: from ", lower, " to ", upper,
+                      "; the index is an i32, between ", -most, " and ", most);
+  const bool good = b == nullptr || !b->failed();
   return detail::run_scan<"for_loop", dyn>(
-             upper - lower, false,
+             good ? upper - lower : 0, false,
              [&](const tensor<std::int32_t>& i, const auto& c, nothing) {
+               if (lower == 0) return std::pair{body(i, c), nothing{}};
                return std::pair{body(i + lower, c), nothing{}};
              },
              init, nothing{})

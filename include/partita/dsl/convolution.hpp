@@ -66,9 +66,25 @@ constexpr void put_padding(window_dim& w, const padding& p, int d, std::int64_t 
   }
 }
 
-/// The windows over a shape, one per dimension.
-constexpr vec<window_dim> windows_over(const shape& s, const window& options) {
+/// Are there numbers for dimensions that are not there? Errors: S196.
+template <class... Lists>
+constexpr bool beyond(builder& b, std::string_view name, int dimensions, const Lists&... lists) {
+  for (int d = dimensions; d < max_rank; ++d)
+    if (((lists[d] != 0) || ...)) {
+      b.p.error.record("S196", name, ": an option for dimension ", d, "; there are ", dimensions,
+                       name == "conv" ? " spatial dimensions" : " dimensions");
+      return true;
+    }
+  return false;
+}
+
+/// The windows over a shape, one per dimension; nothing after a mistake.
+constexpr vec<window_dim> windows_over(builder& b, std::string_view name, const shape& s,
+                                       const window& options) {
   vec<window_dim> all;
+  if (b.failed() || beyond(b, name, s.rank, options.size, options.strides, options.base_dilation,
+                           options.dilation, options.padding.low, options.padding.high))
+    return all;
   for (int d = 0; d < s.rank; ++d) {
     window_dim w;
     w.size = or_one(options.size[d]);
@@ -91,6 +107,9 @@ constexpr value_id emit_conv(builder& b, value_id lhs, value_id rhs, const conv_
                                             : "(n, spatial..., c) and (spatial..., i, o)");
     return -1;
   }
+  if (beyond(b, "conv", spatial, options.strides, options.dilation, options.input_dilation,
+             options.padding.low, options.padding.high))
+    return -1;
   const bool first = options.channels_first;
   std::int64_t data[max_rank] = {0, first ? 1 : rank - 1};
   std::int64_t weights[max_rank] = {first ? 1 : spatial, first ? 0 : spatial + 1};
@@ -118,7 +137,8 @@ constexpr value_id emit_conv(builder& b, value_id lhs, value_id rhs, const conv_
 /// (n, spatial..., c), (spatial..., c / groups, o) -> (n, positions..., o). The window is not
 /// reversed.
 ///
-/// Errors    S102, S104, S151, S156, S157, S158; see op/convolution.hpp
+/// Errors    S196 options for more dimensions; S102, S104, S151, S156, S157, S158, see
+/// op/convolution.hpp
 template <conv_options Options = conv_options{}, Tensor X, Tensor W>
 constexpr auto conv(const X& x, const W& weights) {
   return detail::apply([](builder& b, const value_id* v,
@@ -130,12 +150,13 @@ constexpr auto conv(const X& x, const W& weights) {
 ///
 ///     reduce_window<combiner::max, window{.size = {1, 2, 2, 1}, .strides = {1, 2, 2, 1}}>(x)
 ///
-/// Errors    S104, S151, S152; see op/reduce_window.hpp
+/// Errors    S196 options for more dimensions; S104, S151, S152, see op/reduce_window.hpp
 template <combiner Combine, window Window, Tensor X>
 constexpr auto reduce_window(const X& x) {
   return detail::apply(
       [](builder& b, const value_id* v, const shape&) {
-        const vec<window_dim> w = detail::windows_over(b.type(v[0]).shape, Window);
+        const vec<window_dim> w =
+            detail::windows_over(b, "reduce_window", b.type(v[0]).shape, Window);
         return ops::reduce_window(b, v[0], Combine, {w.data(), w.size()});
       },
       x);
@@ -149,7 +170,8 @@ template <ops::direction Select, window Window, Tensor X, Tensor S>
 constexpr auto select_and_scatter(const X& operand, const S& source) {
   return detail::apply(
       [](builder& b, const value_id* v, const shape&) {
-        const vec<window_dim> w = detail::windows_over(b.type(v[0]).shape, Window);
+        const vec<window_dim> w =
+            detail::windows_over(b, "select_and_scatter", b.type(v[0]).shape, Window);
         return ops::select_and_scatter(b, v[0], v[1], Select, {w.data(), w.size()});
       },
       operand, source);

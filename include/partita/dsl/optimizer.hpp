@@ -106,9 +106,12 @@ constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options
                                                      const Rate& rate) {
   adam_state<Params> next = state;
   next.step = state.step + 1;
-  const auto beta_power = [&](double beta) { return exp(next.step * detail::natural_log(beta)); };
-  const auto first = rate / (1 - beta_power(options.beta1));
-  const auto second = 1 / (1 - beta_power(options.beta2));
+  // 1 - beta^step, also where beta^step is almost 1
+  const auto correction = [&](double beta) {
+    return -expm1(next.step * detail::natural_log(beta));
+  };
+  const auto first = rate / correction(options.beta1);
+  const auto second = 1 / correction(options.beta2);
   next.m = map_leaves(
       [&](const auto& m, const auto& g) { return m * options.beta1 + g * (1 - options.beta1); },
       state.m, gradients);

@@ -95,7 +95,8 @@ struct while_loop : control_op {
 /// Shapes    constants..., carried..., sliced (length, ...)... -> carried..., stacked (length,
 /// ...)...;
 ///           nested: index (i32), constants..., carried..., slices... -> carried..., slices...
-/// Errors    S180 numbers of values, S181, S182 types, S183 negative length, S184 extent of a
+/// Errors    S180 numbers of values, S181, S182 types, S183 length negative or above the greatest
+/// i32, S184 extent of a
 ///           sliced operand
 /// Source    no op of StableHLO, where it is written as a while; the semantics are those of
 /// jax.lax.scan
@@ -154,8 +155,10 @@ struct scan : control_op {
                     c.attrs[6] != 0 ? c.attrs[3] : 0, " of them saved; the body gives ",
                     body.output_count(), " values");
     const counts k(c.attrs);
-    if (k.length < 0)
-      return c.fail("S183", name, ": the length is ", k.length, "; 0 or more is needed");
+    constexpr std::int64_t most = 0x7fffffff;  // the index is an i32
+    if (k.length < 0 || k.length > most)
+      return c.fail("S183", name, ": the length is ", k.length, "; it must lie between 0 and ",
+                    most);
     const auto operand = [&](int i) { return c.operands[static_cast<std::size_t>(i)]; };
     const int n = static_cast<int>(given);
     for (int i = n - k.sliced; i < n; ++i)

@@ -31,10 +31,12 @@ constexpr std::string_view name_of(collective c) {
 /// How many collectives of each kind, those inside of loops times their trip counts; all_slice does
 /// not communicate and is not counted.
 struct collectives {
-  int all_gather = 0, all_reduce = 0, reduce_scatter = 0, all_to_all = 0;
+  std::int64_t all_gather = 0, all_reduce = 0, reduce_scatter = 0, all_to_all = 0;
 
-  constexpr int total() const { return all_gather + all_reduce + reduce_scatter + all_to_all; }
-  constexpr void count(collective c, int times = 1) {
+  constexpr std::int64_t total() const {
+    return all_gather + all_reduce + reduce_scatter + all_to_all;
+  }
+  constexpr void count(collective c, std::int64_t times = 1) {
     if (c == collective::all_gather) all_gather += times;
     if (c == collective::all_reduce) all_reduce += times;
     if (c == collective::reduce_scatter) reduce_scatter += times;

@@ -407,7 +407,7 @@ class lowering {
         for (const auto& l : c_.nest_of(q))
           if (l.tactic > tactic) tactic = l.tactic;
       const std::int64_t times = c_.nested.scopes[at(scope_)].trips;
-      result_.counts.count(kind, static_cast<int>(times));
+      result_.counts.count(kind, times);
       result_.notes.push_back({kind, reason, v, o, tactic, bytes, times});
     }
     return made;
