@@ -115,17 +115,18 @@ benchmark gelu() {
 benchmark softmax() {
   constexpr std::int64_t rows = 4096, columns = 1024;
   const pt::array x = uniform({rows, columns}, -4, 4);
-  return {"softmax, 4096 rows of 1024",
-          pt::trace([](auto a) { return pt::nn::softmax(a); }, pt::input<float, rows, columns>("a")),
-          {x},
-          [=](float* out) {
-            for (std::int64_t i = 0; i < rows; ++i) {
-              const const_vector_map a(floats(x) + i * columns, columns);
-              vector_map z(out + i * columns, columns);
-              z = (a - a.maxCoeff()).exp();
-              z /= z.sum();
-            }
-          }};
+  return {
+      "softmax, 4096 rows of 1024",
+      pt::trace([](auto a) { return pt::nn::softmax(a); }, pt::input<float, rows, columns>("a")),
+      {x},
+      [=](float* out) {
+        for (std::int64_t i = 0; i < rows; ++i) {
+          const const_vector_map a(floats(x) + i * columns, columns);
+          vector_map z(out + i * columns, columns);
+          z = (a - a.maxCoeff()).exp();
+          z /= z.sum();
+        }
+      }};
 }
 
 benchmark layer_norm() {
@@ -177,8 +178,8 @@ benchmark convolution() {
                         continue;
                       }
                       to = std::fill_n(to, first * features, 0.f);
-                      to = std::copy_n(line + (c - 1 + first) * features,
-                                       (last - first) * features, to);
+                      to = std::copy_n(line + (c - 1 + first) * features, (last - first) * features,
+                                       to);
                       to = std::fill_n(to, (3 - last) * features, 0.f);
                     }
                 matrix_map(out + (i * size + begin) * size * features, rows, features).noalias() =
@@ -222,7 +223,8 @@ benchmark scatter(const char* name, std::int64_t width, std::int64_t table_rows,
             const float* from = x.data<float>();
             std::fill_n(out, table_rows * width, 0.f);
             for (std::int64_t i = 0; i < count; ++i)
-              for (std::int64_t j = 0; j < width; ++j) out[row[i] * width + j] += from[i * width + j];
+              for (std::int64_t j = 0; j < width; ++j)
+                out[row[i] * width + j] += from[i * width + j];
           }};
 }
 
@@ -261,8 +263,7 @@ int main(int argc, char** argv) {
     pt::array out(b.program.output_type(0));
     float* by_hand = out.mutable_data<float>();
     b.by_hand(by_hand);
-    const double difference =
-        largest_difference(floats(run(b.inputs).front()), by_hand, n);
+    const double difference = largest_difference(floats(run(b.inputs).front()), by_hand, n);
     std::vector<double> ours, eigen, ratios;
     for (int i = 0; i < rounds; ++i) {
       const double t0 = thread_seconds();

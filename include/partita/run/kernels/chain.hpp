@@ -3,57 +3,16 @@
 #pragma once
 
 #include <cmath>
-#include <concepts>
 #include <cstdint>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
 #include <Eigen/Core>
 
-#include <partita/op/registry.hpp>
 #include <partita/run/array.hpp>
+#include <partita/run/kernels/link.hpp>
 
 namespace partita::detail {
-
-/// What a link does to x; y is its operand.
-enum class link : std::uint8_t {
-  none,
-  add,            ///< x + y
-  subtract,       ///< x - y
-  subtract_from,  ///< y - x
-  multiply,       ///< x * y
-  divide,         ///< x / y
-  divide_into,    ///< y / x
-  negate,
-  exp,
-  logistic,
-  tanh,
-};
-/// The link that does the same if the running value is the other operand.
-constexpr link flipped(link l) {
-  switch (l) {
-    case link::subtract:
-      return link::subtract_from;
-    case link::divide:
-      return link::divide_into;
-    default:
-      return l;
-  }
-}
-
-/// Elements, or one value for all of them (then `lanes` copies of it lie there).
-struct chain_operand {
-  const void* data = nullptr;
-  bool splat = false;
-};
-struct chain_link {
-  link what = link::none;
-  chain_operand operand = {};
-};
-/// Computes n elements, a multiple of `lanes`; `out` may be an operand.
-using chain_function = void (*)(std::int64_t n, chain_operand first, const chain_link* links,
-                                std::size_t count, void* out);
 
 /// exp(x) in binary32: 2^m times a polynomial in x - m log(2).
 ///
@@ -166,8 +125,8 @@ void run_tile(std::int64_t i, chain_operand first, const chain_link* links, std:
 }
 
 template <class T>
-void run_chain(std::int64_t n, chain_operand first, const chain_link* links, std::size_t count,
-               void* out) {
+void run_chain_of(std::int64_t n, chain_operand first, const chain_link* links, std::size_t count,
+                  void* out) {
   constexpr int width = Eigen::internal::packet_traits<T>::size;
   // Half of the registers; a tile of `lanes` elements at least.
   constexpr int most = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS / 2, least = lanes / width;
@@ -178,21 +137,6 @@ void run_chain(std::int64_t n, chain_operand first, const chain_link* links, std
     run_tile(i, first, links, count, to, std::make_integer_sequence<int, packets>{});
   for (; i < n; i += lanes)
     run_tile(i, first, links, count, to, std::make_integer_sequence<int, least>{});
-}
-
-/// The link that an op is, on elements of a computed type.
-inline link link_of(const op_def* op, dtype t) {
-  if (t != dtype::f32 && t != dtype::f64) return link::none;
-  if (op == &def<op::add>) return link::add;
-  if (op == &def<op::subtract>) return link::subtract;
-  if (op == &def<op::multiply>) return link::multiply;
-  if (op == &def<op::divide>) return link::divide;
-  if (op == &def<op::negate>) return link::negate;
-  if (t == dtype::f64) return link::none;
-  if (op == &def<op::exp>) return link::exp;
-  if (op == &def<op::logistic>) return link::logistic;
-  if (op == &def<op::tanh>) return link::tanh;
-  return link::none;
 }
 
 }  // namespace partita::detail
