@@ -133,6 +133,8 @@ class block_program {
   void run(std::byte* const* addresses, std::int64_t begin, std::int64_t end,
            scratch& memory) const {
     std::byte* slots = memory.take(large_ * slot_bytes() + small_ * small_bytes());
+    // The lanes past the rows are computed too, from zeros.
+    std::memset(slots + large_ * slot_bytes(), 0, static_cast<std::size_t>(small_ * small_bytes()));
     auto** at = reinterpret_cast<std::byte**>(
         memory.take(static_cast<std::int64_t>(registers_.size() * sizeof(std::byte*))));
     for (std::size_t i = 0; i < registers_.size(); ++i) {
