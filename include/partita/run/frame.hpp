@@ -222,8 +222,10 @@ class frame {
   }
 
   /// In pieces of some blocks, so that threads also share a large array that has one copy.
+  static constexpr std::int64_t piece_elements = std::int64_t{1} << 16;
   void run_group(const step& s, workspace& w, thread_pool& threads) const {
-    constexpr std::int64_t piece = 64 * block_program::block;
+    const std::int64_t piece =
+        std::max<std::int64_t>(1, piece_elements / s.blocks.block()) * s.blocks.block();
     for (op_id o : s.members) {
       const value_id v = p_.op(o).result;
       if (plan_.slot[at(v)] >= 0 || plan_.handed_out[at(v)]) place(v, w);

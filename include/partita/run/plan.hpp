@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct step {
   kernel_function run = nullptr;
   std::vector<op_id> members;  ///< of a group
   block_program blocks;
-  axis_set axes = 0;  ///< of the results
-  std::int64_t elements = 0;
+  axis_set axes = 0;          ///< of the results
+  std::int64_t elements = 0;  ///< of the results; of a group: of its largest values
+  std::int64_t row = 0;       ///< of a group that reduces rows: their elements
 };
 
 /// Law: running the steps in order computes every output; a value is written by one step and lies
@@ -79,6 +81,26 @@ class plan {
     return find_block(n.def, p_.attrs(o), p_.type(p_.operand(o, n.operand_count - 1)).element,
                       p_.type(n.result).element);
   }
+  /// The elements of a row, if the op reduces rows that a group can hold; else 0.
+  std::int64_t reduced_row(op_id o) const {
+    const op_node& n = p_.op(o);
+    if (n.def != &def<op::reduce> || n.operand_count != 1 || overridden(n.def) || passes_on(o))
+      return 0;
+    const shape& from = p_.type(p_.operand(o, 0)).shape;
+    const auto attrs = p_.attrs(o);
+    std::int64_t row = 1;
+    bool kept = false;  // a dimension further in
+    for (int d = from.rank; d-- > 0;) {
+      if (from[d] == 1) continue;
+      const bool reduced = op::reduce::reduced(attrs.data(), static_cast<int>(attrs.size()), d);
+      if (reduced && kept) return 0;
+      if (reduced) row *= from[d];
+      kept = kept || !reduced;
+    }
+    return from.elements() > 0 && block_program::fits(row) ? row : 0;
+  }
+  /// Can the op be in a group?
+  bool groupable(op_id o) const { return block_of(o) != nullptr || reduced_row(o) > 0; }
   /// Is each result the memory of the operand of that number?
   bool passes_on(op_id o) const {
     const op_node& n = p_.op(o);
@@ -137,23 +159,12 @@ class plan {
     }
     for (op_id o = p_.op_count(); o-- > 0;) {
       if (!needed_[at(o)]) continue;
-      const bool reads_memory = !passes_on(o) && block_of(o) == nullptr;
+      const bool reads_memory = !passes_on(o) && !groupable(o);
       for (value_id x : p_.operands(o)) {
         needed_[at(p_.producer(x))] = 1;
         if (reads_memory) in_memory_[at(root[at(x)])] = 1;
       }
     }
-  }
-
-  /// The step that has to run before a use of `v`, or -1; `strictly` if the use cannot be in it.
-  int ready_after(value_id v, bool& strictly) const {
-    strictly = false;
-    if (is_virtual(v)) {
-      if (producer(v).def == &def<op::constant>) return -1;
-      strictly = true;
-      return step_of_[at(root[at(p_.operand(p_.producer(v), 0))])];
-    }
-    return step_of_[at(v)];
   }
 
   void schedule(op_id o) {
@@ -173,10 +184,13 @@ class plan {
       s.what = step::kind::start;
     } else if (n.region_count > 0) {
       s.what = step::kind::control;
-    } else if (block_of(o)) {
+    } else if (groupable(o)) {
+      s.row = reduced_row(o);
+      if (s.row > 0) s.elements = p_.type(p_.operand(o, 0)).shape.elements();
       const int joined = fuse_ ? group_for(o, s) : -1;
       if (joined >= 0) {
         steps[at(joined)].members.push_back(o);
+        if (s.row > 0) steps[at(joined)].row = s.row;
         return note(o, joined);
       }
       s.what = step::kind::group;
@@ -195,29 +209,51 @@ class plan {
     for (int r = 0; r < p_.op(o).result_count; ++r) step_of_[at(p_.op(o).result + r)] = s;
     for (value_id x : p_.operands(o)) consumer_[at(root[at(x)])] = s;
   }
+  /// The value that has to be there before `x` can be read, or -1.
+  value_id source(value_id x) const {
+    const value_id v = root[at(x)];
+    if (!is_virtual(v)) return v;
+    return producer(v).def == &def<op::constant> ? -1 : root[at(p_.operand(p_.producer(v), 0))];
+  }
+  /// Does `x` repeat along rows of `row` elements what there is one of per row?
+  bool spreads_rows(value_id x, std::int64_t row, std::int64_t elements) const {
+    const value_id v = root[at(x)];
+    repetition r;
+    return row > 0 && is_virtual(v) && producer(v).def != &def<op::constant> &&
+           find_repetition(p_.producer(v), r) && r.inner == row && r.count * row == elements;
+  }
+  /// Is every operand of an op there when the group at `candidate` runs, and can the group hold it?
+  bool joins(op_id o, const step& s, int candidate) const {
+    const step& g = steps[at(candidate)];
+    if (g.what != step::kind::group || g.axes != s.axes || g.members.size() >= most_members)
+      return false;
+    const bool per_row = s.row == 0 && g.row > 0 && s.elements * g.row == g.elements;
+    if (!per_row && s.elements != g.elements) return false;
+    if (s.row > 0 && g.row > 0 && s.row != g.row) return false;
+    for (value_id x : p_.operands(o)) {
+      const value_id v = source(x);
+      const int made = v < 0 ? -1 : step_of_[at(v)];
+      if (made > candidate) return false;
+      if (made < candidate) continue;
+      const bool same = v == root[at(x)] && p_.type(x).shape.elements() == s.elements;
+      if (!same && (per_row || !spreads_rows(x, g.row, g.elements))) return false;
+    }
+    return true;
+  }
   /// The latest group that made an operand, or that uses the same operand, if this op can run then.
   /// Groups further back than `reach` steps are closed: joining them would keep values alive.
   int group_for(op_id o, const step& s) const {
-    constexpr int reach = 16;
-    constexpr std::size_t most_members = 64;
-    int least = -1;
-    bool strict = false;
-    for (value_id x : p_.operands(o)) {
-      bool strictly = false;
-      const int ready = ready_after(root[at(x)], strictly);
-      strictly = strictly || p_.type(x).shape.elements() != s.elements;
-      if (ready > least || (ready == least && strictly)) strict = strictly;
-      least = std::max(least, ready);
-    }
     int best = -1;
-    for (value_id x : p_.operands(o))
-      for (int candidate : {step_of_[at(root[at(x)])], consumer_[at(root[at(x)])]}) {
-        if (candidate < 0 || candidate < least || (candidate == least && strict)) continue;
-        const step& g = steps[at(candidate)];
-        if (g.what == step::kind::group && g.axes == s.axes && g.elements == s.elements &&
-            g.members.size() < most_members && candidate + reach >= static_cast<int>(steps.size()))
-          best = std::max(best, candidate);
-      }
+    const auto consider = [&](int candidate) {
+      if (candidate > best && candidate + reach >= static_cast<int>(steps.size()) &&
+          joins(o, s, candidate))
+        best = candidate;
+    };
+    for (value_id x : p_.operands(o)) {
+      consider(step_of_[at(root[at(x)])]);
+      consider(consumer_[at(root[at(x)])]);
+      if (const value_id v = source(x); v >= 0) consider(step_of_[at(v)]);
+    }
     return best;
   }
 
@@ -234,11 +270,8 @@ class plan {
         for (int r = 0; r < p_.op(o).result_count; ++r)
           if (steps[k].what != step::kind::group) in_memory_[at(p_.op(o).result + r)] = 1;
         for (value_id x : p_.operands(o)) {
-          value_id v = root[at(x)];
-          if (steps[k].what == step::kind::group && is_virtual(v)) {
-            if (producer(v).def == &def<op::constant>) continue;
-            v = root[at(p_.operand(p_.producer(v), 0))];
-          }
+          const value_id v = steps[k].what == step::kind::group ? source(x) : root[at(x)];
+          if (v < 0) continue;
           used_last_[at(v)] = static_cast<int>(k);
           if (step_of_[at(v)] != static_cast<int>(k)) in_memory_[at(v)] = 1;
         }
@@ -254,67 +287,98 @@ class plan {
   }
   /// Emits the block program of a group.
   void compile(step& s) {
-    block_program& b = s.blocks;
-    b.elements = s.elements;
-    std::vector<std::pair<value_id, int>> registers;  // where values already are, as computed
-    const auto find = [&](value_id v) {
-      for (const auto& [value, r] : registers)
-        if (value == v) return r;
-      return -1;
+    block_program& b = s.blocks = block_program(s.elements, s.row);
+    struct known {
+      value_id value;
+      coverage form;
+      int place;
     };
+    std::vector<known> registers;  // where values already are, as computed
     // 16-bit floats are widened when they enter.
     const auto widened = [&](int r, dtype t) {
       if (!is_half(t)) return r;
-      const int wide = b.temporary(dtype::f32);
+      const int wide = b.temporary(dtype::f32, b.coverage_of(r));
       b.call(widen_function(t), {r}, wide);
       return wide;
     };
-    const auto read = [&](value_id x) {
-      const value_id v = root[at(x)];
-      const int known = find(v);
-      if (known >= 0) return known;
+    // A value as the operand of an op whose result has the coverage `e`; a splat if it may be one.
+    const auto read_anew = [&](value_id v, coverage e, bool splat) {
       const tensor_type& t = p_.type(v);
-      int r = -1;
+      const coverage one = splat ? coverage::splat : e;
       repetition repeat;
       if (is_virtual(v) && producer(v).def == &def<op::constant>) {
         std::int64_t bits = p_.attrs(p_.producer(v))[0];
         if (is_half(t.element)) bits = rounded_bits(t.element, bits);
-        r = b.constant(computed(t.element), t.element == dtype::boolean ? bits != 0 : bits);
-      } else if (is_virtual(v) && find_repetition(p_.producer(v), repeat)) {
-        const value_id source = root[at(p_.operand(p_.producer(v), 0))];
-        if (repeat.count == 1) {
-          r = b.scalar(source, t.element);
-        } else {
-          r = b.temporary(t.element);
-          b.broadcast(source, repeat, r);
-        }
-        r = widened(r, t.element);
-      } else if (t.shape.elements() == s.elements) {
-        r = widened(b.memory(v, t), t.element);
-      } else {
-        r = widened(b.scalar(v, t.element), t.element);
+        return b.constant(computed(t.element), t.element == dtype::boolean ? bits != 0 : bits, one);
       }
-      registers.push_back({v, r});
+      if (is_virtual(v) && find_repetition(p_.producer(v), repeat)) {
+        const value_id from = source(v);
+        int r = -1;
+        if (repeat.count == 1) {
+          r = b.scalar(from, t.element, one);
+        } else {
+          if (e == coverage::all) r = b.repeating(from, t, repeat);
+          if (r >= 0) return widened(r, t.element);
+          r = b.temporary(t.element, e);
+          b.broadcast(from, repeat, r);
+        }
+        return widened(r, t.element);
+      }
+      if (t.shape.elements() == (e == coverage::all ? s.elements : s.elements / s.row))
+        return widened(b.memory(v, t, e), t.element);
+      return widened(b.scalar(v, t.element, one), t.element);
+    };
+    const std::function<int(value_id, coverage, bool)> read = [&](value_id x, coverage e,
+                                                                  bool splat) {
+      const value_id v = root[at(x)];
+      const auto find = [&](coverage form) {
+        for (const auto& k : registers)
+          if (k.value == v && k.form == form) return k.place;
+        return -1;
+      };
+      if (const int r = find(e); r >= 0) return r;
+      if (const int r = splat ? find(coverage::splat) : -1; r >= 0) return r;
+      int r = -1;
+      if (e == coverage::all && spreads_rows(v, s.row, s.elements)) {
+        const int rows = read(source(v), coverage::rows, false);
+        const dtype t = computed(p_.type(v).element);
+        r = b.temporary(t, splat && b.one_row() ? coverage::splat : e);
+        b.spread(rows, r);
+      } else {
+        r = read_anew(v, e, splat);
+      }
+      registers.push_back({v, b.coverage_of(r), r});
       return r;
     };
     for (op_id o : s.members) {
       const op_node& n = p_.op(o);
       const tensor_type& t = p_.type(n.result);
-      int in[3] = {-1, -1, -1};
-      for (int i = 0; i < n.operand_count; ++i) in[i] = read(p_.operand(o, i));
       const bool half = is_half(t.element), stored = in_memory_[at(n.result)] != 0;
-      int out = stored && !half ? b.memory(n.result, t) : b.temporary(computed(t.element));
+      const bool reduces = reduced_row(o) > 0;
+      const coverage e =
+          reduces || t.shape.elements() != s.elements ? coverage::rows : coverage::all;
+      const dtype last = p_.type(p_.operand(o, n.operand_count - 1)).element;
+      const link l = reduces ? link::none : link_of(n.def, computed(last));
+      int in[3] = {-1, -1, -1};
+      for (int i = 0; i < n.operand_count; ++i)
+        in[i] = read(p_.operand(o, i), reduces ? coverage::all : e, l != link::none);
+      int out = stored && !half ? b.memory(n.result, t, e) : b.temporary(computed(t.element), e);
       const bool rounds_itself = n.def == &def<op::convert> || n.def == &def<op::select>;
-      b.call(block_of(o), {in[0], in[1], in[2]}, out);
+      if (reduces)
+        b.reduce(find_row_function(static_cast<combiner>(p_.attrs(o)[0]), t.element), in[0], out);
+      else if (l != link::none)
+        b.link_up(l, in[0], in[1], out);
+      else
+        b.call(block_of(o), {in[0], in[1], in[2]}, out);
       if (half && !rounds_itself) {
-        const int rounded = b.temporary(dtype::f32);
+        const int rounded = b.temporary(dtype::f32, e);
         b.call(round_function(t.element), {out}, rounded);
         out = rounded;
       }
-      if (half && stored) b.call(narrow_function(t.element), {out}, b.memory(n.result, t));
-      registers.push_back({n.result, out});
+      if (half && stored) b.call(narrow_function(t.element), {out}, b.memory(n.result, t, e));
+      registers.push_back({n.result, e, out});
     }
-    b.allocate_temporaries();
+    b.finish();
   }
 
   /// Slots by live range: the smallest free one that is large enough and not too large, or a new
@@ -356,6 +420,8 @@ class plan {
     return s;
   }
 
+  static constexpr int reach = 16;
+  static constexpr std::size_t most_members = 64;
   static constexpr int forever = std::numeric_limits<int>::max();
   const program& p_;
   const mesh& mesh_;

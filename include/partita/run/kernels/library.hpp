@@ -9,6 +9,7 @@
 
 #include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
+#include <partita/run/kernels/link.hpp>
 
 #if defined(PARTITA_SEPARATE_KERNELS)
 #define PARTITA_KERNEL_LINKAGE
@@ -26,6 +27,15 @@ PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
 
 /// Combines two operands of an element type, elementwise; 16-bit floats lie in binary32.
 PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t);
+
+/// Computes n elements of type `t` (f32 or f64), n a multiple of `lanes`; `out` may be an operand.
+PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t n, chain_operand first,
+                                      const chain_link* links, std::size_t count, void* out);
+
+/// Combines the elements of each row, to one element per row.
+using row_function = void (*)(std::int64_t rows, std::int64_t row, const void* in, void* out);
+/// For elements of type `t`; 16-bit floats lie in binary32.
+PARTITA_KERNEL_LINKAGE row_function find_row_function(combiner c, dtype t);
 
 /// The library's kernel of an op that is neither elementwise nor a collective, else null.
 PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op);

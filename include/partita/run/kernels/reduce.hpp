@@ -137,6 +137,12 @@ T reduce_row(const T* x, std::int64_t n) {
   return static_cast<T>(total);
 }
 
+template <class f, class T>
+void reduce_rows(std::int64_t rows, std::int64_t row, const void* in, void* out) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    static_cast<T*>(out)[i] = reduce_row<f>(static_cast<const T*>(in) + i * row, row);
+}
+
 /// (rows, columns) -> (columns), column tile by column tile.
 template <class f, class T>
 void reduce_columns(const T* x, std::int64_t rows, std::int64_t columns, T* out) {
@@ -164,13 +170,9 @@ void reduce_columns(const T* x, std::int64_t rows, std::int64_t columns, T* out)
 template <class f, class T>
 void reduce_middle(const T* x, std::int64_t outer, std::int64_t reduced, std::int64_t inner,
                    T* out) {
-  for (std::int64_t o = 0; o < outer; ++o) {
-    const T* from = x + o * reduced * inner;
-    if (inner == 1)
-      out[o] = reduce_row<f>(from, reduced);
-    else
-      reduce_columns<f>(from, reduced, inner, out + o * inner);
-  }
+  if (inner == 1) return reduce_rows<f, T>(outer, reduced, x, out);
+  for (std::int64_t o = 0; o < outer; ++o)
+    reduce_columns<f>(x + o * reduced * inner, reduced, inner, out + o * inner);
 }
 
 /// An operand of reduce as (outer, reduced, inner), copied into this order where it lies otherwise.

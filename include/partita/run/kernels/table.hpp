@@ -1,6 +1,7 @@
 /// Which kernel computes which op.
 #pragma once
 
+#include <partita/run/kernels/chain.hpp>
 #include <partita/run/kernels/convolution.hpp>
 #include <partita/run/kernels/cumsum.hpp>
 #include <partita/run/kernels/dot_general.hpp>
@@ -109,6 +110,18 @@ PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t) {
   return with_combined_type(t, [c]<class T>(std::type_identity<T>) -> block_function {
     return with_combiner<T>(
         c, [](auto f) -> block_function { return &combine_block<decltype(f), T>; });
+  });
+}
+
+PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t n, chain_operand first,
+                                      const chain_link* links, std::size_t count, void* out) {
+  return t == dtype::f64 ? run_chain_of<double>(n, first, links, count, out)
+                         : run_chain_of<float>(n, first, links, count, out);
+}
+
+PARTITA_KERNEL_LINKAGE row_function find_row_function(combiner c, dtype t) {
+  return with_combined_type(t, [c]<class T>(std::type_identity<T>) -> row_function {
+    return with_combiner<T>(c, [](auto f) -> row_function { return &reduce_rows<decltype(f), T>; });
   });
 }
 
