@@ -384,7 +384,7 @@ constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& bod
   const bool good = b == nullptr || !b->failed();
   return detail::run_scan<"for_loop", dyn>(
              good ? upper - lower : 0, false,
-             [&](const tensor<std::int32_t>& i, const auto& c, nothing) {
+             [&](const auto& i, const auto& c, nothing) {
                if (lower == 0) return std::pair{body(i, c), nothing{}};
                return std::pair{body(i + lower, c), nothing{}};
              },

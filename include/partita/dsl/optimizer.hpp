@@ -184,37 +184,39 @@ constexpr std::pair<Params, tensor<float>> clip_by_global_norm(const Params& gra
 namespace rates {
 
 /// Rises from 0 to `peak` in `warmup` steps and stays there.
-inline constexpr auto linear_warmup = [](const tensor<float>& step, double peak, double warmup) {
+template <Tensor Step>
+constexpr auto linear_warmup(const Step& step, double peak, double warmup) {
   if (!(warmup > 0)) return full_like(step, peak);
   return minimum(step * (peak / warmup), peak);
-};
+}
 /// Falls from `peak` to `least` in `steps` steps along half a cosine, and stays there.
 ///
 /// Source    Loshchilov and Hutter, arXiv:1608.03983, without restarts
-inline constexpr auto cosine_decay = [](const tensor<float>& step, double peak, double steps,
-                                        double least = 0) {
+template <Tensor Step>
+constexpr auto cosine_decay(const Step& step, double peak, double steps, double least = 0) {
   constexpr double pi = 3.141592653589793;
   const auto done = minimum(step * (1 / steps), 1.0);
   return (cos(done * pi) + 1) * ((peak - least) / 2) + least;
-};
+}
 /// Rises in `warmup` steps, then falls along half a cosine until step `steps`.
-inline constexpr auto warmup_cosine = [](const tensor<float>& step, double peak, double warmup,
-                                         double steps, double least = 0) {
+template <Tensor Step>
+constexpr auto warmup_cosine(const Step& step, double peak, double warmup, double steps,
+                             double least = 0) {
   return select(step < warmup, linear_warmup(step, peak, warmup),
                 cosine_decay(maximum(step - warmup, 0), peak, steps - warmup, least));
-};
+}
 /// peak * factor^(step / every)
-inline constexpr auto exponential_decay = [](const tensor<float>& step, double peak, double factor,
-                                             double every) {
+template <Tensor Step>
+constexpr auto exponential_decay(const Step& step, double peak, double factor, double every) {
   return exp(log(full_like(step, factor)) * (step * (1 / every))) * peak;
-};
+}
 /// Rises in `warmup` steps, then falls with the inverse square root of the step.
 ///
 /// Source    Vaswani et al., arXiv:1706.03762, section 5.3
-inline constexpr auto inverse_square_root = [](const tensor<float>& step, double peak,
-                                               double warmup) {
+template <Tensor Step>
+constexpr auto inverse_square_root(const Step& step, double peak, double warmup) {
   return minimum(step * (peak / warmup), rsqrt(maximum(step, 1.0) * (1 / warmup)) * peak);
-};
+}
 
 }  // namespace rates
 

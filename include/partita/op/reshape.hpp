@@ -18,14 +18,6 @@ struct reshape {
       c.fail("S107", "reshape: ", c.operands[0], " has ", c.operands[0].shape.elements(),
              " elements; shape ", c.declared.shape, " has ", c.declared.shape.elements());
   }
-  static constexpr std::int64_t gcd(std::int64_t a, std::int64_t b) {
-    while (b != 0) {
-      const std::int64_t rest = a % b;
-      a = b;
-      b = rest;
-    }
-    return a;
-  }
   static constexpr void tile_map(tile_map_context& c) {
     const shape& from = c.operands[0].shape;
     const shape& to = c.result.shape;
@@ -44,7 +36,7 @@ struct reshape {
       if (end_i - i > 1 || end_j - j > 1) c.composed();
       std::int64_t a = from[i], r = to[j];
       while (i < end_i && j < end_j) {
-        const std::int64_t common = gcd(a, r);
+        const std::int64_t common = greatest_common_divisor(a, r);
         if (common > 1 || (a == 1 && r == 1)) c.tile(common, j).operand(0, i);
         const bool stuck = common != a && common != r;
         a /= common;

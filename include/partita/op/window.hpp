@@ -1,8 +1,6 @@
 /// Sliding windows: what reduce_window, select_and_scatter and convolution share.
 #pragma once
 
-#include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <partita/ir/program.hpp>
@@ -55,12 +53,13 @@ struct window_dim {
       std::swap(a, b);
     }
     const std::int64_t length = span(n, base_dilation);
-    const std::int64_t period = base_dilation / std::gcd(base_dilation, b);
+    const std::int64_t period = base_dilation / greatest_common_divisor(base_dilation, b);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t at = a * i - low;
       if (at >= length) break;
       std::int64_t first = at < 0 ? (-at + b - 1) / b : 0;
-      const std::int64_t last = std::min(other - 1, (length - 1 - at) / b);
+      const std::int64_t reached = (length - 1 - at) / b;
+      const std::int64_t last = reached < other - 1 ? reached : other - 1;
       const std::int64_t stop = first + period;
       while (first < stop && (at + b * first) % base_dilation != 0) ++first;
       if (first < stop && first <= last) sum += (last - first) / period + 1;
