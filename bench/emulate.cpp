@@ -62,6 +62,10 @@ std::vector<pt::array> inputs_for(const pt::program& step, std::int64_t layers,
 
 int main(int argc, char** argv) {
   const int pairs = argc > 1 ? std::atoi(argv[1]) : 9;
+  if (pairs < 1) {
+    std::printf("bench_emulate [PAIRS]: \"%s\" is no number of pairs above 0\n", argv[1]);
+    return 1;
+  }
   struct named_sizes {
     const char* name;
     transformer::sizes s;  // layers, width, heads, key, hidden, vocabulary, context, batch

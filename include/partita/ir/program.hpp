@@ -36,7 +36,7 @@ struct infer_context {
 
   /// Records "CODE op: text".
   template <class... Parts>
-  constexpr void fail(std::string_view code, const Parts&... parts) {
+  constexpr void fail(std::string_view code, Parts... parts) {
     error.record(code, parts...);
   }
 };

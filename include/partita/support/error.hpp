@@ -32,9 +32,10 @@ struct failure {
   text message;
 
   constexpr explicit operator bool() const { return !message.empty(); }
-  /// Records a mistake; only the first one counts, what follows from it is noise.
+  /// Records a mistake; only the first one counts, what follows from it is noise. (Parts by value:
+  /// literals of all lengths are one type then, and one function to compile.)
   template <class... Parts>
-  constexpr void record(std::string_view code, const Parts&... parts) {
+  constexpr void record(std::string_view code, Parts... parts) {
     if (!message.empty()) return;
     message << code << ' ';
     (message << ... << parts);
