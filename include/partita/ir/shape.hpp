@@ -98,7 +98,7 @@ constexpr text& operator<<(text& out, const tensor_type& t) {
   return out << name_of(t.element) << '>';
 }
 
-/// Of numbers of which one is above 0. (std::gcd's header costs more than ours together.)
+/// Of numbers of which one is above 0. (std::gcd would pull <numeric> into every user.)
 constexpr std::int64_t greatest_common_divisor(std::int64_t a, std::int64_t b) {
   while (b != 0) {
     const std::int64_t rest = a % b;

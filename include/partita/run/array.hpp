@@ -71,27 +71,31 @@ concept ArrayLike = !std::same_as<E, array> && requires(const E& e) {
 }
 &&Element<typename E::value_type>;
 
-/// Calls `f(std::type_identity<T>{})` for the element type T of `t`.
+/// Calls `f(std::type_identity<T>{})` for the type T in which elements of type `t` are computed:
+/// binary32 for 16-bit floats, else their own.
 template <class F>
-decltype(auto) with_type(dtype t, F&& f) {
+decltype(auto) with_computed_type(dtype t, F&& f) {
   switch (t) {
-    case dtype::f32:
-      return f(std::type_identity<float>{});
     case dtype::f64:
       return f(std::type_identity<double>{});
-    case dtype::bf16:
-      return f(std::type_identity<bf16>{});
-    case dtype::f16:
-      return f(std::type_identity<f16>{});
     case dtype::i32:
       return f(std::type_identity<std::int32_t>{});
     case dtype::i64:
       return f(std::type_identity<std::int64_t>{});
     case dtype::u8:
       return f(std::type_identity<std::uint8_t>{});
-    default:
+    case dtype::boolean:
       return f(std::type_identity<bool>{});
+    default:
+      return f(std::type_identity<float>{});
   }
+}
+/// Calls `f(std::type_identity<T>{})` for the element type T of `t`.
+template <class F>
+decltype(auto) with_type(dtype t, F&& f) {
+  if (t == dtype::bf16) return f(std::type_identity<bf16>{});
+  if (t == dtype::f16) return f(std::type_identity<f16>{});
+  return with_computed_type(t, f);
 }
 
 }  // namespace detail

@@ -75,11 +75,19 @@ class plan {
   bool overridden(const op_def* def) const {
     return std::any_of(own_.begin(), own_.end(), [&](const auto& e) { return e.op == def; });
   }
-  block_function block_of(op_id o) const {
+  /// What an elementwise op is in a group: a link of a chain, or a function of blocks.
+  struct block_step {
+    link as_link = link::none;
+    block_function run = nullptr;
+    explicit operator bool() const { return as_link != link::none || run != nullptr; }
+  };
+  block_step block_of(op_id o) const {
     const op_node& n = p_.op(o);
-    if (!n.def->elementwise || n.operand_count == 0 || overridden(n.def)) return nullptr;
-    return find_block(n.def, p_.attrs(o), p_.type(p_.operand(o, n.operand_count - 1)).element,
-                      p_.type(n.result).element);
+    if (!n.def->elementwise || n.operand_count == 0 || overridden(n.def)) return {};
+    const dtype last = p_.type(p_.operand(o, n.operand_count - 1)).element;
+    const link l = link_of(n.def, computed(last));
+    if (l != link::none) return {l, nullptr};
+    return {link::none, find_block(n.def, p_.attrs(o), last, p_.type(n.result).element)};
   }
   /// The elements of a row, if the op reduces rows that a group can hold; else 0.
   std::int64_t reduced_row(op_id o) const {
@@ -100,7 +108,7 @@ class plan {
     return from.elements() > 0 && block_program::fits(row) ? row : 0;
   }
   /// Can the op be in a group?
-  bool groupable(op_id o) const { return block_of(o) != nullptr || reduced_row(o) > 0; }
+  bool groupable(op_id o) const { return block_of(o) || reduced_row(o) > 0; }
   /// Is each result the memory of the operand of that number?
   bool passes_on(op_id o) const {
     const op_node& n = p_.op(o);
@@ -357,8 +365,8 @@ class plan {
       const bool reduces = reduced_row(o) > 0;
       const coverage e =
           reduces || t.shape.elements() != s.elements ? coverage::rows : coverage::all;
-      const dtype last = p_.type(p_.operand(o, n.operand_count - 1)).element;
-      const link l = reduces ? link::none : link_of(n.def, computed(last));
+      const block_step computes = block_of(o);
+      const link l = computes.as_link;
       int in[3] = {-1, -1, -1};
       for (int i = 0; i < n.operand_count; ++i)
         in[i] = read(p_.operand(o, i), reduces ? coverage::all : e, l != link::none);
@@ -369,7 +377,7 @@ class plan {
       else if (l != link::none)
         b.link_up(l, in[0], in[1], out);
       else
-        b.call(block_of(o), {in[0], in[1], in[2]}, out);
+        b.call(computes.run, {in[0], in[1], in[2]}, out);
       if (half && !rounds_itself) {
         const int rounded = b.temporary(dtype::f32, e);
         b.call(round_function(t.element), {out}, rounded);

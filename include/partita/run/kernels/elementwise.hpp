@@ -20,45 +20,37 @@ namespace partita::detail {
 //   run(n, x, z)      n elements from x to z, n a multiple of `lanes`,
 // for the types that it takes; `on_booleans`, if it has it, takes its place for i1.
 
+// Sums, differences, products and quotients of floats are links of chains (chain.hpp), and so are
+// exp, logistic and tanh of binary32.
 struct add_lanes {
   using on_booleans = or_lanes;
-  template <class X, class Y>
-  static auto lanes(const X& x, const Y& y) {
-    return x + y;
-  }
   template <class T>
   static T one(T x, T y) {
-    return static_cast<T>(wrapping<T>(x) + wrapping<T>(y));
+    if constexpr (std::is_floating_point_v<T>)
+      return x + y;
+    else
+      return static_cast<T>(wrapping<T>(x) + wrapping<T>(y));
   }
 };
 struct subtract_lanes {
-  template <class X, class Y>
-  static auto lanes(const X& x, const Y& y) {
-    return x - y;
-  }
-  template <class T>
+  template <std::integral T>
   static T one(T x, T y) {
     return static_cast<T>(wrapping<T>(x) - wrapping<T>(y));
   }
 };
 struct multiply_lanes {
   using on_booleans = and_lanes;
-  template <class X, class Y>
-  static auto lanes(const X& x, const Y& y) {
-    return x * y;
-  }
   template <class T>
   static T one(T x, T y) {
-    return static_cast<T>(wrapping<T>(x) * wrapping<T>(y));
+    if constexpr (std::is_floating_point_v<T>)
+      return x * y;
+    else
+      return static_cast<T>(wrapping<T>(x) * wrapping<T>(y));
   }
 };
 struct divide_lanes {
-  template <class X, class Y>
-  static auto lanes(const X& x, const Y& y) {
-    return x / y;
-  }
   /// x / 0 is -1 (all bits), least / -1 wraps; StableHLO leaves both open.
-  template <class T>
+  template <std::integral T>
   static T one(T x, T y) {
     if (y == 0) return static_cast<T>(-1);
     if constexpr (std::is_signed_v<T>)
@@ -79,12 +71,7 @@ struct remainder_lanes {
     return static_cast<T>(x % y);
   }
 };
-/// Eigen's own loses the sign of a zero on some machines.
 struct negate_lanes {
-  template <std::floating_point T>
-  static T one(T x) {
-    return -x;
-  }
   template <std::integral T>
   static T one(T x) {
     return subtract_lanes::one(T(0), x);
@@ -194,24 +181,20 @@ constexpr block_function map_of(std::integer_sequence<int, I...>) {
   else
     return nullptr;
 }
-/// An op with `Operands` operands of type `t`; null if it does not take that type.
-template <class F, int Operands>
+/// An op with `Operands` operands of type `t`; null if it does not take that type, or if it is a
+/// link of a chain for it.
+template <class F, int Operands, bool LinksFloats = false>
 block_function map_function(dtype t) {
   constexpr std::make_integer_sequence<int, Operands> operands;
   if constexpr (requires { typename F::on_booleans; })
     if (t == dtype::boolean) return map_of<typename F::on_booleans, std::uint8_t>(operands);
-  switch (computed(t)) {
-    case dtype::f32:
-      return map_of<F, float>(operands);
-    case dtype::f64:
-      return map_of<F, double>(operands);
-    case dtype::i32:
-      return map_of<F, std::int32_t>(operands);
-    case dtype::i64:
-      return map_of<F, std::int64_t>(operands);
-    default:
-      return map_of<F, std::uint8_t>(operands);
-  }
+  if (t == dtype::boolean) t = dtype::u8;  // in one byte, too
+  return with_computed_type(t, [&]<class T>(std::type_identity<T>) -> block_function {
+    if constexpr (std::is_same_v<T, bool> || (LinksFloats && std::is_floating_point_v<T>))
+      return nullptr;
+    else
+      return map_of<F, T>(operands);
+  });
 }
 
 inline block_function compare_function(ops::direction d, dtype t) {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include <partita/op/registry.hpp>
-#include <partita/run/kernels/elementwise.hpp>
+#include <partita/run/kernels/combine.hpp>
 #include <partita/run/kernels/strided.hpp>
 
 namespace partita::detail {
@@ -138,47 +138,11 @@ inline void gather_kernel(const kernel_context& c) {
   });
 }
 
-// What an update does to an element.
-struct add_update {
-  template <class T>
-  static T one(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>)
-      return x + y;
-    else
-      return add_lanes::one(x, y);
-  }
-  template <class T>
-  static constexpr T identity = T(0);
-};
-struct multiply_update {
-  template <class T>
-  static T one(T x, T y) {
-    if constexpr (std::is_floating_point_v<T>)
-      return x * y;
-    else
-      return multiply_lanes::one(x, y);
-  }
-  template <class T>
-  static constexpr T identity = T(1);
-};
-struct max_update : maximum_lanes {
-  template <class T>
-  static constexpr T identity = std::numeric_limits<T>::has_infinity
-                                    ? -std::numeric_limits<T>::infinity()
-                                    : std::numeric_limits<T>::lowest();
-};
-struct min_update : minimum_lanes {
-  template <class T>
-  static constexpr T identity = std::numeric_limits<T>::has_infinity
-                                    ? std::numeric_limits<T>::infinity()
-                                    : std::numeric_limits<T>::max();
-};
-
 /// `out` already holds the input, if there is one.
 template <class F, class T>
 void combine_windows(const windows<false>& w, const std::byte* indices, bool has_input,
                      const T* updates, T* out, std::int64_t n) {
-  if (!has_input) std::fill_n(out, n, F::template identity<T>);
+  if (!has_input) std::fill_n(out, n, F::template identity<T>());
   const std::int64_t row = w.scattered().contiguous();
   if (row >= 0)
     return w.for_each(indices, [=](std::int64_t tensor, std::int64_t part) {
@@ -194,27 +158,6 @@ void combine_windows(const windows<false>& w, const std::byte* indices, bool has
             to[j * to_step] = F::one(to[j * to_step], from[j * from_step]);
         });
   });
-}
-
-template <class F>
-void combine_windows(dtype t, const windows<false>& w, const std::byte* indices, bool has_input,
-                     const std::byte* updates, std::byte* out, std::int64_t n) {
-  const auto as = [&]<class T>(std::type_identity<T>) {
-    combine_windows<F>(w, indices, has_input, reinterpret_cast<const T*>(updates),
-                       reinterpret_cast<T*>(out), n);
-  };
-  switch (t) {
-    case dtype::f32:
-      return as(std::type_identity<float>{});
-    case dtype::f64:
-      return as(std::type_identity<double>{});
-    case dtype::i32:
-      return as(std::type_identity<std::int32_t>{});
-    case dtype::i64:
-      return as(std::type_identity<std::int64_t>{});
-    default:
-      return as(std::type_identity<std::uint8_t>{});
-  }
 }
 
 /// In the order of the windows; 16-bit floats are combined in binary32 and rounded once.
@@ -242,29 +185,18 @@ inline void scatter_kernel(const kernel_context& c) {
   } else if (has_input) {
     std::memcpy(out, c.operands[0], static_cast<std::size_t>(c.result.bytes()));
   }
-  const auto combine_by = [&]<class F>(F) {
-    combine_windows<F>(computed(t), w, c.operands[indices], has_input, parts, out,
-                       c.result.shape.elements());
-  };
-  switch (update) {
-    case ops::scatter_update::assign:
-      w.for_each(c.operands[indices], [&](std::int64_t tensor, std::int64_t part) {
-        const std::int64_t size = size_of(t);
-        w.scattered().copy(size, parts + part * size, out + tensor * size);
+  if (update == ops::scatter_update::assign) {
+    const std::int64_t size = size_of(t);
+    w.for_each(c.operands[indices], [&](std::int64_t tensor, std::int64_t part) {
+      w.scattered().copy(size, parts + part * size, out + tensor * size);
+    });
+  } else {
+    with_number_type(t, [&]<class T>(std::type_identity<T>) {
+      with_combiner<T>(static_cast<combiner>(update), [&]<class F>(F) {
+        combine_windows<F>(w, c.operands[indices], has_input, reinterpret_cast<const T*>(parts),
+                           reinterpret_cast<T*>(out), c.result.shape.elements());
       });
-      break;
-    case ops::scatter_update::add:
-      combine_by(add_update{});
-      break;
-    case ops::scatter_update::max:
-      combine_by(max_update{});
-      break;
-    case ops::scatter_update::min:
-      combine_by(min_update{});
-      break;
-    case ops::scatter_update::multiply:
-      combine_by(multiply_update{});
-      break;
+    });
   }
   if (wide) {
     const void* in[] = {out};

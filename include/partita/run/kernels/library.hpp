@@ -19,8 +19,8 @@
 
 namespace partita::detail {
 
-/// The block function of an elementwise op whose last operand has this type; null for other ops. A
-/// 16-bit result still has to be rounded.
+/// The block function of an elementwise op whose last operand has this type; null for other ops and
+/// for links of chains. A 16-bit result still has to be rounded.
 PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
                                                  std::span<const std::int64_t> attrs, dtype last,
                                                  dtype result);
@@ -37,7 +37,8 @@ using row_function = void (*)(std::int64_t rows, std::int64_t row, const void* i
 /// For elements of type `t`; 16-bit floats lie in binary32.
 PARTITA_KERNEL_LINKAGE row_function find_row_function(combiner c, dtype t);
 
-/// The library's kernel of an op that is neither elementwise nor a collective, else null.
+/// The library's kernel of an op that is neither elementwise nor a collective and does not merely
+/// pass on its operands, else null.
 PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op);
 
 /// The user's kernel for an op if there is one, else the library's, else null.

@@ -42,21 +42,11 @@ void keep_nan(std::int64_t n, const T* x, T* z) {
   outside(-inf, inf, n, x, z, [](T v) { return v; });
 }
 
-/// Where Eigen's exp is accurate.
-template <class T>
-inline constexpr T exp_low = sizeof(T) == 4 ? T(-86) : T(-708);
-template <class T>
-inline constexpr T exp_high = sizeof(T) == 4 ? T(86) : T(708);
-/// exp rounds to 0 below; masks are such values, so it should not take long.
-template <class T>
-inline constexpr T exp_zero = sizeof(T) == 4 ? T(-104) : T(-746);
-
 struct exp_lanes {
-  template <class T>
-  static void run(std::int64_t n, const T* x, T* z) {
-    lane_map<T>(z, n) = const_lane_map<T>(x, n).exp();
-    outside(exp_low<T>, exp_high<T>, n, x, z,
-            [](T v) { return v < exp_zero<T> ? T(0) : std::exp(v); });
+  static void run(std::int64_t n, const double* x, double* z) {
+    lane_map<double>(z, n) = const_lane_map<double>(x, n).exp();
+    // exp rounds to 0 below -746; masks are such values, so it should not take long.
+    outside(-708., 708., n, x, z, [](double v) { return v < -746 ? 0. : std::exp(v); });
   }
 };
 struct log_lanes {
@@ -68,17 +58,15 @@ struct log_lanes {
   }
 };
 struct logistic_lanes {
-  template <class T>
-  static void run(std::int64_t n, const T* x, T* z) {
-    lane_map<T>(z, n) = T(1) / (T(1) + (-const_lane_map<T>(x, n)).exp());
-    outside(exp_low<T>, -exp_low<T>, n, x, z,
-            [](T v) { return v < T(0) ? std::exp(v) : T(1) / (T(1) + std::exp(-v)); });
+  static void run(std::int64_t n, const double* x, double* z) {
+    lane_map<double>(z, n) = 1. / (1. + (-const_lane_map<double>(x, n)).exp());
+    outside(-708., 708., n, x, z,
+            [](double v) { return v < 0 ? std::exp(v) : 1. / (1. + std::exp(-v)); });
   }
 };
 struct tanh_lanes {
-  template <class T>
-  static void run(std::int64_t n, const T* x, T* z) {
-    lane_map<T>(z, n) = const_lane_map<T>(x, n).tanh();
+  static void run(std::int64_t n, const double* x, double* z) {
+    lane_map<double>(z, n) = const_lane_map<double>(x, n).tanh();
     keep_nan(n, x, z);
   }
 };

@@ -8,10 +8,6 @@
 
 namespace partita::detail {
 
-inline void copy_kernel(const kernel_context& c) {
-  std::memcpy(c.out, c.operands[0], static_cast<std::size_t>(c.result.bytes()));
-}
-
 inline void constant_kernel(const kernel_context& c) {
   fill(c.result.element, c.attrs[0], c.result.shape.elements(), c.out);
 }

@@ -5,105 +5,11 @@
 #include <limits>
 
 #include <partita/op/registry.hpp>
-#include <partita/run/kernels/elementwise.hpp>
+#include <partita/run/kernels/combine.hpp>
 #include <partita/run/kernels/sort.hpp>
 #include <partita/run/kernels/strided.hpp>
 
 namespace partita::detail {
-
-/// x (combined with) y. `and`, `or` are of integers and bool only.
-template <combiner C>
-struct combine {
-  template <class T>
-  static T one(T x, T y) {
-    if constexpr (C == combiner::max)
-      return maximum_lanes::one(x, y);
-    else if constexpr (C == combiner::min)
-      return minimum_lanes::one(x, y);
-    else if constexpr (C == combiner::logical_and)
-      return static_cast<T>(x & y);
-    else if constexpr (C == combiner::logical_or)
-      return static_cast<T>(x | y);
-    else if constexpr (std::is_floating_point_v<T>)
-      return C == combiner::multiply ? x * y : x + y;
-    else if constexpr (C == combiner::multiply)
-      return multiply_lanes::one(x, y);
-    else
-      return add_lanes::one(x, y);
-  }
-  template <class T>
-  static constexpr T identity() {
-    using limits = std::numeric_limits<T>;
-    if constexpr (C == combiner::max)
-      return limits::has_infinity ? -limits::infinity() : limits::lowest();
-    else if constexpr (C == combiner::min)
-      return limits::has_infinity ? limits::infinity() : limits::max();
-    else if constexpr (C == combiner::multiply)
-      return T(1);
-    else if constexpr (C == combiner::logical_and)
-      return static_cast<T>(-1);  // all bits; true
-    else
-      return T(0);
-  }
-};
-
-/// Calls `f(combine<C>{})` for a combiner that elements of type T have.
-template <class T, class F>
-decltype(auto) with_combiner(combiner c, F&& f) {
-  if constexpr (std::is_integral_v<T>) {
-    if (c == combiner::logical_and) return f(combine<combiner::logical_and>{});
-    if (c == combiner::logical_or || std::is_same_v<T, bool>)
-      return f(combine<combiner::logical_or>{});
-  }
-  if constexpr (!std::is_same_v<T, bool>) {
-    switch (c) {
-      case combiner::max:
-        return f(combine<combiner::max>{});
-      case combiner::min:
-        return f(combine<combiner::min>{});
-      case combiner::multiply:
-        return f(combine<combiner::multiply>{});
-      default:
-        return f(combine<combiner::add>{});
-    }
-  }
-}
-
-/// Elementwise on two operands of a computed type.
-template <class F, class T>
-void combine_block(std::int64_t n, const void* const* in, void* out) {
-  const auto* __restrict x = static_cast<const T*>(in[0]);
-  const auto* __restrict y = static_cast<const T*>(in[1]);
-  auto* __restrict z = static_cast<T*>(out);
-  for_lanes(n, [=](std::int64_t i) { z[i] = F::one(x[i], y[i]); });
-}
-
-/// Calls `f(std::type_identity<T>{})` for the type T in which elements of type `t` are combined.
-template <class F>
-decltype(auto) with_combined_type(dtype t, F&& f) {
-  switch (t) {
-    case dtype::f64:
-      return f(std::type_identity<double>{});
-    case dtype::i32:
-      return f(std::type_identity<std::int32_t>{});
-    case dtype::i64:
-      return f(std::type_identity<std::int64_t>{});
-    case dtype::u8:
-      return f(std::type_identity<std::uint8_t>{});
-    case dtype::boolean:
-      return f(std::type_identity<bool>{});
-    default:
-      return f(std::type_identity<float>{});
-  }
-}
-
-/// The same for ops that take numbers only.
-template <class F>
-void with_number_type(dtype t, F&& f) {
-  with_combined_type(t, [&]<class T>(std::type_identity<T> type) {
-    if constexpr (!std::is_same_v<T, bool>) f(type);
-  });
-}
 
 /// Elements that are summed in the element type before they go to a wider accumulator.
 inline constexpr std::int64_t reduce_chunk = 1024;
@@ -298,7 +204,7 @@ inline void reduce_kernel(const kernel_context& c) {
     x = wide;
     out = c.memory.take(padded_bytes({dtype::f32, c.result.shape}));
   }
-  with_combined_type(element, [&]<class T>(std::type_identity<T>) {
+  with_computed_type(element, [&]<class T>(std::type_identity<T>) {
     with_combiner<T>(static_cast<combiner>(c.attrs[0]), [&](auto f) {
       reduce_middle<decltype(f)>(reinterpret_cast<const T*>(x), r.outer, r.reduced, r.inner,
                                  reinterpret_cast<T*>(out));

@@ -134,11 +134,4 @@ inline void top_k_kernel(const kernel_context& c) {
   }
 }
 
-/// The operands are passed on in new memory.
-inline void barrier_kernel(const kernel_context& c) {
-  for (std::size_t i = 0; i < c.operands.size(); ++i)
-    if (c.types[i].bytes() > 0)
-      std::memcpy(c.outs[i], c.operands[i], static_cast<std::size_t>(c.types[i].bytes()));
-}
-
 }  // namespace partita::detail

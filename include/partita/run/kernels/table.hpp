@@ -16,7 +16,8 @@
 
 namespace partita::detail {
 
-/// Kernels of the ops that are neither elementwise (see find_block) nor collectives.
+/// Kernels of the ops that are neither elementwise (see find_block) nor collectives, and that do
+/// more than to pass on their operands.
 inline constexpr kernel_entry kernel_table[] = {
     {&def<op::constant>, &constant_kernel},
     {&def<op::iota>, &iota_kernel},
@@ -27,10 +28,6 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::select_and_gather>, &select_and_gather_kernel},
     {&def<op::cumsum>, &cumsum_kernel},
     {&def<op::transpose>, &transpose_kernel},
-    {&def<op::reshape>, &copy_kernel},
-    {&def<op::tag>, &copy_kernel},
-    {&def<op::tiling>, &copy_kernel},
-    {&def<op::stop_gradient>, &copy_kernel},
     {&def<op::dot_general>, &dot_general_kernel},
     {&def<op::convolution>, &convolution_kernel},
     {&def<op::gather>, &gather_kernel},
@@ -43,7 +40,6 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::dynamic_update_slice>, &dynamic_update_slice_kernel},
     {&def<op::sort>, &sort_kernel},
     {&def<op::top_k>, &top_k_kernel},
-    {&def<op::optimization_barrier>, &barrier_kernel},
     {&def<op::cholesky>, &cholesky_kernel},
     {&def<op::triangular_solve>, &triangular_solve_kernel},
 };
@@ -54,17 +50,17 @@ struct block_entry {
 };
 /// The elementwise ops whose function depends on the type of the operands only.
 inline constexpr block_entry block_table[] = {
-    {&def<op::add>, &map_function<add_lanes, 2>},
-    {&def<op::subtract>, &map_function<subtract_lanes, 2>},
-    {&def<op::multiply>, &map_function<multiply_lanes, 2>},
-    {&def<op::divide>, &map_function<divide_lanes, 2>},
+    {&def<op::add>, &map_function<add_lanes, 2, true>},
+    {&def<op::subtract>, &map_function<subtract_lanes, 2, true>},
+    {&def<op::multiply>, &map_function<multiply_lanes, 2, true>},
+    {&def<op::divide>, &map_function<divide_lanes, 2, true>},
     {&def<op::remainder>, &map_function<remainder_lanes, 2>},
     {&def<op::maximum>, &map_function<maximum_lanes, 2>},
     {&def<op::minimum>, &map_function<minimum_lanes, 2>},
     {&def<op::power>, &map_function<power_lanes, 2>},
     {&def<op::atan2>, &map_function<atan2_lanes, 2>},
     {&def<op::clamp>, &map_function<clamp_lanes, 3>},
-    {&def<op::negate>, &map_function<negate_lanes, 1>},
+    {&def<op::negate>, &map_function<negate_lanes, 1, true>},
     {&def<op::abs>, &map_function<abs_lanes, 1>},
     {&def<op::sign>, &map_function<sign_lanes, 1>},
     {&def<op::floor>, &map_function<floor_lanes, 1>},
@@ -107,7 +103,7 @@ PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
 }
 
 PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t) {
-  return with_combined_type(t, [c]<class T>(std::type_identity<T>) -> block_function {
+  return with_computed_type(t, [c]<class T>(std::type_identity<T>) -> block_function {
     return with_combiner<T>(
         c, [](auto f) -> block_function { return &combine_block<decltype(f), T>; });
   });
@@ -120,7 +116,7 @@ PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t n, chain_operand fir
 }
 
 PARTITA_KERNEL_LINKAGE row_function find_row_function(combiner c, dtype t) {
-  return with_combined_type(t, [c]<class T>(std::type_identity<T>) -> row_function {
+  return with_computed_type(t, [c]<class T>(std::type_identity<T>) -> row_function {
     return with_combiner<T>(c, [](auto f) -> row_function { return &reduce_rows<decltype(f), T>; });
   });
 }

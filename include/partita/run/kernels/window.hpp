@@ -36,7 +36,7 @@ inline void reduce_window_kernel(const kernel_context& c) {
   int last = -1;  // the last dimension that is not left as it is
   for (int d = 0; d < w.rank; ++d)
     if (!w.at[d].trivial()) last = d;
-  with_combined_type(wide.type, [&]<class T>(std::type_identity<T>) {
+  with_computed_type(wide.type, [&]<class T>(std::type_identity<T>) {
     const T* x = wide.operand<T>(0);
     shape now = c.types[0].shape;
     if (last < 0) std::copy_n(x, now.elements(), wide.output<T>());

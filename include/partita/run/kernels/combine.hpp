@@ -1,0 +1,86 @@
+/// Combiners on elements: what reductions, windows, running sums, scatters and collectives share.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <partita/ir/tile_map.hpp>
+#include <partita/run/kernels/elementwise.hpp>
+
+namespace partita::detail {
+
+/// x (combined with) y. `and`, `or` are of integers and bool only.
+template <combiner C>
+struct combine {
+  template <class T>
+  static T one(T x, T y) {
+    if constexpr (C == combiner::max)
+      return maximum_lanes::one(x, y);
+    else if constexpr (C == combiner::min)
+      return minimum_lanes::one(x, y);
+    else if constexpr (C == combiner::logical_and)
+      return static_cast<T>(x & y);
+    else if constexpr (C == combiner::logical_or)
+      return static_cast<T>(x | y);
+    else if constexpr (C == combiner::multiply)
+      return multiply_lanes::one(x, y);
+    else
+      return add_lanes::one(x, y);
+  }
+  template <class T>
+  static constexpr T identity() {
+    using limits = std::numeric_limits<T>;
+    if constexpr (C == combiner::max)
+      return limits::has_infinity ? -limits::infinity() : limits::lowest();
+    else if constexpr (C == combiner::min)
+      return limits::has_infinity ? limits::infinity() : limits::max();
+    else if constexpr (C == combiner::multiply)
+      return T(1);
+    else if constexpr (C == combiner::logical_and)
+      return static_cast<T>(-1);  // all bits; true
+    else
+      return T(0);
+  }
+};
+
+/// Calls `f(combine<C>{})` for a combiner that elements of type T have.
+template <class T, class F>
+decltype(auto) with_combiner(combiner c, F&& f) {
+  if constexpr (std::is_integral_v<T>) {
+    if (c == combiner::logical_and) return f(combine<combiner::logical_and>{});
+    if (c == combiner::logical_or || std::is_same_v<T, bool>)
+      return f(combine<combiner::logical_or>{});
+  }
+  if constexpr (!std::is_same_v<T, bool>) {
+    switch (c) {
+      case combiner::max:
+        return f(combine<combiner::max>{});
+      case combiner::min:
+        return f(combine<combiner::min>{});
+      case combiner::multiply:
+        return f(combine<combiner::multiply>{});
+      default:
+        return f(combine<combiner::add>{});
+    }
+  }
+}
+
+/// Elementwise on two operands of a computed type.
+template <class F, class T>
+void combine_block(std::int64_t n, const void* const* in, void* out) {
+  const auto* __restrict x = static_cast<const T*>(in[0]);
+  const auto* __restrict y = static_cast<const T*>(in[1]);
+  auto* __restrict z = static_cast<T*>(out);
+  for_lanes(n, [=](std::int64_t i) { z[i] = F::one(x[i], y[i]); });
+}
+
+/// with_computed_type for ops that take numbers only.
+template <class F>
+void with_number_type(dtype t, F&& f) {
+  with_computed_type(t, [&]<class T>(std::type_identity<T> type) {
+    if constexpr (!std::is_same_v<T, bool>) f(type);
+  });
+}
+
+}  // namespace partita::detail
