@@ -9,6 +9,10 @@
 #include <new>
 #include <type_traits>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 #include <partita/ir/shape.hpp>
 #include <partita/support/error.hpp>
 
@@ -33,12 +37,18 @@ constexpr std::int64_t padded_bytes(const tensor_type& t) {
 
 using buffer = std::shared_ptr<std::byte>;
 
+/// Memory for an array. Large ones lie on huge pages where the system gives them on request:
+/// streams through many small pages wait for address translation.
 inline buffer allocate(std::int64_t bytes) {
-  constexpr auto align = static_cast<std::align_val_t>(alignment);
+  constexpr std::int64_t huge_page = std::int64_t{1} << 21;
+  const bool large = bytes >= 2 * huge_page;
+  const auto align = static_cast<std::align_val_t>(large ? huge_page : alignment);
   const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : alignment);
-  return buffer(static_cast<std::byte*>(::operator new(size, align)), [](std::byte* p) {
-    ::operator delete(p, static_cast<std::align_val_t>(alignment));
-  });
+  auto* p = static_cast<std::byte*>(::operator new(size, align));
+#if defined(MADV_HUGEPAGE)
+  if (large) madvise(p, size, MADV_HUGEPAGE);
+#endif
+  return buffer(p, [align](std::byte* b) { ::operator delete(b, align); });
 }
 
 /// The element type that stores a C++ number: integers go by size, others as they are.

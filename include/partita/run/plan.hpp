@@ -167,7 +167,9 @@ class plan {
     }
     for (op_id o = p_.op_count(); o-- > 0;) {
       if (!needed_[at(o)]) continue;
-      const bool reads_memory = !passes_on(o) && !groupable(o);
+      const value_id made = p_.op(o).result;
+      const bool is_made_anew = is_virtual(made) && !in_memory_[at(made)];
+      const bool reads_memory = !passes_on(o) && !groupable(o) && !is_made_anew;
       for (value_id x : p_.operands(o)) {
         needed_[at(p_.producer(x))] = 1;
         if (reads_memory) in_memory_[at(root[at(x)])] = 1;
@@ -309,10 +311,11 @@ class plan {
       b.call(widen_function(t), {r}, wide);
       return wide;
     };
-    // A value as the operand of an op whose result has the coverage `e`; a splat if it may be one.
-    const auto read_anew = [&](value_id v, coverage e, bool splat) {
+    // A value as the operand of an op whose result has the coverage `e`. Links take one value for
+    // all, or one per row, as it is.
+    const auto read_anew = [&](value_id v, coverage e, bool linked) {
       const tensor_type& t = p_.type(v);
-      const coverage one = splat ? coverage::splat : e;
+      const coverage one = linked ? coverage::splat : e;
       repetition repeat;
       if (is_virtual(v) && producer(v).def == &def<op::constant>) {
         std::int64_t bits = p_.attrs(p_.producer(v))[0];
@@ -325,7 +328,7 @@ class plan {
         if (repeat.count == 1) {
           r = b.scalar(from, t.element, one);
         } else {
-          if (e == coverage::all) r = b.repeating(from, t, repeat);
+          if (e == coverage::all) r = b.repeating(from, t, repeat, linked && !is_half(t.element));
           if (r >= 0) return widened(r, t.element);
           r = b.temporary(t.element, e);
           b.broadcast(from, repeat, r);
@@ -337,7 +340,7 @@ class plan {
       return widened(b.scalar(v, t.element, one), t.element);
     };
     const std::function<int(value_id, coverage, bool)> read = [&](value_id x, coverage e,
-                                                                  bool splat) {
+                                                                  bool linked) {
       const value_id v = root[at(x)];
       const auto find = [&](coverage form) {
         for (const auto& k : registers)
@@ -345,15 +348,17 @@ class plan {
         return -1;
       };
       if (const int r = find(e); r >= 0) return r;
-      if (const int r = splat ? find(coverage::splat) : -1; r >= 0) return r;
+      if (linked)
+        for (coverage form : {coverage::splat, coverage::columns})
+          if (const int r = find(form); r >= 0) return r;
       int r = -1;
       if (e == coverage::all && spreads_rows(v, s.row, s.elements)) {
         const int rows = read(source(v), coverage::rows, false);
-        const dtype t = computed(p_.type(v).element);
-        r = b.temporary(t, splat && b.one_row() ? coverage::splat : e);
+        if (linked && b.links_rows()) return rows;
+        r = b.temporary(computed(p_.type(v).element), e);
         b.spread(rows, r);
       } else {
-        r = read_anew(v, e, splat);
+        r = read_anew(v, e, linked);
       }
       registers.push_back({v, b.coverage_of(r), r});
       return r;
@@ -373,7 +378,7 @@ class plan {
       int out = stored && !half ? b.memory(n.result, t, e) : b.temporary(computed(t.element), e);
       const bool rounds_itself = n.def == &def<op::convert> || n.def == &def<op::select>;
       if (reduces)
-        b.reduce(find_row_function(static_cast<combiner>(p_.attrs(o)[0]), t.element), in[0], out);
+        b.reduce(static_cast<combiner>(p_.attrs(o)[0]), in[0], out);
       else if (l != link::none)
         b.link_up(l, in[0], in[1], out);
       else

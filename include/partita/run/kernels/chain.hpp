@@ -1,15 +1,21 @@
 /// Chains of arithmetic on elements that stay in vector registers: each link changes what the one
-/// before it made, and only the last result is written.
+/// before it made; what is needed elsewhere is stored on the way, and at the end a chain may reduce
+/// its rows.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include <Eigen/Core>
 
 #include <partita/run/array.hpp>
+#include <partita/run/kernels/combine.hpp>
 #include <partita/run/kernels/link.hpp>
 
 namespace partita::detail {
@@ -26,7 +32,7 @@ EIGEN_ALWAYS_INLINE Packet exp_packet(const Packet& x) {
   } else {
     using integers = typename unpacket_traits<Packet>::integer_packet;
     const auto all = [](float v) { return pset1<Packet>(v); };
-    const Packet in_range = pmin(pmax(x, all(-105.f)), all(89.f));
+    const Packet in_range = pmin(pmax(x, all(-105.f)), all(89.f));  // NaN stays
     // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
     const Packet shift = all(12582912.f);
     const Packet shifted = pmadd(in_range, all(1.44269504088896341f), shift);
@@ -44,8 +50,7 @@ EIGEN_ALWAYS_INLINE Packet exp_packet(const Packet& x) {
     const auto power_of_two = [](const integers& e) {
       return preinterpret<Packet>(plogical_shift_left<23>(padd(e, pset1<integers>(127))));
     };
-    const Packet y = pmul(pmul(p, power_of_two(half)), power_of_two(psub(power, half)));
-    return pselect(pcmp_eq(x, x), y, x);
+    return pmul(pmul(p, power_of_two(half)), power_of_two(psub(power, half)));
   }
 }
 /// 1 / (1 + exp(-x)), from the side where exp does not overflow.
@@ -55,11 +60,11 @@ EIGEN_ALWAYS_INLINE Packet logistic_packet(const Packet& x) {
   const Packet one = pset1<Packet>(1.f), e = exp_packet(pnegate(pabs(x)));
   return pdiv(pselect(pcmp_lt(x, pset1<Packet>(0.f)), e, one), padd(one, e));
 }
-/// A quotient of polynomials, x p(x^2) / q(x^2), up to 8; then 1.
+/// A quotient of polynomials, x p(x^2) / q(x^2), up to where it becomes 1.
 ///
 /// Source    the approximation of Eigen and XLA for binary32, divided by the constant term of q
 template <class Packet>
-EIGEN_ALWAYS_INLINE Packet tanh_packet(const Packet& x) {
+EIGEN_ALWAYS_INLINE Packet tanh_packet(const Packet& any) {
   using namespace Eigen::internal;
   const auto all = [](double v) { return pset1<Packet>(static_cast<float>(v)); };
   const auto polynomial = [&](const Packet& s, auto first, auto... rest) {
@@ -67,34 +72,75 @@ EIGEN_ALWAYS_INLINE Packet tanh_packet(const Packet& x) {
     ((p = pmadd(s, p, all(rest))), ...);
     return p;
   };
+  // There the quotient is 1 with and without fused additions, and further in it is never above.
+  constexpr double last = 8.05126095;
+  const Packet x = pmin(pmax(any, all(-last)), all(last));  // NaN stays
   const Packet s = pmul(x, x);
   const Packet p = polynomial(s, -5.64167624e-14, 4.08741721e-11, -1.75837892e-08, 1.04674992e-05,
                               0.00303609832, 0.130225534, 0.999999872);
   const Packet q = polynomial(s, 0.000244866093, 0.024222764, 0.463558385, 1);
-  const Packet one = por(pand(x, all(-0.)), all(1));
-  return pselect(pcmp_lt(all(8), pabs(x)), one, pdiv(pmul(x, p), q));
+  return pdiv(pmul(x, p), q);
 }
 
-/// A tile of packets at element i. (Inlined, so that they stay in registers.)
-template <class T, int... I>
-EIGEN_ALWAYS_INLINE void run_tile(std::int64_t i, chain_operand first, const chain_link* links,
-                                  std::size_t count, T* out, std::integer_sequence<int, I...>) {
+/// Is a division slower than some multiplications that are added in one rounding?
+template <class Packet>
+inline constexpr bool divides_slowly =
+#if defined(EIGEN_VECTORIZE_FMA)
+    sizeof(Packet) == 64;
+#else
+    false;
+#endif
+
+/// x / y with one y for all, rounded correctly: the quotient by way of the reciprocal, and then
+/// its remainder, which is exact. Numbers far from 1 (and 0, for its sign) are divided as usual.
+///
+/// Source    P. Markstein, Computation of elementary functions on the IBM RISC System/6000
+///           processor, IBM Journal of Research and Development 34 (1990); the exception
+///           there, a divisor with all bits set, is divided as usual
+template <class T, class Packet, int... I>
+EIGEN_ALWAYS_INLINE void divide_tile(Packet* x, T y, std::integer_sequence<int, I...>) {
+  using namespace Eigen::internal;
+  constexpr T least = T(0x1p-60), most = T(0x1p60);
+  const Packet divisor = pset1<Packet>(y);
+  using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr bits all_set = (bits(1) << (std::numeric_limits<T>::digits - 1)) - 1;
+  const bool all_bits_set = (std::bit_cast<bits>(y) & all_set) == all_set;
+  if (std::abs(y) >= least && std::abs(y) <= most && !all_bits_set) {
+    Packet low = pset1<Packet>(most), high = pset1<Packet>(least);
+    ((low = pmin(low, pabs(x[I])), high = pmax(high, pabs(x[I]))), ...);
+    const Packet outside =
+        por(pcmp_lt(low, pset1<Packet>(least)), pcmp_lt(pset1<Packet>(most), high));
+    if (!predux_any(outside)) {
+      const Packet reciprocal = pset1<Packet>(T(1) / y), negated = pnegate(divisor);
+      const auto quotient = [&](const Packet& v) __attribute__((always_inline)) {
+        const Packet q = pmul(v, reciprocal);
+        return pmadd(pmadd(negated, q, v), reciprocal, q);
+      };
+      ((x[I] = quotient(x[I])), ...);
+      return;
+    }
+  }
+  ((x[I] = pdiv(x[I], divisor)), ...);
+}
+
+/// A tile of packets at element i of all, in a row; leaves the last
+/// running value in x. (Inlined, so that it stays in registers.)
+template <class T, class Packet, int... I>
+EIGEN_ALWAYS_INLINE void run_tile(std::int64_t row, std::int64_t i, const chain_link* links,
+                                  std::size_t count, Packet* x,
+                                  std::integer_sequence<int, I...> packets) {
   namespace inner = Eigen::internal;
-  using packet = typename inner::packet_traits<T>::type;
   constexpr std::int64_t width = inner::packet_traits<T>::size;
-  const auto load = [](const T* x) { return inner::ploadu<packet>(x); };
-  const auto address = [i](const chain_operand& o, std::int64_t k) {
-    return static_cast<const T*>(o.data) + (o.splat ? 0 : i + k * width);
-  };
-  packet x[] = {load(address(first, I))...};
+  ((x[I] = inner::pset1<Packet>(T(0))), ...);  // the first link loads; compilers do not know
   for (const chain_link *l = links, *end = links + count; l != end; ++l) {
+    T* const y = static_cast<T*>(l->operand) + i * l->by_element + row * l->by_row;
+    const bool one = l->by_element == 0;
     const auto combine = [&](auto f) __attribute__((always_inline)) {
-      if (l->operand.splat) {
-        const packet y = load(static_cast<const T*>(l->operand.data));
-        ((x[I] = f(x[I], y)), ...);
+      if (one) {
+        const Packet all = inner::pset1<Packet>(*y);
+        ((x[I] = f(x[I], all)), ...);
       } else {
-        const T* y = static_cast<const T*>(l->operand.data) + i;
-        ((x[I] = f(x[I], load(y + I * width))), ...);
+        ((x[I] = f(x[I], inner::ploadu<Packet>(y + I * width))), ...);
       }
     };
     const auto map = [&](auto f) __attribute__((always_inline)) {
@@ -103,54 +149,201 @@ EIGEN_ALWAYS_INLINE void run_tile(std::int64_t i, chain_operand first, const cha
     switch (l->what) {
       case link::none:
         break;
+      case link::load:
+        combine([](Packet, Packet b) { return b; });
+        break;
+      case link::store:
+        (inner::pstoreu(y + I * width, x[I]), ...);
+        break;
       case link::add:
-        combine([](packet a, packet b) { return inner::padd(a, b); });
+        combine([](Packet a, Packet b) { return inner::padd(a, b); });
         break;
       case link::subtract:
-        combine([](packet a, packet b) { return inner::psub(a, b); });
+        combine([](Packet a, Packet b) { return inner::psub(a, b); });
         break;
       case link::subtract_from:
-        combine([](packet a, packet b) { return inner::psub(b, a); });
+        combine([](Packet a, Packet b) { return inner::psub(b, a); });
         break;
       case link::multiply:
-        combine([](packet a, packet b) { return inner::pmul(a, b); });
+        combine([](Packet a, Packet b) { return inner::pmul(a, b); });
         break;
       case link::divide:
-        combine([](packet a, packet b) { return inner::pdiv(a, b); });
+        if (divides_slowly<Packet> && one)
+          divide_tile(x, *y, packets);
+        else
+          combine([](Packet a, Packet b) { return inner::pdiv(a, b); });
         break;
       case link::divide_into:
-        combine([](packet a, packet b) { return inner::pdiv(b, a); });
+        combine([](Packet a, Packet b) { return inner::pdiv(b, a); });
         break;
       case link::negate:
-        ((x[I] = inner::pxor(x[I], inner::pset1<packet>(T(-0.)))), ...);
+        ((x[I] = inner::pxor(x[I], inner::pset1<Packet>(T(-0.)))), ...);
         break;
       case link::exp:
-        map([](auto a) { return exp_packet(a); });
+        map([](auto a) __attribute__((always_inline)) { return exp_packet(a); });
         break;
       case link::logistic:
-        map([](auto a) { return logistic_packet(a); });
+        map([](auto a) __attribute__((always_inline)) { return logistic_packet(a); });
         break;
       case link::tanh:
-        map([](auto a) { return tanh_packet(a); });
+        map([](auto a) __attribute__((always_inline)) { return tanh_packet(a); });
         break;
     }
   }
-  (inner::pstoreu(out + i + I * width, x[I]), ...);
+}
+
+/// How many packets a tile has: as many as leave registers for the functions, `lanes` elements at
+/// least.
+template <class T>
+struct tile {
+  using packet = typename Eigen::internal::packet_traits<T>::type;
+  static constexpr int width = Eigen::internal::packet_traits<T>::size;
+  static constexpr int least = lanes / width;
+  static constexpr int packets = std::max(int{EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS} / 4, least);
+  static constexpr int elements = packets * width;
+
+  using large = std::make_integer_sequence<int, packets>;
+  using small = std::make_integer_sequence<int, least>;
+};
+
+/// Rows have `lanes` elements at least, or there is one of a multiple of `lanes`.
+template <class T>
+void run_chain_of(std::int64_t rows, std::int64_t row, const chain_link* links, std::size_t count) {
+  using t = tile<T>;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::int64_t i = r * row;
+    const std::int64_t end = i + row;
+    for (; i + t::elements <= end; i += t::elements) {
+      typename t::packet x[t::packets];
+      run_tile<T>(r, i, links, count, x, typename t::large{});
+    }
+    for (; i < end; i += lanes) {
+      typename t::packet x[t::least];
+      run_tile<T>(r, std::min(i, end - lanes), links, count, x, typename t::small{});
+    }
+  }
+}
+
+/// Combines packets; of a maximum or a minimum with NaN nothing is said.
+template <combiner C, class Packet>
+EIGEN_ALWAYS_INLINE Packet combine_packets(const Packet& a, const Packet& b) {
+  using namespace Eigen::internal;
+  if constexpr (C == combiner::max)
+    return pmax(a, b);
+  else if constexpr (C == combiner::min)
+    return pmin(a, b);
+  else if constexpr (C == combiner::multiply)
+    return pmul(a, b);
+  else
+    return padd(a, b);
+}
+/// The combination of a packet's elements.
+template <combiner C, class Packet>
+EIGEN_ALWAYS_INLINE auto combine_elements(const Packet& x) {
+  using namespace Eigen::internal;
+  if constexpr (C == combiner::max)
+    return predux_max(x);
+  else if constexpr (C == combiner::min)
+    return predux_min(x);
+  else if constexpr (C == combiner::multiply)
+    return predux_mul(x);
+  else
+    return predux(x);
+}
+
+/// What is left of a row from element i on, less than a tile: combined by lanes.
+template <class f, class T>
+EIGEN_DONT_INLINE void reduce_rest(std::int64_t row, std::int64_t i, std::int64_t end,
+                                   const chain_link* links, std::size_t count, T* combined) {
+  using t = tile<T>;
+  std::fill_n(combined, lanes, f::template identity<T>());
+  for (std::int64_t next = i; i < end; i = next) {
+    next = std::min(end, i + lanes);
+    // The last lanes may begin before i, so that nothing behind the row is read.
+    const std::int64_t first = std::max<std::int64_t>(0, next - lanes);
+    typename t::packet x[t::least];
+    run_tile<T>(row, first, links, count, x, typename t::small{});
+    alignas(alignment) T made[lanes];
+    for (int k = 0; k < t::least; ++k) Eigen::internal::pstore(made + k * t::width, x[k]);
+    for (std::int64_t j = i; j < next; ++j)
+      combined[j - i] = f::one(combined[j - i], made[j - first]);
+  }
+}
+/// The elements [begin, end) that a chain makes in a row, combined by tiles of packets. (These stay
+/// in registers: they are indexed by constants.)
+template <class f, class T, int... I>
+T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const chain_link* links,
+               std::size_t count, std::integer_sequence<int, I...> packets) {
+  using namespace Eigen::internal;
+  using t = tile<T>;
+  using packet = typename t::packet;
+  constexpr int width = t::width, tiles = sizeof...(I);
+  // Beside a maximum goes a sum: it is NaN if an element is.
+  constexpr bool extreme = f::what == combiner::max || f::what == combiner::min;
+  packet total[] = {(static_cast<void>(I), pset1<packet>(f::template identity<T>()))...};
+  packet sum[] = {(static_cast<void>(I), pset1<packet>(T(0)))...};
+  const auto take = [&]<int... K>(std::integer_sequence<int, K...>, const auto& x) {
+    ((total[K] = combine_packets<f::what>(total[K], x(K))), ...);
+    if constexpr (extreme) ((sum[K] = padd(sum[K], x(K))), ...);
+  };
+  std::int64_t i = begin;
+  if (count == 1 && links->by_element == 1) {
+    const T* x = static_cast<const T*>(links->operand) + row * links->by_row;
+    for (; i + tiles * width <= end; i += tiles * width)
+      take(packets, [&](int k) { return ploadu<packet>(x + i + k * width); });
+  }
+  for (; i + tiles * width <= end; i += tiles * width) {
+    packet x[tiles];
+    run_tile<T>(row, i, links, count, x, packets);
+    take(packets, [&](int k) { return x[k]; });
+  }
+  alignas(alignment) T rest[lanes];
+  if (i < end) {
+    reduce_rest<f>(row, i, end, links, count, rest);
+    take(typename t::small{}, [&](int k) { return pload<packet>(rest + k * width); });
+  }
+  const auto halve = [&]<int... K>(std::integer_sequence<int, K...>) {
+    constexpr int half = sizeof...(K);
+    if constexpr (tiles >= 2 * half) {
+      ((total[K] = combine_packets<f::what>(total[K], total[K + half])), ...);
+      ((sum[K] = padd(sum[K], sum[K + half])), ...);
+    }
+  };
+  static_assert(tiles <= 16);
+  halve(std::make_integer_sequence<int, 8>{});
+  halve(std::make_integer_sequence<int, 4>{});
+  halve(std::make_integer_sequence<int, 2>{});
+  halve(std::make_integer_sequence<int, 1>{});
+  if (extreme && std::isnan(predux(sum[0]))) {
+    reduce_rest<f>(row, begin, end, links, count, rest);
+    return std::accumulate(rest + 1, rest + lanes, rest[0], f::template one<T>);
+  }
+  return combine_elements<f::what>(total[0]);
+}
+/// In chunks, whose results are combined in `wider<T>`. The order depends on the length only.
+template <class f, class T>
+T reduce_chain_row(std::int64_t row, std::int64_t n, const chain_link* links, std::size_t count) {
+  using t = tile<T>;
+  constexpr std::int64_t chunk = 64 * t::elements;
+  const std::int64_t begin = row * n;
+  const auto part = [&](std::int64_t from, std::int64_t to, auto packets) {
+    return reduce_tiles<f, T>(row, begin + from, begin + to, links, count, packets);
+  };
+  if (n < 2 * t::elements) return part(0, n, typename t::small{});
+  if (n <= chunk) return part(0, n, typename t::large{});
+  wider<T> total = f::template identity<wider<T>>();
+  for (std::int64_t i = 0; i < n; i += chunk)
+    total = f::one(total, wider<T>(part(i, std::min(n, i + chunk), typename t::large{})));
+  return static_cast<T>(total);
 }
 
 template <class T>
-void run_chain_of(std::int64_t n, chain_operand first, const chain_link* links, std::size_t count,
-                  void* out) {
-  constexpr int width = Eigen::internal::packet_traits<T>::size;
-  // As many as leave registers for the functions; a tile of `lanes` elements at least.
-  constexpr int most = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS / 4, least = lanes / width;
-  constexpr int packets = most > least ? most : least, step = packets * width;
-  auto* to = static_cast<T*>(out);
-  std::int64_t i = 0;
-  for (; i + step <= n; i += step)
-    run_tile(i, first, links, count, to, std::make_integer_sequence<int, packets>{});
-  for (; i < n; i += lanes)
-    run_tile(i, first, links, count, to, std::make_integer_sequence<int, least>{});
+void reduce_chain_of(std::int64_t rows, std::int64_t row, const chain_link* links,
+                     std::size_t count, combiner c, T* out) {
+  with_combiner<T>(c, [&](auto f) {
+    for (std::int64_t i = 0; i < rows; ++i)
+      out[i] = reduce_chain_row<decltype(f), T>(i, row, links, count);
+  });
 }
 
 }  // namespace partita::detail

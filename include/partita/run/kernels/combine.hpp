@@ -13,6 +13,7 @@ namespace partita::detail {
 /// x (combined with) y. `and`, `or` are of integers and bool only.
 template <combiner C>
 struct combine {
+  static constexpr combiner what = C;
   template <class T>
   static T one(T x, T y) {
     if constexpr (C == combiner::max)
@@ -43,6 +44,10 @@ struct combine {
       return T(0);
   }
 };
+
+/// Where partial sums go: binary64 for binary32.
+template <class T>
+using wider = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 /// Calls `f(combine<C>{})` for a combiner that elements of type T have.
 template <class T, class F>

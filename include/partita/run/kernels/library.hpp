@@ -28,13 +28,18 @@ PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
 /// Combines two operands of an element type, elementwise; 16-bit floats lie in binary32.
 PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t);
 
-/// Computes n elements of type `t` (f32 or f64), n a multiple of `lanes`; `out` may be an operand.
-PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t n, chain_operand first,
-                                      const chain_link* links, std::size_t count, void* out);
+/// Runs a chain over elements of type `t` (f32 or f64). Rows have `lanes` elements at least, or
+/// there is one of a multiple of `lanes`. No store may go to what a link loads from elsewhere.
+PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t rows, std::int64_t row,
+                                      const chain_link* links, std::size_t count);
+/// Runs a chain over rows, and combines what it makes of each: one element per row.
+PARTITA_KERNEL_LINKAGE void reduce_chain(dtype t, std::int64_t rows, std::int64_t row,
+                                         const chain_link* links, std::size_t count, combiner c,
+                                         void* out);
 
 /// Combines the elements of each row, to one element per row.
 using row_function = void (*)(std::int64_t rows, std::int64_t row, const void* in, void* out);
-/// For elements of type `t`; 16-bit floats lie in binary32.
+/// For elements of type `t`, which no chain can hold.
 PARTITA_KERNEL_LINKAGE row_function find_row_function(combiner c, dtype t);
 
 /// The library's kernel of an op that is neither elementwise nor a collective and does not merely

@@ -7,9 +7,11 @@
 
 namespace partita::detail {
 
-/// What a link does to x; y is its operand.
+/// What a link does with the running value x; y is its operand.
 enum class link : std::uint8_t {
   none,
+  load,           ///< y becomes x
+  store,          ///< x is written to y, and goes on
   add,            ///< x + y
   subtract,       ///< x - y
   subtract_from,  ///< y - x
@@ -33,19 +35,21 @@ constexpr link flipped(link l) {
   }
 }
 
-/// Elements, or one value for all of them (then `lanes` copies of it lie there).
-struct chain_operand {
-  const void* data = nullptr;
-  bool splat = false;
-};
+/// The first link of a chain loads. Element i, in a row r, has its operand at
+/// i * by_element + r * by_row.
 struct chain_link {
-  link what = link::none;
-  chain_operand operand = {};
+  link what;
+  void* operand;
+  std::int64_t by_element;  ///< 1, or 0 if all elements of a row have the same
+  std::int64_t by_row;
 };
+
+/// Can chains hold elements of this computed type?
+constexpr bool links_up(dtype t) { return t == dtype::f32 || t == dtype::f64; }
 
 /// The link that an op is, on elements of a computed type.
 inline link link_of(const op_def* op, dtype t) {
-  if (t != dtype::f32 && t != dtype::f64) return link::none;
+  if (!links_up(t)) return link::none;
   if (op == &def<op::add>) return link::add;
   if (op == &def<op::subtract>) return link::subtract;
   if (op == &def<op::multiply>) return link::multiply;

@@ -3,50 +3,41 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include <partita/op/registry.hpp>
+#include <partita/run/kernels/chain.hpp>
 #include <partita/run/kernels/combine.hpp>
 #include <partita/run/kernels/sort.hpp>
 #include <partita/run/kernels/strided.hpp>
 
 namespace partita::detail {
 
-/// Elements that are summed in the element type before they go to a wider accumulator.
-inline constexpr std::int64_t reduce_chunk = 1024;
-
-/// Where partial sums go: binary64 for binary32.
-template <class T>
-using wider = std::conditional_t<std::is_same_v<T, float>, double, T>;
-
-/// A contiguous row, in an order that depends on its length only.
+/// A contiguous row of integers.
 template <class f, class T>
 T reduce_row(const T* x, std::int64_t n) {
   constexpr std::int64_t width = 2 * lanes;
-  wider<T> total = f::template identity<wider<T>>();
-  for (std::int64_t begin = 0; begin < n; begin += reduce_chunk) {
-    const std::int64_t end = std::min(n, begin + reduce_chunk);
-    std::int64_t i = begin;
-    T part = f::template identity<T>();
-    if (end - begin >= width) {
-      T sum[width];
-      std::copy_n(x + i, width, sum);
-      for (i += width; i + width <= end; i += width) {
-        for (std::int64_t j = 0; j < width; ++j) sum[j] = f::one(sum[j], x[i + j]);
-      }
-      for (std::int64_t half = width / 2; half > 0; half /= 2)
-        for (std::int64_t j = 0; j < half; ++j) sum[j] = f::one(sum[j], sum[j + half]);
-      part = sum[0];
-    }
-    for (; i < end; ++i) part = f::one(part, x[i]);
-    total = f::one(total, static_cast<wider<T>>(part));
-  }
-  return static_cast<T>(total);
+  if (n < width) return std::accumulate(x, x + n, f::template identity<T>(), f::template one<T>);
+  T sum[width];
+  std::copy_n(x, width, sum);
+  std::int64_t i = width;
+  for (; i + width <= n; i += width)
+    for (std::int64_t j = 0; j < width; ++j) sum[j] = f::one(sum[j], x[i + j]);
+  for (std::int64_t j = 0; i + j < n; ++j) sum[j] = f::one(sum[j], x[i + j]);
+  for (std::int64_t half = width / 2; half > 0; half /= 2)
+    for (std::int64_t j = 0; j < half; ++j) sum[j] = f::one(sum[j], sum[j + half]);
+  return sum[0];
 }
 
 template <class f, class T>
 void reduce_rows(std::int64_t rows, std::int64_t row, const void* in, void* out) {
-  for (std::int64_t i = 0; i < rows; ++i)
-    static_cast<T*>(out)[i] = reduce_row<f>(static_cast<const T*>(in) + i * row, row);
+  if constexpr (std::is_floating_point_v<T>) {
+    const chain_link load{link::load, const_cast<void*>(in), 1, 0};
+    return reduce_chain_of<T>(rows, row, &load, 1, f::what, static_cast<T*>(out));
+  } else {
+    for (std::int64_t i = 0; i < rows; ++i)
+      static_cast<T*>(out)[i] = reduce_row<f>(static_cast<const T*>(in) + i * row, row);
+  }
 }
 
 /// (rows, columns) -> (columns), column tile by column tile.

@@ -109,10 +109,18 @@ PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t) {
   });
 }
 
-PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t n, chain_operand first,
-                                      const chain_link* links, std::size_t count, void* out) {
-  return t == dtype::f64 ? run_chain_of<double>(n, first, links, count, out)
-                         : run_chain_of<float>(n, first, links, count, out);
+PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t rows, std::int64_t row,
+                                      const chain_link* links, std::size_t count) {
+  return t == dtype::f64 ? run_chain_of<double>(rows, row, links, count)
+                         : run_chain_of<float>(rows, row, links, count);
+}
+
+PARTITA_KERNEL_LINKAGE void reduce_chain(dtype t, std::int64_t rows, std::int64_t row,
+                                         const chain_link* links, std::size_t count, combiner c,
+                                         void* out) {
+  return t == dtype::f64
+             ? reduce_chain_of<double>(rows, row, links, count, c, static_cast<double*>(out))
+             : reduce_chain_of<float>(rows, row, links, count, c, static_cast<float*>(out));
 }
 
 PARTITA_KERNEL_LINKAGE row_function find_row_function(combiner c, dtype t) {
