@@ -55,7 +55,7 @@ class core_program {
 
   constexpr const nest& nest_of(op_id o) const { return nests[at(o)]; }
   /// All uses of a value as an operand (being a result of the program is not among them).
-  constexpr std::span<const use> uses(value_id v) const {
+  constexpr span<const use> uses(value_id v) const {
     const auto begin = use_begin_[at(v)], end = use_begin_[at(v) + 1];
     return {uses_.data() + begin, static_cast<std::size_t>(end - begin)};
   }

@@ -91,8 +91,8 @@ struct flat_program {
     return b > 0 && a > most / b ? most : a * b;
   }
 
-  constexpr op_id append(const op_def& def, std::span<const value_id> operands,
-                         std::span<const std::int64_t> attrs, int in) {
+  constexpr op_id append(const op_def& def, span<const value_id> operands,
+                         span<const std::int64_t> attrs, int in) {
     scope.push_back(in);
     return p.append_op(def, operands, attrs);
   }

@@ -8,7 +8,7 @@ namespace partita {
 /// The ops that the roots need, operands before users: depth first, operands left to right, roots
 /// in the given order. C++ leaves open in which order the arguments of a call are evaluated, and so
 /// in which order a model appends its ops; this order is the same on every compiler.
-constexpr vec<op_id> canonical_order(const program& p, std::span<const value_id> roots) {
+constexpr vec<op_id> canonical_order(const program& p, span<const value_id> roots) {
   struct frame {
     op_id op = -1;
     int next = 0;  // operand

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <partita/support/span.hpp>
 #include <partita/support/vec.hpp>
-#include <span>
 #include <string_view>
 
 #include <partita/ir/attributes.hpp>
@@ -24,12 +24,12 @@ using op_id = int;
 
 /// Handed to an op's shape rule.
 struct infer_context {
-  std::span<const tensor_type> operands;
-  std::span<const std::int64_t> attrs;
+  span<const tensor_type> operands;
+  span<const std::int64_t> attrs;
   /// The result type as the caller wants it, for ops whose operands do not determine it
   /// (broadcast_in_dim, reshape, constant, iota, convert, ...); checked by the rule.
   tensor_type declared;
-  std::span<const program> regions;  ///< nested programs
+  span<const program> regions;  ///< nested programs
   tensor_type result;
   vec<tensor_type> more;  ///< types of the second, third, ... result
   failure error;
@@ -45,10 +45,10 @@ struct infer_context {
 struct derive_context {
   builder& b;
   op_id op;
-  value_id cotangent;                         ///< of the first result; same type as the result
-  vec<value_id>& operands;                    ///< to be filled: cotangent per operand, -1 for none
-  const vec<char>& wanted;                    ///< per operand: is its cotangent needed?
-  std::span<const value_id> cotangents = {};  ///< per result; -1 where nothing depends on it
+  value_id cotangent;                    ///< of the first result; same type as the result
+  vec<value_id>& operands;               ///< to be filled: cotangent per operand, -1 for none
+  const vec<char>& wanted;               ///< per operand: is its cotangent needed?
+  span<const value_id> cotangents = {};  ///< per result; -1 where nothing depends on it
 };
 
 /// Handed to an op's printer of attributes.
@@ -62,7 +62,7 @@ struct print_context {
 /// Handed to an op's reader of attributes.
 struct parse_context {
   std::string_view in;  ///< the text between the braces
-  std::span<const tensor_type> operands;
+  span<const tensor_type> operands;
   const tensor_type& declared;  ///< the type after the colon
   vec<std::int64_t>& attrs;     ///< to be filled
   failure error;
@@ -71,10 +71,10 @@ struct parse_context {
 
 /// Handed to an op's cost rule.
 struct cost_context {
-  std::span<const tensor_type> operands;
+  span<const tensor_type> operands;
   const tensor_type& result;
-  std::span<const std::int64_t> attrs;
-  std::span<const tensor_type> more = {};  ///< the second, third, ... result
+  span<const std::int64_t> attrs;
+  span<const tensor_type> more = {};  ///< the second, third, ... result
 };
 
 /// What an op is to the engine: most compute; the others carry names and loops.
@@ -230,17 +230,17 @@ struct program {
   constexpr const program& region(op_id o, int i) const {
     return regions[static_cast<std::size_t>(op(o).region_begin + i)];
   }
-  constexpr std::span<const program> regions_of(op_id o) const {
+  constexpr span<const program> regions_of(op_id o) const {
     return {regions.data() + op(o).region_begin, static_cast<std::size_t>(op(o).region_count)};
   }
   constexpr value_id operand(op_id o, int i) const {
     return operand_list[static_cast<std::size_t>(op(o).operand_begin + i)];
   }
-  constexpr std::span<const value_id> operands(op_id o) const {
+  constexpr span<const value_id> operands(op_id o) const {
     return {operand_list.data() + op(o).operand_begin,
             static_cast<std::size_t>(op(o).operand_count)};
   }
-  constexpr std::span<const std::int64_t> attrs(op_id o) const {
+  constexpr span<const std::int64_t> attrs(op_id o) const {
     return {attr_list.data() + op(o).attr_begin, static_cast<std::size_t>(op(o).attr_count)};
   }
   constexpr std::string_view view(text_ref r) const {
@@ -272,8 +272,8 @@ struct program {
     return r;
   }
   /// Appends an op without results; `append_result` and `append_region` complete it.
-  constexpr op_id append_op(const op_def& def, std::span<const value_id> operands,
-                            std::span<const std::int64_t> attrs) {
+  constexpr op_id append_op(const op_def& def, span<const value_id> operands,
+                            span<const std::int64_t> attrs) {
     op_node n;
     n.def = &def;
     n.operand_begin = static_cast<int>(operand_list.size());
@@ -294,8 +294,8 @@ struct program {
     return value_count() - 1;
   }
   /// Appends an op with one result of a known type.
-  constexpr value_id append(const op_def& def, std::span<const value_id> operands,
-                            std::span<const std::int64_t> attrs, const tensor_type& result) {
+  constexpr value_id append(const op_def& def, span<const value_id> operands,
+                            span<const std::int64_t> attrs, const tensor_type& result) {
     append_op(def, operands, attrs);
     return append_result(result);
   }

@@ -93,7 +93,7 @@ constexpr program named_copy(const program& p) {
 /// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
 /// Tags are named as copies.
 constexpr vec<value_id> append_program(builder& b, const program& f,
-                                       std::span<const value_id> arguments) {
+                                       span<const value_id> arguments) {
   vec<value_id> renamed(f.types.size(), -1), operands, results;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     renamed[static_cast<std::size_t>(f.inputs[i])] = arguments[i];

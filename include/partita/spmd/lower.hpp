@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <partita/support/vec.hpp>
-#include <span>
 
 #include <partita/core/groups.hpp>
 #include <partita/op/arithmetic.hpp>
@@ -373,8 +372,8 @@ class lowering {
   }
 
   /// In the order in which a layout is printed: by dimension, then major to minor.
-  static constexpr std::span<const std::int64_t> with_pairs(std::int64_t* attrs, std::size_t from,
-                                                            const layout& l) {
+  static constexpr span<const std::int64_t> with_pairs(std::int64_t* attrs, std::size_t from,
+                                                       const layout& l) {
     for (int d = 0; d < max_rank; ++d)
       for (const auto& e : l)
         if (e.dim == d) {
@@ -386,12 +385,12 @@ class lowering {
 
   /// Appends a collective on the value's local value, which it replaces.
   constexpr void emit(collective kind, const op_def& def, value_id v, op_id o,
-                      collective_reason reason, std::span<const std::int64_t> attrs,
+                      collective_reason reason, span<const std::int64_t> attrs,
                       const layout& after) {
     local_[at(v)] = emit_on(local_[at(v)], kind, def, v, o, reason, attrs, after);
   }
   constexpr value_id emit_on(value_id local, collective kind, const op_def& def, value_id v,
-                             op_id o, collective_reason reason, std::span<const std::int64_t> attrs,
+                             op_id o, collective_reason reason, span<const std::int64_t> attrs,
                              const layout& after) {
     value_id made = -1;
     std::int64_t bytes = 0;
