@@ -18,8 +18,8 @@ constexpr vec<op_id> canonical_order(const program& p, span<const value_id> root
   vec<frame> stack;
   const auto visit = [&](value_id v) {
     const op_id o = p.producer(v);
-    if (seen[static_cast<std::size_t>(o)]) return;
-    seen[static_cast<std::size_t>(o)] = 1;
+    if (seen[o]) return;
+    seen[o] = 1;
     stack.push_back({o, 0});
   };
   order.reserve(p.ops.size());

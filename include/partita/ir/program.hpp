@@ -220,51 +220,41 @@ struct program {
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
   constexpr int value_count() const { return static_cast<int>(types.size()); }
-  constexpr const op_node& op(op_id o) const { return ops[static_cast<std::size_t>(o)]; }
-  constexpr op_node& op(op_id o) { return ops[static_cast<std::size_t>(o)]; }
-  constexpr const tensor_type& type(value_id v) const { return types[static_cast<std::size_t>(v)]; }
-  constexpr op_id producer(value_id v) const { return producers[static_cast<std::size_t>(v)]; }
-  constexpr bool is(op_id o, op_role role) const { return op(o).def->role == role; }
+  constexpr const op_node& op(op_id o) const { return ops[o]; }
+  constexpr op_node& op(op_id o) { return ops[o]; }
+  constexpr const tensor_type& type(value_id v) const { return types[v]; }
+  constexpr op_id producer(value_id v) const { return producers[v]; }
+  constexpr bool is(op_id o, op_role role) const { return ops[o].def->role == role; }
   /// Which of its producer's results a value is.
-  constexpr int result_index(value_id v) const { return v - op(producer(v)).result; }
-  constexpr const program& region(op_id o, int i) const {
-    return regions[static_cast<std::size_t>(op(o).region_begin + i)];
-  }
+  constexpr int result_index(value_id v) const { return v - ops[producers[v]].result; }
+  constexpr const program& region(op_id o, int i) const { return regions[ops[o].region_begin + i]; }
   constexpr span<const program> regions_of(op_id o) const {
-    return {regions.data() + op(o).region_begin, static_cast<std::size_t>(op(o).region_count)};
+    return {regions.data() + ops[o].region_begin, static_cast<std::size_t>(ops[o].region_count)};
   }
   constexpr value_id operand(op_id o, int i) const {
-    return operand_list[static_cast<std::size_t>(op(o).operand_begin + i)];
+    return operand_list[ops[o].operand_begin + i];
   }
   constexpr span<const value_id> operands(op_id o) const {
-    return {operand_list.data() + op(o).operand_begin,
-            static_cast<std::size_t>(op(o).operand_count)};
+    return {operand_list.data() + ops[o].operand_begin,
+            static_cast<std::size_t>(ops[o].operand_count)};
   }
   constexpr span<const std::int64_t> attrs(op_id o) const {
-    return {attr_list.data() + op(o).attr_begin, static_cast<std::size_t>(op(o).attr_count)};
+    return {attr_list.data() + ops[o].attr_begin, static_cast<std::size_t>(ops[o].attr_count)};
   }
   constexpr std::string_view view(text_ref r) const {
     return {chars.data() + r.begin, static_cast<std::size_t>(r.size)};
   }
   /// Name of the parameter or tag that defines a value, or empty.
   constexpr std::string_view name(value_id v) const {
-    const op_node& n = op(producer(v));
+    const op_node& n = ops[producers[v]];
     return n.def->role == op_role::control ? std::string_view() : view(n.name);
   }
   constexpr int input_count() const { return static_cast<int>(inputs.size()); }
   constexpr int output_count() const { return static_cast<int>(outputs.size()); }
-  constexpr std::string_view input_name(int i) const {
-    return name(inputs[static_cast<std::size_t>(i)]);
-  }
-  constexpr std::string_view output_name(int i) const {
-    return view(outputs[static_cast<std::size_t>(i)].name);
-  }
-  constexpr const tensor_type& input_type(int i) const {
-    return type(inputs[static_cast<std::size_t>(i)]);
-  }
-  constexpr const tensor_type& output_type(int i) const {
-    return type(outputs[static_cast<std::size_t>(i)].value);
-  }
+  constexpr std::string_view input_name(int i) const { return name(inputs[i]); }
+  constexpr std::string_view output_name(int i) const { return view(outputs[i].name); }
+  constexpr const tensor_type& input_type(int i) const { return type(inputs[i]); }
+  constexpr const tensor_type& output_type(int i) const { return type(outputs[i].value); }
 
   constexpr text_ref intern(std::string_view s) {
     const text_ref r{static_cast<int>(chars.size()), static_cast<int>(s.size())};

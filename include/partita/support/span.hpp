@@ -29,6 +29,7 @@ class span {
   constexpr T* begin() const { return data_; }
   constexpr T* end() const { return data_ + size_; }
   constexpr T& operator[](std::size_t i) const { return data_[i]; }
+  constexpr T& operator[](int i) const { return data_[i]; }
   constexpr T& front() const { return data_[0]; }
   constexpr T& back() const { return data_[size_ - 1]; }
   constexpr span first(std::size_t count) const { return {data_, count}; }
