@@ -65,10 +65,12 @@ class core_program {
   constexpr layout layout_by_loops(op_id o, int end, unsigned without = 0) const {
     layout l;
     const nest& n = nests[o];
+    if (n.count == 0) return l;
+    const factor* factors = map.factors.data() + map.ops[o].begin;
     for (int i = 0; i < n.count; ++i) {
       const loop& each = n.loops[i];
       if (each.factor == any_factor || (without >> each.axis & 1) != 0) continue;
-      const int dim = map.dim_of(map.at(o, each.factor), end);
+      const int dim = map.dim_of(factors[each.factor], end);
       if (dim != no_dim) l.push_back(each.axis, dim);
     }
     return l;
@@ -319,9 +321,10 @@ class core_program {
   /// The most major factor that is left of a dimension of an operand (-1 - r: of result r).
   constexpr int front_factor(op_id o, int operand, int dim) const {
     const auto& row = map.ops[o];
+    const factor* factors = map.factors.data() + row.begin;
     int last = any_factor;
     for (int f = 0; f < row.count; ++f) {
-      const factor& each = map.at(o, f);
+      const factor& each = factors[f];
       if (map.dim_of(each, operand) != dim) continue;
       last = f;
       if (each.local > 1) break;

@@ -115,11 +115,11 @@ class tile_map_context {
     f.size = f.local = size;
     f.combine = combine;
     f.result_dim = static_cast<std::int8_t>(result_dim);
-    for (int i = 1; i < table_.ops.back().results; ++i) table_.operand_dims.push_back(no_dim);
-    f.operands_begin = static_cast<int>(table_.operand_dims.size());
+    factor_table::row& row = table_.ops.back();
+    f.operands_begin = static_cast<int>(table_.operand_dims.size()) + row.results - 1;
     table_.factors.push_back(f);
-    ++table_.ops.back().count;
-    for (std::size_t i = 0; i < operands.size(); ++i) table_.operand_dims.push_back(no_dim);
+    ++row.count;
+    table_.operand_dims.resize(static_cast<std::size_t>(f.operands_begin + row.operands), no_dim);
     return *this;
   }
   constexpr tile_map_context& tile(std::int64_t size, int result_dim) {

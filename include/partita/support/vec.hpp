@@ -96,7 +96,7 @@ class vec {
     resize(n, kept);
   }
   constexpr void resize(std::size_t n, const T& v) {
-    reserve(n);
+    make_room(n);
     for (std::size_t i = size_; i < n; ++i) data_[i] = v;
     size_ = n;
   }
@@ -105,7 +105,7 @@ class vec {
   constexpr void insert_back(It first, It last) {
     if (first == last) return;
     const std::size_t n = size_ + static_cast<std::size_t>(last - first);
-    if (n > capacity_) reserve(size_ == 0 || n > 2 * capacity_ ? n : 2 * capacity_);
+    make_room(n);
     for (T* to = data_ + size_; first != last;) *to++ = *first++;
     size_ = n;
   }
@@ -117,6 +117,10 @@ class vec {
  private:
   T* data_ = nullptr;
   std::size_t size_ = 0, capacity_ = 0;
+
+  constexpr void make_room(std::size_t n) {
+    if (n > capacity_) reserve(size_ == 0 || n > 2 * capacity_ ? n : 2 * capacity_);
+  }
 };
 
 }  // namespace partita
