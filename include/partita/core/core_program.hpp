@@ -66,7 +66,7 @@ class core_program {
     layout l;
     const nest& n = nests[o];
     if (n.count == 0) return l;
-    const factor* factors = map.factors.data() + map.ops[o].begin;
+    const factor* factors = map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
       const loop& each = n.loops[i];
       if (each.factor == any_factor || (without >> each.axis & 1) != 0) continue;
@@ -162,13 +162,14 @@ class core_program {
         if (dirty[*--o]) visit(*o);
     }
     conflicts.clear();
+    char* suspect = suspect_.data();
     for (op_id o : order) {
-      if (!suspect_[o]) continue;
-      suspect_[o] = 0;
+      if (!suspect[o]) continue;
+      suspect[o] = 0;
       for (int axis = 0; axis < mesh.rank; ++axis) {
         const match m = find_match(o, axis);
         if (!m.several && !m.indivisible) continue;
-        suspect_[o] = 1;
+        suspect[o] = 1;
         conflicts.push_back({o, axis,
                              m.several ? conflict_kind::several : conflict_kind::indivisible,
                              m.first, m.second, tactic});
@@ -336,12 +337,13 @@ class core_program {
   constexpr bool next_along(const nest& has, op_id has_op, int has_operand, const nest& wants,
                             op_id wants_op, int wants_operand, int dim, int axis) const {
     int j = 0;
-    const auto dim_in = [&](const loop& l, op_id o, int operand) -> int {
-      return l.factor == any_factor ? no_dim : map.dim_of(map.at(o, l.factor), operand);
+    const factor *has_factors = map.factors_of(has_op), *wants_factors = map.factors_of(wants_op);
+    const auto other = [&](const loop& l, const factor* factors, int end) {
+      return l.factor == any_factor || map.dim_of(factors[l.factor], end) != dim;
     };
     for (const auto& l : has) {
-      if (dim_in(l, has_op, has_operand) != dim) continue;
-      while (j < wants.count && dim_in(wants.loops[j], wants_op, wants_operand) != dim) ++j;
+      if (other(l, has_factors, has_operand)) continue;
+      while (j < wants.count && other(wants.loops[j], wants_factors, wants_operand)) ++j;
       if (l.axis == axis) return j == wants.count;
       if (j == wants.count || wants.loops[j].axis != l.axis) return false;
       ++j;

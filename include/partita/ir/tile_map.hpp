@@ -65,6 +65,8 @@ struct factor_table {
   constexpr int operand_dim(const factor& f, int operand) const {
     return operand_dims[f.operands_begin + operand];
   }
+  /// The factors of an op, in an array.
+  constexpr const factor* factors_of(int op) const { return factors.data() + ops[op].begin; }
   /// The dimension of an operand, or (end -1 - r) of result r, that a factor slices, or no_dim.
   constexpr int dim_of(const factor& f, int end) const {
     if (end == -1) return f.result_dim;

@@ -119,10 +119,10 @@ class lowering {
   constexpr axis_set summed_axes(op_id o) const {
     axis_set s = 0;
     const nest& n = c_.nests[o];
+    const factor* factors = c_.map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
       const loop& l = n.loops[i];
-      if (l.factor != any_factor && c_.map.at(o, l.factor).combine != combiner::stack)
-        s |= bit(l.axis);
+      if (l.factor != any_factor && factors[l.factor].combine != combiner::stack) s |= bit(l.axis);
     }
     return static_cast<axis_set>(s & ~trivial_);
   }
