@@ -1,7 +1,6 @@
 /// Programs from text: what ir/print.hpp prints.
 #pragma once
 
-#include <limits>
 #include <partita/support/vec.hpp>
 #include <string_view>
 
@@ -219,7 +218,7 @@ class program_parser {
     expect("tensor");
     expect("<");
     const std::size_t at = here();
-    std::int64_t room = std::numeric_limits<std::int64_t>::max() / 16;  // of elements
+    std::int64_t room = INT64_MAX / 16;  // of elements
     while (!failed() && in_.starts_with(scanner::is_digit)) {
       std::int64_t extent = 0;
       if (!in_.integer(extent) || extent > room) {
