@@ -45,42 +45,43 @@ class core_program {
     dirty_.resize(n, 0);
     suspect_.resize(n, 0);
     returned.resize(p.types.size(), 0);
-    for (op_id o = 0; o < p.op_count(); ++o) {
+    for (op_id o = 0; o < static_cast<op_id>(n); ++o) {
       order.push_back(o);
       add_tile_map(o);
     }
-    for (const auto& out : p.outputs) returned[at(out.value)] = 1;
+    for (const auto& out : p.outputs) returned[out.value] = 1;
     index_uses();
   }
 
-  constexpr const nest& nest_of(op_id o) const { return nests[at(o)]; }
+  constexpr const nest& nest_of(op_id o) const { return nests[o]; }
   /// All uses of a value as an operand (being a result of the program is not among them).
-  constexpr std::span<const use> uses(value_id v) const {
-    const auto begin = use_begin_[at(v)], end = use_begin_[at(v) + 1];
+  constexpr span<const use> uses(value_id v) const {
+    const auto begin = use_begin_[v], end = use_begin_[at(v) + 1];
     return {uses_.data() + begin, static_cast<std::size_t>(end - begin)};
   }
 
-  /// How the loops of its producer lay a value out; sums are not part of it.
-  constexpr layout made(value_id v) const {
+  /// How the loops of an op, without those over some axes, slice an operand or (end -1 - r) lay
+  /// out result r; sums are not part of it.
+  constexpr layout layout_by_loops(op_id o, int end, unsigned without = 0) const {
     layout l;
-    const op_id o = p.producer(v);
-    for (const auto& each : nest_of(o)) {
-      if (each.factor == any_factor) continue;
-      const int dim = map.result_dim(map.at(o, each.factor), p.result_index(v));
+    const nest& n = nests[o];
+    if (n.count == 0) return l;
+    const factor* factors = map.factors_of(o);
+    for (int i = 0; i < n.count; ++i) {
+      const loop& each = n.loops[i];
+      if (each.factor == any_factor || (without >> each.axis & 1) != 0) continue;
+      const int dim = map.dim_of(factors[each.factor], end);
       if (dim != no_dim) l.push_back(each.axis, dim);
     }
     return l;
+  }
+  /// How the loops of its producer lay a value out.
+  constexpr layout made(value_id v) const {
+    const op_id o = p.producers[v];
+    return layout_by_loops(o, p.ops[o].result - v - 1);
   }
   /// How the loops of an op slice one of its operands.
-  constexpr layout required(op_id o, int operand) const {
-    layout l;
-    for (const auto& each : nest_of(o)) {
-      if (each.factor == any_factor) continue;
-      const int dim = map.operand_dim(map.at(o, each.factor), operand);
-      if (dim != no_dim) l.push_back(each.axis, dim);
-    }
-    return l;
-  }
+  constexpr layout required(op_id o, int operand) const { return layout_by_loops(o, operand); }
 
   /// Tiles a value along a dimension over an axis: `tile<%value, dim, "axis">`.
   ///
@@ -152,19 +153,23 @@ class core_program {
   /// changes; ops whose surroundings did not change are skipped, which gives the same program.
   constexpr void propagate() {
     actions.push_back({action_kind::propagate, -1, -1, -1, tactic});
-    const auto n = order.size();
+    const op_id *first = order.begin(), *last = order.end();
+    const char* dirty = dirty_.data();
     while (pending_ > 0) {
-      for (std::size_t i = 0; i < n && pending_ > 0; ++i) visit_if_dirty(order[i]);
-      for (std::size_t i = n; i > 0 && pending_ > 0; --i) visit_if_dirty(order[i - 1]);
+      for (const op_id* o = first; o != last && pending_ > 0; ++o)
+        if (dirty[*o]) visit(*o);
+      for (const op_id* o = last; o != first && pending_ > 0;)
+        if (dirty[*--o]) visit(*o);
     }
     conflicts.clear();
+    char* suspect = suspect_.data();
     for (op_id o : order) {
-      if (!suspect_[at(o)]) continue;
-      suspect_[at(o)] = 0;
+      if (!suspect[o]) continue;
+      suspect[o] = 0;
       for (int axis = 0; axis < mesh.rank; ++axis) {
         const match m = find_match(o, axis);
         if (!m.several && !m.indivisible) continue;
-        suspect_[at(o)] = 1;
+        suspect[o] = 1;
         conflicts.push_back({o, axis,
                              m.several ? conflict_kind::several : conflict_kind::indivisible,
                              m.first, m.second, tactic});
@@ -175,7 +180,7 @@ class core_program {
   /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it.
   constexpr value_id holder(value_id v) const {
     for (const auto& u : uses(v))
-      if (p.is(u.op, op_role::tiling)) return p.op(u.op).result;
+      if (p.is(u.op, op_role::tiling)) return p.ops[u.op].result;
     return v;
   }
   /// The value of the source program behind a chain of `tiling` ops.
@@ -208,9 +213,9 @@ class core_program {
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   constexpr void add_tile_map(op_id o) {
-    const op_node& n = p.op(o);
+    const op_node& n = p.ops[o];
     scratch_.clear();
-    for (value_id v : p.operands(o)) scratch_.push_back(p.type(v));
+    for (value_id v : p.operands(o)) scratch_.push_back(p.types[v]);
     const auto attrs = p.attrs(o);
     const tensor_type none;
     tile_map_context c(scratch_, n.result_count > 0 ? p.type(n.result) : none, attrs.data(),
@@ -224,9 +229,10 @@ class core_program {
     for (std::size_t v = 0; v < p.types.size(); ++v) use_begin_[v + 1] += use_begin_[v];
     uses_.assign(p.operand_list.size(), use{});
     vec<int> next(use_begin_.begin(), use_begin_.end());
-    for (op_id o : order)
-      for (int i = 0; i < p.op(o).operand_count; ++i)
-        uses_[at(next[at(p.operand(o, i))]++)] = {o, i};
+    for (op_id o : order) {
+      int i = 0;
+      for (value_id v : p.operands(o)) uses_[next[v]++] = {o, i++};
+    }
   }
 
   /// Ops that may get a loop on request, because the loop changes nothing but the layout.
@@ -247,10 +253,10 @@ class core_program {
       if (p.operand_list[i] == v) p.operand_list[i] = t;
     for (auto& out : p.outputs)
       if (out.value == v) out.value = t;
-    returned.push_back(returned[at(v)]);
-    returned[at(v)] = 0;
-    nested.scope.push_back(nested.value_scope[at(v)]);
-    nested.value_scope.push_back(nested.value_scope[at(v)]);
+    returned.push_back(returned[v]);
+    returned[v] = 0;
+    nested.scope.push_back(nested.value_scope[v]);
+    nested.value_scope.push_back(nested.value_scope[v]);
     nests.push_back(nest{});
     dirty_.push_back(0);
     suspect_.push_back(0);
@@ -258,7 +264,7 @@ class core_program {
     order.insert_at(position_after(p.producer(v)), o);
     index_uses();
     for (const auto& e : have) {
-      nests[at(o)].push_back(e.axis, e.dim, had.find(e.axis)->tactic);
+      nests[o].push_back(e.axis, e.dim, had.find(e.axis)->tactic);
       map.at(o, e.dim).local /= mesh.size(e.axis);
     }
     return t;
@@ -274,31 +280,31 @@ class core_program {
   }
 
   constexpr void mark(op_id o) {
-    if (!dirty_[at(o)]) {
-      dirty_[at(o)] = 1;
+    if (!dirty_[o]) {
+      dirty_[o] = 1;
       ++pending_;
     }
   }
 
   constexpr void add_loop(op_id o, int axis, int f) {
-    nests[at(o)].push_back(axis, f, tactic);
+    nests[o].push_back(axis, f, tactic);
     if (f != any_factor) map.at(o, f).local /= mesh.size(axis);
     mark(o);
-    for (value_id v : p.operands(o)) mark(p.producer(v));
-    for (int r = 0; r < p.op(o).result_count; ++r)
-      for (const auto& u : uses(p.op(o).result + r)) mark(u.op);
+    const op_node& n = p.ops[o];
+    for (value_id v : p.operands(o)) mark(p.producers[v]);
+    for (int r = 0; r < n.result_count; ++r)
+      for (const auto& u : uses(n.result + r)) mark(u.op);
   }
 
-  constexpr void visit_if_dirty(op_id o) {
-    if (!dirty_[at(o)]) return;
-    dirty_[at(o)] = 0;
+  constexpr void visit(op_id o) {
+    dirty_[o] = 0;
     --pending_;
     for (int axis = 0; axis < mesh.rank; ++axis) {
       const match m = find_match(o, axis);
       if (m.one())
         add_loop(o, axis, m.first.factor);
       else if (m.several || m.indivisible)
-        suspect_[at(o)] = 1;
+        suspect_[o] = 1;
     }
   }
 
@@ -313,18 +319,14 @@ class core_program {
     }
   }
 
-  /// The dimension of an operand that a factor slices, or (operand -1 - r) of result r.
-  constexpr int dim_of(const factor& f, int operand) const {
-    return operand < 0 ? map.result_dim(f, -1 - operand) : map.operand_dim(f, operand);
-  }
-
   /// The most major factor that is left of a dimension of an operand (-1 - r: of result r).
   constexpr int front_factor(op_id o, int operand, int dim) const {
-    const auto& row = map.ops[at(o)];
+    const auto& row = map.ops[o];
+    const factor* factors = map.factors.data() + row.begin;
     int last = any_factor;
     for (int f = 0; f < row.count; ++f) {
-      const factor& each = map.at(o, f);
-      if (dim_of(each, operand) != dim) continue;
+      const factor& each = factors[f];
+      if (map.dim_of(each, operand) != dim) continue;
       last = f;
       if (each.local > 1) break;
     }
@@ -335,12 +337,13 @@ class core_program {
   constexpr bool next_along(const nest& has, op_id has_op, int has_operand, const nest& wants,
                             op_id wants_op, int wants_operand, int dim, int axis) const {
     int j = 0;
-    const auto dim_in = [&](const loop& l, op_id o, int operand) -> int {
-      return l.factor == any_factor ? no_dim : dim_of(map.at(o, l.factor), operand);
+    const factor *has_factors = map.factors_of(has_op), *wants_factors = map.factors_of(wants_op);
+    const auto other = [&](const loop& l, const factor* factors, int end) {
+      return l.factor == any_factor || map.dim_of(factors[l.factor], end) != dim;
     };
     for (const auto& l : has) {
-      if (dim_in(l, has_op, has_operand) != dim) continue;
-      while (j < wants.count && dim_in(wants.loops[j], wants_op, wants_operand) != dim) ++j;
+      if (other(l, has_factors, has_operand)) continue;
+      while (j < wants.count && other(wants.loops[j], wants_factors, wants_operand)) ++j;
       if (l.axis == axis) return j == wants.count;
       if (j == wants.count || wants.loops[j].axis != l.axis) return false;
       ++j;
@@ -351,17 +354,18 @@ class core_program {
   /// Which tile-map entries of an op does the evidence support for a loop over an axis?
   constexpr match find_match(op_id o, int axis) const {
     match m;
-    const nest& mine = nests[at(o)];
+    const nest& mine = nests[o];
     if (mine.find(axis) != nullptr) return m;
-    const op_node& n = p.op(o);
+    const op_node& n = p.ops[o];
     for (int i = 0; i < n.operand_count; ++i) {
-      const value_id x = p.operand(o, i);
-      const op_id q = p.producer(x);
-      const loop* l = nests[at(q)].find(axis);
+      const value_id x = p.operand_list[n.operand_begin + i];
+      const op_id q = p.producers[x];
+      const nest& theirs = nests[q];
+      const loop* l = theirs.find(axis);
       if (l == nullptr || l->factor == any_factor) continue;
-      const int result = -1 - p.result_index(x);
-      const int dim = dim_of(map.at(q, l->factor), result);
-      if (dim == no_dim || !next_along(nests[at(q)], q, result, mine, o, i, dim, axis)) continue;
+      const int result = p.ops[q].result - x - 1;
+      const int dim = map.dim_of(map.at(q, l->factor), result);
+      if (dim == no_dim || !next_along(theirs, q, result, mine, o, i, dim, axis)) continue;
       const int f = front_factor(o, i, dim);
       if (f != any_factor)
         support(m, o, axis, {static_cast<std::int8_t>(f), static_cast<std::int8_t>(i)});
@@ -382,7 +386,7 @@ class core_program {
   constexpr int sliced_by_all_uses(value_id v, const nest& mine, int axis) const {
     int dim = no_dim;
     for (const auto& u : uses(v)) {
-      const nest& theirs = nests[at(u.op)];
+      const nest& theirs = nests[u.op];
       const loop* l = theirs.find(axis);
       if (l == nullptr || l->factor == any_factor) return no_dim;
       const int d = map.operand_dim(map.at(u.op, l->factor), u.operand);

@@ -72,9 +72,9 @@ struct flat_program {
     p.error = source.error;
     vec<value_id> renamed(source.types.size(), -1);
     add(source, 0, renamed);
-    for (value_id v : source.inputs) p.inputs.push_back(renamed[at(v)]);
+    for (value_id v : source.inputs) p.inputs.push_back(renamed[v]);
     for (const auto& out : source.outputs)
-      p.outputs.push_back({renamed[at(out.value)], p.intern(source.view(out.name))});
+      p.outputs.push_back({renamed[out.value], p.intern(source.view(out.name))});
   }
   constexpr const control_info* control_of(op_id marker) const {
     for (const auto& c : controls)
@@ -91,8 +91,8 @@ struct flat_program {
     return b > 0 && a > most / b ? most : a * b;
   }
 
-  constexpr op_id append(const op_def& def, std::span<const value_id> operands,
-                         std::span<const std::int64_t> attrs, int in) {
+  constexpr op_id append(const op_def& def, span<const value_id> operands,
+                         span<const std::int64_t> attrs, int in) {
     scope.push_back(in);
     return p.append_op(def, operands, attrs);
   }
@@ -113,19 +113,18 @@ struct flat_program {
       const op_node& n = q.op(o);
       if (n.def->role == op_role::parameter && in != 0) continue;
       if (n.region_count > 0) {
-        moved[at(o)] = add_control(q, o, in, renamed);
+        moved[o] = add_control(q, o, in, renamed);
         continue;
       }
       operands.clear();
-      for (value_id v : q.operands(o)) operands.push_back(renamed[at(v)]);
-      moved[at(o)] = append(*n.def, operands, q.attrs(o), in);
+      for (value_id v : q.operands(o)) operands.push_back(renamed[v]);
+      moved[o] = append(*n.def, operands, q.attrs(o), in);
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
-        renamed[at(v)] = append_result(q.type(v), in);
+        renamed[v] = append_result(q.type(v), in);
       copy_marks(q, n);
     }
     for (op_id o = 0; o < q.op_count(); ++o)
-      if (moved[at(o)] >= 0 && q.op(o).origin >= 0)
-        p.op(moved[at(o)]).origin = moved[at(q.op(o).origin)];
+      if (moved[o] >= 0 && q.op(o).origin >= 0) p.op(moved[o]).origin = moved[q.op(o).origin];
   }
 
   constexpr op_id add_control(const program& q, op_id o, int in, vec<value_id>& renamed) {
@@ -140,7 +139,7 @@ struct flat_program {
     for (const auto& r : q.regions_of(o)) {
       scope_info s;
       s.parent = in;
-      s.trips = times(scopes[at(in)].trips, list.trips);
+      s.trips = times(scopes[in].trips, list.trips);
       s.inputs.resize(r.inputs.size(), -1);
       s.outputs.resize(r.outputs.size(), use{});
       scopes.push_back(s);
@@ -154,10 +153,10 @@ struct flat_program {
       for (const auto& e : w.ends) {
         const use here{wire, static_cast<int>(operands.size())};
         if (e.kind == wire_end::operand) {
-          control.operands[at(e.index)] = here;
-          operands.push_back(renamed[at(q.operand(o, e.index))]);
+          control.operands[e.index] = here;
+          operands.push_back(renamed[q.operand(o, e.index)]);
         } else if (e.kind == wire_end::output) {
-          scopes[at(control.first_scope + e.region)].outputs[at(e.index)] = here;
+          scopes[control.first_scope + e.region].outputs[e.index] = here;
           operands.push_back(-1);  // comes with the nested program
         } else {
           continue;
@@ -170,29 +169,28 @@ struct flat_program {
       for (const auto& e : w.ends) {
         if (e.kind == wire_end::input) {
           const int inner = control.first_scope + e.region;
-          scopes[at(inner)].inputs[at(e.index)] =
+          scopes[inner].inputs[e.index] =
               append_result(q.region(o, e.region).input_type(e.index), inner);
         } else if (e.kind == wire_end::result) {
-          control.results[at(e.index)] = append_result(q.type(n.result + e.index), in);
+          control.results[e.index] = append_result(q.type(n.result + e.index), in);
         }
       }
       p.ops.back().transposed = n.transposed;
     }
     control.marker = append(*n.def, {}, q.attrs(o), in);
     copy_marks(q, n);
-    for (int r = 0; r < n.result_count; ++r) renamed[at(n.result + r)] = control.results[at(r)];
+    for (int r = 0; r < n.result_count; ++r) renamed[n.result + r] = control.results[r];
     for (int r = 0; r < n.region_count; ++r) {
       const int inner = control.first_scope + r;
       const program& region = q.region(o, r);
-      scopes[at(inner)].marker = control.marker;
+      scopes[inner].marker = control.marker;
       vec<value_id> inside(region.types.size(), -1);
       for (int i = 0; i < region.input_count(); ++i)
-        inside[at(region.inputs[at(i)])] = scopes[at(inner)].inputs[at(i)];
+        inside[region.inputs[i]] = scopes[inner].inputs[i];
       add(region, inner, inside);
       for (int j = 0; j < region.output_count(); ++j) {
-        const use& out = scopes[at(inner)].outputs[at(j)];
-        p.operand_list[at(p.op(out.op).operand_begin + out.operand)] =
-            inside[at(region.outputs[at(j)].value)];
+        const use& out = scopes[inner].outputs[j];
+        p.operand_list[p.op(out.op).operand_begin + out.operand] = inside[region.outputs[j].value];
       }
     }
     controls.push_back(control);

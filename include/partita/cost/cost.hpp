@@ -25,11 +25,14 @@ constexpr cost estimate(const program& p) {
   vec<op_id> last_use(p.types.size(), -1);
   vec<tensor_type> operands, results;
   vec<std::int64_t> inside(p.ops.size(), 0);  // memory that nested programs need
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    const op_node& n = p.op(o);
-    for (value_id v : p.operands(o)) last_use[static_cast<std::size_t>(v)] = o;
+  const op_id count = p.op_count();
+  for (op_id o = 0; o < count; ++o) {
+    const op_node& n = p.ops[o];
     operands.clear();
-    for (value_id v : p.operands(o)) operands.push_back(p.type(v));
+    for (value_id v : p.operands(o)) {
+      last_use[v] = o;
+      operands.push_back(p.types[v]);
+    }
     if (n.region_count > 0) {
       wire_list list;
       n.def->wires(p, o, list);
@@ -37,8 +40,7 @@ constexpr cost estimate(const program& p) {
       for (const auto& r : p.regions_of(o)) {
         const cost each = estimate(r);
         const std::int64_t beyond = each.peak_bytes - each.argument_bytes;
-        if (beyond > inside[static_cast<std::size_t>(o)])
-          inside[static_cast<std::size_t>(o)] = beyond;
+        if (beyond > inside[o]) inside[o] = beyond;
         if (each.flops >= dearest.flops) dearest = each;
       }
       c.flops += list.trips * dearest.flops;
@@ -57,28 +59,27 @@ constexpr cost estimate(const program& p) {
       c.collective_bytes += p.type(p.operand(o, 0)).bytes();
   }
   for (const auto& out : p.outputs) {
-    last_use[static_cast<std::size_t>(out.value)] = p.op_count();
+    last_use[out.value] = p.op_count();
     c.result_bytes += p.type(out.value).bytes();
   }
   for (int i = 0; i < p.input_count(); ++i) c.argument_bytes += p.input_type(i).bytes();
   std::int64_t live = 0, peak = 0;
   const auto is_argument = [&](value_id v) { return p.is(p.producer(v), op_role::parameter); };
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    const op_node& n = p.op(o);
+  for (op_id o = 0; o < count; ++o) {
+    const op_node& n = p.ops[o];
     if (n.def->role == op_role::parameter) continue;
     for (int r = 0; r < n.result_count; ++r) live += p.type(n.result + r).bytes();
-    const std::int64_t now = live + inside[static_cast<std::size_t>(o)];
+    const std::int64_t now = live + inside[o];
     if (now > peak) peak = now;
     const auto operand_list = p.operands(o);
     for (std::size_t i = 0; i < operand_list.size(); ++i) {
       const value_id v = operand_list[i];
       bool again = false;
       for (std::size_t j = 0; j < i; ++j) again = again || operand_list[j] == v;
-      if (!again && last_use[static_cast<std::size_t>(v)] == o && !is_argument(v))
-        live -= p.type(v).bytes();
+      if (!again && last_use[v] == o && !is_argument(v)) live -= p.type(v).bytes();
     }
     for (value_id v = n.result; v < n.result + n.result_count; ++v)
-      if (last_use[static_cast<std::size_t>(v)] < 0) live -= p.type(v).bytes();
+      if (last_use[v] < 0) live -= p.type(v).bytes();
   }
   c.peak_bytes = c.argument_bytes + peak;
   return c;

@@ -25,7 +25,7 @@ struct einsum_term {
 /// A formula for operands of known types, and its evaluation.
 class einsum_formula {
  public:
-  constexpr einsum_formula(builder& b, std::string_view formula, std::span<const value_id> operands)
+  constexpr einsum_formula(builder& b, std::string_view formula, span<const value_id> operands)
       : b_(b), formula_(formula), values_(operands.data(), operands.data() + operands.size()) {}
 
   constexpr value_id emit() {
@@ -202,7 +202,7 @@ class einsum_formula {
 
 /// See the function of the same name in contraction.hpp.
 constexpr value_id emit_einsum(builder& b, std::string_view formula,
-                               std::span<const value_id> operands) {
+                               span<const value_id> operands) {
   for (value_id v : operands)
     if (v < 0 || b.failed()) return -1;
   return einsum_formula(b, formula, operands).emit();

@@ -1,11 +1,12 @@
 /// Optimizers as functions of parameter trees.
 #pragma once
 
-#include <limits>
+#include <bit>
 #include <utility>
 
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/tree.hpp>
+#include <partita/support/number_text.hpp>
 
 namespace partita {
 
@@ -67,7 +68,7 @@ namespace detail {
 /// Natural logarithm of a number in [0, 2), usable in constant evaluation: 2 artanh((x-1)/(x+1)),
 /// whose series converges fast once x is above 1/2.
 constexpr double natural_log(double x) {
-  if (!(x > 0)) return -std::numeric_limits<double>::infinity();
+  if (!(x > 0)) return -std::bit_cast<double>(detail::infinity);
   int halvings = 0;
   for (; x < 0.5; x *= 2) ++halvings;
   const double z = (x - 1) / (x + 1), square = z * z;

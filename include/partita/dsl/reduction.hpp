@@ -1,9 +1,10 @@
 /// Reductions as functions of typed tensors.
 #pragma once
 
-#include <limits>
+#include <bit>
 
 #include <partita/dsl/apply.hpp>
+#include <partita/support/number_text.hpp>
 
 namespace partita {
 
@@ -11,7 +12,7 @@ namespace detail {
 
 /// 1 / n, NaN for 0: what a sum over n elements is multiplied with to give their mean.
 constexpr double reciprocal(std::int64_t n) {
-  return n == 0 ? std::numeric_limits<double>::quiet_NaN() : 1.0 / static_cast<double>(n);
+  return n == 0 ? std::bit_cast<double>(detail::usual_nan) : 1.0 / static_cast<double>(n);
 }
 
 /// Reduces the given dimensions, or all without any.

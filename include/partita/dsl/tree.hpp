@@ -45,33 +45,43 @@ concept Tree = Tensor<T> || detail::Sequence<std::remove_cvref_t<T>> ||
     detail::is_std_tuple<std::remove_cvref_t<T>>::value ||
     detail::HanaStruct<std::remove_cvref_t<T>>;
 
-/// Calls f(leaf, path) for every tensor of a tree, in declaration order. Paths join member names
-/// and indices with dots: "layers.3.attention.qkv".
+namespace detail {
+
+/// `path` is the name of the tree; it is extended for the time of each child.
 template <class F, class T>
-constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
+constexpr void visit_leaves(const F& f, text& path, T& tree) {
   using U = std::remove_cvref_t<T>;
-  const auto child = [&](const auto& part) {
-    text name = path;
-    if (!path.empty()) name << '.';
-    name << part;
-    return name;
+  const std::size_t length = path.size();
+  const auto visit_child = [&](const auto& part, auto& child) {
+    if (length > 0) path << '.';
+    path << part;
+    visit_leaves(f, path, child);
+    path.truncate(length);
   };
   if constexpr (Tensor<U>) {
     f(tree, path.view());
   } else if constexpr (detail::Sequence<U>) {
-    for (std::size_t i = 0; i < tree.size(); ++i) for_each_leaf(f, child(i), tree[i]);
+    for (std::size_t i = 0; i < tree.size(); ++i) visit_child(i, tree[i]);
   } else if constexpr (detail::is_std_tuple<U>::value) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (for_each_leaf(f, child(I), std::get<I>(tree)), ...);
-    }
+    [&]<std::size_t... I>(std::index_sequence<I...>) { (visit_child(I, std::get<I>(tree)), ...); }
     (std::make_index_sequence<std::tuple_size_v<U>>{});
   } else {
     boost::hana::for_each(boost::hana::accessors<U>(), [&](const auto& member) {
       const auto get = boost::hana::second(member);
       const std::string_view name = boost::hana::to<const char*>(boost::hana::first(member));
-      for_each_leaf(f, child(name), get(tree));
+      visit_child(name, get(tree));
     });
   }
+}
+
+}  // namespace detail
+
+/// Calls f(leaf, path) for every tensor of a tree, in declaration order. Paths join member names
+/// and indices with dots: "layers.3.attention.qkv".
+template <class F, class T>
+constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
+  text extended = path;
+  detail::visit_leaves(f, extended, tree);
 }
 
 namespace detail {

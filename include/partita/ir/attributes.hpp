@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <partita/support/span.hpp>
 #include <partita/support/vec.hpp>
-#include <span>
 #include <string_view>
 
 #include <partita/ir/shape.hpp>
@@ -13,7 +13,7 @@
 namespace partita {
 
 /// `[0, 2]`, as attributes show dimensions.
-constexpr void print_ints(text& out, std::span<const std::int64_t> list) {
+constexpr void print_ints(text& out, span<const std::int64_t> list) {
   out << '[';
   append_list(out, static_cast<int>(list.size()),
               [&](int i) { out << list[static_cast<std::size_t>(i)]; });
@@ -33,11 +33,11 @@ constexpr void print_ints(text& out, std::span<const std::int64_t> list) {
 /// and the same function, given an attribute_reader, reads the text: `{add, dims=[0, 2]}`.
 class attribute_writer {
  public:
-  constexpr attribute_writer(text& out, std::span<const tensor_type> operands,
-                             std::span<const std::int64_t> attrs)
+  constexpr attribute_writer(text& out, span<const tensor_type> operands,
+                             span<const std::int64_t> attrs)
       : operands(operands), out_(out), attrs_(attrs) {}
 
-  std::span<const tensor_type> operands;  ///< their types, for lists with one number per dimension
+  span<const tensor_type> operands;  ///< their types, for lists with one number per dimension
 
   /// `label=3`, or `3` without a label. Each field gives the value that it wrote (or read).
   constexpr std::int64_t number(std::string_view label) {
@@ -52,14 +52,14 @@ class attribute_writer {
     return v;
   }
   /// One of some words, stored as its position.
-  constexpr std::int64_t word(std::string_view label, std::span<const std::string_view> words) {
+  constexpr std::int64_t word(std::string_view label, span<const std::string_view> words) {
     const std::int64_t v = next();
     start(label) << words[static_cast<std::size_t>(v)];
     return v;
   }
   constexpr std::int64_t word(std::string_view label,
                               std::initializer_list<std::string_view> words) {
-    return word(label, std::span<const std::string_view>(words.begin(), words.size()));
+    return word(label, span<const std::string_view>(words.begin(), words.size()));
   }
   /// `label` if 1, nothing if 0.
   constexpr bool flag(std::string_view label) {
@@ -89,7 +89,7 @@ class attribute_writer {
 
  private:
   text& out_;
-  std::span<const std::int64_t> attrs_;
+  span<const std::int64_t> attrs_;
   bool any_ = false;
 
   constexpr std::int64_t next() {
@@ -97,7 +97,7 @@ class attribute_writer {
     attrs_ = attrs_.subspan(1);
     return v;
   }
-  constexpr std::span<const std::int64_t> take(int n) {
+  constexpr span<const std::int64_t> take(int n) {
     const auto taken = attrs_.first(static_cast<std::size_t>(n));
     attrs_ = attrs_.subspan(static_cast<std::size_t>(n));
     return taken;
@@ -116,10 +116,10 @@ class attribute_writer {
 class attribute_reader {
  public:
   constexpr attribute_reader(std::string_view op, std::string_view in,
-                             std::span<const tensor_type> operands, vec<std::int64_t>& attrs)
+                             span<const tensor_type> operands, vec<std::int64_t>& attrs)
       : operands(operands), op_(op), in_(in), attrs_(attrs) {}
 
-  std::span<const tensor_type> operands;
+  span<const tensor_type> operands;
   failure error;
 
   constexpr std::int64_t number(std::string_view label) {
@@ -128,7 +128,7 @@ class attribute_reader {
   constexpr std::int64_t number_or(std::string_view label, std::int64_t usual) {
     return put(accept(label) ? integer() : usual);
   }
-  constexpr std::int64_t word(std::string_view label, std::span<const std::string_view> words) {
+  constexpr std::int64_t word(std::string_view label, span<const std::string_view> words) {
     if (!expect(label)) return 0;
     std::size_t n = 0;
     while (n < in_.size() && in_[n] != ',' && in_[n] != ' ') ++n;
@@ -141,7 +141,7 @@ class attribute_reader {
   }
   constexpr std::int64_t word(std::string_view label,
                               std::initializer_list<std::string_view> words) {
-    return word(label, std::span<const std::string_view>(words.begin(), words.size()));
+    return word(label, span<const std::string_view>(words.begin(), words.size()));
   }
   constexpr bool flag(std::string_view label) {
     const bool set = starts(label) && (in_.size() == label.size() || in_[label.size()] == ',');

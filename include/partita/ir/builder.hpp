@@ -3,7 +3,6 @@
 
 #include <initializer_list>
 #include <partita/support/vec.hpp>
-#include <span>
 #include <string_view>
 
 #include <partita/ir/program.hpp>
@@ -33,13 +32,13 @@ class builder {
   constexpr value_id emit(const op_def& def, std::initializer_list<value_id> operands,
                           std::initializer_list<std::int64_t> attrs = {},
                           const tensor_type& declared = {}) {
-    return emit(def, std::span<const value_id>(operands.begin(), operands.size()),
-                std::span<const std::int64_t>(attrs.begin(), attrs.size()), declared);
+    return emit(def, span<const value_id>(operands.begin(), operands.size()),
+                span<const std::int64_t>(attrs.begin(), attrs.size()), declared);
   }
   /// Appends an op and gives its first result; further results are the values that follow it.
   /// `declared` is the wanted result type where the operands do not determine it.
-  constexpr value_id emit(const op_def& def, std::span<const value_id> operands,
-                          std::span<const std::int64_t> attrs, const tensor_type& declared = {},
+  constexpr value_id emit(const op_def& def, span<const value_id> operands,
+                          span<const std::int64_t> attrs, const tensor_type& declared = {},
                           vec<program>&& regions = {}) {
     if (failed()) return -1;
     for (const auto& r : regions) p.error.record(r.error);

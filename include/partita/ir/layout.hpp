@@ -48,17 +48,14 @@ struct layout {
   /// Equal per dimension; the order of entries of different dimensions does not matter.
   friend constexpr bool operator==(const layout& a, const layout& b) {
     if (a.count != b.count) return false;
-    for (int d = 0; d < max_rank; ++d) {
-      int i = 0, j = 0;
-      while (true) {
-        while (i < a.count && a.entries[i].dim != d) ++i;
-        while (j < b.count && b.entries[j].dim != d) ++j;
-        if (i == a.count || j == b.count) {
-          if ((i == a.count) != (j == b.count)) return false;
-          break;
-        }
-        if (a.entries[i++].axis != b.entries[j++].axis) return false;
-      }
+    for (int i = 0; i < a.count; ++i) {
+      const int dim = a.entries[i].dim;
+      int earlier = 0;  // entries of the same dimension
+      for (int k = 0; k < i; ++k)
+        if (a.entries[k].dim == dim) ++earlier;
+      int j = 0;
+      while (j < b.count && (b.entries[j].dim != dim || earlier-- > 0)) ++j;
+      if (j == b.count || b.entries[j].axis != a.entries[i].axis) return false;
     }
     return true;
   }

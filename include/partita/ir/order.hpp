@@ -8,7 +8,7 @@ namespace partita {
 /// The ops that the roots need, operands before users: depth first, operands left to right, roots
 /// in the given order. C++ leaves open in which order the arguments of a call are evaluated, and so
 /// in which order a model appends its ops; this order is the same on every compiler.
-constexpr vec<op_id> canonical_order(const program& p, std::span<const value_id> roots) {
+constexpr vec<op_id> canonical_order(const program& p, span<const value_id> roots) {
   struct frame {
     op_id op = -1;
     int next = 0;  // operand
@@ -18,8 +18,8 @@ constexpr vec<op_id> canonical_order(const program& p, std::span<const value_id>
   vec<frame> stack;
   const auto visit = [&](value_id v) {
     const op_id o = p.producer(v);
-    if (seen[static_cast<std::size_t>(o)]) return;
-    seen[static_cast<std::size_t>(o)] = 1;
+    if (seen[o]) return;
+    seen[o] = 1;
     stack.push_back({o, 0});
   };
   order.reserve(p.ops.size());

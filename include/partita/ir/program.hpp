@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <partita/support/span.hpp>
 #include <partita/support/vec.hpp>
-#include <span>
 #include <string_view>
 
 #include <partita/ir/attributes.hpp>
@@ -24,12 +24,12 @@ using op_id = int;
 
 /// Handed to an op's shape rule.
 struct infer_context {
-  std::span<const tensor_type> operands;
-  std::span<const std::int64_t> attrs;
+  span<const tensor_type> operands;
+  span<const std::int64_t> attrs;
   /// The result type as the caller wants it, for ops whose operands do not determine it
   /// (broadcast_in_dim, reshape, constant, iota, convert, ...); checked by the rule.
   tensor_type declared;
-  std::span<const program> regions;  ///< nested programs
+  span<const program> regions;  ///< nested programs
   tensor_type result;
   vec<tensor_type> more;  ///< types of the second, third, ... result
   failure error;
@@ -45,10 +45,10 @@ struct infer_context {
 struct derive_context {
   builder& b;
   op_id op;
-  value_id cotangent;                         ///< of the first result; same type as the result
-  vec<value_id>& operands;                    ///< to be filled: cotangent per operand, -1 for none
-  const vec<char>& wanted;                    ///< per operand: is its cotangent needed?
-  std::span<const value_id> cotangents = {};  ///< per result; -1 where nothing depends on it
+  value_id cotangent;                    ///< of the first result; same type as the result
+  vec<value_id>& operands;               ///< to be filled: cotangent per operand, -1 for none
+  const vec<char>& wanted;               ///< per operand: is its cotangent needed?
+  span<const value_id> cotangents = {};  ///< per result; -1 where nothing depends on it
 };
 
 /// Handed to an op's printer of attributes.
@@ -62,7 +62,7 @@ struct print_context {
 /// Handed to an op's reader of attributes.
 struct parse_context {
   std::string_view in;  ///< the text between the braces
-  std::span<const tensor_type> operands;
+  span<const tensor_type> operands;
   const tensor_type& declared;  ///< the type after the colon
   vec<std::int64_t>& attrs;     ///< to be filled
   failure error;
@@ -71,10 +71,10 @@ struct parse_context {
 
 /// Handed to an op's cost rule.
 struct cost_context {
-  std::span<const tensor_type> operands;
+  span<const tensor_type> operands;
   const tensor_type& result;
-  std::span<const std::int64_t> attrs;
-  std::span<const tensor_type> more = {};  ///< the second, third, ... result
+  span<const std::int64_t> attrs;
+  span<const tensor_type> more = {};  ///< the second, third, ... result
 };
 
 /// What an op is to the engine: most compute; the others carry names and loops.
@@ -220,51 +220,41 @@ struct program {
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
   constexpr int value_count() const { return static_cast<int>(types.size()); }
-  constexpr const op_node& op(op_id o) const { return ops[static_cast<std::size_t>(o)]; }
-  constexpr op_node& op(op_id o) { return ops[static_cast<std::size_t>(o)]; }
-  constexpr const tensor_type& type(value_id v) const { return types[static_cast<std::size_t>(v)]; }
-  constexpr op_id producer(value_id v) const { return producers[static_cast<std::size_t>(v)]; }
-  constexpr bool is(op_id o, op_role role) const { return op(o).def->role == role; }
+  constexpr const op_node& op(op_id o) const { return ops[o]; }
+  constexpr op_node& op(op_id o) { return ops[o]; }
+  constexpr const tensor_type& type(value_id v) const { return types[v]; }
+  constexpr op_id producer(value_id v) const { return producers[v]; }
+  constexpr bool is(op_id o, op_role role) const { return ops[o].def->role == role; }
   /// Which of its producer's results a value is.
-  constexpr int result_index(value_id v) const { return v - op(producer(v)).result; }
-  constexpr const program& region(op_id o, int i) const {
-    return regions[static_cast<std::size_t>(op(o).region_begin + i)];
-  }
-  constexpr std::span<const program> regions_of(op_id o) const {
-    return {regions.data() + op(o).region_begin, static_cast<std::size_t>(op(o).region_count)};
+  constexpr int result_index(value_id v) const { return v - ops[producers[v]].result; }
+  constexpr const program& region(op_id o, int i) const { return regions[ops[o].region_begin + i]; }
+  constexpr span<const program> regions_of(op_id o) const {
+    return {regions.data() + ops[o].region_begin, static_cast<std::size_t>(ops[o].region_count)};
   }
   constexpr value_id operand(op_id o, int i) const {
-    return operand_list[static_cast<std::size_t>(op(o).operand_begin + i)];
+    return operand_list[ops[o].operand_begin + i];
   }
-  constexpr std::span<const value_id> operands(op_id o) const {
-    return {operand_list.data() + op(o).operand_begin,
-            static_cast<std::size_t>(op(o).operand_count)};
+  constexpr span<const value_id> operands(op_id o) const {
+    return {operand_list.data() + ops[o].operand_begin,
+            static_cast<std::size_t>(ops[o].operand_count)};
   }
-  constexpr std::span<const std::int64_t> attrs(op_id o) const {
-    return {attr_list.data() + op(o).attr_begin, static_cast<std::size_t>(op(o).attr_count)};
+  constexpr span<const std::int64_t> attrs(op_id o) const {
+    return {attr_list.data() + ops[o].attr_begin, static_cast<std::size_t>(ops[o].attr_count)};
   }
   constexpr std::string_view view(text_ref r) const {
     return {chars.data() + r.begin, static_cast<std::size_t>(r.size)};
   }
   /// Name of the parameter or tag that defines a value, or empty.
   constexpr std::string_view name(value_id v) const {
-    const op_node& n = op(producer(v));
+    const op_node& n = ops[producers[v]];
     return n.def->role == op_role::control ? std::string_view() : view(n.name);
   }
   constexpr int input_count() const { return static_cast<int>(inputs.size()); }
   constexpr int output_count() const { return static_cast<int>(outputs.size()); }
-  constexpr std::string_view input_name(int i) const {
-    return name(inputs[static_cast<std::size_t>(i)]);
-  }
-  constexpr std::string_view output_name(int i) const {
-    return view(outputs[static_cast<std::size_t>(i)].name);
-  }
-  constexpr const tensor_type& input_type(int i) const {
-    return type(inputs[static_cast<std::size_t>(i)]);
-  }
-  constexpr const tensor_type& output_type(int i) const {
-    return type(outputs[static_cast<std::size_t>(i)].value);
-  }
+  constexpr std::string_view input_name(int i) const { return name(inputs[i]); }
+  constexpr std::string_view output_name(int i) const { return view(outputs[i].name); }
+  constexpr const tensor_type& input_type(int i) const { return type(inputs[i]); }
+  constexpr const tensor_type& output_type(int i) const { return type(outputs[i].value); }
 
   constexpr text_ref intern(std::string_view s) {
     const text_ref r{static_cast<int>(chars.size()), static_cast<int>(s.size())};
@@ -272,8 +262,8 @@ struct program {
     return r;
   }
   /// Appends an op without results; `append_result` and `append_region` complete it.
-  constexpr op_id append_op(const op_def& def, std::span<const value_id> operands,
-                            std::span<const std::int64_t> attrs) {
+  constexpr op_id append_op(const op_def& def, span<const value_id> operands,
+                            span<const std::int64_t> attrs) {
     op_node n;
     n.def = &def;
     n.operand_begin = static_cast<int>(operand_list.size());
@@ -294,8 +284,8 @@ struct program {
     return value_count() - 1;
   }
   /// Appends an op with one result of a known type.
-  constexpr value_id append(const op_def& def, std::span<const value_id> operands,
-                            std::span<const std::int64_t> attrs, const tensor_type& result) {
+  constexpr value_id append(const op_def& def, span<const value_id> operands,
+                            span<const std::int64_t> attrs, const tensor_type& result) {
     append_op(def, operands, attrs);
     return append_result(result);
   }

@@ -57,23 +57,30 @@ struct factor_table {
   vec<std::int8_t> operand_dims;
 
   constexpr const factor& at(int op, int f) const {
-    return factors[static_cast<std::size_t>(ops[static_cast<std::size_t>(op)].begin + f)];
+    return factors[ops[static_cast<std::size_t>(op)].begin + f];
   }
   constexpr factor& at(int op, int f) {
-    return factors[static_cast<std::size_t>(ops[static_cast<std::size_t>(op)].begin + f)];
+    return factors[ops[static_cast<std::size_t>(op)].begin + f];
   }
   constexpr int operand_dim(const factor& f, int operand) const {
-    return operand_dims[static_cast<std::size_t>(f.operands_begin + operand)];
+    return operand_dims[f.operands_begin + operand];
+  }
+  /// The factors of an op, in an array.
+  constexpr const factor* factors_of(int op) const { return factors.data() + ops[op].begin; }
+  /// The dimension of an operand, or (end -1 - r) of result r, that a factor slices, or no_dim.
+  constexpr int dim_of(const factor& f, int end) const {
+    if (end == -1) return f.result_dim;
+    return operand_dims[f.operands_begin + (end < 0 ? end + 1 : end)];
   }
   /// Dimension of a result that is stacked, or no_dim.
   constexpr int result_dim(const factor& f, int result) const {
     if (result == 0) return f.result_dim;
-    return operand_dims[static_cast<std::size_t>(f.operands_begin - result)];
+    return operand_dims[f.operands_begin - result];
   }
   /// Can the next loop over this op take factor `f`? Within a composed dimension only the most
   /// major factor that is left can be sliced into contiguous chunks.
   constexpr bool is_front(int op, int f) const {
-    const row& r = ops[static_cast<std::size_t>(op)];
+    const row& r = ops[op];
     if (!r.composed) return true;
     const factor& mine = at(op, f);
     for (int g = 0; g < f; ++g) {
@@ -110,11 +117,11 @@ class tile_map_context {
     f.size = f.local = size;
     f.combine = combine;
     f.result_dim = static_cast<std::int8_t>(result_dim);
-    for (int i = 1; i < table_.ops.back().results; ++i) table_.operand_dims.push_back(no_dim);
-    f.operands_begin = static_cast<int>(table_.operand_dims.size());
+    factor_table::row& row = table_.ops.back();
+    f.operands_begin = static_cast<int>(table_.operand_dims.size()) + row.results - 1;
     table_.factors.push_back(f);
-    ++table_.ops.back().count;
-    for (std::size_t i = 0; i < operands.size(); ++i) table_.operand_dims.push_back(no_dim);
+    ++row.count;
+    table_.operand_dims.resize(static_cast<std::size_t>(f.operands_begin + row.operands), no_dim);
     return *this;
   }
   constexpr tile_map_context& tile(std::int64_t size, int result_dim) {
@@ -124,13 +131,13 @@ class tile_map_context {
     return add(size, combine, no_dim);
   }
   constexpr tile_map_context& operand(int index, int dim) {
-    table_.operand_dims[static_cast<std::size_t>(table_.factors.back().operands_begin + index)] =
+    table_.operand_dims[table_.factors.back().operands_begin + index] =
         static_cast<std::int8_t>(dim);
     return *this;
   }
   /// The dimension of a further result that the last factor stacks.
   constexpr tile_map_context& also(int result, int dim) {
-    table_.operand_dims[static_cast<std::size_t>(table_.factors.back().operands_begin - result)] =
+    table_.operand_dims[table_.factors.back().operands_begin - result] =
         static_cast<std::int8_t>(dim);
     return *this;
   }

@@ -114,7 +114,7 @@ constexpr failure verify_ops(const program& p) {
       f.record("P001", "internal error: op ", o, " (", n.def->name, ") has ", n.result_count,
                " results, its shape rule gives ", c.more.size() + 1, "; please report");
     for (int r = 0; r < n.result_count && !f; ++r) {
-      const tensor_type& rule = r == 0 ? c.result : c.more[static_cast<std::size_t>(r - 1)];
+      const tensor_type& rule = r == 0 ? c.result : c.more[r - 1];
       if (rule != p.type(n.result + r))
         f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ",
                  p.type(n.result + r), ", its shape rule gives ", rule, "; please report");

@@ -72,7 +72,7 @@ struct concatenate {
 namespace partita::ops {
 
 /// The only operand itself if there is one.
-constexpr value_id concatenate(builder& b, std::span<const value_id> parts, int dim) {
+constexpr value_id concatenate(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() == 1) return parts[0];
   const std::int64_t attrs[] = {dim};
   return b.emit(def<op::concatenate>, parts, attrs);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bit>
-#include <limits>
+#include <cstdint>
 
 #include <partita/op/vocabulary.hpp>
 #include <partita/support/number_text.hpp>
@@ -10,12 +10,12 @@
 namespace partita::op {
 
 constexpr std::int64_t least_integer(dtype t) {
-  if (t == dtype::i64) return std::numeric_limits<std::int64_t>::min();
-  return t == dtype::i32 ? std::numeric_limits<std::int32_t>::min() : 0;
+  if (t == dtype::i64) return INT64_MIN;
+  return t == dtype::i32 ? INT32_MIN : 0;
 }
 constexpr std::int64_t greatest_integer(dtype t) {
-  if (t == dtype::i64) return std::numeric_limits<std::int64_t>::max();
-  if (t == dtype::i32) return std::numeric_limits<std::int32_t>::max();
+  if (t == dtype::i64) return INT64_MAX;
+  if (t == dtype::i32) return INT32_MAX;
   return t == dtype::boolean ? 1 : 255;
 }
 /// Every element has the same value. Attribute: its bits (a binary64 for floating-point types, the

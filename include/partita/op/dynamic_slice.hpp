@@ -106,7 +106,7 @@ struct dynamic_update_slice {
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const vec<value_id> list = starts_of(b.p, c.op, 2);
-    const std::span<const value_id> starts{list.data(), list.size()};
+    const span<const value_id> starts{list.data(), list.size()};
     const tensor_type update = b.type(b.p.operand(c.op, 1));
     if (c.wanted[0])
       c.operands[0] =
@@ -123,8 +123,7 @@ struct dynamic_update_slice {
 namespace partita::ops {
 
 /// A dimension whose size is its extent is taken as whole.
-constexpr value_id dynamic_slice(builder& b, value_id x, std::span<const value_id> starts,
-                                 ints sizes) {
+constexpr value_id dynamic_slice(builder& b, value_id x, span<const value_id> starts, ints sizes) {
   if (x < 0) return -1;
   const shape& from = b.type(x).shape;
   vec<std::int64_t> attrs;
@@ -138,10 +137,10 @@ constexpr value_id dynamic_slice(builder& b, value_id x, std::span<const value_i
                 {attrs.data(), attrs.size()});
 }
 constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
-                                        std::span<const value_id> starts) {
+                                        span<const value_id> starts) {
   vec<value_id> operands{x, update};
   operands.insert_back(starts.begin(), starts.end());
-  return b.emit(def<op::dynamic_update_slice>, std::span(operands.data(), operands.size()), {});
+  return b.emit(def<op::dynamic_update_slice>, span(operands.data(), operands.size()), {});
 }
 
 }  // namespace partita::ops

@@ -1,9 +1,7 @@
 /// Programs from text: what ir/print.hpp prints.
 #pragma once
 
-#include <limits>
 #include <partita/support/vec.hpp>
-#include <span>
 #include <string_view>
 
 #include <partita/ir/print.hpp>
@@ -30,8 +28,7 @@ namespace detail {
 class program_parser {
  public:
   /// With a mesh, which is read from the header, for programs with collectives.
-  constexpr program_parser(std::string_view in, std::span<const op_def* const> own,
-                           mesh* m = nullptr)
+  constexpr program_parser(std::string_view in, span<const op_def* const> own, mesh* m = nullptr)
       : in_(in), own_(own), mesh_(m), root_(in.size() / 32), scope_(&root_) {}
 
   constexpr program run() {
@@ -47,7 +44,7 @@ class program_parser {
 
  private:
   scanner in_;
-  std::span<const op_def* const> own_;
+  span<const op_def* const> own_;
   mesh* mesh_;
   /// A program, the whole one or a nested one: names mean values of their own program only.
   struct scope {
@@ -221,7 +218,7 @@ class program_parser {
     expect("tensor");
     expect("<");
     const std::size_t at = here();
-    std::int64_t room = std::numeric_limits<std::int64_t>::max() / 16;  // of elements
+    std::int64_t room = INT64_MAX / 16;  // of elements
     while (!failed() && in_.starts_with(scanner::is_digit)) {
       std::int64_t extent = 0;
       if (!in_.integer(extent) || extent > room) {
@@ -289,7 +286,7 @@ class program_parser {
   // ---- Meaning -------------------------------------------------------------------------------
 
   constexpr const op_def* find_op(std::string_view name) {
-    const auto search = [](std::string_view wanted, std::span<const op_def* const> list) {
+    const auto search = [](std::string_view wanted, span<const op_def* const> list) {
       const op_def* found = nullptr;
       for (const op_def* d : list)
         if (d->name == wanted && d->role != op_role::parameter) found = d;
@@ -299,7 +296,7 @@ class program_parser {
     if (found == nullptr) found = search(name == "matmul" ? "dot_general" : name, registry);
     if (found == nullptr) {
       vec<std::string_view> known = {"matmul"};
-      for (const auto list : {own_, std::span<const op_def* const>(registry)})
+      for (const auto list : {own_, span<const op_def* const>(registry)})
         for (const op_def* d : list)
           if (d->role != op_role::parameter) known.push_back(d->name);
       fail(in_.position() - name.size(), "P013", "op \"", name, "\" is unknown; ",
@@ -428,7 +425,7 @@ class program_parser {
 ///           expected, P013 unknown op, P014 unknown value, P015 the type is not what the shape
 ///           rule gives, P016 value defined twice, P017 number of operands or results; and those of
 ///           shape rules (Sxxx) and names (P002 to P009)
-constexpr program parse(std::string_view in, std::span<const op_def* const> own = {}) {
+constexpr program parse(std::string_view in, span<const op_def* const> own = {}) {
   return detail::program_parser(in, own).run();
 }
 

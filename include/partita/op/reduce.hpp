@@ -9,7 +9,7 @@ namespace partita::op {
 inline constexpr std::string_view reducer_words[] = {"stack", "add", "max",    "min",   "multiply",
                                                      "and",   "or",  "argmax", "argmin"};
 /// Combiners as attributes show them, by their number.
-inline constexpr std::span<const std::string_view> combiner_words{reducer_words, 7};
+inline constexpr span<const std::string_view> combiner_words{reducer_words, 7};
 
 /// Is the first attribute a combiner, of elements like those of the first operand?
 ///
@@ -52,7 +52,7 @@ constexpr bool check_combiner(infer_context& c, std::string_view name) {
 struct reduce {
   static constexpr std::string_view name = "reduce";
   /// Does it give the position too?
-  static constexpr bool with_position(std::span<const std::int64_t> attrs) {
+  static constexpr bool with_position(span<const std::int64_t> attrs) {
     return !attrs.empty() && (attrs[0] == static_cast<int>(ops::extreme::argmax) ||
                               attrs[0] == static_cast<int>(ops::extreme::argmin));
   }

@@ -103,7 +103,7 @@ namespace partita::ops {
 
 /// `w`: one per dimension.
 constexpr value_id reduce_window(builder& b, value_id x, combiner combine,
-                                 std::span<const window_dim> w) {
+                                 span<const window_dim> w) {
   vec<std::int64_t> attrs;
   attrs.push_back(static_cast<std::int64_t>(combine));
   op::store_windows(attrs, w);

@@ -24,21 +24,20 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   const int count = b.p.value_count();
   vec<char> depends(at(count), 0), wanted_operand;
-  for (value_id v : wanted) depends[at(v)] = 1;
+  for (value_id v : wanted) depends[v] = 1;
   vec<value_id> roots;
   for (const auto& s : seeds) roots.push_back(s.value);
   const vec<op_id> order = canonical_order(b.p, {roots.data(), roots.size()});
   for (op_id o : order) {
     if (b.p.op(o).def->stops_gradient) continue;
     for (value_id v : b.p.operands(o))
-      for (int r = 0; r < b.p.op(o).result_count && depends[at(v)]; ++r)
-        if (is_floating(b.type(b.p.op(o).result + r).element))
-          depends[at(b.p.op(o).result + r)] = 1;
+      for (int r = 0; r < b.p.op(o).result_count && depends[v]; ++r)
+        if (is_floating(b.type(b.p.op(o).result + r).element)) depends[b.p.op(o).result + r] = 1;
   }
 
   vec<value_id> cotangent(at(count), -1), operands, results;
   const auto accumulate = [&](value_id x, value_id more) {
-    value_id& sum = cotangent[at(x)];
+    value_id& sum = cotangent[x];
     sum = sum < 0 ? more : ops::add(b, sum, more);
   };
   for (const auto& s : seeds) accumulate(s.value, s.cotangent);
@@ -49,14 +48,14 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
     bool reached = false;
     results.clear();
     for (int r = 0; r < b.p.op(o).result_count; ++r) {
-      results.push_back(cotangent[at(y + r)]);
-      reached = reached || (cotangent[at(y + r)] >= 0 && depends[at(y + r)]);
+      results.push_back(cotangent[y + r]);
+      reached = reached || (cotangent[y + r] >= 0 && depends[y + r]);
     }
     if (!reached || n == 0) continue;
     bool stop = true;
     wanted_operand.assign(at(n), 0);
     for (int i = 0; i < n; ++i)
-      if (depends[at(b.p.operand(o, i))]) wanted_operand[at(i)] = 1, stop = false;
+      if (depends[b.p.operand(o, i)]) wanted_operand[i] = 1, stop = false;
     if (stop) continue;
     const op_def& d = *b.p.op(o).def;
     if (!d.differentiable) {
@@ -68,12 +67,11 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
     derive_context c{b, o, results[0], operands, wanted_operand, {results.data(), results.size()}};
     d.derive(c);
     for (int i = 0; i < n; ++i)
-      if (operands[at(i)] >= 0 && wanted_operand[at(i)])
-        accumulate(b.p.operand(o, i), operands[at(i)]);
+      if (operands[i] >= 0 && wanted_operand[i]) accumulate(b.p.operand(o, i), operands[i]);
   }
   b.set_origin(-1, 0);
   for (std::size_t i = 0; i < wanted.size() && !b.failed(); ++i) {
-    result[i] = cotangent[at(wanted[i])];
+    result[i] = cotangent[wanted[i]];
     if (result[i] < 0) result[i] = ops::constant(b, b.type(wanted[i]), 0);
   }
   return result;
@@ -93,7 +91,7 @@ constexpr program named_copy(const program& p) {
 /// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
 /// Tags are named as copies.
 constexpr vec<value_id> append_program(builder& b, const program& f,
-                                       std::span<const value_id> arguments) {
+                                       span<const value_id> arguments) {
   vec<value_id> renamed(f.types.size(), -1), operands, results;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     renamed[static_cast<std::size_t>(f.inputs[i])] = arguments[i];

@@ -102,7 +102,7 @@ struct select_and_gather : selecting_op {
 namespace partita::ops {
 
 constexpr value_id emit_selecting(builder& b, const op_def& op, value_id x, value_id y,
-                                  direction select, std::span<const window_dim> w) {
+                                  direction select, span<const window_dim> w) {
   vec<std::int64_t> attrs;
   attrs.push_back(select == direction::ge ? 0 : select == direction::le ? 1 : -1);
   op::store_windows(attrs, w);
@@ -110,11 +110,11 @@ constexpr value_id emit_selecting(builder& b, const op_def& op, value_id x, valu
   return b.emit(op, operands, {attrs.data(), attrs.size()});
 }
 constexpr value_id select_and_scatter(builder& b, value_id operand, value_id source,
-                                      direction select, std::span<const window_dim> w) {
+                                      direction select, span<const window_dim> w) {
   return emit_selecting(b, def<op::select_and_scatter>, operand, source, select, w);
 }
 constexpr value_id select_and_gather(builder& b, value_id operand, value_id values,
-                                     direction select, std::span<const window_dim> w) {
+                                     direction select, span<const window_dim> w) {
   return emit_selecting(b, def<op::select_and_gather>, operand, values, select, w);
 }
 

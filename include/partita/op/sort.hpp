@@ -100,7 +100,7 @@ struct top_k {
 namespace partita::ops {
 
 /// Gives the first result; the others are the values that follow.
-constexpr value_id sort(builder& b, std::span<const value_id> operands, int dim, int keys,
+constexpr value_id sort(builder& b, span<const value_id> operands, int dim, int keys,
                         bool descending) {
   const std::int64_t attrs[] = {dim, keys, descending};
   return b.emit(def<op::sort>, operands, attrs);

@@ -22,9 +22,8 @@ constexpr char factor_letter(int factor) {
 /// gather                ([5, j], [i]) -> ([i, j])
 /// iota, dim 0           () -> ([i, j])  offset={i}
 /// ```
-constexpr text print_tile_map(const factor_table& map, int op,
-                              std::span<const tensor_type> operands,
-                              std::span<const tensor_type> results) {
+constexpr text print_tile_map(const factor_table& map, int op, span<const tensor_type> operands,
+                              span<const tensor_type> results) {
   text out;
   const auto& row = map.ops[static_cast<std::size_t>(op)];
   const auto dims = [&](const shape& s, int operand) {  // -1 - r: result r

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <span>
 #include <string_view>
 
 #include <partita/ir/builder.hpp>
@@ -13,7 +12,7 @@
 
 namespace partita::ops {
 
-using ints = std::span<const std::int64_t>;
+using ints = span<const std::int64_t>;
 
 enum class direction : std::uint8_t { eq, ne, lt, le, gt, ge };
 
@@ -89,11 +88,11 @@ enum class extreme : std::uint8_t { argmax = 7, argmin = 8 };
 constexpr value_id reduce(builder& b, value_id x, value_id positions, extreme which, ints dims);
 // reduce_window.hpp, select_and_scatter.hpp, cumsum.hpp; `w` has one entry per dimension
 constexpr value_id reduce_window(builder& b, value_id x, combiner combine,
-                                 std::span<const window_dim> w);
+                                 span<const window_dim> w);
 constexpr value_id select_and_scatter(builder& b, value_id operand, value_id source,
-                                      direction select, std::span<const window_dim> w);
+                                      direction select, span<const window_dim> w);
 constexpr value_id select_and_gather(builder& b, value_id operand, value_id values,
-                                     direction select, std::span<const window_dim> w);
+                                     direction select, span<const window_dim> w);
 constexpr value_id cumsum(builder& b, value_id x, int dim, bool reverse, bool exclusive);
 // transpose.hpp, reshape.hpp
 constexpr value_id transpose(builder& b, value_id x, ints permutation);
@@ -120,7 +119,7 @@ constexpr value_id gather(builder& b, value_id operand, value_id indices,
 // convolution.hpp
 struct convolution_spec {
   ints lhs, rhs, result;  ///< batch, feature, spatial...; rhs: input feature, output feature, ...
-  std::span<const window_dim> windows;  ///< per spatial dimension; their sizes are those of rhs
+  span<const window_dim> windows;  ///< per spatial dimension; their sizes are those of rhs
   std::int64_t feature_groups = 1, batch_groups = 1;
 };
 constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const convolution_spec& s);
@@ -134,19 +133,18 @@ constexpr value_id scatter_rows(builder& b, scatter_update update, value_id inpu
                                 value_id updates);
 constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, std::int64_t rows);
 // concatenate.hpp, slice.hpp, pad.hpp, reverse.hpp
-constexpr value_id concatenate(builder& b, std::span<const value_id> parts, int dim);
+constexpr value_id concatenate(builder& b, span<const value_id> parts, int dim);
 constexpr value_id slice(builder& b, value_id x, ints start, ints limit, ints strides = {});
 constexpr value_id pad(builder& b, value_id x, value_id value, ints low, ints high,
                        ints interior = {});
 constexpr value_id reverse(builder& b, value_id x, ints dims);
 // dynamic_slice.hpp
-constexpr value_id dynamic_slice(builder& b, value_id x, std::span<const value_id> starts,
-                                 ints sizes);
+constexpr value_id dynamic_slice(builder& b, value_id x, span<const value_id> starts, ints sizes);
 constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
-                                        std::span<const value_id> starts);
+                                        span<const value_id> starts);
 
 // sort.hpp
-constexpr value_id sort(builder& b, std::span<const value_id> operands, int dim, int keys,
+constexpr value_id sort(builder& b, span<const value_id> operands, int dim, int keys,
                         bool descending);
 constexpr value_id top_k(builder& b, value_id x, std::int64_t k);
 // control.hpp

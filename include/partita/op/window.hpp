@@ -112,11 +112,11 @@ struct windows {
       at[d].high = rest[4 * n];
     }
   }
-  constexpr std::span<const window_dim> all() const { return {at, static_cast<std::size_t>(rank)}; }
+  constexpr span<const window_dim> all() const { return {at, static_cast<std::size_t>(rank)}; }
 };
 
 /// Appends the lists.
-constexpr void store_windows(vec<std::int64_t>& attrs, std::span<const window_dim> w,
+constexpr void store_windows(vec<std::int64_t>& attrs, span<const window_dim> w,
                              bool sizes = true) {
   if (sizes)
     for (const auto& d : w) attrs.push_back(d.size);

@@ -68,7 +68,7 @@ struct partitioned {
     if (i < 0 || i >= source.input_count())
       return detail::no_such_value("input", concat(i), source);
     return {source.input_name(i), source.input_type(i).element, source.input_type(i).shape,
-            device.local.input_type(i).shape, device.inputs[static_cast<std::size_t>(i)]};
+            device.local.input_type(i).shape, device.inputs[i]};
   }
   constexpr sharded_value input(std::string_view name) const {
     for (int i = 0; i < source.input_count(); ++i)
@@ -80,7 +80,7 @@ struct partitioned {
     if (i < 0 || i >= source.output_count())
       return detail::no_such_value("output", concat(i), source);
     return {source.output_name(i), source.output_type(i).element, source.output_type(i).shape,
-            device.local.output_type(i).shape, device.outputs[static_cast<std::size_t>(i)]};
+            device.local.output_type(i).shape, device.outputs[i]};
   }
   constexpr sharded_value output(std::string_view name) const {
     for (int i = 0; i < source.output_count(); ++i)
@@ -141,8 +141,7 @@ constexpr void note_states(partitioned& r) {
   for (int i = 0; i < r.source.output_count(); ++i) {
     const int state = inputs.find(r.source.output_name(i));
     if (state < 0) continue;
-    const layout &in = r.device.inputs[static_cast<std::size_t>(state)],
-                 &out = r.device.outputs[static_cast<std::size_t>(i)];
+    const layout &in = r.device.inputs[state], &out = r.device.outputs[i];
     if (in == out) continue;
     text note;
     const int rank = r.source.output_type(i).shape.rank;

@@ -30,7 +30,7 @@ class tactic_context {
     const program& p = c.p;
     name_table inputs(p.inputs.size());
     for (int i = 0; i < p.input_count(); ++i) {
-      const value_id v = p.inputs[static_cast<std::size_t>(i)];
+      const value_id v = p.inputs[i];
       inputs.insert(p.input_name(i), v);
       names_.push_back({p.input_name(i), v, named_value::input, -1});
     }
@@ -38,8 +38,8 @@ class tactic_context {
       if (p.is(o, op_role::tag))
         names_.push_back({p.view(p.op(o).name), p.op(o).result, named_value::tag, -1});
     for (int i = 0; i < p.output_count(); ++i)
-      names_.push_back({p.output_name(i), p.outputs[static_cast<std::size_t>(i)].value,
-                        named_value::output, inputs.find(p.output_name(i))});
+      names_.push_back({p.output_name(i), p.outputs[i].value, named_value::output,
+                        inputs.find(p.output_name(i))});
   }
 
   /// Inputs, then tags, then outputs, each in program order.

@@ -62,7 +62,7 @@ constexpr void print_axes(print_context& c, std::size_t from) {
 }
 
 /// Reads (dim, axis) pairs, major to minor per dimension.
-constexpr layout decode_layout(std::span<const std::int64_t> pairs) {
+constexpr layout decode_layout(span<const std::int64_t> pairs) {
   layout l;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
     l.push_back(static_cast<int>(pairs[i + 1]), static_cast<int>(pairs[i]));

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <partita/support/vec.hpp>
-#include <span>
 
 #include <partita/core/groups.hpp>
 #include <partita/op/arithmetic.hpp>
@@ -51,7 +50,10 @@ namespace detail {
 
 class lowering {
  public:
-  constexpr lowering(const core_program& c, lowering_options options) : c_(c), options_(options) {}
+  constexpr lowering(const core_program& c, lowering_options options) : c_(c), options_(options) {
+    for (int axis = 0; axis < c.mesh.rank; ++axis)
+      if (c.mesh.size(axis) == 1) trivial_ |= bit(axis);
+  }
 
   constexpr lowered run() {
     const auto values = c_.p.types.size();
@@ -76,7 +78,7 @@ class lowering {
       for (op_id o : c_.order) lower_op(o);
     } else {
       by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
-      for (op_id o : c_.order) by_scope_[at(c_.nested.scope[at(o)])].push_back(o);
+      for (op_id o : c_.order) by_scope_[c_.nested.scope[o]].push_back(o);
       lower_scope(0);
     }
     for (const auto& each : c_.p.outputs) lower_output(each);
@@ -89,6 +91,7 @@ class lowering {
 
   const core_program& c_;
   lowering_options options_;
+  axis_set trivial_ = 0;  ///< axes of one device
   lowered result_;
   vec<layout> have_;        ///< by core value: how its local value is laid out
   vec<value_id> local_;     ///< by core value
@@ -105,23 +108,23 @@ class lowering {
   constexpr program& out() { return open_.back(); }
 
   /// Layouts as in core_program, without axes of one device and without deferred loops.
-  constexpr layout effective(const layout& l, op_id o) const {
-    layout r;
-    for (const auto& e : l)
-      if (c_.mesh.size(e.axis) > 1 && !(deferred_[at(o)] & bit(e.axis))) r.push_back(e.axis, e.dim);
-    return r;
+  constexpr layout layout_by_loops(op_id o, int end) const {
+    return c_.layout_by_loops(o, end, static_cast<unsigned>(trivial_ | deferred_[o]));
   }
-  constexpr layout made(value_id v) const { return effective(c_.made(v), c_.p.producer(v)); }
-  constexpr layout required(const use& u) const {
-    return effective(c_.required(u.op, u.operand), u.op);
+  constexpr layout made(value_id v) const {
+    const op_id o = c_.p.producers[v];
+    return layout_by_loops(o, c_.p.ops[o].result - v - 1);
   }
+  constexpr layout required(const use& u) const { return layout_by_loops(u.op, u.operand); }
   constexpr axis_set summed_axes(op_id o) const {
     axis_set s = 0;
-    for (const auto& l : c_.nest_of(o))
-      if (l.factor != any_factor && c_.mesh.size(l.axis) > 1 &&
-          c_.map.at(o, l.factor).combine != combiner::stack)
-        s |= bit(l.axis);
-    return s;
+    const nest& n = c_.nests[o];
+    const factor* factors = c_.map.factors_of(o);
+    for (int i = 0; i < n.count; ++i) {
+      const loop& l = n.loops[i];
+      if (l.factor != any_factor && factors[l.factor].combine != combiner::stack) s |= bit(l.axis);
+    }
+    return static_cast<axis_set>(s & ~trivial_);
   }
   constexpr combiner combine_of(op_id o) const {
     for (const auto& l : c_.nest_of(o))
@@ -136,28 +139,28 @@ class lowering {
   /// the op needs them but for its own loops over those axes. It ends since ops are visited once.
   constexpr void defer_sums() {
     for (op_id o : c_.order) {
-      const value_id v = c_.p.op(o).result;
-      if (c_.p.op(o).result_count != 1) continue;
-      pending_[at(v)] = combine_of(o) == combiner::add ? summed_axes(o) : axis_set{0};
-      if (!c_.p.op(o).def->linear || c_.p.op(o).operand_count != 2) continue;
+      const op_node& n = c_.p.ops[o];
+      const value_id v = n.result;
+      if (n.result_count != 1) continue;
+      const axis_set sums = summed_axes(o);
+      pending_[v] = sums != 0 && combine_of(o) == combiner::add ? sums : axis_set{0};
+      if (!n.def->linear || n.operand_count != 2) continue;
       const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
-      const axis_set axes = pending_[at(x)];
-      if (axes == 0 || axes != pending_[at(y)] || x == y) continue;
+      const axis_set axes = pending_[x];
+      if (axes == 0 || axes != pending_[y] || x == y) continue;
       if (!only_use(x) || !only_use(y)) continue;
-      deferred_[at(o)] = axes;
+      deferred_[o] = axes;
       const layout lx = made(x), ly = made(y);
       if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
-        pending_[at(v)] = axes;
+        pending_[v] = axes;
       else
-        deferred_[at(o)] = 0;
+        deferred_[o] = 0;
     }
   }
-  constexpr bool only_use(value_id v) const {
-    return c_.uses(v).size() == 1 && !c_.returned[at(v)];
-  }
+  constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
   /// Is the sum of this value left to the op that uses it?
   constexpr bool summed_later(value_id v) const {
-    return pending_[at(v)] != 0 && only_use(v) && deferred_[at(c_.uses(v)[0].op)] != 0;
+    return pending_[v] != 0 && only_use(v) && deferred_[c_.uses(v)[0].op] != 0;
   }
 
   constexpr tensor_type local_type(value_id v, const layout& l) const {
@@ -167,45 +170,45 @@ class lowering {
   constexpr void lower_scope(int scope) {
     const int around = scope_;
     scope_ = scope;
-    for (op_id o : by_scope_[at(scope)]) lower_op(o);
+    for (op_id o : by_scope_[scope]) lower_op(o);
     scope_ = around;
   }
 
   constexpr void lower_op(op_id o) {
-    const op_node& n = c_.p.op(o);
+    const op_node& n = c_.p.ops[o];
     const value_id v = n.result;
     if (n.def->role == op_role::wire) return;  // with its op
     if (n.def->role == op_role::control) return lower_control(*c_.nested.control_of(o));
     if (n.def->role == op_role::parameter) {
       const layout l = options_.fuse ? made(v) : layout{};  // without fusion arguments are whole
-      have_[at(v)] = l;
+      have_[v] = l;
       result_.device.inputs.push_back(l);
       result_.device.input_types.push_back(c_.p.type(v));
       if (!options_.build) return;
-      local_[at(v)] = out().append(*n.def, {}, {}, local_type(v, l));
+      local_[v] = out().append(*n.def, {}, {}, local_type(v, l));
       out().ops.back().name = out().intern(c_.p.view(n.name));
-      out().inputs.push_back(local_[at(v)]);
+      out().inputs.push_back(local_[v]);
       if (!options_.fuse && keeps_its_loops(c_, o) && made(v).count > 0) {
-        local_[at(v)] = reshard(v, made(v), o);  // loop { yield slice %w }
-        have_[at(v)] = made(v);
-        local_[at(v)] = reshard(v, layout{}, o);
-        have_[at(v)] = layout{};
+        local_[v] = reshard(v, made(v), o);  // loop { yield slice %w }
+        have_[v] = made(v);
+        local_[v] = reshard(v, layout{}, o);
+        have_[v] = layout{};
       }
       return;
     }
     operands_.clear();
+    const auto operands = c_.p.operands(o);
     for (int i = 0; i < n.operand_count; ++i) {
-      const value_id x = c_.p.operand(o, i);
-      const int earlier = same_operand(o, i);
-      if (earlier >= 0)
-        operands_.push_back(operands_[at(earlier)]);
-      else
-        operands_.push_back(reshard(x, required({o, i}), o));
+      const layout want = layout_by_loops(o, i);
+      int same = 0;  // an earlier operand that is the same value in the same layout
+      while (same < i && !(operands[same] == operands[i] && layout_by_loops(o, same) == want))
+        ++same;
+      operands_.push_back(same < i ? operands_[same] : reshard(operands[i], want, o));
     }
-    for (int r = 0; r < n.result_count; ++r) have_[at(v + r)] = made(v + r);
+    for (int r = 0; r < n.result_count; ++r) have_[v + r] = layout_by_loops(o, -1 - r);
     if (options_.build) {
       if (n.def->identity && n.operand_count == 1) {
-        local_[at(v)] = operands_[0];
+        local_[v] = operands_[0];
       } else {
         out().append_op(*n.def, operands_, c_.p.attrs(o));
         append_results(v, n.result_count);
@@ -219,11 +222,12 @@ class lowering {
   }
   constexpr void append_results(value_id first, int count) {
     for (value_id v = first; v < first + count; ++v)
-      local_[at(v)] = out().append_result(local_type(v, have_[at(v)]));
+      local_[v] = out().append_result(local_type(v, have_[v]));
   }
   constexpr void copy_marks(op_id o) {
-    out().ops.back().origin = c_.p.op(o).origin;
-    out().ops.back().transposed = c_.p.op(o).transposed;
+    op_node& n = out().ops.back();
+    n.origin = c_.p.ops[o].origin;
+    n.transposed = c_.p.ops[o].transposed;
   }
 
   /// A piece of an iota lacks its start: where it lies among the pieces.
@@ -237,12 +241,12 @@ class lowering {
         attrs[count++] = l.axis;
       }
     if (count == 1) return;
-    const tensor_type whole = local_type(v, have_[at(v)]);
+    const tensor_type whole = local_type(v, have_[v]);
     const value_id start =
         out().append(def<op::shard_start>, {}, {attrs, count}, tensor_type{whole.element, {}});
     copy_marks(o);
-    const value_id operands[] = {local_[at(v)], start};
-    local_[at(v)] = out().append(def<op::add>, operands, {}, whole);
+    const value_id operands[] = {local_[v], start};
+    local_[v] = out().append(def<op::add>, operands, {}, whole);
     copy_marks(o);
   }
 
@@ -255,13 +259,13 @@ class lowering {
       operands.push_back(reshard(c_.p.operand(u.op, u.operand), wanted(u), u.op));
     vec<program> regions;
     for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
-      const auto& scope = c_.nested.scopes[at(s)];
+      const auto& scope = c_.nested.scopes[s];
       open_.push_back(program{});
       for (value_id v : scope.inputs) {
-        have_[at(v)] = given(v);
+        have_[v] = given(v);
         if (!options_.build) continue;
-        local_[at(v)] = out().append(def<op::parameter>, {}, {}, local_type(v, have_[at(v)]));
-        out().inputs.push_back(local_[at(v)]);
+        local_[v] = out().append(def<op::parameter>, {}, {}, local_type(v, have_[v]));
+        out().inputs.push_back(local_[v]);
       }
       lower_scope(s);
       const int around = scope_;
@@ -274,31 +278,23 @@ class lowering {
       regions.push_back(static_cast<program&&>(open_.back()));
       open_.pop_back();
     }
-    for (value_id v : k.results) have_[at(v)] = given(v);
+    for (value_id v : k.results) have_[v] = given(v);
     if (!options_.build) return;
     const op_node& n = c_.p.op(k.marker);
     out().append_op(*n.def, operands, c_.p.attrs(k.marker));
-    for (value_id v : k.results) local_[at(v)] = out().append_result(local_type(v, have_[at(v)]));
+    for (value_id v : k.results) local_[v] = out().append_result(local_type(v, have_[v]));
     for (auto& r : regions) out().append_region(static_cast<program&&>(r));
     if (n.name.size > 0) out().ops.back().name = out().intern(c_.p.view(n.name));
     copy_marks(k.marker);
   }
 
-  /// An earlier operand that is the same value in the same layout, or -1.
-  constexpr int same_operand(op_id o, int i) const {
-    for (int j = 0; j < i; ++j)
-      if (c_.p.operand(o, j) == c_.p.operand(o, i) && required({o, j}) == required({o, i}))
-        return j;
-    return -1;
-  }
-
   /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
   /// others are all-reduced, once.
   constexpr void finish_sum(value_id v) {
-    const op_id o = c_.p.producer(v);
-    axis_set left = summed_axes(o) | deferred_[at(o)];
+    const op_id o = c_.p.producers[v];
+    axis_set left = summed_axes(o) | deferred_[o];
     if (left == 0) return;
-    layout& have = have_[at(v)];
+    layout& have = have_[v];
     layout scattered;
     for (bool progress = true; progress;) {
       progress = false;
@@ -356,7 +352,7 @@ class lowering {
   constexpr void finish_mechanically(op_id o) {
     for (int r = 0; r < c_.p.op(o).result_count; ++r) {
       const value_id v = c_.p.op(o).result + r;
-      if (group_[at(o)] >= 0 && !escapes(c_, group_, v)) continue;
+      if (group_[o] >= 0 && !escapes(c_, group_, v)) continue;
       const axis_set left = summed_axes(o);
       if (left != 0) {
         std::int64_t attrs[1 + max_axes] = {static_cast<std::int64_t>(combine_of(o))};
@@ -364,17 +360,17 @@ class lowering {
         for (int axis = 0; axis < c_.mesh.rank; ++axis)
           if (left & bit(axis)) attrs[count++] = axis;
         emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
-             {attrs, count}, have_[at(v)]);
+             {attrs, count}, have_[v]);
       }
       const value_id whole = reshard(v, layout{}, o);
-      if (options_.build) local_[at(v)] = whole;
-      have_[at(v)] = layout{};
+      if (options_.build) local_[v] = whole;
+      have_[v] = layout{};
     }
   }
 
   /// In the order in which a layout is printed: by dimension, then major to minor.
-  static constexpr std::span<const std::int64_t> with_pairs(std::int64_t* attrs, std::size_t from,
-                                                            const layout& l) {
+  static constexpr span<const std::int64_t> with_pairs(std::int64_t* attrs, std::size_t from,
+                                                       const layout& l) {
     for (int d = 0; d < max_rank; ++d)
       for (const auto& e : l)
         if (e.dim == d) {
@@ -386,12 +382,12 @@ class lowering {
 
   /// Appends a collective on the value's local value, which it replaces.
   constexpr void emit(collective kind, const op_def& def, value_id v, op_id o,
-                      collective_reason reason, std::span<const std::int64_t> attrs,
+                      collective_reason reason, span<const std::int64_t> attrs,
                       const layout& after) {
-    local_[at(v)] = emit_on(local_[at(v)], kind, def, v, o, reason, attrs, after);
+    local_[v] = emit_on(local_[v], kind, def, v, o, reason, attrs, after);
   }
   constexpr value_id emit_on(value_id local, collective kind, const op_def& def, value_id v,
-                             op_id o, collective_reason reason, std::span<const std::int64_t> attrs,
+                             op_id o, collective_reason reason, span<const std::int64_t> attrs,
                              const layout& after) {
     value_id made = -1;
     std::int64_t bytes = 0;
@@ -406,7 +402,7 @@ class lowering {
       for (op_id q : {o, c_.p.producer(v)})
         for (const auto& l : c_.nest_of(q))
           if (l.tactic > tactic) tactic = l.tactic;
-      const std::int64_t times = c_.nested.scopes[at(scope_)].trips;
+      const std::int64_t times = c_.nested.scopes[scope_].trips;
       result_.counts.count(kind, times);
       result_.notes.push_back({kind, reason, v, o, tactic, bytes, times});
     }
@@ -415,9 +411,9 @@ class lowering {
 
   /// Brings a value from the layout it has into the layout an op needs.
   constexpr value_id reshard(value_id v, const layout& want, op_id o) {
-    value_id local = local_[at(v)];
-    if (have_[at(v)] == want) return local;
-    partita::reshard(have_[at(v)], want, c_.p.type(v).shape.rank, [&](const reshard_step& s) {
+    value_id local = local_[v];
+    if (have_[v] == want) return local;
+    partita::reshard(have_[v], want, c_.p.type(v).shape.rank, [&](const reshard_step& s) {
       const auto reason = s.kind == collective::all_gather && s.last
                               ? collective_reason::whole_needed
                               : collective_reason::use_needs_it;
@@ -436,11 +432,11 @@ class lowering {
   }
 
   constexpr void lower_output(const program_output& each) {
-    result_.device.outputs.push_back(have_[at(each.value)]);
+    result_.device.outputs.push_back(have_[each.value]);
     result_.device.output_types.push_back(c_.p.type(each.value));
     if (!options_.build) return;
     program_output local;
-    local.value = local_[at(each.value)];
+    local.value = local_[each.value];
     local.name = out().intern(c_.p.view(each.name));
     out().outputs.push_back(local);
   }

@@ -46,6 +46,8 @@ class text {
     return *this;
   }
 
+  /// Keeps only the first `size` characters.
+  constexpr void truncate(std::size_t size) { chars_.resize(size, '\0'); }
   constexpr bool empty() const { return chars_.empty(); }
   constexpr std::size_t size() const { return chars_.size(); }
   constexpr std::string_view view() const { return {chars_.data(), chars_.size()}; }

@@ -57,6 +57,8 @@ class vec {
   constexpr const T* end() const { return data_ + size_; }
   constexpr T& operator[](std::size_t i) { return data_[i]; }
   constexpr const T& operator[](std::size_t i) const { return data_[i]; }
+  constexpr T& operator[](int i) { return data_[i]; }  // ids of values and ops are int
+  constexpr const T& operator[](int i) const { return data_[i]; }
   constexpr T& front() { return data_[0]; }
   constexpr const T& front() const { return data_[0]; }
   constexpr T& back() { return data_[size_ - 1]; }
@@ -94,17 +96,18 @@ class vec {
     resize(n, kept);
   }
   constexpr void resize(std::size_t n, const T& v) {
-    reserve(n);
+    make_room(n);
     for (std::size_t i = size_; i < n; ++i) data_[i] = v;
     size_ = n;
   }
   /// Appends a range that is not part of this array.
   template <class It>
   constexpr void insert_back(It first, It last) {
-    std::size_t n = size_;
-    for (It i = first; i != last; ++i) ++n;
-    if (n > capacity_) reserve(size_ == 0 || n > 2 * capacity_ ? n : 2 * capacity_);
-    for (; first != last; ++first) data_[size_++] = *first;
+    if (first == last) return;
+    const std::size_t n = size_ + static_cast<std::size_t>(last - first);
+    make_room(n);
+    for (T* to = data_ + size_; first != last;) *to++ = *first++;
+    size_ = n;
   }
   constexpr void insert_at(std::size_t position, const T& v) {
     push_back(v);
@@ -114,6 +117,10 @@ class vec {
  private:
   T* data_ = nullptr;
   std::size_t size_ = 0, capacity_ = 0;
+
+  constexpr void make_room(std::size_t n) {
+    if (n > capacity_) reserve(size_ == 0 || n > 2 * capacity_ ? n : 2 * capacity_);
+  }
 };
 
 }  // namespace partita

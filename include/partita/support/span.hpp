@@ -1,0 +1,46 @@
+/// A view of an array that is cheap to compile and cheap in constant evaluation.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace partita {
+
+/// What std::span is, with only what the engine needs, and for the reasons that vec has: the checks
+/// of std::span's constructors and the calls below its iterators are paid for by the compiler.
+///
+/// Converts from whatever has `data()` and `size()`, std::span among them, and to std::span.
+template <class T>
+class span {
+ public:
+  using value_type = T;
+
+  constexpr span() = default;
+  constexpr span(T* data, std::size_t size) : data_(data), size_(size) {}
+  template <std::size_t N>
+  constexpr span(T (&array)[N]) : data_(array), size_(N) {}
+  template <class Range>
+  requires requires(const Range& r, T*& p) { p = r.data(); }
+  constexpr span(const Range& r) : data_(r.data()), size_(r.size()) {}
+
+  constexpr T* data() const { return data_; }
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr T* begin() const { return data_; }
+  constexpr T* end() const { return data_ + size_; }
+  constexpr T& operator[](std::size_t i) const { return data_[i]; }
+  constexpr T& operator[](int i) const { return data_[i]; }
+  constexpr T& front() const { return data_[0]; }
+  constexpr T& back() const { return data_[size_ - 1]; }
+  constexpr span first(std::size_t count) const { return {data_, count}; }
+  constexpr span subspan(std::size_t from) const { return {data_ + from, size_ - from}; }
+  constexpr span subspan(std::size_t from, std::size_t count) const {
+    return {data_ + from, count};
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace partita
