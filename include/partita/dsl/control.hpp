@@ -347,9 +347,9 @@ struct scan_options {
 /// auto [h, squares] = scan([&](auto h, auto x) { return std::pair{h + x, x * x}; }, h0, xs);
 /// ```
 ///
-/// Shapes    carried: a tree; xs: a tensor (n, ...) or a std::tuple of such; body (tree, slices) ->
-///           std::pair(tree of the same type, tensor (...), tuple or `nothing{}`) -> stacked (n,
-///           ...)
+/// Shapes    carried: a tree; xs: a tensor (n, ...) or a std::tuple of such; the body takes (tree,
+///           slices (...)) and gives std::pair(tree of the same type, tensor (...), tuple or
+///           `nothing{}`) -> the tree, stacked (n, ...)
 /// Errors    S182 the body changes the carried type, S184 extents of xs differ
 /// Source    the semantics of jax.lax.scan. Reverse mode keeps the carried values of each iteration
 ///           and computes the rest of its body again.
@@ -370,7 +370,7 @@ constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_opti
 /// carried = body(i, carried) for i = lower, ..., upper - 1; i is an i32 scalar.
 ///
 /// Errors    S182 the body changes the carried type, S183 upper is below lower, or a bound is no
-/// i32
+///           i32
 template <class Body, Tree Carry>
 constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& body,
                          const Carry& init) {

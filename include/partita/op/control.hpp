@@ -61,8 +61,9 @@ struct control_op {
 /// Repeats the second nested program on the carried values while the first one holds for them.
 ///
 /// Shapes    carried values (...) -> the same; condition (...) -> i1, body (...) -> (...)
-/// Errors    S180 numbers of values, S182 the body changes a carried type or the condition gives no
-/// i1 Differs   none from StableHLO; there is no derivative (use scan or for_loop)
+/// Errors    S180 numbers of values, S181 types, S182 the body changes a carried type or the
+///           condition gives no i1
+/// Differs   none from StableHLO; there is no derivative (use scan or for_loop)
 struct while_loop : control_op {
   static constexpr std::string_view name = "while";
   static constexpr void infer(infer_context& c) {
@@ -92,14 +93,13 @@ struct while_loop : control_op {
 /// operands, and how many stacked results; saved: the last of those are the carried values as each
 /// iteration found them, kept for the derivative and dropped where nothing needs them.
 ///
-/// Shapes    constants..., carried..., sliced (length, ...)... -> carried..., stacked (length,
-/// ...)...;
+/// Shapes    constants..., carried..., sliced (length, ...)...
+///             -> carried..., stacked (length, ...)...;
 ///           nested: index (i32), constants..., carried..., slices... -> carried..., slices...
 /// Errors    S180 numbers of values, S181, S182 types, S183 length negative or above the greatest
-/// i32, S184 extent of a
-///           sliced operand
+///           i32, S184 extent of a sliced operand
 /// Source    no op of StableHLO, where it is written as a while; the semantics are those of
-/// jax.lax.scan
+///           jax.lax.scan
 struct scan : control_op {
   static constexpr std::string_view name = "scan";
   struct counts {
@@ -210,8 +210,9 @@ struct scan : control_op {
 /// The nested program of the given number, applied to the arguments. A number out of range takes
 /// the last one.
 ///
-/// Shapes    index (i32, rank 0), arguments... -> results...; each nested: arguments... ->
-/// results... Errors    S180 numbers of values, S181 types, S185 branches disagree, S186 index
+/// Shapes    index (i32, rank 0), arguments... -> results...;
+///           each nested: arguments... -> results...
+/// Errors    S180 numbers of values, S181 types, S185 branches disagree, S186 index
 struct case_of : control_op {
   static constexpr std::string_view name = "case";
   static constexpr void infer(infer_context& c) {

@@ -168,7 +168,6 @@ constexpr value_id cholesky(builder& b, value_id a, bool lower);
 constexpr value_id triangular_solve(builder& b, value_id a, value_id x,
                                     const triangular_options& o);
 
-/// Marks, as the limit of a slice, a dimension that is taken whole.
 /// Marks a dimension that is taken whole: as the limit of a slice (its end), as a size of
 /// dynamic_slice and gather.
 inline constexpr std::int64_t whole = -1;
