@@ -149,7 +149,7 @@ constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
 constexpr value_id sort(builder& b, std::span<const value_id> operands, int dim, int keys,
                         bool descending);
 constexpr value_id top_k(builder& b, value_id x, std::int64_t k);
-// control.hpp
+// while_loop.hpp, scan.hpp, case_of.hpp, call.hpp, optimization_barrier.hpp
 constexpr value_id while_loop(builder& b, std::span<const value_id> carried, program&& condition,
                               program&& body);
 constexpr value_id scan(builder& b, std::int64_t length, bool reversed,
