@@ -5,10 +5,13 @@
 
 #include <partita/core/action_text.hpp>
 #include <partita/core/print_core.hpp>
-#include <partita/dsl/control.hpp>
+#include <partita/dsl/branch.hpp>
+#include <partita/dsl/call.hpp>
 #include <partita/dsl/grad.hpp>
+#include <partita/dsl/loop.hpp>
 #include <partita/dsl/nn.hpp>
 #include <partita/dsl/ops.hpp>
+#include <partita/dsl/optimization_barrier.hpp>
 #include <partita/dsl/optimizer.hpp>
 #include <partita/dsl/trace.hpp>
 #include <partita/ir/equivalent.hpp>

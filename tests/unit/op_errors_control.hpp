@@ -121,6 +121,7 @@ inline void add_control_errors(std::vector<op_error>& list) {
       {x, i32({4})}, {8, 1});
   put("S120 reduce: element type f32 of the positions is not an integer type", pt::def<reduce>,
       {x, x}, {7, 0});
-  put("S152 reduce: combiner 9 is none of add (1), max (2), min (3), multiply (4), and (5), or (6)",
+  put("S152 reduce: combiner 9 is none of add (1), max (2), min (3), multiply (4), and (5), or "
+      "(6), argmax (7), argmin (8)",
       pt::def<reduce>, {x}, {9, 0});
 }

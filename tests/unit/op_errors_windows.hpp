@@ -44,14 +44,14 @@ inline void add_windows_errors(std::vector<op_error>& list) {
        {0, 0},
        {},
        "S152 reduce: combiner 0 is none of add (1), max (2), min (3), multiply (4), and (5), or "
-       "(6)"},
+       "(6), argmax (7), argmin (8)"},
       {"S152",
        &pt::def<reduce>,
        {f32({4})},
        {},
        {},
        "S152 reduce: combiner 0 is none of add (1), max (2), min (3), multiply (4), and (5), or "
-       "(6)"},
+       "(6), argmax (7), argmin (8)"},
 
       {"S104",
        &pt::def<reduce_window>,
@@ -84,8 +84,7 @@ inline void add_windows_errors(std::vector<op_error>& list) {
        {7, 1, 1, 1, 1, 0, 0},
        {},
        "S152 reduce_window: combiner 7 is none of add (1), max (2), min (3), multiply (4), and "
-       "(5), "
-       "or (6)"},
+       "(5), or (6)"},
 
       {"S102",
        &pt::def<select_and_scatter>,

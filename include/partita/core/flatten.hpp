@@ -45,7 +45,6 @@ struct flat_program {
   vec<int> value_scope;  ///< by value
 
   struct scope_info {
-    int parent = -1;
     op_id marker = -1;
     std::int64_t trips = 1;  ///< how often it runs for each run of the whole program (at most 2^40)
     vec<value_id> inputs;    ///< results of wires
@@ -138,7 +137,6 @@ struct flat_program {
     control.results.resize(at(n.result_count), -1);
     for (const auto& r : q.regions_of(o)) {
       scope_info s;
-      s.parent = in;
       s.trips = times(scopes[in].trips, list.trips);
       s.inputs.resize(r.inputs.size(), -1);
       s.outputs.resize(r.outputs.size(), use{});

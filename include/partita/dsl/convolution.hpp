@@ -138,7 +138,7 @@ constexpr value_id emit_conv(builder& b, value_id lhs, value_id rhs, const conv_
 /// reversed.
 ///
 /// Errors    S196 options for more dimensions; S102, S104, S151, S156, S157, S158, see
-/// op/convolution.hpp
+///           op/convolution.hpp
 template <conv_options Options = conv_options{}, Tensor X, Tensor W>
 constexpr auto conv(const X& x, const W& weights) {
   return detail::apply([](builder& b, const value_id* v,

@@ -51,7 +51,7 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
 /// its gradient, a tree like params. `f` may use other values of the trace.
 ///
 /// Errors    G001 not a scalar, G002 no derivative rule for an op, G003 parameter not floating
-/// point
+///           point
 template <class F, Tree Params>
 constexpr auto value_and_grad(const F& f, const Params& params) {
   builder* b = detail::active_of(params);

@@ -110,59 +110,11 @@ constexpr program part_of(const program& p, const vec<char>& inputs, const vec<c
   return tidy(q);
 }
 
-/// Drops, from every op with nested programs, operands and results that nothing needs.
-constexpr program pruned(const program& p) {
-  vec<char> needed(p.types.size(), 0);
-  for (const auto& out : p.outputs) needed[static_cast<std::size_t>(out.value)] = 1;
-  find_needed(p, needed);
-  program q;
-  vec<value_id> renamed(p.types.size(), -1), operands;
-  vec<op_id> moved(p.ops.size(), -1);
-  vec<std::int64_t> attrs;
-  q.chars = p.chars;
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    const op_node& n = p.op(o);
-    bool any = n.def->role == op_role::parameter;
-    for (int r = 0; r < n.result_count; ++r)
-      any = any || needed[static_cast<std::size_t>(n.result + r)] != 0;
-    if (!any) continue;
-    wire_liveness w;
-    if (n.region_count > 0) w = live_wires(p, o, needed);
-    operands.clear();
-    for (int i = 0; i < n.operand_count; ++i)
-      if (n.region_count == 0 || w.operands[static_cast<std::size_t>(i)])
-        operands.push_back(renamed[static_cast<std::size_t>(p.operand(o, i))]);
-    attrs.assign(0, 0);
-    attrs.insert_back(p.attrs(o).begin(), p.attrs(o).end());
-    if (n.region_count > 0) n.def->pruned(attrs, w.operands, w.results);
-    moved[static_cast<std::size_t>(o)] = q.append_op(*n.def, operands, attrs);
-    for (int r = 0; r < n.result_count; ++r)
-      if (n.region_count == 0 || w.results[static_cast<std::size_t>(r)])
-        renamed[static_cast<std::size_t>(n.result + r)] = q.append_result(p.type(n.result + r));
-    for (int r = 0; r < n.region_count; ++r)
-      q.append_region(part_of(p.region(o, r), w.inputs[static_cast<std::size_t>(r)],
-                              w.outputs[static_cast<std::size_t>(r)]));
-    q.ops.back().name = n.name;
-    q.ops.back().transposed = n.transposed;
-    q.ops.back().origin = n.origin < 0 ? -1 : moved[static_cast<std::size_t>(n.origin)];
-  }
-  for (value_id v : p.inputs) q.inputs.push_back(renamed[static_cast<std::size_t>(v)]);
-  for (auto out : p.outputs)
-    q.outputs.push_back({renamed[static_cast<std::size_t>(out.value)], out.name});
-  return q;
-}
-
-/// The ops that the outputs need, in canonical order; inputs stay, first.
-///
-/// The last output comes first: a training step that returns its loss last runs forward, and then
-/// backward from the last parameters to the first.
-constexpr program in_canonical_order(const program& p) {
-  vec<value_id> roots, renamed(p.types.size(), -1), operands;
-  for (std::size_t i = p.outputs.size(); i > 0; --i) roots.push_back(p.outputs[i - 1].value);
-  vec<op_id> order, moved(p.ops.size(), -1);
-  for (value_id v : p.inputs) order.push_back(p.producer(v));
-  for (op_id o : canonical_order(p, roots))
-    if (!p.is(o, op_role::parameter)) order.push_back(o);
+/// Some ops of a program, in another order, as a program; its inputs and outputs stay. With
+/// `needed` (by value), ops with nested programs lose what nothing needs of their operands and
+/// results.
+constexpr program rebuilt(const program& p, const vec<op_id>& order,
+                          const vec<char>* needed = nullptr) {
   program q;
   q.ops.reserve(order.size());
   q.types.reserve(order.size());
@@ -170,14 +122,32 @@ constexpr program in_canonical_order(const program& p) {
   q.operand_list.reserve(p.operand_list.size());
   q.attr_list.reserve(p.attr_list.size());
   q.chars = p.chars;
+  vec<value_id> renamed(p.types.size(), -1), operands;
+  vec<op_id> moved(p.ops.size(), -1);
+  vec<std::int64_t> attrs;
+  wire_liveness w;
   for (op_id o : order) {
     const op_node& n = p.op(o);
+    const bool some = needed != nullptr && n.region_count > 0;
+    if (some) w = live_wires(p, o, *needed);
     operands.clear();
-    for (value_id v : p.operands(o)) operands.push_back(renamed[static_cast<std::size_t>(v)]);
-    moved[static_cast<std::size_t>(o)] = q.append_op(*n.def, operands, p.attrs(o));
-    for (value_id v = n.result; v < n.result + n.result_count; ++v)
-      renamed[static_cast<std::size_t>(v)] = q.append_result(p.type(v));
-    for (const auto& r : p.regions_of(o)) q.append_region(program(r));
+    for (int i = 0; i < n.operand_count; ++i)
+      if (!some || w.operands[static_cast<std::size_t>(i)])
+        operands.push_back(renamed[static_cast<std::size_t>(p.operand(o, i))]);
+    attrs.clear();
+    attrs.insert_back(p.attrs(o).begin(), p.attrs(o).end());
+    if (some) n.def->pruned(attrs, w.operands, w.results);
+    moved[static_cast<std::size_t>(o)] = q.append_op(*n.def, operands, attrs);
+    for (int r = 0; r < n.result_count; ++r)
+      if (!some || w.results[static_cast<std::size_t>(r)])
+        renamed[static_cast<std::size_t>(n.result + r)] = q.append_result(p.type(n.result + r));
+    for (int r = 0; r < n.region_count; ++r) {
+      if (some)
+        q.append_region(part_of(p.region(o, r), w.inputs[static_cast<std::size_t>(r)],
+                                w.outputs[static_cast<std::size_t>(r)]));
+      else
+        q.append_region(program(p.region(o, r)));
+    }
     q.ops.back().name = n.name;
     q.ops.back().transposed = n.transposed;
   }
@@ -189,6 +159,36 @@ constexpr program in_canonical_order(const program& p) {
   for (auto out : p.outputs)
     q.outputs.push_back({renamed[static_cast<std::size_t>(out.value)], out.name});
   return q;
+}
+
+/// Drops what no output needs, but for inputs.
+constexpr program pruned(const program& p) {
+  vec<char> needed(p.types.size(), 0);
+  for (const auto& out : p.outputs) needed[static_cast<std::size_t>(out.value)] = 1;
+  find_needed(p, needed);
+  vec<op_id> order;
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    const op_node& n = p.op(o);
+    bool any = n.def->role == op_role::parameter;
+    for (int r = 0; r < n.result_count; ++r)
+      any = any || needed[static_cast<std::size_t>(n.result + r)] != 0;
+    if (any) order.push_back(o);
+  }
+  return rebuilt(p, order, &needed);
+}
+
+/// The ops that the outputs need, in canonical order; inputs stay, first.
+///
+/// The last output comes first: a training step that returns its loss last runs forward, and then
+/// backward from the last parameters to the first.
+constexpr program in_canonical_order(const program& p) {
+  vec<value_id> roots;
+  for (std::size_t i = p.outputs.size(); i > 0; --i) roots.push_back(p.outputs[i - 1].value);
+  vec<op_id> order;
+  for (value_id v : p.inputs) order.push_back(p.producer(v));
+  for (op_id o : canonical_order(p, roots))
+    if (!p.is(o, op_role::parameter)) order.push_back(o);
+  return rebuilt(p, order);
 }
 
 /// The program without what its outputs do not need, in canonical order, nested programs included.

@@ -22,10 +22,9 @@ enum class combiner : std::uint8_t {
   logical_or
 };
 
-constexpr std::string_view name_of(combiner c) {
-  constexpr std::string_view names[] = {"stack", "add", "max", "min", "multiply", "and", "or"};
-  return names[static_cast<int>(c)];
-}
+inline constexpr std::string_view combiner_names[] = {"stack",    "add", "max", "min",
+                                                      "multiply", "and", "or"};
+constexpr std::string_view name_of(combiner c) { return combiner_names[static_cast<int>(c)]; }
 
 inline constexpr std::int8_t no_dim = -1;
 

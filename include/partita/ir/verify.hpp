@@ -21,7 +21,7 @@ constexpr void for_each_tag(const program& p, const F& f) {
 /// Names must be unique among inputs and tags, and among outputs; some output there must be.
 ///
 /// Errors    P002 duplicate input name, P003 duplicate tag, P004 duplicate output name, P005 no
-/// output
+///           output
 constexpr failure check_names(const program& p) {
   failure f;
   name_table inputs(p.inputs.size() + p.ops.size() / 8), outputs(p.outputs.size());

@@ -19,11 +19,10 @@ namespace partita::op {
 /// Shapes    lhs (batch, feature, n...), rhs (feature / groups, output feature, k...), each in the
 ///           order of its dimension numbers -> (batch / batch groups, output feature, positions...)
 /// Attributes: the dimensions of lhs that are batch, feature, spatial...; those of rhs that are
-/// input
-///           feature, output feature, spatial...; those of the result that are batch, feature,
-///           spatial...; then one number per spatial dimension each: strides, lhs dilations, rhs
-///           dilations, low padding, high padding, 1 if reversed; then 1 if there are feature
-///           groups (else 0), and the number of batch groups
+///           input feature, output feature, spatial...; those of the result that are batch,
+///           feature, spatial...; then one number per spatial dimension each: strides, lhs
+///           dilations, rhs dilations, low padding, high padding, 1 if reversed; then 1 if there
+///           are feature groups (else 0), and the number of batch groups
 /// Tile map  ([b, i, 8], [i, o, 3]) -> ([b, o, 6])  reduce={i:add}
 ///           ([b, gi, 8], [i, go, 3], feature groups) -> ([b, go, 6])  reduce={i:add}
 ///           without b and o if there are batch groups

@@ -61,7 +61,7 @@ constexpr value_id matrix_transpose(builder& b, value_id x) {
 /// positive definite the triangle is NaN.
 ///
 /// Shapes    a (..., n, n) -> (..., n, n)
-/// Attributes  lower: 1 for l, 0 for u
+/// Attributes: lower (1 for l, 0 for u)
 /// Tile map  ([i, n, n]) -> ([i, n, n]), the matrices stay whole
 /// Cost      n^3 / 3 flop per matrix
 /// Errors    S104 not a floating-point type, S170 not a batch of square matrices, S171 not a flag
@@ -114,7 +114,7 @@ struct cholesky {
 /// is taken as 1. Where the diagonal has a zero, x has inf or NaN.
 ///
 /// Shapes    a (..., n, n), b (..., n, m), or (..., m, n) if a stands right of x -> that of b
-/// Attributes  left_side, lower (of a as it is given), unit_diagonal, transpose_a: each 1 or 0
+/// Attributes: left_side, lower (of a as it is given), unit_diagonal, transpose_a: each 1 or 0
 ///           (StableHLO's ADJOINT is TRANSPOSE here: there are no complex numbers)
 /// Tile map  ([i, n, n], [i, n, j]) -> ([i, n, j]); on the right ([i, n, n], [i, j, n]) ->
 ///           ([i, j, n]); n stays whole

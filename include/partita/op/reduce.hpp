@@ -1,24 +1,36 @@
 /// reduce: combines all elements along some dimensions.
 #pragma once
 
+#include <array>
+#include <iterator>
+
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
-/// What reduce does, as its attribute shows it: combiners by their number, then ops::extreme.
-inline constexpr std::string_view reducer_words[] = {"stack", "add", "max",    "min",   "multiply",
-                                                     "and",   "or",  "argmax", "argmin"};
-/// Combiners as attributes show them, by their number.
-inline constexpr span<const std::string_view> combiner_words{reducer_words, 7};
+/// What reduce does, by its number: a combiner or one of ops::extreme.
+inline constexpr auto reducer_names = [] {
+  std::array<std::string_view, std::size(combiner_names) + 2> names;
+  std::size_t i = 0;
+  for (auto name : combiner_names) names[i++] = name;
+  names[static_cast<std::size_t>(ops::extreme::argmax)] = "argmax";
+  names[static_cast<std::size_t>(ops::extreme::argmin)] = "argmin";
+  return names;
+}();
 
-/// Is the first attribute a combiner, of elements like those of the first operand?
+/// Is the first attribute a combiner, of elements like those of the first operand? `names`: of all
+/// that the op takes there.
 ///
 /// Errors    S104 element type not supported, S152 no combiner
-constexpr bool check_combiner(infer_context& c, std::string_view name) {
+constexpr bool check_combiner(infer_context& c, std::string_view name,
+                              span<const std::string_view> names) {
   const std::int64_t stored = c.attrs.empty() ? 0 : c.attrs[0];
   if (stored < static_cast<int>(combiner::add) || stored > static_cast<int>(combiner::logical_or)) {
-    c.fail("S152", name, ": combiner ", stored, " is none of add (1), max (2), min (3), ",
-           "multiply (4), and (5), or (6)");
+    text known;
+    append_list(known, static_cast<int>(names.size()) - 1, [&](int i) {
+      known << names[static_cast<std::size_t>(i + 1)] << " (" << i + 1 << ')';
+    });
+    c.fail("S152", name, ": combiner ", stored, " is none of ", known);
     return false;
   }
   const dtype t = c.operands[0].element;
@@ -69,7 +81,7 @@ struct reduce {
              pairs ? "2 (values, positions) are" : "1 is", " needed");
       return false;
     }
-    if (!pairs) return check_combiner(c, name);
+    if (!pairs) return check_combiner(c, name, reducer_names);
     const tensor_type &values = c.operands[0], &positions = c.operands[1];
     if (values.element == dtype::boolean)
       c.fail("S104", name, ": element type i1 is not a number");
@@ -189,7 +201,7 @@ struct reduce {
   }
   template <class Fields>
   static constexpr void attributes(Fields& f) {
-    f.word("", reducer_words);
+    f.word("", reducer_names);
     f.rest("dims");
   }
 };

@@ -21,7 +21,7 @@ namespace partita::op {
 struct reduce_window {
   static constexpr std::string_view name = "reduce_window";
   static constexpr void infer(infer_context& c) {
-    if (!check_combiner(c, name)) return;
+    if (!check_combiner(c, name, combiner_names)) return;
     c.result = {c.operands[0].element, window_positions(c, name, 1)};
   }
   static constexpr void tile_map(tile_map_context& c) {
@@ -51,7 +51,7 @@ struct reduce_window {
   static constexpr std::int64_t flops(const cost_context& c) { return window_flops(c, 1); }
   template <class Fields>
   static constexpr void attributes(Fields& f) {
-    f.word("", combiner_words);
+    f.word("", combiner_names);
     window_attributes(f, f.operands[0].shape.rank);
   }
 

@@ -4,9 +4,10 @@
 
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
+#include <partita/op/call.hpp>
+#include <partita/op/case_of.hpp>
 #include <partita/op/concatenate.hpp>
 #include <partita/op/constant.hpp>
-#include <partita/op/control.hpp>
 #include <partita/op/convert.hpp>
 #include <partita/op/convolution.hpp>
 #include <partita/op/cumsum.hpp>
@@ -18,6 +19,7 @@
 #include <partita/op/linalg.hpp>
 #include <partita/op/logical.hpp>
 #include <partita/op/math.hpp>
+#include <partita/op/optimization_barrier.hpp>
 #include <partita/op/pad.hpp>
 #include <partita/op/power.hpp>
 #include <partita/op/random.hpp>
@@ -26,6 +28,7 @@
 #include <partita/op/reshape.hpp>
 #include <partita/op/reverse.hpp>
 #include <partita/op/rounding.hpp>
+#include <partita/op/scan.hpp>
 #include <partita/op/scatter.hpp>
 #include <partita/op/select.hpp>
 #include <partita/op/select_and_scatter.hpp>
@@ -34,6 +37,7 @@
 #include <partita/op/sort.hpp>
 #include <partita/op/transpose.hpp>
 #include <partita/op/trigonometry.hpp>
+#include <partita/op/while_loop.hpp>
 
 namespace partita {
 

@@ -15,8 +15,7 @@ struct selecting_op {
   /// The positions of the windows; empty on errors.
   ///
   /// Errors    S102 element types differ, S104 not a number, S150 count of attributes, S151 a
-  /// number
-  ///           out of range, S153 neither ge nor le
+  ///           number out of range, S153 neither ge nor le
   static constexpr shape check(infer_context& c, std::string_view name) {
     same_elements(c, name);
     need_number(c, name);

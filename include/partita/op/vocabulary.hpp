@@ -147,17 +147,17 @@ constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,
 constexpr value_id sort(builder& b, span<const value_id> operands, int dim, int keys,
                         bool descending);
 constexpr value_id top_k(builder& b, value_id x, std::int64_t k);
-// control.hpp
-constexpr value_id while_loop(builder& b, std::span<const value_id> carried, program&& condition,
+// while_loop.hpp, scan.hpp, case_of.hpp, call.hpp, optimization_barrier.hpp
+constexpr value_id while_loop(builder& b, span<const value_id> carried, program&& condition,
                               program&& body);
 constexpr value_id scan(builder& b, std::int64_t length, bool reversed,
-                        std::span<const value_id> constants, std::span<const value_id> carried,
-                        std::span<const value_id> sliced, program&& body);
-constexpr value_id case_of(builder& b, value_id index, std::span<const value_id> arguments,
+                        span<const value_id> constants, span<const value_id> carried,
+                        span<const value_id> sliced, program&& body);
+constexpr value_id case_of(builder& b, value_id index, span<const value_id> arguments,
                            vec<program>&& branches);
-constexpr value_id call(builder& b, std::string_view name, std::span<const value_id> arguments,
+constexpr value_id call(builder& b, std::string_view name, span<const value_id> arguments,
                         program&& f);
-constexpr value_id optimization_barrier(builder& b, std::span<const value_id> values);
+constexpr value_id optimization_barrier(builder& b, span<const value_id> values);
 // linalg.hpp
 struct triangular_options {
   bool left_side = true, lower = true, unit_diagonal = false, transpose_a = false;
@@ -166,7 +166,6 @@ constexpr value_id cholesky(builder& b, value_id a, bool lower);
 constexpr value_id triangular_solve(builder& b, value_id a, value_id x,
                                     const triangular_options& o);
 
-/// Marks, as the limit of a slice, a dimension that is taken whole.
 /// Marks a dimension that is taken whole: as the limit of a slice (its end), as a size of
 /// dynamic_slice and gather.
 inline constexpr std::int64_t whole = -1;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <partita/run/frame.hpp>
+#include <partita/run/control_flow.hpp>
 #include <partita/run/results.hpp>
 #if !defined(PARTITA_SEPARATE_KERNELS)
 #include <partita/run/kernels/table.hpp>

@@ -108,6 +108,8 @@ class frame {
   }
 
  private:
+  friend class control_flow;
+
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
   struct step_types {
@@ -274,155 +276,9 @@ class frame {
     }
   }
 
-  /// Copies `bytes` per copy of a value that lies once per coordinate over `from_axes` to one that
-  /// lies once per coordinate over `to_axes`, which has all of them.
-  void spread(const std::byte* from, axis_set from_axes, std::int64_t from_stride, std::byte* to,
-              axis_set to_axes, std::int64_t to_stride, std::int64_t bytes) const {
-    for (std::int64_t i = 0; i < copies_over(mesh_, to_axes); ++i) {
-      const std::int64_t j = copy_at(mesh_, from_axes, coordinates_of(mesh_, to_axes, i));
-      std::memcpy(to + i * to_stride, from + j * from_stride, at(bytes));
-    }
-  }
-
-  void run_control(const step& s, const control& c, workspace& w, thread_pool& threads) const {
-    const op_node& n = p_.op(s.op);
-    const auto frame_of = [&](int r) -> const frame& { return *nested_[at(c.frames[at(r)])]; };
-    const auto space_of = [&](int r) -> workspace& { return *w.nested[at(c.frames[at(r)])]; };
-    const auto operand = [&](int i) { return p_.operand(s.op, i); };
-    const auto memory = [&](const run_wire& e) { return w.carried[at(e.memory)].get(); };
-    for (int r = 0; r < n.result_count; ++r) place(n.result + r, w);
-
-    // Before the first iteration: what comes in whole. An operand that lies as the nested programs
-    // expect it, and that they do not change, is passed as it is.
-    for (const auto& e : c.wires) {
-      if (e.inputs.empty() || e.operand < 0 || e.operand_shift > 0) continue;
-      const value_id x = operand(e.operand);
-      const std::byte* from = w.base[at(plan_.root[at(x)])];
-      const bool as_it_is = plan_.axes[at(x)] == e.axes && (!e.carried() || passes_through(c, e));
-      if (!as_it_is)
-        spread(from, plan_.axes[at(x)], padded_bytes(e.type), memory(e), e.axes,
-               padded_bytes(e.type), e.type.bytes());
-      for (const auto& in : e.inputs) input_base(c, in, w) = as_it_is ? from : memory(e);
-    }
-    const auto run_region = [&](int r) {
-      frame_of(r).run(space_of(r), threads, [](const step&, workspace&) {});
-    };
-    const auto output_root = [&](const wire_end& e) {
-      const frame& f = frame_of(e.region);
-      return f.plan_.root[at(f.p_.outputs[at(e.index)].value)];
-    };
-    /// Output `e` of a nested program to memory that lies as its wire does.
-    const auto take_output = [&](const run_wire& wire, const wire_end& e, std::byte* to,
-                                 std::int64_t stride) {
-      const frame& f = frame_of(e.region);
-      const value_id v = f.p_.outputs[at(e.index)].value;
-      spread(space_of(e.region).base[at(output_root(e))], f.plan_.axes[at(v)],
-             padded_bytes(wire.type), to, wire.axes, stride, wire.type.bytes());
-    };
-    /// The outputs of region r become what is carried; through spare memory, since one carried
-    /// value may be another one's next.
-    const auto carry = [&](int r) {
-      scratch& spare = w.memory[0];
-      spare.reset();
-      std::vector<std::pair<const run_wire*, std::byte*>> next;
-      for (const auto& e : c.wires) {
-        if (!e.carried() || passes_through(c, e)) continue;
-        for (const auto& out : e.outputs) {
-          if (out.region != r) continue;
-          std::byte* to = spare.take(copies_over(mesh_, e.axes) * padded_bytes(e.type));
-          take_output(e, out, to, padded_bytes(e.type));
-          next.push_back({&e, to});
-        }
-      }
-      for (const auto& [e, from] : next)
-        std::memcpy(memory(*e), from, at(copies_over(mesh_, e->axes) * padded_bytes(e->type)));
-    };
-    const auto finish_carried = [&] {
-      for (const auto& e : c.wires)
-        if (e.carried() && e.result >= 0 && !e.inputs.empty()) {
-          const value_id v = n.result + e.result;
-          if (w.base[at(v)] == nullptr) continue;
-          const std::byte* from = input_base(c, e.inputs[0], w);
-          std::memcpy(const_cast<std::byte*>(w.base[at(v)]), from,
-                      at(copies_over(mesh_, e.axes) * padded_bytes(e.type)));
-        }
-    };
-
-    if (n.def == &def<op::while_loop>) {
-      for (;;) {
-        run_region(0);
-        const frame& f = frame_of(0);
-        const value_id v = f.p_.outputs[0].value;
-        if (f.plan_.axes[at(v)] != 0)
-          throw error(
-              "internal error: the condition of a loop differs between devices; please report");
-        if (space_of(0).base[at(f.plan_.root[at(v)])][0] == std::byte{0}) break;
-        run_region(1);
-        carry(1);
-      }
-      finish_carried();
-    } else if (n.def == &def<op::scan>) {
-      const op::scan::counts k(p_.attrs(s.op));
-      for (std::int64_t i = 0; i < k.length; ++i) {
-        const std::int64_t position = k.reversed ? k.length - 1 - i : i;
-        for (const auto& e : c.wires) {
-          if (e.operand < 0 && !e.inputs.empty()) {  // the index
-            write_integer(dtype::i32, position, memory(e));
-          } else if (e.operand_shift > 0) {
-            const value_id x = operand(e.operand);
-            spread(w.base[at(plan_.root[at(x)])] + position * e.type.bytes(), plan_.axes[at(x)],
-                   padded_bytes(p_.type(x)), memory(e), e.axes, padded_bytes(e.type),
-                   e.type.bytes());
-          } else {
-            continue;
-          }
-          for (const auto& in : e.inputs) input_base(c, in, w) = memory(e);
-        }
-        run_region(0);
-        for (const auto& e : c.wires)
-          if (e.result >= 0 && e.result_shift > 0 && w.base[at(n.result + e.result)] != nullptr)
-            take_output(
-                e, e.outputs[0],
-                const_cast<std::byte*>(w.base[at(n.result + e.result)]) + position * e.type.bytes(),
-                padded_bytes(p_.type(n.result + e.result)));
-        carry(0);
-      }
-      finish_carried();
-    } else {  // case, call
-      int chosen = 0;
-      if (n.def == &def<op::case_of>) {
-        const value_id index = operand(0);
-        if (plan_.axes[at(index)] != 0)
-          throw error("internal error: the index of a case differs between devices; please report");
-        std::int32_t i = 0;
-        std::memcpy(&i, w.base[at(plan_.root[at(index)])], sizeof i);
-        chosen = i < 0 || i >= n.region_count ? n.region_count - 1 : i;
-      }
-      run_region(chosen);
-      for (const auto& e : c.wires)
-        for (const auto& out : e.outputs)
-          if (out.region == chosen && w.base[at(n.result + e.result)] != nullptr)
-            take_output(e, out, const_cast<std::byte*>(w.base[at(n.result + e.result)]),
-                        padded_bytes(e.type));
-    }
-  }
-
-  const std::byte*& input_base(const control& c, const wire_end& in, workspace& w) const {
-    const int f = c.frames[at(in.region)];
-    return w.nested[at(f)]->base[at(nested_[at(f)]->p_.inputs[at(in.index)])];
-  }
-  /// Is a carried value never changed?
-  bool passes_through(const control& c, const run_wire& e) const {
-    for (const auto& out : e.outputs) {
-      const frame& f = *nested_[at(c.frames[at(out.region)])];
-      const value_id root = f.plan_.root[at(f.p_.outputs[at(out.index)].value)];
-      bool same = false;
-      for (const auto& in : e.inputs)
-        same = same || (in.region == out.region && f.p_.inputs[at(in.index)] == root);
-      if (!same) return false;
-    }
-    return true;
-  }
+  /// An op with nested programs; see control_flow.hpp.
+  inline void run_control(const step& s, const control& c, workspace& w,
+                          thread_pool& threads) const;
 
   partita::detail::plan plan_;
   const program& p_;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <partita/ir/wires.hpp>
-#include <partita/op/control.hpp>
+#include <partita/op/optimization_barrier.hpp>
 #include <partita/spmd/collectives.hpp>
 
 namespace partita::detail {

@@ -166,7 +166,9 @@ struct collective_op {
 
 /// Every device gets the reduction over all devices that differ along the axes only.
 ///
-/// Attributes: combiner, axes. Shapes  (s...) -> (s...)
+/// Attributes: combiner, axes.
+///
+/// Shapes    (s...) -> (s...)
 struct all_reduce : collective_op {
   static constexpr std::string_view name = "all_reduce";
   static constexpr void print(print_context& c) {
@@ -183,7 +185,9 @@ struct all_reduce : collective_op {
 
 /// Every device keeps its piece. No communication.
 ///
-/// Attributes: (dim, axis) pairs. Shapes  (s_d) -> (s_d / product of the axes of d)
+/// Attributes: (dim, axis) pairs.
+///
+/// Shapes    (s_d) -> (s_d / product of the axes of d)
 struct all_slice : collective_op {
   static constexpr std::string_view name = "all_slice";
   static constexpr void print(print_context& c) { print_dims(c, 0); }
@@ -223,7 +227,9 @@ struct reduce_scatter : collective_op {
 };
 
 /// Gathers dimension `from` and slices dimension `to` along the same axes. Attributes: from, to,
-/// axes. Shapes  (s_from, s_to) -> (s_from * n, s_to / n), n the product of the axes
+/// axes.
+///
+/// Shapes    (s_from, s_to) -> (s_from * n, s_to / n), n the product of the axes
 struct all_to_all : collective_op {
   static constexpr std::string_view name = "all_to_all";
   static constexpr void print(print_context& c) {
@@ -242,7 +248,9 @@ struct all_to_all : collective_op {
 /// Where this device's piece starts along a dimension that the axes slice: the number of the piece
 /// times the extent of a piece. No communication.
 ///
-/// Attributes: extent of a piece, axes major to minor. Shapes  () -> ()
+/// Attributes: extent of a piece, axes major to minor.
+///
+/// Shapes    () -> ()
 struct shard_start {
   static constexpr std::string_view name = "shard_start";
   static constexpr int operand_count = 0;

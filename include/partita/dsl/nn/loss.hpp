@@ -18,8 +18,7 @@ struct cross_entropy_options {
 /// Shapes    logits (..., classes), targets (...) of an integer type -> ()
 /// Errors    S120 targets are not integers, S103 they have other extents than the logits
 /// Source    label smoothing: Szegedy et al., arXiv:1512.00567, section 7; z loss: Chowdhery et
-/// al.,
-///           arXiv:2204.02311, section 5
+///           al., arXiv:2204.02311, section 5
 template <Tensor Logits, Tensor Targets>
 constexpr auto cross_entropy(const Logits& logits, const Targets& targets,
                              const cross_entropy_options& options = {}) {

@@ -71,7 +71,8 @@ constexpr auto turn(const X& x, const A& cosine, const A& sine) {
 /// Shapes    x (..., positions, heads, k), k even; where: a number, an integer scalar, or integers
 ///           (positions) or (..., positions) -> (..., positions, heads, k)
 /// Errors    S191 k is odd, or x has another rank; S104 x is not floating point; S103 the positions
-/// do not broadcast Source    Su et al., arXiv:2104.09864
+///           do not broadcast
+/// Source    Su et al., arXiv:2104.09864
 template <rotary_pairs Pairs, Tensor X, class Where>
 requires(Tensor<Where> || Number<Where>)  //
     constexpr auto rotary(const X& x, const Where& where, double base = 10000) {

@@ -1,0 +1,100 @@
+/// Branches. They may use tensors of the model around them.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include <partita/dsl/elementwise.hpp>
+#include <partita/dsl/region.hpp>
+#include <partita/dsl/same_tree.hpp>
+
+namespace partita {
+
+namespace detail {
+
+/// The sentences about trees and arguments of the wrong type.
+template <std::size_t Branch>
+struct branch_sentence {
+  constexpr text operator()(const text& given, const text& wanted) const {
+    return concat("S185 case: branch ", Branch, " gives ", given, "; branch 0 gives ", wanted);
+  }
+};
+template <fixed_text Op, fixed_text What>
+struct argument_sentence {
+  constexpr text operator()(const text& given, const text& wanted) const {
+    return concat("S186 ", Op.view(), ": the ", What.view(), " is ", given, "; ", wanted,
+                  " is needed");
+  }
+};
+
+}  // namespace detail
+
+/// The branch with the number `index` (i32 scalar; out of range: the last), applied to the
+/// arguments. Branches may use tensors around them and give trees of one type.
+///
+/// Errors    S185 branches disagree, S186 the index is no i32 scalar
+template <Tensor Index, class... Branches, class... Args>
+constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branches,
+                       const Args&... args) {
+  using Result = std::remove_cvref_t<decltype(std::get<0>(branches)(args...))>;
+  using results =
+      std::tuple<std::remove_cvref_t<decltype(std::declval<const Branches&>()(args...))>...>;
+  constexpr bool agree = []<std::size_t... I>(std::index_sequence<I...>) {
+    return (
+        detail::same_tree<detail::branch_sentence<I>, Result, std::tuple_element_t<I, results>>() &&
+        ...);
+  }
+  (std::index_sequence_for<Branches...>{});
+  if constexpr (!detail::same_tree<detail::argument_sentence<"case", "index">, tensor<std::int32_t>,
+                                   Index>() ||
+                !agree || detail::Poison<Result>) {
+    return invalid_tensor{};
+  } else {
+    builder* b = detail::active_of(index, args...);
+    builder* regions[sizeof...(Branches)] = {};
+    vec<value_id> operands;
+    Result like{};
+    if (b == nullptr) return like;
+    (detail::take_leaves(operands, *b, args), ...);
+    const std::size_t own = operands.size();
+    std::size_t r = 0;
+    detail::capture_list captures;
+    const auto trace_branch = [&](const auto& f) {
+      builder& region = detail::nested_program(*b, [&](builder& nested) {
+        const std::tuple<Args...> bound{detail::bind_region(nested, args)...};
+        const Result result = std::apply(f, bound);
+        if (r == 0) like = result;
+        detail::return_from(nested, result);
+      });
+      regions[r++] = &region;
+      captures.add(region);
+    };
+    std::apply([&](const auto&... f) { (trace_branch(f), ...); }, branches);
+    vec<program> list;
+    for (builder* region : regions) {
+      captures.place(*region, own);
+      b->close_region(*region);
+      list.push_back(static_cast<program&&>(region->p));
+    }
+    operands.insert_back(captures.outer.begin(), captures.outer.end());
+    const value_id number = detail::taken(*b, index);
+    return detail::leaves_from(
+        b, ops::case_of(*b, number, operands, static_cast<vec<program>&&>(list)), like);
+  }
+}
+
+/// if_true(args...) where the predicate (i1 scalar) holds, else if_false(args...).
+///
+/// Errors    S185 branches disagree (if_false is branch 0), S186 the predicate is something else
+template <Tensor Predicate, class True, class False, class... Args>
+constexpr auto cond(const Predicate& predicate, const True& if_true, const False& if_false,
+                    const Args&... args) {
+  if constexpr (!detail::same_tree<detail::argument_sentence<"cond", "predicate">, tensor<bool>,
+                                   Predicate>())
+    return invalid_tensor{};
+  else
+    return case_of(convert<std::int32_t>(predicate), std::tuple<False, True>{if_false, if_true},
+                   args...);
+}
+
+}  // namespace partita

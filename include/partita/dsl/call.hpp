@@ -1,0 +1,40 @@
+/// Named computations.
+#pragma once
+
+#include <string_view>
+#include <tuple>
+
+#include <partita/dsl/region.hpp>
+#include <partita/dsl/same_tree.hpp>
+
+namespace partita {
+
+/// f(args...) as a named computation: printed, and kept, as one op.
+template <class F, class... Args>
+constexpr auto call(std::string_view name, const F& f, const Args&... args) {
+  using Result = std::remove_cvref_t<decltype(f(args...))>;
+  if constexpr (detail::Poison<Result>) {
+    return invalid_tensor{};
+  } else {
+    builder* b = detail::active_of(args...);
+    if (b == nullptr) return Result{};
+    vec<value_id> operands;
+    (detail::take_leaves(operands, *b, args), ...);
+    const std::size_t own = operands.size();
+    Result result{};
+    builder& region = detail::nested_program(*b, [&](builder& r) {
+      const std::tuple<Args...> bound{detail::bind_region(r, args)...};
+      result = std::apply(f, bound);
+      detail::return_from(r, result);
+    });
+    detail::capture_list captures;
+    captures.add(region);
+    captures.place(region, own);
+    operands.insert_back(captures.outer.begin(), captures.outer.end());
+    b->close_region(region);
+    return detail::leaves_from(b, ops::call(*b, name, operands, static_cast<program&&>(region.p)),
+                               result);
+  }
+}
+
+}  // namespace partita

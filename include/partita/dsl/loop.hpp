@@ -1,0 +1,247 @@
+/// Loops. Their bodies may use tensors of the model around them.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include <partita/dsl/elementwise.hpp>
+#include <partita/dsl/region.hpp>
+#include <partita/dsl/same_tree.hpp>
+#include <partita/op/scan.hpp>
+
+namespace partita {
+
+namespace detail {
+
+/// The sentences about trees of the wrong type.
+template <fixed_text Loop>
+struct body_sentence {
+  constexpr text operator()(const text& given, const text& wanted) const {
+    return concat("S182 ", Loop.view(), ": the body gives ", given, "; the carried value is ",
+                  wanted);
+  }
+};
+struct condition_sentence {
+  constexpr text operator()(const text& given, const text& wanted) const {
+    return concat("S182 while_loop: the condition gives ", given, "; ", wanted, " is needed");
+  }
+};
+
+}  // namespace detail
+
+/// Repeats body(carried) while condition(carried) holds; both may use tensors around them.
+///
+/// Shapes    carried: a tree; condition: tree -> i1 scalar; body: tree -> tree of the same type
+/// Errors    S182 the body changes the type, the condition gives no i1; no reverse mode (G002)
+template <class Condition, class Body, Tree Carry>
+constexpr Carry while_loop(const Condition& condition, const Body& body, const Carry& init) {
+  using Next = std::remove_cvref_t<decltype(body(init))>;
+  using Test = std::remove_cvref_t<decltype(condition(init))>;
+  if constexpr (!detail::same_tree<detail::body_sentence<"while_loop">, Carry, Next>() ||
+                !detail::same_tree<detail::condition_sentence, tensor<bool>, Test>()) {
+    return detail::leaves_from(nullptr, poisoned, init);
+  } else {
+    builder* b = detail::active_of(init);
+    if (b == nullptr) return init;
+    vec<value_id> operands;
+    detail::take_leaves(operands, *b, init);
+    const std::size_t own = operands.size();
+    builder* test = &detail::nested_program(
+        *b, [&](builder& r) { detail::return_from(r, condition(detail::bind_region(r, init))); });
+    builder* step = &detail::nested_program(
+        *b, [&](builder& r) { detail::return_from(r, body(detail::bind_region(r, init))); });
+    detail::capture_list captures;
+    captures.add(*test);
+    captures.add(*step);
+    captures.place(*test, own);
+    captures.place(*step, own);
+    for (std::size_t i = 0; i < captures.outer.size() && !step->failed(); ++i) {
+      operands.push_back(captures.outer[i]);
+      step->p.outputs.push_back({step->p.inputs[own + i], {}});
+    }
+    b->close_region(*test);
+    b->close_region(*step);
+    return detail::leaves_from(b,
+                               ops::while_loop(*b, operands, static_cast<program&&>(test->p),
+                                               static_cast<program&&>(step->p)),
+                               init);
+  }
+}
+
+/// No tensor: what a body without slices or stacked results takes or gives.
+struct nothing {};
+constexpr void for_each_leaf(const auto&, const text&, nothing&) {}
+constexpr void for_each_leaf(const auto&, const text&, const nothing&) {}
+
+namespace detail {
+
+/// What scan's body gives: (carried, stacked).
+template <class T>
+struct scan_step : std::false_type {};
+template <class C, class Y>
+struct scan_step<std::pair<C, Y>> : std::true_type {};
+template <class Step>
+struct no_pair_message {
+  constexpr text operator()() const {
+    return "S182 scan: the body gives no std::pair of the carried value and what is stacked";
+  }
+};
+
+/// The type of slices of a tensor, or of a tuple of tensors, along dimension 0.
+template <class X>
+struct slices;
+template <class T, std::int64_t N, std::int64_t... E>
+struct slices<tensor<T, N, E...>> {
+  using type = tensor<T, E...>;
+};
+template <class... X>
+struct slices<std::tuple<X...>> {
+  using type = std::tuple<typename slices<X>::type...>;
+};
+template <>
+struct slices<nothing> {
+  using type = nothing;
+};
+/// The type of N of them stacked.
+template <std::int64_t N, class Y>
+struct stacked;
+template <std::int64_t N, class T, std::int64_t... E>
+struct stacked<N, tensor<T, E...>> {
+  using type = tensor<T, N, E...>;
+};
+template <std::int64_t N, class... Y>
+struct stacked<N, std::tuple<Y...>> {
+  using type = std::tuple<typename stacked<N, Y>::type...>;
+};
+template <std::int64_t N>
+struct stacked<N, nothing> {
+  using type = nothing;
+};
+
+/// The first extent of the first leaf, static if it is.
+template <class T, std::int64_t N, std::int64_t... E>
+constexpr extent<N> leading(const tensor<T, N, E...>& x) {
+  return {x.shape()[0]};
+}
+template <class X, class... Xs>
+constexpr auto leading(const std::tuple<X, Xs...>& xs) {
+  return leading(std::get<0>(xs));
+}
+
+template <class Slices>
+constexpr Slices bind_slices(builder& r, const auto& stacked) {
+  vec<tensor_type> types;
+  for_each_leaf(
+      [&](const auto& leaf, std::string_view) { types.push_back(op::scan::slice_of(leaf.type())); },
+      text(), stacked);
+  Slices bound{};
+  std::size_t next = 0;
+  for_each_leaf(
+      [&](auto& leaf, std::string_view) {
+        leaf = std::remove_cvref_t<decltype(leaf)>(&r, ops::parameter(r, "", types[next++]));
+      },
+      text(), bound);
+  return bound;
+}
+
+/// The scan of `body(index, carried, slice) -> std::pair(carried, stacked)`.
+template <fixed_text Loop, std::int64_t N, class Body, class Carry, class Xs>
+constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, const Carry& init,
+                        const Xs& xs) {
+  using Slice = typename slices<Xs>::type;
+  using Step = std::remove_cvref_t<decltype(body(tensor<std::int32_t>{}, init, Slice{}))>;
+  if constexpr (!scan_step<Step>::value) {
+    if constexpr (!Poison<Step>) report_static_error<no_pair_message<Step>>();
+    return std::pair{leaves_from(nullptr, poisoned, init), invalid_tensor{}};
+  } else if constexpr (!same_tree<body_sentence<Loop>, Carry, typename Step::first_type>() ||
+                       Poison<typename Step::second_type>) {
+    return std::pair{leaves_from(nullptr, poisoned, init), invalid_tensor{}};
+  } else {
+    using Y = typename Step::second_type;
+    using Ys = typename stacked<N, Y>::type;
+    builder* b = active_of(init, xs);
+    if (b == nullptr) return std::pair<Carry, Ys>{init, Ys{}};
+    vec<value_id> carried, sliced;
+    take_leaves(carried, *b, init);
+    take_leaves(sliced, *b, xs);
+    builder& step = nested_program(*b, [&](builder& r) {
+      const tensor<std::int32_t> index(&r, ops::parameter(r, "", tensor_type{dtype::i32, {}}));
+      const Carry bound = bind_region(r, init);
+      const Slice slice = bind_slices<Slice>(r, xs);
+      const auto next = body(index, bound, slice);
+      return_from(r, next.first);
+      return_from(r, next.second);
+    });
+    capture_list captures;
+    captures.add(step);
+    captures.place(step, 1);
+    b->close_region(step);
+    const value_id first =
+        ops::scan(*b, length, reversed, {captures.outer.data(), captures.outer.size()},
+                  {carried.data(), carried.size()}, {sliced.data(), sliced.size()},
+                  static_cast<program&&>(step.p));
+    const auto count = static_cast<value_id>(carried.size());
+    return std::pair<Carry, Ys>{leaves_from(b, first, init),
+                                leaves_from(b, first < 0 ? first : first + count, Ys{})};
+  }
+}
+
+}  // namespace detail
+
+struct scan_options {
+  bool reversed = false;  ///< the last slice first; stacked results stay in the order of the slices
+};
+
+/// Carries values through a loop over slices of `xs`; gives the last ones and what the body
+/// stacked.
+///
+/// ```cpp
+/// auto [h, squares] = scan([&](auto h, auto x) { return std::pair{h + x, x * x}; }, h0, xs);
+/// ```
+///
+/// Shapes    carried: a tree; xs: a tensor (n, ...) or a std::tuple of such; the body takes (tree,
+///           slices (...)) and gives std::pair(tree of the same type, tensor (...), tuple or
+///           `nothing{}`) -> the tree, stacked (n, ...)
+/// Errors    S182 the body changes the carried type, S184 extents of xs differ
+/// Source    the semantics of jax.lax.scan. Reverse mode keeps the carried values of each iteration
+///           and computes the rest of its body again.
+template <class Body, Tree Carry, class Xs>
+constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_options options = {}) {
+  constexpr auto indexed = [](const Body& f) {
+    return [&f](const tensor<std::int32_t>&, const auto& c, const auto& x) { return f(c, x); };
+  };
+  const auto length = detail::leading(xs);
+  using extent_type = std::remove_cvref_t<decltype(length)>;
+  if constexpr (requires { std::integral_constant<std::int64_t, extent_type::value()>{}; })
+    return detail::run_scan<"scan", extent_type::value()>(length.value(), options.reversed,
+                                                          indexed(body), init, xs);
+  else
+    return detail::run_scan<"scan", dyn>(length.value(), options.reversed, indexed(body), init, xs);
+}
+
+/// carried = body(i, carried) for i = lower, ..., upper - 1; i is an i32 scalar.
+///
+/// Errors    S182 the body changes the carried type, S183 upper is below lower, or a bound is no
+///           i32
+template <class Body, Tree Carry>
+constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& body,
+                         const Carry& init) {
+  builder* b = detail::active_of(init);
+  if (b != nullptr && upper < lower)
+    b->p.error.record("S183", "for_loop: from ", lower, " to ", upper, " is a negative trip count");
+  const std::int64_t most = op::greatest_integer(dtype::i32);
+  if (b != nullptr && (lower < -most || upper > most))
+    b->p.error.record("S183", "for_loop: from ", lower, " to ", upper,
+                      "; the index is an i32, between ", -most, " and ", most);
+  const bool good = b == nullptr || !b->failed();
+  return detail::run_scan<"for_loop", dyn>(
+             good ? upper - lower : 0, false,
+             [&](const auto& i, const auto& c, nothing) {
+               if (lower == 0) return std::pair{body(i, c), nothing{}};
+               return std::pair{body(i + lower, c), nothing{}};
+             },
+             init, nothing{})
+      .first;
+}
+
+}  // namespace partita

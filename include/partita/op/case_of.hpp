@@ -1,0 +1,82 @@
+/// case: one of some nested programs.
+#pragma once
+
+#include <partita/op/control_op.hpp>
+#include <partita/op/reverse_mode.hpp>
+
+namespace partita::op {
+
+/// The nested program of the given number, applied to the arguments. A number out of range takes
+/// the last one.
+///
+/// Shapes    index (i32, rank 0), arguments... -> results...;
+///           each nested: arguments... -> results...
+/// Errors    S180 numbers of values, S181 types, S185 branches disagree, S186 index
+struct case_of : control_op {
+  static constexpr std::string_view name = "case";
+  static constexpr void infer(infer_context& c) {
+    if (!regions(c, name, 1, 1000)) return;
+    if (c.operands.empty()) return c.fail("S186", name, ": there is no index");
+    const tensor_type index{dtype::i32, {}};
+    if (c.operands[0] != index)
+      return c.fail("S186", name, ": the index has type ", c.operands[0], "; ", index,
+                    " is needed");
+    const program& first = c.regions[0];
+    for (std::size_t r = 0; r < c.regions.size() && !c.error; ++r) {
+      const program& branch = c.regions[r];
+      check_inputs(c, name, branch, static_cast<int>(c.operands.size()) - 1,
+                   [&](int i) { return c.operands[static_cast<std::size_t>(i + 1)]; });
+      bool same = branch.output_count() == first.output_count();
+      for (int j = 0; same && j < first.output_count(); ++j)
+        same = branch.output_type(j) == first.output_type(j);
+      if (!same) {
+        text mine, theirs;
+        append_list(mine, branch.output_count(), [&](int j) { mine << branch.output_type(j); });
+        append_list(theirs, first.output_count(), [&](int j) { theirs << first.output_type(j); });
+        c.fail("S185", name, ": branch ", r, " gives (", mine, "), branch 0 gives (", theirs, ")");
+      }
+    }
+    vec<tensor_type> types;
+    for (int j = 0; j < first.output_count(); ++j) types.push_back(first.output_type(j));
+    give(c, name, types);
+  }
+  static constexpr void wires(const program& p, op_id o, wire_list& w) {
+    const op_node& n = p.op(o);
+    w.add().operand(0);
+    for (int i = 1; i < n.operand_count; ++i) {
+      w.add().operand(i);
+      for (int r = 0; r < n.region_count; ++r) w.input(r, i - 1);
+    }
+    for (int j = 0; j < n.result_count; ++j) {
+      w.add().result(j);
+      for (int r = 0; r < n.region_count; ++r) w.output(r, j);
+    }
+  }
+  static constexpr void derive(derive_context& c) {
+    const known_cotangents known(c);
+    const vec<int> wanted = wanted_operands(c, 1);
+    if (wanted.empty()) return;
+    vec<program> branches;
+    for (const auto& r : c.b.p.regions_of(c.op))
+      branches.push_back(detail::transposed(r, wanted, known.results));
+    const vec<value_id> arguments = operands_and(c, 1, known.values);
+    const value_id first =
+        ops::case_of(c.b, c.b.p.operand(c.op, 0), {arguments.data(), arguments.size()},
+                     static_cast<vec<program>&&>(branches));
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      c.operands[static_cast<std::size_t>(wanted[k] + 1)] = first + static_cast<int>(k);
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+constexpr value_id case_of(builder& b, value_id index, span<const value_id> arguments,
+                           vec<program>&& branches) {
+  vec<value_id> operands{index};
+  operands.insert_back(arguments.begin(), arguments.end());
+  return b.emit(def<op::case_of>, operands, {}, {}, static_cast<vec<program>&&>(branches));
+}
+
+}  // namespace partita::ops

@@ -1,0 +1,102 @@
+/// The base of ops with nested programs: while, scan, case, call.
+///
+/// Nested programs are closed: what they use of the program around them is an operand. Their tile
+/// maps are not lists of entries but wires (see ir/wires.hpp): an operand, the inputs and outputs
+/// that it becomes and the result lie on the mesh alike, and propagation carries a sharding along
+/// them, into the nested programs and out again, to a fixed point.
+#pragma once
+
+#include <partita/ir/wires.hpp>
+#include <partita/op/vocabulary.hpp>
+
+namespace partita::op {
+
+/// Checks for their shape rules, lists for their derivatives.
+struct control_op {
+  static constexpr op_role role = op_role::control;
+
+  /// Errors    S180 number of inputs or outputs, S181 type of an input or output
+  template <class Want>
+  static constexpr void check_inputs(infer_context& c, std::string_view name, const program& r,
+                                     int count, const Want& want) {
+    if (r.input_count() != count)
+      return c.fail("S180", name, ": a nested program takes ", r.input_count(),
+                    " values; it is given ", count);
+    for (int i = 0; i < count; ++i)
+      if (r.input_type(i) != want(i))
+        return c.fail("S181", name, ": input ", i, " of a nested program has type ",
+                      r.input_type(i), "; it is given ", want(i));
+  }
+  /// The types of the first `typed` outputs are known.
+  ///
+  /// Errors    S180 number of outputs, S182 type of an output
+  template <class Want>
+  static constexpr void check_outputs(infer_context& c, std::string_view name,
+                                      std::string_view what, const program& r, int count, int typed,
+                                      const Want& want) {
+    if (r.output_count() != count)
+      return c.fail("S180", name, ": ", what, " gives ", r.output_count(), " values; it must give ",
+                    count);
+    for (int i = 0; i < typed; ++i)
+      if (r.output_type(i) != want(i))
+        return c.fail("S182", name, ": ", what, " gives ", r.output_type(i), " as value ", i, "; ",
+                      want(i), " is needed");
+  }
+  static constexpr void give(infer_context& c, std::string_view name,
+                             const vec<tensor_type>& types) {
+    if (c.error) return;
+    if (types.empty()) return c.fail("S180", name, ": it has no results");
+    c.result = types[0];
+    for (std::size_t i = 1; i < types.size(); ++i) c.more.push_back(types[i]);
+  }
+  static constexpr bool regions(infer_context& c, std::string_view name, std::size_t least,
+                                std::size_t most) {
+    if (c.regions.size() >= least && c.regions.size() <= most) return true;
+    c.fail("S180", name, ": ", c.regions.size(), " nested programs; it takes ", least,
+           most > least ? " or more" : "");
+    return false;
+  }
+
+  /// The results whose cotangents are there, and these.
+  struct known_cotangents {
+    vec<int> results;
+    vec<value_id> values;
+
+    constexpr explicit known_cotangents(const derive_context& c) {
+      for (std::size_t i = 0; i < c.cotangents.size(); ++i)
+        if (c.cotangents[i] >= 0) {
+          results.push_back(static_cast<int>(i));
+          values.push_back(c.cotangents[i]);
+        }
+    }
+  };
+  /// The operands from `first` on whose cotangents are wanted, counted from there.
+  static constexpr vec<int> wanted_operands(const derive_context& c, std::size_t first) {
+    vec<int> list;
+    for (std::size_t i = first; i < c.wanted.size(); ++i)
+      if (c.wanted[i] && is_floating(c.b.type(c.b.p.operand(c.op, static_cast<int>(i))).element))
+        list.push_back(static_cast<int>(i - first));
+    return list;
+  }
+  /// The operands from `first` on, then more values.
+  static constexpr vec<value_id> operands_and(const derive_context& c, std::size_t first,
+                                              const vec<value_id>& more) {
+    const auto operands = c.b.p.operands(c.op).subspan(first);
+    vec<value_id> list(operands.data(), operands.data() + operands.size());
+    list.insert_back(more.begin(), more.end());
+    return list;
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+/// A program as regions of one.
+constexpr vec<program> region_list(program&& r) {
+  vec<program> list;
+  list.push_back(static_cast<program&&>(r));
+  return list;
+}
+
+}  // namespace partita::ops

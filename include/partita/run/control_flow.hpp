@@ -1,0 +1,221 @@
+/// Ops with nested programs, as they are run.
+#pragma once
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <partita/op/case_of.hpp>
+#include <partita/op/scan.hpp>
+#include <partita/op/while_loop.hpp>
+#include <partita/run/frame.hpp>
+
+namespace partita::detail {
+
+/// One run of an op with nested programs. Each of these runs in its own workspace; values pass
+/// along the wires of the op.
+class control_flow {
+ public:
+  control_flow(const frame& f, op_id o, const frame::control& c, workspace& w, thread_pool& threads)
+      : f_(f), op_(o), n_(f.p_.op(o)), c_(c), w_(w), threads_(threads) {}
+
+  void run() {
+    for (int r = 0; r < n_.result_count; ++r) results_.push_back(f_.place(n_.result + r, w_));
+    give_operands();
+    if (n_.def == &def<op::while_loop>)
+      run_while();
+    else if (n_.def == &def<op::scan>)
+      run_scan();
+    else if (n_.def == &def<op::case_of>)
+      run_case();
+    else  // call
+      run_branch(0);
+  }
+
+ private:
+  using run_wire = frame::run_wire;
+  /// A value in memory: one copy per coordinate over `axes`, each `stride` bytes after the last.
+  template <class Byte>
+  struct copies {
+    Byte* first = nullptr;
+    axis_set axes = 0;
+    std::int64_t stride = 0;
+  };
+
+  void run_while() {
+    for (;;) {
+      run_region(0);
+      const auto holds = output({wire_end::output, 0, 0, 0});
+      if (holds.axes != 0)
+        throw error(
+            "internal error: the condition of a loop differs between devices; please report");
+      if (holds.first[0] == std::byte{0}) break;
+      run_region(1);
+      carry(1);
+    }
+    give_carried();
+  }
+
+  void run_scan() {
+    const op::scan::counts k(f_.p_.attrs(op_));
+    for (std::int64_t i = 0; i < k.length; ++i) {
+      const std::int64_t position = k.reversed ? k.length - 1 - i : i;
+      give_slices(position);
+      run_region(0);
+      stack_outputs(position);
+      carry(0);
+    }
+    give_carried();
+  }
+
+  void run_case() {
+    const auto index = operand(0);
+    if (index.axes != 0)
+      throw error("internal error: the index of a case differs between devices; please report");
+    std::int32_t i = 0;
+    std::memcpy(&i, index.first, sizeof i);
+    run_branch(i < 0 || i >= n_.region_count ? n_.region_count - 1 : i);
+  }
+
+  /// The results are the outputs of one nested program.
+  void run_branch(int r) {
+    run_region(r);
+    for (const auto& e : c_.wires)
+      for (const auto& out : e.outputs)
+        if (out.region == r && results_[at(e.result)] != nullptr)
+          spread(output(out), result(e), e.type.bytes());
+  }
+
+  /// Before the first iteration: what comes in whole. An operand that lies as the nested programs
+  /// expect it, and that they do not change, is passed as it is.
+  void give_operands() {
+    for (const auto& e : c_.wires) {
+      if (e.inputs.empty() || e.operand < 0 || e.operand_shift > 0) continue;
+      const auto from = operand(e.operand);
+      const bool as_it_is = from.axes == e.axes && (!e.carried() || passes_through(e));
+      if (!as_it_is) spread(from, memory(e), e.type.bytes());
+      give(e, as_it_is ? from.first : memory(e).first);
+    }
+  }
+  /// Before each iteration of a scan: its index, and the slices there.
+  void give_slices(std::int64_t position) {
+    for (const auto& e : c_.wires) {
+      if (e.inputs.empty() || (e.operand >= 0 && e.operand_shift == 0)) continue;
+      const auto to = memory(e);
+      if (e.operand < 0) {
+        const auto index = static_cast<std::int32_t>(position);
+        std::memcpy(to.first, &index, sizeof index);
+      } else {
+        auto from = operand(e.operand);
+        from.first += position * e.type.bytes();
+        spread(from, to, e.type.bytes());
+      }
+      give(e, to.first);
+    }
+  }
+  /// After each iteration of a scan: what it gives, to its place in the stacked results.
+  void stack_outputs(std::int64_t position) {
+    for (const auto& e : c_.wires) {
+      if (e.result < 0 || e.result_shift == 0 || results_[at(e.result)] == nullptr) continue;
+      auto to = result(e);
+      to.first += position * e.type.bytes();
+      spread(output(e.outputs[0]), to, e.type.bytes());
+    }
+  }
+  /// The outputs of a nested program become what is carried; through spare memory, since one
+  /// carried value may be another one's next.
+  void carry(int r) {
+    scratch& spare = w_.memory[0];
+    spare.reset();
+    std::vector<std::pair<const run_wire*, std::byte*>> next;
+    for (const auto& e : c_.wires) {
+      if (!e.carried() || passes_through(e)) continue;
+      for (const auto& out : e.outputs) {
+        if (out.region != r) continue;
+        copies<std::byte> to = memory(e);
+        to.first = spare.take(bytes_inside(e));
+        spread(output(out), to, e.type.bytes());
+        next.push_back({&e, to.first});
+      }
+    }
+    for (const auto& [e, from] : next) std::memcpy(memory(*e).first, from, at(bytes_inside(*e)));
+  }
+  /// After the last iteration: what is carried becomes results.
+  void give_carried() {
+    for (const auto& e : c_.wires)
+      if (e.carried() && e.result >= 0 && !e.inputs.empty() && results_[at(e.result)] != nullptr)
+        std::memcpy(results_[at(e.result)], input(e.inputs[0]), at(bytes_inside(e)));
+  }
+
+  void run_region(int r) {
+    frame_of(r).run(space_of(r), threads_, [](const step&, workspace&) {});
+  }
+
+  /// Is a carried value never changed?
+  bool passes_through(const run_wire& e) const {
+    for (const auto& out : e.outputs) {
+      const frame& f = frame_of(out.region);
+      const value_id root = f.plan_.root[at(f.p_.outputs[at(out.index)].value)];
+      bool same = false;
+      for (const auto& in : e.inputs)
+        same = same || (in.region == out.region && f.p_.inputs[at(in.index)] == root);
+      if (!same) return false;
+    }
+    return true;
+  }
+
+  copies<const std::byte> operand(int i) const {
+    const value_id x = f_.p_.operand(op_, i);
+    return {w_.base[at(f_.plan_.root[at(x)])], f_.plan_.axes[at(x)], padded_bytes(f_.p_.type(x))};
+  }
+  copies<const std::byte> output(const wire_end& out) const {
+    const frame& f = frame_of(out.region);
+    const value_id v = f.p_.outputs[at(out.index)].value;
+    return {space_of(out.region).base[at(f.plan_.root[at(v)])], f.plan_.axes[at(v)],
+            padded_bytes(f.p_.type(v))};
+  }
+  copies<std::byte> result(const run_wire& e) const {
+    return {results_[at(e.result)], e.axes, padded_bytes(f_.p_.type(n_.result + e.result))};
+  }
+  /// Where a wire keeps the value that the nested programs see.
+  copies<std::byte> memory(const run_wire& e) const {
+    return {w_.carried[at(e.memory)].get(), e.axes, padded_bytes(e.type)};
+  }
+  std::int64_t bytes_inside(const run_wire& e) const {
+    return copies_over(f_.mesh_, e.axes) * padded_bytes(e.type);
+  }
+  const std::byte*& input(const wire_end& in) const {
+    return space_of(in.region).base[at(frame_of(in.region).p_.inputs[at(in.index)])];
+  }
+  void give(const run_wire& e, const std::byte* value) const {
+    for (const auto& in : e.inputs) input(in) = value;
+  }
+
+  /// Copies a value, or `bytes` of each of its copies, to one that has all of its axes.
+  void spread(const copies<const std::byte>& from, const copies<std::byte>& to,
+              std::int64_t bytes) const {
+    for (std::int64_t i = 0; i < copies_over(f_.mesh_, to.axes); ++i) {
+      const std::int64_t j = copy_at(f_.mesh_, from.axes, coordinates_of(f_.mesh_, to.axes, i));
+      std::memcpy(to.first + i * to.stride, from.first + j * from.stride, at(bytes));
+    }
+  }
+
+  const frame& frame_of(int r) const { return *f_.nested_[at(c_.frames[at(r)])]; }
+  workspace& space_of(int r) const { return *w_.nested[at(c_.frames[at(r)])]; }
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+  const frame& f_;
+  op_id op_;
+  const op_node& n_;
+  const frame::control& c_;
+  workspace& w_;
+  thread_pool& threads_;
+  std::vector<std::byte*> results_;  // null where nothing reads it
+};
+
+inline void frame::run_control(const step& s, const control& c, workspace& w,
+                               thread_pool& threads) const {
+  control_flow(*this, s.op, c, w, threads).run();
+}
+
+}  // namespace partita::detail
