@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "../examples/models/gns.hpp"
 #include "../examples/models/language_model.hpp"
 
 namespace pt = partita;
@@ -71,6 +72,7 @@ table table2() {
   table t;
   add_language_model(t, "T32", paper::trace_training_step(paper::T32), expectation::exact);
   add_language_model(t, "T48", paper::trace_training_step(paper::T48), expectation::open);
+  t.add("GNS", "ES", expectation::exact, paper::trace_training_step(paper::GNS), paper::graphs::ES);
   return t;
 }
 
