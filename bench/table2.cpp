@@ -20,6 +20,7 @@
 
 #include "../examples/models/gns.hpp"
 #include "../examples/models/language_model.hpp"
+#include "../examples/models/serving.hpp"
 
 namespace pt = partita;
 
@@ -68,10 +69,22 @@ void add_language_model(table& t, std::string_view name, const pt::program& step
   t.add(name, "EMB", expected, step, MP, EMB);
 }
 
+/// Multi-query sharding says how the attention lies before Megatron does: tactics never undo what
+/// earlier ones did.
+void add_serving(table& t) {
+  using namespace paper::serving;
+  const pt::program p = paper::trace_serving(paper::IT32);
+  t.add("IT32", "BP", expectation::exact, p, BP);
+  t.add("IT32", "BP+MP", expectation::exact, p, BP, MP);
+  t.add("IT32", "BP+MP+MQ", expectation::exact, p, BP, MQ, MP);
+  t.add("IT32", "MP", expectation::exact, p, MP);
+}
+
 table table2() {
   table t;
   add_language_model(t, "T32", paper::trace_training_step(paper::T32), expectation::exact);
   add_language_model(t, "T48", paper::trace_training_step(paper::T48), expectation::open);
+  add_serving(t);
   t.add("GNS", "ES", expectation::exact, paper::trace_training_step(paper::GNS), paper::graphs::ES);
   return t;
 }
