@@ -21,6 +21,7 @@
 #include "../examples/models/gns.hpp"
 #include "../examples/models/language_model.hpp"
 #include "../examples/models/serving.hpp"
+#include "../examples/models/unet.hpp"
 
 namespace pt = partita;
 
@@ -80,11 +81,20 @@ void add_serving(table& t) {
   t.add("IT32", "MP", expectation::exact, p, MP);
 }
 
+void add_unet(table& t) {
+  using namespace paper::diffusion;
+  const pt::program p = paper::trace_training_step(paper::UNet);
+  t.add("UNet", "BP", expectation::exact, p, BP);
+  t.add("UNet", "BP+Z2", expectation::open, p, BP, Z2);
+  t.add("UNet", "BP+Z3", expectation::open, p, BP, Z3);
+}
+
 table table2() {
   table t;
   add_language_model(t, "T32", paper::trace_training_step(paper::T32), expectation::exact);
   add_language_model(t, "T48", paper::trace_training_step(paper::T48), expectation::open);
   add_serving(t);
+  add_unet(t);
   t.add("GNS", "ES", expectation::exact, paper::trace_training_step(paper::GNS), paper::graphs::ES);
   return t;
 }
@@ -145,6 +155,15 @@ int main(int argc, char** argv) {
                                                              : "WRONG");
       }
       std::printf("\n");
+    }
+    for (const auto& [name, expected] : paper_rows) {
+      bool known = false;
+      for (const row& r : all.rows()) known = known || name == r.model + ',' + r.schedule;
+      if (known) continue;
+      std::printf("%s", name.c_str());
+      print(expected);
+      std::printf(",,,,,MISSING\n");
+      good = false;
     }
     return good ? EXIT_SUCCESS : EXIT_FAILURE;
   } catch (const std::exception& e) {
