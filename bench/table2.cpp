@@ -1,9 +1,8 @@
 /// The collectives of the paper's models under the paper's schedules, at full size: Table 2.
 ///
-///   bench_table2                   CSV:
-///   model,schedule,all_gather,all_reduce,reduce_scatter,all_to_all bench_table2 --compare FILE and
-///   by how much each row differs from that of a file of this
-///                                  form; exit status 1 if a row differs that should not
+///   bench_table2                  model,schedule,all_gather,all_reduce,reduce_scatter,all_to_all
+///   bench_table2 --compare FILE   and how many more than in a file of this form; exit status 1 if
+///                                 a row differs that should not, or is not known here
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7.3; the mesh is that of figure 6
 #include <array>

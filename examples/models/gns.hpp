@@ -5,6 +5,8 @@
 ///           section 3 (graph networks with a global feature)
 #pragma once
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "training.hpp"
@@ -28,25 +30,17 @@ inline constexpr gns_sizes GNS{.nodes = 2048,
                                .mlp_layers = 5,
                                .steps = 24};
 
-// ---- Parameters ------------------------------------------------------------------------------
-
-struct linear_layer {
-  BOOST_HANA_DEFINE_STRUCT(linear_layer, (matrix, weights), (vector, bias));
-};
-inline linear_layer linear_layer_of(std::int64_t in, std::int64_t out) {
-  return {.weights = matrix(in, out), .bias = vector(out)};
-}
+// ---- Parameters -------------------------------------------------------------------------------
 
 /// Linear layers with a norm behind the last one.
 struct normed_mlp {
-  BOOST_HANA_DEFINE_STRUCT(normed_mlp, (std::vector<linear_layer>, layers), (vector, norm_scale),
-                           (vector, norm_bias));
+  BOOST_HANA_DEFINE_STRUCT(normed_mlp, (std::vector<linear_params>, layers), (norm_params, norm));
 };
 inline normed_mlp normed_mlp_of(const gns_sizes& s, std::int64_t in) {
-  normed_mlp mlp{.layers = {}, .norm_scale = vector(s.latent), .norm_bias = vector(s.latent)};
+  normed_mlp mlp{.layers = {}, .norm = norm_params_of(s.latent)};
   for (std::int64_t l = 0; l < s.mlp_layers; ++l)
     mlp.layers.push_back(
-        linear_layer_of(l == 0 ? in : s.hidden, l + 1 == s.mlp_layers ? s.latent : s.hidden));
+        linear_params_of(l == 0 ? in : s.hidden, l + 1 == s.mlp_layers ? s.latent : s.hidden));
   return mlp;
 }
 
@@ -57,8 +51,8 @@ struct graph_functions {
 };
 struct graph_network {
   BOOST_HANA_DEFINE_STRUCT(graph_network, (graph_functions, encoder),
-                           (std::vector<graph_functions>, steps), (linear_layer, edge_decoder),
-                           (linear_layer, global_decoder));
+                           (std::vector<graph_functions>, steps), (linear_params, edge_decoder),
+                           (linear_params, global_decoder));
 };
 
 inline graph_network graph_network_of(const gns_sizes& s) {
@@ -69,11 +63,11 @@ inline graph_network graph_network_of(const gns_sizes& s) {
                       .nodes = normed_mlp_of(s, s.node_features),
                       .global = normed_mlp_of(s, s.global_features)},
           .steps = {static_cast<std::size_t>(s.steps), step},
-          .edge_decoder = linear_layer_of(s.latent, s.edge_targets),
-          .global_decoder = linear_layer_of(s.latent, s.global_targets)};
+          .edge_decoder = linear_params_of(s.latent, s.edge_targets),
+          .global_decoder = linear_params_of(s.latent, s.global_targets)};
 }
 
-// ---- The graph, and what is to be predicted of it -----------------------------------------------
+// ---- The graph, and what is to be predicted of it ---------------------------------------------
 
 using row = pt::tensor<float, 1, pt::dyn>;
 using indices = pt::tensor<std::int32_t, pt::dyn>;
@@ -84,13 +78,12 @@ struct edge_set {
                            (matrix, targets));                        // (edges, targets)
 };
 
-// ---- The model ---------------------------------------------------------------------------------
+// ---- The model --------------------------------------------------------------------------------
 
 constexpr auto apply_mlp = [](const normed_mlp& p, const auto& x) {
-  auto y = pt::nn::linear(x, p.layers[0].weights, p.layers[0].bias);
-  for (std::size_t l = 1; l < p.layers.size(); ++l)
-    y = pt::nn::linear(pt::nn::relu(y), p.layers[l].weights, p.layers[l].bias);
-  return pt::nn::layer_norm(y, p.norm_scale, p.norm_bias);
+  auto y = linear(p.layers[0], x);
+  for (std::size_t l = 1; l < p.layers.size(); ++l) y = linear(p.layers[l], pt::nn::relu(y));
+  return pt::nn::layer_norm(y, p.norm.scale, p.norm.bias);
 };
 
 struct graph {
@@ -122,8 +115,7 @@ constexpr auto predictions = [](const graph_network& p, const edge_set& edges, c
   graph g{apply_mlp(p.encoder.edges, edges.features), apply_mlp(p.encoder.nodes, nodes),
           apply_mlp(p.encoder.global, global)};
   for (const auto& step : p.steps) g = pass_messages(step, g, edges);
-  return std::pair{pt::nn::linear(g.edges, p.edge_decoder.weights, p.edge_decoder.bias),
-                   pt::nn::linear(g.global, p.global_decoder.weights, p.global_decoder.bias)};
+  return std::pair{linear(p.edge_decoder, g.edges), linear(p.global_decoder, g.global)};
 };
 
 inline pt::program trace_training_step(const gns_sizes& s) {
@@ -143,7 +135,7 @@ inline pt::program trace_training_step(const gns_sizes& s) {
                              pt::input("global_targets", row(s.global_targets)));
 }
 
-// ---- Tactics -----------------------------------------------------------------------------------
+// ---- Tactics ----------------------------------------------------------------------------------
 
 namespace graphs {
 

@@ -4,6 +4,9 @@
 ///           al., arXiv:2203.15556 (Chinchilla)
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "training.hpp"
@@ -31,7 +34,7 @@ inline constexpr language_model_sizes T48{.layers = 48,
                                           .context = 2048,
                                           .batch = 64};
 
-// ---- Parameters: nine per layer, and the embedding ---------------------------------------------
+// ---- Parameters: nine per layer, and the embedding --------------------------------------------
 
 struct transformer_layer {
   BOOST_HANA_DEFINE_STRUCT(transformer_layer,         //
@@ -65,7 +68,7 @@ inline language_model language_model_of(const language_model_sizes& s) {
           .layers = {static_cast<std::size_t>(s.layers), layer}};
 }
 
-// ---- The model ---------------------------------------------------------------------------------
+// ---- The model --------------------------------------------------------------------------------
 
 /// Queries, keys and values, each (b, s, heads, k), of x (b, s, d).
 constexpr auto project = [](const auto& qkv, const auto& x) {
@@ -108,7 +111,7 @@ inline pt::program trace_training_step(const language_model_sizes& s) {
                              pt::input("targets", tokens));
 }
 
-// ---- Tactics -----------------------------------------------------------------------------------
+// ---- Tactics ----------------------------------------------------------------------------------
 
 namespace transformers {
 

@@ -8,7 +8,11 @@
 ///           section 3.3; Shazeer, arXiv:1911.02150 (multi-query attention)
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "language_model.hpp"
 
@@ -30,8 +34,7 @@ inline constexpr serving_sizes IT32{.layers = 32,
                                     .prompt = 512,
                                     .tokens = 1536};
 
-// ---- Parameters, and the cache
-// -------------------------------------------------------------------
+// ---- Parameters, and the cache ----------------------------------------------------------------
 
 struct serving_layer {
   BOOST_HANA_DEFINE_STRUCT(
@@ -74,8 +77,7 @@ inline cache cache_of(const serving_sizes& s) {
   return {static_cast<std::size_t>(s.layers), layer_cache{room, room}};
 }
 
-// ---- The model
-// -----------------------------------------------------------------------------------
+// ---- The model --------------------------------------------------------------------------------
 
 /// x under the name "phase.what", for strategies.
 constexpr auto named = [](const pt::text& phase, std::string_view what, const auto& x) {
@@ -139,8 +141,7 @@ inline pt::program trace_serving(const serving_sizes& s) {
                    pt::input("cache", cache_of(s)));
 }
 
-// ---- Tactics
-// -------------------------------------------------------------------------------------
+// ---- Tactics ----------------------------------------------------------------------------------
 
 namespace serving {
 

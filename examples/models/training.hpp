@@ -1,11 +1,13 @@
-/// What the models of the paper share: tensors of run-time extents, the training step, and the
-/// tactics that are the same for all of them.
+/// What the models of the paper share: tensors of run-time extents, layers, the training
+/// step.
+///
+/// A model is run-time code; its sizes come from a struct, so that the same code is small in a test
+/// and as large as in the paper where only its types are traced.
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7 and appendix A
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <tuple>
 
 #include <partita/partita.hpp>
@@ -16,6 +18,23 @@ namespace pt = partita;
 
 using vector = pt::tensor<float, pt::dyn>;
 using matrix = pt::tensor<float, pt::dyn, pt::dyn>;
+
+struct norm_params {
+  BOOST_HANA_DEFINE_STRUCT(norm_params, (vector, scale), (vector, bias));
+};
+inline norm_params norm_params_of(std::int64_t width) {
+  return {.scale = vector(width), .bias = vector(width)};
+}
+
+struct linear_params {
+  BOOST_HANA_DEFINE_STRUCT(linear_params, (matrix, weights), (vector, bias));
+};
+inline linear_params linear_params_of(std::int64_t in, std::int64_t out) {
+  return {.weights = matrix(in, out), .bias = vector(out)};
+}
+constexpr auto linear = [](const linear_params& p, const auto& x) {
+  return pt::nn::linear(x, p.weights, p.bias);
+};
 
 /// A training step of `loss(params, batch...)` with Adam: inputs "params", "opt_state" and those of
 /// the batch; outputs the next "params" and "opt_state", and "loss".

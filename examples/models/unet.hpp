@@ -9,6 +9,8 @@
 ///           arXiv:2006.11239, appendix B (the layout of the network)
 #pragma once
 
+#include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,12 +19,12 @@
 namespace paper {
 
 struct unet_sizes {
-  std::int64_t batch, height, width;  ///< height and width: multiples of 4
-  std::int64_t channels;              ///< of the images
-  std::int64_t
-      base;  ///< channels of the first level, a multiple of 8; each next one has twice as many
-  std::int64_t blocks;  ///< of a level on the way down; one more on the way up
-  std::int64_t pairs;   ///< of convolutions in a block
+  std::int64_t batch;
+  std::int64_t height, width;  ///< of the images, multiples of 4
+  std::int64_t channels;       ///< of the images
+  std::int64_t base;           ///< channels of the first level, a multiple of 8; then twice as many
+  std::int64_t blocks;         ///< of a level on the way down; one more on the way up
+  std::int64_t pairs;          ///< of convolutions in a block
   std::int64_t heads;
 };
 
@@ -38,15 +40,8 @@ inline constexpr int unet_levels = 3;
 
 using images = pt::tensor<float, pt::dyn, pt::dyn, pt::dyn, pt::dyn>;  // (b, height, width, c)
 
-// ---- Parameters
-// ----------------------------------------------------------------------------------
+// ---- Parameters -------------------------------------------------------------------------------
 
-struct norm_params {
-  BOOST_HANA_DEFINE_STRUCT(norm_params, (vector, scale), (vector, bias));
-};
-struct dense_params {
-  BOOST_HANA_DEFINE_STRUCT(dense_params, (matrix, weights), (vector, bias));
-};
 struct conv_params {
   BOOST_HANA_DEFINE_STRUCT(conv_params, (pt::tensor<float, 3, 3, pt::dyn, pt::dyn>, weights),
                            (vector, bias));
@@ -55,7 +50,7 @@ struct conv_params {
 /// Norm and convolution twice, by way of more channels; the time comes in between.
 struct conv_pair {
   BOOST_HANA_DEFINE_STRUCT(conv_pair, (norm_params, norm_in), (conv_params, widen),
-                           (dense_params, time), (norm_params, norm_wide), (conv_params, narrow));
+                           (linear_params, time), (norm_params, norm_wide), (conv_params, narrow));
 };
 struct residual_block {
   BOOST_HANA_DEFINE_STRUCT(residual_block, (std::vector<conv_pair>, pairs),
@@ -72,7 +67,7 @@ struct attention_params {
 };
 
 struct unet {
-  BOOST_HANA_DEFINE_STRUCT(unet, (std::vector<dense_params>, time), (conv_params, input),
+  BOOST_HANA_DEFINE_STRUCT(unet, (std::vector<linear_params>, time), (conv_params, input),
                            (std::vector<std::vector<residual_block>>, down),
                            (std::vector<conv_params>, downsample), (residual_block, middle_in),
                            (attention_params, attention), (residual_block, middle_out),
@@ -88,10 +83,6 @@ struct unet_maker {
   std::int64_t time_features() const { return 4 * sizes.base; }
   std::int64_t channels(int level) const { return sizes.base << level; }
 
-  static norm_params norm(std::int64_t c) { return {.scale = vector(c), .bias = vector(c)}; }
-  static dense_params dense(std::int64_t in, std::int64_t out) {
-    return {.weights = matrix(in, out), .bias = vector(out)};
-  }
   static conv_params conv(std::int64_t in, std::int64_t out) {
     return {.weights = {in, out}, .bias = vector(out)};
   }
@@ -99,10 +90,10 @@ struct unet_maker {
     residual_block b;
     for (std::int64_t i = 0; i < sizes.pairs; ++i) {
       const std::int64_t from = i == 0 ? in : out;
-      b.pairs.push_back({.norm_in = norm(from),
+      b.pairs.push_back({.norm_in = norm_params_of(from),
                          .widen = conv(from, 4 * out),
-                         .time = dense(time_features(), 4 * out),
-                         .norm_wide = norm(4 * out),
+                         .time = linear_params_of(time_features(), 4 * out),
+                         .norm_wide = norm_params_of(4 * out),
                          .narrow = conv(4 * out, out)});
     }
     if (in != out) b.shortcut.push_back(matrix(in, out));
@@ -110,7 +101,7 @@ struct unet_maker {
   }
   attention_params attention(std::int64_t c) const {
     const std::int64_t heads = sizes.heads, k = c / heads;
-    return {.norm = norm(c),
+    return {.norm = norm_params_of(c),
             .queries = {c, heads, k},
             .queries_bias = {heads, k},
             .keys = {c, heads, k},
@@ -122,19 +113,16 @@ struct unet_maker {
   }
   unet make() const {
     unet u;
-    u.time = {dense(sizes.base, time_features()), dense(time_features(), time_features())};
+    u.time = {linear_params_of(sizes.base, time_features()),
+              linear_params_of(time_features(), time_features())};
     u.input = conv(sizes.channels, sizes.base);
     std::vector<std::int64_t> kept{sizes.base};  // channels of what the way up takes
     std::int64_t c = sizes.base;
-    const auto add_block = [&](auto& list, std::int64_t in, std::int64_t out) {
-      list.push_back(block(in, out));
-      c = out;
-    };
     for (int level = 0; level < unet_levels; ++level) {
       auto& blocks = u.down.emplace_back();
       for (std::int64_t i = 0; i < sizes.blocks; ++i) {
-        add_block(blocks, c, channels(level));
-        kept.push_back(c);
+        blocks.push_back(block(c, channels(level)));
+        kept.push_back(c = channels(level));
       }
       if (level + 1 == unet_levels) break;
       u.downsample.push_back(conv(c, c));
@@ -146,19 +134,19 @@ struct unet_maker {
     for (int level = unet_levels - 1; level >= 0; --level) {
       auto& blocks = u.up.emplace_back();
       for (std::int64_t i = 0; i <= sizes.blocks; ++i) {
-        add_block(blocks, c + kept.back(), channels(level));
+        blocks.push_back(block(c + kept.back(), channels(level)));
         kept.pop_back();
+        c = channels(level);
       }
       if (level > 0) u.upsample.push_back(conv(c, c));
     }
-    u.output_norm = norm(c);
+    u.output_norm = norm_params_of(c);
     u.output = conv(c, sizes.channels);
     return u;
   }
 };
 
-// ---- The model
-// -----------------------------------------------------------------------------------
+// ---- The model --------------------------------------------------------------------------------
 
 constexpr pt::conv_options same{.padding = pt::same_padding};
 constexpr pt::conv_options halving{.strides = {2, 2}, .padding = pt::same_padding};
@@ -177,12 +165,12 @@ inline matrix embed_times(const unet& p, const vector& times, std::int64_t featu
   const auto angle =
       pt::expand_dims<1>(times) * pt::pow(1e-4, step * (2.0 / static_cast<double>(features)));
   const auto waves = pt::concatenate<1>(pt::sin(angle), pt::cos(angle));
-  const auto hidden = pt::nn::silu(pt::nn::linear(waves, p.time[0].weights, p.time[0].bias));
-  return pt::nn::silu(pt::nn::linear(hidden, p.time[1].weights, p.time[1].bias));
+  const auto hidden = pt::nn::silu(linear(p.time[0], waves));
+  return pt::nn::silu(linear(p.time[1], hidden));
 }
 
 inline images apply_pair(const conv_pair& p, const images& x, const matrix& time) {
-  const auto shift = pt::nn::linear(time, p.time.weights, p.time.bias);  // (b, 4c)
+  const auto shift = linear(p.time, time);  // (b, 4c)
   const images wide =
       convolve(p.widen, activated(p.norm_in, x)) + pt::expand_dims<1>(pt::expand_dims<1>(shift));
   return convolve(p.narrow, activated(p.norm_wide, wide));
@@ -252,8 +240,7 @@ inline pt::program trace_training_step(const unet_sizes& s) {
                              pt::input("times", vector(s.batch)), pt::input("noise", each));
 }
 
-// ---- Tactics
-// -------------------------------------------------------------------------------------
+// ---- Tactics ----------------------------------------------------------------------------------
 
 namespace diffusion {
 
