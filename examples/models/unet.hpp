@@ -2,8 +2,9 @@
 ///
 /// Three levels: three residual blocks each on the way down, four on the way up, two and an
 /// attention between them. A block is two pairs of convolutions, the first of each to four times
-/// as many channels. The paper does not say how many pairs there are; with two the model has the
-/// 502 parameter tensors that its Table 2 tells of.
+/// as many channels. The paper does not say how many pairs there are; with two, and without a bias
+/// in the shortcuts where the channels change, the model has the 502 parameter tensors that its
+/// Table 2 tells of.
 ///
 /// Source    PartIR, arXiv:2401.11202, sections 7.1 and 7.3, appendices A.3 and A.6; Ho et al.,
 ///           arXiv:2006.11239, appendix B (the layout of the network)
