@@ -1,11 +1,42 @@
-/// How long `partition` takes on a transformer's training step (BP, MP, Z3), tracing excluded.
+/// How long `partition` takes, and how much memory, tracing excluded.
 ///
-/// `steps` runs over the number of layers; `devices` keeps 8 layers and changes the mesh.
+/// `layers` runs over the number of layers of a transformer's training step (BP, MP, Z3), `devices`
+/// keeps 8 layers and changes the mesh; the others are the models of the paper at full size.
+#include <malloc.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
 #include <benchmark/benchmark.h>
 
+#include "../examples/models/gns.hpp"
+#include "../examples/models/language_model.hpp"
+#include "../examples/models/serving.hpp"
 #include "../examples/models/transformer.hpp"
+#include "../examples/models/unet.hpp"
 
 namespace pt = partita;
+
+namespace {
+
+/// Bytes that `new` has given and `delete` not yet taken back, and the most there were.
+std::atomic<std::int64_t> bytes_in_use = 0, most_bytes = 0;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  void* p = std::malloc(size > 0 ? size : 1);
+  if (p == nullptr) throw std::bad_alloc();
+  const auto now = bytes_in_use += static_cast<std::int64_t>(malloc_usable_size(p));
+  if (now > most_bytes) most_bytes = now;
+  return p;
+}
+void operator delete(void* p) noexcept {
+  bytes_in_use -= static_cast<std::int64_t>(malloc_usable_size(p));
+  std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept { operator delete(p); }
 
 namespace {
 
@@ -14,24 +45,38 @@ pt::program training_step(std::int64_t layers, std::int64_t width = 512, std::in
       {layers, width, heads, width / heads, 4 * width, 128, 64, 1024});
 }
 
-void partition(benchmark::State& state, const pt::program& step, const pt::mesh& mesh) {
-  const auto schedule = pt::schedule(transformer::BP, transformer::MP, transformer::Z3);
+/// With those of nested programs.
+int ops_of(const pt::program& p) {
+  int n = p.op_count();
+  for (const auto& r : p.regions) n += ops_of(r);
+  return n;
+}
+
+template <class... Tactics>
+void partition(benchmark::State& state, const pt::program& step, const pt::mesh& mesh,
+               const Tactics&... tactics) {
+  const auto schedule = pt::schedule(tactics...);
+  const std::int64_t before = bytes_in_use;
+  most_bytes = before;
   std::size_t actions = 0;
   for (auto _ : state) {
     const pt::partitioned p = pt::partition(step, mesh, schedule);
     benchmark::DoNotOptimize(p.collectives);
     actions = p.core.actions.size();
   }
-  state.counters["ops"] = step.op_count();
+  state.counters["MiB"] = static_cast<double>(most_bytes - before) / (1 << 20);
+  const int ops = ops_of(step);
+  state.counters["ops"] = ops;
   state.counters["inputs"] = step.input_count();
   state.counters["actions"] = static_cast<double>(actions);
   state.counters["s_per_op"] = benchmark::Counter(
-      step.op_count(), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
-  state.SetComplexityN(step.op_count());
+      ops, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.SetComplexityN(ops);
 }
 
 void layers(benchmark::State& state) {
-  partition(state, training_step(state.range(0)), {{"B", 4}, {"M", 2}});
+  using namespace transformer;
+  partition(state, training_step(state.range(0)), {{"B", 4}, {"M", 2}}, BP, MP, Z3);
 }
 BENCHMARK(layers)
     ->RangeMultiplier(2)
@@ -41,9 +86,38 @@ BENCHMARK(layers)
 
 /// The same program and the same actions on a small and a large mesh.
 void devices(benchmark::State& state) {
-  partition(state, training_step(8, 8192, 256), {{"B", state.range(0)}, {"M", state.range(1)}});
+  using namespace transformer;
+  partition(state, training_step(8, 8192, 256), {{"B", state.range(0)}, {"M", state.range(1)}}, BP,
+            MP, Z3);
 }
 BENCHMARK(devices)->Args({4, 2})->Args({32, 16})->Args({256, 256})->Unit(benchmark::kMillisecond);
+
+constexpr pt::mesh paper_mesh{{"batch", 8}, {"model", 4}};
+
+void T32(benchmark::State& state) {
+  using namespace paper::transformers;
+  partition(state, paper::trace_training_step(paper::T32), paper_mesh, BP, MP, Z3, EMB);
+}
+void T48(benchmark::State& state) {
+  using namespace paper::transformers;
+  partition(state, paper::trace_training_step(paper::T48), paper_mesh, BP, MP, Z3, EMB);
+}
+void IT32(benchmark::State& state) {
+  using namespace paper::serving;
+  partition(state, paper::trace_serving(paper::IT32), paper_mesh, BP, MQ, MP);
+}
+void UNet(benchmark::State& state) {
+  using namespace paper::diffusion;
+  partition(state, paper::trace_training_step(paper::UNet), paper_mesh, BP, Z3);
+}
+void GNS(benchmark::State& state) {
+  partition(state, paper::trace_training_step(paper::GNS), paper_mesh, paper::graphs::ES);
+}
+BENCHMARK(T32)->Unit(benchmark::kMillisecond);
+BENCHMARK(T48)->Unit(benchmark::kMillisecond);
+BENCHMARK(IT32)->Unit(benchmark::kMillisecond);
+BENCHMARK(UNet)->Unit(benchmark::kMillisecond);
+BENCHMARK(GNS)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

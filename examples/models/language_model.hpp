@@ -1,0 +1,148 @@
+/// T32 and T48: the language models of the paper, after Chinchilla, and the tactics for them.
+///
+/// Source    PartIR, arXiv:2401.11202, sections 7.1 and 7.3, appendices A.3 and A.6; Hoffmann et
+///           al., arXiv:2203.15556 (Chinchilla)
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "training.hpp"
+
+namespace paper {
+
+struct language_model_sizes {
+  std::int64_t layers, width, heads, key, hidden, vocabulary, context, batch;
+};
+
+inline constexpr language_model_sizes T32{.layers = 32,
+                                          .width = 4096,
+                                          .heads = 32,
+                                          .key = 128,
+                                          .hidden = 4 * 4096,
+                                          .vocabulary = 32768,
+                                          .context = 2048,
+                                          .batch = 48};
+inline constexpr language_model_sizes T48{.layers = 48,
+                                          .width = 8192,
+                                          .heads = 64,
+                                          .key = 128,
+                                          .hidden = 4 * 8192,
+                                          .vocabulary = 32768,
+                                          .context = 2048,
+                                          .batch = 64};
+
+// ---- Parameters: nine per layer, and the embedding --------------------------------------------
+
+struct transformer_layer {
+  BOOST_HANA_DEFINE_STRUCT(transformer_layer,         //
+                           (vector, attention_norm),  // (d)
+                           (pt::tensor<float, 3, pt::dyn, pt::dyn, pt::dyn>,
+                            qkv),  // (3, d, heads, k)
+                           (pt::tensor<float, pt::dyn, pt::dyn, pt::dyn>,
+                            attended),                                        // (heads, k, d)
+                           (vector, residual_norm),                           // (d)
+                           (vector, dense_norm),                              // (d)
+                           (matrix, dense_up), (vector, dense_up_bias),       // (d, f), (f)
+                           (matrix, dense_down), (vector, dense_down_bias));  // (f, d), (d)
+};
+
+struct language_model {
+  BOOST_HANA_DEFINE_STRUCT(language_model, (matrix, embedding),  // (vocabulary, d)
+                           (std::vector<transformer_layer>, layers));
+};
+
+inline language_model language_model_of(const language_model_sizes& s) {
+  const transformer_layer layer{.attention_norm = vector(s.width),
+                                .qkv = {s.width, s.heads, s.key},
+                                .attended = {s.heads, s.key, s.width},
+                                .residual_norm = vector(s.width),
+                                .dense_norm = vector(s.width),
+                                .dense_up = matrix(s.width, s.hidden),
+                                .dense_up_bias = vector(s.hidden),
+                                .dense_down = matrix(s.hidden, s.width),
+                                .dense_down_bias = vector(s.width)};
+  return {.embedding = matrix(s.vocabulary, s.width),
+          .layers = {static_cast<std::size_t>(s.layers), layer}};
+}
+
+// ---- The model --------------------------------------------------------------------------------
+
+/// Queries, keys and values, each (b, s, heads, k), of x (b, s, d).
+constexpr auto project = [](const auto& qkv, const auto& x) {
+  const auto all = pt::einsum<"bsd,cdhk->cbshk">(x, qkv);
+  return std::tuple{pt::squeeze<0>(pt::slice<0, 0, 1>(all)),
+                    pt::squeeze<0>(pt::slice<0, 1, 2>(all)),
+                    pt::squeeze<0>(pt::slice<0, 2, 3>(all))};
+};
+
+constexpr auto dense = [](const auto& p, const auto& x) {
+  const auto hidden = pt::nn::gelu(pt::nn::linear(x, p.dense_up, p.dense_up_bias));  // (b, s, f)
+  return pt::nn::linear(hidden, p.dense_down, p.dense_down_bias);                    // (b, s, d)
+};
+
+/// A vector of queries or keys turned by its position; takes no parameters.
+constexpr auto rotated = [](const auto& x, const auto& first) {
+  return pt::nn::rotary<pt::nn::rotary_pairs::halves>(x, first);
+};
+
+/// Tokens (b, s) -> logits (b, s, vocabulary). The embedding is the last layer, too.
+constexpr auto language_model_logits = [](const auto& p, const auto& tokens) {
+  auto x = pt::nn::embedding(p.embedding, tokens);  // (b, s, d)
+  for (const auto& layer : p.layers) {
+    const auto [q, k, v] = project(layer.qkv, pt::nn::rms_norm(x, layer.attention_norm));
+    const auto heads =
+        pt::nn::causal_attention(rotated(q, 0), rotated(k, 0), v);  // (b, heads, s, k)
+    x = x + pt::einsum<"bhsk,hkd->bsd">(heads, layer.attended);
+    x = pt::nn::rms_norm(x, layer.residual_norm);  // the additional one
+    x = x + dense(layer, pt::nn::rms_norm(x, layer.dense_norm));
+  }
+  return pt::einsum<"bsd,vd->bsv">(x, p.embedding);
+};
+
+inline pt::program trace_training_step(const language_model_sizes& s) {
+  const auto loss = [](const auto& p, const auto& tokens, const auto& targets) {
+    return pt::nn::cross_entropy(language_model_logits(p, tokens), targets);
+  };
+  const pt::tensor<std::int32_t, pt::dyn, pt::dyn> tokens(s.batch, s.context);
+  return trace_training_step(loss, language_model_of(s), pt::input("tokens", tokens),
+                             pt::input("targets", tokens));
+}
+
+// ---- Tactics ----------------------------------------------------------------------------------
+
+namespace transformers {
+
+/// Is it one of the four matrices of a layer, or the embedding?
+constexpr bool is_matrix(std::string_view name) {
+  for (std::string_view each : {".qkv", ".attended", ".dense_up", ".dense_down", ".embedding"})
+    if (name.ends_with(each)) return true;
+  return false;
+}
+constexpr auto matrices = [](std::string_view name, const pt::shape&) -> pt::placement {
+  return is_matrix(name) ? pt::placement(pt::first_divisible_dim) : pt::placement(pt::unknown);
+};
+/// Whole heads, and columns of the first matrix of the dense layers; the rest follows.
+constexpr auto megatron = [](std::string_view name, const pt::shape&) -> pt::placement {
+  if (name.ends_with(".qkv")) return 2;
+  if (name.ends_with(".dense_up")) return 1;
+  return pt::unknown;
+};
+
+/// Batch parallelism.
+constexpr auto BP = pt::manual("batch", {{"tokens", 0}, {"targets", 0}}, "BP");
+/// Megatron's model parallelism.
+constexpr auto MP = pt::manual("model", {{"params", megatron}}, "MP");
+/// The optimizer's state sharded over the batch axis, the parameters whole.
+constexpr auto Z2 =
+    pt::manual("batch", {{"params", pt::replicated}, {"opt_state", matrices}}, "Z2");
+/// The parameters sharded, too.
+constexpr auto Z3 = pt::manual("batch", {{"params", matrices}, {"opt_state", matrices}}, "Z3");
+/// The embedding by columns, and with it the activations between the layers.
+constexpr auto EMB = pt::manual("model", {{"params.embedding", 1}}, "EMB");
+
+}  // namespace transformers
+
+}  // namespace paper

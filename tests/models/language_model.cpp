@@ -1,0 +1,60 @@
+// T32 at a small size: every schedule of the paper gives the numbers of the source, and the
+// collectives that Table 2 gives for 32 layers, as functions of their number.
+#include "../../examples/models/language_model.hpp"
+#include "models.hpp"
+
+namespace pt = partita;
+
+TEST_CASE("T32, small: emulated equals source, and collectives in closed form") {
+  using namespace paper::transformers;
+  for (const int L : {1, 3}) {
+    CAPTURE(L);
+    const models::source step(paper::trace_training_step({.layers = L,
+                                                          .width = 16,
+                                                          .heads = 4,
+                                                          .key = 4,
+                                                          .hidden = 32,
+                                                          .vocabulary = 12,
+                                                          .context = 6,
+                                                          .batch = 8}),
+                              [](std::string_view) { return 12; });
+    const int parameters = 9 * L + 1, matrices = 4 * L + 1, megatron = 4 * L;
+    const auto check = [&](const pt::collectives& expected, const auto&... tactics) {
+      for (const pt::mesh& mesh :
+           {pt::mesh{{"batch", 4}, {"model", 2}}, pt::mesh{{"batch", 2}, {"model", 4}}})
+        CHECK(step.emulated(mesh, tactics...) == expected);
+      CHECK(step.emulated({{"batch", 1}, {"model", 1}}, tactics...) == pt::collectives{});
+    };
+    check({.all_reduce = parameters + 1}, BP);
+    check({.all_reduce = parameters + 1 + megatron}, BP, MP);
+    check({.all_gather = matrices,
+           .all_reduce = parameters + 1 + megatron - matrices,
+           .reduce_scatter = matrices},
+          BP, MP, Z2);
+    check({.all_gather = 2 * matrices + 1,  // the embedding is used three times
+           .all_reduce = parameters + 1 + megatron - matrices,
+           .reduce_scatter = matrices},
+          BP, MP, Z3);
+    check({.all_gather = 2 * matrices + 1 + 8 * L,
+           .all_reduce = parameters + 1 + megatron - matrices + 2 * L + 1,
+           .reduce_scatter = matrices + 4 * L},
+          BP, MP, Z3, EMB);
+    check({.all_reduce = megatron}, MP);
+    check({.all_gather = 8 * L, .all_reduce = 6 * L + 1, .reduce_scatter = 4 * L}, MP, EMB);
+  }
+}
+
+TEST_CASE("T32 on axes of size 3") {
+  using namespace paper::transformers;
+  const models::source step(paper::trace_training_step({.layers = 1,
+                                                        .width = 9,
+                                                        .heads = 3,
+                                                        .key = 2,
+                                                        .hidden = 18,
+                                                        .vocabulary = 12,
+                                                        .context = 4,
+                                                        .batch = 6}),
+                            [](std::string_view) { return 12; });
+  CHECK(step.emulated({{"batch", 3}, {"model", 3}}, BP, MP, Z3) ==
+        pt::collectives{.all_gather = 11, .all_reduce = 10, .reduce_scatter = 5});
+}

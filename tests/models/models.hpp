@@ -1,0 +1,90 @@
+/// What the tests of the models share: inputs, and the comparison of two runs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "../data.hpp"
+
+namespace models {
+
+namespace pt = partita;
+
+/// Random inputs: floats in [-1/4, 1/4], integers below what `limit(name)` says. The optimizer
+/// stands where its step is smooth (a first moment of 0, a second one of 1/2 to 1, after ten
+/// steps); next to the zeros that training starts with, Adam turns roundings into whole steps.
+template <class Limit>
+std::vector<pt::array> inputs_of(const pt::program& p, const Limit& limit) {
+  data::random random{7};
+  std::vector<pt::array> inputs;
+  for (int i = 0; i < p.input_count(); ++i) {
+    const pt::tensor_type& type = p.input_type(i);
+    const std::string_view name = p.input_name(i);
+    const auto real = [&](double low, double high) {
+      const auto fraction = [&] { return static_cast<double>(random.in(0, 1 << 20)) * 0x1p-20; };
+      return data::fill(type, [&](std::int64_t) { return low + (high - low) * fraction(); });
+    };
+    if (!pt::is_floating(type.element))
+      inputs.push_back(data::integers(type, random, 0, limit(name) - 1));
+    else if (name == "opt_state.step")
+      inputs.push_back(real(10, 10));
+    else if (name.starts_with("opt_state.m."))
+      inputs.push_back(real(0, 0));
+    else if (name.starts_with("opt_state.v."))
+      inputs.push_back(real(0.5, 1));
+    else
+      inputs.push_back(real(-0.25, 0.25));
+  }
+  return inputs;
+}
+
+/// The largest magnitude of an array; infinite if there is a NaN.
+inline double size_of(const pt::array& a) { return pt::max_difference(a, pt::array(a.type())); }
+/// The largest difference of two runs, relative to the largest number of each output. Some
+/// gradients are zero but for roundings (of the bias of keys, which a softmax does not see): below
+/// 1e-12; all others are above 1e-7 in these tests.
+inline double difference(const pt::results& a, const pt::results& b) {
+  double worst = 0;
+  for (int i = 0; i < a.size(); ++i)
+    worst = std::max(worst, pt::max_difference(a[i], b[i]) / std::max(size_of(b[i]), 1e-8));
+  return worst;
+}
+
+/// A program, and what it gives unpartitioned.
+class source {
+ public:
+  template <class Limit>
+  source(pt::program p, const Limit& limit)
+      : program_(std::move(p)), inputs_(inputs_of(program_, limit)) {
+    whole_ = pt::evaluate(program_, inputs_);
+    for (const pt::array& each : whole_) {  // all gradients are there
+      CHECK(size_of(each) > 0);
+      CHECK(size_of(each) < 1e6);
+    }
+  }
+
+  /// Partitioned, it gives the same; returns its collectives.
+  ///
+  /// Sums of some hundred binary32 numbers in another order, through a forward and a backward pass
+  /// of some ten products: far below 1e-4 of the largest number.
+  template <class... Tactics>
+  pt::collectives emulated(const pt::mesh& mesh, const Tactics&... tactics) const {
+    const auto p = pt::partition(program_, mesh, pt::schedule(tactics...));
+    CHECK(!pt::verify(p.device.local));
+    CHECK(difference(pt::emulate(p, inputs_), whole_) < 1e-4);
+    return p.collectives;
+  }
+  const pt::program& program() const { return program_; }
+  const pt::results& whole() const { return whole_; }
+
+ private:
+  pt::program program_;
+  std::vector<pt::array> inputs_;
+  pt::results whole_;
+};
+
+}  // namespace models
