@@ -169,10 +169,12 @@ class plan {
       if (!needed_[at(o)]) continue;
       const value_id made = p_.op(o).result;
       const bool is_made_anew = is_virtual(made) && !in_memory_[at(made)];
-      const bool reads_memory = !passes_on(o) && !groupable(o) && !is_made_anew;
+      const bool reads_memory = !passes_on(o) && !groupable(o);
       for (value_id x : p_.operands(o)) {
         needed_[at(p_.producer(x))] = 1;
-        if (reads_memory) in_memory_[at(root[at(x)])] = 1;
+        // What groups repeat has to be there, unless they make it: then it is stored if needed.
+        if (reads_memory && (!is_made_anew || is_virtual(root[at(x)])))
+          in_memory_[at(root[at(x)])] = 1;
       }
     }
   }
