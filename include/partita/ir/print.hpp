@@ -78,6 +78,11 @@ class value_names {
   }
 };
 
+/// The name of an op in a call; a `dot_general` without attributes is a `matmul`.
+constexpr std::string_view call_name(const op_def& d, const text& attributes) {
+  return d.name == "dot_general" && attributes.empty() ? std::string_view("matmul") : d.name;
+}
+
 /// `matmul(%x, %w1) {attributes}`, without result and type.
 template <class Names>
 constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, Names&& operand) {
@@ -99,7 +104,7 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   text attributes;
   print_context a{p, o, m, attributes};
   d.print(a);
-  out << (d.name == "dot_general" && attributes.empty() ? "matmul" : d.name);
+  out << call_name(d, attributes);
   if (n.name.size > 0) out << " \"" << p.view(n.name) << '"';
   if (n.operand_count > 0) {
     out << '(';

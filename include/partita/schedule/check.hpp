@@ -38,6 +38,8 @@ struct summary {
   partita::collectives collectives;
   std::int64_t flops = 0, bytes = 0, argument_bytes = 0, result_bytes = 0, peak_bytes = 0,
                collective_bytes = 0;  ///< per device
+  std::int64_t replicated_bytes = 0;  ///< per device, of all values replicated by default
+  int replicated_count = 0;           ///< how many they are; see replicated_value
   int conflicts = 0;                  ///< left after the last tactic
   int ops = 0;                        ///< of the device-local program
   summary_limits needed{0, 0, 0};     ///< what a complete summary would take
@@ -92,6 +94,10 @@ struct summary {
     result_bytes = p.cost.result_bytes;
     peak_bytes = p.cost.peak_bytes;
     collective_bytes = p.cost.collective_bytes;
+    detail::for_each_replicated(p.core, [&](const replicated_value& v) {
+      replicated_bytes += v.bytes;
+      ++replicated_count;
+    });
     conflicts = static_cast<int>(p.core.conflicts.size());
     ops = p.device.local.op_count();
     input_count = p.source.input_count();
@@ -203,8 +209,8 @@ struct harmless_layout : harmless {
 };
 struct harmless_summary {
   harmless_collectives collectives;
-  harmless flops, bytes, argument_bytes, result_bytes, peak_bytes, collective_bytes, conflicts, ops,
-      input_count, output_count, tactic_count;
+  harmless flops, bytes, argument_bytes, result_bytes, peak_bytes, collective_bytes,
+      replicated_bytes, replicated_count, conflicts, ops, input_count, output_count, tactic_count;
   struct value {
     harmless name, element, global_shape, local_shape;
     harmless_layout sharding;

@@ -18,7 +18,13 @@ class placement;
 /// Chooses the placement of a value from its name and its global shape.
 using placement_function = placement (*)(std::string_view name, const shape& global);
 
-struct replicated_t {};
+struct replicated_t {
+  /// `replicated(p)`: what is replicated although nobody asked for it, see replicated_by_default.
+  template <class Partitioned>
+  constexpr auto operator()(const Partitioned& p) const {
+    return replicated_by_default(p);
+  }
+};
 struct first_divisible_dim_t {};
 struct unknown_t {};
 

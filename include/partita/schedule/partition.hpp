@@ -10,6 +10,7 @@
 
 #include <partita/core/core_program.hpp>
 #include <partita/cost/cost.hpp>
+#include <partita/schedule/replicated.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/spmd/lower.hpp>
 #include <partita/support/name_table.hpp>
@@ -155,14 +156,30 @@ constexpr void note_states(partitioned& r) {
 }
 }  // namespace detail
 
+/// What `partition` is to refuse.
+struct partition_options {
+  static constexpr std::int64_t off = -1;
+  /// A value of more bytes than this on one device that is replicated by default is an error
+  /// (S010): it is to be sharded, or placed `replicated`.
+  std::int64_t strict = off;
+};
+
+/// What is replicated although nobody asked for it, largest first; see replicated_value.
+constexpr vec<replicated_value> replicated_by_default(const partitioned& p) {
+  return replicated_by_default(p.core);
+}
+
 /// Applies a schedule to a program on a mesh. The schedule is what `schedule(...)` gives, or, where
 /// it is known only at run time, a range of tactics of one type.
 ///
 /// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
 /// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
 /// number of devices.
+/// Errors    M001 to M004 the mesh, S010 a value is replicated against `options.strict`, and those
+///           of the tactics
 template <class Schedule>
-constexpr partitioned partition(const program& source, const mesh& m, const Schedule& tactics) {
+constexpr partitioned partition(const program& source, const mesh& m, const Schedule& tactics,
+                                partition_options options = {}) {
   partitioned r;
   r.source = source;
   r.error = source.error;
@@ -179,6 +196,7 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
     detail::apply_and_report(r, context, t.name(), ++number == count, [&] { t.apply(context); });
   });
   r.error.record(context.error);
+  if (!r.error && options.strict >= 0) r.error.record(detail::be_strict(r.core, options.strict));
   if (r.error) {
     r.error.raise();
     return r;

@@ -50,6 +50,18 @@ constexpr text& operator<<(text& out, const collectives& c) {
              << ", reduce_scatter " << c.reduce_scatter << ", all_to_all " << c.all_to_all;
 }
 
+/// The axes that a collective communicates along, as bits, from its attributes.
+constexpr std::uint8_t axes_of(collective kind, span<const std::int64_t> attrs) {
+  const bool listed = kind == collective::all_reduce || kind == collective::all_to_all;
+  std::size_t i = kind == collective::all_reduce       ? 1   // combiner, axes
+                  : kind == collective::all_to_all     ? 2   // from, to, axes
+                  : kind == collective::reduce_scatter ? 2   // combiner, (dim, axis) pairs
+                                                       : 1;  // (dim, axis) pairs
+  unsigned axes = 0;
+  for (; i < attrs.size(); i += listed ? 1 : 2) axes |= 1u << attrs[i];
+  return static_cast<std::uint8_t>(axes);
+}
+
 namespace op {
 
 constexpr void print_axes(print_context& c, std::size_t from) {

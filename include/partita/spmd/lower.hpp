@@ -30,6 +30,7 @@ struct collective_note {
   int tactic = 0;          ///< the last tactic that had a part in it
   std::int64_t bytes = 0;  ///< of its operand on one device
   std::int64_t times = 1;  ///< how often it runs: the trip counts of the loops around it
+  std::uint8_t axes = 0;   ///< that it communicates along: bit `axis` of the mesh
 };
 
 struct lowering_options {
@@ -404,7 +405,7 @@ class lowering {
           if (l.tactic > tactic) tactic = l.tactic;
       const std::int64_t times = c_.nested.scopes[scope_].trips;
       result_.counts.count(kind, times);
-      result_.notes.push_back({kind, reason, v, o, tactic, bytes, times});
+      result_.notes.push_back({kind, reason, v, o, tactic, bytes, times, axes_of(kind, attrs)});
     }
     return made;
   }

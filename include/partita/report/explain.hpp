@@ -1,0 +1,202 @@
+/// Why each collective is there, and what is replicated by default, as text for people.
+#pragma once
+
+#include <string_view>
+
+#include <partita/report/columns.hpp>
+#include <partita/schedule/partition.hpp>
+#include <partita/support/static_error.hpp>
+
+namespace partita {
+
+namespace detail {
+
+/// Says in words where the collectives of a partitioned program come from. Values have the names
+/// that the source program is printed with.
+class explainer {
+ public:
+  constexpr explicit explainer(const partitioned& p) : p_(p), c_(p.core), names_(p.core.p) {
+    torn_.resize(c_.p.ops.size(), 0);
+    for (const auto& k : c_.conflicts)
+      torn_[k.op] = static_cast<std::uint8_t>(torn_[k.op] | 1u << k.axis);
+  }
+
+  /// `all_gather <"B">`
+  constexpr text what(const collective_note& n) const {
+    text out = name_of(n.kind);
+    out << " <";
+    print_axis_set(out, n.axes, c_.mesh);
+    return out << '>';
+  }
+  /// `%w1`
+  constexpr text value(value_id v) const { return concat('%', names_[c_.source_of(v)]); }
+  constexpr std::string_view tactic(const collective_note& n) const {
+    return p_.tactics[static_cast<std::size_t>(n.tactic)].name.view();
+  }
+  constexpr text why(const collective_note& n) const {
+    text out;
+    if (n.reason == collective_reason::sum_finished) {
+      out << call(n.op) << " leaves " << sum(n) << " over ";
+      print_axis_set(out, n.axes, c_.mesh);
+      if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
+    } else if (c_.p.is(n.op, op_role::tiling)) {
+      out << "an action asks for it";
+    } else {
+      out << call(n.op) << " needs it "
+          << (n.reason == collective_reason::whole_needed ? "whole" : "in another layout");
+      bool first = true;
+      for (int axis = 0; axis < c_.mesh.rank; ++axis) {
+        if ((n.axes >> axis & 1) == 0) continue;
+        out << (first ? ": " : ", ") << loop_over(n, axis);
+        first = false;
+      }
+    }
+    const op_id of = c_.p.op(n.op).origin;
+    if (of >= 0) out << " (backward of " << call(of) << ')';
+    return out;
+  }
+  /// The whole line, without columns.
+  constexpr text line(const collective_note& n) const {
+    return concat(what(n), ' ', value(n.value), ' ', n.bytes, " bytes x", n.times, ' ', tactic(n),
+                  ": ", why(n));
+  }
+
+ private:
+  const partitioned& p_;
+  const core_program& c_;
+  value_names names_;
+  vec<std::uint8_t> torn_;  ///< by op: axes along which a conflict left it without a loop
+
+  /// `matmul(%x, %w1)`; a wire is named as the op that it belongs to.
+  constexpr text call(op_id o) const {
+    if (c_.p.is(o, op_role::wire)) {
+      while (!c_.p.is(o, op_role::control)) ++o;
+      return c_.p.op(o).def->name;
+    }
+    const op_node& n = c_.p.op(o);
+    if (n.operand_count == 0) return value(n.result);
+    text attributes;
+    print_context context{c_.p, o, &c_.mesh, attributes};
+    n.def->print(context);
+    text out;
+    out << call_name(*n.def, attributes) << '(';
+    append_list(out, n.operand_count, [&](int i) { out << value(c_.p.operand(o, i)); });
+    return out << ')';
+  }
+  constexpr std::string_view sum(const collective_note& n) const {
+    for (const auto& l : c_.nest_of(n.op)) {
+      if (l.factor == any_factor || (n.axes >> l.axis & 1) == 0) continue;
+      switch (c_.map.at(n.op, l.factor).combine) {
+        case combiner::max:
+          return "a maximum";
+        case combiner::min:
+          return "a minimum";
+        case combiner::multiply:
+          return "a product";
+        case combiner::logical_and:
+          return "an and";
+        case combiner::logical_or:
+          return "an or";
+        default:
+          break;
+      }
+    }
+    return "a sum";
+  }
+  constexpr text loop_over(const collective_note& n, int axis) const {
+    const text name = concat('"', c_.mesh.name(axis), '"');
+    const loop* l = c_.nest_of(n.op).find(axis);
+    if (l == nullptr && (torn_[n.op] >> axis & 1) != 0)
+      return concat("a conflict left it without a loop over ", name);
+    if (l == nullptr) return concat("it has no loop over ", name);
+    if (l->factor == any_factor) return concat("it is kept whole along ", name);
+    const factor& f = c_.map.at(n.op, l->factor);
+    for (int i = 0; i < c_.p.op(n.op).operand_count; ++i)
+      if (c_.p.operand(n.op, i) == n.value && c_.map.operand_dim(f, i) != no_dim)
+        return concat("its loop over ", name, " slices dimension ", c_.map.operand_dim(f, i));
+    return concat("its loop over ", name, " does not slice it");
+  }
+};
+
+/// A text that was made by the compiler, in static storage.
+template <class Make>
+struct kept_text {
+  static constexpr std::size_t size = Make{}().size();
+  static constexpr fixed_text<size + 1> chars = fixed_text<size + 1>(Make{}().view());
+};
+
+}  // namespace detail
+
+/// One line per collective of the device-local program, in its order: kind and axes, value, bytes
+/// of the operand on one device, how often it runs, the tactic that had the last part in it, and
+/// why; then how often each kind runs, and the bytes that go through.
+///
+/// Errors    P000 to M004: of a program with a mistake, its message
+constexpr text explain(const partitioned& p) {
+  text out;
+  if (p.error) return out << "error: " << p.error.message << '\n';
+  const detail::explainer words(p);
+  detail::columns lines, sums;
+  std::int64_t bytes[4] = {}, times[4] = {};
+  for (const auto& n : p.notes) {
+    lines.cell(words.what(n)).cell(words.value(n.value)).number(n.bytes, " bytes");
+    lines.cell(concat('x', n.times), true).cell(words.tactic(n)).cell(words.why(n)).end_row();
+    bytes[static_cast<int>(n.kind)] += n.bytes * n.times;
+    times[static_cast<int>(n.kind)] += n.times;
+  }
+  std::int64_t all_times = 0, all_bytes = 0;
+  for (int k = 0; k < 4; ++k) {
+    all_times += times[k];
+    all_bytes += bytes[k];
+    sums.cell(name_of(static_cast<collective>(k))).number(times[k], " times");
+    sums.number(bytes[k], " bytes").end_row();
+  }
+  sums.cell("all").number(all_times, " times").number(all_bytes, " bytes").end_row();
+  lines.print(out);
+  out << "in all:\n";
+  sums.print(out, "  ");
+  return out;
+}
+
+/// What is replicated by default (see replicated_value), largest first: bytes on one device times
+/// copies, the value, its type, the axes. At most `limit` lines; the rest is counted and summed.
+constexpr text print_replicated(const partitioned& p, int limit = 20) {
+  text out;
+  if (p.error) return out << "error: " << p.error.message << '\n';
+  const value_names names(p.core.p);
+  detail::columns lines;
+  int shown = 0, more = 0;
+  std::int64_t bytes = 0, more_bytes = 0;
+  for (const auto& v : replicated_by_default(p)) {
+    bytes += v.bytes;
+    if (shown++ >= limit) {
+      ++more;
+      more_bytes += v.bytes;
+      continue;
+    }
+    text axes = "along ";
+    detail::print_axis_set(axes, v.axes, p.mesh());
+    lines.number(v.bytes, " bytes").cell(concat("x ", v.copies, " copies"), true);
+    lines.cell(concat('%', names[v.value])).cell(concat(p.core.p.type(v.value)));
+    lines.cell(axes).end_row();
+  }
+  lines.print(out);
+  if (more > 0) out << "and " << more << " more, " << more_bytes << " bytes\n";
+  return out << "replicated by default: " << bytes << " bytes on one device, in " << shown
+             << (shown == 1 ? " value\n" : " values\n");
+}
+
+namespace detail {
+template <auto Thunk>
+struct explained {
+  constexpr text operator()() const { return explain(Thunk()); }
+};
+}  // namespace detail
+
+/// The same text of the program that `Thunk` returns, made by the compiler.
+template <auto Thunk>
+constexpr std::string_view explain() {
+  return detail::kept_text<detail::explained<Thunk>>::chars.view();
+}
+
+}  // namespace partita

@@ -1,0 +1,193 @@
+/// What is replicated by default: nobody asked for it, and no tactic avoided it.
+#pragma once
+
+#include <cstdint>
+#include <partita/support/vec.hpp>
+
+#include <partita/core/core_program.hpp>
+#include <partita/ir/print.hpp>
+
+namespace partita {
+
+/// A value of which several devices hold the same piece although no action asked for that.
+///
+/// A value is replicated by default along an axis of more than one device if
+/// * it is an input and no tactic gave it a loop over the axis, or
+/// * the op that makes it has no loop over the axis, and an operand of it is sliced along the axis
+///   (a conflict, or an op that cannot be sliced so) or is itself replicated by default, or
+/// * it is computed from constants alone, without a loop over the axis.
+///
+/// So what is placed `replicated` is not among them, nor what a sum makes whole, nor what is
+/// computed from such values alone.
+struct replicated_value {
+  value_id value = -1;      ///< in the core program
+  std::uint8_t axes = 0;    ///< bit `axis` of the mesh: along which it is replicated by default
+  std::int64_t bytes = 0;   ///< of the piece on one device
+  std::int64_t copies = 1;  ///< devices that hold the same piece by default
+
+  constexpr std::int64_t total() const { return bytes * copies; }
+};
+
+namespace detail {
+
+/// Which ops do the same work on all devices of an axis by default, as bits of axes.
+///
+/// Cost: linear in ops and uses, times the number of axes.
+class default_replication {
+ public:
+  constexpr explicit default_replication(const core_program& c) : c_(c) {
+    unsigned wide = 0;
+    for (int axis = 0; axis < c.mesh.rank; ++axis)
+      if (c.mesh.size(axis) > 1) wide |= 1u << axis;
+    const auto count = c.p.ops.size();
+    whole_.resize(count, 0);
+    open_.resize(count, 0);
+    vec<char> constant(count, 0);
+    for (op_id o : c.order) {
+      open_[o] = static_cast<std::uint8_t>(wide & ~looped(o));
+      constant[o] = c.p.is(o, op_role::parameter) || c.p.is(o, op_role::wire) ? 0 : 1;
+      for (value_id v : c.p.operands(o))
+        if (!constant[c.p.producer(v)]) constant[o] = 0;
+    }
+    for (op_id o : c.order) {
+      if (c.p.is(o, op_role::parameter))
+        mark(o, open_[o]);
+      else if (!constant[o])
+        for (value_id v : c.p.operands(o)) mark(o, open_[o] & sliced(v));
+    }
+    while (!todo_.empty()) {
+      const op_id o = todo_.back();
+      todo_.pop_back();
+      const op_node& n = c.p.op(o);
+      for (int r = 0; r < n.result_count; ++r)
+        for (const auto& u : c.uses(n.result + r)) mark(u.op, whole_[o] & open_[u.op]);
+    }
+    for (op_id o : c.order)
+      if (constant[o]) whole_[o] = open_[o];
+  }
+  constexpr std::uint8_t axes(op_id o) const { return whole_[o]; }
+
+ private:
+  const core_program& c_;
+  vec<std::uint8_t> whole_, open_;  ///< by op: by default; without a loop
+  vec<op_id> todo_;
+
+  constexpr void mark(op_id o, unsigned axes) {
+    if ((axes & ~unsigned{whole_[o]}) == 0) return;
+    whole_[o] = static_cast<std::uint8_t>(whole_[o] | axes);
+    todo_.push_back(o);
+  }
+  constexpr unsigned sliced(value_id v) const {
+    unsigned axes = 0;
+    for (const auto& e : c_.made(v)) axes |= 1u << e.axis;
+    return axes;
+  }
+  /// The axes of the op's own loops, and of those that an action put behind its result.
+  constexpr unsigned looped(op_id o) const {
+    unsigned axes = 0;
+    for (const auto& l : c_.nest_of(o)) axes |= 1u << l.axis;
+    const op_node& n = c_.p.op(o);
+    for (int r = 0; r < n.result_count; ++r)
+      for (const auto& u : c_.uses(n.result + r))
+        if (c_.p.is(u.op, op_role::tiling))
+          for (const auto& l : c_.nest_of(u.op)) axes |= 1u << l.axis;
+    return axes;
+  }
+};
+
+/// Calls f(replicated_value) for each value replicated by default, in program order. What shares
+/// the memory of another value (a tag, a wire) is not named again.
+template <class F>
+constexpr void for_each_replicated(const core_program& c, const F& f) {
+  const default_replication found(c);
+  for (op_id o : c.order) {
+    const op_node& n = c.p.op(o);
+    const bool same = n.def->identity && n.operand_count > 0;
+    if (found.axes(o) == 0 || same || c.p.is(o, op_role::wire) || c.p.is(o, op_role::tiling))
+      continue;
+    replicated_value each;
+    each.axes = found.axes(o);
+    for (int axis = 0; axis < c.mesh.rank; ++axis)
+      if ((each.axes >> axis & 1) != 0) each.copies *= c.mesh.size(axis);
+    for (each.value = n.result; each.value < n.result + n.result_count; ++each.value) {
+      const tensor_type& type = c.p.type(each.value);
+      each.bytes = tensor_type{type.element, c.made(each.value).local(type.shape, c.mesh)}.bytes();
+      f(each);
+    }
+  }
+}
+
+/// `"B"` or `"B", "M"`: the axes of a set of bits.
+constexpr void print_axis_set(text& out, unsigned axes, const mesh& m) {
+  bool first = true;
+  for (int axis = 0; axis < m.rank; ++axis) {
+    if ((axes >> axis & 1) == 0) continue;
+    if (!first) out << ", ";
+    print_axis(out, axis, &m);
+    first = false;
+  }
+}
+
+/// Sorts by `before`, equal ones as they stand. Cost: n log n.
+template <class T, class Before>
+constexpr void stable_sort(vec<T>& list, const Before& before) {
+  vec<T> sorted(list.begin(), list.end());
+  for (std::size_t width = 1; width < list.size(); width *= 2) {
+    for (std::size_t begin = 0; begin < list.size(); begin += 2 * width) {
+      const std::size_t middle = begin + width < list.size() ? begin + width : list.size();
+      const std::size_t end = middle + width < list.size() ? middle + width : list.size();
+      std::size_t left = begin, right = middle;
+      for (std::size_t to = begin; to < end; ++to)
+        sorted[to] = left < middle && (right == end || !before(list[right], list[left]))
+                         ? list[left++]
+                         : list[right++];
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) list[i] = sorted[i];
+  }
+}
+
+}  // namespace detail
+
+/// The values replicated by default, largest first (bytes times copies); equal ones in program
+/// order.
+constexpr vec<replicated_value> replicated_by_default(const core_program& c) {
+  vec<replicated_value> list;
+  detail::for_each_replicated(c, [&](const replicated_value& v) { list.push_back(v); });
+  detail::stable_sort(list, [](const replicated_value& a, const replicated_value& b) {
+    return a.total() > b.total();
+  });
+  return list;
+}
+
+namespace detail {
+
+/// Errors    S010 a value of more than `limit` bytes on one device is replicated by default
+constexpr failure be_strict(const core_program& c, std::int64_t limit) {
+  failure f;
+  const replicated_value* largest = nullptr;
+  int more = 0;
+  const vec<replicated_value> list = replicated_by_default(c);
+  for (const auto& each : list) {
+    if (each.bytes <= limit) continue;
+    if (largest == nullptr)
+      largest = &each;
+    else
+      ++more;
+  }
+  if (largest == nullptr) return f;
+  const value_id v = largest->value;
+  text name, axes, others;
+  const bool named = !c.p.name(v).empty();
+  name << (named ? '"' : '%') << value_names(c.p)[v];
+  if (named) name << '"';
+  print_axis_set(axes, largest->axes, c.mesh);
+  if (more > 0) others << ", and " << more << (more == 1 ? " more value is" : " more values are");
+  f.record("S010", "strict: ", name, ' ', c.p.type(v), " is replicated along ", axes,
+           " by default: ", largest->copies, " copies of ", largest->bytes, " bytes, where ", limit,
+           " bytes are allowed", others, "; shard it, or place it pt::replicated");
+  return f;
+}
+
+}  // namespace detail
+
+}  // namespace partita
