@@ -1,6 +1,10 @@
 /// Lines of text in columns.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
 #include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>
 
@@ -10,45 +14,38 @@ namespace partita::detail {
 class columns {
  public:
   constexpr columns& cell(const text& t, bool right = false) {
-    cells_.push_back({t, right});
+    if (next_ == widths_.size()) widths_.push_back(0);
+    if (t.size() > widths_[next_]) widths_[next_] = t.size();
+    cells_.push_back({t, next_++, right, false});
     return *this;
   }
   constexpr columns& number(std::int64_t n, std::string_view unit = "") {
     return cell(concat(n, unit), true);
   }
-  constexpr void end_row() { ends_.push_back(cells_.size()); }
+  constexpr void end_row() {
+    cells_.back().last = true;
+    next_ = 0;
+  }
   constexpr void print(text& out, std::string_view indent = "") const {
-    vec<std::size_t> widths;
-    for_each([&](std::size_t column, const cell_type& c, bool) {
-      if (column == widths.size()) widths.push_back(0);
-      if (c.words.size() > widths[column]) widths[column] = c.words.size();
-    });
-    for_each([&](std::size_t column, const cell_type& c, bool last) {
-      const std::size_t blanks = widths[column] - c.words.size();
-      out << (column == 0 ? indent : "  ");
+    for (const auto& c : cells_) {
+      const std::size_t blanks = widths_[c.column] - c.words.size();
+      out << (c.column == 0 ? indent : std::string_view("  "));
       for (std::size_t i = 0; c.right && i < blanks; ++i) out << ' ';
       out << c.words;
-      for (std::size_t i = 0; !c.right && !last && i < blanks; ++i) out << ' ';
-      if (last) out << '\n';
-    });
+      for (std::size_t i = 0; !c.right && !c.last && i < blanks; ++i) out << ' ';
+      if (c.last) out << '\n';
+    }
   }
 
  private:
   struct cell_type {
     text words;
-    bool right = false;
+    std::size_t column = 0;
+    bool right = false, last = false;
   };
   vec<cell_type> cells_;
-  vec<std::size_t> ends_;
-
-  template <class F>
-  constexpr void for_each(const F& f) const {
-    std::size_t begin = 0;
-    for (std::size_t end : ends_) {
-      for (std::size_t i = begin; i < end; ++i) f(i - begin, cells_[i], i + 1 == end);
-      begin = end;
-    }
-  }
+  vec<std::size_t> widths_;
+  std::size_t next_ = 0;  ///< column
 };
 
 }  // namespace partita::detail

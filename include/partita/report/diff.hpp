@@ -18,46 +18,48 @@ constexpr text schedule_text(const partitioned& p) {
               [&](int t) { out << p.tactics[static_cast<std::size_t>(t)].name; });
   return out;
 }
-constexpr void print_place(text& out, const sharded_value& v, const mesh& m) {
+constexpr text place_text(const sharded_value& v, const mesh& m) {
+  text out;
   print_layout(out, v.sharding, v.global_shape.rank, m);
-  out << ' ' << tensor_type{v.element, v.local_shape};
+  return out << ' ' << tensor_type{v.element, v.local_shape};
 }
 
 /// The inputs, or the outputs, that lie otherwise or are in one of the programs only.
 template <class At>
 constexpr void diff_values(text& out, std::string_view what, const partitioned& a, int a_count,
-                           const partitioned& b, int b_count, const At& at) {
+                           const partitioned& b, int b_count, int limit, const At& at) {
   name_table theirs(static_cast<std::size_t>(b_count));
   vec<char> found(static_cast<std::size_t>(b_count), 0);
   for (int j = 0; j < b_count; ++j) theirs.insert(at(b, j).name, j);
+  int changed = 0;
+  const auto line = [&](std::string_view name, const text& before, const text& after) {
+    if (changed++ < limit)
+      out << what << " \"" << name << "\": " << before << " -> " << after << '\n';
+  };
   for (int i = 0; i < a_count; ++i) {
     const sharded_value mine = at(a, i);
     const int j = theirs.find(mine.name);
-    text before, after;
-    print_place(before, mine, a.mesh());
+    const text before = place_text(mine, a.mesh());
+    text after = "none";
     if (j >= 0) {
       found[j] = 1;
-      print_place(after, at(b, j), b.mesh());
+      after = place_text(at(b, j), b.mesh());
     }
-    if (before == after) continue;
-    out << what << " \"" << mine.name << "\": " << before << " -> ";
-    out << (j < 0 ? std::string_view("none") : after.view()) << '\n';
+    if (!(before == after)) line(mine.name, before, after);
   }
-  for (int j = 0; j < b_count; ++j) {
-    if (found[j]) continue;
-    out << what << " \"" << at(b, j).name << "\": none -> ";
-    print_place(out, at(b, j), b.mesh());
-    out << '\n';
-  }
+  for (int j = 0; j < b_count; ++j)
+    if (!found[j]) line(at(b, j).name, "none", place_text(at(b, j), b.mesh()));
+  if (changed > limit) out << "and " << changed - limit << " more " << what << "s\n";
 }
 
 }  // namespace detail
 
 /// What differs between two partitioned programs, `a -> b`: mesh, schedule, collectives by kind,
-/// flops and bytes per device, layouts of inputs and outputs, and the first `limit` collectives of
-/// each behind those that both begin with, without those that both end with. Without a difference
-/// the text is "no difference".
-constexpr text diff(const partitioned& a, const partitioned& b, int limit = 4) {
+/// flops and bytes per device, layouts of inputs and outputs, and the collectives of each behind
+/// those that both begin with, without those that both end with. At most `limit` inputs, outputs
+/// and collectives of each; the others are counted. Without a difference the text is "no
+/// difference".
+constexpr text diff(const partitioned& a, const partitioned& b, int limit = 8) {
   text out;
   for (const partitioned* p : {&a, &b})
     if (p->error) return out << "error: " << p->error.message << '\n';
@@ -78,9 +80,9 @@ constexpr text diff(const partitioned& a, const partitioned& b, int limit = 4) {
   detail::diff_number(out, "argument bytes", a.cost.argument_bytes, b.cost.argument_bytes);
   detail::diff_number(out, "result bytes", a.cost.result_bytes, b.cost.result_bytes);
   detail::diff_number(out, "peak bytes", a.cost.peak_bytes, b.cost.peak_bytes);
-  detail::diff_values(out, "input", a, a.source.input_count(), b, b.source.input_count(),
+  detail::diff_values(out, "input", a, a.source.input_count(), b, b.source.input_count(), limit,
                       [](const partitioned& p, int i) { return p.input(i); });
-  detail::diff_values(out, "output", a, a.source.output_count(), b, b.source.output_count(),
+  detail::diff_values(out, "output", a, a.source.output_count(), b, b.source.output_count(), limit,
                       [](const partitioned& p, int i) { return p.output(i); });
 
   const detail::explainer in_a(a), in_b(b);

@@ -159,7 +159,8 @@ constexpr text explain(const partitioned& p) {
 }
 
 /// What is replicated by default (see replicated_value), largest first: bytes on one device times
-/// copies, the value, its type, the axes. At most `limit` lines; the rest is counted and summed.
+/// copies, the value, its op and type, the axes. At most `limit` lines; the rest is counted and
+/// summed.
 constexpr text print_replicated(const partitioned& p, int limit = 20) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
@@ -177,7 +178,8 @@ constexpr text print_replicated(const partitioned& p, int limit = 20) {
     text axes = "along ";
     detail::print_axis_set(axes, v.axes, p.mesh());
     lines.number(v.bytes, " bytes").cell(concat("x ", v.copies, " copies"), true);
-    lines.cell(concat('%', names[v.value])).cell(concat(p.core.p.type(v.value)));
+    lines.cell(concat('%', names[v.value])).cell(p.core.p.op(p.core.p.producer(v.value)).def->name);
+    lines.cell(concat(p.core.p.type(v.value)));
     lines.cell(axes).end_row();
   }
   lines.print(out);

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <partita/core/action_text.hpp>
+#include <partita/report/conflict.hpp>
 #include <partita/schedule/partition.hpp>
 
 namespace partita {
@@ -22,41 +23,11 @@ constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
   return l;
 }
 
-constexpr void print_evidence(text& out, const core_program& c, const value_names& names, op_id o,
-                              const evidence& e) {
-  const auto& f = c.map.at(o, e.factor);
-  if (f.result_dim != no_dim)
-    out << "#tile<" << static_cast<int>(f.result_dim) << '>';
-  else
-    out << "#sum";
-  if (e.operand < 0)
-    out << " from the uses of its result";
-  else
-    out << " from operand %" << names[c.p.operand(o, e.operand)];
-}
-
 }  // namespace detail
 
-/// One line: the op, the axis, the entries that match and where the evidence comes from.
-constexpr text describe_conflict(const core_program& c, const value_names& names,
-                                 const conflict& k) {
-  text out;
-  out << '%' << names[c.p.op(k.op).result] << " (" << c.p.op(k.op).def->name << ") along \""
-      << c.mesh.name(k.axis) << "\": ";
-  if (k.kind == conflict_kind::indivisible) {
-    out << "the axis has size " << c.mesh.size(k.axis) << ", which does not divide the "
-        << c.map.at(k.op, k.first.factor).local << " positions of ";
-    detail::print_evidence(out, c, names, k.op, k.first);
-  } else {
-    detail::print_evidence(out, c, names, k.op, k.first);
-    out << ", and ";
-    detail::print_evidence(out, c, names, k.op, k.second);
-  }
-  return out;
-}
-
 /// After each tactic: actions, collectives, which inputs are sharded how, conflicts, notes.
-/// At most `limit` lines of each kind; what is left out is counted.
+/// At most `limit` lines of each kind; what is left out is counted. Under a conflict stands what
+/// settles it.
 constexpr text report(const partitioned& p, int limit = 12) {
   text out;
   const value_names source_names(flat_program(p.source).p), core_names(p.core.p);
@@ -97,7 +68,10 @@ constexpr text report(const partitioned& p, int limit = 12) {
     out << "  conflicts: " << tactic.conflicts.size() << '\n';
     shown = 0;
     for (const auto& k : tactic.conflicts)
-      if (shown++ < limit) out << "    " << describe_conflict(p.core, core_names, k) << '\n';
+      if (shown++ < limit) {
+        out << "    " << describe_conflict(p.core, core_names, k) << '\n';
+        if (const text how = settle(p, k); !how.empty()) out << "      " << how << '\n';
+      }
     shown = 0;
     for (const auto& note : tactic.notes)
       if (shown++ < limit) out << "  note: " << note << '\n';
