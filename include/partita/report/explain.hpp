@@ -15,7 +15,8 @@ namespace detail {
 /// that the source program is printed with.
 class explainer {
  public:
-  constexpr explicit explainer(const partitioned& p) : p_(p), c_(p.core), names_(p.core.p) {
+  constexpr explicit explainer(const partitioned& p)
+      : p_(p), c_(p.core), names_(flat_program(p.source).p) {
     torn_.resize(c_.p.ops.size(), 0);
     for (const auto& k : c_.conflicts)
       torn_[k.op] = static_cast<std::uint8_t>(torn_[k.op] | 1u << k.axis);
@@ -75,6 +76,7 @@ class explainer {
     }
     const op_node& n = c_.p.op(o);
     if (n.operand_count == 0) return value(n.result);
+    if (c_.p.is(o, op_role::tag)) return concat("tag ", value(n.result));
     text attributes;
     print_context context{c_.p, o, &c_.mesh, attributes};
     n.def->print(context);
@@ -148,10 +150,10 @@ constexpr text explain(const partitioned& p) {
   for (int k = 0; k < 4; ++k) {
     all_times += times[k];
     all_bytes += bytes[k];
-    sums.cell(name_of(static_cast<collective>(k))).number(times[k], " times");
+    sums.cell(name_of(static_cast<collective>(k))).cell(concat('x', times[k]), true);
     sums.number(bytes[k], " bytes").end_row();
   }
-  sums.cell("all").number(all_times, " times").number(all_bytes, " bytes").end_row();
+  sums.cell("all").cell(concat('x', all_times), true).number(all_bytes, " bytes").end_row();
   lines.print(out);
   out << "in all:\n";
   sums.print(out, "  ");
@@ -164,7 +166,7 @@ constexpr text explain(const partitioned& p) {
 constexpr text print_replicated(const partitioned& p, int limit = 20) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
-  const value_names names(p.core.p);
+  const value_names names(flat_program(p.source).p);
   detail::columns lines;
   int shown = 0, more = 0;
   std::int64_t bytes = 0, more_bytes = 0;

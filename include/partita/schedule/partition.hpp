@@ -196,7 +196,8 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
     detail::apply_and_report(r, context, t.name(), ++number == count, [&] { t.apply(context); });
   });
   r.error.record(context.error);
-  if (!r.error && options.strict >= 0) r.error.record(detail::be_strict(r.core, options.strict));
+  if (!r.error && options.strict >= 0)
+    r.error.record(detail::be_strict(r.core, source, options.strict));
   if (r.error) {
     r.error.raise();
     return r;

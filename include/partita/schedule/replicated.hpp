@@ -122,8 +122,7 @@ constexpr void print_axis_set(text& out, unsigned axes, const mesh& m) {
   bool first = true;
   for (int axis = 0; axis < m.rank; ++axis) {
     if ((axes >> axis & 1) == 0) continue;
-    if (!first) out << ", ";
-    print_axis(out, axis, &m);
+    out << (first ? "\"" : ", \"") << m.name(axis) << '"';
     first = false;
   }
 }
@@ -162,7 +161,7 @@ constexpr vec<replicated_value> replicated_by_default(const core_program& c) {
 namespace detail {
 
 /// Errors    S010 a value of more than `limit` bytes on one device is replicated by default
-constexpr failure be_strict(const core_program& c, std::int64_t limit) {
+constexpr failure be_strict(const core_program& c, const program& source, std::int64_t limit) {
   failure f;
   const replicated_value* largest = nullptr;
   int more = 0;
@@ -177,9 +176,11 @@ constexpr failure be_strict(const core_program& c, std::int64_t limit) {
   if (largest == nullptr) return f;
   const value_id v = largest->value;
   text name, axes, others;
-  const bool named = !c.p.name(v).empty();
-  name << (named ? '"' : '%') << value_names(c.p)[v];
-  if (named) name << '"';
+  const text known = c.describe(v);
+  if (known.view().front() == '%')
+    name << '%' << value_names(flat_program(source).p)[v];
+  else
+    name << '"' << known << '"';
   print_axis_set(axes, largest->axes, c.mesh);
   if (more > 0) others << ", and " << more << (more == 1 ? " more value is" : " more values are");
   f.record("S010", "strict: ", name, ' ', c.p.type(v), " is replicated along ", axes,

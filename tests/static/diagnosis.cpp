@@ -1,0 +1,54 @@
+// Diagnosis by the compiler: figures in check<>, texts as constants.
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
+constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
+constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");
+constexpr auto Z3 = pt::manual("B", {{"w1", 0}, {"w2", 1}}, "Z3");
+
+constexpr auto traced = [] {
+  return pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); },
+                   pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
+                   pt::input<float, 16, 8>("w2"));
+};
+constexpr auto megatron = [] { return pt::partition(traced(), mesh, pt::schedule(BP, MP)); };
+constexpr auto sharded = [] {
+  return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3), {.strict = 2048});
+};
+
+// x along "M"; before Z3 both weights along "B", too.
+static_assert(pt::check<megatron>.replicated_count == 3);
+static_assert(pt::check<megatron>.replicated_bytes == 2048 + 2 * 256);
+static_assert(pt::check<sharded>.replicated_bytes == 2048);
+
+static_assert(pt::explain<megatron>() ==
+              R"(all_reduce <"M">  %x2  2048 bytes  x1  MP  matmul(%x1, %w2) leaves a sum over "M"
+in all:
+  all_gather      x0     0 bytes
+  all_reduce      x1  2048 bytes
+  reduce_scatter  x0     0 bytes
+  all_to_all      x0     0 bytes
+  all             x1  2048 bytes
+)");
+static_assert(pt::replicated(sharded())[0].bytes == 2048);
+static_assert(pt::print_replicated(sharded()) ==
+              R"(2048 bytes  x 2 copies  %x  parameter  tensor<256x8xf32>  along "M"
+replicated by default: 2048 bytes on one device, in 1 value
+)");
+static_assert(pt::diff<megatron, megatron>() == "no difference\n");
+static_assert(pt::diff<megatron, sharded>().substr(0, 53) ==
+              "schedule: BP, MP -> BP, MP, Z3\nall_gather: 0 -> 2\nbyt");
+
+// What settles a conflict is tried by the compiler as well.
+constexpr auto torn = [] {
+  return pt::partition(traced(), mesh, pt::schedule(pt::manual("B", {{"x", 0}, {"w1", 1}})));
+};
+constexpr bool settled() {
+  const auto p = torn();
+  return pt::settle(p, p.core.conflicts[0]) ==
+         R"(would be settled by tile<%x, 0, "B"> in an earlier tactic (#tile<0>), )"
+         R"(or by tile<%w1, 1, "B"> in an earlier tactic (#tile<1>))";
+}
+static_assert(settled());
