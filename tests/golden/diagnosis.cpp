@@ -282,7 +282,9 @@ TEST_CASE("a conflict that a later tactic settled says so in the report") {
                                pt::schedule(pt::manual("M", {{"x", 0}, {"y", 1}}, "both"),
                                             pt::manual("B", {{"x", 1}}, "later")));
   REQUIRE(p.core.conflicts.empty());
-  CHECK(lines(p) == R"(all_to_all <"M">  %x2  128 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "M" slices dimension 0
+  CHECK(
+      lines(p) ==
+      R"(all_to_all <"M">  %x2  128 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "M" slices dimension 0
 )");
   CHECK(
       str(pt::report(p))

@@ -41,19 +41,24 @@ class default_replication {
       if (c.mesh.size(axis) > 1) wide |= 1u << axis;
     const auto count = c.p.ops.size();
     whole_.resize(count, 0);
-    open_.resize(count, 0);
+    open_.resize(count, static_cast<std::uint8_t>(wide));
     vec<char> constant(count, 0);
     for (op_id o : c.order) {
-      open_[o] = static_cast<std::uint8_t>(wide & ~looped(o));
-      constant[o] = c.p.is(o, op_role::parameter) || c.p.is(o, op_role::wire) ? 0 : 1;
-      for (value_id v : c.p.operands(o))
-        if (!constant[c.p.producer(v)]) constant[o] = 0;
+      close(o, o);
+      if (c.p.is(o, op_role::tiling)) close(c.p.producer(c.p.operand(o, 0)), o);
     }
     for (op_id o : c.order) {
-      if (c.p.is(o, op_role::parameter))
+      const op_role role = c.p.op(o).def->role;
+      if (role == op_role::parameter) {
         mark(o, open_[o]);
-      else if (!constant[o])
-        for (value_id v : c.p.operands(o)) mark(o, open_[o] & sliced(v));
+        continue;
+      }
+      bool all = role != op_role::wire;
+      for (value_id v : c.p.operands(o)) {
+        if (open_[o] != 0) mark(o, open_[o] & sliced(v));
+        all = all && constant[c.p.producer(v)];
+      }
+      constant[o] = all;
     }
     while (!todo_.empty()) {
       const op_id o = todo_.back();
@@ -77,21 +82,20 @@ class default_replication {
     whole_[o] = static_cast<std::uint8_t>(whole_[o] | axes);
     todo_.push_back(o);
   }
+  /// The axes along which a value is sliced.
   constexpr unsigned sliced(value_id v) const {
+    const op_id o = c_.p.producer(v);
+    const int result = c_.p.op(o).result - v - 1;
     unsigned axes = 0;
-    for (const auto& e : c_.made(v)) axes |= 1u << e.axis;
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor != any_factor && c_.map.dim_of(c_.map.at(o, l.factor), result) != no_dim)
+        axes |= 1u << l.axis;
     return axes;
   }
-  /// The axes of the op's own loops, and of those that an action put behind its result.
-  constexpr unsigned looped(op_id o) const {
-    unsigned axes = 0;
-    for (const auto& l : c_.nest_of(o)) axes |= 1u << l.axis;
-    const op_node& n = c_.p.op(o);
-    for (int r = 0; r < n.result_count; ++r)
-      for (const auto& u : c_.uses(n.result + r))
-        if (c_.p.is(u.op, op_role::tiling))
-          for (const auto& l : c_.nest_of(u.op)) axes |= 1u << l.axis;
-    return axes;
+  /// The loops of `by` (the op itself, or what an action put behind its result) are not default.
+  constexpr void close(op_id o, op_id by) {
+    for (const auto& l : c_.nest_of(by))
+      open_[o] = static_cast<std::uint8_t>(open_[o] & ~(1u << l.axis));
   }
 };
 
