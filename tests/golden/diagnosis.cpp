@@ -121,6 +121,46 @@ TEST_CASE("every reason has its words") {
 )");
 }
 
+TEST_CASE("what goes around a loop, and into a branch") {
+  const auto f = pt::trace(
+      [](auto x) {
+        return pt::for_loop(
+            0, 3, [](auto, auto h) { return pt::transpose<1, 0>(h); }, x);
+      },
+      square());
+  const auto p = pt::partition(f, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}}, "rows")));
+  CHECK(
+      lines(p) ==
+      R"(all_gather <"M">  %x2  128 bytes  x3  rows  transpose(%x2) needs it whole: a conflict left it without a loop over "M"
+)");
+  CHECK(
+      settlements(p) ==
+      R"(would be settled by atomic<%x2, "M"> in an earlier tactic (#tile<0>; it needs a tag), or by atomic<%x4, "M"> in an earlier tactic (#tile<1>; it needs a tag)
+)");
+  CHECK(str(pt::print_replicated(p)) ==
+        R"(256 bytes  x 2 copies  %x4  transpose  tensor<8x8xf32>  along "M"
+replicated by default: 256 bytes on one device, in 1 value
+)");
+
+  const auto g = pt::trace(
+      [](auto x, auto y, auto which) {
+        return pt::cond(
+            which, [](auto a, auto) { return tanh(a); }, [](auto, auto b) { return exp(b); }, x, y);
+      },
+      square(), pt::input<float, 8, 8>("y"), pt::input<bool>("which"));
+  const auto q =
+      pt::partition(g, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}, {"y", 1}}, "both")));
+  CHECK(
+      lines(q) ==
+      R"(all_gather <"M">  %x7  128 bytes  x1  both  case needs it whole: a conflict left it without a loop over "M"
+all_gather <"M">  %x8  128 bytes  x1  both  case needs it whole: a conflict left it without a loop over "M"
+)");
+  CHECK(
+      settlements(q) ==
+      R"(would be settled by atomic<%x7, "M"> in an earlier tactic (#tile<0>; it needs a tag), or by atomic<%x8, "M"> in an earlier tactic (#tile<1>; it needs a tag)
+)");
+}
+
 TEST_CASE("the sums of a whole model are its figures") {
   namespace t = paper::transformers;
   const auto p = pt::partition(paper::trace_training_step(paper::T32), {{"batch", 8}, {"model", 4}},

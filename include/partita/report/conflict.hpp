@@ -109,7 +109,7 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
 /// (so the order of tactics decides), and `atomic` on either operand or on the result. Each one
 /// named has been applied to a fresh program and left no conflict there; behind it stands what the
 /// op then has. What is not an input, tag or output needs a `tag` to be named by a tactic. Empty if
-/// none of them helps. Cost: up to five times that of the schedule.
+/// none of them helps. Cost: up to four times that of the schedule.
 constexpr text settle(const partitioned& p, const conflict& k) {
   const core_program& c = p.core;
   const std::string_view axis = c.mesh.name(k.axis);

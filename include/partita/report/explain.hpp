@@ -12,7 +12,7 @@ namespace partita {
 namespace detail {
 
 /// Says in words where the collectives of a partitioned program come from. Values have the names
-/// that the source program is printed with.
+/// that they have in the action log.
 class explainer {
  public:
   constexpr explicit explainer(const partitioned& p)
@@ -133,7 +133,7 @@ struct kept_text {
 /// of the operand on one device, how often it runs, the tactic that had the last part in it, and
 /// why; then how often each kind runs, and the bytes that go through.
 ///
-/// Errors    P000 to M004: of a program with a mistake, its message
+/// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
