@@ -52,3 +52,19 @@ constexpr bool settled() {
          R"(or by tile<%w1, 1, "B"> in an earlier tactic (#tile<1>))";
 }
 static_assert(settled());
+
+// A text of more than 8 KiB is made again with room.
+constexpr auto repeated = [] {
+  const auto f = pt::trace(
+      [](auto x, auto w) {
+        auto y = matmul(x, w);
+        for (int i = 1; i < 90; ++i) y = matmul(y, w);
+        return y;
+      },
+      pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"));
+  constexpr auto columns = pt::manual("B", {{"w", 1}}, "columns");
+  return pt::partition(f, mesh, pt::schedule(BP, columns));
+};
+static_assert(pt::check<repeated>.collectives == pt::collectives{.all_gather = 90});
+static_assert(pt::explain<repeated>().size() > 8192);
+static_assert(pt::explain<repeated>().ends_with("  all             x90  5760 bytes\n"));

@@ -116,7 +116,7 @@ struct compared {
 /// The same text for the programs that two thunks return, made by the compiler.
 template <auto A, auto B>
 constexpr std::string_view diff() {
-  return detail::kept_text<detail::compared<A, B>>::chars.view();
+  return detail::kept_text<detail::compared<A, B>>();
 }
 
 }  // namespace partita

@@ -5,7 +5,6 @@
 
 #include <partita/report/columns.hpp>
 #include <partita/schedule/partition.hpp>
-#include <partita/support/static_error.hpp>
 
 namespace partita {
 
@@ -120,12 +119,27 @@ class explainer {
   }
 };
 
-/// A text that was made by the compiler, in static storage.
-template <class Make>
-struct kept_text {
-  static constexpr std::size_t size = Make{}().size();
-  static constexpr fixed_text<size + 1> chars = fixed_text<size + 1>(Make{}().view());
+/// The first `N` characters of a text, without a heap.
+template <std::size_t N>
+struct text_buffer {
+  char chars[N] = {};
+  std::size_t size = 0;  ///< of the whole text
+  constexpr explicit text_buffer(const text& t) : size(t.size()) {
+    for (std::size_t i = 0; i < size && i < N; ++i) chars[i] = t.view()[i];
+  }
 };
+template <class Make, std::size_t N>
+inline constexpr text_buffer<N> text_made{Make{}()};
+
+/// A text that was made by the compiler. One evaluation; a second, with room, only for a long one.
+template <class Make>
+constexpr std::string_view kept_text() {
+  constexpr std::size_t room = 8192, size = text_made<Make, room>.size;
+  if constexpr (size <= room)
+    return {text_made<Make, room>.chars, size};
+  else
+    return {text_made<Make, size>.chars, size};
+}
 
 }  // namespace detail
 
@@ -200,7 +214,7 @@ struct explained {
 /// The same text of the program that `Thunk` returns, made by the compiler.
 template <auto Thunk>
 constexpr std::string_view explain() {
-  return detail::kept_text<detail::explained<Thunk>>::chars.view();
+  return detail::kept_text<detail::explained<Thunk>>();
 }
 
 }  // namespace partita
