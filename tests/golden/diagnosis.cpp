@@ -224,16 +224,16 @@ TEST_CASE("strict: no value above a size is replicated by default") {
   CHECK(at_most(2048).collectives.total() == 1);
   CHECK_THROWS_WITH_AS(
       at_most(2047),
-      R"(S010 strict: "x" tensor<256x8xf32> is replicated along "M" by default: 2 copies of 2048 bytes, where 2047 bytes are allowed; shard it, or place it pt::replicated)",
+      R"(S020 strict: "x" tensor<256x8xf32> is replicated along "M" by default: 2 copies of 2048 bytes, where 2047 bytes are allowed; shard it, or place it pt::replicated)",
       pt::error);
   CHECK_THROWS_WITH_AS(
       at_most(0),
-      R"(S010 strict: "x" tensor<256x8xf32> is replicated along "M" by default: 2 copies of 2048 bytes, where 0 bytes are allowed, and 2 more values are; shard it, or place it pt::replicated)",
+      R"(S020 strict: "x" tensor<256x8xf32> is replicated along "M" by default: 2 copies of 2048 bytes, where 0 bytes are allowed, and 2 more values are; shard it, or place it pt::replicated)",
       pt::error);
   const auto f = pt::trace([](auto x) { return exp(pt::sort<0>(x)); }, square());
   CHECK_THROWS_WITH_AS(
       pt::partition(f, {{"M", 2}}, pt::schedule(pt::manual("M", {{"x", 0}})), {.strict = 100}),
-      R"(S010 strict: %x1 tensor<8x8xf32> is replicated along "M" by default: 2 copies of 256 bytes, where 100 bytes are allowed, and 1 more value is; shard it, or place it pt::replicated)",
+      R"(S020 strict: %x1 tensor<8x8xf32> is replicated along "M" by default: 2 copies of 256 bytes, where 100 bytes are allowed, and 1 more value is; shard it, or place it pt::replicated)",
       pt::error);
 }
 

@@ -160,7 +160,7 @@ constexpr void note_states(partitioned& r) {
 struct partition_options {
   static constexpr std::int64_t off = -1;
   /// A value of more bytes than this on one device that is replicated by default is an error
-  /// (S010): it is to be sharded, or placed `replicated`.
+  /// (S020): it is to be sharded, or placed `replicated`.
   std::int64_t strict = off;
 };
 
@@ -175,7 +175,7 @@ constexpr vec<replicated_value> replicated_by_default(const partitioned& p) {
 /// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
 /// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
 /// number of devices.
-/// Errors    M001 to M004 the mesh, S010 a value is replicated against `options.strict`, and those
+/// Errors    M001 to M004 the mesh, S020 a value is replicated against `options.strict`, and those
 ///           of the tactics
 template <class Schedule>
 constexpr partitioned partition(const program& source, const mesh& m, const Schedule& tactics,

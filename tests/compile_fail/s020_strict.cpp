@@ -1,4 +1,4 @@
-// expect: S010 strict: "x" tensor<256x8xf32> is replicated along "M" by default: 2 copies of 2048
+// expect: S020 strict: "x" tensor<256x8xf32> is replicated along "M" by default: 2 copies of 2048
 // expect: bytes, where 1024 bytes are allowed; shard it, or place it pt::replicated
 #include "mlp.hpp"
 
