@@ -20,6 +20,7 @@
 #include <partita/op/parse.hpp>
 #include <partita/op/tile_map_text.hpp>
 #include <partita/report/report.hpp>
+#include <partita/schedule/amalgamated.hpp>
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>
 #include <partita/schedule/partition.hpp>

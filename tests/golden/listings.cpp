@@ -282,6 +282,26 @@ TEST_CASE("section 5.2.3: two entries match, nothing is changed, the conflict is
   check_meaning(p);
 }
 
+TEST_CASE("section 7.4: tactics amalgamated into one keep the conflicts that their order settles") {
+  constexpr auto then = pt::manual("B", {{"w1", 1}});
+  constexpr auto both = pt::manual("B", {{"x", 0}, {"w1", 1}});
+  const auto p =
+      pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("BP and more", BP, then)));
+  REQUIRE(p.tactics.size() == 1);
+  CHECK(str(p.tactics[0].name) == "BP and more");
+  CHECK(p.tactics[0].conflicts.size() == 1);
+  CHECK(core(p) == core(pt::partition(chain(), mesh, pt::schedule(both))));
+  check_meaning(p);
+  // What does not collide is as in a schedule.
+  CHECK(core(pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("both", BP, MP)))) ==
+        core(pt::partition(chain(), mesh, pt::schedule(BP, MP))));
+  // A mistake in one of them is the schedule's.
+  constexpr auto wrong = pt::manual("C", {{"x", 0}});
+  CHECK_THROWS_WITH_AS(
+      pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("wrong", BP, wrong))),
+      "S001 tactic: the mesh has no axis \"C\"; it has \"B\", \"M\"", pt::error);
+}
+
 TEST_CASE("section 5.2.3: the order of tactics settles the conflict") {
   constexpr auto then = pt::manual("B", {{"w1", 1}});
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, then));
