@@ -54,7 +54,7 @@ struct language_model {
                            (std::vector<transformer_layer>, layers));
 };
 
-inline language_model language_model_of(const language_model_sizes& s) {
+constexpr language_model language_model_of(const language_model_sizes& s) {
   const transformer_layer layer{.attention_norm = vector(s.width),
                                 .qkv = {s.width, s.heads, s.key},
                                 .attended = {s.heads, s.key, s.width},
@@ -102,7 +102,7 @@ constexpr auto language_model_logits = [](const auto& p, const auto& tokens) {
   return pt::einsum<"bsd,vd->bsv">(x, p.embedding);
 };
 
-inline pt::program trace_training_step(const language_model_sizes& s) {
+constexpr pt::program trace_training_step(const language_model_sizes& s) {
   const auto loss = [](const auto& p, const auto& tokens, const auto& targets) {
     return pt::nn::cross_entropy(language_model_logits(p, tokens), targets);
   };

@@ -22,6 +22,7 @@
 #include <partita/report/diff.hpp>
 #include <partita/report/explain.hpp>
 #include <partita/report/report.hpp>
+#include <partita/schedule/amalgamated.hpp>
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>
 #include <partita/schedule/partition.hpp>

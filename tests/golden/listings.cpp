@@ -1,10 +1,5 @@
 // The listings of PartIR (seed 000), as printed text and as computed values.
-#include <doctest/doctest.h>
-
-#include "../data.hpp"
-
-namespace pt = partita;
-using data::str;
+#include "printed.hpp"
 
 namespace {
 
@@ -23,32 +18,6 @@ pt::program residual() {
   return pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2) + x; },
                    pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
                    pt::input<float, 16, 8>("w2"));
-}
-
-std::string local(const pt::partitioned& p) { return str(pt::print(p.device.local, &p.mesh())); }
-std::string core(const pt::partitioned& p, bool fuse = true) {
-  return str(pt::print_core(p.core, fuse));
-}
-std::string unfused(const pt::core_program& c) {
-  return str(pt::print(pt::lower(c, {.fuse = false}).device.local, &c.mesh));
-}
-
-/// Every way to run the program gives what the source gives; the log replays to the same loops.
-void check_meaning(const pt::partitioned& p) {
-  const auto x = data::arguments(p.source);
-  const pt::results expected = pt::evaluate(p.source, x);
-  CHECK(pt::equal(pt::emulate(p.device, x), expected));
-  const pt::lowered mechanical = pt::lower(p.core, {.fuse = false});
-  CHECK(pt::equal(pt::emulate(mechanical.device, x), expected));
-  CHECK(!pt::verify(p.device.local));
-  CHECK(!pt::verify(mechanical.device.local));
-
-  pt::core_program again(p.source, p.mesh());
-  const pt::text script = pt::print_actions(p.core, p.source);
-  const pt::failure failed = pt::replay(again, p.source, script.view());
-  CHECK_MESSAGE(!failed, str(failed.message));
-  CHECK(str(pt::print_core(again)) == core(p));
-  CHECK(pt::print_actions(again, p.source) == script);
 }
 
 }  // namespace
@@ -280,6 +249,26 @@ TEST_CASE("section 5.2.3: two entries match, nothing is changed, the conflict is
   CHECK(str(pt::describe_conflict(p.core, pt::value_names(p.core.p), k)) ==
         "%x1 (dot_general) along \"B\": #tile<0> from operand %x, and #tile<1> from operand %w1");
   check_meaning(p);
+}
+
+TEST_CASE("section 7.4: tactics amalgamated into one keep the conflicts that their order settles") {
+  constexpr auto then = pt::manual("B", {{"w1", 1}});
+  constexpr auto both = pt::manual("B", {{"x", 0}, {"w1", 1}});
+  const auto p =
+      pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("BP and more", BP, then)));
+  REQUIRE(p.tactics.size() == 1);
+  CHECK(str(p.tactics[0].name) == "BP and more");
+  CHECK(p.tactics[0].conflicts.size() == 1);
+  CHECK(core(p) == core(pt::partition(chain(), mesh, pt::schedule(both))));
+  check_meaning(p);
+  // What does not collide is as in a schedule.
+  CHECK(core(pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("both", BP, MP)))) ==
+        core(pt::partition(chain(), mesh, pt::schedule(BP, MP))));
+  // A mistake in one of them is the schedule's.
+  constexpr auto wrong = pt::manual("C", {{"x", 0}});
+  CHECK_THROWS_WITH_AS(
+      pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("wrong", BP, wrong))),
+      "S001 tactic: the mesh has no axis \"C\"; it has \"B\", \"M\"", pt::error);
 }
 
 TEST_CASE("section 5.2.3: the order of tactics settles the conflict") {

@@ -1,6 +1,8 @@
 /// The collectives, on the copies of a value that an emulated mesh holds.
 #pragma once
 
+#include <span>
+
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/strided.hpp>

@@ -1,6 +1,7 @@
 /// The front doors: run a program in one line.
 #pragma once
 
+#include <span>
 #include <type_traits>
 
 #include <partita/run/executor.hpp>

@@ -238,24 +238,25 @@ struct harmless_summary {
 template <auto Thunk, summary_limits Limits>
 inline constexpr auto summary_of = summary<Limits>(Thunk());
 
-/// One evaluation of the thunk; a second, with room, only for a program that needs it.
-template <auto Thunk>
+/// One evaluation of the thunk; a second, with room, only for a program that needs more than the
+/// first limits.
+template <auto Thunk, summary_limits First>
 constexpr const auto& full_summary() {
-  if constexpr (summary_of<Thunk, summary_limits{}>.complete()) {
-    return summary_of<Thunk, summary_limits{}>;
+  if constexpr (summary_of<Thunk, First>.complete()) {
+    return summary_of<Thunk, First>;
   } else {
-    constexpr summary_limits needed = summary_of<Thunk, summary_limits{}>.needed;
+    constexpr summary_limits needed = summary_of<Thunk, First>.needed;
     return summary_of<Thunk,
                       summary_limits{needed.values + 1, needed.tactics + 1, needed.chars + 1}>;
   }
 }
 
-template <auto Thunk>
+template <auto Thunk, summary_limits First>
 struct check_message {
-  constexpr std::string_view operator()() const { return full_summary<Thunk>().error(); }
+  constexpr std::string_view operator()() const { return full_summary<Thunk, First>().error(); }
 };
 
-template <auto Thunk>
+template <auto Thunk, summary_limits First>
 constexpr auto checked() {
   static_assert(
       requires {
@@ -263,12 +264,13 @@ constexpr auto checked() {
       },
       "check<thunk>: the thunk takes nothing and returns a pt::partitioned, as "
       "pt::partition does");
-  if constexpr (full_summary<Thunk>().error().empty()) {
-    return full_summary<Thunk>();
+  constexpr auto& made = full_summary<Thunk, First>();
+  if constexpr (made.error().empty()) {
+    return made;
   } else {
     // A model that did not compile has been reported where it is written.
-    if constexpr (full_summary<Thunk>().error().substr(0, 4) != "P000")
-      report_static_error<check_message<Thunk>>();
+    if constexpr (made.error().substr(0, 4) != "P000")
+      report_static_error<check_message<Thunk, First>>();
     return harmless_summary{};
   }
 }
@@ -278,9 +280,10 @@ constexpr auto checked() {
 /// The figures of the partitioned program that `Thunk`, a captureless callable, returns, computed
 /// by the compiler. A mistake in it is one diagnostic that shows its text.
 ///
-/// Cost: one constant evaluation per thunk; linear in ops.
-template <auto Thunk>
-inline constexpr auto check = detail::checked<Thunk>();
+/// Cost: one constant evaluation per thunk, linear in ops; two for a program that needs more room
+/// than `First` gives (600 inputs and outputs, unless said otherwise)
+template <auto Thunk, summary_limits First = summary_limits{}>
+inline constexpr auto check = detail::checked<Thunk, First>();
 
 /// The same figures at run time.
 ///

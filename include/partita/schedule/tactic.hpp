@@ -67,13 +67,14 @@ class tactic_context {
     if (valid(v, axis)) error.record(core_.atomic(v, axis));
   }
   constexpr void propagate() {
-    if (!error) core_.propagate();
+    if (!error && !postponed) core_.propagate();
   }
   /// Says in the tactic's report that a value stays as it is although it was asked for.
   constexpr void note(text t) { notes.push_back(t); }
 
   failure error;
   vec<text> notes;
+  bool postponed = false;  ///< does `propagate` wait? See `amalgamated`.
 
  private:
   /// Errors    S001 no such axis, S006 no such value

@@ -1,6 +1,8 @@
 /// Which kernel computes which op.
 #pragma once
 
+#include <span>
+
 #include <partita/run/kernels/chain.hpp>
 #include <partita/run/kernels/convolution.hpp>
 #include <partita/run/kernels/cumsum.hpp>

@@ -1,0 +1,39 @@
+/// Partitioned programs as texts, and what has to hold for each of them.
+#pragma once
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "../data.hpp"
+
+namespace pt = partita;
+using data::str;
+
+inline std::string local(const pt::partitioned& p) {
+  return str(pt::print(p.device.local, &p.mesh()));
+}
+inline std::string core(const pt::partitioned& p, bool fuse = true) {
+  return str(pt::print_core(p.core, fuse));
+}
+inline std::string unfused(const pt::core_program& c) {
+  return str(pt::print(pt::lower(c, {.fuse = false}).device.local, &c.mesh));
+}
+
+/// Every way to run the program gives what the source gives; the log replays to the same loops.
+inline void check_meaning(const pt::partitioned& p) {
+  const auto x = data::arguments(p.source);
+  const pt::results expected = pt::evaluate(p.source, x);
+  CHECK(pt::equal(pt::emulate(p.device, x), expected));
+  const pt::lowered mechanical = pt::lower(p.core, {.fuse = false});
+  CHECK(pt::equal(pt::emulate(mechanical.device, x), expected));
+  CHECK(!pt::verify(p.device.local));
+  CHECK(!pt::verify(mechanical.device.local));
+
+  pt::core_program again(p.source, p.mesh());
+  const pt::text script = pt::print_actions(p.core, p.source);
+  const pt::failure failed = pt::replay(again, p.source, script.view());
+  CHECK_MESSAGE(!failed, str(failed.message));
+  CHECK(str(pt::print_core(again)) == core(p));
+  CHECK(pt::print_actions(again, p.source) == script);
+}
