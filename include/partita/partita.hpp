@@ -19,6 +19,7 @@
 #include <partita/ir/verify.hpp>
 #include <partita/op/parse.hpp>
 #include <partita/op/tile_map_text.hpp>
+#include <partita/report/passes.hpp>
 #include <partita/report/report.hpp>
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>
