@@ -78,11 +78,10 @@ class placing {
     ordering list(p_, w, first);
     const auto add = [&](op_id o) {
       list.add(o, [&](op_id made) {
-        while (made >= 0) {
+        do {
           const op_node& n = p_.op(made);
           made = n.result_count == 1 ? early[n.result] : -1;
-          if (made >= 0) list.append(made);
-        }
+        } while (made >= 0 && list.append(made));
       });
     };
     for (op_id o = 0; o < p_.op_count(); ++o)

@@ -82,11 +82,12 @@ class ordering {
   constexpr void add(op_id o) {
     add(o, [](op_id) {});
   }
-  /// Adds an op whose operands are there.
-  constexpr void append(op_id o) {
-    if (there_[o]) return;
+  /// Adds an op whose operands are there, unless it is there or on its way; gives whether it was.
+  constexpr bool append(op_id o) {
+    if (there_[o]) return false;
     there_[o] = 1;
     w_.order.push_back(o);
+    return true;
   }
 
  private:
