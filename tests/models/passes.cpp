@@ -7,7 +7,8 @@ namespace pt = partita;
 
 namespace {
 
-/// Every pass alone, and all together; `sums` and `gathers` is what is left of them.
+/// Every pass alone, and all together; `sums` and `gathers` are left of all_reduces and
+/// all_gathers.
 template <class... Tactics>
 void check_passes(const models::source& step, const pt::mesh& mesh, int sums, int gathers,
                   const Tactics&... tactics) {
@@ -46,8 +47,9 @@ TEST_CASE("T32, small: each pass, and all of them") {
                                                         .context = 6,
                                                         .batch = 8}),
                             [](std::string_view) { return 12; });
-  // Each matrix once; of the sums, Megatron's four per layer follow one another.
-  check_passes(step, {{"batch", 4}, {"model", 2}}, 0, 4 * L + 1, BP, MP, Z3);
+  // Each matrix is gathered once. Megatron's four sums per layer follow one another; the gradients
+  // of vectors stand behind as many of them in half a layer, where one sum is left; and the loss.
+  check_passes(step, {{"batch", 4}, {"model", 2}}, 4 * L + 2 * L + 1, 4 * L + 1, BP, MP, Z3);
 }
 
 TEST_CASE("the demo's model: each pass, and all of them") {
@@ -61,5 +63,6 @@ TEST_CASE("the demo's model: each pass, and all of them") {
                                                           .context = 6,
                                                           .batch = 8}),
                             [](std::string_view) { return 12; });
-  check_passes(step, {{"B", 4}, {"M", 2}}, 0, parameter_count(2), BP, MP, Z3);
+  // Megatron's sums and the loss; all gradients are scattered.
+  check_passes(step, {{"B", 4}, {"M", 2}}, 4 * 2 + 1, parameter_count(2), BP, MP, Z3);
 }
