@@ -115,7 +115,8 @@ TEST_CASE("share_gathers: a value is gathered once, and kept") {
 TEST_CASE("combine: small sums of the same devices in one message") {
   const auto f = pt::trace(
       [](auto x, auto y) {
-        const auto a = pt::sum<0>(x), b = pt::sum<0>(y);
+        const auto a = pt::sum<0>(x);
+        const auto b = pt::sum<0>(y);
         return std::tuple{pt::output("a", exp(a)), pt::output("b", b),
                           pt::output("c", pt::reduce_max<0>(x))};
       },
