@@ -24,6 +24,7 @@ struct rewrite {
 };
 
 /// Joined ops have one result each, and become one op with all of their operands and results.
+/// Nested programs are moved out of `p`.
 constexpr program rewritten(program& p, const rewrite& w) {
   program q;
   q.ops.reserve(p.ops.size());
