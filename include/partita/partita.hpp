@@ -21,6 +21,7 @@
 #include <partita/op/tile_map_text.hpp>
 #include <partita/report/diff.hpp>
 #include <partita/report/explain.hpp>
+#include <partita/report/passes.hpp>
 #include <partita/report/report.hpp>
 #include <partita/schedule/amalgamated.hpp>
 #include <partita/schedule/check.hpp>

@@ -73,10 +73,16 @@ class source {
   /// of some ten products: far below 1e-4 of the largest number.
   template <class... Tactics>
   pt::collectives emulated(const pt::mesh& mesh, const Tactics&... tactics) const {
-    const auto p = pt::partition(program_, mesh, pt::schedule(tactics...));
+    return rewritten({}, mesh, tactics...).collectives;
+  }
+  /// The same with passes; returns the partitioned program.
+  template <class... Tactics>
+  pt::partitioned rewritten(const pt::passes& on, const pt::mesh& mesh,
+                            const Tactics&... tactics) const {
+    auto p = pt::partition(program_, mesh, pt::schedule(tactics...), {.passes = on});
     CHECK(!pt::verify(p.device.local));
     CHECK(difference(pt::emulate(p, inputs_), whole_) < 1e-4);
-    return p.collectives;
+    return p;
   }
   const pt::program& program() const { return program_; }
   const pt::results& whole() const { return whole_; }

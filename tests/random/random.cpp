@@ -79,6 +79,7 @@ struct statistics {
   long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0, inner_loops = 0,
        differentiated = 0;
   pt::collectives collectives;
+  std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
 
   void add(const pt::program& p) {
     for (const auto& n : p.ops) {
@@ -149,7 +150,7 @@ class check {
       const pt::lowered l = pt::lower(core);
       if (!check_lowered(core, l)) return;
       if (t + 1 < c_.tactics.size()) continue;
-      if (!check_finished(core, done, l)) return;
+      if (!check_finished(core, done, l) || !check_passes(core, l)) return;
       if (c_.seed % 4 == 0 && !check_replay(core, done, l)) return;
       if (count_) add_statistics(core, l);
     }
@@ -187,12 +188,14 @@ class check {
     return true;
   }
 
-  bool check_lowered(const pt::core_program& core, const pt::lowered& l) {
-    if (!good(pt::verify(l.device.local), "device program")) return false;
+  bool check_lowered(const pt::core_program& core, const pt::lowered& l,
+                     const char* what = "emulate", const pt::passes& on = {}) {
+    if (!good(l.error, what) || !good(pt::verify(l.device.local), "device program")) return false;
     const counted counts = count_by_name(l.device.local);
     if (!(counts.total == l.counts) || static_cast<int>(l.notes.size()) != counts.notes)
       return fail("the collectives are miscounted");
-    if (!(pt::lower(core, {.fuse = true, .build = false}).counts == l.counts))
+    const pt::collectives fused = l.passes.empty() ? l.counts : l.passes[0].before;
+    if (!(pt::lower(core, pt::detail::fused_only(on)).counts == fused))
       return fail("collectives counted without building differ");
     for (int i = 0; i < c_.p.input_count(); ++i)
       if (l.device.inputs[at(i)].local(c_.p.input_type(i).shape, c_.mesh) !=
@@ -203,7 +206,50 @@ class check {
           l.device.local.output_type(i).shape)
         return fail("an output's layout and local type differ");
     if (c_.mesh.devices() == 1 && counts.notes > 0) return fail("collectives on one device");
-    return compare(pt::emulate(l.device, inputs_), "emulate");
+    return compare(pt::emulate(l.device, inputs_), what);
+  }
+
+  /// Passes that the case's number draws.
+  bool check_passes(const pt::core_program& core, const pt::lowered& plain) {
+    data::random r{c_.seed * 1313 + 11};
+    pt::passes on;
+    for (bool* each : {&on.cancel, &on.to_all_to_all, &on.to_reduce_scatter}) *each = !r.one_in(4);
+    on.place = r.one_in(2);
+    on.share_gathers = r.one_in(2);
+    if (r.one_in(2)) on.combine_below = r.in(1, 400);
+    if (r.one_in(3)) {
+      pt::passes before = on;
+      before.share_gathers = false;
+      const pt::lowered unshared = pt::lower(core, {.passes = before});
+      on.memory_bound = pt::live_bytes(unshared.device.local).peak() + r.in(0, 300);
+      if (on.memory_bound > 1) {
+        before.memory_bound = 1;
+        const pt::lowered refused = pt::lower(core, {.passes = before});
+        if (refused.error.message.view().substr(0, 4) != "C003") return fail("too low a bound");
+      }
+    }
+    const pt::lowered l = pt::lower(core, {.passes = on});
+    if (!check_lowered(core, l, "passes", on) || !check_text(l.device.local, &c_.mesh, "passes"))
+      return false;
+    const std::int64_t peak = pt::live_bytes(l.device.local).peak();
+    if (on.memory_bound > 0 && peak > on.memory_bound) return fail("memory above the bound");
+    pt::collectives counts = l.passes.empty() ? l.counts : l.passes[0].before;
+    for (const auto& each : l.passes) {
+      if (!(each.before == counts)) return fail("a pass starts with other collectives");
+      if (each.name == "place" && each.peak_after > each.peak_before)
+        return fail("placement takes more memory");
+      const bool keeps = each.name == "place" || each.changed == 0;
+      if (keeps ? !(each.after == counts) : each.after.total() > counts.total())
+        return fail("a pass reports what it did not do");
+      counts = each.after;
+    }
+    if (!(counts == l.counts)) return fail("the passes end with other collectives");
+    if (!count_) return true;
+    for (const auto& each : l.passes) seen.passes[each.name] += each.changed > 0;
+    seen.passes["cancel"] += plain.fused.cancelled > 0;
+    seen.passes["to_all_to_all"] += plain.fused.all_to_alls > 0;
+    seen.passes["to_reduce_scatter"] += plain.fused.reduce_scatters > 0;
+    return true;
   }
 
   /// After the last tactic.
@@ -309,12 +355,18 @@ TEST_CASE("random programs: partitioned equals source") {
             << " ops with nests, " << seen.inner_loops << " in nested programs), "
             << seen.differentiated << " ops of derivatives, " << seen.conflicts << " conflicts, "
             << seen.refused << " actions refused; " << str(pt::concat(seen.collectives)) << '\n';
+  std::cout << "passes that changed something:";
+  for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
+  std::cout << '\n';
   if (cases < 500 || failures > 0) return;
   // The generator reaches everything.
   CHECK(seen.collectives.all_gather > 0);
   CHECK(seen.collectives.all_reduce > 0);
   CHECK(seen.collectives.reduce_scatter > 0);
   CHECK(seen.collectives.all_to_all > 0);
+  for (const char* name :
+       {"cancel", "to_all_to_all", "to_reduce_scatter", "combine", "place", "share_gathers"})
+    CHECK_MESSAGE(seen.passes[name] > 0, name);
   CHECK(seen.conflicts > 0);
   CHECK(seen.nested > 0);
   CHECK(seen.inner_loops > 0);

@@ -97,8 +97,11 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   if (d.collective) {
     out << d.name;
     d.print(c);
-    out << " %";
-    operand(0);
+    out << ' ';
+    append_list(out, n.operand_count, [&](int i) {
+      out << '%';
+      operand(i);
+    });
     return;
   }
   text attributes;

@@ -176,7 +176,9 @@ class program_parser {
       c.attributes_at = here();
       c.attributes = in_.take_while([](char each) { return each != '%'; });
       while (!c.attributes.empty() && is_blank(c.attributes.back())) c.attributes.remove_suffix(1);
-      c.operands.push_back(use(value_name()));
+      do {
+        c.operands.push_back(use(value_name()));
+      } while (!failed() && accept(","));
       return;
     }
     if (next_is("\"")) c.name = quoted();

@@ -213,15 +213,23 @@ class frame {
   }
 
   void run_collective_step(const step& s, workspace& w, thread_pool& threads) const {
-    const value_id x = p_.operand(s.op, 0), v = p_.op(s.op).result;
-    const collective_call call{
-        mesh_,      p_.op(s.op).def,   p_.attrs(s.op), p_.type(x),
-        p_.type(v), plan_.axes[at(x)], s.axes,         w.base[at(plan_.root[at(x)])],
-        place(v, w)};
-    threads.parallel_for(copies_over(mesh_, s.axes), [&](int thread, std::int64_t i) {
-      w.memory[at(thread)].reset();
-      run_collective(call, i, w.memory[at(thread)]);
-    });
+    const op_node& n = p_.op(s.op);
+    for (int r = 0; r < n.result_count; ++r) {
+      const value_id x = p_.operand(s.op, r), v = n.result + r;
+      const collective_call call{mesh_,
+                                 n.def,
+                                 p_.attrs(s.op),
+                                 p_.type(x),
+                                 p_.type(v),
+                                 plan_.axes[at(x)],
+                                 plan_.axes[at(v)],
+                                 w.base[at(plan_.root[at(x)])],
+                                 place(v, w)};
+      threads.parallel_for(copies_over(mesh_, plan_.axes[at(v)]), [&](int thread, std::int64_t i) {
+        w.memory[at(thread)].reset();
+        run_collective(call, i, w.memory[at(thread)]);
+      });
+    }
   }
 
   /// In pieces of some blocks, so that threads also share a large array that has one copy.

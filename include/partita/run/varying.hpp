@@ -154,11 +154,13 @@ inline std::vector<axis_set> varying(const program& p, const mesh& m,
     }
     axis_set s = 0;
     for (axis_set each : operands) s |= each;
-    if (n.def->collective) s = varies_after(m, n.def, p.attrs(o), s);
     if (n.def == &def<op::shard_start>)
       for (auto a : p.attrs(o).subspan(1)) s |= one_axis(m, a);
-    for (int r = 0; r < n.result_count; ++r)
-      axes[at(n.result + r)] = n.def == &def<op::optimization_barrier> ? operands[at(r)] : s;
+    for (int r = 0; r < n.result_count; ++r) {
+      axis_set& result = axes[at(n.result + r)];
+      result = n.def == &def<op::optimization_barrier> ? operands[at(r)] : s;
+      if (n.def->collective) result = varies_after(m, n.def, p.attrs(o), operands[at(r)]);
+    }
   }
   std::vector<axis_set> outputs;
   for (const auto& out : p.outputs) outputs.push_back(axes[at(out.value)]);

@@ -27,7 +27,7 @@ constexpr auto schedule(Tactics... tactics) {
 struct tactic_report {
   text name;
   int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
-  collectives counts;                     ///< of the whole program after this tactic
+  collectives counts;                     ///< of the whole program after this tactic, fused
   vec<conflict> conflicts;                ///< what its propagation left open
   vec<text> notes;                        ///< what was asked for and could not be had
 };
@@ -61,6 +61,7 @@ struct partitioned {
   vec<tactic_report> tactics;
   partita::collectives collectives;  ///< of the device-local program
   partita::cost cost;                ///< per device
+  partita::passes passes;            ///< as they were asked for
   failure error;
 
   constexpr const partita::mesh& mesh() const { return device.mesh; }
@@ -115,6 +116,13 @@ constexpr void for_each_tactic(const Schedule& tactics, const F& f) {
   }
 }
 
+/// For the collectives alone: the program is not built, so no pass rewrites it.
+constexpr lowering_options fused_only(passes p) {
+  p.combine_below = p.memory_bound = 0;
+  p.place = p.share_gathers = false;
+  return {.fuse = true, .build = false, .passes = p};
+}
+
 constexpr void apply_and_report(partitioned& r, tactic_context& context, std::string_view name,
                                 bool last, auto&& apply) {
   if (r.error || context.error) return;
@@ -125,7 +133,7 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
   context.notes.clear();
   apply();
   report.last_action = static_cast<int>(r.core.actions.size());
-  if (!last) report.counts = lower(r.core, {.fuse = true, .build = false}).counts;
+  if (!last) report.counts = lower(r.core, fused_only(r.passes)).counts;
   report.conflicts = r.core.conflicts;
   report.notes = context.notes;
   r.tactics.push_back(report);
@@ -156,12 +164,13 @@ constexpr void note_states(partitioned& r) {
 }
 }  // namespace detail
 
-/// What `partition` is to refuse.
+/// What `partition` is to refuse, and which passes run over the collectives.
 struct partition_options {
   static constexpr std::int64_t off = -1;
   /// A value of more bytes than this on one device that is replicated by default is an error
   /// (S020): it is to be sharded, or placed `replicated`.
   std::int64_t strict = off;
+  partita::passes passes = {};
 };
 
 /// What is replicated although nobody asked for it, largest first; see replicated_value.
@@ -179,11 +188,13 @@ constexpr vec<replicated_value> replicated_by_default(const partitioned& p) {
 ///           of the tactics
 template <class Schedule>
 constexpr partitioned partition(const program& source, const mesh& m, const Schedule& tactics,
-                                partition_options options = {}) {
+                                const partition_options& options = {}) {
   partitioned r;
   r.source = source;
+  r.passes = options.passes;
   r.error = source.error;
   r.error.record(validate(m));
+  r.error.record(options.passes.validate());
   if (r.error) {
     r.error.raise();
     return r;
@@ -202,11 +213,17 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
     r.error.raise();
     return r;
   }
-  lowered l = lower(r.core);
+  lowered l = lower(r.core, {.passes = options.passes});
+  r.error = l.error;
+  if (r.error) {
+    r.error.raise();
+    return r;
+  }
   r.device = static_cast<device_program&&>(l.device);
   r.notes = static_cast<vec<collective_note>&&>(l.notes);
   r.collectives = l.counts;
-  if (r.tactics.size() > 0) r.tactics.back().counts = l.counts;
+  if (r.tactics.size() > 0)
+    r.tactics.back().counts = l.passes.empty() ? l.counts : l.passes[0].before;
   r.cost = estimate(r.device.local);
   detail::note_states(r);
   return r;

@@ -45,6 +45,15 @@ struct collectives {
   friend constexpr bool operator==(const collectives&, const collectives&) = default;
 };
 
+/// Is this op a collective of this kind?
+constexpr bool is(const op_node& n, collective kind) {
+  return n.def->collective && n.def->name == name_of(kind);
+}
+/// Does this op communicate?
+constexpr bool communicates(const op_node& n) {
+  return n.def->collective && !is(n, collective::all_slice);
+}
+
 constexpr text& operator<<(text& out, const collectives& c) {
   return out << "all_gather " << c.all_gather << ", all_reduce " << c.all_reduce
              << ", reduce_scatter " << c.reduce_scatter << ", all_to_all " << c.all_to_all;
@@ -173,16 +182,23 @@ class collective_reader {
 /// Base of the collectives; the lowering knows their result types, so the rule is "as declared".
 struct collective_op {
   static constexpr bool collective = true;
+  static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };
 
-/// Every device gets the reduction over all devices that differ along the axes only.
+/// Every device gets the reduction over all devices that differ along the axes only; of several
+/// operands each by itself, in one message.
 ///
 /// Attributes: combiner, axes.
 ///
-/// Shapes    (s...) -> (s...)
+/// Shapes    (s...), (t...), ... -> (s...), (t...), ...
 struct all_reduce : collective_op {
   static constexpr std::string_view name = "all_reduce";
+  static constexpr int operand_count = -1;
+  static constexpr void infer(infer_context& c) {
+    c.result = c.declared;
+    for (std::size_t i = 1; i < c.operands.size(); ++i) c.more.push_back(c.operands[i]);
+  }
   static constexpr void print(print_context& c) {
     print_combiner(c);
     print_axes(c, 1);

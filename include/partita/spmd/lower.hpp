@@ -11,6 +11,7 @@
 #include <partita/op/arithmetic.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/reshard.hpp>
+#include <partita/spmd/run_passes.hpp>
 
 namespace partita {
 
@@ -21,7 +22,8 @@ enum class collective_reason : std::uint8_t {
   whole_needed   ///< an op has no loop over the axis (or `any`) and needs the operand whole
 };
 
-/// One collective of the lowered program, and where it comes from.
+/// One collective of the lowered program, and where it comes from. Of all_reduces that were
+/// combined into one it tells of the first, but for the bytes, which are those of all.
 struct collective_note {
   collective kind = collective::all_gather;
   collective_reason reason = collective_reason::use_needs_it;
@@ -39,21 +41,33 @@ struct lowering_options {
   bool fuse = true;
   /// Builds the program. Without it only the notes are made, which is cheaper.
   bool build = true;
+  /// Those of section 6.1 (with `fuse`), and those that rewrite the program (with `build`).
+  partita::passes passes = {};
+};
+
+/// How often the passes that are part of the lowering applied, in the text of the program.
+struct fusion_counts {
+  int cancelled = 0, all_to_alls = 0, reduce_scatters = 0;
 };
 
 struct lowered {
   device_program device;
-  vec<collective_note> notes;
+  vec<collective_note> notes;  ///< of the collectives, in the order of the text
   collectives counts;
+  fusion_counts fused;
+  vec<pass_report> passes;  ///< of those that rewrote the program
+  failure error;
 };
 
 namespace detail {
 
 class lowering {
  public:
-  constexpr lowering(const core_program& c, lowering_options options) : c_(c), options_(options) {
+  constexpr lowering(const core_program& c, lowering_options options)
+      : c_(c), options_(options), rules_(options.passes) {
     for (int axis = 0; axis < c.mesh.rank; ++axis)
       if (c.mesh.size(axis) == 1) trivial_ |= bit(axis);
+    if (!options_.fuse) rules_ = passes{};
   }
 
   constexpr lowered run() {
@@ -92,6 +106,7 @@ class lowering {
 
   const core_program& c_;
   lowering_options options_;
+  passes rules_;
   axis_set trivial_ = 0;  ///< axes of one device
   lowered result_;
   vec<layout> have_;        ///< by core value: how its local value is laid out
@@ -297,7 +312,7 @@ class lowering {
     if (left == 0) return;
     layout& have = have_[v];
     layout scattered;
-    for (bool progress = true; progress;) {
+    for (bool progress = rules_.to_reduce_scatter; progress;) {
       progress = false;
       for (int axis = 0; axis < c_.mesh.rank; ++axis) {
         if (!(left & bit(axis))) continue;
@@ -311,6 +326,7 @@ class lowering {
     }
     const auto combine = static_cast<std::int64_t>(combine_of(o));
     if (scattered.count > 0) {
+      ++result_.fused.reduce_scatters;
       std::int64_t attrs[1 + 2 * max_axes] = {combine};
       emit(collective::reduce_scatter, def<op::reduce_scatter>, v, o,
            collective_reason::sum_finished, with_pairs(attrs, 1, scattered), have);
@@ -413,13 +429,18 @@ class lowering {
   /// Brings a value from the layout it has into the layout an op needs.
   constexpr value_id reshard(value_id v, const layout& want, op_id o) {
     value_id local = local_[v];
-    if (have_[v] == want) return local;
-    partita::reshard(have_[v], want, c_.p.type(v).shape.rank, [&](const reshard_step& s) {
+    if (have_[v] == want && (rules_.cancel || want.count == 0)) {
+      result_.fused.cancelled += want.count > 0;
+      return local;
+    }
+    const int rank = c_.p.type(v).shape.rank;
+    const bool kept = partita::reshard(have_[v], want, rank, rules_, [&](const reshard_step& s) {
       const auto reason = s.kind == collective::all_gather && s.last
                               ? collective_reason::whole_needed
                               : collective_reason::use_needs_it;
       std::int64_t attrs[2 + 2 * max_axes] = {s.from, s.to};
       if (s.kind == collective::all_to_all) {
+        ++result_.fused.all_to_alls;
         std::size_t count = 2;
         for (const auto& e : s.moved) attrs[count++] = e.axis;
         local = emit_on(local, s.kind, def<op::all_to_all>, v, o, reason, {attrs, count}, s.after);
@@ -429,6 +450,7 @@ class lowering {
         local = emit_on(local, s.kind, d, v, o, reason, with_pairs(attrs, 0, s.moved), s.after);
       }
     });
+    result_.fused.cancelled += kept;
     return local;
   }
 
@@ -443,12 +465,88 @@ class lowering {
   }
 };
 
+/// The notes of a program that a pass has rewritten.
+constexpr vec<collective_note> renumbered(const vec<collective_note>& notes,
+                                          const renumbering& moved) {
+  vec<std::int64_t> bytes;
+  for (const auto& each : notes) bytes.push_back(each.bytes);
+  for (std::size_t i = 0; i < notes.size(); ++i)
+    if (moved.joined[i] >= 0) bytes[moved.joined[i]] += notes[i].bytes;
+  vec<collective_note> list;
+  list.reserve(moved.order.size());
+  for (int number : moved.order) {
+    list.push_back(notes[number]);
+    list.back().bytes = bytes[number];
+  }
+  return list;
+}
+
+/// Passes can rewrite only what was fused and built.
+constexpr failure check_options(const lowering_options& options) {
+  failure f = options.passes.validate();
+  if (!options.passes.rewrite() || (options.fuse && options.build)) return f;
+  const passes& on = options.passes;
+  const std::string_view name = on.combine_below > 0 ? "combine_below"
+                                : on.place           ? "place"
+                                : on.share_gathers   ? "share_gathers"
+                                                     : "memory_bound";
+  f.record("C002", "lower: pass ", name, " rewrites a program that is fused and built; ",
+           options.fuse ? "build" : "fuse", " is false");
+  return f;
+}
+
 }  // namespace detail
 
-/// Lowers a program whose loops are settled. Type preserving: local types times the pieces of their
-/// layouts are the types of the source. Cost: linear in ops, independent of the mesh's size.
+/// Lowers a program whose loops are settled, and runs the passes. Type preserving: local types
+/// times the pieces of their layouts are the types of the source. Cost: linear in ops, independent
+/// of the mesh's size.
+///
+/// Errors    in lowered::error: C001 a size is negative, C002 a pass without what it rewrites, C003
+///           the bound of memory is too low
 constexpr lowered lower(const core_program& c, lowering_options options = {}) {
-  return detail::lowering(c, options).run();
+  lowered l;
+  l.error = detail::check_options(options);
+  if (l.error) return l;
+  l = detail::lowering(c, options).run();
+  if (!options.passes.rewrite()) return l;
+  l.error = detail::run_passes(l.device.local, options.passes,
+                               [&](const detail::renumbering& moved, pass_report report) {
+                                 report.before = l.counts;
+                                 l.notes = detail::renumbered(l.notes, moved);
+                                 l.counts = {};
+                                 for (const auto& each : l.notes)
+                                   l.counts.count(each.kind, each.times);
+                                 report.after = l.counts;
+                                 l.passes.push_back(report);
+                               });
+  return l;
+}
+
+/// What each pass that is on does, in their order; the lowering is done again for each of those
+/// that are part of it.
+constexpr vec<pass_report> pass_reports(const core_program& c, const passes& options = {}) {
+  vec<pass_report> list;
+  lowering_options step;
+  step.passes = {.cancel = false, .to_all_to_all = false, .to_reduce_scatter = false};
+  lowered now = lower(c, step);
+  const auto add = [&](std::string_view name, int fusion_counts::*changed) {
+    pass_report r;
+    r.name = name;
+    r.before = now.counts;
+    r.peak_before = live_bytes(now.device.local).peak();
+    now = lower(c, step);
+    r.changed = now.fused.*changed;
+    r.after = now.counts;
+    r.peak_after = live_bytes(now.device.local).peak();
+    list.push_back(r);
+  };
+  if ((step.passes.cancel = options.cancel)) add("cancel", &fusion_counts::cancelled);
+  if ((step.passes.to_all_to_all = options.to_all_to_all))
+    add("to_all_to_all", &fusion_counts::all_to_alls);
+  if ((step.passes.to_reduce_scatter = options.to_reduce_scatter))
+    add("to_reduce_scatter", &fusion_counts::reduce_scatters);
+  for (const auto& each : lower(c, {.passes = options}).passes) list.push_back(each);
+  return list;
 }
 
 }  // namespace partita

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <partita/spmd/collectives.hpp>
+#include <partita/spmd/passes.hpp>
 
 namespace partita {
 
@@ -32,16 +33,17 @@ constexpr int axes_on(const layout& l, int dim, std::int8_t* axes) {
   return n;
 }
 
-/// What two layouts have in common, and what is to be gathered and sliced between them.
+/// What two layouts have in common (nothing, unless gathers and slices cancel), and what is to be
+/// gathered and sliced between them.
 struct layout_difference {
   layout keep, gather, slice;
 
-  constexpr layout_difference(const layout& now, const layout& want, int rank) {
+  constexpr layout_difference(const layout& now, const layout& want, int rank, bool cancel) {
     for (int d = 0; d < rank; ++d) {
       std::int8_t has[max_axes] = {}, needs[max_axes] = {};
       const int n = axes_on(now, d, has), m = axes_on(want, d, needs);
       int common = 0;
-      while (common < n && common < m && has[common] == needs[common]) ++common;
+      while (cancel && common < n && common < m && has[common] == needs[common]) ++common;
       for (int i = 0; i < common; ++i) keep.push_back(has[i], d);
       for (int i = common; i < n; ++i) gather.push_back(has[i], d);
       for (int i = common; i < m; ++i) slice.push_back(needs[i], d);
@@ -90,10 +92,14 @@ constexpr bool next_all_to_all(layout& keep, layout& gather, layout& slice, resh
 /// all_slice(all_gather(x)) => x           what both layouts share is never gathered
 /// all_slice(all_gather(x)) => all_to_all  axes that move from one dimension to another
 /// Slices that no gather stands in the way of come first: what is gathered is smaller then. Ends,
-/// since every step settles at least one axis.
+/// since every step settles at least one axis. The first two of these rules can be switched off.
+///
+/// Gives whether anything cancelled.
 template <class Emit>
-constexpr void reshard(const layout& now, const layout& want, int rank, const Emit& emit) {
-  auto [keep, gather, wanted] = detail::layout_difference(now, want, rank);
+constexpr bool reshard(const layout& now, const layout& want, int rank, const passes& rules,
+                       const Emit& emit) {
+  auto [keep, gather, wanted] = detail::layout_difference(now, want, rank, rules.cancel);
+  const bool cancelled = keep.count > 0;
   layout first, slice;
   bool blocked[max_rank] = {};  // dimensions that are gathered, or whose axes are in use elsewhere
   for (const auto& g : gather) blocked[g.dim] = true;
@@ -107,11 +113,12 @@ constexpr void reshard(const layout& now, const layout& want, int rank, const Em
                       gather.count == 0});
   }
   reshard_step step;
-  while (detail::next_all_to_all(keep, gather, slice, step)) emit(step);
+  while (rules.to_all_to_all && detail::next_all_to_all(keep, gather, slice, step)) emit(step);
   if (gather.count > 0)
     emit(reshard_step{collective::all_gather, gather, 0, 0, keep, slice.count == 0});
   if (slice.count > 0)
     emit(reshard_step{collective::all_slice, slice, 0, 0, detail::joined(keep, slice), true});
+  return cancelled;
 }
 
 }  // namespace partita

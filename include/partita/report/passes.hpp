@@ -1,0 +1,22 @@
+/// What the passes over collectives did, as text for people.
+#pragma once
+
+#include <partita/schedule/partition.hpp>
+
+namespace partita {
+
+/// Per pass that is on: how much it changed, collectives and peak memory before and after. Where a
+/// pass left the collectives as they were, they are shown once.
+///
+/// Cost: four lowerings.
+constexpr text report_passes(const partitioned& p) {
+  text out;
+  for (const auto& each : pass_reports(p.core, p.passes)) {
+    out << each.name << ": " << each.changed << " changed\n  collectives: " << each.before;
+    if (!(each.before == each.after)) out << "\n           -> : " << each.after;
+    out << "\n  peak: " << each.peak_before << " -> " << each.peak_after << " bytes per device\n";
+  }
+  return out;
+}
+
+}  // namespace partita

@@ -1,0 +1,105 @@
+/// The pass that combines small all_reduces.
+#pragma once
+
+#include <cstdint>
+#include <partita/support/vec.hpp>
+
+#include <partita/spmd/rewrite.hpp>
+
+namespace partita::detail {
+
+/// a = all_reduce(x), b = all_reduce(y) => a, b = all_reduce(x, y)
+///
+/// When: axes, combiner and element type agree, the operands are `limit` bytes together or fewer,
+/// and as many small all_reduces stand one behind the other before a as before b. (No path leads
+/// from one all_reduce to another of that number, so neither do paths through what they become: no
+/// circle arises, however many are combined.) Why: a message has a cost of its own. It ends since
+/// each op is visited once.
+class combining {
+ public:
+  constexpr combining(const program& p, std::int64_t limit)
+      : p_(p), limit_(limit), first_(each_op(p)), last_(each_op(p)), depth_(p.ops.size(), 0) {}
+
+  constexpr rewrite run() {
+    rewrite w(p_);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      for (value_id v : p_.operands(o)) {
+        const op_id before = p_.producer(v);
+        const int depth = depth_[before] + (small(before) ? 1 : 0);
+        if (depth > depth_[o]) depth_[o] = depth;
+      }
+      if (small(o)) join(w, o);
+    }
+    if (w.changed > 0) order(w);
+    return w;
+  }
+
+ private:
+  struct bucket {
+    op_id first = -1, last = -1;
+    std::int64_t bytes = 0;
+  };
+  const program& p_;
+  std::int64_t limit_;
+  vec<op_id> first_;  ///< by op: the first of those that it is combined with
+  vec<op_id> last_;   ///< by first op: the last of them
+  vec<int> depth_;    ///< by op: small all_reduces on the longest path to it
+  vec<bucket> open_;  ///< to which others may be added
+
+  constexpr std::int64_t bytes(op_id o) const {
+    std::int64_t n = 0;
+    for (value_id v : p_.operands(o)) n += p_.type(v).bytes();
+    return n;
+  }
+  constexpr bool small(op_id o) const {
+    return is(p_.op(o), collective::all_reduce) && p_.op(o).result_count == 1 && bytes(o) < limit_;
+  }
+  constexpr bool alike(op_id a, op_id b) const {
+    const auto x = p_.attrs(a), y = p_.attrs(b);
+    if (depth_[a] != depth_[b] || x.size() != y.size()) return false;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (x[i] != y[i]) return false;
+    return p_.type(p_.operand(a, 0)).element == p_.type(p_.operand(b, 0)).element;
+  }
+
+  constexpr void join(rewrite& w, op_id o) {
+    for (bucket& b : open_) {
+      if (!alike(b.first, o)) continue;
+      if (b.bytes + bytes(o) > limit_) {
+        b = {o, o, bytes(o)};
+        return;
+      }
+      w.next[b.last] = o;
+      first_[o] = b.first;
+      last_[b.first] = b.last = o;
+      b.bytes += bytes(o);
+      ++w.changed;
+      return;
+    }
+    open_.push_back({o, o, bytes(o)});
+  }
+
+  /// Each op at its old place or, if it uses what is combined, at the place of the last of those:
+  /// sorted by that place, ops of one place in their old order.
+  constexpr void order(rewrite& w) const {
+    vec<int> place(p_.ops.size(), 0), ops_at(p_.ops.size() + 1, 0);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      place[o] = o;
+      for (value_id v : p_.operands(o)) {
+        const op_id before = p_.producer(v);
+        for (const int earliest : {place[before], last_[first_[before]]})
+          if (earliest > place[o]) place[o] = earliest;
+      }
+      ++ops_at[place[o] + 1];
+    }
+    for (op_id o = 0; o < p_.op_count(); ++o) ops_at[o + 1] += ops_at[o];
+    vec<op_id> sorted(p_.ops.size(), -1);
+    for (op_id o = 0; o < p_.op_count(); ++o) sorted[ops_at[place[o]]++] = o;
+    ordering list(p_, w, first_);
+    // The first of several is reached from the last or from a user.
+    for (op_id o : sorted)
+      if (last_[first_[o]] == first_[o] || last_[first_[o]] == o) list.add(o);
+  }
+};
+
+}  // namespace partita::detail

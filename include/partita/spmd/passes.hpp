@@ -1,0 +1,64 @@
+/// The passes over collectives: which of them run, and what each did.
+#pragma once
+
+#include <cstdint>
+#include <partita/support/vec.hpp>
+#include <string_view>
+
+#include <partita/spmd/collectives.hpp>
+#include <partita/support/error.hpp>
+
+namespace partita {
+
+/// Which passes run, in the order of the members.
+///
+/// The first three are part of the lowering, which decides them from layouts before it emits
+/// anything: as passes over the lowered program they would emit every collective, find it again by
+/// its neighbours and delete it. The others rewrite the lowered program, the nested ones included.
+///
+/// Law       every pass keeps what the program computes
+struct passes {
+  /// all_slice(all_gather(x)) => x, for the axes that slice the same dimension on both sides.
+  bool cancel = true;
+  /// all_slice(all_gather(x)) => all_to_all, for axes that go from one dimension to another.
+  bool to_all_to_all = true;
+  /// all_slice(all_reduce(x)) => reduce_scatter, if all uses slice alike.
+  bool to_reduce_scatter = true;
+  /// Independent all_reduces of the same axes, combiner and element type become one, as long as
+  /// its operands are this many bytes per device or fewer; 0: none. What uses the first of them
+  /// waits for the last. See combine.hpp.
+  std::int64_t combine_below = 0;
+  /// Gathers run as late, reduce_scatters and slices as early as their operands and users let them,
+  /// where that does not raise the peak of live memory. See place.hpp.
+  bool place = false;
+  /// A value that is gathered several times is gathered once and kept. See share.hpp.
+  bool share_gathers = false;
+  /// Gathers are shared (with or without `share_gathers`) as long as the peak of live memory stays
+  /// at or below this many bytes per device, those of the shortest wait first; 0: no bound.
+  std::int64_t memory_bound = 0;
+
+  constexpr bool shares() const { return share_gathers || memory_bound > 0; }
+  /// Does any pass rewrite the lowered program?
+  constexpr bool rewrite() const { return combine_below > 0 || place || shares(); }
+
+  /// Errors    C001 a size is negative
+  constexpr failure validate() const {
+    failure f;
+    if (combine_below < 0)
+      f.record("C001", "passes: combine_below is ", combine_below, " bytes; give 0 (off) or more");
+    if (memory_bound < 0)
+      f.record("C001", "passes: memory_bound is ", memory_bound,
+               " bytes; give 0 (no bound) or more");
+    return f;
+  }
+};
+
+/// What one pass did.
+struct pass_report {
+  std::string_view name;
+  int changed = 0;  ///< collectives that it removed, replaced or moved, in the text of the program
+  collectives before, after;
+  std::int64_t peak_before = 0, peak_after = 0;  ///< bytes of live memory on one device
+};
+
+}  // namespace partita

@@ -1,0 +1,121 @@
+/// Rewriting a device-local program: another order of its ops, ops joined into one, values
+/// replaced.
+#pragma once
+
+#include <cstdint>
+#include <partita/support/vec.hpp>
+
+#include <partita/spmd/collectives.hpp>
+
+namespace partita::detail {
+
+/// What becomes of a program. It is filled by a pass and executed by `rewritten`.
+struct rewrite {
+  vec<op_id> order;        ///< the ops that stay; of those joined the first
+  vec<op_id> next;         ///< by op: the next of those joined into one, or -1
+  vec<value_id> replaced;  ///< by value: what stands for it
+  int changed = 0;
+
+  constexpr explicit rewrite(const program& p) : next(p.ops.size(), -1) {
+    order.reserve(p.ops.size());
+    replaced.reserve(p.types.size());
+    for (value_id v = 0; v < p.value_count(); ++v) replaced.push_back(v);
+  }
+};
+
+/// Joined ops have one result each, and become one op with all of their operands and results.
+/// Nested programs are moved out of `p`.
+constexpr program rewritten(program& p, const rewrite& w) {
+  program q;
+  q.ops.reserve(p.ops.size());
+  q.types.reserve(p.types.size());
+  q.producers.reserve(p.types.size());
+  q.operand_list.reserve(p.operand_list.size());
+  q.attr_list.reserve(p.attr_list.size());
+  q.chars = p.chars;
+  vec<value_id> renamed(p.types.size(), -1), operands;
+  for (op_id first : w.order) {
+    const op_node& n = p.op(first);
+    operands.clear();
+    for (op_id o = first; o >= 0; o = w.next[o])
+      for (value_id v : p.operands(o)) operands.push_back(renamed[w.replaced[v]]);
+    q.append_op(*n.def, operands, p.attrs(first));
+    for (op_id o = first; o >= 0; o = w.next[o])
+      for (value_id v = p.op(o).result; v < p.op(o).result + p.op(o).result_count; ++v)
+        renamed[v] = q.append_result(p.type(v));
+    for (int r = 0; r < n.region_count; ++r)
+      q.append_region(static_cast<program&&>(p.regions[n.region_begin + r]));
+    q.ops.back().name = n.name;
+    q.ops.back().origin = n.origin;
+    q.ops.back().transposed = n.transposed;
+  }
+  for (value_id v : p.inputs) q.inputs.push_back(renamed[v]);
+  for (const auto& out : p.outputs) q.outputs.push_back({renamed[w.replaced[out.value]], out.name});
+  return q;
+}
+
+/// Puts ops in order: each op that is asked for comes right after those of its operands that are
+/// not there yet, depth first.
+class ordering {
+ public:
+  /// Ops that are joined by `w` (`first`: by op, the first of its kind) stand together.
+  constexpr ordering(const program& p, rewrite& w, const vec<op_id>& first)
+      : p_(p), w_(w), first_(first), there_(p.ops.size(), 0) {}
+
+  /// `then(o)` is called after each op that was added.
+  template <class Then>
+  constexpr void add(op_id o, const Then& then) {
+    visit(o);
+    while (!stack_.empty()) {
+      frame& top = stack_.back();
+      if (top.operand < p_.op(top.op).operand_count) {
+        visit(p_.producer(p_.operand(top.op, top.operand++)));
+      } else if (w_.next[top.op] >= 0) {
+        top = {w_.next[top.op], 0};
+      } else {
+        const op_id done = first_[top.op];
+        stack_.pop_back();
+        w_.order.push_back(done);
+        then(done);
+      }
+    }
+  }
+  constexpr void add(op_id o) {
+    add(o, [](op_id) {});
+  }
+  /// Adds an op whose operands are there, unless it is there or on its way; gives whether it was.
+  constexpr bool append(op_id o) {
+    if (there_[o]) return false;
+    there_[o] = 1;
+    w_.order.push_back(o);
+    return true;
+  }
+
+ private:
+  struct frame {
+    op_id op = -1;
+    int operand = 0;
+  };
+  const program& p_;
+  rewrite& w_;
+  const vec<op_id>& first_;
+  vec<char> there_;
+  vec<frame> stack_;
+
+  constexpr void visit(op_id o) {
+    o = first_[o];
+    if (there_[o]) return;
+    there_[o] = 1;
+    stack_.push_back({o, 0});
+  }
+};
+
+/// The identity: every op by itself.
+constexpr vec<op_id> each_op(const program& p) {
+  vec<op_id> list;
+  list.reserve(p.ops.size());
+  for (op_id o = 0; o < p.op_count(); ++o) list.push_back(o);
+  return list;
+}
+
+}  // namespace partita::detail

@@ -1,0 +1,167 @@
+// The passes over collectives: programs before and after each, as text and as computed values.
+#include <doctest/doctest.h>
+
+#include "../data.hpp"
+
+namespace pt = partita;
+using data::str;
+
+namespace {
+
+constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
+
+/// What the fusions leave when none of them is on.
+constexpr pt::passes none{.cancel = false, .to_all_to_all = false, .to_reduce_scatter = false};
+
+/// The ops of the device-local program, which computes what the source does.
+std::string ops(const pt::program& source, const pt::passes& on, const auto&... tactics) {
+  const auto p = pt::partition(source, mesh, pt::schedule(tactics...), {.passes = on});
+  const auto x = data::arguments(p.source);
+  CHECK(pt::equal(pt::emulate(p.device, x), pt::evaluate(p.source, x)));
+  CHECK(!pt::verify(p.device.local));
+  const std::string all = str(pt::print(p.device.local, &p.mesh()));
+  return all.substr(all.find('\n') + 1);
+}
+
+}  // namespace
+
+TEST_CASE("cancel: a slice undoes a gather") {
+  const auto f = pt::trace([](auto x) { return tanh(exp(x)); }, pt::input<float, 8, 4>("x"));
+  constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
+  CHECK(ops(f, none, BP) == R"(  %xg = all_gather [{"B"}, {}] %x : tensor<8x4xf32>
+  %xgs = all_slice [{"B"}, {}] %xg : tensor<2x4xf32>
+  %x1 = exp(%xgs) : tensor<2x4xf32>
+  %x1g = all_gather [{"B"}, {}] %x1 : tensor<8x4xf32>
+  %x1gs = all_slice [{"B"}, {}] %x1g : tensor<2x4xf32>
+  %x2 = tanh(%x1gs) : tensor<2x4xf32>
+  return %x2 : tensor<2x4xf32>
+}
+)");
+  CHECK(ops(f, {}, BP) == R"(  %x1 = exp(%x) : tensor<2x4xf32>
+  %x2 = tanh(%x1) : tensor<2x4xf32>
+  return %x2 : tensor<2x4xf32>
+}
+)");
+}
+
+TEST_CASE("to_all_to_all: axes go from one dimension to another") {
+  const auto f =
+      pt::trace([](auto x) { return pt::cumsum<0>(exp(x)); }, pt::input<float, 8, 4>("x"));
+  constexpr auto rows = pt::manual("B", {{"x", 0}}, "rows");
+  constexpr auto columns = pt::manual("B", {{"result", 1}}, "columns");
+  CHECK(ops(f, {.to_all_to_all = false}, rows, columns) == R"(  %x1 = exp(%x) : tensor<2x4xf32>
+  %x1g = all_gather [{"B"}, {}] %x1 : tensor<8x4xf32>
+  %x1gs = all_slice [{}, {"B"}] %x1g : tensor<8x1xf32>
+  %x2 = cumsum(%x1gs) {dim=0} : tensor<8x1xf32>
+  return %x2 : tensor<8x1xf32>
+}
+)");
+  CHECK(ops(f, {}, rows, columns) == R"(  %x1 = exp(%x) : tensor<2x4xf32>
+  %x2 = all_to_all {0 -> 1} <"B"> %x1 : tensor<8x1xf32>
+  %x3 = cumsum(%x2) {dim=0} : tensor<8x1xf32>
+  return %x3 : tensor<8x1xf32>
+}
+)");
+}
+
+TEST_CASE("to_reduce_scatter: all uses slice a sum alike") {
+  const auto f = pt::trace([](auto x, auto w) { return matmul(x, w); }, pt::input<float, 8, 4>("x"),
+                           pt::input<float, 4, 8>("w"));
+  constexpr auto MP = pt::manual("M", {{"w", 0}}, "MP");
+  constexpr auto result = pt::manual("M", {{"result", 1}}, "result");
+  CHECK(ops(f, {.to_reduce_scatter = false}, MP, result) ==
+        R"(  %x1 = matmul(%x, %w) : tensor<8x8xf32>
+  %x2 = all_reduce <"M"> %x1 : tensor<8x8xf32>
+  %x2s = all_slice [{}, {"M"}] %x2 : tensor<8x4xf32>
+  return %x2s : tensor<8x4xf32>
+}
+)");
+  CHECK(ops(f, {}, MP, result) == R"(  %x1 = matmul(%x, %w) : tensor<8x8xf32>
+  %x2 = reduce_scatter [{}, {"M"}] %x1 : tensor<8x4xf32>
+  return %x2 : tensor<8x4xf32>
+}
+)");
+}
+
+namespace {
+/// Two layers that use one sharded weight.
+pt::program twice() {
+  return pt::trace([](auto x, auto w) { return matmul(tanh(matmul(x, w)), w); },
+                   pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"));
+}
+constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
+constexpr auto Z3 = pt::manual("B", {{"w", 0}}, "Z3");
+}  // namespace
+
+TEST_CASE("share_gathers: a value is gathered once, and kept") {
+  CHECK(ops(twice(), {}, BP, Z3) == R"(  %wg = all_gather [{"B"}, {}] %w : tensor<8x8xf32>
+  %x1 = matmul(%x, %wg) : tensor<2x8xf32>
+  %x2 = tanh(%x1) : tensor<2x8xf32>
+  %wg2 = all_gather [{"B"}, {}] %w : tensor<8x8xf32>
+  %x3 = matmul(%x2, %wg2) : tensor<2x8xf32>
+  return %x3 : tensor<2x8xf32>
+}
+)");
+  CHECK(ops(twice(), {.share_gathers = true}, BP, Z3) ==
+        R"(  %wg = all_gather [{"B"}, {}] %w : tensor<8x8xf32>
+  %x1 = matmul(%x, %wg) : tensor<2x8xf32>
+  %x2 = tanh(%x1) : tensor<2x8xf32>
+  %x3 = matmul(%x2, %wg) : tensor<2x8xf32>
+  return %x3 : tensor<2x8xf32>
+}
+)");
+}
+
+TEST_CASE("combine: small sums of the same devices in one message") {
+  const auto f = pt::trace(
+      [](auto x, auto y) {
+        const auto a = pt::sum<0>(x);
+        const auto b = pt::sum<0>(y);
+        return std::tuple{pt::output("a", exp(a)), pt::output("b", b),
+                          pt::output("c", pt::reduce_max<0>(x))};
+      },
+      pt::input<float, 8, 4>("x"), pt::input<float, 8, 2>("y"));
+  constexpr auto rows = pt::manual("B", {{"x", 0}, {"y", 0}}, "rows");
+  CHECK(ops(f, {}, rows) == R"(  %x1 = reduce(%x) {max, dims=[0]} : tensor<4xf32>
+  %c = all_reduce <@max> <"B"> %x1 : tensor<4xf32>
+  %x2 = reduce(%y) {add, dims=[0]} : tensor<2xf32>
+  %b = all_reduce <"B"> %x2 : tensor<2xf32>
+  %x3 = reduce(%x) {add, dims=[0]} : tensor<4xf32>
+  %x4 = all_reduce <"B"> %x3 : tensor<4xf32>
+  %a = exp(%x4) : tensor<4xf32>
+  return %a, %b, %c : tensor<4xf32>, tensor<2xf32>, tensor<4xf32>
+}
+)");
+  CHECK(ops(f, {.combine_below = 24}, rows) == R"(  %x1 = reduce(%x) {max, dims=[0]} : tensor<4xf32>
+  %c = all_reduce <@max> <"B"> %x1 : tensor<4xf32>
+  %x2 = reduce(%y) {add, dims=[0]} : tensor<2xf32>
+  %x3 = reduce(%x) {add, dims=[0]} : tensor<4xf32>
+  %b, %x4 = all_reduce <"B"> %x2, %x3 : tensor<2xf32>, tensor<4xf32>
+  %a = exp(%x4) : tensor<4xf32>
+  return %a, %b, %c : tensor<4xf32>, tensor<2xf32>, tensor<4xf32>
+}
+)");
+  CHECK(ops(f, {.combine_below = 23}, rows) == ops(f, {}, rows));  // 16 bytes and 8 are too many
+}
+
+TEST_CASE("place: gathers late, with what is made of them alone") {
+  const auto f = pt::trace([](auto x, auto w) { return matmul(pt::reverse<0>(w), tanh(exp(x))); },
+                           pt::input<float, 8, 64>("x"), pt::input<float, 8, 8>("w"));
+  constexpr auto placed = pt::manual("M", {{"w", 0}}, "placed");
+  CHECK(ops(f, {}, placed) == R"(  %wg = all_gather [{"M"}, {}] %w : tensor<8x8xf32>
+  %x1 = reverse(%wg) {dims=[0]} : tensor<8x8xf32>
+  %x2 = exp(%x) : tensor<8x64xf32>
+  %x3 = tanh(%x2) : tensor<8x64xf32>
+  %x4 = matmul(%x1, %x3) : tensor<8x64xf32>
+  return %x4 : tensor<8x64xf32>
+}
+)");
+  CHECK(ops(f, {.place = true}, placed) == R"(  %x1 = exp(%x) : tensor<8x64xf32>
+  %x2 = tanh(%x1) : tensor<8x64xf32>
+  %wg = all_gather [{"M"}, {}] %w : tensor<8x8xf32>
+  %x3 = reverse(%wg) {dims=[0]} : tensor<8x8xf32>
+  %x4 = matmul(%x3, %x2) : tensor<8x64xf32>
+  return %x4 : tensor<8x64xf32>
+}
+)");
+}

@@ -1,0 +1,124 @@
+// The passes over collectives: what they report, what bounds them, their mistakes.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+std::string str(const pt::text& t) { return std::string(t.view()); }
+
+constexpr pt::mesh mesh{{"B", 4}};
+constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
+constexpr auto Z3 = pt::manual("B", {{"w", 0}, {"v", 0}}, "Z3");
+
+/// w is used three times, v twice; both are gathered for each use.
+constexpr auto partition(const pt::passes& on) {
+  const auto f = pt::trace(
+      [](auto x, auto w, auto v) {
+        const auto y = matmul(tanh(matmul(tanh(matmul(x, w)), v)), v);
+        return matmul(tanh(matmul(tanh(y), w)), w);
+      },
+      pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"), pt::input<float, 8, 8>("v"));
+  return pt::partition(f, mesh, pt::schedule(BP, Z3), {.passes = on});
+}
+
+// 256 bytes of a gathered matrix, 64 of a row-sharded value or matrix: three arguments, a gathered
+// matrix and operand and result of a product.
+constexpr std::int64_t lowest = 3 * 64 + 256 + 2 * 64;
+
+std::string message(const pt::passes& on) {
+  try {
+    partition(on);
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// By the compiler, too.
+constexpr auto plain = [] { return partition({}); };
+constexpr auto shared = [] { return partition({.share_gathers = true}); };
+static_assert(pt::check<plain>.collectives == pt::collectives{.all_gather = 5});
+static_assert(pt::check<plain>.peak_bytes == lowest);
+static_assert(pt::check<shared>.collectives == pt::collectives{.all_gather = 2});
+static_assert(pt::check<shared>.tactic("Z3").collectives == pt::collectives{.all_gather = 5});
+static_assert(pt::check<shared>.peak_bytes == lowest + 256);
+
+}  // namespace
+
+TEST_CASE("gathers are shared as far as the bound of memory lets them") {
+  // Only v and w between their neighbouring uses, where nothing else is gathered.
+  const auto tight = partition({.memory_bound = lowest});
+  CHECK(tight.collectives == pt::collectives{.all_gather = 3});
+  CHECK(tight.cost.peak_bytes <= lowest);
+  CHECK(tight.notes.size() == 3);
+  // w of the first use waits while v is there.
+  const auto roomy = partition({.memory_bound = lowest + 256});
+  CHECK(roomy.collectives == pt::collectives{.all_gather = 2});
+  CHECK(roomy.cost.peak_bytes == lowest + 256);
+  CHECK(partition({.memory_bound = lowest + 255}).collectives.all_gather == 3);
+}
+
+TEST_CASE("the report of the passes") {
+  CHECK(str(pt::report_passes(partition({.place = true, .share_gathers = true}))) ==
+        R"(cancel: 9 changed
+  collectives: all_gather 14, all_reduce 0, reduce_scatter 0, all_to_all 0
+           -> : all_gather 5, all_reduce 0, reduce_scatter 0, all_to_all 0
+  peak: 576 -> 576 bytes per device
+to_all_to_all: 0 changed
+  collectives: all_gather 5, all_reduce 0, reduce_scatter 0, all_to_all 0
+  peak: 576 -> 576 bytes per device
+to_reduce_scatter: 0 changed
+  collectives: all_gather 5, all_reduce 0, reduce_scatter 0, all_to_all 0
+  peak: 576 -> 576 bytes per device
+place: 0 changed
+  collectives: all_gather 5, all_reduce 0, reduce_scatter 0, all_to_all 0
+  peak: 576 -> 576 bytes per device
+share_gathers: 3 changed
+  collectives: all_gather 5, all_reduce 0, reduce_scatter 0, all_to_all 0
+           -> : all_gather 2, all_reduce 0, reduce_scatter 0, all_to_all 0
+  peak: 576 -> 832 bytes per device
+)");
+}
+
+TEST_CASE("combined all_reduces: one note with the bytes of all") {
+  const auto f = pt::trace(
+      [](auto x) {
+        return std::tuple{pt::output("a", pt::sum<0>(x)), pt::output("b", pt::sum(x))};
+      },
+      pt::input<float, 8, 4>("x"));
+  const auto p = pt::partition(f, mesh, pt::schedule(BP), {.passes = {.combine_below = 20}});
+  CHECK(p.collectives == pt::collectives{.all_reduce = 1});
+  REQUIRE(p.notes.size() == 1);
+  CHECK(p.notes[0].bytes == 4 * 4 + 4);
+  CHECK(p.cost.collective_bytes == 4 * 4 + 4);
+}
+
+TEST_CASE("all_reduces that need each other are not combined") {
+  const auto f = pt::trace([](auto x) { return pt::sum(x / (1.0f + pt::sum(x))); },
+                           pt::input<float, 8, 4>("x"));
+  const auto p = pt::partition(f, mesh, pt::schedule(BP), {.passes = {.combine_below = 1000}});
+  CHECK(p.collectives == pt::collectives{.all_reduce = 2});
+}
+
+TEST_CASE("passes that cannot be had") {
+  CHECK(message({.combine_below = -1}) ==
+        "C001 passes: combine_below is -1 bytes; give 0 (off) or more");
+  CHECK(message({.memory_bound = -8}) ==
+        "C001 passes: memory_bound is -8 bytes; give 0 (no bound) or more");
+  CHECK(message({.memory_bound = lowest - 1}) ==
+        "C003 passes: memory_bound is 575 bytes per device; the program needs 576 before a gather "
+        "is shared, its arguments 192 of them; give 576 or more");
+  const auto core = partition({}).core;
+  const auto refused = [&](const pt::lowering_options& o) {
+    return str(pt::lower(core, o).error.message);
+  };
+  CHECK(refused({.fuse = false, .passes = {.place = true}}) ==
+        "C002 lower: pass place rewrites a program that is fused and built; fuse is false");
+  CHECK(refused({.build = false, .passes = {.memory_bound = 1000}}) ==
+        "C002 lower: pass memory_bound rewrites a program that is fused and built; build is false");
+}
