@@ -22,5 +22,6 @@
 #include <partita/report/report.hpp>
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>
+#include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/spmd/parse.hpp>
