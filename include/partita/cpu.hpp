@@ -6,4 +6,5 @@
 #include <partita/run/evaluate.hpp>
 #include <partita/run/executor.hpp>
 #include <partita/run/results.hpp>
+#include <partita/run/temporal.hpp>
 #include <partita/run/xtensor.hpp>

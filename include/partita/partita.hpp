@@ -26,5 +26,6 @@
 #include <partita/schedule/amalgamated.hpp>
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>
+#include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/spmd/parse.hpp>

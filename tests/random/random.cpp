@@ -77,7 +77,7 @@ std::string round_trip(const pt::program& p, const pt::mesh* mesh, const char* w
 struct statistics {
   std::map<std::string_view, int> ops, sliced;  ///< by name
   long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0, inner_loops = 0,
-       differentiated = 0;
+       differentiated = 0, microbatched = 0, several_loops = 0;
   pt::collectives collectives;
   std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
 
@@ -152,6 +152,7 @@ class check {
       if (t + 1 < c_.tactics.size()) continue;
       if (!check_finished(core, done, l) || !check_passes(core, l)) return;
       if (c_.seed % 4 == 0 && !check_replay(core, done, l)) return;
+      if (c_.seed % 4 != 0 && !check_microbatches()) return;
       if (count_) add_statistics(core, l);
     }
   }
@@ -260,7 +261,8 @@ class check {
         if (core.made(core.holder(a.value)).dim_of(a.axis) != (a.atomic ? -1 : a.dim))
           return fail("an action was undone");
     const pt::lowered mechanical = pt::lower(core, {.fuse = false});
-    return good(pt::verify(mechanical.device.local), "mechanical lowering") &&
+    return compare(pt::temporal(core, inputs_), "temporal") &&
+           good(pt::verify(mechanical.device.local), "mechanical lowering") &&
            compare(pt::emulate(mechanical.device, inputs_), "mechanical lowering") &&
            check_text(l.device.local, &c_.mesh, "device program") &&
            check_text(mechanical.device.local, &c_.mesh, "mechanical lowering");
@@ -283,6 +285,40 @@ class check {
     return compare(pt::emulate(l.device, pt::run_options{.threads = 2}, inputs_), "two threads") &&
            compare(pt::emulate(l.device, pt::run_options{.threads = 2, .fuse = false}, inputs_),
                    "two threads, op by op");
+  }
+
+  /// A dimension of an input in steps, alone and sharded.
+  bool check_microbatches() {
+    data::random r{c_.seed * 31 + 7};
+    const int input = static_cast<int>(r.in(0, c_.p.input_count() - 1));
+    const pt::shape& s = c_.p.input_type(input).shape;
+    if (s.rank == 0) return true;
+    const int dim = static_cast<int>(r.in(0, s.rank - 1));
+    const std::int64_t steps = r.in(1, 4);
+    pt::rewriting work;
+    work.p = c_.p;
+    const auto tactic = pt::microbatch(steps, {{c_.p.input_name(input), dim}});
+    tactic.rewrite(work);
+    if (work.error) {
+      const std::string_view code = work.error.message.view().substr(0, 4);
+      return code == "S003" || code == "S012" || code == "S013" || code == "S100" ||
+             fail(str(work.error.message));
+    }
+    if (count_ && steps > 1) ++seen.microbatched;
+    if (count_ && !work.notes.empty()) ++seen.several_loops;
+    if (!good(pt::verify(work.p), "microbatches") || !check_text(work.p, nullptr, "microbatches") ||
+        !compare(pt::evaluate(work.p, inputs_), "microbatches"))
+      return false;
+    pt::core_program core(work.p, c_.mesh);
+    for (value_id v : core.p.inputs) {
+      const int rank = core.p.type(v).shape.rank;
+      if (rank > 0 && c_.mesh.rank > 0)
+        (void)core.tile(v, static_cast<int>(r.in(0, rank - 1)),
+                        static_cast<int>(r.in(0, c_.mesh.rank - 1)));
+    }
+    core.propagate();
+    const pt::lowered l = pt::lower(core);
+    return check_lowered(core, l) && compare(pt::temporal(core, inputs_), "temporal microbatches");
   }
 
   void add_statistics(const pt::core_program& core, const pt::lowered& l) const {
@@ -353,8 +389,10 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(failures == 0);
   std::cout << seen.cases << " cases, " << seen.loops << " loops (" << seen.nested
             << " ops with nests, " << seen.inner_loops << " in nested programs), "
-            << seen.differentiated << " ops of derivatives, " << seen.conflicts << " conflicts, "
-            << seen.refused << " actions refused; " << str(pt::concat(seen.collectives)) << '\n';
+            << seen.differentiated << " ops of derivatives, " << seen.microbatched
+            << " in microbatches (" << seen.several_loops << " with notes), " << seen.conflicts
+            << " conflicts, " << seen.refused << " actions refused; "
+            << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
   std::cout << '\n';
@@ -371,6 +409,8 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.nested > 0);
   CHECK(seen.inner_loops > 0);
   CHECK(seen.differentiated > 0);
+  CHECK(seen.microbatched > 0);
+  CHECK(seen.several_loops > 0);
   std::string missing, whole;
   for (const pt::op_def* d : pt::registry) {
     const bool drawn = d->role != pt::op_role::tiling;  // these come from actions

@@ -106,6 +106,40 @@ TEST_CASE("S008 an action text that cannot be read, and mistakes in its values")
   CHECK(replayed("tile<%x, 0, \"B\">;").substr(0, 4) == "S003");
 }
 
+TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {
+  CHECK(partitioned(pt::microbatch(2, {{"x", 2}})) ==
+        "S002 microbatch(2): dimension 2 of \"x\" is out of range; its shape is [10, 8]");
+  CHECK(partitioned(pt::microbatch(2, {{"x", -1}})) ==
+        "S002 microbatch(2): dimension -1 of \"x\" is out of range; its shape is [10, 8]");
+  CHECK(partitioned(pt::microbatch(4, {{"x", 0}})) ==
+        "S003 microbatch(4): dimension 0 of \"x\" has size 10, which 4 does not divide; choose "
+        "another number of steps");
+  CHECK(partitioned(pt::microbatch(2, {{"h", 0}})) ==
+        "S006 microbatch(2): no input is named \"h\" or lies below it; known: x, w1, w2; did you "
+        "mean \"x\"?");
+  CHECK(partitioned(pt::microbatch(0, {{"x", 0}})) ==
+        "S010 microbatch(0): at least one step is needed");
+  CHECK(partitioned(pt::microbatch(-2, {{"x", 0}})) ==
+        "S010 microbatch(-2): at least one step is needed");
+  CHECK(
+      partitioned(pt::microbatch(2, {{"x", 0}}), pt::microbatch(5, {{"x", 0}})) ==
+      "S011 microbatch(5): dimension 0 of \"x\" is in a loop of microbatches already; a dimension "
+      "is sliced once");
+  CHECK(
+      partitioned(pt::microbatch(2, {{"x", 0}, {"x", 0}})) ==
+      "S011 microbatch(2): dimension 0 of \"x\" is in a loop of microbatches already; a dimension "
+      "is sliced once");
+  CHECK(partitioned(pt::microbatch(2, {{"x", 0}, {"w1", 1}})) ==
+        "S012 microbatch(2): dot_general of tensor<10x16xf32>: dimension 0 of operand 0 (\"x\") is "
+        "sliced, dimension 1 of operand 1 (\"w1\") is sliced; they cannot be one loop");
+  CHECK(thrown([] {
+          const auto f = pt::trace([](auto x) { return sort<0>(x); }, pt::input<float, 4>("x"));
+          pt::partition(f, mesh, pt::schedule(pt::microbatch(2, {{"x", 0}})));
+        }) == "S013 microbatch(2): no op is computed slice by slice of \"x\"");
+  CHECK(partitioned(pt::microbatch(2, {{"x", 0}}), pt::manual("B", {{"x", 0}})).substr(0, 4) ==
+        "S003");
+}
+
 // The mistakes that shape rules report are in op_errors.cpp; these are those of the typed language.
 TEST_CASE("S101 contracted extents differ") {
   CHECK(thrown([] {

@@ -66,7 +66,7 @@ constexpr const action* origin_of(const core_program& c, const conflict& k, cons
 /// no conflict over the axis and every action still does what it did.
 constexpr bool try_first(const partitioned& p, const conflict& k, const action& first,
                          core_program& c) {
-  c = core_program(p.source, p.core.mesh);
+  c = core_program(p.sharded(), p.core.mesh);
   const auto apply = [&](const action& a) {
     failure f;
     if (a.kind == action_kind::propagate) c.propagate();
@@ -137,7 +137,7 @@ constexpr text settle(const partitioned& p, const conflict& k) {
     const value_id v = e.operand < 0 ? c.p.op(k.op).result : c.p.operand(k.op, e.operand);
     consider({action_kind::atomic, c.source_of(v), -1, k.axis, 0});
   }
-  const value_names names(flat_program(p.source).p);
+  const value_names names(flat_program(p.sharded()).p);
   for (const auto& a : candidates) {
     core_program tried;
     if (!detail::try_first(p, k, a, tried)) continue;

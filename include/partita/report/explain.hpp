@@ -15,7 +15,7 @@ namespace detail {
 class explainer {
  public:
   constexpr explicit explainer(const partitioned& p)
-      : p_(p), c_(p.core), names_(flat_program(p.source).p) {
+      : p_(p), c_(p.core), names_(flat_program(p.sharded()).p) {
     torn_.resize(c_.p.ops.size(), 0);
     for (const auto& k : c_.conflicts)
       torn_[k.op] = static_cast<std::uint8_t>(torn_[k.op] | 1u << k.axis);
@@ -180,7 +180,7 @@ constexpr text explain(const partitioned& p) {
 constexpr text print_replicated(const partitioned& p, int limit = 20) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
-  const value_names names(flat_program(p.source).p);
+  const value_names names(flat_program(p.sharded()).p);
   detail::columns lines;
   int shown = 0, more = 0;
   std::int64_t bytes = 0, more_bytes = 0;

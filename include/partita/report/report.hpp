@@ -30,7 +30,7 @@ constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
 /// settles it.
 constexpr text report(const partitioned& p, int limit = 12) {
   text out;
-  const value_names source_names(flat_program(p.source).p), core_names(p.core.p);
+  const value_names source_names(flat_program(p.sharded()).p), core_names(p.core.p);
   for (std::size_t t = 0; t < p.tactics.size(); ++t) {
     const auto& tactic = p.tactics[t];
     const int number = static_cast<int>(t);

@@ -160,12 +160,15 @@ class array {
   template <class T>
   T* mutable_data() {
     need(dtype_of<T>);
+    return reinterpret_cast<T*>(mutable_bytes());
+  }
+  std::byte* mutable_bytes() {
     if (data_.use_count() > 1) {
       detail::buffer mine = detail::allocate(detail::padded_bytes(type_));
       std::memcpy(mine.get(), data_.get(), static_cast<std::size_t>(detail::padded_bytes(type_)));
       data_ = std::move(mine);
     }
-    return reinterpret_cast<T*>(data_.get());
+    return data_.get();
   }
   /// The only element.
   ///

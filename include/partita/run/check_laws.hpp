@@ -7,7 +7,7 @@
 
 #include <partita/op/tile_map_text.hpp>
 #include <partita/run/applied_op.hpp>
-#include <partita/run/executor.hpp>
+#include <partita/run/slices.hpp>
 
 namespace partita {
 
@@ -219,60 +219,20 @@ class tile_map_check {
       for (std::size_t r = 0; r < results.size(); ++r) {
         const int dim = map_.result_dim(f, static_cast<int>(r));
         if (dim != no_dim) {
-          put(f.offset ? moved_by(pieces[r], parts[r].shape[dim] * i) : pieces[r], dim, i, out[r]);
+          put_slice(
+              f.offset ? moved_by(pieces[r], parts[r].shape[dim] * i, options_.run) : pieces[r],
+              dim, i, out[r]);
         } else if (i == 0) {
           out[r] = pieces[r];
         } else if (f.combine == combiner::stack) {  // the same in every iteration
           for (std::int64_t e = 0; e < out[r].size(); ++e)
             if (!agree(pieces[r], out[r], e)) refuse_element(nest, r, e, out[r], pieces[r]);
         } else {
-          out[r] = run_op(combining_op(f.combine), std::vector{out[r], pieces[r]}, {}, results[r],
-                          options_.run);
+          out[r] = combined(f.combine, out[r], pieces[r], options_.run);
         }
       }
     }
     return out;
-  }
-  array moved_by(const array& piece, std::int64_t start) const {
-    const array by =
-        as_type(filled({dtype::f64, {}}, [&](auto) { return static_cast<double>(start); }),
-                piece.element());
-    return run_op(def<op::add>, std::vector{piece, by}, {}, piece.type(), options_.run);
-  }
-  static array slice_of(const array& a, int dim, std::int64_t n, std::int64_t i) {
-    tensor_type t = a.type();
-    t.shape[dim] /= n;
-    array out(t);
-    std::int64_t start[max_rank] = {};
-    start[dim] = t.shape[dim] * i;
-    copy_box(size_of(t.element), t.shape, a.shape(), start, a.bytes(), t.shape, nullptr,
-             out_bytes(out));
-    return out;
-  }
-  static void put(const array& piece, int dim, std::int64_t i, array& out) {
-    std::int64_t start[max_rank] = {};
-    start[dim] = piece.shape()[dim] * i;
-    copy_box(size_of(piece.element()), piece.shape(), piece.shape(), nullptr, piece.bytes(),
-             out.shape(), start, out_bytes(out));
-  }
-  static std::byte* out_bytes(array& a) {
-    return with_type(a.element(), [&]<class T>(std::type_identity<T>) {
-      return reinterpret_cast<std::byte*>(a.mutable_data<T>());
-    });
-  }
-  static const op_def& combining_op(combiner c) {
-    constexpr struct {
-      combiner combine;
-      const op_def* op;
-    } table[] = {{combiner::add, &def<op::add>},
-                 {combiner::max, &def<op::maximum>},
-                 {combiner::min, &def<op::minimum>},
-                 {combiner::multiply, &def<op::multiply>},
-                 {combiner::logical_and, &def<op::logical_and>},
-                 {combiner::logical_or, &def<op::logical_or>}};
-    for (const auto& each : table)
-      if (each.combine == c) return *each.op;
-    throw error(concat("internal error: no op combines by ", name_of(c), "; please report"));
   }
   std::vector<array> body(const std::vector<array>& operands, const vec<tensor_type>& results,
                           std::span<const loop_cut> nest) const {

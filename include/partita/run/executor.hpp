@@ -25,6 +25,30 @@ struct run_options {
 
 namespace detail {
 
+/// Do the arrays fit the inputs of a program, whose types are these?
+///
+/// Errors    R001 number of arrays, R002 shape, R003 element type
+inline void check_arrays(const program& p, std::span<const tensor_type> types,
+                         std::span<const array> inputs) {
+  if (inputs.size() != types.size()) {
+    text message = concat("R001 run: ", inputs.size(), inputs.size() == 1 ? " array" : " arrays",
+                          " given; the program has ", types.size(), " inputs: ");
+    append_list(message, p.input_count(), [&](int i) { message << p.input_name(i); });
+    throw error(message);
+  }
+  for (int i = 0; i < p.input_count(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    const tensor_type &have = inputs[k].type(), &need = types[k];
+    if (!(have.shape == need.shape))
+      throw error(concat("R002 run: the array for input \"", p.input_name(i), "\" has shape ",
+                         have.shape, "; ", need.shape, " is needed"));
+    if (have.element != need.element)
+      throw error(concat("R003 run: the array for input \"", p.input_name(i),
+                         "\" has element type ", name_of(have.element), "; ", name_of(need.element),
+                         " is needed; give another type or use as_type"));
+  }
+}
+
 /// Source    one interpreter for source programs (a mesh without axes) and device programs
 class interpreter {
  public:
@@ -44,7 +68,7 @@ class interpreter {
   std::int64_t workspace_bytes() const { return frame_.workspace_bytes(); }
 
   std::vector<array> run(std::span<const array> inputs) {
-    check(inputs);
+    check_arrays(p_, {d_.input_types.data(), d_.input_types.size()}, inputs);
     std::unique_ptr<workspace> w = borrow();
     frame_.run(*w, threads_, [&](const step& s, workspace& space) {
       const value_id v = p_.op(s.op).result;
@@ -70,26 +94,6 @@ class interpreter {
     std::vector<axis_set> axes;
     for (const auto& l : d_.inputs) axes.push_back(axes_of(d_.mesh, l));
     return axes;
-  }
-
-  /// Errors    R001 number of arrays, R002 shape, R003 element type
-  void check(std::span<const array> inputs) const {
-    if (inputs.size() != d_.input_types.size()) {
-      text message = concat("R001 run: ", inputs.size(), inputs.size() == 1 ? " array" : " arrays",
-                            " given; the program has ", d_.input_types.size(), " inputs: ");
-      append_list(message, p_.input_count(), [&](int i) { message << p_.input_name(i); });
-      throw error(message);
-    }
-    for (int i = 0; i < p_.input_count(); ++i) {
-      const tensor_type &have = inputs[at(i)].type(), &need = d_.input_types[at(i)];
-      if (!(have.shape == need.shape))
-        throw error(concat("R002 run: the array for input \"", p_.input_name(i), "\" has shape ",
-                           have.shape, "; ", need.shape, " is needed"));
-      if (have.element != need.element)
-        throw error(concat("R003 run: the array for input \"", p_.input_name(i),
-                           "\" has element type ", name_of(have.element), "; ",
-                           name_of(need.element), " is needed; give another type or use as_type"));
-    }
   }
 
   std::unique_ptr<workspace> borrow() {

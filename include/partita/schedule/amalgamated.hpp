@@ -6,6 +6,7 @@
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
 
+#include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/tactic.hpp>
 
 namespace partita {
@@ -24,6 +25,12 @@ class amalgamated {
       : name_(name), tactics_(tactics...) {}
   constexpr std::string_view name() const { return name_; }
 
+  /// The program is rewritten before the first action anyway.
+  constexpr void rewrite(rewriting& w) const requires(Rewriter<Tactics> || ...) {
+    boost::hana::for_each(tactics_, [&](const auto& t) {
+      if constexpr (Rewriter<decltype(t)>) t.rewrite(w);
+    });
+  }
   constexpr void apply(tactic_context& c) const {
     const bool outer = c.postponed;
     c.postponed = true;

@@ -101,7 +101,7 @@ class manual_tactic {
     for (std::size_t e = 0; e < N && !c.error; ++e) {
       bool found = false;
       for (const auto& v : c.values()) {
-        if (!selects(entries_[e].name, v.name)) continue;
+        if (!detail::selects(entries_[e].name, v.name)) continue;
         found = true;
         if (best_entry(v.name) == e) place(c, v, axis, entries_[e].where, states);
       }
@@ -133,14 +133,10 @@ class manual_tactic {
   std::string_view axis_, name_;
   manual_entry entries_[N];
 
-  static constexpr bool selects(std::string_view wanted, std::string_view name) {
-    return name.substr(0, wanted.size()) == wanted &&
-           (name.size() == wanted.size() || name[wanted.size()] == '.');
-  }
   constexpr std::size_t best_entry(std::string_view name) const {
     std::size_t best = N;
     for (std::size_t e = 0; e < N; ++e)
-      if (selects(entries_[e].name, name) &&
+      if (detail::selects(entries_[e].name, name) &&
           (best == N || entries_[e].name.size() > entries_[best].name.size()))
         best = e;
     return best;

@@ -10,6 +10,7 @@
 
 #include <partita/core/core_program.hpp>
 #include <partita/cost/cost.hpp>
+#include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/replicated.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/spmd/lower.hpp>
@@ -55,6 +56,9 @@ inline sharded_value no_such_value(std::string_view what, std::string_view name,
 /// did.
 struct partitioned {
   program source;
+  /// The source after tactics that rewrite it (microbatch), which the actions are about; without
+  /// such tactics it is empty.
+  program rewritten;
   core_program core;
   device_program device;
   vec<collective_note> notes;  ///< where each collective comes from
@@ -65,6 +69,8 @@ struct partitioned {
   failure error;
 
   constexpr const partita::mesh& mesh() const { return device.mesh; }
+  /// The program that the actions are about.
+  constexpr const program& sharded() const { return rewritten.ops.empty() ? source : rewritten; }
   /// An input, by position or name. Errors: P007 there is none.
   constexpr sharded_value input(int i) const {
     if (i < 0 || i >= source.input_count())
@@ -121,6 +127,25 @@ constexpr lowering_options fused_only(passes p) {
   p.combine_below = p.memory_bound = 0;
   p.place = p.share_gathers = false;
   return {.fuse = true, .build = false, .passes = p};
+}
+/// Runs the tactics that rewrite the program; gives what they note, by tactic.
+template <class Schedule>
+constexpr vec<vec<text>> rewrite(partitioned& r, const Schedule& tactics) {
+  vec<vec<text>> notes;
+  rewriting work;
+  for_each_tactic(tactics, [&](const auto& t) {
+    notes.push_back({});
+    if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>) {
+      if (work.error) return;
+      if (work.p.ops.empty()) work.p = r.source;
+      work.notes.clear();
+      t.rewrite(work);
+      notes.back() = work.notes;
+    }
+  });
+  r.error.record(work.error);
+  r.rewritten = static_cast<program&&>(work.p);
+  return notes;
 }
 
 constexpr void apply_and_report(partitioned& r, tactic_context& context, std::string_view name,
@@ -199,16 +224,25 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
     r.error.raise();
     return r;
   }
-  r.core = core_program(source, m);
+  const vec<vec<text>> notes = detail::rewrite(r, tactics);
+  if (r.error) {
+    r.error.raise();
+    return r;
+  }
+  r.core = core_program(r.sharded(), m);
   tactic_context context(r.core);
   const int count = detail::tactic_count(tactics);
   int number = 0;
   detail::for_each_tactic(tactics, [&](const auto& t) {
-    detail::apply_and_report(r, context, t.name(), ++number == count, [&] { t.apply(context); });
+    detail::apply_and_report(r, context, t.name(), number + 1 == count, [&] {
+      t.apply(context);
+      for (const auto& note : notes[number]) context.note(note);
+    });
+    ++number;
   });
   r.error.record(context.error);
   if (!r.error && options.strict >= 0)
-    r.error.record(detail::be_strict(r.core, source, options.strict));
+    r.error.record(detail::be_strict(r.core, r.sharded(), options.strict));
   if (r.error) {
     r.error.raise();
     return r;

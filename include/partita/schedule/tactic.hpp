@@ -21,6 +21,14 @@ struct named_value {
       -1;  ///< of an output with the name of an input: that input, whose next state it is
 };
 
+namespace detail {
+/// Does a name in a tactic select a value: its own name, or a prefix of it that ends at a dot?
+constexpr bool selects(std::string_view wanted, std::string_view name) {
+  return name.substr(0, wanted.size()) == wanted &&
+         (name.size() == wanted.size() || name[wanted.size()] == '.');
+}
+}  // namespace detail
+
 /// Handed to a tactic: the program with its named values, and the three actions.
 ///
 /// A mistake ends the schedule: later actions do nothing, and `partition` reports the first one.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <partita/support/vec.hpp>
 
+#include <partita/core/accumulation.hpp>
 #include <partita/core/groups.hpp>
 #include <partita/op/arithmetic.hpp>
 #include <partita/spmd/collectives.hpp>
@@ -154,6 +155,10 @@ class lowering {
   /// When: both operands are summed over the same axes, are used nowhere else, and lie alike, as
   /// the op needs them but for its own loops over those axes. It ends since ops are visited once.
   constexpr void defer_sums() {
+    const vec<accumulation> carried = accumulations(c_);
+    vec<int> sum_of;  // by op: the accumulation whose sum it is
+    if (!carried.empty()) sum_of.resize(c_.p.ops.size(), -1);
+    for (int i = 0; i < static_cast<int>(carried.size()); ++i) sum_of[carried[i].add] = i;
     for (op_id o : c_.order) {
       const op_node& n = c_.p.ops[o];
       const value_id v = n.result;
@@ -161,6 +166,8 @@ class lowering {
       const axis_set sums = summed_axes(o);
       pending_[v] = sums != 0 && combine_of(o) == combiner::add ? sums : axis_set{0};
       if (!n.def->linear || n.operand_count != 2) continue;
+      if (!carried.empty() && sum_of[o] >= 0) defer_accumulation(carried[sum_of[o]]);
+      if (deferred_[o] != 0) continue;
       const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
       const axis_set axes = pending_[x];
       if (axes == 0 || axes != pending_[y] || x == y) continue;
@@ -172,6 +179,24 @@ class lowering {
       else
         deferred_[o] = 0;
     }
+  }
+  /// c = c + all_reduce(y) in a loop => c = c + y, and all_reduce(c) behind it.
+  ///
+  /// When: c starts from zero and is used for nothing else, and y lies as c does but for c's own
+  /// loops over the axes of the sum. Gradients accumulated over microbatches are reduced once.
+  constexpr void defer_accumulation(const accumulation& a) {
+    const value_id y = c_.p.operand(a.add, a.added), sum = c_.p.op(a.add).result;
+    const axis_set axes = pending_[y];
+    if (axes == 0 || !only_use(y)) return;
+    const op_id ops[] = {a.add, a.wire, c_.p.producer(a.start)};
+    for (op_id o : ops) deferred_[o] = axes;
+    const layout l = made(y);
+    bool alike = made(sum) == l && made(a.start) == l && made(a.result) == l;
+    for (int i = 0; i < 2; ++i)
+      alike = alike && required({a.add, i}) == l && required({a.wire, i}) == l;
+    for (op_id o : ops)
+      if (!alike) deferred_[o] = 0;
+    if (alike) pending_[sum] = pending_[a.start] = pending_[a.result] = axes;
   }
   constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
   /// Is the sum of this value left to the op that uses it?
@@ -295,13 +320,16 @@ class lowering {
       open_.pop_back();
     }
     for (value_id v : k.results) have_[v] = given(v);
-    if (!options_.build) return;
-    const op_node& n = c_.p.op(k.marker);
-    out().append_op(*n.def, operands, c_.p.attrs(k.marker));
-    for (value_id v : k.results) local_[v] = out().append_result(local_type(v, have_[v]));
-    for (auto& r : regions) out().append_region(static_cast<program&&>(r));
-    if (n.name.size > 0) out().ops.back().name = out().intern(c_.p.view(n.name));
-    copy_marks(k.marker);
+    if (options_.build) {
+      const op_node& n = c_.p.op(k.marker);
+      out().append_op(*n.def, operands, c_.p.attrs(k.marker));
+      for (value_id v : k.results) local_[v] = out().append_result(local_type(v, have_[v]));
+      for (auto& r : regions) out().append_region(static_cast<program&&>(r));
+      if (n.name.size > 0) out().ops.back().name = out().intern(c_.p.view(n.name));
+      copy_marks(k.marker);
+    }
+    for (value_id v : k.results)
+      if (pending_[v] != 0 && !summed_later(v)) finish_sum(v);
   }
 
   /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the

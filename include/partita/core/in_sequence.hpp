@@ -1,0 +1,492 @@
+/// Loops over an axis as loops in time: the steps run one after the other, on one device.
+///
+/// Source    PartIR, section 4 (loops have sequential semantics) and section 8 (microbatching)
+#pragma once
+
+#include <partita/support/vec.hpp>
+
+#include <partita/core/accumulation.hpp>
+#include <partita/op/combine.hpp>
+#include <partita/op/reshape.hpp>
+#include <partita/op/scan.hpp>
+#include <partita/op/transpose.hpp>
+
+namespace partita {
+
+/// What `in_sequence` gives.
+struct sequential_program {
+  program p;
+  int loops = 0;    ///< how many scans there are: one, unless the program needs more
+  vec<text> notes;  ///< why there are more, and what stays outside of them
+};
+
+namespace detail {
+
+/// Ops are put into stages. Scan number s runs the sliced ops of stage s; then follow the other ops
+/// of stage s, on whole values. A sliced op is in the stage of its operands where these are made as
+/// it slices them; else it comes after the whole operand. An op with nested programs is sliced if
+/// everything inside is made as it is used there.
+///
+/// Step i takes every n-th block of a sliced dimension, from block i on, not the i-th run of them:
+/// a dimension is then (blocks / n, n, elements of a block), whose most major part is left for the
+/// axes of the mesh. Any choice of positions is right since the factors of a tile map may be cut
+/// down to single positions; the number of blocks divides the size of every factor in the loop, so
+/// that all ops agree on it. What depends on positions (iota) is made outside.
+class sequencing {
+ public:
+  constexpr sequencing(const core_program& c, int axis)
+      : c_(c), axis_(axis), n_(c.mesh.size(axis)), accumulations_(accumulations(c)) {}
+
+  constexpr sequential_program run() {
+    const auto ops = c_.p.ops.size(), values = c_.p.types.size();
+    control_.resize(ops, -1);
+    accumulation_.resize(ops, -1);
+    for (int i = 0; i < static_cast<int>(accumulations_.size()); ++i)
+      accumulation_[accumulations_[i].add] = accumulation_[accumulations_[i].wire] = i;
+    sliced_.resize(ops, 0);
+    stage_.resize(ops, 0);
+    whole_.resize(values, -1);
+    inside_.resize(values, -1);
+    first_import_.resize(values, -1);
+    by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
+    for (op_id o : c_.order) by_scope_[c_.nested.scope[o]].push_back(o);
+    find_controls();
+    find_blocks();
+    find_sliced();
+    find_stages();
+    for (int s = 0; s <= stages_; ++s) {
+      if (s > 0) add_scan(s);
+      for (op_id o : by_scope_[0])
+        if (!c_.p.is(o, op_role::wire) && !sliced_[o] && stage_[o] == s && needed_outside(o))
+          add_outside(o);
+    }
+    for (const auto& out : c_.p.outputs)
+      b_.p.outputs.push_back({whole_[out.value], b_.p.intern(c_.p.view(out.name))});
+    result_.p = static_cast<program&&>(b_.p);
+    return static_cast<sequential_program&&>(result_);
+  }
+
+ private:
+  using control_info = flat_program::control_info;
+  /// A value of the program around a scan, as its steps see it: whole (no_dim) or sliced.
+  struct import {
+    value_id value = -1;
+    int dim = no_dim;
+    value_id inner = -1;
+    int next = -1;  ///< of the same value
+  };
+
+  const core_program& c_;
+  int axis_;
+  std::int64_t n_, blocks_ = 0;
+  vec<accumulation> accumulations_;
+  builder b_;
+  sequential_program result_;
+  vec<int> control_;       ///< by op: of wires and markers, which op with nested programs
+  vec<int> accumulation_;  ///< by op: the one that it is the sum or the wire of
+  vec<char> sliced_;       ///< by op of the whole program
+  vec<int> stage_;         ///< by op of the whole program
+  int stages_ = 0;
+  vec<value_id> whole_;    ///< by value: in the program around the scans
+  vec<value_id> inside_;   ///< by value: in the body of a scan
+  vec<int> first_import_;  ///< by value, of the scan being built
+  vec<import> imports_;    ///< of the scan being built
+  vec<vec<op_id>> by_scope_;
+
+  constexpr const control_info& control(op_id o) const { return c_.nested.controls[control_[o]]; }
+  /// The op of its program that gives a value: of wires, the op that they belong to.
+  constexpr op_id maker(value_id v) const { return user(c_.p.producer(v)); }
+  constexpr op_id user(op_id o) const { return control_[o] >= 0 ? control(o).marker : o; }
+  constexpr value_id value(const use& u) const { return c_.p.operand(u.op, u.operand); }
+
+  // ---- What the loops say -----------------------------------------------------------------------
+
+  constexpr int dim_of(op_id o, int end) const {
+    const loop* l = c_.nest_of(o).find(axis_);
+    if (l == nullptr || l->factor == any_factor) return no_dim;
+    return c_.map.dim_of(c_.map.at(o, l->factor), end);
+  }
+  constexpr int made_dim(value_id v) const {
+    const op_id o = c_.p.producer(v);
+    return dim_of(o, c_.p.op(o).result - v - 1);
+  }
+  constexpr int required_dim(const use& u) const { return dim_of(u.op, u.operand); }
+  constexpr const factor* factor_of(op_id o) const {
+    const loop* l = c_.nest_of(o).find(axis_);
+    return l == nullptr || l->factor == any_factor ? nullptr : &c_.map.at(o, l->factor);
+  }
+  /// A wire that only takes an output of a nested program to a result.
+  constexpr bool leads_out(op_id o) const {
+    const op_node& n = c_.p.op(o);
+    return n.def->role == op_role::wire && n.operand_count == 1 && n.result_count == 1 &&
+           c_.nested.value_scope[n.result] == c_.nested.scope[o];
+  }
+  static constexpr bool is_operand(const control_info& k, const use& u) {
+    for (const auto& each : k.operands)
+      if (each.op == u.op && each.operand == u.operand) return true;
+    return false;
+  }
+  /// How the steps' values make the whole one; `stack` without a dimension: they are the same.
+  constexpr combiner combine_of(value_id v) const {
+    const op_id o = c_.p.producer(v);
+    if (leads_out(o)) return combine_of(c_.p.operand(o, 0));
+    if (const accumulation* a = accumulates(o); a != nullptr && (o == a->add || v == a->result))
+      return combine_of(c_.p.operand(a->add, a->added));
+    const factor* f = factor_of(o);
+    return f == nullptr || made_dim(v) != no_dim ? combiner::stack : f->combine;
+  }
+  /// The sum of an inner loop that is left pending until the end of the steps.
+  constexpr const accumulation* accumulates(op_id o) const {
+    const int i = accumulation_[o];
+    if (i < 0) return nullptr;
+    const accumulation& a = accumulations_[i];
+    if (factor_of(a.add) != nullptr || factor_of(a.wire) != nullptr) return nullptr;
+    return combine_of(c_.p.operand(a.add, a.added)) == combiner::add ? &a : nullptr;
+  }
+  /// Does a pending sum just pass by?
+  constexpr bool passes(const use& u) const {
+    if (leads_out(u.op)) return made_dim(value(u)) == required_dim(u);
+    const accumulation* a = accumulates(u.op);
+    if (a == nullptr) return false;
+    return u.op == a->add ? u.operand == a->added : c_.p.producer(value(u)) == a->add;
+  }
+  /// Is a value made in each step as it is used there?
+  constexpr bool fits(const use& u) const {
+    const value_id x = value(u);
+    return combine_of(x) == combiner::stack && made_dim(x) == required_dim(u);
+  }
+  /// A value without operands and loops is made anew where it is used.
+  constexpr bool made_anew(const use& u) const {
+    const op_node& n = c_.p.op(c_.p.producer(value(u)));
+    return n.operand_count == 0 && n.def->role == op_role::compute && required_dim(u) == no_dim;
+  }
+  template <class F>
+  constexpr void for_each_operand(op_id o, const F& f) const {
+    if (control_[o] >= 0) {
+      for (const auto& u : control(o).operands) f(u);
+    } else {
+      for (int i = 0; i < c_.p.op(o).operand_count; ++i) f(use{o, i});
+    }
+  }
+  template <class F>
+  constexpr void for_each_result(op_id o, const F& f) const {
+    if (control_[o] >= 0) {
+      for (value_id v : control(o).results) f(v);
+    } else {
+      for (int r = 0; r < c_.p.op(o).result_count; ++r) f(c_.p.op(o).result + r);
+    }
+  }
+
+  // ---- Stages -----------------------------------------------------------------------------------
+
+  constexpr void find_controls() {
+    for (int i = 0; i < static_cast<int>(c_.nested.controls.size()); ++i) {
+      const control_info& k = c_.nested.controls[i];
+      control_[k.marker] = i;
+      for (const auto& u : k.operands) control_[u.op] = i;
+      for (value_id v : k.results) control_[c_.p.producer(v)] = i;
+      for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
+        for (value_id v : c_.nested.scopes[s].inputs) control_[c_.p.producer(v)] = i;
+        for (const auto& u : c_.nested.scopes[s].outputs) control_[u.op] = i;
+      }
+    }
+  }
+  constexpr void find_blocks() {
+    for (op_id o : c_.order)
+      if (const factor* f = factor_of(o)) blocks_ = greatest_common_divisor(f->size, blocks_);
+  }
+
+  constexpr void find_sliced() {
+    for (op_id o : by_scope_[0]) {
+      if (c_.p.is(o, op_role::wire) || c_.p.is(o, op_role::parameter)) continue;
+      if (control_[o] < 0) {
+        const factor* f = factor_of(o);
+        sliced_[o] = f != nullptr && !f->offset;
+        continue;
+      }
+      bool any = false, good = true;
+      inspect(control(o), any, good);
+      sliced_[o] = any && good;
+      if (any && !good)
+        result_.notes.push_back(concat(c_.p.op(o).def->name, " of ", named_results(control(o)),
+                                       " runs once, on whole values: what it does inside needs "
+                                       "the results of all steps"));
+    }
+  }
+  constexpr text named_results(const control_info& k) const {
+    text out;
+    append_list(out, static_cast<int>(k.results.size()),
+                [&](int i) { out << '"' << c_.describe(k.results[i]) << '"'; });
+    return out;
+  }
+  /// Has anything inside of an op with nested programs a loop? Is all made as it is used?
+  constexpr void inspect(const control_info& k, bool& any, bool& good) const {
+    const auto look = [&](op_id o) {
+      const factor* f = factor_of(o);
+      any = any || f != nullptr;
+      good = good && (f == nullptr || !f->offset);
+      for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
+        const use u{o, i};
+        const bool from_outside = c_.p.is(o, op_role::wire) && is_operand(k, u);
+        if (!from_outside && !passes(u) && !fits(u)) good = false;
+      }
+    };
+    for (const auto& u : k.operands) look(u.op);
+    for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
+      for (const auto& u : c_.nested.scopes[s].outputs) look(u.op);
+      for (op_id o : by_scope_[s]) {
+        look(o);
+        if (c_.p.is(o, op_role::control)) inspect(control(o), any, good);
+      }
+    }
+  }
+
+  constexpr void find_stages() {
+    for (op_id o : by_scope_[0]) {
+      if (c_.p.is(o, op_role::wire)) continue;
+      int stage = sliced_[o] ? 1 : 0;
+      value_id waits_for = -1;
+      for_each_operand(o, [&](const use& u) {
+        const op_id q = maker(value(u));
+        const bool same_step = !sliced_[o] || made_anew(u) || (sliced_[q] && fits(u));
+        const int earliest = stage_[q] + (same_step ? 0 : 1);
+        if (earliest > stage) {
+          stage = earliest;
+          waits_for = same_step ? -1 : value(u);
+        }
+      });
+      stage_[o] = stage;
+      if (stage <= stages_) continue;
+      stages_ = stage;
+      if (stage > 1 && waits_for >= 0)
+        result_.notes.push_back(concat("loop ", stage, " starts where \"", c_.describe(waits_for),
+                                       "\" is needed whole (", c_.p.op(o).def->name, ')'));
+    }
+  }
+  /// Is a value that is made in steps used after or between them?
+  constexpr bool leaves_loop(value_id v) const {
+    if (c_.returned[v]) return true;
+    for (const auto& u : c_.uses(v)) {
+      const op_id o = user(u.op);
+      if (!sliced_[o] || stage_[o] != stage_[maker(v)] || !fits(u)) return true;
+    }
+    return false;
+  }
+  /// Constants that are made anew in each body need not be there.
+  constexpr bool needed_outside(op_id o) const {
+    const op_node& n = c_.p.op(o);
+    if (n.operand_count > 0 || n.def->role != op_role::compute || c_.returned[n.result])
+      return true;
+    for (const auto& u : c_.uses(n.result))
+      if (!sliced_[user(u.op)] || !made_anew(u)) return true;
+    return false;
+  }
+
+  // ---- Building ---------------------------------------------------------------------------------
+
+  constexpr tensor_type part_of(value_id v, int dim) const {
+    tensor_type t = c_.p.type(v);
+    if (dim != no_dim) t.shape[dim] /= n_;
+    return t;
+  }
+  constexpr void copy_marks(program& to, op_id o) const {
+    const op_node& n = c_.p.op(o);
+    if (n.name.size > 0) to.ops.back().name = to.intern(c_.p.view(n.name));
+    to.ops.back().transposed = n.transposed;
+  }
+  /// Appends an op; `renamed` by value of the core program. `parts`: as a step sees it.
+  constexpr void add_op(program& to, op_id o, const vec<value_id>& operands, vec<value_id>& renamed,
+                        bool parts) const {
+    const auto type = [&](value_id v) { return part_of(v, parts ? made_dim(v) : no_dim); };
+    vec<program> regions;
+    if (control_[o] >= 0) {
+      const control_info& k = control(o);
+      for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s)
+        regions.push_back(nested_program(s, renamed, parts));
+    }
+    to.append_op(*c_.p.op(o).def, operands, c_.p.attrs(o));
+    for_each_result(o, [&](value_id v) { renamed[v] = to.append_result(type(v)); });
+    for (auto& r : regions) to.append_region(static_cast<program&&>(r));
+    copy_marks(to, o);
+    if (c_.p.is(o, op_role::parameter)) to.inputs.push_back(renamed[c_.p.op(o).result]);
+  }
+  constexpr program nested_program(int scope, vec<value_id>& renamed, bool parts) const {
+    program r;
+    for (value_id v : c_.nested.scopes[scope].inputs) {
+      renamed[v] = r.append(def<op::parameter>, {}, {}, part_of(v, parts ? made_dim(v) : no_dim));
+      r.inputs.push_back(renamed[v]);
+    }
+    vec<value_id> operands;
+    for (op_id o : by_scope_[scope]) {
+      if (c_.p.is(o, op_role::wire)) continue;
+      operands.clear();
+      for_each_operand(o, [&](const use& u) { operands.push_back(renamed[value(u)]); });
+      add_op(r, o, operands, renamed, parts);
+    }
+    for (const auto& u : c_.nested.scopes[scope].outputs)
+      r.outputs.push_back({renamed[value(u)], {}});
+    return r;
+  }
+  constexpr void add_outside(op_id o) {
+    vec<value_id> operands;
+    for_each_operand(o, [&](const use& u) { operands.push_back(whole_[value(u)]); });
+    add_op(b_.p, o, operands, whole_, false);
+  }
+
+  /// Is the operand of a sliced op made in another place than the body of its own scan?
+  constexpr bool comes_in(const use& u, int stage) const {
+    const op_id q = maker(value(u));
+    return !(sliced_[q] && stage_[q] == stage && fits(u));
+  }
+  constexpr import* find_import(const use& u) {
+    for (int i = first_import_[value(u)]; i >= 0; i = imports_[i].next)
+      if (imports_[i].dim == required_dim(u)) return &imports_[i];
+    return nullptr;
+  }
+
+  constexpr void add_scan(int stage) {
+    vec<op_id> ops;
+    for (op_id o : by_scope_[0])
+      if (sliced_[o] && stage_[o] == stage) ops.push_back(o);
+    for (const auto& each : imports_) first_import_[each.value] = -1;
+    imports_.clear();
+    for (op_id o : ops)
+      for_each_operand(o, [&](const use& u) {
+        if (!comes_in(u, stage) || made_anew(u) || find_import(u) != nullptr) return;
+        int& first = first_import_[value(u)];
+        imports_.push_back({value(u), required_dim(u), -1, first});
+        first = static_cast<int>(imports_.size()) - 1;
+      });
+    vec<value_id> carried, stacked;
+    for (op_id o : ops)
+      for_each_result(o, [&](value_id v) {
+        if (leaves_loop(v)) (made_dim(v) == no_dim ? carried : stacked).push_back(v);
+      });
+    if (carried.empty() && stacked.empty()) return;  // nothing needs what they compute
+
+    ++result_.loops;
+    program body;
+    const auto parameter = [&](const tensor_type& t) {
+      body.inputs.push_back(body.append(def<op::parameter>, {}, {}, t));
+      return body.inputs.back();
+    };
+    vec<value_id> operands, sums;
+    parameter({dtype::i32, {}});
+    for (auto& each : imports_) {
+      if (each.dim != no_dim) continue;
+      each.inner = parameter(c_.p.type(each.value));
+      operands.push_back(whole_[each.value]);
+    }
+    const auto constants = static_cast<std::int64_t>(operands.size());
+    for (value_id v : carried) {
+      const tensor_type& t = c_.p.type(v);
+      sums.push_back(parameter(t));
+      operands.push_back(
+          b_.emit(def<op::constant>, {}, {identity_bits(combine_of(v), t.element)}, t));
+    }
+    for (auto& each : imports_) {
+      if (each.dim == no_dim) continue;
+      each.inner = parameter(part_of(each.value, each.dim));
+      operands.push_back(slices(each.value, each.dim));
+    }
+    const std::int64_t attrs[] = {n_,
+                                  0,
+                                  constants,
+                                  static_cast<std::int64_t>(carried.size()),
+                                  static_cast<std::int64_t>(operands.size()) - constants -
+                                      static_cast<std::int64_t>(carried.size()),
+                                  static_cast<std::int64_t>(stacked.size()),
+                                  0};
+
+    fill_body(body, ops, stage);
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      const value_id v = carried[i];
+      value_id next = inside_[v];
+      if (combine_of(v) != combiner::stack) {
+        const value_id both[] = {sums[i], next};
+        next = body.append(combining_op(combine_of(v)), both, {}, tensor_type(c_.p.type(v)));
+      }
+      body.outputs.push_back({next, {}});
+    }
+    for (value_id v : stacked) body.outputs.push_back({inside_[v], {}});
+    value_id result = b_.emit(def<op::scan>, {operands.data(), operands.size()}, attrs, {},
+                              ops::region_list(static_cast<program&&>(body)));
+    if (b_.failed()) return;
+    for (value_id v : carried) whole_[v] = result++;
+    for (value_id v : stacked) whole_[v] = unsliced(result++, v, made_dim(v));
+  }
+  constexpr void fill_body(program& body, const vec<op_id>& ops, int stage) {
+    vec<value_id> anew(c_.p.types.size(), -1), operands;
+    for (op_id o : ops) {
+      operands.clear();
+      for_each_operand(o, [&](const use& u) {
+        const value_id x = value(u);
+        if (!comes_in(u, stage)) {
+          operands.push_back(inside_[x]);
+        } else if (const import* found = find_import(u)) {
+          operands.push_back(found->inner);
+        } else {
+          if (anew[x] < 0) add_op(body, c_.p.producer(x), {}, anew, false);
+          operands.push_back(anew[x]);
+        }
+      });
+      add_op(body, o, operands, inside_, true);
+    }
+  }
+
+  // ---- Slices: (..., blocks / n, n, block, ...), with n in front --------------------------------
+
+  /// The shape whose dimension `dim` is three, or two where a block is one element.
+  constexpr shape split(value_id v, int dim) const {
+    const shape& s = c_.p.type(v).shape;
+    shape t;
+    for (int d = 0; d < s.rank; ++d) {
+      if (d != dim) {
+        t.push_back(s[d]);
+        continue;
+      }
+      t.push_back(blocks_ / n_);
+      t.push_back(n_);
+      if (s[d] != blocks_) t.push_back(s[d] / blocks_);
+    }
+    return t;
+  }
+  constexpr value_id slices(value_id v, int dim) {
+    const shape parts = split(v, dim);
+    const value_id x = ops::reshape(b_, whole_[v], parts);
+    vec<std::int64_t> order{dim + 1};
+    for (int d = 0; d < parts.rank; ++d)
+      if (d != dim + 1) order.push_back(d);
+    const value_id y = ops::transpose(b_, x, {order.data(), order.size()});
+    shape stack{n_};
+    for (auto e : part_of(v, dim).shape) stack.push_back(e);
+    return parts.rank == stack.rank ? y : ops::reshape(b_, y, stack);
+  }
+  constexpr value_id unsliced(value_id x, value_id v, int dim) {
+    const shape parts = split(v, dim);
+    shape stack{n_};
+    vec<std::int64_t> order;
+    for (int d = 0; d < parts.rank; ++d) {
+      if (d != dim + 1) stack.push_back(parts[d]);
+      order.push_back(d <= dim ? d + 1 : d == dim + 1 ? 0 : d);
+    }
+    const value_id y = b_.type(x).shape == stack ? x : ops::reshape(b_, x, stack);
+    const value_id z = ops::transpose(b_, y, {order.data(), order.size()});
+    return ops::reshape(b_, z, c_.p.type(v).shape);
+  }
+};
+
+}  // namespace detail
+
+/// The source program with its loops over `axis` run in sequence: each op that has one is in the
+/// body of a `scan` of as many steps as the axis has positions.
+///
+/// Sums are accumulated from step to step, tiled results are stacked, what has no loop stays
+/// outside; inputs and outputs are those of the source. Where an op in the loop needs a whole value
+/// that the loop makes (a mean over the batch), another scan follows.
+/// Cost: linear in ops. Errors: S100 a sliced value of the highest rank.
+constexpr sequential_program in_sequence(const core_program& c, int axis) {
+  return detail::sequencing(c, axis).run();
+}
+
+}  // namespace partita

@@ -1,0 +1,54 @@
+/// Combiners as ops: what joins the results of the steps of a loop, and what it starts from.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <partita/op/arithmetic.hpp>
+#include <partita/op/constant.hpp>
+#include <partita/op/extremum.hpp>
+#include <partita/op/logical.hpp>
+
+namespace partita {
+
+/// The op of two operands that combines them; `combine` is not `stack`.
+constexpr const op_def& combining_op(combiner combine) {
+  switch (combine) {
+    case combiner::max:
+      return def<op::maximum>;
+    case combiner::min:
+      return def<op::minimum>;
+    case combiner::multiply:
+      return def<op::multiply>;
+    case combiner::logical_and:
+      return def<op::logical_and>;
+    case combiner::logical_or:
+      return def<op::logical_or>;
+    default:
+      return def<op::add>;
+  }
+}
+
+/// The element that a combiner leaves as it is combined with, as the attribute of a `constant`.
+///
+/// Law       combine(identity, x) = x for every x of the type
+constexpr std::int64_t identity_bits(combiner combine, dtype t) {
+  const double infinite = std::bit_cast<double>(std::int64_t{0x7ff} << 52);
+  const auto number = [&](double real, std::int64_t whole) {
+    return is_floating(t) ? std::bit_cast<std::int64_t>(real) : whole;
+  };
+  switch (combine) {
+    case combiner::max:
+      return number(-infinite, op::least_integer(t));
+    case combiner::min:
+      return number(infinite, op::greatest_integer(t));
+    case combiner::multiply:
+      return number(1, 1);
+    case combiner::logical_and:  // all bits
+      return t == dtype::i32 || t == dtype::i64 ? -1 : op::greatest_integer(t);
+    default:
+      return number(0, 0);
+  }
+}
+
+}  // namespace partita

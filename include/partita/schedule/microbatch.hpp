@@ -1,0 +1,161 @@
+/// The microbatch tactic: a batch in several steps, one after the other.
+///
+/// Source    PartIR, section 8 (microbatching as a sequential loop); GPipe, arXiv:1811.06965
+#pragma once
+
+#include <cstdint>
+#include <partita/support/vec.hpp>
+#include <string_view>
+#include <utility>
+
+#include <partita/core/in_sequence.hpp>
+#include <partita/schedule/tactic.hpp>
+
+namespace partita {
+
+/// An input, or all below a prefix, and the dimension that is the batch.
+struct microbatch_entry {
+  std::string_view name;
+  int dim;
+};
+
+/// A program that tactics change before it is sharded.
+struct rewriting {
+  program p;
+  vec<text> notes;  ///< of the tactic at work
+  failure error;
+  struct sliced_input {
+    int input, dim;
+  };
+  vec<sliced_input> sliced;  ///< by the tactics so far
+};
+
+/// A tactic that rewrites the program. All of these run before the first action, in their order.
+template <class T>
+concept Rewriter = requires(const T& t, rewriting& r) {
+  t.rewrite(r);
+};
+
+/// Runs what is computed from a batch in n steps, each for a slice of it.
+///
+/// Effect    a loop over a virtual axis of n positions, by the same tile maps and propagation as
+///           over an axis of the mesh, which becomes a `scan`: results summed over the batch
+///           (gradients) are accumulated, results per example are stacked, the rest (an optimizer)
+///           stays outside. Step i takes every n-th example from example i on.
+/// Legal     when n divides the batch, and what depends on it is sliced in one way. It may stand
+///           anywhere in a schedule: the other tactics see the program with the loop.
+/// Pros      memory for activations divided by n
+/// Cons      collectives inside of the loop run n times (a sharded parameter is gathered in each
+///           step); smaller products
+/// Collectives  none; gradients are reduced once, behind the loop
+/// Errors    S002 dimension out of range, S003 n does not divide the dimension or what it becomes,
+///           S006 no such input, S010 n below 1, S011 a dimension is sliced twice, S012 an op would
+///           have to be sliced in two ways, S013 no op is computed slice by slice
+template <std::size_t N>
+class microbatch_tactic {
+ public:
+  constexpr microbatch_tactic(std::int64_t n, const microbatch_entry (&entries)[N],
+                              std::string_view name)
+      : microbatch_tactic(n, entries, name, std::make_index_sequence<N>{}) {}
+  constexpr std::string_view name() const { return name_; }
+  /// The same tactic under another name.
+  constexpr microbatch_tactic named(std::string_view n) const {
+    microbatch_tactic t = *this;
+    t.name_ = n;
+    return t;
+  }
+
+  /// No actions: the loop is there before the first one.
+  constexpr void apply(tactic_context&) const {}
+
+  constexpr void rewrite(rewriting& r) const {
+    if (n_ < 1) return fail(r, "S010", "at least one step is needed");
+    core_program c(r.p, mesh{{"microbatch", n_}});
+    for (const auto& e : entries_) slice(r, c, e);
+    if (r.error || n_ == 1) return;
+    c.propagate();
+    for (const auto& each : c.conflicts) refuse(r, c, each);
+    if (r.error) return;
+    sequential_program s = in_sequence(c, 0);
+    r.error.record(s.p.error);
+    if (s.loops == 0) {
+      text names;
+      append_list(names, static_cast<int>(N),
+                  [&](int i) { names << '"' << entries_[i].name << '"'; });
+      fail(r, "S013", "no op is computed slice by slice of ", names);
+    }
+    if (r.error) return;
+    r.p = static_cast<program&&>(s.p);
+    r.notes = s.notes;
+  }
+
+ private:
+  template <std::size_t... I>
+  constexpr microbatch_tactic(std::int64_t n, const microbatch_entry (&entries)[N],
+                              std::string_view name, std::index_sequence<I...>)
+      : n_(n), name_(name), entries_{entries[I]...} {}
+
+  std::int64_t n_;
+  std::string_view name_;
+  microbatch_entry entries_[N];
+
+  template <class... Parts>
+  constexpr void fail(rewriting& r, std::string_view code, Parts... parts) const {
+    r.error.record(code, "microbatch(", n_, "): ", parts...);
+  }
+  constexpr void slice(rewriting& r, core_program& c, const microbatch_entry& e) const {
+    bool found = false;
+    vec<std::string_view> known;
+    for (int i = 0; i < r.p.input_count(); ++i) {
+      const std::string_view name = r.p.input_name(i);
+      known.push_back(name);
+      if (!detail::selects(e.name, name)) continue;
+      found = true;
+      const shape& s = r.p.input_type(i).shape;
+      if (e.dim < 0 || e.dim >= s.rank)
+        return fail(r, "S002", "dimension ", e.dim, " of \"", name,
+                    "\" is out of range; its shape is ", s);
+      if (s[e.dim] % n_ != 0)
+        return fail(r, "S003", "dimension ", e.dim, " of \"", name, "\" has size ", s[e.dim],
+                    ", which ", n_, " does not divide; choose another number of steps");
+      for (const auto& before : r.sliced)
+        if (before.input == i && before.dim == e.dim)
+          return fail(r, "S011", "dimension ", e.dim, " of \"", name,
+                      "\" is in a loop of microbatches already; a dimension is sliced once");
+      r.sliced.push_back({i, e.dim});
+      r.error.record(c.tile(c.p.inputs[i], e.dim, 0));
+    }
+    if (!found)
+      fail(r, "S006", "no input is named \"", e.name, "\" or lies below it; ",
+           known_names(e.name, known));
+  }
+  constexpr void refuse(rewriting& r, const core_program& c, const conflict& each) const {
+    const op_node& n = c.p.op(each.op);
+    const auto where = [&](const evidence& e) {
+      text out;
+      const int dim = c.map.dim_of(c.map.at(each.op, e.factor), e.operand);
+      if (e.operand < 0)
+        out << "its uses slice dimension " << dim;
+      else
+        out << "dimension " << dim << " of operand " << static_cast<int>(e.operand) << " (\""
+            << c.describe(c.p.operand(each.op, e.operand)) << "\") is sliced";
+      return out;
+    };
+    if (each.kind == conflict_kind::several)
+      fail(r, "S012", n.def->name, " of ", c.p.type(n.result), ": ", where(each.first), ", ",
+           where(each.second), "; they cannot be one loop");
+    else
+      fail(r, "S003", n.def->name, " of ", c.p.type(n.result), ": ", where(each.first),
+           ", which is ", c.map.at(each.op, each.first.factor).size, " positions here; ", n_,
+           " does not divide them");
+  }
+};
+
+/// `microbatch(4, {{"x", 0}})`, optionally with a name for reports.
+template <std::size_t N>
+constexpr microbatch_tactic<N> microbatch(std::int64_t n, const microbatch_entry (&entries)[N],
+                                          std::string_view name = "microbatch") {
+  return {n, entries, name};
+}
+
+}  // namespace partita

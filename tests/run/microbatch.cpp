@@ -1,0 +1,238 @@
+// Microbatches: the program with its loop gives what the source gives, alone, on meshes and in
+// sequence; what is outside of the loop, how often collectives run, and how much memory is needed.
+#include <doctest/doctest.h>
+
+#include "../../examples/models/transformer.hpp"
+#include "../data.hpp"
+
+namespace pt = partita;
+using data::str;
+
+namespace {
+
+constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
+
+/// Is the program with the loop right? `exact`: on small integers, where sums are.
+pt::partitioned check_equal(const pt::program& p, const std::vector<pt::array>& inputs,
+                            const auto& tactics, double tolerance = 0) {
+  const auto r = pt::partition(p, mesh, tactics);
+  CHECK(str(pt::verify(r.sharded()).message) == "");
+  CHECK(str(pt::verify(r.device.local).message) == "");
+  CHECK(pt::equivalent(pt::parse(pt::print(r.sharded())), r.sharded()));
+  const auto whole = pt::evaluate(p, inputs);
+  CHECK(pt::max_difference(pt::evaluate(r.sharded(), inputs), whole) <= tolerance);
+  CHECK(pt::max_difference(pt::emulate(r, inputs), whole) <= tolerance);
+  CHECK(pt::max_difference(pt::temporal(r, inputs), whole) <= tolerance);
+  CHECK(r.output(0).global_shape == p.output_type(0).shape);
+  return r;
+}
+pt::partitioned check_equal(const pt::program& p, const auto& tactics) {
+  return check_equal(p, data::arguments(p), tactics);
+}
+/// The ops with this name, those of nested programs among them.
+int count(const pt::program& p, std::string_view name) {
+  int n = 0;
+  for (const auto& each : p.ops) n += each.def->name == name;
+  for (const auto& r : p.regions) n += count(r, name);
+  return n;
+}
+std::vector<std::string> notes_of(const pt::partitioned& r, int tactic = 0) {
+  std::vector<std::string> list;
+  for (const auto& note : r.tactics[static_cast<std::size_t>(tactic)].notes)
+    list.push_back(str(note));
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("every combiner is accumulated, stacked results are in their order") {
+  const auto p = pt::trace(
+      [](auto x, auto i) {
+        return std::tuple{sum<0>(x), reduce_max<0>(x), reduce_min<0>(x), prod<0>(x),
+                          all<0>(i), any<0>(i),        all<0>(i > 0),    x * 2,
+                          sum<1>(x)};
+      },
+      pt::input<float, 12, 3>("x"), pt::input<std::int32_t, 12, 3>("i"));
+  for (std::int64_t n : {1, 2, 3, 4, 6, 12}) {
+    CAPTURE(n);
+    const auto r = check_equal(p, pt::schedule(pt::microbatch(n, {{"x", 0}, {"i", 0}})));
+    CHECK(count(r.sharded(), "scan") == (n > 1 ? 1 : 0));
+    CHECK(r.sharded().output_name(0) == p.output_name(0));
+  }
+}
+TEST_CASE("the identity of each combiner, for each element type") {
+  using pt::combiner, pt::dtype;
+  data::random random{3};
+  for (dtype t : {dtype::f32, dtype::f64, dtype::bf16, dtype::f16, dtype::i32, dtype::i64,
+                  dtype::u8, dtype::boolean})
+    for (combiner c : {combiner::add, combiner::max, combiner::min, combiner::multiply,
+                       combiner::logical_and, combiner::logical_or}) {
+      const bool bits = c == combiner::logical_and || c == combiner::logical_or;
+      if (bits && pt::is_floating(t)) continue;
+      CAPTURE(std::string(name_of(t)) + " " + std::string(name_of(c)));
+      const pt::tensor_type type{t, {16}};
+      pt::builder b;
+      const auto x = pt::ops::parameter(b, "x", type);
+      const auto start = b.emit(pt::def<pt::op::constant>, {}, {pt::identity_bits(c, t)}, type);
+      b.p.outputs.push_back({b.emit(pt::combining_op(c), {start, x}), {}});
+      CHECK(str(b.p.error.message) == "");
+      const auto input = data::integers(type, random, -9, 9);
+      CHECK(pt::equal(pt::evaluate(b.p, input).only(), input));
+    }
+}
+TEST_CASE("a batch that is no leading dimension, or becomes part of another one") {
+  const auto p = pt::trace(
+      [](auto x, auto w) {
+        const auto rows = reshape<48, 4>(x);          // (batch 8 * 6, 4)
+        const auto y = matmul(rows, w);               // (48, 4)
+        const auto z = transpose<1, 0>(y);            // (4, 48)
+        const auto i = pt::iota<float, 1>(x, 4, 48);  // positions
+        return std::tuple{z * i, reshape<8, 24>(y), sum<1>(z)};
+      },
+      pt::input<float, 8, 6, 4>("x"), pt::input<float, 4, 4>("w"));
+  const auto MB = pt::microbatch(4, {{"x", 0}});
+  check_equal(p, pt::schedule(MB));
+  check_equal(p, pt::schedule(pt::manual("M", {{"x", 0}}), MB));
+  check_equal(p, pt::schedule(pt::manual("B", {{"x", 0}}), MB));  // 4 does not divide 8 / 4
+  const auto q = pt::trace(
+      [](auto x) {
+        return std::tuple{sum<1>(x), x + x};
+      },
+      pt::input<float, 3, 8>("x"));
+  check_equal(q, pt::schedule(pt::manual("M", {{"x", 1}}), pt::microbatch(4, {{"x", 1}})));
+}
+TEST_CASE("a batch is sliced so that the mesh's slices stay where they are") {
+  const auto p = pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
+                           pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w"));
+  const auto r =
+      check_equal(p, data::arguments(p),
+                  pt::schedule(pt::manual("B", {{"x", 0}}), pt::microbatch(4, {{"x", 0}})), 1e-6);
+  CHECK(r.collectives.total() == 0);
+  CHECK(r.output(0).local_shape == pt::shape{16, 8});
+}
+TEST_CASE("what needs the whole batch starts another loop, and a note says so") {
+  const auto p = pt::trace(
+      [](auto x) {
+        const auto centred = x - sum<0>(x);
+        return std::tuple{pt::output("y", centred * centred), pt::output("s", sum<0>(centred * x))};
+      },
+      pt::input<float, 16, 4>("x"));
+  const auto r = check_equal(p, pt::schedule(pt::microbatch(4, {{"x", 0}})));
+  CHECK(count(r.sharded(), "scan") == 2);
+  CHECK(notes_of(r).size() == 1);
+  CHECK(notes_of(r)[0].starts_with("loop 2 starts where \""));
+}
+TEST_CASE("loops of the model inside of the loop over microbatches") {
+  const auto step = [](const auto& model) {
+    return [=](auto x, auto w) {
+      const auto [value, g] = pt::value_and_grad(
+          [&](const auto& v) {
+            const auto y = model(x, v);
+            return sum(y * y);
+          },
+          w);
+      return std::tuple{pt::output("g", g), pt::output("loss", value)};
+    };
+  };
+  const auto MB = pt::microbatch(4, {{"x", 0}});
+  const auto BP = pt::manual("B", {{"x", 0}});
+  // Stacked layers: each gives its gradient.
+  const auto layers = pt::trace(step([](auto x, auto w) {
+                                  return pt::scan(
+                                             [](auto h, auto each) {
+                                               return std::pair{matmul(h, each), pt::nothing{}};
+                                             },
+                                             x, w)
+                                      .first;
+                                }),
+                                pt::input<double, 16, 4>("x"), pt::input<double, 3, 4, 4>("w"));
+  auto r = check_equal(layers, pt::schedule(MB, BP));
+  CHECK(count(r.sharded(), "matmul") + count(r.sharded(), "dot_general") == 3);
+  CHECK(notes_of(r).empty());
+  // Shared weights: their gradient is a sum that the inner loop carries.
+  const auto shared = pt::trace(step([](auto x, auto w) {
+                                  return pt::for_loop(
+                                      0, 3, [&](auto, auto h) { return matmul(h, w); }, x);
+                                }),
+                                pt::input<double, 16, 4>("x"), pt::input<double, 4, 4>("w"));
+  r = check_equal(shared, pt::schedule(BP, MB));
+  CHECK(notes_of(r, 1).empty());
+  CHECK(count(r.sharded(), "scan") == 3);
+  CHECK(r.collectives == pt::collectives{.all_reduce = 2});  // gradient and loss, once
+}
+TEST_CASE("a loop of the model that needs all of the batch stays outside, and a note says so") {
+  const auto p = pt::trace(
+      [](auto x) {
+        return pt::output("y", pt::for_loop(
+                                   0, 3, [](auto, auto h) { return h - sum<0>(h) * 2; }, x + x));
+      },
+      pt::input<float, 8, 4>("x"));
+  const auto r = check_equal(p, pt::schedule(pt::microbatch(2, {{"x", 0}})));
+  CHECK(notes_of(r) == std::vector<std::string>{"scan of \"y\" runs once, on whole values: what it "
+                                                "does inside needs the results of all steps"});
+}
+TEST_CASE("two dimensions in two loops") {
+  const auto p = pt::trace(
+      [](auto x) {
+        return std::tuple{sum(x), sum<0>(x * x), x + 1};
+      },
+      pt::input<float, 8, 12>("x"));
+  const auto r =
+      check_equal(p, pt::schedule(pt::microbatch(2, {{"x", 0}}), pt::microbatch(3, {{"x", 1}}),
+                                  pt::manual("B", {{"x", 0}})));
+  CHECK(count(r.sharded(), "scan") >= 2);
+}
+
+TEST_CASE("a transformer's training step: counts, values and memory") {
+  constexpr transformer::sizes sizes{.layers = 2,
+                                     .width = 8,
+                                     .heads = 2,
+                                     .key = 4,
+                                     .hidden = 16,
+                                     .vocabulary = 12,
+                                     .context = 6,
+                                     .batch = 64};
+  const auto p = transformer::trace_training_step<transformer::dynamic>(sizes);
+  data::random random{7};
+  std::vector<pt::array> inputs;
+  for (int i = 0; i < p.input_count(); ++i) {
+    // The optimizer stands where its step is smooth: after ten steps, with a second moment of 1.
+    const std::string_view name = p.input_name(i);
+    const auto& type = p.input_type(i);
+    if (!pt::is_floating(type.element))
+      inputs.push_back(data::integers(type, random, 0, sizes.vocabulary - 1));
+    else
+      inputs.push_back(data::fill(type, [&](std::int64_t) {
+        return name == "opt_state.step"          ? 10.0
+               : name.starts_with("opt_state.m") ? 0.0
+               : name.starts_with("opt_state.v") ? 1.0
+                                                 : static_cast<double>(random.in(-64, 64)) / 256;
+      }));
+  }
+  using transformer::BP, transformer::MP, transformer::Z2, transformer::Z3;
+  const auto MB = pt::microbatch(8, {{"tokens", 0}, {"targets", 0}});
+  const auto check = [&](const auto& with, const auto& without, std::int64_t sums_inside,
+                         std::int64_t gathers_inside) {
+    // Sums of some hundred binary32 numbers in another order; results are at most 10.
+    const auto r = check_equal(p, inputs, with, 1e-4);
+    const auto plain = pt::partition(p, mesh, without);
+    CHECK(r.collectives.all_reduce == plain.collectives.all_reduce + 7 * sums_inside);
+    CHECK(r.collectives.all_gather == plain.collectives.all_gather + 7 * gathers_inside);
+    CHECK(r.collectives.reduce_scatter == plain.collectives.reduce_scatter);
+    CHECK(r.collectives.all_to_all == plain.collectives.all_to_all);
+    CHECK(count(r.sharded(), "scan") == 1);
+    MESSAGE("peak bytes ", plain.cost.peak_bytes, " -> ", r.cost.peak_bytes, ", workspace ",
+            pt::executable(plain.device).workspace_bytes(), " -> ",
+            pt::executable(r.device).workspace_bytes());
+    CHECK(2 * r.cost.peak_bytes < plain.cost.peak_bytes);
+  };
+  check(pt::schedule(MB), pt::schedule(), 0, 0);
+  check(pt::schedule(BP, MB), pt::schedule(BP), 0, 0);  // gradients are reduced once
+  check(pt::schedule(MB, BP), pt::schedule(BP), 0, 0);
+  check(pt::schedule(BP, MP, MB), pt::schedule(BP, MP), 4 * sizes.layers, 0);
+  check(pt::schedule(BP, Z2, MB), pt::schedule(BP, Z2), 0, 0);
+  const auto gathers =
+      pt::partition(p, mesh, pt::schedule(BP, MP, Z3)).collectives.all_gather;  // each step's own
+  check(pt::schedule(BP, MP, Z3, MB), pt::schedule(BP, MP, Z3), 4 * sizes.layers, gathers);
+  check(pt::schedule(MB, BP, MP, Z3), pt::schedule(BP, MP, Z3), 4 * sizes.layers, gathers);
+}
