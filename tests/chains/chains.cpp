@@ -56,7 +56,7 @@ double worst_error(link what, float low, float high, double (*exact)(double)) {
   x.resize(static_cast<std::size_t>(partita::detail::round_up(200'000, partita::detail::lanes)));
   z.resize(x.size());
   const chain_link links[] = {
-      elements(link::load, x), {what, nullptr, 1, 0}, elements(link::store, z)};
+      elements(link::load, x), {what, nullptr, 0, 0}, elements(link::store, z)};
   partita::detail::run_chain_of<float>(1, static_cast<std::int64_t>(x.size()), links, 3);
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, error(z[i], exact(x[i])));
@@ -122,7 +122,7 @@ TEST_CASE("exp, logistic and tanh of binary32 are near") {
   x[2] = -infinity;
   const auto map = [&](link what) {
     const chain_link links[] = {
-        elements(link::load, x), {what, nullptr, 1, 0}, elements(link::store, z)};
+        elements(link::load, x), {what, nullptr, 0, 0}, elements(link::store, z)};
     partita::detail::run_chain_of<float>(1, 16, links, 3);
     CHECK(std::isnan(z[0]));
   };

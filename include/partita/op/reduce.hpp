@@ -1,22 +1,22 @@
 /// reduce: combines all elements along some dimensions.
 #pragma once
 
-#include <array>
-#include <iterator>
-
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
 /// What reduce does, by its number: a combiner or one of ops::extreme.
-inline constexpr auto reducer_names = [] {
-  std::array<std::string_view, std::size(combiner_names) + 2> names;
-  std::size_t i = 0;
-  for (auto name : combiner_names) names[i++] = name;
-  names[static_cast<std::size_t>(ops::extreme::argmax)] = "argmax";
-  names[static_cast<std::size_t>(ops::extreme::argmin)] = "argmin";
-  return names;
-}();
+struct reducer_list {
+  static constexpr int combiners = sizeof(combiner_names) / sizeof(combiner_names[0]);
+  std::string_view names[combiners + 2];
+
+  constexpr reducer_list() {
+    for (int i = 0; i < combiners; ++i) names[i] = combiner_names[i];
+    names[static_cast<int>(ops::extreme::argmax)] = "argmax";
+    names[static_cast<int>(ops::extreme::argmin)] = "argmin";
+  }
+};
+inline constexpr reducer_list reducers;
 
 /// Is the first attribute a combiner, of elements like those of the first operand? `names`: of all
 /// that the op takes there.
@@ -81,7 +81,7 @@ struct reduce {
              pairs ? "2 (values, positions) are" : "1 is", " needed");
       return false;
     }
-    if (!pairs) return check_combiner(c, name, reducer_names);
+    if (!pairs) return check_combiner(c, name, reducers.names);
     const tensor_type &values = c.operands[0], &positions = c.operands[1];
     if (values.element == dtype::boolean)
       c.fail("S104", name, ": element type i1 is not a number");
@@ -201,7 +201,7 @@ struct reduce {
   }
   template <class Fields>
   static constexpr void attributes(Fields& f) {
-    f.word("", reducer_names);
+    f.word("", reducers.names);
     f.rest("dims");
   }
 };

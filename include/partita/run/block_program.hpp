@@ -304,6 +304,7 @@ class block_program {
   /// How the links of a chain go through their operands.
   void find_steps(instruction& c) const {
     for (auto& l : c.links) {
+      if (l.operand < 0) l.by_element = 0;
       if (l.operand < 0 || coverage_of(l.operand) == over(c)) continue;
       const bool row = coverage_of(l.operand) == coverage::rows;
       const bool column = coverage_of(l.operand) == coverage::columns;

@@ -106,8 +106,10 @@ PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
 
 PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t) {
   return with_computed_type(t, [c]<class T>(std::type_identity<T>) -> block_function {
+    // Lanes past the last element need not hold a bool.
+    using stored_as = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
     return with_combiner<T>(
-        c, [](auto f) -> block_function { return &combine_block<decltype(f), T>; });
+        c, [](auto f) -> block_function { return &combine_block<decltype(f), stored_as>; });
   });
 }
 
