@@ -268,7 +268,7 @@ TEST_CASE("section 7.4: tactics amalgamated into one keep the conflicts that the
   constexpr auto wrong = pt::manual("C", {{"x", 0}});
   CHECK_THROWS_WITH_AS(
       pt::partition(chain(), mesh, pt::schedule(pt::amalgamated("wrong", BP, wrong))),
-      "S001 tactic: the mesh has no axis \"C\"; it has \"B\", \"M\"", pt::error);
+      "S001 tactic: the mesh has no axis \"C\"; known: B, M; did you mean \"B\"?", pt::error);
 }
 
 TEST_CASE("section 5.2.3: the order of tactics settles the conflict") {
