@@ -28,13 +28,11 @@ constexpr bool equivalent(const program& a, const program& b) {
     if (q == b.op_count()) return false;
     const op_node &x = a.op(o), &y = b.op(q);
     if (x.def->name != y.def->name || x.operand_count != y.operand_count ||
-        x.attr_count != y.attr_count || x.result_count != y.result_count ||
-        x.region_count != y.region_count || a.view(x.name) != b.view(y.name))
+        x.result_count != y.result_count || x.region_count != y.region_count ||
+        !same_elements(a.attrs(o), b.attrs(q)) || a.view(x.name) != b.view(y.name))
       return false;
     for (int i = 0; i < x.operand_count; ++i)
       if (in_b[static_cast<std::size_t>(a.operand(o, i))] != b.operand(q, i)) return false;
-    for (std::size_t i = 0; i < a.attrs(o).size(); ++i)
-      if (a.attrs(o)[i] != b.attrs(q)[i]) return false;
     for (int r = 0; r < x.result_count; ++r)
       if (!pair(x.result + r, y.result + r)) return false;
     for (int r = 0; r < x.region_count; ++r)

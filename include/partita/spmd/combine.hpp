@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/spmd/rewrite.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita::detail {
 
@@ -55,11 +55,8 @@ class combining {
     return is(p_.op(o), collective::all_reduce) && p_.op(o).result_count == 1 && bytes(o) < limit_;
   }
   constexpr bool alike(op_id a, op_id b) const {
-    const auto x = p_.attrs(a), y = p_.attrs(b);
-    if (depth_[a] != depth_[b] || x.size() != y.size()) return false;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (x[i] != y[i]) return false;
-    return p_.type(p_.operand(a, 0)).element == p_.type(p_.operand(b, 0)).element;
+    return depth_[a] == depth_[b] && same_elements(p_.attrs(a), p_.attrs(b)) &&
+           p_.type(p_.operand(a, 0)).element == p_.type(p_.operand(b, 0)).element;
   }
 
   constexpr void join(rewrite& w, op_id o) {

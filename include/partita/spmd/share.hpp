@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/ir/live_bytes.hpp>
 #include <partita/spmd/rewrite.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita::detail {
 
@@ -55,12 +55,6 @@ class sharing {
   std::int64_t bound_;
   vec<pair> pairs_, in_program_order_;
 
-  constexpr bool same_axes(op_id a, op_id b) const {
-    const auto x = p_.attrs(a), y = p_.attrs(b);
-    bool same = x.size() == y.size();
-    for (std::size_t i = 0; same && i < x.size(); ++i) same = x[i] == y[i];
-    return same;
-  }
   constexpr void find_pairs() {
     vec<op_id> latest(p_.types.size(), -1);  // by value: the last op so far that gathers it
     vec<op_id> previous(p_.ops.size(), -1);  // by gather: the one before of the same value
@@ -69,7 +63,8 @@ class sharing {
       const value_id x = p_.operand(o, 0);
       op_id before = previous[o] = latest[x];
       latest[x] = o;
-      while (before >= 0 && !same_axes(before, o)) before = previous[before];
+      while (before >= 0 && !same_elements(p_.attrs(before), p_.attrs(o)))
+        before = previous[before];
       if (before >= 0) pairs_.push_back({before, o, 0});
     }
     in_program_order_ = pairs_;

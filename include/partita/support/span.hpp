@@ -42,4 +42,11 @@ class span {
   std::size_t size_ = 0;
 };
 
+template <class T>
+constexpr bool same_elements(span<T> a, span<T> b) {
+  bool same = a.size() == b.size();
+  for (std::size_t i = 0; same && i < a.size(); ++i) same = a[i] == b[i];
+  return same;
+}
+
 }  // namespace partita
