@@ -9,15 +9,9 @@ TEST_CASE("T32, small: emulated equals source, and collectives in closed form") 
   using namespace paper::transformers;
   for (const int L : {1, 3}) {
     CAPTURE(L);
-    const models::source step(paper::trace_training_step({.layers = L,
-                                                          .width = 16,
-                                                          .heads = 4,
-                                                          .key = 4,
-                                                          .hidden = 32,
-                                                          .vocabulary = 12,
-                                                          .context = 6,
-                                                          .batch = 8}),
-                              [](std::string_view) { return 12; });
+    const models::source step(
+        paper::trace_training_step(models::small_transformer<paper::language_model_sizes>(L)),
+        models::token_limit);
     const int parameters = 9 * L + 1, matrices = 4 * L + 1, megatron = 4 * L;
     const auto check = [&](const pt::collectives& expected, const auto&... tactics) {
       for (const pt::mesh& mesh :
@@ -54,7 +48,7 @@ TEST_CASE("T32 on axes of size 3") {
                                                         .vocabulary = 12,
                                                         .context = 4,
                                                         .batch = 6}),
-                            [](std::string_view) { return 12; });
+                            models::token_limit);
   CHECK(step.emulated({{"batch", 3}, {"model", 3}}, BP, MP, Z3) ==
         pt::collectives{.all_gather = 11, .all_reduce = 10, .reduce_scatter = 5});
 }

@@ -54,6 +54,20 @@ inline double difference(const pt::results& a, const pt::results& b) {
   return worst;
 }
 
+/// Small sizes of a transformer, of either kind; tokens are below 12.
+template <class Sizes>
+constexpr Sizes small_transformer(std::int64_t layers) {
+  return {.layers = layers,
+          .width = 16,
+          .heads = 4,
+          .key = 4,
+          .hidden = 32,
+          .vocabulary = 12,
+          .context = 6,
+          .batch = 8};
+}
+inline int token_limit(std::string_view) { return 12; }
+
 /// A program, and what it gives unpartitioned.
 class source {
  public:

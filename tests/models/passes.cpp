@@ -38,15 +38,9 @@ void check_passes(const models::source& step, const pt::mesh& mesh, int sums, in
 TEST_CASE("T32, small: each pass, and all of them") {
   using namespace paper::transformers;
   constexpr int L = 2;
-  const models::source step(paper::trace_training_step({.layers = L,
-                                                        .width = 16,
-                                                        .heads = 4,
-                                                        .key = 4,
-                                                        .hidden = 32,
-                                                        .vocabulary = 12,
-                                                        .context = 6,
-                                                        .batch = 8}),
-                            [](std::string_view) { return 12; });
+  const models::source step(
+      paper::trace_training_step(models::small_transformer<paper::language_model_sizes>(L)),
+      models::token_limit);
   // Each matrix is gathered once. Megatron's four sums per layer follow one another; the gradients
   // of vectors stand behind as many of them in half a layer, where one sum is left; and the loss.
   check_passes(step, {{"batch", 4}, {"model", 2}}, 4 * L + 2 * L + 1, 4 * L + 1, BP, MP, Z3);
@@ -54,15 +48,8 @@ TEST_CASE("T32, small: each pass, and all of them") {
 
 TEST_CASE("the demo's model: each pass, and all of them") {
   using namespace transformer;
-  const models::source step(trace_training_step<dynamic>({.layers = 2,
-                                                          .width = 16,
-                                                          .heads = 4,
-                                                          .key = 4,
-                                                          .hidden = 32,
-                                                          .vocabulary = 12,
-                                                          .context = 6,
-                                                          .batch = 8}),
-                            [](std::string_view) { return 12; });
+  const models::source step(trace_training_step<dynamic>(models::small_transformer<sizes>(2)),
+                            models::token_limit);
   // Megatron's sums and the loss; all gradients are scattered.
   check_passes(step, {{"B", 4}, {"M", 2}}, 4 * 2 + 1, parameter_count(2), BP, MP, Z3);
 }
