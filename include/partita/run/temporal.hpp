@@ -22,7 +22,7 @@ namespace detail {
 /// Runs a core program op by op, each in its own nest of loops, and the programs nested in it.
 class temporal_interpreter {
  public:
-  explicit temporal_interpreter(const core_program& c, const run_options& options = {})
+  temporal_interpreter(const core_program& c, const run_options& options)
       : c_(c), options_(options), by_scope_(c.nested.scopes.size()) {
     for (op_id o : c_.order) by_scope_[at(c_.nested.scope[o])].push_back(o);
     std::vector<std::string> list;
@@ -52,7 +52,7 @@ class temporal_interpreter {
   using control_info = flat_program::control_info;
 
   const core_program& c_;
-  const run_options& options_;
+  run_options options_;
   std::vector<std::vector<op_id>> by_scope_;
   std::shared_ptr<const std::vector<std::string>> names_;
 
