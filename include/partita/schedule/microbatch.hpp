@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 #include <string_view>
 #include <utility>
 
 #include <partita/core/in_sequence.hpp>
 #include <partita/schedule/tactic.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 
@@ -41,7 +41,8 @@ concept Rewriter = requires(const T& t, rewriting& r) {
 /// Effect    a loop over a virtual axis of n positions, by the same tile maps and propagation as
 ///           over an axis of the mesh, which becomes a `scan`: results summed over the batch
 ///           (gradients) are accumulated, results per example are stacked, the rest (an optimizer)
-///           stays outside. Step i takes every n-th example from example i on.
+///           stays outside. Step i takes every n-th example from example i on (of blocks of
+///           examples, where an op in the loop has fewer positions than the batch).
 /// Legal     when n divides the batch, and what depends on it is sliced in one way. It may stand
 ///           anywhere in a schedule: the other tactics see the program with the loop.
 /// Pros      memory for activations divided by n
