@@ -1,4 +1,5 @@
-// expect: S003 microbatch(3): dimension 0 of "x" has size 16, which 3 does not divide; choose another number of steps
+// expect: S003 microbatch(3): dimension 0 of "x" has size 16, which 3 does not divide; choose
+// another number of steps
 #include "mlp.hpp"
 
 #ifdef FAIL

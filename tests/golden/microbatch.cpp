@@ -58,7 +58,8 @@ TEST_CASE("one layer's gradient over four microbatches and a mesh") {
   return %w', %loss : tensor<8x8xf32>, tensor<f32>
 }
 )");
-  CHECK(str(pt::print(r.device.local, &mesh)) == R"(func @main(%x: tensor<16x8xf32>, %w: tensor<8x8xf32>) attributes {mesh = {"B":2}} {
+  CHECK(str(pt::print(r.device.local, &mesh)) ==
+        R"(func @main(%x: tensor<16x8xf32>, %w: tensor<8x8xf32>) attributes {mesh = {"B":2}} {
   %x1 = constant {0} : tensor<f32>
   %x2 = constant {0} : tensor<8x8xf32>
   %x3 = reshape(%x) : tensor<4x4x8xf32>

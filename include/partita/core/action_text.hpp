@@ -3,11 +3,11 @@
 /// Source    PartIR, section 3: `tile <%x, 0, "B">; propagate; // BP tactic`
 #pragma once
 
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/core/core_program.hpp>
 #include <partita/ir/print.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

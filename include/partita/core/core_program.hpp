@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/core/flatten.hpp>
 #include <partita/core/loops.hpp>
 #include <partita/ir/layout.hpp>
 #include <partita/op/identity.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

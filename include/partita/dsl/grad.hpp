@@ -1,13 +1,13 @@
 /// Reverse-mode derivatives of traced programs.
 #pragma once
 
-#include <partita/support/vec.hpp>
 #include <string_view>
 #include <utility>
 
 #include <partita/dsl/apply.hpp>
 #include <partita/dsl/tree.hpp>
 #include <partita/op/reverse_mode.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -11,6 +10,7 @@
 #include <partita/dsl/tree.hpp>
 #include <partita/ir/tidy.hpp>
 #include <partita/ir/verify.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <partita/support/span.hpp>
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/ir/shape.hpp>
 #include <partita/support/error.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <initializer_list>
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/ir/program.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/ir/program.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/support/error.hpp>
 #include <partita/support/text.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -1,10 +1,10 @@
 /// Programs as text, in the paper's notation.
 #pragma once
 
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/ir/program.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <partita/support/span.hpp>
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/ir/attributes.hpp>
@@ -11,6 +10,7 @@
 #include <partita/ir/shape.hpp>
 #include <partita/ir/tile_map.hpp>
 #include <partita/support/error.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

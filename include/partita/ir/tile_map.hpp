@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <partita/support/vec.hpp>
 
 #include <partita/ir/shape.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

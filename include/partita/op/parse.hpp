@@ -1,7 +1,6 @@
 /// Programs from text: what ir/print.hpp prints.
 #pragma once
 
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/ir/print.hpp>
@@ -9,6 +8,7 @@
 #include <partita/op/registry.hpp>
 #include <partita/support/name_table.hpp>
 #include <partita/support/scanner.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

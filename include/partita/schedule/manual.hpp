@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include <partita/schedule/tactic.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -1,7 +1,6 @@
 /// `partition`: runs a schedule over a program.
 #pragma once
 
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <boost/hana/for_each.hpp>
@@ -15,6 +14,7 @@
 #include <partita/schedule/tactic.hpp>
 #include <partita/spmd/lower.hpp>
 #include <partita/support/name_table.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/core/core_program.hpp>
 #include <partita/ir/print.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 
@@ -60,9 +60,9 @@ class default_replication {
       }
       constant[o] = all;
     }
-    while (!todo_.empty()) {
-      const op_id o = todo_.back();
-      todo_.pop_back();
+    while (!spreading_.empty()) {
+      const op_id o = spreading_.back();
+      spreading_.pop_back();
       const op_node& n = c.p.op(o);
       for (int r = 0; r < n.result_count; ++r)
         for (const auto& u : c.uses(n.result + r)) mark(u.op, whole_[o] & open_[u.op]);
@@ -75,12 +75,12 @@ class default_replication {
  private:
   const core_program& c_;
   vec<std::uint8_t> whole_, open_;  ///< by op: by default; without a loop
-  vec<op_id> todo_;
+  vec<op_id> spreading_;
 
   constexpr void mark(op_id o, unsigned axes) {
     if ((axes & ~unsigned{whole_[o]}) == 0) return;
     whole_[o] = static_cast<std::uint8_t>(whole_[o] | axes);
-    todo_.push_back(o);
+    spreading_.push_back(o);
   }
   /// The axes along which a value is sliced.
   constexpr unsigned sliced(value_id v) const {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <concepts>
-#include <partita/support/vec.hpp>
 #include <string_view>
 #include <type_traits>
 
 #include <partita/core/core_program.hpp>
 #include <partita/support/name_table.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

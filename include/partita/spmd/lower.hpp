@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/core/accumulation.hpp>
 #include <partita/core/groups.hpp>
@@ -13,6 +12,7 @@
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/reshard.hpp>
 #include <partita/spmd/run_passes.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 #include <string_view>
 
 #include <partita/spmd/collectives.hpp>
 #include <partita/support/error.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

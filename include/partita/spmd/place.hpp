@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/ir/live_bytes.hpp>
 #include <partita/spmd/rewrite.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita::detail {
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/spmd/collectives.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita::detail {
 

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/spmd/combine.hpp>
 #include <partita/spmd/passes.hpp>
 #include <partita/spmd/place.hpp>
 #include <partita/spmd/share.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita::detail {
 

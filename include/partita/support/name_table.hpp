@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <partita/support/vec.hpp>
 #include <string_view>
+
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -5,10 +5,10 @@
 
 #include <bit>
 #include <cstdint>
-#include <partita/support/vec.hpp>
 
 #include <partita/support/scanner.hpp>
 #include <partita/support/text.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

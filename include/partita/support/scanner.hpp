@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <partita/support/vec.hpp>
 #include <string_view>
+
+#include <partita/support/vec.hpp>
 
 namespace partita {
 

@@ -4,8 +4,9 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <partita/support/vec.hpp>
 #include <string_view>
+
+#include <partita/support/vec.hpp>
 
 namespace partita {
 
