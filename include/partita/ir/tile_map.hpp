@@ -38,6 +38,7 @@ struct factor {
   /// reduced, or (if `combine` is stack) they are all the same.
   std::int8_t result_dim = no_dim;
   bool offset = false;     ///< each piece still lacks its start: stack of (piece + start)
+  bool halo = false;       ///< pieces of operands overlap: an iteration sees neighbouring elements
   int operands_begin = 0;  ///< where its operand dimensions start in factor_table::operand_dims;
                            ///< those of further results stand before them
 };
