@@ -142,4 +142,49 @@ inline void add_window_cases(std::vector<op_case>& list) {
   conv({{sliding(0)}}, dtype::f32, {2, 3, 2}, {3, 4, 0});
 }
 
+/// Windows that slide over what loops cut: all small ones with as many positions as pieces allow.
+inline void add_halo_cases(std::vector<op_case>& list) {
+  using namespace pt::op;
+  using pt::combiner;
+  const auto put = [&](const pt::op_def& op, std::vector<tensor_type> operands, ints attrs,
+                       std::int64_t low = -3, std::int64_t high = 3) {
+    list.push_back({&op, operands, attrs, {}, low, high});
+  };
+  int number = 0;
+  for (std::int64_t n : {4, 6, 8, 12})
+    for (std::int64_t size : {1, 2, 3, 5})
+      for (std::int64_t stride : {1, 2, 3})
+        for (std::int64_t base : {1, 2})
+          for (std::int64_t low : {-1, 0, 1, 2, 4})
+            for (std::int64_t high : {-2, 0, 1, 2, 3}) {
+              const std::int64_t dilation = ++number % 5 == 0 ? 2 : 1;
+              pt::window_dim w = sliding(size, stride, low, high, base, dilation);
+              const std::int64_t m = w.positions(n);
+              if (pt::op::common_extent(n, m) < 2) continue;
+              const auto combine = static_cast<combiner>(1 + number % 4);
+              put(pt::def<reduce_window>, {f64({n})},
+                  with_windows(static_cast<std::int64_t>(combine), {w}), -2, 2);
+              conv_case c{{w}};
+              c.windows[0].reversed = number % 3 == 0;
+              put(pt::def<convolution>, {f64({1, 2, n}), f64({2, 1, size})}, c.attrs());
+              const auto select = with_windows(number % 2, {w});
+              put(pt::def<select_and_scatter>, {f64({n}), f64({m})}, select);
+              put(pt::def<select_and_gather>, {f64({n}), f64({n})}, select);
+              // The derivative to the window: few positions, many taps.
+              const auto e = w.exchanged(n, m);
+              put(pt::def<convolution>, {f64({2, 1, n}), f64({1, 2, m})}, conv_case{{e}}.attrs());
+            }
+  for (std::int64_t n : {4, 6, 9})
+    for (std::int64_t low : {-2, 0, 1, 3})
+      for (std::int64_t high : {-1, 0, 2, 5})
+        for (std::int64_t interior : {0, 1, 2})
+          if (n + low + high > 0)
+            put(pt::def<pt::op::pad>, {i32({2, n}), i32({})}, {0, low, 0, high, 0, interior});
+  for (std::int64_t n : {4, 8, 12})
+    for (std::int64_t start : {0, 1, 2, 3})
+      for (std::int64_t limit = start + 1; limit <= n; ++limit)
+        for (std::int64_t stride : {1, 2, 3})
+          put(pt::def<pt::op::slice>, {i32({n, 2})}, {start, 0, limit, pt::ops::whole, stride, 1});
+}
+
 }  // namespace laws

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <partita/core/flatten.hpp>
+#include <partita/core/halo.hpp>
 #include <partita/core/loops.hpp>
 #include <partita/ir/layout.hpp>
 #include <partita/op/identity.hpp>
@@ -32,6 +33,7 @@ class core_program {
   vec<action> actions;      ///< the log
   vec<conflict> conflicts;  ///< what the last propagation left open
   int tactic = 0;           ///< recorded in loops and actions
+  bool halos = true;        ///< may a loop see elements of neighbouring pieces?
 
   constexpr core_program() = default;
   constexpr core_program(const program& source, const partita::mesh& m) : nested(source), mesh(m) {
@@ -82,6 +84,16 @@ class core_program {
   }
   /// How the loops of an op slice one of its operands.
   constexpr layout required(op_id o, int operand) const { return layout_by_loops(o, operand); }
+
+  /// Factor `f` of an op, which has a halo, cut into pieces; `attrs`, the op's, become those of one
+  /// piece.
+  constexpr halo_cut cut(op_id o, int f, std::int64_t pieces, vec<std::int64_t>& attrs) const {
+    vec<tensor_type> types;
+    for (value_id v : p.operands(o)) types.push_back(p.types[v]);
+    const auto& row = map.ops[o];
+    return cut_halo(*p.ops[o].def, map, map.factors[row.begin + f], pieces,
+                    {types.data(), types.size()}, p.type(p.ops[o].result), attrs);
+  }
 
   /// Tiles a value along a dimension over an axis: `tile<%value, dim, "axis">`.
   ///
@@ -367,17 +379,33 @@ class core_program {
       const int dim = map.dim_of(map.at(q, l->factor), result);
       if (dim == no_dim || !next_along(theirs, q, result, mine, o, i, dim, axis)) continue;
       const int f = front_factor(o, i, dim);
-      if (f != any_factor)
+      if (f != any_factor && (!map.at(o, f).halo || fits(o, f, axis)))
         support(m, o, axis, {static_cast<std::int8_t>(f), static_cast<std::int8_t>(i)});
     }
     for (int r = 0; r < n.result_count; ++r) {
       const int dim = sliced_by_all_uses(n.result + r, mine, axis);
       if (dim == no_dim) continue;
       const int f = front_factor(o, -1 - r, dim);
-      if (f != any_factor) support(m, o, axis, {static_cast<std::int8_t>(f), -1});
+      if (f != any_factor && (!map.at(o, f).halo || fits(o, f, axis)))
+        support(m, o, axis, {static_cast<std::int8_t>(f), -1});
     }
     if (m.several) m.indivisible = false;
     return m;
+  }
+
+  /// May a factor with a halo be cut once more? Not if the axis does not divide both sides, or if
+  /// the halos were more than a gather.
+  constexpr bool fits(op_id o, int f, int axis) const {
+    const factor& each = map.at(o, f);
+    const std::int64_t size = mesh.size(axis);
+    if (!halos || each.local % size != 0) return false;
+    if (size == 1) return true;
+    const auto given = p.attrs(o);
+    vec<std::int64_t> attrs(given.begin(), given.end());
+    const halo_cut c = cut(o, f, each.size / each.local * size, attrs);
+    bool good = c.possible;
+    for (int k = 0; k < max_halo_operands; ++k) good = good && (!c.slices(k) || c.worthwhile(k));
+    return good;
   }
 
   /// The dimension on which all ops that use a value slice it along an axis. Being a result of the

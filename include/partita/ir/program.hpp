@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <partita/ir/attributes.hpp>
+#include <partita/ir/halo.hpp>
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/shape.hpp>
 #include <partita/ir/tile_map.hpp>
@@ -94,6 +95,7 @@ struct wire_list;
 constexpr void no_change(vec<std::int64_t>&, const vec<char>&, const vec<char>&) {}
 constexpr void no_wires(const program&, op_id, wire_list&) {}
 constexpr void no_factors(tile_map_context&) {}  ///< every dimension stays whole
+constexpr void no_halo(halo_context& c) { c.possible = false; }
 constexpr void no_derivative(derive_context&) {}
 constexpr std::int64_t no_flops(const cost_context&) { return 0; }  ///< data movement
 constexpr void no_attributes(print_context&) {}
@@ -113,6 +115,7 @@ struct op_def {
   std::string_view name;
   void (*infer)(infer_context&) = nullptr;
   void (*tile_map)(tile_map_context&) = &no_factors;
+  void (*halo)(halo_context&) = &no_halo;  ///< for factors with a halo, see halo.hpp
   void (*derive)(derive_context&) = &no_derivative;
   std::int64_t (*flops)(const cost_context&) = &no_flops;
   std::int64_t (*bytes)(const cost_context&) = &bytes_of_all;
@@ -155,6 +158,7 @@ constexpr op_def define_op() {
   d.name = Op::name;
   d.infer = &Op::infer;
   if constexpr (requires { &Op::tile_map; }) d.tile_map = &Op::tile_map;
+  if constexpr (requires { &Op::halo; }) d.halo = &Op::halo;
   if constexpr (requires { &Op::derive; }) {
     d.derive = &Op::derive;
     d.differentiable = true;

@@ -143,6 +143,11 @@ class tile_map_context {
   }
   /// The op does not know where its piece starts: the loop adds the start to each piece.
   constexpr void offset() { table_.factors.back().offset = true; }
+  /// Iterations see overlapping pieces of the operands: the op's `halo` function says which.
+  constexpr tile_map_context& halo() {
+    table_.factors.back().halo = true;
+    return *this;
+  }
   constexpr void composed() { table_.ops.back().composed = true; }
 
  private:

@@ -23,8 +23,10 @@ namespace partita::op {
 ///           feature, spatial...; then one number per spatial dimension each: strides, lhs
 ///           dilations, rhs dilations, low padding, high padding, 1 if reversed; then 1 if there
 ///           are feature groups (else 0), and the number of batch groups
-/// Tile map  ([b, i, 8], [i, o, 3]) -> ([b, o, 6])  reduce={i:add}
-///           ([b, gi, 8], [i, go, 3], feature groups) -> ([b, go, 6])  reduce={i:add}
+/// Tile map  ([b, i, x~], [i, o, 3]) -> ([b, o, x])  reduce={i:add}
+///           ([b, i, x~], [i, o, x], more taps than positions) -> ([b, o, 3])  reduce={i:add,
+///           x:add}
+///           ([b, gi, x~], [i, go, 3], feature groups) -> ([b, go, x])  reduce={i:add}
 ///           without b and o if there are batch groups
 /// Cost      2 flop per product with an element (padding and holes of dilation take none)
 /// Errors    S102 element types differ, S104 not a number, S150 count of attributes, S151 a number
@@ -130,6 +132,42 @@ struct convolution {
     }
     if (r.batch_groups == 1) c.tile(outputs / groups, r.result[1]).operand(1, r.rhs[1]);
     c.reduce(rs[r.rhs[0]], combiner::add).operand(0, r.lhs[1]).operand(1, r.rhs[0]);
+    for (int d = 0; d < r.spatial; ++d) spatial_factor(c, r, d);
+  }
+  static constexpr void halo(halo_context& c) {
+    const shape& rs = c.operands[1].shape;
+    const roles r(c.attrs.data(), rs);
+    int d = 0;
+    while (r.lhs[2 + d] != c.operand_dims[0]) ++d;
+    const std::int64_t n = c.operand_extent(0), m = c.result.shape[r.result[2 + d]];
+    window_dim w = r.window.at[d], local;
+    if (c.result_dim != no_dim) {
+      c.possible = w.cut(n, m, c.pieces, c.ranges[0], local);
+    } else {  // the taps are cut: they are the positions of the exchanged window
+      c.ranges[1] = halo_range::exact(w.size, c.pieces);
+      c.possible = w.exchanged(n, m).cut(n, w.size, c.pieces, c.ranges[0], local);
+    }
+    w.low = local.low;
+    w.high = local.high;
+    replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
+  }
+  /// Cuts the longer of both, the positions or the taps of the window (as in the derivative of a
+  /// window, where the cotangent is the window): the other one stays whole.
+  static constexpr void spatial_factor(tile_map_context& c, const roles& r, int d) {
+    const window_dim& w = r.window.at[d];
+    const int lhs = r.lhs[2 + d], rhs = r.rhs[2 + d], result = r.result[2 + d];
+    const std::int64_t n = c.operands[0].shape[lhs], m = c.result.shape[result];
+    if (w.trivial()) {
+      c.tile(m, result).operand(0, lhs);
+    } else if (m == 1 && !w.reversed && w.exchanged(n, m).trivial()) {
+      c.reduce(n, combiner::add).operand(0, lhs).operand(1, rhs);
+    } else if (m >= w.size) {
+      if (const auto both = common_extent(n, m); both > 1 && w.cuts(n, m))
+        c.tile(both, result).operand(0, lhs).halo();
+    } else if (!w.reversed) {
+      if (const auto both = common_extent(n, w.size); both > 1 && w.exchanged(n, m).cuts(n, w.size))
+        c.reduce(both, combiner::add).operand(0, lhs).operand(1, rhs).halo();
+    }
   }
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
+#include <partita/op/window.hpp>
 
 namespace partita::op {
 
@@ -10,7 +11,7 @@ namespace partita::op {
 /// Attributes: low, high, interior, one number per dimension each.
 ///
 /// Shapes    x (n...), value () -> (low + n + max(n - 1, 0) * interior + high, ...)
-/// Tile map  ([i, 8], [], low=[0, 1], high=[0, 2]) -> ([i, 11]), dimensions without padding
+/// Tile map  ([i, j~], [], low=[0, 2], high=[0, -2]) -> ([i, j])
 /// Errors    S102 element types differ, S131 not low, high and interior for each dimension,
 ///           S132 negative interior, S133 value is no scalar, S134 negative result extent
 struct pad {
@@ -54,10 +55,25 @@ struct pad {
     }
   }
   static constexpr void tile_map(tile_map_context& c) {
-    const int rank = c.result.shape.rank;
-    for (int d = 0; d < rank; ++d)
-      if (c.attrs[d] == 0 && c.attrs[rank + d] == 0 && c.attrs[2 * rank + d] == 0)
-        c.tile(c.result.shape[d], d).operand(0, d);
+    for (int d = 0; d < c.result.shape.rank; ++d)
+      window_factor(c, window_of(c.attrs, c.result.shape.rank, d), d);
+  }
+  /// A result position is a window of one place in the dilated and padded operand.
+  static constexpr window_dim window_of(const std::int64_t* attrs, int rank, int d) {
+    window_dim w;
+    w.low = attrs[d];
+    w.high = attrs[rank + d];
+    w.base_dilation = attrs[2 * rank + d] + 1;
+    return w;
+  }
+  static constexpr void halo(halo_context& c) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    window_dim local;
+    c.possible = window_of(c.attrs.data(), rank, d)
+                     .cut(c.operand_extent(0), c.result.shape[d], c.pieces, c.ranges[0], local);
+    c.ranges[0].fill_operand = 1;
+    c.attrs[d] = local.low;
+    c.attrs[rank + d] = local.high;
   }
   /// Of x: the cotangent where its elements went. Of the value: the sum of it everywhere else.
   static constexpr void derive(derive_context& c) {

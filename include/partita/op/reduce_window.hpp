@@ -14,9 +14,9 @@ namespace partita::op {
 /// Shapes    (n...) -> (positions of the windows...)
 /// Attributes: the combiner as in reduce, then lists with one number per dimension: window sizes,
 ///           strides, base dilations, window dilations, low padding, high padding
-/// Tile map  ([i, 8, 8, j], window=[1, 3, 3, 1]) -> ([i, 6, 6, j])
-/// Cost      one flop per element of each window, without padding
-/// Errors    S104 element type not supported, S150 count of attributes, S151 a number out of range,
+/// Tile map  ([i, j~, k~, l], window=[1, 3, 3, 1], low=[0, 1, 1, 0], high=[0, 1, 1, 0]) -> ([i, j,
+/// k, l]) Cost      one flop per element of each window, without padding Errors    S104 element
+/// type not supported, S150 count of attributes, S151 a number out of range,
 ///           S152 no combiner
 struct reduce_window {
   static constexpr std::string_view name = "reduce_window";
@@ -26,8 +26,15 @@ struct reduce_window {
   }
   static constexpr void tile_map(tile_map_context& c) {
     const windows w(c.attrs + 1, c.result.shape.rank);
-    for (int d = 0; d < w.rank; ++d)
-      if (w.at[d].trivial()) c.tile(c.result.shape[d], d).operand(0, d);
+    for (int d = 0; d < w.rank; ++d) window_factor(c, w.at[d], d);
+  }
+  static constexpr void halo(halo_context& c) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    const windows w(c.attrs.data() + 1, rank);
+    window_dim local;
+    c.possible = w.at[d].cut(c.operand_extent(0), c.result.shape[d], c.pieces, c.ranges[0], local);
+    c.ranges[0].fill = static_cast<combiner>(c.attrs[0]);
+    replace_window(c.attrs.data() + 1, rank, d, local);
   }
   /// add: the window that takes positions back to elements. max, min: to the first element of the
   /// window that is the greatest. multiply: through the product of one tap at a time.

@@ -8,7 +8,7 @@ namespace partita::op {
 /// result[..., i, ...] = x[..., n - 1 - i, ...] for each of the dimensions. Attributes: the
 /// dimensions, strictly increasing (StableHLO allows any order).
 ///
-/// Tile map  ([i, 8], dims=[1]) -> ([i, 8]), the other dimensions
+/// Tile map  ([i, j~], dims=[1]) -> ([i, j])
 /// Errors    S135 bad dimensions
 struct reverse {
   static constexpr std::string_view name = "reverse";
@@ -31,8 +31,14 @@ struct reverse {
     for (int d = 0; d < c.result.shape.rank; ++d) {
       bool reversed = false;
       for (int i = 0; i < c.attr_count; ++i) reversed = reversed || c.attrs[i] == d;
-      if (!reversed) c.tile(c.result.shape[d], d).operand(0, d);
+      c.tile(c.result.shape[d], d).operand(0, d);
+      if (reversed) c.halo();
     }
+  }
+  /// The last piece comes first.
+  static constexpr void halo(halo_context& c) {
+    const std::int64_t block = c.operand_extent(0) / c.pieces;
+    c.ranges[0] = {(c.pieces - 1) * block, -block, block};
   }
   static constexpr void derive(derive_context& c) {
     const auto attrs = c.b.p.attrs(c.op);

@@ -30,10 +30,10 @@ struct selecting_op {
   static constexpr ops::direction direction_of(std::int64_t stored) {
     return stored == 0 ? ops::direction::ge : ops::direction::le;
   }
-  static constexpr void tile_map(tile_map_context& c) {
-    const windows w = windows_of(c.attrs, c.result.shape.rank);
-    for (int d = 0; d < w.rank; ++d)
-      if (w.at[d].trivial()) c.tile(c.result.shape[d], d).operand(0, d).operand(1, d);
+  /// What stands for no element: it is never selected where the window holds an element that is
+  /// neither infinite (of integers: the least or greatest) nor a NaN.
+  static constexpr combiner never_selected(std::int64_t stored) {
+    return stored == 0 ? combiner::max : combiner::min;
   }
   static constexpr std::int64_t flops(const cost_context& c) { return window_flops(c, 1); }
   template <class Fields>
@@ -50,7 +50,7 @@ struct selecting_op {
 /// dilated.
 ///
 /// Shapes    operand (n...), source (positions of the windows...) -> (n...)
-/// Tile map  ([i, 8, j], [i, 6, j], window=[1, 3, 1]) -> ([i, 8, j])
+/// Tile map  ([i, j~, k], [i, j~, k], window=[1, 2, 1], strides=[1, 2, 1]) -> ([i, j, k])
 /// Errors    those of selecting_op, S154 the source has another shape
 struct select_and_scatter : selecting_op {
   static constexpr std::string_view name = "select_and_scatter";
@@ -60,6 +60,43 @@ struct select_and_scatter : selecting_op {
       c.fail("S154", name, ": the source has shape ", c.operands[1].shape, "; the windows of ",
              c.operands[0], " have positions ", positions);
     c.result = c.operands[0];
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    const windows w = windows_of(c.attrs, c.result.shape.rank);
+    for (int d = 0; d < w.rank; ++d) {
+      const std::int64_t n = c.result.shape[d], m = c.operands[1].shape[d];
+      if (w.at[d].trivial())
+        c.tile(n, d).operand(0, d).operand(1, d);
+      else if (const auto both = common_extent(n, m);
+               both > 1 && w.at[d].base_dilation == 1 && m * w.at[d].stride == n)
+        c.tile(both, d).operand(0, d).operand(1, d).halo();
+    }
+  }
+  /// An iteration takes all windows that touch its piece, whole; what they add to elements of other
+  /// pieces is cut off.
+  static constexpr void halo(halo_context& c) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    const window_dim w = windows_of(c.attrs.data(), rank).at[d];
+    const std::int64_t block = c.operand_extent(0) / c.pieces;
+    const std::int64_t reach = window_dim::span(w.size, w.dilation);
+    halo_range &x = c.ranges[0], &source = c.ranges[1];
+    source.first = -window_dim::floor_of(reach - 1 - w.low, w.stride);
+    const std::int64_t last = window_dim::floor_of(block - 1 + w.low, w.stride);
+    source.length = last - source.first + 1;
+    source.step = c.operand_extent(1) / c.pieces;
+    const std::int64_t at = source.first * w.stride - w.low;  // of the first window
+    const std::int64_t end = last * w.stride - w.low + reach;
+    x.first = at < 0 ? at : 0;
+    x.length = (end > block ? end : block) - x.first;
+    x.step = block;
+    x.fill = never_selected(c.attrs[0]);
+    window_dim local = w;
+    local.low = x.first - at;
+    local.high = end - x.first - x.length;
+    replace_window(c.attrs.data() + 1, rank, d, local);
+    c.made = x.length;
+    c.cut = -x.first;
+    c.possible = source.length > 0;
   }
   /// To the source: what the cotangent has at the selected elements.
   static constexpr void derive(derive_context& c) {
@@ -76,7 +113,7 @@ struct select_and_scatter : selecting_op {
 /// op.)
 ///
 /// Shapes    operand (n...), values (n...) -> (positions of the windows...)
-/// Tile map  ([i, 8, j], [i, 8, j], window=[1, 3, 1]) -> ([i, 6, j])
+/// Tile map  ([i, j~, k], [i, j~, k], window=[1, 2, 1], strides=[1, 2, 1]) -> ([i, j, k])
 /// Errors    those of selecting_op, S103 shapes differ
 struct select_and_gather : selecting_op {
   static constexpr std::string_view name = "select_and_gather";
@@ -86,6 +123,20 @@ struct select_and_gather : selecting_op {
       c.fail("S103", name, ": shapes ", c.operands[0].shape, " and ", c.operands[1].shape,
              " differ");
     c.result = {c.operands[0].element, positions};
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    const windows w = windows_of(c.attrs, c.result.shape.rank);
+    for (int d = 0; d < w.rank; ++d)
+      if (window_factor(c, w.at[d], d)) c.operand(1, d);
+  }
+  static constexpr void halo(halo_context& c) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    const window_dim w = windows_of(c.attrs.data(), rank).at[d];
+    window_dim local;
+    c.possible = w.cut(c.operand_extent(0), c.result.shape[d], c.pieces, c.ranges[0], local);
+    c.ranges[1] = c.ranges[0];
+    c.ranges[0].fill = never_selected(c.attrs[0]);
+    replace_window(c.attrs.data() + 1, rank, d, local);
   }
   static constexpr void derive(derive_context& c) {
     if (!c.wanted[1]) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/op/vocabulary.hpp>
+#include <partita/op/window.hpp>
 
 namespace partita::op {
 
@@ -51,8 +52,24 @@ struct slice {
   static constexpr void tile_map(tile_map_context& c) {
     const int rank = c.result.shape.rank;
     for (int d = 0; d < rank; ++d)
-      if (bounds(c.attrs, static_cast<std::size_t>(c.attr_count), rank, d).whole())
-        c.tile(c.result.shape[d], d).operand(0, d);
+      window_factor(c, window_of(bounds(c.attrs, static_cast<std::size_t>(c.attr_count), rank, d)),
+                    d);
+  }
+  /// A result position is a window of one place. Elements behind the last one do not matter.
+  static constexpr window_dim window_of(const bounds& at) {
+    window_dim w;
+    w.low = -at.start;
+    w.high = at.limit == ops::whole ? 0 : -1;
+    w.stride = at.stride;
+    return w;
+  }
+  static constexpr void halo(halo_context& c) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    window_dim local;
+    c.possible = window_of(bounds(c.attrs.data(), c.attrs.size(), rank, d))
+                     .cut(c.operand_extent(0), c.result.shape[d], c.pieces, c.ranges[0], local);
+    c.attrs[d] = 0;
+    c.attrs[rank + d] = ops::whole;
   }
   /// The cotangent among zeros.
   static constexpr void derive(derive_context& c) {

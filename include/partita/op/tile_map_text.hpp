@@ -13,7 +13,8 @@ constexpr char factor_letter(int factor) {
 /// The tile map of op number `op` of a table, whose operands and results have these types.
 ///
 /// Per dimension its factors, major to minor: `jkl`; without a factor its size: `3`; where factors
-/// do not make up the whole dimension, what is left of it: `i*3`. Reduced factors follow with their
+/// do not make up the whole dimension, what is left of it: `i*3`; `i~` where an iteration sees
+/// elements of neighbouring pieces, or others than its own. Reduced factors follow with their
 /// monoid, then those whose pieces lack their start.
 ///
 /// ```
@@ -21,6 +22,7 @@ constexpr char factor_letter(int factor) {
 /// reshape 4x12 -> 4x2x6 ([i, jk]) -> ([i, j, k])
 /// gather                ([5, j], [i]) -> ([i, j])
 /// iota, dim 0           () -> ([i, j])  offset={i}
+/// reverse, dim 1        ([i, j~]) -> ([i, j])
 /// ```
 constexpr text print_tile_map(const factor_table& map, int op, span<const tensor_type> operands,
                               span<const tensor_type> results) {
@@ -37,8 +39,12 @@ constexpr text print_tile_map(const factor_table& map, int op, span<const tensor
             operand < 0 ? map.result_dim(each, -1 - operand) : map.operand_dim(each, operand);
         if (dim != d) continue;
         out << factor_letter(f);
+        if (each.halo && operand >= 0) out << '~';
         ++letters;
-        if (each.size > 0) left /= each.size;
+        if (each.halo)
+          left = 1;
+        else if (each.size > 0)
+          left /= each.size;
       }
       if (letters == 0)
         out << left;

@@ -77,6 +77,28 @@ struct window_dim {
     t.high = needed - span(m, stride) - t.low;
     return t;
   }
+  /// Can loops cut the m positions over n elements into pieces? If these advance alike along both,
+  /// or if the elements are not dilated.
+  constexpr bool cuts(std::int64_t n, std::int64_t m) const {
+    return n > 0 && m > 0 && (base_dilation == 1 || m * stride == n * base_dilation);
+  }
+  /// The elements that each piece of the positions needs, and the window on them. False if a piece
+  /// needs none.
+  constexpr bool cut(std::int64_t n, std::int64_t m, std::int64_t pieces, halo_range& needed,
+                     window_dim& local) const {
+    const std::int64_t positions_each = m / pieces;
+    const std::int64_t reach = (positions_each - 1) * stride + span(size, dilation);
+    needed.step = base_dilation == 1 ? positions_each * stride : n / pieces;
+    needed.first = -floor_of(low, base_dilation);
+    needed.length = floor_of(reach - 1 - low, base_dilation) - needed.first + 1;
+    local = *this;
+    local.low = low + needed.first * base_dilation;
+    local.high = reach - local.low - span(needed.length, base_dilation);
+    return needed.length > 0;
+  }
+  static constexpr std::int64_t floor_of(std::int64_t a, std::int64_t b) {
+    return a >= 0 ? a / b : -((-a + b - 1) / b);
+  }
   /// The window of m taps whose `size` positions are the taps of this one: position k sees, through
   /// tap o, the element that lies under tap k of this window at o.
   constexpr window_dim exchanged(std::int64_t n, std::int64_t m) const {
@@ -125,6 +147,39 @@ constexpr void store_windows(vec<std::int64_t>& attrs, span<const window_dim> w,
   for (const auto& d : w) attrs.push_back(d.dilation);
   for (const auto& d : w) attrs.push_back(d.low);
   for (const auto& d : w) attrs.push_back(d.high);
+}
+
+/// Replaces the window of one dimension in the stored lists.
+constexpr void replace_window(std::int64_t* a, int n, int dim, const window_dim& w,
+                              bool sizes = true) {
+  std::int64_t* at = a + dim;
+  if (sizes) {
+    *at = w.size;
+    at += n;
+  }
+  for (std::int64_t each : {w.stride, w.base_dilation, w.dilation, w.low, w.high}) {
+    *at = each;
+    at += n;
+  }
+}
+
+/// How many pieces n elements and m positions can be cut into, both: their common divisors divide
+/// it. 0 if either is unknown or nothing.
+constexpr std::int64_t common_extent(std::int64_t n, std::int64_t m) {
+  return n > 0 && m > 0 ? greatest_common_divisor(n, m) : 0;
+}
+
+/// The factor of windows that slide over dimension `d` of the first operand: plain if each element
+/// is alone in its window, else with a halo. Gives whether there is one.
+constexpr bool window_factor(tile_map_context& c, const window_dim& w, int d) {
+  const std::int64_t n = c.operands[0].shape[d], m = c.result.shape[d];
+  if (w.trivial())
+    c.tile(m, d).operand(0, d);
+  else if (const auto both = common_extent(n, m); both > 1 && w.cuts(n, m))
+    c.tile(both, d).operand(0, d).halo();
+  else
+    return false;
+  return true;
 }
 
 /// The lists as text.

@@ -73,6 +73,7 @@ constexpr text diff(const partitioned& a, const partitioned& b, int limit = 8) {
   detail::diff_number(out, "all_reduce", x.all_reduce, y.all_reduce);
   detail::diff_number(out, "reduce_scatter", x.reduce_scatter, y.reduce_scatter);
   detail::diff_number(out, "all_to_all", x.all_to_all, y.all_to_all);
+  detail::diff_number(out, "permute", x.permute, y.permute);
   detail::diff_number(out, "bytes through collectives", a.cost.collective_bytes,
                       b.cost.collective_bytes);
   detail::diff_number(out, "flop", a.cost.flops, b.cost.flops);

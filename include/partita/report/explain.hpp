@@ -39,6 +39,13 @@ class explainer {
       out << call(n.op) << " leaves " << sum(n) << " over ";
       print_axis_set(out, n.axes, c_.mesh);
       if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
+    } else if (n.kind == collective::permute) {
+      out << call(n.op)
+          << (n.reason == collective_reason::mirrored
+                  ? " needs the opposite piece"
+                  : " needs elements of the neighbouring pieces")
+          << " over ";
+      print_axis_set(out, n.axes, c_.mesh);
     } else if (c_.p.is(n.op, op_role::tiling)) {
       out << "an action asks for it";
     } else {
@@ -153,7 +160,8 @@ constexpr text explain(const partitioned& p) {
   if (p.error) return out << "error: " << p.error.message << '\n';
   const detail::explainer words(p);
   detail::columns lines, sums;
-  std::int64_t bytes[4] = {}, times[4] = {};
+  constexpr int kinds = 5;  // that communicate
+  std::int64_t bytes[kinds] = {}, times[kinds] = {};
   for (const auto& n : p.notes) {
     lines.cell(words.what(n)).cell(words.value(n.value)).number(n.bytes, " bytes");
     lines.cell(concat('x', n.times), true).cell(words.tactic(n)).cell(words.why(n)).end_row();
@@ -161,7 +169,8 @@ constexpr text explain(const partitioned& p) {
     times[static_cast<int>(n.kind)] += n.times;
   }
   std::int64_t all_times = 0, all_bytes = 0;
-  for (int k = 0; k < 4; ++k) {
+  for (int k = 0; k < kinds; ++k) {
+    if (times[k] == 0 && static_cast<collective>(k) == collective::permute) continue;
     all_times += times[k];
     all_bytes += bytes[k];
     sums.cell(name_of(static_cast<collective>(k))).cell(concat('x', times[k]), true);

@@ -52,7 +52,7 @@ class tile_map_check {
     for (bool nested : {false, true})  // an entry that is wrong by itself is refused by itself
       for (int f = 0; f < count(); ++f)
         for (std::int64_t n = 1; n <= map_.at(0, f).size; ++n)
-          if (map_.at(0, f).size % n == 0) try_factor(f, n, nested);
+          if (map_.at(0, f).size % n == 0 && possible(f, n)) try_factor(f, n, nested);
     return tried_;
   }
 
@@ -67,6 +67,15 @@ class tile_map_check {
   int count() const { return map_.ops[0].count; }
   int result_count() const { return static_cast<int>(results_.size()); }
   std::span<const std::int64_t> attrs() const { return {a_.attrs.data(), a_.attrs.size()}; }
+  halo_cut cut(int f, std::int64_t n, vec<std::int64_t>& attrs) const {
+    return cut_halo(a_.op, map_, map_.at(0, f), n, {a_.operands.data(), a_.operands.size()},
+                    results_[0], attrs);
+  }
+  bool possible(int f, std::int64_t n) const {
+    if (!map_.at(0, f).halo || n == 1) return true;
+    vec<std::int64_t> attrs = a_.attrs;
+    return cut(f, n, attrs).possible;
+  }
 
   /// `k:add`
   text entry(int f) const {
@@ -141,7 +150,8 @@ class tile_map_check {
         refuse("L004", "entry ", entry(f), " has dimension ", d, " of ", whose,
                ", as another entry has; only a composed dimension is made of several");
       sizes[d] = sizes[d] == 0 ? size : sizes[d] * size;
-      if (map_.ops[0].composed ? sizes[d] == 0 || s[d] % sizes[d] != 0 : sizes[d] != s[d])
+      const bool part = map_.ops[0].composed || map_.at(0, f).halo;
+      if (part ? sizes[d] == 0 || s[d] % sizes[d] != 0 : sizes[d] != s[d])
         refuse("L004", "entry ", entry(f), " has size ", size, "; dimension ", d, " of ", whose,
                " has size ", s[d]);
     }
@@ -162,7 +172,8 @@ class tile_map_check {
     if (!nested) return try_nest(nest);
     for (int g = 0; n > 1 && g < count(); ++g)
       for (std::int64_t m : {2, 3})
-        if (left.is_front(0, g) && left.at(0, g).local % m == 0) {
+        if (left.is_front(0, g) && left.at(0, g).local % m == 0 &&
+            (g != f || !left.at(0, g).halo) && possible(g, m)) {
           nest.push_back({g, m});
           try_nest(nest);
           nest.pop_back();
@@ -170,7 +181,7 @@ class tile_map_check {
   }
   void try_nest(std::span<const loop_cut> nest) {
     ++tried_;
-    const std::vector<array> found = loop(operands_, results_, nest, nest);
+    const std::vector<array> found = loop(operands_, results_, a_.attrs, nest, nest);
     for (std::size_t r = 0; r < whole_.size(); ++r)
       for (std::int64_t i = 0; i < whole_[r].size(); ++i)
         if (!agree(found[r], whole_[r], i)) refuse_element(nest, r, i, whole_[r], found[r]);
@@ -198,24 +209,31 @@ class tile_map_check {
 
   /// The op as a nest of loops, of which `rest` are still to be made.
   std::vector<array> loop(const std::vector<array>& operands, const vec<tensor_type>& results,
-                          std::span<const loop_cut> rest, std::span<const loop_cut> nest) const {
-    if (rest.empty()) return body(operands, results, nest);
+                          vec<std::int64_t> attrs, std::span<const loop_cut> rest,
+                          std::span<const loop_cut> nest) const {
+    if (rest.empty()) return body(operands, results, attrs, nest);
     const factor& f = map_.at(0, rest[0].factor);
     const std::int64_t n = rest[0].slices;
+    halo_cut halo;
+    if (f.halo && n > 1) halo = cut(rest[0].factor, n, attrs);
     vec<tensor_type> parts = results;
     std::vector<array> out;
     for (std::size_t r = 0; r < results.size(); ++r) {
       const int dim = map_.result_dim(f, static_cast<int>(r));
-      if (dim != no_dim) parts[r].shape[dim] /= n;
+      if (dim != no_dim) parts[r].shape[dim] = halo.made > 0 ? halo.made : parts[r].shape[dim] / n;
       out.emplace_back(results[r]);
     }
     for (std::int64_t i = 0; i < n; ++i) {
       std::vector<array> sliced = operands;
       for (std::size_t k = 0; k < operands.size(); ++k) {
         const int d = map_.operand_dim(f, static_cast<int>(k));
-        if (d != no_dim) sliced[k] = slice_of(operands[k], d, n, i);
+        if (d == no_dim) continue;
+        sliced[k] = halo.possible ? halo_piece(halo, static_cast<int>(k), i, operands)
+                                  : slice_of(operands[k], d, n, i);
       }
-      const std::vector<array> pieces = loop(sliced, parts, rest.subspan(1), nest);
+      std::vector<array> pieces = loop(sliced, parts, attrs, rest.subspan(1), nest);
+      if (halo.made > 0)
+        pieces[0] = kept_of(halo, pieces[0], results[0].shape[halo.result_dim] / n);
       for (std::size_t r = 0; r < results.size(); ++r) {
         const int dim = map_.result_dim(f, static_cast<int>(r));
         if (dim != no_dim) {
@@ -235,14 +253,14 @@ class tile_map_check {
     return out;
   }
   std::vector<array> body(const std::vector<array>& operands, const vec<tensor_type>& results,
-                          std::span<const loop_cut> nest) const {
+                          const vec<std::int64_t>& attrs, std::span<const loop_cut> nest) const {
     vec<tensor_type> types;
     for (const auto& each : operands) types.push_back(each.type());
     text slices;
     print_types(slices, types);
     vec<tensor_type> given;
     try {
-      given = a_.infer(types, results[0]);
+      given = applied_op{a_.op, types, attrs, results[0]}.infer(types, results[0]);
     } catch (const error& e) {
       refuse_loop("L002", nest, "slices ", slices, " do not fit the op: ", e.what());
     }
@@ -250,7 +268,7 @@ class tile_map_check {
       if (given[r] != results[r])
         refuse_loop("L002", nest, "slices ", slices, " give ", given[r], ", the loop needs ",
                     results[r]);
-    return run_op(a_.op, operands, attrs(),
+    return run_op(a_.op, operands, {attrs.data(), attrs.size()},
                   std::span<const tensor_type>(results.data(), results.size()), options_.run);
   }
 };

@@ -1,8 +1,12 @@
 /// The collectives, on the copies of a value that an emulated mesh holds.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
 #include <span>
 
+#include <partita/op/combine.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/strided.hpp>
@@ -68,6 +72,15 @@ class accumulator {
   bool first_ = true;
 };
 
+inline void fill_with_identity(combiner c, const tensor_type& t, std::byte* out) {
+  const std::int64_t bits = identity_bits(c, t.element);
+  with_type(t.element, [&]<class T>(std::type_identity<T>) {
+    const T value = is_floating(t.element) ? convert_element<T>(std::bit_cast<double>(bits))
+                                           : convert_element<T>(bits);
+    std::fill_n(reinterpret_cast<T*>(out), t.shape.elements(), value);
+  });
+}
+
 /// Does a value combined with itself give the value?
 constexpr bool idempotent(combiner c) { return c != combiner::add && c != combiner::multiply; }
 
@@ -118,6 +131,14 @@ inline void run_collective(const collective_call& call, std::int64_t copy, scrat
       copy_box(size, call.from.shape, call.from.shape, nullptr, call.operand_at(there),
                call.to.shape, start, out);
     }
+  } else if (call.def == &def<op::permute>) {
+    const std::int64_t to = axes.piece(m, 0, here), shift = call.attrs[1];
+    const std::int64_t from = shift == 0 ? axes.count - 1 - to : to - shift;
+    if (from < 0 || from >= axes.count)
+      return fill_with_identity(static_cast<combiner>(call.attrs[0]), call.to, out);
+    coordinates there = here;
+    axes.move_to(m, from, there);
+    std::memcpy(out, call.operand_at(there), static_cast<std::size_t>(n * size));
   } else {  // all_to_all
     const auto gathered = static_cast<int>(call.attrs[0]), sliced = static_cast<int>(call.attrs[1]);
     shape part = call.from.shape;

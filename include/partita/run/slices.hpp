@@ -2,6 +2,12 @@
 /// does.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include <partita/core/halo.hpp>
 #include <partita/op/combine.hpp>
 #include <partita/run/executor.hpp>
 #include <partita/run/kernels/strided.hpp>
@@ -26,6 +32,47 @@ inline void put_slice(const array& piece, int dim, std::int64_t i, array& out) {
   copy_box(size_of(piece.element()), piece.shape(), piece.shape(), nullptr, piece.bytes(),
            out.shape(), start, out.mutable_bytes());
 }
+/// Elements [start, start + length) along a dimension; beyond the ends stands a scalar.
+inline array piece_of(const array& a, int dim, std::int64_t start, std::int64_t length,
+                      const array& fill) {
+  tensor_type t = a.type();
+  t.shape[dim] = length;
+  array out(t);
+  const std::size_t size = static_cast<std::size_t>(size_of(t.element));
+  for (std::int64_t i = 0; i < out.size(); ++i)
+    std::memcpy(out.mutable_bytes() + static_cast<std::size_t>(i) * size, fill.bytes(), size);
+  const std::int64_t from = start < 0 ? 0 : start;
+  const std::int64_t to = std::min(start + length, a.shape()[dim]);
+  if (from >= to) return out;
+  shape box = t.shape;
+  box[dim] = to - from;
+  std::int64_t source[max_rank] = {}, target[max_rank] = {};
+  source[dim] = from;
+  target[dim] = from - start;
+  copy_box(size_of(t.element), box, a.shape(), source, a.bytes(), t.shape, target,
+           out.mutable_bytes());
+  return out;
+}
+/// The element that a combiner leaves as it is combined with.
+inline array identity_of(combiner c, dtype t) {
+  return run_op(def<op::constant>, std::vector<array>{}, std::vector{identity_bits(c, t)},
+                tensor_type{t, {}});
+}
+/// The piece of an operand that iteration `i` of a loop with a halo sees.
+inline array halo_piece(const halo_cut& cut, int k, std::int64_t i,
+                        std::span<const array> operands) {
+  const halo_range& r = cut.ranges[k];
+  const array& x = operands[static_cast<std::size_t>(k)];
+  const array fill = r.fill_operand >= 0 ? operands[static_cast<std::size_t>(r.fill_operand)]
+                                         : identity_of(r.fill, x.element());
+  return piece_of(x, cut.operand_dims[k], r.first + i * r.step, r.length, fill);
+}
+/// What an iteration keeps of its result.
+inline array kept_of(const halo_cut& cut, const array& made, std::int64_t extent) {
+  if (cut.made == 0) return made;
+  return piece_of(made, cut.result_dim, cut.cut, extent, made);
+}
+
 /// Every element plus a number.
 inline array moved_by(const array& a, std::int64_t by, const run_options& options = {}) {
   array wide(tensor_type{dtype::f64, {}});

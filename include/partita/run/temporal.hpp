@@ -70,21 +70,64 @@ class temporal_interpreter {
       for (value_id v : c_.p.operands(o)) operands.push_back(values[at(v)]);
       std::vector<tensor_type> results;
       for (int r = 0; r < n.result_count; ++r) results.push_back(c_.p.type(n.result + r));
-      const std::vector<array> made = run_loops(o, 0, operands, results);
+      const std::vector<array> made = run_halos(o, 0, operands, results, attrs_of(o));
       for (int r = 0; r < n.result_count; ++r) values[at(n.result + r)] = made[at(r)];
     }
   }
 
+  vec<std::int64_t> attrs_of(op_id o) const {
+    const auto a = c_.p.attrs(o);
+    return {a.begin(), a.end()};
+  }
+
+  /// The loops of an op over factors with halos, from the given factor on, then the other loops.
+  /// `results` are the types that they give. All loops over one factor are one here.
+  std::vector<array> run_halos(op_id o, int first, const std::vector<array>& operands,
+                               const std::vector<tensor_type>& results,
+                               vec<std::int64_t> attrs) const {
+    const int count = c_.map.ops[o].count;
+    std::int64_t pieces = 1;
+    while (first < count && (pieces = pieces_of(o, first)) == 1) ++first;
+    if (first == count) return run_loops(o, 0, operands, results, attrs);
+    const halo_cut cut = c_.cut(o, first, pieces, attrs);
+    const int dim = cut.result_dim;
+    std::vector<tensor_type> parts = results;
+    if (dim != no_dim)
+      parts[0].shape[dim] = cut.made > 0 ? cut.made : results[0].shape[dim] / pieces;
+    std::vector<array> out{array(results[0])};
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      std::vector<array> sliced = operands;
+      for (std::size_t k = 0; k < operands.size(); ++k)
+        if (cut.slices(static_cast<int>(k)))
+          sliced[k] = halo_piece(cut, static_cast<int>(k), i, operands);
+      const array made = run_halos(o, first + 1, sliced, parts, attrs)[0];
+      if (dim == no_dim)
+        out[0] = i == 0 ? made : combined(c_.map.at(o, first).combine, out[0], made, options_);
+      else
+        put_slice(kept_of(cut, made, results[0].shape[dim] / pieces), dim, i, out[0]);
+    }
+    return out;
+  }
+  std::int64_t pieces_of(op_id o, int factor) const {
+    std::int64_t n = 1;
+    if (!c_.map.at(o, factor).halo) return n;
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor == factor) n *= c_.mesh.size(l.axis);
+    return n;
+  }
+
   /// The loops of an op from the given one inwards; `results` are the types that they give.
   std::vector<array> run_loops(op_id o, int depth, const std::vector<array>& operands,
-                               const std::vector<tensor_type>& results) const {
+                               const std::vector<tensor_type>& results,
+                               const vec<std::int64_t>& attrs) const {
     const nest& loops = c_.nest_of(o);
     if (depth == loops.count) {
       if (c_.p.op(o).def->identity) return operands;
-      return run_op(*c_.p.op(o).def, operands, c_.p.attrs(o), results, options_);
+      return run_op(*c_.p.op(o).def, operands, {attrs.data(), attrs.size()}, results, options_);
     }
     const loop& l = loops.loops[depth];
-    if (l.factor == any_factor) return run_loops(o, depth + 1, operands, results);
+    if (l.factor == any_factor || c_.map.at(o, l.factor).halo)
+      return run_loops(o, depth + 1, operands, results, attrs);
     const factor& f = c_.map.at(o, l.factor);
     const std::int64_t n = c_.mesh.size(l.axis);
     std::vector<tensor_type> parts = results;
@@ -100,7 +143,7 @@ class temporal_interpreter {
         const int dim = c_.map.operand_dim(f, static_cast<int>(k));
         if (dim != no_dim) sliced[k] = slice_of(operands[k], dim, n, i);
       }
-      const std::vector<array> pieces = run_loops(o, depth + 1, sliced, parts);
+      const std::vector<array> pieces = run_loops(o, depth + 1, sliced, parts, attrs);
       for (std::size_t r = 0; r < results.size(); ++r) {
         const int dim = c_.map.result_dim(f, static_cast<int>(r));
         if (dim != no_dim)

@@ -60,7 +60,7 @@ struct collective_axes {
   constexpr collective_axes(const mesh& m, const op_def* def, std::span<const std::int64_t> attrs) {
     if (def == &partita::def<op::all_reduce>) {
       for (auto a : attrs.subspan(1)) dims.push_back(static_cast<int>(a), 0);
-    } else if (def == &partita::def<op::all_to_all>) {
+    } else if (def == &partita::def<op::all_to_all> || def == &partita::def<op::permute>) {
       for (auto a : attrs.subspan(2)) dims.push_back(static_cast<int>(a), 0);
     } else {
       dims = op::decode_layout(attrs.subspan(def == &partita::def<op::reduce_scatter> ? 1 : 0));

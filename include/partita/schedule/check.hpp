@@ -201,7 +201,7 @@ struct harmless {
   constexpr harmless operator[](int) const { return {}; }
 };
 struct harmless_collectives : harmless {
-  harmless all_gather, all_reduce, reduce_scatter, all_to_all;
+  harmless all_gather, all_reduce, reduce_scatter, all_to_all, permute;
   constexpr harmless total() const { return {}; }
 };
 struct harmless_layout : harmless {

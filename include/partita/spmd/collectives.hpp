@@ -19,28 +19,30 @@ enum class collective : std::uint8_t {
   all_reduce,
   reduce_scatter,
   all_to_all,
+  permute,
   all_slice
 };
 
 constexpr std::string_view name_of(collective c) {
-  constexpr std::string_view names[] = {"all_gather", "all_reduce", "reduce_scatter", "all_to_all",
-                                        "all_slice"};
+  constexpr std::string_view names[] = {"all_gather", "all_reduce", "reduce_scatter",
+                                        "all_to_all", "permute",    "all_slice"};
   return names[static_cast<int>(c)];
 }
 
 /// How many collectives of each kind, those inside of loops times their trip counts; all_slice does
 /// not communicate and is not counted.
 struct collectives {
-  std::int64_t all_gather = 0, all_reduce = 0, reduce_scatter = 0, all_to_all = 0;
+  std::int64_t all_gather = 0, all_reduce = 0, reduce_scatter = 0, all_to_all = 0, permute = 0;
 
   constexpr std::int64_t total() const {
-    return all_gather + all_reduce + reduce_scatter + all_to_all;
+    return all_gather + all_reduce + reduce_scatter + all_to_all + permute;
   }
   constexpr void count(collective c, std::int64_t times = 1) {
     if (c == collective::all_gather) all_gather += times;
     if (c == collective::all_reduce) all_reduce += times;
     if (c == collective::reduce_scatter) reduce_scatter += times;
     if (c == collective::all_to_all) all_to_all += times;
+    if (c == collective::permute) permute += times;
   }
   friend constexpr bool operator==(const collectives&, const collectives&) = default;
 };
@@ -55,15 +57,19 @@ constexpr bool communicates(const op_node& n) {
 }
 
 constexpr text& operator<<(text& out, const collectives& c) {
-  return out << "all_gather " << c.all_gather << ", all_reduce " << c.all_reduce
-             << ", reduce_scatter " << c.reduce_scatter << ", all_to_all " << c.all_to_all;
+  out << "all_gather " << c.all_gather << ", all_reduce " << c.all_reduce << ", reduce_scatter "
+      << c.reduce_scatter << ", all_to_all " << c.all_to_all;
+  if (c.permute > 0) out << ", permute " << c.permute;
+  return out;
 }
 
 /// The axes that a collective communicates along, as bits, from its attributes.
 constexpr std::uint8_t axes_of(collective kind, span<const std::int64_t> attrs) {
-  const bool listed = kind == collective::all_reduce || kind == collective::all_to_all;
+  const bool listed = kind == collective::all_reduce || kind == collective::all_to_all ||
+                      kind == collective::permute;
   std::size_t i = kind == collective::all_reduce       ? 1   // combiner, axes
                   : kind == collective::all_to_all     ? 2   // from, to, axes
+                  : kind == collective::permute        ? 2   // combiner, shift, axes
                   : kind == collective::reduce_scatter ? 2   // combiner, (dim, axis) pairs
                                                        : 1;  // (dim, axis) pairs
   unsigned axes = 0;
@@ -123,6 +129,17 @@ class collective_reader {
   constexpr void extent() {
     std::int64_t n = -1;
     good_ = good_ && in_.integer(n) && in_.accept(" ") && n >= 0;
+    c_.attrs.push_back(n);
+  }
+  /// `{+1} `, or 0 for `{mirrored} `
+  constexpr void shift() {
+    std::int64_t n = 0;
+    if (!in_.accept("{mirrored} ")) {
+      good_ = good_ && in_.accept("{");
+      const bool down = in_.accept("-");
+      good_ = good_ && (down || in_.accept("+")) && in_.integer(n) && in_.accept("} ") && n > 0;
+      if (down) n = -n;
+    }
     c_.attrs.push_back(n);
   }
   /// `{0 -> 1} `
@@ -268,6 +285,33 @@ struct all_to_all : collective_op {
   static constexpr void parse(parse_context& c) {
     collective_reader in(c);
     in.two_dims();
+    in.axes();
+    in.finish(name);
+  }
+};
+
+/// Device i of those along the axes (major to minor) sends to device i + shift; the last `shift`
+/// send nothing, and the first `shift` get the identity of the combiner, zero of a sum. Or,
+/// mirrored, to device n - 1 - i of n.
+///
+/// Attributes: combiner, shift (0: mirrored), axes.
+///
+/// Shapes    (s...) -> (s...)
+struct permute : collective_op {
+  static constexpr std::string_view name = "permute";
+  static constexpr void print(print_context& c) {
+    print_combiner(c);
+    const std::int64_t shift = c.p.attrs(c.op)[1];
+    if (shift == 0)
+      c.out << " {mirrored}";
+    else
+      c.out << " {" << (shift > 0 ? "+" : "") << shift << '}';
+    print_axes(c, 2);
+  }
+  static constexpr void parse(parse_context& c) {
+    collective_reader in(c);
+    in.combiner_word();
+    in.shift();
     in.axes();
     in.finish(name);
   }

@@ -10,6 +10,7 @@
 #include <partita/core/groups.hpp>
 #include <partita/op/arithmetic.hpp>
 #include <partita/spmd/collectives.hpp>
+#include <partita/spmd/halo.hpp>
 #include <partita/spmd/reshard.hpp>
 #include <partita/spmd/run_passes.hpp>
 #include <partita/support/vec.hpp>
@@ -20,6 +21,8 @@ namespace partita {
 enum class collective_reason : std::uint8_t {
   sum_finished,  ///< a loop reduced its results
   use_needs_it,  ///< an op needs the operand in another layout than it was made in
+  halo,          ///< a loop sees elements of the neighbouring pieces
+  mirrored,      ///< a loop sees the piece at the opposite place
   whole_needed   ///< an op has no loop over the axis (or `any`) and needs the operand whole
 };
 
@@ -247,7 +250,9 @@ class lowering {
       operands_.push_back(same < i ? operands_[same] : reshard(operands[i], want, o));
     }
     for (int r = 0; r < n.result_count; ++r) have_[v + r] = layout_by_loops(o, -1 - r);
-    if (options_.build) {
+    if (has_halo(o)) {
+      lower_with_halos(o);
+    } else if (options_.build) {
       if (n.def->identity && n.operand_count == 1) {
         local_[v] = operands_[0];
       } else {
@@ -269,6 +274,80 @@ class lowering {
     op_node& n = out().ops.back();
     n.origin = c_.p.ops[o].origin;
     n.transposed = c_.p.ops[o].transposed;
+  }
+
+  constexpr bool has_halo(op_id o) const {
+    const nest& n = c_.nests[o];
+    const factor* factors = c_.map.factors_of(o);
+    for (int i = 0; i < n.count; ++i) {
+      const loop& l = n.loops[i];
+      if (l.factor != any_factor && factors[l.factor].halo && !(trivial_ & bit(l.axis)))
+        return true;
+    }
+    return false;
+  }
+  /// An op some of whose loops see more than their own pieces: the operands are extended, one
+  /// dimension after the other, and the op's attributes are those of its piece.
+  constexpr void lower_with_halos(op_id o) {
+    const op_node& n = c_.p.ops[o];
+    const auto given = c_.p.attrs(o);
+    vec<std::int64_t> attrs(given.begin(), given.end());
+    tensor_type made = local_type(n.result, have_[n.result]);
+    vec<halo_cut> cuts;
+    for (int f = 0; f < c_.map.ops[o].count; ++f) {
+      if (!c_.map.at(o, f).halo) continue;
+      std::int64_t axes[max_axes] = {}, pieces = 1;
+      std::size_t count = 0;
+      for (const auto& l : c_.nests[o])
+        if (l.factor == f && !(trivial_ & bit(l.axis))) {
+          axes[count++] = l.axis;
+          pieces *= c_.mesh.size(l.axis);
+        }
+      if (count == 0) continue;
+      cuts.push_back(c_.cut(o, f, pieces, attrs));
+      if (cuts.back().made > 0) made.shape[cuts.back().result_dim] = cuts.back().made;
+      for (int k = 0; k < n.operand_count; ++k)
+        if (cuts.back().slices(k)) extend(o, k, cuts.back(), {axes, count});
+    }
+    if (!options_.build) return;
+    value_id y = out().append(*n.def, operands_, attrs, made);
+    copy_marks(o);
+    for (const auto& each : cuts)
+      if (each.made > 0) {
+        halo_exchange piece(out(), n, each.result_dim, {}, each.pieces);
+        y = piece.part(y, each.cut, local_type(n.result, have_[n.result]).shape[each.result_dim]);
+      }
+    local_[n.result] = y;
+  }
+  constexpr void extend(op_id o, int k, const halo_cut& cut, span<const std::int64_t> axes) {
+    const halo_range& r = cut.ranges[k];
+    const value_id v = c_.p.operand(o, k);
+    std::int64_t row = 0;  // bytes of one element along the dimension
+    if (options_.build) {
+      tensor_type t = out().type(operands_[k]);
+      t.shape[cut.operand_dims[k]] = 1;
+      row = t.bytes();
+    }
+    const auto reason = r.mirrored(cut.blocks[k], cut.pieces) ? collective_reason::mirrored
+                                                              : collective_reason::halo;
+    halo_exchange::for_each_message(r, cut.blocks[k], cut.pieces,
+                                    [&](std::int64_t, std::int64_t elements) {
+                                      std::uint8_t set = 0;
+                                      for (auto axis : axes)
+                                        set = static_cast<std::uint8_t>(set | 1u << axis);
+                                      note(collective::permute, reason, v, o, elements * row, set);
+                                    });
+    if (!options_.build) return;
+    value_id fill = -1;
+    if (r.fill_operand >= 0 && !is_zero(c_.p.operand(o, r.fill_operand)))
+      fill = operands_[r.fill_operand];
+    halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], axes, cut.pieces);
+    operands_[k] = exchange(operands_[k], r, fill);
+  }
+  constexpr bool is_zero(value_id v) const {
+    v = c_.source_of(v);
+    const op_id o = c_.p.producer(v);
+    return c_.p.op(o).def->name == op::constant::name && c_.p.attrs(o)[0] == 0;
   }
 
   /// A piece of an iota lacks its start: where it lies among the pieces.
@@ -442,16 +521,19 @@ class lowering {
       made = out().append(def, operands, attrs, local_type(v, after));
       copy_marks(o);
     }
-    if (kind != collective::all_slice) {
-      int tactic = 0;
-      for (op_id q : {o, c_.p.producer(v)})
-        for (const auto& l : c_.nest_of(q))
-          if (l.tactic > tactic) tactic = l.tactic;
-      const std::int64_t times = c_.nested.scopes[scope_].trips;
-      result_.counts.count(kind, times);
-      result_.notes.push_back({kind, reason, v, o, tactic, bytes, times, axes_of(kind, attrs)});
-    }
+    if (kind != collective::all_slice) note(kind, reason, v, o, bytes, axes_of(kind, attrs));
     return made;
+  }
+  /// Counts a collective of op `o` on value `v`.
+  constexpr void note(collective kind, collective_reason reason, value_id v, op_id o,
+                      std::int64_t bytes, std::uint8_t axes) {
+    int tactic = 0;
+    for (op_id q : {o, c_.p.producer(v)})
+      for (const auto& l : c_.nest_of(q))
+        if (l.tactic > tactic) tactic = l.tactic;
+    const std::int64_t times = c_.nested.scopes[scope_].trips;
+    result_.counts.count(kind, times);
+    result_.notes.push_back({kind, reason, v, o, tactic, bytes, times, axes});
   }
 
   /// Brings a value from the layout it has into the layout an op needs.

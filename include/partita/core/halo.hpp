@@ -1,0 +1,57 @@
+/// The loops over factors with halos: all those over one factor cut its dimensions together.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/core/loops.hpp>
+#include <partita/ir/halo.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// One factor with a halo of an op, cut into pieces.
+struct halo_cut {
+  int operand_dims[max_halo_operands] = {no_dim, no_dim};  ///< that it slices, or no_dim
+  int result_dim = no_dim;
+  std::int64_t pieces = 1;
+  halo_range ranges[max_halo_operands] = {};    ///< what each piece needs, by operand
+  std::int64_t blocks[max_halo_operands] = {};  ///< elements per piece without halo
+  std::int64_t made = 0, cut = 0;               ///< see halo_context
+  bool possible = false;
+
+  constexpr bool slices(int operand) const {
+    return operand < max_halo_operands && operand_dims[operand] != no_dim;
+  }
+  /// Do the halos of an operand come to less than a gather of it would?
+  constexpr bool worthwhile(int operand) const {
+    const halo_range& r = ranges[operand];
+    const std::int64_t block = blocks[operand];
+    if (r.mirrored(block, pieces)) return true;
+    return r.below(block, pieces) + r.above(block, pieces) <= (pieces - 1) * block;
+  }
+};
+
+/// Cuts a factor of an op into pieces. `types` are those of its operands along the factor's
+/// dimensions before the cut; the attributes become those of one piece.
+constexpr halo_cut cut_halo(const op_def& def, const factor_table& map, const factor& f,
+                            std::int64_t pieces, span<const tensor_type> types,
+                            const tensor_type& result, vec<std::int64_t>& attrs) {
+  halo_cut cut;
+  halo_context c{types, result, {no_dim, no_dim}, map.dim_of(f, -1), pieces, attrs};
+  for (int k = 0; k < max_halo_operands && k < static_cast<int>(types.size()); ++k)
+    c.operand_dims[k] = map.operand_dim(f, k);
+  def.halo(c);
+  cut.result_dim = c.result_dim;
+  cut.pieces = pieces;
+  cut.possible = c.possible;
+  cut.made = c.made;
+  cut.cut = c.cut;
+  for (int k = 0; k < max_halo_operands; ++k) {
+    cut.operand_dims[k] = c.operand_dims[k];
+    cut.ranges[k] = c.ranges[k];
+    cut.blocks[k] = cut.slices(k) ? c.operand_extent(k) / pieces : 0;
+  }
+  return cut;
+}
+
+}  // namespace partita

@@ -1,0 +1,65 @@
+/// Halos: loops whose iterations see overlapping pieces of their operands.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/tile_map.hpp>
+#include <partita/support/span.hpp>
+
+namespace partita {
+
+/// The pieces of one operand, along the dimension that the factor slices: piece i is
+/// [first + i * step, first + i * step + length), and may reach beyond the operand's ends.
+struct halo_range {
+  std::int64_t first = 0, step = 0, length = 0;
+  /// What stands beyond the ends: the identity of this combiner (zero of a sum), ...
+  combiner fill = combiner::add;
+  int fill_operand = -1;  ///< ... or what this operand, a scalar, says
+
+  /// The plain slices of n elements.
+  static constexpr halo_range exact(std::int64_t n, std::int64_t pieces) {
+    return {0, n / pieces, n / pieces};
+  }
+  /// Piece i is the block pieces - 1 - i, whole.
+  constexpr bool mirrored(std::int64_t block, std::int64_t pieces) const {
+    return step == -block && length == block && first == (pieces - 1) * block;
+  }
+  /// How far some piece i reaches beyond block i, below and above.
+  constexpr std::int64_t below(std::int64_t block, std::int64_t pieces) const {
+    const std::int64_t at_last = (pieces - 1) * (block - step) - first;
+    return maximum(0, maximum(-first, at_last));
+  }
+  constexpr std::int64_t above(std::int64_t block, std::int64_t pieces) const {
+    const std::int64_t at_first = first + length - block;
+    return maximum(0, maximum(at_first, at_first + (pieces - 1) * (step - block)));
+  }
+
+ private:
+  static constexpr std::int64_t maximum(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
+};
+
+inline constexpr int max_halo_operands = 2;
+
+/// Handed to an op's `halo` function: a loop over a factor with a halo cuts its dimensions into so
+/// many pieces. The function says which pieces of its operands an iteration needs, and corrects the
+/// attributes for them.
+struct halo_context {
+  span<const tensor_type> operands;  ///< before the cut, along the factor's dimensions
+  const tensor_type& result;
+  int operand_dims[max_halo_operands];  ///< that the factor slices, or no_dim
+  int result_dim;                       ///< or no_dim
+  std::int64_t pieces;
+  vec<std::int64_t>& attrs;
+
+  halo_range ranges[max_halo_operands] = {};  ///< by operand
+  /// Along the result's dimension an iteration makes so many elements, and those from `cut` on are
+  /// its piece. 0: exactly its piece.
+  std::int64_t made = 0, cut = 0;
+  bool possible = true;  ///< false: not into so many pieces
+
+  constexpr std::int64_t operand_extent(int k) const {
+    return operands[static_cast<std::size_t>(k)].shape[operand_dims[k]];
+  }
+};
+
+}  // namespace partita

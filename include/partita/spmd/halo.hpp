@@ -1,0 +1,173 @@
+/// Halo exchange: from a device's block of a value to the piece that its loops see, which reaches
+/// into the blocks of its neighbours.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/core/halo.hpp>
+#include <partita/op/broadcast_in_dim.hpp>
+#include <partita/op/concatenate.hpp>
+#include <partita/op/constant.hpp>
+#include <partita/op/dynamic_slice.hpp>
+#include <partita/op/logical.hpp>
+#include <partita/op/select.hpp>
+#include <partita/op/slice.hpp>
+#include <partita/spmd/collectives.hpp>
+
+namespace partita::detail {
+
+/// Appends to a device-local program what extends one operand along one dimension.
+///
+/// x => concatenate(permute(slice(x)), x, permute(slice(x))), and a slice of it where the piece
+/// does not reach so far, or starts elsewhere on every device. Beyond the ends of the whole value
+/// stands what the range says.
+class halo_exchange {
+ public:
+  /// `axes` cut the dimension, major to minor, into `pieces` blocks. The ops get the marks of the
+  /// `like` op: origin and transposition.
+  constexpr halo_exchange(program& out, const op_node& like, int dim, span<const std::int64_t> axes,
+                          std::int64_t pieces)
+      : out_(out), like_(like), dim_(dim), axes_(axes), pieces_(pieces) {}
+
+  /// The pieces of neighbours that an exchange sends, for each permute: how far and how many
+  /// elements. Calls send(shift, elements); 0 is the mirrored one.
+  template <class Send>
+  static constexpr void for_each_message(const halo_range& r, std::int64_t block,
+                                         std::int64_t pieces, const Send& send) {
+    if (r.mirrored(block, pieces)) return send(std::int64_t{0}, block);
+    const std::int64_t below = r.below(block, pieces), above = r.above(block, pieces);
+    for (std::int64_t hop = (below + block - 1) / block; hop > 0; --hop)
+      send(hop, below - (hop - 1) * block < block ? below - (hop - 1) * block : block);
+    for (std::int64_t hop = 1; (hop - 1) * block < above; ++hop)
+      send(-hop, above - (hop - 1) * block < block ? above - (hop - 1) * block : block);
+  }
+
+  /// The piece of a local value. `fill`: a local scalar that stands beyond the ends, or -1 for the
+  /// identity of the range's combiner.
+  constexpr value_id operator()(value_id x, const halo_range& r, value_id fill) {
+    const std::int64_t block = extent(x);
+    vec<value_id> parts;
+    bool own = false;
+    for_each_message(r, block, pieces_, [&](std::int64_t shift, std::int64_t elements) {
+      if (shift < 0 && !own) {
+        parts.push_back(x);
+        own = true;
+      }
+      // The end of the blocks below, the beginning of those above.
+      const std::int64_t start = shift > 0 ? block - elements : 0;
+      parts.push_back(permute(part(x, start, elements), shift, r.fill));
+    });
+    if (r.mirrored(block, pieces_)) return parts[0];
+    if (!own) parts.push_back(x);
+    value_id y = parts[0];
+    if (parts.size() > 1) {
+      tensor_type whole = out_.type(x);
+      whole.shape[dim_] = 0;
+      for (value_id each : parts) whole.shape[dim_] += extent(each);
+      const std::int64_t attrs[] = {dim_};
+      y = append(def<op::concatenate>, {parts.data(), parts.size()}, attrs, whole);
+    }
+    const std::int64_t start = r.first + r.below(block, pieces_), advance = r.step - block;
+    if (advance == 0)
+      y = part(y, start, r.length);
+    else
+      y = moving_part(y, start, advance, r.length);
+    return fill < 0 ? y : filled(y, r, fill, block * pieces_);
+  }
+
+  /// Elements [start, start + n) of a local value; itself if these are all.
+  constexpr value_id part(value_id x, std::int64_t start, std::int64_t n) {
+    if (n == extent(x)) return x;
+    const int rank = out_.type(x).shape.rank;
+    std::int64_t attrs[2 * max_rank] = {};
+    for (int d = 0; d < rank; ++d) {
+      attrs[d] = d == dim_ ? start : 0;
+      attrs[rank + d] = d == dim_ ? start + n : ops::whole;
+    }
+    const value_id operands[] = {x};
+    return append(def<op::slice>, operands, {attrs, static_cast<std::size_t>(2 * rank)},
+                  resized(x, n));
+  }
+
+ private:
+  program& out_;
+  const op_node& like_;
+  int dim_;
+  span<const std::int64_t> axes_;
+  std::int64_t pieces_;
+
+  constexpr std::int64_t extent(value_id x) const { return out_.type(x).shape[dim_]; }
+  constexpr value_id append(const op_def& def, span<const value_id> operands,
+                            span<const std::int64_t> attrs, tensor_type type) {
+    const value_id v = out_.append(def, operands, attrs, type);
+    out_.ops.back().origin = like_.origin;
+    out_.ops.back().transposed = like_.transposed;
+    return v;
+  }
+  constexpr tensor_type resized(value_id x, std::int64_t n) const {
+    tensor_type t = out_.type(x);
+    t.shape[dim_] = n;
+    return t;
+  }
+  constexpr value_id permute(value_id x, std::int64_t shift, combiner fill) {
+    std::int64_t attrs[2 + max_axes] = {static_cast<std::int64_t>(fill), shift};
+    std::size_t count = 2;
+    for (auto axis : axes_) attrs[count++] = axis;
+    const value_id operands[] = {x};
+    return append(def<op::permute>, operands, {attrs, count}, tensor_type(out_.type(x)));
+  }
+  /// On device i, elements [start + i * advance, ... + n).
+  constexpr value_id moving_part(value_id x, std::int64_t start, std::int64_t advance,
+                                 std::int64_t n) {
+    const int rank = out_.type(x).shape.rank;
+    value_id operands[1 + max_rank] = {x};
+    std::int64_t sizes[max_rank] = {};
+    for (int d = 0; d < rank; ++d) {
+      operands[1 + d] = d == dim_ ? start_of(start, advance) : number(0);
+      sizes[d] = d == dim_ ? n : ops::whole;
+    }
+    return append(def<op::dynamic_slice>, {operands, static_cast<std::size_t>(1 + rank)},
+                  {sizes, static_cast<std::size_t>(rank)}, resized(x, n));
+  }
+  static constexpr tensor_type scalar_type() { return {dtype::i64, {}}; }
+  constexpr value_id number(std::int64_t n) {
+    const std::int64_t attrs[] = {n};
+    return append(def<op::constant>, {}, attrs, scalar_type());
+  }
+  /// start + i * advance on device i.
+  constexpr value_id start_of(std::int64_t start, std::int64_t advance) {
+    std::int64_t attrs[1 + max_axes] = {advance < 0 ? -advance : advance};
+    std::size_t count = 1;
+    for (auto axis : axes_) attrs[count++] = axis;
+    const value_id moved = append(def<op::shard_start>, {}, {attrs, count}, scalar_type());
+    if (start == 0 && advance > 0) return moved;
+    const value_id operands[] = {number(start), moved};
+    const op_def& combine = advance < 0 ? def<op::subtract> : def<op::add>;
+    return append(combine, operands, {}, scalar_type());
+  }
+  constexpr value_id spread(value_id x, const shape& to, span<const std::int64_t> dims) {
+    const value_id operands[] = {x};
+    return append(def<op::broadcast_in_dim>, operands, dims, tensor_type{out_.type(x).element, to});
+  }
+  /// The scalar where position first + i * step + j is none of the `n` elements.
+  constexpr value_id filled(value_id y, const halo_range& r, value_id fill, std::int64_t n) {
+    const shape row{r.length}, whole = out_.type(y).shape;
+    const std::int64_t zero[] = {0}, dims[] = {dim_};
+    const tensor_type places{dtype::i64, row}, truth{dtype::boolean, row};
+    const value_id place[] = {append(def<op::iota>, {}, zero, places),
+                              spread(start_of(r.first, r.step), row, {})};
+    const value_id at = append(def<op::add>, place, {}, places);
+    const auto compared = [&](std::int64_t bound, ops::direction d) {
+      const value_id operands[] = {at, spread(number(bound), row, {})};
+      const std::int64_t attrs[] = {static_cast<std::int64_t>(d)};
+      return append(def<op::compare>, operands, attrs, truth);
+    };
+    const value_id low = compared(0, ops::direction::ge);
+    const value_id both[] = {low, compared(n, ops::direction::lt)};
+    const value_id inside = spread(append(def<op::logical_and>, both, {}, truth), whole, dims);
+    const value_id chosen[] = {inside, y, spread(fill, whole, {})};
+    return append(def<op::select>, chosen, {}, tensor_type(out_.type(y)));
+  }
+};
+
+}  // namespace partita::detail

@@ -1,0 +1,59 @@
+// Windows, padding, slices and reversals on sharded dimensions: borders are exchanged.
+#include <doctest/doctest.h>
+
+#include "../laws/cases_windows.hpp"
+
+namespace pt = partita;
+using data::str;
+
+namespace {
+
+pt::program program_of(const laws::op_case& c) {
+  pt::builder b;
+  std::vector<pt::value_id> operands;
+  for (std::size_t k = 0; k < c.operands.size(); ++k)
+    operands.push_back(pt::ops::parameter(b, std::string{static_cast<char>('a' + k)}, c.operands[k]));
+  const pt::value_id y = b.emit(*c.op, operands, c.attrs);
+  b.p.outputs.push_back({y, b.p.intern("y")});
+  return b.p;
+}
+/// Small integers: all three are exact.
+pt::partitioned check_equal(const pt::program& p, const pt::mesh& mesh, const auto& tactics) {
+  const auto inputs = data::arguments(p);
+  const auto r = pt::partition(p, mesh, tactics);
+  const auto whole = pt::evaluate(p, inputs);
+  const bool same = pt::equal(pt::temporal(r, inputs), whole) &&
+                    pt::equal(pt::emulate(r, inputs), whole);
+  CHECK_MESSAGE(same, str(pt::print(r.core.p)), "\n", str(pt::print(r.device)));
+  return r;
+}
+int dim_to_cut(const laws::op_case& c) {
+  const pt::shape& s = c.operands[0].shape;
+  return c.op == &pt::def<pt::op::slice> ? 0 : s.rank - 1;
+}
+
+}  // namespace
+
+TEST_CASE("every small window, cut in 2, 3 and 4, and by two axes") {
+  std::vector<laws::op_case> list;
+  laws::add_halo_cases(list);
+  int cut = 0, number = 0;
+  std::int64_t permutes = 0;
+  for (const auto& c : list) {
+    if (++number % 2 == 0) continue;
+    const pt::program p = program_of(c);
+    const int dim = dim_to_cut(c);
+    const std::int64_t n = c.operands[0].shape[dim];
+    for (std::int64_t pieces : {2, 3, 4}) {
+      if (n % pieces != 0) continue;
+      const auto r = check_equal(p, {{"S", pieces}}, pt::schedule(pt::manual("S", {{"a", dim}})));
+      cut += r.collectives.all_gather == 0;
+      permutes += r.collectives.permute;
+    }
+    if (n % 4 != 0) continue;
+    check_equal(p, {{"S", 2}, {"T", 2}},
+                pt::schedule(pt::manual("T", {{"a", dim}}), pt::manual("S", {{"a", dim}})));
+  }
+  MESSAGE(number, " programs, ", cut, " without a gather, ", permutes, " permutes");
+  CHECK(cut > 1000);
+}
