@@ -12,7 +12,8 @@ pt::program program_of(const laws::op_case& c) {
   pt::builder b;
   std::vector<pt::value_id> operands;
   for (std::size_t k = 0; k < c.operands.size(); ++k)
-    operands.push_back(pt::ops::parameter(b, std::string{static_cast<char>('a' + k)}, c.operands[k]));
+    operands.push_back(
+        pt::ops::parameter(b, std::string{static_cast<char>('a' + k)}, c.operands[k]));
   const pt::value_id y = b.emit(*c.op, operands, c.attrs);
   b.p.outputs.push_back({y, b.p.intern("y")});
   return b.p;
@@ -22,8 +23,8 @@ pt::partitioned check_equal(const pt::program& p, const pt::mesh& mesh, const au
   const auto inputs = data::arguments(p);
   const auto r = pt::partition(p, mesh, tactics);
   const auto whole = pt::evaluate(p, inputs);
-  const bool same = pt::equal(pt::temporal(r, inputs), whole) &&
-                    pt::equal(pt::emulate(r, inputs), whole);
+  const bool same =
+      pt::equal(pt::temporal(r, inputs), whole) && pt::equal(pt::emulate(r, inputs), whole);
   CHECK_MESSAGE(same, str(pt::print(r.core.p)), "\n", str(pt::print(r.device)));
   return r;
 }

@@ -95,6 +95,33 @@ class core_program {
                     {types.data(), types.size()}, p.type(p.ops[o].result), attrs);
   }
 
+  /// Does some loop of an op see more than its own pieces?
+  constexpr bool has_halo(op_id o) const {
+    const factor* factors = map.factors_of(o);
+    for (const auto& l : nests[o])
+      if (l.factor != any_factor && factors[l.factor].halo && mesh.size(l.axis) > 1) return true;
+    return false;
+  }
+  /// The loops of an op that do, by factor; `attrs`, the op's, become those of one iteration.
+  constexpr vec<halo_loops> halos_of(op_id o, vec<std::int64_t>& attrs) const {
+    vec<halo_loops> list;
+    for (int f = 0; f < map.ops[o].count; ++f) {
+      if (!map.at(o, f).halo) continue;
+      halo_loops h;
+      h.factor = f;
+      std::int64_t pieces = 1;
+      for (const auto& l : nests[o])
+        if (l.factor == f && mesh.size(l.axis) > 1) {
+          h.axes[h.axis_count++] = l.axis;
+          pieces *= mesh.size(l.axis);
+        }
+      if (pieces == 1) continue;
+      h.cut = cut(o, f, pieces, attrs);
+      list.push_back(h);
+    }
+    return list;
+  }
+
   /// Tiles a value along a dimension over an axis: `tile<%value, dim, "axis">`.
   ///
   /// A parameter or tag gets one more loop. Any other value is passed through a `tiling` op that

@@ -15,6 +15,16 @@ constexpr bool same_axes(const nest& a, const nest& b) {
   return true;
 }
 
+/// Does an iteration of an op see its own piece of an operand, without a halo?
+constexpr bool sees_own_piece(const core_program& c, op_id o, int operand) {
+  if (!c.has_halo(o)) return true;
+  const auto given = c.p.attrs(o);
+  vec<std::int64_t> attrs(given.begin(), given.end());
+  for (const auto& h : c.halos_of(o, attrs))
+    if (!h.cut.plain(operand)) return false;
+  return true;
+}
+
 /// Group number per op (-1: no loops, or a parameter). Ops of a group follow each other, have loops
 /// over the same axes in the same order, and pass values on exactly as they are made, so that one
 /// nest of loops can run them all (producer-consumer fusion).
@@ -41,7 +51,7 @@ constexpr vec<int> loop_groups(const core_program& c, bool fuse = true) {
         if (l.factor == any_factor ||
             c.map.result_dim(c.map.at(q, l.factor), c.p.result_index(c.p.operand(o, i))) == no_dim)
           joins = false;
-      joins = joins && c.made(c.p.operand(o, i)) == c.required(o, i);
+      joins = joins && c.made(c.p.operand(o, i)) == c.required(o, i) && sees_own_piece(c, o, i);
     }
     if (!joins) current = next++;
     group[static_cast<std::size_t>(o)] = current;

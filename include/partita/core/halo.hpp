@@ -22,12 +22,28 @@ struct halo_cut {
   constexpr bool slices(int operand) const {
     return operand < max_halo_operands && operand_dims[operand] != no_dim;
   }
+  /// Does an iteration see its own block of an operand, and nothing else?
+  constexpr bool plain(int operand) const {
+    return !slices(operand) || ranges[operand].plain(blocks[operand]);
+  }
   /// Do the halos of an operand come to less than a gather of it would?
   constexpr bool worthwhile(int operand) const {
     const halo_range& r = ranges[operand];
     const std::int64_t block = blocks[operand];
     if (r.mirrored(block, pieces)) return true;
     return r.below(block, pieces) + r.above(block, pieces) <= (pieces - 1) * block;
+  }
+};
+
+/// The loops of an op over one factor with a halo.
+struct halo_loops {
+  int factor = any_factor;
+  std::int64_t axes[max_axes] = {};  ///< major to minor
+  int axis_count = 0;
+  halo_cut cut;
+
+  constexpr span<const std::int64_t> all_axes() const {
+    return {axes, static_cast<std::size_t>(axis_count)};
   }
 };
 

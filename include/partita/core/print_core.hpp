@@ -178,16 +178,21 @@ class core_printer {
   }
 
   /// `%xs = slice 0 %x[%rB]` for each loop that slices the operand; gives the number of slices.
-  /// `operand` -1 takes the op's own result dimensions (a parameter).
+  /// `operand` -1 takes the op's own result dimensions (a parameter). The loops over a factor with
+  /// a halo make one slice, from one element on: `slice 0 %x[4 * %rB - 1, 6]` has 6.
   constexpr int print_slices(op_id o, int operand, value_id v, const nest& n, int depth,
-                             bool global) {
-    layout so_far;
+                             bool global, span<const halo_loops> halos = {}) {
+    tensor_type type = c_.p.type(v);
     int count = 0;
     for (const auto& l : n) {
       if (l.factor == any_factor) continue;
       const factor& f = c_.map.at(o, l.factor);
       const int dim = operand < 0 ? f.result_dim : c_.map.operand_dim(f, operand);
       if (dim == no_dim) continue;
+      const halo_loops* halo = nullptr;
+      for (const auto& h : halos)
+        if (h.factor == l.factor && !h.cut.plain(operand)) halo = &h;
+      if (halo != nullptr && l.axis != halo->all_axes().back()) continue;
       indent(depth);
       name_at(v, count + 1);
       out_ << " = slice " << dim << ' ';
@@ -195,39 +200,73 @@ class core_printer {
         global_name(v);
       else
         name_at(v, count);
-      out_ << "[%r" << c_.mesh.name(l.axis) << ']';
-      so_far.push_back(l.axis, dim);
-      out_ << " : " << tensor_type{c_.p.type(v).element, so_far.local(c_.p.type(v).shape, c_.mesh)}
-           << '\n';
+      if (halo != nullptr) {
+        const halo_range& r = halo->cut.ranges[operand];
+        out_ << '[';
+        if (r.step != 1) out_ << r.step << " * ";
+        loop_index(*halo);
+        if (r.first != 0)
+          out_ << (r.first > 0 ? " + " : " - ") << (r.first > 0 ? r.first : -r.first);
+        out_ << ", " << r.length << ']';
+        type.shape[dim] = r.length;
+      } else {
+        out_ << "[%r" << c_.mesh.name(l.axis) << ']';
+        type.shape[dim] /= c_.mesh.size(l.axis);
+      }
+      out_ << " : " << type << '\n';
       ++count;
     }
     return count;
   }
+  /// `%rB`, or `(4 * %rA + %rB)`.
+  constexpr void loop_index(const halo_loops& h) {
+    const auto axes = h.all_axes();
+    std::int64_t inner = h.cut.pieces;
+    if (axes.size() > 1) out_ << '(';
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const int axis = static_cast<int>(axes[i]);
+      inner /= c_.mesh.size(axis);
+      if (i > 0) out_ << " + ";
+      if (inner > 1) out_ << inner << " * ";
+      out_ << "%r" << c_.mesh.name(axis);
+    }
+    if (axes.size() > 1) out_ << ')';
+  }
 
   constexpr void print_op(op_id o, const nest& n, int depth) {
     const value_id v = c_.p.op(o).result;
+    const auto given = c_.p.attrs(o);
+    vec<std::int64_t> attrs(given.begin(), given.end());
+    vec<halo_loops> halos;
+    if (n.count > 0 && c_.has_halo(o)) halos = c_.halos_of(o, attrs);
     vec<int> sliced;  // per operand: how often its name carries an "s"
     for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
       const value_id x = c_.p.operand(o, i);
       const op_id q = c_.p.producer(x);
       const bool inside = n.count > 0 && group_[index(q)] == group_[index(o)];
-      sliced.push_back(inside ? -1 - n.count : print_slices(o, i, x, n, depth, true));
+      sliced.push_back(inside ? -1 - n.count : print_slices(o, i, x, n, depth, true, halos));
     }
     indent(depth);
     const int results = c_.p.op(o).result_count;
     append_list(out_, results, [&](int r) { name_at(v + r, n.count); });
     out_ << " = ";
-    if (c_.p.op(o).def->identity && n.count > 0 && !c_.p.is(o, op_role::tag)) {
+    const auto name = [&](int i) {
+      text whole;
+      std::swap(whole, out_);
+      operand_name(o, i, sliced[index(i)]);
+      std::swap(whole, out_);
+      out_ << whole.view().substr(1);
+    };
+    if (c_.p.op(o).def->identity && n.count > 0 && !c_.p.is(o, op_role::tag))
       operand_name(o, 0, sliced[0]);
-    } else {
-      print_call(out_, c_.p, o, &c_.mesh, [&](int i) {
-        text whole;
-        std::swap(whole, out_);
-        operand_name(o, i, sliced[index(i)]);
-        std::swap(whole, out_);
-        out_ << whole.view().substr(1);
-      });
-    }
+    else if (halos.empty())
+      print_call(out_, c_.p, o, &c_.mesh, name);
+    else
+      print_iteration(o, attrs, name);
+    for (const auto& h : halos)
+      if (h.cut.made > 0)  // of what an iteration makes
+        out_ << " keep " << h.cut.result_dim << " [" << h.cut.cut << ':'
+             << h.cut.cut + c_.p.type(v).shape[h.cut.result_dim] / h.cut.pieces << ']';
     out_ << " : ";
     append_list(out_, results, [&](int r) {
       tensor_type local = c_.p.type(v + r);
@@ -235,6 +274,17 @@ class core_printer {
       out_ << local;
     });
     out_ << '\n';
+  }
+  /// The call with other attributes.
+  template <class Names>
+  constexpr void print_iteration(op_id o, const vec<std::int64_t>& attrs, const Names& name) {
+    const op_node& n = c_.p.op(o);
+    program one;
+    vec<value_id> operands;
+    for (value_id x : c_.p.operands(o))
+      operands.push_back(one.append(def<op::parameter>, {}, {}, c_.p.type(x)));
+    one.append(*n.def, operands, attrs, c_.p.type(n.result));
+    print_call(out_, one, one.op_count() - 1, &c_.mesh, name);
   }
   constexpr void operand_name(op_id o, int i, int sliced) {
     const value_id x = c_.p.operand(o, i);

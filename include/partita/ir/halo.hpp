@@ -20,6 +20,10 @@ struct halo_range {
   static constexpr halo_range exact(std::int64_t n, std::int64_t pieces) {
     return {0, n / pieces, n / pieces};
   }
+  /// Piece i is block i.
+  constexpr bool plain(std::int64_t block) const {
+    return first == 0 && step == block && length == block;
+  }
   /// Piece i is the block pieces - 1 - i, whole.
   constexpr bool mirrored(std::int64_t block, std::int64_t pieces) const {
     return step == -block && length == block && first == (pieces - 1) * block;

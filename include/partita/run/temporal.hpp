@@ -70,50 +70,41 @@ class temporal_interpreter {
       for (value_id v : c_.p.operands(o)) operands.push_back(values[at(v)]);
       std::vector<tensor_type> results;
       for (int r = 0; r < n.result_count; ++r) results.push_back(c_.p.type(n.result + r));
-      const std::vector<array> made = run_halos(o, 0, operands, results, attrs_of(o));
+      const auto given = c_.p.attrs(o);
+      vec<std::int64_t> attrs(given.begin(), given.end());
+      const vec<halo_loops> halos = c_.halos_of(o, attrs);
+      const std::vector<array> made =
+          run_halos(o, {halos.data(), halos.size()}, operands, results, attrs);
       for (int r = 0; r < n.result_count; ++r) values[at(n.result + r)] = made[at(r)];
     }
   }
 
-  vec<std::int64_t> attrs_of(op_id o) const {
-    const auto a = c_.p.attrs(o);
-    return {a.begin(), a.end()};
-  }
-
-  /// The loops of an op over factors with halos, from the given factor on, then the other loops.
-  /// `results` are the types that they give. All loops over one factor are one here.
-  std::vector<array> run_halos(op_id o, int first, const std::vector<array>& operands,
+  /// The loops over factors with halos, from a given one on, then the other loops. `results` are
+  /// the types that they give.
+  std::vector<array> run_halos(op_id o, std::span<const halo_loops> halos,
+                               const std::vector<array>& operands,
                                const std::vector<tensor_type>& results,
-                               vec<std::int64_t> attrs) const {
-    const int count = c_.map.ops[o].count;
-    std::int64_t pieces = 1;
-    while (first < count && (pieces = pieces_of(o, first)) == 1) ++first;
-    if (first == count) return run_loops(o, 0, operands, results, attrs);
-    const halo_cut cut = c_.cut(o, first, pieces, attrs);
+                               const vec<std::int64_t>& attrs) const {
+    if (halos.empty()) return run_loops(o, 0, operands, results, attrs);
+    const halo_cut& cut = halos[0].cut;
     const int dim = cut.result_dim;
     std::vector<tensor_type> parts = results;
-    if (dim != no_dim)
-      parts[0].shape[dim] = cut.made > 0 ? cut.made : results[0].shape[dim] / pieces;
+    const std::int64_t extent = dim == no_dim ? 0 : results[0].shape[dim] / cut.pieces;
+    if (dim != no_dim) parts[0].shape[dim] = cut.made > 0 ? cut.made : extent;
     std::vector<array> out{array(results[0])};
-    for (std::int64_t i = 0; i < pieces; ++i) {
+    for (std::int64_t i = 0; i < cut.pieces; ++i) {
       std::vector<array> sliced = operands;
       for (std::size_t k = 0; k < operands.size(); ++k)
         if (cut.slices(static_cast<int>(k)))
           sliced[k] = halo_piece(cut, static_cast<int>(k), i, operands);
-      const array made = run_halos(o, first + 1, sliced, parts, attrs)[0];
-      if (dim == no_dim)
-        out[0] = i == 0 ? made : combined(c_.map.at(o, first).combine, out[0], made, options_);
+      const array made = run_halos(o, halos.subspan(1), sliced, parts, attrs)[0];
+      if (dim != no_dim)
+        put_slice(kept_of(cut, made, extent), dim, i, out[0]);
       else
-        put_slice(kept_of(cut, made, results[0].shape[dim] / pieces), dim, i, out[0]);
+        out[0] =
+            i == 0 ? made : combined(c_.map.at(o, halos[0].factor).combine, out[0], made, options_);
     }
     return out;
-  }
-  std::int64_t pieces_of(op_id o, int factor) const {
-    std::int64_t n = 1;
-    if (!c_.map.at(o, factor).halo) return n;
-    for (const auto& l : c_.nest_of(o))
-      if (l.factor == factor) n *= c_.mesh.size(l.axis);
-    return n;
   }
 
   /// The loops of an op from the given one inwards; `results` are the types that they give.

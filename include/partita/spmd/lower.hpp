@@ -250,7 +250,7 @@ class lowering {
       operands_.push_back(same < i ? operands_[same] : reshard(operands[i], want, o));
     }
     for (int r = 0; r < n.result_count; ++r) have_[v + r] = layout_by_loops(o, -1 - r);
-    if (has_halo(o)) {
+    if (c_.has_halo(o)) {
       lower_with_halos(o);
     } else if (options_.build) {
       if (n.def->identity && n.operand_count == 1) {
@@ -276,16 +276,6 @@ class lowering {
     n.transposed = c_.p.ops[o].transposed;
   }
 
-  constexpr bool has_halo(op_id o) const {
-    const nest& n = c_.nests[o];
-    const factor* factors = c_.map.factors_of(o);
-    for (int i = 0; i < n.count; ++i) {
-      const loop& l = n.loops[i];
-      if (l.factor != any_factor && factors[l.factor].halo && !(trivial_ & bit(l.axis)))
-        return true;
-    }
-    return false;
-  }
   /// An op some of whose loops see more than their own pieces: the operands are extended, one
   /// dimension after the other, and the op's attributes are those of its piece.
   constexpr void lower_with_halos(op_id o) {
@@ -293,30 +283,21 @@ class lowering {
     const auto given = c_.p.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
     tensor_type made = local_type(n.result, have_[n.result]);
-    vec<halo_cut> cuts;
-    for (int f = 0; f < c_.map.ops[o].count; ++f) {
-      if (!c_.map.at(o, f).halo) continue;
-      std::int64_t axes[max_axes] = {}, pieces = 1;
-      std::size_t count = 0;
-      for (const auto& l : c_.nests[o])
-        if (l.factor == f && !(trivial_ & bit(l.axis))) {
-          axes[count++] = l.axis;
-          pieces *= c_.mesh.size(l.axis);
-        }
-      if (count == 0) continue;
-      cuts.push_back(c_.cut(o, f, pieces, attrs));
-      if (cuts.back().made > 0) made.shape[cuts.back().result_dim] = cuts.back().made;
+    const vec<halo_loops> halos = c_.halos_of(o, attrs);
+    for (const auto& h : halos) {
+      if (h.cut.made > 0) made.shape[h.cut.result_dim] = h.cut.made;
       for (int k = 0; k < n.operand_count; ++k)
-        if (cuts.back().slices(k)) extend(o, k, cuts.back(), {axes, count});
+        if (h.cut.slices(k)) extend(o, k, h.cut, h.all_axes());
     }
     if (!options_.build) return;
     value_id y = out().append(*n.def, operands_, attrs, made);
     copy_marks(o);
-    for (const auto& each : cuts)
-      if (each.made > 0) {
-        halo_exchange piece(out(), n, each.result_dim, {}, each.pieces);
-        y = piece.part(y, each.cut, local_type(n.result, have_[n.result]).shape[each.result_dim]);
-      }
+    const shape kept = local_type(n.result, have_[n.result]).shape;
+    for (const auto& h : halos) {
+      if (h.cut.made == 0) continue;
+      halo_exchange piece(out(), n, h.cut.result_dim, h.all_axes(), h.cut.pieces);
+      y = piece.part(y, h.cut.cut, kept[h.cut.result_dim]);
+    }
     local_[n.result] = y;
   }
   constexpr void extend(op_id o, int k, const halo_cut& cut, span<const std::int64_t> axes) {
