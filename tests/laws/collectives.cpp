@@ -1,6 +1,8 @@
 // The collectives against their definitions, device by device, on the mesh of listing 9.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "cases.hpp"
 
 namespace pt = partita;
@@ -259,4 +261,37 @@ TEST_CASE("all_to_all is all_slice on one dimension after all_gather on another"
       CHECK(pt::equal(run(pt::def<pt::op::all_to_all>, attrs, from, to, values),
                       run(pt::def<pt::op::all_slice>, slice, whole, to, gathered)));
     }
+}
+
+TEST_CASE("permute: every device gets the operand of the one that many places before it") {
+  const shape s{3, 2};
+  for (auto combine : {pt::combiner::add, pt::combiner::max, pt::combiner::multiply})
+    for (const ints& list : axis_lists)
+      for (std::int64_t shift : {0, 1, -1, 2, -3, 9}) {
+        const pt::array values = numbers_for(combine, s);
+        const auto x = operand(values);
+        const double identity = combine == pt::combiner::add        ? 0
+                                : combine == pt::combiner::multiply ? 1
+                                                                    : -INFINITY;
+        ints attrs{static_cast<std::int64_t>(combine), shift};
+        attrs.insert(attrs.end(), list.begin(), list.end());
+        const pt::array got = run(pt::def<pt::op::permute>, attrs, s, s, values);
+        check(got, s, [&](const position& device, const position& at) {
+          std::int64_t place = 0, count = 1;
+          for (auto a : list) {
+            const auto size = mesh.size(static_cast<int>(a));
+            place = place * size + device[static_cast<std::size_t>(a)];
+            count *= size;
+          }
+          std::int64_t from = shift == 0 ? count - 1 - place : place - shift;
+          if (from < 0 || from >= count) return identity;
+          position other = device;
+          for (auto a = list.rbegin(); a != list.rend(); ++a) {
+            const auto size = mesh.size(static_cast<int>(*a));
+            other[static_cast<std::size_t>(*a)] = from % size;
+            from /= size;
+          }
+          return x(other, at);
+        });
+      }
 }
