@@ -42,10 +42,10 @@ TILE_MAP((pt::scatter_add(in<int, 8>(b), in<float, 8, 6>(b), pt::extent<5>{})),
 TILE_MAP((pt::concatenate<1>(in<float, 4, 3>(b), in<float, 4, 5>(b))),
          "([i, 3], [i, 5]) -> ([i, 8])");
 TILE_MAP((pt::slice<1, 2, 7>(in<float, 4, 8>(b))), "([i, 8]) -> ([i, 5])");
-TILE_MAP((pt::slice<1, 0, 8, 2>(in<float, 4, 8>(b))), "([i, 8]) -> ([i, 4])");
+TILE_MAP((pt::slice<1, 0, 8, 2>(in<float, 4, 8>(b))), "([i, j~]) -> ([i, j])");
 TILE_MAP((pt::pad<pt::axes<0, 1>, pt::axes<0, 2>>(in<float, 4, 8>(b), in<float>(b))),
          "([i, 8], []) -> ([i, 11])");
-TILE_MAP((pt::reverse<1>(in<float, 4, 8>(b))), "([i, 8]) -> ([i, 8])");
+TILE_MAP((pt::reverse<1>(in<float, 4, 8>(b))), "([i, j~]) -> ([i, j])");
 TILE_MAP((pt::dynamic_slice<pt::axes<4, 3>>(in<float, 4, 8>(b), in<int>(b), in<int>(b))),
          "([i, 8], [], []) -> ([i, 3])");
 TILE_MAP((pt::dynamic_update_slice(in<float, 4, 8>(b), in<float, 4, 3>(b), in<int>(b), in<int>(b))),
@@ -67,11 +67,18 @@ TILE_MAP((pt::all<1>(in<bool, 4, 6>(b))), "([i, j]) -> ([i])  reduce={j:and}");
 TILE_MAP((pt::argmax<1>(in<float, 4, 6>(b))), "([i, 6], [i, 6]) -> ([i], [i])");
 TILE_MAP((pt::cumsum<1>(in<float, 4, 6>(b))), "([i, 6]) -> ([i, 6])");
 TILE_MAP((pt::reduce_window<pt::combiner::max, pt::window{.size = {1, 3}}>(in<float, 4, 6>(b))),
-         "([i, 6]) -> ([i, 4])");
+         "([i, j~]) -> ([i, j])");
 TILE_MAP((pt::conv(in<float, 2, 8, 6>(b), in<float, 3, 6, 5>(b))),
-         "([i, 8, k], [3, k, j]) -> ([i, 6, j])  reduce={k:add}");
+         "([i, l~, k], [3, k, j]) -> ([i, l, j])  reduce={k:add}");
 TILE_MAP((pt::conv<pt::conv_options{.groups = 3}>(in<float, 2, 8, 6>(b), in<float, 3, 2, 9>(b))),
-         "([i, 8, jl], [3, l, jk]) -> ([i, 6, jk])  reduce={l:add}");
+         "([i, m~, jl], [3, l, jk]) -> ([i, m, jk])  reduce={l:add}");
+// The derivative to a window has more taps than positions: they are summed.
+TILE_MAP((pt::conv(in<float, 2, 8, 6>(b), in<float, 8, 6, 5>(b))),
+         "([i, l, k], [l, k, j]) -> ([i, 1, j])  reduce={k:add, l:add}");
+TILE_MAP((pt::conv(in<float, 2, 8, 6>(b), in<float, 6, 6, 5>(b))),
+         "([i, l~, k], [l~, k, j]) -> ([i, 3, j])  reduce={k:add, l:add}");
+// Windows that no two pieces share: 7 positions over 8 elements.
+TILE_MAP((pt::slice<0, 1, 8>(in<float, 8>(b))), "([8]) -> ([7])");
 // A parameter has no operands; a value outside of any trace has no map.
 TILE_MAP((in<float, 4, 6>(b)), "() -> ([i, j])");
 TILE_MAP((pt::tensor<float, 4>{}), "");

@@ -18,6 +18,7 @@ struct halo_cut {
   std::int64_t blocks[max_halo_operands] = {};  ///< elements per piece without halo
   std::int64_t made = 0, cut = 0;               ///< see halo_context
   bool possible = false;
+  bool identity = false;  ///< see halo_context
 
   constexpr bool slices(int operand) const {
     return operand < max_halo_operands && operand_dims[operand] != no_dim;
@@ -31,7 +32,7 @@ struct halo_cut {
     const halo_range& r = ranges[operand];
     const std::int64_t block = blocks[operand];
     if (r.mirrored(block, pieces)) return true;
-    return r.below(block, pieces) + r.above(block, pieces) <= (pieces - 1) * block;
+    return r.below(block, pieces) + r.above(block, pieces) < (pieces - 1) * block;
   }
 };
 
@@ -60,6 +61,7 @@ constexpr halo_cut cut_halo(const op_def& def, const factor_table& map, const fa
   cut.result_dim = c.result_dim;
   cut.pieces = pieces;
   cut.possible = c.possible;
+  cut.identity = c.identity;
   cut.made = c.made;
   cut.cut = c.cut;
   for (int k = 0; k < max_halo_operands; ++k) {

@@ -208,6 +208,10 @@ class core_printer {
         if (r.first != 0)
           out_ << (r.first > 0 ? " + " : " - ") << (r.first > 0 ? r.first : -r.first);
         out_ << ", " << r.length << ']';
+        if (r.fill_operand >= 0) {  // beyond the ends
+          out_ << " else ";
+          global_name(c_.p.operand(o, r.fill_operand));
+        }
         type.shape[dim] = r.length;
       } else {
         out_ << "[%r" << c_.mesh.name(l.axis) << ']';
@@ -257,7 +261,8 @@ class core_printer {
       std::swap(whole, out_);
       out_ << whole.view().substr(1);
     };
-    if (c_.p.op(o).def->identity && n.count > 0 && !c_.p.is(o, op_role::tag))
+    const bool identity = c_.p.op(o).def->identity && !c_.p.is(o, op_role::tag);
+    if ((identity && n.count > 0) || (!halos.empty() && halos.back().cut.identity))
       operand_name(o, 0, sliced[0]);
     else if (halos.empty())
       print_call(out_, c_.p, o, &c_.mesh, name);

@@ -74,6 +74,8 @@ struct pad {
     c.ranges[0].fill_operand = 1;
     c.attrs[d] = local.low;
     c.attrs[rank + d] = local.high;
+    c.identity = true;
+    for (auto amount : c.attrs) c.identity = c.identity && amount == 0;
   }
   /// Of x: the cotangent where its elements went. Of the value: the sum of it everywhere else.
   static constexpr void derive(derive_context& c) {

@@ -70,6 +70,9 @@ struct slice {
                      .cut(c.operand_extent(0), c.result.shape[d], c.pieces, c.ranges[0], local);
     c.attrs[d] = 0;
     c.attrs[rank + d] = ops::whole;
+    c.identity = true;
+    for (int each = 0; each < rank; ++each)
+      c.identity = c.identity && bounds(c.attrs.data(), c.attrs.size(), rank, each).whole();
   }
   /// The cotangent among zeros.
   static constexpr void derive(derive_context& c) {

@@ -146,6 +146,7 @@ class halo_exchange {
     return append(combine, operands, {}, scalar_type());
   }
   constexpr value_id spread(value_id x, const shape& to, span<const std::int64_t> dims) {
+    if (out_.type(x).shape == to) return x;
     const value_id operands[] = {x};
     return append(def<op::broadcast_in_dim>, operands, dims, tensor_type{out_.type(x).element, to});
   }
@@ -154,6 +155,7 @@ class halo_exchange {
     const shape row{r.length}, whole = out_.type(y).shape;
     const std::int64_t zero[] = {0}, dims[] = {dim_};
     const tensor_type places{dtype::i64, row}, truth{dtype::boolean, row};
+    if (r.first >= 0 && r.first + (pieces_ - 1) * r.step + r.length <= n) return y;
     const value_id place[] = {append(def<op::iota>, {}, zero, places),
                               spread(start_of(r.first, r.step), row, {})};
     const value_id at = append(def<op::add>, place, {}, places);
@@ -162,9 +164,13 @@ class halo_exchange {
       const std::int64_t attrs[] = {static_cast<std::int64_t>(d)};
       return append(def<op::compare>, operands, attrs, truth);
     };
-    const value_id low = compared(0, ops::direction::ge);
-    const value_id both[] = {low, compared(n, ops::direction::lt)};
-    const value_id inside = spread(append(def<op::logical_and>, both, {}, truth), whole, dims);
+    value_id inside = -1;
+    if (r.first < 0) inside = compared(0, ops::direction::ge);
+    if (r.first + (pieces_ - 1) * r.step + r.length > n) {
+      const value_id both[] = {inside, compared(n, ops::direction::lt)};
+      inside = inside < 0 ? both[1] : append(def<op::logical_and>, both, {}, truth);
+    }
+    inside = spread(inside, whole, dims);
     const value_id chosen[] = {inside, y, spread(fill, whole, {})};
     return append(def<op::select>, chosen, {}, tensor_type(out_.type(y)));
   }

@@ -290,8 +290,11 @@ class lowering {
         if (h.cut.slices(k)) extend(o, k, h.cut, h.all_axes());
     }
     if (!options_.build) return;
-    value_id y = out().append(*n.def, operands_, attrs, made);
-    copy_marks(o);
+    value_id y = operands_[0];
+    if (!halos.back().cut.identity) {
+      y = out().append(*n.def, operands_, attrs, made);
+      copy_marks(o);
+    }
     const shape kept = local_type(n.result, have_[n.result]).shape;
     for (const auto& h : halos) {
       if (h.cut.made == 0) continue;
