@@ -145,11 +145,11 @@ TEST_CASE("combine: small sums of the same devices in one message") {
 }
 
 TEST_CASE("place: gathers late, with what is made of them alone") {
-  const auto f = pt::trace([](auto x, auto w) { return matmul(pt::reverse<0>(w), tanh(exp(x))); },
+  const auto f = pt::trace([](auto x, auto w) { return matmul(pt::cumsum<0>(w), tanh(exp(x))); },
                            pt::input<float, 8, 64>("x"), pt::input<float, 8, 8>("w"));
   constexpr auto placed = pt::manual("M", {{"w", 0}}, "placed");
   CHECK(ops(f, {}, placed) == R"(  %wg = all_gather [{"M"}, {}] %w : tensor<8x8xf32>
-  %x1 = reverse(%wg) {dims=[0]} : tensor<8x8xf32>
+  %x1 = cumsum(%wg) {dim=0} : tensor<8x8xf32>
   %x2 = exp(%x) : tensor<8x64xf32>
   %x3 = tanh(%x2) : tensor<8x64xf32>
   %x4 = matmul(%x1, %x3) : tensor<8x64xf32>
@@ -159,7 +159,7 @@ TEST_CASE("place: gathers late, with what is made of them alone") {
   CHECK(ops(f, {.place = true}, placed) == R"(  %x1 = exp(%x) : tensor<8x64xf32>
   %x2 = tanh(%x1) : tensor<8x64xf32>
   %wg = all_gather [{"M"}, {}] %w : tensor<8x8xf32>
-  %x3 = reverse(%wg) {dims=[0]} : tensor<8x8xf32>
+  %x3 = cumsum(%wg) {dim=0} : tensor<8x8xf32>
   %x4 = matmul(%x3, %x2) : tensor<8x64xf32>
   return %x4 : tensor<8x64xf32>
 }

@@ -48,7 +48,8 @@ struct counted {
 void count_by_name(const pt::program& p, int times, counted& n) {
   for (pt::op_id o = 0; o < p.op_count(); ++o) {
     for (auto k : {pt::collective::all_gather, pt::collective::all_reduce,
-                   pt::collective::reduce_scatter, pt::collective::all_to_all})
+                   pt::collective::reduce_scatter, pt::collective::all_to_all,
+                   pt::collective::permute})
       if (p.op(o).def->name == name_of(k)) n.total.count(k, times), ++n.notes;
     pt::wire_list wires;
     p.op(o).def->wires(p, o, wires);
@@ -337,6 +338,7 @@ class check {
     seen.collectives.all_reduce += l.counts.all_reduce;
     seen.collectives.reduce_scatter += l.counts.reduce_scatter;
     seen.collectives.all_to_all += l.counts.all_to_all;
+    seen.collectives.permute += l.counts.permute;
   }
 };
 
@@ -402,6 +404,7 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.collectives.all_reduce > 0);
   CHECK(seen.collectives.reduce_scatter > 0);
   CHECK(seen.collectives.all_to_all > 0);
+  CHECK(seen.collectives.permute > 0);
   for (const char* name :
        {"cancel", "to_all_to_all", "to_reduce_scatter", "combine", "place", "share_gathers"})
     CHECK_MESSAGE(seen.passes[name] > 0, name);

@@ -104,3 +104,20 @@ static_assert(
   return %x3 : tensor<64x8xf32>
 }
 )");
+
+// Borders of a sharded image go to the neighbours, forward and backward.
+constexpr auto blur = [] {
+  auto f = pt::trace(
+      [](auto x, auto w) {
+        return pt::grad(
+            [&](auto weights) {
+              const auto y = pt::conv<pt::conv_options{.padding = pt::same_padding}>(x, weights);
+              return pt::mean(y * y);
+            },
+            w);
+      },
+      pt::input<float, 2, 16, 16, 3>("x"), pt::input<float, 3, 3, 3, 4>("w"));
+  return pt::partition(f, mesh, pt::schedule(pt::manual("B", {{"x", 1}}, "space")));
+};
+static_assert(pt::check<blur>.collectives == pt::collectives{.all_reduce = 1, .permute = 4});
+static_assert(pt::check<blur>.input("x").local_shape == pt::shape{2, 4, 16, 3});
