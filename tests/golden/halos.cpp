@@ -7,6 +7,7 @@ namespace {
 
 constexpr pt::mesh four{{"S", 4}};
 constexpr auto rows = pt::manual("S", {{"x", 0}}, "rows");
+constexpr pt::conv_options same{.padding = pt::same_padding};
 
 pt::partitioned split(const auto& model, const auto& tactic, const auto&... inputs) {
   const auto p = pt::partition(pt::trace(model, inputs...), four, pt::schedule(tactic));
@@ -23,7 +24,6 @@ std::string body(const std::string& text) { return text.substr(text.find('\n') +
 }  // namespace
 
 TEST_CASE("a convolution sees its neighbours' borders") {
-  constexpr auto same = pt::conv_options{.padding = pt::same_padding};
   const auto p = split([](auto x, auto w) { return pt::conv<same>(x, w); },
                        pt::manual("S", {{"x", 1}}, "space"), pt::input<float, 2, 16, 3>("x"),
                        pt::input<float, 3, 3, 4>("w"));
@@ -95,6 +95,24 @@ TEST_CASE("a reversed dimension: the opposite piece, reversed") {
   CHECK(body(local(p)) == R"(  %x1 = permute {mirrored} <"S"> %x : tensor<4xf32>
   %x2 = reverse(%x1) {dims=[0]} : tensor<4xf32>
   return %x2 : tensor<4xf32>
+}
+)");
+}
+TEST_CASE("a ring: what leaves the end comes in in front") {
+  const auto p = split([](auto x) { return pt::roll<-2, 0>(x); }, rows, pt::input<float, 16>("x"));
+  CHECK(body(core(p)) == R"(  %x1 = loop "S" [#tile<0>] (%rS: range<4>) {
+    %xs = slice 0 %x[4 * %rS + 2, 4] around : tensor<4xf32>
+    %x1s = %xs : tensor<4xf32>
+    yield %x1s
+  } : tensor<16xf32>
+  return %x1 : tensor<16xf32>
+}
+)");
+  CHECK(body(local(p)) == R"(  %x1 = slice(%x) {[0:2]} : tensor<2xf32>
+  %x2 = permute {-1 around} <"S"> %x1 : tensor<2xf32>
+  %x3 = concatenate(%x, %x2) {dim=0} : tensor<6xf32>
+  %x4 = slice(%x3) {[2:6]} : tensor<4xf32>
+  return %x4 : tensor<4xf32>
 }
 )");
 }

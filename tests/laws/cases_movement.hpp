@@ -54,6 +54,12 @@ inline void add_movement_cases(std::vector<op_case>& list) {
   put(pt::def<pt::op::reverse>, {i1({2, 3, 5, 4})}, {1, 3});
   put(pt::def<pt::op::reverse>, {{dtype::f16, {7, 12}}}, {0});
 
+  for (std::int64_t shift : {-13, -5, -1, 0, 1, 2, 3, 7, 11}) {
+    put(pt::def<pt::op::roll>, {i32({2, 12})}, {1, shift});
+    put(pt::def<pt::op::roll>, {f64({6, 1, 3})}, {0, shift});
+  }
+  put(pt::def<pt::op::roll>, {{dtype::bf16, {0, 3}}}, {0, 2});
+
   // Starts in range, and beyond both ends.
   put(pt::def<dynamic_slice>, {f32({4, 8}), i32({}), i32({})}, {whole, 5}, {}, 0, 3);
   put(pt::def<dynamic_slice>, {f32({6, 5, 12}), i32({}), i32({}), i32({})}, {2, 1, whole}, {}, -9,

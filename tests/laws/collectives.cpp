@@ -265,7 +265,8 @@ TEST_CASE("all_to_all is all_slice on one dimension after all_gather on another"
 
 TEST_CASE("permute: every device gets the operand of the one that many places before it") {
   const shape s{3, 2};
-  for (auto combine : {pt::combiner::add, pt::combiner::max, pt::combiner::multiply})
+  for (auto combine :
+       {pt::combiner::add, pt::combiner::max, pt::combiner::multiply, pt::combiner::stack})
     for (const ints& list : axis_lists)
       for (std::int64_t shift : {0, 1, -1, 2, -3, 9}) {
         const pt::array values = numbers_for(combine, s);
@@ -284,6 +285,7 @@ TEST_CASE("permute: every device gets the operand of the one that many places be
             count *= size;
           }
           std::int64_t from = shift == 0 ? count - 1 - place : place - shift;
+          if (combine == pt::combiner::stack) from = ((from % count) + count) % count;  // around
           if (from < 0 || from >= count) return identity;
           position other = device;
           for (auto a = list.rbegin(); a != list.rend(); ++a) {

@@ -52,7 +52,7 @@ TEST_CASE("every entry of every tile map holds, for every divisor") {
     try {
       loops += pt::check_laws(*c.op, c.operands, c.attrs, c.declared, options);
     } catch (const pt::error& e) {
-      FAIL_CHECK(e.what());
+      FAIL_CHECK(std::string(e.what()));
     }
     covered.insert(c.op);
   }

@@ -116,6 +116,13 @@ inline bool draw_reverse(writer& w) {
   return w.done(pt::ops::reverse(w.b, x, dims), w.info(x));
 }
 
+inline bool draw_roll(writer& w) {
+  const auto x = w.any_of_rank(1);
+  if (x < 0) return false;
+  const auto dim = static_cast<int>(w.r.in(0, w.rank(x) - 1));
+  return w.done(pt::ops::roll(w.b, x, dim, w.r.in(-4, 4)), w.info(x));
+}
+
 /// An integer scalar of this type: one there is (the index of a loop, often) or a new one.
 inline value_id some_index(writer& w, dtype t) {
   const auto v = w.any([&](value_id x) { return w.type(x) == tensor_type{t, {}}; });

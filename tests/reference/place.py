@@ -1,4 +1,4 @@
-"""pad, reverse, strided slice, dynamic_slice, dynamic_update_slice: jax.lax and NumPy."""
+"""pad, reverse, roll, strided slice, dynamic_slice, dynamic_update_slice: jax.lax and NumPy."""
 import jax
 import numpy as np
 
@@ -19,6 +19,11 @@ def main():
         x = awkward(name)[:4]
         pad(x.reshape(2, 2), awkward(name)[1], [(1, 0, 0), (0, 2, 1)], "special values")
         w.case("reverse", [x], x[::-1], [0], note="special values")
+        w.case("roll", [x], np.roll(x, 3), [0, 3], note="special values")
+    for shape, dim, shift in [((3, 4), 1, 1), ((3, 4), 0, -1), ((2, 3, 4), 1, 7), ((5,), 0, 0),
+                              ((4, 1), 1, 2), ((0, 3), 0, 2), ((2, 5), 1, -12)]:
+        x = r("f32", shape)
+        w.case("roll", [x], np.roll(x, shift, dim), [dim, shift])
     value = np.float32(-7)
     pad(r("f32", ()), value, [], "rank 0")
     pad(r("f32", (5,)), value, [(0, 0, 0)], "nothing")

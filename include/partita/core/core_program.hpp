@@ -425,7 +425,7 @@ class core_program {
   constexpr bool fits(op_id o, int f, int axis) const {
     const factor& each = map.at(o, f);
     const std::int64_t size = mesh.size(axis);
-    if (!halos || each.local % size != 0) return false;
+    if (!halos || each.local == 0 || each.local % size != 0) return false;
     if (size == 1) return true;
     const auto given = p.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());

@@ -211,6 +211,8 @@ class core_printer {
         if (r.fill_operand >= 0) {  // beyond the ends
           out_ << " else ";
           global_name(c_.p.operand(o, r.fill_operand));
+        } else if (r.fill == combiner::stack) {
+          out_ << " around";
         }
         type.shape[dim] = r.length;
       } else {

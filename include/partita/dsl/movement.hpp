@@ -310,13 +310,7 @@ constexpr auto roll(const X& x) {
         const shape from = b.type(v[0]).shape;
         const int axis = detail::axis_of(b, "roll", Axis, from.rank);
         if (axis < 0) return -1;
-        const std::int64_t n = from[axis];
-        if (n == dyn || n == 0 || Shift % n == 0) return v[0];
-        const std::int64_t cut = Shift % n > 0 ? n - Shift % n : -(Shift % n);
-        const value_id back = detail::slice_axis(b, v[0], axis, cut, n);
-        const value_id front = detail::slice_axis(b, v[0], axis, 0, cut);
-        const value_id parts[] = {back, front};
-        return ops::concatenate(b, parts, axis);
+        return ops::roll(b, v[0], axis, Shift);
       },
       x);
 }

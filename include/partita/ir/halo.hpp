@@ -12,7 +12,8 @@ namespace partita {
 /// [first + i * step, first + i * step + length), and may reach beyond the operand's ends.
 struct halo_range {
   std::int64_t first = 0, step = 0, length = 0;
-  /// What stands beyond the ends: the identity of this combiner (zero of a sum), ...
+  /// What stands beyond the ends: the identity of this combiner (zero of a sum); of `stack` the
+  /// other end, as in a ring; ...
   combiner fill = combiner::add;
   int fill_operand = -1;  ///< ... or what this operand, a scalar, says
 

@@ -27,6 +27,7 @@
 #include <partita/op/reduce_window.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/reverse.hpp>
+#include <partita/op/roll.hpp>
 #include <partita/op/rounding.hpp>
 #include <partita/op/scan.hpp>
 #include <partita/op/scatter.hpp>
@@ -115,6 +116,7 @@ inline constexpr const op_def* registry[] = {
     &def<op::triangular_solve>,
     &def<op::pad>,
     &def<op::reverse>,
+    &def<op::roll>,
     &def<op::dynamic_slice>,
     &def<op::dynamic_update_slice>,
 };

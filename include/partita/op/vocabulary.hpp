@@ -132,12 +132,13 @@ constexpr value_id scatter(builder& b, scatter_update update, const shape& to, v
 constexpr value_id scatter_rows(builder& b, scatter_update update, value_id input, value_id indices,
                                 value_id updates);
 constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, std::int64_t rows);
-// concatenate.hpp, slice.hpp, pad.hpp, reverse.hpp
+// concatenate.hpp, slice.hpp, pad.hpp, reverse.hpp, roll.hpp
 constexpr value_id concatenate(builder& b, span<const value_id> parts, int dim);
 constexpr value_id slice(builder& b, value_id x, ints start, ints limit, ints strides = {});
 constexpr value_id pad(builder& b, value_id x, value_id value, ints low, ints high,
                        ints interior = {});
 constexpr value_id reverse(builder& b, value_id x, ints dims);
+constexpr value_id roll(builder& b, value_id x, int dim, std::int64_t shift);
 // dynamic_slice.hpp
 constexpr value_id dynamic_slice(builder& b, value_id x, span<const value_id> starts, ints sizes);
 constexpr value_id dynamic_update_slice(builder& b, value_id x, value_id update,

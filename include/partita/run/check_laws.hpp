@@ -73,6 +73,7 @@ class tile_map_check {
   }
   bool possible(int f, std::int64_t n) const {
     if (!map_.at(0, f).halo || n == 1) return true;
+    if (map_.at(0, f).size == 0) return false;
     vec<std::int64_t> attrs = a_.attrs;
     return cut(f, n, attrs).possible;
   }
@@ -151,7 +152,7 @@ class tile_map_check {
                ", as another entry has; only a composed dimension is made of several");
       sizes[d] = sizes[d] == 0 ? size : sizes[d] * size;
       const bool part = map_.ops[0].composed || map_.at(0, f).halo;
-      if (part ? sizes[d] == 0 || s[d] % sizes[d] != 0 : sizes[d] != s[d])
+      if (part && sizes[d] > 0 ? s[d] % sizes[d] != 0 : sizes[d] != s[d])
         refuse("L004", "entry ", entry(f), " has size ", size, "; dimension ", d, " of ", whose,
                " has size ", s[d]);
     }

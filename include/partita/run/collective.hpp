@@ -133,7 +133,9 @@ inline void run_collective(const collective_call& call, std::int64_t copy, scrat
     }
   } else if (call.def == &def<op::permute>) {
     const std::int64_t to = axes.piece(m, 0, here), shift = call.attrs[1];
-    const std::int64_t from = shift == 0 ? axes.count - 1 - to : to - shift;
+    std::int64_t from = shift == 0 ? axes.count - 1 - to : to - shift;
+    if (call.attrs[0] == static_cast<std::int64_t>(combiner::stack))
+      from = op::roll::places(from, axes.count);
     if (from < 0 || from >= axes.count)
       return fill_with_identity(static_cast<combiner>(call.attrs[0]), call.to, out);
     coordinates there = here;

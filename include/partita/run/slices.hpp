@@ -9,6 +9,7 @@
 
 #include <partita/core/halo.hpp>
 #include <partita/op/combine.hpp>
+#include <partita/op/roll.hpp>
 #include <partita/run/executor.hpp>
 #include <partita/run/kernels/strided.hpp>
 
@@ -58,11 +59,19 @@ inline array identity_of(combiner c, dtype t) {
   return run_op(def<op::constant>, std::vector<array>{}, std::vector{identity_bits(c, t)},
                 tensor_type{t, {}});
 }
+/// Elements [start, start + length) of a dimension that is a ring.
+inline array ring_piece(const array& a, int dim, std::int64_t start, std::int64_t length) {
+  const array turned =
+      run_op(def<op::roll>, std::vector{a}, std::vector<std::int64_t>{dim, -start}, a.type());
+  return piece_of(turned, dim, 0, length, a);
+}
 /// The piece of an operand that iteration `i` of a loop with a halo sees.
 inline array halo_piece(const halo_cut& cut, int k, std::int64_t i,
                         std::span<const array> operands) {
   const halo_range& r = cut.ranges[k];
   const array& x = operands[static_cast<std::size_t>(k)];
+  if (r.fill == combiner::stack && r.fill_operand < 0)
+    return ring_piece(x, cut.operand_dims[k], r.first + i * r.step, r.length);
   const array fill = r.fill_operand >= 0 ? operands[static_cast<std::size_t>(r.fill_operand)]
                                          : identity_of(r.fill, x.element());
   return piece_of(x, cut.operand_dims[k], r.first + i * r.step, r.length, fill);

@@ -131,14 +131,16 @@ class collective_reader {
     good_ = good_ && in_.integer(n) && in_.accept(" ") && n >= 0;
     c_.attrs.push_back(n);
   }
-  /// `{+1} `, or 0 for `{mirrored} `
+  /// `{+1} ` or `{+1 around} `, or 0 for `{mirrored} `; after the combiner.
   constexpr void shift() {
     std::int64_t n = 0;
     if (!in_.accept("{mirrored} ")) {
       good_ = good_ && in_.accept("{");
       const bool down = in_.accept("-");
-      good_ = good_ && (down || in_.accept("+")) && in_.integer(n) && in_.accept("} ") && n > 0;
+      good_ = good_ && (down || in_.accept("+")) && in_.integer(n) && n > 0;
       if (down) n = -n;
+      if (in_.accept(" around")) c_.attrs.back() = static_cast<std::int64_t>(combiner::stack);
+      good_ = good_ && in_.accept("} ");
     }
     c_.attrs.push_back(n);
   }
@@ -300,12 +302,13 @@ struct all_to_all : collective_op {
 struct permute : collective_op {
   static constexpr std::string_view name = "permute";
   static constexpr void print(print_context& c) {
-    print_combiner(c);
+    const bool around = c.p.attrs(c.op)[0] == static_cast<std::int64_t>(combiner::stack);
+    if (!around) print_combiner(c);
     const std::int64_t shift = c.p.attrs(c.op)[1];
     if (shift == 0)
       c.out << " {mirrored}";
     else
-      c.out << " {" << (shift > 0 ? "+" : "") << shift << '}';
+      c.out << " {" << (shift > 0 ? "+" : "") << shift << (around ? " around}" : "}");
     print_axes(c, 2);
   }
   static constexpr void parse(parse_context& c) {

@@ -1,5 +1,5 @@
 /// Kernels that make elements or move them in boxes: constant, iota, broadcast_in_dim, transpose,
-/// slice, reverse, pad, dynamic_slice, dynamic_update_slice, concatenate.
+/// slice, reverse, roll, pad, dynamic_slice, dynamic_update_slice, concatenate.
 #pragma once
 
 #include <partita/op/registry.hpp>
@@ -77,6 +77,21 @@ inline void reverse_kernel(const kernel_context& c) {
   for (int d = 0; d < s.rank; ++d) b.push_back(s[d], from[d], step[d]);
   const std::int64_t size = size_of(c.result.element);
   b.copy(size, c.operands[0] + offset * size, c.out);
+}
+
+inline void roll_kernel(const kernel_context& c) {
+  const shape& s = c.result.shape;
+  if (s.elements() == 0) return;
+  const int dim = static_cast<int>(c.attrs[0]);
+  const std::int64_t size = size_of(c.result.element);
+  const std::int64_t split = s[dim] - op::roll::places(c.attrs[1], s[dim]);
+  for (bool back : {false, true}) {  // what comes in in front was at the back
+    shape part = s;
+    part[dim] = back ? split : s[dim] - split;
+    std::int64_t from[max_rank] = {}, to[max_rank] = {};
+    (back ? to : from)[dim] = back ? s[dim] - split : split;
+    if (part[dim] > 0) copy_box(size, part, s, from, c.operands[0], s, to, c.out);
+  }
 }
 
 inline void pad_kernel(const kernel_context& c) {

@@ -37,6 +37,7 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::concatenate>, &concatenate_kernel},
     {&def<op::slice>, &slice_kernel},
     {&def<op::reverse>, &reverse_kernel},
+    {&def<op::roll>, &roll_kernel},
     {&def<op::pad>, &pad_kernel},
     {&def<op::dynamic_slice>, &dynamic_slice_kernel},
     {&def<op::dynamic_update_slice>, &dynamic_update_slice_kernel},
