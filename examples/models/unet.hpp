@@ -256,6 +256,8 @@ constexpr auto megatron = [](std::string_view name, const pt::shape&) -> pt::pla
 constexpr auto BP = pt::manual("batch", {{"images", 0}, {"times", 0}, {"noise", 0}}, "BP");
 /// Model parallelism.
 constexpr auto MP = pt::manual("model", {{"params", megatron}}, "MP");
+/// The rows of the images: convolutions exchange borders. Not in the paper.
+constexpr auto space = pt::manual("space", {{"images", 1}, {"noise", 1}}, "space");
 /// The optimizer's state sharded over the batch axis, the parameters whole.
 constexpr auto Z2 =
     pt::manual("batch", {{"params", pt::replicated}, {"opt_state", pt::first_divisible_dim}}, "Z2");

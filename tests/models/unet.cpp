@@ -50,6 +50,9 @@ TEST_CASE("UNet, small: emulated equals source, and collectives by number of par
     step.emulated(mesh, BP, MP, Z3);
   }
   CHECK(step.emulated({{"batch", 1}, {"model", 1}}, BP, MP, Z3) == pt::collectives{});
+  const auto rows = step.emulated({{"batch", 2}, {"space", 2}}, BP, space);
+  CHECK(rows.permute > 0);
+  CHECK(rows.all_gather == 4);  // all positions attend to one another
 }
 
 TEST_CASE("UNet has the 502 parameter tensors that Table 2 tells of") {
