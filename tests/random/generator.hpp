@@ -155,11 +155,11 @@ class generator {
   }
 
   void mesh() {
-    static constexpr int sizes[] = {1, 2, 2, 2, 2, 3, 4, 8};
+    static constexpr int sizes[] = {1, 2, 2, 2, 3, 4, 4, 6, 8, 8, 12};
     static constexpr std::string_view names[] = {"B", "M", "T"};
     const auto rank = std::min<std::int64_t>(r_.in(1, 5), 3);
     for (int a = 0; a < rank; ++a) {
-      std::int64_t size = sizes[r_.in(0, 7)];
+      std::int64_t size = sizes[r_.in(0, 10)];
       if (case_.mesh.devices() * size > 64) size = 2;
       case_.mesh.push_back({names[a], size});
     }
@@ -175,6 +175,17 @@ class generator {
     if (kind < 8) return r_.pick(p.outputs).value;
     return static_cast<value_id>(r_.in(0, p.value_count() - 1));
   }
+  /// An action over a part of its axis.
+  void part(random_action& a) {
+    const std::int64_t whole = case_.mesh.size(a.axis);
+    for (int tries = 0; tries < 8; ++tries) {
+      const std::int64_t pre = r_.in(1, whole), size = r_.in(2, std::max<std::int64_t>(whole, 2));
+      if (whole % (pre * size) != 0 || size == whole) continue;
+      a.pre = pre;
+      a.size = size;
+      return;
+    }
+  }
   void actions() {
     const pt::flat_program flat(case_.p);
     const auto count = r_.in(1, 4);
@@ -187,11 +198,13 @@ class generator {
         a.axis = r_.one_in(4) ? static_cast<int>(r_.in(0, case_.mesh.rank - 1)) : axis;
         a.value = some_value(flat.p);
         a.atomic = r_.one_in(9);
+        if (r_.one_in(6)) part(a);
+        const std::int64_t size = a.whole() ? case_.mesh.size(a.axis) : a.size;
         const shape& s = flat.p.type(a.value).shape;
         if (s.rank == 0 && !a.atomic) continue;
         for (int tries = 0; tries < 6; ++tries) {
           a.dim = s.rank > 0 ? static_cast<int>(r_.in(0, s.rank - 1)) : 0;
-          if (s.rank > 0 && s[a.dim] % case_.mesh.size(a.axis) == 0) break;
+          if (s.rank > 0 && s[a.dim] % size == 0) break;
         }
         tactic.push_back(a);
       }

@@ -123,6 +123,8 @@ class core_program {
                global);
       return f;
     }
+    f = check_split(axis);
+    if (f) return f;
     value_id target = holder(v);
     const layout have = made(target);
     const bool own = has_own_nest(target);
@@ -154,8 +156,7 @@ class core_program {
                ", which does not divide it; choose another dimension or mesh");
       return f;
     }
-    f = refine(axis);
-    if (f) return f;
+    refine(axis);
     actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic});
     if (!own) target = insert_tiling(target);
     add_loops(p.producer(target), axis, dim);
@@ -167,6 +168,8 @@ class core_program {
   /// Errors    S005 already sliced along the axis, S023 the axis is split otherwise
   constexpr failure atomic(value_id v, int axis) {
     failure f;
+    f = check_split(axis);
+    if (f) return f;
     value_id target = holder(v);
     const layout have = made(target);
     const bool own = has_own_nest(target);
@@ -179,8 +182,7 @@ class core_program {
       all = all && own && nest_of(p.producer(target)).find(a) != nullptr;
     }
     if (f || all) return f;
-    f = refine(axis);
-    if (f) return f;
+    refine(axis);
     actions.push_back({action_kind::atomic, source_of(v), -1, axis, tactic});
     if (!own) target = insert_tiling(target);
     add_loops(p.producer(target), axis, any_factor);
@@ -251,27 +253,34 @@ class core_program {
     return {a.axis, begin, end / begin};
   }
 
-  /// Splits axes until a named axis consists of axes.
+  /// Can axes be split so that a named axis consists of axes?
   ///
   /// Errors    S023 it does not fit to the parts that are there, or there would be too many
-  constexpr failure refine(int axis) {
+  constexpr failure check_split(int axis) const {
     failure f;
     const sub_axis s = named.at(axis);
     std::int64_t major = 0;
-    for (int a = mesh.cut_by(s, major); a >= 0; a = mesh.cut_by(s, major)) {
+    partita::mesh would_be = mesh;
+    for (int a = would_be.cut_by(s, major); a >= 0 && !f; a = would_be.cut_by(s, major)) {
+      const text part = axis_text(would_be.part(a));
       if (major == 0)
-        f.record("S023", "tactic: sub-axis ", axis_text(s), " overlaps ", axis_text(mesh.part(a)),
-                 ", a part into which axis \"", mesh.name(a), "\" of size ",
+        f.record("S023", "tactic: sub-axis ", axis_text(s), " overlaps ", part,
+                 ", a part into which axis \"", mesh.name(s.axis), "\" of size ",
                  mesh.whole_size(s.axis),
-                 " is split already; name it in an earlier tactic, or parts of ",
-                 axis_text(mesh.part(a)));
-      else if (mesh.rank == max_axes)
+                 " is split already; name it in an earlier tactic, or parts of ", part);
+      else if (would_be.rank == max_axes)
         f.record("S023", "tactic: sub-axis ", axis_text(s), " would be part number ", max_axes + 1,
                  " of mesh ", mesh, "; axes can be split into ", max_axes, " parts in all");
-      if (f) return f;
-      split(a, major);
+      else
+        would_be.split(a, major);
     }
     return f;
+  }
+  /// Splits axes so that a named axis consists of axes.
+  constexpr void refine(int axis) {
+    const sub_axis s = named.at(axis);
+    std::int64_t major = 0;
+    for (int a = mesh.cut_by(s, major); a >= 0; a = mesh.cut_by(s, major)) split(a, major);
   }
 
   /// Splits an axis of `mesh` into a major part of this size and the rest, and all loops over it.
