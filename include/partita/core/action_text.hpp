@@ -97,9 +97,13 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     }
     expect("\"");
     text axis_name = until("\"");
-    expect("\"");
-    axis_name << until(">");
-    expect(">");
+    if (script.substr(at, 2) == "\":") {  // a sub-axis
+      ++at;
+      axis_name << until(">");
+      expect(">");
+    } else {
+      expect("\">");
+    }
     const int axis = f ? -1 : c.named.find(axis_name, "replay", f);
     if (!f) f.record(verb == "tile" ? c.tile(v, dim, axis) : c.atomic(v, axis));
   }

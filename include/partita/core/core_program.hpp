@@ -260,6 +260,7 @@ class core_program {
     failure f;
     const sub_axis s = named.at(axis);
     std::int64_t major = 0;
+    if (mesh.cut_by(s, major) < 0) return f;
     partita::mesh would_be = mesh;
     for (int a = would_be.cut_by(s, major); a >= 0 && !f; a = would_be.cut_by(s, major)) {
       const text part = axis_text(would_be.part(a));
