@@ -1,4 +1,4 @@
-// expect: S023 tactic: sub-axis "A":(1)3 overlaps "A":(1)2, a part into which axis "A" of size 6 is
+// expect: S023 tactic: sub-axis "A":(1)3 overlaps "A":(2)3, a part into which axis "A" of size 6 is
 // expect: split already
 #include "mlp.hpp"
 

@@ -149,7 +149,7 @@ class core_program {
     if (left % size != 0) {
       text before, which;
       if (left != global[dim]) before << " (" << global[dim] << " before earlier tiling)";
-      print_axis_list(which, missing.count, &mesh, [&](int i) { return int{missing.axes[i]}; });
+      print_axis_list(which, missing.count, mesh, [&](int i) { return int{missing.axes[i]}; });
       if (size == named.size(axis)) which = axis_text(named.at(axis));
       f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
                "; axis ", which, " has size ", size,

@@ -189,17 +189,21 @@ constexpr sub_axis joined_from(int& i, int count, const mesh& m, const At& at) {
   }
   return s;
 }
-/// `"A", "B":(1)2`: a list of axes, parts of one that follow each other joined; numbers if the mesh
-/// is not known.
+/// `"A", "B":(1)2`: a list of axes, parts of one that follow each other joined.
 template <class At>
-constexpr void print_axis_list(text& out, int count, const mesh* m, const At& at) {
+constexpr void print_axis_list(text& out, int count, const mesh& m, const At& at) {
   for (int i = 0; i < count;) {
     if (i > 0) out << ", ";
-    if (m != nullptr)
-      print_sub_axis(out, joined_from(i, count, *m, at), *m);
-    else
-      out << at(i++);
+    print_sub_axis(out, joined_from(i, count, m, at), m);
   }
+}
+/// Their numbers if the mesh is not known.
+template <class At>
+constexpr void print_axis_list(text& out, int count, const mesh* m, const At& at) {
+  if (m != nullptr)
+    print_axis_list(out, count, *m, at);
+  else
+    append_list(out, count, [&](int i) { out << at(i); });
 }
 
 /// `{"B":4, "M":2}`, as in the paper; whole axes.

@@ -131,7 +131,7 @@ constexpr axis_list axes_in(unsigned axes, const mesh& m) {
 /// `"B"` or `"B", "M"`: the axes of a set of bits.
 constexpr void print_axis_set(text& out, unsigned axes, const mesh& m) {
   const axis_list list = axes_in(axes, m);
-  print_axis_list(out, list.count, &m, [&](int i) { return int{list.axes[i]}; });
+  print_axis_list(out, list.count, m, [&](int i) { return int{list.axes[i]}; });
 }
 
 /// Sorts by `before`, equal ones as they stand. Cost: n log n.
