@@ -398,3 +398,33 @@ TEST_CASE("in and around loops") {
   CHECK_MESSAGE(local(p).find(R"("A":(4)2)") != std::string::npos, local(p));
   check_all(p);
 }
+
+TEST_CASE("device programs with sub-axes are read, mistakes in them refused") {
+  const auto p = pt::partition(unfolding(), {{"B", 3}, {"A", 8}}, pt::schedule(A));
+  const std::string good = local(p);
+  const auto read = [&](std::string_view part) {
+    pt::mesh m;
+    const pt::program q = pt::parse(replaced(good, R"("A":(4)2)", part), m);
+    return q.error ? str(q.error.message).substr(0, 4) : str(pt::print(q, &m));
+  };
+  CHECK(read(R"("A":(4)2)") == good);
+  CHECK(read(R"("A":(2)4)") == replaced(good, "(4)2", "(2)4"));
+  CHECK(read(R"("A":(1)8)") == replaced(good, R"("A":(4)2)", R"("A")"));
+  CHECK(read(R"("A":(1)2, "A":(4)2)") == replaced(good, R"("A":(4)2)", R"("A":(1)2, "A":(4)2)"));
+  CHECK(read(R"("A":(1)2, "A":(2)2)") == replaced(good, R"("A":(4)2)", R"("A":(1)4)"));
+  for (const char* bad :
+       {R"("A":(4)3)", R"("A":(3)2)", R"("A":(0)2)", R"("A":(4)0)", R"("A":(4))", R"("A":4)",
+        R"("A":(4)2x)", R"("C":(4)2)", R"("A":(1)4, "A":(2)4)", R"("A":(99999999999999999999)2)"})
+    CHECK_MESSAGE(read(bad) == "P011", bad);
+
+  // Two ways to split that do not fit to each other are no mesh.
+  const std::string twelve = R"(func @main(%x: tensor<4xf32>) attributes {mesh = {"A":12}} {
+  %x1 = all_reduce <"A":(1)4> %x : tensor<4xf32>
+  %x2 = all_reduce <"A":(1)6> %x1 : tensor<4xf32>
+  return %x2 : tensor<4xf32>
+}
+)";
+  pt::mesh m;
+  CHECK(str(pt::parse(twelve, m).error.message).substr(0, 4) == "P011");
+  CHECK(!pt::parse(replaced(twelve, "(1)6", "(4)3"), m).error);
+}
