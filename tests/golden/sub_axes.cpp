@@ -289,6 +289,9 @@ TEST_CASE("a sub-axis by name, without a reshape") {
   const auto none = pt::partition(f, eight, pt::schedule(pt::manual("A:(8)1", {{"x", 0}})));
   CHECK(none.mesh().rank == 1);
   CHECK(none.collectives.total() == 0);
+  const auto inner = pt::partition(f, eight, pt::schedule(pt::manual("A:(2)1", {{"x", 0}})));
+  CHECK(core(inner) == core(none));
+  CHECK(inner.core.actions.size() == 1);
 
   CHECK(str(pt::diff(once, p)) == R"(schedule: A -> manual, manual
 bytes read and written: 176 -> 144

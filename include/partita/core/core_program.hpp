@@ -149,8 +149,12 @@ class core_program {
     if (left % size != 0) {
       text before, which;
       if (left != global[dim]) before << " (" << global[dim] << " before earlier tiling)";
-      print_axis_list(which, missing.count, mesh, [&](int i) { return int{missing.axes[i]}; });
-      if (size == named.size(axis)) which = axis_text(named.at(axis));
+      for (int i = 0; i < missing.count;) {
+        sub_axis s = common(axis, missing.axes[i++]);
+        for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
+          s.size *= common(axis, missing.axes[i]).size;
+        which << (which.empty() ? "" : ", ") << axis_text(s);
+      }
       f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
                "; axis ", which, " has size ", size,
                ", which does not divide it; choose another dimension or mesh");

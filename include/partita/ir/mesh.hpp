@@ -132,7 +132,8 @@ struct mesh {
     for (int i = 0; i < rank; ++i) {
       const sub_axis p = part(order[i]);
       if (p.axis != s.axis) continue;
-      if (p.size == 1 || (p.pre < s.end() && s.pre < p.end())) list.push_back(order[i]);
+      if (p.size == 1 || (s.size > 1 && p.pre < s.end() && s.pre < p.end()))
+        list.push_back(order[i]);
     }
     return list;
   }
