@@ -72,6 +72,7 @@ class generator {
  private:
   test_case case_;
   case_state state_;
+  random_action first_{.dim = -1};
   random& r_ = state_.r;
 
   static bool is_parameter(const pt::program& p, value_id v) {
@@ -140,12 +141,32 @@ class generator {
       move(before.outputs[i].value, case_.p.outputs[i].value);
   }
 
+  /// An end of a reshape and a dimension of it that an axis of this size slices, but for which the
+  /// factors may be too small; or `otherwise`. The first tactic begins with it.
+  std::int64_t size_for_reshape(std::int64_t otherwise) {
+    const pt::program& p = case_.p;
+    std::vector<value_id> ends;
+    for (pt::op_id o = 0; o < p.op_count(); ++o)
+      if (p.op(o).def == &def<op::reshape>) {
+        ends.push_back(p.operand(o, 0));
+        ends.push_back(p.op(o).result);
+      }
+    if (ends.empty() || !p.regions.empty()) return otherwise;  // values as in the flat program
+    first_.value = r_.pick(ends);
+    const shape& s = p.type(first_.value).shape;
+    if (s.rank == 0) return otherwise;
+    first_.dim = static_cast<int>(r_.in(0, s.rank - 1));
+    std::int64_t size = std::min<std::int64_t>(s[first_.dim], 24);
+    while (size > 1 && s[first_.dim] % size != 0) --size;
+    return size;
+  }
   void mesh() {
-    static constexpr int sizes[] = {1, 2, 2, 2, 2, 3, 4, 8};
+    static constexpr int sizes[] = {1, 2, 2, 2, 3, 4, 4, 6, 8, 8, 12};
     static constexpr std::string_view names[] = {"B", "M", "T"};
     const auto rank = std::min<std::int64_t>(r_.in(1, 5), 3);
     for (int a = 0; a < rank; ++a) {
-      std::int64_t size = sizes[r_.in(0, 7)];
+      std::int64_t size = sizes[r_.in(0, 10)];
+      if (a == 0 && r_.one_in(4)) size = size_for_reshape(size);
       if (case_.mesh.devices() * size > 64) size = 2;
       case_.mesh.push_back({names[a], size});
     }
@@ -161,6 +182,17 @@ class generator {
     if (kind < 8) return r_.pick(p.outputs).value;
     return static_cast<value_id>(r_.in(0, p.value_count() - 1));
   }
+  /// An action over a part of its axis.
+  void part(random_action& a) {
+    const std::int64_t whole = case_.mesh.size(a.axis);
+    for (int tries = 0; tries < 8; ++tries) {
+      const std::int64_t pre = r_.in(1, whole), size = r_.in(2, std::max<std::int64_t>(whole, 2));
+      if (whole % (pre * size) != 0 || size == whole) continue;
+      a.pre = pre;
+      a.size = size;
+      return;
+    }
+  }
   void actions() {
     const pt::flat_program flat(case_.p);
     const auto count = r_.in(1, 4);
@@ -168,16 +200,19 @@ class generator {
       auto& tactic = case_.tactics.emplace_back();
       const auto n = r_.in(1, 4);
       const int axis = static_cast<int>(r_.in(0, case_.mesh.rank - 1));
+      if (t == 0 && first_.dim >= 0) tactic.push_back(first_);
       for (int i = 0; i < n; ++i) {
         random_action a;
         a.axis = r_.one_in(4) ? static_cast<int>(r_.in(0, case_.mesh.rank - 1)) : axis;
         a.value = some_value(flat.p);
         a.atomic = r_.one_in(9);
+        if (r_.one_in(6)) part(a);
+        const std::int64_t size = a.whole() ? case_.mesh.size(a.axis) : a.size;
         const shape& s = flat.p.type(a.value).shape;
         if (s.rank == 0 && !a.atomic) continue;
         for (int tries = 0; tries < 6; ++tries) {
           a.dim = s.rank > 0 ? static_cast<int>(r_.in(0, s.rank - 1)) : 0;
-          if (s.rank > 0 && s[a.dim] % case_.mesh.size(a.axis) == 0) break;
+          if (s.rank > 0 && s[a.dim] % size == 0) break;
         }
         tactic.push_back(a);
       }

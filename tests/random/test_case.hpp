@@ -12,6 +12,13 @@ struct random_action {
   bool atomic = false;
   value_id value = 0;  ///< in the flat program
   int dim = 0, axis = 0;
+  std::int64_t pre = 1, size = 0;  ///< the part of the axis; of size 0: all of it
+
+  bool whole() const { return size == 0; }
+  /// A smaller mesh may not have this part.
+  bool possible(const pt::mesh& m) const { return whole() || m.size(axis) % (pre * size) == 0; }
+  /// The number that the axis has for an action.
+  int number(pt::named_axes& axes) const { return whole() ? axis : axes.number({axis, pre, size}); }
 };
 
 struct test_case {
@@ -240,12 +247,13 @@ inline std::string describe(const test_case& c) {
   out << pt::print(c.p) << "mesh " << c.mesh << "\nactions:\n";
   const pt::flat_program flat(c.p);
   const pt::value_names names(flat.p);
+  pt::named_axes axes(c.mesh);
   for (const auto& t : c.tactics) {
     for (const auto& a : t) {
-      pt::print_action(
-          out,
-          {a.atomic ? pt::action_kind::atomic : pt::action_kind::tile, a.value, a.dim, a.axis, 0},
-          names, c.mesh);
+      pt::print_action(out,
+                       {a.atomic ? pt::action_kind::atomic : pt::action_kind::tile, a.value, a.dim,
+                        a.number(axes), 0},
+                       names, axes);
       out << "; ";
     }
     out << "propagate;\n";

@@ -11,16 +11,22 @@
 
 namespace partita {
 
-constexpr void print_action(text& out, const action& a, const value_names& names, const mesh& m) {
+/// `tile<%x, 0, "B">`; a sub-axis is `"A":(1)4`.
+constexpr void print_action(text& out, const action& a, const value_names& names,
+                            const named_axes& axes) {
   switch (a.kind) {
     case action_kind::propagate:
       out << "propagate";
       break;
     case action_kind::tile:
-      out << "tile<%" << names[a.value] << ", " << a.dim << ", \"" << m.name(a.axis) << "\">";
+      out << "tile<%" << names[a.value] << ", " << a.dim << ", ";
+      axes.print(out, a.axis);
+      out << '>';
       break;
     case action_kind::atomic:
-      out << "atomic<%" << names[a.value] << ", \"" << m.name(a.axis) << "\">";
+      out << "atomic<%" << names[a.value] << ", ";
+      axes.print(out, a.axis);
+      out << '>';
       break;
   }
 }
@@ -30,7 +36,7 @@ constexpr text print_actions(const core_program& c, const program& source) {
   text out;
   const value_names names(flat_program(source).p);
   for (std::size_t i = 0; i < c.actions.size(); ++i) {
-    print_action(out, c.actions[i], names, c.mesh);
+    print_action(out, c.actions[i], names, c.named);
     const bool last = i + 1 == c.actions.size() || c.actions[i + 1].tactic != c.actions[i].tactic;
     out << (last ? ";\n" : "; ");
   }
@@ -40,7 +46,8 @@ constexpr text print_actions(const core_program& c, const program& source) {
 /// Applies the actions of a text to a fresh core program of the same source and mesh. Each line
 /// counts as one tactic.
 ///
-/// Errors    S008 cannot read, S001 unknown axis, S006 unknown value, and those of the actions
+/// Errors    S008 cannot read, S001 unknown axis, S006 unknown value, S021 and S022 no such
+///           sub-axis, and those of the actions
 constexpr failure replay(core_program& c, const program& source, std::string_view script) {
   failure f;
   const value_names names(flat_program(source).p);
@@ -89,12 +96,15 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
       expect(", ");
     }
     expect("\"");
-    const std::string_view axis_name = until("\"");
-    expect("\">");
-    const int axis = c.mesh.find(axis_name);
-    if (!f && axis < 0)
-      f.record("S001", "replay: the mesh has no axis \"", axis_name, "\"; ",
-               known_names(axis_name, c.mesh.names()));
+    text axis_name = until("\"");
+    if (script.substr(at, 2) == "\":") {  // a sub-axis
+      ++at;
+      axis_name << until(">");
+      expect(">");
+    } else {
+      expect("\">");
+    }
+    const int axis = f ? -1 : c.named.find(axis_name, "replay", f);
     if (!f) f.record(verb == "tile" ? c.tile(v, dim, axis) : c.atomic(v, axis));
   }
   return f;

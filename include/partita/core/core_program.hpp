@@ -9,6 +9,7 @@
 #include <partita/core/flatten.hpp>
 #include <partita/core/halo.hpp>
 #include <partita/core/loops.hpp>
+#include <partita/core/named_axes.hpp>
 #include <partita/ir/layout.hpp>
 #include <partita/op/identity.hpp>
 #include <partita/support/vec.hpp>
@@ -25,7 +26,8 @@ class core_program {
  public:
   program p;            ///< the flat source program, plus `tiling` ops appended by actions
   flat_program nested;  ///< which nested program an op belongs to (its `p` is empty)
-  partita::mesh mesh;
+  partita::mesh mesh;   ///< the user's, with axes split as loops and actions need it
+  named_axes named;     ///< the axes that actions speak of, by number
   factor_table map;
   vec<nest> nests;          ///< by op
   vec<op_id> order;         ///< order of execution
@@ -34,9 +36,11 @@ class core_program {
   vec<conflict> conflicts;  ///< what the last propagation left open
   int tactic = 0;           ///< recorded in loops and actions
   bool halos = true;        ///< may a loop see elements of neighbouring pieces?
+  bool may_split = true;    ///< may propagation split axes?
 
   constexpr core_program() = default;
-  constexpr core_program(const program& source, const partita::mesh& m) : nested(source), mesh(m) {
+  constexpr core_program(const program& source, const partita::mesh& m)
+      : nested(source), mesh(m.whole()), named(mesh) {
     p = static_cast<program&&>(nested.p);
     const auto n = p.ops.size();
     map.ops.reserve(n);
@@ -122,12 +126,33 @@ class core_program {
     return list;
   }
 
-  /// Tiles a value along a dimension over an axis: `tile<%value, dim, "axis">`.
+  /// The axes of `mesh` that a named axis has something in common with, major to minor.
+  constexpr axis_list parts(int axis) const { return mesh.parts_of(named.at(axis)); }
+  /// The dimension on which a value is tiled along all of a named axis, or -1.
+  constexpr int dim_of(value_id v, int axis) const {
+    const layout have = made(holder(v));
+    const axis_list list = parts(axis);
+    const int dim = list.count > 0 ? have.dim_of(list.axes[0]) : -1;
+    for (int a : list)
+      if (have.dim_of(a) != dim) return -1;
+    return dim;
+  }
+  /// Is a value tiled along a part of a named axis, at least?
+  constexpr bool is_tiled(value_id v, int axis) const {
+    const layout have = made(holder(v));
+    for (int a : parts(axis))
+      if (have.dim_of(a) >= 0) return true;
+    return false;
+  }
+
+  /// Tiles a value along a dimension over a named axis: `tile<%value, dim, "axis">`.
   ///
   /// A parameter or tag gets one more loop. Any other value is passed through a `tiling` op that
   /// keeps the loops it already has (deep tiling, appendix B.1.2). Tiling again what is tiled so
-  /// already changes nothing.
-  /// Errors    S002 dimension out of range, S003 size does not divide, S004 axis used twice
+  /// already changes nothing. Of an axis that is split its parts tile, major to minor; those that
+  /// tile the dimension already stay.
+  /// Errors    S002 dimension out of range, S003 size does not divide, S004 axis used twice, S023
+  ///           the axis is split otherwise
   constexpr failure tile(value_id v, int dim, int axis) {
     failure f;
     const text name = describe(v);
@@ -137,52 +162,73 @@ class core_program {
                global);
       return f;
     }
+    f = check_split(axis);
+    if (f) return f;
     value_id target = holder(v);
     const layout have = made(target);
-    const loop* old = nest_of(p.producer(target)).find(axis);
-    if (old != nullptr && (has_own_nest(target) || have.dim_of(axis) >= 0)) {
-      if (have.dim_of(axis) == dim) return f;
-      if (have.dim_of(axis) >= 0)
-        f.record("S004", "tile: \"", name, "\" is already sliced on dimension ", have.dim_of(axis),
-                 " along axis \"", mesh.name(axis), "\"; it cannot be sliced on dimension ", dim,
-                 " too");
-      else
-        f.record("S004", "tile: \"", name, "\" is kept whole along axis \"", mesh.name(axis),
-                 "\"; no action undoes an earlier one");
-      return f;
+    const bool own = has_own_nest(target);
+    axis_list missing;
+    for (int a : parts(axis)) {
+      const loop* old = nest_of(p.producer(target)).find(a);
+      const int on = have.dim_of(a);
+      if (old == nullptr || (!own && on < 0)) {
+        missing.push_back(a);
+      } else if (on >= 0 && on != dim) {
+        f.record("S004", "tile: \"", name, "\" is already sliced on dimension ", on, " along axis ",
+                 axis_text(common(axis, a)), "; it cannot be sliced on dimension ", dim, " too");
+      } else if (on < 0) {
+        f.record("S004", "tile: \"", name, "\" is kept whole along axis ",
+                 axis_text(common(axis, a)), "; no action undoes an earlier one");
+      }
     }
+    if (f || missing.count == 0) return f;
+    std::int64_t size = 1;
+    for (int a : missing) size *= common(axis, a).size;
     const std::int64_t left = global[dim] / have.pieces(mesh, dim);
-    if (left % mesh.size(axis) != 0) {
-      text before;
+    if (left % size != 0) {
+      text before, which;
       if (left != global[dim]) before << " (" << global[dim] << " before earlier tiling)";
+      for (int i = 0; i < missing.count;) {
+        sub_axis s = common(axis, missing.axes[i++]);
+        for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
+          s.size *= common(axis, missing.axes[i]).size;
+        which << (which.empty() ? "" : ", ") << axis_text(s);
+      }
       f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
-               "; axis \"", mesh.name(axis), "\" has size ", mesh.size(axis),
+               "; axis ", which, " has size ", size,
                ", which does not divide it; choose another dimension or mesh");
       return f;
     }
+    refine(axis);
     actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic});
-    if (!has_own_nest(target)) target = insert_tiling(target);
-    add_loop(p.producer(target), axis, dim);
+    if (!own) target = insert_tiling(target);
+    add_loops(p.producer(target), axis, dim);
     return f;
   }
 
-  /// Keeps a value whole along an axis: `atomic<%value, "axis">`, the `any` loop of section 8.
+  /// Keeps a value whole along a named axis: `atomic<%value, "axis">`, the `any` loop of section 8.
   ///
-  /// Errors    S005 already sliced along the axis
+  /// Errors    S005 already sliced along the axis, S023 the axis is split otherwise
   constexpr failure atomic(value_id v, int axis) {
     failure f;
+    f = check_split(axis);
+    if (f) return f;
     value_id target = holder(v);
     const layout have = made(target);
-    if (have.dim_of(axis) >= 0) {
-      f.record("S005", "atomic: \"", describe(v), "\" is already sliced on dimension ",
-               have.dim_of(axis), " along axis \"", mesh.name(axis),
-               "\"; no action undoes an earlier one");
-      return f;
+    const bool own = has_own_nest(target);
+    bool all = true;
+    for (int a : parts(axis)) {
+      if (have.dim_of(a) >= 0)
+        f.record("S005", "atomic: \"", describe(v), "\" is already sliced on dimension ",
+                 have.dim_of(a), " along axis ", axis_text(common(axis, a)),
+                 "; no action undoes an earlier one");
+      all = all && own && nest_of(p.producer(target)).find(a) != nullptr;
     }
-    if (has_own_nest(target) && nest_of(p.producer(target)).find(axis) != nullptr) return f;
+    if (f || all) return f;
+    refine(axis);
     actions.push_back({action_kind::atomic, source_of(v), -1, axis, tactic});
-    if (!has_own_nest(target)) target = insert_tiling(target);
-    add_loop(p.producer(target), axis, any_factor);
+    if (!own) target = insert_tiling(target);
+    add_loops(p.producer(target), axis, any_factor);
     return f;
   }
 
@@ -190,30 +236,16 @@ class core_program {
   ///
   /// The order is that of whole sweeps over the program, forward then backward, until nothing
   /// changes; ops whose surroundings did not change are skipped, which gives the same program.
+  ///
+  /// Then, for the first op that an axis is too large for, since it slices a dimension of which the
+  /// op's factor is only a part (a reshape), the axis is split into the part that fits and the
+  /// rest, and propagation goes on. It ends since a mesh has at most `max_axes` axes.
   constexpr void propagate() {
     actions.push_back({action_kind::propagate, -1, -1, -1, tactic});
-    const op_id *first = order.begin(), *last = order.end();
-    const char* dirty = dirty_.data();
-    while (pending_ > 0) {
-      for (const op_id* o = first; o != last && pending_ > 0; ++o)
-        if (dirty[*o]) visit(*o);
-      for (const op_id* o = last; o != first && pending_ > 0;)
-        if (dirty[*--o]) visit(*o);
-    }
-    conflicts.clear();
-    char* suspect = suspect_.data();
-    for (op_id o : order) {
-      if (!suspect[o]) continue;
-      suspect[o] = 0;
-      for (int axis = 0; axis < mesh.rank; ++axis) {
-        const match m = find_match(o, axis);
-        if (!m.several && !m.indivisible) continue;
-        suspect[o] = 1;
-        conflicts.push_back({o, axis,
-                             m.several ? conflict_kind::several : conflict_kind::indivisible,
-                             m.first, m.second, tactic});
-      }
-    }
+    do {
+      settle();
+      find_conflicts();
+    } while (split_where_a_part_fits());
   }
 
   /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it.
@@ -250,6 +282,119 @@ class core_program {
   vec<tensor_type> scratch_;
 
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  constexpr text axis_text(const sub_axis& s) const {
+    text out;
+    print_sub_axis(out, s, mesh);
+    return out;
+  }
+  /// What a named axis and an axis of `mesh` that it has something in common with share.
+  constexpr sub_axis common(int axis, int part) const {
+    const sub_axis a = named.at(axis), b = mesh.part(part);
+    const std::int64_t begin = a.pre > b.pre ? a.pre : b.pre;
+    const std::int64_t end = a.end() < b.end() ? a.end() : b.end();
+    return {a.axis, begin, end / begin};
+  }
+
+  /// Can axes be split so that a named axis consists of axes?
+  ///
+  /// Errors    S023 it does not fit to the parts that are there, or there would be too many
+  constexpr failure check_split(int axis) const {
+    failure f;
+    const sub_axis s = named.at(axis);
+    std::int64_t major = 0;
+    if (mesh.cut_by(s, major) < 0) return f;
+    partita::mesh would_be = mesh;
+    for (int a = would_be.cut_by(s, major); a >= 0 && !f; a = would_be.cut_by(s, major)) {
+      const text part = axis_text(would_be.part(a));
+      if (major == 0)
+        f.record("S023", "tactic: sub-axis ", axis_text(s), " overlaps ", part,
+                 ", a part into which axis \"", mesh.name(s.axis), "\" of size ",
+                 mesh.whole_size(s.axis),
+                 " is split already; name it in an earlier tactic, or parts of ", part);
+      else if (would_be.rank == max_axes)
+        f.record("S023", "tactic: sub-axis ", axis_text(s), " would be part number ", max_axes + 1,
+                 " of mesh ", mesh, "; axes can be split into ", max_axes, " parts in all");
+      else
+        would_be.split(a, major);
+    }
+    return f;
+  }
+  /// Splits axes so that a named axis consists of axes.
+  constexpr void refine(int axis) {
+    const sub_axis s = named.at(axis);
+    std::int64_t major = 0;
+    for (int a = mesh.cut_by(s, major); a >= 0; a = mesh.cut_by(s, major)) split(a, major);
+  }
+
+  /// Splits an axis of `mesh` into a major part of this size and the rest, and all loops over it.
+  constexpr void split(int axis, std::int64_t major) {
+    const int minor = mesh.split(axis, major);
+    for (nest& n : nests) {
+      for (int i = n.count; i-- > 0;)
+        if (n.loops[i].axis >= minor) ++n.loops[i].axis;
+      for (int i = n.count; i-- > 0;) {
+        if (n.loops[i].axis != axis) continue;
+        for (int j = n.count++; j > i; --j) n.loops[j] = n.loops[j - 1];
+        n.loops[i + 1].axis = static_cast<std::int8_t>(minor);
+      }
+    }
+  }
+
+  constexpr void settle() {
+    const op_id *first = order.begin(), *last = order.end();
+    const char* dirty = dirty_.data();
+    while (pending_ > 0) {
+      for (const op_id* o = first; o != last && pending_ > 0; ++o)
+        if (dirty[*o]) visit(*o);
+      for (const op_id* o = last; o != first && pending_ > 0;)
+        if (dirty[*--o]) visit(*o);
+    }
+  }
+  constexpr void find_conflicts() {
+    conflicts.clear();
+    char* suspect = suspect_.data();
+    for (op_id o : order) {
+      if (!suspect[o]) continue;
+      suspect[o] = 0;
+      for (int i = 0; i < mesh.rank; ++i) {
+        const int axis = mesh.order[i];
+        const match m = find_match(o, axis);
+        if (!m.several && !m.indivisible) continue;
+        suspect[o] = 1;
+        const sub_axis s = mesh.part(axis);
+        conflicts.push_back({o, s.axis,
+                             m.several ? conflict_kind::several : conflict_kind::indivisible,
+                             m.first, m.second, tactic, s.pre, s.size});
+      }
+    }
+  }
+  /// Does a factor take only a part of the dimension that the evidence slices?
+  constexpr bool is_composed(op_id o, const evidence& e) const {
+    if (map.ops[o].composed) return true;
+    const factor& f = map.at(o, e.factor);
+    if (e.operand >= 0)
+      return p.type(p.operand(o, e.operand)).shape[map.operand_dim(f, e.operand)] != f.size;
+    const value_id v = p.op(o).result;
+    for (int r = 0; r < p.op(o).result_count; ++r)
+      if (const int d = map.result_dim(f, r); d != no_dim && p.type(v + r).shape[d] != f.size)
+        return true;
+    return false;
+  }
+  /// Gives whether an axis was split; then ops wait to be visited.
+  constexpr bool split_where_a_part_fits() {
+    if (!may_split || mesh.rank == max_axes) return false;
+    for (const conflict& k : conflicts) {
+      if (k.kind != conflict_kind::indivisible || !is_composed(k.op, k.first)) continue;
+      const std::int64_t fits = greatest_common_divisor(map.at(k.op, k.first.factor).local, k.size);
+      if (fits == 1 || fits == k.size) continue;
+      split(mesh.parts_of(k.where()).axes[0], fits);
+      for (const conflict& each : conflicts)
+        if (each.axis == k.axis) mark(each.op);
+      return true;
+    }
+    return false;
+  }
 
   constexpr void add_tile_map(op_id o) {
     const op_node& n = p.ops[o];
@@ -325,6 +470,11 @@ class core_program {
     }
   }
 
+  /// Loops over the parts of a named axis that have none yet.
+  constexpr void add_loops(op_id o, int axis, int f) {
+    for (int a : parts(axis))
+      if (nests[o].find(a) == nullptr) add_loop(o, a, f);
+  }
   constexpr void add_loop(op_id o, int axis, int f) {
     nests[o].push_back(axis, f, tactic);
     if (f != any_factor) map.at(o, f).local /= mesh.size(axis);
@@ -338,7 +488,8 @@ class core_program {
   constexpr void visit(op_id o) {
     dirty_[o] = 0;
     --pending_;
-    for (int axis = 0; axis < mesh.rank; ++axis) {
+    for (int i = 0; i < mesh.rank; ++i) {
+      const int axis = mesh.order[i];
       const match m = find_match(o, axis);
       if (m.one())
         add_loop(o, axis, m.first.factor);

@@ -52,7 +52,7 @@ struct action {
   action_kind kind = action_kind::propagate;
   value_id value = -1;  ///< in the flat source program
   int dim = -1;
-  int axis = -1;
+  int axis = -1;  ///< a number of core_program::named
   int tactic = 0;
 };
 
@@ -70,10 +70,13 @@ struct evidence {
 
 struct conflict {
   op_id op = -1;
-  int axis = -1;
+  int axis = -1;  ///< of the user's mesh
   conflict_kind kind = conflict_kind::several;
   evidence first, second;
-  int tactic = 0;  ///< during which tactic it was found
+  int tactic = 0;                   ///< during which tactic it was found
+  std::int64_t pre = 1, size = -1;  ///< which part of the axis
+
+  constexpr sub_axis where() const { return {axis, pre, size}; }
 };
 
 }  // namespace partita

@@ -51,7 +51,7 @@ class core_printer {
       } else if (c_.p.is(o, op_role::control)) {
         print_control(*c_.nested.control_of(o));
       } else if (g < 0) {
-        print_op(o, nest{}, 1);
+        print_op(o, shown_nest{}, 1);
       } else {
         vec<op_id> members;
         std::size_t j = i;
@@ -135,13 +135,59 @@ class core_printer {
     else
       out_ << "#sum<@" << name_of(f.combine) << '>';
   }
-  constexpr void loop_tail(const loop& l) {
-    out_ << "] (%r" << c_.mesh.name(l.axis) << ": range<" << c_.mesh.size(l.axis) << ">) {\n";
+
+  /// Loops of a nest as they are shown: those over adjacent parts of an axis, with the same factor
+  /// in all ops of the group, are one.
+  struct shown_loop {
+    int first = 0, count = 1;  ///< in the nest
+    sub_axis over;
+  };
+  struct shown_nest {
+    shown_loop loops[max_axes] = {};
+    int count = 0;
+  };
+  template <class Ops>
+  constexpr shown_nest shown(const nest& n, const Ops& ops) const {
+    shown_nest out;
+    for (int k = 0; k < n.count; ++k) {
+      const sub_axis s = c_.mesh.part(n.loops[k].axis);
+      if (k > 0) {
+        shown_loop& last = out.loops[out.count - 1];
+        bool joins = last.over.axis == s.axis && last.over.end() == s.pre;
+        for (op_id o : ops) {
+          const nest& each = c_.nest_of(o);
+          joins = joins && each.loops[k].factor == each.loops[k - 1].factor;
+        }
+        if (joins) {
+          last.over.size *= s.size;
+          ++last.count;
+          continue;
+        }
+      }
+      out.loops[out.count++] = {k, 1, s};
+    }
+    return out;
+  }
+  /// `%rA`, of a part `%rA_4`: behind the parts before it.
+  constexpr void range_name(const sub_axis& s) {
+    out_ << "%r" << c_.mesh.name(s.axis);
+    if (s.size != c_.mesh.whole_size(s.axis)) out_ << '_' << s.pre;
+  }
+  constexpr void loop_head(const sub_axis& s) {
+    out_ << " = loop ";
+    print_sub_axis(out_, s, c_.mesh);
+    out_ << " [";
+  }
+  constexpr void loop_tail(const sub_axis& s) {
+    out_ << "] (";
+    range_name(s);
+    out_ << ": range<" << s.size << ">) {\n";
   }
 
   constexpr void print_parameter(op_id o) {
     const value_id v = c_.p.op(o).result;
-    const nest& n = c_.nest_of(o);
+    const nest& whole = c_.nest_of(o);
+    const shown_nest n = shown(whole, vec<op_id>{o});
     for (int k = 0; k < n.count; ++k) {
       indent(k + 1);
       if (k == 0) {
@@ -150,16 +196,14 @@ class core_printer {
         global_name(v);
         for (int i = 0; i < k; ++i) out_ << 's';
       }
-      out_ << " = loop \"" << c_.mesh.name(n.loops[k].axis) << "\" [";
-      loop_kind(v, n.loops[k]);
-      loop_tail(n.loops[k]);
+      loop_head(n.loops[k].over);
+      loop_kind(v, whole.loops[n.loops[k].first]);
+      loop_tail(n.loops[k].over);
     }
-    print_slices(o, -1, v, n, n.count + 1, false);
+    const int slices = print_slices(o, -1, v, n, n.count + 1, false);
     indent(n.count + 1);
     out_ << "yield ";
     out_ << '%' << names_[v];
-    int slices = 0;
-    for (const auto& l : n) slices += l.factor != any_factor;
     for (int i = 0; i < slices; ++i) out_ << 's';
     out_ << '\n';
     for (int k = n.count; k > 0; --k) {
@@ -180,11 +224,13 @@ class core_printer {
   /// `%xs = slice 0 %x[%rB]` for each loop that slices the operand; gives the number of slices.
   /// `operand` -1 takes the op's own result dimensions (a parameter). The loops over a factor with
   /// a halo make one slice, from one element on: `slice 0 %x[4 * %rB - 1, 6]` has 6.
-  constexpr int print_slices(op_id o, int operand, value_id v, const nest& n, int depth,
+  constexpr int print_slices(op_id o, int operand, value_id v, const shown_nest& n, int depth,
                              bool global, span<const halo_loops> halos = {}) {
     tensor_type type = c_.p.type(v);
     int count = 0;
-    for (const auto& l : n) {
+    for (int k = 0; k < n.count; ++k) {
+      const shown_loop& each = n.loops[k];
+      const loop& l = c_.nest_of(o).loops[each.first];
       if (l.factor == any_factor) continue;
       const factor& f = c_.map.at(o, l.factor);
       const int dim = operand < 0 ? f.result_dim : c_.map.operand_dim(f, operand);
@@ -192,7 +238,8 @@ class core_printer {
       const halo_loops* halo = nullptr;
       for (const auto& h : halos)
         if (h.factor == l.factor && !h.cut.plain(operand)) halo = &h;
-      if (halo != nullptr && l.axis != halo->all_axes().back()) continue;
+      const int innermost = c_.nest_of(o).loops[each.first + each.count - 1].axis;
+      if (halo != nullptr && innermost != halo->all_axes().back()) continue;
       indent(depth);
       name_at(v, count + 1);
       out_ << " = slice " << dim << ' ';
@@ -204,7 +251,7 @@ class core_printer {
         const halo_range& r = halo->cut.ranges[operand];
         out_ << '[';
         if (r.step != 1) out_ << r.step << " * ";
-        loop_index(*halo);
+        loop_index(n, o, *halo);
         if (r.first != 0)
           out_ << (r.first > 0 ? " + " : " - ") << (r.first > 0 ? r.first : -r.first);
         out_ << ", " << r.length << ']';
@@ -216,8 +263,10 @@ class core_printer {
         }
         type.shape[dim] = r.length;
       } else {
-        out_ << "[%r" << c_.mesh.name(l.axis) << ']';
-        type.shape[dim] /= c_.mesh.size(l.axis);
+        out_ << '[';
+        range_name(each.over);
+        out_ << ']';
+        type.shape[dim] /= each.over.size;
       }
       out_ << " : " << type << '\n';
       ++count;
@@ -225,21 +274,24 @@ class core_printer {
     return count;
   }
   /// `%rB`, or `(4 * %rA + %rB)`.
-  constexpr void loop_index(const halo_loops& h) {
-    const auto axes = h.all_axes();
+  constexpr void loop_index(const shown_nest& n, op_id o, const halo_loops& h) {
     std::int64_t inner = h.cut.pieces;
-    if (axes.size() > 1) out_ << '(';
-    for (std::size_t i = 0; i < axes.size(); ++i) {
-      const int axis = static_cast<int>(axes[i]);
-      inner /= c_.mesh.size(axis);
-      if (i > 0) out_ << " + ";
-      if (inner > 1) out_ << inner << " * ";
-      out_ << "%r" << c_.mesh.name(axis);
+    for (const bool counted : {false, true}) {
+      int count = 0;
+      for (int k = 0; k < n.count; ++k) {
+        const sub_axis& over = n.loops[k].over;
+        if (c_.nest_of(o).loops[n.loops[k].first].factor != h.factor || over.size == 1) continue;
+        if (count++ > 0 && counted) out_ << " + ";
+        if (!counted) continue;
+        inner /= over.size;
+        if (inner > 1) out_ << inner << " * ";
+        range_name(over);
+      }
+      if (count > 1) out_ << (counted ? ")" : "(");
     }
-    if (axes.size() > 1) out_ << ')';
   }
 
-  constexpr void print_op(op_id o, const nest& n, int depth) {
+  constexpr void print_op(op_id o, const shown_nest& n, int depth) {
     const value_id v = c_.p.op(o).result;
     const auto given = c_.p.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
@@ -304,7 +356,7 @@ class core_printer {
   }
 
   constexpr void print_group(const vec<op_id>& members) {
-    const nest& n = c_.nest_of(members.front());
+    const shown_nest n = shown(c_.nest_of(members.front()), members);
     vec<value_id> yielded;
     for (op_id o : members)
       for (int r = 0; r < c_.p.op(o).result_count; ++r)
@@ -316,14 +368,14 @@ class core_printer {
     for (int k = 0; k < n.count; ++k) {
       indent(k + 1);
       list(k);
-      out_ << " = loop \"" << c_.mesh.name(n.loops[k].axis) << "\" [";
+      loop_head(n.loops[k].over);
       append_list(out_, static_cast<int>(yielded.size()), [&](int i) {
         const op_id o = c_.p.producer(yielded[index(i)]);
-        loop_kind(yielded[index(i)], c_.nest_of(o).loops[k]);
+        loop_kind(yielded[index(i)], c_.nest_of(o).loops[n.loops[k].first]);
       });
-      loop_tail(n.loops[k]);
+      loop_tail(n.loops[k].over);
     }
-    for (op_id o : members) print_op(o, c_.nest_of(o), n.count + 1);
+    for (op_id o : members) print_op(o, n, n.count + 1);
     for (int k = n.count; k > 0; --k) {
       indent(k + 1);
       out_ << "yield ";

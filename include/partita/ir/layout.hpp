@@ -11,8 +11,9 @@ namespace partita {
 
 /// Which axes slice which dimension, in the order in which they slice (major to minor).
 ///
-/// An axis that does not occur replicates. Printed `[{"B"}, {}, {"x", "y"}]`, a list of axes per
-/// dimension, as in the paper's listing 9.
+/// An axis that does not occur replicates. The numbers are those of a mesh whose axes may be split:
+/// axis i of the user's mesh is i, or i is its most major part. Printed `[{"B"}, {}, {"x", "y"}]`,
+/// a list of axes per dimension, as in the paper's listing 9.
 struct layout {
   struct entry {
     std::int8_t axis = 0, dim = 0;
@@ -61,26 +62,15 @@ struct layout {
   }
 };
 
-/// `"B"`, or the number of the axis if the mesh is not known.
-constexpr void print_axis(text& out, int axis, const mesh* m) {
-  if (m != nullptr)
-    out << '"' << m->name(axis) << '"';
-  else
-    out << axis;
-}
-
 /// `[{"B"}, {}]` for a tensor of this rank.
 constexpr void print_layout(text& out, const layout& l, int rank, const mesh* m) {
   out << '[';
   append_list(out, rank, [&](int d) {
-    out << '{';
-    bool first = true;
+    axis_list axes;
     for (const auto& e : l)
-      if (e.dim == d) {
-        if (!first) out << ", ";
-        print_axis(out, e.axis, m);
-        first = false;
-      }
+      if (e.dim == d) axes.push_back(e.axis);
+    out << '{';
+    print_axis_list(out, axes.count, m, [&](int i) { return int{axes.axes[i]}; });
     out << '}';
   });
   out << ']';

@@ -1,4 +1,4 @@
-/// Device meshes: up to eight named axes.
+/// Device meshes: up to eight named axes, and parts of axes.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ struct mesh_axis {
   char chars[max_axis_name + 1] = {};
   int length = 0;  // of the name as given; above max_axis_name is refused by validate()
   std::int64_t size = 0;
+  std::int64_t pre = 1;  ///< of a part of an axis: product of the sizes of the parts before it
 
   constexpr mesh_axis() = default;
   constexpr mesh_axis(std::string_view n, std::int64_t s)
@@ -30,20 +31,50 @@ struct mesh_axis {
   }
 };
 
+/// A contiguous part of an axis, or all of it: behind a major part of `pre` positions, `size`
+/// positions, each of which holds what is left. Printed `"A":(1)4`, a whole axis `"A"`.
+struct sub_axis {
+  int axis = 0;  ///< of the whole mesh
+  std::int64_t pre = 1, size = 1;
+
+  constexpr std::int64_t end() const { return pre * size; }
+  friend constexpr bool operator==(const sub_axis&, const sub_axis&) = default;
+};
+
+/// Numbers of axes, major to minor.
+struct axis_list {
+  std::int8_t axes[max_axes] = {};
+  int count = 0;
+
+  constexpr void push_back(int axis) { axes[count++] = static_cast<std::int8_t>(axis); }
+  constexpr const std::int8_t* begin() const { return axes; }
+  constexpr const std::int8_t* end() const { return axes + count; }
+};
+
 /// A logical view of the devices: `mesh{{"B", 4}, {"M", 2}}`.
 ///
-/// Device (i0, i1, ...) has the number that row-major order gives it. Mistakes are reported by
-/// `partition`: M001 size below 1, M002 too many axes, M003 duplicate axis, M004 bad axis name.
+/// Device (i0, i1, ...) has the number that row-major order gives it. An axis can be split into
+/// parts, each of which is an axis by itself; they keep its name and its place among the others, so
+/// no device gets another number. The most major part has the number that the whole axis had, the
+/// others have numbers behind those of all whole axes, by axis and major to minor. So axis i of a
+/// user's mesh is axis i, or begins with it, however the mesh is split.
+///
+/// Mistakes are reported by `partition`: M001 size below 1, M002 too many axes, M003 duplicate
+/// axis, M004 bad axis name.
 struct mesh {
   mesh_axis axes[max_axes] = {};
-  int rank = 0;  // as given; above max_axes is refused by validate()
+  int rank = 0;                      // as given; above max_axes is refused by validate()
+  std::int8_t order[max_axes] = {};  ///< numbers of axes, most major first
 
   constexpr mesh() = default;
   constexpr mesh(std::initializer_list<mesh_axis> list) {
     for (const auto& a : list) push_back(a);
   }
   constexpr void push_back(const mesh_axis& a) {
-    if (rank < max_axes) axes[rank] = a;
+    if (rank < max_axes) {
+      axes[rank] = a;
+      order[rank] = static_cast<std::int8_t>(rank);
+    }
     ++rank;
   }
   constexpr std::int64_t size(int axis) const { return axes[axis].size; }
@@ -53,23 +84,134 @@ struct mesh {
     for (int i = 0; i < rank; ++i) n *= axes[i].size;
     return n;
   }
-  /// Index of the axis with this name, or -1.
+  /// Index of the axis with this name (of its most major part), or -1.
   constexpr int find(std::string_view wanted) const {
     for (int i = 0; i < rank; ++i)
       if (axes[i].name() == wanted) return i;
     return -1;
   }
+  /// Of the whole axes.
   constexpr vec<std::string_view> names() const {
     vec<std::string_view> out;
-    for (int i = 0; i < rank; ++i) out.push_back(name(i));
+    for (int i = 0; i < whole_rank(); ++i) out.push_back(name(i));
     return out;
+  }
+
+  // ---- Parts of axes ----------------------------------------------------------------------------
+
+  /// Number of whole axes.
+  constexpr int whole_rank() const {
+    int n = 0;
+    while (n < rank && (n >= max_axes || axes[n].pre == 1)) ++n;
+    return n;
+  }
+  /// Size of a whole axis, all parts of it together.
+  constexpr std::int64_t whole_size(int axis) const {
+    std::int64_t n = axes[axis].size;
+    for (int i = whole_rank(); i < rank; ++i)
+      if (name(i) == name(axis)) n *= axes[i].size;
+    return n;
+  }
+  /// The mesh without splits, as the user gave it.
+  constexpr mesh whole() const {
+    const int count = whole_rank();
+    if (count == rank) return *this;
+    mesh m;
+    for (int i = 0; i < count; ++i) m.push_back({name(i), whole_size(i)});
+    return m;
+  }
+  constexpr sub_axis whole_axis(int axis) const { return {axis, 1, whole_size(axis)}; }
+  /// Which part of which whole axis an axis is.
+  constexpr sub_axis part(int axis) const {
+    const mesh_axis& a = axes[axis];
+    return {a.pre == 1 ? axis : find(a.name()), a.pre, a.size};
+  }
+  /// The axes that have something in common with a sub-axis.
+  constexpr axis_list parts_of(const sub_axis& s) const {
+    axis_list list;
+    for (int i = 0; i < rank; ++i) {
+      const sub_axis p = part(order[i]);
+      if (p.axis != s.axis) continue;
+      if (p.size == 1 || (s.size > 1 && p.pre < s.end() && s.pre < p.end()))
+        list.push_back(order[i]);
+    }
+    return list;
+  }
+  /// An axis in which a sub-axis begins or ends, and the size of its major part up to there; -1 if
+  /// the sub-axis consists of whole axes.
+  constexpr int cut_by(const sub_axis& s, std::int64_t& major) const {
+    for (const std::int64_t cut : {s.pre, s.end()})
+      for (int a : parts_of(s)) {
+        const sub_axis p = part(a);
+        if (p.pre >= cut || cut >= p.end()) continue;
+        major = cut % p.pre == 0 && p.end() % cut == 0 ? cut / p.pre : 0;
+        return a;
+      }
+    return -1;
+  }
+  /// Splits an axis into two, (major) and (size / major); gives the number of the minor one. Axes
+  /// from this number on are numbered one higher then.
+  constexpr int split(int axis, std::int64_t major) {
+    mesh_axis minor = axes[axis];
+    minor.size /= major;
+    minor.pre *= major;
+    const int of = part(axis).axis, first = whole_rank();
+    axes[axis].size = major;
+    int number = rank;
+    for (; number > first; --number) {
+      const sub_axis p = part(number - 1);
+      if (p.axis < of || (p.axis == of && p.pre < minor.pre)) break;
+      axes[number] = axes[number - 1];
+    }
+    axes[number] = minor;
+    int at = rank++;
+    for (; order[at - 1] != axis; --at) order[at] = order[at - 1];
+    for (auto& each : order)
+      if (each >= number) ++each;
+    order[at] = static_cast<std::int8_t>(number);
+    return number;
   }
 };
 
-/// `{"B":4, "M":2}`, as in the paper.
+/// `"A"` or `"A":(1)4`.
+constexpr void print_sub_axis(text& out, const sub_axis& s, const mesh& m) {
+  out << '"' << m.name(s.axis) << '"';
+  if (s.size != m.whole_size(s.axis)) out << ":(" << s.pre << ')' << s.size;
+}
+/// The sub-axis that those of `count` axes from number `i` on are that stand one behind the other
+/// in one axis; `i` becomes the number of the first that is not part of it.
+template <class At>
+constexpr sub_axis joined_from(int& i, int count, const mesh& m, const At& at) {
+  sub_axis s = m.part(static_cast<int>(at(i++)));
+  for (; i < count; ++i) {
+    const sub_axis next = m.part(static_cast<int>(at(i)));
+    if (next.axis != s.axis || next.pre != s.end()) break;
+    s.size *= next.size;
+  }
+  return s;
+}
+/// `"A", "B":(1)2`: a list of axes, parts of one that follow each other joined.
+template <class At>
+constexpr void print_axis_list(text& out, int count, const mesh& m, const At& at) {
+  for (int i = 0; i < count;) {
+    if (i > 0) out << ", ";
+    print_sub_axis(out, joined_from(i, count, m, at), m);
+  }
+}
+/// Their numbers if the mesh is not known.
+template <class At>
+constexpr void print_axis_list(text& out, int count, const mesh* m, const At& at) {
+  if (m != nullptr)
+    print_axis_list(out, count, *m, at);
+  else
+    append_list(out, count, [&](int i) { out << at(i); });
+}
+
+/// `{"B":4, "M":2}`, as in the paper; whole axes.
 constexpr text& operator<<(text& out, const mesh& m) {
   out << '{';
-  append_list(out, m.rank, [&](int i) { out << '"' << m.name(i) << "\":" << m.size(i); });
+  append_list(out, m.whole_rank(),
+              [&](int i) { out << '"' << m.name(i) << "\":" << m.whole_size(i); });
   return out << '}';
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <partita/ir/print.hpp>
+#include <partita/ir/sub_axis_text.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/support/name_table.hpp>
@@ -125,6 +126,7 @@ class program_parser {
     }
     expect("}");
     if (!failed()) root_.b.p.error.record(validate(*mesh_));
+    if (!failed()) split_as_in(in_.rest(), *mesh_);
   }
 
   constexpr void statement() {

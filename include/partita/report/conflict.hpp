@@ -28,11 +28,33 @@ constexpr void print_evidence(text& out, const core_program& c, const value_name
     out << " from operand %" << names[c.p.operand(o, e.operand)];
 }
 
+/// Have two sub-axes something in common?
+constexpr bool overlap(const sub_axis& a, const sub_axis& b) {
+  return a == b || (a.axis == b.axis && a.pre < b.end() && b.pre < a.end());
+}
+/// Is a part of the axis of conflict `k` left open at its op?
+constexpr bool is_left(const core_program& c, const conflict& k) {
+  for (const auto& each : c.conflicts)
+    if (each.op == k.op && overlap(each.where(), k.where())) return true;
+  return false;
+}
+/// The loop of an op over an axis, or the major one over its parts; null if a part has none.
+constexpr const loop* loop_over(const core_program& c, op_id o, const sub_axis& s) {
+  const loop* first = nullptr;
+  for (int a : c.mesh.parts_of(s)) {
+    const loop* l = c.nest_of(o).find(a);
+    if (l == nullptr) return nullptr;
+    if (first == nullptr) first = l;
+  }
+  return first;
+}
+
 /// The `tile` actions that evidence of a conflict goes back to: from its operand, or from the uses
 /// of its result, to ops that are sliced along the axis, until one that an action has tiled.
 constexpr const action* origin_of(const core_program& c, const conflict& k, const evidence& e) {
   vec<char> seen(c.p.ops.size(), 0);
   vec<op_id> list;
+  const int axis = c.mesh.parts_of(k.where()).axes[0];
   const auto visit = [&](op_id o) {
     if (!seen[o]) list.push_back(o);
     seen[o] = 1;
@@ -50,23 +72,24 @@ constexpr const action* origin_of(const core_program& c, const conflict& k, cons
     const op_node& n = c.p.op(o);
     if (n.result_count == 0) continue;
     for (const auto& a : c.actions)
-      if (a.kind == action_kind::tile && a.axis == k.axis && a.value == c.source_of(n.result) &&
-          c.made(n.result).dim_of(k.axis) >= 0)
+      if (a.kind == action_kind::tile && overlap(c.named.at(a.axis), k.where()) &&
+          a.value == c.source_of(n.result) && c.made(n.result).dim_of(axis) >= 0)
         return &a;
     for (int j = 0; j < n.operand_count; ++j)
-      if (c.required(o, j).dim_of(k.axis) >= 0) visit(c.p.producer(c.p.operand(o, j)));
+      if (c.required(o, j).dim_of(axis) >= 0) visit(c.p.producer(c.p.operand(o, j)));
     for (int r = 0; r < n.result_count; ++r)
       for (const auto& u : c.uses(n.result + r))
-        if (c.required(u.op, u.operand).dim_of(k.axis) >= 0) visit(u.op);
+        if (c.required(u.op, u.operand).dim_of(axis) >= 0) visit(u.op);
   }
   return nullptr;
 }
 
 /// Applies one more action before all those of the schedule; gives the program if the op then has
 /// no conflict over the axis and every action still does what it did.
-constexpr bool try_first(const partitioned& p, const conflict& k, const action& first,
-                         core_program& c) {
-  c = core_program(p.sharded(), p.core.mesh);
+constexpr bool try_first(const partitioned& p, const named_axes& axes, const conflict& k,
+                         const action& first, core_program& c) {
+  c = core_program(p.sharded(), axes.mesh);
+  c.named = axes;
   const auto apply = [&](const action& a) {
     failure f;
     if (a.kind == action_kind::propagate) c.propagate();
@@ -78,9 +101,7 @@ constexpr bool try_first(const partitioned& p, const conflict& k, const action& 
   c.propagate();
   for (const auto& a : p.core.actions)
     if (!apply(a)) return false;
-  for (const auto& left : c.conflicts)
-    if (left.op == k.op && left.axis == k.axis) return false;
-  return true;
+  return !is_left(c, k);
 }
 
 }  // namespace detail
@@ -89,10 +110,11 @@ constexpr bool try_first(const partitioned& p, const conflict& k, const action& 
 constexpr text describe_conflict(const core_program& c, const value_names& names,
                                  const conflict& k) {
   text out;
-  out << '%' << names[c.p.op(k.op).result] << " (" << c.p.op(k.op).def->name << ") along \""
-      << c.mesh.name(k.axis) << "\": ";
+  out << '%' << names[c.p.op(k.op).result] << " (" << c.p.op(k.op).def->name << ") along ";
+  print_sub_axis(out, k.where(), c.mesh);
+  out << ": ";
   if (k.kind == conflict_kind::indivisible) {
-    out << "the axis has size " << c.mesh.size(k.axis) << ", which does not divide the "
+    out << "the axis has size " << k.size << ", which does not divide the "
         << c.map.at(k.op, k.first.factor).local << " positions of ";
     detail::print_evidence(out, c, names, k.op, k.first);
   } else {
@@ -112,17 +134,16 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
 /// none of them helps. Cost: up to four times that of the schedule.
 constexpr text settle(const partitioned& p, const conflict& k) {
   const core_program& c = p.core;
-  const std::string_view axis = c.mesh.name(k.axis);
   text out;
-  if (const loop* now = c.nest_of(k.op).find(k.axis); now != nullptr) {
+  if (const loop* now = detail::loop_over(c, k.op, k.where()); now != nullptr) {
     out << "settled by tactic " << p.tactics[static_cast<std::size_t>(now->tactic)].name << ": ";
     detail::print_entry(out, c, k.op, now->factor);
     return out;
   }
-  bool left = false;
-  for (const auto& each : c.conflicts) left = left || (each.op == k.op && each.axis == k.axis);
-  if (!left) return out << "settled by a later tactic: whole";
+  if (!detail::is_left(c, k)) return out << "settled by a later tactic: whole";
   if (c.p.is(k.op, op_role::tiling)) return out;  // an op of the actions, not of the source
+  named_axes axes = c.named;
+  const int axis = axes.number(k.where());
   vec<action> candidates;
   const auto consider = [&](const action& a) {
     for (const auto& b : candidates)
@@ -135,16 +156,16 @@ constexpr text settle(const partitioned& p, const conflict& k) {
     if (const action* a = detail::origin_of(c, k, e); several && a != nullptr) consider(*a);
   for (const auto& e : both) {
     const value_id v = e.operand < 0 ? c.p.op(k.op).result : c.p.operand(k.op, e.operand);
-    consider({action_kind::atomic, c.source_of(v), -1, k.axis, 0});
+    consider({action_kind::atomic, c.source_of(v), -1, axis, 0});
   }
   const value_names names(flat_program(p.sharded()).p);
   for (const auto& a : candidates) {
     core_program tried;
-    if (!detail::try_first(p, k, a, tried)) continue;
+    if (!detail::try_first(p, axes, k, a, tried)) continue;
     out << (out.empty() ? "would be settled by " : ", or by ");
-    print_action(out, a, names, p.core.mesh);
+    print_action(out, a, names, axes);
     out << " in an earlier tactic (";
-    const loop* l = tried.nest_of(k.op).find(k.axis);
+    const loop* l = detail::loop_over(tried, k.op, k.where());
     if (l == nullptr || l->factor == any_factor)
       out << "whole";
     else
@@ -153,8 +174,9 @@ constexpr text settle(const partitioned& p, const conflict& k) {
     out << ')';
   }
   if (!several) {
-    out << (out.empty() ? "would be settled by a size of \"" : ", or by a size of \"") << axis
-        << "\" that divides " << c.map.at(k.op, k.first.factor).local;
+    out << (out.empty() ? "would be settled by a size of " : ", or by a size of ");
+    axes.print(out, axis);
+    out << " that divides " << c.map.at(k.op, k.first.factor).local;
   }
   return out;
 }

@@ -18,7 +18,8 @@ class explainer {
       : p_(p), c_(p.core), names_(flat_program(p.sharded()).p) {
     torn_.resize(c_.p.ops.size(), 0);
     for (const auto& k : c_.conflicts)
-      torn_[k.op] = static_cast<std::uint8_t>(torn_[k.op] | 1u << k.axis);
+      for (int a : c_.mesh.parts_of(k.where()))
+        torn_[k.op] = static_cast<std::uint8_t>(torn_[k.op] | 1u << a);
   }
 
   /// `all_gather <"B">`
@@ -51,12 +52,7 @@ class explainer {
     } else {
       out << call(n.op) << " needs it "
           << (n.reason == collective_reason::whole_needed ? "whole" : "in another layout");
-      bool first = true;
-      for (int axis = 0; axis < c_.mesh.rank; ++axis) {
-        if ((n.axes >> axis & 1) == 0) continue;
-        out << (first ? ": " : ", ") << loop_over(n, axis);
-        first = false;
-      }
+      print_loops(out, n);
     }
     const op_id of = c_.p.op(n.op).origin;
     if (of >= 0) out << " (backward of " << call(of) << ')';
@@ -111,8 +107,22 @@ class explainer {
     }
     return "a sum";
   }
-  constexpr text loop_over(const collective_note& n, int axis) const {
-    const text name = concat('"', c_.mesh.name(axis), '"');
+  /// What the op has to do with each axis; parts of an axis of which the same is true are joined.
+  constexpr void print_loops(text& out, const collective_note& n) const {
+    const axis_list list = axes_in(n.axes, c_.mesh);
+    for (int i = 0; i < list.count;) {
+      int end = i + 1;
+      while (end < list.count && loop_over(n, list.axes[end], "") == loop_over(n, list.axes[i], ""))
+        ++end;
+      out << (i == 0 ? ": " : ", ");
+      text name;
+      const int axis = list.axes[i];
+      print_sub_axis(name, joined_from(i, end, c_.mesh, [&](int j) { return int{list.axes[j]}; }),
+                     c_.mesh);
+      out << loop_over(n, axis, name);
+    }
+  }
+  constexpr text loop_over(const collective_note& n, int axis, const text& name) const {
     const loop* l = c_.nest_of(n.op).find(axis);
     if (l == nullptr && (torn_[n.op] >> axis & 1) != 0)
       return concat("a conflict left it without a loop over ", name);

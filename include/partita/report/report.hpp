@@ -42,7 +42,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
       if (shown++ < limit || last) {
         if (last && count > limit + 1) out << " ... " << count - limit - 1 << " more;";
         out << ' ';
-        print_action(out, p.core.actions[static_cast<std::size_t>(a)], source_names, p.core.mesh);
+        print_action(out, p.core.actions[static_cast<std::size_t>(a)], source_names, p.core.named);
         out << ';';
       }
     }

@@ -66,7 +66,8 @@ struct manual_entry {
   placement where;
 };
 
-/// Shards named values along one axis.
+/// Shards named values along one axis of the mesh, or along a part of one: `manual("A:(1)4", ...)`
+/// is about the first 4 positions of "A", each with what is left of it.
 ///
 /// Effect    `tile` or `atomic` for each selected value, in the order of the entries, then
 ///           `propagate`. Of several entries that select a value the one with the longest name
@@ -74,7 +75,8 @@ struct manual_entry {
 ///           the same placement, so that the results of one step fit the arguments of the next.
 /// Errors    S001 unknown axis, S002 dimension out of range, S003 size does not divide, S004 axis
 ///           used twice, S005 already sliced, S006 nothing has that name or prefix, S007 two
-///           entries of one name, S009 a function that gives a function
+///           entries of one name, S009 a function that gives a function, S021 not a sub-axis, S022
+///           a sub-axis does not divide its axis, S023 the axis is split otherwise
 template <std::size_t N>
 class manual_tactic {
  public:
@@ -113,7 +115,7 @@ class manual_tactic {
     c.propagate();
     bool again = false;
     for (const auto& s : states)
-      if (!c.error && c.layout_of(s.value).dim_of(axis) != s.dim) {
+      if (!c.error && c.dim_of(s.value, axis) != s.dim) {
         c.tile(s.value, s.dim, axis);
         again = true;
       }
@@ -166,9 +168,9 @@ class manual_tactic {
         break;
       case placement::first_divisible:
         if (input >= 0) {
-          const int dim = c.layout_of(input).dim_of(axis);
+          const int dim = c.dim_of(input, axis);
           if (dim >= 0) states.push_back({v.value, dim});
-        } else if (c.layout_of(v.value).dim_of(axis) < 0) {
+        } else if (!c.is_tiled(v.value, axis)) {
           tile_first_divisible(c, v, axis);
         }
         break;
@@ -185,11 +187,12 @@ class manual_tactic {
   static constexpr void tile_first_divisible(tactic_context& c, const named_value& v, int axis) {
     const shape local = c.local_shape(v.value);
     for (int d = 0; d < local.rank; ++d)
-      if (local[d] > 0 && local[d] % c.mesh().size(axis) == 0) return c.tile(v.value, d, axis);
+      if (local[d] > 0 && local[d] % c.axis_size(axis) == 0) return c.tile(v.value, d, axis);
     if (local.rank == 0) return;  // a scalar has nothing to shard
-    c.note(concat("\"", v.name, "\" ", c.global_shape(v.value), " has no dimension that axis \"",
-                  c.mesh().name(axis), "\" (", c.mesh().size(axis),
-                  ") divides; it stays as it is"));
+    text name;
+    c.core().named.print(name, axis);
+    c.note(concat("\"", v.name, "\" ", c.global_shape(v.value), " has no dimension that axis ",
+                  name, " (", c.axis_size(axis), ") divides; it stays as it is"));
   }
 };
 

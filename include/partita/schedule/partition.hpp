@@ -68,6 +68,8 @@ struct partitioned {
   partita::passes passes;            ///< as they were asked for
   failure error;
 
+  /// As loops, layouts and collectives number its axes: axis i of the user's mesh is i or, where it
+  /// had to be split, i is its most major part. `mesh().whole()` is the user's.
   constexpr const partita::mesh& mesh() const { return device.mesh; }
   /// The program that the actions are about.
   constexpr const program& sharded() const { return rewritten.ops.empty() ? source : rewritten; }
@@ -218,7 +220,7 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   r.source = source;
   r.passes = options.passes;
   r.error = source.error;
-  r.error.record(validate(m));
+  r.error.record(validate(m.whole()));
   r.error.record(options.passes.validate());
   if (r.error) {
     r.error.raise();

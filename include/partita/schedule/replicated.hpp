@@ -21,7 +21,7 @@ namespace partita {
 /// computed from such values alone.
 struct replicated_value {
   value_id value = -1;      ///< in the core program
-  std::uint8_t axes = 0;    ///< bit `axis` of the mesh: along which it is replicated by default
+  std::uint8_t axes = 0;    ///< bit `axis` of the core program's mesh: along which it is so
   std::int64_t bytes = 0;   ///< of the piece on one device
   std::int64_t copies = 1;  ///< devices that hold the same piece by default
 
@@ -121,14 +121,17 @@ constexpr void for_each_replicated(const core_program& c, const F& f) {
   }
 }
 
+/// The axes of a set of bits, major to minor.
+constexpr axis_list axes_in(unsigned axes, const mesh& m) {
+  axis_list list;
+  for (int i = 0; i < m.rank; ++i)
+    if ((axes >> m.order[i] & 1) != 0) list.push_back(m.order[i]);
+  return list;
+}
 /// `"B"` or `"B", "M"`: the axes of a set of bits.
 constexpr void print_axis_set(text& out, unsigned axes, const mesh& m) {
-  bool first = true;
-  for (int axis = 0; axis < m.rank; ++axis) {
-    if ((axes >> axis & 1) == 0) continue;
-    out << (first ? "\"" : ", \"") << m.name(axis) << '"';
-    first = false;
-  }
+  const axis_list list = axes_in(axes, m);
+  print_axis_list(out, list.count, m, [&](int i) { return int{list.axes[i]}; });
 }
 
 /// Sorts by `before`, equal ones as they stand. Cost: n log n.

@@ -52,22 +52,29 @@ class tactic_context {
 
   /// Inputs, then tags, then outputs, each in program order.
   constexpr const vec<named_value>& values() const { return names_; }
-  constexpr const partita::mesh& mesh() const { return core_.mesh; }
+  /// As the user gave it, for the numbers of axes that actions take.
+  constexpr const partita::mesh& mesh() const { return core_.named.mesh; }
   constexpr const core_program& core() const { return core_; }
   constexpr const shape& global_shape(value_id v) const { return core_.p.type(v).shape; }
+  /// The axes in a layout are those of core().mesh: axis i may be the most major part only of what
+  /// is axis i here.
   constexpr layout layout_of(value_id v) const { return core_.made(core_.holder(v)); }
   constexpr shape local_shape(value_id v) const {
     return layout_of(v).local(global_shape(v), core_.mesh);
   }
 
-  /// Index of a mesh axis, or -1 with an error. Errors: S001 unknown axis.
-  constexpr int axis(std::string_view name) {
-    const int a = core_.mesh.find(name);
-    if (a < 0)
-      error.record("S001", "tactic: the mesh has no axis \"", name, "\"; ",
-                   known_names(name, core_.mesh.names()));
-    return a;
-  }
+  /// The dimension that a value is sliced on along all of an axis, or -1.
+  constexpr int dim_of(value_id v, int axis) const { return core_.dim_of(v, axis); }
+  /// Is a value sliced along an axis or a part of it?
+  constexpr bool is_tiled(value_id v, int axis) const { return core_.is_tiled(v, axis); }
+  /// Number of positions of an axis or sub-axis.
+  constexpr std::int64_t axis_size(int axis) const { return core_.named.size(axis); }
+
+  /// Number of an axis of the mesh, or of a sub-axis, `A:(pre)size`: behind a major part of `pre`
+  /// positions, `size` positions. Numbers stay when axes are split. Gives -1 with an error.
+  ///
+  /// Errors    S001 unknown axis, S021 not a sub-axis, S022 it does not divide the axis
+  constexpr int axis(std::string_view name) { return core_.named.find(name, "tactic", error); }
   constexpr void tile(value_id v, int dim, int axis) {
     if (valid(v, axis)) error.record(core_.tile(v, dim, axis));
   }
@@ -87,8 +94,8 @@ class tactic_context {
  private:
   /// Errors    S001 no such axis, S006 no such value
   constexpr bool valid(value_id v, int axis) {
-    if (axis < 0 || axis >= core_.mesh.rank)
-      error.record("S001", "tactic: the mesh has no axis ", axis, "; it has ", core_.mesh.rank);
+    if (axis < 0 || axis >= core_.named.count())
+      error.record("S001", "tactic: the mesh has no axis ", axis, "; it has ", core_.named.count());
     if (v < 0 || v >= core_.p.value_count())
       error.record("S006", "tactic: the program has no value ", v);
     return !error;

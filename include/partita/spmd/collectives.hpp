@@ -9,6 +9,7 @@
 #include <partita/ir/layout.hpp>
 #include <partita/ir/print.hpp>
 #include <partita/ir/program.hpp>
+#include <partita/ir/sub_axis_text.hpp>
 #include <partita/support/scanner.hpp>
 
 namespace partita {
@@ -82,9 +83,8 @@ namespace op {
 constexpr void print_axes(print_context& c, std::size_t from) {
   const auto a = c.p.attrs(c.op);
   c.out << " <";
-  append_list(c.out, static_cast<int>(a.size() - from), [&](int i) {
-    print_axis(c.out, static_cast<int>(a[from + static_cast<std::size_t>(i)]), c.mesh);
-  });
+  print_axis_list(c.out, static_cast<int>(a.size() - from), c.mesh,
+                  [&](int i) { return a[from + static_cast<std::size_t>(i)]; });
   c.out << '>';
 }
 
@@ -159,7 +159,7 @@ class collective_reader {
     good_ = good_ && in_.accept("<");
     for (bool first = true; good_ && !in_.accept(">"); first = false) {
       good_ = first || in_.accept(", ");
-      c_.attrs.push_back(axis());
+      for (int a : axis()) c_.attrs.push_back(a);
     }
   }
   /// `[{"B"}, {}]`, as (dim, axis) pairs.
@@ -169,8 +169,10 @@ class collective_reader {
       good_ = (d == 0 || in_.accept(", ")) && in_.accept("{");
       for (bool first = true; good_ && !in_.accept("}"); first = false) {
         good_ = first || in_.accept(", ");
-        c_.attrs.push_back(d);
-        c_.attrs.push_back(axis());
+        for (int a : axis()) {
+          c_.attrs.push_back(d);
+          c_.attrs.push_back(a);
+        }
       }
     }
     good_ = good_ && in_.accept("]");
@@ -188,13 +190,19 @@ class collective_reader {
   bool good_ = true;
   bool seen_[max_axes] = {};
 
-  constexpr std::int64_t axis() {
-    good_ = good_ && c_.mesh != nullptr && in_.accept("\"");
-    if (!good_) return 0;
-    const int found = c_.mesh->find(in_.take_while([](char each) { return each != '"'; }));
-    good_ = in_.accept("\"") && found >= 0 && !seen_[found];
-    if (good_) seen_[found] = true;
-    return found;
+  /// `"B"` or `"A":(1)4`, as the axes that it consists of.
+  constexpr axis_list axis() {
+    axis_list list;
+    sub_axis s;
+    good_ = good_ && c_.mesh != nullptr && read_sub_axis(in_, *c_.mesh, s);
+    std::int64_t major = 0;
+    if (!good_ || c_.mesh->cut_by(s, major) >= 0) good_ = false;
+    if (good_) list = c_.mesh->parts_of(s);
+    for (int a : list) {
+      good_ = good_ && !seen_[a];
+      seen_[a] = true;
+    }
+    return list;
   }
 };
 
@@ -348,7 +356,7 @@ struct shard_start {
 /// A program for one device of a mesh, the same for all, with its local argument and result types.
 struct device_program {
   program local;
-  partita::mesh mesh;
+  partita::mesh mesh;                          ///< with axes split as the program needs them
   vec<tensor_type> input_types, output_types;  ///< global
   vec<layout> inputs, outputs;                 ///< how arguments and results lie on the mesh
 };

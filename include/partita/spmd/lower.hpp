@@ -36,7 +36,7 @@ struct collective_note {
   int tactic = 0;          ///< the last tactic that had a part in it
   std::int64_t bytes = 0;  ///< of its operand on one device
   std::int64_t times = 1;  ///< how often it runs: the trip counts of the loops around it
-  std::uint8_t axes = 0;   ///< that it communicates along: bit `axis` of the mesh
+  std::uint8_t axes = 0;   ///< that it communicates along: bit `axis` of the program's mesh
 };
 
 struct lowering_options {
@@ -405,7 +405,8 @@ class lowering {
     layout scattered;
     for (bool progress = rules_.to_reduce_scatter; progress;) {
       progress = false;
-      for (int axis = 0; axis < c_.mesh.rank; ++axis) {
+      for (int i = 0; i < c_.mesh.rank; ++i) {
+        const int axis = c_.mesh.order[i];
         if (!(left & bit(axis))) continue;
         const int dim = sliced_next(v, have, axis);
         if (dim == no_dim) continue;
@@ -425,8 +426,8 @@ class lowering {
     if (left != 0) {
       std::int64_t attrs[1 + max_axes] = {combine};
       std::size_t count = 1;
-      for (int axis = 0; axis < c_.mesh.rank; ++axis)
-        if (left & bit(axis)) attrs[count++] = axis;
+      for (int i = 0; i < c_.mesh.rank; ++i)
+        if (left & bit(c_.mesh.order[i])) attrs[count++] = c_.mesh.order[i];
       emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
            {attrs, count}, have);
     }
@@ -465,8 +466,8 @@ class lowering {
       if (left != 0) {
         std::int64_t attrs[1 + max_axes] = {static_cast<std::int64_t>(combine_of(o))};
         std::size_t count = 1;
-        for (int axis = 0; axis < c_.mesh.rank; ++axis)
-          if (left & bit(axis)) attrs[count++] = axis;
+        for (int i = 0; i < c_.mesh.rank; ++i)
+          if (left & bit(c_.mesh.order[i])) attrs[count++] = c_.mesh.order[i];
         emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
              {attrs, count}, have_[v]);
       }
