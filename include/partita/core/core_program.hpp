@@ -32,6 +32,7 @@ class core_program {
   vec<action> actions;      ///< the log
   vec<conflict> conflicts;  ///< what the last propagation left open
   int tactic = 0;           ///< recorded in loops and actions
+  vec<text> tactic_names;   ///< for messages, as far as they are known
 
   constexpr core_program() = default;
   constexpr core_program(const program& source, const partita::mesh& m) : nested(source), mesh(m) {
@@ -105,11 +106,12 @@ class core_program {
       if (have.dim_of(axis) == dim) return f;
       if (have.dim_of(axis) >= 0)
         f.record("S004", "tile: \"", name, "\" is already sliced on dimension ", have.dim_of(axis),
-                 " along axis \"", mesh.name(axis), "\"; it cannot be sliced on dimension ", dim,
-                 " too");
+                 " along axis \"", mesh.name(axis), "\", by ", introduced(v, *old),
+                 "; it cannot be sliced on dimension ", dim, " too; ", ways_out(v, dim, *old));
       else
         f.record("S004", "tile: \"", name, "\" is kept whole along axis \"", mesh.name(axis),
-                 "\"; no action undoes an earlier one");
+                 "\", by ", introduced(v, *old), "; no action undoes an earlier one; ",
+                 ways_out(v, dim, *old));
       return f;
     }
     const std::int64_t left = global[dim] / have.pieces(mesh, dim);
@@ -135,9 +137,10 @@ class core_program {
     value_id target = holder(v);
     const layout have = made(target);
     if (have.dim_of(axis) >= 0) {
+      const loop& old = *nest_of(p.producer(target)).find(axis);
       f.record("S005", "atomic: \"", describe(v), "\" is already sliced on dimension ",
-               have.dim_of(axis), " along axis \"", mesh.name(axis),
-               "\"; no action undoes an earlier one");
+               have.dim_of(axis), " along axis \"", mesh.name(axis), "\", by ", introduced(v, old),
+               "; no action undoes an earlier one; ", ways_out(v, no_dim, old));
       return f;
     }
     if (has_own_nest(target) && nest_of(p.producer(target)).find(axis) != nullptr) return f;
@@ -196,6 +199,12 @@ class core_program {
       if (source_of(out.value) == v) return p.view(out.name);
     return concat('%', v);
   }
+  /// A tactic for messages, counted from 1: `tactic 2 ("MP")`.
+  constexpr text describe_tactic(int t) const {
+    text out = concat("tactic ", t + 1);
+    if (t < static_cast<int>(tactic_names.size())) out << " (\"" << tactic_names[t] << "\")";
+    return out;
+  }
 
  private:
   struct match {
@@ -233,6 +242,42 @@ class core_program {
       int i = 0;
       for (value_id v : p.operands(o)) uses_[next[v]++] = {o, i++};
     }
+  }
+
+  /// Did an action ask for this loop around a value, or did propagation find it?
+  constexpr bool asked_for(value_id v, const loop& l) const {
+    for (const auto& a : actions)
+      if (a.kind != action_kind::propagate && a.value == source_of(v) && a.axis == l.axis)
+        return true;
+    return false;
+  }
+  /// Who put a loop there: `tactic 1 ("BP")`, `propagation in tactic 1 ("BP")`.
+  constexpr text introduced(value_id v, const loop& l) const {
+    text out = asked_for(v, l) ? "" : "propagation in ";
+    if (l.tactic == tactic) return out << "this tactic";
+    return out << describe_tactic(l.tactic);
+  }
+  /// What to do where a loop is in the way of an action (of `tile` along `dim`): another order
+  /// helps against propagation only.
+  constexpr text ways_out(value_id v, int dim, const loop& in_the_way) const {
+    text out;
+    if (asked_for(v, in_the_way))
+      out << "leave out one of the two";
+    else if (in_the_way.tactic != tactic)
+      out << "put this tactic before that one";
+    else
+      out << "put it into an earlier tactic";
+    if (dim == no_dim) return out;
+    const nest& taken = nest_of(p.producer(holder(v)));
+    const std::int64_t left = p.type(v).shape[dim] / made(holder(v)).pieces(mesh, dim);
+    for (int other = 0; other < mesh.rank; ++other)
+      if (taken.find(other) == nullptr && mesh.size(other) > 1 && left % mesh.size(other) == 0)
+        return out << ", or take axis \"" << mesh.name(other) << '"';
+    for (std::int64_t n = mesh.size(in_the_way.axis), part = 2; part < n; ++part)
+      if (n % part == 0)
+        return out << ", or split axis \"" << mesh.name(in_the_way.axis) << "\" of the mesh into "
+                   << part << " x " << n / part << " and take one part for each";
+    return out << ", or give the mesh another axis";
   }
 
   /// Ops that may get a loop on request, because the loop changes nothing but the layout.

@@ -155,6 +155,7 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
   report.name = name;
   report.first_action = static_cast<int>(r.core.actions.size());
   r.core.tactic = static_cast<int>(r.tactics.size());
+  r.core.tactic_names.push_back(name);
   context.notes.clear();
   apply();
   report.last_action = static_cast<int>(r.core.actions.size());
@@ -196,6 +197,16 @@ struct partition_options {
   /// (S020): it is to be sharded, or placed `replicated`.
   std::int64_t strict = off;
   partita::passes passes = {};
+
+  /// Errors    S027 `strict` is negative but not `off`, C001 a size of a pass is negative
+  constexpr failure validate() const {
+    failure f;
+    if (strict < 0 && strict != off)
+      f.record("S027", "strict: the limit is ", strict,
+               " bytes; give 0 or more, or pt::partition_options::off (", off, ')');
+    f.record(passes.validate());
+    return f;
+  }
 };
 
 /// What is replicated although nobody asked for it, largest first; see replicated_value.
@@ -209,8 +220,8 @@ constexpr vec<replicated_value> replicated_by_default(const partitioned& p) {
 /// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
 /// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
 /// number of devices.
-/// Errors    M001 to M004 the mesh, S020 a value is replicated against `options.strict`, and those
-///           of the tactics
+/// Errors    M001 to M004 the mesh, S020 a value is replicated against `options.strict`, those of
+///           the options and of the tactics
 template <class Schedule>
 constexpr partitioned partition(const program& source, const mesh& m, const Schedule& tactics,
                                 const partition_options& options = {}) {
@@ -219,7 +230,7 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   r.passes = options.passes;
   r.error = source.error;
   r.error.record(validate(m));
-  r.error.record(options.passes.validate());
+  r.error.record(options.validate());
   if (r.error) {
     r.error.raise();
     return r;
