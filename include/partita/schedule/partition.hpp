@@ -29,6 +29,7 @@ struct tactic_report {
   text name;
   int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
   collectives counts;                     ///< of the whole program after this tactic, fused
+  collectives counts_as_written;          ///< the same, those inside of loops once
   vec<conflict> conflicts;                ///< what its propagation left open
   vec<text> notes;                        ///< what was asked for and could not be had
 };
@@ -64,8 +65,10 @@ struct partitioned {
   vec<collective_note> notes;  ///< where each collective comes from
   vec<tactic_report> tactics;
   partita::collectives collectives;  ///< of the device-local program
-  partita::cost cost;                ///< per device
-  partita::passes passes;            ///< as they were asked for
+  /// The same, each once as it stands in the text: not times the trip counts of the loops around.
+  partita::collectives collectives_as_written;
+  partita::cost cost;      ///< per device
+  partita::passes passes;  ///< as they were asked for
   failure error;
 
   constexpr const partita::mesh& mesh() const { return device.mesh; }
@@ -159,7 +162,11 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
   context.notes.clear();
   apply();
   report.last_action = static_cast<int>(r.core.actions.size());
-  if (!last) report.counts = lower(r.core, fused_only(r.passes)).counts;
+  if (!last) {
+    const lowered now = lower(r.core, fused_only(r.passes));
+    report.counts = now.counts;
+    report.counts_as_written = as_written(now.notes);
+  }
   report.conflicts = r.core.conflicts;
   report.notes = context.notes;
   r.tactics.push_back(report);
@@ -267,8 +274,13 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   r.device = static_cast<device_program&&>(l.device);
   r.notes = static_cast<vec<collective_note>&&>(l.notes);
   r.collectives = l.counts;
-  if (r.tactics.size() > 0)
-    r.tactics.back().counts = l.passes.empty() ? l.counts : l.passes[0].before;
+  r.collectives_as_written = as_written(r.notes);
+  if (r.tactics.size() > 0) {
+    tactic_report& last = r.tactics.back();
+    last.counts = l.passes.empty() ? l.counts : l.passes[0].before;
+    last.counts_as_written =
+        l.passes.empty() ? r.collectives_as_written : l.passes[0].written_before;
+  }
   r.cost = estimate(r.device.local);
   detail::note_states(r);
   return r;
