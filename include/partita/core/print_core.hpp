@@ -15,7 +15,10 @@ namespace detail {
 class core_printer {
  public:
   constexpr core_printer(const core_program& c, bool fuse)
-      : c_(c), names_(c.p), group_(loop_groups(c, fuse)) {}
+      : c_(c),
+        names_(c.p),
+        group_(loop_groups(c, fuse)),
+        last_piece_(static_cast<std::size_t>(c.p.value_count()), 0) {}
 
   constexpr text print() {
     print_signature(out_, c_.p, names_, &c_.mesh);
@@ -30,6 +33,15 @@ class core_printer {
   vec<int> group_;
   text out_;
   int base_ = 0;  ///< how deep the program being printed is nested
+  /// A slice in the loops being printed; every op in them that needs it takes this one.
+  struct piece {
+    value_id value = -1;
+    layout sliced;
+    text name;
+    int before = 0;  ///< another one of the same value, counted from 1; 0: none
+  };
+  vec<piece> pieces_;
+  vec<int> last_piece_;  ///< by value, counted from 1; 0: none
 
   static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -142,6 +154,7 @@ class core_printer {
   constexpr void print_parameter(op_id o) {
     const value_id v = c_.p.op(o).result;
     const nest& n = c_.nest_of(o);
+    forget_pieces();
     for (int k = 0; k < n.count; ++k) {
       indent(k + 1);
       if (k == 0) {
@@ -177,36 +190,63 @@ class core_printer {
     }
   }
 
-  /// `%xs = slice 0 %x[%rB]` for each loop that slices the operand; gives the number of slices.
+  /// `%xs = slice 0 %x[%rB]` for each loop that slices the operand; gives the last of `pieces_`
+  /// that it is in then, counted from 1 (0: none). What another op in these loops has sliced alike
+  /// is not sliced again; what it has sliced otherwise gets a number: `%xs2`.
   /// `operand` -1 takes the op's own result dimensions (a parameter).
   constexpr int print_slices(op_id o, int operand, value_id v, const nest& n, int depth,
                              bool global) {
     layout so_far;
-    int count = 0;
+    int last = 0;
+    text stem = concat('%', names_[v]);
     for (const auto& l : n) {
       if (l.factor == any_factor) continue;
       const factor& f = c_.map.at(o, l.factor);
       const int dim = operand < 0 ? f.result_dim : c_.map.operand_dim(f, operand);
       if (dim == no_dim) continue;
+      so_far.push_back(l.axis, dim);
+      stem << 's';
+      const int from = last;
+      last = find_piece(v, so_far);
+      if (last > 0) continue;
+      pieces_.push_back({v, so_far, unused(v, stem), last_piece_[v]});
+      last = last_piece_[v] = static_cast<int>(pieces_.size());
       indent(depth);
-      name_at(v, count + 1);
-      out_ << " = slice " << dim << ' ';
-      if (count == 0 && global)
+      out_ << pieces_.back().name << " = slice " << dim << ' ';
+      if (from > 0)
+        out_ << pieces_[from - 1].name;
+      else if (global)
         global_name(v);
       else
-        name_at(v, count);
+        name_at(v, 0);
       out_ << "[%r" << c_.mesh.name(l.axis) << ']';
-      so_far.push_back(l.axis, dim);
       out_ << " : " << tensor_type{c_.p.type(v).element, so_far.local(c_.p.type(v).shape, c_.mesh)}
            << '\n';
-      ++count;
     }
-    return count;
+    return last;
+  }
+  constexpr int find_piece(value_id v, const layout& sliced) const {
+    int i = last_piece_[v];
+    while (i > 0 && !(pieces_[i - 1].sliced == sliced)) i = pieces_[i - 1].before;
+    return i;
+  }
+  constexpr text unused(value_id v, const text& stem) const {
+    text name = stem;
+    for (int n = 2, i = last_piece_[v]; i > 0;) {
+      const bool taken = pieces_[i - 1].name == name;
+      if (taken) name = concat(stem, n++);
+      i = taken ? last_piece_[v] : pieces_[i - 1].before;
+    }
+    return name;
+  }
+  constexpr void forget_pieces() {
+    for (const auto& each : pieces_) last_piece_[each.value] = 0;
+    pieces_.clear();
   }
 
   constexpr void print_op(op_id o, const nest& n, int depth) {
     const value_id v = c_.p.op(o).result;
-    vec<int> sliced;  // per operand: how often its name carries an "s"
+    vec<int> sliced;  // per operand: its number among `pieces_`, or -1 - depth inside of the group
     for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
       const value_id x = c_.p.operand(o, i);
       const op_id q = c_.p.producer(x);
@@ -243,10 +283,11 @@ class core_printer {
     else if (sliced == 0)
       global_name(x);
     else
-      name_at(x, sliced);
+      out_ << pieces_[sliced - 1].name;
   }
 
   constexpr void print_group(const vec<op_id>& members) {
+    forget_pieces();
     const nest& n = c_.nest_of(members.front());
     vec<value_id> yielded;
     for (op_id o : members)
