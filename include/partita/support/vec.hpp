@@ -78,6 +78,7 @@ class vec {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push  // GCC 12 takes the copies below for ones past the end, at -O3
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wrestrict"
 #endif
   constexpr void reserve(std::size_t n) {
     if (n <= capacity_) return;
