@@ -1,7 +1,8 @@
 /// How long `partition` takes, and how much memory, tracing excluded.
 ///
 /// `layers` runs over the number of layers of a transformer's training step (BP, MP, Z3), `devices`
-/// keeps 8 layers and changes the mesh; the others are the models of the paper at full size.
+/// keeps 8 layers and changes the mesh; the others are the models of the paper at full size, T32
+/// with passes over its collectives, too, and how long its texts take.
 #include <malloc.h>
 
 #include <atomic>
@@ -118,6 +119,45 @@ BENCHMARK(T48)->Unit(benchmark::kMillisecond);
 BENCHMARK(IT32)->Unit(benchmark::kMillisecond);
 BENCHMARK(UNet)->Unit(benchmark::kMillisecond);
 BENCHMARK(GNS)->Unit(benchmark::kMillisecond);
+
+/// The passes that rewrite: how many collectives they leave, and how much the peak grows.
+void T32_passes(benchmark::State& state) {
+  using namespace paper::transformers;
+  const pt::program step = paper::trace_training_step(paper::T32);
+  const auto run = [&](const pt::passes& on) {
+    return pt::partition(step, paper_mesh, pt::schedule(BP, MP, Z3), {.passes = on});
+  };
+  const pt::partitioned before = run({});
+  pt::partitioned after;
+  for (auto _ : state) after = run({.combine_below = 1 << 20, .share_gathers = true});
+  const auto count = [&](const char* name, std::int64_t n) {
+    state.counters[name] = static_cast<double>(n);
+  };
+  count("all_reduce", before.collectives.all_reduce);
+  count("all_reduce_after", after.collectives.all_reduce);
+  count("all_gather", before.collectives.all_gather);
+  count("all_gather_after", after.collectives.all_gather);
+  state.counters["peak_ratio"] =
+      static_cast<double>(after.cost.peak_bytes) / static_cast<double>(before.cost.peak_bytes);
+}
+BENCHMARK(T32_passes)->Unit(benchmark::kMillisecond);
+
+/// What there is to read: a line per collective, and what each tactic did.
+template <class Text>
+void T32_text(benchmark::State& state, const Text& made) {
+  using namespace paper::transformers;
+  const pt::partitioned p = pt::partition(paper::trace_training_step(paper::T32), paper_mesh,
+                                          pt::schedule(BP, MP, Z3, EMB));
+  std::size_t size = 0;
+  for (auto _ : state) size = made(p).size();
+  state.counters["characters"] = static_cast<double>(size);
+}
+BENCHMARK_CAPTURE(T32_text, explain, [](const auto& p) { return pt::explain(p); })
+    -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(T32_text, report, [](const auto& p) { return pt::report(p); })
+    -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(T32_text, print_device, [](const auto& p) { return pt::print(p.device); })
+    -> Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// expect: S004 tile: "x" is already sliced on dimension 0 along axis "B"; it cannot be sliced on
-// dimension 1 too
+// expect: S004 tile: "x" is already sliced on dimension 0 along axis "B", by tactic 1 ("BP"); it
+// expect: cannot be sliced on dimension 1 too; leave out one of the two, or take axis "M"
 #include "mlp.hpp"
 
 #ifdef FAIL

@@ -1,5 +1,5 @@
-// expect: S005 atomic: "x" is already sliced on dimension 0 along axis "B"; no action undoes an
-// earlier one
+// expect: S005 atomic: "x" is already sliced on dimension 0 along axis "B", by tactic 1 ("BP"); no
+// expect: action undoes an earlier one; leave out one of the two
 #include "mlp.hpp"
 
 #ifdef FAIL

@@ -86,11 +86,11 @@ TEST_CASE("collectives of a loop count as often as it runs") {
   CHECK(str(pt::explain(p)) ==
         R"(all_reduce <"M">  %x8  128 bytes  x6  MP  matmul(%x7, %x3) leaves a sum over "M"
 in all:
-  all_gather      x0    0 bytes
-  all_reduce      x6  768 bytes
-  reduce_scatter  x0    0 bytes
-  all_to_all      x0    0 bytes
-  all             x6  768 bytes
+  all_gather      x0  0 written    0 bytes
+  all_reduce      x6  1 written  768 bytes
+  reduce_scatter  x0  0 written    0 bytes
+  all_to_all      x0  0 written    0 bytes
+  all             x6  1 written  768 bytes
 )");
 }
 
@@ -328,7 +328,7 @@ TEST_CASE("a conflict that a later tactic settled says so in the report") {
 )");
   CHECK(
       str(pt::report(p))
-          .find(R"(    %x3 (add) along "M": #tile<0> from operand %x1, and #tile<1> from operand %x2
+          .find(R"(    %x3 (add) along "M": #tile<0> from operand %x1 by tactic 1 ("both"), and #tile<1> from operand %x2 by tactic 1 ("both")
       settled by tactic later: #tile<0>
 )") != std::string::npos);
 }

@@ -247,7 +247,8 @@ TEST_CASE("section 5.2.3: two entries match, nothing is changed, the conflict is
   CHECK(k.op == 3);
   CHECK(k.axis == 0);
   CHECK(str(pt::describe_conflict(p.core, pt::value_names(p.core.p), k)) ==
-        "%x1 (dot_general) along \"B\": #tile<0> from operand %x, and #tile<1> from operand %w1");
+        "%x1 (dot_general) along \"B\": #tile<0> from operand %x by tactic 1 (\"manual\"), and "
+        "#tile<1> from operand %w1 by tactic 1 (\"manual\")");
   check_meaning(p);
 }
 
@@ -468,8 +469,8 @@ TEST_CASE("section 8: a matrix times its transpose; without and with atomic on a
   REQUIRE(open.core.conflicts.size() == 1);
   CHECK(
       str(pt::describe_conflict(open.core, pt::value_names(open.core.p), open.core.conflicts[0])) ==
-      "%x2 (dot_general) along \"M\": #tile<0> from operand %x, and #tile<1> from operand "
-      "%transposed");
+      "%x2 (dot_general) along \"M\": #tile<0> from operand %x by tactic 1 (\"manual\"), and "
+      "#tile<1> from operand %transposed by tactic 1 (\"manual\")");
 
   const auto p = pt::partition(
       source(), m, pt::schedule(pt::manual("M", {{"transposed", pt::replicated}, {"x", 0}})));

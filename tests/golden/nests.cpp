@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "printed.hpp"
 
@@ -127,15 +129,37 @@ TEST_CASE("appendix B: two dimensions of one value, by four tactics on three axe
   check_meaning(p);
 }
 
+void check_run(const pt::partitioned& p) {
+  check_meaning(p);
+  const auto x = data::arguments(p.source);
+  CHECK(pt::equal(pt::temporal(p, x), pt::evaluate(p.source, x)));
+}
+std::string quoted(const char* before, std::string_view name, const char* after) {
+  return before + std::string(name) + after;
+}
+
 template <class T, class Reduce>
 void check_reduction(std::string_view name, const Reduce& reduce) {
   const pt::program source = pt::trace(reduce, pt::input<T, 8, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(pt::manual("a", {{"x", 0}})));
-  const std::string word = "loop \"a\" [#sum<@" + std::string(name) + ">]";
+  const std::string word = quoted("loop \"a\" [#sum<@", name, ">]");
   CHECK_MESSAGE(core(p).find(word) != std::string::npos, core(p));
-  const std::string collective = "all_reduce <@" + std::string(name) + "> <\"a\">";
+  const std::string collective = quoted("all_reduce <@", name, "> <\"a\">");
   CHECK_MESSAGE(local(p).find(collective) != std::string::npos, local(p));
-  check_meaning(p);
+  check_run(p);
+  // Over two axes: a loop in a loop, one collective.
+  const auto q = pt::partition(
+      source, mesh, pt::schedule(pt::manual("b", {{"x", 0}}), pt::manual("a", {{"x", 0}})));
+  CHECK(core(q).find(word) != std::string::npos);
+  CHECK(core(q).find(quoted("loop \"b\" [#sum<@", name, ">]")) != std::string::npos);
+  CHECK(local(q).find(quoted("all_reduce <@", name, "> <\"a\", \"b\">")) != std::string::npos);
+  CHECK(q.collectives == pt::collectives{.all_reduce = 1});
+  check_run(q);
+  // What is reduced over "a" and then sliced over "b": that is scattered.
+  const auto r = pt::partition(
+      source, mesh, pt::schedule(pt::manual("b", {{"x", 0}}), pt::manual("b", {{"result", 0}})));
+  CHECK(local(r).find(quoted("reduce_scatter <@", name, "> [{\"b\"}]")) != std::string::npos);
+  check_run(r);
 }
 TEST_CASE("reductions other than sums are loops and collectives with their combiner") {
   check_reduction<float>("max", [](auto x) { return pt::reduce_max<0>(x); });
@@ -143,6 +167,75 @@ TEST_CASE("reductions other than sums are loops and collectives with their combi
   check_reduction<std::int32_t>("multiply", [](auto x) { return pt::prod<0>(x); });
   check_reduction<bool>("and", [](auto x) { return pt::all<0>(x); });
   check_reduction<bool>("or", [](auto x) { return pt::any<0>(x); });
+}
+
+/// The reduction of each of three steps: stacked, and combined over the steps.
+template <class T, class Reduce, class Combine>
+pt::partitioned check_reduction_in_scan(std::string_view name, const Reduce& reduce,
+                                        const Combine& combine) {
+  const pt::program source = pt::trace(
+      [&](auto xs, auto start) {
+        const auto step = [&](auto c, auto x) {
+          const auto r = reduce(x);
+          return std::pair{combine(c, r), r};
+        };
+        const auto [last, each] = pt::scan(step, start, xs);
+        return std::tuple{pt::output("last", last), pt::output("each", each)};
+      },
+      pt::input<T, 3, 8, 6>("xs"), pt::input<T, 6>("start"));
+  const auto p = pt::partition(source, mesh, pt::schedule(pt::manual("a", {{"xs", 1}})));
+  CHECK(core(p).find(quoted("loop \"a\" [#sum<@", name, ">]")) != std::string::npos);
+  CHECK(local(p).find(quoted(" = all_reduce <@", name, "> <\"a\">")) != std::string::npos);
+  CHECK(p.collectives == pt::collectives{.all_reduce = 3});
+  CHECK(p.collectives_as_written == pt::collectives{.all_reduce = 1});
+  check_run(p);
+  // Steps that are a dimension of the mesh's, too, and the loop over two axes.
+  check_run(pt::partition(
+      source, mesh, pt::schedule(pt::manual("b", {{"xs", 1}}), pt::manual("a", {{"xs", 1}}))));
+  check_run(pt::partition(
+      source, mesh, pt::schedule(pt::manual("b", {{"xs", 2}}), pt::manual("a", {{"xs", 1}}))));
+  return p;
+}
+TEST_CASE("reductions other than sums in a scan: a loop and a collective in each step") {
+  const auto p = check_reduction_in_scan<float>(
+      "max", [](auto x) { return pt::reduce_max<0>(x); },
+      [](auto c, auto r) { return maximum(c, r); });
+  CHECK(
+      core(p) ==
+      R"(func @main(%xs: tensor<3x8x6xf32>, %start: tensor<6xf32>) attributes {mesh = {"a":4, "b":2}} {
+  %last, %each = scan(%start, %xs) {length=3, carried=1, sliced=1, stacked=1} do (%x1: tensor<i32>, %x2: tensor<6xf32>, %x3: tensor<8x6xf32> [{"a"}, {}]) {
+    %x4 = loop "a" [#sum<@max>] (%ra: range<4>) {
+      %x3s = slice 0 %x3[%ra] : tensor<2x6xf32>
+      %x4s = reduce(%x3s) {max, dims=[0]} : tensor<6xf32>
+      yield %x4s
+    } : tensor<6xf32>
+    %x5 = maximum(%x2, %x4) : tensor<6xf32>
+    return %x5, %x4 : tensor<6xf32>, tensor<6xf32>
+  } : tensor<6xf32>, tensor<3x6xf32>
+  return %last, %each : tensor<6xf32>, tensor<3x6xf32>
+}
+)");
+  CHECK(
+      local(p) ==
+      R"(func @main(%xs: tensor<3x2x6xf32>, %start: tensor<6xf32>) attributes {mesh = {"a":4, "b":2}} {
+  %last, %each = scan(%start, %xs) {length=3, carried=1, sliced=1, stacked=1} do (%x1: tensor<i32>, %x2: tensor<6xf32>, %x3: tensor<2x6xf32>) {
+    %x4 = reduce(%x3) {max, dims=[0]} : tensor<6xf32>
+    %x5 = all_reduce <@max> <"a"> %x4 : tensor<6xf32>
+    %x6 = maximum(%x2, %x5) : tensor<6xf32>
+    return %x6, %x5 : tensor<6xf32>, tensor<6xf32>
+  } : tensor<6xf32>, tensor<3x6xf32>
+  return %last, %each : tensor<6xf32>, tensor<3x6xf32>
+}
+)");
+  check_reduction_in_scan<float>(
+      "min", [](auto x) { return pt::reduce_min<0>(x); },
+      [](auto c, auto r) { return minimum(c, r); });
+  check_reduction_in_scan<std::int32_t>(
+      "multiply", [](auto x) { return pt::prod<0>(x); }, [](auto c, auto r) { return c * r; });
+  check_reduction_in_scan<bool>(
+      "and", [](auto x) { return pt::all<0>(x); }, [](auto c, auto r) { return c & r; });
+  check_reduction_in_scan<bool>(
+      "or", [](auto x) { return pt::any<0>(x); }, [](auto c, auto r) { return c | r; });
 }
 
 }  // namespace

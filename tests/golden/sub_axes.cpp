@@ -186,7 +186,7 @@ TEST_CASE("three dimensions: two splits, or one and a rest that does not fit") {
   const pt::value_names names(q.core.p);
   CHECK(
       str(pt::describe_conflict(q.core, names, q.core.conflicts[0])) ==
-      R"(%x1 (reshape) along "A":(2)4: the axis has size 4, which does not divide the 3 positions of #tile<1> from operand %x)");
+      R"(%x1 (reshape) along "A":(2)4: the axis has size 4, which does not divide the 3 positions of #tile<1> from operand %x by tactic 1 ("A"))");
   CHECK(str(pt::settle(q, q.core.conflicts[0])) ==
         R"(would be settled by a size of "A":(2)4 that divides 3)");
   CHECK(
@@ -255,7 +255,7 @@ tile<%y, 0, "A":(4)2>; propagate;
   // Not all of an axis is left for a dimension.
   CHECK_THROWS_WITH_AS(
       run(pt::manual("A", {{"w", 1}})),
-      R"(S004 tile: "w" is already sliced on dimension 0 along axis "A":(4)2; it cannot be sliced on dimension 1 too)",
+      R"(S004 tile: "w" is already sliced on dimension 0 along axis "A":(4)2, by propagation in tactic 1 ("A"); it cannot be sliced on dimension 1 too; put this tactic before that one, or give the mesh another axis)",
       pt::error);
   CHECK_THROWS_WITH_AS(
       run(pt::manual("A", {{"w", 0}})),
@@ -263,7 +263,7 @@ tile<%y, 0, "A":(4)2>; propagate;
       pt::error);
   CHECK_THROWS_WITH_AS(
       run(pt::manual("A", {{"w", pt::replicated}})),
-      R"(S005 atomic: "w" is already sliced on dimension 0 along axis "A":(4)2; no action undoes an earlier one)",
+      R"(S005 atomic: "w" is already sliced on dimension 0 along axis "A":(4)2, by propagation in tactic 1 ("A"); no action undoes an earlier one; put this tactic before that one)",
       pt::error);
 }
 

@@ -41,9 +41,9 @@ shape by_device(const shape& local) {
   return s;
 }
 
-/// Runs a collective where every device has its own operand: (devices..., local...) in and out.
-pt::array run(const pt::op_def& op, const ints& attrs, const shape& from, const shape& to,
-              const pt::array& values) {
+/// Runs a collective where every device has its own operands: (devices..., local...) in and out.
+pt::results run(const pt::op_def& op, const ints& attrs, const std::vector<shape>& from,
+                const std::vector<shape>& to, const std::vector<pt::array>& values) {
   pt::device_program d;
   d.mesh = mesh;
   pt::layout own;  // one device per row
@@ -53,31 +53,46 @@ pt::array run(const pt::op_def& op, const ints& attrs, const shape& from, const 
     for (auto e : local) s.push_back(e);
     return s;
   };
-  const dtype t = values.element();
-  const auto p = d.local.append(pt::def<pt::op::parameter>, {}, {}, {t, alone(from)});
-  const auto x = d.local.append(pt::def<pt::op::reshape>, std::vector{p}, {}, {t, from});
-  const auto y = d.local.append(op, std::vector{x}, attrs, {t, to});
-  const auto z = d.local.append(pt::def<pt::op::reshape>, std::vector{y}, {}, {t, alone(to)});
-  d.local.inputs.push_back(p);
-  d.local.outputs.push_back({z, {}});
-  d.inputs.push_back(own);
-  d.outputs.push_back(own);
-  d.input_types.push_back({t, by_device(from)});
-  d.output_types.push_back({t, by_device(to)});
-  return pt::emulate(d, values).only();
+  const auto reshaped = [&](pt::value_id x, dtype t, const shape& s) {
+    return d.local.append(pt::def<pt::op::reshape>, std::vector{x}, {}, {t, s});
+  };
+  std::vector<pt::value_id> operands;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const dtype t = values[i].element();
+    const auto p = d.local.append(pt::def<pt::op::parameter>, {}, {}, {t, alone(from[i])});
+    d.local.inputs.push_back(p);
+    d.inputs.push_back(own);
+    d.input_types.push_back({t, by_device(from[i])});
+    operands.push_back(reshaped(p, t, from[i]));
+  }
+  d.local.append_op(op, operands, attrs);
+  std::vector<pt::value_id> made;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    made.push_back(d.local.append_result({values[i].element(), to[i]}));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const dtype t = values[i].element();
+    d.local.outputs.push_back({reshaped(made[i], t, alone(to[i])), {}});
+    d.outputs.push_back(own);
+    d.output_types.push_back({t, by_device(to[i])});
+  }
+  return pt::emulate(d, values);
+}
+pt::array run(const pt::op_def& op, const ints& attrs, const shape& from, const shape& to,
+              const pt::array& value) {
+  return run(op, attrs, std::vector{from}, std::vector{to}, std::vector{value}).only();
 }
 
-pt::array numbers(const shape& local) {
-  data::random r{3};
+pt::array numbers(const shape& local, std::uint64_t seed = 3) {
+  data::random r{seed};
   return data::integers({dtype::f32, by_device(local)}, r, -50, 50);
 }
 /// Elements that the combiner takes, whose products stay exact.
-pt::array numbers_for(pt::combiner c, const shape& local) {
-  data::random r{3};
+pt::array numbers_for(pt::combiner c, const shape& local, std::uint64_t seed = 3) {
+  data::random r{seed};
   if (c == pt::combiner::multiply) return data::integers({dtype::f64, by_device(local)}, r, -2, 2);
   if (c == pt::combiner::logical_and || c == pt::combiner::logical_or)
     return data::integers({dtype::i64, by_device(local)}, r, 0, 4000);
-  return numbers(local);
+  return numbers(local, seed);
 }
 
 /// (dim, axis) pairs; of one dimension major to minor.
@@ -181,6 +196,25 @@ TEST_CASE("all_reduce: every device gets the reduction over its group") {
       });
     }
   }
+}
+
+TEST_CASE("all_reduce of several operands: of each what it gives alone") {
+  for (auto combine : combiners)
+    for (const ints& list : axis_lists) {
+      ints attrs{static_cast<std::int64_t>(combine)};
+      attrs.insert(attrs.end(), list.begin(), list.end());
+      const std::vector<shape> shapes{{2, 3}, {4}, {}, {2, 3}};
+      std::vector<pt::array> values;
+      for (const shape& s : shapes)
+        values.push_back(numbers_for(combine, s, static_cast<std::uint64_t>(values.size())));
+      const pt::results got = run(pt::def<pt::op::all_reduce>, attrs, shapes, shapes, values);
+      REQUIRE(got.size() == 4);
+      for (int i = 0; i < got.size(); ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        CHECK(pt::equal(got[i],
+                        run(pt::def<pt::op::all_reduce>, attrs, shapes[k], shapes[k], values[k])));
+      }
+    }
 }
 
 const std::vector<ints> pair_lists = {{0, 0},       {1, 1},       {0, 0, 2, 1}, {0, 0, 0, 2, 2, 1},

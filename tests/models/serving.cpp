@@ -20,16 +20,21 @@ TEST_CASE("IT32, small: emulated equals source, and collectives in closed form")
                                                      .prompt = 5,
                                                      .tokens = tokens}),
                                [](std::string_view) { return 40; });
-    const auto check = [&](const pt::collectives& expected, const auto&... tactics) {
+    // `written`: the prompt is read by other code than a token is written with, in a loop.
+    const auto check = [&](const pt::collectives& expected, const pt::collectives& written,
+                           const auto&... tactics) {
       for (const pt::mesh& mesh :
-           {pt::mesh{{"batch", 4}, {"model", 2}}, pt::mesh{{"batch", 2}, {"model", 4}}})
-        CHECK(serve.emulated(mesh, tactics...) == expected);
+           {pt::mesh{{"batch", 4}, {"model", 2}}, pt::mesh{{"batch", 2}, {"model", 4}}}) {
+        const pt::partitioned p = serve.rewritten({}, mesh, tactics...);
+        CHECK(p.collectives == expected);
+        CHECK(p.collectives_as_written == written);
+      }
       CHECK(serve.emulated({{"batch", 1}, {"model", 1}}, tactics...) == pt::collectives{});
     };
-    check({}, BP);
-    check({.all_reduce = 2 * L * tokens}, MP);
-    check({.all_reduce = 2 * L * tokens}, BP, MP);
+    check({}, {}, BP);
+    check({.all_reduce = 2 * L * tokens}, {.all_reduce = 2 * L * 2}, MP);
+    check({.all_reduce = 2 * L * tokens}, {.all_reduce = 2 * L * 2}, BP, MP);
     check({.all_gather = 2 * L, .all_reduce = 2 * L * tokens, .all_to_all = 2 * L * (tokens - 1)},
-          BP, MQ, MP);
+          {.all_gather = 2 * L, .all_reduce = 2 * L * 2, .all_to_all = 2 * L}, BP, MQ, MP);
   }
 }

@@ -437,3 +437,22 @@ TEST_CASE("arrays: copies share, writing detaches") {
   CHECK_FALSE(all_close(array(std::nan("")), array(std::nan(""))));
   CHECK(reinterpret_cast<std::uintptr_t>(a.bytes()) % 64 == 0);
 }
+TEST_CASE("comparisons: what they say of NaN and infinities") {
+  const double inf = std::numeric_limits<double>::infinity();
+  const array nan = array(std::nan("")), one = array(1.), high = array(inf), low = array(-inf);
+  // max_difference and equal: a NaN that both have is no difference.
+  CHECK(max_difference(nan, nan) == 0);
+  CHECK(partita::equal(nan, nan));
+  CHECK(max_difference(high, high) == 0);
+  for (const auto& [a, b] :
+       {std::pair{nan, one}, {one, nan}, {nan, high}, {high, one}, {high, low}}) {
+    CHECK(max_difference(a, b) == inf);
+    CHECK_FALSE(partita::equal(a, b));
+    CHECK_FALSE(all_close(a, b));
+  }
+  CHECK(max_difference(xt::xarray<double>{std::nan(""), 1}, xt::xarray<double>{std::nan(""), 3}) ==
+        2);
+  // all_close: a NaN is close to nothing, an infinity to itself.
+  CHECK_FALSE(all_close(nan, nan));
+  CHECK(all_close(high, high));
+}

@@ -20,8 +20,26 @@ constexpr auto step = [] {
   return pt::partition(f, mesh, pt::schedule(BP, MP));
 };
 static_assert(pt::check<step>.collectives == pt::collectives{.all_reduce = 6});
+static_assert(pt::check<step>.collectives_as_written == pt::collectives{.all_reduce = 1});
+static_assert(pt::check<step>.tactic("MP").collectives_as_written ==
+              pt::check<step>.collectives_as_written);
 static_assert(pt::check<step>.input("w2").local_shape == pt::shape{8, 4});
 static_assert(pt::check<step>.output("result").local_shape == pt::shape{2, 4});
+
+// A loop in a loop, as in serving: a step per token, a step per layer, and a sum in front of both.
+constexpr auto tokens = [](auto x, auto w1, auto w2) {
+  const auto block = [&](auto, auto h) { return h + matmul(tanh(matmul(h, w1)), w2); };
+  return pt::for_loop(
+      0, 5, [&](auto, auto h) { return pt::for_loop(0, 3, block, h); }, block(x, x));
+};
+constexpr auto serving = [] {
+  const auto f = pt::trace(tokens, pt::input<float, 8, 4>("x"), pt::input<float, 4, 16>("w1"),
+                           pt::input<float, 16, 4>("w2"));
+  return pt::partition(f, mesh, pt::schedule(BP, MP));
+};
+static_assert(pt::check<serving>.collectives == pt::collectives{.all_reduce = 1 + 5 * 3});
+static_assert(pt::check<serving>.collectives_as_written == pt::collectives{.all_reduce = 2});
+static_assert(pt::check<serving>.tactic("BP").collectives_as_written.total() == 0);
 
 // A training step over stacked layers: each layer's gradient is summed once per layer.
 constexpr auto layers = [](auto x, auto w1, auto w2) {
@@ -48,6 +66,9 @@ constexpr auto training = [] {
 static_assert(pt::check<training>.tactic("BP").collectives ==
               pt::collectives{.all_reduce = 3 * 2 + 1});
 static_assert(pt::check<training>.collectives == pt::collectives{.all_reduce = 7 + 3 * 2});
+static_assert(pt::check<training>.tactic("BP").collectives_as_written ==
+              pt::collectives{.all_reduce = 2 + 1});
+static_assert(pt::check<training>.collectives_as_written == pt::collectives{.all_reduce = 3 + 2});
 static_assert(pt::check<training>.output("g1").local_shape == pt::shape{3, 4, 8});
 static_assert(pt::check<training>.output("g2").local_shape == pt::shape{3, 8, 4});
 

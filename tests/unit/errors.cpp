@@ -1,6 +1,8 @@
 // One test per error code: a user's mistake at run time, and its whole text.
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -58,19 +60,67 @@ TEST_CASE("S003 the axis does not divide the dimension") {
       "S003 tile: dimension 0 of \"x\" has size 5 (10 before earlier tiling); axis \"B\" has size "
       "4, which does not divide it; choose another dimension or mesh");
 }
-TEST_CASE("S004 axis used twice") {
-  CHECK(
-      partitioned(pt::manual("M", {{"x", 0}}), pt::manual("M", {{"x", 1}})) ==
-      "S004 tile: \"x\" is already sliced on dimension 0 along axis \"M\"; it cannot be sliced on "
-      "dimension 1 too");
-  CHECK(partitioned(pt::manual("M", {{"x", pt::replicated}}), pt::manual("M", {{"x", 1}})) ==
-        "S004 tile: \"x\" is kept whole along axis \"M\"; no action undoes an earlier one");
-  CHECK(partitioned(pt::manual("M", {{"x", 0}}), pt::manual("M", {{"x", 0}})) == "no error");
+TEST_CASE("S004 axis used twice: which tactic did it, and what to do") {
+  using pt::manual;
+  CHECK(partitioned(manual("M", {{"x", 0}}, "rows"), manual("M", {{"x", 1}})) ==
+        "S004 tile: \"x\" is already sliced on dimension 0 along axis \"M\", by tactic 1 "
+        "(\"rows\"); it cannot be sliced on dimension 1 too; leave out one of the two, or take "
+        "axis \"B\"");
+  CHECK(partitioned(manual("M", {{"w1", 1}}), manual("M", {{"x", 0}}, "rows"),
+                    manual("M", {{"x", 1}})) ==
+        "S004 tile: \"x\" is already sliced on dimension 0 along axis \"M\", by tactic 2 "
+        "(\"rows\"); it cannot be sliced on dimension 1 too; leave out one of the two, or take "
+        "axis \"B\"");
+  CHECK(partitioned(manual("M", {{"x", pt::replicated}}, "keep"), manual("M", {{"x", 1}})) ==
+        "S004 tile: \"x\" is kept whole along axis \"M\", by tactic 1 (\"keep\"); no action undoes "
+        "an earlier one; leave out one of the two, or take axis \"B\"");
+  CHECK(partitioned(manual("M", {{"x", 0}}), manual("M", {{"x", 0}})) == "no error");
+}
+TEST_CASE("S004, S005: what propagation did is avoided by another order") {
+  using pt::manual;
+  const auto rows = manual("M", {{"x", 0}}, "rows"), columns = manual("M", {{"h", 1}}, "columns");
+  CHECK(partitioned(rows, columns) ==
+        "S004 tile: \"h\" is already sliced on dimension 0 along axis \"M\", by propagation in "
+        "tactic 1 (\"rows\"); it cannot be sliced on dimension 1 too; put this tactic before that "
+        "one, or take axis \"B\"");
+  CHECK(partitioned(columns, rows) == "no error");
+  const auto whole = manual("M", {{"h", pt::replicated}});
+  CHECK(partitioned(rows, whole) ==
+        "S005 atomic: \"h\" is already sliced on dimension 0 along axis \"M\", by propagation in "
+        "tactic 1 (\"rows\"); no action undoes an earlier one; put this tactic before that one");
+  CHECK(partitioned(whole, rows) == "no error");
+}
+TEST_CASE(
+    "S004: another axis is named only where it divides what is left; else the mesh can change") {
+  const auto twice = [](const pt::mesh& m) {
+    return thrown([&] {
+      pt::partition(chain(), m,
+                    pt::schedule(pt::manual("a", {{"w1", 0}}, "rows"), pt::manual("b", {{"w1", 1}}),
+                                 pt::manual("a", {{"w1", 1}})));
+    });
+  };
+  const std::string said =
+      "S004 tile: \"w1\" is already sliced on dimension 0 along axis \"a\", by tactic 1 "
+      "(\"rows\"); "
+      "it cannot be sliced on dimension 1 too; leave out one of the two, or ";
+  CHECK(twice({{"a", 8}, {"b", 2}}) == said + "give each a part of it: \"a\":(1)2 and \"a\":(2)4");
+  CHECK(twice({{"a", 2}, {"b", 8}, {"c", 4}}) == said + "give the mesh another axis");
+  CHECK(twice({{"a", 8}, {"b", 2}, {"c", 1}, {"d", 4}}) == said + "take axis \"d\"");
 }
 TEST_CASE("S005 already sliced along the axis") {
-  CHECK(partitioned(pt::manual("M", {{"x", 0}}), pt::manual("M", {{"x", pt::replicated}})) ==
-        "S005 atomic: \"x\" is already sliced on dimension 0 along axis \"M\"; no action undoes an "
-        "earlier one");
+  CHECK(
+      partitioned(pt::manual("M", {{"x", 0}}, "rows"), pt::manual("M", {{"x", pt::replicated}})) ==
+      "S005 atomic: \"x\" is already sliced on dimension 0 along axis \"M\", by tactic 1 "
+      "(\"rows\"); no action undoes an earlier one; leave out one of the two");
+}
+TEST_CASE("S004 in a replayed log: its lines are the tactics") {
+  const pt::program p = chain();
+  pt::core_program c(p, mesh);
+  CHECK(
+      str(pt::replay(c, p, "tile<%x, 0, \"M\">; propagate;\ntile<%h, 1, \"M\">;").message) ==
+      "S004 tile: \"h\" is already sliced on dimension 0 along axis \"M\", by propagation in "
+      "tactic 1; it cannot be sliced on dimension 1 too; put this tactic before that one, or take "
+      "axis \"B\"");
 }
 TEST_CASE("S006 nothing has that name or prefix") {
   CHECK(partitioned(pt::manual("M", {{"w3", 0}})) ==
@@ -121,6 +171,12 @@ TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {
         "S010 microbatch(0): at least one step is needed");
   CHECK(partitioned(pt::microbatch(-2, {{"x", 0}})) ==
         "S010 microbatch(-2): at least one step is needed");
+  CHECK(partitioned(pt::microbatch(20, {{"x", 0}})) ==
+        "S003 microbatch(20): dimension 0 of \"x\" has size 10, which 20 does not divide; choose "
+        "another number of steps");
+  CHECK(partitioned(pt::microbatch(std::int64_t{1} << 40, {{"x", 0}})) ==
+        "S003 microbatch(1099511627776): dimension 0 of \"x\" has size 10, which 1099511627776 "
+        "does not divide; choose another number of steps");
   CHECK(
       partitioned(pt::microbatch(2, {{"x", 0}}), pt::microbatch(5, {{"x", 0}})) ==
       "S011 microbatch(5): dimension 0 of \"x\" is in a loop of microbatches already; a dimension "
@@ -138,6 +194,17 @@ TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {
         }) == "S013 microbatch(2): no op is computed slice by slice of \"x\"");
   CHECK(partitioned(pt::microbatch(2, {{"x", 0}}), pt::manual("B", {{"x", 0}})).substr(0, 4) ==
         "S003");
+}
+
+TEST_CASE("S027 a limit for strict that is none") {
+  const auto strict = [](std::int64_t bytes) {
+    return thrown([&] { pt::partition(chain(), mesh, pt::schedule(), {.strict = bytes}); });
+  };
+  CHECK(strict(-2) ==
+        "S027 strict: the limit is -2 bytes; give 0 or more, or pt::partition_options::off (-1)");
+  CHECK(strict(std::numeric_limits<std::int64_t>::min()).substr(0, 4) == "S027");
+  CHECK(strict(pt::partition_options::off) == "no error");
+  CHECK(strict(0).substr(0, 4) == "S020");
 }
 
 // The mistakes that shape rules report are in op_errors.cpp; these are those of the typed language.

@@ -1,6 +1,7 @@
 // The passes over collectives: what they report, what bounds them, their mistakes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 
 #include <partita/partita.hpp>
@@ -50,6 +51,65 @@ static_assert(pt::check<shared>.peak_bytes == lowest + 256);
 
 }  // namespace
 
+namespace {
+/// The collectives in a program and in those nested in it, each once.
+pt::collectives written_in(const pt::program& p) {
+  pt::collectives n;
+  for (const auto& each : p.ops)
+    for (auto kind : {pt::collective::all_gather, pt::collective::all_reduce,
+                      pt::collective::reduce_scatter, pt::collective::all_to_all})
+      if (pt::is(each, kind)) n.count(kind);
+  for (const auto& r : p.regions) {
+    const pt::collectives in = written_in(r);
+    n.all_gather += in.all_gather;
+    n.all_reduce += in.all_reduce;
+    n.reduce_scatter += in.reduce_scatter;
+    n.all_to_all += in.all_to_all;
+  }
+  return n;
+}
+}  // namespace
+TEST_CASE("collectives as written are those of the text, with passes and without") {
+  const auto f = pt::trace(
+      [](auto x, auto w, auto v) {
+        return pt::for_loop(
+            0, 4,
+            [&](auto, auto h) {
+              const auto one = matmul(h, w), other = matmul(h, v);  // summed over "M"
+              return tanh(one) + one * other + matmul(h, matmul(w, v));
+            },
+            x);
+      },
+      pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"), pt::input<float, 8, 8>("v"));
+  const auto tactics = pt::schedule(BP, pt::manual("M", {{"w", 0}, {"v", 0}}, "MP"), Z3);
+  std::int64_t least = 1 << 20, most = 0;
+  for (const pt::passes& on :
+       {pt::passes{}, pt::passes{.combine_below = 1 << 20}, pt::passes{.share_gathers = true},
+        pt::passes{.combine_below = 1 << 20, .place = true, .share_gathers = true}}) {
+    const auto p = pt::partition(f, {{"B", 4}, {"M", 2}}, tactics, {.passes = on});
+    const pt::collectives written = written_in(p.device.local);
+    CHECK(p.collectives_as_written == written);
+    CHECK(p.collectives.total() ==
+          written.total() + 3 * written_in(p.device.local.regions[0]).total());
+    CHECK(pt::summarize(p).collectives_as_written == written);
+    const std::string text = str(pt::explain(p));
+    CHECK(text.find(std::to_string(written.total()) + " written") != std::string::npos);
+    // A tactic's figures are those before the passes that rewrite the program.
+    const auto plain = pt::partition(f, {{"B", 4}, {"M", 2}}, tactics);
+    CHECK(p.tactics.back().counts_as_written == plain.collectives_as_written);
+    CHECK(
+        str(pt::report(p)).find("as written:  " + str(pt::concat(plain.collectives_as_written))) !=
+        std::string::npos);
+    least = std::min(least, written.total());
+    most = std::max(most, written.total());
+  }
+  CHECK(least < most);
+  // Without loops both are the same, and said once.
+  const auto p = partition({});
+  CHECK(p.collectives_as_written == p.collectives);
+  CHECK(str(pt::explain(p)).find("written") == std::string::npos);
+  CHECK(str(pt::report(p)).find("as written") == std::string::npos);
+}
 TEST_CASE("gathers are shared as far as the bound of memory lets them") {
   // Only v and w between their neighbouring uses, where nothing else is gathered.
   const auto tight = partition({.memory_bound = lowest});

@@ -37,6 +37,7 @@ class core_program {
   int tactic = 0;           ///< recorded in loops and actions
   bool halos = true;        ///< may a loop see elements of neighbouring pieces?
   bool may_split = true;    ///< may propagation split axes?
+  vec<text> tactic_names;   ///< for messages, as far as they are known
 
   constexpr core_program() = default;
   constexpr core_program(const program& source, const partita::mesh& m)
@@ -175,10 +176,12 @@ class core_program {
         missing.push_back(a);
       } else if (on >= 0 && on != dim) {
         f.record("S004", "tile: \"", name, "\" is already sliced on dimension ", on, " along axis ",
-                 axis_text(common(axis, a)), "; it cannot be sliced on dimension ", dim, " too");
+                 axis_text(common(axis, a)), ", by ", introduced(v, *old),
+                 "; it cannot be sliced on dimension ", dim, " too; ", ways_out(v, dim, *old));
       } else if (on < 0) {
         f.record("S004", "tile: \"", name, "\" is kept whole along axis ",
-                 axis_text(common(axis, a)), "; no action undoes an earlier one");
+                 axis_text(common(axis, a)), ", by ", introduced(v, *old),
+                 "; no action undoes an earlier one; ", ways_out(v, dim, *old));
       }
     }
     if (f || missing.count == 0) return f;
@@ -218,10 +221,12 @@ class core_program {
     const bool own = has_own_nest(target);
     bool all = true;
     for (int a : parts(axis)) {
+      const loop* old = nest_of(p.producer(target)).find(a);
       if (have.dim_of(a) >= 0)
         f.record("S005", "atomic: \"", describe(v), "\" is already sliced on dimension ",
-                 have.dim_of(a), " along axis ", axis_text(common(axis, a)),
-                 "; no action undoes an earlier one");
+                 have.dim_of(a), " along axis ", axis_text(common(axis, a)), ", by ",
+                 introduced(v, *old), "; no action undoes an earlier one; ",
+                 ways_out(v, no_dim, *old));
       all = all && own && nest_of(p.producer(target)).find(a) != nullptr;
     }
     if (f || all) return f;
@@ -266,6 +271,12 @@ class core_program {
     for (const auto& out : p.outputs)
       if (source_of(out.value) == v) return p.view(out.name);
     return concat('%', v);
+  }
+  /// A tactic for messages, counted from 1: `tactic 2 ("MP")`.
+  constexpr text describe_tactic(int t) const {
+    text out = concat("tactic ", t + 1);
+    if (t < static_cast<int>(tactic_names.size())) out << " (\"" << tactic_names[t] << "\")";
+    return out;
   }
 
  private:
@@ -417,6 +428,49 @@ class core_program {
       int i = 0;
       for (value_id v : p.operands(o)) uses_[next[v]++] = {o, i++};
     }
+  }
+
+  /// Did an action ask for this loop around a value, or did propagation find it?
+  constexpr bool asked_for(value_id v, const loop& l) const {
+    for (const auto& a : actions)
+      if (a.kind != action_kind::propagate && a.value == source_of(v))
+        for (int part : parts(a.axis))
+          if (part == l.axis) return true;
+    return false;
+  }
+  /// Who put a loop there: `tactic 1 ("BP")`, `propagation in tactic 1 ("BP")`.
+  constexpr text introduced(value_id v, const loop& l) const {
+    text out = asked_for(v, l) ? "" : "propagation in ";
+    if (l.tactic == tactic) return out << "this tactic";
+    return out << describe_tactic(l.tactic);
+  }
+  /// What to do where a loop is in the way of an action (of `tile` along `dim`): another order
+  /// helps against propagation only.
+  constexpr text ways_out(value_id v, int dim, const loop& in_the_way) const {
+    text out;
+    if (asked_for(v, in_the_way))
+      out << "leave out one of the two";
+    else if (in_the_way.tactic != tactic)
+      out << "put this tactic before that one";
+    else
+      out << "put it into an earlier tactic";
+    if (dim == no_dim) return out;
+    const nest& taken = nest_of(p.producer(holder(v)));
+    const std::int64_t left = p.type(v).shape[dim] / made(holder(v)).pieces(mesh, dim);
+    for (int other = 0; other < mesh.whole_rank(); ++other) {
+      const sub_axis whole = mesh.whole_axis(other);
+      bool free = whole.size > 1 && left % whole.size == 0;
+      for (int part : mesh.parts_of(whole)) free = free && taken.find(part) == nullptr;
+      if (free) return out << ", or take axis \"" << mesh.name(other) << '"';
+    }
+    const sub_axis taken_part = mesh.part(in_the_way.axis);
+    const std::int64_t n = taken_part.size;
+    for (std::int64_t part = 2; part < n; ++part)
+      if (n % part == 0)
+        return out << ", or give each a part of it: "
+                   << axis_text({taken_part.axis, taken_part.pre, part}) << " and "
+                   << axis_text({taken_part.axis, taken_part.pre * part, n / part});
+    return out << ", or give the mesh another axis";
   }
 
   /// Ops that may get a loop on request, because the loop changes nothing but the layout.

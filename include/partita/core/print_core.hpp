@@ -15,7 +15,10 @@ namespace detail {
 class core_printer {
  public:
   constexpr core_printer(const core_program& c, bool fuse)
-      : c_(c), names_(c.p), group_(loop_groups(c, fuse)) {}
+      : c_(c),
+        names_(c.p),
+        group_(loop_groups(c, fuse)),
+        last_piece_(static_cast<std::size_t>(c.p.value_count()), 0) {}
 
   constexpr text print() {
     print_signature(out_, c_.p, names_, &c_.mesh);
@@ -30,6 +33,15 @@ class core_printer {
   vec<int> group_;
   text out_;
   int base_ = 0;  ///< how deep the program being printed is nested
+  /// A slice in the loops being printed; every op in them that needs it takes this one.
+  struct piece {
+    value_id value = -1;
+    text sliced;  ///< on which dimensions, from where to where
+    text name;
+    int before = 0;  ///< another one of the same value, counted from 1; 0: none
+  };
+  vec<piece> pieces_;
+  vec<int> last_piece_;  ///< by value, counted from 1; 0: none
 
   static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -113,11 +125,11 @@ class core_printer {
     out_ << '%' << names_[v];
     for (int i = 0; i < depth; ++i) out_ << 's';
   }
-  constexpr void global_name(value_id v) {
-    out_ << '%' << names_[v];
+  constexpr text global_text(value_id v) const {
     const op_id o = c_.p.producer(v);
-    if (c_.p.is(o, op_role::parameter) && shown_tiled(o)) out_ << 't';
+    return concat('%', names_[v], c_.p.is(o, op_role::parameter) && shown_tiled(o) ? "t" : "");
   }
+  constexpr void global_name(value_id v) { out_ << global_text(v); }
   constexpr void loop_kind(value_id v, const loop& l) {
     const op_id o = c_.p.producer(v);
     if (l.factor == any_factor) {
@@ -169,9 +181,9 @@ class core_printer {
     return out;
   }
   /// `%rA`, of a part `%rA_4`: behind the parts before it.
-  constexpr void range_name(const sub_axis& s) {
-    out_ << "%r" << c_.mesh.name(s.axis);
-    if (s.size != c_.mesh.whole_size(s.axis)) out_ << '_' << s.pre;
+  constexpr void range_name(text& out, const sub_axis& s) const {
+    out << "%r" << c_.mesh.name(s.axis);
+    if (s.size != c_.mesh.whole_size(s.axis)) out << '_' << s.pre;
   }
   constexpr void loop_head(const sub_axis& s) {
     out_ << " = loop ";
@@ -180,7 +192,7 @@ class core_printer {
   }
   constexpr void loop_tail(const sub_axis& s) {
     out_ << "] (";
-    range_name(s);
+    range_name(out_, s);
     out_ << ": range<" << s.size << ">) {\n";
   }
 
@@ -188,6 +200,7 @@ class core_printer {
     const value_id v = c_.p.op(o).result;
     const nest& whole = c_.nest_of(o);
     const shown_nest n = shown(whole, vec<op_id>{o});
+    forget_pieces();
     for (int k = 0; k < n.count; ++k) {
       indent(k + 1);
       if (k == 0) {
@@ -221,13 +234,16 @@ class core_printer {
     }
   }
 
-  /// `%xs = slice 0 %x[%rB]` for each loop that slices the operand; gives the number of slices.
+  /// `%xs = slice 0 %x[%rB]` for each loop that slices the operand; gives the last of `pieces_`
+  /// that it is in then, counted from 1 (0: none). What another op in these loops has sliced alike
+  /// is not sliced again; what it has sliced otherwise gets a number: `%xs2`.
   /// `operand` -1 takes the op's own result dimensions (a parameter). The loops over a factor with
   /// a halo make one slice, from one element on: `slice 0 %x[4 * %rB - 1, 6]` has 6.
   constexpr int print_slices(op_id o, int operand, value_id v, const shown_nest& n, int depth,
                              bool global, span<const halo_loops> halos = {}) {
     tensor_type type = c_.p.type(v);
-    int count = 0;
+    int last = 0;
+    text stem = concat('%', names_[v]), so_far;
     for (int k = 0; k < n.count; ++k) {
       const shown_loop& each = n.loops[k];
       const loop& l = c_.nest_of(o).loops[each.first];
@@ -240,55 +256,83 @@ class core_printer {
         if (h.factor == l.factor && !h.cut.plain(operand)) halo = &h;
       const int innermost = c_.nest_of(o).loops[each.first + each.count - 1].axis;
       if (halo != nullptr && innermost != halo->all_axes().back()) continue;
+      const text where = index_of(n, o, operand, each, halo);
+      if (halo != nullptr)
+        type.shape[dim] = halo->cut.ranges[operand].length;
+      else
+        type.shape[dim] /= each.over.size;
+      so_far << dim << where;
+      stem << 's';
+      const int from = last;
+      last = find_piece(v, so_far);
+      if (last > 0) continue;
+      pieces_.push_back({v, so_far, unused(v, stem), last_piece_[v]});
+      last = last_piece_[v] = static_cast<int>(pieces_.size());
       indent(depth);
-      name_at(v, count + 1);
-      out_ << " = slice " << dim << ' ';
-      if (count == 0 && global)
+      out_ << pieces_.back().name << " = slice " << dim << ' ';
+      if (from > 0)
+        out_ << pieces_[from - 1].name;
+      else if (global)
         global_name(v);
       else
-        name_at(v, count);
-      if (halo != nullptr) {
-        const halo_range& r = halo->cut.ranges[operand];
-        out_ << '[';
-        if (r.step != 1) out_ << r.step << " * ";
-        loop_index(n, o, *halo);
-        if (r.first != 0)
-          out_ << (r.first > 0 ? " + " : " - ") << (r.first > 0 ? r.first : -r.first);
-        out_ << ", " << r.length << ']';
-        if (r.fill_operand >= 0) {  // beyond the ends
-          out_ << " else ";
-          global_name(c_.p.operand(o, r.fill_operand));
-        } else if (r.fill == combiner::stack) {
-          out_ << " around";
-        }
-        type.shape[dim] = r.length;
-      } else {
-        out_ << '[';
-        range_name(each.over);
-        out_ << ']';
-        type.shape[dim] /= each.over.size;
-      }
-      out_ << " : " << type << '\n';
-      ++count;
+        name_at(v, 0);
+      out_ << where << " : " << type << '\n';
     }
-    return count;
+    return last;
+  }
+  constexpr int find_piece(value_id v, const text& sliced) const {
+    int i = last_piece_[v];
+    while (i > 0 && !(pieces_[i - 1].sliced == sliced)) i = pieces_[i - 1].before;
+    return i;
+  }
+  constexpr text unused(value_id v, const text& stem) const {
+    text name = stem;
+    for (int n = 2, i = last_piece_[v]; i > 0;) {
+      const bool taken = pieces_[i - 1].name == name;
+      if (taken) name = concat(stem, n++);
+      i = taken ? last_piece_[v] : pieces_[i - 1].before;
+    }
+    return name;
+  }
+  constexpr void forget_pieces() {
+    for (const auto& each : pieces_) last_piece_[each.value] = 0;
+    pieces_.clear();
+  }
+  /// `[%rB]`, or where a piece with a halo starts and how long it is: `[4 * %rB - 1, 6]`.
+  constexpr text index_of(const shown_nest& n, op_id o, int operand, const shown_loop& each,
+                          const halo_loops* halo) const {
+    text out;
+    if (halo == nullptr) {
+      out << '[';
+      range_name(out, each.over);
+      return out << ']';
+    }
+    const halo_range& r = halo->cut.ranges[operand];
+    out << '[';
+    if (r.step != 1) out << r.step << " * ";
+    out << loop_index(n, o, *halo);
+    if (r.first != 0) out << (r.first > 0 ? " + " : " - ") << (r.first > 0 ? r.first : -r.first);
+    out << ", " << r.length << ']';
+    if (r.fill_operand >= 0)  // beyond the ends
+      out << " else " << global_text(c_.p.operand(o, r.fill_operand));
+    else if (r.fill == combiner::stack)
+      out << " around";
+    return out;
   }
   /// `%rB`, or `(4 * %rA + %rB)`.
-  constexpr void loop_index(const shown_nest& n, op_id o, const halo_loops& h) {
+  constexpr text loop_index(const shown_nest& n, op_id o, const halo_loops& h) const {
+    text sum;
     std::int64_t inner = h.cut.pieces;
-    for (const bool counted : {false, true}) {
-      int count = 0;
-      for (int k = 0; k < n.count; ++k) {
-        const sub_axis& over = n.loops[k].over;
-        if (c_.nest_of(o).loops[n.loops[k].first].factor != h.factor || over.size == 1) continue;
-        if (count++ > 0 && counted) out_ << " + ";
-        if (!counted) continue;
-        inner /= over.size;
-        if (inner > 1) out_ << inner << " * ";
-        range_name(over);
-      }
-      if (count > 1) out_ << (counted ? ")" : "(");
+    int count = 0;
+    for (int k = 0; k < n.count; ++k) {
+      const sub_axis& over = n.loops[k].over;
+      if (c_.nest_of(o).loops[n.loops[k].first].factor != h.factor || over.size == 1) continue;
+      if (count++ > 0) sum << " + ";
+      inner /= over.size;
+      if (inner > 1) sum << inner << " * ";
+      range_name(sum, over);
     }
+    return count > 1 ? concat('(', sum, ')') : sum;
   }
 
   constexpr void print_op(op_id o, const shown_nest& n, int depth) {
@@ -297,7 +341,7 @@ class core_printer {
     vec<std::int64_t> attrs(given.begin(), given.end());
     vec<halo_loops> halos;
     if (n.count > 0 && c_.has_halo(o)) halos = c_.halos_of(o, attrs);
-    vec<int> sliced;  // per operand: how often its name carries an "s"
+    vec<int> sliced;  // per operand: its number among `pieces_`, or -1 - depth inside of the group
     for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
       const value_id x = c_.p.operand(o, i);
       const op_id q = c_.p.producer(x);
@@ -352,10 +396,11 @@ class core_printer {
     else if (sliced == 0)
       global_name(x);
     else
-      name_at(x, sliced);
+      out_ << pieces_[sliced - 1].name;
   }
 
   constexpr void print_group(const vec<op_id>& members) {
+    forget_pieces();
     const shown_nest n = shown(c_.nest_of(members.front()), members);
     vec<value_id> yielded;
     for (op_id o : members)

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <partita/ir/program.hpp>
+#include <partita/support/name_table.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -13,29 +14,29 @@ namespace partita {
 /// `%ws`; the other values are numbered `%x1`, `%x2`, ... in program order.
 class value_names {
  public:
-  /// Numbers above `last_number`: those of the program around a nested one.
+  /// Numbers above `last_number`: those of the program around a nested one. Cost: linear in values.
   constexpr explicit value_names(const program& p, int last_number = 0) : number_(last_number) {
+    const auto count = p.types.size();
+    names_.resize(count, text{});  // for good: the table looks into these texts
+    taken t{name_table(count), vec<int>(count, 2)};
     for (value_id v = 0; v < p.value_count(); ++v) {
-      names_.push_back(p.name(v));
-      if (!names_.back().empty()) used_.push_back(names_.back());
+      names_[v] = p.name(v);
+      if (!names_[v].empty()) t.names.insert(names_[v], v);
     }
-    for (const auto& out : p.outputs) {
-      text& name = names_[static_cast<std::size_t>(out.value)];
-      if (!name.empty() || is_default_name(p.view(out.name))) continue;
-      name = unique(p.view(out.name), "'");
-    }
+    for (const auto& out : p.outputs)
+      if (names_[out.value].empty() && !is_default_name(p.view(out.name)))
+        make_unique(t, out.value, p.view(out.name), "'");
     for (value_id v = 0; v < p.value_count(); ++v) {
-      text& name = names_[static_cast<std::size_t>(v)];
-      if (!name.empty()) continue;
+      if (!names_[v].empty()) continue;
       const op_id o = p.producer(v);
       const std::string_view suffix = suffix_of(p, o);
       if (!suffix.empty()) {
-        name = unique(names_[static_cast<std::size_t>(p.operand(o, 0))].view(), suffix, true);
+        make_unique(t, v, concat(names_[p.operand(o, 0)], suffix));
       } else {
         do {
-          name = concat('x', ++number_);
-        } while (taken(name.view()));
-        used_.push_back(name);
+          names_[v] = concat('x', ++number_);
+        } while (t.names.find(names_[v]) >= 0);
+        t.names.insert(names_[v], v);
       }
     }
   }
@@ -59,22 +60,30 @@ class value_names {
   }
 
  private:
-  vec<text> names_, used_;
+  /// The names so far, and by value: the number to try next behind its name.
+  struct taken {
+    name_table names;
+    vec<int> next;
+  };
+  vec<text> names_;
   int number_ = 0;
 
-  constexpr bool taken(std::string_view name) const {
-    for (const auto& u : used_)
-      if (u == name) return true;
-    return false;
-  }
-  constexpr text unique(std::string_view base, std::string_view suffix, bool always = false) {
-    text name = base;
-    if (always) name << suffix;
-    const text stem = name;
-    if (!always && taken(name.view())) name << suffix;
-    for (int n = 2; taken(name.view()); ++n) name = concat(stem, n);
-    used_.push_back(name);
-    return name;
+  /// `base`; if that is taken with `suffix` behind it, and then also with a number behind that.
+  constexpr void make_unique(taken& t, value_id v, const text& base, std::string_view suffix = "") {
+    text& name = names_[v];
+    name = base;
+    int owner = t.names.find(name);
+    if (owner >= 0 && !suffix.empty()) {
+      name << suffix;
+      owner = t.names.find(name);
+    }
+    if (owner >= 0) {
+      const text stem = name;
+      do {
+        name = concat(stem, t.next[owner]++);
+      } while (t.names.find(name) >= 0);
+    }
+    t.names.insert(name, v);
   }
 };
 

@@ -289,16 +289,21 @@ class program_parser {
 
   // ---- Meaning -------------------------------------------------------------------------------
 
+  /// (A flag, as GCC's sanitizers do not let a constant expression compare an address with null.)
   constexpr const op_def* find_op(std::string_view name) {
-    const auto search = [](std::string_view wanted, span<const op_def* const> list) {
-      const op_def* found = nullptr;
+    const op_def* result = nullptr;
+    bool found = false;
+    const auto search = [&](std::string_view wanted, span<const op_def* const> list) {
+      if (found) return;
       for (const op_def* d : list)
-        if (d->name == wanted && d->role != op_role::parameter) found = d;
-      return found;
+        if (d->name == wanted && d->role != op_role::parameter) {
+          result = d;
+          found = true;
+        }
     };
-    const op_def* found = search(name, own_);
-    if (found == nullptr) found = search(name == "matmul" ? "dot_general" : name, registry);
-    if (found == nullptr) {
+    search(name, own_);
+    search(name == "matmul" ? "dot_general" : name, registry);
+    if (!found) {
       vec<std::string_view> known = {"matmul"};
       for (const auto list : {own_, span<const op_def* const>(registry)})
         for (const op_def* d : list)
@@ -306,7 +311,7 @@ class program_parser {
       fail(in_.position() - name.size(), "P013", "op \"", name, "\" is unknown; ",
            known_names(name, known));
     }
-    return found;
+    return result;
   }
 
   /// Appends the op; gives its first result.

@@ -19,13 +19,31 @@ constexpr void print_entry(text& out, const core_program& c, op_id o, int f) {
     out << "#sum";
 }
 
+/// The tactic that had the last part in evidence for a loop of an op over an axis.
+constexpr int tactic_of(const core_program& c, op_id o, const evidence& e, int axis) {
+  int tactic = 0;
+  const auto look = [&](op_id other) {
+    const loop* l = c.nest_of(other).find(axis);
+    if (l != nullptr && l->tactic > tactic) tactic = l->tactic;
+  };
+  if (e.operand >= 0) {
+    look(c.p.producer(c.p.operand(o, e.operand)));
+    return tactic;
+  }
+  const op_node& n = c.p.op(o);
+  for (int r = 0; r < n.result_count; ++r)
+    for (const auto& u : c.uses(n.result + r)) look(u.op);
+  return tactic;
+}
+
 constexpr void print_evidence(text& out, const core_program& c, const value_names& names, op_id o,
-                              const evidence& e) {
+                              const evidence& e, int axis) {
   print_entry(out, c, o, e.factor);
   if (e.operand < 0)
     out << " from the uses of its result";
   else
     out << " from operand %" << names[c.p.operand(o, e.operand)];
+  out << " by " << c.describe_tactic(tactic_of(c, o, e, axis));
 }
 
 /// Have two sub-axes something in common?
@@ -106,7 +124,8 @@ constexpr bool try_first(const partitioned& p, const named_axes& axes, const con
 
 }  // namespace detail
 
-/// One line: the op, the axis, the entries that match and where the evidence comes from.
+/// One line: the op, the axis, the entries that match, where the evidence comes from, and the
+/// tactic that had the last part in it.
 constexpr text describe_conflict(const core_program& c, const value_names& names,
                                  const conflict& k) {
   text out;
@@ -116,11 +135,11 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
   if (k.kind == conflict_kind::indivisible) {
     out << "the axis has size " << k.size << ", which does not divide the "
         << c.map.at(k.op, k.first.factor).local << " positions of ";
-    detail::print_evidence(out, c, names, k.op, k.first);
+    detail::print_evidence(out, c, names, k.op, k.first, k.axis);
   } else {
-    detail::print_evidence(out, c, names, k.op, k.first);
+    detail::print_evidence(out, c, names, k.op, k.first, k.axis);
     out << ", and ";
-    detail::print_evidence(out, c, names, k.op, k.second);
+    detail::print_evidence(out, c, names, k.op, k.second, k.axis);
   }
   return out;
 }

@@ -162,7 +162,8 @@ constexpr std::string_view kept_text() {
 
 /// One line per collective of the device-local program, in its order: kind and axes, value, bytes
 /// of the operand on one device, how often it runs, the tactic that had the last part in it, and
-/// why; then how often each kind runs, and the bytes that go through.
+/// why; then how often each kind runs, how many of it are written (where loops run some more
+/// often), and the bytes that go through.
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {
@@ -171,22 +172,30 @@ constexpr text explain(const partitioned& p) {
   const detail::explainer words(p);
   detail::columns lines, sums;
   constexpr int kinds = 5;  // that communicate
-  std::int64_t bytes[kinds] = {}, times[kinds] = {};
+  std::int64_t bytes[kinds] = {}, times[kinds] = {}, written[kinds] = {};
   for (const auto& n : p.notes) {
     lines.cell(words.what(n)).cell(words.value(n.value)).number(n.bytes, " bytes");
     lines.cell(concat('x', n.times), true).cell(words.tactic(n)).cell(words.why(n)).end_row();
     bytes[static_cast<int>(n.kind)] += n.bytes * n.times;
     times[static_cast<int>(n.kind)] += n.times;
+    ++written[static_cast<int>(n.kind)];
   }
   std::int64_t all_times = 0, all_bytes = 0;
   for (int k = 0; k < kinds; ++k) {
-    if (times[k] == 0 && static_cast<collective>(k) == collective::permute) continue;
     all_times += times[k];
     all_bytes += bytes[k];
-    sums.cell(name_of(static_cast<collective>(k))).cell(concat('x', times[k]), true);
-    sums.number(bytes[k], " bytes").end_row();
   }
-  sums.cell("all").cell(concat('x', all_times), true).number(all_bytes, " bytes").end_row();
+  const auto count = static_cast<std::int64_t>(p.notes.size());
+  const auto sum = [&](std::string_view name, std::int64_t runs, std::int64_t ops,
+                       std::int64_t through) {
+    sums.cell(name).cell(concat('x', runs), true);
+    if (count != all_times) sums.cell(concat(ops, " written"), true);
+    sums.number(through, " bytes").end_row();
+  };
+  for (int k = 0; k < kinds; ++k)
+    if (times[k] > 0 || static_cast<collective>(k) != collective::permute)
+      sum(name_of(static_cast<collective>(k)), times[k], written[k], bytes[k]);
+  sum("all", all_times, count, all_bytes);
   lines.print(out);
   out << "in all:\n";
   sums.print(out, "  ");

@@ -25,9 +25,9 @@ constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
 
 }  // namespace detail
 
-/// After each tactic: actions, collectives, which inputs are sharded how, conflicts, notes.
-/// At most `limit` lines of each kind; what is left out is counted. Under a conflict stands what
-/// settles it.
+/// After each tactic: actions, collectives (where loops have some, also as written), which inputs
+/// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
+/// counted. Under a conflict stands what settles it.
 constexpr text report(const partitioned& p, int limit = 12) {
   text out;
   const value_names source_names(flat_program(p.sharded()).p), core_names(p.core.p);
@@ -46,7 +46,10 @@ constexpr text report(const partitioned& p, int limit = 12) {
         out << ';';
       }
     }
-    out << "\n  collectives: " << tactic.counts << "\n  sharded inputs:\n";
+    out << "\n  collectives: " << tactic.counts;
+    if (!(tactic.counts_as_written == tactic.counts))
+      out << "\n  as written:  " << tactic.counts_as_written;
+    out << "\n  sharded inputs:\n";
     int more = 0;
     shown = 0;
     for (value_id v : p.core.p.inputs) {

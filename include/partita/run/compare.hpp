@@ -38,6 +38,8 @@ inline bool equal(const array& a, const array& b) {
 }
 
 /// The greatest |a[i] - b[i]|; infinite if the shapes differ or where only one is NaN or infinite.
+/// Two NaN differ by 0, as do two infinities of one sign, so that a NaN that both programs compute
+/// is no difference; `all_close` is stricter.
 inline double max_difference(const array& a, const array& b) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   if (!(a.shape() == b.shape())) return infinite;

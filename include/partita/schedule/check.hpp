@@ -13,7 +13,8 @@ namespace partita {
 /// What one tactic did, in figures.
 struct tactic_summary {
   std::string_view name;
-  partita::collectives collectives;  ///< of the whole program after it
+  partita::collectives collectives;             ///< of the whole program after it
+  partita::collectives collectives_as_written;  ///< the same, those inside of loops once
   int actions = 0;
   int conflicts = 0;
 };
@@ -35,7 +36,8 @@ struct summary_limits {
 /// constant evaluation that made it.
 template <summary_limits Limits>
 struct summary {
-  partita::collectives collectives;
+  partita::collectives collectives;             ///< those inside of loops times their trip counts
+  partita::collectives collectives_as_written;  ///< each once, as it stands in the text
   std::int64_t flops = 0, bytes = 0, argument_bytes = 0, result_bytes = 0, peak_bytes = 0,
                collective_bytes = 0;  ///< per device
   std::int64_t replicated_bytes = 0;  ///< per device, of all values replicated by default
@@ -75,7 +77,7 @@ struct summary {
   constexpr tactic_summary tactic(int i) const {
     if (i < 0 || i >= tactic_count) detail::the_program_has_no("tactic", concat(i));
     const auto& t = tactics_[i];
-    return {view(t.name), t.counts, t.actions, t.conflicts};
+    return {view(t.name), t.counts, t.counts_as_written, t.actions, t.conflicts};
   }
   constexpr tactic_summary tactic(std::string_view name) const {
     for (int i = 0; i < tactic_count; ++i)
@@ -88,6 +90,7 @@ struct summary {
     error_ = keep(p.error.message.view());
     if (p.error) return;
     collectives = p.collectives;
+    collectives_as_written = p.collectives_as_written;
     flops = p.cost.flops;
     bytes = p.cost.bytes;
     argument_bytes = p.cost.argument_bytes;
@@ -111,7 +114,8 @@ struct summary {
     for (const auto& t : p.tactics) {
       const text_ref kept = keep(t.name.view());
       if (needed.tactics < Limits.tactics)
-        tactics_[needed.tactics] = {kept, t.counts, t.last_action - t.first_action,
+        tactics_[needed.tactics] = {kept, t.counts, t.counts_as_written,
+                                    t.last_action - t.first_action,
                                     static_cast<int>(t.conflicts.size())};
       tactic_count = ++needed.tactics;
     }
@@ -126,7 +130,7 @@ struct summary {
   };
   struct packed_tactic {
     text_ref name;
-    partita::collectives counts;
+    partita::collectives counts, counts_as_written;
     int actions = 0, conflicts = 0;
   };
   packed_value values_[Limits.values] = {};
@@ -208,7 +212,7 @@ struct harmless_layout : harmless {
   constexpr harmless dim_of(int) const { return {}; }
 };
 struct harmless_summary {
-  harmless_collectives collectives;
+  harmless_collectives collectives, collectives_as_written;
   harmless flops, bytes, argument_bytes, result_bytes, peak_bytes, collective_bytes,
       replicated_bytes, replicated_count, conflicts, ops, input_count, output_count, tactic_count;
   struct value {
@@ -217,7 +221,7 @@ struct harmless_summary {
   };
   struct tactic_value {
     harmless name;
-    harmless_collectives collectives;
+    harmless_collectives collectives, collectives_as_written;
     harmless actions, conflicts;
   };
   constexpr harmless error() const { return {}; }

@@ -29,6 +29,7 @@ struct tactic_report {
   text name;
   int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
   collectives counts;                     ///< of the whole program after this tactic, fused
+  collectives counts_as_written;          ///< the same, those inside of loops once
   vec<conflict> conflicts;                ///< what its propagation left open
   vec<text> notes;                        ///< what was asked for and could not be had
 };
@@ -64,8 +65,10 @@ struct partitioned {
   vec<collective_note> notes;  ///< where each collective comes from
   vec<tactic_report> tactics;
   partita::collectives collectives;  ///< of the device-local program
-  partita::cost cost;                ///< per device
-  partita::passes passes;            ///< as they were asked for
+  /// The same, each once as it stands in the text: not times the trip counts of the loops around.
+  partita::collectives collectives_as_written;
+  partita::cost cost;      ///< per device
+  partita::passes passes;  ///< as they were asked for
   failure error;
 
   /// As loops, layouts and collectives number its axes: axis i of the user's mesh is i or, where it
@@ -157,10 +160,15 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
   report.name = name;
   report.first_action = static_cast<int>(r.core.actions.size());
   r.core.tactic = static_cast<int>(r.tactics.size());
+  r.core.tactic_names.push_back(name);
   context.notes.clear();
   apply();
   report.last_action = static_cast<int>(r.core.actions.size());
-  if (!last) report.counts = lower(r.core, fused_only(r.passes)).counts;
+  if (!last) {
+    const lowered now = lower(r.core, fused_only(r.passes));
+    report.counts = now.counts;
+    report.counts_as_written = as_written(now.notes);
+  }
   report.conflicts = r.core.conflicts;
   report.notes = context.notes;
   r.tactics.push_back(report);
@@ -198,6 +206,16 @@ struct partition_options {
   /// (S020): it is to be sharded, or placed `replicated`.
   std::int64_t strict = off;
   partita::passes passes = {};
+
+  /// Errors    S027 `strict` is negative but not `off`, C001 a size of a pass is negative
+  constexpr failure validate() const {
+    failure f;
+    if (strict < 0 && strict != off)
+      f.record("S027", "strict: the limit is ", strict,
+               " bytes; give 0 or more, or pt::partition_options::off (", off, ')');
+    f.record(passes.validate());
+    return f;
+  }
 };
 
 /// What is replicated although nobody asked for it, largest first; see replicated_value.
@@ -211,8 +229,8 @@ constexpr vec<replicated_value> replicated_by_default(const partitioned& p) {
 /// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
 /// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
 /// number of devices.
-/// Errors    M001 to M004 the mesh, S020 a value is replicated against `options.strict`, and those
-///           of the tactics
+/// Errors    M001 to M004 the mesh, S020 a value is replicated against `options.strict`, those of
+///           the options and of the tactics
 template <class Schedule>
 constexpr partitioned partition(const program& source, const mesh& m, const Schedule& tactics,
                                 const partition_options& options = {}) {
@@ -221,7 +239,7 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   r.passes = options.passes;
   r.error = source.error;
   r.error.record(validate(m.whole()));
-  r.error.record(options.passes.validate());
+  r.error.record(options.validate());
   if (r.error) {
     r.error.raise();
     return r;
@@ -258,8 +276,13 @@ constexpr partitioned partition(const program& source, const mesh& m, const Sche
   r.device = static_cast<device_program&&>(l.device);
   r.notes = static_cast<vec<collective_note>&&>(l.notes);
   r.collectives = l.counts;
-  if (r.tactics.size() > 0)
-    r.tactics.back().counts = l.passes.empty() ? l.counts : l.passes[0].before;
+  r.collectives_as_written = as_written(r.notes);
+  if (r.tactics.size() > 0) {
+    tactic_report& last = r.tactics.back();
+    last.counts = l.passes.empty() ? l.counts : l.passes[0].before;
+    last.counts_as_written =
+        l.passes.empty() ? r.collectives_as_written : l.passes[0].written_before;
+  }
   r.cost = estimate(r.device.local);
   detail::note_states(r);
   return r;

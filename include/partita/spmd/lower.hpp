@@ -39,6 +39,14 @@ struct collective_note {
   std::uint8_t axes = 0;   ///< that it communicates along: bit `axis` of the program's mesh
 };
 
+/// How many collectives of each kind stand in the text of a program: each once, however often the
+/// loops around it run.
+constexpr collectives as_written(const vec<collective_note>& notes) {
+  collectives counts;
+  for (const auto& each : notes) counts.count(each.kind);
+  return counts;
+}
+
 struct lowering_options {
   /// Fuses slices with gathers and reductions, and makes argument and result types local. Without
   /// it the mechanical lowering of section 6.1 is shown.
@@ -607,11 +615,13 @@ constexpr lowered lower(const core_program& c, lowering_options options = {}) {
   l.error = detail::run_passes(l.device.local, options.passes,
                                [&](const detail::renumbering& moved, pass_report report) {
                                  report.before = l.counts;
+                                 report.written_before = as_written(l.notes);
                                  l.notes = detail::renumbered(l.notes, moved);
                                  l.counts = {};
                                  for (const auto& each : l.notes)
                                    l.counts.count(each.kind, each.times);
                                  report.after = l.counts;
+                                 report.written_after = as_written(l.notes);
                                  l.passes.push_back(report);
                                });
   return l;
@@ -628,10 +638,12 @@ constexpr vec<pass_report> pass_reports(const core_program& c, const passes& opt
     pass_report r;
     r.name = name;
     r.before = now.counts;
+    r.written_before = as_written(now.notes);
     r.peak_before = live_bytes(now.device.local).peak();
     now = lower(c, step);
     r.changed = now.fused.*changed;
     r.after = now.counts;
+    r.written_after = as_written(now.notes);
     r.peak_after = live_bytes(now.device.local).peak();
     list.push_back(r);
   };

@@ -58,6 +58,7 @@ struct pass_report {
   std::string_view name;
   int changed = 0;  ///< collectives that it removed, replaced or moved, in the text of the program
   collectives before, after;
+  collectives written_before, written_after;     ///< each once, as it stands in the text
   std::int64_t peak_before = 0, peak_after = 0;  ///< bytes of live memory on one device
 };
 

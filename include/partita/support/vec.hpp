@@ -76,8 +76,9 @@ class vec {
   constexpr void pop_back() { --size_; }
   constexpr void clear() { size_ = 0; }
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push  // GCC 12 takes the copy below for one past the end, at -O3
+#pragma GCC diagnostic push  // GCC 12 takes the copies below for ones past the end, at -O3
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wrestrict"
 #endif
   constexpr void reserve(std::size_t n) {
     if (n <= capacity_) return;
@@ -87,9 +88,6 @@ class vec {
     data_ = grown;
     capacity_ = n;
   }
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
   constexpr void assign(std::size_t n, const T& v) {
     T kept = v;
     size_ = 0;
@@ -109,6 +107,9 @@ class vec {
     for (T* to = data_ + size_; first != last;) *to++ = *first++;
     size_ = n;
   }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   constexpr void insert_at(std::size_t position, const T& v) {
     push_back(v);
     for (std::size_t i = size_ - 1; i > position; --i) std::swap(data_[i], data_[i - 1]);
