@@ -116,6 +116,9 @@ struct op_def {
   void (*infer)(infer_context&) = nullptr;
   void (*tile_map)(tile_map_context&) = &no_factors;
   void (*halo)(halo_context&) = &no_halo;  ///< for factors with a halo, see halo.hpp
+  /// For such factors: corrects the attributes where the extents have grown in one ratio, and says
+  /// (`ranges[k].fill`) what has to stand behind the old end of operands. See padding.hpp.
+  void (*stretch)(halo_context&) = &no_halo;
   void (*derive)(derive_context&) = &no_derivative;
   std::int64_t (*flops)(const cost_context&) = &no_flops;
   std::int64_t (*bytes)(const cost_context&) = &bytes_of_all;
@@ -159,6 +162,7 @@ constexpr op_def define_op() {
   d.infer = &Op::infer;
   if constexpr (requires { &Op::tile_map; }) d.tile_map = &Op::tile_map;
   if constexpr (requires { &Op::halo; }) d.halo = &Op::halo;
+  if constexpr (requires { &Op::stretch; }) d.stretch = &Op::stretch;
   if constexpr (requires { &Op::derive; }) {
     d.derive = &Op::derive;
     d.differentiable = true;

@@ -135,10 +135,8 @@ struct convolution {
     for (int d = 0; d < r.spatial; ++d) spatial_factor(c, r, d);
   }
   static constexpr void halo(halo_context& c) {
-    const shape& rs = c.operands[1].shape;
-    const roles r(c.attrs.data(), rs);
-    int d = 0;
-    while (r.lhs[2 + d] != c.operand_dims[0]) ++d;
+    const roles r(c.attrs.data(), c.operands[1].shape);
+    const int d = cut_dim(c, r);
     const std::int64_t n = c.operand_extent(0), m = c.result.shape[r.result[2 + d]];
     window_dim w = r.window.at[d], local;
     if (c.result_dim != no_dim) {
@@ -150,6 +148,19 @@ struct convolution {
     w.low = local.low;
     w.high = local.high;
     replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
+  }
+  static constexpr void stretch(halo_context& c) {
+    const roles r(c.attrs.data(), c.operands[1].shape);
+    const int d = cut_dim(c, r);
+    window_dim w = r.window.at[d];
+    w.high = w.high_for(c.operand_extent(0), c.result.shape[r.result[2 + d]]);
+    replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
+  }
+  /// Which spatial dimension the factor slices.
+  static constexpr int cut_dim(const halo_context& c, const roles& r) {
+    int d = 0;
+    while (r.lhs[2 + d] != c.operand_dims[0]) ++d;
+    return d;
   }
   /// Cuts the longer of both, the positions or the taps of the window (as in the derivative of a
   /// window, where the cotangent is the window): the other one stays whole.

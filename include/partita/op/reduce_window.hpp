@@ -36,6 +36,13 @@ struct reduce_window {
     c.ranges[0].fill = static_cast<combiner>(c.attrs[0]);
     replace_window(c.attrs.data() + 1, rank, d, local);
   }
+  static constexpr void stretch(halo_context& c) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    window_dim w = windows(c.attrs.data() + 1, rank).at[d];
+    w.high = w.high_for(c.operand_extent(0), c.result.shape[d]);
+    replace_window(c.attrs.data() + 1, rank, d, w);
+    c.ranges[0].fill = static_cast<combiner>(c.attrs[0]);
+  }
   /// add: the window that takes positions back to elements. max, min: to the first element of the
   /// window that is the greatest. multiply: through the product of one tap at a time.
   static constexpr void derive(derive_context& c) {

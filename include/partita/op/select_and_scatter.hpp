@@ -35,6 +35,13 @@ struct selecting_op {
   static constexpr combiner never_selected(std::int64_t stored) {
     return stored == 0 ? combiner::max : combiner::min;
   }
+  static constexpr void stretch(halo_context& c, const shape& positions) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    window_dim w = windows_of(c.attrs.data(), rank).at[d];
+    w.high = w.high_for(c.operand_extent(0), positions[d]);
+    replace_window(c.attrs.data() + 1, rank, d, w);
+    c.ranges[0].fill = never_selected(c.attrs[0]);
+  }
   static constexpr std::int64_t flops(const cost_context& c) { return window_flops(c, 1); }
   template <class Fields>
   static constexpr void attributes(Fields& f) {
@@ -98,6 +105,7 @@ struct select_and_scatter : selecting_op {
     c.cut = -x.first;
     c.possible = source.length > 0;
   }
+  static constexpr void stretch(halo_context& c) { selecting_op::stretch(c, c.operands[1].shape); }
   /// To the source: what the cotangent has at the selected elements.
   static constexpr void derive(derive_context& c) {
     if (!c.wanted[1]) return;
@@ -138,6 +146,7 @@ struct select_and_gather : selecting_op {
     c.ranges[0].fill = never_selected(c.attrs[0]);
     replace_window(c.attrs.data() + 1, rank, d, local);
   }
+  static constexpr void stretch(halo_context& c) { selecting_op::stretch(c, c.result.shape); }
   static constexpr void derive(derive_context& c) {
     if (!c.wanted[1]) return;
     const value_id x = c.b.p.operand(c.op, 0);

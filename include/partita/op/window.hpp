@@ -34,6 +34,10 @@ struct window_dim {
     const std::int64_t padded = span(n, base_dilation) + low + high, window = span(size, dilation);
     return padded <= 0 || window > padded ? 0 : (padded - window) / stride + 1;
   }
+  /// The high padding with which n elements have m positions.
+  constexpr std::int64_t high_for(std::int64_t n, std::int64_t m) const {
+    return (m - 1) * stride + span(size, dilation) - low - span(n, base_dilation);
+  }
   /// The element under tap k of the window at position o, or -1.
   constexpr std::int64_t element(std::int64_t o, std::int64_t k, std::int64_t n) const {
     std::int64_t i = o * stride + k * dilation - low;
@@ -93,7 +97,7 @@ struct window_dim {
     needed.length = floor_of(reach - 1 - low, base_dilation) - needed.first + 1;
     local = *this;
     local.low = low + needed.first * base_dilation;
-    local.high = reach - local.low - span(needed.length, base_dilation);
+    local.high = local.high_for(needed.length, positions_each);
     return needed.length > 0;
   }
   static constexpr std::int64_t floor_of(std::int64_t a, std::int64_t b) {
