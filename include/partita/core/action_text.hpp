@@ -17,7 +17,10 @@ constexpr void print_action(text& out, const action& a, const value_names& names
       out << "propagate";
       break;
     case action_kind::tile:
-      out << "tile<%" << names[a.value] << ", " << a.dim << ", \"" << m.name(a.axis) << "\">";
+      out << "tile<%" << names[a.value] << ", " << a.dim << ", \"" << m.name(a.axis) << '"'
+          << (a.uneven == uneven::pad      ? ", pad>"
+              : a.uneven == uneven::refuse ? ", refuse>"
+                                           : ">");
       break;
     case action_kind::atomic:
       out << "atomic<%" << names[a.value] << ", \"" << m.name(a.axis) << "\">";
@@ -90,12 +93,20 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     }
     expect("\"");
     const std::string_view axis_name = until("\"");
-    expect("\">");
+    expect("\"");
+    uneven policy = uneven::unsaid;
+    for (const auto& [word, meant] : {std::pair{std::string_view(", pad"), uneven::pad},
+                                      std::pair{std::string_view(", refuse"), uneven::refuse}})
+      if (verb == "tile" && script.substr(at, word.size()) == word) {
+        policy = meant;
+        at += word.size();
+      }
+    expect(">");
     const int axis = c.mesh.find(axis_name);
     if (!f && axis < 0)
       f.record("S001", "replay: the mesh has no axis \"", axis_name, "\"; ",
                known_names(axis_name, c.mesh.names()));
-    if (!f) f.record(verb == "tile" ? c.tile(v, dim, axis) : c.atomic(v, axis));
+    if (!f) f.record(verb == "tile" ? c.tile(v, dim, axis, policy) : c.atomic(v, axis));
   }
   return f;
 }

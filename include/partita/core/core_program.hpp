@@ -14,12 +14,19 @@
 
 namespace partita {
 
+namespace detail {
+class padder;
+}
+
 /// A program under partitioning.
 ///
 /// Every op has a loop nest; ops of nested programs, too, and the wires that tie them to the
 /// program around them (see flatten.hpp). Inputs and tags are ops as well, so a tiled argument is a
 /// `parameter` with loops, and so is the inference "all uses slice it": the rule that works for
 /// every op. Only `tile`, `atomic` and `propagate` change anything; no action removes a loop.
+///
+/// Where a `tile` pads a dimension, the program becomes one of larger types (see padding.hpp), in
+/// which everything is even; `true_shape` tells what the source says.
 class core_program {
  public:
   program p;            ///< the flat source program, plus `tiling` ops appended by actions
@@ -31,7 +38,9 @@ class core_program {
   vec<char> returned;       ///< by value: is it a result of the program?
   vec<action> actions;      ///< the log
   vec<conflict> conflicts;  ///< what the last propagation left open
+  padding_record padding;   ///< which dimensions are larger than those of the source
   int tactic = 0;           ///< recorded in loops and actions
+  vec<text> tactic_names;   ///< by tactic, for messages; may be shorter
 
   constexpr core_program() = default;
   constexpr core_program(const program& source, const partita::mesh& m) : nested(source), mesh(m) {
@@ -54,6 +63,11 @@ class core_program {
   }
 
   constexpr const nest& nest_of(op_id o) const { return nests[o]; }
+  /// The shape of a value in the source program; its type may be larger, where it is padded.
+  constexpr const shape& true_shape(value_id v) const {
+    return padding.whole.empty() ? p.type(v).shape : padding.whole[v];
+  }
+  constexpr tensor_type true_type(value_id v) const { return {p.type(v).element, true_shape(v)}; }
   /// All uses of a value as an operand (being a result of the program is not among them).
   constexpr span<const use> uses(value_id v) const {
     const auto begin = use_begin_[v], end = use_begin_[at(v) + 1];
@@ -88,21 +102,24 @@ class core_program {
   /// A parameter or tag gets one more loop. Any other value is passed through a `tiling` op that
   /// keeps the loops it already has (deep tiling, appendix B.1.2). Tiling again what is tiled so
   /// already changes nothing.
-  /// Errors    S002 dimension out of range, S003 size does not divide, S004 axis used twice
-  constexpr failure tile(value_id v, int dim, int axis) {
+  ///
+  /// If the axis does not divide what is left of the dimension, `policy` says what happens.
+  /// Errors    S002 dimension out of range, S003 size does not divide, S004 axis used twice, S024
+  ///           one tactic pads what another one refuses to pad
+  constexpr failure tile(value_id v, int dim, int axis, uneven policy = uneven::unsaid) {
     failure f;
     const text name = describe(v);
-    const shape& global = p.type(v).shape;
-    if (dim < 0 || dim >= global.rank) {
+    value_id target = holder(v);
+    const shape whole = true_shape(target);
+    if (dim < 0 || dim >= whole.rank) {
       f.record("S002", "tile: dimension ", dim, " of \"", name, "\" is out of range; its shape is ",
-               global);
+               whole);
       return f;
     }
-    value_id target = holder(v);
     const layout have = made(target);
     const loop* old = nest_of(p.producer(target)).find(axis);
     if (old != nullptr && (has_own_nest(target) || have.dim_of(axis) >= 0)) {
-      if (have.dim_of(axis) == dim) return f;
+      if (have.dim_of(axis) == dim) return policy == uneven::refuse ? refuse(v, target, dim) : f;
       if (have.dim_of(axis) >= 0)
         f.record("S004", "tile: \"", name, "\" is already sliced on dimension ", have.dim_of(axis),
                  " along axis \"", mesh.name(axis), "\"; it cannot be sliced on dimension ", dim,
@@ -112,17 +129,28 @@ class core_program {
                  "\"; no action undoes an earlier one");
       return f;
     }
-    const std::int64_t left = global[dim] / have.pieces(mesh, dim);
+    const std::int64_t size = p.type(target).shape[dim], left = size / have.pieces(mesh, dim);
     if (left % mesh.size(axis) != 0) {
-      text before;
-      if (left != global[dim]) before << " (" << global[dim] << " before earlier tiling)";
-      f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
-               "; axis \"", mesh.name(axis), "\" has size ", mesh.size(axis),
-               ", which does not divide it; choose another dimension or mesh");
-      return f;
+      if (policy != uneven::pad) {
+        text before;
+        if (size != whole[dim])
+          before << " (" << whole[dim] << ", padded to " << size << ", before earlier tiling)";
+        else if (left != size)
+          before << " (" << size << " before earlier tiling)";
+        f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
+                 "; axis \"", mesh.name(axis), "\" has size ", mesh.size(axis),
+                 ", which does not divide it; choose another dimension or mesh, or pad it with ",
+                 "uneven::pad");
+        return f;
+      }
+      f.record(widen(target, dim, axis, have.pieces(mesh, dim) * mesh.size(axis)));
+      target = holder(v);
+    } else if (policy == uneven::refuse) {
+      f.record(refuse(v, target, dim));
     }
-    actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic});
-    if (!has_own_nest(target)) target = insert_tiling(target);
+    if (f) return f;
+    actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic, policy});
+    if (!has_own_nest(target)) target = insert_tiling(target, have);
     add_loop(p.producer(target), axis, dim);
     return f;
   }
@@ -142,7 +170,7 @@ class core_program {
     }
     if (has_own_nest(target) && nest_of(p.producer(target)).find(axis) != nullptr) return f;
     actions.push_back({action_kind::atomic, source_of(v), -1, axis, tactic});
-    if (!has_own_nest(target)) target = insert_tiling(target);
+    if (!has_own_nest(target)) target = insert_tiling(target, have);
     add_loop(p.producer(target), axis, any_factor);
     return f;
   }
@@ -177,16 +205,37 @@ class core_program {
     }
   }
 
-  /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it.
+  /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it;
+  /// where it is padded, the padded value.
   constexpr value_id holder(value_id v) const {
+    while (!padding.widened.empty() && padding.widened[v] >= 0) v = padding.widened[v];
     for (const auto& u : uses(v))
       if (p.is(u.op, op_role::tiling)) return p.ops[u.op].result;
     return v;
   }
-  /// The value of the source program behind a chain of `tiling` ops.
+  /// Why an op is there, if it was inserted to pad something.
+  constexpr padding_record::kind inserted(op_id o) const {
+    const auto& list = padding.inserted;
+    return static_cast<std::size_t>(o) < list.size() ? list[o].what : padding_record::kind::none;
+  }
+  /// The value of the source program behind a chain of `tiling` ops and of those that pad.
   constexpr value_id source_of(value_id v) const {
-    while (p.is(p.producer(v), op_role::tiling)) v = p.operand(p.producer(v), 0);
-    return v;
+    using kind = padding_record::kind;
+    for (;;) {
+      const op_id o = p.producer(v);
+      const kind what = inserted(o);
+      if (what == kind::mask)
+        v = p.operand(o, 1);
+      else if (p.is(o, op_role::tiling) || what == kind::widen || what == kind::trim)
+        v = p.operand(o, 0);
+      else
+        return v;
+    }
+  }
+  /// The name of a tactic, for messages.
+  constexpr text tactic_name(int number) const {
+    if (static_cast<std::size_t>(number) < tactic_names.size()) return tactic_names[number];
+    return concat(number);
   }
   /// A name for messages: of the parameter, tag or output, else "%N".
   constexpr text describe(value_id v) const {
@@ -198,6 +247,8 @@ class core_program {
   }
 
  private:
+  friend class detail::padder;
+
   struct match {
     evidence first, second;
     bool several = false, indivisible = false;
@@ -241,10 +292,15 @@ class core_program {
     return role == op_role::parameter || role == op_role::tag || role == op_role::tiling;
   }
 
-  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses.
-  constexpr value_id insert_tiling(value_id v) {
+  /// Makes a dimension and all that belong to it larger; see padding.hpp. `pieces`: how many the
+  /// dimension is to have.
+  constexpr failure widen(value_id v, int dim, int axis, std::int64_t pieces);
+  /// The present tactic refuses to pad this dimension.
+  constexpr failure refuse(value_id v, value_id target, int dim);
+
+  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses; it has the loops of `have`.
+  constexpr value_id insert_tiling(value_id v, const layout& have) {
     const nest had = nest_of(p.producer(v));
-    const layout have = made(v);
     const op_id o = p.op_count();
     const auto others = p.operand_list.size();
     const value_id operands[] = {v};
@@ -255,6 +311,10 @@ class core_program {
       if (out.value == v) out.value = t;
     returned.push_back(returned[v]);
     returned[v] = 0;
+    if (!padding.whole.empty()) {
+      padding.whole.push_back(shape(padding.whole[v]));
+      padding.widened.push_back(-1);
+    }
     nested.scope.push_back(nested.value_scope[v]);
     nested.value_scope.push_back(nested.value_scope[v]);
     nests.push_back(nest{});
@@ -264,7 +324,8 @@ class core_program {
     order.insert_at(position_after(p.producer(v)), o);
     index_uses();
     for (const auto& e : have) {
-      nests[o].push_back(e.axis, e.dim, had.find(e.axis)->tactic);
+      const loop* from = had.find(e.axis);
+      nests[o].push_back(e.axis, e.dim, from != nullptr ? from->tactic : tactic);
       map.at(o, e.dim).local /= mesh.size(e.axis);
     }
     return t;
@@ -401,3 +462,5 @@ class core_program {
 };
 
 }  // namespace partita
+
+#include <partita/core/padding.hpp>

@@ -70,7 +70,7 @@ constexpr bool try_first(const partitioned& p, const conflict& k, const action& 
   const auto apply = [&](const action& a) {
     failure f;
     if (a.kind == action_kind::propagate) c.propagate();
-    if (a.kind == action_kind::tile) f = c.tile(a.value, a.dim, a.axis);
+    if (a.kind == action_kind::tile) f = c.tile(a.value, a.dim, a.axis, a.uneven);
     if (a.kind == action_kind::atomic) f = c.atomic(a.value, a.axis);
     return !f;
   };
@@ -122,7 +122,8 @@ constexpr text settle(const partitioned& p, const conflict& k) {
   bool left = false;
   for (const auto& each : c.conflicts) left = left || (each.op == k.op && each.axis == k.axis);
   if (!left) return out << "settled by a later tactic: whole";
-  if (c.p.is(k.op, op_role::tiling)) return out;  // an op of the actions, not of the source
+  if (c.p.is(k.op, op_role::tiling) || c.inserted(k.op) != padding_record::kind::none)
+    return out;  // an op of the actions, not of the source
   vec<action> candidates;
   const auto consider = [&](const action& a) {
     for (const auto& b : candidates)

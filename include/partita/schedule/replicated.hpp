@@ -187,7 +187,7 @@ constexpr failure be_strict(const core_program& c, const program& source, std::i
     name << '"' << known << '"';
   print_axis_set(axes, largest->axes, c.mesh);
   if (more > 0) others << ", and " << more << (more == 1 ? " more value is" : " more values are");
-  f.record("S020", "strict: ", name, ' ', c.p.type(v), " is replicated along ", axes,
+  f.record("S020", "strict: ", name, ' ', c.true_type(v), " is replicated along ", axes,
            " by default: ", largest->copies, " copies of ", largest->bytes, " bytes, where ", limit,
            " bytes are allowed", others, "; shard it, or place it pt::replicated");
   return f;

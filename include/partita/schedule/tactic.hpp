@@ -54,10 +54,11 @@ class tactic_context {
   constexpr const vec<named_value>& values() const { return names_; }
   constexpr const partita::mesh& mesh() const { return core_.mesh; }
   constexpr const core_program& core() const { return core_; }
-  constexpr const shape& global_shape(value_id v) const { return core_.p.type(v).shape; }
+  constexpr const shape& global_shape(value_id v) const { return core_.true_shape(v); }
   constexpr layout layout_of(value_id v) const { return core_.made(core_.holder(v)); }
+  /// Of the piece on one device, with its padding.
   constexpr shape local_shape(value_id v) const {
-    return layout_of(v).local(global_shape(v), core_.mesh);
+    return layout_of(v).local(core_.p.type(core_.holder(v)).shape, core_.mesh);
   }
 
   /// Index of a mesh axis, or -1 with an error. Errors: S001 unknown axis.
@@ -68,8 +69,8 @@ class tactic_context {
                    known_names(name, core_.mesh.names()));
     return a;
   }
-  constexpr void tile(value_id v, int dim, int axis) {
-    if (valid(v, axis)) error.record(core_.tile(v, dim, axis));
+  constexpr void tile(value_id v, int dim, int axis, uneven policy = uneven::unsaid) {
+    if (valid(v, axis)) error.record(core_.tile(v, dim, axis, policy));
   }
   constexpr void atomic(value_id v, int axis) {
     if (valid(v, axis)) error.record(core_.atomic(v, axis));
