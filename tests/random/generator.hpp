@@ -85,6 +85,7 @@ class generator {
 
  private:
   test_case case_;
+  bool pads_ = false;
   case_state state_;
   random& r_ = state_.r;
 
@@ -154,12 +155,14 @@ class generator {
       move(before.outputs[i].value, case_.p.outputs[i].value);
   }
 
+  /// Where the schedule pads, axes of every size.
   void mesh() {
     static constexpr int sizes[] = {1, 2, 2, 2, 2, 3, 4, 8};
+    pads_ = r_.one_in(2);
     static constexpr std::string_view names[] = {"B", "M", "T"};
     const auto rank = std::min<std::int64_t>(r_.in(1, 5), 3);
     for (int a = 0; a < rank; ++a) {
-      std::int64_t size = sizes[r_.in(0, 7)];
+      std::int64_t size = pads_ ? r_.in(1, 8) : sizes[r_.in(0, 7)];
       if (case_.mesh.devices() * size > 64) size = 2;
       case_.mesh.push_back({names[a], size});
     }
@@ -182,14 +185,18 @@ class generator {
       auto& tactic = case_.tactics.emplace_back();
       const auto n = r_.in(1, 4);
       const int axis = static_cast<int>(r_.in(0, case_.mesh.rank - 1));
+      const pt::uneven policy = !pads_ || r_.one_in(6) ? pt::uneven::unsaid
+                                : r_.one_in(12)        ? pt::uneven::refuse
+                                                       : pt::uneven::pad;
       for (int i = 0; i < n; ++i) {
         random_action a;
         a.axis = r_.one_in(4) ? static_cast<int>(r_.in(0, case_.mesh.rank - 1)) : axis;
         a.value = some_value(flat.p);
         a.atomic = r_.one_in(9);
+        if (!a.atomic) a.policy = policy;
         const shape& s = flat.p.type(a.value).shape;
         if (s.rank == 0 && !a.atomic) continue;
-        for (int tries = 0; tries < 6; ++tries) {
+        for (int tries = 0; tries < (pads_ ? 1 : 6); ++tries) {
           a.dim = s.rank > 0 ? static_cast<int>(r_.in(0, s.rank - 1)) : 0;
           if (s.rank > 0 && s[a.dim] % case_.mesh.size(a.axis) == 0) break;
         }

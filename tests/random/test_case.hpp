@@ -12,6 +12,7 @@ struct random_action {
   bool atomic = false;
   value_id value = 0;  ///< in the flat program
   int dim = 0, axis = 0;
+  pt::uneven policy = pt::uneven::unsaid;
 };
 
 struct test_case {
@@ -235,6 +236,10 @@ test_case shrink(test_case c, Fails fails) {
   return c;
 }
 
+inline pt::failure apply(pt::core_program& core, const random_action& a) {
+  return a.atomic ? core.atomic(a.value, a.axis) : core.tile(a.value, a.dim, a.axis, a.policy);
+}
+
 inline std::string describe(const test_case& c) {
   pt::text out;
   out << pt::print(c.p) << "mesh " << c.mesh << "\nactions:\n";
@@ -242,10 +247,10 @@ inline std::string describe(const test_case& c) {
   const pt::value_names names(flat.p);
   for (const auto& t : c.tactics) {
     for (const auto& a : t) {
-      pt::print_action(
-          out,
-          {a.atomic ? pt::action_kind::atomic : pt::action_kind::tile, a.value, a.dim, a.axis, 0},
-          names, c.mesh);
+      pt::print_action(out,
+                       {a.atomic ? pt::action_kind::atomic : pt::action_kind::tile, a.value, a.dim,
+                        a.axis, 0, a.policy},
+                       names, c.mesh);
       out << "; ";
     }
     out << "propagate;\n";

@@ -290,6 +290,7 @@ class padder {
         append(kind::widen, def<op::pad>, operands, {amounts, static_cast<std::size_t>(3 * rank)},
                larger, shape(c_.padding.whole[v]), at);
     slice_like(wide, have, v);
+    c_.padding.widened[wide] = c_.padding.widened[v];  // of another class; it stands behind
     c_.padding.widened[v] = wide;
   }
   /// The factors of an op whose attributes have changed.
