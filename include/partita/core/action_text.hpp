@@ -93,15 +93,10 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     }
     expect("\"");
     const std::string_view axis_name = until("\"");
-    expect("\"");
     uneven policy = uneven::unsaid;
-    for (const auto& [word, meant] : {std::pair{std::string_view(", pad"), uneven::pad},
-                                      std::pair{std::string_view(", refuse"), uneven::refuse}})
-      if (verb == "tile" && script.substr(at, word.size()) == word) {
-        policy = meant;
-        at += word.size();
-      }
-    expect(">");
+    if (verb == "tile" && script.substr(at, 6) == "\", pad") policy = uneven::pad;
+    if (verb == "tile" && script.substr(at, 9) == "\", refuse") policy = uneven::refuse;
+    expect(policy == uneven::pad ? "\", pad>" : policy == uneven::refuse ? "\", refuse>" : "\">");
     const int axis = c.mesh.find(axis_name);
     if (!f && axis < 0)
       f.record("S001", "replay: the mesh has no axis \"", axis_name, "\"; ",

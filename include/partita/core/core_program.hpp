@@ -130,7 +130,10 @@ class core_program {
       return f;
     }
     const std::int64_t size = p.type(target).shape[dim], left = size / have.pieces(mesh, dim);
-    if (left % mesh.size(axis) != 0) {
+    const bool divides = left % mesh.size(axis) == 0;
+    if (policy == uneven::refuse && (divides || size != whole[dim])) f = refuse(v, target, dim);
+    if (f) return f;
+    if (!divides) {
       if (policy != uneven::pad) {
         text before;
         if (size != whole[dim])
@@ -144,11 +147,9 @@ class core_program {
         return f;
       }
       f.record(widen(target, dim, axis, have.pieces(mesh, dim) * mesh.size(axis)));
+      if (f) return f;
       target = holder(v);
-    } else if (policy == uneven::refuse) {
-      f.record(refuse(v, target, dim));
     }
-    if (f) return f;
     actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic, policy});
     if (!has_own_nest(target)) target = insert_tiling(target, have);
     add_loop(p.producer(target), axis, dim);
