@@ -61,3 +61,23 @@ constexpr auto placed = [] {
 };
 static_assert(pt::check<placed>.input("x").local_shape == pt::shape{3, 2, 6});
 static_assert(pt::check<placed>.input("y").local_shape == pt::shape{3, 2});
+
+// A dimension made of several grows by the most major one; not by one of fewer positions than
+// pieces, which would leave too much padding.
+template <int... Extents>
+constexpr auto reshaped = [](auto from) {
+  auto f = pt::trace([](auto x) { return pt::reshape<Extents...>(x * 2) + 1; }, from);
+  return pt::partition(f, mesh, pt::schedule(BP));
+};
+constexpr auto merged = [] { return reshaped<60>(pt::input<float, 10, 6>("x")); };
+constexpr auto split = [] { return reshaped<15, 2>(pt::input<float, 30>("x")); };
+constexpr auto halves = [] { return reshaped<2, 15>(pt::input<float, 30>("x")); };
+static_assert(pt::check<merged>.collectives.total() == 0);
+static_assert(pt::check<merged>.input("x").local_shape == pt::shape{3, 6});
+static_assert(pt::check<merged>.output(0).local_shape == pt::shape{18});
+static_assert(pt::check<split>.collectives.total() == 0);
+static_assert(pt::check<split>.input("x").local_shape == pt::shape{8});
+static_assert(pt::check<split>.output(0).local_shape == pt::shape{4, 2});
+static_assert(pt::check<halves>.collectives == pt::collectives{.all_gather = 1});
+static_assert(pt::check<halves>.input("x").local_shape == pt::shape{8});
+static_assert(pt::check<halves>.output(0).local_shape == pt::shape{2, 15});

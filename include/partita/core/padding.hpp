@@ -9,9 +9,13 @@
 ///   the end give positions behind the end.
 /// * Where the factor is reduced, the operands get, behind the end, the identity of the combiner (a
 ///   `select`), so that these positions add nothing.
-/// * An op that has no factor for a dimension of the class, or only one with a halo, or one that is
-///   a part of a dimension, sees the dimension in its true size (a `slice`), and what it makes in
-///   its true size is padded behind it (a `pad`).
+/// * A dimension that is composed of several factors (reshape) grows by its most major one:
+/// positions
+///   behind the end are the last ones on both sides. All dimensions of a class grow in one ratio,
+///   so this is done only if the factor has at least as many positions as pieces are wanted.
+/// * An op that has no such factor for a dimension of the class, or one with a halo, sees the
+///   dimension in its true size (a `slice`), and what it makes in its true size is padded behind it
+///   (a `pad`).
 ///
 /// Propagation, lowering and cost need to know nothing of it.
 #pragma once
@@ -29,14 +33,15 @@ namespace partita {
 
 namespace detail {
 
-/// Enlarges one class of dimensions. Cost: linear in the ops that have a dimension of the class,
-/// plus one pass over the program.
+/// Enlarges one class of dimensions, so that `pieces` and the loops over it divide them. Cost:
+/// linear in the ops that have a dimension of the class, plus one pass over the program.
 class padder {
  public:
-  constexpr padder(core_program& c, value_id v, int dim) : c_(c), p_(c.p) {
+  constexpr padder(core_program& c, value_id v, int dim, std::int64_t pieces)
+      : c_(c), p_(c.p), pieces_(pieces), count_(c.true_shape(v)[dim]) {
     dims_.resize(c.p.types.size(), 0);
     made_small_.resize(c.p.types.size(), 0);
-    true_size_ = c.true_shape(v)[dim];
+    parts_.resize(c.p.ops.size(), 0);
     add(v, dim);
     while (!open_.empty()) {
       const member m = open_.back();
@@ -48,10 +53,15 @@ class padder {
   }
   constexpr bool contains(value_id v, int dim) const { return (dims_[v] & bit(dim)) != 0; }
 
-  /// To the least size that `pieces` and the loops over the class divide.
-  constexpr void enlarge(std::int64_t pieces) {
-    for (const auto& each : factors_) pieces = common_multiple(pieces, pieces_of(each));
-    size_ = (true_size_ + pieces - 1) / pieces * pieces;
+  /// To the least sizes.
+  constexpr void enlarge() {
+    const auto need = [&](std::int64_t size, std::int64_t pieces) {
+      return pieces / greatest_common_divisor(pieces, size / count_);
+    };
+    std::int64_t unit = pieces_;  // what is a part of a dimension can be sliced so, too
+    for (const auto& each : factors_)
+      unit = common_multiple(unit, need(each.true_size, pieces_of(each)));
+    larger_count_ = (count_ + unit - 1) / unit * unit;
     collect_changes();
     padding_record& record = c_.padding;
     if (record.whole.empty()) {
@@ -59,16 +69,16 @@ class padder {
       record.widened.resize(p_.types.size(), -1);
     }
     record.inserted.resize(p_.ops.size(), padding_record::inserted_op{});
-    first_new_op_ = p_.op_count();
     for (const auto& each : factors_) {
       factor& f = c_.map.at(each.op, each.factor);
-      f.size = size_;
-      f.local = size_ / pieces_of(each);
+      f.size = larger(each.true_size);
+      f.local = f.size / pieces_of(each);
       c_.mark(each.op);
     }
     for (value_id v : values_)
       for (int d = 0; d < max_rank; ++d)
-        if ((dims_[v] & ~made_small_[v] & bit(d)) != 0) p_.types[v].shape[d] = size_;
+        if ((dims_[v] & ~made_small_[v] & bit(d)) != 0)
+          p_.types[v].shape[d] = larger(true_size(v, d));
     for (value_id v : values_)
       if (made_small_[v] != 0) widen(v);
     apply_changes();
@@ -93,6 +103,7 @@ class padder {
   struct class_factor {
     op_id op;
     int factor;
+    std::int64_t true_size;
   };
   /// A use that needs other than the padded value.
   struct change {
@@ -108,26 +119,41 @@ class padder {
 
   core_program& c_;
   program& p_;
-  std::int64_t true_size_ = 0, size_ = 0;
-  vec<dim_set> dims_;        ///< by value: its dimensions of the class
-  vec<dim_set> made_small_;  ///< by value: those that its producer cannot make larger
-  vec<value_id> values_;     ///< of the class
+  std::int64_t pieces_;
+  /// All sizes of the class, of dimensions and of factors, are multiples of this number and become
+  /// the same multiples of the larger one.
+  std::int64_t count_, larger_count_ = 0;
+  vec<dim_set> dims_;         ///< by value: its dimensions of the class
+  vec<dim_set> made_small_;   ///< by value: those that its producer cannot make larger
+  vec<std::uint64_t> parts_;  ///< by op: factors of the class that are the most major part
+  vec<value_id> values_;      ///< of the class
   vec<member> open_;
   vec<class_factor> factors_;  ///< of the class; one may occur several times
   vec<change> changes_;
   vec<insertion> insertions_;
-  vec<value_id> inside_;  ///< by nested program: what is true up to the end
-  op_id first_new_op_ = 0;
+  struct known_flags {
+    int scope;
+    std::int64_t true_size;
+    value_id flags;
+  };
+  vec<known_flags> inside_;
 
   static constexpr dim_set bit(int dim) { return static_cast<dim_set>(1u << dim); }
   static constexpr std::int64_t common_multiple(std::int64_t a, std::int64_t b) {
     return a / greatest_common_divisor(a, b) * b;
   }
   constexpr std::int64_t pieces_of(const class_factor& f) const {
+    return pieces_of(f.op, f.factor);
+  }
+  constexpr std::int64_t pieces_of(op_id o, int f) const {
     std::int64_t n = 1;
-    for (const auto& l : c_.nest_of(f.op))
-      if (l.factor == f.factor) n *= c_.mesh.size(l.axis);
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor == f) n *= c_.mesh.size(l.axis);
     return n;
+  }
+  constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
+  constexpr std::int64_t larger(std::int64_t true_size) const {
+    return true_size / count_ * larger_count_;
   }
 
   // ---- The class --------------------------------------------------------------------------------
@@ -144,35 +170,49 @@ class padder {
     for (int i = 0; i < n.operand_count; ++i) f(i, p_.operand(o, i));
     for (int r = 0; r < n.result_count; ++r) f(-1 - r, n.result + r);
   }
-  /// The factor that is all of a dimension of an operand (-1 - r: of result r), wherever it occurs;
-  /// or -1.
-  constexpr int whole_factor(op_id o, int end, int dim) const {
+  /// The factor that a dimension of an operand (-1 - r: of result r) grows by; or -1. `part`: one
+  /// of its dimensions has other factors too.
+  constexpr int growing_factor(op_id o, int end, int dim, bool& part) const {
     const auto& row = c_.map.ops[o];
-    int found = -1;
-    for (int f = 0; f < row.count; ++f) {
-      if (c_.map.dim_of(c_.map.at(o, f), end) != dim) continue;
-      if (found >= 0) return -1;
-      found = f;
-    }
-    if (found < 0) return -1;
+    int found = 0;
+    while (found < row.count && c_.map.dim_of(c_.map.at(o, found), end) != dim) ++found;
+    if (found == row.count || found >= 64) return -1;
     const factor& mine = c_.map.at(o, found);
     if (mine.halo || (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity))
       return -1;
     bool good = true;
+    part = false;
     for_each_end(o, [&](int e, value_id v) {
       const int d = c_.map.dim_of(mine, e);
       if (d == no_dim) return;
-      good = good && p_.type(v).shape[d] == mine.size;
-      for (int f = 0; row.composed && f < row.count; ++f)
-        good = good && (f == found || c_.map.dim_of(c_.map.at(o, f), e) != d);
+      part = part || p_.type(v).shape[d] != mine.size;
+      if (!row.composed) return;
+      for (int f = 0; f < found; ++f)  // major to minor
+        good = good && c_.map.dim_of(c_.map.at(o, f), e) != d;
     });
-    return good ? found : -1;
+    return good && (row.composed || !part) ? found : -1;
+  }
+  /// The same, if it is one of the class.
+  constexpr int class_factor_of(op_id o, int end, int dim) const {
+    bool part = false;
+    const int f = growing_factor(o, end, dim, part);
+    return f < 0 || (part && (parts_[o] >> f & 1) == 0) ? -1 : f;
   }
   /// Takes in what an op ties to a dimension of one of its ends.
   constexpr bool spread(op_id o, int end, int dim) {
-    const int f = whole_factor(o, end, dim);
+    bool part = false;
+    const int f = growing_factor(o, end, dim, part);
     if (f < 0) return false;
-    factors_.push_back({o, f});
+    const value_id at = end < 0 ? p_.op(o).result - 1 - end : p_.operand(o, end);
+    const std::int64_t now = p_.type(at).shape[dim], before = true_size(at, dim);
+    const std::int64_t size = before / (now / c_.map.at(o, f).size);
+    if (part) {
+      const std::int64_t count = greatest_common_divisor(size, count_);
+      if (count < pieces_ && now == before) return false;
+      count_ = count;
+      parts_[o] |= std::uint64_t{1} << f;
+    }
+    factors_.push_back({o, f, size});
     for_each_end(o, [&](int e, value_id v) {
       const int d = c_.map.dim_of(c_.map.at(o, f), e);
       if (d != no_dim) add(v, d);
@@ -186,7 +226,7 @@ class padder {
         change each{u};
         for (int d = 0; d < max_rank; ++d) {
           if (!contains(v, d)) continue;
-          const int f = whole_factor(u.op, u.operand, d);
+          const int f = class_factor_of(u.op, u.operand, d);
           if (f < 0) {
             if (c_.inserted(u.op) != kind::trim) each.trimmed |= bit(d);
             continue;
@@ -270,25 +310,25 @@ class padder {
       const value_id from = p_.operand(o, 0);
       for (int d = 0; d < rank; ++d) {
         if ((made_small_[v] & bit(d)) == 0) continue;
-        p_.types[v].shape[d] = size_;
-        p_.attr_list[p_.op(o).attr_begin + rank + d] = size_ - p_.type(from).shape[d];
+        p_.types[v].shape[d] = larger(true_size(v, d));
+        p_.attr_list[p_.op(o).attr_begin + rank + d] = p_.type(v).shape[d] - p_.type(from).shape[d];
       }
       refresh(o);
       return;
     }
     const place at = behind(v);
     const layout have = c_.made(v);
-    tensor_type larger = p_.type(v);
+    tensor_type wide_type = p_.type(v);
     std::int64_t amounts[3 * max_rank] = {};
     for (int d = 0; d < rank; ++d) {
       if ((made_small_[v] & bit(d)) == 0) continue;
-      amounts[rank + d] = size_ - larger.shape[d];
-      larger.shape[d] = size_;
+      wide_type.shape[d] = larger(true_size(v, d));
+      amounts[rank + d] = wide_type.shape[d] - p_.type(v).shape[d];
     }
-    const value_id operands[] = {v, scalar(larger.element, 0, at)};
+    const value_id operands[] = {v, scalar(wide_type.element, 0, at)};
     const value_id wide =
         append(kind::widen, def<op::pad>, operands, {amounts, static_cast<std::size_t>(3 * rank)},
-               larger, shape(c_.padding.whole[v]), at);
+               wide_type, shape(c_.padding.whole[v]), at);
     slice_like(wide, have, v);
     c_.padding.widened[wide] = c_.padding.widened[v];  // of another class; it stands behind
     c_.padding.widened[v] = wide;
@@ -306,7 +346,7 @@ class padder {
     for (int f = 0; f < c_.map.ops[o].count && f < now.ops[0].count; ++f) {
       factor& mine = c_.map.at(o, f);
       mine.size = now.at(0, f).size;
-      mine.local = mine.size / pieces_of({o, f});
+      mine.local = mine.size / pieces_of(o, f);
     }
     c_.mark(o);
   }
@@ -317,8 +357,8 @@ class padder {
     std::int64_t attrs[2 * max_rank] = {};
     for (std::size_t d = 0; d < rank; ++d) {
       const bool cut = (dims & bit(static_cast<int>(d))) != 0;
-      attrs[rank + d] = cut ? true_size_ : ops::whole;
-      if (cut) smaller.shape[static_cast<int>(d)] = true_size_;
+      attrs[rank + d] = cut ? true_size(x, static_cast<int>(d)) : ops::whole;
+      if (cut) smaller.shape[static_cast<int>(d)] = attrs[rank + d];
     }
     const layout have = c_.made(x);
     const value_id operands[] = {x};
@@ -328,25 +368,25 @@ class padder {
     return v;
   }
   /// One flag per position: does it lie before the end? Made once in each nested program.
-  constexpr value_id flags(int scope) {
-    inside_.resize(c_.nested.scopes.size(), -1);
-    if (inside_[scope] >= 0) return inside_[scope];
+  constexpr value_id flags(int scope, std::int64_t true_size) {
+    for (const auto& each : inside_)
+      if (each.scope == scope && each.true_size == true_size) return each.flags;
     const place at{c_.nested.scopes[scope].marker, scope, true};
-    const dtype t = size_ > op::greatest_integer(dtype::i32) ? dtype::i64 : dtype::i32;
+    const shape whole{true_size}, wide{larger(true_size)};
+    const dtype t = wide[0] > op::greatest_integer(dtype::i32) ? dtype::i64 : dtype::i32;
     const std::int64_t dim[] = {0}, less[] = {static_cast<std::int64_t>(ops::direction::lt)};
-    const shape whole{true_size_}, larger{size_};
-    const value_id position =
-        append(kind::auxiliary, def<op::iota>, {}, dim, {t, larger}, whole, at);
-    const value_id both[] = {position, scalar(t, true_size_, at)};
-    inside_[scope] =
-        append(kind::auxiliary, def<op::compare>, both, less, {dtype::boolean, larger}, whole, at);
-    return inside_[scope];
+    const value_id position = append(kind::auxiliary, def<op::iota>, {}, dim, {t, wide}, whole, at);
+    const value_id both[] = {position, scalar(t, true_size, at)};
+    inside_.push_back(
+        {scope, true_size,
+         append(kind::auxiliary, def<op::compare>, both, less, {dtype::boolean, wide}, whole, at)});
+    return inside_.back().flags;
   }
   constexpr value_id mask(value_id x, int dim, combiner combine, const place& at) {
     const tensor_type t = p_.type(x);
     const shape whole = c_.padding.whole[x];
     const layout have = c_.made(x);
-    value_id inside = flags(at.scope);
+    value_id inside = flags(at.scope, whole[dim]);
     if (t.shape.rank > 1) {
       const value_id operands[] = {inside};
       const std::int64_t to[] = {dim};
@@ -439,7 +479,7 @@ class padder {
 
 constexpr failure core_program::widen(value_id v, int dim, int axis, std::int64_t pieces) {
   failure f;
-  detail::padder the_class(*this, v, dim);
+  detail::padder the_class(*this, v, dim, pieces);
   for (const auto& r : padding.refusals)
     if (the_class.contains(holder(r.value), r.dim)) {
       const std::int64_t size = true_shape(v)[dim];
@@ -450,7 +490,7 @@ constexpr failure core_program::widen(value_id v, int dim, int axis, std::int64_
                "\", which is as large as it; choose one policy for both");
       return f;
     }
-  the_class.enlarge(pieces);
+  the_class.enlarge();
   padding.enlargements.push_back({source_of(v), dim, axis, tactic});
   return f;
 }
@@ -459,7 +499,7 @@ constexpr failure core_program::refuse(value_id v, value_id target, int dim) {
   failure f;
   const std::int64_t size = true_shape(target)[dim], padded = p.type(target).shape[dim];
   if (size != padded) {
-    const detail::padder the_class(*this, target, dim);
+    const detail::padder the_class(*this, target, dim, 1);
     for (const auto& each : padding.enlargements)
       if (the_class.contains(holder(each.value), each.dim)) {
         f.record("S024", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", size,

@@ -197,12 +197,14 @@ class tile_map_check {
   /// Is a dimension that has this factor made larger where an axis does not divide it?
   bool is_padded(int f) const {
     const factor& mine = map_.at(0, f);
-    bool good = !mine.halo && (mine.combine == combiner::stack || a_.op.reduces_identity);
+    bool good =
+        mine.size > 0 && !mine.halo && (mine.combine == combiner::stack || a_.op.reduces_identity);
     const auto look = [&](const shape& s, auto dim_of) {
       const int d = dim_of(mine);
       if (d == no_dim) return;
-      good = good && s[d] == mine.size;
-      for (int g = 0; g < count(); ++g) good = good && (g == f || dim_of(map_.at(0, g)) != d);
+      good = good && (map_.ops[0].composed || s[d] == mine.size);
+      for (int g = 0; g < f; ++g)  // only the most major factor of a dimension
+        good = good && dim_of(map_.at(0, g)) != d;
     };
     for (int r = 0; r < result_count(); ++r)
       look(results_[r].shape, [&](const factor& g) { return map_.result_dim(g, r); });
@@ -213,6 +215,7 @@ class tile_map_check {
   /// Positions behind the end of a dimension must not matter, or add nothing to a reduction.
   void try_padding(int f, std::int64_t more, bool high) const {
     const factor& mine = map_.at(0, f);
+    const auto grow = [&](std::int64_t& size) { size += size / mine.size * more; };
     const auto refuse_padding = [&](const auto&... parts) {
       refuse("L005", "entry ", entry(f), " padded from ", mine.size, " to ", mine.size + more, ": ",
              parts...);
@@ -222,11 +225,13 @@ class tile_map_check {
     for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
       const array& x = operands_[static_cast<std::size_t>(k)];
       const int dim = map_.operand_dim(mine, k);
-      operands.push_back(dim == no_dim ? x : padded(x, dim, more, mine.combine, high));
+      tensor_type type = x.type();
+      if (dim != no_dim) grow(type.shape[dim]);
+      operands.push_back(dim == no_dim ? x : padded(x, type, mine.combine, high));
       types.push_back(operands.back().type());
     }
     for (int r = 0; r < result_count(); ++r)
-      if (const int dim = map_.result_dim(mine, r); dim != no_dim) larger[r].shape[dim] += more;
+      if (const int dim = map_.result_dim(mine, r); dim != no_dim) grow(larger[r].shape[dim]);
     vec<tensor_type> given;
     try {
       given = a_.infer(types, larger[0]);
@@ -252,15 +257,13 @@ class tile_map_check {
   }
   /// With NaN or great numbers (`high`: or infinity and small ones) behind the end, or with what
   /// leaves a reduction as it is.
-  static array padded(const array& x, int dim, std::int64_t more, combiner combine, bool high) {
+  static array padded(const array& x, const tensor_type& larger, combiner combine, bool high) {
     const dtype t = x.element();
     std::int64_t bits = high ? op::least_integer(t) : op::greatest_integer(t);
     if (is_floating(t))
       bits = std::bit_cast<std::int64_t>(high ? std::numeric_limits<double>::infinity()
                                               : std::numeric_limits<double>::quiet_NaN());
     if (combine != combiner::stack) bits = identity_bits(combine, t);
-    tensor_type larger = x.type();
-    larger.shape[dim] += more;
     array out = run_op(def<op::constant>, {}, std::span<const std::int64_t>(&bits, 1), larger);
     copy_box(size_of(t), x.shape(), x.shape(), nullptr, x.bytes(), larger.shape, nullptr,
              out.mutable_bytes());
