@@ -143,3 +143,15 @@ TEST_CASE("uneven: what is replicated by default does not name the masks") {
     names += str(p.core.describe(each.value)) + " " + str(pt::concat(each.bytes)) + "; ";
   CHECK(names == "x 72; %2 72; result 24; %1 4; ");
 }
+
+TEST_CASE("uneven: what would settle a conflict pads, too") {
+  const auto source = pt::trace([](auto x, auto w) { return matmul(x, w); },
+                                pt::input<float, 10, 8>("x"), pt::input<float, 8, 15>("w"));
+  const auto both = pt::manual("B", {{"x", 0}, {"w", 1}}, "both", pt::uneven::pad);
+  const auto p = pt::partition(source, mesh, pt::schedule(both));
+  REQUIRE(p.core.conflicts.size() == 1);
+  CHECK(
+      str(pt::settle(p, p.core.conflicts[0])) ==
+      R"(would be settled by tile<%x, 0, "B", pad> in an earlier tactic (#tile<0>), or by tile<%w, 1, "B", pad> in an earlier tactic (#tile<1>))");
+  check_meaning(p);
+}
