@@ -1,6 +1,7 @@
 /// The action log as text, and its replay.
 ///
 /// Source    PartIR, section 3: `tile <%x, 0, "B">; propagate; // BP tactic`
+/// Differs   a policy for uneven dimensions stands behind the axis: `tile<%x, 0, "B", pad>`
 #pragma once
 
 #include <string_view>

@@ -302,8 +302,9 @@ struct shard_start {
 struct device_program {
   program local;
   partita::mesh mesh;
-  vec<tensor_type> input_types, output_types;  ///< global
-  vec<layout> inputs, outputs;                 ///< how arguments and results lie on the mesh
+  /// Global. Where a dimension is padded the pieces together are larger: they start with the array.
+  vec<tensor_type> input_types, output_types;
+  vec<layout> inputs, outputs;  ///< how arguments and results lie on the mesh
 };
 
 /// The device-local program as text, with its mesh.
