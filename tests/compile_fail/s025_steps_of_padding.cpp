@@ -1,4 +1,4 @@
-// expect: S025 in_sequence: dimension 0 of "x" has size 10 and is padded for axis "B" of size 4; steps need a size that they divide
+// expect: S025 in_sequence: dimension 0 of "x" has size 10 and is padded for axis "B" of size 4;
 #include "mlp.hpp"
 
 #ifdef FAIL
