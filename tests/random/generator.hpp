@@ -71,6 +71,7 @@ class generator {
 
  private:
   test_case case_;
+  bool pads_ = false;
   case_state state_;
   random_action first_{.dim = -1};
   random& r_ = state_.r;
@@ -160,12 +161,14 @@ class generator {
     while (size > 1 && s[first_.dim] % size != 0) --size;
     return size;
   }
+  /// Where the schedule pads, axes of every size.
   void mesh() {
+    pads_ = r_.one_in(2);
     static constexpr int sizes[] = {1, 2, 2, 2, 3, 4, 4, 6, 8, 8, 12};
     static constexpr std::string_view names[] = {"B", "M", "T"};
     const auto rank = std::min<std::int64_t>(r_.in(1, 5), 3);
     for (int a = 0; a < rank; ++a) {
-      std::int64_t size = sizes[r_.in(0, 10)];
+      std::int64_t size = pads_ ? r_.in(1, 8) : sizes[r_.in(0, 10)];
       if (a == 0 && r_.one_in(4)) size = size_for_reshape(size);
       if (case_.mesh.devices() * size > 64) size = 2;
       case_.mesh.push_back({names[a], size});
@@ -201,6 +204,9 @@ class generator {
       const auto n = r_.in(1, 4);
       const int axis = static_cast<int>(r_.in(0, case_.mesh.rank - 1));
       if (t == 0 && first_.dim >= 0) tactic.push_back(first_);
+      const pt::uneven policy = !pads_ || r_.one_in(6) ? pt::uneven::unsaid
+                                : r_.one_in(12)        ? pt::uneven::refuse
+                                                       : pt::uneven::pad;
       for (int i = 0; i < n; ++i) {
         random_action a;
         a.axis = r_.one_in(4) ? static_cast<int>(r_.in(0, case_.mesh.rank - 1)) : axis;
@@ -208,9 +214,10 @@ class generator {
         a.atomic = r_.one_in(9);
         if (r_.one_in(6)) part(a);
         const std::int64_t size = a.whole() ? case_.mesh.size(a.axis) : a.size;
+        if (!a.atomic) a.policy = policy;
         const shape& s = flat.p.type(a.value).shape;
         if (s.rank == 0 && !a.atomic) continue;
-        for (int tries = 0; tries < 6; ++tries) {
+        for (int tries = 0; tries < (pads_ ? 1 : 6); ++tries) {
           a.dim = s.rank > 0 ? static_cast<int>(r_.in(0, s.rank - 1)) : 0;
           if (s.rank > 0 && s[a.dim] % size == 0) break;
         }

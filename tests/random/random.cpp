@@ -30,7 +30,7 @@ struct listed_tactic {
       if (a.atomic)
         c.atomic(a.value, axis);
       else
-        c.tile(a.value, a.dim, axis);
+        c.tile(a.value, a.dim, axis, a.policy);
     }
     c.propagate();
   }
@@ -56,9 +56,9 @@ struct counted {
 };
 void count_by_name(const pt::program& p, int times, counted& n) {
   for (pt::op_id o = 0; o < p.op_count(); ++o) {
-    for (auto k : {pt::collective::all_gather, pt::collective::all_reduce,
-                   pt::collective::reduce_scatter, pt::collective::all_to_all,
-                   pt::collective::permute})
+    for (auto k :
+         {pt::collective::all_gather, pt::collective::all_reduce, pt::collective::reduce_scatter,
+          pt::collective::all_to_all, pt::collective::permute})
       if (p.op(o).def->name == name_of(k)) n.total.count(k, times), ++n.notes;
     pt::wire_list wires;
     p.op(o).def->wires(p, o, wires);
@@ -91,7 +91,8 @@ struct statistics {
   std::map<std::string_view, int> ops, sliced;  ///< by name
   long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0, inner_loops = 0,
        differentiated = 0, microbatched = 0, several_loops = 0, split = 0, split_by_itself = 0,
-       part_loops = 0;
+       part_loops = 0, padded = 0, contradictions = 0;
+  long widened = 0, trimmed = 0, masked = 0;
   pt::collectives collectives;
   std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
 
@@ -180,18 +181,19 @@ class check {
     for (const auto& a : c_.tactics[at(tactic)]) {
       if (!a.possible(c_.mesh)) continue;
       const auto nests = core.nests.size(), logged = core.actions.size();
-      const int axis = a.number(core.named), rank = core.mesh.rank;
-      const pt::failure f = a.atomic ? core.atomic(a.value, axis) : core.tile(a.value, a.dim, axis);
+      const int rank = core.mesh.rank;
+      const pt::failure f = apply(core, a);
       if (!f) {
         done.push_back(a);
         continue;
       }
       const std::string_view code = f.message.view().substr(0, 4);
-      if (code != "S003" && code != "S004" && code != "S005" && code != "S023")
+      if (code != "S003" && code != "S004" && code != "S005" && code != "S023" && code != "S024")
         return fail(str(f.message));
       if (core.nests.size() != nests || core.actions.size() != logged || core.mesh.rank != rank)
         return fail("a refused action changed the program");
       if (count_) ++seen.refused;
+      if (count_ && code == "S024") ++seen.contradictions;
     }
     const int rank = core.mesh.rank;
     core.propagate();
@@ -218,12 +220,14 @@ class check {
     if (!(pt::lower(core, pt::detail::fused_only(on)).counts == fused))
       return fail("collectives counted without building differ");
     for (int i = 0; i < c_.p.input_count(); ++i)
-      if (l.device.inputs[at(i)].local(c_.p.input_type(i).shape, l.device.mesh) !=
-          l.device.local.input_type(i).shape)
+      if (l.device.inputs[at(i)].local(core.p.input_type(i).shape, l.device.mesh) !=
+              l.device.local.input_type(i).shape ||
+          l.device.input_types[at(i)] != core.true_type(core.p.inputs[at(i)]))
         return fail("an input's layout and local type differ");
     for (int i = 0; i < c_.p.output_count(); ++i)
-      if (l.device.outputs[at(i)].local(c_.p.output_type(i).shape, l.device.mesh) !=
-          l.device.local.output_type(i).shape)
+      if (l.device.outputs[at(i)].local(core.p.output_type(i).shape, l.device.mesh) !=
+              l.device.local.output_type(i).shape ||
+          l.device.output_types[at(i)] != c_.p.output_type(i))
         return fail("an output's layout and local type differ");
     if (c_.mesh.devices() == 1 && counts.notes > 0) return fail("collectives on one device");
     return compare(pt::emulate(l.device, inputs_), what);
@@ -311,6 +315,7 @@ class check {
 
   /// A dimension of an input in steps, alone and sharded.
   bool check_microbatches() {
+    if (c_.p.input_count() == 0) return true;  // while a case is reduced
     data::random r{c_.seed * 31 + 7};
     const int input = static_cast<int>(r.in(0, c_.p.input_count() - 1));
     const pt::shape& s = c_.p.input_type(input).shape;
@@ -336,7 +341,8 @@ class check {
       const int rank = core.p.type(v).shape.rank;
       if (rank > 0 && c_.mesh.rank > 0)
         (void)core.tile(v, static_cast<int>(r.in(0, rank - 1)),
-                        static_cast<int>(r.in(0, c_.mesh.rank - 1)));
+                        static_cast<int>(r.in(0, c_.mesh.rank - 1)),
+                        r.one_in(2) ? pt::uneven::pad : pt::uneven::unsaid);
     }
     core.propagate();
     const pt::lowered l = pt::lower(core);
@@ -357,6 +363,13 @@ class check {
     }
     seen.split += core.mesh.rank > c_.mesh.rank;
     seen.split_by_itself += split_by_itself_;
+    using kind = pt::padding_record::kind;
+    seen.padded += !core.padding.whole.empty();
+    for (pt::op_id o = 0; o < core.p.op_count(); ++o) {
+      seen.widened += core.inserted(o) == kind::widen;
+      seen.trimmed += core.inserted(o) == kind::trim;
+      seen.masked += core.inserted(o) == kind::mask;
+    }
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);
     seen.collectives.all_gather += l.counts.all_gather;
@@ -390,11 +403,8 @@ void check_seed(std::uint64_t seed, int& failures) {
              describe(small), "loops:\n", [&] {
                pt::core_program core(small.p, small.mesh);
                for (const auto& t : small.tactics) {
-                 for (const auto& a : t) {
-                   if (!a.possible(small.mesh)) continue;
-                   const int axis = a.number(core.named);
-                   (void)(a.atomic ? core.atomic(a.value, axis) : core.tile(a.value, a.dim, axis));
-                 }
+                 for (const auto& a : t)
+                   if (a.possible(small.mesh)) (void)apply(core, a);
                  core.propagate();
                }
                return str(pt::print_core(core, false)) + "device program:\n" +
@@ -422,7 +432,10 @@ TEST_CASE("random programs: partitioned equals source") {
             << " in microbatches (" << seen.several_loops << " with notes), " << seen.split
             << " with split axes (" << seen.split_by_itself << " by propagation, "
             << seen.part_loops << " loops over parts), " << seen.conflicts << " conflicts, "
-            << seen.refused << " actions refused; " << str(pt::concat(seen.collectives)) << '\n';
+            << seen.refused << " actions refused, " << seen.contradictions
+            << " for another tactic; " << seen.padded << " programs padded (" << seen.widened
+            << " values widened, " << seen.trimmed << " trimmed, " << seen.masked << " masked); "
+            << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
   std::cout << '\n';
@@ -444,6 +457,10 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.several_loops > 0);
   CHECK(seen.split_by_itself > 0);
   CHECK(seen.split > seen.split_by_itself);
+  CHECK(seen.widened > 0);
+  CHECK(seen.trimmed > 0);
+  CHECK(seen.masked > 0);
+  CHECK(seen.contradictions > 0);
   std::string missing, whole;
   for (const pt::op_def* d : pt::registry) {
     const bool drawn = d->role != pt::op_role::tiling;  // these come from actions

@@ -19,6 +19,7 @@ struct random_action {
   bool possible(const pt::mesh& m) const { return whole() || m.size(axis) % (pre * size) == 0; }
   /// The number that the axis has for an action.
   int number(pt::named_axes& axes) const { return whole() ? axis : axes.number({axis, pre, size}); }
+  pt::uneven policy = pt::uneven::unsaid;
 };
 
 struct test_case {
@@ -242,6 +243,11 @@ test_case shrink(test_case c, Fails fails) {
   return c;
 }
 
+inline pt::failure apply(pt::core_program& core, const random_action& a) {
+  const int axis = a.number(core.named);
+  return a.atomic ? core.atomic(a.value, axis) : core.tile(a.value, a.dim, axis, a.policy);
+}
+
 inline std::string describe(const test_case& c) {
   pt::text out;
   out << pt::print(c.p) << "mesh " << c.mesh << "\nactions:\n";
@@ -252,7 +258,7 @@ inline std::string describe(const test_case& c) {
     for (const auto& a : t) {
       pt::print_action(out,
                        {a.atomic ? pt::action_kind::atomic : pt::action_kind::tile, a.value, a.dim,
-                        a.number(axes), 0},
+                        a.number(axes), 0, a.policy},
                        names, axes);
       out << "; ";
     }

@@ -54,11 +54,44 @@ TEST_CASE("S002 dimension out of range") {
 TEST_CASE("S003 the axis does not divide the dimension") {
   CHECK(partitioned(pt::manual("B", {{"x", 0}})) ==
         "S003 tile: dimension 0 of \"x\" has size 10; axis \"B\" has size 4, which does not divide "
-        "it; choose another dimension or mesh");
+        "it; choose another dimension or mesh, or pad it with uneven::pad");
   CHECK(
       partitioned(pt::manual("M", {{"x", 0}}), pt::manual("B", {{"x", 0}})) ==
       "S003 tile: dimension 0 of \"x\" has size 5 (10 before earlier tiling); axis \"B\" has size "
-      "4, which does not divide it; choose another dimension or mesh");
+      "4, which does not divide it; choose another dimension or mesh, or pad it with uneven::pad");
+  CHECK(partitioned(pt::manual("B", {{"x", 0}}, pt::uneven::refuse)).substr(0, 4) == "S003");
+  // Of what is padded, the size on the mesh counts.
+  CHECK(
+      partitioned(pt::manual("B", {{"x", 0}}, pt::uneven::pad), pt::manual("M", {{"x", 0}})) ==
+      "S003 tile: dimension 0 of \"x\" has size 3 (10, padded to 12, before earlier tiling); axis "
+      "\"M\" has size 2, which does not divide it; choose another dimension or mesh, or pad it "
+      "with uneven::pad");
+}
+TEST_CASE("S024 one tactic pads what another one refuses to pad") {
+  const auto BP = pt::manual("B", {{"x", 0}}, "BP", pt::uneven::pad);
+  const auto rows = pt::manual("M", {{"result", 0}}, "rows", pt::uneven::refuse);
+  CHECK(partitioned(BP, rows) ==
+        "S024 tile: dimension 0 of \"result\" has size 10; tactic 2 (\"rows\") refuses to pad it, "
+        "tactic 1 (\"BP\") pads it to 12 with dimension 0 of \"x\" for axis \"B\" of size 4; "
+        "choose one policy for both");
+  CHECK(partitioned(rows, BP) ==
+        "S024 tile: dimension 0 of \"x\" has size 10; tactic 2 (\"BP\") pads it for axis \"B\" of "
+        "size 4, tactic 1 (\"rows\") refuses to pad dimension 0 of \"result\", which is as large "
+        "as it; choose one policy for both");
+  const auto columns = pt::manual("M", {{"w1", 1}}, "columns", pt::uneven::refuse);
+  CHECK(partitioned(BP, columns) == "no error");  // of others it says nothing
+  CHECK(partitioned(columns, BP) == "no error");
+  const auto even = pt::manual("M", {{"x", 0}}, "even", pt::uneven::pad);  // nothing to pad
+  CHECK(partitioned(rows, even) == "no error");
+}
+TEST_CASE("S025 steps of a dimension that is padded") {
+  pt::core_program core(chain(), mesh);
+  CHECK(!core.tile(core.p.inputs[0], 0, 0, pt::uneven::pad));
+  core.propagate();
+  CHECK(
+      std::string(pt::in_sequence(core, 1).p.error.message.view()) ==
+      "S025 in_sequence: dimension 0 of \"x\" has size 10 and is padded for axis \"B\" of size 4; "
+      "steps need a size that they divide");
 }
 TEST_CASE("S004 axis used twice: which tactic did it, and what to do") {
   using pt::manual;
@@ -149,11 +182,21 @@ TEST_CASE("S008 an action text that cannot be read, and mistakes in its values")
         "\"M\">;\"");
   CHECK(replayed("tile<%x, -1, \"M\">;") == "S008 replay: \"-\" in a dimension");
   CHECK(replayed("tile<%x, 1, \"M\"") ==
-        "S008 replay: cannot read the action text at character 14: \"\">\" expected, found \"\"\"");
+        "S008 replay: cannot read the action text at character 15: \">\" expected, found \"\"");
   CHECK(replayed("tile<%y, 1, \"M\">;") == "S006 replay: the program has no value \"%y\"");
   CHECK(replayed("atomic<%x, \"N\">;") ==
         "S001 replay: the mesh has no axis \"N\"; known: B, M; did you mean \"B\"?");
   CHECK(replayed("tile<%x, 0, \"B\">;").substr(0, 4) == "S003");
+  CHECK(replayed("tile<%x, 0, \"M\", refuse>; tile<%x, 1, \"B\", pad>; propagate;") == "");
+  CHECK(replayed("tile<%x, 0, \"B\", pads>;") ==
+        "S008 replay: cannot read the action text at character 15: \">\" expected, found "
+        "\", pads>;\"");
+  CHECK(replayed("atomic<%x, \"B\", pad>;").substr(0, 4) == "S008");
+  // Tactics have no names here.
+  CHECK(replayed("tile<%x, 0, \"B\", pad>; propagate;\ntile<%h, 0, \"M\", refuse>;") ==
+        "S024 tile: dimension 0 of \"h\" has size 10; tactic 2 refuses to pad it, tactic 1 "
+        "pads it to 12 with dimension 0 of \"x\" for axis \"B\" of size 4; choose one policy "
+        "for both");
 }
 
 TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {

@@ -1,6 +1,7 @@
 /// The action log as text, and its replay.
 ///
 /// Source    PartIR, section 3: `tile <%x, 0, "B">; propagate; // BP tactic`
+/// Differs   a policy for uneven dimensions stands behind the axis: `tile<%x, 0, "B", pad>`
 #pragma once
 
 #include <string_view>
@@ -21,7 +22,7 @@ constexpr void print_action(text& out, const action& a, const value_names& names
     case action_kind::tile:
       out << "tile<%" << names[a.value] << ", " << a.dim << ", ";
       axes.print(out, a.axis);
-      out << '>';
+      out << (a.uneven == uneven::pad ? ", pad>" : a.uneven == uneven::refuse ? ", refuse>" : ">");
       break;
     case action_kind::atomic:
       out << "atomic<%" << names[a.value] << ", ";
@@ -97,15 +98,14 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     }
     expect("\"");
     text axis_name = until("\"");
-    if (script.substr(at, 2) == "\":") {  // a sub-axis
-      ++at;
-      axis_name << until(">");
-      expect(">");
-    } else {
-      expect("\">");
-    }
+    expect("\"");
+    if (script.substr(at, 1) == ":") axis_name << until(",>");  // a sub-axis
+    uneven policy = uneven::unsaid;
+    if (verb == "tile" && script.substr(at, 6) == ", pad>") policy = uneven::pad;
+    if (verb == "tile" && script.substr(at, 9) == ", refuse>") policy = uneven::refuse;
+    expect(policy == uneven::pad ? ", pad>" : policy == uneven::refuse ? ", refuse>" : ">");
     const int axis = f ? -1 : c.named.find(axis_name, "replay", f);
-    if (!f) f.record(verb == "tile" ? c.tile(v, dim, axis) : c.atomic(v, axis));
+    if (!f) f.record(verb == "tile" ? c.tile(v, dim, axis, policy) : c.atomic(v, axis));
   }
   return f;
 }

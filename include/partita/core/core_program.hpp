@@ -16,12 +16,19 @@
 
 namespace partita {
 
+namespace detail {
+class padder;
+}
+
 /// A program under partitioning.
 ///
 /// Every op has a loop nest; ops of nested programs, too, and the wires that tie them to the
 /// program around them (see flatten.hpp). Inputs and tags are ops as well, so a tiled argument is a
 /// `parameter` with loops, and so is the inference "all uses slice it": the rule that works for
 /// every op. Only `tile`, `atomic` and `propagate` change anything; no action removes a loop.
+///
+/// Where a `tile` pads a dimension, the program becomes one of larger types (see padding.hpp), in
+/// which everything is even; `true_shape` tells what the source says.
 class core_program {
  public:
   program p;            ///< the flat source program, plus `tiling` ops appended by actions
@@ -34,6 +41,7 @@ class core_program {
   vec<char> returned;       ///< by value: is it a result of the program?
   vec<action> actions;      ///< the log
   vec<conflict> conflicts;  ///< what the last propagation left open
+  padding_record padding;   ///< which dimensions are larger than those of the source
   int tactic = 0;           ///< recorded in loops and actions
   bool halos = true;        ///< may a loop see elements of neighbouring pieces?
   bool may_split = true;    ///< may propagation split axes?
@@ -61,6 +69,11 @@ class core_program {
   }
 
   constexpr const nest& nest_of(op_id o) const { return nests[o]; }
+  /// The shape of a value in the source program; its type may be larger, where it is padded.
+  constexpr const shape& true_shape(value_id v) const {
+    return padding.whole.empty() ? p.type(v).shape : padding.whole[v];
+  }
+  constexpr tensor_type true_type(value_id v) const { return {p.type(v).element, true_shape(v)}; }
   /// All uses of a value as an operand (being a result of the program is not among them).
   constexpr span<const use> uses(value_id v) const {
     const auto begin = use_begin_[v], end = use_begin_[at(v) + 1];
@@ -152,20 +165,22 @@ class core_program {
   /// keeps the loops it already has (deep tiling, appendix B.1.2). Tiling again what is tiled so
   /// already changes nothing. Of an axis that is split its parts tile, major to minor; those that
   /// tile the dimension already stay.
+  ///
+  /// If the axis does not divide what is left of the dimension, `policy` says what happens.
   /// Errors    S002 dimension out of range, S003 size does not divide, S004 axis used twice, S023
-  ///           the axis is split otherwise
-  constexpr failure tile(value_id v, int dim, int axis) {
+  ///           the axis is split otherwise, S024 one tactic pads what another one refuses to pad
+  constexpr failure tile(value_id v, int dim, int axis, uneven policy = uneven::unsaid) {
     failure f;
     const text name = describe(v);
-    const shape& global = p.type(v).shape;
-    if (dim < 0 || dim >= global.rank) {
+    value_id target = holder(v);
+    const shape whole = true_shape(target);
+    if (dim < 0 || dim >= whole.rank) {
       f.record("S002", "tile: dimension ", dim, " of \"", name, "\" is out of range; its shape is ",
-               global);
+               whole);
       return f;
     }
     f = check_split(axis);
     if (f) return f;
-    value_id target = holder(v);
     const layout have = made(target);
     const bool own = has_own_nest(target);
     axis_list missing;
@@ -184,27 +199,41 @@ class core_program {
                  "; no action undoes an earlier one; ", ways_out(v, dim, *old));
       }
     }
-    if (f || missing.count == 0) return f;
-    std::int64_t size = 1;
-    for (int a : missing) size *= common(axis, a).size;
-    const std::int64_t left = global[dim] / have.pieces(mesh, dim);
-    if (left % size != 0) {
-      text before, which;
-      if (left != global[dim]) before << " (" << global[dim] << " before earlier tiling)";
-      for (int i = 0; i < missing.count;) {
-        sub_axis s = common(axis, missing.axes[i++]);
-        for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
-          s.size *= common(axis, missing.axes[i]).size;
-        which << (which.empty() ? "" : ", ") << axis_text(s);
+    if (f) return f;
+    if (missing.count == 0) return policy == uneven::refuse ? refuse(v, target, dim) : f;
+    std::int64_t pieces = 1;
+    for (int a : missing) pieces *= common(axis, a).size;
+    const std::int64_t size = p.type(target).shape[dim], left = size / have.pieces(mesh, dim);
+    const bool divides = left % pieces == 0;
+    if (policy == uneven::refuse && (divides || size != whole[dim])) f = refuse(v, target, dim);
+    if (f) return f;
+    const value_id even = target;
+    if (!divides) {
+      if (policy != uneven::pad) {
+        text before, which;
+        if (size != whole[dim])
+          before << " (" << whole[dim] << ", padded to " << size << ", before earlier tiling)";
+        else if (left != size)
+          before << " (" << size << " before earlier tiling)";
+        for (int i = 0; i < missing.count;) {
+          sub_axis s = common(axis, missing.axes[i++]);
+          for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
+            s.size *= common(axis, missing.axes[i]).size;
+          which << (which.empty() ? "" : ", ") << axis_text(s);
+        }
+        f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
+                 "; axis ", which, " has size ", pieces,
+                 ", which does not divide it; choose another dimension or mesh, or pad it with ",
+                 "uneven::pad");
+        return f;
       }
-      f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
-               "; axis ", which, " has size ", size,
-               ", which does not divide it; choose another dimension or mesh");
-      return f;
+      f.record(widen(target, dim, axis, have.pieces(mesh, dim) * pieces));
+      if (f) return f;
+      target = holder(v);
     }
     refine(axis);
-    actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic});
-    if (!own) target = insert_tiling(target);
+    actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic, policy});
+    if (!has_own_nest(target)) target = insert_tiling(target, made(even));
     add_loops(p.producer(target), axis, dim);
     return f;
   }
@@ -232,7 +261,7 @@ class core_program {
     if (f || all) return f;
     refine(axis);
     actions.push_back({action_kind::atomic, source_of(v), -1, axis, tactic});
-    if (!own) target = insert_tiling(target);
+    if (!own) target = insert_tiling(target, made(target));
     add_loops(p.producer(target), axis, any_factor);
     return f;
   }
@@ -253,16 +282,32 @@ class core_program {
     } while (split_where_a_part_fits());
   }
 
-  /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it.
+  /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it;
+  /// where it is padded, the padded value.
   constexpr value_id holder(value_id v) const {
+    while (!padding.widened.empty() && padding.widened[v] >= 0) v = padding.widened[v];
     for (const auto& u : uses(v))
       if (p.is(u.op, op_role::tiling)) return p.ops[u.op].result;
     return v;
   }
-  /// The value of the source program behind a chain of `tiling` ops.
+  /// Why an op is there, if it was inserted to pad something.
+  constexpr padding_record::kind inserted(op_id o) const {
+    const auto& list = padding.inserted;
+    return static_cast<std::size_t>(o) < list.size() ? list[o].what : padding_record::kind::none;
+  }
+  /// The value of the source program behind a chain of `tiling` ops and of those that pad.
   constexpr value_id source_of(value_id v) const {
-    while (p.is(p.producer(v), op_role::tiling)) v = p.operand(p.producer(v), 0);
-    return v;
+    using kind = padding_record::kind;
+    for (;;) {
+      const op_id o = p.producer(v);
+      const kind what = inserted(o);
+      if (what == kind::mask)
+        v = p.operand(o, 1);
+      else if (p.is(o, op_role::tiling) || what == kind::widen || what == kind::trim)
+        v = p.operand(o, 0);
+      else
+        return v;
+    }
   }
   /// A name for messages: of the parameter, tag or output, else "%N".
   constexpr text describe(value_id v) const {
@@ -280,6 +325,8 @@ class core_program {
   }
 
  private:
+  friend class detail::padder;
+
   struct match {
     evidence first, second;
     bool several = false, indivisible = false;
@@ -479,10 +526,15 @@ class core_program {
     return role == op_role::parameter || role == op_role::tag || role == op_role::tiling;
   }
 
-  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses.
-  constexpr value_id insert_tiling(value_id v) {
+  /// Makes a dimension and all that belong to it larger; see padding.hpp. `pieces`: how many the
+  /// dimension is to have.
+  constexpr failure widen(value_id v, int dim, int axis, std::int64_t pieces);
+  /// The present tactic refuses to pad this dimension.
+  constexpr failure refuse(value_id v, value_id target, int dim);
+
+  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses; it has the loops of `have`.
+  constexpr value_id insert_tiling(value_id v, const layout& have) {
     const nest had = nest_of(p.producer(v));
-    const layout have = made(v);
     const op_id o = p.op_count();
     const auto others = p.operand_list.size();
     const value_id operands[] = {v};
@@ -493,6 +545,10 @@ class core_program {
       if (out.value == v) out.value = t;
     returned.push_back(returned[v]);
     returned[v] = 0;
+    if (!padding.whole.empty()) {
+      padding.whole.push_back(shape(padding.whole[v]));
+      padding.widened.push_back(-1);
+    }
     nested.scope.push_back(nested.value_scope[v]);
     nested.value_scope.push_back(nested.value_scope[v]);
     nests.push_back(nest{});
@@ -502,7 +558,8 @@ class core_program {
     order.insert_at(position_after(p.producer(v)), o);
     index_uses();
     for (const auto& e : have) {
-      nests[o].push_back(e.axis, e.dim, had.find(e.axis)->tactic);
+      const loop* from = had.find(e.axis);
+      nests[o].push_back(e.axis, e.dim, from != nullptr ? from->tactic : tactic);
       map.at(o, e.dim).local /= mesh.size(e.axis);
     }
     return t;
@@ -661,3 +718,5 @@ class core_program {
 };
 
 }  // namespace partita
+
+#include <partita/core/padding.hpp>

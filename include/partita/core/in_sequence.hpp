@@ -484,8 +484,17 @@ class sequencing {
 /// Sums are accumulated from step to step, tiled results are stacked, what has no loop stays
 /// outside; inputs and outputs are those of the source. Where an op in the loop needs a whole value
 /// that the loop makes (a mean over the batch), another scan follows.
-/// Cost: linear in ops. Errors: S100 a sliced value of the highest rank.
+/// Cost: linear in ops. Errors: S025 a dimension is padded, S100 a sliced value of the highest
+/// rank.
 constexpr sequential_program in_sequence(const core_program& c, int axis) {
+  sequential_program refused;
+  for (const auto& each : c.padding.enlargements)
+    refused.p.error.record("S025", "in_sequence: dimension ", each.dim, " of \"",
+                           c.describe(each.value), "\" has size ",
+                           c.true_shape(each.value)[each.dim], " and is padded for axis \"",
+                           c.mesh.name(each.axis), "\" of size ", c.mesh.size(each.axis),
+                           "; steps need a size that they divide");
+  if (refused.p.error) return refused;
   return detail::sequencing(c, axis).run();
 }
 

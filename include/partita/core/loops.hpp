@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/core/uneven.hpp>
 #include <partita/ir/program.hpp>
 
 namespace partita {
@@ -54,6 +55,7 @@ struct action {
   int dim = -1;
   int axis = -1;  ///< a number of core_program::named
   int tactic = 0;
+  partita::uneven uneven = partita::uneven::unsaid;  ///< of a `tile`
 };
 
 /// Why an op was left without a loop over an axis.

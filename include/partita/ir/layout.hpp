@@ -46,6 +46,11 @@ struct layout {
     for (const auto& e : *this) global[e.dim] /= m.size(e.axis);
     return global;
   }
+  /// The shape whose pieces have this one.
+  constexpr shape global(shape local, const mesh& m) const {
+    for (const auto& e : *this) local[e.dim] *= m.size(e.axis);
+    return local;
+  }
   /// Equal per dimension; the order of entries of different dimensions does not matter.
   friend constexpr bool operator==(const layout& a, const layout& b) {
     if (a.count != b.count) return false;

@@ -133,7 +133,10 @@ struct op_def {
   bool stops_gradient = false;  ///< reverse mode does not look behind it
   bool elementwise = false;     ///< computes each result element from the same element of operands
   bool linear = false;          ///< f(a) + f(b) = f(a + b), jointly in all operands
-  bool identity = false;        ///< the result is the operand (or, for a parameter, the argument)
+  /// Operands that hold the identity of a factor's combiner, in all positions of the factor, give
+  /// the identity. Uneven dimensions are padded with it; else the op sees their true size.
+  bool reduces_identity = true;
+  bool identity = false;  ///< the result is the operand (or, for a parameter, the argument)
   bool collective = false;
   int operand_count = -1;  ///< -1: any number but none
   op_role role = op_role::compute;
@@ -180,6 +183,7 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::stops_gradient; }) d.stops_gradient = Op::stops_gradient;
   if constexpr (requires { Op::elementwise; }) d.elementwise = Op::elementwise;
   if constexpr (requires { Op::linear; }) d.linear = Op::linear;
+  if constexpr (requires { Op::reduces_identity; }) d.reduces_identity = Op::reduces_identity;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
   if constexpr (requires { Op::collective; }) d.collective = Op::collective;
   if constexpr (requires { Op::operand_count; }) d.operand_count = Op::operand_count;

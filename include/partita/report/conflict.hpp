@@ -111,7 +111,7 @@ constexpr bool try_first(const partitioned& p, const named_axes& axes, const con
   const auto apply = [&](const action& a) {
     failure f;
     if (a.kind == action_kind::propagate) c.propagate();
-    if (a.kind == action_kind::tile) f = c.tile(a.value, a.dim, a.axis);
+    if (a.kind == action_kind::tile) f = c.tile(a.value, a.dim, a.axis, a.uneven);
     if (a.kind == action_kind::atomic) f = c.atomic(a.value, a.axis);
     return !f;
   };
@@ -160,7 +160,8 @@ constexpr text settle(const partitioned& p, const conflict& k) {
     return out;
   }
   if (!detail::is_left(c, k)) return out << "settled by a later tactic: whole";
-  if (c.p.is(k.op, op_role::tiling)) return out;  // an op of the actions, not of the source
+  if (c.p.is(k.op, op_role::tiling) || c.inserted(k.op) != padding_record::kind::none)
+    return out;  // an op of the actions, not of the source
   named_axes axes = c.named;
   const int axis = axes.number(k.where());
   vec<action> candidates;

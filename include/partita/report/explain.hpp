@@ -70,13 +70,19 @@ class explainer {
   value_names names_;
   vec<std::uint8_t> torn_;  ///< by op: axes along which a conflict left it without a loop
 
-  /// `matmul(%x, %w1)`; a wire is named as the op that it belongs to.
+  /// `matmul(%x, %w1)`; a wire is named as the op that it belongs to, what gives an op the true
+  /// size of a padded value as that op.
   constexpr text call(op_id o) const {
     if (c_.p.is(o, op_role::wire)) {
       while (!c_.p.is(o, op_role::control)) ++o;
       return c_.p.op(o).def->name;
     }
     const op_node& n = c_.p.op(o);
+    const auto inserted = c_.inserted(o);
+    if (inserted == padding_record::kind::trim && !c_.uses(n.result).empty())
+      return call(c_.uses(n.result)[0].op);
+    if (inserted == padding_record::kind::widen || inserted == padding_record::kind::mask)
+      return concat("the padding of ", value(n.result));
     if (n.operand_count == 0) return value(n.result);
     if (c_.p.is(o, op_role::tag)) return concat("tag ", value(n.result));
     text attributes;

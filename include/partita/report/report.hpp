@@ -63,8 +63,8 @@ constexpr text report(const partitioned& p, int limit = 12) {
       const tensor_type& type = p.core.p.type(v);
       out << "    " << p.core.p.name(v) << ' ';
       print_layout(out, l, type.shape.rank, p.core.mesh);
-      out << " : " << type << " -> " << tensor_type{type.element, l.local(type.shape, p.core.mesh)}
-          << '\n';
+      out << " : " << p.core.true_type(v) << " -> "
+          << tensor_type{type.element, l.local(type.shape, p.core.mesh)} << '\n';
     }
     if (more > 0) out << "    and " << more << " more\n";
     if (shown == 0) out << "    none new\n";

@@ -1,7 +1,9 @@
 /// The law of tile maps, tried: the op equals the loop over slices of its operands.
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -53,6 +55,10 @@ class tile_map_check {
       for (int f = 0; f < count(); ++f)
         for (std::int64_t n = 1; n <= map_.at(0, f).size; ++n)
           if (map_.at(0, f).size % n == 0 && possible(f, n)) try_factor(f, n, nested);
+    for (int f = 0; f < count(); ++f)
+      for (std::int64_t more : {1, 3})
+        for (bool high : {false, true})
+          if (is_padded(f)) try_padding(f, more, high);
     return tried_;
   }
 
@@ -198,6 +204,84 @@ class tile_map_check {
                 got);
   }
 
+  // ---- Uneven dimensions, see core/padding.hpp --------------------------------------------------
+
+  /// Is a dimension that has this factor made larger where an axis does not divide it?
+  bool is_padded(int f) const {
+    const factor& mine = map_.at(0, f);
+    bool good =
+        mine.size > 0 && !mine.halo && (mine.combine == combiner::stack || a_.op.reduces_identity);
+    const auto look = [&](const shape& s, auto dim_of) {
+      const int d = dim_of(mine);
+      if (d == no_dim) return;
+      good = good && (map_.ops[0].composed || s[d] == mine.size);
+      for (int g = 0; g < f; ++g)  // only the most major factor of a dimension
+        good = good && dim_of(map_.at(0, g)) != d;
+    };
+    for (int r = 0; r < result_count(); ++r)
+      look(results_[r].shape, [&](const factor& g) { return map_.result_dim(g, r); });
+    for (int k = 0; k < static_cast<int>(operands_.size()); ++k)
+      look(a_.operands[k].shape, [&](const factor& g) { return map_.operand_dim(g, k); });
+    return good;
+  }
+  /// Positions behind the end of a dimension must not matter, or add nothing to a reduction.
+  void try_padding(int f, std::int64_t more, bool high) const {
+    const factor& mine = map_.at(0, f);
+    const auto grow = [&](std::int64_t& size) { size += size / mine.size * more; };
+    const auto refuse_padding = [&](const auto&... parts) {
+      refuse("L005", "entry ", entry(f), " padded from ", mine.size, " to ", mine.size + more, ": ",
+             parts...);
+    };
+    std::vector<array> operands;
+    vec<tensor_type> types, larger = results_;
+    for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
+      const array& x = operands_[static_cast<std::size_t>(k)];
+      const int dim = map_.operand_dim(mine, k);
+      tensor_type type = x.type();
+      if (dim != no_dim) grow(type.shape[dim]);
+      operands.push_back(dim == no_dim ? x : padded(x, type, mine.combine, high));
+      types.push_back(operands.back().type());
+    }
+    for (int r = 0; r < result_count(); ++r)
+      if (const int dim = map_.result_dim(mine, r); dim != no_dim) grow(larger[r].shape[dim]);
+    vec<tensor_type> given;
+    try {
+      given = a_.infer(types, larger[0]);
+    } catch (const error& e) {
+      refuse_padding("the op does not take it: ", e.what());
+    }
+    for (int r = 0; r < result_count(); ++r)
+      if (given[r] != larger[r]) refuse_padding("it gives ", given[r], ", not ", larger[r]);
+    const std::vector<array> found =
+        run_op(a_.op, operands, attrs(), std::span<const tensor_type>(larger.data(), larger.size()),
+               options_.run);
+    for (std::size_t r = 0; r < whole_.size(); ++r) {
+      const array front = resized(found[r], whole_[r].shape());
+      for (std::int64_t i = 0; i < whole_[r].size(); ++i) {
+        if (agree(front, whole_[r], i)) continue;
+        text position, expected, got;
+        print_position(position, whole_[r].shape(), i);
+        print_element(expected, whole_[r], i);
+        print_element(got, front, i);
+        refuse_padding("result ", position, " is ", expected, ", with the padding ", got);
+      }
+    }
+  }
+  /// With NaN or great numbers (`high`: or infinity and small ones) behind the end, or with what
+  /// leaves a reduction as it is.
+  static array padded(const array& x, const tensor_type& larger, combiner combine, bool high) {
+    const dtype t = x.element();
+    std::int64_t bits = high ? op::least_integer(t) : op::greatest_integer(t);
+    if (is_floating(t))
+      bits = std::bit_cast<std::int64_t>(high ? std::numeric_limits<double>::infinity()
+                                              : std::numeric_limits<double>::quiet_NaN());
+    if (combine != combiner::stack) bits = identity_bits(combine, t);
+    array out = run_op(def<op::constant>, {}, std::span<const std::int64_t>(&bits, 1), larger);
+    copy_box(size_of(t), x.shape(), x.shape(), nullptr, x.bytes(), larger.shape, nullptr,
+             out.mutable_bytes());
+    return out;
+  }
+
   bool agree(const array& found, const array& whole, std::int64_t i) const {
     return with_type(whole.element(), [&]<class T>(std::type_identity<T>) {
       const T x = found.data<T>()[i], y = whole.data<T>()[i];
@@ -278,12 +362,14 @@ class tile_map_check {
 
 /// Tries every entry of an op's tile map: the op must equal the loop over slices of its operands,
 /// stacked or reduced, for every divisor of the entry's size, alone and in nests of two loops.
-/// Gives the number of loops tried.
+/// Gives the number of loops tried. Tries as well that the entry may be padded: what stands behind
+/// the end of a dimension must not matter, nor the identity of a reduction change it.
 ///
 /// Cost      runs the op about twice per slice of every loop: take small shapes with several
 ///           divisors, such as 4, 6 and 12
 /// Errors    L001 values differ, L002 slices do not fit the op's shape rule, L004 an entry does not
-///           fit the dimensions; and what the shape rule says of the operands themselves
+///           fit the dimensions, L005 padding changes the result (a reduction may say
+///           `reduces_identity = false`); and what the shape rule says of the operands themselves
 inline std::int64_t check_laws(const op_def& op, const std::vector<tensor_type>& operands,
                                const std::vector<std::int64_t>& attrs = {},
                                const tensor_type& declared = {}, const law_options& options = {}) {

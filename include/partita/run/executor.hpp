@@ -49,6 +49,18 @@ inline void check_arrays(const program& p, std::span<const tensor_type> types,
   }
 }
 
+/// The elements that both shapes have; zeros behind them.
+inline array resized(const array& a, const shape& to) {
+  if (a.shape() == to) return a;
+  array out(tensor_type{a.element(), to});
+  shape common = to;
+  for (int d = 0; d < to.rank; ++d)
+    if (a.shape()[d] < to[d]) common[d] = a.shape()[d];
+  copy_box(size_of(a.element()), common, a.shape(), nullptr, a.bytes(), to, nullptr,
+           out.mutable_bytes());
+  return out;
+}
+
 /// Source    one interpreter for source programs (a mesh without axes) and device programs
 class interpreter {
  public:
@@ -67,8 +79,14 @@ class interpreter {
   const std::shared_ptr<const std::vector<std::string>>& names() const { return names_; }
   std::int64_t workspace_bytes() const { return frame_.workspace_bytes(); }
 
-  std::vector<array> run(std::span<const array> inputs) {
-    check_arrays(p_, {d_.input_types.data(), d_.input_types.size()}, inputs);
+  /// Where a type on the mesh is larger than that of an array (see core/padding.hpp), zeros stand
+  /// behind the elements of an input, and the elements of an output are cut out.
+  std::vector<array> run(std::span<const array> arrays) {
+    check_arrays(p_, {d_.input_types.data(), d_.input_types.size()}, arrays);
+    std::vector<array> inputs;
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      inputs.push_back(resized(
+          arrays[i], d_.inputs[i].global(p_.input_type(static_cast<int>(i)).shape, d_.mesh)));
     std::unique_ptr<workspace> w = borrow();
     frame_.run(*w, threads_, [&](const step& s, workspace& space) {
       const value_id v = p_.op(s.op).result;
@@ -78,7 +96,8 @@ class interpreter {
         slice_input(s, inputs[at(s.input)], frame_.place(v, space));
     });
     std::vector<array> out;
-    for (int i = 0; i < p_.output_count(); ++i) out.push_back(output(i, inputs, *w));
+    for (int i = 0; i < p_.output_count(); ++i)
+      out.push_back(resized(output(i, inputs, *w), d_.output_types[at(i)].shape));
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(w));
     return out;
@@ -126,7 +145,8 @@ class interpreter {
     const plan& plan = frame_.plan();
     const value_id v = p_.outputs[at(index)].value, r = plan.root[at(v)];
     const layout& l = d_.outputs[at(index)];
-    const tensor_type &global = d_.output_types[at(index)], &local = p_.type(v);
+    const tensor_type& local = p_.type(v);
+    const tensor_type global{local.element, l.global(local.shape, d_.mesh)};
     const axis_set axes = plan.axes[at(v)], cut = axes_of(d_.mesh, l);
     if (plan.handed_out[at(r)] && cut == 0) return array(global, w.handed_out[at(r)]);
     if (axes == 0 && cut == 0) {  // an input

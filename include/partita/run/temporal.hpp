@@ -37,13 +37,15 @@ class temporal_interpreter {
   std::vector<array> operator()(std::span<const array> inputs) const {
     c_.p.error.raise();
     std::vector<tensor_type> types;
-    for (int i = 0; i < c_.p.input_count(); ++i) types.push_back(c_.p.input_type(i));
+    for (int i = 0; i < c_.p.input_count(); ++i) types.push_back(c_.true_type(c_.p.inputs[i]));
     check_arrays(c_.p, types, inputs);
     memory values(at(c_.p.value_count()));
-    for (std::size_t i = 0; i < inputs.size(); ++i) values[at(c_.p.inputs[i])] = inputs[i];
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      values[at(c_.p.inputs[i])] = resized(inputs[i], c_.p.type(c_.p.inputs[i]).shape);
     run_scope(0, values);
     std::vector<array> out;
-    for (const auto& each : c_.p.outputs) out.push_back(values[at(each.value)]);
+    for (const auto& each : c_.p.outputs)
+      out.push_back(resized(values[at(each.value)], c_.true_shape(each.value)));
     return out;
   }
 

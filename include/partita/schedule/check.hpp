@@ -105,12 +105,8 @@ struct summary {
     ops = p.device.local.op_count();
     input_count = p.source.input_count();
     output_count = p.source.output_count();
-    for (int i = 0; i < input_count; ++i)
-      pack(p.source.input_name(i), p.source.input_type(i),
-           p.device.inputs[static_cast<std::size_t>(i)], p.mesh());
-    for (int i = 0; i < output_count; ++i)
-      pack(p.source.output_name(i), p.source.output_type(i),
-           p.device.outputs[static_cast<std::size_t>(i)], p.mesh());
+    for (int i = 0; i < input_count; ++i) pack(p.input(i));
+    for (int i = 0; i < output_count; ++i) pack(p.output(i));
     for (const auto& t : p.tactics) {
       const text_ref kept = keep(t.name.view());
       if (needed.tactics < Limits.tactics)
@@ -149,11 +145,10 @@ struct summary {
     }
     return r;
   }
-  constexpr void pack(std::string_view name, const tensor_type& type, const layout& l,
-                      const mesh& m) {
-    const text_ref kept = keep(name);
+  constexpr void pack(const sharded_value& v) {
+    const text_ref kept = keep(v.name);
     if (needed.values < Limits.values)
-      values_[needed.values] = {kept, type.element, type.shape, l.local(type.shape, m), l};
+      values_[needed.values] = {kept, v.element, v.global_shape, v.local_shape, v.sharding};
     ++needed.values;
   }
   constexpr sharded_value unpack(const packed_value& v) const {

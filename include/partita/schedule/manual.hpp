@@ -31,7 +31,7 @@ struct unknown_t {};
 /// Keeps the value whole along the axis (`atomic`), and its updated version too.
 inline constexpr replicated_t replicated{};
 /// The first dimension whose local size the axis divides. A value that has none stays as it is,
-/// which the tactic's report says.
+/// which the tactic's report says; a tactic that pads takes its largest dimension.
 inline constexpr first_divisible_dim_t first_divisible_dim{};
 /// Leaves the value to propagation.
 inline constexpr unknown_t unknown{};
@@ -73,16 +73,18 @@ struct manual_entry {
 ///           `propagate`. Of several entries that select a value the one with the longest name
 ///           counts. An output that has the name of an input is that input's next state: it takes
 ///           the same placement, so that the results of one step fit the arguments of the next.
+///           A size that the axis does not divide is an error, unless the tactic says uneven::pad.
 /// Errors    S001 unknown axis, S002 dimension out of range, S003 size does not divide, S004 axis
 ///           used twice, S005 already sliced, S006 nothing has that name or prefix, S007 two
 ///           entries of one name, S009 a function that gives a function, S021 not a sub-axis, S022
-///           a sub-axis does not divide its axis, S023 the axis is split otherwise
+///           a sub-axis does not divide its axis, S023 the axis is split otherwise, S024 one tactic
+///           pads what another one refuses to pad
 template <std::size_t N>
 class manual_tactic {
  public:
   constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
-                          std::string_view name)
-      : manual_tactic(axis, entries, name, std::make_index_sequence<N>{}) {}
+                          std::string_view name, uneven policy = uneven::unsaid)
+      : manual_tactic(axis, entries, name, policy, std::make_index_sequence<N>{}) {}
   constexpr std::string_view name() const { return name_; }
   /// The same tactic under another name.
   constexpr manual_tactic named(std::string_view n) const {
@@ -116,7 +118,7 @@ class manual_tactic {
     bool again = false;
     for (const auto& s : states)
       if (!c.error && c.dim_of(s.value, axis) != s.dim) {
-        c.tile(s.value, s.dim, axis);
+        c.tile(s.value, s.dim, axis, uneven_);
         again = true;
       }
     if (again) c.propagate();
@@ -129,10 +131,11 @@ class manual_tactic {
   };
   template <std::size_t... I>
   constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
-                          std::string_view name, std::index_sequence<I...>)
-      : axis_(axis), name_(name), entries_{entries[I]...} {}
+                          std::string_view name, uneven policy, std::index_sequence<I...>)
+      : axis_(axis), name_(name), uneven_(policy), entries_{entries[I]...} {}
 
   std::string_view axis_, name_;
+  uneven uneven_;
   manual_entry entries_[N];
 
   constexpr std::size_t best_entry(std::string_view name) const {
@@ -164,7 +167,7 @@ class manual_tactic {
         if (input >= 0)
           states.push_back({v.value, where.dim});
         else
-          c.tile(v.value, where.dim, axis);
+          c.tile(v.value, where.dim, axis, uneven_);
         break;
       case placement::first_divisible:
         if (input >= 0) {
@@ -184,11 +187,16 @@ class manual_tactic {
         break;
     }
   }
-  static constexpr void tile_first_divisible(tactic_context& c, const named_value& v, int axis) {
+  constexpr void tile_first_divisible(tactic_context& c, const named_value& v, int axis) const {
     const shape local = c.local_shape(v.value);
-    for (int d = 0; d < local.rank; ++d)
-      if (local[d] > 0 && local[d] % c.axis_size(axis) == 0) return c.tile(v.value, d, axis);
+    int largest = -1;
+    for (int d = 0; d < local.rank; ++d) {
+      if (local[d] > 0 && local[d] % c.axis_size(axis) == 0)
+        return c.tile(v.value, d, axis, uneven_);
+      if (local[d] > 0 && (largest < 0 || local[d] > local[largest])) largest = d;
+    }
     if (local.rank == 0) return;  // a scalar has nothing to shard
+    if (largest >= 0 && uneven_ == uneven::pad) return c.tile(v.value, largest, axis, uneven_);
     text name;
     c.core().named.print(name, axis);
     c.note(concat("\"", v.name, "\" ", c.global_shape(v.value), " has no dimension that axis ",
@@ -196,11 +204,18 @@ class manual_tactic {
   }
 };
 
-/// `manual("B", {{"x", 0}, {"params", replicated}})`, optionally with a name for reports.
+/// `manual("B", {{"x", 0}, {"params", replicated}})`, optionally with a name for reports, and with
+/// what becomes of dimensions that the axis does not divide.
 template <std::size_t N>
 constexpr manual_tactic<N> manual(std::string_view axis, const manual_entry (&entries)[N],
-                                  std::string_view name = "manual") {
-  return {axis, entries, name};
+                                  std::string_view name = "manual",
+                                  uneven policy = uneven::unsaid) {
+  return {axis, entries, name, policy};
+}
+template <std::size_t N>
+constexpr manual_tactic<N> manual(std::string_view axis, const manual_entry (&entries)[N],
+                                  uneven policy) {
+  return {axis, entries, "manual", policy};
 }
 
 }  // namespace partita

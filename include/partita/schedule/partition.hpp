@@ -34,7 +34,8 @@ struct tactic_report {
   vec<text> notes;                        ///< what was asked for and could not be had
 };
 
-/// One input or output of a partitioned program.
+/// One input or output of a partitioned program. The local shape is that of a whole piece: with
+/// padding, where the dimension is uneven.
 struct sharded_value {
   std::string_view name;
   dtype element = dtype::f32;

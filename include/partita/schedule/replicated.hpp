@@ -100,14 +100,18 @@ class default_replication {
 };
 
 /// Calls f(replicated_value) for each value replicated by default, in program order. What shares
-/// the memory of another value (a tag, a wire) is not named again.
+/// the memory of another value (a tag, a wire) is not named again, nor what is the same but for its
+/// padding.
 template <class F>
 constexpr void for_each_replicated(const core_program& c, const F& f) {
   const default_replication found(c);
   for (op_id o : c.order) {
     const op_node& n = c.p.op(o);
     const bool same = n.def->identity && n.operand_count > 0;
-    if (found.axes(o) == 0 || same || c.p.is(o, op_role::wire) || c.p.is(o, op_role::tiling))
+    const auto why = c.inserted(o);
+    const bool masks = why == padding_record::kind::mask || why == padding_record::kind::auxiliary;
+    if (found.axes(o) == 0 || same || masks || c.p.is(o, op_role::wire) ||
+        c.p.is(o, op_role::tiling))
       continue;
     replicated_value each;
     each.axes = found.axes(o);
@@ -190,7 +194,7 @@ constexpr failure be_strict(const core_program& c, const program& source, std::i
     name << '"' << known << '"';
   print_axis_set(axes, largest->axes, c.mesh);
   if (more > 0) others << ", and " << more << (more == 1 ? " more value is" : " more values are");
-  f.record("S020", "strict: ", name, ' ', c.p.type(v), " is replicated along ", axes,
+  f.record("S020", "strict: ", name, ' ', c.true_type(v), " is replicated along ", axes,
            " by default: ", largest->copies, " copies of ", largest->bytes, " bytes, where ", limit,
            " bytes are allowed", others, "; shard it, or place it pt::replicated");
   return f;

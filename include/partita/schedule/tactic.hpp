@@ -55,12 +55,13 @@ class tactic_context {
   /// As the user gave it, for the numbers of axes that actions take.
   constexpr const partita::mesh& mesh() const { return core_.named.mesh; }
   constexpr const core_program& core() const { return core_; }
-  constexpr const shape& global_shape(value_id v) const { return core_.p.type(v).shape; }
+  constexpr const shape& global_shape(value_id v) const { return core_.true_shape(v); }
   /// The axes in a layout are those of core().mesh: axis i may be the most major part only of what
   /// is axis i here.
   constexpr layout layout_of(value_id v) const { return core_.made(core_.holder(v)); }
+  /// Of the piece on one device, with its padding.
   constexpr shape local_shape(value_id v) const {
-    return layout_of(v).local(global_shape(v), core_.mesh);
+    return layout_of(v).local(core_.p.type(core_.holder(v)).shape, core_.mesh);
   }
 
   /// The dimension that a value is sliced on along all of an axis, or -1.
@@ -75,8 +76,8 @@ class tactic_context {
   ///
   /// Errors    S001 unknown axis, S021 not a sub-axis, S022 it does not divide the axis
   constexpr int axis(std::string_view name) { return core_.named.find(name, "tactic", error); }
-  constexpr void tile(value_id v, int dim, int axis) {
-    if (valid(v, axis)) error.record(core_.tile(v, dim, axis));
+  constexpr void tile(value_id v, int dim, int axis, uneven policy = uneven::unsaid) {
+    if (valid(v, axis)) error.record(core_.tile(v, dim, axis, policy));
   }
   constexpr void atomic(value_id v, int axis) {
     if (valid(v, axis)) error.record(core_.atomic(v, axis));

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <partita/core/halo.hpp>
+#include <partita/op/arithmetic.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/concatenate.hpp>
 #include <partita/op/constant.hpp>

@@ -235,7 +235,7 @@ class lowering {
       const layout l = options_.fuse ? made(v) : layout{};  // without fusion arguments are whole
       have_[v] = l;
       result_.device.inputs.push_back(l);
-      result_.device.input_types.push_back(c_.p.type(v));
+      result_.device.input_types.push_back(c_.true_type(v));
       if (!options_.build) return;
       local_[v] = out().append(*n.def, {}, {}, local_type(v, l));
       out().ops.back().name = out().intern(c_.p.view(n.name));
@@ -559,7 +559,7 @@ class lowering {
 
   constexpr void lower_output(const program_output& each) {
     result_.device.outputs.push_back(have_[each.value]);
-    result_.device.output_types.push_back(c_.p.type(each.value));
+    result_.device.output_types.push_back(c_.true_type(each.value));
     if (!options_.build) return;
     program_output local;
     local.value = local_[each.value];

@@ -1,0 +1,517 @@
+/// Uneven dimensions: the program made larger, so that every axis divides what it slices.
+///
+/// A padded program is an ordinary one, whose types are larger than those of the source. Behind the
+/// end of a padded dimension stands what happens to come there: zeros in the arguments of a run,
+/// anything elsewhere. That this is never part of a result follows from the tile maps:
+///
+/// * The dimensions that factors tie to a padded one are padded with it; together they are a class.
+///   A factor that is stacked says that the op acts position by position along it: positions behind
+///   the end give positions behind the end.
+/// * Where the factor is reduced, the operands get, behind the end, the identity of the combiner (a
+///   `select`), so that these positions add nothing.
+/// * A dimension that is composed of several factors (reshape) grows by its most major one:
+/// positions
+///   behind the end are the last ones on both sides. All dimensions of a class grow in one ratio,
+///   so this is done only if the factor has at least as many positions as pieces are wanted.
+/// * An op that has no such factor for a dimension of the class, or one with a halo, sees the
+///   dimension in its true size (a `slice`), and what it makes in its true size is padded behind it
+///   (a `pad`).
+///
+/// Propagation, lowering and cost need to know nothing of it.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/core/core_program.hpp>
+#include <partita/op/broadcast_in_dim.hpp>
+#include <partita/op/combine.hpp>
+#include <partita/op/pad.hpp>
+#include <partita/op/select.hpp>
+#include <partita/op/slice.hpp>
+
+namespace partita {
+
+namespace detail {
+
+/// Enlarges one class of dimensions, so that `pieces` and the loops over it divide them. Cost:
+/// linear in the ops that have a dimension of the class, plus one pass over the program.
+class padder {
+ public:
+  constexpr padder(core_program& c, value_id v, int dim, std::int64_t pieces)
+      : c_(c), p_(c.p), pieces_(pieces), count_(c.true_shape(v)[dim]) {
+    dims_.resize(c.p.types.size(), 0);
+    made_small_.resize(c.p.types.size(), 0);
+    parts_.resize(c.p.ops.size(), 0);
+    add(v, dim);
+    while (!open_.empty()) {
+      const member m = open_.back();
+      open_.pop_back();
+      const op_id o = p_.producer(m.value);
+      if (!spread(o, p_.op(o).result - m.value - 1, m.dim)) made_small_[m.value] |= bit(m.dim);
+      for (const auto& u : c_.uses(m.value)) spread(u.op, u.operand, m.dim);
+    }
+  }
+  constexpr bool contains(value_id v, int dim) const { return (dims_[v] & bit(dim)) != 0; }
+
+  /// To the least sizes.
+  constexpr void enlarge() {
+    const auto need = [&](std::int64_t size, std::int64_t pieces) {
+      return pieces / greatest_common_divisor(pieces, size / count_);
+    };
+    std::int64_t unit = pieces_;  // what is a part of a dimension can be sliced so, too
+    for (const auto& each : factors_)
+      unit = common_multiple(unit, need(each.true_size, pieces_of(each)));
+    larger_count_ = (count_ + unit - 1) / unit * unit;
+    collect_changes();
+    padding_record& record = c_.padding;
+    if (record.whole.empty()) {
+      for (const auto& t : p_.types) record.whole.push_back(t.shape);
+      record.widened.resize(p_.types.size(), -1);
+    }
+    record.inserted.resize(p_.ops.size(), padding_record::inserted_op{});
+    for (const auto& each : factors_) {
+      factor& f = c_.map.at(each.op, each.factor);
+      f.size = larger(each.true_size);
+      f.local = f.size / pieces_of(each);
+      c_.mark(each.op);
+    }
+    for (value_id v : values_)
+      for (int d = 0; d < max_rank; ++d)
+        if ((dims_[v] & ~made_small_[v] & bit(d)) != 0)
+          p_.types[v].shape[d] = larger(true_size(v, d));
+    for (value_id v : values_)
+      if (made_small_[v] != 0) widen(v);
+    apply_changes();
+    for (auto& out : p_.outputs) {
+      const value_id before = out.value;
+      while (record.widened[out.value] >= 0) out.value = record.widened[out.value];
+      if (out.value == before) continue;
+      c_.returned[before] = 0;
+      c_.returned[out.value] = 1;
+    }
+    put_in_order();
+    c_.index_uses();
+  }
+
+ private:
+  using kind = padding_record::kind;
+  using dim_set = std::uint8_t;
+  struct member {
+    value_id value;
+    int dim;
+  };
+  struct class_factor {
+    op_id op;
+    int factor;
+    std::int64_t true_size;
+  };
+  /// A use that needs other than the padded value.
+  struct change {
+    use where;
+    dim_set trimmed = 0, masked = 0;
+    combiner combine = combiner::stack;
+  };
+  struct insertion {
+    op_id behind = -1;  ///< -1: before all others
+    op_id op = -1;
+    bool first = false;  ///< of a nested program
+  };
+
+  core_program& c_;
+  program& p_;
+  std::int64_t pieces_;
+  /// All sizes of the class, of dimensions and of factors, are multiples of this number and become
+  /// the same multiples of the larger one.
+  std::int64_t count_, larger_count_ = 0;
+  vec<dim_set> dims_;         ///< by value: its dimensions of the class
+  vec<dim_set> made_small_;   ///< by value: those that its producer cannot make larger
+  vec<std::uint64_t> parts_;  ///< by op: factors of the class that are the most major part
+  vec<value_id> values_;      ///< of the class
+  vec<member> open_;
+  vec<class_factor> factors_;  ///< of the class; one may occur several times
+  vec<change> changes_;
+  vec<insertion> insertions_;
+  struct known_flags {
+    int scope;
+    std::int64_t true_size;
+    value_id flags;
+  };
+  vec<known_flags> inside_;
+
+  static constexpr dim_set bit(int dim) { return static_cast<dim_set>(1u << dim); }
+  static constexpr std::int64_t common_multiple(std::int64_t a, std::int64_t b) {
+    return a / greatest_common_divisor(a, b) * b;
+  }
+  constexpr std::int64_t pieces_of(const class_factor& f) const {
+    return pieces_of(f.op, f.factor);
+  }
+  constexpr std::int64_t pieces_of(op_id o, int f) const {
+    std::int64_t n = 1;
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor == f) n *= c_.mesh.size(l.axis);
+    return n;
+  }
+  constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
+  constexpr std::int64_t larger(std::int64_t true_size) const {
+    return true_size / count_ * larger_count_;
+  }
+
+  // ---- The class --------------------------------------------------------------------------------
+
+  constexpr void add(value_id v, int dim) {
+    if (contains(v, dim)) return;
+    if (dims_[v] == 0) values_.push_back(v);
+    dims_[v] |= bit(dim);
+    open_.push_back({v, dim});
+  }
+  template <class F>
+  constexpr void for_each_end(op_id o, const F& f) const {
+    const op_node& n = p_.op(o);
+    for (int i = 0; i < n.operand_count; ++i) f(i, p_.operand(o, i));
+    for (int r = 0; r < n.result_count; ++r) f(-1 - r, n.result + r);
+  }
+  /// The factor that a dimension of an operand (-1 - r: of result r) grows by; or -1. `part`: one
+  /// of its dimensions has other factors too.
+  constexpr int growing_factor(op_id o, int end, int dim, bool& part) const {
+    const auto& row = c_.map.ops[o];
+    int found = 0;
+    while (found < row.count && c_.map.dim_of(c_.map.at(o, found), end) != dim) ++found;
+    if (found == row.count || found >= 64) return -1;
+    const factor& mine = c_.map.at(o, found);
+    if (mine.halo || (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity))
+      return -1;
+    bool good = true;
+    part = false;
+    for_each_end(o, [&](int e, value_id v) {
+      const int d = c_.map.dim_of(mine, e);
+      if (d == no_dim) return;
+      part = part || p_.type(v).shape[d] != mine.size;
+      if (!row.composed) return;
+      for (int f = 0; f < found; ++f)  // major to minor
+        good = good && c_.map.dim_of(c_.map.at(o, f), e) != d;
+    });
+    return good && (row.composed || !part) ? found : -1;
+  }
+  /// The same, if it is one of the class.
+  constexpr int class_factor_of(op_id o, int end, int dim) const {
+    bool part = false;
+    const int f = growing_factor(o, end, dim, part);
+    return f < 0 || (part && (parts_[o] >> f & 1) == 0) ? -1 : f;
+  }
+  /// Takes in what an op ties to a dimension of one of its ends.
+  constexpr bool spread(op_id o, int end, int dim) {
+    bool part = false;
+    const int f = growing_factor(o, end, dim, part);
+    if (f < 0) return false;
+    const value_id at = end < 0 ? p_.op(o).result - 1 - end : p_.operand(o, end);
+    const std::int64_t now = p_.type(at).shape[dim], before = true_size(at, dim);
+    const std::int64_t size = before / (now / c_.map.at(o, f).size);
+    if (part) {
+      const std::int64_t count = greatest_common_divisor(size, count_);
+      if (count < pieces_ && now == before) return false;
+      count_ = count;
+      parts_[o] |= std::uint64_t{1} << f;
+    }
+    factors_.push_back({o, f, size});
+    for_each_end(o, [&](int e, value_id v) {
+      const int d = c_.map.dim_of(c_.map.at(o, f), e);
+      if (d != no_dim) add(v, d);
+    });
+    return true;
+  }
+
+  constexpr void collect_changes() {
+    for (value_id v : values_)
+      for (const auto& u : c_.uses(v)) {
+        change each{u};
+        for (int d = 0; d < max_rank; ++d) {
+          if (!contains(v, d)) continue;
+          const int f = class_factor_of(u.op, u.operand, d);
+          if (f < 0) {
+            if (c_.inserted(u.op) != kind::trim) each.trimmed |= bit(d);
+            continue;
+          }
+          const combiner combine = c_.map.at(u.op, f).combine;
+          if (combine == combiner::stack || masked(v, d, combine)) continue;
+          each.masked |= bit(d);
+          each.combine = combine;
+        }
+        if ((each.trimmed | each.masked | made_small_[v]) != 0) changes_.push_back(each);
+      }
+  }
+  /// Does the identity stand behind the end of a dimension already?
+  constexpr bool masked(value_id v, int dim, combiner combine) const {
+    for (;;) {
+      const op_id o = p_.producer(v);
+      const kind what = c_.inserted(o);
+      if (what == kind::mask) {
+        const auto& mask = c_.padding.inserted[o];
+        if (mask.dim == dim && mask.fill == identity_bits(combine, p_.type(v).element)) return true;
+        v = p_.operand(o, 1);
+      } else if (what == kind::trim) {
+        v = p_.operand(o, 0);
+      } else {
+        return false;
+      }
+    }
+  }
+
+  // ---- What is inserted -------------------------------------------------------------------------
+
+  struct place {
+    op_id behind = -1;
+    int scope = 0;
+    bool first = false;
+  };
+  constexpr place behind(value_id v) const { return {p_.producer(v), c_.nested.value_scope[v]}; }
+
+  constexpr value_id append(kind what, const op_def& def, span<const value_id> operands,
+                            span<const std::int64_t> attrs, const tensor_type& type,
+                            const shape& whole, const place& at) {
+    const op_id o = p_.op_count();
+    const value_id v = p_.append(def, operands, attrs, type);
+    c_.returned.push_back(0);
+    c_.nested.scope.push_back(at.scope);
+    c_.nested.value_scope.push_back(at.scope);
+    c_.nests.push_back(nest{});
+    c_.dirty_.push_back(0);
+    c_.suspect_.push_back(0);
+    c_.add_tile_map(o);
+    c_.padding.whole.push_back(whole);
+    c_.padding.widened.push_back(-1);
+    c_.padding.inserted.push_back({what, no_dim, 0});
+    insertions_.push_back({at.behind, o, at.first});
+    c_.mark(o);
+    return v;
+  }
+  constexpr value_id scalar(dtype t, std::int64_t bits, const place& at) {
+    const std::int64_t attrs[] = {bits};
+    return append(kind::auxiliary, def<op::constant>, {}, attrs, {t, {}}, {}, at);
+  }
+  /// The op that makes a value is sliced as another value is made, as far as it can be.
+  constexpr void slice_like(value_id v, const layout& have, value_id like) {
+    const op_id o = p_.producer(v);
+    const nest from = c_.nest_of(p_.producer(like));
+    for (const auto& e : have)
+      for (int f = 0; f < c_.map.ops[o].count; ++f) {
+        factor& each = c_.map.at(o, f);
+        if (each.result_dim != e.dim || each.halo) continue;
+        const loop* l = from.find(e.axis);
+        c_.nests[o].push_back(e.axis, f, l != nullptr ? l->tactic : c_.tactic);
+        each.local /= c_.mesh.size(e.axis);
+      }
+  }
+
+  /// What is made in its true size becomes larger: more of an earlier `pad`, or a new one.
+  constexpr void widen(value_id v) {
+    const op_id o = p_.producer(v);
+    const int rank = p_.type(v).shape.rank;
+    if (c_.inserted(o) == kind::widen) {
+      const value_id from = p_.operand(o, 0);
+      for (int d = 0; d < rank; ++d) {
+        if ((made_small_[v] & bit(d)) == 0) continue;
+        p_.types[v].shape[d] = larger(true_size(v, d));
+        p_.attr_list[p_.op(o).attr_begin + rank + d] = p_.type(v).shape[d] - p_.type(from).shape[d];
+      }
+      refresh(o);
+      return;
+    }
+    const place at = behind(v);
+    const layout have = c_.made(v);
+    tensor_type wide_type = p_.type(v);
+    std::int64_t amounts[3 * max_rank] = {};
+    for (int d = 0; d < rank; ++d) {
+      if ((made_small_[v] & bit(d)) == 0) continue;
+      wide_type.shape[d] = larger(true_size(v, d));
+      amounts[rank + d] = wide_type.shape[d] - p_.type(v).shape[d];
+    }
+    const value_id operands[] = {v, scalar(wide_type.element, 0, at)};
+    const value_id wide =
+        append(kind::widen, def<op::pad>, operands, {amounts, static_cast<std::size_t>(3 * rank)},
+               wide_type, shape(c_.padding.whole[v]), at);
+    slice_like(wide, have, v);
+    c_.padding.widened[wide] = c_.padding.widened[v];  // of another class; it stands behind
+    c_.padding.widened[v] = wide;
+  }
+  /// The factors of an op whose attributes have changed.
+  constexpr void refresh(op_id o) {
+    factor_table now;
+    vec<tensor_type> operands;
+    for (value_id v : p_.operands(o)) operands.push_back(p_.type(v));
+    const auto attrs = p_.attrs(o);
+    const op_node& n = p_.op(o);
+    tile_map_context c(operands, p_.type(n.result), attrs.data(), static_cast<int>(attrs.size()),
+                       now, n.result_count);
+    n.def->tile_map(c);
+    for (int f = 0; f < c_.map.ops[o].count && f < now.ops[0].count; ++f) {
+      factor& mine = c_.map.at(o, f);
+      mine.size = now.at(0, f).size;
+      mine.local = mine.size / pieces_of(o, f);
+    }
+    c_.mark(o);
+  }
+
+  constexpr value_id trim(value_id x, dim_set dims, const place& at) {
+    tensor_type smaller = p_.type(x);
+    const auto rank = static_cast<std::size_t>(smaller.shape.rank);
+    std::int64_t attrs[2 * max_rank] = {};
+    for (std::size_t d = 0; d < rank; ++d) {
+      const bool cut = (dims & bit(static_cast<int>(d))) != 0;
+      attrs[rank + d] = cut ? true_size(x, static_cast<int>(d)) : ops::whole;
+      if (cut) smaller.shape[static_cast<int>(d)] = attrs[rank + d];
+    }
+    const layout have = c_.made(x);
+    const value_id operands[] = {x};
+    const value_id v = append(kind::trim, def<op::slice>, operands, {attrs, 2 * rank}, smaller,
+                              shape(c_.padding.whole[x]), at);
+    slice_like(v, have, x);
+    return v;
+  }
+  /// One flag per position: does it lie before the end? Made once in each nested program.
+  constexpr value_id flags(int scope, std::int64_t true_size) {
+    for (const auto& each : inside_)
+      if (each.scope == scope && each.true_size == true_size) return each.flags;
+    const place at{c_.nested.scopes[scope].marker, scope, true};
+    const shape whole{true_size}, wide{larger(true_size)};
+    const dtype t = wide[0] > op::greatest_integer(dtype::i32) ? dtype::i64 : dtype::i32;
+    const std::int64_t dim[] = {0}, less[] = {static_cast<std::int64_t>(ops::direction::lt)};
+    const value_id position = append(kind::auxiliary, def<op::iota>, {}, dim, {t, wide}, whole, at);
+    const value_id both[] = {position, scalar(t, true_size, at)};
+    inside_.push_back(
+        {scope, true_size,
+         append(kind::auxiliary, def<op::compare>, both, less, {dtype::boolean, wide}, whole, at)});
+    return inside_.back().flags;
+  }
+  constexpr value_id mask(value_id x, int dim, combiner combine, const place& at) {
+    const tensor_type t = p_.type(x);
+    const shape whole = c_.padding.whole[x];
+    const layout have = c_.made(x);
+    value_id inside = flags(at.scope, whole[dim]);
+    if (t.shape.rank > 1) {
+      const value_id operands[] = {inside};
+      const std::int64_t to[] = {dim};
+      inside = append(kind::auxiliary, def<op::broadcast_in_dim>, operands, to,
+                      {dtype::boolean, t.shape}, whole, at);
+      slice_like(inside, have, x);
+    }
+    const std::int64_t fill = identity_bits(combine, t.element);
+    const value_id operands[] = {inside, x, scalar(t.element, fill, at)};
+    const value_id v = append(kind::mask, def<op::select>, operands, {}, t, whole, at);
+    c_.padding.inserted.back() = {kind::mask, static_cast<std::int8_t>(dim), fill};
+    slice_like(v, have, x);
+    return v;
+  }
+
+  constexpr void apply_changes() {
+    struct made {
+      value_id from;
+      int what;  ///< dimensions of a trim; of a mask -1 - dim
+      combiner combine;
+      value_id to;
+    };
+    vec<made> known;  // of one value
+    value_id of = -1;
+    const auto once = [&](value_id from, int what, combiner combine, auto&& make) {
+      for (const auto& each : known)
+        if (each.from == from && each.what == what && each.combine == combine) return each.to;
+      const value_id to = make();
+      known.push_back({from, what, combine, to});
+      return to;
+    };
+    for (const auto& each : changes_) {
+      value_id& operand = p_.operand_list[p_.op(each.where.op).operand_begin + each.where.operand];
+      const value_id v = operand;
+      if (v != of) known.clear();
+      of = v;
+      const place at = behind(v);
+      value_id x = v;
+      dim_set trimmed = each.trimmed;
+      const bool widened = made_small_[v] != 0 && c_.inserted(p_.producer(v)) != kind::widen;
+      if (widened && (trimmed & made_small_[v]) == made_small_[v])
+        trimmed = static_cast<dim_set>(trimmed & ~made_small_[v]);
+      else if (widened)
+        x = c_.padding.widened[v];
+      if (trimmed != 0) x = once(x, trimmed, combiner::stack, [&] { return trim(x, trimmed, at); });
+      for (int d = 0; d < max_rank; ++d)
+        if ((each.masked & bit(d)) != 0)
+          x = once(x, -1 - d, each.combine, [&] { return mask(x, d, each.combine, at); });
+      if (x == v) continue;
+      p_.operand_list[p_.op(each.where.op).operand_begin + each.where.operand] = x;
+      c_.mark(each.where.op);
+      c_.mark(p_.producer(v));
+    }
+  }
+
+  /// New ops stand right behind what they follow; behind a wire, behind its marker.
+  constexpr void put_in_order() {
+    if (insertions_.empty()) return;
+    vec<int> head(p_.ops.size(), -1), tail(p_.ops.size(), -1), next(insertions_.size(), -1);
+    vec<op_id> order, waiting;
+    order.reserve(p_.ops.size());
+    vec<insertion> first;
+    for (int i = 0; i < static_cast<int>(insertions_.size()); ++i) {
+      const insertion& each = insertions_[i];
+      if (each.first) {
+        first.push_back(each);
+        continue;
+      }
+      int& end = tail[each.behind];
+      (end >= 0 ? next[end] : head[each.behind]) = i;
+      end = i;
+    }
+    for (const auto& each : first)
+      if (each.behind < 0) order.push_back(each.op);
+    for (op_id o : c_.order) {
+      order.push_back(o);
+      vec<op_id>& to = p_.is(o, op_role::wire) ? waiting : order;
+      for (int i = head[o]; i >= 0; i = next[i]) to.push_back(insertions_[i].op);
+      if (!p_.is(o, op_role::control)) continue;
+      for (const auto& each : first)
+        if (each.behind == o) order.push_back(each.op);
+      order.insert_back(waiting.begin(), waiting.end());
+      waiting.clear();
+    }
+    c_.order = static_cast<vec<op_id>&&>(order);
+  }
+};
+
+}  // namespace detail
+
+constexpr failure core_program::widen(value_id v, int dim, int axis, std::int64_t pieces) {
+  failure f;
+  detail::padder the_class(*this, v, dim, pieces);
+  for (const auto& r : padding.refusals)
+    if (the_class.contains(holder(r.value), r.dim)) {
+      const std::int64_t size = true_shape(v)[dim];
+      f.record("S024", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", size, "; ",
+               describe_tactic(tactic), " pads it for axis ", axis_text(named.at(axis)),
+               " of size ", named.size(axis), ", ", describe_tactic(r.tactic),
+               " refuses to pad dimension ", r.dim, " of \"", describe(r.value),
+               "\", which is as large as it; choose one policy for both");
+      return f;
+    }
+  the_class.enlarge();
+  padding.enlargements.push_back({source_of(v), dim, axis, tactic});
+  return f;
+}
+
+constexpr failure core_program::refuse(value_id v, value_id target, int dim) {
+  failure f;
+  const std::int64_t size = true_shape(target)[dim], padded = p.type(target).shape[dim];
+  if (size != padded) {
+    const detail::padder the_class(*this, target, dim, 1);
+    for (const auto& each : padding.enlargements)
+      if (the_class.contains(holder(each.value), each.dim)) {
+        f.record("S024", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", size, "; ",
+                 describe_tactic(tactic), " refuses to pad it, ", describe_tactic(each.tactic),
+                 " pads it to ", padded, " with dimension ", each.dim, " of \"",
+                 describe(each.value), "\" for axis ", axis_text(named.at(each.axis)), " of size ",
+                 named.size(each.axis), "; choose one policy for both");
+        return f;
+      }
+  }
+  padding.refusals.push_back({source_of(v), dim, tactic});
+  return f;
+}
+
+}  // namespace partita

@@ -1,0 +1,157 @@
+// Uneven dimensions: the padded program, as text.
+#include "printed.hpp"
+
+namespace {
+
+constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
+constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP", pt::uneven::pad);
+constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP", pt::uneven::pad);
+
+}  // namespace
+
+TEST_CASE("uneven: products of padded rows and columns, masked where they are contracted") {
+  const auto source = pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); },
+                                pt::input<float, 10, 8>("x"), pt::input<float, 8, 15>("w1"),
+                                pt::input<float, 15, 8>("w2"));
+  const auto p = pt::partition(source, mesh, pt::schedule(BP, MP));
+  CHECK(str(pt::print_actions(p.core, source)) ==
+        "tile<%x, 0, \"B\", pad>; propagate;\ntile<%w1, 1, \"M\", pad>; propagate;\n");
+  CHECK(
+      core(p) ==
+      R"(func @main(%x: tensor<12x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  %x3 = loop "M" [#tile<0>] (%rM: range<2>) {
+    %x3s = iota {dim=0} : tensor<8xi32>
+    yield %x3s
+  } : tensor<16xi32>
+  %x4 = constant {15} : tensor<i32>
+  %x5 = loop "M" [#tile<0>] (%rM: range<2>) {
+    %x3s = slice 0 %x3[%rM] : tensor<8xi32>
+    %x5s = compare(%x3s, %x4) {lt} : tensor<8xi1>
+    yield %x5s
+  } : tensor<16xi1>
+  %x9 = loop "M" [#tile<0>] (%rM: range<2>) {
+    %x9s = broadcast_in_dim(%x5s) {dims=[0]} : tensor<8x8xi1>
+    yield %x9s
+  } : tensor<16x8xi1>
+  %x10 = constant {0} : tensor<f32>
+  %x11 = loop "M" [#tile<0>] (%rM: range<2>) {
+    %x9s = slice 0 %x9[%rM] : tensor<8x8xi1>
+    %w2s = slice 0 %w2[%rM] : tensor<8x8xf32>
+    %x11s = select(%x9s, %w2s, %x10) : tensor<8x8xf32>
+    yield %x11s
+  } : tensor<16x8xf32>
+  %x1, %x6 = loop "B" [#tile<0>, #tile<0>] (%rB: range<4>) {
+    %x1s, %x6s = loop "M" [#tile<1>, #tile<1>] (%rM: range<2>) {
+      %xs = slice 0 %x[%rB] : tensor<3x8xf32>
+      %w1s = slice 1 %w1[%rM] : tensor<8x8xf32>
+      %x1ss = matmul(%xs, %w1s) : tensor<3x8xf32>
+      %x5s = slice 0 %x5[%rM] : tensor<8xi1>
+      %x6ss = broadcast_in_dim(%x5s) {dims=[1]} : tensor<3x8xi1>
+      yield %x1ss, %x6ss
+    }
+    yield %x1s, %x6s
+  } : tensor<12x16xf32>, tensor<12x16xi1>
+  %x7 = constant {0} : tensor<f32>
+  %x2 = loop "B" [#tile<0>] (%rB: range<4>) {
+    %x2s = loop "M" [#sum] (%rM: range<2>) {
+      %x6s = slice 0 %x6[%rB] : tensor<3x16xi1>
+      %x6ss = slice 1 %x6s[%rM] : tensor<3x8xi1>
+      %x1s = slice 0 %x1[%rB] : tensor<3x16xf32>
+      %x1ss = slice 1 %x1s[%rM] : tensor<3x8xf32>
+      %x8ss = select(%x6ss, %x1ss, %x7) : tensor<3x8xf32>
+      %x11s = slice 0 %x11[%rM] : tensor<8x8xf32>
+      %x2ss = matmul(%x8ss, %x11s) : tensor<3x8xf32>
+      yield %x2ss
+    }
+    yield %x2s
+  } : tensor<12x8xf32>
+  return %x2 : tensor<12x8xf32>
+}
+)");
+  CHECK(
+      local(p) ==
+      R"(func @main(%x: tensor<3x8xf32>, %w1: tensor<8x8xf32>, %w2: tensor<8x8xf32>) attributes {mesh = {"B":4, "M":2}} {
+  %x1 = iota {dim=0} : tensor<8xi32>
+  %x2 = shard_start {8 <"M">} : tensor<i32>
+  %x3 = add(%x1, %x2) : tensor<8xi32>
+  %x4 = constant {15} : tensor<i32>
+  %x5 = compare(%x3, %x4) {lt} : tensor<8xi1>
+  %x6 = broadcast_in_dim(%x5) {dims=[0]} : tensor<8x8xi1>
+  %x7 = constant {0} : tensor<f32>
+  %x8 = select(%x6, %w2, %x7) : tensor<8x8xf32>
+  %x9 = matmul(%x, %w1) : tensor<3x8xf32>
+  %x10 = broadcast_in_dim(%x5) {dims=[1]} : tensor<3x8xi1>
+  %x11 = constant {0} : tensor<f32>
+  %x12 = select(%x10, %x9, %x11) : tensor<3x8xf32>
+  %x13 = matmul(%x12, %x8) : tensor<3x8xf32>
+  %x14 = all_reduce <"M"> %x13 : tensor<3x8xf32>
+  return %x14 : tensor<3x8xf32>
+}
+)");
+  CHECK(str(pt::report(p)).find("x [{\"B\"}, {}] : tensor<10x8xf32> -> tensor<3x8xf32>") !=
+        std::string::npos);
+  check_meaning(p);
+}
+
+TEST_CASE("uneven: a sort takes the true size and its result is padded") {
+  const auto source =
+      pt::trace([](auto x) { return pt::sort<0>(x) + x; }, pt::input<float, 10, 6>("x"));
+  const auto p = pt::partition(source, mesh, pt::schedule(BP));
+  CHECK(core(p) ==
+        R"(func @main(%x: tensor<12x6xf32>) attributes {mesh = {"B":4, "M":2}} {
+  %xt = loop "B" [#tile<0>] (%rB: range<4>) {
+    %xs = slice 0 %x[%rB] : tensor<3x6xf32>
+    yield %xs
+  } : tensor<12x6xf32>
+  %x5 = slice(%xt) {[0:10, :]} : tensor<10x6xf32>
+  %x1 = sort(%x5) {dim=0} : tensor<10x6xf32>
+  %x3 = constant {0} : tensor<f32>
+  %x4 = pad(%x1, %x3) {low=[0, 0], high=[2, 0]} : tensor<12x6xf32>
+  %x2 = loop "B" [#tile<0>] (%rB: range<4>) {
+    %x4s = slice 0 %x4[%rB] : tensor<3x6xf32>
+    %xs = slice 0 %xt[%rB] : tensor<3x6xf32>
+    %x2s = add(%x4s, %xs) : tensor<3x6xf32>
+    yield %x2s
+  } : tensor<12x6xf32>
+  return %x2 : tensor<12x6xf32>
+}
+)");
+  CHECK(local(p) ==
+        R"(func @main(%x: tensor<3x6xf32>) attributes {mesh = {"B":4, "M":2}} {
+  %xg = all_gather [{"B"}, {}] %x : tensor<12x6xf32>
+  %x1 = slice(%xg) {[0:10, :]} : tensor<10x6xf32>
+  %x2 = sort(%x1) {dim=0} : tensor<10x6xf32>
+  %x3 = constant {0} : tensor<f32>
+  %x4 = pad(%x2, %x3) {low=[0, 0], high=[2, 0]} : tensor<12x6xf32>
+  %x4s = all_slice [{"B"}, {}] %x4 : tensor<3x6xf32>
+  %x5 = add(%x4s, %x) : tensor<3x6xf32>
+  return %x5 : tensor<3x6xf32>
+}
+)");
+  CHECK(str(pt::explain(p)).substr(0, 89) ==
+        R"(all_gather <"B">  %x  72 bytes  x1  BP  sort(%x) needs it whole: it has no loop over "B"
+)");
+  check_meaning(p);
+}
+
+TEST_CASE("uneven: what is replicated by default does not name the masks") {
+  const auto source =
+      pt::trace([](auto x) { return pt::sum<0>(x * 2); }, pt::input<float, 10, 6>("x"));
+  const auto p = pt::partition(source, mesh, pt::schedule(BP));
+  std::string names;
+  for (const auto& each : pt::replicated(p))
+    names += str(p.core.describe(each.value)) + " " + str(pt::concat(each.bytes)) + "; ";
+  CHECK(names == "x 72; %2 72; result 24; %1 4; ");
+}
+
+TEST_CASE("uneven: what would settle a conflict pads, too") {
+  const auto source = pt::trace([](auto x, auto w) { return matmul(x, w); },
+                                pt::input<float, 10, 8>("x"), pt::input<float, 8, 15>("w"));
+  const auto both = pt::manual("B", {{"x", 0}, {"w", 1}}, "both", pt::uneven::pad);
+  const auto p = pt::partition(source, mesh, pt::schedule(both));
+  REQUIRE(p.core.conflicts.size() == 1);
+  CHECK(
+      str(pt::settle(p, p.core.conflicts[0])) ==
+      R"(would be settled by tile<%x, 0, "B", pad> in an earlier tactic (#tile<0>), or by tile<%w, 1, "B", pad> in an earlier tactic (#tile<1>))");
+  check_meaning(p);
+}

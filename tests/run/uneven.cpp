@@ -1,0 +1,404 @@
+// Uneven dimensions: every size from 1 to 17 over axes of 1 to 8 devices, so shards that are not
+// full and shards that are empty; the padded program computes what the source does.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "../data.hpp"
+
+namespace pt = partita;
+using data::str;
+using pt::dyn;
+
+namespace {
+
+using vector = pt::tensor<float, dyn>;
+using matrix = pt::tensor<float, dyn, dyn>;
+using tactics = std::vector<pt::manual_tactic<1>>;
+constexpr std::int64_t most_size = 17, most_devices = 8;
+
+pt::manual_tactic<1> tile(std::string_view axis, std::string_view name, int dim) {
+  return pt::manual(axis, {{name, dim}}, name, pt::uneven::pad);
+}
+auto vec_of(std::string_view name, std::int64_t n) { return pt::input(name, vector(n)); }
+auto mat_of(std::string_view name, std::int64_t m, std::int64_t n) {
+  return pt::input(name, matrix(m, n));
+}
+auto indices_of(std::string_view name, std::int64_t n) {
+  return pt::input(name, pt::tensor<std::int32_t, dyn>(n));
+}
+
+/// Whole numbers, and positions of at most `n` rows.
+std::vector<pt::array> arguments(const pt::program& p, std::int64_t n) {
+  data::random r{static_cast<std::uint64_t>(n)};
+  std::vector<pt::array> out;
+  for (int i = 0; i < p.input_count(); ++i) {
+    const bool index = pt::is_integer(p.input_type(i).element);
+    out.push_back(data::integers(p.input_type(i), r, index ? 0 : -2, index ? n - 1 : 2));
+  }
+  return out;
+}
+
+/// Each backend gives what the source gives, up to `tolerance`.
+void check_equal(const pt::partitioned& r, const std::vector<pt::array>& inputs, double tolerance) {
+  REQUIRE(str(pt::verify(r.device.local).message) == "");
+  const pt::results expected = pt::evaluate(r.source, inputs);
+  const auto agrees = [&](const pt::results& found) {
+    for (int i = 0; i < expected.size(); ++i)
+      if (found[i].type() != expected[i].type()) return false;
+    return pt::max_difference(found, expected) <= tolerance;
+  };
+  CHECK(agrees(pt::emulate(r, inputs)));
+  CHECK(agrees(pt::temporal(r, inputs)));
+  CHECK(agrees(pt::emulate(pt::lower(r.core, {.fuse = false}).device, inputs)));
+}
+
+/// `make(n)` is a program, `name` an input of it whose dimension `dim` has size n.
+template <class Make>
+void check_sizes(const Make& make, std::string_view name, int dim, double tolerance = 0) {
+  for (std::int64_t n = 1; n <= most_size; ++n) {
+    const pt::program p = make(n);
+    const auto inputs = arguments(p, n);
+    for (std::int64_t devices = 1; devices <= most_devices; ++devices) {
+      CAPTURE(name);
+      CAPTURE(n);
+      CAPTURE(devices);
+      const auto r = pt::partition(p, pt::mesh{{"B", devices}}, tactics{tile("B", name, dim)});
+      const auto x = r.input(name);
+      REQUIRE(x.global_shape[dim] == n);
+      REQUIRE((devices == 1 || x.sharding.dim_of(0) == dim));
+      REQUIRE(x.local_shape[dim] == (n + devices - 1) / devices);
+      check_equal(r, inputs, tolerance);
+    }
+  }
+}
+/// A model of one matrix, along both of its dimensions; the other one has size 6.
+template <class Model>
+void check_both(const Model& model, double tolerance = 0) {
+  check_sizes([&](std::int64_t n) { return pt::trace(model, mat_of("x", n, 6)); }, "x", 0,
+              tolerance);
+  check_sizes([&](std::int64_t n) { return pt::trace(model, mat_of("x", 6, n)); }, "x", 1,
+              tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("uneven: elementwise ops and a bias") {
+  const auto model = [](const auto& x, const auto& bias) { return pt::nn::relu(x * 3 - 1) + bias; };
+  const auto source = [&](std::int64_t m, std::int64_t n) {
+    return pt::trace(
+        [&](const auto& x, const auto& b) {
+          return model(x, pt::broadcast_in_dim<1>(b, pt::dim<0>(x), pt::dim<1>(x)));
+        },
+        mat_of("x", m, n), vec_of("bias", n));
+  };
+  check_sizes([&](std::int64_t n) { return source(n, 6); }, "x", 0);
+  check_sizes([&](std::int64_t n) { return source(6, n); }, "x", 1);
+  check_sizes([&](std::int64_t n) { return source(6, n); }, "bias", 0);
+}
+
+TEST_CASE("uneven: products, along the batch, the columns and what is contracted") {
+  const auto product = [](const auto& x, const auto& w) { return matmul(x, w); };
+  const auto source = [&](std::int64_t m, std::int64_t k, std::int64_t n) {
+    return pt::trace(product, mat_of("x", m, k), mat_of("w", k, n));
+  };
+  check_sizes([&](std::int64_t n) { return source(n, 3, 4); }, "x", 0);
+  check_sizes([&](std::int64_t n) { return source(3, n, 4); }, "x", 1);
+  check_sizes([&](std::int64_t n) { return source(3, n, 4); }, "w", 0);
+  check_sizes([&](std::int64_t n) { return source(3, 4, n); }, "w", 1);
+  // A square: both dimensions belong together.
+  check_sizes(
+      [&](std::int64_t n) {
+        return pt::trace([](const auto& x) { return matmul(x, x) + pt::transpose<1, 0>(x); },
+                         mat_of("x", n, n));
+      },
+      "x", 1);
+}
+
+TEST_CASE("uneven: reductions see their identity behind the end") {
+  check_both([](const auto& x) {
+    return std::tuple{pt::output("sum0", pt::sum<0>(x)),
+                      pt::output("sum1", pt::sum<1>(x)),
+                      pt::output("max0", pt::reduce_max<0>(x - 9)),
+                      pt::output("max1", pt::reduce_max<1>(x - 9)),
+                      pt::output("min", pt::reduce_min(x + 9)),
+                      pt::output("mean", pt::mean(x)),
+                      pt::output("all", pt::all<0>(x < 2)),
+                      pt::output("any", pt::any<1>(x < -1)),
+                      pt::output("whole", pt::reduce_max<0>(pt::convert<std::int32_t>(x - 9))),
+                      pt::output("least", pt::reduce_min<1>(pt::convert<std::uint8_t>(x + 9))),
+                      pt::output("product", pt::prod<0>(pt::convert<double>(x)))};
+  });
+}
+
+TEST_CASE("uneven: softmax, norm, the greatest element and its position") {
+  check_both([](const auto& x) { return pt::nn::softmax(x); }, 1e-6);
+  check_both([](const auto& x) { return pt::nn::softmax(pt::transpose<1, 0>(x)); }, 1e-6);
+  check_both(
+      [](const auto& x) {
+        const auto ones = pt::full_like(pt::sum<0>(x), 1);
+        return pt::nn::layer_norm(x, ones, ones);
+      },
+      1e-5);
+  check_both([](const auto& x) {
+    const auto [greatest, where] = pt::max_with_position<0>(x);
+    return std::tuple{pt::output("argmax0", pt::argmax<0>(x)),
+                      pt::output("argmax1", pt::argmax<1>(x)),
+                      pt::output("argmin1", pt::argmin<1>(x)), pt::output("greatest", greatest),
+                      pt::output("where", where)};
+  });
+}
+
+TEST_CASE("uneven: order and running sums, along and across") {
+  check_both([](const auto& x) {
+    const auto [greatest, where] = pt::top_k<1>(x);
+    return std::tuple{pt::output("sort0", pt::sort<0>(x)),
+                      pt::output("sort1", pt::sort<1>(x)),
+                      pt::output("argsort", pt::argsort<0>(x)),
+                      pt::output("greatest", greatest),
+                      pt::output("where", where),
+                      pt::output("cumsum0", pt::cumsum<0>(x)),
+                      pt::output("cumsum1", pt::cumsum<1>(x)),
+                      pt::output("reverse", pt::reverse<0>(x)),
+                      pt::output("both", pt::sort<0>(x) + x)};
+  });
+}
+
+TEST_CASE("uneven: gather and scatter, along and across") {
+  const auto rows = [](const auto& table, const auto& i) {
+    return std::tuple{pt::output("take0", pt::take<0>(table, i)),
+                      pt::output("take1", pt::take<1>(table, i)),
+                      pt::output("gather", pt::gather(table, i))};
+  };
+  const auto source = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return pt::trace(rows, mat_of("x", m, n), indices_of("i", k));
+  };
+  check_sizes([&](std::int64_t n) { return source(n, 5, 3); }, "x", 0);
+  check_sizes([&](std::int64_t n) { return source(5, n, 3); }, "x", 1);
+  check_sizes([&](std::int64_t n) { return source(5, 4, n); }, "i", 0);
+
+  const auto put = [](const auto& x, const auto& i, const auto& updates) {
+    return std::tuple{pt::output("add", pt::scatter_add(x, i, updates)),
+                      pt::output("max", pt::scatter_max(x, i, updates)),
+                      pt::output("assign", pt::scatter_set(x, i, pt::full_like(updates, 7)))};
+  };
+  const auto scattered = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return pt::trace(put, mat_of("x", m, n), indices_of("i", k), mat_of("u", k, n));
+  };
+  check_sizes([&](std::int64_t n) { return scattered(n, 5, 3); }, "x", 0);
+  check_sizes([&](std::int64_t n) { return scattered(5, n, 3); }, "x", 1);
+  check_sizes([&](std::int64_t n) { return scattered(5, 4, n); }, "i", 0);
+  // A sum over rows of a table that starts from zeros: each device has its part.
+  check_sizes(
+      [](std::int64_t n) {
+        return pt::trace(
+            [](const auto& table, const auto& i, const auto& y) {
+              return pt::grad([&](const auto& t) { return pt::sum(pt::gather(t, i) * y); }, table);
+            },
+            mat_of("table", 4, 3), indices_of("i", n), mat_of("y", n, 3));
+      },
+      "i", 0);
+}
+
+TEST_CASE("uneven: movement") {
+  check_both([](const auto& x) {
+    const auto m = pt::dim<0>(x), n = pt::dim<1>(x);
+    return std::tuple{
+        pt::output("along", pt::concatenate<0>(x, x * 2)),
+        pt::output("across", pt::concatenate<1>(x, x * 2) * 2),
+        pt::output("flat", pt::reshape(x, m.value() * n.value())),
+        pt::output("wide", pt::reshape(x, m, 1, n) + 1),
+        pt::output("back", pt::reshape(pt::reshape(x, m.value() * n.value()) * 2, m, n) + x),
+        pt::output("transposed", pt::transpose<1, 0>(x)),
+        pt::output("stacked", pt::stack<0>(x, x)),
+        pt::output("part", pt::slice<pt::axes<0, 0>, pt::axes<1, 1>>(x)),
+        pt::output("padded", pt::pad<pt::axes<1, 0>, pt::axes<0, 2>>(x, 5)),
+        pt::output("position", pt::iota<float, 1>(x, m, n) + pt::iota<float, 0>(x, m, n) + x)};
+  });
+  check_sizes(
+      [](std::int64_t n) {
+        return pt::trace([](const auto& x) { return pt::reshape(x, pt::dim<0>(x), 2, 3); },
+                         mat_of("x", n, 6));
+      },
+      "x", 0);
+}
+
+namespace {
+
+struct weights {
+  BOOST_HANA_DEFINE_STRUCT(weights, (matrix, up), (vector, bias), (matrix, down));
+};
+
+pt::program training_step(std::int64_t batch, std::int64_t in, std::int64_t hidden,
+                          std::int64_t out) {
+  const auto step = [](const auto& params, const auto& state, const auto& x, const auto& y) {
+    const auto loss = [&](const auto& p) {
+      const auto e = matmul(pt::nn::relu(pt::nn::linear(x, p.up, p.bias)), p.down) - y;
+      return pt::mean(e * e);
+    };
+    const auto [value, gradients] = pt::value_and_grad(loss, params);
+    const auto [next, next_state] = pt::adam(pt::adam_options{}, params, gradients, state);
+    return std::tuple{pt::output("params", next), pt::output("state", next_state),
+                      pt::output("loss", value)};
+  };
+  const weights w{.up = matrix(in, hidden), .bias = vector(hidden), .down = matrix(hidden, out)};
+  return pt::trace(step, pt::input("params", w), pt::input("state", pt::adam_state_for(w)),
+                   mat_of("x", batch, in), mat_of("y", batch, out));
+}
+/// Second moments are 1, so that a step does not magnify a rounded gradient; steps count from 0.
+std::vector<pt::array> training_arguments(const pt::program& p) {
+  std::vector<pt::array> inputs = arguments(p, 3);
+  for (int i = 0; i < p.input_count(); ++i) {
+    pt::array& x = inputs[static_cast<std::size_t>(i)];
+    if (p.input_name(i) == "state.step") x = pt::array(p.input_type(i));
+    if (p.input_name(i).substr(0, 7) == "state.v")
+      x = data::fill(p.input_type(i), [](std::int64_t) { return 1; });
+  }
+  return inputs;
+}
+
+}  // namespace
+
+TEST_CASE("uneven: a training step of two layers with Adam") {
+  for (std::int64_t n = 1; n <= most_size; ++n)
+    for (std::int64_t devices : {2, 3, 5, 8}) {
+      CAPTURE(n);
+      CAPTURE(devices);
+      const pt::mesh m{{"B", devices}, {"M", 2}};
+      const auto BP = pt::manual("B", {{"x", 0}, {"y", 0}}, "BP", pt::uneven::pad);
+      const auto MP = pt::manual("M", {{"params.up", 1}, {"params.bias", 0}, {"params.down", 0}},
+                                 "MP", pt::uneven::pad);
+      const auto Z3 =
+          pt::manual("B", {{"params", pt::first_divisible_dim}, {"state", pt::first_divisible_dim}},
+                     "Z3", pt::uneven::pad);
+      for (const auto& p :
+           {training_step(n, 4, 6, 3), training_step(6, 4, n, 3), training_step(4, n, 5, n)}) {
+        const auto inputs = training_arguments(p);
+        const auto r = pt::partition(p, m, pt::schedule(BP, MP, Z3));
+        CHECK(r.tactics.back().notes.empty());  // states stay where they are; nothing stays whole
+        check_equal(r, inputs, 1e-5);
+      }
+    }
+}
+
+TEST_CASE("uneven: loops, branches and calls") {
+  const auto carried = [](std::int64_t m, std::int64_t n) {
+    return pt::trace(
+        [](const auto& x, const auto& steps) {
+          const auto body = [&](const auto& h, const auto& step) {
+            const auto next = h + x * pt::sum(step);
+            return std::pair{next, pt::sum<0>(next)};
+          };
+          const auto [last, sums] = pt::scan(body, x, steps);
+          const auto twice = pt::for_loop(
+              0, 3,
+              [&](const auto& i, const auto& c) {
+                return c + pt::reduce_max(c) + pt::convert<float>(i);
+              },
+              x);
+          const auto doubled = pt::while_loop([](const auto& c) { return pt::sum(c * c) < 100; },
+                                              [](const auto& c) { return c * 2 + 1; }, x);
+          const auto chosen = pt::cond(
+              pt::sum(x) < 0, [](const auto& v) { return pt::sort<0>(v); },
+              [](const auto& v) { return v * 3; }, x);
+          const auto called = pt::call(
+              "centred", [](const auto& v) { return v - pt::reduce_max(v); }, x);
+          return std::tuple{pt::output("last", last),     pt::output("sums", sums),
+                            pt::output("twice", twice),   pt::output("doubled", doubled),
+                            pt::output("chosen", chosen), pt::output("called", called)};
+        },
+        mat_of("x", m, n), mat_of("steps", 3, 4));
+  };
+  check_sizes([&](std::int64_t n) { return carried(n, 2); }, "x", 0);
+  check_sizes([&](std::int64_t n) { return carried(2, n); }, "x", 1);
+  // The steps themselves: a loop sees each of them, and no other.
+  check_sizes(
+      [](std::int64_t n) {
+        return pt::trace(
+            [](const auto& x, const auto& steps) {
+              const auto [last, all] = pt::scan(
+                  [](const auto& h, const auto& s) {
+                    return std::pair{h + s, h * 2};
+                  },
+                  x, steps);
+              return std::tuple{pt::output("last", last), pt::output("all", all + steps)};
+            },
+            vec_of("x", 4), mat_of("steps", n, 4));
+      },
+      "steps", 0);
+}
+
+TEST_CASE("uneven: several axes, several tactics") {
+  const auto model = [](const auto& x, const auto& w, const auto& y) {
+    return std::tuple{pt::output("a", matmul(x, w) + y), pt::output("b", pt::sum<0>(x)),
+                      pt::output("c", pt::sort<0>(y)), pt::output("d", matmul(y, y))};
+  };
+  for (std::int64_t n = 1; n <= most_size; ++n) {
+    const auto p = pt::trace(model, mat_of("x", n, 5), mat_of("w", 5, n), mat_of("y", n, n));
+    const auto inputs = arguments(p, n);
+    for (const pt::mesh& m : {pt::mesh{{"A", 2}, {"B", 3}}, pt::mesh{{"A", 4}, {"B", 2}},
+                              pt::mesh{{"A", 3}, {"B", 8}}, pt::mesh{{"A", 1}, {"B", 7}}}) {
+      CAPTURE(n);
+      CAPTURE(str(pt::concat(m)));
+      // One dimension over two axes; the second tactic makes what the first has padded larger.
+      const auto both =
+          pt::partition(p, m, tactics{tile("A", "x", 0), tile("B", "x", 0), tile("B", "w", 0)});
+      CHECK(both.input("x").sharding.count == (m.size(0) > 1) + (m.size(1) > 1));
+      const std::int64_t pieces = m.devices(), local = (n + pieces - 1) / pieces;
+      CHECK(both.input("x").local_shape[0] == local);
+      check_equal(both, inputs, 0);
+      // Both dimensions of a square, which belong together; results by name, and deep tiling.
+      check_equal(pt::partition(p, m, tactics{tile("A", "y", 0), tile("B", "y", 1)}), inputs, 0);
+      check_equal(pt::partition(p, m, tactics{tile("A", "a", 1), tile("B", "a", 1)}), inputs, 0);
+      check_equal(pt::partition(p, m, tactics{tile("B", "c", 0), tile("A", "c", 0)}), inputs, 0);
+      check_equal(pt::partition(p, m,
+                                tactics{tile("B", "d", 1), tile("A", "b", 0), tile("A", "c", 1),
+                                        tile("B", "w", 1)}),
+                  inputs, 0);
+    }
+  }
+}
+
+TEST_CASE("uneven: what stands behind the end of an argument does not matter") {
+  const auto p = pt::trace(
+      [](const auto& x, const auto& w) {
+        return std::tuple{pt::output("y", matmul(x, w)), pt::output("s", pt::nn::softmax(x))};
+      },
+      mat_of("x", 5, 7), mat_of("w", 7, 3));
+  const auto r = pt::partition(p, pt::mesh{{"B", 4}}, tactics{tile("B", "x", 1)});
+  pt::device_program whole = r.device;
+  const auto inputs = arguments(p, 3);
+  std::vector<pt::array> filled;  // with NaN
+  for (int i = 0; i < p.input_count(); ++i) {
+    const pt::shape larger = r.core.p.input_type(i).shape;
+    const pt::array& x = inputs[static_cast<std::size_t>(i)];
+    filled.push_back(data::fill({pt::dtype::f32, larger}, [&](std::int64_t e) {
+      std::int64_t at = 0, unit = 1;
+      for (int d = larger.rank; d-- > 0; e /= larger[d]) {
+        if (e % larger[d] >= x.shape()[d]) return std::numeric_limits<double>::quiet_NaN();
+        at += e % larger[d] * unit;
+        unit *= x.shape()[d];
+      }
+      return static_cast<double>(x.data<float>()[at]);
+    }));
+    whole.input_types[static_cast<std::size_t>(i)].shape = larger;
+  }
+  CHECK(pt::max_difference(pt::emulate(whole, filled), pt::evaluate(p, inputs)) < 1e-6);
+}
+
+TEST_CASE("uneven: microbatches of a padded batch") {
+  const auto BP = pt::manual("B", {{"x", 0}, {"y", 0}}, "BP", pt::uneven::pad);
+  const auto steps = pt::microbatch(2, {{"x", 0}, {"y", 0}}, "MB");
+  for (std::int64_t batch : {10, 26, 30})
+    for (std::int64_t devices : {2, 3, 4, 7}) {
+      CAPTURE(batch);
+      CAPTURE(devices);
+      const pt::program p = training_step(batch, 3, 5, 2);
+      const auto r = pt::partition(p, pt::mesh{{"B", devices}}, pt::schedule(BP, steps));
+      check_equal(r, training_arguments(p), 1e-5);
+      if (batch % devices != 0 && batch / 2 >= devices)  // each step has its pieces
+        CHECK(r.collectives.all_gather == 0);
+    }
+}
