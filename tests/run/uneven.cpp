@@ -55,9 +55,11 @@ void check_equal(const pt::partitioned& r, const std::vector<pt::array>& inputs,
   CHECK(agrees(pt::emulate(pt::lower(r.core, {.fuse = false}).device, inputs)));
 }
 
-/// `make(n)` is a program, `name` an input of it whose dimension `dim` has size n.
+/// `make(n)` is a program, `name` an input of it whose dimension `dim` has size n. Pieces of it are
+/// multiples of `step`, where n is one.
 template <class Make>
-void check_sizes(const Make& make, std::string_view name, int dim, double tolerance = 0) {
+void check_sizes(const Make& make, std::string_view name, int dim, double tolerance = 0,
+                 std::int64_t step = 1) {
   for (std::int64_t n = 1; n <= most_size; ++n) {
     const pt::program p = make(n);
     const auto inputs = arguments(p, n);
@@ -69,7 +71,8 @@ void check_sizes(const Make& make, std::string_view name, int dim, double tolera
       const auto x = r.input(name);
       REQUIRE(x.global_shape[dim] == n);
       REQUIRE((devices == 1 || x.sharding.dim_of(0) == dim));
-      REQUIRE(x.local_shape[dim] == (n + devices - 1) / devices);
+      const std::int64_t unit = n % devices != 0 && n % step == 0 && n / step >= devices ? step : 1;
+      REQUIRE(x.local_shape[dim] == (n + devices * unit - 1) / (devices * unit) * unit);
       check_equal(r, inputs, tolerance);
     }
   }
@@ -401,4 +404,46 @@ TEST_CASE("uneven: microbatches of a padded batch") {
       if (batch % devices != 0 && batch / 2 >= devices)  // each step has its pieces
         CHECK(r.collectives.all_gather == 0);
     }
+}
+
+namespace {
+
+using rows = pt::tensor<float, dyn, dyn, dyn>;  // (b, n, c)
+constexpr pt::conv_options same{.padding = pt::same_padding};
+constexpr pt::conv_options halving{.strides = {2}, .padding = pt::same_padding};
+constexpr pt::nn::pool_options three{.size = {3}, .strides = {1}, .padding = pt::same_padding};
+
+pt::program windows_of(std::int64_t n, const auto& model) {
+  return pt::trace(
+      [&](auto x, auto w) {
+        const auto [loss, g] = pt::value_and_grad(
+            [&](auto p) {
+              const auto y = model(std::get<0>(p), std::get<1>(p));
+              return sum(y * y);
+            },
+            std::tuple{x, w});
+        return std::tuple{loss, std::get<0>(g), std::get<1>(g)};
+      },
+      pt::input("x", rows(2, n, 3)), pt::input("w", rows(3, 3, 2)));
+}
+
+}  // namespace
+
+TEST_CASE("convolutions and pooling, forward and backward") {
+  check_sizes([](std::int64_t n) { return windows_of(n, pt::conv<same, rows, rows>); }, "x", 1);
+  check_sizes([](std::int64_t n) { return windows_of(n, pt::conv<halving, rows, rows>); }, "x", 1,
+              0, 2);
+  check_sizes(
+      [](std::int64_t n) {
+        return windows_of(
+            n, [](auto x, auto w) { return pt::nn::max_pool<three>(pt::conv<same>(x, w)); });
+      },
+      "x", 1);
+}
+TEST_CASE("windows over uneven dimensions exchange halos") {
+  const auto p = pt::partition(windows_of(13, pt::conv<same, rows, rows>), pt::mesh{{"B", 4}},
+                               tactics{tile("B", "x", 1)});
+  // x twice, for the product and for the gradient of w; the cotangent, for that of x.
+  CHECK(p.collectives == pt::collectives{.all_reduce = 2, .permute = 6});
+  CHECK(p.input("x").local_shape == pt::shape{2, 4, 3});
 }

@@ -106,11 +106,19 @@ class core_program {
   /// Factor `f` of an op, which has a halo, cut into pieces; `attrs`, the op's, become those of one
   /// piece.
   constexpr halo_cut cut(op_id o, int f, std::int64_t pieces, vec<std::int64_t>& attrs) const {
+    const vec<tensor_type> types = operand_types(o);
+    return cut_halo(*p.ops[o].def, map, map.at(o, f), pieces, types, p.type(p.ops[o].result),
+                    attrs);
+  }
+  /// The same factor, stretched; see stretch_halo.
+  constexpr halo_cut stretch(op_id o, int f, vec<std::int64_t>& attrs) const {
+    const vec<tensor_type> types = operand_types(o);
+    return stretch_halo(*p.ops[o].def, map, map.at(o, f), types, p.type(p.ops[o].result), attrs);
+  }
+  constexpr vec<tensor_type> operand_types(op_id o) const {
     vec<tensor_type> types;
     for (value_id v : p.operands(o)) types.push_back(p.types[v]);
-    const auto& row = map.ops[o];
-    return cut_halo(*p.ops[o].def, map, map.factors[row.begin + f], pieces,
-                    {types.data(), types.size()}, p.type(p.ops[o].result), attrs);
+    return types;
   }
 
   /// Does some loop of an op see more than its own pieces?

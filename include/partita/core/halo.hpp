@@ -48,16 +48,16 @@ struct halo_loops {
   }
 };
 
-/// Cuts a factor of an op into pieces. `types` are those of its operands along the factor's
-/// dimensions before the cut; the attributes become those of one piece.
-constexpr halo_cut cut_halo(const op_def& def, const factor_table& map, const factor& f,
-                            std::int64_t pieces, span<const tensor_type> types,
-                            const tensor_type& result, vec<std::int64_t>& attrs) {
+/// Asks an op's function `rule` for a factor. `types` are those of its operands along the factor's
+/// dimensions; the attributes are corrected.
+constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table& map,
+                                const factor& f, std::int64_t pieces, span<const tensor_type> types,
+                                const tensor_type& result, vec<std::int64_t>& attrs) {
   halo_cut cut;
   halo_context c{types, result, {no_dim, no_dim}, map.dim_of(f, -1), pieces, attrs};
   for (int k = 0; k < max_halo_operands && k < static_cast<int>(types.size()); ++k)
     c.operand_dims[k] = map.operand_dim(f, k);
-  def.halo(c);
+  rule(c);
   cut.result_dim = c.result_dim;
   cut.pieces = pieces;
   cut.possible = c.possible;
@@ -70,6 +70,19 @@ constexpr halo_cut cut_halo(const op_def& def, const factor_table& map, const fa
     cut.blocks[k] = cut.slices(k) ? c.operand_extent(k) / pieces : 0;
   }
   return cut;
+}
+/// Cuts a factor of an op into pieces; the attributes become those of one piece.
+constexpr halo_cut cut_halo(const op_def& def, const factor_table& map, const factor& f,
+                            std::int64_t pieces, span<const tensor_type> types,
+                            const tensor_type& result, vec<std::int64_t>& attrs) {
+  return ask_for_halo(def.halo, map, f, pieces, types, result, attrs);
+}
+/// The extents of a factor have grown: the attributes become those for these types, and the fills
+/// of `ranges` say what has to stand behind the old ends. Not `possible` for every op.
+constexpr halo_cut stretch_halo(const op_def& def, const factor_table& map, const factor& f,
+                                span<const tensor_type> types, const tensor_type& result,
+                                vec<std::int64_t>& attrs) {
+  return ask_for_halo(def.stretch, map, f, 1, types, result, attrs);
 }
 
 }  // namespace partita

@@ -13,9 +13,10 @@
 /// positions
 ///   behind the end are the last ones on both sides. All dimensions of a class grow in one ratio,
 ///   so this is done only if the factor has at least as many positions as pieces are wanted.
-/// * An op that has no such factor for a dimension of the class, or one with a halo, sees the
-///   dimension in its true size (a `slice`), and what it makes in its true size is padded behind it
-///   (a `pad`).
+/// * The windows of convolutions and pooling slide over more elements; behind the old end stands
+///   what they would find behind the end.
+/// * An op that has no such factor for a dimension of the class sees the dimension in its true size
+///   (a `slice`), and what it makes in its true size is padded behind it (a `pad`).
 ///
 /// Propagation, lowering and cost need to know nothing of it.
 #pragma once
@@ -82,6 +83,8 @@ class padder {
     for (value_id v : values_)
       if (made_small_[v] != 0) widen(v);
     apply_changes();
+    for (const auto& each : factors_)
+      if (c_.map.at(each.op, each.factor).halo) stretch(each.op, each.factor);
     for (auto& out : p_.outputs) {
       const value_id before = out.value;
       while (record.widened[out.value] >= 0) out.value = record.widened[out.value];
@@ -178,8 +181,8 @@ class padder {
     while (found < row.count && c_.map.dim_of(c_.map.at(o, found), end) != dim) ++found;
     if (found == row.count || found >= 64) return -1;
     const factor& mine = c_.map.at(o, found);
-    if (mine.halo || (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity))
-      return -1;
+    if (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity) return -1;
+    if (mine.halo && !stretched(o, found).possible) return -1;
     bool good = true;
     part = false;
     for_each_end(o, [&](int e, value_id v) {
@@ -190,7 +193,12 @@ class padder {
       for (int f = 0; f < found; ++f)  // major to minor
         good = good && c_.map.dim_of(c_.map.at(o, f), e) != d;
     });
-    return good && (row.composed || !part) ? found : -1;
+    return good && (row.composed || mine.halo || !part) ? found : -1;
+  }
+  constexpr halo_cut stretched(op_id o, int f) const {
+    const auto given = p_.attrs(o);
+    vec<std::int64_t> attrs(given.begin(), given.end());
+    return c_.stretch(o, f, attrs);
   }
   /// The same, if it is one of the class.
   constexpr int class_factor_of(op_id o, int end, int dim) const {
@@ -231,7 +239,8 @@ class padder {
             if (c_.inserted(u.op) != kind::trim) each.trimmed |= bit(d);
             continue;
           }
-          const combiner combine = c_.map.at(u.op, f).combine;
+          combiner combine = c_.map.at(u.op, f).combine;
+          if (c_.map.at(u.op, f).halo) combine = stretched(u.op, f).ranges[u.operand].fill;
           if (combine == combiner::stack || masked(v, d, combine)) continue;
           each.masked |= bit(d);
           each.combine = combine;
@@ -366,6 +375,14 @@ class padder {
                               shape(c_.padding.whole[x]), at);
     slice_like(v, have, x);
     return v;
+  }
+  /// The windows of an op slide over more elements.
+  constexpr void stretch(op_id o, int f) {
+    const auto given = p_.attrs(o);
+    vec<std::int64_t> attrs(given.begin(), given.end());
+    c_.stretch(o, f, attrs);
+    for (std::size_t i = 0; i < attrs.size(); ++i)
+      p_.attr_list[p_.op(o).attr_begin + static_cast<int>(i)] = attrs[i];
   }
   /// One flag per position: does it lie before the end? Made once in each nested program.
   constexpr value_id flags(int scope, std::int64_t true_size) {

@@ -77,6 +77,11 @@ class tile_map_check {
     return cut_halo(a_.op, map_, map_.at(0, f), n, {a_.operands.data(), a_.operands.size()},
                     results_[0], attrs);
   }
+  halo_cut stretch(int f, const vec<tensor_type>& operands, const tensor_type& result,
+                   vec<std::int64_t>& attrs) const {
+    return stretch_halo(a_.op, map_, map_.at(0, f), {operands.data(), operands.size()}, result,
+                        attrs);
+  }
   bool possible(int f, std::int64_t n) const {
     if (!map_.at(0, f).halo || n == 1) return true;
     if (map_.at(0, f).size == 0) return false;
@@ -209,12 +214,15 @@ class tile_map_check {
   /// Is a dimension that has this factor made larger where an axis does not divide it?
   bool is_padded(int f) const {
     const factor& mine = map_.at(0, f);
-    bool good =
-        mine.size > 0 && !mine.halo && (mine.combine == combiner::stack || a_.op.reduces_identity);
+    bool good = mine.size > 0 && (mine.combine == combiner::stack || a_.op.reduces_identity);
+    if (good && mine.halo) {
+      vec<std::int64_t> attrs = a_.attrs;
+      good = stretch(f, a_.operands, results_[0], attrs).possible;
+    }
     const auto look = [&](const shape& s, auto dim_of) {
       const int d = dim_of(mine);
       if (d == no_dim) return;
-      good = good && (map_.ops[0].composed || s[d] == mine.size);
+      good = good && (map_.ops[0].composed || mine.halo || s[d] == mine.size);
       for (int g = 0; g < f; ++g)  // only the most major factor of a dimension
         good = good && dim_of(map_.at(0, g)) != d;
     };
@@ -233,28 +241,31 @@ class tile_map_check {
              parts...);
     };
     std::vector<array> operands;
-    vec<tensor_type> types, larger = results_;
-    for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
-      const array& x = operands_[static_cast<std::size_t>(k)];
-      const int dim = map_.operand_dim(mine, k);
-      tensor_type type = x.type();
-      if (dim != no_dim) grow(type.shape[dim]);
-      operands.push_back(dim == no_dim ? x : padded(x, type, mine.combine, high));
-      types.push_back(operands.back().type());
-    }
+    vec<tensor_type> types = a_.operands, larger = results_;
+    for (int k = 0; k < static_cast<int>(operands_.size()); ++k)
+      if (const int dim = map_.operand_dim(mine, k); dim != no_dim) grow(types[k].shape[dim]);
     for (int r = 0; r < result_count(); ++r)
       if (const int dim = map_.result_dim(mine, r); dim != no_dim) grow(larger[r].shape[dim]);
+    vec<std::int64_t> attrs = a_.attrs;
+    halo_cut stretched;
+    if (mine.halo) stretched = stretch(f, types, larger[0], attrs);
+    for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
+      const array& x = operands_[static_cast<std::size_t>(k)];
+      const bool has = map_.operand_dim(mine, k) != no_dim;
+      const combiner fill = has && mine.halo ? stretched.ranges[k].fill : mine.combine;
+      operands.push_back(has ? padded(x, types[k], fill, high) : x);
+    }
     vec<tensor_type> given;
     try {
-      given = a_.infer(types, larger[0]);
+      given = applied_op{a_.op, types, attrs, larger[0]}.infer(types, larger[0]);
     } catch (const error& e) {
       refuse_padding("the op does not take it: ", e.what());
     }
     for (int r = 0; r < result_count(); ++r)
       if (given[r] != larger[r]) refuse_padding("it gives ", given[r], ", not ", larger[r]);
     const std::vector<array> found =
-        run_op(a_.op, operands, attrs(), std::span<const tensor_type>(larger.data(), larger.size()),
-               options_.run);
+        run_op(a_.op, operands, {attrs.data(), attrs.size()},
+               std::span<const tensor_type>(larger.data(), larger.size()), options_.run);
     for (std::size_t r = 0; r < whole_.size(); ++r) {
       const array front = resized(found[r], whole_[r].shape());
       for (std::int64_t i = 0; i < whole_[r].size(); ++i) {
