@@ -52,7 +52,6 @@ TEST_CASE("UNet, small: emulated equals source, and collectives by number of par
   CHECK(step.emulated({{"batch", 1}, {"model", 1}}, BP, MP, Z3) == pt::collectives{});
   const auto rows = step.emulated({{"batch", 2}, {"space", 2}}, BP, space);
   CHECK(rows.permute > 0);
-  CHECK(rows.all_gather == 4);  // all positions attend to one another
 }
 
 TEST_CASE("UNet has the 502 parameter tensors that Table 2 tells of") {
@@ -61,4 +60,12 @@ TEST_CASE("UNet has the 502 parameter tensors that Table 2 tells of") {
   for (int i = 0; i < step.input_count(); ++i)
     parameters += step.input_name(i).starts_with("params.");
   CHECK(parameters == 502);
+}
+
+TEST_CASE("UNet with the rows of its images sharded sends borders; all positions attend to all") {
+  using namespace paper::diffusion;
+  const pt::partitioned p = pt::partition(paper::trace_training_step(paper::UNet),
+                                          {{"batch", 8}, {"space", 4}}, pt::schedule(BP, space));
+  CHECK(p.collectives.all_gather == 4);
+  CHECK(p.collectives.permute == 580);
 }
