@@ -1,0 +1,137 @@
+/// Evidence for loops: which entry of an op's tile map do the ops around it support?
+///
+/// Source    PartIR, section 5.2 and appendix B
+#pragma once
+
+#include <partita/core/loop_program.hpp>
+
+namespace partita::detail {
+
+/// The entries that the evidence supports for a loop over an axis.
+struct match {
+  evidence first, second;
+  bool several = false, indivisible = false;
+  constexpr bool one() const { return first.factor != any_factor && !several && !indivisible; }
+};
+
+constexpr void support(const loop_program& c, match& m, op_id o, int axis, evidence e) {
+  if (m.first.factor == e.factor || m.several) return;
+  if (c.map.at(o, e.factor).local % c.mesh.size(axis) != 0) m.indivisible = true;
+  if (m.first.factor == any_factor) {
+    m.first = e;
+  } else {
+    m.second = e;
+    m.several = true;
+  }
+}
+
+/// The most major factor that is left of a dimension of an operand (-1 - r: of result r).
+constexpr int front_factor(const loop_program& c, op_id o, int operand, int dim) {
+  const auto& row = c.map.ops[o];
+  const factor* factors = c.map.factors.data() + row.begin;
+  int last = any_factor;
+  for (int f = 0; f < row.count; ++f) {
+    const factor& each = factors[f];
+    if (c.map.dim_of(each, operand) != dim) continue;
+    last = f;
+    if (each.local > 1) break;
+  }
+  return last != any_factor && c.map.is_front(o, last) ? last : any_factor;
+}
+
+/// Is `wants` what `has` gives along `dim`, up to but not including `axis`?
+constexpr bool next_along(const factor_table& map, const nest& has, op_id has_op, int has_operand,
+                          const nest& wants, op_id wants_op, int wants_operand, int dim, int axis) {
+  int j = 0;
+  const factor *has_factors = map.factors_of(has_op), *wants_factors = map.factors_of(wants_op);
+  const auto other = [&](const loop& l, const factor* factors, int end) {
+    return l.factor == any_factor || map.dim_of(factors[l.factor], end) != dim;
+  };
+  for (const auto& l : has) {
+    if (other(l, has_factors, has_operand)) continue;
+    while (j < wants.count && other(wants.loops[j], wants_factors, wants_operand)) ++j;
+    if (l.axis == axis) return j == wants.count;
+    if (j == wants.count || wants.loops[j].axis != l.axis) return false;
+    ++j;
+  }
+  return false;
+}
+
+/// May a factor with a halo be cut once more? Not if the axis does not divide both sides, or if
+/// the halos were more than a gather.
+constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
+  const factor& each = c.map.at(o, f);
+  const std::int64_t size = c.mesh.size(axis);
+  if (!c.halos || each.local == 0 || each.local % size != 0) return false;
+  if (size == 1) return true;
+  const auto given = c.p.attrs(o);
+  vec<std::int64_t> attrs(given.begin(), given.end());
+  const halo_cut one = c.cut(o, f, each.size / each.local * size, attrs);
+  bool good = one.possible;
+  for (int k = 0; k < max_halo_operands; ++k) good = good && (!one.slices(k) || one.worthwhile(k));
+  return good;
+}
+
+/// The dimension on which all ops that use a value slice it along an axis. Being a result of the
+/// program is no use in this sense: results may lie on the mesh as they are made. That is how an
+/// optimizer's next state follows its parameters (section 5.2.2); `replicated` keeps one whole.
+constexpr int sliced_by_all_uses(const loop_program& c, value_id v, const nest& mine, int axis) {
+  int dim = no_dim;
+  for (const auto& u : c.uses(v)) {
+    const nest& theirs = c.nests[u.op];
+    const loop* l = theirs.find(axis);
+    if (l == nullptr || l->factor == any_factor) return no_dim;
+    const int d = c.map.operand_dim(c.map.at(u.op, l->factor), u.operand);
+    if (d == no_dim || (dim != no_dim && d != dim)) return no_dim;
+    dim = d;
+    if (!next_along(c.map, theirs, u.op, u.operand, mine, c.p.producer(v), -1 - c.p.result_index(v),
+                    dim, axis))
+      return no_dim;
+  }
+  return dim;
+}
+
+/// Which tile-map entries of an op does the evidence support for a loop over an axis?
+constexpr match find_match(const loop_program& c, op_id o, int axis) {
+  match m;
+  const nest& mine = c.nests[o];
+  if (mine.find(axis) != nullptr) return m;
+  const op_node& n = c.p.ops[o];
+  for (int i = 0; i < n.operand_count; ++i) {
+    const value_id x = c.p.operand_list[n.operand_begin + i];
+    const op_id q = c.p.producers[x];
+    const nest& theirs = c.nests[q];
+    const loop* l = theirs.find(axis);
+    if (l == nullptr || l->factor == any_factor) continue;
+    const int result = c.p.ops[q].result - x - 1;
+    const int dim = c.map.dim_of(c.map.at(q, l->factor), result);
+    if (dim == no_dim || !next_along(c.map, theirs, q, result, mine, o, i, dim, axis)) continue;
+    const int f = front_factor(c, o, i, dim);
+    if (f != any_factor && (!c.map.at(o, f).halo || fits(c, o, f, axis)))
+      support(c, m, o, axis, {static_cast<std::int8_t>(f), static_cast<std::int8_t>(i)});
+  }
+  for (int r = 0; r < n.result_count; ++r) {
+    const int dim = sliced_by_all_uses(c, n.result + r, mine, axis);
+    if (dim == no_dim) continue;
+    const int f = front_factor(c, o, -1 - r, dim);
+    if (f != any_factor && (!c.map.at(o, f).halo || fits(c, o, f, axis)))
+      support(c, m, o, axis, {static_cast<std::int8_t>(f), -1});
+  }
+  if (m.several) m.indivisible = false;
+  return m;
+}
+
+/// Does a factor take only a part of the dimension that the evidence slices?
+constexpr bool is_composed(const loop_program& c, op_id o, const evidence& e) {
+  if (c.map.ops[o].composed) return true;
+  const factor& f = c.map.at(o, e.factor);
+  if (e.operand >= 0)
+    return c.p.type(c.p.operand(o, e.operand)).shape[c.map.operand_dim(f, e.operand)] != f.size;
+  const value_id v = c.p.op(o).result;
+  for (int r = 0; r < c.p.op(o).result_count; ++r)
+    if (const int d = c.map.result_dim(f, r); d != no_dim && c.p.type(v + r).shape[d] != f.size)
+      return true;
+  return false;
+}
+
+}  // namespace partita::detail
