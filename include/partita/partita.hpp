@@ -29,3 +29,4 @@
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/spmd/parse.hpp>
+#include <partita/spmd/verify.hpp>

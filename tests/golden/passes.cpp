@@ -18,7 +18,7 @@ std::string ops(const pt::program& source, const pt::passes& on, const auto&... 
   const auto p = pt::partition(source, mesh, pt::schedule(tactics...), {.passes = on});
   const auto x = data::arguments(p.source);
   CHECK(pt::equal(pt::emulate(p.device, x), pt::evaluate(p.source, x)));
-  CHECK(!pt::verify(p.device.local));
+  CHECK(!pt::verify(p.device));
   const std::string all = str(pt::print(p.device.local, &p.mesh()));
   return all.substr(all.find('\n') + 1);
 }

@@ -27,8 +27,8 @@ inline void check_meaning(const pt::partitioned& p) {
   CHECK(pt::equal(pt::emulate(p.device, x), expected));
   const pt::lowered mechanical = pt::lower(p.core, {.fuse = false});
   CHECK(pt::equal(pt::emulate(mechanical.device, x), expected));
-  CHECK(!pt::verify(p.device.local));
-  CHECK(!pt::verify(mechanical.device.local));
+  CHECK(!pt::verify(p.device));
+  CHECK(!pt::verify(mechanical.device));
 
   pt::core_program again(p.source, p.mesh());
   const pt::text script = pt::print_actions(p.core, p.source);

@@ -57,7 +57,7 @@ TEST_CASE("training steps of 1 and 2 layers: closed forms, and emulated equals s
       const auto p = pt::partition(step, mesh, pt::schedule(tactics...));
       CHECK(p.collectives == expected);
       CHECK(p.core.conflicts.empty());
-      CHECK(!pt::verify(p.device.local));
+      CHECK(!pt::verify(p.device));
       // Sums of at most batch * context = 128 and width = 64 terms in another order, through a
       // forward and a backward pass of some 20 products deep: far below 1e-4 of the largest number.
       CHECK(difference(whole, pt::emulate(p, inputs)) < 1e-4);

@@ -94,7 +94,7 @@ class source {
   pt::partitioned rewritten(const pt::passes& on, const pt::mesh& mesh,
                             const Tactics&... tactics) const {
     auto p = pt::partition(program_, mesh, pt::schedule(tactics...), {.passes = on});
-    CHECK(!pt::verify(p.device.local));
+    CHECK(!pt::verify(p.device));
     CHECK(difference(pt::emulate(p, inputs_), whole_) < 1e-4);
     return p;
   }

@@ -212,7 +212,7 @@ class check {
 
   bool check_lowered(const pt::core_program& core, const pt::lowered& l,
                      const char* what = "emulate", const pt::passes& on = {}) {
-    if (!good(l.error, what) || !good(pt::verify(l.device.local), "device program")) return false;
+    if (!good(l.error, what) || !good(pt::verify(l.device), "device program")) return false;
     const counted counts = count_by_name(l.device.local);
     if (!(counts.total == l.counts) || static_cast<int>(l.notes.size()) != counts.notes)
       return fail("the collectives are miscounted");
@@ -288,7 +288,7 @@ class check {
           return fail("an action was undone");
     const pt::lowered mechanical = pt::lower(core, {.fuse = false});
     return compare(pt::temporal(core, inputs_), "temporal") &&
-           good(pt::verify(mechanical.device.local), "mechanical lowering") &&
+           good(pt::verify(mechanical.device), "mechanical lowering") &&
            compare(pt::emulate(mechanical.device, inputs_), "mechanical lowering") &&
            check_text(l.device.local, &l.device.mesh, "device program") &&
            check_text(mechanical.device.local, &mechanical.device.mesh, "mechanical lowering");

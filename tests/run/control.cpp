@@ -54,7 +54,7 @@ void check_emulated(const pt::program& p, const std::vector<pt::array>& inputs, 
   for (const pt::mesh& m :
        {pt::mesh{{"B", 2}, {"M", 2}}, pt::mesh{{"B", 1}, {"M", 4}}, pt::mesh{{"B", 4}, {"M", 1}}}) {
     const auto r = pt::partition(p, m, tactics);
-    CHECK(str(pt::verify(r.device.local).message) == "");
+    CHECK(str(pt::verify(r.device).message) == "");
     const auto parts = pt::emulate(r, inputs);
     CHECK(pt::max_difference(whole, parts) <= tolerance);
     CHECK(pt::max_difference(whole, pt::emulate(r, pt::run_options{.threads = 2}, inputs)) <=

@@ -58,3 +58,24 @@ TEST_CASE("every small window, cut in 2, 3 and 4, and by two axes") {
   MESSAGE(number, " programs, ", cut, " without a gather, ", permutes, " permutes");
   CHECK(cut > 1000);
 }
+
+TEST_CASE("windows that select: what is no element never wins, nor of equal ones the first") {
+  for (const auto select : {pt::ops::direction::ge, pt::ops::direction::le}) {
+    pt::builder b;
+    const pt::tensor_type t{pt::dtype::u8, {8}};
+    const pt::window_dim w[] = {laws::sliding(3, 1, 1, 1)};
+    const auto x = pt::ops::parameter(b, "x", t), v = pt::ops::parameter(b, "v", t);
+    b.p.outputs.push_back({pt::ops::select_and_gather(b, x, v, select, w), b.p.intern("gathered")});
+    b.p.outputs.push_back(
+        {pt::ops::select_and_scatter(b, x, v, select, w), b.p.intern("scattered")});
+    for (double low : {0.0, 255.0}) {
+      const std::vector<pt::array> in{
+          data::fill(t, [&](std::int64_t i) { return i < 2 ? low : 1.0; }),
+          data::fill(t, [](std::int64_t i) { return static_cast<double>(i + 1); })};
+      const auto r =
+          pt::partition(b.p, pt::mesh{{"A", 2}}, pt::schedule(pt::manual("A", {{"x", 0}})));
+      CHECK(pt::equal(pt::emulate(r, in), pt::evaluate(b.p, in)));
+      CHECK(pt::equal(pt::temporal(r, in), pt::evaluate(b.p, in)));
+    }
+  }
+}

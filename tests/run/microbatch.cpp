@@ -17,7 +17,7 @@ pt::partitioned check_equal(const pt::program& p, const std::vector<pt::array>& 
                             const auto& tactics, double tolerance = 0) {
   const auto r = pt::partition(p, mesh, tactics);
   CHECK(str(pt::verify(r.sharded()).message) == "");
-  CHECK(str(pt::verify(r.device.local).message) == "");
+  CHECK(str(pt::verify(r.device).message) == "");
   CHECK(pt::equivalent(pt::parse(pt::print(r.sharded())), r.sharded()));
   const auto whole = pt::evaluate(p, inputs);
   CHECK(pt::max_difference(pt::evaluate(r.sharded(), inputs), whole) <= tolerance);

@@ -33,7 +33,7 @@ void check_emulated(const pt::program& p, const pt::mesh& m, const pt::collectiv
                     const auto& tactics) {
   const auto inputs = values(p);
   const auto r = pt::partition(p, m, tactics);
-  CHECK(data::str(pt::verify(r.device.local).message) == "");
+  CHECK(data::str(pt::verify(r.device).message) == "");
   CHECK(r.core.conflicts.empty());
   CHECK(r.collectives == expected);
   // Sums of less than 100 numbers of size 1 of binary64, in another order.

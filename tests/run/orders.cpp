@@ -60,7 +60,7 @@ orders check_orders(const pt::program& f, const pt::mesh& mesh,
     std::vector<tactic> schedule;
     for (std::size_t i : order) schedule.push_back(tactics[i]);
     const auto p = pt::partition(f, mesh, schedule);
-    CHECK(!pt::verify(p.device.local));
+    CHECK(!pt::verify(p.device));
     CHECK(pt::equal(pt::emulate(p, x), whole));
     CHECK(pt::equal(pt::temporal(p, x), whole));
     const std::string text = str(pt::print(p.device));

@@ -43,7 +43,7 @@ std::vector<pt::array> arguments(const pt::program& p, std::int64_t n) {
 
 /// Each backend gives what the source gives, up to `tolerance`.
 void check_equal(const pt::partitioned& r, const std::vector<pt::array>& inputs, double tolerance) {
-  REQUIRE(str(pt::verify(r.device.local).message) == "");
+  REQUIRE(str(pt::verify(r.device).message) == "");
   const pt::results expected = pt::evaluate(r.source, inputs);
   const auto agrees = [&](const pt::results& found) {
     for (int i = 0; i < expected.size(); ++i)
@@ -446,4 +446,39 @@ TEST_CASE("windows over uneven dimensions exchange halos") {
   // x twice, for the product and for the gradient of w; the cotangent, for that of x.
   CHECK(p.collectives == pt::collectives{.all_reduce = 2, .permute = 6});
   CHECK(p.input("x").local_shape == pt::shape{2, 4, 3});
+}
+
+namespace {
+
+pt::partitioned check_reversed(const pt::mesh& mesh, std::int64_t rows, std::int64_t columns,
+                               const auto& schedule) {
+  const auto p = pt::trace(
+      [](auto x, auto w) {
+        const auto y = pt::reverse<0>(x);
+        return std::tuple{pt::output("y", y), pt::output("z", y + w), pt::output("q", x + w)};
+      },
+      mat_of("x", rows, columns), mat_of("w", rows, columns));
+  const auto r = pt::partition(p, mesh, schedule);
+  check_equal(r, arguments(p, 3), 0);
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("uneven: what was padded or cut for one axis grows for another") {
+  const auto pad = [](std::string_view axis, int dim) { return tile(axis, "w", dim); };
+  for (std::int64_t rows : {3, 9}) {
+    const pt::mesh mesh{{"C", rows == 9 ? 10 : 2}, {"D", 3}, {"E", 4}};
+    check_reversed(mesh, rows, 6, pt::schedule(pad("C", 0), pad("D", 0), pad("E", 1)));
+  }
+  const auto r =
+      check_reversed({{"C", 2}, {"D", 3}, {"E", 2}}, 9, 6,
+                     pt::schedule(pad("C", 0), pad("D", 0), pt::manual("E", {{"w", 1}})));
+  CHECK(r.core.conflicts.size() == 0);
+  // What lies in true size has loops of its own, which the larger one need not divide.
+  const pt::mesh mesh{{"A", 4}, {"B", 3}, {"C", 5}};
+  for (std::string_view name : {"x", "y", "z"})
+    check_reversed(
+        mesh, 9, 2,
+        tactics{tile("A", "x", 0), pt::manual("B", {{name, 0}}, name), tile("C", "x", 0)});
 }

@@ -16,7 +16,6 @@ struct halo_cut {
   std::int64_t pieces = 1;
   halo_range ranges[max_halo_operands] = {};    ///< what each piece needs, by operand
   std::int64_t blocks[max_halo_operands] = {};  ///< elements per piece without halo
-  std::int64_t made = 0, cut = 0;               ///< see halo_context
   bool possible = false;
   bool identity = false;  ///< see halo_context
 
@@ -62,8 +61,6 @@ constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table&
   cut.pieces = pieces;
   cut.possible = c.possible;
   cut.identity = c.identity;
-  cut.made = c.made;
-  cut.cut = c.cut;
   for (int k = 0; k < max_halo_operands; ++k) {
     cut.operand_dims[k] = c.operand_dims[k];
     cut.ranges[k] = c.ranges[k];

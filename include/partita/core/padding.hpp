@@ -9,9 +9,8 @@
 ///   the end give positions behind the end.
 /// * Where the factor is reduced, the operands get, behind the end, the identity of the combiner (a
 ///   `select`), so that these positions add nothing.
-/// * A dimension that is composed of several factors (reshape) grows by its most major one:
-/// positions
-///   behind the end are the last ones on both sides. All dimensions of a class grow in one ratio,
+/// * A dimension that is composed of several factors (reshape) grows by its most major one: what is
+///   behind the end comes last on both sides. All dimensions of a class grow in one ratio,
 ///   so this is done only if the factor has at least as many positions as pieces are wanted.
 /// * The windows of convolutions and pooling slide over more elements; behind the old end stands
 ///   what they would find behind the end.
@@ -85,6 +84,8 @@ class padder {
     apply_changes();
     for (const auto& each : factors_)
       if (c_.map.at(each.op, each.factor).halo) stretch(each.op, each.factor);
+    for (value_id v : values_)
+      if (c_.inserted(p_.producer(v)) == kind::widen) set_amounts(p_.producer(v));
     for (auto& out : p_.outputs) {
       const value_id before = out.value;
       while (record.widened[out.value] >= 0) out.value = record.widened[out.value];
@@ -285,7 +286,10 @@ class padder {
     c_.nests.push_back(nest{});
     c_.dirty_.push_back(0);
     c_.suspect_.push_back(0);
-    c_.add_tile_map(o);
+    if (what == kind::widen || what == kind::trim)
+      add_plain_factors(o);
+    else
+      c_.add_tile_map(o);
     c_.padding.whole.push_back(whole);
     c_.padding.widened.push_back(-1);
     c_.padding.inserted.push_back({what, no_dim, 0});
@@ -316,13 +320,9 @@ class padder {
     const op_id o = p_.producer(v);
     const int rank = p_.type(v).shape.rank;
     if (c_.inserted(o) == kind::widen) {
-      const value_id from = p_.operand(o, 0);
-      for (int d = 0; d < rank; ++d) {
-        if ((made_small_[v] & bit(d)) == 0) continue;
-        p_.types[v].shape[d] = larger(true_size(v, d));
-        p_.attr_list[p_.op(o).attr_begin + rank + d] = p_.type(v).shape[d] - p_.type(from).shape[d];
-      }
-      refresh(o);
+      for (int d = 0; d < rank; ++d)
+        if ((made_small_[v] & bit(d)) != 0) p_.types[v].shape[d] = larger(true_size(v, d));
+      c_.mark(o);
       return;
     }
     const place at = behind(v);
@@ -342,22 +342,23 @@ class padder {
     c_.padding.widened[wide] = c_.padding.widened[v];  // of another class; it stands behind
     c_.padding.widened[v] = wide;
   }
-  /// The factors of an op whose attributes have changed.
-  constexpr void refresh(op_id o) {
-    factor_table now;
-    vec<tensor_type> operands;
-    for (value_id v : p_.operands(o)) operands.push_back(p_.type(v));
-    const auto attrs = p_.attrs(o);
-    const op_node& n = p_.op(o);
-    tile_map_context c(operands, p_.type(n.result), attrs.data(), static_cast<int>(attrs.size()),
-                       now, n.result_count);
-    n.def->tile_map(c);
-    for (int f = 0; f < c_.map.ops[o].count && f < now.ops[0].count; ++f) {
-      factor& mine = c_.map.at(o, f);
-      mine.size = now.at(0, f).size;
-      mine.local = mine.size / pieces_of(o, f);
+  /// A factor for each dimension of an inserted `pad` or `slice`; one of a single position, which
+  /// no loop takes, for a dimension that it pads or cuts. So they stay what they are when it grows.
+  constexpr void add_plain_factors(op_id o) {
+    const tensor_type to = p_.type(p_.op(o).result);
+    const vec<tensor_type> from = c_.operand_types(o);
+    tile_map_context c(from, to, nullptr, 0, c_.map);
+    for (int d = 0; d < to.shape.rank; ++d) {
+      const bool whole = from[0].shape[d] == to.shape[d];
+      c.tile(whole ? to.shape[d] : 1, d).operand(0, d);
+      if (!whole) c.halo();
     }
-    c_.mark(o);
+  }
+  /// What a `pad` adds, now that its operand and its result have their types.
+  constexpr void set_amounts(op_id o) {
+    const shape &from = p_.type(p_.operand(o, 0)).shape, &to = p_.type(p_.op(o).result).shape;
+    for (int d = 0; d < to.rank; ++d)
+      p_.attr_list[p_.op(o).attr_begin + to.rank + d] = to[d] - from[d];
   }
 
   constexpr value_id trim(value_id x, dim_set dims, const place& at) {

@@ -366,10 +366,6 @@ class core_printer {
       print_call(out_, c_.p, o, &c_.mesh, name);
     else
       print_iteration(o, attrs, name);
-    for (const auto& h : halos)
-      if (h.cut.made > 0)  // of what an iteration makes
-        out_ << " keep " << h.cut.result_dim << " [" << h.cut.cut << ':'
-             << h.cut.cut + c_.p.type(v).shape[h.cut.result_dim] / h.cut.pieces << ']';
     out_ << " : ";
     append_list(out_, results, [&](int r) {
       tensor_type local = c_.p.type(v + r);

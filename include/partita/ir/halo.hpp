@@ -57,10 +57,7 @@ struct halo_context {
   vec<std::int64_t>& attrs;
 
   halo_range ranges[max_halo_operands] = {};  ///< by operand
-  /// Along the result's dimension an iteration makes so many elements, and those from `cut` on are
-  /// its piece. 0: exactly its piece.
-  std::int64_t made = 0, cut = 0;
-  bool possible = true;   ///< false: not into so many pieces
+  bool possible = true;                       ///< false: not into so many pieces
   bool identity = false;  ///< is the piece of operand 0 the result, with these attributes?
 
   constexpr std::int64_t operand_extent(int k) const {

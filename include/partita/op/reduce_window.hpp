@@ -14,9 +14,9 @@ namespace partita::op {
 /// Shapes    (n...) -> (positions of the windows...)
 /// Attributes: the combiner as in reduce, then lists with one number per dimension: window sizes,
 ///           strides, base dilations, window dilations, low padding, high padding
-/// Tile map  ([i, j~, k~, l], window=[1, 3, 3, 1], low=[0, 1, 1, 0], high=[0, 1, 1, 0]) -> ([i, j,
-/// k, l]) Cost      one flop per element of each window, without padding Errors    S104 element
-/// type not supported, S150 count of attributes, S151 a number out of range,
+/// Tile map  ([i, j~, k~, l], window=[1, 3, 3, 1], same padding) -> ([i, j, k, l])
+/// Cost      one flop per element of each window, without padding
+/// Errors    S104 element type not supported, S150 count of attributes, S151 a number out of range,
 ///           S152 no combiner
 struct reduce_window {
   static constexpr std::string_view name = "reduce_window";

@@ -8,7 +8,8 @@ namespace partita::op {
 /// What both share. Windows slide over all dimensions of the first operand (see window.hpp). In
 /// each the greatest element (ge) or the least (le) is selected: the elements are visited in
 /// row-major order, and one takes the place of the selected one unless `selected >= one` (`<=`); so
-/// the first of equal ones stays. Places that hold no element are never selected.
+/// the first of equal ones stays. Places that hold no element are never selected. A dimension over
+/// whose ends windows reach stays whole.
 ///
 /// Attributes: 0 for ge or 1 for le, then lists as in reduce_window
 struct selecting_op {
@@ -30,17 +31,17 @@ struct selecting_op {
   static constexpr ops::direction direction_of(std::int64_t stored) {
     return stored == 0 ? ops::direction::ge : ops::direction::le;
   }
-  /// What stands for no element: it is never selected where the window holds an element that is
-  /// neither infinite (of integers: the least or greatest) nor a NaN.
-  static constexpr combiner never_selected(std::int64_t stored) {
-    return stored == 0 ? combiner::max : combiner::min;
+  /// Do all windows over n elements hold elements only? Others have no halo: whatever stood beyond
+  /// the ends could be selected, where the elements are equal to it.
+  static constexpr bool inside(const window_dim& w, std::int64_t n, std::int64_t m) {
+    return w.low <= 0 && w.high_for(n, m) <= 0;
   }
   static constexpr void stretch(halo_context& c, const shape& positions) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     window_dim w = windows_of(c.attrs.data(), rank).at[d];
     w.high = w.high_for(c.operand_extent(0), positions[d]);
     replace_window(c.attrs.data() + 1, rank, d, w);
-    c.ranges[0].fill = never_selected(c.attrs[0]);
+    c.ranges[0].fill = combiner::stack;  // anything: no window of the old ones reaches there
   }
   static constexpr std::int64_t flops(const cost_context& c) { return window_flops(c, 1); }
   template <class Fields>
@@ -74,36 +75,16 @@ struct select_and_scatter : selecting_op {
       const std::int64_t n = c.result.shape[d], m = c.operands[1].shape[d];
       if (w.at[d].trivial())
         c.tile(n, d).operand(0, d).operand(1, d);
-      else if (const auto both = common_extent(n, m);
-               both > 1 && w.at[d].base_dilation == 1 && m * w.at[d].stride == n)
+      else if (const auto both = common_extent(n, m); both > 1 && w.at[d].base_dilation == 1 &&
+                                                      m * w.at[d].stride == n &&
+                                                      inside(w.at[d], n, m))
         c.tile(both, d).operand(0, d).operand(1, d).halo();
     }
   }
-  /// An iteration takes all windows that touch its piece, whole; what they add to elements of other
-  /// pieces is cut off.
+  /// Windows that are as far apart as pieces are wide lie within them.
   static constexpr void halo(halo_context& c) {
-    const int rank = c.result.shape.rank, d = c.result_dim;
-    const window_dim w = windows_of(c.attrs.data(), rank).at[d];
-    const std::int64_t block = c.operand_extent(0) / c.pieces;
-    const std::int64_t reach = window_dim::span(w.size, w.dilation);
-    halo_range &x = c.ranges[0], &source = c.ranges[1];
-    source.first = -window_dim::floor_of(reach - 1 - w.low, w.stride);
-    const std::int64_t last = window_dim::floor_of(block - 1 + w.low, w.stride);
-    source.length = last - source.first + 1;
-    source.step = c.operand_extent(1) / c.pieces;
-    const std::int64_t at = source.first * w.stride - w.low;  // of the first window
-    const std::int64_t end = last * w.stride - w.low + reach;
-    x.first = at < 0 ? at : 0;
-    x.length = (end > block ? end : block) - x.first;
-    x.step = block;
-    x.fill = never_selected(c.attrs[0]);
-    window_dim local = w;
-    local.low = x.first - at;
-    local.high = end - x.first - x.length;
-    replace_window(c.attrs.data() + 1, rank, d, local);
-    c.made = x.length;
-    c.cut = -x.first;
-    c.possible = source.length > 0;
+    c.ranges[0] = halo_range::exact(c.operand_extent(0), c.pieces);
+    c.ranges[1] = halo_range::exact(c.operand_extent(1), c.pieces);
   }
   static constexpr void stretch(halo_context& c) { selecting_op::stretch(c, c.operands[1].shape); }
   /// To the source: what the cotangent has at the selected elements.
@@ -135,7 +116,9 @@ struct select_and_gather : selecting_op {
   static constexpr void tile_map(tile_map_context& c) {
     const windows w = windows_of(c.attrs, c.result.shape.rank);
     for (int d = 0; d < w.rank; ++d)
-      if (window_factor(c, w.at[d], d)) c.operand(1, d);
+      if ((w.at[d].trivial() || inside(w.at[d], c.operands[0].shape[d], c.result.shape[d])) &&
+          window_factor(c, w.at[d], d))
+        c.operand(1, d);
   }
   static constexpr void halo(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
@@ -143,7 +126,6 @@ struct select_and_gather : selecting_op {
     window_dim local;
     c.possible = w.cut(c.operand_extent(0), c.result.shape[d], c.pieces, c.ranges[0], local);
     c.ranges[1] = c.ranges[0];
-    c.ranges[0].fill = never_selected(c.attrs[0]);
     replace_window(c.attrs.data() + 1, rank, d, local);
   }
   static constexpr void stretch(halo_context& c) { selecting_op::stretch(c, c.result.shape); }

@@ -8,10 +8,11 @@ namespace partita::op {
 
 /// Elements start[d], start[d] + stride[d], ... below limit[d] of every dimension. Attributes:
 /// starts, limits, then strides, which are left out if all are 1. The limit `ops::whole` is the end
-/// of the dimension; with start 0 and stride 1 the dimension is taken whole, and only such a
-/// dimension is parallel. Prints as `{[:, 2:5, 0:8:2]}`.
+/// of the dimension; with start 0 and stride 1 the dimension is taken whole. Prints as `{[:, 2:5,
+/// 0:8:2]}`.
 ///
-/// Tile map  ([i, 8], limits=[whole, 5]) -> ([i, 5])
+/// Tile map  ([i, j~], starts=[0, 2], limits=[whole, 6]) -> ([i, j]), in as many pieces as divide
+///           both extents
 /// Errors    S115 bounds out of range, S130 a stride below 1
 struct slice {
   static constexpr std::string_view name = "slice";

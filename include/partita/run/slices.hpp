@@ -76,12 +76,6 @@ inline array halo_piece(const halo_cut& cut, int k, std::int64_t i,
                                          : identity_of(r.fill, x.element());
   return piece_of(x, cut.operand_dims[k], r.first + i * r.step, r.length, fill);
 }
-/// What an iteration keeps of its result.
-inline array kept_of(const halo_cut& cut, const array& made, std::int64_t extent) {
-  if (cut.made == 0) return made;
-  return piece_of(made, cut.result_dim, cut.cut, extent, made);
-}
-
 /// Every element plus a number.
 inline array moved_by(const array& a, std::int64_t by, const run_options& options = {}) {
   array wide(tensor_type{dtype::f64, {}});

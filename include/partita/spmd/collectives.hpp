@@ -300,9 +300,10 @@ struct all_to_all : collective_op {
   }
 };
 
-/// Device i of those along the axes (major to minor) sends to device i + shift; the last `shift`
-/// send nothing, and the first `shift` get the identity of the combiner, zero of a sum. Or,
-/// mirrored, to device n - 1 - i of n.
+/// Device i of the n along the axes (major to minor) sends to device i + shift, of either sign, if
+/// there is one; a device to which nobody sends gets the identity of the combiner, zero of a sum.
+/// With the combiner `stack` the devices are a ring ("around"): to device (i + shift) mod n. Or,
+/// mirrored, to device n - 1 - i.
 ///
 /// Attributes: combiner, shift (0: mirrored), axes.
 ///
@@ -329,9 +330,9 @@ struct permute : collective_op {
 };
 
 /// Where this device's piece starts along a dimension that the axes slice: the number of the piece
-/// times the extent of a piece. No communication.
+/// times how far pieces lie apart. No communication.
 ///
-/// Attributes: extent of a piece, axes major to minor.
+/// Attributes: distance of pieces, axes major to minor.
 ///
 /// Shapes    () -> ()
 struct shard_start {

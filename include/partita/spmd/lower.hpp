@@ -290,24 +290,16 @@ class lowering {
     const op_node& n = c_.p.ops[o];
     const auto given = c_.p.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
-    tensor_type made = local_type(n.result, have_[n.result]);
     const vec<halo_loops> halos = c_.halos_of(o, attrs);
     for (const auto& h : halos) {
-      if (h.cut.made > 0) made.shape[h.cut.result_dim] = h.cut.made;
       for (int k = 0; k < n.operand_count; ++k)
         if (h.cut.slices(k)) extend(o, k, h.cut, h.all_axes());
     }
     if (!options_.build) return;
     value_id y = operands_[0];
     if (!halos.back().cut.identity) {
-      y = out().append(*n.def, operands_, attrs, made);
+      y = out().append(*n.def, operands_, attrs, local_type(n.result, have_[n.result]));
       copy_marks(o);
-    }
-    const shape kept = local_type(n.result, have_[n.result]).shape;
-    for (const auto& h : halos) {
-      if (h.cut.made == 0) continue;
-      halo_exchange piece(out(), n, h.cut.result_dim, h.all_axes(), h.cut.pieces);
-      y = piece.part(y, h.cut.cut, kept[h.cut.result_dim]);
     }
     local_[n.result] = y;
   }
@@ -442,7 +434,7 @@ class lowering {
   }
 
   /// The dimension that all ops that use a value slice along `axis`, right after the slices it
-  /// already has; see core_program::sliced_by_all_uses.
+  /// already has; see sliced_by_all_uses in core/match.hpp.
   constexpr int sliced_next(value_id v, const layout& have, int axis) const {
     int dim = no_dim;
     for (const auto& u : c_.uses(v)) {
