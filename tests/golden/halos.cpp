@@ -132,14 +132,23 @@ TEST_CASE("a slice whose pieces start elsewhere on every device") {
 }
 )");
 }
-TEST_CASE("where a window may select what is no element the dimension stays whole") {
+TEST_CASE("selecting windows over the ends: a piece inside, of whose results a piece is kept") {
   const auto p = split(
       [](auto x, auto y) {
         constexpr pt::window three{.size = {3}, .padding = pt::same_padding};
         return pt::select_and_scatter<pt::ops::direction::ge, three>(x, y);
       },
-      pt::manual("S", {{"x", 0}}), pt::input<float, 16>("x"), pt::input<float, 16>("y"));
-  CHECK(p.collectives == pt::collectives{.all_gather = 1});
+      pt::manual("S", {{"x", 0}, {"y", 0}}), pt::input<float, 16>("x"), pt::input<float, 16>("y"));
+  CHECK(p.collectives == pt::collectives{.permute = 4});
+  CHECK(body(core(p)) == R"(  %x1 = loop "S" [#tile<0>] (%rS: range<4>) {
+    %xs = slice 0 %x[4 * %rS - 2, 8] inside : tensor<8xf32>
+    %ys = slice 0 %y[4 * %rS - 2, 8] inside : tensor<8xf32>
+    %x1s = select_and_scatter(%xs, %ys) {ge, window=[3], low=[1], high=[1]} keep 4 : tensor<4xf32>
+    yield %x1s
+  } : tensor<16xf32>
+  return %x1 : tensor<16xf32>
+}
+)");
 }
 TEST_CASE("halos that come to as much as the rest are gathered") {
   const auto sums = []<std::int64_t N>(pt::extent<N>) {

@@ -174,6 +174,15 @@ inline void add_halo_cases(std::vector<op_case>& list) {
               const auto e = w.exchanged(n, m);
               put(pt::def<convolution>, {f64({2, 1, n}), f64({1, 2, m})}, conv_case{{e}}.attrs());
             }
+  for (std::int64_t size : {2, 3, 5})
+    for (std::int64_t stride : {1, 2, 3})
+      for (std::int64_t low : {0, 1, 2, 4}) {
+        pt::window_dim w = sliding(size, stride, low);
+        w.high = w.high_for(24, 24 / stride);  // over the ends, and one position per stride
+        const auto select = with_windows(++number % 2, {w});
+        put(pt::def<select_and_scatter>, {i32({24}), i32({24 / stride})}, select, -1, 1);
+        put(pt::def<select_and_gather>, {i32({24}), i32({24})}, select, -1, 1);
+      }
   for (std::int64_t n : {4, 6, 9})
     for (std::int64_t low : {-2, 0, 1, 3})
       for (std::int64_t high : {-1, 0, 2, 5})

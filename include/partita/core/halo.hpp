@@ -16,6 +16,7 @@ struct halo_cut {
   std::int64_t pieces = 1;
   halo_range ranges[max_halo_operands] = {};    ///< what each piece needs, by operand
   std::int64_t blocks[max_halo_operands] = {};  ///< elements per piece without halo
+  std::int64_t made = 0, unit = 1;              ///< see halo_context
   bool possible = false;
   bool identity = false;  ///< see halo_context
 
@@ -25,6 +26,10 @@ struct halo_cut {
   /// Does an iteration see its own block of an operand, and nothing else?
   constexpr bool plain(int operand) const {
     return !slices(operand) || ranges[operand].plain(blocks[operand]);
+  }
+  /// Where piece i of the result, which has `extent` elements, starts in what iteration i makes.
+  constexpr std::int64_t kept_from(std::int64_t i, std::int64_t extent) const {
+    return i * extent - ranges[0].start(i, blocks[0] * pieces) / unit;
   }
   /// Do the halos of an operand come to less than a gather of it would?
   constexpr bool worthwhile(int operand) const {
@@ -61,6 +66,8 @@ constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table&
   cut.pieces = pieces;
   cut.possible = c.possible;
   cut.identity = c.identity;
+  cut.made = c.made;
+  cut.unit = c.unit;
   for (int k = 0; k < max_halo_operands; ++k) {
     cut.operand_dims[k] = c.operand_dims[k];
     cut.ranges[k] = c.ranges[k];

@@ -315,6 +315,8 @@ class core_printer {
     out << ", " << r.length << ']';
     if (r.fill_operand >= 0)  // beyond the ends
       out << " else " << global_text(c_.p.operand(o, r.fill_operand));
+    else if (r.inside)
+      out << " inside";
     else if (r.fill == combiner::stack)
       out << " around";
     return out;
@@ -366,6 +368,9 @@ class core_printer {
       print_call(out_, c_.p, o, &c_.mesh, name);
     else
       print_iteration(o, attrs, name);
+    for (const auto& h : halos)
+      if (h.cut.made > 0)  // of what it makes, the elements of its piece
+        out_ << " keep " << c_.p.type(v).shape[h.cut.result_dim] / h.cut.pieces;
     out_ << " : ";
     append_list(out_, results, [&](int r) {
       tensor_type local = c_.p.type(v + r);

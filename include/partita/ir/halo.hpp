@@ -16,6 +16,8 @@ struct halo_range {
   /// other end, as in a ring; ...
   combiner fill = combiner::add;
   int fill_operand = -1;  ///< ... or what this operand, a scalar, says
+  /// Pieces that would reach beyond an end are moved until they do not.
+  bool inside = false;
 
   /// The plain slices of n elements.
   static constexpr halo_range exact(std::int64_t n, std::int64_t pieces) {
@@ -29,12 +31,20 @@ struct halo_range {
   constexpr bool mirrored(std::int64_t block, std::int64_t pieces) const {
     return step == -block && length == block && first == (pieces - 1) * block;
   }
+  /// Where piece i starts, of n elements in all.
+  constexpr std::int64_t start(std::int64_t i, std::int64_t n) const {
+    const std::int64_t at = first + i * step;
+    if (!inside) return at;
+    return at < 0 ? 0 : at > n - length ? n - length : at;
+  }
   /// How far some piece i reaches beyond block i, below and above.
   constexpr std::int64_t below(std::int64_t block, std::int64_t pieces) const {
+    if (inside) return length - block;
     const std::int64_t at_last = (pieces - 1) * (block - step) - first;
     return maximum(0, maximum(-first, at_last));
   }
   constexpr std::int64_t above(std::int64_t block, std::int64_t pieces) const {
+    if (inside) return length - block;
     const std::int64_t at_first = first + length - block;
     return maximum(0, maximum(at_first, at_first + (pieces - 1) * (step - block)));
   }
@@ -57,7 +67,10 @@ struct halo_context {
   vec<std::int64_t>& attrs;
 
   halo_range ranges[max_halo_operands] = {};  ///< by operand
-  bool possible = true;                       ///< false: not into so many pieces
+  /// 0: an iteration makes its piece of the result. Else it makes so many elements, of which the
+  /// first one stands where operand 0 starts, divided by `unit`.
+  std::int64_t made = 0, unit = 1;
+  bool possible = true;   ///< false: not into so many pieces
   bool identity = false;  ///< is the piece of operand 0 the result, with these attributes?
 
   constexpr std::int64_t operand_extent(int k) const {

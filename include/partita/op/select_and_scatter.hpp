@@ -8,8 +8,7 @@ namespace partita::op {
 /// What both share. Windows slide over all dimensions of the first operand (see window.hpp). In
 /// each the greatest element (ge) or the least (le) is selected: the elements are visited in
 /// row-major order, and one takes the place of the selected one unless `selected >= one` (`<=`); so
-/// the first of equal ones stays. Places that hold no element are never selected. A dimension over
-/// whose ends windows reach stays whole.
+/// the first of equal ones stays. Places that hold no element are never selected.
 ///
 /// Attributes: 0 for ge or 1 for le, then lists as in reduce_window
 struct selecting_op {
@@ -31,14 +30,51 @@ struct selecting_op {
   static constexpr ops::direction direction_of(std::int64_t stored) {
     return stored == 0 ? ops::direction::ge : ops::direction::le;
   }
-  /// Do all windows over n elements hold elements only? Others have no halo: whatever stood beyond
-  /// the ends could be selected, where the elements are equal to it.
+  /// Do all windows over n elements hold elements only?
   static constexpr bool inside(const window_dim& w, std::int64_t n, std::int64_t m) {
     return w.low <= 0 && w.high_for(n, m) <= 0;
+  }
+  /// Can loops cut m windows over n elements?
+  static constexpr bool cuts(const window_dim& w, std::int64_t n, std::int64_t m) {
+    return common_extent(n, m) > 1 && w.base_dilation == 1 && m * w.stride == n;
+  }
+  /// What is no element must stay so, since anything that stood there could be selected where the
+  /// elements are equal to it. So a piece is taken inside of the operand, with so much around that
+  /// windows over its ends meet the piece only at the ends of the operand; and of what they give
+  /// only the piece is kept. Windows that lie in their pieces need nothing around.
+  static constexpr void halo(halo_context& c, const shape& positions) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    const std::int64_t n = c.operand_extent(0), block = n / c.pieces;
+    window_dim w = windows_of(c.attrs.data(), rank).at[d];
+    halo_range& x = c.ranges[0];
+    x = halo_range::exact(n, c.pieces);
+    if (inside(w, n, positions[d])) return;
+    const std::int64_t span = window_dim::span(w.size, w.dilation) - 1;
+    const std::int64_t reach = span > w.low ? span : w.low;
+    const std::int64_t around = (reach + w.stride - 1) / w.stride * w.stride;
+    x.first = -around;
+    x.length = block + 2 * around;
+    x.inside = true;
+    c.possible = w.low >= 0 && x.length <= n;
+    w.high = w.high_for(x.length, x.length / w.stride);
+    replace_window(c.attrs.data() + 1, rank, d, w);
+  }
+  static constexpr bool overlapping(tile_map_context& c, int d) {
+    c.tile(common_extent(c.operands[0].shape[d], c.result.shape[d]), d).operand(0, d).halo();
+    return true;
+  }
+  /// The same piece of the positions.
+  static constexpr halo_range of_positions(const halo_range& x, std::int64_t stride) {
+    halo_range r = x;
+    r.first /= stride;
+    r.step /= stride;
+    r.length /= stride;
+    return r;
   }
   static constexpr void stretch(halo_context& c, const shape& positions) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     window_dim w = windows_of(c.attrs.data(), rank).at[d];
+    c.possible = inside(w, c.operand_extent(0), positions[d]);
     w.high = w.high_for(c.operand_extent(0), positions[d]);
     replace_window(c.attrs.data() + 1, rank, d, w);
     c.ranges[0].fill = combiner::stack;  // anything: no window of the old ones reaches there
@@ -75,16 +111,15 @@ struct select_and_scatter : selecting_op {
       const std::int64_t n = c.result.shape[d], m = c.operands[1].shape[d];
       if (w.at[d].trivial())
         c.tile(n, d).operand(0, d).operand(1, d);
-      else if (const auto both = common_extent(n, m); both > 1 && w.at[d].base_dilation == 1 &&
-                                                      m * w.at[d].stride == n &&
-                                                      inside(w.at[d], n, m))
-        c.tile(both, d).operand(0, d).operand(1, d).halo();
+      else if (cuts(w.at[d], n, m))
+        c.tile(common_extent(n, m), d).operand(0, d).operand(1, d).halo();
     }
   }
-  /// Windows that are as far apart as pieces are wide lie within them.
   static constexpr void halo(halo_context& c) {
-    c.ranges[0] = halo_range::exact(c.operand_extent(0), c.pieces);
-    c.ranges[1] = halo_range::exact(c.operand_extent(1), c.pieces);
+    const window_dim w = windows_of(c.attrs.data(), c.result.shape.rank).at[c.result_dim];
+    selecting_op::halo(c, c.operands[1].shape);
+    c.ranges[1] = of_positions(c.ranges[0], w.stride);
+    if (c.ranges[0].inside) c.made = c.ranges[0].length;
   }
   static constexpr void stretch(halo_context& c) { selecting_op::stretch(c, c.operands[1].shape); }
   /// To the source: what the cotangent has at the selected elements.
@@ -115,18 +150,27 @@ struct select_and_gather : selecting_op {
   }
   static constexpr void tile_map(tile_map_context& c) {
     const windows w = windows_of(c.attrs, c.result.shape.rank);
-    for (int d = 0; d < w.rank; ++d)
-      if ((w.at[d].trivial() || inside(w.at[d], c.operands[0].shape[d], c.result.shape[d])) &&
-          window_factor(c, w.at[d], d))
+    for (int d = 0; d < w.rank; ++d) {
+      const std::int64_t n = c.operands[0].shape[d], m = c.result.shape[d];
+      if (inside(w.at[d], n, m) || w.at[d].trivial() ? window_factor(c, w.at[d], d)
+                                                     : cuts(w.at[d], n, m) && overlapping(c, d))
         c.operand(1, d);
+    }
   }
   static constexpr void halo(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const window_dim w = windows_of(c.attrs.data(), rank).at[d];
-    window_dim local;
-    c.possible = w.cut(c.operand_extent(0), c.result.shape[d], c.pieces, c.ranges[0], local);
+    const std::int64_t n = c.operand_extent(0), m = c.result.shape[d];
+    if (inside(w, n, m)) {
+      window_dim local;
+      c.possible = w.cut(n, m, c.pieces, c.ranges[0], local);
+      replace_window(c.attrs.data() + 1, rank, d, local);
+    } else {
+      selecting_op::halo(c, c.result.shape);
+      c.made = c.ranges[0].length / w.stride;
+      c.unit = w.stride;
+    }
     c.ranges[1] = c.ranges[0];
-    replace_window(c.attrs.data() + 1, rank, d, local);
   }
   static constexpr void stretch(halo_context& c) { selecting_op::stretch(c, c.result.shape); }
   static constexpr void derive(derive_context& c) {

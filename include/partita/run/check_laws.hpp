@@ -316,7 +316,7 @@ class tile_map_check {
     std::vector<array> out;
     for (std::size_t r = 0; r < results.size(); ++r) {
       const int dim = map_.result_dim(f, static_cast<int>(r));
-      if (dim != no_dim) parts[r].shape[dim] /= n;
+      if (dim != no_dim) parts[r].shape[dim] = halo.made > 0 ? halo.made : parts[r].shape[dim] / n;
       out.emplace_back(results[r]);
     }
     for (std::int64_t i = 0; i < n; ++i) {
@@ -327,7 +327,9 @@ class tile_map_check {
         sliced[k] = halo.possible ? halo_piece(halo, static_cast<int>(k), i, operands)
                                   : slice_of(operands[k], d, n, i);
       }
-      const std::vector<array> pieces = loop(sliced, parts, attrs, rest.subspan(1), nest);
+      std::vector<array> pieces = loop(sliced, parts, attrs, rest.subspan(1), nest);
+      if (halo.made > 0)
+        pieces[0] = kept_of(halo, pieces[0], i, results[0].shape[halo.result_dim] / n);
       for (std::size_t r = 0; r < results.size(); ++r) {
         const int dim = map_.result_dim(f, static_cast<int>(r));
         if (dim != no_dim) {

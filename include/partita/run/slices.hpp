@@ -74,8 +74,15 @@ inline array halo_piece(const halo_cut& cut, int k, std::int64_t i,
     return ring_piece(x, cut.operand_dims[k], r.first + i * r.step, r.length);
   const array fill = r.fill_operand >= 0 ? operands[static_cast<std::size_t>(r.fill_operand)]
                                          : identity_of(r.fill, x.element());
-  return piece_of(x, cut.operand_dims[k], r.first + i * r.step, r.length, fill);
+  return piece_of(x, cut.operand_dims[k], r.start(i, x.shape()[cut.operand_dims[k]]), r.length,
+                  fill);
 }
+/// What iteration `i` keeps of its result.
+inline array kept_of(const halo_cut& cut, const array& made, std::int64_t i, std::int64_t extent) {
+  if (cut.made == 0) return made;
+  return piece_of(made, cut.result_dim, cut.kept_from(i, extent), extent, made);
+}
+
 /// Every element plus a number.
 inline array moved_by(const array& a, std::int64_t by, const run_options& options = {}) {
   array wide(tensor_type{dtype::f64, {}});

@@ -91,7 +91,8 @@ class temporal_interpreter {
     const halo_cut& cut = halos[0].cut;
     const int dim = cut.result_dim;
     std::vector<tensor_type> parts = results;
-    if (dim != no_dim) parts[0].shape[dim] /= cut.pieces;
+    const std::int64_t extent = dim == no_dim ? 0 : results[0].shape[dim] / cut.pieces;
+    if (dim != no_dim) parts[0].shape[dim] = cut.made > 0 ? cut.made : extent;
     std::vector<array> out{array(results[0])};
     for (std::int64_t i = 0; i < cut.pieces; ++i) {
       std::vector<array> sliced = operands;
@@ -100,7 +101,7 @@ class temporal_interpreter {
           sliced[k] = halo_piece(cut, static_cast<int>(k), i, operands);
       const array made = run_halos(o, halos.subspan(1), sliced, parts, attrs)[0];
       if (dim != no_dim)
-        put_slice(made, dim, i, out[0]);
+        put_slice(kept_of(cut, made, i, extent), dim, i, out[0]);
       else
         out[0] =
             i == 0 ? made : combined(c_.map.at(o, halos[0].factor).combine, out[0], made, options_);

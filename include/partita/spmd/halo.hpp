@@ -69,6 +69,7 @@ class halo_exchange {
       y = append(def<op::concatenate>, {parts.data(), parts.size()}, attrs, whole);
     }
     const std::int64_t start = r.first + r.below(block, pieces_), advance = r.step - block;
+    if (r.inside) return sliced(y, offset_inside(r, block, r.below(block, pieces_)), r.length);
     if (advance == 0)
       y = part(y, start, r.length);
     else
@@ -76,6 +77,12 @@ class halo_exchange {
     return fill < 0 ? y : filled(y, r, fill, block * pieces_);
   }
 
+  /// A device's piece of what was made of pieces that were moved inside.
+  constexpr value_id kept(value_id made, const halo_cut& cut, std::int64_t extent) {
+    const value_id operands[] = {start_of(0, extent),
+                                 start_inside(cut.ranges[0], cut.blocks[0], cut.unit)};
+    return sliced(made, append(def<op::subtract>, operands, {}, scalar_type()), extent);
+  }
   /// Elements [start, start + n) of a local value; itself if these are all.
   constexpr value_id part(value_id x, std::int64_t start, std::int64_t n) {
     if (n == extent(x)) return x;
@@ -120,15 +127,31 @@ class halo_exchange {
   /// On device i, elements [start + i * advance, ... + n).
   constexpr value_id moving_part(value_id x, std::int64_t start, std::int64_t advance,
                                  std::int64_t n) {
+    return sliced(x, start_of(start, advance), n);
+  }
+  /// Elements [start, start + n), `start` a scalar.
+  constexpr value_id sliced(value_id x, value_id start, std::int64_t n) {
     const int rank = out_.type(x).shape.rank;
     value_id operands[1 + max_rank] = {x};
     std::int64_t sizes[max_rank] = {};
     for (int d = 0; d < rank; ++d) {
-      operands[1 + d] = d == dim_ ? start_of(start, advance) : number(0);
+      operands[1 + d] = d == dim_ ? start : number(0);
       sizes[d] = d == dim_ ? n : ops::whole;
     }
     return append(def<op::dynamic_slice>, {operands, static_cast<std::size_t>(1 + rank)},
                   {sizes, static_cast<std::size_t>(rank)}, resized(x, n));
+  }
+  /// Where a piece that is moved inside starts, divided by `unit`.
+  constexpr value_id start_inside(const halo_range& r, std::int64_t block, std::int64_t unit) {
+    const value_id low[] = {start_of(r.first / unit, r.step / unit), number(0)};
+    const value_id high[] = {append(def<op::maximum>, low, {}, scalar_type()),
+                             number((block * pieces_ - r.length) / unit)};
+    return append(def<op::minimum>, high, {}, scalar_type());
+  }
+  /// The same, counted from `below` elements before the device's block.
+  constexpr value_id offset_inside(const halo_range& r, std::int64_t block, std::int64_t below) {
+    const value_id operands[] = {start_inside(r, block, 1), start_of(-below, block)};
+    return append(def<op::subtract>, operands, {}, scalar_type());
   }
   static constexpr tensor_type scalar_type() { return {dtype::i64, {}}; }
   constexpr value_id number(std::int64_t n) {

@@ -298,8 +298,16 @@ class lowering {
     if (!options_.build) return;
     value_id y = operands_[0];
     if (!halos.back().cut.identity) {
-      y = out().append(*n.def, operands_, attrs, local_type(n.result, have_[n.result]));
+      const tensor_type piece = local_type(n.result, have_[n.result]);
+      tensor_type made = piece;
+      for (const auto& h : halos)
+        if (h.cut.made > 0) made.shape[h.cut.result_dim] = h.cut.made;
+      y = out().append(*n.def, operands_, attrs, made);
       copy_marks(o);
+      for (const auto& h : halos)
+        if (h.cut.made > 0)
+          y = halo_exchange(out(), n, h.cut.result_dim, h.all_axes(), h.cut.pieces)
+                  .kept(y, h.cut, piece.shape[h.cut.result_dim]);
     }
     local_[n.result] = y;
   }
