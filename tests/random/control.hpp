@@ -46,7 +46,7 @@ inline value_id in_interval(writer& w, const tensor_type& t, const value_info& i
   const auto v = w.any([&](value_id x) {
     return w.type(x) == t && (w.info(x).integer || !i.integer || w.state.differentiable);
   });
-  if (w.state.differentiable || w.info(v).within(i)) return v;
+  if (v < 0 || w.state.differentiable || w.info(v).within(i)) return v;
   const auto low = w.scalar(t.element, std::ceil(i.lo)),
              high = w.scalar(t.element, std::floor(i.hi));
   if (std::ceil(i.lo) > std::floor(i.hi)) return -1;
