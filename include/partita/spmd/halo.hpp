@@ -10,6 +10,7 @@
 #include <partita/op/concatenate.hpp>
 #include <partita/op/constant.hpp>
 #include <partita/op/dynamic_slice.hpp>
+#include <partita/op/extremum.hpp>
 #include <partita/op/logical.hpp>
 #include <partita/op/select.hpp>
 #include <partita/op/slice.hpp>
