@@ -1,84 +1,30 @@
 /// Lowers a core program to device-local code with collectives.
 ///
-/// Source    PartIR, section 6; the rules for sums are in the comments of `defer_sums` and
+/// Source    PartIR, section 6; the rules for sums are in spmd/pending_sums.hpp and in the comment
+/// of
 ///           `finish_sum`
 #pragma once
 
 #include <cstdint>
 
-#include <partita/core/accumulation.hpp>
 #include <partita/core/groups.hpp>
 #include <partita/op/arithmetic.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
+#include <partita/spmd/lowered.hpp>
+#include <partita/spmd/pending_sums.hpp>
 #include <partita/spmd/reshard.hpp>
 #include <partita/spmd/run_passes.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
 
-/// Why a collective is there.
-enum class collective_reason : std::uint8_t {
-  sum_finished,  ///< a loop reduced its results
-  use_needs_it,  ///< an op needs the operand in another layout than it was made in
-  halo,          ///< a loop sees elements of the neighbouring pieces
-  mirrored,      ///< a loop sees the piece at the opposite place
-  whole_needed   ///< an op has no loop over the axis (or `any`) and needs the operand whole
-};
-
-/// One collective of the lowered program, and where it comes from. Of all_reduces that were
-/// combined into one it tells of the first, but for the bytes, which are those of all.
-struct collective_note {
-  collective kind = collective::all_gather;
-  collective_reason reason = collective_reason::use_needs_it;
-  value_id value = -1;     ///< in the core program
-  op_id op = -1;           ///< the op that asked for it (for a sum: the op that made it)
-  int tactic = 0;          ///< the last tactic that had a part in it
-  std::int64_t bytes = 0;  ///< of its operand on one device
-  std::int64_t times = 1;  ///< how often it runs: the trip counts of the loops around it
-  std::uint8_t axes = 0;   ///< that it communicates along: bit `axis` of the program's mesh
-};
-
-/// How many collectives of each kind stand in the text of a program: each once, however often the
-/// loops around it run.
-constexpr collectives as_written(const vec<collective_note>& notes) {
-  collectives counts;
-  for (const auto& each : notes) counts.count(each.kind);
-  return counts;
-}
-
-struct lowering_options {
-  /// Fuses slices with gathers and reductions, and makes argument and result types local. Without
-  /// it the mechanical lowering of section 6.1 is shown.
-  bool fuse = true;
-  /// Builds the program. Without it only the notes are made, which is cheaper.
-  bool build = true;
-  /// Those of section 6.1 (with `fuse`), and those that rewrite the program (with `build`).
-  partita::passes passes = {};
-};
-
-/// How often the passes that are part of the lowering applied, in the text of the program.
-struct fusion_counts {
-  int cancelled = 0, all_to_alls = 0, reduce_scatters = 0;
-};
-
-struct lowered {
-  device_program device;
-  vec<collective_note> notes;  ///< of the collectives, in the order of the text
-  collectives counts;
-  fusion_counts fused;
-  vec<pass_report> passes;  ///< of those that rewrote the program
-  failure error;
-};
-
 namespace detail {
 
 class lowering {
  public:
   constexpr lowering(const core_program& c, lowering_options options)
-      : c_(c), options_(options), rules_(options.passes) {
-    for (int axis = 0; axis < c.mesh.rank; ++axis)
-      if (c.mesh.size(axis) == 1) trivial_ |= bit(axis);
+      : c_(c), options_(options), rules_(options.passes), sums_(c, options.fuse) {
     if (!options_.fuse) rules_ = passes{};
   }
 
@@ -86,12 +32,7 @@ class lowering {
     const auto values = c_.p.types.size();
     have_.resize(values, layout{});
     local_.resize(values, -1);
-    deferred_.resize(c_.p.ops.size(), 0);
-    pending_.resize(values, 0);
-    if (options_.fuse)
-      defer_sums();
-    else
-      group_ = loop_groups(c_);
+    if (!options_.fuse) group_ = loop_groups(c_);
     result_.device.mesh = c_.mesh;
     open_.push_back(program{});
     if (options_.build) {
@@ -114,106 +55,25 @@ class lowering {
   }
 
  private:
-  using axis_set = std::uint8_t;
+  using axis_set = pending_sums::axis_set;
 
   const core_program& c_;
   lowering_options options_;
   passes rules_;
-  axis_set trivial_ = 0;  ///< axes of one device
+  pending_sums sums_;
   lowered result_;
-  vec<layout> have_;        ///< by core value: how its local value is laid out
-  vec<value_id> local_;     ///< by core value
-  vec<axis_set> deferred_;  ///< by op: axes whose loop moves behind its result's sum
-  vec<axis_set> pending_;   ///< by value: axes over which it is still to be summed
-  vec<int> group_;          ///< only for the mechanical lowering
+  vec<layout> have_;     ///< by core value: how its local value is laid out
+  vec<value_id> local_;  ///< by core value
+  vec<int> group_;       ///< only for the mechanical lowering
   vec<value_id> operands_;
   vec<program> open_;         ///< the program being built, and those around it
   vec<vec<op_id>> by_scope_;  ///< only with nested programs
   int scope_ = 0;             ///< the nested program being lowered
 
-  static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  static constexpr axis_set bit(int axis) { return static_cast<axis_set>(1u << axis); }
+  static constexpr axis_set bit(int axis) { return pending_sums::bit(axis); }
   constexpr program& out() { return open_.back(); }
-
-  /// Layouts as in core_program, without axes of one device and without deferred loops.
-  constexpr layout layout_by_loops(op_id o, int end) const {
-    return c_.layout_by_loops(o, end, static_cast<unsigned>(trivial_ | deferred_[o]));
-  }
-  constexpr layout made(value_id v) const {
-    const op_id o = c_.p.producers[v];
-    return layout_by_loops(o, c_.p.ops[o].result - v - 1);
-  }
-  constexpr layout required(const use& u) const { return layout_by_loops(u.op, u.operand); }
-  constexpr axis_set summed_axes(op_id o) const {
-    axis_set s = 0;
-    const nest& n = c_.nests[o];
-    const factor* factors = c_.map.factors_of(o);
-    for (int i = 0; i < n.count; ++i) {
-      const loop& l = n.loops[i];
-      if (l.factor != any_factor && factors[l.factor].combine != combiner::stack) s |= bit(l.axis);
-    }
-    return static_cast<axis_set>(s & ~trivial_);
-  }
-  constexpr combiner combine_of(op_id o) const {
-    for (const auto& l : c_.nest_of(o))
-      if (l.factor != any_factor && c_.map.at(o, l.factor).combine != combiner::stack)
-        return c_.map.at(o, l.factor).combine;
-    return combiner::add;
-  }
-
-  /// all_reduce(a) + all_reduce(b) => all_reduce(a + b), for linear ops of two pending sums.
-  ///
-  /// When: both operands are summed over the same axes, are used nowhere else, and lie alike, as
-  /// the op needs them but for its own loops over those axes. It ends since ops are visited once.
-  constexpr void defer_sums() {
-    const vec<accumulation> carried = accumulations(c_);
-    vec<int> sum_of;  // by op: the accumulation whose sum it is
-    if (!carried.empty()) sum_of.resize(c_.p.ops.size(), -1);
-    for (int i = 0; i < static_cast<int>(carried.size()); ++i) sum_of[carried[i].add] = i;
-    for (op_id o : c_.order) {
-      const op_node& n = c_.p.ops[o];
-      const value_id v = n.result;
-      if (n.result_count != 1) continue;
-      const axis_set sums = summed_axes(o);
-      pending_[v] = sums != 0 && combine_of(o) == combiner::add ? sums : axis_set{0};
-      if (!n.def->linear || n.operand_count != 2) continue;
-      if (!carried.empty() && sum_of[o] >= 0) defer_accumulation(carried[sum_of[o]]);
-      if (deferred_[o] != 0) continue;
-      const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
-      const axis_set axes = pending_[x];
-      if (axes == 0 || axes != pending_[y] || x == y) continue;
-      if (!only_use(x) || !only_use(y)) continue;
-      deferred_[o] = axes;
-      const layout lx = made(x), ly = made(y);
-      if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
-        pending_[v] = axes;
-      else
-        deferred_[o] = 0;
-    }
-  }
-  /// c = c + all_reduce(y) in a loop => c = c + y, and all_reduce(c) behind it.
-  ///
-  /// When: c starts from zero and is used for nothing else, and y lies as c does but for c's own
-  /// loops over the axes of the sum. Gradients accumulated over microbatches are reduced once.
-  constexpr void defer_accumulation(const accumulation& a) {
-    const value_id y = c_.p.operand(a.add, a.added), sum = c_.p.op(a.add).result;
-    const axis_set axes = pending_[y];
-    if (axes == 0 || !only_use(y)) return;
-    const op_id ops[] = {a.add, a.wire, c_.p.producer(a.start)};
-    for (op_id o : ops) deferred_[o] = axes;
-    const layout l = made(y);
-    bool alike = made(sum) == l && made(a.start) == l && made(a.result) == l;
-    for (int i = 0; i < 2; ++i)
-      alike = alike && required({a.add, i}) == l && required({a.wire, i}) == l;
-    for (op_id o : ops)
-      if (!alike) deferred_[o] = 0;
-    if (alike) pending_[sum] = pending_[a.start] = pending_[a.result] = axes;
-  }
-  constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
-  /// Is the sum of this value left to the op that uses it?
-  constexpr bool summed_later(value_id v) const {
-    return pending_[v] != 0 && only_use(v) && deferred_[c_.uses(v)[0].op] != 0;
-  }
+  constexpr layout made(value_id v) const { return sums_.made(v); }
+  constexpr layout required(const use& u) const { return sums_.required(u); }
 
   constexpr tensor_type local_type(value_id v, const layout& l) const {
     return {c_.p.type(v).element, l.local(c_.p.type(v).shape, c_.mesh)};
@@ -251,13 +111,13 @@ class lowering {
     operands_.clear();
     const auto operands = c_.p.operands(o);
     for (int i = 0; i < n.operand_count; ++i) {
-      const layout want = layout_by_loops(o, i);
+      const layout want = sums_.layout_by_loops(o, i);
       int same = 0;  // an earlier operand that is the same value in the same layout
-      while (same < i && !(operands[same] == operands[i] && layout_by_loops(o, same) == want))
+      while (same < i && !(operands[same] == operands[i] && sums_.layout_by_loops(o, same) == want))
         ++same;
       operands_.push_back(same < i ? operands_[same] : reshard(operands[i], want, o));
     }
-    for (int r = 0; r < n.result_count; ++r) have_[v + r] = layout_by_loops(o, -1 - r);
+    for (int r = 0; r < n.result_count; ++r) have_[v + r] = sums_.layout_by_loops(o, -1 - r);
     if (c_.has_halo(o)) {
       lower_with_halos(o);
     } else if (options_.build) {
@@ -272,7 +132,7 @@ class lowering {
     }
     if (!options_.fuse) return finish_mechanically(o);
     for (int r = 0; r < n.result_count; ++r)
-      if (!summed_later(v + r)) finish_sum(v + r);
+      if (!sums_.left_to_its_use(v + r)) finish_sum(v + r);
   }
   constexpr void append_results(value_id first, int count) {
     for (value_id v = first; v < first + count; ++v)
@@ -400,14 +260,14 @@ class lowering {
       copy_marks(k.marker);
     }
     for (value_id v : k.results)
-      if (pending_[v] != 0 && !summed_later(v)) finish_sum(v);
+      if (sums_.pending(v) != 0 && !sums_.left_to_its_use(v)) finish_sum(v);
   }
 
   /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
   /// others are all-reduced, once.
   constexpr void finish_sum(value_id v) {
     const op_id o = c_.p.producers[v];
-    axis_set left = summed_axes(o) | deferred_[o];
+    axis_set left = sums_.of(o);
     if (left == 0) return;
     layout& have = have_[v];
     layout scattered;
@@ -424,7 +284,7 @@ class lowering {
         progress = true;
       }
     }
-    const auto combine = static_cast<std::int64_t>(combine_of(o));
+    const auto combine = static_cast<std::int64_t>(sums_.combine(o));
     if (scattered.count > 0) {
       ++result_.fused.reduce_scatters;
       std::int64_t attrs[1 + 2 * max_axes] = {combine};
@@ -470,9 +330,9 @@ class lowering {
     for (int r = 0; r < c_.p.op(o).result_count; ++r) {
       const value_id v = c_.p.op(o).result + r;
       if (group_[o] >= 0 && !escapes(c_, group_, v)) continue;
-      const axis_set left = summed_axes(o);
+      const axis_set left = sums_.of(o);
       if (left != 0) {
-        std::int64_t attrs[1 + max_axes] = {static_cast<std::int64_t>(combine_of(o))};
+        std::int64_t attrs[1 + max_axes] = {static_cast<std::int64_t>(sums_.combine(o))};
         std::size_t count = 1;
         for (int i = 0; i < c_.mesh.rank; ++i)
           if (left & bit(c_.mesh.order[i])) attrs[count++] = c_.mesh.order[i];

@@ -1,0 +1,67 @@
+/// What a lowering is asked for, and what it gives: the device-local program, and where each of its
+/// collectives comes from.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/spmd/collectives.hpp>
+#include <partita/spmd/run_passes.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// Why a collective is there.
+enum class collective_reason : std::uint8_t {
+  sum_finished,  ///< a loop reduced its results
+  use_needs_it,  ///< an op needs the operand in another layout than it was made in
+  halo,          ///< a loop sees elements of the neighbouring pieces
+  mirrored,      ///< a loop sees the piece at the opposite place
+  whole_needed   ///< an op has no loop over the axis (or `any`) and needs the operand whole
+};
+
+/// One collective of the lowered program, and where it comes from. Of all_reduces that were
+/// combined into one it tells of the first, but for the bytes, which are those of all.
+struct collective_note {
+  collective kind = collective::all_gather;
+  collective_reason reason = collective_reason::use_needs_it;
+  value_id value = -1;     ///< in the core program
+  op_id op = -1;           ///< the op that asked for it (for a sum: the op that made it)
+  int tactic = 0;          ///< the last tactic that had a part in it
+  std::int64_t bytes = 0;  ///< of its operand on one device
+  std::int64_t times = 1;  ///< how often it runs: the trip counts of the loops around it
+  std::uint8_t axes = 0;   ///< that it communicates along: bit `axis` of the program's mesh
+};
+
+/// How many collectives of each kind stand in the text of a program: each once, however often the
+/// loops around it run.
+constexpr collectives as_written(const vec<collective_note>& notes) {
+  collectives counts;
+  for (const auto& each : notes) counts.count(each.kind);
+  return counts;
+}
+
+struct lowering_options {
+  /// Fuses slices with gathers and reductions, and makes argument and result types local. Without
+  /// it the mechanical lowering of section 6.1 is shown.
+  bool fuse = true;
+  /// Builds the program. Without it only the notes are made, which is cheaper.
+  bool build = true;
+  /// Those of section 6.1 (with `fuse`), and those that rewrite the program (with `build`).
+  partita::passes passes = {};
+};
+
+/// How often the passes that are part of the lowering applied, in the text of the program.
+struct fusion_counts {
+  int cancelled = 0, all_to_alls = 0, reduce_scatters = 0;
+};
+
+struct lowered {
+  device_program device;
+  vec<collective_note> notes;  ///< of the collectives, in the order of the text
+  collectives counts;
+  fusion_counts fused;
+  vec<pass_report> passes;  ///< of those that rewrote the program
+  failure error;
+};
+
+}  // namespace partita

@@ -1,0 +1,124 @@
+/// Which sums of a core program are finished where, and how values lie then.
+///
+/// A `#sum` loop leaves a pending sum: the devices along its axis hold terms. Behind the op it is
+/// finished by a collective, unless the one op that uses it can as well add terms.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/core/accumulation.hpp>
+#include <partita/core/core_program.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita::detail {
+
+/// The analysis is made once; cost: linear in ops.
+class pending_sums {
+ public:
+  using axis_set = std::uint8_t;  ///< bit `axis` of the program's mesh
+  static constexpr axis_set bit(int axis) { return static_cast<axis_set>(1u << axis); }
+
+  /// Without `defer` every sum is finished behind its op.
+  constexpr pending_sums(const core_program& c, bool defer) : c_(c) {
+    for (int axis = 0; axis < c.mesh.rank; ++axis)
+      if (c.mesh.size(axis) == 1) trivial_ |= bit(axis);
+    deferred_.resize(c.p.ops.size(), 0);
+    pending_.resize(c.p.types.size(), 0);
+    if (defer) defer_sums();
+  }
+
+  /// Layouts as in core_program, without axes of one device and without loops that add terms.
+  constexpr layout layout_by_loops(op_id o, int end) const {
+    return c_.layout_by_loops(o, end, static_cast<unsigned>(trivial_ | deferred_[o]));
+  }
+  /// How an op leaves a value, before its sum is finished.
+  constexpr layout made(value_id v) const {
+    const op_id o = c_.p.producers[v];
+    return layout_by_loops(o, c_.p.ops[o].result - v - 1);
+  }
+  constexpr layout required(const use& u) const { return layout_by_loops(u.op, u.operand); }
+
+  /// The axes along which the results of an op are terms.
+  constexpr axis_set of(op_id o) const { return loops_of(o) | deferred_[o]; }
+  constexpr combiner combine(op_id o) const {
+    for (const auto& l : c_.nest_of(o))
+      if (l.factor != any_factor && c_.map.at(o, l.factor).combine != combiner::stack)
+        return c_.map.at(o, l.factor).combine;
+    return combiner::add;
+  }
+  /// The axes along which a value is a pending sum that an op could take over.
+  constexpr axis_set pending(value_id v) const { return pending_[v]; }
+  /// Does the op that uses the value add its terms?
+  constexpr bool left_to_its_use(value_id v) const {
+    return pending_[v] != 0 && only_use(v) && deferred_[c_.uses(v)[0].op] != 0;
+  }
+
+ private:
+  const core_program& c_;
+  axis_set trivial_ = 0;    ///< axes of one device
+  vec<axis_set> deferred_;  ///< by op: axes whose loop moves behind its result's sum
+  vec<axis_set> pending_;   ///< by value: axes over which it is still to be summed
+
+  constexpr axis_set loops_of(op_id o) const {
+    axis_set s = 0;
+    const nest& n = c_.nests[o];
+    const factor* factors = c_.map.factors_of(o);
+    for (int i = 0; i < n.count; ++i) {
+      const loop& l = n.loops[i];
+      if (l.factor != any_factor && factors[l.factor].combine != combiner::stack) s |= bit(l.axis);
+    }
+    return static_cast<axis_set>(s & ~trivial_);
+  }
+  constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
+
+  /// all_reduce(a) + all_reduce(b) => all_reduce(a + b), for linear ops of two pending sums.
+  ///
+  /// When: both operands are summed over the same axes, are used nowhere else, and lie alike, as
+  /// the op needs them but for its own loops over those axes. It ends since ops are visited once.
+  constexpr void defer_sums() {
+    const vec<accumulation> carried = accumulations(c_);
+    vec<int> sum_of;  // by op: the accumulation whose sum it is
+    if (!carried.empty()) sum_of.resize(c_.p.ops.size(), -1);
+    for (int i = 0; i < static_cast<int>(carried.size()); ++i) sum_of[carried[i].add] = i;
+    for (op_id o : c_.order) {
+      const op_node& n = c_.p.ops[o];
+      const value_id v = n.result;
+      if (n.result_count != 1) continue;
+      const axis_set sums = loops_of(o);
+      pending_[v] = sums != 0 && combine(o) == combiner::add ? sums : axis_set{0};
+      if (!n.def->linear || n.operand_count != 2) continue;
+      if (!carried.empty() && sum_of[o] >= 0) defer_accumulation(carried[sum_of[o]]);
+      if (deferred_[o] != 0) continue;
+      const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
+      const axis_set axes = pending_[x];
+      if (axes == 0 || axes != pending_[y] || x == y) continue;
+      if (!only_use(x) || !only_use(y)) continue;
+      deferred_[o] = axes;
+      const layout lx = made(x), ly = made(y);
+      if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
+        pending_[v] = axes;
+      else
+        deferred_[o] = 0;
+    }
+  }
+  /// c = c + all_reduce(y) in a loop => c = c + y, and all_reduce(c) behind it.
+  ///
+  /// When: c starts from zero and is used for nothing else, and y lies as c does but for c's own
+  /// loops over the axes of the sum. Gradients accumulated over microbatches are reduced once.
+  constexpr void defer_accumulation(const accumulation& a) {
+    const value_id y = c_.p.operand(a.add, a.added), sum = c_.p.op(a.add).result;
+    const axis_set axes = pending_[y];
+    if (axes == 0 || !only_use(y)) return;
+    const op_id ops[] = {a.add, a.wire, c_.p.producer(a.start)};
+    for (op_id o : ops) deferred_[o] = axes;
+    const layout l = made(y);
+    bool alike = made(sum) == l && made(a.start) == l && made(a.result) == l;
+    for (int i = 0; i < 2; ++i)
+      alike = alike && required({a.add, i}) == l && required({a.wire, i}) == l;
+    for (op_id o : ops)
+      if (!alike) deferred_[o] = 0;
+    if (alike) pending_[sum] = pending_[a.start] = pending_[a.result] = axes;
+  }
+};
+
+}  // namespace partita::detail
