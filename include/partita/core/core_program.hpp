@@ -383,4 +383,5 @@ class core_program : public loop_program {
 
 }  // namespace partita
 
+// Members of core_program that need it whole are defined there.
 #include <partita/core/padding.hpp>

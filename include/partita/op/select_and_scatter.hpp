@@ -36,7 +36,7 @@ struct selecting_op {
   }
   /// Can loops cut m windows over n elements?
   static constexpr bool cuts(const window_dim& w, std::int64_t n, std::int64_t m) {
-    return common_extent(n, m) > 1 && w.base_dilation == 1 && m * w.stride == n;
+    return w.base_dilation == 1 && m * w.stride == n;
   }
   /// What is no element must stay so, since anything that stood there could be selected where the
   /// elements are equal to it. So a piece is taken inside of the operand, with so much around that
@@ -59,9 +59,13 @@ struct selecting_op {
     w.high = w.high_for(x.length, x.length / w.stride);
     replace_window(c.attrs.data() + 1, rank, d, w);
   }
-  static constexpr bool overlapping(tile_map_context& c, int d) {
-    c.tile(common_extent(c.operands[0].shape[d], c.result.shape[d]), d).operand(0, d).halo();
-    return true;
+  /// The factor along dimension d, if loops can cut the windows along it.
+  static constexpr void factor(tile_map_context& c, const window_dim& w, int d, std::int64_t n,
+                               std::int64_t m, bool cut) {
+    if (w.trivial())
+      c.tile(n, d).operand(0, d).operand(1, d);
+    else if (const auto both = common_extent(n, m); cut && both > 1)
+      c.tile(both, d).operand(0, d).operand(1, d).halo();
   }
   /// The same piece of the positions.
   static constexpr halo_range of_positions(const halo_range& x, std::int64_t stride) {
@@ -109,10 +113,7 @@ struct select_and_scatter : selecting_op {
     const windows w = windows_of(c.attrs, c.result.shape.rank);
     for (int d = 0; d < w.rank; ++d) {
       const std::int64_t n = c.result.shape[d], m = c.operands[1].shape[d];
-      if (w.at[d].trivial())
-        c.tile(n, d).operand(0, d).operand(1, d);
-      else if (cuts(w.at[d], n, m))
-        c.tile(common_extent(n, m), d).operand(0, d).operand(1, d).halo();
+      factor(c, w.at[d], d, n, m, cuts(w.at[d], n, m));
     }
   }
   static constexpr void halo(halo_context& c) {
@@ -152,9 +153,8 @@ struct select_and_gather : selecting_op {
     const windows w = windows_of(c.attrs, c.result.shape.rank);
     for (int d = 0; d < w.rank; ++d) {
       const std::int64_t n = c.operands[0].shape[d], m = c.result.shape[d];
-      if (inside(w.at[d], n, m) || w.at[d].trivial() ? window_factor(c, w.at[d], d)
-                                                     : cuts(w.at[d], n, m) && overlapping(c, d))
-        c.operand(1, d);
+      const bool possible = inside(w.at[d], n, m) ? w.at[d].cuts(n, m) : cuts(w.at[d], n, m);
+      factor(c, w.at[d], d, n, m, possible);
     }
   }
   static constexpr void halo(halo_context& c) {
