@@ -328,7 +328,8 @@ TEST_CASE("a conflict that a later tactic settled says so in the report") {
 )");
   CHECK(
       str(pt::report(p))
-          .find(R"(    %x3 (add) along "M": #tile<0> from operand %x1 by tactic 1 ("both"), and #tile<1> from operand %x2 by tactic 1 ("both")
+          .find(
+              R"(    %x3 (add) along "M": #tile<0> from operand %x1 by tactic 1 ("both"), and #tile<1> from operand %x2 by tactic 1 ("both")
       settled by tactic later: #tile<0>
 )") != std::string::npos);
 }

@@ -79,3 +79,36 @@ TEST_CASE("windows that select: what is no element never wins, nor of equal ones
     }
   }
 }
+
+namespace {
+
+/// Max pooling and its derivative with both spatial dimensions cut.
+template <pt::nn::pool_options Options>
+void check_pooling(pt::collectives expected) {
+  const auto pool = [](auto x) { return pt::nn::max_pool<Options>(x); };
+  const auto p = pt::trace(
+      [&](auto x) {
+        const auto squares = [&](auto v) {
+          const auto y = pool(v);
+          return pt::sum(y * y);
+        };
+        return std::tuple{pool(x), pt::grad(squares, x)};
+      },
+      pt::input<float, 2, 16, 16, 3>("x"));
+  const auto rows = pt::manual("A", {{"x", 1}}), columns = pt::manual("B", {{"x", 2}});
+  const pt::mesh mesh{{"A", 4}, {"B", 4}};
+  CHECK(check_equal(p, mesh, pt::schedule(rows, columns)).collectives == expected);
+  CHECK(check_equal(p, mesh, pt::schedule(columns, rows)).collectives == expected);
+}
+
+}  // namespace
+
+TEST_CASE("max pooling cut on two dimensions, forward and backward") {
+  using pt::nn::pool_options;
+  check_pooling<pool_options{.size = {2, 2}, .strides = {2, 2}}>({});
+  // Twice a border on each side of x; behind, two on each side of x and of the cotangent.
+  check_pooling<pool_options{.size = {3, 3}, .padding = pt::same_padding}>({.permute = 16});
+  // Nothing stands before the first window, so what is needed lies on one side of x.
+  check_pooling<pool_options{.size = {3, 3}, .strides = {2, 2}, .padding = pt::same_padding}>(
+      {.permute = 12});
+}
