@@ -54,7 +54,7 @@ TEST_CASE("S002 dimension out of range") {
 TEST_CASE("S003 the axis does not divide the dimension") {
   CHECK(partitioned(pt::manual("B", {{"x", 0}})) ==
         "S003 tile: dimension 0 of \"x\" has size 10; axis \"B\" has size 4, which does not divide "
-        "it; choose another dimension or mesh, or pad it with uneven::pad");
+        "it; take \"B\":(1)2, choose another dimension or mesh, or pad it with uneven::pad");
   CHECK(
       partitioned(pt::manual("M", {{"x", 0}}), pt::manual("B", {{"x", 0}})) ==
       "S003 tile: dimension 0 of \"x\" has size 5 (10 before earlier tiling); axis \"B\" has size "

@@ -81,7 +81,7 @@ class core_program : public loop_program {
     const value_id even = target;
     if (!divides) {
       if (policy != uneven::pad) {
-        text before, which;
+        text before, which, part;
         if (size != whole[dim])
           before << " (" << whole[dim] << ", padded to " << size << ", before earlier tiling)";
         else if (left != size)
@@ -91,11 +91,13 @@ class core_program : public loop_program {
           for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
             s.size *= common(axis, missing.axes[i]).size;
           which << (which.empty() ? "" : ", ") << axis_text(s);
+          s.size = greatest_common_divisor(s.size, left);
+          if (part.empty() && s.size > 1 && !check_split(s))
+            part << "take " << axis_text(s) << ", ";
         }
         f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
-                 "; axis ", which, " has size ", pieces,
-                 ", which does not divide it; choose another dimension or mesh, or pad it with ",
-                 "uneven::pad");
+                 "; axis ", which, " has size ", pieces, ", which does not divide it; ", part,
+                 "choose another dimension or mesh, or pad it with uneven::pad");
         return f;
       }
       f.record(widen(target, dim, axis, have.pieces(mesh, dim) * pieces));
@@ -162,9 +164,9 @@ class core_program : public loop_program {
   /// Can axes be split so that a named axis consists of axes?
   ///
   /// Errors    S023 it does not fit to the parts that are there, or there would be too many
-  constexpr failure check_split(int axis) const {
+  constexpr failure check_split(int axis) const { return check_split(named.at(axis)); }
+  constexpr failure check_split(const sub_axis& s) const {
     failure f;
-    const sub_axis s = named.at(axis);
     std::int64_t major = 0;
     if (mesh.cut_by(s, major) < 0) return f;
     partita::mesh would_be = mesh;
