@@ -4,17 +4,14 @@
 /// end of a padded dimension stands what happens to come there: zeros in the arguments of a run,
 /// anything elsewhere. That this is never part of a result follows from the tile maps:
 ///
-/// * The dimensions that factors tie to a padded one are padded with it; together they are a class.
-///   A factor that is stacked says that the op acts position by position along it: positions behind
-///   the end give positions behind the end.
+/// * The dimensions that factors tie to a padded one are padded with it; together they are a class
+///   (core/dimension_class.hpp). A factor that is stacked says that the op acts position by
+///   position along it: positions behind the end give positions behind the end.
 /// * Where the factor is reduced, the operands get, behind the end, the identity of the combiner (a
 ///   `select`), so that these positions add nothing.
-/// * A dimension that is composed of several factors (reshape) grows by its most major one: what is
-///   behind the end comes last on both sides. All dimensions of a class grow in one ratio,
-///   so this is done only if the factor has at least as many positions as pieces are wanted.
 /// * The windows of convolutions and pooling slide over more elements; behind the old end stands
 ///   what they would find behind the end.
-/// * An op that has no such factor for a dimension of the class sees the dimension in its true size
+/// * An op that has no factor for a dimension of the class sees the dimension in its true size
 ///   (a `slice`), and what it makes in its true size is padded behind it (a `pad`).
 ///
 /// Propagation, lowering and cost need to know nothing of it.
@@ -23,6 +20,7 @@
 #include <cstdint>
 
 #include <partita/core/core_program.hpp>
+#include <partita/core/dimension_class.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/combine.hpp>
 #include <partita/op/pad.hpp>
@@ -37,31 +35,18 @@ namespace detail {
 /// linear in the ops that have a dimension of the class, plus one pass over the program.
 class padder {
  public:
-  constexpr padder(core_program& c, value_id v, int dim, std::int64_t pieces)
-      : c_(c), p_(c.p), pieces_(pieces), count_(c.true_shape(v)[dim]) {
-    dims_.resize(c.p.types.size(), 0);
-    made_small_.resize(c.p.types.size(), 0);
-    parts_.resize(c.p.ops.size(), 0);
-    add(v, dim);
-    while (!open_.empty()) {
-      const member m = open_.back();
-      open_.pop_back();
-      const op_id o = p_.producer(m.value);
-      if (!spread(o, p_.op(o).result - m.value - 1, m.dim)) made_small_[m.value] |= bit(m.dim);
-      for (const auto& u : c_.uses(m.value)) spread(u.op, u.operand, m.dim);
-    }
-  }
-  constexpr bool contains(value_id v, int dim) const { return (dims_[v] & bit(dim)) != 0; }
+  constexpr padder(core_program& c, const dimension_class& of, std::int64_t pieces)
+      : c_(c), p_(c.p), class_(of), pieces_(pieces) {}
 
   /// To the least sizes.
   constexpr void enlarge() {
     const auto need = [&](std::int64_t size, std::int64_t pieces) {
-      return pieces / greatest_common_divisor(pieces, size / count_);
+      return pieces / greatest_common_divisor(pieces, size / class_.count());
     };
     std::int64_t unit = pieces_;  // what is a part of a dimension can be sliced so, too
-    for (const auto& each : factors_)
-      unit = common_multiple(unit, need(each.true_size, pieces_of(each)));
-    larger_count_ = (count_ + unit - 1) / unit * unit;
+    for (const auto& each : class_.factors())
+      unit = common_multiple(unit, need(each.true_size, pieces_of(each.op, each.factor)));
+    larger_count_ = (class_.count() + unit - 1) / unit * unit;
     collect_changes();
     padding_record& record = c_.padding;
     if (record.whole.empty()) {
@@ -69,22 +54,22 @@ class padder {
       record.widened.resize(p_.types.size(), -1);
     }
     record.inserted.resize(p_.ops.size(), padding_record::inserted_op{});
-    for (const auto& each : factors_) {
+    for (const auto& each : class_.factors()) {
       factor& f = c_.map.at(each.op, each.factor);
       f.size = larger(each.true_size);
-      f.local = f.size / pieces_of(each);
+      f.local = f.size / pieces_of(each.op, each.factor);
       c_.mark(each.op);
     }
-    for (value_id v : values_)
+    for (value_id v : class_.values())
       for (int d = 0; d < max_rank; ++d)
-        if ((dims_[v] & ~made_small_[v] & bit(d)) != 0)
+        if (class_.contains(v, d) && !class_.made_small(v, d))
           p_.types[v].shape[d] = larger(true_size(v, d));
-    for (value_id v : values_)
-      if (made_small_[v] != 0) widen(v);
+    for (value_id v : class_.values())
+      if (class_.made_small(v) != 0) widen(v);
     apply_changes();
-    for (const auto& each : factors_)
+    for (const auto& each : class_.factors())
       if (c_.map.at(each.op, each.factor).halo) stretch(each.op, each.factor);
-    for (value_id v : values_)
+    for (value_id v : class_.values())
       if (c_.inserted(p_.producer(v)) == kind::widen) set_amounts(p_.producer(v));
     for (auto& out : p_.outputs) {
       const value_id before = out.value;
@@ -99,16 +84,7 @@ class padder {
 
  private:
   using kind = padding_record::kind;
-  using dim_set = std::uint8_t;
-  struct member {
-    value_id value;
-    int dim;
-  };
-  struct class_factor {
-    op_id op;
-    int factor;
-    std::int64_t true_size;
-  };
+  using dim_set = dimension_class::dim_set;
   /// A use that needs other than the padded value.
   struct change {
     use where;
@@ -123,16 +99,8 @@ class padder {
 
   core_program& c_;
   program& p_;
-  std::int64_t pieces_;
-  /// All sizes of the class, of dimensions and of factors, are multiples of this number and become
-  /// the same multiples of the larger one.
-  std::int64_t count_, larger_count_ = 0;
-  vec<dim_set> dims_;         ///< by value: its dimensions of the class
-  vec<dim_set> made_small_;   ///< by value: those that its producer cannot make larger
-  vec<std::uint64_t> parts_;  ///< by op: factors of the class that are the most major part
-  vec<value_id> values_;      ///< of the class
-  vec<member> open_;
-  vec<class_factor> factors_;  ///< of the class; one may occur several times
+  const dimension_class& class_;
+  std::int64_t pieces_, larger_count_ = 0;
   vec<change> changes_;
   vec<insertion> insertions_;
   struct known_flags {
@@ -142,12 +110,9 @@ class padder {
   };
   vec<known_flags> inside_;
 
-  static constexpr dim_set bit(int dim) { return static_cast<dim_set>(1u << dim); }
+  static constexpr dim_set bit(int dim) { return dimension_class::bit(dim); }
   static constexpr std::int64_t common_multiple(std::int64_t a, std::int64_t b) {
     return a / greatest_common_divisor(a, b) * b;
-  }
-  constexpr std::int64_t pieces_of(const class_factor& f) const {
-    return pieces_of(f.op, f.factor);
   }
   constexpr std::int64_t pieces_of(op_id o, int f) const {
     std::int64_t n = 1;
@@ -157,96 +122,27 @@ class padder {
   }
   constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
   constexpr std::int64_t larger(std::int64_t true_size) const {
-    return true_size / count_ * larger_count_;
-  }
-
-  // ---- The class --------------------------------------------------------------------------------
-
-  constexpr void add(value_id v, int dim) {
-    if (contains(v, dim)) return;
-    if (dims_[v] == 0) values_.push_back(v);
-    dims_[v] |= bit(dim);
-    open_.push_back({v, dim});
-  }
-  template <class F>
-  constexpr void for_each_end(op_id o, const F& f) const {
-    const op_node& n = p_.op(o);
-    for (int i = 0; i < n.operand_count; ++i) f(i, p_.operand(o, i));
-    for (int r = 0; r < n.result_count; ++r) f(-1 - r, n.result + r);
-  }
-  /// The factor that a dimension of an operand (-1 - r: of result r) grows by; or -1. `part`: one
-  /// of its dimensions has other factors too.
-  constexpr int growing_factor(op_id o, int end, int dim, bool& part) const {
-    const auto& row = c_.map.ops[o];
-    int found = 0;
-    while (found < row.count && c_.map.dim_of(c_.map.at(o, found), end) != dim) ++found;
-    if (found == row.count || found >= 64) return -1;
-    const factor& mine = c_.map.at(o, found);
-    if (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity) return -1;
-    if (mine.halo && !stretched(o, found).possible) return -1;
-    bool good = true;
-    part = false;
-    for_each_end(o, [&](int e, value_id v) {
-      const int d = c_.map.dim_of(mine, e);
-      if (d == no_dim) return;
-      part = part || p_.type(v).shape[d] != mine.size;
-      if (!row.composed) return;
-      for (int f = 0; f < found; ++f)  // major to minor
-        good = good && c_.map.dim_of(c_.map.at(o, f), e) != d;
-    });
-    return good && (row.composed || mine.halo || !part) ? found : -1;
-  }
-  constexpr halo_cut stretched(op_id o, int f) const {
-    const auto given = p_.attrs(o);
-    vec<std::int64_t> attrs(given.begin(), given.end());
-    return c_.stretch(o, f, attrs);
-  }
-  /// The same, if it is one of the class.
-  constexpr int class_factor_of(op_id o, int end, int dim) const {
-    bool part = false;
-    const int f = growing_factor(o, end, dim, part);
-    return f < 0 || (part && (parts_[o] >> f & 1) == 0) ? -1 : f;
-  }
-  /// Takes in what an op ties to a dimension of one of its ends.
-  constexpr bool spread(op_id o, int end, int dim) {
-    bool part = false;
-    const int f = growing_factor(o, end, dim, part);
-    if (f < 0) return false;
-    const value_id at = end < 0 ? p_.op(o).result - 1 - end : p_.operand(o, end);
-    const std::int64_t now = p_.type(at).shape[dim], before = true_size(at, dim);
-    const std::int64_t size = before / (now / c_.map.at(o, f).size);
-    if (part) {
-      const std::int64_t count = greatest_common_divisor(size, count_);
-      if (count < pieces_ && now == before) return false;
-      count_ = count;
-      parts_[o] |= std::uint64_t{1} << f;
-    }
-    factors_.push_back({o, f, size});
-    for_each_end(o, [&](int e, value_id v) {
-      const int d = c_.map.dim_of(c_.map.at(o, f), e);
-      if (d != no_dim) add(v, d);
-    });
-    return true;
+    return true_size / class_.count() * larger_count_;
   }
 
   constexpr void collect_changes() {
-    for (value_id v : values_)
+    for (value_id v : class_.values())
       for (const auto& u : c_.uses(v)) {
         change each{u};
         for (int d = 0; d < max_rank; ++d) {
-          if (!contains(v, d)) continue;
-          const int f = class_factor_of(u.op, u.operand, d);
+          if (!class_.contains(v, d)) continue;
+          const int f = class_.factor_of(u.op, u.operand, d);
           if (f < 0) {
             if (c_.inserted(u.op) != kind::trim) each.trimmed |= bit(d);
             continue;
           }
           combiner combine = c_.map.at(u.op, f).combine;
-          if (c_.map.at(u.op, f).halo) combine = stretched(u.op, f).ranges[u.operand].fill;
+          if (c_.map.at(u.op, f).halo) combine = class_.stretched(u.op, f).ranges[u.operand].fill;
           if (combine == combiner::stack || masked(v, d, combine)) continue;
           each.masked |= bit(d);
           each.combine = combine;
         }
-        if ((each.trimmed | each.masked | made_small_[v]) != 0) changes_.push_back(each);
+        if ((each.trimmed | each.masked | class_.made_small(v)) != 0) changes_.push_back(each);
       }
   }
   /// Does the identity stand behind the end of a dimension already?
@@ -321,7 +217,7 @@ class padder {
     const int rank = p_.type(v).shape.rank;
     if (c_.inserted(o) == kind::widen) {
       for (int d = 0; d < rank; ++d)
-        if ((made_small_[v] & bit(d)) != 0) p_.types[v].shape[d] = larger(true_size(v, d));
+        if (class_.made_small(v, d)) p_.types[v].shape[d] = larger(true_size(v, d));
       c_.mark(o);
       return;
     }
@@ -330,7 +226,7 @@ class padder {
     tensor_type wide_type = p_.type(v);
     std::int64_t amounts[3 * max_rank] = {};
     for (int d = 0; d < rank; ++d) {
-      if ((made_small_[v] & bit(d)) == 0) continue;
+      if (!class_.made_small(v, d)) continue;
       wide_type.shape[d] = larger(true_size(v, d));
       amounts[rank + d] = wide_type.shape[d] - p_.type(v).shape[d];
     }
@@ -444,9 +340,9 @@ class padder {
       const place at = behind(v);
       value_id x = v;
       dim_set trimmed = each.trimmed;
-      const bool widened = made_small_[v] != 0 && c_.inserted(p_.producer(v)) != kind::widen;
-      if (widened && (trimmed & made_small_[v]) == made_small_[v])
-        trimmed = static_cast<dim_set>(trimmed & ~made_small_[v]);
+      const bool widened = class_.made_small(v) != 0 && c_.inserted(p_.producer(v)) != kind::widen;
+      if (widened && (trimmed & class_.made_small(v)) == class_.made_small(v))
+        trimmed = static_cast<dim_set>(trimmed & ~class_.made_small(v));
       else if (widened)
         x = c_.padding.widened[v];
       if (trimmed != 0) x = once(x, trimmed, combiner::stack, [&] { return trim(x, trimmed, at); });
@@ -497,7 +393,7 @@ class padder {
 
 constexpr failure core_program::widen(value_id v, int dim, int axis, std::int64_t pieces) {
   failure f;
-  detail::padder the_class(*this, v, dim, pieces);
+  const detail::dimension_class the_class(*this, v, dim, pieces);
   for (const auto& r : padding.refusals)
     if (the_class.contains(holder(r.value), r.dim)) {
       const std::int64_t size = true_shape(v)[dim];
@@ -508,7 +404,7 @@ constexpr failure core_program::widen(value_id v, int dim, int axis, std::int64_
                "\", which is as large as it; choose one policy for both");
       return f;
     }
-  the_class.enlarge();
+  detail::padder(*this, the_class, pieces).enlarge();
   padding.enlargements.push_back({source_of(v), dim, axis, tactic});
   return f;
 }
@@ -517,7 +413,7 @@ constexpr failure core_program::refuse(value_id v, value_id target, int dim) {
   failure f;
   const std::int64_t size = true_shape(target)[dim], padded = p.type(target).shape[dim];
   if (size != padded) {
-    const detail::padder the_class(*this, target, dim, 1);
+    const detail::dimension_class the_class(*this, target, dim, 1);
     for (const auto& each : padding.enlargements)
       if (the_class.contains(holder(each.value), each.dim)) {
         f.record("S024", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", size, "; ",

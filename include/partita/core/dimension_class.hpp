@@ -1,0 +1,138 @@
+/// Dimensions that grow together when one of them is padded.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/core/loop_program.hpp>
+
+namespace partita::detail {
+
+/// A dimension, and all that factors of tile maps tie to it, from op to op.
+///
+/// All sizes of the class, of dimensions and of factors, are multiples of `count`, and grow in one
+/// ratio. A dimension that is composed of several factors (reshape) grows by its most major one:
+/// what is behind the end comes last on both sides. So this is done only if the factor has at least
+/// as many positions as pieces are wanted. Cost: linear in the ops that have a dimension of the
+/// class.
+class dimension_class {
+ public:
+  using dim_set = std::uint8_t;
+  static constexpr dim_set bit(int dim) { return static_cast<dim_set>(1u << dim); }
+  struct tied_factor {
+    op_id op;
+    int factor;
+    std::int64_t true_size;
+  };
+
+  constexpr dimension_class(const loop_program& c, value_id v, int dim, std::int64_t pieces)
+      : c_(c), p_(c.p), pieces_(pieces), count_(c.true_shape(v)[dim]) {
+    dims_.resize(p_.types.size(), 0);
+    made_small_.resize(p_.types.size(), 0);
+    parts_.resize(p_.ops.size(), 0);
+    add(v, dim);
+    while (!open_.empty()) {
+      const member m = open_.back();
+      open_.pop_back();
+      const op_id o = p_.producer(m.value);
+      if (!spread(o, p_.op(o).result - m.value - 1, m.dim)) made_small_[m.value] |= bit(m.dim);
+      for (const auto& u : c_.uses(m.value)) spread(u.op, u.operand, m.dim);
+    }
+  }
+
+  constexpr std::int64_t count() const { return count_; }
+  /// With a dimension of the class.
+  constexpr const vec<value_id>& values() const { return values_; }
+  constexpr bool contains(value_id v, int dim) const { return (dims_[v] & bit(dim)) != 0; }
+  /// The dimensions of the class that the op that makes the value cannot make larger.
+  constexpr dim_set made_small(value_id v) const { return made_small_[v]; }
+  constexpr bool made_small(value_id v, int dim) const { return (made_small_[v] & bit(dim)) != 0; }
+  /// One may occur several times.
+  constexpr const vec<tied_factor>& factors() const { return factors_; }
+  /// The factor of the class that a dimension of an operand (-1 - r: of result r) of an op grows
+  /// by; or -1.
+  constexpr int factor_of(op_id o, int end, int dim) const {
+    bool part = false;
+    const int f = growing_factor(o, end, dim, part);
+    return f < 0 || (part && (parts_[o] >> f & 1) == 0) ? -1 : f;
+  }
+  /// The loops along a factor with a halo, when their op slides over more elements.
+  constexpr halo_cut stretched(op_id o, int f) const {
+    const auto given = p_.attrs(o);
+    vec<std::int64_t> attrs(given.begin(), given.end());
+    return c_.stretch(o, f, attrs);
+  }
+
+ private:
+  struct member {
+    value_id value;
+    int dim;
+  };
+  const loop_program& c_;
+  const program& p_;
+  std::int64_t pieces_, count_;
+  vec<dim_set> dims_;         ///< by value: its dimensions of the class
+  vec<dim_set> made_small_;   ///< by value
+  vec<std::uint64_t> parts_;  ///< by op: factors of the class that are the most major part
+  vec<value_id> values_;
+  vec<member> open_;
+  vec<tied_factor> factors_;
+
+  constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
+  constexpr void add(value_id v, int dim) {
+    if (contains(v, dim)) return;
+    if (dims_[v] == 0) values_.push_back(v);
+    dims_[v] |= bit(dim);
+    open_.push_back({v, dim});
+  }
+  template <class F>
+  constexpr void for_each_end(op_id o, const F& f) const {
+    const op_node& n = p_.op(o);
+    for (int i = 0; i < n.operand_count; ++i) f(i, p_.operand(o, i));
+    for (int r = 0; r < n.result_count; ++r) f(-1 - r, n.result + r);
+  }
+  /// The factor that a dimension of an operand (-1 - r: of result r) grows by; or -1. `part`: one
+  /// of its dimensions has other factors too.
+  constexpr int growing_factor(op_id o, int end, int dim, bool& part) const {
+    const auto& row = c_.map.ops[o];
+    int found = 0;
+    while (found < row.count && c_.map.dim_of(c_.map.at(o, found), end) != dim) ++found;
+    if (found == row.count || found >= 64) return -1;
+    const factor& mine = c_.map.at(o, found);
+    if (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity) return -1;
+    if (mine.halo && !stretched(o, found).possible) return -1;
+    bool good = true;
+    part = false;
+    for_each_end(o, [&](int e, value_id v) {
+      const int d = c_.map.dim_of(mine, e);
+      if (d == no_dim) return;
+      part = part || p_.type(v).shape[d] != mine.size;
+      if (!row.composed) return;
+      for (int f = 0; f < found; ++f)  // major to minor
+        good = good && c_.map.dim_of(c_.map.at(o, f), e) != d;
+    });
+    return good && (row.composed || mine.halo || !part) ? found : -1;
+  }
+  /// Takes in what an op ties to a dimension of one of its ends.
+  constexpr bool spread(op_id o, int end, int dim) {
+    bool part = false;
+    const int f = growing_factor(o, end, dim, part);
+    if (f < 0) return false;
+    const value_id at = end < 0 ? p_.op(o).result - 1 - end : p_.operand(o, end);
+    const std::int64_t now = p_.type(at).shape[dim], before = true_size(at, dim);
+    const std::int64_t size = before / (now / c_.map.at(o, f).size);
+    if (part) {
+      const std::int64_t count = greatest_common_divisor(size, count_);
+      if (count < pieces_ && now == before) return false;
+      count_ = count;
+      parts_[o] |= std::uint64_t{1} << f;
+    }
+    factors_.push_back({o, f, size});
+    for_each_end(o, [&](int e, value_id v) {
+      const int d = c_.map.dim_of(c_.map.at(o, f), e);
+      if (d != no_dim) add(v, d);
+    });
+    return true;
+  }
+};
+
+}  // namespace partita::detail
