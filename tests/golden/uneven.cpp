@@ -155,3 +155,73 @@ TEST_CASE("uneven: what would settle a conflict pads, too") {
       R"(would be settled by tile<%x, 0, "B", pad> in an earlier tactic (#tile<0>), or by tile<%w, 1, "B", pad> in an earlier tactic (#tile<1>))");
   check_meaning(p);
 }
+
+TEST_CASE("uneven: sums are finished behind the padding, as many as with even sizes") {
+  const auto step = [](std::int64_t vocabulary, std::int64_t batch, bool tied) {
+    const pt::tensor<float, pt::dyn, pt::dyn> table(vocabulary, 8);
+    const pt::tensor<std::int32_t, pt::dyn> tokens(batch);
+    const auto source = pt::trace(
+        [&](auto table, auto tokens) {
+          const auto loss = [&](auto table) {
+            const auto x = pt::nn::embedding(table, tokens);
+            const auto y = pt::einsum<"bd,vd->bv">(x, table);
+            return tied ? pt::sum(y * y) : pt::sum(x * x);
+          };
+          return pt::output("table", table - pt::grad(loss, table));
+        },
+        pt::input("table", table), pt::input("tokens", tokens));
+    const auto p =
+        pt::partition(source, mesh,
+                      pt::schedule(pt::manual("B", {{"tokens", 0}}, "BP", pt::uneven::pad),
+                                   pt::manual("B", {{"table", 0}}, "Z3", pt::uneven::pad)));
+    check_meaning(p);
+    return p;
+  };
+  for (bool tied : {false, true})
+    CHECK(step(15, 10, tied).collectives == step(16, 12, tied).collectives);
+  const auto p = step(15, 10, false);
+  CHECK(
+      local(p) ==
+      R"(func @main(%table: tensor<4x8xf32>, %tokens: tensor<3xi32>) attributes {mesh = {"B":4, "M":2}} {
+  %x1 = iota {dim=0} : tensor<3xi32>
+  %x2 = shard_start {3 <"B">} : tensor<i32>
+  %x3 = add(%x1, %x2) : tensor<3xi32>
+  %x4 = constant {10} : tensor<i32>
+  %x5 = compare(%x3, %x4) {lt} : tensor<3xi1>
+  %tableg = all_gather [{"B"}, {}] %table : tensor<16x8xf32>
+  %x6 = slice(%tableg) {[0:15, :]} : tensor<15x8xf32>
+  %x7 = constant {14} : tensor<i32>
+  %x8 = minimum(%tokens, %x7) : tensor<3xi32>
+  %x9 = constant {0} : tensor<i32>
+  %x10 = maximum(%x8, %x9) : tensor<3xi32>
+  %x11 = constant {0} : tensor<i32>
+  %x12 = select(%x5, %x10, %x11) : tensor<3xi32>
+  %x13 = constant {1} : tensor<f32>
+  %x14 = broadcast_in_dim(%x13) {dims=[]} : tensor<3x8xf32>
+  %x15 = gather(%x6, %tokens) : tensor<3x8xf32>
+  %x16 = multiply(%x14, %x15) : tensor<3x8xf32>
+  %x17 = multiply(%x14, %x15) : tensor<3x8xf32>
+  %x18 = add(%x16, %x17) : tensor<3x8xf32>
+  %x19 = broadcast_in_dim(%x5) {dims=[0]} : tensor<3x8xi1>
+  %x20 = constant {0} : tensor<f32>
+  %x21 = select(%x19, %x18, %x20) : tensor<3x8xf32>
+  %x22 = scatter(%x12, %x21) {add} : tensor<15x8xf32>
+  %x23 = constant {0} : tensor<f32>
+  %x24 = pad(%x22, %x23) {low=[0, 0], high=[1, 0]} : tensor<16x8xf32>
+  %x25 = reduce_scatter [{"B"}, {}] %x24 : tensor<4x8xf32>
+  %table' = subtract(%table, %x25) : tensor<4x8xf32>
+  return %table' : tensor<4x8xf32>
+}
+)");
+  CHECK(
+      str(pt::explain(p)) ==
+      R"(all_gather <"B">      %table  128 bytes  x1  Z3  gather(%table, %tokens) needs it whole: it has no loop over "B"
+reduce_scatter <"B">  %x11    512 bytes  x1  BP  scatter(%x4, %x10) leaves a sum over "B", which its uses slice (backward of gather(%table, %tokens))
+in all:
+  all_gather      x1  128 bytes
+  all_reduce      x0    0 bytes
+  reduce_scatter  x1  512 bytes
+  all_to_all      x0    0 bytes
+  all             x2  640 bytes
+)");
+}

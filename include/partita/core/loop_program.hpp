@@ -180,15 +180,17 @@ class loop_program {
     const auto& list = padding.inserted;
     return static_cast<std::size_t>(o) < list.size() ? list[o].what : padding_record::kind::none;
   }
+  /// Does an op only bring a value from its true size to a padded one, or back?
+  constexpr bool resizes(op_id o) const {
+    return inserted(o) == padding_record::kind::widen || inserted(o) == padding_record::kind::trim;
+  }
   /// The value of the source program behind a chain of `tiling` ops and of those that pad.
   constexpr value_id source_of(value_id v) const {
-    using kind = padding_record::kind;
     for (;;) {
       const op_id o = p.producer(v);
-      const kind what = inserted(o);
-      if (what == kind::mask)
+      if (inserted(o) == padding_record::kind::mask)
         v = p.operand(o, 1);
-      else if (p.is(o, op_role::tiling) || what == kind::widen || what == kind::trim)
+      else if (p.is(o, op_role::tiling) || resizes(o))
         v = p.operand(o, 0);
       else
         return v;

@@ -284,11 +284,12 @@ class lowering {
         progress = true;
       }
     }
+    const op_id maker = sums_.maker(o);
     const auto combine = static_cast<std::int64_t>(sums_.combine(o));
     if (scattered.count > 0) {
       ++result_.fused.reduce_scatters;
       std::int64_t attrs[1 + 2 * max_axes] = {combine};
-      emit(collective::reduce_scatter, def<op::reduce_scatter>, v, o,
+      emit(collective::reduce_scatter, def<op::reduce_scatter>, v, maker,
            collective_reason::sum_finished, with_pairs(attrs, 1, scattered), have);
     }
     if (left != 0) {
@@ -296,7 +297,7 @@ class lowering {
       std::size_t count = 1;
       for (int i = 0; i < c_.mesh.rank; ++i)
         if (left & bit(c_.mesh.order[i])) attrs[count++] = c_.mesh.order[i];
-      emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
+      emit(collective::all_reduce, def<op::all_reduce>, v, maker, collective_reason::sum_finished,
            {attrs, count}, have);
     }
   }

@@ -40,6 +40,11 @@ class pending_sums {
 
   /// The axes along which the results of an op are terms.
   constexpr axis_set of(op_id o) const { return loops_of(o) | deferred_[o]; }
+  /// The op that they are terms of: in front of what only resizes them.
+  constexpr op_id maker(op_id o) const {
+    while (c_.resizes(o)) o = c_.p.producer(c_.p.operand(o, 0));
+    return o;
+  }
   constexpr combiner combine(op_id o) const {
     for (const auto& l : c_.nest_of(o))
       if (l.factor != any_factor && c_.map.at(o, l.factor).combine != combiner::stack)
@@ -86,6 +91,7 @@ class pending_sums {
       if (n.result_count != 1) continue;
       const axis_set sums = loops_of(o);
       pending_[v] = sums != 0 && combine(o) == combiner::add ? sums : axis_set{0};
+      if (c_.resizes(o)) pass_on(o);
       if (!n.def->linear || n.operand_count != 2) continue;
       if (!carried.empty() && sum_of[o] >= 0) defer_accumulation(carried[sum_of[o]]);
       if (deferred_[o] != 0) continue;
@@ -100,6 +106,20 @@ class pending_sums {
       else
         deferred_[o] = 0;
     }
+  }
+  /// pad(all_reduce(a)) => all_reduce(pad(a)), and so of a slice, for ops that only change between
+  /// true and padded sizes: a padded program has its sums where one of even sizes has them.
+  ///
+  /// When: a is used for nothing else, and lies as the op needs it but for the op's own loops over
+  /// those axes.
+  constexpr void pass_on(op_id o) {
+    const value_id x = c_.p.operand(o, 0);
+    if (pending_[x] == 0 || !only_use(x)) return;
+    deferred_[o] = pending_[x];
+    if (made(x) == required({o, 0}))
+      pending_[c_.p.op(o).result] = pending_[x];
+    else
+      deferred_[o] = 0;
   }
   /// c = c + all_reduce(y) in a loop => c = c + y, and all_reduce(c) behind it.
   ///
