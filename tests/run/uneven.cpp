@@ -482,3 +482,14 @@ TEST_CASE("uneven: what was padded or cut for one axis grows for another") {
         mesh, 9, 2,
         tactics{tile("A", "x", 0), pt::manual("B", {{name, 0}}, name), tile("C", "x", 0)});
 }
+
+TEST_CASE("uneven: a major part of which a minor one is sliced does not grow") {
+  const auto p = pt::trace(
+      [](auto x, auto y, auto z) {
+        return std::tuple{pt::reshape<4, 4>(x * (y + 1)), y + z};
+      },
+      pt::input<float, 16>("x"), pt::input<float, 16>("y"), pt::input<float, 16>("z"));
+  const auto r = pt::partition(p, pt::mesh{{"B", 16}, {"M", 3}},
+                               tactics{pt::manual("B", {{"x", 0}}), tile("M", "z", 0)});
+  check_equal(r, arguments(p, 1), 0);
+}
