@@ -493,3 +493,17 @@ TEST_CASE("uneven: a major part of which a minor one is sliced does not grow") {
                                tactics{pt::manual("B", {{"x", 0}}), tile("M", "z", 0)});
   check_equal(r, arguments(p, 1), 0);
 }
+TEST_CASE("uneven: what is sliced stays sliced when its larger copy is made") {
+  const auto p = pt::trace(
+      [](auto x) {
+        const auto y = pt::reverse<0>(x);
+        return std::tuple{pt::output("y", y), pt::output("z", abs(y))};
+      },
+      pt::input<float, 6>("x"));
+  for (std::int64_t more : {2, 4, 5}) {
+    const auto r = pt::partition(p, pt::mesh{{"B", 3}, {"M", more}},
+                                 tactics{pt::manual("B", {{"x", 0}}), tile("M", "z", 0)});
+    check_equal(r, arguments(p, 1), 0);
+    CHECK(r.output("y").sharding.dim_of(0) == 0);
+  }
+}

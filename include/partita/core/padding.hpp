@@ -61,6 +61,14 @@ class padder {
     std::int64_t unit = pieces_;  // what is a part of a dimension can be sliced so, too
     for (const auto& each : factors_)
       unit = common_multiple(unit, need(each.true_size, pieces_of(each)));
+    vec<value_id> sliced;
+    for (value_id v : values_) {
+      if (!stays_sliced(v)) continue;
+      sliced.push_back(v);
+      for (int d = 0; d < max_rank; ++d)
+        if ((made_small_[v] & bit(d)) != 0)
+          unit = common_multiple(unit, need(true_size(v, d), c_.made(v).pieces(c_.mesh, d)));
+    }
     larger_count_ = (count_ + unit - 1) / unit * unit;
     collect_changes();
     padding_record& record = c_.padding;
@@ -95,6 +103,12 @@ class padder {
     }
     put_in_order();
     c_.index_uses();
+    for (value_id v : sliced) {
+      const value_id t = c_.insert_tiling(record.widened[v], v);
+      c_.mark(p_.producer(t));
+      c_.mark(p_.producer(record.widened[v]));
+      for (const auto& u : c_.uses(t)) c_.mark(u.op);
+    }
   }
 
  private:
@@ -158,6 +172,15 @@ class padder {
   constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
   constexpr std::int64_t larger(std::int64_t true_size) const {
     return true_size / count_ * larger_count_;
+  }
+
+  /// Is a dimension sliced that this value's producer cannot make larger? Then the larger value, if
+  /// it is what carries the tiling, has to be sliced so, too.
+  constexpr bool stays_sliced(value_id v) const {
+    if (c_.holder(v) != v || c_.inserted(p_.producer(v)) == kind::widen) return false;
+    for (const auto& e : c_.made(v))
+      if ((made_small_[v] & bit(e.dim)) != 0) return true;
+    return false;
   }
 
   // ---- The class --------------------------------------------------------------------------------
