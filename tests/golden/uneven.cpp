@@ -225,3 +225,37 @@ in all:
   all             x2  640 bytes
 )");
 }
+
+TEST_CASE("uneven: what an op takes in its true size, and what it gives, has the source's names") {
+  const auto source =
+      pt::trace([](auto x) { return abs(pt::sort<0>(x * 2)); }, pt::input<float, 10, 6>("x"));
+  const auto p = pt::partition(source, mesh, pt::schedule(BP));
+  CHECK(str(pt::print_replicated(p)) ==
+        R"(240 bytes  x 8 copies  %x2  slice      tensor<10x6xf32>  along "B", "M"
+240 bytes  x 8 copies  %x3  sort       tensor<10x6xf32>  along "B", "M"
+240 bytes  x 8 copies  %x4  abs        tensor<10x6xf32>  along "B", "M"
+ 72 bytes  x 2 copies  %x   parameter  tensor<12x6xf32>  along "M"
+ 72 bytes  x 2 copies  %x2  multiply   tensor<12x6xf32>  along "M"
+  4 bytes  x 8 copies  %x1  constant   tensor<f32>       along "B", "M"
+replicated by default: 868 bytes on one device, in 6 values
+)");
+  CHECK_THROWS_WITH_AS(
+      pt::partition(source, mesh, pt::schedule(BP), {.strict = 100}),
+      "S020 strict: %x2 tensor<10x6xf32> is replicated along \"B\", \"M\" by default: 8 copies of "
+      "240 "
+      "bytes, where 100 bytes are allowed, and 2 more values are; shard it, or place it "
+      "pt::replicated",
+      pt::error);
+  check_meaning(p);
+}
+
+TEST_CASE("uneven: without cancelling, collectives of masks have words") {
+  const auto source =
+      pt::trace([](auto x) { return pt::sum<0>(x * 2); }, pt::input<float, 10, 6>("x"));
+  const auto p = pt::partition(source, mesh, pt::schedule(BP), {.passes = {.cancel = false}});
+  CHECK(
+      str(pt::explain(p)).substr(0, 129) ==
+      R"(all_gather <"B">  mask  12 bytes  x1  BP  the mask of a padding needs it in another layout: its loop over "B" slices dimension 0
+)");
+  check_meaning(p);
+}

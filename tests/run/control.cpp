@@ -426,6 +426,19 @@ TEST_CASE("collectives inside of a loop count as often as it runs") {
   CHECK(r.cost.collective_bytes == 6 * 2 * 8 * 8);
 }
 
+TEST_CASE("a while costs what its condition and its body do") {
+  const auto p = pt::trace(
+      [](auto x, auto w) {
+        return pt::while_loop([&](auto h) { return sum(matmul(h, w)) < 9; },
+                              [&](auto h) { return h + sum<0>(h); }, x);
+      },
+      pt::input<float, 4, 8>("x"), pt::input<float, 8, 8>("w"));
+  const auto r = pt::partition(p, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{"x", 0}})));
+  CHECK(r.collectives == pt::collectives{.all_reduce = 2});
+  CHECK(r.cost.collective_bytes == 4 + 4 * 8);
+  CHECK(r.cost.flops == 2 * 2 * 8 * 8 + 2 * 8 + 1 + 2 * 8 + 2 * 8);
+}
+
 TEST_CASE("an iota cut along its own dimension starts where its piece does") {
   const auto p = pt::trace(
       [](auto x) {

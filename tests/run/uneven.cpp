@@ -482,3 +482,28 @@ TEST_CASE("uneven: what was padded or cut for one axis grows for another") {
         mesh, 9, 2,
         tactics{tile("A", "x", 0), pt::manual("B", {{name, 0}}, name), tile("C", "x", 0)});
 }
+
+TEST_CASE("uneven: a major part of which a minor one is sliced does not grow") {
+  const auto p = pt::trace(
+      [](auto x, auto y, auto z) {
+        return std::tuple{pt::reshape<4, 4>(x * (y + 1)), y + z};
+      },
+      pt::input<float, 16>("x"), pt::input<float, 16>("y"), pt::input<float, 16>("z"));
+  const auto r = pt::partition(p, pt::mesh{{"B", 16}, {"M", 3}},
+                               tactics{pt::manual("B", {{"x", 0}}), tile("M", "z", 0)});
+  check_equal(r, arguments(p, 1), 0);
+}
+TEST_CASE("uneven: what is sliced stays sliced when its larger copy is made") {
+  const auto p = pt::trace(
+      [](auto x) {
+        const auto y = pt::reverse<0>(x);
+        return std::tuple{pt::output("y", y), pt::output("z", abs(y))};
+      },
+      pt::input<float, 6>("x"));
+  for (std::int64_t more : {2, 4, 5}) {
+    const auto r = pt::partition(p, pt::mesh{{"B", 3}, {"M", more}},
+                                 tactics{pt::manual("B", {{"x", 0}}), tile("M", "z", 0)});
+    check_equal(r, arguments(p, 1), 0);
+    CHECK(r.output("y").sharding.dim_of(0) == 0);
+  }
+}

@@ -180,7 +180,9 @@ TEST_CASE("S008 an action text that cannot be read, and mistakes in its values")
   CHECK(replayed("tile<x, 1, \"M\">;") ==
         "S008 replay: cannot read the action text at character 4: \"<%\" expected, found \"<x, 1, "
         "\"M\">;\"");
-  CHECK(replayed("tile<%x, -1, \"M\">;") == "S008 replay: \"-\" in a dimension");
+  CHECK(replayed("tile<%x, -1, \"M\">;") == "S008 replay: \"-1\" is no dimension");
+  CHECK(replayed("tile<%x, , \"M\">;") == "S008 replay: \"\" is no dimension");
+  CHECK(replayed("tile<%x, 4294967297, \"M\">;") == "S008 replay: \"4294967297\" is no dimension");
   CHECK(replayed("tile<%x, 1, \"M\"") ==
         "S008 replay: cannot read the action text at character 15: \">\" expected, found \"\"");
   CHECK(replayed("tile<%y, 1, \"M\">;") == "S006 replay: the program has no value \"%y\"");

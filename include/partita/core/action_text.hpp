@@ -4,10 +4,12 @@
 /// Differs   a policy for uneven dimensions stands behind the axis: `tile<%x, 0, "B", pad>`
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include <partita/core/core_program.hpp>
 #include <partita/ir/print.hpp>
+#include <partita/support/scanner.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -88,12 +90,12 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     const value_id v = names.find(name);
     if (!f && v < 0) f.record("S006", "replay: the program has no value \"%", name, '"');
     expect(", ");
-    int dim = 0;
+    constexpr std::int64_t max_dim = 1 << 30;
+    std::int64_t dim = 0;
     if (verb == "tile") {
-      for (char d : until(",")) {
-        if (d < '0' || d > '9') f.record("S008", "replay: \"", d, "\" in a dimension");
-        dim = 10 * dim + (d - '0');
-      }
+      scanner in(until(","));
+      if (!in.integer(dim) || !in.done() || dim < 0 || dim > max_dim)
+        f.record("S008", "replay: \"", in.all(), "\" is no dimension");
       expect(", ");
     }
     expect("\"");
@@ -105,7 +107,8 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     if (verb == "tile" && script.substr(at, 9) == ", refuse>") policy = uneven::refuse;
     expect(policy == uneven::pad ? ", pad>" : policy == uneven::refuse ? ", refuse>" : ">");
     const int axis = f ? -1 : c.named.find(axis_name, "replay", f);
-    if (!f) f.record(verb == "tile" ? c.tile(v, dim, axis, policy) : c.atomic(v, axis));
+    if (!f)
+      f.record(verb == "tile" ? c.tile(v, static_cast<int>(dim), axis, policy) : c.atomic(v, axis));
   }
   return f;
 }

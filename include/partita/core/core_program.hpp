@@ -106,7 +106,7 @@ class core_program : public loop_program {
     }
     refine(axis);
     actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic, policy});
-    if (!has_own_nest(target)) target = insert_tiling(target, made(even));
+    if (!has_own_nest(target)) target = insert_tiling(target, even);
     add_loops(p.producer(target), axis, dim);
     return f;
   }
@@ -134,7 +134,7 @@ class core_program : public loop_program {
     if (f || all) return f;
     refine(axis);
     actions.push_back({action_kind::atomic, source_of(v), -1, axis, tactic});
-    if (!own) target = insert_tiling(target, made(target));
+    if (!own) target = insert_tiling(target, target);
     add_loops(p.producer(target), axis, any_factor);
     return f;
   }
@@ -305,9 +305,10 @@ class core_program : public loop_program {
   /// The present tactic refuses to pad this dimension.
   constexpr failure refuse(value_id v, value_id target, int dim);
 
-  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses; it has the loops of `have`.
-  constexpr value_id insert_tiling(value_id v, const layout& have) {
-    const nest had = nest_of(p.producer(v));
+  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses; it is sliced as `like`.
+  constexpr value_id insert_tiling(value_id v, value_id like) {
+    const layout have = made(like);
+    const nest had = nest_of(p.producer(like));
     const op_id o = p.op_count();
     const auto others = p.operand_list.size();
     const value_id operands[] = {v};

@@ -91,7 +91,8 @@ class dimension_class {
     for (int r = 0; r < n.result_count; ++r) f(-1 - r, n.result + r);
   }
   /// The factor that a dimension of an operand (-1 - r: of result r) grows by; or -1. `part`: one
-  /// of its dimensions has other factors too.
+  /// of its dimensions has other factors too. Once a minor one is sliced, the major one is sliced
+  /// down to single positions, and stays so.
   constexpr int growing_factor(op_id o, int end, int dim, bool& part) const {
     const auto& row = c_.map.ops[o];
     int found = 0;
@@ -107,8 +108,9 @@ class dimension_class {
       if (d == no_dim) return;
       part = part || p_.type(v).shape[d] != mine.size;
       if (!row.composed) return;
-      for (int f = 0; f < found; ++f)  // major to minor
-        good = good && c_.map.dim_of(c_.map.at(o, f), e) != d;
+      for (int f = 0; f < row.count; ++f)  // major to minor
+        if (f != found && c_.map.dim_of(c_.map.at(o, f), e) == d)
+          good = good && f > found && c_.pieces_of(o, f) == 1;
     });
     return good && (row.composed || mine.halo || !part) ? found : -1;
   }

@@ -154,6 +154,13 @@ class loop_program {
     return false;
   }
 
+  /// Into how many pieces loops cut a factor.
+  constexpr std::int64_t pieces_of(op_id o, int factor) const {
+    std::int64_t n = 1;
+    for (const auto& l : nest_of(o))
+      if (l.factor == factor) n *= mesh.size(l.axis);
+    return n;
+  }
   constexpr text axis_text(const sub_axis& s) const {
     text out;
     print_sub_axis(out, s, mesh);

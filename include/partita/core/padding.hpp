@@ -45,7 +45,15 @@ class padder {
     };
     std::int64_t unit = pieces_;  // what is a part of a dimension can be sliced so, too
     for (const auto& each : class_.factors())
-      unit = common_multiple(unit, need(each.true_size, pieces_of(each.op, each.factor)));
+      unit = common_multiple(unit, need(each.true_size, c_.pieces_of(each.op, each.factor)));
+    vec<value_id> sliced;
+    for (value_id v : class_.values()) {
+      if (!stays_sliced(v)) continue;
+      sliced.push_back(v);
+      for (int d = 0; d < max_rank; ++d)
+        if (class_.made_small(v, d))
+          unit = common_multiple(unit, need(true_size(v, d), c_.made(v).pieces(c_.mesh, d)));
+    }
     larger_count_ = (class_.count() + unit - 1) / unit * unit;
     collect_changes();
     padding_record& record = c_.padding;
@@ -57,7 +65,7 @@ class padder {
     for (const auto& each : class_.factors()) {
       factor& f = c_.map.at(each.op, each.factor);
       f.size = larger(each.true_size);
-      f.local = f.size / pieces_of(each.op, each.factor);
+      f.local = f.size / c_.pieces_of(each.op, each.factor);
       c_.mark(each.op);
     }
     for (value_id v : class_.values())
@@ -80,6 +88,12 @@ class padder {
     }
     put_in_order();
     c_.index_uses();
+    for (value_id v : sliced) {
+      const value_id t = c_.insert_tiling(record.widened[v], v);
+      c_.mark(p_.producer(t));
+      c_.mark(p_.producer(record.widened[v]));
+      for (const auto& u : c_.uses(t)) c_.mark(u.op);
+    }
   }
 
  private:
@@ -114,15 +128,18 @@ class padder {
   static constexpr std::int64_t common_multiple(std::int64_t a, std::int64_t b) {
     return a / greatest_common_divisor(a, b) * b;
   }
-  constexpr std::int64_t pieces_of(op_id o, int f) const {
-    std::int64_t n = 1;
-    for (const auto& l : c_.nest_of(o))
-      if (l.factor == f) n *= c_.mesh.size(l.axis);
-    return n;
-  }
   constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
   constexpr std::int64_t larger(std::int64_t true_size) const {
     return true_size / class_.count() * larger_count_;
+  }
+
+  /// Is a dimension sliced that this value's producer cannot make larger? Then the larger value, if
+  /// it is what carries the tiling, has to be sliced so, too.
+  constexpr bool stays_sliced(value_id v) const {
+    if (c_.holder(v) != v || c_.inserted(p_.producer(v)) == kind::widen) return false;
+    for (const auto& e : c_.made(v))
+      if (class_.made_small(v, e.dim)) return true;
+    return false;
   }
 
   constexpr void collect_changes() {

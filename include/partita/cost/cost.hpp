@@ -21,8 +21,8 @@ struct cost {
 
 namespace detail {
 
-/// Adds flops and bytes of a program. Nested programs count as often as their op tells (the body of
-/// a `while` once), of branches the dearest.
+/// Adds flops and bytes of a program. Nested programs count as often as their op tells (those of a
+/// `while` once), of branches the dearest.
 constexpr void add_work(const program& p, cost& c) {
   vec<tensor_type> operands, results;
   for (op_id o = 0; o < p.op_count(); ++o) {
@@ -31,15 +31,19 @@ constexpr void add_work(const program& p, cost& c) {
     if (n.region_count > 0) {
       wire_list list;
       n.def->wires(p, o, list);
-      cost dearest;
+      cost once;
       for (const auto& r : p.regions_of(o)) {
         cost each;
+        if (!list.branches) {
+          add_work(r, once);
+          continue;
+        }
         add_work(r, each);
-        if (each.flops >= dearest.flops) dearest = each;
+        if (each.flops >= once.flops) once = each;
       }
-      c.flops += list.trips * dearest.flops;
-      c.bytes += list.trips * dearest.bytes;
-      c.collective_bytes += list.trips * dearest.collective_bytes;
+      c.flops += list.trips * once.flops;
+      c.bytes += list.trips * once.bytes;
+      c.collective_bytes += list.trips * once.collective_bytes;
       continue;
     }
     operands.clear();

@@ -28,6 +28,7 @@ struct wire {
 struct wire_list {
   vec<wire> wires;
   std::int64_t trips = 1;  ///< how often the nested programs run, as far as the op tells
+  bool branches = false;   ///< does only one of them run?
 
   constexpr wire_list& add() {
     wires.push_back({});

@@ -42,6 +42,7 @@ struct case_of : control_op {
   }
   static constexpr void wires(const program& p, op_id o, wire_list& w) {
     const op_node& n = p.op(o);
+    w.branches = true;
     w.add().operand(0);
     for (int i = 1; i < n.operand_count; ++i) {
       w.add().operand(i);

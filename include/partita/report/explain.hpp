@@ -29,8 +29,12 @@ class explainer {
     print_axis_set(out, n.axes, c_.mesh);
     return out << '>';
   }
-  /// `%w1`
-  constexpr text value(value_id v) const { return concat('%', names_[c_.source_of(v)]); }
+  /// `%w1`; what is neither in the source nor made of a value there tells elements from padding.
+  constexpr text value(value_id v) const {
+    v = c_.source_of(v);
+    if (c_.inserted(c_.p.producer(v)) == padding_record::kind::auxiliary) return "mask";
+    return concat('%', names_[v]);
+  }
   constexpr std::string_view tactic(const collective_note& n) const {
     return p_.tactics[static_cast<std::size_t>(n.tactic)].name.view();
   }
@@ -83,6 +87,7 @@ class explainer {
       return call(c_.uses(n.result)[0].op);
     if (inserted == padding_record::kind::widen || inserted == padding_record::kind::mask)
       return concat("the padding of ", value(n.result));
+    if (inserted == padding_record::kind::auxiliary) return "the mask of a padding";
     if (n.operand_count == 0) return value(n.result);
     if (c_.p.is(o, op_role::tag)) return concat("tag ", value(n.result));
     text attributes;
@@ -228,7 +233,8 @@ constexpr text print_replicated(const partitioned& p, int limit = 20) {
     text axes = "along ";
     detail::print_axis_set(axes, v.axes, p.mesh());
     lines.number(v.bytes, " bytes").cell(concat("x ", v.copies, " copies"), true);
-    lines.cell(concat('%', names[v.value])).cell(p.core.p.op(p.core.p.producer(v.value)).def->name);
+    lines.cell(concat('%', names[p.core.source_of(v.value)]));
+    lines.cell(p.core.p.op(p.core.p.producer(v.value)).def->name);
     lines.cell(concat(p.core.p.type(v.value)));
     lines.cell(axes).end_row();
   }

@@ -111,7 +111,8 @@ constexpr void for_each_replicated(const core_program& c, const F& f) {
     const auto why = c.inserted(o);
     const bool masks = why == padding_record::kind::mask || why == padding_record::kind::auxiliary;
     if (found.axes(o) == 0 || same || masks || c.p.is(o, op_role::wire) ||
-        c.p.is(o, op_role::tiling))
+        c.p.is(o, op_role::tiling) ||
+        (c.resizes(o) && found.axes(c.p.producer(c.p.operand(o, 0))) == found.axes(o)))
       continue;
     replicated_value each;
     each.axes = found.axes(o);
@@ -189,7 +190,7 @@ constexpr failure be_strict(const core_program& c, const program& source, std::i
   text name, axes, others;
   const text known = c.describe(v);
   if (known.view().front() == '%')
-    name << '%' << value_names(flat_program(source).p)[v];
+    name << '%' << value_names(flat_program(source).p)[c.source_of(v)];
   else
     name << '"' << known << '"';
   print_axis_set(axes, largest->axes, c.mesh);
