@@ -55,6 +55,7 @@ class padder {
 
   /// To the least sizes.
   constexpr void enlarge() {
+    before_ = p_.types;
     const auto need = [&](std::int64_t size, std::int64_t pieces) {
       return pieces / greatest_common_divisor(pieces, size / count_);
     };
@@ -145,6 +146,7 @@ class padder {
   vec<dim_set> made_small_;   ///< by value: those that its producer cannot make larger
   vec<std::uint64_t> parts_;  ///< by op: factors of the class that are the most major part
   vec<value_id> values_;      ///< of the class
+  vec<tensor_type> before_;   ///< by value: what it was
   vec<member> open_;
   vec<class_factor> factors_;  ///< of the class; one may occur several times
   vec<change> changes_;
@@ -386,21 +388,23 @@ class padder {
       p_.attr_list[p_.op(o).attr_begin + to.rank + d] = to[d] - from[d];
   }
 
-  constexpr value_id trim(value_id x, dim_set dims, const place& at) {
+  /// What value `v` was, of `x`, which it is now: its true size but for an op that grew with it
+  /// earlier and cannot go on.
+  constexpr value_id trim(value_id x, value_id v, dim_set dims, const place& at) {
     tensor_type smaller = p_.type(x);
     const auto rank = static_cast<std::size_t>(smaller.shape.rank);
     std::int64_t attrs[2 * max_rank] = {};
     for (std::size_t d = 0; d < rank; ++d) {
       const bool cut = (dims & bit(static_cast<int>(d))) != 0;
-      attrs[rank + d] = cut ? true_size(x, static_cast<int>(d)) : ops::whole;
+      attrs[rank + d] = cut ? before_[v].shape[static_cast<int>(d)] : ops::whole;
       if (cut) smaller.shape[static_cast<int>(d)] = attrs[rank + d];
     }
     const layout have = c_.made(x);
     const value_id operands[] = {x};
-    const value_id v = append(kind::trim, def<op::slice>, operands, {attrs, 2 * rank}, smaller,
+    const value_id y = append(kind::trim, def<op::slice>, operands, {attrs, 2 * rank}, smaller,
                               shape(c_.padding.whole[x]), at);
-    slice_like(v, have, x);
-    return v;
+    slice_like(y, have, x);
+    return y;
   }
   /// The windows of an op slide over more elements.
   constexpr void stretch(op_id o, int f) {
@@ -474,7 +478,8 @@ class padder {
         trimmed = static_cast<dim_set>(trimmed & ~made_small_[v]);
       else if (widened)
         x = c_.padding.widened[v];
-      if (trimmed != 0) x = once(x, trimmed, combiner::stack, [&] { return trim(x, trimmed, at); });
+      if (trimmed != 0)
+        x = once(x, trimmed, combiner::stack, [&] { return trim(x, v, trimmed, at); });
       for (int d = 0; d < max_rank; ++d)
         if ((each.masked & bit(d)) != 0)
           x = once(x, -1 - d, each.combine, [&] { return mask(x, d, each.combine, at); });
