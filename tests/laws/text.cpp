@@ -154,7 +154,8 @@ TEST_CASE("device-local programs, with their mesh") {
   for (const char* bad :
        {"all_reduce <\"z\">", "all_reduce <\"x\", \"x\">", "all_reduce <@sum> <\"x\">",
         "all_reduce", "all_gather [{\"x\"}]", "all_gather [{\"x\"}, {\"x\"}]",
-        "all_to_all {0 -> 2} <\"x\">", "all_to_all {0 -> 0} <\"x\">", "all_slice [{}, {}] more"})
+        "all_to_all {0 -> 2} <\"x\">", "all_to_all {0 -> 0} <\"x\">", "all_slice [{}, {}] more",
+        "permute {+0} <\"x\">", "permute {--9223372036854775808} <\"x\">"})
     CHECK_MESSAGE(call(bad) == "P011", std::string(bad));
   pt::mesh read;
   CHECK(str(pt::parse("func @main() attributes {mesh = {\"B\":0}} {", read).error.message) ==

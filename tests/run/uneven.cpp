@@ -492,6 +492,13 @@ TEST_CASE("uneven: a major part of which a minor one is sliced does not grow") {
   const auto r = pt::partition(p, pt::mesh{{"B", 16}, {"M", 3}},
                                tactics{pt::manual("B", {{"x", 0}}), tile("M", "z", 0)});
   check_equal(r, arguments(p, 1), 0);
+  // Nor does one that has grown before.
+  const auto q =
+      pt::trace([](auto x) { return pt::reshape<4, 2, 2>(x); }, pt::input<float, 16>("x"));
+  const pt::amalgamated first("first", tile("B", "x", 0), tile("T", "x", 0));
+  check_equal(pt::partition(q, pt::mesh{{"B", 3}, {"T", 8}, {"M", 2}},
+                            pt::schedule(first, tile("M", "x", 0))),
+              arguments(q, 1), 0);
 }
 TEST_CASE("uneven: what is sliced stays sliced when its larger copy is made") {
   const auto p = pt::trace(

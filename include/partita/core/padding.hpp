@@ -40,6 +40,7 @@ class padder {
 
   /// To the least sizes.
   constexpr void enlarge() {
+    before_ = p_.types;
     const auto need = [&](std::int64_t size, std::int64_t pieces) {
       return pieces / greatest_common_divisor(pieces, size / class_.count());
     };
@@ -115,6 +116,7 @@ class padder {
   program& p_;
   const dimension_class& class_;
   std::int64_t pieces_, larger_count_ = 0;
+  vec<tensor_type> before_;  ///< by value: what it was
   vec<change> changes_;
   vec<insertion> insertions_;
   struct known_flags {
@@ -274,21 +276,23 @@ class padder {
       p_.attr_list[p_.op(o).attr_begin + to.rank + d] = to[d] - from[d];
   }
 
-  constexpr value_id trim(value_id x, dim_set dims, const place& at) {
+  /// What value `v` was, of `x`, which it is now: its true size but for an op that grew with it
+  /// earlier and cannot go on.
+  constexpr value_id trim(value_id x, value_id v, dim_set dims, const place& at) {
     tensor_type smaller = p_.type(x);
     const auto rank = static_cast<std::size_t>(smaller.shape.rank);
     std::int64_t attrs[2 * max_rank] = {};
     for (std::size_t d = 0; d < rank; ++d) {
       const bool cut = (dims & bit(static_cast<int>(d))) != 0;
-      attrs[rank + d] = cut ? true_size(x, static_cast<int>(d)) : ops::whole;
+      attrs[rank + d] = cut ? before_[v].shape[static_cast<int>(d)] : ops::whole;
       if (cut) smaller.shape[static_cast<int>(d)] = attrs[rank + d];
     }
     const layout have = c_.made(x);
     const value_id operands[] = {x};
-    const value_id v = append(kind::trim, def<op::slice>, operands, {attrs, 2 * rank}, smaller,
+    const value_id y = append(kind::trim, def<op::slice>, operands, {attrs, 2 * rank}, smaller,
                               shape(c_.padding.whole[x]), at);
-    slice_like(v, have, x);
-    return v;
+    slice_like(y, have, x);
+    return y;
   }
   /// The windows of an op slide over more elements.
   constexpr void stretch(op_id o, int f) {
@@ -362,7 +366,8 @@ class padder {
         trimmed = static_cast<dim_set>(trimmed & ~class_.made_small(v));
       else if (widened)
         x = c_.padding.widened[v];
-      if (trimmed != 0) x = once(x, trimmed, combiner::stack, [&] { return trim(x, trimmed, at); });
+      if (trimmed != 0)
+        x = once(x, trimmed, combiner::stack, [&] { return trim(x, v, trimmed, at); });
       for (int d = 0; d < max_rank; ++d)
         if ((each.masked & bit(d)) != 0)
           x = once(x, -1 - d, each.combine, [&] { return mask(x, d, each.combine, at); });

@@ -138,7 +138,7 @@ class collective_reader {
       good_ = good_ && in_.accept("{");
       const bool down = in_.accept("-");
       good_ = good_ && (down || in_.accept("+")) && in_.integer(n) && n > 0;
-      if (down) n = -n;
+      if (down && good_) n = -n;
       if (in_.accept(" around")) c_.attrs.back() = static_cast<std::int64_t>(combiner::stack);
       good_ = good_ && in_.accept("} ");
     }
