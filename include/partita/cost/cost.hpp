@@ -22,7 +22,7 @@ struct cost {
 namespace detail {
 
 /// Adds flops and bytes of a program. Nested programs count as often as their op tells (those of a
-/// `while` once), of branches the dearest.
+/// `while` once), of branches the greatest of each figure.
 constexpr void add_work(const program& p, cost& c) {
   vec<tensor_type> operands, results;
   for (op_id o = 0; o < p.op_count(); ++o) {
@@ -31,15 +31,16 @@ constexpr void add_work(const program& p, cost& c) {
     if (n.region_count > 0) {
       wire_list list;
       n.def->wires(p, o, list);
+      const auto join = [&](std::int64_t a, std::int64_t b) {
+        return !list.branches ? a + b : a > b ? a : b;
+      };
       cost once;
       for (const auto& r : p.regions_of(o)) {
         cost each;
-        if (!list.branches) {
-          add_work(r, once);
-          continue;
-        }
         add_work(r, each);
-        if (each.flops >= once.flops) once = each;
+        once.flops = join(once.flops, each.flops);
+        once.bytes = join(once.bytes, each.bytes);
+        once.collective_bytes = join(once.collective_bytes, each.collective_bytes);
       }
       c.flops += list.trips * once.flops;
       c.bytes += list.trips * once.bytes;
