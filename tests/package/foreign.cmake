@@ -6,7 +6,7 @@
 # from SOURCE (the library), BUILD (its build tree), WORK (scratch), GENERATOR, COMPILER, FLAGS, PREFIXES.
 file(REMOVE_RECURSE ${WORK})
 set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${FLAGS}" -DWAY=${WAY})
-set(programs engine cpu cpu_separate)
+set(programs engine cpu_separate)  # which brings partita::cpu along
 if(WAY STREQUAL "installed" OR WAY STREQUAL "without_cpu")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix
     OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
@@ -26,11 +26,13 @@ if(WAY STREQUAL "without_cpu")
   endif()
 elseif(WAY STREQUAL "installed")
   list(APPEND options -DCOMPONENTS=cpu)
+  list(APPEND programs cpu)
 endif()
 
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/foreign -B ${WORK}/build ${options}
   COMMAND_ERROR_IS_FATAL ANY)
-execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/build COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/build --target ${programs}
+  COMMAND_ERROR_IS_FATAL ANY)
 foreach(program IN LISTS programs)
   execute_process(COMMAND ${WORK}/build/${program} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
