@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <partita/cpu.hpp>
+#include <partita/run/kernels/dot_general.hpp>
 
 #include "../examples/models/transformer.hpp"
 
