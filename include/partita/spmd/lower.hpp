@@ -182,13 +182,12 @@ class lowering {
     }
     const auto reason = r.mirrored(cut.blocks[k], cut.pieces) ? collective_reason::mirrored
                                                               : collective_reason::halo;
-    halo_exchange::for_each_message(r, cut.blocks[k], cut.pieces,
-                                    [&](std::int64_t, std::int64_t elements) {
-                                      std::uint8_t set = 0;
-                                      for (auto axis : axes)
-                                        set = static_cast<std::uint8_t>(set | 1u << axis);
-                                      note(collective::permute, reason, v, o, elements * row, set);
-                                    });
+    axis_set along = 0;
+    for (auto axis : axes) along |= bit(static_cast<int>(axis));
+    halo_exchange::for_each_message(
+        r, cut.blocks[k], cut.pieces, [&](std::int64_t, std::int64_t elements) {
+          note(collective::permute, reason, v, o, elements * row, along);
+        });
     if (!options_.build) return;
     value_id fill = -1;
     if (r.fill_operand >= 0 && !is_zero(c_.p.operand(o, r.fill_operand)))
@@ -292,14 +291,15 @@ class lowering {
       emit(collective::reduce_scatter, def<op::reduce_scatter>, v, maker,
            collective_reason::sum_finished, with_pairs(attrs, 1, scattered), have);
     }
-    if (left != 0) {
-      std::int64_t attrs[1 + max_axes] = {combine};
-      std::size_t count = 1;
-      for (int i = 0; i < c_.mesh.rank; ++i)
-        if (left & bit(c_.mesh.order[i])) attrs[count++] = c_.mesh.order[i];
-      emit(collective::all_reduce, def<op::all_reduce>, v, maker, collective_reason::sum_finished,
-           {attrs, count}, have);
-    }
+    if (left != 0) all_reduce(v, maker, combine, left);
+  }
+  constexpr void all_reduce(value_id v, op_id o, std::int64_t combine, axis_set axes) {
+    std::int64_t attrs[1 + max_axes] = {combine};
+    std::size_t count = 1;
+    for (int i = 0; i < c_.mesh.rank; ++i)
+      if (axes & bit(c_.mesh.order[i])) attrs[count++] = c_.mesh.order[i];
+    emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
+         {attrs, count}, have_[v]);
   }
 
   /// The dimension that all ops that use a value slice along `axis`, right after the slices it
@@ -331,15 +331,8 @@ class lowering {
     for (int r = 0; r < c_.p.op(o).result_count; ++r) {
       const value_id v = c_.p.op(o).result + r;
       if (group_[o] >= 0 && !escapes(c_, group_, v)) continue;
-      const axis_set left = sums_.of(o);
-      if (left != 0) {
-        std::int64_t attrs[1 + max_axes] = {static_cast<std::int64_t>(sums_.combine(o))};
-        std::size_t count = 1;
-        for (int i = 0; i < c_.mesh.rank; ++i)
-          if (left & bit(c_.mesh.order[i])) attrs[count++] = c_.mesh.order[i];
-        emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
-             {attrs, count}, have_[v]);
-      }
+      if (const axis_set left = sums_.of(o); left != 0)
+        all_reduce(v, o, static_cast<std::int64_t>(sums_.combine(o)), left);
       const value_id whole = reshard(v, layout{}, o);
       if (options_.build) local_[v] = whole;
       have_[v] = layout{};
