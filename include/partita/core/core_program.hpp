@@ -81,23 +81,7 @@ class core_program : public loop_program {
     const value_id even = target;
     if (!divides) {
       if (policy != uneven::pad) {
-        text before, which, part;
-        if (size != whole[dim])
-          before << " (" << whole[dim] << ", padded to " << size << ", before earlier tiling)";
-        else if (left != size)
-          before << " (" << size << " before earlier tiling)";
-        for (int i = 0; i < missing.count;) {
-          sub_axis s = common(axis, missing.axes[i++]);
-          for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
-            s.size *= common(axis, missing.axes[i]).size;
-          which << (which.empty() ? "" : ", ") << axis_text(s);
-          s.size = greatest_common_divisor(s.size, left);
-          if (part.empty() && s.size > 1 && !check_split(s))
-            part << "take " << axis_text(s) << ", ";
-        }
-        f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
-                 "; axis ", which, " has size ", pieces, ", which does not divide it; ", part,
-                 "choose another dimension or mesh, or pad it with uneven::pad");
+        does_not_divide(f, name, target, dim, axis, missing);
         return f;
       }
       f.record(widen(target, dim, axis, have.pieces(mesh, dim) * pieces));
@@ -160,6 +144,31 @@ class core_program : public loop_program {
 
   vec<char> dirty_, suspect_;
   int pending_ = 0;
+
+  /// Errors    S003: the missing parts of an axis do not divide what is left of a dimension
+  constexpr void does_not_divide(failure& f, const text& name, value_id target, int dim, int axis,
+                                 const axis_list& missing) const {
+    const std::int64_t whole = true_shape(target)[dim], size = p.type(target).shape[dim];
+    const std::int64_t left = size / made(target).pieces(mesh, dim);
+    std::int64_t pieces = 1;
+    text before, which, part;
+    if (size != whole)
+      before << " (" << whole << ", padded to " << size << ", before earlier tiling)";
+    else if (left != size)
+      before << " (" << size << " before earlier tiling)";
+    for (int i = 0; i < missing.count;) {
+      sub_axis s = common(axis, missing.axes[i++]);
+      for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
+        s.size *= common(axis, missing.axes[i]).size;
+      which << (which.empty() ? "" : ", ") << axis_text(s);
+      pieces *= s.size;
+      s.size = greatest_common_divisor(s.size, left);
+      if (part.empty() && s.size > 1 && !check_split(s)) part << "take " << axis_text(s) << ", ";
+    }
+    f.record("S003", "tile: dimension ", dim, " of \"", name, "\" has size ", left, before,
+             "; axis ", which, " has size ", pieces, ", which does not divide it; ", part,
+             "choose another dimension or mesh, or pad it with uneven::pad");
+  }
 
   /// Can axes be split so that a named axis consists of axes?
   ///
