@@ -1,4 +1,4 @@
-/// How long `partition` takes, and how much memory, tracing excluded.
+/// How long `partition` takes, and how much memory, tracing excluded but in `T32_traced`.
 ///
 /// `layers` runs over the number of layers of a transformer's training step (BP, MP, Z3), `devices`
 /// keeps 8 layers and changes the mesh; the others are the models of the paper at full size, T32
@@ -119,6 +119,18 @@ BENCHMARK(T48)->Unit(benchmark::kMillisecond);
 BENCHMARK(IT32)->Unit(benchmark::kMillisecond);
 BENCHMARK(UNet)->Unit(benchmark::kMillisecond);
 BENCHMARK(GNS)->Unit(benchmark::kMillisecond);
+
+/// The model traced and partitioned: all that the library does where another system's partitioner
+/// is given a program.
+void T32_traced(benchmark::State& state) {
+  using namespace paper::transformers;
+  for (auto _ : state) {
+    const pt::partitioned p = pt::partition(paper::trace_training_step(paper::T32), paper_mesh,
+                                            pt::schedule(BP, MP, Z3, EMB));
+    benchmark::DoNotOptimize(p.collectives);
+  }
+}
+BENCHMARK(T32_traced)->Unit(benchmark::kMillisecond);
 
 /// The passes that rewrite: how many collectives they leave, and how much the peak grows.
 void T32_passes(benchmark::State& state) {
