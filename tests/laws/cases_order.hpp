@@ -34,6 +34,10 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<optimization_barrier>, {f32({4, 6})});
   put(pt::def<optimization_barrier>, {f32({4, 6}), i32({5, 1, 2}), f64({})});
   put(pt::def<optimization_barrier>, {i1({7}), f64({3})});
+  // More factors or operands than a byte counts.
+  put(pt::def<optimization_barrier>, std::vector<tensor_type>(70, i32({2, 3})));
+  put(pt::def<sort>, std::vector<tensor_type>(300, i32({2, 2})), {1, 1, 0});
+  put(pt::def<concatenate>, std::vector<tensor_type>(300, i32({2, 2})), {0});
 }
 
 }  // namespace laws

@@ -16,7 +16,7 @@ namespace partita::detail {
 /// class.
 class dimension_class {
  public:
-  using dim_set = std::uint8_t;
+  using dim_set = std::uint8_t;  ///< bit per dimension
   static constexpr dim_set bit(int dim) { return static_cast<dim_set>(1u << dim); }
   struct tied_factor {
     op_id op;
@@ -28,7 +28,7 @@ class dimension_class {
       : c_(c), p_(c.p), pieces_(pieces), count_(c.true_shape(v)[dim]) {
     dims_.resize(p_.types.size(), 0);
     made_small_.resize(p_.types.size(), 0);
-    parts_.resize(p_.ops.size(), 0);
+    parts_.resize(c_.map.factors.size(), 0);
     add(v, dim);
     while (!open_.empty()) {
       const member m = open_.back();
@@ -53,7 +53,7 @@ class dimension_class {
   constexpr int factor_of(op_id o, int end, int dim) const {
     bool part = false;
     const int f = growing_factor(o, end, dim, part);
-    return f < 0 || (part && (parts_[o] >> f & 1) == 0) ? -1 : f;
+    return f < 0 || (part && parts_[c_.map.ops[o].begin + f] == 0) ? -1 : f;
   }
   /// The loops along a factor with a halo, when their op slides over more elements.
   constexpr halo_cut stretched(op_id o, int f) const {
@@ -70,9 +70,9 @@ class dimension_class {
   const loop_program& c_;
   const program& p_;
   std::int64_t pieces_, count_;
-  vec<dim_set> dims_;         ///< by value: its dimensions of the class
-  vec<dim_set> made_small_;   ///< by value
-  vec<std::uint64_t> parts_;  ///< by op: factors of the class that are the most major part
+  vec<dim_set> dims_;        ///< by value: its dimensions of the class
+  vec<dim_set> made_small_;  ///< by value
+  vec<char> parts_;          ///< by factor: is it of the class, the most major part of a dimension?
   vec<value_id> values_;
   vec<member> open_;
   vec<tied_factor> factors_;
@@ -97,7 +97,7 @@ class dimension_class {
     const auto& row = c_.map.ops[o];
     int found = 0;
     while (found < row.count && c_.map.dim_of(c_.map.at(o, found), end) != dim) ++found;
-    if (found == row.count || found >= 64) return -1;
+    if (found == row.count) return -1;
     const factor& mine = c_.map.at(o, found);
     if (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity) return -1;
     if (mine.halo && !stretched(o, found).possible) return -1;
@@ -126,7 +126,7 @@ class dimension_class {
       const std::int64_t count = greatest_common_divisor(size, count_);
       if (count < pieces_ && now == before) return false;
       count_ = count;
-      parts_[o] |= std::uint64_t{1} << f;
+      parts_[c_.map.ops[o].begin + f] = 1;
     }
     factors_.push_back({o, f, size});
     for_each_end(o, [&](int e, value_id v) {

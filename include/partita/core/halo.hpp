@@ -53,7 +53,8 @@ struct halo_loops {
 };
 
 /// Asks an op's function `rule` for a factor. `types` are those of its operands along the factor's
-/// dimensions; the attributes are corrected.
+/// dimensions; the attributes are corrected. Not `possible` if it slices a later operand than
+/// halos are made for.
 constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table& map,
                                 const factor& f, std::int64_t pieces, span<const tensor_type> types,
                                 const tensor_type& result, vec<std::int64_t>& attrs) {
@@ -61,6 +62,8 @@ constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table&
   halo_context c{types, result, {no_dim, no_dim}, map.dim_of(f, -1), pieces, attrs};
   for (int k = 0; k < max_halo_operands && k < static_cast<int>(types.size()); ++k)
     c.operand_dims[k] = map.operand_dim(f, k);
+  for (int k = max_halo_operands; k < static_cast<int>(types.size()); ++k)
+    if (map.operand_dim(f, k) != no_dim) return cut;
   rule(c);
   cut.result_dim = c.result_dim;
   cut.pieces = pieces;

@@ -9,14 +9,14 @@
 namespace partita {
 
 /// Stands, in place of a factor, for `any`: the loop slices nothing and keeps its op replicated.
-inline constexpr std::int8_t any_factor = -1;
+inline constexpr int any_factor = -1;
 
 /// One loop around an op: `loop "axis" [what becomes of the result]`, over one factor of its tile
 /// map.
 struct loop {
-  std::int8_t axis = 0;
-  std::int8_t factor = any_factor;
-  std::int16_t tactic = 0;  ///< which tactic introduced it
+  int factor = any_factor;  ///< an op has as many as its operands have dimensions
+  int tactic = 0;           ///< which tactic introduced it
+  std::int8_t axis = 0;     ///< below max_axes
 };
 
 /// The loops around an op, outermost first. No axis occurs twice.
@@ -33,8 +33,8 @@ struct nest {
   }
   constexpr void push_back(int axis, int factor, int tactic) {
     loops[count].axis = static_cast<std::int8_t>(axis);
-    loops[count].factor = static_cast<std::int8_t>(factor);
-    loops[count].tactic = static_cast<std::int16_t>(tactic);
+    loops[count].factor = factor;
+    loops[count].tactic = tactic;
     ++count;
   }
 };
@@ -66,8 +66,8 @@ enum class conflict_kind : std::uint8_t {
 
 /// Where the evidence for a tile-map entry comes from.
 struct evidence {
-  std::int8_t factor = any_factor;
-  std::int8_t operand = -1;  ///< operand index, or -1 for the uses of the result
+  int factor = any_factor;
+  int operand = -1;  ///< operand index, or -1 for the uses of the result
 };
 
 struct conflict {

@@ -108,14 +108,14 @@ constexpr match find_match(const loop_program& c, op_id o, int axis) {
     if (dim == no_dim || !next_along(c.map, theirs, q, result, mine, o, i, dim, axis)) continue;
     const int f = front_factor(c, o, i, dim);
     if (f != any_factor && (!c.map.at(o, f).halo || fits(c, o, f, axis)))
-      support(c, m, o, axis, {static_cast<std::int8_t>(f), static_cast<std::int8_t>(i)});
+      support(c, m, o, axis, {f, i});
   }
   for (int r = 0; r < n.result_count; ++r) {
     const int dim = sliced_by_all_uses(c, n.result + r, mine, axis);
     if (dim == no_dim) continue;
     const int f = front_factor(c, o, -1 - r, dim);
     if (f != any_factor && (!c.map.at(o, f).halo || fits(c, o, f, axis)))
-      support(c, m, o, axis, {static_cast<std::int8_t>(f), -1});
+      support(c, m, o, axis, {f, -1});
   }
   if (m.several) m.indivisible = false;
   return m;

@@ -27,7 +27,7 @@ struct padding_record {
   };
   struct inserted_op {
     kind what = kind::none;
-    std::int8_t dim = no_dim;  ///< of a mask
+    std::int8_t dim = no_dim;  ///< of a mask; below max_rank
     std::int64_t fill = 0;     ///< of a mask: bits of its constant
   };
   struct refusal {

@@ -12,6 +12,7 @@
 namespace partita {
 
 inline constexpr int max_axes = 8;
+static_assert(max_axes <= 8, "sets of axes are the bits of one byte, numbers of axes one byte");
 inline constexpr int max_axis_name = 31;
 
 /// One axis of a mesh: a name and a number of devices.

@@ -11,6 +11,7 @@ namespace partita {
 
 /// Largest rank of a tensor.
 inline constexpr int max_rank = 8;
+static_assert(max_rank <= 8, "sets of dimensions are the bits of one byte, dimensions one byte");
 /// An extent that is known only when the program is traced.
 inline constexpr std::int64_t dyn = -1;
 

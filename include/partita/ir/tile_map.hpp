@@ -26,6 +26,7 @@ inline constexpr std::string_view combiner_names[] = {"stack",    "add", "max", 
                                                       "multiply", "and", "or"};
 constexpr std::string_view name_of(combiner c) { return combiner_names[static_cast<int>(c)]; }
 
+/// Dimensions are kept in one byte: a rank is at most max_rank.
 inline constexpr std::int8_t no_dim = -1;
 
 /// One entry of a tile map. It is a theorem about its op: slicing every operand that has this
