@@ -47,6 +47,10 @@ inline void add_movement_errors(std::vector<op_error>& list) {
   put(def<op::pad>, {f32({4}), f32({})}, {-3, -5, 1},
       "S134 pad: low -3, high -5 and interior 1 give dimension 0 of tensor<4xf32> the size -1");
 
+  put(def<op::pad>, {f32({4}), f32({})}, {0, std::int64_t{1} << 62, 0},
+      "S118 pad: amount 4611686018427387904 of dimension 0 of tensor<4xf32> lies beyond 2^59 - 1, "
+      "the most elements that a tensor can have");
+
   put(def<op::roll>, {f32({4, 6})}, {2, 1},
       "S197 roll: dimension 2 is out of range for tensor<4x6xf32>");
   put(def<op::roll>, {f32({4, 6})}, {1},

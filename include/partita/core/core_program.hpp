@@ -39,7 +39,8 @@ class core_program : public loop_program {
   ///
   /// If the axis does not divide what is left of the dimension, `policy` says what happens.
   /// Errors    S002 dimension out of range, S003 size does not divide, S004 axis used twice, S023
-  ///           the axis is split otherwise, S024 one tactic pads what another one refuses to pad
+  ///           the axis is split otherwise, S024 one tactic pads what another one refuses to pad,
+  ///           S118 padded, a tensor has too many elements
   constexpr failure tile(value_id v, int dim, int axis, uneven policy = uneven::unsaid) {
     failure f;
     const text name = describe(v);
@@ -294,7 +295,7 @@ class core_program : public loop_program {
     }
     const sub_axis taken_part = mesh.part(in_the_way.axis);
     const std::int64_t n = taken_part.size;
-    for (std::int64_t part = 2; part < n; ++part)
+    for (std::int64_t part = 2; part < n && part <= 1024; ++part)
       if (n % part == 0)
         return out << ", or give each a part of it: "
                    << axis_text({taken_part.axis, taken_part.pre, part}) << " and "

@@ -76,7 +76,7 @@ struct named_axes {
   static constexpr text divisors(std::int64_t n) {
     text out;
     int shown = 0;
-    for (std::int64_t d = 1; d < n && shown < 8; ++d)
+    for (std::int64_t d = 1; d < n && d <= 1024 && shown < 8; ++d)
       if (n % d == 0) out << (shown++ > 0 ? ", " : "") << d;
     if (shown == 8) out << ", ...";
     if (n > 1) out << " or ";

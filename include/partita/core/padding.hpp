@@ -38,24 +38,38 @@ class padder {
   constexpr padder(core_program& c, const dimension_class& of, std::int64_t pieces)
       : c_(c), p_(c.p), class_(of), pieces_(pieces) {}
 
-  /// To the least sizes.
-  constexpr void enlarge() {
-    before_ = p_.types;
+  /// Finds the least sizes. False if a tensor gets too many elements; then it is `too_large`.
+  constexpr bool plan(tensor_type& too_large) {
     const auto need = [&](std::int64_t size, std::int64_t pieces) {
       return pieces / greatest_common_divisor(pieces, size / class_.count());
     };
-    std::int64_t unit = pieces_;  // what is a part of a dimension can be sliced so, too
+    checked unit = pieces_;  // what is a part of a dimension can be sliced so, too
+    const auto divides = [&](std::int64_t n) {
+      unit = unit * (n / greatest_common_divisor(unit.value_or(n), n));
+    };
     for (const auto& each : class_.factors())
-      unit = common_multiple(unit, need(each.true_size, c_.pieces_of(each.op, each.factor)));
-    vec<value_id> sliced;
+      divides(need(each.true_size, c_.pieces_of(each.op, each.factor)));
     for (value_id v : class_.values()) {
       if (!stays_sliced(v)) continue;
-      sliced.push_back(v);
+      sliced_.push_back(v);
       for (int d = 0; d < max_rank; ++d)
-        if (class_.made_small(v, d))
-          unit = common_multiple(unit, need(true_size(v, d), c_.made(v).pieces(c_.mesh, d)));
+        if (class_.made_small(v, d)) divides(need(true_size(v, d), c_.made(v).pieces(c_.mesh, d)));
     }
-    larger_count_ = (class_.count() + unit - 1) / unit * unit;
+    const std::int64_t each = unit.value_or(saturated);
+    larger_count_ =
+        saturating_multiply((class_.count() - 1) / each + 1, each);  // of one or more positions
+    for (value_id v : class_.values()) {
+      too_large = p_.type(v);
+      for (int d = 0; d < max_rank; ++d)
+        if (class_.contains(v, d)) too_large.shape[d] = larger(true_size(v, d));
+      if (!too_large.shape.fits()) return false;
+    }
+    return true;
+  }
+  /// To the sizes that were planned.
+  constexpr void enlarge() {
+    before_ = p_.types;
+    const vec<value_id> sliced = sliced_;
     collect_changes();
     padding_record& record = c_.padding;
     if (record.whole.empty()) {
@@ -117,6 +131,7 @@ class padder {
   const dimension_class& class_;
   std::int64_t pieces_, larger_count_ = 0;
   vec<tensor_type> before_;  ///< by value: what it was
+  vec<value_id> sliced_;     ///< whose larger values have to be sliced, too
   vec<change> changes_;
   vec<insertion> insertions_;
   struct known_flags {
@@ -127,12 +142,9 @@ class padder {
   vec<known_flags> inside_;
 
   static constexpr dim_set bit(int dim) { return dimension_class::bit(dim); }
-  static constexpr std::int64_t common_multiple(std::int64_t a, std::int64_t b) {
-    return a / greatest_common_divisor(a, b) * b;
-  }
   constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
   constexpr std::int64_t larger(std::int64_t true_size) const {
-    return true_size / class_.count() * larger_count_;
+    return saturating_multiply(true_size / class_.count(), larger_count_);
   }
 
   /// Is a dimension sliced that this value's producer cannot make larger? Then the larger value, if
@@ -426,7 +438,15 @@ constexpr failure core_program::widen(value_id v, int dim, int axis, std::int64_
                "\", which is as large as it; choose one policy for both");
       return f;
     }
-  detail::padder(*this, the_class, pieces).enlarge();
+  detail::padder padder(*this, the_class, pieces);
+  tensor_type too_large;
+  if (!padder.plan(too_large)) {
+    f.record("S118", "tile: dimension ", dim, " of \"", describe(v), "\" has size ",
+             true_shape(v)[dim], "; padded for axis ", axis_text(named.at(axis)), " of size ",
+             named.size(axis), ", ", too_many_elements(too_large));
+    return f;
+  }
+  padder.enlarge();
   padding.enlargements.push_back({source_of(v), dim, axis, tactic});
   return f;
 }

@@ -9,7 +9,8 @@
 
 namespace partita {
 
-/// Figures of one program; for a device-local program they are per device.
+/// Figures of one program; for a device-local program they are per device. They stop at `saturated`
+/// (2^63 - 1), which stands for that much or more.
 struct cost {
   std::int64_t flops = 0;           ///< floating-point operations, collectives not counted
   std::int64_t bytes = 0;           ///< read and written by all ops but collectives
@@ -32,7 +33,7 @@ constexpr void add_work(const program& p, cost& c) {
       wire_list list;
       n.def->wires(p, o, list);
       const auto join = [&](std::int64_t a, std::int64_t b) {
-        return !list.branches ? a + b : a > b ? a : b;
+        return !list.branches ? saturating_add(a, b) : a > b ? a : b;
       };
       cost once;
       for (const auto& r : p.regions_of(o)) {
@@ -42,9 +43,12 @@ constexpr void add_work(const program& p, cost& c) {
         once.bytes = join(once.bytes, each.bytes);
         once.collective_bytes = join(once.collective_bytes, each.collective_bytes);
       }
-      c.flops += list.trips * once.flops;
-      c.bytes += list.trips * once.bytes;
-      c.collective_bytes += list.trips * once.collective_bytes;
+      const auto count = [&](std::int64_t& sum, std::int64_t each) {
+        sum = saturating_add(sum, saturating_multiply(list.trips, each));
+      };
+      count(c.flops, once.flops);
+      count(c.bytes, once.bytes);
+      count(c.collective_bytes, once.collective_bytes);
       continue;
     }
     operands.clear();
@@ -53,11 +57,12 @@ constexpr void add_work(const program& p, cost& c) {
     for (int r = 1; r < n.result_count; ++r) results.push_back(p.type(n.result + r));
     const cost_context each{
         operands, p.type(n.result), p.attrs(o), {results.data(), results.size()}};
-    c.flops += n.def->flops(each);
+    c.flops = saturating_add(c.flops, n.def->flops(each));
     if (!n.def->collective)
-      c.bytes += n.def->bytes(each);
+      c.bytes = saturating_add(c.bytes, n.def->bytes(each));
     else if (n.def->name != "all_slice")
-      for (const auto& t : operands) c.collective_bytes += t.bytes();
+      for (const auto& t : operands)
+        c.collective_bytes = saturating_add(c.collective_bytes, t.bytes());
   }
 }
 
@@ -67,7 +72,8 @@ constexpr void add_work(const program& p, cost& c) {
 constexpr cost estimate(const program& p) {
   cost c;
   detail::add_work(p, c);
-  for (const auto& out : p.outputs) c.result_bytes += p.type(out.value).bytes();
+  for (const auto& out : p.outputs)
+    c.result_bytes = saturating_add(c.result_bytes, p.type(out.value).bytes());
   const live_bytes live(p);
   c.argument_bytes = live.arguments;
   c.peak_bytes = live.peak();

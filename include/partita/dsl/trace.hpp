@@ -73,6 +73,8 @@ constexpr Spec bind(builder& b, const input_spec<Spec>& in) {
           if (e < 0)
             b.p.error.record("S116", "trace: input \"", path, "\" has shape ", type.shape,
                              "; give its dynamic extents, all 0 or above");
+        if (!type.shape.fits())
+          b.p.error.record("S118", "trace: input \"", path, "\": ", too_many_elements(type));
         leaf = leaf_type(&b, ops::parameter(b, path, type));
       },
       text(in.name), bound);
@@ -122,7 +124,7 @@ constexpr void number_copies(program& p, vec<text>& taken) {
 /// A single tensor is the output "result"; a struct has "result.member"; `output` gives names.
 /// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
 /// `program::error`. Errors: those of the ops (Sxxx), P002 to P009 names and outputs (see
-/// verify.hpp), S116 dynamic extent missing.
+/// verify.hpp), S116 dynamic extent missing, S118 too many elements.
 ///
 /// (The return type is deduced so that the model is compiled here, where its mistakes are read
 /// best.)

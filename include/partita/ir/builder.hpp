@@ -172,6 +172,15 @@ class builder {
     for (int d = 0; d < t.shape.rank && !c.error; ++d)
       if (t.shape[d] < 0 && !(dynamic_extents_ && t.shape[d] == dyn))
         c.fail("S116", def.name, ": the result has shape ", t.shape, "; extents are 0 or above");
+    if (!c.error && !t.shape.fits() && !(dynamic_extents_ && inherits_size(c, def)))
+      c.fail("S118", def.name, ": ", too_many_elements(t));
+  }
+
+  /// Of static types: that an input has too many elements is said once, by `trace`.
+  constexpr bool inherits_size(const infer_context& c, const op_def& def) const {
+    bool inherits = def.role == op_role::parameter;
+    for (const auto& t : c.operands) inherits = inherits || !t.shape.fits();
+    return inherits;
   }
 
   constexpr void activate(builder* b) {

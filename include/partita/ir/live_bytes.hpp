@@ -9,7 +9,8 @@
 namespace partita {
 
 /// Live memory of a program, in bytes. A value lives from the op that makes it to its last use; an
-/// op has its operands and its results at once; arguments stay alive throughout.
+/// op has its operands and its results at once; arguments stay alive throughout. Figures stop at
+/// `saturated`.
 struct live_bytes {
   std::int64_t arguments = 0;
   vec<std::int64_t> during;  ///< by op: other live values, and what nested programs need beyond
@@ -17,11 +18,12 @@ struct live_bytes {
   vec<op_id> last_use;       ///< by value: the op after which it dies (the number of ops if it is
                              ///< returned, -1 if nothing uses it)
 
-  constexpr std::int64_t peak() const {
+  constexpr std::int64_t peak() const { return saturating_add(arguments, beyond_arguments()); }
+  constexpr std::int64_t beyond_arguments() const {
     std::int64_t most = 0;
     for (std::int64_t each : during)
       if (each > most) most = each;
-    return arguments + most;
+    return most;
   }
 
   /// Linear in ops, those of nested programs included.
@@ -32,28 +34,29 @@ struct live_bytes {
       for (value_id v : p.operands(o)) last_use[v] = o;
       for (const auto& r : p.regions_of(o)) {
         const live_bytes nested(r);
-        const std::int64_t beyond = nested.peak() - nested.arguments;
+        const std::int64_t beyond = nested.beyond_arguments();
         if (beyond > inside[o]) inside[o] = beyond;
       }
     }
     for (const auto& out : p.outputs) last_use[out.value] = count;
-    for (int i = 0; i < p.input_count(); ++i) arguments += p.input_type(i).bytes();
-    std::int64_t live = 0;
+    for (int i = 0; i < p.input_count(); ++i)
+      arguments = saturating_add(arguments, p.input_type(i).bytes());
+    level live;
     for (op_id o = 0; o < count; ++o) {
       const op_node& n = p.ops[o];
       if (n.def->role == op_role::parameter) continue;
-      for (int r = 0; r < n.result_count; ++r) live += p.type(n.result + r).bytes();
-      during[o] = live + inside[o];
+      for (int r = 0; r < n.result_count; ++r) live.add(p.type(n.result + r).bytes());
+      during[o] = saturating_add(live.value(), inside[o]);
       const auto operands = p.operands(o);
       for (std::size_t i = 0; i < operands.size(); ++i) {
         const value_id v = operands[i];
         if (last_use[v] != o || p.is(p.producer(v), op_role::parameter)) continue;
         bool again = false;
         for (std::size_t j = 0; j < i; ++j) again = again || operands[j] == v;
-        if (!again) live -= p.type(v).bytes();
+        if (!again) live.remove(p.type(v).bytes());
       }
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
-        if (last_use[v] < 0) live -= p.type(v).bytes();
+        if (last_use[v] < 0) live.remove(p.type(v).bytes());
     }
   }
 };

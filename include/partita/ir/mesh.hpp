@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include <partita/support/checked.hpp>
 #include <partita/support/error.hpp>
 #include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>
@@ -14,6 +15,8 @@ namespace partita {
 inline constexpr int max_axes = 8;
 static_assert(max_axes <= 8, "sets of axes are the bits of one byte, numbers of axes one byte");
 inline constexpr int max_axis_name = 31;
+/// Most devices of a mesh; as many as a tensor has elements (max_elements).
+inline constexpr std::int64_t max_devices = INT64_MAX / 16;
 
 /// One axis of a mesh: a name and a number of devices.
 struct mesh_axis {
@@ -61,7 +64,7 @@ struct axis_list {
 /// user's mesh is axis i, or begins with it, however the mesh is split.
 ///
 /// Mistakes are reported by `partition`: M001 size below 1, M002 too many axes, M003 duplicate
-/// axis, M004 bad axis name.
+/// axis, M004 bad axis name, M005 too many devices.
 struct mesh {
   mesh_axis axes[max_axes] = {};
   int rank = 0;                      // as given; above max_axes is refused by validate()
@@ -80,9 +83,10 @@ struct mesh {
   }
   constexpr std::int64_t size(int axis) const { return axes[axis].size; }
   constexpr std::string_view name(int axis) const { return axes[axis].name(); }
+  /// Their number; at most `saturated`.
   constexpr std::int64_t devices() const {
     std::int64_t n = 1;
-    for (int i = 0; i < rank; ++i) n *= axes[i].size;
+    for (int i = 0; i < rank && i < max_axes; ++i) n = saturating_multiply(n, axes[i].size);
     return n;
   }
   /// Index of the axis with this name (of its most major part), or -1.
@@ -231,6 +235,8 @@ constexpr failure validate(const mesh& m) {
     for (int j = 0; j < i; ++j)
       if (m.name(j) == a.name()) f.record("M003", "mesh: two axes are named \"", a.name(), '"');
   }
+  if (!f && m.devices() > max_devices)
+    f.record("M005", "mesh: ", m, " has more than 2^59 - 1 devices, the most that are supported");
   return f;
 }
 

@@ -105,8 +105,8 @@ constexpr void no_attributes_to_read(parse_context& c) {
 /// Bytes read and written: all of the operands and the results.
 constexpr std::int64_t bytes_of_all(const cost_context& c) {
   std::int64_t n = c.result.bytes();
-  for (const auto& t : c.more) n += t.bytes();
-  for (const auto& t : c.operands) n += t.bytes();
+  for (const auto& t : c.more) n = saturating_add(n, t.bytes());
+  for (const auto& t : c.operands) n = saturating_add(n, t.bytes());
   return n;
 }
 

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include <partita/ir/dtype.hpp>
+#include <partita/support/checked.hpp>
 #include <partita/support/text.hpp>
 
 namespace partita {
@@ -12,6 +13,8 @@ namespace partita {
 /// Largest rank of a tensor.
 inline constexpr int max_rank = 8;
 static_assert(max_rank <= 8, "sets of dimensions are the bits of one byte, dimensions one byte");
+/// Most elements of a tensor: so many of any type have less than 2^63 bytes.
+inline constexpr std::int64_t max_elements = INT64_MAX / 16;
 /// An extent that is known only when the program is traced.
 inline constexpr std::int64_t dyn = -1;
 
@@ -35,14 +38,26 @@ struct shape {
   constexpr const std::int64_t* begin() const { return extents; }
   constexpr const std::int64_t* end() const { return extents + rank; }
 
-  /// Number of elements; `dyn` if an extent is.
+  /// Number of elements, `saturated` if they are more; `dyn` if an extent is.
   constexpr std::int64_t elements() const {
     std::int64_t n = 1;
-    for (int i = 0; i < rank; ++i) {
+    bool empty = false;
+    for (int i = 0; i < rank && i < max_rank; ++i) {
       if (extents[i] == dyn) return dyn;
-      n *= extents[i];
+      if (extents[i] == 0)
+        empty = true;
+      else
+        n = saturating_multiply(n, extents[i]);
     }
-    return n;
+    return empty ? 0 : n;
+  }
+  /// Are there at most max_elements, dimensions that are empty or dynamic left out? (So are the
+  /// strides of a tensor without elements, and what any of its dimensions make up together.)
+  constexpr bool fits() const {
+    std::int64_t n = 1;
+    for (int i = 0; i < rank && i < max_rank; ++i)
+      if (extents[i] > 0) n = saturating_multiply(n, extents[i]);
+    return n <= max_elements;
   }
   friend constexpr bool operator==(const shape& a, const shape& b) {
     if (a.rank != b.rank) return false;
@@ -56,8 +71,10 @@ struct tensor_type {
   dtype element = dtype::f32;
   partita::shape shape;
 
-  /// Size in bytes.
-  constexpr std::int64_t bytes() const { return shape.elements() * size_of(element); }
+  /// Size in bytes; at most `saturated`.
+  constexpr std::int64_t bytes() const {
+    return saturating_multiply(shape.elements(), size_of(element));
+  }
   friend constexpr bool operator==(const tensor_type&, const tensor_type&) = default;
 };
 
@@ -89,7 +106,7 @@ constexpr text& operator<<(text& out, const shape& s) {
 /// `tensor<64x16xf32>`, as in the paper.
 constexpr text& operator<<(text& out, const tensor_type& t) {
   out << "tensor<";
-  for (int i = 0; i < t.shape.rank; ++i) {
+  for (int i = 0; i < t.shape.rank && i < max_rank; ++i) {
     if (t.shape[i] == dyn)
       out << '?';
     else
@@ -97,6 +114,11 @@ constexpr text& operator<<(text& out, const tensor_type& t) {
     out << 'x';
   }
   return out << name_of(t.element) << '>';
+}
+
+/// What is said of a type that does not fit: the rest of an error S118, behind op or input.
+constexpr text too_many_elements(const tensor_type& t) {
+  return concat(t, " has more than 2^59 - 1 elements, the most that a tensor can have");
 }
 
 /// Of numbers of which one is above 0. (std::gcd would pull <numeric> into every user.)

@@ -36,7 +36,7 @@ struct concatenate {
         if (d != dim)
           extent = merge_extent(extent, t.shape[d]);
         else
-          extent = extent == dyn || t.shape[d] == dyn ? dyn : extent + t.shape[d];
+          extent = extent == dyn || t.shape[d] == dyn ? dyn : saturating_add(extent, t.shape[d]);
       }
     }
   }

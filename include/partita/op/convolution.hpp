@@ -29,7 +29,8 @@ namespace partita::op {
 ///           ([b, gi, x~], [i, go, 3], feature groups) -> ([b, go, x])  reduce={i:add}
 ///           without b and o if there are batch groups
 /// Cost      2 flop per product with an element (padding and holes of dilation take none)
-/// Errors    S102 element types differ, S104 not a number, S150 count of attributes, S151 a number
+/// Errors    S102 element types differ, S104 not a number, S118 too many places, S150 count of
+/// attributes, S151 a number
 ///           out of range, S156 bad dimension numbers, S157 features do not fit, S158 bad groups
 struct convolution {
   static constexpr std::string_view name = "convolution";
@@ -117,6 +118,7 @@ struct convolution {
     c.result.shape[r.result[1]] = outputs;
     for (int d = 0; d < r.spatial; ++d) {
       const std::int64_t n = ls[r.lhs[2 + d]], k = rs[r.rhs[2 + d]];
+      if (!window_fits(c, name, r.window.at[d], r.lhs[2 + d], n)) return;
       c.result.shape[r.result[2 + d]] = k == dyn ? dyn : r.window.at[d].positions(n);
     }
   }
@@ -193,8 +195,11 @@ struct convolution {
     const shape& ls = c.operands[0].shape;
     const shape& rs = c.operands[1].shape;
     const roles r(c.attrs.data(), rs);
-    std::int64_t n = 2 * c.result.shape[r.result[0]] * rs[r.rhs[0]] * rs[r.rhs[1]];
-    for (int d = 0; d < r.spatial; ++d) n *= r.window.at[d].pairs(ls[r.lhs[2 + d]]);
+    std::int64_t n = 2 * c.result.shape[r.result[0]];
+    const auto times = [&](std::int64_t more) { n = saturating_multiply(n, more); };
+    times(rs[r.rhs[0]]);
+    times(rs[r.rhs[1]]);
+    for (int d = 0; d < r.spatial; ++d) times(r.window.at[d].pairs(ls[r.lhs[2 + d]]));
     return n;
   }
   template <class Fields>

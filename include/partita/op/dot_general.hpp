@@ -27,7 +27,8 @@ struct dot_general {
 
     constexpr roles(const std::int64_t* a, int count, int lhs_rank, int rhs_rank)
         : lhs_batch{}, rhs_batch{}, lhs_contract{}, rhs_contract{} {
-      if (count < 2 || a[0] > max_rank || a[1] > max_rank || count != 2 + 2 * (a[0] + a[1])) {
+      if (count < 2 || a[0] < 0 || a[1] < 0 || a[0] > max_rank || a[1] > max_rank ||
+          count != 2 + 2 * (a[0] + a[1])) {
         good = false;
         return;
       }
@@ -180,8 +181,10 @@ struct dot_general {
   static constexpr std::int64_t flops(const cost_context& c) {
     const auto& ls = c.operands[0].shape;
     std::int64_t n = 2 * c.result.shape.elements();
-    for (std::int64_t i = 0; i < c.attrs[1]; ++i)
-      n *= ls[static_cast<int>(c.attrs[static_cast<std::size_t>(2 + 2 * c.attrs[0] + i)])];
+    for (std::int64_t i = 0; i < c.attrs[1]; ++i) {
+      const std::int64_t dim = c.attrs[static_cast<std::size_t>(2 + 2 * c.attrs[0] + i)];
+      n = saturating_multiply(n, ls[static_cast<int>(dim)]);
+    }
     return n;
   }
 

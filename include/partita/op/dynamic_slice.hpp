@@ -73,7 +73,9 @@ struct dynamic_slice {
     c.operands[0] =
         ops::dynamic_update_slice(c.b, zeros, c.cotangent, {starts.data(), starts.size()});
   }
-  static constexpr std::int64_t bytes(const cost_context& c) { return 2 * c.result.bytes(); }
+  static constexpr std::int64_t bytes(const cost_context& c) {
+    return saturating_multiply(2, c.result.bytes());
+  }
 };
 
 /// The operand with the box at computed starts replaced by `update`. A dimension in which the

@@ -91,7 +91,7 @@ struct gather {
                                  from, starts, c.cotangent);
   }
   static constexpr std::int64_t bytes(const cost_context& c) {
-    return 2 * c.result.bytes() + c.operands[1].bytes();
+    return saturating_add(saturating_multiply(2, c.result.bytes()), c.operands[1].bytes());
   }
 };
 

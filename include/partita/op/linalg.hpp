@@ -101,7 +101,7 @@ struct cholesky {
   }
   static constexpr std::int64_t flops(const cost_context& c) {
     const shape& s = c.result.shape;
-    return s.elements() * s[s.rank - 1] / 3;
+    return saturating_multiply(s.elements(), s[s.rank - 1]) / 3;
   }
   template <class Fields>
   static constexpr void attributes(Fields& f) {
@@ -174,7 +174,7 @@ struct triangular_solve {
   }
   static constexpr std::int64_t flops(const cost_context& c) {
     const shape& a = c.operands[0].shape;
-    return c.result.shape.elements() * a[a.rank - 1];
+    return saturating_multiply(c.result.shape.elements(), a[a.rank - 1]);
   }
   template <class Fields>
   static constexpr void attributes(Fields& f) {

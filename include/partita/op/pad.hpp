@@ -12,8 +12,10 @@ namespace partita::op {
 ///
 /// Shapes    x (n...), value () -> (low + n + max(n - 1, 0) * interior + high, ...)
 /// Tile map  ([i, j~], [], low=[0, 2], high=[0, -2]) -> ([i, j])
-/// Errors    S102 element types differ, S131 not low, high and interior for each dimension,
-///           S132 negative interior, S133 value is no scalar, S134 negative result extent
+/// Errors    S102 element types differ, S118 more than 2^59 - 1 of an amount, S131 not low, high
+/// and
+///           interior for each dimension, S132 negative interior, S133 value is no scalar, S134
+///           negative result extent
 struct pad {
   static constexpr std::string_view name = "pad";
   static constexpr int operand_count = 2;
@@ -44,11 +46,14 @@ struct pad {
       if (interior < 0)
         return c.fail("S132", "pad: interior padding ", interior, " of dimension ", d, " of ", x,
                       " is negative");
+      for (const std::int64_t amount : {low, high, interior})
+        if (amount > max_elements || amount < -max_elements)
+          return c.fail("S118", "pad: amount ", amount, " of dimension ", d, " of ", x,
+                        " lies beyond 2^59 - 1, the most elements that a tensor can have");
       if (extent == dyn) continue;
-      const auto n = static_cast<std::uint64_t>(extent), gaps = n > 0 ? n - 1 : 0;
-      extent = static_cast<std::int64_t>(n + static_cast<std::uint64_t>(low) +
-                                         static_cast<std::uint64_t>(high) +
-                                         gaps * static_cast<std::uint64_t>(interior));
+      const checked size =
+          checked(extent) + low + high + checked(extent > 0 ? extent - 1 : 0) * interior;
+      extent = size.value_or(saturated);  // S118
       if (extent < 0)
         return c.fail("S134", "pad: low ", low, ", high ", high, " and interior ", interior,
                       " give dimension ", d, " of ", x, " the size ", extent);

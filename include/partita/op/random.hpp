@@ -28,7 +28,7 @@ struct random_bits : elementwise_op {
     c.result = {dtype::i64, elementwise_shape(c, name)};
   }
   static constexpr std::int64_t flops(const cost_context& c) {
-    return 77 * c.result.shape.elements();  // 20 rounds of 3, 6 keys of 2 or 3
+    return saturating_multiply(77, c.result.shape.elements());  // 20 rounds of 3, 6 keys of 2 or 3
   }
 };
 

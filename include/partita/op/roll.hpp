@@ -48,7 +48,9 @@ struct roll {
   static constexpr void derive(derive_context& c) {
     const auto attrs = c.b.p.attrs(c.op);
     const int dim = static_cast<int>(attrs[0]);
-    const std::int64_t shift = attrs[1];
+    // The least integer has no opposite.
+    const std::int64_t n = c.b.type(c.cotangent).shape[dim];
+    const std::int64_t shift = attrs[1] > INT64_MIN ? attrs[1] : n > 0 ? attrs[1] % n : 0;
     c.operands[0] = ops::roll(c.b, c.cotangent, dim, -shift);
   }
 };

@@ -13,7 +13,7 @@ namespace partita::op {
 ///
 /// Tile map  ([i, j~], starts=[0, 2], limits=[whole, 6]) -> ([i, j]), in as many pieces as divide
 ///           both extents
-/// Errors    S115 bounds out of range, S130 a stride below 1
+/// Errors    S115 bounds out of range, S118 a stride above 2^59 - 1, S130 a stride below 1
 struct slice {
   static constexpr std::string_view name = "slice";
   static constexpr int operand_count = 1;
@@ -40,6 +40,10 @@ struct slice {
       if (at.stride < 1)
         return c.fail("S130", "slice: stride ", at.stride, " of dimension ", d, " of ",
                       c.operands[0], " is below 1");
+      if (at.stride > max_elements)
+        return c.fail("S118", "slice: stride ", at.stride, " of dimension ", d, " of ",
+                      c.operands[0],
+                      " lies beyond 2^59 - 1, the most elements that a tensor can have");
       if (at.start < 0 ||
           (limit != dyn && (limit < at.start || (from[d] != dyn && limit > from[d]))))
         return c.fail("S115", "slice: bounds [", at.start, ", ", limit,
@@ -94,7 +98,9 @@ struct slice {
     c.operands[0] = ops::pad(b, c.cotangent, ops::scalar(b, b.type(c.cotangent).element, 0),
                              {low, rank}, {high, rank}, {interior, rank});
   }
-  static constexpr std::int64_t bytes(const cost_context& c) { return 2 * c.result.bytes(); }
+  static constexpr std::int64_t bytes(const cost_context& c) {
+    return saturating_multiply(2, c.result.bytes());
+  }
 
   static constexpr void print(print_context& c) {
     const auto a = c.p.attrs(c.op);

@@ -49,7 +49,7 @@ struct sort {
     const std::int64_t n = c.result.shape[static_cast<int>(c.attrs[0])];
     std::int64_t log = 0;
     while ((std::int64_t{1} << log) < n) ++log;
-    return c.result.shape.elements() * log;
+    return saturating_multiply(c.result.shape.elements(), log);
   }
   template <class Fields>
   static constexpr void attributes(Fields& f) {

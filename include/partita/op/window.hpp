@@ -24,6 +24,13 @@ struct window_dim {
   static constexpr std::int64_t span(std::int64_t n, std::int64_t step) {
     return n <= 0 ? 0 : (n - 1) * step + 1;
   }
+  /// Have the dilated dimension and the dilated window at most max_elements places? Then nothing
+  /// that is made of these numbers overflows.
+  constexpr bool fits(std::int64_t n) const {
+    const checked base = checked(n > 0 ? n - 1 : 0) * base_dilation,
+                  taps = checked(size > 0 ? size - 1 : 0) * dilation;
+    return base.value_or(saturated) < max_elements && taps.value_or(saturated) < max_elements;
+  }
   /// Each element alone in its window.
   constexpr bool trivial() const {
     return size == 1 && stride == 1 && base_dilation == 1 && low == 0 && high == 0;
@@ -197,7 +204,8 @@ constexpr void window_attributes(Fields& f, int rank) {
   f.list_or("high", rank, 0);
 }
 
-/// Numbers of windows stay below 2^31, so that no product of two overflows.
+/// Numbers of windows stay below 2^31, so that no product of two overflows; those with extents are
+/// checked (window_dim::fits).
 inline constexpr std::int64_t window_limit = 2147483647;
 
 /// Are the stored lists in range? (The sizes are checked if they are stored.)
@@ -218,10 +226,20 @@ constexpr bool check_windows(infer_context& c, std::string_view name, const std:
   return true;
 }
 
+/// Errors    S118 too many places
+constexpr bool window_fits(infer_context& c, std::string_view name, const window_dim& w, int d,
+                           std::int64_t n) {
+  if (w.fits(n)) return true;
+  c.fail("S118", name, ": dimension ", d, " of ", c.operands[0], " with base dilation ",
+         w.base_dilation, ", or its window of size ", w.size, " with dilation ", w.dilation,
+         ", has more than 2^59 - 1 places");
+  return false;
+}
+
 /// Checks `first` attributes and the lists behind them, for an op whose windows slide over all
 /// dimensions of its first operand; gives the shape of the positions, which is empty on errors.
 ///
-/// Errors    S150 their count, S151 a number out of range
+/// Errors    S118 too many places, S150 their count, S151 a number out of range
 constexpr shape window_positions(infer_context& c, std::string_view name, int first) {
   const tensor_type& x = c.operands[0];
   const int n = x.shape.rank, needed = first + windows::lists * n;
@@ -233,7 +251,10 @@ constexpr shape window_positions(infer_context& c, std::string_view name, int fi
   const std::int64_t* lists = c.attrs.data() + first;
   if (!check_windows(c, name, lists, n)) return result;
   const windows w(lists, n);
-  for (int d = 0; d < n; ++d) result.push_back(w.at[d].positions(x.shape[d]));
+  for (int d = 0; d < n; ++d) {
+    if (!window_fits(c, name, w.at[d], d, x.shape[d])) return {};
+    result.push_back(w.at[d].positions(x.shape[d]));
+  }
   return result;
 }
 
@@ -242,7 +263,7 @@ constexpr std::int64_t window_flops(const cost_context& c, int first) {
   const shape& from = c.operands[0].shape;
   const windows w(c.attrs.data() + first, from.rank);
   std::int64_t n = 1;
-  for (int d = 0; d < from.rank; ++d) n *= w.at[d].pairs(from[d]);
+  for (int d = 0; d < from.rank; ++d) n = saturating_multiply(n, w.at[d].pairs(from[d]));
   return n;
 }
 
