@@ -1,11 +1,17 @@
 /// A few threads that wait for loops to run.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include <partita/support/error.hpp>
 
 namespace partita::detail {
 
@@ -14,30 +20,37 @@ namespace partita::detail {
 class thread_pool {
  public:
   /// The calling thread takes part: `threads - 1` are started.
+  ///
+  /// Errors    R008 the system does not give so many
   explicit thread_pool(int threads) {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { wait_for_work(i); });
+    try {
+      for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { wait_for_work(i); });
+    } catch (const std::system_error&) {
+      const int started = size();
+      stop();
+      throw error(concat("R008 run: ", threads,
+                         " threads are too many for this system, which gives ", started,
+                         "; set run_options::threads to less"));
+    }
   }
   thread_pool(const thread_pool&) = delete;
   thread_pool& operator=(const thread_pool&) = delete;
-  ~thread_pool() {
-    {
-      const std::lock_guard lock(mutex_);
-      stop_ = true;
-    }
-    wake_.notify_all();
-    for (auto& w : workers_) w.join();
-  }
+  ~thread_pool() { stop(); }
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
   /// Calls `f(thread, i)` for i in [0, count), thread in [0, size()); returns when all are done.
-  /// `f` must not throw.
+  ///
+  /// If some iterations throw, those that have not begun are left out, and what the first of them
+  /// (in the order of i) threw is thrown here; the threads then wait for the next loop.
+  ///
+  /// While a loop runs, others (of a second caller, or of what an iteration calls) run on the
+  /// thread that asks for them, as thread 0.
   template <class F>
   void parallel_for(std::int64_t count, const F& f) {
-    if (workers_.empty() || count <= 1) {
+    if (workers_.empty() || count <= 1 || taken_.test_and_set(std::memory_order_acquire)) {
       for (std::int64_t i = 0; i < count; ++i) f(0, i);
       return;
     }
-    const std::lock_guard one_loop(loop_mutex_);
     std::unique_lock lock(mutex_);
     call_ = [](const void* g, int thread, std::int64_t i) {
       (*static_cast<const F*>(g))(thread, i);
@@ -45,14 +58,26 @@ class thread_pool {
     body_ = &f;
     next_ = 0;
     count_ = count;
-    busy_ = 0;
     wake_.notify_all();
     work(0, lock);
     done_.wait(lock, [this] { return busy_ == 0; });
-    count_ = 0;
+    next_ = count_ = 0;
+    const std::exception_ptr thrown = std::exchange(thrown_, nullptr);
+    lock.unlock();
+    taken_.clear(std::memory_order_release);
+    if (thrown) std::rethrow_exception(thrown);
   }
 
  private:
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    wake_.notify_all();
+    for (auto& w : workers_) w.join();
+    workers_.clear();
+  }
   void wait_for_work(int thread) {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -67,19 +92,33 @@ class thread_pool {
       const std::int64_t i = next_++;
       ++busy_;
       lock.unlock();
-      call_(body_, thread, i);
+      std::exception_ptr thrown;
+      try {
+        call_(body_, thread, i);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
       lock.lock();
       --busy_;
+      if (!thrown) continue;
+      if (!thrown_ || i < thrown_by_) {
+        thrown_ = std::move(thrown);
+        thrown_by_ = i;
+      }
+      next_ = count_;
     }
     if (busy_ == 0) done_.notify_all();
   }
 
   std::vector<std::thread> workers_;
-  std::mutex loop_mutex_, mutex_;
+  std::atomic_flag taken_ = ATOMIC_FLAG_INIT;  // by a loop
+  std::mutex mutex_;                           // of all below
   std::condition_variable wake_, done_;
   void (*call_)(const void*, int, std::int64_t) = nullptr;
   const void* body_ = nullptr;
   std::int64_t next_ = 0, count_ = 0, busy_ = 0;
+  std::exception_ptr thrown_;
+  std::int64_t thrown_by_ = 0;
   bool stop_ = false;
 };
 
