@@ -5,9 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <partita/op/case_of.hpp>
-#include <partita/op/scan.hpp>
-#include <partita/op/while_loop.hpp>
+#include <partita/run/control_table.hpp>
 #include <partita/run/frame.hpp>
 
 namespace partita::detail {
@@ -22,14 +20,18 @@ class control_flow {
   void run() {
     for (int r = 0; r < n_.result_count; ++r) results_.push_back(f_.place(n_.result + r, w_));
     give_operands();
-    if (n_.def == &def<op::while_loop>)
-      run_while();
-    else if (n_.def == &def<op::scan>)
-      run_scan();
-    else if (n_.def == &def<op::case_of>)
-      run_case();
-    else  // call
-      run_branch(0);
+    switch (control_kind_of(n_.def)) {
+      case control_kind::once:
+        return run_branch(0);
+      case control_kind::choose:
+        return run_case();
+      case control_kind::repeat:
+        return run_while();
+      case control_kind::scan:
+        return run_scan();
+      case control_kind::unknown:  // the plan refuses it
+        break;
+    }
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include <partita/op/registry.hpp>
 #include <partita/run/block_program.hpp>
+#include <partita/run/control_table.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/varying.hpp>
 
@@ -64,7 +65,7 @@ class plan {
     place();
   }
 
-  failure error;  ///< R005 no kernel
+  failure error;  ///< R005 no kernel, R007 unknown op with nested programs
 
   std::int64_t copies(value_id v) const { return copies_over(mesh_, axes[at(v)]); }
   /// Bytes of all copies.
@@ -196,6 +197,8 @@ class plan {
     } else if (n.def == &def<op::shard_start>) {
       s.what = step::kind::start;
     } else if (n.region_count > 0) {
+      if (control_kind_of(n.def) == control_kind::unknown)
+        return record_unknown_control(n.def, error);
       s.what = step::kind::control;
     } else if (groupable(o)) {
       s.row = reduced_row(o);

@@ -9,9 +9,7 @@
 #include <vector>
 
 #include <partita/core/core_program.hpp>
-#include <partita/op/case_of.hpp>
-#include <partita/op/scan.hpp>
-#include <partita/op/while_loop.hpp>
+#include <partita/run/control_table.hpp>
 #include <partita/run/evaluate.hpp>
 #include <partita/run/slices.hpp>
 
@@ -33,7 +31,7 @@ class temporal_interpreter {
 
   /// Global arrays in, global arrays out.
   ///
-  /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op
+  /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op, R007 unknown op with programs
   std::vector<array> operator()(std::span<const array> inputs) const {
     c_.p.error.raise();
     std::vector<tensor_type> types;
@@ -165,17 +163,27 @@ class temporal_interpreter {
   void run_control(const control_info& k, memory& values) const {
     std::vector<array> operands;
     for (const auto& u : k.operands) operands.push_back(values[at(c_.p.operand(u.op, u.operand))]);
-    const op_def* what = c_.p.op(k.marker).def;
-    std::vector<array> results;
-    if (what == &def<op::while_loop>)
-      results = run_while(k, operands, values);
-    else if (what == &def<op::scan>)
-      results = run_scan(k, operands, values);
-    else if (what == &def<op::case_of>)
-      results = run_case(k, operands, values);
-    else  // call
-      results = run_nested(k, 0, operands, values);
+    const std::vector<array> results = run_control(c_.p.op(k.marker).def, k, operands, values);
     for (std::size_t i = 0; i < results.size(); ++i) values[at(k.results[i])] = results[i];
+  }
+  std::vector<array> run_control(const op_def* what, const control_info& k,
+                                 const std::vector<array>& operands, memory& values) const {
+    switch (control_kind_of(what)) {
+      case control_kind::once:
+        return run_nested(k, 0, operands, values);
+      case control_kind::choose:
+        return run_case(k, operands, values);
+      case control_kind::repeat:
+        return run_while(k, operands, values);
+      case control_kind::scan:
+        return run_scan(k, operands, values);
+      case control_kind::unknown:
+        break;
+    }
+    failure unknown;
+    record_unknown_control(what, unknown);
+    unknown.raise();
+    return {};
   }
   std::vector<array> run_while(const control_info& k, std::vector<array> carried,
                                memory& values) const {

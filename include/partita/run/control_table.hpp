@@ -1,0 +1,47 @@
+/// How the ops with nested programs are run: one table for all that run programs.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/op/call.hpp>
+#include <partita/op/case_of.hpp>
+#include <partita/op/scan.hpp>
+#include <partita/op/while_loop.hpp>
+
+namespace partita::detail {
+
+enum class control_kind : std::uint8_t {
+  unknown,
+  once,    ///< the nested program, on the operands
+  choose,  ///< one of the nested programs, by the first operand
+  repeat,  ///< the second nested program as long as the first one says
+  scan,    ///< the nested program for each slice
+};
+
+struct control_entry {
+  const op_def* op;
+  control_kind how;
+};
+inline constexpr control_entry control_table[] = {
+    {&def<op::call>, control_kind::once},
+    {&def<op::case_of>, control_kind::choose},
+    {&def<op::while_loop>, control_kind::repeat},
+    {&def<op::scan>, control_kind::scan},
+};
+
+constexpr control_kind control_kind_of(const op_def* op) {
+  for (const auto& entry : control_table)
+    if (entry.op == op) return entry.how;
+  return control_kind::unknown;
+}
+
+/// Errors    R007 an op with nested programs that is not in the table
+constexpr void record_unknown_control(const op_def* op, failure& error) {
+  text known;
+  for (const auto& entry : control_table)
+    known << (entry.op == control_table[0].op ? "" : ", ") << entry.op->name;
+  error.record("R007", op->name, ": how this op runs its nested programs is not known; ",
+               known.view(), " are known: express it by them");
+}
+
+}  // namespace partita::detail

@@ -1,0 +1,181 @@
+// Runs that fail: kernels that throw, and programs that cannot be run.
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <partita/cpu.hpp>
+
+#include "../data.hpp"
+
+using namespace partita;
+using data::str;
+
+namespace {
+
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+/// Gives its operand, and throws where that begins with a negative number.
+struct picky {
+  static constexpr std::string_view name = "picky";
+  static constexpr void infer(infer_context& c) { c.result = c.operands[0]; }
+};
+void picky_kernel(const kernel_context& c) {
+  const float first = c.operand<float>(0)[0];
+  if (first < 0) throw std::runtime_error("negative: " + std::to_string(first));
+  for (std::int64_t i = 0; i < c.result.shape.elements(); ++i)
+    c.output<float>()[i] = c.operand<float>(0)[i];
+}
+const std::vector<kernel_entry> kernels = {{&def<picky>, &picky_kernel}};
+
+/// Each of eight devices has a piece of x, and its kernel throws what is in it.
+device_program on_eight_devices() {
+  device_program d;
+  d.mesh = mesh{{"a", 8}};
+  builder b;
+  const value_id x = ops::parameter(b, "x", {dtype::f32, {1}});
+  b.p.outputs.push_back({b.emit(def<picky>, {x}), b.p.intern("y")});
+  d.local = b.p;
+  layout l;
+  l.push_back(0, 0);
+  d.inputs = {l};
+  d.outputs = {l};
+  d.input_types = {{dtype::f32, {8}}};
+  d.output_types = {{dtype::f32, {8}}};
+  return d;
+}
+std::string thrown_by(const executable& f, const array& x) {
+  try {
+    f(std::vector<array>{x});
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+}  // namespace
+
+TEST_CASE("a kernel that throws on any thread ends the run with its error, and no more") {
+  const array good = data::fill({dtype::f32, {8}}, [](std::int64_t i) { return double(i); });
+  for (int threads : {1, 2, 3, 8, 16}) {
+    CAPTURE(threads);
+    const executable f(on_eight_devices(), {.threads = threads, .kernels = kernels});
+    for (int device = 0; device < 8; ++device) {
+      const array bad = data::fill({dtype::f32, {8}}, [&](std::int64_t i) {
+        return i == device ? -double(i + 1) : double(i);
+      });
+      CHECK(thrown_by(f, bad) == "negative: " + std::to_string(-float(device + 1)));
+      CHECK(equal(f(std::vector<array>{good})[0], good));
+    }
+    const array all = data::fill({dtype::f32, {8}}, [](std::int64_t) { return -1.; });
+    for (int run = 0; run < 50; ++run) CHECK(thrown_by(f, all).substr(0, 9) == "negative:");
+    CHECK(equal(f(std::vector<array>{good})[0], good));
+  }
+}
+
+TEST_CASE("thread pool: every iteration once, whatever failed before; loops within loops") {
+  for (int threads : {1, 2, 5}) {
+    detail::thread_pool pool(threads);
+    for (int run = 0; run < 200; ++run) {
+      std::vector<std::atomic<int>> met(97);
+      const auto f = [&](int thread, std::int64_t i) {
+        REQUIRE(thread < threads);
+        ++met[static_cast<std::size_t>(i)];
+        if (run % 3 == 0 && i % 31 == 30) throw i;
+      };
+      if (run % 3 == 0) {
+        std::int64_t thrown = -1;
+        try {
+          pool.parallel_for(97, f);
+        } catch (std::int64_t i) {
+          thrown = i;
+        }
+        CHECK(thrown % 31 == 30);
+        for (auto& n : met) CHECK(n <= 1);
+      } else {
+        pool.parallel_for(97, f);
+        for (auto& n : met) CHECK(n == 1);
+      }
+    }
+    std::atomic<int> inner{0};
+    pool.parallel_for(10, [&](int, std::int64_t) {
+      pool.parallel_for(10, [&](int thread, std::int64_t) {
+        CHECK(thread == 0);
+        ++inner;
+      });
+    });
+    CHECK(inner == 100);
+  }
+}
+
+TEST_CASE("a kernel that throws inside a loop of the program") {
+  builder b;
+  const value_id x = ops::parameter(b, "x", {dtype::f32, {4}});
+  builder body;
+  body.p.inputs = {body.p.append(def<op::parameter>, {}, {}, {dtype::i32, {}}),
+                   body.p.append(def<op::parameter>, {}, {}, {dtype::f32, {4}})};
+  const value_id v = body.emit(def<picky>, {body.p.inputs[1]});
+  const value_id less = ops::subtract(body, v, ops::constant(body, {dtype::f32, {4}}, 1));
+  body.p.outputs.push_back({less, {}});
+  const value_id carried[] = {x};
+  const value_id last = ops::scan(b, 5, false, {}, carried, {}, static_cast<program&&>(body.p));
+  b.p.outputs.push_back({last, b.p.intern("last")});
+  const executable f(b.p, {.threads = 4, .kernels = kernels});
+  const auto from = [](double v) {
+    return data::fill({dtype::f32, {4}}, [=](std::int64_t) { return v; });
+  };
+  CHECK(thrown_by(f, from(2)) == "negative: " + std::to_string(-1.f));
+  CHECK(equal(f(std::vector<array>{from(9)})[0], from(4)));
+}
+
+namespace {
+
+/// A user's own op with a nested program.
+struct twice : op::control_op {
+  static constexpr std::string_view name = "twice";
+  static constexpr void infer(infer_context& c) {
+    if (regions(c, name, 1, 1)) c.result = c.regions[0].output_type(0);
+  }
+  static constexpr void wires(const program&, op_id, wire_list& w) {
+    w.add().operand(0).input(0, 0).output(0, 0).result(0);
+  }
+};
+program twice_plus_one() {
+  builder inner;
+  const value_id x = ops::parameter(inner, "x", {dtype::f32, {4}});
+  inner.p.outputs.push_back({ops::add(inner, x, x), {}});
+  builder b;
+  const value_id y = ops::parameter(b, "y", {dtype::f32, {4}});
+  vec<program> list;
+  list.push_back(inner.p);
+  const value_id operands[] = {y};
+  b.p.outputs.push_back(
+      {b.emit(def<twice>, operands, {}, {}, static_cast<vec<program>&&>(list)), b.p.intern("z")});
+  return b.p;
+}
+
+}  // namespace
+
+TEST_CASE("R007: an op with nested programs that nothing can run") {
+  const program p = twice_plus_one();
+  REQUIRE(str(p.error.message) == "");
+  const array x = data::fill({dtype::f32, {4}}, [](std::int64_t i) { return double(i); });
+  const std::string expected =
+      "R007 twice: how this op runs its nested programs is not known; call, case, while, scan are "
+      "known: express it by them";
+  CHECK(message_of([&] { evaluate(p, x); }) == expected);
+  const mesh m{{"a", 2}};
+  const auto r = partition(p, m, schedule(manual("a", {{"y", 0}})));
+  CHECK(message_of([&] { emulate(r, x); }) == expected);
+  CHECK(message_of([&] { temporal(r, x); }) == expected);
+}
