@@ -1,6 +1,8 @@
 // Programs from text: in constant evaluation, written by hand, and with mistakes.
 #include <doctest/doctest.h>
 
+#include <bit>
+#include <limits>
 #include <string>
 
 #include <partita/partita.hpp>
@@ -123,8 +125,9 @@ TEST_CASE("P012 something else was expected") {
         "P012 parse: line 2, column 15: \")\" expected, found \"%x) : tensor<4x6xf32>\"");
   CHECK(in_line("  %y = tag h %x : tensor<4x6xf32>") ==
         "P012 parse: line 2, column 12: \"\"\" expected, found \"h %x : tensor<4x6xf32>\"");
-  CHECK(in_line("  %y = tag \"h %x : tensor<4x6xf32>") ==
-        "P012 parse: line 2, column 15: a name in quotes expected, found \"%x : tensor<4x6xf32>\"");
+  CHECK(
+      in_line("  %y = tag \"h %x : tensor<4x6xf32>") ==
+      "P012 parse: line 2, column 13: a name in quotes expected, found \"h %x : tensor<4x6xf32>\"");
   CHECK(in_line("  %y = exp(%x)") ==
         "P012 parse: line 3, column 3: \":\" expected, found \"return %x : tensor<4x6xf\"");
   CHECK(in_line("  %y = exp(%x) : vector<4x6xf32>") ==
@@ -200,4 +203,69 @@ TEST_CASE("mistakes that shape rules and names make keep their codes") {
   CHECK(mistake("  %x' = transpose(%x) {dims=[1, 0]} : tensor<6x4xf32>\n"
                 "  return %x' : tensor<6x4xf32>")
             .substr(0, 30) == "P008 trace: output \"x\" has typ");
+}
+
+TEST_CASE("P011 integers of attributes beyond 64 bits") {
+  CHECK(in_line("  %y = cumsum(%x) {dim=18446744073709551617} : tensor<4x6xf32>") ==
+        "P011 parse: attributes of cumsum: a number of 64 bits expected, found "
+        "\"18446744073709551617\" (line 2, column 19)");
+  CHECK(in_line("  %y = cumsum(%x) {dim=-9223372036854775809} : tensor<4x6xf32>").substr(0, 4) ==
+        "P011");
+  CHECK(in_line("  %y = slice(%x) {[18446744073709551617:2, :]} : tensor<1x6xf32>").substr(0, 4) ==
+        "P011");
+  CHECK(
+      in_line("  %y = slice(%x) {[0:2:18446744073709551617, :]} : tensor<2x6xf32>").substr(0, 4) ==
+      "P011");
+  CHECK(in_line("  %y = roll(%x) {dim=0, shift=-9223372036854775808} : tensor<4x6xf32>") == "");
+}
+
+namespace {
+std::string nested_calls(int depth) {
+  std::string in = "func @main(%x: tensor<4xf32>) {\n";
+  for (int i = 0; i < depth; ++i) in += "%y = call \"f\"(%x) do (%x: tensor<4xf32>) {\n";
+  in += "%y = exp(%x) : tensor<4xf32>\n";
+  for (int i = 0; i < depth; ++i) in += "return %y : tensor<4xf32>\n} : tensor<4xf32>\n";
+  return in + "return %y : tensor<4xf32>\n}";
+}
+}  // namespace
+
+TEST_CASE("P018 programs that are nested too deep") {
+  const pt::program deepest = pt::parse(nested_calls(pt::max_nesting));
+  CHECK(str(deepest.error.message) == "");
+  CHECK(deepest.nesting == pt::max_nesting);
+  CHECK(!pt::verify(deepest));
+  CHECK(pt::estimate(deepest).flops == 4);
+  CHECK(str(pt::parse(nested_calls(pt::max_nesting + 1)).error.message).substr(0, 4) == "P018");
+  CHECK(str(pt::parse(nested_calls(100000)).error.message) ==
+        "P018 parse: line 1026, column 22: programs are nested more than 1024 deep");
+  // Built, not read.
+  pt::builder b;
+  const auto x = pt::ops::parameter(b, "x", {pt::dtype::f32, {4}});
+  pt::ops::call(b, "f", {&x, 1}, pt::program(deepest));
+  CHECK(str(b.p.error.message) == "P018 call: programs are nested more than 1024 deep");
+}
+
+TEST_CASE("numbers and names of any length") {
+  const std::string digits(1000000, '3');
+  const auto number = [&](const std::string& text) {
+    const pt::program p = pt::parse("func @main(%x: tensor<4x6xf32>) {\n%y = constant {" + text +
+                                    "} : tensor<f64>\nreturn %y : tensor<f64>\n}");
+    REQUIRE(str(p.error.message) == "");
+    return std::bit_cast<double>(p.attrs(p.producer(p.outputs[0].value))[0]);
+  };
+  CHECK(number("0." + digits) == 1.0 / 3);
+  CHECK(number(digits) == std::numeric_limits<double>::infinity());
+  CHECK(number(digits + "e-1000000") == 1.0 / 3);
+  CHECK(number("0." + std::string(1000000, '0') + "5") == 0);
+  CHECK(number("0." + std::string(100000, '0') + "5e100001") == 5);
+  // Beyond all digits that are kept, one still decides between two neighbours.
+  const std::string half = "9007199254740993." + std::string(2000, '0');
+  CHECK(number(half) == 9007199254740992.0);
+  CHECK(number(half + "1") == 9007199254740994.0);
+  const std::string a(60000, 'a'), b(60000, 'b');
+  const std::string message = str(pt::parse("func @main(%" + a + ": tensor<4xf32>) {\n%y = exp(%" +
+                                            b + ") : tensor<4xf32>\nreturn %y : tensor<4xf32>\n}")
+                                      .error.message);
+  CHECK(message.substr(0, 37) == "P014 parse: line 2, column 10: value ");
+  CHECK(message.size() < 400);
 }

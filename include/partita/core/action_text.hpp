@@ -86,7 +86,13 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
       break;
     }
     expect("<%");
-    const std::string_view name = until(",");
+    text name;
+    scanner in_quotes(script.substr(at));
+    if (in_quotes.starts("\"")) {
+      if (read_name(in_quotes, name)) at += in_quotes.position();
+    } else {
+      name = until(",");
+    }
     const value_id v = names.find(name);
     if (!f && v < 0) f.record("S006", "replay: the program has no value \"%", name, '"');
     expect(", ");

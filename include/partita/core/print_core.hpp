@@ -82,7 +82,10 @@ class core_printer {
     append_list(out_, static_cast<int>(k.results.size()),
                 [&](int i) { out_ << '%' << names_[k.results[index(i)]]; });
     out_ << " = " << n.def->name;
-    if (n.name.size > 0) out_ << " \"" << c_.p.view(n.name) << '"';
+    if (n.name.size > 0) {
+      out_ << ' ';
+      print_quoted(out_, c_.p.view(n.name));
+    }
     out_ << '(';
     append_list(out_, static_cast<int>(k.operands.size()),
                 [&](int i) { global_name(operand(k.operands[index(i)])); });
@@ -182,7 +185,7 @@ class core_printer {
   }
   /// `%rA`, of a part `%rA_4`: behind the parts before it.
   constexpr void range_name(text& out, const sub_axis& s) const {
-    out << "%r" << c_.mesh.name(s.axis);
+    out << "%r" << name_text(c_.mesh.name(s.axis));
     if (s.size != c_.mesh.whole_size(s.axis)) out << '_' << s.pre;
   }
   constexpr void loop_head(const sub_axis& s) {

@@ -8,6 +8,8 @@
 
 #include <partita/ir/shape.hpp>
 #include <partita/support/error.hpp>
+#include <partita/support/quoted.hpp>
+#include <partita/support/scanner.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -136,7 +138,7 @@ class attribute_reader {
     in_ = in_.substr(n);
     for (std::size_t i = 0; i < words.size(); ++i)
       if (words[i] == found) return put(static_cast<std::int64_t>(i));
-    fail("\"", found, "\" is no value of this attribute");
+    fail("\"", short_name(found), "\" is no value of this attribute");
     return 0;
   }
   constexpr std::int64_t word(std::string_view label,
@@ -171,7 +173,7 @@ class attribute_reader {
   }
   /// To be called last: nothing may be left.
   constexpr void finish() {
-    if (!in_.empty()) fail("\"", in_, "\" is left over");
+    if (!in_.empty()) fail("\"", short_name(in_), "\" is left over");
   }
 
  private:
@@ -209,27 +211,24 @@ class attribute_reader {
   }
   constexpr bool expect(std::string_view label) {
     if (accept(label)) return true;
-    fail('"', label, label.empty() ? "" : "=", "\" expected, found \"", in_, '"');
+    fail('"', label, label.empty() ? "" : "=", "\" expected, found \"", short_name(in_), '"');
     return false;
   }
   constexpr std::int64_t integer() {
-    const bool negative = !in_.empty() && in_[0] == '-';
-    std::size_t n = negative ? 1 : 0;
-    std::uint64_t v = 0;
-    const std::size_t first = n;
-    for (; n < in_.size() && in_[n] >= '0' && in_[n] <= '9'; ++n)
-      v = 10 * v + static_cast<std::uint64_t>(in_[n] - '0');
-    if (n == first) fail("a number expected, found \"", in_, '"');
-    in_ = in_.substr(n);
-    return static_cast<std::int64_t>(negative ? 0 - v : v);
+    scanner in(in_);
+    std::int64_t v = 0;
+    if (!in.integer(v)) fail("a number of 64 bits expected, found \"", short_name(in_), '"');
+    in_ = in.rest();
+    return v;
   }
   constexpr void integers(int n) {
     int count = 0;
-    if (in_.substr(0, 1) != "[") return fail("\"[\" expected, found \"", in_, '"');
+    if (in_.substr(0, 1) != "[") return fail("\"[\" expected, found \"", short_name(in_), '"');
     in_ = in_.substr(1);
     while (!error && in_.substr(0, 1) != "]") {
       if (count > 0) {
-        if (in_.substr(0, 2) != ", ") return fail("\", \" expected, found \"", in_, '"');
+        if (in_.substr(0, 2) != ", ")
+          return fail("\", \" expected, found \"", short_name(in_), '"');
         in_ = in_.substr(2);
       }
       put(integer());

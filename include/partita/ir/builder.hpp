@@ -41,7 +41,11 @@ class builder {
                           span<const std::int64_t> attrs, const tensor_type& declared = {},
                           vec<program>&& regions = {}) {
     if (failed()) return -1;
-    for (const auto& r : regions) p.error.record(r.error);
+    for (const auto& r : regions) {
+      p.error.record(r.error);
+      if (r.nesting >= max_nesting)
+        p.error.record("P018", def.name, ": programs are nested more than ", max_nesting, " deep");
+    }
     if (def.operand_count >= 0 && static_cast<std::size_t>(def.operand_count) != operands.size())
       p.error.record("P017", def.name, ": ", operands.size(), " operands are given; ",
                      def.operand_count, def.operand_count == 1 ? " is" : " are", " needed");

@@ -7,6 +7,7 @@
 
 #include <partita/support/checked.hpp>
 #include <partita/support/error.hpp>
+#include <partita/support/quoted.hpp>
 #include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>
 
@@ -220,6 +221,17 @@ constexpr text& operator<<(text& out, const mesh& m) {
   return out << '}';
 }
 
+/// Axes always stand in quotes, and parts of one as `"A":(1)2`: other names read back.
+constexpr bool is_axis_name(std::string_view name) {
+  for (char c : name)
+    if (c == '"' || is_control(c)) return false;
+  const std::size_t colon = name.rfind(':');
+  if (colon == name.npos) return true;
+  scanner in(name.substr(colon));
+  std::int64_t n = 0;
+  return !(in.accept(":(") && in.integer(n) && in.accept(")") && in.integer(n) && in.done());
+}
+
 constexpr failure validate(const mesh& m) {
   failure f;
   if (m.rank > max_axes)
@@ -229,6 +241,10 @@ constexpr failure validate(const mesh& m) {
     if (a.length == 0 || a.length > max_axis_name)
       f.record("M004", "mesh: the name of axis ", i, " has ", a.length, " characters; 1 to ",
                max_axis_name, " are allowed");
+    if (!f && !is_axis_name(a.name()))
+      f.record("M004", "mesh: the name of axis ", i, ", ", name_text(a.name()),
+               ", has quotes or control characters, or ends as that of a part of an axis, ",
+               ":(1)2; give it another one");
     if (a.size <= 0)
       f.record("M001", "mesh: axis \"", a.name(), "\" has size ", a.size,
                "; an axis has at least one device");

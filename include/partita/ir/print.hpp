@@ -5,49 +5,53 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/support/name_table.hpp>
+#include <partita/support/quoted.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
 
-/// Printed names of values. Parameters, tags and named outputs keep their names (an output that is
-/// named as an input gets a prime); what an all_gather or all_slice makes of `%w` is `%wg` or
-/// `%ws`; the other values are numbered `%x1`, `%x2`, ... in program order.
+/// Printed names of values, without the `%`. Parameters, tags and named outputs keep their names,
+/// in quotes where they need them (an output that is named as an input gets a prime); what an
+/// all_gather or all_slice makes of `%w` is `%wg` or `%ws`; the other values are numbered `%x1`,
+/// `%x2`, ... in program order.
 class value_names {
  public:
   /// Numbers above `last_number`: those of the program around a nested one. Cost: linear in values.
-  constexpr explicit value_names(const program& p, int last_number = 0) : number_(last_number) {
+  constexpr explicit value_names(const program& p, int last_number = 0)
+      : table_(p.types.size()), number_(last_number) {
     const auto count = p.types.size();
     names_.resize(count, text{});  // for good: the table looks into these texts
-    taken t{name_table(count), vec<int>(count, 2)};
+    vec<int> next(count, 2);
     for (value_id v = 0; v < p.value_count(); ++v) {
-      names_[v] = p.name(v);
-      if (!names_[v].empty()) t.names.insert(names_[v], v);
+      if (p.name(v).empty()) continue;
+      names_[v] = name_text(p.name(v));
+      table_.insert(names_[v], v);
     }
     for (const auto& out : p.outputs)
       if (names_[out.value].empty() && !is_default_name(p.view(out.name)))
-        make_unique(t, out.value, p.view(out.name), "'");
+        make_unique(next, out.value, name_text(p.view(out.name)), "'");
     for (value_id v = 0; v < p.value_count(); ++v) {
       if (!names_[v].empty()) continue;
       const op_id o = p.producer(v);
       const std::string_view suffix = suffix_of(p, o);
       if (!suffix.empty()) {
-        make_unique(t, v, concat(names_[p.operand(o, 0)], suffix));
+        make_unique(next, v, concat(names_[p.operand(o, 0)], suffix));
       } else {
         do {
           names_[v] = concat('x', ++number_);
-        } while (t.names.find(names_[v]) >= 0);
-        t.names.insert(names_[v], v);
+        } while (table_.find(names_[v]) >= 0);
+        table_.insert(names_[v], v);
       }
     }
   }
+  value_names(const value_names&) = delete;
+  value_names& operator=(const value_names&) = delete;
+
   constexpr std::string_view operator[](value_id v) const {
     return names_[static_cast<std::size_t>(v)].view();
   }
-  constexpr value_id find(std::string_view name) const {
-    for (std::size_t v = 0; v < names_.size(); ++v)
-      if (names_[v] == name) return static_cast<value_id>(v);
-    return -1;
-  }
+  /// The value that is printed so (of several the first one), or -1.
+  constexpr value_id find(std::string_view name) const { return table_.find(name); }
   constexpr int size() const { return static_cast<int>(names_.size()); }
   constexpr int last_number() const { return number_; }
   /// What stands behind the operand's name in the name that a value of this op gets, or nothing.
@@ -60,30 +64,28 @@ class value_names {
   }
 
  private:
-  /// The names so far, and by value: the number to try next behind its name.
-  struct taken {
-    name_table names;
-    vec<int> next;
-  };
   vec<text> names_;
+  name_table table_;
   int number_ = 0;
 
   /// `base`; if that is taken with `suffix` behind it, and then also with a number behind that.
-  constexpr void make_unique(taken& t, value_id v, const text& base, std::string_view suffix = "") {
+  /// `next`, by value: the number to try next behind its name.
+  constexpr void make_unique(vec<int>& next, value_id v, const text& base,
+                             std::string_view suffix = "") {
     text& name = names_[v];
     name = base;
-    int owner = t.names.find(name);
+    int owner = table_.find(name);
     if (owner >= 0 && !suffix.empty()) {
       name << suffix;
-      owner = t.names.find(name);
+      owner = table_.find(name);
     }
     if (owner >= 0) {
       const text stem = name;
       do {
-        name = concat(stem, t.next[owner]++);
-      } while (t.names.find(name) >= 0);
+        name = concat(stem, next[owner]++);
+      } while (table_.find(name) >= 0);
     }
-    t.names.insert(name, v);
+    table_.insert(name, v);
   }
 };
 
@@ -99,7 +101,9 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   const op_def& d = *n.def;
   print_context c{p, o, m, out};
   if (d.role == op_role::tag) {
-    out << "tag \"" << p.view(n.name) << "\" %";
+    out << "tag ";
+    print_quoted(out, p.view(n.name));
+    out << " %";
     operand(0);
     return;
   }
@@ -117,7 +121,10 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
   print_context a{p, o, m, attributes};
   d.print(a);
   out << call_name(d, attributes);
-  if (n.name.size > 0) out << " \"" << p.view(n.name) << '"';
+  if (n.name.size > 0) {
+    out << ' ';
+    print_quoted(out, p.view(n.name));
+  }
   if (n.operand_count > 0) {
     out << '(';
     append_list(out, n.operand_count, [&](int i) {
@@ -145,14 +152,36 @@ constexpr void print_signature(text& out, const program& p, const value_names& n
   out << " {\n";
 }
 
+/// The names of ops of a program (parameters, tags, computations) as texts show them.
+struct op_names {
+  vec<text> texts;
+  vec<op_id> ops;
+  name_table table;  ///< places in both
+
+  constexpr explicit op_names(const program& p) : table(0) {
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      if (p.op(o).name.size == 0) continue;
+      texts.push_back(name_text(p.view(p.op(o).name)));
+      ops.push_back(o);
+    }
+    table = name_table(ops.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) table.insert(texts[i], static_cast<int>(i));
+  }
+  /// The first op with this name, or -1.
+  constexpr op_id find(std::string_view shown) const {
+    const int i = table.find(shown);
+    return i < 0 ? -1 : ops[i];
+  }
+};
+
 /// The name that output number `i` of `count` has where the text gives none: the printed name of
 /// its value, which has a prime behind the name of an input or tag; but for an input, a tag and a
 /// numbered value `result`, or `result.0`, `result.1`, ... of several outputs.
 ///
-/// `printed(v)` gives the name of a value in the text.
+/// `printed(v)` gives the name of a value in the text, `named` finds ops by name.
 template <class Printed>
 constexpr text implied_output_name(const program& p, value_id v, int i, int count,
-                                   const Printed& printed) {
+                                   const Printed& printed, const op_names& named) {
   const std::string_view name = printed(v), suffix = value_names::suffix_of(p, p.producer(v));
   text stem = "x";
   if (!suffix.empty()) stem = concat(printed(p.operand(p.producer(v), 0)), suffix);
@@ -162,9 +191,9 @@ constexpr text implied_output_name(const program& p, value_id v, int i, int coun
     numbered = name[k] >= '0' && name[k] <= '9';
   if (!numbered && p.name(v).empty()) {
     if (!name.empty() && name.back() == '\'')
-      for (const auto& n : p.ops)
-        if (p.view(n.name) == name.substr(0, name.size() - 1)) return p.view(n.name);
-    return name;
+      if (const op_id o = named.find(name.substr(0, name.size() - 1)); o >= 0)
+        return p.view(p.op(o).name);
+    return unquoted(name);
   }
   if (count == 1) return "result";
   return concat("result.", i);
@@ -178,13 +207,16 @@ constexpr void print_indent(text& out, int depth) {
 /// `return %x1 as "y" : tensor<4xf32>`.
 constexpr void print_results(text& out, const program& p, const value_names& names) {
   const auto printed = [&](value_id v) { return names[v]; };
+  const op_names named(p);
   out << "return ";
   append_list(out, p.output_count(), [&](int i) {
     const value_id v = p.outputs[static_cast<std::size_t>(i)].value;
     const std::string_view name = p.output_name(i);
     out << '%' << names[v];
-    if (!name.empty() && implied_output_name(p, v, i, p.output_count(), printed) != name)
-      out << " as \"" << name << '"';
+    if (name.empty() || implied_output_name(p, v, i, p.output_count(), printed, named) == name)
+      return;
+    out << " as ";
+    print_quoted(out, name);
   });
   out << " : ";
   append_list(out, p.output_count(), [&](int i) { out << p.output_type(i); });

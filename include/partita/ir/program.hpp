@@ -18,6 +18,9 @@ namespace partita {
 class builder;
 struct program;
 
+/// How deep programs may be nested: whoever goes into nested programs calls itself, and stacks end.
+inline constexpr int max_nesting = 1024;
+
 /// Index of a value in its program; -1 stands for "none", and for what follows from a mistake.
 using value_id = int;
 /// Index of an op in its program.
@@ -228,7 +231,8 @@ struct program {
   vec<value_id> inputs;
   vec<program_output> outputs;
   vec<program> regions;
-  failure error;  ///< what went wrong while it was built; then the rest is not to be used
+  int nesting = 0;  ///< how deep programs are nested in this one
+  failure error;    ///< what went wrong while it was built; then the rest is not to be used
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
   constexpr int value_count() const { return static_cast<int>(types.size()); }
@@ -304,6 +308,7 @@ struct program {
   /// One more nested program of the op that was appended last.
   constexpr void append_region(program&& r) {
     if (ops.back().region_count++ == 0) ops.back().region_begin = static_cast<int>(regions.size());
+    if (r.nesting >= nesting) nesting = r.nesting + 1;
     regions.push_back(static_cast<program&&>(r));
   }
 };

@@ -41,20 +41,15 @@ constexpr failure check_names(const program& p) {
   return f;
 }
 
-/// What a source program promises beyond that: names that tactics and action texts can refer to,
-/// and next states (outputs with the name of an input) of the type of their state. In a
-/// device-local program the two may lie on the mesh in different ways.
+/// What a source program promises beyond that: names (of any characters) that tactics and action
+/// texts can refer to, and next states (outputs with the name of an input) of the type of their
+/// state. In a device-local program the two may lie on the mesh in different ways.
 ///
-/// Errors    P008 next state of another type, P009 not a name
+/// Errors    P008 next state of another type, P009 no name
 constexpr failure check_interface(const program& p) {
   failure f;
   const auto readable = [&](std::string_view name, std::string_view what) {
-    bool good = !name.empty();
-    for (char c : name)
-      good = good && c != ',' && c != '<' && c != '>' && c != '"' && c != '%' && c != ' ';
-    if (!good)
-      f.record("P009", "trace: ", what, " name \"", name,
-               "\" is empty or has one of the characters , < > \" % or a blank");
+    if (name.empty()) f.record("P009", "trace: ", what, " name \"\" is empty; give it a name");
   };
   name_table inputs(p.inputs.size());
   for (int i = 0; i < p.input_count(); ++i) {

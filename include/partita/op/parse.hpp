@@ -8,6 +8,7 @@
 #include <partita/ir/verify.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/support/name_table.hpp>
+#include <partita/support/quoted.hpp>
 #include <partita/support/scanner.hpp>
 #include <partita/support/vec.hpp>
 
@@ -40,7 +41,7 @@ class program_parser {
     program& p = root_.b.p;
     if (!failed()) p.error.record(check_names(p));
     if (!failed() && mesh_ == nullptr) p.error.record(check_interface(p));
-    return p;
+    return static_cast<program&&>(p);
   }
 
  private:
@@ -50,13 +51,16 @@ class program_parser {
   /// A program, the whole one or a nested one: names mean values of their own program only.
   struct scope {
     builder b;
-    name_table values;              // by printed name
+    name_table values;              // by printed name, see read_name
     vec<std::string_view> printed;  // by value
+    vec<text> spelled;              // printed names that the text spells in another way
 
     constexpr explicit scope(std::size_t expected) : values(expected) {}
   };
   scope root_;
-  scope* scope_;  // the one being read
+  scope* scope_;             // the one being read
+  int nesting_ = 0;          // of that one
+  std::size_t name_at_ = 0;  // where the last name of a value stands
 
   // ---- Mistakes (first: Clang wants templates before what is used in constant evaluation) -----
 
@@ -108,7 +112,7 @@ class program_parser {
       expect(":");
       const tensor_type t = type();
       if (failed()) return;
-      define(at, name, ops::parameter(scope_->b, scope_ == &root_ ? name : "", t));
+      define(at, name, ops::parameter(scope_->b, scope_ == &root_ ? unquoted(name) : "", t));
     }
   }
   /// `attributes {mesh = {"B":4, "M":2}}`
@@ -117,7 +121,9 @@ class program_parser {
     *mesh_ = mesh{};
     while (!failed() && !accept("}")) {
       if (mesh_->rank > 0) expect(",");
-      const std::string_view name = quoted();
+      expect("\"");
+      const std::string_view name = in_.take_while([](char c) { return c != '"'; });
+      expect("\"");
       expect(":");
       std::int64_t size = 0;
       here();
@@ -160,7 +166,8 @@ class program_parser {
   struct call {
     const op_def* def = nullptr;
     std::size_t at = 0, attributes_at = 0;
-    std::string_view name, attributes;  // the name is that of a tag or a computation
+    text name;  // of a tag or a computation
+    std::string_view attributes;
     vec<value_id> operands;
     vec<program> regions;
   };
@@ -176,7 +183,7 @@ class program_parser {
     }
     if (c.def->collective) {
       c.attributes_at = here();
-      c.attributes = in_.take_while([](char each) { return each != '%'; });
+      c.attributes = in_.take_with_quotes([](char each) { return each != '%'; });
       while (!c.attributes.empty() && is_blank(c.attributes.back())) c.attributes.remove_suffix(1);
       do {
         c.operands.push_back(use(value_name()));
@@ -205,16 +212,21 @@ class program_parser {
   }
 
   constexpr program nested() {
-    scope inner(8);
+    if (++nesting_ > max_nesting)
+      fail(here(), "P018", "programs are nested more than ", max_nesting, " deep");
     scope* around = scope_;
-    scope_ = &inner;
+    scope* inner = new scope(8);  // the stack is for who calls whom
+    scope_ = inner;
     parameters();
     expect("{");
     while (!failed() && !next_is("return")) statement();
-    vec<std::string_view> names;
-    for (value_id v : returned(names)) inner.b.p.outputs.push_back({v, {}});
+    vec<text> names;
+    for (value_id v : returned(names)) inner->b.p.outputs.push_back({v, {}});
     scope_ = around;
-    return inner.b.p;
+    --nesting_;
+    program p = static_cast<program&&>(inner->b.p);
+    delete inner;
+    return p;
   }
 
   constexpr tensor_type type() {
@@ -251,7 +263,7 @@ class program_parser {
   }
 
   /// `return %x, %y as "name" : types }`; where the text gives no name it is empty.
-  constexpr vec<value_id> returned(vec<std::string_view>& names) {
+  constexpr vec<value_id> returned(vec<text>& names) {
     vec<value_id> values;
     expect("return");
     do {
@@ -270,16 +282,18 @@ class program_parser {
     return values;
   }
   constexpr void results() {
-    vec<std::string_view> names;
+    vec<text> names;
     const vec<value_id> values = returned(names);
     if (failed()) return;
     program& p = root_.b.p;
+    const op_names named(p);
     const int count = static_cast<int>(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       text name = names[i];
       if (name.empty())
-        name = implied_output_name(p, values[i], static_cast<int>(i), count,
-                                   [&](value_id v) { return printed(v); });
+        name = implied_output_name(
+            p, values[i], static_cast<int>(i), count, [&](value_id v) { return printed(v); },
+            named);
       p.outputs.push_back({values[i], p.intern(name)});
     }
   }
@@ -308,7 +322,7 @@ class program_parser {
       for (const auto list : {own_, span<const op_def* const>(registry)})
         for (const op_def* d : list)
           if (d->role != op_role::parameter) known.push_back(d->name);
-      fail(in_.position() - name.size(), "P013", "op \"", name, "\" is unknown; ",
+      fail(in_.position() - name.size(), "P013", "op \"", short_name(name), "\" is unknown; ",
            known_names(name, known));
     }
     return result;
@@ -346,13 +360,14 @@ class program_parser {
 
   constexpr void define(std::size_t at, std::string_view name, value_id v) {
     if (failed()) return;
-    if (scope_->values.insert(name, v) != v) fail(at, "P016", "value %", name, " is defined twice");
+    if (scope_->values.insert(name, v) != v)
+      fail(at, "P016", "value %", short_name(name), " is defined twice");
     scope_->printed.push_back(name);
   }
   constexpr value_id use(std::string_view name) {
     const value_id v = scope_->values.find(name);
     if (v < 0 && !failed())
-      fail(in_.position() - name.size() - 1, "P014", "value %", name, " is not defined; ",
+      fail(name_at_, "P014", "value %", short_name(name), " is not defined; ",
            known_names(name, scope_->printed));
     return v;
   }
@@ -362,10 +377,6 @@ class program_parser {
   static constexpr bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
   static constexpr bool is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || scanner::is_digit(c);
-  }
-  /// The characters that names may have (see check_interface).
-  static constexpr bool is_name(char c) {
-    return !is_blank(c) && c != ',' && c != '<' && c != '>' && c != '"' && c != '%';
   }
 
   constexpr std::size_t here() {
@@ -391,28 +402,45 @@ class program_parser {
     return w;
   }
   /// A name in quotes.
-  constexpr std::string_view quoted() {
+  constexpr text quoted() {
     expect("\"");
-    const std::string_view name = in_.take_while(is_name);
-    if (!failed() && (name.empty() || !in_.accept("\""))) expected("a name in quotes");
+    text name;
+    if (failed()) return name;
+    const scanner before = in_;
+    if (read_quoted(in_, name) && !name.empty()) return name;
+    in_ = before;
+    expected("a name in quotes");
     return name;
   }
-  /// `%name`. A name may have brackets and colons: of several the last one closes.
+  /// `%name` or `%"name"`, as texts show it. A name without quotes may have brackets and colons: of
+  /// several the last one closes.
   constexpr std::string_view value_name(char closing = ' ') {
     expect("%");
     if (failed()) return {};
-    std::string_view name = in_.take_while(is_name);
-    if (!name.empty() && name.back() == closing && !in_.starts(",")) {
+    const scanner before = in_;
+    name_at_ = before.position() - 1;
+    text name;
+    const bool in_quotes = in_.starts("\"");
+    bool good = read_name(in_, name);
+    std::string_view spelled = before.rest().substr(0, in_.position() - before.position());
+    if (good && spelled.back() == closing && !in_.starts(",")) {
       in_.give_back(1);
-      name = name.substr(0, name.size() - 1);
+      name.truncate(name.size() - 1);
+      spelled.remove_suffix(1);
+      good = !name.empty();
     }
-    if (name.empty()) expected("the name of a value");
-    return name;
+    if (!good) {
+      in_ = before;
+      expected("the name of a value");
+    }
+    if (!in_quotes || name == spelled) return spelled;
+    scope_->spelled.push_back(static_cast<text&&>(name));
+    return scope_->spelled.back();
   }
   /// The text up to the brace that closes the one just read; it may have pairs of braces.
   constexpr std::string_view until_closing_brace() {
     int open = 1;
-    const std::string_view inside = in_.take_while([&](char c) {
+    const std::string_view inside = in_.take_with_quotes([&](char c) {
       open += c == '{' ? 1 : c == '}' ? -1 : 0;
       return open > 0;
     });
@@ -426,13 +454,15 @@ class program_parser {
 /// The program that `print` shows as this text; `own` are ops beyond those of the registry.
 ///
 /// Blanks and line ends may stand between any two words and signs. Numbered values and primes are
-/// names like any other; the names of outputs follow from the values they return (see
-/// implied_output_name), or stand behind them: `return %x1 as "y" : tensor<4xf32>`.
+/// names like any other, and so is what stands in quotes, `%"a b"`; the names of outputs follow
+/// from the values they return (see implied_output_name), or stand behind them: `return %x1 as "y"
+/// : tensor<4xf32>`.
 ///
 /// Law       equivalent(parse(print(p)), p), for programs whose inputs and outputs have names
 /// Errors    in program::error, with line and column: P011 attributes, P012 something else was
 ///           expected, P013 unknown op, P014 unknown value, P015 the type is not what the shape
-///           rule gives, P016 value defined twice, P017 number of operands or results; and those of
+///           rule gives, P016 value defined twice, P017 number of operands or results, P018 nested
+///           too deep; and those of
 ///           shape rules (Sxxx) and names (P002 to P009)
 constexpr program parse(std::string_view in, span<const op_def* const> own = {}) {
   return detail::program_parser(in, own).run();

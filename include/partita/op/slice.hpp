@@ -3,6 +3,7 @@
 
 #include <partita/op/vocabulary.hpp>
 #include <partita/op/window.hpp>
+#include <partita/support/scanner.hpp>
 
 namespace partita::op {
 
@@ -116,32 +117,25 @@ struct slice {
     c.out << "]}";
   }
   static constexpr void parse(parse_context& c) {
-    std::string_view in = c.in;
-    const auto accept = [&](std::string_view wanted) {
-      const bool found = in.substr(0, wanted.size()) == wanted;
-      if (found) in = in.substr(wanted.size());
-      return found;
-    };
-    const auto number = [&](std::int64_t usual) {
-      if (in.empty() || in[0] < '0' || in[0] > '9') return usual;
-      std::uint64_t v = 0;
-      for (; !in.empty() && in[0] >= '0' && in[0] <= '9'; in = in.substr(1))
-        v = 10 * v + static_cast<std::uint64_t>(in[0] - '0');
-      return static_cast<std::int64_t>(v);
-    };
+    scanner in(c.in);
     const int rank = c.operands[0].shape.rank;
     vec<std::int64_t> starts, limits, strides;
-    bool good = accept("["), strided = false;
+    bool good = in.accept("["), strided = false;
+    const auto number = [&](std::int64_t usual) {
+      std::int64_t v = usual;
+      if (in.starts_with(scanner::is_digit)) good = in.integer(v) && good;
+      return v;
+    };
     for (int d = 0; good && d < rank; ++d) {
-      good = d == 0 || accept(", ");
+      good = d == 0 || in.accept(", ");
       starts.push_back(number(0));
-      good = good && accept(":");
+      good = good && in.accept(":");
       limits.push_back(number(ops::whole));
-      const bool third = accept(":");
+      const bool third = in.accept(":");
       strides.push_back(third ? number(0) : 1);
       strided = strided || third;
     }
-    if (!good || !accept("]") || !in.empty())
+    if (!good || !in.accept("]") || !in.done())
       return c.error.record("P011", "parse: attributes of slice: \"", c.in,
                             "\" are no bounds of the ", rank, " dimensions of ", c.operands[0]);
     c.attrs.insert_back(starts.begin(), starts.end());

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <partita/support/quoted.hpp>
 #include <partita/support/text.hpp>
 
 namespace partita {
@@ -39,9 +40,23 @@ struct failure {
     if (!message.empty()) return;
     message << code << ' ';
     (message << ... << parts);
+    keep_on_one_line();
   }
   constexpr void record(const failure& other) {
     if (message.empty()) message = other.message;
+  }
+  /// Control characters, of names, are shown as in quotes.
+  constexpr void keep_on_one_line() {
+    bool plain = true;
+    for (char c : message.view()) plain = plain && !is_control(c);
+    if (plain) return;
+    text shown;
+    for (char c : message.view())
+      if (is_control(c))
+        print_escaped(shown, c);
+      else
+        shown << c;
+    message = shown;
   }
   /// Throws `error` at run time; does nothing inside constant evaluation.
   constexpr void raise() const {
@@ -49,12 +64,14 @@ struct failure {
   }
 };
 
-/// Edit distance (insert, delete, replace), for "did you mean".
-constexpr int edit_distance(std::string_view a, std::string_view b) {
+/// Edit distance (insert, delete, replace), for "did you mean"; `limit` where it is that or more.
+constexpr int edit_distance(std::string_view a, std::string_view b, int limit = 1 << 20) {
+  const std::size_t apart = a.size() < b.size() ? b.size() - a.size() : a.size() - b.size();
+  if (apart >= static_cast<std::size_t>(limit)) return limit;
   vec<int> row(b.size() + 1, 0);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<int>(j);
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    int diagonal = row[0];
+    int diagonal = row[0], least = static_cast<int>(i);
     row[0] = static_cast<int>(i);
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const int replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
@@ -63,22 +80,29 @@ constexpr int edit_distance(std::string_view a, std::string_view b) {
       if (row[j] + 1 < best) best = row[j] + 1;
       if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
       row[j] = best;
+      if (best < least) least = best;
     }
+    if (least >= limit) return limit;
   }
-  return row[b.size()];
+  return row[b.size()] < limit ? row[b.size()] : limit;
 }
 
-/// "known: a, b, c; did you mean b?" for a name that was not found; at most `limit` names.
+/// "known: a, b, c; did you mean b?" for a name that was not found; at most `limit` names. What is
+/// too long to be mistyped is not compared, and of long names the beginning is shown.
 template <class Names>
 constexpr text known_names(std::string_view wanted, const Names& names, int limit = 8) {
+  constexpr std::size_t longest = 64;
   text out;
   out << "known: ";
-  int shown = 0, best = 1 << 20;
+  int shown = 0, best = static_cast<int>(wanted.size() / 2 + 2);
   std::string_view closest;
   for (std::string_view name : names) {
-    if (shown < limit) out << (shown == 0 ? "" : ", ") << name;
+    if (shown < limit)
+      out << (shown == 0 ? "" : ", ") << name.substr(0, longest)
+          << (name.size() > longest ? "..." : "");
     ++shown;
-    const int distance = edit_distance(wanted, name);
+    if (wanted.empty() || wanted.size() > longest || name.size() > longest) continue;
+    const int distance = edit_distance(wanted, name, best);
     if (distance < best) {
       best = distance;
       closest = name;
@@ -86,8 +110,7 @@ constexpr text known_names(std::string_view wanted, const Names& names, int limi
   }
   if (shown == 0) out << "none";
   if (shown > limit) out << " and " << shown - limit << " more";
-  if (!wanted.empty() && !closest.empty() && best <= static_cast<int>(wanted.size() / 2 + 1))
-    out << "; did you mean \"" << closest << "\"?";
+  if (!closest.empty()) out << "; did you mean \"" << closest << "\"?";
   return out;
 }
 

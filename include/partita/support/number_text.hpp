@@ -111,6 +111,38 @@ constexpr double nearest_double(natural n, int exponent) {
   return std::bit_cast<double>(biased + rounded_quotient(n, d));
 }
 
+/// Takes the digits of a decimal number, of any length. A binary64, and the middle of two, has at
+/// most 767 significant digits: of what follows it only counts whether it is 0, so one digit stands
+/// for it.
+class digit_reader {
+ public:
+  constexpr void take(std::string_view digits) {
+    for (char c : digits) {
+      if (kept_ == most) {
+        ++left_out_;
+        rest_ = rest_ || c != '0';
+      } else if (kept_ > 0 || c != '0') {
+        ++kept_;
+        n_.multiply(10, static_cast<std::uint32_t>(c - '0'));
+      }
+    }
+  }
+  /// The digits as a number, without the last `left_out()`.
+  constexpr natural number() const {
+    natural n = n_;
+    if (left_out_ > 0) n.multiply(10, rest_ ? 1 : 0);
+    return n;
+  }
+  constexpr std::int64_t left_out() const { return left_out_ > 0 ? left_out_ - 1 : 0; }
+
+ private:
+  static constexpr int most = 800;
+  natural n_;
+  int kept_ = 0;
+  std::int64_t left_out_ = 0;
+  bool rest_ = false;
+};
+
 /// A decimal number d.ddd * 10^exponent.
 struct decimal {
   std::uint64_t digits = 0;
@@ -219,17 +251,19 @@ constexpr bool read_number(scanner& in, double& out) {
   if (in.accept("inf")) {
     positive = std::bit_cast<double>(detail::infinity);
   } else {
-    detail::natural n;
+    detail::digit_reader digits;
     const auto whole = in.take_while(scanner::is_digit);
-    for (char c : whole) n.multiply(10, static_cast<std::uint32_t>(c - '0'));
+    digits.take(whole);
     std::int64_t exponent = 0;
     if (in.accept(".")) {
       const auto fraction = in.take_while(scanner::is_digit);
-      for (char c : fraction) n.multiply(10, static_cast<std::uint32_t>(c - '0'));
+      digits.take(fraction);
       if (fraction.empty()) return false;
       exponent = -static_cast<std::int64_t>(fraction.size());
     }
     if (whole.empty()) return false;
+    const detail::natural n = digits.number();
+    exponent += digits.left_out();
     if (in.accept("e")) {
       std::int64_t given = 0;
       if (in.accept("+") && !in.starts_with(scanner::is_digit)) return false;

@@ -38,6 +38,15 @@ class scanner {
     while (at_ < in_.size() && wanted(in_[at_])) ++at_;
     return in_.substr(begin, at_ - begin);
   }
+  /// As far as they are wanted or stand in quotes.
+  template <class Wanted>
+  constexpr std::string_view take_with_quotes(const Wanted& wanted) {
+    bool inside = false;
+    return take_while([&](char c) {
+      if (c == '"') inside = !inside;
+      return inside || c == '"' || wanted(c);
+    });
+  }
   /// Takes back the last `n` characters.
   constexpr void give_back(std::size_t n) { at_ -= n; }
 

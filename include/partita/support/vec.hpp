@@ -73,6 +73,16 @@ class vec {
       data_[size_++] = v;
     }
   }
+  /// (Of what is as cheap to copy there is one function.)
+  constexpr void push_back(T&& v) requires(!__is_trivially_copyable(T)) {
+    if (size_ == capacity_) {
+      T kept = static_cast<T&&>(v);  // v may be an element
+      reserve(capacity_ == 0 ? 8 : 2 * capacity_);
+      data_[size_++] = static_cast<T&&>(kept);
+    } else {
+      data_[size_++] = static_cast<T&&>(v);
+    }
+  }
   constexpr void pop_back() { --size_; }
   constexpr void clear() { size_ = 0; }
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,0 +1,212 @@
+// Names of any characters: what is printed reads back, in programs, in action texts and in errors.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+std::string str(const pt::text& t) { return std::string(t.view()); }
+std::string thrown(auto f) {
+  try {
+    f();
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+/// Names that look like something else, and random ones of all bytes.
+std::vector<std::string> awkward_names() {
+  std::vector<std::string> names = {"a b",
+                                    "a\nb",
+                                    "a\tb",
+                                    std::string("a\0b", 3),
+                                    "a\"b",
+                                    "\"",
+                                    "\\",
+                                    "a\\",
+                                    "a,b",
+                                    "<",
+                                    ">",
+                                    "%",
+                                    "a%b",
+                                    " ",
+                                    "α→β",
+                                    "\xff\xfe",
+                                    "params['h']['w']",
+                                    "params['h'] [0]",
+                                    ")",
+                                    "x)",
+                                    "a:",
+                                    ":",
+                                    "a:b)",
+                                    "}",
+                                    "{",
+                                    "do",
+                                    "return",
+                                    "=",
+                                    "x1",
+                                    "x2",
+                                    "'",
+                                    "x'",
+                                    "x''",
+                                    "a;b",
+                                    "h;\n i",
+                                    "result",
+                                    "result.0",
+                                    "\\x0a",
+                                    "\\n",
+                                    "\r",
+                                    "\x7f",
+                                    "\"B\":(1)2",
+                                    "a as \"b\"",
+                                    "x1g"};
+  std::mt19937 random(7);
+  for (int i = 0; i < 300; ++i) {
+    std::string name;
+    const auto length = 1 + random() % 6;
+    for (unsigned k = 0; k < length; ++k)
+      name +=
+          static_cast<char>(i % 2 == 0 ? random() % 256 : " \"\\%',<>()'\n:{}xg1"[random() % 18]);
+    names.push_back(name);
+  }
+  return names;
+}
+
+/// Inputs, a tag, a named computation and outputs that are named so.
+pt::program program_with(const std::string& a, const std::string& b, const std::string& c) {
+  return pt::trace(
+      [&](auto x, auto y) {
+        auto h = pt::tag(c, matmul(x, y));
+        auto f = pt::call(
+            a, [](auto z) { return exp(z); }, h);
+        return std::tuple{pt::output(a, x + x), pt::output(b + "'", f + h), pt::output(c, h)};
+      },
+      pt::input<float, 8, 4>(a), pt::input<float, 4, 6>(b));
+}
+
+void check_round_trip(const pt::program& p) {
+  const pt::text printed = pt::print(p);
+  const pt::program back = pt::parse(printed);
+  CHECK_MESSAGE(!back.error, str(back.error.message), "\n", str(printed));
+  CHECK_MESSAGE(pt::equivalent(p, back), str(printed));
+  CHECK(str(pt::print(back)) == str(printed));
+  for (int i = 0; i < p.output_count() && i < back.output_count(); ++i)
+    CHECK(p.output_name(i) == back.output_name(i));
+}
+
+}  // namespace
+
+static_assert(pt::name_text("params['h']['w']") == "params['h']['w']");
+static_assert(pt::name_text("a b") == "\"a b\"");
+static_assert(pt::name_text("a\"\\\n\x01") == "\"a\\\"\\\\\\n\\x01\"");
+static_assert(pt::unquoted("\"a\\\"\\\\\\n\\x01\"'") == "a\"\\\n\x01'");
+
+TEST_CASE("plain names are printed as they are, others in quotes") {
+  const auto p =
+      pt::trace([](auto x, auto y) { return pt::output("a b", pt::tag("h i", x + y)); },
+                pt::input<float, 4>("params['h'][0]"), pt::input<float, 4>("params['h'] [1]"));
+  CHECK(str(pt::print(p)) ==
+        R"(func @main(%params['h'][0]: tensor<4xf32>, %"params['h'] [1]": tensor<4xf32>) {
+  %x1 = add(%params['h'][0], %"params['h'] [1]") : tensor<4xf32>
+  %"h i" = tag "h i" %x1 : tensor<4xf32>
+  return %"h i" as "a b" : tensor<4xf32>
+}
+)");
+  check_round_trip(p);
+}
+
+TEST_CASE("law: parse(print(p)) = p for names of all bytes") {
+  const auto names = awkward_names();
+  for (std::size_t i = 0; i + 2 < names.size(); ++i) {
+    const std::string &a = names[i], &b = names[i + 1], &c = names[i + 2];
+    if (a == b || b == c || a == c || a == b + "'" || c == b + "'") continue;
+    check_round_trip(program_with(a, b, c));
+  }
+}
+
+TEST_CASE("law: partitioned programs and their actions read back") {
+  const auto names = awkward_names();
+  for (std::size_t i = 0; i + 2 < names.size(); i += 3) {
+    const std::string &a = names[i], &b = names[i + 1], &c = names[i + 2];
+    if (a == b || b == c || a == c || a == b + "'" || c == b + "'") continue;
+    const pt::program p = program_with(a, b, c);
+    for (const std::string& axis : {std::string("B"), a}) {
+      if (axis == "M") continue;
+      const pt::mesh mesh{{axis, 2}, {"M", 2}};
+      if (pt::validate(mesh)) {
+        CHECK(pt::validate(mesh).message.view().substr(0, 4) == "M004");
+        continue;
+      }
+      const auto q = pt::partition(
+          p, mesh, pt::schedule(pt::manual(axis, {{a, 0}, {b, 0}}), pt::manual("M", {{c, 1}})));
+      const pt::text local = pt::print(q.device.local, &q.device.mesh);
+      pt::mesh read;
+      const pt::program back = pt::parse(local, read);
+      CHECK_MESSAGE(!back.error, str(back.error.message), "\n", str(local));
+      CHECK(str(pt::print(back, &read)) == str(local));
+      const pt::text log = pt::print_actions(q.core, q.sharded());
+      pt::core_program again(q.sharded(), q.mesh().whole());
+      const auto f = pt::replay(again, q.sharded(), log);
+      CHECK_MESSAGE(!f, str(f.message), "\n", str(log));
+      CHECK(str(pt::print_core(again)) == str(pt::print_core(q.core)));
+      CHECK(str(pt::print_actions(again, q.sharded())) == str(log));
+    }
+  }
+}
+
+TEST_CASE("what stands in quotes may be spelled in several ways") {
+  const pt::program p = pt::parse(
+      "func @main(%\"a b\": tensor<4xf32>, %\"c\": tensor<4xf32>) {\n"
+      "  %\"\\x64\" = add(%\"a\\x20b\", %c) : tensor<4xf32>\n"
+      "  return %d : tensor<4xf32>\n}\n");
+  CHECK(str(p.error.message) == "");
+  CHECK(p.output_name(0) == "d");
+  const pt::program q = pt::parse(
+      "func @main(%\"a b\": tensor<4xf32>) {\n"
+      "  %d = exp(%\"a\\x20b\") : tensor<4xf32>\n"
+      "  return %d : tensor<4xf32>\n}\n");
+  CHECK(str(q.error.message) == "");
+  CHECK(q.input_name(0) == "a b");
+  for (const char* name : {"\"a", "\"a\\", "\"a\\q\"", "\"a\\x4\"", "\"a\\x4g\""})
+    CHECK(pt::parse(pt::concat("func @main(%", name, ": tensor<f32>) {"))
+              .error.message.view()
+              .substr(0, 4) == "P012");
+}
+
+TEST_CASE("errors are one line, whatever the names") {
+  const auto p = program_with("a\nb", "c\rd", "e\x01");
+  const std::string message = thrown([&] {
+    pt::partition(p, pt::mesh{{"B", 3}}, pt::schedule(pt::manual("B", {{"a\nb", 0}})));
+  });
+  CHECK(message.substr(0, 45) == "S003 tile: dimension 0 of \"a\\nb\" has size 8; ");
+  CHECK(message.find('\n') == message.npos);
+  CHECK(thrown([] { pt::trace([](auto x) { return exp(x); }, pt::input<float, 4>("")); }) ==
+        "P009 trace: input name \"\" is empty; give it a name");
+}
+
+TEST_CASE("M004 names that axes cannot have") {
+  const auto code = [](std::string_view name) {
+    return str(pt::validate(pt::mesh{{name, 2}}).message);
+  };
+  CHECK(
+      code("a\nb") ==
+      "M004 mesh: the name of axis 0, \"a\\nb\", has quotes or control characters, or ends as that "
+      "of a part of an axis, :(1)2; give it another one");
+  for (const char* name : {"\"", "a\"", "\t", "\x7f", "a:(1)2", "a\":(1)2"})
+    CHECK(code(name).substr(0, 4) == "M004");
+  for (const char* name :
+       {"a b", "a,b", "}", "{", "%", "a:b", "a:(1)", "a:(1)2 ", "α", "\\", "<a>"})
+    CHECK(code(name) == "");
+  // What differs behind the longest name only is refused as too long, not taken for the same.
+  const std::string start(31, 'a');
+  CHECK(str(pt::validate(pt::mesh{{start + "b", 2}, {start + "c", 2}}).message) ==
+        "M004 mesh: the name of axis 0 has 32 characters; 1 to 31 are allowed");
+}
