@@ -197,7 +197,7 @@ replicated by default: 2560 bytes on one device, in 3 values
   const auto list = pt::replicated(p);
   REQUIRE(list.size() == 3);
   CHECK(list[0].total() == 2 * 2048);
-  CHECK(list[1].axes == 1);
+  CHECK(list[1].axes == pt::axis_set::of(0));
   CHECK(list[1].copies == 4);
 
   // Asked for, and what follows from it, is not by default; sums are whole by their nature.

@@ -55,10 +55,8 @@ namespace {
 /// The collectives in a program and in those nested in it, each once.
 pt::collectives written_in(const pt::program& p) {
   pt::collectives n;
-  for (const auto& each : p.ops)
-    for (auto kind : {pt::collective::all_gather, pt::collective::all_reduce,
-                      pt::collective::reduce_scatter, pt::collective::all_to_all})
-      if (pt::is(each, kind)) n.count(kind);
+  for (pt::op_id o = 0; o < p.op_count(); ++o)
+    if (p.op(o).def->collective) n.count(p.collective_of(o).kind);
   for (const auto& r : p.regions) {
     const pt::collectives in = written_in(r);
     n.all_gather += in.all_gather;

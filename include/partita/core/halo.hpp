@@ -43,13 +43,8 @@ struct halo_cut {
 /// The loops of an op over one factor with a halo.
 struct halo_loops {
   int factor = any_factor;
-  std::int64_t axes[max_axes] = {};  ///< major to minor
-  int axis_count = 0;
+  axis_list axes;
   halo_cut cut;
-
-  constexpr span<const std::int64_t> all_axes() const {
-    return {axes, static_cast<std::size_t>(axis_count)};
-  }
 };
 
 /// Asks an op's function `rule` for a factor. `types` are those of its operands along the factor's

@@ -9,6 +9,7 @@
 #include <partita/core/halo.hpp>
 #include <partita/core/loops.hpp>
 #include <partita/core/named_axes.hpp>
+#include <partita/ir/axis_set.hpp>
 #include <partita/ir/layout.hpp>
 #include <partita/support/vec.hpp>
 
@@ -69,14 +70,14 @@ class loop_program {
 
   /// How the loops of an op, without those over some axes, slice an operand or (end -1 - r) lay
   /// out result r; sums are not part of it.
-  constexpr layout layout_by_loops(op_id o, int end, unsigned without = 0) const {
+  constexpr layout layout_by_loops(op_id o, int end, axis_set without = {}) const {
     layout l;
     const nest& n = nests[o];
     if (n.count == 0) return l;
     const factor* factors = map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
       const loop& each = n.loops[i];
-      if (each.factor == any_factor || (without >> each.axis & 1) != 0) continue;
+      if (each.factor == any_factor || without.contains(each.axis)) continue;
       const int dim = map.dim_of(factors[each.factor], end);
       if (dim != no_dim) l.push_back(each.axis, dim);
     }
@@ -125,7 +126,7 @@ class loop_program {
       std::int64_t pieces = 1;
       for (const auto& l : nests[o])
         if (l.factor == f && mesh.size(l.axis) > 1) {
-          h.axes[h.axis_count++] = l.axis;
+          h.axes.push_back(l.axis);
           pieces *= mesh.size(l.axis);
         }
       if (pieces == 1) continue;

@@ -258,7 +258,7 @@ class core_printer {
       for (const auto& h : halos)
         if (h.factor == l.factor && !h.cut.plain(operand)) halo = &h;
       const int innermost = c_.nest_of(o).loops[each.first + each.count - 1].axis;
-      if (halo != nullptr && innermost != halo->all_axes().back()) continue;
+      if (halo != nullptr && innermost != halo->axes.axes[halo->axes.count - 1]) continue;
       const text where = index_of(n, o, operand, each, halo);
       if (halo != nullptr)
         type.shape[dim] = halo->cut.ranges[operand].length;

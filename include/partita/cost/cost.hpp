@@ -60,7 +60,7 @@ constexpr void add_work(const program& p, cost& c) {
     c.flops = saturating_add(c.flops, n.def->flops(each));
     if (!n.def->collective)
       c.bytes = saturating_add(c.bytes, n.def->bytes(each));
-    else if (n.def->name != "all_slice")
+    else if (p.collective_of(o).communicates())
       for (const auto& t : operands)
         c.collective_bytes = saturating_add(c.collective_bytes, t.bytes());
   }

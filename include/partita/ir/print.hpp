@@ -56,8 +56,10 @@ class value_names {
   constexpr int last_number() const { return number_; }
   /// What stands behind the operand's name in the name that a value of this op gets, or nothing.
   static constexpr std::string_view suffix_of(const program& p, op_id o) {
-    const std::string_view op = p.op(o).def->name;
-    return op == "all_gather" ? "g" : op == "all_slice" ? "s" : p.is(o, op_role::tiling) ? "t" : "";
+    if (p.is(o, op_role::tiling)) return "t";
+    if (!p.op(o).def->collective) return "";
+    const auto kind = p.collective_of(o).kind;
+    return kind == collective::all_gather ? "g" : kind == collective::all_slice ? "s" : "";
   }
   static constexpr bool is_default_name(std::string_view n) {
     return n.empty() || n == "result" || n.substr(0, 7) == "result.";

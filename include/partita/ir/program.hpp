@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <partita/ir/attributes.hpp>
+#include <partita/ir/collective.hpp>
 #include <partita/ir/halo.hpp>
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/shape.hpp>
@@ -96,6 +97,7 @@ enum class op_role : std::uint8_t {
 
 struct wire_list;
 constexpr void no_change(vec<std::int64_t>&, const vec<char>&, const vec<char>&) {}
+constexpr collective no_collective(span<const std::int64_t>) { return {}; }
 constexpr void no_wires(const program&, op_id, wire_list&) {}
 constexpr void no_factors(tile_map_context&) {}  ///< every dimension stays whole
 constexpr void no_halo(halo_context& c) { c.possible = false; }
@@ -132,6 +134,8 @@ struct op_def {
   /// Corrects the attributes after some operands and results were dropped (0) with their wires.
   void (*pruned)(vec<std::int64_t>& attrs, const vec<char>& operands,
                  const vec<char>& results) = &no_change;
+  /// What an op that is a collective does, from its attributes; see collective_of.
+  partita::collective (*describe)(span<const std::int64_t> attrs) = &no_collective;
   bool differentiable = false;  ///< has a derivative rule
   bool stops_gradient = false;  ///< reverse mode does not look behind it
   bool elementwise = false;     ///< computes each result element from the same element of operands
@@ -139,9 +143,9 @@ struct op_def {
   /// Operands that hold the identity of a factor's combiner, in all positions of the factor, give
   /// the identity. Uneven dimensions are padded with it; else the op sees their true size.
   bool reduces_identity = true;
-  bool identity = false;  ///< the result is the operand (or, for a parameter, the argument)
-  bool collective = false;
-  int operand_count = -1;  ///< -1: any number but none
+  bool identity = false;    ///< the result is the operand (or, for a parameter, the argument)
+  bool collective = false;  ///< has a function `describe`
+  int operand_count = -1;   ///< -1: any number but none
   op_role role = op_role::compute;
 };
 
@@ -188,7 +192,10 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::linear; }) d.linear = Op::linear;
   if constexpr (requires { Op::reduces_identity; }) d.reduces_identity = Op::reduces_identity;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
-  if constexpr (requires { Op::collective; }) d.collective = Op::collective;
+  if constexpr (requires { &Op::describe; }) {
+    d.describe = &Op::describe;
+    d.collective = true;
+  }
   if constexpr (requires { Op::operand_count; }) d.operand_count = Op::operand_count;
   if constexpr (requires { Op::role; }) d.role = Op::role;
   return d;
@@ -256,6 +263,12 @@ struct program {
   }
   constexpr span<const std::int64_t> attrs(op_id o) const {
     return {attr_list.data() + ops[o].attr_begin, static_cast<std::size_t>(ops[o].attr_count)};
+  }
+  /// What a collective does; of an op that is none, nothing that can be used.
+  constexpr collective collective_of(op_id o) const { return ops[o].def->describe(attrs(o)); }
+  /// Is an op a collective of this kind?
+  constexpr bool is(op_id o, collective::kind_type kind) const {
+    return ops[o].def->collective && collective_of(o).kind == kind;
   }
   constexpr std::string_view view(text_ref r) const {
     return {chars.data() + r.begin, static_cast<std::size_t>(r.size)};

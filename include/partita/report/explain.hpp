@@ -16,10 +16,9 @@ class explainer {
  public:
   constexpr explicit explainer(const partitioned& p)
       : p_(p), c_(p.core), names_(flat_program(p.sharded()).p) {
-    torn_.resize(c_.p.ops.size(), 0);
+    torn_.resize(c_.p.ops.size(), axis_set{});
     for (const auto& k : c_.conflicts)
-      for (int a : c_.mesh.parts_of(k.where()))
-        torn_[k.op] = static_cast<std::uint8_t>(torn_[k.op] | 1u << a);
+      for (int a : c_.mesh.parts_of(k.where())) torn_[k.op].insert(a);
   }
 
   /// `all_gather <"B">`
@@ -72,7 +71,7 @@ class explainer {
   const partitioned& p_;
   const core_program& c_;
   value_names names_;
-  vec<std::uint8_t> torn_;  ///< by op: axes along which a conflict left it without a loop
+  vec<axis_set> torn_;  ///< by op: axes along which a conflict left it without a loop
 
   /// `matmul(%x, %w1)`; a wire is named as the op that it belongs to, what gives an op the true
   /// size of a padded value as that op.
@@ -100,7 +99,7 @@ class explainer {
   }
   constexpr std::string_view sum(const collective_note& n) const {
     for (const auto& l : c_.nest_of(n.op)) {
-      if (l.factor == any_factor || (n.axes >> l.axis & 1) == 0) continue;
+      if (l.factor == any_factor || !n.axes.contains(l.axis)) continue;
       switch (c_.map.at(n.op, l.factor).combine) {
         case combiner::max:
           return "a maximum";
@@ -120,7 +119,7 @@ class explainer {
   }
   /// What the op has to do with each axis; parts of an axis of which the same is true are joined.
   constexpr void print_loops(text& out, const collective_note& n) const {
-    const axis_list list = axes_in(n.axes, c_.mesh);
+    const axis_list list = in_order(n.axes, c_.mesh);
     for (int i = 0; i < list.count;) {
       int end = i + 1;
       while (end < list.count && loop_over(n, list.axes[end], "") == loop_over(n, list.axes[i], ""))
@@ -135,7 +134,7 @@ class explainer {
   }
   constexpr text loop_over(const collective_note& n, int axis, const text& name) const {
     const loop* l = c_.nest_of(n.op).find(axis);
-    if (l == nullptr && (torn_[n.op] >> axis & 1) != 0)
+    if (l == nullptr && torn_[n.op].contains(axis))
       return concat("a conflict left it without a loop over ", name);
     if (l == nullptr) return concat("it has no loop over ", name);
     if (l->factor == any_factor) return concat("it is kept whole along ", name);
@@ -204,8 +203,8 @@ constexpr text explain(const partitioned& p) {
     sums.number(through, " bytes").end_row();
   };
   for (int k = 0; k < kinds; ++k)
-    if (times[k] > 0 || static_cast<collective>(k) != collective::permute)
-      sum(name_of(static_cast<collective>(k)), times[k], written[k], bytes[k]);
+    if (times[k] > 0 || static_cast<collective::kind_type>(k) != collective::permute)
+      sum(name_of(static_cast<collective::kind_type>(k)), times[k], written[k], bytes[k]);
   sum("all", all_times, count, all_bytes);
   lines.print(out);
   out << "in all:\n";
@@ -231,7 +230,7 @@ constexpr text print_replicated(const partitioned& p, int limit = 20) {
       continue;
     }
     text axes = "along ";
-    detail::print_axis_set(axes, v.axes, p.mesh());
+    print_axis_set(axes, v.axes, p.mesh());
     lines.number(v.bytes, " bytes").cell(concat("x ", v.copies, " copies"), true);
     lines.cell(concat('%', names[p.core.source_of(v.value)]));
     lines.cell(p.core.p.op(p.core.p.producer(v.value)).def->name);

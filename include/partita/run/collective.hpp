@@ -17,8 +17,7 @@ namespace partita::detail {
 /// A collective and how its operand and result lie in memory.
 struct collective_call {
   const partita::mesh& mesh;
-  const op_def* def;
-  std::span<const std::int64_t> attrs;
+  const collective& what;
   tensor_type from, to;
   axis_set from_axes, to_axes;
   const std::byte* operand;  ///< copy i at i * padded_bytes(from)
@@ -88,71 +87,66 @@ constexpr bool idempotent(combiner c) { return c != combiner::add && c != combin
 /// minor, so they do not depend on the number of threads.
 inline void run_collective(const collective_call& call, std::int64_t copy, scratch& memory) {
   const mesh& m = call.mesh;
-  const collective_axes axes(m, call.def, call.attrs);
+  const collective& what = call.what;
   const coordinates here = coordinates_of(m, call.to_axes, copy);
   std::byte* out = call.result + copy * padded_bytes(call.to);
   const std::int64_t size = size_of(call.to.element), n = call.to.shape.elements();
   if (n == 0) return;
-  const bool reduces = call.def == &def<op::all_reduce> || call.def == &def<op::reduce_scatter>;
+  const std::int64_t members = what.members(m);
+  const auto member = [&](std::int64_t i) { return member_at(m, what.axes, i, here); };
   std::int64_t start[max_rank] = {};
+  const auto start_at = [&](const coordinates& c, const shape& piece) {
+    for (int d = 0; d < piece.rank; ++d) start[d] = piece_of(m, what.axes, d, c) * piece[d];
+  };
 
-  if (reduces) {
-    const auto combine_by = static_cast<combiner>(call.attrs[0]);
-    const bool scatters = call.def == &def<op::reduce_scatter>;
-    accumulator sum(combine_by, call.to.element, n, memory);
-    std::byte* piece = scatters ? memory.take(padded_bytes(call.to)) : nullptr;
-    if (scatters)
-      for (int d = 0; d < call.to.shape.rank; ++d)
-        start[d] = axes.piece(m, d, here) * call.to.shape[d];
-    for (std::int64_t i = 0; i < axes.count; ++i) {
-      coordinates there = here;
-      axes.move_to(m, i, there);
-      const std::byte* x = call.operand_at(there);
-      if (scatters) {
-        copy_box(size, call.to.shape, call.from.shape, start, x, call.to.shape, nullptr, piece);
-        x = piece;
+  switch (what.kind) {
+    case collective::all_reduce:
+    case collective::reduce_scatter: {
+      const bool scatters = what.kind == collective::reduce_scatter;
+      accumulator sum(what.combine, call.to.element, n, memory);
+      std::byte* piece = scatters ? memory.take(padded_bytes(call.to)) : nullptr;
+      if (scatters) start_at(here, call.to.shape);
+      for (std::int64_t i = 0; i < members; ++i) {
+        const std::byte* x = call.operand_at(member(i));
+        if (scatters) {
+          copy_box(size, call.to.shape, call.from.shape, start, x, call.to.shape, nullptr, piece);
+          x = piece;
+        }
+        sum.add(x);
+        // All members hold the same copy, and equal values combine to the value.
+        if (idempotent(what.combine) && (axes_of(m, what.axes) & call.from_axes).empty()) break;
       }
-      sum.add(x);
-      // All members hold the same copy, and equal values combine to the value.
-      if (idempotent(combine_by) && (axes_of(m, axes.dims) & call.from_axes) == 0) break;
+      return sum.store(out);
     }
-    sum.store(out);
-  } else if (call.def == &def<op::all_slice>) {
-    for (int d = 0; d < call.to.shape.rank; ++d)
-      start[d] = axes.piece(m, d, here) * call.to.shape[d];
-    copy_box(size, call.to.shape, call.from.shape, start, call.operand_at(here), call.to.shape,
-             nullptr, out);
-  } else if (call.def == &def<op::all_gather>) {
-    for (std::int64_t i = 0; i < axes.count; ++i) {
-      coordinates there = here;
-      axes.move_to(m, i, there);
-      for (int d = 0; d < call.to.shape.rank; ++d)
-        start[d] = axes.piece(m, d, there) * call.from.shape[d];
-      copy_box(size, call.from.shape, call.from.shape, nullptr, call.operand_at(there),
-               call.to.shape, start, out);
+    case collective::all_slice:
+      start_at(here, call.to.shape);
+      return copy_box(size, call.to.shape, call.from.shape, start, call.operand_at(here),
+                      call.to.shape, nullptr, out);
+    case collective::all_gather:
+      for (std::int64_t i = 0; i < members; ++i) {
+        const coordinates there = member(i);
+        start_at(there, call.from.shape);
+        copy_box(size, call.from.shape, call.from.shape, nullptr, call.operand_at(there),
+                 call.to.shape, start, out);
+      }
+      return;
+    case collective::permute: {
+      const std::int64_t from = what.map.sender(member_of(m, what.axes, here), members);
+      if (from == device_map::nobody) return fill_with_identity(what.combine, call.to, out);
+      std::memcpy(out, call.operand_at(member(from)), static_cast<std::size_t>(n * size));
+      return;
     }
-  } else if (call.def == &def<op::permute>) {
-    const std::int64_t to = axes.piece(m, 0, here), shift = call.attrs[1];
-    std::int64_t from = shift == 0 ? axes.count - 1 - to : to - shift;
-    if (call.attrs[0] == static_cast<std::int64_t>(combiner::stack))
-      from = op::roll::places(from, axes.count);
-    if (from < 0 || from >= axes.count)
-      return fill_with_identity(static_cast<combiner>(call.attrs[0]), call.to, out);
-    coordinates there = here;
-    axes.move_to(m, from, there);
-    std::memcpy(out, call.operand_at(there), static_cast<std::size_t>(n * size));
-  } else {  // all_to_all
-    const auto gathered = static_cast<int>(call.attrs[0]), sliced = static_cast<int>(call.attrs[1]);
-    shape part = call.from.shape;
-    part[sliced] = call.to.shape[sliced];
-    start[sliced] = axes.piece(m, 0, here) * call.to.shape[sliced];
-    for (std::int64_t i = 0; i < axes.count; ++i) {
-      coordinates there = here;
-      axes.move_to(m, i, there);
-      std::int64_t to_start[max_rank] = {};
-      to_start[gathered] = i * call.from.shape[gathered];
-      copy_box(size, part, call.from.shape, start, call.operand_at(there), call.to.shape, to_start,
-               out);
+    case collective::all_to_all: {
+      shape part = call.from.shape;
+      part[what.sliced] = call.to.shape[what.sliced];
+      start[what.sliced] = member_of(m, what.axes, here) * call.to.shape[what.sliced];
+      for (std::int64_t i = 0; i < members; ++i) {
+        std::int64_t to_start[max_rank] = {};
+        to_start[what.gathered] = i * call.from.shape[what.gathered];
+        copy_box(size, part, call.from.shape, start, call.operand_at(member(i)), call.to.shape,
+                 to_start, out);
+      }
+      return;
     }
   }
 }

@@ -40,7 +40,7 @@ class control_flow {
   template <class Byte>
   struct copies {
     Byte* first = nullptr;
-    axis_set axes = 0;
+    axis_set axes;
     std::int64_t stride = 0;
   };
 
@@ -48,7 +48,7 @@ class control_flow {
     for (;;) {
       run_region(0);
       const auto holds = output({wire_end::output, 0, 0, 0});
-      if (holds.axes != 0)
+      if (!holds.axes.empty())
         throw error(
             "internal error: the condition of a loop differs between devices; please report");
       if (holds.first[0] == std::byte{0}) break;
@@ -72,7 +72,7 @@ class control_flow {
 
   void run_case() {
     const auto index = operand(0);
-    if (index.axes != 0)
+    if (!index.axes.empty())
       throw error("internal error: the index of a case differs between devices; please report");
     std::int32_t i = 0;
     std::memcpy(&i, index.first, sizeof i);

@@ -10,6 +10,7 @@
 
 #include <partita/run/control_flow.hpp>
 #include <partita/run/results.hpp>
+#include <partita/spmd/device_program.hpp>
 #if !defined(PARTITA_SEPARATE_KERNELS)
 #include <partita/run/kernels/table.hpp>
 #endif
@@ -90,7 +91,7 @@ class interpreter {
     std::unique_ptr<workspace> w = borrow();
     frame_.run(*w, threads_, [&](const step& s, workspace& space) {
       const value_id v = p_.op(s.op).result;
-      if (s.axes == 0)
+      if (s.axes.empty())
         space.base[at(v)] = inputs[at(s.input)].bytes();
       else
         slice_input(s, inputs[at(s.input)], frame_.place(v, space));
@@ -134,7 +135,7 @@ class interpreter {
       const coordinates c = coordinates_of(d_.mesh, s.axes, i);
       std::int64_t start[max_rank] = {};
       for (int d = 0; d < local.shape.rank; ++d)
-        start[d] = collective_axes::piece_of(d_.mesh, l, d, c) * local.shape[d];
+        start[d] = piece_of(d_.mesh, l, d, c) * local.shape[d];
       copy_box(size_of(local.element), local.shape, a.shape(), start, a.bytes(), local.shape,
                nullptr, out + i * padded_bytes(local));
     });
@@ -148,16 +149,16 @@ class interpreter {
     const tensor_type& local = p_.type(v);
     const tensor_type global{local.element, l.global(local.shape, d_.mesh)};
     const axis_set axes = plan.axes[at(v)], cut = axes_of(d_.mesh, l);
-    if (plan.handed_out[at(r)] && cut == 0) return array(global, w.handed_out[at(r)]);
-    if (axes == 0 && cut == 0) {  // an input
+    if (plan.handed_out[at(r)] && cut.empty()) return array(global, w.handed_out[at(r)]);
+    if (axes.empty() && cut.empty()) {  // an input
       const auto found = std::find(p_.inputs.begin(), p_.inputs.end(), r);
       return inputs[at(found - p_.inputs.begin())].reshaped(global.shape);
     }
-    for (std::int64_t i = 0; (axes & ~cut) != 0 && i < copies_over(d_.mesh, axes); ++i) {
+    for (std::int64_t i = 0; !(axes - cut).empty() && i < copies_over(d_.mesh, axes); ++i) {
       const coordinates mine = coordinates_of(d_.mesh, axes, i);
       coordinates first = mine;
       for (int a = 0; a < d_.mesh.rank; ++a)
-        if (!has_axis(cut, a)) first.at[a] = 0;
+        if (!cut.contains(a)) first.at[a] = 0;
       if (std::memcmp(frame_.copy_of(v, mine, w), frame_.copy_of(v, first, w), at(local.bytes())) !=
           0)
         throw error(concat("R006 run: output \"", p_.output_name(index),
@@ -169,7 +170,7 @@ class interpreter {
       const coordinates c = coordinates_of(d_.mesh, cut, i);
       std::int64_t start[max_rank] = {};
       for (int d = 0; d < local.shape.rank; ++d)
-        start[d] = collective_axes::piece_of(d_.mesh, l, d, c) * local.shape[d];
+        start[d] = piece_of(d_.mesh, l, d, c) * local.shape[d];
       copy_box(size_of(local.element), local.shape, local.shape, nullptr, frame_.copy_of(v, c, w),
                global.shape, start, to);
     }

@@ -121,9 +121,9 @@ class frame {
     int operand = -1, operand_shift = 0;
     int result = -1, result_shift = 0;
     std::vector<wire_end> inputs, outputs;
-    tensor_type type;   // inside
-    axis_set axes = 0;  // inside, and of the result
-    int memory = -1;    // in workspace::carried
+    tensor_type type;  // inside
+    axis_set axes;     // inside, and of the result
+    int memory = -1;   // in workspace::carried
     bool carried() const { return operand >= 0 && !outputs.empty(); }
   };
   struct control {
@@ -139,7 +139,7 @@ class frame {
     for (value_id x : p_.operands(o)) operands.push_back(plan_.axes[at(x)]);
     const std::vector<axis_set> axes = varying_wires(p_, o, mesh_, list, operands);
     std::vector<std::vector<axis_set>> inputs;
-    for (const auto& r : p_.regions_of(o)) inputs.emplace_back(r.inputs.size(), axis_set{0});
+    for (const auto& r : p_.regions_of(o)) inputs.emplace_back(r.inputs.size(), axis_set{});
     for (std::size_t i = 0; i < list.wires.size(); ++i) {
       run_wire w;
       w.axes = axes[i];
@@ -214,11 +214,11 @@ class frame {
 
   void run_collective_step(const step& s, workspace& w, thread_pool& threads) const {
     const op_node& n = p_.op(s.op);
+    const collective what = p_.collective_of(s.op);
     for (int r = 0; r < n.result_count; ++r) {
       const value_id x = p_.operand(s.op, r), v = n.result + r;
       const collective_call call{mesh_,
-                                 n.def,
-                                 p_.attrs(s.op),
+                                 what,
                                  p_.type(x),
                                  p_.type(v),
                                  plan_.axes[at(x)],
@@ -259,12 +259,13 @@ class frame {
   void run_start(const step& s, workspace& w) const {
     const value_id v = p_.op(s.op).result;
     std::byte* out = place(v, w);
-    const auto attrs = p_.attrs(s.op);
+    const std::int64_t distance = op::shard_start::distance(p_.attrs(s.op));
+    const axis_list axes = op::shard_start::axes(p_.attrs(s.op));
     for (std::int64_t i = 0; i < copies_over(mesh_, s.axes); ++i) {
       const coordinates c = coordinates_of(mesh_, s.axes, i);
       std::int64_t n = 0;
-      for (auto a : attrs.subspan(1)) n = n * mesh_.size(static_cast<int>(a)) + c.at[a];
-      write_integer(p_.type(v).element, n * attrs[0], out + i * padded_bytes(p_.type(v)));
+      for (int a : axes) n = n * mesh_.size(a) + c.at[a];
+      write_integer(p_.type(v).element, n * distance, out + i * padded_bytes(p_.type(v)));
     }
   }
   static void write_integer(dtype t, std::int64_t v, std::byte* to) {

@@ -24,7 +24,7 @@ struct step {
   kernel_function run = nullptr;
   std::vector<op_id> members;  ///< of a group
   block_program blocks;
-  axis_set axes = 0;          ///< of the results
+  axis_set axes;              ///< of the results
   std::int64_t elements = 0;  ///< of the results; of a group: of its largest values
   std::int64_t row = 0;       ///< of a group that reduces rows: their elements
 };
@@ -405,7 +405,7 @@ class plan {
   void place() {
     for (const auto& out : p_.outputs) {
       const value_id v = root[at(out.value)];
-      if (outermost_ && axes[at(v)] == 0 && producer(v).def != &def<op::parameter>)
+      if (outermost_ && axes[at(v)].empty() && producer(v).def != &def<op::parameter>)
         handed_out[at(v)] = 1;
     }
     std::vector<std::vector<value_id>> dying(steps.size());
@@ -414,7 +414,7 @@ class plan {
       const bool input = steps[k].what == step::kind::input;
       for_members(steps[k], [&](op_id o) {
         for (value_id v = p_.op(o).result; v < p_.op(o).result + p_.op(o).result_count; ++v) {
-          const bool given = input && (axes[at(v)] == 0 || !outermost_);
+          const bool given = input && (axes[at(v)].empty() || !outermost_);
           if (!in_memory_[at(v)] || handed_out[at(v)] || given) continue;
           slot[at(v)] = take(free, bytes(v));
           const int last = std::max(used_last_[at(v)], static_cast<int>(k));

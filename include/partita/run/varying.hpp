@@ -11,20 +11,17 @@
 
 namespace partita::detail {
 
-/// A set of mesh axes; axes of size 1 never belong to one.
-using axis_set = std::uint32_t;
-
 /// Coordinates on a mesh, one per axis.
 struct coordinates {
   std::int64_t at[max_axes] = {};
 };
 
-constexpr bool has_axis(axis_set s, int axis) { return (s >> axis & 1u) != 0; }
-constexpr axis_set one_axis(const mesh& m, std::int64_t axis) {
-  return m.size(static_cast<int>(axis)) > 1 ? axis_set{1} << axis : 0;
+/// A set of axes; axes of size 1 never belong to one.
+constexpr axis_set one_axis(const mesh& m, int axis) {
+  return m.size(axis) > 1 ? axis_set::of(axis) : axis_set{};
 }
 constexpr axis_set axes_of(const mesh& m, const layout& l) {
-  axis_set s = 0;
+  axis_set s;
   for (const auto& e : l) s |= one_axis(m, e.axis);
   return s;
 }
@@ -32,68 +29,54 @@ constexpr axis_set axes_of(const mesh& m, const layout& l) {
 constexpr std::int64_t copies_over(const mesh& m, axis_set s) {
   std::int64_t n = 1;
   for (int a = 0; a < m.rank; ++a)
-    if (has_axis(s, a)) n *= m.size(a);
+    if (s.contains(a)) n *= m.size(a);
   return n;
 }
 /// The copy that a device at `c` has; copies are numbered in row-major order.
 constexpr std::int64_t copy_at(const mesh& m, axis_set s, const coordinates& c) {
   std::int64_t n = 0;
   for (int a = 0; a < m.rank; ++a)
-    if (has_axis(s, a)) n = n * m.size(a) + c.at[a];
+    if (s.contains(a)) n = n * m.size(a) + c.at[a];
   return n;
 }
 /// Coordinates of a copy; 0 on the axes over which it does not vary.
 constexpr coordinates coordinates_of(const mesh& m, axis_set s, std::int64_t copy) {
   coordinates c;
   for (int a = m.rank; a-- > 0;)
-    if (has_axis(s, a)) {
+    if (s.contains(a)) {
       c.at[a] = copy % m.size(a);
       copy /= m.size(a);
     }
   return c;
 }
-/// Which axes a collective uses: (dim, axis) pairs or plain axes, after `from` other attributes.
-struct collective_axes {
-  layout dims;             ///< the pairs; for plain axes dim is 0
-  std::int64_t count = 1;  ///< devices per group
-
-  constexpr collective_axes(const mesh& m, const op_def* def, std::span<const std::int64_t> attrs) {
-    if (def == &partita::def<op::all_reduce>) {
-      for (auto a : attrs.subspan(1)) dims.push_back(static_cast<int>(a), 0);
-    } else if (def == &partita::def<op::all_to_all> || def == &partita::def<op::permute>) {
-      for (auto a : attrs.subspan(2)) dims.push_back(static_cast<int>(a), 0);
-    } else {
-      dims = op::decode_layout(attrs.subspan(def == &partita::def<op::reduce_scatter> ? 1 : 0));
-    }
-    for (const auto& e : dims) count *= m.size(e.axis);
+/// The piece that a device at `c` has along a dimension.
+constexpr std::int64_t piece_of(const mesh& m, const layout& l, int dim, const coordinates& c) {
+  std::int64_t n = 0;
+  for (const auto& e : l)
+    if (e.dim == dim) n = n * m.size(e.axis) + c.at[e.axis];
+  return n;
+}
+/// Which member of its group a device at `c` is; axes major to minor.
+constexpr std::int64_t member_of(const mesh& m, const layout& axes, const coordinates& c) {
+  std::int64_t n = 0;
+  for (const auto& e : axes) n = n * m.size(e.axis) + c.at[e.axis];
+  return n;
+}
+/// The device of the same group that is member `i`.
+constexpr coordinates member_at(const mesh& m, const layout& axes, std::int64_t i, coordinates c) {
+  for (int k = axes.count; k-- > 0;) {
+    const std::int64_t size = m.size(axes.entries[k].axis);
+    c.at[axes.entries[k].axis] = i % size;
+    i /= size;
   }
-  /// Replaces the coordinates along the axes by those of member `i`, counted major to minor.
-  constexpr void move_to(const mesh& m, std::int64_t i, coordinates& c) const {
-    for (int k = dims.count; k-- > 0;) {
-      const std::int64_t size = m.size(dims.entries[k].axis);
-      c.at[dims.entries[k].axis] = i % size;
-      i /= size;
-    }
-  }
-  /// The piece that a device at `c` has along dimension `dim`: axes major to minor.
-  constexpr std::int64_t piece(const mesh& m, int dim, const coordinates& c) const {
-    return piece_of(m, dims, dim, c);
-  }
-  static constexpr std::int64_t piece_of(const mesh& m, const layout& l, int dim,
-                                         const coordinates& c) {
-    std::int64_t n = 0;
-    for (const auto& e : l)
-      if (e.dim == dim) n = n * m.size(e.axis) + c.at[e.axis];
-    return n;
-  }
-};
+  return c;
+}
 
 /// Over which axes the result of a collective varies.
-constexpr axis_set varies_after(const mesh& m, const op_def* def,
-                                std::span<const std::int64_t> attrs, axis_set operand) {
-  const axis_set used = axes_of(m, collective_axes(m, def, attrs).dims);
-  const bool removes = def == &partita::def<op::all_reduce> || def == &partita::def<op::all_gather>;
-  return removes ? operand & ~used : operand | used;
+constexpr axis_set varies_after(const mesh& m, const collective& what, axis_set operand) {
+  const axis_set used = axes_of(m, what.axes);
+  const bool removes = what.kind == collective::all_reduce || what.kind == collective::all_gather;
+  return removes ? operand - used : operand | used;
 }
 
 /// Over which axes the results of a program vary if its inputs vary over these. `by_value`, if
@@ -107,7 +90,7 @@ inline std::vector<axis_set> varying_wires(const program& p, op_id o, const mesh
                                            const wire_list& list,
                                            const std::vector<axis_set>& operands) {
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
-  std::vector<axis_set> wires(list.wires.size(), 0);
+  std::vector<axis_set> wires(list.wires.size());
   const auto for_ends = [&](wire_end::kind_type kind, auto f) {
     for (std::size_t w = 0; w < wires.size(); ++w)
       for (const auto& e : list.wires[w].ends)
@@ -117,7 +100,7 @@ inline std::vector<axis_set> varying_wires(const program& p, op_id o, const mesh
   for (bool changed = true; changed;) {
     changed = false;
     for (int r = 0; r < p.op(o).region_count; ++r) {
-      std::vector<axis_set> inputs(p.region(o, r).inputs.size(), 0);
+      std::vector<axis_set> inputs(p.region(o, r).inputs.size());
       for_ends(wire_end::input, [&](axis_set s, const wire_end& e) {
         if (e.region == r) inputs[at(e.index)] = s;
       });
@@ -136,7 +119,7 @@ inline std::vector<axis_set> varying(const program& p, const mesh& m,
                                      std::span<const axis_set> inputs,
                                      std::vector<axis_set>* by_value) {
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
-  std::vector<axis_set> axes(p.types.size(), 0), operands;
+  std::vector<axis_set> axes(p.types.size()), operands;
   for (std::size_t i = 0; i < p.inputs.size(); ++i) axes[at(p.inputs[i])] = inputs[i];
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
@@ -152,14 +135,14 @@ inline std::vector<axis_set> varying(const program& p, const mesh& m,
           if (e.kind == wire_end::result) axes[at(n.result + e.index)] = wires[w];
       continue;
     }
-    axis_set s = 0;
+    axis_set s;
     for (axis_set each : operands) s |= each;
     if (n.def == &def<op::shard_start>)
-      for (auto a : p.attrs(o).subspan(1)) s |= one_axis(m, a);
+      for (int a : op::shard_start::axes(p.attrs(o))) s |= one_axis(m, a);
     for (int r = 0; r < n.result_count; ++r) {
       axis_set& result = axes[at(n.result + r)];
       result = n.def == &def<op::optimization_barrier> ? operands[at(r)] : s;
-      if (n.def->collective) result = varies_after(m, n.def, p.attrs(o), operands[at(r)]);
+      if (n.def->collective) result = varies_after(m, p.collective_of(o), operands[at(r)]);
     }
   }
   std::vector<axis_set> outputs;

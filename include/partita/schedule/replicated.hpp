@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/core/core_program.hpp>
+#include <partita/ir/axis_set.hpp>
 #include <partita/ir/print.hpp>
 #include <partita/support/vec.hpp>
 
@@ -21,7 +22,7 @@ namespace partita {
 /// computed from such values alone.
 struct replicated_value {
   value_id value = -1;      ///< in the core program
-  std::uint8_t axes = 0;    ///< bit `axis` of the core program's mesh: along which it is so
+  axis_set axes;            ///< along which it is so, of the core program's mesh
   std::int64_t bytes = 0;   ///< of the piece on one device
   std::int64_t copies = 1;  ///< devices that hold the same piece by default
 
@@ -30,18 +31,18 @@ struct replicated_value {
 
 namespace detail {
 
-/// Which ops do the same work on all devices of an axis by default, as bits of axes.
+/// Which ops do the same work on all devices of an axis by default, by axis.
 ///
 /// Cost: linear in ops and uses, times the number of axes.
 class default_replication {
  public:
   constexpr explicit default_replication(const core_program& c) : c_(c) {
-    unsigned wide = 0;
+    axis_set wide;
     for (int axis = 0; axis < c.mesh.rank; ++axis)
-      if (c.mesh.size(axis) > 1) wide |= 1u << axis;
+      if (c.mesh.size(axis) > 1) wide.insert(axis);
     const auto count = c.p.ops.size();
-    whole_.resize(count, 0);
-    open_.resize(count, static_cast<std::uint8_t>(wide));
+    whole_.resize(count, axis_set{});
+    open_.resize(count, wide);
     vec<char> constant(count, 0);
     for (op_id o : c.order) {
       close(o, o);
@@ -55,7 +56,7 @@ class default_replication {
       }
       bool all = role != op_role::wire;
       for (value_id v : c.p.operands(o)) {
-        if (open_[o] != 0) mark(o, open_[o] & sliced(v));
+        if (!open_[o].empty()) mark(o, open_[o] & sliced(v));
         all = all && constant[c.p.producer(v)];
       }
       constant[o] = all;
@@ -70,32 +71,31 @@ class default_replication {
     for (op_id o : c.order)
       if (constant[o]) whole_[o] = open_[o];
   }
-  constexpr std::uint8_t axes(op_id o) const { return whole_[o]; }
+  constexpr axis_set axes(op_id o) const { return whole_[o]; }
 
  private:
   const core_program& c_;
-  vec<std::uint8_t> whole_, open_;  ///< by op: by default; without a loop
+  vec<axis_set> whole_, open_;  ///< by op: by default; without a loop
   vec<op_id> spreading_;
 
-  constexpr void mark(op_id o, unsigned axes) {
-    if ((axes & ~unsigned{whole_[o]}) == 0) return;
-    whole_[o] = static_cast<std::uint8_t>(whole_[o] | axes);
+  constexpr void mark(op_id o, axis_set axes) {
+    if ((axes - whole_[o]).empty()) return;
+    whole_[o] |= axes;
     spreading_.push_back(o);
   }
   /// The axes along which a value is sliced.
-  constexpr unsigned sliced(value_id v) const {
+  constexpr axis_set sliced(value_id v) const {
     const op_id o = c_.p.producer(v);
     const int result = c_.p.op(o).result - v - 1;
-    unsigned axes = 0;
+    axis_set axes;
     for (const auto& l : c_.nest_of(o))
       if (l.factor != any_factor && c_.map.dim_of(c_.map.at(o, l.factor), result) != no_dim)
-        axes |= 1u << l.axis;
+        axes.insert(l.axis);
     return axes;
   }
   /// The loops of `by` (the op itself, or what an action put behind its result) are not default.
   constexpr void close(op_id o, op_id by) {
-    for (const auto& l : c_.nest_of(by))
-      open_[o] = static_cast<std::uint8_t>(open_[o] & ~(1u << l.axis));
+    for (const auto& l : c_.nest_of(by)) open_[o] = open_[o] - axis_set::of(l.axis);
   }
 };
 
@@ -110,33 +110,20 @@ constexpr void for_each_replicated(const core_program& c, const F& f) {
     const bool same = n.def->identity && n.operand_count > 0;
     const auto why = c.inserted(o);
     const bool masks = why == padding_record::kind::mask || why == padding_record::kind::auxiliary;
-    if (found.axes(o) == 0 || same || masks || c.p.is(o, op_role::wire) ||
+    if (found.axes(o).empty() || same || masks || c.p.is(o, op_role::wire) ||
         c.p.is(o, op_role::tiling) ||
         (c.resizes(o) && found.axes(c.p.producer(c.p.operand(o, 0))) == found.axes(o)))
       continue;
     replicated_value each;
     each.axes = found.axes(o);
     for (int axis = 0; axis < c.mesh.rank; ++axis)
-      if ((each.axes >> axis & 1) != 0) each.copies *= c.mesh.size(axis);
+      if (each.axes.contains(axis)) each.copies *= c.mesh.size(axis);
     for (each.value = n.result; each.value < n.result + n.result_count; ++each.value) {
       const tensor_type& type = c.p.type(each.value);
       each.bytes = tensor_type{type.element, c.made(each.value).local(type.shape, c.mesh)}.bytes();
       f(each);
     }
   }
-}
-
-/// The axes of a set of bits, major to minor.
-constexpr axis_list axes_in(unsigned axes, const mesh& m) {
-  axis_list list;
-  for (int i = 0; i < m.rank; ++i)
-    if ((axes >> m.order[i] & 1) != 0) list.push_back(m.order[i]);
-  return list;
-}
-/// `"B"` or `"B", "M"`: the axes of a set of bits.
-constexpr void print_axis_set(text& out, unsigned axes, const mesh& m) {
-  const axis_list list = axes_in(axes, m);
-  print_axis_list(out, list.count, m, [&](int i) { return int{list.axes[i]}; });
 }
 
 /// Sorts by `before`, equal ones as they stand. Cost: n log n.

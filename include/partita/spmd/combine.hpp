@@ -52,7 +52,7 @@ class combining {
     return n;
   }
   constexpr bool small(op_id o) const {
-    return is(p_.op(o), collective::all_reduce) && p_.op(o).result_count == 1 && bytes(o) < limit_;
+    return p_.is(o, collective::all_reduce) && p_.op(o).result_count == 1 && bytes(o) < limit_;
   }
   constexpr bool alike(op_id a, op_id b) const {
     return depth_[a] == depth_[b] && same_elements(p_.attrs(a), p_.attrs(b)) &&

@@ -27,7 +27,7 @@ class halo_exchange {
  public:
   /// `axes` cut the dimension, major to minor, into `pieces` blocks. The ops get the marks of the
   /// `like` op: origin and transposition.
-  constexpr halo_exchange(program& out, const op_node& like, int dim, span<const std::int64_t> axes,
+  constexpr halo_exchange(program& out, const op_node& like, int dim, const axis_list& axes,
                           std::int64_t pieces)
       : out_(out), like_(like), dim_(dim), axes_(axes), pieces_(pieces) {}
 
@@ -42,6 +42,20 @@ class halo_exchange {
       send(hop, below - (hop - 1) * block < block ? below - (hop - 1) * block : block);
     for (std::int64_t hop = 1; (hop - 1) * block < above; ++hop)
       send(-hop, above - (hop - 1) * block < block ? above - (hop - 1) * block : block);
+  }
+
+  /// What sends pieces so far; `fill` as in halo_range.
+  static constexpr collective permutation(std::int64_t shift, combiner fill,
+                                          const axis_list& axes) {
+    collective c;
+    c.kind = collective::permute;
+    c.map = {shift == 0                ? device_map::mirrored
+             : fill == combiner::stack ? device_map::ring
+                                       : device_map::shifted,
+             shift};
+    if (fill != combiner::stack) c.combine = fill;
+    for (int axis : axes) c.axes.push_back(axis, no_dim);
+    return c;
   }
 
   /// The piece of a local value. `fill`: a local scalar that stands beyond the ends, or -1 for the
@@ -102,13 +116,16 @@ class halo_exchange {
   program& out_;
   const op_node& like_;
   int dim_;
-  span<const std::int64_t> axes_;
+  const axis_list& axes_;
   std::int64_t pieces_;
 
   constexpr std::int64_t extent(value_id x) const { return out_.type(x).shape[dim_]; }
   constexpr value_id append(const op_def& def, span<const value_id> operands,
                             span<const std::int64_t> attrs, tensor_type type) {
-    const value_id v = out_.append(def, operands, attrs, type);
+    return marked(out_.append(def, operands, attrs, type));
+  }
+  /// The value that the last op made, which gets its marks.
+  constexpr value_id marked(value_id v) {
     out_.ops.back().origin = like_.origin;
     out_.ops.back().transposed = like_.transposed;
     return v;
@@ -119,11 +136,8 @@ class halo_exchange {
     return t;
   }
   constexpr value_id permute(value_id x, std::int64_t shift, combiner fill) {
-    std::int64_t attrs[2 + max_axes] = {static_cast<std::int64_t>(fill), shift};
-    std::size_t count = 2;
-    for (auto axis : axes_) attrs[count++] = axis;
-    const value_id operands[] = {x};
-    return append(def<op::permute>, operands, {attrs, count}, tensor_type(out_.type(x)));
+    return marked(
+        partita::append(out_, permutation(shift, fill, axes_), x, tensor_type(out_.type(x))));
   }
   /// On device i, elements [start + i * advance, ... + n).
   constexpr value_id moving_part(value_id x, std::int64_t start, std::int64_t advance,
@@ -161,10 +175,8 @@ class halo_exchange {
   }
   /// start + i * advance on device i.
   constexpr value_id start_of(std::int64_t start, std::int64_t advance) {
-    std::int64_t attrs[1 + max_axes] = {advance < 0 ? -advance : advance};
-    std::size_t count = 1;
-    for (auto axis : axes_) attrs[count++] = axis;
-    const value_id moved = append(def<op::shard_start>, {}, {attrs, count}, scalar_type());
+    const value_id moved =
+        marked(append_shard_start(out_, advance < 0 ? -advance : advance, axes_, dtype::i64));
     if (start == 0 && advance > 0) return moved;
     const value_id operands[] = {number(start), moved};
     const op_def& combine = advance < 0 ? def<op::subtract> : def<op::add>;

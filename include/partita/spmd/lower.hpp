@@ -55,8 +55,6 @@ class lowering {
   }
 
  private:
-  using axis_set = pending_sums::axis_set;
-
   const core_program& c_;
   lowering_options options_;
   passes rules_;
@@ -70,7 +68,6 @@ class lowering {
   vec<vec<op_id>> by_scope_;  ///< only with nested programs
   int scope_ = 0;             ///< the nested program being lowered
 
-  static constexpr axis_set bit(int axis) { return pending_sums::bit(axis); }
   constexpr program& out() { return open_.back(); }
   constexpr layout made(value_id v) const { return sums_.made(v); }
   constexpr layout required(const use& u) const { return sums_.required(u); }
@@ -153,7 +150,7 @@ class lowering {
     const vec<halo_loops> halos = c_.halos_of(o, attrs);
     for (const auto& h : halos) {
       for (int k = 0; k < n.operand_count; ++k)
-        if (h.cut.slices(k)) extend(o, k, h.cut, h.all_axes());
+        if (h.cut.slices(k)) extend(o, k, h.cut, h.axes);
     }
     if (!options_.build) return;
     value_id y = operands_[0];
@@ -166,12 +163,12 @@ class lowering {
       copy_marks(o);
       for (const auto& h : halos)
         if (h.cut.made > 0)
-          y = halo_exchange(out(), n, h.cut.result_dim, h.all_axes(), h.cut.pieces)
+          y = halo_exchange(out(), n, h.cut.result_dim, h.axes, h.cut.pieces)
                   .kept(y, h.cut, piece.shape[h.cut.result_dim]);
     }
     local_[n.result] = y;
   }
-  constexpr void extend(op_id o, int k, const halo_cut& cut, span<const std::int64_t> axes) {
+  constexpr void extend(op_id o, int k, const halo_cut& cut, const axis_list& axes) {
     const halo_range& r = cut.ranges[k];
     const value_id v = c_.p.operand(o, k);
     std::int64_t row = 0;  // bytes of one element along the dimension
@@ -182,11 +179,9 @@ class lowering {
     }
     const auto reason = r.mirrored(cut.blocks[k], cut.pieces) ? collective_reason::mirrored
                                                               : collective_reason::halo;
-    axis_set along = 0;
-    for (auto axis : axes) along |= bit(static_cast<int>(axis));
     halo_exchange::for_each_message(
-        r, cut.blocks[k], cut.pieces, [&](std::int64_t, std::int64_t elements) {
-          note(collective::permute, reason, v, o, elements * row, along);
+        r, cut.blocks[k], cut.pieces, [&](std::int64_t shift, std::int64_t elements) {
+          note(halo_exchange::permutation(shift, r.fill, axes), reason, v, o, elements * row);
         });
     if (!options_.build) return;
     value_id fill = -1;
@@ -204,17 +199,16 @@ class lowering {
   /// A piece of an iota lacks its start: where it lies among the pieces.
   constexpr void add_offset(op_id o) {
     const value_id v = c_.p.op(o).result;
-    std::int64_t attrs[1 + max_axes] = {};
-    std::size_t count = 1;
+    std::int64_t distance = 0;
+    axis_list axes;
     for (const auto& l : c_.nest_of(o))
       if (l.factor != any_factor && c_.mesh.size(l.axis) > 1 && c_.map.at(o, l.factor).offset) {
-        attrs[0] = c_.map.at(o, l.factor).local;
-        attrs[count++] = l.axis;
+        distance = c_.map.at(o, l.factor).local;
+        axes.push_back(l.axis);
       }
-    if (count == 1) return;
+    if (axes.count == 0) return;
     const tensor_type whole = local_type(v, have_[v]);
-    const value_id start =
-        out().append(def<op::shard_start>, {}, {attrs, count}, tensor_type{whole.element, {}});
+    const value_id start = append_shard_start(out(), distance, axes, whole.element);
     copy_marks(o);
     const value_id operands[] = {local_[v], start};
     local_[v] = out().append(def<op::add>, operands, {}, whole);
@@ -259,7 +253,7 @@ class lowering {
       copy_marks(k.marker);
     }
     for (value_id v : k.results)
-      if (sums_.pending(v) != 0 && !sums_.left_to_its_use(v)) finish_sum(v);
+      if (!sums_.pending(v).empty() && !sums_.left_to_its_use(v)) finish_sum(v);
   }
 
   /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
@@ -267,39 +261,40 @@ class lowering {
   constexpr void finish_sum(value_id v) {
     const op_id o = c_.p.producers[v];
     axis_set left = sums_.of(o);
-    if (left == 0) return;
+    if (left.empty()) return;
     layout& have = have_[v];
     layout scattered;
     for (bool progress = rules_.to_reduce_scatter; progress;) {
       progress = false;
       for (int i = 0; i < c_.mesh.rank; ++i) {
         const int axis = c_.mesh.order[i];
-        if (!(left & bit(axis))) continue;
+        if (!left.contains(axis)) continue;
         const int dim = sliced_next(v, have, axis);
         if (dim == no_dim) continue;
         have.push_back(axis, dim);
         scattered.push_back(axis, dim);
-        left = static_cast<axis_set>(left & ~bit(axis));
+        left = left - axis_set::of(axis);
         progress = true;
       }
     }
     const op_id maker = sums_.maker(o);
-    const auto combine = static_cast<std::int64_t>(sums_.combine(o));
+    const combiner combine = sums_.combine(o);
     if (scattered.count > 0) {
       ++result_.fused.reduce_scatters;
-      std::int64_t attrs[1 + 2 * max_axes] = {combine};
-      emit(collective::reduce_scatter, def<op::reduce_scatter>, v, maker,
-           collective_reason::sum_finished, with_pairs(attrs, 1, scattered), have);
+      collective what;
+      what.kind = collective::reduce_scatter;
+      what.axes = scattered;
+      what.combine = combine;
+      local_[v] = emit(what, local_[v], v, maker, collective_reason::sum_finished, have);
     }
-    if (left != 0) all_reduce(v, maker, combine, left);
+    if (!left.empty()) all_reduce(v, maker, combine, left);
   }
-  constexpr void all_reduce(value_id v, op_id o, std::int64_t combine, axis_set axes) {
-    std::int64_t attrs[1 + max_axes] = {combine};
-    std::size_t count = 1;
-    for (int i = 0; i < c_.mesh.rank; ++i)
-      if (axes & bit(c_.mesh.order[i])) attrs[count++] = c_.mesh.order[i];
-    emit(collective::all_reduce, def<op::all_reduce>, v, o, collective_reason::sum_finished,
-         {attrs, count}, have_[v]);
+  constexpr void all_reduce(value_id v, op_id o, combiner combine, axis_set axes) {
+    collective what;
+    what.kind = collective::all_reduce;
+    for (int axis : in_order(axes, c_.mesh)) what.axes.push_back(axis, no_dim);
+    what.combine = combine;
+    local_[v] = emit(what, local_[v], v, o, collective_reason::sum_finished, have_[v]);
   }
 
   /// The dimension that all ops that use a value slice along `axis`, right after the slices it
@@ -331,56 +326,37 @@ class lowering {
     for (int r = 0; r < c_.p.op(o).result_count; ++r) {
       const value_id v = c_.p.op(o).result + r;
       if (group_[o] >= 0 && !escapes(c_, group_, v)) continue;
-      if (const axis_set left = sums_.of(o); left != 0)
-        all_reduce(v, o, static_cast<std::int64_t>(sums_.combine(o)), left);
+      if (const axis_set left = sums_.of(o); !left.empty())
+        all_reduce(v, o, sums_.combine(o), left);
       const value_id whole = reshard(v, layout{}, o);
       if (options_.build) local_[v] = whole;
       have_[v] = layout{};
     }
   }
 
-  /// In the order in which a layout is printed: by dimension, then major to minor.
-  static constexpr span<const std::int64_t> with_pairs(std::int64_t* attrs, std::size_t from,
-                                                       const layout& l) {
-    for (int d = 0; d < max_rank; ++d)
-      for (const auto& e : l)
-        if (e.dim == d) {
-          attrs[from++] = e.dim;
-          attrs[from++] = e.axis;
-        }
-    return {attrs, from};
-  }
-
-  /// Appends a collective on the value's local value, which it replaces.
-  constexpr void emit(collective kind, const op_def& def, value_id v, op_id o,
-                      collective_reason reason, span<const std::int64_t> attrs,
-                      const layout& after) {
-    local_[v] = emit_on(local_[v], kind, def, v, o, reason, attrs, after);
-  }
-  constexpr value_id emit_on(value_id local, collective kind, const op_def& def, value_id v,
-                             op_id o, collective_reason reason, span<const std::int64_t> attrs,
-                             const layout& after) {
+  /// Appends a collective on a local value of `v`, for op `o`.
+  constexpr value_id emit(const collective& what, value_id local, value_id v, op_id o,
+                          collective_reason reason, const layout& after) {
     value_id made = -1;
     std::int64_t bytes = 0;
     if (options_.build) {
       bytes = out().type(local).bytes();
-      const value_id operands[] = {local};
-      made = out().append(def, operands, attrs, local_type(v, after));
+      made = append(out(), what, local, local_type(v, after));
       copy_marks(o);
     }
-    if (kind != collective::all_slice) note(kind, reason, v, o, bytes, axes_of(kind, attrs));
+    if (what.communicates()) note(what, reason, v, o, bytes);
     return made;
   }
   /// Counts a collective of op `o` on value `v`.
-  constexpr void note(collective kind, collective_reason reason, value_id v, op_id o,
-                      std::int64_t bytes, std::uint8_t axes) {
+  constexpr void note(const collective& what, collective_reason reason, value_id v, op_id o,
+                      std::int64_t bytes) {
     int tactic = 0;
     for (op_id q : {o, c_.p.producer(v)})
       for (const auto& l : c_.nest_of(q))
         if (l.tactic > tactic) tactic = l.tactic;
     const std::int64_t times = c_.nested.scopes[scope_].trips;
-    result_.counts.count(kind, times);
-    result_.notes.push_back({kind, reason, v, o, tactic, bytes, times, axes});
+    result_.counts.count(what.kind, times);
+    result_.notes.push_back({what.kind, reason, v, o, tactic, bytes, times, what.along()});
   }
 
   /// Brings a value from the layout it has into the layout an op needs.
@@ -392,20 +368,11 @@ class lowering {
     }
     const int rank = c_.p.type(v).shape.rank;
     const bool kept = partita::reshard(have_[v], want, rank, rules_, [&](const reshard_step& s) {
-      const auto reason = s.kind == collective::all_gather && s.last
+      const auto reason = s.what.kind == collective::all_gather && s.last
                               ? collective_reason::whole_needed
                               : collective_reason::use_needs_it;
-      std::int64_t attrs[2 + 2 * max_axes] = {s.from, s.to};
-      if (s.kind == collective::all_to_all) {
-        ++result_.fused.all_to_alls;
-        std::size_t count = 2;
-        for (const auto& e : s.moved) attrs[count++] = e.axis;
-        local = emit_on(local, s.kind, def<op::all_to_all>, v, o, reason, {attrs, count}, s.after);
-      } else {
-        const op_def& d =
-            s.kind == collective::all_gather ? def<op::all_gather> : def<op::all_slice>;
-        local = emit_on(local, s.kind, d, v, o, reason, with_pairs(attrs, 0, s.moved), s.after);
-      }
+      result_.fused.all_to_alls += s.what.kind == collective::all_to_all;
+      local = emit(s.what, local, v, o, reason, s.after);
     });
     result_.fused.cancelled += kept;
     return local;

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-#include <partita/spmd/collectives.hpp>
+#include <partita/ir/collective.hpp>
+#include <partita/spmd/device_program.hpp>
 #include <partita/spmd/run_passes.hpp>
 #include <partita/support/vec.hpp>
 
@@ -22,14 +23,14 @@ enum class collective_reason : std::uint8_t {
 /// One collective of the lowered program, and where it comes from. Of all_reduces that were
 /// combined into one it tells of the first, but for the bytes, which are those of all.
 struct collective_note {
-  collective kind = collective::all_gather;
+  collective::kind_type kind = collective::all_gather;
   collective_reason reason = collective_reason::use_needs_it;
   value_id value = -1;     ///< in the core program
   op_id op = -1;           ///< the op that asked for it (for a sum: the op that made it)
   int tactic = 0;          ///< the last tactic that had a part in it
   std::int64_t bytes = 0;  ///< of its operand on one device
   std::int64_t times = 1;  ///< how often it runs: the trip counts of the loops around it
-  std::uint8_t axes = 0;   ///< that it communicates along: bit `axis` of the program's mesh
+  axis_set axes;           ///< that it communicates along, of the program's mesh
 };
 
 /// How many collectives of each kind stand in the text of a program: each once, however often the

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <partita/spmd/collectives.hpp>
+#include <partita/ir/collective.hpp>
 #include <partita/support/error.hpp>
 #include <partita/support/vec.hpp>
 

@@ -15,21 +15,18 @@ namespace partita::detail {
 /// The analysis is made once; cost: linear in ops.
 class pending_sums {
  public:
-  using axis_set = std::uint8_t;  ///< bit `axis` of the program's mesh
-  static constexpr axis_set bit(int axis) { return static_cast<axis_set>(1u << axis); }
-
   /// Without `defer` every sum is finished behind its op.
   constexpr pending_sums(const core_program& c, bool defer) : c_(c) {
     for (int axis = 0; axis < c.mesh.rank; ++axis)
-      if (c.mesh.size(axis) == 1) trivial_ |= bit(axis);
-    deferred_.resize(c.p.ops.size(), 0);
-    pending_.resize(c.p.types.size(), 0);
+      if (c.mesh.size(axis) == 1) trivial_.insert(axis);
+    deferred_.resize(c.p.ops.size(), axis_set{});
+    pending_.resize(c.p.types.size(), axis_set{});
     if (defer) defer_sums();
   }
 
   /// Layouts as in core_program, without axes of one device and without loops that add terms.
   constexpr layout layout_by_loops(op_id o, int end) const {
-    return c_.layout_by_loops(o, end, static_cast<unsigned>(trivial_ | deferred_[o]));
+    return c_.layout_by_loops(o, end, trivial_ | deferred_[o]);
   }
   /// How an op leaves a value, before its sum is finished.
   constexpr layout made(value_id v) const {
@@ -55,24 +52,24 @@ class pending_sums {
   constexpr axis_set pending(value_id v) const { return pending_[v]; }
   /// Does the op that uses the value add its terms?
   constexpr bool left_to_its_use(value_id v) const {
-    return pending_[v] != 0 && only_use(v) && deferred_[c_.uses(v)[0].op] != 0;
+    return !pending_[v].empty() && only_use(v) && !deferred_[c_.uses(v)[0].op].empty();
   }
 
  private:
   const core_program& c_;
-  axis_set trivial_ = 0;    ///< axes of one device
+  axis_set trivial_;        ///< axes of one device
   vec<axis_set> deferred_;  ///< by op: axes whose loop moves behind its result's sum
   vec<axis_set> pending_;   ///< by value: axes over which it is still to be summed
 
   constexpr axis_set loops_of(op_id o) const {
-    axis_set s = 0;
+    axis_set s;
     const nest& n = c_.nests[o];
     const factor* factors = c_.map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
       const loop& l = n.loops[i];
-      if (l.factor != any_factor && factors[l.factor].combine != combiner::stack) s |= bit(l.axis);
+      if (l.factor != any_factor && factors[l.factor].combine != combiner::stack) s.insert(l.axis);
     }
-    return static_cast<axis_set>(s & ~trivial_);
+    return s - trivial_;
   }
   constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
 
@@ -90,21 +87,21 @@ class pending_sums {
       const value_id v = n.result;
       if (n.result_count != 1) continue;
       const axis_set sums = loops_of(o);
-      pending_[v] = sums != 0 && combine(o) == combiner::add ? sums : axis_set{0};
+      pending_[v] = !sums.empty() && combine(o) == combiner::add ? sums : axis_set{};
       if (c_.resizes(o)) pass_on(o);
       if (!n.def->linear || n.operand_count != 2) continue;
       if (!carried.empty() && sum_of[o] >= 0) defer_accumulation(carried[sum_of[o]]);
-      if (deferred_[o] != 0) continue;
+      if (!deferred_[o].empty()) continue;
       const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
       const axis_set axes = pending_[x];
-      if (axes == 0 || axes != pending_[y] || x == y) continue;
+      if (axes.empty() || axes != pending_[y] || x == y) continue;
       if (!only_use(x) || !only_use(y)) continue;
       deferred_[o] = axes;
       const layout lx = made(x), ly = made(y);
       if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
         pending_[v] = axes;
       else
-        deferred_[o] = 0;
+        deferred_[o] = {};
     }
   }
   /// pad(all_reduce(a)) => all_reduce(pad(a)), and so of a slice, for ops that only change between
@@ -114,12 +111,12 @@ class pending_sums {
   /// those axes.
   constexpr void pass_on(op_id o) {
     const value_id x = c_.p.operand(o, 0);
-    if (pending_[x] == 0 || !only_use(x)) return;
+    if (pending_[x].empty() || !only_use(x)) return;
     deferred_[o] = pending_[x];
     if (made(x) == required({o, 0}))
       pending_[c_.p.op(o).result] = pending_[x];
     else
-      deferred_[o] = 0;
+      deferred_[o] = {};
   }
   /// c = c + all_reduce(y) in a loop => c = c + y, and all_reduce(c) behind it.
   ///
@@ -128,7 +125,7 @@ class pending_sums {
   constexpr void defer_accumulation(const accumulation& a) {
     const value_id y = c_.p.operand(a.add, a.added), sum = c_.p.op(a.add).result;
     const axis_set axes = pending_[y];
-    if (axes == 0 || !only_use(y)) return;
+    if (axes.empty() || !only_use(y)) return;
     const op_id ops[] = {a.add, a.wire, c_.p.producer(a.start)};
     for (op_id o : ops) deferred_[o] = axes;
     const layout l = made(y);
@@ -136,7 +133,7 @@ class pending_sums {
     for (int i = 0; i < 2; ++i)
       alike = alike && required({a.add, i}) == l && required({a.wire, i}) == l;
     for (op_id o : ops)
-      if (!alike) deferred_[o] = 0;
+      if (!alike) deferred_[o] = {};
     if (alike) pending_[sum] = pending_[a.start] = pending_[a.result] = axes;
   }
 };

@@ -54,14 +54,13 @@ class placing {
   }
   constexpr bool is_late(op_id o, const vec<char>& late, bool with_users) const {
     const op_node& n = p_.op(o);
-    if (is(n, collective::all_gather)) return true;
+    if (p_.is(o, collective::all_gather)) return true;
     return with_users && n.region_count == 0 && !n.def->collective && only_use(o) &&
            late[p_.producer(p_.operand(o, 0))] != 0;
   }
   constexpr bool is_early(op_id o) const {
-    const op_node& n = p_.op(o);
-    return (is(n, collective::reduce_scatter) || is(n, collective::all_slice)) && only_use(o) &&
-           !p_.is(p_.producer(p_.operand(o, 0)), op_role::parameter);
+    return (p_.is(o, collective::reduce_scatter) || p_.is(o, collective::all_slice)) &&
+           only_use(o) && !p_.is(p_.producer(p_.operand(o, 0)), op_role::parameter);
   }
 
   constexpr rewrite moved(bool with_users) {

@@ -5,18 +5,24 @@
 
 #include <cstdint>
 
-#include <partita/spmd/collectives.hpp>
+#include <partita/ir/collective.hpp>
 #include <partita/spmd/passes.hpp>
 
 namespace partita {
 
 /// One collective of a change of layout: all_slice, all_to_all or all_gather.
 struct reshard_step {
-  collective kind = collective::all_slice;
-  layout moved;          ///< the axes that it slices or gathers, with their dimensions
-  int from = 0, to = 0;  ///< dimensions of an all_to_all
-  layout after;          ///< how the value lies then
-  bool last = false;     ///< nothing follows
+  collective what;
+  layout after;       ///< how the value lies then
+  bool last = false;  ///< nothing follows
+
+  constexpr reshard_step() = default;
+  constexpr reshard_step(collective::kind_type kind, const layout& axes, const layout& then,
+                         bool is_last)
+      : after(then), last(is_last) {
+    what.kind = kind;
+    what.axes = axes;
+  }
 };
 
 namespace detail {
@@ -68,14 +74,18 @@ constexpr bool next_all_to_all(layout& keep, layout& gather, layout& slice, resh
       if (equal) length = k;
     }
     if (length == 0) continue;
-    step = {collective::all_to_all, {}, i, j, {}, false};
-    for (int e = 0; e < length; ++e) step.moved.push_back(to[e], j);
+    step = {};
+    step.what.kind = collective::all_to_all;
+    step.what.gathered = i;
+    step.what.sliced = j;
+    layout& moved = step.what.axes;
+    for (int e = 0; e < length; ++e) moved.push_back(to[e], j);
     layout gather_left, slice_left;
     for (const auto& e : gather)
-      if (step.moved.dim_of(e.axis) < 0) gather_left.push_back(e.axis, e.dim);
+      if (moved.dim_of(e.axis) < 0) gather_left.push_back(e.axis, e.dim);
     for (const auto& e : slice)
-      if (step.moved.dim_of(e.axis) < 0) slice_left.push_back(e.axis, e.dim);
-    keep = joined(keep, step.moved);
+      if (moved.dim_of(e.axis) < 0) slice_left.push_back(e.axis, e.dim);
+    keep = joined(keep, moved);
     gather = gather_left;
     slice = slice_left;
     step.after = joined(keep, gather);
@@ -109,15 +119,14 @@ constexpr bool reshard(const layout& now, const layout& want, int rank, const pa
   }
   if (first.count > 0) {
     keep = detail::joined(keep, first);
-    emit(reshard_step{collective::all_slice, first, 0, 0, detail::joined(keep, gather),
-                      gather.count == 0});
+    emit(reshard_step(collective::all_slice, first, detail::joined(keep, gather),
+                      gather.count == 0));
   }
   reshard_step step;
   while (rules.to_all_to_all && detail::next_all_to_all(keep, gather, slice, step)) emit(step);
-  if (gather.count > 0)
-    emit(reshard_step{collective::all_gather, gather, 0, 0, keep, slice.count == 0});
+  if (gather.count > 0) emit(reshard_step(collective::all_gather, gather, keep, slice.count == 0));
   if (slice.count > 0)
-    emit(reshard_step{collective::all_slice, slice, 0, 0, detail::joined(keep, slice), true});
+    emit(reshard_step(collective::all_slice, slice, detail::joined(keep, slice), true));
   return cancelled;
 }
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <partita/spmd/collectives.hpp>
+#include <partita/ir/program.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::detail {

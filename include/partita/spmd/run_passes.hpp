@@ -49,7 +49,7 @@ class nested_pass {
     }
     for (op_id o = 0; o < p.op_count(); ++o) {
       begin[o] = static_cast<int>(inside.size());
-      if (communicates(p.op(o))) {
+      if (p.op(o).def->collective && p.collective_of(o).communicates()) {
         inside.push_back(next_++);
         result_.joined.push_back(-1);
       }

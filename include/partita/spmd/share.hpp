@@ -59,7 +59,7 @@ class sharing {
     vec<op_id> latest(p_.types.size(), -1);  // by value: the last op so far that gathers it
     vec<op_id> previous(p_.ops.size(), -1);  // by gather: the one before of the same value
     for (op_id o = 0; o < p_.op_count(); ++o) {
-      if (!is(p_.op(o), collective::all_gather)) continue;
+      if (!p_.is(o, collective::all_gather)) continue;
       const value_id x = p_.operand(o, 0);
       op_id before = previous[o] = latest[x];
       latest[x] = o;

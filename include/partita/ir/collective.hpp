@@ -1,0 +1,117 @@
+/// Collectives as data: what the devices of a mesh exchange. They name axes, never device numbers.
+///
+/// Source    PartIR, section 6 and listing 9
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/ir/axis_set.hpp>
+#include <partita/ir/layout.hpp>
+#include <partita/ir/shape.hpp>
+#include <partita/ir/tile_map.hpp>
+
+namespace partita {
+
+/// From which member of a group each of its members gets what it has after a permute; members are
+/// numbered by the axes, major to minor.
+struct device_map {
+  enum form_type : std::uint8_t {
+    shifted,  ///< member i sends to i + shift, if there is one
+    ring,     ///< member i sends to (i + shift) mod n
+    mirrored  ///< member i sends to n - 1 - i
+  };
+  form_type form = shifted;
+  std::int64_t shift = 0;  ///< of either sign
+
+  static constexpr int nobody = -1;
+  /// The one of `n` members that sends to member `to`, or `nobody`.
+  constexpr std::int64_t sender(std::int64_t to, std::int64_t n) const {
+    if (form == mirrored) return n - 1 - to;
+    const std::int64_t from = to - shift;
+    if (form == ring) return (from % n + n) % n;
+    return from < 0 || from >= n ? nobody : from;
+  }
+  friend constexpr bool operator==(const device_map&, const device_map&) = default;
+};
+
+/// What a collective does. Devices that differ along its axes only are a group, and exchange pieces
+/// among each other.
+///
+/// Source    an op makes it from its attributes, see op_def::describe
+struct collective {
+  enum kind_type : std::uint8_t {
+    all_gather,      ///< every member gets the pieces of all
+    all_reduce,      ///< every member gets the reduction
+    reduce_scatter,  ///< every member gets a piece of the reduction
+    all_to_all,      ///< gathers one dimension and slices another one
+    permute,         ///< every member gets the value of another one
+    all_slice        ///< every member keeps its piece: nothing is exchanged
+  };
+  kind_type kind = all_gather;
+  /// The axes, of one dimension major to minor, and the dimension that each gathers or slices; none
+  /// where the whole value is reduced or sent.
+  layout axes;
+  /// Of what is reduced; of a permute: its identity is what a member gets to which nobody sends.
+  combiner combine = combiner::add;
+  int gathered = no_dim, sliced = no_dim;  ///< the dimensions of an all_to_all
+  device_map map;                          ///< of a permute
+
+  constexpr bool communicates() const { return kind != all_slice; }
+  constexpr bool reduces() const { return kind == all_reduce || kind == reduce_scatter; }
+  constexpr axis_set along() const {
+    axis_set s;
+    for (const auto& e : axes) s.insert(e.axis);
+    return s;
+  }
+  /// Devices per group.
+  constexpr std::int64_t members(const mesh& m) const {
+    std::int64_t n = 1;
+    for (const auto& e : axes) n *= m.size(e.axis);
+    return n;
+  }
+  /// The shape that a value has afterwards; extents that the axes do not divide become -1.
+  constexpr shape after(shape s, const mesh& m) const {
+    for (const auto& e : axes) {
+      const std::int64_t n = m.size(e.axis);
+      if (kind == all_gather) s[e.dim] *= n;
+      if (kind == all_to_all) s[gathered] *= n;
+      if (kind != all_slice && kind != reduce_scatter && kind != all_to_all) continue;
+      s[e.dim] = s[e.dim] % n == 0 ? s[e.dim] / n : -1;
+    }
+    return s;
+  }
+};
+
+constexpr std::string_view name_of(collective::kind_type kind) {
+  constexpr std::string_view names[] = {"all_gather", "all_reduce", "reduce_scatter",
+                                        "all_to_all", "permute",    "all_slice"};
+  return names[static_cast<int>(kind)];
+}
+
+/// How many collectives of each kind, those inside of loops times their trip counts; all_slice does
+/// not communicate and is not counted.
+struct collectives {
+  std::int64_t all_gather = 0, all_reduce = 0, reduce_scatter = 0, all_to_all = 0, permute = 0;
+
+  constexpr std::int64_t total() const {
+    return all_gather + all_reduce + reduce_scatter + all_to_all + permute;
+  }
+  constexpr void count(collective::kind_type kind, std::int64_t times = 1) {
+    if (kind == collective::all_gather) all_gather += times;
+    if (kind == collective::all_reduce) all_reduce += times;
+    if (kind == collective::reduce_scatter) reduce_scatter += times;
+    if (kind == collective::all_to_all) all_to_all += times;
+    if (kind == collective::permute) permute += times;
+  }
+  friend constexpr bool operator==(const collectives&, const collectives&) = default;
+};
+
+constexpr text& operator<<(text& out, const collectives& c) {
+  out << "all_gather " << c.all_gather << ", all_reduce " << c.all_reduce << ", reduce_scatter "
+      << c.reduce_scatter << ", all_to_all " << c.all_to_all;
+  if (c.permute > 0) out << ", permute " << c.permute;
+  return out;
+}
+
+}  // namespace partita

@@ -1,0 +1,242 @@
+/// Attributes of collectives: one description per op makes the typed collective of them, stores it,
+/// prints it and reads its text.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/ir/collective.hpp>
+#include <partita/ir/program.hpp>
+#include <partita/ir/sub_axis_text.hpp>
+#include <partita/support/scanner.hpp>
+
+namespace partita::detail {
+
+/// Attributes as they are stored.
+struct collective_attributes {
+  std::int64_t list[2 + 2 * max_axes] = {};
+  std::size_t count = 0;
+
+  constexpr void push_back(std::int64_t n) { list[count++] = n; }
+  constexpr operator span<const std::int64_t>() const { return {list, count}; }
+};
+
+// An op describes its fields once, in the order in which they are stored and printed:
+//
+//   f.reduction();   the combiner                 `<@max>`, nothing for the sum
+//   f.dimensions();  gathered, sliced             `{0 -> 1}`
+//   f.map();         shift, 0 if mirrored; the    `{+1}`, `{+1 around}`, `{mirrored}`
+//                    combiner of a ring is stack
+//   f.axes();        major to minor               `<"x1", "x2">`
+//   f.layout();      (dimension, axis) pairs      `[{"B"}, {}]`
+
+/// Attributes to collective.
+class collective_decoder {
+ public:
+  constexpr collective_decoder(span<const std::int64_t> attrs, collective& c)
+      : attrs_(attrs), c_(c) {}
+
+  constexpr void reduction() { c_.combine = static_cast<combiner>(attrs_[at_++]); }
+  constexpr void dimensions() {
+    c_.gathered = static_cast<int>(attrs_[at_++]);
+    c_.sliced = static_cast<int>(attrs_[at_++]);
+  }
+  constexpr void map() {
+    const bool ring = c_.combine == combiner::stack;
+    c_.map.shift = attrs_[at_++];
+    c_.map.form = c_.map.shift == 0 ? device_map::mirrored
+                  : ring            ? device_map::ring
+                                    : device_map::shifted;
+    if (ring) c_.combine = combiner::add;
+  }
+  constexpr void axes() {
+    for (; at_ < attrs_.size(); ++at_) c_.axes.push_back(static_cast<int>(attrs_[at_]), c_.sliced);
+  }
+  constexpr void layout() {
+    for (; at_ + 1 < attrs_.size(); at_ += 2)
+      c_.axes.push_back(static_cast<int>(attrs_[at_ + 1]), static_cast<int>(attrs_[at_]));
+  }
+
+ private:
+  span<const std::int64_t> attrs_;
+  collective& c_;
+  std::size_t at_ = 0;
+};
+
+/// Collective to attributes.
+class collective_encoder {
+ public:
+  constexpr collective_encoder(const collective& c, collective_attributes& attrs)
+      : c_(c), attrs_(attrs) {}
+
+  constexpr void reduction() { attrs_.push_back(static_cast<std::int64_t>(c_.combine)); }
+  constexpr void dimensions() {
+    attrs_.push_back(c_.gathered);
+    attrs_.push_back(c_.sliced);
+  }
+  constexpr void map() {
+    if (c_.map.form == device_map::ring)
+      attrs_.list[0] = static_cast<std::int64_t>(combiner::stack);
+    attrs_.push_back(c_.map.form == device_map::mirrored ? 0 : c_.map.shift);
+  }
+  constexpr void axes() {
+    for (const auto& e : c_.axes) attrs_.push_back(e.axis);
+  }
+  /// In the order in which a layout is printed: by dimension, then major to minor.
+  constexpr void layout() {
+    int last = 0;
+    for (const auto& e : c_.axes) last = e.dim > last ? e.dim : last;
+    for (int d = 0; d <= last; ++d)
+      for (const auto& e : c_.axes)
+        if (e.dim == d) {
+          attrs_.push_back(d);
+          attrs_.push_back(e.axis);
+        }
+  }
+
+ private:
+  const collective& c_;
+  collective_attributes& attrs_;
+};
+
+/// ` <"x1", "x2">`; `axis(i)` is number i of so many.
+template <class Axis>
+constexpr void print_axes(text& out, int count, const mesh* m, const Axis& axis) {
+  out << " <";
+  print_axis_list(out, count, m, axis);
+  out << '>';
+}
+
+/// Collective to text; a blank stands before each field.
+class collective_printer {
+ public:
+  constexpr collective_printer(const collective& c, print_context& to) : c_(c), to_(to) {}
+
+  constexpr void reduction() {
+    if (c_.combine != combiner::add) to_.out << " <@" << name_of(c_.combine) << '>';
+  }
+  constexpr void dimensions() { to_.out << " {" << c_.gathered << " -> " << c_.sliced << '}'; }
+  constexpr void map() {
+    if (c_.map.form == device_map::mirrored) {
+      to_.out << " {mirrored}";
+      return;
+    }
+    to_.out << " {" << (c_.map.shift > 0 ? "+" : "") << c_.map.shift
+            << (c_.map.form == device_map::ring ? " around}" : "}");
+  }
+  constexpr void axes() {
+    print_axes(to_.out, c_.axes.count, to_.mesh,
+               [&](int i) { return int{c_.axes.entries[i].axis}; });
+  }
+  constexpr void layout() {
+    to_.out << ' ';
+    print_layout(to_.out, c_.axes, to_.p.type(to_.p.op(to_.op).result).shape.rank, to_.mesh);
+  }
+
+ private:
+  const collective& c_;
+  print_context& to_;
+};
+
+/// Text to axes, none of them twice.
+class axes_reader {
+ public:
+  constexpr explicit axes_reader(parse_context& c) : in(c.in), mesh_(c.mesh) {}
+
+  scanner in;
+  bool good = true;
+
+  /// `<"x1", "x2">`
+  constexpr void list(layout& to, int dim) {
+    good = good && in.accept("<");
+    group(to, dim, ">");
+  }
+  /// `[{"B"}, {}]`
+  constexpr void pieces(layout& to, int rank) {
+    good = good && in.accept("[");
+    for (int d = 0; good && d < rank; ++d) {
+      good = (d == 0 || in.accept(", ")) && in.accept("{");
+      group(to, d, "}");
+    }
+    good = good && in.accept("]");
+  }
+  /// Errors    P011 this is not the text of the op's attributes
+  constexpr void finish(parse_context& c, std::string_view op) const {
+    if (!good || !in.done())
+      c.error.record("P011", "parse: attributes of ", op, ": \"", c.in,
+                     "\" does not name axes of the mesh as this op does");
+  }
+
+ private:
+  const mesh* mesh_;
+  axis_set seen_;
+
+  constexpr void group(layout& to, int dim, std::string_view end) {
+    for (bool first = true; good && !in.accept(end); first = false) {
+      good = first || in.accept(", ");
+      for (int a : axis()) {
+        good = good && !seen_.contains(a);
+        if (good) to.push_back(a, dim);
+        seen_.insert(a);
+      }
+    }
+  }
+  /// `"B"` or `"A":(1)4`, as the axes that it consists of.
+  constexpr axis_list axis() {
+    sub_axis s;
+    std::int64_t major = 0;
+    good = good && mesh_ != nullptr && read_sub_axis(in, *mesh_, s) && mesh_->cut_by(s, major) < 0;
+    return good ? mesh_->parts_of(s) : axis_list{};
+  }
+};
+
+/// Text to collective.
+class collective_reader {
+ public:
+  constexpr collective_reader(parse_context& from, collective& c)
+      : from_(from), c_(c), axes_(from) {}
+
+  constexpr void reduction() {
+    if (!axes_.in.accept("<@")) return;
+    const std::string_view word = axes_.in.take_while([](char each) { return each != '>'; });
+    for (auto each : {combiner::max, combiner::min, combiner::multiply, combiner::logical_and,
+                      combiner::logical_or})
+      if (name_of(each) == word) c_.combine = each;
+    need(c_.combine != combiner::add && axes_.in.accept("> "));
+  }
+  constexpr void dimensions() {
+    std::int64_t from = -1, to = -1;
+    const std::int64_t rank = from_.declared.shape.rank;
+    scanner& in = axes_.in;
+    need(in.accept("{") && in.integer(from) && in.accept(" -> ") && in.integer(to) &&
+         in.accept("} ") && from >= 0 && from < rank && to >= 0 && to < rank && from != to);
+    if (!axes_.good) return;
+    c_.gathered = static_cast<int>(from);
+    c_.sliced = static_cast<int>(to);
+  }
+  constexpr void map() {
+    scanner& in = axes_.in;
+    if (in.accept("{mirrored} ")) {
+      c_.map.form = device_map::mirrored;
+      return;
+    }
+    need(in.accept("{"));
+    const bool down = in.accept("-");
+    need((down || in.accept("+")) && in.integer(c_.map.shift) && c_.map.shift > 0);
+    if (down && axes_.good) c_.map.shift = -c_.map.shift;
+    if (in.accept(" around")) c_.map.form = device_map::ring;
+    need(in.accept("} "));
+  }
+  constexpr void axes() { axes_.list(c_.axes, c_.sliced); }
+  constexpr void layout() { axes_.pieces(c_.axes, from_.declared.shape.rank); }
+  constexpr void finish(std::string_view op) { axes_.finish(from_, op); }
+
+ private:
+  parse_context& from_;
+  collective& c_;
+  axes_reader axes_;
+
+  constexpr void need(bool there) { axes_.good = axes_.good && there; }
+};
+
+}  // namespace partita::detail
