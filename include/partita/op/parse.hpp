@@ -112,7 +112,9 @@ class program_parser {
       expect(":");
       const tensor_type t = type();
       if (failed()) return;
-      define(at, name, ops::parameter(scope_->b, scope_ == &root_ ? unquoted(name) : "", t));
+      text own;
+      if (scope_ == &root_) own = unquoted(name);
+      define(at, name, ops::parameter(scope_->b, own, t));
     }
   }
   /// `attributes {mesh = {"B":4, "M":2}}`
