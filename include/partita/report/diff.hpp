@@ -30,7 +30,9 @@ constexpr void diff_values(text& out, std::string_view what, const partitioned& 
                            const partitioned& b, int b_count, int limit, const At& at) {
   name_table theirs(static_cast<std::size_t>(b_count));
   vec<char> found(static_cast<std::size_t>(b_count), 0);
-  for (int j = 0; j < b_count; ++j) theirs.insert(at(b, j).name, j);
+  vec<sharded_value> others;  // which the table looks into
+  for (int j = 0; j < b_count; ++j) others.push_back(at(b, j));
+  for (int j = 0; j < b_count; ++j) theirs.insert(others[j].name, j);
   int changed = 0;
   const auto line = [&](std::string_view name, const text& before, const text& after) {
     if (changed++ < limit)
@@ -43,12 +45,12 @@ constexpr void diff_values(text& out, std::string_view what, const partitioned& 
     text after = "none";
     if (j >= 0) {
       found[j] = 1;
-      after = place_text(at(b, j), b.mesh());
+      after = place_text(others[j], b.mesh());
     }
     if (!(before == after)) line(mine.name, before, after);
   }
   for (int j = 0; j < b_count; ++j)
-    if (!found[j]) line(at(b, j).name, "none", place_text(at(b, j), b.mesh()));
+    if (!found[j]) line(others[j].name, "none", place_text(others[j], b.mesh()));
   if (changed > limit) out << "and " << changed - limit << " more " << what << "s\n";
 }
 

@@ -6,6 +6,7 @@
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
 
+#include <partita/schedule/kept_name.hpp>
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/tactic.hpp>
 
@@ -40,7 +41,7 @@ class amalgamated {
   }
 
  private:
-  std::string_view name_;
+  kept_name name_;
   boost::hana::tuple<Tactics...> tactics_;
 };
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <partita/schedule/kept_name.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/vec.hpp>
 
@@ -99,20 +100,18 @@ class manual_tactic {
     for (std::size_t e = 0; e < N; ++e)
       for (std::size_t d = 0; d < e; ++d)
         if (entries_[e].name == entries_[d].name)
-          c.error.record("S007", "manual(\"", axis_, "\"): two entries are named \"",
-                         entries_[e].name, '"');
+          c.error.record("S007", "manual(\"", axis_.view(), "\"): two entries are named \"",
+                         entries_[e].name.view(), '"');
     vec<placed> states;  // outputs that must end up as their input
     for (std::size_t e = 0; e < N && !c.error; ++e) {
-      bool found = false;
-      for (const auto& v : c.values()) {
-        if (!detail::selects(entries_[e].name, v.name)) continue;
-        found = true;
+      const std::string_view name = entries_[e].name;
+      const bool found = c.for_each_selected(name, [&](const named_value& v) {
         if (best_entry(v.name) == e) place(c, v, axis, entries_[e].where, states);
-      }
+      });
       if (!found)
-        c.error.record("S006", "manual(\"", axis_, "\"): no input, tag or output is named \"",
-                       entries_[e].name, "\" or lies below it; ",
-                       known_names(entries_[e].name, names(c)));
+        c.error.record("S006", "manual(\"", axis_.view(),
+                       "\"): no input, tag or output is named \"", name, "\" or lies below it; ",
+                       known_names(name, names(c)));
     }
     c.propagate();
     bool again = false;
@@ -125,6 +124,11 @@ class manual_tactic {
   }
 
  private:
+  struct kept_entry {
+    kept_name name;
+    placement where;
+    constexpr explicit kept_entry(const manual_entry& e) : name(e.name), where(e.where) {}
+  };
   struct placed {
     value_id value = -1;
     int dim = -1;
@@ -132,26 +136,26 @@ class manual_tactic {
   template <std::size_t... I>
   constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
                           std::string_view name, uneven policy, std::index_sequence<I...>)
-      : axis_(axis), name_(name), uneven_(policy), entries_{entries[I]...} {}
+      : axis_(axis), name_(name), uneven_(policy), entries_{kept_entry(entries[I])...} {}
 
-  std::string_view axis_, name_;
+  kept_name axis_, name_;
   uneven uneven_;
-  manual_entry entries_[N];
+  kept_entry entries_[N];
 
   constexpr std::size_t best_entry(std::string_view name) const {
     std::size_t best = N;
     for (std::size_t e = 0; e < N; ++e)
       if (detail::selects(entries_[e].name, name) &&
-          (best == N || entries_[e].name.size() > entries_[best].name.size()))
+          (best == N || entries_[e].name.view().size() > entries_[best].name.view().size()))
         best = e;
     return best;
   }
   static constexpr vec<std::string_view> names(const tactic_context& c) {
     vec<std::string_view> out;
+    name_table known(c.values().size());
     for (const auto& v : c.values()) {
-      bool known = false;
-      for (auto n : out) known = known || n == v.name;
-      if (!known) out.push_back(v.name);
+      const int next = static_cast<int>(out.size());
+      if (known.insert(v.name, next) == next) out.push_back(v.name);
     }
     return out;
   }
@@ -180,8 +184,8 @@ class manual_tactic {
       case placement::leave:
         break;
       case placement::callable:
-        c.error.record("S009", "manual(\"", axis_, "\"): the placement function gives for \"",
-                       v.name,
+        c.error.record("S009", "manual(\"", axis_.view(),
+                       "\"): the placement function gives for \"", v.name,
                        "\" another function; a dimension, replicated, first_divisible_dim or "
                        "unknown is needed");
         break;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <partita/core/in_sequence.hpp>
+#include <partita/schedule/kept_name.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/vec.hpp>
 
@@ -84,7 +85,7 @@ class microbatch_tactic {
     if (s.loops == 0) {
       text names;
       append_list(names, static_cast<int>(N),
-                  [&](int i) { names << '"' << entries_[i].name << '"'; });
+                  [&](int i) { names << '"' << entries_[i].name.view() << '"'; });
       fail(r, "S013", "no op is computed slice by slice of ", names);
     }
     if (r.error) return;
@@ -93,26 +94,31 @@ class microbatch_tactic {
   }
 
  private:
+  struct kept_entry {
+    kept_name name;
+    int dim;
+    constexpr explicit kept_entry(const microbatch_entry& e) : name(e.name), dim(e.dim) {}
+  };
   template <std::size_t... I>
   constexpr microbatch_tactic(std::int64_t n, const microbatch_entry (&entries)[N],
                               std::string_view name, std::index_sequence<I...>)
-      : n_(n), name_(name), entries_{entries[I]...} {}
+      : n_(n), name_(name), entries_{kept_entry(entries[I])...} {}
 
   std::int64_t n_;
-  std::string_view name_;
-  microbatch_entry entries_[N];
+  kept_name name_;
+  kept_entry entries_[N];
 
   template <class... Parts>
   constexpr void fail(rewriting& r, std::string_view code, Parts... parts) const {
     r.error.record(code, "microbatch(", n_, "): ", parts...);
   }
-  constexpr void slice(rewriting& r, core_program& c, const microbatch_entry& e) const {
+  constexpr void slice(rewriting& r, core_program& c, const kept_entry& e) const {
     bool found = false;
     vec<std::string_view> known;
     for (int i = 0; i < r.p.input_count(); ++i) {
       const std::string_view name = r.p.input_name(i);
       known.push_back(name);
-      if (!detail::selects(e.name, name)) continue;
+      if (!detail::selects(e.name.view(), name)) continue;
       found = true;
       const shape& s = r.p.input_type(i).shape;
       if (e.dim < 0 || e.dim >= s.rank)
@@ -129,8 +135,8 @@ class microbatch_tactic {
       r.error.record(c.tile(c.p.inputs[i], e.dim, 0));
     }
     if (!found)
-      fail(r, "S006", "no input is named \"", e.name, "\" or lies below it; ",
-           known_names(e.name, known));
+      fail(r, "S006", "no input is named \"", e.name.view(), "\" or lies below it; ",
+           known_names(e.name.view(), known));
   }
   constexpr void refuse(rewriting& r, const core_program& c, const conflict& each) const {
     const op_node& n = c.p.op(each.op);

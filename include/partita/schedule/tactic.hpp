@@ -24,9 +24,54 @@ struct named_value {
 namespace detail {
 /// Does a name in a tactic select a value: its own name, or a prefix of it that ends at a dot?
 constexpr bool selects(std::string_view wanted, std::string_view name) {
-  return name.substr(0, wanted.size()) == wanted &&
-         (name.size() == wanted.size() || name[wanted.size()] == '.');
+  const std::size_t size = wanted.size();
+  return name.size() >= size && (name.size() == size || name[size] == '.') &&
+         name.substr(0, size) == wanted;
 }
+
+/// The named values that each name and each prefix of a name selects.
+///
+/// Cost: linear in the characters of all names times their dots, then constant per look-up.
+class selection {
+ public:
+  constexpr explicit selection(const vec<named_value>& values) : first_(values.size()) {
+    for (int i = 0; i < static_cast<int>(values.size()); ++i) {
+      const std::string_view name = values[i].name;
+      for (std::size_t end = 0; end <= name.size(); ++end)
+        if (end == name.size() || name[end] == '.') add(name.substr(0, end), i);
+    }
+  }
+  /// Calls f(number of the value), in their order; gives whether there are any.
+  template <class F>
+  constexpr bool for_each(std::string_view wanted, const F& f) const {
+    const int list = first_.find(wanted);
+    for (int i = list < 0 ? -1 : lists_[list].first; i >= 0; i = entries_[i].next)
+      f(entries_[i].value);
+    return list >= 0;
+  }
+
+ private:
+  struct entry {
+    int value = -1, next = -1;
+  };
+  struct ends {
+    int first = -1, last = -1;
+  };
+  name_table first_;  ///< name or prefix -> list
+  vec<ends> lists_;
+  vec<entry> entries_;
+
+  constexpr void add(std::string_view prefix, int value) {
+    const int fresh = static_cast<int>(lists_.size());
+    const int list = first_.insert(prefix, fresh), at = static_cast<int>(entries_.size());
+    if (list == fresh)
+      lists_.push_back({at, at});
+    else
+      entries_[lists_[list].last].next = at;
+    lists_[list].last = at;
+    entries_.push_back({value, -1});
+  }
+};
 }  // namespace detail
 
 /// Handed to a tactic: the program with its named values, and the three actions.
@@ -52,6 +97,30 @@ class tactic_context {
 
   /// Inputs, then tags, then outputs, each in program order.
   constexpr const vec<named_value>& values() const { return names_; }
+  /// Calls f(named_value) for those that a name selects: the one of that name, and those below it
+  /// ("params" selects "params.w1"). Gives whether there are any.
+  ///
+  /// Cost: one walk over all names; of many look-ups, the values that are found.
+  template <class F>
+  constexpr bool for_each_selected(std::string_view wanted, const F& f) {
+    if (++lookups_ > few && !selection_built_) {
+      selection_ = detail::selection(names_);
+      selection_built_ = true;
+    }
+    if (selection_built_)
+      return selection_.for_each(wanted, [&](int i) {
+        ++compared;
+        f(names_[i]);
+      });
+    bool found = false;
+    compared += static_cast<std::int64_t>(names_.size());
+    for (const auto& v : names_) {
+      if (!detail::selects(wanted, v.name)) continue;
+      found = true;
+      f(v);
+    }
+    return found;
+  }
   /// As the user gave it, for the numbers of axes that actions take.
   constexpr const partita::mesh& mesh() const { return core_.named.mesh; }
   constexpr const core_program& core() const { return core_; }
@@ -90,7 +159,8 @@ class tactic_context {
 
   failure error;
   vec<text> notes;
-  bool postponed = false;  ///< does `propagate` wait? See `amalgamated`.
+  std::int64_t compared = 0;  ///< names that look-ups have gone through
+  bool postponed = false;     ///< does `propagate` wait? See `amalgamated`.
 
  private:
   /// Errors    S001 no such axis, S006 no such value
@@ -102,8 +172,12 @@ class tactic_context {
     return !error;
   }
 
+  static constexpr int few = 16;  ///< look-ups that do not pay for a table
   core_program& core_;
   vec<named_value> names_;
+  int lookups_ = 0;
+  bool selection_built_ = false;
+  detail::selection selection_{{}};
 };
 
 /// Anything with a name that issues actions. It must be usable in constant evaluation for `check`.

@@ -1,0 +1,103 @@
+/// What `partition` gives.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/core/core_program.hpp>
+#include <partita/cost/cost.hpp>
+#include <partita/schedule/replicated.hpp>
+#include <partita/spmd/lowered.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// What one tactic did.
+struct tactic_report {
+  text name;
+  int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
+  collectives counts;                     ///< of the whole program after this tactic, fused
+  collectives counts_as_written;          ///< the same, those inside of loops once
+  vec<conflict> conflicts;                ///< what its propagation left open
+  vec<text> notes;                        ///< what was asked for and could not be had
+};
+
+/// One input or output of a partitioned program. The local shape is that of a whole piece: with
+/// padding, where the dimension is uneven.
+///
+/// The name is its own (`text`), so that it outlives the program; that of a `check`, which is a
+/// constant, is a view of it.
+template <class Name>
+struct basic_sharded_value {
+  Name name;
+  dtype element = dtype::f32;
+  shape global_shape, local_shape;
+  layout sharding;
+};
+using sharded_value = basic_sharded_value<text>;
+
+namespace detail {
+/// Not a constant expression: `check` has nothing of that name.
+inline sharded_value no_such_value(std::string_view what, std::string_view name, const program& p) {
+  vec<std::string_view> known;
+  for (int i = 0; what == "input" && i < p.input_count(); ++i) known.push_back(p.input_name(i));
+  for (int i = 0; what == "output" && i < p.output_count(); ++i) known.push_back(p.output_name(i));
+  throw error(concat("P007 partitioned: no ", what, " \"", name, "\"; ", known_names(name, known)));
+}
+}  // namespace detail
+
+/// A partitioned program: the source, the loops, the device-local program, and what each tactic
+/// did.
+struct partitioned {
+  program source;
+  /// The source after tactics that rewrite it (microbatch), which the actions are about; without
+  /// such tactics it is empty.
+  program rewritten;
+  core_program core;
+  device_program device;
+  vec<collective_note> notes;  ///< where each collective comes from
+  vec<tactic_report> tactics;
+  partita::collectives collectives;  ///< of the device-local program
+  /// The same, each once as it stands in the text: not times the trip counts of the loops around.
+  partita::collectives collectives_as_written;
+  partita::cost cost;      ///< per device
+  partita::passes passes;  ///< as they were asked for
+  failure error;
+
+  /// As loops, layouts and collectives number its axes: axis i of the user's mesh is i or, where it
+  /// had to be split, i is its most major part. `mesh().whole()` is the user's.
+  constexpr const partita::mesh& mesh() const { return device.mesh; }
+  /// The program that the actions are about.
+  constexpr const program& sharded() const { return rewritten.ops.empty() ? source : rewritten; }
+  /// An input, by position or name. Errors: P007 there is none.
+  constexpr sharded_value input(int i) const {
+    if (i < 0 || i >= source.input_count())
+      return detail::no_such_value("input", concat(i), source);
+    return {source.input_name(i), source.input_type(i).element, source.input_type(i).shape,
+            device.local.input_type(i).shape, device.inputs[i]};
+  }
+  constexpr sharded_value input(std::string_view name) const {
+    for (int i = 0; i < source.input_count(); ++i)
+      if (source.input_name(i) == name) return input(i);
+    return detail::no_such_value("input", name, source);
+  }
+  /// An output, by position or name. Errors: P007 there is none.
+  constexpr sharded_value output(int i) const {
+    if (i < 0 || i >= source.output_count())
+      return detail::no_such_value("output", concat(i), source);
+    return {source.output_name(i), source.output_type(i).element, source.output_type(i).shape,
+            device.local.output_type(i).shape, device.outputs[i]};
+  }
+  constexpr sharded_value output(std::string_view name) const {
+    for (int i = 0; i < source.output_count(); ++i)
+      if (source.output_name(i) == name) return output(i);
+    return detail::no_such_value("output", name, source);
+  }
+};
+
+/// What is replicated although nobody asked for it, largest first; see replicated_value.
+constexpr vec<replicated_value> replicated_by_default(const partitioned& p) {
+  return replicated_by_default(p.core);
+}
+
+}  // namespace partita

@@ -1,0 +1,173 @@
+/// The stages of `partition`, in their order. Each does nothing once there is a mistake.
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include <boost/hana/for_each.hpp>
+#include <boost/hana/length.hpp>
+
+#include <partita/schedule/microbatch.hpp>
+#include <partita/schedule/partitioned.hpp>
+#include <partita/schedule/tactic.hpp>
+#include <partita/spmd/lower.hpp>
+#include <partita/spmd/verify.hpp>
+#include <partita/support/name_table.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita::detail {
+
+/// A list of tactics of one type, chosen at run time.
+template <class Schedule>
+concept TacticRange = requires(const Schedule& s) {
+  { *s.begin() } -> Tactic;
+  s.size();
+};
+
+template <class Schedule>
+constexpr int tactic_count(const Schedule& tactics) {
+  if constexpr (TacticRange<Schedule>)
+    return static_cast<int>(tactics.size());
+  else
+    return static_cast<int>(decltype(boost::hana::length(tactics))::value);
+}
+template <class Schedule, class F>
+constexpr void for_each_tactic(const Schedule& tactics, const F& f) {
+  if constexpr (TacticRange<Schedule>) {
+    for (const auto& t : tactics) f(t);
+  } else {
+    boost::hana::for_each(tactics, f);
+  }
+}
+
+/// Errors    M001 to M004 the mesh, and that of the source
+constexpr void validate(partitioned& r, const mesh& m) {
+  r.error.record(r.source.error);
+  r.error.record(validate(m.whole()));
+}
+
+/// Runs the tactics that rewrite the program; gives what they note, by tactic.
+template <class Schedule>
+constexpr vec<vec<text>> rewrite(partitioned& r, const Schedule& tactics) {
+  vec<vec<text>> notes;
+  rewriting work;
+  for_each_tactic(tactics, [&](const auto& t) {
+    notes.push_back({});
+    if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>) {
+      if (r.error || work.error) return;
+      if (work.p.ops.empty()) work.p = r.source;
+      work.notes.clear();
+      t.rewrite(work);
+      notes.back() = work.notes;
+    }
+  });
+  r.error.record(work.error);
+  r.rewritten = static_cast<program&&>(work.p);
+  return notes;
+}
+
+/// For the collectives alone: the program is not built, so no pass rewrites it.
+constexpr lowering_options fused_only(passes p) {
+  p.combine_below = p.memory_bound = 0;
+  p.place = p.share_gathers = false;
+  return {.fuse = true, .build = false, .passes = p};
+}
+
+/// Runs the actions of one tactic. The collectives after the last one are counted when the program
+/// is lowered.
+constexpr void apply_and_report(partitioned& r, tactic_context& context, std::string_view name,
+                                bool last, auto&& apply) {
+  if (r.error || context.error) return;
+  tactic_report report;
+  report.name = name;
+  report.first_action = static_cast<int>(r.core.actions.size());
+  r.core.tactic = static_cast<int>(r.tactics.size());
+  r.core.tactic_names.push_back(name);
+  context.notes.clear();
+  apply();
+  report.last_action = static_cast<int>(r.core.actions.size());
+  if (!last) {
+    const lowered now = lower(r.core, fused_only(r.passes));
+    report.counts = now.counts;
+    report.counts_as_written = as_written(now.notes);
+  }
+  report.conflicts = r.core.conflicts;
+  report.notes = context.notes;
+  r.tactics.push_back(static_cast<tactic_report&&>(report));
+}
+
+/// Runs the actions of all tactics on the rewritten program. `notes`: of `rewrite`.
+template <class Schedule>
+constexpr void apply_tactics(partitioned& r, const mesh& m, const Schedule& tactics,
+                             const vec<vec<text>>& notes) {
+  if (r.error) return;
+  r.core = core_program(r.sharded(), m);
+  tactic_context context(r.core);
+  const int count = tactic_count(tactics);
+  int number = 0;
+  for_each_tactic(tactics, [&](const auto& t) {
+    apply_and_report(r, context, t.name(), number + 1 == count, [&] {
+      t.apply(context);
+      for (const auto& note : notes[number]) context.note(note);
+    });
+    ++number;
+  });
+  r.error.record(context.error);
+}
+
+/// Errors    S020 a value of more than `limit` bytes is replicated by default
+constexpr void refuse_replication(partitioned& r, std::int64_t limit) {
+  if (!r.error && limit >= 0) r.error.record(be_strict(r.core, r.sharded(), limit));
+}
+
+/// Makes the device-local program, and counts its collectives.
+constexpr void lower_to_devices(partitioned& r) {
+  if (r.error) return;
+  lowered l = lower(r.core, {.passes = r.passes});
+  r.error = l.error;
+  if (r.error) return;
+  r.device = static_cast<device_program&&>(l.device);
+  r.notes = static_cast<vec<collective_note>&&>(l.notes);
+  r.collectives = l.counts;
+  r.collectives_as_written = as_written(r.notes);
+  if (r.tactics.empty()) return;
+  tactic_report& last = r.tactics.back();
+  last.counts = l.passes.empty() ? l.counts : l.passes[0].before;
+  last.counts_as_written = l.passes.empty() ? r.collectives_as_written : l.passes[0].written_before;
+}
+
+/// Errors    P001 the device-local program does not verify: a mistake of ours
+constexpr void verify_made(partitioned& r) {
+  if (r.error) return;
+  if (const failure f = verify(r.device); f)
+    r.error.record(
+        "P001", "internal error: partition made a wrong device-local program: ", f.message.view());
+}
+
+constexpr void estimate_cost(partitioned& r) {
+  if (!r.error) r.cost = estimate(r.device.local);
+}
+
+/// States that a step takes in one layout and gives in another, which has to be undone between
+/// steps.
+constexpr void note_states(partitioned& r) {
+  if (r.error || r.tactics.empty()) return;
+  name_table inputs(r.source.inputs.size());
+  for (int i = 0; i < r.source.input_count(); ++i) inputs.insert(r.source.input_name(i), i);
+  for (int i = 0; i < r.source.output_count(); ++i) {
+    const int state = inputs.find(r.source.output_name(i));
+    if (state < 0) continue;
+    const layout &in = r.device.inputs[state], &out = r.device.outputs[i];
+    if (in == out) continue;
+    text note;
+    const int rank = r.source.output_type(i).shape.rank;
+    note << "state \"" << r.source.output_name(i) << "\" arrives as ";
+    print_layout(note, in, rank, r.mesh());
+    note << " and leaves as ";
+    print_layout(note, out, rank, r.mesh());
+    note << "; name it in a tactic to keep it in one layout";
+    r.tactics.back().notes.push_back(note);
+  }
+}
+
+}  // namespace partita::detail

@@ -1,0 +1,149 @@
+// What `partition` promises beside figures: it checks what it made, and keeps what it is given.
+#include <doctest/doctest.h>
+
+#include <concepts>
+#include <string>
+#include <vector>
+
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+std::string str(std::string_view t) { return std::string(t); }
+constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
+constexpr auto mlp = [](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); };
+constexpr auto traced = [] {
+  return pt::trace(mlp, pt::input<float, 16, 8>("x"), pt::input<float, 8, 16>("w1"),
+                   pt::input<float, 16, 8>("w2"));
+};
+
+/// Says that slices of dimension 0 of the operand give slices of dimension 1 of the result.
+struct liar {
+  static constexpr std::string_view name = "liar";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(pt::infer_context& c) { c.result = c.operands[0]; }
+  static constexpr void tile_map(pt::tile_map_context& c) { c.tile(16, 1).operand(0, 0); }
+};
+pt::program with_liar() {
+  pt::builder b;
+  const pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {16, 16}});
+  const pt::value_id operands[] = {x};
+  const pt::value_id y = b.emit(pt::def<liar>, operands, {});
+  b.p.outputs.push_back({y, b.p.intern("y")});
+  return b.p;
+}
+constexpr auto lied = [] {
+  pt::builder b;
+  const pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {16, 16}});
+  const pt::value_id operands[] = {x};
+  const pt::value_id y = b.emit(pt::def<liar>, operands, {});
+  b.p.outputs.push_back({y, b.p.intern("y")});
+  return pt::partition(b.p, mesh, pt::schedule(pt::manual("B", {{"x", 0}})), {.verify = true});
+};
+constexpr std::string_view wrong =
+    "P001 internal error: partition made a wrong device-local program: P001 internal error: op "
+    "1 (liar) has type tensor<16x4xf32>, its shape rule gives tensor<4x16xf32>; please report";
+
+}  // namespace
+
+TEST_CASE("P001 a device-local program that does not verify") {
+  for (bool asked : {false, true}) {
+    CAPTURE(asked);
+#ifdef NDEBUG
+    if (!asked) continue;
+#endif
+    std::string what;
+    try {
+      (void)pt::partition(with_liar(), mesh, pt::schedule(pt::manual("B", {{"x", 0}})),
+                          {.verify = asked});
+    } catch (const pt::error& e) {
+      what = e.what();
+    }
+    CHECK(what == wrong);
+  }
+}
+static_assert([] { return lied().error.message == wrong; }());
+
+TEST_CASE("what partition gives outlives the program") {
+  static_assert(std::same_as<decltype(std::declval<pt::partitioned>().input(0).name), pt::text>);
+  pt::sharded_value v, w;
+  {
+    const auto p = pt::partition(traced(), mesh, pt::schedule(pt::manual("B", {{"x", 0}})));
+    v = p.input("w1");
+    w = p.output(0);
+  }
+  CHECK(v.name == "w1");
+  CHECK(w.name == "result");
+}
+
+TEST_CASE("tactics keep the names that they are made of") {
+  std::string axis = "B", input = "x", name = "one that is longer than small strings are",
+              both = "all";
+  const auto tactic = pt::manual(axis, {{input, 0}}, name);
+  const auto renamed = pt::manual("M", {{"w1", 1}}).named(name);
+  const auto steps = pt::microbatch(2, {{input, 0}}, name);
+  const auto joined = pt::amalgamated(both, tactic, renamed);
+  for (std::string* s : {&axis, &input, &name, &both}) s->assign(s->size(), '?');
+  CHECK(tactic.name() == "one that is longer than small strings are");
+  CHECK(renamed.name() == tactic.name());
+  CHECK(joined.name() == "all");
+  auto copied = tactic;
+  {
+    const auto other = pt::manual("M", {{"w1", 1}});
+    copied = other;
+    copied = tactic;
+  }
+  for (const auto& p : {pt::partition(traced(), mesh, pt::schedule(tactic)),
+                        pt::partition(traced(), mesh, std::vector{copied})}) {
+    CHECK(str(p.tactics[0].name) == str(tactic.name()));
+    CHECK(p.input("x").local_shape == pt::shape{4, 8});
+  }
+  CHECK(str(pt::partition(traced(), mesh, pt::schedule(steps)).tactics[0].name) ==
+        str(tactic.name()));
+  CHECK(pt::partition(traced(), mesh, pt::schedule(joined)).input("w1").local_shape ==
+        pt::shape{8, 8});
+}
+
+namespace {
+/// Looks each name up once, in a tactic of its own, as a list of tactics does.
+struct look_up {
+  std::int64_t* compared;
+  std::string_view name() const { return "look up"; }
+  void apply(pt::tactic_context& c) const {
+    std::vector<std::string> names;
+    for (const auto& v : c.values()) names.emplace_back(v.name);
+    for (const auto& n : names) {
+      int found = 0;
+      CHECK(c.for_each_selected(n, [&](const pt::named_value&) { ++found; }));
+      CHECK(found == 1);
+    }
+    int below = 0, none = 0;
+    c.for_each_selected("p", [&](const pt::named_value&) { ++below; });
+    CHECK(below == static_cast<int>(names.size()) - 1);
+    CHECK(!c.for_each_selected("p.", [&](const pt::named_value&) { ++none; }));
+    CHECK(!c.for_each_selected("p.a1.", [&](const pt::named_value&) { ++none; }));
+    CHECK(!c.for_each_selected("", [&](const pt::named_value&) { ++none; }));
+    CHECK(none == 0);
+    *compared = c.compared;
+  }
+};
+std::int64_t compared_names(int n) {
+  pt::builder b;
+  pt::value_id sum = -1;
+  for (int i = 0; i < n; ++i) {
+    const auto v = pt::ops::parameter(b, "p.a" + std::to_string(i), {pt::dtype::f32, {4}});
+    sum = i == 0 ? v : pt::ops::add(b, sum, v);
+  }
+  b.p.outputs.push_back({sum, b.p.intern("y")});
+  std::int64_t compared = 0;
+  (void)pt::partition(b.p, mesh, pt::schedule(look_up{&compared}));
+  return compared;
+}
+}  // namespace
+
+TEST_CASE("names are looked up in time that does not grow with the program") {
+  CHECK(compared_names(4000) <= 2 * 2 * compared_names(2000));
+  CHECK(compared_names(4000) < 40 * 4000);
+}
