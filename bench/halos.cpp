@@ -12,8 +12,7 @@ namespace {
 constexpr pt::mesh mesh{{"batch", 8}, {"space", 4}};
 
 void print(const char* name, const pt::program& p, bool halos, const auto&... tactics) {
-  pt::core_program core(p, mesh);
-  core.halos = halos;
+  pt::core_program core(p, mesh, {.halos = halos});
   pt::tactic_context context(core);
   (tactics.apply(context), ...);
   context.error.raise();

@@ -175,7 +175,7 @@ class check {
 
   /// The actions of a tactic, one by one, then propagation.
   bool act(pt::core_program& core, int tactic, std::vector<random_action>& done) {
-    core.tactic = tactic;
+    core.start_tactic(tactic);
     const auto before = core.nests;
     const pt::mesh mesh_before = core.mesh;
     for (const auto& a : c_.tactics[at(tactic)]) {
@@ -201,11 +201,10 @@ class check {
     for (std::size_t o = 0; o < before.size(); ++o)
       if (!begins_with(core.nests[o], core.mesh, before[o], mesh_before))
         return fail("a loop of op " + std::to_string(o) + " was removed or changed");
-    const auto settled = core.nests;
-    core.propagate();
-    core.actions.pop_back();
-    for (std::size_t o = 0; o < settled.size(); ++o)
-      if (core.nests[o].count != settled[o].count)
+    pt::core_program again = core;
+    again.propagate();
+    for (std::size_t o = 0; o < again.nests.size(); ++o)
+      if (core.nests[o].count != again.nests[o].count)
         return fail("propagation had not come to an end");
     return true;
   }
@@ -364,7 +363,7 @@ class check {
     seen.split += core.mesh.rank > c_.mesh.rank;
     seen.split_by_itself += split_by_itself_;
     using kind = pt::padding_record::kind;
-    seen.padded += !core.padding.whole.empty();
+    seen.padded += !core.padding.enlargements.empty();
     for (pt::op_id o = 0; o < core.p.op_count(); ++o) {
       seen.widened += core.inserted(o) == kind::widen;
       seen.trimmed += core.inserted(o) == kind::trim;

@@ -244,7 +244,7 @@ test_case shrink(test_case c, Fails fails) {
 }
 
 inline pt::failure apply(pt::core_program& core, const random_action& a) {
-  const int axis = a.number(core.named);
+  const int axis = a.whole() ? a.axis : core.axis({a.axis, a.pre, a.size});
   return a.atomic ? core.atomic(a.value, axis) : core.tile(a.value, a.dim, axis, a.policy);
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("a loop that carries hundreds of values") {
 
 TEST_CASE("loops know tactics of any number") {
   pt::core_program c(source(through_barrier, 2), mesh);
-  c.tactic = 100000;
+  c.start_tactic(100000);
   REQUIRE(!c.tile(0, 0, 0));
   c.propagate();
   for (pt::op_id o = 0; o < c.p.op_count(); ++o)

@@ -384,16 +384,16 @@ TEST_CASE("a mesh of eight axes") {
 TEST_CASE("no action is ever undone: loops only grow, refused actions change nothing") {
   const pt::program p = step();
   pt::core_program c(p, mesh);
-  std::vector<pt::nest> before;
+  pt::nest_list before;
   const auto grown = [&] {
     for (std::size_t o = 0; o < before.size(); ++o) {
-      const pt::nest &old = before[o], &now = c.nest_of(static_cast<pt::op_id>(o));
+      const pt::nest old = before[o], now = c.nests[o];
       if (now.count < old.count) return false;
       for (int i = 0; i < old.count; ++i)
         if (now.loops[i].axis != old.loops[i].axis || now.loops[i].factor != old.loops[i].factor)
           return false;
     }
-    before.assign(c.nests.begin(), c.nests.end());
+    before = c.nests;
     return true;
   };
   int accepted = 0, refused = 0;
@@ -404,7 +404,7 @@ TEST_CASE("no action is ever undone: loops only grow, refused actions change not
         ++(f ? refused : accepted);
         if (f) {
           const auto same = c.nests.size() == before.size();
-          CHECK((same || before.empty()));
+          CHECK((same || before.size() == 0));
         }
         c.propagate();
         CHECK(grown());

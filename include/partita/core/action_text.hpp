@@ -57,7 +57,7 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
   std::size_t at = 0;
   const auto skip = [&] {
     while (at < script.size() && (script[at] == ' ' || script[at] == ';' || script[at] == '\n')) {
-      if (script[at] == '\n') ++c.tactic;
+      if (script[at] == '\n') c.start_tactic(c.tactic + 1);
       ++at;
     }
   };
@@ -112,7 +112,7 @@ constexpr failure replay(core_program& c, const program& source, std::string_vie
     if (verb == "tile" && script.substr(at, 6) == ", pad>") policy = uneven::pad;
     if (verb == "tile" && script.substr(at, 9) == ", refuse>") policy = uneven::refuse;
     expect(policy == uneven::pad ? ", pad>" : policy == uneven::refuse ? ", refuse>" : ">");
-    const int axis = f ? -1 : c.named.find(axis_name, "replay", f);
+    const int axis = f ? -1 : c.axis(axis_name, "replay", f);
     if (!f)
       f.record(verb == "tile" ? c.tile(v, static_cast<int>(dim), axis, policy) : c.atomic(v, axis));
   }

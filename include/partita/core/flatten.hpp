@@ -58,6 +58,7 @@ struct flat_program {
   };
   vec<scope_info> scopes;
   vec<control_info> controls;
+  vec<int> control;  ///< by op: which of `controls` a wire or a marker is of, or -1; see control_of
 
   constexpr flat_program() = default;
   constexpr explicit flat_program(const program& source) {
@@ -75,10 +76,10 @@ struct flat_program {
     for (const auto& out : source.outputs)
       p.outputs.push_back({renamed[out.value], p.intern(source.view(out.name))});
   }
-  constexpr const control_info* control_of(op_id marker) const {
-    for (const auto& c : controls)
-      if (c.marker == marker) return &c;
-    return nullptr;
+  /// The op with nested programs that a wire or a marker is of; null for other ops.
+  constexpr const control_info* control_of(op_id o) const {
+    const bool known = at(o) < control.size() && control[o] >= 0;
+    return known ? &controls[control[o]] : nullptr;
   }
 
  private:
@@ -93,6 +94,7 @@ struct flat_program {
   constexpr op_id append(const op_def& def, span<const value_id> operands,
                          span<const std::int64_t> attrs, int in) {
     scope.push_back(in);
+    control.push_back(-1);
     return p.append_op(def, operands, attrs);
   }
   constexpr value_id append_result(const tensor_type& t, int in) {
@@ -130,11 +132,12 @@ struct flat_program {
     const op_node& n = q.op(o);
     wire_list list;
     n.def->wires(q, o, list);
-    control_info control;
-    control.first_scope = static_cast<int>(scopes.size());
-    control.scope_count = n.region_count;
-    control.operands.resize(at(n.operand_count), use{});
-    control.results.resize(at(n.result_count), -1);
+    const op_id first_wire = p.op_count();
+    control_info k;
+    k.first_scope = static_cast<int>(scopes.size());
+    k.scope_count = n.region_count;
+    k.operands.resize(at(n.operand_count), use{});
+    k.results.resize(at(n.result_count), -1);
     for (const auto& r : q.regions_of(o)) {
       scope_info s;
       s.trips = times(scopes[in].trips, list.trips);
@@ -151,10 +154,10 @@ struct flat_program {
       for (const auto& e : w.ends) {
         const use here{wire, static_cast<int>(operands.size())};
         if (e.kind == wire_end::operand) {
-          control.operands[e.index] = here;
+          k.operands[e.index] = here;
           operands.push_back(renamed[q.operand(o, e.index)]);
         } else if (e.kind == wire_end::output) {
-          scopes[control.first_scope + e.region].outputs[e.index] = here;
+          scopes[k.first_scope + e.region].outputs[e.index] = here;
           operands.push_back(-1);  // comes with the nested program
         } else {
           continue;
@@ -166,22 +169,22 @@ struct flat_program {
       append(def<op::wire>, operands, shifts, in);
       for (const auto& e : w.ends) {
         if (e.kind == wire_end::input) {
-          const int inner = control.first_scope + e.region;
+          const int inner = k.first_scope + e.region;
           scopes[inner].inputs[e.index] =
               append_result(q.region(o, e.region).input_type(e.index), inner);
         } else if (e.kind == wire_end::result) {
-          control.results[e.index] = append_result(q.type(n.result + e.index), in);
+          k.results[e.index] = append_result(q.type(n.result + e.index), in);
         }
       }
       p.ops.back().transposed = n.transposed;
     }
-    control.marker = append(*n.def, {}, q.attrs(o), in);
+    k.marker = append(*n.def, {}, q.attrs(o), in);
     copy_marks(q, n);
-    for (int r = 0; r < n.result_count; ++r) renamed[n.result + r] = control.results[r];
+    for (int r = 0; r < n.result_count; ++r) renamed[n.result + r] = k.results[r];
     for (int r = 0; r < n.region_count; ++r) {
-      const int inner = control.first_scope + r;
+      const int inner = k.first_scope + r;
       const program& region = q.region(o, r);
-      scopes[inner].marker = control.marker;
+      scopes[inner].marker = k.marker;
       vec<value_id> inside(region.types.size(), -1);
       for (int i = 0; i < region.input_count(); ++i)
         inside[region.inputs[i]] = scopes[inner].inputs[i];
@@ -191,8 +194,10 @@ struct flat_program {
         p.operand_list[p.op(out.op).operand_begin + out.operand] = inside[region.outputs[j].value];
       }
     }
-    controls.push_back(control);
-    return control.marker;
+    for (op_id wire = first_wire; wire <= k.marker; ++wire)
+      control[wire] = static_cast<int>(controls.size());
+    controls.push_back(k);
+    return k.marker;
   }
 };
 

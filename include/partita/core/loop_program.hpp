@@ -5,10 +5,10 @@
 
 #include <cstdint>
 
-#include <partita/core/flatten.hpp>
+#include <partita/core/graph.hpp>
 #include <partita/core/halo.hpp>
 #include <partita/core/loops.hpp>
-#include <partita/core/named_axes.hpp>
+#include <partita/core/partition_state.hpp>
 #include <partita/ir/axis_set.hpp>
 #include <partita/ir/layout.hpp>
 #include <partita/support/vec.hpp>
@@ -19,60 +19,83 @@ namespace partita {
 /// program around them (see flatten.hpp). Inputs and tags are ops as well, so a tiled argument is a
 /// `parameter` with loops, and so is the inference "all uses slice it": the rule that works for
 /// every op.
+///
+/// It consists of a graph and of a state, which say what these names mean; here both are only read.
 class loop_program {
+ protected:
+  core_graph graph_;
+  partition_state state_;
+
  public:
-  program p;            ///< the flat source program, plus `tiling` ops appended by actions
-  flat_program nested;  ///< which nested program an op belongs to (its `p` is empty)
-  partita::mesh mesh;   ///< the user's, with axes split as loops and actions need it
-  named_axes named;     ///< the axes that actions speak of, by number
-  factor_table map;
-  vec<nest> nests;          ///< by op
-  vec<op_id> order;         ///< order of execution
-  vec<char> returned;       ///< by value: is it a result of the program?
-  vec<action> actions;      ///< the log
-  vec<conflict> conflicts;  ///< what the last propagation left open
-  padding_record padding;   ///< which dimensions are larger than those of the source
-  int tactic = 0;           ///< recorded in loops and actions
-  bool halos = true;        ///< may a loop see elements of neighbouring pieces?
-  bool may_split = true;    ///< may propagation split axes?
-  vec<text> tactic_names;   ///< for messages, as far as they are known
+  const program& p = graph_.p;
+  const flat_program& nested = graph_.nested;
+  const factor_table& map = graph_.map;
+  const op_order& order = graph_.order;
+  const output_list& returned = graph_.returned;
+  const partita::mesh& mesh = state_.mesh;
+  const named_axes& named = state_.named;
+  const nest_list& nests = state_.nests;
+  const vec<action>& actions = state_.actions;
+  const vec<conflict>& conflicts = state_.conflicts;
+  const padding_record& padding = state_.padding;
+  const int& tactic = state_.tactic;
 
   constexpr loop_program() = default;
-  constexpr loop_program(const program& source, const partita::mesh& m)
-      : nested(source), mesh(m.whole()), named(mesh) {
-    p = static_cast<program&&>(nested.p);
-    const auto n = p.ops.size();
-    map.ops.reserve(n);
-    map.factors.reserve(3 * n);
-    map.operand_dims.reserve(6 * n);
-    order.reserve(n);
-    nests.resize(n, nest{});
-    returned.resize(p.types.size(), 0);
-    for (op_id o = 0; o < static_cast<op_id>(n); ++o) {
-      order.push_back(o);
-      add_tile_map(o);
-    }
-    for (const auto& out : p.outputs) returned[out.value] = 1;
-    index_uses();
+  constexpr loop_program(const program& source, const partita::mesh& m, core_options options)
+      : graph_(source) {
+    state_.mesh = m.whole();
+    state_.named = named_axes(state_.mesh);
+    state_.options = options;
+    state_.nests.add_ops(p.ops.size());
+    state_.local.reserve(map.factors.size());
+    for (const auto& f : map.factors) state_.local.push_back(f.size);
+  }
+  // The names above are those of the own parts, in copies too.
+  constexpr loop_program(const loop_program& other) : graph_(other.graph_), state_(other.state_) {}
+  constexpr loop_program(loop_program&& other) noexcept
+      : graph_(static_cast<core_graph&&>(other.graph_)),
+        state_(static_cast<partition_state&&>(other.state_)) {}
+  constexpr loop_program& operator=(const loop_program& other) {
+    graph_ = other.graph_;
+    state_ = other.state_;
+    return *this;
+  }
+  constexpr loop_program& operator=(loop_program&& other) noexcept {
+    graph_ = static_cast<core_graph&&>(other.graph_);
+    state_ = static_cast<partition_state&&>(other.state_);
+    return *this;
+  }
+  constexpr ~loop_program() = default;
+
+  /// How often ops were inserted or made larger. Everything else changes the state alone.
+  constexpr std::int64_t edits() const { return graph_.edits; }
+  /// Becomes a copy of another one, which has the same graph, if that is known.
+  constexpr void restore(const loop_program& other, bool same_graph) {
+    if (!same_graph) graph_ = other.graph_;
+    state_ = other.state_;
   }
 
-  constexpr const nest& nest_of(op_id o) const { return nests[o]; }
+  /// May a loop see elements of neighbouring pieces?
+  constexpr bool sees_halos() const { return state_.options.halos; }
+  constexpr nest nest_of(op_id o) const { return state_.nests[o]; }
+  /// The positions that the loops of an op leave of a factor, and of all its factors.
+  constexpr std::int64_t local(op_id o, int factor) const { return locals_of(o)[factor]; }
+  constexpr const std::int64_t* locals_of(op_id o) const {
+    return state_.local.data() + map.ops[o].begin;
+  }
   /// The shape of a value in the source program; its type may be larger, where it is padded.
   constexpr const shape& true_shape(value_id v) const {
-    return padding.whole.empty() ? p.type(v).shape : padding.whole[v];
+    return graph_.padding.empty() ? p.type(v).shape : graph_.padding.whole[v];
   }
   constexpr tensor_type true_type(value_id v) const { return {p.type(v).element, true_shape(v)}; }
   /// All uses of a value as an operand (being a result of the program is not among them).
-  constexpr span<const use> uses(value_id v) const {
-    const auto begin = use_begin_[v], end = use_begin_[at(v) + 1];
-    return {uses_.data() + begin, static_cast<std::size_t>(end - begin)};
-  }
+  constexpr span<const use> uses(value_id v) const { return graph_.uses(v); }
 
   /// How the loops of an op, without those over some axes, slice an operand or (end -1 - r) lay
   /// out result r; sums are not part of it.
   constexpr layout layout_by_loops(op_id o, int end, axis_set without = {}) const {
     layout l;
-    const nest& n = nests[o];
+    const nest n = nest_of(o);
     if (n.count == 0) return l;
     const factor* factors = map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
@@ -103,16 +126,12 @@ class loop_program {
     const vec<tensor_type> types = operand_types(o);
     return stretch_halo(*p.ops[o].def, map, map.at(o, f), types, p.type(p.ops[o].result), attrs);
   }
-  constexpr vec<tensor_type> operand_types(op_id o) const {
-    vec<tensor_type> types;
-    for (value_id v : p.operands(o)) types.push_back(p.types[v]);
-    return types;
-  }
+  constexpr vec<tensor_type> operand_types(op_id o) const { return graph_.operand_types(o); }
 
   /// Does some loop of an op see more than its own pieces?
   constexpr bool has_halo(op_id o) const {
     const factor* factors = map.factors_of(o);
-    for (const auto& l : nests[o])
+    for (const auto& l : nest_of(o))
       if (l.factor != any_factor && factors[l.factor].halo && mesh.size(l.axis) > 1) return true;
     return false;
   }
@@ -124,7 +143,7 @@ class loop_program {
       halo_loops h;
       h.factor = f;
       std::int64_t pieces = 1;
-      for (const auto& l : nests[o])
+      for (const auto& l : nest_of(o))
         if (l.factor == f && mesh.size(l.axis) > 1) {
           h.axes.push_back(l.axis);
           pieces *= mesh.size(l.axis);
@@ -178,15 +197,17 @@ class loop_program {
   /// The value that carries the tiling of `v`: `v` itself, or the `tiling` op's result behind it;
   /// where it is padded, the padded value.
   constexpr value_id holder(value_id v) const {
-    while (!padding.widened.empty() && padding.widened[v] >= 0) v = padding.widened[v];
-    for (const auto& u : uses(v))
-      if (p.is(u.op, op_role::tiling)) return p.ops[u.op].result;
-    return v;
+    while (widened(v) >= 0) v = widened(v);
+    const value_id t = graph_.tiled(v);
+    return t >= 0 ? t : v;
+  }
+  /// The padded value behind one that is made in its true size, or -1.
+  constexpr value_id widened(value_id v) const {
+    return graph_.padding.empty() ? -1 : graph_.padding.widened[v];
   }
   /// Why an op is there, if it was inserted to pad something.
   constexpr padding_record::kind inserted(op_id o) const {
-    const auto& list = padding.inserted;
-    return static_cast<std::size_t>(o) < list.size() ? list[o].what : padding_record::kind::none;
+    return graph_.padding.empty() ? padding_record::kind::none : graph_.padding.inserted[o].what;
   }
   /// Does an op only bring a value from its true size to a padded one, or back?
   constexpr bool resizes(op_id o) const {
@@ -208,47 +229,17 @@ class loop_program {
   constexpr text describe(value_id v) const {
     v = source_of(v);
     if (!p.name(v).empty()) return p.name(v);
-    for (const auto& out : p.outputs)
-      if (source_of(out.value) == v) return p.view(out.name);
+    for (value_id out = v; out >= 0; out = widened(out) >= 0 ? widened(out) : graph_.tiled(out))
+      if (returned[out]) return p.output_name(returned.first(out));
     return concat('%', v);
   }
   /// A tactic for messages, counted from 1: `tactic 2 ("MP")`.
   constexpr text describe_tactic(int t) const {
     text out = concat("tactic ", t + 1);
-    if (t < static_cast<int>(tactic_names.size())) out << " (\"" << tactic_names[t] << "\")";
+    const auto& names = state_.tactic_names;
+    if (t < static_cast<int>(names.size())) out << " (\"" << names[t] << "\")";
     return out;
   }
-
- protected:
-  constexpr void add_tile_map(op_id o) {
-    const op_node& n = p.ops[o];
-    scratch_.clear();
-    for (value_id v : p.operands(o)) scratch_.push_back(p.types[v]);
-    const auto attrs = p.attrs(o);
-    const tensor_type none;
-    tile_map_context c(scratch_, n.result_count > 0 ? p.type(n.result) : none, attrs.data(),
-                       static_cast<int>(attrs.size()), map, n.result_count);
-    n.def->tile_map(c);
-  }
-
-  constexpr void index_uses() {
-    use_begin_.assign(p.types.size() + 1, 0);
-    for (value_id v : p.operand_list) ++use_begin_[at(v) + 1];
-    for (std::size_t v = 0; v < p.types.size(); ++v) use_begin_[v + 1] += use_begin_[v];
-    uses_.assign(p.operand_list.size(), use{});
-    vec<int> next(use_begin_.begin(), use_begin_.end());
-    for (op_id o : order) {
-      int i = 0;
-      for (value_id v : p.operands(o)) uses_[next[v]++] = {o, i++};
-    }
-  }
-
- private:
-  vec<int> use_begin_;
-  vec<use> uses_;
-  vec<tensor_type> scratch_;
-
-  static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 };
 
 }  // namespace partita

@@ -5,6 +5,7 @@
 
 #include <partita/core/uneven.hpp>
 #include <partita/ir/program.hpp>
+#include <partita/support/vec.hpp>
 
 namespace partita {
 
@@ -17,11 +18,12 @@ struct loop {
   int factor = any_factor;  ///< an op has as many as its operands have dimensions
   int tactic = 0;           ///< which tactic introduced it
   std::int8_t axis = 0;     ///< below max_axes
+  bool asked = false;       ///< did an action ask for it, or did propagation find it?
 };
 
-/// The loops around an op, outermost first. No axis occurs twice.
+/// The loops around an op, outermost first. No axis occurs twice. A view, until the next action.
 struct nest {
-  loop loops[max_axes] = {};
+  const loop* loops = nullptr;
   int count = 0;
 
   constexpr const loop* begin() const { return loops; }
@@ -31,12 +33,62 @@ struct nest {
       if (loops[i].axis == axis) return &loops[i];
     return nullptr;
   }
-  constexpr void push_back(int axis, int factor, int tactic) {
-    loops[count].axis = static_cast<std::int8_t>(axis);
-    loops[count].factor = factor;
-    loops[count].tactic = tactic;
-    ++count;
+};
+
+/// The nests of all ops, in one array: most ops have few loops.
+class nest_list {
+ public:
+  constexpr std::size_t size() const { return rows_.size(); }
+  constexpr nest operator[](int op) const {
+    const row& r = rows_[op];
+    return {loops_.data() + r.begin, r.count};
   }
+  constexpr nest operator[](std::size_t op) const { return (*this)[static_cast<int>(op)]; }
+
+  /// So many ops more, without loops.
+  constexpr void add_ops(std::size_t count) { rows_.resize(rows_.size() + count, row{}); }
+  /// One more loop, the innermost. Cost: constant; the op's loops may move to where there is room.
+  constexpr void push_back(int op, const loop& l) {
+    row& r = rows_[op];
+    if (r.count == r.room) {
+      const int from = r.begin;
+      r.begin = static_cast<int>(loops_.size());
+      r.room = static_cast<std::int8_t>(r.room == 0 ? 2 : 2 * r.room);
+      loops_.resize(loops_.size() + static_cast<std::size_t>(r.room), loop{});
+      loop* all = loops_.data();
+      for (int i = 0; i < r.count; ++i) all[r.begin + i] = all[from + i];
+    }
+    loops_.data()[r.begin + r.count++] = l;
+  }
+  /// An action asked for the loop of an op over an axis.
+  constexpr void ask_for(int op, int axis) {
+    const row& r = rows_[op];
+    for (int i = 0; i < r.count; ++i)
+      if (loop& l = loops_.data()[r.begin + i]; l.axis == axis) l.asked = true;
+  }
+  /// Axis `minor` is new, and the minor part of what was `axis`: so are all loops.
+  constexpr void split(int axis, int minor) {
+    const nest_list old = *this;
+    rows_.clear();
+    loops_.clear();
+    add_ops(old.size());
+    for (int o = 0; o < static_cast<int>(old.size()); ++o)
+      for (loop l : old[o]) {
+        if (l.axis >= minor) ++l.axis;
+        push_back(o, l);
+        if (l.axis != axis) continue;
+        l.axis = static_cast<std::int8_t>(minor);
+        push_back(o, l);
+      }
+  }
+
+ private:
+  struct row {
+    int begin = 0;                    ///< below 14 times the number of ops
+    std::int8_t count = 0, room = 0;  ///< at most max_axes
+  };
+  vec<row> rows_;
+  vec<loop> loops_;
 };
 
 /// A use of a value as an operand.

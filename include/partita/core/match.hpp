@@ -16,7 +16,7 @@ struct match {
 
 constexpr void support(const loop_program& c, match& m, op_id o, int axis, evidence e) {
   if (m.first.factor == e.factor || m.several) return;
-  if (c.map.at(o, e.factor).local % c.mesh.size(axis) != 0) m.indivisible = true;
+  if (c.local(o, e.factor) % c.mesh.size(axis) != 0) m.indivisible = true;
   if (m.first.factor == any_factor) {
     m.first = e;
   } else {
@@ -29,14 +29,14 @@ constexpr void support(const loop_program& c, match& m, op_id o, int axis, evide
 constexpr int front_factor(const loop_program& c, op_id o, int operand, int dim) {
   const auto& row = c.map.ops[o];
   const factor* factors = c.map.factors.data() + row.begin;
+  const std::int64_t* local = c.locals_of(o);
   int last = any_factor;
   for (int f = 0; f < row.count; ++f) {
-    const factor& each = factors[f];
-    if (c.map.dim_of(each, operand) != dim) continue;
+    if (c.map.dim_of(factors[f], operand) != dim) continue;
     last = f;
-    if (each.local > 1) break;
+    if (local[f] > 1) break;
   }
-  return last != any_factor && c.map.is_front(o, last) ? last : any_factor;
+  return last != any_factor && c.map.is_front(o, last, local) ? last : any_factor;
 }
 
 /// Is `wants` what `has` gives along `dim`, up to but not including `axis`?
@@ -60,13 +60,12 @@ constexpr bool next_along(const factor_table& map, const nest& has, op_id has_op
 /// May a factor with a halo be cut once more? Not if the axis does not divide both sides, or if
 /// the halos were more than a gather.
 constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
-  const factor& each = c.map.at(o, f);
-  const std::int64_t size = c.mesh.size(axis);
-  if (!c.halos || each.local == 0 || each.local % size != 0) return false;
+  const std::int64_t left = c.local(o, f), size = c.mesh.size(axis);
+  if (!c.sees_halos() || left == 0 || left % size != 0) return false;
   if (size == 1) return true;
   const auto given = c.p.attrs(o);
   vec<std::int64_t> attrs(given.begin(), given.end());
-  const halo_cut one = c.cut(o, f, each.size / each.local * size, attrs);
+  const halo_cut one = c.cut(o, f, c.map.at(o, f).size / left * size, attrs);
   bool good = one.possible;
   for (int k = 0; k < max_halo_operands; ++k) good = good && (!one.slices(k) || one.worthwhile(k));
   return good;
@@ -78,7 +77,7 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
 constexpr int sliced_by_all_uses(const loop_program& c, value_id v, const nest& mine, int axis) {
   int dim = no_dim;
   for (const auto& u : c.uses(v)) {
-    const nest& theirs = c.nests[u.op];
+    const nest theirs = c.nest_of(u.op);
     const loop* l = theirs.find(axis);
     if (l == nullptr || l->factor == any_factor) return no_dim;
     const int d = c.map.operand_dim(c.map.at(u.op, l->factor), u.operand);
@@ -94,13 +93,13 @@ constexpr int sliced_by_all_uses(const loop_program& c, value_id v, const nest& 
 /// Which tile-map entries of an op does the evidence support for a loop over an axis?
 constexpr match find_match(const loop_program& c, op_id o, int axis) {
   match m;
-  const nest& mine = c.nests[o];
+  const nest mine = c.nest_of(o);
   if (mine.find(axis) != nullptr) return m;
   const op_node& n = c.p.ops[o];
   for (int i = 0; i < n.operand_count; ++i) {
     const value_id x = c.p.operand_list[n.operand_begin + i];
     const op_id q = c.p.producers[x];
-    const nest& theirs = c.nests[q];
+    const nest theirs = c.nest_of(q);
     const loop* l = theirs.find(axis);
     if (l == nullptr || l->factor == any_factor) continue;
     const int result = c.p.ops[q].result - x - 1;

@@ -19,24 +19,23 @@
 
 #include <cstdint>
 
-#include <partita/core/core_program.hpp>
 #include <partita/core/dimension_class.hpp>
+#include <partita/core/editor.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/combine.hpp>
 #include <partita/op/pad.hpp>
 #include <partita/op/select.hpp>
 #include <partita/op/slice.hpp>
 
-namespace partita {
-
-namespace detail {
+namespace partita::detail {
 
 /// Enlarges one class of dimensions, so that `pieces` and the loops over it divide them. Cost:
 /// linear in the ops that have a dimension of the class, plus one pass over the program.
 class padder {
  public:
-  constexpr padder(core_program& c, const dimension_class& of, std::int64_t pieces)
-      : c_(c), p_(c.p), class_(of), pieces_(pieces) {}
+  constexpr padder(const loop_program& c, core_editor edit, const dimension_class& of,
+                   std::int64_t pieces)
+      : c_(c), p_(c.p), edit_(edit), class_(of), pieces_(pieces) {}
 
   /// Finds the least sizes. False if a tensor gets too many elements; then it is `too_large`.
   constexpr bool plan(tensor_type& too_large) {
@@ -68,25 +67,15 @@ class padder {
   }
   /// To the sizes that were planned.
   constexpr void enlarge() {
-    before_ = p_.types;
-    const vec<value_id> sliced = sliced_;
+    for (value_id v : class_.values()) before_.push_back(p_.type(v).shape);
     collect_changes();
-    padding_record& record = c_.padding;
-    if (record.whole.empty()) {
-      for (const auto& t : p_.types) record.whole.push_back(t.shape);
-      record.widened.resize(p_.types.size(), -1);
-    }
-    record.inserted.resize(p_.ops.size(), padding_record::inserted_op{});
-    for (const auto& each : class_.factors()) {
-      factor& f = c_.map.at(each.op, each.factor);
-      f.size = larger(each.true_size);
-      f.local = f.size / c_.pieces_of(each.op, each.factor);
-      c_.mark(each.op);
-    }
+    edit_.start_padding();
+    for (const auto& each : class_.factors())
+      edit_.set_size(each.op, each.factor, larger(each.true_size));
     for (value_id v : class_.values())
       for (int d = 0; d < max_rank; ++d)
         if (class_.contains(v, d) && !class_.made_small(v, d))
-          p_.types[v].shape[d] = larger(true_size(v, d));
+          edit_.set_extent(v, d, larger(true_size(v, d)));
     for (value_id v : class_.values())
       if (class_.made_small(v) != 0) widen(v);
     apply_changes();
@@ -94,20 +83,15 @@ class padder {
       if (c_.map.at(each.op, each.factor).halo) stretch(each.op, each.factor);
     for (value_id v : class_.values())
       if (c_.inserted(p_.producer(v)) == kind::widen) set_amounts(p_.producer(v));
-    for (auto& out : p_.outputs) {
-      const value_id before = out.value;
-      while (record.widened[out.value] >= 0) out.value = record.widened[out.value];
-      if (out.value == before) continue;
-      c_.returned[before] = 0;
-      c_.returned[out.value] = 1;
-    }
+    for (value_id v : class_.values())
+      if (const value_id wide = widest(v); wide != v && c_.returned[v]) edit_.move_outputs(v, wide);
     put_in_order();
-    c_.index_uses();
-    for (value_id v : sliced) {
-      const value_id t = c_.insert_tiling(record.widened[v], v);
-      c_.mark(p_.producer(t));
-      c_.mark(p_.producer(record.widened[v]));
-      for (const auto& u : c_.uses(t)) c_.mark(u.op);
+    edit_.index_uses();
+    for (value_id v : sliced_) {
+      const value_id wide = c_.widened(v), t = edit_.insert_tiling(wide, v);
+      edit_.mark(p_.producer(t));
+      edit_.mark(p_.producer(wide));
+      for (const auto& u : c_.uses(t)) edit_.mark(u.op);
     }
   }
 
@@ -117,6 +101,7 @@ class padder {
   /// A use that needs other than the padded value.
   struct change {
     use where;
+    int value = 0;  ///< which one of the class
     dim_set trimmed = 0, masked = 0;
     combiner combine = combiner::stack;
   };
@@ -126,12 +111,13 @@ class padder {
     bool first = false;  ///< of a nested program
   };
 
-  core_program& c_;
-  program& p_;
+  const loop_program& c_;
+  const program& p_;
+  core_editor edit_;
   const dimension_class& class_;
   std::int64_t pieces_, larger_count_ = 0;
-  vec<tensor_type> before_;  ///< by value: what it was
-  vec<value_id> sliced_;     ///< whose larger values have to be sliced, too
+  vec<shape> before_;     ///< by value of the class: what it was
+  vec<value_id> sliced_;  ///< whose larger values have to be sliced, too
   vec<change> changes_;
   vec<insertion> insertions_;
   struct known_flags {
@@ -156,10 +142,16 @@ class padder {
     return false;
   }
 
+  constexpr value_id widest(value_id v) const {
+    while (c_.widened(v) >= 0) v = c_.widened(v);
+    return v;
+  }
+
   constexpr void collect_changes() {
-    for (value_id v : class_.values())
+    for (int i = 0; i < static_cast<int>(class_.values().size()); ++i) {
+      const value_id v = class_.values()[i];
       for (const auto& u : c_.uses(v)) {
-        change each{u};
+        change each{u, i};
         for (int d = 0; d < max_rank; ++d) {
           if (!class_.contains(v, d)) continue;
           const int f = class_.factor_of(u.op, u.operand, d);
@@ -175,14 +167,15 @@ class padder {
         }
         if ((each.trimmed | each.masked | class_.made_small(v)) != 0) changes_.push_back(each);
       }
+    }
   }
   /// Does the identity stand behind the end of a dimension already?
-  constexpr bool masked(value_id v, int dim, combiner combine) const {
+  constexpr bool masked(value_id v, int dim, combiner combine) {
     for (;;) {
       const op_id o = p_.producer(v);
       const kind what = c_.inserted(o);
       if (what == kind::mask) {
-        const auto& mask = c_.padding.inserted[o];
+        const auto& mask = edit_.padding().inserted[o];
         if (mask.dim == dim && mask.fill == identity_bits(combine, p_.type(v).element)) return true;
         v = p_.operand(o, 1);
       } else if (what == kind::trim) {
@@ -205,23 +198,17 @@ class padder {
   constexpr value_id append(kind what, const op_def& def, span<const value_id> operands,
                             span<const std::int64_t> attrs, const tensor_type& type,
                             const shape& whole, const place& at) {
-    const op_id o = p_.op_count();
-    const value_id v = p_.append(def, operands, attrs, type);
-    c_.returned.push_back(0);
-    c_.nested.scope.push_back(at.scope);
-    c_.nested.value_scope.push_back(at.scope);
-    c_.nests.push_back(nest{});
-    c_.dirty_.push_back(0);
-    c_.suspect_.push_back(0);
-    if (what == kind::widen || what == kind::trim)
-      add_plain_factors(o);
-    else
-      c_.add_tile_map(o);
-    c_.padding.whole.push_back(whole);
-    c_.padding.widened.push_back(-1);
-    c_.padding.inserted.push_back({what, no_dim, 0});
+    const op_id o =
+        edit_.append(def, operands, attrs, type, at.scope, [&](core_graph& graph, op_id added) {
+          if (what == kind::widen || what == kind::trim)
+            add_plain_factors(graph, added);
+          else
+            graph.add_tile_map(added);
+        });
+    const value_id v = p_.op(o).result;
+    edit_.padding().whole[v] = whole;
+    edit_.padding().inserted[o].what = what;
     insertions_.push_back({at.behind, o, at.first});
-    c_.mark(o);
     return v;
   }
   constexpr value_id scalar(dtype t, std::int64_t bits, const place& at) {
@@ -231,15 +218,11 @@ class padder {
   /// The op that makes a value is sliced as another value is made, as far as it can be.
   constexpr void slice_like(value_id v, const layout& have, value_id like) {
     const op_id o = p_.producer(v);
-    const nest from = c_.nest_of(p_.producer(like));
-    for (const auto& e : have)
-      for (int f = 0; f < c_.map.ops[o].count; ++f) {
-        factor& each = c_.map.at(o, f);
-        if (each.result_dim != e.dim || each.halo) continue;
-        const loop* l = from.find(e.axis);
-        c_.nests[o].push_back(e.axis, f, l != nullptr ? l->tactic : c_.tactic);
-        each.local /= c_.mesh.size(e.axis);
-      }
+    edit_.slice_like(o, have, like, [&](int dim) {
+      for (int f = 0; f < c_.map.ops[o].count; ++f)
+        if (c_.map.at(o, f).result_dim == dim && !c_.map.at(o, f).halo) return f;
+      return any_factor;
+    });
   }
 
   /// What is made in its true size becomes larger: more of an earlier `pad`, or a new one.
@@ -248,8 +231,8 @@ class padder {
     const int rank = p_.type(v).shape.rank;
     if (c_.inserted(o) == kind::widen) {
       for (int d = 0; d < rank; ++d)
-        if (class_.made_small(v, d)) p_.types[v].shape[d] = larger(true_size(v, d));
-      c_.mark(o);
+        if (class_.made_small(v, d)) edit_.set_extent(v, d, larger(true_size(v, d)));
+      edit_.mark(o);
       return;
     }
     const place at = behind(v);
@@ -264,17 +247,18 @@ class padder {
     const value_id operands[] = {v, scalar(wide_type.element, 0, at)};
     const value_id wide =
         append(kind::widen, def<op::pad>, operands, {amounts, static_cast<std::size_t>(3 * rank)},
-               wide_type, shape(c_.padding.whole[v]), at);
+               wide_type, shape(c_.true_shape(v)), at);
     slice_like(wide, have, v);
-    c_.padding.widened[wide] = c_.padding.widened[v];  // of another class; it stands behind
-    c_.padding.widened[v] = wide;
+    auto& widened = edit_.padding().widened;
+    widened[wide] = widened[v];  // of another class; it stands behind
+    widened[v] = wide;
   }
   /// A factor for each dimension of an inserted `pad` or `slice`; one of a single position, which
   /// no loop takes, for a dimension that it pads or cuts. So they stay what they are when it grows.
-  constexpr void add_plain_factors(op_id o) {
-    const tensor_type to = p_.type(p_.op(o).result);
-    const vec<tensor_type> from = c_.operand_types(o);
-    tile_map_context c(from, to, nullptr, 0, c_.map);
+  static constexpr void add_plain_factors(core_graph& graph, op_id o) {
+    const tensor_type to = graph.p.type(graph.p.op(o).result);
+    const vec<tensor_type> from = graph.operand_types(o);
+    tile_map_context c(from, to, nullptr, 0, graph.map);
     for (int d = 0; d < to.shape.rank; ++d) {
       const bool whole = from[0].shape[d] == to.shape[d];
       c.tile(whole ? to.shape[d] : 1, d).operand(0, d);
@@ -284,25 +268,24 @@ class padder {
   /// What a `pad` adds, now that its operand and its result have their types.
   constexpr void set_amounts(op_id o) {
     const shape &from = p_.type(p_.operand(o, 0)).shape, &to = p_.type(p_.op(o).result).shape;
-    for (int d = 0; d < to.rank; ++d)
-      p_.attr_list[p_.op(o).attr_begin + to.rank + d] = to[d] - from[d];
+    for (int d = 0; d < to.rank; ++d) edit_.set_attr(o, to.rank + d, to[d] - from[d]);
   }
 
-  /// What value `v` was, of `x`, which it is now: its true size but for an op that grew with it
-  /// earlier and cannot go on.
-  constexpr value_id trim(value_id x, value_id v, dim_set dims, const place& at) {
+  /// What a value of shape `before` was, of `x`, which it is now: its true size but for an op that
+  /// grew with it earlier and cannot go on.
+  constexpr value_id trim(value_id x, const shape& before, dim_set dims, const place& at) {
     tensor_type smaller = p_.type(x);
     const auto rank = static_cast<std::size_t>(smaller.shape.rank);
     std::int64_t attrs[2 * max_rank] = {};
     for (std::size_t d = 0; d < rank; ++d) {
       const bool cut = (dims & bit(static_cast<int>(d))) != 0;
-      attrs[rank + d] = cut ? before_[v].shape[static_cast<int>(d)] : ops::whole;
+      attrs[rank + d] = cut ? before[static_cast<int>(d)] : ops::whole;
       if (cut) smaller.shape[static_cast<int>(d)] = attrs[rank + d];
     }
     const layout have = c_.made(x);
     const value_id operands[] = {x};
     const value_id y = append(kind::trim, def<op::slice>, operands, {attrs, 2 * rank}, smaller,
-                              shape(c_.padding.whole[x]), at);
+                              shape(c_.true_shape(x)), at);
     slice_like(y, have, x);
     return y;
   }
@@ -311,8 +294,7 @@ class padder {
     const auto given = p_.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
     c_.stretch(o, f, attrs);
-    for (std::size_t i = 0; i < attrs.size(); ++i)
-      p_.attr_list[p_.op(o).attr_begin + static_cast<int>(i)] = attrs[i];
+    for (int i = 0; i < static_cast<int>(attrs.size()); ++i) edit_.set_attr(o, i, attrs[i]);
   }
   /// One flag per position: does it lie before the end? Made once in each nested program.
   constexpr value_id flags(int scope, std::int64_t true_size) {
@@ -331,7 +313,7 @@ class padder {
   }
   constexpr value_id mask(value_id x, int dim, combiner combine, const place& at) {
     const tensor_type t = p_.type(x);
-    const shape whole = c_.padding.whole[x];
+    const shape whole = c_.true_shape(x);
     const layout have = c_.made(x);
     value_id inside = flags(at.scope, whole[dim]);
     if (t.shape.rank > 1) {
@@ -344,7 +326,7 @@ class padder {
     const std::int64_t fill = identity_bits(combine, t.element);
     const value_id operands[] = {inside, x, scalar(t.element, fill, at)};
     const value_id v = append(kind::mask, def<op::select>, operands, {}, t, whole, at);
-    c_.padding.inserted.back() = {kind::mask, static_cast<std::int8_t>(dim), fill};
+    edit_.padding().inserted.back() = {kind::mask, static_cast<std::int8_t>(dim), fill};
     slice_like(v, have, x);
     return v;
   }
@@ -366,8 +348,7 @@ class padder {
       return to;
     };
     for (const auto& each : changes_) {
-      value_id& operand = p_.operand_list[p_.op(each.where.op).operand_begin + each.where.operand];
-      const value_id v = operand;
+      const value_id v = p_.operand(each.where.op, each.where.operand);
       if (v != of) known.clear();
       of = v;
       const place at = behind(v);
@@ -377,97 +358,51 @@ class padder {
       if (widened && (trimmed & class_.made_small(v)) == class_.made_small(v))
         trimmed = static_cast<dim_set>(trimmed & ~class_.made_small(v));
       else if (widened)
-        x = c_.padding.widened[v];
+        x = c_.widened(v);
       if (trimmed != 0)
-        x = once(x, trimmed, combiner::stack, [&] { return trim(x, v, trimmed, at); });
+        x = once(x, trimmed, combiner::stack,
+                 [&] { return trim(x, before_[each.value], trimmed, at); });
       for (int d = 0; d < max_rank; ++d)
         if ((each.masked & bit(d)) != 0)
           x = once(x, -1 - d, each.combine, [&] { return mask(x, d, each.combine, at); });
       if (x == v) continue;
-      p_.operand_list[p_.op(each.where.op).operand_begin + each.where.operand] = x;
-      c_.mark(each.where.op);
-      c_.mark(p_.producer(v));
+      edit_.set_operand(each.where, x);
+      edit_.mark(each.where.op);
+      edit_.mark(p_.producer(v));
     }
   }
 
-  /// New ops stand right behind what they follow; behind a wire, behind its marker.
+  /// New ops stand right behind what they follow; behind a wire, behind its marker. Put in their
+  /// places from the last one on, each right behind what it follows.
   constexpr void put_in_order() {
-    if (insertions_.empty()) return;
-    vec<int> head(p_.ops.size(), -1), tail(p_.ops.size(), -1), next(insertions_.size(), -1);
-    vec<op_id> order, waiting;
-    order.reserve(p_.ops.size());
-    vec<insertion> first;
-    for (int i = 0; i < static_cast<int>(insertions_.size()); ++i) {
+    vec<insertion> behind_markers;
+    for (const auto& each : insertions_)
+      if (!each.first && p_.is(each.behind, op_role::wire)) behind_markers.push_back(each);
+    sort(behind_markers);
+    for (std::size_t i = behind_markers.size(); i-- > 0;)
+      edit_.insert_behind(edit_.place_behind(behind_markers[i].behind), behind_markers[i].op);
+    for (std::size_t i = insertions_.size(); i-- > 0;) {
       const insertion& each = insertions_[i];
-      if (each.first) {
-        first.push_back(each);
-        continue;
-      }
-      int& end = tail[each.behind];
-      (end >= 0 ? next[end] : head[each.behind]) = i;
-      end = i;
+      if (each.first || !p_.is(each.behind, op_role::wire))
+        edit_.insert_behind(each.behind, each.op);
     }
-    for (const auto& each : first)
-      if (each.behind < 0) order.push_back(each.op);
-    for (op_id o : c_.order) {
-      order.push_back(o);
-      vec<op_id>& to = p_.is(o, op_role::wire) ? waiting : order;
-      for (int i = head[o]; i >= 0; i = next[i]) to.push_back(insertions_[i].op);
-      if (!p_.is(o, op_role::control)) continue;
-      for (const auto& each : first)
-        if (each.behind == o) order.push_back(each.op);
-      order.insert_back(waiting.begin(), waiting.end());
-      waiting.clear();
-    }
-    c_.order = static_cast<vec<op_id>&&>(order);
+  }
+  /// By the wires that they follow, then by number (Shell's method).
+  static constexpr void sort(vec<insertion>& list) {
+    const int n = static_cast<int>(list.size());
+    const auto before = [](const insertion& a, const insertion& b) {
+      return a.behind != b.behind ? a.behind < b.behind : a.op < b.op;
+    };
+    int gap = 1;
+    while (gap < n) gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3)
+      for (int i = gap; i < n; ++i)
+        for (int j = i; j >= gap && before(list[j], list[j - gap]); j -= gap) {
+          const insertion kept = list[j];
+          list[j] = list[j - gap];
+          list[j - gap] = kept;
+        }
   }
 };
 
-}  // namespace detail
-
-constexpr failure core_program::widen(value_id v, int dim, int axis, std::int64_t pieces) {
-  failure f;
-  const detail::dimension_class the_class(*this, v, dim, pieces);
-  for (const auto& r : padding.refusals)
-    if (the_class.contains(holder(r.value), r.dim)) {
-      const std::int64_t size = true_shape(v)[dim];
-      f.record("S024", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", size, "; ",
-               describe_tactic(tactic), " pads it for axis ", axis_text(named.at(axis)),
-               " of size ", named.size(axis), ", ", describe_tactic(r.tactic),
-               " refuses to pad dimension ", r.dim, " of \"", describe(r.value),
-               "\", which is as large as it; choose one policy for both");
-      return f;
-    }
-  detail::padder padder(*this, the_class, pieces);
-  tensor_type too_large;
-  if (!padder.plan(too_large)) {
-    f.record("S118", "tile: dimension ", dim, " of \"", describe(v), "\" has size ",
-             true_shape(v)[dim], "; padded for axis ", axis_text(named.at(axis)), " of size ",
-             named.size(axis), ", ", too_many_elements(too_large));
-    return f;
-  }
-  padder.enlarge();
-  padding.enlargements.push_back({source_of(v), dim, axis, tactic});
-  return f;
-}
-
-constexpr failure core_program::refuse(value_id v, value_id target, int dim) {
-  failure f;
-  const std::int64_t size = true_shape(target)[dim], padded = p.type(target).shape[dim];
-  if (size != padded) {
-    const detail::dimension_class the_class(*this, target, dim, 1);
-    for (const auto& each : padding.enlargements)
-      if (the_class.contains(holder(each.value), each.dim)) {
-        f.record("S024", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", size, "; ",
-                 describe_tactic(tactic), " refuses to pad it, ", describe_tactic(each.tactic),
-                 " pads it to ", padded, " with dimension ", each.dim, " of \"",
-                 describe(each.value), "\" for axis ", axis_text(named.at(each.axis)), " of size ",
-                 named.size(each.axis), "; choose one policy for both");
-        return f;
-      }
-  }
-  padding.refusals.push_back({source_of(v), dim, tactic});
-  return f;
-}
-
-}  // namespace partita
+}  // namespace partita::detail

@@ -15,7 +15,7 @@ enum class uneven : std::uint8_t {
   refuse   ///< an error; and none of the dimensions that the tactic slices is padded by another one
 };
 
-/// Padding in a core program. Empty as long as nothing is padded.
+/// What tactics said of padding, as far as it concerns later ones.
 struct padding_record {
   /// Why an op is there that is not of the source program.
   enum class kind : std::uint8_t {
@@ -24,11 +24,6 @@ struct padding_record {
     trim,      ///< `slice`: an op needs the true size
     mask,      ///< `select`: behind the end stands what a reduction leaves out
     auxiliary  ///< an operand of such ops
-  };
-  struct inserted_op {
-    kind what = kind::none;
-    std::int8_t dim = no_dim;  ///< of a mask; below max_rank
-    std::int64_t fill = 0;     ///< of a mask: bits of its constant
   };
   struct refusal {
     value_id value = -1;
@@ -39,11 +34,34 @@ struct padding_record {
     value_id value = -1;  ///< for which value it was asked
     int dim = -1, axis = -1, tactic = 0;
   };
+  vec<refusal> refusals;
+  vec<enlargement> enlargements;
+};
+
+/// What padding made of a graph. Empty as long as nothing is padded.
+struct padding_marks {
+  struct inserted_op {
+    padding_record::kind what = padding_record::kind::none;
+    std::int8_t dim = no_dim;  ///< of a mask; below max_rank
+    std::int64_t fill = 0;     ///< of a mask: bits of its constant
+  };
   vec<shape> whole;           ///< by value: its true shape
   vec<value_id> widened;      ///< by value: the result of the `widen` op behind it, or -1
   vec<inserted_op> inserted;  ///< by op
-  vec<refusal> refusals;
-  vec<enlargement> enlargements;
+
+  constexpr bool empty() const { return whole.empty(); }
+  constexpr void start(const program& p) {
+    if (!empty()) return;
+    for (const auto& t : p.types) whole.push_back(t.shape);
+    widened.resize(p.types.size(), -1);
+    inserted.resize(p.ops.size(), inserted_op{});
+  }
+  /// For an op that was appended, whose result is all true.
+  constexpr void add_op(const tensor_type& result) {
+    whole.push_back(result.shape);
+    widened.push_back(-1);
+    inserted.push_back({});
+  }
 };
 
 }  // namespace partita

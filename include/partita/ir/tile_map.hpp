@@ -32,16 +32,16 @@ inline constexpr std::int8_t no_dim = -1;
 /// One entry of a tile map. It is a theorem about its op: slicing every operand that has this
 /// factor, on the named dimension, and stacking or reducing the results gives the op's result.
 struct factor {
-  std::int64_t size = 1;   ///< global number of positions
-  std::int64_t local = 1;  ///< positions left per iteration, after the loops already introduced
+  std::int64_t size = 1;  ///< global number of positions
   combiner combine = combiner::stack;
   /// Dimension of the first result that is stacked. no_dim: the results of the iterations are
   /// reduced, or (if `combine` is stack) they are all the same.
   std::int8_t result_dim = no_dim;
-  bool offset = false;     ///< each piece still lacks its start: stack of (piece + start)
-  bool halo = false;       ///< pieces of operands overlap: an iteration sees neighbouring elements
-  int operands_begin = 0;  ///< where its operand dimensions start in factor_table::operand_dims;
-                           ///< those of further results stand before them
+  bool offset = false;  ///< each piece still lacks its start: stack of (piece + start)
+  bool halo = false;    ///< pieces of operands overlap: an iteration sees neighbouring elements
+  std::int64_t operands_begin =
+      0;  ///< where its operand dimensions start in factor_table::operand_dims;
+          ///< those of further results stand before them
 };
 
 /// The tile maps of many ops, in flat arrays.
@@ -64,29 +64,30 @@ struct factor_table {
     return factors[ops[static_cast<std::size_t>(op)].begin + f];
   }
   constexpr int operand_dim(const factor& f, int operand) const {
-    return operand_dims[f.operands_begin + operand];
+    return operand_dims.data()[f.operands_begin + operand];
   }
   /// The factors of an op, in an array.
   constexpr const factor* factors_of(int op) const { return factors.data() + ops[op].begin; }
   /// The dimension of an operand, or (end -1 - r) of result r, that a factor slices, or no_dim.
   constexpr int dim_of(const factor& f, int end) const {
     if (end == -1) return f.result_dim;
-    return operand_dims[f.operands_begin + (end < 0 ? end + 1 : end)];
+    return operand_dims.data()[f.operands_begin + (end < 0 ? end + 1 : end)];
   }
   /// Dimension of a result that is stacked, or no_dim.
   constexpr int result_dim(const factor& f, int result) const {
     if (result == 0) return f.result_dim;
-    return operand_dims[f.operands_begin - result];
+    return operand_dims.data()[f.operands_begin - result];
   }
   /// Can the next loop over this op take factor `f`? Within a composed dimension only the most
-  /// major factor that is left can be sliced into contiguous chunks.
-  constexpr bool is_front(int op, int f) const {
+  /// major factor that is left can be sliced into contiguous chunks. `local`: by factor of the op,
+  /// the positions left per iteration of the loops that it has.
+  constexpr bool is_front(int op, int f, const std::int64_t* local) const {
     const row& r = ops[op];
     if (!r.composed) return true;
     const factor& mine = at(op, f);
     for (int g = 0; g < f; ++g) {
+      if (local[g] == 1) continue;
       const factor& other = at(op, g);
-      if (other.local == 1) continue;
       for (int i = 0; i < r.results; ++i)
         if (result_dim(mine, i) != no_dim && result_dim(other, i) == result_dim(mine, i))
           return false;
@@ -115,11 +116,11 @@ class tile_map_context {
   /// Adds a factor that no operand has; `operand` adds dimensions to the last factor added.
   constexpr tile_map_context& add(std::int64_t size, combiner combine, int result_dim) {
     factor f;
-    f.size = f.local = size;
+    f.size = size;
     f.combine = combine;
     f.result_dim = static_cast<std::int8_t>(result_dim);
     factor_table::row& row = table_.ops.back();
-    f.operands_begin = static_cast<int>(table_.operand_dims.size()) + row.results - 1;
+    f.operands_begin = static_cast<std::int64_t>(table_.operand_dims.size()) + row.results - 1;
     table_.factors.push_back(f);
     ++row.count;
     table_.operand_dims.resize(static_cast<std::size_t>(f.operands_begin + row.operands), no_dim);
@@ -132,13 +133,13 @@ class tile_map_context {
     return add(size, combine, no_dim);
   }
   constexpr tile_map_context& operand(int index, int dim) {
-    table_.operand_dims[table_.factors.back().operands_begin + index] =
+    table_.operand_dims.data()[table_.factors.back().operands_begin + index] =
         static_cast<std::int8_t>(dim);
     return *this;
   }
   /// The dimension of a further result that the last factor stacks.
   constexpr tile_map_context& also(int result, int dim) {
-    table_.operand_dims[table_.factors.back().operands_begin - result] =
+    table_.operand_dims.data()[table_.factors.back().operands_begin - result] =
         static_cast<std::int8_t>(dim);
     return *this;
   }

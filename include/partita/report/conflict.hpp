@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <partita/core/action_text.hpp>
+#include <partita/core/trial.hpp>
 #include <partita/schedule/partition.hpp>
 
 namespace partita {
@@ -102,12 +103,10 @@ constexpr const action* origin_of(const core_program& c, const conflict& k, cons
   return nullptr;
 }
 
-/// Applies one more action before all those of the schedule; gives the program if the op then has
-/// no conflict over the axis and every action still does what it did.
-constexpr bool try_first(const partitioned& p, const named_axes& axes, const conflict& k,
-                         const action& first, core_program& c) {
-  c = core_program(p.sharded(), axes.mesh);
-  c.named = axes;
+/// Applies one more action before all those of the schedule, to a program `c` without actions; has
+/// the op then no conflict over the axis, and does every action still what it did?
+constexpr bool try_first(const partitioned& p, const conflict& k, const action& first,
+                         core_program& c) {
   const auto apply = [&](const action& a) {
     failure f;
     if (a.kind == action_kind::propagate) c.propagate();
@@ -134,7 +133,7 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
   out << ": ";
   if (k.kind == conflict_kind::indivisible) {
     out << "the axis has size " << k.size << ", which does not divide the "
-        << c.map.at(k.op, k.first.factor).local << " positions of ";
+        << c.local(k.op, k.first.factor) << " positions of ";
     detail::print_evidence(out, c, names, k.op, k.first, k.axis);
   } else {
     detail::print_evidence(out, c, names, k.op, k.first, k.axis);
@@ -179,9 +178,12 @@ constexpr text settle(const partitioned& p, const conflict& k) {
     consider({action_kind::atomic, c.source_of(v), -1, axis, 0});
   }
   const value_names names(flat_program(p.sharded()).p);
+  core_program fresh(p.sharded(), axes.mesh);
+  for (const auto& s : axes.parts) fresh.axis(s);
+  core_trial trial(fresh);
   for (const auto& a : candidates) {
-    core_program tried;
-    if (!detail::try_first(p, axes, k, a, tried)) continue;
+    core_program& tried = trial.restart();
+    if (!detail::try_first(p, k, a, tried)) continue;
     out << (out.empty() ? "would be settled by " : ", or by ");
     print_action(out, a, names, axes);
     out << " in an earlier tactic (";
@@ -196,7 +198,7 @@ constexpr text settle(const partitioned& p, const conflict& k) {
   if (!several) {
     out << (out.empty() ? "would be settled by a size of " : ", or by a size of ");
     axes.print(out, axis);
-    out << " that divides " << c.map.at(k.op, k.first.factor).local;
+    out << " that divides " << c.local(k.op, k.first.factor);
   }
   return out;
 }

@@ -171,21 +171,26 @@ class tile_map_check {
 
   /// A factor cut into n; or that loop with each further one in it.
   void try_factor(int f, std::int64_t n, bool nested) {
-    factor_table left = map_;
+    std::vector<std::int64_t> left;  // positions, by factor
+    for (int g = 0; g < count(); ++g) left.push_back(map_.at(0, g).size);
+    const auto is_front = [&](int g) { return map_.is_front(0, g, left.data()); };
+    const auto positions = [&](int g) -> std::int64_t& {
+      return left[static_cast<std::size_t>(g)];
+    };
     std::vector<loop_cut> nest;
-    while (!left.is_front(0, f)) {  // whole loops over the more major factors of its dimension
+    while (!is_front(f)) {  // whole loops over the more major factors of its dimension
       int g = 0;
-      while (left.at(0, g).local == 1 || !left.is_front(0, g)) ++g;
-      nest.push_back({g, left.at(0, g).local});
-      left.at(0, g).local = 1;
+      while (positions(g) == 1 || !is_front(g)) ++g;
+      nest.push_back({g, positions(g)});
+      positions(g) = 1;
     }
     nest.push_back({f, n});
-    left.at(0, f).local /= n;
+    positions(f) /= n;
     if (!nested) return try_nest(nest);
     for (int g = 0; n > 1 && g < count(); ++g)
       for (std::int64_t m : {2, 3})
-        if (left.is_front(0, g) && left.at(0, g).local % m == 0 &&
-            (g != f || !left.at(0, g).halo) && possible(g, m)) {
+        if (is_front(g) && positions(g) % m == 0 && (g != f || !map_.at(0, g).halo) &&
+            possible(g, m)) {
           nest.push_back({g, m});
           try_nest(nest);
           nest.pop_back();

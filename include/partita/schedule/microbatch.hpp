@@ -72,9 +72,8 @@ class microbatch_tactic {
 
   constexpr void rewrite(rewriting& r) const {
     if (n_ < 1) return fail(r, "S010", "at least one step is needed");
-    core_program c(r.p, mesh{{"microbatch", n_}});
-    c.halos = false;      // steps see their own slices
-    c.may_split = false;  // a step is a step
+    // Steps see their own slices, and a step is a step.
+    core_program c(r.p, mesh{{"microbatch", n_}}, {.halos = false, .may_split = false});
     for (const auto& e : entries_) slice(r, c, e);
     if (r.error || n_ == 1) return;
     c.propagate();

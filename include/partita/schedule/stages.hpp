@@ -81,8 +81,7 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
   tactic_report report;
   report.name = name;
   report.first_action = static_cast<int>(r.core.actions.size());
-  r.core.tactic = static_cast<int>(r.tactics.size());
-  r.core.tactic_names.push_back(name);
+  r.core.start_tactic(name);
   context.notes.clear();
   apply();
   report.last_action = static_cast<int>(r.core.actions.size());

@@ -144,7 +144,7 @@ class tactic_context {
   /// positions, `size` positions. Numbers stay when axes are split. Gives -1 with an error.
   ///
   /// Errors    S001 unknown axis, S021 not a sub-axis, S022 it does not divide the axis
-  constexpr int axis(std::string_view name) { return core_.named.find(name, "tactic", error); }
+  constexpr int axis(std::string_view name) { return core_.axis(name, "tactic", error); }
   constexpr void tile(value_id v, int dim, int axis, uneven policy = uneven::unsaid) {
     if (valid(v, axis)) error.record(core_.tile(v, dim, axis, policy));
   }

@@ -203,7 +203,7 @@ class lowering {
     axis_list axes;
     for (const auto& l : c_.nest_of(o))
       if (l.factor != any_factor && c_.mesh.size(l.axis) > 1 && c_.map.at(o, l.factor).offset) {
-        distance = c_.map.at(o, l.factor).local;
+        distance = c_.local(o, l.factor);
         axes.push_back(l.axis);
       }
     if (axes.count == 0) return;

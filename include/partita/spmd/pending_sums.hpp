@@ -63,7 +63,7 @@ class pending_sums {
 
   constexpr axis_set loops_of(op_id o) const {
     axis_set s;
-    const nest& n = c_.nests[o];
+    const nest n = c_.nest_of(o);
     const factor* factors = c_.map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
       const loop& l = n.loops[i];

@@ -1,0 +1,134 @@
+/// The one way to change a core program: what actions, propagation and padding are made of.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/core/loop_program.hpp>
+
+namespace partita::detail {
+
+/// Keeps graph and state in step: every op has a nest, every factor its positions, every value its
+/// uses; and whoever may see a change is to be visited by the next propagation.
+class core_editor {
+ public:
+  constexpr core_editor(const loop_program& c, core_graph& graph, partition_state& state)
+      : c_(c), graph_(graph), state_(state) {}
+
+  constexpr const loop_program& core() const { return c_; }
+  constexpr partition_state& state() { return state_; }
+
+  // ---- Loops ------------------------------------------------------------------------------------
+
+  /// An op is to be visited again.
+  constexpr void mark(op_id o) { state_.waiting.insert(graph_.order, o); }
+  /// One more loop around an op, over a factor or `any_factor`, which the ops around it may see.
+  constexpr void add_loop(op_id o, const loop& l) {
+    push_loop(o, l);
+    mark(o);
+    const op_node& n = graph_.p.ops[o];
+    for (value_id v : graph_.p.operands(o)) mark(graph_.p.producers[v]);
+    for (int r = 0; r < n.result_count; ++r)
+      for (const auto& u : graph_.uses(n.result + r)) mark(u.op);
+  }
+  /// Loops over the parts of a named axis that have none yet: an action asks for them.
+  constexpr void add_loops(op_id o, int axis, int f) {
+    for (int a : c_.parts(axis)) {
+      if (c_.nest_of(o).find(a) == nullptr)
+        add_loop(o, {f, state_.tactic, static_cast<std::int8_t>(a), true});
+      else
+        state_.nests.ask_for(o, a);
+    }
+  }
+  /// The loops by which `like` is made, for one of the results of op `o`; `factor_for(dim)` says
+  /// over which factor. Nobody is told: the op is new.
+  template <class F>
+  constexpr void slice_like(op_id o, const layout& have, value_id like, const F& factor_for) {
+    for (const auto& e : have) {
+      const int f = factor_for(e.dim);
+      if (f < 0) continue;
+      loop l{f, state_.tactic, e.axis};
+      if (const loop* from = c_.nest_of(graph_.p.producer(like)).find(e.axis); from != nullptr) {
+        l.tactic = from->tactic;
+        l.asked = from->asked;
+      }
+      push_loop(o, l);
+    }
+  }
+  /// Splits an axis into a major part of this size and the rest, and all loops over it. Cost:
+  /// linear in the program.
+  constexpr void split(int axis, std::int64_t major) {
+    state_.nests.split(axis, state_.mesh.split(axis, major));
+  }
+
+  // ---- Ops --------------------------------------------------------------------------------------
+
+  /// `%v` becomes `%vt = loop ... { yield slice ... %v }` for all uses; it is sliced as `like`.
+  /// Gives %vt. Cost: linear in the uses.
+  constexpr value_id insert_tiling(value_id v, value_id like) {
+    const layout have = c_.made(like);
+    const op_id o = graph_.insert_tiling(v);
+    take_in(o);
+    slice_like(o, have, like, [](int dim) { return dim; });
+    return graph_.p.op(o).result;
+  }
+  /// Appends an op with one result; `add_factors` adds its tile map. It is put in order, and its
+  /// uses are found, by `finish`.
+  template <class F>
+  constexpr op_id append(const op_def& def, span<const value_id> operands,
+                         span<const std::int64_t> attrs, const tensor_type& type, int scope,
+                         const F& add_factors) {
+    const op_id o = graph_.append(def, operands, attrs, type, scope);
+    add_factors(graph_, o);
+    take_in(o);
+    mark(o);
+    return o;
+  }
+  /// An operand becomes another value.
+  constexpr void set_operand(const use& u, value_id v) {
+    graph_.p.operand_list[graph_.p.op(u.op).operand_begin + u.operand] = v;
+  }
+  constexpr void set_attr(op_id o, int i, std::int64_t attr) {
+    graph_.p.attr_list[graph_.p.op(o).attr_begin + i] = attr;
+  }
+  constexpr void set_extent(value_id v, int dim, std::int64_t extent) {
+    graph_.p.types[v].shape[dim] = extent;
+  }
+  /// A factor has so many positions now.
+  constexpr void set_size(op_id o, int f, std::int64_t size) {
+    graph_.map.at(o, f).size = size;
+    state_.local[graph_.map.ops[o].begin + f] = size / c_.pieces_of(o, f);
+    mark(o);
+  }
+  /// Dimensions grow from now on.
+  constexpr void start_padding() {
+    ++graph_.edits;
+    graph_.padding.start(graph_.p);
+  }
+  constexpr padding_marks& padding() { return graph_.padding; }
+  /// The program's results that were one value are another one.
+  constexpr void move_outputs(value_id from, value_id to) {
+    graph_.returned.move(graph_.p, from, to);
+  }
+  constexpr void insert_behind(op_id o, op_id added) { graph_.order.insert_behind(o, added); }
+  constexpr op_id place_behind(op_id o) const { return graph_.place_behind(o); }
+  constexpr void index_uses() { graph_.index_uses(); }
+
+ private:
+  const loop_program& c_;
+  core_graph& graph_;
+  partition_state& state_;
+
+  constexpr void push_loop(op_id o, const loop& l) {
+    state_.nests.push_back(o, l);
+    if (l.factor != any_factor)
+      state_.local[graph_.map.ops[o].begin + l.factor] /= state_.mesh.size(l.axis);
+  }
+  /// The op that was appended last has no loops.
+  constexpr void take_in(op_id o) {
+    state_.nests.add_ops(1);
+    const auto& row = graph_.map.ops[o];
+    for (int f = 0; f < row.count; ++f) state_.local.push_back(graph_.map.at(o, f).size);
+  }
+};
+
+}  // namespace partita::detail

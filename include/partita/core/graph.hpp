@@ -1,0 +1,170 @@
+/// The graph in which loops are introduced: what partitioning asks, and does not change.
+#pragma once
+
+#include <partita/core/flatten.hpp>
+#include <partita/core/loops.hpp>
+#include <partita/core/op_order.hpp>
+#include <partita/core/uneven.hpp>
+#include <partita/op/identity.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// Which values are results of the program, and which ones.
+class output_list {
+ public:
+  constexpr output_list() = default;
+  constexpr explicit output_list(const program& p) {
+    first_.resize(p.types.size(), -1);
+    next_.resize(p.outputs.size(), -1);
+    for (int i = p.output_count(); i-- > 0;) {
+      int& first = first_[p.outputs[i].value];
+      next_[i] = first;
+      first = i;
+    }
+  }
+  /// Is a value a result of the program?
+  constexpr bool operator[](value_id v) const { return first_[v] >= 0; }
+  constexpr bool operator[](std::size_t v) const { return first_[v] >= 0; }
+  /// The first result of the program that a value is, or -1.
+  constexpr int first(value_id v) const { return first_[v]; }
+
+  constexpr void add_value() { first_.push_back(-1); }
+  /// The outputs of `p` that were one value are another one, which was none. Cost: linear in them.
+  constexpr void move(program& p, value_id from, value_id to) {
+    for (int i = first_[from]; i >= 0; i = next_[i]) p.outputs[i].value = to;
+    first_[to] = first_[from];
+    first_[from] = -1;
+  }
+
+ private:
+  vec<int> first_;  ///< by value: an output, or -1
+  vec<int> next_;   ///< by output: the next one that is the same value
+};
+
+/// The flat program with what is asked of it all the time: tile maps, uses, order of execution.
+///
+/// It changes only where an action needs an op that is not there: a `tiling`, or what pads.
+class core_graph {
+ public:
+  program p;            ///< the flat source program, plus ops appended by actions
+  flat_program nested;  ///< which nested program an op belongs to (its `p` is empty)
+  factor_table map;
+  op_order order;  ///< of execution
+  output_list returned;
+  padding_marks padding;
+  std::int64_t edits = 0;  ///< how often it was changed
+
+  constexpr core_graph() = default;
+  constexpr explicit core_graph(const program& source) : nested(source) {
+    p = static_cast<program&&>(nested.p);
+    const auto n = p.ops.size();
+    map.ops.reserve(n);
+    map.factors.reserve(3 * n);
+    map.operand_dims.reserve(6 * n);
+    order = op_order(n);
+    for (op_id o = 0; o < static_cast<op_id>(n); ++o) add_tile_map(o);
+    returned = output_list(p);
+    index_uses();
+  }
+
+  /// All uses of a value as an operand (being a result of the program is not among them).
+  constexpr span<const use> uses(value_id v) const {
+    const row& r = use_rows_[v];
+    return {uses_.data() + r.begin, static_cast<std::size_t>(r.count)};
+  }
+  /// The result of the `tiling` op that uses a value, or -1.
+  constexpr value_id tiled(value_id v) const { return tiled_.empty() ? -1 : tiled_[v]; }
+
+  constexpr vec<tensor_type> operand_types(op_id o) const {
+    vec<tensor_type> types;
+    for (value_id v : p.operands(o)) types.push_back(p.types[v]);
+    return types;
+  }
+
+  // ---- Edits ------------------------------------------------------------------------------------
+
+  /// Appends an op with one result, without tile map, uses or place in the order.
+  constexpr op_id append(const op_def& def, span<const value_id> operands,
+                         span<const std::int64_t> attrs, const tensor_type& type, int scope) {
+    const op_id o = p.op_count();
+    p.append(def, operands, attrs, type);
+    returned.add_value();
+    nested.scope.push_back(scope);
+    nested.value_scope.push_back(scope);
+    use_rows_.push_back({});
+    if (!tiled_.empty()) tiled_.push_back(-1);
+    if (!padding.empty()) padding.add_op(type);
+    return o;
+  }
+  /// The op's own factors.
+  constexpr void add_tile_map(op_id o) {
+    const op_node& n = p.ops[o];
+    scratch_.clear();
+    for (value_id v : p.operands(o)) scratch_.push_back(p.types[v]);
+    const auto attrs = p.attrs(o);
+    const tensor_type none;
+    tile_map_context c(scratch_, n.result_count > 0 ? p.type(n.result) : none, attrs.data(),
+                       static_cast<int>(attrs.size()), map, n.result_count);
+    n.def->tile_map(c);
+  }
+  /// Passes a value through a `tiling` op, for all that use it and for the program's results.
+  /// Cost: linear in its uses.
+  constexpr op_id insert_tiling(value_id v) {
+    ++edits;
+    const value_id operands[] = {v};
+    const op_id o =
+        append(def<op::tiling>, operands, {}, tensor_type(p.type(v)), nested.value_scope[v]);
+    add_tile_map(o);
+    const value_id t = p.op(o).result;
+    for (const auto& u : uses(v)) p.operand_list[p.op(u.op).operand_begin + u.operand] = t;
+    if (!padding.empty()) padding.whole[t] = shape(padding.whole[v]);
+    returned.move(p, v, t);
+    tiled_.resize(p.types.size(), -1);
+    tiled_[t] = tiled_[v];
+    tiled_[v] = t;
+    use_rows_[t] = use_rows_[v];
+    use_rows_[v] = {static_cast<int>(uses_.size()), 1};
+    uses_.push_back({o, 0});
+    order.insert_behind(place_behind(p.producer(v)), o);
+    return o;
+  }
+  /// Behind which op one goes that uses a result of `o`: behind a wire's marker.
+  constexpr op_id place_behind(op_id o) const {
+    return p.is(o, op_role::wire) ? nested.control_of(o)->marker : o;
+  }
+  /// Finds the uses of all values anew, after operands have changed. Cost: linear in the program.
+  constexpr void index_uses() {
+    use_rows_.assign(p.types.size(), row{});
+    for (value_id v : p.operand_list) ++use_rows_[v].count;
+    int begin = 0;
+    for (auto& r : use_rows_) {
+      r.begin = begin;
+      begin += r.count;
+      r.count = 0;
+    }
+    uses_.assign(p.operand_list.size(), use{});
+    for (op_id o : order) {
+      int i = 0;
+      for (value_id v : p.operands(o)) {
+        row& r = use_rows_[v];
+        uses_[r.begin + r.count++] = {o, i++};
+      }
+    }
+    if (tiled_.empty()) return;
+    for (auto& t : tiled_) t = -1;
+    for (op_id o : order)
+      if (p.is(o, op_role::tiling)) tiled_[p.operand(o, 0)] = p.op(o).result;
+  }
+
+ private:
+  struct row {
+    int begin = 0, count = 0;
+  };
+  vec<row> use_rows_;  ///< by value
+  vec<use> uses_;
+  vec<value_id> tiled_;  ///< by value; empty without `tiling` ops
+  vec<tensor_type> scratch_;
+};
+
+}  // namespace partita

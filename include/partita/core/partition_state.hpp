@@ -1,0 +1,37 @@
+/// How far the partitioning of a graph has come.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/core/loops.hpp>
+#include <partita/core/named_axes.hpp>
+#include <partita/core/op_order.hpp>
+#include <partita/core/uneven.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+struct core_options {
+  bool halos = true;      ///< may a loop see elements of neighbouring pieces?
+  bool may_split = true;  ///< may propagation split axes?
+};
+
+/// Everything that an action changes where it needs no op that is not there: about 50 bytes for an
+/// op, in a dozen arrays, so that a copy is cheap.
+struct partition_state {
+  partita::mesh mesh;  ///< the user's, with axes split as loops and actions need it
+  named_axes named;    ///< the axes that actions speak of, by number
+  nest_list nests;     ///< by op
+  /// By factor, as in the graph's table: positions left per iteration of the loops so far.
+  vec<std::int64_t> local;
+  vec<action> actions;      ///< the log
+  vec<conflict> conflicts;  ///< what the last propagation left open
+  padding_record padding;   ///< what tactics said of it
+  int tactic = 0;           ///< recorded in loops and actions
+  vec<text> tactic_names;   ///< for messages, as far as they are known
+  core_options options;
+  op_set waiting;  ///< ops whose surroundings have changed
+  op_set open;     ///< ops that had a conflict when they were visited last
+};
+
+}  // namespace partita

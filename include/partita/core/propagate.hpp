@@ -1,0 +1,95 @@
+/// Propagation: loops wherever exactly one tile-map entry matches, to a fixed point.
+#pragma once
+
+#include <partita/core/editor.hpp>
+#include <partita/core/match.hpp>
+
+namespace partita::detail {
+
+/// Visits the ops whose surroundings have changed, in the order of whole sweeps over the program,
+/// forward then backward, until nothing changes. Cost: that of the visits, and a step for 64 ops
+/// of the program for each sweep.
+class propagation {
+ public:
+  constexpr propagation(core_editor edit, op_order& order)
+      : edit_(edit), c_(edit_.core()), state_(edit_.state()), order_(order) {}
+
+  constexpr void run() {
+    number_ops();
+    do {
+      settle();
+      find_conflicts();
+    } while (split_where_a_part_fits());
+  }
+
+ private:
+  core_editor edit_;
+  const loop_program& c_;
+  partition_state& state_;
+  op_order& order_;
+
+  constexpr void number_ops() {
+    if (order_.numbered()) return;
+    const vec<op_id> waiting = state_.waiting.take(order_), open = state_.open.take(order_);
+    order_.number();
+    for (op_id o : waiting) state_.waiting.insert(order_, o);
+    for (op_id o : open) state_.open.insert(order_, o);
+  }
+
+  constexpr void settle() {
+    const op_set& waiting = state_.waiting;
+    while (!waiting.empty()) {
+      for (int i = waiting.first_from(0); i >= 0; i = waiting.first_from(i + 1)) visit(i);
+      int i = static_cast<int>(order_.size());
+      while ((i = waiting.last_before(i)) >= 0) visit(i);
+    }
+  }
+  constexpr void visit(int position) {
+    const op_id o = order_.at(position);
+    state_.waiting.erase(position);
+    for (int i = 0; i < c_.mesh.rank; ++i) {
+      const int axis = c_.mesh.order[i];
+      const match m = find_match(c_, o, axis);
+      if (m.one())
+        edit_.add_loop(o, {m.first.factor, state_.tactic, static_cast<std::int8_t>(axis)});
+      else if (m.several || m.indivisible)
+        state_.open.insert(order_, o);
+    }
+  }
+
+  constexpr void find_conflicts() {
+    state_.conflicts.clear();
+    for (int at = state_.open.first_from(0); at >= 0; at = state_.open.first_from(at + 1)) {
+      const op_id o = order_.at(at);
+      bool left = false;
+      for (int i = 0; i < c_.mesh.rank; ++i) {
+        const int axis = c_.mesh.order[i];
+        const match m = find_match(c_, o, axis);
+        if (!m.several && !m.indivisible) continue;
+        left = true;
+        const sub_axis s = c_.mesh.part(axis);
+        state_.conflicts.push_back({o, s.axis,
+                                    m.several ? conflict_kind::several : conflict_kind::indivisible,
+                                    m.first, m.second, state_.tactic, s.pre, s.size});
+      }
+      if (!left) state_.open.erase(at);
+    }
+  }
+  /// For the first op that an axis is too large for, since it slices a dimension of which the op's
+  /// factor is only a part. Gives whether an axis was split; then ops wait to be visited.
+  constexpr bool split_where_a_part_fits() {
+    if (!state_.options.may_split || c_.mesh.rank == max_axes) return false;
+    for (const conflict& k : state_.conflicts) {
+      if (k.kind != conflict_kind::indivisible || !is_composed(c_, k.op, k.first)) continue;
+      const std::int64_t fits = greatest_common_divisor(c_.local(k.op, k.first.factor), k.size);
+      if (fits == 1 || fits == k.size) continue;
+      edit_.split(c_.mesh.parts_of(k.where()).axes[0], fits);
+      for (const conflict& each : state_.conflicts)
+        if (each.axis == k.axis) edit_.mark(each.op);
+      return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace partita::detail
