@@ -18,7 +18,12 @@ class core_printer {
       : c_(c),
         names_(c.p),
         group_(loop_groups(c, fuse)),
-        last_piece_(static_cast<std::size_t>(c.p.value_count()), 0) {}
+        last_piece_(static_cast<std::size_t>(c.p.value_count()), 0) {
+    sort_by_scope();
+    control_.resize(c.p.ops.size(), -1);
+    for (std::size_t i = 0; i < c.nested.controls.size(); ++i)
+      control_[c.nested.controls[i].marker] = static_cast<int>(i);
+  }
 
   constexpr text print() {
     print_signature(out_, c_.p, names_, &c_.mesh);
@@ -31,6 +36,9 @@ class core_printer {
   const core_program& c_;
   value_names names_;
   vec<int> group_;
+  vec<int> scope_begin_;  ///< by nested program, the whole one first: where its ops start
+  vec<op_id> by_scope_;   ///< ops in order, those of one program together; no wires
+  vec<int> control_;      ///< by op: its number among the ops with nested programs, or -1
   text out_;
   int base_ = 0;  ///< how deep the program being printed is nested
   /// A slice in the loops being printed; every op in them that needs it takes this one.
@@ -47,21 +55,31 @@ class core_printer {
 
   constexpr bool shown_tiled(op_id o) const { return keeps_its_loops(c_, o); }
 
-  constexpr void indent(int depth) {
-    for (int i = 0; i < base_ + depth; ++i) out_ << "  ";
+  constexpr void indent(int depth) { print_indent(out_, base_ + depth); }
+
+  constexpr void sort_by_scope() {
+    const auto& scope = c_.nested.scope;
+    scope_begin_.resize(c_.nested.scopes.size() + 1, 0);
+    for (op_id o : c_.order)
+      if (!c_.p.is(o, op_role::wire)) ++scope_begin_[scope[o] + 1];
+    for (std::size_t s = 1; s < scope_begin_.size(); ++s) scope_begin_[s] += scope_begin_[s - 1];
+    by_scope_.resize(static_cast<std::size_t>(scope_begin_.back()), -1);
+    vec<int> next = scope_begin_;
+    for (op_id o : c_.order)
+      if (!c_.p.is(o, op_role::wire)) by_scope_[next[scope[o]]++] = o;
   }
 
   constexpr void print_scope(int scope) {
-    vec<op_id> order;
-    for (op_id o : c_.order)
-      if (c_.nested.scope[index(o)] == scope && !c_.p.is(o, op_role::wire)) order.push_back(o);
+    const span<const op_id> order{
+        by_scope_.data() + scope_begin_[scope],
+        static_cast<std::size_t>(scope_begin_[scope + 1] - scope_begin_[scope])};
     for (std::size_t i = 0; i < order.size(); ++i) {
       const op_id o = order[i];
       const int g = group_[index(o)];
       if (c_.p.is(o, op_role::parameter)) {
         if (shown_tiled(o)) print_parameter(o);
       } else if (c_.p.is(o, op_role::control)) {
-        print_control(*c_.nested.control_of(o));
+        print_control(c_.nested.controls[control_[o]]);
       } else if (g < 0) {
         print_op(o, shown_nest{}, 1);
       } else {

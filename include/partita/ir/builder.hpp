@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <partita/ir/program.hpp>
+#include <partita/support/place_table.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -78,13 +79,19 @@ class builder {
   /// A rank-0 constant; equal ones are one value.
   constexpr value_id scalar(const op_def& constant, dtype t, std::int64_t bits) {
     if (failed()) return -1;
-    for (const auto& s : scalars_)
-      if (s.element == t && s.bits == bits) return s.value;
+    const auto hash = [](dtype e, std::int64_t b) {
+      return hash_of(static_cast<std::uint64_t>(b) + static_cast<std::uint64_t>(e));
+    };
+    const int known = scalar_places_.find(
+        hash(t, bits), [&](int i) { return scalars_[i].element == t && scalars_[i].bits == bits; });
+    if (known >= 0) return scalars_[known].value;
     const value_id v = emit(constant, {}, {bits}, tensor_type{t, {}});
     if (v >= 0) {
       p.ops.back().origin = -1;
       p.ops.back().transposed = 0;
       scalars_.push_back({t, bits, v});
+      scalar_places_.insert(static_cast<int>(scalars_.size()) - 1,
+                            [&](int i) { return hash(scalars_[i].element, scalars_[i].bits); });
     }
     return v;
   }
@@ -129,10 +136,11 @@ class builder {
   };
   /// What this nested program takes as input from the program around it, in the order of first use.
   constexpr vec<capture> captures() const {
+    vec<char> is_input(p.types.size(), 0);
+    for (value_id v : p.inputs) is_input[v] = 1;
     vec<capture> list;
     for (const auto& c : captures_)
-      for (value_id v : p.inputs)
-        if (v == c.inner) list.push_back(c);
+      if (c.inner >= 0 && is_input[c.inner]) list.push_back(c);
     return list;
   }
   /// A value of this trace or of one around it, as a value of this program. What has no operands
@@ -140,16 +148,22 @@ class builder {
   constexpr value_id take(const builder* from, const op_def& parameter, value_id v) {
     if (from == this || failed() || v < 0) return v;
     const value_id outer = parent_->take(from, parameter, v);
-    for (const auto& c : captures_)
-      if (c.outer == outer) return c.inner;
+    const auto hash = [](value_id each) { return hash_of(static_cast<std::uint64_t>(each)); };
+    const int known =
+        capture_places_.find(hash(outer), [&](int i) { return captures_[i].outer == outer; });
+    if (known >= 0) return captures_[known].inner;
     const program& q = parent_->p;
+    if (outer < 0 || parent_->failed()) return -1;
     const op_node& made_by = q.op(q.producer(outer));
     const bool made_anew = made_by.operand_count == 0 && made_by.region_count == 0 &&
                            !q.is(q.producer(outer), parameter.role);
     const value_id inner = made_anew
                                ? emit(*made_by.def, {}, q.attrs(q.producer(outer)), q.type(outer))
                                : emit(parameter, {}, {}, tensor_type(q.type(outer)));
+    if (inner < 0) return -1;
     captures_.push_back({outer, inner});
+    capture_places_.insert(static_cast<int>(captures_.size()) - 1,
+                           [&](int i) { return hash(captures_[i].outer); });
     if (!made_anew) p.inputs.push_back(inner);
     return inner;
   }
@@ -197,6 +211,7 @@ class builder {
   builder* active_ = nullptr;  ///< of the outermost builder
   vec<builder*> regions_;
   vec<capture> captures_;
+  place_table capture_places_, scalar_places_;
   bool closed_ = false;
   tensor_type no_type_;
   vec<tensor_type> scratch_;

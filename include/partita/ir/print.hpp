@@ -5,6 +5,7 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/support/name_table.hpp>
+#include <partita/support/place_table.hpp>
 #include <partita/support/quoted.hpp>
 #include <partita/support/vec.hpp>
 
@@ -18,76 +19,102 @@ class value_names {
  public:
   /// Numbers above `last_number`: those of the program around a nested one. Cost: linear in values.
   constexpr explicit value_names(const program& p, int last_number = 0)
-      : table_(p.types.size()), number_(last_number) {
-    const auto count = p.types.size();
-    names_.resize(count, text{});  // for good: the table looks into these texts
-    vec<int> next(count, 2);
+      : first_number_(last_number + 1), number_(last_number) {
+    at_.resize(p.types.size(), text_ref{});
+    vec<int> next;  // by value: the number to try next behind its name
     for (value_id v = 0; v < p.value_count(); ++v) {
       if (p.name(v).empty()) continue;
-      names_[v] = name_text(p.name(v));
-      table_.insert(names_[v], v);
+      start(v);
+      pool_ << name_text(p.name(v));
+      keep(v);
+      insert(v);
     }
     for (const auto& out : p.outputs)
-      if (names_[out.value].empty() && !is_default_name(p.view(out.name)))
+      if (at_[out.value].size == 0 && !is_default_name(p.view(out.name)))
         make_unique(next, out.value, name_text(p.view(out.name)), "'");
     for (value_id v = 0; v < p.value_count(); ++v) {
-      if (!names_[v].empty()) continue;
+      if (at_[v].size > 0) continue;
       const op_id o = p.producer(v);
       const std::string_view suffix = suffix_of(p, o);
-      if (!suffix.empty()) {
-        make_unique(next, v, concat(names_[p.operand(o, 0)], suffix));
-      } else {
-        do {
-          names_[v] = concat('x', ++number_);
-        } while (table_.find(names_[v]) >= 0);
-        table_.insert(names_[v], v);
-      }
+      if (!suffix.empty())
+        make_unique(next, v, concat((*this)[p.operand(o, 0)], suffix));
+      else
+        number(v);
     }
   }
-  value_names(const value_names&) = delete;
-  value_names& operator=(const value_names&) = delete;
 
   constexpr std::string_view operator[](value_id v) const {
-    return names_[static_cast<std::size_t>(v)].view();
+    return {pool_.view().data() + at_[v].begin, static_cast<std::size_t>(at_[v].size)};
   }
   /// The value that is printed so (of several the first one), or -1.
-  constexpr value_id find(std::string_view name) const { return table_.find(name); }
-  constexpr int size() const { return static_cast<int>(names_.size()); }
+  constexpr value_id find(std::string_view name) const {
+    if (const value_id v = named(name); v >= 0) return v;
+    if (name.empty() || name[0] != 'x') return -1;
+    scanner in(name.substr(1));
+    std::int64_t n = 0;
+    if (!in.integer(n) || n < first_number_ || n > number_) return -1;
+    const value_id v = numbered_[static_cast<std::size_t>(n - first_number_)];
+    return v >= 0 && (*this)[v] == name ? v : -1;
+  }
+  constexpr int size() const { return static_cast<int>(at_.size()); }
   constexpr int last_number() const { return number_; }
   /// What stands behind the operand's name in the name that a value of this op gets, or nothing.
   static constexpr std::string_view suffix_of(const program& p, op_id o) {
-    if (p.is(o, op_role::tiling)) return "t";
-    if (!p.op(o).def->collective) return "";
-    const auto kind = p.collective_of(o).kind;
-    return kind == collective::all_gather ? "g" : kind == collective::all_slice ? "s" : "";
+    const std::string_view op = p.op(o).def->name;
+    return op == "all_gather" ? "g" : op == "all_slice" ? "s" : p.is(o, op_role::tiling) ? "t" : "";
   }
   static constexpr bool is_default_name(std::string_view n) {
     return n.empty() || n == "result" || n.substr(0, 7) == "result.";
   }
 
  private:
-  vec<text> names_;
-  name_table table_;
-  int number_ = 0;
+  text pool_;          ///< all names
+  vec<text_ref> at_;   ///< by value: its name
+  place_table table_;  ///< values with names that are no numbers; no name is a number that is given
+  vec<value_id> numbered_;  ///< by number, from first_number_ on; -1: the name of another value
+  int first_number_, number_;
 
+  constexpr void start(value_id v) { at_[v].begin = static_cast<int>(pool_.size()); }
+  constexpr void keep(value_id v) { at_[v].size = static_cast<int>(pool_.size()) - at_[v].begin; }
+
+  constexpr value_id named(std::string_view name) const {
+    return table_.find(hash_of(name), [&](value_id v) { return (*this)[v] == name; });
+  }
+  constexpr void insert(value_id v) {
+    if (named((*this)[v]) < 0)
+      table_.insert(v, [&](value_id each) { return hash_of((*this)[each]); });
+  }
+  constexpr void number(value_id v) {
+    for (;;) {
+      start(v);
+      pool_ << 'x' << ++number_;
+      keep(v);
+      const bool free = named((*this)[v]) < 0;
+      numbered_.push_back(free ? v : -1);
+      if (free) return;
+      pool_.truncate(static_cast<std::size_t>(at_[v].begin));
+    }
+  }
   /// `base`; if that is taken with `suffix` behind it, and then also with a number behind that.
-  /// `next`, by value: the number to try next behind its name.
   constexpr void make_unique(vec<int>& next, value_id v, const text& base,
                              std::string_view suffix = "") {
-    text& name = names_[v];
-    name = base;
-    int owner = table_.find(name);
+    text name = base;
+    value_id owner = find(name);
     if (owner >= 0 && !suffix.empty()) {
       name << suffix;
-      owner = table_.find(name);
+      owner = find(name);
     }
     if (owner >= 0) {
+      if (next.empty()) next.resize(at_.size(), 2);
       const text stem = name;
       do {
         name = concat(stem, next[owner]++);
-      } while (table_.find(name) >= 0);
+      } while (find(name) >= 0);
     }
-    table_.insert(name, v);
+    start(v);
+    pool_ << name;
+    keep(v);
+    insert(v);
   }
 };
 
@@ -119,9 +146,12 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
     });
     return;
   }
-  text attributes;
-  print_context a{p, o, m, attributes};
-  d.print(a);
+  text attributes;  // they tell the name of a product
+  const bool product = d.name == "dot_general";
+  if (product) {
+    print_context a{p, o, m, attributes};
+    d.print(a);
+  }
   out << call_name(d, attributes);
   if (n.name.size > 0) {
     out << ' ';
@@ -135,7 +165,10 @@ constexpr void print_call(text& out, const program& p, op_id o, const mesh* m, N
     });
     out << ')';
   }
-  out << attributes;
+  if (product)
+    out << attributes;
+  else
+    d.print(c);
 }
 
 constexpr void print_parameters(text& out, const program& p, const value_names& names) {
@@ -201,8 +234,10 @@ constexpr text implied_output_name(const program& p, value_id v, int i, int coun
   return concat("result.", i);
 }
 
+/// Two blanks per level; what is nested deeper than 32 levels is not indented further, so that
+/// texts grow with the number of ops, not with that of levels too.
 constexpr void print_indent(text& out, int depth) {
-  for (int i = 0; i < depth; ++i) out << "  ";
+  for (int i = 0; i < depth && i < 32; ++i) out << "  ";
 }
 
 /// `return %a, %b : types`. Outputs whose names are not the implied ones show them:

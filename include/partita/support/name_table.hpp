@@ -9,6 +9,13 @@
 
 namespace partita {
 
+/// FNV-1a.
+constexpr std::size_t hash_of(std::string_view name) {
+  std::uint64_t h = 14695981039346656037u;
+  for (char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return static_cast<std::size_t>(h);
+}
+
 /// Open addressing; the names must outlive the table.
 class name_table {
  public:
@@ -40,9 +47,7 @@ class name_table {
   std::size_t count_ = 0;
 
   constexpr std::size_t locate(std::string_view name) const {
-    std::uint64_t h = 14695981039346656037u;  // FNV-1a
-    for (char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    std::size_t i = static_cast<std::size_t>(h) & (slots_.size() - 1);
+    std::size_t i = hash_of(name) & (slots_.size() - 1);
     while (slots_[i].used && slots_[i].name != name) i = (i + 1) & (slots_.size() - 1);
     return i;
   }

@@ -5,6 +5,19 @@
 #include <initializer_list>
 #include <utility>
 
+// Tests of growth count, instead of seconds, how many elements of arrays are looked at; a loop over
+// an array counts all of it. All of a program is compiled with this, or nothing.
+#if defined(PARTITA_COUNT_WORK)
+#include <type_traits>
+namespace partita {
+inline unsigned long long work = 0;
+}
+#define PARTITA_WORK(n) \
+  if (!std::is_constant_evaluated()) ::partita::work += (n)
+#else
+#define PARTITA_WORK(n)
+#endif
+
 namespace partita {
 
 /// What std::vector is, for default-constructible values and with only what the engine needs.
@@ -51,14 +64,32 @@ class vec {
   constexpr bool empty() const { return size_ == 0; }
   constexpr T* data() { return data_; }
   constexpr const T* data() const { return data_; }
-  constexpr T* begin() { return data_; }
+  constexpr T* begin() {
+    PARTITA_WORK(size_);
+    return data_;
+  }
   constexpr T* end() { return data_ + size_; }
-  constexpr const T* begin() const { return data_; }
+  constexpr const T* begin() const {
+    PARTITA_WORK(size_);
+    return data_;
+  }
   constexpr const T* end() const { return data_ + size_; }
-  constexpr T& operator[](std::size_t i) { return data_[i]; }
-  constexpr const T& operator[](std::size_t i) const { return data_[i]; }
-  constexpr T& operator[](int i) { return data_[i]; }  // ids of values and ops are int
-  constexpr const T& operator[](int i) const { return data_[i]; }
+  constexpr T& operator[](std::size_t i) {
+    PARTITA_WORK(1);
+    return data_[i];
+  }
+  constexpr const T& operator[](std::size_t i) const {
+    PARTITA_WORK(1);
+    return data_[i];
+  }
+  constexpr T& operator[](int i) {
+    PARTITA_WORK(1);
+    return data_[i];  // ids of values and ops are int
+  }
+  constexpr const T& operator[](int i) const {
+    PARTITA_WORK(1);
+    return data_[i];
+  }
   constexpr T& front() { return data_[0]; }
   constexpr const T& front() const { return data_[0]; }
   constexpr T& back() { return data_[size_ - 1]; }

@@ -1,0 +1,53 @@
+/// A hash table of places in a list, usable in constant evaluation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// Spreads a number over all bits.
+constexpr std::size_t hash_of(std::uint64_t n) {
+  n ^= n >> 32;
+  n *= 0x9e3779b97f4a7c15u;
+  return static_cast<std::size_t>(n ^ n >> 29);
+}
+
+/// Open addressing. The list, and what tells its elements apart, stay with who uses the table:
+/// `same(place)` says whether the wanted one stands there, `hash(place)` the hash of what stands
+/// there.
+class place_table {
+ public:
+  /// The first place that was added, or -1.
+  template <class Same>
+  constexpr int find(std::size_t hash, const Same& same) const {
+    if (slots_.empty()) return -1;
+    for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1))
+      if (slots_[i] == 0 || same(slots_[i] - 1)) return slots_[i] - 1;
+  }
+  /// Adds a place, for which there is none yet.
+  template <class Hash>
+  constexpr void insert(int place, const Hash& hash) {
+    if (2 * static_cast<std::size_t>(++count_) > slots_.size()) {
+      const vec<int> old = slots_;
+      slots_.assign(old.empty() ? 16 : 2 * old.size(), 0);
+      for (int s : old)
+        if (s > 0) put(s, hash(s - 1));
+    }
+    put(place + 1, hash(place));
+  }
+
+ private:
+  vec<int> slots_;  ///< place + 1, or 0
+  int count_ = 0;
+
+  constexpr void put(int s, std::size_t hash) {
+    std::size_t i = hash & (slots_.size() - 1);
+    while (slots_[i] > 0) i = (i + 1) & (slots_.size() - 1);
+    slots_[i] = s;
+  }
+};
+
+}  // namespace partita
