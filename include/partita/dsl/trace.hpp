@@ -155,7 +155,7 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   if (!b.failed()) b.p.error.record(check_names(b.p));
   if (!b.failed()) b.p.error.record(check_interface(b.p));
   b.p.error.raise();
-  return b.p;
+  return static_cast<program&&>(b.p);
 }
 
 }  // namespace partita

@@ -24,7 +24,8 @@ namespace partita {
 ///
 /// Every layer of calls below std::vector is paid for by the compiler at each operation of a
 /// constant evaluation, and its members for each element type of each translation unit. Elements
-/// beyond size() are alive, too: growth is `new T[n]` and assignment.
+/// beyond size() are alive, too: growth is `new T[n]` and assignment. At run time what is copied as
+/// bytes is not set before: most of a large array would be touched twice, and all of its room.
 template <class T>
 class vec {
  public:
@@ -49,7 +50,7 @@ class vec {
   }
   constexpr vec& operator=(vec&& other) noexcept {
     if (this != &other) {
-      delete[] data_;
+      release(data_);
       data_ = other.data_;
       size_ = other.size_;
       capacity_ = other.capacity_;
@@ -58,7 +59,7 @@ class vec {
     }
     return *this;
   }
-  constexpr ~vec() { delete[] data_; }
+  constexpr ~vec() { release(data_); }
 
   constexpr std::size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
@@ -123,9 +124,13 @@ class vec {
 #endif
   constexpr void reserve(std::size_t n) {
     if (n <= capacity_) return;
-    T* grown = new T[n]{};
-    for (std::size_t i = 0; i < size_; ++i) grown[i] = static_cast<T&&>(data_[i]);
-    delete[] data_;
+    T* grown = allocate(n);
+    if (as_bytes()) {
+      if (size_ > 0) __builtin_memcpy(static_cast<void*>(grown), data_, size_ * sizeof(T));
+    } else {
+      for (std::size_t i = 0; i < size_; ++i) grown[i] = static_cast<T&&>(data_[i]);
+    }
+    release(data_);
     data_ = grown;
     capacity_ = n;
   }
@@ -145,7 +150,13 @@ class vec {
     if (first == last) return;
     const std::size_t n = size_ + static_cast<std::size_t>(last - first);
     make_room(n);
-    for (T* to = data_ + size_; first != last;) *to++ = *first++;
+    T* to = data_ + size_;
+    if constexpr (requires(const T*& p) { p = first; })
+      if (as_bytes()) {
+        __builtin_memcpy(static_cast<void*>(to), first, (n - size_) * sizeof(T));
+        first = last;
+      }
+    while (first != last) *to++ = *first++;
     size_ = n;
   }
 #if defined(__GNUC__) && !defined(__clang__)
@@ -160,6 +171,19 @@ class vec {
   T* data_ = nullptr;
   std::size_t size_ = 0, capacity_ = 0;
 
+  static constexpr bool as_bytes() {
+    return __is_trivially_copyable(T) && !__builtin_is_constant_evaluated();
+  }
+  static constexpr T* allocate(std::size_t n) {
+    if (as_bytes()) return static_cast<T*>(::operator new(n * sizeof(T)));
+    return new T[n]{};
+  }
+  static constexpr void release(T* data) {
+    if (as_bytes())
+      ::operator delete(data);
+    else
+      delete[] data;
+  }
   constexpr void make_room(std::size_t n) {
     if (n > capacity_) reserve(size_ == 0 || n > 2 * capacity_ ? n : 2 * capacity_);
   }
