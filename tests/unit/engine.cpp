@@ -450,7 +450,6 @@ TEST_CASE("figures at run time: by name and position, nothing out of bounds") {
   CHECK(s.flops == p.cost.flops);
   CHECK_THROWS_AS(s.input(5), pt::error);
   CHECK_THROWS_AS(s.tactic(1), pt::error);
-  CHECK_THROWS_AS((pt::summarize<pt::summary_limits{3, 16, 1000}>(p)), pt::error);
 }
 TEST_CASE("a state that arrives and leaves in different layouts is noted") {
   const auto grow = [](auto s, auto x) { return pt::output("s", matmul(s, x)); };

@@ -10,48 +10,110 @@ namespace partita {
 namespace detail {
 
 constexpr void diff_number(text& out, std::string_view what, std::int64_t a, std::int64_t b) {
-  if (a != b) out << what << ": " << a << " -> " << b << '\n';
+  if (a == b) return;
+  out << what << ": ";
+  print_figure(out, a);
+  out << " -> ";
+  print_figure(out, b);
+  out << '\n';
 }
-constexpr text schedule_text(const partitioned& p) {
+template <class Summary>
+constexpr text schedule_text(const Summary& s) {
   text out;
-  append_list(out, static_cast<int>(p.tactics.size()),
-              [&](int t) { out << p.tactics[static_cast<std::size_t>(t)].name; });
+  append_list(out, s.tactic_count, [&](int t) { out << s.view(s.lists().tactics[t].name); });
   return out;
 }
-constexpr text place_text(const sharded_value& v, const mesh& m) {
+constexpr text place_text(const kept_value& v, const mesh& m) {
   text out;
-  print_layout(out, v.sharding, v.global_shape.rank, m);
-  return out << ' ' << tensor_type{v.element, v.local_shape};
+  print_layout(out, v.sharding, v.global.rank, m);
+  return out << ' ' << tensor_type{v.element, v.local};
+}
+/// `all_gather <"B"> %w1 128 bytes x1 Z3: matmul(%x, %w1) needs it whole: ...`
+template <class Summary>
+constexpr text collective_text(const Summary& s, int i) {
+  const kept_collective& n = s.lists().collectives[i];
+  return concat(s.view(n.what), ' ', s.view(n.value), ' ', n.bytes, " bytes x", n.times, ' ',
+                s.view(s.lists().tactics[n.tactic].name), ": ", s.view(n.why));
 }
 
-/// The inputs, or the outputs, that lie otherwise or are in one of the programs only.
-template <class At>
-constexpr void diff_values(text& out, std::string_view what, const partitioned& a, int a_count,
-                           const partitioned& b, int b_count, int limit, const At& at) {
-  name_table theirs(static_cast<std::size_t>(b_count));
-  vec<char> found(static_cast<std::size_t>(b_count), 0);
-  vec<sharded_value> others;  // which the table looks into
-  for (int j = 0; j < b_count; ++j) others.push_back(at(b, j));
-  for (int j = 0; j < b_count; ++j) theirs.insert(others[j].name, j);
+/// The inputs, or the outputs, that lie otherwise or are in one of the programs only: values
+/// [a_begin, a_end) of a and [b_begin, b_end) of b.
+template <class A, class B>
+constexpr void diff_values(text& out, std::string_view what, const A& a, int a_begin, int a_end,
+                           const B& b, int b_begin, int b_end, int limit) {
+  const auto& mine = a.lists().values;
+  const auto& others = b.lists().values;
+  const mesh &a_mesh = a.lists().rest.mesh, &b_mesh = b.lists().rest.mesh;
+  name_table theirs(static_cast<std::size_t>(b_end - b_begin));
+  vec<char> found(static_cast<std::size_t>(b_end - b_begin), 0);
+  for (int j = b_begin; j < b_end; ++j) theirs.insert(b.view(others[j].name), j);
   int changed = 0;
   const auto line = [&](std::string_view name, const text& before, const text& after) {
     if (changed++ < limit)
       out << what << " \"" << name << "\": " << before << " -> " << after << '\n';
   };
-  for (int i = 0; i < a_count; ++i) {
-    const sharded_value mine = at(a, i);
-    const int j = theirs.find(mine.name);
-    const text before = place_text(mine, a.mesh());
+  for (int i = a_begin; i < a_end; ++i) {
+    const std::string_view name = a.view(mine[i].name);
+    const int j = theirs.find(name);
+    if (j >= 0) found[j - b_begin] = 1;
+    const text before = place_text(mine[i], a_mesh);
     text after = "none";
-    if (j >= 0) {
-      found[j] = 1;
-      after = place_text(others[j], b.mesh());
-    }
-    if (!(before == after)) line(mine.name, before, after);
+    if (j >= 0) after = place_text(others[j], b_mesh);
+    if (!(before == after)) line(name, before, after);
   }
-  for (int j = 0; j < b_count; ++j)
-    if (!found[j]) line(others[j].name, "none", place_text(others[j], b.mesh()));
+  for (int j = b_begin; j < b_end; ++j)
+    if (!found[j - b_begin]) line(b.view(others[j].name), "none", place_text(others[j], b_mesh));
   if (changed > limit) out << "and " << changed - limit << " more " << what << "s\n";
+}
+constexpr void diff_collectives(text& out, const collectives& a, const collectives& b) {
+  diff_number(out, "all_gather", a.all_gather, b.all_gather);
+  diff_number(out, "all_reduce", a.all_reduce, b.all_reduce);
+  diff_number(out, "reduce_scatter", a.reduce_scatter, b.reduce_scatter);
+  diff_number(out, "all_to_all", a.all_to_all, b.all_to_all);
+  diff_number(out, "permute", a.permute, b.permute);
+}
+
+/// The text of `diff`, of summaries that have words for their collectives.
+template <class A, class B>
+constexpr text difference(const A& a, const B& b, int limit) {
+  text out;
+  for (const std::string_view error : {a.error(), b.error()})
+    if (!error.empty()) return out << "error: " << error << '\n';
+  const text meshes[] = {concat(a.lists().rest.mesh), concat(b.lists().rest.mesh)};
+  const text schedules[] = {schedule_text(a), schedule_text(b)};
+  if (!(meshes[0] == meshes[1])) out << "mesh: " << meshes[0] << " -> " << meshes[1] << '\n';
+  if (!(schedules[0] == schedules[1]))
+    out << "schedule: " << schedules[0] << " -> " << schedules[1] << '\n';
+  diff_collectives(out, a.collectives, b.collectives);
+  const auto figure = [&](const figure_text& f) {
+    if (!f.name.empty()) diff_number(out, f.name, a.*f.member, b.*f.member);
+  };
+  // The bytes through collectives stand behind their numbers.
+  const std::int64_t figures::*through = &figures::collective_bytes;
+  for (bool first : {true, false})
+    for (const auto& f : figure_texts)
+      if ((f.member == through) == first) figure(f);
+  diff_values(out, "input", a, 0, a.input_count, b, 0, b.input_count, limit);
+  diff_values(out, "output", a, a.input_count, a.input_count + a.output_count, b, b.input_count,
+              b.input_count + b.output_count, limit);
+
+  const int n = a.lists().rest.collectives, m = b.lists().rest.collectives;
+  const int least = n < m ? n : m;
+  int same = 0, same_end = 0;
+  while (same < least && collective_text(a, same) == collective_text(b, same)) ++same;
+  while (same + same_end < least &&
+         collective_text(a, n - 1 - same_end) == collective_text(b, m - 1 - same_end))
+    ++same_end;
+  if (same < n || same < m) out << "collectives differ from number " << same + 1 << " on:\n";
+  const auto some = [&](char sign, const auto& s, int end) {
+    int i = same;
+    for (; i < end && i < same + limit; ++i) out << sign << ' ' << collective_text(s, i) << '\n';
+    if (i < end) out << sign << " and " << end - i << " more\n";
+  };
+  some('-', a, n - same_end);
+  some('+', b, m - same_end);
+  if (out.empty()) out << "no difference\n";
+  return out;
 }
 
 }  // namespace detail
@@ -62,64 +124,23 @@ constexpr void diff_values(text& out, std::string_view what, const partitioned& 
 /// and collectives of each; the others are counted. Without a difference the text is "no
 /// difference".
 constexpr text diff(const partitioned& a, const partitioned& b, int limit = 8) {
-  text out;
-  for (const partitioned* p : {&a, &b})
-    if (p->error) return out << "error: " << p->error.message << '\n';
-  const text meshes[] = {concat(a.mesh()), concat(b.mesh())};
-  const text schedules[] = {detail::schedule_text(a), detail::schedule_text(b)};
-  if (!(meshes[0] == meshes[1])) out << "mesh: " << meshes[0] << " -> " << meshes[1] << '\n';
-  if (!(schedules[0] == schedules[1]))
-    out << "schedule: " << schedules[0] << " -> " << schedules[1] << '\n';
-  const partita::collectives &x = a.collectives, &y = b.collectives;
-  detail::diff_number(out, "all_gather", x.all_gather, y.all_gather);
-  detail::diff_number(out, "all_reduce", x.all_reduce, y.all_reduce);
-  detail::diff_number(out, "reduce_scatter", x.reduce_scatter, y.reduce_scatter);
-  detail::diff_number(out, "all_to_all", x.all_to_all, y.all_to_all);
-  detail::diff_number(out, "permute", x.permute, y.permute);
-  detail::diff_number(out, "bytes through collectives", a.cost.collective_bytes,
-                      b.cost.collective_bytes);
-  detail::diff_number(out, "flop", a.cost.flops, b.cost.flops);
-  detail::diff_number(out, "bytes read and written", a.cost.bytes, b.cost.bytes);
-  detail::diff_number(out, "argument bytes", a.cost.argument_bytes, b.cost.argument_bytes);
-  detail::diff_number(out, "result bytes", a.cost.result_bytes, b.cost.result_bytes);
-  detail::diff_number(out, "peak bytes", a.cost.peak_bytes, b.cost.peak_bytes);
-  detail::diff_values(out, "input", a, a.source.input_count(), b, b.source.input_count(), limit,
-                      [](const partitioned& p, int i) { return p.input(i); });
-  detail::diff_values(out, "output", a, a.source.output_count(), b, b.source.output_count(), limit,
-                      [](const partitioned& p, int i) { return p.output(i); });
-
-  const detail::explainer in_a(a), in_b(b);
-  const std::size_t n = a.notes.size(), m = b.notes.size();
-  std::size_t same = 0, same_end = 0;
-  while (same < n && same < m && in_a.line(a.notes[same]) == in_b.line(b.notes[same])) ++same;
-  while (same + same_end < n && same + same_end < m &&
-         in_a.line(a.notes[n - 1 - same_end]) == in_b.line(b.notes[m - 1 - same_end]))
-    ++same_end;
-  if (same < n || same < m) out << "collectives differ from number " << same + 1 << " on:\n";
-  const auto some = [&](char sign, const detail::explainer& words, const partitioned& p) {
-    const std::size_t end = p.notes.size() - same_end;
-    std::size_t i = same;
-    for (; i < end && i < same + static_cast<std::size_t>(limit); ++i)
-      out << sign << ' ' << words.line(p.notes[i]) << '\n';
-    if (i < end) out << sign << " and " << end - i << " more\n";
-  };
-  some('-', in_a, a);
-  some('+', in_b, b);
-  if (out.empty()) out << "no difference\n";
-  return out;
+  return detail::difference(detail::summary_with_words(a), detail::summary_with_words(b), limit);
 }
 
 namespace detail {
-template <auto A, auto B>
+template <auto A, auto B, summary_limits First>
 struct compared {
-  constexpr text operator()() const { return diff(A(), B()); }
+  constexpr text operator()() const {
+    return difference(explained_summary<A, First>(), explained_summary<B, First>(), 8);
+  }
 };
 }  // namespace detail
 
-/// The same text for the programs that two thunks return, made by the compiler.
-template <auto A, auto B>
+/// The same text for the programs that two thunks return, made by the compiler; `check` and
+/// `explain` share the evaluation of each thunk.
+template <auto A, auto B, summary_limits First = summary_limits{}>
 constexpr std::string_view diff() {
-  return detail::kept_text<detail::compared<A, B>>();
+  return detail::kept_text<detail::compared<A, B, First>>();
 }
 
 }  // namespace partita

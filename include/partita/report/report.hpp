@@ -5,7 +5,7 @@
 
 #include <partita/core/action_text.hpp>
 #include <partita/report/conflict.hpp>
-#include <partita/schedule/partition.hpp>
+#include <partita/schedule/figures.hpp>
 
 namespace partita {
 
@@ -21,6 +21,18 @@ constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
     if (dim != no_dim) l.push_back(each.axis, dim);
   }
   return l;
+}
+
+/// `12 flop, 34 bytes read and written, arguments 56 bytes, ...`
+constexpr void print_sizes(text& out, const figures& all) {
+  bool first = true;
+  for (const auto& f : figure_texts) {
+    if (f.name.empty()) continue;
+    out << (first ? "" : ", ") << f.before;
+    print_figure(out, all.*f.member);
+    out << f.after;
+    first = false;
+  }
 }
 
 }  // namespace detail
@@ -79,10 +91,9 @@ constexpr text report(const partitioned& p, int limit = 12) {
     for (const auto& note : tactic.notes)
       if (shown++ < limit) out << "  note: " << note << '\n';
   }
-  out << "per device: " << p.cost.flops << " flop, " << p.cost.bytes
-      << " bytes read and written, arguments " << p.cost.argument_bytes << " bytes, results "
-      << p.cost.result_bytes << " bytes, peak " << p.cost.peak_bytes
-      << " bytes, through collectives " << p.cost.collective_bytes << " bytes\n";
+  out << "per device: ";
+  detail::print_sizes(out, figures(p));
+  out << '\n';
   return out;
 }
 

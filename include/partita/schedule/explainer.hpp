@@ -1,0 +1,215 @@
+/// Where the collectives of a partitioned program come from.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/ir/wires.hpp>
+#include <partita/schedule/partitioned.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita::detail {
+
+/// Says in words where the collectives of a partitioned program come from. Values have the names
+/// that they have in the action log.
+class explainer {
+ public:
+  constexpr explicit explainer(const partitioned& p)
+      : c_(p.core), names_(flat_program(p.sharded()).p) {
+    torn_.resize(c_.p.ops.size(), axis_set{});
+    for (const auto& k : c_.conflicts)
+      for (int a : c_.mesh.parts_of(k.where())) torn_[k.op].insert(a);
+  }
+
+  /// `all_gather <"B">`
+  constexpr void what(text& out, const collective_note& n) const {
+    out << name_of(n.kind) << " <";
+    print_axis_set(out, n.axes, c_.mesh);
+    out << '>';
+  }
+  /// `%w1`; what is neither in the source nor made of a value there tells elements from padding.
+  constexpr void value(text& out, value_id v) const {
+    v = c_.source_of(v);
+    if (c_.inserted(c_.p.producer(v)) == padding_record::kind::auxiliary)
+      out << "mask";
+    else
+      out << '%' << names_[v];
+  }
+  constexpr void why(text& out, const collective_note& n) {
+    if (n.reason == collective_reason::sum_finished) {
+      call(out, n.op);
+      out << " leaves " << sum(n) << " over ";
+      print_axis_set(out, n.axes, c_.mesh);
+      if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
+    } else if (n.kind == collective::permute) {
+      call(out, n.op);
+      out << (n.reason == collective_reason::mirrored
+                  ? " needs the opposite piece"
+                  : " needs elements of the neighbouring pieces")
+          << " over ";
+      print_axis_set(out, n.axes, c_.mesh);
+    } else if (c_.p.is(n.op, op_role::tiling)) {
+      out << "an action asks for it";
+    } else {
+      call(out, n.op);
+      out << " needs it "
+          << (n.reason == collective_reason::whole_needed ? "whole" : "in another layout");
+      print_loops(out, n);
+    }
+    const op_id of = c_.p.op(n.op).origin;
+    if (of < 0) return;
+    out << " (backward of ";
+    call(out, of);
+    out << ')';
+  }
+
+ private:
+  static constexpr int most_operands = 16;  ///< of an op that are named
+  const core_program& c_;
+  value_names names_;
+  op_id last_op_ = -1;
+  int last_operand_ = 0;
+  vec<axis_set> torn_;  ///< by op: axes along which a conflict left it without a loop
+
+  /// `matmul(%x, %w1)`; a wire is named as the op that it belongs to, what gives an op the true
+  /// size of a padded value as that op.
+  constexpr void call(text& out, op_id o) const {
+    if (c_.p.is(o, op_role::wire)) {
+      while (!c_.p.is(o, op_role::control)) ++o;
+      out << c_.p.op(o).def->name;
+      return;
+    }
+    const op_node& n = c_.p.op(o);
+    const auto inserted = c_.inserted(o);
+    if (inserted == padding_record::kind::trim && !c_.uses(n.result).empty())
+      return call(out, c_.uses(n.result)[0].op);
+    if (inserted == padding_record::kind::auxiliary) {
+      out << "the mask of a padding";
+      return;
+    }
+    const bool pads =
+        inserted == padding_record::kind::widen || inserted == padding_record::kind::mask;
+    if (pads || n.operand_count == 0 || c_.p.is(o, op_role::tag)) {
+      out << (pads ? "the padding of " : n.operand_count == 0 ? "" : "tag ");
+      return value(out, n.result);
+    }
+    text attributes;
+    print_context context{c_.p, o, &c_.mesh, attributes};
+    n.def->print(context);
+    out << call_name(*n.def, attributes) << '(';
+    const int shown = n.operand_count <= most_operands ? n.operand_count : most_operands;
+    append_list(out, shown, [&](int i) { value(out, c_.p.operand(o, i)); });
+    if (shown < n.operand_count) out << ", and " << n.operand_count - shown << " more";
+    out << ')';
+  }
+  constexpr std::string_view sum(const collective_note& n) const {
+    for (const auto& l : c_.nest_of(n.op)) {
+      if (l.factor == any_factor || !n.axes.contains(l.axis)) continue;
+      switch (c_.map.at(n.op, l.factor).combine) {
+        case combiner::max:
+          return "a maximum";
+        case combiner::min:
+          return "a minimum";
+        case combiner::multiply:
+          return "a product";
+        case combiner::logical_and:
+          return "an and";
+        case combiner::logical_or:
+          return "an or";
+        default:
+          break;
+      }
+    }
+    return "a sum";
+  }
+  /// What the op has to do with each axis; parts of an axis of which the same is true are joined.
+  constexpr void print_loops(text& out, const collective_note& n) {
+    const axis_list list = in_order(n.axes, c_.mesh);
+    for (int i = 0; i < list.count;) {
+      int end = i + 1;
+      while (end < list.count && loop_over(n, list.axes[end], "") == loop_over(n, list.axes[i], ""))
+        ++end;
+      out << (i == 0 ? ": " : ", ");
+      text name;
+      const int axis = list.axes[i];
+      print_sub_axis(name, joined_from(i, end, c_.mesh, [&](int j) { return int{list.axes[j]}; }),
+                     c_.mesh);
+      out << loop_over(n, axis, name);
+    }
+  }
+  constexpr text loop_over(const collective_note& n, int axis, const text& name) {
+    const loop* l = c_.nest_of(n.op).find(axis);
+    if (l == nullptr && torn_[n.op].contains(axis))
+      return concat("a conflict left it without a loop over ", name);
+    if (l == nullptr) return concat("it has no loop over ", name);
+    if (l->factor == any_factor) return concat("it is kept whole along ", name);
+    const factor& f = c_.map.at(n.op, l->factor);
+    if (const int dim = sliced_dim(n, f); dim != no_dim)
+      return concat("its loop over ", name, " slices dimension ", dim);
+    return concat("its loop over ", name, " does not slice it");
+  }
+  /// The dimension of the value that a factor slices, or `no_dim`. Notes of one op stand in the
+  /// order of its operands, so that the search goes on where the last one ended.
+  constexpr int sliced_dim(const collective_note& n, const factor& f) {
+    const int count = c_.p.op(n.op).operand_count;
+    if (last_op_ != n.op) last_operand_ = 0;
+    last_op_ = n.op;
+    for (int k = 0; k < count; ++k) {
+      const int i = last_operand_ + k < count ? last_operand_ + k : last_operand_ + k - count;
+      if (c_.p.operand(n.op, i) != n.value || c_.map.operand_dim(f, i) == no_dim) continue;
+      last_operand_ = i;
+      return c_.map.operand_dim(f, i);
+    }
+    return no_dim;
+  }
+};
+
+/// Kinds of collectives that communicate.
+inline constexpr int kind_count = 5;
+/// Bytes through collectives, by kind.
+struct bytes_by_kind {
+  std::int64_t of[kind_count] = {};
+
+  constexpr std::int64_t total() const {
+    std::int64_t sum = 0;
+    for (std::int64_t each : of) sum = saturating_add(sum, each);
+    return sum;
+  }
+};
+
+/// Those of one run, as `cost::collective_bytes` counts them: of branches, of which one runs, the
+/// one through whose collectives most bytes go. `next`: the note of the program's first collective.
+constexpr bytes_by_kind bytes_through(const program& p, const vec<collective_note>& notes,
+                                      std::size_t& next) {
+  bytes_by_kind sum;
+  const auto add = [&](const bytes_by_kind& each) {
+    for (int k = 0; k < kind_count; ++k) sum.of[k] = saturating_add(sum.of[k], each.of[k]);
+  };
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    const op_node& n = p.op(o);
+    if (n.def->collective && p.collective_of(o).communicates()) {
+      const collective_note& note = notes[next++];
+      std::int64_t& of = sum.of[static_cast<int>(note.kind)];
+      of = saturating_add(of, saturating_multiply(note.bytes, note.times));
+    }
+    if (n.region_count == 0) continue;
+    wire_list list;
+    n.def->wires(p, o, list);
+    bytes_by_kind greatest;
+    for (const auto& r : p.regions_of(o)) {
+      const bytes_by_kind each = bytes_through(r, notes, next);
+      if (!list.branches)
+        add(each);
+      else if (each.total() > greatest.total())
+        greatest = each;
+    }
+    add(greatest);
+  }
+  return sum;
+}
+constexpr bytes_by_kind bytes_through(const partitioned& p) {
+  std::size_t next = 0;
+  return bytes_through(p.device.local, p.notes, next);
+}
+
+}  // namespace partita::detail

@@ -1,0 +1,123 @@
+/// The figures of a partitioned program, in one list.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/schedule/partitioned.hpp>
+
+/// What a summary tells in numbers: the constants of `check`, those of `summarize`, and the lines
+/// of `report` and `diff` all follow from this list, of which each row is
+///
+/// * `COUNTS(member, value)`: collectives; those inside of loops times their trip counts, or each
+///   once, as it stands in the text
+/// * `SIZE(member, value, name, before, after)`: flops or bytes, per device. `name`: in `diff`;
+///   `before` and `after`: around it in `report`; all empty: it is not in these texts
+/// * `NUMBER(member, value)`: how many. Conflicts are those left after the last tactic, ops those
+///   in the device-local program; for replicated values see replicated_value
+///
+/// where `value` is made of `p`, the partitioned program, and `replicated`, a replicated_sum.
+// clang-format off
+#define PARTITA_FIGURES(COUNTS, SIZE, NUMBER)                                                  \
+  COUNTS(collectives, p.collectives)                                                           \
+  COUNTS(collectives_as_written, p.collectives_as_written)                                     \
+  SIZE(flops, p.cost.flops, "flop", "", " flop")                                               \
+  SIZE(bytes, p.cost.bytes, "bytes read and written", "", " bytes read and written")           \
+  SIZE(argument_bytes, p.cost.argument_bytes, "argument bytes", "arguments ", " bytes")        \
+  SIZE(result_bytes, p.cost.result_bytes, "result bytes", "results ", " bytes")                \
+  SIZE(peak_bytes, p.cost.peak_bytes, "peak bytes", "peak ", " bytes")                         \
+  SIZE(collective_bytes, p.cost.collective_bytes, "bytes through collectives",                 \
+       "through collectives ", " bytes")                                                       \
+  SIZE(replicated_bytes, replicated.bytes, "", "", "")                                         \
+  NUMBER(replicated_count, replicated.count)                                                   \
+  NUMBER(conflicts, static_cast<int>(p.core.conflicts.size()))                                 \
+  NUMBER(ops, p.device.local.op_count())                                                       \
+  NUMBER(input_count, p.source.input_count())                                                  \
+  NUMBER(output_count, p.source.output_count())                                                \
+  NUMBER(tactic_count, static_cast<int>(p.tactics.size()))
+// clang-format on
+
+namespace partita {
+
+namespace detail {
+/// Of all values replicated by default, per device.
+struct replicated_sum {
+  std::int64_t bytes = 0;
+  int count = 0;
+
+  constexpr explicit replicated_sum(const core_program& c) {
+    for_each_replicated(c, [&](const replicated_value& v) {
+      bytes = saturating_add(bytes, v.bytes);
+      ++count;
+    });
+  }
+};
+}  // namespace detail
+
+/// The figures of PARTITA_FIGURES, as members.
+struct figures {
+#define PARTITA_COUNTS(member, value) partita::collectives member;
+#define PARTITA_SIZE(member, value, name, before, after) std::int64_t member = 0;
+#define PARTITA_NUMBER(member, value) int member = 0;
+  PARTITA_FIGURES(PARTITA_COUNTS, PARTITA_SIZE, PARTITA_NUMBER)
+#undef PARTITA_COUNTS
+#undef PARTITA_SIZE
+#undef PARTITA_NUMBER
+
+  constexpr figures() = default;
+  constexpr explicit figures(const partitioned& p) {
+    const detail::replicated_sum replicated(p.core);
+#define PARTITA_SET(member, value, ...) member = value;
+    PARTITA_FIGURES(PARTITA_SET, PARTITA_SET, PARTITA_SET)
+#undef PARTITA_SET
+  }
+};
+
+namespace detail {
+
+/// How texts show a figure.
+struct figure_text {
+  std::int64_t figures::*member;
+  std::string_view name, before, after;
+};
+#define PARTITA_NOTHING(...)
+#define PARTITA_TEXT(member, value, name, before, after) {&figures::member, name, before, after},
+inline constexpr figure_text figure_texts[] = {
+    PARTITA_FIGURES(PARTITA_NOTHING, PARTITA_TEXT, PARTITA_NOTHING)};
+#undef PARTITA_NOTHING
+#undef PARTITA_TEXT
+
+/// Stands for every figure of a program whose mistake has been reported; all comparisons hold, and
+/// whatever is computed from it is harmless, too.
+struct harmless {
+#define PARTITA_HARMLESS(type, op, result)                \
+  template <class T>                                      \
+  friend constexpr type operator op(harmless, const T&) { \
+    return result;                                        \
+  }
+  PARTITA_HARMLESS(bool, ==, true)
+  PARTITA_HARMLESS(bool, <, true)
+  PARTITA_HARMLESS(bool, >, true)
+  PARTITA_HARMLESS(bool, <=, true)
+  PARTITA_HARMLESS(bool, >=, true)
+  PARTITA_HARMLESS(harmless, +, {})
+  PARTITA_HARMLESS(harmless, -, {})
+  PARTITA_HARMLESS(harmless, *, {})
+  PARTITA_HARMLESS(harmless, /, {})
+#undef PARTITA_HARMLESS
+  constexpr harmless operator[](int) const { return {}; }
+};
+struct harmless_collectives : harmless {
+  harmless all_gather, all_reduce, reduce_scatter, all_to_all, permute;
+  constexpr harmless total() const { return {}; }
+};
+struct harmless_figures {
+#define PARTITA_COUNTS(member, value) harmless_collectives member;
+#define PARTITA_NUMBER(member, ...) harmless member;
+  PARTITA_FIGURES(PARTITA_COUNTS, PARTITA_NUMBER, PARTITA_NUMBER)
+#undef PARTITA_COUNTS
+#undef PARTITA_NUMBER
+};
+
+}  // namespace detail
+}  // namespace partita

@@ -1,0 +1,221 @@
+/// The figures of a partitioned program, and the words for its collectives, without the program.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/schedule/explainer.hpp>
+#include <partita/schedule/figures.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// What one tactic did, in figures.
+template <class Name>
+struct basic_tactic_summary {
+  Name name;
+  partita::collectives collectives;             ///< of the whole program after it
+  partita::collectives collectives_as_written;  ///< the same, those inside of loops once
+  int actions = 0;
+  int conflicts = 0;
+};
+using tactic_summary = basic_tactic_summary<text>;
+
+/// How much a `check` can hold; it makes room by itself when a program needs more.
+struct summary_limits {
+  int values = 4096, tactics = 64, chars = 1 << 18;
+  int collectives = 256;  ///< of which `explain` and `diff` find the words here
+};
+
+namespace detail {
+
+/// Not a constant expression, so that the compiler names it when a `static_assert` asks for what a
+/// program has not.
+[[noreturn]] inline void the_program_has_no(std::string_view what, std::string_view name) {
+  throw error(concat("P007 check: the program has no ", what, " named \"", name, '"'));
+}
+
+// ---- What a summary consists of; texts are ranges of its characters ----------------------------
+
+struct kept_value {
+  text_ref name;
+  dtype element = dtype::f32;
+  shape global, local;
+  layout sharding;
+};
+struct kept_tactic {
+  text_ref name;
+  partita::collectives counts, counts_as_written;
+  int actions = 0, conflicts = 0;
+};
+/// A collective, in the words of `explainer`.
+struct kept_collective {
+  collective::kind_type kind = collective::all_gather;
+  int tactic = 0;
+  std::int64_t bytes = 0, times = 1;
+  text_ref what, value, why;
+};
+struct kept_rest {
+  text_ref error;
+  partita::mesh mesh;
+  bytes_by_kind through;
+  int collectives = 0;  ///< how many there are, whether there are words for them or not
+};
+
+/// All of it, without a limit.
+struct kept_lists {
+  vec<kept_value> values;  ///< inputs, then outputs
+  vec<kept_tactic> tactics;
+  vec<kept_collective> collectives;
+  text chars;
+  kept_rest rest;
+
+  constexpr std::string_view all_chars() const { return chars; }
+  /// What `write` appends.
+  template <class Write>
+  constexpr text_ref kept(const Write& write) {
+    const int begin = static_cast<int>(chars.size());
+    write();
+    return {begin, static_cast<int>(chars.size()) - begin};
+  }
+  constexpr text_ref keep(std::string_view s) {
+    chars << s;
+    return {static_cast<int>(chars.size() - s.size()), static_cast<int>(s.size())};
+  }
+  constexpr summary_limits size() const {
+    return {static_cast<int>(values.size()), static_cast<int>(tactics.size()),
+            static_cast<int>(chars.size()), static_cast<int>(collectives.size())};
+  }
+
+  constexpr kept_lists() = default;
+  /// Words are found for the collectives unless there are more than `most_words`.
+  constexpr kept_lists(const partitioned& p, int most_words) {
+    rest.error = keep(p.error.message);
+    if (p.error) return;
+    rest.mesh = p.mesh();
+    for (int i = 0; i < p.source.input_count(); ++i)
+      add(p.source.input_name(i), p.source.input_type(i), p.device.local.input_type(i),
+          p.device.inputs[i]);
+    for (int i = 0; i < p.source.output_count(); ++i)
+      add(p.source.output_name(i), p.source.output_type(i), p.device.local.output_type(i),
+          p.device.outputs[i]);
+    for (const auto& t : p.tactics)
+      tactics.push_back({keep(t.name), t.counts, t.counts_as_written,
+                         t.last_action - t.first_action, static_cast<int>(t.conflicts.size())});
+    rest.collectives = static_cast<int>(p.notes.size());
+    rest.through = bytes_through(p);
+    if (rest.collectives == 0 || rest.collectives > most_words) return;
+    explainer words(p);
+    for (const auto& n : p.notes)
+      collectives.push_back(
+          {n.kind, n.tactic, n.bytes, n.times, kept([&] { words.what(chars, n); }),
+           kept([&] { words.value(chars, n.value); }), kept([&] { words.why(chars, n); })});
+  }
+
+ private:
+  constexpr void add(std::string_view name, const tensor_type& whole, const tensor_type& piece,
+                     const layout& sharding) {
+    values.push_back({keep(name), whole.element, whole.shape, piece.shape, sharding});
+  }
+};
+
+/// All of it without a heap, so that it outlives the constant evaluation that made it.
+template <summary_limits Limits>
+struct kept_arrays {
+  kept_value values[Limits.values] = {};
+  kept_tactic tactics[Limits.tactics] = {};
+  kept_collective collectives[Limits.collectives] = {};
+  char chars[Limits.chars] = {};
+  kept_rest rest;
+
+  constexpr std::string_view all_chars() const { return {chars, sizeof chars}; }
+  constexpr explicit kept_arrays(const kept_lists& from) : rest(from.rest) {
+    copy(values, Limits.values, from.values);
+    copy(tactics, Limits.tactics, from.tactics);
+    copy(collectives, Limits.collectives, from.collectives);
+    const std::string_view all = from.chars;
+    for (std::size_t i = 0; i < all.size() && i < sizeof chars; ++i) chars[i] = all[i];
+  }
+
+ private:
+  template <class T>
+  static constexpr void copy(T* to, int room, const vec<T>& from) {
+    const int count = static_cast<int>(from.size()) < room ? static_cast<int>(from.size()) : room;
+    for (int i = 0; i < count; ++i) to[i] = from[i];
+  }
+};
+
+}  // namespace detail
+
+/// The figures of a partitioned program, see PARTITA_FIGURES, and its inputs, outputs and tactics
+/// by position or name. `Lists` holds them; names are given as `Name`.
+///
+/// What is not there is not a constant expression, and throws `error` (P007) at run time.
+template <class Lists, class Name>
+class basic_summary : public figures {
+ public:
+  constexpr basic_summary(const figures& f, const Lists& lists) : figures(f), lists_(lists) {}
+
+  /// The mistake that stopped the program, or empty.
+  constexpr std::string_view error() const { return view(lists_.rest.error); }
+  constexpr basic_sharded_value<Name> input(int i) const {
+    if (i < 0 || i >= input_count) detail::the_program_has_no("input", concat(i));
+    return value(i);
+  }
+  constexpr basic_sharded_value<Name> output(int i) const {
+    if (i < 0 || i >= output_count) detail::the_program_has_no("output", concat(i));
+    return value(input_count + i);
+  }
+  constexpr basic_sharded_value<Name> input(std::string_view name) const {
+    return value(find("input", name, lists_.values, 0, input_count));
+  }
+  constexpr basic_sharded_value<Name> output(std::string_view name) const {
+    return value(find("output", name, lists_.values, input_count, input_count + output_count));
+  }
+  constexpr basic_tactic_summary<Name> tactic(int i) const {
+    if (i < 0 || i >= tactic_count) detail::the_program_has_no("tactic", concat(i));
+    const detail::kept_tactic& t = lists_.tactics[i];
+    return {view(t.name), t.counts, t.counts_as_written, t.actions, t.conflicts};
+  }
+  constexpr basic_tactic_summary<Name> tactic(std::string_view name) const {
+    return tactic(find("tactic", name, lists_.tactics, 0, tactic_count));
+  }
+
+  /// For texts: what all this is made of.
+  constexpr const Lists& lists() const { return lists_; }
+  constexpr std::string_view view(text_ref r) const {
+    return lists_.all_chars().substr(static_cast<std::size_t>(r.begin),
+                                     static_cast<std::size_t>(r.size));
+  }
+
+ private:
+  Lists lists_;
+
+  template <class List>
+  constexpr int find(std::string_view what, std::string_view name, const List& list, int begin,
+                     int end) const {
+    for (int i = begin; i < end; ++i)
+      if (view(list[i].name) == name) return i;
+    detail::the_program_has_no(what, name);
+    return 0;
+  }
+  constexpr basic_sharded_value<Name> value(int i) const {
+    const detail::kept_value& v = lists_.values[i];
+    return {view(v.name), v.element, v.global, v.local, v.sharding};
+  }
+};
+
+/// What `summarize` gives: of any size, with names of their own.
+using summary = basic_summary<detail::kept_lists, text>;
+
+namespace detail {
+inline constexpr int all_words = 0x7fffffff;
+constexpr summary summary_with_words(const partitioned& p, int most_words = all_words) {
+  return {p.error ? figures() : figures(p), kept_lists(p, most_words)};
+}
+}  // namespace detail
+
+/// The figures of a program at run time.
+constexpr summary summarize(const partitioned& p) { return detail::summary_with_words(p, 0); }
+
+}  // namespace partita

@@ -1,0 +1,110 @@
+// Figures and texts of a partitioned program agree: at compile time, at run time, and with the
+// cost.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+std::string str(std::string_view t) { return std::string(t); }
+constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
+constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
+constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");
+constexpr auto Z3 = pt::manual("B", {{"w1", 0}, {"w2", 1}}, "Z3");
+constexpr auto traced = [] {
+  return pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); },
+                   pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
+                   pt::input<float, 16, 8>("w2"));
+};
+constexpr auto two = [] { return pt::partition(traced(), mesh, pt::schedule(BP, MP)); };
+constexpr auto three = [] { return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3)); };
+
+pt::partitioned of_many_inputs(int n) {
+  pt::builder b;
+  pt::value_id sum = -1;
+  for (int i = 0; i < n; ++i) {
+    const auto v = pt::ops::parameter(b, "p.a" + std::to_string(i), {pt::dtype::f32, {4}});
+    sum = i == 0 ? v : pt::ops::add(b, sum, v);
+  }
+  b.p.outputs.push_back({sum, b.p.intern("y")});
+  return pt::partition(b.p, mesh, std::vector{pt::manual("B", {{"p", 0}})});
+}
+/// Bytes in the last line of `explain`: "  all             x3  64 bytes".
+std::int64_t explained_bytes(const pt::partitioned& p) {
+  const std::string all = str(pt::explain(p));
+  const std::size_t end = all.rfind(" bytes"), begin = all.rfind(' ', end - 1);
+  return std::stoll(all.substr(begin, end - begin));
+}
+
+}  // namespace
+
+TEST_CASE("a summary holds any number of inputs, and outlives the program") {
+  const pt::summary s = pt::summarize(of_many_inputs(3000));
+  CHECK(s.input_count == 3000);
+  CHECK(s.input("p.a2999").local_shape == pt::shape{1});
+  CHECK(s.input(17).name == "p.a17");
+  CHECK(s.output("y").global_shape == pt::shape{4});
+  CHECK_THROWS_AS(s.input(3000), pt::error);
+  const pt::sharded_value v = pt::summarize(of_many_inputs(30)).input(29);
+  CHECK(v.name == "p.a29");
+  const pt::tactic_summary t = pt::summarize(three()).tactic(2);
+  CHECK(t.name == "Z3");
+}
+
+TEST_CASE("one list of figures at compile time and at run time") {
+  const auto p = three();
+  const pt::summary s = pt::summarize(p);
+#define PARTITA_SAME(member, ...) CHECK(s.member == pt::check<three>.member);
+  PARTITA_FIGURES(PARTITA_SAME, PARTITA_SAME, PARTITA_SAME)
+#undef PARTITA_SAME
+  CHECK(s.flops == p.cost.flops);
+  CHECK(s.collectives == p.collectives);
+  CHECK(s.ops == p.device.local.op_count());
+  for (int i = 0; i < s.input_count; ++i) {
+    CHECK(s.input(i).name == pt::check<three>.input(i).name);
+    CHECK(s.input(i).local_shape == pt::check<three>.input(i).local_shape);
+  }
+  constexpr auto w1 = pt::check<three>.input("w1");
+  static_assert(w1.name == "w1" && w1.local_shape == pt::shape{2, 8});
+  constexpr auto last = pt::check<three>.tactic(2);
+  static_assert(last.name == "Z3" && last.actions == 3);
+}
+
+TEST_CASE("texts made by the compiler are those of a run") {
+  static_assert(pt::check<two>.collectives.total() == 1);
+  CHECK(str(pt::explain<two>()) == str(pt::explain(two())));
+  CHECK(str(pt::explain<three>()) == str(pt::explain(three())));
+  CHECK(str(pt::diff<two, three>()) == str(pt::diff(two(), three())));
+  CHECK(str(pt::diff<three, three>()) == "no difference\n");
+  // Within limits that are too small for the words, and for the rest.
+  CHECK(str(pt::explain<three, pt::summary_limits{.collectives = 1}>()) ==
+        str(pt::explain(three())));
+  CHECK(str(pt::diff<two, three, pt::summary_limits{1, 1, 1, 1}>()) ==
+        str(pt::diff(two(), three())));
+  CHECK(pt::check<three, pt::summary_limits{1, 1, 1, 1}>.input("w2").local_shape ==
+        pt::shape{8, 2});
+}
+
+TEST_CASE("explain and cost count the same bytes, of branches those of the greatest") {
+  const auto model = [](auto i, auto x, auto w1, auto w2) {
+    const auto thrice = [&](const auto& h) {
+      return pt::for_loop(
+          0, 3, [&](auto, auto g) { return matmul(tanh(matmul(g, w1)), w2); }, h);
+    };
+    const auto once = [&](const auto& h) { return matmul(tanh(matmul(h, w1)), w2); };
+    const auto none = [](const auto& h) { return h; };
+    return pt::case_of(i, std::tuple{once, thrice, none}, x);
+  };
+  const auto f = pt::trace(model, pt::input<std::int32_t>("i"), pt::input<float, 8, 4>("x"),
+                           pt::input<float, 4, 16>("w1"), pt::input<float, 16, 4>("w2"));
+  const auto p = pt::partition(f, mesh, pt::schedule(BP, MP, Z3));
+  CHECK(p.collectives.all_reduce == 1 + 3);
+  CHECK(p.cost.collective_bytes > 0);
+  CHECK(explained_bytes(p) == p.cost.collective_bytes);
+  CHECK(explained_bytes(three()) == three().cost.collective_bytes);
+}
