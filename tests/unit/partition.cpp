@@ -147,3 +147,15 @@ TEST_CASE("names are looked up in time that does not grow with the program") {
   CHECK(compared_names(4000) <= 2 * 2 * compared_names(2000));
   CHECK(compared_names(4000) < 40 * 4000);
 }
+
+TEST_CASE("S014 an input that cannot get one more dimension") {
+  const auto f =
+      pt::trace([](auto x) { return sum(tanh(x)); }, pt::input<float, 8, 1, 1, 1, 1, 1, 1, 4>("x"));
+  CHECK_THROWS_WITH_AS(
+      pt::partition(f, mesh, pt::schedule(pt::microbatch(2, {{"x", 0}}))),
+      "S014 microbatch(2): \"x\" has shape [8, 1, 1, 1, 1, 1, 1, 4]; its 2 slices are stacked "
+      "along "
+      "one more dimension, and a tensor has at most 8; merge two of its dimensions",
+      pt::error);
+  CHECK_NOTHROW(pt::partition(f, mesh, pt::schedule(pt::microbatch(1, {{"x", 0}}))));
+}

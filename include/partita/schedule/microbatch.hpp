@@ -52,7 +52,8 @@ concept Rewriter = requires(const T& t, rewriting& r) {
 /// Collectives  none; gradients are reduced once, behind the loop
 /// Errors    S002 dimension out of range, S003 n does not divide the dimension or what it becomes,
 ///           S006 no such input, S010 n below 1, S011 a dimension is sliced twice, S012 an op would
-///           have to be sliced in two ways, S013 no op is computed slice by slice
+///           have to be sliced in two ways, S013 no op is computed slice by slice,
+///           S014 an input has as many dimensions as there can be
 template <std::size_t N>
 class microbatch_tactic {
  public:
@@ -80,7 +81,8 @@ class microbatch_tactic {
     for (const auto& each : c.conflicts) refuse(r, c, each);
     if (r.error) return;
     sequential_program s = in_sequence(c, 0);
-    r.error.record(s.p.error);
+    if (s.p.error)
+      fail(r, "S014", "the program with the loop is wrong: ", s.p.error.message.view());
     if (s.loops == 0) {
       text names;
       append_list(names, static_cast<int>(N),
@@ -126,6 +128,10 @@ class microbatch_tactic {
       if (s[e.dim] % n_ != 0)
         return fail(r, "S003", "dimension ", e.dim, " of \"", name, "\" has size ", s[e.dim],
                     ", which ", n_, " does not divide; choose another number of steps");
+      if (s.rank == max_rank && n_ > 1)
+        return fail(r, "S014", '"', name, "\" has shape ", s, "; its ", n_,
+                    " slices are stacked along one more dimension, and a tensor has at most ",
+                    max_rank, "; merge two of its dimensions");
       for (const auto& before : r.sliced)
         if (before.input == i && before.dim == e.dim)
           return fail(r, "S011", "dimension ", e.dim, " of \"", name,
