@@ -108,3 +108,50 @@ TEST_CASE("explain and cost count the same bytes, of branches those of the great
   CHECK(explained_bytes(p) == p.cost.collective_bytes);
   CHECK(explained_bytes(three()) == three().cost.collective_bytes);
 }
+
+namespace {
+/// Slices the first of each pair of inputs by rows and the second by columns, all at once.
+struct tear {
+  std::string_view name() const { return "tear"; }
+  void apply(pt::tactic_context& c) const {
+    for (const auto& v : c.values())
+      if (v.kind == pt::named_value::input) c.tile(v.value, v.name[0] == 'q', c.axis("B"));
+    c.propagate();
+  }
+};
+pt::partitioned torn_pairs(int n) {
+  pt::builder b;
+  for (int i = 0; i < n; ++i) {
+    const auto at = std::to_string(i);
+    const auto p = pt::ops::parameter(b, "p" + at, {pt::dtype::f32, {4, 4}});
+    const auto q = pt::ops::parameter(b, "q" + at, {pt::dtype::f32, {4, 4}});
+    const std::int64_t lhs[] = {1}, rhs[] = {0};
+    const auto y = pt::ops::dot_general(b, p, q, {{}, {}, lhs, rhs});
+    b.p.outputs.push_back({y, b.p.intern("y" + at)});
+  }
+  return pt::partition(b.p, mesh, std::vector{tear(), tear()});
+}
+int count(const std::string& text, std::string_view what) {
+  int n = 0;
+  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+}  // namespace
+
+TEST_CASE("a report tries to settle as many conflicts as it shows, each once") {
+  const auto p = torn_pairs(40);
+  CHECK(p.core.conflicts.size() == 40);
+  const std::string few = str(pt::report(p, 5)), all = str(pt::report(p, 100));
+  CHECK(count(few, "would be settled by") == 2 * 5);
+  CHECK(count(few, "conflicts only") == 0);
+  CHECK(count(all, "would be settled by") == 2 * 40);
+  CHECK(all.find("would be settled by tile<%p39, 0, \"B\"> in an earlier tactic (#tile<0>), or by "
+                 "tile<%q39, 1, \"B\">") != all.npos);
+  CHECK(str(pt::settle(p, p.core.conflicts[0])).substr(0, 34) ==
+        "would be settled by tile<%p0, 0, \"");
+  // Work: one conflict is settled once, however many tactics leave it open.
+  pt::detail::settler settle(p, 1);
+  CHECK(count(str(settle(p.core.conflicts[0])), "would be settled") == 1);
+  CHECK(str(settle(p.core.conflicts[0])) == str(pt::settle(p, p.core.conflicts[0])));
+  CHECK(str(settle(p.core.conflicts[1])) == "what would settle it is tried for 1 conflicts only");
+}

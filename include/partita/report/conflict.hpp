@@ -51,12 +51,6 @@ constexpr void print_evidence(text& out, const core_program& c, const value_name
 constexpr bool overlap(const sub_axis& a, const sub_axis& b) {
   return a == b || (a.axis == b.axis && a.pre < b.end() && b.pre < a.end());
 }
-/// Is a part of the axis of conflict `k` left open at its op?
-constexpr bool is_left(const core_program& c, const conflict& k) {
-  for (const auto& each : c.conflicts)
-    if (each.op == k.op && overlap(each.where(), k.where())) return true;
-  return false;
-}
 /// The loop of an op over an axis, or the major one over its parts; null if a part has none.
 constexpr const loop* loop_over(const core_program& c, op_id o, const sub_axis& s) {
   const loop* first = nullptr;
@@ -66,59 +60,6 @@ constexpr const loop* loop_over(const core_program& c, op_id o, const sub_axis& 
     if (first == nullptr) first = l;
   }
   return first;
-}
-
-/// The `tile` actions that evidence of a conflict goes back to: from its operand, or from the uses
-/// of its result, to ops that are sliced along the axis, until one that an action has tiled.
-constexpr const action* origin_of(const core_program& c, const conflict& k, const evidence& e) {
-  vec<char> seen(c.p.ops.size(), 0);
-  vec<op_id> list;
-  const int axis = c.mesh.parts_of(k.where()).axes[0];
-  const auto visit = [&](op_id o) {
-    if (!seen[o]) list.push_back(o);
-    seen[o] = 1;
-  };
-  seen[k.op] = 1;
-  if (e.operand >= 0) {
-    visit(c.p.producer(c.p.operand(k.op, e.operand)));
-  } else {
-    const op_node& n = c.p.op(k.op);
-    for (int r = 0; r < n.result_count; ++r)
-      for (const auto& u : c.uses(n.result + r)) visit(u.op);
-  }
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const op_id o = list[i];
-    const op_node& n = c.p.op(o);
-    if (n.result_count == 0) continue;
-    for (const auto& a : c.actions)
-      if (a.kind == action_kind::tile && overlap(c.named.at(a.axis), k.where()) &&
-          a.value == c.source_of(n.result) && c.made(n.result).dim_of(axis) >= 0)
-        return &a;
-    for (int j = 0; j < n.operand_count; ++j)
-      if (c.required(o, j).dim_of(axis) >= 0) visit(c.p.producer(c.p.operand(o, j)));
-    for (int r = 0; r < n.result_count; ++r)
-      for (const auto& u : c.uses(n.result + r))
-        if (c.required(u.op, u.operand).dim_of(axis) >= 0) visit(u.op);
-  }
-  return nullptr;
-}
-
-/// Applies one more action before all those of the schedule, to a program `c` without actions; has
-/// the op then no conflict over the axis, and does every action still what it did?
-constexpr bool try_first(const partitioned& p, const conflict& k, const action& first,
-                         core_program& c) {
-  const auto apply = [&](const action& a) {
-    failure f;
-    if (a.kind == action_kind::propagate) c.propagate();
-    if (a.kind == action_kind::tile) f = c.tile(a.value, a.dim, a.axis, a.uneven);
-    if (a.kind == action_kind::atomic) f = c.atomic(a.value, a.axis);
-    return !f;
-  };
-  if (!apply(first)) return false;
-  c.propagate();
-  for (const auto& a : p.core.actions)
-    if (!apply(a)) return false;
-  return !is_left(c, k);
 }
 
 }  // namespace detail
@@ -143,6 +84,178 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
   return out;
 }
 
+namespace detail {
+
+/// Finds what settles the conflicts of a program, each once.
+class settler {
+ public:
+  static constexpr int unlimited = 0x7fffffff;
+  /// At most `most_tried` conflicts are tried to settle.
+  constexpr explicit settler(const partitioned& p, int most_tried = unlimited)
+      : p_(p), c_(p.core), most_tried_(most_tried), left_(c_.p.ops.size(), -1) {
+    for (const auto& k : c_.conflicts) {
+      next_left_.push_back(left_[k.op]);
+      left_[k.op] = static_cast<int>(next_left_.size()) - 1;
+    }
+  }
+
+  /// Or nothing, where nothing helps.
+  constexpr text operator()(const conflict& k) {
+    text out;
+    if (const loop* now = loop_over(c_, k.op, k.where()); now != nullptr) {
+      out << "settled by tactic " << p_.tactics[static_cast<std::size_t>(now->tactic)].name << ": ";
+      print_entry(out, c_, k.op, now->factor);
+      return out;
+    }
+    if (!is_left(k)) return out << "settled by a later tactic: whole";
+    if (c_.p.is(k.op, op_role::tiling) || c_.inserted(k.op) != padding_record::kind::none)
+      return out;  // an op of the actions, not of the source
+    for (const auto& each : known_)
+      if (same(each.of, k)) return each.how;
+    if (static_cast<int>(known_.size()) >= most_tried_)
+      return out << "what would settle it is tried for " << most_tried_ << " conflicts only";
+    known_.push_back({k, try_all(k)});
+    return known_.back().how;
+  }
+
+ private:
+  struct settled {
+    conflict of;
+    text how;
+  };
+  const partitioned& p_;
+  const core_program& c_;
+  int most_tried_;
+  vec<int> left_, next_left_;  ///< by op: a conflict that is left, and behind it the next one
+  vec<settled> known_;
+  core_program fresh_;          ///< without actions; made when it is needed
+  vec<int> tiles_, next_tile_;  ///< by value: the first `tile` of it, and behind each the next one
+
+  static constexpr bool same(const conflict& a, const conflict& b) {
+    const auto both = [](const evidence& e, const evidence& f) {
+      return e.factor == f.factor && e.operand == f.operand;
+    };
+    return a.op == b.op && a.where() == b.where() && a.kind == b.kind && both(a.first, b.first) &&
+           both(a.second, b.second);
+  }
+  /// Is a part of the axis of a conflict left open at its op?
+  constexpr bool is_left(const conflict& k) const {
+    for (int i = left_[k.op]; i >= 0; i = next_left_[i])
+      if (overlap(c_.conflicts[i].where(), k.where())) return true;
+    return false;
+  }
+  constexpr void start() {
+    if (!tiles_.empty()) return;
+    fresh_ = core_program(p_.sharded(), c_.named.mesh);
+    for (const auto& s : c_.named.parts) fresh_.axis(s);
+    tiles_.resize(c_.p.types.size(), -1);
+    next_tile_.resize(c_.actions.size(), -1);
+    for (std::size_t i = c_.actions.size(); i-- > 0;) {
+      const action& a = c_.actions[i];
+      if (a.kind != action_kind::tile) continue;
+      next_tile_[i] = tiles_[a.value];
+      tiles_[a.value] = static_cast<int>(i);
+    }
+  }
+
+  constexpr text try_all(const conflict& k) {
+    start();
+    const int axis = fresh_.axis(k.where());
+    vec<action> candidates;
+    const auto consider = [&](const action& a) {
+      for (const auto& b : candidates)
+        if (a.kind == b.kind && a.value == b.value && a.dim == b.dim) return;
+      candidates.push_back(a);
+    };
+    const bool several = k.kind == conflict_kind::several;
+    const evidence both[] = {k.first, several ? k.second : k.first};
+    for (const auto& e : both)
+      if (const action* a = several ? origin_of(k, e) : nullptr; a != nullptr) consider(*a);
+    for (const auto& e : both) {
+      const value_id v = e.operand < 0 ? c_.p.op(k.op).result : c_.p.operand(k.op, e.operand);
+      consider({action_kind::atomic, c_.source_of(v), -1, axis, 0});
+    }
+    text out;
+    const value_names names(flat_program(p_.sharded()).p);
+    core_trial trial(fresh_);
+    for (const auto& a : candidates) {
+      core_program& tried = trial.restart();
+      if (!try_first(k, a, tried)) continue;
+      out << (out.empty() ? "would be settled by " : ", or by ");
+      print_action(out, a, names, fresh_.named);
+      out << " in an earlier tactic (";
+      const loop* l = loop_over(tried, k.op, k.where());
+      if (l == nullptr || l->factor == any_factor)
+        out << "whole";
+      else
+        print_entry(out, tried, k.op, l->factor);
+      if (c_.describe(a.value).view().front() == '%') out << "; it needs a tag";
+      out << ')';
+    }
+    if (!several) {
+      out << (out.empty() ? "would be settled by a size of " : ", or by a size of ");
+      fresh_.named.print(out, axis);
+      out << " that divides " << c_.local(k.op, k.first.factor);
+    }
+    return out;
+  }
+
+  /// The `tile` action that evidence of a conflict goes back to: from its operand, or from the uses
+  /// of its result, to ops that are sliced along the axis, until one that an action has tiled.
+  constexpr const action* origin_of(const conflict& k, const evidence& e) const {
+    vec<char> seen(c_.p.ops.size(), 0);
+    vec<op_id> list;
+    const int axis = c_.mesh.parts_of(k.where()).axes[0];
+    const auto visit = [&](op_id o) {
+      if (!seen[o]) list.push_back(o);
+      seen[o] = 1;
+    };
+    seen[k.op] = 1;
+    if (e.operand >= 0) {
+      visit(c_.p.producer(c_.p.operand(k.op, e.operand)));
+    } else {
+      const op_node& n = c_.p.op(k.op);
+      for (int r = 0; r < n.result_count; ++r)
+        for (const auto& u : c_.uses(n.result + r)) visit(u.op);
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const op_id o = list[i];
+      const op_node& n = c_.p.op(o);
+      if (n.result_count == 0) continue;
+      if (c_.made(n.result).dim_of(axis) >= 0)
+        for (int a = tiles_[c_.source_of(n.result)]; a >= 0; a = next_tile_[a])
+          if (overlap(c_.named.at(c_.actions[a].axis), k.where())) return &c_.actions[a];
+      for (int j = 0; j < n.operand_count; ++j)
+        if (c_.required(o, j).dim_of(axis) >= 0) visit(c_.p.producer(c_.p.operand(o, j)));
+      for (int r = 0; r < n.result_count; ++r)
+        for (const auto& u : c_.uses(n.result + r))
+          if (c_.required(u.op, u.operand).dim_of(axis) >= 0) visit(u.op);
+    }
+    return nullptr;
+  }
+
+  /// Applies one more action before all those of the schedule, to a program `c` without actions;
+  /// has the op then no conflict over the axis, and does every action still what it did?
+  constexpr bool try_first(const conflict& k, const action& first, core_program& c) const {
+    const auto apply = [&](const action& a) {
+      failure f;
+      if (a.kind == action_kind::propagate) c.propagate();
+      if (a.kind == action_kind::tile) f = c.tile(a.value, a.dim, a.axis, a.uneven);
+      if (a.kind == action_kind::atomic) f = c.atomic(a.value, a.axis);
+      return !f;
+    };
+    if (!apply(first)) return false;
+    c.propagate();
+    for (const auto& a : c_.actions)
+      if (!apply(a)) return false;
+    for (const auto& each : c.conflicts)
+      if (each.op == k.op && overlap(each.where(), k.where())) return false;
+    return true;
+  }
+};
+
+}  // namespace detail
+
 /// What settles a conflict: the later tactic that did, or the actions that would.
 ///
 /// Tried are, as a tactic before all others: the `tile` that either evidence goes back to, alone
@@ -150,57 +263,6 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
 /// named has been applied to a fresh program and left no conflict there; behind it stands what the
 /// op then has. What is not an input, tag or output needs a `tag` to be named by a tactic. Empty if
 /// none of them helps. Cost: up to four times that of the schedule.
-constexpr text settle(const partitioned& p, const conflict& k) {
-  const core_program& c = p.core;
-  text out;
-  if (const loop* now = detail::loop_over(c, k.op, k.where()); now != nullptr) {
-    out << "settled by tactic " << p.tactics[static_cast<std::size_t>(now->tactic)].name << ": ";
-    detail::print_entry(out, c, k.op, now->factor);
-    return out;
-  }
-  if (!detail::is_left(c, k)) return out << "settled by a later tactic: whole";
-  if (c.p.is(k.op, op_role::tiling) || c.inserted(k.op) != padding_record::kind::none)
-    return out;  // an op of the actions, not of the source
-  named_axes axes = c.named;
-  const int axis = axes.number(k.where());
-  vec<action> candidates;
-  const auto consider = [&](const action& a) {
-    for (const auto& b : candidates)
-      if (a.kind == b.kind && a.value == b.value && a.dim == b.dim) return;
-    candidates.push_back(a);
-  };
-  const bool several = k.kind == conflict_kind::several;
-  const evidence both[] = {k.first, several ? k.second : k.first};
-  for (const auto& e : both)
-    if (const action* a = detail::origin_of(c, k, e); several && a != nullptr) consider(*a);
-  for (const auto& e : both) {
-    const value_id v = e.operand < 0 ? c.p.op(k.op).result : c.p.operand(k.op, e.operand);
-    consider({action_kind::atomic, c.source_of(v), -1, axis, 0});
-  }
-  const value_names names(flat_program(p.sharded()).p);
-  core_program fresh(p.sharded(), axes.mesh);
-  for (const auto& s : axes.parts) fresh.axis(s);
-  core_trial trial(fresh);
-  for (const auto& a : candidates) {
-    core_program& tried = trial.restart();
-    if (!detail::try_first(p, k, a, tried)) continue;
-    out << (out.empty() ? "would be settled by " : ", or by ");
-    print_action(out, a, names, axes);
-    out << " in an earlier tactic (";
-    const loop* l = detail::loop_over(tried, k.op, k.where());
-    if (l == nullptr || l->factor == any_factor)
-      out << "whole";
-    else
-      detail::print_entry(out, tried, k.op, l->factor);
-    if (c.describe(a.value).view().front() == '%') out << "; it needs a tag";
-    out << ')';
-  }
-  if (!several) {
-    out << (out.empty() ? "would be settled by a size of " : ", or by a size of ");
-    axes.print(out, axis);
-    out << " that divides " << c.local(k.op, k.first.factor);
-  }
-  return out;
-}
+constexpr text settle(const partitioned& p, const conflict& k) { return detail::settler(p)(k); }
 
 }  // namespace partita

@@ -23,6 +23,15 @@ constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
   return l;
 }
 
+/// The inputs whose loops tactics made, by tactic, each once and in their order.
+constexpr vec<vec<value_id>> inputs_by_tactic(const partitioned& p) {
+  vec<vec<value_id>> list(p.tactics.size(), vec<value_id>());
+  for (value_id v : p.core.p.inputs)
+    for (const auto& l : p.core.nest_of(p.core.p.producer(v)))
+      if (auto& of = list[l.tactic]; of.empty() || of.back() != v) of.push_back(v);
+  return list;
+}
+
 /// `12 flop, 34 bytes read and written, arguments 56 bytes, ...`
 constexpr void print_sizes(text& out, const figures& all) {
   bool first = true;
@@ -39,10 +48,13 @@ constexpr void print_sizes(text& out, const figures& all) {
 
 /// After each tactic: actions, collectives (where loops have some, also as written), which inputs
 /// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
-/// counted. Under a conflict stands what settles it.
+/// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
+/// that are left. Cost: linear in ops, actions and what stands in it.
 constexpr text report(const partitioned& p, int limit = 12) {
   text out;
   const value_names source_names(flat_program(p.sharded()).p), core_names(p.core.p);
+  const vec<vec<value_id>> sharded = detail::inputs_by_tactic(p);
+  detail::settler settle(p, limit);
   for (std::size_t t = 0; t < p.tactics.size(); ++t) {
     const auto& tactic = p.tactics[t];
     const int number = static_cast<int>(t);
@@ -64,7 +76,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
     out << "\n  sharded inputs:\n";
     int more = 0;
     shown = 0;
-    for (value_id v : p.core.p.inputs) {
+    for (value_id v : sharded[t]) {
       const layout l = detail::layout_after(p.core, v, number);
       const layout before = detail::layout_after(p.core, v, number - 1);
       if (l.count == 0 || l == before) continue;
@@ -85,7 +97,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
     for (const auto& k : tactic.conflicts)
       if (shown++ < limit) {
         out << "    " << describe_conflict(p.core, core_names, k) << '\n';
-        if (const text how = settle(p, k); !how.empty()) out << "      " << how << '\n';
+        if (const text how = settle(k); !how.empty()) out << "      " << how << '\n';
       }
     shown = 0;
     for (const auto& note : tactic.notes)
