@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <partita/partita.hpp>
@@ -132,6 +133,15 @@ TEST_CASE("S118 amounts that overflow") {
         })) == "S118");
 }
 
+TEST_CASE("flops of the greatest windows are found, and soon") {
+  constexpr std::int64_t limit = pt::op::window_limit;
+  CHECK(pt::window_dim{3, 1, 1, 1, 1, 1}.pairs(4) == 10);
+  CHECK(pt::window_dim{limit, 1, 1, 1, limit - 1, 0}.pairs(limit) == limit * limit);
+  CHECK(pt::window_dim{limit, limit, limit, limit, limit, limit}.pairs(4) >= 0);
+  CHECK(pt::window_dim{1, 1, limit, 1, 0, 0}.pairs(1 << 20) > 0);
+  CHECK(pt::window_dim{limit, 1, 1, limit, limit, limit}.pairs(1LL << 58) >= 0);
+}
+
 TEST_CASE("an op of the greatest sizes has its derivative") {
   const auto f = pt::trace(
       [](auto x) { return pt::grad([](auto y) { return pt::sum(roll<INT64_MIN, 0>(y) * y); }, x); },
@@ -211,4 +221,38 @@ TEST_CASE("texts about axes without small divisors end") {
                         pt::schedule(pt::manual("a", {{"x", 0}}, pt::uneven::pad),
                                      pt::manual("a", {{"x", 1}})));
         })) == "S004");
+}
+
+TEST_CASE("programs of the greatest sizes are partitioned, and reports say where figures stop") {
+  constexpr std::int64_t n = 1 << 28, k = 1 << 29;
+  const auto f = pt::trace(
+      [](auto x, auto w1, auto w2) {
+        const auto [loss, g] = pt::value_and_grad(
+            [&](const auto& w) {
+              return pt::sum(pt::tanh(matmul(matmul(x, std::get<0>(w)), std::get<1>(w))));
+            },
+            std::tuple{w1, w2});
+        return std::tuple{pt::output("loss", loss), pt::output("w1", std::get<0>(g)),
+                          pt::output("w2", std::get<1>(g))};
+      },
+      pt::input<double, n, n>("x"), pt::input<double, n, k>("w1"), pt::input<double, k, n>("w2"));
+  const pt::mesh mesh{{"B", 4}, {"M", 2}, {"H", 1 << 10}};
+  const auto BP = pt::manual("B", {{"x", 0}}), MP = pt::manual("M", {{"w1", 1}});
+  const auto Z3 = pt::manual("B", {{"w1", 0}, {"w2", 1}});
+  const auto read = [](const pt::partitioned& q) {
+    CHECK(q.cost.flops == pt::saturated);
+    CHECK(str(pt::report(q)).find("per device: >= 2^63 - 1 flop") != std::string::npos);
+    CHECK(str(pt::explain(q)).find('-') == std::string::npos);
+    for (const auto& v : pt::replicated_by_default(q)) CHECK(v.total() > 0);
+    CHECK(str(pt::print_replicated(q)).find("bytes  x -") == std::string::npos);
+  };
+  pt::passes on;
+  on.combine_below = 1LL << 62;
+  on.place = on.share_gathers = true;
+  const auto a = pt::partition(f, mesh, pt::schedule(BP, MP, Z3), {.passes = on});
+  on.memory_bound = 1LL << 62;
+  const auto b = pt::partition(f, mesh, pt::schedule(BP, Z3), {.passes = on});
+  const auto c = pt::partition(f, mesh, pt::schedule(pt::microbatch(4, {{"x", 0}}), BP, MP));
+  for (const auto* each : {&a, &b, &c}) read(*each);
+  CHECK(str(pt::diff(a, b)).find("-1") == std::string::npos);
 }

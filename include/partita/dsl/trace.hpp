@@ -41,7 +41,7 @@ constexpr auto input(std::string_view name, const Spec& spec) {
 /// A named result: what a model returns, alone or in a std::tuple.
 template <Tree T>
 struct output_spec {
-  std::string_view name;
+  text name;  // its own: a model may make it up
   T tree;
 };
 /// `return std::tuple{output("params", p), output("loss", l)}`. An output with the name of an input

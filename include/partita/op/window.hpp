@@ -55,7 +55,9 @@ struct window_dim {
     }
     return i < n ? i : -1;
   }
-  /// How many pairs of a position and a tap lie on an element.
+  /// How many pairs of a position and a tap lie on an element; at most `saturated`. Where that
+  /// takes more than 2^22 steps (of numbers that large, both positions and taps, or dilations),
+  /// padding is counted, too.
   constexpr std::int64_t pairs(std::int64_t n) const {
     // Over the shorter of the two; along the other one, hits are `period` apart.
     std::int64_t count = positions(n), a = stride, other = size, b = dilation, sum = 0;
@@ -65,6 +67,8 @@ struct window_dim {
     }
     const std::int64_t length = span(n, base_dilation);
     const std::int64_t period = base_dilation / greatest_common_divisor(base_dilation, b);
+    if (saturating_multiply(count, period) > std::int64_t{1} << 22)
+      return saturating_multiply(count, (other - 1) / period + 1);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t at = a * i - low;
       if (at >= length) break;
@@ -73,7 +77,7 @@ struct window_dim {
       const std::int64_t last = reached < other - 1 ? reached : other - 1;
       const std::int64_t stop = first + period;
       while (first < stop && (at + b * first) % base_dilation != 0) ++first;
-      if (first < stop && first <= last) sum += (last - first) / period + 1;
+      if (first < stop && first <= last) sum = saturating_add(sum, (last - first) / period + 1);
     }
     return sum;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <partita/support/checked.hpp>
 #include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>
 
@@ -20,7 +21,9 @@ class columns {
     return *this;
   }
   constexpr columns& number(std::int64_t n, std::string_view unit = "") {
-    return cell(concat(n, unit), true);
+    text figure;
+    print_figure(figure, n);
+    return cell(figure << unit, true);
   }
   constexpr void end_row() {
     cells_.back().last = true;

@@ -95,10 +95,10 @@ constexpr text print_replicated(const partitioned& p, int limit = 20) {
   int shown = 0, more = 0;
   std::int64_t bytes = 0, more_bytes = 0;
   for (const auto& v : replicated_by_default(p)) {
-    bytes += v.bytes;
+    bytes = saturating_add(bytes, v.bytes);
     if (shown++ >= limit) {
       ++more;
-      more_bytes += v.bytes;
+      more_bytes = saturating_add(more_bytes, v.bytes);
       continue;
     }
     text axes = "along ";
@@ -110,9 +110,14 @@ constexpr text print_replicated(const partitioned& p, int limit = 20) {
     lines.cell(axes).end_row();
   }
   lines.print(out);
-  if (more > 0) out << "and " << more << " more, " << more_bytes << " bytes\n";
-  return out << "replicated by default: " << bytes << " bytes on one device, in " << shown
-             << (shown == 1 ? " value\n" : " values\n");
+  if (more > 0) {
+    out << "and " << more << " more, ";
+    print_figure(out, more_bytes);
+    out << " bytes\n";
+  }
+  out << "replicated by default: ";
+  print_figure(out, bytes);
+  return out << " bytes on one device, in " << shown << (shown == 1 ? " value\n" : " values\n");
 }
 
 namespace detail {

@@ -26,7 +26,7 @@ struct replicated_value {
   std::int64_t bytes = 0;   ///< of the piece on one device
   std::int64_t copies = 1;  ///< devices that hold the same piece by default
 
-  constexpr std::int64_t total() const { return bytes * copies; }
+  constexpr std::int64_t total() const { return saturating_multiply(bytes, copies); }
 };
 
 namespace detail {

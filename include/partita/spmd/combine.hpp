@@ -48,7 +48,7 @@ class combining {
 
   constexpr std::int64_t bytes(op_id o) const {
     std::int64_t n = 0;
-    for (value_id v : p_.operands(o)) n += p_.type(v).bytes();
+    for (value_id v : p_.operands(o)) n = saturating_add(n, p_.type(v).bytes());
     return n;
   }
   constexpr bool small(op_id o) const {
@@ -62,14 +62,14 @@ class combining {
   constexpr void join(rewrite& w, op_id o) {
     for (bucket& b : open_) {
       if (!alike(b.first, o)) continue;
-      if (b.bytes + bytes(o) > limit_) {
+      if (saturating_add(b.bytes, bytes(o)) > limit_) {
         b = {o, o, bytes(o)};
         return;
       }
       w.next[b.last] = o;
       first_[o] = b.first;
       last_[b.first] = b.last = o;
-      b.bytes += bytes(o);
+      b.bytes = saturating_add(b.bytes, bytes(o));
       ++w.changed;
       return;
     }

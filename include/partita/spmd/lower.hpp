@@ -179,10 +179,11 @@ class lowering {
     }
     const auto reason = r.mirrored(cut.blocks[k], cut.pieces) ? collective_reason::mirrored
                                                               : collective_reason::halo;
-    halo_exchange::for_each_message(
-        r, cut.blocks[k], cut.pieces, [&](std::int64_t shift, std::int64_t elements) {
-          note(halo_exchange::permutation(shift, r.fill, axes), reason, v, o, elements * row);
-        });
+    halo_exchange::for_each_message(r, cut.blocks[k], cut.pieces,
+                                    [&](std::int64_t shift, std::int64_t elements) {
+                                      note(halo_exchange::permutation(shift, r.fill, axes), reason,
+                                           v, o, saturating_multiply(elements, row));
+                                    });
     if (!options_.build) return;
     value_id fill = -1;
     if (r.fill_operand >= 0 && !is_zero(c_.p.operand(o, r.fill_operand)))
@@ -395,7 +396,8 @@ constexpr vec<collective_note> renumbered(const vec<collective_note>& notes,
   vec<std::int64_t> bytes;
   for (const auto& each : notes) bytes.push_back(each.bytes);
   for (std::size_t i = 0; i < notes.size(); ++i)
-    if (moved.joined[i] >= 0) bytes[moved.joined[i]] += notes[i].bytes;
+    if (std::int64_t* sum = moved.joined[i] >= 0 ? &bytes[moved.joined[i]] : nullptr)
+      *sum = saturating_add(*sum, notes[i].bytes);
   vec<collective_note> list;
   list.reserve(moved.order.size());
   for (int number : moved.order) {

@@ -45,7 +45,7 @@ class nested_pass {
     if (bound != sharing::no_bound && !p.regions.empty()) {
       const live_bytes live(p);
       for (op_id o = 0; o < p.op_count(); ++o)
-        room[o] -= live.arguments + live.during[o] - live.inside[o];
+        room[o] -= saturating_add(live.arguments, live.during[o] - live.inside[o]);
     }
     for (op_id o = 0; o < p.op_count(); ++o) {
       begin[o] = static_cast<int>(inside.size());
@@ -56,9 +56,10 @@ class nested_pass {
       for (int r = 0; r < p.op(o).region_count; ++r) {
         program& q = p.regions[p.op(o).region_begin + r];
         std::int64_t arguments = 0;  // they are alive outside, too
-        for (int i = 0; i < q.input_count(); ++i) arguments += q.input_type(i).bytes();
+        for (int i = 0; i < q.input_count(); ++i)
+          arguments = saturating_add(arguments, q.input_type(i).bytes());
         const bool bounded = bound != sharing::no_bound;
-        const vec<int> list = rewritten_in(q, bounded ? room[o] + arguments : bound);
+        const vec<int> list = rewritten_in(q, bounded ? saturating_add(room[o], arguments) : bound);
         inside.insert_back(list.begin(), list.end());
       }
       end[o] = static_cast<int>(inside.size());

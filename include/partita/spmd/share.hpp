@@ -90,8 +90,10 @@ class sharing {
     const std::int64_t bytes = p_.type(p_.op(each.first).result).bytes();
     const op_id from = last_use(each, live) + 1;
     for (op_id o = from; o < each.second; ++o)
-      if (live.arguments + live.during[o] + bytes > bound_) return false;
-    for (op_id o = from; o < each.second; ++o) live.during[o] += bytes;
+      if (saturating_add(live.arguments, saturating_add(live.during[o], bytes)) > bound_)
+        return false;
+    for (op_id o = from; o < each.second; ++o)
+      live.during[o] = saturating_add(live.during[o], bytes);
     return true;
   }
 };
