@@ -1,5 +1,6 @@
 # Compiles one case without and with -DFAIL and reads what the compiler says; see CMakeLists.txt.
-# COMPILER, FLAGS (list), FLAGS_FILE (one flag per line), IMPLICIT (the compiler's own include directories), SOURCE.
+# COMPILER, FLAGS (list), FLAGS_FILE (one flag per line), IMPLICIT (the compiler's own include directories), HEADER
+# (precompiled, what all cases include), SOURCE. Without SOURCE: precompiles HEADER.
 cmake_minimum_required(VERSION 3.25)
 
 function(refuse reason)
@@ -22,19 +23,23 @@ macro(unguard var)
   string(REPLACE "${close}" "]" ${var} "${${var}}")
 endmacro()
 
+file(STRINGS ${FLAGS_FILE} file_flags)
+foreach(directory IN LISTS IMPLICIT)
+  list(REMOVE_ITEM file_flags -I${directory})  # to name these again would change their order
+endforeach()
+set(compile ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} ${FLAGS} ${file_flags})
+if(NOT DEFINED SOURCE)
+  execute_process(COMMAND ${compile} -x c++-header ${HEADER} -o ${HEADER}.gch COMMAND_ERROR_IS_FATAL ANY)
+  return()
+endif()
+list(APPEND compile -fsyntax-only -fdiagnostics-color=never -fmessage-length=0 -include ${HEADER})
+
 file(READ ${SOURCE} source)
 guard(source)
 string(REGEX MATCHALL "// expect: [^\n]+" expected "${source}")
 if(NOT expected)
   refuse("no line \"// expect: ...\"")
 endif()
-
-file(STRINGS ${FLAGS_FILE} file_flags)
-foreach(directory IN LISTS IMPLICIT)
-  list(REMOVE_ITEM file_flags -I${directory})  # to name these again would change their order
-endforeach()
-set(compile ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} ${FLAGS} ${file_flags} -fsyntax-only
-  -fdiagnostics-color=never -fmessage-length=0)
 
 execute_process(COMMAND ${compile} ${SOURCE}
   OUTPUT_VARIABLE text ERROR_VARIABLE text RESULT_VARIABLE failed)
