@@ -24,11 +24,14 @@ class core_editor {
   /// One more loop around an op, over a factor or `any_factor`, which the ops around it may see.
   constexpr void add_loop(op_id o, const loop& l) {
     push_loop(o, l);
-    mark(o);
-    const op_node& n = graph_.p.ops[o];
-    for (value_id v : graph_.p.operands(o)) mark(graph_.p.producers[v]);
+    const op_order& order = graph_.order;
+    op_set& waiting = state_.waiting;
+    waiting.insert(order, o);
+    const program& p = graph_.p;
+    const op_node& n = p.ops[o];
+    for (value_id v : p.operands(o)) waiting.insert(order, p.producers[v]);
     for (int r = 0; r < n.result_count; ++r)
-      for (const auto& u : graph_.uses(n.result + r)) mark(u.op);
+      for (const auto& u : graph_.uses(n.result + r)) waiting.insert(order, u.op);
   }
   /// Loops over the parts of a named axis that have none yet: an action asks for them.
   constexpr void add_loops(op_id o, int axis, int f) {

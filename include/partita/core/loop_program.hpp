@@ -81,13 +81,15 @@ class loop_program {
   /// The positions that the loops of an op leave of a factor, and of all its factors.
   constexpr std::int64_t local(op_id o, int factor) const { return locals_of(o)[factor]; }
   constexpr const std::int64_t* locals_of(op_id o) const {
-    return state_.local.data() + map.ops[o].begin;
+    return state_.local.data() + graph_.map.ops[o].begin;
   }
   /// The shape of a value in the source program; its type may be larger, where it is padded.
   constexpr const shape& true_shape(value_id v) const {
-    return graph_.padding.empty() ? p.type(v).shape : graph_.padding.whole[v];
+    return graph_.padding.empty() ? graph_.p.type(v).shape : graph_.padding.whole[v];
   }
-  constexpr tensor_type true_type(value_id v) const { return {p.type(v).element, true_shape(v)}; }
+  constexpr tensor_type true_type(value_id v) const {
+    return {graph_.p.type(v).element, true_shape(v)};
+  }
   /// All uses of a value as an operand (being a result of the program is not among them).
   constexpr span<const use> uses(value_id v) const { return graph_.uses(v); }
 
@@ -95,21 +97,21 @@ class loop_program {
   /// out result r; sums are not part of it.
   constexpr layout layout_by_loops(op_id o, int end, axis_set without = {}) const {
     layout l;
-    const nest n = nest_of(o);
+    const nest n = state_.nests[o];
     if (n.count == 0) return l;
-    const factor* factors = map.factors_of(o);
+    const factor* factors = graph_.map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
       const loop& each = n.loops[i];
       if (each.factor == any_factor || without.contains(each.axis)) continue;
-      const int dim = map.dim_of(factors[each.factor], end);
+      const int dim = graph_.map.dim_of(factors[each.factor], end);
       if (dim != no_dim) l.push_back(each.axis, dim);
     }
     return l;
   }
   /// How the loops of its producer lay a value out.
   constexpr layout made(value_id v) const {
-    const op_id o = p.producers[v];
-    return layout_by_loops(o, p.ops[o].result - v - 1);
+    const op_id o = graph_.p.producers[v];
+    return layout_by_loops(o, graph_.p.ops[o].result - v - 1);
   }
   /// How the loops of an op slice one of its operands.
   constexpr layout required(op_id o, int operand) const { return layout_by_loops(o, operand); }
@@ -118,35 +120,37 @@ class loop_program {
   /// piece.
   constexpr halo_cut cut(op_id o, int f, std::int64_t pieces, vec<std::int64_t>& attrs) const {
     const vec<tensor_type> types = operand_types(o);
-    return cut_halo(*p.ops[o].def, map, map.at(o, f), pieces, types, p.type(p.ops[o].result),
-                    attrs);
+    return cut_halo(*graph_.p.ops[o].def, map, graph_.map.at(o, f), pieces, types,
+                    graph_.p.type(graph_.p.ops[o].result), attrs);
   }
   /// The same factor, stretched; see stretch_halo.
   constexpr halo_cut stretch(op_id o, int f, vec<std::int64_t>& attrs) const {
     const vec<tensor_type> types = operand_types(o);
-    return stretch_halo(*p.ops[o].def, map, map.at(o, f), types, p.type(p.ops[o].result), attrs);
+    return stretch_halo(*graph_.p.ops[o].def, map, graph_.map.at(o, f), types,
+                        graph_.p.type(graph_.p.ops[o].result), attrs);
   }
   constexpr vec<tensor_type> operand_types(op_id o) const { return graph_.operand_types(o); }
 
   /// Does some loop of an op see more than its own pieces?
   constexpr bool has_halo(op_id o) const {
-    const factor* factors = map.factors_of(o);
+    const factor* factors = graph_.map.factors_of(o);
     for (const auto& l : nest_of(o))
-      if (l.factor != any_factor && factors[l.factor].halo && mesh.size(l.axis) > 1) return true;
+      if (l.factor != any_factor && factors[l.factor].halo && state_.mesh.size(l.axis) > 1)
+        return true;
     return false;
   }
   /// The loops of an op that do, by factor; `attrs`, the op's, become those of one iteration.
   constexpr vec<halo_loops> halos_of(op_id o, vec<std::int64_t>& attrs) const {
     vec<halo_loops> list;
-    for (int f = 0; f < map.ops[o].count; ++f) {
-      if (!map.at(o, f).halo) continue;
+    for (int f = 0; f < graph_.map.ops[o].count; ++f) {
+      if (!graph_.map.at(o, f).halo) continue;
       halo_loops h;
       h.factor = f;
       std::int64_t pieces = 1;
       for (const auto& l : nest_of(o))
-        if (l.factor == f && mesh.size(l.axis) > 1) {
+        if (l.factor == f && state_.mesh.size(l.axis) > 1) {
           h.axes.push_back(l.axis);
-          pieces *= mesh.size(l.axis);
+          pieces *= state_.mesh.size(l.axis);
         }
       if (pieces == 1) continue;
       h.cut = cut(o, f, pieces, attrs);
@@ -156,7 +160,7 @@ class loop_program {
   }
 
   /// The axes of `mesh` that a named axis has something in common with, major to minor.
-  constexpr axis_list parts(int axis) const { return mesh.parts_of(named.at(axis)); }
+  constexpr axis_list parts(int axis) const { return state_.mesh.parts_of(state_.named.at(axis)); }
   /// The dimension on which a value is tiled along all of a named axis, or -1.
   constexpr int dim_of(value_id v, int axis) const {
     const layout have = made(holder(v));
@@ -178,7 +182,7 @@ class loop_program {
   constexpr std::int64_t pieces_of(op_id o, int factor) const {
     std::int64_t n = 1;
     for (const auto& l : nest_of(o))
-      if (l.factor == factor) n *= mesh.size(l.axis);
+      if (l.factor == factor) n *= state_.mesh.size(l.axis);
     return n;
   }
   constexpr text axis_text(const sub_axis& s) const {
@@ -188,7 +192,7 @@ class loop_program {
   }
   /// What a named axis and an axis of `mesh` that it has something in common with share.
   constexpr sub_axis common(int axis, int part) const {
-    const sub_axis a = named.at(axis), b = mesh.part(part);
+    const sub_axis a = state_.named.at(axis), b = state_.mesh.part(part);
     const std::int64_t begin = a.pre > b.pre ? a.pre : b.pre;
     const std::int64_t end = a.end() < b.end() ? a.end() : b.end();
     return {a.axis, begin, end / begin};
@@ -216,11 +220,11 @@ class loop_program {
   /// The value of the source program behind a chain of `tiling` ops and of those that pad.
   constexpr value_id source_of(value_id v) const {
     for (;;) {
-      const op_id o = p.producer(v);
+      const op_id o = graph_.p.producer(v);
       if (inserted(o) == padding_record::kind::mask)
-        v = p.operand(o, 1);
-      else if (p.is(o, op_role::tiling) || resizes(o))
-        v = p.operand(o, 0);
+        v = graph_.p.operand(o, 1);
+      else if (graph_.p.is(o, op_role::tiling) || resizes(o))
+        v = graph_.p.operand(o, 0);
       else
         return v;
     }
@@ -228,9 +232,9 @@ class loop_program {
   /// A name for messages: of the parameter, tag or output, else "%N".
   constexpr text describe(value_id v) const {
     v = source_of(v);
-    if (!p.name(v).empty()) return p.name(v);
+    if (!graph_.p.name(v).empty()) return graph_.p.name(v);
     for (value_id out = v; out >= 0; out = widened(out) >= 0 ? widened(out) : graph_.tiled(out))
-      if (returned[out]) return p.output_name(returned.first(out));
+      if (graph_.returned[out]) return graph_.p.output_name(graph_.returned.first(out));
     return concat('%', v);
   }
   /// A tactic for messages, counted from 1: `tactic 2 ("MP")`.

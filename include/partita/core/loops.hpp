@@ -35,42 +35,49 @@ struct nest {
   }
 };
 
-/// The nests of all ops, in one array: most ops have few loops.
+/// The nests of all ops. Most ops have few loops, which lie with the op.
 class nest_list {
  public:
   constexpr std::size_t size() const { return rows_.size(); }
   constexpr nest operator[](int op) const {
     const row& r = rows_[op];
-    return {loops_.data() + r.begin, r.count};
+    return {r.count <= few ? r.first : more_.data() + r.begin, r.count};
+  }
+  /// The loop of an op over an axis, or null.
+  constexpr const loop* find(int op, int axis) const {
+    const row& r = rows_[op];
+    const loop* l = r.count <= few ? r.first : more_.data() + r.begin;
+    for (const loop* end = l + r.count; l != end; ++l)
+      if (l->axis == axis) return l;
+    return nullptr;
   }
   constexpr nest operator[](std::size_t op) const { return (*this)[static_cast<int>(op)]; }
 
   /// So many ops more, without loops.
   constexpr void add_ops(std::size_t count) { rows_.resize(rows_.size() + count, row{}); }
-  /// One more loop, the innermost. Cost: constant; the op's loops may move to where there is room.
+  /// One more loop, the innermost. Cost: constant.
   constexpr void push_back(int op, const loop& l) {
     row& r = rows_[op];
-    if (r.count == r.room) {
-      const int from = r.begin;
-      r.begin = static_cast<int>(loops_.size());
-      r.room = static_cast<std::int8_t>(r.room == 0 ? 2 : 2 * r.room);
-      loops_.resize(loops_.size() + static_cast<std::size_t>(r.room), loop{});
-      loop* all = loops_.data();
-      for (int i = 0; i < r.count; ++i) all[r.begin + i] = all[from + i];
+    if (r.count == few) {
+      r.begin = static_cast<int>(more_.size());
+      more_.insert_back(r.first, r.first + few);
+      more_.resize(more_.size() + max_axes - few, loop{});
     }
-    loops_.data()[r.begin + r.count++] = l;
+    loops_of(r, r.count + 1)[r.count] = l;
+    ++r.count;
   }
   /// An action asked for the loop of an op over an axis.
   constexpr void ask_for(int op, int axis) {
-    const row& r = rows_[op];
+    row& r = rows_[op];
+    loop* loops = loops_of(r, r.count);
     for (int i = 0; i < r.count; ++i)
-      if (loop& l = loops_.data()[r.begin + i]; l.axis == axis) l.asked = true;
+      if (loops[i].axis == axis) loops[i].asked = true;
   }
   /// Axis `minor` is new, and the minor part of what was `axis`: so are all loops.
   constexpr void split(int axis, int minor) {
     const nest_list old = *this;
     rows_.clear();
-    loops_.clear();
+    more_.clear();
     add_ops(old.size());
     for (int o = 0; o < static_cast<int>(old.size()); ++o)
       for (loop l : old[o]) {
@@ -83,12 +90,18 @@ class nest_list {
   }
 
  private:
+  static constexpr int few = 3;
   struct row {
-    int begin = 0;                    ///< below 14 times the number of ops
-    std::int8_t count = 0, room = 0;  ///< at most max_axes
+    loop first[few] = {};  ///< while they are few
+    int begin = 0;         ///< else in `more_`; below 8 times the number of ops
+    int count = 0;
   };
   vec<row> rows_;
-  vec<loop> loops_;
+  vec<loop> more_;
+
+  constexpr loop* loops_of(row& r, int count) {
+    return count <= few ? r.first : more_.data() + r.begin;
+  }
 };
 
 /// A use of a value as an operand.

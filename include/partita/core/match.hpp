@@ -76,15 +76,16 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
 /// optimizer's next state follows its parameters (section 5.2.2); `replicated` keeps one whole.
 constexpr int sliced_by_all_uses(const loop_program& c, value_id v, const nest& mine, int axis) {
   int dim = no_dim;
+  const factor_table& map = c.map;
+  const nest_list& nests = c.nests;
   for (const auto& u : c.uses(v)) {
-    const nest theirs = c.nest_of(u.op);
-    const loop* l = theirs.find(axis);
+    const loop* l = nests.find(u.op, axis);
     if (l == nullptr || l->factor == any_factor) return no_dim;
-    const int d = c.map.operand_dim(c.map.at(u.op, l->factor), u.operand);
+    const int d = map.operand_dim(map.at(u.op, l->factor), u.operand);
     if (d == no_dim || (dim != no_dim && d != dim)) return no_dim;
     dim = d;
-    if (!next_along(c.map, theirs, u.op, u.operand, mine, c.p.producer(v), -1 - c.p.result_index(v),
-                    dim, axis))
+    if (!next_along(map, nests[u.op], u.op, u.operand, mine, c.p.producer(v),
+                    -1 - c.p.result_index(v), dim, axis))
       return no_dim;
   }
   return dim;
@@ -93,27 +94,29 @@ constexpr int sliced_by_all_uses(const loop_program& c, value_id v, const nest& 
 /// Which tile-map entries of an op does the evidence support for a loop over an axis?
 constexpr match find_match(const loop_program& c, op_id o, int axis) {
   match m;
-  const nest mine = c.nest_of(o);
-  if (mine.find(axis) != nullptr) return m;
-  const op_node& n = c.p.ops[o];
+  const nest_list& nests = c.nests;
+  if (nests.find(o, axis) != nullptr) return m;
+  const nest mine = nests[o];
+  const program& p = c.p;
+  const factor_table& map = c.map;
+  const op_node& n = p.ops[o];
   for (int i = 0; i < n.operand_count; ++i) {
-    const value_id x = c.p.operand_list[n.operand_begin + i];
-    const op_id q = c.p.producers[x];
-    const nest theirs = c.nest_of(q);
-    const loop* l = theirs.find(axis);
+    const value_id x = p.operand_list[n.operand_begin + i];
+    const op_id q = p.producers[x];
+    const loop* l = nests.find(q, axis);
     if (l == nullptr || l->factor == any_factor) continue;
-    const int result = c.p.ops[q].result - x - 1;
-    const int dim = c.map.dim_of(c.map.at(q, l->factor), result);
-    if (dim == no_dim || !next_along(c.map, theirs, q, result, mine, o, i, dim, axis)) continue;
+    const int result = p.ops[q].result - x - 1;
+    const int dim = map.dim_of(map.at(q, l->factor), result);
+    if (dim == no_dim || !next_along(map, nests[q], q, result, mine, o, i, dim, axis)) continue;
     const int f = front_factor(c, o, i, dim);
-    if (f != any_factor && (!c.map.at(o, f).halo || fits(c, o, f, axis)))
+    if (f != any_factor && (!map.at(o, f).halo || fits(c, o, f, axis)))
       support(c, m, o, axis, {f, i});
   }
   for (int r = 0; r < n.result_count; ++r) {
     const int dim = sliced_by_all_uses(c, n.result + r, mine, axis);
     if (dim == no_dim) continue;
     const int f = front_factor(c, o, -1 - r, dim);
-    if (f != any_factor && (!c.map.at(o, f).halo || fits(c, o, f, axis)))
+    if (f != any_factor && (!map.at(o, f).halo || fits(c, o, f, axis)))
       support(c, m, o, axis, {f, -1});
   }
   if (m.several) m.indivisible = false;

@@ -41,7 +41,6 @@ class op_order {
   /// An op that was appended comes behind `o`; -1: before all others. Cost: constant.
   constexpr void insert_behind(op_id o, op_id added) {
     if (next_.empty()) {
-      numbered_ = count_;
       for (op_id each = 0; each < count_; ++each)
         next_.push_back(each + 1 < count_ ? each + 1 : -1);
     }
@@ -55,11 +54,9 @@ class op_order {
 
   /// Where an op stands, counted from 0, and back. Of ops inserted since `number` was called
   /// positions are only told apart: they are behind all others.
-  constexpr int position(op_id o) const { return is_moved(o) ? position_[o] : o; }
-  constexpr op_id at(int position) const {
-    return is_moved(position) ? op_at_[position] : position;
-  }
-  constexpr bool numbered() const { return next_.empty() || numbered_ == count_; }
+  constexpr int position(op_id o) const { return o < moved_ ? position_[o] : o; }
+  constexpr op_id at(int position) const { return position < moved_ ? op_at_[position] : position; }
+  constexpr bool numbered() const { return next_.empty() || moved_ == count_; }
   /// Cost: linear if ops were inserted since, else none.
   constexpr void number() {
     if (numbered()) return;
@@ -70,58 +67,57 @@ class op_order {
       position_[o] = i;
       op_at_[i++] = o;
     }
-    numbered_ = count_;
+    moved_ = count_;
   }
 
  private:
-  int count_ = 0, numbered_ = 0;
+  int count_ = 0;
+  int moved_ = 0;  ///< so many ops have positions of their own; others their numbers
   op_id first_ = 0;
   vec<op_id> next_;    ///< by op; empty while the order is that of numbers
   vec<int> position_;  ///< by op
   vec<op_id> op_at_;   ///< by position
 
   constexpr const op_id* links() const { return next_.empty() ? nullptr : next_.data(); }
-  constexpr bool is_moved(int i) const { return static_cast<std::size_t>(i) < position_.size(); }
 };
 
-/// A set of ops, as the bits of their positions.
+/// A set of ops, as the bits of their positions. (Few calls: it is walked through in constant
+/// evaluation.)
 class op_set {
  public:
   constexpr bool empty() const { return count_ == 0; }
   constexpr void insert(const op_order& order, op_id o) {
     const int i = order.position(o);
-    const std::size_t w = word(i);
-    if (w >= words_.size()) words_.resize(word(static_cast<int>(order.size())) + w + 1, 0);
-    const std::uint64_t b = bit(i);
-    if ((words_[w] & b) != 0) return;
-    words_[w] |= b;
+    if (i >= room_) make_room(order, i);
+    std::uint64_t& word = words_[i >> 6];
+    const std::uint64_t bit = std::uint64_t{1} << (i & 63);
+    if ((word & bit) != 0) return;
+    word |= bit;
     ++count_;
   }
   constexpr void erase(int position) {
-    words_[word(position)] &= ~bit(position);
+    words_[position >> 6] &= ~(std::uint64_t{1} << (position & 63));
     --count_;
   }
   /// The first position from here on, or -1. Cost: a step for 64 positions.
   constexpr int first_from(int position) const {
-    std::size_t w = word(position);
-    if (w >= words_.size()) return -1;
-    std::uint64_t left = words_[w] & ~(bit(position) - 1);
-    while (left == 0) {
-      if (++w == words_.size()) return -1;
-      left = words_[w];
-    }
-    return static_cast<int>(64 * w) + __builtin_ctzll(left);
+    if (position >= room_) return -1;
+    const std::uint64_t* words = words_.data();
+    int w = position >> 6;
+    std::uint64_t left = words[w] >> (position & 63) << (position & 63);
+    for (const int end = room_ >> 6; left == 0; left = words[w])
+      if (++w == end) return -1;
+    return 64 * w + __builtin_ctzll(left);
   }
   /// The last position before this one, or -1.
   constexpr int last_before(int position) const {
-    std::size_t w = word(position);
-    std::uint64_t left = w < words_.size() ? words_[w] & (bit(position) - 1) : 0;
-    if (w > words_.size()) w = words_.size();
-    while (left == 0) {
-      if (w == 0) return -1;
-      left = words_[--w];
-    }
-    return static_cast<int>(64 * w) + 63 - __builtin_clzll(left);
+    const std::uint64_t* words = words_.data();
+    int w = position < room_ ? position >> 6 : room_ >> 6;
+    std::uint64_t left =
+        position < room_ ? words[w] & ((std::uint64_t{1} << (position & 63)) - 1) : 0;
+    for (; left == 0; left = words[w])
+      if (--w < 0) return -1;
+    return 64 * w + 63 - __builtin_clzll(left);
   }
   /// The ops of the set, to be inserted again after they got other positions.
   constexpr vec<op_id> take(const op_order& order) {
@@ -134,10 +130,16 @@ class op_set {
 
  private:
   vec<std::uint64_t> words_;
+  int room_ = 0;  ///< bits in them
   int count_ = 0;
 
-  static constexpr std::size_t word(int i) { return static_cast<std::size_t>(i) / 64; }
-  static constexpr std::uint64_t bit(int i) { return std::uint64_t{1} << (i % 64); }
+  constexpr void make_room(const op_order& order, int position) {
+    const int most =
+        static_cast<int>(order.size()) > position ? static_cast<int>(order.size()) : position + 1;
+    const int count = (most >> 6) + 1;
+    words_.resize(static_cast<std::size_t>(count), 0);
+    room_ = 64 * count;
+  }
 };
 
 }  // namespace partita
