@@ -188,6 +188,12 @@ TEST_CASE("errors are one line, whatever the names") {
   });
   CHECK(message.substr(0, 45) == "S003 tile: dimension 0 of \"a\\nb\" has size 8; ");
   CHECK(message.find('\n') == message.npos);
+  const auto q = pt::partition(p, pt::mesh{{"B", 2}},
+                               pt::schedule(pt::manual("B", {{"a\nb", 0}, {"c\rd", 0}})));
+  for (const auto& text : {pt::report(q), pt::explain(q), pt::print_replicated(q)}) {
+    CHECK(str(text).find("a\nb") == std::string::npos);
+    CHECK(str(text).find('\r') == std::string::npos);
+  }
   CHECK(thrown([] { pt::trace([](auto x) { return exp(x); }, pt::input<float, 4>("")); }) ==
         "P009 trace: input name \"\" is empty; give it a name");
 }

@@ -232,9 +232,9 @@ class loop_program {
   /// A name for messages: of the parameter, tag or output, else "%N".
   constexpr text describe(value_id v) const {
     v = source_of(v);
-    if (!graph_.p.name(v).empty()) return graph_.p.name(v);
+    if (!graph_.p.name(v).empty()) return escaped(graph_.p.name(v));
     for (value_id out = v; out >= 0; out = widened(out) >= 0 ? widened(out) : graph_.tiled(out))
-      if (graph_.returned[out]) return graph_.p.output_name(graph_.returned.first(out));
+      if (graph_.returned[out]) return escaped(graph_.p.output_name(graph_.returned.first(out)));
     return concat('%', v);
   }
   /// A tactic for messages, counted from 1: `tactic 2 ("MP")`.

@@ -30,7 +30,7 @@ constexpr void need_key(builder& b, std::string_view name, value_id key) {
 constexpr value_id element_counter(builder& b, const shape& to, std::int64_t scale,
                                    std::int64_t offset) {
   value_id sum = ops::integer(b, dtype::i64, offset);
-  for (int d = to.rank; d-- > 0; scale *= to[d]) {
+  for (int d = to.rank; d-- > 0; scale = saturating_multiply(scale, to[d])) {
     const value_id along = ops::iota(b, {dtype::i64, {to[d]}}, 0);
     const value_id part = ops::multiply(b, along, ops::integer(b, dtype::i64, scale));
     const std::int64_t dim[] = {d};

@@ -20,9 +20,11 @@ struct window_dim {
   std::int64_t low = 0, high = 0;  ///< padding
   bool reversed = false;           ///< only convolution has such windows
 
-  /// Length of n elements that lie `step` apart.
+  /// Length of n elements that lie `step` apart; of what does not fit, more than fits.
   static constexpr std::int64_t span(std::int64_t n, std::int64_t step) {
-    return n <= 0 ? 0 : (n - 1) * step + 1;
+    if (n <= 0) return 0;
+    const std::int64_t length = saturating_multiply(n - 1, step);
+    return length < max_elements ? length + 1 : max_elements + 1;
   }
   /// Have the dilated dimension and the dilated window at most max_elements places? Then nothing
   /// that is made of these numbers overflows.

@@ -85,7 +85,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
         continue;
       }
       const tensor_type& type = p.core.p.type(v);
-      out << "    " << p.core.p.name(v) << ' ';
+      out << "    " << name_text(p.core.p.name(v)) << ' ';
       print_layout(out, l, type.shape.rank, p.core.mesh);
       out << " : " << p.core.true_type(v) << " -> "
           << tensor_type{type.element, l.local(type.shape, p.core.mesh)} << '\n';

@@ -160,7 +160,7 @@ constexpr void note_states(partitioned& r) {
     if (in == out) continue;
     text note;
     const int rank = r.source.output_type(i).shape.rank;
-    note << "state \"" << r.source.output_name(i) << "\" arrives as ";
+    note << "state \"" << escaped(r.source.output_name(i)) << "\" arrives as ";
     print_layout(note, in, rank, r.mesh());
     note << " and leaves as ";
     print_layout(note, out, rank, r.mesh());

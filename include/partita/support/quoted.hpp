@@ -39,11 +39,15 @@ constexpr void print_escaped(text& out, char c) {
   else
     out << c;
 }
+/// As it stands in quotes, without them.
+constexpr text escaped(std::string_view name) {
+  text out;
+  for (char c : name) print_escaped(out, c);
+  return out;
+}
 /// `"a b"`.
 constexpr void print_quoted(text& out, std::string_view name) {
-  out << '"';
-  for (char c : name) print_escaped(out, c);
-  out << '"';
+  out << '"' << escaped(name) << '"';
 }
 /// `ab`, but `"a b"`.
 constexpr text name_text(std::string_view name) {

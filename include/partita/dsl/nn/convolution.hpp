@@ -100,7 +100,8 @@ constexpr auto avg_pool(const X& x) {
     return total;
   } else if constexpr (Options.count_padding || Options.padding.kind == padding::rule::valid) {
     std::int64_t elements = 1;
-    for (auto n : Options.size) elements *= partita::detail::or_one(n);
+    for (auto n : Options.size)
+      elements = saturating_multiply(elements, partita::detail::or_one(n));
     return total * partita::detail::reciprocal(elements);
   } else {
     return [&]<int... I>(std::integer_sequence<int, I...>) {
