@@ -69,6 +69,8 @@ class loop_program {
 
   /// How often ops were inserted or made larger. Everything else changes the state alone.
   constexpr std::int64_t edits() const { return graph_.edits; }
+  /// How often propagation looked at an op.
+  constexpr std::int64_t visits() const { return state_.visits; }
   /// Becomes a copy of another one, which has the same graph, if that is known.
   constexpr void restore(const loop_program& other, bool same_graph) {
     if (!same_graph) graph_ = other.graph_;

@@ -30,8 +30,9 @@ struct partition_state {
   int tactic = 0;           ///< recorded in loops and actions
   vec<text> tactic_names;   ///< for messages, as far as they are known
   core_options options;
-  op_set waiting;  ///< ops whose surroundings have changed
-  op_set open;     ///< ops that had a conflict when they were visited last
+  op_set waiting;           ///< ops whose surroundings have changed
+  std::int64_t visits = 0;  ///< of ops by propagation, so far
+  op_set open;              ///< ops that had a conflict when they were visited last
 };
 
 }  // namespace partita

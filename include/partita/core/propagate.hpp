@@ -47,6 +47,7 @@ class propagation {
   constexpr void visit(int position) {
     const op_id o = order_.at(position);
     state_.waiting.erase(position);
+    ++state_.visits;
     for (int i = 0; i < c_.mesh.rank; ++i) {
       const int axis = c_.mesh.order[i];
       const match m = find_match(c_, o, axis);
