@@ -176,7 +176,7 @@ TEST_CASE("passes that cannot be had") {
     return str(pt::lower(core, o).error.message);
   };
   CHECK(refused({.fuse = false, .passes = {.place = true}}) ==
-        "C002 lower: pass place rewrites a program that is fused and built; fuse is false");
-  CHECK(refused({.build = false, .passes = {.memory_bound = 1000}}) ==
-        "C002 lower: pass memory_bound rewrites a program that is fused and built; build is false");
+        "C002 lower: pass place rewrites a program that is fused; fuse is false");
+  CHECK(refused({.fuse = false, .passes = {.memory_bound = 1000}}) ==
+        "C002 lower: pass memory_bound rewrites a program that is fused; fuse is false");
 }

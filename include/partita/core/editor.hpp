@@ -60,6 +60,7 @@ class core_editor {
   /// Splits an axis into a major part of this size and the rest, and all loops over it. Cost:
   /// linear in the program.
   constexpr void split(int axis, std::int64_t major) {
+    state_.changes.push_back(-1);
     state_.nests.split(axis, state_.mesh.split(axis, major));
   }
 
@@ -72,7 +73,10 @@ class core_editor {
     const op_id o = graph_.insert_tiling(v);
     take_in(o);
     slice_like(o, have, like, [](int dim) { return dim; });
-    return graph_.p.op(o).result;
+    const value_id t = graph_.p.op(o).result;
+    state_.changes.push_back(o);
+    for (const auto& u : graph_.uses(t)) state_.changes.push_back(u.op);
+    return t;
   }
   /// Appends an op with one result; `add_factors` adds its tile map. It is put in order, and its
   /// uses are found, by `finish`.
@@ -105,6 +109,7 @@ class core_editor {
   /// Dimensions grow from now on.
   constexpr void start_padding() {
     ++graph_.edits;
+    state_.changes.push_back(-1);
     graph_.padding.start(graph_.p);
   }
   constexpr padding_marks& padding() { return graph_.padding; }
@@ -123,6 +128,7 @@ class core_editor {
 
   constexpr void push_loop(op_id o, const loop& l) {
     state_.nests.push_back(o, l);
+    state_.changes.push_back(o);
     if (l.factor != any_factor)
       state_.local[graph_.map.ops[o].begin + l.factor] /= state_.mesh.size(l.axis);
   }

@@ -38,6 +38,7 @@ class loop_program {
   const vec<action>& actions = state_.actions;
   const vec<conflict>& conflicts = state_.conflicts;
   const padding_record& padding = state_.padding;
+  const vec<op_id>& changes = state_.changes;
   const int& tactic = state_.tactic;
 
   constexpr loop_program() = default;

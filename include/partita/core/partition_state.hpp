@@ -33,6 +33,8 @@ struct partition_state {
   op_set waiting;           ///< ops whose surroundings have changed
   std::int64_t visits = 0;  ///< of ops by propagation, so far
   op_set open;              ///< ops that had a conflict when they were visited last
+  /// Ops that got a loop or other operands, in the order of these changes; -1 stands for all ops.
+  vec<op_id> changes;
 };
 
 }  // namespace partita

@@ -41,20 +41,20 @@ struct live_bytes {
     for (const auto& out : p.outputs) last_use[out.value] = count;
     for (int i = 0; i < p.input_count(); ++i)
       arguments = saturating_add(arguments, p.input_type(i).bytes());
+    constexpr op_id taken = -2;
     level live;
     for (op_id o = 0; o < count; ++o) {
       const op_node& n = p.ops[o];
       if (n.def->role == op_role::parameter) continue;
       for (int r = 0; r < n.result_count; ++r) live.add(p.type(n.result + r).bytes());
       during[o] = saturating_add(live.value(), inside[o]);
-      const auto operands = p.operands(o);
-      for (std::size_t i = 0; i < operands.size(); ++i) {
-        const value_id v = operands[i];
+      for (value_id v : p.operands(o)) {
         if (last_use[v] != o || p.is(p.producer(v), op_role::parameter)) continue;
-        bool again = false;
-        for (std::size_t j = 0; j < i; ++j) again = again || operands[j] == v;
-        if (!again) live.remove(p.type(v).bytes());
+        live.remove(p.type(v).bytes());
+        last_use[v] = taken;  // not again, if it is an operand again
       }
+      for (value_id v : p.operands(o))
+        if (last_use[v] == taken) last_use[v] = o;
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
         if (last_use[v] < 0) live.remove(p.type(v).bytes());
     }

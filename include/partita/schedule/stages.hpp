@@ -10,6 +10,7 @@
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partitioned.hpp>
 #include <partita/schedule/tactic.hpp>
+#include <partita/spmd/count.hpp>
 #include <partita/spmd/lower.hpp>
 #include <partita/spmd/verify.hpp>
 #include <partita/support/name_table.hpp>
@@ -66,17 +67,11 @@ constexpr vec<vec<text>> rewrite(partitioned& r, const Schedule& tactics) {
   return notes;
 }
 
-/// For the collectives alone: the program is not built, so no pass rewrites it.
-constexpr lowering_options fused_only(passes p) {
-  p.combine_below = p.memory_bound = 0;
-  p.place = p.share_gathers = false;
-  return {.fuse = true, .build = false, .passes = p};
-}
-
 /// Runs the actions of one tactic. The collectives after the last one are counted when the program
 /// is lowered.
-constexpr void apply_and_report(partitioned& r, tactic_context& context, std::string_view name,
-                                bool last, auto&& apply) {
+constexpr void apply_and_report(partitioned& r, tactic_context& context,
+                                collective_counter& counter, std::string_view name, bool last,
+                                auto&& apply) {
   if (r.error || context.error) return;
   tactic_report report;
   report.name = name;
@@ -86,9 +81,9 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context, std::st
   apply();
   report.last_action = static_cast<int>(r.core.actions.size());
   if (!last) {
-    const lowered now = lower(r.core, fused_only(r.passes));
-    report.counts = now.counts;
-    report.counts_as_written = as_written(now.notes);
+    counter.update();
+    report.counts = counter.counts();
+    report.counts_as_written = counter.as_written();
   }
   report.conflicts = r.core.conflicts;
   report.notes = context.notes;
@@ -102,10 +97,11 @@ constexpr void apply_tactics(partitioned& r, const mesh& m, const Schedule& tact
   if (r.error) return;
   r.core = core_program(r.sharded(), m);
   tactic_context context(r.core);
+  collective_counter counter(r.core, r.passes);
   const int count = tactic_count(tactics);
   int number = 0;
   for_each_tactic(tactics, [&](const auto& t) {
-    apply_and_report(r, context, t.name(), number + 1 == count, [&] {
+    apply_and_report(r, context, counter, t.name(), number + 1 == count, [&] {
       t.apply(context);
       for (const auto& note : notes[number]) context.note(note);
     });

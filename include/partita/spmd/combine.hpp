@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/spmd/rewrite.hpp>
+#include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::detail {
@@ -18,7 +19,12 @@ namespace partita::detail {
 class combining {
  public:
   constexpr combining(const program& p, std::int64_t limit)
-      : p_(p), limit_(limit), first_(each_op(p)), last_(each_op(p)), depth_(p.ops.size(), 0) {}
+      : p_(p),
+        limit_(limit),
+        first_(each_op(p)),
+        last_(each_op(p)),
+        depth_(p.ops.size(), 0),
+        newest_(p.ops.size(), -1) {}
 
   constexpr rewrite run() {
     rewrite w(p_);
@@ -38,6 +44,7 @@ class combining {
   struct bucket {
     op_id first = -1, last = -1;
     std::int64_t bytes = 0;
+    int earlier = -1;  ///< the one before of the same depth
   };
   const program& p_;
   std::int64_t limit_;
@@ -45,6 +52,7 @@ class combining {
   vec<op_id> last_;   ///< by first op: the last of them
   vec<int> depth_;    ///< by op: small all_reduces on the longest path to it
   vec<bucket> open_;  ///< to which others may be added
+  vec<int> newest_;   ///< by depth: the last of those that are open, or -1
 
   constexpr std::int64_t bytes(op_id o) const {
     std::int64_t n = 0;
@@ -54,26 +62,31 @@ class combining {
   constexpr bool small(op_id o) const {
     return p_.is(o, collective::all_reduce) && p_.op(o).result_count == 1 && bytes(o) < limit_;
   }
+  /// Of one depth.
   constexpr bool alike(op_id a, op_id b) const {
-    return depth_[a] == depth_[b] && same_elements(p_.attrs(a), p_.attrs(b)) &&
+    return same_elements(p_.attrs(a), p_.attrs(b)) &&
            p_.type(p_.operand(a, 0)).element == p_.type(p_.operand(b, 0)).element;
   }
 
   constexpr void join(rewrite& w, op_id o) {
-    for (bucket& b : open_) {
+    int& newest = newest_[depth_[o]];
+    for (int i = newest; i >= 0; i = open_[i].earlier) {
+      bucket& b = open_[i];
       if (!alike(b.first, o)) continue;
-      if (saturating_add(b.bytes, bytes(o)) > limit_) {
-        b = {o, o, bytes(o)};
+      const std::int64_t together = saturating_add(b.bytes, bytes(o));
+      if (together > limit_) {
+        b = {o, o, bytes(o), b.earlier};
         return;
       }
       w.next[b.last] = o;
       first_[o] = b.first;
       last_[b.first] = b.last = o;
-      b.bytes = saturating_add(b.bytes, bytes(o));
+      b.bytes = together;
       ++w.changed;
       return;
     }
-    open_.push_back({o, o, bytes(o)});
+    open_.push_back({o, o, bytes(o), newest});
+    newest = static_cast<int>(open_.size()) - 1;
   }
 
   /// Each op at its old place or, if it uses what is combined, at the place of the last of those:

@@ -1,8 +1,6 @@
 /// Lowers a core program to device-local code with collectives.
 ///
-/// Source    PartIR, section 6; the rules for sums are in spmd/pending_sums.hpp and in the comment
-/// of
-///           `finish_sum`
+/// Source    PartIR, section 6
 #pragma once
 
 #include <cstdint>
@@ -11,43 +9,46 @@
 #include <partita/op/arithmetic.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
+#include <partita/spmd/local_layouts.hpp>
 #include <partita/spmd/lowered.hpp>
-#include <partita/spmd/pending_sums.hpp>
-#include <partita/spmd/reshard.hpp>
 #include <partita/spmd/run_passes.hpp>
+#include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
 
 namespace detail {
 
+/// Walks through a program in order of execution and builds the device-local one.
+///
+/// `Rules` say how values lie (see fused_rules): `given` to parameters and by ops with nested
+/// programs, `wanted` by what leaves a nested program or enters it, and what follows each op.
+template <class Rules>
 class lowering {
  public:
-  constexpr lowering(const core_program& c, lowering_options options)
-      : c_(c), options_(options), rules_(options.passes), sums_(c, options.fuse) {
-    if (!options_.fuse) rules_ = passes{};
-  }
+  constexpr lowering(const core_program& c, const passes& options)
+      : c_(c), rules_(c, options), repeated_(c) {}
 
   constexpr lowered run() {
     const auto values = c_.p.types.size();
     have_.resize(values, layout{});
     local_.resize(values, -1);
-    if (!options_.fuse) group_ = loop_groups(c_);
     result_.device.mesh = c_.mesh;
     open_.push_back(program{});
-    if (options_.build) {
-      out().ops.reserve(c_.p.ops.size());
-      out().types.reserve(values);
-      out().producers.reserve(values);
-      out().operand_list.reserve(c_.p.operand_list.size());
-      out().attr_list.reserve(c_.p.attr_list.size());
-    }
+    out().ops.reserve(c_.p.ops.size());
+    out().types.reserve(values);
+    out().producers.reserve(values);
+    out().operand_list.reserve(c_.p.operand_list.size());
+    out().attr_list.reserve(c_.p.attr_list.size());
     if (c_.nested.controls.empty()) {
       for (op_id o : c_.order) lower_op(o);
     } else {
       by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
       for (op_id o : c_.order) by_scope_[c_.nested.scope[o]].push_back(o);
-      lower_scope(0);
+      control_.resize(c_.p.ops.size(), -1);
+      for (int k = 0; k < static_cast<int>(c_.nested.controls.size()); ++k)
+        control_[c_.nested.controls[k].marker] = k;
+      for (op_id o : by_scope_[0]) lower_op(o);
     }
     for (const auto& each : c_.p.outputs) lower_output(each);
     result_.device.local = static_cast<program&&>(open_.back());
@@ -55,81 +56,65 @@ class lowering {
   }
 
  private:
+  friend Rules;
+
   const core_program& c_;
-  lowering_options options_;
-  passes rules_;
-  pending_sums sums_;
+  Rules rules_;
+  repeated_operands repeated_;
   lowered result_;
   vec<layout> have_;     ///< by core value: how its local value is laid out
   vec<value_id> local_;  ///< by core value
-  vec<int> group_;       ///< only for the mechanical lowering
   vec<value_id> operands_;
   vec<program> open_;         ///< the program being built, and those around it
   vec<vec<op_id>> by_scope_;  ///< only with nested programs
-  int scope_ = 0;             ///< the nested program being lowered
+  vec<int> control_;          ///< by marker: its place in the list; only with nested programs
 
   constexpr program& out() { return open_.back(); }
-  constexpr layout made(value_id v) const { return sums_.made(v); }
-  constexpr layout required(const use& u) const { return sums_.required(u); }
-
   constexpr tensor_type local_type(value_id v, const layout& l) const {
     return {c_.p.type(v).element, l.local(c_.p.type(v).shape, c_.mesh)};
   }
 
-  constexpr void lower_scope(int scope) {
-    const int around = scope_;
-    scope_ = scope;
-    for (op_id o : by_scope_[scope]) lower_op(o);
-    scope_ = around;
-  }
-
   constexpr void lower_op(op_id o) {
     const op_node& n = c_.p.ops[o];
-    const value_id v = n.result;
-    if (n.def->role == op_role::wire) return;  // with its op
-    if (n.def->role == op_role::control) return lower_control(*c_.nested.control_of(o));
-    if (n.def->role == op_role::parameter) {
-      const layout l = options_.fuse ? made(v) : layout{};  // without fusion arguments are whole
-      have_[v] = l;
-      result_.device.inputs.push_back(l);
-      result_.device.input_types.push_back(c_.true_type(v));
-      if (!options_.build) return;
-      local_[v] = out().append(*n.def, {}, {}, local_type(v, l));
-      out().ops.back().name = out().intern(c_.p.view(n.name));
-      out().inputs.push_back(local_[v]);
-      if (!options_.fuse && keeps_its_loops(c_, o) && made(v).count > 0) {
-        local_[v] = reshard(v, made(v), o);  // loop { yield slice %w }
-        have_[v] = made(v);
-        local_[v] = reshard(v, layout{}, o);
-        have_[v] = layout{};
-      }
-      return;
+    switch (n.def->role) {
+      case op_role::wire:
+        return;  // with its op
+      case op_role::control:
+        return lower_control(c_.nested.controls[control_[o]]);
+      case op_role::parameter:
+        return lower_parameter(o);
+      default:
+        break;
     }
     operands_.clear();
-    const auto operands = c_.p.operands(o);
     for (int i = 0; i < n.operand_count; ++i) {
-      const layout want = sums_.layout_by_loops(o, i);
-      int same = 0;  // an earlier operand that is the same value in the same layout
-      while (same < i && !(operands[same] == operands[i] && sums_.layout_by_loops(o, same) == want))
-        ++same;
-      operands_.push_back(same < i ? operands_[same] : reshard(operands[i], want, o));
+      const layout want = rules_.layouts.required({o, i});
+      const int same = repeated_.before(o, i, want, rules_.layouts.sums);
+      operands_.push_back(same >= 0 ? operands_[same] : bring(c_.p.operand(o, i), want, o));
     }
-    for (int r = 0; r < n.result_count; ++r) have_[v + r] = sums_.layout_by_loops(o, -1 - r);
+    const value_id v = n.result;
+    for (int r = 0; r < n.result_count; ++r) have_[v + r] = rules_.layouts.made(v + r);
     if (c_.has_halo(o)) {
       lower_with_halos(o);
-    } else if (options_.build) {
-      if (n.def->identity && n.operand_count == 1) {
-        local_[v] = operands_[0];
-      } else {
-        out().append_op(*n.def, operands_, c_.p.attrs(o));
-        append_results(v, n.result_count);
-        copy_marks(o);
-        add_offset(o);
-      }
+    } else if (n.def->identity && n.operand_count == 1) {
+      local_[v] = operands_[0];
+    } else {
+      out().append_op(*n.def, operands_, c_.p.attrs(o));
+      append_results(v, n.result_count);
+      copy_marks(o);
+      add_offset(o);
     }
-    if (!options_.fuse) return finish_mechanically(o);
-    for (int r = 0; r < n.result_count; ++r)
-      if (!sums_.left_to_its_use(v + r)) finish_sum(v + r);
+    for (int r = 0; r < n.result_count; ++r) rules_.finish(*this, v + r);
+  }
+  constexpr void lower_parameter(op_id o) {
+    const value_id v = c_.p.ops[o].result;
+    have_[v] = rules_.given(v);
+    result_.device.inputs.push_back(have_[v]);
+    result_.device.input_types.push_back(c_.true_type(v));
+    local_[v] = out().append(*c_.p.ops[o].def, {}, {}, local_type(v, have_[v]));
+    out().ops.back().name = out().intern(c_.p.view(c_.p.ops[o].name));
+    out().inputs.push_back(local_[v]);
+    rules_.after_parameter(*this, o);
   }
   constexpr void append_results(value_id first, int count) {
     for (value_id v = first; v < first + count; ++v)
@@ -148,11 +133,9 @@ class lowering {
     const auto given = c_.p.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
     const vec<halo_loops> halos = c_.halos_of(o, attrs);
-    for (const auto& h : halos) {
+    for (const auto& h : halos)
       for (int k = 0; k < n.operand_count; ++k)
-        if (h.cut.slices(k)) extend(o, k, h.cut, h.axes);
-    }
-    if (!options_.build) return;
+        if (h.cut.slices(k)) extend(o, k, h);
     value_id y = operands_[0];
     if (!halos.back().cut.identity) {
       const tensor_type piece = local_type(n.result, have_[n.result]);
@@ -168,27 +151,22 @@ class lowering {
     }
     local_[n.result] = y;
   }
-  constexpr void extend(op_id o, int k, const halo_cut& cut, const axis_list& axes) {
+  constexpr void extend(op_id o, int k, const halo_loops& h) {
+    const halo_cut& cut = h.cut;
     const halo_range& r = cut.ranges[k];
-    const value_id v = c_.p.operand(o, k);
-    std::int64_t row = 0;  // bytes of one element along the dimension
-    if (options_.build) {
-      tensor_type t = out().type(operands_[k]);
-      t.shape[cut.operand_dims[k]] = 1;
-      row = t.bytes();
-    }
+    tensor_type row = out().type(operands_[k]);  // one element along the dimension
+    row.shape[cut.operand_dims[k]] = 1;
     const auto reason = r.mirrored(cut.blocks[k], cut.pieces) ? collective_reason::mirrored
                                                               : collective_reason::halo;
-    halo_exchange::for_each_message(r, cut.blocks[k], cut.pieces,
-                                    [&](std::int64_t shift, std::int64_t elements) {
-                                      note(halo_exchange::permutation(shift, r.fill, axes), reason,
-                                           v, o, saturating_multiply(elements, row));
-                                    });
-    if (!options_.build) return;
+    halo_exchange::for_each_message(
+        r, cut.blocks[k], cut.pieces, [&](std::int64_t shift, std::int64_t elements) {
+          note(halo_exchange::permutation(shift, r.fill, h.axes), reason, c_.p.operand(o, k), o,
+               saturating_multiply(elements, row.bytes()));
+        });
     value_id fill = -1;
     if (r.fill_operand >= 0 && !is_zero(c_.p.operand(o, r.fill_operand)))
       fill = operands_[r.fill_operand];
-    halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], axes, cut.pieces);
+    halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], h.axes, cut.pieces);
     operands_[k] = exchange(operands_[k], r, fill);
   }
   constexpr bool is_zero(value_id v) const {
@@ -218,157 +196,74 @@ class lowering {
 
   /// An op with nested programs: its operands, inputs, outputs and results lie as its wires do.
   constexpr void lower_control(const flat_program::control_info& k) {
-    const auto wanted = [&](const use& u) { return options_.fuse ? required(u) : layout{}; };
-    const auto given = [&](value_id v) { return options_.fuse ? made(v) : layout{}; };
+    const auto enter = [&](const use& u) {
+      return bring(c_.p.operand(u.op, u.operand), rules_.wanted(u), u.op);
+    };
     vec<value_id> operands;
-    for (const auto& u : k.operands)
-      operands.push_back(reshard(c_.p.operand(u.op, u.operand), wanted(u), u.op));
+    for (const auto& u : k.operands) operands.push_back(enter(u));
     vec<program> regions;
     for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
       const auto& scope = c_.nested.scopes[s];
       open_.push_back(program{});
       for (value_id v : scope.inputs) {
-        have_[v] = given(v);
-        if (!options_.build) continue;
+        have_[v] = rules_.given(v);
         local_[v] = out().append(def<op::parameter>, {}, {}, local_type(v, have_[v]));
         out().inputs.push_back(local_[v]);
       }
-      lower_scope(s);
-      const int around = scope_;
-      scope_ = s;
+      for (op_id o : by_scope_[s]) lower_op(o);
       for (const auto& u : scope.outputs) {
-        const value_id local = reshard(c_.p.operand(u.op, u.operand), wanted(u), u.op);
+        const value_id local = enter(u);
         out().outputs.push_back({local, {}});
       }
-      scope_ = around;
       regions.push_back(static_cast<program&&>(open_.back()));
       open_.pop_back();
     }
-    for (value_id v : k.results) have_[v] = given(v);
-    if (options_.build) {
-      const op_node& n = c_.p.op(k.marker);
-      out().append_op(*n.def, operands, c_.p.attrs(k.marker));
-      for (value_id v : k.results) local_[v] = out().append_result(local_type(v, have_[v]));
-      for (auto& r : regions) out().append_region(static_cast<program&&>(r));
-      if (n.name.size > 0) out().ops.back().name = out().intern(c_.p.view(n.name));
-      copy_marks(k.marker);
+    const op_node& n = c_.p.op(k.marker);
+    out().append_op(*n.def, operands, c_.p.attrs(k.marker));
+    for (value_id v : k.results) {
+      have_[v] = rules_.given(v);
+      local_[v] = out().append_result(local_type(v, have_[v]));
     }
-    for (value_id v : k.results)
-      if (!sums_.pending(v).empty() && !sums_.left_to_its_use(v)) finish_sum(v);
+    for (auto& r : regions) out().append_region(static_cast<program&&>(r));
+    if (n.name.size > 0) out().ops.back().name = out().intern(c_.p.view(n.name));
+    copy_marks(k.marker);
+    for (value_id v : k.results) rules_.finish(*this, v);
   }
 
-  /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
-  /// others are all-reduced, once.
-  constexpr void finish_sum(value_id v) {
-    const op_id o = c_.p.producers[v];
-    axis_set left = sums_.of(o);
-    if (left.empty()) return;
-    layout& have = have_[v];
-    layout scattered;
-    for (bool progress = rules_.to_reduce_scatter; progress;) {
-      progress = false;
-      for (int i = 0; i < c_.mesh.rank; ++i) {
-        const int axis = c_.mesh.order[i];
-        if (!left.contains(axis)) continue;
-        const int dim = sliced_next(v, have, axis);
-        if (dim == no_dim) continue;
-        have.push_back(axis, dim);
-        scattered.push_back(axis, dim);
-        left = left - axis_set::of(axis);
-        progress = true;
-      }
-    }
-    const op_id maker = sums_.maker(o);
-    const combiner combine = sums_.combine(o);
-    if (scattered.count > 0) {
-      ++result_.fused.reduce_scatters;
-      collective what;
-      what.kind = collective::reduce_scatter;
-      what.axes = scattered;
-      what.combine = combine;
-      local_[v] = emit(what, local_[v], v, maker, collective_reason::sum_finished, have);
-    }
-    if (!left.empty()) all_reduce(v, maker, combine, left);
-  }
-  constexpr void all_reduce(value_id v, op_id o, combiner combine, axis_set axes) {
-    collective what;
-    what.kind = collective::all_reduce;
-    for (int axis : in_order(axes, c_.mesh)) what.axes.push_back(axis, no_dim);
-    what.combine = combine;
-    local_[v] = emit(what, local_[v], v, o, collective_reason::sum_finished, have_[v]);
+  constexpr void lower_output(const program_output& each) {
+    result_.device.outputs.push_back(have_[each.value]);
+    result_.device.output_types.push_back(c_.true_type(each.value));
+    const text_ref name = out().intern(c_.p.view(each.name));
+    out().outputs.push_back({local_[each.value], name});
   }
 
-  /// The dimension that all ops that use a value slice along `axis`, right after the slices it
-  /// already has; see sliced_by_all_uses in core/match.hpp.
-  constexpr int sliced_next(value_id v, const layout& have, int axis) const {
-    int dim = no_dim;
-    for (const auto& u : c_.uses(v)) {
-      const layout want = required(u);
-      const int d = want.dim_of(axis);
-      if (d < 0 || (dim != no_dim && d != dim)) return no_dim;
-      dim = d;
-      int i = 0;
-      for (const auto& e : want) {
-        if (e.dim != d) continue;
-        while (i < have.count && have.entries[i].dim != d) ++i;
-        if (e.axis == axis) {
-          if (i != have.count) return no_dim;
-          break;
-        }
-        if (i == have.count || have.entries[i].axis != e.axis) return no_dim;
-        ++i;
-      }
-    }
-    return dim;
-  }
-
-  /// Without fusion: what leaves its group of loops is summed and gathered at once.
-  constexpr void finish_mechanically(op_id o) {
-    for (int r = 0; r < c_.p.op(o).result_count; ++r) {
-      const value_id v = c_.p.op(o).result + r;
-      if (group_[o] >= 0 && !escapes(c_, group_, v)) continue;
-      if (const axis_set left = sums_.of(o); !left.empty())
-        all_reduce(v, o, sums_.combine(o), left);
-      const value_id whole = reshard(v, layout{}, o);
-      if (options_.build) local_[v] = whole;
-      have_[v] = layout{};
-    }
-  }
-
-  /// Appends a collective on a local value of `v`, for op `o`.
+  /// Appends a collective on a local value of `v`, for op `o`; gives its result.
   constexpr value_id emit(const collective& what, value_id local, value_id v, op_id o,
                           collective_reason reason, const layout& after) {
-    value_id made = -1;
-    std::int64_t bytes = 0;
-    if (options_.build) {
-      bytes = out().type(local).bytes();
-      made = append(out(), what, local, local_type(v, after));
-      copy_marks(o);
-    }
+    const std::int64_t bytes = out().type(local).bytes();
+    const value_id made = append(out(), what, local, local_type(v, after));
+    copy_marks(o);
     if (what.communicates()) note(what, reason, v, o, bytes);
     return made;
   }
-  /// Counts a collective of op `o` on value `v`.
   constexpr void note(const collective& what, collective_reason reason, value_id v, op_id o,
                       std::int64_t bytes) {
     int tactic = 0;
     for (op_id q : {o, c_.p.producer(v)})
       for (const auto& l : c_.nest_of(q))
         if (l.tactic > tactic) tactic = l.tactic;
-    const std::int64_t times = c_.nested.scopes[scope_].trips;
+    const std::int64_t times = c_.nested.scopes[c_.nested.value_scope[v]].trips;
     result_.counts.count(what.kind, times);
     result_.notes.push_back({what.kind, reason, v, o, tactic, bytes, times, what.along()});
   }
-
+  /// Finishes a sum by a collective, which stands for the value then.
+  constexpr void finish_by(const collective& what, value_id v, op_id o, const layout& after) {
+    local_[v] = emit(what, local_[v], v, o, collective_reason::sum_finished, after);
+  }
   /// Brings a value from the layout it has into the layout an op needs.
-  constexpr value_id reshard(value_id v, const layout& want, op_id o) {
+  constexpr value_id bring(value_id v, const layout& want, op_id o) {
     value_id local = local_[v];
-    if (have_[v] == want && (rules_.cancel || want.count == 0)) {
-      result_.fused.cancelled += want.count > 0;
-      return local;
-    }
-    const int rank = c_.p.type(v).shape.rank;
-    const bool kept = partita::reshard(have_[v], want, rank, rules_, [&](const reshard_step& s) {
+    const bool kept = rules_.layouts.bring(v, have_[v], want, [&](const reshard_step& s) {
       const auto reason = s.what.kind == collective::all_gather && s.last
                               ? collective_reason::whole_needed
                               : collective_reason::use_needs_it;
@@ -378,15 +273,61 @@ class lowering {
     result_.fused.cancelled += kept;
     return local;
   }
+};
 
-  constexpr void lower_output(const program_output& each) {
-    result_.device.outputs.push_back(have_[each.value]);
-    result_.device.output_types.push_back(c_.true_type(each.value));
-    if (!options_.build) return;
-    program_output local;
-    local.value = local_[each.value];
-    local.name = out().intern(c_.p.view(each.name));
-    out().outputs.push_back(local);
+/// Slices are fused with gathers and reductions; types of arguments and results are local.
+struct fused_rules {
+  local_layouts layouts;
+
+  constexpr fused_rules(const core_program& c, const passes& options) : layouts(c, options) {
+    layouts.sums.find(true);
+  }
+
+  constexpr layout given(value_id v) const { return layouts.made(v); }
+  constexpr layout wanted(const use& u) const { return layouts.required(u); }
+  template <class Lowering>
+  constexpr void after_parameter(Lowering&, op_id) const {}
+  template <class Lowering>
+  constexpr void finish(Lowering& l, value_id v) const {
+    const op_id maker = layouts.sums.maker(l.c_.p.producer(v));
+    l.have_[v] = layouts.finish(v, [&](const collective& what, const layout& after) {
+      l.result_.fused.reduce_scatters += what.kind == collective::reduce_scatter;
+      l.finish_by(what, v, maker, after);
+    });
+  }
+};
+
+/// Every op for itself, as in section 6.1: arguments, results and what enters or leaves a nested
+/// program are whole; what leaves its group of loops is summed and gathered at once.
+struct mechanical_rules {
+  local_layouts layouts;
+  vec<int> group;
+
+  constexpr mechanical_rules(const core_program& c, const passes&)
+      : layouts(c, passes{}), group(loop_groups(c)) {
+    layouts.sums.find(false);
+  }
+
+  constexpr layout given(value_id) const { return {}; }
+  constexpr layout wanted(const use&) const { return {}; }
+  /// loop { yield slice %w }
+  template <class Lowering>
+  constexpr void after_parameter(Lowering& l, op_id o) const {
+    const value_id v = l.c_.p.op(o).result;
+    if (!keeps_its_loops(l.c_, o) || layouts.made(v).count == 0) return;
+    for (const layout& want : {layouts.made(v), layout{}}) {
+      l.local_[v] = l.bring(v, want, o);
+      l.have_[v] = want;
+    }
+  }
+  template <class Lowering>
+  constexpr void finish(Lowering& l, value_id v) const {
+    const op_id o = l.c_.p.producer(v);
+    if (group[o] >= 0 && !escapes(l.c_, group, v)) return;
+    if (const axis_set left = layouts.sums.of(o); !left.empty())
+      l.finish_by(layouts.all_reduce(layouts.sums.combine(o), left), v, o, l.have_[v]);
+    l.local_[v] = l.bring(v, {}, o);
+    l.have_[v] = {};
   }
 };
 
@@ -407,17 +348,16 @@ constexpr vec<collective_note> renumbered(const vec<collective_note>& notes,
   return list;
 }
 
-/// Passes can rewrite only what was fused and built.
+/// Passes can rewrite only what was fused.
 constexpr failure check_options(const lowering_options& options) {
   failure f = options.passes.validate();
-  if (!options.passes.rewrite() || (options.fuse && options.build)) return f;
+  if (!options.passes.rewrite() || options.fuse) return f;
   const passes& on = options.passes;
   const std::string_view name = on.combine_below > 0 ? "combine_below"
                                 : on.place           ? "place"
                                 : on.share_gathers   ? "share_gathers"
                                                      : "memory_bound";
-  f.record("C002", "lower: pass ", name, " rewrites a program that is fused and built; ",
-           options.fuse ? "build" : "fuse", " is false");
+  f.record("C002", "lower: pass ", name, " rewrites a program that is fused; fuse is false");
   return f;
 }
 
@@ -427,13 +367,16 @@ constexpr failure check_options(const lowering_options& options) {
 /// times the pieces of their layouts are the types of the source. Cost: linear in ops, independent
 /// of the mesh's size.
 ///
-/// Errors    in lowered::error: C001 a size is negative, C002 a pass without what it rewrites, C003
+/// Errors    in lowered::error: C001 a size is negative, C002 a pass without `fuse`, C003
 ///           the bound of memory is too low
 constexpr lowered lower(const core_program& c, lowering_options options = {}) {
   lowered l;
   l.error = detail::check_options(options);
   if (l.error) return l;
-  l = detail::lowering(c, options).run();
+  if (options.fuse)
+    l = detail::lowering<detail::fused_rules>(c, options.passes).run();
+  else
+    l = detail::lowering<detail::mechanical_rules>(c, options.passes).run();
   if (!options.passes.rewrite()) return l;
   l.error = detail::run_passes(l.device.local, options.passes,
                                [&](const detail::renumbering& moved, pass_report report) {

@@ -45,9 +45,7 @@ struct lowering_options {
   /// Fuses slices with gathers and reductions, and makes argument and result types local. Without
   /// it the mechanical lowering of section 6.1 is shown.
   bool fuse = true;
-  /// Builds the program. Without it only the notes are made, which is cheaper.
-  bool build = true;
-  /// Those of section 6.1 (with `fuse`), and those that rewrite the program (with `build`).
+  /// Those of section 6.1 and those that rewrite the program; with `fuse`.
   partita::passes passes = {};
 };
 

@@ -12,16 +12,71 @@
 
 namespace partita::detail {
 
-/// The analysis is made once; cost: linear in ops.
+/// Cost: linear in ops; after changes in the ops that changed and those that follow from them.
 class pending_sums {
  public:
-  /// Without `defer` every sum is finished behind its op.
-  constexpr pending_sums(const core_program& c, bool defer) : c_(c) {
-    for (int axis = 0; axis < c.mesh.rank; ++axis)
-      if (c.mesh.size(axis) == 1) trivial_.insert(axis);
-    deferred_.resize(c.p.ops.size(), axis_set{});
-    pending_.resize(c.p.types.size(), axis_set{});
-    if (defer) defer_sums();
+  constexpr explicit pending_sums(const core_program& c) : c_(c) {}
+
+  /// In the whole program. Without `defer` every sum is finished behind its op.
+  constexpr void find(bool defer) {
+    trivial_ = {};
+    for (int axis = 0; axis < c_.mesh.rank; ++axis)
+      if (c_.mesh.size(axis) == 1) trivial_.insert(axis);
+    deferred_.clear();
+    pending_.clear();
+    grow();
+    if (!defer) return;
+    find_accumulations();
+    for (op_id o : c_.order) settle(o);
+  }
+
+  /// Loops or operands of these ops have changed since (with `defer`): adds those whose sums are
+  /// finished elsewhere now. `is_changed`: by op, whether it is in the list.
+  constexpr void update(vec<op_id>& changed, vec<char>& is_changed) {
+    const bool other_ops = grow();
+    const auto add = [&](op_id o) {
+      if (is_changed[o]) return;
+      is_changed[o] = 1;
+      changed.push_back(o);
+    };
+    if (other_ops && !c_.nested.controls.empty()) {
+      for (const accumulation& a : carried_) {
+        undo(a);
+        for (op_id o : ops_of(a)) add(o);
+      }
+      find_accumulations();
+      for (const accumulation& a : carried_) add(a.add);
+    }
+    vec<op_id> waiting;
+    const auto wait = [&](op_id o) {
+      if (is_waiting_[o]) return;
+      is_waiting_[o] = 1;
+      waiting.push_back(o);
+    };
+    const auto wait_for = [&](op_id o) {  // those that may take its sums over
+      const op_node& n = c_.p.ops[o];
+      for (value_id v = n.result; v < n.result + n.result_count; ++v)
+        if (c_.uses(v).size() == 1) wait(c_.uses(v)[0].op);
+    };
+    for (op_id o : changed) {
+      wait(o);
+      wait_for(o);
+    }
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      const op_id o = waiting[i];
+      is_waiting_[o] = 0;
+      if (!settle(o)) continue;
+      const int sum = sum_of(o);
+      if (sum < 0) {
+        add(o);
+        wait_for(o);
+      } else {
+        for (op_id each : ops_of(carried_[sum])) {
+          add(each);
+          wait_for(each);
+        }
+      }
+    }
   }
 
   /// Layouts as in core_program, without axes of one device and without loops that add terms.
@@ -56,10 +111,43 @@ class pending_sums {
   }
 
  private:
+  struct three_ops {
+    op_id ops[3];
+    constexpr const op_id* begin() const { return ops; }
+    constexpr const op_id* end() const { return ops + 3; }
+  };
+
   const core_program& c_;
   axis_set trivial_;        ///< axes of one device
   vec<axis_set> deferred_;  ///< by op: axes whose loop moves behind its result's sum
   vec<axis_set> pending_;   ///< by value: axes over which it is still to be summed
+  vec<accumulation> carried_;
+  vec<int> sum_of_;       ///< by op: the one of `carried_` that it belongs to, or -1; or empty
+  vec<char> is_waiting_;  ///< by op, in `update`
+
+  /// Gives whether there are more ops than before.
+  constexpr bool grow() {
+    const bool more = deferred_.size() < c_.p.ops.size();
+    deferred_.resize(c_.p.ops.size(), axis_set{});
+    is_waiting_.resize(c_.p.ops.size(), 0);
+    pending_.resize(c_.p.types.size(), axis_set{});
+    return more;
+  }
+  constexpr three_ops ops_of(const accumulation& a) const {
+    return {{a.add, a.wire, c_.p.producer(a.start)}};
+  }
+  constexpr int sum_of(op_id o) const { return sum_of_.empty() ? -1 : sum_of_[o]; }
+  constexpr void find_accumulations() {
+    carried_ = accumulations(c_);
+    sum_of_.clear();
+    if (!carried_.empty()) sum_of_.resize(c_.p.ops.size(), -1);
+    for (int i = 0; i < static_cast<int>(carried_.size()); ++i)
+      for (op_id o : ops_of(carried_[i])) sum_of_[o] = i;
+  }
+  constexpr void undo(const accumulation& a) {
+    for (op_id o : ops_of(a)) deferred_[o] = {};
+    for (value_id v : {c_.p.op(a.add).result, a.start, a.result}) pending_[v] = {};
+  }
 
   constexpr axis_set loops_of(op_id o) const {
     axis_set s;
@@ -73,36 +161,39 @@ class pending_sums {
   }
   constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
 
+  /// Which sums an op takes over, and leaves; gives whether that is new.
+  constexpr bool settle(op_id o) {
+    const op_node& n = c_.p.ops[o];
+    const int sum = sum_of(o);
+    if (sum >= 0 && carried_[sum].add != o) return settle(carried_[sum].add);
+    if (n.result_count != 1) return false;
+    const value_id v = n.result;
+    const axis_set deferred = deferred_[o], pending = pending_[v], sums = loops_of(o);
+    deferred_[o] = {};
+    if (sum >= 0) undo(carried_[sum]);
+    pending_[v] = !sums.empty() && combine(o) == combiner::add ? sums : axis_set{};
+    if (c_.resizes(o)) pass_on(o);
+    if (n.def->linear && n.operand_count == 2) {
+      if (sum >= 0) defer_accumulation(carried_[sum]);
+      if (deferred_[o].empty()) add_before(o);
+    }
+    return deferred_[o] != deferred || pending_[v] != pending;
+  }
   /// all_reduce(a) + all_reduce(b) => all_reduce(a + b), for linear ops of two pending sums.
   ///
   /// When: both operands are summed over the same axes, are used nowhere else, and lie alike, as
-  /// the op needs them but for its own loops over those axes. It ends since ops are visited once.
-  constexpr void defer_sums() {
-    const vec<accumulation> carried = accumulations(c_);
-    vec<int> sum_of;  // by op: the accumulation whose sum it is
-    if (!carried.empty()) sum_of.resize(c_.p.ops.size(), -1);
-    for (int i = 0; i < static_cast<int>(carried.size()); ++i) sum_of[carried[i].add] = i;
-    for (op_id o : c_.order) {
-      const op_node& n = c_.p.ops[o];
-      const value_id v = n.result;
-      if (n.result_count != 1) continue;
-      const axis_set sums = loops_of(o);
-      pending_[v] = !sums.empty() && combine(o) == combiner::add ? sums : axis_set{};
-      if (c_.resizes(o)) pass_on(o);
-      if (!n.def->linear || n.operand_count != 2) continue;
-      if (!carried.empty() && sum_of[o] >= 0) defer_accumulation(carried[sum_of[o]]);
-      if (!deferred_[o].empty()) continue;
-      const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
-      const axis_set axes = pending_[x];
-      if (axes.empty() || axes != pending_[y] || x == y) continue;
-      if (!only_use(x) || !only_use(y)) continue;
-      deferred_[o] = axes;
-      const layout lx = made(x), ly = made(y);
-      if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
-        pending_[v] = axes;
-      else
-        deferred_[o] = {};
-    }
+  /// the op needs them but for its own loops over those axes.
+  constexpr void add_before(op_id o) {
+    const value_id x = c_.p.operand(o, 0), y = c_.p.operand(o, 1);
+    const axis_set axes = pending_[x];
+    if (axes.empty() || axes != pending_[y] || x == y) return;
+    if (!only_use(x) || !only_use(y)) return;
+    deferred_[o] = axes;
+    const layout lx = made(x), ly = made(y);
+    if (lx == ly && lx == required({o, 0}) && lx == required({o, 1}))
+      pending_[c_.p.op(o).result] = axes;
+    else
+      deferred_[o] = {};
   }
   /// pad(all_reduce(a)) => all_reduce(pad(a)), and so of a slice, for ops that only change between
   /// true and padded sizes: a padded program has its sums where one of even sizes has them.
@@ -126,14 +217,13 @@ class pending_sums {
     const value_id y = c_.p.operand(a.add, a.added), sum = c_.p.op(a.add).result;
     const axis_set axes = pending_[y];
     if (axes.empty() || !only_use(y)) return;
-    const op_id ops[] = {a.add, a.wire, c_.p.producer(a.start)};
-    for (op_id o : ops) deferred_[o] = axes;
+    for (op_id o : ops_of(a)) deferred_[o] = axes;
     const layout l = made(y);
     bool alike = made(sum) == l && made(a.start) == l && made(a.result) == l;
     for (int i = 0; i < 2; ++i)
       alike = alike && required({a.add, i}) == l && required({a.wire, i}) == l;
-    for (op_id o : ops)
-      if (!alike) deferred_[o] = {};
+    if (!alike)
+      for (op_id o : ops_of(a)) deferred_[o] = {};
     if (alike) pending_[sum] = pending_[a.start] = pending_[a.result] = axes;
   }
 };

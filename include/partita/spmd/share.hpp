@@ -5,6 +5,8 @@
 
 #include <partita/ir/live_bytes.hpp>
 #include <partita/spmd/rewrite.hpp>
+#include <partita/support/checked.hpp>
+#include <partita/support/range_maximum.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::detail {
@@ -28,9 +30,10 @@ class sharing {
     if (bound_ == no_bound) {
       for (const pair& each : pairs_) dropped[each.second] = 1;
     } else {
-      live_bytes live(p_);
+      const live_bytes live(p_);
       sort_by_wait(live);
-      for (const pair& each : pairs_) dropped[each.second] = fits(each, live);
+      range_maximum during(live.during);
+      for (const pair& each : pairs_) dropped[each.second] = fits(each, live, during);
     }
     vec<op_id> kept(p_.ops.size(), -1);  // by gather: the one that stands for it
     for (const pair& each : in_program_order_) {
@@ -86,14 +89,13 @@ class sharing {
     pairs_ = static_cast<vec<pair>&&>(sorted);
   }
   /// Is there room to keep the first value until the second is made? Then it is taken.
-  constexpr bool fits(const pair& each, live_bytes& live) const {
+  constexpr bool fits(const pair& each, const live_bytes& live, range_maximum& during) const {
     const std::int64_t bytes = p_.type(p_.op(each.first).result).bytes();
     const op_id from = last_use(each, live) + 1;
-    for (op_id o = from; o < each.second; ++o)
-      if (saturating_add(live.arguments, saturating_add(live.during[o], bytes)) > bound_)
-        return false;
-    for (op_id o = from; o < each.second; ++o)
-      live.during[o] = saturating_add(live.during[o], bytes);
+    if (from >= each.second) return true;
+    const std::int64_t most = during.most(from, each.second);
+    if (saturating_add(saturating_add(live.arguments, most), bytes) > bound_) return false;
+    during.add(from, each.second, bytes);
     return true;
   }
 };

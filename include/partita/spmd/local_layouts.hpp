@@ -1,0 +1,152 @@
+/// How values lie on one device, and which collectives bring them there: the rules of the fused
+/// lowering, for those who build the program and those who only count.
+///
+/// Source    PartIR, section 6; the rules for sums are in spmd/pending_sums.hpp and in the comment
+///           of `finish`
+#pragma once
+
+#include <cstdint>
+
+#include <partita/spmd/halo.hpp>
+#include <partita/spmd/lowered.hpp>
+#include <partita/spmd/pending_sums.hpp>
+#include <partita/spmd/reshard.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita::detail {
+
+/// `rules`: those of the passes that are part of the lowering.
+class local_layouts {
+ public:
+  constexpr local_layouts(const core_program& c, const passes& rules)
+      : sums(c), c_(c), rules_(rules) {}
+
+  pending_sums sums;  ///< to be found before anything is asked
+
+  constexpr layout made(value_id v) const { return sums.made(v); }
+  constexpr layout required(const use& u) const { return sums.required(u); }
+
+  /// Finishes the sum of a value behind the op that makes it, unless the op that uses it does;
+  /// gives how the value lies then. Calls emit(collective, layout behind it).
+  ///
+  /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
+  /// others are all-reduced, once.
+  template <class Emit>
+  constexpr layout finish(value_id v, const Emit& emit) const {
+    const op_id o = c_.p.producers[v];
+    layout have = sums.layout_by_loops(o, c_.p.ops[o].result - v - 1);
+    axis_set left = sums.of(o);
+    if (left.empty() || sums.left_to_its_use(v)) return have;
+    if (c_.p.is(o, op_role::wire) && sums.pending(v).empty()) return have;
+    layout scattered;
+    for (bool progress = rules_.to_reduce_scatter; progress;) {
+      progress = false;
+      for (int i = 0; i < c_.mesh.rank; ++i) {
+        const int axis = c_.mesh.order[i];
+        if (!left.contains(axis)) continue;
+        const int dim = sliced_next(v, have, axis);
+        if (dim == no_dim) continue;
+        have.push_back(axis, dim);
+        scattered.push_back(axis, dim);
+        left = left - axis_set::of(axis);
+        progress = true;
+      }
+    }
+    collective what;
+    what.combine = sums.combine(o);
+    if (scattered.count > 0) {
+      what.kind = collective::reduce_scatter;
+      what.axes = scattered;
+      emit(what, have);
+    }
+    if (!left.empty()) emit(all_reduce(what.combine, left), have);
+    return have;
+  }
+  constexpr collective all_reduce(combiner combine, axis_set axes) const {
+    collective what;
+    what.kind = collective::all_reduce;
+    what.combine = combine;
+    for (int axis : in_order(axes, c_.mesh)) what.axes.push_back(axis, no_dim);
+    return what;
+  }
+
+  /// Brings a value from one layout to another; calls emit(reshard_step). Gives whether a gather
+  /// and a slice cancelled.
+  template <class Emit>
+  constexpr bool bring(value_id v, const layout& have, const layout& want, const Emit& emit) const {
+    if (have == want && (rules_.cancel || want.count == 0)) return want.count > 0;
+    return reshard(have, want, c_.p.type(v).shape.rank, rules_, emit);
+  }
+
+ private:
+  const core_program& c_;
+  passes rules_;
+
+  /// The dimension that all ops that use a value slice along `axis`, right after the slices it
+  /// already has; see sliced_by_all_uses in core/match.hpp.
+  constexpr int sliced_next(value_id v, const layout& have, int axis) const {
+    int dim = no_dim;
+    for (const auto& u : c_.uses(v)) {
+      const layout want = required(u);
+      const int d = want.dim_of(axis);
+      if (d < 0 || (dim != no_dim && d != dim)) return no_dim;
+      dim = d;
+      int i = 0;
+      for (const auto& e : want) {
+        if (e.dim != d) continue;
+        while (i < have.count && have.entries[i].dim != d) ++i;
+        if (e.axis == axis) {
+          if (i != have.count) return no_dim;
+          break;
+        }
+        if (i == have.count || have.entries[i].axis != e.axis) return no_dim;
+        ++i;
+      }
+    }
+    return dim;
+  }
+};
+
+/// Finds operands of an op that are the same value in the same layout.
+///
+/// Cost: constant per operand, as long as an op needs a value in few layouts.
+class repeated_operands {
+ public:
+  constexpr explicit repeated_operands(const core_program& c) : c_(c) {}
+
+  /// To be called for one op after the other, and for its operands in their order: an earlier
+  /// operand that is the same as this one, or -1.
+  constexpr int before(op_id o, int operand, const layout& want, const pending_sums& sums) {
+    const int count = c_.p.ops[o].operand_count;
+    if (count <= few) {
+      for (int i = 0; i < operand; ++i)
+        if (is_same(o, i, operand, want, sums)) return i;
+      return -1;
+    }
+    latest_.resize(c_.p.types.size(), -1);
+    previous_.resize(c_.p.operands(o).size(), -1);
+    int& last = latest_[c_.p.operand(o, operand)];
+    int same = last;
+    while (same >= 0 && !is_same(o, same, operand, want, sums)) same = previous_[same];
+    if (same < 0) {
+      previous_[operand] = last;
+      last = operand;
+    }
+    if (operand + 1 == count)
+      for (value_id v : c_.p.operands(o)) latest_[v] = -1;
+    return same;
+  }
+
+ private:
+  static constexpr int few = 8;
+  const core_program& c_;
+  vec<int> latest_;    ///< by value: the last operand that is it and like none before, or -1
+  vec<int> previous_;  ///< by operand: the one before
+
+  constexpr bool is_same(op_id o, int i, int operand, const layout& want,
+                         const pending_sums& sums) const {
+    return c_.p.operand(o, i) == c_.p.operand(o, operand) && sums.required({o, i}) == want;
+  }
+};
+
+}  // namespace partita::detail

@@ -1,0 +1,143 @@
+// Counting collectives after each change gives what the whole lowering gives, and looks at no more
+// of the program than the change concerns.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+/// Sums of products, gradients, an update: pending sums are added up and reduce-scattered.
+pt::program training_step() {
+  const auto f = [](auto x, auto y, auto w1, auto w2, auto v) {
+    const auto loss = [&](auto w) {
+      const auto h =
+          matmul(tanh(matmul(x, std::get<0>(w))), std::get<1>(w)) + matmul(x, std::get<2>(w));
+      return sum(h * h - y * h);
+    };
+    const auto [value, grads] = pt::value_and_grad(loss, std::tuple{w1, w2, v});
+    const auto& [da, db, dc] = grads;
+    return std::tuple{value, w1 - da, w2 - db, v - dc};
+  };
+  return pt::trace(f, pt::input<float, 16, 8>("x"), pt::input<float, 16, 8>("y"),
+                   pt::input<float, 8, 24>("w1"), pt::input<float, 24, 8>("w2"),
+                   pt::input<float, 8, 8>("v"));
+}
+
+/// The same in a loop over microbatches, which accumulates gradients.
+pt::program accumulated() {
+  const auto p = pt::partition(training_step(), {{"A", 2}},
+                               pt::schedule(pt::microbatch(2, {{"x", 0}, {"y", 0}})));
+  return p.sharded();
+}
+
+/// Branches, loops within loops, and values that pass through them.
+pt::program nested() {
+  return pt::trace(
+      [](auto x, auto w) {
+        const auto inner = [&](auto, auto h) { return h + tanh(matmul(h, w)); };
+        const auto outer = [&](auto, auto h) { return matmul(pt::for_loop(0, 3, inner, h), w); };
+        const auto h = pt::for_loop(0, 5, outer, x);
+        return pt::cond(
+            sum(h) > 0, [](auto v) { return v; }, [&](auto v) { return matmul(v, w) * x; }, h);
+      },
+      pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w"));
+}
+
+/// Halos, reshapes that split axes, operands that come again, sizes that axes do not divide.
+pt::program movement() {
+  return pt::trace(
+      [](auto x, auto y) {
+        const auto a = pt::roll<1, 0>(x) + pt::reverse<0, 1>(x);
+        const auto b = pt::reshape<4, 6, 10>(a);
+        const auto c = pt::reshape<24, 10>(tanh(b));
+        const auto d = pt::concatenate<0>(x, y, x, c, y, x, c, c, x, y);
+        return std::tuple{pt::reverse<0>(d),
+                          matmul(pt::transpose<1, 0>(d), d) + matmul(pt::transpose<1, 0>(c), c)};
+      },
+      pt::input<float, 24, 10>("x"), pt::input<float, 24, 10>("y"));
+}
+
+/// Numbers that look random; the same on every machine.
+struct numbers {
+  std::uint64_t state;
+  int below(int n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int>((state >> 33) % static_cast<std::uint64_t>(n));
+  }
+};
+
+/// Takes actions at random; gives how many of them changed something.
+int check_actions(const pt::program& p, const pt::mesh& mesh, std::uint64_t seed) {
+  numbers draw{seed};
+  pt::core_program c(p, mesh);
+  const int values = c.p.value_count();
+  pt::passes rules;
+  rules.to_reduce_scatter = seed % 3 != 0;
+  rules.cancel = seed % 5 != 0;
+  rules.to_all_to_all = seed % 7 != 0;
+  pt::collective_counter counter(c, rules);
+  int done = 0;
+  for (int i = 0; i < 24; ++i) {
+    const pt::value_id v = draw.below(values);
+    const int rank = c.p.type(v).shape.rank, axis = draw.below(mesh.rank);
+    pt::failure f;
+    if (rank == 0 || draw.below(8) == 0)
+      f = c.atomic(v, axis);
+    else
+      f = c.tile(v, draw.below(rank), axis,
+                 draw.below(4) == 0 ? pt::uneven::pad : pt::uneven::unsaid);
+    if (f) continue;
+    if (draw.below(3) != 0) c.propagate();
+    ++done;
+    counter.update();
+    const pt::lowered all = pt::lower(c, {.passes = rules});
+    CAPTURE(seed);
+    CAPTURE(i);
+    REQUIRE(counter.counts() == all.counts);
+    REQUIRE(counter.as_written() == pt::as_written(all.notes));
+  }
+  return done;
+}
+
+/// n inputs, each used once; a tactic for each.
+std::int64_t work_of_tactics(int n) {
+  pt::builder b;
+  std::vector<pt::value_id> inputs;
+  for (int i = 0; i < n; ++i)
+    inputs.push_back(pt::ops::parameter(b, "a" + std::to_string(i), {pt::dtype::f32, {8, 8}}));
+  for (int i = 0; i < n; ++i) {
+    const auto text = b.p.intern("o" + std::to_string(i));
+    b.p.outputs.push_back({pt::ops::tanh(b, inputs[static_cast<std::size_t>(i)]), text});
+  }
+  pt::core_program c(pt::program(b.p), {{"B", 2}});
+  pt::collective_counter counter(c, {});
+  for (pt::value_id v : inputs) {
+    REQUIRE(!static_cast<bool>(c.tile(v, 0, 0)));
+    c.propagate();
+    counter.update();
+  }
+  CHECK(counter.counts().total() == 0);
+  return counter.work();
+}
+
+}  // namespace
+
+TEST_CASE("what is counted after each change is what the whole lowering has") {
+  const pt::mesh meshes[] = {{{"A", 2}, {"B", 4}}, {{"A", 8}}, {{"A", 2}, {"B", 1}, {"C", 3}}};
+  int done = 0;
+  for (const auto& p : {training_step(), accumulated(), nested(), movement()})
+    for (const auto& mesh : meshes)
+      for (std::uint64_t seed = 1; seed <= 12; ++seed) done += check_actions(p, mesh, seed);
+  CHECK(done > 1000);
+}
+
+TEST_CASE("counting after n tactics on n inputs: work linear in n") {
+  const std::int64_t few = work_of_tactics(50), many = work_of_tactics(500);
+  CHECK(many < 11 * few);
+}
