@@ -188,6 +188,8 @@ TEST_CASE("errors are one line, whatever the names") {
   });
   CHECK(message.substr(0, 45) == "S003 tile: dimension 0 of \"a\\nb\" has size 8; ");
   CHECK(message.find('\n') == message.npos);
+  CHECK(std::string(pt::error(std::string_view("R002 run: \"a\nb\0\"", 16)).what()) ==
+        "R002 run: \"a\\nb\\x00\"");
   const auto q = pt::partition(p, pt::mesh{{"B", 2}},
                                pt::schedule(pt::manual("B", {{"a\nb", 0}, {"c\rd", 0}})));
   for (const auto& text : {pt::report(q), pt::explain(q), pt::print_replicated(q)}) {

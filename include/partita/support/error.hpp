@@ -10,10 +10,21 @@
 
 namespace partita {
 
+/// A message whose control characters, of names in it, are shown as in quotes.
+constexpr text on_one_line(std::string_view message) {
+  text out;
+  for (char c : message)
+    if (is_control(c))
+      print_escaped(out, c);
+    else
+      out << c;
+  return out;
+}
+
 /// What the front doors throw at run time. `what()` is "CODE noun: text".
 class error : public std::exception {
  public:
-  explicit error(std::string_view message) : message_(message) { message_ << '\0'; }
+  explicit error(std::string_view message) : message_(on_one_line(message)) { message_ << '\0'; }
   const char* what() const noexcept override { return message_.view().data(); }
   /// The code in front of the text, for example "S003".
   std::string_view code() const {
@@ -40,23 +51,10 @@ struct failure {
     if (!message.empty()) return;
     message << code << ' ';
     (message << ... << parts);
-    keep_on_one_line();
+    message = on_one_line(message);
   }
   constexpr void record(const failure& other) {
     if (message.empty()) message = other.message;
-  }
-  /// Control characters, of names, are shown as in quotes.
-  constexpr void keep_on_one_line() {
-    bool plain = true;
-    for (char c : message.view()) plain = plain && !is_control(c);
-    if (plain) return;
-    text shown;
-    for (char c : message.view())
-      if (is_control(c))
-        print_escaped(shown, c);
-      else
-        shown << c;
-    message = shown;
   }
   /// Throws `error` at run time; does nothing inside constant evaluation.
   constexpr void raise() const {
