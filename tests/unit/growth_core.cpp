@@ -117,6 +117,24 @@ TEST_CASE("a trial is a copy of the state, not of the graph, and no action is do
   CHECK(trial.restart().uses(3000)[0].op == p.op_count());
 }
 
+TEST_CASE("padding costs what grows") {
+  const auto bytes = [](int inputs) {
+    pt::builder b;
+    for (int i = 0; i < inputs; ++i) {
+      const pt::value_id x = b.emit(pt::def<pt::op::parameter>, {}, {}, {pt::dtype::f32, {5, 8}});
+      b.p.inputs.push_back(x);
+      b.p.outputs.push_back({b.emit(pt::def<pt::op::tanh>, {x}), {}});
+    }
+    pt::core_program c(b.p, mesh);
+    return bytes_for(c, [&](pt::core_program& padded) {
+      for (pt::value_id x : b.p.inputs) REQUIRE(!padded.tile(x, 0, 0, pt::uneven::pad));
+      padded.propagate();
+      CHECK(padded.p.type(b.p.outputs[0].value).shape[0] == 6);
+    });
+  };
+  CHECK(bytes(4000) < 3 * 8 * bytes(500));
+}
+
 TEST_CASE("names of results in messages are found without a search") {
   const pt::program p = chain(3000, 1);
   pt::core_program c(p, mesh);

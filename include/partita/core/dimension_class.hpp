@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/core/loop_program.hpp>
+#include <partita/core/number_set.hpp>
 
 namespace partita::detail {
 
@@ -26,26 +27,30 @@ class dimension_class {
 
   constexpr dimension_class(const loop_program& c, value_id v, int dim, std::int64_t pieces)
       : c_(c), p_(c.p), pieces_(pieces), count_(c.true_shape(v)[dim]) {
-    dims_.resize(p_.types.size(), 0);
-    made_small_.resize(p_.types.size(), 0);
-    parts_.resize(c_.map.factors.size(), 0);
     add(v, dim);
     while (!open_.empty()) {
       const member m = open_.back();
       open_.pop_back();
       const op_id o = p_.producer(m.value);
-      if (!spread(o, p_.op(o).result - m.value - 1, m.dim)) made_small_[m.value] |= bit(m.dim);
+      if (!spread(o, p_.op(o).result - m.value - 1, m.dim))
+        made_small_[values_.find(m.value)] |= bit(m.dim);
       for (const auto& u : c_.uses(m.value)) spread(u.op, u.operand, m.dim);
     }
   }
 
   constexpr std::int64_t count() const { return count_; }
   /// With a dimension of the class.
-  constexpr const vec<value_id>& values() const { return values_; }
-  constexpr bool contains(value_id v, int dim) const { return (dims_[v] & bit(dim)) != 0; }
+  constexpr const vec<value_id>& values() const { return values_.numbers(); }
+  constexpr bool contains(value_id v, int dim) const {
+    const int i = values_.find(v);
+    return i >= 0 && (dims_[i] & bit(dim)) != 0;
+  }
   /// The dimensions of the class that the op that makes the value cannot make larger.
-  constexpr dim_set made_small(value_id v) const { return made_small_[v]; }
-  constexpr bool made_small(value_id v, int dim) const { return (made_small_[v] & bit(dim)) != 0; }
+  constexpr dim_set made_small(value_id v) const {
+    const int i = values_.find(v);
+    return i < 0 ? dim_set{0} : made_small_[i];
+  }
+  constexpr bool made_small(value_id v, int dim) const { return (made_small(v) & bit(dim)) != 0; }
   /// One may occur several times.
   constexpr const vec<tied_factor>& factors() const { return factors_; }
   /// The factor of the class that a dimension of an operand (-1 - r: of result r) of an op grows
@@ -53,7 +58,7 @@ class dimension_class {
   constexpr int factor_of(op_id o, int end, int dim) const {
     bool part = false;
     const int f = growing_factor(o, end, dim, part);
-    return f < 0 || (part && parts_[c_.map.ops[o].begin + f] == 0) ? -1 : f;
+    return f < 0 || (part && parts_.find(c_.map.ops[o].begin + f) < 0) ? -1 : f;
   }
   /// The loops along a factor with a halo, when their op slides over more elements.
   constexpr halo_cut stretched(op_id o, int f) const {
@@ -70,18 +75,22 @@ class dimension_class {
   const loop_program& c_;
   const program& p_;
   std::int64_t pieces_, count_;
-  vec<dim_set> dims_;        ///< by value: its dimensions of the class
-  vec<dim_set> made_small_;  ///< by value
-  vec<char> parts_;          ///< by factor: is it of the class, the most major part of a dimension?
-  vec<value_id> values_;
+  number_set values_;
+  vec<dim_set> dims_;        ///< by place in values_: its dimensions of the class
+  vec<dim_set> made_small_;  ///< by place in values_
+  number_set parts_;         ///< factors of the class that are the most major part of a dimension
   vec<member> open_;
   vec<tied_factor> factors_;
 
   constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
   constexpr void add(value_id v, int dim) {
-    if (contains(v, dim)) return;
-    if (dims_[v] == 0) values_.push_back(v);
-    dims_[v] |= bit(dim);
+    const int i = values_.insert(v);
+    if (i == static_cast<int>(dims_.size())) {
+      dims_.push_back(0);
+      made_small_.push_back(0);
+    }
+    if ((dims_[i] & bit(dim)) != 0) return;
+    dims_[i] |= bit(dim);
     open_.push_back({v, dim});
   }
   template <class F>
@@ -126,7 +135,7 @@ class dimension_class {
       const std::int64_t count = greatest_common_divisor(size, count_);
       if (count < pieces_ && now == before) return false;
       count_ = count;
-      parts_[c_.map.ops[o].begin + f] = 1;
+      parts_.insert(c_.map.ops[o].begin + f);
     }
     factors_.push_back({o, f, size});
     for_each_end(o, [&](int e, value_id v) {

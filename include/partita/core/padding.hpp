@@ -30,7 +30,8 @@
 namespace partita::detail {
 
 /// Enlarges one class of dimensions, so that `pieces` and the loops over it divide them. Cost:
-/// linear in the ops that have a dimension of the class, plus one pass over the program.
+/// linear in the ops that have a dimension of the class; where ops are inserted, one pass over the
+/// program.
 class padder {
  public:
   constexpr padder(const loop_program& c, core_editor edit, const dimension_class& of,
@@ -86,7 +87,7 @@ class padder {
     for (value_id v : class_.values())
       if (const value_id wide = widest(v); wide != v && c_.returned[v]) edit_.move_outputs(v, wide);
     put_in_order();
-    edit_.index_uses();
+    if (rewired_) edit_.index_uses();
     for (value_id v : sliced_) {
       const value_id wide = c_.widened(v), t = edit_.insert_tiling(wide, v);
       edit_.mark(p_.producer(t));
@@ -120,6 +121,7 @@ class padder {
   vec<value_id> sliced_;  ///< whose larger values have to be sliced, too
   vec<change> changes_;
   vec<insertion> insertions_;
+  bool rewired_ = false;  ///< are uses to be found anew?
   struct known_flags {
     int scope;
     std::int64_t true_size;
@@ -209,6 +211,7 @@ class padder {
     edit_.padding().whole[v] = whole;
     edit_.padding().inserted[o].what = what;
     insertions_.push_back({at.behind, o, at.first});
+    rewired_ = true;
     return v;
   }
   constexpr value_id scalar(dtype t, std::int64_t bits, const place& at) {
@@ -367,6 +370,7 @@ class padder {
           x = once(x, -1 - d, each.combine, [&] { return mask(x, d, each.combine, at); });
       if (x == v) continue;
       edit_.set_operand(each.where, x);
+      rewired_ = true;
       edit_.mark(each.where.op);
       edit_.mark(p_.producer(v));
     }
