@@ -35,10 +35,8 @@ constexpr vec<accumulation> accumulations(const core_program& c) {
       a.result = wire.result + (first_inside ? 1 : 0);
       const value_id sum = p.operand(u.op, 1 - u.operand);
       a.add = p.producer(sum);
-      const op_node& zero = p.op(p.producer(a.start));
-      const bool from_zero =
-          zero.def->name == "constant" && p.attrs(p.producer(a.start))[0] == 0 && only_use(a.start);
-      if (!from_zero || p.op(a.add).def->name != "add" || c.nested.scope[a.add] != k.first_scope ||
+      const bool from_zero = p.is_zero(a.start) && only_use(a.start);
+      if (!from_zero || !p.op(a.add).def->adds || c.nested.scope[a.add] != k.first_scope ||
           !only_use(sum) || !only_use(carried))
         continue;
       a.added = p.operand(a.add, 0) == carried ? 1 : 0;

@@ -140,6 +140,8 @@ struct op_def {
   bool stops_gradient = false;  ///< reverse mode does not look behind it
   bool elementwise = false;     ///< computes each result element from the same element of operands
   bool linear = false;          ///< f(a) + f(b) = f(a + b), jointly in all operands
+  bool adds = false;            ///< gives the sum of its two operands
+  bool constant = false;        ///< all elements are the number that the first attribute holds
   /// Operands that hold the identity of a factor's combiner, in all positions of the factor, give
   /// the identity. Uneven dimensions are padded with it; else the op sees their true size.
   bool reduces_identity = true;
@@ -190,6 +192,8 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::stops_gradient; }) d.stops_gradient = Op::stops_gradient;
   if constexpr (requires { Op::elementwise; }) d.elementwise = Op::elementwise;
   if constexpr (requires { Op::linear; }) d.linear = Op::linear;
+  if constexpr (requires { Op::adds; }) d.adds = Op::adds;
+  if constexpr (requires { Op::is_constant; }) d.constant = Op::is_constant;
   if constexpr (requires { Op::reduces_identity; }) d.reduces_identity = Op::reduces_identity;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
   if constexpr (requires { &Op::describe; }) {
@@ -272,6 +276,11 @@ struct program {
   }
   constexpr std::string_view view(text_ref r) const {
     return {chars.data() + r.begin, static_cast<std::size_t>(r.size)};
+  }
+  /// Is a value made as zeros?
+  constexpr bool is_zero(value_id v) const {
+    const op_id o = producers[v];
+    return ops[o].def->constant && attrs(o)[0] == 0;
   }
   /// Name of the parameter or tag that defines a value, or empty.
   constexpr std::string_view name(value_id v) const {

@@ -15,6 +15,7 @@ namespace partita::op {
 struct add : one_type_op<add, any_type, 2> {
   static constexpr std::string_view name = "add";
   static constexpr bool linear = true;
+  static constexpr bool adds = true;
   static constexpr void derive(derive_context& c) {
     for (int i = 0; i < 2; ++i)
       if (c.wanted[static_cast<std::size_t>(i)])

@@ -27,6 +27,7 @@ constexpr std::int64_t greatest_integer(dtype t) {
 struct constant {
   static constexpr std::string_view name = "constant";
   static constexpr int operand_count = 0;
+  static constexpr bool is_constant = true;
   static constexpr void infer(infer_context& c) {
     c.result = c.declared;
     if (c.attrs.size() != 1)

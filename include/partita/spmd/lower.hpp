@@ -164,17 +164,11 @@ class lowering {
                saturating_multiply(elements, row.bytes()));
         });
     value_id fill = -1;
-    if (r.fill_operand >= 0 && !is_zero(c_.p.operand(o, r.fill_operand)))
+    if (r.fill_operand >= 0 && !c_.p.is_zero(c_.source_of(c_.p.operand(o, r.fill_operand))))
       fill = operands_[r.fill_operand];
     halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], h.axes, cut.pieces);
     operands_[k] = exchange(operands_[k], r, fill);
   }
-  constexpr bool is_zero(value_id v) const {
-    v = c_.source_of(v);
-    const op_id o = c_.p.producer(v);
-    return c_.p.op(o).def->name == op::constant::name && c_.p.attrs(o)[0] == 0;
-  }
-
   /// A piece of an iota lacks its start: where it lies among the pieces.
   constexpr void add_offset(op_id o) {
     const value_id v = c_.p.op(o).result;
