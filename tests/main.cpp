@@ -12,10 +12,11 @@ thread_local std::size_t asked_for = 0;
 
 std::size_t allocations::bytes() { return asked_for; }
 
-void* operator new(std::size_t size) {
+// Not inline: GCC 12 takes malloc and free for a mismatched pair where it sees only one of them.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   asked_for += size;
   if (void* p = std::malloc(size > 0 ? size : 1)) return p;
   throw std::bad_alloc();
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
