@@ -99,7 +99,7 @@ struct statistics {
   void add(const pt::program& p) {
     for (const auto& n : p.ops) {
       ++ops[n.def->name];
-      if (n.transposed > 0) ++differentiated;
+      if (n.marks.transposed > 0) ++differentiated;
     }
     for (const auto& r : p.regions) add(r);
   }

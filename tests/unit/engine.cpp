@@ -81,7 +81,7 @@ TEST_CASE("tidy: ops that no output needs are gone, inputs stay, origins follow"
   pt::ops::add(b, dead, dead);
   const auto unused = pt::ops::parameter(b, "unused", t);
   const auto y = pt::ops::tanh(b, x);
-  b.set_origin(b.p.producer(y), 1);
+  b.set_origin(b.p.op(b.p.producer(y)).marks.source, 1);
   const auto z = pt::ops::multiply(b, y, y);
   b.p.outputs.push_back({z, b.p.intern("z")});
   const pt::program p = pt::detail::tidy(b.p);
@@ -91,8 +91,8 @@ TEST_CASE("tidy: ops that no output needs are gone, inputs stay, origins follow"
   return %z : tensor<4xf32>
 }
 )");
-  CHECK(p.op(3).origin == 2);
-  CHECK(p.op(3).transposed == 1);
+  CHECK(p.op(3).marks.origin == 2);
+  CHECK(p.op(3).marks.transposed == 1);
   CHECK(!pt::verify(p));
   CHECK(unused >= 0);
   // Nothing to prune: the same program.

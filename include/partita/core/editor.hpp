@@ -71,6 +71,7 @@ class core_editor {
   constexpr value_id insert_tiling(value_id v, value_id like) {
     const layout have = c_.made(like);
     const op_id o = graph_.insert_tiling(v);
+    set_marks(o, op_marks(graph_.p.op(graph_.p.producer(v)).marks));
     take_in(o);
     slice_like(o, have, like, [](int dim) { return dim; });
     const value_id t = graph_.p.op(o).result;
@@ -90,6 +91,8 @@ class core_editor {
     mark(o);
     return o;
   }
+  /// For whose sake an op is there.
+  constexpr void set_marks(op_id o, const op_marks& marks) { graph_.p.op(o).marks = marks; }
   /// An operand becomes another value.
   constexpr void set_operand(const use& u, value_id v) {
     graph_.p.operand_list[graph_.p.op(u.op).operand_begin + u.operand] = v;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/core/loops.hpp>
+#include <partita/ir/copy.hpp>
 #include <partita/ir/wires.hpp>
 
 namespace partita {
@@ -70,11 +71,9 @@ struct flat_program {
       return;
     }
     p.error = source.error;
-    vec<value_id> renamed(source.types.size(), -1);
-    add(source, 0, renamed);
-    for (value_id v : source.inputs) p.inputs.push_back(renamed[v]);
-    for (const auto& out : source.outputs)
-      p.outputs.push_back({renamed[out.value], p.intern(source.view(out.name))});
+    program_copier copy(source, p);
+    add(source, 0, copy);
+    copy.interface();
   }
   /// The op with nested programs that a wire or a marker is of; null for other ops.
   constexpr const control_info* control_of(op_id o) const {
@@ -91,44 +90,45 @@ struct flat_program {
     return b > 0 && a > most / b ? most : a * b;
   }
 
-  constexpr op_id append(const op_def& def, span<const value_id> operands,
-                         span<const std::int64_t> attrs, int in) {
-    scope.push_back(in);
-    control.push_back(-1);
-    return p.append_op(def, operands, attrs);
-  }
-  constexpr value_id append_result(const tensor_type& t, int in) {
-    value_scope.push_back(in);
-    return p.append_result(t);
-  }
-  constexpr void copy_marks(const program& q, const op_node& n) {
-    if (n.name.size > 0) p.ops.back().name = p.intern(q.view(n.name));
-    p.ops.back().transposed = n.transposed;
+  /// What was appended last belongs to a nested program.
+  constexpr void belongs_to(int in) {
+    scope.resize(p.ops.size(), in);
+    control.resize(p.ops.size(), -1);
+    value_scope.resize(p.types.size(), in);
   }
 
   /// Appends the ops of a program; its inputs are renamed already, unless it is the whole one.
-  constexpr void add(const program& q, int in, vec<value_id>& renamed) {
-    vec<value_id> operands;
-    vec<op_id> moved(q.ops.size(), -1);
+  constexpr void add(const program& q, int in, program_copier& copy) {
     for (op_id o = 0; o < q.op_count(); ++o) {
-      const op_node& n = q.op(o);
-      if (n.def->role == op_role::parameter && in != 0) continue;
-      if (n.region_count > 0) {
-        moved[o] = add_control(q, o, in, renamed);
+      if (q.is(o, op_role::parameter) && in != 0) continue;
+      if (q.op(o).region_count > 0) {
+        add_control(q, o, in, copy);
         continue;
       }
-      operands.clear();
-      for (value_id v : q.operands(o)) operands.push_back(renamed[v]);
-      moved[o] = append(*n.def, operands, q.attrs(o), in);
-      for (value_id v = n.result; v < n.result + n.result_count; ++v)
-        renamed[v] = append_result(q.type(v), in);
-      copy_marks(q, n);
+      copy.op(o);
+      belongs_to(in);
     }
-    for (op_id o = 0; o < q.op_count(); ++o)
-      if (moved[o] >= 0 && q.op(o).origin >= 0) p.op(moved[o]).origin = moved[q.op(o).origin];
   }
 
-  constexpr op_id add_control(const program& q, op_id o, int in, vec<value_id>& renamed) {
+  constexpr void add_control(const program& q, op_id o, int in, program_copier& copy) {
+    const int number = static_cast<int>(controls.size());
+    controls.push_back(wired(q, o, in, copy));
+    const int first_scope = controls[number].first_scope;
+    for (int r = 0; r < q.op(o).region_count; ++r)
+      add_nested(q.region(o, r), first_scope + r, controls[number].marker);
+  }
+  constexpr void add_nested(const program& q, int in, op_id marker) {
+    scopes[in].marker = marker;
+    program_copier copy(q, p);
+    for (int i = 0; i < q.input_count(); ++i) copy.renamed[q.inputs[i]] = scopes[in].inputs[i];
+    add(q, in, copy);
+    for (int j = 0; j < q.output_count(); ++j) {
+      const use& out = scopes[in].outputs[j];
+      p.operand_list[p.op(out.op).operand_begin + out.operand] = copy.renamed[q.outputs[j].value];
+    }
+  }
+  /// Appends the wires of an op with nested programs, and its marker.
+  constexpr control_info wired(const program& q, op_id o, int in, program_copier& copy) {
     const op_node& n = q.op(o);
     wire_list list;
     n.def->wires(q, o, list);
@@ -155,7 +155,7 @@ struct flat_program {
         const use here{wire, static_cast<int>(operands.size())};
         if (e.kind == wire_end::operand) {
           k.operands[e.index] = here;
-          operands.push_back(renamed[q.operand(o, e.index)]);
+          operands.push_back(copy.renamed[q.operand(o, e.index)]);
         } else if (e.kind == wire_end::output) {
           scopes[k.first_scope + e.region].outputs[e.index] = here;
           operands.push_back(-1);  // comes with the nested program
@@ -166,38 +166,27 @@ struct flat_program {
       }
       for (const auto& e : w.ends)
         if (e.kind == wire_end::input || e.kind == wire_end::result) shifts.push_back(e.shift);
-      append(def<op::wire>, operands, shifts, in);
+      p.append_op(def<op::wire>, operands, shifts);
+      p.ops.back().marks = n.marks;
+      belongs_to(in);
       for (const auto& e : w.ends) {
         if (e.kind == wire_end::input) {
           const int inner = k.first_scope + e.region;
           scopes[inner].inputs[e.index] =
-              append_result(q.region(o, e.region).input_type(e.index), inner);
+              p.append_result(q.region(o, e.region).input_type(e.index));
+          belongs_to(inner);
         } else if (e.kind == wire_end::result) {
-          k.results[e.index] = append_result(q.type(n.result + e.index), in);
+          k.results[e.index] = p.append_result(q.type(n.result + e.index));
+          belongs_to(in);
         }
       }
-      p.ops.back().transposed = n.transposed;
     }
-    k.marker = append(*n.def, {}, q.attrs(o), in);
-    copy_marks(q, n);
-    for (int r = 0; r < n.result_count; ++r) renamed[n.result + r] = k.results[r];
-    for (int r = 0; r < n.region_count; ++r) {
-      const int inner = k.first_scope + r;
-      const program& region = q.region(o, r);
-      scopes[inner].marker = k.marker;
-      vec<value_id> inside(region.types.size(), -1);
-      for (int i = 0; i < region.input_count(); ++i)
-        inside[region.inputs[i]] = scopes[inner].inputs[i];
-      add(region, inner, inside);
-      for (int j = 0; j < region.output_count(); ++j) {
-        const use& out = scopes[inner].outputs[j];
-        p.operand_list[p.op(out.op).operand_begin + out.operand] = inside[region.outputs[j].value];
-      }
-    }
+    k.marker = append_copy(p, q, o, {}, q.attrs(o));
+    belongs_to(in);
     for (op_id wire = first_wire; wire <= k.marker; ++wire)
       control[wire] = static_cast<int>(controls.size());
-    controls.push_back(k);
-    return k.marker;
+    for (int r = 0; r < n.result_count; ++r) copy.renamed[n.result + r] = k.results[r];
+    return k;
   }
 };
 

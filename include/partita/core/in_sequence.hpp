@@ -289,11 +289,6 @@ class sequencing {
     if (dim != no_dim) t.shape[dim] /= n_;
     return t;
   }
-  constexpr void copy_marks(program& to, op_id o) const {
-    const op_node& n = c_.p.op(o);
-    if (n.name.size > 0) to.ops.back().name = to.intern(c_.p.view(n.name));
-    to.ops.back().transposed = n.transposed;
-  }
   /// Appends an op; `renamed` by value of the core program. `parts`: as a step sees it.
   constexpr void add_op(program& to, op_id o, const vec<value_id>& operands, vec<value_id>& renamed,
                         bool parts) const {
@@ -301,13 +296,13 @@ class sequencing {
     vec<program> regions;
     if (control_[o] >= 0) {
       const control_info& k = control(o);
-      for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s)
+      for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
         regions.push_back(nested_program(s, renamed, parts));
+      }
     }
-    to.append_op(*c_.p.op(o).def, operands, c_.p.attrs(o));
+    append_copy(to, c_.p, o, operands, c_.p.attrs(o));
     for_each_result(o, [&](value_id v) { renamed[v] = to.append_result(type(v)); });
     for (auto& r : regions) to.append_region(static_cast<program&&>(r));
-    copy_marks(to, o);
     if (c_.p.is(o, op_role::parameter)) to.inputs.push_back(renamed[c_.p.op(o).result]);
   }
   constexpr program nested_program(int scope, vec<value_id>& renamed, bool parts) const {

@@ -194,8 +194,12 @@ class padder {
     op_id behind = -1;
     int scope = 0;
     bool first = false;
+    op_marks sake;
   };
-  constexpr place behind(value_id v) const { return {p_.producer(v), c_.nested.value_scope[v]}; }
+  constexpr place behind(value_id v) const {
+    const op_id o = p_.producer(v);
+    return {o, c_.nested.value_scope[v], false, p_.op(o).marks};
+  }
 
   constexpr value_id append(kind what, const op_def& def, span<const value_id> operands,
                             span<const std::int64_t> attrs, const tensor_type& type,
@@ -208,6 +212,7 @@ class padder {
             graph.add_tile_map(added);
         });
     const value_id v = p_.op(o).result;
+    edit_.set_marks(o, at.sake);
     edit_.padding().whole[v] = whole;
     edit_.padding().inserted[o].what = what;
     insertions_.push_back({at.behind, o, at.first});
@@ -300,10 +305,10 @@ class padder {
     for (int i = 0; i < static_cast<int>(attrs.size()); ++i) edit_.set_attr(o, i, attrs[i]);
   }
   /// One flag per position: does it lie before the end? Made once in each nested program.
-  constexpr value_id flags(int scope, std::int64_t true_size) {
+  constexpr value_id flags(int scope, std::int64_t true_size, const op_marks& sake) {
     for (const auto& each : inside_)
       if (each.scope == scope && each.true_size == true_size) return each.flags;
-    const place at{c_.nested.scopes[scope].marker, scope, true};
+    const place at{c_.nested.scopes[scope].marker, scope, true, sake};
     const shape whole{true_size}, wide{larger(true_size)};
     const dtype t = wide[0] > op::greatest_integer(dtype::i32) ? dtype::i64 : dtype::i32;
     const std::int64_t dim[] = {0}, less[] = {static_cast<std::int64_t>(ops::direction::lt)};
@@ -318,7 +323,7 @@ class padder {
     const tensor_type t = p_.type(x);
     const shape whole = c_.true_shape(x);
     const layout have = c_.made(x);
-    value_id inside = flags(at.scope, whole[dim]);
+    value_id inside = flags(at.scope, whole[dim], at.sake);
     if (t.shape.rank > 1) {
       const value_id operands[] = {inside};
       const std::int64_t to[] = {dim};

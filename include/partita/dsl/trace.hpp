@@ -95,23 +95,39 @@ constexpr void add_outputs(builder& b, std::string_view name, const Result& resu
       text(name), result);
 }
 
+/// Names that are taken, at most so many.
+class copy_names {
+ public:
+  constexpr explicit copy_names(std::size_t most) : table_(most) {
+    names_.reserve(most);  // for good: the table looks into these texts
+  }
+  /// The name, or that with a number behind it.
+  constexpr text unique(const text& name) {
+    text own = name;
+    const int first = table_.find(name);
+    if (first >= 0) do
+        own = concat(name, next_[first]++);
+      while (table_.find(own) >= 0);
+    table_.insert((names_.push_back(own), names_.back()), static_cast<int>(next_.size()));
+    next_.push_back(2);
+    return own;
+  }
+
+ private:
+  name_table table_;
+  vec<text> names_;
+  vec<int> next_;  ///< by name: the number to try next behind it
+};
+
 /// Tells copies of a tag apart: "x.again", "x.again2", ...
-constexpr void number_copies(program& p, vec<text>& taken) {
+constexpr void number_copies(program& p, copy_names& taken) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (!p.is(o, op_role::tag)) continue;
     const text name = p.view(p.op(o).name);
     if (name.view().size() < again.size() ||
         name.view().substr(name.view().size() - again.size()) != again)
       continue;
-    text own = name;
-    const auto known = [&] {
-      for (const auto& t : taken)
-        if (t == own) return true;
-      return false;
-    };
-    for (int n = 2; known(); ++n) own = concat(name, n);
-    p.op(o).name = p.intern(own.view());
-    taken.push_back(own);
+    p.op(o).name = p.intern(taken.unique(name).view());
   }
   for (auto& r : p.regions) number_copies(r, taken);
 }
@@ -148,7 +164,9 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   if (!b.failed()) {
     b.p = detail::tidy(b.p);
     if (!b.p.regions.empty()) {
-      vec<text> taken;
+      std::size_t tags = 0;
+      detail::for_each_tag(b.p, [&](std::string_view) { ++tags; });
+      detail::copy_names taken(tags);
       detail::number_copies(b.p, taken);
     }
   }

@@ -71,8 +71,7 @@ class builder {
     const value_id v = p.append(def, operands, attrs, c.result);
     for (const auto& t : c.more) p.append_result(t);
     for (auto& r : regions) p.append_region(static_cast<program&&>(r));
-    p.ops.back().origin = origin_;
-    p.ops.back().transposed = transposed_;
+    p.ops.back().marks = {numbers().next_++, origin_, transposed_};
     return v;
   }
 
@@ -87,8 +86,8 @@ class builder {
     if (known >= 0) return scalars_[known].value;
     const value_id v = emit(constant, {}, {bits}, tensor_type{t, {}});
     if (v >= 0) {
-      p.ops.back().origin = -1;
-      p.ops.back().transposed = 0;
+      p.ops.back().marks.origin = -1;
+      p.ops.back().marks.transposed = 0;
       scalars_.push_back({t, bits, v});
       scalar_places_.insert(static_cast<int>(scalars_.size()) - 1,
                             [&](int i) { return hash(scalars_[i].element, scalars_[i].bits); });
@@ -113,6 +112,7 @@ class builder {
     builder* r = new builder;
     r->parent_ = this;
     r->dynamic_extents_ = dynamic_extents_;
+    r->number_with(*this);
     regions_.push_back(r);
     activate(r);
     return *r;
@@ -171,10 +171,17 @@ class builder {
   /// For shape rules on static types, where an extent may be `dyn`.
   constexpr void allow_dynamic_extents() { dynamic_extents_ = true; }
 
-  /// Ops emitted from now on are derivatives of `origin`.
-  constexpr void set_origin(op_id origin, int transposed) {
+  /// Ops emitted from now on are derivatives of op `origin`, which has this number as its source.
+  constexpr void set_origin(int origin, int transposed) {
     origin_ = origin;
     transposed_ = transposed;
+  }
+  /// Numbers ops together with a builder that outlives this one: for programs nested in its
+  /// program. What is emitted comes from the op that the other one is at.
+  constexpr void number_with(builder& other) {
+    numbers_ = &other.numbers();
+    origin_ = other.origin_;
+    transposed_ = other.transposed_;
   }
 
  private:
@@ -207,7 +214,11 @@ class builder {
     root->active_ = b;
   }
 
+  constexpr builder& numbers() { return numbers_ != nullptr ? *numbers_ : *this; }
+
   builder* parent_ = nullptr;
+  builder* numbers_ = nullptr;  ///< counts the ops, unless this one does
+  int next_ = 0;
   builder* active_ = nullptr;  ///< of the outermost builder
   vec<builder*> regions_;
   vec<capture> captures_;

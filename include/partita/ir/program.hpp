@@ -213,6 +213,19 @@ struct text_ref {
   int begin = 0, size = 0;
 };
 
+/// Where an op comes from. Every pass keeps it, by copying ops as ir/copy.hpp does; an op that a pass
+/// adds has the marks of the op for whose sake it is there.
+///
+/// Ops are numbered in the order in which a program is read: an op before those nested in it, these
+/// before the next op (see ir/source_ids.hpp). `partition` numbers its source so; what it makes of
+/// it refers to these numbers.
+struct op_marks {
+  int source = -1;     ///< the op of the source program that this one comes from, or -1
+  int origin = -1;     ///< the op of the source program whose derivative added this one, or -1
+  int transposed = 0;  ///< how many times reverse mode was applied to get here
+  bool again = false;  ///< a copy of an op, which a derivative computes again
+};
+
 struct op_node {
   const op_def* def = nullptr;
   int operand_begin = 0, operand_count = 0;
@@ -221,8 +234,7 @@ struct op_node {
   int attr_begin = 0, attr_count = 0;
   int region_begin = 0, region_count = 0;  ///< nested programs, in program::regions
   text_ref name;                           ///< of parameters and tags, else empty
-  op_id origin = -1;                       ///< op whose derivative added this one, or -1
-  int transposed = 0;                      ///< how many times reverse mode was applied to get here
+  op_marks marks;
 };
 
 struct program_output {

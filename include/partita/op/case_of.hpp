@@ -58,8 +58,10 @@ struct case_of : control_op {
     const vec<int> wanted = wanted_operands(c, 1);
     if (wanted.empty()) return;
     vec<program> branches;
-    for (const auto& r : c.b.p.regions_of(c.op))
-      branches.push_back(detail::transposed(r, wanted, known.results));
+    for (int r = 0; r < c.b.p.op(c.op).region_count; ++r) {
+      branches.push_back(
+          detail::transposed(c.b, c.b.p.region(c.op, r), wanted, known.results));
+    }
     const vec<value_id> arguments = operands_and(c, 1, known.values);
     const value_id first =
         ops::case_of(c.b, c.b.p.operand(c.op, 0), {arguments.data(), arguments.size()},

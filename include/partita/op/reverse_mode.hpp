@@ -1,7 +1,9 @@
 /// Reverse mode over programs, one derivative rule per op.
 #pragma once
 
+#include <partita/ir/copy.hpp>
 #include <partita/ir/order.hpp>
+#include <partita/ir/source_ids.hpp>
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::detail {
@@ -15,9 +17,8 @@ struct seed {
 
 /// Cotangents of `wanted` values from those of `seeds`.
 ///
-/// The ops it adds carry the op they come from as origin. A wanted value that the seeds do not
-/// depend on has cotangent zero.
-/// Errors    G002 no derivative rule
+/// The ops it adds have the op whose derivative they are as origin. A wanted value that the seeds
+/// do not depend on has cotangent zero. Errors    G002 no derivative rule
 constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<value_id>& wanted) {
   vec<value_id> result(wanted.size(), -1);
   if (b.failed()) return result;
@@ -63,7 +64,7 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
       break;
     }
     operands.assign(at(n), -1);
-    b.set_origin(o, b.p.op(o).transposed + 1);
+    b.set_origin(b.p.op(o).marks.source, b.p.op(o).marks.transposed + 1);
     derive_context c{b, o, results[0], operands, wanted_operand, {results.data(), results.size()}};
     d.derive(c);
     for (int i = 0; i < n; ++i)
@@ -79,51 +80,59 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
 
 /// The copy of tag "x" is "x.again": tactics that name "x" mean both.
 constexpr text name_of_copy(std::string_view tag) { return concat(tag, again); }
-/// A copy of a program, its tags and those of programs nested in it named so.
-constexpr program named_copy(const program& p) {
+/// Names the tags of a program, and of those nested in it, as copies.
+constexpr void name_tags_as_copies(program& p) {
+  for (auto& n : p.ops)
+    if (n.def->role == op_role::tag) n.name = p.intern(name_of_copy(p.view(n.name)).view());
+  for (auto& r : p.regions) name_tags_as_copies(r);
+}
+/// A copy of a program that computes it again.
+constexpr program copy_to_repeat(const program& p) {
   program q = p;
-  for (auto& n : q.ops)
-    if (n.def->role == op_role::tag) n.name = q.intern(name_of_copy(p.view(n.name)).view());
-  for (std::size_t i = 0; i < p.regions.size(); ++i) q.regions[i] = named_copy(p.regions[i]);
+  name_tags_as_copies(q);
+  for_each_op(q, [](op_node& n) { n.marks.again = true; });
   return q;
 }
 
 /// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
-/// Tags are named as copies.
-constexpr vec<value_id> append_program(builder& b, const program& f,
-                                       span<const value_id> arguments) {
-  vec<value_id> renamed(f.types.size(), -1), operands, results;
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    renamed[static_cast<std::size_t>(f.inputs[i])] = arguments[i];
+/// Ops keep their marks, tags are named as copies; nested programs are moved out of `f`.
+constexpr vec<value_id> append_program(builder& b, program&& f, span<const value_id> arguments) {
+  program_copier copy(f, b.p);
+  vec<value_id> operands, results;
+  name_tags_as_copies(f);
+  for (std::size_t i = 0; i < arguments.size(); ++i) copy.renamed[f.inputs[i]] = arguments[i];
   for (op_id o = 0; o < f.op_count() && !b.failed(); ++o) {
     const op_node& n = f.op(o);
     if (n.def->role == op_role::parameter) continue;
     operands.clear();
-    for (value_id v : f.operands(o)) operands.push_back(renamed[static_cast<std::size_t>(v)]);
+    for (value_id v : f.operands(o)) operands.push_back(copy.renamed[v]);
     vec<program> regions;
-    for (const auto& r : f.regions_of(o)) regions.push_back(named_copy(r));
+    for (int r = 0; r < n.region_count; ++r)
+      regions.push_back(static_cast<program&&>(f.regions[n.region_begin + r]));
     const value_id first = b.emit(*n.def, operands, f.attrs(o), f.type(n.result),
                                   static_cast<vec<program>&&>(regions));
-    if (n.def->role == op_role::tag)
-      b.name_last(name_of_copy(f.view(n.name)).view());
-    else if (n.name.size > 0)
-      b.name_last(f.view(n.name));
-    for (int r = 0; r < n.result_count; ++r)
-      renamed[static_cast<std::size_t>(n.result + r)] = first + r;
+    if (b.failed()) break;
+    copy_marks(b.p, f, o);
+    for (int r = 0; r < n.result_count; ++r) copy.renamed[n.result + r] = first + r;
   }
-  for (const auto& out : f.outputs) results.push_back(renamed[static_cast<std::size_t>(out.value)]);
+  for (const auto& out : f.outputs) results.push_back(copy.renamed[out.value]);
   return results;
 }
 
 /// The program that computes cotangents of some inputs of `f` from its inputs and from cotangents
 /// of some of its outputs: (inputs..., cotangents of `outputs`...) -> (cotangents of `inputs`...).
-/// It computes f again.
-constexpr program transposed(const program& f, const vec<int>& inputs, const vec<int>& outputs) {
+/// It computes f again. Ops are numbered with those of `around`.
+constexpr program transposed(builder& around, const program& f, const vec<int>& inputs,
+                             const vec<int>& outputs) {
   builder b;
+  b.number_with(around);
   vec<value_id> arguments, wanted;
   for (int i = 0; i < f.input_count(); ++i)
     arguments.push_back(ops::parameter(b, "", f.input_type(i)));
-  const vec<value_id> results = append_program(b, f, {arguments.data(), arguments.size()});
+  program repeated = f;
+  for_each_op(repeated, [](op_node& n) { n.marks.again = true; });
+  const vec<value_id> results =
+      append_program(b, static_cast<program&&>(repeated), {arguments.data(), arguments.size()});
   vec<seed> seeds;
   for (int j : outputs)
     seeds.push_back({results[static_cast<std::size_t>(j)],

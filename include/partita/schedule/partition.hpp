@@ -6,6 +6,7 @@
 
 #include <boost/hana/tuple.hpp>
 
+#include <partita/ir/source_ids.hpp>
 #include <partita/schedule/partitioned.hpp>
 #include <partita/schedule/stages.hpp>
 
@@ -61,6 +62,7 @@ constexpr partitioned partition(program source, const mesh& m, const Schedule& t
                                 const partition_options& options = {}) {
   partitioned r;
   r.source = static_cast<program&&>(source);
+  number_ops(r.source);
   r.passes = options.passes;
   detail::validate(r, m);
   r.error.record(options.validate());

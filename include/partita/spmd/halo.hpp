@@ -126,8 +126,7 @@ class halo_exchange {
   }
   /// The value that the last op made, which gets its marks.
   constexpr value_id marked(value_id v) {
-    out_.ops.back().origin = like_.origin;
-    out_.ops.back().transposed = like_.transposed;
+    out_.ops.back().marks = like_.marks;
     return v;
   }
   constexpr tensor_type resized(value_id x, std::int64_t n) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <partita/core/groups.hpp>
+#include <partita/ir/copy.hpp>
 #include <partita/op/arithmetic.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
@@ -99,9 +100,8 @@ class lowering {
     } else if (n.def->identity && n.operand_count == 1) {
       local_[v] = operands_[0];
     } else {
-      out().append_op(*n.def, operands_, c_.p.attrs(o));
+      append_copy(out(), c_.p, o, operands_, c_.p.attrs(o));
       append_results(v, n.result_count);
-      copy_marks(o);
       add_offset(o);
     }
     for (int r = 0; r < n.result_count; ++r) rules_.finish(*this, v + r);
@@ -111,8 +111,8 @@ class lowering {
     have_[v] = rules_.given(v);
     result_.device.inputs.push_back(have_[v]);
     result_.device.input_types.push_back(c_.true_type(v));
-    local_[v] = out().append(*c_.p.ops[o].def, {}, {}, local_type(v, have_[v]));
-    out().ops.back().name = out().intern(c_.p.view(c_.p.ops[o].name));
+    append_copy(out(), c_.p, o, {}, {});
+    local_[v] = out().append_result(local_type(v, have_[v]));
     out().inputs.push_back(local_[v]);
     rules_.after_parameter(*this, o);
   }
@@ -120,11 +120,7 @@ class lowering {
     for (value_id v = first; v < first + count; ++v)
       local_[v] = out().append_result(local_type(v, have_[v]));
   }
-  constexpr void copy_marks(op_id o) {
-    op_node& n = out().ops.back();
-    n.origin = c_.p.ops[o].origin;
-    n.transposed = c_.p.ops[o].transposed;
-  }
+  constexpr const op_marks& marks(op_id o) const { return c_.p.ops[o].marks; }
 
   /// An op some of whose loops see more than their own pieces: the operands are extended, one
   /// dimension after the other, and the op's attributes are those of its piece.
@@ -142,8 +138,7 @@ class lowering {
       tensor_type made = piece;
       for (const auto& h : halos)
         if (h.cut.made > 0) made.shape[h.cut.result_dim] = h.cut.made;
-      y = out().append(*n.def, operands_, attrs, made);
-      copy_marks(o);
+      y = append_for(out(), n.marks, *n.def, operands_, attrs, made);
       for (const auto& h : halos)
         if (h.cut.made > 0)
           y = halo_exchange(out(), n, h.cut.result_dim, h.axes, h.cut.pieces)
@@ -182,10 +177,9 @@ class lowering {
     if (axes.count == 0) return;
     const tensor_type whole = local_type(v, have_[v]);
     const value_id start = append_shard_start(out(), distance, axes, whole.element);
-    copy_marks(o);
+    out().ops.back().marks = marks(o);
     const value_id operands[] = {local_[v], start};
-    local_[v] = out().append(def<op::add>, operands, {}, whole);
-    copy_marks(o);
+    local_[v] = append_for(out(), marks(o), def<op::add>, operands, {}, whole);
   }
 
   /// An op with nested programs: its operands, inputs, outputs and results lie as its wires do.
@@ -201,7 +195,8 @@ class lowering {
       open_.push_back(program{});
       for (value_id v : scope.inputs) {
         have_[v] = rules_.given(v);
-        local_[v] = out().append(def<op::parameter>, {}, {}, local_type(v, have_[v]));
+        local_[v] = append_for(out(), marks(k.marker), def<op::parameter>, {}, {},
+                               local_type(v, have_[v]));
         out().inputs.push_back(local_[v]);
       }
       for (op_id o : by_scope_[s]) lower_op(o);
@@ -212,15 +207,12 @@ class lowering {
       regions.push_back(static_cast<program&&>(open_.back()));
       open_.pop_back();
     }
-    const op_node& n = c_.p.op(k.marker);
-    out().append_op(*n.def, operands, c_.p.attrs(k.marker));
+    append_copy(out(), c_.p, k.marker, operands, c_.p.attrs(k.marker));
     for (value_id v : k.results) {
       have_[v] = rules_.given(v);
       local_[v] = out().append_result(local_type(v, have_[v]));
     }
     for (auto& r : regions) out().append_region(static_cast<program&&>(r));
-    if (n.name.size > 0) out().ops.back().name = out().intern(c_.p.view(n.name));
-    copy_marks(k.marker);
     for (value_id v : k.results) rules_.finish(*this, v);
   }
 
@@ -236,7 +228,7 @@ class lowering {
                           collective_reason reason, const layout& after) {
     const std::int64_t bytes = out().type(local).bytes();
     const value_id made = append(out(), what, local, local_type(v, after));
-    copy_marks(o);
+    out().ops.back().marks = marks(o);
     if (what.communicates()) note(what, reason, v, o, bytes);
     return made;
   }

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-#include <partita/ir/program.hpp>
+#include <partita/ir/copy.hpp>
+#include <partita/spmd/collectives.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::detail {
@@ -27,30 +28,19 @@ struct rewrite {
 /// Nested programs are moved out of `p`.
 constexpr program rewritten(program& p, const rewrite& w) {
   program q;
-  q.ops.reserve(p.ops.size());
-  q.types.reserve(p.types.size());
-  q.producers.reserve(p.types.size());
-  q.operand_list.reserve(p.operand_list.size());
-  q.attr_list.reserve(p.attr_list.size());
-  q.chars = p.chars;
-  vec<value_id> renamed(p.types.size(), -1), operands;
+  program_copier copy(p, q);
+  copy.reserve();
   for (op_id first : w.order) {
+    for (op_id o = first; o >= 0; o = w.next[o])
+      for (value_id v : p.operands(o)) copy.operand(w.replaced[v]);
+    copy.append(first, p.attrs(first));
+    for (op_id o = first; o >= 0; o = w.next[o]) copy.results(o);
     const op_node& n = p.op(first);
-    operands.clear();
-    for (op_id o = first; o >= 0; o = w.next[o])
-      for (value_id v : p.operands(o)) operands.push_back(renamed[w.replaced[v]]);
-    q.append_op(*n.def, operands, p.attrs(first));
-    for (op_id o = first; o >= 0; o = w.next[o])
-      for (value_id v = p.op(o).result; v < p.op(o).result + p.op(o).result_count; ++v)
-        renamed[v] = q.append_result(p.type(v));
     for (int r = 0; r < n.region_count; ++r)
       q.append_region(static_cast<program&&>(p.regions[n.region_begin + r]));
-    q.ops.back().name = n.name;
-    q.ops.back().origin = n.origin;
-    q.ops.back().transposed = n.transposed;
   }
-  for (value_id v : p.inputs) q.inputs.push_back(renamed[v]);
-  for (const auto& out : p.outputs) q.outputs.push_back({renamed[w.replaced[out.value]], out.name});
+  for (value_id v : p.inputs) copy.input(v);
+  for (const auto& out : p.outputs) copy.output(out, w.replaced[out.value]);
   return q;
 }
 

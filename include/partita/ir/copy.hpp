@@ -1,0 +1,92 @@
+/// Copies of ops: the one place that decides what becomes of the name, the marks and the nested
+/// programs of an op that a pass writes into another program.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/program.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// The op of `to` that was appended last is op `o` of `from`: it gets its name and its marks.
+constexpr void copy_marks(program& to, const program& from, op_id o) {
+  const op_node& n = from.ops[o];
+  to.ops.back().marks = n.marks;
+  if (n.name.size > 0) to.ops.back().name = to.intern(from.view(n.name));
+}
+
+/// Appends op `o` of `from` without results and nested programs; `operands` are values of `to`.
+constexpr op_id append_copy(program& to, const program& from, op_id o,
+                            span<const value_id> operands, span<const std::int64_t> attrs) {
+  const op_id copy = to.append_op(*from.ops[o].def, operands, attrs);
+  copy_marks(to, from, o);
+  return copy;
+}
+
+/// Appends an op with one result for the sake of another op, whose marks it gets.
+constexpr value_id append_for(program& to, const op_marks& sake, const op_def& def,
+                              span<const value_id> operands, span<const std::int64_t> attrs,
+                              const tensor_type& result) {
+  const value_id v = to.append(def, operands, attrs, result);
+  to.ops.back().marks = sake;
+  return v;
+}
+
+/// Copies a program into another one op by op, and knows what stands for its values there.
+///
+/// An op is copied in parts, or by `op` as it is: operands one after the other, `append`, its
+/// results, its nested programs.
+class program_copier {
+ public:
+  vec<value_id> renamed;  ///< by value of `from`: its copy, or -1
+
+  constexpr program_copier(const program& from, program& to)
+      : renamed(from.types.size(), -1), from_(from), to_(to) {}
+
+  /// Room for all of `from`.
+  constexpr void reserve() {
+    to_.ops.reserve(from_.ops.size());
+    to_.types.reserve(from_.types.size());
+    to_.producers.reserve(from_.types.size());
+    to_.operand_list.reserve(from_.operand_list.size());
+    to_.attr_list.reserve(from_.attr_list.size());
+  }
+
+  constexpr void operand(value_id v) { operands_.push_back(renamed[v]); }
+  constexpr op_id append(op_id o, span<const std::int64_t> attrs) {
+    const op_id copy = append_copy(to_, from_, o, operands_, attrs);
+    operands_.clear();
+    return copy;
+  }
+  constexpr void result(value_id v) { renamed[v] = to_.append_result(from_.types[v]); }
+  constexpr void results(op_id o) {
+    const op_node& n = from_.ops[o];
+    for (value_id v = n.result; v < n.result + n.result_count; ++v) result(v);
+  }
+  /// Of an op without nested programs, or but for these.
+  constexpr op_id op(op_id o) {
+    for (value_id v : from_.operands(o)) operands_.push_back(renamed[v]);
+    const op_id copy = append(o, from_.attrs(o));
+    results(o);
+    return copy;
+  }
+  constexpr void input(value_id v) { to_.inputs.push_back(renamed[v]); }
+  /// An output with the name of `like`, which is `v`.
+  constexpr void output(const program_output& like, value_id v) {
+    text_ref name;
+    if (like.name.size > 0) name = to_.intern(from_.view(like.name));
+    to_.outputs.push_back({renamed[v], name});
+  }
+  constexpr void interface() {
+    for (value_id v : from_.inputs) input(v);
+    for (const auto& out : from_.outputs) output(out, out.value);
+  }
+
+ private:
+  const program& from_;
+  program& to_;
+  vec<value_id> operands_;
+};
+
+}  // namespace partita

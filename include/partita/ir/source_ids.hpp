@@ -1,0 +1,55 @@
+/// Numbers for the ops of a source program, those of nested programs included.
+#pragma once
+
+#include <partita/ir/program.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+namespace detail {
+
+/// Calls f(node) for each op in the order in which a program is read.
+template <class Program, class F>
+constexpr void for_each_op(Program& p, const F& f) {
+  for (auto& n : p.ops) {
+    f(n);
+    for (int r = 0; r < n.region_count; ++r) for_each_op(p.regions[n.region_begin + r], f);
+  }
+}
+
+}  // namespace detail
+
+/// Gives each op its number as `op_marks::source`; origins follow. An op that stands there several
+/// times (derivatives compute some ops again) is as an origin the first of these, or the first that
+/// is no copy. Numbers as they were: a program that is numbered stays as it is.
+///
+/// Cost: linear in ops.
+constexpr void number_ops(program& p) {
+  int count = 0, end = 0;
+  bool numbered = true;
+  detail::for_each_op(p, [&](const op_node& n) {
+    numbered = numbered && n.marks.source == count;
+    if (n.marks.source >= end) end = n.marks.source + 1;
+    ++count;
+  });
+  if (numbered) return;
+  struct place {
+    int number = -1;
+    bool copy = false;
+  };
+  vec<place> now(static_cast<std::size_t>(end), place{});  // by old number
+  count = 0;
+  detail::for_each_op(p, [&](op_node& n) {
+    if (n.marks.source >= 0) {
+      place& at = now[n.marks.source];
+      if (at.number < 0 || (at.copy && !n.marks.again)) at = {count, n.marks.again};
+    }
+    n.marks.source = count++;
+  });
+  detail::for_each_op(p, [&](op_node& n) {
+    int& origin = n.marks.origin;
+    origin = origin >= 0 && origin < end ? now[origin].number : -1;
+  });
+}
+
+}  // namespace partita
