@@ -124,8 +124,14 @@ struct flat_program {
     add(q, in, copy);
     for (int j = 0; j < q.output_count(); ++j) {
       const use& out = scopes[in].outputs[j];
-      p.operand_list[p.op(out.op).operand_begin + out.operand] = copy.renamed[q.outputs[j].value];
+      const value_id v = copy.renamed[q.outputs[j].value];
+      p.operand_list[p.op(out.op).operand_begin + out.operand] = v;
+      take_marks(out.op, v);
     }
+  }
+  /// A wire of an op that is not in the source comes from the op that makes what passes.
+  constexpr void take_marks(op_id wire, value_id v) {
+    if (p.op(wire).marks.source < 0) p.op(wire).marks = p.op(p.producer(v)).marks;
   }
   /// Appends the wires of an op with nested programs, and its marker.
   constexpr control_info wired(const program& q, op_id o, int in, program_copier& copy) {
@@ -168,6 +174,7 @@ struct flat_program {
         if (e.kind == wire_end::input || e.kind == wire_end::result) shifts.push_back(e.shift);
       p.append_op(def<op::wire>, operands, shifts);
       p.ops.back().marks = n.marks;
+      if (!operands.empty() && operands[0] >= 0) take_marks(wire, operands[0]);
       belongs_to(in);
       for (const auto& e : w.ends) {
         if (e.kind == wire_end::input) {

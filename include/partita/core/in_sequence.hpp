@@ -284,6 +284,8 @@ class sequencing {
 
   // ---- Building ---------------------------------------------------------------------------------
 
+  /// Of what is added for the sake of a value.
+  constexpr const op_marks& marks(value_id v) const { return c_.p.op(c_.p.producer(v)).marks; }
   constexpr tensor_type part_of(value_id v, int dim) const {
     tensor_type t = c_.p.type(v);
     if (dim != no_dim) t.shape[dim] /= n_;
@@ -376,6 +378,7 @@ class sequencing {
     for (value_id v : carried) {
       const tensor_type& t = c_.p.type(v);
       sums.push_back(parameter(t));
+      b_.add_for(marks(v));
       operands.push_back(
           b_.emit(def<op::constant>, {}, {identity_bits(combine_of(v), t.element)}, t));
     }
@@ -399,11 +402,12 @@ class sequencing {
       value_id next = inside_[v];
       if (combine_of(v) != combiner::stack) {
         const value_id both[] = {sums[i], next};
-        next = body.append(combining_op(combine_of(v)), both, {}, tensor_type(c_.p.type(v)));
+        next = append_for(body, marks(v), combining_op(combine_of(v)), both, {}, c_.p.type(v));
       }
       body.outputs.push_back({next, {}});
     }
     for (value_id v : stacked) body.outputs.push_back({inside_[v], {}});
+    b_.add_for({});  // of no op: of all in its body
     value_id result = b_.emit(def<op::scan>, {operands.data(), operands.size()}, attrs, {},
                               ops::region_list(static_cast<program&&>(body)));
     if (b_.failed()) return;
@@ -448,6 +452,7 @@ class sequencing {
   }
   constexpr value_id slices(value_id v, int dim) {
     const shape parts = split(v, dim);
+    b_.add_for(marks(v));
     const value_id x = ops::reshape(b_, whole_[v], parts);
     vec<std::int64_t> order{dim + 1};
     for (int d = 0; d < parts.rank; ++d)
@@ -459,6 +464,7 @@ class sequencing {
   }
   constexpr value_id unsliced(value_id x, value_id v, int dim) {
     const shape parts = split(v, dim);
+    b_.add_for(marks(v));
     shape stack{n_};
     vec<std::int64_t> order;
     for (int d = 0; d < parts.rank; ++d) {

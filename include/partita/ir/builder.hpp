@@ -71,7 +71,7 @@ class builder {
     const value_id v = p.append(def, operands, attrs, c.result);
     for (const auto& t : c.more) p.append_result(t);
     for (auto& r : regions) p.append_region(static_cast<program&&>(r));
-    p.ops.back().marks = {numbers().next_++, origin_, transposed_};
+    p.ops.back().marks = added_ ? sake_ : op_marks{numbers().next_++, origin_, transposed_};
     return v;
   }
 
@@ -176,6 +176,11 @@ class builder {
     origin_ = origin;
     transposed_ = transposed;
   }
+  /// Ops emitted from now on are added to a program for the sake of an op with these marks.
+  constexpr void add_for(const op_marks& sake) {
+    sake_ = sake;
+    added_ = true;
+  }
   /// Numbers ops together with a builder that outlives this one: for programs nested in its
   /// program. What is emitted comes from the op that the other one is at.
   constexpr void number_with(builder& other) {
@@ -219,6 +224,8 @@ class builder {
   builder* parent_ = nullptr;
   builder* numbers_ = nullptr;  ///< counts the ops, unless this one does
   int next_ = 0;
+  bool added_ = false;
+  op_marks sake_;
   builder* active_ = nullptr;  ///< of the outermost builder
   vec<builder*> regions_;
   vec<capture> captures_;

@@ -90,7 +90,7 @@ constexpr text explain(const partitioned& p) {
 constexpr text print_replicated(const partitioned& p, int limit = 20) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
-  const value_names names(flat_program(p.sharded()).p);
+  const detail::source_names names(p.source, p.core);
   detail::columns lines;
   int shown = 0, more = 0;
   std::int64_t bytes = 0, more_bytes = 0;
@@ -104,7 +104,7 @@ constexpr text print_replicated(const partitioned& p, int limit = 20) {
     text axes = "along ";
     print_axis_set(axes, v.axes, p.mesh());
     lines.number(v.bytes, " bytes").cell(concat("x ", v.copies, " copies"), true);
-    lines.cell(concat('%', names[p.core.source_of(v.value)]));
+    lines.cell(concat('%', names.value(v.value)));
     lines.cell(p.core.p.op(p.core.p.producer(v.value)).def->name);
     lines.cell(concat(p.core.p.type(v.value)));
     lines.cell(axes).end_row();

@@ -6,16 +6,16 @@
 
 #include <partita/ir/wires.hpp>
 #include <partita/schedule/partitioned.hpp>
+#include <partita/schedule/source_names.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::detail {
 
 /// Says in words where the collectives of a partitioned program come from. Values have the names
-/// that they have in the action log.
+/// that they have in the source.
 class explainer {
  public:
-  constexpr explicit explainer(const partitioned& p)
-      : c_(p.core), names_(flat_program(p.sharded()).p) {
+  constexpr explicit explainer(const partitioned& p) : c_(p.core), names_(p.source, p.core) {
     torn_.resize(c_.p.ops.size(), axis_set{});
     for (const auto& k : c_.conflicts)
       for (int a : c_.mesh.parts_of(k.where())) torn_[k.op].insert(a);
@@ -33,11 +33,13 @@ class explainer {
     if (c_.inserted(c_.p.producer(v)) == padding_record::kind::auxiliary)
       out << "mask";
     else
-      out << '%' << names_[v];
+      out << '%' << names_.value(v);
   }
   constexpr void why(text& out, const collective_note& n) {
+    op_id op = n.op;
     if (n.reason == collective_reason::sum_finished) {
-      call(out, n.op);
+      op = names_.known_op(op, n.value);  // of a sum over the steps of an added loop
+      call(out, op);
       out << " leaves " << sum(n) << " over ";
       print_axis_set(out, n.axes, c_.mesh);
       if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
@@ -56,21 +58,28 @@ class explainer {
           << (n.reason == collective_reason::whole_needed ? "whole" : "in another layout");
       print_loops(out, n);
     }
-    const op_id of = c_.p.op(n.op).origin;
-    if (of < 0) return;
-    out << " (backward of ";
-    call(out, of);
-    out << ')';
+    op = named_by_call(op);
+    const text of = op < 0 ? text() : names_.call(c_.p.op(op).marks.origin, most_operands);
+    if (!of.empty()) out << " (backward of " << of << ')';
   }
 
  private:
   static constexpr int most_operands = 16;  ///< of an op that are named
   const core_program& c_;
-  value_names names_;
+  source_names names_;
   op_id last_op_ = -1;
   int last_operand_ = 0;
   vec<axis_set> torn_;  ///< by op: axes along which a conflict left it without a loop
 
+  /// The op that `call` names, or -1.
+  constexpr op_id named_by_call(op_id o) const {
+    const auto inserted = c_.inserted(o);
+    if (c_.p.is(o, op_role::tiling)) return -1;
+    if (inserted == padding_record::kind::none) return o;
+    const value_id v = c_.p.op(o).result;
+    const bool trims = inserted == padding_record::kind::trim && !c_.uses(v).empty();
+    return trims ? named_by_call(c_.uses(v)[0].op) : -1;
+  }
   /// `matmul(%x, %w1)`; a wire is named as the op that it belongs to, what gives an op the true
   /// size of a padded value as that op.
   constexpr void call(text& out, op_id o) const {
