@@ -224,7 +224,8 @@ void run_chain_of(std::int64_t rows, std::int64_t row, const chain_link* links, 
   }
 }
 
-/// Combines packets; of a maximum or a minimum with NaN nothing is said.
+/// Combines packets; of a maximum or a minimum with NaN nothing is said, and if it is zero its sign
+/// is left open.
 template <combiner C, class Packet>
 EIGEN_ALWAYS_INLINE Packet combine_packets(const Packet& a, const Packet& b) {
   using namespace Eigen::internal;
@@ -278,13 +279,25 @@ T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const cha
   using t = tile<T>;
   using packet = typename t::packet;
   constexpr int width = t::width, tiles = sizeof...(I);
-  // Beside a maximum goes a sum: it is NaN if an element is.
+  // Beside a maximum goes a sum, which is NaN if an element is, and the "and" of the elements,
+  // whose sign is that of a maximum of zero: no element is positive, so any without a sign is +0.
+  // Beside a minimum goes their "or".
   constexpr bool extreme = f::what == combiner::max || f::what == combiner::min;
   packet total[] = {(static_cast<void>(I), pset1<packet>(f::template identity<T>()))...};
   packet sum[] = {(static_cast<void>(I), pset1<packet>(T(0)))...};
+  packet sign[] = {(static_cast<void>(I), pset1<packet>(f::template identity<T>()))...};
+  const auto join = [](const packet& a, const packet& b) __attribute__((always_inline)) {
+    if constexpr (f::what == combiner::max)
+      return pand(a, b);
+    else
+      return por(a, b);
+  };
   const auto take = [&]<int... K>(std::integer_sequence<int, K...>, const auto& x) {
     ((total[K] = combine_packets<f::what>(total[K], x(K))), ...);
-    if constexpr (extreme) ((sum[K] = padd(sum[K], x(K))), ...);
+    if constexpr (extreme) {
+      ((sum[K] = padd(sum[K], x(K))), ...);
+      ((sign[K] = join(sign[K], x(K))), ...);
+    }
   };
   std::int64_t i = begin;
   if (count == 1 && links->by_element == 1) {
@@ -307,6 +320,7 @@ T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const cha
     if constexpr (tiles >= 2 * half) {
       ((total[K] = combine_packets<f::what>(total[K], total[K + half])), ...);
       ((sum[K] = padd(sum[K], sum[K + half])), ...);
+      ((sign[K] = join(sign[K], sign[K + half])), ...);
     }
   };
   static_assert(tiles <= 16);
@@ -318,7 +332,14 @@ T reduce_tiles(std::int64_t row, std::int64_t begin, std::int64_t end, const cha
     reduce_rest<f>(row, begin, end, links, count, rest);
     return std::accumulate(rest + 1, rest + lanes, rest[0], f::template one<T>);
   }
-  return combine_elements<f::what>(total[0]);
+  const T result = combine_elements<f::what>(total[0]);
+  if (!extreme || result != T(0)) return result;
+  pstore(rest, sign[0]);
+  bool negative = f::what == combiner::max;
+  for (int k = 0; k < width; ++k)
+    negative = f::what == combiner::max ? negative && std::signbit(rest[k])
+                                        : negative || std::signbit(rest[k]);
+  return negative ? T(-0.) : T(0.);
 }
 /// In chunks, whose results are combined in `wider<T>`. The order depends on the length only.
 template <class f, class T>

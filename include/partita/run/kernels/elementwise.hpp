@@ -2,7 +2,9 @@
 /// floats are in math.hpp, of bits in integer.hpp.
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -77,17 +79,33 @@ struct negate_lanes {
     return subtract_lanes::one(T(0), x);
   }
 };
-/// A NaN in either operand is the result.
+/// The bits of a float, as an unsigned integer.
+template <std::floating_point T>
+auto float_bits(T x) {
+  return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(x);
+}
+/// IEEE 754 (2019) maximum and minimum: a NaN in either operand is the result (of two, the first),
+/// and -0 is less than +0, so that the result does not depend on the order of the operands.
 struct maximum_lanes {
-  template <class T>
+  template <std::integral T>
   static T one(T x, T y) {
-    return ((x != x) | (x > y)) ? x : y;
+    return x > y ? x : y;
+  }
+  template <std::floating_point T>
+  static T one(T x, T y) {
+    const T chosen = ((x != x) | (x > y)) ? x : y;
+    return x == y ? std::bit_cast<T>(float_bits(x) & float_bits(y)) : chosen;
   }
 };
 struct minimum_lanes {
-  template <class T>
+  template <std::integral T>
   static T one(T x, T y) {
-    return ((x != x) | (x < y)) ? x : y;
+    return x < y ? x : y;
+  }
+  template <std::floating_point T>
+  static T one(T x, T y) {
+    const T chosen = ((x != x) | (x < y)) ? x : y;
+    return x == y ? std::bit_cast<T>(float_bits(x) | float_bits(y)) : chosen;
   }
 };
 struct clamp_lanes {
