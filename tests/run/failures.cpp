@@ -179,3 +179,69 @@ TEST_CASE("R007: an op with nested programs that nothing can run") {
   CHECK(message_of([&] { emulate(r, x); }) == expected);
   CHECK(message_of([&] { temporal(r, x); }) == expected);
 }
+
+namespace {
+
+/// Sums of what two inputs give together: n by n from 2 n elements.
+program outer_sum(std::int64_t n) {
+  builder b;
+  const value_id x = ops::parameter(b, "x", {dtype::f32, {n}});
+  const std::int64_t rows[] = {0}, columns[] = {1}, both[] = {0, 1}, swapped[] = {1, 0};
+  const value_id left = ops::broadcast_in_dim(b, x, {n, n}, rows),
+                 right = ops::broadcast_in_dim(b, x, {n, n}, columns);
+  const value_id added = ops::add(b, left, right);
+  b.name_last("table");
+  const value_id table = ops::transpose(b, added, swapped);
+  b.p.outputs.push_back({ops::reduce(b, table, combiner::add, both), b.p.intern("sum")});
+  return b.p;
+}
+
+}  // namespace
+
+TEST_CASE("R009: more memory than there is, with the value that takes it") {
+  // 2^60 bytes and more, which no machine has; of 65536 devices each has its own.
+  const program great = outer_sum(std::int64_t{1} << 29);
+  REQUIRE(str(great.error.message) == "");
+  const std::string said = message_of([&] { executable f(great); });
+  CAPTURE(said);
+  CHECK(said.find("R009 run: it needs ") == 0);
+  CHECK(said.find(" bytes; the machine has left ") != std::string::npos);
+  CHECK(said.find("\"table\" (add, tensor<536870912x536870912xf32>), takes 1152921504606846976") !=
+        std::string::npos);
+  CHECK(message_of([&] {
+          array(tensor_type{dtype::f64, {std::int64_t{1} << 50}});
+        }).find("R009 memory: ") == 0);
+  CHECK(message_of([&] {
+          array(tensor_type{dtype::f64, {std::int64_t{1} << 40, std::int64_t{1} << 40}});
+        }).find("R009 memory: >= 2^63 - 1 bytes") == 0);
+}
+
+TEST_CASE("R009: run_options::memory, to the byte") {
+  const program small = outer_sum(64);
+  const array x = data::fill({dtype::f32, {64}}, [](std::int64_t i) { return double(i); });
+  const std::string said = message_of([&] { evaluate(small, run_options{.memory = 100}, x); });
+  CAPTURE(said);
+  CHECK(said.find("run_options::memory allows 100; the largest value, \"table\"") !=
+        std::string::npos);
+  const auto need = std::stoll(said.substr(std::string("R009 run: it needs ").size()));
+  CHECK(need >= executable(small).workspace_bytes());
+  CHECK(message_of([&] { evaluate(small, run_options{.memory = need}, x); }) == "no error");
+  CHECK(message_of([&] { evaluate(small, run_options{.memory = need - 1}, x); }) != "no error");
+}
+
+TEST_CASE("R009: thousands of devices that hold more together than there is") {
+  device_program d;
+  d.mesh = mesh{{"a", std::int64_t{1} << 20}, {"b", std::int64_t{1} << 20}};
+  builder b;
+  const value_id x = ops::parameter(b, "x", {dtype::f32, {16}});
+  b.p.outputs.push_back({b.emit(def<picky>, {x}), b.p.intern("y")});
+  d.local = b.p;
+  layout l;
+  l.push_back(0, 0);
+  l.push_back(1, 0);
+  d.inputs = d.outputs = {l};
+  d.input_types = d.output_types = {{dtype::f32, {std::int64_t{1} << 44}}};
+  const std::string said = message_of([&] { executable f(d, {.kernels = kernels}); });
+  CAPTURE(said);
+  CHECK(said.find("\"x\" (parameter, tensor<16xf32>, 1099511627776 copies)") != std::string::npos);
+}

@@ -5,16 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
-#include <new>
 #include <type_traits>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
 #include <partita/ir/shape.hpp>
-#include <partita/support/error.hpp>
+#include <partita/run/memory.hpp>
 
 namespace partita {
 
@@ -25,30 +19,14 @@ namespace detail {
 /// Kernels work on whole groups of this many elements, so that the last elements of an array are
 /// computed by the same instructions as the others: a result never depends on its position.
 inline constexpr std::int64_t lanes = 16;
-inline constexpr std::int64_t alignment = 64;  // bytes
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 /// Bytes that a buffer of this type has: whole groups of lanes, whole cache lines.
 constexpr std::int64_t padded_bytes(const tensor_type& t) {
+  if (t.shape.elements() > max_elements - lanes) return saturated;  // no machine has so much
   return round_up(round_up(t.shape.elements(), lanes) * size_of(t.element), alignment);
-}
-
-using buffer = std::shared_ptr<std::byte>;
-
-/// Memory for an array. Large ones lie on huge pages where the system gives them on request:
-/// streams through many small pages wait for address translation.
-inline buffer allocate(std::int64_t bytes) {
-  constexpr std::int64_t huge_page = std::int64_t{1} << 21;
-  const bool large = bytes >= 2 * huge_page;
-  const auto align = static_cast<std::align_val_t>(large ? huge_page : alignment);
-  const auto size = static_cast<std::size_t>(bytes > 0 ? bytes : alignment);
-  auto* p = static_cast<std::byte*>(::operator new(size, align));
-#if defined(MADV_HUGEPAGE)
-  if (large) madvise(p, size, MADV_HUGEPAGE);
-#endif
-  return buffer(p, [align](std::byte* b) { ::operator delete(b, align); });
 }
 
 /// The element type that stores a C++ number: integers go by size, others as they are.

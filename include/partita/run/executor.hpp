@@ -22,6 +22,8 @@ struct run_options {
   int threads = 1;
   bool fuse = true;  ///< elementwise chains block by block; else one op at a time
   std::vector<kernel_entry> kernels = {};  ///< for the user's own ops; found before the library's
+  /// Bytes that a run may take for what it computes; 0: as much as the machine has left.
+  std::int64_t memory = 0;
 };
 
 namespace detail {
@@ -74,6 +76,7 @@ class interpreter {
     auto list = std::make_shared<std::vector<std::string>>();
     for (int i = 0; i < p_.output_count(); ++i) list->emplace_back(p_.output_name(i));
     names_ = std::move(list);
+    check_memory();
   }
 
   const device_program& source() const { return d_; }
@@ -109,6 +112,35 @@ class interpreter {
   static const program& checked(const device_program& d) {
     d.local.error.raise();
     return d.local;
+  }
+  /// All values that are held at a time, and the outputs; without temporaries of kernels.
+  std::int64_t run_bytes() const {
+    std::int64_t n = frame_.workspace_bytes();
+    for (int i = 0; i < p_.output_count(); ++i) {
+      const tensor_type& local = p_.type(p_.outputs[at(i)].value);
+      n = saturating_add(
+          n, padded_bytes({local.element, d_.outputs[at(i)].global(local.shape, d_.mesh)}));
+    }
+    return n;
+  }
+  /// Errors    R009 the run needs more memory than it may have, or than there is
+  void check_memory() const {
+    const std::int64_t need = run_bytes();
+    if (options_.memory <= 0 && need < much_memory) return;
+    const std::int64_t limit = options_.memory > 0 ? options_.memory : available_memory();
+    if (need <= limit) return;
+    text message("R009 run: it needs ");
+    print_figure(message, need);
+    message << " bytes; "
+            << (options_.memory > 0 ? "run_options::memory allows " : "the machine has left ")
+            << limit;
+    if (const auto most = frame_.largest(); most.where != nullptr) {
+      message << "; the largest value, ";
+      most.where->print_value(message, most.value);
+      message << ", takes ";
+      print_figure(message, most.bytes);
+    }
+    throw error(message);
   }
   std::vector<axis_set> input_axes() const {
     std::vector<axis_set> axes;
@@ -209,7 +241,9 @@ inline device_program as_device_program(const program& p) {
 ///
 /// Units     workspace_bytes() in bytes
 /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op, R006 an output that should be
-///           replicated differs between devices; and what the program itself carries
+///           replicated differs between devices, R007 an op whose nested programs nothing can run,
+///           R008 too many threads, R009 more memory than there is; and what the program itself
+///           carries
 class executable {
  public:
   explicit executable(const program& p, const run_options& options = {})

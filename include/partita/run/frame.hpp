@@ -54,10 +54,37 @@ class frame {
   }
   std::int64_t workspace_bytes() const {
     std::int64_t n = 0;
-    for (auto b : plan_.slot_bytes) n += b;
-    for (auto b : carried_bytes_) n += b;
-    for (const auto& f : nested_) n += f->workspace_bytes();
+    for (auto b : plan_.slot_bytes) n = saturating_add(n, b);
+    for (auto b : carried_bytes_) n = saturating_add(n, b);
+    for (const auto& f : nested_) n = saturating_add(n, f->workspace_bytes());
     return n;
+  }
+  /// The value that takes the most memory, here or in a nested program.
+  struct large_value {
+    const frame* where = nullptr;
+    value_id value = -1;
+    std::int64_t bytes = -1;
+  };
+  large_value largest() const {
+    large_value found;
+    for (value_id v = 0; v < p_.value_count(); ++v) {
+      const bool held = plan_.slot[at(v)] >= 0 || plan_.handed_out[at(v)];
+      if (held && plan_.bytes(v) > found.bytes) found = {this, v, plan_.bytes(v)};
+    }
+    for (const auto& f : nested_)
+      if (const large_value inner = f->largest(); inner.bytes > found.bytes) found = inner;
+    return found;
+  }
+  /// `"h" (add, tensor<4x8xf32>, 16 copies)`
+  void print_value(text& out, value_id v) const {
+    const op_node& n = p_.op(p_.producer(v));
+    std::string_view name = p_.name(v);
+    for (int i = 0; i < p_.output_count() && name.empty(); ++i)
+      if (p_.outputs[at(i)].value == v) name = p_.output_name(i);
+    if (!name.empty()) out << '"' << name << "\" ";
+    out << '(' << n.def->name << ", " << p_.type(v);
+    if (plan_.copies(v) > 1) out << ", " << plan_.copies(v) << " copies";
+    out << ')';
   }
 
   /// Runs all steps; `give_input(step, w)` sets the base of an input.
@@ -161,7 +188,8 @@ class frame {
       }
       if (!w.inputs.empty()) {
         w.memory = static_cast<int>(carried_bytes_.size());
-        carried_bytes_.push_back(copies_over(mesh_, w.axes) * padded_bytes(w.type));
+        carried_bytes_.push_back(
+            saturating_multiply(copies_over(mesh_, w.axes), padded_bytes(w.type)));
       }
       c.wires.push_back(std::move(w));
     }

@@ -69,7 +69,9 @@ class plan {
 
   std::int64_t copies(value_id v) const { return copies_over(mesh_, axes[at(v)]); }
   /// Bytes of all copies.
-  std::int64_t bytes(value_id v) const { return copies(v) * padded_bytes(p_.type(v)); }
+  std::int64_t bytes(value_id v) const {
+    return saturating_multiply(copies(v), padded_bytes(p_.type(v)));
+  }
 
  private:
   static std::size_t at(value_id v) { return static_cast<std::size_t>(v); }
