@@ -39,7 +39,6 @@ class sequencing {
 
   constexpr sequential_program run() {
     const auto ops = c_.p.ops.size(), values = c_.p.types.size();
-    control_.resize(ops, -1);
     accumulation_.resize(ops, -1);
     for (int i = 0; i < static_cast<int>(accumulations_.size()); ++i)
       accumulation_[accumulations_[i].add] = accumulation_[accumulations_[i].wire] = i;
@@ -50,7 +49,6 @@ class sequencing {
     first_import_.resize(values, -1);
     by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
     for (op_id o : c_.order) by_scope_[c_.nested.scope[o]].push_back(o);
-    find_controls();
     find_blocks();
     find_sliced();
     find_stages();
@@ -82,7 +80,6 @@ class sequencing {
   vec<accumulation> accumulations_;
   builder b_;
   sequential_program result_;
-  vec<int> control_;       ///< by op: of wires and markers, which op with nested programs
   vec<int> accumulation_;  ///< by op: the one that it is the sum or the wire of
   vec<char> sliced_;       ///< by op of the whole program
   vec<int> stage_;         ///< by op of the whole program
@@ -93,10 +90,11 @@ class sequencing {
   vec<import> imports_;    ///< of the scan being built
   vec<vec<op_id>> by_scope_;
 
-  constexpr const control_info& control(op_id o) const { return c_.nested.controls[control_[o]]; }
+  constexpr bool is_control(op_id o) const { return c_.nested.control_of(o) != nullptr; }
+  constexpr const control_info& control(op_id o) const { return *c_.nested.control_of(o); }
   /// The op of its program that gives a value: of wires, the op that they belong to.
   constexpr op_id maker(value_id v) const { return user(c_.p.producer(v)); }
-  constexpr op_id user(op_id o) const { return control_[o] >= 0 ? control(o).marker : o; }
+  constexpr op_id user(op_id o) const { return is_control(o) ? control(o).marker : o; }
   constexpr value_id value(const use& u) const { return c_.p.operand(u.op, u.operand); }
 
   // ---- What the loops say -----------------------------------------------------------------------
@@ -162,7 +160,7 @@ class sequencing {
   }
   template <class F>
   constexpr void for_each_operand(op_id o, const F& f) const {
-    if (control_[o] >= 0) {
+    if (is_control(o)) {
       for (const auto& u : control(o).operands) f(u);
     } else {
       for (int i = 0; i < c_.p.op(o).operand_count; ++i) f(use{o, i});
@@ -170,7 +168,7 @@ class sequencing {
   }
   template <class F>
   constexpr void for_each_result(op_id o, const F& f) const {
-    if (control_[o] >= 0) {
+    if (is_control(o)) {
       for (value_id v : control(o).results) f(v);
     } else {
       for (int r = 0; r < c_.p.op(o).result_count; ++r) f(c_.p.op(o).result + r);
@@ -179,18 +177,6 @@ class sequencing {
 
   // ---- Stages -----------------------------------------------------------------------------------
 
-  constexpr void find_controls() {
-    for (int i = 0; i < static_cast<int>(c_.nested.controls.size()); ++i) {
-      const control_info& k = c_.nested.controls[i];
-      control_[k.marker] = i;
-      for (const auto& u : k.operands) control_[u.op] = i;
-      for (value_id v : k.results) control_[c_.p.producer(v)] = i;
-      for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
-        for (value_id v : c_.nested.scopes[s].inputs) control_[c_.p.producer(v)] = i;
-        for (const auto& u : c_.nested.scopes[s].outputs) control_[u.op] = i;
-      }
-    }
-  }
   constexpr void find_blocks() {
     for (op_id o : c_.order)
       if (const factor* f = factor_of(o)) blocks_ = greatest_common_divisor(f->size, blocks_);
@@ -199,7 +185,7 @@ class sequencing {
   constexpr void find_sliced() {
     for (op_id o : by_scope_[0]) {
       if (c_.p.is(o, op_role::wire) || c_.p.is(o, op_role::parameter)) continue;
-      if (control_[o] < 0) {
+      if (!is_control(o)) {
         const factor* f = factor_of(o);
         sliced_[o] = f != nullptr && !f->offset;
         continue;
@@ -296,7 +282,7 @@ class sequencing {
                         bool parts) const {
     const auto type = [&](value_id v) { return part_of(v, parts ? made_dim(v) : no_dim); };
     vec<program> regions;
-    if (control_[o] >= 0) {
+    if (is_control(o)) {
       const control_info& k = control(o);
       for (int s = k.first_scope; s < k.first_scope + k.scope_count; ++s) {
         regions.push_back(nested_program(s, renamed, parts));

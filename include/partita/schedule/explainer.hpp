@@ -84,8 +84,7 @@ class explainer {
   /// size of a padded value as that op.
   constexpr void call(text& out, op_id o) const {
     if (c_.p.is(o, op_role::wire)) {
-      while (!c_.p.is(o, op_role::control)) ++o;
-      out << c_.p.op(o).def->name;
+      out << c_.p.op(c_.nested.control_of(o)->marker).def->name;
       return;
     }
     const op_node& n = c_.p.op(o);
