@@ -216,7 +216,9 @@ class check {
     if (!(counts.total == l.counts) || static_cast<int>(l.notes.size()) != counts.notes)
       return fail("the collectives are miscounted");
     const pt::collectives fused = l.passes.empty() ? l.counts : l.passes[0].before;
-    if (!(pt::lower(core, pt::detail::fused_only(on)).counts == fused))
+    pt::collective_counter counter(core, on);
+    counter.update();
+    if (!(counter.counts() == fused))
       return fail("collectives counted without building differ");
     for (int i = 0; i < c_.p.input_count(); ++i)
       if (l.device.inputs[at(i)].local(core.p.input_type(i).shape, l.device.mesh) !=
