@@ -59,7 +59,8 @@ class explainer {
       print_loops(out, n);
     }
     op = named_by_call(op);
-    const text of = op < 0 ? text() : names_.call(c_.p.op(op).marks.origin, most_operands);
+    if (op < 0) return;
+    const text of = names_.call(c_.p.op(op).marks.origin, most_operands);
     if (!of.empty()) out << " (backward of " << of << ')';
   }
 
