@@ -107,7 +107,9 @@ class generator {
     for (auto v : ends) seeds.push_back({v, w.fresh(w.type(v))});
     const auto found = pt::detail::reverse(w.b, seeds, wanted);
     w.b.p.error.raise();
-    pt::vec<pt::text> taken;
+    std::size_t tags = 0;
+    pt::detail::for_each_tag(w.b.p, [&](std::string_view) { ++tags; });
+    pt::detail::copy_names taken(tags);
     pt::detail::number_copies(w.b.p, taken);
     w.infos.resize(w.b.p.types.size());
     int n = 0;
