@@ -159,3 +159,18 @@ TEST_CASE("S014 an input that cannot get one more dimension") {
       pt::error);
   CHECK_NOTHROW(pt::partition(f, mesh, pt::schedule(pt::microbatch(1, {{"x", 0}}))));
 }
+
+#ifndef NDEBUG
+TEST_CASE("an index outside of an array is an internal error") {
+  pt::vec<int> list{1, 2, 3};
+  list.pop_back();
+  CHECK(list[1] == 2);
+  CHECK_THROWS_WITH_AS(list[2], "internal error: index 2 of an array of 2; please report",
+                       pt::index_error);
+  CHECK_THROWS_WITH_AS(std::as_const(list)[-1],
+                       "internal error: index -1 of an array of 2; please report", pt::index_error);
+  list.clear();
+  CHECK_THROWS_AS(list.back(), pt::index_error);
+  CHECK_THROWS_AS(list.front(), pt::index_error);
+}
+#endif

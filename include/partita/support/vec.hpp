@@ -18,6 +18,17 @@ inline unsigned long long work = 0;
 #define PARTITA_WORK(n)
 #endif
 
+// Builds without NDEBUG check indices at run time; in constant evaluation the compiler does, for
+// less than a condition here would cost.
+#if defined(NDEBUG)
+#define PARTITA_CHECK_INDEX(i)
+#else
+#include <partita/support/bad_index.hpp>
+#define PARTITA_CHECK_INDEX(i)                                                    \
+  if (!__builtin_is_constant_evaluated() && static_cast<std::size_t>(i) >= size_) \
+  detail::throw_bad_index(static_cast<long long>(i), size_)
+#endif
+
 namespace partita {
 
 /// What std::vector is, for default-constructible values and with only what the engine needs.
@@ -77,24 +88,40 @@ class vec {
   constexpr const T* end() const { return data_ + size_; }
   constexpr T& operator[](std::size_t i) {
     PARTITA_WORK(1);
+    PARTITA_CHECK_INDEX(i);
     return data_[i];
   }
   constexpr const T& operator[](std::size_t i) const {
     PARTITA_WORK(1);
+    PARTITA_CHECK_INDEX(i);
     return data_[i];
   }
   constexpr T& operator[](int i) {
     PARTITA_WORK(1);
+    PARTITA_CHECK_INDEX(i);
     return data_[i];  // ids of values and ops are int
   }
   constexpr const T& operator[](int i) const {
     PARTITA_WORK(1);
+    PARTITA_CHECK_INDEX(i);
     return data_[i];
   }
-  constexpr T& front() { return data_[0]; }
-  constexpr const T& front() const { return data_[0]; }
-  constexpr T& back() { return data_[size_ - 1]; }
-  constexpr const T& back() const { return data_[size_ - 1]; }
+  constexpr T& front() {
+    PARTITA_CHECK_INDEX(0);
+    return data_[0];
+  }
+  constexpr const T& front() const {
+    PARTITA_CHECK_INDEX(0);
+    return data_[0];
+  }
+  constexpr T& back() {
+    PARTITA_CHECK_INDEX(size_ - 1);
+    return data_[size_ - 1];
+  }
+  constexpr const T& back() const {
+    PARTITA_CHECK_INDEX(size_ - 1);
+    return data_[size_ - 1];
+  }
 
   constexpr void push_back(const T& v) {
     if (size_ == capacity_) {
