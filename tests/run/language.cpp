@@ -1,6 +1,8 @@
 // What the typed language means, by its values.
 #include <cmath>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include <doctest/doctest.h>
 
@@ -16,6 +18,12 @@ xt::xarray<float> run(auto model, const xt::xarray<float>& x) {
   const auto p = pt::trace(model, pt::input<float, pt::dyn>("x", x.shape()[0]));
   return pt::evaluate(p, x).only().template to_xarray<float>();
 }
+
+// What is taken out of results that are temporary outlives them.
+static_assert(std::is_same_v<decltype(std::declval<pt::results>()["y"]), pt::array> &&
+              std::is_same_v<decltype(std::declval<pt::results>()[0]), pt::array> &&
+              std::is_same_v<decltype(std::declval<pt::results>().only()), pt::array> &&
+              std::is_same_v<decltype(std::declval<pt::results&>()["y"]), const pt::array&>);
 
 }  // namespace
 

@@ -29,27 +29,36 @@ class results {
   auto begin() const { return arrays_.begin(); }
   auto end() const { return arrays_.end(); }
 
-  const array& operator[](std::string_view name) const {
+  /// By name or position; of a temporary it is a value, since the results are gone then.
+  const array& operator[](std::string_view name) const& {
     for (std::size_t i = 0; i < arrays_.size(); ++i)
       if ((*names_)[i] == name) return arrays_[i];
     throw error(
         concat("R004 results: no output named \"", name, "\"; ", known_names(name, *names_)));
   }
-  const array& operator[](const char* name) const { return (*this)[std::string_view(name)]; }
+  const array& operator[](const char* name) const& { return (*this)[std::string_view(name)]; }
   template <std::integral Index>
-  const array& operator[](Index i) const {
+  const array& operator[](Index i) const& {
     if (std::cmp_less(i, 0) || std::cmp_greater_equal(i, size()))
       throw error(concat("R004 results: no output ", i, "; there are ", size()));
     return arrays_[static_cast<std::size_t>(i)];
   }
+  array operator[](std::string_view name) && { return std::as_const(*this)[name]; }
+  array operator[](const char* name) && { return std::as_const(*this)[name]; }
+  template <std::integral Index>
+  array operator[](Index i) && {
+    return std::as_const(*this)[i];
+  }
   /// The only output.
-  const array& only() const {
+  const array& only() const& {
     if (size() != 1)
       throw error(concat("R004 results: ", size(), " outputs; name one, ",
                          known_names("", names_ ? *names_ : std::vector<std::string>{})));
     return arrays_.front();
   }
-  operator const array&() const { return only(); }
+  array only() && { return std::as_const(*this).only(); }
+  operator const array&() const& { return only(); }
+  operator array() && { return std::as_const(*this).only(); }
 
  private:
   std::vector<array> arrays_;

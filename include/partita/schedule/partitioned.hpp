@@ -66,9 +66,11 @@ struct partitioned {
 
   /// As loops, layouts and collectives number its axes: axis i of the user's mesh is i or, where it
   /// had to be split, i is its most major part. `mesh().whole()` is the user's.
-  constexpr const partita::mesh& mesh() const { return device.mesh; }
+  constexpr const partita::mesh& mesh() const& { return device.mesh; }
+  constexpr partita::mesh mesh() && { return device.mesh; }
   /// The program that the actions are about.
-  constexpr const program& sharded() const { return rewritten.ops.empty() ? source : rewritten; }
+  constexpr const program& sharded() const& { return rewritten.ops.empty() ? source : rewritten; }
+  constexpr program sharded() && { return rewritten.ops.empty() ? source : rewritten; }
   /// An input, by position or name. Errors: P007 there is none.
   constexpr sharded_value input(int i) const {
     if (i < 0 || i >= source.input_count())
