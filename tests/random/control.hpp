@@ -8,7 +8,7 @@ namespace random_test {
 inline void draw_ops(writer& w, std::int64_t wanted, int most_tries);
 
 /// How deep programs nest.
-inline constexpr int most_nested = 2;
+inline constexpr int most_nested = 4;
 
 /// Inputs in the given order; what is captured stands at position `from`.
 inline void order_inputs(writer& w, const std::vector<value_id>& own, std::size_t from,

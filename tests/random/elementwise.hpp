@@ -80,6 +80,20 @@ inline bool draw_quotient(writer& w) {
   return w.emit(def<op::power>, {y, x}, {0, std::pow(c.hi, a.greatest()) * 1.01, false}, t);
 }
 
+/// Functions and quotients of floats of any value.
+inline bool draw_wild(writer& w) {
+  const auto x = w.any([&](value_id v) { return w.floating(v); });
+  if (x < 0) return false;
+  const auto t = w.element(x);
+  static constexpr const pt::op_def* functions[] = {
+      &def<op::exp>,    &def<op::log>,     &def<op::tanh>,   &def<op::logistic>, &def<op::sqrt>,
+      &def<op::floor>,  &def<op::negate>,  &def<op::abs>,    &def<op::sign>,     &def<op::cbrt>,
+      &def<op::divide>, &def<op::maximum>, &def<op::minimum>};
+  const auto which = static_cast<std::size_t>(w.r.in(0, 12));
+  if (which < 10) return w.emit(*functions[which], {x}, {}, t);
+  return w.emit(*functions[which], {x, w.partner(x)}, {}, t);
+}
+
 /// Functions that jump.
 inline bool draw_rounding(writer& w) {
   const auto x = w.any_number();

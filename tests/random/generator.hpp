@@ -2,35 +2,66 @@
 #pragma once
 
 #include <memory>
+#include <set>
 
 #include "control.hpp"
 #include "test_case.hpp"
 
 namespace random_test {
 
+/// An op of a hundred operands and more.
+inline bool draw_many(writer& w) {
+  if (w.depth() > 0 || !w.r.one_in(8)) return false;
+  const auto x = w.any([&](value_id v) { return w.rank(v) > 0 && w.dims(v).elements() <= 16; });
+  if (x < 0) return false;
+  const bool barrier = w.r.one_in(2);
+  std::vector<value_id> operands;
+  std::vector<value_info> infos;
+  value_info joined = w.info(x);
+  for (auto n = w.r.in(70, 300); n > 0; --n) {
+    const auto v = w.any([&](value_id y) { return barrier || w.type(y) == w.type(x); });
+    operands.push_back(v);
+    infos.push_back(w.info(v));
+    joined = either(joined, w.info(v));
+  }
+  if (barrier) return w.done(pt::ops::optimization_barrier(w.b, operands), infos);
+  const auto dim = static_cast<int>(w.r.in(0, w.rank(x) - 1));
+  return w.done(pt::ops::concatenate(w.b, operands, dim), joined);
+}
+
 /// A family of ops and how often it is drawn.
 struct family {
   int weight;
   bool (*draw)(writer&);
 };
-inline constexpr family families[] = {{5, &draw_arithmetic},    {1, &draw_quotient},
-                                      {1, &draw_rounding},      {3, &draw_math},
-                                      {3, &draw_bits},          {1, &draw_comparison},
-                                      {1, &draw_selection},     {1, &draw_conversion},
-                                      {1, &draw_constant},      {2, &draw_identity},
-                                      {2, &draw_broadcast},     {1, &draw_transpose},
-                                      {2, &draw_reshape},       {1, &draw_concatenate},
-                                      {1, &draw_slice},         {1, &draw_pad},
-                                      {1, &draw_reverse},       {1, &draw_roll},
-                                      {1, &draw_dynamic_slice}, {1, &draw_gather},
-                                      {1, &draw_scatter},       {1, &draw_sort},
-                                      {2, &draw_reduce},        {1, &draw_cumsum},
-                                      {1, &draw_reduce_window}, {1, &draw_selecting_window},
-                                      {1, &draw_convolution},   {2, &draw_dot},
-                                      {3, &draw_layer},         {1, &draw_linear_system},
-                                      {3, &draw_control}};
+inline constexpr family tame_families[] = {{5, &draw_arithmetic},    {1, &draw_quotient},
+                                           {1, &draw_rounding},      {3, &draw_math},
+                                           {3, &draw_bits},          {1, &draw_comparison},
+                                           {1, &draw_selection},     {1, &draw_conversion},
+                                           {1, &draw_constant},      {2, &draw_identity},
+                                           {2, &draw_broadcast},     {1, &draw_transpose},
+                                           {2, &draw_reshape},       {1, &draw_concatenate},
+                                           {1, &draw_slice},         {1, &draw_pad},
+                                           {1, &draw_reverse},       {1, &draw_roll},
+                                           {1, &draw_dynamic_slice}, {1, &draw_gather},
+                                           {1, &draw_scatter},       {1, &draw_sort},
+                                           {2, &draw_reduce},        {1, &draw_cumsum},
+                                           {1, &draw_reduce_window}, {1, &draw_selecting_window},
+                                           {1, &draw_convolution},   {2, &draw_dot},
+                                           {3, &draw_layer},         {1, &draw_linear_system},
+                                           {3, &draw_control},       {1, &draw_many}};
+
+/// Those for floats of any value.
+inline constexpr family wild_families[] = {
+    {5, &draw_arithmetic},    {4, &draw_wild},      {1, &draw_comparison}, {2, &draw_selection},
+    {1, &draw_identity},      {2, &draw_broadcast}, {1, &draw_transpose},  {2, &draw_reshape},
+    {1, &draw_concatenate},   {1, &draw_slice},     {1, &draw_pad},        {1, &draw_reverse},
+    {1, &draw_roll},          {1, &draw_sort},      {3, &draw_reduce},     {1, &draw_reduce_window},
+    {1, &draw_dynamic_slice}, {1, &draw_gather},    {2, &draw_control}};
 
 inline void draw_ops(writer& w, std::int64_t wanted, int most_tries) {
+  const pt::span<const family> families =
+      w.state.wild ? pt::span<const family>(wild_families) : pt::span<const family>(tame_families);
   int total = 0;
   for (const auto& f : families) total += f.weight;
   for (int tries = 0; w.emitted < wanted && tries < most_tries; ++tries) {
@@ -53,10 +84,18 @@ class generator {
   test_case make() {
     writer w(state_);
     state_.differentiable = r_.one_in(6);
+    case_.wild = state_.wild = !state_.differentiable && r_.one_in(5);
     const auto params = r_.in(1, 3);
     for (int i = 0; i < params; ++i)
-      w.fresh({r_.one_in(6) ? dtype::i32 : dtype::f32, w.some_shape(1, 3)});
-    draw_ops(w, r_.in(3, state_.differentiable ? 10 : 22), 400);
+      w.fresh({r_.one_in(6)  ? dtype::i32
+               : state_.wild ? wild_type()
+                             : dtype::f32,
+               w.some_shape(1, 3)});
+    const bool is_long = !state_.differentiable && r_.one_in(1500);
+    if (is_long)
+      draw_ops(w, r_.in(1000, 2500), 12000);
+    else
+      draw_ops(w, r_.in(3, state_.differentiable ? 10 : 22), 400);
     outputs(w);
     if (state_.differentiable) differentiate(w);
     w.b.p.error.raise();
@@ -80,6 +119,10 @@ class generator {
     return p.is(p.producer(v), pt::op_role::parameter);
   }
 
+  dtype wild_type() {
+    static constexpr dtype types[] = {dtype::f32, dtype::f32, dtype::f64, dtype::bf16, dtype::f16};
+    return types[r_.in(0, 4)];
+  }
   void outputs(writer& w) {
     pt::program& p = w.b.p;
     std::vector<value_id> chosen;
@@ -87,12 +130,20 @@ class generator {
     for (value_id v : p.operand_list) used[static_cast<std::size_t>(v)] = 1;
     for (value_id v = 0; v < p.value_count(); ++v) {
       const bool last = !used[static_cast<std::size_t>(v)] && !is_parameter(p, v);
+      if (state_.wild && w.info(v).tolerance != 0) continue;
       if (w.info(v).tolerance > 0 || (last && !r_.one_in(5)) || r_.one_in(20)) chosen.push_back(v);
     }
-    if (chosen.empty()) chosen.push_back(w.last());
+    if (chosen.empty()) chosen.push_back(state_.wild ? p.inputs[0] : w.last());
     if (r_.one_in(8)) chosen.push_back(r_.pick(chosen));  // the same value twice
     int n = 0;
-    for (auto v : chosen) p.outputs.push_back({v, p.intern("o" + std::to_string(n++))});
+    std::set<value_id> states;  // inputs whose next state is an output
+    for (auto v : chosen) {
+      auto name = p.intern("o" + std::to_string(n++));
+      const value_id state = r_.pick(p.inputs);
+      if (r_.one_in(4) && p.type(state) == p.type(v) && states.insert(state).second)
+        name = p.op(p.producer(state)).name;
+      p.outputs.push_back({v, name});
+    }
   }
 
   /// Adds cotangents of some inputs, from new inputs for those of some outputs.
@@ -167,12 +218,12 @@ class generator {
   void mesh() {
     pads_ = r_.one_in(2);
     static constexpr int sizes[] = {1, 2, 2, 2, 3, 4, 4, 6, 8, 8, 12};
-    static constexpr std::string_view names[] = {"B", "M", "T"};
-    const auto rank = std::min<std::int64_t>(r_.in(1, 5), 3);
+    static constexpr std::string_view names[] = {"B", "M", "T", "a b", "E", "F", "G", "H"};
+    const auto rank = r_.one_in(12) ? r_.in(4, 8) : std::min<std::int64_t>(r_.in(1, 5), 3);
     for (int a = 0; a < rank; ++a) {
       std::int64_t size = pads_ ? r_.in(1, 8) : sizes[r_.in(0, 10)];
       if (a == 0 && r_.one_in(4)) size = size_for_reshape(size);
-      if (case_.mesh.devices() * size > 64) size = 2;
+      if (case_.mesh.devices() * size > 64) size = rank > 3 ? 1 : 2;
       case_.mesh.push_back({names[a], size});
     }
   }

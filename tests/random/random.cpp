@@ -1,5 +1,8 @@
 // Random programs, meshes and actions: the partitioned program computes what the source does.
 //
+// Not drawn: sizes of 0, gradients of real values (they are of i64, where sums are exact), sums of
+// floats that may be infinite or NaN.
+//
 // PARTITA_RANDOM_CASES=n runs the seeds 1 to n; PARTITA_RANDOM_SEED=s runs one case and prints it.
 #include <doctest/doctest.h>
 
@@ -9,6 +12,7 @@
 #include <optional>
 
 #include "generator.hpp"
+#include "schedule.hpp"
 
 namespace pt = partita;
 using namespace random_test;
@@ -93,12 +97,14 @@ struct statistics {
        differentiated = 0, microbatched = 0, several_loops = 0, split = 0, split_by_itself = 0,
        part_loops = 0, padded = 0, contradictions = 0;
   long widened = 0, trimmed = 0, masked = 0;
+  long schedules = 0, schedules_refused = 0, stepped = 0, wild = 0, wide = 0, long_ones = 0;
   pt::collectives collectives;
   std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
 
   void add(const pt::program& p) {
     for (const auto& n : p.ops) {
       ++ops[n.def->name];
+      wide += n.operand_count >= 70;
       if (n.marks.transposed > 0) ++differentiated;
     }
     for (const auto& r : p.regions) add(r);
@@ -138,6 +144,8 @@ class check {
       const double tolerance = c_.info[at(c_.p.outputs[at(i)].value)].tolerance;
       if (got[i].type() != (*expected_)[i].type())
         return fail(std::string(what) + ": another type");
+      if (c_.wild && tolerance == 0 && !same_bits(got[i], (*expected_)[i]))
+        return fail(std::string(what) + ": output " + std::to_string(i) + " has other bits");
       const double difference = pt::max_difference(got[i], (*expected_)[i]);
       if (!(difference <= tolerance))
         return fail(std::string(what) + ": output " + std::to_string(i) + " differs by " +
@@ -160,15 +168,20 @@ class check {
       return;
 
     pt::core_program core(c_.p, c_.mesh);
+    pt::collective_counter counter(core, {});
     std::vector<std::vector<random_action>> done(c_.tactics.size());
     for (std::size_t t = 0; t < c_.tactics.size(); ++t) {
       if (!act(core, static_cast<int>(t), done[t])) return;
       const pt::lowered l = pt::lower(core);
       if (!check_lowered(core, l)) return;
+      counter.update();
+      if (!(counter.counts() == l.counts))
+        return static_cast<void>(fail("collectives counted by tactic differ"));
       if (t + 1 < c_.tactics.size()) continue;
       if (!check_finished(core, done, l) || !check_passes(core, l)) return;
       if (c_.seed % 4 == 0 && !check_replay(core, done, l)) return;
       if (c_.seed % 4 != 0 && !check_microbatches()) return;
+      if (c_.seed % 2 != 0 && !check_schedule()) return;
       if (count_) add_statistics(core, l);
     }
   }
@@ -218,8 +231,7 @@ class check {
     const pt::collectives fused = l.passes.empty() ? l.counts : l.passes[0].before;
     pt::collective_counter counter(core, on);
     counter.update();
-    if (!(counter.counts() == fused))
-      return fail("collectives counted without building differ");
+    if (!(counter.counts() == fused)) return fail("collectives counted without building differ");
     for (int i = 0; i < c_.p.input_count(); ++i)
       if (l.device.inputs[at(i)].local(core.p.input_type(i).shape, l.device.mesh) !=
               l.device.local.input_type(i).shape ||
@@ -350,6 +362,76 @@ class check {
     return check_lowered(core, l) && compare(pt::temporal(core, inputs_), "temporal microbatches");
   }
 
+  /// A schedule of tactics by name, and all that is told of what comes of it.
+  bool check_schedule() {
+    if (c_.mesh.rank == 0) return true;
+    data::random r{c_.seed * 171 + 3};
+    const auto schedule = draw_schedule(c_.p, c_.mesh, r);
+    const pt::partition_options options{.passes = some_passes(r), .verify = true};
+    std::optional<pt::partitioned> made;
+    try {
+      made.emplace(pt::partition(c_.p, c_.mesh, schedule, options));
+    } catch (const pt::error& e) {  // what the tactics ask for may not be possible
+      const std::string code = std::string(e.what()).substr(0, 4);
+      if (count_) ++seen.schedules_refused;
+      for (const char* mistake :
+           {"S002", "S003", "S004", "S005", "S012", "S013", "S014", "S024", "S100"})
+        if (code == mistake) return true;
+      return fail(std::string("schedule: ") + e.what());
+    }
+    const pt::partitioned& q = *made;
+    if (count_) {
+      ++seen.schedules;
+      for (const auto& t : schedule) seen.stepped += t.steps > 1;
+    }
+    if (!compare(pt::emulate(q, inputs_), "schedule") ||
+        !compare(pt::temporal(q, inputs_), "temporal schedule") ||
+        !check_text(q.device.local, &q.device.mesh, "schedule's device program"))
+      return false;
+    const pt::cost again = pt::estimate(q.device.local);
+    if (again.peak_bytes != q.cost.peak_bytes || again.flops != q.cost.flops ||
+        again.collective_bytes != q.cost.collective_bytes)
+      return fail("the cost is another one");
+    const auto s = pt::summarize(q);
+    if (!(s.collectives == q.collectives) || s.peak_bytes != q.cost.peak_bytes ||
+        s.tactic_count != static_cast<int>(schedule.size()) ||
+        s.input_count != q.source.input_count() || s.output_count != q.source.output_count())
+      return fail("summarize has other figures");
+    for (int i = 0; i < s.input_count; ++i)
+      if (s.input(i).local_shape != q.device.local.input_type(i).shape)
+        return fail("summarize has another shape of an input");
+    return check_explained(q) && check_difference(q) && check_log(q);
+  }
+  /// The sums of `explain` are the figures.
+  bool check_explained(const pt::partitioned& q) {
+    const std::string text = str(pt::explain(q));
+    const auto total = text.rfind("\n  all ");
+    if (total == std::string::npos)
+      return q.collectives.total() == 0 || fail("explain has no sum\n" + text);
+    const long long times = std::atoll(text.c_str() + text.find('x', total) + 1);
+    const auto unit = text.find(" bytes", total), number = text.rfind(' ', unit - 1);
+    const long long bytes = std::atoll(text.c_str() + number);
+    return (times == q.collectives.total() && bytes == q.cost.collective_bytes) ||
+           fail("explain has other sums than " + std::to_string(q.collectives.total()) + " and " +
+                std::to_string(q.cost.collective_bytes) + "\n" + text);
+  }
+  /// A partitioning does not differ from itself, and does from another number of collectives.
+  bool check_difference(const pt::partitioned& q) {
+    const pt::partitioned none =
+        pt::partition(c_.p, c_.mesh, std::vector<random_tactic>{}, {.verify = true});
+    const std::string same = str(pt::diff(q, q)), other = str(pt::diff(none, q));
+    if (same.find("->") != std::string::npos) return fail("differs from itself\n" + same);
+    const bool gathers = other.find("all_gather: 0 -> ") != std::string::npos;
+    return gathers == (q.collectives.all_gather > 0) || fail("diff of all_gathers\n" + other);
+  }
+  bool check_log(const pt::partitioned& q) {
+    pt::core_program again(q.sharded(), c_.mesh);
+    const pt::text log = pt::print_actions(q.core, q.sharded());
+    return good(pt::replay(again, q.sharded(), log.view()), "replay of a schedule") &&
+           (pt::print_core(again) == pt::print_core(q.core) ||
+            fail("replay of a schedule gives other loops"));
+  }
+
   void add_statistics(const pt::core_program& core, const pt::lowered& l) const {
     for (pt::op_id o = 0; o < core.p.op_count(); ++o) {
       const int n = core.nest_of(o).count;
@@ -373,6 +455,8 @@ class check {
     }
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);
+    seen.wild += c_.wild;
+    seen.long_ones += c_.p.op_count() > 1000;
     seen.collectives.all_gather += l.counts.all_gather;
     seen.collectives.all_reduce += l.counts.all_reduce;
     seen.collectives.reduce_scatter += l.counts.reduce_scatter;
@@ -436,7 +520,10 @@ TEST_CASE("random programs: partitioned equals source") {
             << seen.refused << " actions refused, " << seen.contradictions
             << " for another tactic; " << seen.padded << " programs padded (" << seen.widened
             << " values widened, " << seen.trimmed << " trimmed, " << seen.masked << " masked); "
-            << str(pt::concat(seen.collectives)) << '\n';
+            << seen.schedules << " schedules by name (" << seen.stepped << " in microbatches, "
+            << seen.schedules_refused << " refused), " << seen.wild << " with floats of any value, "
+            << seen.wide << " ops of many operands, " << seen.long_ones
+            << " programs of thousands of ops; " << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
   std::cout << '\n';
@@ -462,6 +549,10 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.trimmed > 0);
   CHECK(seen.masked > 0);
   CHECK(seen.contradictions > 0);
+  CHECK(seen.schedules > 0);
+  CHECK(seen.stepped > 0);
+  CHECK(seen.wild > 0);
+  CHECK(seen.wide > 0);
   std::string missing, whole;
   for (const pt::op_def* d : pt::registry) {
     const bool drawn = d->role != pt::op_role::tiling;  // these come from actions

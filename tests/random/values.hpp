@@ -58,6 +58,19 @@ inline double rounding_of(dtype t) {
   return t == dtype::f64 ? 0x1p-53 : t == dtype::f32 ? 0x1p-24 : t == dtype::f16 ? 0x1p-11 : 0x1p-8;
 }
 
+/// Equal signs of zeros, too; any NaN is like any other.
+inline bool same_bits(const pt::array& a, const pt::array& b) {
+  if (a.type() != b.type() || !pt::is_floating(a.type().element))
+    return a.type() == b.type() && pt::equal(a, b);
+  const pt::array wide_a = pt::as_type(a, dtype::f64), wide_b = pt::as_type(b, dtype::f64);
+  const double *x = wide_a.data<double>(), *y = wide_b.data<double>();
+  for (std::int64_t i = 0; i < a.size(); ++i) {
+    const bool nan = std::isnan(x[i]) && std::isnan(y[i]);
+    if (!nan && (x[i] != y[i] || std::signbit(x[i]) != std::signbit(y[i]))) return false;
+  }
+  return true;
+}
+
 inline value_info product(const value_info& x, const value_info& y) {
   const double c[] = {x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi};
   return {*std::min_element(c, c + 4), *std::max_element(c, c + 4), x.integer && y.integer};

@@ -14,6 +14,8 @@ struct case_state {
   /// The program will be differentiated, and its floats become i64 (see generator.hpp): only ops
   /// that have a derivative and work on integers are drawn, and every value is exact.
   bool differentiable = false;
+  /// Floats of any value: nothing is summed, so that every bit is the same in any order.
+  bool wild = false;
 };
 
 class writer {
@@ -38,7 +40,9 @@ class writer {
   bool number(value_id v) const { return element(v) != dtype::boolean; }
   bool floating(value_id v) const { return pt::is_floating(element(v)); }
   bool integral(value_id v) const { return pt::is_integer(element(v)); }
-  bool exact(dtype t, const value_info& i) const { return state.differentiable || fits(t, i); }
+  bool exact(dtype t, const value_info& i) const {
+    return state.differentiable || (state.wild && pt::is_floating(t)) || fits(t, i);
+  }
 
   /// Neither inexact nor without elements.
   bool usable(value_id v) const { return info(v).tolerance == 0 && dims(v).elements() > 0; }
@@ -80,7 +84,8 @@ class writer {
     if (parent_ != nullptr) return capture(parent_->fresh(t, lo, hi));
     if (t.element == dtype::boolean) lo = 0, hi = 1;
     if (t.element == dtype::u8) lo = 0, hi = std::max(hi, 3.0);
-    return keep(pt::ops::parameter(b, "p" + std::to_string(state.names++), t), {lo, hi});
+    const std::string name = (r.one_in(2) ? "p" : "params.") + std::to_string(state.names++);
+    return keep(pt::ops::parameter(b, name, t), {lo, hi});
   }
   /// An input of this nested program.
   value_id input(const tensor_type& t, const value_info& i) {
@@ -91,10 +96,13 @@ class writer {
   }
 
   shape some_shape(int min_rank, int max_rank) {
-    static constexpr int sizes[] = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16, 16};
+    static constexpr int sizes[] = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16, 16}, primes[] = {5, 7, 11, 13};
     shape s;
     const auto n = r.in(min_rank, max_rank);
-    for (int d = 0; d < n; ++d) s.push_back(s.elements() > 64 ? r.in(1, 4) : sizes[r.in(0, 10)]);
+    for (int d = 0; d < n; ++d)
+      s.push_back(s.elements() > 64 ? r.in(1, 4)
+                  : r.one_in(10)    ? primes[r.in(0, 3)]
+                                    : sizes[r.in(0, 10)]);
     return s;
   }
   ints permutation(int n) {
@@ -142,7 +150,13 @@ class writer {
 
   value_id keep(value_id v, const value_info& i) {
     infos.resize(b.p.types.size());
-    infos[static_cast<std::size_t>(v)] = wrapped(element(v), i);
+    value_info& known = infos[static_cast<std::size_t>(v)];
+    known = wrapped(element(v), i);
+    if (state.wild && floating(v)) {
+      known.hi = std::numeric_limits<double>::infinity();
+      known.lo = -known.hi;
+      known.integer = false;
+    }
     return v;
   }
 };
