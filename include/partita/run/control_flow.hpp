@@ -184,7 +184,7 @@ class control_flow {
     return {w_.carried[at(e.memory)].get(), e.axes, padded_bytes(e.type)};
   }
   std::int64_t bytes_inside(const run_wire& e) const {
-    return copies_over(f_.mesh_, e.axes) * padded_bytes(e.type);
+    return f_.devices().copies(e.axes) * padded_bytes(e.type);
   }
   const std::byte*& input(const wire_end& in) const {
     return space_of(in.region).base[at(frame_of(in.region).p_.inputs[at(in.index)])];
@@ -196,8 +196,9 @@ class control_flow {
   /// Copies a value, or `bytes` of each of its copies, to one that has all of its axes.
   void spread(const copies<const std::byte>& from, const copies<std::byte>& to,
               std::int64_t bytes) const {
-    for (std::int64_t i = 0; i < copies_over(f_.mesh_, to.axes); ++i) {
-      const std::int64_t j = copy_at(f_.mesh_, from.axes, coordinates_of(f_.mesh_, to.axes, i));
+    for (std::int64_t i = 0; i < f_.devices().copies(to.axes); ++i) {
+      const std::int64_t j =
+          f_.devices().copy_at(from.axes, f_.devices().coordinates_of(to.axes, i));
       std::memcpy(to.first + i * to.stride, from.first + j * from.stride, at(bytes));
     }
   }

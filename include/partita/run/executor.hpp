@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <partita/run/control_flow.hpp>
+#include <partita/run/in_process.hpp>
 #include <partita/run/results.hpp>
 #include <partita/spmd/device_program.hpp>
 #if !defined(PARTITA_SEPARATE_KERNELS)
@@ -71,7 +72,8 @@ class interpreter {
       : d_(std::move(d)),
         p_(d_.local),
         options_(std::move(options)),
-        frame_(checked(d_), d_.mesh, input_axes(), options_.kernels, options_.fuse, true),
+        transport_(in_process(d_.mesh)),
+        frame_(checked(d_), transport_, input_axes(), options_.kernels, options_.fuse, true),
         threads_(options_.threads > 1 ? options_.threads : 1) {
     auto list = std::make_shared<std::vector<std::string>>();
     for (int i = 0; i < p_.output_count(); ++i) list->emplace_back(p_.output_name(i));
@@ -212,6 +214,7 @@ class interpreter {
   device_program d_;
   const program& p_;
   run_options options_;
+  transport transport_;
   frame frame_;
   thread_pool threads_;
   std::shared_ptr<const std::vector<std::string>> names_;

@@ -6,9 +6,8 @@
 #include <span>
 #include <vector>
 
-#include <partita/run/collective.hpp>
 #include <partita/run/plan.hpp>
-#include <partita/run/thread_pool.hpp>
+#include <partita/run/transport.hpp>
 
 namespace partita::detail {
 
@@ -26,9 +25,12 @@ struct workspace {
 /// varies over: copy i of value v starts at base[v] + i * padded_bytes(type of v).
 class frame {
  public:
-  frame(const program& p, const mesh& m, std::span<const axis_set> inputs,
+  frame(const program& p, const transport& t, std::span<const axis_set> inputs,
         std::span<const kernel_entry> own, bool fuse, bool outermost)
-      : plan_(p, m, inputs, own, fuse, outermost), p_(p), mesh_(m) {
+      : plan_(p, t.devices, inputs, own, fuse, outermost),
+        p_(p),
+        transport_(t),
+        mesh_(t.devices.mesh()) {
     plan_.error.raise();
     for (const auto& s : plan_.steps) {
       std::vector<tensor_type> operands, results;
@@ -41,6 +43,7 @@ class frame {
   }
 
   const partita::detail::plan& plan() const { return plan_; }
+  const device_set& devices() const { return transport_.devices; }
 
   std::unique_ptr<workspace> make_workspace(int threads) const {
     auto w = std::make_unique<workspace>();
@@ -132,7 +135,7 @@ class frame {
   /// The copy of `x` that a device at `c` has.
   const std::byte* copy_of(value_id x, const coordinates& c, const workspace& w) const {
     return w.base[at(plan_.root[at(x)])] +
-           copy_at(mesh_, plan_.axes[at(x)], c) * padded_bytes(p_.type(x));
+           devices().copy_at(plan_.axes[at(x)], c) * padded_bytes(p_.type(x));
   }
 
  private:
@@ -189,14 +192,14 @@ class frame {
       if (!w.inputs.empty()) {
         w.memory = static_cast<int>(carried_bytes_.size());
         carried_bytes_.push_back(
-            saturating_multiply(copies_over(mesh_, w.axes), padded_bytes(w.type)));
+            saturating_multiply(devices().copies(w.axes), padded_bytes(w.type)));
       }
       c.wires.push_back(std::move(w));
     }
     for (int r = 0; r < p_.op(o).region_count; ++r) {
       c.frames.push_back(static_cast<int>(nested_.size()));
       nested_.push_back(
-          std::make_unique<frame>(p_.region(o, r), mesh_, inputs[at(r)], own, fuse, false));
+          std::make_unique<frame>(p_.region(o, r), transport_, inputs[at(r)], own, fuse, false));
     }
     return c;
   }
@@ -207,7 +210,7 @@ class frame {
     const int result_count = p_.op(s.op).result_count;
     std::vector<std::byte*> out;
     for (int r = 0; r < result_count; ++r) out.push_back(place(first + r, w));
-    threads.parallel_for(copies_over(mesh_, s.axes), [&](int thread, std::int64_t i) {
+    threads.parallel_for(devices().copies(s.axes), [&](int thread, std::int64_t i) {
       const std::byte* few[8];
       std::vector<const std::byte*> many;
       const auto operands = p_.operands(s.op);
@@ -216,7 +219,7 @@ class frame {
         many.resize(operands.size());
         in = many.data();
       }
-      const coordinates c = coordinates_of(mesh_, s.axes, i);
+      const coordinates c = devices().coordinates_of(s.axes, i);
       for (std::size_t j = 0; j < operands.size(); ++j) in[j] = copy_of(operands[j], c, w);
       std::byte* mine[8];
       std::vector<std::byte*> my_many;
@@ -245,18 +248,14 @@ class frame {
     const collective what = p_.collective_of(s.op);
     for (int r = 0; r < n.result_count; ++r) {
       const value_id x = p_.operand(s.op, r), v = n.result + r;
-      const collective_call call{mesh_,
-                                 what,
-                                 p_.type(x),
-                                 p_.type(v),
-                                 plan_.axes[at(x)],
-                                 plan_.axes[at(v)],
-                                 w.base[at(plan_.root[at(x)])],
-                                 place(v, w)};
-      threads.parallel_for(copies_over(mesh_, plan_.axes[at(v)]), [&](int thread, std::int64_t i) {
-        w.memory[at(thread)].reset();
-        run_collective(call, i, w.memory[at(thread)]);
-      });
+      const exchange e{what,
+                       p_.type(x),
+                       p_.type(v),
+                       plan_.axes[at(x)],
+                       plan_.axes[at(v)],
+                       w.base[at(plan_.root[at(x)])],
+                       place(v, w)};
+      transport_.run(transport_.self, devices(), e, threads, w.memory);
     }
   }
 
@@ -270,10 +269,10 @@ class frame {
       if (plan_.slot[at(v)] >= 0 || plan_.handed_out[at(v)]) place(v, w);
     }
     const std::int64_t pieces = (s.elements + piece - 1) / piece;
-    threads.parallel_for(copies_over(mesh_, s.axes) * pieces, [&](int thread, std::int64_t i) {
+    threads.parallel_for(devices().copies(s.axes) * pieces, [&](int thread, std::int64_t i) {
       scratch& memory = w.memory[at(thread)];
       memory.reset();
-      const coordinates c = coordinates_of(mesh_, s.axes, i / pieces);
+      const coordinates c = devices().coordinates_of(s.axes, i / pieces);
       const auto& values = s.blocks.values;
       auto** in = reinterpret_cast<std::byte**>(
           memory.take(static_cast<std::int64_t>(values.size() * sizeof(std::byte*))));
@@ -289,8 +288,8 @@ class frame {
     std::byte* out = place(v, w);
     const std::int64_t distance = op::shard_start::distance(p_.attrs(s.op));
     const axis_list axes = op::shard_start::axes(p_.attrs(s.op));
-    for (std::int64_t i = 0; i < copies_over(mesh_, s.axes); ++i) {
-      const coordinates c = coordinates_of(mesh_, s.axes, i);
+    for (std::int64_t i = 0; i < devices().copies(s.axes); ++i) {
+      const coordinates c = devices().coordinates_of(s.axes, i);
       std::int64_t n = 0;
       for (int a : axes) n = n * mesh_.size(a) + c.at[a];
       write_integer(p_.type(v).element, n * distance, out + i * padded_bytes(p_.type(v)));
@@ -320,6 +319,7 @@ class frame {
 
   partita::detail::plan plan_;
   const program& p_;
+  const transport& transport_;
   const mesh& mesh_;
   std::vector<step_types> types_;  // by step
   std::vector<control> controls_;  // by step

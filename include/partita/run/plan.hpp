@@ -12,7 +12,7 @@
 #include <partita/run/block_program.hpp>
 #include <partita/run/control_table.hpp>
 #include <partita/run/kernels/library.hpp>
-#include <partita/run/varying.hpp>
+#include <partita/run/transport.hpp>
 
 namespace partita::detail {
 
@@ -43,11 +43,11 @@ class plan {
   std::vector<char> handed_out;  ///< by root value: its memory becomes an output array
 
   /// `inputs`: over which axes each input varies; `outermost`: may outputs be handed out as arrays?
-  plan(const program& p, const mesh& m, std::span<const axis_set> inputs,
+  plan(const program& p, const device_set& devices, std::span<const axis_set> inputs,
        std::span<const kernel_entry> own, bool fuse, bool outermost)
-      : p_(p), mesh_(m), own_(own), fuse_(fuse), outermost_(outermost) {
+      : p_(p), devices_(devices), own_(own), fuse_(fuse), outermost_(outermost) {
     const auto n = static_cast<std::size_t>(p_.value_count());
-    varying(p_, mesh_, inputs, &axes);
+    varying(p_, devices_.mesh(), inputs, &axes);
     root.assign(n, -1);
     slot.assign(n, no_slot);
     handed_out.assign(n, 0);
@@ -67,7 +67,7 @@ class plan {
 
   failure error;  ///< R005 no kernel, R007 unknown op with nested programs
 
-  std::int64_t copies(value_id v) const { return copies_over(mesh_, axes[at(v)]); }
+  std::int64_t copies(value_id v) const { return devices_.copies(axes[at(v)]); }
   /// Bytes of all copies.
   std::int64_t bytes(value_id v) const {
     return saturating_multiply(copies(v), padded_bytes(p_.type(v)));
@@ -445,7 +445,7 @@ class plan {
   static constexpr std::size_t most_members = 64;
   static constexpr int forever = std::numeric_limits<int>::max();
   const program& p_;
-  const mesh& mesh_;
+  const device_set& devices_;
   std::span<const kernel_entry> own_;
   bool fuse_, outermost_;
   std::vector<char> needed_;     // by op

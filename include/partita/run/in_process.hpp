@@ -1,4 +1,5 @@
-/// The collectives, on the copies of a value that an emulated mesh holds.
+/// The transport inside one process: the collectives, on the copies of a value that an emulated
+/// mesh holds.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/strided.hpp>
-#include <partita/run/varying.hpp>
+#include <partita/run/transport.hpp>
 
 namespace partita::detail {
 
@@ -149,6 +150,21 @@ inline void run_collective(const collective_call& call, std::int64_t copy, scrat
       return;
     }
   }
+}
+
+/// All devices of a mesh, in this process.
+inline transport in_process(const mesh& m) {
+  return {device_set::all(m), nullptr,
+          [](void*, const device_set& devices, const exchange& e, thread_pool& threads,
+             std::span<scratch> memory) {
+            const collective_call call{devices.mesh(), e.what,    e.from,    e.to,
+                                       e.from_axes,    e.to_axes, e.operand, e.result};
+            threads.parallel_for(devices.copies(e.to_axes), [&](int thread, std::int64_t i) {
+              scratch& mine = memory[static_cast<std::size_t>(thread)];
+              mine.reset();
+              run_collective(call, i, mine);
+            });
+          }};
 }
 
 }  // namespace partita::detail
