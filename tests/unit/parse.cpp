@@ -229,6 +229,13 @@ std::string nested_calls(int depth) {
 }
 }  // namespace
 
+TEST_CASE("P017 every op that does not take any number of operands says how many") {
+  for (const char* op : {"convolution", "select_and_scatter", "select_and_gather"})
+    CHECK(in_line(pt::concat("  %y = ", op, "(%x) : tensor<4x6xf32>")).substr(0, 4) == "P017");
+  for (const char* op : {"cumsum", "reduce", "reduce_window"})
+    CHECK(in_line(pt::concat("  %y = ", op, "(%x, %x) : tensor<4x6xf32>")).substr(0, 4) == "P017");
+}
+
 TEST_CASE("P018 programs that are nested too deep") {
   const pt::program deepest = pt::parse(nested_calls(pt::max_nesting));
   CHECK(str(deepest.error.message) == "");

@@ -34,6 +34,7 @@ namespace partita::op {
 ///           out of range, S156 bad dimension numbers, S157 features do not fit, S158 bad groups
 struct convolution {
   static constexpr std::string_view name = "convolution";
+  static constexpr int operand_count = 2;
 
   /// The attributes, taken apart.
   struct roles {

@@ -102,6 +102,7 @@ struct selecting_op {
 /// Errors    those of selecting_op, S154 the source has another shape
 struct select_and_scatter : selecting_op {
   static constexpr std::string_view name = "select_and_scatter";
+  static constexpr int operand_count = 2;
   static constexpr void infer(infer_context& c) {
     const shape positions = check(c, name);
     if (!c.error && !same_shape(positions, c.operands[1].shape))
@@ -142,6 +143,7 @@ struct select_and_scatter : selecting_op {
 /// Errors    those of selecting_op, S103 shapes differ
 struct select_and_gather : selecting_op {
   static constexpr std::string_view name = "select_and_gather";
+  static constexpr int operand_count = 2;
   static constexpr void infer(infer_context& c) {
     const shape positions = check(c, name);
     if (!c.error && !same_shape(c.operands[0].shape, c.operands[1].shape))
