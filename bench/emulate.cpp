@@ -35,7 +35,7 @@ double median(std::vector<double> v) {
 double product_seconds = 0;
 void timed_product(const pt::kernel_context& c) {
   const auto begin = std::chrono::steady_clock::now();
-  pt::detail::dot_general_kernel(c);
+  pt::run_detail::dot_general_kernel(c);
   product_seconds +=
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

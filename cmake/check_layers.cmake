@@ -1,6 +1,7 @@
 # Checks the include order of design: a header includes only headers of its own folder or of an earlier one, and
 # Eigen, xtensor and MPI appear only under run/. Headers outside the folders (partita.hpp, cpu.hpp) may include
-# anything, but partita.hpp must not lead to Eigen, xtensor or MPI.
+# anything, but partita.hpp must not lead to Eigen, xtensor or MPI. What is private to a folder is in the namespace
+# FOLDER_detail (to partita::nn in nn::detail).
 #
 #   cmake [-DROOT=include/partita] -P cmake/check_layers.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -32,6 +33,12 @@ foreach(header IN LISTS headers)
       continue()
     endif()
   endif()
+  file(STRINGS ${ROOT}/${header} private_names REGEX "namespace .*detail {")
+  foreach(line IN LISTS private_names)
+    if(NOT line MATCHES "namespace (partita::)?${folder}_detail {" AND NOT header MATCHES "^dsl/nn/")
+      fault("partita/${header}: ${line}\n    what is private to ${folder}/ is in partita::${folder}_detail")
+    endif()
+  endforeach()
   file(STRINGS ${ROOT}/${header} lines REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"]")
   set(reaches_${header})
   foreach(line IN LISTS lines)

@@ -14,8 +14,8 @@
 namespace {
 
 using partita::combiner;
-using partita::detail::chain_link;
-using partita::detail::link;
+using partita::run_detail::chain_link;
+using partita::run_detail::link;
 
 std::mt19937_64 generator(1);
 
@@ -29,7 +29,8 @@ T draw(int range) {
 }
 template <class T>
 std::vector<T> draws(std::int64_t n, int range) {
-  std::vector<T> x(static_cast<std::size_t>(partita::detail::round_up(n, partita::detail::lanes)));
+  std::vector<T> x(
+      static_cast<std::size_t>(partita::run_detail::round_up(n, partita::run_detail::lanes)));
   for (T& v : x) v = draw<T>(range);
   return x;
 }
@@ -53,11 +54,12 @@ double worst_error(link what, float low, float high, double (*exact)(double)) {
   std::vector<float> x, z;
   for (int i = 0; i < 200'000; ++i)
     x.push_back(low + (high - low) * static_cast<float>(i) / 200'000.f);
-  x.resize(static_cast<std::size_t>(partita::detail::round_up(200'000, partita::detail::lanes)));
+  x.resize(
+      static_cast<std::size_t>(partita::run_detail::round_up(200'000, partita::run_detail::lanes)));
   z.resize(x.size());
   const chain_link links[] = {
       elements(link::load, x), {what, nullptr, 0, 0}, elements(link::store, z)};
-  partita::detail::run_chain_of<float>(1, static_cast<std::int64_t>(x.size()), links, 3);
+  partita::run_detail::run_chain_of<float>(1, static_cast<std::int64_t>(x.size()), links, 3);
   double worst = 0;
   for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, error(z[i], exact(x[i])));
   return worst;
@@ -65,12 +67,13 @@ double worst_error(link what, float low, float high, double (*exact)(double)) {
 
 template <class T>
 void check_links() {
-  const std::int64_t n = 1000, padded = partita::detail::round_up(n, partita::detail::lanes);
+  const std::int64_t n = 1000,
+                     padded = partita::run_detail::round_up(n, partita::run_detail::lanes);
   auto x = draws<T>(n, 20), y = draws<T>(n, 20), z = draws<T>(n, 20);
   const auto check = [&](link what, auto f) {
     const chain_link links[] = {elements(link::load, x), elements(what, y),
                                 elements(link::store, z)};
-    partita::detail::run_chain_of<T>(1, padded, links, 3);
+    partita::run_detail::run_chain_of<T>(1, padded, links, 3);
     for (std::size_t i = 0; i < z.size(); ++i) REQUIRE(same(z[i], static_cast<T>(f(x[i], y[i]))));
   };
   check(link::add, [](T a, T b) { return a + b; });
@@ -102,7 +105,7 @@ void check_division() {
     if (round % 500 == 1) y = round % 1000 == 1 ? T(0) : infinity;
     const chain_link links[] = {
         elements(link::load, x), {link::divide, &y, 0, 0}, elements(link::store, z)};
-    partita::detail::run_chain_of<T>(1, 512, links, 3);
+    partita::run_detail::run_chain_of<T>(1, 512, links, 3);
     for (std::size_t i = 0; i < z.size(); ++i) REQUIRE(same(z[i], x[i] / y));
   }
 }
@@ -123,7 +126,7 @@ TEST_CASE("exp, logistic and tanh of binary32 are near") {
   const auto map = [&](link what) {
     const chain_link links[] = {
         elements(link::load, x), {what, nullptr, 0, 0}, elements(link::store, z)};
-    partita::detail::run_chain_of<float>(1, 16, links, 3);
+    partita::run_detail::run_chain_of<float>(1, 16, links, 3);
     CHECK(std::isnan(z[0]));
   };
   map(link::exp);
@@ -147,7 +150,7 @@ void check_rows() {
     const chain_link links[] = {elements(link::load, x),          elements(link::store, made),
                                 elements(link::add, made),        {link::add, b.data(), 1, -row},
                                 {link::subtract, a.data(), 0, 1}, elements(link::store, out)};
-    partita::detail::run_chain_of<T>(rows, row, links, 6);
+    partita::run_detail::run_chain_of<T>(rows, row, links, 6);
     for (std::int64_t i = 0; i < n; ++i) {
       const auto k = static_cast<std::size_t>(i);
       REQUIRE(made[k] == x[k]);
@@ -171,7 +174,7 @@ void check_reduction(combiner how, std::int64_t row, const std::function<T(T, T)
   const chain_link squared[] = {elements(link::load, x), elements(link::multiply, x)};
   for (const auto& [links, count, values] :
        {std::tuple{plain, std::size_t(1), &x}, std::tuple{squared, std::size_t(2), &squares}}) {
-    partita::detail::reduce_chain_of<T>(rows, row, links, count, how, out.data());
+    partita::run_detail::reduce_chain_of<T>(rows, row, links, count, how, out.data());
     for (std::int64_t r = 0; r < rows; ++r) {
       T expected = identity, size = 0;
       for (std::int64_t i = r * row; i < (r + 1) * row; ++i) {
@@ -207,7 +210,7 @@ void check_reductions() {
         product *= x[static_cast<std::size_t>(i)] =
             std::ldexp(T(1), static_cast<int>(generator() % 3) - 1);
       const chain_link load = elements(link::load, x);
-      partita::detail::reduce_chain_of<T>(1, row, &load, 1, combiner::multiply, &out);
+      partita::run_detail::reduce_chain_of<T>(1, row, &load, 1, combiner::multiply, &out);
       CHECK(out == product);
     }
   }
@@ -225,7 +228,7 @@ TEST_CASE("NaN anywhere in a row is its maximum; infinities of both signs are no
       float out[2];
       const chain_link load = elements(link::load, x);
       const auto reduce = [&](combiner how) {
-        partita::detail::reduce_chain_of<float>(2, row, &load, 1, how, out);
+        partita::run_detail::reduce_chain_of<float>(2, row, &load, 1, how, out);
       };
       x[static_cast<std::size_t>(row + at)] = std::numeric_limits<float>::quiet_NaN();
       for (combiner how : {combiner::max, combiner::min}) {

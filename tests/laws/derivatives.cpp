@@ -72,7 +72,7 @@ TEST_CASE("cotangents at ties") {
   const auto sum = [&](pt::value_id v) { return pt::ops::reduce(b, v, pt::combiner::add, zero); };
   auto loss = pt::ops::reduce(b, x, pt::combiner::max, zero);
   loss = pt::ops::add(b, loss, sum(pt::ops::maximum(b, x, y)));
-  const auto g = pt::detail::reverse(b, loss, {x, y});
+  const auto g = pt::dsl_detail::reverse(b, loss, {x, y});
   for (auto v : g) b.p.outputs.push_back({v, b.p.intern(v == g[0] ? "dx" : "dy")});
   const double xs[] = {1, 3, 3, 0}, ys[] = {1, 2, 4, 0};
   const auto r = pt::evaluate(b.p, data::fill(f64({4}), [&](auto i) { return xs[i]; }),

@@ -28,8 +28,8 @@ std::string verdict(const op_case& c, void (*rule)(pt::tile_map_context&)) {
     pt::law_options options;
     options.low = c.low;
     options.high = c.high;
-    const auto applied = pt::detail::apply_op(*c.op, c.operands, c.attrs, c.declared);
-    pt::detail::tile_map_check(applied, rule, options).run();
+    const auto applied = pt::run_detail::apply_op(*c.op, c.operands, c.attrs, c.declared);
+    pt::run_detail::tile_map_check(applied, rule, options).run();
     return "kept";
   } catch (const pt::error& e) {
     return e.what();

@@ -43,7 +43,7 @@ TEST_CASE("second derivatives of reductions, windows and convolutions") {
       wanted.push_back(x.back());
     }
     const auto y = b.emit(*c.op, x, c.attrs, c.declared);
-    const auto first = pt::detail::reverse(b, sum(b, pt::ops::multiply(b, y, y)), wanted);
+    const auto first = pt::dsl_detail::reverse(b, sum(b, pt::ops::multiply(b, y, y)), wanted);
     pt::value_id s = pt::ops::scalar(b, dtype::f64, 0);
     for (std::size_t k = 0; k < x.size(); ++k) {
       const auto v =
@@ -54,7 +54,7 @@ TEST_CASE("second derivatives of reductions, windows and convolutions") {
     REQUIRE_MESSAGE(!b.failed(), data::str(b.p.error.message));
     pt::program forward = b.p;
     forward.outputs.push_back({s, forward.intern("s")});
-    const auto second = pt::detail::reverse(b, s, wanted);
+    const auto second = pt::dsl_detail::reverse(b, s, wanted);
     REQUIRE_MESSAGE(!b.failed(), data::str(b.p.error.message));
     for (std::size_t k = 0; k < wanted.size(); ++k)
       b.p.outputs.push_back({second[k], b.p.intern(std::string(1, static_cast<char>('a' + k)))});
@@ -101,10 +101,10 @@ TEST_CASE("derivatives of a product with zeros") {
     const auto p = pt::ops::parameter(b, "x", f64({n}));
     const std::int64_t zero[] = {0};
     const auto y = pt::ops::reduce(b, p, pt::combiner::multiply, zero);
-    const auto g = pt::detail::reverse(b, y, {p})[0];
+    const auto g = pt::dsl_detail::reverse(b, y, {p})[0];
     b.p.outputs.push_back({g, b.p.intern("g")});
     const auto weights = pt::ops::iota(b, f64({n}), 0);
-    const auto h = pt::detail::reverse(b, sum(b, pt::ops::multiply(b, g, weights)), {p})[0];
+    const auto h = pt::dsl_detail::reverse(b, sum(b, pt::ops::multiply(b, g, weights)), {p})[0];
     REQUIRE(!b.failed());
     b.p.outputs.push_back({h, b.p.intern("h")});
     const auto r = pt::evaluate(
@@ -125,7 +125,7 @@ TEST_CASE("the cotangent of a maximum under a window goes to its first element")
   const auto x = pt::ops::parameter(b, "x", f64({2, 4}));
   const pt::window_dim w[] = {sliding(2, 2), sliding(2, 2)};
   const auto y = pt::ops::reduce_window(b, x, pt::combiner::max, w);
-  const auto g = pt::detail::reverse(b, sum(b, y), {x});
+  const auto g = pt::dsl_detail::reverse(b, sum(b, y), {x});
   b.p.outputs.push_back({g[0], b.p.intern("g")});
   const double xs[] = {1, 3, 2, 2, 3, 3, 2, 2}, expected[] = {0, 1, 1, 0, 0, 0, 0, 0};
   const auto r = pt::evaluate(b.p, data::fill(f64({2, 4}), [&](auto i) { return xs[i]; }));

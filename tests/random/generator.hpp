@@ -148,7 +148,7 @@ class generator {
 
   /// Adds cotangents of some inputs, from new inputs for those of some outputs.
   void differentiate(writer& w) {
-    pt::vec<pt::detail::seed> seeds;
+    pt::vec<pt::op_detail::seed> seeds;
     pt::vec<value_id> wanted;
     for (value_id v : w.b.p.inputs)
       if (w.floating(v) && !r_.one_in(4)) wanted.push_back(v);
@@ -156,12 +156,12 @@ class generator {
     for (const auto& o : w.b.p.outputs)
       if (w.floating(o.value) && !r_.one_in(3)) ends.push_back(o.value);
     for (auto v : ends) seeds.push_back({v, w.fresh(w.type(v))});
-    const auto found = pt::detail::reverse(w.b, seeds, wanted);
+    const auto found = pt::op_detail::reverse(w.b, seeds, wanted);
     w.b.p.error.raise();
     std::size_t tags = 0;
-    pt::detail::for_each_tag(w.b.p, [&](std::string_view) { ++tags; });
-    pt::detail::copy_names taken(tags);
-    pt::detail::number_copies(w.b.p, taken);
+    pt::ir_detail::for_each_tag(w.b.p, [&](std::string_view) { ++tags; });
+    pt::dsl_detail::copy_names taken(tags);
+    pt::dsl_detail::number_copies(w.b.p, taken);
     w.infos.resize(w.b.p.types.size());
     int n = 0;
     for (value_id v : found) w.b.p.outputs.push_back({v, w.b.p.intern("g" + std::to_string(n++))});
@@ -184,7 +184,7 @@ class generator {
   void tidy() {
     const pt::program before = case_.p;
     const std::vector<value_info> known = case_.info;
-    case_.p = pt::detail::tidy(before);
+    case_.p = pt::ir_detail::tidy(before);
     case_.info.assign(case_.p.types.size(), {});
     const auto move = [&](value_id from, value_id to) {
       case_.info[static_cast<std::size_t>(to)] = known[static_cast<std::size_t>(from)];

@@ -162,7 +162,7 @@ class check {
     if (!good(pt::verify(c_.p), "source")) return;
     inputs_ = arguments(c_);
     expected_.emplace(pt::evaluate(c_.p, inputs_));
-    const pt::program tidy = pt::detail::tidy(c_.p);
+    const pt::program tidy = pt::ir_detail::tidy(c_.p);
     if (!good(pt::verify(tidy), "tidy") || !compare(pt::evaluate(tidy, inputs_), "tidy") ||
         !check_text(c_.p, nullptr, "source") || !check_text(tidy, nullptr, "tidy"))
       return;

@@ -112,7 +112,7 @@ std::string fault(const reference& c) {
   for (std::size_t k = 0; k < found.size(); ++k) {
     if (found[k].type() != c.results[k].type()) return "a result has another type";
     const std::string wrong =
-        pt::detail::with_type(found[k].element(), [&]<class T>(std::type_identity<T>) {
+        pt::run_detail::with_type(found[k].element(), [&]<class T>(std::type_identity<T>) {
           const T *x = found[k].data<T>(), *y = c.results[k].data<T>();
           for (std::int64_t i = 0; i < found[k].size(); ++i) {
             if (close(x[i], y[i], c)) continue;
@@ -120,7 +120,7 @@ std::string fault(const reference& c) {
                               " instead of " + shown(y[i]);
             for (const auto& a : c.operands)
               if (a.size() == found[k].size())
-                pt::detail::with_type(a.element(), [&]<class U>(std::type_identity<U>) {
+                pt::run_detail::with_type(a.element(), [&]<class U>(std::type_identity<U>) {
                   out += "; operand " + shown(a.data<U>()[i]);
                 });
             return out;

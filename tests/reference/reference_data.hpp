@@ -59,7 +59,7 @@ inline pt::array read_array(const std::string& line) {
     type.shape.push_back(std::atoll(word.c_str()));
   pt::array a(type);
   std::istringstream values(line.substr(close + 1));
-  pt::detail::with_type(type.element, [&]<class T>(std::type_identity<T>) {
+  pt::run_detail::with_type(type.element, [&]<class T>(std::type_identity<T>) {
     T* to = a.mutable_data<T>();
     std::string word;
     for (std::int64_t i = 0; i < a.size(); ++i) {

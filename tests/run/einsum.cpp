@@ -49,7 +49,7 @@ void check_einsum(const std::string& formula, std::vector<pt::shape> shapes) {
     arrays.push_back(data::integers(t, r));
     values.push_back(elements(arrays.back()));
   }
-  const auto y = pt::detail::emit_einsum(b, formula, operands);
+  const auto y = pt::dsl_detail::emit_einsum(b, formula, operands);
   REQUIRE_MESSAGE(y >= 0, data::str(b.p.error.message));
   b.p.outputs.push_back({y, b.p.intern("y")});
   const pt::array got = pt::evaluate(b.p, arrays).only();
@@ -132,7 +132,7 @@ TEST_CASE("einsum refuses what is no formula for its operands") {
     for (const auto& s : shapes)
       operands.push_back(
           pt::ops::parameter(b, std::to_string(operands.size()), {pt::dtype::f32, s}));
-    CHECK(pt::detail::emit_einsum(b, formula, operands) == -1);
+    CHECK(pt::dsl_detail::emit_einsum(b, formula, operands) == -1);
     return data::str(b.p.error.message);
   };
   CHECK(refused("ij->ij", {{4, 6}, {6}}) ==

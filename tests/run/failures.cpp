@@ -85,7 +85,7 @@ TEST_CASE("a kernel that throws on any thread ends the run with its error, and n
 
 TEST_CASE("thread pool: every iteration once, whatever failed before; loops within loops") {
   for (int threads : {1, 2, 5}) {
-    detail::thread_pool pool(threads);
+    run_detail::thread_pool pool(threads);
     for (int run = 0; run < 200; ++run) {
       std::vector<std::atomic<int>> met(97);
       const auto f = [&](int thread, std::int64_t i) {

@@ -495,7 +495,7 @@ TEST_CASE("dot_general: every placement of batch and contracted dimensions") {
 
 TEST_CASE("dot_general: attention and weight gradients run without packing") {
   const auto plan = [](const shape& l, const shape& r, std::vector<std::int64_t> attrs) {
-    return detail::dot_plan(l, r, attrs);
+    return run_detail::dot_plan(l, r, attrs);
   };
   const auto scores = plan({2, 7, 3, 5}, {2, 6, 3, 5}, {2, 1, 0, 2, 0, 2, 3, 3});
   CHECK_FALSE(scores.left.packed);

@@ -81,7 +81,7 @@ TEST_CASE("cholesky: the triangle times its transpose is the matrix; the other t
         // Backward error (Higham, theorem 10.3): |a - l l^T| <= (n + 1) u |l| |l|^T, here below n;
         // and the result of 16 bits is rounded once more.
         const double n2 = static_cast<double>((n + 1) * n);
-        CHECK(worst <= (pt::detail::is_half(t)
+        CHECK(worst <= (pt::run_detail::is_half(t)
                             ? roundoff(dtype::f32) * n2 + 3 * roundoff(t) * static_cast<double>(n)
                             : roundoff(t) * n2));
         CHECK(outside == 0);
@@ -143,8 +143,8 @@ TEST_CASE("triangular_solve: op(a) x is b, or x op(a); the rest of a is not read
           // Backward error (Higham, theorem 8.5): |op(a) x - b| <= gamma_n |op(a)| |x|, with one
           // rounding more for the reciprocals of the diagonal; and 16 bits are rounded once.
           const double n2 = static_cast<double>(n + 2);
-          CHECK(worst <= (pt::detail::is_half(t) ? roundoff(dtype::f32) * n2 + roundoff(t)
-                                                 : roundoff(t) * n2) *
+          CHECK(worst <= (pt::run_detail::is_half(t) ? roundoff(dtype::f32) * n2 + roundoff(t)
+                                                     : roundoff(t) * n2) *
                              1.01);
         }
 }

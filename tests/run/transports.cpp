@@ -37,32 +37,34 @@ struct device_thread {
   meeting_point& shared;
   std::int64_t number;
 
-  static void run(void* self, const detail::device_set&, const detail::exchange& e,
-                  detail::thread_pool&, std::span<scratch> memory) {
+  static void run(void* self, const run_detail::device_set&, const run_detail::exchange& e,
+                  run_detail::thread_pool&, std::span<scratch> memory) {
     const auto& me = *static_cast<device_thread*>(self);
     meeting_point& s = me.shared;
-    const std::int64_t from = detail::padded_bytes(e.from), to = detail::padded_bytes(e.to);
+    const std::int64_t from = run_detail::padded_bytes(e.from), to = run_detail::padded_bytes(e.to);
     s.published[at(me.number)].assign(e.operand, e.operand + from);
     s.everyone.arrive_and_wait();
     const std::int64_t n = s.m.devices();
-    const detail::buffer operands = detail::allocate(n * from), results = detail::allocate(n * to);
+    const run_detail::buffer operands = run_detail::allocate(n * from),
+                             results = run_detail::allocate(n * to);
     for (std::int64_t i = 0; i < n; ++i)
       std::memcpy(operands.get() + i * from, s.published[at(i)].data(), at(from));
     s.everyone.arrive_and_wait();
     memory[0].reset();
-    detail::run_collective({s.m, e.what, e.from, e.to, s.all, s.all, operands.get(), results.get()},
-                           me.number, memory[0]);
+    run_detail::run_collective(
+        {s.m, e.what, e.from, e.to, s.all, s.all, operands.get(), results.get()}, me.number,
+        memory[0]);
     std::memcpy(e.result, results.get() + me.number * to, at(to));
   }
 };
 
 array local_piece(const mesh& m, const layout& l, const array& global, const shape& local,
-                  const detail::coordinates& c) {
+                  const run_detail::coordinates& c) {
   array piece(tensor_type{global.element(), local});
   std::int64_t start[max_rank] = {};
-  for (int d = 0; d < local.rank; ++d) start[d] = detail::piece_of(m, l, d, c) * local[d];
-  detail::copy_box(size_of(global.element()), local, global.shape(), start, global.bytes(), local,
-                   nullptr, piece.mutable_bytes());
+  for (int d = 0; d < local.rank; ++d) start[d] = run_detail::piece_of(m, l, d, c) * local[d];
+  run_detail::copy_box(size_of(global.element()), local, global.shape(), start, global.bytes(),
+                       local, nullptr, piece.mutable_bytes());
   return piece;
 }
 
@@ -75,20 +77,21 @@ void check_threads(const device_program& d, const std::vector<array>& inputs) {
   std::vector<std::thread> threads;
   for (std::int64_t number = 0; number < d.mesh.devices(); ++number)
     threads.emplace_back([&, number] {
-      const auto here = detail::coordinates_of(d.mesh, shared.all, number);
+      const auto here = run_detail::coordinates_of(d.mesh, shared.all, number);
       device_thread me{shared, number};
-      const detail::transport t{detail::device_set::one(d.mesh, here), &me, &device_thread::run};
+      const run_detail::transport t{run_detail::device_set::one(d.mesh, here), &me,
+                                    &device_thread::run};
       std::vector<axis_set> axes;
       std::vector<array> mine;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        axes.push_back(detail::axes_of(d.mesh, d.inputs[i]));
+        axes.push_back(run_detail::axes_of(d.mesh, d.inputs[i]));
         mine.push_back(local_piece(d.mesh, d.inputs[i], inputs[i],
                                    d.local.input_type(static_cast<int>(i)).shape, here));
       }
-      const detail::frame f(d.local, t, axes, {}, true, true);
-      detail::thread_pool alone(1);
+      const run_detail::frame f(d.local, t, axes, {}, true, true);
+      run_detail::thread_pool alone(1);
       const auto w = f.make_workspace(1);
-      f.run(*w, alone, [&](const detail::step& s, detail::workspace& space) {
+      f.run(*w, alone, [&](const run_detail::step& s, run_detail::workspace& space) {
         space.base[at(d.local.op(s.op).result)] = mine[at(s.input)].bytes();
       });
       for (const auto& out : d.local.outputs) {
@@ -100,7 +103,7 @@ void check_threads(const device_program& d, const std::vector<array>& inputs) {
     });
   for (auto& thread : threads) thread.join();
   for (std::int64_t number = 0; number < d.mesh.devices(); ++number) {
-    const auto here = detail::coordinates_of(d.mesh, shared.all, number);
+    const auto here = run_detail::coordinates_of(d.mesh, shared.all, number);
     for (std::size_t i = 0; i < whole.size(); ++i) {
       const array& piece = made[at(number)][i];
       CAPTURE(number);

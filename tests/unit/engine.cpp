@@ -84,7 +84,7 @@ TEST_CASE("tidy: ops that no output needs are gone, inputs stay, origins follow"
   b.set_origin(b.p.op(b.p.producer(y)).marks.source, 1);
   const auto z = pt::ops::multiply(b, y, y);
   b.p.outputs.push_back({z, b.p.intern("z")});
-  const pt::program p = pt::detail::tidy(b.p);
+  const pt::program p = pt::ir_detail::tidy(b.p);
   CHECK(str(pt::print(p)) == R"(func @main(%x: tensor<4xf32>, %unused: tensor<4xf32>) {
   %x1 = tanh(%x) : tensor<4xf32>
   %z = multiply(%x1, %x1) : tensor<4xf32>
@@ -96,7 +96,7 @@ TEST_CASE("tidy: ops that no output needs are gone, inputs stay, origins follow"
   CHECK(!pt::verify(p));
   CHECK(unused >= 0);
   // Nothing to prune: the same program.
-  CHECK(str(pt::print(pt::detail::tidy(p))) == str(pt::print(p)));
+  CHECK(str(pt::print(pt::ir_detail::tidy(p))) == str(pt::print(p)));
 }
 
 TEST_CASE("printer: attributes, names that meet, and mistakes") {

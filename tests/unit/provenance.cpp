@@ -52,7 +52,7 @@ pt::program nested_calls(int depth) {
 
 pt::vec<pt::op_node> all_ops(const pt::program& p) {
   pt::vec<pt::op_node> list;
-  pt::detail::for_each_op(p, [&](const pt::op_node& n) { list.push_back(n); });
+  pt::ir_detail::for_each_op(p, [&](const pt::op_node& n) { list.push_back(n); });
   return list;
 }
 
@@ -132,13 +132,13 @@ TEST_CASE("explain names with microbatches what it names without") {
 }
 
 TEST_CASE("tidy looks at each level of nested programs once") {
-  const auto visits = [](int depth) { return pt::detail::liveness(nested_calls(depth)).visits; };
+  const auto visits = [](int depth) { return pt::ir_detail::liveness(nested_calls(depth)).visits; };
   CHECK(visits(200) - visits(100) == visits(100) - visits(0 + 1) + visits(2) - visits(1));
   CHECK(visits(200) < 5 * 200);
 }
 
 TEST_CASE("a thousand levels of nested programs") {
-  const pt::program p = pt::detail::tidy(nested_calls(1000));
+  const pt::program p = pt::ir_detail::tidy(nested_calls(1000));
   CHECK(p.nesting == 999);
   const pt::program q = pt::parse(pt::print(p));
   CHECK(pt::equivalent(p, q));

@@ -150,7 +150,7 @@ TEST_CASE("a report tries to settle as many conflicts as it shows, each once") {
   CHECK(str(pt::settle(p, p.core.conflicts[0])).substr(0, 34) ==
         "would be settled by tile<%p0, 0, \"");
   // Work: one conflict is settled once, however many tactics leave it open.
-  pt::detail::settler settle(p, 1);
+  pt::report_detail::settler settle(p, 1);
   CHECK(count(str(settle(p.core.conflicts[0])), "would be settled") == 1);
   CHECK(str(settle(p.core.conflicts[0])) == str(pt::settle(p, p.core.conflicts[0])));
   CHECK(str(settle(p.core.conflicts[1])) == "what would settle it is tried for 1 conflicts only");

@@ -140,11 +140,11 @@ class core_program : public loop_program {
   /// rest, and propagation goes on. It ends since a mesh has at most `max_axes` axes.
   constexpr void propagate() {
     state_.actions.push_back({action_kind::propagate, -1, -1, -1, tactic});
-    detail::propagation(edit(), graph_.order).run();
+    core_detail::propagation(edit(), graph_.order).run();
   }
 
  private:
-  constexpr detail::core_editor edit() { return {*this, graph_, state_}; }
+  constexpr core_detail::core_editor edit() { return {*this, graph_, state_}; }
 
   /// Errors    S003: the missing parts of an axis do not divide what is left of a dimension
   constexpr void does_not_divide(failure& f, value_id v, value_id target, int dim, int axis,
@@ -247,7 +247,7 @@ class core_program : public loop_program {
   /// dimension is to have.
   constexpr failure widen(value_id v, int dim, int axis, std::int64_t pieces) {
     failure f;
-    const detail::dimension_class the_class(*this, v, dim, pieces);
+    const core_detail::dimension_class the_class(*this, v, dim, pieces);
     for (const auto& r : padding.refusals)
       if (the_class.contains(holder(r.value), r.dim)) {
         const std::int64_t size = true_shape(v)[dim];
@@ -258,7 +258,7 @@ class core_program : public loop_program {
                  "\", which is as large as it; choose one policy for both");
         return f;
       }
-    detail::padder padder(*this, edit(), the_class, pieces);
+    core_detail::padder padder(*this, edit(), the_class, pieces);
     tensor_type too_large;
     if (!padder.plan(too_large)) {
       f.record("S118", "tile: dimension ", dim, " of \"", describe(v), "\" has size ",
@@ -275,7 +275,7 @@ class core_program : public loop_program {
     failure f;
     const std::int64_t size = true_shape(target)[dim], padded = p.type(target).shape[dim];
     if (size != padded) {
-      const detail::dimension_class the_class(*this, target, dim, 1);
+      const core_detail::dimension_class the_class(*this, target, dim, 1);
       for (const auto& each : padding.enlargements)
         if (the_class.contains(holder(each.value), each.dim)) {
           f.record("S024", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", size,

@@ -6,7 +6,7 @@
 #include <partita/core/loop_program.hpp>
 #include <partita/core/number_set.hpp>
 
-namespace partita::detail {
+namespace partita::core_detail {
 
 /// A dimension, and all that factors of tile maps tie to it, from op to op.
 ///
@@ -146,4 +146,4 @@ class dimension_class {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::core_detail

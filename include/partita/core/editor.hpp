@@ -5,7 +5,7 @@
 
 #include <partita/core/loop_program.hpp>
 
-namespace partita::detail {
+namespace partita::core_detail {
 
 /// Keeps graph and state in step: every op has a nest, every factor its positions, every value its
 /// uses; and whoever may see a change is to be visited by the next propagation.
@@ -143,4 +143,4 @@ class core_editor {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::core_detail

@@ -20,7 +20,7 @@ struct sequential_program {
   vec<text> notes;  ///< why there are more, and what stays outside of them
 };
 
-namespace detail {
+namespace core_detail {
 
 /// Ops are put into stages. Scan number s runs the sliced ops of stage s; then follow the other ops
 /// of stage s, on whole values. A sliced op is in the stage of its operands where these are made as
@@ -463,7 +463,7 @@ class sequencing {
   }
 };
 
-}  // namespace detail
+}  // namespace core_detail
 
 /// The source program with its loops over `axis` run in sequence: each op that has one is in the
 /// body of a `scan` of as many steps as the axis has positions.
@@ -482,7 +482,7 @@ constexpr sequential_program in_sequence(const core_program& c, int axis) {
                            c.mesh.name(each.axis), "\" of size ", c.mesh.size(each.axis),
                            "; steps need a size that they divide");
   if (refused.p.error) return refused;
-  return detail::sequencing(c, axis).run();
+  return core_detail::sequencing(c, axis).run();
 }
 
 }  // namespace partita

@@ -5,7 +5,7 @@
 
 #include <partita/core/loop_program.hpp>
 
-namespace partita::detail {
+namespace partita::core_detail {
 
 /// The entries that the evidence supports for a loop over an axis.
 struct match {
@@ -136,4 +136,4 @@ constexpr bool is_composed(const loop_program& c, op_id o, const evidence& e) {
   return false;
 }
 
-}  // namespace partita::detail
+}  // namespace partita::core_detail

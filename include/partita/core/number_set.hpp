@@ -5,7 +5,7 @@
 
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::core_detail {
 
 /// Numbers from 0 on, each with the place at which it came. Cost: constant for each of them,
 /// whatever their greatest is.
@@ -41,4 +41,4 @@ class number_set {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::core_detail

@@ -27,7 +27,7 @@
 #include <partita/op/select.hpp>
 #include <partita/op/slice.hpp>
 
-namespace partita::detail {
+namespace partita::core_detail {
 
 /// Enlarges one class of dimensions, so that `pieces` and the loops over it divide them. Cost:
 /// linear in the ops that have a dimension of the class; where ops are inserted, one pass over the
@@ -414,4 +414,4 @@ class padder {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::core_detail

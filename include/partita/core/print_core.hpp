@@ -10,7 +10,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace core_detail {
 
 class core_printer {
  public:
@@ -460,12 +460,12 @@ class core_printer {
   }
 };
 
-}  // namespace detail
+}  // namespace core_detail
 
 /// The program with its loops. `fuse` puts neighbouring ops into one nest where they fit, as
 /// listing 8 does; without it each op has its own.
 constexpr text print_core(const core_program& c, bool fuse = true) {
-  return detail::core_printer(c, fuse).print();
+  return core_detail::core_printer(c, fuse).print();
 }
 
 }  // namespace partita

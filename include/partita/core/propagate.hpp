@@ -4,7 +4,7 @@
 #include <partita/core/editor.hpp>
 #include <partita/core/match.hpp>
 
-namespace partita::detail {
+namespace partita::core_detail {
 
 /// Visits the ops whose surroundings have changed, in the order of whole sweeps over the program,
 /// forward then backward, until nothing changes. Cost: that of the visits, and a step for 64 ops
@@ -93,4 +93,4 @@ class propagation {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::core_detail

@@ -20,7 +20,7 @@ struct cost {
   std::int64_t collective_bytes = 0;  ///< operands of the collectives that communicate
 };
 
-namespace detail {
+namespace cost_detail {
 
 /// Adds flops and bytes of a program. Nested programs count as often as their op tells (those of a
 /// `while` once), of branches the greatest of each figure.
@@ -66,12 +66,12 @@ constexpr void add_work(const program& p, cost& c) {
   }
 }
 
-}  // namespace detail
+}  // namespace cost_detail
 
 /// One pass forward for flops and bytes, one for live memory: linear in ops.
 constexpr cost estimate(const program& p) {
   cost c;
-  detail::add_work(p, c);
+  cost_detail::add_work(p, c);
   for (const auto& out : p.outputs)
     c.result_bytes = saturating_add(c.result_bytes, p.type(out.value).bytes());
   const live_bytes live(p);

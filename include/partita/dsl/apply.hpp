@@ -7,7 +7,7 @@
 
 #include <partita/dsl/tensor.hpp>
 
-namespace partita::detail {
+namespace partita::dsl_detail {
 
 /// What a shape rule says of static types.
 struct static_result {
@@ -161,11 +161,11 @@ constexpr shape actual_extents(const E&... e) {
   return shape{extent_value(e)...};
 }
 
-}  // namespace partita::detail
+}  // namespace partita::dsl_detail
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 template <class Op, std::size_t N, std::int64_t... Attributes>
 struct op_emitter {
   constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
@@ -182,7 +182,7 @@ constexpr std::size_t result_count() {
   const value_id first = Emit{}(b, ids, shape{});
   return first < 0 ? 1 : static_cast<std::size_t>(b.p.op(b.p.producer(first)).result_count);
 }
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// Applies an op, one of your own or one of op/, with these attributes: `apply_op<rope, 1>(x, at)`.
 /// Gives a tensor, or a std::tuple of tensors if the op has several results.
@@ -190,12 +190,12 @@ constexpr std::size_t result_count() {
 /// Errors    those of the op's shape rule, where the types are known while compiling
 template <class Op, std::int64_t... Attributes, Tensor X, Tensor... Xs>
 constexpr auto apply_op(const X& x, const Xs&... xs) {
-  using emit = detail::op_emitter<Op, 1 + sizeof...(Xs), Attributes...>;
-  constexpr std::size_t count = detail::result_count<emit, X, Xs...>();
+  using emit = dsl_detail::op_emitter<Op, 1 + sizeof...(Xs), Attributes...>;
+  constexpr std::size_t count = dsl_detail::result_count<emit, X, Xs...>();
   if constexpr (count == 1)
-    return detail::apply(emit{}, x, xs...);
+    return dsl_detail::apply(emit{}, x, xs...);
   else
-    return detail::apply_results<count>(emit{}, x, xs...);
+    return dsl_detail::apply_results<count>(emit{}, x, xs...);
 }
 
 }  // namespace partita

@@ -10,7 +10,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 
 /// The sentences about trees and arguments of the wrong type.
 template <std::size_t Branch>
@@ -27,7 +27,7 @@ struct argument_sentence {
   }
 };
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// The branch with the number `index` (i32 scalar; out of range: the last), applied to the
 /// arguments. Branches may use tensors around them and give trees of one type.
@@ -40,31 +40,31 @@ constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branch
   using results =
       std::tuple<std::remove_cvref_t<decltype(std::declval<const Branches&>()(args...))>...>;
   constexpr bool agree = []<std::size_t... I>(std::index_sequence<I...>) {
-    return (
-        detail::same_tree<detail::branch_sentence<I>, Result, std::tuple_element_t<I, results>>() &&
-        ...);
+    return (dsl_detail::same_tree<dsl_detail::branch_sentence<I>, Result,
+                                  std::tuple_element_t<I, results>>() &&
+            ...);
   }
   (std::index_sequence_for<Branches...>{});
-  if constexpr (!detail::same_tree<detail::argument_sentence<"case", "index">, tensor<std::int32_t>,
-                                   Index>() ||
-                !agree || detail::Poison<Result>) {
+  if constexpr (!dsl_detail::same_tree<dsl_detail::argument_sentence<"case", "index">,
+                                       tensor<std::int32_t>, Index>() ||
+                !agree || dsl_detail::Poison<Result>) {
     return invalid_tensor{};
   } else {
-    builder* b = detail::active_of(index, args...);
+    builder* b = dsl_detail::active_of(index, args...);
     builder* regions[sizeof...(Branches)] = {};
     vec<value_id> operands;
     Result like{};
     if (b == nullptr) return like;
-    (detail::take_leaves(operands, *b, args), ...);
+    (dsl_detail::take_leaves(operands, *b, args), ...);
     const std::size_t own = operands.size();
     std::size_t r = 0;
-    detail::capture_list captures;
+    dsl_detail::capture_list captures;
     const auto trace_branch = [&](const auto& f) {
-      builder& region = detail::nested_program(*b, [&](builder& nested) {
-        const std::tuple<Args...> bound{detail::bind_region(nested, args)...};
+      builder& region = dsl_detail::nested_program(*b, [&](builder& nested) {
+        const std::tuple<Args...> bound{dsl_detail::bind_region(nested, args)...};
         const Result result = std::apply(f, bound);
         if (r == 0) like = result;
-        detail::return_from(nested, result);
+        dsl_detail::return_from(nested, result);
       });
       regions[r++] = &region;
       captures.add(region);
@@ -77,8 +77,8 @@ constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branch
       list.push_back(static_cast<program&&>(region->p));
     }
     operands.insert_back(captures.outer.begin(), captures.outer.end());
-    const value_id number = detail::taken(*b, index);
-    return detail::leaves_from(
+    const value_id number = dsl_detail::taken(*b, index);
+    return dsl_detail::leaves_from(
         b, ops::case_of(*b, number, operands, static_cast<vec<program>&&>(list)), like);
   }
 }
@@ -89,8 +89,8 @@ constexpr auto case_of(const Index& index, const std::tuple<Branches...>& branch
 template <Tensor Predicate, class True, class False, class... Args>
 constexpr auto cond(const Predicate& predicate, const True& if_true, const False& if_false,
                     const Args&... args) {
-  if constexpr (!detail::same_tree<detail::argument_sentence<"cond", "predicate">, tensor<bool>,
-                                   Predicate>())
+  if constexpr (!dsl_detail::same_tree<dsl_detail::argument_sentence<"cond", "predicate">,
+                                       tensor<bool>, Predicate>())
     return invalid_tensor{};
   else
     return case_of(convert<std::int32_t>(predicate), std::tuple<False, True>{if_false, if_true},

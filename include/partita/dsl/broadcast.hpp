@@ -5,7 +5,7 @@
 
 #include <partita/dsl/apply.hpp>
 
-namespace partita::detail {
+namespace partita::dsl_detail {
 
 /// The common shape of two operands, extended with leading dimensions and stretched from size 1.
 constexpr shape broadcast_shape(builder& b, std::string_view op, const shape& x, const shape& y) {
@@ -77,4 +77,4 @@ constexpr auto binary(const X& x, const Y& y, const Emit& emit) {
 template <class X, class Y>
 concept Operands = (Tensor<X> && (Tensor<Y> || Number<Y>)) || (Number<X> && Tensor<Y>);
 
-}  // namespace partita::detail
+}  // namespace partita::dsl_detail

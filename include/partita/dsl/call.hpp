@@ -13,27 +13,27 @@ namespace partita {
 template <class F, class... Args>
 constexpr auto call(std::string_view name, const F& f, const Args&... args) {
   using Result = std::remove_cvref_t<decltype(f(args...))>;
-  if constexpr (detail::Poison<Result>) {
+  if constexpr (dsl_detail::Poison<Result>) {
     return invalid_tensor{};
   } else {
-    builder* b = detail::active_of(args...);
+    builder* b = dsl_detail::active_of(args...);
     if (b == nullptr) return Result{};
     vec<value_id> operands;
-    (detail::take_leaves(operands, *b, args), ...);
+    (dsl_detail::take_leaves(operands, *b, args), ...);
     const std::size_t own = operands.size();
     Result result{};
-    builder& region = detail::nested_program(*b, [&](builder& r) {
-      const std::tuple<Args...> bound{detail::bind_region(r, args)...};
+    builder& region = dsl_detail::nested_program(*b, [&](builder& r) {
+      const std::tuple<Args...> bound{dsl_detail::bind_region(r, args)...};
       result = std::apply(f, bound);
-      detail::return_from(r, result);
+      dsl_detail::return_from(r, result);
     });
-    detail::capture_list captures;
+    dsl_detail::capture_list captures;
     captures.add(region);
     captures.place(region, own);
     operands.insert_back(captures.outer.begin(), captures.outer.end());
     b->close_region(region);
-    return detail::leaves_from(b, ops::call(*b, name, operands, static_cast<program&&>(region.p)),
-                               result);
+    return dsl_detail::leaves_from(
+        b, ops::call(*b, name, operands, static_cast<program&&>(region.p)), result);
   }
 }
 

@@ -10,7 +10,7 @@ namespace partita {
 /// leading dimensions equal.
 template <Tensor L, Tensor R>
 constexpr auto matmul(const L& lhs, const R& rhs) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         if (b.failed()) return -1;
         const shape& l = b.type(v[0]).shape;
@@ -39,7 +39,7 @@ constexpr auto matmul(const L& lhs, const R& rhs) {
 /// contracted dimensions of both. Result: batch, free dimensions of lhs, free dimensions of rhs.
 template <class LhsBatch, class RhsBatch, class LhsContract, class RhsContract, Tensor L, Tensor R>
 constexpr auto dot_general(const L& lhs, const R& rhs) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::dot_general(
             b, v[0], v[1],
@@ -59,9 +59,9 @@ constexpr auto dot_general(const L& lhs, const R& rhs) {
 ///           S164 extents of one letter differ
 template <fixed_text Formula, Tensor... Xs>
 requires(sizeof...(Xs) > 0) constexpr auto einsum(const Xs&... xs) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
-        return detail::emit_einsum(b, Formula.view(), {v, sizeof...(Xs)});
+        return dsl_detail::emit_einsum(b, Formula.view(), {v, sizeof...(Xs)});
       },
       xs...);
 }

@@ -46,7 +46,7 @@ struct conv_options {
   bool channels_first = false;  ///< (n, c, spatial...), (o, i, spatial...) -> (n, o, positions...)
 };
 
-namespace detail {
+namespace dsl_detail {
 
 constexpr std::int64_t or_one(std::int64_t n) { return n == 0 ? 1 : n; }
 
@@ -128,7 +128,7 @@ constexpr value_id emit_conv(builder& b, value_id lhs, value_id rhs, const conv_
                           {{data, n}, {weights, n}, {data, n}, {w, n - 2}, options.groups, 1});
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// Convolution over any number of spatial dimensions:
 ///
@@ -141,9 +141,11 @@ constexpr value_id emit_conv(builder& b, value_id lhs, value_id rhs, const conv_
 ///           op/convolution.hpp
 template <conv_options Options = conv_options{}, Tensor X, Tensor W>
 constexpr auto conv(const X& x, const W& weights) {
-  return detail::apply([](builder& b, const value_id* v,
-                          const shape&) { return detail::emit_conv(b, v[0], v[1], Options); },
-                       x, weights);
+  return dsl_detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return dsl_detail::emit_conv(b, v[0], v[1], Options);
+      },
+      x, weights);
 }
 
 /// Combines the elements under each position of a window that slides over all dimensions:
@@ -153,10 +155,10 @@ constexpr auto conv(const X& x, const W& weights) {
 /// Errors    S196 options for more dimensions; S104, S151, S152, see op/reduce_window.hpp
 template <combiner Combine, window Window, Tensor X>
 constexpr auto reduce_window(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         const vec<window_dim> w =
-            detail::windows_over(b, "reduce_window", b.type(v[0]).shape, Window);
+            dsl_detail::windows_over(b, "reduce_window", b.type(v[0]).shape, Window);
         return ops::reduce_window(b, v[0], Combine, {w.data(), w.size()});
       },
       x);
@@ -168,10 +170,10 @@ constexpr auto reduce_window(const X& x) {
 /// Errors    S102, S104, S151, S153, S154; see op/select_and_scatter.hpp
 template <ops::direction Select, window Window, Tensor X, Tensor S>
 constexpr auto select_and_scatter(const X& operand, const S& source) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         const vec<window_dim> w =
-            detail::windows_over(b, "select_and_scatter", b.type(v[0]).shape, Window);
+            dsl_detail::windows_over(b, "select_and_scatter", b.type(v[0]).shape, Window);
         return ops::select_and_scatter(b, v[0], v[1], Select, {w.data(), w.size()});
       },
       operand, source);

@@ -3,7 +3,7 @@
 
 #include <partita/op/vocabulary.hpp>
 
-namespace partita::detail {
+namespace partita::dsl_detail {
 
 /// The dimensions of a tensor by letter; the i-th last of those that `...` stands for is char(i +
 /// 1).
@@ -215,4 +215,4 @@ constexpr value_id emit_einsum(builder& b, std::string_view formula,
   return einsum_formula(b, formula, operands).emit();
 }
 
-}  // namespace partita::detail
+}  // namespace partita::dsl_detail

@@ -11,16 +11,16 @@ namespace partita {
 #define PARTITA_UNARY(function, emitter)                                                  \
   template <Tensor X>                                                                     \
   constexpr auto function(const X& x) {                                                   \
-    return detail::apply(                                                                 \
+    return dsl_detail::apply(                                                             \
         [](builder& b, const value_id* v, const shape&) { return emitter(b, v[0]); }, x); \
   }
-#define PARTITA_BINARY(function, name, emitter)                                   \
-  template <class X, class Y>                                                     \
-  requires detail::Operands<X, Y>                                                 \
-  constexpr auto function(const X& x, const Y& y) {                               \
-    return detail::binary(x, y, [](builder& b, const value_id* v, const shape&) { \
-      return detail::broadcast(b, name, emitter, v[0], v[1]);                     \
-    });                                                                           \
+#define PARTITA_BINARY(function, name, emitter)                                       \
+  template <class X, class Y>                                                         \
+  requires dsl_detail::Operands<X, Y>                                                 \
+  constexpr auto function(const X& x, const Y& y) {                                   \
+    return dsl_detail::binary(x, y, [](builder& b, const value_id* v, const shape&) { \
+      return dsl_detail::broadcast(b, name, emitter, v[0], v[1]);                     \
+    });                                                                               \
   }
 
 PARTITA_BINARY(operator+, "add", ops::add)
@@ -56,7 +56,7 @@ PARTITA_UNARY(cos, ops::cosine)
 PARTITA_UNARY(tan, ops::tan)
 PARTITA_BINARY(atan2, "atan2", ops::atan2)
 
-namespace detail {
+namespace dsl_detail {
 
 constexpr value_id shift_right(builder& b, value_id x, value_id by) {
   return b.type(x).element == dtype::u8 ? ops::shift_right_logical(b, x, by)
@@ -74,28 +74,28 @@ constexpr value_id compare(builder& b, value_id x, value_id y) {
   return ops::compare(b, D, x, y);
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 PARTITA_BINARY(operator&, "and", ops::logical_and)
 PARTITA_BINARY(operator|, "or", ops::logical_or)
 PARTITA_BINARY(operator^, "xor", ops::logical_xor)
 PARTITA_UNARY(operator~, ops::logical_not)
-PARTITA_UNARY(operator!, detail::negation)
+PARTITA_UNARY(operator!, dsl_detail::negation)
 PARTITA_UNARY(popcnt, ops::popcnt)
 PARTITA_BINARY(shift_left, "shift_left", ops::shift_left)
 PARTITA_BINARY(shift_right_arithmetic, "shift_right_arithmetic", ops::shift_right_arithmetic)
 PARTITA_BINARY(shift_right_logical, "shift_right_logical", ops::shift_right_logical)
 PARTITA_BINARY(operator<<, "shift_left", ops::shift_left)
 /// Arithmetic for the signed types, logical for u8.
-PARTITA_BINARY(operator>>, "shift_right", detail::shift_right)
+PARTITA_BINARY(operator>>, "shift_right", dsl_detail::shift_right)
 
 // Comparisons and predicates give tensors of bool.
-PARTITA_BINARY(equal, "compare", detail::compare<ops::direction::eq>)
-PARTITA_BINARY(not_equal, "compare", detail::compare<ops::direction::ne>)
-PARTITA_BINARY(operator<, "compare", detail::compare<ops::direction::lt>)
-PARTITA_BINARY(operator<=, "compare", detail::compare<ops::direction::le>)
-PARTITA_BINARY(operator>, "compare", detail::compare<ops::direction::gt>)
-PARTITA_BINARY(operator>=, "compare", detail::compare<ops::direction::ge>)
+PARTITA_BINARY(equal, "compare", dsl_detail::compare<ops::direction::eq>)
+PARTITA_BINARY(not_equal, "compare", dsl_detail::compare<ops::direction::ne>)
+PARTITA_BINARY(operator<, "compare", dsl_detail::compare<ops::direction::lt>)
+PARTITA_BINARY(operator<=, "compare", dsl_detail::compare<ops::direction::le>)
+PARTITA_BINARY(operator>, "compare", dsl_detail::compare<ops::direction::gt>)
+PARTITA_BINARY(operator>=, "compare", dsl_detail::compare<ops::direction::ge>)
 PARTITA_UNARY(is_finite, ops::is_finite)
 
 #undef PARTITA_UNARY
@@ -103,16 +103,16 @@ PARTITA_UNARY(is_finite, ops::is_finite)
 
 /// predicate ? x : y, elementwise. One of x and y may be a number.
 template <Tensor P, class X, class Y>
-requires detail::Operands<X, Y>
+requires dsl_detail::Operands<X, Y>
 constexpr auto select(const P& predicate, const X& x, const Y& y) {
   if constexpr (Number<X>) {
-    return select(predicate, detail::scalar_like(y, x), y);
+    return select(predicate, dsl_detail::scalar_like(y, x), y);
   } else {
-    return detail::apply(
+    return dsl_detail::apply(
         [](builder& b, const value_id* v, const shape&) {
-          return detail::broadcast(b, "select", ops::select, v[0], v[1], v[2]);
+          return dsl_detail::broadcast(b, "select", ops::select, v[0], v[1], v[2]);
         },
-        predicate, x, detail::operand_like(x, y));
+        predicate, x, dsl_detail::operand_like(x, y));
   }
 }
 
@@ -120,11 +120,11 @@ constexpr auto select(const P& predicate, const X& x, const Y& y) {
 template <class Low, Tensor X, class High>
 requires((Tensor<Low> || Number<Low>)&&(Tensor<High> || Number<High>))  //
     constexpr auto clamp(const Low& low, const X& x, const High& high) {
-  const auto least = detail::operand_like(x, low);
-  const auto greatest = detail::operand_like(x, high);
-  return detail::apply(
+  const auto least = dsl_detail::operand_like(x, low);
+  const auto greatest = dsl_detail::operand_like(x, high);
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
-        return detail::broadcast(b, "clamp", ops::clamp, v[0], v[1], v[2]);
+        return dsl_detail::broadcast(b, "clamp", ops::clamp, v[0], v[1], v[2]);
       },
       least, x, greatest);
 }
@@ -132,9 +132,9 @@ requires((Tensor<Low> || Number<Low>)&&(Tensor<High> || Number<High>))  //
 /// The values as another element type (see op/convert.hpp for rounding).
 template <ElementType T, Tensor X>
 constexpr auto convert(const X& x) {
-  return detail::apply([](builder& b, const value_id* v,
-                          const shape&) { return ops::convert(b, v[0], dtype_of<T>); },
-                       x);
+  return dsl_detail::apply([](builder& b, const value_id* v,
+                              const shape&) { return ops::convert(b, v[0], dtype_of<T>); },
+                           x);
 }
 
 }  // namespace partita

@@ -23,7 +23,7 @@ struct gather_numbers {
 /// Windows of the given sizes (`ops::whole`: the extent), see op/gather.hpp.
 template <class Numbers, class SliceSizes, Tensor X, Tensor I>
 constexpr auto gather(const X& x, const I& indices) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::gather(b, v[0], v[1], Numbers::dims(), SliceSizes::list());
       },
@@ -32,7 +32,7 @@ constexpr auto gather(const X& x, const I& indices) {
 /// Rows of a table: (rows, d...), indices (i...) -> (i..., d...).
 template <Tensor X, Tensor I>
 constexpr auto gather(const X& table, const I& indices) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) { return ops::gather(b, v[0], v[1]); }, table,
       indices);
 }
@@ -40,10 +40,10 @@ constexpr auto gather(const X& table, const I& indices) {
 /// Entries of x along Axis: (a..., n, c...), indices (i...) -> (a..., i..., c...).
 template <int Axis, Tensor X, Tensor I>
 constexpr auto take(const X& x, const I& indices) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         const int rank = b.type(v[0]).shape.rank, indexed = b.type(v[1]).shape.rank;
-        const int axis = detail::axis_of(b, "take", Axis, rank);
+        const int axis = dsl_detail::axis_of(b, "take", Axis, rank);
         if (axis < 0) return -1;
         std::int64_t offset[max_rank] = {}, sizes[max_rank] = {};
         std::size_t count = 0;
@@ -64,10 +64,10 @@ constexpr auto take(const X& x, const I& indices) {
 /// Errors    S145 axis out of range, S148 ranks differ
 template <int Axis, Tensor X, Tensor I>
 constexpr auto take_along_axis(const X& x, const I& indices) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         const int rank = b.type(v[0]).shape.rank;
-        const int axis = detail::axis_of(b, "take_along_axis", Axis, rank);
+        const int axis = dsl_detail::axis_of(b, "take_along_axis", Axis, rank);
         if (axis < 0) return -1;
         if (b.type(v[1]).shape.rank != rank) {
           b.p.error.record("S148", "take_along_axis: ", b.type(v[0]), " and indices ", b.type(v[1]),
@@ -91,7 +91,7 @@ constexpr auto take_along_axis(const X& x, const I& indices) {
 /// x with windows updated, see op/scatter.hpp.
 template <ops::scatter_update Update, class Numbers, Tensor X, Tensor I, Tensor U>
 constexpr auto scatter(const X& x, const I& indices, const U& updates) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::scatter(b, Update, v[0], v[1], v[2], Numbers::dims());
       },
@@ -100,9 +100,11 @@ constexpr auto scatter(const X& x, const I& indices, const U& updates) {
 /// x with rows updated: x (rows, d...), indices (i...), updates (i..., d...) -> (rows, d...).
 template <ops::scatter_update Update, Tensor X, Tensor I, Tensor U>
 constexpr auto scatter(const X& x, const I& indices, const U& updates) {
-  return detail::apply([](builder& b, const value_id* v,
-                          const shape&) { return ops::scatter_rows(b, Update, v[0], v[1], v[2]); },
-                       x, indices, updates);
+  return dsl_detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::scatter_rows(b, Update, v[0], v[1], v[2]);
+      },
+      x, indices, updates);
 }
 
 // JAX's x.at[indices].set(updates), .add(updates), ...
@@ -130,11 +132,11 @@ constexpr auto scatter_multiply(const X& x, const I& indices, const U& updates) 
 template <Tensor I, Tensor X, class Rows>
 requires(!Tensor<Rows>) constexpr auto scatter_add(const I& indices, const X& updates,
                                                    const Rows& rows) {
-  return detail::apply_with<detail::static_extents<Rows>>(
+  return dsl_detail::apply_with<dsl_detail::static_extents<Rows>>(
       [](builder& b, const value_id* v, const shape& to) {
         return ops::scatter_add(b, v[0], v[1], to[0]);
       },
-      detail::actual_extents(rows), indices, updates);
+      dsl_detail::actual_extents(rows), indices, updates);
 }
 
 }  // namespace partita

@@ -11,7 +11,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 
 /// Gradients of a scalar value `of` with respect to `wanted` values.
 ///
@@ -42,10 +42,10 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
     }
   }
   const value_id one = ops::scalar(b, b.type(of).element, 1);
-  return reverse(b, vec<seed>{{of, one}}, wanted);
+  return reverse(b, vec<op_detail::seed>{{of, one}}, wanted);
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// `auto [loss, gradients] = value_and_grad(f, params)`: f(params), a floating-point scalar, and
 /// its gradient, a tree like params. `f` may use other values of the trace.
@@ -54,13 +54,13 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
 ///           point
 template <class F, Tree Params>
 constexpr auto value_and_grad(const F& f, const Params& params) {
-  builder* b = detail::active_of(params);
+  builder* b = dsl_detail::active_of(params);
   Params bound = params, gradients = params;
   vec<value_id> wanted;
   if (b != nullptr)  // inside of a nested program: what depends on the parameters is to be there
     for_each_leaf(
         [&](auto& leaf, std::string_view) {
-          wanted.push_back(detail::taken(*b, leaf));
+          wanted.push_back(dsl_detail::taken(*b, leaf));
           leaf = std::remove_cvref_t<decltype(leaf)>(b, wanted.back());
         },
         text(), bound);
@@ -69,7 +69,7 @@ constexpr auto value_and_grad(const F& f, const Params& params) {
   if constexpr (!Loss::is_valid) {
     for_each_leaf([&](auto& leaf, std::string_view) { leaf = loss; }, text(), gradients);
   } else if (b != nullptr) {
-    const vec<value_id> found = detail::reverse(*b, detail::taken(*b, loss), wanted);
+    const vec<value_id> found = dsl_detail::reverse(*b, dsl_detail::taken(*b, loss), wanted);
     std::size_t next = 0;
     for_each_leaf(
         [&](auto& leaf, std::string_view) {

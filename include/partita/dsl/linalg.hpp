@@ -14,7 +14,7 @@ using ops::triangular_options;
 /// Shapes    a (..., n, n) -> (..., n, n)
 template <bool Lower = true, Tensor A>
 constexpr auto cholesky(const A& a) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) { return ops::cholesky(b, v[0], Lower); }, a);
 }
 
@@ -24,9 +24,11 @@ constexpr auto cholesky(const A& a) {
 /// Shapes    a (..., n, n), b (..., n, m) -> (..., n, m); b (..., m, n) if a stands right of x
 template <triangular_options Options = triangular_options{}, Tensor A, Tensor B>
 constexpr auto triangular_solve(const A& a, const B& b) {
-  return detail::apply([](builder& to, const value_id* v,
-                          const shape&) { return ops::triangular_solve(to, v[0], v[1], Options); },
-                       a, b);
+  return dsl_detail::apply(
+      [](builder& to, const value_id* v, const shape&) {
+        return ops::triangular_solve(to, v[0], v[1], Options);
+      },
+      a, b);
 }
 
 /// The solution x of a x = b from the factor l = cholesky(a).

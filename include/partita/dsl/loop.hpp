@@ -11,7 +11,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 
 /// The sentences about trees of the wrong type.
 template <fixed_text Loop>
@@ -27,7 +27,7 @@ struct condition_sentence {
   }
 };
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// Repeats body(carried) while condition(carried) holds; both may use tensors around them.
 ///
@@ -37,20 +37,22 @@ template <class Condition, class Body, Tree Carry>
 constexpr Carry while_loop(const Condition& condition, const Body& body, const Carry& init) {
   using Next = std::remove_cvref_t<decltype(body(init))>;
   using Test = std::remove_cvref_t<decltype(condition(init))>;
-  if constexpr (!detail::same_tree<detail::body_sentence<"while_loop">, Carry, Next>() ||
-                !detail::same_tree<detail::condition_sentence, tensor<bool>, Test>()) {
-    return detail::leaves_from(nullptr, poisoned, init);
+  if constexpr (!dsl_detail::same_tree<dsl_detail::body_sentence<"while_loop">, Carry, Next>() ||
+                !dsl_detail::same_tree<dsl_detail::condition_sentence, tensor<bool>, Test>()) {
+    return dsl_detail::leaves_from(nullptr, poisoned, init);
   } else {
-    builder* b = detail::active_of(init);
+    builder* b = dsl_detail::active_of(init);
     if (b == nullptr) return init;
     vec<value_id> operands;
-    detail::take_leaves(operands, *b, init);
+    dsl_detail::take_leaves(operands, *b, init);
     const std::size_t own = operands.size();
-    builder* test = &detail::nested_program(
-        *b, [&](builder& r) { detail::return_from(r, condition(detail::bind_region(r, init))); });
-    builder* step = &detail::nested_program(
-        *b, [&](builder& r) { detail::return_from(r, body(detail::bind_region(r, init))); });
-    detail::capture_list captures;
+    builder* test = &dsl_detail::nested_program(*b, [&](builder& r) {
+      dsl_detail::return_from(r, condition(dsl_detail::bind_region(r, init)));
+    });
+    builder* step = &dsl_detail::nested_program(*b, [&](builder& r) {
+      dsl_detail::return_from(r, body(dsl_detail::bind_region(r, init)));
+    });
+    dsl_detail::capture_list captures;
     captures.add(*test);
     captures.add(*step);
     captures.place(*test, own);
@@ -61,10 +63,10 @@ constexpr Carry while_loop(const Condition& condition, const Body& body, const C
     }
     b->close_region(*test);
     b->close_region(*step);
-    return detail::leaves_from(b,
-                               ops::while_loop(*b, operands, static_cast<program&&>(test->p),
-                                               static_cast<program&&>(step->p)),
-                               init);
+    return dsl_detail::leaves_from(b,
+                                   ops::while_loop(*b, operands, static_cast<program&&>(test->p),
+                                                   static_cast<program&&>(step->p)),
+                                   init);
   }
 }
 
@@ -73,7 +75,7 @@ struct nothing {};
 constexpr void for_each_leaf(const auto&, const text&, nothing&) {}
 constexpr void for_each_leaf(const auto&, const text&, const nothing&) {}
 
-namespace detail {
+namespace dsl_detail {
 
 /// What scan's body gives: (carried, stacked).
 template <class T>
@@ -186,7 +188,7 @@ constexpr auto run_scan(std::int64_t length, bool reversed, const Body& body, co
   }
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 struct scan_options {
   bool reversed = false;  ///< the last slice first; stacked results stay in the order of the slices
@@ -210,13 +212,14 @@ constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_opti
   constexpr auto indexed = [](const Body& f) {
     return [&f](const tensor<std::int32_t>&, const auto& c, const auto& x) { return f(c, x); };
   };
-  const auto length = detail::leading(xs);
+  const auto length = dsl_detail::leading(xs);
   using extent_type = std::remove_cvref_t<decltype(length)>;
   if constexpr (requires { std::integral_constant<std::int64_t, extent_type::value()>{}; })
-    return detail::run_scan<"scan", extent_type::value()>(length.value(), options.reversed,
-                                                          indexed(body), init, xs);
+    return dsl_detail::run_scan<"scan", extent_type::value()>(length.value(), options.reversed,
+                                                              indexed(body), init, xs);
   else
-    return detail::run_scan<"scan", dyn>(length.value(), options.reversed, indexed(body), init, xs);
+    return dsl_detail::run_scan<"scan", dyn>(length.value(), options.reversed, indexed(body), init,
+                                             xs);
 }
 
 /// carried = body(i, carried) for i = lower, ..., upper - 1; i is an i32 scalar.
@@ -226,7 +229,7 @@ constexpr auto scan(const Body& body, const Carry& init, const Xs& xs, scan_opti
 template <class Body, Tree Carry>
 constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& body,
                          const Carry& init) {
-  builder* b = detail::active_of(init);
+  builder* b = dsl_detail::active_of(init);
   if (b != nullptr && upper < lower)
     b->p.error.record("S183", "for_loop: from ", lower, " to ", upper, " is a negative trip count");
   const std::int64_t most = op::greatest_integer(dtype::i32);
@@ -234,7 +237,7 @@ constexpr Carry for_loop(std::int64_t lower, std::int64_t upper, const Body& bod
     b->p.error.record("S183", "for_loop: from ", lower, " to ", upper,
                       "; the index is an i32, between ", -most, " and ", most);
   const bool good = b == nullptr || !b->failed();
-  return detail::run_scan<"for_loop", dyn>(
+  return dsl_detail::run_scan<"for_loop", dyn>(
              good ? upper - lower : 0, false,
              [&](const auto& i, const auto& c, nothing) {
                if (lower == 0) return std::pair{body(i, c), nothing{}};

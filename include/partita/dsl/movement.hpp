@@ -14,7 +14,7 @@ namespace partita {
 /// Permutes dimensions: result dimension i is dimension Permutation[i] of x.
 template <int... Permutation, Tensor X>
 constexpr auto transpose(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::transpose(b, v[0], axes<Permutation...>::list());
       },
@@ -25,25 +25,25 @@ constexpr auto transpose(const X& x) {
 /// run-time values: `reshape(x, dim<0>(x), heads, width)`.
 template <std::int64_t... E, Tensor X>
 requires(sizeof...(E) > 0) constexpr auto reshape(const X& x) {
-  return detail::apply_with<shape{E...}>(
+  return dsl_detail::apply_with<shape{E...}>(
       [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
       shape{E...}, x);
 }
 template <Tensor X, class... E>
 requires(sizeof...(E) > 0) constexpr auto reshape(const X& x, const E&... e) {
-  return detail::apply_with<detail::static_extents<E...>>(
+  return dsl_detail::apply_with<dsl_detail::static_extents<E...>>(
       [](builder& b, const value_id* v, const shape& to) { return ops::reshape(b, v[0], to); },
-      detail::actual_extents(e...), x);
+      dsl_detail::actual_extents(e...), x);
 }
 
 /// Dimension i of x becomes dimension Dims[i] of the result, whose extents are given.
 template <int... Dims, Tensor X, class... E>
 constexpr auto broadcast_in_dim(const X& x, const E&... e) {
-  return detail::apply_with<detail::static_extents<E...>>(
+  return dsl_detail::apply_with<dsl_detail::static_extents<E...>>(
       [](builder& b, const value_id* v, const shape& to) {
         return ops::broadcast_in_dim(b, v[0], to, axes<Dims...>::list());
       },
-      detail::actual_extents(e...), x);
+      dsl_detail::actual_extents(e...), x);
 }
 
 /// x with a last dimension of size 1, which broadcasts: (...) -> (..., 1).
@@ -62,11 +62,11 @@ constexpr auto keep_last(const X& x) {
 /// result[i0, i1, ...] = i_Dim, with the given extents, in the program that `of` belongs to.
 template <ElementType T, int Dim, Tensor X, class... E>
 constexpr auto iota(const X& of, const E&... e) {
-  return detail::apply_with<detail::static_extents<E...>>(
+  return dsl_detail::apply_with<dsl_detail::static_extents<E...>>(
       [](builder& b, const value_id*, const shape& to) {
         return ops::iota(b, {dtype_of<T>, to}, Dim);
       },
-      detail::actual_extents(e...), of);
+      dsl_detail::actual_extents(e...), of);
 }
 /// A tensor of the program, shape and element type of `of`, whose elements all are `v`.
 ///
@@ -81,7 +81,7 @@ constexpr X full_like(const X& of, double v) {
   }
 }
 
-namespace detail {
+namespace dsl_detail {
 
 /// A dimension in [0, rank); negative ones count from the last. Errors: S100
 /// rank above 8, S145 out of range; then -1
@@ -116,12 +116,12 @@ constexpr shape with_axis(const shape& from, int axis) {
   return to;
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// The operands one after the other along dimension Dim.
 template <int Dim, Tensor... Xs>
 requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::concatenate(b, {v, sizeof...(Xs)}, Dim);
       },
@@ -132,21 +132,21 @@ requires(sizeof...(Xs) > 0) constexpr auto concatenate(const Xs&... xs) {
 /// The limit `ops::whole` is the end of the dimension.
 template <int Dim, std::int64_t Start, std::int64_t Limit, std::int64_t Stride = 1, Tensor X>
 constexpr auto slice(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         if (b.failed()) return -1;
         if (Dim < 0 || Dim >= b.type(v[0]).shape.rank) {
           b.p.error.record("S115", "slice: dimension ", Dim, " is out of range for ", b.type(v[0]));
           return -1;
         }
-        return detail::slice_axis(b, v[0], Dim, Start, Limit, Stride);
+        return dsl_detail::slice_axis(b, v[0], Dim, Start, Limit, Stride);
       },
       x);
 }
 /// `slice<axes<0, 2>, axes<4, 8>, axes<1, 3>>(x)`: starts, limits and strides of all dimensions.
 template <class Starts, class Limits, class Strides = axes<>, Tensor X>
 constexpr auto slice(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::slice(b, v[0], Starts::list(), Limits::list(), Strides::list());
       },
@@ -157,7 +157,7 @@ constexpr auto slice(const X& x) {
 /// a third list) between its elements. Negative amounts take elements away.
 template <class Low, class High, class Interior = axes<>, Tensor X, Tensor V>
 constexpr auto pad(const X& x, const V& value) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::pad(b, v[0], v[1], Low::list(), High::list(), Interior::list());
       },
@@ -175,16 +175,18 @@ constexpr auto pad(const X& x, N value) {
 /// The elements of the dimensions (increasing) in the opposite order.
 template <int... Dims, Tensor X>
 constexpr auto reverse(const X& x) {
-  return detail::apply([](builder& b, const value_id* v,
-                          const shape&) { return ops::reverse(b, v[0], axes<Dims...>::list()); },
-                       x);
+  return dsl_detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::reverse(b, v[0], axes<Dims...>::list());
+      },
+      x);
 }
 /// `reverse` along one axis.
 template <int Axis, Tensor X>
 constexpr auto flip(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
-        const std::int64_t dims[] = {detail::axis_of(b, "flip", Axis, b.type(v[0]).shape.rank)};
+        const std::int64_t dims[] = {dsl_detail::axis_of(b, "flip", Axis, b.type(v[0]).shape.rank)};
         return dims[0] < 0 ? -1 : ops::reverse(b, v[0], dims);
       },
       x);
@@ -194,7 +196,7 @@ constexpr auto flip(const X& x) {
 /// starts, one integer scalar per dimension, which are clamped.
 template <class Sizes, Tensor X, Tensor... Starts>
 constexpr auto dynamic_slice(const X& x, const Starts&... starts) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::dynamic_slice(b, v[0], {v + 1, sizeof...(Starts)}, Sizes::list());
       },
@@ -203,7 +205,7 @@ constexpr auto dynamic_slice(const X& x, const Starts&... starts) {
 /// x with the box at the starts replaced by `update`.
 template <Tensor X, Tensor U, Tensor... Starts>
 constexpr auto dynamic_update_slice(const X& x, const U& update, const Starts&... starts) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::dynamic_update_slice(b, v[0], v[1], {v + 2, sizeof...(Starts)});
       },
@@ -213,11 +215,11 @@ constexpr auto dynamic_update_slice(const X& x, const U& update, const Starts&..
 /// x with a dimension of size 1 before dimension Axis (of the result).
 template <int Axis, Tensor X>
 constexpr auto expand_dims(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         const shape from = b.type(v[0]).shape;
-        const int axis = detail::axis_of(b, "expand_dims", Axis, from.rank + 1);
-        return axis < 0 ? -1 : ops::reshape(b, v[0], detail::with_axis(from, axis));
+        const int axis = dsl_detail::axis_of(b, "expand_dims", Axis, from.rank + 1);
+        return axis < 0 ? -1 : ops::reshape(b, v[0], dsl_detail::with_axis(from, axis));
       },
       x);
 }
@@ -226,12 +228,12 @@ constexpr auto expand_dims(const X& x) {
 /// Errors    S145 out of range, S146 of another size, or given twice
 template <int... Axes, Tensor X>
 requires(sizeof...(Axes) > 0) constexpr auto squeeze(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         const shape from = b.type(v[0]).shape;
         bool gone[max_rank] = {};
         for (int each : {Axes...}) {
-          const int axis = detail::axis_of(b, "squeeze", each, from.rank);
+          const int axis = dsl_detail::axis_of(b, "squeeze", each, from.rank);
           if (axis < 0) return -1;
           if (gone[axis] || !same_extent(from[axis], 1)) {
             b.p.error.record("S146", "squeeze: dimension ", axis, " of ", b.type(v[0]),
@@ -251,21 +253,21 @@ requires(sizeof...(Axes) > 0) constexpr auto squeeze(const X& x) {
 /// Tensors of one shape side by side along a new dimension before dimension Axis.
 template <int Axis, Tensor... Xs>
 requires(sizeof...(Xs) > 0) constexpr auto stack(const Xs&... xs) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
-        const int axis = detail::axis_of(b, "stack", Axis, b.type(v[0]).shape.rank + 1);
+        const int axis = dsl_detail::axis_of(b, "stack", Axis, b.type(v[0]).shape.rank + 1);
         value_id parts[sizeof...(Xs)] = {};
         for (std::size_t i = 0; i < sizeof...(Xs); ++i) {
           const shape from = b.type(v[i]).shape;
           if (axis < 0 || axis > from.rank) return ops::concatenate(b, {v, sizeof...(Xs)}, 0);
-          parts[i] = ops::reshape(b, v[i], detail::with_axis(from, axis));
+          parts[i] = ops::reshape(b, v[i], dsl_detail::with_axis(from, axis));
         }
         return ops::concatenate(b, {parts, sizeof...(Xs)}, axis);
       },
       xs...);
 }
 
-namespace detail {
+namespace dsl_detail {
 template <int Axis, int Parts, int I>
 struct split_emitter {
   constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
@@ -282,20 +284,20 @@ struct split_emitter {
     return slice_axis(b, v[0], axis, extent / Parts * I, extent / Parts * (I + 1));
   }
 };
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// `const auto [q, k, v] = split<3, 2>(x)`: so many equal parts along Axis, as a std::array.
 ///
 /// Errors    S145 axis out of range, S147 not divisible
 template <int Parts, int Axis, Tensor X>
 requires(Parts > 0) constexpr auto split(const X& x) {
-  const auto first = detail::apply(detail::split_emitter<Axis, Parts, 0>{}, x);
+  const auto first = dsl_detail::apply(dsl_detail::split_emitter<Axis, Parts, 0>{}, x);
   using part = std::remove_cvref_t<decltype(first)>;
   std::array<part, static_cast<std::size_t>(Parts)> parts{};
   if constexpr (part::is_valid) {
     [&]<int... I>(std::integer_sequence<int, I...>) {
       parts[0] = first;
-      ((parts[I + 1] = detail::apply(detail::split_emitter<Axis, Parts, I + 1>{}, x)), ...);
+      ((parts[I + 1] = dsl_detail::apply(dsl_detail::split_emitter<Axis, Parts, I + 1>{}, x)), ...);
     }
     (std::make_integer_sequence<int, Parts - 1>{});
   }
@@ -305,10 +307,10 @@ requires(Parts > 0) constexpr auto split(const X& x) {
 /// result[..., i + Shift, ...] = x[..., i, ...] along Axis, what leaves the end comes in in front.
 template <std::int64_t Shift, int Axis, Tensor X>
 constexpr auto roll(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         const shape from = b.type(v[0]).shape;
-        const int axis = detail::axis_of(b, "roll", Axis, from.rank);
+        const int axis = dsl_detail::axis_of(b, "roll", Axis, from.rank);
         if (axis < 0) return -1;
         return ops::roll(b, v[0], axis, Shift);
       },

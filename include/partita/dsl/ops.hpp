@@ -21,7 +21,7 @@ namespace partita {
 /// The value, which passes no cotangent on.
 template <Tensor X>
 constexpr auto stop_gradient(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) { return ops::stop_gradient(b, v[0]); }, x);
 }
 
@@ -33,7 +33,7 @@ constexpr X tag(std::string_view name, const X& x) {
   } else {
     if (x.context() == nullptr) return x;
     builder& b = *x.context();
-    return X(&b, ops::tag(b, name, detail::taken(b, x)));
+    return X(&b, ops::tag(b, name, dsl_detail::taken(b, x)));
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 /// A learning rate as a factor of a parameter: a number stays one, a scalar takes its type.
 template <Tensor P, class Rate>
 constexpr auto rate_for(const P&, const Rate& rate) {
@@ -19,13 +19,14 @@ constexpr auto rate_for(const P&, const Rate& rate) {
   else
     return convert<typename P::element>(rate);
 }
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// Stochastic gradient descent: p - rate g. The rate is a number or an f32 scalar.
 template <Tree Params, class Rate>
 constexpr Params sgd(const Rate& rate, const Params& params, const Params& gradients) {
-  return map_leaves([&](const auto& p, const auto& g) { return p - g * detail::rate_for(p, rate); },
-                    params, gradients);
+  return map_leaves(
+      [&](const auto& p, const auto& g) { return p - g * dsl_detail::rate_for(p, rate); }, params,
+      gradients);
 }
 
 /// State of SGD with momentum: a velocity like the parameters.
@@ -56,7 +57,7 @@ constexpr std::pair<Params, momentum_state<Params>> sgd(const Rate& rate,
                              state.velocity, gradients);
   const Params updated = map_leaves(
       [&](const auto& p, const auto& g, const auto& v) {
-        const auto rate_here = detail::rate_for(p, rate);
+        const auto rate_here = dsl_detail::rate_for(p, rate);
         if (options.nesterov) return p - (g + v * options.momentum) * rate_here;
         return p - v * rate_here;
       },
@@ -64,11 +65,11 @@ constexpr std::pair<Params, momentum_state<Params>> sgd(const Rate& rate,
   return {updated, next};
 }
 
-namespace detail {
+namespace dsl_detail {
 /// Natural logarithm of a number in [0, 2), usable in constant evaluation: 2 artanh((x-1)/(x+1)),
 /// whose series converges fast once x is above 1/2.
 constexpr double natural_log(double x) {
-  if (!(x > 0)) return -std::bit_cast<double>(detail::infinity);
+  if (!(x > 0)) return -std::bit_cast<double>(support_detail::infinity);
   int halvings = 0;
   for (; x < 0.5; x *= 2) ++halvings;
   const double z = (x - 1) / (x + 1), square = z * z;
@@ -76,7 +77,7 @@ constexpr double natural_log(double x) {
   for (int k = 1; k < 400; k += 2, term *= square) sum += term / k;
   return 2 * sum - halvings * 0.6931471805599453;
 }
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// State of Adam: first and second moment, each like the parameters, and the number of steps done.
 template <class Params>
@@ -109,7 +110,7 @@ constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options
   next.step = state.step + 1;
   // 1 - beta^step, also where beta^step is almost 1
   const auto correction = [&](double beta) {
-    return -expm1(next.step * detail::natural_log(beta));
+    return -expm1(next.step * dsl_detail::natural_log(beta));
   };
   const auto first = rate / correction(options.beta1);
   const auto second = 1 / correction(options.beta2);
@@ -126,7 +127,7 @@ constexpr std::pair<Params, adam_state<Params>> adam(const adam_options& options
         const auto moved =
             p - (m * convert<T>(first)) / (sqrt(v * convert<T>(second)) + options.epsilon);
         if (options.weight_decay == 0) return moved;
-        return moved - p * (detail::rate_for(p, rate) * options.weight_decay);
+        return moved - p * (dsl_detail::rate_for(p, rate) * options.weight_decay);
       },
       params, next.m, next.v);
   return {updated, next};
@@ -177,7 +178,7 @@ constexpr std::pair<Params, tensor<float>> clip_by_global_norm(const Params& gra
                                                                double most) {
   const tensor<float> norm = global_norm(gradients);
   const tensor<float> scale = most / maximum(norm, most);
-  return {map_leaves([&](const auto& g) { return g * detail::rate_for(g, scale); }, gradients),
+  return {map_leaves([&](const auto& g) { return g * dsl_detail::rate_for(g, scale); }, gradients),
           norm};
 }
 

@@ -5,34 +5,34 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 template <int Dim, std::size_t N, int Keys, bool Descending>
 struct sort_emitter {
   constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
     return ops::sort(b, {v, N}, Dim, Keys, Descending);
   }
 };
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// Sorts along a dimension, ascending; equal elements keep their order, NaN comes last.
 template <int Dim, Tensor X>
 constexpr auto sort(const X& x) {
-  return detail::apply(detail::sort_emitter<Dim, 1, 1, false>{}, x);
+  return dsl_detail::apply(dsl_detail::sort_emitter<Dim, 1, 1, false>{}, x);
 }
 template <int Dim, Tensor X>
 constexpr auto sort_descending(const X& x) {
-  return detail::apply(detail::sort_emitter<Dim, 1, 1, true>{}, x);
+  return dsl_detail::apply(dsl_detail::sort_emitter<Dim, 1, 1, true>{}, x);
 }
 /// Sorts several tensors by the first `Keys` of them: `auto [k, v] = sort_by<0>(keys, values)`.
 template <int Dim, int Keys = 1, Tensor X, Tensor... More>
 constexpr auto sort_by(const X& key, const More&... more) {
-  return detail::apply_results<1 + sizeof...(More)>(
-      detail::sort_emitter<Dim, 1 + sizeof...(More), Keys, false>{}, key, more...);
+  return dsl_detail::apply_results<1 + sizeof...(More)>(
+      dsl_detail::sort_emitter<Dim, 1 + sizeof...(More), Keys, false>{}, key, more...);
 }
 /// The positions (i32) that sort x along a dimension, ascending.
 template <int Dim, Tensor X>
 constexpr auto argsort(const X& x) {
-  return std::get<1>(detail::apply_results<2>(
+  return std::get<1>(dsl_detail::apply_results<2>(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         if (b.failed() || v[0] < 0) return -1;
         const shape s = b.type(v[0]).shape;
@@ -46,7 +46,7 @@ constexpr auto argsort(const X& x) {
 /// `auto [values, positions] = top_k<4>(x)`.
 template <std::int64_t K, Tensor X>
 constexpr auto top_k(const X& x) {
-  return detail::apply_results<2>(
+  return dsl_detail::apply_results<2>(
       [](builder& b, const value_id* v, const shape&) { return ops::top_k(b, v[0], K); }, x);
 }
 

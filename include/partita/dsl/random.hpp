@@ -16,7 +16,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 
 /// Errors    S123 the key is not a rank-0 tensor of i64
 constexpr void need_key(builder& b, std::string_view name, value_id key) {
@@ -91,7 +91,7 @@ constexpr auto draw(const Emit& emit, const Key& key, const X& like) {
   (std::make_integer_sequence<int, X::rank>{});
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// A key with a value that is known when the program is written, in the program of `of`.
 template <Tensor X>
@@ -110,12 +110,12 @@ constexpr auto random_key(const X& of, std::int64_t seed) {
 /// Errors    S123 the key is not a rank-0 tensor of i64
 template <Tensor Key, class N>
 requires(Tensor<N> || Number<N>) constexpr auto fold_in(const Key& key, const N& n) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
-        detail::need_key(b, "fold_in", v[0]);
+        dsl_detail::need_key(b, "fold_in", v[0]);
         return ops::random_bits(b, v[0], v[1]);
       },
-      key, detail::operand_like(key, n));
+      key, dsl_detail::operand_like(key, n));
 }
 
 /// Independent keys: `const auto [a, b, c] = split<3>(key)`.
@@ -133,9 +133,9 @@ constexpr auto split(const Key& key) {
 /// Errors    S123 the key is not a rank-0 tensor of i64
 template <ElementType T, Tensor Key, class... Shape>
 requires(is_floating(dtype_of<T>)) constexpr auto uniform(const Key& key, const Shape&... shape) {
-  return detail::draw(
+  return dsl_detail::draw(
       [](builder& b, const value_id* v, const partita::shape& to) {
-        return detail::uniform(b, v[0], dtype_of<T>, to);
+        return dsl_detail::uniform(b, v[0], dtype_of<T>, to);
       },
       key, shape...);
 }
@@ -147,9 +147,9 @@ requires(is_floating(dtype_of<T>)) constexpr auto uniform(const Key& key, const 
 /// Source    Box and Muller, 1958, the cosine half, from the words with counters 2n and 2n + 1
 template <ElementType T, Tensor Key, class... Shape>
 requires(is_floating(dtype_of<T>)) constexpr auto normal(const Key& key, const Shape&... shape) {
-  return detail::draw(
+  return dsl_detail::draw(
       [](builder& b, const value_id* v, const partita::shape& to) {
-        return detail::normal(b, v[0], dtype_of<T>, to);
+        return dsl_detail::normal(b, v[0], dtype_of<T>, to);
       },
       key, shape...);
 }

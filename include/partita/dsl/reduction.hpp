@@ -8,11 +8,11 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 
 /// 1 / n, NaN for 0: what a sum over n elements is multiplied with to give their mean.
 constexpr double reciprocal(std::int64_t n) {
-  return n == 0 ? std::bit_cast<double>(detail::usual_nan) : 1.0 / static_cast<double>(n);
+  return n == 0 ? std::bit_cast<double>(support_detail::usual_nan) : 1.0 / static_cast<double>(n);
 }
 
 /// Reduces the given dimensions, or all without any.
@@ -29,34 +29,34 @@ struct reduce_emitter {
   }
 };
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// Sum over the given dimensions (increasing), or over all without any; they disappear.
 template <int... Dims, Tensor X>
 constexpr auto sum(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::add, Dims...>{}, x);
+  return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::add, Dims...>{}, x);
 }
 template <int... Dims, Tensor X>
 constexpr auto reduce_max(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::max, Dims...>{}, x);
+  return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::max, Dims...>{}, x);
 }
 template <int... Dims, Tensor X>
 constexpr auto reduce_min(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::min, Dims...>{}, x);
+  return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::min, Dims...>{}, x);
 }
 /// Product over the given dimensions, or over all.
 template <int... Dims, Tensor X>
 constexpr auto prod(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::multiply, Dims...>{}, x);
+  return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::multiply, Dims...>{}, x);
 }
 /// Of i1: are all, is any of the elements true? Of integers: and, or of their bits.
 template <int... Dims, Tensor X>
 constexpr auto all(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::logical_and, Dims...>{}, x);
+  return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::logical_and, Dims...>{}, x);
 }
 template <int... Dims, Tensor X>
 constexpr auto any(const X& x) {
-  return detail::apply(detail::reduce_emitter<combiner::logical_or, Dims...>{}, x);
+  return dsl_detail::apply(dsl_detail::reduce_emitter<combiner::logical_or, Dims...>{}, x);
 }
 /// Arithmetic mean over the given dimensions, or over all; NaN of nothing.
 template <int... Dims, Tensor X>
@@ -70,11 +70,11 @@ constexpr auto mean(const X& x) {
       n = x.shape().elements();
     else
       ((n *= Dims >= 0 && Dims < X::rank ? x.shape()[Dims] : 1), ...);
-    return total * detail::reciprocal(n);
+    return total * dsl_detail::reciprocal(n);
   }
 }
 
-namespace detail {
+namespace dsl_detail {
 /// The extreme values along dimension Dim, and where they are.
 template <ops::extreme Which, int Dim>
 struct extreme_emitter {
@@ -87,18 +87,18 @@ struct extreme_emitter {
     return ops::reduce(b, v[0], positions, Which, dims);
   }
 };
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// The greatest elements along a dimension, which disappears, and their positions (i32):
 /// `auto [values, positions] = max_with_position<1>(x)`. Of equal ones the first counts, NaN before
 /// every number.
 template <int Dim, Tensor X>
 constexpr auto max_with_position(const X& x) {
-  return detail::apply_results<2>(detail::extreme_emitter<ops::extreme::argmax, Dim>{}, x);
+  return dsl_detail::apply_results<2>(dsl_detail::extreme_emitter<ops::extreme::argmax, Dim>{}, x);
 }
 template <int Dim, Tensor X>
 constexpr auto min_with_position(const X& x) {
-  return detail::apply_results<2>(detail::extreme_emitter<ops::extreme::argmin, Dim>{}, x);
+  return dsl_detail::apply_results<2>(dsl_detail::extreme_emitter<ops::extreme::argmin, Dim>{}, x);
 }
 /// The position (i32) of the greatest element along a dimension, the first of equal ones.
 template <int Dim, Tensor X>
@@ -119,7 +119,7 @@ struct cumsum_options {
 /// `cumsum_options{.reverse = true, .exclusive = true}`: x[i + 1] + ... + x[n - 1].
 template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
 constexpr auto cumsum(const X& x) {
-  return detail::apply(
+  return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         return ops::cumsum(b, v[0], Dim, Options.reverse, Options.exclusive);
       },

@@ -7,7 +7,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 
 /// Builds a nested program by `trace(builder)`.
 template <class Trace>
@@ -74,6 +74,6 @@ struct capture_list {
   }
 };
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 }  // namespace partita

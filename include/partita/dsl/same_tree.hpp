@@ -11,7 +11,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 
 template <class T>
 concept Poison = std::is_same_v<std::remove_cvref_t<T>, invalid_tensor>;
@@ -86,6 +86,6 @@ constexpr bool same_tree() {
   return std::is_same_v<Given, Wanted>;
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 }  // namespace partita

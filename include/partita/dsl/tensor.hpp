@@ -140,7 +140,7 @@ struct element_of_dtype<dtype::boolean> {
   using type = bool;
 };
 
-namespace detail {
+namespace dsl_detail {
 template <tensor_type Type,
           class = std::make_index_sequence<static_cast<std::size_t>(Type.shape.rank)>>
 struct tensor_of_type;
@@ -148,11 +148,11 @@ template <tensor_type Type, std::size_t... I>
 struct tensor_of_type<Type, std::index_sequence<I...>> {
   using type = tensor<typename element_of_dtype<Type.element>::type, Type.shape.extents[I]...>;
 };
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// The tensor of a static type.
 template <tensor_type Type>
-using tensor_of = typename detail::tensor_of_type<Type>::type;
+using tensor_of = typename dsl_detail::tensor_of_type<Type>::type;
 
 /// Extent of dimension I, static if the tensor's is.
 template <int I, Tensor X>

@@ -51,7 +51,7 @@ constexpr auto output(std::string_view name, const T& tree) {
   return output_spec<T>{name, tree};
 }
 
-namespace detail {
+namespace dsl_detail {
 
 template <class T>
 struct is_output : std::false_type {};
@@ -124,15 +124,15 @@ constexpr void number_copies(program& p, copy_names& taken) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (!p.is(o, op_role::tag)) continue;
     const text name = p.view(p.op(o).name);
-    if (name.view().size() < again.size() ||
-        name.view().substr(name.view().size() - again.size()) != again)
+    if (name.view().size() < op_detail::again.size() ||
+        name.view().substr(name.view().size() - op_detail::again.size()) != op_detail::again)
       continue;
     p.op(o).name = p.intern(taken.unique(name).view());
   }
   for (auto& r : p.regions) number_copies(r, taken);
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// Runs the model once on handles of the inputs and gives the program it wrote, without the ops
 /// that no output needs.
@@ -147,27 +147,28 @@ constexpr void number_copies(program& p, copy_names& taken) {
 template <class Model, class... Specs>
 constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   builder b;
-  std::tuple<Specs...> bound{detail::bind(b, inputs)...};
+  std::tuple<Specs...> bound{dsl_detail::bind(b, inputs)...};
   const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {
     return model(std::get<I>(bound)...);
   }
   (std::index_sequence_for<Specs...>{});
   using Result = std::remove_cvref_t<decltype(result)>;
-  if constexpr (detail::is_output<Result>::value) {
-    detail::add_outputs(b, result.name, result.tree);
-  } else if constexpr (detail::has_outputs<Result>::value) {
-    std::apply([&](const auto&... each) { (detail::add_outputs(b, each.name, each.tree), ...); },
-               result);
+  if constexpr (dsl_detail::is_output<Result>::value) {
+    dsl_detail::add_outputs(b, result.name, result.tree);
+  } else if constexpr (dsl_detail::has_outputs<Result>::value) {
+    std::apply(
+        [&](const auto&... each) { (dsl_detail::add_outputs(b, each.name, each.tree), ...); },
+        result);
   } else {
-    detail::add_outputs(b, "result", result);
+    dsl_detail::add_outputs(b, "result", result);
   }
   if (!b.failed()) {
-    b.p = detail::tidy(b.p);
+    b.p = ir_detail::tidy(b.p);
     if (!b.p.regions.empty()) {
       std::size_t tags = 0;
-      detail::for_each_tag(b.p, [&](std::string_view) { ++tags; });
-      detail::copy_names taken(tags);
-      detail::number_copies(b.p, taken);
+      ir_detail::for_each_tag(b.p, [&](std::string_view) { ++tags; });
+      dsl_detail::copy_names taken(tags);
+      dsl_detail::number_copies(b.p, taken);
     }
   }
   if (!b.failed()) b.p.error.record(check_names(b.p));

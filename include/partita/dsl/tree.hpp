@@ -19,7 +19,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace dsl_detail {
 
 /// std::array, std::vector and what looks like them.
 template <class T>
@@ -37,15 +37,15 @@ struct is_std_tuple<std::tuple<T...>> : std::true_type {};
 template <class T>
 concept HanaStruct = boost::hana::Struct<T>::value;
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// A tensor, or a Hana struct, std::array, std::vector or std::tuple of trees.
 template <class T>
-concept Tree = Tensor<T> || detail::Sequence<std::remove_cvref_t<T>> ||
-    detail::is_std_tuple<std::remove_cvref_t<T>>::value ||
-    detail::HanaStruct<std::remove_cvref_t<T>>;
+concept Tree = Tensor<T> || dsl_detail::Sequence<std::remove_cvref_t<T>> ||
+    dsl_detail::is_std_tuple<std::remove_cvref_t<T>>::value ||
+    dsl_detail::HanaStruct<std::remove_cvref_t<T>>;
 
-namespace detail {
+namespace dsl_detail {
 
 /// `path` is the name of the tree; it is extended for the time of each child.
 template <class F, class T>
@@ -60,9 +60,9 @@ constexpr void visit_leaves(const F& f, text& path, T& tree) {
   };
   if constexpr (Tensor<U>) {
     f(tree, path.view());
-  } else if constexpr (detail::Sequence<U>) {
+  } else if constexpr (dsl_detail::Sequence<U>) {
     for (std::size_t i = 0; i < tree.size(); ++i) visit_child(i, tree[i]);
-  } else if constexpr (detail::is_std_tuple<U>::value) {
+  } else if constexpr (dsl_detail::is_std_tuple<U>::value) {
     [&]<std::size_t... I>(std::index_sequence<I...>) { (visit_child(I, std::get<I>(tree)), ...); }
     (std::make_index_sequence<std::tuple_size_v<U>>{});
   } else {
@@ -74,17 +74,17 @@ constexpr void visit_leaves(const F& f, text& path, T& tree) {
   }
 }
 
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// Calls f(leaf, path) for every tensor of a tree, in declaration order. Paths join member names
 /// and indices with dots: "layers.3.attention.qkv".
 template <class F, class T>
 constexpr void for_each_leaf(const F& f, const text& path, T& tree) {
   text extended = path;
-  detail::visit_leaves(f, extended, tree);
+  dsl_detail::visit_leaves(f, extended, tree);
 }
 
-namespace detail {
+namespace dsl_detail {
 
 template <class F, class T, class... Rest>
 constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
@@ -107,9 +107,9 @@ constexpr void assign_leaves(const F& f, T& out, const Rest&... in) {
     });
   }
 }
-}  // namespace detail
+}  // namespace dsl_detail
 
-namespace detail {
+namespace dsl_detail {
 /// The program being built to which the leaves of some trees belong; null if they belong to none.
 template <class... Trees>
 constexpr builder* active_of(const Trees&... trees) {
@@ -122,13 +122,13 @@ constexpr builder* active_of(const Trees&... trees) {
    ...);
   return b;
 }
-}  // namespace detail
+}  // namespace dsl_detail
 
 /// A tree of the same type whose leaves are f(leaf, leaves of the other trees...).
 template <class F, Tree T, class... Rest>
 constexpr T map_leaves(const F& f, const T& tree, const Rest&... rest) {
   T result = tree;
-  detail::assign_leaves(f, result, tree, rest...);
+  dsl_detail::assign_leaves(f, result, tree, rest...);
   return result;
 }
 

@@ -4,7 +4,7 @@
 #include <partita/ir/wires.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::ir_detail {
 
 /// Finds the values that some output is computed from, and the wires that they pass through.
 ///
@@ -142,4 +142,4 @@ class liveness {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::ir_detail

@@ -151,7 +151,7 @@ struct op_def {
   op_role role = op_role::compute;
 };
 
-namespace detail {
+namespace ir_detail {
 template <class Op>
 constexpr void print_attributes(print_context& c);
 template <class Op>
@@ -161,7 +161,7 @@ constexpr void parse_attributes(parse_context& c) {
   reader.finish();
   c.error.record(reader.error);
 }
-}  // namespace detail
+}  // namespace ir_detail
 
 /// Builds the definition of an op from a class with static members of the same names. Attributes
 /// are described by `attributes` (see attribute_writer), or by a pair `print` and `parse`.
@@ -184,8 +184,8 @@ constexpr op_def define_op() {
   if constexpr (requires { &Op::wires; }) d.wires = &Op::wires;
   if constexpr (requires { &Op::pruned; }) d.pruned = &Op::pruned;
   if constexpr (requires(attribute_reader & r) { Op::attributes(r); }) {
-    d.print = &detail::print_attributes<Op>;
-    d.parse = &detail::parse_attributes<Op>;
+    d.print = &ir_detail::print_attributes<Op>;
+    d.parse = &ir_detail::parse_attributes<Op>;
   }
   if constexpr (requires { &Op::print; }) d.print = &Op::print;
   if constexpr (requires { &Op::parse; }) d.parse = &Op::parse;
@@ -213,8 +213,8 @@ struct text_ref {
   int begin = 0, size = 0;
 };
 
-/// Where an op comes from. Every pass keeps it, by copying ops as ir/copy.hpp does; an op that a pass
-/// adds has the marks of the op for whose sake it is there.
+/// Where an op comes from. Every pass keeps it, by copying ops as ir/copy.hpp does; an op that a
+/// pass adds has the marks of the op for whose sake it is there.
 ///
 /// Ops are numbered in the order in which a program is read: an op before those nested in it, these
 /// before the next op (see ir/source_ids.hpp). `partition` numbers its source so; what it makes of
@@ -347,7 +347,7 @@ struct program {
   }
 };
 
-namespace detail {
+namespace ir_detail {
 template <class Op>
 constexpr void print_attributes(print_context& c) {
   vec<tensor_type> operands;
@@ -357,6 +357,6 @@ constexpr void print_attributes(print_context& c) {
   Op::attributes(writer);
   if (writer.any()) c.out << " {" << fields << '}';
 }
-}  // namespace detail
+}  // namespace ir_detail
 
 }  // namespace partita

@@ -6,7 +6,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace ir_detail {
 
 /// Calls f(node) for each op in the order in which a program is read.
 template <class Program, class F>
@@ -17,7 +17,7 @@ constexpr void for_each_op(Program& p, const F& f) {
   }
 }
 
-}  // namespace detail
+}  // namespace ir_detail
 
 /// Gives each op its number as `op_marks::source`; origins follow. An op that stands there several
 /// times (derivatives compute some ops again) is as an origin the first of these, or the first that
@@ -27,7 +27,7 @@ constexpr void for_each_op(Program& p, const F& f) {
 constexpr void number_ops(program& p) {
   int count = 0, end = 0;
   bool numbered = true;
-  detail::for_each_op(p, [&](const op_node& n) {
+  ir_detail::for_each_op(p, [&](const op_node& n) {
     numbered = numbered && n.marks.source == count;
     if (n.marks.source >= end) end = n.marks.source + 1;
     ++count;
@@ -39,14 +39,14 @@ constexpr void number_ops(program& p) {
   };
   vec<place> now(static_cast<std::size_t>(end), place{});  // by old number
   count = 0;
-  detail::for_each_op(p, [&](op_node& n) {
+  ir_detail::for_each_op(p, [&](op_node& n) {
     if (n.marks.source >= 0) {
       place& at = now[n.marks.source];
       if (at.number < 0 || (at.copy && !n.marks.again)) at = {count, n.marks.again};
     }
     n.marks.source = count++;
   });
-  detail::for_each_op(p, [&](op_node& n) {
+  ir_detail::for_each_op(p, [&](op_node& n) {
     int& origin = n.marks.origin;
     origin = origin >= 0 && origin < end ? now[origin].number : -1;
   });

@@ -8,7 +8,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace ir_detail {
 
 /// Copies ops in an order: inputs first, then what the outputs need.
 ///
@@ -99,5 +99,5 @@ constexpr program tidy(const program& p) {
   return q;
 }
 
-}  // namespace detail
+}  // namespace ir_detail
 }  // namespace partita

@@ -10,7 +10,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace ir_detail {
 /// Calls f(name) for every tag, those of nested programs included.
 template <class F>
 constexpr void for_each_tag(const program& p, const F& f) {
@@ -18,7 +18,7 @@ constexpr void for_each_tag(const program& p, const F& f) {
     if (p.is(o, op_role::tag)) f(p.view(p.op(o).name));
   for (const auto& r : p.regions) for_each_tag(r, f);
 }
-}  // namespace detail
+}  // namespace ir_detail
 
 /// Names must be unique among inputs and tags, and among outputs; some output there must be.
 ///
@@ -31,7 +31,7 @@ constexpr failure check_names(const program& p) {
     if (inputs.insert(p.input_name(i), i) != i)
       f.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
   int number = -2;  // of inputs they are 0 and above
-  detail::for_each_tag(p, [&](std::string_view name) {
+  ir_detail::for_each_tag(p, [&](std::string_view name) {
     --number;
     if (inputs.insert(name, number) != number)
       f.record("P003", "trace: tag \"", name, "\" has the name of another tag or of an input");
@@ -58,7 +58,7 @@ constexpr failure check_interface(const program& p) {
     readable(p.input_name(i), "input");
     inputs.insert(p.input_name(i), i);
   }
-  detail::for_each_tag(p, [&](std::string_view name) { readable(name, "tag"); });
+  ir_detail::for_each_tag(p, [&](std::string_view name) { readable(name, "tag"); });
   for (int i = 0; i < p.output_count(); ++i) {
     const std::string_view name = p.output_name(i);
     readable(name, "output");
@@ -71,7 +71,7 @@ constexpr failure check_interface(const program& p) {
   return f;
 }
 
-namespace detail {
+namespace ir_detail {
 
 /// `op 7: add(tensor<4xf32>, tensor<8xf32>) -> tensor<4xf32>`
 constexpr text op_and_types(const program& p, op_id o) {
@@ -130,14 +130,14 @@ constexpr failure verify_ops(const program& p) {
   return f;
 }
 
-}  // namespace detail
+}  // namespace ir_detail
 
 /// Operands defined before use, types as the shape rules give them, inputs and outputs in order,
 /// names unique. A failure is a mistake of ours, unless the program was put together by hand.
 ///
 /// Errors    P001 broken program, and those of check_names
 constexpr failure verify(const program& p) {
-  failure f = detail::verify_ops(p);
+  failure f = ir_detail::verify_ops(p);
   if (!f) f.record(check_names(p));
   return f;
 }

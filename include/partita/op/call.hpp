@@ -34,7 +34,7 @@ struct call : control_op {
     const vec<value_id> arguments = operands_and(c, 0, known.values);
     const value_id first =
         ops::call(c.b, called.view(), {arguments.data(), arguments.size()},
-                  detail::transposed(c.b, c.b.p.region(c.op, 0), wanted, known.results));
+                  op_detail::transposed(c.b, c.b.p.region(c.op, 0), wanted, known.results));
     for (std::size_t k = 0; k < wanted.size(); ++k)
       c.operands[static_cast<std::size_t>(wanted[k])] = first + static_cast<int>(k);
   }

@@ -59,8 +59,7 @@ struct case_of : control_op {
     if (wanted.empty()) return;
     vec<program> branches;
     for (int r = 0; r < c.b.p.op(c.op).region_count; ++r) {
-      branches.push_back(
-          detail::transposed(c.b, c.b.p.region(c.op, r), wanted, known.results));
+      branches.push_back(op_detail::transposed(c.b, c.b.p.region(c.op, r), wanted, known.results));
     }
     const vec<value_id> arguments = operands_and(c, 1, known.values);
     const value_id first =

@@ -29,10 +29,10 @@ struct gather {
     f.rest("slice_sizes");
   }
   static constexpr void print(print_context& c) {
-    if (!c.p.attrs(c.op).empty()) partita::detail::print_attributes<gather>(c);
+    if (!c.p.attrs(c.op).empty()) partita::ir_detail::print_attributes<gather>(c);
   }
   static constexpr void parse(parse_context& c) {
-    if (!c.in.empty()) partita::detail::parse_attributes<gather>(c);
+    if (!c.in.empty()) partita::ir_detail::parse_attributes<gather>(c);
   }
 
   static constexpr void infer(infer_context& c) {

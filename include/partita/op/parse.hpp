@@ -14,7 +14,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace op_detail {
 
 /// One function per production:
 ///
@@ -451,7 +451,7 @@ class program_parser {
   }
 };
 
-}  // namespace detail
+}  // namespace op_detail
 
 /// The program that `print` shows as this text; `own` are ops beyond those of the registry.
 ///
@@ -467,7 +467,7 @@ class program_parser {
 ///           too deep; and those of
 ///           shape rules (Sxxx) and names (P002 to P009)
 constexpr program parse(std::string_view in, span<const op_def* const> own = {}) {
-  return detail::program_parser(in, own).run();
+  return op_detail::program_parser(in, own).run();
 }
 
 }  // namespace partita

@@ -6,7 +6,7 @@
 #include <partita/ir/source_ids.hpp>
 #include <partita/op/vocabulary.hpp>
 
-namespace partita::detail {
+namespace partita::op_detail {
 
 inline constexpr std::string_view again = ".again";
 
@@ -90,7 +90,7 @@ constexpr void name_tags_as_copies(program& p) {
 constexpr program copy_to_repeat(const program& p) {
   program q = p;
   name_tags_as_copies(q);
-  for_each_op(q, [](op_node& n) { n.marks.again = true; });
+  ir_detail::for_each_op(q, [](op_node& n) { n.marks.again = true; });
   return q;
 }
 
@@ -130,7 +130,7 @@ constexpr program transposed(builder& around, const program& f, const vec<int>& 
   for (int i = 0; i < f.input_count(); ++i)
     arguments.push_back(ops::parameter(b, "", f.input_type(i)));
   program repeated = f;
-  for_each_op(repeated, [](op_node& n) { n.marks.again = true; });
+  ir_detail::for_each_op(repeated, [](op_node& n) { n.marks.again = true; });
   const vec<value_id> results =
       append_program(b, static_cast<program&&>(repeated), {arguments.data(), arguments.size()});
   vec<seed> seeds;
@@ -142,4 +142,4 @@ constexpr program transposed(builder& around, const program& f, const vec<int>& 
   return static_cast<program&&>(b.p);
 }
 
-}  // namespace partita::detail
+}  // namespace partita::op_detail

@@ -166,7 +166,7 @@ constexpr void scan::derive(derive_context& c) {
   // The carried values that each iteration found.
   value_id saved = b.p.op(c.op).result + k.stacked;
   if (!k.saved) {
-    program again = detail::copy_to_repeat(body);
+    program again = op_detail::copy_to_repeat(body);
     saved = k.carried + k.stacked +
             ops::scan(b, k.length, k.reversed, {operands.data(), at(k.constants)},
                       {operands.data() + k.constants, at(k.carried)},
@@ -190,7 +190,7 @@ constexpr void scan::derive(derive_context& c) {
     for (int i : *list) inputs.push_back(1 + i);
   for (int i : carried) outputs.push_back(i - k.constants);
   for (int j : stacked) outputs.push_back(j);
-  program transposed = detail::transposed(b, body, inputs, outputs);
+  program transposed = op_detail::transposed(b, body, inputs, outputs);
   b.p.error.record(transposed.error);
   if (b.failed()) return;
 
@@ -231,8 +231,8 @@ constexpr void scan::derive(derive_context& c) {
   }
   arguments.insert_back(carried_cotangents.begin(), carried_cotangents.end());
   arguments.insert_back(stacked_cotangents.begin(), stacked_cotangents.end());
-  const vec<value_id> found =
-      detail::append_program(step, static_cast<program&&>(transposed), {arguments.data(), arguments.size()});
+  const vec<value_id> found = op_detail::append_program(step, static_cast<program&&>(transposed),
+                                                        {arguments.data(), arguments.size()});
   b.p.error.record(step.p.error);
   if (b.failed()) return;
   for (std::size_t i = 0; i < carried.size(); ++i)

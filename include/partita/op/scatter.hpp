@@ -42,13 +42,13 @@ struct scatter {
     gather_dims::attributes(f);
   }
   static constexpr void print(print_context& c) {
-    if (c.p.attrs(c.op).size() == 1) return partita::detail::print_attributes<rows>(c);
-    partita::detail::print_attributes<scatter>(c);
+    if (c.p.attrs(c.op).size() == 1) return partita::ir_detail::print_attributes<rows>(c);
+    partita::ir_detail::print_attributes<scatter>(c);
   }
   static constexpr void parse(parse_context& c) {
     const bool has_dims = c.in.find(',') != std::string_view::npos;
-    if (!has_dims) return partita::detail::parse_attributes<rows>(c);
-    partita::detail::parse_attributes<scatter>(c);
+    if (!has_dims) return partita::ir_detail::parse_attributes<rows>(c);
+    partita::ir_detail::parse_attributes<scatter>(c);
   }
 
   static constexpr ops::scatter_update update_of(ops::ints attrs) {

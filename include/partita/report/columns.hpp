@@ -9,7 +9,7 @@
 #include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::report_detail {
 
 /// Rows of cells; all but the last column are as wide as their widest cell, numbers stand right.
 class columns {
@@ -51,4 +51,4 @@ class columns {
   std::size_t next_ = 0;  ///< column
 };
 
-}  // namespace partita::detail
+}  // namespace partita::report_detail

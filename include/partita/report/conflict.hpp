@@ -9,7 +9,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace report_detail {
 
 /// `#tile<0>` or `#sum`: what becomes of the op's result.
 constexpr void print_entry(text& out, const core_program& c, op_id o, int f) {
@@ -62,7 +62,7 @@ constexpr const loop* loop_over(const core_program& c, op_id o, const sub_axis& 
   return first;
 }
 
-}  // namespace detail
+}  // namespace report_detail
 
 /// One line: the op, the axis, the entries that match, where the evidence comes from, and the
 /// tactic that had the last part in it.
@@ -75,16 +75,16 @@ constexpr text describe_conflict(const core_program& c, const value_names& names
   if (k.kind == conflict_kind::indivisible) {
     out << "the axis has size " << k.size << ", which does not divide the "
         << c.local(k.op, k.first.factor) << " positions of ";
-    detail::print_evidence(out, c, names, k.op, k.first, k.axis);
+    report_detail::print_evidence(out, c, names, k.op, k.first, k.axis);
   } else {
-    detail::print_evidence(out, c, names, k.op, k.first, k.axis);
+    report_detail::print_evidence(out, c, names, k.op, k.first, k.axis);
     out << ", and ";
-    detail::print_evidence(out, c, names, k.op, k.second, k.axis);
+    report_detail::print_evidence(out, c, names, k.op, k.second, k.axis);
   }
   return out;
 }
 
-namespace detail {
+namespace report_detail {
 
 /// Finds what settles the conflicts of a program, each once.
 class settler {
@@ -254,7 +254,7 @@ class settler {
   }
 };
 
-}  // namespace detail
+}  // namespace report_detail
 
 /// What settles a conflict: the later tactic that did, or the actions that would.
 ///
@@ -263,6 +263,8 @@ class settler {
 /// named has been applied to a fresh program and left no conflict there; behind it stands what the
 /// op then has. What is not an input, tag or output needs a `tag` to be named by a tactic. Empty if
 /// none of them helps. Cost: up to four times that of the schedule.
-constexpr text settle(const partitioned& p, const conflict& k) { return detail::settler(p)(k); }
+constexpr text settle(const partitioned& p, const conflict& k) {
+  return report_detail::settler(p)(k);
+}
 
 }  // namespace partita

@@ -7,7 +7,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace report_detail {
 
 constexpr void diff_number(text& out, std::string_view what, std::int64_t a, std::int64_t b) {
   if (a == b) return;
@@ -23,7 +23,7 @@ constexpr text schedule_text(const Summary& s) {
   append_list(out, s.tactic_count, [&](int t) { out << s.view(s.lists().tactics[t].name); });
   return out;
 }
-constexpr text place_text(const kept_value& v, const mesh& m) {
+constexpr text place_text(const schedule_detail::kept_value& v, const mesh& m) {
   text out;
   print_layout(out, v.sharding, v.global.rank, m);
   return out << ' ' << tensor_type{v.element, v.local};
@@ -31,7 +31,7 @@ constexpr text place_text(const kept_value& v, const mesh& m) {
 /// `all_gather <"B"> %w1 128 bytes x1 Z3: matmul(%x, %w1) needs it whole: ...`
 template <class Summary>
 constexpr text collective_text(const Summary& s, int i) {
-  const kept_collective& n = s.lists().collectives[i];
+  const schedule_detail::kept_collective& n = s.lists().collectives[i];
   return concat(s.view(n.what), ' ', s.view(n.value), ' ', n.bytes, " bytes x", n.times, ' ',
                 s.view(s.lists().tactics[n.tactic].name), ": ", s.view(n.why));
 }
@@ -85,13 +85,13 @@ constexpr text difference(const A& a, const B& b, int limit) {
   if (!(schedules[0] == schedules[1]))
     out << "schedule: " << schedules[0] << " -> " << schedules[1] << '\n';
   diff_collectives(out, a.collectives, b.collectives);
-  const auto figure = [&](const figure_text& f) {
+  const auto figure = [&](const schedule_detail::figure_text& f) {
     if (!f.name.empty()) diff_number(out, f.name, a.*f.member, b.*f.member);
   };
   // The bytes through collectives stand behind their numbers.
   const std::int64_t figures::*through = &figures::collective_bytes;
   for (bool first : {true, false})
-    for (const auto& f : figure_texts)
+    for (const auto& f : schedule_detail::figure_texts)
       if ((f.member == through) == first) figure(f);
   diff_values(out, "input", a, 0, a.input_count, b, 0, b.input_count, limit);
   diff_values(out, "output", a, a.input_count, a.input_count + a.output_count, b, b.input_count,
@@ -116,7 +116,7 @@ constexpr text difference(const A& a, const B& b, int limit) {
   return out;
 }
 
-}  // namespace detail
+}  // namespace report_detail
 
 /// What differs between two partitioned programs, `a -> b`: mesh, schedule, collectives by kind,
 /// flops and bytes per device, layouts of inputs and outputs, and the collectives of each behind
@@ -124,23 +124,24 @@ constexpr text difference(const A& a, const B& b, int limit) {
 /// and collectives of each; the others are counted. Without a difference the text is "no
 /// difference".
 constexpr text diff(const partitioned& a, const partitioned& b, int limit = 8) {
-  return detail::difference(detail::summary_with_words(a), detail::summary_with_words(b), limit);
+  return report_detail::difference(schedule_detail::summary_with_words(a),
+                                   schedule_detail::summary_with_words(b), limit);
 }
 
-namespace detail {
+namespace report_detail {
 template <auto A, auto B, summary_limits First>
 struct compared {
   constexpr text operator()() const {
     return difference(explained_summary<A, First>(), explained_summary<B, First>(), 8);
   }
 };
-}  // namespace detail
+}  // namespace report_detail
 
 /// The same text for the programs that two thunks return, made by the compiler; `check` and
 /// `explain` share the evaluation of each thunk.
 template <auto A, auto B, summary_limits First = summary_limits{}>
 constexpr std::string_view diff() {
-  return detail::kept_text<detail::compared<A, B, First>>();
+  return report_detail::kept_text<report_detail::compared<A, B, First>>();
 }
 
 }  // namespace partita

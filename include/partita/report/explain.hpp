@@ -8,7 +8,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace report_detail {
 
 /// The first `N` characters of a text, without a heap.
 template <std::size_t N>
@@ -32,9 +32,9 @@ constexpr std::string_view kept_text() {
     return {text_made<Make, size>.chars, size};
 }
 
-}  // namespace detail
+}  // namespace report_detail
 
-namespace detail {
+namespace report_detail {
 
 /// The text of `explain`, of a summary that has words for its collectives.
 template <class Summary>
@@ -43,10 +43,11 @@ constexpr text explanation(const Summary& s) {
   if (!s.error().empty()) return out << "error: " << s.error() << '\n';
   const auto& kept = s.lists();
   columns lines, sums;
-  std::int64_t times[kind_count] = {}, written[kind_count] = {}, all_times = 0;
+  std::int64_t times[schedule_detail::kind_count] = {}, written[schedule_detail::kind_count] = {},
+               all_times = 0;
   const int count = kept.rest.collectives;
   for (int i = 0; i < count; ++i) {
-    const kept_collective& n = kept.collectives[i];
+    const schedule_detail::kept_collective& n = kept.collectives[i];
     lines.cell(s.view(n.what)).cell(s.view(n.value)).number(n.bytes, " bytes");
     lines.cell(concat('x', n.times), true).cell(s.view(kept.tactics[n.tactic].name));
     lines.cell(s.view(n.why)).end_row();
@@ -60,7 +61,7 @@ constexpr text explanation(const Summary& s) {
     if (count != all_times) sums.cell(concat(ops, " written"), true);
     sums.number(through, " bytes").end_row();
   };
-  for (int k = 0; k < kind_count; ++k)
+  for (int k = 0; k < schedule_detail::kind_count; ++k)
     if (const auto kind = static_cast<collective::kind_type>(k);
         times[k] > 0 || kind != collective::permute)
       sum(name_of(kind), times[k], written[k], kept.rest.through.of[k]);
@@ -71,7 +72,7 @@ constexpr text explanation(const Summary& s) {
   return out;
 }
 
-}  // namespace detail
+}  // namespace report_detail
 
 /// One line per collective of the device-local program, in its order: kind and axes, value, bytes
 /// of the operand on one device, how often it runs, the tactic that had the last part in it, and
@@ -81,7 +82,7 @@ constexpr text explanation(const Summary& s) {
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {
-  return detail::explanation(detail::summary_with_words(p));
+  return report_detail::explanation(schedule_detail::summary_with_words(p));
 }
 
 /// What is replicated by default (see replicated_value), largest first: bytes on one device times
@@ -90,8 +91,8 @@ constexpr text explain(const partitioned& p) {
 constexpr text print_replicated(const partitioned& p, int limit = 20) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
-  const detail::source_names names(p.source, p.core);
-  detail::columns lines;
+  const schedule_detail::source_names names(p.source, p.core);
+  report_detail::columns lines;
   int shown = 0, more = 0;
   std::int64_t bytes = 0, more_bytes = 0;
   for (const auto& v : replicated_by_default(p)) {
@@ -120,7 +121,7 @@ constexpr text print_replicated(const partitioned& p, int limit = 20) {
   return out << " bytes on one device, in " << shown << (shown == 1 ? " value\n" : " values\n");
 }
 
-namespace detail {
+namespace report_detail {
 /// The evaluation of a thunk that `check` shares, with words for all its collectives.
 template <auto Thunk, summary_limits First>
 constexpr const auto& explained_summary() {
@@ -129,20 +130,20 @@ constexpr const auto& explained_summary() {
     return first.kept;
   } else {
     constexpr summary_limits needed{0, 0, 0, first.kept.lists().rest.collectives};
-    return complete_evaluation<Thunk, with_room(First, needed)>().kept;
+    return complete_evaluation<Thunk, schedule_detail::with_room(First, needed)>().kept;
   }
 }
 template <auto Thunk, summary_limits First>
 struct explained {
   constexpr text operator()() const { return explanation(explained_summary<Thunk, First>()); }
 };
-}  // namespace detail
+}  // namespace report_detail
 
 /// The same text of the program that `Thunk` returns, made by the compiler; `check` and `diff`
 /// share the evaluation of the thunk. (Of more than 256 collectives it takes another one.)
 template <auto Thunk, summary_limits First = summary_limits{}>
 constexpr std::string_view explain() {
-  return detail::kept_text<detail::explained<Thunk, First>>();
+  return report_detail::kept_text<report_detail::explained<Thunk, First>>();
 }
 
 }  // namespace partita

@@ -9,7 +9,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace report_detail {
 
 /// Layout of a value after the tactics up to `tactic`.
 constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
@@ -35,7 +35,7 @@ constexpr vec<vec<value_id>> inputs_by_tactic(const partitioned& p) {
 /// `12 flop, 34 bytes read and written, arguments 56 bytes, ...`
 constexpr void print_sizes(text& out, const figures& all) {
   bool first = true;
-  for (const auto& f : figure_texts) {
+  for (const auto& f : schedule_detail::figure_texts) {
     if (f.name.empty()) continue;
     out << (first ? "" : ", ") << f.before;
     print_figure(out, all.*f.member);
@@ -44,7 +44,7 @@ constexpr void print_sizes(text& out, const figures& all) {
   }
 }
 
-}  // namespace detail
+}  // namespace report_detail
 
 /// After each tactic: actions, collectives (where loops have some, also as written), which inputs
 /// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
@@ -53,8 +53,8 @@ constexpr void print_sizes(text& out, const figures& all) {
 constexpr text report(const partitioned& p, int limit = 12) {
   text out;
   const value_names source_names(flat_program(p.sharded()).p), core_names(p.core.p);
-  const vec<vec<value_id>> sharded = detail::inputs_by_tactic(p);
-  detail::settler settle(p, limit);
+  const vec<vec<value_id>> sharded = report_detail::inputs_by_tactic(p);
+  report_detail::settler settle(p, limit);
   for (std::size_t t = 0; t < p.tactics.size(); ++t) {
     const auto& tactic = p.tactics[t];
     const int number = static_cast<int>(t);
@@ -77,8 +77,8 @@ constexpr text report(const partitioned& p, int limit = 12) {
     int more = 0;
     shown = 0;
     for (value_id v : sharded[t]) {
-      const layout l = detail::layout_after(p.core, v, number);
-      const layout before = detail::layout_after(p.core, v, number - 1);
+      const layout l = report_detail::layout_after(p.core, v, number);
+      const layout before = report_detail::layout_after(p.core, v, number - 1);
       if (l.count == 0 || l == before) continue;
       if (shown++ >= limit) {
         ++more;
@@ -104,7 +104,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
       if (shown++ < limit) out << "  note: " << note << '\n';
   }
   out << "per device: ";
-  detail::print_sizes(out, figures(p));
+  report_detail::print_sizes(out, figures(p));
   out << '\n';
   return out;
 }

@@ -12,7 +12,7 @@
 #include <partita/run/compare.hpp>
 #include <partita/run/kernels/strided.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// One of many scattered numbers (splitmix64).
 constexpr std::uint64_t scattered(std::uint64_t i) {
@@ -113,4 +113,4 @@ inline applied_op apply_op(const op_def& op, const std::vector<tensor_type>& ope
           declared};
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

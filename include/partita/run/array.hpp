@@ -14,7 +14,7 @@ namespace partita {
 
 class array;
 
-namespace detail {
+namespace run_detail {
 
 /// Kernels work on whole groups of this many elements, so that the last elements of an array are
 /// computed by the same instructions as the others: a result never depends on its position.
@@ -86,7 +86,7 @@ decltype(auto) with_type(dtype t, F&& f) {
   return with_computed_type(t, f);
 }
 
-}  // namespace detail
+}  // namespace run_detail
 
 /// A tensor in memory: row-major, 64-byte aligned, padded; a bool takes one byte.
 ///
@@ -98,24 +98,24 @@ class array {
   array() : array(tensor_type{}) {}
   /// Zeros.
   explicit array(const tensor_type& type)
-      : array(type, detail::allocate(detail::padded_bytes(type))) {
-    std::memset(data_.get(), 0, static_cast<std::size_t>(detail::padded_bytes(type)));
+      : array(type, run_detail::allocate(run_detail::padded_bytes(type))) {
+    std::memset(data_.get(), 0, static_cast<std::size_t>(run_detail::padded_bytes(type)));
   }
-  /// A view of a buffer of at least `detail::padded_bytes(type)` bytes.
-  array(const tensor_type& type, detail::buffer data) : type_(type), data_(std::move(data)) {}
+  /// A view of a buffer of at least `run_detail::padded_bytes(type)` bytes.
+  array(const tensor_type& type, run_detail::buffer data) : type_(type), data_(std::move(data)) {}
 
   /// A scalar (rank 0).
-  template <detail::Element T>
+  template <run_detail::Element T>
   requires(std::is_arithmetic_v<T> || std::same_as<T, bf16> || std::same_as<T, f16>) array(T scalar)
-      : array(tensor_type{dtype_of<detail::stored<T>>, {}}) {
-    *mutable_data<detail::stored<T>>() = static_cast<detail::stored<T>>(scalar);
+      : array(tensor_type{dtype_of<run_detail::stored<T>>, {}}) {
+    *mutable_data<run_detail::stored<T>>() = static_cast<run_detail::stored<T>>(scalar);
   }
   /// A copy of an xtensor container or of the value of an xtensor expression.
-  template <detail::ArrayLike E>
+  template <run_detail::ArrayLike E>
   array(const E& e) : array(type_like(e)) {
-    auto* out = mutable_data<detail::stored<typename E::value_type>>();
+    auto* out = mutable_data<run_detail::stored<typename E::value_type>>();
     for (auto i = e.begin(), end = e.end(); i != end; ++i)
-      *out++ = static_cast<detail::stored<typename E::value_type>>(*i);
+      *out++ = static_cast<run_detail::stored<typename E::value_type>>(*i);
   }
 
   const tensor_type& type() const { return type_; }
@@ -124,7 +124,7 @@ class array {
   /// Number of elements.
   std::int64_t size() const { return type_.shape.elements(); }
   const std::byte* bytes() const { return data_.get(); }
-  const detail::buffer& storage() const { return data_; }
+  const run_detail::buffer& storage() const { return data_; }
 
   /// The elements, row-major.
   ///
@@ -142,8 +142,9 @@ class array {
   }
   std::byte* mutable_bytes() {
     if (data_.use_count() > 1) {
-      detail::buffer mine = detail::allocate(detail::padded_bytes(type_));
-      std::memcpy(mine.get(), data_.get(), static_cast<std::size_t>(detail::padded_bytes(type_)));
+      run_detail::buffer mine = run_detail::allocate(run_detail::padded_bytes(type_));
+      std::memcpy(mine.get(), data_.get(),
+                  static_cast<std::size_t>(run_detail::padded_bytes(type_)));
       data_ = std::move(mine);
     }
     return data_.get();
@@ -172,7 +173,7 @@ class array {
  private:
   template <class E>
   static tensor_type type_like(const E& e) {
-    tensor_type t{dtype_of<detail::stored<typename E::value_type>>, {}};
+    tensor_type t{dtype_of<run_detail::stored<typename E::value_type>>, {}};
     for (std::size_t i = 0; i < e.dimension(); ++i)
       t.shape.push_back(static_cast<std::int64_t>(e.shape()[i]));
     if (t.shape.rank > max_rank)
@@ -186,7 +187,7 @@ class array {
                          name_of(t), "; use as_type"));
   }
   tensor_type type_;
-  detail::buffer data_;
+  run_detail::buffer data_;
 };
 
 }  // namespace partita

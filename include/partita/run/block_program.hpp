@@ -17,7 +17,7 @@
 #include <partita/run/kernels/convert.hpp>
 #include <partita/run/kernels/library.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// A broadcast that repeats one contiguous run of dimensions: result[i] = source[i / inner %
 /// count].
@@ -416,4 +416,4 @@ class block_program {
   int large_ = 0, small_ = 0;  // slots
 };
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

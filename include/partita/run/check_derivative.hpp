@@ -34,18 +34,18 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
                                      const std::vector<std::int64_t>& attrs = {},
                                      const tensor_type& declared = {},
                                      const derivative_options& options = {}) {
-  const detail::applied_op a = detail::apply_op(op, operands, attrs, declared);
+  const run_detail::applied_op a = run_detail::apply_op(op, operands, attrs, declared);
   const auto refuse = [&](const auto&... parts) {
     text out = "L003 laws: derivative of ";
     a.print(out);
     out << " of ";
-    detail::print_types(out, a.operands);
+    run_detail::print_types(out, a.operands);
     out << ": operand ";
     (out << ... << parts);
     throw error(out.view());
   };
   const auto spread = [&](const tensor_type& t, std::size_t k, double low, double high) {
-    return detail::filled(t, [=](std::int64_t i) {
+    return run_detail::filled(t, [=](std::int64_t i) {
       const auto r = (static_cast<std::uint64_t>(i) * 7919u + k * 31u) % 101u;
       return low +
              (high - low) * (static_cast<double>(r) + 0.07 * static_cast<double>(k + 1)) / 101;
@@ -66,9 +66,9 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
     const bool real = is_floating(operands[k].element);
     if (real) wanted.push_back(x.back()), differentiated.push_back(k);
     if (values.size() > k) continue;
-    values.push_back(
-        real ? spread(operands[k], k, options.low, options.high)
-             : detail::scattered_integers(operands[k], k, options.index_low, options.index_high));
+    values.push_back(real ? spread(operands[k], k, options.low, options.high)
+                          : run_detail::scattered_integers(operands[k], k, options.index_low,
+                                                           options.index_high));
   }
   const value_id y = b.emit(op, {x.data(), x.size()}, attrs, declared);
   b.p.error.raise();
@@ -89,7 +89,7 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
 
   program forward = b.p;
   forward.outputs.push_back({loss, forward.intern("loss")});
-  const vec<value_id> gradients = detail::reverse(b, loss, wanted);
+  const vec<value_id> gradients = dsl_detail::reverse(b, loss, wanted);
   b.p.error.raise();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (b.type(gradients[i]) != b.type(wanted[i]))
@@ -121,7 +121,7 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
       char slopes[80];
       std::snprintf(slopes, sizeof slopes, "the rule gives %.7g, central differences %.7g",
                     got.data<double>()[e], expected);
-      detail::print_position(position, start.shape(), e);
+      run_detail::print_position(position, start.shape(), e);
       refuse(k, ", element ", position, ": ", slopes);
     }
   }

@@ -24,7 +24,7 @@ struct law_options {
   run_options run;  ///< with the op's kernel, if it is not one of ours
 };
 
-namespace detail {
+namespace run_detail {
 
 /// One loop: a factor of the tile map, cut into slices.
 struct loop_cut {
@@ -374,7 +374,7 @@ class tile_map_check {
   }
 };
 
-}  // namespace detail
+}  // namespace run_detail
 
 /// Tries every entry of an op's tile map: the op must equal the loop over slices of its operands,
 /// stacked or reduced, for every divisor of the entry's size, alone and in nests of two loops.
@@ -389,8 +389,8 @@ class tile_map_check {
 inline std::int64_t check_laws(const op_def& op, const std::vector<tensor_type>& operands,
                                const std::vector<std::int64_t>& attrs = {},
                                const tensor_type& declared = {}, const law_options& options = {}) {
-  const detail::applied_op a = detail::apply_op(op, operands, attrs, declared);
-  return detail::tile_map_check(a, op.tile_map, options).run();
+  const run_detail::applied_op a = run_detail::apply_op(op, operands, attrs, declared);
+  return run_detail::tile_map_check(a, op.tile_map, options).run();
 }
 
 }  // namespace partita

@@ -12,12 +12,13 @@ namespace partita {
 /// The same elements as another type, by the rules of `op::convert`.
 inline array as_type(const array& a, dtype to) {
   if (a.element() == to) return a;
-  array out(tensor_type{to, a.shape()}, detail::allocate(detail::padded_bytes({to, a.shape()})));
-  detail::with_type(a.element(), [&]<class From>(std::type_identity<From>) {
-    detail::with_type(to, [&]<class To>(std::type_identity<To>) {
+  array out(tensor_type{to, a.shape()},
+            run_detail::allocate(run_detail::padded_bytes({to, a.shape()})));
+  run_detail::with_type(a.element(), [&]<class From>(std::type_identity<From>) {
+    run_detail::with_type(to, [&]<class To>(std::type_identity<To>) {
       const From* x = a.data<From>();
       To* y = out.mutable_data<To>();
-      for (std::int64_t i = 0; i < a.size(); ++i) y[i] = detail::convert_element<To>(x[i]);
+      for (std::int64_t i = 0; i < a.size(); ++i) y[i] = run_detail::convert_element<To>(x[i]);
     });
   });
   return out;
@@ -29,7 +30,7 @@ inline array as_type(const array& a, dtype to) {
 /// too.
 inline bool equal(const array& a, const array& b) {
   if (a.type() != b.type()) return false;
-  return detail::with_type(a.element(), [&]<class T>(std::type_identity<T>) {
+  return run_detail::with_type(a.element(), [&]<class T>(std::type_identity<T>) {
     const T *x = a.data<T>(), *y = b.data<T>();
     for (std::int64_t i = 0; i < a.size(); ++i)
       if (!(x[i] == y[i]) && (x[i] == x[i] || y[i] == y[i])) return false;

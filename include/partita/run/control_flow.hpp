@@ -8,7 +8,7 @@
 #include <partita/run/control_table.hpp>
 #include <partita/run/frame.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// One run of an op with nested programs. Each of these runs in its own workspace; values pass
 /// along the wires of the op.
@@ -221,4 +221,4 @@ inline void frame::run_control(const step& s, const control& c, workspace& w,
   control_flow(*this, s.op, c, w, threads).run();
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

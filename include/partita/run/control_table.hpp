@@ -8,7 +8,7 @@
 #include <partita/op/scan.hpp>
 #include <partita/op/while_loop.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 enum class control_kind : std::uint8_t {
   unknown,
@@ -44,4 +44,4 @@ constexpr void record_unknown_control(const op_def* op, failure& error) {
                known.view(), " are known: express it by them");
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

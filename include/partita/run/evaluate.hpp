@@ -8,7 +8,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace run_detail {
 
 template <class P>
 concept SourceProgram = std::convertible_to<const P&, const program&>;
@@ -21,7 +21,7 @@ concept HoldsDeviceProgram = requires(const P& p) {
   { p.device } -> std::convertible_to<const device_program&>;
 };
 
-}  // namespace detail
+}  // namespace run_detail
 
 /// Runs a source program: global arrays in, global arrays out.
 ///
@@ -37,7 +37,7 @@ concept HoldsDeviceProgram = requires(const P& p) {
 /// Errors    R001 wrong number of arrays, R002 wrong shape, R003 wrong element type, R005 no kernel
 template <class... Args>
 results evaluate(const program& p, const run_options& options, const Args&... args) {
-  return detail::run_arguments(executable(p, options), args...);
+  return run_detail::run_arguments(executable(p, options), args...);
 }
 template <class... Args>
 results evaluate(const program& p, const Args&... args) {
@@ -49,7 +49,7 @@ results evaluate(const program& p, const Args&... args) {
 /// Arguments and errors as for `evaluate`; and R006 an output that should be replicated differs.
 template <class... Args>
 results emulate(const device_program& d, const run_options& options, const Args&... args) {
-  return detail::run_arguments(executable(d, options), args...);
+  return run_detail::run_arguments(executable(d, options), args...);
 }
 template <class... Args>
 results emulate(const device_program& d, const Args&... args) {
@@ -57,11 +57,11 @@ results emulate(const device_program& d, const Args&... args) {
 }
 
 /// Of anything that holds a source program or a device program as member `source` or `device`.
-template <detail::HoldsSource P, class... Args>
+template <run_detail::HoldsSource P, class... Args>
 results evaluate(const P& p, const Args&... args) {
   return evaluate(static_cast<const program&>(p.source), args...);
 }
-template <detail::HoldsDeviceProgram P, class... Args>
+template <run_detail::HoldsDeviceProgram P, class... Args>
 results emulate(const P& p, const Args&... args) {
   if constexpr (requires { p.error.raise(); }) p.error.raise();
   return emulate(static_cast<const device_program&>(p.device), args...);

@@ -27,7 +27,7 @@ struct run_options {
   std::int64_t memory = 0;
 };
 
-namespace detail {
+namespace run_detail {
 
 /// Do the arrays fit the inputs of a program, whose types are these?
 ///
@@ -234,7 +234,7 @@ inline device_program as_device_program(const program& p) {
   return d;
 }
 
-}  // namespace detail
+}  // namespace run_detail
 
 /// A program that was planned once and can run many times. Copies share the plan and the memory;
 /// several threads may call one executable.
@@ -250,9 +250,9 @@ inline device_program as_device_program(const program& p) {
 class executable {
  public:
   explicit executable(const program& p, const run_options& options = {})
-      : executable(detail::as_device_program(p), options) {}
+      : executable(run_detail::as_device_program(p), options) {}
   explicit executable(const device_program& d, const run_options& options = {})
-      : impl_(std::make_shared<detail::interpreter>(d, options)) {}
+      : impl_(std::make_shared<run_detail::interpreter>(d, options)) {}
 
   /// Global arrays in the order of the inputs; gives global arrays in the order of the outputs.
   std::vector<array> operator()(std::span<const array> inputs) const { return impl_->run(inputs); }
@@ -264,7 +264,7 @@ class executable {
   requires(sizeof...(Args) != 1 ||
            !(std::convertible_to<const Args&, std::span<const array>> && ...)) results
   operator()(const Args&... args) const {
-    return detail::run_arguments(*this, args...);
+    return run_detail::run_arguments(*this, args...);
   }
 
   const std::shared_ptr<const std::vector<std::string>>& output_names() const {
@@ -274,7 +274,7 @@ class executable {
   std::int64_t workspace_bytes() const { return impl_->workspace_bytes(); }
 
  private:
-  std::shared_ptr<detail::interpreter> impl_;
+  std::shared_ptr<run_detail::interpreter> impl_;
 };
 
 /// Runs one op on arrays; `results` are its types.

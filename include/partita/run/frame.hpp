@@ -9,7 +9,7 @@
 #include <partita/run/plan.hpp>
 #include <partita/run/transport.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// Memory of one run of a program, kept for the next.
 struct workspace {
@@ -42,7 +42,7 @@ class frame {
     }
   }
 
-  const partita::detail::plan& plan() const { return plan_; }
+  const partita::run_detail::plan& plan() const { return plan_; }
   const device_set& devices() const { return transport_.devices; }
 
   std::unique_ptr<workspace> make_workspace(int threads) const {
@@ -317,7 +317,7 @@ class frame {
   inline void run_control(const step& s, const control& c, workspace& w,
                           thread_pool& threads) const;
 
-  partita::detail::plan plan_;
+  partita::run_detail::plan plan_;
   const program& p_;
   const transport& transport_;
   const mesh& mesh_;
@@ -327,4 +327,4 @@ class frame {
   std::vector<std::int64_t> carried_bytes_;
 };
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

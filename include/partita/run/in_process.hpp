@@ -13,7 +13,7 @@
 #include <partita/run/kernels/strided.hpp>
 #include <partita/run/transport.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// A collective and how its operand and result lie in memory.
 struct collective_call {
@@ -167,4 +167,4 @@ inline transport in_process(const mesh& m) {
           }};
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

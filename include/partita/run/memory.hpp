@@ -17,7 +17,7 @@
 #include <partita/support/checked.hpp>
 #include <partita/support/error.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 inline constexpr std::int64_t alignment = 64;  // bytes
 
@@ -70,4 +70,4 @@ inline buffer allocate(std::int64_t bytes) {
   return buffer(p, [align](std::byte* b) { ::operator delete(b, align); });
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -14,7 +14,7 @@
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/transport.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 struct step {
   enum class kind : std::uint8_t { input, kernel, collective, group, start, control };
@@ -455,4 +455,4 @@ class plan {
   std::vector<char> in_memory_;  // by root value: outlives its group
 };
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -93,7 +93,7 @@ inline bool equal(const results& a, const results& b) {
   return same;
 }
 
-namespace detail {
+namespace run_detail {
 
 /// The arguments of a call, flattened in order.
 inline void flatten(std::vector<array>& out, const array& a) { out.push_back(a); }
@@ -110,5 +110,5 @@ results run_arguments(const Run& run, const Args&... args) {
   return results(run(std::span<const array>(inputs)), run.output_names());
 }
 
-}  // namespace detail
+}  // namespace run_detail
 }  // namespace partita

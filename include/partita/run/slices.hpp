@@ -13,7 +13,7 @@
 #include <partita/run/executor.hpp>
 #include <partita/run/kernels/strided.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// Piece i of n along a dimension.
 inline array slice_of(const array& a, int dim, std::int64_t n, std::int64_t i) {
@@ -94,4 +94,4 @@ inline array combined(combiner combine, const array& a, const array& b,
   return run_op(combining_op(combine), std::vector{a, b}, {}, a.type(), options);
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -15,7 +15,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace run_detail {
 
 /// Runs a core program op by op, each in its own nest of loops, and the programs nested in it.
 class temporal_interpreter {
@@ -235,7 +235,7 @@ concept HoldsCoreProgram = requires(const P& p) {
   { p.core } -> std::convertible_to<const core_program&>;
 };
 
-}  // namespace detail
+}  // namespace run_detail
 
 /// Runs the loops of a core program in sequence on one device: global arrays in, global arrays out.
 /// Each op runs slice by slice as its nest says, and the slices' results are stacked or combined;
@@ -246,14 +246,14 @@ concept HoldsCoreProgram = requires(const P& p) {
 /// Errors    R001 to R003 wrong arrays, R005 no kernel
 template <class... Args>
 results temporal(const core_program& c, const run_options& options, const Args&... args) {
-  return detail::run_arguments(detail::temporal_interpreter(c, options), args...);
+  return run_detail::run_arguments(run_detail::temporal_interpreter(c, options), args...);
 }
 template <class... Args>
 results temporal(const core_program& c, const Args&... args) {
   return temporal(c, run_options{}, args...);
 }
 /// Of anything that holds a core program as member `core`, as `partition` gives.
-template <detail::HoldsCoreProgram P, class... Args>
+template <run_detail::HoldsCoreProgram P, class... Args>
 results temporal(const P& p, const Args&... args) {
   if constexpr (requires { p.error.raise(); }) p.error.raise();
   return temporal(static_cast<const core_program&>(p.core), args...);

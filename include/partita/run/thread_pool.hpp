@@ -13,7 +13,7 @@
 
 #include <partita/support/error.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// Runs the iterations of one loop at a time. Which thread runs which iteration is left open, so
 /// iterations must be independent; results then do not depend on the number of threads.
@@ -122,4 +122,4 @@ class thread_pool {
   bool stop_ = false;
 };
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

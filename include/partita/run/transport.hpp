@@ -14,7 +14,7 @@
 #include <partita/run/thread_pool.hpp>
 #include <partita/run/varying.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// The devices of a mesh whose pieces a process holds: all of them, or one.
 ///
@@ -36,11 +36,11 @@ class device_set {
   std::int64_t copies(axis_set axes) const { return only_ ? 1 : copies_over(*mesh_, axes); }
   /// The copy that the device at `c` has, which must be one of these.
   std::int64_t copy_at(axis_set axes, const coordinates& c) const {
-    return only_ ? 0 : detail::copy_at(*mesh_, axes, c);
+    return only_ ? 0 : run_detail::copy_at(*mesh_, axes, c);
   }
   /// Coordinates of a device that has this copy.
   coordinates coordinates_of(axis_set axes, std::int64_t copy) const {
-    return only_ ? here_ : detail::coordinates_of(*mesh_, axes, copy);
+    return only_ ? here_ : run_detail::coordinates_of(*mesh_, axes, copy);
   }
 
  private:
@@ -78,4 +78,4 @@ struct transport {
               std::span<scratch> memory) = nullptr;
 };
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

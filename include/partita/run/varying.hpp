@@ -9,7 +9,7 @@
 #include <partita/op/optimization_barrier.hpp>
 #include <partita/spmd/collectives.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// Coordinates on a mesh, one per axis.
 struct coordinates {
@@ -151,4 +151,4 @@ inline std::vector<axis_set> varying(const program& p, const mesh& m,
   return outputs;
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -10,7 +10,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace schedule_detail {
 
 struct harmless_layout : harmless {
   constexpr harmless dim_of(int) const { return {}; }
@@ -104,7 +104,7 @@ constexpr const auto& checked() {
   }
 }
 
-}  // namespace detail
+}  // namespace schedule_detail
 
 /// The figures of the partitioned program that `Thunk`, a captureless callable, returns, computed
 /// by the compiler. A mistake in it is one diagnostic that shows its text.
@@ -112,6 +112,6 @@ constexpr const auto& checked() {
 /// Cost: one constant evaluation per thunk and translation unit, linear in ops, which `explain` and
 /// `diff` share; two for a program that needs more room than `First` gives
 template <auto Thunk, summary_limits First = summary_limits{}>
-inline constexpr const auto& check = detail::checked<Thunk, First>();
+inline constexpr const auto& check = schedule_detail::checked<Thunk, First>();
 
 }  // namespace partita

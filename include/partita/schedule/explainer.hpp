@@ -9,7 +9,7 @@
 #include <partita/schedule/source_names.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::schedule_detail {
 
 /// Says in words where the collectives of a partitioned program come from. Values have the names
 /// that they have in the source.
@@ -221,4 +221,4 @@ constexpr bytes_by_kind bytes_through(const partitioned& p) {
   return bytes_through(p.device.local, p.notes, next);
 }
 
-}  // namespace partita::detail
+}  // namespace partita::schedule_detail

@@ -39,7 +39,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace schedule_detail {
 /// Of all values replicated by default, per device.
 struct replicated_sum {
   std::int64_t bytes = 0;
@@ -52,7 +52,7 @@ struct replicated_sum {
     });
   }
 };
-}  // namespace detail
+}  // namespace schedule_detail
 
 /// The figures of PARTITA_FIGURES, as members.
 struct figures {
@@ -66,14 +66,14 @@ struct figures {
 
   constexpr figures() = default;
   constexpr explicit figures(const partitioned& p) {
-    const detail::replicated_sum replicated(p.core);
+    const schedule_detail::replicated_sum replicated(p.core);
 #define PARTITA_SET(member, value, ...) member = value;
     PARTITA_FIGURES(PARTITA_SET, PARTITA_SET, PARTITA_SET)
 #undef PARTITA_SET
   }
 };
 
-namespace detail {
+namespace schedule_detail {
 
 /// How texts show a figure.
 struct figure_text {
@@ -119,5 +119,5 @@ struct harmless_figures {
 #undef PARTITA_NUMBER
 };
 
-}  // namespace detail
+}  // namespace schedule_detail
 }  // namespace partita

@@ -145,7 +145,7 @@ class manual_tactic {
   constexpr std::size_t best_entry(std::string_view name) const {
     std::size_t best = N;
     for (std::size_t e = 0; e < N; ++e)
-      if (detail::selects(entries_[e].name, name) &&
+      if (schedule_detail::selects(entries_[e].name, name) &&
           (best == N || entries_[e].name.view().size() > entries_[best].name.view().size()))
         best = e;
     return best;

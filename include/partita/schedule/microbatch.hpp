@@ -119,7 +119,7 @@ class microbatch_tactic {
     for (int i = 0; i < r.p.input_count(); ++i) {
       const std::string_view name = r.p.input_name(i);
       known.push_back(name);
-      if (!detail::selects(e.name.view(), name)) continue;
+      if (!schedule_detail::selects(e.name.view(), name)) continue;
       found = true;
       const shape& s = r.p.input_type(i).shape;
       if (e.dim < 0 || e.dim >= s.rank)

@@ -64,15 +64,15 @@ constexpr partitioned partition(program source, const mesh& m, const Schedule& t
   r.source = static_cast<program&&>(source);
   number_ops(r.source);
   r.passes = options.passes;
-  detail::validate(r, m);
+  schedule_detail::validate(r, m);
   r.error.record(options.validate());
-  const vec<vec<text>> notes = detail::rewrite(r, tactics);
-  detail::apply_tactics(r, m, tactics, notes);
-  detail::refuse_replication(r, options.strict);
-  detail::lower_to_devices(r);
-  if (options.verifies()) detail::verify_made(r);
-  detail::estimate_cost(r);
-  detail::note_states(r);
+  const vec<vec<text>> notes = schedule_detail::rewrite(r, tactics);
+  schedule_detail::apply_tactics(r, m, tactics, notes);
+  schedule_detail::refuse_replication(r, options.strict);
+  schedule_detail::lower_to_devices(r);
+  if (options.verifies()) schedule_detail::verify_made(r);
+  schedule_detail::estimate_cost(r);
+  schedule_detail::note_states(r);
   r.error.raise();
   return r;
 }

@@ -36,7 +36,7 @@ struct basic_sharded_value {
 };
 using sharded_value = basic_sharded_value<text>;
 
-namespace detail {
+namespace schedule_detail {
 /// Not a constant expression: `check` has nothing of that name.
 inline sharded_value no_such_value(std::string_view what, std::string_view name, const program& p) {
   vec<std::string_view> known;
@@ -44,7 +44,7 @@ inline sharded_value no_such_value(std::string_view what, std::string_view name,
   for (int i = 0; what == "output" && i < p.output_count(); ++i) known.push_back(p.output_name(i));
   throw error(concat("P007 partitioned: no ", what, " \"", name, "\"; ", known_names(name, known)));
 }
-}  // namespace detail
+}  // namespace schedule_detail
 
 /// A partitioned program: the source, the loops, the device-local program, and what each tactic
 /// did.
@@ -74,26 +74,26 @@ struct partitioned {
   /// An input, by position or name. Errors: P007 there is none.
   constexpr sharded_value input(int i) const {
     if (i < 0 || i >= source.input_count())
-      return detail::no_such_value("input", concat(i), source);
+      return schedule_detail::no_such_value("input", concat(i), source);
     return {source.input_name(i), source.input_type(i).element, source.input_type(i).shape,
             device.local.input_type(i).shape, device.inputs[i]};
   }
   constexpr sharded_value input(std::string_view name) const {
     for (int i = 0; i < source.input_count(); ++i)
       if (source.input_name(i) == name) return input(i);
-    return detail::no_such_value("input", name, source);
+    return schedule_detail::no_such_value("input", name, source);
   }
   /// An output, by position or name. Errors: P007 there is none.
   constexpr sharded_value output(int i) const {
     if (i < 0 || i >= source.output_count())
-      return detail::no_such_value("output", concat(i), source);
+      return schedule_detail::no_such_value("output", concat(i), source);
     return {source.output_name(i), source.output_type(i).element, source.output_type(i).shape,
             device.local.output_type(i).shape, device.outputs[i]};
   }
   constexpr sharded_value output(std::string_view name) const {
     for (int i = 0; i < source.output_count(); ++i)
       if (source.output_name(i) == name) return output(i);
-    return detail::no_such_value("output", name, source);
+    return schedule_detail::no_such_value("output", name, source);
   }
 };
 

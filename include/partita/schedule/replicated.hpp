@@ -29,7 +29,7 @@ struct replicated_value {
   constexpr std::int64_t total() const { return saturating_multiply(bytes, copies); }
 };
 
-namespace detail {
+namespace schedule_detail {
 
 /// Which ops do the same work on all devices of an axis by default, by axis.
 ///
@@ -144,20 +144,20 @@ constexpr void stable_sort(vec<T>& list, const Before& before) {
   }
 }
 
-}  // namespace detail
+}  // namespace schedule_detail
 
 /// The values replicated by default, largest first (bytes times copies); equal ones in program
 /// order.
 constexpr vec<replicated_value> replicated_by_default(const core_program& c) {
   vec<replicated_value> list;
-  detail::for_each_replicated(c, [&](const replicated_value& v) { list.push_back(v); });
-  detail::stable_sort(list, [](const replicated_value& a, const replicated_value& b) {
+  schedule_detail::for_each_replicated(c, [&](const replicated_value& v) { list.push_back(v); });
+  schedule_detail::stable_sort(list, [](const replicated_value& a, const replicated_value& b) {
     return a.total() > b.total();
   });
   return list;
 }
 
-namespace detail {
+namespace schedule_detail {
 
 /// Errors    S020 a value of more than `limit` bytes on one device is replicated by default
 constexpr failure be_strict(const core_program& c, const program& source, std::int64_t limit) {
@@ -188,6 +188,6 @@ constexpr failure be_strict(const core_program& c, const program& source, std::i
   return f;
 }
 
-}  // namespace detail
+}  // namespace schedule_detail
 
 }  // namespace partita

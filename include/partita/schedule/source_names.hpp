@@ -5,7 +5,7 @@
 #include <partita/ir/print.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::schedule_detail {
 
 /// Names values of a core program as its source does, also where tactics have rewritten it: an op
 /// that is in the source has its results' names there, what was added (a slice, a sum over steps, a
@@ -97,4 +97,4 @@ class source_names {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::schedule_detail

@@ -16,7 +16,7 @@
 #include <partita/support/name_table.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::schedule_detail {
 
 /// A list of tactics of one type, chosen at run time.
 template <class Schedule>
@@ -165,4 +165,4 @@ constexpr void note_states(partitioned& r) {
   }
 }
 
-}  // namespace partita::detail
+}  // namespace partita::schedule_detail

@@ -27,7 +27,7 @@ struct summary_limits {
   int collectives = 256;  ///< of which `explain` and `diff` find the words here
 };
 
-namespace detail {
+namespace schedule_detail {
 
 /// Not a constant expression, so that the compiler names it when a `static_assert` asks for what a
 /// program has not.
@@ -145,7 +145,7 @@ struct kept_arrays {
   }
 };
 
-}  // namespace detail
+}  // namespace schedule_detail
 
 /// The figures of a partitioned program, see PARTITA_FIGURES, and its inputs, outputs and tactics
 /// by position or name. `Lists` holds them; names are given as `Name`.
@@ -159,11 +159,11 @@ class basic_summary : public figures {
   /// The mistake that stopped the program, or empty.
   constexpr std::string_view error() const { return view(lists_.rest.error); }
   constexpr basic_sharded_value<Name> input(int i) const {
-    if (i < 0 || i >= input_count) detail::the_program_has_no("input", concat(i));
+    if (i < 0 || i >= input_count) schedule_detail::the_program_has_no("input", concat(i));
     return value(i);
   }
   constexpr basic_sharded_value<Name> output(int i) const {
-    if (i < 0 || i >= output_count) detail::the_program_has_no("output", concat(i));
+    if (i < 0 || i >= output_count) schedule_detail::the_program_has_no("output", concat(i));
     return value(input_count + i);
   }
   constexpr basic_sharded_value<Name> input(std::string_view name) const {
@@ -173,8 +173,8 @@ class basic_summary : public figures {
     return value(find("output", name, lists_.values, input_count, input_count + output_count));
   }
   constexpr basic_tactic_summary<Name> tactic(int i) const {
-    if (i < 0 || i >= tactic_count) detail::the_program_has_no("tactic", concat(i));
-    const detail::kept_tactic& t = lists_.tactics[i];
+    if (i < 0 || i >= tactic_count) schedule_detail::the_program_has_no("tactic", concat(i));
+    const schedule_detail::kept_tactic& t = lists_.tactics[i];
     return {view(t.name), t.counts, t.counts_as_written, t.actions, t.conflicts};
   }
   constexpr basic_tactic_summary<Name> tactic(std::string_view name) const {
@@ -196,26 +196,28 @@ class basic_summary : public figures {
                      int end) const {
     for (int i = begin; i < end; ++i)
       if (view(list[i].name) == name) return i;
-    detail::the_program_has_no(what, name);
+    schedule_detail::the_program_has_no(what, name);
     return 0;
   }
   constexpr basic_sharded_value<Name> value(int i) const {
-    const detail::kept_value& v = lists_.values[i];
+    const schedule_detail::kept_value& v = lists_.values[i];
     return {view(v.name), v.element, v.global, v.local, v.sharding};
   }
 };
 
 /// What `summarize` gives: of any size, with names of their own.
-using summary = basic_summary<detail::kept_lists, text>;
+using summary = basic_summary<schedule_detail::kept_lists, text>;
 
-namespace detail {
+namespace schedule_detail {
 inline constexpr int all_words = 0x7fffffff;
 constexpr summary summary_with_words(const partitioned& p, int most_words = all_words) {
   return {p.error ? figures() : figures(p), kept_lists(p, most_words)};
 }
-}  // namespace detail
+}  // namespace schedule_detail
 
 /// The figures of a program at run time.
-constexpr summary summarize(const partitioned& p) { return detail::summary_with_words(p, 0); }
+constexpr summary summarize(const partitioned& p) {
+  return schedule_detail::summary_with_words(p, 0);
+}
 
 }  // namespace partita

@@ -21,7 +21,7 @@ struct named_value {
       -1;  ///< of an output with the name of an input: that input, whose next state it is
 };
 
-namespace detail {
+namespace schedule_detail {
 /// Does a name in a tactic select a value: its own name, or a prefix of it that ends at a dot?
 constexpr bool selects(std::string_view wanted, std::string_view name) {
   const std::size_t size = wanted.size();
@@ -72,7 +72,7 @@ class selection {
     entries_.push_back({value, -1});
   }
 };
-}  // namespace detail
+}  // namespace schedule_detail
 
 /// Handed to a tactic: the program with its named values, and the three actions.
 ///
@@ -104,7 +104,7 @@ class tactic_context {
   template <class F>
   constexpr bool for_each_selected(std::string_view wanted, const F& f) {
     if (++lookups_ > few && !selection_built_) {
-      selection_ = detail::selection(names_);
+      selection_ = schedule_detail::selection(names_);
       selection_built_ = true;
     }
     if (selection_built_)
@@ -115,7 +115,7 @@ class tactic_context {
     bool found = false;
     compared += static_cast<std::int64_t>(names_.size());
     for (const auto& v : names_) {
-      if (!detail::selects(wanted, v.name)) continue;
+      if (!schedule_detail::selects(wanted, v.name)) continue;
       found = true;
       f(v);
     }
@@ -177,7 +177,7 @@ class tactic_context {
   vec<named_value> names_;
   int lookups_ = 0;
   bool selection_built_ = false;
-  detail::selection selection_{{}};
+  schedule_detail::selection selection_{{}};
 };
 
 /// Anything with a name that issues actions. It must be usable in constant evaluation for `check`.

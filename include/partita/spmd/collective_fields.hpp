@@ -10,7 +10,7 @@
 #include <partita/ir/sub_axis_text.hpp>
 #include <partita/support/scanner.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// Attributes as they are stored.
 struct collective_attributes {
@@ -239,4 +239,4 @@ class collective_reader {
   constexpr void need(bool there) { axes_.good = axes_.good && there; }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

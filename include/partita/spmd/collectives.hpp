@@ -23,24 +23,24 @@ struct collective_op {
   static constexpr collective describe(span<const std::int64_t> attrs) {
     collective what;
     what.kind = Kind;
-    detail::collective_decoder fields(attrs, what);
+    spmd_detail::collective_decoder fields(attrs, what);
     Op::fields(fields);
     return what;
   }
-  static constexpr detail::collective_attributes attributes_of(const collective& what) {
-    detail::collective_attributes attrs;
-    detail::collective_encoder fields(what, attrs);
+  static constexpr spmd_detail::collective_attributes attributes_of(const collective& what) {
+    spmd_detail::collective_attributes attrs;
+    spmd_detail::collective_encoder fields(what, attrs);
     Op::fields(fields);
     return attrs;
   }
   static constexpr void print(print_context& c) {
     const collective what = describe(c.p.attrs(c.op));
-    detail::collective_printer fields(what, c);
+    spmd_detail::collective_printer fields(what, c);
     Op::fields(fields);
   }
   static constexpr void parse(parse_context& c) {
     collective what;
-    detail::collective_reader fields(c, what);
+    spmd_detail::collective_reader fields(c, what);
     Op::fields(fields);
     fields.finish(name);
     const auto attrs = attributes_of(what);
@@ -139,11 +139,11 @@ struct shard_start {
   static constexpr void print(print_context& c) {
     const axis_list list = axes(c.p.attrs(c.op));
     c.out << " {" << distance(c.p.attrs(c.op));
-    detail::print_axes(c.out, list.count, c.mesh, [&](int i) { return int{list.axes[i]}; });
+    spmd_detail::print_axes(c.out, list.count, c.mesh, [&](int i) { return int{list.axes[i]}; });
     c.out << '}';
   }
   static constexpr void parse(parse_context& c) {
-    detail::axes_reader in(c);
+    spmd_detail::axes_reader in(c);
     std::int64_t n = -1;
     layout list;
     in.good = in.in.integer(n) && in.in.accept(" ") && n >= 0;
@@ -156,33 +156,33 @@ struct shard_start {
 
 }  // namespace op
 
-namespace detail {
+namespace spmd_detail {
 template <class Op>
 constexpr value_id append_as(program& p, const collective& what, value_id operand,
                              const tensor_type& result) {
   const value_id operands[] = {operand};
   return p.append(def<Op>, operands, Op::attributes_of(what), result);
 }
-}  // namespace detail
+}  // namespace spmd_detail
 
 /// Appends a collective to a device-local program; its result has this type.
 constexpr value_id append(program& p, const collective& what, value_id operand,
                           const tensor_type& result) {
   switch (what.kind) {
     case collective::all_gather:
-      return detail::append_as<op::all_gather>(p, what, operand, result);
+      return spmd_detail::append_as<op::all_gather>(p, what, operand, result);
     case collective::all_reduce:
-      return detail::append_as<op::all_reduce>(p, what, operand, result);
+      return spmd_detail::append_as<op::all_reduce>(p, what, operand, result);
     case collective::reduce_scatter:
-      return detail::append_as<op::reduce_scatter>(p, what, operand, result);
+      return spmd_detail::append_as<op::reduce_scatter>(p, what, operand, result);
     case collective::all_to_all:
-      return detail::append_as<op::all_to_all>(p, what, operand, result);
+      return spmd_detail::append_as<op::all_to_all>(p, what, operand, result);
     case collective::permute:
-      return detail::append_as<op::permute>(p, what, operand, result);
+      return spmd_detail::append_as<op::permute>(p, what, operand, result);
     case collective::all_slice:
       break;
   }
-  return detail::append_as<op::all_slice>(p, what, operand, result);
+  return spmd_detail::append_as<op::all_slice>(p, what, operand, result);
 }
 
 /// Appends a shard_start, a scalar.

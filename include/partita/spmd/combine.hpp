@@ -7,7 +7,7 @@
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// a = all_reduce(x), b = all_reduce(y) => a, b = all_reduce(x, y)
 ///
@@ -112,4 +112,4 @@ class combining {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

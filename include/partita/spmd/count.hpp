@@ -66,8 +66,8 @@ class collective_counter {
   };
 
   const core_program& c_;
-  detail::local_layouts layouts_;
-  detail::repeated_operands repeated_;
+  spmd_detail::local_layouts layouts_;
+  spmd_detail::repeated_operands repeated_;
   vec<layout> have_;                ///< by value
   vec<ending> endings_;             ///< by value
   vec<way> ways_;                   ///< by place in the program's list of operands
@@ -205,8 +205,9 @@ class collective_counter {
       for (const auto& h : c_.halos_of(o, attrs))
         for (int k = 0; k < c_.p.ops[o].operand_count; ++k)
           if (h.cut.slices(k))
-            detail::halo_exchange::for_each_message(h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
-                                                    [&](std::int64_t, std::int64_t) { ++now; });
+            spmd_detail::halo_exchange::for_each_message(
+                h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
+                [&](std::int64_t, std::int64_t) { ++now; });
     }
     change(collective::permute, messages_[o], now, trips(c_.nested.scope[o]));
     messages_[o] = now;

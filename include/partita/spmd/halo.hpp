@@ -16,7 +16,7 @@
 #include <partita/op/slice.hpp>
 #include <partita/spmd/collectives.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// Appends to a device-local program what extends one operand along one dimension.
 ///
@@ -212,4 +212,4 @@ class halo_exchange {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

@@ -13,7 +13,7 @@
 #include <partita/spmd/reshard.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// `rules`: those of the passes that are part of the lowering.
 class local_layouts {
@@ -149,4 +149,4 @@ class repeated_operands {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

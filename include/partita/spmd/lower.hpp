@@ -18,7 +18,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace spmd_detail {
 
 /// Walks through a program in order of execution and builds the device-local one.
 ///
@@ -195,8 +195,8 @@ class lowering {
       open_.push_back(program{});
       for (value_id v : scope.inputs) {
         have_[v] = rules_.given(v);
-        local_[v] = append_for(out(), marks(k.marker), def<op::parameter>, {}, {},
-                               local_type(v, have_[v]));
+        local_[v] =
+            append_for(out(), marks(k.marker), def<op::parameter>, {}, {}, local_type(v, have_[v]));
         out().inputs.push_back(local_[v]);
       }
       for (op_id o : by_scope_[s]) lower_op(o);
@@ -347,7 +347,7 @@ constexpr failure check_options(const lowering_options& options) {
   return f;
 }
 
-}  // namespace detail
+}  // namespace spmd_detail
 
 /// Lowers a program whose loops are settled, and runs the passes. Type preserving: local types
 /// times the pieces of their layouts are the types of the source. Cost: linear in ops, independent
@@ -357,25 +357,25 @@ constexpr failure check_options(const lowering_options& options) {
 ///           the bound of memory is too low
 constexpr lowered lower(const core_program& c, lowering_options options = {}) {
   lowered l;
-  l.error = detail::check_options(options);
+  l.error = spmd_detail::check_options(options);
   if (l.error) return l;
   if (options.fuse)
-    l = detail::lowering<detail::fused_rules>(c, options.passes).run();
+    l = spmd_detail::lowering<spmd_detail::fused_rules>(c, options.passes).run();
   else
-    l = detail::lowering<detail::mechanical_rules>(c, options.passes).run();
+    l = spmd_detail::lowering<spmd_detail::mechanical_rules>(c, options.passes).run();
   if (!options.passes.rewrite()) return l;
-  l.error = detail::run_passes(l.device.local, options.passes,
-                               [&](const detail::renumbering& moved, pass_report report) {
-                                 report.before = l.counts;
-                                 report.written_before = as_written(l.notes);
-                                 l.notes = detail::renumbered(l.notes, moved);
-                                 l.counts = {};
-                                 for (const auto& each : l.notes)
-                                   l.counts.count(each.kind, each.times);
-                                 report.after = l.counts;
-                                 report.written_after = as_written(l.notes);
-                                 l.passes.push_back(report);
-                               });
+  l.error = spmd_detail::run_passes(l.device.local, options.passes,
+                                    [&](const spmd_detail::renumbering& moved, pass_report report) {
+                                      report.before = l.counts;
+                                      report.written_before = as_written(l.notes);
+                                      l.notes = spmd_detail::renumbered(l.notes, moved);
+                                      l.counts = {};
+                                      for (const auto& each : l.notes)
+                                        l.counts.count(each.kind, each.times);
+                                      report.after = l.counts;
+                                      report.written_after = as_written(l.notes);
+                                      l.passes.push_back(report);
+                                    });
   return l;
 }
 

@@ -17,7 +17,7 @@ inline constexpr const op_def* collective_registry[] = {
 /// Law       print(parse(print(p, &m), m), &m) = print(p, &m)
 /// Errors    in program::error, as for source programs; M001 to M004 bad mesh
 constexpr program parse(std::string_view in, mesh& m) {
-  return detail::program_parser(in, collective_registry, &m).run();
+  return op_detail::program_parser(in, collective_registry, &m).run();
 }
 
 }  // namespace partita

@@ -10,7 +10,7 @@
 #include <partita/core/core_program.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// Cost: linear in ops; after changes in the ops that changed and those that follow from them.
 class pending_sums {
@@ -228,4 +228,4 @@ class pending_sums {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

@@ -7,7 +7,7 @@
 #include <partita/spmd/rewrite.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// Moves gathers down to the op that uses them first, with what is made of a gathered value alone
 /// (its transpose, a slice of it), and reduce_scatters and slices that are the only use of their
@@ -110,4 +110,4 @@ class placing {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

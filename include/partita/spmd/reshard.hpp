@@ -25,7 +25,7 @@ struct reshard_step {
   }
 };
 
-namespace detail {
+namespace spmd_detail {
 
 constexpr layout joined(layout a, const layout& b) {
   for (const auto& e : b) a.push_back(e.axis, e.dim);
@@ -95,7 +95,7 @@ constexpr bool next_all_to_all(layout& keep, layout& gather, layout& slice, resh
   return false;
 }
 
-}  // namespace detail
+}  // namespace spmd_detail
 
 /// Calls emit(step) for each collective that brings a value from layout `now` to layout `want`.
 ///
@@ -108,7 +108,7 @@ constexpr bool next_all_to_all(layout& keep, layout& gather, layout& slice, resh
 template <class Emit>
 constexpr bool reshard(const layout& now, const layout& want, int rank, const passes& rules,
                        const Emit& emit) {
-  auto [keep, gather, wanted] = detail::layout_difference(now, want, rank, rules.cancel);
+  auto [keep, gather, wanted] = spmd_detail::layout_difference(now, want, rank, rules.cancel);
   const bool cancelled = keep.count > 0;
   layout first, slice;
   bool blocked[max_rank] = {};  // dimensions that are gathered, or whose axes are in use elsewhere
@@ -118,15 +118,15 @@ constexpr bool reshard(const layout& now, const layout& want, int rank, const pa
     (blocked[s.dim] ? slice : first).push_back(s.axis, s.dim);
   }
   if (first.count > 0) {
-    keep = detail::joined(keep, first);
-    emit(reshard_step(collective::all_slice, first, detail::joined(keep, gather),
+    keep = spmd_detail::joined(keep, first);
+    emit(reshard_step(collective::all_slice, first, spmd_detail::joined(keep, gather),
                       gather.count == 0));
   }
   reshard_step step;
-  while (rules.to_all_to_all && detail::next_all_to_all(keep, gather, slice, step)) emit(step);
+  while (rules.to_all_to_all && spmd_detail::next_all_to_all(keep, gather, slice, step)) emit(step);
   if (gather.count > 0) emit(reshard_step(collective::all_gather, gather, keep, slice.count == 0));
   if (slice.count > 0)
-    emit(reshard_step(collective::all_slice, slice, detail::joined(keep, slice), true));
+    emit(reshard_step(collective::all_slice, slice, spmd_detail::joined(keep, slice), true));
   return cancelled;
 }
 

@@ -8,7 +8,7 @@
 #include <partita/spmd/collectives.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// What becomes of a program. It is filled by a pass and executed by `rewritten`.
 struct rewrite {
@@ -108,4 +108,4 @@ constexpr vec<op_id> each_op(const program& p) {
   return list;
 }
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

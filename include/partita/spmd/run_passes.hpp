@@ -9,7 +9,7 @@
 #include <partita/spmd/share.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// What became of the collectives that communicate; they are numbered in the order of the text,
 /// those of nested programs in their place.
@@ -121,4 +121,4 @@ constexpr failure run_passes(program& p, const passes& options, const Done& done
   return f;
 }
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

@@ -9,7 +9,7 @@
 #include <partita/support/range_maximum.hpp>
 #include <partita/support/vec.hpp>
 
-namespace partita::detail {
+namespace partita::spmd_detail {
 
 /// a = all_gather(x), ..., b = all_gather(x) => a for b
 ///
@@ -100,4 +100,4 @@ class sharing {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::spmd_detail

@@ -6,7 +6,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace spmd_detail {
 
 constexpr failure verify_collectives(const program& p, const mesh& m) {
   failure f;
@@ -25,13 +25,13 @@ constexpr failure verify_collectives(const program& p, const mesh& m) {
   return f;
 }
 
-}  // namespace detail
+}  // namespace spmd_detail
 
 /// Checks a device-local program: that of its ops, as `verify(program)` does, and that collectives
 /// give the types that the sizes of their axes say.
 constexpr failure verify(const device_program& d) {
   failure f = verify(d.local);
-  f.record(detail::verify_collectives(d.local, d.mesh));
+  f.record(spmd_detail::verify_collectives(d.local, d.mesh));
   return f;
 }
 

@@ -33,10 +33,10 @@ class index_error : public std::exception {
   }
 };
 
-namespace detail {
+namespace support_detail {
 [[noreturn]] inline void throw_bad_index(long long index, std::size_t size) {
   throw index_error(index, size);
 }
-}  // namespace detail
+}  // namespace support_detail
 
 }  // namespace partita

@@ -12,7 +12,7 @@
 
 namespace partita {
 
-namespace detail {
+namespace support_detail {
 
 // Bits of binary64.
 inline constexpr std::uint64_t infinity = 0x7ff0000000000000u, usual_nan = 0x7ff8000000000000u;
@@ -175,7 +175,7 @@ constexpr bool identifies(const decimal& d, int count, double v) {
   return nearest_double(natural(d.digits), d.exponent + 1 - count) == v;
 }
 
-}  // namespace detail
+}  // namespace support_detail
 
 /// A binary64 in the notation of `%g`: with six significant digits where they tell it from all
 /// other numbers, else with as many as that takes, up to 17. Also `inf`, `nan`, and with its bits
@@ -183,7 +183,7 @@ constexpr bool identifies(const decimal& d, int count, double v) {
 constexpr void print_number(text& out, double v) {
   const auto bits = std::bit_cast<std::uint64_t>(v);
   const std::uint64_t magnitude = bits & ~(std::uint64_t{1} << 63);
-  if (v != v && magnitude != detail::usual_nan) {
+  if (v != v && magnitude != support_detail::usual_nan) {
     out << "nan(0x";
     for (int shift = 60; shift >= 0; shift -= 4) out << "0123456789abcdef"[bits >> shift & 15];
     out << ')';
@@ -199,17 +199,17 @@ constexpr void print_number(text& out, double v) {
     out << '0';
     return;
   }
-  if (magnitude == detail::infinity) {
+  if (magnitude == support_detail::infinity) {
     out << "inf";
     return;
   }
   // Where some number of digits suffices, more do.
   int too_few = 5, count = 17;
   for (int tried = 6; count - too_few > 1; tried = (too_few + count) / 2)
-    (detail::identifies(detail::round_to_digits(positive, tried), tried, positive) ? count
-                                                                                   : too_few) =
-        tried;
-  detail::decimal r = detail::round_to_digits(positive, count);
+    (support_detail::identifies(support_detail::round_to_digits(positive, tried), tried, positive)
+         ? count
+         : too_few) = tried;
+  support_detail::decimal r = support_detail::round_to_digits(positive, count);
   const bool scientific = r.exponent < -4 || r.exponent >= count;
   char d[17] = {};
   for (int i = count - 1; i >= 0; --i, r.digits /= 10)
@@ -244,14 +244,15 @@ constexpr bool read_number(scanner& in, double& out) {
     return !negative && digits.size() == 16 && in.accept(")") && out != out;
   }
   if (in.accept("nan")) {
-    out = std::bit_cast<double>(detail::usual_nan | (negative ? std::uint64_t{1} << 63 : 0));
+    out =
+        std::bit_cast<double>(support_detail::usual_nan | (negative ? std::uint64_t{1} << 63 : 0));
     return true;
   }
   double positive = 0;
   if (in.accept("inf")) {
-    positive = std::bit_cast<double>(detail::infinity);
+    positive = std::bit_cast<double>(support_detail::infinity);
   } else {
-    detail::digit_reader digits;
+    support_detail::digit_reader digits;
     const auto whole = in.take_while(scanner::is_digit);
     digits.take(whole);
     std::int64_t exponent = 0;
@@ -262,7 +263,7 @@ constexpr bool read_number(scanner& in, double& out) {
       exponent = -static_cast<std::int64_t>(fraction.size());
     }
     if (whole.empty()) return false;
-    const detail::natural n = digits.number();
+    const support_detail::natural n = digits.number();
     exponent += digits.left_out();
     if (in.accept("e")) {
       std::int64_t given = 0;
@@ -275,9 +276,9 @@ constexpr bool read_number(scanner& in, double& out) {
     if (n.bits() == 0 || log10 < -400)
       positive = 0;
     else if (log10 > 400)
-      positive = std::bit_cast<double>(detail::infinity);
+      positive = std::bit_cast<double>(support_detail::infinity);
     else
-      positive = detail::nearest_double(n, static_cast<int>(exponent));
+      positive = support_detail::nearest_double(n, static_cast<int>(exponent));
   }
   out = negative ? -positive : positive;
   return true;

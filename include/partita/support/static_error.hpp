@@ -30,7 +30,7 @@ struct partita_error {
   static constexpr bool none = false;
 };
 
-namespace detail {
+namespace support_detail {
 
 #if defined(__clang__)
 inline constexpr std::size_t longest_piece = 30;
@@ -64,17 +64,17 @@ constexpr auto piece() {
   return fixed_text<end - begin + 1>(std::string_view(Message{}()).substr(begin, end - begin));
 }
 
-}  // namespace detail
+}  // namespace support_detail
 
 /// Stops the compilation with the text that `Message{}()` gives (empty: all is well).
 ///
 /// (The return type is deduced so that the compiler stops where the mistake is, not later.)
 template <class Message>
 constexpr auto report_static_error() {
-  constexpr std::size_t pieces = detail::piece_count(std::string_view(Message{}()));
+  constexpr std::size_t pieces = support_detail::piece_count(std::string_view(Message{}()));
   if constexpr (pieces > 0) {
     []<std::size_t... I>(std::index_sequence<I...>) {
-      static_assert(partita_error<detail::piece<Message, I>()...>::none,
+      static_assert(partita_error<support_detail::piece<Message, I>()...>::none,
                     "partita: see the text in partita_error<...>");
     }
     (std::make_index_sequence<pieces>{});

@@ -26,7 +26,7 @@ inline unsigned long long work = 0;
 #include <partita/support/bad_index.hpp>
 #define PARTITA_CHECK_INDEX(i)                                                    \
   if (!__builtin_is_constant_evaluated() && static_cast<std::size_t>(i) >= size_) \
-  detail::throw_bad_index(static_cast<long long>(i), size_)
+  support_detail::throw_bad_index(static_cast<long long>(i), size_)
 #endif
 
 namespace partita {

@@ -13,7 +13,7 @@ namespace partita::nn::detail {
 /// extents may be `dyn`.
 template <class Check, Tensor X, Tensor... Others>
 constexpr auto checked(const Check&, const X& x, const Others&... others) {
-  return partita::detail::apply(
+  return partita::dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) {
         tensor_type types[1 + sizeof...(Others)];
         for (std::size_t i = 0; i <= sizeof...(Others) && !b.failed(); ++i) types[i] = b.type(v[i]);

@@ -101,11 +101,11 @@ constexpr auto avg_pool(const X& x) {
   } else if constexpr (Options.count_padding || Options.padding.kind == padding::rule::valid) {
     std::int64_t elements = 1;
     for (auto n : Options.size)
-      elements = saturating_multiply(elements, partita::detail::or_one(n));
-    return total * partita::detail::reciprocal(elements);
+      elements = saturating_multiply(elements, partita::dsl_detail::or_one(n));
+    return total * partita::dsl_detail::reciprocal(elements);
   } else {
     return [&]<int... I>(std::integer_sequence<int, I...>) {
-      const auto ones = broadcast_in_dim<>(partita::detail::scalar_like(x, 1), extent<1>{},
+      const auto ones = broadcast_in_dim<>(partita::dsl_detail::scalar_like(x, 1), extent<1>{},
                                            dim<I + 1>(x)..., extent<1>{});
       return total / reduce_window<combiner::add, sliding>(ones);
     }

@@ -91,9 +91,9 @@ constexpr value_id emit_initial(builder& b, value_id key, std::string_view path,
   double spread = v.spread, mean = v.mean;
   value_id drawn = -1;
   if (v.kind == initial_values::draw::normal) {
-    drawn = partita::detail::normal(b, own, type.element, type.shape);
+    drawn = partita::dsl_detail::normal(b, own, type.element, type.shape);
   } else {  // [0, 1) -> [-1, 1)
-    drawn = partita::detail::uniform(b, own, type.element, type.shape);
+    drawn = partita::dsl_detail::uniform(b, own, type.element, type.shape);
     mean -= spread;
     spread *= 2;
   }

@@ -27,7 +27,7 @@ constexpr auto write_at(const All& all, const Block& block, const Position& posi
                     b == nullptr ? scalar(nullptr, all.id())
                                  : scalar(b, ops::integer(*b, dtype::i32, position)));
   } else {
-    const auto zero = partita::detail::scalar_like(position, 0);
+    const auto zero = partita::dsl_detail::scalar_like(position, 0);
     return dynamic_update_slice(all, block, zero, position, zero, zero);
   }
 }

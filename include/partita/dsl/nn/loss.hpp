@@ -36,11 +36,11 @@ constexpr auto cross_entropy(const Logits& logits, const Targets& targets,
     const auto chosen = equal(keep_last(classes_of), classes);
     const auto logarithms = log_softmax(logits);
     const auto picked = select(chosen, logarithms, 0);
-    const double share = partita::detail::reciprocal(targets.shape().elements());
+    const double share = partita::dsl_detail::reciprocal(targets.shape().elements());
     auto loss = -(sum(picked) * (share * (1 - options.label_smoothing)));
     if (options.label_smoothing != 0)
       loss = loss - sum(logarithms) * (share * options.label_smoothing *
-                                       partita::detail::reciprocal(logits.shape()[last]));
+                                       partita::dsl_detail::reciprocal(logits.shape()[last]));
     if (options.z_loss != 0) {
       const auto z = log_sum_exp(logits);
       loss = loss + sum(z * z) * (share * options.z_loss);

@@ -83,7 +83,7 @@ requires(Tensor<Where> || Number<Where>)  //
     using real = detail::wide<X>;
     const auto k = dim<X::rank - 1>(x);
     const auto step = iota<real, 0>(x, detail::quotient(k, extent<2>{}));
-    const auto frequency = pow(base, step * (-2 * partita::detail::reciprocal(k.value())));
+    const auto frequency = pow(base, step * (-2 * partita::dsl_detail::reciprocal(k.value())));
     const auto angle =
         keep_last(keep_last(detail::positions_of(x, where))) * frequency;  // (..., s, 1, k / 2)
     const auto turned = detail::turn<Pairs>(convert<real>(vectors), cos(angle), sin(angle));

@@ -18,7 +18,7 @@
 #include <partita/run/kernels/combine.hpp>
 #include <partita/run/kernels/link.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// exp(x) in binary32: 2^m times a polynomial in x - m log(2).
 ///
@@ -367,4 +367,4 @@ void reduce_chain_of(std::int64_t rows, std::int64_t row, const chain_link* link
   });
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

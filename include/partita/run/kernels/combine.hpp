@@ -8,7 +8,7 @@
 #include <partita/ir/tile_map.hpp>
 #include <partita/run/kernels/elementwise.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// x (combined with) y. `and`, `or` are of integers and bool only.
 template <combiner C>
@@ -88,4 +88,4 @@ void with_number_type(dtype t, F&& f) {
   });
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

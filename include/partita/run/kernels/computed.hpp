@@ -6,7 +6,7 @@
 #include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// 16-bit floats are widened to binary32 first and rounded once in the end; all other operands and
 /// results are used where they lie.
@@ -47,4 +47,4 @@ class computed_operands {
   std::byte* out_;
 };
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

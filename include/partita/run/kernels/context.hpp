@@ -18,14 +18,14 @@ class scratch {
   std::byte* take(std::int64_t bytes) {
     if (next_ == pieces_.size()) pieces_.push_back({});
     auto& piece = pieces_[next_++];
-    if (piece.size < bytes || !piece.data) piece = {detail::allocate(bytes), bytes};
+    if (piece.size < bytes || !piece.data) piece = {run_detail::allocate(bytes), bytes};
     return piece.data.get();
   }
   void reset() { next_ = 0; }
 
  private:
   struct piece {
-    detail::buffer data;
+    run_detail::buffer data;
     std::int64_t size = 0;
   };
   std::vector<piece> pieces_;

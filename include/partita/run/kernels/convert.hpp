@@ -8,7 +8,7 @@
 
 #include <partita/run/array.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// Computes `n` elements from one to three operands; n is a multiple of `lanes`.
 using block_function = void (*)(std::int64_t n, const void* const* in, void* out);
@@ -128,4 +128,4 @@ inline void fill(dtype t, std::int64_t bits, std::int64_t n, void* out) {
   });
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -5,7 +5,7 @@
 #include <partita/run/kernels/dot_general.hpp>
 #include <partita/run/kernels/reduce.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// A convolution whose operands lie in one order: lhs (batch, spatial..., feature), rhs
 /// (spatial..., input feature, output feature) -> (batch, spatial..., feature); no window is
@@ -253,4 +253,4 @@ inline void convolution_kernel(const kernel_context& c) {
   wide.store();
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -4,7 +4,7 @@
 #include <partita/run/kernels/computed.hpp>
 #include <partita/run/kernels/reduce.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// (outer, n, inner), along n; in a wider type, each sum rounded once.
 template <class T>
@@ -44,4 +44,4 @@ inline void cumsum_kernel(const kernel_context& c) {
   wide.store();
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

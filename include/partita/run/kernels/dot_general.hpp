@@ -11,7 +11,7 @@
 #include <partita/run/kernels/elementwise.hpp>
 #include <partita/run/kernels/strided.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// A dimension with its strides in two operands (the same in both where only one has it).
 struct dot_dim {
@@ -249,4 +249,4 @@ inline void dot_general_kernel(const kernel_context& c) {
   }
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

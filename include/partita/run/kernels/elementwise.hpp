@@ -14,7 +14,7 @@
 #include <partita/run/kernels/convert.hpp>
 #include <partita/run/kernels/math.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 // What an op computes is a class with one of
 //   one(x, ...)       the result of one element,
@@ -243,4 +243,4 @@ inline block_function select_function(dtype t) {
   }
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

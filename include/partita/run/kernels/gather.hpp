@@ -7,7 +7,7 @@
 #include <partita/run/kernels/combine.hpp>
 #include <partita/run/kernels/strided.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// The windows of a gather or scatter: one per index vector, in row-major order of them. Offsets
 /// are in elements; `tensor` is the operand (input), `parts` the result (updates). Starts out of
@@ -204,4 +204,4 @@ inline void scatter_kernel(const kernel_context& c) {
   }
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

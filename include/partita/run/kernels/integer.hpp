@@ -8,7 +8,7 @@
 
 #include <partita/run/array.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// An integer type in which overflow wraps.
 template <class T>
@@ -90,4 +90,4 @@ T integer_power(T x, T y) {
   return static_cast<T>(result);
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -17,7 +17,7 @@
 #define PARTITA_KERNEL_LINKAGE inline
 #endif
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// The block function of an elementwise op whose last operand has this type; null for other ops and
 /// for links of chains. A 16-bit result still has to be rounded.
@@ -53,4 +53,4 @@ inline kernel_function find_kernel(const op_def* op, std::span<const kernel_entr
   return find_library_kernel(op);
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -11,7 +11,7 @@
 #include <partita/run/kernels/convert.hpp>
 #include <partita/run/kernels/strided.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 template <class T>
 using row_major = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -101,4 +101,4 @@ inline void triangular_solve_kernel(const kernel_context& c) {
       });
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

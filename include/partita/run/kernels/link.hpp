@@ -5,7 +5,7 @@
 
 #include <partita/op/registry.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// What a link does with the running value x; y is its operand.
 enum class link : std::uint8_t {
@@ -62,4 +62,4 @@ inline link link_of(const op_def* op, dtype t) {
   return link::none;
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -17,7 +17,7 @@
 #include <partita/run/kernels/convert.hpp>
 #include <partita/run/kernels/integer.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 template <class T>
 using lane_map = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>, Eigen::Aligned64>;
@@ -181,4 +181,4 @@ struct power_lanes {
   }
 };
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

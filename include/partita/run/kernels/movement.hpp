@@ -6,7 +6,7 @@
 #include <partita/run/kernels/elementwise.hpp>
 #include <partita/run/kernels/strided.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 inline void constant_kernel(const kernel_context& c) {
   fill(c.result.element, c.attrs[0], c.result.shape.elements(), c.out);
@@ -163,4 +163,4 @@ inline void concatenate_kernel(const kernel_context& c) {
   }
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

@@ -6,7 +6,7 @@
 
 #include <partita/run/array.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// Threefry-2x32 with 20 rounds, `lanes` generators side by side.
 ///
@@ -43,4 +43,4 @@ inline void random_bits_block(std::int64_t n, const void* const* in, void* out) 
   }
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

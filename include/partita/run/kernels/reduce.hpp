@@ -11,7 +11,7 @@
 #include <partita/run/kernels/sort.hpp>
 #include <partita/run/kernels/strided.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// A contiguous row of integers.
 template <class f, class T>
@@ -207,4 +207,4 @@ inline void reduce_kernel(const kernel_context& c) {
   }
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

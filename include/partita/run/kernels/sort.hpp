@@ -8,7 +8,7 @@
 #include <partita/op/sort.hpp>
 #include <partita/run/kernels/context.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 template <class T>
 double wide(T v) {
@@ -134,4 +134,4 @@ inline void top_k_kernel(const kernel_context& c) {
   }
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

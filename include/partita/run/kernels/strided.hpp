@@ -9,7 +9,7 @@
 
 #include <partita/ir/shape.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// Row-major strides of a shape, in elements.
 struct strides {
@@ -120,4 +120,4 @@ inline void copy_box(std::int64_t size, const shape& extents, const shape& from_
   b.copy(size, from + from_offset * size, to + to_offset * size);
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

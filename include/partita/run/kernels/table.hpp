@@ -16,7 +16,7 @@
 #include <partita/run/kernels/sort.hpp>
 #include <partita/run/kernels/window.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// Kernels of the ops that are neither elementwise (see find_block) nor collectives, and that do
 /// more than to pass on their operands.
@@ -140,4 +140,4 @@ PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op) {
   return nullptr;
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail

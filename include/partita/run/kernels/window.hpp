@@ -6,7 +6,7 @@
 #include <partita/run/kernels/computed.hpp>
 #include <partita/run/kernels/reduce.hpp>
 
-namespace partita::detail {
+namespace partita::run_detail {
 
 /// (outer, n, inner) -> (outer, positions, inner), for one dimension with its window.
 template <class f, class T>
@@ -146,4 +146,4 @@ inline void select_and_gather_kernel(const kernel_context& c) {
   wide.store();
 }
 
-}  // namespace partita::detail
+}  // namespace partita::run_detail
