@@ -26,6 +26,12 @@ struct op_case {
   bool symmetric = false;
 };
 
+/// a, b, ..., z, a1, b1, ...: names for the operands of a case.
+inline std::string parameter_name(std::size_t k) {
+  const std::string letter(1, static_cast<char>('a' + k % 26));
+  return k < 26 ? letter : letter + std::to_string(k / 26);
+}
+
 /// The result type, or nothing with an error.
 inline tensor_type infer(const pt::op_def& op, const std::vector<tensor_type>& operands,
                          const ints& attrs, const tensor_type& declared, pt::failure& error) {

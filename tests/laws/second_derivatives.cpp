@@ -38,7 +38,7 @@ TEST_CASE("second derivatives of reductions, windows and convolutions") {
     std::vector<pt::array> values;
     pt::vec<pt::value_id> wanted;
     for (std::size_t k = 0; k < c.operands.size(); ++k) {
-      x.push_back(pt::ops::parameter(b, std::string(1, static_cast<char>('a' + k)), c.operands[k]));
+      x.push_back(pt::ops::parameter(b, parameter_name(k), c.operands[k]));
       values.push_back(spread(c.operands[k], k));
       wanted.push_back(x.back());
     }
@@ -57,7 +57,7 @@ TEST_CASE("second derivatives of reductions, windows and convolutions") {
     const auto second = pt::dsl_detail::reverse(b, s, wanted);
     REQUIRE_MESSAGE(!b.failed(), data::str(b.p.error.message));
     for (std::size_t k = 0; k < wanted.size(); ++k)
-      b.p.outputs.push_back({second[k], b.p.intern(std::string(1, static_cast<char>('a' + k)))});
+      b.p.outputs.push_back({second[k], b.p.intern(parameter_name(k))});
     // Parameters that come after the inputs of the first derivative are inputs too.
     const pt::results found = pt::evaluate(b.p, values);
     const pt::executable f(forward);
