@@ -99,15 +99,24 @@ class loop_program {
   /// How the loops of an op, without those over some axes, slice an operand or (end -1 - r) lay
   /// out result r; sums are not part of it.
   constexpr layout layout_by_loops(op_id o, int end, axis_set without = {}) const {
+    // (Few calls: it is asked for all values and operands.)
     layout l;
     const nest n = state_.nests[o];
     if (n.count == 0) return l;
-    const factor* factors = graph_.map.factors_of(o);
-    for (int i = 0; i < n.count; ++i) {
-      const loop& each = n.loops[i];
-      if (each.factor == any_factor || without.contains(each.axis)) continue;
-      const int dim = graph_.map.dim_of(factors[each.factor], end);
-      if (dim != no_dim) l.push_back(each.axis, dim);
+    const factor* factors = nullptr;
+    const std::int8_t* dims = nullptr;
+    for (const loop *each = n.loops, *last = each + n.count; each != last; ++each) {
+      if (each->factor == any_factor || (without.bits >> each->axis & 1u) != 0) continue;
+      if (factors == nullptr) {
+        factors = graph_.map.factors_of(o);
+        if (end != -1) dims = graph_.map.operand_dims.data() + (end < 0 ? end + 1 : end);
+      }
+      const factor& f = factors[each->factor];
+      const std::int8_t dim = end == -1 ? f.result_dim : dims[f.operands_begin];
+      if (dim == no_dim) continue;
+      l.entries[l.count].axis = each->axis;
+      l.entries[l.count].dim = dim;
+      ++l.count;
     }
     return l;
   }
@@ -136,9 +145,11 @@ class loop_program {
 
   /// Does some loop of an op see more than its own pieces?
   constexpr bool has_halo(op_id o) const {
+    const nest n = state_.nests[o];
+    if (n.count == 0) return false;
     const factor* factors = graph_.map.factors_of(o);
-    for (const auto& l : nest_of(o))
-      if (l.factor != any_factor && factors[l.factor].halo && state_.mesh.size(l.axis) > 1)
+    for (const loop *l = n.loops, *last = l + n.count; l != last; ++l)
+      if (l->factor != any_factor && factors[l->factor].halo && state_.mesh.size(l->axis) > 1)
         return true;
     return false;
   }
@@ -218,7 +229,9 @@ class loop_program {
   }
   /// Does an op only bring a value from its true size to a padded one, or back?
   constexpr bool resizes(op_id o) const {
-    return inserted(o) == padding_record::kind::widen || inserted(o) == padding_record::kind::trim;
+    if (graph_.padding.empty()) return false;
+    const auto why = graph_.padding.inserted[o].what;
+    return why == padding_record::kind::widen || why == padding_record::kind::trim;
   }
   /// The value of the source program behind a chain of `tiling` ops and of those that pad.
   constexpr value_id source_of(value_id v) const {

@@ -37,7 +37,17 @@ struct nest {
 
 /// The nests of all ops. Most ops have few loops, which lie with the op.
 class nest_list {
+  static constexpr int few = 3;
+
  public:
+  struct row {
+    loop first[few] = {};  ///< while they are few
+    int begin = 0;         ///< else in `more_`; below 8 times the number of ops
+    int count = 0;
+    unsigned axes = 0;  ///< that they are over, as bits
+  };
+  /// By op; for those who ask of many ops which axes their loops are over.
+  constexpr const row* rows() const { return rows_.data(); }
   constexpr std::size_t size() const { return rows_.size(); }
   constexpr nest operator[](int op) const {
     const row& r = rows_[op];
@@ -46,10 +56,10 @@ class nest_list {
   /// The loop of an op over an axis, or null.
   constexpr const loop* find(int op, int axis) const {
     const row& r = rows_[op];
+    if ((r.axes >> axis & 1u) == 0) return nullptr;
     const loop* l = r.count <= few ? r.first : more_.data() + r.begin;
-    for (const loop* end = l + r.count; l != end; ++l)
-      if (l->axis == axis) return l;
-    return nullptr;
+    while (l->axis != axis) ++l;
+    return l;
   }
   constexpr nest operator[](std::size_t op) const { return (*this)[static_cast<int>(op)]; }
 
@@ -65,6 +75,7 @@ class nest_list {
     }
     loops_of(r, r.count + 1)[r.count] = l;
     ++r.count;
+    r.axes |= 1u << l.axis;
   }
   /// An action asked for the loop of an op over an axis.
   constexpr void ask_for(int op, int axis) {
@@ -90,12 +101,6 @@ class nest_list {
   }
 
  private:
-  static constexpr int few = 3;
-  struct row {
-    loop first[few] = {};  ///< while they are few
-    int begin = 0;         ///< else in `more_`; below 8 times the number of ops
-    int count = 0;
-  };
   vec<row> rows_;
   vec<loop> more_;
 

@@ -74,18 +74,25 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
 /// The dimension on which all ops that use a value slice it along an axis. Being a result of the
 /// program is no use in this sense: results may lie on the mesh as they are made. That is how an
 /// optimizer's next state follows its parameters (section 5.2.2); `replicated` keeps one whole.
-constexpr int sliced_by_all_uses(const loop_program& c, value_id v, const nest& mine, int axis) {
+constexpr int sliced_by_all_uses(const loop_program& c, value_id v, int axis) {
   int dim = no_dim;
   const factor_table& map = c.map;
   const nest_list& nests = c.nests;
-  for (const auto& u : c.uses(v)) {
+  const span<const use> uses = c.uses(v);
+  const nest_list::row* rows = nests.rows();
+  const use *first = uses.data(), *last = first + uses.size();
+  for (const use* each = first; each != last; ++each)
+    if ((rows[each->op].axes >> axis & 1u) == 0) return no_dim;
+  for (; first != last; ++first) {
+    const use& u = *first;
     const loop* l = nests.find(u.op, axis);
-    if (l == nullptr || l->factor == any_factor) return no_dim;
+    if (l->factor == any_factor) return no_dim;
     const int d = map.operand_dim(map.at(u.op, l->factor), u.operand);
     if (d == no_dim || (dim != no_dim && d != dim)) return no_dim;
     dim = d;
-    if (!next_along(map, nests[u.op], u.op, u.operand, mine, c.p.producer(v),
-                    -1 - c.p.result_index(v), dim, axis))
+    const op_id o = c.p.producer(v);
+    if (!next_along(map, nests[u.op], u.op, u.operand, nests[o], o, -1 - c.p.result_index(v), dim,
+                    axis))
       return no_dim;
   }
   return dim;
@@ -95,25 +102,28 @@ constexpr int sliced_by_all_uses(const loop_program& c, value_id v, const nest& 
 constexpr match find_match(const loop_program& c, op_id o, int axis) {
   match m;
   const nest_list& nests = c.nests;
-  if (nests.find(o, axis) != nullptr) return m;
-  const nest mine = nests[o];
+  const nest_list::row* rows = nests.rows();  // (few calls: most ops have no such loops)
+  if ((rows[o].axes >> axis & 1u) != 0) return m;
   const program& p = c.p;
   const factor_table& map = c.map;
   const op_node& n = p.ops[o];
+  const op_id* producers = p.producers.data();
+  const value_id* operands = p.operand_list.data() + n.operand_begin;
   for (int i = 0; i < n.operand_count; ++i) {
-    const value_id x = p.operand_list[n.operand_begin + i];
-    const op_id q = p.producers[x];
+    const value_id x = operands[i];
+    const op_id q = producers[x];
+    if ((rows[q].axes >> axis & 1u) == 0) continue;
     const loop* l = nests.find(q, axis);
-    if (l == nullptr || l->factor == any_factor) continue;
+    if (l->factor == any_factor) continue;
     const int result = p.ops[q].result - x - 1;
     const int dim = map.dim_of(map.at(q, l->factor), result);
-    if (dim == no_dim || !next_along(map, nests[q], q, result, mine, o, i, dim, axis)) continue;
+    if (dim == no_dim || !next_along(map, nests[q], q, result, nests[o], o, i, dim, axis)) continue;
     const int f = front_factor(c, o, i, dim);
     if (f != any_factor && (!map.at(o, f).halo || fits(c, o, f, axis)))
       support(c, m, o, axis, {f, i});
   }
   for (int r = 0; r < n.result_count; ++r) {
-    const int dim = sliced_by_all_uses(c, n.result + r, mine, axis);
+    const int dim = sliced_by_all_uses(c, n.result + r, axis);
     if (dim == no_dim) continue;
     const int f = front_factor(c, o, -1 - r, dim);
     if (f != any_factor && (!map.at(o, f).halo || fits(c, o, f, axis)))

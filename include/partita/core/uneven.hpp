@@ -49,9 +49,12 @@ struct padding_marks {
   vec<value_id> widened;      ///< by value: the result of the `widen` op behind it, or -1
   vec<inserted_op> inserted;  ///< by op
 
-  constexpr bool empty() const { return whole.empty(); }
+  bool started = false;
+
+  constexpr bool empty() const { return !started; }
   constexpr void start(const program& p) {
     if (!empty()) return;
+    started = true;
     for (const auto& t : p.types) whole.push_back(t.shape);
     widened.resize(p.types.size(), -1);
     inserted.resize(p.ops.size(), inserted_op{});

@@ -8,33 +8,32 @@
 namespace partita {
 
 /// Some axes of a mesh, by number. Where their order matters, there are axis_list and layout.
-class axis_set {
- public:
-  constexpr axis_set() = default;
-  static constexpr axis_set of(int axis) { return axis_set(1u << axis); }
+/// (An aggregate: constant evaluation makes one without a call.)
+struct axis_set {
+  std::uint8_t bits = 0;
+  static_assert(max_axes <= 8);
 
-  constexpr bool empty() const { return bits_ == 0; }
-  constexpr bool contains(int axis) const { return (bits_ >> axis & 1u) != 0; }
-  constexpr void insert(int axis) { *this |= of(axis); }
-  constexpr axis_set& operator|=(axis_set other) { return *this = *this | other; }
+  static constexpr axis_set of(int axis) { return {static_cast<std::uint8_t>(1u << axis)}; }
+
+  constexpr bool empty() const { return bits == 0; }
+  constexpr bool contains(int axis) const { return (bits >> axis & 1u) != 0; }
+  constexpr void insert(int axis) { bits = static_cast<std::uint8_t>(bits | 1u << axis); }
+  constexpr axis_set& operator|=(axis_set other) {
+    bits = static_cast<std::uint8_t>(bits | other.bits);
+    return *this;
+  }
 
   friend constexpr axis_set operator|(axis_set a, axis_set b) {
-    return axis_set(a.bits_ | b.bits_);
+    return {static_cast<std::uint8_t>(a.bits | b.bits)};
   }
   friend constexpr axis_set operator&(axis_set a, axis_set b) {
-    return axis_set(a.bits_ & b.bits_);
+    return {static_cast<std::uint8_t>(a.bits & b.bits)};
   }
   /// Those of `a` that are not in `b`.
   friend constexpr axis_set operator-(axis_set a, axis_set b) {
-    return axis_set(a.bits_ & ~unsigned{b.bits_});
+    return {static_cast<std::uint8_t>(a.bits & ~unsigned{b.bits})};
   }
-  friend constexpr bool operator==(axis_set, axis_set) = default;
-
- private:
-  std::uint8_t bits_ = 0;
-  static_assert(max_axes <= 8);
-
-  constexpr explicit axis_set(unsigned bits) : bits_(static_cast<std::uint8_t>(bits)) {}
+  friend constexpr bool operator==(axis_set a, axis_set b) { return a.bits == b.bits; }
 };
 
 /// The axes of a set, major to minor.

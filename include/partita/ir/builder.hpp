@@ -196,13 +196,15 @@ class builder {
     value_id value;
   };
   constexpr void check_result(infer_context& c, const op_def& def, const tensor_type& t) const {
-    if (!c.error && t.shape.rank > max_rank)
-      c.fail("S100", def.name, ": the result has rank ", t.shape.rank, "; at most ", max_rank,
-             " is supported");
-    for (int d = 0; d < t.shape.rank && !c.error; ++d)
-      if (t.shape[d] < 0 && !(dynamic_extents_ && t.shape[d] == dyn))
-        c.fail("S116", def.name, ": the result has shape ", t.shape, "; extents are 0 or above");
-    if (!c.error && !t.shape.fits() && !(dynamic_extents_ && inherits_size(c, def)))
+    if (c.error) return;
+    if (t.shape.rank > max_rank)
+      return c.fail("S100", def.name, ": the result has rank ", t.shape.rank, "; at most ",
+                    max_rank, " is supported");
+    for (std::int64_t extent : t.shape)
+      if (extent < 0 && !(dynamic_extents_ && extent == dyn))
+        return c.fail("S116", def.name, ": the result has shape ", t.shape,
+                      "; extents are 0 or above");
+    if (!t.shape.fits() && !(dynamic_extents_ && inherits_size(c, def)))
       c.fail("S118", def.name, ": ", too_many_elements(t));
   }
 

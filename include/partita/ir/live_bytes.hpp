@@ -30,8 +30,15 @@ struct live_bytes {
   constexpr explicit live_bytes(const program& p)
       : during(p.ops.size(), 0), inside(p.ops.size(), 0), last_use(p.types.size(), -1) {
     const op_id count = p.op_count();
+    // (Few calls: `partition` asks for this.)
+    op_id* const last_uses = last_use.data();
+    const op_id* const producers = p.producers.data();
+    const op_node* const ops = p.ops.data();
+    const value_id* const operands = p.operand_list.data();
     for (op_id o = 0; o < count; ++o) {
-      for (value_id v : p.operands(o)) last_use[v] = o;
+      const op_node& n = ops[o];
+      for (int i = 0; i < n.operand_count; ++i) last_uses[operands[n.operand_begin + i]] = o;
+      if (n.region_count == 0) continue;
       for (const auto& r : p.regions_of(o)) {
         const live_bytes nested(r);
         const std::int64_t beyond = nested.beyond_arguments();
@@ -43,20 +50,29 @@ struct live_bytes {
       arguments = saturating_add(arguments, p.input_type(i).bytes());
     constexpr op_id taken = -2;
     level live;
+    vec<std::int64_t> of_values(p.types.size(), 0);
+    std::int64_t* const sizes = of_values.data();
     for (op_id o = 0; o < count; ++o) {
-      const op_node& n = p.ops[o];
+      const op_node& n = ops[o];
       if (n.def->role == op_role::parameter) continue;
-      for (int r = 0; r < n.result_count; ++r) live.add(p.type(n.result + r).bytes());
-      during[o] = saturating_add(live.value(), inside[o]);
-      for (value_id v : p.operands(o)) {
-        if (last_use[v] != o || p.is(p.producer(v), op_role::parameter)) continue;
-        live.remove(p.type(v).bytes());
-        last_use[v] = taken;  // not again, if it is an operand again
+      for (int r = 0; r < n.result_count; ++r) {
+        sizes[n.result + r] = p.types[n.result + r].bytes();
+        live.add(sizes[n.result + r]);
       }
-      for (value_id v : p.operands(o))
-        if (last_use[v] == taken) last_use[v] = o;
+      during[o] = saturating_add(live.value(), inside[o]);
+      const value_id *const first = operands + n.operand_begin, *const end =
+                                                                    first + n.operand_count;
+      bool dies = false;
+      for (const value_id* v = first; v != end; ++v) {
+        if (last_uses[*v] != o || ops[producers[*v]].def->role == op_role::parameter) continue;
+        live.remove(sizes[*v]);
+        last_uses[*v] = taken;  // not again, if it is an operand again
+        dies = true;
+      }
+      for (const value_id* v = first; dies && v != end; ++v)
+        if (last_uses[*v] == taken) last_uses[*v] = o;
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
-        if (last_use[v] < 0) live.remove(p.type(v).bytes());
+        if (last_uses[v] < 0) live.remove(sizes[v]);
     }
   }
 };

@@ -268,17 +268,20 @@ struct program {
   constexpr int result_index(value_id v) const { return v - ops[producers[v]].result; }
   constexpr const program& region(op_id o, int i) const { return regions[ops[o].region_begin + i]; }
   constexpr span<const program> regions_of(op_id o) const {
-    return {regions.data() + ops[o].region_begin, static_cast<std::size_t>(ops[o].region_count)};
+    const op_node& n = ops[o];
+    if (n.region_count == 0) return {};
+    return {regions.data() + n.region_begin, static_cast<std::size_t>(n.region_count)};
   }
   constexpr value_id operand(op_id o, int i) const {
     return operand_list[ops[o].operand_begin + i];
   }
   constexpr span<const value_id> operands(op_id o) const {
-    return {operand_list.data() + ops[o].operand_begin,
-            static_cast<std::size_t>(ops[o].operand_count)};
+    const op_node& n = ops[o];
+    return {operand_list.data() + n.operand_begin, static_cast<std::size_t>(n.operand_count)};
   }
   constexpr span<const std::int64_t> attrs(op_id o) const {
-    return {attr_list.data() + ops[o].attr_begin, static_cast<std::size_t>(ops[o].attr_count)};
+    const op_node& n = ops[o];
+    return {attr_list.data() + n.attr_begin, static_cast<std::size_t>(n.attr_count)};
   }
   /// What a collective does; of an op that is none, nothing that can be used.
   constexpr collective collective_of(op_id o) const { return ops[o].def->describe(attrs(o)); }

@@ -43,11 +43,15 @@ struct shape {
     std::int64_t n = 1;
     bool empty = false;
     for (int i = 0; i < rank && i < max_rank; ++i) {
-      if (extents[i] == dyn) return dyn;
-      if (extents[i] == 0)
+      const std::int64_t extent = extents[i];
+      if (extent == dyn) return dyn;
+      if (extent == 0) {
         empty = true;
-      else
-        n = saturating_multiply(n, extents[i]);
+        continue;
+      }
+      std::int64_t more = 0;  // seldom a call: this is asked for all values
+      if (__builtin_mul_overflow(n, extent, &more)) more = saturating_multiply(n, extent);
+      n = more;
     }
     return empty ? 0 : n;
   }
@@ -56,7 +60,7 @@ struct shape {
   constexpr bool fits() const {
     std::int64_t n = 1;
     for (int i = 0; i < rank && i < max_rank; ++i)
-      if (extents[i] > 0) n = saturating_multiply(n, extents[i]);
+      if (extents[i] > 0 && __builtin_mul_overflow(n, extents[i], &n)) return false;
     return n <= max_elements;
   }
   friend constexpr bool operator==(const shape& a, const shape& b) {

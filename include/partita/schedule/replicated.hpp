@@ -44,22 +44,29 @@ class default_replication {
     whole_.resize(count, axis_set{});
     open_.resize(count, wide);
     vec<char> constant(count, 0);
+    // (Few calls: `check` asks for this.)
+    const op_id* const producers = c.p.producers.data();
+    const value_id* const operands = c.p.operand_list.data();
     for (op_id o : c.order) {
+      const op_node& n = c.p.ops[o];
       close(o, o);
-      if (c.p.is(o, op_role::tiling)) close(c.p.producer(c.p.operand(o, 0)), o);
+      if (n.def->role == op_role::tiling) close(producers[operands[n.operand_begin]], o);
     }
     for (op_id o : c.order) {
-      const op_role role = c.p.op(o).def->role;
+      const op_node& n = c.p.ops[o];
+      const op_role role = n.def->role;
+      const axis_set open = open_[o];
       if (role == op_role::parameter) {
-        mark(o, open_[o]);
+        mark(o, open);
         continue;
       }
       bool all = role != op_role::wire;
-      for (value_id v : c.p.operands(o)) {
-        if (!open_[o].empty()) mark(o, open_[o] & sliced(v));
-        all = all && constant[c.p.producer(v)];
+      for (int i = 0; i < n.operand_count; ++i) {
+        const value_id v = operands[n.operand_begin + i];
+        if (open.bits != 0) mark(o, open & sliced(v));
+        all = all && constant[producers[v]];
       }
-      constant[o] = all;
+      if (all) constant[o] = 1;
     }
     while (!spreading_.empty()) {
       const op_id o = spreading_.back();
@@ -79,23 +86,29 @@ class default_replication {
   vec<op_id> spreading_;
 
   constexpr void mark(op_id o, axis_set axes) {
-    if ((axes - whole_[o]).empty()) return;
-    whole_[o] |= axes;
+    axis_set& whole = whole_[o];
+    if ((axes.bits & ~unsigned{whole.bits}) == 0) return;
+    whole |= axes;
     spreading_.push_back(o);
   }
   /// The axes along which a value is sliced.
   constexpr axis_set sliced(value_id v) const {
-    const op_id o = c_.p.producer(v);
-    const int result = c_.p.op(o).result - v - 1;
+    const op_id o = c_.p.producers[v];
     axis_set axes;
-    for (const auto& l : c_.nest_of(o))
+    const nest n = c_.nests[o];
+    if (n.count == 0) return axes;
+    const int result = c_.p.ops[o].result - v - 1;
+    for (const auto& l : n)
       if (l.factor != any_factor && c_.map.dim_of(c_.map.at(o, l.factor), result) != no_dim)
         axes.insert(l.axis);
     return axes;
   }
   /// The loops of `by` (the op itself, or what an action put behind its result) are not default.
   constexpr void close(op_id o, op_id by) {
-    for (const auto& l : c_.nest_of(by)) open_[o] = open_[o] - axis_set::of(l.axis);
+    const unsigned axes = c_.nests.rows()[by].axes;
+    if (axes == 0) return;
+    axis_set& open = open_[o];
+    open.bits = static_cast<std::uint8_t>(open.bits & ~axes);
   }
 };
 
@@ -106,12 +119,12 @@ template <class F>
 constexpr void for_each_replicated(const core_program& c, const F& f) {
   const default_replication found(c);
   for (op_id o : c.order) {
-    const op_node& n = c.p.op(o);
+    const op_node& n = c.p.ops[o];
+    if (found.axes(o).empty()) continue;
     const bool same = n.def->identity && n.operand_count > 0;
     const auto why = c.inserted(o);
     const bool masks = why == padding_record::kind::mask || why == padding_record::kind::auxiliary;
-    if (found.axes(o).empty() || same || masks || c.p.is(o, op_role::wire) ||
-        c.p.is(o, op_role::tiling) ||
+    if (same || masks || n.def->role == op_role::wire || n.def->role == op_role::tiling ||
         (c.resizes(o) && found.axes(c.p.producer(c.p.operand(o, 0))) == found.axes(o)))
       continue;
     replicated_value each;

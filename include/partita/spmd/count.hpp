@@ -141,10 +141,12 @@ class collective_counter {
       (what.kind == collective::reduce_scatter ? now.scatters : now.reduces) = true;
     });
     ending& before = endings_[v];
-    const std::int64_t runs = trips(c_.nested.value_scope[v]);
-    change(collective::reduce_scatter, before.scatters, now.scatters, runs);
-    change(collective::all_reduce, before.reduces, now.reduces, runs);
-    before = now;
+    if (before.scatters != now.scatters || before.reduces != now.reduces) {
+      const std::int64_t runs = trips(c_.nested.value_scope[v]);
+      change(collective::reduce_scatter, before.scatters, now.scatters, runs);
+      change(collective::all_reduce, before.reduces, now.reduces, runs);
+      before = now;
+    }
     if (have == have_[v]) return false;
     have_[v] = have;
     return true;
@@ -189,8 +191,10 @@ class collective_counter {
   }
   constexpr void set_way(const use& u, const way& now) {
     ++work_;
-    way& before = ways_[c_.p.ops[u.op].operand_begin + u.operand];
-    const value_id v = c_.p.operand(u.op, u.operand);
+    const int place = c_.p.ops[u.op].operand_begin + u.operand;
+    way& before = ways_[place];
+    if (before.gathers == now.gathers && before.all_to_alls == now.all_to_alls) return;
+    const value_id v = c_.p.operand_list[place];
     const std::int64_t runs = trips(c_.nested.value_scope[v]);
     change(collective::all_gather, before.gathers, now.gathers, runs);
     change(collective::all_to_all, before.all_to_alls, now.all_to_alls, runs);
@@ -209,8 +213,10 @@ class collective_counter {
                 h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
                 [&](std::int64_t, std::int64_t) { ++now; });
     }
-    change(collective::permute, messages_[o], now, trips(c_.nested.scope[o]));
-    messages_[o] = now;
+    int& before = messages_[o];
+    if (before == now) return;
+    change(collective::permute, before, now, trips(c_.nested.scope[o]));
+    before = now;
   }
 };
 

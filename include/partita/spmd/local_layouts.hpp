@@ -117,10 +117,13 @@ class repeated_operands {
   /// To be called for one op after the other, and for its operands in their order: an earlier
   /// operand that is the same as this one, or -1.
   constexpr int before(op_id o, int operand, const layout& want, const pending_sums& sums) {
-    const int count = c_.p.ops[o].operand_count;
+    const op_node& n = c_.p.ops[o];
+    const int count = n.operand_count;
     if (count <= few) {
+      if (operand == 0) return -1;
+      const value_id* values = c_.p.operand_list.data() + n.operand_begin;
       for (int i = 0; i < operand; ++i)
-        if (is_same(o, i, operand, want, sums)) return i;
+        if (values[i] == values[operand] && sums.required({o, i}) == want) return i;
       return -1;
     }
     latest_.resize(c_.p.types.size(), -1);

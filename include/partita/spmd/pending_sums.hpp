@@ -81,7 +81,8 @@ class pending_sums {
 
   /// Layouts as in core_program, without axes of one device and without loops that add terms.
   constexpr layout layout_by_loops(op_id o, int end) const {
-    return c_.layout_by_loops(o, end, trivial_ | deferred_[o]);
+    return c_.layout_by_loops(o, end,
+                              {static_cast<std::uint8_t>(trivial_.bits | deferred_[o].bits)});
   }
   /// How an op leaves a value, before its sum is finished.
   constexpr layout made(value_id v) const {
@@ -150,14 +151,14 @@ class pending_sums {
   }
 
   constexpr axis_set loops_of(op_id o) const {
-    axis_set s;
-    const nest n = c_.nest_of(o);
+    unsigned axes = 0;
+    const nest n = c_.nests[o];
+    if (n.count == 0) return {};
     const factor* factors = c_.map.factors_of(o);
-    for (int i = 0; i < n.count; ++i) {
-      const loop& l = n.loops[i];
-      if (l.factor != any_factor && factors[l.factor].combine != combiner::stack) s.insert(l.axis);
-    }
-    return s - trivial_;
+    for (const loop *l = n.loops, *last = l + n.count; l != last; ++l)
+      if (l->factor != any_factor && factors[l->factor].combine != combiner::stack)
+        axes |= 1u << l->axis;
+    return {static_cast<std::uint8_t>(axes & ~unsigned{trivial_.bits})};
   }
   constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
 
@@ -168,16 +169,17 @@ class pending_sums {
     if (sum >= 0 && carried_[sum].add != o) return settle(carried_[sum].add);
     if (n.result_count != 1) return false;
     const value_id v = n.result;
-    const axis_set deferred = deferred_[o], pending = pending_[v], sums = loops_of(o);
-    deferred_[o] = {};
+    axis_set &deferred_now = deferred_[o], &pending_now = pending_[v];
+    const axis_set deferred = deferred_now, pending = pending_now, sums = loops_of(o);
+    deferred_now.bits = 0;
     if (sum >= 0) undo(carried_[sum]);
-    pending_[v] = !sums.empty() && combine(o) == combiner::add ? sums : axis_set{};
+    pending_now.bits = sums.bits != 0 && combine(o) == combiner::add ? sums.bits : 0;
     if (c_.resizes(o)) pass_on(o);
     if (n.def->linear && n.operand_count == 2) {
       if (sum >= 0) defer_accumulation(carried_[sum]);
-      if (deferred_[o].empty()) add_before(o);
+      if (deferred_now.bits == 0) add_before(o);
     }
-    return deferred_[o] != deferred || pending_[v] != pending;
+    return deferred_now.bits != deferred.bits || pending_now.bits != pending.bits;
   }
   /// all_reduce(a) + all_reduce(b) => all_reduce(a + b), for linear ops of two pending sums.
   ///
