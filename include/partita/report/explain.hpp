@@ -125,12 +125,13 @@ namespace report_detail {
 /// The evaluation of a thunk that `check` shares, with words for all its collectives.
 template <auto Thunk, summary_limits First>
 constexpr const auto& explained_summary() {
-  constexpr auto& first = complete_evaluation<Thunk, First>();
+  constexpr auto& first = schedule_detail::complete_evaluation<Thunk, First>();
   if constexpr (first.explained()) {
     return first.kept;
   } else {
     constexpr summary_limits needed{0, 0, 0, first.kept.lists().rest.collectives};
-    return complete_evaluation<Thunk, schedule_detail::with_room(First, needed)>().kept;
+    return schedule_detail::complete_evaluation<Thunk, schedule_detail::with_room(First, needed)>()
+        .kept;
   }
 }
 template <auto Thunk, summary_limits First>
