@@ -41,8 +41,8 @@ class nest_list {
 
  public:
   struct row {
-    loop first[few] = {};  ///< while they are few
-    int begin = 0;         ///< else in `more_`; below 8 times the number of ops
+    loop first[few] = {{0}, {0}, {0}};  ///< while they are few (GCC makes many zeros for less)
+    int begin = 0;                      ///< else in `more_`; below 8 times the number of ops
     int count = 0;
     unsigned axes = 0;  ///< that they are over, as bits
   };

@@ -203,7 +203,11 @@ class vec {
   }
   static constexpr T* allocate(std::size_t n) {
     if (as_bytes()) return static_cast<T*>(::operator new(n * sizeof(T)));
-    return new T[n]{};
+    // GCC spends half a KiB and more on each element that it sets.
+    if constexpr (__is_trivially_constructible(T))
+      return new T[n];
+    else
+      return new T[n]{};
   }
   static constexpr void release(T* data) {
     if (as_bytes())
