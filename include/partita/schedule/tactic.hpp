@@ -26,7 +26,7 @@ namespace schedule_detail {
 constexpr bool selects(std::string_view wanted, std::string_view name) {
   const std::size_t size = wanted.size();
   return name.size() >= size && (name.size() == size || name[size] == '.') &&
-         name.substr(0, size) == wanted;
+         same_chars({name.data(), size}, wanted);
 }
 
 /// The named values that each name and each prefix of a name selects.

@@ -16,6 +16,16 @@ constexpr std::size_t hash_of(std::string_view name) {
   return static_cast<std::size_t>(h);
 }
 
+/// a == b. In constant evaluation string_view calls two functions for each character.
+constexpr bool same_chars(std::string_view a, std::string_view b) {
+  const std::size_t size = a.size();
+  if (size != b.size()) return false;
+  const char *x = a.data(), *y = b.data();
+  for (std::size_t i = 0; i < size; ++i)
+    if (x[i] != y[i]) return false;
+  return true;
+}
+
 /// Open addressing; the names must outlive the table.
 class name_table {
  public:
@@ -48,7 +58,7 @@ class name_table {
 
   constexpr std::size_t locate(std::string_view name) const {
     std::size_t i = hash_of(name) & (slots_.size() - 1);
-    while (slots_[i].used && slots_[i].name != name) i = (i + 1) & (slots_.size() - 1);
+    while (slots_[i].used && !same_chars(slots_[i].name, name)) i = (i + 1) & (slots_.size() - 1);
     return i;
   }
   constexpr void rehash(std::size_t wanted) {
