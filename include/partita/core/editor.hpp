@@ -130,7 +130,8 @@ class core_editor {
   partition_state& state_;
 
   constexpr void push_loop(op_id o, const loop& l) {
-    state_.nests.push_back(o, l);
+    state_.nests.push_back(
+        o, l, l.factor != any_factor && graph_.map.at(o, l.factor).combine != combiner::stack);
     state_.changes.push_back(o);
     if (l.factor != any_factor)
       state_.local[graph_.map.ops[o].begin + l.factor] /= state_.mesh.size(l.axis);

@@ -45,6 +45,7 @@ class nest_list {
     int begin = 0;                      ///< else in `more_`; below 8 times the number of ops
     int count = 0;
     unsigned axes = 0;  ///< that they are over, as bits
+    unsigned sums = 0;  ///< those of loops over a factor that is reduced
   };
   /// By op; for those who ask of many ops which axes their loops are over.
   constexpr const row* rows() const { return rows_.data(); }
@@ -63,10 +64,13 @@ class nest_list {
   }
   constexpr nest operator[](std::size_t op) const { return (*this)[static_cast<int>(op)]; }
 
+  /// The axes, as bits, of the loops of an op over a factor that is reduced.
+  constexpr unsigned sums(int op) const { return rows_[op].sums; }
+
   /// So many ops more, without loops.
   constexpr void add_ops(std::size_t count) { rows_.resize(rows_.size() + count, row{}); }
-  /// One more loop, the innermost. Cost: constant.
-  constexpr void push_back(int op, const loop& l) {
+  /// One more loop, the innermost; is its factor reduced? Cost: constant.
+  constexpr void push_back(int op, const loop& l, bool reduces) {
     row& r = rows_[op];
     if (r.count == few) {
       r.begin = static_cast<int>(more_.size());
@@ -76,6 +80,7 @@ class nest_list {
     loops_of(r, r.count + 1)[r.count] = l;
     ++r.count;
     r.axes |= 1u << l.axis;
+    if (reduces) r.sums |= 1u << l.axis;
   }
   /// An action asked for the loop of an op over an axis.
   constexpr void ask_for(int op, int axis) {
@@ -92,11 +97,12 @@ class nest_list {
     add_ops(old.size());
     for (int o = 0; o < static_cast<int>(old.size()); ++o)
       for (loop l : old[o]) {
+        const bool reduces = (old.sums(o) >> l.axis & 1u) != 0;
         if (l.axis >= minor) ++l.axis;
-        push_back(o, l);
+        push_back(o, l, reduces);
         if (l.axis != axis) continue;
         l.axis = static_cast<std::int8_t>(minor);
-        push_back(o, l);
+        push_back(o, l, reduces);
       }
   }
 

@@ -23,8 +23,14 @@ class local_layouts {
 
   pending_sums sums;  ///< to be found before anything is asked
 
-  constexpr layout made(value_id v) const { return sums.made(v); }
-  constexpr layout required(const use& u) const { return sums.required(u); }
+  // As `sums` says it. (A layout is passed through few functions: each copies it.)
+  constexpr layout made(value_id v) const {
+    const op_id o = c_.p.producers[v];
+    return c_.layout_by_loops(o, c_.p.ops[o].result - v - 1, sums.left_out(o));
+  }
+  constexpr layout required(const use& u) const {
+    return c_.layout_by_loops(u.op, u.operand, sums.left_out(u.op));
+  }
 
   /// Finishes the sum of a value behind the op that makes it, unless the op that uses it does;
   /// gives how the value lies then. Calls emit(collective, layout behind it).
@@ -34,7 +40,7 @@ class local_layouts {
   template <class Emit>
   constexpr layout finish(value_id v, const Emit& emit) const {
     const op_id o = c_.p.producers[v];
-    layout have = sums.layout_by_loops(o, c_.p.ops[o].result - v - 1);
+    layout have = c_.layout_by_loops(o, c_.p.ops[o].result - v - 1, sums.left_out(o));
     axis_set left = sums.of(o);
     if (left.empty() || sums.left_to_its_use(v)) return have;
     if (c_.p.is(o, op_role::wire) && sums.pending(v).empty()) return have;

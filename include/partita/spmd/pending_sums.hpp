@@ -79,10 +79,13 @@ class pending_sums {
     }
   }
 
-  /// Layouts as in core_program, without axes of one device and without loops that add terms.
+  /// The axes of one device, and those of the loops of an op that add terms.
+  constexpr axis_set left_out(op_id o) const {
+    return {static_cast<std::uint8_t>(trivial_.bits | deferred_[o].bits)};
+  }
+  /// Layouts as in core_program, without these axes.
   constexpr layout layout_by_loops(op_id o, int end) const {
-    return c_.layout_by_loops(o, end,
-                              {static_cast<std::uint8_t>(trivial_.bits | deferred_[o].bits)});
+    return c_.layout_by_loops(o, end, left_out(o));
   }
   /// How an op leaves a value, before its sum is finished.
   constexpr layout made(value_id v) const {
@@ -151,14 +154,7 @@ class pending_sums {
   }
 
   constexpr axis_set loops_of(op_id o) const {
-    unsigned axes = 0;
-    const nest n = c_.nests[o];
-    if (n.count == 0) return {};
-    const factor* factors = c_.map.factors_of(o);
-    for (const loop *l = n.loops, *last = l + n.count; l != last; ++l)
-      if (l->factor != any_factor && factors[l->factor].combine != combiner::stack)
-        axes |= 1u << l->axis;
-    return {static_cast<std::uint8_t>(axes & ~unsigned{trivial_.bits})};
+    return {static_cast<std::uint8_t>(c_.nests.sums(o) & ~unsigned{trivial_.bits})};
   }
   constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
 
