@@ -106,4 +106,5 @@ int main(int argc, char** argv) {
     }
   }
   std::filesystem::remove(file);
+  return 0;
 }

@@ -108,4 +108,5 @@ int main(int argc, char** argv) {
         *std::max_element(ratios.begin(), ratios.end()), pairs, 1e3 * median(seconds),
         static_cast<double>(s.context * s.batch) / median(seconds), 100 * product_seconds / all);
   }
+  return 0;
 }

@@ -45,4 +45,5 @@ int main() {
   compare("BP+Z3", step, BP, Z3);
   compare("BP+MP", step, BP, MP);
   compare("BP+MP+Z3", step, BP, MP, Z3);
+  return 0;
 }

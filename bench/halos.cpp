@@ -37,4 +37,5 @@ int main() {
   print("BP", step, true, BP);
   print("BP+space without halos", step, false, BP, space);
   print("BP+space", step, true, BP, space);
+  return 0;
 }

@@ -286,4 +286,5 @@ int main(int argc, char** argv) {
     std::printf("\n");
     std::fflush(stdout);
   }
+  return 0;
 }

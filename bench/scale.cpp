@@ -383,4 +383,5 @@ int main(int argc, char** argv) {
   std::printf("CPU nanoseconds per op; cap %g s\n", o.cap);
   for (const auto& s : shapes)
     if (chosen(o.shapes, s.name)) run(s, o, old, csv);
+  return 0;
 }
