@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
-#include <partita/run/in_process.hpp>
+#include <partita/run/transport/in_process.hpp>
 
 #include "../data.hpp"
 

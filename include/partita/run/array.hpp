@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include <partita/ir/shape.hpp>
-#include <partita/run/memory.hpp>
+#include <partita/run/buffer.hpp>
 
 namespace partita {
 

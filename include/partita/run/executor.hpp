@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <partita/run/control_flow.hpp>
-#include <partita/run/in_process.hpp>
+#include <partita/run/device/control_flow.hpp>
 #include <partita/run/results.hpp>
+#include <partita/run/transport/in_process.hpp>
 #include <partita/spmd/device_program.hpp>
 #if !defined(PARTITA_SEPARATE_KERNELS)
 #include <partita/run/kernels/table.hpp>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <partita/core/core_program.hpp>
-#include <partita/run/control_table.hpp>
+#include <partita/run/device/control_table.hpp>
 #include <partita/run/evaluate.hpp>
 #include <partita/run/slices.hpp>
 

@@ -11,7 +11,7 @@
 #include <partita/op/registry.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/strided.hpp>
-#include <partita/run/transport.hpp>
+#include <partita/run/transport/transport.hpp>
 
 namespace partita::run_detail {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <partita/op/registry.hpp>
-#include <partita/run/block_program.hpp>
-#include <partita/run/control_table.hpp>
+#include <partita/run/device/control_table.hpp>
+#include <partita/run/fusion/block_program.hpp>
 #include <partita/run/kernels/library.hpp>
-#include <partita/run/transport.hpp>
+#include <partita/run/transport/transport.hpp>
 
 namespace partita::run_detail {
 

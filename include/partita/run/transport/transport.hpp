@@ -1,8 +1,8 @@
 /// How devices exchange pieces: the only part of a run that sees more than one device's memory.
 ///
-/// What is grouped (block_program.hpp, plan.hpp), where values lie (plan.hpp, memory.hpp) and how a
-/// device runs (frame.hpp, control_flow.hpp) ask a transport for two things: which devices this
-/// process holds, and that it carries out a collective.
+/// What is grouped (fusion/), where values lie (memory/) and how a device runs (device/) ask a
+/// transport for two things: which devices this process holds, and that it carries out a
+/// collective.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 #include <partita/ir/collective.hpp>
 #include <partita/run/kernels/context.hpp>
+#include <partita/run/memory/varying.hpp>
 #include <partita/run/thread_pool.hpp>
-#include <partita/run/varying.hpp>
 
 namespace partita::run_detail {
 

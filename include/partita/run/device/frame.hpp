@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include <partita/run/plan.hpp>
-#include <partita/run/transport.hpp>
+#include <partita/run/device/plan.hpp>
+#include <partita/run/transport/transport.hpp>
 
 namespace partita::run_detail {
 

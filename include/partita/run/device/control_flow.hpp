@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include <partita/run/control_table.hpp>
-#include <partita/run/frame.hpp>
+#include <partita/run/device/control_table.hpp>
+#include <partita/run/device/frame.hpp>
 
 namespace partita::run_detail {
 
