@@ -105,7 +105,6 @@ class loop_program {
     if (n.count == 0) return l;
     const factor* factors = nullptr;
     const std::int8_t* dims = nullptr;
-    const int at = end < 0 ? end + 1 : end;  // behind or before where a factor's operands begin
     for (const loop *each = n.loops, *last = each + n.count; each != last; ++each) {
       if (each->factor == any_factor || (without.bits >> each->axis & 1u) != 0) continue;
       if (factors == nullptr) {
@@ -113,7 +112,9 @@ class loop_program {
         dims = graph_.map.operand_dims.data();
       }
       const factor& f = factors[each->factor];
-      const std::int8_t dim = end == -1 ? f.result_dim : dims[f.operands_begin + at];
+      const std::int8_t dim = end >= 0    ? dims[f.operands_begin + end]
+                              : end == -1 ? f.result_dim
+                                          : dims[f.operands_begin + f.results_shift + end + 1];
       if (dim == no_dim) continue;
       l.entries[l.count].axis = each->axis;
       l.entries[l.count].dim = dim;

@@ -22,6 +22,7 @@ constexpr void support(const loop_program& c, match& m, op_id o, int axis, evide
   } else {
     m.second = e;
     m.several = true;
+    m.indivisible = false;
   }
 }
 
@@ -32,6 +33,7 @@ constexpr int front_factor(const loop_program& c, op_id o, int operand, int dim)
   const std::int64_t* local = c.locals_of(o);
   int last = any_factor;
   for (int f = 0; f < row.count; ++f) {
+    PARTITA_WORK(1);
     if (c.map.dim_of(factors[f], operand) != dim) continue;
     last = f;
     if (local[f] > 1) break;
@@ -121,6 +123,7 @@ constexpr match find_match(const loop_program& c, op_id o, int axis) {
     const int f = front_factor(c, o, i, dim);
     if (f != any_factor && (!map.at(o, f).halo || fits(c, o, f, axis)))
       support(c, m, o, axis, {f, i});
+    if (m.several) return m;  // an op of many operands may have as many factors
   }
   for (int r = 0; r < n.result_count; ++r) {
     const int dim = sliced_by_all_uses(c, n.result + r, axis);
@@ -128,8 +131,8 @@ constexpr match find_match(const loop_program& c, op_id o, int axis) {
     const int f = front_factor(c, o, -1 - r, dim);
     if (f != any_factor && (!map.at(o, f).halo || fits(c, o, f, axis)))
       support(c, m, o, axis, {f, -1});
+    if (m.several) return m;
   }
-  if (m.several) m.indivisible = false;
   return m;
 }
 

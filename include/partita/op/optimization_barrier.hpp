@@ -16,11 +16,11 @@ struct optimization_barrier {
     for (std::size_t i = 1; i < c.operands.size(); ++i) c.more.push_back(c.operands[i]);
   }
   static constexpr void tile_map(tile_map_context& c) {
-    for (std::size_t i = 0; i < c.operands.size(); ++i)
-      for (int d = 0; d < c.operands[i].shape.rank; ++d) {
-        c.tile(c.operands[i].shape[d], i == 0 ? d : no_dim).operand(static_cast<int>(i), d);
-        if (i > 0) c.also(static_cast<int>(i), d);
-      }
+    int rank = 0;
+    for (const auto& t : c.operands) rank = t.shape.rank > rank ? t.shape.rank : rank;
+    const std::int64_t room = c.passes(rank);
+    for (int i = 0; i < static_cast<int>(c.operands.size()); ++i)
+      for (int d = 0; d < c.operands[i].shape.rank; ++d) c.pass(room, i, d);
   }
   static constexpr void derive(derive_context& c) {
     for (std::size_t i = 0; i < c.operands.size(); ++i) c.operands[i] = c.cotangents[i];
