@@ -178,12 +178,12 @@ class interpreter {
   /// Errors    R006 devices that should hold the same piece of an output do not
   array output(int index, std::span<const array> inputs, workspace& w) {
     const plan& plan = frame_.plan();
-    const value_id v = p_.outputs[at(index)].value, r = plan.root[at(v)];
+    const value_id v = p_.outputs[at(index)].value, r = plan.root(v);
     const layout& l = d_.outputs[at(index)];
     const tensor_type& local = p_.type(v);
     const tensor_type global{local.element, l.global(local.shape, d_.mesh)};
-    const axis_set axes = plan.axes[at(v)], cut = axes_of(d_.mesh, l);
-    if (plan.handed_out[at(r)] && cut.empty()) return array(global, w.handed_out[at(r)]);
+    const axis_set axes = plan.axes(v), cut = axes_of(d_.mesh, l);
+    if (plan.memory().handed_out(r) && cut.empty()) return array(global, w.handed_out[at(r)]);
     if (axes.empty() && cut.empty()) {  // an input
       const auto found = std::find(p_.inputs.begin(), p_.inputs.end(), r);
       return inputs[at(found - p_.inputs.begin())].reshaped(global.shape);

@@ -168,6 +168,7 @@ class temporal_interpreter {
   }
   std::vector<array> run_control(const op_def* what, const control_info& k,
                                  const std::vector<array>& operands, memory& values) const {
+    check_control(what);
     switch (control_kind_of(what)) {
       case control_kind::once:
         return run_nested(k, 0, operands, values);
@@ -180,9 +181,6 @@ class temporal_interpreter {
       case control_kind::unknown:
         break;
     }
-    failure unknown;
-    record_unknown_control(what, unknown);
-    unknown.raise();
     return {};
   }
   std::vector<array> run_while(const control_info& k, std::vector<array> carried,

@@ -157,7 +157,7 @@ class control_flow {
   bool passes_through(const run_wire& e) const {
     for (const auto& out : e.outputs) {
       const frame& f = frame_of(out.region);
-      const value_id root = f.plan_.root[at(f.p_.outputs[at(out.index)].value)];
+      const value_id root = f.plan_.root(f.p_.outputs[at(out.index)].value);
       bool same = false;
       for (const auto& in : e.inputs)
         same = same || (in.region == out.region && f.p_.inputs[at(in.index)] == root);
@@ -168,12 +168,12 @@ class control_flow {
 
   copies<const std::byte> operand(int i) const {
     const value_id x = f_.p_.operand(op_, i);
-    return {w_.base[at(f_.plan_.root[at(x)])], f_.plan_.axes[at(x)], padded_bytes(f_.p_.type(x))};
+    return {w_.base[at(f_.plan_.root(x))], f_.plan_.axes(x), padded_bytes(f_.p_.type(x))};
   }
   copies<const std::byte> output(const wire_end& out) const {
     const frame& f = frame_of(out.region);
     const value_id v = f.p_.outputs[at(out.index)].value;
-    return {space_of(out.region).base[at(f.plan_.root[at(v)])], f.plan_.axes[at(v)],
+    return {space_of(out.region).base[at(f.plan_.root(v))], f.plan_.axes(v),
             padded_bytes(f.p_.type(v))};
   }
   copies<std::byte> result(const run_wire& e) const {

@@ -7,6 +7,7 @@
 #include <partita/op/case_of.hpp>
 #include <partita/op/scan.hpp>
 #include <partita/op/while_loop.hpp>
+#include <partita/support/error.hpp>
 
 namespace partita::run_detail {
 
@@ -36,12 +37,13 @@ constexpr control_kind control_kind_of(const op_def* op) {
 }
 
 /// Errors    R007 an op with nested programs that is not in the table
-constexpr void record_unknown_control(const op_def* op, failure& error) {
+inline void check_control(const op_def* op) {
+  if (control_kind_of(op) != control_kind::unknown) return;
   text known;
   for (const auto& entry : control_table)
     known << (entry.op == control_table[0].op ? "" : ", ") << entry.op->name;
-  error.record("R007", op->name, ": how this op runs its nested programs is not known; ",
-               known.view(), " are known: express it by them");
+  throw error(concat("R007 ", op->name, ": how this op runs its nested programs is not known; ",
+                     known.view(), " are known: express it by them"));
 }
 
 }  // namespace partita::run_detail

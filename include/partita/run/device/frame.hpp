@@ -31,8 +31,7 @@ class frame {
         p_(p),
         transport_(t),
         mesh_(t.devices.mesh()) {
-    plan_.error.raise();
-    for (const auto& s : plan_.steps) {
+    for (const auto& s : plan_.steps()) {
       std::vector<tensor_type> operands, results;
       for (value_id x : p_.operands(s.op)) operands.push_back(p_.type(x));
       for (int r = 0; r < p_.op(s.op).result_count; ++r)
@@ -47,7 +46,7 @@ class frame {
 
   std::unique_ptr<workspace> make_workspace(int threads) const {
     auto w = std::make_unique<workspace>();
-    for (auto bytes : plan_.slot_bytes) w->slots.push_back(allocate(bytes));
+    for (auto bytes : plan_.memory().slots()) w->slots.push_back(allocate(bytes));
     w->handed_out.resize(at(p_.value_count()));
     w->base.assign(at(p_.value_count()), nullptr);
     w->memory.resize(at(threads));
@@ -57,7 +56,7 @@ class frame {
   }
   std::int64_t workspace_bytes() const {
     std::int64_t n = 0;
-    for (auto b : plan_.slot_bytes) n = saturating_add(n, b);
+    for (auto b : plan_.memory().slots()) n = saturating_add(n, b);
     for (auto b : carried_bytes_) n = saturating_add(n, b);
     for (const auto& f : nested_) n = saturating_add(n, f->workspace_bytes());
     return n;
@@ -71,8 +70,8 @@ class frame {
   large_value largest() const {
     large_value found;
     for (value_id v = 0; v < p_.value_count(); ++v) {
-      const bool held = plan_.slot[at(v)] >= 0 || plan_.handed_out[at(v)];
-      if (held && plan_.bytes(v) > found.bytes) found = {this, v, plan_.bytes(v)};
+      const std::int64_t bytes = plan_.memory().holds(v) ? plan_.memory().bytes(v) : -1;
+      if (bytes > found.bytes) found = {this, v, bytes};
     }
     for (const auto& f : nested_)
       if (const large_value inner = f->largest(); inner.bytes > found.bytes) found = inner;
@@ -86,15 +85,15 @@ class frame {
       if (p_.outputs[at(i)].value == v) name = p_.output_name(i);
     if (!name.empty()) out << '"' << name << "\" ";
     out << '(' << n.def->name << ", " << p_.type(v);
-    if (plan_.copies(v) > 1) out << ", " << plan_.copies(v) << " copies";
+    if (plan_.memory().copies(v) > 1) out << ", " << plan_.memory().copies(v) << " copies";
     out << ')';
   }
 
   /// Runs all steps; `give_input(step, w)` sets the base of an input.
   template <class GiveInput>
   void run(workspace& w, thread_pool& threads, const GiveInput& give_input) const {
-    for (std::size_t k = 0; k < plan_.steps.size(); ++k) {
-      const step& s = plan_.steps[k];
+    for (std::size_t k = 0; k < plan_.steps().size(); ++k) {
+      const step& s = plan_.steps()[k];
       switch (s.what) {
         case step::kind::input:
           give_input(s, w);
@@ -121,21 +120,21 @@ class frame {
   /// Where a step writes a value.
   std::byte* place(value_id v, workspace& w) const {
     std::byte* p = nullptr;
-    if (plan_.handed_out[at(v)]) {
+    if (plan_.memory().handed_out(v)) {
       buffer& b = w.handed_out[at(v)];
-      if (b.use_count() != 1) b = allocate(plan_.bytes(v));
+      if (b.use_count() != 1) b = allocate(plan_.memory().bytes(v));
       std::atomic_thread_fence(std::memory_order_acquire);
       p = b.get();
-    } else if (plan_.slot[at(v)] >= 0) {
-      p = w.slots[at(plan_.slot[at(v)])].get();
+    } else if (plan_.memory().slot(v) != memory_plan::no_slot) {
+      p = w.slots[at(plan_.memory().slot(v))].get();
     }
     w.base[at(v)] = p;
     return p;
   }
   /// The copy of `x` that a device at `c` has.
   const std::byte* copy_of(value_id x, const coordinates& c, const workspace& w) const {
-    return w.base[at(plan_.root[at(x)])] +
-           devices().copy_at(plan_.axes[at(x)], c) * padded_bytes(p_.type(x));
+    return w.base[at(plan_.root(x))] +
+           devices().copy_at(plan_.axes(x), c) * padded_bytes(p_.type(x));
   }
 
  private:
@@ -166,7 +165,7 @@ class frame {
     wire_list list;
     p_.op(o).def->wires(p_, o, list);
     std::vector<axis_set> operands;
-    for (value_id x : p_.operands(o)) operands.push_back(plan_.axes[at(x)]);
+    for (value_id x : p_.operands(o)) operands.push_back(plan_.axes(x));
     const std::vector<axis_set> axes = varying_wires(p_, o, mesh_, list, operands);
     std::vector<std::vector<axis_set>> inputs;
     for (const auto& r : p_.regions_of(o)) inputs.emplace_back(r.inputs.size(), axis_set{});
@@ -205,7 +204,7 @@ class frame {
   }
 
   void run_kernel(std::size_t k, workspace& w, thread_pool& threads) const {
-    const step& s = plan_.steps[k];
+    const step& s = plan_.steps()[k];
     const value_id first = p_.op(s.op).result;
     const int result_count = p_.op(s.op).result_count;
     std::vector<std::byte*> out;
@@ -248,12 +247,8 @@ class frame {
     const collective what = p_.collective_of(s.op);
     for (int r = 0; r < n.result_count; ++r) {
       const value_id x = p_.operand(s.op, r), v = n.result + r;
-      const exchange e{what,
-                       p_.type(x),
-                       p_.type(v),
-                       plan_.axes[at(x)],
-                       plan_.axes[at(v)],
-                       w.base[at(plan_.root[at(x)])],
+      const exchange e{what,          p_.type(x),    p_.type(v),
+                       plan_.axes(x), plan_.axes(v), w.base[at(plan_.root(x))],
                        place(v, w)};
       transport_.run(transport_.self, devices(), e, threads, w.memory);
     }
@@ -266,7 +261,7 @@ class frame {
         std::max<std::int64_t>(1, piece_elements / s.blocks.block()) * s.blocks.block();
     for (op_id o : s.members) {
       const value_id v = p_.op(o).result;
-      if (plan_.slot[at(v)] >= 0 || plan_.handed_out[at(v)]) place(v, w);
+      if (plan_.memory().holds(v)) place(v, w);
     }
     const std::int64_t pieces = (s.elements + piece - 1) / piece;
     threads.parallel_for(devices().copies(s.axes) * pieces, [&](int thread, std::int64_t i) {

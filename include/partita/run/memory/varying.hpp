@@ -79,10 +79,18 @@ constexpr axis_set varies_after(const mesh& m, const collective& what, axis_set 
   return removes ? operand - used : operand | used;
 }
 
-/// Over which axes the results of a program vary if its inputs vary over these. `by_value`, if
-/// given, is filled for all values.
-std::vector<axis_set> varying(const program& p, const mesh& m, std::span<const axis_set> inputs,
-                              std::vector<axis_set>* by_value = nullptr);
+/// Over which axes the values of a program vary if its inputs vary over these; by value.
+std::vector<axis_set> varying_values(const program& p, const mesh& m,
+                                     std::span<const axis_set> inputs);
+
+/// The same of its outputs.
+inline std::vector<axis_set> varying_outputs(const program& p, const mesh& m,
+                                             std::span<const axis_set> inputs) {
+  const std::vector<axis_set> axes = varying_values(p, m, inputs);
+  std::vector<axis_set> outputs;
+  for (const auto& out : p.outputs) outputs.push_back(axes[static_cast<std::size_t>(out.value)]);
+  return outputs;
+}
 
 /// Over which axes the wires of an op with nested programs vary, if its operands vary over these.
 /// What is carried around a loop takes some rounds to settle.
@@ -104,7 +112,7 @@ inline std::vector<axis_set> varying_wires(const program& p, op_id o, const mesh
       for_ends(wire_end::input, [&](axis_set s, const wire_end& e) {
         if (e.region == r) inputs[at(e.index)] = s;
       });
-      const std::vector<axis_set> outputs = varying(p.region(o, r), m, inputs);
+      const std::vector<axis_set> outputs = varying_outputs(p.region(o, r), m, inputs);
       for_ends(wire_end::output, [&](axis_set& s, const wire_end& e) {
         if (e.region != r || (s | outputs[at(e.index)]) == s) return;
         s |= outputs[at(e.index)];
@@ -115,9 +123,26 @@ inline std::vector<axis_set> varying_wires(const program& p, op_id o, const mesh
   return wires;
 }
 
-inline std::vector<axis_set> varying(const program& p, const mesh& m,
-                                     std::span<const axis_set> inputs,
-                                     std::vector<axis_set>* by_value) {
+/// Over which axes the results of an op without nested programs vary: f(result, axes).
+template <class F>
+void for_varying_results(const program& p, op_id o, const mesh& m,
+                         const std::vector<axis_set>& operands, F f) {
+  const op_node& n = p.op(o);
+  axis_set all;
+  for (axis_set each : operands) all |= each;
+  if (n.def == &def<op::shard_start>)
+    for (int a : op::shard_start::axes(p.attrs(o))) all |= one_axis(m, a);
+  for (int r = 0; r < n.result_count; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    if (n.def->collective)
+      f(r, varies_after(m, p.collective_of(o), operands[i]));
+    else
+      f(r, n.def == &def<op::optimization_barrier> ? operands[i] : all);
+  }
+}
+
+inline std::vector<axis_set> varying_values(const program& p, const mesh& m,
+                                            std::span<const axis_set> inputs) {
   const auto at = [](int i) { return static_cast<std::size_t>(i); };
   std::vector<axis_set> axes(p.types.size()), operands;
   for (std::size_t i = 0; i < p.inputs.size(); ++i) axes[at(p.inputs[i])] = inputs[i];
@@ -126,29 +151,19 @@ inline std::vector<axis_set> varying(const program& p, const mesh& m,
     if (n.def->role == op_role::parameter) continue;
     operands.clear();
     for (value_id x : p.operands(o)) operands.push_back(axes[at(x)]);
-    if (n.region_count > 0) {
-      wire_list list;
-      n.def->wires(p, o, list);
-      const std::vector<axis_set> wires = varying_wires(p, o, m, list, operands);
-      for (std::size_t w = 0; w < wires.size(); ++w)
-        for (const auto& e : list.wires[w].ends)
-          if (e.kind == wire_end::result) axes[at(n.result + e.index)] = wires[w];
+    const auto vary = [&](int result, axis_set s) { axes[at(n.result + result)] = s; };
+    if (n.region_count == 0) {
+      for_varying_results(p, o, m, operands, vary);
       continue;
     }
-    axis_set s;
-    for (axis_set each : operands) s |= each;
-    if (n.def == &def<op::shard_start>)
-      for (int a : op::shard_start::axes(p.attrs(o))) s |= one_axis(m, a);
-    for (int r = 0; r < n.result_count; ++r) {
-      axis_set& result = axes[at(n.result + r)];
-      result = n.def == &def<op::optimization_barrier> ? operands[at(r)] : s;
-      if (n.def->collective) result = varies_after(m, p.collective_of(o), operands[at(r)]);
-    }
+    wire_list list;
+    n.def->wires(p, o, list);
+    const std::vector<axis_set> wires = varying_wires(p, o, m, list, operands);
+    for (std::size_t w = 0; w < wires.size(); ++w)
+      for (const auto& e : list.wires[w].ends)
+        if (e.kind == wire_end::result) vary(e.index, wires[w]);
   }
-  std::vector<axis_set> outputs;
-  for (const auto& out : p.outputs) outputs.push_back(axes[at(out.value)]);
-  if (by_value != nullptr) *by_value = std::move(axes);
-  return outputs;
+  return axes;
 }
 
 }  // namespace partita::run_detail

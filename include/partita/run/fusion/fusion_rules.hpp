@@ -1,0 +1,144 @@
+/// What an op is to fused groups: nothing to run, made anew in each, a part of one, or none of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <partita/op/registry.hpp>
+#include <partita/run/fusion/block_program.hpp>
+#include <partita/run/kernels/library.hpp>
+
+namespace partita::run_detail {
+
+/// What an elementwise op is in a group: a link of a chain, or a function of blocks.
+struct block_step {
+  link as_link = link::none;
+  block_function run = nullptr;
+  explicit operator bool() const { return as_link != link::none || run != nullptr; }
+};
+
+/// The rules, for the ops of one program. Ops with kernels of the user's (`own`) are run by those.
+class fusion_rules {
+ public:
+  fusion_rules(const program& p, std::span<const kernel_entry> own, bool fuse)
+      : p_(p), own_(own), fuse_(fuse), root_(at(p.value_count()), -1) {
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_node& n = p_.op(o);
+      const bool passed = passes_on(o);
+      for (int r = 0; r < n.result_count; ++r)
+        root_[at(n.result + r)] = passed ? root(p_.operand(o, r)) : n.result + r;
+    }
+  }
+
+  bool fuses() const { return fuse_; }
+  bool overridden(const op_def* def) const {
+    return std::any_of(own_.begin(), own_.end(), [&](const auto& e) { return e.op == def; });
+  }
+
+  /// Is each result the memory of the operand of that number?
+  bool passes_on(op_id o) const {
+    const op_node& n = p_.op(o);
+    if (n.def == &def<op::optimization_barrier>) return true;
+    if (n.operand_count != 1 || n.result_count != 1 || overridden(n.def)) return false;
+    const tensor_type &from = p_.type(p_.operand(o, 0)), &to = p_.type(n.result);
+    if (n.def->identity || n.def == &def<op::reshape>) return true;
+    if (n.def == &def<op::convert>) return from.element == to.element;
+    if (n.def == &def<op::broadcast_in_dim> || n.def == &def<op::reduce>)
+      return from.shape.elements() == to.shape.elements() &&
+             (n.def == &def<op::broadcast_in_dim> || n.attr_count == 1);
+    return false;
+  }
+  /// The value whose memory a value uses.
+  value_id root(value_id v) const { return root_[at(v)]; }
+  const std::vector<value_id>& roots() const { return root_; }
+
+  /// Cheap enough to make in each group that uses it, instead of writing it to memory: a splat, or
+  /// a broadcast that repeats.
+  bool made_anew(value_id v) const { return is_splat(v) || repetition_of(v).has_value(); }
+  bool is_splat(value_id v) const {
+    return fuse_ && producer(v).def == &def<op::constant> && !overridden(producer(v).def);
+  }
+  /// How a broadcast that is made anew repeats its operand.
+  std::optional<repetition> repetition_of(value_id v) const {
+    const op_node& n = producer(v);
+    if (!fuse_ || n.def != &def<op::broadcast_in_dim> || overridden(n.def)) return {};
+    const op_id o = p_.producer(v);
+    return repetition_of(p_.type(p_.operand(o, 0)).shape, p_.type(v).shape, p_.attrs(o));
+  }
+  /// Does a value repeat along rows of `row` elements what there is one of per row?
+  bool spreads_rows(value_id x, std::int64_t row, std::int64_t elements) const {
+    if (row == 0) return false;
+    const auto r = repetition_of(root(x));
+    return r && r->inner == row && r->count * row == elements;
+  }
+  /// The value that has to be there before a group can read `x`, or -1.
+  value_id source(value_id x) const {
+    const value_id v = root(x);
+    if (!made_anew(v)) return v;
+    return is_splat(v) ? -1 : root(p_.operand(p_.producer(v), 0));
+  }
+
+  /// Can the op be in a group?
+  bool groupable(op_id o) const { return block_of(o) || reduced_row(o) > 0; }
+  block_step block_of(op_id o) const {
+    const op_node& n = p_.op(o);
+    if (!n.def->elementwise || n.operand_count == 0 || overridden(n.def)) return {};
+    const dtype last = p_.type(p_.operand(o, n.operand_count - 1)).element;
+    const link l = link_of(n.def, computed(last));
+    if (l != link::none) return {l, nullptr};
+    return {link::none, find_block(n.def, p_.attrs(o), last, p_.type(n.result).element)};
+  }
+  /// The elements of a row, if the op reduces rows that a group can hold; else 0.
+  std::int64_t reduced_row(op_id o) const {
+    const op_node& n = p_.op(o);
+    if (n.def != &def<op::reduce> || n.operand_count != 1 || overridden(n.def) || passes_on(o))
+      return 0;
+    const shape& from = p_.type(p_.operand(o, 0)).shape;
+    const std::int64_t row = trailing_reduced(from, p_.attrs(o));
+    return from.elements() > 0 && block_program::fits(row) ? row : 0;
+  }
+
+ private:
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  const op_node& producer(value_id v) const { return p_.op(p_.producer(v)); }
+
+  static std::optional<repetition> repetition_of(const shape& from, const shape& to,
+                                                 std::span<const std::int64_t> dims) {
+    if (to.elements() == 0) return {};
+    bool kept[max_rank] = {};
+    for (int i = 0; i < from.rank; ++i) kept[dims[at(i)]] = from[i] != 1;
+    int first = 0, last = to.rank;
+    while (first < to.rank && !kept[first]) ++first;
+    while (last > first && !kept[last - 1]) --last;
+    repetition r;
+    for (int d = first; d < last; ++d) {
+      if (!kept[d] && to[d] != 1) return {};
+      r.count *= to[d];
+    }
+    for (int d = last; d < to.rank; ++d) r.inner *= to[d];
+    return r;
+  }
+  /// The elements of the reduced dimensions, if they stand behind those that are kept; else 0.
+  static std::int64_t trailing_reduced(const shape& from, std::span<const std::int64_t> attrs) {
+    std::int64_t row = 1;
+    bool kept = false;  // a dimension further in
+    for (int d = from.rank; d-- > 0;) {
+      if (from[d] == 1) continue;
+      const bool reduced = op::reduce::reduced(attrs.data(), static_cast<int>(attrs.size()), d);
+      if (reduced && kept) return 0;
+      if (reduced) row *= from[d];
+      kept = kept || !reduced;
+    }
+    return row;
+  }
+
+  const program& p_;
+  std::span<const kernel_entry> own_;
+  bool fuse_;
+  std::vector<value_id> root_;  // by value
+};
+
+}  // namespace partita::run_detail
