@@ -2,6 +2,7 @@
 /// kind, next states, microbatches anywhere.
 #pragma once
 
+#include <optional>
 #include <set>
 
 #include "values.hpp"
@@ -38,7 +39,36 @@ inline pt::placement by_size(std::string_view name, const shape& s) {
   if (name.size() % 2 == 0) return pt::replicated;
   return pt::unknown;
 }
-inline pt::placement some_placement(random& r) {
+/// What a name selects: one value of this shape, or all inputs below a prefix.
+struct selectable {
+  std::string name;
+  std::optional<shape> of;
+  bool used = true;  ///< by an op
+};
+inline std::vector<selectable> selectables(const pt::program& p) {
+  std::vector<selectable> list;
+  bool params = false;
+  for (int i = 0; i < p.input_count(); ++i) {
+    list.push_back({std::string(p.input_name(i)), p.input_type(i).shape,
+                    std::find(p.operand_list.begin(), p.operand_list.end(),
+                              p.inputs[static_cast<std::size_t>(i)]) != p.operand_list.end()});
+    params = params || p.input_name(i).starts_with("params.");
+  }
+  for (int i = 0; i < p.output_count(); ++i)
+    list.push_back({std::string(p.output_name(i)), p.output_type(i).shape});
+  for (pt::op_id o = 0; o < p.op_count(); ++o)
+    if (p.is(o, pt::op_role::tag))
+      list.push_back({std::string(p.view(p.op(o).name)), p.type(p.op(o).result).shape});
+  if (params) list.push_back({"params", std::nullopt});
+  return list;
+}
+
+/// A dimension that the values have, most often; else any of the first two.
+inline int some_dim(random& r, const std::optional<shape>& of) {
+  if (!of || of->rank == 0 || r.one_in(16)) return static_cast<int>(r.in(0, 1));
+  return static_cast<int>(r.in(0, of->rank - 1));
+}
+inline pt::placement some_placement(random& r, const selectable& s) {
   switch (r.in(0, 9)) {
     case 0:
       return pt::replicated;
@@ -48,41 +78,49 @@ inline pt::placement some_placement(random& r) {
       return pt::unknown;
     case 3:
     case 4:
-      return r.in(0, 1);
+    case 5:
+      if (s.of && s.of->rank > 0) return some_dim(r, s.of);
+      [[fallthrough]];
     default:
       return pt::first_divisible_dim;
   }
 }
+/// Microbatches of an input, most often one that is used, as many as divide its dimension.
+inline void draw_steps(random& r, const std::vector<selectable>& inputs, random_tactic& t) {
+  std::vector<selectable> good;
+  for (const auto& i : inputs)
+    if (i.used && i.of->rank > 0) good.push_back(i);
+  const selectable input = r.pick(good.empty() || r.one_in(16) ? inputs : good);
+  t.dim = some_dim(r, input.of);
+  const std::int64_t size = t.dim < input.of->rank ? (*input.of)[t.dim] : 1;
+  do t.steps = r.in(1, 4);
+  while (size % t.steps != 0 && !r.one_in(12));
+  t.entries.emplace_back(input.name, pt::unknown);
+}
+inline void draw_manual(random& r, const std::vector<selectable>& values, random_tactic& t) {
+  t.policy = r.one_in(24)   ? pt::uneven::refuse
+             : r.one_in(10) ? pt::uneven::unsaid
+                            : pt::uneven::pad;
+  std::set<std::string> chosen;
+  for (auto k = r.in(1, 2); k > 0; --k)
+    if (const auto value = r.pick(values); chosen.insert(value.name).second)
+      t.entries.emplace_back(value.name, some_placement(r, value));
+}
 
 inline std::vector<random_tactic> draw_schedule(const pt::program& p, const pt::mesh& m,
                                                 random& r) {
-  std::vector<std::string> names;
-  for (int i = 0; i < p.input_count(); ++i) names.emplace_back(p.input_name(i));
-  const std::vector<std::string> inputs = names;
-  for (int i = 0; i < p.output_count(); ++i) names.emplace_back(p.output_name(i));
-  for (pt::op_id o = 0; o < p.op_count(); ++o)
-    if (p.is(o, pt::op_role::tag)) names.emplace_back(p.view(p.op(o).name));
-  for (const auto& name : inputs)
-    if (name.starts_with("params.")) {
-      names.emplace_back("params");
-      break;
-    }
+  const auto values = selectables(p);
+  const std::vector<selectable> inputs(values.begin(), values.begin() + p.input_count());
   std::vector<random_tactic> list;
   bool steps = inputs.empty();  // only one tactic of microbatches
   for (auto n = r.in(1, 4); n > 0; --n) {
     random_tactic t{"t" + std::to_string(n), ""};
     if (!steps && r.one_in(3)) {
       steps = true;
-      t.steps = r.in(1, 4);
-      t.dim = static_cast<int>(r.in(0, 1));
-      t.entries.emplace_back(r.pick(inputs), pt::unknown);
+      draw_steps(r, inputs, t);
     } else {
       t.axis = m.name(static_cast<int>(r.in(0, m.rank - 1)));
-      if (!r.one_in(3)) t.policy = pt::uneven::pad;
-      std::set<std::string> chosen;
-      for (auto k = r.in(1, 2); k > 0; --k)
-        if (const auto& name = r.pick(names); chosen.insert(name).second)
-          t.entries.emplace_back(name, some_placement(r));
+      draw_manual(r, values, t);
     }
     list.push_back(t);
   }
