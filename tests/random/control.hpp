@@ -82,7 +82,7 @@ inline bool draw_scan(writer& w) {
   std::vector<value_id> sliced;
   const auto long_enough = w.any([&](value_id v) { return w.rank(v) > 0 && w.dims(v)[0] <= 4; });
   if (long_enough >= 0 && w.r.one_in(2)) length = w.dims(long_enough)[0];
-  for (auto n = w.r.in(0, 2); n > 0 && length > 0; --n) {
+  for (auto n = w.r.in(0, 2); n > 0 && length >= w.least(); --n) {
     auto v = w.any([&](value_id x) { return w.rank(x) > 0 && w.dims(x)[0] == length; });
     if (v < 0) {
       shape s{length};
@@ -173,7 +173,8 @@ inline bool draw_while(writer& w) {
     for (int d = 0; d < condition.rank(x); ++d) dims.push_back(d);
     const auto t = condition.element(x);
     const auto greatest = pt::ops::reduce(condition.b, x, pt::combiner::max, dims);
-    condition.done(greatest, condition.info(x));
+    condition.done(greatest,
+                   combined(pt::combiner::max, condition.info(x), condition.dims(x).elements(), t));
     condition.emit(def<op::compare>, {greatest, condition.scalar(t, 1)}, {0, 1}, dtype::boolean,
                    {w.r.in(0, 5)});
     condition.emit(def<op::logical_and>, {test, condition.last()}, {0, 1}, dtype::boolean);

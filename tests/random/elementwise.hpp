@@ -90,8 +90,11 @@ inline bool draw_wild(writer& w) {
       &def<op::floor>,  &def<op::negate>,  &def<op::abs>,    &def<op::sign>,     &def<op::cbrt>,
       &def<op::divide>, &def<op::maximum>, &def<op::minimum>};
   const auto which = static_cast<std::size_t>(w.r.in(0, 12));
-  if (which < 10) return w.emit(*functions[which], {x}, {}, t);
-  return w.emit(*functions[which], {x, w.partner(x)}, {}, t);
+  const pt::op_def& d = *functions[which];
+  const bool small = &d == &def<op::tanh> || &d == &def<op::logistic>;
+  const value_info i = small ? value_info{-1, 1, false} : anything;
+  if (which < 10) return w.emit(d, {x}, i, t);
+  return w.emit(d, {x, w.partner(x)}, i, t);
 }
 
 /// Functions that jump.
@@ -252,7 +255,8 @@ inline bool draw_constant(writer& w) {
   const tensor_type t{w.r.pick(element_types), w.some_shape(0, 3)};
   if (t.shape.rank > 0 && t.element != dtype::boolean && w.r.one_in(2)) {
     const int dim = static_cast<int>(w.r.in(0, t.shape.rank - 1));
-    return w.done(pt::ops::iota(w.b, t, dim), {0, static_cast<double>(t.shape[dim] - 1)});
+    return w.done(pt::ops::iota(w.b, t, dim),
+                  {0, std::max(static_cast<double>(t.shape[dim] - 1), 0.0)});
   }
   const bool sign = t.element != dtype::boolean && t.element != dtype::u8;
   double c = static_cast<double>(w.r.in(sign ? -2 : 0, t.element == dtype::boolean ? 1 : 2));

@@ -52,12 +52,31 @@ inline constexpr family tame_families[] = {{5, &draw_arithmetic},    {1, &draw_q
                                            {3, &draw_control},       {1, &draw_many}};
 
 /// Those for floats of any value.
-inline constexpr family wild_families[] = {
-    {5, &draw_arithmetic},    {4, &draw_wild},      {1, &draw_comparison}, {2, &draw_selection},
-    {1, &draw_identity},      {2, &draw_broadcast}, {1, &draw_transpose},  {2, &draw_reshape},
-    {1, &draw_concatenate},   {1, &draw_slice},     {1, &draw_pad},        {1, &draw_reverse},
-    {1, &draw_roll},          {1, &draw_sort},      {3, &draw_reduce},     {1, &draw_reduce_window},
-    {1, &draw_dynamic_slice}, {1, &draw_gather},    {2, &draw_control}};
+inline constexpr family wild_families[] = {{5, &draw_arithmetic},
+                                           {4, &draw_wild},
+                                           {1, &draw_comparison},
+                                           {2, &draw_selection},
+                                           {1, &draw_identity},
+                                           {2, &draw_broadcast},
+                                           {1, &draw_transpose},
+                                           {2, &draw_reshape},
+                                           {1, &draw_concatenate},
+                                           {1, &draw_slice},
+                                           {1, &draw_pad},
+                                           {1, &draw_reverse},
+                                           {1, &draw_roll},
+                                           {1, &draw_sort},
+                                           {3, &draw_reduce},
+                                           {1, &draw_reduce_window},
+                                           {1, &draw_dynamic_slice},
+                                           {1, &draw_gather},
+                                           {2, &draw_control},
+                                           {1, &draw_scatter},
+                                           {1, &draw_cumsum},
+                                           {2, &draw_dot},
+                                           {2, &draw_layer},
+                                           {1, &draw_convolution},
+                                           {1, &draw_selecting_window}};
 
 inline void draw_ops(writer& w, std::int64_t wanted, int most_tries) {
   const pt::span<const family> families =
@@ -85,6 +104,7 @@ class generator {
     writer w(state_);
     state_.differentiable = r_.one_in(6);
     case_.wild = state_.wild = !state_.differentiable && r_.one_in(5);
+    state_.empties = r_.one_in(8);
     const auto params = r_.in(1, 3);
     for (int i = 0; i < params; ++i)
       w.fresh({r_.one_in(6)  ? dtype::i32
@@ -130,10 +150,9 @@ class generator {
     for (value_id v : p.operand_list) used[static_cast<std::size_t>(v)] = 1;
     for (value_id v = 0; v < p.value_count(); ++v) {
       const bool last = !used[static_cast<std::size_t>(v)] && !is_parameter(p, v);
-      if (state_.wild && w.info(v).tolerance != 0) continue;
       if (w.info(v).tolerance > 0 || (last && !r_.one_in(5)) || r_.one_in(20)) chosen.push_back(v);
     }
-    if (chosen.empty()) chosen.push_back(state_.wild ? p.inputs[0] : w.last());
+    if (chosen.empty()) chosen.push_back(w.last());
     if (r_.one_in(8)) chosen.push_back(r_.pick(chosen));  // the same value twice
     int n = 0;
     std::set<value_id> states;  // inputs whose next state is an output
@@ -210,7 +229,7 @@ class generator {
     const shape& s = p.type(first_.value).shape;
     if (s.rank == 0) return otherwise;
     first_.dim = static_cast<int>(r_.in(0, s.rank - 1));
-    std::int64_t size = std::min<std::int64_t>(s[first_.dim], 24);
+    std::int64_t size = std::clamp<std::int64_t>(s[first_.dim], 1, 24);
     while (size > 1 && s[first_.dim] % size != 0) --size;
     return size;
   }

@@ -29,11 +29,19 @@ inline bool draw_transpose(writer& w) {
   return w.done(pt::ops::transpose(w.b, x, w.permutation(w.rank(x))), w.info(x));
 }
 
+/// A shape without elements.
+inline shape empty_shape(writer& w) {
+  shape s = w.some_shape(1, 4);
+  s[static_cast<int>(w.r.in(0, s.rank - 1))] = 0;
+  return s;
+}
+
 /// The prime factors of the shape, regrouped; sometimes in another order, which has no common
 /// refinement with the old shape.
 inline bool draw_reshape(writer& w) {
-  const auto x = w.any([&](value_id v) { return w.dims(v).elements() > 1; });
+  const auto x = w.any([&](value_id v) { return w.dims(v).elements() != 1; });
   if (x < 0) return false;
+  if (w.dims(x).elements() == 0) return w.done(pt::ops::reshape(w.b, x, empty_shape(w)), w.info(x));
   ints primes;
   for (std::int64_t e : w.dims(x))
     for (std::int64_t f = 2; e > 1; ++f)
@@ -68,9 +76,9 @@ inline bool draw_concatenate(writer& w) {
     parts.insert(parts.begin() + w.r.in(0, static_cast<int>(parts.size())), y);
     i = either(i, w.info(y));
   }
-  std::int64_t extent = 0;
-  for (auto v : parts) extent += w.dims(v)[dim];
-  if (t.shape.elements() / t.shape[dim] * extent > most_elements) return false;
+  std::int64_t size = 0;
+  for (auto v : parts) size += w.dims(v).elements();
+  if (size > most_elements) return false;
   return w.done(pt::ops::concatenate(w.b, parts, dim), i);
 }
 
@@ -81,8 +89,8 @@ inline bool draw_slice(writer& w) {
   const bool strided = w.r.one_in(2);
   for (std::int64_t e : w.dims(x)) {
     const bool whole = w.r.one_in(2);
-    start.push_back(whole ? 0 : w.r.in(0, e - 1));
-    limit.push_back(whole ? pt::ops::whole : w.r.in(start.back() + 1, e));
+    start.push_back(whole ? 0 : w.r.in(0, e - w.least()));
+    limit.push_back(whole ? pt::ops::whole : w.r.in(start.back() + w.least(), e));
     strides.push_back(strided && w.r.one_in(2) ? w.r.in(2, 3) : 1);
   }
   return w.done(pt::ops::slice(w.b, x, start, limit, strided ? strides : ints{}), w.info(x));
@@ -99,8 +107,9 @@ inline bool draw_pad(writer& w) {
     low.push_back(as_it_is ? 0 : w.r.in(-2, 2));
     high.push_back(as_it_is ? 0 : w.r.in(-2, 2));
     interior.push_back(as_it_is || w.r.one_in(2) ? 0 : w.r.in(1, 2));
-    const auto extent = low.back() + high.back() + e + (e - 1) * interior.back();
-    if (extent < 1) return false;
+    const auto extent =
+        low.back() + high.back() + e + std::max<std::int64_t>(e - 1, 0) * interior.back();
+    if (extent < w.least()) return false;
     size *= extent;
   }
   if (size > most_elements) return false;
@@ -139,7 +148,7 @@ inline bool draw_dynamic_slice(writer& w) {
   tensor_type part{t.element, {}};
   for (std::int64_t e : t.shape) {
     starts.push_back(some_index(w, index));
-    sizes.push_back(w.r.one_in(2) ? e : w.r.in(1, e));
+    sizes.push_back(w.r.one_in(2) ? e : w.r.in(w.least(), e));
     part.shape.push_back(sizes.back());
   }
   if (w.r.one_in(2)) return w.done(pt::ops::dynamic_slice(w.b, x, starts, sizes), w.info(x));
@@ -155,6 +164,7 @@ inline bool draw_dynamic_slice(writer& w) {
 
 /// Indices from 0 to `last`; sometimes beyond both ends.
 inline value_id indices(writer& w, const shape& s, std::int64_t last) {
+  last = std::max<std::int64_t>(last, 0);
   const bool reach_out = w.r.one_in(3);
   return w.fresh({w.r.one_in(4) ? dtype::i64 : dtype::i32, s}, reach_out ? -1 : 0,
                  static_cast<double>(reach_out ? last + 1 : last));
@@ -166,7 +176,8 @@ struct random_windows {
   std::int64_t vector_dim = 0, last_start = 0;
   shape indices, result;
 
-  random_windows(random& r, const shape& of) {
+  random_windows(writer& w, const shape& of) {
+    random& r = w.r;
     ints batch;  // of the indices; -1 - d runs along with dimension d of the operand
     ints windows;
     for (int d = 0; d < of.rank; ++d) {
@@ -181,7 +192,7 @@ struct random_windows {
         collapsed.push_back(d);
       } else {
         const bool whole = r.one_in(2);
-        windows.push_back(whole ? of[d] : r.in(1, of[d]));
+        windows.push_back(whole ? of[d] : r.in(w.least(), of[d]));
         sizes.back() = whole ? pt::ops::whole : windows.back();
       }
       if (role == 1 || r.one_in(2)) {
@@ -225,8 +236,7 @@ struct random_windows {
   }
   std::int64_t count() const { return indices.elements(); }
   bool good() const {
-    return indices.elements() > 0 && indices.rank <= 5 && result.rank <= 6 &&
-           result.elements() <= most_elements;
+    return indices.rank <= 5 && result.rank <= 6 && result.elements() <= most_elements;
   }
 };
 
@@ -236,10 +246,10 @@ inline bool draw_gather(writer& w) {
   const shape from = w.dims(x);
   if (w.r.one_in(2)) {
     const shape s = w.some_shape(0, 2);
-    if (s.elements() * from.elements() / from[0] > 1024) return false;
+    if (s.elements() * from.elements() / std::max<std::int64_t>(from[0], 1) > 1024) return false;
     return w.done(pt::ops::gather(w.b, x, indices(w, s, from[0] - 1)), w.info(x));
   }
-  const random_windows g(w.r, from);
+  const random_windows g(w, from);
   if (!g.good()) return false;
   const auto i = indices(w, g.indices, g.last_start);
   return w.done(pt::ops::gather(w.b, x, i, g.numbers(), g.sizes), w.info(x));
@@ -261,10 +271,11 @@ inline bool draw_scatter(writer& w) {
   const value_info info = w.info(x);
   auto update = static_cast<pt::ops::scatter_update>(w.r.in(0, 4));
   if (w.state.differentiable && update == pt::ops::scatter_update::multiply) return false;
+  if (update == pt::ops::scatter_update::multiply && w.state.wild && !info.integer) return false;
   if (!w.number(x)) update = pt::ops::scatter_update::assign;
   const bool has_input = update == pt::ops::scatter_update::assign || w.r.one_in(2);
   if (w.r.one_in(2)) {  // x holds rows of updates
-    shape s, to{w.r.in(1, 6)};
+    shape s, to{w.r.in(w.least(), 6)};
     const auto leading = w.r.in(0, t.shape.rank);
     for (int d = 0; d < t.shape.rank; ++d) (d < leading ? s : to).push_back(t.shape[d]);
     const auto into = has_input ? w.fresh({t.element, to}) : -1;
@@ -277,7 +288,7 @@ inline bool draw_scatter(writer& w) {
     const value_id operands[] = {i, x};
     return w.done(w.b.emit(def<op::scatter>, operands, attrs, {t.element, to}), out);
   }
-  const random_windows g(w.r, t.shape);
+  const random_windows g(w, t.shape);
   if (!g.good()) return false;
   auto updates = w.any([&](value_id v) { return w.type(v) == tensor_type{t.element, g.result}; });
   if (updates < 0) updates = w.fresh({t.element, g.result});
@@ -296,8 +307,8 @@ inline bool draw_sort(writer& w) {
   const shape s = w.dims(x);
   if (w.r.one_in(3)) {
     const std::int64_t n = s[s.rank - 1];
-    return w.done(pt::ops::top_k(w.b, x, w.r.in(1, n)),
-                  {w.info(x), {0, static_cast<double>(n - 1)}});
+    return w.done(pt::ops::top_k(w.b, x, w.r.in(w.least(), n)),
+                  {w.info(x), {0, std::max(static_cast<double>(n - 1), 0.0)}});
   }
   std::vector<value_id> operands{x};
   std::vector<value_info> infos{w.info(x)};

@@ -1,7 +1,7 @@
 // Random programs, meshes and actions: the partitioned program computes what the source does.
 //
-// Not drawn: sizes of 0, gradients of real values (they are of i64, where sums are exact), sums of
-// floats that may be infinite or NaN.
+// Not drawn: gradients of real values (they are of i64, where sums are exact), sums of floats whose
+// finite part may overflow.
 //
 // PARTITA_RANDOM_CASES=n runs the seeds 1 to n; PARTITA_RANDOM_SEED=s runs one case and prints it.
 #include <doctest/doctest.h>
@@ -97,7 +97,8 @@ struct statistics {
        differentiated = 0, microbatched = 0, several_loops = 0, split = 0, split_by_itself = 0,
        part_loops = 0, padded = 0, contradictions = 0;
   long widened = 0, trimmed = 0, masked = 0;
-  long schedules = 0, schedules_refused = 0, stepped = 0, wild = 0, wide = 0, long_ones = 0;
+  long schedules = 0, stepped = 0, wild = 0, wild_sums = 0, empty = 0, wide = 0, long_ones = 0;
+  std::map<std::string, long> refusals;  ///< of schedules, by code
   pt::collectives collectives;
   std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
 
@@ -258,8 +259,9 @@ class check {
       pt::passes before = on;
       before.share_gathers = false;
       const pt::lowered unshared = pt::lower(core, {.passes = before});
-      on.memory_bound = pt::live_bytes(unshared.device.local).peak() + r.in(0, 300);
-      if (on.memory_bound > 1) {
+      const std::int64_t needed = pt::live_bytes(unshared.device.local).peak();
+      on.memory_bound = needed + r.in(0, 300);
+      if (needed > 1) {
         before.memory_bound = 1;
         const pt::lowered refused = pt::lower(core, {.passes = before});
         if (refused.error.message.view().substr(0, 4) != "C003") return fail("too low a bound");
@@ -373,7 +375,7 @@ class check {
       made.emplace(pt::partition(c_.p, c_.mesh, schedule, options));
     } catch (const pt::error& e) {  // what the tactics ask for may not be possible
       const std::string code = std::string(e.what()).substr(0, 4);
-      if (count_) ++seen.schedules_refused;
+      if (count_) ++seen.refusals[code];
       for (const char* mistake :
            {"S002", "S003", "S004", "S005", "S012", "S013", "S014", "S024", "S100"})
         if (code == mistake) return true;
@@ -456,6 +458,14 @@ class check {
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);
     seen.wild += c_.wild;
+    for (const auto& n : c_.p.ops)
+      seen.wild_sums += c_.wild && n.def == &pt::def<pt::op::dot_general> &&
+                        pt::is_floating(c_.p.type(n.result).element);
+    for (const auto& t : c_.p.types)
+      if (t.shape.elements() == 0) {
+        ++seen.empty;
+        break;
+      }
     seen.long_ones += c_.p.op_count() > 1000;
     seen.collectives.all_gather += l.counts.all_gather;
     seen.collectives.all_reduce += l.counts.all_reduce;
@@ -520,12 +530,15 @@ TEST_CASE("random programs: partitioned equals source") {
             << seen.refused << " actions refused, " << seen.contradictions
             << " for another tactic; " << seen.padded << " programs padded (" << seen.widened
             << " values widened, " << seen.trimmed << " trimmed, " << seen.masked << " masked); "
-            << seen.schedules << " schedules by name (" << seen.stepped << " in microbatches, "
-            << seen.schedules_refused << " refused), " << seen.wild << " with floats of any value, "
+            << seen.schedules << " schedules by name (" << seen.stepped << " in microbatches), "
+            << seen.wild << " with floats of any value (" << seen.wild_sums
+            << " products of them), " << seen.empty << " with values without elements, "
             << seen.wide << " ops of many operands, " << seen.long_ones
             << " programs of thousands of ops; " << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
+  std::cout << "\nschedules refused:";
+  for (const auto& [code, count] : seen.refusals) std::cout << ' ' << code << ' ' << count;
   std::cout << '\n';
   if (cases < 500 || failures > 0) return;
   // The generator reaches everything.
@@ -549,9 +562,14 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.trimmed > 0);
   CHECK(seen.masked > 0);
   CHECK(seen.contradictions > 0);
-  CHECK(seen.schedules > 0);
+  long refusals = 0;
+  for (const auto& [code, count] : seen.refusals) refusals += count;
+  CHECK(refusals > 0);
+  CHECK(seen.schedules > 2 * refusals);
   CHECK(seen.stepped > 0);
   CHECK(seen.wild > 0);
+  CHECK(seen.wild_sums > 0);
+  CHECK(seen.empty > 0);
   CHECK(seen.wide > 0);
   std::string missing, whole;
   for (const pt::op_def* d : pt::registry) {

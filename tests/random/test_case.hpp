@@ -42,6 +42,15 @@ inline double wild_number(random& r) {
   return static_cast<double>(r.in(-1000, 1000)) / 7;
 }
 
+/// Integers in an interval with some NaN, infinities and -0 among them.
+inline double special_integer(random& r, std::int64_t low, std::int64_t high, bool often) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  static constexpr double special[] = {-0.0, -0.0, infinite, -infinite,
+                                       std::numeric_limits<double>::quiet_NaN()};
+  if (r.one_in(often ? 12 : 60)) return special[r.in(0, 4)];
+  return static_cast<double>(r.in(low, high));
+}
+
 inline std::vector<pt::array> arguments(const test_case& c) {
   random r{c.seed * 77 + 5};
   std::vector<pt::array> out;
@@ -51,7 +60,10 @@ inline std::vector<pt::array> arguments(const test_case& c) {
         static_cast<std::int64_t>(std::ceil(std::max(i.lo, i.hi < -2 ? i.hi - 4 : -2)));
     const auto high = static_cast<std::int64_t>(std::floor(std::min(i.hi, 1e6)));
     if (c.wild && pt::is_floating(c.p.type(v).element)) {
-      out.push_back(data::fill(c.p.type(v), [&](std::int64_t) { return wild_number(r); }));
+      const bool bounded = std::isfinite(i.greatest()), often = r.one_in(3);
+      out.push_back(data::fill(c.p.type(v), [&](std::int64_t) {
+        return bounded ? special_integer(r, std::min(low, high), high, often) : wild_number(r);
+      }));
       continue;
     }
     const bool index = pt::is_integer(c.p.type(v).element);

@@ -5,6 +5,11 @@
 /// floats are kept below what the element type holds exactly. Elementwise functions give equal bits
 /// for equal operands, wherever an element lies, so real values are exact too, until they are
 /// summed: such a sum has a tolerance, and is used no further.
+///
+/// Where a case has floats of any value, an interval is that of the finite elements; NaN,
+/// infinities and -0 may be among them. A sum of such is determined, since its finite part cannot
+/// overflow: NaN where there is a NaN or both infinities, else infinite where there is an infinity.
+/// A float that may leave what is exact is `anything`, and is not summed.
 #pragma once
 
 #include <algorithm>
@@ -29,11 +34,16 @@ struct value_info {
   double lo = 0, hi = 0;
   bool integer = true;
   double tolerance = 0;  ///< greatest difference that another order of sums may make
+  bool unbounded() const { return !integer && tolerance == 0 && std::isinf(hi); }
   double greatest() const { return std::max(std::fabs(lo), std::fabs(hi)); }
   bool within(const value_info& other) const {
     return lo >= other.lo && hi <= other.hi && (integer || !other.integer);
   }
 };
+
+/// Floats of any value, which only elementwise functions and extremes take.
+inline constexpr value_info anything{-std::numeric_limits<double>::infinity(),
+                                     std::numeric_limits<double>::infinity(), false};
 
 inline value_info all_of(dtype t) {
   return {static_cast<double>(pt::op::least_integer(t)),
@@ -72,6 +82,7 @@ inline bool same_bits(const pt::array& a, const pt::array& b) {
 }
 
 inline value_info product(const value_info& x, const value_info& y) {
+  if (!std::isfinite(x.greatest()) || !std::isfinite(y.greatest())) return anything;
   const double c[] = {x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi};
   return {*std::min_element(c, c + 4), *std::max_element(c, c + 4), x.integer && y.integer};
 }
@@ -81,6 +92,7 @@ inline value_info either(const value_info& x, const value_info& y) {
 }
 /// A sum of `n` elements in `each`: exact for integers, else bounded and used no further.
 inline value_info sum(const value_info& each, std::int64_t n, dtype t) {
+  if (n == 0) return {0, 0};
   const auto count = static_cast<double>(n);
   value_info out{std::min(each.lo * count, 0.0), std::max(each.hi * count, 0.0), each.integer};
   // |error| <= (n - 1) eps sum|x| for any order (Higham, section 4.2); both runs have one.

@@ -5,10 +5,13 @@
 
 namespace random_test {
 
-inline pt::combiner some_combiner(writer& w, dtype t) {
+inline pt::combiner some_combiner(writer& w, value_id x) {
   using pt::combiner;
+  const dtype t = w.element(x);
   if (t == dtype::boolean) return w.r.one_in(2) ? combiner::logical_and : combiner::logical_or;
-  const auto n = w.r.in(0, pt::is_integer(t) ? 7 : 5);
+  // A product of small numbers may be 0 or not, and NaN or infinite with an infinity.
+  const bool no_products = w.state.wild && !w.info(x).integer;
+  const auto n = w.r.in(0, pt::is_integer(t) ? 7 : no_products ? 4 : 5);
   return n < 3    ? combiner::add
          : n == 3 ? combiner::max
          : n == 4 ? combiner::min
@@ -28,7 +31,7 @@ inline bool draw_reduce(writer& w) {
       n *= w.dims(x)[d];
     }
   const auto t = w.element(x);
-  const auto combine = some_combiner(w, t);
+  const auto combine = some_combiner(w, x);
   const auto out = combined(combine, w.info(x), n, t);
   if (dims.empty() || !w.exact(t, wrapped(t, out))) return false;
   return w.done(pt::ops::reduce(w.b, x, combine, dims), out);
@@ -83,7 +86,7 @@ inline bool draw_reduce_window(writer& w) {
   if (x < 0) return false;
   const sliding_windows s(w.r, w.dims(x));
   const auto t = w.element(x);
-  const auto combine = some_combiner(w, t);
+  const auto combine = some_combiner(w, x);
   auto out = combined(combine, w.info(x), s.taps, t);
   if (s.may_be_empty) out = either(out, identity_of(combine, t));
   if (s.positions.elements() > most_elements || !w.exact(t, wrapped(t, out))) return false;
@@ -110,6 +113,7 @@ inline bool draw_selecting_window(writer& w) {
 }
 
 inline std::int64_t some_divisor(random& r, std::int64_t n) {
+  if (n == 0) return 1;
   ints divisors;
   for (std::int64_t d = 1; d <= n; ++d)
     if (n % d == 0) divisors.push_back(d);
@@ -165,7 +169,7 @@ inline bool draw_dot(writer& w) {
   }
   const shape l = w.dims(x), q = w.dims(y);
   ints lb, rb, lc, rc;
-  std::int64_t k = 1, both = 1;
+  std::int64_t k = 1, size = 1;
   bool used[pt::max_rank] = {};
   for (int d = 0; d < l.rank; ++d) {
     int match = -1;
@@ -175,14 +179,19 @@ inline bool draw_dot(writer& w) {
       if (!used[f] && q[f] == l[d]) match = f;
     }
     const auto role = match < 0 ? 2 : w.r.in(0, 3);
-    if (role == 2 || (role == 0 && lb.size() == 2)) continue;
+    if (role == 2 || (role == 0 && lb.size() == 2)) {
+      size *= l[d];
+      continue;
+    }
     used[match] = true;
     (role == 0 ? lb : lc).push_back(d);
     (role == 0 ? rb : rc).push_back(match);
-    (role == 0 ? both : k) *= l[d];
+    (role == 0 ? size : k) *= l[d];
   }
+  for (int d = 0; d < q.rank; ++d)
+    if (!used[d]) size *= q[d];
   const auto rank = l.rank + q.rank - 2 * static_cast<int>(lc.size()) - static_cast<int>(lb.size());
-  if (rank > 5 || l.elements() * q.elements() / k / k / both > most_elements) return false;
+  if (rank > 5 || size > most_elements) return false;
   const auto out = sum(product(w.info(x), w.info(y)), k, w.element(x));
   if (!w.exact(w.element(x), wrapped(w.element(x), out))) return false;
   return w.done(pt::ops::dot_general(w.b, x, y, {lb, rb, lc, rc}), out);

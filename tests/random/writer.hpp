@@ -14,8 +14,9 @@ struct case_state {
   /// The program will be differentiated, and its floats become i64 (see generator.hpp): only ops
   /// that have a derivative and work on integers are drawn, and every value is exact.
   bool differentiable = false;
-  /// Floats of any value: nothing is summed, so that every bit is the same in any order.
+  /// Floats of any value: NaN, infinities and -0 among those of an interval, or anything at all.
   bool wild = false;
+  bool empties = false;  ///< may dimensions have size 0?
 };
 
 class writer {
@@ -41,11 +42,15 @@ class writer {
   bool floating(value_id v) const { return pt::is_floating(element(v)); }
   bool integral(value_id v) const { return pt::is_integer(element(v)); }
   bool exact(dtype t, const value_info& i) const {
-    return state.differentiable || (state.wild && pt::is_floating(t)) || fits(t, i);
+    return state.differentiable || fits(t, i) || (may_be_anything(t) && i.unbounded());
   }
 
-  /// Neither inexact nor without elements.
-  bool usable(value_id v) const { return info(v).tolerance == 0 && dims(v).elements() > 0; }
+  bool may_be_anything(dtype t) const { return state.wild && pt::is_floating(t); }
+
+  /// Not inexact; without elements only where the case has empty dimensions.
+  bool usable(value_id v) const { return info(v).tolerance == 0 && dims(v).elements() >= least(); }
+  /// The least size of a dimension.
+  std::int64_t least() const { return state.empties ? 0 : 1; }
 
   /// Some value that ops may use, or -1; perhaps one of the program around this one.
   template <class Good>
@@ -83,9 +88,10 @@ class writer {
   value_id fresh(tensor_type t, double lo = -2, double hi = 2) {
     if (parent_ != nullptr) return capture(parent_->fresh(t, lo, hi));
     if (t.element == dtype::boolean) lo = 0, hi = 1;
+    const bool any = may_be_anything(t.element) && r.one_in(3);
     if (t.element == dtype::u8) lo = 0, hi = std::max(hi, 3.0);
     const std::string name = (r.one_in(2) ? "p" : "params.") + std::to_string(state.names++);
-    return keep(pt::ops::parameter(b, name, t), {lo, hi});
+    return keep(pt::ops::parameter(b, name, t), any ? anything : value_info{lo, hi});
   }
   /// An input of this nested program.
   value_id input(const tensor_type& t, const value_info& i) {
@@ -100,9 +106,10 @@ class writer {
     shape s;
     const auto n = r.in(min_rank, max_rank);
     for (int d = 0; d < n; ++d)
-      s.push_back(s.elements() > 64 ? r.in(1, 4)
-                  : r.one_in(10)    ? primes[r.in(0, 3)]
-                                    : sizes[r.in(0, 10)]);
+      s.push_back(state.empties && r.one_in(8) ? 0
+                  : s.elements() > 64          ? r.in(1, 4)
+                  : r.one_in(10)               ? primes[r.in(0, 3)]
+                                               : sizes[r.in(0, 10)]);
     return s;
   }
   ints permutation(int n) {
@@ -123,7 +130,7 @@ class writer {
   /// Appends an elementwise op, if its result is known to be exact.
   bool emit(const pt::op_def& d, const std::vector<value_id>& operands, const value_info& i,
             dtype result, const ints& attrs = {}) {
-    if (!exact(result, wrapped(result, i))) return false;
+    if (!may_be_anything(result) && !exact(result, wrapped(result, i))) return false;
     return done(b.emit(d, operands, attrs, {result, {}}), i);
   }
   value_id last() const { return b.p.value_count() - 1; }
@@ -152,10 +159,10 @@ class writer {
     infos.resize(b.p.types.size());
     value_info& known = infos[static_cast<std::size_t>(v)];
     known = wrapped(element(v), i);
-    if (state.wild && floating(v)) {
-      known.hi = std::numeric_limits<double>::infinity();
-      known.lo = -known.hi;
-      known.integer = false;
+    if (may_be_anything(element(v)) && !fits(element(v), known)) {
+      const bool inexact = !(known.tolerance == 0);
+      known = anything;
+      if (inexact) known.tolerance = anything.hi;
     }
     return v;
   }
