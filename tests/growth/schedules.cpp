@@ -45,3 +45,43 @@ TEST_CASE("a barrier of n tensors") {
       CHECK(c.map.dim_of(c.map.at(o, f), -1 - i) == dim);
     }
 }
+
+TEST_CASE("texts of loops around n users of one input") {
+  const auto users = [](int n) {
+    pt::builder b;
+    const auto x = pt::ops::parameter(b, "x", square);
+    for (int i = 0; i < n; ++i) {
+      const std::string name = "w." + std::to_string(i);
+      const auto w = pt::ops::parameter(b, name, square);
+      b.p.outputs.push_back({pt::ops::add(b, w, x), b.p.intern(name)});
+    }
+    pt::core_program c(b.p, mesh);
+    for (pt::value_id v : b.p.inputs) c.tile(v, 0, 0);
+    c.propagate();
+    return c;
+  };
+  check_linear(300, users, [](const auto& c) { (void)pt::print_core(c); });
+}
+
+TEST_CASE("passes over n levels of nested programs") {
+  const auto levels = [](int n) {
+    pt::program body;
+    for (int i = 0; i < n; ++i) {
+      pt::builder b;
+      auto x = pt::ops::exp(b, pt::ops::parameter(b, i + 1 == n ? "x" : "", square));
+      if (i > 0) x = pt::ops::call(b, "f", {&x, 1}, std::move(body));
+      const std::int64_t inner[] = {1}, outer[] = {0};
+      x = pt::ops::dot_general(b, x, x, {{}, {}, inner, outer});
+      b.p.outputs.push_back({x, b.p.intern(i + 1 == n ? "y" : "")});
+      body = std::move(b.p);
+    }
+    return body;
+  };
+  const auto shard = pt::schedule(pt::manual("B", {{"x", 0}}));
+  for (const pt::passes& on :
+       {pt::passes{.combine_below = 1 << 20}, pt::passes{.place = true},
+        pt::passes{.share_gathers = true}, pt::passes{.memory_bound = std::int64_t{1} << 60}})
+    check_linear(60, levels,
+                 [&](const auto& p) { (void)pt::partition(p, mesh, shard, {.passes = on}); });
+  check_linear(60, levels, [](const auto& p) { CHECK(pt::live_bytes(p).peak() > 0); });
+}

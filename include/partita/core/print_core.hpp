@@ -18,7 +18,10 @@ class core_printer {
       : c_(c),
         names_(c.p),
         group_(loop_groups(c, fuse)),
+        shown_tiled_(c.p.ops.size(), 0),
         last_piece_(static_cast<std::size_t>(c.p.value_count()), 0) {
+    for (op_id o : c.order)  // each use of a parameter asks for it
+      if (c.p.is(o, op_role::parameter)) shown_tiled_[o] = keeps_its_loops(c, o);
     sort_by_scope();
     control_.resize(c.p.ops.size(), -1);
     for (std::size_t i = 0; i < c.nested.controls.size(); ++i)
@@ -36,9 +39,10 @@ class core_printer {
   const core_program& c_;
   value_names names_;
   vec<int> group_;
-  vec<int> scope_begin_;  ///< by nested program, the whole one first: where its ops start
-  vec<op_id> by_scope_;   ///< ops in order, those of one program together; no wires
-  vec<int> control_;      ///< by op: its number among the ops with nested programs, or -1
+  vec<char> shown_tiled_;  ///< by op: is it a parameter with loops of its own?
+  vec<int> scope_begin_;   ///< by nested program, the whole one first: where its ops start
+  vec<op_id> by_scope_;    ///< ops in order, those of one program together; no wires
+  vec<int> control_;       ///< by op: its number among the ops with nested programs, or -1
   text out_;
   int base_ = 0;  ///< how deep the program being printed is nested
   /// A slice in the loops being printed; every op in them that needs it takes this one.
@@ -52,8 +56,6 @@ class core_printer {
   vec<int> last_piece_;  ///< by value, counted from 1; 0: none
 
   static constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
-  constexpr bool shown_tiled(op_id o) const { return keeps_its_loops(c_, o); }
 
   constexpr void indent(int depth) { print_indent(out_, base_ + depth); }
 
@@ -77,7 +79,7 @@ class core_printer {
       const op_id o = order[i];
       const int g = group_[index(o)];
       if (c_.p.is(o, op_role::parameter)) {
-        if (shown_tiled(o)) print_parameter(o);
+        if (shown_tiled_[o]) print_parameter(o);
       } else if (c_.p.is(o, op_role::control)) {
         print_control(c_.nested.controls[control_[o]]);
       } else if (g < 0) {
@@ -148,7 +150,7 @@ class core_printer {
   }
   constexpr text global_text(value_id v) const {
     const op_id o = c_.p.producer(v);
-    return concat('%', names_[v], c_.p.is(o, op_role::parameter) && shown_tiled(o) ? "t" : "");
+    return concat('%', names_[v], shown_tiled_[o] != 0 ? "t" : "");
   }
   constexpr void global_name(value_id v) { out_ << global_text(v); }
   constexpr void loop_kind(value_id v, const loop& l) {

@@ -29,7 +29,23 @@ struct live_bytes {
   /// Linear in ops, those of nested programs included.
   constexpr explicit live_bytes(const program& p)
       : during(p.ops.size(), 0), inside(p.ops.size(), 0), last_use(p.types.size(), -1) {
+    for (op_id o = 0; !p.regions.empty() && o < p.op_count(); ++o)
+      for (const auto& r : p.regions_of(o)) {
+        const std::int64_t beyond = live_bytes(r).beyond_arguments();
+        if (beyond > inside[o]) inside[o] = beyond;
+      }
+    find(p);
+  }
+  /// `nested`: what is `inside`, where that is known. Linear in the program's own ops.
+  constexpr live_bytes(const program& p, const vec<std::int64_t>& nested)
+      : during(p.ops.size(), 0), inside(nested), last_use(p.types.size(), -1) {
+    find(p);
+  }
+
+ private:
+  constexpr void find(const program& p) {
     const op_id count = p.op_count();
+    PARTITA_WORK(p.ops.size());
     // (Few calls: `partition` asks for this.)
     op_id* const last_uses = last_use.data();
     const op_id* const producers = p.producers.data();
@@ -38,12 +54,6 @@ struct live_bytes {
     for (op_id o = 0; o < count; ++o) {
       const op_node& n = ops[o];
       for (int i = 0; i < n.operand_count; ++i) last_uses[operands[n.operand_begin + i]] = o;
-      if (n.region_count == 0) continue;
-      for (const auto& r : p.regions_of(o)) {
-        const live_bytes nested(r);
-        const std::int64_t beyond = nested.beyond_arguments();
-        if (beyond > inside[o]) inside[o] = beyond;
-      }
     }
     for (const auto& out : p.outputs) last_use[out.value] = count;
     for (int i = 0; i < p.input_count(); ++i)

@@ -37,8 +37,8 @@ struct factor {
   /// Dimension of the first result that is stacked. no_dim: the results of the iterations are
   /// reduced, or (if `combine` is stack) they are all the same.
   std::int8_t result_dim = no_dim;
-  bool offset = false;  ///< each piece still lacks its start: stack of (piece + start)
-  bool halo = false;    ///< pieces of operands overlap: an iteration sees neighbouring elements
+  bool offset = false;    ///< each piece still lacks its start: stack of (piece + start)
+  bool halo = false;      ///< pieces of operands overlap: an iteration sees neighbouring elements
   int results_shift = 0;  ///< from where its operand dimensions start to where those of further
                           ///< results end, which stand backwards
   std::int64_t operands_begin =

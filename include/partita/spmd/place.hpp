@@ -18,20 +18,21 @@ namespace partita::spmd_detail {
 /// one smaller than its operand. It ends since each op is moved once.
 class placing {
  public:
-  constexpr explicit placing(const program& p) : p_(p), uses_(p.types.size(), 0) {
+  /// `nested`: live_bytes::inside.
+  constexpr placing(const program& p, const vec<std::int64_t>& nested)
+      : p_(p), nested_(nested), uses_(p.types.size(), 0) {
     for (value_id v : p.operand_list) ++uses_[v];
     for (const auto& out : p.outputs) uses_[out.value] += 2;  // never "the only use"
   }
 
   constexpr rewrite run() {
-    const std::int64_t as_it_is = live_bytes(p_).peak();
+    const std::int64_t as_it_is = live_bytes(p_, nested_).peak();
     rewrite best = unchanged();
     std::int64_t lowest = as_it_is + 1;
     for (const bool with_users : {true, false}) {
       rewrite w = moved(with_users);
       if (w.changed == 0) continue;
-      program in_order = p_;
-      const std::int64_t peak = live_bytes(rewritten(in_order, w)).peak();
+      const std::int64_t peak = live_bytes(rewritten_alone(p_, w), rewritten(nested_, w)).peak();
       if (peak >= lowest) continue;
       lowest = peak;
       best = static_cast<rewrite&&>(w);
@@ -41,6 +42,7 @@ class placing {
 
  private:
   const program& p_;
+  const vec<std::int64_t>& nested_;
   vec<int> uses_;    ///< by value
   vec<char> moves_;  ///< by op
 

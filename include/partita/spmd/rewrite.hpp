@@ -25,8 +25,9 @@ struct rewrite {
 };
 
 /// Joined ops have one result each, and become one op with all of their operands and results.
-/// Nested programs are moved out of `p`.
-constexpr program rewritten(program& p, const rewrite& w) {
+/// `nest(q, o)` appends the nested programs of what was op `o`.
+template <class Nest>
+constexpr program rewritten(const program& p, const rewrite& w, const Nest& nest) {
   program q;
   program_copier copy(p, q);
   copy.reserve();
@@ -35,13 +36,30 @@ constexpr program rewritten(program& p, const rewrite& w) {
       for (value_id v : p.operands(o)) copy.operand(w.replaced[v]);
     copy.append(first, p.attrs(first));
     for (op_id o = first; o >= 0; o = w.next[o]) copy.results(o);
-    const op_node& n = p.op(first);
-    for (int r = 0; r < n.region_count; ++r)
-      q.append_region(static_cast<program&&>(p.regions[n.region_begin + r]));
+    nest(q, first);
   }
   for (value_id v : p.inputs) copy.input(v);
   for (const auto& out : p.outputs) copy.output(out, w.replaced[out.value]);
   return q;
+}
+/// Nested programs are moved out of `p`.
+constexpr program rewritten(program& p, const rewrite& w) {
+  return rewritten(p, w, [&](program& q, op_id o) {
+    const op_node& n = p.op(o);
+    for (int r = 0; r < n.region_count; ++r)
+      q.append_region(static_cast<program&&>(p.regions[n.region_begin + r]));
+  });
+}
+/// Without nested programs.
+constexpr program rewritten_alone(const program& p, const rewrite& w) {
+  return rewritten(p, w, [](program&, op_id) {});
+}
+/// What is known by op, by op of the program that was rewritten.
+constexpr vec<std::int64_t> rewritten(const vec<std::int64_t>& by_op, const rewrite& w) {
+  vec<std::int64_t> now;
+  now.reserve(w.order.size());
+  for (op_id o : w.order) now.push_back(by_op[o]);
+  return now;
 }
 
 /// Puts ops in order: each op that is asked for comes right after those of its operands that are

@@ -19,38 +19,53 @@ struct renumbering {
   int changed = 0;
 };
 
-/// A pass over a program and those nested in it; these first, since they may run often.
+/// A pass over a program and those nested in it; these first, since they may run often. Cost: that
+/// of the pass, each program looked at once however deep it is.
 template <class MakeRewrite>
 class nested_pass {
  public:
-  /// `make(program, bytes)` gives the rewrite of a program whose peak may be so many bytes.
-  constexpr explicit nested_pass(const MakeRewrite& make) : make_(make) {}
+  /// `make(program, bytes, nested)` gives the rewrite of a program whose peak may be so many bytes;
+  /// `nested` is live_bytes::inside, and empty unless the pass asks for memory.
+  constexpr nested_pass(const MakeRewrite& make, bool asks_for_memory)
+      : make_(make), asks_for_memory_(asks_for_memory) {}
 
   constexpr renumbering run(program& p, std::int64_t bound) {
-    result_.order = rewritten_in(p, bound);
+    put_in_order(rewritten_in(p, bound).list);
     return static_cast<renumbering&&>(result_);
   }
 
  private:
+  /// A collective, by its old number, or those of a nested program.
+  struct entry {
+    int number = -1, list = -1;
+  };
+  struct outcome {
+    int list = -1;             ///< of its collectives, in the new order
+    vec<std::int64_t> nested;  ///< live_bytes::inside, if the pass asks for memory
+  };
   const MakeRewrite& make_;
+  bool asks_for_memory_;
   renumbering result_;
   int next_ = 0;  ///< old number of the next collective
+  vec<vec<entry>> lists_;
 
-  /// Gives the old numbers in the new order.
-  constexpr vec<int> rewritten_in(program& p, std::int64_t bound) {
+  constexpr outcome rewritten_in(program& p, std::int64_t bound) {
     const auto count = p.ops.size();
-    vec<int> inside;                          // old numbers, by op
+    outcome now;
+    if (asks_for_memory_) now.nested.resize(count, 0);
+    vec<entry> inside;
     vec<int> begin(count, 0), end(count, 0);  // of an op's in `inside`
-    vec<std::int64_t> room(count, bound);     // for what is nested in an op
-    if (bound != sharing::no_bound && !p.regions.empty()) {
-      const live_bytes live(p);
-      for (op_id o = 0; o < p.op_count(); ++o)
-        room[o] -= saturating_add(live.arguments, live.during[o] - live.inside[o]);
+    const bool bounded = bound != sharing::no_bound;
+    vec<std::int64_t> room;  // for what is nested in an op
+    if (bounded && !p.regions.empty()) {
+      const live_bytes live(p, now.nested);
+      for (std::int64_t each : live.during)
+        room.push_back(bound - saturating_add(live.arguments, each));
     }
     for (op_id o = 0; o < p.op_count(); ++o) {
       begin[o] = static_cast<int>(inside.size());
       if (p.op(o).def->collective && p.collective_of(o).communicates()) {
-        inside.push_back(next_++);
+        inside.push_back({next_++, -1});
         result_.joined.push_back(-1);
       }
       for (int r = 0; r < p.op(o).region_count; ++r) {
@@ -58,30 +73,39 @@ class nested_pass {
         std::int64_t arguments = 0;  // they are alive outside, too
         for (int i = 0; i < q.input_count(); ++i)
           arguments = saturating_add(arguments, q.input_type(i).bytes());
-        const bool bounded = bound != sharing::no_bound;
-        const vec<int> list = rewritten_in(q, bounded ? saturating_add(room[o], arguments) : bound);
-        inside.insert_back(list.begin(), list.end());
+        const outcome of = rewritten_in(q, bounded ? saturating_add(room[o], arguments) : bound);
+        inside.push_back({-1, of.list});
+        if (!asks_for_memory_) continue;
+        const std::int64_t beyond = live_bytes(q, of.nested).beyond_arguments();
+        if (beyond > now.nested[o]) now.nested[o] = beyond;
       }
       end[o] = static_cast<int>(inside.size());
     }
-    const rewrite w = make_(static_cast<const program&>(p), bound);
-    if (w.changed == 0) return inside;
-    result_.changed += w.changed;
-    vec<int> order;
-    for (op_id o : w.order) {
-      order.insert_back(inside.begin() + begin[o], inside.begin() + end[o]);
-      for (op_id each = w.next[o]; each >= 0; each = w.next[each])
-        result_.joined[inside[begin[each]]] = inside[begin[o]];
+    const rewrite w = make_(static_cast<const program&>(p), bound, now.nested);
+    if (w.changed > 0) {
+      result_.changed += w.changed;
+      vec<entry> order;
+      for (op_id o : w.order) {
+        order.insert_back(inside.data() + begin[o], inside.data() + end[o]);
+        for (op_id each = w.next[o]; each >= 0; each = w.next[each])
+          result_.joined[inside[begin[each]].number] = inside[begin[o]].number;
+      }
+      inside = static_cast<vec<entry>&&>(order);
+      p = rewritten(p, w);
+      if (asks_for_memory_) now.nested = rewritten(now.nested, w);
     }
-    p = rewritten(p, w);
-    return order;
+    now.list = static_cast<int>(lists_.size());
+    lists_.push_back(static_cast<vec<entry>&&>(inside));
+    return now;
+  }
+  constexpr void put_in_order(int list) {
+    for (const entry& each : lists_[list])
+      if (each.number >= 0)
+        result_.order.push_back(each.number);
+      else
+        put_in_order(each.list);
   }
 };
-
-template <class MakeRewrite>
-constexpr renumbering run_pass(program& p, std::int64_t bound, const MakeRewrite& make) {
-  return nested_pass<MakeRewrite>(make).run(p, bound);
-}
 
 /// Runs the passes that are on, in their order; after each calls `done(renumbering, report)`, which
 /// fills in the collectives.
@@ -91,22 +115,25 @@ template <class Done>
 constexpr failure run_passes(program& p, const passes& options, const Done& done) {
   failure f;
   std::int64_t peak = live_bytes(p).peak();
-  const auto run = [&](std::string_view name, std::int64_t bound, const auto& make) {
+  const auto run = [&](std::string_view name, std::int64_t bound, bool asks_for_memory,
+                       const auto& make) {
     pass_report r;
     r.name = name;
     r.peak_before = peak;
-    const renumbering moved = run_pass(p, bound, make);
+    const renumbering moved = nested_pass(make, asks_for_memory).run(p, bound);
     r.changed = moved.changed;
     if (moved.changed > 0) peak = live_bytes(p).peak();
     r.peak_after = peak;
     done(moved, r);
   };
   if (options.combine_below > 0)
-    run("combine", sharing::no_bound,
-        [&](const program& q, std::int64_t) { return combining(q, options.combine_below).run(); });
+    run("combine", sharing::no_bound, false, [&](const program& q, std::int64_t, const auto&) {
+      return combining(q, options.combine_below).run();
+    });
   if (options.place)
-    run("place", sharing::no_bound,
-        [](const program& q, std::int64_t) { return placing(q).run(); });
+    run("place", sharing::no_bound, true, [](const program& q, std::int64_t, const auto& nested) {
+      return placing(q, nested).run();
+    });
   if (!options.shares()) return f;
   const bool bounded = options.memory_bound > 0;
   if (bounded && peak > options.memory_bound) {
@@ -116,8 +143,10 @@ constexpr failure run_passes(program& p, const passes& options, const Done& done
              " of them; give ", peak, " or more");
     return f;
   }
-  run("share_gathers", bounded ? options.memory_bound : sharing::no_bound,
-      [](const program& q, std::int64_t bound) { return sharing(q, bound).run(); });
+  run("share_gathers", bounded ? options.memory_bound : sharing::no_bound, bounded,
+      [](const program& q, std::int64_t bound, const auto& nested) {
+        return sharing(q, bound, nested).run();
+      });
   return f;
 }
 

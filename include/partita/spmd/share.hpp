@@ -21,7 +21,9 @@ class sharing {
  public:
   static constexpr std::int64_t no_bound = INT64_MAX;
 
-  constexpr sharing(const program& p, std::int64_t bound) : p_(p), bound_(bound) {}
+  /// `nested`: live_bytes::inside; not looked at without a bound.
+  constexpr sharing(const program& p, std::int64_t bound, const vec<std::int64_t>& nested)
+      : p_(p), bound_(bound), nested_(nested) {}
 
   constexpr rewrite run() {
     rewrite w(p_);
@@ -30,7 +32,7 @@ class sharing {
     if (bound_ == no_bound) {
       for (const pair& each : pairs_) dropped[each.second] = 1;
     } else {
-      const live_bytes live(p_);
+      const live_bytes live(p_, nested_);
       sort_by_wait(live);
       range_maximum during(live.during);
       for (const pair& each : pairs_) dropped[each.second] = fits(each, live, during);
@@ -56,6 +58,7 @@ class sharing {
   };
   const program& p_;
   std::int64_t bound_;
+  const vec<std::int64_t>& nested_;
   vec<pair> pairs_, in_program_order_;
 
   constexpr void find_pairs() {
