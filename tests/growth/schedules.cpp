@@ -85,3 +85,24 @@ TEST_CASE("passes over n levels of nested programs") {
                  [&](const auto& p) { (void)pt::partition(p, mesh, shard, {.passes = on}); });
   check_linear(60, levels, [](const auto& p) { CHECK(pt::live_bytes(p).peak() > 0); });
 }
+
+TEST_CASE("a walk over a set of few ops of a large program skips the others") {
+  constexpr int count = 1 << 20;
+  const pt::op_order order(count);
+  pt::op_set few;
+  for (pt::op_id o : {5, 4095, 4096, count - 1}) few.insert(order, o);
+  const auto before = pt::work;
+  CHECK(few.first_from(0) == 5);
+  CHECK(few.first_from(6) == 4095);
+  CHECK(few.first_from(4096) == 4096);
+  CHECK(few.first_from(4097) == count - 1);
+  CHECK(few.last_before(count) == count - 1);
+  CHECK(few.last_before(count - 1) == 4096);
+  CHECK(few.last_before(4096) == 4095);
+  CHECK(few.last_before(5) == -1);
+  CHECK(pt::work - before < 2000);
+  for (pt::op_id o : {4095, count - 1}) few.erase(o);
+  CHECK(few.first_from(6) == 4096);
+  CHECK(few.first_from(4097) == -1);
+  CHECK(few.last_before(4096) == 5);
+}

@@ -92,45 +92,65 @@ class op_set {
     std::uint64_t& word = words_[i >> 6];
     const std::uint64_t bit = std::uint64_t{1} << (i & 63);
     if ((word & bit) != 0) return;
+    if (word == 0) used_[i >> 12] |= std::uint64_t{1} << (i >> 6 & 63);
     word |= bit;
     ++count_;
   }
   constexpr void erase(int position) {
-    words_[position >> 6] &= ~(std::uint64_t{1} << (position & 63));
+    std::uint64_t& word = words_[position >> 6];
+    word &= ~(std::uint64_t{1} << (position & 63));
+    if (word == 0) used_[position >> 12] &= ~(std::uint64_t{1} << (position >> 6 & 63));
     --count_;
   }
-  /// The first position from here on, or -1. Cost: a step for 64 positions.
+  /// The first position from here on, or -1. Cost: a step for 4096 positions.
   constexpr int first_from(int position) const {
     if (position >= room_) return -1;
-    const std::uint64_t* words = words_.data();
     int w = position >> 6;
-    std::uint64_t left = words[w] >> (position & 63) << (position & 63);
-    for (const int end = room_ >> 6; left == 0; left = words[w])
-      if (++w == end) return -1;
-    return 64 * w + __builtin_ctzll(left);
+    const std::uint64_t left = words_.data()[w] >> (position & 63) << (position & 63);
+    if (left != 0) return 64 * w + __builtin_ctzll(left);
+    if (64 * ++w == room_) return -1;
+    const std::uint64_t* used = used_.data();
+    int u = w >> 6;
+    std::uint64_t words = used[u] >> (w & 63) << (w & 63);
+    for (const int end = static_cast<int>(used_.size()); words == 0; words = used[u]) {
+      PARTITA_WORK(1);
+      if (++u == end) return -1;
+    }
+    w = 64 * u + __builtin_ctzll(words);
+    return 64 * w + __builtin_ctzll(words_.data()[w]);
   }
   /// The last position before this one, or -1.
   constexpr int last_before(int position) const {
-    const std::uint64_t* words = words_.data();
-    int w = position < room_ ? position >> 6 : room_ >> 6;
-    std::uint64_t left =
-        position < room_ ? words[w] & ((std::uint64_t{1} << (position & 63)) - 1) : 0;
-    for (; left == 0; left = words[w])
-      if (--w < 0) return -1;
-    return 64 * w + 63 - __builtin_clzll(left);
+    if (position > room_) position = room_;
+    int w = position >> 6;
+    const int bits = position & 63;
+    const std::uint64_t left = bits == 0 ? 0 : words_.data()[w] & ((std::uint64_t{1} << bits) - 1);
+    if (left != 0) return 64 * w + 63 - __builtin_clzll(left);
+    if (w == 0) return -1;
+    const std::uint64_t* used = used_.data();
+    int u = w >> 6;
+    std::uint64_t words = (w & 63) == 0 ? 0 : used[u] & ((std::uint64_t{1} << (w & 63)) - 1);
+    for (; words == 0; words = used[u]) {
+      PARTITA_WORK(1);
+      if (--u < 0) return -1;
+    }
+    w = 64 * u + 63 - __builtin_clzll(words);
+    return 64 * w + 63 - __builtin_clzll(words_.data()[w]);
   }
   /// The ops of the set, to be inserted again after they got other positions.
   constexpr vec<op_id> take(const op_order& order) {
     vec<op_id> ops;
     for (int i = first_from(0); i >= 0; i = first_from(i + 1)) ops.push_back(order.at(i));
     for (auto& w : words_) w = 0;
+    for (auto& w : used_) w = 0;
     count_ = 0;
     return ops;
   }
 
  private:
   vec<std::uint64_t> words_;
-  int room_ = 0;  ///< bits in them
+  vec<std::uint64_t> used_;  ///< by word, as bits: is it not zero?
+  int room_ = 0;             ///< bits in `words_`
   int count_ = 0;
 
   constexpr void make_room(const op_order& order, int position) {
@@ -138,6 +158,7 @@ class op_set {
         static_cast<int>(order.size()) > position ? static_cast<int>(order.size()) : position + 1;
     const int count = (most >> 6) + 1;
     words_.resize(static_cast<std::size_t>(count), 0);
+    used_.resize(static_cast<std::size_t>((count + 63) >> 6), 0);
     room_ = 64 * count;
   }
 };

@@ -7,7 +7,7 @@
 namespace partita::core_detail {
 
 /// Visits the ops whose surroundings have changed, in the order of whole sweeps over the program,
-/// forward then backward, until nothing changes. Cost: that of the visits, and a step for 64 ops
+/// forward then backward, until nothing changes. Cost: that of the visits, and a step for 4096 ops
 /// of the program for each sweep.
 class propagation {
  public:
