@@ -51,9 +51,9 @@ struct device_thread {
       std::memcpy(operands.get() + i * from, s.published[at(i)].data(), at(from));
     s.everyone.arrive_and_wait();
     memory[0].reset();
-    run_detail::run_collective(
-        {s.m, e.what, e.from, e.to, s.all, s.all, operands.get(), results.get()}, me.number,
-        memory[0]);
+    const run_detail::exchange all{e.what, e.from,         e.to,         s.all,
+                                   s.all,  operands.get(), results.get()};
+    run_detail::collective_copy(s.m, all, me.number).compute(memory[0]);
     std::memcpy(e.result, results.get() + me.number * to, at(to));
   }
 };

@@ -15,20 +15,6 @@
 
 namespace partita::run_detail {
 
-/// A collective and how its operand and result lie in memory.
-struct collective_call {
-  const partita::mesh& mesh;
-  const collective& what;
-  tensor_type from, to;
-  axis_set from_axes, to_axes;
-  const std::byte* operand;  ///< copy i at i * padded_bytes(from)
-  std::byte* result;
-
-  const std::byte* operand_at(const coordinates& c) const {
-    return operand + copy_at(mesh, from_axes, c) * padded_bytes(from);
-  }
-};
-
 /// Combines blocks into `sum`, in the order of the calls. 16-bit floats are kept in binary32.
 class accumulator {
  public:
@@ -84,85 +70,111 @@ inline void fill_with_identity(combiner c, const tensor_type& t, std::byte* out)
 /// Does a value combined with itself give the value?
 constexpr bool idempotent(combiner c) { return c != combiner::add && c != combiner::multiply; }
 
-/// Computes one copy of the result. Sums run in the order of the mesh coordinates, axes major to
-/// minor, so they do not depend on the number of threads.
-inline void run_collective(const collective_call& call, std::int64_t copy, scratch& memory) {
-  const mesh& m = call.mesh;
-  const collective& what = call.what;
-  const coordinates here = coordinates_of(m, call.to_axes, copy);
-  std::byte* out = call.result + copy * padded_bytes(call.to);
-  const std::int64_t size = size_of(call.to.element), n = call.to.shape.elements();
-  if (n == 0) return;
-  const std::int64_t members = what.members(m);
-  const auto member = [&](std::int64_t i) { return member_at(m, what.axes, i, here); };
-  std::int64_t start[max_rank] = {};
-  const auto start_at = [&](const coordinates& c, const shape& piece) {
-    for (int d = 0; d < piece.rank; ++d) start[d] = piece_of(m, what.axes, d, c) * piece[d];
-  };
+/// Computes one copy of the result of a collective. Sums run in the order of the mesh coordinates,
+/// axes major to minor, so they do not depend on the number of threads.
+class collective_copy {
+ public:
+  collective_copy(const mesh& m, const exchange& e, std::int64_t copy)
+      : m_(m),
+        e_(e),
+        here_(coordinates_of(m, e.to_axes, copy)),
+        members_(e.what.members(m)),
+        out_(e.result + copy * padded_bytes(e.to)) {}
 
-  switch (what.kind) {
-    case collective::all_reduce:
-    case collective::reduce_scatter: {
-      const bool scatters = what.kind == collective::reduce_scatter;
-      accumulator sum(what.combine, call.to.element, n, memory);
-      std::byte* piece = scatters ? memory.take(padded_bytes(call.to)) : nullptr;
-      if (scatters) start_at(here, call.to.shape);
-      for (std::int64_t i = 0; i < members; ++i) {
-        const std::byte* x = call.operand_at(member(i));
-        if (scatters) {
-          copy_box(size, call.to.shape, call.from.shape, start, x, call.to.shape, nullptr, piece);
-          x = piece;
-        }
-        sum.add(x);
-        // All members hold the same copy, and equal values combine to the value.
-        if (idempotent(what.combine) && (axes_of(m, what.axes) & call.from_axes).empty()) break;
-      }
-      return sum.store(out);
-    }
-    case collective::all_slice:
-      start_at(here, call.to.shape);
-      return copy_box(size, call.to.shape, call.from.shape, start, call.operand_at(here),
-                      call.to.shape, nullptr, out);
-    case collective::all_gather:
-      for (std::int64_t i = 0; i < members; ++i) {
-        const coordinates there = member(i);
-        start_at(there, call.from.shape);
-        copy_box(size, call.from.shape, call.from.shape, nullptr, call.operand_at(there),
-                 call.to.shape, start, out);
-      }
-      return;
-    case collective::permute: {
-      const std::int64_t from = what.map.sender(member_of(m, what.axes, here), members);
-      if (from == device_map::nobody) return fill_with_identity(what.combine, call.to, out);
-      std::memcpy(out, call.operand_at(member(from)), static_cast<std::size_t>(n * size));
-      return;
-    }
-    case collective::all_to_all: {
-      shape part = call.from.shape;
-      part[what.sliced] = call.to.shape[what.sliced];
-      start[what.sliced] = member_of(m, what.axes, here) * call.to.shape[what.sliced];
-      for (std::int64_t i = 0; i < members; ++i) {
-        std::int64_t to_start[max_rank] = {};
-        to_start[what.gathered] = i * call.from.shape[what.gathered];
-        copy_box(size, part, call.from.shape, start, call.operand_at(member(i)), call.to.shape,
-                 to_start, out);
-      }
-      return;
+  void compute(scratch& memory) const {
+    if (e_.to.shape.elements() == 0) return;
+    switch (e_.what.kind) {
+      case collective::all_reduce:
+      case collective::reduce_scatter:
+        return reduce(memory);
+      case collective::all_slice:
+        return slice(operand_at(here_), out_);
+      case collective::all_gather:
+        return gather();
+      case collective::permute:
+        return permute();
+      case collective::all_to_all:
+        return all_to_all();
     }
   }
-}
+
+ private:
+  struct position {
+    std::int64_t at[max_rank] = {};
+  };
+  /// Where the piece of a device stands in the whole.
+  position start_of(const coordinates& c, const shape& piece) const {
+    position p;
+    for (int d = 0; d < piece.rank; ++d) p.at[d] = piece_of(m_, e_.what.axes, d, c) * piece[d];
+    return p;
+  }
+  coordinates member(std::int64_t i) const { return member_at(m_, e_.what.axes, i, here_); }
+  std::int64_t my_number() const { return member_of(m_, e_.what.axes, here_); }
+  const std::byte* operand_at(const coordinates& c) const {
+    return e_.operand + copy_at(m_, e_.from_axes, c) * padded_bytes(e_.from);
+  }
+  std::int64_t element_bytes() const { return size_of(e_.to.element); }
+
+  void reduce(scratch& memory) const {
+    const bool scatters = e_.what.kind == collective::reduce_scatter;
+    // All members hold the same copy, and equal values combine to the value.
+    const bool one_is_all =
+        idempotent(e_.what.combine) && (axes_of(m_, e_.what.axes) & e_.from_axes).empty();
+    accumulator sum(e_.what.combine, e_.to.element, e_.to.shape.elements(), memory);
+    std::byte* piece = scatters ? memory.take(padded_bytes(e_.to)) : nullptr;
+    for (std::int64_t i = 0; i < (one_is_all ? 1 : members_); ++i) {
+      const std::byte* x = operand_at(member(i));
+      if (scatters) slice(x, piece);
+      sum.add(scatters ? piece : x);
+    }
+    sum.store(out_);
+  }
+  /// The piece of this device, from the whole.
+  void slice(const std::byte* from, std::byte* to) const {
+    copy_box(element_bytes(), e_.to.shape, e_.from.shape, start_of(here_, e_.to.shape).at, from,
+             e_.to.shape, nullptr, to);
+  }
+  void gather() const {
+    for (std::int64_t i = 0; i < members_; ++i) {
+      const coordinates there = member(i);
+      copy_box(element_bytes(), e_.from.shape, e_.from.shape, nullptr, operand_at(there),
+               e_.to.shape, start_of(there, e_.from.shape).at, out_);
+    }
+  }
+  void permute() const {
+    const std::int64_t from = e_.what.map.sender(my_number(), members_);
+    if (from == device_map::nobody) return fill_with_identity(e_.what.combine, e_.to, out_);
+    std::memcpy(out_, operand_at(member(from)), static_cast<std::size_t>(e_.to.bytes()));
+  }
+  void all_to_all() const {
+    const int sliced = e_.what.sliced, gathered = e_.what.gathered;
+    shape part = e_.from.shape;
+    part[sliced] = e_.to.shape[sliced];
+    position from, to;
+    from.at[sliced] = my_number() * part[sliced];
+    for (std::int64_t i = 0; i < members_; ++i) {
+      to.at[gathered] = i * e_.from.shape[gathered];
+      copy_box(element_bytes(), part, e_.from.shape, from.at, operand_at(member(i)), e_.to.shape,
+               to.at, out_);
+    }
+  }
+
+  const mesh& m_;
+  const exchange& e_;
+  coordinates here_;
+  std::int64_t members_;
+  std::byte* out_;
+};
 
 /// All devices of a mesh, in this process.
 inline transport in_process(const mesh& m) {
   return {device_set::all(m), nullptr,
           [](void*, const device_set& devices, const exchange& e, thread_pool& threads,
              std::span<scratch> memory) {
-            const collective_call call{devices.mesh(), e.what,    e.from,    e.to,
-                                       e.from_axes,    e.to_axes, e.operand, e.result};
             threads.parallel_for(devices.copies(e.to_axes), [&](int thread, std::int64_t i) {
               scratch& mine = memory[static_cast<std::size_t>(thread)];
               mine.reset();
-              run_collective(call, i, mine);
+              collective_copy(devices.mesh(), e, i).compute(mine);
             });
           }};
 }
