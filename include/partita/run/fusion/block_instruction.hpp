@@ -1,0 +1,83 @@
+/// What block programs are made of: registers, and instructions on them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <partita/ir/program.hpp>
+#include <partita/run/fusion/repetition.hpp>
+#include <partita/run/kernels/convert.hpp>
+#include <partita/run/kernels/library.hpp>
+
+namespace partita::run_detail {
+
+/// What a register holds of a block.
+enum class coverage : std::uint8_t {
+  all,      ///< every element
+  rows,     ///< one element per row
+  columns,  ///< one element per place in a row: an operand of links
+  splat,    ///< one element for all, `lanes` times: an operand of links
+};
+
+/// Where one value of a block lies: in a temporary, or directly in memory.
+struct block_register {
+  enum class kind : std::uint8_t { temporary, memory, constant, scalar };
+  kind where;
+  coverage what;
+  int address;  ///< index in the values of the block program
+  dtype type;
+  std::int64_t bits = 0;    ///< of a constant
+  std::int64_t period = 0;  ///< memory that repeats after so many elements
+  int slot = -1;            ///< place among the temporaries of its size
+  bool written = false;
+
+  /// Does a temporary of it hold a whole block?
+  bool is_large() const { return what == coverage::all; }
+};
+using block_registers = std::vector<block_register>;
+
+struct block_instruction {
+  enum kind : std::uint8_t { nothing, map, chain, broadcast, spread, reduce };
+  struct to_link {
+    link what;
+    int operand;
+    std::int64_t by_element = 1, by_row = 0;  ///< see chain_link
+  };
+  static constexpr std::size_t most_links = 32;
+
+  block_instruction(kind k, int to) : what(k), out(to) {}
+
+  kind what;
+  int out;
+  int in[3] = {-1, -1, -1};
+  block_function run = nullptr;        ///< map
+  row_function reduce_rows = nullptr;  ///< reduce
+  std::vector<to_link> links;          ///< chain
+  bool by_row = false;                 ///< chain: do operands depend on the row?
+  bool reduces = false;                ///< chain: its rows, to `out`
+  combiner how = {};
+  int source = -1;  ///< broadcast
+  repetition repeat = {};
+
+  template <class F>
+  void for_operands(F f) const {
+    for (int r : in)
+      if (r >= 0) f(r);
+    for (const auto& l : links)
+      if (l.operand >= 0 && l.what != link::store) f(l.operand);
+  }
+  template <class F>
+  void for_results(F f) const {
+    for (const auto& l : links)
+      if (l.what == link::store) f(l.operand);
+    if (what != chain || reduces) f(out);
+  }
+  /// What a chain goes over.
+  coverage over(const block_registers& registers) const {
+    return reduces ? coverage::all : registers[static_cast<std::size_t>(out)].what;
+  }
+};
+using block_code = std::vector<block_instruction>;
+
+}  // namespace partita::run_detail
