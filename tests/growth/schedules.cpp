@@ -106,3 +106,29 @@ TEST_CASE("a walk over a set of few ops of a large program skips the others") {
   CHECK(few.first_from(4097) == -1);
   CHECK(few.last_before(4096) == 5);
 }
+
+TEST_CASE("n actions that pad, each of which inserts ops") {
+  const auto columns = [](int n) {
+    pt::builder b;
+    for (int i = 0; i < n; ++i) {
+      const auto x = pt::ops::parameter(b, std::to_string(i), {pt::dtype::f32, {5, 8}});
+      const std::int64_t all[] = {0, 1};
+      b.p.outputs.push_back({pt::ops::reduce(b, x, pt::combiner::add, all), {}});
+    }
+    return pt::core_program(b.p, mesh);
+  };
+  const auto pad_each = [](pt::core_program& c, const auto& then) {
+    for (int i = 0; i < c.p.input_count(); ++i) {
+      REQUIRE(!c.tile(c.p.inputs[i], 0, 0, pt::uneven::pad));
+      then();
+    }
+  };
+  check_linear(100, columns, [&](auto& c) { pad_each(c, [] {}); });
+  check_linear(100, columns, [&](auto& c) {
+    pt::collective_counter counter(c, {});
+    pad_each(c, [&] { counter.update(); });
+    c.propagate();
+    counter.update();
+    CHECK(counter.counts().all_reduce == c.p.input_count());
+  });
+}

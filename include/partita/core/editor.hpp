@@ -112,7 +112,6 @@ class core_editor {
   /// Dimensions grow from now on.
   constexpr void start_padding() {
     ++graph_.edits;
-    state_.changes.push_back(-1);
     graph_.padding.start(graph_.p);
   }
   constexpr padding_marks& padding() { return graph_.padding; }
@@ -122,7 +121,12 @@ class core_editor {
   }
   constexpr void insert_behind(op_id o, op_id added) { graph_.order.insert_behind(o, added); }
   constexpr op_id place_behind(op_id o) const { return graph_.place_behind(o); }
-  constexpr void index_uses() { graph_.index_uses(); }
+  /// See core_graph::index_uses.
+  constexpr void index_uses(const vec<value_id>& values, op_id first) {
+    graph_.index_uses(values, first);
+  }
+  /// How an op lies on the mesh, or what uses its operands and results, has changed.
+  constexpr void note_change(op_id o) { state_.changes.push_back(o); }
 
  private:
   const loop_program& c_;

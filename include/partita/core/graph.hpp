@@ -133,7 +133,53 @@ class core_graph {
   constexpr op_id place_behind(op_id o) const {
     return p.is(o, op_role::wire) ? nested.control_of(o)->marker : o;
   }
-  /// Finds the uses of all values anew, after operands have changed. Cost: linear in the program.
+  /// Operands that were these values have changed, and ops from `first` on were appended, each
+  /// behind its operands and before what used those: finds the uses anew of all values concerned.
+  /// Cost: linear in these uses.
+  constexpr void index_uses(const vec<value_id>& values, op_id first) {
+    vec<use> moved;
+    vec<value_id> anew;
+    const auto renew = [&](value_id v) {
+      row& r = use_rows_[v];
+      if (r.count < 0) return;
+      for (const auto& u : uses(v)) moved.push_back(u);
+      r.count = -1;
+      anew.push_back(v);
+    };
+    const auto used = [&](const use& u) { return p.operand(u.op, u.operand); };
+    for (op_id o = first; o < p.op_count(); ++o)
+      for (int i = 0; i < p.op(o).operand_count; ++i) moved.push_back({o, i});
+    for (value_id v : values) renew(v);
+    for (std::size_t i = 0; i < moved.size(); ++i) renew(used(moved[i]));
+    for (value_id v : anew) {
+      use_rows_[v].count = 0;
+      if (!tiled_.empty()) tiled_[v] = -1;
+    }
+    for (const use& u : moved) ++use_rows_[used(u)].count;
+    int begin = static_cast<int>(uses_.size());
+    for (value_id v : anew) {
+      use_rows_[v].begin = begin;
+      begin += use_rows_[v].count;
+      use_rows_[v].count = 0;
+    }
+    uses_.resize(static_cast<std::size_t>(begin), use{});
+    for (const use& u : moved) {
+      row& r = use_rows_[used(u)];
+      uses_[r.begin + r.count++] = u;
+      if (p.is(u.op, op_role::tiling)) tiled_[used(u)] = p.op(u.op).result;
+    }
+  }
+
+ private:
+  struct row {
+    int begin = 0, count = 0;
+  };
+  vec<row> use_rows_;  ///< by value
+  vec<use> uses_;
+  vec<value_id> tiled_;  ///< by value; empty without `tiling` ops
+  vec<tensor_type> scratch_;
+
+  /// The uses of all values. Cost: linear in the program.
   constexpr void index_uses() {
     use_rows_.assign(p.types.size(), row{});
     for (value_id v : p.operand_list) ++use_rows_[v].count;
@@ -151,20 +197,7 @@ class core_graph {
         uses_[r.begin + r.count++] = {o, i++};
       }
     }
-    if (tiled_.empty()) return;
-    for (auto& t : tiled_) t = -1;
-    for (op_id o : order)
-      if (p.is(o, op_role::tiling)) tiled_[p.operand(o, 0)] = p.op(o).result;
   }
-
- private:
-  struct row {
-    int begin = 0, count = 0;
-  };
-  vec<row> use_rows_;  ///< by value
-  vec<use> uses_;
-  vec<value_id> tiled_;  ///< by value; empty without `tiling` ops
-  vec<tensor_type> scratch_;
 };
 
 }  // namespace partita

@@ -30,8 +30,7 @@
 namespace partita::core_detail {
 
 /// Enlarges one class of dimensions, so that `pieces` and the loops over it divide them. Cost:
-/// linear in the ops that have a dimension of the class; where ops are inserted, one pass over the
-/// program.
+/// linear in the ops that have a dimension of the class.
 class padder {
  public:
   constexpr padder(const loop_program& c, core_editor edit, const dimension_class& of,
@@ -69,6 +68,7 @@ class padder {
   /// To the sizes that were planned.
   constexpr void enlarge() {
     for (value_id v : class_.values()) before_.push_back(p_.type(v).shape);
+    const op_id first = p_.op_count();
     collect_changes();
     edit_.start_padding();
     for (const auto& each : class_.factors())
@@ -87,7 +87,8 @@ class padder {
     for (value_id v : class_.values())
       if (const value_id wide = widest(v); wide != v && c_.returned[v]) edit_.move_outputs(v, wide);
     put_in_order();
-    if (rewired_) edit_.index_uses();
+    if (rewired_) edit_.index_uses(class_.values(), first);
+    for (op_id o = first; o < p_.op_count(); ++o) edit_.note_change(o);
     for (value_id v : sliced_) {
       const value_id wide = c_.widened(v), t = edit_.insert_tiling(wide, v);
       edit_.mark(p_.producer(t));
@@ -152,7 +153,9 @@ class padder {
   constexpr void collect_changes() {
     for (int i = 0; i < static_cast<int>(class_.values().size()); ++i) {
       const value_id v = class_.values()[i];
+      edit_.note_change(p_.producer(v));
       for (const auto& u : c_.uses(v)) {
+        edit_.note_change(u.op);
         change each{u, i};
         for (int d = 0; d < max_rank; ++d) {
           if (!class_.contains(v, d)) continue;
