@@ -25,6 +25,17 @@ pt::program barrier(int n) {
   for (int i = 0; i < n; ++i) b.p.outputs.push_back({first + i, b.p.intern(std::to_string(i))});
   return b.p;
 }
+/// Slices the operands of one sum on different dimensions.
+struct tear {
+  int sum;
+  std::string_view name() const { return "tear"; }
+  void apply(pt::tactic_context& c) const {
+    const int axis = c.axis("B");
+    c.tile(c.core().p.inputs[2 * sum], 0, axis);
+    c.tile(c.core().p.inputs[2 * sum + 1], 1, axis);
+    c.propagate();
+  }
+};
 const auto shard_all = pt::schedule(pt::manual("B", {{"w", 0}}), pt::manual("M", {{"w", 1}}));
 
 }  // namespace
@@ -131,4 +142,34 @@ TEST_CASE("n actions that pad, each of which inserts ops") {
     counter.update();
     CHECK(counter.counts().all_reduce == c.p.input_count());
   });
+}
+
+TEST_CASE("n tactics, each of which leaves one conflict more") {
+  const auto sums = [](int n) {
+    pt::builder b;
+    for (int i = 0; i < n; ++i) {
+      const std::string number = std::to_string(i);
+      const auto p = pt::ops::parameter(b, "p" + number, square);
+      const auto q = pt::ops::parameter(b, "q" + number, square);
+      b.p.outputs.push_back({pt::ops::add(b, p, q), b.p.intern("o" + number)});
+    }
+    return b.p;
+  };
+  const auto tear_each = [](const pt::program& p, bool backwards) {
+    const int n = p.output_count();
+    std::vector<tear> tactics;
+    for (int i = 0; i < n; ++i) tactics.push_back({backwards ? n - 1 - i : i});
+    return pt::partition(p, mesh, tactics);
+  };
+  for (const bool backwards : {false, true}) {
+    check_linear(100, sums, [&](const auto& p) { (void)tear_each(p, backwards); });
+    check_linear(
+        100, [&](int n) { return tear_each(sums(n), backwards); },
+        [](const auto& p) { (void)pt::report(p, 3); });
+  }
+  const auto p = tear_each(sums(4), true);
+  CHECK(p.tactics[1].conflicts == 2);
+  REQUIRE(p.conflicts_after(1).size() == 2);
+  CHECK(p.conflicts_after(1)[0] == p.core.conflicts[2]);
+  CHECK(p.conflicts_after(1)[1] == p.core.conflicts[3]);
 }

@@ -1,5 +1,5 @@
 // Counting collectives after each change gives what the whole lowering gives, and looks at no more
-// of the program than the change concerns.
+// of the program than the change concerns; so do conflicts.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -72,6 +72,21 @@ struct numbers {
   }
 };
 
+/// The conflicts of all ops, in the order of execution.
+std::vector<pt::conflict> conflicts_of(const pt::core_program& c) {
+  std::vector<pt::conflict> list;
+  for (pt::op_id o : c.order)
+    for (int i = 0; i < c.mesh.rank; ++i) {
+      const pt::sub_axis s = c.mesh.part(c.mesh.order[i]);
+      const auto m = pt::core_detail::find_match(c, o, c.mesh.order[i]);
+      if (m.several || m.indivisible)
+        list.push_back({o, s.axis,
+                        m.several ? pt::conflict_kind::several : pt::conflict_kind::indivisible,
+                        m.first, m.second, 0, s.pre, s.size});
+    }
+  return list;
+}
+
 /// Takes actions at random; gives how many of them changed something.
 int check_actions(const pt::program& p, const pt::mesh& mesh, std::uint64_t seed) {
   numbers draw{seed};
@@ -93,7 +108,13 @@ int check_actions(const pt::program& p, const pt::mesh& mesh, std::uint64_t seed
       f = c.tile(v, draw.below(rank), axis,
                  draw.below(4) == 0 ? pt::uneven::pad : pt::uneven::unsaid);
     if (f) continue;
-    if (draw.below(3) != 0) c.propagate();
+    if (draw.below(3) != 0) {
+      c.propagate();
+      const auto left = conflicts_of(c);
+      REQUIRE(c.conflicts.size() == left.size());
+      std::size_t k = 0;
+      for (const auto& each : c.conflicts) CHECK(each == left[k++]);
+    }
     ++done;
     counter.update();
     const pt::lowered all = pt::lower(c, {.passes = rules});

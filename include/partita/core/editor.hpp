@@ -62,6 +62,9 @@ class core_editor {
   constexpr void split(int axis, std::int64_t major) {
     state_.changes.push_back(-1);
     state_.nests.split(axis, state_.mesh.split(axis, major));
+    const op_set& open = state_.open;
+    for (int at = open.first_from(0); at >= 0; at = open.first_from(at + 1))
+      state_.revisited.insert(graph_.order, graph_.order.at(at));
   }
 
   // ---- Ops --------------------------------------------------------------------------------------

@@ -36,7 +36,8 @@ class loop_program {
   const named_axes& named = state_.named;
   const nest_list& nests = state_.nests;
   const vec<action>& actions = state_.actions;
-  const vec<conflict>& conflicts = state_.conflicts;
+  const conflict_list& conflicts = state_.conflicts;
+  const vec<conflict_change>& conflict_changes = state_.conflict_changes;
   const padding_record& padding = state_.padding;
   const vec<op_id>& changes = state_.changes;
   const int& tactic = state_.tactic;

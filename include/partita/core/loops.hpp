@@ -144,6 +144,10 @@ enum class conflict_kind : std::uint8_t {
 struct evidence {
   int factor = any_factor;
   int operand = -1;  ///< operand index, or -1 for the uses of the result
+
+  friend constexpr bool operator==(const evidence& a, const evidence& b) {
+    return a.factor == b.factor && a.operand == b.operand;
+  }
 };
 
 struct conflict {
@@ -155,6 +159,11 @@ struct conflict {
   std::int64_t pre = 1, size = -1;  ///< which part of the axis
 
   constexpr sub_axis where() const { return {axis, pre, size}; }
+  /// The same finding, in whichever tactic.
+  friend constexpr bool operator==(const conflict& a, const conflict& b) {
+    return a.op == b.op && a.where() == b.where() && a.kind == b.kind && a.first == b.first &&
+           a.second == b.second;
+  }
 };
 
 }  // namespace partita

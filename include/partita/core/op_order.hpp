@@ -102,6 +102,9 @@ class op_set {
     if (word == 0) used_[position >> 12] &= ~(std::uint64_t{1} << (position >> 6 & 63));
     --count_;
   }
+  constexpr bool contains(int position) const {
+    return position < room_ && (words_[position >> 6] >> (position & 63) & 1) != 0;
+  }
   /// The first position from here on, or -1. Cost: a step for 4096 positions.
   constexpr int first_from(int position) const {
     if (position >= room_) return -1;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/core/conflict_list.hpp>
 #include <partita/core/loops.hpp>
 #include <partita/core/named_axes.hpp>
 #include <partita/core/op_order.hpp>
@@ -24,15 +25,17 @@ struct partition_state {
   nest_list nests;     ///< by op
   /// By factor, as in the graph's table: positions left per iteration of the loops so far.
   vec<std::int64_t> local;
-  vec<action> actions;      ///< the log
-  vec<conflict> conflicts;  ///< what the last propagation left open
-  padding_record padding;   ///< what tactics said of it
-  int tactic = 0;           ///< recorded in loops and actions
-  vec<text> tactic_names;   ///< for messages, as far as they are known
+  vec<action> actions;                    ///< the log
+  conflict_list conflicts;                ///< what the last propagation left open
+  vec<conflict_change> conflict_changes;  ///< by propagation, in their order
+  padding_record padding;                 ///< what tactics said of it
+  int tactic = 0;                         ///< recorded in loops and actions
+  vec<text> tactic_names;                 ///< for messages, as far as they are known
   core_options options;
   op_set waiting;           ///< ops whose surroundings have changed
   std::int64_t visits = 0;  ///< of ops by propagation, so far
   op_set open;              ///< ops that had a conflict when they were visited last
+  op_set revisited;         ///< those of them whose conflicts may have changed
   /// Ops that got a loop or other operands, in the order of these changes; -1 stands for all ops.
   vec<op_id> changes;
 };

@@ -16,6 +16,7 @@ class propagation {
 
   constexpr void run() {
     number_ops();
+    some_open_ = !state_.open.empty();
     do {
       settle();
       find_conflicts();
@@ -27,13 +28,17 @@ class propagation {
   const loop_program& c_;
   partition_state& state_;
   op_order& order_;
+  bool some_open_ = false;
+  vec<conflict> found_;  ///< when `find_conflicts` looked last, in the order of execution
 
   constexpr void number_ops() {
     if (order_.numbered()) return;
-    const vec<op_id> waiting = state_.waiting.take(order_), open = state_.open.take(order_);
+    op_set* const sets[] = {&state_.waiting, &state_.open, &state_.revisited};
+    vec<op_id> ops[3];
+    for (int i = 0; i < 3; ++i) ops[i] = sets[i]->take(order_);
     order_.number();
-    for (op_id o : waiting) state_.waiting.insert(order_, o);
-    for (op_id o : open) state_.open.insert(order_, o);
+    for (int i = 0; i < 3; ++i)
+      for (op_id o : ops[i]) sets[i]->insert(order_, o);
   }
 
   constexpr void settle() {
@@ -51,36 +56,45 @@ class propagation {
     for (int i = 0; i < c_.mesh.rank; ++i) {
       const int axis = c_.mesh.order[i];
       const match m = find_match(c_, o, axis);
-      if (m.one())
+      if (m.one()) {
         edit_.add_loop(o, {m.first.factor, state_.tactic, static_cast<std::int8_t>(axis)});
-      else if (m.several || m.indivisible)
+      } else if (m.several || m.indivisible) {
         state_.open.insert(order_, o);
+        some_open_ = true;
+      }
     }
+    if (some_open_ && state_.open.contains(position)) state_.revisited.insert(order_, o);
   }
 
+  /// Of the ops that were visited; those of others have not changed.
   constexpr void find_conflicts() {
-    state_.conflicts.clear();
-    for (int at = state_.open.first_from(0); at >= 0; at = state_.open.first_from(at + 1)) {
+    found_.clear();
+    op_set& open = state_.open;
+    op_set& revisited = state_.revisited;
+    for (int at = revisited.first_from(0); at >= 0; at = revisited.first_from(at + 1)) {
+      revisited.erase(at);
       const op_id o = order_.at(at);
-      bool left = false;
+      vec<conflict> now;
       for (int i = 0; i < c_.mesh.rank; ++i) {
         const int axis = c_.mesh.order[i];
         const match m = find_match(c_, o, axis);
         if (!m.several && !m.indivisible) continue;
-        left = true;
         const sub_axis s = c_.mesh.part(axis);
-        state_.conflicts.push_back({o, s.axis,
-                                    m.several ? conflict_kind::several : conflict_kind::indivisible,
-                                    m.first, m.second, state_.tactic, s.pre, s.size});
+        now.push_back({o, s.axis, m.several ? conflict_kind::several : conflict_kind::indivisible,
+                       m.first, m.second, state_.tactic, s.pre, s.size});
+        found_.push_back(now.back());
       }
-      if (!left) state_.open.erase(at);
+      if (now.empty()) open.erase(at);
+      const int previous = open.last_before(at);
+      state_.conflicts.replace(o, previous < 0 ? -1 : order_.at(previous),
+                               static_cast<vec<conflict>&&>(now), state_.conflict_changes);
     }
   }
   /// For the first op that an axis is too large for, since it slices a dimension of which the op's
   /// factor is only a part. Gives whether an axis was split; then ops wait to be visited.
   constexpr bool split_where_a_part_fits() {
     if (!state_.options.may_split || c_.mesh.rank == max_axes) return false;
-    for (const conflict& k : state_.conflicts) {
+    for (const conflict& k : found_) {
       if (k.kind != conflict_kind::indivisible || !is_composed(c_, k.op, k.first)) continue;
       const std::int64_t fits = greatest_common_divisor(c_.local(k.op, k.first.factor), k.size);
       if (fits == 1 || fits == k.size) continue;

@@ -92,12 +92,7 @@ class settler {
   static constexpr int unlimited = 0x7fffffff;
   /// At most `most_tried` conflicts are tried to settle.
   constexpr explicit settler(const partitioned& p, int most_tried = unlimited)
-      : p_(p), c_(p.core), most_tried_(most_tried), left_(c_.p.ops.size(), -1) {
-    for (const auto& k : c_.conflicts) {
-      next_left_.push_back(left_[k.op]);
-      left_[k.op] = static_cast<int>(next_left_.size()) - 1;
-    }
-  }
+      : p_(p), c_(p.core), most_tried_(most_tried) {}
 
   /// Or nothing, where nothing helps.
   constexpr text operator()(const conflict& k) {
@@ -111,7 +106,7 @@ class settler {
     if (c_.p.is(k.op, op_role::tiling) || c_.inserted(k.op) != padding_record::kind::none)
       return out;  // an op of the actions, not of the source
     for (const auto& each : known_)
-      if (same(each.of, k)) return each.how;
+      if (each.of == k) return each.how;
     if (static_cast<int>(known_.size()) >= most_tried_)
       return out << "what would settle it is tried for " << most_tried_ << " conflicts only";
     known_.push_back({k, try_all(k)});
@@ -126,23 +121,16 @@ class settler {
   const partitioned& p_;
   const core_program& c_;
   int most_tried_;
-  vec<int> left_, next_left_;  ///< by op: a conflict that is left, and behind it the next one
   vec<settled> known_;
   core_program fresh_;          ///< without actions; made when it is needed
   vec<int> tiles_, next_tile_;  ///< by value: the first `tile` of it, and behind each the next one
 
-  static constexpr bool same(const conflict& a, const conflict& b) {
-    const auto both = [](const evidence& e, const evidence& f) {
-      return e.factor == f.factor && e.operand == f.operand;
-    };
-    return a.op == b.op && a.where() == b.where() && a.kind == b.kind && both(a.first, b.first) &&
-           both(a.second, b.second);
-  }
   /// Is a part of the axis of a conflict left open at its op?
   constexpr bool is_left(const conflict& k) const {
-    for (int i = left_[k.op]; i >= 0; i = next_left_[i])
-      if (overlap(c_.conflicts[i].where(), k.where())) return true;
-    return false;
+    bool left = false;
+    c_.conflicts.for_each_of(
+        k.op, [&](const conflict& each) { left = left || overlap(each.where(), k.where()); });
+    return left;
   }
   constexpr void start() {
     if (!tiles_.empty()) return;

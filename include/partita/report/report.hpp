@@ -55,6 +55,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
   const value_names source_names(flat_program(p.sharded()).p), core_names(p.core.p);
   const vec<vec<value_id>> sharded = report_detail::inputs_by_tactic(p);
   report_detail::settler settle(p, limit);
+  schedule_detail::conflict_history conflicts(p.core);
   for (std::size_t t = 0; t < p.tactics.size(); ++t) {
     const auto& tactic = p.tactics[t];
     const int number = static_cast<int>(t);
@@ -92,13 +93,12 @@ constexpr text report(const partitioned& p, int limit = 12) {
     }
     if (more > 0) out << "    and " << more << " more\n";
     if (shown == 0) out << "    none new\n";
-    out << "  conflicts: " << tactic.conflicts.size() << '\n';
-    shown = 0;
-    for (const auto& k : tactic.conflicts)
-      if (shown++ < limit) {
-        out << "    " << describe_conflict(p.core, core_names, k) << '\n';
-        if (const text how = settle(k); !how.empty()) out << "      " << how << '\n';
-      }
+    out << "  conflicts: " << tactic.conflicts << '\n';
+    conflicts.advance(tactic.conflict_changes);
+    conflicts.for_each(limit, [&](const conflict& k) {
+      out << "    " << describe_conflict(p.core, core_names, k) << '\n';
+      if (const text how = settle(k); !how.empty()) out << "      " << how << '\n';
+    });
     shown = 0;
     for (const auto& note : tactic.notes)
       if (shown++ < limit) out << "  note: " << note << '\n';

@@ -6,6 +6,7 @@
 
 #include <partita/core/core_program.hpp>
 #include <partita/cost/cost.hpp>
+#include <partita/schedule/conflict_history.hpp>
 #include <partita/schedule/replicated.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/support/vec.hpp>
@@ -18,8 +19,9 @@ struct tactic_report {
   int first_action = 0, last_action = 0;  ///< [first, last) of core_program::actions
   collectives counts;                     ///< of the whole program after this tactic, fused
   collectives counts_as_written;          ///< the same, those inside of loops once
-  vec<conflict> conflicts;                ///< what its propagation left open
-  vec<text> notes;                        ///< what was asked for and could not be had
+  int conflicts = 0;         ///< that its propagation left open, see partitioned::conflicts_after
+  int conflict_changes = 0;  ///< so many of core_program::conflict_changes until then
+  vec<text> notes;           ///< what was asked for and could not be had
 };
 
 /// One input or output of a partitioned program. The local shape is that of a whole piece: with
@@ -71,6 +73,14 @@ struct partitioned {
   /// The program that the actions are about.
   constexpr const program& sharded() const& { return rewritten.ops.empty() ? source : rewritten; }
   constexpr program sharded() && { return rewritten.ops.empty() ? source : rewritten; }
+  /// What the propagation of a tactic, counted from 0, left open, in the order of execution.
+  constexpr vec<conflict> conflicts_after(int tactic) const {
+    vec<conflict> list;
+    schedule_detail::conflict_history history(core);
+    history.advance(tactics[tactic].conflict_changes);
+    history.for_each(tactics[tactic].conflicts, [&](const conflict& k) { list.push_back(k); });
+    return list;
+  }
   /// An input, by position or name. Errors: P007 there is none.
   constexpr sharded_value input(int i) const {
     if (i < 0 || i >= source.input_count())

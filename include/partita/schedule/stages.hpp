@@ -85,7 +85,8 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context,
     report.counts = counter.counts();
     report.counts_as_written = counter.as_written();
   }
-  report.conflicts = r.core.conflicts;
+  report.conflicts = static_cast<int>(r.core.conflicts.size());
+  report.conflict_changes = static_cast<int>(r.core.conflict_changes.size());
   report.notes = context.notes;
   r.tactics.push_back(static_cast<tactic_report&&>(report));
 }

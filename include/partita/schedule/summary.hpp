@@ -101,7 +101,7 @@ struct kept_lists {
           p.device.outputs[i]);
     for (const auto& t : p.tactics)
       tactics.push_back({keep(t.name), t.counts, t.counts_as_written,
-                         t.last_action - t.first_action, static_cast<int>(t.conflicts.size())});
+                         t.last_action - t.first_action, t.conflicts});
     rest.collectives = static_cast<int>(p.notes.size());
     rest.through = bytes_through(p);
     if (rest.collectives == 0 || rest.collectives > most_words) return;

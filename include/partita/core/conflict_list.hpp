@@ -1,0 +1,128 @@
+/// Conflicts in the order of execution, which change op by op.
+#pragma once
+
+#include <cstddef>
+
+#include <partita/core/loops.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// A conflict that was found, or is one no more.
+struct conflict_change {
+  conflict what;
+  bool found = true;
+};
+
+/// The conflicts that are open, those of an op together.
+class conflict_list {
+  struct node {
+    conflict what;
+    int before = -1, behind = -1;
+  };
+
+ public:
+  class iterator {
+   public:
+    constexpr iterator(const node* nodes, int at) : nodes_(nodes), at_(at) {}
+    constexpr const conflict& operator*() const { return nodes_[at_].what; }
+    constexpr iterator& operator++() {
+      at_ = nodes_[at_].behind;
+      return *this;
+    }
+    constexpr bool operator!=(const iterator& other) const { return at_ != other.at_; }
+
+   private:
+    const node* nodes_;
+    int at_;
+  };
+
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr iterator begin() const { return {nodes_.data(), first_}; }
+  constexpr iterator end() const { return {nodes_.data(), -1}; }
+  /// Cost: i steps.
+  constexpr const conflict& operator[](std::size_t i) const {
+    int at = first_;
+    while (i-- > 0) at = nodes_[at].behind;
+    return nodes_[at].what;
+  }
+  /// Calls f(conflict) for those of one op.
+  template <class F>
+  constexpr void for_each_of(op_id o, const F& f) const {
+    for (int at = first_of(o); is_of(at, o); at = nodes_[at].behind) f(nodes_[at].what);
+  }
+
+  /// The conflicts of an op are these now; `previous` is the last op before it that has some, or
+  /// -1. What has changed is appended to `log`. Cost: linear in the op's conflicts.
+  constexpr void replace(op_id o, op_id previous, vec<conflict> now, vec<conflict_change>& log) {
+    const std::size_t logged = log.size();
+    for_each_of(o, [&](const conflict& old) {
+      bool stays = false;
+      for (auto& each : now)
+        if (each == old) {
+          each.tactic = old.tactic;
+          stays = true;
+        }
+      if (!stays) log.push_back({old, false});
+    });
+    for (const auto& each : now) {
+      bool known = false;
+      for_each_of(o, [&](const conflict& old) { known = known || each == old; });
+      if (!known) log.push_back({each, true});
+    }
+    if (log.size() == logged) return;
+    for (int at = first_of(o); is_of(at, o);) {
+      const int behind = nodes_[at].behind;
+      remove(at);
+      at = behind;
+    }
+    int last = previous < 0 ? -1 : first_of(previous);
+    while (last >= 0 && is_of(nodes_[last].behind, previous)) last = nodes_[last].behind;
+    if (static_cast<std::size_t>(o) >= first_of_.size())
+      first_of_.resize(static_cast<std::size_t>(o) + 1, -1);
+    first_of_[o] = -1;
+    for (const auto& each : now) {
+      last = insert(each, last);
+      if (first_of_[o] < 0) first_of_[o] = last;
+    }
+  }
+
+ private:
+  vec<node> nodes_;
+  vec<int> unused_;    ///< of nodes_
+  vec<int> first_of_;  ///< by op: its first one, or -1
+  int first_ = -1;
+  std::size_t size_ = 0;
+
+  constexpr int first_of(op_id o) const {
+    return static_cast<std::size_t>(o) < first_of_.size() ? first_of_[o] : -1;
+  }
+  constexpr bool is_of(int at, op_id o) const { return at >= 0 && nodes_[at].what.op == o; }
+  constexpr int& link_behind(int at) { return at < 0 ? first_ : nodes_[at].behind; }
+  /// Gives its number. `before`: behind which one; -1: the first.
+  constexpr int insert(const conflict& k, int before) {
+    int at = static_cast<int>(nodes_.size());
+    if (unused_.empty()) {
+      nodes_.push_back({});
+    } else {
+      at = unused_.back();
+      unused_.pop_back();
+    }
+    const int behind = link_behind(before);
+    nodes_[at] = {k, before, behind};
+    link_behind(before) = at;
+    if (behind >= 0) nodes_[behind].before = at;
+    ++size_;
+    return at;
+  }
+  constexpr void remove(int at) {
+    const node n = nodes_[at];
+    link_behind(n.before) = n.behind;
+    if (n.behind >= 0) nodes_[n.behind].before = n.before;
+    unused_.push_back(at);
+    --size_;
+  }
+};
+
+}  // namespace partita
