@@ -8,7 +8,11 @@
 
 #include <partita/cpu.hpp>
 
+#include "device_programs.hpp"
+
 using namespace partita;
+using device_programs::cut;
+using device_programs::message_of;
 
 namespace {
 
@@ -16,37 +20,8 @@ namespace {
 enum : int { x_axis = 0, y_axis = 1, u_axis = 2 };
 const mesh two_by_three{{"x", 2}, {"y", 3}, {"u", 1}};
 
-layout cut(std::initializer_list<std::pair<int, int>> dim_axis) {
-  layout l;
-  for (auto [dim, axis] : dim_axis) l.push_back(axis, dim);
-  return l;
-}
-/// A device program under construction: types are global, local ones follow from the layouts.
-struct device_builder {
-  builder b;
-  device_program d;
-
-  explicit device_builder(const mesh& m = two_by_three) { d.mesh = m; }
-  value_id input(std::string_view name, const tensor_type& t, const layout& l = {}) {
-    d.input_types.push_back(t);
-    d.inputs.push_back(l);
-    return ops::parameter(b, name, {t.element, l.local(t.shape, d.mesh)});
-  }
-  value_id collective(const op_def& op, value_id x, std::initializer_list<std::int64_t> attrs,
-                      const shape& local) {
-    return b.emit(op, {x}, attrs, tensor_type{b.type(x).element, local});
-  }
-  device_builder& output(std::string_view name, value_id v, const shape& global,
-                         const layout& l = {}) {
-    d.output_types.push_back({b.type(v).element, global});
-    d.outputs.push_back(l);
-    b.p.outputs.push_back({v, b.p.intern(name)});
-    return *this;
-  }
-  device_program done() {
-    d.local = b.p;
-    return d;
-  }
+struct device_builder : device_programs::device_builder {
+  explicit device_builder(const mesh& m = two_by_three) : device_programs::device_builder(m) {}
 };
 array counting(dtype t, const shape& s) {
   array a(tensor_type{dtype::i64, s});
@@ -60,16 +35,6 @@ bool same_bits(const array& a, const array& b) {
 constexpr auto add_bits = static_cast<std::int64_t>(combiner::add);
 constexpr auto max_bits = static_cast<std::int64_t>(combiner::max);
 constexpr auto min_bits = static_cast<std::int64_t>(combiner::min);
-
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 }  // namespace
 

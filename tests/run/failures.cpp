@@ -1,29 +1,29 @@
 // Runs that fail: kernels that throw, and programs that cannot be run.
 #include <atomic>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#if defined(__linux__)
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
 
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
 
 #include "../data.hpp"
+#include "device_programs.hpp"
 
 using namespace partita;
 using data::str;
+using device_programs::cut;
+using device_programs::device_builder;
+using device_programs::message_of;
 
 namespace {
-
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 /// Gives its operand, and throws where that begins with a negative number.
 struct picky {
@@ -40,19 +40,9 @@ const std::vector<kernel_entry> kernels = {{&def<picky>, &picky_kernel}};
 
 /// Each of eight devices has a piece of x, and its kernel throws what is in it.
 device_program on_eight_devices() {
-  device_program d;
-  d.mesh = mesh{{"a", 8}};
-  builder b;
-  const value_id x = ops::parameter(b, "x", {dtype::f32, {1}});
-  b.p.outputs.push_back({b.emit(def<picky>, {x}), b.p.intern("y")});
-  d.local = b.p;
-  layout l;
-  l.push_back(0, 0);
-  d.inputs = {l};
-  d.outputs = {l};
-  d.input_types = {{dtype::f32, {8}}};
-  d.output_types = {{dtype::f32, {8}}};
-  return d;
+  device_builder d(mesh{{"a", 8}});
+  const value_id x = d.input("x", {dtype::f32, {8}}, cut({{0, 0}}));
+  return d.output("y", d.b.emit(def<picky>, {x}), {8}, cut({{0, 0}})).done();
 }
 std::string thrown_by(const executable& f, const array& x) {
   try {
@@ -117,6 +107,57 @@ TEST_CASE("thread pool: every iteration once, whatever failed before; loops with
     CHECK(inner == 100);
   }
 }
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+namespace {
+
+/// What this process has of the address space, in bytes.
+rlim_t address_space() {
+  std::ifstream statm("/proc/self/statm");
+  rlim_t pages = 0;
+  statm >> pages;
+  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+/// Leaves the process so many bytes of address space more than it has.
+class limited_memory {
+ public:
+  explicit limited_memory(rlim_t more) {
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limited = before_;
+    limited.rlim_cur = address_space() + more;
+    REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  }
+  ~limited_memory() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_;
+};
+
+}  // namespace
+
+TEST_CASE("R008: more threads than the system gives; then fewer") {
+  const array x = data::fill({dtype::f32, {8}}, [](std::int64_t i) { return double(i); });
+  const auto run = [&](int threads) {
+    return message_of([&] {
+      const executable f(on_eight_devices(), {.threads = threads, .kernels = kernels});
+      CHECK(equal(f(std::vector<array>{x})[0], x));
+    });
+  };
+  std::string said;
+  {
+    const limited_memory stacks_of_a_few(rlim_t{1} << 28);
+    said = run(100000);
+  }
+  CAPTURE(said);
+  const std::string begin = "R008 run: 100000 threads are too many for this system, which gives ";
+  REQUIRE(said.find(begin) == 0);
+  const int given = std::stoi(said.substr(begin.size()));
+  CHECK(given >= 1);
+  CHECK(given < 100000);
+  CHECK(said == begin + std::to_string(given) + "; set run_options::threads to less");
+  CHECK(run(4) == "no error");
+}
+#endif
 
 TEST_CASE("a kernel that throws inside a loop of the program") {
   builder b;
@@ -230,18 +271,12 @@ TEST_CASE("R009: run_options::memory, to the byte") {
 }
 
 TEST_CASE("R009: thousands of devices that hold more together than there is") {
-  device_program d;
-  d.mesh = mesh{{"a", std::int64_t{1} << 20}, {"b", std::int64_t{1} << 20}};
-  builder b;
-  const value_id x = ops::parameter(b, "x", {dtype::f32, {16}});
-  b.p.outputs.push_back({b.emit(def<picky>, {x}), b.p.intern("y")});
-  d.local = b.p;
-  layout l;
-  l.push_back(0, 0);
-  l.push_back(1, 0);
-  d.inputs = d.outputs = {l};
-  d.input_types = d.output_types = {{dtype::f32, {std::int64_t{1} << 44}}};
-  const std::string said = message_of([&] { executable f(d, {.kernels = kernels}); });
+  device_builder d(mesh{{"a", std::int64_t{1} << 20}, {"b", std::int64_t{1} << 20}});
+  const tensor_type global{dtype::f32, {std::int64_t{1} << 44}};
+  const layout l = cut({{0, 0}, {0, 1}});
+  const value_id x = d.input("x", global, l);
+  d.output("y", d.b.emit(def<picky>, {x}), global.shape, l);
+  const std::string said = message_of([&] { executable f(d.done(), {.kernels = kernels}); });
   CAPTURE(said);
   CHECK(said.find("\"x\" (parameter, tensor<16xf32>, 1099511627776 copies)") != std::string::npos);
 }

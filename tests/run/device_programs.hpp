@@ -1,0 +1,61 @@
+/// Device programs built by hand, and what their runs say when they fail.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <partita/cpu.hpp>
+
+namespace device_programs {
+
+namespace pt = partita;
+
+/// The message of the error that `f` throws, or "no error".
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+/// A layout that cuts dimensions along axes.
+inline pt::layout cut(std::initializer_list<std::pair<int, int>> dim_axis) {
+  pt::layout l;
+  for (auto [dim, axis] : dim_axis) l.push_back(axis, dim);
+  return l;
+}
+
+/// A device program under construction: types are global, local ones follow from the layouts.
+struct device_builder {
+  pt::builder b;
+  pt::device_program d;
+
+  explicit device_builder(const pt::mesh& m) { d.mesh = m; }
+  pt::value_id input(std::string_view name, const pt::tensor_type& t, const pt::layout& l = {}) {
+    d.input_types.push_back(t);
+    d.inputs.push_back(l);
+    return pt::ops::parameter(b, name, {t.element, l.local(t.shape, d.mesh)});
+  }
+  pt::value_id collective(const pt::op_def& op, pt::value_id x,
+                          std::initializer_list<std::int64_t> attrs, const pt::shape& local) {
+    return b.emit(op, {x}, attrs, pt::tensor_type{b.type(x).element, local});
+  }
+  device_builder& output(std::string_view name, pt::value_id v, const pt::shape& global,
+                         const pt::layout& l = {}) {
+    d.output_types.push_back({b.type(v).element, global});
+    d.outputs.push_back(l);
+    b.p.outputs.push_back({v, b.p.intern(name)});
+    return *this;
+  }
+  pt::device_program done() {
+    d.local = b.p;
+    return d;
+  }
+};
+
+}  // namespace device_programs
