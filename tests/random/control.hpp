@@ -149,7 +149,7 @@ inline bool draw_scan(writer& w) {
 
 /// Counts up to at most three; the condition may look at the other carried values too.
 inline bool draw_while(writer& w) {
-  if (w.state.differentiable) return false;  // it has no derivative
+  if (w.derived()) return false;  // it has no derivative
   std::vector<value_id> carried = some_carried(w, 1);
   std::vector<value_info> intervals;
   for (auto v : carried) intervals.push_back(carried_interval(w, v));

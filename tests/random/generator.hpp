@@ -103,7 +103,9 @@ class generator {
   test_case make() {
     writer w(state_);
     state_.differentiable = r_.one_in(6);
-    case_.wild = state_.wild = !state_.differentiable && r_.one_in(5);
+    case_.real = state_.real = !state_.differentiable && r_.one_in(10);
+    const bool plain = !state_.differentiable && !state_.real;
+    case_.wild = state_.wild = plain && r_.one_in(5);
     state_.empties = r_.one_in(8);
     const auto params = r_.in(1, 3);
     for (int i = 0; i < params; ++i)
@@ -111,17 +113,18 @@ class generator {
                : state_.wild ? wild_type()
                              : dtype::f32,
                w.some_shape(1, 3)});
-    const bool is_long = !state_.differentiable && r_.one_in(1500);
+    const bool is_long = plain && r_.one_in(1500);
     if (is_long)
       draw_ops(w, r_.in(1000, 2500), 12000);
     else
-      draw_ops(w, r_.in(3, state_.differentiable ? 10 : 22), 400);
+      draw_ops(w, r_.in(3, plain ? 22 : 10), 400);
     outputs(w);
-    if (state_.differentiable) differentiate(w);
+    if (state_.differentiable || (state_.real && has_derivative(w.b.p))) differentiate(w);
     w.b.p.error.raise();
     case_.p = w.b.p;
     case_.info = w.infos;
     if (state_.differentiable) make_integral(case_.p);
+    if (state_.real) make_double(case_.p);
     if (r_.one_in(2)) tidy();
     mesh();
     actions();
@@ -197,6 +200,22 @@ class generator {
     for (auto& t : p.types)
       if (pt::is_floating(t.element)) t.element = dtype::i64;
     for (auto& r : p.regions) make_integral(r);
+  }
+
+  static void make_double(pt::program& p) {
+    for (auto& t : p.types)
+      if (pt::is_floating(t.element)) t.element = dtype::f64;
+    for (auto& r : p.regions) make_double(r);
+  }
+  static bool has_derivative(const pt::program& p) {
+    bool all = true;
+    for (pt::op_id o = 0; all && o < p.op_count(); ++o) {
+      bool real = false;
+      for (value_id v : p.operands(o)) real = real || pt::is_floating(p.type(v).element);
+      all = !real || p.op(o).def->differentiable;
+    }
+    for (const auto& r : p.regions) all = all && has_derivative(r);
+    return all;
   }
 
   /// Without what the outputs do not need, as models are traced.

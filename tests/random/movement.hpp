@@ -270,7 +270,7 @@ inline bool draw_scatter(writer& w) {
   const tensor_type t = w.type(x);
   const value_info info = w.info(x);
   auto update = static_cast<pt::ops::scatter_update>(w.r.in(0, 4));
-  if (w.state.differentiable && update == pt::ops::scatter_update::multiply) return false;
+  if (w.derived() && update == pt::ops::scatter_update::multiply) return false;
   if (update == pt::ops::scatter_update::multiply && w.state.wild && !info.integer) return false;
   if (!w.number(x)) update = pt::ops::scatter_update::assign;
   const bool has_input = update == pt::ops::scatter_update::assign || w.r.one_in(2);

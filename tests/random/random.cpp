@@ -1,7 +1,7 @@
 // Random programs, meshes and actions: the partitioned program computes what the source does.
 //
-// Not drawn: gradients of real values (they are of i64, where sums are exact), sums of floats whose
-// finite part may overflow.
+// Gradients are of i64, where sums are exact, or of f64, where an analysis bounds what their order
+// changes. Not drawn: gradients of narrower floats, sums of floats whose finite part may overflow.
 //
 // PARTITA_RANDOM_CASES=n runs the seeds 1 to n; PARTITA_RANDOM_SEED=s runs one case and prints it.
 #include <doctest/doctest.h>
@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 
+#include "error_bound.hpp"
 #include "generator.hpp"
 #include "schedule.hpp"
 
@@ -97,7 +98,8 @@ struct statistics {
        differentiated = 0, microbatched = 0, several_loops = 0, split = 0, split_by_itself = 0,
        part_loops = 0, padded = 0, contradictions = 0;
   long widened = 0, trimmed = 0, masked = 0;
-  long schedules = 0, stepped = 0, wild = 0, wild_sums = 0, empty = 0, wide = 0, long_ones = 0;
+  long schedules = 0, stepped = 0, wild = 0, wild_sums = 0, real = 0, bounded = 0, unbounded = 0,
+       empty = 0, wide = 0, long_ones = 0;
   std::map<std::string, long> refusals;  ///< of schedules, by code
   pt::collectives collectives;
   std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
@@ -131,6 +133,7 @@ class check {
   bool split_by_itself_ = false;  ///< did propagation split an axis?
   std::vector<pt::array> inputs_;
   std::optional<pt::results> expected_;
+  std::vector<double> errors_;  ///< of real outputs, from the order of sums
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   bool fail(const std::string& text) {
@@ -142,7 +145,8 @@ class check {
   }
   bool compare(const pt::results& got, const char* what) {
     for (int i = 0; i < expected_->size(); ++i) {
-      const double tolerance = c_.info[at(c_.p.outputs[at(i)].value)].tolerance;
+      const double tolerance =
+          c_.real ? errors_[at(i)] : c_.info[at(c_.p.outputs[at(i)].value)].tolerance;
       if (got[i].type() != (*expected_)[i].type())
         return fail(std::string(what) + ": another type");
       if (c_.wild && tolerance == 0 && !same_bits(got[i], (*expected_)[i]))
@@ -163,6 +167,7 @@ class check {
     if (!good(pt::verify(c_.p), "source")) return;
     inputs_ = arguments(c_);
     expected_.emplace(pt::evaluate(c_.p, inputs_));
+    if (c_.real) errors_ = order_errors(c_.p, inputs_);
     const pt::program tidy = pt::ir_detail::tidy(c_.p);
     if (!good(pt::verify(tidy), "tidy") || !compare(pt::evaluate(tidy, inputs_), "tidy") ||
         !check_text(c_.p, nullptr, "source") || !check_text(tidy, nullptr, "tidy"))
@@ -434,6 +439,9 @@ class check {
             fail("replay of a schedule gives other loops"));
   }
 
+  static double largest(const pt::array& a) {
+    return pt::max_difference(a, data::fill(a.type(), [](std::int64_t) { return 0; }));
+  }
   void add_statistics(const pt::core_program& core, const pt::lowered& l) const {
     for (pt::op_id o = 0; o < core.p.op_count(); ++o) {
       const int n = core.nest_of(o).count;
@@ -458,6 +466,12 @@ class check {
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);
     seen.wild += c_.wild;
+    seen.real += c_.real;
+    for (int i = 0; c_.real && i < c_.p.output_count(); ++i) {
+      const bool small = errors_[at(i)] <= 1e-9 * (1 + largest((*expected_)[i]));
+      seen.bounded += errors_[at(i)] > 0 && small;
+      seen.unbounded += !small;
+    }
     for (const auto& n : c_.p.ops)
       seen.wild_sums += c_.wild && n.def == &pt::def<pt::op::dot_general> &&
                         pt::is_floating(c_.p.type(n.result).element);
@@ -532,9 +546,11 @@ TEST_CASE("random programs: partitioned equals source") {
             << " values widened, " << seen.trimmed << " trimmed, " << seen.masked << " masked); "
             << seen.schedules << " schedules by name (" << seen.stepped << " in microbatches), "
             << seen.wild << " with floats of any value (" << seen.wild_sums
-            << " products of them), " << seen.empty << " with values without elements, "
-            << seen.wide << " ops of many operands, " << seen.long_ones
-            << " programs of thousands of ops; " << str(pt::concat(seen.collectives)) << '\n';
+            << " products of them), " << seen.real << " of real values (" << seen.bounded
+            << " outputs with a small bound, " << seen.unbounded << " without), " << seen.empty
+            << " with values without elements, " << seen.wide << " ops of many operands, "
+            << seen.long_ones << " programs of thousands of ops; "
+            << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
   std::cout << "\nschedules refused:";
@@ -569,6 +585,7 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.stepped > 0);
   CHECK(seen.wild > 0);
   CHECK(seen.wild_sums > 0);
+  CHECK(seen.bounded > 10 * seen.unbounded);
   CHECK(seen.empty > 0);
   CHECK(seen.wide > 0);
   std::string missing, whole;

@@ -29,6 +29,7 @@ struct test_case {
   pt::mesh mesh;
   std::vector<std::vector<random_action>> tactics;
   bool wild = false;  ///< are floats of any value? Then results have equal bits.
+  bool real = false;  ///< are floats real? Then an analysis says how much results may differ.
 };
 
 /// Any float: special ones, denormals, those that overflow in products.
@@ -63,6 +64,12 @@ inline std::vector<pt::array> arguments(const test_case& c) {
       const bool bounded = std::isfinite(i.greatest()), often = r.one_in(3);
       out.push_back(data::fill(c.p.type(v), [&](std::int64_t) {
         return bounded ? special_integer(r, std::min(low, high), high, often) : wild_number(r);
+      }));
+      continue;
+    }
+    if (c.real && pt::is_floating(c.p.type(v).element)) {
+      out.push_back(data::fill(c.p.type(v), [&](std::int64_t) {
+        return static_cast<double>(r.in(std::min(low, high) * 1000, high * 1000)) / 1000;
       }));
       continue;
     }
@@ -131,6 +138,7 @@ class rebuilder {
     result.seed = c.seed;
     result.mesh = c.mesh;
     result.wild = c.wild;
+    result.real = c.real;
     result.p = rebuilt(c.p, {}, {}, &c.info);
     std::map<nested_value, value_id> flat;
     const auto after = flat_values(result.p), before = flat_values(c.p);

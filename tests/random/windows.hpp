@@ -239,7 +239,7 @@ inline value_id dominant(writer& w, value_id x) {
 /// right-hand side, has an error of at most 3 n eps times that (Higham, section 8.1), in both runs.
 /// A factor is computed matrix by matrix, the same in both.
 inline bool draw_linear_system(writer& w) {
-  if (w.state.differentiable) return false;
+  if (w.derived()) return false;
   auto x = w.any([&](value_id v) {
     return w.floating(v) && w.rank(v) >= 2 && w.dims(v)[w.rank(v) - 1] == w.dims(v)[w.rank(v) - 2];
   });

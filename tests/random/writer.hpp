@@ -14,6 +14,8 @@ struct case_state {
   /// The program will be differentiated, and its floats become i64 (see generator.hpp): only ops
   /// that have a derivative and work on integers are drawn, and every value is exact.
   bool differentiable = false;
+  /// Floats are real, and may be sums of real values: they become f64 (see generator.hpp).
+  bool real = false;
   /// Floats of any value: NaN, infinities and -0 among those of an interval, or anything at all.
   bool wild = false;
   bool empties = false;  ///< may dimensions have size 0?
@@ -31,6 +33,8 @@ class writer {
   /// Of a program nested in that of `parent`.
   explicit writer(writer& p) : state(p.state), r(p.r), parent_(&p), depth_(p.depth_ + 1) {}
 
+  /// Will the program be differentiated?
+  bool derived() const { return state.differentiable || state.real; }
   int depth() const { return depth_; }
   // By value: captures add values to programs around this one.
   tensor_type type(value_id v) const { return b.type(v); }
@@ -47,8 +51,11 @@ class writer {
 
   bool may_be_anything(dtype t) const { return state.wild && pt::is_floating(t); }
 
-  /// Not inexact; without elements only where the case has empty dimensions.
-  bool usable(value_id v) const { return info(v).tolerance == 0 && dims(v).elements() >= least(); }
+  /// Not inexact but where the case has real values; without elements only where the case has empty
+  /// dimensions.
+  bool usable(value_id v) const {
+    return (state.real || info(v).tolerance == 0) && dims(v).elements() >= least();
+  }
   /// The least size of a dimension.
   std::int64_t least() const { return state.empties ? 0 : 1; }
 
