@@ -1,4 +1,5 @@
-// expect: M005 mesh: {"B":1099511627776, "M":1099511627776} has more than 2^59 - 1 devices, the most that are supported
+// expect: M005 mesh: {"B":1099511627776, "M":1099511627776} has more than 2^59 - 1 devices, the
+// most that are supported
 #include "mlp.hpp"
 
 #ifdef FAIL

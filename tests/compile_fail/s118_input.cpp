@@ -1,4 +1,5 @@
-// expect: S118 trace: input "x": tensor<4000000000x4000000000xf32> has more than 2^59 - 1 elements, the most that a tensor can have
+// expect: S118 trace: input "x": tensor<4000000000x4000000000xf32> has more than 2^59 - 1 elements,
+// the most that a tensor can have
 #include "mlp.hpp"
 
 #ifdef FAIL
