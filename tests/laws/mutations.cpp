@@ -18,17 +18,6 @@ using data::str;
 
 namespace {
 
-std::string text_of(const op_case& c) {
-  pt::builder b;
-  std::vector<pt::value_id> x;
-  for (std::size_t k = 0; k < c.operands.size(); ++k)
-    x.push_back(pt::ops::parameter(b, parameter_name(k), c.operands[k]));
-  const pt::value_id y = b.emit(*c.op, x, c.attrs, c.declared);
-  if (c.op->role == pt::op_role::tag) b.name_last("y");
-  b.p.outputs.push_back({y, b.p.intern("result")});
-  return str(pt::print(b.p));
-}
-
 constexpr std::string_view control =
     R"(func @main(%x: tensor<4x6xf32>, %"a b": tensor<3x4x6xf32>, %i: tensor<i32>) {
   %h = tag "h" %x : tensor<4x6xf32>
@@ -241,7 +230,7 @@ int count_of_mutations() {
 
 TEST_CASE("mutated texts are read or refused") {
   std::vector<std::string> sources, locals = local_texts();
-  for (const op_case& c : all_cases()) sources.push_back(text_of(c));
+  for (const op_case& c : all_cases()) sources.push_back(str(pt::print(program_of(c))));
   for (int i = 0; i < 30; ++i) sources.emplace_back(control);
   const int count = count_of_mutations();
   std::mt19937 random(11);

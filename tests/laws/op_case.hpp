@@ -32,6 +32,19 @@ inline std::string parameter_name(std::size_t k) {
   return k < 26 ? letter : letter + std::to_string(k / 26);
 }
 
+/// The op on parameters a, b, ..., z, a1, b1, ...; one output.
+inline pt::program program_of(const op_case& c) {
+  pt::builder b;
+  std::vector<pt::value_id> x;
+  for (std::size_t k = 0; k < c.operands.size(); ++k)
+    x.push_back(pt::ops::parameter(b, parameter_name(k), c.operands[k]));
+  const pt::value_id y = b.emit(*c.op, x, c.attrs, c.declared);
+  if (c.op->role == pt::op_role::tag) b.name_last("y");
+  b.p.error.raise();
+  b.p.outputs.push_back({y, b.p.intern("result")});
+  return b.p;
+}
+
 /// The result type, or nothing with an error.
 inline tensor_type infer(const pt::op_def& op, const std::vector<tensor_type>& operands,
                          const ints& attrs, const tensor_type& declared, pt::failure& error) {

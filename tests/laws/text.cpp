@@ -10,19 +10,6 @@ using data::str;
 
 namespace {
 
-/// The op on parameters a, b, ..., z, a1, b1, ...; one output.
-pt::program program_of(const op_case& c) {
-  pt::builder b;
-  std::vector<pt::value_id> x;
-  for (std::size_t k = 0; k < c.operands.size(); ++k)
-    x.push_back(pt::ops::parameter(b, parameter_name(k), c.operands[k]));
-  const pt::value_id y = b.emit(*c.op, x, c.attrs, c.declared);
-  if (c.op->role == pt::op_role::tag) b.name_last("y");
-  REQUIRE_MESSAGE(!b.failed(), str(b.p.error.message));
-  b.p.outputs.push_back({y, b.p.intern("result")});
-  return b.p;
-}
-
 void check_round_trip(const pt::program& p) {
   const pt::text printed = pt::print(p);
   const pt::program parsed = pt::parse(printed);
