@@ -1,18 +1,9 @@
 // Diagnosis by the compiler: figures in check<>, texts as constants.
-#include <partita/partita.hpp>
+#include "../two_layers.hpp"
 
 namespace pt = partita;
+using namespace two_layers;
 
-constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
-constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
-constexpr auto MP = pt::manual("M", {{"w1", 1}}, "MP");
-constexpr auto Z3 = pt::manual("B", {{"w1", 0}, {"w2", 1}}, "Z3");
-
-constexpr auto traced = [] {
-  return pt::trace([](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); },
-                   pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),
-                   pt::input<float, 16, 8>("w2"));
-};
 constexpr auto megatron = [] { return pt::partition(traced(), mesh, pt::schedule(BP, MP)); };
 constexpr auto sharded = [] {
   return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3), {.strict = 2048});

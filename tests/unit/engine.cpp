@@ -10,11 +10,13 @@
 #include <partita/op/tile_map_text.hpp>
 #include <partita/partita.hpp>
 
+#include "texts.hpp"
+
 namespace pt = partita;
+using unit::str;
 
 namespace {
 
-std::string str(const pt::text& t) { return std::string(t.view()); }
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 
 /// Input names and local shapes: "x[2, 8] w[8]".

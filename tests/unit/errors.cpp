@@ -9,21 +9,13 @@
 
 #include <partita/partita.hpp>
 
+#include "texts.hpp"
+
 namespace pt = partita;
+using unit::str;
+using unit::thrown;
 
 namespace {
-
-/// What a callable throws, or "no error".
-std::string thrown(auto f) {
-  try {
-    f();
-  } catch (const pt::error& e) {
-    CHECK(e.code() == std::string_view(e.what()).substr(0, 4));
-    return e.what();
-  }
-  return "no error";
-}
-std::string str(const pt::text& t) { return std::string(t.view()); }
 
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 

@@ -8,19 +8,13 @@
 
 #include <partita/partita.hpp>
 
+#include "texts.hpp"
+
 namespace pt = partita;
+using unit::str;
+using unit::thrown;
 
 namespace {
-
-std::string str(const pt::text& t) { return std::string(t.view()); }
-std::string thrown(auto f) {
-  try {
-    f();
-  } catch (const pt::error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 /// Names that look like something else, and random ones of all bytes.
 std::vector<std::string> awkward_names() {

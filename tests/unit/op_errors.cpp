@@ -20,8 +20,10 @@
 #include "op_errors_linalg.hpp"
 #include "op_errors_movement.hpp"
 #include "op_errors_windows.hpp"
+#include "texts.hpp"
 
 namespace pt = partita;
+using unit::str;
 
 namespace {
 
@@ -35,8 +37,6 @@ std::vector<op_error> all_op_errors() {
   add_windows_errors(list);
   return list;
 }
-
-std::string str(const pt::text& t) { return std::string(t.view()); }
 
 /// What `emit` reports of the op on parameters of these types; "" if nothing is wrong.
 std::string reported(const op_error& e) {

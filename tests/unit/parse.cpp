@@ -7,11 +7,12 @@
 
 #include <partita/partita.hpp>
 
+#include "texts.hpp"
+
 namespace pt = partita;
+using unit::str;
 
 namespace {
-
-std::string str(const pt::text& t) { return std::string(t.view()); }
 
 constexpr std::string_view chain =
     R"(func @main(%x: tensor<256x8xf32>, %w1: tensor<8x16xf32>, %w2: tensor<16x8xf32>) {

@@ -7,11 +7,13 @@
 
 #include <partita/partita.hpp>
 
+#include "texts.hpp"
+
 namespace pt = partita;
+using unit::str;
 
 namespace {
 
-std::string str(std::string_view t) { return std::string(t); }
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
 constexpr auto mlp = [](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); };
 constexpr auto traced = [] {

@@ -6,11 +6,12 @@
 
 #include <partita/partita.hpp>
 
+#include "texts.hpp"
+
 namespace pt = partita;
+using unit::str;
 
 namespace {
-
-std::string str(const pt::text& t) { return std::string(t.view()); }
 
 constexpr pt::mesh mesh{{"B", 4}};
 constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");

@@ -1,15 +1,18 @@
 // Where ops come from, through every rewrite; nested programs of any depth.
 #include <doctest/doctest.h>
 
-#include <partita/partita.hpp>
 #include <string>
 #include <vector>
+
+#include <partita/partita.hpp>
+
+#include "texts.hpp"
 
 namespace {
 
 namespace pt = partita;
+using unit::str;
 
-std::string str(const pt::text& t) { return std::string(t.view()); }
 std::string lines(const pt::partitioned& p) {
   const std::string all = str(pt::explain(p));
   return all.substr(0, all.find("in all:\n"));

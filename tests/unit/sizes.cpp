@@ -8,22 +8,17 @@
 
 #include <partita/partita.hpp>
 
+#include "texts.hpp"
+
 namespace pt = partita;
+using unit::str;
+using unit::thrown;
 
 namespace {
 
 constexpr std::int64_t huge = std::int64_t{1} << 40;
 constexpr std::int64_t most = INT64_MAX;
 
-std::string str(const pt::text& t) { return std::string(t.view()); }
-std::string thrown(auto f) {
-  try {
-    f();
-  } catch (const pt::error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 /// The mistake in a program that is built by hand from f32 inputs of these shapes.
 std::string built(const std::vector<pt::shape>& inputs, auto f) {
   pt::builder b;

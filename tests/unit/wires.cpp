@@ -9,11 +9,12 @@
 
 #include <partita/partita.hpp>
 
+#include "texts.hpp"
+
 namespace pt = partita;
+using unit::str;
 
 namespace {
-
-std::string str(const pt::text& t) { return std::string(t.view()); }
 
 /// An end, and the type that it has without the leading dimensions that only it has.
 struct seen_end {

@@ -1,0 +1,26 @@
+/// Texts as the tests compare them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include <partita/support/error.hpp>
+
+namespace unit {
+
+inline std::string str(std::string_view t) { return std::string(t); }
+
+/// What a callable throws, or "no error".
+std::string thrown(auto f) {
+  try {
+    f();
+  } catch (const partita::error& e) {
+    CHECK(e.code() == std::string_view(e.what()).substr(0, 4));
+    return e.what();
+  }
+  return "no error";
+}
+
+}  // namespace unit
