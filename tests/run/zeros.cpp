@@ -11,9 +11,12 @@
 #include <partita/cpu.hpp>
 
 #include "../data.hpp"
+#include "device_programs.hpp"
 
 using namespace partita;
 using data::str;
+using device_programs::cut;
+using device_programs::device_builder;
 
 namespace {
 
@@ -144,6 +147,132 @@ TEST_CASE("extremes that devices compute are those of the source, to the sign of
               CAPTURE(i);
               CHECK(same(source[i], local[i]));
             }
+        }
+      }
+    }
+}
+
+TEST_CASE("scattered extremes, with an input and without, on devices too") {
+  constexpr std::int64_t rows = 6, count = 24, columns = 4;
+  for (bool greatest : {true, false})
+    for (dtype t : float_types) {
+      const auto update = greatest ? ops::scatter_update::max : ops::scatter_update::min;
+      builder b;
+      const value_id table = ops::parameter(b, "table", {t, {rows, columns}});
+      const value_id at = ops::parameter(b, "at", {dtype::i32, {count}});
+      const value_id x = ops::parameter(b, "x", {t, {count, columns}});
+      const std::int64_t attrs[] = {static_cast<std::int64_t>(update)};
+      const value_id operands[] = {at, x};
+      b.p.outputs = {
+          {ops::scatter_rows(b, update, table, at, x), b.p.intern("into")},
+          {b.emit(def<op::scatter>, operands, attrs, {t, {rows, columns}}), b.p.intern("alone")}};
+      REQUIRE(str(b.p.error.message) == "");
+      for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        const array start = zeros(t, {rows, columns}, seed + 1, greatest);
+        const array places =
+            data::fill({dtype::i32, {count}}, [](std::int64_t i) { return i * i % (rows - 1); });
+        const array updates = zeros(t, {count, columns}, seed, greatest);
+        const results source = evaluate(b.p, start, places, updates);
+        const array wide_start = as_type(start, dtype::f64), wide = as_type(updates, dtype::f64);
+        const array into = as_type(source["into"], dtype::f64);
+        const array alone = as_type(source["alone"], dtype::f64);
+        for (std::int64_t r = 0; r < rows; ++r)
+          for (std::int64_t c = 0; c < columns; ++c) {
+            double want = greatest ? -inf : inf;
+            for (std::int64_t i = 0; i < count; ++i)
+              if (i * i % (rows - 1) == r)
+                want = extreme_of(greatest, want, wide.data<double>()[i * columns + c]);
+            const std::int64_t e = r * columns + c;
+            CHECK(same(alone.data<double>()[e], want));
+            CHECK(same(into.data<double>()[e],
+                       extreme_of(greatest, want, wide_start.data<double>()[e])));
+          }
+        for (const mesh& m : {mesh{{"a", 2}, {"b", 2}}, mesh{{"a", 4}, {"b", 4}}}) {
+          const auto r =
+              partition(b.p, m, schedule(manual("a", {{"x", 0}}), manual("b", {{"x", 1}})));
+          CHECK(r.collectives.all_reduce == 2);
+          for (const results& local :
+               {emulate(r, start, places, updates), temporal(r, start, places, updates)})
+            for (int i = 0; i < source.size(); ++i) CHECK(same(source[i], local[i]));
+        }
+      }
+    }
+}
+
+TEST_CASE("a reduce_scatter to extremes is that of all devices' elements") {
+  constexpr std::int64_t columns = 12;
+  const mesh m{{"a", 3}, {"b", 2}};
+  for (bool greatest : {true, false})
+    for (dtype t : float_types)
+      for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        device_builder d(m);
+        const value_id v = d.input("v", {t, {6, columns}}, cut({{0, 0}, {0, 1}}));
+        const auto how = static_cast<std::int64_t>(greatest ? combiner::max : combiner::min);
+        const value_id r =
+            d.collective(def<op::reduce_scatter>, v, {how, 1, 0, 1, 1}, {1, columns / 6});
+        const value_id some = d.collective(def<op::reduce_scatter>, v, {how, 1, 1}, {1, 6});
+        d.output("all", r, {1, columns}, cut({{1, 0}, {1, 1}}));
+        d.output("some", some, {3, columns}, cut({{0, 0}, {1, 1}}));
+        const array x = zeros(t, {6, columns}, seed, greatest);
+        const results got = emulate(d.done(), x);
+        const array all = as_type(got["all"], dtype::f64), pairs = as_type(got["some"], dtype::f64);
+        const array wide = as_type(x, dtype::f64);
+        for (std::int64_t c = 0; c < columns; ++c) {
+          double want = greatest ? -inf : inf;
+          for (std::int64_t i = 0; i < 3; ++i) {
+            const double* pair = wide.data<double>() + 2 * i * columns + c;
+            const double two = extreme_of(greatest, pair[0], pair[columns]);
+            CHECK(same(pairs.data<double>()[i * columns + c], two));
+            want = extreme_of(greatest, want, two);
+          }
+          CHECK(same(all.data<double>()[c], want));
+        }
+      }
+}
+
+TEST_CASE("windows select the first of equal zeros, whatever their signs, and go on from a NaN") {
+  constexpr std::int64_t rows = 4, columns = 24;
+  window_dim slide;
+  slide.size = 3;
+  slide.low = slide.high = 1;
+  const window_dim w[] = {{}, slide};
+  for (bool greatest : {true, false})
+    for (dtype t : float_types) {
+      builder b;
+      const value_id x = ops::parameter(b, "x", {t, {rows, columns}});
+      const value_id y = ops::parameter(b, "y", {t, {rows, columns}});
+      const auto direction = greatest ? ops::direction::ge : ops::direction::le;
+      b.p.outputs = {{ops::select_and_scatter(b, x, y, direction, w), b.p.intern("scattered")},
+                     {ops::select_and_gather(b, x, y, direction, w), b.p.intern("gathered")}};
+      REQUIRE(str(b.p.error.message) == "");
+      const array source = data::fill({t, {rows, columns}}, [](std::int64_t i) {
+        return i % 5 == 0 ? -0. : static_cast<double>(i % 7);
+      });
+      for (std::uint64_t seed = 0; seed < 6; ++seed) {
+        const array in = zeros(t, {rows, columns}, seed, greatest);
+        const results got = evaluate(b.p, in, source);
+        const array wide = as_type(in, dtype::f64), values = as_type(source, dtype::f64);
+        const array gathered = as_type(got["gathered"], dtype::f64);
+        std::vector<double> sums(rows * columns, 0.);
+        for (std::int64_t i = 0; i < rows * columns; ++i) {
+          const std::int64_t column = i % columns;
+          std::int64_t selected = column == 0 ? i : i - 1;
+          for (std::int64_t k = selected + 1; k <= (column + 1 < columns ? i + 1 : i); ++k) {
+            const double old = wide.data<double>()[selected], one = wide.data<double>()[k];
+            if (!(greatest ? old >= one : old <= one)) selected = k;
+          }
+          sums[static_cast<std::size_t>(selected)] += values.data<double>()[i];
+          CHECK(same(gathered.data<double>()[i], values.data<double>()[selected]));
+        }
+        const array scattered = as_type(got["scattered"], dtype::f64);
+        for (std::int64_t i = 0; i < rows * columns; ++i)
+          CHECK(same(scattered.data<double>()[i], sums[static_cast<std::size_t>(i)]));
+        for (const mesh& m : {mesh{{"a", 2}, {"b", 2}}, mesh{{"a", 4}, {"b", 6}}}) {
+          const auto r =
+              partition(b.p, m, schedule(manual("a", {{"x", 0}}), manual("b", {{"x", 1}})));
+          CHECK(r.collectives.permute > 0);
+          for (const results& local : {emulate(r, in, source), temporal(r, in, source)})
+            for (int i = 0; i < got.size(); ++i) CHECK(same(got[i], local[i]));
         }
       }
     }
