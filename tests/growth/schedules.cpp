@@ -173,3 +173,68 @@ TEST_CASE("n tactics, each of which leaves one conflict more") {
   CHECK(p.conflicts_after(1)[0] == p.core.conflicts[2]);
   CHECK(p.conflicts_after(1)[1] == p.core.conflicts[3]);
 }
+
+TEST_CASE("an op of n operands that are gathered: all different, and all the same") {
+  const auto gathered = [](bool different) {
+    return [different](int n) {
+      pt::builder b;
+      pt::vec<pt::value_id> rows;
+      for (int i = 0; i < n; ++i)
+        rows.push_back(i > 0 && !different
+                           ? rows[0]
+                           : pt::ops::parameter(b, "w." + std::to_string(i), square));
+      b.p.outputs.push_back(
+          {pt::ops::concatenate(b, {rows.data(), rows.size()}, 0), b.p.intern("y")});
+      return b.p;
+    };
+  };
+  const auto shard = pt::schedule(pt::manual("B", {{"w", 0}}));
+  for (const bool different : {true, false}) {
+    const auto make = gathered(different);
+    check_linear(200, make, [&](const auto& p) {
+      CHECK(pt::partition(p, mesh, shard).collectives.all_gather ==
+            (different ? p.input_count() : 1));
+    });
+    check_linear(
+        200, [&](int n) { return pt::partition(make(n), mesh, shard); },
+        [](const auto& p) { (void)pt::explain(p); });
+  }
+}
+
+TEST_CASE("n sums that are combined, into one and into many") {
+  const auto sums = [](int n) {
+    pt::builder b;
+    for (int i = 0; i < n; ++i) {
+      const auto x = pt::ops::parameter(b, "w." + std::to_string(i), square);
+      const std::int64_t rows[] = {0};
+      b.p.outputs.push_back(
+          {pt::ops::reduce(b, x, pt::combiner::add, rows), b.p.intern(std::to_string(i))});
+    }
+    return b.p;
+  };
+  const auto shard = pt::schedule(pt::manual("B", {{"w", 0}}));
+  for (const std::int64_t below : {1 << 20, 100})
+    check_linear(100, sums, [&](const auto& p) {
+      const auto made = pt::partition(p, mesh, shard, {.passes = {.combine_below = below}});
+      CHECK(made.collectives.all_reduce == (below > 100 ? 1 : (p.output_count() + 2) / 3));
+    });
+}
+
+TEST_CASE("n actions done again") {
+  struct logged {
+    pt::program p;
+    pt::text log;
+    pt::core_program again;
+  };
+  const auto log_of = [](int n) {
+    logged l{barrier(n), {}, {}};
+    const auto made = pt::partition(l.p, mesh, shard_all);
+    l.log = pt::print_actions(made.core, l.p);
+    l.again = pt::core_program(l.p, mesh);
+    return l;
+  };
+  check_linear(200, log_of, [](logged& l) {
+    REQUIRE(!pt::replay(l.again, l.p, l.log.view()));
+    CHECK(l.again.actions.size() == 2 * l.p.inputs.size() + 2);
+  });
+}

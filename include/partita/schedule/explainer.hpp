@@ -39,12 +39,12 @@ class explainer {
     op_id op = n.op;
     if (n.reason == collective_reason::sum_finished) {
       op = names_.known_op(op, n.value);  // of a sum over the steps of an added loop
-      call(out, op);
+      say_call(out, op);
       out << " leaves " << sum(n) << " over ";
       print_axis_set(out, n.axes, c_.mesh);
       if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
     } else if (n.kind == collective::permute) {
-      call(out, n.op);
+      say_call(out, n.op);
       out << (n.reason == collective_reason::mirrored
                   ? " needs the opposite piece"
                   : " needs elements of the neighbouring pieces")
@@ -53,25 +53,39 @@ class explainer {
     } else if (c_.p.is(n.op, op_role::tiling)) {
       out << "an action asks for it";
     } else {
-      call(out, n.op);
+      say_call(out, n.op);
       out << " needs it "
           << (n.reason == collective_reason::whole_needed ? "whole" : "in another layout");
       print_loops(out, n);
     }
     op = named_by_call(op);
     if (op < 0) return;
-    const text of = names_.call(c_.p.op(op).marks.origin, most_operands);
-    if (!of.empty()) out << " (backward of " << of << ')';
+    const int origin = c_.p.op(op).marks.origin;
+    if (backward_.of != origin) backward_ = {origin, names_.call(origin, most_operands)};
+    if (!backward_.words.empty()) out << " (backward of " << backward_.words << ')';
   }
 
  private:
   static constexpr int most_operands = 16;  ///< of an op that are named
   const core_program& c_;
   source_names names_;
+  /// Of the last note: the next one may be of another operand of the op.
+  struct said {
+    int of = -1;
+    text words;
+  };
+  said call_, backward_;
   op_id last_op_ = -1;
   int last_operand_ = 0;
   vec<axis_set> torn_;  ///< by op: axes along which a conflict left it without a loop
 
+  constexpr void say_call(text& out, op_id o) {
+    if (call_.of != o) {
+      call_ = {o, {}};
+      call(call_.words, o);
+    }
+    out << call_.words;
+  }
   /// The op that `call` names, or -1.
   constexpr op_id named_by_call(op_id o) const {
     const auto inserted = c_.inserted(o);
