@@ -238,3 +238,26 @@ TEST_CASE("n actions done again") {
     CHECK(l.again.actions.size() == 2 * l.p.inputs.size() + 2);
   });
 }
+
+TEST_CASE("n tactics, each of which inserts an op") {
+  const auto line = [](int n) {
+    pt::builder b;
+    auto h = pt::ops::parameter(b, "x", square);
+    for (int i = 0; i < n; ++i) h = pt::ops::tanh(b, h);
+    b.p.outputs.push_back({h, b.p.intern("y")});
+    return pt::core_program(b.p, mesh);
+  };
+  check_linear(500, line, [](auto& c) {
+    const int count = c.p.value_count();
+    for (pt::value_id v = 1; v < count; v += 2) {
+      REQUIRE(!c.atomic(v, v / 2 % 2));
+      c.propagate();
+    }
+    pt::op_id last = -1;
+    for (pt::op_id o : c.order) {
+      if (last >= 0) CHECK(c.order.position(last) < c.order.position(o));
+      CHECK(c.order.at(c.order.position(o)) == o);
+      last = o;
+    }
+  });
+}

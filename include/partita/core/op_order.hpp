@@ -50,35 +50,88 @@ class op_order {
     next_[added] = link;
     link = added;
     ++count_;
+    if (o < moved_) grown_behind_.push_back(o);
   }
 
-  /// Where an op stands, counted from 0, and back. Of ops inserted since `number` was called
-  /// positions are only told apart: they are behind all others.
-  constexpr int position(op_id o) const { return o < moved_ ? position_[o] : o; }
-  constexpr op_id at(int position) const { return position < moved_ ? op_at_[position] : position; }
+  /// Numbers in the order of ops, from 0 to below `room`, and back. Of ops inserted since `number`
+  /// was called they are only told apart: they are behind all others.
+  constexpr int position(op_id o) const { return o < moved_ ? position_[o] : o + unmoved_at_; }
+  constexpr op_id at(int position) const {
+    return position < settled() ? op_at_[position] : position - unmoved_at_;
+  }
+  constexpr int room() const { return count_ + unmoved_at_; }
+  /// Below: the positions of ops that were there when `number` was called.
+  constexpr int settled() const { return moved_ + unmoved_at_; }
   constexpr bool numbered() const { return next_.empty() || moved_ == count_; }
-  /// Cost: linear if ops were inserted since, else none.
+  /// Is there room for the ops inserted since, so that others keep their positions? Cost: linear in
+  /// the ops inserted.
+  constexpr bool has_room() const {
+    if (moved_ == 0) return false;
+    for (op_id o : grown_behind_)
+      if (const run r = run_behind(o); r.end - r.begin <= r.count) return false;
+    return true;
+  }
+  /// Cost: none if no ops were inserted since; linear in them if there is room; else linear in all
+  /// ops, which leaves room.
   constexpr void number() {
     if (numbered()) return;
-    position_.resize(size(), 0);
-    op_at_.resize(size(), 0);
-    int i = 0;
-    for (op_id o = first_; o >= 0; o = next_[o]) {
-      position_[o] = i;
-      op_at_[i++] = o;
-    }
+    if (has_room())
+      fill_in();
+    else
+      spread();
     moved_ = count_;
+    unmoved_at_ = static_cast<int>(op_at_.size()) - moved_;
+    grown_behind_.clear();
   }
 
  private:
   int count_ = 0;
-  int moved_ = 0;  ///< so many ops have positions of their own; others their numbers
+  int moved_ = 0;       ///< so many ops have positions of their own
+  int unmoved_at_ = 0;  ///< from the numbers of others to their positions
   op_id first_ = 0;
-  vec<op_id> next_;    ///< by op; empty while the order is that of numbers
-  vec<int> position_;  ///< by op
-  vec<op_id> op_at_;   ///< by position
+  vec<op_id> next_;          ///< by op; empty while the order is that of numbers
+  vec<int> position_;        ///< by op that was there when `number` was called
+  vec<op_id> op_at_;         ///< by position, or -1
+  vec<op_id> grown_behind_;  ///< of those ops (-1: the begin): behind which there are others now
 
   constexpr const op_id* links() const { return next_.empty() ? nullptr : next_.data(); }
+
+  /// Ops without position, one behind the other, between two that have one.
+  struct run {
+    op_id first = -1;
+    int count = 0;
+    int begin = 0, end = 0;  ///< positions of the two
+  };
+  constexpr run run_behind(op_id o) const {
+    run r{o < 0 ? first_ : next_[o], 0, o < 0 ? -1 : position_[o], 0};
+    op_id each = r.first;
+    for (; each >= moved_; each = next_[each]) ++r.count;
+    r.end = each < 0 ? static_cast<int>(op_at_.size()) : position_[each];
+    return r;
+  }
+  constexpr void fill_in() {
+    position_.resize(size(), -1);
+    for (op_id o : grown_behind_) {
+      const run r = run_behind(o);
+      const std::int64_t gap = r.end - r.begin;
+      op_id each = r.first;
+      for (int i = 1; i <= r.count; ++i, each = next_[each]) {
+        position_[each] = r.begin + static_cast<int>(i * gap / (r.count + 1));
+        op_at_[position_[each]] = each;
+      }
+    }
+  }
+  /// At run time with room for more, since later tactics may insert ops, too.
+  constexpr void spread() {
+    const int gap = moved_ == 0 || __builtin_is_constant_evaluated() ? 1 : 4;
+    position_.resize(size(), 0);
+    op_at_.assign(static_cast<std::size_t>(gap) * size(), -1);
+    int i = 0;
+    for (op_id o = first_; o >= 0; o = next_[o], i += gap) {
+      position_[o] = i;
+      op_at_[i] = o;
+    }
+  }
 };
 
 /// A set of ops, as the bits of their positions. (Few calls: it is walked through in constant
@@ -140,13 +193,13 @@ class op_set {
     w = 64 * u + 63 - __builtin_clzll(words);
     return 64 * w + 63 - __builtin_clzll(words_.data()[w]);
   }
-  /// The ops of the set, to be inserted again after they got other positions.
-  constexpr vec<op_id> take(const op_order& order) {
+  /// The ops of the set from a position on, to be inserted again after they got other positions.
+  constexpr vec<op_id> take_from(int position, const op_order& order) {
     vec<op_id> ops;
-    for (int i = first_from(0); i >= 0; i = first_from(i + 1)) ops.push_back(order.at(i));
-    for (auto& w : words_) w = 0;
-    for (auto& w : used_) w = 0;
-    count_ = 0;
+    for (int i = first_from(position); i >= 0; i = first_from(i + 1)) {
+      ops.push_back(order.at(i));
+      erase(i);
+    }
     return ops;
   }
 
@@ -157,8 +210,7 @@ class op_set {
   int count_ = 0;
 
   constexpr void make_room(const op_order& order, int position) {
-    const int most =
-        static_cast<int>(order.size()) > position ? static_cast<int>(order.size()) : position + 1;
+    const int most = order.room() > position ? order.room() : position + 1;
     const int count = (most >> 6) + 1;
     words_.resize(static_cast<std::size_t>(count), 0);
     used_.resize(static_cast<std::size_t>((count + 63) >> 6), 0);

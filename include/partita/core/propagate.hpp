@@ -35,7 +35,8 @@ class propagation {
     if (order_.numbered()) return;
     op_set* const sets[] = {&state_.waiting, &state_.open, &state_.revisited};
     vec<op_id> ops[3];
-    for (int i = 0; i < 3; ++i) ops[i] = sets[i]->take(order_);
+    const int from = order_.has_room() ? order_.settled() : 0;
+    for (int i = 0; i < 3; ++i) ops[i] = sets[i]->take_from(from, order_);
     order_.number();
     for (int i = 0; i < 3; ++i)
       for (op_id o : ops[i]) sets[i]->insert(order_, o);
@@ -45,7 +46,7 @@ class propagation {
     const op_set& waiting = state_.waiting;
     while (!waiting.empty()) {
       for (int i = waiting.first_from(0); i >= 0; i = waiting.first_from(i + 1)) visit(i);
-      int i = static_cast<int>(order_.size());
+      int i = order_.room();
       while ((i = waiting.last_before(i)) >= 0) visit(i);
     }
   }
