@@ -35,7 +35,6 @@ class control_flow {
   }
 
  private:
-  using run_wire = frame::run_wire;
   /// A value in memory: one copy per coordinate over `axes`, each `stride` bytes after the last.
   template <class Byte>
   struct copies {

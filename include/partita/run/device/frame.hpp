@@ -1,24 +1,39 @@
 /// Programs as they are run: a plan, and one for each nested program.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include <partita/run/device/control_wires.hpp>
 #include <partita/run/device/plan.hpp>
+#include <partita/run/memory/workspace.hpp>
 #include <partita/run/transport/transport.hpp>
 
 namespace partita::run_detail {
 
-/// Memory of one run of a program, kept for the next.
-struct workspace {
-  std::vector<buffer> slots;
-  std::vector<buffer> handed_out;      // by value; used again once the user has dropped the array
-  std::vector<const std::byte*> base;  // by root value: copy 0
-  std::vector<scratch> memory;         // by thread
-  std::vector<std::unique_ptr<workspace>> nested;  // by nested program
-  std::vector<buffer> carried;                     // by wire of the ops with nested programs
+/// So many pointers; a few without an allocation.
+template <class T>
+class pointers {
+ public:
+  explicit pointers(std::size_t count) : count_(count) {
+    if (count <= few) return;
+    many_.resize(count);
+    first_ = many_.data();
+  }
+  pointers(const pointers&) = delete;
+  T& operator[](std::size_t i) { return first_[i]; }
+  std::span<T> all() { return {first_, count_}; }
+
+ private:
+  static constexpr std::size_t few = 8;
+  std::size_t count_;
+  T few_[few];
+  std::vector<T> many_;
+  T* first_ = few_;
 };
 
 /// A program on a mesh, ready to run. A value is held once per distinct coordinate over the axes it
@@ -145,100 +160,48 @@ class frame {
   struct step_types {
     std::vector<tensor_type> operands, results;
   };
-  /// A wire at run time: where its value comes from and where it goes.
-  struct run_wire {
-    int operand = -1, operand_shift = 0;
-    int result = -1, result_shift = 0;
-    std::vector<wire_end> inputs, outputs;
-    tensor_type type;  // inside
-    axis_set axes;     // inside, and of the result
-    int memory = -1;   // in workspace::carried
-    bool carried() const { return operand >= 0 && !outputs.empty(); }
-  };
   struct control {
     std::vector<run_wire> wires;
     std::vector<int> frames;  // in nested_
   };
 
+  /// Makes an op with nested programs ready: its wires, and a frame for each program.
   control enter(op_id o, std::span<const kernel_entry> own, bool fuse) {
-    control c;
-    wire_list list;
-    p_.op(o).def->wires(p_, o, list);
     std::vector<axis_set> operands;
     for (value_id x : p_.operands(o)) operands.push_back(plan_.axes(x));
-    const std::vector<axis_set> axes = varying_wires(p_, o, mesh_, list, operands);
-    std::vector<std::vector<axis_set>> inputs;
-    for (const auto& r : p_.regions_of(o)) inputs.emplace_back(r.inputs.size(), axis_set{});
-    for (std::size_t i = 0; i < list.wires.size(); ++i) {
-      run_wire w;
-      w.axes = axes[i];
-      for (const auto& e : list.wires[i].ends) {
-        if (e.kind == wire_end::operand) {
-          w.operand = e.index;
-          w.operand_shift = e.shift;
-        } else if (e.kind == wire_end::result) {
-          w.result = e.index;
-          w.result_shift = e.shift;
-        } else if (e.kind == wire_end::input) {
-          w.inputs.push_back(e);
-          w.type = p_.region(o, e.region).input_type(e.index);
-          inputs[at(e.region)][at(e.index)] = w.axes;
-        } else {
-          w.outputs.push_back(e);
-          w.type = p_.region(o, e.region).output_type(e.index);
-        }
-      }
-      if (!w.inputs.empty()) {
-        w.memory = static_cast<int>(carried_bytes_.size());
-        carried_bytes_.push_back(
-            saturating_multiply(devices().copies(w.axes), padded_bytes(w.type)));
-      }
-      c.wires.push_back(std::move(w));
+    control c{run_wires(p_, o, mesh_, operands), {}};
+    for (auto& w : c.wires) {
+      if (w.inputs.empty()) continue;
+      w.memory = static_cast<int>(carried_bytes_.size());
+      carried_bytes_.push_back(saturating_multiply(devices().copies(w.axes), padded_bytes(w.type)));
     }
     for (int r = 0; r < p_.op(o).region_count; ++r) {
+      const program& nested = p_.region(o, r);
       c.frames.push_back(static_cast<int>(nested_.size()));
-      nested_.push_back(
-          std::make_unique<frame>(p_.region(o, r), transport_, inputs[at(r)], own, fuse, false));
+      nested_.push_back(std::make_unique<frame>(
+          nested, transport_, input_axes(c.wires, r, nested.inputs.size()), own, fuse, false));
     }
     return c;
   }
 
   void run_kernel(std::size_t k, workspace& w, thread_pool& threads) const {
     const step& s = plan_.steps()[k];
-    const value_id first = p_.op(s.op).result;
-    const int result_count = p_.op(s.op).result_count;
+    const auto operands = p_.operands(s.op);
+    const auto& types = types_[k];
     std::vector<std::byte*> out;
-    for (int r = 0; r < result_count; ++r) out.push_back(place(first + r, w));
+    for (std::size_t r = 0; r < types.results.size(); ++r)
+      out.push_back(place(p_.op(s.op).result + static_cast<value_id>(r), w));
     threads.parallel_for(devices().copies(s.axes), [&](int thread, std::int64_t i) {
-      const std::byte* few[8];
-      std::vector<const std::byte*> many;
-      const auto operands = p_.operands(s.op);
-      const std::byte** in = few;
-      if (operands.size() > 8) {
-        many.resize(operands.size());
-        in = many.data();
-      }
       const coordinates c = devices().coordinates_of(s.axes, i);
+      pointers<const std::byte*> in(operands.size());
       for (std::size_t j = 0; j < operands.size(); ++j) in[j] = copy_of(operands[j], c, w);
-      std::byte* mine[8];
-      std::vector<std::byte*> my_many;
-      std::byte** to = mine;
-      if (out.size() > 8) {
-        my_many.resize(out.size());
-        to = my_many.data();
-      }
-      const auto& results = types_[k].results;
-      for (std::size_t r = 0; r < out.size(); ++r) to[r] = out[r] + i * padded_bytes(results[r]);
+      pointers<std::byte*> to(out.size());
+      for (std::size_t r = 0; r < out.size(); ++r)
+        to[r] = out[r] + i * padded_bytes(types.results[r]);
       scratch& memory = w.memory[at(thread)];
       memory.reset();
-      s.run({types_[k].operands,
-             results[0],
-             p_.attrs(s.op),
-             {in, operands.size()},
-             to[0],
-             memory,
-             results,
-             {to, out.size()}});
+      s.run({types.operands, types.results[0], p_.attrs(s.op), in.all(), to[0], memory,
+             types.results, to.all()});
     });
   }
 

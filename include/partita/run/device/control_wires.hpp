@@ -1,0 +1,65 @@
+/// How values pass into and out of nested programs as they are run.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <partita/run/memory/varying.hpp>
+
+namespace partita::run_detail {
+
+/// A wire at run time: where its value comes from and where it goes.
+struct run_wire {
+  int operand = -1, operand_shift = 0;
+  int result = -1, result_shift = 0;
+  std::vector<wire_end> inputs, outputs;
+  tensor_type type;  ///< inside
+  axis_set axes;     ///< inside, and of the result
+  int memory = -1;   ///< in workspace::carried
+
+  bool carried() const { return operand >= 0 && !outputs.empty(); }
+};
+
+inline run_wire run_wire_of(const program& p, op_id o, const wire& from, axis_set axes) {
+  run_wire w;
+  w.axes = axes;
+  for (const auto& e : from.ends) {
+    if (e.kind == wire_end::operand) {
+      w.operand = e.index;
+      w.operand_shift = e.shift;
+    } else if (e.kind == wire_end::result) {
+      w.result = e.index;
+      w.result_shift = e.shift;
+    } else if (e.kind == wire_end::input) {
+      w.inputs.push_back(e);
+      w.type = p.region(o, e.region).input_type(e.index);
+    } else {
+      w.outputs.push_back(e);
+      w.type = p.region(o, e.region).output_type(e.index);
+    }
+  }
+  return w;
+}
+/// The wires of an op; `operands`: over which axes they vary.
+inline std::vector<run_wire> run_wires(const program& p, op_id o, const mesh& m,
+                                       const std::vector<axis_set>& operands) {
+  wire_list list;
+  p.op(o).def->wires(p, o, list);
+  const std::vector<axis_set> axes = varying_wires(p, o, m, list, operands);
+  std::vector<run_wire> wires;
+  for (std::size_t i = 0; i < list.wires.size(); ++i)
+    wires.push_back(run_wire_of(p, o, list.wires[i], axes[i]));
+  return wires;
+}
+/// Over which axes the inputs of a nested program vary.
+inline std::vector<axis_set> input_axes(const std::vector<run_wire>& wires, int region,
+                                        std::size_t count) {
+  std::vector<axis_set> axes(count);
+  for (const auto& w : wires)
+    for (const auto& e : w.inputs)
+      if (e.region == region) axes[static_cast<std::size_t>(e.index)] = w.axes;
+  return axes;
+}
+
+}  // namespace partita::run_detail

@@ -1,0 +1,23 @@
+/// The memory of runs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <partita/run/buffer.hpp>
+#include <partita/run/kernels/context.hpp>
+
+namespace partita::run_detail {
+
+/// Memory of one run of a program, kept for the next.
+struct workspace {
+  std::vector<buffer> slots;
+  std::vector<buffer> handed_out;      // by value; used again once the user has dropped the array
+  std::vector<const std::byte*> base;  // by root value: copy 0
+  std::vector<scratch> memory;         // by thread
+  std::vector<std::unique_ptr<workspace>> nested;  // by nested program
+  std::vector<buffer> carried;                     // by wire of the ops with nested programs
+};
+
+}  // namespace partita::run_detail
