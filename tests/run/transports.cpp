@@ -61,9 +61,8 @@ struct device_thread {
 array local_piece(const mesh& m, const layout& l, const array& global, const shape& local,
                   const run_detail::coordinates& c) {
   array piece(tensor_type{global.element(), local});
-  std::int64_t start[max_rank] = {};
-  for (int d = 0; d < local.rank; ++d) start[d] = run_detail::piece_of(m, l, d, c) * local[d];
-  run_detail::copy_box(size_of(global.element()), local, global.shape(), start, global.bytes(),
+  const run_detail::position start = run_detail::start_of(m, l, local, c);
+  run_detail::copy_box(size_of(global.element()), local, global.shape(), start.at, global.bytes(),
                        local, nullptr, piece.mutable_bytes());
   return piece;
 }

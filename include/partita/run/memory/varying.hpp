@@ -56,6 +56,17 @@ constexpr std::int64_t piece_of(const mesh& m, const layout& l, int dim, const c
     if (e.dim == dim) n = n * m.size(e.axis) + c.at[e.axis];
   return n;
 }
+/// A place in a tensor.
+struct position {
+  std::int64_t at[max_rank] = {};
+};
+/// Where the piece of a device at `c` stands in the whole.
+constexpr position start_of(const mesh& m, const layout& l, const shape& piece,
+                            const coordinates& c) {
+  position p;
+  for (int d = 0; d < piece.rank; ++d) p.at[d] = piece_of(m, l, d, c) * piece[d];
+  return p;
+}
 /// Which member of its group a device at `c` is; axes major to minor.
 constexpr std::int64_t member_of(const mesh& m, const layout& axes, const coordinates& c) {
   std::int64_t n = 0;

@@ -99,14 +99,9 @@ class collective_copy {
   }
 
  private:
-  struct position {
-    std::int64_t at[max_rank] = {};
-  };
   /// Where the piece of a device stands in the whole.
   position start_of(const coordinates& c, const shape& piece) const {
-    position p;
-    for (int d = 0; d < piece.rank; ++d) p.at[d] = piece_of(m_, e_.what.axes, d, c) * piece[d];
-    return p;
+    return run_detail::start_of(m_, e_.what.axes, piece, c);
   }
   coordinates member(std::int64_t i) const { return member_at(m_, e_.what.axes, i, here_); }
   std::int64_t my_number() const { return member_of(m_, e_.what.axes, here_); }

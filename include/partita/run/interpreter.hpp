@@ -1,0 +1,231 @@
+/// What runs a program: its plan, and what comes from and goes to the user's arrays.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <partita/run/device/control_flow.hpp>
+#include <partita/run/transport/in_process.hpp>
+#include <partita/spmd/device_program.hpp>
+
+namespace partita {
+
+/// How a program is run. None of it changes a bit of the results, save other kernels.
+struct run_options {
+  int threads = 1;
+  bool fuse = true;  ///< elementwise chains block by block; else one op at a time
+  std::vector<kernel_entry> kernels = {};  ///< for the user's own ops; found before the library's
+  /// Bytes that a run may take for what it computes; 0: as much as the machine has left.
+  std::int64_t memory = 0;
+};
+
+namespace run_detail {
+
+/// Do the arrays fit the inputs of a program, whose types are these?
+///
+/// Errors    R001 number of arrays, R002 shape, R003 element type
+inline void check_arrays(const program& p, std::span<const tensor_type> types,
+                         std::span<const array> inputs) {
+  if (inputs.size() != types.size()) {
+    text message = concat("R001 run: ", inputs.size(), inputs.size() == 1 ? " array" : " arrays",
+                          " given; the program has ", types.size(), " inputs: ");
+    append_list(message, p.input_count(), [&](int i) { message << p.input_name(i); });
+    throw error(message);
+  }
+  for (int i = 0; i < p.input_count(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    const tensor_type &have = inputs[k].type(), &need = types[k];
+    if (!(have.shape == need.shape))
+      throw error(concat("R002 run: the array for input \"", p.input_name(i), "\" has shape ",
+                         have.shape, "; ", need.shape, " is needed"));
+    if (have.element != need.element)
+      throw error(concat("R003 run: the array for input \"", p.input_name(i),
+                         "\" has element type ", name_of(have.element), "; ", name_of(need.element),
+                         " is needed; give another type or use as_type"));
+  }
+}
+
+/// The elements that both shapes have; zeros behind them.
+inline array resized(const array& a, const shape& to) {
+  if (a.shape() == to) return a;
+  array out(tensor_type{a.element(), to});
+  shape common = to;
+  for (int d = 0; d < to.rank; ++d)
+    if (a.shape()[d] < to[d]) common[d] = a.shape()[d];
+  copy_box(size_of(a.element()), common, a.shape(), nullptr, a.bytes(), to, nullptr,
+           out.mutable_bytes());
+  return out;
+}
+
+/// Source    one interpreter for source programs (a mesh without axes) and device programs
+class interpreter {
+ public:
+  interpreter(device_program d, run_options options)
+      : d_(std::move(d)),
+        p_(d_.local),
+        options_(std::move(options)),
+        transport_(in_process(d_.mesh)),
+        frame_(checked(d_), transport_, input_axes(), options_.kernels, options_.fuse, true),
+        threads_(options_.threads > 1 ? options_.threads : 1) {
+    auto list = std::make_shared<std::vector<std::string>>();
+    for (int i = 0; i < p_.output_count(); ++i) list->emplace_back(p_.output_name(i));
+    names_ = std::move(list);
+    check_memory();
+  }
+
+  const device_program& source() const { return d_; }
+  const std::shared_ptr<const std::vector<std::string>>& names() const { return names_; }
+  std::int64_t workspace_bytes() const { return frame_.workspace_bytes(); }
+
+  /// Where a type on the mesh is larger than that of an array (see core/padding.hpp), zeros stand
+  /// behind the elements of an input, and the elements of an output are cut out.
+  std::vector<array> run(std::span<const array> arrays) {
+    check_arrays(p_, {d_.input_types.data(), d_.input_types.size()}, arrays);
+    std::vector<array> inputs;
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      inputs.push_back(resized(
+          arrays[i], d_.inputs[i].global(p_.input_type(static_cast<int>(i)).shape, d_.mesh)));
+    std::unique_ptr<workspace> w = borrow();
+    frame_.run(*w, threads_, [&](const step& s, workspace& space) {
+      const value_id v = p_.op(s.op).result;
+      if (s.axes.empty())
+        space.base[at(v)] = inputs[at(s.input)].bytes();
+      else
+        slice_input(s, inputs[at(s.input)], frame_.place(v, space));
+    });
+    std::vector<array> out;
+    for (int i = 0; i < p_.output_count(); ++i)
+      out.push_back(resized(output(i, inputs, *w), d_.output_types[at(i)].shape));
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(w));
+    return out;
+  }
+
+ private:
+  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  static const program& checked(const device_program& d) {
+    d.local.error.raise();
+    return d.local;
+  }
+  /// All values that are held at a time, and the outputs; without temporaries of kernels.
+  std::int64_t run_bytes() const {
+    std::int64_t n = frame_.workspace_bytes();
+    for (int i = 0; i < p_.output_count(); ++i) {
+      const tensor_type& local = p_.type(p_.outputs[at(i)].value);
+      n = saturating_add(
+          n, padded_bytes({local.element, d_.outputs[at(i)].global(local.shape, d_.mesh)}));
+    }
+    return n;
+  }
+  /// Errors    R009 the run needs more memory than it may have, or than there is
+  void check_memory() const {
+    const std::int64_t need = run_bytes();
+    if (options_.memory <= 0 && need < much_memory) return;
+    const std::int64_t limit = options_.memory > 0 ? options_.memory : available_memory();
+    if (need <= limit) return;
+    text message("R009 run: it needs ");
+    print_figure(message, need);
+    message << " bytes; "
+            << (options_.memory > 0 ? "run_options::memory allows " : "the machine has left ")
+            << limit;
+    if (const auto most = frame_.largest(); most.where != nullptr) {
+      message << "; the largest value, ";
+      most.where->print_value(message, most.value);
+      message << ", takes ";
+      print_figure(message, most.bytes);
+    }
+    throw error(message);
+  }
+  std::vector<axis_set> input_axes() const {
+    std::vector<axis_set> axes;
+    for (const auto& l : d_.inputs) axes.push_back(axes_of(d_.mesh, l));
+    return axes;
+  }
+
+  std::unique_ptr<workspace> borrow() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!idle_.empty()) {
+        auto w = std::move(idle_.back());
+        idle_.pop_back();
+        return w;
+      }
+    }
+    return frame_.make_workspace(threads_.size());
+  }
+
+  void slice_input(const step& s, const array& a, std::byte* out) {
+    const layout& l = d_.inputs[at(s.input)];
+    const tensor_type& local = p_.type(p_.op(s.op).result);
+    threads_.parallel_for(copies_over(d_.mesh, s.axes), [&](int, std::int64_t i) {
+      const coordinates c = coordinates_of(d_.mesh, s.axes, i);
+      copy_box(size_of(local.element), local.shape, a.shape(),
+               start_of(d_.mesh, l, local.shape, c).at, a.bytes(), local.shape, nullptr,
+               out + i * padded_bytes(local));
+    });
+  }
+
+  /// Errors    R006 devices that should hold the same piece of an output do not
+  array output(int index, std::span<const array> inputs, workspace& w) const {
+    const plan& plan = frame_.plan();
+    const value_id v = p_.outputs[at(index)].value, r = plan.root(v);
+    const layout& l = d_.outputs[at(index)];
+    const tensor_type& local = p_.type(v);
+    const tensor_type global{local.element, l.global(local.shape, d_.mesh)};
+    const bool whole = axes_of(d_.mesh, l).empty();
+    if (plan.memory().handed_out(r) && whole) return array(global, w.handed_out[at(r)]);
+    if (plan.axes(v).empty() && whole) {  // an input
+      const auto found = std::find(p_.inputs.begin(), p_.inputs.end(), r);
+      return inputs[at(found - p_.inputs.begin())].reshaped(global.shape);
+    }
+    check_replicas(index, w);
+    return joined(v, l, global, w);
+  }
+  void check_replicas(int index, const workspace& w) const {
+    const value_id v = p_.outputs[at(index)].value;
+    const axis_set axes = frame_.plan().axes(v), cut = axes_of(d_.mesh, d_.outputs[at(index)]);
+    if ((axes - cut).empty()) return;
+    for (std::int64_t i = 0; i < copies_over(d_.mesh, axes); ++i) {
+      const coordinates mine = coordinates_of(d_.mesh, axes, i);
+      coordinates first = mine;
+      for (int a = 0; a < d_.mesh.rank; ++a)
+        if (!cut.contains(a)) first.at[a] = 0;
+      if (std::memcmp(frame_.copy_of(v, mine, w), frame_.copy_of(v, first, w),
+                      at(p_.type(v).bytes())) != 0)
+        throw error(concat("R006 run: output \"", p_.output_name(index),
+                           "\" differs between devices that should hold the same piece of it"));
+    }
+  }
+  /// The pieces that devices hold of a value, put together.
+  array joined(value_id v, const layout& l, const tensor_type& global, const workspace& w) const {
+    const shape& piece = p_.type(v).shape;
+    const axis_set cut = axes_of(d_.mesh, l);
+    array out(global, allocate(padded_bytes(global)));
+    auto* to = const_cast<std::byte*>(out.bytes());
+    for (std::int64_t i = 0; i < copies_over(d_.mesh, cut); ++i) {
+      const coordinates c = coordinates_of(d_.mesh, cut, i);
+      copy_box(size_of(global.element), piece, piece, nullptr, frame_.copy_of(v, c, w),
+               global.shape, start_of(d_.mesh, l, piece, c).at, to);
+    }
+    return out;
+  }
+
+  device_program d_;
+  const program& p_;
+  run_options options_;
+  transport transport_;
+  frame frame_;
+  thread_pool threads_;
+  std::shared_ptr<const std::vector<std::string>> names_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<workspace>> idle_;
+};
+
+}  // namespace run_detail
+}  // namespace partita
