@@ -1,11 +1,13 @@
 # Checks the include order of design: a header includes only headers of its own folder or of an earlier one, and
 # Eigen, xtensor and MPI appear only under run/. Headers outside the folders (partita.hpp, cpu.hpp) may include
-# anything, but partita.hpp must not lead to Eigen, xtensor or MPI. What is private to a folder is in the namespace
+# anything, but partita.hpp must not lead to Eigen, xtensor or MPI. The parts of run/ have an order too: grouping and
+# memory know nothing of transports, and neither do they of the device that uses all. What is private to a folder is in the namespace
 # FOLDER_detail (to partita::nn in nn::detail).
 #
 #   cmake [-DROOT=include/partita] -P cmake/check_layers.cmake
 cmake_minimum_required(VERSION 3.25)
 set(layers support ir op dsl core spmd cost schedule mpmd run emit report)
+set(run_parts kernels fusion memory transport device)
 set(heavy "^(Eigen|unsupported/Eigen|xtensor|xtensor-blas|xtl|xsimd)/|^mpi\\.h")
 if(NOT DEFINED ROOT)
   set(ROOT ${CMAKE_CURRENT_LIST_DIR}/../include/partita)
@@ -79,6 +81,16 @@ foreach(header IN LISTS headers)
       fault("partita/${header}: ${line}\n    ${folder}/ must not include a header that stands outside the folders")
     elseif(included_layer GREATER layer)
       fault("partita/${header}: ${line}\n    ${folder}/ comes before ${CMAKE_MATCH_1}/")
+    endif()
+    if(header MATCHES "^run/([^/]+)/")
+      list(FIND run_parts ${CMAKE_MATCH_1} part)
+      set(part_name ${CMAKE_MATCH_1})
+      if(included MATCHES "^run/([^/]+)/")
+        list(FIND run_parts ${CMAKE_MATCH_1} included_part)
+        if(included_part GREATER part)
+          fault("partita/${header}: ${line}\n    run/${part_name}/ comes before run/${CMAKE_MATCH_1}/")
+        endif()
+      endif()
     endif()
   endforeach()
 endforeach()

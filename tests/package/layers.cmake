@@ -12,6 +12,8 @@ file(WRITE ${WORK}/bad/ir/shape.hpp "  #  include <partita/op/dot.hpp>\n#include
 file(WRITE ${WORK}/bad/op/dot.hpp "#include <xtensor/xarray.hpp>\n#include <partita/cpu.hpp>\n")
 file(WRITE ${WORK}/bad/odd/x.hpp "")
 file(WRITE ${WORK}/bad/run/kernel.hpp "#include <Eigen/Core>\n#include <partita/ir/gone.hpp>\n")
+file(WRITE ${WORK}/bad/run/fusion/groups.hpp "#include <partita/run/device/frame.hpp>\n")
+file(WRITE ${WORK}/bad/run/device/frame.hpp "#include <partita/run/fusion/groups.hpp>\n")
 file(WRITE ${WORK}/bad/cpu.hpp "")
 file(WRITE ${WORK}/bad/partita.hpp "#include <partita/run/kernel.hpp>\n")
 execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK}/bad -P ${CHECK}
@@ -27,7 +29,8 @@ foreach(fault IN ITEMS
     "partita/odd/x.hpp: folder \"odd\" is not in the list"
     "partita/run/kernel.hpp: #include <partita/ir/gone.hpp>\n    there is no such header"
     "partita/run/kernel.hpp: #include <Eigen/Core>\n    partita.hpp leads to it"
-    "7 includes are against the order")
+    "partita/run/fusion/groups.hpp: #include <partita/run/device/frame.hpp>\n    run/fusion/ comes before run/device/"
+    "8 includes are against the order")
   string(FIND "${text}" "${fault}" at)
   if(at EQUAL -1)
     message(FATAL_ERROR "not found:\n${fault}\nin:\n${text}")
