@@ -8,16 +8,6 @@ using data::str;
 
 namespace {
 
-pt::program program_of(const laws::op_case& c) {
-  pt::builder b;
-  std::vector<pt::value_id> operands;
-  for (std::size_t k = 0; k < c.operands.size(); ++k)
-    operands.push_back(
-        pt::ops::parameter(b, std::string{static_cast<char>('a' + k)}, c.operands[k]));
-  const pt::value_id y = b.emit(*c.op, operands, c.attrs);
-  b.p.outputs.push_back({y, b.p.intern("y")});
-  return b.p;
-}
 /// Small integers: all three are exact.
 pt::partitioned check_equal(const pt::program& p, const pt::mesh& mesh, const auto& tactics) {
   const auto inputs = data::arguments(p);
