@@ -117,8 +117,7 @@ class loop_program {
                               : end == -1 ? f.result_dim
                                           : dims[f.operands_begin + f.results_shift + end + 1];
       if (dim == no_dim) continue;
-      l.entries[l.count].axis = each->axis;
-      l.entries[l.count].dim = dim;
+      l.packed |= layout::packed_entry(each->axis, dim) << 8 * l.count;
       ++l.count;
     }
     return l;
@@ -226,6 +225,8 @@ class loop_program {
   constexpr value_id widened(value_id v) const {
     return graph_.padding.empty() ? -1 : graph_.padding.widened[v];
   }
+  /// Was an op inserted to pad something?
+  constexpr bool padded() const { return !graph_.padding.empty(); }
   /// Why an op is there, if it was inserted to pad something.
   constexpr padding_record::kind inserted(op_id o) const {
     return graph_.padding.empty() ? padding_record::kind::none : graph_.padding.inserted[o].what;

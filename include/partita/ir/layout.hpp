@@ -17,18 +17,39 @@ namespace partita {
 struct layout {
   struct entry {
     std::int8_t axis = 0, dim = 0;
-    friend constexpr bool operator==(const entry&, const entry&) = default;
   };
-  entry entries[max_axes] = {};
+  /// An entry takes a byte, the first the lowest: its axis, and its dimension + 1 times 16. (A class
+  /// of two numbers: the engine makes and copies several layouts per op, at run time in registers
+  /// and in constant evaluation for a fraction of what an array costs.)
+  std::uint64_t packed = 0;
   int count = 0;
+  static_assert(max_axes <= 8 && max_rank < 15);
+
+  static constexpr std::uint64_t packed_entry(int axis, int dim) {
+    return static_cast<std::uint64_t>(axis | (dim + 1) << 4);
+  }
+  static constexpr entry unpacked(std::uint64_t e) {
+    return {static_cast<std::int8_t>(e & 15u), static_cast<std::int8_t>((e >> 4 & 15u) - 1u)};
+  }
+  struct iterator {
+    std::uint64_t rest = 0;
+    int left = 0;
+    constexpr entry operator*() const { return unpacked(rest); }
+    constexpr iterator& operator++() {
+      rest >>= 8;
+      --left;
+      return *this;
+    }
+    constexpr bool operator!=(const iterator& end) const { return left != end.left; }
+  };
 
   constexpr void push_back(int axis, int dim) {
-    entries[count].axis = static_cast<std::int8_t>(axis);
-    entries[count].dim = static_cast<std::int8_t>(dim);
+    packed |= packed_entry(axis, dim) << 8 * count;
     ++count;
   }
-  constexpr const entry* begin() const { return entries; }
-  constexpr const entry* end() const { return entries + count; }
+  constexpr entry operator[](int i) const { return unpacked(packed >> 8 * i); }
+  constexpr iterator begin() const { return {packed, count}; }
+  constexpr iterator end() const { return {}; }
   /// The dimension that this axis slices, or -1.
   constexpr int dim_of(int axis) const {
     for (const auto& e : *this)
@@ -43,8 +64,14 @@ struct layout {
     return n;
   }
   constexpr shape local(shape global, const mesh& m) const {
-    for (const auto& e : *this) global[e.dim] /= m.size(e.axis);
+    slice(global, m);
     return global;
+  }
+  /// The same, in place. (Few calls: it is done to all values.)
+  constexpr void slice(shape& s, const mesh& m) const {
+    std::uint64_t rest = packed;
+    for (int i = 0; i < count; ++i, rest >>= 8)
+      s.extents[(rest >> 4 & 15u) - 1u] /= m.axes[rest & 15u].size;
   }
   /// The shape whose pieces have this one.
   constexpr shape global(shape local, const mesh& m) const {
@@ -54,14 +81,15 @@ struct layout {
   /// Equal per dimension; the order of entries of different dimensions does not matter.
   friend constexpr bool operator==(const layout& a, const layout& b) {
     if (a.count != b.count) return false;
+    if (a.packed == b.packed) return true;
     for (int i = 0; i < a.count; ++i) {
-      const int dim = a.entries[i].dim;
+      const entry mine = a[i];
       int earlier = 0;  // entries of the same dimension
       for (int k = 0; k < i; ++k)
-        if (a.entries[k].dim == dim) ++earlier;
+        if (a[k].dim == mine.dim) ++earlier;
       int j = 0;
-      while (j < b.count && (b.entries[j].dim != dim || earlier-- > 0)) ++j;
-      if (j == b.count || b.entries[j].axis != a.entries[i].axis) return false;
+      while (j < b.count && (b[j].dim != mine.dim || earlier-- > 0)) ++j;
+      if (j == b.count || b[j].axis != mine.axis) return false;
     }
     return true;
   }

@@ -126,7 +126,7 @@ class collective_printer {
   }
   constexpr void axes() {
     print_axes(to_.out, c_.axes.count, to_.mesh,
-               [&](int i) { return int{c_.axes.entries[i].axis}; });
+               [&](int i) { return int{c_.axes[i].axis}; });
   }
   constexpr void layout() {
     to_.out << ' ';

@@ -137,9 +137,11 @@ class collective_counter {
   constexpr bool finish(value_id v) {
     ++work_;
     ending now;
-    const layout have = layouts_.finish(v, [&](const collective& what, const layout&) {
-      (what.kind == collective::reduce_scatter ? now.scatters : now.reduces) = true;
-    });
+    layout have = layouts_.made(v);
+    if (!layouts_.finished(v))
+      have = layouts_.finish(v, have, [&](const collective& what, const layout&) {
+        (what.kind == collective::reduce_scatter ? now.scatters : now.reduces) = true;
+      });
     ending& before = endings_[v];
     if (before.scatters != now.scatters || before.reduces != now.reduces) {
       const std::int64_t runs = trips(c_.nested.value_scope[v]);

@@ -32,15 +32,16 @@ class local_layouts {
     return c_.layout_by_loops(u.op, u.operand, sums.left_out(u.op));
   }
 
-  /// Finishes the sum of a value behind the op that makes it, unless the op that uses it does;
-  /// gives how the value lies then. Calls emit(collective, layout behind it).
+  /// Is there no sum to be finished behind the op that makes a value?
+  constexpr bool finished(value_id v) const { return sums.of(c_.p.producers[v]).bits == 0; }
+  /// Finishes the sum of a value, which lies as it is made, behind the op that makes it, unless the
+  /// op that uses it does; gives how the value lies then. Calls emit(collective, layout behind it).
   ///
   /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
   /// others are all-reduced, once.
   template <class Emit>
-  constexpr layout finish(value_id v, const Emit& emit) const {
+  constexpr layout finish(value_id v, layout have, const Emit& emit) const {
     const op_id o = c_.p.producers[v];
-    layout have = c_.layout_by_loops(o, c_.p.ops[o].result - v - 1, sums.left_out(o));
     axis_set left = sums.of(o);
     if (left.empty() || sums.left_to_its_use(v)) return have;
     if (c_.p.is(o, op_role::wire) && sums.pending(v).empty()) return have;
@@ -100,12 +101,12 @@ class local_layouts {
       int i = 0;
       for (const auto& e : want) {
         if (e.dim != d) continue;
-        while (i < have.count && have.entries[i].dim != d) ++i;
+        while (i < have.count && have[i].dim != d) ++i;
         if (e.axis == axis) {
           if (i != have.count) return no_dim;
           break;
         }
-        if (i == have.count || have.entries[i].axis != e.axis) return no_dim;
+        if (i == have.count || have[i].axis != e.axis) return no_dim;
         ++i;
       }
     }

@@ -112,13 +112,19 @@ class lowering {
     result_.device.inputs.push_back(have_[v]);
     result_.device.input_types.push_back(c_.true_type(v));
     append_copy(out(), c_.p, o, {}, {});
-    local_[v] = out().append_result(local_type(v, have_[v]));
+    append_local(v);
     out().inputs.push_back(local_[v]);
     rules_.after_parameter(*this, o);
   }
   constexpr void append_results(value_id first, int count) {
-    for (value_id v = first; v < first + count; ++v)
-      local_[v] = out().append_result(local_type(v, have_[v]));
+    for (value_id v = first; v < first + count; ++v) append_local(v);
+  }
+  /// The next result of the op that was appended last: the piece of `v`.
+  constexpr void append_local(value_id v) {
+    program& to = open_.back();
+    const layout& have = have_[v];
+    local_[v] = to.append_result(c_.p.types[v]);
+    if (have.count > 0) have.slice(to.types.back().shape, c_.mesh);
   }
   constexpr const op_marks& marks(op_id o) const { return c_.p.ops[o].marks; }
 
@@ -210,7 +216,7 @@ class lowering {
     append_copy(out(), c_.p, k.marker, operands, c_.p.attrs(k.marker));
     for (value_id v : k.results) {
       have_[v] = rules_.given(v);
-      local_[v] = out().append_result(local_type(v, have_[v]));
+      append_local(v);
     }
     for (auto& r : regions) out().append_region(static_cast<program&&>(r));
     for (value_id v : k.results) rules_.finish(*this, v);
@@ -275,8 +281,9 @@ struct fused_rules {
   constexpr void after_parameter(Lowering&, op_id) const {}
   template <class Lowering>
   constexpr void finish(Lowering& l, value_id v) const {
+    if (layouts.finished(v)) return;
     const op_id maker = layouts.sums.maker(l.c_.p.producer(v));
-    l.have_[v] = layouts.finish(v, [&](const collective& what, const layout& after) {
+    l.have_[v] = layouts.finish(v, l.have_[v], [&](const collective& what, const layout& after) {
       l.result_.fused.reduce_scatters += what.kind == collective::reduce_scatter;
       l.finish_by(what, v, maker, after);
     });

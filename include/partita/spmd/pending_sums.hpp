@@ -27,7 +27,13 @@ class pending_sums {
     grow();
     if (!defer) return;
     find_accumulations();
-    for (op_id o : c_.order) settle(o);
+    // (Few calls: most ops have no sum, and take none over.)
+    const nest_list::row* const rows = c_.nests.rows();
+    const bool others = !carried_.empty() || c_.padded();
+    for (op_id o : c_.order) {
+      const op_node& n = c_.p.ops[o];
+      if (others || rows[o].sums != 0 || (n.def->linear && n.operand_count == 2)) settle(o);
+    }
   }
 
   /// Loops or operands of these ops have changed since (with `defer`): adds those whose sums are
@@ -95,7 +101,10 @@ class pending_sums {
   constexpr layout required(const use& u) const { return layout_by_loops(u.op, u.operand); }
 
   /// The axes along which the results of an op are terms.
-  constexpr axis_set of(op_id o) const { return loops_of(o) | deferred_[o]; }
+  constexpr axis_set of(op_id o) const {
+    return {static_cast<std::uint8_t>((c_.nests.rows()[o].sums & ~unsigned{trivial_.bits}) |
+                                      deferred_[o].bits)};
+  }
   /// The op that they are terms of: in front of what only resizes them.
   constexpr op_id maker(op_id o) const {
     while (c_.resizes(o)) o = c_.p.producer(c_.p.operand(o, 0));
@@ -154,7 +163,7 @@ class pending_sums {
   }
 
   constexpr axis_set loops_of(op_id o) const {
-    return {static_cast<std::uint8_t>(c_.nests.sums(o) & ~unsigned{trivial_.bits})};
+    return {static_cast<std::uint8_t>(c_.nests.rows()[o].sums & ~unsigned{trivial_.bits})};
   }
   constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
 

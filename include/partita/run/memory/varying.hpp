@@ -76,8 +76,8 @@ constexpr std::int64_t member_of(const mesh& m, const layout& axes, const coordi
 /// The device of the same group that is member `i`.
 constexpr coordinates member_at(const mesh& m, const layout& axes, std::int64_t i, coordinates c) {
   for (int k = axes.count; k-- > 0;) {
-    const std::int64_t size = m.size(axes.entries[k].axis);
-    c.at[axes.entries[k].axis] = i % size;
+    const std::int64_t size = m.size(axes[k].axis);
+    c.at[axes[k].axis] = i % size;
     i /= size;
   }
   return c;
