@@ -15,6 +15,46 @@
 
 namespace partita {
 
+/// The arrays of a loop_program, until it changes. Lowering and counting ask for all values and
+/// operands how they lie, in constant evaluation too, which pays for each call on the way.
+struct loop_view {
+  const op_node* ops;
+  const tensor_type* types;
+  const op_id* producers;
+  const value_id* operands;  ///< of all ops, from op_node::operand_begin
+  const nest_list::row* nests;
+  const loop* more_loops;
+  const factor_table::row* maps;
+  const factor* factors;
+  const std::int8_t* dims;
+
+  /// How the loops of an op, without those over some axes (bits), slice an operand or (end -1 - r)
+  /// lay out result r; sums are not part of it.
+  constexpr layout lies(op_id o, int end, unsigned without) const {
+    layout l;
+    const nest_list::row& n = nests[o];
+    if ((n.axes & ~without) == 0) return l;
+    const loop* each = n.count <= nest_list::few ? n.first : more_loops + n.begin;
+    const factor* mine = factors + maps[o].begin;
+    for (const loop* last = each + n.count; each != last; ++each) {
+      if (each->factor == any_factor || (without >> each->axis & 1u) != 0) continue;
+      const factor& f = mine[each->factor];
+      const int dim = end >= 0    ? dims[f.operands_begin + end]
+                      : end == -1 ? f.result_dim
+                                  : dims[f.operands_begin + f.results_shift + end + 1];
+      if (dim == no_dim) continue;
+      l.packed |= layout::packed_entry(each->axis, dim) << 8 * l.count;
+      ++l.count;
+    }
+    return l;
+  }
+  /// How the loops of its producer, without those over some axes, lay a value out.
+  constexpr layout made(value_id v, unsigned without = 0) const {
+    const op_id o = producers[v];
+    return lies(o, ops[o].result - v - 1, without);
+  }
+};
+
 /// Every op has a loop nest; ops of nested programs, too, and the wires that tie them to the
 /// program around them (see flatten.hpp). Inputs and tags are ops as well, so a tiled argument is a
 /// `parameter` with loops, and so is the inference "all uses slice it": the rule that works for
@@ -97,38 +137,16 @@ class loop_program {
   /// All uses of a value as an operand (being a result of the program is not among them).
   constexpr span<const use> uses(value_id v) const { return graph_.uses(v); }
 
-  /// How the loops of an op, without those over some axes, slice an operand or (end -1 - r) lay
-  /// out result r; sums are not part of it.
-  constexpr layout layout_by_loops(op_id o, int end, axis_set without = {}) const {
-    // (Few calls: it is asked for all values and operands.)
-    layout l;
-    const nest n = state_.nests[o];
-    if (n.count == 0) return l;
-    const factor* factors = nullptr;
-    const std::int8_t* dims = nullptr;
-    for (const loop *each = n.loops, *last = each + n.count; each != last; ++each) {
-      if (each->factor == any_factor || (without.bits >> each->axis & 1u) != 0) continue;
-      if (factors == nullptr) {
-        factors = graph_.map.factors_of(o);
-        dims = graph_.map.operand_dims.data();
-      }
-      const factor& f = factors[each->factor];
-      const std::int8_t dim = end >= 0    ? dims[f.operands_begin + end]
-                              : end == -1 ? f.result_dim
-                                          : dims[f.operands_begin + f.results_shift + end + 1];
-      if (dim == no_dim) continue;
-      l.packed |= layout::packed_entry(each->axis, dim) << 8 * l.count;
-      ++l.count;
-    }
-    return l;
+  /// For those who ask of many ops how they lie.
+  constexpr loop_view view() const {
+    return {p.ops.data(),          p.types.data(),     p.producers.data(),
+            p.operand_list.data(), nests.rows(),       nests.more(),
+            map.ops.data(),        map.factors.data(), map.operand_dims.data()};
   }
   /// How the loops of its producer lay a value out.
-  constexpr layout made(value_id v) const {
-    const op_id o = graph_.p.producers[v];
-    return layout_by_loops(o, graph_.p.ops[o].result - v - 1);
-  }
+  constexpr layout made(value_id v) const { return view().made(v); }
   /// How the loops of an op slice one of its operands.
-  constexpr layout required(op_id o, int operand) const { return layout_by_loops(o, operand); }
+  constexpr layout required(op_id o, int operand) const { return view().lies(o, operand, 0); }
 
   /// Factor `f` of an op, which has a halo, cut into pieces; `attrs`, the op's, become those of one
   /// piece.

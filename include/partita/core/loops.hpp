@@ -37,9 +37,8 @@ struct nest {
 
 /// The nests of all ops. Most ops have few loops, which lie with the op.
 class nest_list {
-  static constexpr int few = 3;
-
  public:
+  static constexpr int few = 3;
   struct row {
     loop first[few] = {{0}, {0}, {0}};  ///< while they are few (GCC makes many zeros for less)
     int begin = 0;                      ///< else in `more_`; below 8 times the number of ops
@@ -49,6 +48,8 @@ class nest_list {
   };
   /// By op; for those who ask of many ops which axes their loops are over.
   constexpr const row* rows() const { return rows_.data(); }
+  /// The loops of ops that have more than a few, from row::begin.
+  constexpr const loop* more() const { return more_.data(); }
   constexpr std::size_t size() const { return rows_.size(); }
   constexpr nest operator[](int op) const {
     const row& r = rows_[op];

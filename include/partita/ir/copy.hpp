@@ -19,9 +19,10 @@ constexpr void copy_marks(program& to, const program& from, op_id o) {
 /// Appends op `o` of `from` without results and nested programs; `operands` are values of `to`.
 constexpr op_id append_copy(program& to, const program& from, op_id o,
                             span<const value_id> operands, span<const std::int64_t> attrs) {
-  const op_id copy = to.append_op(*from.ops[o].def, operands, attrs);
-  copy_marks(to, from, o);
-  return copy;
+  op_node n = from.ops[o];
+  if (n.name.size > 0) n.name = to.intern(from.view(n.name));
+  to.append_op(n, operands, attrs);
+  return to.op_count() - 1;
 }
 
 /// Appends an op with one result for the sake of another op, whose marks it gets.

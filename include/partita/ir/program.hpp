@@ -319,22 +319,32 @@ struct program {
                             span<const std::int64_t> attrs) {
     op_node n;
     n.def = &def;
+    append_op(n, operands, attrs);
+    return op_count() - 1;
+  }
+  /// The same for an op whose definition, name and marks are known; no more of it is looked at.
+  /// (Few calls: all programs are made so.)
+  constexpr void append_op(op_node& n, span<const value_id> operands,
+                           span<const std::int64_t> attrs) {
     n.operand_begin = static_cast<int>(operand_list.size());
     n.operand_count = static_cast<int>(operands.size());
     n.attr_begin = static_cast<int>(attr_list.size());
     n.attr_count = static_cast<int>(attrs.size());
-    n.result = value_count();
-    operand_list.insert_back(operands.begin(), operands.end());
-    attr_list.insert_back(attrs.begin(), attrs.end());
+    n.result = static_cast<int>(types.size());
+    n.result_count = n.region_begin = n.region_count = 0;
+    const value_id* const values = operands.data();
+    const std::int64_t* const numbers = attrs.data();
+    if (n.operand_count > 0) operand_list.insert_back(values, values + n.operand_count);
+    if (n.attr_count > 0) attr_list.insert_back(numbers, numbers + n.attr_count);
     ops.push_back(n);
-    return op_count() - 1;
   }
   /// One more result of the op that was appended last.
   constexpr value_id append_result(const tensor_type& type) {
+    op_node& n = ops.back();
+    const int last = static_cast<int>(ops.size()) - 1;
     types.push_back(type);
-    producers.push_back(op_count() - 1);
-    ++ops.back().result_count;
-    return value_count() - 1;
+    producers.push_back(last);
+    return n.result + n.result_count++;
   }
   /// Appends an op with one result of a known type.
   constexpr value_id append(const op_def& def, span<const value_id> operands,

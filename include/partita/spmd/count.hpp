@@ -137,7 +137,7 @@ class collective_counter {
   constexpr bool finish(value_id v) {
     ++work_;
     ending now;
-    layout have = layouts_.made(v);
+    layout have = layouts_.sums.made(v);
     if (!layouts_.finished(v))
       have = layouts_.finish(v, have, [&](const collective& what, const layout&) {
         (what.kind == collective::reduce_scatter ? now.scatters : now.reduces) = true;
@@ -163,7 +163,7 @@ class collective_counter {
       if (again || c_.p.ops[o].operand_count < 8)
         count_operands(o);
       else
-        count_operand(uses[i], layouts_.required(uses[i]));
+        count_operand(uses[i], layouts_.sums.required(uses[i]));
     }
   }
 
@@ -175,7 +175,7 @@ class collective_counter {
     const bool wire = c_.p.is(o, op_role::wire);
     const int count = c_.p.ops[o].operand_count;
     for (int i = 0; i < count; ++i) {
-      const layout want = layouts_.required({o, i});
+      const layout want = layouts_.sums.required({o, i});
       if (wire || repeated_.before(o, i, want, layouts_.sums) < 0)
         count_operand({o, i}, want);
       else

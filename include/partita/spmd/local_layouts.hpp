@@ -21,16 +21,7 @@ class local_layouts {
   constexpr local_layouts(const core_program& c, const passes& rules)
       : sums(c), c_(c), rules_(rules) {}
 
-  pending_sums sums;  ///< to be found before anything is asked
-
-  // As `sums` says it. (A layout is passed through few functions: each copies it.)
-  constexpr layout made(value_id v) const {
-    const op_id o = c_.p.producers[v];
-    return c_.layout_by_loops(o, c_.p.ops[o].result - v - 1, sums.left_out(o));
-  }
-  constexpr layout required(const use& u) const {
-    return c_.layout_by_loops(u.op, u.operand, sums.left_out(u.op));
-  }
+  pending_sums sums;  ///< to be found before anything is asked; says how values lie
 
   /// Is there no sum to be finished behind the op that makes a value?
   constexpr bool finished(value_id v) const { return sums.of(c_.p.producers[v]).bits == 0; }
@@ -77,11 +68,16 @@ class local_layouts {
     return what;
   }
 
+  /// Does a value lie as it should? (Of most it is so, and nobody need call `bring`.)
+  constexpr bool stays(const layout& have, const layout& want) const {
+    return have.packed == want.packed && have.count == want.count &&
+           (rules_.cancel || want.count == 0);
+  }
   /// Brings a value from one layout to another; calls emit(reshard_step). Gives whether a gather
   /// and a slice cancelled.
   template <class Emit>
   constexpr bool bring(value_id v, const layout& have, const layout& want, const Emit& emit) const {
-    if (have == want && (rules_.cancel || want.count == 0)) return want.count > 0;
+    if (stays(have, want) || (have == want && rules_.cancel)) return want.count > 0;
     return reshard(have, want, c_.p.type(v).shape.rank, rules_, emit);
   }
 
@@ -94,7 +90,7 @@ class local_layouts {
   constexpr int sliced_next(value_id v, const layout& have, int axis) const {
     int dim = no_dim;
     for (const auto& u : c_.uses(v)) {
-      const layout want = required(u);
+      const layout want = sums.required(u);
       const int d = want.dim_of(axis);
       if (d < 0 || (dim != no_dim && d != dim)) return no_dim;
       dim = d;
@@ -124,11 +120,11 @@ class repeated_operands {
   /// To be called for one op after the other, and for its operands in their order: an earlier
   /// operand that is the same as this one, or -1.
   constexpr int before(op_id o, int operand, const layout& want, const pending_sums& sums) {
-    const op_node& n = c_.p.ops[o];
+    const op_node& n = sums.view().ops[o];
     const int count = n.operand_count;
     if (count <= few) {
       if (operand == 0) return -1;
-      const value_id* values = c_.p.operand_list.data() + n.operand_begin;
+      const value_id* values = sums.view().operands + n.operand_begin;
       for (int i = 0; i < operand; ++i)
         if (values[i] == values[operand] && sums.required({o, i}) == want) return i;
       return -1;

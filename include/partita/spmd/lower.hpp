@@ -76,6 +76,7 @@ class lowering {
   }
 
   constexpr void lower_op(op_id o) {
+    // (Few calls: `check` asks for this.)
     const op_node& n = c_.p.ops[o];
     switch (n.def->role) {
       case op_role::wire:
@@ -88,21 +89,23 @@ class lowering {
         break;
     }
     operands_.clear();
+    const pending_sums& sums = rules_.layouts.sums;
+    const value_id* const values = sums.view().operands + n.operand_begin;
     for (int i = 0; i < n.operand_count; ++i) {
-      const layout want = rules_.layouts.required({o, i});
-      const int same = repeated_.before(o, i, want, rules_.layouts.sums);
-      operands_.push_back(same >= 0 ? operands_[same] : bring(c_.p.operand(o, i), want, o));
+      const layout want = sums.required({o, i});
+      const int same = i == 0 && n.operand_count == 1 ? -1 : repeated_.before(o, i, want, sums);
+      operands_.push_back(same >= 0 ? operands_[same] : bring(values[i], want, o));
     }
     const value_id v = n.result;
-    for (int r = 0; r < n.result_count; ++r) have_[v + r] = rules_.layouts.made(v + r);
+    for (int r = 0; r < n.result_count; ++r) have_[v + r] = sums.made(v + r);
     if (c_.has_halo(o)) {
       lower_with_halos(o);
     } else if (n.def->identity && n.operand_count == 1) {
       local_[v] = operands_[0];
     } else {
-      append_copy(out(), c_.p, o, operands_, c_.p.attrs(o));
-      append_results(v, n.result_count);
-      add_offset(o);
+      append_copy(open_.back(), c_.p, o, operands_, c_.p.attrs(o));
+      for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
+      if (sums.view().nests[o].count > 0) add_offset(o);
     }
     for (int r = 0; r < n.result_count; ++r) rules_.finish(*this, v + r);
   }
@@ -115,9 +118,6 @@ class lowering {
     append_local(v);
     out().inputs.push_back(local_[v]);
     rules_.after_parameter(*this, o);
-  }
-  constexpr void append_results(value_id first, int count) {
-    for (value_id v = first; v < first + count; ++v) append_local(v);
   }
   /// The next result of the op that was appended last: the piece of `v`.
   constexpr void append_local(value_id v) {
@@ -255,6 +255,10 @@ class lowering {
   /// Brings a value from the layout it has into the layout an op needs.
   constexpr value_id bring(value_id v, const layout& want, op_id o) {
     value_id local = local_[v];
+    if (rules_.layouts.stays(have_[v], want)) {
+      result_.fused.cancelled += want.count > 0;
+      return local;
+    }
     const bool kept = rules_.layouts.bring(v, have_[v], want, [&](const reshard_step& s) {
       const auto reason = s.what.kind == collective::all_gather && s.last
                               ? collective_reason::whole_needed
@@ -275,8 +279,8 @@ struct fused_rules {
     layouts.sums.find(true);
   }
 
-  constexpr layout given(value_id v) const { return layouts.made(v); }
-  constexpr layout wanted(const use& u) const { return layouts.required(u); }
+  constexpr layout given(value_id v) const { return layouts.sums.made(v); }
+  constexpr layout wanted(const use& u) const { return layouts.sums.required(u); }
   template <class Lowering>
   constexpr void after_parameter(Lowering&, op_id) const {}
   template <class Lowering>
@@ -307,8 +311,8 @@ struct mechanical_rules {
   template <class Lowering>
   constexpr void after_parameter(Lowering& l, op_id o) const {
     const value_id v = l.c_.p.op(o).result;
-    if (!keeps_its_loops(l.c_, o) || layouts.made(v).count == 0) return;
-    for (const layout& want : {layouts.made(v), layout{}}) {
+    if (!keeps_its_loops(l.c_, o) || layouts.sums.made(v).count == 0) return;
+    for (const layout& want : {layouts.sums.made(v), layout{}}) {
       l.local_[v] = l.bring(v, want, o);
       l.have_[v] = want;
     }

@@ -16,6 +16,8 @@ namespace partita::spmd_detail {
 class pending_sums {
  public:
   constexpr explicit pending_sums(const core_program& c) : c_(c) {}
+  pending_sums(const pending_sums&) = delete;  // its arrays are pointed at
+  pending_sums& operator=(const pending_sums&) = delete;
 
   /// In the whole program. Without `defer` every sum is finished behind its op.
   constexpr void find(bool defer) {
@@ -28,11 +30,10 @@ class pending_sums {
     if (!defer) return;
     find_accumulations();
     // (Few calls: most ops have no sum, and take none over.)
-    const nest_list::row* const rows = c_.nests.rows();
     const bool others = !carried_.empty() || c_.padded();
     for (op_id o : c_.order) {
-      const op_node& n = c_.p.ops[o];
-      if (others || rows[o].sums != 0 || (n.def->linear && n.operand_count == 2)) settle(o);
+      const op_node& n = program_.ops[o];
+      if (others || program_.nests[o].sums != 0 || (n.def->linear && n.operand_count == 2)) settle(o);
     }
   }
 
@@ -85,25 +86,24 @@ class pending_sums {
     }
   }
 
-  /// The axes of one device, and those of the loops of an op that add terms.
-  constexpr axis_set left_out(op_id o) const {
-    return {static_cast<std::uint8_t>(trivial_.bits | deferred_[o].bits)};
-  }
-  /// Layouts as in core_program, without these axes.
-  constexpr layout layout_by_loops(op_id o, int end) const {
-    return c_.layout_by_loops(o, end, left_out(o));
-  }
-  /// How an op leaves a value, before its sum is finished.
+  /// How an op leaves a value, before its sum is finished: as its loops lay it out, but for those
+  /// over axes of one device, and those that add terms.
   constexpr layout made(value_id v) const {
-    const op_id o = c_.p.producers[v];
-    return layout_by_loops(o, c_.p.ops[o].result - v - 1);
+    const op_id o = program_.producers[v];
+    return program_.lies(o, program_.ops[o].result - v - 1,
+                         unsigned{trivial_.bits} | deferred_in_[o].bits);
   }
-  constexpr layout required(const use& u) const { return layout_by_loops(u.op, u.operand); }
+  /// How an op needs an operand, without the same loops.
+  constexpr layout required(const use& u) const {
+    return program_.lies(u.op, u.operand, unsigned{trivial_.bits} | deferred_in_[u.op].bits);
+  }
+  /// The program as it was when sums were found.
+  constexpr const loop_view& view() const { return program_; }
 
   /// The axes along which the results of an op are terms.
   constexpr axis_set of(op_id o) const {
-    return {static_cast<std::uint8_t>((c_.nests.rows()[o].sums & ~unsigned{trivial_.bits}) |
-                                      deferred_[o].bits)};
+    return {static_cast<std::uint8_t>((program_.nests[o].sums & ~unsigned{trivial_.bits}) |
+                                      deferred_in_[o].bits)};
   }
   /// The op that they are terms of: in front of what only resizes them.
   constexpr op_id maker(op_id o) const {
@@ -137,6 +137,8 @@ class pending_sums {
   vec<accumulation> carried_;
   vec<int> sum_of_;       ///< by op: the one of `carried_` that it belongs to, or -1; or empty
   vec<char> is_waiting_;  ///< by op, in `update`
+  loop_view program_ = {};
+  const axis_set* deferred_in_ = nullptr;  ///< the array of `deferred_`
 
   /// Gives whether there are more ops than before.
   constexpr bool grow() {
@@ -144,6 +146,8 @@ class pending_sums {
     deferred_.resize(c_.p.ops.size(), axis_set{});
     is_waiting_.resize(c_.p.ops.size(), 0);
     pending_.resize(c_.p.types.size(), axis_set{});
+    program_ = c_.view();
+    deferred_in_ = deferred_.data();
     return more;
   }
   constexpr three_ops ops_of(const accumulation& a) const {
@@ -163,7 +167,7 @@ class pending_sums {
   }
 
   constexpr axis_set loops_of(op_id o) const {
-    return {static_cast<std::uint8_t>(c_.nests.rows()[o].sums & ~unsigned{trivial_.bits})};
+    return {static_cast<std::uint8_t>(program_.nests[o].sums & ~unsigned{trivial_.bits})};
   }
   constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
 
