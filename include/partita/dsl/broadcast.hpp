@@ -30,10 +30,27 @@ constexpr value_id broadcast_last(builder& b, value_id x, const shape& to) {
   return ops::broadcast_in_dim(b, x, to, {dims, static_cast<std::size_t>(rank)});
 }
 
+/// Have all values one shape, but for scalars? (Few calls: it is so of most ops of a trace.)
+template <class... Ids>
+constexpr bool of_one_shape(const builder& b, Ids... values) {
+  const tensor_type* const types = b.p.types.data();
+  const shape* one = nullptr;
+  bool same = true;
+  for (const value_id v : {values...}) {
+    const shape& each = types[v].shape;
+    if (each.rank == 0) continue;
+    if (one == nullptr) one = &each;
+    same = same && one->rank == each.rank;
+    for (int i = 0; same && i < each.rank; ++i) same = one->extents[i] == each.extents[i];
+  }
+  return same;
+}
+
 /// Emits an elementwise op: `emit(b, operands...)` once the operands have their common shape.
 template <class Emit, class... Ids>
 constexpr value_id broadcast(builder& b, std::string_view op, const Emit& emit, Ids... operands) {
   if (b.failed() || ((operands < 0) || ...)) return -1;
+  if (of_one_shape(b, operands...)) return emit(b, operands...);
   shape to;
   ((to = broadcast_shape(b, op, to, b.type(operands).shape)), ...);
   ((operands = broadcast_last(b, operands, to)), ...);

@@ -27,8 +27,8 @@ class builder {
 
   program p;
 
-  constexpr bool failed() const { return static_cast<bool>(p.error); }
-  constexpr const tensor_type& type(value_id v) const { return v < 0 ? no_type_ : p.type(v); }
+  constexpr bool failed() const { return p.error.is_set; }
+  constexpr const tensor_type& type(value_id v) const { return v < 0 ? no_type_ : p.types[v]; }
 
   constexpr value_id emit(const op_def& def, std::initializer_list<value_id> operands,
                           std::initializer_list<std::int64_t> attrs = {},
@@ -41,37 +41,47 @@ class builder {
   constexpr value_id emit(const op_def& def, span<const value_id> operands,
                           span<const std::int64_t> attrs, const tensor_type& declared = {},
                           vec<program>&& regions = {}) {
-    if (failed()) return -1;
-    for (const auto& r : regions) {
-      p.error.record(r.error);
-      if (r.nesting >= max_nesting)
-        p.error.record("P018", def.name, ": programs are nested more than ", max_nesting, " deep");
-    }
-    if (def.operand_count >= 0 && static_cast<std::size_t>(def.operand_count) != operands.size())
-      p.error.record("P017", def.name, ": ", operands.size(), " operands are given; ",
-                     def.operand_count, def.operand_count == 1 ? " is" : " are", " needed");
-    if (failed()) return -1;
-    infer_context c;
+    // (Few calls: it is done for all ops of a trace.)
+    if (p.error.is_set) return -1;
+    const value_id* const values = operands.data();
+    const int count = static_cast<int>(operands.size());
+    if (!regions.empty()) check_regions(def, regions);
+    if (def.operand_count >= 0 && def.operand_count != count)
+      p.error.record("P017", def.name, ": ", count, " operands are given; ", def.operand_count,
+                     def.operand_count == 1 ? " is" : " are", " needed");
+    if (p.error.is_set) return -1;
     scratch_.clear();
-    for (value_id v : operands) {
-      if (v < 0) return -1;
-      scratch_.push_back(p.type(v));
+    const tensor_type* const types = p.types.data();
+    for (int i = 0; i < count; ++i) {
+      if (values[i] < 0) return -1;
+      scratch_.push_back(types[values[i]]);
     }
-    c.operands = scratch_;
+    infer_context c;
+    c.operands = {scratch_.data(), static_cast<std::size_t>(count)};
     c.attrs = attrs;
     c.declared = declared;
-    c.regions = {regions.data(), regions.size()};
+    if (!regions.empty()) c.regions = {regions.data(), regions.size()};
     def.infer(c);
     check_result(c, def, c.result);
-    for (const auto& t : c.more) check_result(c, def, t);
-    if (c.error) {
+    const bool more = !c.more.empty();
+    if (more)
+      for (const auto& t : c.more) check_result(c, def, t);
+    if (c.error.is_set) {
       p.error.record(c.error);
       return -1;
     }
-    const value_id v = p.append(def, operands, attrs, c.result);
-    for (const auto& t : c.more) p.append_result(t);
-    for (auto& r : regions) p.append_region(static_cast<program&&>(r));
-    p.ops.back().marks = added_ ? sake_ : op_marks{numbers().next_++, origin_, transposed_};
+    op_node n;
+    n.def = &def;
+    if (added_)
+      n.marks = sake_;
+    else
+      n.marks = {numbers().next_++, origin_, transposed_, false};
+    p.append_op(n, operands, attrs);
+    const value_id v = p.append_result(c.result);
+    if (more)
+      for (const auto& t : c.more) p.append_result(t);
+    if (!regions.empty())
+      for (auto& r : regions) p.append_region(static_cast<program&&>(r));
     return v;
   }
 
@@ -195,8 +205,21 @@ class builder {
     std::int64_t bits;
     value_id value;
   };
+  constexpr void check_regions(const op_def& def, const vec<program>& regions) {
+    for (const auto& r : regions) {
+      p.error.record(r.error);
+      if (r.nesting >= max_nesting)
+        p.error.record("P018", def.name, ": programs are nested more than ", max_nesting, " deep");
+    }
+  }
   constexpr void check_result(infer_context& c, const op_def& def, const tensor_type& t) const {
-    if (c.error) return;
+    if (c.error.is_set) return;
+    bool usual = t.shape.rank <= max_rank;
+    for (int i = 0; usual && i < t.shape.rank; ++i) usual = t.shape.extents[i] >= 0;
+    if (usual && t.shape.fits()) return;
+    refuse_result(c, def, t);
+  }
+  constexpr void refuse_result(infer_context& c, const op_def& def, const tensor_type& t) const {
     if (t.shape.rank > max_rank)
       return c.fail("S100", def.name, ": the result has rank ", t.shape.rank, "; at most ",
                     max_rank, " is supported");

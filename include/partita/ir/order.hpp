@@ -14,25 +14,34 @@ constexpr vec<op_id> canonical_order(const program& p, span<const value_id> root
                                      const Skips& skips) {
   struct frame {
     op_id op = -1;
-    int next = 0;  // operand
+    int next = 0, begin = 0, end = 0;  // operands, by place in the program's list
   };
+  // (Few calls: a trace asks for this.)
+  const op_node* const ops = p.ops.data();
+  const op_id* const producers = p.producers.data();
+  const value_id* const operands = p.operand_list.data();
   vec<op_id> order;
-  vec<char> seen(p.ops.size(), 0);
+  vec<char> seen_ops(p.ops.size(), 0);
+  char* const seen = seen_ops.data();
   vec<frame> stack;
-  const auto visit = [&](value_id v) {
-    const op_id o = p.producer(v);
-    if (seen[o]) return;
+  const auto enter = [&](op_id o) {
     seen[o] = 1;
-    stack.push_back({o, 0});
+    const int begin = ops[o].operand_begin;
+    stack.push_back({o, begin, begin, begin + ops[o].operand_count});
   };
   order.reserve(p.ops.size());
   for (value_id root : roots) {
-    visit(root);
+    if (seen[producers[root]] == 0) enter(producers[root]);
     while (!stack.empty()) {
       frame& top = stack.back();
-      if (top.next < p.op(top.op).operand_count) {
-        const int i = top.next++;
-        if (!skips(top.op, i)) visit(p.operand(top.op, i));
+      op_id first = -1;  // of its operands that was not seen yet
+      while (first < 0 && top.next < top.end) {
+        const op_id o = producers[operands[top.next]];
+        if (seen[o] == 0 && !skips(top.op, top.next - top.begin)) first = o;
+        ++top.next;
+      }
+      if (first >= 0) {
+        enter(first);
       } else {
         order.push_back(top.op);
         stack.pop_back();

@@ -134,6 +134,10 @@ class tile_map_context {
   constexpr tile_map_context& reduce(std::int64_t size, combiner combine) {
     return add(size, combine, no_dim);
   }
+  /// The dimensions of all operands that the last factor slices, to be set; valid until the next.
+  constexpr std::int8_t* operand_dims() {
+    return table_.operand_dims.data() + table_.factors.back().operands_begin;
+  }
   constexpr tile_map_context& operand(int index, int dim) {
     table_.operand_dims.data()[table_.factors.back().operands_begin + index] =
         static_cast<std::int8_t>(dim);

@@ -114,7 +114,7 @@ constexpr failure verify_ops(const program& p) {
     c.regions = p.regions_of(o);
     n.def->infer(c);
     if (c.error) {
-      f.message = concat(c.error.message, " (", op_and_types(p, o), ')');
+      f.set(concat(c.error.message, " (", op_and_types(p, o), ')'));
       break;
     }
     if (static_cast<int>(c.more.size()) + 1 != n.result_count)

@@ -10,18 +10,24 @@ namespace partita::op {
 ///
 /// Errors    S103 shapes differ
 constexpr shape elementwise_shape(infer_context& c, std::string_view name) {
-  shape result;
-  bool found = false;
-  for (const auto& t : c.operands) {
-    if (t.shape.rank == 0) continue;
-    if (!found) {
-      result = t.shape;
-      found = true;
-    } else if (!same_shape(result, t.shape)) {
-      c.fail("S103", name, ": shapes ", result, " and ", t.shape, " differ");
+  // (Few calls: most ops are elementwise.)
+  const tensor_type* each = c.operands.data();
+  const tensor_type* const end = each + c.operands.size();
+  while (each != end && each->shape.rank == 0) ++each;
+  if (each == end) return {};
+  shape result = each->shape;
+  while (++each != end) {
+    const shape& other = each->shape;
+    if (other.rank == 0) continue;
+    bool same = result.rank == other.rank;
+    for (int i = 0; same && i < result.rank; ++i) {
+      if (result.extents[i] == other.extents[i]) continue;
+      same = same_extent(result.extents[i], other.extents[i]);
+      result.extents[i] = merge_extent(result.extents[i], other.extents[i]);
+    }
+    if (!same) {
+      c.fail("S103", name, ": shapes ", result, " and ", other, " differ");
       return result;
-    } else {
-      for (int i = 0; i < result.rank; ++i) result[i] = merge_extent(result[i], t.shape[i]);
     }
   }
   return result;
@@ -29,10 +35,11 @@ constexpr shape elementwise_shape(infer_context& c, std::string_view name) {
 
 /// Errors    S102 element types differ
 constexpr void same_elements(infer_context& c, std::string_view name, std::size_t from = 0) {
-  for (std::size_t i = from + 1; i < c.operands.size(); ++i)
-    if (c.operands[i].element != c.operands[from].element)
-      c.fail("S102", name, ": element types ", name_of(c.operands[from].element), " and ",
-             name_of(c.operands[i].element), " differ; use convert");
+  const tensor_type* const types = c.operands.data();
+  for (std::size_t i = from + 1, count = c.operands.size(); i < count; ++i)
+    if (types[i].element != types[from].element)
+      c.fail("S102", name, ": element types ", name_of(types[from].element), " and ",
+             name_of(types[i].element), " differ; use convert");
 }
 
 // Which element types an op takes, by its first operand.
@@ -66,10 +73,13 @@ constexpr void need_bits(infer_context& c, std::string_view name) {
 struct elementwise_op {
   static constexpr bool elementwise = true;
   static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d) {
-      c.tile(c.result.shape[d], d);
-      for (std::size_t i = 0; i < c.operands.size(); ++i)
-        if (c.operands[i].shape.rank > 0) c.operand(static_cast<int>(i), d);
+    const shape& result = c.result.shape;
+    const tensor_type* const types = c.operands.data();
+    const int count = static_cast<int>(c.operands.size());
+    for (int d = 0; d < result.rank; ++d) {
+      std::int8_t* const dims = c.tile(result.extents[d], d).operand_dims();
+      for (int i = 0; i < count; ++i)
+        if (types[i].shape.rank > 0) dims[i] = static_cast<std::int8_t>(d);
     }
   }
   static constexpr std::int64_t flops(const cost_context& c) { return c.result.shape.elements(); }

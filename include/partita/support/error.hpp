@@ -42,23 +42,30 @@ class error : public std::exception {
 /// of call stack, where `check<>` prints the text in one diagnostic.
 struct failure {
   text message;
+  bool is_set = false;  ///< (asked after each op: cheaper than to look whether there is a text)
 
-  constexpr explicit operator bool() const { return !message.empty(); }
+  constexpr explicit operator bool() const { return is_set; }
   /// Records a mistake; only the first one counts, what follows from it is noise. (Parts by value:
   /// literals of all lengths are one type then, and one function to compile.)
   template <class... Parts>
   constexpr void record(std::string_view code, Parts... parts) {
-    if (!message.empty()) return;
-    message << code << ' ';
-    (message << ... << parts);
-    message = on_one_line(message);
+    if (is_set) return;
+    text words;
+    words << code << ' ';
+    (words << ... << parts);
+    set(on_one_line(words));
   }
   constexpr void record(const failure& other) {
-    if (message.empty()) message = other.message;
+    if (!is_set && other.is_set) set(other.message);
+  }
+  /// This is the mistake, whatever was recorded.
+  constexpr void set(const text& words) {
+    message = words;
+    is_set = true;
   }
   /// Throws `error` at run time; does nothing inside constant evaluation.
   constexpr void raise() const {
-    if (!message.empty() && !std::is_constant_evaluated()) throw error(message.view());
+    if (is_set && !std::is_constant_evaluated()) throw error(message.view());
   }
 };
 
