@@ -29,9 +29,15 @@ class core_editor {
     waiting.insert(order, o);
     const program& p = graph_.p;
     const op_node& n = p.ops[o];
-    for (value_id v : p.operands(o)) waiting.insert(order, p.producers[v]);
-    for (int r = 0; r < n.result_count; ++r)
-      for (const auto& u : graph_.uses(n.result + r)) waiting.insert(order, u.op);
+    const op_id* const producers = p.producers.data();
+    const value_id* const operands = p.operand_list.data() + n.operand_begin;
+    for (int i = 0; i < n.operand_count; ++i) waiting.insert(order, producers[operands[i]]);
+    for (int r = 0; r < n.result_count; ++r) {
+      const span<const use> all = graph_.uses(n.result + r);
+      const use* const uses = all.data();
+      for (std::size_t i = 0, count = all.size(); i < count; ++i)
+        waiting.insert(order, uses[i].op);
+    }
   }
   /// Loops over the parts of a named axis that have none yet: an action asks for them.
   constexpr void add_loops(op_id o, int axis, int f) {

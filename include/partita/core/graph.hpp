@@ -101,11 +101,11 @@ class core_graph {
   constexpr void add_tile_map(op_id o) {
     const op_node& n = p.ops[o];
     scratch_.clear();
-    for (value_id v : p.operands(o)) scratch_.push_back(p.types[v]);
-    const auto attrs = p.attrs(o);
-    const tensor_type none;
-    tile_map_context c(scratch_, n.result_count > 0 ? p.type(n.result) : none, attrs.data(),
-                       static_cast<int>(attrs.size()), map, n.result_count);
+    const tensor_type* const types = p.types.data();
+    const value_id* const operands = p.operand_list.data() + n.operand_begin;
+    for (int i = 0; i < n.operand_count; ++i) scratch_.push_back(types[operands[i]]);
+    tile_map_context c(scratch_, n.result_count > 0 ? types[n.result] : no_type_,
+                       p.attr_list.data() + n.attr_begin, n.attr_count, map, n.result_count);
     n.def->tile_map(c);
   }
   /// Passes a value through a `tiling` op, for all that use it and for the program's results.
@@ -178,23 +178,32 @@ class core_graph {
   vec<use> uses_;
   vec<value_id> tiled_;  ///< by value; empty without `tiling` ops
   vec<tensor_type> scratch_;
+  tensor_type no_type_;
 
   /// The uses of all values. Cost: linear in the program.
   constexpr void index_uses() {
-    use_rows_.assign(p.types.size(), row{});
-    for (value_id v : p.operand_list) ++use_rows_[v].count;
+    use_rows_.clear();
+    use_rows_.resize(p.types.size());
+    uses_.clear();
+    uses_.resize(p.operand_list.size());
+    row* const rows = use_rows_.data();
+    use* const all = uses_.data();
+    const op_node* const ops = p.ops.data();
+    const value_id* const operands = p.operand_list.data();
+    for (std::size_t i = 0; i < uses_.size(); ++i) ++rows[operands[i]].count;
     int begin = 0;
-    for (auto& r : use_rows_) {
-      r.begin = begin;
-      begin += r.count;
-      r.count = 0;
+    for (std::size_t v = 0; v < use_rows_.size(); ++v) {
+      rows[v].begin = begin;
+      begin += rows[v].count;
+      rows[v].count = 0;
     }
-    uses_.assign(p.operand_list.size(), use{});
-    for (op_id o : order) {
-      int i = 0;
-      for (value_id v : p.operands(o)) {
-        row& r = use_rows_[v];
-        uses_[r.begin + r.count++] = {o, i++};
+    for (op_id o = order.first(); o >= 0; o = order.after(o)) {
+      const int first = ops[o].operand_begin, count = ops[o].operand_count;
+      for (int i = 0; i < count; ++i) {
+        row& r = rows[operands[first + i]];
+        use& u = all[r.begin + r.count++];
+        u.op = o;
+        u.operand = i;
       }
     }
   }

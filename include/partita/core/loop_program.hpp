@@ -36,14 +36,15 @@ struct loop_view {
     if ((n.axes & ~without) == 0) return l;
     const loop* each = n.count <= nest_list::few ? n.first : more_loops + n.begin;
     const factor* mine = factors + maps[o].begin;
-    for (const loop* last = each + n.count; each != last; ++each) {
-      if (each->factor == any_factor || (without >> each->axis & 1u) != 0) continue;
-      const factor& f = mine[each->factor];
+    for (int i = 0; i < n.count; ++i) {
+      const int which = each[i].factor, axis = each[i].axis;
+      if (which == any_factor || (without >> axis & 1u) != 0) continue;
+      const factor& f = mine[which];
       const int dim = end >= 0    ? dims[f.operands_begin + end]
                       : end == -1 ? f.result_dim
                                   : dims[f.operands_begin + f.results_shift + end + 1];
       if (dim == no_dim) continue;
-      l.packed |= layout::packed_entry(each->axis, dim) << 8 * l.count;
+      l.packed |= layout::packed_entry(axis, dim) << 8 * l.count;
       ++l.count;
     }
     return l;
@@ -90,7 +91,8 @@ class loop_program {
     state_.options = options;
     state_.nests.add_ops(p.ops.size());
     state_.local.reserve(map.factors.size());
-    for (const auto& f : map.factors) state_.local.push_back(f.size);
+    const factor* const factors = map.factors.data();
+    for (std::size_t f = 0; f < map.factors.size(); ++f) state_.local.push_back(factors[f].size);
   }
   // The names above are those of the own parts, in copies too.
   constexpr loop_program(const loop_program& other) : graph_(other.graph_), state_(other.state_) {}
@@ -168,9 +170,11 @@ class loop_program {
     const nest n = state_.nests[o];
     if (n.count == 0) return false;
     const factor* factors = graph_.map.factors_of(o);
-    for (const loop *l = n.loops, *last = l + n.count; l != last; ++l)
-      if (l->factor != any_factor && factors[l->factor].halo && state_.mesh.size(l->axis) > 1)
+    for (int i = 0; i < n.count; ++i) {
+      const loop& l = n.loops[i];
+      if (l.factor != any_factor && factors[l.factor].halo && state_.mesh.size(l.axis) > 1)
         return true;
+    }
     return false;
   }
   /// The loops of an op that do, by factor; `attrs`, the op's, become those of one iteration.

@@ -69,7 +69,7 @@ class nest_list {
   constexpr unsigned sums(int op) const { return rows_[op].sums; }
 
   /// So many ops more, without loops.
-  constexpr void add_ops(std::size_t count) { rows_.resize(rows_.size() + count, row{}); }
+  constexpr void add_ops(std::size_t count) { rows_.resize(rows_.size() + count); }
   /// One more loop, the innermost; is its factor reduced? Cost: constant.
   constexpr void push_back(int op, const loop& l, bool reduces) {
     row& r = rows_[op];

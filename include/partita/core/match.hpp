@@ -49,7 +49,8 @@ constexpr bool next_along(const factor_table& map, const nest& has, op_id has_op
   const auto other = [&](const loop& l, const factor* factors, int end) {
     return l.factor == any_factor || map.dim_of(factors[l.factor], end) != dim;
   };
-  for (const auto& l : has) {
+  for (int i = 0; i < has.count; ++i) {
+    const loop& l = has.loops[i];
     if (other(l, has_factors, has_operand)) continue;
     while (j < wants.count && other(wants.loops[j], wants_factors, wants_operand)) ++j;
     if (l.axis == axis) return j == wants.count;
@@ -82,11 +83,12 @@ constexpr int sliced_by_all_uses(const loop_program& c, value_id v, int axis) {
   const nest_list& nests = c.nests;
   const span<const use> uses = c.uses(v);
   const nest_list::row* rows = nests.rows();
-  const use *first = uses.data(), *last = first + uses.size();
-  for (const use* each = first; each != last; ++each)
-    if ((rows[each->op].axes >> axis & 1u) == 0) return no_dim;
-  for (; first != last; ++first) {
-    const use& u = *first;
+  const use* const all = uses.data();
+  const int count = static_cast<int>(uses.size());
+  for (int i = 0; i < count; ++i)
+    if ((rows[all[i].op].axes >> axis & 1u) == 0) return no_dim;
+  for (int i = 0; i < count; ++i) {
+    const use& u = all[i];
     const loop* l = nests.find(u.op, axis);
     if (l->factor == any_factor) return no_dim;
     const int d = map.operand_dim(map.at(u.op, l->factor), u.operand);

@@ -32,15 +32,18 @@ class op_order {
   constexpr std::size_t size() const { return static_cast<std::size_t>(count_); }
   constexpr iterator begin() const { return {links(), first_}; }
   constexpr iterator end() const { return {links(), next_.empty() ? count_ : -1}; }
-  /// The op behind one, or -1.
+  /// The first op, or -1, and the op behind one, or -1: in constant evaluation a walk with these
+  /// takes a third of what a range takes.
+  constexpr op_id first() const { return count_ > 0 ? first_ : -1; }
   constexpr op_id after(op_id o) const {
-    if (!next_.empty()) return next_[o];
+    if (linked_) return next_[o];
     return o + 1 < count_ ? o + 1 : -1;
   }
 
   /// An op that was appended comes behind `o`; -1: before all others. Cost: constant.
   constexpr void insert_behind(op_id o, op_id added) {
     if (next_.empty()) {
+      linked_ = true;
       for (op_id each = 0; each < count_; ++each)
         next_.push_back(each + 1 < count_ ? each + 1 : -1);
     }
@@ -89,6 +92,7 @@ class op_order {
   int moved_ = 0;       ///< so many ops have positions of their own
   int unmoved_at_ = 0;  ///< from the numbers of others to their positions
   op_id first_ = 0;
+  bool linked_ = false;  ///< are there `next_`?
   vec<op_id> next_;          ///< by op; empty while the order is that of numbers
   vec<int> position_;        ///< by op that was there when `number` was called
   vec<op_id> op_at_;         ///< by position, or -1

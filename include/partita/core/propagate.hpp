@@ -30,6 +30,7 @@ class propagation {
   op_order& order_;
   bool some_open_ = false;
   vec<conflict> found_;  ///< when `find_conflicts` looked last, in the order of execution
+  loop_view now_ = {};   ///< while the program settles: loops are added, no ops
 
   constexpr void number_ops() {
     if (order_.numbered()) return;
@@ -43,6 +44,7 @@ class propagation {
   }
 
   constexpr void settle() {
+    now_ = c_.view();
     const op_set& waiting = state_.waiting;
     while (!waiting.empty()) {
       for (int i = waiting.first_from(0); i >= 0; i = waiting.first_from(i + 1)) visit(i);
@@ -54,8 +56,11 @@ class propagation {
     const op_id o = order_.at(position);
     state_.waiting.erase(position);
     ++state_.visits;
-    for (int i = 0; i < c_.mesh.rank; ++i) {
+    unsigned open = axes_around(o);
+    for (int i = 0; open != 0; ++i) {
       const int axis = c_.mesh.order[i];
+      if ((open >> axis & 1u) == 0) continue;
+      open &= ~(1u << axis);
       const match m = find_match(c_, o, axis);
       if (m.one()) {
         edit_.add_loop(o, {m.first.factor, state_.tactic, static_cast<std::int8_t>(axis)});
@@ -65,6 +70,24 @@ class propagation {
       }
     }
     if (some_open_ && state_.open.contains(position)) state_.revisited.insert(order_, o);
+  }
+
+  /// The axes, as bits, over which an op has no loop, but some operand or all uses of a result
+  /// have: along others there is no evidence.
+  constexpr unsigned axes_around(op_id o) const {
+    const op_node& n = now_.ops[o];
+    unsigned axes = 0;
+    for (int i = 0; i < n.operand_count; ++i)
+      axes |= now_.nests[now_.producers[now_.operands[n.operand_begin + i]]].axes;
+    for (int r = 0; r < n.result_count; ++r) {
+      const span<const use> uses = c_.uses(n.result + r);
+      const use* const all = uses.data();
+      const int count = static_cast<int>(uses.size());
+      unsigned of_all = count == 0 ? 0 : ~0u;
+      for (int i = 0; i < count && of_all != 0; ++i) of_all &= now_.nests[all[i].op].axes;
+      axes |= of_all;
+    }
+    return axes & ~now_.nests[o].axes;
   }
 
   /// Of the ops that were visited; those of others have not changed.

@@ -26,8 +26,11 @@ namespace cost_detail {
 /// `while` once), of branches the greatest of each figure.
 constexpr void add_work(const program& p, cost& c) {
   vec<tensor_type> operands, results;
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    const op_node& n = p.ops[o];
+  // (Few calls: `partition` asks for this.)
+  const op_node* const ops = p.ops.data();
+  const tensor_type* const types = p.types.data();
+  for (op_id o = 0, count = p.op_count(); o < count; ++o) {
+    const op_node& n = ops[o];
     if (n.def->role == op_role::parameter) continue;
     if (n.region_count > 0) {
       wire_list list;
@@ -52,11 +55,14 @@ constexpr void add_work(const program& p, cost& c) {
       continue;
     }
     operands.clear();
-    results.clear();
-    for (value_id v : p.operands(o)) operands.push_back(p.types[v]);
-    for (int r = 1; r < n.result_count; ++r) results.push_back(p.type(n.result + r));
-    const cost_context each{
-        operands, p.type(n.result), p.attrs(o), {results.data(), results.size()}};
+    const value_id* const values = p.operand_list.data() + n.operand_begin;
+    for (int i = 0; i < n.operand_count; ++i) operands.push_back(types[values[i]]);
+    cost_context each{operands, types[n.result], p.attrs(o)};
+    if (n.result_count > 1) {
+      results.clear();
+      for (int r = 1; r < n.result_count; ++r) results.push_back(types[n.result + r]);
+      each.more = {results.data(), results.size()};
+    }
     c.flops = saturating_add(c.flops, n.def->flops(each));
     if (!n.def->collective)
       c.bytes = saturating_add(c.bytes, n.def->bytes(each));

@@ -52,8 +52,9 @@ struct layout {
   constexpr iterator end() const { return {}; }
   /// The dimension that this axis slices, or -1.
   constexpr int dim_of(int axis) const {
-    for (const auto& e : *this)
-      if (e.axis == axis) return e.dim;
+    std::uint64_t rest = packed;
+    for (int i = 0; i < count; ++i, rest >>= 8)
+      if (static_cast<int>(rest & 15u) == axis) return unpacked(rest).dim;
     return -1;
   }
   /// Number of pieces along a dimension.

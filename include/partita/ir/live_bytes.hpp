@@ -21,8 +21,9 @@ struct live_bytes {
   constexpr std::int64_t peak() const { return saturating_add(arguments, beyond_arguments()); }
   constexpr std::int64_t beyond_arguments() const {
     std::int64_t most = 0;
-    for (std::int64_t each : during)
-      if (each > most) most = each;
+    const std::int64_t* const all = during.data();
+    for (std::size_t o = 0; o < during.size(); ++o)
+      if (all[o] > most) most = all[o];
     return most;
   }
 
@@ -70,17 +71,17 @@ struct live_bytes {
         live.add(sizes[n.result + r]);
       }
       during[o] = saturating_add(live.value(), inside[o]);
-      const value_id *const first = operands + n.operand_begin, *const end =
-                                                                    first + n.operand_count;
+      const value_id* const values = operands + n.operand_begin;
       bool dies = false;
-      for (const value_id* v = first; v != end; ++v) {
-        if (last_uses[*v] != o || ops[producers[*v]].def->role == op_role::parameter) continue;
-        live.remove(sizes[*v]);
-        last_uses[*v] = taken;  // not again, if it is an operand again
+      for (int i = 0; i < n.operand_count; ++i) {
+        const value_id v = values[i];
+        if (last_uses[v] != o || ops[producers[v]].def->role == op_role::parameter) continue;
+        live.remove(sizes[v]);
+        last_uses[v] = taken;  // not again, if it is an operand again
         dies = true;
       }
-      for (const value_id* v = first; dies && v != end; ++v)
-        if (last_uses[*v] == taken) last_uses[*v] = o;
+      for (int i = 0; dies && i < n.operand_count; ++i)
+        if (last_uses[values[i]] == taken) last_uses[values[i]] = o;
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
         if (last_uses[v] < 0) live.remove(sizes[v]);
     }

@@ -110,8 +110,10 @@ constexpr void no_attributes_to_read(parse_context& c) {
 /// Bytes read and written: all of the operands and the results.
 constexpr std::int64_t bytes_of_all(const cost_context& c) {
   std::int64_t n = c.result.bytes();
-  for (const auto& t : c.more) n = saturating_add(n, t.bytes());
-  for (const auto& t : c.operands) n = saturating_add(n, t.bytes());
+  for (std::size_t i = 0, count = c.more.size(); i < count; ++i)
+    n = saturating_add(n, c.more[i].bytes());
+  for (std::size_t i = 0, count = c.operands.size(); i < count; ++i)
+    n = saturating_add(n, c.operands[i].bytes());
   return n;
 }
 

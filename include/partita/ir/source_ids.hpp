@@ -11,9 +11,11 @@ namespace ir_detail {
 /// Calls f(node) for each op in the order in which a program is read.
 template <class Program, class F>
 constexpr void for_each_op(Program& p, const F& f) {
-  for (auto& n : p.ops) {
-    f(n);
-    for (int r = 0; r < n.region_count; ++r) for_each_op(p.regions[n.region_begin + r], f);
+  auto* const ops = p.ops.data();
+  for (op_id o = 0, count = p.op_count(); o < count; ++o) {
+    f(ops[o]);
+    for (int r = 0; r < ops[o].region_count; ++r)
+      for_each_op(p.regions[ops[o].region_begin + r], f);
   }
 }
 

@@ -28,8 +28,10 @@ constexpr program in_canonical_order(const program& p, const IsLive& is_live, co
     copy.op(p.producer(p.inputs[i]));
     copy.input(p.inputs[i]);
   }
-  for (op_id o : canonical_order(p, roots, skips))
-    if (!p.is(o, op_role::parameter)) copy_op(q, copy, o);
+  const vec<op_id> order = canonical_order(p, roots, skips);
+  const op_id* const ops = order.data();
+  for (std::size_t i = 0, count = order.size(); i < count; ++i)
+    if (!p.is(ops[i], op_role::parameter)) copy_op(q, copy, ops[i]);
   for (int i = 0; i < p.output_count(); ++i)
     if (is_live(wire_end::output, i)) copy.output(p.outputs[i], p.outputs[i].value);
   return q;

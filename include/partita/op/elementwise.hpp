@@ -11,13 +11,14 @@ namespace partita::op {
 /// Errors    S103 shapes differ
 constexpr shape elementwise_shape(infer_context& c, std::string_view name) {
   // (Few calls: most ops are elementwise.)
-  const tensor_type* each = c.operands.data();
-  const tensor_type* const end = each + c.operands.size();
-  while (each != end && each->shape.rank == 0) ++each;
-  if (each == end) return {};
-  shape result = each->shape;
-  while (++each != end) {
-    const shape& other = each->shape;
+  const tensor_type* const types = c.operands.data();
+  const int count = static_cast<int>(c.operands.size());
+  int at = 0;
+  while (at < count && types[at].shape.rank == 0) ++at;
+  if (at == count) return {};
+  shape result = types[at].shape;
+  while (++at < count) {
+    const shape& other = types[at].shape;
     if (other.rank == 0) continue;
     bool same = result.rank == other.rank;
     for (int i = 0; same && i < result.rank; ++i) {

@@ -29,11 +29,14 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   vec<value_id> roots;
   for (const auto& s : seeds) roots.push_back(s.value);
   const vec<op_id> order = canonical_order(b.p, {roots.data(), roots.size()});
-  for (op_id o : order) {
-    if (b.p.op(o).def->stops_gradient) continue;
-    for (value_id v : b.p.operands(o))
-      for (int r = 0; r < b.p.op(o).result_count && depends[v]; ++r)
-        if (is_floating(b.type(b.p.op(o).result + r).element)) depends[b.p.op(o).result + r] = 1;
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const op_node& n = b.p.ops[order[k]];
+    if (n.def->stops_gradient) continue;
+    const value_id* const values = b.p.operand_list.data() + n.operand_begin;
+    bool any = false;
+    for (int i = 0; i < n.operand_count && !any; ++i) any = depends[values[i]] != 0;
+    for (value_id v = n.result; any && v < n.result + n.result_count; ++v)
+      if (is_floating(b.p.types[v].element)) depends[v] = 1;
   }
 
   vec<value_id> cotangent(at(count), -1), operands, results;
@@ -44,27 +47,29 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   for (const auto& s : seeds) accumulate(s.value, s.cotangent);
   for (std::size_t k = order.size(); k > 0 && !b.failed(); --k) {
     const op_id o = order[k - 1];
-    const value_id y = b.p.op(o).result;
-    const int n = b.p.op(o).operand_count;
+    const op_node& node = b.p.ops[o];  // until an op is added
+    const value_id y = node.result;
+    const int n = node.operand_count;
     bool reached = false;
     results.clear();
-    for (int r = 0; r < b.p.op(o).result_count; ++r) {
+    for (int r = 0; r < node.result_count; ++r) {
       results.push_back(cotangent[y + r]);
       reached = reached || (cotangent[y + r] >= 0 && depends[y + r]);
     }
     if (!reached || n == 0) continue;
     bool stop = true;
     wanted_operand.assign(at(n), 0);
+    const value_id* const values = b.p.operand_list.data() + node.operand_begin;
     for (int i = 0; i < n; ++i)
-      if (depends[b.p.operand(o, i)]) wanted_operand[i] = 1, stop = false;
+      if (depends[values[i]]) wanted_operand[i] = 1, stop = false;
     if (stop) continue;
-    const op_def& d = *b.p.op(o).def;
+    const op_def& d = *node.def;
     if (!d.differentiable) {
       b.p.error.record("G002", "grad: op ", d.name, " (", b.type(y), ") has no derivative rule");
       break;
     }
     operands.assign(at(n), -1);
-    b.set_origin(b.p.op(o).marks.source, b.p.op(o).marks.transposed + 1);
+    b.set_origin(node.marks.source, node.marks.transposed + 1);
     derive_context c{b, o, results[0], operands, wanted_operand, {results.data(), results.size()}};
     d.derive(c);
     for (int i = 0; i < n; ++i)

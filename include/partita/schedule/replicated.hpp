@@ -47,12 +47,12 @@ class default_replication {
     // (Few calls: `check` asks for this.)
     const op_id* const producers = c.p.producers.data();
     const value_id* const operands = c.p.operand_list.data();
-    for (op_id o : c.order) {
+    for (op_id o = c.order.first(); o >= 0; o = c.order.after(o)) {
       const op_node& n = c.p.ops[o];
       close(o, o);
       if (n.def->role == op_role::tiling) close(producers[operands[n.operand_begin]], o);
     }
-    for (op_id o : c.order) {
+    for (op_id o = c.order.first(); o >= 0; o = c.order.after(o)) {
       const op_node& n = c.p.ops[o];
       const op_role role = n.def->role;
       const axis_set open = open_[o];
@@ -73,9 +73,9 @@ class default_replication {
       spreading_.pop_back();
       const op_node& n = c.p.op(o);
       for (int r = 0; r < n.result_count; ++r)
-        for (const auto& u : c.uses(n.result + r)) mark(u.op, whole_[o] & open_[u.op]);
+        mark_users(c.uses(n.result + r), whole_[o]);
     }
-    for (op_id o : c.order)
+    for (op_id o = c.order.first(); o >= 0; o = c.order.after(o))
       if (constant[o]) whole_[o] = open_[o];
   }
   constexpr axis_set axes(op_id o) const { return whole_[o]; }
@@ -85,6 +85,11 @@ class default_replication {
   vec<axis_set> whole_, open_;  ///< by op: by default; without a loop
   vec<op_id> spreading_;
 
+  constexpr void mark_users(span<const use> all, axis_set whole) {
+    const use* const uses = all.data();
+    for (std::size_t i = 0, count = all.size(); i < count; ++i)
+      mark(uses[i].op, whole & open_[uses[i].op]);
+  }
   constexpr void mark(op_id o, axis_set axes) {
     axis_set& whole = whole_[o];
     if ((axes.bits & ~unsigned{whole.bits}) == 0) return;
@@ -98,9 +103,12 @@ class default_replication {
     const nest n = c_.nests[o];
     if (n.count == 0) return axes;
     const int result = c_.p.ops[o].result - v - 1;
-    for (const auto& l : n)
-      if (l.factor != any_factor && c_.map.dim_of(c_.map.at(o, l.factor), result) != no_dim)
+    const factor* const factors = c_.map.factors_of(o);
+    for (int i = 0; i < n.count; ++i) {
+      const loop& l = n.loops[i];
+      if (l.factor != any_factor && c_.map.dim_of(factors[l.factor], result) != no_dim)
         axes.insert(l.axis);
+    }
     return axes;
   }
   /// The loops of `by` (the op itself, or what an action put behind its result) are not default.
@@ -118,7 +126,8 @@ class default_replication {
 template <class F>
 constexpr void for_each_replicated(const core_program& c, const F& f) {
   const default_replication found(c);
-  for (op_id o : c.order) {
+  const loop_view program = c.view();
+  for (op_id o = c.order.first(); o >= 0; o = c.order.after(o)) {
     const op_node& n = c.p.ops[o];
     if (found.axes(o).empty()) continue;
     const bool same = n.def->identity && n.operand_count > 0;
@@ -132,8 +141,9 @@ constexpr void for_each_replicated(const core_program& c, const F& f) {
     for (int axis = 0; axis < c.mesh.rank; ++axis)
       if (each.axes.contains(axis)) each.copies *= c.mesh.size(axis);
     for (each.value = n.result; each.value < n.result + n.result_count; ++each.value) {
-      const tensor_type& type = c.p.type(each.value);
-      each.bytes = tensor_type{type.element, c.made(each.value).local(type.shape, c.mesh)}.bytes();
+      tensor_type piece = c.p.types[each.value];
+      program.made(each.value).slice(piece.shape, c.mesh);
+      each.bytes = piece.bytes();
       f(each);
     }
   }

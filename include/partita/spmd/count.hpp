@@ -79,9 +79,9 @@ class collective_counter {
   std::int64_t work_ = 0;
 
   constexpr void grow() {
-    have_.resize(c_.p.types.size(), layout{});
-    endings_.resize(c_.p.types.size(), ending{});
-    ways_.resize(c_.p.operand_list.size(), way{});
+    have_.resize(c_.p.types.size());
+    endings_.resize(c_.p.types.size());
+    ways_.resize(c_.p.operand_list.size());
     messages_.resize(c_.p.ops.size(), 0);
     is_done_.resize(c_.p.types.size(), 0);
   }
@@ -98,11 +98,12 @@ class collective_counter {
     }
     grow();
     read_ = c_.changes.size();
-    for (op_id o : c_.order) {
+    const op_order& order = c_.order;
+    for (op_id o = order.first(); o >= 0; o = order.after(o)) {
       const op_node& n = c_.p.ops[o];
       for (value_id v = n.result; v < n.result + n.result_count; ++v) finish(v);
     }
-    for (op_id o : c_.order) count_op(o);
+    for (op_id o = order.first(); o >= 0; o = order.after(o)) count_op(o);
   }
   constexpr void count_again(const vec<op_id>& changed) {
     vec<value_id> done;
@@ -112,16 +113,17 @@ class collective_counter {
       done.push_back(v);
       if (finish(v)) count_users(v);
     };
-    for (op_id o : changed) {
-      const op_node& n = c_.p.ops[o];
-      for (value_id v : c_.p.operands(o)) finish_once(v);
+    for (std::size_t k = 0; k < changed.size(); ++k) {
+      const op_node& n = c_.p.ops[changed[k]];
+      const value_id* const operands = c_.p.operand_list.data() + n.operand_begin;
+      for (int i = 0; i < n.operand_count; ++i) finish_once(operands[i]);
       for (value_id v = n.result; v < n.result + n.result_count; ++v) finish_once(v);
     }
-    for (op_id o : changed) {
-      is_changed_[o] = 0;
-      count_op(o);
+    for (std::size_t k = 0; k < changed.size(); ++k) {
+      is_changed_[changed[k]] = 0;
+      count_op(changed[k]);
     }
-    for (value_id v : done) is_done_[v] = 0;
+    for (std::size_t i = 0; i < done.size(); ++i) is_done_[done[i]] = 0;
   }
 
   constexpr void change(collective::kind_type kind, std::int64_t before, std::int64_t now,
@@ -172,28 +174,33 @@ class collective_counter {
     count_messages(o);
   }
   constexpr void count_operands(op_id o) {
-    const bool wire = c_.p.is(o, op_role::wire);
-    const int count = c_.p.ops[o].operand_count;
+    const op_node& n = c_.p.ops[o];
+    const int count = n.operand_count;
+    const value_id* const values = layouts_.sums.view().operands + n.operand_begin;
+    const bool distinct = n.def->role == op_role::wire || !spmd_detail::may_repeat(values, count);
     for (int i = 0; i < count; ++i) {
       const layout want = layouts_.sums.required({o, i});
-      if (wire || repeated_.before(o, i, want, layouts_.sums) < 0)
+      if (distinct || repeated_.before(o, i, want, layouts_.sums) < 0)
         count_operand({o, i}, want);
       else
         set_way({o, i}, {});
     }
   }
   constexpr void count_operand(const use& u, const layout& want) {
-    const value_id v = c_.p.operand(u.op, u.operand);
+    const loop_view& program = layouts_.sums.view();
+    const value_id v = program.operands[program.ops[u.op].operand_begin + u.operand];
+    const layout& have = have_[v];
     way now;
-    layouts_.bring(v, have_[v], want, [&](const reshard_step& s) {
-      now.gathers += s.what.kind == collective::all_gather;
-      now.all_to_alls += s.what.kind == collective::all_to_all;
-    });
+    if (!layouts_.stays(have, want))
+      layouts_.bring(v, have, want, [&](const reshard_step& s) {
+        now.gathers += s.what.kind == collective::all_gather;
+        now.all_to_alls += s.what.kind == collective::all_to_all;
+      });
     set_way(u, now);
   }
   constexpr void set_way(const use& u, const way& now) {
     ++work_;
-    const int place = c_.p.ops[u.op].operand_begin + u.operand;
+    const int place = layouts_.sums.view().ops[u.op].operand_begin + u.operand;
     way& before = ways_[place];
     if (before.gathers == now.gathers && before.all_to_alls == now.all_to_alls) return;
     const value_id v = c_.p.operand_list[place];

@@ -89,7 +89,9 @@ class local_layouts {
   /// already has; see sliced_by_all_uses in core/match.hpp.
   constexpr int sliced_next(value_id v, const layout& have, int axis) const {
     int dim = no_dim;
-    for (const auto& u : c_.uses(v)) {
+    const span<const use> uses = c_.uses(v);
+    for (int k = 0, count = static_cast<int>(uses.size()); k < count; ++k) {
+      const use& u = uses[k];
       const layout want = sums.required(u);
       const int d = want.dim_of(axis);
       if (d < 0 || (dim != no_dim && d != dim)) return no_dim;
@@ -109,6 +111,11 @@ class local_layouts {
     return dim;
   }
 };
+
+/// Can an operand be the same value as another one? (Of most ops it is clear that none is.)
+constexpr bool may_repeat(const value_id* values, int count) {
+  return count > 2 || (count == 2 && values[0] == values[1]);
+}
 
 /// Finds operands of an op that are the same value in the same layout.
 ///

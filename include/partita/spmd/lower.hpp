@@ -32,7 +32,7 @@ class lowering {
 
   constexpr lowered run() {
     const auto values = c_.p.types.size();
-    have_.resize(values, layout{});
+    have_.resize(values);
     local_.resize(values, -1);
     result_.device.mesh = c_.mesh;
     open_.push_back(program{});
@@ -42,7 +42,7 @@ class lowering {
     out().operand_list.reserve(c_.p.operand_list.size());
     out().attr_list.reserve(c_.p.attr_list.size());
     if (c_.nested.controls.empty()) {
-      for (op_id o : c_.order) lower_op(o);
+      for (op_id o = c_.order.first(); o >= 0; o = c_.order.after(o)) lower_op(o);
     } else {
       by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
       for (op_id o : c_.order) by_scope_[c_.nested.scope[o]].push_back(o);
@@ -91,9 +91,10 @@ class lowering {
     operands_.clear();
     const pending_sums& sums = rules_.layouts.sums;
     const value_id* const values = sums.view().operands + n.operand_begin;
+    const bool repeats = may_repeat(values, n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const layout want = sums.required({o, i});
-      const int same = i == 0 && n.operand_count == 1 ? -1 : repeated_.before(o, i, want, sums);
+      const int same = repeats ? repeated_.before(o, i, want, sums) : -1;
       operands_.push_back(same >= 0 ? operands_[same] : bring(values[i], want, o));
     }
     const value_id v = n.result;
@@ -175,11 +176,15 @@ class lowering {
     const value_id v = c_.p.op(o).result;
     std::int64_t distance = 0;
     axis_list axes;
-    for (const auto& l : c_.nest_of(o))
-      if (l.factor != any_factor && c_.mesh.size(l.axis) > 1 && c_.map.at(o, l.factor).offset) {
-        distance = c_.local(o, l.factor);
-        axes.push_back(l.axis);
-      }
+    const nest n = c_.nest_of(o);
+    const factor* const factors = c_.map.factors_of(o);
+    for (int i = 0; i < n.count; ++i) {
+      const loop& l = n.loops[i];
+      if (l.factor == any_factor || !factors[l.factor].offset || c_.mesh.size(l.axis) == 1)
+        continue;
+      distance = c_.local(o, l.factor);
+      axes.push_back(l.axis);
+    }
     if (axes.count == 0) return;
     const tensor_type whole = local_type(v, have_[v]);
     const value_id start = append_shard_start(out(), distance, axes, whole.element);

@@ -31,9 +31,10 @@ class pending_sums {
     find_accumulations();
     // (Few calls: most ops have no sum, and take none over.)
     const bool others = !carried_.empty() || c_.padded();
-    for (op_id o : c_.order) {
+    for (op_id o = c_.order.first(); o >= 0; o = c_.order.after(o)) {
       const op_node& n = program_.ops[o];
-      if (others || program_.nests[o].sums != 0 || (n.def->linear && n.operand_count == 2)) settle(o);
+      if (others || program_.nests[o].sums != 0 || (n.def->linear && n.operand_count == 2))
+        settle(o);
     }
   }
 
@@ -65,9 +66,9 @@ class pending_sums {
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
         if (c_.uses(v).size() == 1) wait(c_.uses(v)[0].op);
     };
-    for (op_id o : changed) {
-      wait(o);
-      wait_for(o);
+    for (std::size_t i = 0, count = changed.size(); i < count; ++i) {
+      wait(changed[i]);
+      wait_for(changed[i]);
     }
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       const op_id o = waiting[i];
@@ -111,9 +112,11 @@ class pending_sums {
     return o;
   }
   constexpr combiner combine(op_id o) const {
-    for (const auto& l : c_.nest_of(o))
-      if (l.factor != any_factor && c_.map.at(o, l.factor).combine != combiner::stack)
-        return c_.map.at(o, l.factor).combine;
+    const nest n = c_.nest_of(o);
+    const factor* const factors = c_.map.factors_of(o);
+    for (int i = 0; i < n.count; ++i)
+      if (const int f = n.loops[i].factor; f != any_factor && factors[f].combine != combiner::stack)
+        return factors[f].combine;
     return combiner::add;
   }
   /// The axes along which a value is a pending sum that an op could take over.
@@ -143,9 +146,9 @@ class pending_sums {
   /// Gives whether there are more ops than before.
   constexpr bool grow() {
     const bool more = deferred_.size() < c_.p.ops.size();
-    deferred_.resize(c_.p.ops.size(), axis_set{});
+    deferred_.resize(c_.p.ops.size());
     is_waiting_.resize(c_.p.ops.size(), 0);
-    pending_.resize(c_.p.types.size(), axis_set{});
+    pending_.resize(c_.p.types.size());
     program_ = c_.view();
     deferred_in_ = deferred_.data();
     return more;

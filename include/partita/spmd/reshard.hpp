@@ -34,8 +34,9 @@ constexpr layout joined(layout a, const layout& b) {
 /// The axes of a dimension, major to minor; gives their number.
 constexpr int axes_on(const layout& l, int dim, std::int8_t* axes) {
   int n = 0;
-  for (const auto& e : l)
-    if (e.dim == dim) axes[n++] = e.axis;
+  std::uint64_t rest = l.packed;
+  for (int i = 0; i < l.count; ++i, rest >>= 8)
+    if (const layout::entry e = layout::unpacked(rest); e.dim == dim) axes[n++] = e.axis;
   return n;
 }
 

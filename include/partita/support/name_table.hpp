@@ -12,7 +12,9 @@ namespace partita {
 /// FNV-1a.
 constexpr std::size_t hash_of(std::string_view name) {
   std::uint64_t h = 14695981039346656037u;
-  for (char c : name) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  const char* const chars = name.data();
+  for (std::size_t i = 0, size = name.size(); i < size; ++i)
+    h = (h ^ static_cast<unsigned char>(chars[i])) * 1099511628211u;
   return static_cast<std::size_t>(h);
 }
 

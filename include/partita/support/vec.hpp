@@ -35,8 +35,10 @@ namespace partita {
 ///
 /// Every layer of calls below std::vector is paid for by the compiler at each operation of a
 /// constant evaluation, and its members for each element type of each translation unit. Elements
-/// beyond size() are alive, too: growth is `new T[n]` and assignment. At run time what is copied as
-/// bytes is not set before: most of a large array would be touched twice, and all of its room.
+/// beyond size() are alive, too: growth is `new T[n]` and assignment. A step of a pointer costs GCC
+/// several times what an index does there: loops that are evaluated for all ops count. At run time
+/// what is copied as bytes is not set before: most of a large array would be touched twice, and all
+/// of its room.
 template <class T>
 class vec {
  public:
@@ -171,6 +173,13 @@ class vec {
     for (std::size_t i = size_; i < n; ++i) data_[i] = v;
     size_ = n;
   }
+  /// More elements, as `T()` makes them, which in constant evaluation new ones are.
+  constexpr void resize(std::size_t n) {
+    const bool made = capacity_ == 0 && !as_bytes() && !__is_trivially_constructible(T);
+    make_room(n);
+    for (std::size_t i = size_; !made && i < n; ++i) data_[i] = T();
+    size_ = n;
+  }
   /// Appends a range that is not part of this array.
   template <class It>
   constexpr void insert_back(It first, It last) {
@@ -178,12 +187,14 @@ class vec {
     const std::size_t n = size_ + static_cast<std::size_t>(last - first);
     make_room(n);
     T* to = data_ + size_;
-    if constexpr (requires(const T*& p) { p = first; })
-      if (as_bytes()) {
+    if constexpr (requires(const T*& p) { p = first; }) {
+      if (as_bytes())
         __builtin_memcpy(static_cast<void*>(to), first, (n - size_) * sizeof(T));
-        first = last;
-      }
-    while (first != last) *to++ = *first++;
+      else
+        for (std::size_t i = 0; i < n - size_; ++i) to[i] = first[i];
+    } else {
+      while (first != last) *to++ = *first++;
+    }
     size_ = n;
   }
 #if defined(__GNUC__) && !defined(__clang__)
