@@ -35,8 +35,7 @@ class core_editor {
     for (int r = 0; r < n.result_count; ++r) {
       const span<const use> all = graph_.uses(n.result + r);
       const use* const uses = all.data();
-      for (std::size_t i = 0, count = all.size(); i < count; ++i)
-        waiting.insert(order, uses[i].op);
+      for (std::size_t i = 0, count = all.size(); i < count; ++i) waiting.insert(order, uses[i].op);
     }
   }
   /// Loops over the parts of a named axis that have none yet: an action asks for them.

@@ -141,9 +141,8 @@ class loop_program {
 
   /// For those who ask of many ops how they lie.
   constexpr loop_view view() const {
-    return {p.ops.data(),          p.types.data(),     p.producers.data(),
-            p.operand_list.data(), nests.rows(),       nests.more(),
-            map.ops.data(),        map.factors.data(), map.operand_dims.data()};
+    return {p.ops.data(), p.types.data(), p.producers.data(), p.operand_list.data(),  nests.rows(),
+            nests.more(), map.ops.data(), map.factors.data(), map.operand_dims.data()};
   }
   /// How the loops of its producer lay a value out.
   constexpr layout made(value_id v) const { return view().made(v); }

@@ -92,7 +92,7 @@ class op_order {
   int moved_ = 0;       ///< so many ops have positions of their own
   int unmoved_at_ = 0;  ///< from the numbers of others to their positions
   op_id first_ = 0;
-  bool linked_ = false;  ///< are there `next_`?
+  bool linked_ = false;      ///< are there `next_`?
   vec<op_id> next_;          ///< by op; empty while the order is that of numbers
   vec<int> position_;        ///< by op that was there when `number` was called
   vec<op_id> op_at_;         ///< by position, or -1

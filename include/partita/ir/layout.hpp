@@ -18,9 +18,9 @@ struct layout {
   struct entry {
     std::int8_t axis = 0, dim = 0;
   };
-  /// An entry takes a byte, the first the lowest: its axis, and its dimension + 1 times 16. (A class
-  /// of two numbers: the engine makes and copies several layouts per op, at run time in registers
-  /// and in constant evaluation for a fraction of what an array costs.)
+  /// An entry takes a byte, the first the lowest: its axis, and its dimension + 1 times 16. (A
+  /// class of two numbers: the engine makes and copies several layouts per op, at run time in
+  /// registers and in constant evaluation for a fraction of what an array costs.)
   std::uint64_t packed = 0;
   int count = 0;
   static_assert(max_axes <= 8 && max_rank < 15);

@@ -72,8 +72,7 @@ class default_replication {
       const op_id o = spreading_.back();
       spreading_.pop_back();
       const op_node& n = c.p.op(o);
-      for (int r = 0; r < n.result_count; ++r)
-        mark_users(c.uses(n.result + r), whole_[o]);
+      for (int r = 0; r < n.result_count; ++r) mark_users(c.uses(n.result + r), whole_[o]);
     }
     for (op_id o = c.order.first(); o >= 0; o = c.order.after(o))
       if (constant[o]) whole_[o] = open_[o];
