@@ -68,14 +68,14 @@ class program_copier {
   /// Of an op without nested programs, or but for these.
   constexpr op_id op(op_id o) {
     const op_node& n = from_.ops[o];
-    const value_id* const operands = from_.operand_list.data() + n.operand_begin;
-    const value_id* const copies = renamed.data();
-    operands_.clear();
-    for (int i = 0; i < n.operand_count; ++i) operands_.push_back(copies[operands[i]]);
+    const int begin = n.operand_begin, end = begin + n.operand_count;
+    const value_id* const operands = from_.operand_list.data();
+    value_id* const copies = renamed.data();
+    for (int i = begin; i < end; ++i) operands_.push_back(copies[operands[i]]);
     const op_id copy = append_copy(to_, from_, o, operands_, from_.attrs(o));
     operands_.clear();
-    for (value_id v = n.result; v < n.result + n.result_count; ++v)
-      renamed[v] = to_.append_result(from_.types[v]);
+    for (value_id v = n.result, last = v + n.result_count; v < last; ++v)
+      copies[v] = to_.append_result(from_.types[v]);
     return copy;
   }
   constexpr void input(value_id v) { to_.inputs.push_back(renamed[v]); }

@@ -36,58 +36,66 @@ namespace schedule_detail {
 /// Cost: linear in ops and uses, times the number of axes.
 class default_replication {
  public:
-  constexpr explicit default_replication(const core_program& c) : c_(c) {
+  constexpr explicit default_replication(const core_program& c) : c_(c), program_(c.view()) {
     axis_set wide;
     for (int axis = 0; axis < c.mesh.rank; ++axis)
       if (c.mesh.size(axis) > 1) wide.insert(axis);
     const auto count = c.p.ops.size();
     whole_.resize(count, axis_set{});
     open_.resize(count, wide);
-    vec<char> constant(count, 0);
+    vec<char> constants(count, 0);
     // (Few calls: `check` asks for this.)
-    const op_id* const producers = c.p.producers.data();
-    const value_id* const operands = c.p.operand_list.data();
-    for (op_id o = c.order.first(); o >= 0; o = c.order.after(o)) {
-      const op_node& n = c.p.ops[o];
-      close(o, o);
-      if (n.def->role == op_role::tiling) close(producers[operands[n.operand_begin]], o);
+    const op_order& order = c.order;
+    axis_set* const open = open_.data();
+    char* const constant = constants.data();
+    for (op_id o = order.first(); o >= 0; o = order.after(o)) {
+      const unsigned axes = program_.nests[o].axes;
+      if (axes == 0) continue;
+      // The loops of an op, and of what an action put behind its result, are not default.
+      const op_node& n = program_.ops[o];
+      close(open[o], axes);
+      if (n.def->role == op_role::tiling)
+        close(open[program_.producers[program_.operands[n.operand_begin]]], axes);
     }
-    for (op_id o = c.order.first(); o >= 0; o = c.order.after(o)) {
-      const op_node& n = c.p.ops[o];
+    for (op_id o = order.first(); o >= 0; o = order.after(o)) {
+      const op_node& n = program_.ops[o];
       const op_role role = n.def->role;
-      const axis_set open = open_[o];
       if (role == op_role::parameter) {
-        mark(o, open);
+        mark(o, open[o]);
         continue;
       }
+      const unsigned mine = open[o].bits;
       bool all = role != op_role::wire;
       for (int i = 0; i < n.operand_count; ++i) {
-        const value_id v = operands[n.operand_begin + i];
-        if (open.bits != 0) mark(o, open & sliced(v));
-        all = all && constant[producers[v]];
+        const value_id v = program_.operands[n.operand_begin + i];
+        const op_id maker = program_.producers[v];
+        if ((mine & program_.nests[maker].axes) != 0) mark(o, open[o] & sliced(v));
+        all = all && constant[maker] != 0;
       }
       if (all) constant[o] = 1;
     }
     while (!spreading_.empty()) {
       const op_id o = spreading_.back();
       spreading_.pop_back();
-      const op_node& n = c.p.op(o);
+      const op_node& n = program_.ops[o];
       for (int r = 0; r < n.result_count; ++r) mark_users(c.uses(n.result + r), whole_[o]);
     }
-    for (op_id o = c.order.first(); o >= 0; o = c.order.after(o))
-      if (constant[o]) whole_[o] = open_[o];
+    for (op_id o = order.first(); o >= 0; o = order.after(o))
+      if (constant[o] != 0) whole_[o] = open[o];
   }
   constexpr axis_set axes(op_id o) const { return whole_[o]; }
 
  private:
   const core_program& c_;
+  loop_view program_;
   vec<axis_set> whole_, open_;  ///< by op: by default; without a loop
   vec<op_id> spreading_;
 
   constexpr void mark_users(span<const use> all, axis_set whole) {
     const use* const uses = all.data();
+    const axis_set* const open = open_.data();
     for (std::size_t i = 0, count = all.size(); i < count; ++i)
-      mark(uses[i].op, whole & open_[uses[i].op]);
+      if (const op_id o = uses[i].op; (whole.bits & open[o].bits) != 0) mark(o, whole & open[o]);
   }
   constexpr void mark(op_id o, axis_set axes) {
     axis_set& whole = whole_[o];
@@ -110,11 +118,7 @@ class default_replication {
     }
     return axes;
   }
-  /// The loops of `by` (the op itself, or what an action put behind its result) are not default.
-  constexpr void close(op_id o, op_id by) {
-    const unsigned axes = c_.nests.rows()[by].axes;
-    if (axes == 0) return;
-    axis_set& open = open_[o];
+  static constexpr void close(axis_set& open, unsigned axes) {
     open.bits = static_cast<std::uint8_t>(open.bits & ~axes);
   }
 };
