@@ -104,6 +104,17 @@ TEST_CASE("P011 attributes that are not the op's") {
   CHECK(in_line("  %y = constant {1.5} : tensor<i32>") ==
         "P011 parse: attributes of constant: \"1.5\" is no number of type i32 (line 2, column 17)");
 }
+TEST_CASE("a stride of 1 is none, written or not") {
+  const auto sliced = [](std::string_view bounds) {
+    return pt::parse(pt::concat("func @main(%x: tensor<4x6xf32>) {\n  %y = slice(%x) {", bounds,
+                                "} : tensor<4x6xf32>\n  return %y : tensor<4x6xf32>\n}\n"));
+  };
+  const pt::program written = sliced("[:, ::1]");
+  REQUIRE(str(written.error.message) == "");
+  CHECK(pt::equivalent(written, sliced("[:, :]")));
+  CHECK(pt::equivalent(written, pt::parse(pt::print(written))));
+}
+
 TEST_CASE("P012 something else was expected") {
   const auto whole = [](std::string_view in) { return str(pt::parse(in).error.message); };
   CHECK(whole("") == "P012 parse: line 1, column 1: \"func\" expected, found the end of the text");

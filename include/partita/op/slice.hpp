@@ -131,9 +131,8 @@ struct slice {
       starts.push_back(number(0));
       good = good && in.accept(":");
       limits.push_back(number(ops::whole));
-      const bool third = in.accept(":");
-      strides.push_back(third ? number(0) : 1);
-      strided = strided || third;
+      strides.push_back(in.accept(":") ? number(0) : 1);
+      strided = strided || strides.back() != 1;
     }
     if (!good || !in.accept("]") || !in.done())
       return c.error.record("P011", "parse: attributes of slice: \"", c.in,
