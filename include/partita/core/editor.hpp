@@ -31,11 +31,13 @@ class core_editor {
     const op_node& n = p.ops[o];
     const op_id* const producers = p.producers.data();
     const value_id* const operands = p.operand_list.data() + n.operand_begin;
+    PARTITA_WORK(n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) waiting.insert(order, producers[operands[i]]);
     for (int r = 0; r < n.result_count; ++r) {
-      const span<const use> all = graph_.uses(n.result + r);
-      const use* const uses = all.data();
-      for (std::size_t i = 0, count = all.size(); i < count; ++i) waiting.insert(order, uses[i].op);
+      const use_range& range = graph_.use_ranges()[n.result + r];
+      const use* const uses = graph_.all_uses() + range.begin;
+      PARTITA_WORK(range.count);
+      for (int i = 0; i < range.count; ++i) waiting.insert(order, uses[i].op);
     }
   }
   /// Loops over the parts of a named axis that have none yet: an action asks for them.

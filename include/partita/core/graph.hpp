@@ -70,9 +70,12 @@ class core_graph {
 
   /// All uses of a value as an operand (being a result of the program is not among them).
   constexpr span<const use> uses(value_id v) const {
-    const row& r = use_rows_[v];
+    const use_range& r = use_rows_[v];
     return {uses_.data() + r.begin, static_cast<std::size_t>(r.count)};
   }
+  /// By value, in the list of all uses.
+  constexpr const use_range* use_ranges() const { return use_rows_.data(); }
+  constexpr const use* all_uses() const { return uses_.data(); }
   /// The result of the `tiling` op that uses a value, or -1.
   constexpr value_id tiled(value_id v) const { return tiled_.empty() ? -1 : tiled_[v]; }
 
@@ -140,7 +143,7 @@ class core_graph {
     vec<use> moved;
     vec<value_id> anew;
     const auto renew = [&](value_id v) {
-      row& r = use_rows_[v];
+      use_range& r = use_rows_[v];
       if (r.count < 0) return;
       for (const auto& u : uses(v)) moved.push_back(u);
       r.count = -1;
@@ -164,17 +167,14 @@ class core_graph {
     }
     uses_.resize(static_cast<std::size_t>(begin), use{});
     for (const use& u : moved) {
-      row& r = use_rows_[used(u)];
+      use_range& r = use_rows_[used(u)];
       uses_[r.begin + r.count++] = u;
       if (p.is(u.op, op_role::tiling)) tiled_[used(u)] = p.op(u.op).result;
     }
   }
 
  private:
-  struct row {
-    int begin = 0, count = 0;
-  };
-  vec<row> use_rows_;  ///< by value
+  vec<use_range> use_rows_;  ///< by value
   vec<use> uses_;
   vec<value_id> tiled_;  ///< by value; empty without `tiling` ops
   vec<tensor_type> scratch_;
@@ -186,7 +186,7 @@ class core_graph {
     use_rows_.resize(p.types.size());
     uses_.clear();
     uses_.resize(p.operand_list.size());
-    row* const rows = use_rows_.data();
+    use_range* const rows = use_rows_.data();
     use* const all = uses_.data();
     const op_node* const ops = p.ops.data();
     const value_id* const operands = p.operand_list.data();
@@ -199,8 +199,9 @@ class core_graph {
     }
     for (op_id o = order.first(); o >= 0; o = order.after(o)) {
       const int first = ops[o].operand_begin, count = ops[o].operand_count;
+      PARTITA_WORK(count);
       for (int i = 0; i < count; ++i) {
-        row& r = rows[operands[first + i]];
+        use_range& r = rows[operands[first + i]];
         use& u = all[r.begin + r.count++];
         u.op = o;
         u.operand = i;

@@ -27,7 +27,21 @@ struct loop_view {
   const factor_table::row* maps;
   const factor* factors;
   const std::int8_t* dims;
+  const std::int64_t* locals;  ///< by factor, as they are numbered in `factors`
+  const use_range* use_ranges;
+  const use* uses;
 
+  /// The loops of an op.
+  constexpr const loop* loops_of(op_id o) const {
+    const nest_list::row& n = nests[o];
+    return n.count <= nest_list::few ? n.first : more_loops + n.begin;
+  }
+  /// As factor_table::dim_of.
+  constexpr int dim_of(const factor& f, int end) const {
+    if (end >= 0) return dims[f.operands_begin + end];
+    if (end == -1) return f.result_dim;
+    return dims[f.operands_begin + f.results_shift + end + 1];
+  }
   /// How the loops of an op, without those over some axes (bits), slice an operand or (end -1 - r)
   /// lay out result r; sums are not part of it.
   constexpr layout lies(op_id o, int end, unsigned without) const {
@@ -141,8 +155,10 @@ class loop_program {
 
   /// For those who ask of many ops how they lie.
   constexpr loop_view view() const {
-    return {p.ops.data(), p.types.data(), p.producers.data(), p.operand_list.data(),  nests.rows(),
-            nests.more(), map.ops.data(), map.factors.data(), map.operand_dims.data()};
+    return {p.ops.data(),          p.types.data(),      p.producers.data(),
+            p.operand_list.data(), nests.rows(),        nests.more(),
+            map.ops.data(),        map.factors.data(),  map.operand_dims.data(),
+            state_.local.data(),   graph_.use_ranges(), graph_.all_uses()};
   }
   /// How the loops of its producer lay a value out.
   constexpr layout made(value_id v) const { return view().made(v); }

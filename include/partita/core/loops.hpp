@@ -121,6 +121,10 @@ struct use {
   op_id op = -1;
   int operand = -1;
 };
+/// The uses of a value, in a list of all.
+struct use_range {
+  int begin = 0, count = 0;
+};
 
 /// The only ways to change a partitioning.
 enum class action_kind : std::uint8_t { tile, atomic, propagate };

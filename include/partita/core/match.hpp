@@ -26,35 +26,51 @@ constexpr void support(const loop_program& c, match& m, op_id o, int axis, evide
   }
 }
 
+// (Few calls, and on plain arrays: propagation asks for this more often than for anything else.)
+
+/// The loop of an op over an axis; it has one.
+constexpr const loop& loop_over(const loop_view& now, op_id o, int axis) {
+  const loop* const loops = now.loops_of(o);
+  int i = 0;
+  while (loops[i].axis != axis) ++i;
+  return loops[i];
+}
+
 /// The most major factor that is left of a dimension of an operand (-1 - r: of result r).
-constexpr int front_factor(const loop_program& c, op_id o, int operand, int dim) {
-  const auto& row = c.map.ops[o];
-  const factor* factors = c.map.factors.data() + row.begin;
-  const std::int64_t* local = c.locals_of(o);
+constexpr int front_factor(const loop_program& c, const loop_view& now, op_id o, int operand,
+                           int dim) {
+  const factor_table::row& row = now.maps[o];
+  const factor* const factors = now.factors + row.begin;
+  const std::int64_t* const local = now.locals + row.begin;
   int last = any_factor;
   for (int f = 0; f < row.count; ++f) {
     PARTITA_WORK(1);
-    if (c.map.dim_of(factors[f], operand) != dim) continue;
+    if (now.dim_of(factors[f], operand) != dim) continue;
     last = f;
     if (local[f] > 1) break;
   }
-  return last != any_factor && c.map.is_front(o, last, local) ? last : any_factor;
+  if (last == any_factor || !row.composed) return last;
+  return c.map.is_front(o, last, local) ? last : any_factor;
 }
 
-/// Is `wants` what `has` gives along `dim`, up to but not including `axis`?
-constexpr bool next_along(const factor_table& map, const nest& has, op_id has_op, int has_operand,
-                          const nest& wants, op_id wants_op, int wants_operand, int dim, int axis) {
-  int j = 0;
-  const factor *has_factors = map.factors_of(has_op), *wants_factors = map.factors_of(wants_op);
-  const auto other = [&](const loop& l, const factor* factors, int end) {
-    return l.factor == any_factor || map.dim_of(factors[l.factor], end) != dim;
+/// Is what op `wants` has along `dim` what op `has` has, up to but not including `axis`? The ends
+/// are as of front_factor.
+constexpr bool next_along(const loop_view& now, op_id has, int has_end, op_id wants, int wants_end,
+                          int dim, int axis) {
+  const loop *const given = now.loops_of(has), *const needed = now.loops_of(wants);
+  const factor *const given_factors = now.factors + now.maps[has].begin, *const needed_factors =
+                                                                             now.factors +
+                                                                             now.maps[wants].begin;
+  const int given_count = now.nests[has].count, needed_count = now.nests[wants].count;
+  const auto other = [&](int f, const factor* factors, int end) {
+    return f == any_factor || now.dim_of(factors[f], end) != dim;
   };
-  for (int i = 0; i < has.count; ++i) {
-    const loop& l = has.loops[i];
-    if (other(l, has_factors, has_operand)) continue;
-    while (j < wants.count && other(wants.loops[j], wants_factors, wants_operand)) ++j;
-    if (l.axis == axis) return j == wants.count;
-    if (j == wants.count || wants.loops[j].axis != l.axis) return false;
+  for (int i = 0, j = 0; i < given_count; ++i) {
+    const loop& l = given[i];
+    if (other(l.factor, given_factors, has_end)) continue;
+    while (j < needed_count && other(needed[j].factor, needed_factors, wants_end)) ++j;
+    if (l.axis == axis) return j == needed_count;
+    if (j == needed_count || needed[j].axis != l.axis) return false;
     ++j;
   }
   return false;
@@ -77,62 +93,55 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
 /// The dimension on which all ops that use a value slice it along an axis. Being a result of the
 /// program is no use in this sense: results may lie on the mesh as they are made. That is how an
 /// optimizer's next state follows its parameters (section 5.2.2); `replicated` keeps one whole.
-constexpr int sliced_by_all_uses(const loop_program& c, value_id v, int axis) {
+constexpr int sliced_by_all_uses(const loop_view& now, value_id v, int axis) {
   int dim = no_dim;
-  const factor_table& map = c.map;
-  const nest_list& nests = c.nests;
-  const span<const use> uses = c.uses(v);
-  const nest_list::row* rows = nests.rows();
-  const use* const all = uses.data();
-  const int count = static_cast<int>(uses.size());
-  for (int i = 0; i < count; ++i)
-    if ((rows[all[i].op].axes >> axis & 1u) == 0) return no_dim;
+  const use* const uses = now.uses + now.use_ranges[v].begin;
+  const int count = now.use_ranges[v].count;
   for (int i = 0; i < count; ++i) {
-    const use& u = all[i];
-    const loop* l = nests.find(u.op, axis);
-    if (l->factor == any_factor) return no_dim;
-    const int d = map.operand_dim(map.at(u.op, l->factor), u.operand);
+    PARTITA_WORK(1);
+    if ((now.nests[uses[i].op].axes >> axis & 1u) == 0) return no_dim;
+  }
+  const op_id o = now.producers[v];
+  const int result = now.ops[o].result - v - 1;
+  for (int i = 0; i < count; ++i) {
+    const use& u = uses[i];
+    const int f = loop_over(now, u.op, axis).factor;
+    if (f == any_factor) return no_dim;
+    const int d = now.dim_of(now.factors[now.maps[u.op].begin + f], u.operand);
     if (d == no_dim || (dim != no_dim && d != dim)) return no_dim;
     dim = d;
-    const op_id o = c.p.producer(v);
-    if (!next_along(map, nests[u.op], u.op, u.operand, nests[o], o, -1 - c.p.result_index(v), dim,
-                    axis))
-      return no_dim;
+    if (!next_along(now, u.op, u.operand, o, result, dim, axis)) return no_dim;
   }
   return dim;
 }
 
-/// Which tile-map entries of an op does the evidence support for a loop over an axis?
-constexpr match find_match(const loop_program& c, op_id o, int axis) {
+/// Which tile-map entries of an op does the evidence support for a loop over an axis? `now`: the
+/// arrays of the program as it is.
+constexpr match find_match(const loop_program& c, const loop_view& now, op_id o, int axis) {
   match m;
-  const nest_list& nests = c.nests;
-  const nest_list::row* rows = nests.rows();  // (few calls: most ops have no such loops)
-  if ((rows[o].axes >> axis & 1u) != 0) return m;
-  const program& p = c.p;
-  const factor_table& map = c.map;
-  const op_node& n = p.ops[o];
-  const op_id* producers = p.producers.data();
-  const value_id* operands = p.operand_list.data() + n.operand_begin;
+  if ((now.nests[o].axes >> axis & 1u) != 0) return m;
+  const op_node& n = now.ops[o];
+  const value_id* const operands = now.operands + n.operand_begin;
+  const factor* const mine = now.factors + now.maps[o].begin;
   for (int i = 0; i < n.operand_count; ++i) {
+    PARTITA_WORK(1);
     const value_id x = operands[i];
-    const op_id q = producers[x];
-    if ((rows[q].axes >> axis & 1u) == 0) continue;
-    const loop* l = nests.find(q, axis);
-    if (l->factor == any_factor) continue;
-    const int result = p.ops[q].result - x - 1;
-    const int dim = map.dim_of(map.at(q, l->factor), result);
-    if (dim == no_dim || !next_along(map, nests[q], q, result, nests[o], o, i, dim, axis)) continue;
-    const int f = front_factor(c, o, i, dim);
-    if (f != any_factor && (!map.at(o, f).halo || fits(c, o, f, axis)))
-      support(c, m, o, axis, {f, i});
+    const op_id q = now.producers[x];
+    if ((now.nests[q].axes >> axis & 1u) == 0) continue;
+    const int given = loop_over(now, q, axis).factor;
+    if (given == any_factor) continue;
+    const int result = now.ops[q].result - x - 1;
+    const int dim = now.dim_of(now.factors[now.maps[q].begin + given], result);
+    if (dim == no_dim || !next_along(now, q, result, o, i, dim, axis)) continue;
+    const int f = front_factor(c, now, o, i, dim);
+    if (f != any_factor && (!mine[f].halo || fits(c, o, f, axis))) support(c, m, o, axis, {f, i});
     if (m.several) return m;  // an op of many operands may have as many factors
   }
   for (int r = 0; r < n.result_count; ++r) {
-    const int dim = sliced_by_all_uses(c, n.result + r, axis);
+    const int dim = sliced_by_all_uses(now, n.result + r, axis);
     if (dim == no_dim) continue;
-    const int f = front_factor(c, o, -1 - r, dim);
-    if (f != any_factor && (!map.at(o, f).halo || fits(c, o, f, axis)))
-      support(c, m, o, axis, {f, -1});
+    const int f = front_factor(c, now, o, -1 - r, dim);
+    if (f != any_factor && (!mine[f].halo || fits(c, o, f, axis))) support(c, m, o, axis, {f, -1});
     if (m.several) return m;
   }
   return m;

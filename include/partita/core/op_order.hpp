@@ -36,6 +36,7 @@ class op_order {
   /// takes a third of what a range takes.
   constexpr op_id first() const { return count_ > 0 ? first_ : -1; }
   constexpr op_id after(op_id o) const {
+    PARTITA_WORK(1);
     if (linked_) return next_[o];
     return o + 1 < count_ ? o + 1 : -1;
   }

@@ -61,9 +61,10 @@ class propagation {
       const int axis = c_.mesh.order[i];
       if ((open >> axis & 1u) == 0) continue;
       open &= ~(1u << axis);
-      const match m = find_match(c_, o, axis);
+      const match m = find_match(c_, now_, o, axis);
       if (m.one()) {
         edit_.add_loop(o, {m.first.factor, state_.tactic, static_cast<std::int8_t>(axis)});
+        now_.more_loops = c_.nests.more();
       } else if (m.several || m.indivisible) {
         state_.open.insert(order_, o);
         some_open_ = true;
@@ -77,14 +78,15 @@ class propagation {
   constexpr unsigned axes_around(op_id o) const {
     const op_node& n = now_.ops[o];
     unsigned axes = 0;
+    PARTITA_WORK(n.operand_count);
     for (int i = 0; i < n.operand_count; ++i)
       axes |= now_.nests[now_.producers[now_.operands[n.operand_begin + i]]].axes;
     for (int r = 0; r < n.result_count; ++r) {
-      const span<const use> uses = c_.uses(n.result + r);
-      const use* const all = uses.data();
-      const int count = static_cast<int>(uses.size());
-      unsigned of_all = count == 0 ? 0 : ~0u;
-      for (int i = 0; i < count && of_all != 0; ++i) of_all &= now_.nests[all[i].op].axes;
+      const use_range& range = now_.use_ranges[n.result + r];
+      unsigned of_all = range.count == 0 ? 0 : ~0u;
+      PARTITA_WORK(range.count);
+      for (int i = 0; i < range.count && of_all != 0; ++i)
+        of_all &= now_.nests[now_.uses[range.begin + i].op].axes;
       axes |= of_all;
     }
     return axes & ~now_.nests[o].axes;
@@ -101,7 +103,7 @@ class propagation {
       vec<conflict> now;
       for (int i = 0; i < c_.mesh.rank; ++i) {
         const int axis = c_.mesh.order[i];
-        const match m = find_match(c_, o, axis);
+        const match m = find_match(c_, now_, o, axis);
         if (!m.several && !m.indivisible) continue;
         const sub_axis s = c_.mesh.part(axis);
         now.push_back({o, s.axis, m.several ? conflict_kind::several : conflict_kind::indivisible,

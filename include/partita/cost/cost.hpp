@@ -56,6 +56,7 @@ constexpr void add_work(const program& p, cost& c) {
     }
     operands.clear();
     const value_id* const values = p.operand_list.data() + n.operand_begin;
+    PARTITA_WORK(n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) operands.push_back(types[values[i]]);
     cost_context each{operands, types[n.result], p.attrs(o)};
     if (n.result_count > 1) {

@@ -69,6 +69,7 @@ class program_copier {
   constexpr op_id op(op_id o) {
     const op_node& n = from_.ops[o];
     const int begin = n.operand_begin, end = begin + n.operand_count;
+    PARTITA_WORK(n.operand_count);
     const value_id* const operands = from_.operand_list.data();
     value_id* const copies = renamed.data();
     for (int i = begin; i < end; ++i) operands_.push_back(copies[operands[i]]);

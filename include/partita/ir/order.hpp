@@ -36,6 +36,7 @@ constexpr vec<op_id> canonical_order(const program& p, span<const value_id> root
       frame& top = stack.back();
       op_id first = -1;  // of its operands that was not seen yet
       while (first < 0 && top.next < top.end) {
+        PARTITA_WORK(1);
         const op_id o = producers[operands[top.next]];
         if (seen[o] == 0 && !skips(top.op, top.next - top.begin)) first = o;
         ++top.next;

@@ -66,6 +66,7 @@ class default_replication {
       }
       const unsigned mine = open[o].bits;
       bool all = role != op_role::wire;
+      PARTITA_WORK(n.operand_count);
       for (int i = 0; i < n.operand_count; ++i) {
         const value_id v = program_.operands[n.operand_begin + i];
         const op_id maker = program_.producers[v];
@@ -78,7 +79,8 @@ class default_replication {
       const op_id o = spreading_.back();
       spreading_.pop_back();
       const op_node& n = program_.ops[o];
-      for (int r = 0; r < n.result_count; ++r) mark_users(c.uses(n.result + r), whole_[o]);
+      for (int r = 0; r < n.result_count; ++r)
+        mark_users(program_.use_ranges[n.result + r], whole_[o]);
     }
     for (op_id o = order.first(); o >= 0; o = order.after(o))
       if (constant[o] != 0) whole_[o] = open[o];
@@ -91,10 +93,11 @@ class default_replication {
   vec<axis_set> whole_, open_;  ///< by op: by default; without a loop
   vec<op_id> spreading_;
 
-  constexpr void mark_users(span<const use> all, axis_set whole) {
-    const use* const uses = all.data();
+  constexpr void mark_users(const use_range& range, axis_set whole) {
+    const use* const uses = program_.uses + range.begin;
     const axis_set* const open = open_.data();
-    for (std::size_t i = 0, count = all.size(); i < count; ++i)
+    PARTITA_WORK(range.count);
+    for (int i = 0; i < range.count; ++i)
       if (const op_id o = uses[i].op; (whole.bits & open[o].bits) != 0) mark(o, whole & open[o]);
   }
   constexpr void mark(op_id o, axis_set axes) {

@@ -116,6 +116,7 @@ class collective_counter {
     for (std::size_t k = 0; k < changed.size(); ++k) {
       const op_node& n = c_.p.ops[changed[k]];
       const value_id* const operands = c_.p.operand_list.data() + n.operand_begin;
+      PARTITA_WORK(n.operand_count);
       for (int i = 0; i < n.operand_count; ++i) finish_once(operands[i]);
       for (value_id v = n.result; v < n.result + n.result_count; ++v) finish_once(v);
     }
