@@ -78,7 +78,7 @@ std::vector<pt::conflict> conflicts_of(const pt::core_program& c) {
   for (pt::op_id o : c.order)
     for (int i = 0; i < c.mesh.rank; ++i) {
       const pt::sub_axis s = c.mesh.part(c.mesh.order[i]);
-      const auto m = pt::core_detail::find_match(c, o, c.mesh.order[i]);
+      const auto m = pt::core_detail::find_match(c, c.view(), o, c.mesh.order[i]);
       if (m.several || m.indivisible)
         list.push_back({o, s.axis,
                         m.several ? pt::conflict_kind::several : pt::conflict_kind::indivisible,
