@@ -29,6 +29,9 @@ inline unsigned long long work = 0;
   support_detail::throw_bad_index(static_cast<long long>(i), size_)
 #endif
 
+// Are elements copied as bytes? (No function: there would be one for each type.)
+#define PARTITA_AS_BYTES(T) (__is_trivially_copyable(T) && !__builtin_is_constant_evaluated())
+
 namespace partita {
 
 /// What std::vector is, for default-constructible values and with only what the engine needs.
@@ -153,10 +156,16 @@ class vec {
 #endif
   constexpr void reserve(std::size_t n) {
     if (n <= capacity_) return;
-    T* grown = allocate(n);
-    if (as_bytes()) {
+    T* grown = nullptr;
+    if (PARTITA_AS_BYTES(T)) {
+      grown = static_cast<T*>(::operator new(n * sizeof(T)));
       if (size_ > 0) __builtin_memcpy(static_cast<void*>(grown), data_, size_ * sizeof(T));
     } else {
+      // GCC spends half a KiB and more on each element that it sets.
+      if constexpr (__is_trivially_constructible(T))
+        grown = new T[n];
+      else
+        grown = new T[n]{};
       for (std::size_t i = 0; i < size_; ++i) grown[i] = static_cast<T&&>(data_[i]);
     }
     release(data_);
@@ -175,7 +184,7 @@ class vec {
   }
   /// More elements, as `T()` makes them, which in constant evaluation new ones are.
   constexpr void resize(std::size_t n) {
-    const bool made = capacity_ == 0 && !as_bytes() && !__is_trivially_constructible(T);
+    const bool made = capacity_ == 0 && !PARTITA_AS_BYTES(T) && !__is_trivially_constructible(T);
     make_room(n);
     for (std::size_t i = size_; !made && i < n; ++i) data_[i] = T();
     size_ = n;
@@ -188,7 +197,7 @@ class vec {
     make_room(n);
     T* to = data_ + size_;
     if constexpr (requires(const T*& p) { p = first; }) {
-      if (as_bytes())
+      if (PARTITA_AS_BYTES(T))
         __builtin_memcpy(static_cast<void*>(to), first, (n - size_) * sizeof(T));
       else
         for (std::size_t i = 0; i < n - size_; ++i) to[i] = first[i];
@@ -209,19 +218,8 @@ class vec {
   T* data_ = nullptr;
   std::size_t size_ = 0, capacity_ = 0;
 
-  static constexpr bool as_bytes() {
-    return __is_trivially_copyable(T) && !__builtin_is_constant_evaluated();
-  }
-  static constexpr T* allocate(std::size_t n) {
-    if (as_bytes()) return static_cast<T*>(::operator new(n * sizeof(T)));
-    // GCC spends half a KiB and more on each element that it sets.
-    if constexpr (__is_trivially_constructible(T))
-      return new T[n];
-    else
-      return new T[n]{};
-  }
   static constexpr void release(T* data) {
-    if (as_bytes())
+    if (PARTITA_AS_BYTES(T))
       ::operator delete(data);
     else
       delete[] data;
@@ -230,5 +228,7 @@ class vec {
     if (n > capacity_) reserve(size_ == 0 || n > 2 * capacity_ ? n : 2 * capacity_);
   }
 };
+
+#undef PARTITA_AS_BYTES
 
 }  // namespace partita
