@@ -15,21 +15,21 @@
 
 namespace partita {
 
-/// The arrays of a loop_program, until it changes. Lowering and counting ask for all values and
-/// operands how they lie, in constant evaluation too, which pays for each call on the way.
+/// The arrays of a loop_program, until it changes. Propagation, counting and lowering ask for all
+/// values and operands how they lie, in constant evaluation too, which pays for each call.
 struct loop_view {
   const op_node* ops;
-  const tensor_type* types;
-  const op_id* producers;
-  const value_id* operands;  ///< of all ops, from op_node::operand_begin
-  const nest_list::row* nests;
-  const loop* more_loops;
-  const factor_table::row* maps;
-  const factor* factors;
-  const std::int8_t* dims;
-  const std::int64_t* locals;  ///< by factor, as they are numbered in `factors`
-  const use_range* use_ranges;
-  const use* uses;
+  const tensor_type* types;       ///< by value
+  const op_id* producers;         ///< by value
+  const value_id* operands;       ///< of all ops, each from op_node::operand_begin
+  const nest_list::row* nests;    ///< by op
+  const loop* more_loops;         ///< of ops with many loops, each from row::begin
+  const factor_table::row* maps;  ///< by op
+  const factor* factors;          ///< of all ops, each from factor_table::row::begin
+  const std::int8_t* dims;        ///< factor_table::operand_dims
+  const std::int64_t* locals;     ///< as `factors`: the positions that loops leave
+  const use_range* use_ranges;    ///< by value
+  const use* uses;                ///< of all values, each from use_range::begin
 
   /// The loops of an op.
   constexpr const loop* loops_of(op_id o) const {
@@ -48,15 +48,12 @@ struct loop_view {
     layout l;
     const nest_list::row& n = nests[o];
     if ((n.axes & ~without) == 0) return l;
-    const loop* each = n.count <= nest_list::few ? n.first : more_loops + n.begin;
-    const factor* mine = factors + maps[o].begin;
+    const loop* const loops = loops_of(o);
+    const factor* const mine = factors + maps[o].begin;
     for (int i = 0; i < n.count; ++i) {
-      const int which = each[i].factor, axis = each[i].axis;
+      const int which = loops[i].factor, axis = loops[i].axis;
       if (which == any_factor || (without >> axis & 1u) != 0) continue;
-      const factor& f = mine[which];
-      const int dim = end >= 0    ? dims[f.operands_begin + end]
-                      : end == -1 ? f.result_dim
-                                  : dims[f.operands_begin + f.results_shift + end + 1];
+      const int dim = dim_of(mine[which], end);
       if (dim == no_dim) continue;
       l.packed |= layout::packed_entry(axis, dim) << 8 * l.count;
       ++l.count;

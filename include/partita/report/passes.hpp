@@ -1,6 +1,8 @@
 /// What the passes over collectives did, as text for people.
 #pragma once
 
+#include <concepts>
+
 #include <partita/schedule/partition.hpp>
 
 namespace partita {
@@ -9,7 +11,8 @@ namespace partita {
 /// pass left the collectives as they were, they are shown once.
 ///
 /// Cost: four lowerings.
-constexpr text report_passes(const partitioned& p) {
+template <std::same_as<partitioned> Partitioned>
+constexpr text report_passes(const Partitioned& p) {
   text out;
   for (const auto& each : pass_reports(p.core, p.passes)) {
     out << each.name << ": " << each.changed << " changed\n  collectives: " << each.before;

@@ -1,6 +1,7 @@
 /// `partition`: runs a schedule over a program.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -57,10 +58,13 @@ struct partition_options {
 /// Errors    M001 to M004 the mesh, S020 a value is replicated against `options.strict`, P001 the
 ///           program that was made is wrong (if that is checked), those of the options and of the
 ///           tactics
-template <class Schedule>
-constexpr partitioned partition(program source, const mesh& m, const Schedule& tactics,
+///
+/// (`Partitioned` is what it says: as a parameter it keeps compilers from making what the stages
+/// consist of where the header is only included.)
+template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
+constexpr Partitioned partition(program source, const mesh& m, const Schedule& tactics,
                                 const partition_options& options = {}) {
-  partitioned r;
+  Partitioned r;
   r.source = static_cast<program&&>(source);
   number_ops(r.source);
   r.passes = options.passes;

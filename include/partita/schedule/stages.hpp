@@ -117,7 +117,8 @@ constexpr void refuse_replication(partitioned& r, std::int64_t limit) {
 }
 
 /// Makes the device-local program, and counts its collectives.
-constexpr void lower_to_devices(partitioned& r) {
+template <class Partitioned>
+constexpr void lower_to_devices(Partitioned& r) {
   if (r.error) return;
   lowered l = lower(r.core, {.passes = r.passes});
   r.error = l.error;

@@ -333,6 +333,11 @@ struct mechanical_rules {
   }
 };
 
+template <class Rules, class Core>
+constexpr lowered lowered_by(const Core& c, const passes& options) {
+  return lowering<Rules>(c, options).run();
+}
+
 /// The notes of a program that a pass has rewritten.
 constexpr vec<collective_note> renumbered(const vec<collective_note>& notes,
                                           const renumbering& moved) {
@@ -371,14 +376,17 @@ constexpr failure check_options(const lowering_options& options) {
 ///
 /// Errors    in lowered::error: C001 a size is negative, C002 a pass without `fuse`, C003
 ///           the bound of memory is too low
-constexpr lowered lower(const core_program& c, lowering_options options = {}) {
+///
+/// (A template, so that who only includes this does not pay for compiling what it is made of.)
+template <class Core>
+constexpr lowered lower(const Core& c, const lowering_options& options = {}) {
   lowered l;
   l.error = spmd_detail::check_options(options);
   if (l.error) return l;
   if (options.fuse)
-    l = spmd_detail::lowering<spmd_detail::fused_rules>(c, options.passes).run();
+    l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes);
   else
-    l = spmd_detail::lowering<spmd_detail::mechanical_rules>(c, options.passes).run();
+    l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes);
   if (!options.passes.rewrite()) return l;
   l.error = spmd_detail::run_passes(l.device.local, options.passes,
                                     [&](const spmd_detail::renumbering& moved, pass_report report) {
@@ -397,7 +405,8 @@ constexpr lowered lower(const core_program& c, lowering_options options = {}) {
 
 /// What each pass that is on does, in their order; the lowering is done again for each of those
 /// that are part of it.
-constexpr vec<pass_report> pass_reports(const core_program& c, const passes& options = {}) {
+template <class Core>
+constexpr vec<pass_report> pass_reports(const Core& c, const passes& options = {}) {
   vec<pass_report> list;
   lowering_options step;
   step.passes = {.cancel = false, .to_all_to_all = false, .to_reduce_scatter = false};
