@@ -26,14 +26,15 @@ std::atomic<std::int64_t> bytes_in_use = 0, most_bytes = 0;
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+// (Not inlined: GCC takes one of a pair without the other for a mistake.)
+[[gnu::noinline]] void* operator new(std::size_t size) {
   void* p = std::malloc(size > 0 ? size : 1);
   if (p == nullptr) throw std::bad_alloc();
   const auto now = bytes_in_use += static_cast<std::int64_t>(malloc_usable_size(p));
   if (now > most_bytes) most_bytes = now;
   return p;
 }
-void operator delete(void* p) noexcept {
+[[gnu::noinline]] void operator delete(void* p) noexcept {
   bytes_in_use -= static_cast<std::int64_t>(malloc_usable_size(p));
   std::free(p);
 }
