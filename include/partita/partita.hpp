@@ -29,4 +29,5 @@
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/spmd/parse.hpp>
+#include <partita/spmd/parse_layout.hpp>
 #include <partita/spmd/verify.hpp>
