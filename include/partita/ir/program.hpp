@@ -120,6 +120,7 @@ constexpr std::int64_t bytes_of_all(const cost_context& c) {
 /// What the engine knows of an op. Everything else is generic.
 struct op_def {
   std::string_view name;
+  std::uint64_t id = 0;  ///< a number made of the name: what can be compared and hashed anywhere
   void (*infer)(infer_context&) = nullptr;
   void (*tile_map)(tile_map_context&) = &no_factors;
   void (*halo)(halo_context&) = &no_halo;  ///< for factors with a halo, see halo.hpp
@@ -154,6 +155,12 @@ struct op_def {
 };
 
 namespace ir_detail {
+/// Source    the hash function FNV-1a
+constexpr std::uint64_t number_of(std::string_view name) {
+  std::uint64_t n = 0xcbf29ce484222325u;
+  for (const char c : name) n = (n ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return n;
+}
 template <class Op>
 constexpr void print_attributes(print_context& c);
 template <class Op>
@@ -173,6 +180,7 @@ template <class Op>
 constexpr op_def define_op() {
   op_def d;
   d.name = Op::name;
+  d.id = ir_detail::number_of(Op::name);
   d.infer = &Op::infer;
   if constexpr (requires { &Op::tile_map; }) d.tile_map = &Op::tile_map;
   if constexpr (requires { &Op::halo; }) d.halo = &Op::halo;

@@ -1,0 +1,228 @@
+/// What collectives do to a view, and to what is pending: from their definitions.
+#pragma once
+
+#include <partita/ir/collective.hpp>
+#include <partita/prove/laws.hpp>
+#include <partita/prove/movement.hpp>
+
+namespace partita::prove_detail {
+
+/// One collective, applied to what is known of its operand. Each function says whether something
+/// is known of the result.
+class exchange {
+ public:
+  constexpr exchange(const collective& what, const mesh& m, const shape& operand,
+                     const shape& tensor)
+      : what_(what), mesh_(m), operand_(operand), tensor_(tensor) {}
+
+  /// `identity`: what `outside` says where the identity of the combiner stands.
+  constexpr bool apply(view& v, pending& sums, int identity) const {
+    switch (what_.kind) {
+      case collective::all_reduce:
+        return reduce(v, sums);
+      case collective::reduce_scatter:
+        return reduce(v, sums) && slice_all(v, sums);
+      case collective::all_slice:
+        return slice_all(v, sums);
+      case collective::all_gather:
+        return gather_all(v, sums);
+      case collective::all_to_all:
+        return transpose_all(v, sums);
+      case collective::permute:
+        return permute(v, sums, identity);
+    }
+    return false;
+  }
+
+ private:
+  const collective& what_;
+  const mesh& mesh_;
+  const shape& operand_;
+  const shape& tensor_;
+
+  /// What was pending is not any more. The greatest of equal ones is that one; their sum is not.
+  constexpr bool reduce(view& v, pending& sums) const {
+    const bool again = what_.combine == combiner::max || what_.combine == combiner::min ||
+                       what_.combine == combiner::logical_and ||
+                       what_.combine == combiner::logical_or;
+    for (const auto& e : what_.axes) {
+      if (mesh_.size(e.axis) == 1) continue;
+      if (v.depends_on(e.axis)) return false;
+      if (sums.contains(e.axis)) {
+        if (sums.combine != what_.combine) return false;
+      } else if (!again || sums.any()) {
+        return false;
+      }
+    }
+    for (const auto& e : what_.axes) sums.remove(e.axis);
+    for (int d = 0; d < v.dims; ++d)
+      if (v.beyond[d] >= outside::first_value) v.beyond[d] = outside::unknown;
+    return true;
+  }
+  /// The major part of a dimension becomes the coordinate.
+  constexpr bool slice(view& v, const pending& sums, int axis, int d, std::int64_t extent) const {
+    const std::int64_t n = mesh_.size(axis);
+    if (n == 1) return true;
+    if (sums.contains(axis)) return false;
+    int begin = 0;
+    const int end = v.find(d, begin);
+    if (begin == end) return true;  // it repeats
+    if (extent % n != 0) return false;
+    view r(v.rank, v.dims);
+    for (int dim = 0; dim < v.dims; ++dim) {
+      r.start[dim] = v.start[dim];
+      r.beyond[dim] = v.beyond[dim];
+    }
+    digit of_axis{};
+    for (int i = 0; i < v.count; ++i) {
+      digit each = v.digits[i];
+      if (i == begin) {
+        if (each.extent % n != 0) return false;
+        each.extent /= n;
+        of_axis = {on_axis(axis), each.dim, n, each.stride * each.extent};
+      }
+      r.add(each.owner, each);
+    }
+    r.add(of_axis.owner, of_axis);
+    v = r;
+    return v.good();
+  }
+  constexpr bool slice_all(view& v, const pending& sums) const {
+    shape s = operand_;
+    for (const auto& e : what_.axes) {
+      if (!slice(v, sums, e.axis, e.dim, s.extents[e.dim])) return false;
+      s.extents[e.dim] /= mesh_.size(e.axis);
+      v.normalize(tensor_);
+    }
+    return true;
+  }
+  /// The coordinate becomes the major part of a dimension of `extent` elements.
+  constexpr bool gather(view& v, const pending& sums, int axis, int d, std::int64_t extent) const {
+    const std::int64_t n = mesh_.size(axis);
+    if (n == 1) return true;
+    if (sums.contains(axis)) return false;
+    int place = 0;
+    const int found = v.find(on_axis(axis), place);
+    if (found > place + 1) return false;  // along two dimensions at once
+    digit major{on_axis(axis), no_dim, n, 0};
+    if (found == place + 1) major = v.digits[place];
+    view r(v.rank, v.dims);
+    for (int dim = 0; dim < v.dims; ++dim) {
+      r.start[dim] = v.start[dim];
+      r.beyond[dim] = v.beyond[dim];
+    }
+    bool added = false;
+    const auto add = [&] {
+      if (added) return;
+      added = true;
+      r.add(d, major);
+      if (!v.has(d)) r.add(d, no_dim, extent, 0);
+    };
+    for (int i = 0; i < v.count; ++i) {
+      if (i == place && found > place) continue;
+      if (v.digits[i].owner < 0 || v.digits[i].owner >= d) add();
+      r.add(v.digits[i].owner, v.digits[i]);
+    }
+    add();
+    v = r;
+    return v.good();
+  }
+  constexpr bool gather_all(view& v, const pending& sums) const {
+    shape s = operand_;
+    for (int i = what_.axes.count; i-- > 0;) {
+      const auto e = what_.axes[i];
+      if (!gather(v, sums, e.axis, e.dim, s.extents[e.dim])) return false;
+      s.extents[e.dim] *= mesh_.size(e.axis);
+      v.normalize(tensor_);
+    }
+    return true;
+  }
+  constexpr bool transpose_all(view& v, const pending& sums) const {
+    shape s = operand_;
+    for (int i = what_.axes.count; i-- > 0;) {
+      const int axis = what_.axes[i].axis;
+      if (!gather(v, sums, axis, what_.gathered, s.extents[what_.gathered])) return false;
+      s.extents[what_.gathered] *= mesh_.size(axis);
+      v.normalize(tensor_);
+    }
+    for (const auto& e : what_.axes) {
+      if (!slice(v, sums, e.axis, what_.sliced, s.extents[what_.sliced])) return false;
+      s.extents[what_.sliced] /= mesh_.size(e.axis);
+      v.normalize(tensor_);
+    }
+    return true;
+  }
+
+  /// Member p of a group has what another one has: a shift of its coordinates.
+  constexpr bool permute(view& v, const pending& sums, int identity) const {
+    const device_map& map = what_.map;
+    std::int64_t members = 1;
+    bool depends = false;
+    for (const auto& e : what_.axes) {
+      members *= mesh_.size(e.axis);
+      depends = depends || (mesh_.size(e.axis) > 1 && v.depends_on(e.axis));
+      if (mesh_.size(e.axis) > 1 && sums.contains(e.axis) && map.form == device_map::shifted)
+        return false;
+    }
+    if (members == 1) return map.form != device_map::shifted || map.shift == 0;
+    if (!depends) return map.form != device_map::shifted || map.shift == 0;
+    // One dimension, along which the members lie in a row.
+    int dim = -1;
+    std::int64_t step = 0, of = members;
+    for (const auto& e : what_.axes) {
+      const std::int64_t n = mesh_.size(e.axis);
+      of /= n;
+      if (n == 1) continue;
+      int at = 0;
+      if (v.find(on_axis(e.axis), at) != at + 1) return false;
+      const digit& each = v.digits[at];
+      if (dim < 0) {
+        dim = each.dim;
+        if (each.stride % of != 0) return false;
+        step = each.stride / of;
+      }
+      if (each.dim != dim || each.stride != step * of) return false;
+    }
+    if (map.form == device_map::mirrored) {
+      v.start[dim] += step * (members - 1);
+      for (const auto& e : what_.axes) {
+        int at = 0;
+        if (v.find(on_axis(e.axis), at) > at) v.digits[at].stride = -v.digits[at].stride;
+      }
+      return true;
+    }
+    return map.form == device_map::ring ? turn(v, dim, step, members)
+                                        : shift(v, dim, step, members, identity);
+  }
+  constexpr bool turn(view& v, int dim, std::int64_t step, std::int64_t members) const {
+    const std::int64_t n = tensor_.extents[dim];
+    if (step * members != n) return false;
+    if (v.reaches_beyond(dim, n) && v.beyond[dim] != outside::wraps) return false;
+    v.start[dim] = (v.start[dim] - what_.map.shift % members * step) % n;
+    if (v.start[dim] > 0) v.start[dim] -= n;
+    v.beyond[dim] = outside::wraps;
+    return true;
+  }
+  /// Those to which nobody sends would see what lies outside.
+  constexpr bool shift(view& v, int dim, std::int64_t step, std::int64_t members,
+                       int identity) const {
+    const std::int64_t n = tensor_.extents[dim], by = what_.map.shift;
+    if (by == 0) return true;
+    if (v.beyond[dim] == outside::wraps) return false;
+    const bool reached = v.reaches_beyond(dim, n);
+    std::int64_t least = 0, greatest = 0;
+    v.range(dim, least, greatest);
+    // Of one member: without the steps from member to member.
+    const std::int64_t all = step * (members - 1);
+    if (all < 0) return false;
+    greatest -= all;
+    const bool up = by > 0;  // members 0, ..., by - 1 get nothing
+    if (up ? greatest - step >= 0 : least + all + step < n) return false;
+    if (reached && v.beyond[dim] != identity) v.beyond[dim] = outside::unknown;
+    if (!reached) v.beyond[dim] = identity;
+    v.start[dim] -= by * step;
+    return true;
+  }
+};
+
+}  // namespace partita::prove_detail

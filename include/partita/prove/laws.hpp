@@ -1,0 +1,402 @@
+/// The laws of ops: their tile maps say of which pieces of operands an op makes which piece of its
+/// results.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/halo.hpp>
+#include <partita/ir/mesh.hpp>
+#include <partita/ir/tile_map.hpp>
+#include <partita/op/combine.hpp>
+#include <partita/prove/piece.hpp>
+#include <partita/prove/terms.hpp>
+
+namespace partita::prove_detail {
+
+/// Coordinates that values are reduced over before they are what they should be: of axes of the
+/// mesh, and of loops.
+struct pending {
+  std::uint32_t axes = 0;
+  combiner combine = combiner::stack;
+
+  constexpr bool any() const { return axes != 0; }
+  constexpr bool contains(int axis) const { return (axes >> axis & 1u) != 0; }
+  /// False: these are pending with another combiner.
+  constexpr bool add(std::uint32_t more, combiner by) {
+    if (more == 0) return true;
+    if (axes != 0 && combine != by) return false;
+    axes |= more;
+    combine = by;
+    return true;
+  }
+  constexpr void remove(int axis) {
+    axes &= ~(1u << axis);
+    if (axes == 0) combine = combiner::stack;
+  }
+  friend constexpr bool operator==(const pending&, const pending&) = default;
+};
+
+/// One op of the source, asked for the results that the same op has on pieces of its operands.
+///
+/// Law       each entry of a tile map is a theorem about its op, see ir/tile_map.hpp
+class op_law {
+ public:
+  /// `whole`: how the op sees the terms of its operands; `parts`: what the local op is given.
+  constexpr op_law(const meanings& all, int of, const factor_table& map, const program& local,
+                   op_id o, span<const operand_term> given)
+      : all_(all),
+        of_(all.terms[of]),
+        p_(*of_.p),
+        o_(of_.op),
+        map_(map),
+        row_(of_.factors),
+        local_(local),
+        local_op_(o),
+        given_(given) {}
+
+  text reason;  ///< why there is no result
+
+  /// The views of the results, and what is pending besides what was.
+  constexpr bool apply(vec<view>& results, pending& sums) {
+    const op_node& n = p_.op(o_);
+    const int count = n.operand_count;
+    pieces_.resize(static_cast<std::size_t>(count) * max_rank);
+    in_factor_.assign(static_cast<std::size_t>(count), 0);
+    for (int i = 0; i < count; ++i) {
+      const view &whole = all_.views[whole_view(i)], &part = all_.views[given_[i].view];
+      if (!relative_view(whole, operand_type(i).shape, part).find(pieces_.data() + i * max_rank))
+        return no("operand ", i, " is no piece of what it is in the source");
+    }
+    attrs_.clear();
+    for (auto a : p_.attrs(o_)) attrs_.push_back(a);
+    of_factor_.clear();
+    for (int f = 0; f < map_.ops[row_].count; ++f) {
+      piece each;
+      if (!piece_of(f, each)) return false;
+      of_factor_.push_back(each);
+    }
+    for (int f = 0; f < map_.ops[row_].count; ++f)
+      if (!check(f, sums)) return false;
+    if (!rest_is_whole()) return false;
+    if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs(local_op_)))
+      return no("the attributes differ from those of its piece");
+    results.clear();
+    for (int r = 0; r < n.result_count; ++r)
+      if (!add_result(r, results)) return false;
+    return true;
+  }
+
+ private:
+  const meanings& all_;
+  const term& of_;
+  const program& p_;
+  op_id o_;
+  const factor_table& map_;
+  int row_;
+  const program& local_;
+  op_id local_op_;
+  span<const operand_term> given_;  ///< what the local op is given
+  vec<piece> pieces_;              ///< by operand and dimension
+  vec<unsigned char> in_factor_;   ///< by operand: dimensions that have a factor
+  vec<piece> of_factor_;
+  vec<std::int64_t> attrs_;
+
+  template <class... Parts>
+  constexpr bool no(const Parts&... parts) {
+    reason = concat(parts...);
+    return false;
+  }
+  constexpr int whole_view(int i) const { return all_.terms.operand(of_, i).view; }
+  constexpr const factor& at(int f) const { return map_.at(row_, f); }
+  constexpr int dim_of(int f, int end) const { return map_.dim_of(at(f), end); }
+  constexpr const tensor_type& operand_type(int i) const { return p_.type(p_.operand(o_, i)); }
+  constexpr const tensor_type& result_type(int r) const {
+    return p_.type(p_.op(o_).result + r);
+  }
+  constexpr std::int64_t local_extent(int i, int d) const {
+    return local_.type(local_.operand(local_op_, i)).shape.extents[d];
+  }
+
+  /// The positions of a dimension that the minor factors of it take, from factor f on.
+  constexpr std::int64_t weight(int f, int end) const {
+    std::int64_t n = 1;
+    if (!map_.ops[row_].composed) return n;
+    for (int g = f + 1; g < map_.ops[row_].count; ++g)
+      if (dim_of(g, end) == dim_of(f, end)) n *= at(g).size;
+    return n;
+  }
+  constexpr bool is_major(int f, int end) const {
+    for (int g = 0; map_.ops[row_].composed && g < f; ++g)
+      if (dim_of(g, end) == dim_of(f, end)) return false;
+    return true;
+  }
+  /// The part of a piece of a composed dimension that belongs to one factor.
+  constexpr bool restricted(const piece& of, int f, int end, piece& to) const {
+    to = of;
+    if (of.free || !map_.ops[row_].composed) return true;
+    const std::int64_t unit = weight(f, end), size = at(f).size;
+    const bool major = is_major(f, end);
+    to.count = 0;
+    to.start = of.start / unit;
+    if (!major) to.start %= size;
+    if (of.start < 0) return false;
+    for (int i = 0; i < of.count; ++i) {
+      digit d = of.digits[i];
+      if (d.stride <= 0) return false;
+      if (d.stride < unit) {  // its minor part belongs to another factor
+        if (d.stride * d.extent <= unit) continue;
+        if (d.owner < 0 || unit % d.stride != 0 || d.extent % (unit / d.stride) != 0) return false;
+        d.extent /= unit / d.stride;
+        d.stride = unit;
+      }
+      if (d.stride % unit != 0) return false;
+      if (!major && d.stride >= unit * size) continue;
+      if (!major && d.stride * d.extent > unit * size) {
+        if (d.owner < 0 || (unit * size) % d.stride != 0) return false;
+        const std::int64_t kept = unit * size / d.stride;
+        if (d.extent % kept != 0) return false;
+        d.extent = kept;
+      }
+      to.add(d.owner, d.extent, d.stride / unit);
+    }
+    return to.good();
+  }
+
+  /// The piece that all operands with a factor hold. They agree, but for what repeats.
+  constexpr bool piece_of(int f, piece& found) {
+    found.free = true;
+    for (int i = 0; i < p_.op(o_).operand_count; ++i) {
+      const int d = dim_of(f, i);
+      if (d == no_dim) continue;
+      in_factor_[i] = static_cast<unsigned char>(in_factor_[i] | 1u << d);
+      if (at(f).halo) continue;
+      const piece& given = pieces_[i * max_rank + d];
+      piece mine;
+      if (!restricted(given, f, i, mine))
+        return no("the piece of dimension ", d, " of operand ", i, " cuts its factors");
+      if (mine.free) continue;
+      if (!map_.ops[row_].composed && mine.local_extent() != local_extent(i, d))
+        return no("dimension ", d, " of operand ", i, " repeats");
+      if (found.free) {
+        found = mine;
+      } else if (!found.same_positions(mine)) {
+        return no("dimension ", d, " of operand ", i, " does not hold the positions that the other "
+                  "operands hold");
+      } else if (found.beyond != mine.beyond) {
+        found.beyond = outside::unknown;
+      }
+    }
+    return !at(f).halo || halo_piece(f, found);
+  }
+
+  constexpr bool in_some_result(int f) const {
+    for (int r = 0; r < p_.op(o_).result_count; ++r)
+      if (dim_of(f, -1 - r) != no_dim) return true;
+    return false;
+  }
+  /// Is the loop over a factor right? What is reduced may be pending.
+  constexpr bool check(int f, pending& sums) {
+    const piece& mine = of_factor_[f];
+    const std::int64_t size = at(f).size;
+    if (at(f).offset && !mine.free && !mine.whole(size)) return no("it depends on the position");
+    if (in_some_result(f)) {
+      for (int r = 0; r < p_.op(o_).result_count; ++r)
+        if (dim_of(f, -1 - r) == no_dim && !mine.free && !mine.whole(size))
+          return no("a result needs all of what is given in pieces");
+      return true;
+    }
+    if (mine.free) return free_is_whole(f);
+    if (at(f).combine == combiner::stack)
+      return mine.whole(size) || no("an operand is needed whole");
+    const std::int64_t end = mine.covered();
+    if (end < size) return no("the pieces do not make up what is reduced");
+    if (end > size && !is_identity(mine.beyond, f))
+      return no("what stands behind the end is reduced, too");
+    std::uint32_t axes = 0;
+    for (int i = 0; i < mine.count; ++i)
+      if (mine.digits[i].owner < 0) axes |= 1u << axis_of(mine.digits[i]);
+    return sums.add(axes, at(f).combine) || no("it reduces what is pending with another combiner");
+  }
+  constexpr bool is_identity(int beyond, int f) const {
+    const bool may = p_.op(o_).def->reduces_identity;
+    return may && all_.is_identity(beyond, at(f).combine, operand_type(0).element);
+  }
+  /// Reduced, and the same everywhere: as often as in the source.
+  constexpr bool free_is_whole(int f) {
+    for (int i = 0; i < p_.op(o_).operand_count; ++i) {
+      const int d = dim_of(f, i);
+      if (d == no_dim) continue;
+      if (local_extent(i, d) != operand_type(i).shape.extents[d])
+        return no("dimension ", d, " of operand ", i, " repeats another number of times");
+    }
+    return true;
+  }
+  /// Dimensions without a factor stay whole.
+  constexpr bool rest_is_whole() {
+    for (int i = 0; i < p_.op(o_).operand_count; ++i) {
+      const shape& s = operand_type(i).shape;
+      for (int d = 0; d < s.rank; ++d) {
+        if ((in_factor_[i] >> d & 1u) != 0) continue;
+        const piece& mine = pieces_[i * max_rank + d];
+        if (local_extent(i, d) != s.extents[d] || (!mine.free && !mine.whole(s.extents[d])))
+          return no("dimension ", d, " of operand ", i, " is needed whole");
+      }
+    }
+    return true;
+  }
+  constexpr bool add_result(int r, vec<view>& results) {
+    const shape& s = result_type(r).shape;
+    const shape& local = local_.type(local_.op(local_op_).result + r).shape;
+    if (local.rank != s.rank) return no("the result has another rank");
+    view v(s.rank, s.rank);
+    for (int d = 0; d < s.rank; ++d) {
+      bool any = false;
+      std::int64_t extent = 1;
+      for (int f = 0; f < map_.ops[row_].count; ++f) {
+        if (dim_of(f, -1 - r) != d) continue;
+        any = true;
+        const piece& mine = of_factor_[f];
+        if (mine.free) {
+          extent = -1;
+          if (map_.ops[row_].composed) return no("a part of a dimension repeats");
+          continue;
+        }
+        const std::int64_t unit = weight(f, -1 - r);
+        v.start[d] += mine.start * unit;
+        for (int i = 0; i < mine.count; ++i) {
+          const digit& each = mine.digits[i];
+          v.add(each.owner < 0 ? each.owner : d, d, each.extent, each.stride * unit);
+        }
+        extent *= mine.local_extent();
+      }
+      if (!any) v.add(d, d, s.extents[d], 1);
+      if (!any ? local.extents[d] != s.extents[d] : extent >= 0 && extent != local.extents[d])
+        return no("the result has another extent");
+    }
+    if (!v.good()) return no("the result is too complicated");
+    v.normalize(s);
+    results.push_back(v);
+    return true;
+  }
+
+  // ---- Halos ------------------------------------------------------------------------------------
+
+  /// The piece of the results, where those of the operands overlap.
+  constexpr bool halo_piece(int f, piece& found) {
+    const int to = dim_of(f, -1);
+    found = piece();
+    int first = -1;  // operand that is cut
+    for (int k = 0; k < p_.op(o_).operand_count; ++k) {
+      const int d = dim_of(f, k);
+      if (d == no_dim) continue;
+      if (pieces_[k * max_rank + d].free) return no("an operand of overlapping pieces repeats");
+      if (first < 0 && !pieces_[k * max_rank + d].whole(operand_type(k).shape.extents[d])) first = k;
+    }
+    if (first < 0) {
+      found.add(0, to != no_dim ? result_type(0).shape.extents[to] : at(f).size, 1);
+      return true;
+    }
+    coordinates along;
+    if (!find_coordinates(pieces_[first * max_rank + dim_of(f, first)], along))
+      return no("dimension ", dim_of(f, first), " of operand ", first, " is no row of pieces");
+    vec<tensor_type> types;
+    for (int k = 0; k < p_.op(o_).operand_count; ++k) types.push_back(operand_type(k));
+    halo_context c{types, result_type(0), {no_dim, no_dim}, to, along.pieces, attrs_};
+    for (int k = 0; k < p_.op(o_).operand_count; ++k) {
+      if (k < max_halo_operands)
+        c.operand_dims[k] = dim_of(f, k);
+      else if (dim_of(f, k) != no_dim)
+        return no("operand ", k, " is cut");
+    }
+    p_.op(o_).def->halo(c);
+    if (!c.possible) return no("it cannot be cut into ", along.pieces, " pieces");
+    for (int k = 0; k < max_halo_operands && k < p_.op(o_).operand_count; ++k)
+      if (c.operand_dims[k] != no_dim && !holds(c, k, along)) return false;
+    if (to == no_dim) {  // each piece of what is reduced once
+      found.add(0, at(f).size / along.pieces, 1);
+      add_axes(found, along, at(f).size / along.pieces);
+      return true;
+    }
+    const std::int64_t extent = result_type(0).shape.extents[to];
+    if (c.made == 0) {
+      found.add(0, extent / along.pieces, 1);
+      add_axes(found, along, extent / along.pieces);
+    } else {
+      if (c.ranges[0].inside) return no("pieces that are moved inside");
+      found.start = c.ranges[0].first / c.unit;
+      found.add(0, c.made, 1);
+      add_axes(found, along, c.ranges[0].step / c.unit);
+    }
+    return true;
+  }
+  /// The number of a piece, of coordinates along axes: major to minor.
+  struct coordinates {
+    int count = 0;
+    digit axes[piece::most] = {};
+    std::int64_t pieces = 1, step = 0;
+  };
+  static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
+  static constexpr bool find_coordinates(const piece& of, coordinates& c) {
+    for (int i = 0; i < of.count; ++i)
+      if (of.digits[i].owner < 0) {
+        int at = c.count++;
+        for (; at > 0 && magnitude(c.axes[at - 1].stride) < magnitude(of.digits[i].stride); --at)
+          c.axes[at] = c.axes[at - 1];
+        c.axes[at] = of.digits[i];
+      }
+    if (c.count == 0) return false;
+    c.step = c.axes[c.count - 1].stride;
+    for (int i = c.count; i-- > 0;) {
+      if (c.axes[i].stride != c.step * c.pieces) return false;
+      c.pieces *= c.axes[i].extent;
+    }
+    return true;
+  }
+  static constexpr void add_axes(piece& to, const coordinates& c, std::int64_t step) {
+    std::int64_t of = step * c.pieces;
+    vec<digit> list;
+    for (int i = 0; i < c.count; ++i) {
+      of /= c.axes[i].extent;
+      list.push_back({c.axes[i].owner, 0, c.axes[i].extent, of});
+    }
+    for (std::size_t i = 0; i < list.size(); ++i)
+      to.add(list[i].owner, list[i].extent, list[i].stride);
+  }
+  /// Does an operand hold the pieces that an iteration needs?
+  constexpr bool holds(const halo_context& c, int k, const coordinates& along) {
+    const halo_range& r = c.ranges[k];
+    if (r.inside) return no("pieces that are moved inside");
+    piece want;
+    want.start = r.first;
+    want.add(0, r.length, 1);
+    add_axes(want, along, r.step);
+    const piece& given = pieces_[k * max_rank + c.operand_dims[k]];
+    if (!equal_pieces(given, want))
+      return no("dimension ", c.operand_dims[k], " of operand ", k,
+                " does not hold the pieces and neighbours that are needed");
+    const std::int64_t extent = c.operand_extent(k), last = r.first + (along.pieces - 1) * r.step;
+    const bool below = r.first < 0 || last < 0;
+    const bool above = r.first + r.length > extent || last + r.length > extent;
+    if ((below || above) && !stands_beyond(given.beyond, r, k))
+      return no("beyond the ends of operand ", k, " stands something else");
+    return true;
+  }
+  constexpr bool stands_beyond(int beyond, const halo_range& r, int k) const {
+    if (r.fill_operand >= 0)
+      return beyond >= outside::first_value &&
+             all_.scalars[beyond - outside::first_value] == all_.scalar(given_[r.fill_operand]);
+    if (r.fill == combiner::stack) return beyond == outside::wraps;
+    return all_.is_identity(beyond, r.fill, operand_type(k).element);
+  }
+  static constexpr bool equal_pieces(const piece& a, const piece& b) {
+    if (a.start != b.start || a.count != b.count) return false;
+    for (int i = 0; i < a.count; ++i) {
+      bool found = false;
+      for (int j = 0; j < b.count; ++j) found = found || a.digits[i] == b.digits[j];
+      if (!found) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace partita::prove_detail

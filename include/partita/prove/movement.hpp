@@ -1,0 +1,229 @@
+/// What ops that only move elements do to a view. Each gives whether the result is a view; else
+/// the argument is not to be used any more.
+#pragma once
+
+#include <partita/ir/program.hpp>
+#include <partita/op/slice.hpp>
+#include <partita/op/vocabulary.hpp>
+#include <partita/prove/view.hpp>
+
+namespace partita::prove_detail {
+
+/// Dimension d of the value becomes dimension to(d).
+template <class To>
+constexpr view with_owners(const view& v, int rank, const To& to) {
+  view r(rank, v.dims);
+  for (int d = 0; d < v.dims; ++d) {
+    r.start[d] = v.start[d];
+    r.beyond[d] = v.beyond[d];
+  }
+  for (int i = 0; i < v.count; ++i) {
+    const int owner = v.digits[i].owner;
+    r.add(owner < 0 ? owner : to(owner), v.digits[i]);
+  }
+  return r;
+}
+
+constexpr bool transpose(view& v, span<const std::int64_t> permutation) {
+  int to[max_rank] = {};
+  for (int d = 0; d < v.rank; ++d) to[permutation[d]] = d;
+  v = with_owners(v, v.rank, [&](int d) { return to[d]; });
+  return true;
+}
+
+/// (A dimension of size 1 that is repeated has no digits.)
+constexpr bool broadcast(view& v, const shape& to, span<const std::int64_t> dims) {
+  v = with_owners(v, to.rank, [&](int d) { return static_cast<int>(dims[d]); });
+  return true;
+}
+
+/// The digits of all dimensions in row-major order, cut anew.
+constexpr bool reshape(view& v, const shape& from, const shape& to) {
+  view r = with_owners(v, 0, [](int d) { return d; });
+  r.rank = to.rank;
+  r.count = 0;
+  // What is left of the digits, minor ones first; a dimension without digits is one that repeats.
+  view all(1, v.dims);
+  for (int d = 0; d < v.rank; ++d) {
+    if (from.extents[d] == 0) return false;
+    int begin = 0;
+    const int end = v.find(d, begin);
+    if (begin == end) all.add(0, no_dim, from.extents[d], 0);
+    for (; begin < end; ++begin) all.add(0, v.digits[begin]);
+  }
+  if (!all.good()) return false;
+  view back(to.rank, v.dims);  // of each dimension the minor digits first
+  int at = all.count - 1;
+  std::int64_t taken = 1;  // of digit `at`, in its minor part
+  for (int d = to.rank; d-- > 0;) {
+    std::int64_t left = to.extents[d];
+    while (left > 1) {
+      if (at < 0) return false;
+      const digit& from_digit = all.digits[at];
+      const std::int64_t rest = from_digit.extent / taken;
+      const std::int64_t part = greatest_common_divisor(rest, left);
+      if (part != rest && part != left) return false;
+      if (back.count == max_digits) return false;
+      back.digits[back.count++] = {static_cast<std::int16_t>(d), from_digit.dim, part,
+                                   from_digit.stride * taken};
+      left /= part;
+      taken *= part;
+      if (taken == from_digit.extent) {
+        --at;
+        taken = 1;
+      }
+    }
+  }
+  for (int i = back.count; i-- > 0;) r.add(back.digits[i].owner, back.digits[i]);
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].owner < 0) r.add(v.digits[i].owner, v.digits[i]);
+  v = r;
+  return v.good();
+}
+
+/// Elements [from, from + n * step) of a dimension, every step-th; of a repeated one any are alike.
+constexpr bool slice(view& v, int d, std::int64_t from, std::int64_t n, std::int64_t step) {
+  int begin = 0;
+  const int end = v.find(d, begin);
+  if (begin == end) return true;
+  if (n == 0) return false;
+  view r = with_owners(v, v.rank, [](int each) { return each; });
+  r.count = 0;
+  for (int i = 0; i < begin; ++i) r.add(v.digits[i].owner, v.digits[i]);
+  std::int64_t inner = 1;
+  for (int i = begin + 1; i < end; ++i) inner *= v.digits[i].extent;
+  const digit& major = v.digits[begin];
+  if (end == begin + 1) {
+    if (major.dim >= 0) r.start[major.dim] += from * major.stride;
+    r.add(d, major.dim, n, major.stride * step);
+  } else {  // whole steps of the major digit, or a part of one of them
+    if (step != 1) return false;
+    if (from % inner == 0 && n % inner == 0) {
+      if (major.dim >= 0) r.start[major.dim] += from / inner * major.stride;
+      r.add(d, major.dim, n / inner, major.stride);
+      for (int i = begin + 1; i < end; ++i) r.add(d, v.digits[i]);
+    } else if (from / inner == (from + n - 1) / inner) {
+      if (major.dim >= 0) r.start[major.dim] += from / inner * major.stride;
+      view rest = r;
+      for (int i = begin + 1; i < end; ++i) rest.add(d, v.digits[i]);
+      for (int i = end; i < v.count; ++i) rest.add(v.digits[i].owner, v.digits[i]);
+      v = rest;
+      return v.good() && slice(v, d, from % inner, n, 1);
+    } else {
+      return false;
+    }
+  }
+  for (int i = end; i < v.count; ++i) r.add(v.digits[i].owner, v.digits[i]);
+  v = r;
+  return v.good();
+}
+
+constexpr bool reverse(view& v, int d) {
+  int begin = 0;
+  for (const int end = v.find(d, begin); begin < end; ++begin) {
+    digit& each = v.digits[begin];
+    if (each.dim >= 0) v.start[each.dim] += (each.extent - 1) * each.stride;
+    each.stride = -each.stride;
+  }
+  return true;
+}
+
+/// The one digit that a dimension is made of, or null.
+constexpr digit* only_digit(view& v, int d) {
+  int begin = 0;
+  return v.find(d, begin) == begin + 1 ? &v.digits[begin] : nullptr;
+}
+
+/// The dimension turned around: only where it is a whole dimension of the tensor.
+constexpr bool roll(view& v, int d, std::int64_t shift, const shape& tensor) {
+  if (v.repeats(d)) return true;
+  const digit* const only = only_digit(v, d);
+  if (only == nullptr || only->stride != 1 || only->extent != tensor.extents[only->dim])
+    return false;
+  const int at = only->dim;
+  const std::int64_t n = only->extent;
+  if (v.start[at] != 0 && v.beyond[at] != outside::wraps) return false;
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].dim == at && &v.digits[i] != only) return false;
+  v.start[at] = (v.start[at] - shift % n) % n;
+  if (v.start[at] > 0) v.start[at] -= n;
+  v.beyond[at] = outside::wraps;
+  return true;
+}
+
+/// `low` and `high` more elements at the ends of a dimension, which hold `fill` (see outside):
+/// where they are outside of the tensor, on every device.
+constexpr bool pad(view& v, int d, std::int64_t low, std::int64_t high, int fill,
+                   const shape& tensor) {
+  digit* const only = only_digit(v, d);
+  if (only == nullptr || only->dim < 0) return false;
+  const int at = only->dim;
+  const std::int64_t extent = tensor.extents[at], step = only->stride;
+  if (step < 0) return false;
+  // The others that reach so far must hold the same.
+  if (v.reaches_beyond(at, extent) && v.beyond[at] != fill) return false;
+  std::int64_t least = 0, greatest = 0;
+  const std::int64_t own = (only->extent - 1) * step;
+  v.range(at, least, greatest);
+  if (low > 0 && greatest - own - step >= 0) return false;
+  if (high > 0 && least + own + step < extent) return false;
+  v.start[at] -= low * step;
+  only->extent += low + high;
+  v.beyond[at] = fill;
+  return true;
+}
+
+/// Pieces of one tensor that follow each other along a dimension, as one: `v` gets the next one.
+/// `joined`: how many elements it has, `more`: how many the next one has.
+constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std::int64_t more,
+                      const shape& tensor) {
+  if (v.rank != next.rank || v.dims != next.dims) return false;
+  int at = -1;
+  for (int each = 0; each < v.dims; ++each) {
+    if (v.start[each] == next.start[each]) continue;
+    if (at >= 0) return false;
+    at = each;
+  }
+  if (at < 0) return false;
+  const std::int64_t distance = next.start[at] - v.start[at];
+  if (distance % joined != 0) return false;
+  const std::int64_t step = distance / joined;
+  // Both without the digit of the dimension are the same.
+  view r(v.rank, v.dims);
+  int mine = 0, theirs = 0;
+  const auto skip = [&](const view& of, int& i, std::int64_t n) {
+    int begin = 0;
+    const int end = of.find(d, begin);
+    if (i != begin || begin == end) return n == 1 || begin != end;
+    i = end;
+    return end == begin + 1 && of.digits[begin].dim == at && of.digits[begin].stride == step &&
+           of.digits[begin].extent == n;
+  };
+  bool added = false;
+  for (;;) {
+    if (!skip(v, mine, joined) || !skip(next, theirs, more)) return false;
+    const bool end = mine == v.count;
+    if (end != (theirs == next.count)) return false;
+    if (!added && (end || v.digits[mine].owner > d || v.digits[mine].owner < 0)) {
+      r.add(d, at, joined + more, step);
+      added = true;
+    }
+    if (end) break;
+    if (v.digits[mine] != next.digits[theirs]) return false;
+    r.add(v.digits[mine].owner, v.digits[mine]);
+    ++mine;
+    ++theirs;
+  }
+  for (int each = 0; each < v.dims; ++each) {
+    r.start[each] = v.start[each];
+    const bool a = v.reaches_beyond(each, tensor.extents[each]);
+    const bool b = next.reaches_beyond(each, tensor.extents[each]);
+    r.beyond[each] = a && b && v.beyond[each] != next.beyond[each] ? outside::unknown
+                     : a                                             ? v.beyond[each]
+                                                                     : next.beyond[each];
+  }
+  v = r;
+  return v.good();
+}
+
+}  // namespace partita::prove_detail

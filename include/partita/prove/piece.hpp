@@ -1,0 +1,202 @@
+/// Pieces: where the elements of a value lie along one dimension of an operand.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/prove/view.hpp>
+
+namespace partita::prove_detail {
+
+/// A value holds the positions start + sum of its digits (see view) of one dimension; local digits
+/// come first, major to minor. `free`: any positions are alike, for they hold the same.
+struct piece {
+  static constexpr int most = 12;
+  bool free = false;
+  std::int64_t start = 0;
+  int beyond = 0;
+  int count = 0;  ///< above `most`: too complicated
+  digit digits[most];
+
+  constexpr piece() {}
+  constexpr piece(const piece& other) { *this = other; }
+  constexpr piece& operator=(const piece& other) {
+    free = other.free;
+    start = other.start;
+    beyond = other.beyond;
+    count = other.count;
+    for (int i = 0; i < count && good(); ++i) digits[i] = other.digits[i];
+    return *this;
+  }
+  constexpr bool good() const { return count <= most; }
+  constexpr void add(int owner, std::int64_t extent, std::int64_t stride) {
+    if (extent == 1 || !good()) return;
+    if (owner >= 0) owner = 0;  // of the one dimension
+    if (count > 0 && owner == 0 && digits[count - 1].owner == 0 &&
+        digits[count - 1].stride == stride * extent) {
+      digits[count - 1].extent *= extent;
+      digits[count - 1].stride = stride;
+    } else if (count == most) {
+      ++count;
+    } else {
+      digits[count++] = {static_cast<std::int16_t>(owner), 0, extent, stride};
+    }
+  }
+  constexpr std::int64_t local_extent() const {
+    std::int64_t n = 1;
+    for (int i = 0; i < count; ++i)
+      if (digits[i].owner >= 0) n *= digits[i].extent;
+    return n;
+  }
+  /// All positions of a dimension, in order, on every device?
+  constexpr bool whole(std::int64_t extent) const {
+    if (free || start != 0) return false;
+    if (extent == 1) return count == 0;
+    return count == 1 && digits[0].owner >= 0 && digits[0].extent == extent &&
+           digits[0].stride == 1;
+  }
+  /// Do both hold the same positions? (What lies outside may differ.)
+  constexpr bool same_positions(const piece& other) const {
+    if (free != other.free || start != other.start || count != other.count) return false;
+    for (int i = 0; i < count; ++i)
+      if (digits[i] != other.digits[i]) return false;
+    return true;
+  }
+  /// Do the devices together hold each of the positions 0 to some end once, and nothing else? Gives
+  /// the end, or -1.
+  constexpr std::int64_t covered() const {
+    if (free || start != 0) return -1;
+    std::int64_t end = 1;
+    for (int found = 0; found < count; ++found) {
+      int next = -1;
+      for (int i = 0; i < count; ++i)
+        if (digits[i].stride == end) next = i;
+      if (next < 0) return -1;
+      end *= digits[next].extent;
+    }
+    return end;
+  }
+};
+
+/// From positions in the tensor to those in an operand that is itself a view of it.
+class relative_view {
+ public:
+  /// `whole`: how the operand as a whole sees the tensor; `part`: a value that sees the same one.
+  constexpr relative_view(const view& whole, const shape& operand, const view& part)
+      : whole_(whole), operand_(operand), part_(part) {}
+
+  /// The piece of each dimension of the operand that the value holds. False: it is none, or not
+  /// known to be one.
+  constexpr bool find(piece* pieces) const {
+    if (part_.rank != operand_.rank || part_.dims != whole_.dims) return false;
+    for (int d = 0; d < operand_.rank; ++d) {
+      pieces[d] = piece();
+      pieces[d].free = whole_.repeats(d);
+    }
+    if (whole_ == part_) {
+      for (int d = 0; d < operand_.rank; ++d)
+        if (!pieces[d].free) pieces[d].add(0, operand_.extents[d], 1);
+      return true;
+    }
+    for (int i = 0; i < part_.count; ++i)
+      if (!add(part_.digits[i], pieces)) return false;
+    for (int dim = 0; dim < whole_.dims; ++dim)
+      if (!add_start(dim, pieces)) return false;
+    for (int d = 0; d < operand_.rank; ++d)
+      if (!pieces[d].good()) return false;
+    return true;
+  }
+
+ private:
+  const view& whole_;
+  const shape& operand_;
+  const view& part_;
+
+  static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
+  /// How many positions of its dimension a step of digit i of the operand's view is.
+  constexpr std::int64_t weight(int i) const {
+    std::int64_t n = 1;
+    for (int k = i + 1; k < whole_.count && whole_.digits[k].owner == whole_.digits[i].owner; ++k)
+      n *= whole_.digits[k].extent;
+    return n;
+  }
+  /// Is a digit the one with the largest steps along its dimension of the tensor?
+  constexpr bool is_major(int i) const {
+    for (int k = 0; k < whole_.count; ++k)
+      if (whole_.digits[k].dim == whole_.digits[i].dim &&
+          magnitude(whole_.digits[k].stride) > magnitude(whole_.digits[i].stride))
+        return false;
+    return true;
+  }
+  /// The digit of the operand's view with the largest steps that a stride is made of, or -1.
+  constexpr int digit_for(int dim, std::int64_t stride) const {
+    int best = -1;
+    for (int k = 0; k < whole_.count; ++k) {
+      const digit& each = whole_.digits[k];
+      if (each.dim != dim || stride % each.stride != 0) continue;
+      if (best < 0 || magnitude(each.stride) > magnitude(whole_.digits[best].stride)) best = k;
+    }
+    return best;
+  }
+  constexpr bool add(const digit& part, piece* pieces) const {
+    if (part.dim < 0) return part.owner >= 0 && pieces[part.owner].free;
+    digit rest = part;
+    // From the major end: what a digit of the operand cannot hold goes to one with larger steps.
+    std::int64_t parts[max_digits] = {};
+    int at[max_digits] = {}, count = 0;
+    while (rest.extent > 1) {
+      const int k = digit_for(rest.dim, rest.stride);
+      if (k < 0 || count == max_digits) return false;
+      const digit& each = whole_.digits[k];
+      const std::int64_t steps = magnitude(rest.stride / each.stride);
+      std::int64_t room = each.extent / steps;
+      if (rest.extent <= room || is_major(k)) room = rest.extent;
+      if (room < 1 || rest.extent % room != 0) return false;
+      if (room == 1) return false;
+      parts[count] = room;
+      at[count++] = k;
+      rest.extent /= room;
+      rest.stride *= room;
+      if (rest.extent > 1 && part.owner < 0) return false;  // a coordinate is not cut
+    }
+    std::int64_t stride = rest.stride;
+    for (int i = count; i-- > 0;) {
+      stride /= parts[i];
+      const digit& each = whole_.digits[at[i]];
+      if (part.owner >= 0 && part.owner != each.owner) return false;
+      pieces[each.owner].add(part.owner, parts[i], stride / each.stride * weight(at[i]));
+    }
+    return true;
+  }
+  constexpr bool add_start(int dim, piece* pieces) const {
+    std::int64_t rest = part_.start[dim] - whole_.start[dim];
+    int digits = 0, last = -1;
+    for (int k = 0; k < whole_.count; ++k)
+      if (whole_.digits[k].dim == dim) {
+        ++digits;
+        last = k;
+      }
+    if (digits == 1) {
+      const digit& only = whole_.digits[last];
+      if (rest % only.stride != 0) return false;
+      piece& to = pieces[only.owner];
+      to.start += rest / only.stride * weight(last);
+      to.beyond = part_.beyond[dim];
+      return true;
+    }
+    while (rest != 0) {
+      int k = -1;
+      for (int i = 0; i < whole_.count; ++i) {
+        const digit& each = whole_.digits[i];
+        if (each.dim != dim || each.stride > rest || each.stride <= 0) continue;
+        if (k < 0 || each.stride > whole_.digits[k].stride) k = i;
+      }
+      if (k < 0) return false;
+      const std::int64_t steps = rest / whole_.digits[k].stride;
+      pieces[whole_.digits[k].owner].start += steps * weight(k);
+      rest -= steps * whole_.digits[k].stride;
+    }
+    return true;
+  }
+};
+
+}  // namespace partita::prove_detail

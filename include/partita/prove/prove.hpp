@@ -1,0 +1,111 @@
+/// `prove`: does a device-local program compute its source?
+#pragma once
+
+#include <partita/prove/lifting.hpp>
+#include <partita/spmd/device_program.hpp>
+#include <partita/spmd/verify.hpp>
+
+namespace partita {
+
+/// What `prove` says.
+struct verdict {
+  bool proved = false;
+  failure error;  ///< why it is not proved
+
+  constexpr explicit operator bool() const { return proved; }
+};
+
+struct prove_options {};
+
+namespace prove_detail {
+
+class checker {
+ public:
+  constexpr checker(const program& source, const device_program& d)
+      : source_(source), d_(d), work_(d.mesh), of_source_(source), of_local_(d.local) {}
+
+  constexpr verdict run() {
+    verdict v;
+    v.error = verify(d_);
+    check_types(v.error);
+    if (v.error) return v;
+    for (int i = 0; i < source_.input_count(); ++i) add_input(i);
+    work_.run(source_, of_source_);
+    work_.defining = false;
+    work_.run(d_.local, of_local_);
+    for (int i = 0; i < source_.output_count() && !v.error; ++i) check_output(i, v.error);
+    v.proved = !v.error;
+    return v;
+  }
+
+ private:
+  const program& source_;
+  const device_program& d_;
+  lifting work_;
+  claim_list of_source_, of_local_;
+
+  constexpr void check_types(failure& f) const {
+    const program& local = d_.local;
+    if (source_.input_count() != local.input_count() ||
+        source_.output_count() != local.output_count())
+      return f.record("Q001", "prove: the source has ", source_.input_count(), " inputs and ",
+                      source_.output_count(), " outputs, the local program ", local.input_count(),
+                      " and ", local.output_count());
+  }
+  /// How a value lies on the mesh, as a view of the tensor that it is a piece of.
+  constexpr view laid_out(const layout& l, const shape& local) const {
+    view v(local.rank, local.rank);
+    for (int d = 0; d < local.rank; ++d) v.add(d, d, local.extents[d], 1);
+    std::int64_t step[max_rank] = {};
+    for (int d = 0; d < local.rank; ++d) step[d] = local.extents[d];
+    for (int i = l.count; i-- > 0;) {
+      const auto e = l[i];
+      v.add(on_axis(e.axis), e.dim, d_.mesh.size(e.axis), step[e.dim]);
+      step[e.dim] *= d_.mesh.size(e.axis);
+    }
+    return v;
+  }
+  constexpr void add_input(int i) {
+    const value_id v = source_.inputs[i], local = d_.local.inputs[i];
+    const int t = work_.all.terms.fresh(source_.type(v));
+    work_.add(of_source_, v, t, view(source_.type(v).shape), {});
+    work_.add(of_local_, local, t, laid_out(d_.inputs[i], d_.local.type(local).shape), {});
+  }
+  constexpr void check_output(int i, failure& f) {
+    const value_id v = source_.outputs[i].value, local = d_.local.outputs[i].value;
+    for (int c = of_local_.first[local]; c >= 0; c = work_.claims[c].next)
+      for (int s = of_source_.first[v]; s >= 0; s = work_.claims[s].next)
+        if (is_output(work_.claims[s], work_.claims[c], i)) return;
+    f.record("Q003", "prove: output \"", source_.output_name(i), "\" is not proved");
+  }
+  constexpr bool is_output(const claim& source, const claim& local, int i) const {
+    if (source.term != local.term || local.sums.any()) return false;
+    const shape &whole = source_.output_type(i).shape, &mine = d_.local.output_type(i).shape;
+    piece have[max_rank], want[max_rank];
+    const view identity(whole), wanted = laid_out(d_.outputs[i], mine);
+    if (!relative_view(work_.all.views[source.view], whole, work_.all.views[local.view]).find(have))
+      return false;
+    if (!relative_view(identity, whole, wanted).find(want)) return false;
+    for (int d = 0; d < whole.rank; ++d)
+      if (!have[d].free && !same_pieces(have[d], want[d])) return false;
+    return true;
+  }
+  static constexpr bool same_pieces(const piece& a, const piece& b) {
+    if (a.start != b.start || a.count != b.count) return false;
+    for (int i = 0; i < a.count; ++i) {
+      bool found = false;
+      for (int j = 0; j < b.count; ++j) found = found || a.digits[i] == b.digits[j];
+      if (!found) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace prove_detail
+
+constexpr verdict prove(const program& source, const device_program& local,
+                        const prove_options& = {}) {
+  return prove_detail::checker(source, local).run();
+}
+
+}  // namespace partita

@@ -1,0 +1,227 @@
+/// Terms: what the values of a program mean, as functions of its inputs.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/program.hpp>
+#include <partita/op/combine.hpp>
+#include <partita/prove/view.hpp>
+#include <partita/support/place_table.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita::prove_detail {
+
+/// How a term has another one as its operand: seen so, or (of elementwise ops) element by element.
+struct operand_term {
+  static constexpr int by_element = -1;
+  int term = -1, view = by_element;
+
+  friend constexpr bool operator==(const operand_term&, const operand_term&) = default;
+};
+
+/// A tensor. Equal terms are equal tensors; they are made of an op of a program, or stand for
+/// themselves.
+struct term {
+  const program* p = nullptr;  ///< where an op stands that makes it, or null: it has no operands
+  op_id op = -1;
+  int result = 0;  ///< which of the op's results it is
+  dtype element = dtype::f32;
+  partita::shape shape;
+  int operands = 0, operand_count = 0;  ///< in the list of operands
+  bool by_element = false;
+  int factors = -1;  ///< row of the table of tile maps
+  int next = -1;     ///< another one of the same op with operands of the same terms
+  bool number = false;
+  std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
+};
+
+class term_table {
+ public:
+  constexpr const term& operator[](int t) const { return terms_[t]; }
+  constexpr term& operator[](int t) { return terms_[t]; }
+  constexpr int size() const { return static_cast<int>(terms_.size()); }
+  constexpr const op_def& def(int t) const { return *terms_[t].p->op(terms_[t].op).def; }
+  constexpr bool is(int t, const op_def& d) const {
+    return terms_[t].p != nullptr && def(t).id == d.id;
+  }
+  constexpr const operand_term& operand(const term& t, int i) const {
+    return operands_[t.operands + i];
+  }
+
+  /// A term that is equal to no other one.
+  constexpr int fresh(const tensor_type& type) {
+    term t;
+    t.element = type.element;
+    t.shape = type.shape;
+    return add(t, hash_of(terms_.size()));
+  }
+  /// A scalar, of no integer type.
+  constexpr int number(std::int64_t bits, dtype element) {
+    term t;
+    t.element = element;
+    t.number = true;
+    t.bits = bits;
+    const std::size_t hash = hash_of(static_cast<std::uint64_t>(bits) ^ 0x5bd1e995u) +
+                             static_cast<std::size_t>(element);
+    const int known = table_.find(hash, [&](int i) {
+      return terms_[i].number && terms_[i].bits == bits && terms_[i].element == element;
+    });
+    return known >= 0 ? known : add(t, hash);
+  }
+  /// The number of all positions: element i is i, of any i.
+  constexpr int positions(dtype element) {
+    int& t = positions_[static_cast<int>(element)];
+    if (t == 0) t = 1 + fresh({element, shape{max_elements}});
+    return t - 1;
+  }
+  constexpr bool is_positions(int t) const {
+    return positions_[static_cast<int>(terms_[t].element)] == t + 1;
+  }
+
+  /// The term that an op makes of these operands, or -1. `typed`: their types count, too.
+  constexpr int find(const program& p, op_id o, span<const operand_term> operands, bool by_element,
+                     const tensor_type& type) const {
+    return table_.find(key(p, o, operands, type.element), [&](int t) {
+      return same(terms_[t], p, o, operands, by_element, type);
+    });
+  }
+  /// The first of the terms that its results are; there is none yet.
+  constexpr int make(const program& p, op_id o, span<const operand_term> operands, bool by_element,
+                     const tensor_type& type) {
+    const op_node& n = p.op(o);
+    const int first = size(), begin = static_cast<int>(operands_.size());
+    for (std::size_t i = 0; i < operands.size(); ++i) operands_.push_back(operands[i]);
+    for (int r = 0; r < n.result_count; ++r) {
+      term t;
+      t.p = &p;
+      t.op = o;
+      t.result = r;
+      t.element = r == 0 ? type.element : p.type(n.result + r).element;
+      t.shape = r == 0 ? type.shape : p.type(n.result + r).shape;
+      t.operands = begin;
+      t.operand_count = static_cast<int>(operands.size());
+      t.by_element = by_element;
+      add(t, key(p, o, operands, t.element) + static_cast<std::size_t>(r));
+    }
+    if (!by_element) add_candidate(first, operands);
+    return first;
+  }
+  /// The first term of this op with operands of these terms, or -1; `next` are the others.
+  constexpr int first_candidate(const op_def& d, span<const operand_term> operands) const {
+    const int c = candidate_table_.find(candidate_key(d, operands), [&](int each) {
+      return same_candidates(candidates_[each], d, operands);
+    });
+    return c < 0 ? -1 : candidates_[c];
+  }
+
+ private:
+  vec<term> terms_;
+  vec<std::size_t> hashes_;
+  vec<operand_term> operands_;
+  vec<int> candidates_;
+  place_table table_, candidate_table_;
+  int positions_[32] = {};
+
+  constexpr int add(const term& t, std::size_t hash) {
+    terms_.push_back(t);
+    hashes_.push_back(hash);
+    table_.insert(size() - 1, [&](int i) { return hashes_[i]; });
+    return size() - 1;
+  }
+  static constexpr std::size_t key(const program& p, op_id o, span<const operand_term> operands,
+                                   dtype element) {
+    const op_node& n = p.op(o);
+    std::uint64_t h = n.def->id + static_cast<std::uint64_t>(element);
+    const operand_term* const list = operands.data();
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      h = hash_of(h + static_cast<std::uint64_t>(list[i].term) * 64 +
+                  static_cast<std::uint64_t>(list[i].view));
+    const std::int64_t* const attrs = p.attr_list.data() + n.attr_begin;
+    for (int i = 0; i < n.attr_count; ++i) h = hash_of(h + static_cast<std::uint64_t>(attrs[i]));
+    return hash_of(h);
+  }
+  constexpr bool same(const term& t, const program& p, op_id o, span<const operand_term> operands,
+                      bool by_element, const tensor_type& type) const {
+    if (t.p == nullptr || t.result != 0 || t.by_element != by_element ||
+        t.element != type.element || t.operand_count != static_cast<int>(operands.size()))
+      return false;
+    const op_node &mine = t.p->op(t.op), &theirs = p.op(o);
+    if (mine.def->id != theirs.def->id || mine.result_count != theirs.result_count) return false;
+    for (int i = 0; i < t.operand_count; ++i)
+      if (operands_[t.operands + i] != operands[i]) return false;
+    if (!same_elements(t.p->attrs(t.op), p.attrs(o))) return false;
+    if (by_element) return true;
+    for (int i = 0; i < mine.operand_count; ++i)
+      if (t.p->type(t.p->operand(t.op, i)) != p.type(p.operand(o, i))) return false;
+    return t.shape == type.shape;
+  }
+  static constexpr std::size_t candidate_key(const op_def& d, span<const operand_term> operands) {
+    std::uint64_t h = d.id;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      h = hash_of(h + static_cast<std::uint64_t>(operands[i].term));
+    return hash_of(h);
+  }
+  constexpr bool same_candidates(int t, const op_def& d, span<const operand_term> operands) const {
+    if (def(t).id != d.id || terms_[t].operand_count != static_cast<int>(operands.size()))
+      return false;
+    for (int i = 0; i < terms_[t].operand_count; ++i)
+      if (operand(terms_[t], i).term != operands[i].term) return false;
+    return true;
+  }
+  constexpr void add_candidate(int t, span<const operand_term> operands) {
+    const op_def& d = def(t);
+    const int c = candidate_table_.find(candidate_key(d, operands), [&](int each) {
+      return same_candidates(candidates_[each], d, operands);
+    });
+    if (c >= 0) {
+      terms_[t].next = candidates_[c];
+      candidates_[c] = t;
+      return;
+    }
+    candidates_.push_back(t);
+    candidate_table_.insert(static_cast<int>(candidates_.size()) - 1, [&](int each) {
+      const term& of = terms_[candidates_[each]];
+      return candidate_key(def(candidates_[each]),
+                           {operands_.data() + of.operands,
+                            static_cast<std::size_t>(of.operand_count)});
+    });
+  }
+};
+
+/// Terms, how values see them, and scalars that stand beyond the ends of tensors.
+struct meanings {
+  view_table views;
+  term_table terms;
+  vec<operand_term> scalars;  ///< by number, see outside
+
+  /// What a view says of a position beyond, where this scalar stands.
+  constexpr int beyond(const operand_term& scalar) {
+    for (std::size_t i = 0; i < scalars.size(); ++i)
+      if (scalars[i] == scalar) return outside::first_value + static_cast<int>(i);
+    scalars.push_back(scalar);
+    return outside::first_value + static_cast<int>(scalars.size()) - 1;
+  }
+  /// The scalar that a value repeats everywhere.
+  constexpr operand_term scalar(const operand_term& value) const {
+    return {value.term, views.find_scalar(views[value.view])};
+  }
+  /// Is a scalar a known number? Gives its bits, as those of the op `constant`.
+  constexpr bool is_number(const operand_term& scalar, std::int64_t& bits) const {
+    if (terms.is_positions(scalar.term)) {
+      const view& v = views[scalar.view];
+      bits = v.start[0];
+      return v.count == 0;
+    }
+    bits = terms[scalar.term].bits;
+    return terms[scalar.term].number;
+  }
+  /// Does the identity of a combiner stand there?
+  constexpr bool is_identity(int beyond, combiner combine, dtype element) const {
+    std::int64_t bits = 0;
+    return beyond >= outside::first_value &&
+           is_number(scalars[beyond - outside::first_value], bits) &&
+           bits == identity_bits(combine, element);
+  }
+};
+
+}  // namespace partita::prove_detail

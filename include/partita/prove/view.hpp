@@ -1,0 +1,207 @@
+/// Views: which elements of a tensor a value holds, on every device.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/mesh.hpp>
+#include <partita/ir/shape.hpp>
+#include <partita/support/place_table.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita::prove_detail {
+
+/// A number of several values that a position is summed from: so many steps of so many elements of
+/// a dimension of the tensor.
+///
+/// Its owner counts: a dimension of the value, whose index is made of its digits, major to minor,
+/// or the coordinate of a device along an axis (of an iteration along a loop). Not one with default
+/// values: arrays of digits are not set before they are used.
+struct digit {
+  std::int16_t owner;  ///< a dimension of the value, or what on_axis gives
+  std::int16_t dim;    ///< of the tensor, or no_dim: the elements are the same for all its values
+  std::int64_t extent, stride;
+
+  friend constexpr bool operator==(const digit&, const digit&) = default;
+};
+constexpr std::int16_t on_axis(int axis) { return static_cast<std::int16_t>(-1 - axis); }
+constexpr int axis_of(const digit& d) { return -1 - d.owner; }
+
+/// What stands where positions lie outside of the tensor.
+struct outside {
+  static constexpr int unknown = 0;
+  static constexpr int wraps = 1;        ///< what stands at the position modulo the extent
+  static constexpr int first_value = 2;  ///< this and higher: a scalar, by number less this
+};
+
+inline constexpr int max_digits = 32;
+
+/// Element (j...) of a value on device (i...) is the element of a tensor at the positions
+///
+///     start[D] + sum over the digits of D of stride * (their number in j or i),
+///
+/// of every dimension D. Digits of extent 1 are left out; a dimension of the value without digits
+/// repeats its elements (or has size 1). Digits stand by owner, dimensions first. Of elements
+/// outside of the tensor in some dimensions one of these says what stands there.
+struct view {
+  int rank = 0;   ///< of the value
+  int dims = 0;   ///< of the tensor
+  int count = 0;  ///< of digits; above max_digits: a view that is too complicated, and no claim
+  digit digits[max_digits];
+  std::int64_t start[max_rank];
+  int beyond[max_rank];  ///< see outside
+
+  constexpr view() {}
+  constexpr view(const view& other) { *this = other; }
+  /// (Only what is set: constant evaluation refuses to copy more, and it is much.)
+  constexpr view& operator=(const view& other) {
+    rank = other.rank;
+    dims = other.dims;
+    count = other.count;
+    for (int i = 0; i < count && good(); ++i) digits[i] = other.digits[i];
+    for (int d = 0; d < dims; ++d) {
+      start[d] = other.start[d];
+      beyond[d] = other.beyond[d];
+    }
+    return *this;
+  }
+  constexpr view(int value_rank, int tensor_rank) : rank(value_rank), dims(tensor_rank) {
+    for (int d = 0; d < dims; ++d) start[d] = beyond[d] = 0;
+  }
+  /// The whole tensor, as it is.
+  constexpr explicit view(const shape& s) : view(s.rank, s.rank) {
+    for (int d = 0; d < rank; ++d) add(d, d, s.extents[d], 1);
+  }
+  constexpr bool good() const { return count <= max_digits; }
+  constexpr void refuse() { count = max_digits + 1; }
+
+  /// Appends a digit, or makes the last one of the same owner larger.
+  constexpr void add(int owner, int dim, std::int64_t extent, std::int64_t stride) {
+    if (extent == 1 || !good()) return;
+    if (dim < 0) stride = 0;
+    if (count > 0) {
+      digit& last = digits[count - 1];
+      if (last.owner == owner && last.dim == dim && last.stride == stride * extent) {
+        last.extent *= extent;
+        last.stride = stride;
+        return;
+      }
+    }
+    if (count == max_digits) return refuse();
+    digits[count++] = {static_cast<std::int16_t>(owner), static_cast<std::int16_t>(dim), extent,
+                       stride};
+  }
+  constexpr void add(int owner, const digit& d) { add(owner, d.dim, d.extent, d.stride); }
+  /// The digits of an owner: from `begin`, which is moved there, to the result.
+  constexpr int find(int owner, int& begin) const {
+    begin = 0;
+    while (begin < count && digits[begin].owner != owner) ++begin;
+    int end = begin;
+    while (end < count && digits[end].owner == owner) ++end;
+    return end;
+  }
+  constexpr bool has(int owner) const {
+    int begin = 0;
+    return find(owner, begin) > begin;
+  }
+  /// Does it differ from device to device (or from iteration to iteration) along an axis?
+  constexpr bool depends_on(int axis) const { return has(on_axis(axis)); }
+  /// Has a dimension of the value only the same elements, over and over?
+  constexpr bool repeats(int d) const {
+    int begin = 0;
+    for (const int end = find(d, begin); begin < end; ++begin)
+      if (digits[begin].dim >= 0) return false;
+    return true;
+  }
+  /// The least and the greatest position along a dimension of the tensor.
+  constexpr void range(int dim, std::int64_t& least, std::int64_t& greatest) const {
+    least = greatest = start[dim];
+    for (int i = 0; i < count; ++i) {
+      if (digits[i].dim != dim) continue;
+      const std::int64_t reach = (digits[i].extent - 1) * digits[i].stride;
+      (reach < 0 ? least : greatest) += reach;
+    }
+  }
+  constexpr bool reaches_beyond(int dim, std::int64_t extent) const {
+    std::int64_t least = 0, greatest = 0;
+    range(dim, least, greatest);
+    return least < 0 || greatest >= extent;
+  }
+  /// Digits of axes in the order of the axes, so that equal views are the same; and nothing is said
+  /// of what is outside where nothing is.
+  constexpr void normalize(const shape& tensor) {
+    for (int i = 1; i < count; ++i)
+      for (int k = i; k > 0 && before(digits[k], digits[k - 1]); --k) {
+        const digit kept = digits[k];
+        digits[k] = digits[k - 1];
+        digits[k - 1] = kept;
+      }
+    for (int d = 0; d < dims; ++d)
+      if (beyond[d] != outside::unknown && !reaches_beyond(d, tensor.extents[d]))
+        beyond[d] = outside::unknown;
+    drop_repeated();
+  }
+  friend constexpr bool operator==(const view& a, const view& b) {
+    if (a.rank != b.rank || a.dims != b.dims || a.count != b.count) return false;
+    for (int i = 0; i < a.count; ++i)
+      if (a.digits[i] != b.digits[i]) return false;
+    for (int d = 0; d < a.dims; ++d)
+      if (a.start[d] != b.start[d] || a.beyond[d] != b.beyond[d]) return false;
+    return true;
+  }
+  constexpr std::size_t hash() const {
+    std::uint64_t h = static_cast<std::uint64_t>(rank + 16 * dims);
+    for (int i = 0; i < count; ++i) {
+      const digit& d = digits[i];
+      h = hash_of(h + static_cast<std::uint64_t>(64 * d.owner + d.dim)) +
+          static_cast<std::uint64_t>(d.extent) * 31 + static_cast<std::uint64_t>(d.stride);
+    }
+    for (int d = 0; d < dims; ++d)
+      h = h * 31 + static_cast<std::uint64_t>(start[d]) * 7 + static_cast<std::uint64_t>(beyond[d]);
+    return hash_of(h);
+  }
+
+ private:
+  static constexpr bool before(const digit& a, const digit& b) {
+    if (a.owner == b.owner) return a.owner < 0 && a.dim < b.dim;
+    if ((a.owner < 0) != (b.owner < 0)) return b.owner < 0;
+    return a.owner < 0 ? a.owner > b.owner : a.owner < b.owner;
+  }
+  /// A dimension that only repeats has no digits; neither has an axis that nothing depends on.
+  constexpr void drop_repeated() {
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+      if (digits[i].dim < 0 && (digits[i].owner < 0 || repeats(digits[i].owner))) continue;
+      digits[kept++] = digits[i];
+    }
+    if (good()) count = kept;
+  }
+};
+
+/// All views, each once.
+class view_table {
+ public:
+  constexpr int number(const view& v) {
+    const std::size_t hash = v.hash();
+    const int known = table_.find(hash, [&](int i) { return views_[i] == v; });
+    if (known >= 0) return known;
+    views_.push_back(v);
+    hashes_.push_back(hash);
+    table_.insert(static_cast<int>(views_.size()) - 1, [&](int i) { return hashes_[i]; });
+    return static_cast<int>(views_.size()) - 1;
+  }
+  constexpr const view& operator[](int i) const { return views_[i]; }
+  /// Of a view without digits: that of rank 0, or -1.
+  constexpr int find_scalar(const view& v) const {
+    if (v.count > 0) return -1;
+    view s = v;
+    s.rank = 0;
+    return table_.find(s.hash(), [&](int i) { return views_[i] == s; });
+  }
+
+ private:
+  vec<view> views_;
+  vec<std::size_t> hashes_;
+  place_table table_;
+};
+
+}  // namespace partita::prove_detail
