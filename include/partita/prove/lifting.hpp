@@ -24,6 +24,10 @@
 
 namespace partita::prove_detail {
 
+/// A view number for a value of which only the term is known: what enters a loop for the first time
+/// may fit many views.
+inline constexpr int open_view = -1;
+
 /// What is known of a value: reduced over what is pending, it is what a view shows of a term.
 struct claim {
   int term = -1, view = -1;
@@ -39,8 +43,23 @@ struct claim {
 /// Of all values of a program, the first of their claims, or -1.
 struct claim_list {
   vec<int> first;
+  constexpr claim_list() = default;
   constexpr explicit claim_list(const program& p) : first(p.types.size(), -1) {}
 };
+
+/// A loop of the source, whose values are terms of their own: what is carried is the same from
+/// iteration to iteration, for all that is known.
+struct source_loop {
+  const program* p = nullptr;
+  op_id op = -1;
+  vec<claim> operands;      ///< the first claim of each
+  vec<vec<claim>> inputs;   ///< by nested program: of each of its inputs
+  vec<vec<claim>> outputs;  ///< by nested program: of each of its outputs
+  int results = -1;         ///< the first of the terms
+};
+
+class lifting;
+constexpr void lift_control(lifting& work, const program& p, op_id o, claim_list& to);
 
 /// Goes through programs in order of execution. The source makes terms; a local program, which
 /// `meets` it, finds them: its ops by the laws that the source's ops have.
@@ -51,11 +70,23 @@ class lifting {
   meanings all;
   vec<claim> claims;
   text reason;               ///< why the op that was lifted last has no claim
+  text lost_reason;
   const program* lost_in = nullptr;
   op_id lost = -1;  ///< the first op without claim whose operands have some
 
   /// Values of a program that takes part as the source make terms.
   bool defining = true;
+  vec<source_loop> loops;
+  int depth = 0;  ///< of loops around, whose iterations are coordinates
+
+  /// Is a value everywhere the identity of a combiner?
+  constexpr bool is_identity(const claim& c, combiner combine) const {
+    if (c.view == open_view || c.sums.any()) return false;
+    std::int64_t bits = 1;
+    const operand_term s = all.scalar(c.seen());
+    return s.view >= 0 && all.is_number(s, bits) &&
+           bits == identity_bits(combine, all.terms[c.term].element);
+  }
 
   constexpr void add(claim_list& to, value_id v, claim c) {
     int last = -1, count = 0;
@@ -84,6 +115,13 @@ class lifting {
     }
   }
 
+  /// One of the results of an op with branches: the op, element by element, of the number of the
+  /// branch and what the branches give.
+  constexpr void choose(const program& p, op_id o, int result, const vec<int>& heads,
+                        claim_list& to) {
+    for_each_choice(heads, [&] { by_element(p, o, p.op(o).result + result, to); });
+  }
+
  private:
   static constexpr int most_claims = 4, most_choices = 16;
 
@@ -97,11 +135,12 @@ class lifting {
       if (of.first[v] < 0) return;
     lost_in = &p;
     lost = o;
+    lost_reason = reason;
   }
 
   constexpr void lift(const program& p, op_id o, claim_list& to) {
     const op_node& n = p.op(o);
-    if (n.def->role == op_role::control) return;
+    if (n.def->role == op_role::control) return lift_control(*this, p, o, to);
     switch (n.def->id) {
       case def<op::optimization_barrier>.id:
         for (int i = 0; i < n.operand_count; ++i)
@@ -114,34 +153,58 @@ class lifting {
         break;
     }
     if (n.def->collective) return lift_collective(p, o, to);
-    for_each_choice(p, o, to, [&] { lift_chosen(p, o, to); });
+    vec<int> heads;
+    for (value_id v : p.operands(o)) heads.push_back(to.first[v]);
+    for_each_choice(heads, [&] {
+      if (settle(p, o, to)) lift_chosen(p, o, to);
+    });
+  }
+  /// An open operand is seen as the others of an elementwise op are.
+  constexpr bool settle(const program& p, op_id o, claim_list& to) {
+    int open = -1, other = -1;
+    for (int i = 0; i < static_cast<int>(chosen_.size()); ++i) {
+      if (chosen_[i].view == open_view)
+        open = i;
+      else if (all.views[chosen_[i].view].count > 0)
+        other = i;
+    }
+    if (open < 0) return true;
+    if (p.op(o).def->identity) {
+      add(to, p.op(o).result, claim(chosen_[0]));
+      return false;
+    }
+    if (!p.op(o).def->elementwise || other < 0) return false;
+    const term &mine = all.terms[chosen_[open].term], &theirs = all.terms[chosen_[other].term];
+    if (mine.shape != theirs.shape) return false;
+    claim now = chosen_[other];
+    now.term = chosen_[open].term;
+    claims[to.first[p.operand(o, open)]] = now;
+    chosen_[open] = now;
+    given_[open] = now.seen();
+    return true;
   }
 
-  /// All ways to choose a claim of each operand, but for too many.
+  /// All ways to choose one of the claims of each list, but for too many.
   template <class F>
-  constexpr void for_each_choice(const program& p, op_id o, const claim_list& of, const F& f) {
-    const auto operands = p.operands(o);
-    const int count = static_cast<int>(operands.size());
-    vec<int> at;
-    for (value_id v : operands) {
-      if (of.first[v] < 0) return;
-      at.push_back(of.first[v]);
-    }
+  constexpr void for_each_choice(const vec<int>& heads, const F& f) {
+    for (int head : heads)
+      if (head < 0) return;
+    vec<int> at = heads;
     for (int tries = 0; tries < most_choices; ++tries) {
       chosen_.clear();
       given_.clear();
-      for (int i = 0; i < count; ++i) {
-        chosen_.push_back(claims[at[i]]);
-        given_.push_back(claims[at[i]].seen());
+      for (int each : at) {
+        chosen_.push_back(claims[each]);
+        given_.push_back(claims[each].seen());
       }
       f();
-      int i = 0;
-      for (; i < count; ++i) {
+      std::size_t i = 0;
+      for (; i < at.size(); ++i) {
         at[i] = claims[at[i]].next;
         if (at[i] >= 0) break;
-        at[i] = of.first[operands[i]];
+        at[i] = heads[i];
       }
-      if (i == count) return;
+      if (i == at.size()) return;
     }
   }
 
@@ -383,8 +446,15 @@ class lifting {
 
   /// Operands that see their terms alike, and scalars: the op on the terms, seen so.
   constexpr bool by_element(const program& p, op_id o, claim_list& to) {
+    const value_id result = p.op(o).result;
+    const tensor_type& type = p.type(result);
+    if (type.element == p.type(p.operand(o, 0)).element && p.op(o).def->id == def<op::convert>.id)
+      return false;
+    return by_element(p, o, result, to);
+  }
+  constexpr bool by_element(const program& p, op_id o, value_id result, claim_list& to) {
     const op_node& n = p.op(o);
-    const tensor_type& type = p.type(n.result);
+    const tensor_type& type = p.type(result);
     pending sums;
     if (!joint_sums(p, o, sums)) return false;
     int leader = -1;
@@ -411,14 +481,11 @@ class lifting {
       operands.push_back({chosen_[i].term, operand_term::by_element});
     }
     if (leader < 0) common = {};
-    if (type.element == p.type(p.operand(o, 0)).element && n.def->id == def<op::convert>.id)
-      return false;
     const tensor_type of{type.element, common};
     sort_commutative(*n.def, operands);
     int t = all.terms.find(p, o, operands, true, of);
     if (t < 0) t = all.terms.make(p, o, operands, true, of);
-    view v = leader < 0 ? view(type.shape.rank, 0) : all.views[leader];
-    for (int r = 0; r < n.result_count; ++r) add(to, n.result + r, t + r, v, sums);
+    add(to, result, t, leader < 0 ? view(type.shape.rank, 0) : all.views[leader], sums);
     return true;
   }
   /// The view without what stands beyond; -1 where the source sees that.
@@ -472,7 +539,8 @@ class lifting {
         product = true;
         break;
       case def<op::select>.id:
-        linear = 6;
+      case def<op::case_of>.id:  // of what the branches give
+        linear = ~1u;
         break;
       case def<op::reduce>.id:
         for (const auto& c : chosen_)
@@ -502,18 +570,12 @@ class lifting {
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       if (chosen_[i].sums.any()) continue;
       const bool with = i < 32 && (linear >> i & 1u) != 0;
-      if (with && !product && !is_zero(chosen_[i])) return false;
+      if (with && !product && !is_identity(chosen_[i], combiner::add)) return false;
       for (int a = 0; a < 32; ++a)
         if (sums.contains(a) && all.views[chosen_[i].view].depends_on(a)) return false;
     }
     return true;
   }
-  constexpr bool is_zero(const claim& c) const {
-    std::int64_t bits = 1;
-    const operand_term s = all.scalar(c.seen());
-    return s.view >= 0 && all.is_number(s, bits) && bits == 0;
-  }
-
   // ---- Masks ------------------------------------------------------------------------------------
 
   /// For which positions does a comparison with numbers hold: [low, high).
@@ -585,7 +647,7 @@ class lifting {
       v.beyond[dim] = fill;
     else if (v.beyond[dim] != fill)
       v.beyond[dim] = outside::unknown;
-    if (x.sums.any() && !is_zero(chosen_[2])) return false;
+    if (x.sums.any() && !is_identity(chosen_[2], combiner::add)) return false;
     add(to, p.op(o).result, x.term, v, x.sums);
     return true;
   }

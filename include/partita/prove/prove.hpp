@@ -1,6 +1,7 @@
 /// `prove`: does a device-local program compute its source?
 #pragma once
 
+#include <partita/prove/control.hpp>
 #include <partita/prove/lifting.hpp>
 #include <partita/spmd/device_program.hpp>
 #include <partita/spmd/verify.hpp>
@@ -76,7 +77,10 @@ class checker {
     for (int c = of_local_.first[local]; c >= 0; c = work_.claims[c].next)
       for (int s = of_source_.first[v]; s >= 0; s = work_.claims[s].next)
         if (is_output(work_.claims[s], work_.claims[c], i)) return;
-    f.record("Q003", "prove: output \"", source_.output_name(i), "\" is not proved");
+    if (work_.lost >= 0)
+      return f.record("Q003", "prove: ", work_.lost_in->op(work_.lost).def->name, ": ",
+                      work_.lost_reason);
+    f.record("Q004", "prove: output \"", source_.output_name(i), "\" is not what the source gives");
   }
   constexpr bool is_output(const claim& source, const claim& local, int i) const {
     if (source.term != local.term || local.sums.any()) return false;

@@ -91,7 +91,7 @@ class term_table {
     const op_node& n = p.op(o);
     const int first = size(), begin = static_cast<int>(operands_.size());
     for (std::size_t i = 0; i < operands.size(); ++i) operands_.push_back(operands[i]);
-    for (int r = 0; r < n.result_count; ++r) {
+    for (int r = 0; r < (by_element ? 1 : n.result_count); ++r) {
       term t;
       t.p = &p;
       t.op = o;
@@ -146,7 +146,9 @@ class term_table {
         t.element != type.element || t.operand_count != static_cast<int>(operands.size()))
       return false;
     const op_node &mine = t.p->op(t.op), &theirs = p.op(o);
-    if (mine.def->id != theirs.def->id || mine.result_count != theirs.result_count) return false;
+    if (mine.def->id != theirs.def->id) return false;
+    if (!by_element && (mine.result_count != theirs.result_count || mine.region_count > 0))
+      return false;
     for (int i = 0; i < t.operand_count; ++i)
       if (operands_[t.operands + i] != operands[i]) return false;
     if (!same_elements(t.p->attrs(t.op), p.attrs(o))) return false;
