@@ -1,0 +1,179 @@
+/// Does a device program compute what a source program does? By running both.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "../data.hpp"
+
+namespace mutants {
+
+namespace pt = partita;
+
+// ---- Loops that do not end
+// ------------------------------------------------------------------------
+
+/// Passes on the condition of a loop, so many times; then it throws.
+struct fuel {
+  static constexpr std::string_view name = "fuel";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(pt::infer_context& c) { c.result = c.operands[0]; }
+  static inline thread_local int left = 0;
+  static void run(const pt::kernel_context& c) {
+    if (--left < 0) throw pt::error("fuel: a loop does not end");
+    *c.out = *c.operands[0];
+  }
+};
+/// Mutants of conditions may hold for ever: all of them are asked no more than so often.
+inline constexpr int most_iterations = 500;
+
+inline void add_fuel(pt::program& p) {
+  for (auto& r : p.regions) add_fuel(r);
+  for (pt::op_id o = 0; o < p.op_count(); ++o) {
+    if (p.op(o).def != &pt::def<pt::op::while_loop>) continue;
+    pt::program& condition = p.regions[p.op(o).region_begin];
+    pt::value_id& holds = condition.outputs[0].value;
+    const pt::value_id operands[] = {holds};
+    holds = condition.append(pt::def<fuel>, operands, {}, pt::tensor_type{pt::dtype::boolean, {}});
+  }
+}
+
+// ---- One run
+// -------------------------------------------------------------------------------------
+
+/// The same program, its outputs with one more dimension in front: what each of the devices holds
+/// that should hold the same. `emulate` refuses outputs of which these differ by a bit.
+inline pt::device_program with_all_copies(const pt::device_program& d) {
+  pt::device_program q = d;
+  for (int i = 0; i < d.local.output_count(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const auto type = d.local.output_type(i);
+    pt::shape local{1}, global{1};
+    for (auto extent : type.shape) local.push_back(extent);
+    pt::layout l;
+    for (const auto& e : d.outputs[at]) l.push_back(e.axis, e.dim + 1);
+    for (int a = 0; a < d.mesh.rank; ++a)
+      if (d.outputs[at].dim_of(a) < 0) {
+        l.push_back(a, 0);
+        global[0] *= d.mesh.size(a);
+      }
+    for (auto extent : d.output_types[at].shape) global.push_back(extent);
+    const pt::value_id operands[] = {d.local.outputs[at].value};
+    q.local.outputs[at].value = q.local.append(pt::def<pt::op::reshape>, operands, {},
+                                               pt::tensor_type{type.element, local});
+    q.outputs[at] = l;
+    q.output_types[at] = {type.element, global};
+  }
+  return q;
+}
+
+/// Nothing where there is no result: a run that fails, a loop that does not end.
+using run_result = std::optional<std::vector<pt::array>>;
+
+class runnable {
+ public:
+  explicit runnable(pt::device_program d) : d_(std::move(d)) { add_fuel(d_.local); }
+
+  run_result operator()(const std::vector<pt::array>& inputs) {
+    try {
+      if (!all_copies_) return run(inputs);
+    } catch (const std::exception& e) {
+      if (!std::string_view(e.what()).starts_with("R006") || !ranks_allow()) return {};
+      d_ = with_all_copies(d_);
+      ready_.reset();
+      all_copies_ = true;
+    }
+    try {
+      return run(inputs);
+    } catch (const std::exception&) {
+      return {};
+    }
+  }
+
+ private:
+  pt::device_program d_;
+  std::optional<pt::executable> ready_;
+  bool all_copies_ = false;
+
+  bool ranks_allow() const {
+    bool low = true;
+    for (const auto& t : d_.output_types) low = low && t.shape.rank < pt::max_rank;
+    return low;
+  }
+  run_result run(const std::vector<pt::array>& inputs) {
+    if (!ready_) ready_.emplace(d_, pt::run_options{.kernels = {{&pt::def<fuel>, &fuel::run}}});
+    fuel::left = most_iterations;
+    return (*ready_)(inputs);
+  }
+};
+
+/// Are elements further apart than a bound? A NaN is like any other, 0 like -0. `got` may hold the
+/// array several times.
+inline bool is_apart(const pt::array& got, const pt::array& expected, double bound) {
+  if (got.element() != expected.element()) return true;
+  const pt::array a = pt::as_type(got, pt::dtype::f64), b = pt::as_type(expected, pt::dtype::f64);
+  if (b.size() == 0 || a.size() % b.size() != 0) return a.size() != b.size();
+  const double *x = a.data<double>(), *y = b.data<double>();
+  for (std::int64_t i = 0; i < a.size(); ++i) {
+    const double mine = x[i], other = y[i % b.size()];
+    if (mine == other || (mine != mine && other != other)) continue;
+    if (!(std::fabs(mine - other) <= bound)) return true;
+  }
+  return false;
+}
+
+// ---- Many runs
+// -----------------------------------------------------------------------------------
+
+/// One set of inputs, what the source makes of it, and by output how far apart two runs may be that
+/// sum in other orders.
+struct sample {
+  std::vector<pt::array> inputs;
+  run_result expected;
+  std::vector<double> bounds;
+};
+
+/// A source program that device programs are compared with, on samples that are drawn as they are
+/// needed, always the same. Of the mutants of random programs that differ on one of 60 samples,
+/// nine in ten do on the first, and one in a hundred not on the first eight.
+class reference {
+ public:
+  using sampler = std::function<sample(int)>;
+  reference() = default;
+  reference(int few, int many, sampler draw) : few_(few), many_(many), draw_(std::move(draw)) {}
+
+  /// False: none of a few samples shows a difference.
+  bool differs(const pt::device_program& d) { return differing(d, few_) >= 0; }
+  /// The same with many samples.
+  bool differs_anywhere(const pt::device_program& d) { return differing(d, many_) >= 0; }
+  const sample& at(int i) {
+    while (static_cast<int>(samples_.size()) <= i)
+      samples_.push_back(draw_(static_cast<int>(samples_.size())));
+    return samples_[static_cast<std::size_t>(i)];
+  }
+
+ private:
+  int few_ = 0, many_ = 0;
+  sampler draw_;
+  std::vector<sample> samples_;
+
+  /// The first of so many samples that shows a difference, or -1.
+  int differing(const pt::device_program& d, int samples) {
+    runnable run(d);
+    for (int i = 0; i < samples; ++i)
+      if (differs(run, at(i))) return i;
+    return -1;
+  }
+  static bool differs(runnable& run, const sample& s) {
+    if (!s.expected) return false;
+    const run_result got = run(s.inputs);
+    if (!got || got->size() != s.expected->size()) return true;
+    for (std::size_t i = 0; i < got->size(); ++i)
+      if (is_apart((*got)[i], (*s.expected)[i], s.bounds[i])) return true;
+    return false;
+  }
+};
+
+}  // namespace mutants

@@ -1,0 +1,121 @@
+// Mutants of device-local programs: which of them compute something else than the source is known
+// by running both.
+//
+// PARTITA_MUTANTS=n makes n of them; PARTITA_MUTANT_SUBJECT=s those of the random program s only,
+// and prints them.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "mutants.hpp"
+#include "subjects.hpp"
+
+using namespace mutants;
+using data::str;
+
+namespace {
+
+constexpr long default_mutants = 12000;
+constexpr int of_random_program = 50, of_model = 50;
+
+struct counts {
+  long made = 0, refused = 0, equal = 0, different = 0;
+  counts& operator+=(const counts& c) {
+    made += c.made, refused += c.refused, equal += c.equal, different += c.different;
+    return *this;
+  }
+};
+std::ostream& operator<<(std::ostream& out, const counts& c) {
+  return out << c.made << " (" << c.equal << " equal, " << c.different
+             << " different), and refused by verify " << c.refused;
+}
+
+struct statistics {
+  counts by_kind[kind_count];
+  long random_programs = 0, models = 0, tries = 0;
+
+  counts total() const {
+    counts all;
+    for (const auto& c : by_kind) all += c;
+    return all;
+  }
+} seen;
+
+void check_unchanged(subject& s) {
+  CHECK_MESSAGE(!pt::verify(s.device), s.name);
+  CHECK_MESSAGE(!s.numbers.differs(s.device), s.name);
+}
+void count(subject& s, const mutant& m) {
+  seen.tries += m.tries;
+  if (m.kind < 0) return;
+  counts& c = seen.by_kind[m.kind];
+  if (pt::verify(m.program)) return static_cast<void>(++c.refused);
+  ++c.made;
+  ++(s.numbers.differs(m.program) ? c.different : c.equal);
+}
+void mutate(subject& s, int number, std::uint64_t seed) {
+  for (int i = 0; i < number; ++i)
+    count(s, make_mutant(s.device, seed * 1000000 + static_cast<std::uint64_t>(i)));
+}
+bool mutate_random(std::uint64_t seed) {
+  const maybe_subject s = random_subject(seed);
+  if (s == nullptr) return false;
+  ++seen.random_programs;
+  check_unchanged(*s);
+  mutate(*s, of_random_program, seed);
+  return true;
+}
+void mutate_model(const model& m, std::uint64_t seed) {
+  const maybe_subject s = subject_of(m);
+  ++seen.models;
+  check_unchanged(*s);
+  mutate(*s, of_model, seed);
+}
+
+/// The mutants of one random program, as texts.
+void show(std::uint64_t seed) {
+  const maybe_subject s = random_subject(seed);
+  if (s == nullptr) return;
+  std::cout << str(pt::print(s->source)) << str(pt::print(s->device));
+  check_unchanged(*s);
+  for (int i = 0; i < of_random_program; ++i) {
+    const mutant m = make_mutant(s->device, seed * 1000000 + static_cast<std::uint64_t>(i));
+    if (m.kind < 0 || pt::verify(m.program)) continue;
+    std::cout << kinds[m.kind].name << (s->numbers.differs(m.program) ? ": differs\n" : ": equal\n")
+              << str(pt::print(m.program));
+  }
+}
+
+long number_from(const char* name, long otherwise) {
+  const char* s = std::getenv(name);
+  return s == nullptr || *s == 0 ? otherwise : std::atol(s);
+}
+
+}  // namespace
+
+TEST_CASE("mutants of device-local programs") {
+  if (const long s = number_from("PARTITA_MUTANT_SUBJECT", 0); s > 0)
+    return show(static_cast<std::uint64_t>(s));
+  const long wanted = number_from("PARTITA_MUTANTS", default_mutants);
+  const auto models = small_models();
+  std::uint64_t seed = 1;
+  for (; seen.total().made < wanted; ++seed) {
+    mutate_random(seed);
+    if (seed % 50 == 0) mutate_model(models[seed / 50 % models.size()], seed);
+  }
+  for (int k = 0; k < kind_count; ++k)
+    std::cout << kinds[k].name << ": " << seen.by_kind[k] << '\n';
+  const counts all = seen.total();
+  std::cout << seen.random_programs << " random programs of " << seed - 1 << " seeds, "
+            << seen.models << " models: " << all << ", " << seen.tries
+            << " draws of a kind and a place\n";
+  if (wanted < 10000) return;
+  for (int k = 0; k < kind_count; ++k) {
+    CHECK_MESSAGE(seen.by_kind[k].equal > 0, kinds[k].name);
+    CHECK_MESSAGE(seen.by_kind[k].different > 0, kinds[k].name);
+  }
+  CHECK(all.different > all.made / 3);
+  CHECK(all.equal > all.made / 20);
+  CHECK(all.made > all.refused);
+}
