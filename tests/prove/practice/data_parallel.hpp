@@ -502,7 +502,7 @@ inline std::vector<practice_case> data_parallel() {
 )",
               R"(  %g = all_slice [{"D", "B"}, {}] %part : tensor<2x6xf32>
 )"}},
-            {"%v'"}},
+            {"%g", "%v'"}},
            {"another shard is updated than is gathered",
             {{R"(  %ws = all_slice [{"D", "B"}, {}] %w : tensor<2x6xf32>
 )",
@@ -558,7 +558,7 @@ inline std::vector<practice_case> data_parallel() {
 )",
               R"(  %g2 = all_slice [{"B"}, {}] %p2 : tensor<2x4xf32>
 )"}},
-            {"%w2'"}},
+            {"%g2", "%s2", "%w2'"}},
            {"the gathered parameter is the updated one",
             {{R"(  %again = all_gather [{"B"}, {}] %w2 : tensor<8x4xf32>
 )",

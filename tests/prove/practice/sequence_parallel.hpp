@@ -70,7 +70,7 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %z = all_slice [{"M"}, {}] %part : tensor<4x4xf32>
 )"}},
-            {"%y"}},
+            {"%z", "%y"}},
            {"the residual is added before the reduction",
             {{R"(  %z = reduce_scatter [{"M"}, {}] %part : tensor<4x4xf32>
   %y = add(%z, %x) : tensor<4x4xf32>
@@ -256,13 +256,13 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %major = multiply(%i, %width) : tensor<2xi64>
 )"}},
-            {"%major", "%mj", "%counter", "%bits"}},
+            {"%major", "%mj", "%counter", "%bits", "%y"}},
            {"rows are counted from a piece of another size",
             {{R"(  %start = shard_start {2 <"B">} : tensor<i64>
 )",
               R"(  %start = shard_start {1 <"B">} : tensor<i64>
 )"}},
-            {"%row", "%start"}},
+            {"%row", "%start", "%y"}},
        },
        equality::exactly,
        100},
@@ -324,7 +324,7 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %start = shard_start {2 <"B">} : tensor<i64>
 )"}},
-            {"%own", "%counter", "%bits"}},
+            {"%own", "%counter", "%bits", "%y"}},
            {"a key of its own for each device",
             {{R"(  %counter = add(%own, %start) : tensor<2x4xi64>
   %bits = random_bits(%key, %counter) : tensor<2x4xi64>
@@ -332,7 +332,7 @@ inline std::vector<practice_case> sequence_parallel() {
               R"(  %fold = random_bits(%key, %start) : tensor<i64>
   %bits = random_bits(%fold, %own) : tensor<2x4xi64>
 )"}},
-            {"%fold", "%bits"}},
+            {"%fold", "%bits", "%y"}},
        },
        equality::exactly,
        100},
@@ -431,6 +431,12 @@ inline std::vector<practice_case> sequence_parallel() {
   %wide = concatenate(%far, %x, %right) {dim=1} : tensor<1x8x2xf32>
 )"}},
             {"%far", "%wide", "%y"}},
+           {"the ends take from each other",
+            {{R"(  %left = permute {+1} <"S"> %last : tensor<1x2x2xf32>
+)",
+              R"(  %left = permute {+1 around} <"S"> %last : tensor<1x2x2xf32>
+)"}},
+            {"%left", "%wide", "%y"}},
            {"left and right exchanged",
             {{R"(  %wide = concatenate(%left, %x, %right) {dim=1} : tensor<1x8x2xf32>
 )",
@@ -1064,6 +1070,47 @@ inline std::vector<practice_case> sequence_parallel() {
             {"%o1"}},
        },
        equality::as_real_functions,
+       4},
+      // The first point has the last one before it.
+      {"a ring of points",
+       R"(func @main(%x: tensor<16xf32>) {
+  %before = roll(%x) {dim=0, shift=1} : tensor<16xf32>
+  %y = subtract(%x, %before) : tensor<16xf32>
+  return %y : tensor<16xf32>
+}
+)",
+       R"(func @main(%x: tensor<4xf32>) attributes {mesh = {"S":4}} {
+  %last = slice(%x) {[3:4]} : tensor<1xf32>
+  %left = permute {+1 around} <"S"> %last : tensor<1xf32>
+  %others = slice(%x) {[0:3]} : tensor<3xf32>
+  %before = concatenate(%left, %others) {dim=0} : tensor<4xf32>
+  %y = subtract(%x, %before) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+       {R"([{"S"}])"},
+       {R"([{"S"}])"},
+       {
+           {"a chain where the ring is due",
+            {{R"(  %left = permute {+1 around} <"S"> %last : tensor<1xf32>
+)",
+              R"(  %left = permute {+1} <"S"> %last : tensor<1xf32>
+)"}},
+            {"%left", "%before", "%y"}},
+           {"the point behind",
+            {{R"(  %left = permute {+1 around} <"S"> %last : tensor<1xf32>
+)",
+              R"(  %left = permute {-1 around} <"S"> %last : tensor<1xf32>
+)"}},
+            {"%left", "%before", "%y"}},
+           {"the first point is sent",
+            {{R"(  %last = slice(%x) {[3:4]} : tensor<1xf32>
+)",
+              R"(  %last = slice(%x) {[0:1]} : tensor<1xf32>
+)"}},
+            {"%left", "%before", "%y"}},
+       },
+       equality::exactly,
        4},
   };
 }
