@@ -83,7 +83,7 @@ class loop_lifting {
         made.outputs[r][i] = work_.claims[c];
       }
     }
-    made.results = work_.all.terms.make(p_, o_, operands, false, p_.type(p_.op(o_).result));
+    made.results = work_.all.terms.make(site{&p_, o_}, operands, false, p_.type(p_.op(o_).result));
     work_.all.terms[made.results].factors = static_cast<int>(work_.loops.size());
     for (int r = 0; r < p_.op(o_).result_count; ++r) {
       const value_id v = p_.op(o_).result + r;

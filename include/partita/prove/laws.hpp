@@ -42,24 +42,21 @@ struct pending {
 class op_law {
  public:
   /// `whole`: how the op sees the terms of its operands; `parts`: what the local op is given.
-  constexpr op_law(const meanings& all, int of, const factor_table& map, const program& local,
-                   op_id o, span<const operand_term> given)
+  constexpr op_law(const meanings& all, int of, const factor_table& map, const site& local,
+                   span<const operand_term> given)
       : all_(all),
         of_(all.terms[of]),
-        p_(*of_.p),
-        o_(of_.op),
+        source_(of_.at),
         map_(map),
         row_(of_.factors),
         local_(local),
-        local_op_(o),
         given_(given) {}
 
   text reason;  ///< why there is no result
 
   /// The views of the results, and what is pending besides what was.
   constexpr bool apply(vec<view>& results, pending& sums) {
-    const op_node& n = p_.op(o_);
-    const int count = n.operand_count;
+    const int count = source_.operand_count();
     pieces_.resize(static_cast<std::size_t>(count) * max_rank);
     in_factor_.assign(static_cast<std::size_t>(count), 0);
     for (int i = 0; i < count; ++i) {
@@ -68,7 +65,7 @@ class op_law {
         return no("operand ", i, " is no piece of what it is in the source");
     }
     attrs_.clear();
-    for (auto a : p_.attrs(o_)) attrs_.push_back(a);
+    for (auto a : source_.p->attrs(source_.op)) attrs_.push_back(a);
     of_factor_.clear();
     for (int f = 0; f < map_.ops[row_].count; ++f) {
       piece each;
@@ -78,10 +75,10 @@ class op_law {
     for (int f = 0; f < map_.ops[row_].count; ++f)
       if (!check(f, sums)) return false;
     if (!rest_is_whole()) return false;
-    if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs(local_op_)))
+    if (!same_elements(span<const std::int64_t>(attrs_), local_.p->attrs(local_.op)))
       return no("the attributes differ from those of its piece");
     results.clear();
-    for (int r = 0; r < n.result_count; ++r)
+    for (int r = 0; r < source_.result_count(); ++r)
       if (!add_result(r, results)) return false;
     return true;
   }
@@ -89,12 +86,10 @@ class op_law {
  private:
   const meanings& all_;
   const term& of_;
-  const program& p_;
-  op_id o_;
+  const site& source_;
   const factor_table& map_;
   int row_;
-  const program& local_;
-  op_id local_op_;
+  const site& local_;
   span<const operand_term> given_;  ///< what the local op is given
   vec<piece> pieces_;              ///< by operand and dimension
   vec<unsigned char> in_factor_;   ///< by operand: dimensions that have a factor
@@ -109,18 +104,26 @@ class op_law {
   constexpr int whole_view(int i) const { return all_.terms.operand(of_, i).view; }
   constexpr const factor& at(int f) const { return map_.at(row_, f); }
   constexpr int dim_of(int f, int end) const { return map_.dim_of(at(f), end); }
-  constexpr const tensor_type& operand_type(int i) const { return p_.type(p_.operand(o_, i)); }
-  constexpr const tensor_type& result_type(int r) const {
-    return p_.type(p_.op(o_).result + r);
-  }
+  constexpr const tensor_type& operand_type(int i) const { return source_.operand_type(i); }
+  constexpr const tensor_type& result_type(int r) const { return source_.result_type(r); }
   constexpr std::int64_t local_extent(int i, int d) const {
-    return local_.type(local_.operand(local_op_, i)).shape.extents[d];
+    return local_.operand_type(i).shape.extents[d];
   }
 
-  /// The positions of a dimension that the minor factors of it take, from factor f on.
-  constexpr std::int64_t weight(int f, int end) const {
+  /// The positions of a dimension of an operand or a result (end -1 - r) that stand in no factor:
+  /// the most minor part of a composed one.
+  constexpr std::int64_t unfactored(int d, int end) const {
+    if (!map_.ops[row_].composed) return 1;
     std::int64_t n = 1;
-    if (!map_.ops[row_].composed) return n;
+    for (int g = 0; g < map_.ops[row_].count; ++g)
+      if (dim_of(g, end) == d) n *= at(g).size;
+    const shape& s = end >= 0 ? operand_type(end).shape : result_type(-1 - end).shape;
+    return n == 0 || s.extents[d] % n != 0 ? 1 : s.extents[d] / n;
+  }
+  /// The positions of a dimension that the minor parts of it take, behind factor f.
+  constexpr std::int64_t weight(int f, int end) const {
+    if (!map_.ops[row_].composed) return 1;
+    std::int64_t n = unfactored(dim_of(f, end), end);
     for (int g = f + 1; g < map_.ops[row_].count; ++g)
       if (dim_of(g, end) == dim_of(f, end)) n *= at(g).size;
     return n;
@@ -134,8 +137,12 @@ class op_law {
   constexpr bool restricted(const piece& of, int f, int end, piece& to) const {
     to = of;
     if (of.free || !map_.ops[row_].composed) return true;
-    const std::int64_t unit = weight(f, end), size = at(f).size;
-    const bool major = is_major(f, end);
+    return part_of(of, weight(f, end), at(f).size, is_major(f, end), to);
+  }
+  /// Of a piece, the positions in steps of `unit`, so many of them.
+  static constexpr bool part_of(const piece& of, std::int64_t unit, std::int64_t size, bool major,
+                                piece& to) {
+    to = of;
     to.count = 0;
     to.start = of.start / unit;
     if (!major) to.start %= size;
@@ -165,7 +172,7 @@ class op_law {
   /// The piece that all operands with a factor hold. They agree, but for what repeats.
   constexpr bool piece_of(int f, piece& found) {
     found.free = true;
-    for (int i = 0; i < p_.op(o_).operand_count; ++i) {
+    for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
       if (d == no_dim) continue;
       in_factor_[i] = static_cast<unsigned char>(in_factor_[i] | 1u << d);
@@ -190,7 +197,7 @@ class op_law {
   }
 
   constexpr bool in_some_result(int f) const {
-    for (int r = 0; r < p_.op(o_).result_count; ++r)
+    for (int r = 0; r < source_.result_count(); ++r)
       if (dim_of(f, -1 - r) != no_dim) return true;
     return false;
   }
@@ -200,7 +207,7 @@ class op_law {
     const std::int64_t size = at(f).size;
     if (at(f).offset && !mine.free && !mine.whole(size)) return no("it depends on the position");
     if (in_some_result(f)) {
-      for (int r = 0; r < p_.op(o_).result_count; ++r)
+      for (int r = 0; r < source_.result_count(); ++r)
         if (dim_of(f, -1 - r) == no_dim && !mine.free && !mine.whole(size))
           return no("a result needs all of what is given in pieces");
       return true;
@@ -218,12 +225,12 @@ class op_law {
     return sums.add(axes, at(f).combine) || no("it reduces what is pending with another combiner");
   }
   constexpr bool is_identity(int beyond, int f) const {
-    const bool may = p_.op(o_).def->reduces_identity;
+    const bool may = source_.node().def->reduces_identity;
     return may && all_.is_identity(beyond, at(f).combine, operand_type(0).element);
   }
   /// Reduced, and the same everywhere: as often as in the source.
   constexpr bool free_is_whole(int f) {
-    for (int i = 0; i < p_.op(o_).operand_count; ++i) {
+    for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
       if (d == no_dim) continue;
       if (local_extent(i, d) != operand_type(i).shape.extents[d])
@@ -233,10 +240,16 @@ class op_law {
   }
   /// Dimensions without a factor stay whole.
   constexpr bool rest_is_whole() {
-    for (int i = 0; i < p_.op(o_).operand_count; ++i) {
+    for (int i = 0; i < source_.operand_count(); ++i) {
       const shape& s = operand_type(i).shape;
       for (int d = 0; d < s.rank; ++d) {
-        if ((in_factor_[i] >> d & 1u) != 0) continue;
+        if ((in_factor_[i] >> d & 1u) != 0) {
+          piece minor;
+          if (const std::int64_t n = unfactored(d, i); n > 1 && !pieces_[i * max_rank + d].free &&
+              (!part_of(pieces_[i * max_rank + d], 1, n, false, minor) || !minor.whole(n)))
+            return no("a part of dimension ", d, " of operand ", i, " is needed whole");
+          continue;
+        }
         const piece& mine = pieces_[i * max_rank + d];
         if (local_extent(i, d) != s.extents[d] || (!mine.free && !mine.whole(s.extents[d])))
           return no("dimension ", d, " of operand ", i, " is needed whole");
@@ -246,7 +259,7 @@ class op_law {
   }
   constexpr bool add_result(int r, vec<view>& results) {
     const shape& s = result_type(r).shape;
-    const shape& local = local_.type(local_.op(local_op_).result + r).shape;
+    const shape& local = local_.result_type(r).shape;
     if (local.rank != s.rank) return no("the result has another rank");
     view v(s.rank, s.rank);
     for (int d = 0; d < s.rank; ++d) {
@@ -270,6 +283,10 @@ class op_law {
         extent *= mine.local_extent();
       }
       if (!any) v.add(d, d, s.extents[d], 1);
+      if (any && unfactored(d, -1 - r) > 1) {
+        v.add(d, d, unfactored(d, -1 - r), 1);
+        extent *= unfactored(d, -1 - r);
+      }
       if (!any ? local.extents[d] != s.extents[d] : extent >= 0 && extent != local.extents[d])
         return no("the result has another extent");
     }
@@ -286,7 +303,7 @@ class op_law {
     const int to = dim_of(f, -1);
     found = piece();
     int first = -1;  // operand that is cut
-    for (int k = 0; k < p_.op(o_).operand_count; ++k) {
+    for (int k = 0; k < source_.operand_count(); ++k) {
       const int d = dim_of(f, k);
       if (d == no_dim) continue;
       if (pieces_[k * max_rank + d].free) return no("an operand of overlapping pieces repeats");
@@ -300,17 +317,17 @@ class op_law {
     if (!find_coordinates(pieces_[first * max_rank + dim_of(f, first)], along))
       return no("dimension ", dim_of(f, first), " of operand ", first, " is no row of pieces");
     vec<tensor_type> types;
-    for (int k = 0; k < p_.op(o_).operand_count; ++k) types.push_back(operand_type(k));
+    for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
     halo_context c{types, result_type(0), {no_dim, no_dim}, to, along.pieces, attrs_};
-    for (int k = 0; k < p_.op(o_).operand_count; ++k) {
+    for (int k = 0; k < source_.operand_count(); ++k) {
       if (k < max_halo_operands)
         c.operand_dims[k] = dim_of(f, k);
       else if (dim_of(f, k) != no_dim)
         return no("operand ", k, " is cut");
     }
-    p_.op(o_).def->halo(c);
+    source_.node().def->halo(c);
     if (!c.possible) return no("it cannot be cut into ", along.pieces, " pieces");
-    for (int k = 0; k < max_halo_operands && k < p_.op(o_).operand_count; ++k)
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       if (c.operand_dims[k] != no_dim && !holds(c, k, along)) return false;
     if (to == no_dim) {  // each piece of what is reduced once
       found.add(0, at(f).size / along.pieces, 1);

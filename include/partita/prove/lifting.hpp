@@ -71,6 +71,7 @@ class lifting {
   vec<claim> claims;
   text reason;               ///< why the op that was lifted last has no claim
   text lost_reason;
+  vec<claim> lost_operands;  ///< what is known of them
   const program* lost_in = nullptr;
   op_id lost = -1;  ///< the first op without claim whose operands have some
 
@@ -119,7 +120,10 @@ class lifting {
   /// branch and what the branches give.
   constexpr void choose(const program& p, op_id o, int result, const vec<int>& heads,
                         claim_list& to) {
-    for_each_choice(heads, [&] { by_element(p, o, p.op(o).result + result, to); });
+    const site at{&p, o, result};
+    for_each_choice(heads, [&] {
+      if (!by_element(at, to) || sees_beyond()) by_law(at, to);
+    });
   }
 
  private:
@@ -136,6 +140,8 @@ class lifting {
     lost_in = &p;
     lost = o;
     lost_reason = reason;
+    lost_operands.clear();
+    for (value_id v : p.operands(o)) lost_operands.push_back(claims[of.first[v]]);
   }
 
   constexpr void lift(const program& p, op_id o, claim_list& to) {
@@ -217,7 +223,7 @@ class lifting {
     bool done = false;
     if (n.def->id == def<op::select>.id) done = masks(p, o, to);
     if (n.def->elementwise) done = by_element(p, o, to) || done;
-    if (!done || sees_beyond()) by_law(p, o, to);
+    if (!done || sees_beyond()) by_law(site{&p, o}, to);
   }
   constexpr bool sees_beyond() const {
     for (const auto& c : chosen_) {
@@ -247,7 +253,7 @@ class lifting {
       v.add(d, 0, t.shape.extents[d], 1);
       return add(to, n.result, all.terms.positions(t.element), v, {});
     }
-    by_law(p, o, to);
+    by_law(site{&p, o}, to);
   }
   static constexpr bool exact(dtype t, std::int64_t n) {
     return n >= 0 && n <= op::iota::exact_up_to(t);
@@ -390,7 +396,7 @@ class lifting {
       if (low == 0 && high == 0 && attrs[2 * from.rank + d] == 0) continue;
       if (low < 0 || high < 0 || attrs[2 * from.rank + d] != 0 || result.extents[d] == 0)
         return false;
-      if (!pad(v, d, low, high, all.beyond(scalar), tensor)) return false;
+      if (!pad(v, d, from.extents[d], low, high, all.beyond(scalar), tensor)) return false;
     }
     return true;
   }
@@ -450,13 +456,12 @@ class lifting {
     const tensor_type& type = p.type(result);
     if (type.element == p.type(p.operand(o, 0)).element && p.op(o).def->id == def<op::convert>.id)
       return false;
-    return by_element(p, o, result, to);
+    return by_element(site{&p, o}, to);
   }
-  constexpr bool by_element(const program& p, op_id o, value_id result, claim_list& to) {
-    const op_node& n = p.op(o);
-    const tensor_type& type = p.type(result);
+  constexpr bool by_element(const site& at, claim_list& to) {
+    const tensor_type& type = at.result_type(0);
     pending sums;
-    if (!joint_sums(p, o, sums)) return false;
+    if (!joint_sums(*at.p, at.op, sums)) return false;
     int leader = -1;
     shape common{max_elements};
     vec<operand_term> operands;
@@ -482,10 +487,10 @@ class lifting {
     }
     if (leader < 0) common = {};
     const tensor_type of{type.element, common};
-    sort_commutative(*n.def, operands);
-    int t = all.terms.find(p, o, operands, true, of);
-    if (t < 0) t = all.terms.make(p, o, operands, true, of);
-    add(to, result, t, leader < 0 ? view(type.shape.rank, 0) : all.views[leader], sums);
+    sort_commutative(*at.node().def, operands);
+    int t = all.terms.find(at, operands, true, of);
+    if (t < 0) t = all.terms.make(at, operands, true, of);
+    add(to, at.result(0), t, leader < 0 ? view(type.shape.rank, 0) : all.views[leader], sums);
     return true;
   }
   /// The view without what stands beyond; -1 where the source sees that.
@@ -580,7 +585,7 @@ class lifting {
 
   /// For which positions does a comparison with numbers hold: [low, high).
   constexpr bool truth_range(int t, std::int64_t& low, std::int64_t& high) const {
-    if (all.terms[t].p == nullptr || !all.terms[t].by_element) return false;
+    if (all.terms[t].at.p == nullptr || !all.terms[t].by_element) return false;
     if (all.terms.is(t, def<op::logical_and>)) {
       std::int64_t a = 0, b = 0;
       if (all.terms.operand(all.terms[t], 0).view != operand_term::by_element ||
@@ -602,7 +607,7 @@ class lifting {
       return false;
     low = -max_elements;
     high = max_elements;
-    switch (static_cast<ops::direction>(all.terms[t].p->attrs(all.terms[t].op)[0])) {
+    switch (static_cast<ops::direction>(all.terms.attrs(t)[0])) {
       case ops::direction::lt:
         high = bound;
         return true;
@@ -675,45 +680,47 @@ class lifting {
 
   // ---- Other ops --------------------------------------------------------------------------------
 
-  constexpr void by_law(const program& p, op_id o, claim_list& to) {
-    const op_node& n = p.op(o);
-    const tensor_type& type = p.type(n.result);
+  constexpr void by_law(const site& at, claim_list& to) {
+    const tensor_type& type = at.result_type(0);
     if (defining) {
-      int t = all.terms.find(p, o, given_, false, type);
-      if (t < 0) t = define(p, o);
-      for (int r = 0; r < n.result_count; ++r)
-        add(to, n.result + r, t + r, view(p.type(n.result + r).shape), {});
+      int t = all.terms.find(at, given_, false, type);
+      if (t < 0) t = define(at);
+      for (int r = 0; r < at.result_count(); ++r)
+        add(to, at.result(r), t + r, view(at.result_type(r).shape), {});
       return;
     }
-    int t = all.terms.first_candidate(*n.def, given_);
+    int t = all.terms.first_candidate(*at.node().def, given_);
     if (t < 0) reason = concat("the source has no such op of these operands");
     for (; t >= 0; t = all.terms[t].next) {
       if (all.terms[t].element != type.element ||
-          all.terms[t].p->op(all.terms[t].op).result_count != n.result_count)
+          all.terms[t].at.result_count() != at.result_count())
         continue;
       pending sums;
-      if (!joint_sums(p, o, sums)) {
+      if (!joint_sums(*at.p, at.op, sums)) {
         reason = concat("an operand is pending");
         continue;
       }
-      op_law law(all, t, map_, p, o, given_);
+      op_law law(all, t, map_, at, given_);
       vec<view> results;
       if (!law.apply(results, sums)) {
         reason = law.reason;
         continue;
       }
-      for (int r = 0; r < n.result_count; ++r) add(to, n.result + r, t + r, results[r], sums);
+      for (int r = 0; r < at.result_count(); ++r) add(to, at.result(r), t + r, results[r], sums);
     }
   }
-  constexpr int define(const program& p, op_id o) {
-    const int t = all.terms.make(p, o, given_, false, p.type(p.op(o).result));
+  constexpr int define(const site& at) {
+    const int t = all.terms.make(at, given_, false, at.result_type(0));
     vec<tensor_type> operands;
-    for (value_id v : p.operands(o)) operands.push_back(p.type(v));
+    for (int i = 0; i < at.operand_count(); ++i) operands.push_back(at.operand_type(i));
     all.terms[t].factors = static_cast<int>(map_.ops.size());
-    const auto attrs = p.attrs(o);
-    tile_map_context c(operands, p.type(p.op(o).result), attrs.data(),
-                       static_cast<int>(attrs.size()), map_, p.op(o).result_count);
-    p.op(o).def->tile_map(c);
+    const auto attrs = at.p->attrs(at.op);
+    tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),
+                       map_, at.result_count());
+    if (at.branched < 0)
+      at.node().def->tile_map(c);
+    else
+      op::elementwise_op::tile_map(c);
     return t;
   }
 

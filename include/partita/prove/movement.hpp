@@ -44,8 +44,11 @@ constexpr bool reshape(view& v, const shape& from, const shape& to) {
   r.count = 0;
   // What is left of the digits, minor ones first; a dimension without digits is one that repeats.
   view all(1, v.dims);
+  if (from.elements() == 0) {
+    v = r;
+    return true;
+  }
   for (int d = 0; d < v.rank; ++d) {
-    if (from.extents[d] == 0) return false;
     int begin = 0;
     const int end = v.find(d, begin);
     if (begin == end) all.add(0, no_dim, from.extents[d], 0);
@@ -86,7 +89,6 @@ constexpr bool slice(view& v, int d, std::int64_t from, std::int64_t n, std::int
   int begin = 0;
   const int end = v.find(d, begin);
   if (begin == end) return true;
-  if (n == 0) return false;
   view r = with_owners(v, v.rank, [](int each) { return each; });
   r.count = 0;
   for (int i = 0; i < begin; ++i) r.add(v.digits[i].owner, v.digits[i]);
@@ -151,22 +153,44 @@ constexpr bool roll(view& v, int d, std::int64_t shift, const shape& tensor) {
   return true;
 }
 
+/// A dimension of the tensor of which the value holds one position on a device, or -1.
+constexpr int dimension_of_one(const view& v, int d) {
+  const auto fits = [&](int dim) {
+    for (int i = 0; i < v.count; ++i)
+      if (v.digits[i].dim == dim && v.digits[i].owner >= 0) return false;
+    return true;
+  };
+  if (v.dims == v.rank && fits(d)) return d;
+  for (int dim = 0; dim < v.dims; ++dim)
+    if (fits(dim)) return dim;
+  return -1;
+}
+
 /// `low` and `high` more elements at the ends of a dimension, which hold `fill` (see outside):
 /// where they are outside of the tensor, on every device.
-constexpr bool pad(view& v, int d, std::int64_t low, std::int64_t high, int fill,
+constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int64_t high, int fill,
                    const shape& tensor) {
-  digit* const only = only_digit(v, d);
+  digit* only = only_digit(v, d);
+  if (only == nullptr && size == 1 && !v.has(d)) {  // its only element is one of some dimension
+    const int dim = dimension_of_one(v, d);
+    if (dim < 0 || v.count == max_digits) return false;
+    only = &v.digits[v.count++];
+    *only = {static_cast<std::int16_t>(d), static_cast<std::int16_t>(dim), 1, 1};
+  }
   if (only == nullptr || only->dim < 0) return false;
   const int at = only->dim;
   const std::int64_t extent = tensor.extents[at], step = only->stride;
-  if (step < 0) return false;
   // The others that reach so far must hold the same.
   if (v.reaches_beyond(at, extent) && v.beyond[at] != fill) return false;
-  std::int64_t least = 0, greatest = 0;
   const std::int64_t own = (only->extent - 1) * step;
+  std::int64_t least = 0, greatest = 0;  // of the first position, on all devices
   v.range(at, least, greatest);
-  if (low > 0 && greatest - own - step >= 0) return false;
-  if (high > 0 && least + own + step < extent) return false;
+  (step > 0 ? greatest : least) -= own;
+  const auto outside_of = [&](std::int64_t from, bool below) {
+    return below ? greatest + from < 0 : least + from >= extent;
+  };
+  if (low > 0 && !outside_of(-step, step > 0)) return false;
+  if (high > 0 && !outside_of(own + step, step < 0)) return false;
   v.start[at] -= low * step;
   only->extent += low + high;
   v.beyond[at] = fill;

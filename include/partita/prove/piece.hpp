@@ -29,7 +29,7 @@ struct piece {
   }
   constexpr bool good() const { return count <= most; }
   constexpr void add(int owner, std::int64_t extent, std::int64_t stride) {
-    if (extent == 1 || !good()) return;
+    if (extent <= 1 || !good()) return;
     if (owner >= 0) owner = 0;  // of the one dimension
     if (count > 0 && owner == 0 && digits[count - 1].owner == 0 &&
         digits[count - 1].stride == stride * extent) {
@@ -50,7 +50,7 @@ struct piece {
   /// All positions of a dimension, in order, on every device?
   constexpr bool whole(std::int64_t extent) const {
     if (free || start != 0) return false;
-    if (extent == 1) return count == 0;
+    if (extent <= 1) return count == 0;
     return count == 1 && digits[0].owner >= 0 && digits[0].extent == extent &&
            digits[0].stride == 1;
   }
@@ -137,8 +137,26 @@ class relative_view {
     }
     return best;
   }
+  /// Where the operand has no digits of a dimension: its own dimension of one element for that, or
+  /// -1. (Padded, a value can be cut along it, into this element and what lies beyond.)
+  constexpr int only_position(int dim) const {
+    for (int k = 0; k < whole_.count; ++k)
+      if (whole_.digits[k].dim == dim) return -1;
+    const auto fits = [&](int d) { return operand_.extents[d] == 1 && !whole_.has(d); };
+    if (whole_.dims == operand_.rank && fits(dim)) return dim;
+    int found = -1;
+    for (int d = 0; d < operand_.rank; ++d)
+      if (fits(d)) found = found < 0 ? d : -2;
+    return found < 0 ? -1 : found;
+  }
   constexpr bool add(const digit& part, piece* pieces) const {
     if (part.dim < 0) return part.owner >= 0 && pieces[part.owner].free;
+    if (const int d = only_position(part.dim); d >= 0) {
+      if (part.owner >= 0) return false;
+      pieces[d].free = false;
+      pieces[d].add(part.owner, part.extent, part.stride);
+      return true;
+    }
     digit rest = part;
     // From the major end: what a digit of the operand cannot hold goes to one with larger steps.
     std::int64_t parts[max_digits] = {};
@@ -175,6 +193,13 @@ class relative_view {
         ++digits;
         last = k;
       }
+    if (digits == 0 && only_position(dim) >= 0) {
+      piece& to = pieces[only_position(dim)];
+      to.free = to.free && rest == 0;
+      to.start += rest;
+      to.beyond = part_.beyond[dim];
+      return true;
+    }
     if (digits == 1) {
       const digit& only = whole_.digits[last];
       if (rest % only.stride != 0) return false;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <partita/prove/control.hpp>
-#include <partita/prove/lifting.hpp>
+#include <partita/prove/words.hpp>
 #include <partita/spmd/device_program.hpp>
 #include <partita/spmd/verify.hpp>
 
@@ -69,17 +69,19 @@ class checker {
   constexpr void add_input(int i) {
     const value_id v = source_.inputs[i], local = d_.local.inputs[i];
     const int t = work_.all.terms.fresh(source_.type(v));
+    work_.all.terms[t].home = &source_;
+    work_.all.terms[t].value = v;
     work_.add(of_source_, v, t, view(source_.type(v).shape), {});
     work_.add(of_local_, local, t, laid_out(d_.inputs[i], d_.local.type(local).shape), {});
   }
   constexpr void check_output(int i, failure& f) {
     const value_id v = source_.outputs[i].value, local = d_.local.outputs[i].value;
+    if (source_.type(v).shape.elements() == 0) return;
     for (int c = of_local_.first[local]; c >= 0; c = work_.claims[c].next)
       for (int s = of_source_.first[v]; s >= 0; s = work_.claims[s].next)
         if (is_output(work_.claims[s], work_.claims[c], i)) return;
     if (work_.lost >= 0)
-      return f.record("Q003", "prove: ", work_.lost_in->op(work_.lost).def->name, ": ",
-                      work_.lost_reason);
+      return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh));
     f.record("Q004", "prove: output \"", source_.output_name(i), "\" is not what the source gives");
   }
   constexpr bool is_output(const claim& source, const claim& local, int i) const {

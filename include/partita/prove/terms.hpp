@@ -11,6 +11,25 @@
 
 namespace partita::prove_detail {
 
+/// An op of a program, with operands and results; or one result of an op with branches, as an op of
+/// the number of the branch and of what the branches give.
+struct site {
+  const program* p = nullptr;
+  op_id op = -1;
+  int branched = -1;  ///< this result of an op with branches
+
+  constexpr const op_node& node() const { return p->op(op); }
+  constexpr int operand_count() const {
+    return branched < 0 ? node().operand_count : 1 + node().region_count;
+  }
+  constexpr int result_count() const { return branched < 0 ? node().result_count : 1; }
+  constexpr value_id result(int r) const { return node().result + (branched < 0 ? r : branched); }
+  constexpr const tensor_type& result_type(int r) const { return p->type(result(r)); }
+  constexpr const tensor_type& operand_type(int i) const {
+    return branched < 0 || i == 0 ? p->type(p->operand(op, i)) : result_type(0);
+  }
+};
+
 /// How a term has another one as its operand: seen so, or (of elementwise ops) element by element.
 struct operand_term {
   static constexpr int by_element = -1;
@@ -22,15 +41,16 @@ struct operand_term {
 /// A tensor. Equal terms are equal tensors; they are made of an op of a program, or stand for
 /// themselves.
 struct term {
-  const program* p = nullptr;  ///< where an op stands that makes it, or null: it has no operands
-  op_id op = -1;
-  int result = 0;  ///< which of the op's results it is
+  site at;         ///< an op that makes it, if any does
+  int result = 0;  ///< which of its results it is
   dtype element = dtype::f32;
   partita::shape shape;
   int operands = 0, operand_count = 0;  ///< in the list of operands
   bool by_element = false;
   int factors = -1;  ///< row of the table of tile maps
   int next = -1;     ///< another one of the same op with operands of the same terms
+  const program* home = nullptr;  ///< where a value stands that it is, for its name
+  value_id value = -1;
   bool number = false;
   std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
 };
@@ -40,9 +60,12 @@ class term_table {
   constexpr const term& operator[](int t) const { return terms_[t]; }
   constexpr term& operator[](int t) { return terms_[t]; }
   constexpr int size() const { return static_cast<int>(terms_.size()); }
-  constexpr const op_def& def(int t) const { return *terms_[t].p->op(terms_[t].op).def; }
+  constexpr const op_def& def(int t) const { return *terms_[t].at.node().def; }
   constexpr bool is(int t, const op_def& d) const {
-    return terms_[t].p != nullptr && def(t).id == d.id;
+    return terms_[t].at.p != nullptr && def(t).id == d.id;
+  }
+  constexpr span<const std::int64_t> attrs(int t) const {
+    return terms_[t].at.p->attrs(terms_[t].at.op);
   }
   constexpr const operand_term& operand(const term& t, int i) const {
     return operands_[t.operands + i];
@@ -78,30 +101,28 @@ class term_table {
     return positions_[static_cast<int>(terms_[t].element)] == t + 1;
   }
 
-  /// The term that an op makes of these operands, or -1. `typed`: their types count, too.
-  constexpr int find(const program& p, op_id o, span<const operand_term> operands, bool by_element,
+  /// The term that an op makes of these operands, or -1. `by_element`: else types count, too.
+  constexpr int find(const site& at, span<const operand_term> operands, bool by_element,
                      const tensor_type& type) const {
-    return table_.find(key(p, o, operands, type.element), [&](int t) {
-      return same(terms_[t], p, o, operands, by_element, type);
+    return table_.find(key(at, operands, type.element), [&](int t) {
+      return same(terms_[t], at, operands, by_element, type);
     });
   }
   /// The first of the terms that its results are; there is none yet.
-  constexpr int make(const program& p, op_id o, span<const operand_term> operands, bool by_element,
+  constexpr int make(const site& at, span<const operand_term> operands, bool by_element,
                      const tensor_type& type) {
-    const op_node& n = p.op(o);
     const int first = size(), begin = static_cast<int>(operands_.size());
     for (std::size_t i = 0; i < operands.size(); ++i) operands_.push_back(operands[i]);
-    for (int r = 0; r < (by_element ? 1 : n.result_count); ++r) {
+    for (int r = 0; r < (by_element ? 1 : at.result_count()); ++r) {
       term t;
-      t.p = &p;
-      t.op = o;
+      t.at = at;
       t.result = r;
-      t.element = r == 0 ? type.element : p.type(n.result + r).element;
-      t.shape = r == 0 ? type.shape : p.type(n.result + r).shape;
+      t.element = r == 0 ? type.element : at.result_type(r).element;
+      t.shape = r == 0 ? type.shape : at.result_type(r).shape;
       t.operands = begin;
       t.operand_count = static_cast<int>(operands.size());
       t.by_element = by_element;
-      add(t, key(p, o, operands, t.element) + static_cast<std::size_t>(r));
+      add(t, key(at, operands, t.element) + static_cast<std::size_t>(r));
     }
     if (!by_element) add_candidate(first, operands);
     return first;
@@ -128,33 +149,31 @@ class term_table {
     table_.insert(size() - 1, [&](int i) { return hashes_[i]; });
     return size() - 1;
   }
-  static constexpr std::size_t key(const program& p, op_id o, span<const operand_term> operands,
+  static constexpr std::size_t key(const site& at, span<const operand_term> operands,
                                    dtype element) {
-    const op_node& n = p.op(o);
+    const op_node& n = at.node();
     std::uint64_t h = n.def->id + static_cast<std::uint64_t>(element);
     const operand_term* const list = operands.data();
     for (std::size_t i = 0; i < operands.size(); ++i)
       h = hash_of(h + static_cast<std::uint64_t>(list[i].term) * 64 +
                   static_cast<std::uint64_t>(list[i].view));
-    const std::int64_t* const attrs = p.attr_list.data() + n.attr_begin;
+    const std::int64_t* const attrs = at.p->attr_list.data() + n.attr_begin;
     for (int i = 0; i < n.attr_count; ++i) h = hash_of(h + static_cast<std::uint64_t>(attrs[i]));
     return hash_of(h);
   }
-  constexpr bool same(const term& t, const program& p, op_id o, span<const operand_term> operands,
+  constexpr bool same(const term& t, const site& at, span<const operand_term> operands,
                       bool by_element, const tensor_type& type) const {
-    if (t.p == nullptr || t.result != 0 || t.by_element != by_element ||
-        t.element != type.element || t.operand_count != static_cast<int>(operands.size()))
-      return false;
-    const op_node &mine = t.p->op(t.op), &theirs = p.op(o);
-    if (mine.def->id != theirs.def->id) return false;
-    if (!by_element && (mine.result_count != theirs.result_count || mine.region_count > 0))
+    if (t.at.p == nullptr || t.result != 0 || t.by_element != by_element ||
+        t.element != type.element || t.operand_count != static_cast<int>(operands.size()) ||
+        t.at.node().def->id != at.node().def->id)
       return false;
     for (int i = 0; i < t.operand_count; ++i)
       if (operands_[t.operands + i] != operands[i]) return false;
-    if (!same_elements(t.p->attrs(t.op), p.attrs(o))) return false;
+    if (!same_elements(t.at.p->attrs(t.at.op), at.p->attrs(at.op))) return false;
     if (by_element) return true;
-    for (int i = 0; i < mine.operand_count; ++i)
-      if (t.p->type(t.p->operand(t.op, i)) != p.type(p.operand(o, i))) return false;
+    if (t.at.result_count() != at.result_count()) return false;
+    for (int i = 0; i < t.operand_count; ++i)
+      if (t.at.operand_type(i) != at.operand_type(i)) return false;
     return t.shape == type.shape;
   }
   static constexpr std::size_t candidate_key(const op_def& d, span<const operand_term> operands) {

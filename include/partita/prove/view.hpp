@@ -39,8 +39,8 @@ inline constexpr int max_digits = 32;
 ///
 ///     start[D] + sum over the digits of D of stride * (their number in j or i),
 ///
-/// of every dimension D. Digits of extent 1 are left out; a dimension of the value without digits
-/// repeats its elements (or has size 1). Digits stand by owner, dimensions first. Of elements
+/// of every dimension D. Digits of extent 1 (and 0) are left out; a dimension of the value without
+/// digits repeats its elements, or has at most one. Digits stand by owner, dimensions first. Of elements
 /// outside of the tensor in some dimensions one of these says what stands there.
 struct view {
   int rank = 0;   ///< of the value
@@ -76,7 +76,7 @@ struct view {
 
   /// Appends a digit, or makes the last one of the same owner larger.
   constexpr void add(int owner, int dim, std::int64_t extent, std::int64_t stride) {
-    if (extent == 1 || !good()) return;
+    if (extent <= 1 || !good()) return;
     if (dim < 0) stride = 0;
     if (count > 0) {
       digit& last = digits[count - 1];

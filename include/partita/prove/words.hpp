@@ -1,0 +1,119 @@
+/// What is known of values, in words.
+#pragma once
+
+#include <partita/prove/lifting.hpp>
+
+namespace partita::prove_detail {
+
+/// An axis of the mesh, or the number of a loop around.
+constexpr void print_coordinate(text& out, int axis, const mesh& m) {
+  if (axis < max_axes)
+    print_sub_axis(out, m.part(axis), m);
+  else
+    out << "step";
+}
+
+constexpr void print_term(text& out, const meanings& all, int t) {
+  const term& of = all.terms[t];
+  if (all.terms.is_positions(t))
+    out << "positions";
+  else if (of.number)
+    out << "a constant";
+  else if (of.home != nullptr && !of.home->name(of.value).empty())
+    out << '"' << of.home->name(of.value) << '"';
+  else if (of.at.p != nullptr)
+    out << all.terms.def(t).name << " %" << of.at.result(of.result);
+  else
+    out << "a value that enters a loop";
+}
+
+/// The digits of one dimension of a tensor: `{"B"}` where the axes cut it into blocks, else where
+/// they start.
+constexpr void print_positions(text& out, const view& v, int dim, const shape& tensor,
+                               const mesh& m) {
+  std::int64_t rest = tensor.extents[dim];
+  bool plain = v.start[dim] == 0;
+  vec<int> axes;
+  for (bool found = true; found;) {
+    found = false;
+    for (int i = 0; i < v.count && !found; ++i) {
+      const digit& d = v.digits[i];
+      if (d.dim != dim || d.owner >= 0 || d.extent * d.stride != rest || d.stride <= 0) continue;
+      axes.push_back(axis_of(d));
+      rest = d.stride;
+      found = true;
+    }
+  }
+  for (int i = 0; i < v.count; ++i) {
+    const digit& d = v.digits[i];
+    if (d.dim != dim) continue;
+    bool known = d.owner >= 0 && d.stride == 1 && d.extent == rest;
+    for (int a : axes) known = known || d.owner == on_axis(a);
+    plain = plain && known;
+  }
+  if (plain) {
+    out << '{';
+    append_list(out, static_cast<int>(axes.size()),
+                [&](int i) { print_coordinate(out, axes[i], m); });
+    out << '}';
+    return;
+  }
+  out << v.start[dim];
+  for (int i = 0; i < v.count; ++i) {
+    const digit& d = v.digits[i];
+    if (d.dim != dim) continue;
+    out << " + ";
+    if (d.stride != 1) out << d.stride << ' ';
+    if (d.owner < 0)
+      print_coordinate(out, axis_of(d), m);
+    else
+      out << "(0 to " << d.extent - 1 << " along " << d.owner << ')';
+  }
+}
+
+/// `"x" [{"B"}, {}], to be summed over "M"`.
+constexpr void print_claim(text& out, const meanings& all, const claim& c, const mesh& m) {
+  print_term(out, all, c.term);
+  if (c.view == open_view) {
+    out << " in some layout";
+  } else if (const view& v = all.views[c.view]; v.dims > 0) {
+    out << " [";
+    append_list(out, v.dims, [&](int dim) {
+      print_positions(out, v, dim, all.terms[c.term].shape, m);
+    });
+    out << ']';
+  }
+  if (!c.sums.any()) return;
+  out << ", to be reduced by " << name_of(c.sums.combine) << " over ";
+  bool first = true;
+  for (int a = 0; a < 32; ++a) {
+    if (!c.sums.contains(a)) continue;
+    if (!first) out << ", ";
+    first = false;
+    print_coordinate(out, a, m);
+  }
+}
+
+/// The first local op of which nothing is known, and what is known of its operands.
+constexpr text describe_lost(const lifting& work, const mesh& m) {
+  const program& p = *work.lost_in;
+  text out;
+  const value_id v = p.op(work.lost).result;
+  out << '%';
+  if (p.name(v).empty())
+    out << v;
+  else
+    out << p.name(v);
+  out << " = " << p.op(work.lost).def->name << '(';
+  append_list(out, p.op(work.lost).operand_count,
+              [&](int i) { out << '%' << p.operand(work.lost, i); });
+  out << ')';
+  if (!work.lost_reason.empty()) out << ": " << work.lost_reason;
+  for (int i = 0; i < p.op(work.lost).operand_count && i < 4; ++i) {
+    out << "; %" << p.operand(work.lost, i) << " is ";
+    print_claim(out, work.all, work.lost_operands[i], m);
+  }
+  return out;
+}
+
+}  // namespace partita::prove_detail
