@@ -159,7 +159,9 @@ class loop_lifting {
     place found;
     piece pieces[max_rank];
     if (part.view == open_view || whole.term != part.term ||
-        !relative_view(work_.all.views[whole.view], s, work_.all.views[part.view]).find(pieces))
+        !relative_view(work_.all.views[whole.view], s, work_.all.views[part.view],
+                       work_.all.terms[part.term].shape)
+             .find(pieces))
       return found;
     for (int d = 0; d < shift; ++d)
       if (!pieces[d].free && !pieces[d].whole(s.extents[d])) return found;
@@ -167,17 +169,6 @@ class loop_lifting {
     found.known = true;
     found.sums = part.sums;
     return found;
-  }
-  constexpr view as_view(const place& at, int rank) const {
-    view v(rank, rank);
-    for (int d = 0; d < rank; ++d) {
-      const piece& mine = at.pieces[d];
-      v.start[d] = mine.start;
-      for (int i = 0; i < mine.count; ++i)
-        v.add(mine.digits[i].owner < 0 ? mine.digits[i].owner : d, d, mine.digits[i].extent,
-              mine.digits[i].stride);
-    }
-    return v;
   }
   /// One for each wire that is more than a value that enters.
   struct carried {
@@ -265,7 +256,7 @@ class loop_lifting {
     if (!each.at.known)
       work_.add(values, v, {whole.term, open_view, {}});
     else
-      work_.add(values, v, whole.term, as_view(each.at, region.type(v).shape.rank), each.at.sums);
+      work_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank), each.at.sums);
   }
   /// Is a value at the end of an iteration as it was at its beginning? If it entered as one that
   /// fits many places, it takes this one.
@@ -351,7 +342,7 @@ class loop_lifting {
           at.pieces[d] = piece();
           at.pieces[d].add(0, s.extents[d], 1);
         }
-        work_.add(to_, v, source.results + e.index, as_view(at, s.rank), at.sums);
+        work_.add(to_, v, source.results + e.index, as_view(at.pieces, s.rank), at.sums);
       }
     return true;
   }

@@ -60,8 +60,14 @@ class op_law {
     pieces_.resize(static_cast<std::size_t>(count) * max_rank);
     in_factor_.assign(static_cast<std::size_t>(count), 0);
     for (int i = 0; i < count; ++i) {
-      const view &whole = all_.views[whole_view(i)], &part = all_.views[given_[i].view];
-      if (!relative_view(whole, operand_type(i).shape, part).find(pieces_.data() + i * max_rank))
+      const operand_term alias = all_.terms[given_[i].term].alias;
+      if (alias.term >= 0 && alias.view != whole_view(i)) return no("operand ", i, " is reshaped");
+      const view& part = all_.views[given_[i].view];
+      const view whole =
+          alias.term < 0 ? all_.views[whole_view(i)] : view(all_.terms[given_[i].term].shape);
+      const shape& tensor = all_.terms[given_[i].term].shape;
+      if (!relative_view(whole, operand_type(i).shape, part, tensor)
+               .find(pieces_.data() + i * max_rank))
         return no("operand ", i, " is no piece of what it is in the source");
     }
     attrs_.clear();

@@ -373,9 +373,36 @@ class lifting {
       default:
         return false;
     }
+    if (!good && n.def->id == def<op::pad>.id && !defining) return pad_reshaped(p, o, to);
     if (!good || !v.good()) return false;
     add(to, n.result, chosen_[0].term, v, chosen_[0].sums);
+    if (defining && n.def->id == def<op::reshape>.id)
+      all.reshaping_of(chosen_[0].term, number(v, chosen_[0].term), result);
     return true;
+  }
+  /// Padded in a shape that the source gives a tensor: a piece of it in that shape.
+  constexpr bool pad_reshaped(const program& p, op_id o, claim_list& to) {
+    const int t = chosen_[0].term;
+    const shape& tensor = all.terms[t].shape;
+    bool done = false;
+    for (int i = all.terms[t].reshaped; i >= 0; i = all.reshapings[i].next) {
+      const auto whole = all.reshapings[i];
+      piece pieces[max_rank];
+      if (!relative_view(all.views[whole.view], whole.to, all.views[chosen_[0].view], tensor)
+               .find(pieces))
+        continue;
+      view v = as_view(pieces, whole.to.rank);
+      const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
+      if (!v.good() || !pad_all(v, from, result, p.attrs(o), whole.to)) continue;
+      add(to, p.op(o).result, all.reshaped(t, i), v, {});
+      done = true;
+    }
+    return done;
+  }
+  /// What the source's ops know a term as.
+  constexpr operand_term known_as(const operand_term& given) const {
+    const operand_term& alias = all.terms[given.term].alias;
+    return alias.term < 0 ? given : alias;
   }
   static constexpr bool slice_all(view& v, const shape& from, const shape& result,
                                   span<const std::int64_t> attrs) {
@@ -487,11 +514,27 @@ class lifting {
     }
     if (leader < 0) common = {};
     const tensor_type of{type.element, common};
+    const int shape_of = leader < 0 ? -1 : same_reshaping(operands);
     sort_commutative(*at.node().def, operands);
     int t = all.terms.find(at, operands, true, of);
     if (t < 0) t = all.terms.make(at, operands, true, of);
+    if (shape_of >= 0) t = all.reshaped(t, all.reshaping_of(t, shape_of, common));
     add(to, at.result(0), t, leader < 0 ? view(type.shape.rank, 0) : all.views[leader], sums);
     return true;
+  }
+  /// Are these tensors in another shape, all in the same? Then they become these tensors; gives how
+  /// the shape is seen, or -1.
+  constexpr int same_reshaping(vec<operand_term>& operands) const {
+    int seen = -1;
+    for (const auto& each : operands) {
+      if (each.view != operand_term::by_element) continue;
+      const operand_term& alias = all.terms[each.term].alias;
+      if (alias.term < 0 || (seen >= 0 && alias.view != seen)) return -1;
+      seen = alias.view;
+    }
+    for (auto& each : operands)
+      if (each.view == operand_term::by_element) each.term = all.terms[each.term].alias.term;
+    return seen;
   }
   /// The view without what stands beyond; -1 where the source sees that.
   constexpr int seen_alike(const view& given, int rank) {
@@ -689,7 +732,9 @@ class lifting {
         add(to, at.result(r), t + r, view(at.result_type(r).shape), {});
       return;
     }
-    int t = all.terms.first_candidate(*at.node().def, given_);
+    vec<operand_term> known;
+    for (const auto& each : given_) known.push_back(known_as(each));
+    int t = all.terms.first_candidate(*at.node().def, known);
     if (t < 0) reason = concat("the source has no such op of these operands");
     for (; t >= 0; t = all.terms[t].next) {
       if (all.terms[t].element != type.element ||

@@ -81,8 +81,9 @@ struct piece {
 class relative_view {
  public:
   /// `whole`: how the operand as a whole sees the tensor; `part`: a value that sees the same one.
-  constexpr relative_view(const view& whole, const shape& operand, const view& part)
-      : whole_(whole), operand_(operand), part_(part) {}
+  constexpr relative_view(const view& whole, const shape& operand, const view& part,
+                          const shape& tensor)
+      : whole_(whole), operand_(operand), part_(part), tensor_(tensor) {}
 
   /// The piece of each dimension of the operand that the value holds. False: it is none, or not
   /// known to be one.
@@ -100,7 +101,7 @@ class relative_view {
     for (int i = 0; i < part_.count; ++i)
       if (!add(part_.digits[i], pieces)) return false;
     for (int dim = 0; dim < whole_.dims; ++dim)
-      if (!add_start(dim, pieces)) return false;
+      if (!same_beyond(dim) || !add_start(dim, pieces)) return false;
     for (int d = 0; d < operand_.rank; ++d)
       if (!pieces[d].good()) return false;
     return true;
@@ -110,7 +111,14 @@ class relative_view {
   const view& whole_;
   const shape& operand_;
   const view& part_;
+  const shape& tensor_;
 
+  /// Where the operand itself reaches beyond the tensor, the value sees the same there.
+  constexpr bool same_beyond(int dim) const {
+    const std::int64_t extent = tensor_.extents[dim];
+    return part_.beyond[dim] == whole_.beyond[dim] || !whole_.reaches_beyond(dim, extent) ||
+           !part_.reaches_beyond(dim, extent);
+  }
   static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
   /// How many positions of its dimension a step of digit i of the operand's view is.
   constexpr std::int64_t weight(int i) const {
@@ -152,7 +160,7 @@ class relative_view {
   constexpr bool add(const digit& part, piece* pieces) const {
     if (part.dim < 0) return part.owner >= 0 && pieces[part.owner].free;
     if (const int d = only_position(part.dim); d >= 0) {
-      if (part.owner >= 0) return false;
+      if (part.owner >= 0 && part.owner != d) return false;
       pieces[d].free = false;
       pieces[d].add(part.owner, part.extent, part.stride);
       return true;
@@ -223,5 +231,19 @@ class relative_view {
     return true;
   }
 };
+
+/// The view of a tensor that has one piece of each of its dimensions.
+constexpr view as_view(const piece* pieces, int rank) {
+  view v(rank, rank);
+  for (int d = 0; d < rank; ++d) {
+    const piece& mine = pieces[d];
+    v.start[d] = mine.start;
+    v.beyond[d] = mine.beyond;
+    for (int i = 0; i < mine.count; ++i)
+      v.add(mine.digits[i].owner < 0 ? mine.digits[i].owner : d, d, mine.digits[i].extent,
+            mine.digits[i].stride);
+  }
+  return v;
+}
 
 }  // namespace partita::prove_detail

@@ -82,16 +82,30 @@ class checker {
         if (is_output(work_.claims[s], work_.claims[c], i)) return;
     if (work_.lost >= 0)
       return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh));
-    f.record("Q004", "prove: output \"", source_.output_name(i), "\" is not what the source gives");
+    f.record("Q004", "prove: output \"", source_.output_name(i), "\" is ", words(of_local_, local),
+             "; in the source it is ", words(of_source_, v));
+  }
+  constexpr text words(const claim_list& list, value_id v) const {
+    text out;
+    if (list.first[v] < 0)
+      out << "not known";
+    else
+      print_claim(out, work_.all, work_.claims[list.first[v]], d_.mesh);
+    return out;
   }
   constexpr bool is_output(const claim& source, const claim& local, int i) const {
-    if (source.term != local.term || local.sums.any()) return false;
+    const operand_term alias = work_.all.terms[local.term].alias;
+    const bool reshaped = alias == source.seen();
+    if ((source.term != local.term && !reshaped) || local.sums.any()) return false;
     const shape &whole = source_.output_type(i).shape, &mine = d_.local.output_type(i).shape;
     piece have[max_rank], want[max_rank];
     const view identity(whole), wanted = laid_out(d_.outputs[i], mine);
-    if (!relative_view(work_.all.views[source.view], whole, work_.all.views[local.view]).find(have))
+    const view& seen = reshaped ? identity : work_.all.views[source.view];
+    if (!relative_view(seen, whole, work_.all.views[local.view],
+                       work_.all.terms[local.term].shape)
+             .find(have))
       return false;
-    if (!relative_view(identity, whole, wanted).find(want)) return false;
+    if (!relative_view(identity, whole, wanted, whole).find(want)) return false;
     for (int d = 0; d < whole.rank; ++d)
       if (!have[d].free && !same_pieces(have[d], want[d])) return false;
     return true;

@@ -49,6 +49,8 @@ struct term {
   bool by_element = false;
   int factors = -1;  ///< row of the table of tile maps
   int next = -1;     ///< another one of the same op with operands of the same terms
+  operand_term alias;             ///< what it is in another shape, see meanings::reshaped
+  int reshaped = -1;              ///< the last of the ways in which the source reshapes it
   const program* home = nullptr;  ///< where a value stands that it is, for its name
   value_id value = -1;
   bool number = false;
@@ -214,6 +216,30 @@ struct meanings {
   view_table views;
   term_table terms;
   vec<operand_term> scalars;  ///< by number, see outside
+
+  /// How a program sees a tensor in another shape; where values are padded in that shape, they are
+  /// pieces of a term of its own.
+  struct reshaping {
+    int view = -1;
+    shape to;
+    int term = -1;  ///< once there is one
+    int next = -1;  ///< another one of the same tensor
+  };
+  vec<reshaping> reshapings;
+
+  constexpr int reshaping_of(int t, int view, const shape& to) {
+    for (int i = terms[t].reshaped; i >= 0; i = reshapings[i].next)
+      if (reshapings[i].view == view) return i;
+    reshapings.push_back({view, to, -1, terms[t].reshaped});
+    return terms[t].reshaped = static_cast<int>(reshapings.size()) - 1;
+  }
+  constexpr int reshaped(int t, int i) {
+    if (reshapings[i].term < 0) {
+      reshapings[i].term = terms.fresh({terms[t].element, reshapings[i].to});
+      terms[reshapings[i].term].alias = {t, reshapings[i].view};
+    }
+    return reshapings[i].term;
+  }
 
   /// What a view says of a position beyond, where this scalar stands.
   constexpr int beyond(const operand_term& scalar) {
