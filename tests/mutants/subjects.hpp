@@ -158,7 +158,7 @@ inline reference reference_of(const pt::program& p, int limit) {
             for (int k = 0; k < p.input_count(); ++k)
               s.inputs.push_back(model_input(p.input_name(k), p.input_type(k), limit, r));
             s.expected = pt::evaluate(p, s.inputs).arrays();
-            s.bounds = bounds_of(*s.expected);
+            s.bounds = bounds_of(s.expected);
             return s;
           }};
 }
