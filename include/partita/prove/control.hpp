@@ -368,6 +368,11 @@ class loop_lifting {
     for (int i = k.constants + k.carried; i < p_.op(o_).operand_count; ++i)
       enter_slices(p_.operand(o_, i), axis, k.length, inside, body.inputs[1 + i]);
     work_.run(body, inside);
+#ifdef PROVE_DEBUG
+    for (int v = 0; v < body.value_count(); ++v)
+      for (int c = inside.first[v]; c >= 0; c = work_.claims[c].next) { text t; if (work_.claims[c].view >= 0) { t << work_.claims[c].term << " digits"; const view& w = work_.all.views[work_.claims[c].view]; for (int i = 0; i < w.count; ++i) t << " (" << int(w.digits[i].owner) << "," << int(w.digits[i].dim) << "," << w.digits[i].extent << "," << w.digits[i].stride << ")"; t << " sums " << work_.claims[c].sums.axes; } std::fprintf(stderr, "%%%d: %s\n", v, std::string(t.view()).c_str()); }
+    std::fprintf(stderr, "lost %d %s\n", work_.lost, std::string(work_.reason.view()).c_str());
+#endif
     for (int i = 0; i < k.carried; ++i) leave_carried(i, k, axis, inside);
     for (int i = k.carried; i < body.output_count(); ++i)
       stack(inside, body.outputs[i].value, axis, k.length, p_.op(o_).result + i);

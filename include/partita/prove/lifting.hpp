@@ -415,15 +415,22 @@ class lifting {
   }
   constexpr bool pad_all(view& v, const shape& from, const shape& result,
                          span<const std::int64_t> attrs, const shape& tensor) {
-    if (chosen_[0].sums.any() || chosen_[1].sums.any()) return false;
+    if (chosen_[1].sums.any()) return false;
     const operand_term scalar = all.scalar(given_[1]);
     if (scalar.view < 0) return false;
+    const int fill = chosen_[0].sums.any() ? outside::unknown : all.beyond(scalar);
     for (int d = 0; d < from.rank; ++d) {
-      const std::int64_t low = attrs[d], high = attrs[from.rank + d];
+      std::int64_t low = attrs[d], high = attrs[from.rank + d], size = from.extents[d];
       if (low == 0 && high == 0 && attrs[2 * from.rank + d] == 0) continue;
-      if (low < 0 || high < 0 || attrs[2 * from.rank + d] != 0 || result.extents[d] == 0)
+      if (attrs[2 * from.rank + d] != 0 || result.extents[d] == 0) return false;
+      const std::int64_t first = low < 0 ? -low : 0, cut = high < 0 ? -high : 0;
+      if (first + cut >= size) return false;
+      if (first + cut > 0 && !slice(v, d, first, size - first - cut, 1)) return false;
+      size -= first + cut;
+      low += first;
+      high += cut;
+      if ((low > 0 || high > 0) && !pad(v, d, size, low, high, fill, tensor))
         return false;
-      if (!pad(v, d, from.extents[d], low, high, all.beyond(scalar), tensor)) return false;
     }
     return true;
   }
@@ -494,7 +501,10 @@ class lifting {
     vec<operand_term> operands;
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       const view& given = all.views[chosen_[i].view];
-      if (given.count == 0) {
+      // (A tensor of one element is one of all positions that there are.)
+      const bool single = at.operand_type(static_cast<int>(i)).shape.rank > 0 && given.dims > 0 &&
+                          all.terms[chosen_[i].term].shape.elements() == 1;
+      if (given.count == 0 && !single) {
         view scalar = given;
         scalar.rank = 0;
         operands.push_back({chosen_[i].term, all.views.number(scalar)});
@@ -729,7 +739,7 @@ class lifting {
       int t = all.terms.find(at, given_, false, type);
       if (t < 0) t = define(at);
       for (int r = 0; r < at.result_count(); ++r)
-        add(to, at.result(r), t + r, view(at.result_type(r).shape), {});
+        add(to, at.result(r), {t + r, all.terms[t + r].own, {}});
       return;
     }
     vec<operand_term> known;
@@ -766,7 +776,24 @@ class lifting {
       at.node().def->tile_map(c);
     else
       op::elementwise_op::tile_map(c);
+    vec<view> results;
+    for (int r = 0; r < at.result_count(); ++r) results.push_back(view(at.result_type(r).shape));
+    pending none;
+    if (some_operand_repeats(at)) {
+      op_law law(all, t, map_, at, given_);
+      vec<view> repeated;
+      if (law.apply(repeated, none)) results = repeated;
+    }
+    for (int r = 0; r < at.result_count(); ++r) all.terms[t + r].own = number(results[r], t + r);
     return t;
+  }
+  constexpr bool some_operand_repeats(const site& at) const {
+    for (int i = 0; i < at.operand_count(); ++i) {
+      const shape& s = at.operand_type(i).shape;
+      for (int d = 0; d < s.rank; ++d)
+        if (s.extents[d] > 1 && all.views[given_[i].view].repeats(d)) return true;
+    }
+    return false;
   }
 
   constexpr void lift_collective(const program& p, op_id o, claim_list& to) {

@@ -209,7 +209,12 @@ constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std
     at = each;
   }
   if (at < 0) return false;
-  const std::int64_t distance = next.start[at] - v.start[at];
+  std::int64_t distance = next.start[at] - v.start[at];
+  if (v.beyond[at] == outside::wraps || next.beyond[at] == outside::wraps) {  // the shorter way
+    const std::int64_t n = tensor.extents[at];
+    if (2 * distance < -n) distance += n;
+    if (2 * distance > n) distance -= n;
+  }
   if (distance % joined != 0) return false;
   const std::int64_t step = distance / joined;
   // Both without the digit of the dimension are the same.

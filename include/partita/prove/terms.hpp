@@ -47,6 +47,7 @@ struct term {
   partita::shape shape;
   int operands = 0, operand_count = 0;  ///< in the list of operands
   bool by_element = false;
+  int own = -1;      ///< how the source's value sees it: repeated where its operands are
   int factors = -1;  ///< row of the table of tile maps
   int next = -1;     ///< another one of the same op with operands of the same terms
   operand_term alias;             ///< what it is in another shape, see meanings::reshaped

@@ -135,9 +135,15 @@ struct view {
         digits[k] = digits[k - 1];
         digits[k - 1] = kept;
       }
-    for (int d = 0; d < dims; ++d)
-      if (beyond[d] != outside::unknown && !reaches_beyond(d, tensor.extents[d]))
-        beyond[d] = outside::unknown;
+    for (int d = 0; d < dims; ++d) {
+      if (beyond[d] == outside::unknown) continue;
+      const std::int64_t n = tensor.extents[d];
+      if (beyond[d] == outside::wraps && n > 0 && reaches_beyond(d, n)) {
+        start[d] %= n;
+        if (start[d] > 0) start[d] -= n;
+      }
+      if (!reaches_beyond(d, n)) beyond[d] = outside::unknown;
+    }
     drop_repeated();
   }
   friend constexpr bool operator==(const view& a, const view& b) {
@@ -186,8 +192,14 @@ class view_table {
     if (known >= 0) return known;
     views_.push_back(v);
     hashes_.push_back(hash);
-    table_.insert(static_cast<int>(views_.size()) - 1, [&](int i) { return hashes_[i]; });
-    return static_cast<int>(views_.size()) - 1;
+    const int added = static_cast<int>(views_.size()) - 1;
+    table_.insert(added, [&](int i) { return hashes_[i]; });
+    if (v.count == 0 && v.rank > 0) {  // a scalar that is repeated: it, too
+      view scalar = v;
+      scalar.rank = 0;
+      number(scalar);
+    }
+    return added;
   }
   constexpr const view& operator[](int i) const { return views_[i]; }
   /// Of a view without digits: that of rank 0, or -1.

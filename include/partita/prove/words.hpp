@@ -22,7 +22,7 @@ constexpr void print_term(text& out, const meanings& all, int t) {
   else if (of.home != nullptr && !of.home->name(of.value).empty())
     out << '"' << of.home->name(of.value) << '"';
   else if (of.at.p != nullptr)
-    out << all.terms.def(t).name << " %" << of.at.result(of.result);
+    out << all.terms.def(t).name << " %" << of.at.result(of.result) << "#" << t;
   else
     out << "a value that enters a loop";
 }
