@@ -1,12 +1,13 @@
 # Checks the include order of design: a header includes only headers of its own folder or of an earlier one, and
 # Eigen, xtensor and MPI appear only under run/. Headers outside the folders (partita.hpp, cpu.hpp) may include
 # anything, but partita.hpp must not lead to Eigen, xtensor or MPI. The parts of run/ have an order too: grouping and
-# memory know nothing of transports, and neither do they of the device that uses all. What is private to a folder is in the namespace
+# memory know nothing of transports, and neither do they of the device that uses all. prove/ leads to nothing that makes
+# what it checks. What is private to a folder is in the namespace
 # FOLDER_detail (to partita::nn in nn::detail).
 #
 #   cmake [-DROOT=include/partita] -P cmake/check_layers.cmake
 cmake_minimum_required(VERSION 3.25)
-set(layers support ir op dsl core spmd cost schedule mpmd run emit report)
+set(layers support ir op dsl core spmd prove cost schedule mpmd run emit report)
 set(run_parts kernels fusion memory transport device)
 set(heavy "^(Eigen|unsupported/Eigen|xtensor|xtensor-blas|xtl|xsimd)/|^mpi\\.h")
 if(NOT DEFINED ROOT)
@@ -102,6 +103,27 @@ while(queue)
   list(POP_FRONT queue header)
   if(DEFINED heavy_${header})
     fault("partita/${header}: ${heavy_${header}}\n    partita.hpp leads to it; only cpu.hpp may")
+  endif()
+  foreach(included IN LISTS reaches_${header})
+    if(NOT included IN_LIST seen)
+      list(APPEND seen ${included})
+      list(APPEND queue ${included})
+    endif()
+  endforeach()
+endwhile()
+
+# What the checker leads to: nothing that makes what it checks.
+set(queue)
+foreach(header IN LISTS headers)
+  if(header MATCHES "^prove/")
+    list(APPEND queue ${header})
+  endif()
+endforeach()
+set(seen ${queue})
+while(queue)
+  list(POP_FRONT queue header)
+  if(header MATCHES "^(dsl|core|schedule)/|^spmd/lower")
+    fault("partita/${header}\n    prove/ leads to it; it shares no code with what it checks")
   endif()
   foreach(included IN LISTS reaches_${header})
     if(NOT included IN_LIST seen)

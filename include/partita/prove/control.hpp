@@ -174,7 +174,6 @@ class loop_lifting {
   struct carried {
     const wire* w = nullptr;
     place at;
-    bool from_outside = false;  ///< is the place that of an operand, for certain?
   };
 
   constexpr bool follows(const source_loop& source) {
@@ -189,7 +188,9 @@ class loop_lifting {
     vec<carried> list;
     for (const auto& w : wires_.wires) {
       if (only_enters(w)) continue;
-      list.push_back({&w, outside_place(source, w), false});
+      list.push_back({&w, outside_place(source, w)});
+      const bool returns = end_of(w, wire_end::output) != nullptr;
+      if (!list.back().at.known && !returns) return false;
     }
     for (int rounds = 0; rounds < 8; ++rounds) {
       bool changed = false;
@@ -256,7 +257,8 @@ class loop_lifting {
     if (!each.at.known)
       work_.add(values, v, {whole.term, open_view, {}});
     else
-      work_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank), each.at.sums);
+      work_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank),
+                each.at.sums);
   }
   /// Is a value at the end of an iteration as it was at its beginning? If it entered as one that
   /// fits many places, it takes this one.
@@ -328,7 +330,8 @@ class loop_lifting {
   constexpr bool leave(const source_loop& source, const vec<carried>& list) {
     for (const auto& each : list)
       for (const auto& e : each.w->ends) {
-        if (e.kind == wire_end::output && p_.region(o_, e.region).output_type(e.index).shape.rank == 0 &&
+        if (e.kind == wire_end::output &&
+            p_.region(o_, e.region).output_type(e.index).shape.rank == 0 &&
             end_of(*each.w, wire_end::result) == nullptr && !is_alike(each.at))
           return false;  // a condition that differs from device to device
         if (e.kind != wire_end::result) continue;
@@ -368,14 +371,9 @@ class loop_lifting {
     for (int i = k.constants + k.carried; i < p_.op(o_).operand_count; ++i)
       enter_slices(p_.operand(o_, i), axis, k.length, inside, body.inputs[1 + i]);
     work_.run(body, inside);
-#ifdef PROVE_DEBUG
-    for (int v = 0; v < body.value_count(); ++v)
-      for (int c = inside.first[v]; c >= 0; c = work_.claims[c].next) { text t; if (work_.claims[c].view >= 0) { t << work_.claims[c].term << " digits"; const view& w = work_.all.views[work_.claims[c].view]; for (int i = 0; i < w.count; ++i) t << " (" << int(w.digits[i].owner) << "," << int(w.digits[i].dim) << "," << w.digits[i].extent << "," << w.digits[i].stride << ")"; t << " sums " << work_.claims[c].sums.axes; } std::fprintf(stderr, "%%%d: %s\n", v, std::string(t.view()).c_str()); }
-    std::fprintf(stderr, "lost %d %s\n", work_.lost, std::string(work_.reason.view()).c_str());
-#endif
     for (int i = 0; i < k.carried; ++i) leave_carried(i, k, axis, inside);
     for (int i = k.carried; i < body.output_count(); ++i)
-      stack(inside, body.outputs[i].value, axis, k.length, p_.op(o_).result + i);
+      stack(inside, body.outputs[i].value, axis, p_.op(o_).result + i);
     --work_.depth;
   }
   constexpr void enter_slices(value_id v, int axis, std::int64_t length, claim_list& inside,
@@ -387,13 +385,13 @@ class loop_lifting {
       int begin = 0;
       const int end = seen.find(0, begin);
       if (end > begin + 1 || (end == begin + 1 && seen.digits[begin].extent != length)) continue;
-      work_.add(inside, to, known.term, with_owners(seen, seen.rank - 1, [&](int d) {
-                  return d == 0 ? int{on_axis(axis)} : d - 1;
-                }), known.sums);
+      work_.add(inside, to, known.term,
+                with_owners(seen, seen.rank - 1,
+                            [&](int d) { return d == 0 ? int{on_axis(axis)} : d - 1; }),
+                known.sums);
     }
   }
-  constexpr void stack(const claim_list& inside, value_id v, int axis, std::int64_t length,
-                       value_id result) {
+  constexpr void stack(const claim_list& inside, value_id v, int axis, value_id result) {
     for (int c = inside.first[v]; c >= 0; c = work_.claims[c].next) {
       const claim known = work_.claims[c];
       if (known.view == open_view || known.sums.contains(axis)) continue;
@@ -403,7 +401,6 @@ class loop_lifting {
       view v_out = with_owners(seen, seen.rank + 1, [](int d) { return d + 1; });
       for (int i = 0; i < v_out.count; ++i)
         if (v_out.digits[i].owner == on_axis(axis)) v_out.digits[i].owner = 0;
-      (void)length;
       work_.add(to_, result, known.term, v_out, known.sums);
     }
   }

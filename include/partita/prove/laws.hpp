@@ -7,7 +7,6 @@
 #include <partita/ir/halo.hpp>
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/tile_map.hpp>
-#include <partita/op/combine.hpp>
 #include <partita/prove/piece.hpp>
 #include <partita/prove/terms.hpp>
 
@@ -97,8 +96,8 @@ class op_law {
   int row_;
   const site& local_;
   span<const operand_term> given_;  ///< what the local op is given
-  vec<piece> pieces_;              ///< by operand and dimension
-  vec<unsigned char> in_factor_;   ///< by operand: dimensions that have a factor
+  vec<piece> pieces_;               ///< by operand and dimension
+  vec<unsigned char> in_factor_;    ///< by operand: dimensions that have a factor
   vec<piece> of_factor_;
   vec<std::int64_t> attrs_;
 
@@ -193,15 +192,33 @@ class op_law {
       if (found.free) {
         found = mine;
       } else if (!found.same_positions(mine)) {
-        return no("dimension ", d, " of operand ", i, " does not hold the positions that the other "
+        return no("dimension ", d, " of operand ", i,
+                  " does not hold the positions that the other "
                   "operands hold");
       } else if (found.beyond != mine.beyond) {
         found.beyond = outside::unknown;
       }
     }
-    return !at(f).halo || halo_piece(f, found);
+    if (at(f).halo) return halo_piece(f, found);
+    return has_operand(f) || made_whole(f, found);
   }
 
+  constexpr bool has_operand(int f) const {
+    for (int i = 0; i < source_.operand_count(); ++i)
+      if (dim_of(f, i) != no_dim) return true;
+    return false;
+  }
+  /// What no operand tells the extent of is as large as in the source.
+  constexpr bool made_whole(int f, piece& found) {
+    for (int r = 0; r < source_.result_count(); ++r) {
+      const int d = dim_of(f, -1 - r);
+      if (d != no_dim && result_type(r).shape.extents[d] != local_.result_type(r).shape.extents[d])
+        return no("the result has another extent");
+    }
+    found = piece();
+    found.add(0, at(f).size, 1);
+    return true;
+  }
   constexpr bool in_some_result(int f) const {
     for (int r = 0; r < source_.result_count(); ++r)
       if (dim_of(f, -1 - r) != no_dim) return true;
@@ -223,16 +240,21 @@ class op_law {
       return mine.whole(size) || no("an operand is needed whole");
     const std::int64_t end = mine.covered();
     if (end < size) return no("the pieces do not make up what is reduced");
-    if (end > size && !is_identity(mine.beyond, f))
-      return no("what stands behind the end is reduced, too");
+    if (end > size && !all_identity(f)) return no("what stands behind the end is reduced, too");
     std::uint32_t axes = 0;
     for (int i = 0; i < mine.count; ++i)
       if (mine.digits[i].owner < 0) axes |= 1u << axis_of(mine.digits[i]);
     return sums.add(axes, at(f).combine) || no("it reduces what is pending with another combiner");
   }
-  constexpr bool is_identity(int beyond, int f) const {
-    const bool may = source_.node().def->reduces_identity;
-    return may && all_.is_identity(beyond, at(f).combine, operand_type(0).element);
+  /// Do all operands hold the identity behind the end of what is reduced?
+  constexpr bool all_identity(int f) const {
+    if (!source_.node().def->reduces_identity || map_.ops[row_].composed) return false;
+    for (int i = 0; i < source_.operand_count(); ++i)
+      if (const int d = dim_of(f, i);
+          d != no_dim && !all_.is_identity(pieces_[i * max_rank + d].beyond, at(f).combine,
+                                           operand_type(i).element))
+        return false;
+    return true;
   }
   /// Reduced, and the same everywhere: as often as in the source.
   constexpr bool free_is_whole(int f) {
@@ -251,7 +273,8 @@ class op_law {
       for (int d = 0; d < s.rank; ++d) {
         if ((in_factor_[i] >> d & 1u) != 0) {
           piece minor;
-          if (const std::int64_t n = unfactored(d, i); n > 1 && !pieces_[i * max_rank + d].free &&
+          if (const std::int64_t n = unfactored(d, i);
+              n > 1 && !pieces_[i * max_rank + d].free &&
               (!part_of(pieces_[i * max_rank + d], 1, n, false, minor) || !minor.whole(n)))
             return no("a part of dimension ", d, " of operand ", i, " is needed whole");
           continue;
@@ -308,28 +331,37 @@ class op_law {
   constexpr bool halo_piece(int f, piece& found) {
     const int to = dim_of(f, -1);
     found = piece();
-    int first = -1;  // operand that is cut
+    coordinates along;
     for (int k = 0; k < source_.operand_count(); ++k) {
       const int d = dim_of(f, k);
       if (d == no_dim) continue;
-      if (pieces_[k * max_rank + d].free) return no("an operand of overlapping pieces repeats");
-      if (first < 0 && !pieces_[k * max_rank + d].whole(operand_type(k).shape.extents[d])) first = k;
+      if (k >= max_halo_operands) return no("operand ", k, " is cut");
+      const piece& mine = pieces_[k * max_rank + d];
+      if (mine.free && local_extent(k, d) != operand_type(k).shape.extents[d])
+        return no("an operand of overlapping pieces repeats");
+      if (!mine.free && along.count == 0 && !find_coordinates(mine, along))
+        return no("dimension ", d, " of operand ", k, " is no row of pieces");
     }
-    if (first < 0) {
-      found.add(0, to != no_dim ? result_type(0).shape.extents[to] : at(f).size, 1);
-      return true;
-    }
-    coordinates along;
-    if (!find_coordinates(pieces_[first * max_rank + dim_of(f, first)], along))
-      return no("dimension ", dim_of(f, first), " of operand ", first, " is no row of pieces");
+    // The extents as they are with what was padded: all in one ratio.
+    const std::int64_t extent = to == no_dim ? 0 : result_type(0).shape.extents[to];
+    std::int64_t grown = extent;
+    if (to != no_dim && along.count == 0) grown = local_.result_type(0).shape.extents[to];
     vec<tensor_type> types;
     for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
-    halo_context c{types, result_type(0), {no_dim, no_dim}, to, along.pieces, attrs_};
-    for (int k = 0; k < source_.operand_count(); ++k) {
-      if (k < max_halo_operands)
-        c.operand_dims[k] = dim_of(f, k);
-      else if (dim_of(f, k) != no_dim)
-        return no("operand ", k, " is cut");
+    tensor_type result = result_type(0);
+    halo_context c{types, result, {no_dim, no_dim}, to, along.pieces, attrs_};
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
+      c.operand_dims[k] = dim_of(f, k);
+    if (grown != extent && !stretched(c, types, result, grown)) return false;
+    if (along.count == 0) {
+      for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
+        const int d = c.operand_dims[k];
+        if (d == no_dim || pieces_[k * max_rank + d].free) continue;
+        if (!pieces_[k * max_rank + d].whole(c.operand_extent(k)))
+          return no("dimension ", d, " of operand ", k, " is needed whole");
+      }
+      found.add(0, to != no_dim ? grown : at(f).size, 1);
+      return true;
     }
     source_.node().def->halo(c);
     if (!c.possible) return no("it cannot be cut into ", along.pieces, " pieces");
@@ -340,16 +372,40 @@ class op_law {
       add_axes(found, along, at(f).size / along.pieces);
       return true;
     }
-    const std::int64_t extent = result_type(0).shape.extents[to];
     if (c.made == 0) {
-      found.add(0, extent / along.pieces, 1);
-      add_axes(found, along, extent / along.pieces);
+      found.add(0, grown / along.pieces, 1);
+      add_axes(found, along, grown / along.pieces);
     } else {
       if (c.ranges[0].inside) return no("pieces that are moved inside");
       found.start = c.ranges[0].first / c.unit;
       found.add(0, c.made, 1);
       add_axes(found, along, c.ranges[0].step / c.unit);
     }
+    return true;
+  }
+  /// The op with more positions, which operands hold what it leaves out at.
+  constexpr bool stretched(halo_context& c, vec<tensor_type>& types, tensor_type& result,
+                           std::int64_t grown) {
+    const std::int64_t extent = result.shape.extents[c.result_dim];
+    const std::int64_t pieces = c.pieces;
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
+      if (c.operand_dims[k] == no_dim) continue;
+      std::int64_t& size = types[k].shape.extents[c.operand_dims[k]];
+      if (extent == 0 || size * grown % extent != 0) return no("extents have grown apart");
+      size = size / greatest_common_divisor(size, extent) * grown /
+             (extent / greatest_common_divisor(size, extent));
+    }
+    result.shape.extents[c.result_dim] = grown;
+    c.pieces = 1;
+    source_.node().def->stretch(c);
+    if (!c.possible) return no("it cannot be done with more positions");
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
+      if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;
+      const piece& mine = pieces_[k * max_rank + c.operand_dims[k]];
+      if (!all_.is_identity(mine.beyond, c.ranges[k].fill, operand_type(k).element))
+        return no("behind the end of operand ", k, " stands something else");
+    }
+    c.pieces = pieces;
     return true;
   }
   /// The number of a piece, of coordinates along axes: major to minor.
@@ -367,7 +423,7 @@ class op_law {
           c.axes[at] = c.axes[at - 1];
         c.axes[at] = of.digits[i];
       }
-    if (c.count == 0) return false;
+    if (c.count == 0) return true;
     c.step = c.axes[c.count - 1].stride;
     for (int i = c.count; i-- > 0;) {
       if (c.axes[i].stride != c.step * c.pieces) return false;
@@ -394,6 +450,7 @@ class op_law {
     want.add(0, r.length, 1);
     add_axes(want, along, r.step);
     const piece& given = pieces_[k * max_rank + c.operand_dims[k]];
+    if (given.free) return no("operand ", k, " repeats");
     if (!equal_pieces(given, want))
       return no("dimension ", c.operand_dims[k], " of operand ", k,
                 " does not hold the pieces and neighbours that are needed");

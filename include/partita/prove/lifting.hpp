@@ -4,20 +4,7 @@
 #include <cstdint>
 
 #include <partita/ir/program.hpp>
-#include <partita/op/call.hpp>
-#include <partita/op/case_of.hpp>
-#include <partita/op/concatenate.hpp>
-#include <partita/op/convert.hpp>
-#include <partita/op/dot_general.hpp>
-#include <partita/op/dynamic_slice.hpp>
-#include <partita/op/optimization_barrier.hpp>
-#include <partita/op/pad.hpp>
-#include <partita/op/reduce.hpp>
-#include <partita/op/reshape.hpp>
-#include <partita/op/reverse.hpp>
-#include <partita/op/roll.hpp>
-#include <partita/op/select.hpp>
-#include <partita/op/transpose.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/prove/exchange.hpp>
 #include <partita/prove/movement.hpp>
 #include <partita/spmd/collectives.hpp>
@@ -69,7 +56,7 @@ class lifting {
 
   meanings all;
   vec<claim> claims;
-  text reason;               ///< why the op that was lifted last has no claim
+  text reason;  ///< why the op that was lifted last has no claim
   text lost_reason;
   vec<claim> lost_operands;  ///< what is known of them
   const program* lost_in = nullptr;
@@ -122,6 +109,8 @@ class lifting {
                         claim_list& to) {
     const site at{&p, o, result};
     for_each_choice(heads, [&] {
+      for (const auto& each : chosen_)
+        if (each.view == open_view) return;
       if (!by_element(at, to) || sees_beyond()) by_law(at, to);
     });
   }
@@ -184,6 +173,7 @@ class lifting {
     if (mine.shape != theirs.shape) return false;
     claim now = chosen_[other];
     now.term = chosen_[open].term;
+    now.next = -1;
     claims[to.first[p.operand(o, open)]] = now;
     chosen_[open] = now;
     given_[open] = now.seen();
@@ -376,9 +366,15 @@ class lifting {
     if (!good && n.def->id == def<op::pad>.id && !defining) return pad_reshaped(p, o, to);
     if (!good || !v.good()) return false;
     add(to, n.result, chosen_[0].term, v, chosen_[0].sums);
-    if (defining && n.def->id == def<op::reshape>.id)
+    if (defining && is_reshaping(n.def->id))
       all.reshaping_of(chosen_[0].term, number(v, chosen_[0].term), result);
     return true;
+  }
+  /// Can what an op makes be padded where its operand could not?
+  static constexpr bool is_reshaping(std::uint64_t id) {
+    return id == def<op::reshape>.id || id == def<op::slice>.id || id == def<op::pad>.id ||
+           id == def<op::roll>.id || id == def<op::concatenate>.id ||
+           id == def<op::dynamic_slice>.id;
   }
   /// Padded in a shape that the source gives a tensor: a piece of it in that shape.
   constexpr bool pad_reshaped(const program& p, op_id o, claim_list& to) {
@@ -429,8 +425,7 @@ class lifting {
       size -= first + cut;
       low += first;
       high += cut;
-      if ((low > 0 || high > 0) && !pad(v, d, size, low, high, fill, tensor))
-        return false;
+      if ((low > 0 || high > 0) && !pad(v, d, size, low, high, fill, tensor)) return false;
     }
     return true;
   }
@@ -602,7 +597,8 @@ class lifting {
         break;
       case def<op::reduce>.id:
         for (const auto& c : chosen_)
-          if (c.sums.any() && static_cast<std::int64_t>(c.sums.combine) != p.attrs(o)[0]) return false;
+          if (c.sums.any() && static_cast<std::int64_t>(c.sums.combine) != p.attrs(o)[0])
+            return false;
         sums = chosen_[0].sums;
         return chosen_.size() == 1;
       case def<op::concatenate>.id:
@@ -696,7 +692,7 @@ class lifting {
     high += shift;
     std::int64_t least = 0, greatest = 0;
     v.range(dim, least, greatest);
-    if ((least > 0 ? least : 0) < low) return false;                              // cut off
+    if ((least > 0 ? least : 0) < low) return false;                            // cut off
     if ((greatest < extent - 1 ? greatest : extent - 1) >= high) return false;  // cut off
     const int fill = all.beyond(scalar);
     const bool all_filled = (least >= 0 || low >= 0) && (greatest < extent || high <= extent);
@@ -803,6 +799,7 @@ class lifting {
       const tensor_type& from = p.type(p.operand(o, i));
       for (int c = to.first[p.operand(o, i)]; c >= 0; c = claims[c].next) {
         claim known = claims[c];
+        if (known.view == open_view) continue;
         view v = all.views[known.view];
         const exchange rule(what, mesh_, from.shape, all.terms[known.term].shape);
         if (rule.apply(v, known.sums, identity_beyond(what.combine, from.element)))
@@ -834,3 +831,5 @@ class lifting {
 };
 
 }  // namespace partita::prove_detail
+
+#include <partita/prove/control.hpp>  // what lift_control is

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <partita/ir/program.hpp>
-#include <partita/op/slice.hpp>
-#include <partita/op/vocabulary.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/prove/view.hpp>
 
 namespace partita::prove_detail {
@@ -248,8 +247,8 @@ constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std
     const bool a = v.reaches_beyond(each, tensor.extents[each]);
     const bool b = next.reaches_beyond(each, tensor.extents[each]);
     r.beyond[each] = a && b && v.beyond[each] != next.beyond[each] ? outside::unknown
-                     : a                                             ? v.beyond[each]
-                                                                     : next.beyond[each];
+                     : a                                           ? v.beyond[each]
+                                                                   : next.beyond[each];
   }
   v = r;
   return v.good();

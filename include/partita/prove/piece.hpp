@@ -140,7 +140,7 @@ class relative_view {
     int best = -1;
     for (int k = 0; k < whole_.count; ++k) {
       const digit& each = whole_.digits[k];
-      if (each.dim != dim || stride % each.stride != 0) continue;
+      if (each.dim != dim || each.stride == 0 || stride % each.stride != 0) continue;
       if (best < 0 || magnitude(each.stride) > magnitude(whole_.digits[best].stride)) best = k;
     }
     return best;

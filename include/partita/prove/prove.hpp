@@ -80,8 +80,7 @@ class checker {
     for (int c = of_local_.first[local]; c >= 0; c = work_.claims[c].next)
       for (int s = of_source_.first[v]; s >= 0; s = work_.claims[s].next)
         if (is_output(work_.claims[s], work_.claims[c], i)) return;
-    if (work_.lost >= 0)
-      return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh));
+    if (work_.lost >= 0) return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh));
     f.record("Q004", "prove: output \"", source_.output_name(i), "\" is ", words(of_local_, local),
              "; in the source it is ", words(of_source_, v));
   }
@@ -101,8 +100,7 @@ class checker {
     piece have[max_rank], want[max_rank];
     const view identity(whole), wanted = laid_out(d_.outputs[i], mine);
     const view& seen = reshaped ? identity : work_.all.views[source.view];
-    if (!relative_view(seen, whole, work_.all.views[local.view],
-                       work_.all.terms[local.term].shape)
+    if (!relative_view(seen, whole, work_.all.views[local.view], work_.all.terms[local.term].shape)
              .find(have))
       return false;
     if (!relative_view(identity, whole, wanted, whole).find(want)) return false;

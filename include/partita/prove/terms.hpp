@@ -5,6 +5,7 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/op/combine.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/prove/view.hpp>
 #include <partita/support/place_table.hpp>
 #include <partita/support/vec.hpp>
@@ -47,11 +48,11 @@ struct term {
   partita::shape shape;
   int operands = 0, operand_count = 0;  ///< in the list of operands
   bool by_element = false;
-  int own = -1;      ///< how the source's value sees it: repeated where its operands are
-  int factors = -1;  ///< row of the table of tile maps
-  int next = -1;     ///< another one of the same op with operands of the same terms
-  operand_term alias;             ///< what it is in another shape, see meanings::reshaped
-  int reshaped = -1;              ///< the last of the ways in which the source reshapes it
+  int own = -1;        ///< how the source's value sees it: repeated where its operands are
+  int factors = -1;    ///< row of the table of tile maps
+  int next = -1;       ///< another one of the same op with operands of the same terms
+  operand_term alias;  ///< what it is in another shape, see meanings::reshaped
+  int reshaped = -1;   ///< the last of the ways in which the source reshapes it
   const program* home = nullptr;  ///< where a value stands that it is, for its name
   value_id value = -1;
   bool number = false;
@@ -87,8 +88,8 @@ class term_table {
     t.element = element;
     t.number = true;
     t.bits = bits;
-    const std::size_t hash = hash_of(static_cast<std::uint64_t>(bits) ^ 0x5bd1e995u) +
-                             static_cast<std::size_t>(element);
+    const std::size_t hash =
+        hash_of(static_cast<std::uint64_t>(bits) ^ 0x5bd1e995u) + static_cast<std::size_t>(element);
     const int known = table_.find(hash, [&](int i) {
       return terms_[i].number && terms_[i].bits == bits && terms_[i].element == element;
     });
@@ -107,9 +108,8 @@ class term_table {
   /// The term that an op makes of these operands, or -1. `by_element`: else types count, too.
   constexpr int find(const site& at, span<const operand_term> operands, bool by_element,
                      const tensor_type& type) const {
-    return table_.find(key(at, operands, type.element), [&](int t) {
-      return same(terms_[t], at, operands, by_element, type);
-    });
+    return table_.find(key(at, operands, type.element),
+                       [&](int t) { return same(terms_[t], at, operands, by_element, type); });
   }
   /// The first of the terms that its results are; there is none yet.
   constexpr int make(const site& at, span<const operand_term> operands, bool by_element,
@@ -205,9 +205,8 @@ class term_table {
     candidates_.push_back(t);
     candidate_table_.insert(static_cast<int>(candidates_.size()) - 1, [&](int each) {
       const term& of = terms_[candidates_[each]];
-      return candidate_key(def(candidates_[each]),
-                           {operands_.data() + of.operands,
-                            static_cast<std::size_t>(of.operand_count)});
+      return candidate_key(def(candidates_[each]), {operands_.data() + of.operands,
+                                                    static_cast<std::size_t>(of.operand_count)});
     });
   }
 };

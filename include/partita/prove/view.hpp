@@ -40,8 +40,8 @@ inline constexpr int max_digits = 32;
 ///     start[D] + sum over the digits of D of stride * (their number in j or i),
 ///
 /// of every dimension D. Digits of extent 1 (and 0) are left out; a dimension of the value without
-/// digits repeats its elements, or has at most one. Digits stand by owner, dimensions first. Of elements
-/// outside of the tensor in some dimensions one of these says what stands there.
+/// digits repeats its elements, or has at most one. Digits stand by owner, dimensions first. Of
+/// elements outside of the tensor in some dimensions one of these says what stands there.
 struct view {
   int rank = 0;   ///< of the value
   int dims = 0;   ///< of the tensor

@@ -78,9 +78,8 @@ constexpr void print_claim(text& out, const meanings& all, const claim& c, const
     out << " in some layout";
   } else if (const view& v = all.views[c.view]; v.dims > 0) {
     out << " [";
-    append_list(out, v.dims, [&](int dim) {
-      print_positions(out, v, dim, all.terms[c.term].shape, m);
-    });
+    append_list(out, v.dims,
+                [&](int dim) { print_positions(out, v, dim, all.terms[c.term].shape, m); });
     out << ']';
   }
   if (!c.sums.any()) return;
