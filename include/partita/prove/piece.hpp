@@ -29,7 +29,7 @@ struct piece {
   }
   constexpr bool good() const { return count <= most; }
   constexpr void add(int owner, std::int64_t extent, std::int64_t stride) {
-    if (extent <= 1 || !good()) return;
+    if (extent <= 1 || (owner < 0 && stride == 0) || !good()) return;
     if (owner >= 0) owner = 0;  // of the one dimension
     if (count > 0 && owner == 0 && digits[count - 1].owner == 0 &&
         digits[count - 1].stride == stride * extent) {

@@ -77,6 +77,7 @@ struct view {
   /// Appends a digit, or makes the last one of the same owner larger.
   constexpr void add(int owner, int dim, std::int64_t extent, std::int64_t stride) {
     if (extent <= 1 || !good()) return;
+    if (stride == 0) dim = no_dim;
     if (dim < 0) stride = 0;
     if (count > 0) {
       digit& last = digits[count - 1];
