@@ -1,6 +1,7 @@
 /// What is known of values, in words.
 #pragma once
 
+#include <partita/ir/print.hpp>
 #include <partita/prove/lifting.hpp>
 
 namespace partita::prove_detail {
@@ -22,7 +23,7 @@ constexpr void print_term(text& out, const meanings& all, int t) {
   else if (of.home != nullptr && !of.home->name(of.value).empty())
     out << '"' << of.home->name(of.value) << '"';
   else if (of.at.p != nullptr)
-    out << all.terms.def(t).name << " %" << of.at.result(of.result) << "#" << t;
+    out << "the source's " << all.terms.def(t).name;
   else
     out << "a value that enters a loop";
 }
@@ -96,20 +97,15 @@ constexpr void print_claim(text& out, const meanings& all, const claim& c, const
 /// The first local op of which nothing is known, and what is known of its operands.
 constexpr text describe_lost(const lifting& work, const mesh& m) {
   const program& p = *work.lost_in;
+  const value_names names(p);
   text out;
-  const value_id v = p.op(work.lost).result;
-  out << '%';
-  if (p.name(v).empty())
-    out << v;
-  else
-    out << p.name(v);
-  out << " = " << p.op(work.lost).def->name << '(';
+  out << '%' << names[p.op(work.lost).result] << " = " << p.op(work.lost).def->name << '(';
   append_list(out, p.op(work.lost).operand_count,
-              [&](int i) { out << '%' << p.operand(work.lost, i); });
+              [&](int i) { out << '%' << names[p.operand(work.lost, i)]; });
   out << ')';
   if (!work.lost_reason.empty()) out << ": " << work.lost_reason;
   for (int i = 0; i < p.op(work.lost).operand_count && i < 4; ++i) {
-    out << "; %" << p.operand(work.lost, i) << " is ";
+    out << "; %" << names[p.operand(work.lost, i)] << " is ";
     print_claim(out, work.all, work.lost_operands[i], m);
   }
   return out;
