@@ -551,7 +551,7 @@ class lifting {
       }
     return all.views.number(v);
   }
-  static constexpr void sort_commutative(const op_def& d, vec<operand_term>& operands) {
+  static constexpr bool commutes(const op_def& d) {
     switch (d.id) {
       case def<op::add>.id:
       case def<op::multiply>.id:
@@ -559,10 +559,14 @@ class lifting {
       case def<op::minimum>.id:
       case def<op::logical_and>.id:
       case def<op::logical_or>.id:
-        break;
+      case def<op::logical_xor>.id:
+        return true;
       default:
-        return;
+        return false;
     }
+  }
+  static constexpr void sort_commutative(const op_def& d, vec<operand_term>& operands) {
+    if (!commutes(d)) return;
     if (operands[1].term < operands[0].term ||
         (operands[1].term == operands[0].term && operands[1].view < operands[0].view)) {
       const operand_term kept = operands[0];
@@ -730,14 +734,25 @@ class lifting {
   // ---- Other ops --------------------------------------------------------------------------------
 
   constexpr void by_law(const site& at, claim_list& to) {
-    const tensor_type& type = at.result_type(0);
     if (defining) {
-      int t = all.terms.find(at, given_, false, type);
+      int t = all.terms.find(at, given_, false, at.result_type(0));
       if (t < 0) t = define(at);
       for (int r = 0; r < at.result_count(); ++r)
         add(to, at.result(r), {t + r, all.terms[t + r].own, {}});
       return;
     }
+    if (meet(at, to) || !commutes(*at.node().def)) return;
+    const operand_term first = given_[0];
+    given_[0] = given_[1];
+    given_[1] = first;
+    site swapped = at;
+    swapped.swapped = true;
+    meet(swapped, to);
+  }
+  /// Finds what the op makes among the terms of the source.
+  constexpr bool meet(const site& at, claim_list& to) {
+    const tensor_type& type = at.result_type(0);
+    bool met = false;
     vec<operand_term> known;
     for (const auto& each : given_) known.push_back(known_as(each));
     int t = all.terms.first_candidate(*at.node().def, known);
@@ -758,7 +773,9 @@ class lifting {
         continue;
       }
       for (int r = 0; r < at.result_count(); ++r) add(to, at.result(r), t + r, results[r], sums);
+      met = true;
     }
+    return met;
   }
   constexpr int define(const site& at) {
     const int t = all.terms.make(at, given_, false, at.result_type(0));

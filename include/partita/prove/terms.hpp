@@ -17,7 +17,8 @@ namespace partita::prove_detail {
 struct site {
   const program* p = nullptr;
   op_id op = -1;
-  int branched = -1;  ///< this result of an op with branches
+  int branched = -1;     ///< this result of an op with branches
+  bool swapped = false;  ///< its two operands, of an op that commutes
 
   constexpr const op_node& node() const { return p->op(op); }
   constexpr int operand_count() const {
@@ -27,7 +28,8 @@ struct site {
   constexpr value_id result(int r) const { return node().result + (branched < 0 ? r : branched); }
   constexpr const tensor_type& result_type(int r) const { return p->type(result(r)); }
   constexpr const tensor_type& operand_type(int i) const {
-    return branched < 0 || i == 0 ? p->type(p->operand(op, i)) : result_type(0);
+    if (branched >= 0 && i > 0) return result_type(0);
+    return p->type(p->operand(op, swapped ? 1 - i : i));
   }
 };
 
