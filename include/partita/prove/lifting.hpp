@@ -94,12 +94,22 @@ class lifting {
     if (seen.good()) add(to, v, {term, number(seen, term), sums});
   }
 
+  constexpr void note_lost(const program& p, op_id o, const claim_list& of, const text& why) {
+    for (value_id v : p.operands(o))
+      if (of.first[v] < 0) return;
+    lost_in = &p;
+    lost = o;
+    lost_reason = why;
+    lost_operands.clear();
+    for (value_id v : p.operands(o)) lost_operands.push_back(claims[of.first[v]]);
+  }
+
   constexpr void run(const program& p, claim_list& to) {
     for (op_id o = 0; o < p.op_count(); ++o) {
       if (p.is(o, op_role::parameter)) continue;
       reason = {};
       lift(p, o, to);
-      if (!defining && lost < 0 && to.first[p.op(o).result] < 0) note_lost(p, o, to);
+      if (!defining && lost < 0 && to.first[p.op(o).result] < 0) note_lost(p, o, to, reason);
     }
   }
 
@@ -122,16 +132,6 @@ class lifting {
   factor_table map_;
   vec<claim> chosen_;  ///< of each operand of the op that is lifted
   vec<operand_term> given_;
-
-  constexpr void note_lost(const program& p, op_id o, const claim_list& of) {
-    for (value_id v : p.operands(o))
-      if (of.first[v] < 0) return;
-    lost_in = &p;
-    lost = o;
-    lost_reason = reason;
-    lost_operands.clear();
-    for (value_id v : p.operands(o)) lost_operands.push_back(claims[of.first[v]]);
-  }
 
   constexpr void lift(const program& p, op_id o, claim_list& to) {
     const op_node& n = p.op(o);

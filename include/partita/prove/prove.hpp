@@ -32,6 +32,7 @@ class checker {
     if (v.error) return v;
     for (int i = 0; i < source_.input_count(); ++i) add_input(i);
     work_.run(source_, of_source_);
+    source_terms_ = work_.all.terms.size();
     work_.defining = false;
     work_.run(d_.local, of_local_);
     for (int i = 0; i < source_.output_count() && !v.error; ++i) check_output(i, v.error);
@@ -44,6 +45,7 @@ class checker {
   const device_program& d_;
   lifting work_;
   claim_list of_source_, of_local_;
+  int source_terms_ = 0;
 
   constexpr void check_types(failure& f) const {
     const program& local = d_.local;
@@ -81,8 +83,29 @@ class checker {
       for (int s = of_source_.first[v]; s >= 0; s = work_.claims[s].next)
         if (is_output(work_.claims[s], work_.claims[c], i)) return;
     if (work_.lost >= 0) return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh));
+    if (const op_id o = first_strange(local); o >= 0) {
+      work_.note_lost(d_.local, o, of_local_, "the source computes nothing like it");
+      return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh), "; output \"",
+                      source_.output_name(i), "\" is made of it");
+    }
     f.record("Q004", "prove: output \"", source_.output_name(i), "\" is ", words(of_local_, local),
              "; in the source it is ", words(of_source_, v));
+  }
+  /// The first op that a value is made of and that the source has nothing like, or -1.
+  constexpr op_id first_strange(value_id v) const {
+    const program& p = d_.local;
+    vec<char> needed(p.ops.size(), 0);
+    needed[p.producer(v)] = 1;
+    for (op_id o = p.op_count(); o-- > 0;)
+      for (int i = 0; needed[o] != 0 && i < p.op(o).operand_count; ++i)
+        needed[p.producer(p.operand(o, i))] = 1;
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      const int c = of_local_.first[p.op(o).result];
+      if (needed[o] == 0 || c < 0 || p.op(o).operand_count == 0) continue;
+      const int t = work_.claims[c].term;
+      if (t >= source_terms_ && work_.all.terms[t].by_element) return o;
+    }
+    return -1;
   }
   constexpr text words(const claim_list& list, value_id v) const {
     text out;
