@@ -1,0 +1,72 @@
+// Mistakes of practice: `prove` accepts what is right, and says where what is wrong goes wrong.
+#include "practice.hpp"
+
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include <partita/prove/prove.hpp>
+
+namespace practice {
+
+namespace {
+
+/// Right programs that are not proved yet, for want of an equality of source programs.
+const std::set<std::string_view> not_yet = {};
+
+/// The value with this name in the text that the local program was read from: ops stand in the
+/// order of their lines.
+pt::value_id value_named(std::string_view name, const pt::program& p, std::string_view text) {
+  const auto line = "\n  " + std::string(name) + " = ";
+  pt::op_id op = p.input_count();
+  for (auto at = text.find('\n'); text.substr(at, line.size()) != line; ++op)
+    at = text.find('\n', at + 1);
+  return p.op(op).result;
+}
+
+/// Is the message about one of the values where a checker may stop, or an output that returns it?
+bool names_place(std::string_view message, const mistake& m, const written& w,
+                 std::string_view text) {
+  const pt::program& p = w.device.local;
+  const pt::value_names names(p);
+  for (std::string_view stop : m.stops_at) {
+    const pt::value_id v = value_named(stop, p, text);
+    if (message.starts_with("Q003 prove: %" + std::string(names[v]) + " = ")) return true;
+    for (int i = 0; i < p.output_count(); ++i)
+      if (p.outputs[static_cast<std::size_t>(i)].value == v &&
+          message.find("output \"" + std::string(w.source.output_name(i)) + '"') != message.npos)
+        return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("practice: right programs are proved") {
+  for (const practice_case& c : all_cases()) {
+    const written w = read(c, c.local);
+    const pt::verdict v = pt::prove(w.source, w.device);
+    if (c.equal == equality::as_real_functions)
+      CHECK_MESSAGE(!v.proved, c.name);
+    else
+      CHECK_MESSAGE(v.proved == !not_yet.contains(c.name), std::string(c.name), "\n  ",
+                    data::str(v.error.message));
+  }
+}
+
+TEST_CASE("practice: wrong programs are refused where they go wrong") {
+  for (const practice_case& c : all_cases())
+    for (const mistake& m : c.mistakes) {
+      const std::string text = with(m, c.local);
+      const written w = read(c, text);
+      const pt::verdict v = pt::prove(w.source, w.device);
+      const std::string message = data::str(v.error.message);
+      CAPTURE(std::string(c.name));
+      CAPTURE(std::string(m.name));
+      CHECK_MESSAGE(!v.proved, "wrong, and proved");
+      if (v.proved || not_yet.contains(c.name)) continue;
+      CHECK_MESSAGE(names_place(message, m, w, text), message, "\n  expected at ", m.stops_at[0]);
+    }
+}
+
+}  // namespace practice
