@@ -83,7 +83,8 @@ TEST_CASE("practice: wrong programs are refused where they go wrong") {
       CAPTURE(std::string(c.name));
       CAPTURE(std::string(m.name));
       CHECK_MESSAGE(!v.proved, "wrong, and proved");
-      if (v.proved || not_yet.contains(c.name)) continue;
+      const bool never = c.equal == equality::as_real_functions;
+      if (v.proved || never || not_yet.contains(c.name)) continue;
       CHECK_MESSAGE(names_place(message, m, w, text), message, "\n  expected at ", m.stops_at[0]);
     }
 }
