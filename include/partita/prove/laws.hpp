@@ -53,6 +53,13 @@ class op_law {
 
   text reason;  ///< why there is no result
 
+  /// Says why.
+  template <class... Parts>
+  constexpr bool no(const Parts&... parts) {
+    reason = concat(parts...);
+    return false;
+  }
+
   /// The views of the results, and what is pending besides what was.
   constexpr bool apply(vec<view>& results, pending& sums) {
     const int count = source_.operand_count();
@@ -101,11 +108,6 @@ class op_law {
   vec<piece> of_factor_;
   vec<std::int64_t> attrs_;
 
-  template <class... Parts>
-  constexpr bool no(const Parts&... parts) {
-    reason = concat(parts...);
-    return false;
-  }
   constexpr int whole_view(int i) const { return all_.terms.operand(of_, i).view; }
   constexpr const factor& at(int f) const { return map_.at(row_, f); }
   constexpr int dim_of(int f, int end) const { return map_.dim_of(at(f), end); }

@@ -94,6 +94,31 @@ class lifting {
     if (seen.good()) add(to, v, {term, number(seen, term), sums});
   }
 
+  /// All ways to choose one of the claims of each list, but for too many. (Templates stand before
+  /// what calls them: else Clang does not evaluate them in a constant.)
+  template <class F>
+  constexpr void for_each_choice(const vec<int>& heads, const F& f) {
+    for (int head : heads)
+      if (head < 0) return;
+    vec<int> at = heads;
+    for (int tries = 0; tries < most_choices; ++tries) {
+      chosen_.clear();
+      given_.clear();
+      for (int each : at) {
+        chosen_.push_back(claims[each]);
+        given_.push_back(claims[each].seen());
+      }
+      f();
+      std::size_t i = 0;
+      for (; i < at.size(); ++i) {
+        at[i] = claims[at[i]].next;
+        if (at[i] >= 0) break;
+        at[i] = heads[i];
+      }
+      if (i == at.size()) return;
+    }
+  }
+
   constexpr void note_lost(const program& p, op_id o, const claim_list& of, const text& why) {
     for (value_id v : p.operands(o))
       if (of.first[v] < 0) return;
@@ -178,30 +203,6 @@ class lifting {
     chosen_[open] = now;
     given_[open] = now.seen();
     return true;
-  }
-
-  /// All ways to choose one of the claims of each list, but for too many.
-  template <class F>
-  constexpr void for_each_choice(const vec<int>& heads, const F& f) {
-    for (int head : heads)
-      if (head < 0) return;
-    vec<int> at = heads;
-    for (int tries = 0; tries < most_choices; ++tries) {
-      chosen_.clear();
-      given_.clear();
-      for (int each : at) {
-        chosen_.push_back(claims[each]);
-        given_.push_back(claims[each].seen());
-      }
-      f();
-      std::size_t i = 0;
-      for (; i < at.size(); ++i) {
-        at[i] = claims[at[i]].next;
-        if (at[i] >= 0) break;
-        at[i] = heads[i];
-      }
-      if (i == at.size()) return;
-    }
   }
 
   constexpr void lift_chosen(const program& p, op_id o, claim_list& to) {
@@ -363,12 +364,12 @@ class lifting {
       default:
         return false;
     }
-    if (!good && n.def->id == def<op::pad>.id && !defining) return pad_reshaped(p, o, to);
+    if (!good && n.def->id == def<op::pad>.id && !defining) pad_reshaped(p, o, to);
     if (!good || !v.good()) return false;
     add(to, n.result, chosen_[0].term, v, chosen_[0].sums);
     if (defining && is_reshaping(n.def->id))
       all.reshaping_of(chosen_[0].term, number(v, chosen_[0].term), result);
-    return true;
+    return defining || n.def->id != def<op::pad>.id;  // it may be one that the source has, too
   }
   /// Can what an op makes be padded where its operand could not?
   static constexpr bool is_reshaping(std::uint64_t id) {
@@ -377,10 +378,9 @@ class lifting {
            id == def<op::dynamic_slice>.id;
   }
   /// Padded in a shape that the source gives a tensor: a piece of it in that shape.
-  constexpr bool pad_reshaped(const program& p, op_id o, claim_list& to) {
+  constexpr void pad_reshaped(const program& p, op_id o, claim_list& to) {
     const int t = chosen_[0].term;
     const shape& tensor = all.terms[t].shape;
-    bool done = false;
     for (int i = all.terms[t].reshaped; i >= 0; i = all.reshapings[i].next) {
       const auto whole = all.reshapings[i];
       piece pieces[max_rank];
@@ -391,9 +391,7 @@ class lifting {
       const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
       if (!v.good() || !pad_all(v, from, result, p.attrs(o), whole.to)) continue;
       add(to, p.op(o).result, all.reshaped(t, i), v, {});
-      done = true;
     }
-    return done;
   }
   /// What the source's ops know a term as.
   constexpr operand_term known_as(const operand_term& given) const {

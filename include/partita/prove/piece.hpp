@@ -145,6 +145,24 @@ class relative_view {
     }
     return best;
   }
+  /// Elements that stand several times in a part of a dimension: in the operand as often.
+  constexpr bool repeat(const digit& part, piece* pieces) const {
+    const auto number = [&](const view& v, const digit* at) {  // of those of the same owner
+      int n = 0;
+      for (int i = 0; &v.digits[i] != at; ++i)
+        n += v.digits[i].owner == part.owner && v.digits[i].dim < 0;
+      return n;
+    };
+    const int wanted = number(part_, &part);
+    for (int k = 0; k < whole_.count; ++k) {
+      const digit& each = whole_.digits[k];
+      if (each.owner != part.owner || each.dim >= 0 || number(whole_, &each) != wanted) continue;
+      if (each.extent != part.extent) return false;
+      pieces[part.owner].add(part.owner, part.extent, weight(k));
+      return true;
+    }
+    return false;
+  }
   /// Where the operand has no digits of a dimension: its own dimension of one element for that, or
   /// -1. (Padded, a value can be cut along it, into this element and what lies beyond.)
   constexpr int only_position(int dim) const {
@@ -158,7 +176,7 @@ class relative_view {
     return found < 0 ? -1 : found;
   }
   constexpr bool add(const digit& part, piece* pieces) const {
-    if (part.dim < 0) return part.owner >= 0 && pieces[part.owner].free;
+    if (part.dim < 0) return part.owner >= 0 && (pieces[part.owner].free || repeat(part, pieces));
     if (const int d = only_position(part.dim); d >= 0) {
       if (part.owner >= 0 && part.owner != d) return false;
       pieces[d].free = false;

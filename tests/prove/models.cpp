@@ -1,0 +1,50 @@
+// The paper's models at full size: what the lowering makes of them is proved.
+#include <doctest/doctest.h>
+
+#include <partita/prove/prove.hpp>
+
+#include "../../examples/models/gns.hpp"
+#include "../../examples/models/language_model.hpp"
+#include "../../examples/models/serving.hpp"
+#include "../../examples/models/unet.hpp"
+#include "../data.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+constexpr pt::mesh paper_mesh{{"batch", 8}, {"model", 4}};
+
+void check_proved(const pt::partitioned& p) {
+  const pt::verdict v = pt::prove(p.source, p.device);
+  CHECK_MESSAGE(v.proved, data::str(v.error.message));
+}
+
+}  // namespace
+
+TEST_CASE("models: the transformer's training step, and passes") {
+  using namespace paper::transformers;
+  const pt::program step = paper::trace_training_step(paper::T32);
+  const pt::passes passes{.combine_below = 1 << 20, .place = true, .share_gathers = true};
+  check_proved(pt::partition(step, paper_mesh, pt::schedule()));
+  check_proved(pt::partition(step, paper_mesh, pt::schedule(BP, MP, Z2)));
+  check_proved(pt::partition(step, paper_mesh, pt::schedule(BP, MP, Z3, EMB)));
+  check_proved(pt::partition(step, paper_mesh, pt::schedule(BP, MP, Z3), {.passes = passes}));
+}
+
+TEST_CASE("models: inference") {
+  using namespace paper::serving;
+  check_proved(
+      pt::partition(paper::trace_serving(paper::IT32), paper_mesh, pt::schedule(BP, MQ, MP)));
+}
+
+TEST_CASE("models: diffusion") {
+  using namespace paper::diffusion;
+  check_proved(
+      pt::partition(paper::trace_training_step(paper::UNet), paper_mesh, pt::schedule(BP, Z3)));
+}
+
+TEST_CASE("models: a graph network") {
+  check_proved(pt::partition(paper::trace_training_step(paper::GNS), paper_mesh,
+                             pt::schedule(paper::graphs::ES)));
+}

@@ -1,0 +1,21 @@
+// `prove` in constant evaluation.
+#include <partita/prove/prove.hpp>
+
+#include "../two_layers.hpp"
+
+namespace pt = partita;
+using namespace two_layers;
+
+static_assert([] {
+  const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3));
+  return pt::prove(p.source, p.device).proved;
+}());
+
+// An output that is told to lie elsewhere is another one.
+static_assert([] {
+  const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3));
+  pt::device_program wrong = p.device;
+  wrong.outputs[0] = {};  // whole, it says
+  const pt::verdict v = pt::prove(p.source, wrong);
+  return !v.proved && v.error.message.view().substr(0, 11) == "Q004 prove:";
+}());
