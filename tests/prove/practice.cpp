@@ -7,7 +7,8 @@
 
 #include <doctest/doctest.h>
 
-namespace practice {
+namespace pt = partita;
+using namespace practice;
 
 namespace {
 
@@ -103,5 +104,3 @@ TEST_CASE("practice: cases and their mistakes have names of their own") {
     for (const mistake& m : c.mistakes) CHECK(names.insert(text_of(c, m)).second);
   }
 }
-
-}  // namespace practice

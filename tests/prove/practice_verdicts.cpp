@@ -7,7 +7,8 @@
 
 #include <partita/prove/prove.hpp>
 
-namespace practice {
+namespace pt = partita;
+using namespace practice;
 
 namespace {
 
@@ -88,5 +89,3 @@ TEST_CASE("practice: wrong programs are refused where they go wrong") {
       CHECK_MESSAGE(names_place(message, m, w, text), message, "\n  expected at ", m.stops_at[0]);
     }
 }
-
-}  // namespace practice
