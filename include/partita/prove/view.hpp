@@ -5,6 +5,7 @@
 
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/shape.hpp>
+#include <partita/ir/tile_map.hpp>
 #include <partita/support/place_table.hpp>
 #include <partita/support/vec.hpp>
 
