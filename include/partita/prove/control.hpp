@@ -98,7 +98,7 @@ class loop_lifting {
     vec<operand_term> operands;
     for (value_id v : p_.operands(o_)) {
       if (to_.first[v] < 0) return;
-      operands.push_back(work_.claims[to_.first[v]].seen());
+      operands.push_back(work_.known_as(work_.claims[to_.first[v]].seen()));
     }
     int t = work_.all.terms.first_candidate(*p_.op(o_).def, operands);
     for (; t >= 0; t = work_.all.terms[t].next)
@@ -158,9 +158,10 @@ class loop_lifting {
                              int shift) const {
     place found;
     piece pieces[max_rank];
-    if (part.view == open_view || whole.term != part.term ||
-        !relative_view(work_.all.views[whole.view], s, work_.all.views[part.view],
-                       work_.all.terms[part.term].shape)
+    const bool reshaped = work_.all.terms[part.term].alias == whole.seen();
+    if (part.view == open_view || (whole.term != part.term && !reshaped)) return found;
+    const view seen = reshaped ? view(s) : work_.all.views[whole.view];
+    if (!relative_view(seen, s, work_.all.views[part.view], work_.all.terms[part.term].shape)
              .find(pieces))
       return found;
     for (int d = 0; d < shift; ++d)

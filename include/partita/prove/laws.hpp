@@ -189,7 +189,8 @@ class op_law {
       if (!restricted(given, f, i, mine))
         return no("the piece of dimension ", d, " of operand ", i, " cuts its factors");
       if (mine.free) continue;
-      if (!map_.ops[row_].composed && mine.local_extent() != local_extent(i, d))
+      if (!map_.ops[row_].composed && mine.local_extent() != local_extent(i, d) &&
+          local_extent(i, d) > 0)
         return no("dimension ", d, " of operand ", i, " repeats");
       if (found.free) {
         found = mine;
@@ -212,6 +213,11 @@ class op_law {
   }
   /// What no operand tells the extent of is as large as in the source.
   constexpr bool made_whole(int f, piece& found) {
+    if (source_.operand_count() == 0) {  // counts on
+      found = piece();
+      found.add(0, local_.result_type(0).shape.extents[dim_of(f, -1)], 1);
+      return true;
+    }
     for (int r = 0; r < source_.result_count(); ++r) {
       const int d = dim_of(f, -1 - r);
       if (d != no_dim && result_type(r).shape.extents[d] != local_.result_type(r).shape.extents[d])
@@ -299,13 +305,16 @@ class op_law {
       for (int f = 0; f < map_.ops[row_].count; ++f) {
         if (dim_of(f, -1 - r) != d) continue;
         any = true;
-        const piece& mine = of_factor_[f];
-        if (mine.free) {
+        const std::int64_t unit = weight(f, -1 - r);
+        piece mine = of_factor_[f];
+        if (mine.free && !map_.ops[row_].composed) {
           extent = -1;
-          if (map_.ops[row_].composed) return no("a part of a dimension repeats");
           continue;
         }
-        const std::int64_t unit = weight(f, -1 - r);
+        if (mine.free) {  // a part of a dimension: whole, or of another extent
+          mine = piece();
+          mine.add(0, at(f).size, 1);
+        }
         v.start[d] += mine.start * unit;
         for (int i = 0; i < mine.count; ++i) {
           const digit& each = mine.digits[i];
@@ -318,7 +327,8 @@ class op_law {
         v.add(d, d, unfactored(d, -1 - r), 1);
         extent *= unfactored(d, -1 - r);
       }
-      if (!any ? local.extents[d] != s.extents[d] : extent >= 0 && extent != local.extents[d])
+      const bool same = local.extents[d] == s.extents[d];
+      if (!any ? !same : extent >= 0 && extent != local.extents[d] && !(same && s.extents[d] == 0))
         return no("the result has another extent");
     }
     if (!v.good()) return no("the result is too complicated");
@@ -329,6 +339,12 @@ class op_law {
 
   // ---- Halos ------------------------------------------------------------------------------------
 
+  /// The number of a piece, of coordinates along axes: major to minor.
+  struct coordinates {
+    int count = 0;
+    digit axes[piece::most] = {};
+    std::int64_t pieces = 1, step = 0;
+  };
   /// The piece of the results, where those of the operands overlap.
   constexpr bool halo_piece(int f, piece& found) {
     const int to = dim_of(f, -1);
@@ -344,10 +360,21 @@ class op_law {
       if (!mine.free && along.count == 0 && !find_coordinates(mine, along))
         return no("dimension ", d, " of operand ", k, " is no row of pieces");
     }
-    // The extents as they are with what was padded: all in one ratio.
+    // As in the source, or with what was padded: then all extents have grown in one ratio.
     const std::int64_t extent = to == no_dim ? 0 : result_type(0).shape.extents[to];
-    std::int64_t grown = extent;
-    if (to != no_dim && along.count == 0) grown = local_.result_type(0).shape.extents[to];
+    const vec<std::int64_t> kept = attrs_;
+    if (cut_piece(f, along, extent, found)) return true;
+    if (to == no_dim) return false;
+    const std::int64_t grown = local_.result_type(0).shape.extents[to] * along.pieces;
+    if (grown <= extent) return false;
+    attrs_ = kept;
+    return cut_piece(f, along, grown, found);
+  }
+  /// The same, where the result has `grown` positions.
+  constexpr bool cut_piece(int f, const coordinates& along, std::int64_t grown, piece& found) {
+    const int to = dim_of(f, -1);
+    const std::int64_t extent = to == no_dim ? 0 : result_type(0).shape.extents[to];
+    found = piece();
     vec<tensor_type> types;
     for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
     tensor_type result = result_type(0);
@@ -375,6 +402,9 @@ class op_law {
       return true;
     }
     if (c.made == 0) {
+      if (grown % along.pieces != 0 ||
+          local_.result_type(0).shape.extents[to] != grown / along.pieces)
+        return no("the result has another extent");
       found.add(0, grown / along.pieces, 1);
       add_axes(found, along, grown / along.pieces);
     } else {
@@ -410,12 +440,6 @@ class op_law {
     c.pieces = pieces;
     return true;
   }
-  /// The number of a piece, of coordinates along axes: major to minor.
-  struct coordinates {
-    int count = 0;
-    digit axes[piece::most] = {};
-    std::int64_t pieces = 1, step = 0;
-  };
   static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
   static constexpr bool find_coordinates(const piece& of, coordinates& c) {
     for (int i = 0; i < of.count; ++i)

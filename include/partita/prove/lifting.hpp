@@ -94,6 +94,11 @@ class lifting {
     if (seen.good()) add(to, v, {term, number(seen, term), sums});
   }
 
+  /// What the source's ops know a term as.
+  constexpr operand_term known_as(const operand_term& given) const {
+    const operand_term& alias = all.terms[given.term].alias;
+    return alias.term < 0 ? given : alias;
+  }
   /// All ways to choose one of the claims of each list, but for too many. (Templates stand before
   /// what calls them: else Clang does not evaluate them in a constant.)
   template <class F>
@@ -373,9 +378,9 @@ class lifting {
   }
   /// Can what an op makes be padded where its operand could not?
   static constexpr bool is_reshaping(std::uint64_t id) {
-    return id == def<op::reshape>.id || id == def<op::slice>.id || id == def<op::pad>.id ||
-           id == def<op::roll>.id || id == def<op::concatenate>.id ||
-           id == def<op::dynamic_slice>.id;
+    return id == def<op::reshape>.id || id == def<op::broadcast_in_dim>.id ||
+           id == def<op::slice>.id || id == def<op::pad>.id || id == def<op::roll>.id ||
+           id == def<op::concatenate>.id || id == def<op::dynamic_slice>.id;
   }
   /// Padded in a shape that the source gives a tensor: a piece of it in that shape.
   constexpr void pad_reshaped(const program& p, op_id o, claim_list& to) {
@@ -392,11 +397,6 @@ class lifting {
       if (!v.good() || !pad_all(v, from, result, p.attrs(o), whole.to)) continue;
       add(to, p.op(o).result, all.reshaped(t, i), v, {});
     }
-  }
-  /// What the source's ops know a term as.
-  constexpr operand_term known_as(const operand_term& given) const {
-    const operand_term& alias = all.terms[given.term].alias;
-    return alias.term < 0 ? given : alias;
   }
   static constexpr bool slice_all(view& v, const shape& from, const shape& result,
                                   span<const std::int64_t> attrs) {
@@ -687,7 +687,7 @@ class lifting {
     view v = all.views[x.view];
     if (flags.dims != 1 || flags.rank != v.rank) return false;
     const int dim = masked_dim(flags, v);
-    if (dim < 0) return false;
+    if (dim < 0) return mask_repeated(p, o, flags, low, high, scalar, to);
     const std::int64_t extent = all.terms[x.term].shape.extents[dim];
     const std::int64_t shift = v.start[dim] - flags.start[0];
     low += shift;
@@ -706,6 +706,40 @@ class lifting {
     if (x.sums.any() && !is_identity(chosen_[2], combiner::add)) return false;
     add(to, p.op(o).result, x.term, v, x.sums);
     return true;
+  }
+  /// The same, of a value that is repeated along the dimension: a piece of it in the shape that the
+  /// source repeats it in.
+  constexpr bool mask_repeated(const program& p, op_id o, const view& flags, std::int64_t low,
+                               std::int64_t high, const operand_term& scalar, claim_list& to) {
+    const claim x = chosen_[1];
+    const view& seen = all.views[x.view];
+    int d = -1;
+    for (int i = 0; i < flags.count; ++i)
+      if (flags.digits[i].owner >= 0) d = flags.digits[i].owner;
+    if (d < 0 || !seen.repeats(d) || x.sums.any()) return false;
+    bool done = false;
+    for (int i = all.terms[x.term].reshaped; i >= 0; i = all.reshapings[i].next) {
+      const auto whole = all.reshapings[i];
+      piece pieces[max_rank];
+      if (whole.to.rank != flags.rank ||
+          !relative_view(all.views[whole.view], whole.to, seen, all.terms[x.term].shape)
+               .find(pieces) ||
+          !pieces[d].free)
+        continue;
+      pieces[d] = piece();
+      pieces[d].start = flags.start[0];
+      for (int k = 0; k < flags.count; ++k)
+        pieces[d].add(flags.digits[k].owner, flags.digits[k].extent, flags.digits[k].stride);
+      view v = as_view(pieces, whole.to.rank);
+      std::int64_t least = 0, greatest = 0;
+      v.range(d, least, greatest);
+      const std::int64_t extent = whole.to.extents[d];
+      if (least < 0 || low > 0 || high != extent) continue;
+      v.beyond[d] = all.beyond(scalar);
+      add(to, p.op(o).result, all.reshaped(x.term, i), v, {});
+      done = true;
+    }
+    return done;
   }
   /// The dimension along which both see the same positions, but for where they start; or -1.
   static constexpr int masked_dim(const view& flags, const view& v) {
