@@ -158,7 +158,8 @@ class loop_lifting {
                              int shift) const {
     place found;
     piece pieces[max_rank];
-    const bool reshaped = work_.all.terms[part.term].alias == whole.seen();
+    const bool reshaped =
+        work_.all.terms[part.term].alias == whole.seen() && work_.all.terms[part.term].shape == s;
     if (part.view == open_view || (whole.term != part.term && !reshaped)) return found;
     const view seen = reshaped ? view(s) : work_.all.views[whole.view];
     if (!relative_view(seen, s, work_.all.views[part.view], work_.all.terms[part.term].shape)

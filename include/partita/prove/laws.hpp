@@ -67,7 +67,16 @@ class op_law {
     in_factor_.assign(static_cast<std::size_t>(count), 0);
     for (int i = 0; i < count; ++i) {
       const operand_term alias = all_.terms[given_[i].term].alias;
-      if (alias.term >= 0 && alias.view != whole_view(i)) return no("operand ", i, " is reshaped");
+      if (alias.term >= 0 && (alias.view != whole_view(i) ||
+                              all_.terms[given_[i].term].shape != operand_type(i).shape))
+        return no("operand ", i, " is reshaped");
+      if (operand_type(i).shape.elements() == 0) {  // none are any
+        for (int d = 0; d < operand_type(i).shape.rank; ++d) {
+          pieces_[i * max_rank + d] = piece();
+          pieces_[i * max_rank + d].free = true;
+        }
+        continue;
+      }
       const view& part = all_.views[given_[i].view];
       const view whole =
           alias.term < 0 ? all_.views[whole_view(i)] : view(all_.terms[given_[i].term].shape);
@@ -268,7 +277,7 @@ class op_law {
   constexpr bool free_is_whole(int f) {
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
-      if (d == no_dim) continue;
+      if (d == no_dim || operand_type(i).shape.elements() == 0) continue;
       if (local_extent(i, d) != operand_type(i).shape.extents[d])
         return no("dimension ", d, " of operand ", i, " repeats another number of times");
     }
@@ -278,6 +287,7 @@ class op_law {
   constexpr bool rest_is_whole() {
     for (int i = 0; i < source_.operand_count(); ++i) {
       const shape& s = operand_type(i).shape;
+      if (s.elements() == 0) continue;
       for (int d = 0; d < s.rank; ++d) {
         if ((in_factor_[i] >> d & 1u) != 0) {
           piece minor;

@@ -217,7 +217,7 @@ class lifting {
     if (moves(p, o, to)) return;
     if (counts(p, o, to)) return;
     bool done = false;
-    if (n.def->id == def<op::select>.id) done = masks(p, o, to);
+    if (n.def->id == def<op::select>.id) done = masks(p, o, to) && defining;
     if (n.def->elementwise) done = by_element(p, o, to) || done;
     if (!done || sees_beyond()) by_law(site{&p, o}, to);
   }
@@ -236,7 +236,8 @@ class lifting {
     const op_node& n = p.op(o);
     const tensor_type& t = p.type(n.result);
     const auto attrs = p.attrs(o);
-    if (n.def->constant && is_integer(t.element)) {
+    const bool small = attrs.empty() || (attrs[0] < max_elements && attrs[0] > -max_elements);
+    if (n.def->constant && is_integer(t.element) && small) {
       view v(t.shape.rank, 1);
       v.start[0] = attrs[0];
       return add(to, n.result, all.terms.positions(t.element), v, {});
@@ -247,7 +248,9 @@ class lifting {
       view v(t.shape.rank, 1);
       const int d = static_cast<int>(attrs[0]);
       v.add(d, 0, t.shape.extents[d], 1);
-      return add(to, n.result, all.terms.positions(t.element), v, {});
+      const int positions = all.terms.positions(t.element);
+      if (defining && t.shape.rank > 1) all.reshaping_of(positions, number(v, positions), t.shape);
+      return add(to, n.result, positions, v, {});
     }
     by_law(site{&p, o}, to);
   }
@@ -395,7 +398,7 @@ class lifting {
       view v = as_view(pieces, whole.to.rank);
       const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
       if (!v.good() || !pad_all(v, from, result, p.attrs(o), whole.to)) continue;
-      add(to, p.op(o).result, all.reshaped(t, i), v, {});
+      add(to, p.op(o).result, all.reshaped(t, i), v, chosen_[0].sums);
     }
   }
   static constexpr bool slice_all(view& v, const shape& from, const shape& result,
@@ -456,7 +459,8 @@ class lifting {
       const int dim = only->dim;
       if (!slice(v, d, start.start[0], result.extents[d], 1)) return false;
       for (int i = 0; i < start.count; ++i)
-        if (!advance(v, dim, start.digits[i].owner, start.digits[i].extent,
+        if (chosen_[0].sums.contains(axis_of(start.digits[i])) ||
+            !advance(v, dim, start.digits[i].owner, start.digits[i].extent,
                      start.digits[i].stride * step))
           return false;
     }
@@ -716,7 +720,7 @@ class lifting {
     int d = -1;
     for (int i = 0; i < flags.count; ++i)
       if (flags.digits[i].owner >= 0) d = flags.digits[i].owner;
-    if (d < 0 || !seen.repeats(d) || x.sums.any()) return false;
+    if (defining || d < 0 || !seen.repeats(d) || x.sums.any()) return false;
     bool done = false;
     for (int i = all.terms[x.term].reshaped; i >= 0; i = all.reshapings[i].next) {
       const auto whole = all.reshapings[i];
@@ -835,6 +839,7 @@ class lifting {
   constexpr bool some_operand_repeats(const site& at) const {
     for (int i = 0; i < at.operand_count(); ++i) {
       const shape& s = at.operand_type(i).shape;
+      if (s.elements() == 0) return true;
       for (int d = 0; d < s.rank; ++d)
         if (s.extents[d] > 1 && all.views[given_[i].view].repeats(d)) return true;
     }

@@ -231,7 +231,7 @@ struct meanings {
 
   constexpr int reshaping_of(int t, int view, const shape& to) {
     for (int i = terms[t].reshaped; i >= 0; i = reshapings[i].next)
-      if (reshapings[i].view == view) return i;
+      if (reshapings[i].view == view && reshapings[i].to == to) return i;
     reshapings.push_back({view, to, -1, terms[t].reshaped});
     return terms[t].reshaped = static_cast<int>(reshapings.size()) - 1;
   }
