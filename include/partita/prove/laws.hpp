@@ -487,7 +487,7 @@ class op_law {
     add_axes(want, along, r.step);
     const piece& given = pieces_[k * max_rank + c.operand_dims[k]];
     if (given.free) return no("operand ", k, " repeats");
-    if (!equal_pieces(given, want))
+    if (!given.same_digits(want))
       return no("dimension ", c.operand_dims[k], " of operand ", k,
                 " does not hold the pieces and neighbours that are needed");
     const std::int64_t extent = c.operand_extent(k), last = r.first + (along.pieces - 1) * r.step;
@@ -503,15 +503,6 @@ class op_law {
              all_.scalars[beyond - outside::first_value] == all_.scalar(given_[r.fill_operand]);
     if (r.fill == combiner::stack) return beyond == outside::wraps;
     return all_.is_identity(beyond, r.fill, operand_type(k).element);
-  }
-  static constexpr bool equal_pieces(const piece& a, const piece& b) {
-    if (a.start != b.start || a.count != b.count) return false;
-    for (int i = 0; i < a.count; ++i) {
-      bool found = false;
-      for (int j = 0; j < b.count; ++j) found = found || a.digits[i] == b.digits[j];
-      if (!found) return false;
-    }
-    return true;
   }
 };
 

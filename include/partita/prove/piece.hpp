@@ -61,6 +61,16 @@ struct piece {
       if (digits[i] != other.digits[i]) return false;
     return true;
   }
+  /// The same, of digits in any order.
+  constexpr bool same_digits(const piece& other) const {
+    if (start != other.start || count != other.count) return false;
+    for (int i = 0; i < count; ++i) {
+      bool found = false;
+      for (int j = 0; j < count; ++j) found = found || digits[i] == other.digits[j];
+      if (!found) return false;
+    }
+    return true;
+  }
   /// Do the devices together hold each of the positions 0 to some end once, and nothing else? Gives
   /// the end, or -1.
   constexpr std::int64_t covered() const {

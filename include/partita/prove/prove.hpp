@@ -129,16 +129,7 @@ class checker {
       return false;
     if (!relative_view(identity, whole, wanted, whole).find(want)) return false;
     for (int d = 0; d < whole.rank; ++d)
-      if (!have[d].free && !same_pieces(have[d], want[d])) return false;
-    return true;
-  }
-  static constexpr bool same_pieces(const piece& a, const piece& b) {
-    if (a.start != b.start || a.count != b.count) return false;
-    for (int i = 0; i < a.count; ++i) {
-      bool found = false;
-      for (int j = 0; j < b.count; ++j) found = found || a.digits[i] == b.digits[j];
-      if (!found) return false;
-    }
+      if (!have[d].free && !have[d].same_digits(want[d])) return false;
     return true;
   }
 };
