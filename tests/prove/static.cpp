@@ -11,11 +11,11 @@ static_assert([] {
   return pt::prove(p.source, p.device).proved;
 }());
 
-// An output that is told to lie elsewhere is another one.
+// A layout that does not fit is said.
 static_assert([] {
   const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3));
   pt::device_program wrong = p.device;
   wrong.outputs[0] = {};  // whole, it says
   const pt::verdict v = pt::prove(p.source, wrong);
-  return !v.proved && v.error.message.view().substr(0, 11) == "Q004 prove:";
+  return !v.proved && v.error.message.view().substr(0, 11) == "Q002 prove:";
 }());

@@ -47,6 +47,7 @@ class checker {
   claim_list of_source_, of_local_;
   int source_terms_ = 0;
 
+  /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit
   constexpr void check_types(failure& f) const {
     const program& local = d_.local;
     if (source_.input_count() != local.input_count() ||
@@ -54,6 +55,31 @@ class checker {
       return f.record("Q001", "prove: the source has ", source_.input_count(), " inputs and ",
                       source_.output_count(), " outputs, the local program ", local.input_count(),
                       " and ", local.output_count());
+    if (static_cast<int>(d_.inputs.size()) != source_.input_count() ||
+        static_cast<int>(d_.outputs.size()) != source_.output_count())
+      return f.record("Q002", "prove: ", d_.inputs.size(), " layouts of ", source_.input_count(),
+                      " inputs and ", d_.outputs.size(), " of ", source_.output_count(),
+                      " outputs; each needs one");
+    for (int i = 0; i < source_.input_count(); ++i)
+      check_layout(f, "input", source_.input_name(i), d_.inputs[i], source_.input_type(i),
+                   local.input_type(i));
+    for (int i = 0; i < source_.output_count(); ++i)
+      check_layout(f, "output", source_.output_name(i), d_.outputs[i], source_.output_type(i),
+                   local.output_type(i));
+  }
+  constexpr void check_layout(failure& f, std::string_view what, std::string_view name,
+                              const layout& l, const tensor_type& whole,
+                              const tensor_type& local) const {
+    bool fits = whole.element == local.element && whole.shape.rank == local.shape.rank;
+    for (const auto& e : l)
+      fits = fits && e.axis < d_.mesh.rank && e.dim >= 0 && e.dim < whole.shape.rank;
+    if (fits) {
+      const shape pieces = l.global(local.shape, d_.mesh);
+      for (int d = 0; d < whole.shape.rank; ++d) fits = fits && pieces[d] >= whole.shape[d];
+    }
+    if (!fits)
+      f.record("Q002", "prove: ", what, " \"", name, "\" is ", local,
+               " on each device, which its layout does not make of ", whole);
   }
   /// How a value lies on the mesh, as a view of the tensor that it is a piece of.
   constexpr view laid_out(const layout& l, const shape& local) const {
