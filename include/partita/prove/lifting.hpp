@@ -48,8 +48,8 @@ struct source_loop {
 class lifting;
 constexpr void lift_control(lifting& work, const program& p, op_id o, claim_list& to);
 
-/// Goes through programs in order of execution. The source makes terms; a local program, which
-/// `meets` it, finds them: its ops by the laws that the source's ops have.
+/// Goes through programs in order of execution. The source makes terms (`defining`); a local
+/// program meets them: its ops by the laws that the source's ops have.
 class lifting {
  public:
   constexpr explicit lifting(const mesh& m) : mesh_(m) {}
@@ -62,8 +62,7 @@ class lifting {
   const program* lost_in = nullptr;
   op_id lost = -1;  ///< the first op without claim whose operands have some
 
-  /// Values of a program that takes part as the source make terms.
-  bool defining = true;
+  bool defining = true;  ///< is it the source?
   vec<source_loop> loops;
   int depth = 0;  ///< of loops around, whose iterations are coordinates
 
@@ -593,8 +592,8 @@ class lifting {
         linear = 3;
         product = true;
         break;
-      case def<op::divide>.id:
-        linear = 1;
+      case def<op::divide>.id:  // of integers it rounds
+        linear = is_floating(p.type(n.result).element) ? 1 : 0;
         product = true;
         break;
       case def<op::select>.id:
@@ -636,6 +635,7 @@ class lifting {
     }
     return true;
   }
+
   // ---- Masks ------------------------------------------------------------------------------------
 
   /// For which positions does a comparison with numbers hold: [low, high).
