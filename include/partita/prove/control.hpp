@@ -13,30 +13,28 @@
 namespace partita::prove_detail {
 
 /// What enters a nested program: everything that is known of a value outside of it.
-constexpr void pass(lifting& work, const claim_list& from, value_id v, claim_list& to, value_id w) {
-  for (int c = from.first[v]; c >= 0; c = work.claims[c].next)
-    work.add(to, w, claim(work.claims[c]));
+constexpr void pass(workspace& w, const claim_list& from, value_id v, claim_list& to,
+                    value_id input) {
+  for (int c = from.first[v]; c >= 0; c = w.claims[c].next) w.add(to, input, claim(w.claims[c]));
 }
 
 /// A computation with a name is what it does.
-constexpr void lift_call(lifting& work, const program& p, op_id o, claim_list& to) {
+constexpr void lift_call(workspace& w, const program& p, op_id o, claim_list& to) {
   const program& body = p.region(o, 0);
   claim_list inside(body);
-  for (int i = 0; i < body.input_count(); ++i)
-    pass(work, to, p.operand(o, i), inside, body.inputs[i]);
-  work.run(body, inside);
+  for (int i = 0; i < body.input_count(); ++i) pass(w, to, p.operand(o, i), inside, body.inputs[i]);
+  lift_all(w, body, inside);
   for (int i = 0; i < body.output_count(); ++i)
-    pass(work, inside, body.outputs[i].value, to, p.op(o).result + i);
+    pass(w, inside, body.outputs[i].value, to, p.op(o).result + i);
 }
 
-constexpr void lift_case(lifting& work, const program& p, op_id o, claim_list& to) {
+constexpr void lift_case(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   vec<claim_list> branches;
   for (const auto& r : p.regions_of(o)) {
     claim_list inside(r);
-    for (int i = 0; i < r.input_count(); ++i)
-      pass(work, to, p.operand(o, i + 1), inside, r.inputs[i]);
-    work.run(r, inside);
+    for (int i = 0; i < r.input_count(); ++i) pass(w, to, p.operand(o, i + 1), inside, r.inputs[i]);
+    lift_all(w, r, inside);
     branches.push_back(inside);
   }
   for (int k = 0; k < n.result_count; ++k) {
@@ -44,15 +42,15 @@ constexpr void lift_case(lifting& work, const program& p, op_id o, claim_list& t
     heads.push_back(to.first[p.operand(o, 0)]);
     for (int r = 0; r < n.region_count; ++r)
       heads.push_back(branches[r].first[p.region(o, r).outputs[k].value]);
-    work.choose(p, o, k, heads, to);
+    choose(w, p, o, k, heads, to);
   }
 }
 
 /// One loop, of the source or of a local program.
 class loop_lifting {
  public:
-  constexpr loop_lifting(lifting& work, const program& p, op_id o, claim_list& to)
-      : work_(work), p_(p), o_(o), to_(to) {
+  constexpr loop_lifting(workspace& w, const program& p, op_id o, claim_list& to)
+      : w_(w), p_(p), o_(o), to_(to) {
     p.op(o).def->wires(p, o, wires_);
   }
 
@@ -63,7 +61,7 @@ class loop_lifting {
     vec<operand_term> operands;
     for (value_id v : p_.operands(o_)) {
       if (to_.first[v] < 0) return;
-      made.operands.push_back(work_.claims[to_.first[v]]);
+      made.operands.push_back(w_.claims[to_.first[v]]);
       operands.push_back(made.operands.back().seen());
     }
     for (const auto& r : p_.regions_of(o_)) {
@@ -75,21 +73,21 @@ class loop_lifting {
       const program& region = p_.region(o_, r);
       claim_list inside(region);
       for (int i = 0; i < region.input_count(); ++i)
-        work_.add(inside, region.inputs[i], made.inputs[r][i]);
-      work_.run(region, inside);
+        w_.add(inside, region.inputs[i], made.inputs[r][i]);
+      lift_all(w_, region, inside);
       for (int i = 0; i < region.output_count(); ++i) {
         const int c = inside.first[region.outputs[i].value];
         if (c < 0) return;
-        made.outputs[r][i] = work_.claims[c];
+        made.outputs[r][i] = w_.claims[c];
       }
     }
-    made.results = work_.all.terms.make(site{&p_, o_}, operands, false, p_.type(p_.op(o_).result));
-    work_.all.terms[made.results].factors = static_cast<int>(work_.loops.size());
+    made.results = w_.all.terms.make(site{&p_, o_}, operands, false, p_.type(p_.op(o_).result));
+    w_.all.terms[made.results].factors = static_cast<int>(w_.loops.size());
     for (int r = 0; r < p_.op(o_).result_count; ++r) {
       const value_id v = p_.op(o_).result + r;
-      work_.add(to_, v, made.results + r, view(p_.type(v).shape), {});
+      w_.add(to_, v, made.results + r, view(p_.type(v).shape), {});
     }
-    work_.loops.push_back(made);
+    w_.loops.push_back(made);
   }
 
   /// A local loop that does what one of the source does, or takes the place of one that is there in
@@ -98,16 +96,16 @@ class loop_lifting {
     vec<operand_term> operands;
     for (value_id v : p_.operands(o_)) {
       if (to_.first[v] < 0) return;
-      operands.push_back(work_.known_as(work_.claims[to_.first[v]].seen()));
+      operands.push_back(w_.known_as(w_.claims[to_.first[v]].seen()));
     }
-    int t = work_.all.terms.first_candidate(*p_.op(o_).def, operands);
-    for (; t >= 0; t = work_.all.terms[t].next)
-      if (follows(work_.loops[work_.all.terms[t].factors])) return;
+    int t = w_.all.terms.first_candidate(*p_.op(o_).def, operands);
+    for (; t >= 0; t = w_.all.terms[t].next)
+      if (follows(w_.loops[w_.all.terms[t].factors])) return;
     if (p_.op(o_).def->id == def<op::scan>.id) in_time();
   }
 
  private:
-  lifting& work_;
+  workspace& w_;
   const program& p_;
   op_id o_;
   claim_list& to_;
@@ -132,8 +130,8 @@ class loop_lifting {
       if (only_enters(w)) {
         inner = made.operands[end_of(w, wire_end::operand)->index];
       } else if (inner.term < 0) {
-        inner.term = work_.all.terms.fresh(type);
-        inner.view = work_.number(view(type.shape), inner.term);
+        inner.term = w_.all.terms.fresh(type);
+        inner.view = w_.number(view(type.shape), inner.term);
       }
       made.inputs[e.region][e.index] = inner;
     }
@@ -159,10 +157,10 @@ class loop_lifting {
     place found;
     piece pieces[max_rank];
     const bool reshaped =
-        work_.all.terms[part.term].alias == whole.seen() && work_.all.terms[part.term].shape == s;
+        w_.all.terms[part.term].alias == whole.seen() && w_.all.terms[part.term].shape == s;
     if (part.view == open_view || (whole.term != part.term && !reshaped)) return found;
-    const view seen = reshaped ? view(s) : work_.all.views[whole.view];
-    if (!relative_view(seen, s, work_.all.views[part.view], work_.all.terms[part.term].shape)
+    const view seen = reshaped ? view(s) : w_.all.views[whole.view];
+    if (!relative_view(seen, s, w_.all.views[part.view], w_.all.terms[part.term].shape)
              .find(pieces))
       return found;
     for (int d = 0; d < shift; ++d)
@@ -216,8 +214,8 @@ class loop_lifting {
     const tensor_type& whole = source.p->type(source.p->operand(source.op, e->index));
     const value_id mine = p_.operand(o_, e->index);
     const shape& local = p_.type(mine).shape;
-    for (int c = to_.first[mine]; c >= 0; c = work_.claims[c].next) {
-      found = find_place(source.operands[e->index], whole.shape, work_.claims[c], e->shift);
+    for (int c = to_.first[mine]; c >= 0; c = w_.claims[c].next) {
+      found = find_place(source.operands[e->index], whole.shape, w_.claims[c], e->shift);
       if (found.known) break;
     }
     for (int d = e->shift; found.known && d < whole.shape.rank; ++d) {
@@ -234,7 +232,7 @@ class loop_lifting {
   }
   constexpr void run_regions(const source_loop& source, const vec<carried>& list,
                              vec<claim_list>& inside) {
-    const int lost = work_.lost;
+    const int lost = w_.lost;
     for (int r = 0; r < p_.op(o_).region_count; ++r) {
       const program& region = p_.region(o_, r);
       claim_list values(region);
@@ -242,13 +240,13 @@ class loop_lifting {
         if (only_enters(w))
           for (const auto& e : w.ends)
             if (e.kind == wire_end::input && e.region == r)
-              pass(work_, to_, p_.operand(o_, end_of(w, wire_end::operand)->index), values,
+              pass(w_, to_, p_.operand(o_, end_of(w, wire_end::operand)->index), values,
                    region.inputs[e.index]);
       for (const auto& each : list)
         for (const auto& e : each.w->ends)
           if (e.kind == wire_end::input && e.region == r) enter(source, each, e, region, values);
-      work_.lost = lost;
-      work_.run(region, values);
+      w_.lost = lost;
+      lift_all(w_, region, values);
       inside.push_back(values);
     }
   }
@@ -257,10 +255,10 @@ class loop_lifting {
     const claim& whole = source.inputs[e.region][e.index];
     const value_id v = region.inputs[e.index];
     if (!each.at.known)
-      work_.add(values, v, {whole.term, open_view, {}});
+      w_.add(values, v, {whole.term, open_view, {}});
     else
-      work_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank),
-                each.at.sums);
+      w_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank),
+             each.at.sums);
   }
   /// Is a value at the end of an iteration as it was at its beginning? If it entered as one that
   /// fits many places, it takes this one.
@@ -276,8 +274,8 @@ class loop_lifting {
       const shape& s = source.p->region(source.op, e.region).output_type(e.index).shape;
       place found;
       bool good = false;
-      for (int c = inside[e.region].first[v]; c >= 0 && !good; c = work_.claims[c].next) {
-        const place here = find_place(whole, s, work_.claims[c], 0);
+      for (int c = inside[e.region].first[v]; c >= 0 && !good; c = w_.claims[c].next) {
+        const place here = find_place(whole, s, w_.claims[c], 0);
         if (!here.known) continue;
         if (!found.known) found = here;
         good = each.at.known && fits(here, each.at, rank);
@@ -318,11 +316,10 @@ class loop_lifting {
     const value_id mine = p_.operand(o_, e.index);
     for (int d = 0; d < rank; ++d)
       if (want.pieces[d].free) return false;
-    for (int c = to_.first[mine]; c >= 0; c = work_.claims[c].next) {
-      place have = find_place(source.operands[e.index], whole.shape, work_.claims[c], e.shift);
+    for (int c = to_.first[mine]; c >= 0; c = w_.claims[c].next) {
+      place have = find_place(source.operands[e.index], whole.shape, w_.claims[c], e.shift);
       if (!have.known) continue;
-      if (want.sums.any() && !have.sums.any() &&
-          work_.is_identity(work_.claims[c], want.sums.combine))
+      if (want.sums.any() && !have.sums.any() && w_.is_identity(w_.claims[c], want.sums.combine))
         have.sums = want.sums;
       if (fits(have, want, rank)) return true;
     }
@@ -347,7 +344,7 @@ class loop_lifting {
           at.pieces[d] = piece();
           at.pieces[d].add(0, s.extents[d], 1);
         }
-        work_.add(to_, v, source.results + e.index, as_view(at.pieces, s.rank), at.sums);
+        w_.add(to_, v, source.results + e.index, as_view(at.pieces, s.rank), at.sums);
       }
     return true;
   }
@@ -359,51 +356,51 @@ class loop_lifting {
   constexpr void in_time() {
     const op::scan::counts k(p_.attrs(o_));
     const program& body = p_.region(o_, 0);
-    const int axis = max_axes + work_.depth;
+    const int axis = max_axes + w_.depth;
     if (axis >= 32 || k.length < 1) return;
-    ++work_.depth;
+    ++w_.depth;
     claim_list inside(body);
     if (!k.reversed && k.length > 1) {
       view index(0, 1);
       index.add(on_axis(axis), 0, k.length, 1);
-      work_.add(inside, body.inputs[0], work_.all.terms.positions(dtype::i32), index, {});
+      w_.add(inside, body.inputs[0], w_.all.terms.positions(dtype::i32), index, {});
     }
     for (int i = 0; i < k.constants; ++i)
-      pass(work_, to_, p_.operand(o_, i), inside, body.inputs[1 + i]);
+      pass(w_, to_, p_.operand(o_, i), inside, body.inputs[1 + i]);
     for (int i = k.constants + k.carried; i < p_.op(o_).operand_count; ++i)
       enter_slices(p_.operand(o_, i), axis, k.length, inside, body.inputs[1 + i]);
-    work_.run(body, inside);
+    lift_all(w_, body, inside);
     for (int i = 0; i < k.carried; ++i) leave_carried(i, k, axis, inside);
     for (int i = k.carried; i < body.output_count(); ++i)
       stack(inside, body.outputs[i].value, axis, p_.op(o_).result + i);
-    --work_.depth;
+    --w_.depth;
   }
   constexpr void enter_slices(value_id v, int axis, std::int64_t length, claim_list& inside,
                               value_id to) {
-    for (int c = to_.first[v]; c >= 0; c = work_.claims[c].next) {
-      const claim known = work_.claims[c];
+    for (int c = to_.first[v]; c >= 0; c = w_.claims[c].next) {
+      const claim known = w_.claims[c];
       if (known.view == open_view) continue;
-      const view& seen = work_.all.views[known.view];
+      const view& seen = w_.all.views[known.view];
       int begin = 0;
       const int end = seen.find(0, begin);
       if (end > begin + 1 || (end == begin + 1 && seen.digits[begin].extent != length)) continue;
-      work_.add(inside, to, known.term,
-                with_owners(seen, seen.rank - 1,
-                            [&](int d) { return d == 0 ? int{on_axis(axis)} : d - 1; }),
-                known.sums);
+      w_.add(inside, to, known.term,
+             with_owners(seen, seen.rank - 1,
+                         [&](int d) { return d == 0 ? int{on_axis(axis)} : d - 1; }),
+             known.sums);
     }
   }
   constexpr void stack(const claim_list& inside, value_id v, int axis, value_id result) {
-    for (int c = inside.first[v]; c >= 0; c = work_.claims[c].next) {
-      const claim known = work_.claims[c];
+    for (int c = inside.first[v]; c >= 0; c = w_.claims[c].next) {
+      const claim known = w_.claims[c];
       if (known.view == open_view || known.sums.contains(axis)) continue;
-      const view& seen = work_.all.views[known.view];
+      const view& seen = w_.all.views[known.view];
       int begin = 0;
       if (seen.find(on_axis(axis), begin) > begin + 1) continue;
       view v_out = with_owners(seen, seen.rank + 1, [](int d) { return d + 1; });
       for (int i = 0; i < v_out.count; ++i)
         if (v_out.digits[i].owner == on_axis(axis)) v_out.digits[i].owner = 0;
-      work_.add(to_, result, known.term, v_out, known.sums);
+      w_.add(to_, result, known.term, v_out, known.sums);
     }
   }
   /// A value that is joined with another one in each iteration, or the one of the last.
@@ -414,41 +411,41 @@ class loop_lifting {
     const value_id before = body.inputs[1 + k.constants + i];
     const auto is_done = [&](const claim& c) {
       return c.view != open_view && !c.sums.contains(axis) &&
-             !work_.all.views[c.view].depends_on(axis);
+             !w_.all.views[c.view].depends_on(axis);
     };
-    for (int c = inside.first[out]; c >= 0; c = work_.claims[c].next)
-      if (is_done(work_.claims[c])) work_.add(to_, result, claim(work_.claims[c]));
+    for (int c = inside.first[out]; c >= 0; c = w_.claims[c].next)
+      if (is_done(w_.claims[c])) w_.add(to_, result, claim(w_.claims[c]));
     const op_id o = body.producer(out);
     if (body.op(o).operand_count != 2) return;
     for (int side = 0; side < 2; ++side) {
       if (body.operand(o, side) != before) continue;
-      for (int c = inside.first[body.operand(o, 1 - side)]; c >= 0; c = work_.claims[c].next) {
-        claim joined = work_.claims[c];
+      for (int c = inside.first[body.operand(o, 1 - side)]; c >= 0; c = w_.claims[c].next) {
+        claim joined = w_.claims[c];
         if (!joined.sums.contains(axis) ||
             combining_op(joined.sums.combine).id != body.op(o).def->id)
           continue;
         if (!starts_from_identity(p_.operand(o_, k.constants + i), joined.sums.combine)) continue;
         joined.sums.remove(axis);
-        if (is_done(joined)) work_.add(to_, result, joined);
+        if (is_done(joined)) w_.add(to_, result, joined);
       }
     }
   }
   constexpr bool starts_from_identity(value_id v, combiner combine) const {
-    for (int c = to_.first[v]; c >= 0; c = work_.claims[c].next)
-      if (work_.is_identity(work_.claims[c], combine)) return true;
+    for (int c = to_.first[v]; c >= 0; c = w_.claims[c].next)
+      if (w_.is_identity(w_.claims[c], combine)) return true;
     return false;
   }
 };
 
-constexpr void lift_control(lifting& work, const program& p, op_id o, claim_list& to) {
+constexpr void lift_control(workspace& w, const program& p, op_id o, claim_list& to) {
   switch (p.op(o).def->id) {
     case def<op::call>.id:
-      return lift_call(work, p, o, to);
+      return lift_call(w, p, o, to);
     case def<op::case_of>.id:
-      return lift_case(work, p, o, to);
+      return lift_case(w, p, o, to);
     default: {
-      loop_lifting loop(work, p, o, to);
-      return work.defining ? loop.define() : loop.meet();
+      loop_lifting loop(w, p, o, to);
+      return w.defining ? loop.define() : loop.meet();
     }
   }
 }

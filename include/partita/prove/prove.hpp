@@ -31,10 +31,10 @@ class checker {
     check_types(v.error);
     if (v.error) return v;
     for (int i = 0; i < source_.input_count(); ++i) add_input(i);
-    work_.run(source_, of_source_);
+    lift_all(work_, source_, of_source_);
     source_terms_ = work_.all.terms.size();
     work_.defining = false;
-    work_.run(d_.local, of_local_);
+    lift_all(work_, d_.local, of_local_);
     for (int i = 0; i < source_.output_count() && !v.error; ++i) check_output(i, v.error);
     v.proved = !v.error;
     return v;
@@ -43,7 +43,7 @@ class checker {
  private:
   const program& source_;
   const device_program& d_;
-  lifting work_;
+  workspace work_;
   claim_list of_source_, of_local_;
   int source_terms_ = 0;
 

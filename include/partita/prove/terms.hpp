@@ -84,7 +84,7 @@ class term_table {
     t.shape = type.shape;
     return add(t, hash_of(terms_.size()));
   }
-  /// A scalar, of no integer type.
+  /// A scalar; see meanings::number.
   constexpr int number(std::int64_t bits, dtype element) {
     term t;
     t.element = element;
@@ -249,6 +249,17 @@ struct meanings {
       if (scalars[i] == scalar) return outside::first_value + static_cast<int>(i);
     scalars.push_back(scalar);
     return outside::first_value + static_cast<int>(scalars.size()) - 1;
+  }
+  /// A number: small integers are positions, so that they can be counted with.
+  constexpr operand_term number(std::int64_t bits, dtype element) {
+    if (!is_integer(element) || bits >= max_elements || bits <= -max_elements)
+      return {terms.number(bits, element), views.number(view(0, 0))};
+    view v(0, 1);
+    v.start[0] = bits;
+    return {terms.positions(element), views.number(v)};
+  }
+  constexpr int identity_beyond(combiner combine, dtype element) {
+    return beyond(number(identity_bits(combine, element), element));
   }
   /// The scalar that a value repeats everywhere.
   constexpr operand_term scalar(const operand_term& value) const {

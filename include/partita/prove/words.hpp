@@ -2,7 +2,7 @@
 #pragma once
 
 #include <partita/ir/print.hpp>
-#include <partita/prove/lifting.hpp>
+#include <partita/prove/claims.hpp>
 
 namespace partita::prove_detail {
 
@@ -95,7 +95,7 @@ constexpr void print_claim(text& out, const meanings& all, const claim& c, const
 }
 
 /// The first local op of which nothing is known, and what is known of its operands.
-constexpr text describe_lost(const lifting& work, const mesh& m) {
+constexpr text describe_lost(const workspace& work, const mesh& m) {
   const program& p = *work.lost_in;
   const value_names names(p);
   text out;

@@ -1,0 +1,139 @@
+/// Claims: what is known of the values of a program.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/program.hpp>
+#include <partita/ir/tile_map.hpp>
+#include <partita/prove/laws.hpp>
+
+namespace partita::prove_detail {
+
+/// A view number for a value of which only the term is known: what enters a loop for the first time
+/// may fit many views.
+inline constexpr int open_view = -1;
+
+/// What is known of a value: reduced over what is pending, it is what a view shows of a term.
+struct claim {
+  int term = -1, view = -1;
+  pending sums;
+  int next = -1;  ///< another one of the same value
+
+  constexpr operand_term seen() const { return {term, view}; }
+  friend constexpr bool operator==(const claim& a, const claim& b) {
+    return a.term == b.term && a.view == b.view && a.sums == b.sums;
+  }
+};
+
+/// Of all values of a program, the first of their claims, or -1.
+struct claim_list {
+  vec<int> first;
+  constexpr claim_list() = default;
+  constexpr explicit claim_list(const program& p) : first(p.types.size(), -1) {}
+};
+
+/// A loop of the source, whose values are terms of their own: what is carried is the same from
+/// iteration to iteration, for all that is known.
+struct source_loop {
+  const program* p = nullptr;
+  op_id op = -1;
+  vec<claim> operands;      ///< the first claim of each
+  vec<vec<claim>> inputs;   ///< by nested program: of each of its inputs
+  vec<vec<claim>> outputs;  ///< by nested program: of each of its outputs
+  int results = -1;         ///< the first of the terms
+};
+
+/// What is known while programs are gone through, and what the op that is being lifted is given.
+/// The source makes terms (`defining`); a local program meets them.
+struct workspace {
+  constexpr explicit workspace(const partita::mesh& m) : mesh(m) {}
+
+  const partita::mesh& mesh;
+  meanings all;
+  vec<claim> claims;
+  vec<source_loop> loops;
+  factor_table map;      ///< of the source's ops
+  bool defining = true;  ///< is it the source?
+  int depth = 0;         ///< of loops around, whose iterations are coordinates
+
+  vec<claim> chosen;  ///< of each operand of the op that is lifted
+  vec<operand_term> given;
+
+  text reason;  ///< why the op that was lifted last has no claim
+  text lost_reason;
+  vec<claim> lost_operands;  ///< what is known of them
+  const program* lost_in = nullptr;
+  op_id lost = -1;  ///< the first op without claim whose operands have some
+
+  /// Is a value everywhere the identity of a combiner?
+  constexpr bool is_identity(const claim& c, combiner combine) const {
+    if (c.view == open_view || c.sums.any()) return false;
+    std::int64_t bits = 1;
+    const operand_term s = all.scalar(c.seen());
+    return s.view >= 0 && all.is_number(s, bits) &&
+           bits == identity_bits(combine, all.terms[c.term].element);
+  }
+
+  constexpr void add(claim_list& to, value_id v, claim c) {
+    int last = -1, count = 0;
+    for (int i = to.first[v]; i >= 0; i = claims[i].next) {
+      if (claims[i] == c || ++count == most_claims) return;
+      last = i;
+    }
+    claims.push_back(c);
+    claims.back().next = -1;
+    (last < 0 ? to.first[v] : claims[last].next) = static_cast<int>(claims.size()) - 1;
+  }
+  constexpr int number(view v, int term) {
+    v.normalize(all.terms[term].shape);
+    return all.views.number(v);
+  }
+  constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums) {
+    if (seen.good()) add(to, v, {term, number(seen, term), sums});
+  }
+
+  /// What the source's ops know a term as.
+  constexpr operand_term known_as(const operand_term& given) const {
+    const operand_term& alias = all.terms[given.term].alias;
+    return alias.term < 0 ? given : alias;
+  }
+  /// All ways to choose one of the claims of each list, but for too many. (Templates stand before
+  /// what calls them: else Clang does not evaluate them in a constant.)
+  template <class F>
+  constexpr void for_each_choice(const vec<int>& heads, const F& f) {
+    for (int head : heads)
+      if (head < 0) return;
+    vec<int> at = heads;
+    for (int tries = 0; tries < most_choices; ++tries) {
+      chosen.clear();
+      given.clear();
+      for (int each : at) {
+        chosen.push_back(claims[each]);
+        given.push_back(claims[each].seen());
+      }
+      f();
+      std::size_t i = 0;
+      for (; i < at.size(); ++i) {
+        at[i] = claims[at[i]].next;
+        if (at[i] >= 0) break;
+        at[i] = heads[i];
+      }
+      if (i == at.size()) return;
+    }
+  }
+
+  constexpr void note_lost(const program& p, op_id o, const claim_list& of, const text& why) {
+    for (value_id v : p.operands(o))
+      if (of.first[v] < 0) return;
+    lost_in = &p;
+    lost = o;
+    lost_reason = why;
+    lost_operands.clear();
+    for (value_id v : p.operands(o)) lost_operands.push_back(claims[of.first[v]]);
+  }
+
+ private:
+  static constexpr int most_claims = 4, most_choices = 16;
+};
+
+}  // namespace partita::prove_detail

@@ -1,0 +1,90 @@
+/// Other ops: the source defines terms, a local program meets them by the laws of their ops.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/prove/elementwise.hpp>
+
+namespace partita::prove_detail {
+
+/// Finds what the op makes among the terms of the source.
+constexpr bool meet(workspace& w, const site& at, claim_list& to) {
+  const tensor_type& type = at.result_type(0);
+  bool met = false;
+  vec<operand_term> known;
+  for (const auto& each : w.given) known.push_back(w.known_as(each));
+  int t = w.all.terms.first_candidate(*at.node().def, known);
+  if (t < 0) w.reason = concat("the source has no such op of these operands");
+  for (; t >= 0; t = w.all.terms[t].next) {
+    if (w.all.terms[t].element != type.element ||
+        w.all.terms[t].at.result_count() != at.result_count())
+      continue;
+    pending sums;
+    if (!joint_sums(w, *at.p, at.op, sums)) {
+      w.reason = concat("an operand is pending");
+      continue;
+    }
+    op_law law(w.all, t, w.map, at, w.given);
+    vec<view> results;
+    if (!law.apply(results, sums)) {
+      w.reason = law.reason;
+      continue;
+    }
+    for (int r = 0; r < at.result_count(); ++r) w.add(to, at.result(r), t + r, results[r], sums);
+    met = true;
+  }
+  return met;
+}
+
+constexpr bool some_operand_repeats(const workspace& w, const site& at) {
+  for (int i = 0; i < at.operand_count(); ++i) {
+    const shape& s = at.operand_type(i).shape;
+    if (s.elements() == 0) return true;
+    for (int d = 0; d < s.rank; ++d)
+      if (s.extents[d] > 1 && w.all.views[w.given[i].view].repeats(d)) return true;
+  }
+  return false;
+}
+
+constexpr int define(workspace& w, const site& at) {
+  const int t = w.all.terms.make(at, w.given, false, at.result_type(0));
+  vec<tensor_type> operands;
+  for (int i = 0; i < at.operand_count(); ++i) operands.push_back(at.operand_type(i));
+  w.all.terms[t].factors = static_cast<int>(w.map.ops.size());
+  const auto attrs = at.p->attrs(at.op);
+  tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),
+                     w.map, at.result_count());
+  if (at.branched < 0)
+    at.node().def->tile_map(c);
+  else
+    op::elementwise_op::tile_map(c);
+  vec<view> results;
+  for (int r = 0; r < at.result_count(); ++r) results.push_back(view(at.result_type(r).shape));
+  pending none;
+  if (some_operand_repeats(w, at)) {
+    op_law law(w.all, t, w.map, at, w.given);
+    vec<view> repeated;
+    if (law.apply(repeated, none)) results = repeated;
+  }
+  for (int r = 0; r < at.result_count(); ++r) w.all.terms[t + r].own = w.number(results[r], t + r);
+  return t;
+}
+
+constexpr void by_law(workspace& w, const site& at, claim_list& to) {
+  if (w.defining) {
+    int t = w.all.terms.find(at, w.given, false, at.result_type(0));
+    if (t < 0) t = define(w, at);
+    for (int r = 0; r < at.result_count(); ++r)
+      w.add(to, at.result(r), {t + r, w.all.terms[t + r].own, {}});
+    return;
+  }
+  if (meet(w, at, to) || !commutes(*at.node().def)) return;
+  const operand_term first = w.given[0];
+  w.given[0] = w.given[1];
+  w.given[1] = first;
+  site swapped = at;
+  swapped.swapped = true;
+  meet(w, swapped, to);
+}
+
+}  // namespace partita::prove_detail

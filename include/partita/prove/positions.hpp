@@ -1,0 +1,117 @@
+/// Numbers and positions: constants, counters, starts of shards, their sums and differences.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/op/registry.hpp>
+#include <partita/prove/claims.hpp>
+#include <partita/prove/movement.hpp>
+#include <partita/spmd/collectives.hpp>
+
+namespace partita::prove_detail {
+
+constexpr bool exact(dtype t, std::int64_t n) { return n >= 0 && n <= op::iota::exact_up_to(t); }
+
+/// The same of a value with more dimensions, in which it repeats.
+constexpr view spread(const view& v, int rank) {
+  if (v.rank == rank) return v;
+  return with_owners(v, rank, [](int d) { return d; });
+}
+
+/// Constants and counters; false: another op without operands.
+constexpr bool lift_number(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.op(o);
+  const tensor_type& t = p.type(n.result);
+  const auto attrs = p.attrs(o);
+  if (n.def->constant) {
+    const operand_term scalar = w.all.number(attrs.empty() ? 0 : attrs[0], t.element);
+    w.add(to, n.result, scalar.term, spread(w.all.views[scalar.view], t.shape.rank), {});
+    return true;
+  }
+  if (n.def->id == def<op::iota>.id && exact(t.element, t.shape.extents[attrs[0]])) {
+    view v(t.shape.rank, 1);
+    const int d = static_cast<int>(attrs[0]);
+    v.add(d, 0, t.shape.extents[d], 1);
+    const int positions = w.all.terms.positions(t.element);
+    if (w.defining && t.shape.rank > 1)
+      w.all.reshaping_of(positions, w.number(v, positions), t.shape);
+    w.add(to, n.result, positions, v, {});
+    return true;
+  }
+  return false;
+}
+
+constexpr void lift_start(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.op(o);
+  view v(0, 1);
+  std::int64_t step = op::shard_start::distance(p.attrs(o));
+  const axis_list axes = op::shard_start::axes(p.attrs(o));
+  for (int i = axes.count; i-- > 0;) {
+    v.add(on_axis(axes.axes[i]), 0, w.mesh.size(axes.axes[i]), step);
+    step *= w.mesh.size(axes.axes[i]);
+  }
+  if (exact(p.type(n.result).element, step))
+    w.add(to, n.result, w.all.terms.positions(p.type(n.result).element), v, {});
+}
+
+constexpr bool owner_before(const digit& a, const digit& b) {
+  if ((a.owner < 0) != (b.owner < 0)) return b.owner < 0;
+  return a.owner < 0 ? a.owner > b.owner : a.owner < b.owner;
+}
+
+/// Positions of two values, as those of their sum or difference.
+constexpr bool combined(const workspace& w, std::int64_t sign, int rank, view& v) {
+  const view a = spread(w.all.views[w.chosen[0].view], rank);
+  const view b = spread(w.all.views[w.chosen[1].view], rank);
+  v = view(rank, 1);
+  v.start[0] = a.start[0] + sign * b.start[0];
+  int i = 0, k = 0;
+  while (i < a.count || k < b.count) {
+    const bool both = i < a.count && k < b.count && a.digits[i].owner == b.digits[k].owner;
+    if (both && a.digits[i].extent != b.digits[k].extent) return false;
+    if (both) {
+      const std::int64_t step = a.digits[i].stride + sign * b.digits[k].stride;
+      v.add(a.digits[i].owner, step == 0 ? no_dim : 0, a.digits[i].extent, step);
+      ++i, ++k;
+    } else if (k == b.count || (i < a.count && owner_before(a.digits[i], b.digits[k]))) {
+      v.add(a.digits[i].owner, a.digits[i]);
+      ++i;
+    } else {
+      v.add(b.digits[k].owner, b.digits[k].dim, b.digits[k].extent, sign * b.digits[k].stride);
+      ++k;
+    }
+  }
+  return v.good();
+}
+
+/// Sums and differences of positions are positions, in their exact range.
+constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.op(o);
+  const dtype t = p.type(n.result).element;
+  for (const auto& c : w.chosen)
+    if (!w.all.terms.is_positions(c.term) || c.sums.any()) return false;
+  view v;
+  switch (n.def->id) {
+    case def<op::add>.id:
+      if (!combined(w, 1, p.type(n.result).shape.rank, v)) return false;
+      break;
+    case def<op::subtract>.id:
+      if (!combined(w, -1, p.type(n.result).shape.rank, v)) return false;
+      break;
+    case def<op::convert>.id:
+      v = w.all.views[w.chosen[0].view];
+      break;
+    default:
+      return false;
+  }
+  std::int64_t least = 0, greatest = 0;
+  v.range(0, least, greatest);
+  if (!exact(t, least < 0 ? -least : least) || !exact(t, greatest < 0 ? -greatest : greatest))
+    return false;
+  if (t != dtype::f32 && t != dtype::f64 && !is_integer(t)) return false;
+  if (least < 0 && t == dtype::u8) return false;
+  w.add(to, n.result, w.all.terms.positions(t), v, {});
+  return true;
+}
+
+}  // namespace partita::prove_detail
