@@ -14,25 +14,18 @@ namespace {
 
 /// Right programs that are not proved yet, for want of an equality of source programs.
 const std::set<std::string_view> not_yet = {
-    "the mean of means",
     "a weighted mean",
     "the norm of sharded gradients",
     "ZeRO 3",
     "Megatron MLP, features first",
     "Megatron MLP, backward",
-    "attention, queries scaled",
     "vocabulary-parallel cross entropy, logarithms of all classes",
     "a vocabulary-parallel embedding",
     "outputs of experts",
-    "a traced training step",
-    "a traced training step, two as a factor",
-    "a layer norm whose mean divides",
     "dropout, the start added to the counters",
     "a cache, updated in place",
     "ring attention",
-    "ring attention, one maximum for all rows",
-    "context parallelism with a causal mask",
-    "the scale of a traced layer norm"};
+    "ring attention, one maximum for all rows"};
 
 /// The value with this name in the text that the local program was read from: ops stand in the
 /// order of their lines.

@@ -13,15 +13,17 @@ namespace partita::prove_detail {
 /// may fit many views.
 inline constexpr int open_view = -1;
 
-/// What is known of a value: reduced over what is pending, it is what a view shows of a term.
+/// What is known of a value: reduced over what is pending, it is so many times what a view shows of
+/// a term. (Another factor than 1 is only there of floats, and of what is pending only of sums.)
 struct claim {
   int term = -1, view = -1;
   pending sums;
+  double scale = 1;
   int next = -1;  ///< another one of the same value
 
   constexpr operand_term seen() const { return {term, view}; }
   friend constexpr bool operator==(const claim& a, const claim& b) {
-    return a.term == b.term && a.view == b.view && a.sums == b.sums;
+    return a.term == b.term && a.view == b.view && a.sums == b.sums && a.scale == b.scale;
   }
 };
 
@@ -75,6 +77,14 @@ struct workspace {
   }
 
   constexpr void add(claim_list& to, value_id v, claim c) {
+    if (all.terms[c.term].base >= 0) {
+      c.scale *= all.terms[c.term].factor;
+      c.term = all.terms[c.term].base;
+    }
+    if (c.scale != 1 && all.terms[c.term].number) {
+      c.term = all.scaled(c.term, c.scale);
+      c.scale = 1;
+    }
     int last = -1, count = 0;
     for (int i = to.first[v]; i >= 0; i = claims[i].next) {
       if (claims[i] == c || ++count == most_claims) return;
@@ -88,8 +98,24 @@ struct workspace {
     v.normalize(all.terms[term].shape);
     return all.views.number(v);
   }
-  constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums) {
-    if (seen.good()) add(to, v, {term, number(seen, term), sums});
+  constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums,
+                     double scale = 1) {
+    if (seen.good()) add(to, v, {term, number(seen, term), sums, scale});
+  }
+  /// The same without a factor: what stands beyond is only known where it is 0.
+  constexpr claim unscaled(claim c) {
+    if (c.scale == 1) return c;
+    view v = all.views[c.view];
+    for (int d = 0; d < v.dims; ++d)
+      if (!all.is_identity(v.beyond[d], combiner::add, all.terms[c.term].element))
+        v.beyond[d] = v.beyond[d] == outside::wraps ? outside::wraps : outside::unknown;
+    return {all.scaled(c.term, c.scale), all.views.number(v), c.sums};
+  }
+  constexpr void unscale() {
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      chosen[i] = unscaled(chosen[i]);
+      given[i] = chosen[i].seen();
+    }
   }
 
   /// What the source's ops know a term as.

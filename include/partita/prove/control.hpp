@@ -158,7 +158,9 @@ class loop_lifting {
     piece pieces[max_rank];
     const bool reshaped =
         w_.all.terms[part.term].alias == whole.seen() && w_.all.terms[part.term].shape == s;
-    if (part.view == open_view || (whole.term != part.term && !reshaped)) return found;
+    if (part.view == open_view || part.scale != whole.scale ||
+        (whole.term != part.term && !reshaped))
+      return found;
     const view seen = reshaped ? view(s) : w_.all.views[whole.view];
     if (!relative_view(seen, s, w_.all.views[part.view], w_.all.terms[part.term].shape)
              .find(pieces))
@@ -387,7 +389,7 @@ class loop_lifting {
       w_.add(inside, to, known.term,
              with_owners(seen, seen.rank - 1,
                          [&](int d) { return d == 0 ? int{on_axis(axis)} : d - 1; }),
-             known.sums);
+             known.sums, known.scale);
     }
   }
   constexpr void stack(const claim_list& inside, value_id v, int axis, value_id result) {
@@ -400,7 +402,7 @@ class loop_lifting {
       view v_out = with_owners(seen, seen.rank + 1, [](int d) { return d + 1; });
       for (int i = 0; i < v_out.count; ++i)
         if (v_out.digits[i].owner == on_axis(axis)) v_out.digits[i].owner = 0;
-      w_.add(to_, result, known.term, v_out, known.sums);
+      w_.add(to_, result, known.term, v_out, known.sums, known.scale);
     }
   }
   /// A value that is joined with another one in each iteration, or the one of the last.

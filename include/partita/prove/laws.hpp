@@ -96,7 +96,7 @@ class op_law {
     for (int f = 0; f < map_.ops[row_].count; ++f)
       if (!check(f, sums)) return false;
     if (!rest_is_whole()) return false;
-    if (!same_elements(span<const std::int64_t>(attrs_), local_.p->attrs(local_.op)))
+    if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
       return no("the attributes differ from those of its piece");
     results.clear();
     for (int r = 0; r < source_.result_count(); ++r)

@@ -21,10 +21,11 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
     for (int c = to.first[p.operand(o, i)]; c >= 0; c = w.claims[c].next) {
       claim known = w.claims[c];
       if (known.view == open_view) continue;
+      if (what.combine != combiner::add) known = w.unscaled(known);
       view v = w.all.views[known.view];
       const exchange rule(what, w.mesh, from.shape, w.all.terms[known.term].shape);
       if (rule.apply(v, known.sums, w.all.identity_beyond(what.combine, from.element)))
-        w.add(to, p.op(o).result + i, known.term, v, known.sums);
+        w.add(to, p.op(o).result + i, known.term, v, known.sums, known.scale);
     }
   }
 }
@@ -71,7 +72,10 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
   if (n.operand_count > 0 && (moves(w, p, o, to) || counts(w, p, o, to))) return;
   bool done = false;
-  if (n.def->id == def<op::select>.id) done = masks(w, p, o, to) && w.defining;
+  if (n.def->id == def<op::select>.id) {
+    w.unscale();
+    done = masks(w, p, o, to) && w.defining;
+  }
   if (n.def->elementwise) done = by_element(w, p, o, to) || done;
   if (!done || sees_beyond(w)) by_law(w, site{&p, o}, to);
 }

@@ -10,16 +10,17 @@ namespace partita::prove_detail {
 
 /// For which positions does a comparison with numbers hold: [low, high).
 constexpr bool truth_range(const workspace& w, int t, std::int64_t& low, std::int64_t& high) {
-  if (w.all.terms[t].at.p == nullptr || !w.all.terms[t].by_element) return false;
+  if (!w.all.terms[t].at.made() || !w.all.terms[t].by_element) return false;
   if (w.all.terms.is(t, def<op::logical_and>)) {
-    std::int64_t a = 0, b = 0;
-    if (w.all.terms.operand(w.all.terms[t], 0).view != operand_term::by_element ||
-        w.all.terms.operand(w.all.terms[t], 1).view != operand_term::by_element ||
-        !truth_range(w, w.all.terms.operand(w.all.terms[t], 0).term, low, high) ||
-        !truth_range(w, w.all.terms.operand(w.all.terms[t], 1).term, a, b))
-      return false;
-    low = a > low ? a : low;
-    high = b < high ? b : high;
+    low = -max_elements;
+    high = max_elements;
+    for (int i = 0; i < w.all.terms[t].operand_count; ++i) {
+      const operand_term each = w.all.terms.operand(w.all.terms[t], i);
+      std::int64_t a = 0, b = 0;
+      if (each.view != operand_term::by_element || !truth_range(w, each.term, a, b)) return false;
+      low = a > low ? a : low;
+      high = b < high ? b : high;
+    }
     return true;
   }
   if (!w.all.terms.is(t, def<op::compare>)) return false;

@@ -7,13 +7,36 @@
 
 namespace partita::prove_detail {
 
+/// The factor of what the op makes where it is of its operands: they lose it.
+constexpr double joint_scale(workspace& w, const site& at) {
+  double scale = 1;
+  switch (at.def().id) {
+    case def<op::dot_general>.id:
+    case def<op::convolution>.id:
+      for (auto& c : w.chosen) {
+        scale *= c.scale;
+        c.scale = 1;
+      }
+      return scale;
+    case def<op::reduce>.id:
+      if (static_cast<combiner>(at.attrs()[0]) != combiner::add) break;
+      scale = w.chosen[0].scale;
+      w.chosen[0].scale = 1;
+      return scale;
+    default:
+      break;
+  }
+  w.unscale();
+  return 1;
+}
+
 /// Finds what the op makes among the terms of the source.
-constexpr bool meet(workspace& w, const site& at, claim_list& to) {
+constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   bool met = false;
   vec<operand_term> known;
   for (const auto& each : w.given) known.push_back(w.known_as(each));
-  int t = w.all.terms.first_candidate(*at.node().def, known);
+  int t = w.all.terms.first_candidate(at.def(), known);
   if (t < 0) w.reason = concat("the source has no such op of these operands");
   for (; t >= 0; t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
@@ -30,7 +53,8 @@ constexpr bool meet(workspace& w, const site& at, claim_list& to) {
       w.reason = law.reason;
       continue;
     }
-    for (int r = 0; r < at.result_count(); ++r) w.add(to, at.result(r), t + r, results[r], sums);
+    for (int r = 0; r < at.result_count(); ++r)
+      w.add(to, at.result(r), t + r, results[r], sums, scale);
     met = true;
   }
   return met;
@@ -71,20 +95,22 @@ constexpr int define(workspace& w, const site& at) {
 }
 
 constexpr void by_law(workspace& w, const site& at, claim_list& to) {
+  const double scale = joint_scale(w, at);
   if (w.defining) {
     int t = w.all.terms.find(at, w.given, false, at.result_type(0));
     if (t < 0) t = define(w, at);
     for (int r = 0; r < at.result_count(); ++r)
-      w.add(to, at.result(r), {t + r, w.all.terms[t + r].own, {}});
+      w.add(to, at.result(r), {t + r, w.all.terms[t + r].own, {}, scale});
     return;
   }
-  if (meet(w, at, to) || !commutes(*at.node().def)) return;
+  if (meet(w, at, scale, to)) return;
+  if (!commutes(at.def()) && at.def().id != def<op::compare>.id) return;
   const operand_term first = w.given[0];
   w.given[0] = w.given[1];
   w.given[1] = first;
   site swapped = at;
   swapped.swapped = true;
-  meet(w, swapped, to);
+  meet(w, swapped, scale, to);
 }
 
 }  // namespace partita::prove_detail

@@ -50,7 +50,7 @@ constexpr bool pad_all(workspace& w, view& v, const shape& from, const shape& re
 /// Padded in a shape that the source gives a tensor: a piece of it in that shape.
 constexpr void pad_reshaped(workspace& w, const program& p, op_id o, claim_list& to) {
   const int t = w.chosen[0].term;
-  const shape& tensor = w.all.terms[t].shape;
+  const shape tensor = w.all.terms[t].shape;
   for (int i = w.all.terms[t].reshaped; i >= 0; i = w.all.reshapings[i].next) {
     const auto whole = w.all.reshapings[i];
     piece pieces[max_rank];
@@ -60,7 +60,7 @@ constexpr void pad_reshaped(workspace& w, const program& p, op_id o, claim_list&
     view v = as_view(pieces, whole.to.rank);
     const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
     if (!v.good() || !pad_all(w, v, from, result, p.attrs(o), whole.to)) continue;
-    w.add(to, p.op(o).result, w.all.reshaped(t, i), v, w.chosen[0].sums);
+    w.add(to, p.op(o).result, w.all.reshaped(t, i), v, w.chosen[0].sums, w.chosen[0].scale);
   }
 }
 
@@ -68,7 +68,9 @@ constexpr bool joined(const workspace& w, const program& p, op_id o, view& v, co
   const int d = static_cast<int>(p.attrs(o)[0]);
   std::int64_t extent = p.type(p.operand(o, 0)).shape.extents[d];
   for (std::size_t i = 1; i < w.chosen.size(); ++i) {
-    if (w.chosen[i].term != w.chosen[0].term || w.chosen[i].sums != w.chosen[0].sums) return false;
+    if (w.chosen[i].term != w.chosen[0].term || w.chosen[i].sums != w.chosen[0].sums ||
+        w.chosen[i].scale != w.chosen[0].scale)
+      return false;
     const std::int64_t more = p.type(p.operand(o, static_cast<int>(i))).shape.extents[d];
     if (extent == 0 || more == 0) return false;
     if (!append(v, w.all.views[w.chosen[i].view], d, extent, more, tensor)) return false;
@@ -118,7 +120,8 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   const auto attrs = p.attrs(o);
   const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(n.result).shape;
-  const shape& tensor = w.all.terms[w.chosen[0].term].shape;
+  if (n.def->id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
+  const shape tensor = w.all.terms[w.chosen[0].term].shape;
   view v = w.all.views[w.chosen[0].view];
   bool good = false;
   switch (n.def->id) {
@@ -155,7 +158,7 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   }
   if (!good && n.def->id == def<op::pad>.id && !w.defining) pad_reshaped(w, p, o, to);
   if (!good || !v.good()) return false;
-  w.add(to, n.result, w.chosen[0].term, v, w.chosen[0].sums);
+  w.add(to, n.result, w.chosen[0].term, v, w.chosen[0].sums, w.chosen[0].scale);
   if (w.defining && is_reshaping(n.def->id))
     w.all.reshaping_of(w.chosen[0].term, w.number(v, w.chosen[0].term), result);
   return w.defining || n.def->id != def<op::pad>.id;  // it may be one that the source has, too

@@ -98,7 +98,7 @@ class relative_view {
   /// The piece of each dimension of the operand that the value holds. False: it is none, or not
   /// known to be one.
   constexpr bool find(piece* pieces) const {
-    if (part_.rank != operand_.rank || part_.dims != whole_.dims) return false;
+    if (part_.rank != operand_.rank || part_.dims != whole_.dims || !whole_is_known()) return false;
     for (int d = 0; d < operand_.rank; ++d) {
       pieces[d] = piece();
       pieces[d].free = whole_.repeats(d);
@@ -123,6 +123,13 @@ class relative_view {
   const view& part_;
   const shape& tensor_;
 
+  constexpr bool whole_is_known() const {
+    for (int dim = 0; dim < whole_.dims; ++dim)
+      if (whole_.beyond[dim] == outside::unknown &&
+          whole_.reaches_beyond(dim, tensor_.extents[dim]))
+        return false;
+    return true;
+  }
   /// Where the operand itself reaches beyond the tensor, the value sees the same there.
   constexpr bool same_beyond(int dim) const {
     const std::int64_t extent = tensor_.extents[dim];

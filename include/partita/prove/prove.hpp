@@ -145,7 +145,8 @@ class checker {
     const operand_term alias = work_.all.terms[local.term].alias;
     const bool reshaped =
         alias == source.seen() && work_.all.terms[local.term].shape == source_.output_type(i).shape;
-    if ((source.term != local.term && !reshaped) || local.sums.any()) return false;
+    if ((source.term != local.term && !reshaped) || source.scale != local.scale || local.sums.any())
+      return false;
     const shape &whole = source_.output_type(i).shape, &mine = d_.local.output_type(i).shape;
     piece have[max_rank], want[max_rank];
     const view identity(whole), wanted = laid_out(d_.outputs[i], mine);

@@ -1,6 +1,7 @@
 /// Terms: what the values of a program mean, as functions of its inputs.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include <partita/ir/program.hpp>
@@ -13,12 +14,21 @@
 namespace partita::prove_detail {
 
 /// An op of a program, with operands and results; or one result of an op with branches, as an op of
-/// the number of the branch and of what the branches give.
+/// the number of the branch and of what the branches give; or an op of no program (`as`).
 struct site {
   const program* p = nullptr;
   op_id op = -1;
-  int branched = -1;     ///< this result of an op with branches
-  bool swapped = false;  ///< its two operands, of an op that commutes
+  int branched = -1;           ///< this result of an op with branches
+  bool swapped = false;        ///< its two operands, of an op that commutes
+  const op_def* as = nullptr;  ///< this op, without attributes
+
+  constexpr bool made() const { return p != nullptr || as != nullptr; }
+  constexpr const op_def& def() const { return as != nullptr ? *as : *node().def; }
+  constexpr span<const std::int64_t> attrs() const {
+    if (as != nullptr) return {};
+    if (swapped && def().id == partita::def<op::compare>.id) return {turned + p->attrs(op)[0], 1};
+    return p->attrs(op);
+  }
 
   constexpr const op_node& node() const { return p->op(op); }
   constexpr int operand_count() const {
@@ -31,6 +41,10 @@ struct site {
     if (branched >= 0 && i > 0) return result_type(0);
     return p->type(p->operand(op, swapped ? 1 - i : i));
   }
+
+ private:
+  /// a < b is b > a: the directions eq, ne, lt, le, gt, ge of the operands in the other order.
+  static constexpr std::int64_t turned[] = {0, 1, 4, 5, 2, 3};
 };
 
 /// How a term has another one as its operand: seen so, or (of elementwise ops) element by element.
@@ -57,6 +71,8 @@ struct term {
   int reshaped = -1;   ///< the last of the ways in which the source reshapes it
   const program* home = nullptr;  ///< where a value stands that it is, for its name
   value_id value = -1;
+  int base = -1;      ///< it is `factor` times this one
+  double factor = 1;  ///< see base
   bool number = false;
   std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
 };
@@ -66,13 +82,11 @@ class term_table {
   constexpr const term& operator[](int t) const { return terms_[t]; }
   constexpr term& operator[](int t) { return terms_[t]; }
   constexpr int size() const { return static_cast<int>(terms_.size()); }
-  constexpr const op_def& def(int t) const { return *terms_[t].at.node().def; }
+  constexpr const op_def& def(int t) const { return terms_[t].at.def(); }
   constexpr bool is(int t, const op_def& d) const {
-    return terms_[t].at.p != nullptr && def(t).id == d.id;
+    return terms_[t].at.made() && def(t).id == d.id;
   }
-  constexpr span<const std::int64_t> attrs(int t) const {
-    return terms_[t].at.p->attrs(terms_[t].at.op);
-  }
+  constexpr span<const std::int64_t> attrs(int t) const { return terms_[t].at.attrs(); }
   constexpr const operand_term& operand(const term& t, int i) const {
     return operands_[t.operands + i];
   }
@@ -156,25 +170,24 @@ class term_table {
   }
   static constexpr std::size_t key(const site& at, span<const operand_term> operands,
                                    dtype element) {
-    const op_node& n = at.node();
-    std::uint64_t h = n.def->id + static_cast<std::uint64_t>(element);
+    std::uint64_t h = at.def().id + static_cast<std::uint64_t>(element);
     const operand_term* const list = operands.data();
     for (std::size_t i = 0; i < operands.size(); ++i)
       h = hash_of(h + static_cast<std::uint64_t>(list[i].term) * 64 +
                   static_cast<std::uint64_t>(list[i].view));
-    const std::int64_t* const attrs = at.p->attr_list.data() + n.attr_begin;
-    for (int i = 0; i < n.attr_count; ++i) h = hash_of(h + static_cast<std::uint64_t>(attrs[i]));
+    const auto attrs = at.attrs();
+    for (std::size_t i = 0; i < attrs.size(); ++i)
+      h = hash_of(h + static_cast<std::uint64_t>(attrs.data()[i]));
     return hash_of(h);
   }
   constexpr bool same(const term& t, const site& at, span<const operand_term> operands,
                       bool by_element, const tensor_type& type) const {
-    if (t.at.p == nullptr || t.result != 0 || t.by_element != by_element ||
-        t.element != type.element || t.operand_count != static_cast<int>(operands.size()) ||
-        t.at.node().def->id != at.node().def->id)
+    if (!t.at.made() || t.result != 0 || t.by_element != by_element || t.element != type.element ||
+        t.operand_count != static_cast<int>(operands.size()) || t.at.def().id != at.def().id)
       return false;
     for (int i = 0; i < t.operand_count; ++i)
       if (operands_[t.operands + i] != operands[i]) return false;
-    if (!same_elements(t.at.p->attrs(t.at.op), at.p->attrs(at.op))) return false;
+    if (!same_elements(t.at.attrs(), at.attrs())) return false;
     if (by_element) return true;
     if (t.at.result_count() != at.result_count()) return false;
     for (int i = 0; i < t.operand_count; ++i)
@@ -260,6 +273,28 @@ struct meanings {
   }
   constexpr int identity_beyond(combiner combine, dtype element) {
     return beyond(number(identity_bits(combine, element), element));
+  }
+  /// So many times a term.
+  constexpr int scaled(int t, double by) {
+    if (by == 1) return t;
+    const term of = terms[t];
+    if (of.number)
+      return terms.number(std::bit_cast<std::int64_t>(by * std::bit_cast<double>(of.bits)),
+                          of.element);
+    if (of.base >= 0) return scaled(of.base, by * of.factor);
+    if (of.alias.term >= 0) {
+      const int whole = scaled(of.alias.term, by);
+      return reshaped(whole, reshaping_of(whole, of.alias.view, of.shape));
+    }
+    const operand_term operands[] = {{t}, number(std::bit_cast<std::int64_t>(by), of.element)};
+    site at;
+    at.as = &def<op::multiply>;
+    const tensor_type type{of.element, of.shape};
+    int found = terms.find(at, operands, true, type);
+    if (found < 0) found = terms.make(at, operands, true, type);
+    terms[found].base = t;
+    terms[found].factor = by;
+    return found;
   }
   /// The scalar that a value repeats everywhere.
   constexpr operand_term scalar(const operand_term& value) const {

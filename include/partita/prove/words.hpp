@@ -3,6 +3,7 @@
 
 #include <partita/ir/print.hpp>
 #include <partita/prove/claims.hpp>
+#include <partita/support/number_text.hpp>
 
 namespace partita::prove_detail {
 
@@ -22,7 +23,7 @@ constexpr void print_term(text& out, const meanings& all, int t) {
     out << "a constant";
   else if (of.home != nullptr && !of.home->name(of.value).empty())
     out << '"' << of.home->name(of.value) << '"';
-  else if (of.at.p != nullptr)
+  else if (of.at.made())
     out << "the source's " << all.terms.def(t).name;
   else
     out << "a value that enters a loop";
@@ -74,6 +75,10 @@ constexpr void print_positions(text& out, const view& v, int dim, const shape& t
 
 /// `"x" [{"B"}, {}], to be summed over "M"`.
 constexpr void print_claim(text& out, const meanings& all, const claim& c, const mesh& m) {
+  if (c.scale != 1) {
+    print_number(out, c.scale);
+    out << " times ";
+  }
   print_term(out, all, c.term);
   if (c.view == open_view) {
     out << " in some layout";

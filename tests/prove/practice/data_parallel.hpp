@@ -66,7 +66,7 @@ inline std::vector<practice_case> data_parallel() {
   %mean = multiply(%r, %half) : tensor<4x6xf32>
   %w' = subtract(%w, %mean) : tensor<4x6xf32>
 )"}},
-            {"%mean"}},
+            {"%mean", "%w'"}},
        },
        equality::exactly,
        4},
@@ -107,7 +107,7 @@ inline std::vector<practice_case> data_parallel() {
 )",
               R"(  %c = constant {0.25} : tensor<f32>
 )"}},
-            {"%s"}},
+            {"%s", "%w'"}},
        },
        equality::exactly,
        4},

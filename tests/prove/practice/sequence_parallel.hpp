@@ -194,7 +194,7 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %count = constant {16} : tensor<f32>
 )"}},
-            {"%mean"}},
+            {"%mean", "%d"}},
        },
        equality::up_to_sums,
        4},

@@ -322,7 +322,7 @@ inline std::vector<practice_case> tensor_parallel() {
 )",
               R"(  %d = subtract(%s2, %mm) : tensor<2x8x8xf32>
 )"}},
-            {"%s2"}},
+            {"%s2", "%m"}},
        },
        equality::up_to_sums,
        4},
@@ -953,7 +953,7 @@ inline std::vector<practice_case> tensor_parallel() {
 )",
               R"(  %n = constant {0.03125} : tensor<f32>
 )"}},
-            {"%de", "%p2", "%da"}},
+            {"%de", "%p2", "%da", "%w1'"}},
        },
        equality::up_to_sums,
        4},
