@@ -55,6 +55,7 @@ struct workspace {
   vec<claim> claims;
   vec<source_loop> loops;
   factor_table map;      ///< of the source's ops
+  factor_table local;    ///< of the op that is lifted, if its loops are wanted
   bool defining = true;  ///< is it the source?
   int depth = 0;         ///< of loops around, whose iterations are coordinates
 

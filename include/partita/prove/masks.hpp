@@ -96,7 +96,8 @@ constexpr bool mask_repeated(workspace& w, const program& p, op_id o, const view
     pieces[d] = piece();
     pieces[d].start = flags.start[0];
     for (int k = 0; k < flags.count; ++k)
-      pieces[d].add(flags.digits[k].owner, flags.digits[k].extent, flags.digits[k].stride);
+      pieces[d].add(flags.digits[k].owner < 0 ? flags.digits[k].owner : 0, flags.digits[k].extent,
+                    flags.digits[k].stride);
     view v = as_view(pieces, whole.to.rank);
     std::int64_t least = 0, greatest = 0;
     v.range(d, least, greatest);

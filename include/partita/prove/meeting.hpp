@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/prove/contraction.hpp>
 #include <partita/prove/elementwise.hpp>
 
 namespace partita::prove_detail {
@@ -30,6 +31,31 @@ constexpr double joint_scale(workspace& w, const site& at) {
   return 1;
 }
 
+/// Does a local op have loops that say all of it? They become the row of `w.local`.
+constexpr bool find_loops(workspace& w, const site& at) {
+  const op_def& d = at.def();
+  const bool reduces = d.id == def<op::reduce>.id && at.operand_count() == 1;
+  if (at.as != nullptr || at.branched >= 0 ||
+      (!d.elementwise && !reduces && d.id != def<op::dot_general>.id))
+    return false;
+  w.local.ops.clear();
+  w.local.factors.clear();
+  w.local.operand_dims.clear();
+  vec<tensor_type> operands;
+  for (value_id v : at.p->operands(at.op)) operands.push_back(at.p->type(v));
+  const auto attrs = at.p->attrs(at.op);
+  tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),
+                     w.local);
+  d.tile_map(c);
+  return true;
+}
+/// Are attributes equal, but for the numbers of dimensions?
+constexpr bool same_attributes(const site& a, const site& b) {
+  if (a.def().id == def<op::dot_general>.id) return true;
+  if (a.def().id == def<op::reduce>.id) return a.attrs()[0] == b.attrs()[0];
+  return same_elements(a.attrs(), b.attrs());
+}
+
 /// Finds what the op makes among the terms of the source.
 constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) {
   const tensor_type& type = at.result_type(0);
@@ -38,6 +64,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
   for (const auto& each : w.given) known.push_back(w.known_as(each));
   int t = w.all.terms.first_candidate(at.def(), known);
   if (t < 0) w.reason = concat("the source has no such op of these operands");
+  const bool has_loops = t >= 0 && find_loops(w, at);
   for (; t >= 0; t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count())
@@ -47,6 +74,17 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       w.reason = concat("an operand is pending");
       continue;
     }
+    if (has_loops && same_attributes(w.all.terms[t].at, at)) {
+      pending joined = sums;
+      view result;
+      if (contraction_law(w.all, t, w.map, w.local, at.swapped, w.given)
+              .apply(type.shape.rank, result, joined)) {
+        w.add(to, at.result(0), t, result, joined, scale);
+        met = true;
+        continue;
+      }
+    }
+    if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
     op_law law(w.all, t, w.map, at, w.given);
     vec<view> results;
     if (!law.apply(results, sums)) {
@@ -104,7 +142,9 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     return;
   }
   if (meet(w, at, scale, to)) return;
-  if (!commutes(at.def()) && at.def().id != def<op::compare>.id) return;
+  if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
+      at.def().id != def<op::dot_general>.id)
+    return;
   const operand_term first = w.given[0];
   w.given[0] = w.given[1];
   w.given[1] = first;

@@ -30,8 +30,7 @@ struct piece {
   constexpr bool good() const { return count <= most; }
   constexpr void add(int owner, std::int64_t extent, std::int64_t stride) {
     if (extent <= 1 || (owner < 0 && stride == 0) || !good()) return;
-    if (owner >= 0) owner = 0;  // of the one dimension
-    if (count > 0 && owner == 0 && digits[count - 1].owner == 0 &&
+    if (count > 0 && owner >= 0 && digits[count - 1].owner == owner &&
         digits[count - 1].stride == stride * extent) {
       digits[count - 1].extent *= extent;
       digits[count - 1].stride = stride;
@@ -91,19 +90,22 @@ struct piece {
 class relative_view {
  public:
   /// `whole`: how the operand as a whole sees the tensor; `part`: a value that sees the same one.
+  /// `loops`: the value has loops, in any order, instead of the dimensions of the operand, and the
+  /// digits of pieces tell their loop.
   constexpr relative_view(const view& whole, const shape& operand, const view& part,
-                          const shape& tensor)
-      : whole_(whole), operand_(operand), part_(part), tensor_(tensor) {}
+                          const shape& tensor, bool loops = false)
+      : whole_(whole), operand_(operand), part_(part), tensor_(tensor), loops_(loops) {}
 
   /// The piece of each dimension of the operand that the value holds. False: it is none, or not
   /// known to be one.
   constexpr bool find(piece* pieces) const {
-    if (part_.rank != operand_.rank || part_.dims != whole_.dims || !whole_is_known()) return false;
+    if ((part_.rank != operand_.rank && !loops_) || part_.dims != whole_.dims || !whole_is_known())
+      return false;
     for (int d = 0; d < operand_.rank; ++d) {
       pieces[d] = piece();
       pieces[d].free = whole_.repeats(d);
     }
-    if (whole_ == part_) {
+    if (!loops_ && whole_ == part_) {
       for (int d = 0; d < operand_.rank; ++d)
         if (!pieces[d].free) pieces[d].add(0, operand_.extents[d], 1);
       return true;
@@ -122,12 +124,19 @@ class relative_view {
   const shape& operand_;
   const view& part_;
   const shape& tensor_;
+  bool loops_;
 
+  constexpr int owner_in(const digit& part) const {
+    return part.owner < 0 || loops_ ? part.owner : 0;
+  }
+  /// (Of positions, any number is one; of a tensor without elements there is nothing to know.)
   constexpr bool whole_is_known() const {
-    for (int dim = 0; dim < whole_.dims; ++dim)
-      if (whole_.beyond[dim] == outside::unknown &&
-          whole_.reaches_beyond(dim, tensor_.extents[dim]))
+    for (int dim = 0; dim < whole_.dims; ++dim) {
+      const std::int64_t n = tensor_.extents[dim];
+      if (n != 0 && n != max_elements && whole_.beyond[dim] == outside::unknown &&
+          whole_.reaches_beyond(dim, n))
         return false;
+    }
     return true;
   }
   /// Where the operand itself reaches beyond the tensor, the value sees the same there.
@@ -175,7 +184,7 @@ class relative_view {
       const digit& each = whole_.digits[k];
       if (each.owner != part.owner || each.dim >= 0 || number(whole_, &each) != wanted) continue;
       if (each.extent != part.extent) return false;
-      pieces[part.owner].add(part.owner, part.extent, weight(k));
+      pieces[part.owner].add(0, part.extent, weight(k));
       return true;
     }
     return false;
@@ -193,11 +202,12 @@ class relative_view {
     return found < 0 ? -1 : found;
   }
   constexpr bool add(const digit& part, piece* pieces) const {
-    if (part.dim < 0) return part.owner >= 0 && (pieces[part.owner].free || repeat(part, pieces));
+    if (part.dim < 0)
+      return !loops_ && part.owner >= 0 && (pieces[part.owner].free || repeat(part, pieces));
     if (const int d = only_position(part.dim); d >= 0) {
-      if (part.owner >= 0 && part.owner != d) return false;
+      if (part.owner >= 0 && part.owner != d && !loops_) return false;
       pieces[d].free = false;
-      pieces[d].add(part.owner, part.extent, part.stride);
+      pieces[d].add(owner_in(part), part.extent, part.stride);
       return true;
     }
     digit rest = part;
@@ -223,8 +233,8 @@ class relative_view {
     for (int i = count; i-- > 0;) {
       stride /= parts[i];
       const digit& each = whole_.digits[at[i]];
-      if (part.owner >= 0 && part.owner != each.owner) return false;
-      pieces[each.owner].add(part.owner, parts[i], stride / each.stride * weight(at[i]));
+      if (part.owner >= 0 && part.owner != each.owner && !loops_) return false;
+      pieces[each.owner].add(owner_in(part), parts[i], stride / each.stride * weight(at[i]));
     }
     return true;
   }

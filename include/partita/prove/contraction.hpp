@@ -1,0 +1,167 @@
+/// Contractions: ops that multiply, reduce or go element by element are their loops, in whatever
+/// order dimensions and operands stand.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/prove/laws.hpp>
+#include <partita/prove/movement.hpp>
+
+namespace partita::prove_detail {
+
+/// One op of the source, asked for the result that the same op has on pieces of its operands: in
+/// loops of its own, dimension by dimension of the operands.
+///
+/// Law       Where all operands see the same position of a loop of the source's op, as a function
+///           of the loops of the local op and of the device, they see factors of the same product;
+///           reduced is what the reduced loops of the local op go through, and what devices have.
+class contraction_law {
+ public:
+  /// `loops`: a table whose only row is the local op's; `swapped`: its two operands.
+  constexpr contraction_law(const meanings& all, int of, const factor_table& map,
+                            const factor_table& loops, bool swapped, span<const operand_term> given)
+      : all_(all), of_(all.terms[of]), map_(map), loops_(loops), swapped_(swapped), given_(given) {}
+
+  constexpr bool apply(int rank, view& result, pending& sums) {
+    if (map_.ops[of_.factors].composed) return false;
+    for (int f = 0; f < factors(); ++f) {
+      if (at(f).halo || at(f).offset) return false;
+      found_.push_back(piece());
+      found_.back().free = true;
+    }
+    for (int i = 0; i < of_.operand_count; ++i)
+      if (!find_pieces(i)) return false;
+    used_.assign(static_cast<std::size_t>(loops_.ops[0].count), 1);
+    in_factor_.assign(static_cast<std::size_t>(loops_.ops[0].count), -1);
+    result = view(rank, of_.shape.rank);
+    for (int f = 0; f < factors(); ++f)
+      if (at(f).result_dim == no_dim ? !reduce(f, sums) : !stack(f, result)) return false;
+    if (!all_used()) return false;
+    for (int i = 0; i < result.count; ++i)
+      if (result.digits[i].owner < 0 && sums.contains(axis_of(result.digits[i]))) return false;
+    result.normalize(of_.shape);
+    return result.good();
+  }
+
+ private:
+  const meanings& all_;
+  const term& of_;
+  const factor_table& map_;
+  const factor_table& loops_;
+  bool swapped_;
+  span<const operand_term> given_;
+  vec<piece> found_;          ///< by factor of the source's op; its digits are of local loops
+  vec<std::int64_t> used_;    ///< by local loop: the extents of its digits
+  vec<int> in_factor_;        ///< by local loop: the one factor that it goes through, or -1
+  std::int64_t repeats_ = 1;  ///< how often the source reduces the same, less how often this does
+
+  constexpr int factors() const { return map_.ops[of_.factors].count; }
+  constexpr const factor& at(int f) const { return map_.at(of_.factors, f); }
+  constexpr int factor_of(int i, int d) const {
+    for (int f = 0; f < factors(); ++f)
+      if (map_.dim_of(at(f), i) == d) return f;
+    return -1;
+  }
+  constexpr int loop_of(int i, int d) const {
+    for (int l = 0; l < loops_.ops[0].count; ++l)
+      if (loops_.dim_of(loops_.at(0, l), swapped_ ? 1 - i : i) == d) return l;
+    return -1;
+  }
+  constexpr bool find_pieces(int i) {
+    const shape& s = of_.at.operand_type(i).shape;
+    const term& mine = all_.terms[given_[i].term];
+    const int seen = all_.terms.operand(of_, i).view;
+    const bool reshaped = mine.alias.term >= 0;
+    if (s.elements() == 0 || (reshaped && (mine.alias.view != seen || mine.shape != s)))
+      return false;
+    const view& given = all_.views[given_[i].view];
+    for (int d = 0; d < given.rank; ++d)
+      if (loop_of(i, d) < 0 && given.has(d)) return false;
+    const view part = with_owners(given, loops_.ops[0].count, [&](int d) { return loop_of(i, d); });
+    piece pieces[max_rank];
+    const view whole = reshaped ? view(s) : all_.views[seen];
+    if (!relative_view(whole, s, part, mine.shape, true).find(pieces)) return false;
+    for (int d = 0; d < s.rank; ++d) {
+      const int f = factor_of(i, d);
+      if (f < 0 ? !pieces[d].free && s.extents[d] > 1 : !agree(found_[f], pieces[d])) return false;
+    }
+    return true;
+  }
+  static constexpr bool agree(piece& found, const piece& mine) {
+    if (mine.free) return true;
+    if (!found.free && !found.same_positions(mine)) return false;
+    const int beyond = found.free || found.beyond == mine.beyond ? mine.beyond : outside::unknown;
+    found = mine;
+    found.beyond = beyond;
+    return true;
+  }
+  /// (Of a loop in several factors, nothing would tell which of them is its major part.)
+  constexpr bool use(int f, const digit& d) {
+    used_[d.owner] *= d.extent;
+    if (in_factor_[d.owner] < 0) in_factor_[d.owner] = f;
+    return in_factor_[d.owner] == f;
+  }
+  constexpr bool stack(int f, view& result) {
+    const piece& mine = found_[f];
+    const int dim = at(f).result_dim;
+    if (mine.free) return true;
+    result.start[dim] = mine.start;
+    if (mine.beyond == outside::wraps) result.beyond[dim] = outside::wraps;
+    for (int i = 0; i < mine.count; ++i) {
+      digit d = mine.digits[i];
+      if (d.owner >= 0) {
+        if (!use(f, d)) return false;
+        const int local = loops_.at(0, d.owner).result_dim;
+        if (local == no_dim) return false;
+        d.owner = static_cast<std::int16_t>(local);
+      }
+      result.add(d.owner, dim, d.extent, d.stride);
+    }
+    return true;
+  }
+  constexpr bool reduce(int f, pending& sums) {
+    const piece& mine = found_[f];
+    if (at(f).combine == combiner::stack) return false;
+    if (mine.free) {
+      repeats_ *= at(f).size;
+      return true;
+    }
+    const std::int64_t end = mine.covered();
+    if (end < at(f).size || (end > at(f).size && !all_identity(f))) return false;
+    std::uint32_t axes = 0;
+    for (int i = 0; i < mine.count; ++i) {
+      const digit& d = mine.digits[i];
+      if (d.owner < 0) {
+        axes |= 1u << axis_of(d);
+        continue;
+      }
+      if (!use(f, d)) return false;
+      const factor& local = loops_.at(0, d.owner);
+      if (local.result_dim != no_dim || local.combine != at(f).combine) return false;
+    }
+    return sums.add(axes, at(f).combine);
+  }
+  /// Do all operands hold the identity behind the end of what is reduced?
+  constexpr bool all_identity(int f) const {
+    return found_[f].beyond != outside::unknown && of_.at.def().reduces_identity &&
+           all_.is_identity(found_[f].beyond, at(f).combine, of_.at.operand_type(0).element);
+  }
+  /// Each loop goes through all of its positions once, or repeats; what is reduced, as often as in
+  /// the source.
+  constexpr bool all_used() {
+    bool again = false;  // do more of the same change nothing?
+    for (int f = 0; f < factors(); ++f)
+      if (const combiner c = at(f).combine; at(f).result_dim == no_dim)
+        again = c != combiner::add && c != combiner::multiply;
+    std::int64_t repeats = 1;
+    for (int l = 0; l < loops_.ops[0].count; ++l) {
+      const factor& local = loops_.at(0, l);
+      if (used_[l] == local.size) continue;
+      if (used_[l] != 1) return false;
+      if (local.result_dim == no_dim) repeats *= local.size;
+    }
+    return again || repeats == repeats_;
+  }
+};
+
+}  // namespace partita::prove_detail
