@@ -61,6 +61,9 @@ struct workspace {
 
   vec<claim> chosen;  ///< of each operand of the op that is lifted
   vec<operand_term> given;
+  bool some_open = false;  ///< is one of them?
+  vec<int> heads;          ///< the first claim of each
+  law_room room;
 
   text reason;  ///< why the op that was lifted last has no claim
   text lost_reason;
@@ -68,6 +71,10 @@ struct workspace {
   const program* lost_in = nullptr;
   op_id lost = -1;  ///< the first op without claim whose operands have some
 
+  constexpr void reserve(const program& source, const program& local) {
+    all.terms.reserve(source.types.size());
+    claims.reserve(source.types.size() + local.types.size());
+  }
   /// Is a value everywhere the identity of a combiner?
   constexpr bool is_identity(const claim& c, combiner combine) const {
     if (c.view == open_view || c.sums.any()) return false;
@@ -128,24 +135,30 @@ struct workspace {
   /// what calls them: else Clang does not evaluate them in a constant.)
   template <class F>
   constexpr void for_each_choice(const vec<int>& heads, const F& f) {
-    for (int head : heads)
-      if (head < 0) return;
-    vec<int> at = heads;
+    const std::size_t count = heads.size();
+    const int* const head = heads.data();
+    for (std::size_t i = 0; i < count; ++i)
+      if (head[i] < 0) return;
+    at_ = heads;
+    chosen.resize(count);
+    given.resize(count);
+    int* const at = at_.data();
     for (int tries = 0; tries < most_choices; ++tries) {
-      chosen.clear();
-      given.clear();
-      for (int each : at) {
-        chosen.push_back(claims[each]);
-        given.push_back(claims[each].seen());
+      some_open = false;
+      for (std::size_t i = 0; i < count; ++i) {
+        const claim& each = chosen.data()[i] = claims.data()[at[i]];
+        given.data()[i].term = each.term;
+        given.data()[i].view = each.view;
+        some_open = some_open || each.view == open_view;
       }
       f();
       std::size_t i = 0;
-      for (; i < at.size(); ++i) {
-        at[i] = claims[at[i]].next;
+      for (; i < count; ++i) {
+        at[i] = claims.data()[at[i]].next;
         if (at[i] >= 0) break;
-        at[i] = heads[i];
+        at[i] = head[i];
       }
-      if (i == at.size()) return;
+      if (i == count) return;
     }
   }
 
@@ -161,6 +174,7 @@ struct workspace {
 
  private:
   static constexpr int most_claims = 4, most_choices = 16;
+  vec<int> at_;  ///< of each list, the claim that is chosen
 };
 
 }  // namespace partita::prove_detail

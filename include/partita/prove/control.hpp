@@ -81,7 +81,7 @@ class loop_lifting {
         made.outputs[r][i] = w_.claims[c];
       }
     }
-    made.results = w_.all.terms.make(site{&p_, o_}, operands, false, p_.type(p_.op(o_).result));
+    made.results = w_.all.terms.make(site(p_, o_), operands, false, p_.type(p_.op(o_).result));
     w_.all.terms[made.results].factors = static_cast<int>(w_.loops.size());
     for (int r = 0; r < p_.op(o_).result_count; ++r) {
       const value_id v = p_.op(o_).result + r;

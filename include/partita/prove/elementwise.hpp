@@ -24,7 +24,11 @@ constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands) {
 }
 
 /// The view without what stands beyond; -1 where the source sees that.
-constexpr int seen_alike(workspace& w, const view& given, int rank) {
+constexpr int seen_alike(workspace& w, int number, int rank) {
+  const view& given = w.all.views[number];
+  bool beyond = false;
+  for (int d = 0; d < given.dims; ++d) beyond = beyond || given.beyond[d] >= outside::first_value;
+  if (!beyond && given.rank == rank) return number;
   view v = spread(given, rank);
   for (int d = 0; d < v.dims; ++d)
     if (v.beyond[d] >= outside::first_value) {
@@ -116,11 +120,11 @@ class element_form {
     switch (at_.def().id) {
       case def<op::subtract>.id:
         operands_[1].scale = -operands_[1].scale;
-        at_ = op_of(def<op::add>);
+        at_ = site(def<op::add>);
         return;
       case def<op::negate>.id:
         scale = -1;
-        at_ = op_of(def<op::add>);
+        at_ = site(def<op::add>);
         return;
       case def<op::divide>.id:
         if (double by = 1; is_factor(operands_[0], by)) {
@@ -130,7 +134,7 @@ class element_form {
         if (double by = 1; is_factor(operands_[1], by)) {
           scale /= by;
           operands_.pop_back();
-          at_ = op_of(def<op::multiply>);
+          at_ = site(def<op::multiply>);
         } else {
           scale *= operands_[0].scale / operands_[1].scale;
           operands_[0].scale = operands_[1].scale = 1;
@@ -139,11 +143,6 @@ class element_form {
       default:
         return;
     }
-  }
-  static constexpr site op_of(const op_def& d) {
-    site at;
-    at.as = &d;
-    return at;
   }
   /// The operands of operands that are of the same op. Of products, numbers are factors.
   constexpr void flatten(double& scale) {
@@ -240,7 +239,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
       operands.push_back({w.chosen[i].term, w.all.views.number(scalar)});
       continue;
     }
-    const int seen = seen_alike(w, given, type.shape.rank);
+    const int seen = seen_alike(w, w.chosen[i].view, type.shape.rank);
     if (seen < 0) return false;
     const bool positions = w.all.terms.is_positions(w.chosen[i].term);
     const shape& tensor = w.all.terms[w.chosen[i].term].shape;
@@ -265,8 +264,10 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   }
   if (shape_of >= 0)
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, common));
-  w.add(to, at.result(0), made.term, leader < 0 ? view(type.shape.rank, 0) : w.all.views[leader],
-        sums, scale);
+  if (leader < 0)
+    w.add(to, at.result(0), made.term, view(type.shape.rank, 0), sums, scale);
+  else
+    w.add(to, at.result(0), {made.term, leader, sums, scale});
   return true;
 }
 
@@ -276,7 +277,7 @@ constexpr bool by_element(workspace& w, const program& p, op_id o, claim_list& t
   const tensor_type& type = p.type(result);
   if (type.element == p.type(p.operand(o, 0)).element && p.op(o).def->id == def<op::convert>.id)
     return false;
-  return by_element(w, site{&p, o}, to);
+  return by_element(w, site(p, o), to);
 }
 
 }  // namespace partita::prove_detail

@@ -35,21 +35,40 @@ struct pending {
   friend constexpr bool operator==(const pending&, const pending&) = default;
 };
 
+/// Room for what a law looks at, from op to op.
+struct law_room {
+  struct operand_dims {
+    unsigned in_factor = 0;  ///< those that have a factor, as bits
+    bool empty = false;      ///< has it no elements?
+  };
+
+  vec<piece> pieces;     ///< by operand and dimension
+  vec<operand_dims> of;  ///< by operand
+  vec<piece> of_factor;
+  vec<std::int64_t> attrs;
+};
+
 /// One op of the source, asked for the results that the same op has on pieces of its operands.
 ///
 /// Law       each entry of a tile map is a theorem about its op, see ir/tile_map.hpp
 class op_law {
  public:
   /// `whole`: how the op sees the terms of its operands; `parts`: what the local op is given.
-  constexpr op_law(const meanings& all, int of, const factor_table& map, const site& local,
-                   span<const operand_term> given)
+  constexpr op_law(const meanings& all, law_room& room, int of, const factor_table& map,
+                   const site& local, span<const operand_term> given)
       : all_(all),
         of_(all.terms[of]),
         source_(of_.at),
         map_(map),
-        row_(of_.factors),
+        factors_(map.factors_of(of_.factors)),
+        count_(map.ops[of_.factors].count),
+        composed_(map.ops[of_.factors].composed),
         local_(local),
-        given_(given) {}
+        given_(given),
+        pieces_(room.pieces),
+        operands_(room.of),
+        of_factor_(room.of_factor),
+        attrs_(room.attrs) {}
 
   text reason;  ///< why there is no result
 
@@ -63,14 +82,16 @@ class op_law {
   /// The views of the results, and what is pending besides what was.
   constexpr bool apply(vec<view>& results, pending& sums) {
     const int count = source_.operand_count();
-    pieces_.resize(static_cast<std::size_t>(count) * max_rank);
-    in_factor_.assign(static_cast<std::size_t>(count), 0);
+    const auto room = static_cast<std::size_t>(count) * max_rank;
+    if (pieces_.size() < room) pieces_.resize(room);
+    operands_.assign(static_cast<std::size_t>(count), {});
     for (int i = 0; i < count; ++i) {
       const operand_term alias = all_.terms[given_[i].term].alias;
       if (alias.term >= 0 && (alias.view != whole_view(i) ||
                               all_.terms[given_[i].term].shape != operand_type(i).shape))
         return no("operand ", i, " is reshaped");
-      if (operand_type(i).shape.elements() == 0) {  // none are any
+      operands_[i].empty = operand_type(i).shape.elements() == 0;
+      if (operands_[i].empty) {  // none are any
         for (int d = 0; d < operand_type(i).shape.rank; ++d) {
           pieces_[i * max_rank + d] = piece();
           pieces_[i * max_rank + d].free = true;
@@ -86,14 +107,14 @@ class op_law {
         return no("operand ", i, " is no piece of what it is in the source");
     }
     attrs_.clear();
-    for (auto a : source_.p->attrs(source_.op)) attrs_.push_back(a);
+    for (auto a : source_.attrs()) attrs_.push_back(a);
     of_factor_.clear();
-    for (int f = 0; f < map_.ops[row_].count; ++f) {
+    for (int f = 0; f < count_; ++f) {
       piece each;
       if (!piece_of(f, each)) return false;
       of_factor_.push_back(each);
     }
-    for (int f = 0; f < map_.ops[row_].count; ++f)
+    for (int f = 0; f < count_; ++f)
       if (!check(f, sums)) return false;
     if (!rest_is_whole()) return false;
     if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
@@ -109,17 +130,19 @@ class op_law {
   const term& of_;
   const site& source_;
   const factor_table& map_;
-  int row_;
+  const factor* factors_;
+  int count_;
+  bool composed_;
   const site& local_;
   span<const operand_term> given_;  ///< what the local op is given
-  vec<piece> pieces_;               ///< by operand and dimension
-  vec<unsigned char> in_factor_;    ///< by operand: dimensions that have a factor
-  vec<piece> of_factor_;
-  vec<std::int64_t> attrs_;
+  vec<piece>& pieces_;              ///< see law_room
+  vec<law_room::operand_dims>& operands_;
+  vec<piece>& of_factor_;
+  vec<std::int64_t>& attrs_;
 
   constexpr int whole_view(int i) const { return all_.terms.operand(of_, i).view; }
-  constexpr const factor& at(int f) const { return map_.at(row_, f); }
-  constexpr int dim_of(int f, int end) const { return map_.dim_of(at(f), end); }
+  constexpr const factor& at(int f) const { return factors_[f]; }
+  constexpr int dim_of(int f, int end) const { return map_.dim_of(factors_[f], end); }
   constexpr const tensor_type& operand_type(int i) const { return source_.operand_type(i); }
   constexpr const tensor_type& result_type(int r) const { return source_.result_type(r); }
   constexpr std::int64_t local_extent(int i, int d) const {
@@ -129,30 +152,30 @@ class op_law {
   /// The positions of a dimension of an operand or a result (end -1 - r) that stand in no factor:
   /// the most minor part of a composed one.
   constexpr std::int64_t unfactored(int d, int end) const {
-    if (!map_.ops[row_].composed) return 1;
+    if (!composed_) return 1;
     std::int64_t n = 1;
-    for (int g = 0; g < map_.ops[row_].count; ++g)
+    for (int g = 0; g < count_; ++g)
       if (dim_of(g, end) == d) n *= at(g).size;
     const shape& s = end >= 0 ? operand_type(end).shape : result_type(-1 - end).shape;
     return n == 0 || s.extents[d] % n != 0 ? 1 : s.extents[d] / n;
   }
   /// The positions of a dimension that the minor parts of it take, behind factor f.
   constexpr std::int64_t weight(int f, int end) const {
-    if (!map_.ops[row_].composed) return 1;
+    if (!composed_) return 1;
     std::int64_t n = unfactored(dim_of(f, end), end);
-    for (int g = f + 1; g < map_.ops[row_].count; ++g)
+    for (int g = f + 1; g < count_; ++g)
       if (dim_of(g, end) == dim_of(f, end)) n *= at(g).size;
     return n;
   }
   constexpr bool is_major(int f, int end) const {
-    for (int g = 0; map_.ops[row_].composed && g < f; ++g)
+    for (int g = 0; composed_ && g < f; ++g)
       if (dim_of(g, end) == dim_of(f, end)) return false;
     return true;
   }
   /// The part of a piece of a composed dimension that belongs to one factor.
   constexpr bool restricted(const piece& of, int f, int end, piece& to) const {
     to = of;
-    if (of.free || !map_.ops[row_].composed) return true;
+    if (of.free) return true;
     return part_of(of, weight(f, end), at(f).size, is_major(f, end), to);
   }
   /// Of a piece, the positions in steps of `unit`, so many of them.
@@ -191,15 +214,15 @@ class op_law {
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
       if (d == no_dim) continue;
-      in_factor_[i] = static_cast<unsigned char>(in_factor_[i] | 1u << d);
+      operands_[i].in_factor |= 1u << d;
       if (at(f).halo) continue;
       const piece& given = pieces_[i * max_rank + d];
-      piece mine;
-      if (!restricted(given, f, i, mine))
+      piece part;
+      if (composed_ && !restricted(given, f, i, part))
         return no("the piece of dimension ", d, " of operand ", i, " cuts its factors");
+      const piece& mine = composed_ ? part : given;
       if (mine.free) continue;
-      if (!map_.ops[row_].composed && mine.local_extent() != local_extent(i, d) &&
-          local_extent(i, d) > 0)
+      if (!composed_ && mine.local_extent() != local_extent(i, d) && local_extent(i, d) > 0)
         return no("dimension ", d, " of operand ", i, " repeats");
       if (found.free) {
         found = mine;
@@ -265,7 +288,7 @@ class op_law {
   }
   /// Do all operands hold the identity behind the end of what is reduced?
   constexpr bool all_identity(int f) const {
-    if (!source_.node().def->reduces_identity || map_.ops[row_].composed) return false;
+    if (!source_.def().reduces_identity || composed_) return false;
     for (int i = 0; i < source_.operand_count(); ++i)
       if (const int d = dim_of(f, i);
           d != no_dim && !all_.is_identity(pieces_[i * max_rank + d].beyond, at(f).combine,
@@ -277,7 +300,7 @@ class op_law {
   constexpr bool free_is_whole(int f) {
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
-      if (d == no_dim || operand_type(i).shape.elements() == 0) continue;
+      if (d == no_dim || operands_[i].empty) continue;
       if (local_extent(i, d) != operand_type(i).shape.extents[d])
         return no("dimension ", d, " of operand ", i, " repeats another number of times");
     }
@@ -287,9 +310,9 @@ class op_law {
   constexpr bool rest_is_whole() {
     for (int i = 0; i < source_.operand_count(); ++i) {
       const shape& s = operand_type(i).shape;
-      if (s.elements() == 0) continue;
+      if (operands_[i].empty) continue;
       for (int d = 0; d < s.rank; ++d) {
-        if ((in_factor_[i] >> d & 1u) != 0) {
+        if ((operands_[i].in_factor >> d & 1u) != 0) {
           piece minor;
           if (const std::int64_t n = unfactored(d, i);
               n > 1 && !pieces_[i * max_rank + d].free &&
@@ -312,12 +335,12 @@ class op_law {
     for (int d = 0; d < s.rank; ++d) {
       bool any = false;
       std::int64_t extent = 1;
-      for (int f = 0; f < map_.ops[row_].count; ++f) {
+      for (int f = 0; f < count_; ++f) {
         if (dim_of(f, -1 - r) != d) continue;
         any = true;
         const std::int64_t unit = weight(f, -1 - r);
         piece mine = of_factor_[f];
-        if (mine.free && !map_.ops[row_].composed) {
+        if (mine.free && !composed_) {
           extent = -1;
           continue;
         }
@@ -402,7 +425,7 @@ class op_law {
       found.add(0, to != no_dim ? grown : at(f).size, 1);
       return true;
     }
-    source_.node().def->halo(c);
+    source_.def().halo(c);
     if (!c.possible) return no("it cannot be cut into ", along.pieces, " pieces");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       if (c.operand_dims[k] != no_dim && !holds(c, k, along)) return false;
@@ -439,7 +462,7 @@ class op_law {
     }
     result.shape.extents[c.result_dim] = grown;
     c.pieces = 1;
-    source_.node().def->stretch(c);
+    source_.def().stretch(c);
     if (!c.possible) return no("it cannot be done with more positions");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
       if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;

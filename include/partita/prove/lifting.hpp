@@ -32,27 +32,26 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
 
 /// An open operand is seen as the others of an elementwise op are.
 constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
-  int open = -1, other = -1;
-  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
-    if (w.chosen[i].view == open_view)
-      open = i;
-    else if (w.all.views[w.chosen[i].view].count > 0)
-      other = i;
-  }
-  if (open < 0) return true;
+  if (!w.some_open) return true;
   if (p.op(o).def->identity) {
     w.add(to, p.op(o).result, claim(w.chosen[0]));
     return false;
   }
+  const int count = static_cast<int>(w.chosen.size());
+  int other = -1;
+  for (int i = 0; i < count; ++i)
+    if (w.chosen[i].view != open_view && w.all.views[w.chosen[i].view].count > 0) other = i;
   if (!p.op(o).def->elementwise || other < 0) return false;
-  const term &mine = w.all.terms[w.chosen[open].term], &theirs = w.all.terms[w.chosen[other].term];
-  if (mine.shape != theirs.shape) return false;
-  claim now = w.chosen[other];
-  now.term = w.chosen[open].term;
-  now.next = -1;
-  w.claims[to.first[p.operand(o, open)]] = now;
-  w.chosen[open] = now;
-  w.given[open] = now.seen();
+  for (int i = 0; i < count; ++i) {
+    if (w.chosen[i].view != open_view) continue;
+    claim now = w.chosen[other];
+    now.term = w.chosen[i].term;
+    now.next = -1;
+    if (w.all.terms[now.term].shape != w.all.terms[w.chosen[other].term].shape) return false;
+    w.claims[to.first[p.operand(o, i)]] = now;
+    w.chosen[i] = now;
+    w.given[i] = now.seen();
+  }
   return true;
 }
 
@@ -77,7 +76,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
     done = masks(w, p, o, to) && w.defining;
   }
   if (n.def->elementwise) done = by_element(w, p, o, to) || done;
-  if (!done || sees_beyond(w)) by_law(w, site{&p, o}, to);
+  if (!done || sees_beyond(w)) by_law(w, site(p, o), to);
 }
 
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -91,9 +90,10 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
         w.add(to, n.result + i, claim(w.claims[c]));
     return;
   }
-  vec<int> heads;
-  for (value_id v : p.operands(o)) heads.push_back(to.first[v]);
-  w.for_each_choice(heads, [&] {
+  w.heads.resize(static_cast<std::size_t>(n.operand_count));
+  const value_id* const operands = p.operand_list.data() + n.operand_begin;
+  for (int i = 0; i < n.operand_count; ++i) w.heads.data()[i] = to.first.data()[operands[i]];
+  w.for_each_choice(w.heads, [&] {
     if (settle(w, p, o, to)) lift_chosen(w, p, o, to);
   });
 }
@@ -101,7 +101,7 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (p.is(o, op_role::parameter)) continue;
-    w.reason = {};
+    if (!w.reason.empty()) w.reason = {};
     lift(w, p, o, to);
     if (!w.defining && w.lost < 0 && to.first[p.op(o).result] < 0) w.note_lost(p, o, to, w.reason);
   }
@@ -111,7 +111,7 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
 /// branch and what the branches give.
 constexpr void choose(workspace& w, const program& p, op_id o, int result, const vec<int>& heads,
                       claim_list& to) {
-  const site at{&p, o, result};
+  const site at(p, o, result);
   w.for_each_choice(heads, [&] {
     for (const auto& each : w.chosen)
       if (each.view == open_view) return;

@@ -85,7 +85,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       }
     }
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
-    op_law law(w.all, t, w.map, at, w.given);
+    op_law law(w.all, w.room, t, w.map, at, w.given);
     vec<view> results;
     if (!law.apply(results, sums)) {
       w.reason = law.reason;
@@ -113,18 +113,18 @@ constexpr int define(workspace& w, const site& at) {
   vec<tensor_type> operands;
   for (int i = 0; i < at.operand_count(); ++i) operands.push_back(at.operand_type(i));
   w.all.terms[t].factors = static_cast<int>(w.map.ops.size());
-  const auto attrs = at.p->attrs(at.op);
+  const auto attrs = at.attrs();
   tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),
                      w.map, at.result_count());
   if (at.branched < 0)
-    at.node().def->tile_map(c);
+    at.def().tile_map(c);
   else
     op::elementwise_op::tile_map(c);
   vec<view> results;
   for (int r = 0; r < at.result_count(); ++r) results.push_back(view(at.result_type(r).shape));
   pending none;
   if (some_operand_repeats(w, at)) {
-    op_law law(w.all, t, w.map, at, w.given);
+    op_law law(w.all, w.room, t, w.map, at, w.given);
     vec<view> repeated;
     if (law.apply(repeated, none)) results = repeated;
   }

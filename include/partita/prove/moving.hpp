@@ -16,6 +16,10 @@ constexpr bool is_reshaping(std::uint64_t id) {
          id == def<op::concatenate>.id || id == def<op::dynamic_slice>.id;
 }
 
+constexpr bool moves_elements(std::uint64_t id) {
+  return is_reshaping(id) || id == def<op::transpose>.id || id == def<op::reverse>.id;
+}
+
 constexpr bool slice_all(view& v, const shape& from, const shape& result,
                          span<const std::int64_t> attrs) {
   for (int d = 0; d < from.rank; ++d) {
@@ -118,6 +122,7 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
 
 constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
+  if (!moves_elements(n.def->id)) return false;
   const auto attrs = p.attrs(o);
   const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(n.result).shape;
   if (n.def->id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();

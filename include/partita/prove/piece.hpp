@@ -212,8 +212,8 @@ class relative_view {
     }
     digit rest = part;
     // From the major end: what a digit of the operand cannot hold goes to one with larger steps.
-    std::int64_t parts[max_digits] = {};
-    int at[max_digits] = {}, count = 0;
+    std::int64_t parts[max_digits];  // (not set before they are used)
+    int at[max_digits], count = 0;
     while (rest.extent > 1) {
       const int k = digit_for(rest.dim, rest.stride);
       if (k < 0 || count == max_digits) return false;

@@ -84,9 +84,14 @@ constexpr bool combined(const workspace& w, std::int64_t sign, int rank, view& v
   return v.good();
 }
 
+constexpr bool is_counting(std::uint64_t id) {
+  return id == def<op::add>.id || id == def<op::subtract>.id || id == def<op::convert>.id;
+}
+
 /// Sums and differences of positions are positions, in their exact range.
 constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
+  if (!is_counting(n.def->id)) return false;
   const dtype t = p.type(n.result).element;
   for (const auto& c : w.chosen)
     if (!w.all.terms.is_positions(c.term) || c.sums.any()) return false;

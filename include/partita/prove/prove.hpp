@@ -30,6 +30,7 @@ class checker {
     v.error = verify(d_);
     check_types(v.error);
     if (v.error) return v;
+    work_.reserve(source_, d_.local);
     for (int i = 0; i < source_.input_count(); ++i) add_input(i);
     lift_all(work_, source_, of_source_);
     source_terms_ = work_.all.terms.size();

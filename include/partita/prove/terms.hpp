@@ -18,28 +18,35 @@ namespace partita::prove_detail {
 struct site {
   const program* p = nullptr;
   op_id op = -1;
-  int branched = -1;           ///< this result of an op with branches
-  bool swapped = false;        ///< its two operands, of an op that commutes
-  const op_def* as = nullptr;  ///< this op, without attributes
+  int branched = -1;     ///< this result of an op with branches
+  bool swapped = false;  ///< its two operands, of an op that commutes
+  const op_node* of = nullptr;
+  const op_def* as = nullptr;  ///< of no program: without attributes
 
-  constexpr bool made() const { return p != nullptr || as != nullptr; }
-  constexpr const op_def& def() const { return as != nullptr ? *as : *node().def; }
+  constexpr site() = default;
+  constexpr explicit site(const op_def& d) : as(&d) {}
+  constexpr site(const program& in, op_id o, int result = -1)
+      : p(&in), op(o), branched(result), of(in.ops.data() + o), as(of->def) {}
+
+  constexpr bool made() const { return as != nullptr; }
+  constexpr const op_def& def() const { return *as; }
   constexpr span<const std::int64_t> attrs() const {
-    if (as != nullptr) return {};
-    if (swapped && def().id == partita::def<op::compare>.id) return {turned + p->attrs(op)[0], 1};
-    return p->attrs(op);
+    if (p == nullptr) return {};
+    const std::int64_t* const list = p->attr_list.data() + of->attr_begin;
+    if (swapped && as->id == partita::def<op::compare>.id) return {turned + list[0], 1};
+    return {list, static_cast<std::size_t>(of->attr_count)};
   }
 
-  constexpr const op_node& node() const { return p->op(op); }
   constexpr int operand_count() const {
-    return branched < 0 ? node().operand_count : 1 + node().region_count;
+    return branched < 0 ? of->operand_count : 1 + of->region_count;
   }
-  constexpr int result_count() const { return branched < 0 ? node().result_count : 1; }
-  constexpr value_id result(int r) const { return node().result + (branched < 0 ? r : branched); }
-  constexpr const tensor_type& result_type(int r) const { return p->type(result(r)); }
+  constexpr int result_count() const { return branched < 0 ? of->result_count : 1; }
+  constexpr value_id result(int r) const { return of->result + (branched < 0 ? r : branched); }
+  constexpr const tensor_type& result_type(int r) const { return p->types.data()[result(r)]; }
   constexpr const tensor_type& operand_type(int i) const {
     if (branched >= 0 && i > 0) return result_type(0);
-    return p->type(p->operand(op, swapped ? 1 - i : i));
+    const value_id* const operands = p->operand_list.data() + of->operand_begin;
+    return p->types.data()[operands[swapped ? 1 - i : i]];
   }
 
  private:
@@ -91,6 +98,10 @@ class term_table {
     return operands_[t.operands + i];
   }
 
+  constexpr void reserve(std::size_t n) {
+    terms_.reserve(n);
+    hashes_.reserve(n);
+  }
   /// A term that is equal to no other one.
   constexpr int fresh(const tensor_type& type) {
     term t;
@@ -124,8 +135,11 @@ class term_table {
   /// The term that an op makes of these operands, or -1. `by_element`: else types count, too.
   constexpr int find(const site& at, span<const operand_term> operands, bool by_element,
                      const tensor_type& type) const {
-    return table_.find(key(at, operands, type.element),
-                       [&](int t) { return same(terms_[t], at, operands, by_element, type); });
+    const std::size_t hash = key(at, operands, type.element);
+    const std::size_t* const hashes = hashes_.data();
+    return table_.find(hash, [&](int t) {
+      return hashes[t] == hash && same(terms_[t], at, operands, by_element, type);
+    });
   }
   /// The first of the terms that its results are; there is none yet.
   constexpr int make(const site& at, span<const operand_term> operands, bool by_element,
@@ -168,25 +182,34 @@ class term_table {
     table_.insert(size() - 1, [&](int i) { return hashes_[i]; });
     return size() - 1;
   }
+  static constexpr std::uint64_t mixed(std::uint64_t h, std::uint64_t n) {
+    h = (h + n) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+  }
   static constexpr std::size_t key(const site& at, span<const operand_term> operands,
                                    dtype element) {
-    std::uint64_t h = at.def().id + static_cast<std::uint64_t>(element);
+    std::uint64_t h = at.as->id + static_cast<std::uint64_t>(element);
     const operand_term* const list = operands.data();
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      h = hash_of(h + static_cast<std::uint64_t>(list[i].term) * 64 +
-                  static_cast<std::uint64_t>(list[i].view));
+    const std::size_t count = operands.size();
+    for (std::size_t i = 0; i < count; ++i)
+      h = mixed(h, static_cast<std::uint64_t>(list[i].term) * 64 +
+                       static_cast<std::uint64_t>(list[i].view));
     const auto attrs = at.attrs();
-    for (std::size_t i = 0; i < attrs.size(); ++i)
-      h = hash_of(h + static_cast<std::uint64_t>(attrs.data()[i]));
+    const std::int64_t* const values = attrs.data();
+    const std::size_t attr_count = attrs.size();
+    for (std::size_t i = 0; i < attr_count; ++i)
+      h = mixed(h, static_cast<std::uint64_t>(values[i]));
     return hash_of(h);
   }
   constexpr bool same(const term& t, const site& at, span<const operand_term> operands,
                       bool by_element, const tensor_type& type) const {
-    if (!t.at.made() || t.result != 0 || t.by_element != by_element || t.element != type.element ||
-        t.operand_count != static_cast<int>(operands.size()) || t.at.def().id != at.def().id)
+    if (t.at.as == nullptr || t.result != 0 || t.by_element != by_element ||
+        t.element != type.element || t.operand_count != static_cast<int>(operands.size()) ||
+        t.at.as->id != at.as->id)
       return false;
+    const operand_term *const mine = operands_.data() + t.operands, *const other = operands.data();
     for (int i = 0; i < t.operand_count; ++i)
-      if (operands_[t.operands + i] != operands[i]) return false;
+      if (mine[i].term != other[i].term || mine[i].view != other[i].view) return false;
     if (!same_elements(t.at.attrs(), at.attrs())) return false;
     if (by_element) return true;
     if (t.at.result_count() != at.result_count()) return false;
@@ -196,8 +219,9 @@ class term_table {
   }
   static constexpr std::size_t candidate_key(const op_def& d, span<const operand_term> operands) {
     std::uint64_t h = d.id;
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      h = hash_of(h + static_cast<std::uint64_t>(operands[i].term));
+    const operand_term* const list = operands.data();
+    const std::size_t count = operands.size();
+    for (std::size_t i = 0; i < count; ++i) h = mixed(h, static_cast<std::uint64_t>(list[i].term));
     return hash_of(h);
   }
   constexpr bool same_candidates(int t, const op_def& d, span<const operand_term> operands) const {
@@ -231,6 +255,7 @@ struct meanings {
   view_table views;
   term_table terms;
   vec<operand_term> scalars;  ///< by number, see outside
+  place_table scalar_table;
 
   /// How a program sees a tensor in another shape; where values are padded in that shape, they are
   /// pieces of a term of its own.
@@ -258,10 +283,17 @@ struct meanings {
 
   /// What a view says of a position beyond, where this scalar stands.
   constexpr int beyond(const operand_term& scalar) {
-    for (std::size_t i = 0; i < scalars.size(); ++i)
-      if (scalars[i] == scalar) return outside::first_value + static_cast<int>(i);
-    scalars.push_back(scalar);
-    return outside::first_value + static_cast<int>(scalars.size()) - 1;
+    const auto key = [](const operand_term& s) {
+      return hash_of(static_cast<std::uint64_t>(s.term) * 65536 +
+                     static_cast<std::uint64_t>(s.view));
+    };
+    int number = scalar_table.find(key(scalar), [&](int i) { return scalars[i] == scalar; });
+    if (number < 0) {
+      number = static_cast<int>(scalars.size());
+      scalars.push_back(scalar);
+      scalar_table.insert(number, [&](int i) { return key(scalars[i]); });
+    }
+    return outside::first_value + number;
   }
   /// A number: small integers are positions, so that they can be counted with.
   constexpr operand_term number(std::int64_t bits, dtype element) {
@@ -287,8 +319,7 @@ struct meanings {
       return reshaped(whole, reshaping_of(whole, of.alias.view, of.shape));
     }
     const operand_term operands[] = {{t}, number(std::bit_cast<std::int64_t>(by), of.element)};
-    site at;
-    at.as = &def<op::multiply>;
+    const site at(def<op::multiply>);
     const tensor_type type{of.element, of.shape};
     int found = terms.find(at, operands, true, type);
     if (found < 0) found = terms.make(at, operands, true, type);

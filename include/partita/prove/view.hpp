@@ -160,8 +160,11 @@ struct view {
     std::uint64_t h = static_cast<std::uint64_t>(rank + 16 * dims);
     for (int i = 0; i < count; ++i) {
       const digit& d = digits[i];
-      h = hash_of(h + static_cast<std::uint64_t>(64 * d.owner + d.dim)) +
-          static_cast<std::uint64_t>(d.extent) * 31 + static_cast<std::uint64_t>(d.stride);
+      h = (h + static_cast<std::uint64_t>(64 * d.owner + d.dim) +
+           static_cast<std::uint64_t>(d.extent) * 4096 +
+           static_cast<std::uint64_t>(d.stride) * 16777216) *
+          0x9e3779b97f4a7c15u;
+      h ^= h >> 32;
     }
     for (int d = 0; d < dims; ++d)
       h = h * 31 + static_cast<std::uint64_t>(start[d]) * 7 + static_cast<std::uint64_t>(beyond[d]);
@@ -190,8 +193,7 @@ class view_table {
  public:
   constexpr int number(const view& v) {
     const std::size_t hash = v.hash();
-    const int known = table_.find(hash, [&](int i) { return views_[i] == v; });
-    if (known >= 0) return known;
+    if (const int known = find(v, hash); known >= 0) return known;
     views_.push_back(v);
     hashes_.push_back(hash);
     const int added = static_cast<int>(views_.size()) - 1;
@@ -209,13 +211,18 @@ class view_table {
     if (v.count > 0) return -1;
     view s = v;
     s.rank = 0;
-    return table_.find(s.hash(), [&](int i) { return views_[i] == s; });
+    return find(s, s.hash());
   }
 
  private:
   vec<view> views_;
   vec<std::size_t> hashes_;
   place_table table_;
+
+  constexpr int find(const view& v, std::size_t hash) const {
+    const std::size_t* const hashes = hashes_.data();
+    return table_.find(hash, [&](int i) { return hashes[i] == hash && views_[i] == v; });
+  }
 };
 
 }  // namespace partita::prove_detail
