@@ -1,5 +1,6 @@
 /// What `check<>` costs the compiler: CPU seconds and peak memory against the number of ops, and
-/// what including <partita/partita.hpp> costs. Runs each compiler given (default: g++, clang++-19).
+/// what including <partita/partita.hpp> costs, and a proof of it. Runs each compiler given
+/// (default: g++, clang++-19).
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,11 @@ int main(int argc, char** argv) {
     std::printf("  the 1-layer model, unchecked   %5.2f s %6.0f MiB\n", model.seconds,
                 model.mebibytes);
     double first = 0;
+    const auto proof = [&](const char* what, const std::string& check) {
+      const cost c = measure(1, "#include <partita/prove/prove.hpp>\n" + check);
+      std::printf("  %-30s %5.2f s %6.0f MiB%s\n", what, c.seconds, c.mebibytes,
+                  c.good ? "" : "  FAILED");
+    };
     for (int layers : {1, 2, 4}) {
       const cost c = measure(layers, "static_assert(pt::check<step>.conflicts == 0);\n");
       const int ops = 194 + 348 * layers;
@@ -103,6 +109,12 @@ int main(int argc, char** argv) {
       if (layers > 1)
         std::printf(", %.2f ms per further op", 1e3 * (c.seconds - first) / (348 * (layers - 1)));
       std::printf("\n");
+      if (layers > 1) continue;
+      proof("  and pt::proved in the thunk",
+            "constexpr auto proved = [] { return pt::proved(step()); };\n"
+            "static_assert(pt::check<proved>.conflicts == 0 && pt::check<proved>.proved);\n");
+      proof("  and .proved, made twice",
+            "static_assert(pt::check<step>.conflicts == 0 && pt::check<step>.proved);\n");
     }
   }
   std::filesystem::remove(file);

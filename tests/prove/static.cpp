@@ -19,3 +19,9 @@ static_assert([] {
   const pt::verdict v = pt::prove(p.source, wrong);
   return !v.proved && v.error.message.view().substr(0, 11) == "Q002 prove:";
 }());
+
+// `check` proves where it is asked to, or with its figures.
+constexpr auto step = [] { return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3)); };
+constexpr auto proved_step = [] { return pt::proved(step()); };
+static_assert(pt::check<step>.proved);
+static_assert(pt::check<proved_step>.proved && pt::check<proved_step>.collectives.all_reduce == 1);

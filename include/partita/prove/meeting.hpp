@@ -35,7 +35,7 @@ constexpr double joint_scale(workspace& w, const site& at) {
 constexpr bool find_loops(workspace& w, const site& at) {
   const op_def& d = at.def();
   const bool reduces = d.id == def<op::reduce>.id && at.operand_count() == 1;
-  if (at.p == nullptr || at.branched >= 0 ||
+  if (at.op < 0 || at.branched >= 0 ||
       (!d.elementwise && !reduces && d.id != def<op::dot_general>.id))
     return false;
   w.local.ops.clear();

@@ -169,4 +169,16 @@ constexpr verdict prove(const program& source, const device_program& local,
   return prove_detail::checker(source, local).run();
 }
 
+/// What `partition` gave, proved: else it is an error (Q...), which is thrown at run time and kept
+/// for `check` in constant evaluation. Where the thunk of a `check` says so, the program is made
+/// once for its figures and its proof.
+template <class Partitioned>
+constexpr Partitioned proved(Partitioned p) {
+  if (p.error) return p;
+  p.error.record(prove(p.source, p.device).error);
+  p.error.raise();
+  p.proved = !p.error;
+  return p;
+}
+
 }  // namespace partita

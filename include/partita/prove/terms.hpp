@@ -31,7 +31,7 @@ struct site {
   constexpr bool made() const { return as != nullptr; }
   constexpr const op_def& def() const { return *as; }
   constexpr span<const std::int64_t> attrs() const {
-    if (p == nullptr) return {};
+    if (op < 0) return {};
     const std::int64_t* const list = p->attr_list.data() + of->attr_begin;
     if (swapped && as->id == partita::def<op::compare>.id) return {turned + list[0], 1};
     return {list, static_cast<std::size_t>(of->attr_count)};

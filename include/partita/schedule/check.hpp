@@ -16,6 +16,7 @@ struct harmless_layout : harmless {
   constexpr harmless dim_of(int) const { return {}; }
 };
 struct harmless_summary : harmless_figures {
+  static constexpr bool proved = true;
   struct value {
     harmless name, element, global_shape, local_shape;
     harmless_layout sharding;
@@ -42,14 +43,50 @@ struct harmless_summary : harmless_figures {
 
 inline constexpr harmless_summary harmless_constant;
 
+/// What `prove` says of a program, or that the header is missing. (Found by its arguments, so that
+/// files that prove nothing include nothing.)
+struct kept_proof {
+  char chars[2048] = {};  ///< why it is not proved
+
+  template <class Partitioned>
+  constexpr explicit kept_proof(Partitioned p) {
+    if constexpr (requires { prove(p.source, p.device); })
+      keep(prove(p.source, p.device).error.message);
+    else
+      keep("check<thunk>.proved needs #include <partita/prove/prove.hpp>");
+  }
+  constexpr void keep(std::string_view s) {
+    for (std::size_t i = 0; i < s.size() && i + 1 < sizeof chars; ++i) chars[i] = s[i];
+  }
+};
+template <auto Thunk>
+inline constexpr kept_proof proof{Thunk()};
+template <auto Thunk>
+struct proof_message {
+  constexpr std::string_view operator()() const { return proof<Thunk>.chars; }
+};
+
+template <auto Thunk, summary_limits Limits>
+constexpr bool is_proved();
+
 /// What the compiler keeps of a program: a constant, with names that are views of it.
-template <summary_limits Limits>
+template <auto Thunk, summary_limits Limits>
+struct checked_summary : basic_summary<kept_arrays<Limits>, std::string_view> {
+  using basic_summary<kept_arrays<Limits>, std::string_view>::basic_summary;
+  /// The device-local program computes the source: `prove`, evaluated only where it is asked for.
+  /// If it is not proved, that is one diagnostic that says where and why.
+  static constexpr bool proved = is_proved<Thunk, Limits>();
+};
+template <auto Thunk, summary_limits Limits>
 struct evaluation {
   summary_limits needed;
-  basic_summary<kept_arrays<Limits>, std::string_view> kept;
+  checked_summary<Thunk, Limits> kept;
+  bool proved;  ///< was it, in the same evaluation?
 
-  constexpr explicit evaluation(const summary& s)
-      : needed(s.lists().size()), kept(s, kept_arrays<Limits>(s.lists())) {}
+  constexpr explicit evaluation(const partitioned& p)
+      : evaluation(summary_with_words(p, Limits.collectives), p.proved) {}
+  constexpr evaluation(const summary& s, bool is_proved)
+      : needed(s.lists().size()), kept(s, kept_arrays<Limits>(s.lists())), proved(is_proved) {}
   constexpr bool complete() const {
     return needed.values <= Limits.values && needed.tactics <= Limits.tactics &&
            needed.chars <= Limits.chars;
@@ -60,7 +97,13 @@ struct evaluation {
 
 /// The one evaluation of a thunk, for all that asks for it within the same limits.
 template <auto Thunk, summary_limits Limits>
-inline constexpr evaluation<Limits> evaluated{summary_with_words(Thunk(), Limits.collectives)};
+inline constexpr evaluation<Thunk, Limits> evaluated{Thunk()};
+
+template <auto Thunk, summary_limits Limits>
+constexpr bool is_proved() {
+  if constexpr (!evaluated<Thunk, Limits>.proved) report_static_error<proof_message<Thunk>>();
+  return true;
+}
 
 constexpr summary_limits with_room(const summary_limits& first, const summary_limits& needed) {
   const auto larger = [](int a, int b) { return a > b ? a : b; };

@@ -64,6 +64,7 @@ struct partitioned {
   partita::collectives collectives_as_written;
   partita::cost cost;      ///< per device
   partita::passes passes;  ///< as they were asked for
+  bool proved = false;     ///< by the function of that name, see prove/prove.hpp
   failure error;
 
   /// As loops, layouts and collectives number its axes: axis i of the user's mesh is i or, where it
