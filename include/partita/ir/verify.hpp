@@ -127,6 +127,14 @@ constexpr failure verify_ops(const program& p) {
                  p.type(n.result + r), ", its shape rule gives ", rule, "; please report");
     }
   }
+  const auto has = [&](value_id v) { return v >= 0 && v < p.value_count(); };
+  for (int i = 0; i < p.input_count() && !f; ++i)
+    if (!has(p.inputs[i]) || !p.is(p.producer(p.inputs[i]), op_role::parameter))
+      f.record("P001", "internal error: input ", i, " is no parameter; please report");
+  for (int i = 0; i < p.output_count() && !f; ++i)
+    if (!has(p.outputs[i].value))
+      f.record("P001", "internal error: output ", i, " is value ", p.outputs[i].value,
+               ", which there is not; please report");
   return f;
 }
 

@@ -48,9 +48,13 @@ struct source_loop {
 /// What is known while programs are gone through, and what the op that is being lifted is given.
 /// The source makes terms (`defining`); a local program meets them.
 struct workspace {
-  constexpr explicit workspace(const partita::mesh& m) : mesh(m) {}
+  constexpr workspace(const partita::mesh& m, std::int64_t most) : mesh(m), most_steps(most) {}
 
   const partita::mesh& mesh;
+  std::int64_t most_steps;  ///< see prove_options
+  std::int64_t steps = 0;
+  const program* in = nullptr;  ///< the op that is looked at
+  op_id at = -1;
   meanings all;
   vec<claim> claims;
   vec<source_loop> loops;
@@ -75,6 +79,13 @@ struct workspace {
     all.terms.reserve(source.types.size());
     claims.reserve(source.types.size() + local.types.size());
   }
+  /// May one more step be taken?
+  constexpr bool step() {
+    if (stopped()) return false;
+    ++steps;
+    return !stopped();
+  }
+  constexpr bool stopped() const { return most_steps >= 0 && steps > most_steps; }
   /// Is a value everywhere the identity of a combiner?
   constexpr bool is_identity(const claim& c, combiner combine) const {
     if (c.view == open_view || c.sums.any()) return false;
@@ -143,7 +154,7 @@ struct workspace {
     chosen.resize(count);
     given.resize(count);
     int* const at = at_.data();
-    for (int tries = 0; tries < most_choices; ++tries) {
+    for (int tries = 0; tries < most_choices && step(); ++tries) {
       some_open = false;
       for (std::size_t i = 0; i < count; ++i) {
         const claim& each = chosen.data()[i] = claims.data()[at[i]];

@@ -35,6 +35,12 @@ struct pending {
   friend constexpr bool operator==(const pending&, const pending&) = default;
 };
 
+/// Has an op a tile map? Of others it is known only that they make the same of the same operands.
+constexpr bool has_laws(const op_def& d) {
+  return d.role != op_role::compute || d.elementwise || d.identity || d.collective ||
+         d.tile_map != &no_factors;
+}
+
 /// Room for what a law looks at, from op to op.
 struct law_room {
   struct operand_dims {
@@ -322,7 +328,8 @@ class op_law {
         }
         const piece& mine = pieces_[i * max_rank + d];
         if (local_extent(i, d) != s.extents[d] || (!mine.free && !mine.whole(s.extents[d])))
-          return no("dimension ", d, " of operand ", i, " is needed whole");
+          return no("dimension ", d, " of operand ", i, " is needed whole",
+                    has_laws(source_.def()) ? "" : ", for the op has no tile map");
       }
     }
     return true;

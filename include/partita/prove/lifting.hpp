@@ -101,6 +101,10 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (p.is(o, op_role::parameter)) continue;
+    if (w.stopped()) return;
+    w.in = &p;
+    w.at = o;
+    if (!w.step()) return;
     if (!w.reason.empty()) w.reason = {};
     lift(w, p, o, to);
     if (!w.defining && w.lost < 0 && to.first[p.op(o).result] < 0) w.note_lost(p, o, to, w.reason);

@@ -65,7 +65,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
   int t = w.all.terms.first_candidate(at.def(), known);
   if (t < 0) w.reason = concat("the source has no such op of these operands");
   const bool has_loops = t >= 0 && find_loops(w, at);
-  for (; t >= 0; t = w.all.terms[t].next) {
+  for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count())
       continue;

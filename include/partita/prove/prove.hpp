@@ -2,9 +2,8 @@
 #pragma once
 
 #include <partita/prove/control.hpp>
+#include <partita/prove/given.hpp>
 #include <partita/prove/words.hpp>
-#include <partita/spmd/device_program.hpp>
-#include <partita/spmd/verify.hpp>
 
 namespace partita {
 
@@ -16,26 +15,34 @@ struct verdict {
   constexpr explicit operator bool() const { return proved; }
 };
 
-struct prove_options {};
+struct prove_options {
+  static constexpr std::int64_t off = -1;
+  /// Steps after which it gives up (Q008): an op that is looked at, a choice among what is known of
+  /// its operands, an op of the source that it is compared with. The same everywhere.
+  std::int64_t most_steps = off;
+};
 
 namespace prove_detail {
 
 class checker {
  public:
-  constexpr checker(const program& source, const device_program& d)
-      : source_(source), d_(d), work_(d.mesh), of_source_(source), of_local_(d.local) {}
+  constexpr checker(const program& source, const device_program& d, std::int64_t most_steps)
+      : source_(source), d_(d), work_(d.mesh, most_steps), of_source_(source), of_local_(d.local) {}
 
   constexpr verdict run() {
     verdict v;
-    v.error = verify(d_);
-    check_types(v.error);
+    v.error = given(source_, d_).check();
     if (v.error) return v;
     work_.reserve(source_, d_.local);
     for (int i = 0; i < source_.input_count(); ++i) add_input(i);
     lift_all(work_, source_, of_source_);
     source_terms_ = work_.all.terms.size();
-    work_.defining = false;
+    work_.defining = work_.stopped();
     lift_all(work_, d_.local, of_local_);
+    if (work_.stopped())
+      v.error.record("Q008", "prove: more than ", work_.most_steps, " steps, the limit, at ",
+                     op_text(*work_.in, work_.at), " of the ",
+                     work_.defining ? "source" : "local program");
     for (int i = 0; i < source_.output_count() && !v.error; ++i) check_output(i, v.error);
     v.proved = !v.error;
     return v;
@@ -48,40 +55,6 @@ class checker {
   claim_list of_source_, of_local_;
   int source_terms_ = 0;
 
-  /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit
-  constexpr void check_types(failure& f) const {
-    const program& local = d_.local;
-    if (source_.input_count() != local.input_count() ||
-        source_.output_count() != local.output_count())
-      return f.record("Q001", "prove: the source has ", source_.input_count(), " inputs and ",
-                      source_.output_count(), " outputs, the local program ", local.input_count(),
-                      " and ", local.output_count());
-    if (static_cast<int>(d_.inputs.size()) != source_.input_count() ||
-        static_cast<int>(d_.outputs.size()) != source_.output_count())
-      return f.record("Q002", "prove: ", d_.inputs.size(), " layouts of ", source_.input_count(),
-                      " inputs and ", d_.outputs.size(), " of ", source_.output_count(),
-                      " outputs; each needs one");
-    for (int i = 0; i < source_.input_count(); ++i)
-      check_layout(f, "input", source_.input_name(i), d_.inputs[i], source_.input_type(i),
-                   local.input_type(i));
-    for (int i = 0; i < source_.output_count(); ++i)
-      check_layout(f, "output", source_.output_name(i), d_.outputs[i], source_.output_type(i),
-                   local.output_type(i));
-  }
-  constexpr void check_layout(failure& f, std::string_view what, std::string_view name,
-                              const layout& l, const tensor_type& whole,
-                              const tensor_type& local) const {
-    bool fits = whole.element == local.element && whole.shape.rank == local.shape.rank;
-    for (const auto& e : l)
-      fits = fits && e.axis < d_.mesh.rank && e.dim >= 0 && e.dim < whole.shape.rank;
-    if (fits) {
-      const shape pieces = l.global(local.shape, d_.mesh);
-      for (int d = 0; d < whole.shape.rank; ++d) fits = fits && pieces[d] >= whole.shape[d];
-    }
-    if (!fits)
-      f.record("Q002", "prove: ", what, " \"", name, "\" is ", local,
-               " on each device, which its layout does not make of ", whole);
-  }
   /// How a value lies on the mesh, as a view of the tensor that it is a piece of.
   constexpr view laid_out(const layout& l, const shape& local) const {
     view v(local.rank, local.rank);
@@ -109,7 +82,8 @@ class checker {
     for (int c = of_local_.first[local]; c >= 0; c = work_.claims[c].next)
       for (int s = of_source_.first[v]; s >= 0; s = work_.claims[s].next)
         if (is_output(work_.claims[s], work_.claims[c], i)) return;
-    if (work_.lost >= 0) return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh));
+    if (work_.lost >= 0)
+      return f.record(code_of_lost(work_), "prove: ", describe_lost(work_, d_.mesh));
     if (const op_id o = first_strange(local); o >= 0) {
       work_.note_lost(d_.local, o, of_local_, "the source computes nothing like it");
       return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh), "; output \"",
@@ -164,9 +138,17 @@ class checker {
 
 }  // namespace prove_detail
 
+/// Does a device-local program compute its source, for all inputs, up to the order of sums?
+///
+/// Cost      linear in ops, independent of the number of devices
+/// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit, Q003 the first local
+/// op
+///           that makes nothing of the source, Q004 an output that is something else, Q006 an
+///           axis that the mesh has not, Q007 the local program does not verify, Q008 more steps
+///           than allowed, Q009 the first local op that makes nothing of the source has no tile map
 constexpr verdict prove(const program& source, const device_program& local,
-                        const prove_options& = {}) {
-  return prove_detail::checker(source, local).run();
+                        const prove_options& options = {}) {
+  return prove_detail::checker(source, local, options.most_steps).run();
 }
 
 /// What `partition` gave, proved: else it is an error (Q...), which is thrown at run time and kept

@@ -3,6 +3,7 @@
 
 #include <partita/ir/print.hpp>
 #include <partita/prove/claims.hpp>
+#include <partita/prove/given.hpp>
 #include <partita/support/number_text.hpp>
 
 namespace partita::prove_detail {
@@ -99,15 +100,14 @@ constexpr void print_claim(text& out, const meanings& all, const claim& c, const
   }
 }
 
+constexpr std::string_view code_of_lost(const workspace& work) {
+  return has_laws(*work.lost_in->op(work.lost).def) ? "Q003" : "Q009";
+}
 /// The first local op of which nothing is known, and what is known of its operands.
 constexpr text describe_lost(const workspace& work, const mesh& m) {
   const program& p = *work.lost_in;
   const value_names names(p);
-  text out;
-  out << '%' << names[p.op(work.lost).result] << " = " << p.op(work.lost).def->name << '(';
-  append_list(out, p.op(work.lost).operand_count,
-              [&](int i) { out << '%' << names[p.operand(work.lost, i)]; });
-  out << ')';
+  text out = op_text(p, work.lost);
   if (!work.lost_reason.empty()) out << ": " << work.lost_reason;
   for (int i = 0; i < p.op(work.lost).operand_count && i < 4; ++i) {
     out << "; %" << names[p.operand(work.lost, i)] << " is ";

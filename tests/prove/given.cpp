@@ -1,0 +1,114 @@
+// What `prove` says of what it is given: codes, names, sizes, places.
+#include <doctest/doctest.h>
+
+#include <partita/cpu.hpp>
+#include <partita/prove/prove.hpp>
+
+#include "../data.hpp"
+#include "../two_layers.hpp"
+
+using namespace two_layers;
+using data::str;
+
+namespace {
+
+pt::partitioned made() { return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3)); }
+std::string said(const pt::program& source, const pt::device_program& d,
+                 const pt::prove_options& options = {}) {
+  const pt::verdict v = pt::prove(source, d, options);
+  CHECK(v.proved == !v.error);
+  return str(v.error.message);
+}
+template <class Change>
+std::string said_of(const Change& change) {
+  pt::partitioned p = made();
+  change(p.device);
+  return said(p.source, p.device);
+}
+
+/// An op of which nothing is known but what shape it gives.
+struct mystery {
+  static constexpr std::string_view name = "mystery";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(pt::infer_context& c) { c.result = c.operands[0]; }
+};
+pt::program mysterious(std::int64_t extent) {
+  pt::builder b;
+  const pt::tensor_type type{pt::dtype::f32, {extent}};
+  const pt::value_id x[] = {pt::ops::parameter(b, "x", type)};
+  b.p.outputs.push_back({b.p.append(pt::def<mystery>, x, {}, type), b.p.intern("y")});
+  return b.p;
+}
+pt::device_program with_mystery(bool sharded) {
+  pt::device_program d;
+  d.local = mysterious(sharded ? 2 : 8);
+  d.mesh = mesh;
+  pt::layout along;
+  if (sharded) along.push_back(0, 0);
+  d.inputs.push_back(along);
+  d.outputs.push_back(along);
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("an axis that the mesh has not") {
+  CHECK(said_of([](pt::device_program& d) {
+          d.inputs[0] = {};
+          d.inputs[0].push_back(5, 0);
+        }) ==
+        "Q006 prove: input \"x\" lies along axis 5, which the mesh {\"B\":4, \"M\":2} has not; its "
+        "axes are numbered from 0");
+  CHECK(said_of([](pt::device_program& d) {
+          d.mesh = pt::mesh{{"B", 4}};
+          for (auto* list : {&d.inputs, &d.outputs})
+            for (auto& l : *list) l = {};
+        }) ==
+        "Q006 prove: %x3 = all_reduce(%x2) is along axis 1, which the mesh {\"B\":4} has not; its "
+        "axes are numbered from 0");
+}
+
+TEST_CASE("a local program that does not verify") {
+  CHECK(said_of([](pt::device_program& d) { d.local.outputs[0].value = 77; }) ==
+        "Q007 prove: the local program does not verify: P001 internal error: output 0 is value 77, "
+        "which there is not; please report");
+  const std::string wrong_type =
+      said_of([](pt::device_program& d) { d.local.types[d.local.outputs[0].value].shape[0] = 5; });
+  CHECK(wrong_type.substr(0, 47) == "Q007 prove: the local program does not verify: ");
+}
+
+TEST_CASE("layouts that do not fit") {
+  CHECK(said_of([](pt::device_program& d) { d.outputs[0] = {}; }) ==
+        "Q002 prove: output \"result\" is tensor<64x8xf32> on each device, which its layout does "
+        "not make of tensor<256x8xf32>");
+  CHECK(said_of([](pt::device_program& d) {
+          d.inputs[0].push_back(0, 1);  // "B" again
+        }).substr(0, 26) == "Q002 prove: input \"x\" is t");
+  CHECK(said_of([](pt::device_program& d) { d.outputs.clear(); }) ==
+        "Q002 prove: 3 layouts of 3 inputs and 0 of 1 outputs; each needs one");
+}
+
+TEST_CASE("more steps than allowed") {
+  const pt::partitioned p = made();
+  CHECK(said(p.source, p.device, {.most_steps = 3}) ==
+        "Q008 prove: more than 3 steps, the limit, at %x2 = dot_general(%x1, %w2) of the "
+        "source");
+  CHECK(said(p.source, p.device, {.most_steps = 6}).substr(0, 53) ==
+        "Q008 prove: more than 6 steps, the limit, at %x1 = dot");
+  CHECK(said(p.source, p.device, {.most_steps = 1000}) == "");
+}
+
+TEST_CASE("an op without a tile map") {
+  const pt::program source = mysterious(8);
+  CHECK(said(source, with_mystery(false)) == "");
+  CHECK(said(source, with_mystery(true)) ==
+        "Q009 prove: %y = mystery(%x): dimension 0 of operand 0 is needed whole, for the op has no "
+        "tile map; %x is \"x\" [{\"B\"}]");
+}
+
+TEST_CASE("what is not proved is thrown") {
+  CHECK(pt::proved(made()).proved);
+  pt::partitioned p = made();
+  p.device.outputs[0] = {};
+  CHECK_THROWS_WITH_AS(pt::proved(p), doctest::Contains("Q002 prove: output"), pt::error);
+}
