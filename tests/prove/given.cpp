@@ -93,8 +93,7 @@ TEST_CASE("more steps than allowed") {
   CHECK(said(p.source, p.device, {.most_steps = 3}) ==
         "Q008 prove: more than 3 steps, the limit, at %x2 = dot_general(%x1, %w2) of the "
         "source");
-  CHECK(said(p.source, p.device, {.most_steps = 6}).substr(0, 53) ==
-        "Q008 prove: more than 6 steps, the limit, at %x1 = dot");
+  CHECK(said(p.source, p.device, {.most_steps = 6}).ends_with(" of the local program"));
   CHECK(said(p.source, p.device, {.most_steps = 1000}) == "");
 }
 
