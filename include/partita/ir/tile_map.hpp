@@ -58,6 +58,11 @@ struct factor_table {
   vec<factor> factors;
   vec<std::int8_t> operand_dims;
 
+  constexpr void clear() {
+    ops.clear();
+    factors.clear();
+    operand_dims.clear();
+  }
   constexpr const factor& at(int op, int f) const {
     return factors[ops[static_cast<std::size_t>(op)].begin + f];
   }

@@ -23,24 +23,46 @@ class contraction_law {
       : all_(all), of_(all.terms[of]), map_(map), loops_(loops), swapped_(swapped), given_(given) {}
 
   constexpr bool apply(int rank, view& result, pending& sums) {
-    if (map_.ops[of_.factors].composed) return false;
+    return find_all_pieces() && finish(rank, result, sums);
+  }
+  /// The same of factors that are multiplied already: a view whose dimensions are the loops.
+  constexpr bool apply_to_product(const view& product, int rank, view& result, pending& sums) {
+    if (!clear()) return false;
     for (int f = 0; f < factors(); ++f) {
-      if (at(f).halo || at(f).offset) return false;
-      found_.push_back(piece());
-      found_.back().free = true;
+      found_[f].free = false;
+      found_[f].start = product.start[f];
+      found_[f].beyond = product.beyond[f];
     }
-    for (int i = 0; i < of_.operand_count; ++i)
-      if (!find_pieces(i)) return false;
-    used_.assign(static_cast<std::size_t>(loops_.ops[0].count), 1);
-    in_factor_.assign(static_cast<std::size_t>(loops_.ops[0].count), -1);
-    result = view(rank, of_.shape.rank);
-    for (int f = 0; f < factors(); ++f)
-      if (at(f).result_dim == no_dim ? !reduce(f, sums) : !stack(f, result)) return false;
-    if (!all_used()) return false;
-    for (int i = 0; i < result.count; ++i)
-      if (result.digits[i].owner < 0 && sums.contains(axis_of(result.digits[i]))) return false;
-    result.normalize(of_.shape);
-    return result.good();
+    for (int i = 0; i < product.count; ++i) {
+      const digit& d = product.digits[i];
+      if (d.dim < 0) return false;
+      found_[d.dim].add(d.owner, d.extent, d.stride);
+    }
+    return finish(rank, result, sums);
+  }
+  /// What is multiplied, before it is reduced: over loops of the local op, which become bound.
+  constexpr bool multiply(int rank, view& product) {
+    if (factors() > max_rank || !find_all_pieces()) return false;
+    start_loops();
+    product = view(rank, factors());
+    for (int f = 0; f < factors(); ++f) {
+      const piece& mine = found_[f];
+      if (mine.free) return false;
+      product.start[f] = mine.start;
+      product.beyond[f] = mine.beyond == outside::wraps ? outside::wraps : outside::unknown;
+      for (int i = 0; i < mine.count; ++i) {
+        digit d = mine.digits[i];
+        if (d.owner >= 0) {
+          if (!use(f, d)) return false;
+          const factor& local = loops_.at(0, d.owner);
+          if (local.result_dim == no_dim && local.combine != combiner::add) return false;
+          d.owner = static_cast<std::int16_t>(local.result_dim == no_dim ? on_axis(bound_axis)
+                                                                         : local.result_dim);
+        }
+        product.add(d.owner, f, d.extent, d.stride);
+      }
+    }
+    return all_used() && product.good();
   }
 
  private:
@@ -55,6 +77,46 @@ class contraction_law {
   vec<int> in_factor_;        ///< by local loop: the one factor that it goes through, or -1
   std::int64_t repeats_ = 1;  ///< how often the source reduces the same, less how often this does
 
+  constexpr bool clear() {
+    if (map_.ops[of_.factors].composed) return false;
+    for (int f = 0; f < factors(); ++f) {
+      if (at(f).halo || at(f).offset) return false;
+      found_.push_back(piece());
+      found_.back().free = true;
+    }
+    return true;
+  }
+  constexpr bool find_all_pieces() {
+    if (!clear()) return false;
+    for (int i = 0; i < of_.operand_count; ++i)
+      if (!find_pieces(i)) return false;
+    return true;
+  }
+  constexpr void start_loops() {
+    used_.assign(static_cast<std::size_t>(loops_.ops[0].count), 1);
+    in_factor_.assign(static_cast<std::size_t>(loops_.ops[0].count), -1);
+  }
+  constexpr bool finish(int rank, view& result, pending& sums) {
+    start_loops();
+    result = view(rank, of_.shape.rank);
+    for (int f = 0; f < factors(); ++f)
+      if (at(f).result_dim == no_dim ? !reduce(f, sums) : !stack(f, result)) return false;
+    if (!all_used()) return false;
+    result.normalize(of_.shape);
+    sums.remove(bound_axis);
+    for (int i = 0; i < result.count; ++i) {
+      if (result.digits[i].owner >= 0) continue;
+      const int axis = axis_of(result.digits[i]);
+      if (sums.contains(axis) && axis != bound_axis) return false;
+      if (axis == bound_axis && !sums.add(1u << bound_axis, reduced_by())) return false;
+    }
+    return result.good();
+  }
+  constexpr combiner reduced_by() const {
+    for (int f = 0; f < factors(); ++f)
+      if (at(f).result_dim == no_dim) return at(f).combine;
+    return combiner::add;
+  }
   constexpr int factors() const { return map_.ops[of_.factors].count; }
   constexpr const factor& at(int f) const { return map_.at(of_.factors, f); }
   constexpr int factor_of(int i, int d) const {
@@ -126,20 +188,34 @@ class contraction_law {
       repeats_ *= at(f).size;
       return true;
     }
+    if (mine.beyond == outside::wraps && goes_around(mine, at(f).size)) return use_all(f, mine);
     const std::int64_t end = mine.covered();
     if (end < at(f).size || (end > at(f).size && !all_identity(f))) return false;
     std::uint32_t axes = 0;
     for (int i = 0; i < mine.count; ++i) {
       const digit& d = mine.digits[i];
-      if (d.owner < 0) {
-        axes |= 1u << axis_of(d);
-        continue;
-      }
-      if (!use(f, d)) return false;
-      const factor& local = loops_.at(0, d.owner);
-      if (local.result_dim != no_dim || local.combine != at(f).combine) return false;
+      if (d.owner < 0 && axis_of(d) != bound_axis) axes |= 1u << axis_of(d);
     }
-    return sums.add(axes, at(f).combine);
+    return use_all(f, mine) && sums.add(axes, at(f).combine);
+  }
+  constexpr bool use_all(int f, const piece& mine) {
+    for (int i = 0; i < mine.count; ++i) {
+      const digit& d = mine.digits[i];
+      if (d.owner < 0) continue;
+      const factor& local = loops_.at(0, d.owner);
+      if (!use(f, d) || local.result_dim != no_dim || local.combine != at(f).combine) return false;
+    }
+    return true;
+  }
+  /// Is each position modulo the extent reduced once on each device, wherever it starts?
+  static constexpr bool goes_around(const piece& mine, std::int64_t extent) {
+    piece all;
+    for (int i = 0; i < mine.count; ++i) {
+      const digit& d = mine.digits[i];
+      if (d.owner >= 0 || axis_of(d) == bound_axis)
+        all.add(on_axis(bound_axis), d.extent, d.stride < 0 ? -d.stride : d.stride);
+    }
+    return all.covered() == extent;
   }
   /// Do all operands hold the identity behind the end of what is reduced?
   constexpr bool all_identity(int f) const {

@@ -359,7 +359,7 @@ class loop_lifting {
     const op::scan::counts k(p_.attrs(o_));
     const program& body = p_.region(o_, 0);
     const int axis = max_axes + w_.depth;
-    if (axis >= 32 || k.length < 1) return;
+    if (axis >= bound_axis || k.length < 1) return;
     ++w_.depth;
     claim_list inside(body);
     if (!k.reversed && k.length > 1) {

@@ -13,7 +13,7 @@
 namespace partita::prove_detail {
 
 /// Coordinates that values are reduced over before they are what they should be: of axes of the
-/// mesh, and of loops.
+/// mesh, and of loops. Of `bound_axis`, they are reduced over it already.
 struct pending {
   std::uint32_t axes = 0;
   combiner combine = combiner::stack;

@@ -22,10 +22,13 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
       claim known = w.claims[c];
       if (known.view == open_view) continue;
       if (what.combine != combiner::add) known = w.unscaled(known);
+      const claim before = known;
       view v = w.all.views[known.view];
       const exchange rule(what, w.mesh, from.shape, w.all.terms[known.term].shape);
       if (rule.apply(v, known.sums, w.all.identity_beyond(what.combine, from.element)))
         w.add(to, p.op(o).result + i, known.term, v, known.sums, known.scale);
+      else if (what.kind == collective::all_reduce)
+        reduce_axes(w, what, from, p.op(o).result + i, before, to);
     }
   }
 }
@@ -70,6 +73,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   if (n.def->identity && n.operand_count == 1) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
   if (n.operand_count > 0 && (moves(w, p, o, to) || counts(w, p, o, to))) return;
+  if (join(w, p, o, to)) return;
   bool done = false;
   if (n.def->id == def<op::select>.id) {
     w.unscale();

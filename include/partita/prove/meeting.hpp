@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include <partita/prove/contraction.hpp>
 #include <partita/prove/elementwise.hpp>
+#include <partita/prove/partial.hpp>
 
 namespace partita::prove_detail {
 
@@ -38,9 +38,7 @@ constexpr bool find_loops(workspace& w, const site& at) {
   if (at.op < 0 || at.branched >= 0 ||
       (!d.elementwise && !reduces && d.id != def<op::dot_general>.id))
     return false;
-  w.local.ops.clear();
-  w.local.factors.clear();
-  w.local.operand_dims.clear();
+  w.local.clear();
   vec<tensor_type> operands;
   for (value_id v : at.p->operands(at.op)) operands.push_back(at.p->type(v));
   const auto attrs = at.p->attrs(at.op);
@@ -83,6 +81,14 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
         met = true;
         continue;
       }
+      if (contract_partly(w, at, t, scale, sums, to)) {
+        met = true;
+        continue;
+      }
+    }
+    if (sums.contains(bound_axis)) {
+      w.reason = concat("an operand is a part of a sum");
+      continue;
     }
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
     op_law law(w.all, w.room, t, w.map, at, w.given);
@@ -141,7 +147,7 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
       w.add(to, at.result(r), {t + r, w.all.terms[t + r].own, {}, scale});
     return;
   }
-  if (meet(w, at, scale, to)) return;
+  if (meet(w, at, scale, to) || reduce_partly(w, at, scale, to)) return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)
     return;

@@ -85,9 +85,31 @@ constexpr bool combined(const workspace& w, std::int64_t sign, int rank, view& v
 }
 
 constexpr bool is_counting(std::uint64_t id) {
-  return id == def<op::add>.id || id == def<op::subtract>.id || id == def<op::convert>.id;
+  return id == def<op::add>.id || id == def<op::subtract>.id || id == def<op::convert>.id ||
+         id == def<op::multiply>.id;
 }
 
+/// Positions so many times.
+constexpr bool multiplied(const workspace& w, dtype t, view& v) {
+  std::int64_t by = 0, least = 0, greatest = 0;
+  int number = 2;
+  for (int i = 0; i < 2; ++i)
+    if (const operand_term s = w.all.scalar(w.chosen[i].seen());
+        s.view >= 0 && w.all.is_number(s, by))
+      number = i;
+  if (number == 2) return false;
+  w.all.is_number(w.all.scalar(w.chosen[number].seen()), by);
+  v = w.all.views[w.chosen[1 - number].view];
+  v.range(0, least, greatest);
+  const std::int64_t most = op::iota::exact_up_to(t) / (by < 0 ? -by : by > 0 ? by : 1);
+  if (least < -most || greatest > most) return false;
+  v.start[0] *= by;
+  for (int i = 0; i < v.count; ++i) {
+    v.digits[i].stride *= by;
+    if (by == 0) v.digits[i].dim = no_dim;
+  }
+  return true;
+}
 /// Sums and differences of positions are positions, in their exact range.
 constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
@@ -102,6 +124,9 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
       break;
     case def<op::subtract>.id:
       if (!combined(w, -1, p.type(n.result).shape.rank, v)) return false;
+      break;
+    case def<op::multiply>.id:
+      if (!multiplied(w, t, v)) return false;
       break;
     case def<op::convert>.id:
       v = w.all.views[w.chosen[0].view];

@@ -78,8 +78,10 @@ struct term {
   int reshaped = -1;   ///< the last of the ways in which the source reshapes it
   const program* home = nullptr;  ///< where a value stands that it is, for its name
   value_id value = -1;
-  int base = -1;      ///< it is `factor` times this one
-  double factor = 1;  ///< see base
+  int base = -1;        ///< it is `factor` times this one
+  double factor = 1;    ///< see base
+  int products = -1;    ///< see meanings::product
+  int product_of = -1;  ///< the term that it is the products of, see meanings::product
   bool number = false;
   std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
 };
@@ -281,6 +283,17 @@ struct meanings {
     return reshapings[i].term;
   }
 
+  /// What a contraction multiplies, by its loops, before it sums.
+  constexpr int product(int t, const factor_table& map) {
+    if (const int known = terms[t].products; known >= 0) return known;
+    tensor_type type{terms[t].element, {}};
+    for (int f = 0; f < map.ops[terms[t].factors].count; ++f)
+      type.shape.extents[type.shape.rank++] = map.at(terms[t].factors, f).size;
+    const int made = terms.fresh(type);
+    terms[made].product_of = t;
+    terms[t].products = made;
+    return made;
+  }
   /// What a view says of a position beyond, where this scalar stands.
   constexpr int beyond(const operand_term& scalar) {
     const auto key = [](const operand_term& s) {

@@ -26,6 +26,9 @@ struct digit {
 };
 constexpr std::int16_t on_axis(int axis) { return static_cast<std::int16_t>(-1 - axis); }
 constexpr int axis_of(const digit& d) { return -1 - d.owner; }
+/// The owner of digits that a value is reduced over: it is the sum (or what its combiner makes) of
+/// what the view shows for each of their numbers. Unlike an axis, it counts each digit for itself.
+inline constexpr int bound_axis = 31;
 
 /// What stands where positions lie outside of the tensor.
 struct outside {
@@ -173,7 +176,8 @@ struct view {
 
  private:
   static constexpr bool before(const digit& a, const digit& b) {
-    if (a.owner == b.owner) return a.owner < 0 && a.dim < b.dim;
+    if (a.owner == b.owner)
+      return a.owner < 0 && (a.dim != b.dim ? a.dim < b.dim : a.stride > b.stride);
     if ((a.owner < 0) != (b.owner < 0)) return b.owner < 0;
     return a.owner < 0 ? a.owner > b.owner : a.owner < b.owner;
   }

@@ -10,7 +10,9 @@ namespace partita::prove_detail {
 
 /// An axis of the mesh, or the number of a loop around.
 constexpr void print_coordinate(text& out, int axis, const mesh& m) {
-  if (axis < max_axes)
+  if (axis == bound_axis)
+    out << "a part of it";
+  else if (axis < max_axes)
     print_sub_axis(out, m.part(axis), m);
   else
     out << "step";

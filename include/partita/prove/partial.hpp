@@ -1,0 +1,250 @@
+/// Parts of sums: values that are reduced over some of what the source reduces, until all of it is.
+///
+/// Law       A sum over two sets of positions that have none in common is the sum of the sums over
+///           each of them (so of max, min, and, or, *).
+#pragma once
+
+#include <partita/op/combine.hpp>
+#include <partita/prove/claims.hpp>
+#include <partita/prove/contraction.hpp>
+
+namespace partita::prove_detail {
+
+constexpr bool is_partial(const claim& c) { return c.sums.contains(bound_axis); }
+
+/// The dimensions of a value as loops.
+constexpr void set_loops(workspace& w, const tensor_type& value) {
+  w.local.clear();
+  vec<tensor_type> operands;
+  operands.push_back(value);
+  tile_map_context c(operands, value, nullptr, 0, w.local);
+  for (int d = 0; d < value.shape.rank; ++d) c.tile(value.shape[d], d).operand(0, d);
+}
+
+/// What a part of a sum is where all that the source reduces is in it; else what it is.
+constexpr void close(workspace& w, const tensor_type& type, value_id v, const claim& c,
+                     claim_list& to) {
+  bool closed = false;
+  const auto leave = [&](int t, view& result, pending sums) {
+    close(w, type, v, {t, w.number(result, t), sums, c.scale}, to);
+    closed = true;
+  };
+  if (is_partial(c)) {
+    const operand_term seen = c.seen(), known = w.known_as(seen);
+    const int product_of = w.all.terms[c.term].product_of;
+    int t =
+        product_of >= 0 ? product_of : w.all.terms.first_candidate(def<op::reduce>, {&known, 1});
+    for (; t >= 0; t = product_of >= 0 ? -1 : w.all.terms[t].next) {
+      view result;
+      pending sums = c.sums;
+      set_loops(w, type);
+      contraction_law law(w.all, t, w.map, w.local, false, {&seen, 1});
+      const bool good =
+          product_of >= 0 ? law.apply_to_product(w.all.views[c.view], type.shape.rank, result, sums)
+                          : static_cast<combiner>(w.all.terms.attrs(t)[0]) == c.sums.combine &&
+                                law.apply(type.shape.rank, result, sums);
+      if (good) leave(t, result, sums);
+    }
+  }
+  if (!closed) w.add(to, v, c);
+}
+
+/// The digits of `owner` as bound ones. False: something repeats, and so would be reduced more than
+/// once.
+constexpr bool bind(view& v, int owner, int rank) {
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].owner == owner && v.digits[i].dim < 0) return false;
+  v = with_owners(v, rank, [](int d) { return d; });
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].owner == owner) v.digits[i].owner = on_axis(bound_axis);
+  return true;
+}
+/// `count` times the same is reduced.
+constexpr bool repeat(claim& c, std::int64_t count, combiner combine, dtype element) {
+  if (count == 1 || combine == combiner::max || combine == combiner::min ||
+      combine == combiner::logical_and || combine == combiner::logical_or)
+    return true;
+  c.scale *= static_cast<double>(count);
+  return combine == combiner::add && is_floating(element);
+}
+
+/// A reduction of which the source has no like.
+constexpr bool reduce_partly(workspace& w, const site& at, double scale, claim_list& to) {
+  if (at.def().id != def<op::reduce>.id || at.operand_count() != 1) return false;
+  const auto attrs = at.attrs();
+  const auto combine = static_cast<combiner>(attrs[0]);
+  claim c = w.chosen[0];
+  c.scale = scale;
+  view v = w.all.views[c.view];
+  const shape& s = at.operand_type(0).shape;
+  int kept[max_rank] = {}, rank = 0;
+  for (int d = 0; d < s.rank; ++d) {
+    bool reduced = false;
+    for (std::size_t i = 1; i < attrs.size(); ++i) reduced = reduced || attrs[i] == d;
+    kept[d] = reduced ? -1 : rank++;
+    if (reduced && !v.has(d) && !repeat(c, s.extents[d], combine, at.result_type(0).element))
+      return false;
+    if (reduced && !bind(v, d, v.rank)) return false;
+  }
+  v = with_owners(v, rank, [&](int d) { return kept[d]; });
+  if (c.sums.any() && c.sums.combine != combine) return false;
+  v.normalize(w.all.terms[c.term].shape);
+  if (v.depends_on(bound_axis)) c.sums.add(1u << bound_axis, combine);
+  c.view = w.number(v, c.term);
+  if (!v.good()) return false;
+  close(w, at.result_type(0), at.result(0), c, to);
+  return true;
+}
+
+/// The products of a contraction, before they are summed, of which the source has more.
+constexpr bool contract_partly(workspace& w, const site& at, int t, double scale, pending sums,
+                               claim_list& to) {
+  if (at.def().id != def<op::dot_general>.id) return false;
+  view product;
+  const tensor_type& type = at.result_type(0);
+  if (!contraction_law(w.all, t, w.map, w.local, at.swapped, w.given)
+           .multiply(type.shape.rank, product) ||
+      !sums.add(1u << bound_axis, combiner::add))
+    return false;
+  const int made = w.all.product(t, w.map);
+  product.normalize(w.all.terms[made].shape);
+  if (!product.depends_on(bound_axis)) return false;
+  close(w, type, at.result(0), {made, w.number(product, made), sums, scale}, to);
+  return true;
+}
+
+/// The values of all devices along axes are reduced: what a value has there becomes bound.
+constexpr bool reduce_axes(workspace& w, const collective& what, const tensor_type& type,
+                           value_id result, claim c, claim_list& to) {
+  view v = w.all.views[c.view];
+  if (c.sums.any() && c.sums.combine != what.combine) return false;
+  for (const auto& e : what.axes) {
+    const std::int64_t n = w.mesh.size(e.axis);
+    int begin = 0;
+    const int end = v.find(on_axis(e.axis), begin);
+    if (n == 1) continue;
+    if (c.sums.contains(e.axis)) {
+      if (begin < end) return false;
+      c.sums.remove(e.axis);
+    } else if (begin == end) {
+      if (!repeat(c, n, what.combine, type.element)) return false;
+    } else if (end > begin + 1 || !bind(v, on_axis(e.axis), v.rank) ||
+               !c.sums.add(1u << bound_axis, what.combine)) {
+      return false;
+    }
+  }
+  c.view = w.number(v, c.term);
+  if (!v.good() || !is_partial(c)) return false;
+  close(w, type, result, c, to);
+  return true;
+}
+
+/// Two parts of one sum, the second of which begins where the first one ends: as one, in `v`.
+class joining {
+ public:
+  constexpr joining(const view& first, const view& second, const shape& tensor)
+      : a_(first), b_(second), tensor_(tensor) {}
+
+  constexpr bool apply(view& v) {
+    if (a_.rank != b_.rank || a_.dims != b_.dims || !find_dimension()) return false;
+    int extra_a = -1, extra_b = -1;
+    if (!same_but_one(a_, b_, extra_a) || !same_but_one(b_, a_, extra_b)) return false;
+    std::int64_t first = 1, step = distance_, second = 1;
+    if (extra_a >= 0) {
+      first = a_.digits[extra_a].extent;
+      step = a_.digits[extra_a].stride;
+    }
+    if (extra_b >= 0) {
+      second = b_.digits[extra_b].extent;
+      if (extra_a >= 0 && b_.digits[extra_b].stride != step) return false;
+      step = b_.digits[extra_b].stride;
+    }
+    if (!equal_distance(first * step)) return false;
+    v = view(a_.rank, a_.dims);
+    for (int d = 0; d < a_.dims; ++d) {
+      v.start[d] = a_.start[d];
+      v.beyond[d] = a_.beyond[d];
+    }
+    for (int i = 0; i < a_.count; ++i)
+      if (i != extra_a) v.add(a_.digits[i].owner, a_.digits[i]);
+    v.add(on_axis(bound_axis), dim_, first + second, step);
+    if (v.good()) go_around(v);
+    return v.good();
+  }
+
+ private:
+  const view& a_;
+  const view& b_;
+  const shape& tensor_;
+  int dim_ = -1;
+  std::int64_t distance_ = 0;
+
+  constexpr bool find_dimension() {
+    for (int d = 0; d < a_.dims; ++d) {
+      if (a_.beyond[d] != b_.beyond[d]) return false;
+      if (a_.start[d] == b_.start[d]) continue;
+      if (dim_ >= 0) return false;
+      dim_ = d;
+      distance_ = b_.start[d] - a_.start[d];
+    }
+    return dim_ >= 0;
+  }
+  constexpr bool wraps() const { return a_.beyond[dim_] == outside::wraps; }
+  constexpr bool equal_distance(std::int64_t n) const {
+    return wraps() ? (n - distance_) % tensor_.extents[dim_] == 0 : n == distance_;
+  }
+  /// Has b all digits of a, but for one that is bound, in that dimension?
+  constexpr bool same_but_one(const view& a, const view& b, int& extra) const {
+    for (int i = 0; i < a.count; ++i) {
+      int times = 0;
+      for (int k = 0; k < a.count; ++k) times += a.digits[k] == a.digits[i];
+      for (int k = 0; k < b.count; ++k) times -= b.digits[k] == a.digits[i];
+      if (times == 0) continue;
+      if (extra >= 0 || a.digits[i].owner != on_axis(bound_axis) || a.digits[i].dim != dim_)
+        return false;
+      extra = i;
+    }
+    return true;
+  }
+  /// All of a dimension, wherever it starts, is the whole dimension on each device.
+  constexpr void go_around(view& v) const {
+    if (!wraps()) return;
+    piece all;
+    for (int i = 0; i < v.count; ++i) {
+      const digit& d = v.digits[i];
+      if (d.dim == dim_ && d.owner >= 0) return;
+      if (d.dim == dim_ && axis_of(d) == bound_axis)
+        all.add(d.owner, d.extent, d.stride < 0 ? -d.stride : d.stride);
+    }
+    const std::int64_t n = tensor_.extents[dim_];
+    if (all.covered() != n) return;
+    view whole(v.rank, v.dims);
+    for (int d = 0; d < v.dims; ++d) {
+      whole.start[d] = d == dim_ ? 0 : v.start[d];
+      whole.beyond[d] = d == dim_ ? outside::unknown : v.beyond[d];
+    }
+    for (int i = 0; i < v.count; ++i)
+      if (v.digits[i].dim != dim_) whole.add(v.digits[i].owner, v.digits[i]);
+    whole.add(on_axis(bound_axis), dim_, n, 1);
+    v = whole;
+  }
+};
+
+/// Two parts of one sum are joined.
+constexpr bool join(workspace& w, const program& p, op_id o, claim_list& to) {
+  if (w.chosen.size() != 2 || !is_partial(w.chosen[0])) return false;
+  const claim &a = w.chosen[0], &b = w.chosen[1];
+  if (a.term != b.term || a.sums != b.sums || a.scale != b.scale ||
+      combining_op(a.sums.combine).id != p.op(o).def->id)
+    return false;
+  const value_id result = p.op(o).result;
+  const shape tensor = w.all.terms[a.term].shape;
+  view v;
+  if (!joining(w.all.views[a.view], w.all.views[b.view], tensor).apply(v) &&
+      !joining(w.all.views[b.view], w.all.views[a.view], tensor).apply(v))
+    return false;
+  close(w, p.type(result), result, {a.term, w.number(v, a.term), a.sums, a.scale}, to);
+  return true;
+}
+
+}  // namespace partita::prove_detail
