@@ -112,7 +112,7 @@ bool mutate_random(std::uint64_t seed) {
   mutate(*s, of_random_program, seed);
   return true;
 }
-void mutate_model(const model& m, std::uint64_t seed) {
+void mutate_model(const auto& m, std::uint64_t seed) {
   const maybe_subject s = subject_of(m);
   ++seen.models;
   check_unchanged(*s);
@@ -140,16 +140,18 @@ TEST_CASE("mutants of device-local programs") {
     return show(static_cast<std::uint64_t>(s));
   const long wanted = number_from("PARTITA_MUTANTS", default_mutants);
   const auto models = small_models();
+  const auto by_hand = practice::all_cases();
   std::uint64_t seed = 1;
   for (; seen.total().made < wanted; ++seed) {
     mutate_random(seed);
     if (seed % 50 == 0) mutate_model(models[seed / 50 % models.size()], seed);
+    if (seed % 10 == 0) mutate_model(by_hand[seed / 10 % by_hand.size()], seed);
   }
   for (int k = 0; k < kind_count; ++k)
     std::cout << kinds[k].name << ": " << seen.by_kind[k] << '\n';
   const counts all = seen.total();
   std::cout << seen.random_programs << " random programs of " << seed - 1 << " seeds, "
-            << seen.models << " models (" << seen.not_proved << " not proved): " << all << ", "
+            << seen.models << " models and programs by hand (" << seen.not_proved << " not proved): " << all << ", "
             << seen.tries << " draws of a kind and a place; proved though different: " << seen.wrong
             << '\n';
   if (wanted < 10000) return;

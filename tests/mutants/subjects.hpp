@@ -1,5 +1,5 @@
-/// Device programs to be changed, each with the source that it computes: random programs, and the
-/// models of the examples at small sizes.
+/// Device programs to be changed, each with the source that it computes: random programs, the
+/// models of the examples at small sizes, and programs written by hand.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,7 @@
 #include "../../examples/models/language_model.hpp"
 #include "../../examples/models/serving.hpp"
 #include "../../examples/models/unet.hpp"
+#include "../prove/practice.hpp"
 #include "../random/error_bound.hpp"
 #include "../random/generator.hpp"
 #include "../random/schedule.hpp"
@@ -238,6 +239,16 @@ inline maybe_subject subject_of(const model& m) {
   make_double(p);
   auto s = std::make_unique<subject>(m.name, p, m.partition(p), reference());
   s->numbers = reference_of(s->source, m.limit);
+  return s;
+}
+
+// ---- Programs written by hand
+// --------------------------------------------------------------------
+
+inline maybe_subject subject_of(const practice::practice_case& c) {
+  practice::written w = practice::read(c, c.local, "f64");
+  auto s = std::make_unique<subject>(std::string(c.name), w.source, w.device, reference());
+  s->numbers = reference_of(s->source, c.below);
   return s;
 }
 

@@ -8,6 +8,7 @@
 
 #include "../data.hpp"
 #include "practice/data_parallel.hpp"
+#include "practice/equalities.hpp"
 #include "practice/sequence_parallel.hpp"
 #include "practice/tensor_parallel.hpp"
 
@@ -17,7 +18,7 @@ namespace pt = partita;
 
 inline std::vector<practice_case> all_cases() {
   std::vector<practice_case> all;
-  for (const auto& group : {data_parallel(), tensor_parallel(), sequence_parallel()})
+  for (const auto& group : {data_parallel(), tensor_parallel(), sequence_parallel(), equalities()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

@@ -102,6 +102,26 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   });
 }
 
+constexpr bool is_part(const workspace& w, value_id v, const claim_list& of) {
+  return of.first[v] >= 0 && is_partial(w.claims[of.first[v]]);
+}
+/// Is it an op that makes more of a sum?
+constexpr bool sums_up(const workspace& w, const program& p, op_id o, const claim_list& of) {
+  const op_def& d = *p.op(o).def;
+  if (d.collective || d.id == def<op::reduce>.id || d.id == def<op::dot_general>.id) return true;
+  bool all = commutes(d);
+  for (value_id v : p.operands(o)) all = all && is_part(w, v, of);
+  return all;
+}
+/// Is a value only a part of a sum? Then the last op is lost that summed.
+constexpr void blame_part(workspace& w, const program& p, value_id v, const claim_list& of) {
+  if (w.lost >= 0 || !is_part(w, v, of)) return;
+  const op_id o = p.producer(v);
+  if (sums_up(w, p, o, of))
+    return w.note_lost(p, o, of, concat("the source reduces more than this"));
+  for (value_id each : p.operands(o)) blame_part(w, p, each, of);
+}
+
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     if (p.is(o, op_role::parameter)) continue;
@@ -111,7 +131,10 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     if (!w.step()) return;
     if (!w.reason.empty()) w.reason = {};
     lift(w, p, o, to);
-    if (!w.defining && w.lost < 0 && to.first[p.op(o).result] < 0) w.note_lost(p, o, to, w.reason);
+    if (w.defining || w.lost >= 0 || to.first[p.op(o).result] >= 0) continue;
+    if (!sums_up(w, p, o, to))
+      for (value_id v : p.operands(o)) blame_part(w, p, v, to);
+    if (w.lost < 0) w.note_lost(p, o, to, w.reason);
   }
 }
 

@@ -8,45 +8,6 @@
 
 namespace partita::prove_detail {
 
-/// The factor of what the op makes where it is of its operands: they lose it.
-constexpr double joint_scale(workspace& w, const site& at) {
-  double scale = 1;
-  switch (at.def().id) {
-    case def<op::dot_general>.id:
-    case def<op::convolution>.id:
-      for (auto& c : w.chosen) {
-        scale *= c.scale;
-        c.scale = 1;
-      }
-      return scale;
-    case def<op::reduce>.id:
-      if (static_cast<combiner>(at.attrs()[0]) != combiner::add) break;
-      scale = w.chosen[0].scale;
-      w.chosen[0].scale = 1;
-      return scale;
-    default:
-      break;
-  }
-  w.unscale();
-  return 1;
-}
-
-/// Does a local op have loops that say all of it? They become the row of `w.local`.
-constexpr bool find_loops(workspace& w, const site& at) {
-  const op_def& d = at.def();
-  const bool reduces = d.id == def<op::reduce>.id && at.operand_count() == 1;
-  if (at.op < 0 || at.branched >= 0 ||
-      (!d.elementwise && !reduces && d.id != def<op::dot_general>.id))
-    return false;
-  w.local.clear();
-  vec<tensor_type> operands;
-  for (value_id v : at.p->operands(at.op)) operands.push_back(at.p->type(v));
-  const auto attrs = at.p->attrs(at.op);
-  tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),
-                     w.local);
-  d.tile_map(c);
-  return true;
-}
 /// Are attributes equal, but for the numbers of dimensions?
 constexpr bool same_attributes(const site& a, const site& b) {
   if (a.def().id == def<op::dot_general>.id) return true;
@@ -62,7 +23,6 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
   for (const auto& each : w.given) known.push_back(w.known_as(each));
   int t = w.all.terms.first_candidate(at.def(), known);
   if (t < 0) w.reason = concat("the source has no such op of these operands");
-  const bool has_loops = t >= 0 && find_loops(w, at);
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count())
@@ -72,7 +32,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       w.reason = concat("an operand is pending");
       continue;
     }
-    if (has_loops && same_attributes(w.all.terms[t].at, at)) {
+    if (same_attributes(w.all.terms[t].at, at) && find_loops(w, at)) {
       pending joined = sums;
       view result;
       if (contraction_law(w.all, t, w.map, w.local, at.swapped, w.given)
@@ -81,7 +41,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
         met = true;
         continue;
       }
-      if (contract_partly(w, at, t, scale, sums, to)) {
+      if (contract_partly(w, at, t, scale, to)) {
         met = true;
         continue;
       }

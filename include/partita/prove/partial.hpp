@@ -7,6 +7,7 @@
 #include <partita/op/combine.hpp>
 #include <partita/prove/claims.hpp>
 #include <partita/prove/contraction.hpp>
+#include <partita/prove/sums.hpp>
 
 namespace partita::prove_detail {
 
@@ -21,6 +22,35 @@ constexpr void set_loops(workspace& w, const tensor_type& value) {
   for (int d = 0; d < value.shape.rank; ++d) c.tile(value.shape[d], d).operand(0, d);
 }
 
+/// Does a local op have loops that say all of it? They become the row of `w.local`.
+constexpr bool find_loops(workspace& w, const site& at) {
+  const op_def& d = at.def();
+  const bool reduces = d.id == def<op::reduce>.id && at.operand_count() == 1;
+  if (at.op < 0 || at.branched >= 0 ||
+      (!d.elementwise && !reduces && d.id != def<op::dot_general>.id))
+    return false;
+  w.local.clear();
+  vec<tensor_type> operands;
+  for (value_id v : at.p->operands(at.op)) operands.push_back(at.p->type(v));
+  const auto attrs = at.p->attrs(at.op);
+  tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),
+                     w.local);
+  d.tile_map(c);
+  return true;
+}
+/// Is something in a sum that no sum of the source has?
+constexpr bool reduces_beyond(const workspace& w, const claim& c) {
+  const view& v = w.all.views[c.view];
+  const term& of = w.all.terms[c.term];
+  for (int i = 0; i < v.count; ++i) {
+    const int d = v.digits[i].dim;
+    if (v.digits[i].owner == on_axis(bound_axis) && v.beyond[d] != outside::wraps &&
+        v.reaches_beyond(d, of.shape.extents[d]) &&
+        !w.all.is_identity(v.beyond[d], c.sums.combine, of.element))
+      return true;
+  }
+  return false;
+}
 /// What a part of a sum is where all that the source reduces is in it; else what it is.
 constexpr void close(workspace& w, const tensor_type& type, value_id v, const claim& c,
                      claim_list& to) {
@@ -34,7 +64,7 @@ constexpr void close(workspace& w, const tensor_type& type, value_id v, const cl
     const int product_of = w.all.terms[c.term].product_of;
     int t =
         product_of >= 0 ? product_of : w.all.terms.first_candidate(def<op::reduce>, {&known, 1});
-    for (; t >= 0; t = product_of >= 0 ? -1 : w.all.terms[t].next) {
+    for (; t >= 0 && w.step(); t = product_of >= 0 ? -1 : w.all.terms[t].next) {
       view result;
       pending sums = c.sums;
       set_loops(w, type);
@@ -46,7 +76,11 @@ constexpr void close(workspace& w, const tensor_type& type, value_id v, const cl
       if (good) leave(t, result, sums);
     }
   }
-  if (!closed) w.add(to, v, c);
+  if (closed) return;
+  if (is_partial(c) && reduces_beyond(w, c))
+    w.reason = concat("what stands behind the end is reduced, too");
+  else
+    w.add(to, v, c);
 }
 
 /// The digits of `owner` as bound ones. False: something repeats, and so would be reduced more than
@@ -68,13 +102,13 @@ constexpr bool repeat(claim& c, std::int64_t count, combiner combine, dtype elem
   return combine == combiner::add && is_floating(element);
 }
 
-/// A reduction of which the source has no like.
-constexpr bool reduce_partly(workspace& w, const site& at, double scale, claim_list& to) {
+/// What a reduction makes of what is chosen: bound digits.
+constexpr bool find_part(workspace& w, const site& at, claim& c) {
   if (at.def().id != def<op::reduce>.id || at.operand_count() != 1) return false;
   const auto attrs = at.attrs();
   const auto combine = static_cast<combiner>(attrs[0]);
-  claim c = w.chosen[0];
-  c.scale = scale;
+  c = w.chosen[0];
+  if (c.sums.any() && c.sums.combine != combine) return false;
   view v = w.all.views[c.view];
   const shape& s = at.operand_type(0).shape;
   int kept[max_rank] = {}, rank = 0;
@@ -82,35 +116,67 @@ constexpr bool reduce_partly(workspace& w, const site& at, double scale, claim_l
     bool reduced = false;
     for (std::size_t i = 1; i < attrs.size(); ++i) reduced = reduced || attrs[i] == d;
     kept[d] = reduced ? -1 : rank++;
-    if (reduced && !v.has(d) && !repeat(c, s.extents[d], combine, at.result_type(0).element))
-      return false;
-    if (reduced && !bind(v, d, v.rank)) return false;
+    if (!reduced) continue;
+    if (!v.has(d) && !repeat(c, s.extents[d], combine, at.result_type(0).element)) return false;
+    if (!bind(v, d, v.rank)) return false;
   }
   v = with_owners(v, rank, [&](int d) { return kept[d]; });
-  if (c.sums.any() && c.sums.combine != combine) return false;
-  v.normalize(w.all.terms[c.term].shape);
-  if (v.depends_on(bound_axis)) c.sums.add(1u << bound_axis, combine);
-  c.view = w.number(v, c.term);
   if (!v.good()) return false;
+  c.view = w.number(v, c.term);
+  if (v.depends_on(bound_axis)) c.sums.add(1u << bound_axis, combine);
+  return true;
+}
+/// What a contraction multiplies, of which the source's op t sums more.
+constexpr bool find_products(workspace& w, const site& at, int t, claim& c) {
+  view product;
+  c = {};
+  if (at.def().id != def<op::dot_general>.id || !joint_sums(w, *at.p, at.op, c.sums) ||
+      !c.sums.add(1u << bound_axis, combiner::add) || !find_loops(w, at) ||
+      !contraction_law(w.all, t, w.map, w.local, at.swapped, w.given)
+           .multiply(at.result_type(0).shape.rank, product))
+    return false;
+  c.term = w.all.product(t, w.map);
+  c.view = w.number(product, c.term);
+  return product.good() && product.depends_on(bound_axis);
+}
+/// A reduction of which the source has no like.
+constexpr bool reduce_partly(workspace& w, const site& at, double scale, claim_list& to) {
+  claim c;
+  if (!find_part(w, at, c)) return false;
+  c.scale *= scale;
   close(w, at.result_type(0), at.result(0), c, to);
   return true;
 }
-
-/// The products of a contraction, before they are summed, of which the source has more.
-constexpr bool contract_partly(workspace& w, const site& at, int t, double scale, pending sums,
-                               claim_list& to) {
-  if (at.def().id != def<op::dot_general>.id) return false;
-  view product;
-  const tensor_type& type = at.result_type(0);
-  if (!contraction_law(w.all, t, w.map, w.local, at.swapped, w.given)
-           .multiply(type.shape.rank, product) ||
-      !sums.add(1u << bound_axis, combiner::add))
-    return false;
-  const int made = w.all.product(t, w.map);
-  product.normalize(w.all.terms[made].shape);
-  if (!product.depends_on(bound_axis)) return false;
-  close(w, type, at.result(0), {made, w.number(product, made), sums, scale}, to);
+constexpr bool contract_partly(workspace& w, const site& at, int t, double scale, claim_list& to) {
+  claim c;
+  if (!find_products(w, at, t, c)) return false;
+  c.scale = scale;
+  close(w, at.result_type(0), at.result(0), c, to);
   return true;
+}
+/// A value that is what the source reduces, once devices have reduced it: as a part of that sum.
+constexpr bool open(workspace& w, const program& p, value_id v, const claim& like, claim_list& to,
+                    claim& c) {
+  const site at(p, p.producer(v));
+  const vec<claim> chosen = w.chosen;
+  const vec<operand_term> given = w.given;
+  w.chosen.clear();
+  w.given.clear();
+  for (value_id each : p.operands(at.op)) {
+    if (to.first[each] < 0) continue;
+    w.chosen.push_back(w.claims[to.first[each]]);
+    w.given.push_back(w.chosen.back().seen());
+  }
+  bool good = static_cast<int>(w.chosen.size()) == at.operand_count() && at.operand_count() > 0;
+  if (good) {
+    const double scale = joint_scale(w, at);
+    const int product_of = w.all.terms[like.term].product_of;
+    good = product_of < 0 ? find_part(w, at, c) : find_products(w, at, product_of, c);
+    c.scale *= scale;
+  }
+  w.chosen = chosen;
+  w.given = given;
+  return good;
 }
 
 /// The values of all devices along axes are reduced: what a value has there becomes bound.
@@ -163,10 +229,14 @@ class joining {
     v = view(a_.rank, a_.dims);
     for (int d = 0; d < a_.dims; ++d) {
       v.start[d] = a_.start[d];
-      v.beyond[d] = a_.beyond[d];
+      v.beyond[d] = a_.reaches_beyond(d, tensor_.extents[d]) ? a_.beyond[d] : b_.beyond[d];
     }
     for (int i = 0; i < a_.count; ++i)
       if (i != extra_a) v.add(a_.digits[i].owner, a_.digits[i]);
+    if (step < 0) {  // counted from the other end
+      v.start[dim_] += (first + second - 1) * step;
+      step = -step;
+    }
     v.add(on_axis(bound_axis), dim_, first + second, step);
     if (v.good()) go_around(v);
     return v.good();
@@ -181,7 +251,9 @@ class joining {
 
   constexpr bool find_dimension() {
     for (int d = 0; d < a_.dims; ++d) {
-      if (a_.beyond[d] != b_.beyond[d]) return false;
+      const std::int64_t n = tensor_.extents[d];
+      if (a_.beyond[d] != b_.beyond[d] && a_.reaches_beyond(d, n) && b_.reaches_beyond(d, n))
+        return false;
       if (a_.start[d] == b_.start[d]) continue;
       if (dim_ >= 0) return false;
       dim_ = d;
@@ -189,7 +261,9 @@ class joining {
     }
     return dim_ >= 0;
   }
-  constexpr bool wraps() const { return a_.beyond[dim_] == outside::wraps; }
+  constexpr bool wraps() const {
+    return a_.beyond[dim_] == outside::wraps || b_.beyond[dim_] == outside::wraps;
+  }
   constexpr bool equal_distance(std::int64_t n) const {
     return wraps() ? (n - distance_) % tensor_.extents[dim_] == 0 : n == distance_;
   }
@@ -232,11 +306,14 @@ class joining {
 
 /// Two parts of one sum are joined.
 constexpr bool join(workspace& w, const program& p, op_id o, claim_list& to) {
-  if (w.chosen.size() != 2 || !is_partial(w.chosen[0])) return false;
-  const claim &a = w.chosen[0], &b = w.chosen[1];
-  if (a.term != b.term || a.sums != b.sums || a.scale != b.scale ||
-      combining_op(a.sums.combine).id != p.op(o).def->id)
+  if (w.defining || w.chosen.size() != 2) return false;
+  claim a = w.chosen[0], b = w.chosen[1];
+  if (is_partial(a) == is_partial(b) ? !is_partial(a) : !a.sums.any() || !b.sums.any())
     return false;
+  if (combining_op(a.sums.combine).id != p.op(o).def->id) return false;
+  if (!is_partial(a) && !open(w, p, p.operand(o, 0), b, to, a)) return false;
+  if (!is_partial(b) && !open(w, p, p.operand(o, 1), a, to, b)) return false;
+  if (a.term != b.term || a.sums != b.sums || a.scale != b.scale) return false;
   const value_id result = p.op(o).result;
   const shape tensor = w.all.terms[a.term].shape;
   view v;

@@ -82,6 +82,7 @@ class checker {
     for (int c = of_local_.first[local]; c >= 0; c = work_.claims[c].next)
       for (int s = of_source_.first[v]; s >= 0; s = work_.claims[s].next)
         if (is_output(work_.claims[s], work_.claims[c], i)) return;
+    blame_part(work_, d_.local, local, of_local_);
     if (work_.lost >= 0)
       return f.record(code_of_lost(work_), "prove: ", describe_lost(work_, d_.mesh));
     if (const op_id o = first_strange(local); o >= 0) {

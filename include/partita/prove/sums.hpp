@@ -68,4 +68,27 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
   return true;
 }
 
+/// The factor of what the op makes where it is of its operands: they lose it.
+constexpr double joint_scale(workspace& w, const site& at) {
+  double scale = 1;
+  switch (at.def().id) {
+    case def<op::dot_general>.id:
+    case def<op::convolution>.id:
+      for (auto& c : w.chosen) {
+        scale *= c.scale;
+        c.scale = 1;
+      }
+      return scale;
+    case def<op::reduce>.id:
+      if (static_cast<combiner>(at.attrs()[0]) != combiner::add) break;
+      scale = w.chosen[0].scale;
+      w.chosen[0].scale = 1;
+      return scale;
+    default:
+      break;
+  }
+  w.unscale();
+  return 1;
+}
+
 }  // namespace partita::prove_detail

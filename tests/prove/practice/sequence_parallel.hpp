@@ -637,13 +637,13 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %v1 = permute {+1} <"S"> %v : tensor<4x4xf32>
 )"}},
-            {"%v1", "%o1"}},
+            {"%v1", "%o1", "%v2"}},
            {"one step too few",
             {{R"(  %y = divide(%a3, %ll) : tensor<4x4xf32>
 )",
               R"(  %y = divide(%a2, %ll) : tensor<4x4xf32>
 )"}},
-            {"%y"}},
+            {"%y", "%a2"}},
            {"a block is counted twice",
             {{R"(  %a3 = add(%a2, %o3) : tensor<4x4xf32>
 )",

@@ -718,7 +718,7 @@ inline std::vector<practice_case> tensor_parallel() {
   %c = maximum(%p, %zero) : tensor<8x6xf32>
   %y = all_reduce <"E"> %c : tensor<8x6xf32>
 )"}},
-            {"%c"}},
+            {"%c", "%y"}},
            {"the greatest where the sum is due",
             {{R"(  %c = all_reduce <"E"> %p : tensor<8x6xf32>
 )",
