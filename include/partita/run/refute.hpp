@@ -1,0 +1,328 @@
+/// `refute`: inputs for which a device-local program does not compute its source.
+///
+/// It runs both, so it stands here: `prove` (prove/prove.hpp) never runs anything, and is a
+/// constant expression.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <partita/cost/cost.hpp>
+#include <partita/op/while_loop.hpp>
+#include <partita/prove/prove.hpp>
+#include <partita/run/compare.hpp>
+#include <partita/run/executor.hpp>
+
+namespace partita {
+
+struct refute_options {
+  int seeds = 8;  ///< so many sets of inputs are tried
+  /// Flops and bytes of one run of the source and of one of all devices, together; programs at full
+  /// size have more, and are not run (Q010).
+  std::int64_t most_work = std::int64_t{1} << 32;
+  int most_iterations = 500;  ///< of `while` loops in one run: what a mistake makes may not end
+  run_options run = {};       ///< with kernels for ops of your own
+};
+
+/// What `refute` found: inputs on which the programs differ; or none, or why they cannot be run.
+struct refutation {
+  bool refuted = false;
+  failure error;           ///< Q005 refuted, Q010 not known; none: no inputs were found
+  std::uint64_t seed = 0;  ///< of the inputs, see inputs_of_seed
+  int output = -1;         ///< the first that differs
+  std::int64_t element = -1;
+  double expected = 0, got = 0;
+};
+
+/// Inputs of a program, the same everywhere: reals, positive reals, small integers and larger ones
+/// in turns. Integers are 0 and above, as indices are, but for one set in four.
+inline std::vector<array> inputs_of_seed(const program& p, std::uint64_t seed);
+
+namespace run_detail {
+
+/// Numbers that a seed gives (splitmix64).
+struct seeded {
+  std::uint64_t state;
+
+  std::uint64_t next() {
+    state += 0x9e3779b97f4a7c15u;
+    std::uint64_t z = state;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  double real(double low, double high) {
+    return low + (high - low) * static_cast<double>(next() >> 11) * 0x1p-53;
+  }
+  double integer(std::int64_t low, std::int64_t high) {
+    return static_cast<double>(
+        low + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(high - low + 1)));
+  }
+};
+template <class Value>
+array filled(const tensor_type& type, const Value& value) {
+  const tensor_type wide{dtype::f64, type.shape};
+  array a(wide, allocate(padded_bytes(wide)));
+  double* const x = a.mutable_data<double>();
+  for (std::int64_t i = 0; i < a.size(); ++i) x[i] = value(i);
+  return as_type(a, type.element);
+}
+inline array drawn(const tensor_type& t, int kind, seeded& r) {
+  static constexpr double reals[][2] = {{-1, 1}, {0.25, 2}, {-2, 2}, {-8, 8}};
+  static constexpr int integers[][2] = {{0, 3}, {0, 1}, {0, 7}, {-2, 100}};
+  return filled(t, [&](std::int64_t) {
+    if (t.element == dtype::boolean) return r.integer(0, 1);
+    if (is_floating(t.element) && kind == 2) return r.integer(-2, 2);
+    if (is_floating(t.element)) return r.real(reals[kind][0], reals[kind][1]);
+    return r.integer(t.element == dtype::u8 ? 0 : integers[kind][0], integers[kind][1]);
+  });
+}
+/// The same, all floats a little off.
+inline array moved(const array& a, seeded& r) {
+  if (!is_floating(a.element())) return a;
+  const array wide = as_type(a, dtype::f64);
+  return filled(a.type(), [&](std::int64_t i) {
+    return wide.data<double>()[i] * (1 + 1e-11 * r.real(-1, 1));
+  });
+}
+
+/// Passes on the condition of a loop, so many times in a run.
+struct fuel {
+  static constexpr std::string_view name = "fuel";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(infer_context& c) { c.result = c.operands[0]; }
+  static inline thread_local int left = 0;
+  static void run(const kernel_context& c) {
+    if (--left < 0) throw error("a loop has more iterations than refute_options allows");
+    *c.out = *c.operands[0];
+  }
+};
+inline void add_fuel(program& p) {
+  for (auto& r : p.regions) add_fuel(r);
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    if (p.op(o).def->id != def<op::while_loop>.id) continue;
+    program& condition = p.regions[p.op(o).region_begin];
+    value_id& holds = condition.outputs[0].value;
+    const value_id operands[] = {holds};
+    holds = condition.append(def<fuel>, operands, {}, tensor_type{dtype::boolean, {}});
+  }
+}
+/// Floats become f64: roundings are far below differences that are none.
+inline void widen(program& p) {
+  for (auto& t : p.types)
+    if (is_floating(t.element)) t.element = dtype::f64;
+  for (auto& r : p.regions) widen(r);
+}
+inline program to_be_run(program p) {
+  widen(p);
+  add_fuel(p);
+  return p;
+}
+/// With the types of the source. Outputs have one more dimension in front, along which lies what
+/// each of the devices holds that should hold the same: it may differ by roundings.
+inline device_program to_be_run(device_program d, const program& source) {
+  d.local = to_be_run(d.local);
+  d.input_types.clear();
+  d.output_types.clear();
+  for (int i = 0; i < source.input_count(); ++i) d.input_types.push_back(source.input_type(i));
+  for (int i = 0; i < source.output_count(); ++i) {
+    tensor_type all{source.output_type(i).element, {1}}, local{all.element, {1}};
+    layout l;
+    for (int a = 0; a < d.mesh.rank; ++a) {
+      if (d.outputs[i].dim_of(a) >= 0) continue;
+      l.push_back(a, 0);
+      all.shape[0] *= d.mesh.size(a);
+    }
+    for (const auto& e : d.outputs[i]) l.push_back(e.axis, e.dim + 1);
+    for (auto extent : source.output_type(i).shape) all.shape.push_back(extent);
+    value_id& result = d.local.outputs[i].value;
+    for (auto extent : d.local.type(result).shape) local.shape.push_back(extent);
+    const value_id operands[] = {result};
+    result = d.local.append(def<op::reshape>, operands, {}, local);
+    d.outputs[i] = l;
+    d.output_types.push_back(all);
+  }
+  return d;
+}
+
+class refuter {
+ public:
+  refuter(const program& source, const device_program& d, const refute_options& options)
+      : options_(options), given_(source), source_(to_be_run(source)), device_(d) {
+    options_.run.kernels.push_back({&def<fuel>, &fuel::run});
+  }
+
+  refutation run() {
+    if (!can_be_run()) return found_;
+    try {
+      const executable source(source_, options_.run);
+      const executable device(to_be_run(device_, source_), options_.run);
+      for (int s = 0; s < options_.seeds && !found_.refuted; ++s)
+        try_seed(source, device, static_cast<std::uint64_t>(s));
+    } catch (const std::exception& e) {
+      if (!found_.refuted) unknown(e.what());
+    }
+    return found_;
+  }
+
+ private:
+  using arrays = std::vector<array>;
+  refute_options options_;
+  const program& given_;
+  program source_;
+  const device_program& device_;
+  refutation found_;
+
+  template <class... Why>
+  void unknown(const Why&... why) {
+    found_.error.record("Q010", "refute: not known: ", why...);
+  }
+  bool can_be_run() {
+    if (const failure f = prove_detail::given(given_, device_).check()) {
+      found_.error = f;
+      return false;
+    }
+    for (int i = 0; i < given_.output_count(); ++i)
+      if (given_.output_type(i).shape.rank == max_rank)
+        unknown("an output has ", max_rank, " dimensions");
+    const cost one = estimate(given_), each = estimate(device_.local);
+    const std::int64_t work = saturating_add(
+        saturating_add(one.flops, one.bytes),
+        saturating_multiply(saturating_add(each.flops, each.bytes), device_.mesh.devices()));
+    if (work > options_.most_work)
+      unknown("a run takes ", work, " flops and bytes, more than refute_options.most_work, ",
+              options_.most_work, "; trace the model at a smaller size");
+    return !found_.error;
+  }
+  arrays results(const executable& of, const arrays& inputs) const {
+    fuel::left = options_.most_iterations;
+    return of(inputs);
+  }
+  void try_seed(const executable& source, const executable& device, std::uint64_t seed) {
+    const arrays inputs = inputs_of_seed(source_, seed);
+    const arrays expected = results(source, inputs), got = results(device, inputs);
+    std::vector<double> bounds;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      bounds.push_back(is_floating(expected[i].element()) ? 1e-12 * (1 + greatest(expected[i]))
+                                                          : 0);
+    if (!differs(expected, got, bounds)) return;
+    // Is that more than what inputs change that are a little off?
+    seeded r{seed};
+    for (int tries = 0; tries < 3; ++tries) {
+      arrays near;
+      for (const auto& x : inputs) near.push_back(moved(x, r));
+      widen_bounds(bounds, expected, results(source, near));
+      widen_bounds(bounds, got, results(device, near));
+    }
+    found_.refuted = differs(expected, got, bounds);
+    found_.seed = seed;
+    if (found_.refuted) report(expected);
+  }
+  static double greatest(const array& a) {
+    double most = 0;
+    const array wide = as_type(a, dtype::f64);
+    for (std::int64_t i = 0; i < a.size(); ++i)
+      if (const double x = std::fabs(wide.data<double>()[i]); x > most && std::isfinite(x))
+        most = x;
+    return most;
+  }
+  static void widen_bounds(std::vector<double>& bounds, const arrays& a, const arrays& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const double moved = max_difference(a[i], b[i]);
+      if (moved == 0) continue;
+      bounds[i] = is_floating(a[i].element()) ? std::max(bounds[i], 16 * moved)
+                                              : std::numeric_limits<double>::infinity();
+    }
+  }
+  /// Notes the first place. `got` holds the arrays several times.
+  bool differs(const arrays& expected, const arrays& got, const std::vector<double>& bounds) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const array a = as_type(got[i], dtype::f64), b = as_type(expected[i], dtype::f64);
+      const double *x = a.data<double>(), *y = b.data<double>();
+      for (std::int64_t k = 0; k < a.size(); ++k) {
+        const double want = y[k % b.size()];
+        if (x[k] == want || !std::isfinite(want) || std::fabs(x[k] - want) <= bounds[i]) continue;
+        if (!std::isfinite(bounds[i])) continue;
+        found_.output = static_cast<int>(i);
+        found_.element = k % b.size();
+        found_.expected = want;
+        found_.got = x[k];
+        return true;
+      }
+    }
+    return false;
+  }
+  void report(const arrays& expected) {
+    const auto i = static_cast<std::size_t>(found_.output);
+    const shape& s = expected[i].shape();
+    std::int64_t at[max_rank] = {}, rest = found_.element;
+    for (int d = s.rank; d-- > 0;) {
+      at[d] = rest % s[d];
+      rest /= s[d];
+    }
+    text index;
+    append_list(index, s.rank, [&](int d) { index << at[d]; });
+    text numbers;
+    numbers << "is ";
+    print_number(numbers, found_.got);
+    numbers << " on the devices, ";
+    print_number(numbers, found_.expected);
+    found_.error.record("Q005", "refute: output \"", given_.output_name(found_.output),
+                        "\", element [", index, "], ", numbers,
+                        " in the source, for the inputs of seed ", found_.seed);
+  }
+};
+
+}  // namespace run_detail
+
+inline std::vector<array> inputs_of_seed(const program& p, std::uint64_t seed) {
+  run_detail::seeded r{seed};
+  std::vector<array> out;
+  for (int i = 0; i < p.input_count(); ++i)
+    out.push_back(run_detail::drawn(p.input_type(i), static_cast<int>(seed % 4), r));
+  return out;
+}
+
+/// Looks for inputs on which a device-local program computes something else than its source. Floats
+/// of either are f64, and differences count that are far larger than what inputs change that are
+/// off by 1e-11: so none is found where only sums have another order, or where a rounding decides.
+///
+/// Errors    Q005 they differ, Q010 they cannot be run, those of `prove` about what is given
+inline refutation refute(const program& source, const device_program& d,
+                         const refute_options& options = {}) {
+  return run_detail::refuter(source, d, options).run();
+}
+
+enum class verdict_kind { proved, refuted, not_proved };
+
+/// What `prove_or_refute` says.
+struct judgement {
+  verdict_kind kind = verdict_kind::not_proved;
+  failure error;  ///< of prove and, if it ran, of refute
+  refutation inputs;
+};
+
+/// Proves a device-local program, and where that fails looks for inputs on which it is wrong.
+inline judgement prove_or_refute(const program& source, const device_program& d,
+                                 const prove_options& how = {}, const refute_options& runs = {}) {
+  judgement j;
+  const verdict v = prove(source, d, how);
+  if (v.proved) {
+    j.kind = verdict_kind::proved;
+    return j;
+  }
+  j.inputs = refute(source, d, runs);
+  if (j.inputs.refuted) j.kind = verdict_kind::refuted;
+  if (j.inputs.error && j.inputs.error.message.view() != v.error.message.view())
+    j.error.set(concat(j.inputs.error.message, " (", v.error.message, ')'));
+  else
+    j.error = v.error;
+  return j;
+}
+
+}  // namespace partita

@@ -1,0 +1,54 @@
+// Inputs for which wrong programs are wrong.
+#include "practice.hpp"
+
+#include <doctest/doctest.h>
+
+#include <partita/run/refute.hpp>
+
+#include "../two_layers.hpp"
+
+namespace pt = partita;
+using namespace practice;
+using data::str;
+
+TEST_CASE("refute: mistakes of practice, and no right program") {
+  for (const practice_case& c : all_cases()) {
+    const written right = read(c, c.local);
+    const pt::refutation none = pt::refute(right.source, right.device);
+    CHECK_MESSAGE(!none.refuted, c.name, ": ", str(none.error.message));
+    CHECK_MESSAGE(!none.error, c.name, ": ", str(none.error.message));
+    for (const mistake& m : c.mistakes) {
+      const written wrong = read(c, with(m, c.local));
+      const pt::judgement j = pt::prove_or_refute(wrong.source, wrong.device);
+      CHECK_MESSAGE(j.kind == pt::verdict_kind::refuted, c.name, ": ", m.name, ": ",
+                    str(j.error.message));
+    }
+  }
+}
+
+TEST_CASE("refute: what it says") {
+  using namespace two_layers;
+  const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP));
+  pt::device_program d = p.device;
+  CHECK(pt::prove_or_refute(p.source, d).kind == pt::verdict_kind::proved);
+  pt::value_id& result = d.local.outputs[0].value;  // without the all_reduce
+  result = d.local.operand(d.local.producer(result), 0);
+  const pt::judgement j = pt::prove_or_refute(p.source, d);
+  CHECK(j.kind == pt::verdict_kind::refuted);
+  CHECK_MESSAGE(
+      str(j.error.message).starts_with("Q005 refute: output \"result\", element [0, 0], is "),
+      str(j.error.message));
+  CHECK_MESSAGE(str(j.error.message).find("for the inputs of seed 0 (Q004 prove: output") !=
+                    std::string::npos,
+                str(j.error.message));
+  // The inputs say so, too.
+  const auto x = pt::inputs_of_seed(p.source, j.inputs.seed);
+  CHECK(pt::max_difference(pt::evaluate(p.source, x).arrays()[0],
+                           pt::emulate(p.device, x).arrays()[0]) < 1e-5);
+  const pt::refutation large = pt::refute(p.source, d, {.most_work = 1000});
+  CHECK(!large.refuted);
+  CHECK_MESSAGE(str(large.error.message).starts_with("Q010 refute: not known: a run takes "),
+                str(large.error.message));
+  const pt::judgement open = pt::prove_or_refute(p.source, d, {}, {.most_work = 1000});
+  CHECK(open.kind == pt::verdict_kind::not_proved);
+}
