@@ -34,7 +34,75 @@ bool scaled_before_reduction(const std::string& element) {
   return pt::prove(source, d).proved;
 }
 
+/// Does a program of one device do what the source does?
+bool does(const std::string& source, const std::string& local, const std::string& mesh = "\"B\":1") {
+  const auto func = [](const std::string& s, const std::string& attributes) {
+    const auto end = s.find(')') + 1;
+    return "func @main" + s.substr(0, end) + attributes + " {\n" + s.substr(end) + "}\n";
+  };
+  const pt::program p = pt::parse(func(source, ""));
+  pt::device_program d;
+  d.local = pt::parse(func(local, " attributes {mesh = {" + mesh + "}}"), d.mesh);
+  REQUIRE_MESSAGE(!p.error, data::str(p.error.message));
+  REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
+  for (int i = 0; i < p.input_count(); ++i) d.inputs.push_back({});
+  for (int i = 0; i < p.output_count(); ++i) d.outputs.push_back({});
+  return pt::prove(p, d).proved;
+}
+
 }  // namespace
+
+TEST_CASE("rules: two dimensions padded with different scalars in another order") {
+  const auto program = [](int first) {
+    std::string out = "(%x: tensor<2x2xf32>)\n  %c0 = constant {0} : tensor<f32>\n"
+                      "  %c1 = constant {1} : tensor<f32>\n";
+    std::string of = "%x";
+    int extents[] = {2, 2};
+    for (int k = 0; k < 2; ++k) {
+      const int d = k == 0 ? first : 1 - first;
+      extents[d] += 2;
+      const std::string to = "%y" + std::to_string(k);
+      out += "  " + to + " = pad(" + of + ", %c" + std::to_string(d) + ") {low=[0, 0], high=[" +
+             (d == 0 ? "2, 0" : "0, 2") + "]} : tensor<" + std::to_string(extents[0]) + "x" +
+             std::to_string(extents[1]) + "xf32>\n";
+      of = to;
+    }
+    return out + "  %s = negate(%y1) : tensor<4x4xf32>\n  return %s : tensor<4x4xf32>\n";
+  };
+  CHECK(does(program(0), program(0)));
+  CHECK(does(program(1), program(1)));
+  CHECK_FALSE(does(program(0), program(1)));
+  CHECK_FALSE(does(program(1), program(0)));
+}
+
+TEST_CASE("rules: what is padded along one dimension is padded along another one, too") {
+  const std::string in = "(%x: tensor<2x2xf32>)\n  %c0 = constant {0} : tensor<f32>\n"
+                         "  %c1 = constant {1} : tensor<f32>\n",
+                    out = "  %s = reduce(%y) {add, dims=[0]} : tensor<4xf32>\n  return %s : "
+                          "tensor<4xf32>\n";
+  const std::string source =
+      in + "  %y = pad(%x, %c1) {low=[0, 0], high=[0, 2]} : tensor<2x4xf32>\n" + out;
+  const std::string local =
+      in + "  %p = pad(%x, %c0) {low=[0, 0], high=[2, 0]} : tensor<4x2xf32>\n" +
+      "  %y = pad(%p, %c1) {low=[0, 0], high=[0, 2]} : tensor<4x4xf32>\n" + out;
+  CHECK(does(source, source));
+  CHECK_FALSE(does(source, local));
+}
+
+TEST_CASE("rules: elements that a slice leaves out are not what was padded") {
+  const std::string source =
+      "(%x: tensor<4xf32>)\n  %s = slice(%x) {[0:2]} : tensor<2xf32>\n"
+      "  %y = reduce(%s) {add, dims=[0]} : tensor<f32>\n  return %y : tensor<f32>\n";
+  const auto local = [](const std::string& of) {
+    return "(%x: tensor<4xf32>)\n  %s = slice(%x) {[0:" + of + "]} : tensor<" + of +
+           "xf32>\n  %z = constant {0} : tensor<f32>\n"
+           "  %p = pad(%s, %z) {low=[0], high=[4]} : tensor<" +
+           std::to_string(std::stoi(of) + 4) +
+           "xf32>\n  %y = reduce(%p) {add, dims=[0]} : tensor<f32>\n  return %y : tensor<f32>\n";
+  };
+  CHECK(does(source, source));
+  CHECK_FALSE(does(source, local("4")));
+}
 
 TEST_CASE("rules: a sum is divided before it is reduced, unless that rounds to integers") {
   CHECK(scaled_before_reduction("f32"));

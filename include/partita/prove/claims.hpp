@@ -5,12 +5,13 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/ir/tile_map.hpp>
+#include <partita/prove/element_form.hpp>
 #include <partita/prove/laws.hpp>
 
 namespace partita::prove_detail {
 
-/// A view number for a value of which only the term is known: what enters a loop for the first time
-/// may fit many views.
+/// A view number for a value whose elements all are every element of the term: every view of the
+/// term shows it. What is the same everywhere may enter a loop so.
 inline constexpr int open_view = -1;
 
 /// What is known of a value: reduced over what is pending, it is so many times what a view shows of
@@ -62,6 +63,7 @@ struct workspace {
   factor_table local;    ///< of the op that is lifted, if its loops are wanted
   bool defining = true;  ///< is it the source?
   int depth = 0;         ///< of loops around, whose iterations are coordinates
+  int guesses = 0;       ///< how often something was assumed of an open value
 
   vec<claim> chosen;  ///< of each operand of the op that is lifted
   vec<operand_term> given;
@@ -89,6 +91,7 @@ struct workspace {
   /// Is a value everywhere the identity of a combiner?
   constexpr bool is_identity(const claim& c, combiner combine) const {
     if (c.view == open_view || c.sums.any()) return false;
+    if (c.scale != 1 && combine != combiner::add) return false;
     std::int64_t bits = 1;
     const operand_term s = all.scalar(c.seen());
     return s.view >= 0 && all.is_number(s, bits) &&
@@ -114,16 +117,44 @@ struct workspace {
     (last < 0 ? to.first[v] : claims[last].next) = static_cast<int>(claims.size()) - 1;
   }
   constexpr int number(view v, int term) {
-    v.normalize(all.terms[term].shape);
+    const partita::shape& tensor = all.terms[term].shape;
+    v.normalize(tensor);
+    if (all.terms[term].own >= 0 && see_once(v, all.views[all.terms[term].own], tensor))
+      v.normalize(tensor);
     return all.views.number(v);
+  }
+  /// Where a term is the same along a dimension, one position is as good as others. `own`: how it
+  /// sees itself.
+  static constexpr bool see_once(view& v, const view& own, const partita::shape& tensor) {
+    bool any = false;
+    for (int d = 0; d < v.dims; ++d) {
+      if (own.sees_along(d) || v.reaches_beyond(d, tensor.extents[d])) continue;
+      any = any || v.sees_along(d) || v.start[d] != own.start[d];
+      v.start[d] = own.start[d];
+      for (int i = 0; i < v.count; ++i)
+        if (v.digits[i].dim == d) v.digits[i] = {v.digits[i].owner, no_dim, v.digits[i].extent, 0};
+    }
+    return any;
   }
   constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums,
                      double scale = 1) {
-    if (seen.good()) add(to, v, {term, number(seen, term), sums, scale});
+    if (seen.good()) add(to, v, known({term, number(seen, term), sums, scale}));
+  }
+  /// (Of what is made of positions one element is what is made of a number.)
+  constexpr claim known(claim c) {
+    if (c.view == open_view) return c;
+    const operand_term scalar = all.scalar(c.seen());
+    if (scalar.view < 0) return c;
+    const operand_term made = number_at(all, scalar, c.scale);
+    if (made == scalar) return c;
+    view v = all.views[made.view];
+    v.rank = all.views[c.view].rank;
+    return {made.term, number(v, made.term), c.sums, c.scale};
   }
   /// The same without a factor: what stands beyond is only known where it is 0.
   constexpr claim unscaled(claim c) {
     if (c.scale == 1) return c;
+    if (c.view == open_view) return {all.scaled(c.term, c.scale), c.view, c.sums};
     view v = all.views[c.view];
     for (int d = 0; d < v.dims; ++d)
       if (!all.is_identity(v.beyond[d], combiner::add, all.terms[c.term].element))

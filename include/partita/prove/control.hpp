@@ -85,22 +85,48 @@ class loop_lifting {
     w_.all.terms[made.results].factors = static_cast<int>(w_.loops.size());
     for (int r = 0; r < p_.op(o_).result_count; ++r) {
       const value_id v = p_.op(o_).result + r;
-      w_.add(to_, v, made.results + r, view(p_.type(v).shape), {});
+      w_.add(to_, v, made.results + r, own_view(r, made), {});
+      w_.all.terms[made.results + r].own = w_.claims[to_.first[v]].view;
     }
     w_.loops.push_back(made);
+  }
+
+  /// A result repeats where what leaves an iteration does (and enters the first, if there may be
+  /// none).
+  constexpr view own_view(int r, const source_loop& made) const {
+    view v(p_.type(p_.op(o_).result + r).shape);
+    for (const auto& w : wires_.wires) {
+      const wire_end* const result = end_of(w, wire_end::result);
+      const wire_end* const out = end_of(w, wire_end::output);
+      const wire_end* const in = end_of(w, wire_end::operand);
+      if (result == nullptr || result->index != r || out == nullptr) continue;
+      const view& last = w_.all.views[made.outputs[out->region][out->index].view];
+      for (int d = result->shift; d < v.rank; ++d) {
+        bool alike = last.repeats(d - result->shift);
+        if (in != nullptr && p_.op(o_).def->id != def<op::scan>.id)
+          alike = alike && w_.all.views[made.operands[in->index].view].repeats(d);
+        if (alike) v.drop(d);
+      }
+    }
+    return v;
   }
 
   /// A local loop that does what one of the source does, or takes the place of one that is there in
   /// space.
   constexpr void meet() {
-    vec<operand_term> operands;
-    for (value_id v : p_.operands(o_)) {
-      if (to_.first[v] < 0) return;
-      operands.push_back(w_.known_as(w_.claims[to_.first[v]].seen()));
+    vec<int> heads, found;
+    for (value_id v : p_.operands(o_)) heads.push_back(to_.first[v]);
+    w_.for_each_choice(heads, [&] {
+      vec<operand_term> operands;
+      for (const auto& each : w_.given) operands.push_back(w_.known_as(each));
+      int t = w_.all.terms.first_candidate(*p_.op(o_).def, operands);
+      for (; t >= 0; t = w_.all.terms[t].next)
+        if (!is_one_of(found, t)) found.push_back(t);
+    });
+    for (int t : found) {
+      const source_loop source = w_.loops[w_.all.terms[t].factors];
+      if (follows(source, false) || follows(source, true)) return;
     }
-    int t = w_.all.terms.first_candidate(*p_.op(o_).def, operands);
-    for (; t >= 0; t = w_.all.terms[t].next)
-      if (follows(w_.loops[w_.all.terms[t].factors])) return;
     if (p_.op(o_).def->id == def<op::scan>.id) in_time();
   }
 
@@ -172,13 +198,19 @@ class loop_lifting {
     found.sums = part.sums;
     return found;
   }
+  static constexpr bool is_one_of(const vec<int>& list, int t) {
+    for (int each : list)
+      if (each == t) return true;
+    return false;
+  }
   /// One for each wire that is more than a value that enters.
   struct carried {
     const wire* w = nullptr;
     place at;
   };
 
-  constexpr bool follows(const source_loop& source) {
+  /// `open`: does what is the same everywhere enter so, even if it has a place?
+  constexpr bool follows(const source_loop& source, bool open) {
     const op_node &mine = p_.op(o_), &theirs = source.p->op(source.op);
     if (mine.region_count != theirs.region_count ||
         !same_elements(p_.attrs(o_), source.p->attrs(source.op)))
@@ -190,19 +222,30 @@ class loop_lifting {
     vec<carried> list;
     for (const auto& w : wires_.wires) {
       if (only_enters(w)) continue;
-      list.push_back({&w, outside_place(source, w)});
+      const wire_end* const operand = end_of(w, wire_end::operand);
       const bool returns = end_of(w, wire_end::output) != nullptr;
+      if (open && operand != nullptr && returns &&
+          is_open(to_.first[p_.operand(o_, operand->index)], source.operands[operand->index]))
+        list.push_back({&w, {}});
+      else
+        list.push_back({&w, outside_place(source, w)});
       if (!list.back().at.known && !returns) return false;
     }
     for (int rounds = 0; rounds < 8; ++rounds) {
       bool changed = false;
       vec<claim_list> inside;
+      const int guesses = w_.guesses;
       run_regions(source, list, inside);
       for (auto& each : list)
         if (!settles(source, each, inside, changed)) return false;
-      if (!changed) return leave(source, list);
+      if (!changed) return (guesses == w_.guesses || all_known(list)) && leave(source, list);
     }
     return false;
+  }
+  static constexpr bool all_known(const vec<carried>& list) {
+    for (const auto& each : list)
+      if (!each.at.known) return false;
+    return true;
   }
   /// As the operand lies; where it only repeats, it is open.
   constexpr place outside_place(const source_loop& source, const wire& w) const {
@@ -220,10 +263,11 @@ class loop_lifting {
       found = find_place(source.operands[e->index], whole.shape, w_.claims[c], e->shift);
       if (found.known) break;
     }
+    if (whole.shape.elements() == 0) return found;
     for (int d = e->shift; found.known && d < whole.shape.rank; ++d) {
       piece& each = found.pieces[d - e->shift];
       if (!each.free) continue;
-      if (local.extents[d] != whole.shape.extents[d]) {
+      if (local.extents[d] < whole.shape.extents[d]) {
         found.known = false;
         break;
       }
@@ -274,8 +318,13 @@ class loop_lifting {
       const int rank = region.type(v).shape.rank;
       const claim& whole = source.outputs[e.region][e.index];
       const shape& s = source.p->region(source.op, e.region).output_type(e.index).shape;
+      if (operand != nullptr &&
+          stays_open(source, each, *operand, inside[e.region].first[v], whole))
+        continue;
       place found;
-      bool good = false;
+      if (operand == nullptr && is_open(inside[e.region].first[v], whole))
+        found = first_place(region.type(v).shape);
+      bool good = found.known && each.at.known && !each.at.sums.any();
       for (int c = inside[e.region].first[v]; c >= 0 && !good; c = w_.claims[c].next) {
         const place here = find_place(whole, s, w_.claims[c], 0);
         if (!here.known) continue;
@@ -295,6 +344,31 @@ class loop_lifting {
       changed = true;
     }
     return true;
+  }
+  /// One that fits what is the same everywhere.
+  static constexpr place first_place(const shape& local) {
+    place found;
+    found.known = true;
+    for (int d = 0; d < local.rank; ++d) found.pieces[d].add(0, local.extents[d], 1);
+    return found;
+  }
+  /// Is what enters the same everywhere, and what leaves, too?
+  constexpr bool stays_open(const source_loop& source, const carried& each, const wire_end& from,
+                            int last, const claim& whole) const {
+    return !each.at.known &&
+           is_open(to_.first[p_.operand(o_, from.index)], source.operands[from.index]) &&
+           is_open(last, whole);
+  }
+  /// Are all elements of a local value, of which this is known, and of what it stands for the same?
+  constexpr bool is_open(int known, const claim& whole) const {
+    const view& seen = w_.all.views[whole.view];
+    for (; known >= 0; known = w_.claims[known].next) {
+      const claim& c = w_.claims[known];
+      if (c.term != whole.term || c.scale != whole.scale || c.sums.any()) continue;
+      if (c.view == open_view ? sees_inside(w_, whole) : c.view == whole.view && seen.count == 0)
+        return true;
+    }
+    return false;
   }
   static constexpr piece whole_piece(const shape& local, const shape& s, int d) {
     piece whole;
@@ -338,10 +412,20 @@ class loop_lifting {
         if (e.kind != wire_end::result) continue;
         const value_id v = p_.op(o_).result + e.index;
         const shape& s = source.p->type(source.p->op(source.op).result + e.index).shape;
+        if (s.elements() == 0) continue;
+        if (!each.at.known) {
+          const int own = w_.all.terms[source.results + e.index].own;
+          w_.add(to_, v,
+                 {source.results + e.index, w_.all.views[own].count == 0 ? own : open_view, {}});
+          continue;
+        }
         place at = each.at;
-        for (int d = 0; d + e.shift < s.rank; ++d)
+        const view& own = w_.all.views[w_.all.terms[source.results + e.index].own];
+        for (int d = s.rank; d-- > e.shift;) {
+          at.pieces[d] = each.at.pieces[d - e.shift];
+          if (own.repeats(d) && at.pieces[d].lies_inside(s.extents[d])) at.pieces[d] = piece();
           if (at.pieces[d].free) return false;
-        for (int d = s.rank; d-- > e.shift;) at.pieces[d] = each.at.pieces[d - e.shift];
+        }
         for (int d = 0; d < e.shift; ++d) {
           at.pieces[d] = piece();
           at.pieces[d].add(0, s.extents[d], 1);
@@ -423,6 +507,8 @@ class loop_lifting {
       if (body.operand(o, side) != before) continue;
       for (int c = inside.first[body.operand(o, 1 - side)]; c >= 0; c = w_.claims[c].next) {
         claim joined = w_.claims[c];
+        if (joins_identity(body.op(o), p_.operand(o_, k.constants + i), joined))
+          w_.add(to_, result, joined);
         if (!joined.sums.contains(axis) ||
             combining_op(joined.sums.combine).id != body.op(o).def->id)
           continue;
@@ -432,12 +518,30 @@ class loop_lifting {
       }
     }
   }
+  /// From the identity on, joined with it over and over: that is what it stays.
+  constexpr bool joins_identity(const op_node& op, value_id start, const claim& c) const {
+    for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min,
+                          combiner::logical_and, combiner::logical_or})
+      if (combining_op(each).id == op.def->id && w_.is_identity(c, each))
+        return starts_from_identity(start, each);
+    return false;
+  }
   constexpr bool starts_from_identity(value_id v, combiner combine) const {
     for (int c = to_.first[v]; c >= 0; c = w_.claims[c].next)
       if (w_.is_identity(w_.claims[c], combine)) return true;
     return false;
   }
 };
+
+/// A scan without iterations gives what it is given.
+constexpr bool lift_no_iteration(const program& p, op_id o, workspace& w, claim_list& to) {
+  if (p.op(o).def->id != def<op::scan>.id) return false;
+  const op::scan::counts k(p.attrs(o));
+  if (k.length > 0) return false;
+  for (int i = 0; i < k.carried; ++i)
+    pass(w, to, p.operand(o, k.constants + i), to, p.op(o).result + i);
+  return true;
+}
 
 constexpr void lift_control(workspace& w, const program& p, op_id o, claim_list& to) {
   switch (p.op(o).def->id) {
@@ -446,6 +550,7 @@ constexpr void lift_control(workspace& w, const program& p, op_id o, claim_list&
     case def<op::case_of>.id:
       return lift_case(w, p, o, to);
     default: {
+      if (lift_no_iteration(p, o, w, to)) return;
       loop_lifting loop(w, p, o, to);
       return w.defining ? loop.define() : loop.meet();
     }

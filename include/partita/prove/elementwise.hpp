@@ -23,238 +23,93 @@ constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands) {
   return seen;
 }
 
-/// The view without what stands beyond; -1 where the source sees that.
-constexpr int seen_alike(workspace& w, int number, int rank) {
-  const view& given = w.all.views[number];
-  bool beyond = false;
-  for (int d = 0; d < given.dims; ++d) beyond = beyond || given.beyond[d] >= outside::first_value;
-  if (!beyond && given.rank == rank) return number;
-  view v = spread(given, rank);
+/// The view, but for the scalars that it shows beyond.
+constexpr view without_beyond(view v) {
   for (int d = 0; d < v.dims; ++d)
-    if (v.beyond[d] >= outside::first_value) {
-      if (w.defining) return -1;
-      v.beyond[d] = outside::unknown;
-    }
-  return w.all.views.number(v);
+    if (v.beyond[d] >= outside::first_value) v.beyond[d] = outside::unknown;
+  return v;
 }
 
-constexpr bool commutes(const op_def& d) {
-  switch (d.id) {
-    case def<op::add>.id:
-    case def<op::multiply>.id:
-    case def<op::maximum>.id:
-    case def<op::minimum>.id:
-    case def<op::logical_and>.id:
-    case def<op::logical_or>.id:
-    case def<op::logical_xor>.id:
-      return true;
-    default:
-      return false;
-  }
-}
-/// Are more of the same operand one of it?
-constexpr bool is_idempotent(const op_def& d) {
-  return commutes(d) && d.id != def<op::add>.id && d.id != def<op::multiply>.id &&
-         d.id != def<op::logical_xor>.id;
+/// How an operand sees its term, but for what stands beyond; none where the source sees that.
+constexpr int no_view = -2;
+constexpr int seen_alike(workspace& w, int given, int rank) {
+  if (given == open_view) return open_view;
+  const view& known = w.all.views[given];
+  bool beyond = false;
+  for (int d = 0; d < known.dims; ++d) beyond = beyond || known.beyond[d] >= outside::first_value;
+  if (!beyond && known.rank == rank) return given;
+  const view v = spread(w.all.views[given], rank), seen = without_beyond(v);
+  return w.defining && seen != v ? no_view : w.all.views.number(seen);
 }
 
-/// An elementwise op of terms that are seen alike and of scalars, in the one form that all equal
-/// ones have.
-///
-/// Law       a + (b + c) = c + (a + b), so of *, max, min, and, or, xor; max(a, a) = a, so of min,
-///           and, or; a > b = b < a. Of floats, as of real numbers: a - b = a + (-1) b,
-///           a / 4 = 0.25 a, (2 a) (3 b) = 6 (a b), 2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b)
-class element_form {
- public:
-  constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {}
+/// Is an operand a scalar? (A tensor of one element is one of all positions that there are.)
+constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
+  if (c.view == open_view || w.all.views[c.view].count > 0) return false;
+  const bool single =
+      rank > 0 && w.all.views[c.view].dims > 0 && w.all.terms[c.term].shape.elements() == 1;
+  return !single;
+}
 
-  constexpr void add(const operand_term& of, double scale) { operands_.push_back({of, scale}); }
+/// The operand whose view tells best where nothing need be known of the others, as it shows nothing
+/// itself there; or -1.
+constexpr int padded_operand(const workspace& w, int rank) {
+  for (int i = 0; !w.defining && i < static_cast<int>(w.chosen.size()); ++i) {
+    if (w.chosen[i].view == open_view) continue;
+    const view& v = spread(w.all.views[w.chosen[i].view], rank);
+    for (int k = 0; k < v.count; ++k)
+      if (reach_inside(v, v.digits[k].owner, w.all.terms[w.chosen[i].term].shape) >= 0) return i;
+  }
+  return -1;
+}
 
-  /// `of`: the space of the terms. What it is, and how often.
-  constexpr operand_term make(const tensor_type& of, double& scale) {
-    scale = 1;
-    if (is_floating(of.element)) take_factors(scale);
-    const op_def& d = at_.def();
-    if (commutes(d)) {
-      flatten(scale);
-      sort();
-      if (is_idempotent(d)) drop_equal();
-      if (d.id == def<op::add>.id && is_floating(of.element)) collect(scale);
-      if (operands_.size() == 1) {
-        scale *= operands_[0].scale;
-        return operands_[0].of;
-      }
-    } else if (d.id == def<op::compare>.id) {
-      turn();
-    }
-    vec<operand_term> list;
-    for (const auto& each : operands_) list.push_back(scaled(each));
-    const int t = all_.terms.find(at_, list, true, of);
-    return {t >= 0 ? t : all_.terms.make(at_, list, true, of)};
-  }
-
- private:
-  static constexpr std::size_t most_operands = 64;
-  static constexpr auto one = std::bit_cast<std::int64_t>(1.0);
-
-  struct operand {
-    operand_term of;
-    double scale = 1;
-  };
-  meanings& all_;
-  site at_;
-  vec<operand> operands_;
-
-  constexpr operand_term scaled(const operand& each) {
-    return {all_.scaled(each.of.term, each.scale), each.of.view};
-  }
-  /// A number other than 0 that is finite.
-  constexpr bool is_factor(const operand& each, double& value) const {
-    std::int64_t bits = 0;
-    if (each.of.view == operand_term::by_element || !all_.is_number(each.of, bits)) return false;
-    value = std::bit_cast<double>(bits) * each.scale;
-    return value != 0 && value - value == 0;
-  }
-  /// Factors out of linear ops.
-  constexpr void take_factors(double& scale) {
-    switch (at_.def().id) {
-      case def<op::subtract>.id:
-        operands_[1].scale = -operands_[1].scale;
-        at_ = site(def<op::add>);
-        return;
-      case def<op::negate>.id:
-        scale = -1;
-        at_ = site(def<op::add>);
-        return;
-      case def<op::divide>.id:
-        if (double by = 1; is_factor(operands_[0], by)) {
-          operands_[0] = {all_.number(one, element())};
-          scale = by;
-        }
-        if (double by = 1; is_factor(operands_[1], by)) {
-          scale /= by;
-          operands_.pop_back();
-          at_ = site(def<op::multiply>);
-        } else {
-          scale *= operands_[0].scale / operands_[1].scale;
-          operands_[0].scale = operands_[1].scale = 1;
-        }
-        return;
-      default:
-        return;
-    }
-  }
-  /// The operands of operands that are of the same op. Of products, numbers are factors.
-  constexpr void flatten(double& scale) {
-    const bool product = at_.def().id == def<op::multiply>.id;
-    const bool real = product && is_floating(element());
-    vec<operand> flat;
-    for (operand each : operands_) {
-      double by = 1;
-      if (real && is_factor(each, by)) {
-        scale *= by;
-        continue;
-      }
-      if (real) {
-        scale *= each.scale;
-        each.scale = 1;
-      }
-      const term of = all_.terms[each.of.term];
-      if (each.of.view != operand_term::by_element || !of.by_element ||
-          !all_.terms.is(each.of.term, at_.def()) ||
-          flat.size() + static_cast<std::size_t>(of.operand_count) > most_operands) {
-        flat.push_back(each);
-        continue;
-      }
-      for (int i = 0; i < of.operand_count; ++i) flat.push_back(based(of, i, each.scale));
-    }
-    if (flat.empty()) {  // of numbers alone
-      flat.push_back({all_.number(std::bit_cast<std::int64_t>(scale), element()), 1});
-      scale = 1;
-    }
-    operands_ = flat;
-  }
-  constexpr dtype element() const { return all_.terms[operands_[0].of.term].element; }
-  constexpr operand based(const term& of, int i, double scale) const {
-    operand_term part = all_.terms.operand(of, i);
-    if (const term& t = all_.terms[part.term]; t.base >= 0)
-      return {{t.base, part.view}, scale * t.factor};
-    return {part, scale};
-  }
-  static constexpr bool before(const operand_term& a, const operand_term& b) {
-    return a.term != b.term ? a.term < b.term : a.view < b.view;
-  }
-  constexpr void sort() {
-    for (std::size_t i = 1; i < operands_.size(); ++i)
-      for (std::size_t k = i; k > 0 && before(operands_[k].of, operands_[k - 1].of); --k) {
-        const operand kept = operands_[k];
-        operands_[k] = operands_[k - 1];
-        operands_[k - 1] = kept;
-      }
-  }
-  constexpr void drop_equal() {
-    vec<operand> kept;
-    for (const auto& each : operands_)
-      if (kept.empty() || kept.back().of != each.of) kept.push_back(each);
-    operands_ = kept;
-  }
-  /// Equal ones as one; the factor of the first one is that of the sum.
-  constexpr void collect(double& scale) {
-    vec<operand> kept;
-    for (const auto& each : operands_) {
-      if (kept.empty() || kept.back().of != each.of || kept.back().scale + each.scale == 0)
-        kept.push_back(each);
-      else
-        kept.back().scale += each.scale;
-    }
-    operands_ = kept;
-    const double first = operands_[0].scale;
-    scale *= first;
-    for (auto& each : operands_) each.scale /= first;
-  }
-  constexpr void turn() {
-    if (!before(operands_[1].of, operands_[0].of)) return;
-    const operand kept = operands_[0];
-    operands_[0] = operands_[1];
-    operands_[1] = kept;
-    at_.swapped = !at_.swapped;
-  }
-};
+/// An operand that shows what the leader does, or a scalar, wherever the leader shows some of its
+/// tensor, becomes that: elsewhere nothing is said of the result.
+constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
+  if (mine.view == open_view || leader.view == open_view) return;
+  const shape& tensor = w.all.terms[leader.term].shape;
+  const view inside = spread(w.all.views[leader.view], rank);
+  view v = without_beyond(spread(w.all.views[mine.view], rank)), all = without_beyond(inside);
+  if (v == all || !restrict_to(v, inside, tensor) || !restrict_to(all, inside, tensor)) return;
+  if (v == all && w.all.terms[mine.term].shape == tensor)
+    mine.view = leader.view;
+  else if (v.count == 0)
+    mine = w.known({mine.term, w.number(v, mine.term), mine.sums, mine.scale});
+}
 
 constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   pending sums;
   if (!joint_sums(w, *at.p, at.op, sums)) return false;
-  int leader = -1;
+  int leader = no_view;
   shape common{max_elements};
   vec<operand_term> operands;
+  vec<double> scales;
+  const int padded = padded_operand(w, type.shape.rank);
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {
-    const view& given = w.all.views[w.chosen[i].view];
-    // (A tensor of one element is one of all positions that there are.)
-    const bool single = at.operand_type(static_cast<int>(i)).shape.rank > 0 && given.dims > 0 &&
-                        w.all.terms[w.chosen[i].term].shape.elements() == 1;
-    if (given.count == 0 && !single) {
-      view scalar = given;
-      scalar.rank = 0;
-      operands.push_back({w.chosen[i].term, w.all.views.number(scalar)});
+    claim mine = w.chosen[i];
+    const int rank = at.operand_type(static_cast<int>(i)).shape.rank;
+    if (padded >= 0) agree(w, mine, w.chosen[padded], type.shape.rank);
+    scales.push_back(mine.scale);
+    if (repeats_one(w, mine, rank)) {
+      operands.push_back(w.all.scalar(mine.seen()));
       continue;
     }
-    const int seen = seen_alike(w, w.chosen[i].view, type.shape.rank);
-    if (seen < 0) return false;
-    const bool positions = w.all.terms.is_positions(w.chosen[i].term);
-    const shape& tensor = w.all.terms[w.chosen[i].term].shape;
-    if (leader >= 0 && seen != leader) return false;
-    if (leader < 0 || !positions) {
-      if (leader >= 0 && common != shape{max_elements} && common != tensor) return false;
+    const int seen = seen_alike(w, mine.view, type.shape.rank);
+    if (seen == no_view) return false;
+    const bool positions = w.all.terms.is_positions(mine.term);
+    const shape& tensor = w.all.terms[mine.term].shape;
+    if (leader != no_view && seen != leader) return false;
+    if (leader == no_view || !positions) {
+      if (leader != no_view && common != shape{max_elements} && common != tensor) return false;
       common = tensor;
     }
     leader = seen;
-    operands.push_back({w.chosen[i].term, operand_term::by_element});
+    operands.push_back({mine.term, operand_term::by_element});
   }
-  if (leader < 0) common = {};
-  const int shape_of = leader < 0 ? -1 : same_reshaping(w, operands);
+  if (leader == no_view) common = {};
+  const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands);
   element_form form(w.all, at);
-  for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], w.chosen[i].scale);
+  for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
   operand_term made = form.make({type.element, common}, scale);
   if (made.view != operand_term::by_element) {
@@ -264,7 +119,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   }
   if (shape_of >= 0)
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, common));
-  if (leader < 0)
+  if (leader == no_view)
     w.add(to, at.result(0), made.term, view(type.shape.rank, 0), sums, scale);
   else
     w.add(to, at.result(0), {made.term, leader, sums, scale});

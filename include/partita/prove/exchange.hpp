@@ -218,8 +218,7 @@ class exchange {
     greatest -= all;
     const bool up = by > 0;  // members 0, ..., by - 1 get nothing
     if (up ? greatest - step >= 0 : least + all + step < n) return false;
-    if (reached && v.beyond[dim] != identity) v.beyond[dim] = outside::unknown;
-    if (!reached) v.beyond[dim] = identity;
+    v.fill_beyond(dim, reached && v.beyond[dim] != identity ? outside::unknown : identity, tensor_);
     v.start[dim] -= by * step;
     return true;
   }

@@ -296,9 +296,9 @@ class op_law {
   constexpr bool all_identity(int f) const {
     if (!source_.def().reduces_identity || composed_) return false;
     for (int i = 0; i < source_.operand_count(); ++i)
-      if (const int d = dim_of(f, i);
-          d != no_dim && !all_.is_identity(pieces_[i * max_rank + d].beyond, at(f).combine,
-                                           operand_type(i).element))
+      if (const int d = dim_of(f, i); d != no_dim && operand_type(i).shape.elements() > 0 &&
+                                      !all_.is_identity(pieces_[i * max_rank + d].beyond,
+                                                        at(f).combine, operand_type(i).element))
         return false;
     return true;
   }

@@ -14,47 +14,95 @@ namespace partita::prove_detail {
 /// An op with nested programs, see control.hpp.
 constexpr void lift_control(workspace& w, const program& p, op_id o, claim_list& to);
 
+constexpr bool only_moves(const collective& what) {
+  return !what.reduces() &&
+         (what.kind != collective::permute || what.map.form != device_map::shifted);
+}
+
 constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_list& to) {
   const collective what = p.collective_of(o);
   for (int i = 0; i < p.op(o).operand_count; ++i) {
     const tensor_type& from = p.type(p.operand(o, i));
     for (int c = to.first[p.operand(o, i)]; c >= 0; c = w.claims[c].next) {
       claim known = w.claims[c];
-      if (known.view == open_view) continue;
+      if (known.view == open_view) {
+        if (only_moves(what)) w.add(to, p.op(o).result + i, known);
+        continue;
+      }
+      if (what.reduces() && w.is_identity(known, what.combine)) {
+        w.add(to, p.op(o).result + i, known);
+        continue;
+      }
       if (what.combine != combiner::add) known = w.unscaled(known);
-      const claim before = known;
       view v = w.all.views[known.view];
       const exchange rule(what, w.mesh, from.shape, w.all.terms[known.term].shape);
-      if (rule.apply(v, known.sums, w.all.identity_beyond(what.combine, from.element)))
-        w.add(to, p.op(o).result + i, known.term, v, known.sums, known.scale);
+      const int identity = w.all.identity_beyond(what.combine, from.element);
+      pending sums = known.sums;
+      if (rule.apply(v, sums, identity))
+        w.add(to, p.op(o).result + i, known.term, v, sums, known.scale);
       else if (what.kind == collective::all_reduce)
-        reduce_axes(w, what, from, p.op(o).result + i, before, to);
+        reduce_axes(w, what, from, p.op(o).result + i, known, to);
+      else
+        move_reshaped(
+            w, known, from.shape, to, p.op(o).result + i,
+            [&](view& each, pending& left, const shape& tensor) {
+              return exchange(what, w.mesh, from.shape, tensor).apply(each, left, identity);
+            });
     }
   }
 }
 
-/// An open operand is seen as the others of an elementwise op are.
+/// Open operands are seen as if they began at the first elements of their terms.
+constexpr bool settle_first(workspace& w, const program& p, op_id o) {
+  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
+    claim& mine = w.chosen[i];
+    if (mine.view != open_view) continue;
+    const shape& local = p.type(p.operand(o, i)).shape;
+    if (w.all.terms[mine.term].shape.rank != local.rank) return false;
+    mine.view = w.number(view(local), mine.term);
+    w.given[i] = mine.seen();
+  }
+  return true;
+}
+
+/// An open operand is seen as the others of an elementwise op are. False: what the op makes is
+/// open, or not known.
 constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_def& d = *p.op(o).def;
+  int other = -1;
   if (!w.some_open) return true;
-  if (p.op(o).def->identity) {
+  bool pending = false;
+  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
+    pending = pending || w.chosen[i].sums.any();
+    if (w.chosen[i].view != open_view && w.all.views[w.chosen[i].view].count > 0) other = i;
+  }
+  if (d.identity || moves_all(d)) {
     w.add(to, p.op(o).result, claim(w.chosen[0]));
     return false;
   }
-  const int count = static_cast<int>(w.chosen.size());
-  int other = -1;
-  for (int i = 0; i < count; ++i)
-    if (w.chosen[i].view != open_view && w.all.views[w.chosen[i].view].count > 0) other = i;
-  if (!p.op(o).def->elementwise || other < 0) return false;
-  for (int i = 0; i < count; ++i) {
+  if (!d.elementwise) return settle_first(w, p, o);
+  if (other < 0 && !pending) by_element(w, p, o, to);
+  if (other < 0) return false;
+  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
     if (w.chosen[i].view != open_view) continue;
-    claim now = w.chosen[other];
-    now.term = w.chosen[i].term;
-    now.next = -1;
-    if (w.all.terms[now.term].shape != w.all.terms[w.chosen[other].term].shape) return false;
+    const claim& seen = w.chosen[other];
+    if (w.all.terms[w.chosen[i].term].shape != w.all.terms[seen.term].shape) return false;
+    claim now{w.chosen[i].term, w.all.views.number(without_beyond(w.all.views[seen.view])),
+              seen.sums, w.chosen[i].scale};
+    if (seen.sums.any()) ++w.guesses;
     w.claims[to.first[p.operand(o, i)]] = now;
     w.chosen[i] = now;
     w.given[i] = now.seen();
   }
+  return true;
+}
+
+/// Does a value show elements of its term only?
+constexpr bool sees_inside(const workspace& w, const claim& c) {
+  const shape& tensor = w.all.terms[c.term].shape;
+  const view& v = w.all.views[c.view];
+  for (int d = 0; d < v.dims; ++d)
+    if (!goes_around(v, d, tensor)) return false;
   return true;
 }
 
@@ -73,6 +121,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   if (n.def->identity && n.operand_count == 1) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
   if (n.operand_count > 0 && (moves(w, p, o, to) || counts(w, p, o, to))) return;
+  if (reduces_nothing(w, p, o, to)) return;
   if (join(w, p, o, to)) return;
   bool done = false;
   if (n.def->id == def<op::select>.id) {
@@ -122,9 +171,22 @@ constexpr void blame_part(workspace& w, const program& p, value_id v, const clai
   for (value_id each : p.operands(o)) blame_part(w, p, each, of);
 }
 
+/// Values without elements are all the same.
+constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
+  for (value_id v = 0; v < static_cast<value_id>(p.types.size()); ++v) {
+    const tensor_type& t = p.type(v);
+    if (t.shape.elements() != 0) continue;
+    to.first[v] = -1;
+    w.add(to, v, w.all.terms.nothing(t.element), view(t.shape.rank, 1), {});
+  }
+}
+
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
+  know_nothing(w, p, to);
   for (op_id o = 0; o < p.op_count(); ++o) {
-    if (p.is(o, op_role::parameter)) continue;
+    const op_node& n = p.op(o);
+    if (n.def->role == op_role::parameter) continue;
+    if (n.result_count == 1 && p.type(n.result).shape.elements() == 0) continue;
     if (w.stopped()) return;
     w.in = &p;
     w.at = o;

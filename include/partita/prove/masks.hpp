@@ -51,60 +51,94 @@ constexpr bool truth_range(const workspace& w, int t, std::int64_t& low, std::in
   }
 }
 
-/// The dimension along which both see the same positions, but for where they start; or -1.
-constexpr int masked_dim(const view& flags, const view& v) {
-  int dim = -1, found = 0;
+/// Along dimension `dim` of its tensor a view sees `steps` positions where the flags see one, and
+/// `rest` more, from the first to the last of these.
+struct masked {
+  int dim = -1;
+  std::int64_t steps = 0, first = 0, last = 0;
+};
+constexpr bool is_masked(const view& flags, const view& v, int dim, masked& found) {
+  found = {dim};
+  bool used[max_digits] = {};
   for (int i = 0; i < flags.count; ++i) {
-    bool same = false;
-    for (int k = 0; k < v.count; ++k) {
-      if (v.digits[k].owner != flags.digits[i].owner ||
-          v.digits[k].extent != flags.digits[i].extent ||
-          v.digits[k].stride != flags.digits[i].stride || v.digits[k].dim < 0)
+    const digit& mine = flags.digits[i];
+    for (int k = 0; k < v.count && mine.dim == 0; ++k) {
+      const digit& each = v.digits[k];
+      if (each.owner != mine.owner || each.extent != mine.extent || each.dim != dim ||
+          each.stride % mine.stride != 0 || used[k])
         continue;
-      if (dim >= 0 && dim != v.digits[k].dim) continue;
-      dim = v.digits[k].dim;
-      same = true;
-      ++found;
+      const std::int64_t steps = each.stride / mine.stride;
+      if (found.steps != 0 && found.steps != steps) return false;
+      found.steps = steps;
+      used[k] = true;
       break;
     }
-    if (!same) return -1;
   }
-  for (int k = 0; k < v.count; ++k) found -= v.digits[k].dim == dim;
-  return found == 0 ? dim : -1;
+  int matched = 0;
+  for (int k = 0; k < v.count; ++k) {
+    matched += used[k];
+    if (v.digits[k].dim != dim || used[k]) continue;
+    const std::int64_t reach = (v.digits[k].extent - 1) * v.digits[k].stride;
+    (reach < 0 ? found.first : found.last) += reach;
+  }
+  return matched > 0 && matched == flags.count;
 }
 
-/// The same, of a value that is repeated along the dimension: a piece of it in the shape that the
-/// source repeats it in.
-constexpr bool mask_repeated(workspace& w, const program& p, op_id o, const view& flags,
-                             std::int64_t low, std::int64_t high, const operand_term& scalar,
-                             claim_list& to) {
+/// What is left of a view where the flags say [low, high); elsewhere stands `fill`.
+constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_t low,
+                    std::int64_t high, int fill, bool exact) {
+  masked at;
+  for (int d = 0; d < v.dims && at.dim < 0; ++d)
+    if (masked each; is_masked(flags, v, d, each)) at = each;
+  if (at.dim < 0 || v.beyond[at.dim] == outside::wraps) return false;
+  const std::int64_t extent = tensor.extents[at.dim];
+  std::int64_t least = 0, greatest = 0;
+  flags.range(0, least, greatest);
+  const auto position = [&](std::int64_t flag) {
+    return v.start[at.dim] + at.steps * (flag - flags.start[0]);
+  };
+  const bool up = at.steps > 0, below = low > least, above = high <= greatest;
+  if (!below) low = least;
+  if (!above) high = greatest + 1;
+  if (low >= high) return false;
+  // What is cut off is outside of the tensor.
+  if ((up ? below : above) && position(up ? low - 1 : high) + at.last >= 0) return false;
+  if ((up ? above : below) && position(up ? high : low - 1) + at.first < extent) return false;
+  const std::int64_t first = position(up ? low : high - 1) + at.first;
+  const std::int64_t last = position(up ? high - 1 : low) + at.last;
+  const bool filled = (first >= 0 && last < extent) || v.beyond[at.dim] == fill;
+  const bool only = v.fill_beyond(at.dim, filled ? fill : outside::unknown, tensor);
+  return !exact || (filled && only);
+}
+
+/// The same of a piece of a tensor in a shape that the source gives it. Along dimensions in which
+/// it repeats any positions are alike: those of the flags, and the first.
+constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view& flags,
+                             std::int64_t low, std::int64_t high, int fill, claim_list& to) {
   const claim x = w.chosen[1];
-  const view& seen = w.all.views[x.view];
-  int d = -1;
+  const view seen = w.all.views[x.view];
+  const shape& local = p.type(p.op(o).result).shape;
+  int along = -1;
   for (int i = 0; i < flags.count; ++i)
-    if (flags.digits[i].owner >= 0) d = flags.digits[i].owner;
-  if (w.defining || d < 0 || !seen.repeats(d) || x.sums.any()) return false;
+    if (flags.digits[i].owner >= 0) along = flags.digits[i].owner;
   bool done = false;
   for (int i = w.all.terms[x.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
     const auto whole = w.all.reshapings[i];
     piece pieces[max_rank];
-    if (whole.to.rank != flags.rank ||
-        !relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[x.term].shape)
-             .find(pieces) ||
-        !pieces[d].free)
+    if (!relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[x.term].shape)
+             .find(pieces))
       continue;
-    pieces[d] = piece();
-    pieces[d].start = flags.start[0];
-    for (int k = 0; k < flags.count; ++k)
-      pieces[d].add(flags.digits[k].owner < 0 ? flags.digits[k].owner : 0, flags.digits[k].extent,
-                    flags.digits[k].stride);
+    for (int d = 0; d < whole.to.rank; ++d) {
+      if (!pieces[d].free) continue;
+      pieces[d] = piece();
+      if (d == along) pieces[d].start = flags.start[0];
+      for (int k = 0; d == along && k < flags.count; ++k)
+        pieces[d].add(flags.digits[k].owner, flags.digits[k].extent, flags.digits[k].stride);
+      if (d != along) pieces[d].add(0, local.extents[d], 1);
+    }
     view v = as_view(pieces, whole.to.rank);
-    std::int64_t least = 0, greatest = 0;
-    v.range(d, least, greatest);
-    const std::int64_t extent = whole.to.extents[d];
-    if (least < 0 || low > 0 || high != extent) continue;
-    v.beyond[d] = w.all.beyond(scalar);
-    w.add(to, p.op(o).result, w.all.reshaped(x.term, i), v, {});
+    if (!v.good() || !mask(v, whole.to, flags, low, high, fill, false)) continue;
+    w.add(to, p.op(o).result, w.all.reshaped(x.term, i), v, x.sums);
     done = true;
   }
   return done;
@@ -112,33 +146,19 @@ constexpr bool mask_repeated(workspace& w, const program& p, op_id o, const view
 
 /// select(is inside, x, scalar): x, with the scalar beyond its ends.
 constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
-  const claim &mask = w.chosen[0], &x = w.chosen[1];
+  const claim &flag = w.chosen[0], &x = w.chosen[1];
   std::int64_t low = 0, high = 0;
   const operand_term scalar = w.all.scalar(w.given[2]);
-  if (scalar.view < 0 || w.chosen[2].sums.any() || mask.sums.any() ||
-      !truth_range(w, mask.term, low, high))
+  if (scalar.view < 0 || w.chosen[2].sums.any() || flag.sums.any() ||
+      !truth_range(w, flag.term, low, high))
     return false;
-  const view& flags = w.all.views[mask.view];
+  if (x.sums.any() && !w.is_identity(w.chosen[2], combiner::add)) return false;
+  const view flags = w.all.views[flag.view];
   view v = w.all.views[x.view];
   if (flags.dims != 1 || flags.rank != v.rank) return false;
-  const int dim = masked_dim(flags, v);
-  if (dim < 0) return mask_repeated(w, p, o, flags, low, high, scalar, to);
-  const std::int64_t extent = w.all.terms[x.term].shape.extents[dim];
-  const std::int64_t shift = v.start[dim] - flags.start[0];
-  low += shift;
-  high += shift;
-  std::int64_t least = 0, greatest = 0;
-  v.range(dim, least, greatest);
-  if ((least > 0 ? least : 0) < low) return false;                            // cut off
-  if ((greatest < extent - 1 ? greatest : extent - 1) >= high) return false;  // cut off
   const int fill = w.all.beyond(scalar);
-  const bool all_filled = (least >= 0 || low >= 0) && (greatest < extent || high <= extent);
-  if (v.beyond[dim] == outside::wraps) return false;
-  if (all_filled)
-    v.beyond[dim] = fill;
-  else if (v.beyond[dim] != fill)
-    v.beyond[dim] = outside::unknown;
-  if (x.sums.any() && !w.is_identity(w.chosen[2], combiner::add)) return false;
+  if (!mask(v, w.all.terms[x.term].shape, flags, low, high, fill, w.defining))
+    return !w.defining && mask_reshaped(w, p, o, flags, low, high, fill, to);
   w.add(to, p.op(o).result, x.term, v, x.sums);
   return true;
 }

@@ -98,16 +98,26 @@ constexpr int define(workspace& w, const site& at) {
   return t;
 }
 
+/// The same op on the same operands.
+constexpr bool is_known(workspace& w, const site& at, double scale, claim_list& to) {
+  for (const auto& c : w.chosen)
+    if (c.sums.any()) return false;
+  const int t = w.all.terms.find(at, w.given, false, at.result_type(0));
+  if (t < 0) return false;
+  for (int r = 0; r < at.result_count(); ++r)
+    w.add(to, at.result(r), {t + r, w.all.terms[t + r].own, {}, scale});
+  return true;
+}
+
 constexpr void by_law(workspace& w, const site& at, claim_list& to) {
   const double scale = joint_scale(w, at);
   if (w.defining) {
-    int t = w.all.terms.find(at, w.given, false, at.result_type(0));
-    if (t < 0) t = define(w, at);
-    for (int r = 0; r < at.result_count(); ++r)
-      w.add(to, at.result(r), {t + r, w.all.terms[t + r].own, {}, scale});
+    if (w.all.terms.find(at, w.given, false, at.result_type(0)) < 0) define(w, at);
+    is_known(w, at, scale, to);
     return;
   }
-  if (meet(w, at, scale, to) || reduce_partly(w, at, scale, to)) return;
+  if (is_known(w, at, scale, to) || meet(w, at, scale, to) || reduce_partly(w, at, scale, to))
+    return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)
     return;

@@ -23,6 +23,51 @@ constexpr view with_owners(const view& v, int rank, const To& to) {
   return r;
 }
 
+/// How many elements along an owner may show some of the tensor: behind them (minor to major) are
+/// such as lie outside, whatever the other digits are. -1: all.
+constexpr std::int64_t reach_inside(const view& v, int owner, const shape& tensor) {
+  int begin = 0;
+  const int end = v.find(owner, begin), first = begin;
+  for (; begin < end; ++begin) {
+    const digit& each = v.digits[begin];
+    if (each.dim < 0 || v.beyond[each.dim] == outside::wraps) break;
+    std::int64_t least = 0, greatest = 0;
+    v.range(each.dim, least, greatest);
+    (each.stride > 0 ? greatest : least) -= (each.extent - 1) * each.stride;
+    if (each.stride > 0 ? least + each.stride < tensor.extents[each.dim]
+                        : greatest + each.stride >= 0)
+      break;
+  }
+  if (begin == first) return -1;
+  std::int64_t n = 1;
+  for (; begin < end; ++begin) n *= v.digits[begin].extent;
+  return n;
+}
+
+/// A view, but only where another one may show some of its tensor. False: it is none.
+constexpr bool restrict_to(view& v, const view& inside, const shape& tensor) {
+  view r = v;
+  r.count = 0;
+  for (int begin = 0, end = 0; begin < v.count; begin = end) {
+    const int owner = v.digits[begin].owner;
+    end = v.find(owner, begin);
+    std::int64_t left = reach_inside(inside, owner, tensor);
+    int first = left < 0 ? begin : end;
+    for (; left > 1 && first > begin; left /= v.digits[first].extent) {
+      const std::int64_t n = v.digits[--first].extent;
+      if (n < left ? left % n != 0 : n % left != 0) return false;
+      if (n >= left) break;
+    }
+    for (int i = first; i < end; ++i) {
+      digit each = v.digits[i];
+      if (i == first && left > 1) each.extent = left;
+      r.add(owner, each);
+    }
+  }
+  v = r;
+  return v.good();
+}
+
 constexpr bool transpose(view& v, span<const std::int64_t> permutation) {
   int to[max_rank] = {};
   for (int d = 0; d < v.rank; ++d) to[permutation[d]] = d;
@@ -130,9 +175,10 @@ constexpr bool reverse(view& v, int d) {
 }
 
 /// The one digit that a dimension is made of, or null.
-constexpr digit* only_digit(view& v, int d) {
+template <class View>
+constexpr auto only_digit(View& v, int d) -> decltype(v.digits + 0) {
   int begin = 0;
-  return v.find(d, begin) == begin + 1 ? &v.digits[begin] : nullptr;
+  return v.find(d, begin) == begin + 1 ? v.digits + begin : nullptr;
 }
 
 /// The dimension turned around: only where it is a whole dimension of the tensor.
@@ -166,9 +212,10 @@ constexpr int dimension_of_one(const view& v, int d) {
 }
 
 /// `low` and `high` more elements at the ends of a dimension, which hold `fill` (see outside):
-/// where they are outside of the tensor, on every device.
+/// where they are outside of the tensor, on every device. `exact`: else something that is known may
+/// get lost.
 constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int64_t high, int fill,
-                   const shape& tensor) {
+                   const shape& tensor, bool exact) {
   digit* only = only_digit(v, d);
   if (only == nullptr && size == 1 && !v.has(d)) {  // its only element is one of some dimension
     const int dim = dimension_of_one(v, d);
@@ -192,8 +239,12 @@ constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int
   if (high > 0 && !outside_of(own + step, step < 0)) return false;
   v.start[at] -= low * step;
   only->extent += low + high;
-  v.beyond[at] = fill;
-  return true;
+  return v.fill_beyond(at, fill, tensor) || !exact;
+}
+
+/// Does a view see along a dimension what stands at the positions modulo the extent?
+constexpr bool goes_around(const view& v, int dim, const shape& tensor) {
+  return v.beyond[dim] == outside::wraps || !v.reaches_beyond(dim, tensor.extents[dim]);
 }
 
 /// Pieces of one tensor that follow each other along a dimension, as one: `v` gets the next one.
@@ -208,14 +259,18 @@ constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std
     at = each;
   }
   if (at < 0) return false;
-  std::int64_t distance = next.start[at] - v.start[at];
-  if (v.beyond[at] == outside::wraps || next.beyond[at] == outside::wraps) {  // the shorter way
-    const std::int64_t n = tensor.extents[at];
-    if (2 * distance < -n) distance += n;
-    if (2 * distance > n) distance -= n;
+  // So far is the next one behind this one; once around a tensor that goes around.
+  const digit* const known = joined > 1 ? only_digit(v, d) : only_digit(next, d);
+  std::int64_t step = next.start[at] - v.start[at], around = 0;
+  if (known != nullptr && known->dim == at) {
+    around = step - known->stride * joined;
+    step = known->stride;
+    if (around != 0 && (tensor.extents[at] == 0 || around % tensor.extents[at] != 0 ||
+                        !goes_around(v, at, tensor) || !goes_around(next, at, tensor)))
+      return false;
+  } else if (joined > 1) {
+    return false;
   }
-  if (distance % joined != 0) return false;
-  const std::int64_t step = distance / joined;
   // Both without the digit of the dimension are the same.
   view r(v.rank, v.dims);
   int mine = 0, theirs = 0;
@@ -250,6 +305,7 @@ constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std
                      : a                                           ? v.beyond[each]
                                                                    : next.beyond[each];
   }
+  if (around != 0) r.beyond[at] = outside::wraps;
   v = r;
   return v.good();
 }

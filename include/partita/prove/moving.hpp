@@ -16,8 +16,11 @@ constexpr bool is_reshaping(std::uint64_t id) {
          id == def<op::concatenate>.id || id == def<op::dynamic_slice>.id;
 }
 
-constexpr bool moves_elements(std::uint64_t id) {
-  return is_reshaping(id) || id == def<op::transpose>.id || id == def<op::reverse>.id;
+/// Does an op show all the elements of its operand, and no others?
+constexpr bool moves_all(const op_def& d) {
+  return d.id == def<op::transpose>.id || d.id == def<op::broadcast_in_dim>.id ||
+         d.id == def<op::reshape>.id || d.id == def<op::slice>.id || d.id == def<op::reverse>.id ||
+         d.id == def<op::roll>.id;
 }
 
 constexpr bool slice_all(view& v, const shape& from, const shape& result,
@@ -46,25 +49,32 @@ constexpr bool pad_all(workspace& w, view& v, const shape& from, const shape& re
     size -= first + cut;
     low += first;
     high += cut;
-    if ((low > 0 || high > 0) && !pad(v, d, size, low, high, fill, tensor)) return false;
+    if ((low > 0 || high > 0) && !pad(v, d, size, low, high, fill, tensor, w.defining))
+      return false;
   }
   return true;
 }
 
-/// Padded in a shape that the source gives a tensor: a piece of it in that shape.
-constexpr void pad_reshaped(workspace& w, const program& p, op_id o, claim_list& to) {
-  const int t = w.chosen[0].term;
-  const shape tensor = w.all.terms[t].shape;
+/// The same in a shape that the source gives a tensor: `move` of a piece of it in that shape.
+template <class Move>
+constexpr void move_reshaped(workspace& w, const claim& known, const shape& local, claim_list& to,
+                             value_id result, const Move& move) {
+  const int t = known.term;
+  const view seen = w.all.views[known.view];
   for (int i = w.all.terms[t].reshaped; i >= 0; i = w.all.reshapings[i].next) {
     const auto whole = w.all.reshapings[i];
     piece pieces[max_rank];
-    if (!relative_view(w.all.views[whole.view], whole.to, w.all.views[w.chosen[0].view], tensor)
-             .find(pieces))
+    if (!relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[t].shape).find(pieces))
       continue;
+    for (int d = 0; d < whole.to.rank; ++d)  // (any are alike: the first ones)
+      if (pieces[d].free) {
+        pieces[d].free = false;
+        pieces[d].add(0, local.extents[d], 1);
+      }
     view v = as_view(pieces, whole.to.rank);
-    const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
-    if (!v.good() || !pad_all(w, v, from, result, p.attrs(o), whole.to)) continue;
-    w.add(to, p.op(o).result, w.all.reshaped(t, i), v, w.chosen[0].sums, w.chosen[0].scale);
+    pending sums = known.sums;
+    if (v.good() && move(v, sums, whole.to))
+      w.add(to, result, w.all.reshaped(t, i), v, sums, known.scale);
   }
 }
 
@@ -120,53 +130,94 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
   return true;
 }
 
-constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
-  const op_node& n = p.op(o);
-  if (!moves_elements(n.def->id)) return false;
+/// An op that shows elements of its first operand, or joins its operands.
+constexpr bool moved(workspace& w, const program& p, op_id o, view& v, const shape& tensor) {
   const auto attrs = p.attrs(o);
-  const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(n.result).shape;
-  if (n.def->id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
-  const shape tensor = w.all.terms[w.chosen[0].term].shape;
-  view v = w.all.views[w.chosen[0].view];
-  bool good = false;
-  switch (n.def->id) {
+  const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
+  switch (p.op(o).def->id) {
     case def<op::transpose>.id:
-      good = transpose(v, attrs);
-      break;
+      return transpose(v, attrs);
     case def<op::broadcast_in_dim>.id:
-      good = broadcast(v, result, attrs);
-      break;
+      return broadcast(v, result, attrs);
     case def<op::reshape>.id:
-      good = reshape(v, from, result);
-      break;
+      return reshape(v, from, result);
     case def<op::slice>.id:
-      good = slice_all(v, from, result, attrs);
-      break;
+      return slice_all(v, from, result, attrs);
     case def<op::reverse>.id:
-      good = true;
-      for (auto d : attrs) good = good && reverse(v, static_cast<int>(d));
-      break;
+      for (auto d : attrs) reverse(v, static_cast<int>(d));
+      return true;
     case def<op::roll>.id:
-      good = roll(v, static_cast<int>(attrs[0]), attrs[1], tensor);
-      break;
+      return roll(v, static_cast<int>(attrs[0]), attrs[1], tensor);
     case def<op::pad>.id:
-      good = pad_all(w, v, from, result, attrs, tensor);
-      break;
+      return pad_all(w, v, from, result, attrs, tensor);
     case def<op::concatenate>.id:
-      good = joined(w, p, o, v, tensor);
-      break;
+      return joined(w, p, o, v, tensor);
     case def<op::dynamic_slice>.id:
-      good = slice_at(w, v, from, result);
-      break;
+      return slice_at(w, v, from, result);
     default:
       return false;
   }
-  if (!good && n.def->id == def<op::pad>.id && !w.defining) pad_reshaped(w, p, o, to);
-  if (!good || !v.good()) return false;
-  w.add(to, n.result, w.chosen[0].term, v, w.chosen[0].sums, w.chosen[0].scale);
-  if (w.defining && is_reshaping(n.def->id))
-    w.all.reshaping_of(w.chosen[0].term, w.number(v, w.chosen[0].term), result);
-  return w.defining || n.def->id != def<op::pad>.id;  // it may be one that the source has, too
+}
+
+/// A tensor in a shape that the source gives it, transposed or repeated: in the shape that the
+/// source gives it so.
+constexpr void follow_shape(workspace& w, const program& p, op_id o, const claim& known,
+                            claim_list& to) {
+  const bool turns = p.op(o).def->id == def<op::transpose>.id;
+  const operand_term alias = w.all.terms[known.term].alias;
+  if (alias.term < 0 || (!turns && p.op(o).def->id != def<op::broadcast_in_dim>.id)) return;
+  if (w.all.views[known.view].rank != w.all.terms[known.term].shape.rank) return;
+  const shape from = w.all.terms[known.term].shape, &local = p.type(p.op(o).result).shape;
+  const view seen = w.all.views[known.view];
+  view whole = w.all.views[alias.view], v(local.rank, local.rank);
+  int place[max_rank] = {};
+  for (int d = 0; d < from.rank; ++d) {
+    const auto each = p.attrs(o)[d];
+    place[turns ? each : d] = turns ? d : static_cast<int>(each);
+  }
+  shape result = local;
+  for (int d = 0; d < from.rank; ++d) {
+    result.extents[place[d]] = from.extents[d];
+    v.start[place[d]] = seen.start[d];
+    v.beyond[place[d]] = seen.beyond[d];
+  }
+  for (int d = 0; d < local.rank; ++d) {
+    bool old = false;
+    for (int k = 0; k < from.rank; ++k) old = old || place[k] == d;
+    if (!old) v.add(d, d, local.extents[d], 1);
+    for (int i = 0; i < seen.count; ++i)
+      if (const digit& each = seen.digits[i]; each.owner >= 0 && place[each.owner] == d)
+        v.add(d, each.dim < 0 ? no_dim : place[each.dim], each.extent, each.stride);
+  }
+  for (int i = 0; i < seen.count; ++i)
+    if (const digit& each = seen.digits[i]; each.owner < 0)
+      v.add(each.owner, place[each.dim], each.extent, each.stride);
+  if (turns ? !transpose(whole, p.attrs(o)) : !broadcast(whole, result, p.attrs(o))) return;
+  const int number = w.number(whole, alias.term);
+  for (int i = w.all.terms[alias.term].reshaped; i >= 0; i = w.all.reshapings[i].next)
+    if (w.all.reshapings[i].view == number && w.all.reshapings[i].to == result)
+      return w.add(to, p.op(o).result, w.all.reshaped(alias.term, i), v, known.sums, known.scale);
+}
+
+constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_def& d = *p.op(o).def;
+  if (!moves_all(d) && !is_reshaping(d.id)) return false;
+  const value_id result = p.op(o).result;
+  if (d.id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
+  const claim known = w.chosen[0];
+  view v = w.all.views[known.view];
+  if (!moved(w, p, o, v, w.all.terms[known.term].shape) || !v.good()) {
+    if (!w.defining && d.id != def<op::concatenate>.id)
+      move_reshaped(w, known, p.type(p.operand(o, 0)).shape, to, result,
+                    [&](view& each, pending&, const shape& tensor) {
+                      return moved(w, p, o, each, tensor) && each.good();
+                    });
+    return false;
+  }
+  w.add(to, result, known.term, v, known.sums, known.scale);
+  if (!w.defining) follow_shape(w, p, o, known, to);
+  if (w.defining) w.all.reshaping_of(known.term, w.number(v, known.term), p.type(result).shape);
+  return w.defining || d.id != def<op::pad>.id;  // it may be one that the source has, too
 }
 
 }  // namespace partita::prove_detail

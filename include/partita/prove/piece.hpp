@@ -46,6 +46,21 @@ struct piece {
       if (digits[i].owner >= 0) n *= digits[i].extent;
     return n;
   }
+  constexpr std::int64_t least() const {
+    std::int64_t at = start;
+    for (int i = 0; i < count; ++i)
+      if (digits[i].stride < 0) at += (digits[i].extent - 1) * digits[i].stride;
+    return at;
+  }
+  constexpr std::int64_t greatest() const {
+    std::int64_t at = start;
+    for (int i = 0; i < count; ++i)
+      if (digits[i].stride > 0) at += (digits[i].extent - 1) * digits[i].stride;
+    return at;
+  }
+  constexpr bool lies_inside(std::int64_t extent) const {
+    return free || (least() >= 0 && greatest() < extent);
+  }
   /// All positions of a dimension, in order, on every device?
   constexpr bool whole(std::int64_t extent) const {
     if (free || start != 0) return false;
@@ -195,11 +210,25 @@ class relative_view {
     for (int k = 0; k < whole_.count; ++k)
       if (whole_.digits[k].dim == dim) return -1;
     const auto fits = [&](int d) { return operand_.extents[d] == 1 && !whole_.has(d); };
+    for (int i = 0; i < part_.count; ++i)
+      if (part_.digits[i].dim == dim && part_.digits[i].owner >= 0 && !loops_)
+        return fits(part_.digits[i].owner) ? part_.digits[i].owner : -1;
     if (whole_.dims == operand_.rank && fits(dim)) return dim;
-    int found = -1;
     for (int d = 0; d < operand_.rank; ++d)
-      if (fits(d)) found = found < 0 ? d : -2;
-    return found < 0 ? -1 : found;
+      if (fits(d)) return d;
+    return -1;
+  }
+  /// What stands outside of a dimension of the operand: what does outside of the tensor, if nothing
+  /// of that lies between. Its positions are so many steps, from `first` on.
+  constexpr int beyond(int dim, const piece& of, std::int64_t extent, std::int64_t first,
+                       std::int64_t step) const {
+    const std::int64_t n = tensor_.extents[dim], end = first + extent * step;
+    const auto inside = [&](std::int64_t at) { return at >= 0 && at < n; };
+    if (part_.beyond[dim] == outside::wraps)
+      return magnitude(step) * extent == n ? outside::wraps : outside::unknown;
+    const bool good =
+        (of.least() >= 0 || !inside(first - step)) && (of.greatest() < extent || !inside(end));
+    return good ? part_.beyond[dim] : outside::unknown;
   }
   constexpr bool add(const digit& part, piece* pieces) const {
     if (part.dim < 0)
@@ -246,11 +275,16 @@ class relative_view {
         ++digits;
         last = k;
       }
-    if (digits == 0 && only_position(dim) >= 0) {
-      piece& to = pieces[only_position(dim)];
+    if (const int d = digits == 0 ? only_position(dim) : -1; d >= 0) {
+      piece& to = pieces[d];
+      if (rest == 0 && !part_.sees_along(dim)) return true;
+      bool first = true;
+      for (int other = 0; other < dim; ++other)
+        if (part_.start[other] != whole_.start[other] || part_.sees_along(other))
+          first = first && only_position(other) != d;
       to.free = to.free && rest == 0;
       to.start += rest;
-      to.beyond = part_.beyond[dim];
+      to.beyond = first ? beyond(dim, to, 1, whole_.start[dim], 1) : outside::unknown;
       return true;
     }
     if (digits == 1) {
@@ -258,7 +292,9 @@ class relative_view {
       if (rest % only.stride != 0) return false;
       piece& to = pieces[only.owner];
       to.start += rest / only.stride * weight(last);
-      to.beyond = part_.beyond[dim];
+      to.beyond = weight(last) != 1 ? outside::unknown
+                                    : beyond(dim, to, operand_.extents[only.owner],
+                                             whole_.start[dim], only.stride);
       return true;
     }
     while (rest != 0) {

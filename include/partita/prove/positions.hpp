@@ -18,14 +18,22 @@ constexpr view spread(const view& v, int rank) {
   return with_owners(v, rank, [](int d) { return d; });
 }
 
+constexpr void add_number(workspace& w, claim_list& to, value_id v, const tensor_type& t,
+                          std::int64_t bits) {
+  const operand_term scalar = w.all.number(bits, t.element);
+  const view seen = spread(w.all.views[scalar.view], t.shape.rank);
+  w.add(to, v, scalar.term, seen, {});
+  if (w.defining && t.shape.rank > 0)
+    w.all.reshaping_of(scalar.term, w.number(seen, scalar.term), t.shape);
+}
+
 /// Constants and counters; false: another op without operands.
 constexpr bool lift_number(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   const tensor_type& t = p.type(n.result);
   const auto attrs = p.attrs(o);
   if (n.def->constant) {
-    const operand_term scalar = w.all.number(attrs.empty() ? 0 : attrs[0], t.element);
-    w.add(to, n.result, scalar.term, spread(w.all.views[scalar.view], t.shape.rank), {});
+    add_number(w, to, n.result, t, attrs.empty() ? 0 : attrs[0]);
     return true;
   }
   if (n.def->id == def<op::iota>.id && exact(t.element, t.shape.extents[attrs[0]])) {
@@ -52,6 +60,20 @@ constexpr void lift_start(workspace& w, const program& p, op_id o, claim_list& t
   }
   if (exact(p.type(n.result).element, step))
     w.add(to, n.result, w.all.terms.positions(p.type(n.result).element), v, {});
+}
+
+/// A reduction of nothing is the identity.
+constexpr bool reduces_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.op(o);
+  const bool sums = n.def->id == def<op::dot_general>.id || n.def->id == def<op::convolution>.id;
+  if (!sums && n.def->id != def<op::reduce>.id) return false;
+  bool nothing = false;
+  for (value_id v : p.operands(o)) nothing = nothing || p.type(v).shape.elements() == 0;
+  if (!nothing || n.result_count != 1) return false;
+  const tensor_type& t = p.type(n.result);
+  const combiner combine = sums ? combiner::add : static_cast<combiner>(p.attrs(o)[0]);
+  add_number(w, to, n.result, t, identity_bits(combine, t.element));
+  return true;
 }
 
 constexpr bool owner_before(const digit& a, const digit& b) {

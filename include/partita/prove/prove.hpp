@@ -81,7 +81,9 @@ class checker {
     if (source_.type(v).shape.elements() == 0) return;
     for (int c = of_local_.first[local]; c >= 0; c = work_.claims[c].next)
       for (int s = of_source_.first[v]; s >= 0; s = work_.claims[s].next)
-        if (is_output(work_.claims[s], work_.claims[c], i)) return;
+        if (is_output(work_.claims[s], work_.claims[c], i) ||
+            is_output(work_.claims[s], shown(work_.claims[c], i), i))
+          return;
     blame_part(work_, d_.local, local, of_local_);
     if (work_.lost >= 0)
       return f.record(code_of_lost(work_), "prove: ", describe_lost(work_, d_.mesh));
@@ -117,7 +119,19 @@ class checker {
       print_claim(out, work_.all, work_.claims[list.first[v]], d_.mesh);
     return out;
   }
+  /// A claim, but only for what an output shows of the source's.
+  constexpr claim shown(const claim& local, int i) {
+    if (local.view == open_view) return local;
+    const shape& whole = source_.output_type(i).shape;
+    const view wanted = laid_out(d_.outputs[i], d_.local.output_type(i).shape);
+    view v = work_.all.views[local.view];
+    return restrict_to(v, wanted, whole)
+               ? work_.known({local.term, work_.number(v, local.term), local.sums, local.scale})
+               : local;
+  }
   constexpr bool is_output(const claim& source, const claim& local, int i) const {
+    if (local.view == open_view)
+      return local.term == source.term && local.scale == source.scale && sees_inside(work_, source);
     const operand_term alias = work_.all.terms[local.term].alias;
     const bool reshaped =
         alias == source.seen() && work_.all.terms[local.term].shape == source_.output_type(i).shape;

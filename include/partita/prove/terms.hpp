@@ -130,6 +130,12 @@ class term_table {
     if (t == 0) t = 1 + fresh({element, shape{max_elements}});
     return t - 1;
   }
+  /// What has no elements.
+  constexpr int nothing(dtype element) {
+    int& t = nothing_[static_cast<int>(element)];
+    if (t == 0) t = 1 + fresh({element, shape{0}});
+    return t - 1;
+  }
   constexpr bool is_positions(int t) const {
     return positions_[static_cast<int>(terms_[t].element)] == t + 1;
   }
@@ -176,7 +182,7 @@ class term_table {
   vec<operand_term> operands_;
   vec<int> candidates_;
   place_table table_, candidate_table_;
-  int positions_[32] = {};
+  int positions_[32] = {}, nothing_[32] = {};
 
   constexpr int add(const term& t, std::size_t hash) {
     terms_.push_back(t);

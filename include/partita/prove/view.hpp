@@ -45,7 +45,7 @@ inline constexpr int max_digits = 32;
 ///
 /// of every dimension D. Digits of extent 1 (and 0) are left out; a dimension of the value without
 /// digits repeats its elements, or has at most one. Digits stand by owner, dimensions first. Of
-/// elements outside of the tensor in some dimensions one of these says what stands there.
+/// elements outside of the tensor in some dimensions each of these says what stands there.
 struct view {
   int rank = 0;   ///< of the value
   int dims = 0;   ///< of the tensor
@@ -108,6 +108,18 @@ struct view {
     int begin = 0;
     return find(owner, begin) > begin;
   }
+  /// Does it see several positions along a dimension of the tensor?
+  constexpr bool sees_along(int dim) const {
+    for (int i = 0; i < count; ++i)
+      if (digits[i].dim == dim) return true;
+    return false;
+  }
+  constexpr void drop(int owner) {
+    int begin = 0;
+    const int end = find(owner, begin);
+    for (int i = end; i < count; ++i) digits[begin + i - end] = digits[i];
+    if (good()) count -= end - begin;
+  }
   /// Does it differ from device to device (or from iteration to iteration) along an axis?
   constexpr bool depends_on(int axis) const { return has(on_axis(axis)); }
   /// Has a dimension of the value only the same elements, over and over?
@@ -130,6 +142,19 @@ struct view {
     std::int64_t least = 0, greatest = 0;
     range(dim, least, greatest);
     return least < 0 || greatest >= extent;
+  }
+  /// Outside of a dimension now stands `fill`, also where other dimensions are outside: what is
+  /// said of those is true no more if it is something else. Gives whether that was so.
+  constexpr bool fill_beyond(int dim, int fill, const shape& tensor) {
+    bool only = true;
+    for (int d = 0; d < dims; ++d)
+      if (d != dim && beyond[d] >= outside::first_value && beyond[d] != fill &&
+          reaches_beyond(d, tensor.extents[d])) {
+        beyond[d] = outside::unknown;
+        only = false;
+      }
+    beyond[dim] = fill;
+    return only;
   }
   /// Digits of axes in the order of the axes, so that equal views are the same; and nothing is said
   /// of what is outside where nothing is.

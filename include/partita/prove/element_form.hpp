@@ -1,0 +1,218 @@
+/// Elementwise ops of terms in the one form that all equal ones have.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <partita/op/registry.hpp>
+#include <partita/prove/terms.hpp>
+
+namespace partita::prove_detail {
+
+constexpr bool commutes(const op_def& d) {
+  switch (d.id) {
+    case def<op::add>.id:
+    case def<op::multiply>.id:
+    case def<op::maximum>.id:
+    case def<op::minimum>.id:
+    case def<op::logical_and>.id:
+    case def<op::logical_or>.id:
+    case def<op::logical_xor>.id:
+      return true;
+    default:
+      return false;
+  }
+}
+/// Are more of the same operand one of it?
+constexpr bool is_idempotent(const op_def& d) {
+  return commutes(d) && d.id != def<op::add>.id && d.id != def<op::multiply>.id &&
+         d.id != def<op::logical_xor>.id;
+}
+
+/// An elementwise op of terms that are seen alike and of scalars, in the one form that all equal
+/// ones have.
+///
+/// Law       a + (b + c) = c + (a + b), so of *, max, min, and, or, xor; max(a, a) = a, so of min,
+///           and, or; a > b = b < a. Of floats, as of real numbers: a - b = a + (-1) b,
+///           a / 4 = 0.25 a, (2 a) (3 b) = 6 (a b), 2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b)
+class element_form {
+ public:
+  constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {}
+
+  constexpr void add(const operand_term& of, double scale) { operands_.push_back({of, scale}); }
+
+  /// `of`: the space of the terms. What it is, and how often.
+  constexpr operand_term make(const tensor_type& of, double& scale) {
+    scale = 1;
+    if (is_floating(of.element)) take_factors(scale);
+    const op_def& d = at_.def();
+    if (commutes(d)) {
+      flatten(scale);
+      sort();
+      if (is_idempotent(d)) drop_equal();
+      if (d.id == def<op::add>.id && is_floating(of.element)) collect(scale);
+      if (operands_.size() == 1) {
+        scale *= operands_[0].scale;
+        return operands_[0].of;
+      }
+    } else if (d.id == def<op::compare>.id) {
+      turn();
+    }
+    vec<operand_term> list;
+    for (const auto& each : operands_) list.push_back(scaled(each));
+    const int t = all_.terms.find(at_, list, true, of);
+    return {t >= 0 ? t : all_.terms.make(at_, list, true, of)};
+  }
+
+ private:
+  static constexpr std::size_t most_operands = 64;
+  static constexpr auto one = std::bit_cast<std::int64_t>(1.0);
+
+  struct operand {
+    operand_term of;
+    double scale = 1;
+  };
+  meanings& all_;
+  site at_;
+  vec<operand> operands_;
+
+  constexpr operand_term scaled(const operand& each) {
+    return {all_.scaled(each.of.term, each.scale), each.of.view};
+  }
+  /// A number other than 0 that is finite.
+  constexpr bool is_factor(const operand& each, double& value) const {
+    std::int64_t bits = 0;
+    if (each.of.view == operand_term::by_element || !all_.is_number(each.of, bits)) return false;
+    value = std::bit_cast<double>(bits) * each.scale;
+    return value != 0 && value - value == 0;
+  }
+  /// Factors out of linear ops.
+  constexpr void take_factors(double& scale) {
+    switch (at_.def().id) {
+      case def<op::subtract>.id:
+        operands_[1].scale = -operands_[1].scale;
+        at_ = site(def<op::add>);
+        return;
+      case def<op::negate>.id:
+        scale = -1;
+        at_ = site(def<op::add>);
+        return;
+      case def<op::divide>.id:
+        if (double by = 1; is_factor(operands_[0], by)) {
+          operands_[0] = {all_.number(one, element())};
+          scale = by;
+        }
+        if (double by = 1; is_factor(operands_[1], by)) {
+          scale /= by;
+          operands_.pop_back();
+          at_ = site(def<op::multiply>);
+        } else {
+          scale *= operands_[0].scale / operands_[1].scale;
+          operands_[0].scale = operands_[1].scale = 1;
+        }
+        return;
+      default:
+        return;
+    }
+  }
+  /// The operands of operands that are of the same op. Of products, numbers are factors.
+  constexpr void flatten(double& scale) {
+    const bool product = at_.def().id == def<op::multiply>.id;
+    const bool real = product && is_floating(element());
+    vec<operand> flat;
+    for (operand each : operands_) {
+      double by = 1;
+      if (real && is_factor(each, by)) {
+        scale *= by;
+        continue;
+      }
+      if (real) {
+        scale *= each.scale;
+        each.scale = 1;
+      }
+      const term of = all_.terms[each.of.term];
+      if (each.of.view != operand_term::by_element || !of.by_element ||
+          !all_.terms.is(each.of.term, at_.def()) ||
+          flat.size() + static_cast<std::size_t>(of.operand_count) > most_operands) {
+        flat.push_back(each);
+        continue;
+      }
+      for (int i = 0; i < of.operand_count; ++i) flat.push_back(based(of, i, each.scale));
+    }
+    if (flat.empty()) {  // of numbers alone
+      flat.push_back({all_.number(std::bit_cast<std::int64_t>(scale), element()), 1});
+      scale = 1;
+    }
+    operands_ = flat;
+  }
+  constexpr dtype element() const { return all_.terms[operands_[0].of.term].element; }
+  constexpr operand based(const term& of, int i, double scale) const {
+    operand_term part = all_.terms.operand(of, i);
+    if (const term& t = all_.terms[part.term]; t.base >= 0)
+      return {{t.base, part.view}, scale * t.factor};
+    return {part, scale};
+  }
+  static constexpr bool before(const operand_term& a, const operand_term& b) {
+    return a.term != b.term ? a.term < b.term : a.view < b.view;
+  }
+  constexpr void sort() {
+    for (std::size_t i = 1; i < operands_.size(); ++i)
+      for (std::size_t k = i; k > 0 && before(operands_[k].of, operands_[k - 1].of); --k) {
+        const operand kept = operands_[k];
+        operands_[k] = operands_[k - 1];
+        operands_[k - 1] = kept;
+      }
+  }
+  constexpr void drop_equal() {
+    vec<operand> kept;
+    for (const auto& each : operands_)
+      if (kept.empty() || kept.back().of != each.of) kept.push_back(each);
+    operands_ = kept;
+  }
+  /// Equal ones as one; the factor of the first one is that of the sum.
+  constexpr void collect(double& scale) {
+    vec<operand> kept;
+    for (const auto& each : operands_) {
+      if (kept.empty() || kept.back().of != each.of || kept.back().scale + each.scale == 0)
+        kept.push_back(each);
+      else
+        kept.back().scale += each.scale;
+    }
+    operands_ = kept;
+    const double first = operands_[0].scale;
+    scale *= first;
+    for (auto& each : operands_) each.scale /= first;
+  }
+  constexpr void turn() {
+    if (operands_[0].of == operands_[1].of && operands_[0].scale == operands_[1].scale)
+      at_.swapped = false;
+    if (!before(operands_[1].of, operands_[0].of)) return;
+    const operand kept = operands_[0];
+    operands_[0] = operands_[1];
+    operands_[1] = kept;
+    at_.swapped = !at_.swapped;
+  }
+};
+
+/// An element of what is made of positions, by element: the op of numbers; times what `scale`
+/// becomes.
+constexpr operand_term number_at(meanings& all, const operand_term& s, double& scale) {
+  const term t = all.terms[s.term];
+  const term of = t.base < 0 ? t : all.terms[t.base];
+  if (!of.by_element || of.shape != shape{max_elements}) return s;
+  if (t.base >= 0) scale *= t.factor;
+  element_form form(all, of.at);
+  for (int i = 0; i < of.operand_count; ++i) {
+    operand_term each = all.terms.operand(of, i);
+    double by = 1;
+    if (each.view == operand_term::by_element) each = number_at(all, {each.term, s.view}, by);
+    form.add(each, by);
+  }
+  double times = 1;
+  const operand_term made = form.make({of.element, {}}, times);
+  scale *= times;
+  return {made.term,
+          made.view == operand_term::by_element ? all.views.number(view(0, 0)) : made.view};
+}
+
+}  // namespace partita::prove_detail
