@@ -35,7 +35,8 @@ bool scaled_before_reduction(const std::string& element) {
 }
 
 /// Does a program of one device do what the source does?
-bool does(const std::string& source, const std::string& local, const std::string& mesh = "\"B\":1") {
+bool does(const std::string& source, const std::string& local,
+          const std::string& mesh = "\"B\":1") {
   const auto func = [](const std::string& s, const std::string& attributes) {
     const auto end = s.find(')') + 1;
     return "func @main" + s.substr(0, end) + attributes + " {\n" + s.substr(end) + "}\n";
@@ -54,8 +55,9 @@ bool does(const std::string& source, const std::string& local, const std::string
 
 TEST_CASE("rules: two dimensions padded with different scalars in another order") {
   const auto program = [](int first) {
-    std::string out = "(%x: tensor<2x2xf32>)\n  %c0 = constant {0} : tensor<f32>\n"
-                      "  %c1 = constant {1} : tensor<f32>\n";
+    std::string out =
+        "(%x: tensor<2x2xf32>)\n  %c0 = constant {0} : tensor<f32>\n"
+        "  %c1 = constant {1} : tensor<f32>\n";
     std::string of = "%x";
     int extents[] = {2, 2};
     for (int k = 0; k < 2; ++k) {
@@ -78,8 +80,9 @@ TEST_CASE("rules: two dimensions padded with different scalars in another order"
 TEST_CASE("rules: what is padded along one dimension is padded along another one, too") {
   const std::string in = "(%x: tensor<2x2xf32>)\n  %c0 = constant {0} : tensor<f32>\n"
                          "  %c1 = constant {1} : tensor<f32>\n",
-                    out = "  %s = reduce(%y) {add, dims=[0]} : tensor<4xf32>\n  return %s : "
-                          "tensor<4xf32>\n";
+                    out =
+                        "  %s = reduce(%y) {add, dims=[0]} : tensor<4xf32>\n  return %s : "
+                        "tensor<4xf32>\n";
   const std::string source =
       in + "  %y = pad(%x, %c1) {low=[0, 0], high=[0, 2]} : tensor<2x4xf32>\n" + out;
   const std::string local =
@@ -107,4 +110,63 @@ TEST_CASE("rules: elements that a slice leaves out are not what was padded") {
 TEST_CASE("rules: a sum is divided before it is reduced, unless that rounds to integers") {
   CHECK(scaled_before_reduction("f32"));
   CHECK_FALSE(scaled_before_reduction("i32"));
+}
+
+TEST_CASE("rules: what is the same everywhere stays so in a loop only if nothing else is joined") {
+  const auto loop = [](const std::string& joined) {
+    return "(%x: tensor<2x3xf32>)\n  %z = constant {0} : tensor<3xf32>\n"
+           "  %y = scan(%z, %x) {length=2, carried=1, sliced=1} do (%i: tensor<i32>, %c: "
+           "tensor<3xf32>, %r: tensor<3xf32>) {\n    %o = constant {1} : tensor<3xf32>\n    %n = "
+           "add(%c, " +
+           joined +
+           ") : tensor<3xf32>\n    return %n : tensor<3xf32>\n  } : tensor<3xf32>\n"
+           "  return %y : tensor<3xf32>\n";
+  };
+  CHECK(does(loop("%r"), loop("%r")));
+  CHECK(does(loop("%o"), loop("%o")));
+  CHECK_FALSE(does(loop("%r"), loop("%o")));
+  CHECK_FALSE(does(loop("%o"), loop("%r")));
+  CHECK_FALSE(does(loop("%r"), loop("%c")));
+  CHECK_FALSE(does(loop("%o"), loop("%c")));
+}
+
+TEST_CASE("rules: two parts of a tensor in the other order are the tensor turned around") {
+  const auto parts = [](const std::string& first, const std::string& second) {
+    return "(%x: tensor<4xf32>)\n  %a = slice(%x) {[2:4]} : tensor<2xf32>\n"
+           "  %b = slice(%x) {[0:2]} : tensor<2xf32>\n  %y = concatenate(" +
+           first + ", " + second + ") {dim=0} : tensor<4xf32>\n  return %y : tensor<4xf32>\n";
+  };
+  const std::string turned =
+      "(%x: tensor<4xf32>)\n  %y = roll(%x) {dim=0, shift=2} : tensor<4xf32>\n"
+      "  return %y : tensor<4xf32>\n";
+  CHECK(does(turned, parts("%a", "%b")));
+  CHECK_FALSE(does(turned, parts("%b", "%a")));
+  CHECK_FALSE(does(turned, parts("%a", "%a")));
+  CHECK_FALSE(does(turned, parts("%b", "%b")));
+}
+
+TEST_CASE("rules: a mask leaves what is inside of a tensor") {
+  const auto masked = [](const std::string& direction, int bound, bool reversed) {
+    const std::string of = reversed ? "%r" : "%x";
+    return "(%x: tensor<4xf32>)\n  %i = iota {dim=0} : tensor<4xi32>\n  %n = constant {" +
+           std::to_string(bound) +
+           "} : tensor<i32>\n  %r = reverse(%x) {dims=[0]} : tensor<4xf32>\n"
+           "  %m = compare(%i, %n) {" +
+           direction +
+           "} : tensor<4xi1>\n  %z = constant {0} : tensor<f32>\n"
+           "  %s = select(%m, " +
+           of +
+           ", %z) : tensor<4xf32>\n"
+           "  %y = reduce(%s) {add, dims=[0]} : tensor<f32>\n  return %y : tensor<f32>\n";
+  };
+  const std::string sum =
+      "(%x: tensor<4xf32>)\n  %y = reduce(%x) {add, dims=[0]} : tensor<f32>\n"
+      "  return %y : tensor<f32>\n";
+  CHECK(does(sum, masked("lt", 4, false)));
+  CHECK(does(sum, masked("ge", 0, false)));
+  for (const bool reversed : {false, true}) {
+    CHECK_FALSE(does(sum, masked("lt", 3, reversed)));
+    CHECK_FALSE(does(sum, masked("gt", 0, reversed)));
+    CHECK_FALSE(does(sum, masked("lt", 0, reversed)));
+  }
 }
