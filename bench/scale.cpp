@@ -30,6 +30,8 @@
 #include <string>
 #include <vector>
 
+#include <partita/prove/prove.hpp>
+
 #include "scale_shapes.hpp"
 
 namespace {
@@ -167,6 +169,10 @@ const phase phases[] = {
          raise(pt::verify(s.result->device));
          return 0;
        });
+     }},
+    {"prove", true,
+     [](const subject& s) {
+       return timed([&] { return pt::prove(s.result->source, s.result->device); });
      }},
     {"estimate", true,
      [](const subject& s) { return timed([&] { return pt::estimate(s.result->device.local); }); }},

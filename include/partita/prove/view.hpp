@@ -178,9 +178,9 @@ struct view {
   }
   friend constexpr bool operator==(const view& a, const view& b) {
     if (a.rank != b.rank || a.dims != b.dims || a.count != b.count) return false;
-    for (int i = 0; i < a.count; ++i)
+    for (int i = 0; i < b.count; ++i)
       if (a.digits[i] != b.digits[i]) return false;
-    for (int d = 0; d < a.dims; ++d)
+    for (int d = 0; d < b.dims; ++d)
       if (a.start[d] != b.start[d] || a.beyond[d] != b.beyond[d]) return false;
     return true;
   }

@@ -1,0 +1,92 @@
+/// How long `prove` takes, next to `partition` of the same program in the same run.
+///
+///   bench_prove [RUNS]
+///
+/// Least of RUNS (20) of the paper's models at full size, of transformers with more layers, and of
+/// one on meshes of 2 to 4,096 devices. Other shapes, to 100,000 ops: bench_scale --phases prove.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include <partita/prove/prove.hpp>
+
+#include "../examples/models/gns.hpp"
+#include "../examples/models/language_model.hpp"
+#include "../examples/models/serving.hpp"
+#include "../examples/models/transformer.hpp"
+#include "../examples/models/unet.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+int runs = 20;
+
+/// Milliseconds of `f`, least of all runs.
+template <class F>
+double least(const F& f) {
+  double best = 1e9;
+  for (int i = 0; i < runs; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    f();
+    const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - start;
+    best = std::min(best, ms.count());
+  }
+  return best;
+}
+
+template <class... Tactics>
+void measure(const char* name, const pt::program& source, const pt::mesh& mesh,
+             const Tactics&... tactics) {
+  pt::partitioned p;
+  pt::verdict v;
+  const double made = least([&] { p = pt::partition(source, mesh, pt::schedule(tactics...)); });
+  const double proved = least([&] { v = pt::prove(p.source, p.device); });
+  const int ops = p.source.op_count() + p.device.local.op_count();
+  std::printf(
+      "%-24s %6d + %6d ops, %4lld devices: partition %8.2f ms, prove %8.2f ms, ratio %.2f, "
+      "%5.0f ns per op%s\n",
+      name, p.source.op_count(), p.device.local.op_count(), static_cast<long long>(mesh.devices()),
+      made, proved, proved / made, 1e6 * proved / ops, v.proved ? "" : ", NOT PROVED");
+}
+
+pt::program training_step(std::int64_t layers, std::int64_t width = 512, std::int64_t heads = 8) {
+  return transformer::trace_training_step<transformer::dynamic>(
+      {layers, width, heads, width / heads, 4 * width, 128, 64, 1024});
+}
+
+constexpr pt::mesh paper_mesh{{"batch", 8}, {"model", 4}};
+
+void measure_models() {
+  {
+    using namespace paper::transformers;
+    measure("T32 BP+MP+Z3+EMB", paper::trace_training_step(paper::T32), paper_mesh, BP, MP, Z3,
+            EMB);
+    measure("T48 BP+MP+Z3+EMB", paper::trace_training_step(paper::T48), paper_mesh, BP, MP, Z3,
+            EMB);
+  }
+  {
+    using namespace paper::serving;
+    measure("IT32 BP+MQ+MP", paper::trace_serving(paper::IT32), paper_mesh, BP, MQ, MP);
+  }
+  using namespace paper::diffusion;
+  measure("UNet BP+Z3", paper::trace_training_step(paper::UNet), paper_mesh, BP, Z3);
+  measure("GNS ES", paper::trace_training_step(paper::GNS), paper_mesh, paper::graphs::ES);
+}
+void measure_growth() {
+  using namespace transformer;
+  for (int layers : {2, 8, 32, 128, 280})
+    measure("transformer", training_step(layers), {{"B", 4}, {"M", 2}}, BP, MP, Z3);
+  for (int b = 2; b <= 128; b *= 4)
+    measure("8 layers, more devices", training_step(8, 2048, 64), {{"B", b}, {"M", b / 2}}, BP, MP,
+            Z3);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1) runs = std::max(1, std::atoi(argv[1]));
+  measure_models();
+  measure_growth();
+}
