@@ -128,7 +128,8 @@ struct workspace {
   static constexpr bool see_once(view& v, const view& own, const partita::shape& tensor) {
     bool any = false;
     for (int d = 0; d < v.dims; ++d) {
-      if (own.sees_along(d) || v.reaches_beyond(d, tensor.extents[d])) continue;
+      if (own.sees_along(d) || v.is_reduced_along(d) || v.reaches_beyond(d, tensor.extents[d]))
+        continue;
       any = any || v.sees_along(d) || v.start[d] != own.start[d];
       v.start[d] = own.start[d];
       for (int i = 0; i < v.count; ++i)

@@ -54,8 +54,8 @@ constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
 /// itself there; or -1.
 constexpr int padded_operand(const workspace& w, int rank) {
   for (int i = 0; !w.defining && i < static_cast<int>(w.chosen.size()); ++i) {
-    if (w.chosen[i].view == open_view) continue;
-    const view& v = spread(w.all.views[w.chosen[i].view], rank);
+    if (w.chosen[i].view == open_view || w.chosen[i].sums.contains(bound_axis)) continue;
+    const view v = spread(w.all.views[w.chosen[i].view], rank);
     for (int k = 0; k < v.count; ++k)
       if (reach_inside(v, v.digits[k].owner, w.all.terms[w.chosen[i].term].shape) >= 0) return i;
   }
@@ -65,7 +65,7 @@ constexpr int padded_operand(const workspace& w, int rank) {
 /// An operand that shows what the leader does, or a scalar, wherever the leader shows some of its
 /// tensor, becomes that: elsewhere nothing is said of the result.
 constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
-  if (mine.view == open_view || leader.view == open_view) return;
+  if (mine.view == open_view || leader.view == open_view || mine.sums.contains(bound_axis)) return;
   const shape& tensor = w.all.terms[leader.term].shape;
   const view inside = spread(w.all.views[leader.view], rank);
   view v = without_beyond(spread(w.all.views[mine.view], rank)), all = without_beyond(inside);

@@ -114,6 +114,12 @@ struct view {
       if (digits[i].dim == dim) return true;
     return false;
   }
+  /// Is the value reduced over positions along a dimension of the tensor?
+  constexpr bool is_reduced_along(int dim) const {
+    for (int i = 0; i < count; ++i)
+      if (digits[i].dim == dim && digits[i].owner == on_axis(bound_axis)) return true;
+    return false;
+  }
   constexpr void drop(int owner) {
     int begin = 0;
     const int end = find(owner, begin);
