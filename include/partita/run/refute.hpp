@@ -65,7 +65,7 @@ struct seeded {
   }
 };
 template <class Value>
-array filled(const tensor_type& type, const Value& value) {
+array array_of(const tensor_type& type, const Value& value) {
   const tensor_type wide{dtype::f64, type.shape};
   array a(wide, allocate(padded_bytes(wide)));
   double* const x = a.mutable_data<double>();
@@ -75,7 +75,7 @@ array filled(const tensor_type& type, const Value& value) {
 inline array drawn(const tensor_type& t, int kind, seeded& r) {
   static constexpr double reals[][2] = {{-1, 1}, {0.25, 2}, {-2, 2}, {-8, 8}};
   static constexpr int integers[][2] = {{0, 3}, {0, 1}, {0, 7}, {-2, 100}};
-  return filled(t, [&](std::int64_t) {
+  return array_of(t, [&](std::int64_t) {
     if (t.element == dtype::boolean) return r.integer(0, 1);
     if (is_floating(t.element) && kind == 2) return r.integer(-2, 2);
     if (is_floating(t.element)) return r.real(reals[kind][0], reals[kind][1]);
@@ -86,7 +86,7 @@ inline array drawn(const tensor_type& t, int kind, seeded& r) {
 inline array moved(const array& a, seeded& r) {
   if (!is_floating(a.element())) return a;
   const array wide = as_type(a, dtype::f64);
-  return filled(a.type(), [&](std::int64_t i) {
+  return array_of(a.type(), [&](std::int64_t i) {
     return wide.data<double>()[i] * (1 + 1e-11 * r.real(-1, 1));
   });
 }
