@@ -89,4 +89,5 @@ int main(int argc, char** argv) {
   if (argc > 1) runs = std::max(1, std::atoi(argv[1]));
   measure_models();
   measure_growth();
+  return 0;
 }

@@ -216,7 +216,7 @@ struct workspace {
   }
 
  private:
-  static constexpr int most_claims = 4, most_choices = 16;
+  static constexpr int most_claims = 8, most_choices = 32;
   vec<int> at_;  ///< of each list, the claim that is chosen
 };
 
