@@ -18,8 +18,9 @@ using data::str;
 
 namespace {
 
-constexpr long default_mutants = 12000;
+constexpr long default_mutants = 6000;
 constexpr int of_random_program = 50, of_model = 50;
+constexpr int refuted_of = 20;  ///< one of so many mutants of a kind is run for refutation, too
 
 struct counts {
   long made = 0, refused = 0, equal = 0, different = 0, unknown = 0, proved = 0;
@@ -103,6 +104,7 @@ void count(subject& s, const mutant& m) {
   ++(a == reference::same ? c.equal : a == reference::different ? c.different : c.unknown);
   if (is_proved && a == reference::different) return fail_on(s, m);
   c.proved += is_proved && a == reference::same;
+  if (c.made % refuted_of != 0) return;
   const bool refuted = pt::refute(s.source, m.program).refuted;
   CHECK_MESSAGE(!(refuted && is_proved), s.name, ": proved and refuted: ", kinds[m.kind].name);
   c.refuted += refuted && a == reference::different;
