@@ -20,7 +20,15 @@ class contraction_law {
   /// `loops`: a table whose only row is the local op's; `swapped`: its two operands.
   constexpr contraction_law(const meanings& all, int of, const factor_table& map,
                             const factor_table& loops, bool swapped, span<const operand_term> given)
-      : all_(all), of_(all.terms[of]), map_(map), loops_(loops), swapped_(swapped), given_(given) {}
+      : all_(all),
+        of_(all.terms[of]),
+        map_(map),
+        factors_(map.factors_of(of_.factors)),
+        count_(map.ops[of_.factors].count),
+        loops_(loops),
+        loop_count_(loops.ops[0].count),
+        swapped_(swapped),
+        given_(given) {}
 
   constexpr bool apply(int rank, view& result, pending& sums) {
     return find_all_pieces() && finish(rank, result, sums);
@@ -54,7 +62,7 @@ class contraction_law {
         digit d = mine.digits[i];
         if (d.owner >= 0) {
           if (!use(f, d)) return false;
-          const factor& local = loops_.at(0, d.owner);
+          const factor& local = loop(d.owner);
           if (local.result_dim == no_dim && local.combine != combiner::add) return false;
           d.owner = static_cast<std::int16_t>(local.result_dim == no_dim ? on_axis(bound_axis)
                                                                          : local.result_dim);
@@ -69,7 +77,10 @@ class contraction_law {
   const meanings& all_;
   const term& of_;
   const factor_table& map_;
+  const factor* factors_;
+  int count_;
   const factor_table& loops_;
+  int loop_count_;
   bool swapped_;
   span<const operand_term> given_;
   vec<piece> found_;          ///< by factor of the source's op; its digits are of local loops
@@ -93,8 +104,8 @@ class contraction_law {
     return true;
   }
   constexpr void start_loops() {
-    used_.assign(static_cast<std::size_t>(loops_.ops[0].count), 1);
-    in_factor_.assign(static_cast<std::size_t>(loops_.ops[0].count), -1);
+    used_.assign(static_cast<std::size_t>(loop_count_), 1);
+    in_factor_.assign(static_cast<std::size_t>(loop_count_), -1);
   }
   constexpr bool finish(int rank, view& result, pending& sums) {
     start_loops();
@@ -117,16 +128,17 @@ class contraction_law {
       if (at(f).result_dim == no_dim) return at(f).combine;
     return combiner::add;
   }
-  constexpr int factors() const { return map_.ops[of_.factors].count; }
-  constexpr const factor& at(int f) const { return map_.at(of_.factors, f); }
+  constexpr int factors() const { return count_; }
+  constexpr const factor& at(int f) const { return factors_[f]; }
+  constexpr const factor& loop(int l) const { return loops_.factors.data()[l]; }
   constexpr int factor_of(int i, int d) const {
     for (int f = 0; f < factors(); ++f)
       if (map_.dim_of(at(f), i) == d) return f;
     return -1;
   }
   constexpr int loop_of(int i, int d) const {
-    for (int l = 0; l < loops_.ops[0].count; ++l)
-      if (loops_.dim_of(loops_.at(0, l), swapped_ ? 1 - i : i) == d) return l;
+    for (int l = 0; l < loop_count_; ++l)
+      if (loops_.dim_of(loop(l), swapped_ ? 1 - i : i) == d) return l;
     return -1;
   }
   constexpr bool find_pieces(int i) {
@@ -139,7 +151,7 @@ class contraction_law {
     const view& given = all_.views[given_[i].view];
     for (int d = 0; d < given.rank; ++d)
       if (loop_of(i, d) < 0 && given.has(d)) return false;
-    const view part = with_owners(given, loops_.ops[0].count, [&](int d) { return loop_of(i, d); });
+    const view part = with_owners(given, loop_count_, [&](int d) { return loop_of(i, d); });
     piece pieces[max_rank];
     const view whole = reshaped ? view(s) : all_.views[seen];
     if (!relative_view(whole, s, part, mine.shape, true).find(pieces)) return false;
@@ -173,7 +185,7 @@ class contraction_law {
       digit d = mine.digits[i];
       if (d.owner >= 0) {
         if (!use(f, d)) return false;
-        const int local = loops_.at(0, d.owner).result_dim;
+        const int local = loop(d.owner).result_dim;
         if (local == no_dim) return false;
         d.owner = static_cast<std::int16_t>(local);
       }
@@ -202,7 +214,7 @@ class contraction_law {
     for (int i = 0; i < mine.count; ++i) {
       const digit& d = mine.digits[i];
       if (d.owner < 0) continue;
-      const factor& local = loops_.at(0, d.owner);
+      const factor& local = loop(d.owner);
       if (!use(f, d) || local.result_dim != no_dim || local.combine != at(f).combine) return false;
     }
     return true;
@@ -230,8 +242,8 @@ class contraction_law {
       if (const combiner c = at(f).combine; at(f).result_dim == no_dim)
         again = c != combiner::add && c != combiner::multiply;
     std::int64_t repeats = 1;
-    for (int l = 0; l < loops_.ops[0].count; ++l) {
-      const factor& local = loops_.at(0, l);
+    for (int l = 0; l < loop_count_; ++l) {
+      const factor& local = loop(l);
       if (used_[l] == local.size) continue;
       if (used_[l] != 1) return false;
       if (local.result_dim == no_dim) repeats *= local.size;

@@ -130,7 +130,7 @@ class element_form {
         scale *= each.scale;
         each.scale = 1;
       }
-      const term of = all_.terms[each.of.term];
+      const term& of = all_.terms[each.of.term];
       if (each.of.view != operand_term::by_element || !of.by_element ||
           !all_.terms.is(each.of.term, at_.def()) ||
           flat.size() + static_cast<std::size_t>(of.operand_count) > most_operands) {

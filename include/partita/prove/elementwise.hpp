@@ -55,9 +55,11 @@ constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
 constexpr int padded_operand(const workspace& w, int rank) {
   for (int i = 0; !w.defining && i < static_cast<int>(w.chosen.size()); ++i) {
     if (w.chosen[i].view == open_view || w.chosen[i].sums.contains(bound_axis)) continue;
+    const shape& tensor = w.all.terms[w.chosen[i].term].shape;
+    if (!w.all.views[w.chosen[i].view].reaches_beyond(tensor)) continue;
     const view v = spread(w.all.views[w.chosen[i].view], rank);
     for (int k = 0; k < v.count; ++k)
-      if (reach_inside(v, v.digits[k].owner, w.all.terms[w.chosen[i].term].shape) >= 0) return i;
+      if (reach_inside(v, v.digits[k].owner, tensor) >= 0) return i;
   }
   return -1;
 }

@@ -52,6 +52,7 @@ struct law_room {
   vec<operand_dims> of;  ///< by operand
   vec<piece> of_factor;
   vec<std::int64_t> attrs;
+  vec<tensor_type> types;
 };
 
 /// One op of the source, asked for the results that the same op has on pieces of its operands.

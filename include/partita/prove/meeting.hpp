@@ -76,7 +76,8 @@ constexpr bool some_operand_repeats(const workspace& w, const site& at) {
 
 constexpr int define(workspace& w, const site& at) {
   const int t = w.all.terms.make(at, w.given, false, at.result_type(0));
-  vec<tensor_type> operands;
+  vec<tensor_type>& operands = w.room.types;
+  operands.clear();
   for (int i = 0; i < at.operand_count(); ++i) operands.push_back(at.operand_type(i));
   w.all.terms[t].factors = static_cast<int>(w.map.ops.size());
   const auto attrs = at.attrs();

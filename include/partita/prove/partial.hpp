@@ -30,7 +30,8 @@ constexpr bool find_loops(workspace& w, const site& at) {
       (!d.elementwise && !reduces && d.id != def<op::dot_general>.id))
     return false;
   w.local.clear();
-  vec<tensor_type> operands;
+  vec<tensor_type>& operands = w.room.types;
+  operands.clear();
   for (value_id v : at.p->operands(at.op)) operands.push_back(at.p->type(v));
   const auto attrs = at.p->attrs(at.op);
   tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),

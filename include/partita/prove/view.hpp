@@ -162,6 +162,19 @@ struct view {
     beyond[dim] = fill;
     return only;
   }
+  constexpr bool reaches_beyond(const shape& tensor) const {
+    std::int64_t least[max_rank], greatest[max_rank];
+    for (int d = 0; d < dims; ++d) least[d] = greatest[d] = start[d];
+    for (int i = 0; i < count; ++i) {
+      const digit& each = digits[i];
+      if (each.dim < 0) continue;
+      const std::int64_t reach = (each.extent - 1) * each.stride;
+      (reach < 0 ? least : greatest)[each.dim] += reach;
+    }
+    for (int d = 0; d < dims; ++d)
+      if (least[d] < 0 || greatest[d] >= tensor.extents[d]) return true;
+    return false;
+  }
   /// Digits of axes in the order of the axes, so that equal views are the same; and nothing is said
   /// of what is outside where nothing is.
   constexpr void normalize(const shape& tensor) {
