@@ -170,3 +170,27 @@ TEST_CASE("rules: a mask leaves what is inside of a tensor") {
     CHECK_FALSE(does(sum, masked("lt", 0, reversed)));
   }
 }
+
+TEST_CASE("rules: an axis that cuts a value twice does not make up what is reduced") {
+  const std::string source =
+      "(%x: tensor<4x4xf32>)\n  %s = reduce(%x) {add, dims=[0, 1]} : tensor<f32>\n"
+      "  return %s : tensor<f32>\n";
+  const auto local = [](const std::string& first, const std::string& body) {
+    return "(%x: tensor<4x4xf32>)\n" + first + body +
+           "  %r = all_reduce <\"B\"> %s : tensor<f32>\n  return %r : tensor<f32>\n";
+  };
+  const std::string rows = "  %y = all_slice [{\"B\"}, {}] %x : tensor<2x4xf32>\n";
+  const std::string at_once = "  %s = reduce(%z) {add, dims=[0, 1]} : tensor<f32>\n";
+  const std::string in_steps =
+      "  %t = reduce(%z) {add, dims=[0]} : tensor<2xf32>\n"
+      "  %s = reduce(%t) {add, dims=[0]} : tensor<f32>\n";
+  const std::string columns = "  %z = all_slice [{}, {\"B\"}] %y : tensor<2x2xf32>\n";
+  const std::string again = "  %z = all_slice [{\"B\"}, {}] %y : tensor<1x4xf32>\n";
+  const auto over = [&](const std::string& body) { return does(source, body, "\"B\":2"); };
+  CHECK(over(local(rows, "  %s = reduce(%y) {add, dims=[0, 1]} : tensor<f32>\n")));
+  CHECK_FALSE(over(local(rows + columns, at_once)));
+  CHECK_FALSE(over(local(rows + columns, in_steps)));
+  CHECK_FALSE(over(local(rows + again, at_once)));
+  CHECK_FALSE(over(local(rows + columns + "  %v = reshape(%z) : tensor<4xf32>\n",
+                         "  %s = reduce(%v) {add, dims=[0]} : tensor<f32>\n")));
+}

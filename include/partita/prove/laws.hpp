@@ -20,10 +20,10 @@ struct pending {
 
   constexpr bool any() const { return axes != 0; }
   constexpr bool contains(int axis) const { return (axes >> axis & 1u) != 0; }
-  /// False: these are pending with another combiner.
+  /// False: these are pending with another combiner, or some of the others are already.
   constexpr bool add(std::uint32_t more, combiner by) {
     if (more == 0) return true;
-    if (axes != 0 && combine != by) return false;
+    if ((axes & more & ~(1u << bound_axis)) != 0 || (axes != 0 && combine != by)) return false;
     axes |= more;
     combine = by;
     return true;
@@ -129,6 +129,10 @@ class op_law {
     results.clear();
     for (int r = 0; r < source_.result_count(); ++r)
       if (!add_result(r, results)) return false;
+    for (const view& v : results)
+      for (int i = 0; i < v.count; ++i)
+        if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i])))
+          return no("it holds other pieces where it is to be reduced");
     return true;
   }
 
@@ -291,7 +295,7 @@ class op_law {
     std::uint32_t axes = 0;
     for (int i = 0; i < mine.count; ++i)
       if (mine.digits[i].owner < 0) axes |= 1u << axis_of(mine.digits[i]);
-    return sums.add(axes, at(f).combine) || no("it reduces what is pending with another combiner");
+    return sums.add(axes, at(f).combine) || no("it reduces what is pending already");
   }
   /// Do all operands hold the identity behind the end of what is reduced?
   constexpr bool all_identity(int f) const {

@@ -30,6 +30,12 @@ struct piece {
   constexpr bool good() const { return count <= most; }
   constexpr void add(int owner, std::int64_t extent, std::int64_t stride) {
     if (extent <= 1 || (owner < 0 && stride == 0) || !good()) return;
+    if (counts_all(owner))
+      for (int i = 0; i < count; ++i)
+        if (digits[i].owner == owner) {
+          digits[i].stride += stride;
+          return;
+        }
     if (count > 0 && owner >= 0 && digits[count - 1].owner == owner &&
         digits[count - 1].stride == stride * extent) {
       digits[count - 1].extent *= extent;

@@ -30,6 +30,9 @@ constexpr int axis_of(const digit& d) { return -1 - d.owner; }
 /// what the view shows for each of their numbers. Unlike an axis, it counts each digit for itself.
 inline constexpr int bound_axis = 31;
 
+/// Is it an axis, of which each digit is the whole coordinate?
+constexpr bool counts_all(int owner) { return owner < 0 && owner != on_axis(bound_axis); }
+
 /// What stands where positions lie outside of the tensor.
 struct outside {
   static constexpr int unknown = 0;
@@ -78,12 +81,13 @@ struct view {
   constexpr bool good() const { return count <= max_digits; }
   constexpr void refuse() { count = max_digits + 1; }
 
-  /// Appends a digit, or makes the last one of the same owner larger.
+  /// Appends a digit, or makes the last one of the same owner larger (not of an axis, which all of
+  /// its digits count).
   constexpr void add(int owner, int dim, std::int64_t extent, std::int64_t stride) {
     if (extent <= 1 || !good()) return;
     if (stride == 0) dim = no_dim;
     if (dim < 0) stride = 0;
-    if (count > 0) {
+    if (count > 0 && !counts_all(owner)) {
       digit& last = digits[count - 1];
       if (last.owner == owner && last.dim == dim && last.stride == stride * extent) {
         last.extent *= extent;
@@ -230,9 +234,24 @@ struct view {
     int kept = 0;
     for (int i = 0; i < count; ++i) {
       if (digits[i].dim < 0 && (digits[i].owner < 0 || repeats(digits[i].owner))) continue;
-      digits[kept++] = digits[i];
+      if (kept == 0 || !joins(digits[kept - 1], digits[i]))
+        digits[kept++] = digits[i];
+      else if (digits[kept - 1].dim >= 0 && digits[kept - 1].stride == 0)
+        --kept;
     }
     if (good()) count = kept;
+  }
+  /// Two digits that follow each other as one.
+  static constexpr bool joins(digit& major, const digit& minor) {
+    if (major.owner != minor.owner || major.dim != minor.dim) return false;
+    if (counts_all(major.owner)) {
+      major.stride += minor.stride;
+      return true;
+    }
+    if (major.stride != minor.stride * minor.extent) return false;
+    major.extent *= minor.extent;
+    major.stride = minor.stride;
+    return true;
   }
 };
 

@@ -727,7 +727,7 @@ inline std::vector<practice_case> sequence_parallel() {
 )",
               R"(  %d0 = subtract(%s0, %m0) : tensor<4x4xf32>
 )"}},
-            {"%d0"}},
+            {"%d0", "%m0"}},
        },
        equality::up_to_sums,
        4},
