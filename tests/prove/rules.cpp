@@ -194,3 +194,51 @@ TEST_CASE("rules: an axis that cuts a value twice does not make up what is reduc
   CHECK_FALSE(over(local(rows + columns + "  %v = reshape(%z) : tensor<4xf32>\n",
                          "  %s = reduce(%v) {add, dims=[0]} : tensor<f32>\n")));
 }
+
+TEST_CASE("rules: an eye of one element, padded") {
+  const auto eye = [](const char* n, const std::string& second) {
+    const std::string of = " : tensor<" + std::string(n) + "x" + n;
+    return "(%x: tensor<" + std::string(n) + "x" + n + "xf32>)\n  %a = iota {dim=0}" + of +
+           "xi32>\n  %b = iota {dim=1}" + of + "xi32>\n" + second + "  %e = compare(%a, %c) {eq}" +
+           of + "xi1>\n  %s = select(%e, %x, %x)" + of + "xf32>\n  return %e, %s" + of + "xi1>, " +
+           (of + "xf32>\n").substr(3);
+  };
+  const std::string plain = "  %c = reverse(%b) {dims=[]} : tensor<";
+  const std::string more = "  %o = constant {1} : tensor<i32>\n  %c = add(%b, %o) : tensor<";
+  CHECK(does(eye("1", plain + "1x1xi32>\n"), eye("4", plain + "4x4xi32>\n")));
+  CHECK_FALSE(does(eye("1", plain + "1x1xi32>\n"), eye("4", more + "4x4xi32>\n")));
+  CHECK_FALSE(does(eye("1", more + "1x1xi32>\n"), eye("4", plain + "4x4xi32>\n")));
+}
+
+TEST_CASE("rules: counters of 16 bits are known up to where they are exact") {
+  const auto counted = [](int n) {
+    const auto of = [&](int rows) {
+      return " : tensor<" + std::to_string(rows) + "x" + std::to_string(n) + "xbf16>\n";
+    };
+    const std::string x = "(%x: tensor<f32>)\n  %i = iota {dim=1}";
+    return does(x + of(4) + "  return %i" + of(4),
+                x + of(2) + "  %y = all_gather [{\"B\"}, {}] %i" + of(4) + "  return %y" + of(4),
+                "\"B\":2");
+  };
+  CHECK(counted(256));
+  CHECK_FALSE(counted(512));  // (they are equal, but not said to be)
+}
+
+TEST_CASE("rules: rows are turned around as the elements that they are made of are") {
+  const auto turned = [](const std::string& shift, const std::string& by) {
+    return does(
+        "(%x: tensor<8xf32>)\n  %y = reshape(%x) : tensor<2x4xf32>\n"
+        "  %z = roll(%y) {dim=0, shift=" +
+            shift +
+            "} : tensor<2x4xf32>\n"
+            "  return %z : tensor<2x4xf32>\n",
+        "(%x: tensor<8xf32>)\n  %y = roll(%x) {dim=0, shift=" + by +
+            "} : tensor<8xf32>\n"
+            "  %z = reshape(%y) : tensor<2x4xf32>\n  return %z : tensor<2x4xf32>\n");
+  };
+  CHECK(turned("1", "4"));
+  CHECK(turned("-1", "4"));
+  CHECK(turned("2", "0"));
+  CHECK_FALSE(turned("1", "1"));
+  CHECK_FALSE(turned("1", "8"));
+}

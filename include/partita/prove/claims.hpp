@@ -64,6 +64,7 @@ struct workspace {
   bool defining = true;  ///< is it the source?
   int depth = 0;         ///< of loops around, whose iterations are coordinates
   int guesses = 0;       ///< how often something was assumed of an open value
+  int source_terms = 0;  ///< how many terms are of the source, when all of them are there
 
   vec<claim> chosen;  ///< of each operand of the op that is lifted
   vec<operand_term> given;
@@ -173,6 +174,11 @@ struct workspace {
   constexpr operand_term known_as(const operand_term& given) const {
     const operand_term& alias = all.terms[given.term].alias;
     return alias.term < 0 ? given : alias;
+  }
+  /// Is a term one of the source's, in whatever shape?
+  constexpr bool is_of_source(int t) const {
+    if (all.terms[t].alias.term >= 0) t = all.terms[t].alias.term;
+    return t < source_terms;
   }
   /// All ways to choose one of the claims of each list, but for too many. (Templates stand before
   /// what calls them: else Clang does not evaluate them in a constant.)

@@ -78,6 +78,8 @@ constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
     mine = w.known({mine.term, w.number(v, mine.term), mine.sums, mine.scale});
 }
 
+/// Gives whether that is all that need be known: a local value is one of the source's. (In the
+/// source, what is made of scalars may be a tensor that a local program pads: it is a term, too.)
 constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   pending sums;
@@ -114,10 +116,12 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
   operand_term made = form.make({type.element, common}, scale);
+  const bool all =
+      w.defining ? leader != no_view || type.shape.rank == 0 : w.is_of_source(made.term);
   if (made.view != operand_term::by_element) {
     w.add(to, at.result(0), made.term, spread(w.all.views[made.view], type.shape.rank), sums,
           scale);
-    return true;
+    return all;
   }
   if (shape_of >= 0)
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, common));
@@ -125,7 +129,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     w.add(to, at.result(0), made.term, view(type.shape.rank, 0), sums, scale);
   else
     w.add(to, at.result(0), {made.term, leader, sums, scale});
-  return true;
+  return all;
 }
 
 /// Operands that see their terms alike, and scalars: the op on the terms, seen so.

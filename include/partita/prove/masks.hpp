@@ -111,8 +111,8 @@ constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_
   return !exact || (filled && only);
 }
 
-/// The same of a piece of a tensor in a shape that the source gives it. Along dimensions in which
-/// it repeats any positions are alike: those of the flags, and the first.
+/// The same of a piece of a tensor in the shape that it has or that the source gives it. Along
+/// dimensions in which it repeats any positions are alike: those of the flags, and the first.
 constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view& flags,
                              std::int64_t low, std::int64_t high, int fill, claim_list& to) {
   const claim x = w.chosen[1];
@@ -121,14 +121,11 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
   int along = -1;
   for (int i = 0; i < flags.count; ++i)
     if (flags.digits[i].owner >= 0) along = flags.digits[i].owner;
-  bool done = false;
-  for (int i = w.all.terms[x.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
-    const auto whole = w.all.reshapings[i];
+  const auto masked_in = [&](int whole, const shape& in, view& v) {
     piece pieces[max_rank];
-    if (!relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[x.term].shape)
-             .find(pieces))
-      continue;
-    for (int d = 0; d < whole.to.rank; ++d) {
+    if (!relative_view(w.all.views[whole], in, seen, w.all.terms[x.term].shape).find(pieces))
+      return false;
+    for (int d = 0; d < in.rank; ++d) {
       if (!pieces[d].free) continue;
       pieces[d] = piece();
       if (d == along) pieces[d].start = flags.start[0];
@@ -136,8 +133,16 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
         pieces[d].add(flags.digits[k].owner, flags.digits[k].extent, flags.digits[k].stride);
       if (d != along) pieces[d].add(0, local.extents[d], 1);
     }
-    view v = as_view(pieces, whole.to.rank);
-    if (!v.good() || !mask(v, whole.to, flags, low, high, fill, false)) continue;
+    v = as_view(pieces, in.rank);
+    return v.good() && mask(v, in, flags, low, high, fill, false);
+  };
+  view v;
+  const int own = w.all.terms[x.term].own;
+  bool done = own >= 0 && masked_in(own, w.all.terms[x.term].shape, v);
+  if (done) w.add(to, p.op(o).result, x.term, v, x.sums);
+  for (int i = w.all.terms[x.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
+    const auto whole = w.all.reshapings[i];
+    if (!masked_in(whole.view, whole.to, v)) continue;
     w.add(to, p.op(o).result, w.all.reshaped(x.term, i), v, x.sums);
     done = true;
   }

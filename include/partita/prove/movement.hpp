@@ -181,18 +181,16 @@ constexpr auto only_digit(View& v, int d) -> decltype(v.digits + 0) {
   return v.find(d, begin) == begin + 1 ? v.digits + begin : nullptr;
 }
 
-/// The dimension turned around: only where it is a whole dimension of the tensor.
+/// The dimension turned around: only where its steps go once around a dimension of the tensor.
 constexpr bool roll(view& v, int d, std::int64_t shift, const shape& tensor) {
   if (v.repeats(d)) return true;
   const digit* const only = only_digit(v, d);
-  if (only == nullptr || only->stride != 1 || only->extent != tensor.extents[only->dim])
-    return false;
+  if (only == nullptr) return false;
   const int at = only->dim;
-  const std::int64_t n = only->extent;
-  if (v.start[at] != 0 && v.beyond[at] != outside::wraps) return false;
-  for (int i = 0; i < v.count; ++i)
-    if (v.digits[i].dim == at && &v.digits[i] != only) return false;
-  v.start[at] = (v.start[at] - shift % n) % n;
+  const std::int64_t around = only->extent * only->stride, n = around < 0 ? -around : around;
+  if (n != tensor.extents[at] || (v.reaches_beyond(at, n) && v.beyond[at] != outside::wraps))
+    return false;
+  v.start[at] = (v.start[at] - shift % only->extent * only->stride) % n;
   if (v.start[at] > 0) v.start[at] -= n;
   v.beyond[at] = outside::wraps;
   return true;

@@ -10,7 +10,13 @@
 
 namespace partita::prove_detail {
 
-constexpr bool exact(dtype t, std::int64_t n) { return n >= 0 && n <= op::iota::exact_up_to(t); }
+/// All integers from 0 to this one are values of the type.
+constexpr std::int64_t exact_up_to(dtype t) {
+  if (t == dtype::f16) return 2048;
+  if (t == dtype::bf16) return 256;
+  return op::iota::exact_up_to(t);
+}
+constexpr bool exact(dtype t, std::int64_t n) { return n >= 0 && n <= exact_up_to(t); }
 
 /// The same of a value with more dimensions, in which it repeats.
 constexpr view spread(const view& v, int rank) {
@@ -123,7 +129,7 @@ constexpr bool multiplied(const workspace& w, dtype t, view& v) {
   w.all.is_number(w.all.scalar(w.chosen[number].seen()), by);
   v = w.all.views[w.chosen[1 - number].view];
   v.range(0, least, greatest);
-  const std::int64_t most = op::iota::exact_up_to(t) / (by < 0 ? -by : by > 0 ? by : 1);
+  const std::int64_t most = exact_up_to(t) / (by < 0 ? -by : by > 0 ? by : 1);
   if (least < -most || greatest > most) return false;
   v.start[0] *= by;
   for (int i = 0; i < v.count; ++i) {
@@ -160,7 +166,6 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   v.range(0, least, greatest);
   if (!exact(t, least < 0 ? -least : least) || !exact(t, greatest < 0 ? -greatest : greatest))
     return false;
-  if (t != dtype::f32 && t != dtype::f64 && !is_integer(t)) return false;
   if (least < 0 && t == dtype::u8) return false;
   w.add(to, n.result, w.all.terms.positions(t), v, {});
   return true;

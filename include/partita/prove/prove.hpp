@@ -36,7 +36,7 @@ class checker {
     work_.reserve(source_, d_.local);
     for (int i = 0; i < source_.input_count(); ++i) add_input(i);
     lift_all(work_, source_, of_source_);
-    source_terms_ = work_.all.terms.size();
+    work_.source_terms = work_.all.terms.size();
     work_.defining = work_.stopped();
     lift_all(work_, d_.local, of_local_);
     if (work_.stopped())
@@ -53,7 +53,6 @@ class checker {
   const device_program& d_;
   workspace work_;
   claim_list of_source_, of_local_;
-  int source_terms_ = 0;
 
   /// How a value lies on the mesh, as a view of the tensor that it is a piece of.
   constexpr view laid_out(const layout& l, const shape& local) const {
@@ -107,7 +106,7 @@ class checker {
       const int c = of_local_.first[p.op(o).result];
       if (needed[o] == 0 || c < 0 || p.op(o).operand_count == 0) continue;
       const int t = work_.claims[c].term;
-      if (t >= source_terms_ && work_.all.terms[t].by_element) return o;
+      if (t >= work_.source_terms && work_.all.terms[t].by_element) return o;
     }
     return -1;
   }
