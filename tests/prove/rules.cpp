@@ -130,6 +130,70 @@ TEST_CASE("rules: what is the same everywhere stays so in a loop only if nothing
   CHECK_FALSE(does(loop("%o"), loop("%c")));
 }
 
+TEST_CASE("rules: what is the same along a dimension in every iteration is so behind the loop") {
+  const auto loop = [](const std::string& first, const std::string& second,
+                       const std::string& third) {
+    return "(%x: tensor<2x3xf32>)\n  %z = constant {0} : tensor<2x3xf32>\n"
+           "  %a, %b, %y = scan(%x, %z, %z) {length=2, carried=3} do (%i: tensor<i32>, %f: "
+           "tensor<2x3xf32>, %s: tensor<2x3xf32>, %t: tensor<2x3xf32>) {\n    %n = constant {0} : "
+           "tensor<2x3xf32>\n    %m = add(%t, " +
+           third + ") : tensor<2x3xf32>\n    return " + first + ", " + second +
+           ", %m : tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>\n  } : tensor<2x3xf32>, "
+           "tensor<2x3xf32>, tensor<2x3xf32>\n  return %y : tensor<2x3xf32>\n";
+  };
+  CHECK(does(loop("%s", "%n", "%f"), loop("%s", "%n", "%f")));
+  CHECK(does(loop("%s", "%f", "%f"), loop("%s", "%f", "%f")));
+  CHECK_FALSE(does(loop("%s", "%n", "%f"), loop("%s", "%n", "%s")));
+  CHECK_FALSE(does(loop("%s", "%n", "%f"), loop("%s", "%f", "%f")));
+  CHECK_FALSE(does(loop("%s", "%f", "%f"), loop("%s", "%n", "%f")));
+}
+
+TEST_CASE("rules: the greatest of the same value over and over is that value, the sum is not") {
+  const auto loop = [](const std::string& op, const std::string& start) {
+    return "(%x: tensor<2x3xf32>)\n  %z = constant {" + start +
+           "} : tensor<3xf32>\n"
+           "  %y = scan(%x, %z) {length=4, constants=1, carried=1} do (%i: tensor<i32>, %v: "
+           "tensor<2x3xf32>, %c: tensor<3xf32>) {\n    %m = reduce(%v) {add, dims=[0]} : "
+           "tensor<3xf32>\n    %n = " +
+           op +
+           "(%c, %m) : tensor<3xf32>\n    return %n : tensor<3xf32>\n  } : tensor<3xf32>\n"
+           "  return %y : tensor<3xf32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<2x3xf32>)\n  %y = reduce(%x) {add, dims=[0]} : tensor<3xf32>\n"
+      "  return %y : tensor<3xf32>\n";
+  CHECK(does(source, loop("maximum", "-inf")));
+  CHECK(does(source, loop("minimum", "inf")));
+  CHECK_FALSE(does(source, loop("maximum", "0")));
+  CHECK_FALSE(does(source, loop("maximum", "inf")));
+  CHECK_FALSE(does(source, loop("add", "0")));
+}
+
+TEST_CASE("rules: results of a loop that repeat are padded") {
+  const auto loop = [](int columns, const std::string& body, const std::string& kept) {
+    const std::string all = "tensor<2x" + std::to_string(columns) + "xf32>";
+    return "(%v: tensor<2xf32>)\n  %x = broadcast_in_dim(%v) {dims=[0]} : " + all +
+           "\n  %y = scan(%x) {length=2, carried=1} do (%i: tensor<i32>, %c: " + all + ") {\n" +
+           body + "    return %n : " + all + "\n  } : " + all + "\n" + kept +
+           " : tensor<2xf32>\n  return %s : tensor<2xf32>\n";
+  };
+  const auto step = [](const std::string& op, int columns) {
+    return "    %n = " + op + "(%c) : tensor<2x" + std::to_string(columns) + "xf32>\n";
+  };
+  const std::string whole = "  %s = reduce(%y) {add, dims=[1]}";
+  const auto masked = [](int high) {
+    return "  %i = iota {dim=1} : tensor<2x4xi32>\n  %b = constant {" + std::to_string(high) +
+           "} : tensor<2x4xi32>\n  %m = compare(%i, %b) {lt} : tensor<2x4xi1>\n"
+           "  %z = constant {0} : tensor<2x4xf32>\n  %p = select(%m, %y, %z) : tensor<2x4xf32>\n"
+           "  %s = reduce(%p) {add, dims=[1]}";
+  };
+  CHECK(does(loop(3, step("tanh", 3), whole), loop(4, step("tanh", 4), masked(3))));
+  CHECK_FALSE(does(loop(3, step("tanh", 3), whole), loop(4, step("tanh", 4), masked(4))));
+  CHECK_FALSE(does(loop(3, step("tanh", 3), whole), loop(4, step("tanh", 4), masked(2))));
+  CHECK_FALSE(does(loop(3, step("tanh", 3), whole), loop(4, step("tanh", 4), whole)));
+  CHECK_FALSE(does(loop(3, step("tanh", 3), whole), loop(4, step("exp", 4), masked(3))));
+}
+
 TEST_CASE("rules: two parts of a tensor in the other order are the tensor turned around") {
   const auto parts = [](const std::string& first, const std::string& second) {
     return "(%x: tensor<4xf32>)\n  %a = slice(%x) {[2:4]} : tensor<2xf32>\n"

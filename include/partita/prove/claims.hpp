@@ -10,8 +10,8 @@
 
 namespace partita::prove_detail {
 
-/// A view number for a value whose elements all are every element of the term: every view of the
-/// term shows it. What is the same everywhere may enter a loop so.
+/// A view number for a value of which any view of the term is as good as another one, to find out
+/// which one it is seen in: of guesses alone, that are checked.
 inline constexpr int open_view = -1;
 
 /// What is known of a value: reduced over what is pending, it is so many times what a view shows of
@@ -35,8 +35,8 @@ struct claim_list {
   constexpr explicit claim_list(const program& p) : first(p.types.size(), -1) {}
 };
 
-/// A loop of the source, whose values are terms of their own: what is carried is the same from
-/// iteration to iteration, for all that is known.
+/// A loop of the source, whose values are terms of their own: of what is carried nothing is known
+/// but the dimensions along which it is the same, in every iteration.
 struct source_loop {
   const program* p = nullptr;
   op_id op = -1;
@@ -63,7 +63,6 @@ struct workspace {
   factor_table local;    ///< of the op that is lifted, if its loops are wanted
   bool defining = true;  ///< is it the source?
   int depth = 0;         ///< of loops around, whose iterations are coordinates
-  int guesses = 0;       ///< how often something was assumed of an open value
   int source_terms = 0;  ///< how many terms are of the source, when all of them are there
 
   vec<claim> chosen;  ///< of each operand of the op that is lifted
@@ -141,6 +140,13 @@ struct workspace {
   constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums,
                      double scale = 1) {
     if (seen.good()) add(to, v, known({term, number(seen, term), sums, scale}));
+  }
+  /// How the source sees a term of its own. (Where that repeats, a local program may pad it.)
+  constexpr void own(int t, const view& seen) {
+    const partita::shape tensor = all.terms[t].shape;
+    const int own = number(seen, t);
+    all.terms[t].own = own;
+    if (all.views[own] != view(tensor)) all.reshapings[all.reshaping_of(t, own, tensor)].term = t;
   }
   /// (Of what is made of positions one element is what is made of a number.)
   constexpr claim known(claim c) {

@@ -143,18 +143,16 @@ class contraction_law {
   }
   constexpr bool find_pieces(int i) {
     const shape& s = of_.at.operand_type(i).shape;
-    const term& mine = all_.terms[given_[i].term];
-    const int seen = all_.terms.operand(of_, i).view;
-    const bool reshaped = mine.alias.term >= 0;
-    if (s.elements() == 0 || (reshaped && (mine.alias.view != seen || mine.shape != s)))
+    view whole;
+    if (s.elements() == 0 || !find_whole(all_, all_.terms.operand(of_, i), s, given_[i], whole))
       return false;
     const view& given = all_.views[given_[i].view];
     for (int d = 0; d < given.rank; ++d)
       if (loop_of(i, d) < 0 && given.has(d)) return false;
     const view part = with_owners(given, loop_count_, [&](int d) { return loop_of(i, d); });
     piece pieces[max_rank];
-    const view whole = reshaped ? view(s) : all_.views[seen];
-    if (!relative_view(whole, s, part, mine.shape, true).find(pieces)) return false;
+    if (!relative_view(whole, s, part, all_.terms[given_[i].term].shape, true).find(pieces))
+      return false;
     for (int d = 0; d < s.rank; ++d) {
       const int f = factor_of(i, d);
       if (f < 0 ? !pieces[d].free && s.extents[d] > 1 : !agree(found_[f], pieces[d])) return false;

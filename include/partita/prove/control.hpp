@@ -68,47 +68,21 @@ class loop_lifting {
       made.inputs.push_back(vec<claim>(r.inputs.size(), claim{}));
       made.outputs.push_back(vec<claim>(r.outputs.size(), claim{}));
     }
-    for (const auto& w : wires_.wires) define_inputs(w, made);
-    for (int r = 0; r < p_.op(o_).region_count; ++r) {
-      const program& region = p_.region(o_, r);
-      claim_list inside(region);
-      for (int i = 0; i < region.input_count(); ++i)
-        w_.add(inside, region.inputs[i], made.inputs[r][i]);
-      lift_all(w_, region, inside);
-      for (int i = 0; i < region.output_count(); ++i) {
-        const int c = inside.first[region.outputs[i].value];
-        if (c < 0) return;
-        made.outputs[r][i] = w_.claims[c];
-      }
+    vec<unsigned> alike;
+    for (const auto& w : wires_.wires) {
+      const wire_end* const operand = end_of(w, wire_end::operand);
+      alike.push_back(
+          operand == nullptr ? 0 : same_along(made.operands[operand->index], operand->shift));
     }
+    while (define_inside(made, alike)) {
+    }
+    for (const auto& outputs : made.outputs)
+      for (const auto& c : outputs)
+        if (c.term < 0) return;
     made.results = w_.all.terms.make(site(p_, o_), operands, false, p_.type(p_.op(o_).result));
     w_.all.terms[made.results].factors = static_cast<int>(w_.loops.size());
-    for (int r = 0; r < p_.op(o_).result_count; ++r) {
-      const value_id v = p_.op(o_).result + r;
-      w_.add(to_, v, made.results + r, own_view(r, made), {});
-      w_.all.terms[made.results + r].own = w_.claims[to_.first[v]].view;
-    }
+    define_results(made, alike);
     w_.loops.push_back(made);
-  }
-
-  /// A result repeats where what leaves an iteration does (and enters the first, if there may be
-  /// none).
-  constexpr view own_view(int r, const source_loop& made) const {
-    view v(p_.type(p_.op(o_).result + r).shape);
-    for (const auto& w : wires_.wires) {
-      const wire_end* const result = end_of(w, wire_end::result);
-      const wire_end* const out = end_of(w, wire_end::output);
-      const wire_end* const in = end_of(w, wire_end::operand);
-      if (result == nullptr || result->index != r || out == nullptr) continue;
-      const view& last = w_.all.views[made.outputs[out->region][out->index].view];
-      for (int d = result->shift; d < v.rank; ++d) {
-        bool alike = last.repeats(d - result->shift);
-        if (in != nullptr && p_.op(o_).def->id != def<op::scan>.id)
-          alike = alike && w_.all.views[made.operands[in->index].view].repeats(d);
-        if (alike) v.drop(d);
-      }
-    }
-    return v;
   }
 
   /// A local loop that does what one of the source does, or takes the place of one that is there in
@@ -147,49 +121,93 @@ class loop_lifting {
     const wire_end* const operand = end_of(w, wire_end::operand);
     return operand != nullptr && operand->shift == 0 && end_of(w, wire_end::output) == nullptr;
   }
-  constexpr void define_inputs(const wire& w, source_loop& made) {
+  /// The dimensions along which a value is the same, but for the first ones: as bits.
+  constexpr unsigned same_along(const claim& c, int shift) const {
+    const view& seen = w_.all.views[c.view];
+    unsigned bits = 0;
+    for (int d = shift; d < seen.rank; ++d)
+      if (seen.repeats(d)) bits |= 1u << (d - shift);
+    return bits;
+  }
+  static constexpr view view_of(const shape& s, unsigned alike, int shift) {
+    view v(s);
+    for (int d = shift; d < s.rank; ++d)
+      if ((alike >> (d - shift) & 1u) != 0) v.drop(d);
+    return v;
+  }
+  /// What enters is the same along some dimensions (`alike`, by wire), as long as what leaves is,
+  /// too: else there are fewer, and more to do.
+  constexpr bool define_inside(source_loop& made, vec<unsigned>& alike) {
+    for (std::size_t i = 0; i < alike.size(); ++i) define_inputs(wires_.wires[i], alike[i], made);
+    for (int r = 0; r < p_.op(o_).region_count; ++r) {
+      const program& region = p_.region(o_, r);
+      claim_list inside(region);
+      for (int i = 0; i < region.input_count(); ++i)
+        w_.add(inside, region.inputs[i], made.inputs[r][i]);
+      lift_all(w_, region, inside);
+      for (int i = 0; i < region.output_count(); ++i) {
+        const int c = inside.first[region.outputs[i].value];
+        if (c < 0) return false;
+        made.outputs[r][i] = w_.claims[c];
+      }
+    }
+    bool fewer = false;
+    for (std::size_t i = 0; i < alike.size(); ++i)
+      for (const auto& e : wires_.wires[i].ends) {
+        if (e.kind != wire_end::output) continue;
+        const unsigned kept = alike[i] & same_along(made.outputs[e.region][e.index], 0);
+        fewer = fewer || kept != alike[i];
+        alike[i] = kept;
+      }
+    return fewer;
+  }
+  constexpr void define_inputs(const wire& w, unsigned alike, source_loop& made) {
     claim inner;
     for (const auto& e : w.ends) {
       if (e.kind != wire_end::input) continue;
-      const program& region = p_.region(o_, e.region);
-      const tensor_type& type = region.input_type(e.index);
-      if (only_enters(w)) {
+      const tensor_type& type = p_.region(o_, e.region).input_type(e.index);
+      if (only_enters(w))
         inner = made.operands[end_of(w, wire_end::operand)->index];
-      } else if (inner.term < 0) {
-        inner.term = w_.all.terms.fresh(type);
-        inner.view = w_.number(view(type.shape), inner.term);
-      }
+      else if (inner.term < 0)
+        inner = own_claim(w_.all.terms.fresh(type), view_of(type.shape, alike, 0));
       made.inputs[e.region][e.index] = inner;
+    }
+  }
+  constexpr claim own_claim(int t, const view& own) {
+    w_.own(t, own);
+    return {t, w_.all.terms[t].own, {}};
+  }
+  /// A result is the same where what leaves an iteration is (and enters the first, if there may be
+  /// none).
+  constexpr void define_results(const source_loop& made, const vec<unsigned>& alike) {
+    for (std::size_t i = 0; i < alike.size(); ++i) {
+      const wire_end* const result = end_of(wires_.wires[i], wire_end::result);
+      const wire_end* const out = end_of(wires_.wires[i], wire_end::output);
+      if (result == nullptr || out == nullptr) continue;
+      const bool some = p_.op(o_).def->id == def<op::scan>.id;
+      const value_id v = p_.op(o_).result + result->index;
+      const unsigned same = some ? same_along(made.outputs[out->region][out->index], 0) : alike[i];
+      w_.add(
+          to_, v,
+          own_claim(made.results + result->index, view_of(p_.type(v).shape, same, result->shift)));
     }
   }
 
   // ---- A loop like one of the source ------------------------------------------------------------
 
-  /// How a local value lies among the elements of what it stands for.
+  /// How a local value lies among the elements of what it stands for. Along a dimension where that
+  /// is the same its piece is free: any fits.
   struct place {
     bool known = false;
     piece pieces[max_rank];
     pending sums;
   };
-  static constexpr bool same(const place& a, const place& b, int rank) {
-    if (!a.known || !b.known || a.sums != b.sums) return false;
-    for (int d = 0; d < rank; ++d)
-      if (!a.pieces[d].same_positions(b.pieces[d])) return false;
-    return true;
-  }
   /// The place of a local value, of which this is known; dimensions from `shift` on.
   constexpr place find_place(const claim& whole, const shape& s, const claim& part,
                              int shift) const {
     place found;
     piece pieces[max_rank];
-    const bool reshaped =
-        w_.all.terms[part.term].alias == whole.seen() && w_.all.terms[part.term].shape == s;
-    if (part.view == open_view || part.scale != whole.scale ||
-        (whole.term != part.term && !reshaped))
-      return found;
-    const view seen = reshaped ? view(s) : w_.all.views[whole.view];
-    if (!relative_view(seen, s, w_.all.views[part.view], w_.all.terms[part.term].shape)
-             .find(pieces))
+    if (part.scale != whole.scale || !find_pieces(w_.all, whole.seen(), s, part.seen(), pieces))
       return found;
     for (int d = 0; d < shift; ++d)
       if (!pieces[d].free && !pieces[d].whole(s.extents[d])) return found;
@@ -203,13 +221,13 @@ class loop_lifting {
       if (each == t) return true;
     return false;
   }
-  /// One for each wire that is more than a value that enters.
+  /// What enters an iteration: by wire, its place; not known, it is open, to find one.
   struct carried {
     const wire* w = nullptr;
     place at;
   };
 
-  /// `open`: does what is the same everywhere enter so, even if it has a place?
+  /// `open`: nothing is assumed of the place of what is the same along a dimension.
   constexpr bool follows(const source_loop& source, bool open) {
     const op_node &mine = p_.op(o_), &theirs = source.p->op(source.op);
     if (mine.region_count != theirs.region_count ||
@@ -221,60 +239,51 @@ class loop_lifting {
     }
     vec<carried> list;
     for (const auto& w : wires_.wires) {
-      if (only_enters(w)) continue;
-      const wire_end* const operand = end_of(w, wire_end::operand);
-      const bool returns = end_of(w, wire_end::output) != nullptr;
-      if (open && operand != nullptr && returns &&
-          is_open(to_.first[p_.operand(o_, operand->index)], source.operands[operand->index]))
-        list.push_back({&w, {}});
-      else
-        list.push_back({&w, outside_place(source, w)});
-      if (!list.back().at.known && !returns) return false;
+      if (only_enters(w) || end_of(w, wire_end::input) == nullptr) continue;
+      list.push_back({&w, first_place(source, w, open)});
+      if (!list.back().at.known && end_of(w, wire_end::output) == nullptr &&
+          !enters_open(source, w))
+        return false;
     }
     for (int rounds = 0; rounds < 8; ++rounds) {
-      bool changed = false;
+      bool changed = false, waits = false;
       vec<claim_list> inside;
-      const int guesses = w_.guesses;
       run_regions(source, list, inside);
       for (auto& each : list)
-        if (!settles(source, each, inside, changed)) return false;
-      if (!changed) return (guesses == w_.guesses || all_known(list)) && leave(source, list);
+        if (!settles(source, each, inside, changed, waits)) return false;
+      if (!changed) return !waits && leave(source, list, inside);
     }
     return false;
   }
-  static constexpr bool all_known(const vec<carried>& list) {
-    for (const auto& each : list)
-      if (!each.at.known) return false;
-    return true;
+  constexpr const claim& inner(const source_loop& source, const wire& w) const {
+    const wire_end* const e = end_of(w, wire_end::input);
+    return source.inputs[e->region][e->index];
   }
-  /// As the operand lies; where it only repeats, it is open.
-  constexpr place outside_place(const source_loop& source, const wire& w) const {
+  /// As what enters the loop lies: where that only repeats but the source's is not the same, as the
+  /// first elements if all are there.
+  constexpr place first_place(const source_loop& source, const wire& w, bool open) const {
     place found;
     const wire_end* const e = end_of(w, wire_end::operand);
-    if (e == nullptr) {
-      found.known = end_of(w, wire_end::input) != nullptr &&
-                    end_of(w, wire_end::output) == nullptr;  // the number of the iteration
-      return found;
-    }
-    const tensor_type& whole = source.p->type(source.p->operand(source.op, e->index));
-    const value_id mine = p_.operand(o_, e->index);
-    const shape& local = p_.type(mine).shape;
-    for (int c = to_.first[mine]; c >= 0; c = w_.claims[c].next) {
-      found = find_place(source.operands[e->index], whole.shape, w_.claims[c], e->shift);
-      if (found.known) break;
-    }
-    if (whole.shape.elements() == 0) return found;
-    for (int d = e->shift; found.known && d < whole.shape.rank; ++d) {
-      piece& each = found.pieces[d - e->shift];
-      if (!each.free) continue;
-      if (local.extents[d] < whole.shape.extents[d]) {
-        found.known = false;
-        break;
-      }
-      each = piece();
-      each.add(0, local.extents[d], 1);
+    found.known = e == nullptr;  // the number of the iteration
+    for (int c = e == nullptr ? -1 : to_.first[p_.operand(o_, e->index)]; c >= 0 && !found.known;
+         c = w_.claims[c].next)
+      found = operand_place(source, *e, w_.claims[c]);
+    if (!found.known || e == nullptr) return found;
+    const claim& in = inner(source, w);
+    const shape& whole = w_.all.terms[in.term].shape;
+    const shape& local = p_.type(p_.operand(o_, e->index)).shape;
+    for (int d = 0; d < whole.rank; ++d) {
+      if (!found.pieces[d].free || w_.all.views[in.view].repeats(d)) continue;
+      found.known = found.known && !open && local.extents[d + e->shift] >= whole.extents[d];
+      found.pieces[d] = piece();
+      found.pieces[d].add(0, local.extents[d + e->shift], 1);
     }
     return found;
+  }
+  constexpr place operand_place(const source_loop& source, const wire_end& e,
+                                const claim& c) const {
+    return find_place(source.operands[e.index],
+                      source.p->type(source.p->operand(source.op, e.index)).shape, c, e.shift);
   }
   constexpr void run_regions(const source_loop& source, const vec<carried>& list,
                              vec<claim_list>& inside) {
@@ -306,135 +315,102 @@ class loop_lifting {
       w_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank),
              each.at.sums);
   }
-  /// Is a value at the end of an iteration as it was at its beginning? If it entered as one that
-  /// fits many places, it takes this one.
-  constexpr bool settles(const source_loop& source, carried& each, const vec<claim_list>& inside,
-                         bool& changed) {
-    const wire_end* const operand = end_of(*each.w, wire_end::operand);
-    for (const auto& e : each.w->ends) {
-      if (e.kind != wire_end::output) continue;
-      const program& region = p_.region(o_, e.region);
-      const value_id v = region.outputs[e.index].value;
-      const int rank = region.type(v).shape.rank;
-      const claim& whole = source.outputs[e.region][e.index];
-      const shape& s = source.p->region(source.op, e.region).output_type(e.index).shape;
-      if (operand != nullptr &&
-          stays_open(source, each, *operand, inside[e.region].first[v], whole))
-        continue;
-      place found;
-      if (operand == nullptr && is_open(inside[e.region].first[v], whole))
-        found = first_place(region.type(v).shape);
-      bool good = found.known && each.at.known && !each.at.sums.any();
-      for (int c = inside[e.region].first[v]; c >= 0 && !good; c = w_.claims[c].next) {
-        const place here = find_place(whole, s, w_.claims[c], 0);
-        if (!here.known) continue;
-        if (!found.known) found = here;
-        good = each.at.known && fits(here, each.at, rank);
-      }
-      if (!found.known) return false;
-      if (good) continue;
-      if (operand == nullptr && !each.at.known) {  // made inside
-        for (int d = 0; d < rank; ++d)
-          if (found.pieces[d].free) found.pieces[d] = whole_piece(region.type(v).shape, s, d);
-        each.at = found;
-        continue;
-      }
-      if (operand == nullptr || !starts_as(source, *operand, found, rank)) return false;
-      each.at = found;
-      changed = true;
-    }
-    return true;
+  /// (Within a loop around, what is guessed there.)
+  constexpr bool enters_open(const source_loop& source, const wire& w) const {
+    const wire_end* const e = end_of(w, wire_end::operand);
+    return is_open(to_.first[p_.operand(o_, e->index)], source.operands[e->index]);
   }
-  /// One that fits what is the same everywhere.
-  static constexpr place first_place(const shape& local) {
-    place found;
-    found.known = true;
-    for (int d = 0; d < local.rank; ++d) found.pieces[d].add(0, local.extents[d], 1);
-    return found;
-  }
-  /// Is what enters the same everywhere, and what leaves, too?
-  constexpr bool stays_open(const source_loop& source, const carried& each, const wire_end& from,
-                            int last, const claim& whole) const {
-    return !each.at.known &&
-           is_open(to_.first[p_.operand(o_, from.index)], source.operands[from.index]) &&
-           is_open(last, whole);
-  }
-  /// Are all elements of a local value, of which this is known, and of what it stands for the same?
   constexpr bool is_open(int known, const claim& whole) const {
-    const view& seen = w_.all.views[whole.view];
-    for (; known >= 0; known = w_.claims[known].next) {
-      const claim& c = w_.claims[known];
-      if (c.term != whole.term || c.scale != whole.scale || c.sums.any()) continue;
-      if (c.view == open_view ? sees_inside(w_, whole) : c.view == whole.view && seen.count == 0)
-        return true;
-    }
+    for (; known >= 0; known = w_.claims[known].next)
+      if (w_.claims[known].view == open_view && w_.claims[known].term == whole.term) return true;
     return false;
   }
-  static constexpr piece whole_piece(const shape& local, const shape& s, int d) {
-    piece whole;
-    if (local.extents[d] == s.extents[d])
-      whole.add(0, s.extents[d], 1);
-    else
-      whole.free = true;
-    return whole;
+  /// Is a value at the end of an iteration as it was at its beginning? Else it is as it could be at
+  /// the beginning, too, from now on; or it waits for others.
+  constexpr bool settles(const source_loop& source, carried& each, const vec<claim_list>& inside,
+                         bool& changed, bool& waits) {
+    const wire_end* const e = end_of(*each.w, wire_end::output);
+    if (e == nullptr) return true;
+    const claim& whole = source.outputs[e->region][e->index];
+    const shape& s = source.p->region(source.op, e->region).output_type(e->index).shape;
+    const int first = inside[e->region].first[p_.region(o_, e->region).outputs[e->index].value];
+    for (int c = first; c >= 0 && each.at.known; c = w_.claims[c].next)
+      if (fits(find_place(whole, s, w_.claims[c], 0), each.at, s.rank)) return true;
+    for (int c = first; c >= 0; c = w_.claims[c].next) {
+      place here = find_place(whole, s, w_.claims[c], 0);
+      if (!starts_as(source, *each.w, here, s.rank)) continue;
+      each.at = here;
+      return changed = true;
+    }
+    waits = waits || each.at.known || !enters_open(source, *each.w);
+    return is_open(first, whole);
   }
-  /// Equal, but for what repeats.
+  /// Equal, but for what is the same everywhere.
   static constexpr bool fits(const place& here, const place& want, int rank) {
-    if (here.sums != want.sums) return false;
+    if (!here.known || here.sums != want.sums) return false;
     for (int d = 0; d < rank; ++d)
       if (!here.pieces[d].free && !here.pieces[d].same_positions(want.pieces[d])) return false;
     return true;
   }
-  /// May what enters be seen at this place?
-  constexpr bool starts_as(const source_loop& source, const wire_end& e, const place& want,
-                           int rank) const {
-    const tensor_type& whole = source.p->type(source.p->operand(source.op, e.index));
-    const value_id mine = p_.operand(o_, e.index);
-    for (int d = 0; d < rank; ++d)
-      if (want.pieces[d].free) return false;
-    for (int c = to_.first[mine]; c >= 0; c = w_.claims[c].next) {
-      place have = find_place(source.operands[e.index], whole.shape, w_.claims[c], e.shift);
-      if (!have.known) continue;
+  /// May what enters be seen at this place? Where any would do, it is where that is.
+  constexpr bool starts_as(const source_loop& source, const wire& w, place& want, int rank) const {
+    const wire_end* const e = end_of(w, wire_end::operand);
+    if (!want.known) return false;
+    const view& own = w_.all.views[inner(source, w).view];
+    for (int c = to_.first[p_.operand(o_, e->index)]; c >= 0; c = w_.claims[c].next) {
+      place have = operand_place(source, *e, w_.claims[c]), at = want;
       if (want.sums.any() && !have.sums.any() && w_.is_identity(w_.claims[c], want.sums.combine))
         have.sums = want.sums;
-      if (fits(have, want, rank)) return true;
+      for (int d = 0; d < rank; ++d)
+        if (at.pieces[d].free) at.pieces[d] = have.pieces[d];
+      bool good = fits(have, at, rank);
+      for (int d = 0; d < rank; ++d) good = good && (!at.pieces[d].free || own.repeats(d));
+      if (!good) continue;
+      want = at;
+      return true;
     }
     return false;
   }
   /// What is known of the results.
-  constexpr bool leave(const source_loop& source, const vec<carried>& list) {
-    for (const auto& each : list)
-      for (const auto& e : each.w->ends) {
-        if (e.kind == wire_end::output &&
-            p_.region(o_, e.region).output_type(e.index).shape.rank == 0 &&
-            end_of(*each.w, wire_end::result) == nullptr && !is_alike(each.at))
-          return false;  // a condition that differs from device to device
-        if (e.kind != wire_end::result) continue;
-        const value_id v = p_.op(o_).result + e.index;
-        const shape& s = source.p->type(source.p->op(source.op).result + e.index).shape;
-        if (s.elements() == 0) continue;
-        if (!each.at.known) {
-          const int own = w_.all.terms[source.results + e.index].own;
-          w_.add(to_, v,
-                 {source.results + e.index, w_.all.views[own].count == 0 ? own : open_view, {}});
-          continue;
-        }
-        place at = each.at;
-        const view& own = w_.all.views[w_.all.terms[source.results + e.index].own];
-        for (int d = s.rank; d-- > e.shift;) {
-          at.pieces[d] = each.at.pieces[d - e.shift];
-          if (own.repeats(d) && at.pieces[d].lies_inside(s.extents[d])) at.pieces[d] = piece();
-          if (at.pieces[d].free) return false;
-        }
-        for (int d = 0; d < e.shift; ++d) {
-          at.pieces[d] = piece();
-          at.pieces[d].add(0, s.extents[d], 1);
-        }
-        w_.add(to_, v, source.results + e.index, as_view(at.pieces, s.rank), at.sums);
+  constexpr bool leave(const source_loop& source, const vec<carried>& list,
+                       const vec<claim_list>& inside) {
+    for (const auto& w : wires_.wires) {
+      const wire_end* const out = end_of(w, wire_end::output);
+      const wire_end* const result = end_of(w, wire_end::result);
+      if (out == nullptr || end_of(w, wire_end::input) != nullptr) continue;
+      const claim& whole = source.outputs[out->region][out->index];
+      const program& region = p_.region(o_, out->region);
+      const shape& s = source.p->region(source.op, out->region).output_type(out->index).shape;
+      const int first = inside[out->region].first[region.outputs[out->index].value];
+      // (A condition is the same on all devices.)
+      bool any = s.elements() == 0 || is_open(first, whole);
+      if (is_open(first, whole) && result != nullptr) leave(source, {}, *result);
+      for (int c = first; c >= 0; c = w_.claims[c].next) {
+        const place here = find_place(whole, s, w_.claims[c], 0);
+        any = any || (here.known && (result != nullptr || !here.sums.any()));
+        if (here.known && result != nullptr) leave(source, here, *result);
       }
+      if (!any) return false;
+    }
+    for (const auto& each : list)
+      if (const wire_end* const result = end_of(*each.w, wire_end::result))
+        leave(source, each.at, *result);
     return true;
   }
-  static constexpr bool is_alike(const place& at) { return at.known && !at.sums.any(); }
+  constexpr void leave(const source_loop& source, const place& at, const wire_end& e) {
+    const shape& s = source.p->type(source.p->op(source.op).result + e.index).shape;
+    const int t = source.results + e.index;
+    const view& own = w_.all.views[w_.all.terms[t].own];
+    if (!at.known) return w_.add(to_, p_.op(o_).result + e.index, {t, open_view, {}});
+    piece pieces[max_rank];
+    for (int d = 0; d < s.rank; ++d) {
+      if (d >= e.shift) pieces[d] = at.pieces[d - e.shift];
+      if (d < e.shift) pieces[d].add(0, s.extents[d], 1);
+      if (own.repeats(d) && pieces[d].lies_inside(s.extents[d])) pieces[d] = piece();
+      if (pieces[d].free) return;
+    }
+    w_.add(to_, p_.op(o_).result + e.index, t, as_view(pieces, s.rank), at.sums);
+  }
 
   // ---- Iterations instead of devices ------------------------------------------------------------
 
@@ -489,7 +465,8 @@ class loop_lifting {
       w_.add(to_, result, known.term, v_out, known.sums, known.scale);
     }
   }
-  /// A value that is joined with another one in each iteration, or the one of the last.
+  /// A value that is joined with another one in each iteration (the same one changes nothing more),
+  /// or the one of the last.
   constexpr void leave_carried(int i, const op::scan::counts& k, int axis,
                                const claim_list& inside) {
     const program& body = p_.region(o_, 0);
@@ -502,32 +479,29 @@ class loop_lifting {
     for (int c = inside.first[out]; c >= 0; c = w_.claims[c].next)
       if (is_done(w_.claims[c])) w_.add(to_, result, claim(w_.claims[c]));
     const op_id o = body.producer(out);
-    if (body.op(o).operand_count != 2) return;
+    const combiner combine = combiner_of(*body.op(o).def);
+    if (!starts_from_identity(p_.operand(o_, k.constants + i), combine)) return;
     for (int side = 0; side < 2; ++side) {
       if (body.operand(o, side) != before) continue;
       for (int c = inside.first[body.operand(o, 1 - side)]; c >= 0; c = w_.claims[c].next) {
         claim joined = w_.claims[c];
-        if (joins_identity(body.op(o), p_.operand(o_, k.constants + i), joined))
-          w_.add(to_, result, joined);
-        if (!joined.sums.contains(axis) ||
-            combining_op(joined.sums.combine).id != body.op(o).def->id)
+        if (joined.sums.contains(axis) && joined.sums.combine == combine)
+          joined.sums.remove(axis);
+        else if (!is_idempotent(*body.op(o).def) && !w_.is_identity(joined, combine))
           continue;
-        if (!starts_from_identity(p_.operand(o_, k.constants + i), joined.sums.combine)) continue;
-        joined.sums.remove(axis);
         if (is_done(joined)) w_.add(to_, result, joined);
       }
     }
   }
-  /// From the identity on, joined with it over and over: that is what it stays.
-  constexpr bool joins_identity(const op_node& op, value_id start, const claim& c) const {
+  /// Of an op that combines two values; else `stack`.
+  static constexpr combiner combiner_of(const op_def& d) {
     for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min,
                           combiner::logical_and, combiner::logical_or})
-      if (combining_op(each).id == op.def->id && w_.is_identity(c, each))
-        return starts_from_identity(start, each);
-    return false;
+      if (combining_op(each).id == d.id) return each;
+    return combiner::stack;
   }
   constexpr bool starts_from_identity(value_id v, combiner combine) const {
-    for (int c = to_.first[v]; c >= 0; c = w_.claims[c].next)
+    for (int c = to_.first[v]; c >= 0 && combine != combiner::stack; c = w_.claims[c].next)
       if (w_.is_identity(w_.claims[c], combine)) return true;
     return false;
   }

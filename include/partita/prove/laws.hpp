@@ -35,6 +35,32 @@ struct pending {
   friend constexpr bool operator==(const pending&, const pending&) = default;
 };
 
+/// How a tensor that the source sees as `whole` sees the term of a part of it. Along a dimension
+/// where a term is the same, a part that reaches beyond is seen as it is in the term.
+constexpr bool find_whole(const meanings& all, const operand_term& whole, const shape& s,
+                          const operand_term& part, view& seen) {
+  const term& of = all.terms[part.term];
+  if (of.alias == whole && of.shape == s) {
+    seen = view(s);
+    return true;
+  }
+  if (part.view < 0 || whole.term != part.term) return false;
+  seen = all.views[whole.view];
+  if (whole.view != of.own || of.shape != s) return true;
+  view tensor(s);
+  for (int d = 0; d < s.rank; ++d)
+    if (seen.repeats(d) && !all.views[part.view].sees_along(d)) tensor.drop(d);
+  seen = tensor;
+  return true;
+}
+/// The piece of each of its dimensions that a part holds.
+constexpr bool find_pieces(const meanings& all, const operand_term& whole, const shape& s,
+                           const operand_term& part, piece* pieces) {
+  view seen;
+  return part.view >= 0 && find_whole(all, whole, s, part, seen) &&
+         relative_view(seen, s, all.views[part.view], all.terms[part.term].shape).find(pieces);
+}
+
 /// Has an op a tile map? Of others it is known only that they make the same of the same operands.
 constexpr bool has_laws(const op_def& d) {
   return d.role != op_role::compute || d.elementwise || d.identity || d.collective ||
@@ -93,10 +119,8 @@ class op_law {
     if (pieces_.size() < room) pieces_.resize(room);
     operands_.assign(static_cast<std::size_t>(count), {});
     for (int i = 0; i < count; ++i) {
-      const operand_term alias = all_.terms[given_[i].term].alias;
-      if (alias.term >= 0 && (alias.view != whole_view(i) ||
-                              all_.terms[given_[i].term].shape != operand_type(i).shape))
-        return no("operand ", i, " is reshaped");
+      const operand_term& whole = all_.terms.operand(of_, i);
+      const operand_term& alias = all_.terms[given_[i].term].alias;
       operands_[i].empty = operand_type(i).shape.elements() == 0;
       if (operands_[i].empty) {  // none are any
         for (int d = 0; d < operand_type(i).shape.rank; ++d) {
@@ -105,13 +129,10 @@ class op_law {
         }
         continue;
       }
-      const view& part = all_.views[given_[i].view];
-      const view whole =
-          alias.term < 0 ? all_.views[whole_view(i)] : view(all_.terms[given_[i].term].shape);
-      const shape& tensor = all_.terms[given_[i].term].shape;
-      if (!relative_view(whole, operand_type(i).shape, part, tensor)
-               .find(pieces_.data() + i * max_rank))
-        return no("operand ", i, " is no piece of what it is in the source");
+      if (!find_pieces(all_, whole, operand_type(i).shape, given_[i],
+                       pieces_.data() + i * max_rank))
+        return no("operand ", i,
+                  alias.term >= 0 ? " is reshaped" : " is no piece of what it is in the source");
     }
     attrs_.clear();
     for (auto a : source_.attrs()) attrs_.push_back(a);

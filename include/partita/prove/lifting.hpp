@@ -89,7 +89,6 @@ constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
     if (w.all.terms[w.chosen[i].term].shape != w.all.terms[seen.term].shape) return false;
     claim now{w.chosen[i].term, w.all.views.number(without_beyond(w.all.views[seen.view])),
               seen.sums, w.chosen[i].scale};
-    if (seen.sums.any()) ++w.guesses;
     w.claims[to.first[p.operand(o, i)]] = now;
     w.chosen[i] = now;
     w.given[i] = now.seen();

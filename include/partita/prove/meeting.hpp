@@ -95,7 +95,7 @@ constexpr int define(workspace& w, const site& at) {
     vec<view> repeated;
     if (law.apply(repeated, none)) results = repeated;
   }
-  for (int r = 0; r < at.result_count(); ++r) w.all.terms[t + r].own = w.number(results[r], t + r);
+  for (int r = 0; r < at.result_count(); ++r) w.own(t + r, results[r]);
   return t;
 }
 

@@ -120,7 +120,6 @@ class checker {
   }
   /// A claim, but only for what an output shows of the source's.
   constexpr claim shown(const claim& local, int i) {
-    if (local.view == open_view) return local;
     const shape& whole = source_.output_type(i).shape;
     const view wanted = laid_out(d_.outputs[i], d_.local.output_type(i).shape);
     view v = work_.all.views[local.view];
@@ -129,21 +128,12 @@ class checker {
                : local;
   }
   constexpr bool is_output(const claim& source, const claim& local, int i) const {
-    if (local.view == open_view)
-      return local.term == source.term && local.scale == source.scale && sees_inside(work_, source);
-    const operand_term alias = work_.all.terms[local.term].alias;
-    const bool reshaped =
-        alias == source.seen() && work_.all.terms[local.term].shape == source_.output_type(i).shape;
-    if ((source.term != local.term && !reshaped) || source.scale != local.scale || local.sums.any())
-      return false;
     const shape &whole = source_.output_type(i).shape, &mine = d_.local.output_type(i).shape;
     piece have[max_rank], want[max_rank];
-    const view identity(whole), wanted = laid_out(d_.outputs[i], mine);
-    const view& seen = reshaped ? identity : work_.all.views[source.view];
-    if (!relative_view(seen, whole, work_.all.views[local.view], work_.all.terms[local.term].shape)
-             .find(have))
+    if (source.scale != local.scale || local.sums.any() ||
+        !find_pieces(work_.all, source.seen(), whole, local.seen(), have) ||
+        !relative_view(view(whole), whole, laid_out(d_.outputs[i], mine), whole).find(want))
       return false;
-    if (!relative_view(identity, whole, wanted, whole).find(want)) return false;
     for (int d = 0; d < whole.rank; ++d)
       if (!have[d].free && !have[d].same_digits(want[d])) return false;
     return true;
