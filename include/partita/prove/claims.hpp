@@ -62,8 +62,8 @@ struct workspace {
   factor_table map;      ///< of the source's ops
   factor_table local;    ///< of the op that is lifted, if its loops are wanted
   bool defining = true;  ///< is it the source?
+  int source_terms = 0;  ///< when it is not: how many terms it has made
   int depth = 0;         ///< of loops around, whose iterations are coordinates
-  int source_terms = 0;  ///< how many terms are of the source, when all of them are there
 
   vec<claim> chosen;  ///< of each operand of the op that is lifted
   vec<operand_term> given;
@@ -98,6 +98,12 @@ struct workspace {
            bits == identity_bits(combine, all.terms[c.term].element);
   }
 
+  /// Does the source make a term, in whatever shape, or what it is so many times?
+  constexpr bool is_source(int t) const {
+    if (all.terms[t].base >= 0) t = all.terms[t].base;
+    if (all.terms[t].alias.term >= 0) t = all.terms[t].alias.term;
+    return defining || t < source_terms;
+  }
   constexpr void add(claim_list& to, value_id v, claim c) {
     if (all.terms[c.term].base >= 0) {
       c.scale *= all.terms[c.term].factor;
@@ -180,11 +186,6 @@ struct workspace {
   constexpr operand_term known_as(const operand_term& given) const {
     const operand_term& alias = all.terms[given.term].alias;
     return alias.term < 0 ? given : alias;
-  }
-  /// Is a term one of the source's, in whatever shape?
-  constexpr bool is_of_source(int t) const {
-    if (all.terms[t].alias.term >= 0) t = all.terms[t].alias.term;
-    return t < source_terms;
   }
   /// All ways to choose one of the claims of each list, but for too many. (Templates stand before
   /// what calls them: else Clang does not evaluate them in a constant.)

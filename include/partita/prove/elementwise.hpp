@@ -78,8 +78,9 @@ constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
     mine = w.known({mine.term, w.number(v, mine.term), mine.sums, mine.scale});
 }
 
-/// Gives whether that is all that need be known: a local value is one of the source's. (In the
-/// source, what is made of scalars may be a tensor that a local program pads: it is a term, too.)
+/// Operands that see their terms alike, and scalars: the op on the terms, seen so. Gives whether
+/// that is all that need be known: a local value is one of the source's. (In the source, what is
+/// made of scalars may be a tensor that a local program pads: it is a term, too.)
 constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   pending sums;
@@ -117,7 +118,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   double scale = 1;
   operand_term made = form.make({type.element, common}, scale);
   const bool all =
-      w.defining ? leader != no_view || type.shape.rank == 0 : w.is_of_source(made.term);
+      w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
   if (made.view != operand_term::by_element) {
     w.add(to, at.result(0), made.term, spread(w.all.views[made.view], type.shape.rank), sums,
           scale);
@@ -132,7 +133,6 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   return all;
 }
 
-/// Operands that see their terms alike, and scalars: the op on the terms, seen so.
 constexpr bool by_element(workspace& w, const program& p, op_id o, claim_list& to) {
   const value_id result = p.op(o).result;
   const tensor_type& type = p.type(result);

@@ -180,11 +180,24 @@ constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
   }
 }
 
+/// What ops that are needed need.
+constexpr void need_operands(const program& p, vec<char>& needed) {
+  for (op_id o = p.op_count(); o-- > 0;)
+    for (int i = 0; needed[o] != 0 && i < p.op(o).operand_count; ++i)
+      needed[p.producer(p.operand(o, i))] = 1;
+}
+
+/// (Of ops that no output needs, nothing need be known.)
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   know_nothing(w, p, to);
+  vec<char> needed(p.ops.size(), w.defining ? 1 : 0);
+  if (!w.defining) {
+    for (const auto& each : p.outputs) needed[p.producer(each.value)] = 1;
+    need_operands(p, needed);
+  }
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
-    if (n.def->role == op_role::parameter) continue;
+    if (n.def->role == op_role::parameter || needed[o] == 0) continue;
     if (n.result_count == 1 && p.type(n.result).shape.elements() == 0) continue;
     if (w.stopped()) return;
     w.in = &p;

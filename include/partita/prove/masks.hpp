@@ -84,9 +84,10 @@ constexpr bool is_masked(const view& flags, const view& v, int dim, masked& foun
   return matched > 0 && matched == flags.count;
 }
 
-/// What is left of a view where the flags say [low, high); elsewhere stands `fill`.
+/// What is left of a view where the flags say [low, high); elsewhere stands `fill`. `exact`: is
+/// everything known that was?
 constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_t low,
-                    std::int64_t high, int fill, bool exact) {
+                    std::int64_t high, int fill, bool& exact) {
   masked at;
   for (int d = 0; d < v.dims && at.dim < 0; ++d)
     if (masked each; is_masked(flags, v, d, each)) at = each;
@@ -108,7 +109,8 @@ constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_
   const std::int64_t last = position(up ? high - 1 : low) + at.last;
   const bool filled = (first >= 0 && last < extent) || v.beyond[at.dim] == fill;
   const bool only = v.fill_beyond(at.dim, filled ? fill : outside::unknown, tensor);
-  return !exact || (filled && only);
+  exact = filled && only;
+  return true;
 }
 
 /// The same of a piece of a tensor in the shape that it has or that the source gives it. Along
@@ -134,7 +136,8 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
       if (d != along) pieces[d].add(0, local.extents[d], 1);
     }
     v = as_view(pieces, in.rank);
-    return v.good() && mask(v, in, flags, low, high, fill, false);
+    bool exact = false;
+    return v.good() && mask(v, in, flags, low, high, fill, exact);
   };
   view v;
   const int own = w.all.terms[x.term].own;
@@ -161,11 +164,14 @@ constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
   const view flags = w.all.views[flag.view];
   view v = w.all.views[x.view];
   if (flags.dims != 1 || flags.rank != v.rank) return false;
-  const int fill = w.all.beyond(scalar);
-  if (!mask(v, w.all.terms[x.term].shape, flags, low, high, fill, w.defining))
-    return !w.defining && mask_reshaped(w, p, o, flags, low, high, fill, to);
-  w.add(to, p.op(o).result, x.term, v, x.sums);
-  return true;
+  const int fill = w.all.beyond(scalar), term = x.term;
+  const pending sums = x.sums;
+  bool exact = false;
+  const bool good = mask(v, w.all.terms[term].shape, flags, low, high, fill, exact);
+  bool done = good && (exact || !w.defining);
+  if (!exact && !w.defining) done = mask_reshaped(w, p, o, flags, low, high, fill, to) || done;
+  if (good && (exact || !w.defining)) w.add(to, p.op(o).result, term, v, sums);
+  return done;
 }
 
 }  // namespace partita::prove_detail

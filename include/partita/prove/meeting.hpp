@@ -22,7 +22,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
   vec<operand_term> known;
   for (const auto& each : w.given) known.push_back(w.known_as(each));
   int t = w.all.terms.first_candidate(at.def(), known);
-  if (t < 0) w.reason = concat("the source has no such op of these operands");
+  if (t < 0 && w.reason.empty()) w.reason = concat("the source has no such op of these operands");
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count())

@@ -273,6 +273,28 @@ class relative_view {
     }
     return true;
   }
+  /// Of a dimension of the tensor that dimensions of the operand make up, what lies beyond it lies
+  /// beyond the major one of these, if the pieces of the others stay inside.
+  constexpr void pass_beyond(int dim, piece* pieces) const {
+    if (part_.beyond[dim] == outside::wraps || whole_.start[dim] != 0) return;
+    int major = -1;
+    std::int64_t reach = 0;
+    for (int i = 0; i < whole_.count; ++i) {
+      const digit& each = whole_.digits[i];
+      if (each.dim != dim) continue;
+      if (each.stride <= 0 || each.extent != operand_.extents[each.owner]) return;
+      if (is_major(i))
+        major = i;
+      else if (pieces[each.owner].lies_inside(each.extent))
+        reach += (each.extent - 1) * each.stride;
+      else
+        return;
+    }
+    if (major < 0) return;
+    const digit& most = whole_.digits[major];
+    if (reach < most.stride && most.stride * most.extent == tensor_.extents[dim])
+      pieces[most.owner].beyond = part_.beyond[dim];
+  }
   constexpr bool add_start(int dim, piece* pieces) const {
     std::int64_t rest = part_.start[dim] - whole_.start[dim];
     int digits = 0, last = -1;
@@ -315,6 +337,7 @@ class relative_view {
       pieces[whole_.digits[k].owner].start += steps * weight(k);
       rest -= steps * whole_.digits[k].stride;
     }
+    pass_beyond(dim, pieces);
     return true;
   }
 };

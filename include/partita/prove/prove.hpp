@@ -99,9 +99,7 @@ class checker {
     const program& p = d_.local;
     vec<char> needed(p.ops.size(), 0);
     needed[p.producer(v)] = 1;
-    for (op_id o = p.op_count(); o-- > 0;)
-      for (int i = 0; needed[o] != 0 && i < p.op(o).operand_count; ++i)
-        needed[p.producer(p.operand(o, i))] = 1;
+    need_operands(p, needed);
     for (op_id o = 0; o < p.op_count(); ++o) {
       const int c = of_local_.first[p.op(o).result];
       if (needed[o] == 0 || c < 0 || p.op(o).operand_count == 0) continue;
