@@ -129,20 +129,6 @@ struct workspace {
       v.normalize(tensor);
     return all.views.number(v);
   }
-  /// Where a term is the same along a dimension, one position is as good as others. `own`: how it
-  /// sees itself.
-  static constexpr bool see_once(view& v, const view& own, const partita::shape& tensor) {
-    bool any = false;
-    for (int d = 0; d < v.dims; ++d) {
-      if (own.sees_along(d) || v.is_reduced_along(d) || v.reaches_beyond(d, tensor.extents[d]))
-        continue;
-      any = any || v.sees_along(d) || v.start[d] != own.start[d];
-      v.start[d] = own.start[d];
-      for (int i = 0; i < v.count; ++i)
-        if (v.digits[i].dim == d) v.digits[i] = {v.digits[i].owner, no_dim, v.digits[i].extent, 0};
-    }
-    return any;
-  }
   constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums,
                      double scale = 1) {
     if (seen.good()) add(to, v, known({term, number(seen, term), sums, scale}));

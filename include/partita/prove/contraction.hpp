@@ -99,8 +99,12 @@ class contraction_law {
   }
   constexpr bool find_all_pieces() {
     if (!clear()) return false;
+    vec<int> later;  // those that are asked when the others have told what they hold
     for (int i = 0; i < of_.operand_count; ++i)
-      if (!find_pieces(i)) return false;
+      if (!find_pieces(i, false)) later.push_back(i);
+    if (static_cast<int>(later.size()) == of_.operand_count) return false;
+    for (int i : later)
+      if (!find_pieces(i, true)) return false;
     return true;
   }
   constexpr void start_loops() {
@@ -141,7 +145,8 @@ class contraction_law {
       if (loops_.dim_of(loop(l), swapped_ ? 1 - i : i) == d) return l;
     return -1;
   }
-  constexpr bool find_pieces(int i) {
+  /// What an operand holds; `found`: does it hold what was found of others?
+  constexpr bool find_pieces(int i, bool found) {
     const shape& s = of_.at.operand_type(i).shape;
     view whole;
     if (s.elements() == 0 || !find_whole(all_, all_.terms.operand(of_, i), s, given_[i], whole))
@@ -151,13 +156,27 @@ class contraction_law {
       if (loop_of(i, d) < 0 && given.has(d)) return false;
     const view part = with_owners(given, loop_count_, [&](int d) { return loop_of(i, d); });
     piece pieces[max_rank];
-    if (!relative_view(whole, s, part, all_.terms[given_[i].term].shape, true).find(pieces))
-      return false;
+    const relative_view in_whole(whole, s, part, all_.terms[given_[i].term].shape,
+                                 all_.own(given_[i].term), true);
+    if (found) return holds_found(i, s, in_whole);
+    if (!in_whole.find(pieces)) return false;
     for (int d = 0; d < s.rank; ++d) {
       const int f = factor_of(i, d);
       if (f < 0 ? !pieces[d].free && s.extents[d] > 1 : !agree(found_[f], pieces[d])) return false;
     }
     return true;
+  }
+  constexpr bool holds_found(int i, const shape& s, const relative_view& in_whole) {
+    piece pieces[max_rank];
+    for (int d = 0; d < s.rank; ++d) {
+      const int f = factor_of(i, d);
+      if (f < 0 && s.extents[d] > 1) return false;
+      pieces[d].free = f < 0;
+      if (f < 0) continue;
+      pieces[d] = found_[f];
+      if (!found_[f].lies_inside(s.extents[d])) found_[f].beyond = outside::unknown;
+    }
+    return in_whole.holds(pieces);
   }
   static constexpr bool agree(piece& found, const piece& mine) {
     if (mine.free) return true;

@@ -125,7 +125,8 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
     if (flags.digits[i].owner >= 0) along = flags.digits[i].owner;
   const auto masked_in = [&](int whole, const shape& in, view& v) {
     piece pieces[max_rank];
-    if (!relative_view(w.all.views[whole], in, seen, w.all.terms[x.term].shape).find(pieces))
+    if (!relative_view(w.all.views[whole], in, seen, w.all.terms[x.term].shape, w.all.own(x.term))
+             .find(pieces))
       return false;
     for (int d = 0; d < in.rank; ++d) {
       if (!pieces[d].free) continue;

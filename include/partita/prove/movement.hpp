@@ -256,7 +256,7 @@ constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std
     if (at >= 0) return false;
     at = each;
   }
-  if (at < 0) return false;
+  if (at < 0) return v == next && !v.has(d);  // one element, over and over
   // So far is the next one behind this one; once around a tensor that goes around.
   const digit* const known = joined > 1 ? only_digit(v, d) : only_digit(next, d);
   std::int64_t step = next.start[at] - v.start[at], around = 0;

@@ -55,39 +55,73 @@ constexpr bool pad_all(workspace& w, view& v, const shape& from, const shape& re
   return true;
 }
 
+/// A claim as what it is in a shape that the source gives its tensor; false: it is no piece in
+/// that. (Where that has fewer or more dimensions, each must be seen along one of the value.)
+constexpr bool see_reshaped(const workspace& w, const claim& known, int reshaping,
+                            const shape& local, view& v) {
+  const auto& whole = w.all.reshapings[reshaping];
+  const view& seen = w.all.views[known.view];
+  const bool same = seen.rank == whole.to.rank;
+  piece pieces[max_rank];
+  if (!relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[known.term].shape,
+                     w.all.own(known.term), !same)
+           .find(pieces))
+    return false;
+  v = view(local.rank, whole.to.rank);
+  unsigned owners = 0;
+  for (int d = 0; d < whole.to.rank; ++d) {
+    v.start[d] = pieces[d].start;
+    v.beyond[d] = pieces[d].beyond;
+    unsigned mine = 0;
+    for (int i = 0; i < pieces[d].count; ++i) {
+      const digit& each = pieces[d].digits[i];
+      const int owner = same && each.owner >= 0 ? d : each.owner;
+      if (owner >= 0) mine |= 1u << owner;
+      v.add(owner, d, each.extent, each.stride);
+    }
+    if (pieces[d].free && same) v.add(d, d, local.extents[d], 1);  // any are alike: the first ones
+    if ((pieces[d].free && !same && whole.to.extents[d] > 1) || (owners & mine) != 0) return false;
+    owners |= mine;
+  }
+  return v.good();
+}
 /// The same in a shape that the source gives a tensor: `move` of a piece of it in that shape.
 template <class Move>
 constexpr void move_reshaped(workspace& w, const claim& known, const shape& local, claim_list& to,
                              value_id result, const Move& move) {
-  const int t = known.term;
-  const view seen = w.all.views[known.view];
-  for (int i = w.all.terms[t].reshaped; i >= 0; i = w.all.reshapings[i].next) {
-    const auto whole = w.all.reshapings[i];
-    piece pieces[max_rank];
-    if (!relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[t].shape).find(pieces))
-      continue;
-    for (int d = 0; d < whole.to.rank; ++d)  // (any are alike: the first ones)
-      if (pieces[d].free) {
-        pieces[d].free = false;
-        pieces[d].add(0, local.extents[d], 1);
-      }
-    view v = as_view(pieces, whole.to.rank);
+  for (int i = w.all.terms[known.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
+    view v;
     pending sums = known.sums;
-    if (v.good() && move(v, sums, whole.to))
-      w.add(to, result, w.all.reshaped(t, i), v, sums, known.scale);
+    const shape whole = w.all.reshapings[i].to;
+    if (see_reshaped(w, known, i, local, v) && move(v, sums, whole))
+      w.add(to, result, w.all.reshaped(known.term, i), v, sums, known.scale);
   }
 }
+/// A claim as one on the same tensor as another, if the source reshapes the one to the other.
+constexpr bool see_as(workspace& w, claim& mine, const claim& other, const shape& local) {
+  if (mine.term == other.term) return true;
+  const operand_term alias = w.all.terms[other.term].alias;
+  if (alias.term != mine.term || mine.view == open_view) return false;
+  const int i = w.all.reshaping_of(alias.term, alias.view, w.all.terms[other.term].shape);
+  view v;
+  if (!see_reshaped(w, mine, i, local, v)) return false;
+  mine.term = other.term;
+  mine.view = w.number(v, other.term);
+  return true;
+}
 
-constexpr bool joined(const workspace& w, const program& p, op_id o, view& v, const shape& tensor) {
+constexpr bool joined(workspace& w, const program& p, op_id o, view& v, const shape& tensor) {
   const int d = static_cast<int>(p.attrs(o)[0]);
   std::int64_t extent = p.type(p.operand(o, 0)).shape.extents[d];
   for (std::size_t i = 1; i < w.chosen.size(); ++i) {
-    if (w.chosen[i].term != w.chosen[0].term || w.chosen[i].sums != w.chosen[0].sums ||
-        w.chosen[i].scale != w.chosen[0].scale)
+    const shape& next = p.type(p.operand(o, static_cast<int>(i))).shape;
+    claim each = w.chosen[i];
+    if (!see_as(w, each, w.chosen[0], next) || each.sums != w.chosen[0].sums ||
+        each.scale != w.chosen[0].scale)
       return false;
-    const std::int64_t more = p.type(p.operand(o, static_cast<int>(i))).shape.extents[d];
+    const std::int64_t more = next.extents[d];
     if (extent == 0 || more == 0) return false;
-    if (!append(v, w.all.views[w.chosen[i].view], d, extent, more, tensor)) return false;
+    if (!append(v, w.all.views[each.view], d, extent, more, tensor)) return false;
     extent += more;
   }
   return true;
@@ -147,7 +181,8 @@ constexpr bool moved(workspace& w, const program& p, op_id o, view& v, const sha
       for (auto d : attrs) reverse(v, static_cast<int>(d));
       return true;
     case def<op::roll>.id:
-      return roll(v, static_cast<int>(attrs[0]), attrs[1], tensor);
+      return attrs[1] % result.extents[attrs[0]] == 0 ||
+             roll(v, static_cast<int>(attrs[0]), attrs[1], tensor);
     case def<op::pad>.id:
       return pad_all(w, v, from, result, attrs, tensor);
     case def<op::concatenate>.id:
@@ -206,15 +241,14 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   if (d.id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
   const claim known = w.chosen[0];
   view v = w.all.views[known.view];
-  if (!moved(w, p, o, v, w.all.terms[known.term].shape) || !v.good()) {
-    if (!w.defining && d.id != def<op::concatenate>.id)
-      move_reshaped(w, known, p.type(p.operand(o, 0)).shape, to, result,
-                    [&](view& each, pending&, const shape& tensor) {
-                      return moved(w, p, o, each, tensor) && each.good();
-                    });
-    return false;
-  }
-  w.add(to, result, known.term, v, known.sums, known.scale);
+  const bool good = moved(w, p, o, v, w.all.terms[known.term].shape) && v.good();
+  if (good) w.add(to, result, known.term, v, known.sums, known.scale);
+  if (!w.defining && (d.id == def<op::pad>.id || (!good && d.id != def<op::concatenate>.id)))
+    move_reshaped(w, known, p.type(p.operand(o, 0)).shape, to, result,
+                  [&](view& each, pending&, const shape& tensor) {
+                    return moved(w, p, o, each, tensor) && each.good();
+                  });
+  if (!good) return false;
   if (!w.defining) follow_shape(w, p, o, known, to);
   if (w.defining) w.all.reshaping_of(known.term, w.number(v, known.term), p.type(result).shape);
   return w.defining || d.id != def<op::pad>.id;  // it may be one that the source has, too

@@ -111,11 +111,11 @@ struct piece {
 class relative_view {
  public:
   /// `whole`: how the operand as a whole sees the tensor; `part`: a value that sees the same one.
-  /// `loops`: the value has loops, in any order, instead of the dimensions of the operand, and the
-  /// digits of pieces tell their loop.
+  /// `own`: how the tensor sees itself, see meanings::own. `loops`: the value has loops, in any
+  /// order, instead of the dimensions of the operand, and the digits of pieces tell their loop.
   constexpr relative_view(const view& whole, const shape& operand, const view& part,
-                          const shape& tensor, bool loops = false)
-      : whole_(whole), operand_(operand), part_(part), tensor_(tensor), loops_(loops) {}
+                          const shape& tensor, const view* own, bool loops = false)
+      : whole_(whole), operand_(operand), part_(part), tensor_(tensor), own_(own), loops_(loops) {}
 
   /// The piece of each dimension of the operand that the value holds. False: it is none, or not
   /// known to be one.
@@ -139,13 +139,82 @@ class relative_view {
       if (!pieces[d].good()) return false;
     return true;
   }
+  /// The other way round: does the value hold these pieces, whose digits tell their owners?
+  constexpr bool holds(const piece* pieces) const {
+    for (int dim = 0; dim < whole_.dims; ++dim)
+      if (whole_.reaches_beyond(dim, tensor_.extents[dim]) &&
+          (whole_.beyond[dim] == outside::unknown || part_.beyond[dim] != whole_.beyond[dim]))
+        return false;
+    view v(part_.rank, whole_.dims), seen = part_;
+    for (int dim = 0; dim < whole_.dims; ++dim) v.start[dim] = whole_.start[dim];
+    for (int d = 0; d < operand_.rank; ++d) {
+      if (pieces[d].free ? !whole_.repeats(d) : !show(pieces, d, v)) return false;
+    }
+    v.normalize(tensor_);
+    seen.normalize(tensor_);
+    if (own_ != nullptr && see_once(v, *own_, tensor_)) v.normalize(tensor_);
+    for (int dim = 0; dim < whole_.dims; ++dim) v.beyond[dim] = seen.beyond[dim];
+    return v.good() && v == seen;
+  }
 
  private:
   const view& whole_;
   const shape& operand_;
   const view& part_;
   const shape& tensor_;
+  const view* own_;
   bool loops_;
+
+  /// Adds what a value shows of the tensor that holds the piece of dimension d: where that is made
+  /// of several digits, they are filled from the minor one on, without carry.
+  constexpr bool show(const piece* pieces, int d, view& v) const {
+    const piece& mine = pieces[d];
+    int begin = 0;
+    const int end = whole_.find(d, begin);
+    if (begin == end) return true;
+    const std::int64_t most = weight(begin);
+    if (mine.start % most != 0) return false;
+    if (const digit& major = whole_.digits[begin]; major.dim >= 0)
+      v.start[major.dim] += mine.start / most * major.stride;
+    std::int64_t reach[max_digits] = {};
+    for (int i = 0; i < mine.count; ++i) {
+      const digit& each = mine.digits[i];
+      for (int other = 0; other < d && each.owner >= 0; ++other)
+        for (int k = 0; k < pieces[other].count; ++k)
+          if (pieces[other].digits[k].owner == each.owner) return false;
+      int at[max_digits], count = 0;
+      std::int64_t parts[max_digits], steps[max_digits];
+      std::int64_t rest = each.extent, stride = each.stride;
+      bool shows = false;
+      while (rest > 1) {
+        int k = begin;
+        while (k < end && stride % weight(k) != 0) ++k;
+        if (k == end || (stride < 0 && k != begin) || count == max_digits) return false;
+        const std::int64_t step = stride / weight(k);
+        std::int64_t room = rest;
+        if (k != begin) {
+          if (whole_.digits[k].extent % step != 0) return false;
+          room = whole_.digits[k].extent / step;
+          if (room > rest) room = rest;
+        }
+        if (room <= 1 || rest % room != 0) return false;
+        shows = shows || whole_.digits[k].dim >= 0;
+        at[count] = k;
+        parts[count] = room;
+        steps[count++] = step;
+        reach[k] += (room - 1) * step;
+        if (k != begin && reach[k] >= whole_.digits[k].extent) return false;
+        rest /= room;
+        stride *= room;
+      }
+      if (each.owner < 0 && count > 1 && shows) return false;  // a coordinate is not cut
+      for (int k = count; k-- > 0;) {
+        const digit& from = whole_.digits[at[k]];
+        v.add(each.owner, from.dim, parts[k], steps[k] * from.stride);
+      }
+    }
+    return v.good();
+  }
 
   constexpr int owner_in(const digit& part) const {
     return part.owner < 0 || loops_ ? part.owner : 0;
@@ -216,6 +285,7 @@ class relative_view {
     for (int k = 0; k < whole_.count; ++k)
       if (whole_.digits[k].dim == dim) return -1;
     const auto fits = [&](int d) { return operand_.extents[d] == 1 && !whole_.has(d); };
+    if (counts_itself(dim)) return dim;
     for (int i = 0; i < part_.count; ++i)
       if (part_.digits[i].dim == dim && part_.digits[i].owner >= 0 && !loops_)
         return fits(part_.digits[i].owner) ? part_.digits[i].owner : -1;
@@ -223,6 +293,13 @@ class relative_view {
     for (int d = 0; d < operand_.rank; ++d)
       if (fits(d)) return d;
     return -1;
+  }
+  /// Are all positions of a dimension of the tensor, and of the operand, alike? Then those of the
+  /// one may be taken for those of the other.
+  constexpr bool counts_itself(int dim) const {
+    return own_ != nullptr && whole_.dims == operand_.rank && operand_.extents[dim] > 1 &&
+           operand_.extents[dim] == tensor_.extents[dim] && !whole_.has(dim) &&
+           !own_->sees_along(dim) && !whole_.reaches_beyond(dim, tensor_.extents[dim]);
   }
   /// What stands outside of a dimension of the operand: what does outside of the tensor, if nothing
   /// of that lies between. Its positions are so many steps, from `first` on.
@@ -306,6 +383,14 @@ class relative_view {
     if (const int d = digits == 0 ? only_position(dim) : -1; d >= 0) {
       piece& to = pieces[d];
       if (rest == 0 && !part_.sees_along(dim)) return true;
+      if (counts_itself(dim)) {
+        const std::int64_t at = part_.start[dim];
+        if (!part_.sees_along(dim) && at >= 0 && at < tensor_.extents[dim]) return true;
+        to.free = false;
+        to.start += part_.start[dim];
+        to.beyond = beyond(dim, to, operand_.extents[dim], 0, 1);
+        return true;
+      }
       bool first = true;
       for (int other = 0; other < dim; ++other)
         if (part_.start[other] != whole_.start[other] || part_.sees_along(other))

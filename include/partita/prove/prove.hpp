@@ -128,12 +128,22 @@ class checker {
   constexpr bool is_output(const claim& source, const claim& local, int i) const {
     const shape &whole = source_.output_type(i).shape, &mine = d_.local.output_type(i).shape;
     piece have[max_rank], want[max_rank];
-    if (source.scale != local.scale || local.sums.any() ||
-        !find_pieces(work_.all, source.seen(), whole, local.seen(), have) ||
-        !relative_view(view(whole), whole, laid_out(d_.outputs[i], mine), whole).find(want))
+    view seen;
+    if (source.scale != local.scale || local.sums.any() || local.view < 0 ||
+        !find_whole(work_.all, source.seen(), whole, local.seen(), seen))
       return false;
-    for (int d = 0; d < whole.rank; ++d)
-      if (!have[d].free && !have[d].same_digits(want[d])) return false;
+    const view identity(whole), wanted = laid_out(d_.outputs[i], mine);
+    const relative_view in_source(seen, whole, work_.all.views[local.view],
+                                  work_.all.terms[local.term].shape, work_.all.own(local.term));
+    if (!relative_view(identity, whole, wanted, whole, nullptr, true).find(want)) return false;
+    if (in_source.holds(want)) return true;
+    if (!in_source.find(have)) return false;
+    for (int d = 0; d < whole.rank; ++d) {
+      if (have[d].free) continue;
+      for (int k = 0; k < want[d].count; ++k)
+        if (want[d].digits[k].owner >= 0) want[d].digits[k].owner = 0;
+      if (!have[d].same_digits(want[d])) return false;
+    }
     return true;
   }
 };

@@ -289,6 +289,10 @@ struct meanings {
     return reshapings[i].term;
   }
 
+  /// How a tensor sees itself, or null: each of its elements is another one.
+  constexpr const view* own(int t) const {
+    return terms[t].own < 0 ? nullptr : &views[terms[t].own];
+  }
   /// What a contraction multiplies, by its loops, before it sums.
   constexpr int product(int t, const factor_table& map) {
     if (const int known = terms[t].products; known >= 0) return known;

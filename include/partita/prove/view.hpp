@@ -255,6 +255,21 @@ struct view {
   }
 };
 
+/// Where a tensor is the same along a dimension, one position is as good as others. `own`: how it
+/// sees itself.
+constexpr bool see_once(view& v, const view& own, const shape& tensor) {
+  bool any = false;
+  for (int d = 0; d < v.dims; ++d) {
+    if (own.sees_along(d) || v.is_reduced_along(d) || v.reaches_beyond(d, tensor.extents[d]))
+      continue;
+    any = any || v.sees_along(d) || v.start[d] != own.start[d];
+    v.start[d] = own.start[d];
+    for (int i = 0; i < v.count; ++i)
+      if (v.digits[i].dim == d) v.digits[i] = {v.digits[i].owner, no_dim, v.digits[i].extent, 0};
+  }
+  return any;
+}
+
 /// All views, each once.
 class view_table {
  public:
