@@ -188,7 +188,10 @@ class op_law {
     if (!composed_) return 1;
     std::int64_t n = 1;
     for (int g = 0; g < count_; ++g)
-      if (dim_of(g, end) == d) n *= at(g).size;
+      if (dim_of(g, end) == d) {
+        if (at(g).halo) return 1;  // its extent is that of the result
+        n *= at(g).size;
+      }
     const shape& s = end >= 0 ? operand_type(end).shape : result_type(-1 - end).shape;
     return n == 0 || s.extents[d] % n != 0 ? 1 : s.extents[d] / n;
   }
@@ -374,7 +377,7 @@ class op_law {
         any = true;
         const std::int64_t unit = weight(f, -1 - r);
         piece mine = of_factor_[f];
-        if (mine.free && !composed_) {
+        if (mine.free && at(f).size == s.extents[d]) {
           extent = -1;
           continue;
         }
@@ -396,7 +399,8 @@ class op_law {
       }
       const bool same = local.extents[d] == s.extents[d];
       if (!any ? !same : extent >= 0 && extent != local.extents[d] && !(same && s.extents[d] == 0))
-        return no("the result has another extent");
+        return no("dimension ", d, " of the result has extent ", local.extents[d], ", of its pieces ",
+                  any ? extent : s.extents[d]);
     }
     if (!v.good()) return no("the result is too complicated");
     v.normalize(s);
