@@ -131,7 +131,13 @@ struct workspace {
   }
   constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums,
                      double scale = 1) {
-    if (seen.good()) add(to, v, known({term, number(seen, term), sums, scale}));
+    if (!seen.good()) return;
+    add(to, v, known({term, number(seen, term), sums, scale}));
+    const operand_term& alias = all.terms[term].alias;
+    view through;
+    if (alias.term >= 0 && see_through(all.views[alias.view], all.terms[term].shape, seen,
+                                       all.terms[alias.term].shape, through))
+      add(to, v, alias.term, through, sums, scale);
   }
   /// How the source sees a term of its own. (Where that repeats, a local program may pad it.)
   constexpr void own(int t, const view& seen) {

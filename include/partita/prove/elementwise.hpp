@@ -90,6 +90,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   vec<operand_term> operands;
   vec<double> scales;
   const int padded = padded_operand(w, type.shape.rank);
+  int repeated = -1;  // how a scalar is seen where one is padded
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {
     claim mine = w.chosen[i];
     const int rank = at.operand_type(static_cast<int>(i)).shape.rank;
@@ -109,7 +110,13 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
       common = tensor;
     }
     leader = seen;
-    operands.push_back({mine.term, operand_term::by_element});
+    const operand_term& alias = w.all.terms[mine.term].alias;
+    if (alias.term >= 0 && w.all.views[alias.view].count == 0) {
+      repeated = alias.view;
+      operands.push_back(w.all.scalar(alias));
+    } else {
+      operands.push_back({mine.term, operand_term::by_element});
+    }
   }
   if (leader == no_view) common = {};
   const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands);
@@ -119,6 +126,12 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   operand_term made = form.make({type.element, common}, scale);
   const bool all =
       w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
+  if (made.view != operand_term::by_element && repeated >= 0) {
+    const int seen = w.all.views.number(spread(w.all.views[made.view], common.rank));
+    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, common));
+    w.add(to, at.result(0), {made.term, leader, sums, scale});
+    return true;
+  }
   if (made.view != operand_term::by_element) {
     w.add(to, at.result(0), made.term, spread(w.all.views[made.view], type.shape.rank), sums,
           scale);

@@ -399,8 +399,8 @@ class op_law {
       }
       const bool same = local.extents[d] == s.extents[d];
       if (!any ? !same : extent >= 0 && extent != local.extents[d] && !(same && s.extents[d] == 0))
-        return no("dimension ", d, " of the result has extent ", local.extents[d], ", of its pieces ",
-                  any ? extent : s.extents[d]);
+        return no("dimension ", d, " of the result has extent ", local.extents[d],
+                  ", of its pieces ", any ? extent : s.extents[d]);
     }
     if (!v.good()) return no("the result is too complicated");
     v.normalize(s);

@@ -251,7 +251,8 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!good) return false;
   if (!w.defining) follow_shape(w, p, o, known, to);
   if (w.defining) w.all.reshaping_of(known.term, w.number(v, known.term), p.type(result).shape);
-  return w.defining || d.id != def<op::pad>.id;  // it may be one that the source has, too
+  // It may be one that the source has, too.
+  return w.defining || (d.id != def<op::pad>.id && w.all.terms[known.term].alias.term < 0);
 }
 
 }  // namespace partita::prove_detail

@@ -156,15 +156,6 @@ class relative_view {
     for (int dim = 0; dim < whole_.dims; ++dim) v.beyond[dim] = seen.beyond[dim];
     return v.good() && v == seen;
   }
-
- private:
-  const view& whole_;
-  const shape& operand_;
-  const view& part_;
-  const shape& tensor_;
-  const view* own_;
-  bool loops_;
-
   /// Adds what a value shows of the tensor that holds the piece of dimension d: where that is made
   /// of several digits, they are filled from the minor one on, without carry.
   constexpr bool show(const piece* pieces, int d, view& v) const {
@@ -215,6 +206,14 @@ class relative_view {
     }
     return v.good();
   }
+
+ private:
+  const view& whole_;
+  const shape& operand_;
+  const view& part_;
+  const shape& tensor_;
+  const view* own_;
+  bool loops_;
 
   constexpr int owner_in(const digit& part) const {
     return part.owner < 0 || loops_ ? part.owner : 0;
@@ -426,6 +425,26 @@ class relative_view {
     return true;
   }
 };
+
+/// Of a value that sees an operand, which sees a tensor: how it sees the tensor. False: not as a
+/// view, or it sees what lies beyond the operand.
+constexpr bool see_through(const view& whole, const shape& operand, const view& part,
+                           const shape& tensor, view& v) {
+  if (part.reaches_beyond(operand) || whole.reaches_beyond(tensor)) return false;
+  piece pieces[max_rank];
+  for (int d = 0; d < operand.rank; ++d) pieces[d].start = part.start[d];
+  for (int i = 0; i < part.count; ++i) {
+    const digit& each = part.digits[i];
+    if (each.dim < 0) return false;
+    pieces[each.dim].add(each.owner, each.extent, each.stride);
+  }
+  v = view(part.rank, whole.dims);
+  for (int dim = 0; dim < whole.dims; ++dim) v.start[dim] = whole.start[dim];
+  const relative_view in_whole(whole, operand, part, tensor, nullptr, true);
+  for (int d = 0; d < operand.rank; ++d)
+    if (!pieces[d].good() || !in_whole.show(pieces, d, v)) return false;
+  return true;
+}
 
 /// The view of a tensor that has one piece of each of its dimensions.
 constexpr view as_view(const piece* pieces, int rank) {

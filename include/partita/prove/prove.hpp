@@ -125,7 +125,9 @@ class checker {
                ? work_.known({local.term, work_.number(v, local.term), local.sums, local.scale})
                : local;
   }
-  constexpr bool is_output(const claim& source, const claim& local, int i) const {
+  constexpr bool is_output(claim source, const claim& local, int i) {
+    if (local.view != open_view && source.term != local.term)
+      see_as(work_, source, local, source_.output_type(i).shape);
     const shape &whole = source_.output_type(i).shape, &mine = d_.local.output_type(i).shape;
     piece have[max_rank], want[max_rank];
     view seen;
