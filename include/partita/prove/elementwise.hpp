@@ -124,8 +124,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
   operand_term made = form.make({type.element, common}, scale);
-  const bool all =
-      w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
+  const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
   if (made.view != operand_term::by_element && repeated >= 0) {
     const int seen = w.all.views.number(spread(w.all.views[made.view], common.rank));
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, common));

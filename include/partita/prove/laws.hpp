@@ -58,7 +58,8 @@ constexpr bool find_pieces(const meanings& all, const operand_term& whole, const
                            const operand_term& part, piece* pieces) {
   view seen;
   return part.view >= 0 && find_whole(all, whole, s, part, seen) &&
-         relative_view(seen, s, all.views[part.view], all.terms[part.term].shape, all.own(part.term))
+         relative_view(seen, s, all.views[part.view], all.terms[part.term].shape,
+                       all.own(part.term))
              .find(pieces);
 }
 
