@@ -59,7 +59,7 @@ PARTITA_BINARY(atan2, "atan2", ops::atan2)
 namespace dsl_detail {
 
 constexpr value_id shift_right(builder& b, value_id x, value_id by) {
-  return b.type(x).element == dtype::u8 ? ops::shift_right_logical(b, x, by)
+  return is_unsigned(b.type(x).element) ? ops::shift_right_logical(b, x, by)
                                         : ops::shift_right_arithmetic(b, x, by);
 }
 /// Errors    S120 not of i1

@@ -132,8 +132,28 @@ struct element_of_dtype<dtype::i64> {
   using type = std::int64_t;
 };
 template <>
+struct element_of_dtype<dtype::i8> {
+  using type = std::int8_t;
+};
+template <>
+struct element_of_dtype<dtype::i16> {
+  using type = std::int16_t;
+};
+template <>
 struct element_of_dtype<dtype::u8> {
   using type = std::uint8_t;
+};
+template <>
+struct element_of_dtype<dtype::u16> {
+  using type = std::uint16_t;
+};
+template <>
+struct element_of_dtype<dtype::u32> {
+  using type = std::uint32_t;
+};
+template <>
+struct element_of_dtype<dtype::u64> {
+  using type = std::uint64_t;
 };
 template <>
 struct element_of_dtype<dtype::boolean> {

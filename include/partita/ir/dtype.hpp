@@ -7,23 +7,39 @@
 
 namespace partita {
 
-enum class dtype : std::uint8_t { f32, f64, bf16, f16, i32, i64, u8, boolean };
+enum class dtype : std::uint8_t {
+  f32,
+  f64,
+  bf16,
+  f16,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  boolean
+};
 
-inline constexpr int dtype_count = 8;
+inline constexpr int dtype_count = 13;
 
 constexpr std::string_view name_of(dtype t) {
-  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64", "u8", "i1"};
+  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i8",  "i16", "i32",
+                                        "i64", "u8",  "u16",  "u32", "u64", "i1"};
   return names[static_cast<int>(t)];
 }
 
 /// Bytes of one element; a bool takes one byte.
 constexpr std::int64_t size_of(dtype t) {
-  constexpr std::int64_t sizes[] = {4, 8, 2, 2, 4, 8, 1, 1};
+  constexpr std::int64_t sizes[] = {4, 8, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 1};
   return sizes[static_cast<int>(t)];
 }
 
 constexpr bool is_floating(dtype t) { return t <= dtype::f16; }
-constexpr bool is_integer(dtype t) { return t >= dtype::i32 && t <= dtype::u8; }
+constexpr bool is_integer(dtype t) { return t >= dtype::i8 && t <= dtype::u64; }
+constexpr bool is_unsigned(dtype t) { return t >= dtype::u8 && t <= dtype::u64; }
 
 /// Brain floating point: the upper 16 bits of a binary32, rounded to nearest even.
 struct bf16 {
@@ -105,8 +121,28 @@ struct dtype_of_type<std::int64_t> {
   static constexpr dtype value = dtype::i64;
 };
 template <>
+struct dtype_of_type<std::int8_t> {
+  static constexpr dtype value = dtype::i8;
+};
+template <>
+struct dtype_of_type<std::int16_t> {
+  static constexpr dtype value = dtype::i16;
+};
+template <>
 struct dtype_of_type<std::uint8_t> {
   static constexpr dtype value = dtype::u8;
+};
+template <>
+struct dtype_of_type<std::uint16_t> {
+  static constexpr dtype value = dtype::u16;
+};
+template <>
+struct dtype_of_type<std::uint32_t> {
+  static constexpr dtype value = dtype::u32;
+};
+template <>
+struct dtype_of_type<std::uint64_t> {
+  static constexpr dtype value = dtype::u64;
 };
 template <>
 struct dtype_of_type<bool> {

@@ -41,11 +41,12 @@ constexpr std::int64_t identity_bits(combiner combine, dtype t) {
     case combiner::max:
       return number(-infinite, op::least_integer(t));
     case combiner::min:
-      return number(infinite, op::greatest_integer(t));
+      return number(infinite, t == dtype::u64 ? -1 : op::greatest_integer(t));
     case combiner::multiply:
       return number(1, 1);
     case combiner::logical_and:  // all bits
-      return t == dtype::i32 || t == dtype::i64 ? -1 : op::greatest_integer(t);
+      return t == dtype::boolean || (is_unsigned(t) && t != dtype::u64) ? op::greatest_integer(t)
+                                                                         : -1;
     default:
       return number(0, 0);
   }

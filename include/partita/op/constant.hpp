@@ -9,17 +9,23 @@
 
 namespace partita::op {
 
+/// The least number of an integer type or i1.
 constexpr std::int64_t least_integer(dtype t) {
-  if (t == dtype::i64) return INT64_MIN;
-  return t == dtype::i32 ? INT32_MIN : 0;
+  if (is_unsigned(t) || t == dtype::boolean) return 0;
+  return INT64_MIN >> (64 - 8 * size_of(t));
 }
+/// The greatest number of an integer type or i1; of u64, the greatest that an int64 holds.
 constexpr std::int64_t greatest_integer(dtype t) {
-  if (t == dtype::i64) return INT64_MAX;
-  if (t == dtype::i32) return INT32_MAX;
-  return t == dtype::boolean ? 1 : 255;
+  if (t == dtype::boolean) return 1;
+  const std::int64_t bits = 8 * size_of(t) - (is_unsigned(t) ? 0 : 1);
+  return INT64_MAX >> (bits >= 63 ? 0 : 63 - bits);
+}
+/// Do these bits, an int64 (of u64, the same 64 bits), stand for a number of an integer type or i1?
+constexpr bool is_integer_of(dtype t, std::int64_t bits) {
+  return t == dtype::u64 || (bits >= least_integer(t) && bits <= greatest_integer(t));
 }
 /// Every element has the same value. Attribute: its bits (a binary64 for floating-point types, the
-/// integer itself for the others).
+/// integer itself for the others; of u64, the int64 of the same bits).
 ///
 /// Shapes    () -> as declared
 /// Tile map  () -> ([i, j, ...])
@@ -33,7 +39,7 @@ struct constant {
     if (c.attrs.size() != 1)
       return c.fail("S117", "constant: ", c.attrs.size(), " numbers; one is needed");
     const dtype t = c.declared.element;
-    if (!is_floating(t) && (c.attrs[0] < least_integer(t) || c.attrs[0] > greatest_integer(t)))
+    if (!is_floating(t) && !is_integer_of(t, c.attrs[0]))
       c.fail("S117", "constant: ", c.attrs[0], " is not a value of element type ", name_of(t));
   }
   static constexpr void tile_map(tile_map_context& c) {
@@ -41,6 +47,7 @@ struct constant {
   }
   static constexpr void derive(derive_context&) {}
   static constexpr double number(dtype t, std::int64_t bits) {
+    if (t == dtype::u64) return static_cast<double>(static_cast<std::uint64_t>(bits));
     return is_floating(t) ? std::bit_cast<double>(bits) : static_cast<double>(bits);
   }
   static constexpr void print(print_context& c) {
@@ -48,6 +55,8 @@ struct constant {
     c.out << " {";
     if (is_floating(c.p.type(c.p.op(c.op).result).element))
       print_number(c.out, std::bit_cast<double>(bits));
+    else if (c.p.type(c.p.op(c.op).result).element == dtype::u64)
+      c.out << static_cast<std::uint64_t>(bits);
     else
       c.out << bits;
     c.out << '}';
@@ -60,6 +69,10 @@ struct constant {
     if (is_floating(c.declared.element)) {
       good = read_number(in, v);
       bits = std::bit_cast<std::int64_t>(v);
+    } else if (c.declared.element == dtype::u64) {
+      std::uint64_t natural = 0;
+      good = in.natural(natural);
+      bits = static_cast<std::int64_t>(natural);
     } else {
       good = in.integer(bits);
     }

@@ -166,7 +166,7 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   v.range(0, least, greatest);
   if (!exact(t, least < 0 ? -least : least) || !exact(t, greatest < 0 ? -greatest : greatest))
     return false;
-  if (least < 0 && t == dtype::u8) return false;
+  if (least < 0 && is_unsigned(t)) return false;
   w.add(to, n.result, w.all.terms.positions(t), v, {});
   return true;
 }

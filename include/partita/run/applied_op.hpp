@@ -34,7 +34,7 @@ array filled(const tensor_type& t, F value) {
 /// Integers in [low, high].
 inline array scattered_integers(const tensor_type& t, std::uint64_t seed, std::int64_t low,
                                 std::int64_t high) {
-  if (t.element == dtype::u8) low = std::max<std::int64_t>(low, 0);
+  if (is_unsigned(t.element)) low = std::max<std::int64_t>(low, 0);
   if (t.element == dtype::boolean) low = 0, high = 1;
   return filled(t, [=](std::int64_t i) {
     const std::uint64_t r = scattered(scattered(seed) + static_cast<std::uint64_t>(i));
@@ -49,7 +49,7 @@ inline void print_element(text& out, const array& a, std::int64_t i) {
     if constexpr (std::is_same_v<T, bool>) {
       out << (a.data<T>()[i] ? 1 : 0);
     } else if constexpr (std::is_integral_v<T>) {
-      out << static_cast<std::int64_t>(a.data<T>()[i]);
+      out << a.data<T>()[i] + T(0);  // a byte is a number, too
     } else {
       using printed = std::conditional_t<std::is_same_v<T, double>, double, float>;
       char digits[32];

@@ -39,6 +39,11 @@ struct stored_type<T> {
   using type = std::conditional_t<sizeof(T) == 4, std::int32_t,
                                   std::conditional_t<sizeof(T) == 8, std::int64_t, T>>;
 };
+template <std::unsigned_integral T>
+requires(!std::same_as<T, bool>) struct stored_type<T> {
+  using type = std::conditional_t<sizeof(T) == 4, std::uint32_t,
+                                  std::conditional_t<sizeof(T) == 8, std::uint64_t, T>>;
+};
 template <class T>
 using stored = typename stored_type<std::remove_cv_t<T>>::type;
 
@@ -66,12 +71,22 @@ decltype(auto) with_computed_type(dtype t, F&& f) {
   switch (t) {
     case dtype::f64:
       return f(std::type_identity<double>{});
+    case dtype::i8:
+      return f(std::type_identity<std::int8_t>{});
+    case dtype::i16:
+      return f(std::type_identity<std::int16_t>{});
     case dtype::i32:
       return f(std::type_identity<std::int32_t>{});
     case dtype::i64:
       return f(std::type_identity<std::int64_t>{});
     case dtype::u8:
       return f(std::type_identity<std::uint8_t>{});
+    case dtype::u16:
+      return f(std::type_identity<std::uint16_t>{});
+    case dtype::u32:
+      return f(std::type_identity<std::uint32_t>{});
+    case dtype::u64:
+      return f(std::type_identity<std::uint64_t>{});
     case dtype::boolean:
       return f(std::type_identity<bool>{});
     default:
@@ -84,6 +99,16 @@ decltype(auto) with_type(dtype t, F&& f) {
   if (t == dtype::bf16) return f(std::type_identity<bf16>{});
   if (t == dtype::f16) return f(std::type_identity<f16>{});
   return with_computed_type(t, f);
+}
+
+/// An index of any integer type; what an int64 does not hold is behind the end of everything.
+inline std::int64_t index_at(dtype t, const std::byte* indices, std::int64_t i) {
+  return with_computed_type(t, [&]<class T>(std::type_identity<T>) {
+    const T v = reinterpret_cast<const T*>(indices)[i];
+    if constexpr (std::is_same_v<T, std::uint64_t>)
+      if (v > INT64_MAX) return INT64_MAX;
+    return static_cast<std::int64_t>(v);
+  });
 }
 
 }  // namespace run_detail

@@ -79,7 +79,7 @@ inline array drawn(const tensor_type& t, int kind, seeded& r) {
     if (t.element == dtype::boolean) return r.integer(0, 1);
     if (is_floating(t.element) && kind == 2) return r.integer(-2, 2);
     if (is_floating(t.element)) return r.real(reals[kind][0], reals[kind][1]);
-    return r.integer(t.element == dtype::u8 ? 0 : integers[kind][0], integers[kind][1]);
+    return r.integer(is_unsigned(t.element) ? 0 : integers[kind][0], integers[kind][1]);
   });
 }
 /// The same, all floats a little off.

@@ -54,16 +54,24 @@ class scanner {
   constexpr bool integer(std::int64_t& out) {
     const std::size_t begin = at_;
     const bool negative = accept("-");
-    const std::uint64_t limit = (std::uint64_t{1} << 63) - (negative ? 0 : 1);
     std::uint64_t v = 0;
+    const bool good = natural(v, (std::uint64_t{1} << 63) - (negative ? 0 : 1));
+    if (good) out = static_cast<std::int64_t>(negative ? 0 - v : v);
+    if (!good) at_ = begin;
+    return good;
+  }
+  /// A number without a sign, at most `limit`.
+  constexpr bool natural(std::uint64_t& out, std::uint64_t limit = UINT64_MAX) {
+    const std::size_t begin = at_;
     const auto digits = take_while(is_digit);
     bool good = !digits.empty();
+    std::uint64_t v = 0;
     for (char c : digits) {
       const auto digit = static_cast<std::uint64_t>(c - '0');
       good = good && v <= (limit - digit) / 10;
       if (good) v = 10 * v + digit;
     }
-    if (good) out = static_cast<std::int64_t>(negative ? 0 - v : v);
+    if (good) out = v;
     if (!good) at_ = begin;
     return good;
   }

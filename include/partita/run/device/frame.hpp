@@ -254,21 +254,14 @@ class frame {
     }
   }
   static void write_integer(dtype t, std::int64_t v, std::byte* to) {
-    const auto put = [&]<class T>(T x) { std::memcpy(to, &x, sizeof x); };
-    switch (t) {
-      case dtype::f32:
-        return put(static_cast<float>(v));
-      case dtype::f64:
-        return put(static_cast<double>(v));
-      case dtype::i32:
-        return put(static_cast<std::int32_t>(v));
-      case dtype::i64:
-        return put(v);
-      case dtype::u8:
-        return put(static_cast<std::uint8_t>(v));
-      default:
+    with_type(t, [&]<class T>(std::type_identity<T>) {
+      if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+        const auto x = static_cast<T>(v);
+        std::memcpy(to, &x, sizeof x);
+      } else {
         throw error(concat("internal error: shard_start of ", name_of(t), "; please report"));
-    }
+      }
+    });
   }
 
   /// An op with nested programs; see control_flow.hpp.

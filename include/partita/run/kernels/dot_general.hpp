@@ -235,17 +235,24 @@ inline void dot_general_kernel(const kernel_context& c) {
     const void* in[] = {out};
     return narrow_function(t)(round_up(total, lanes), in, c.out);
   }
+  // Sums and products of integers wrap: signed or not, they are the same bits.
   switch (t) {
     case dtype::f32:
       return dot_kernel_of<float>(p, a, b, c.out, c.memory);
     case dtype::f64:
       return dot_kernel_of<double>(p, a, b, c.out, c.memory);
-    case dtype::i32:
-      return dot_kernel_of<std::int32_t>(p, a, b, c.out, c.memory);
-    case dtype::i64:
-      return dot_kernel_of<std::int64_t>(p, a, b, c.out, c.memory);
     default:
+      break;
+  }
+  switch (size_of(t)) {
+    case 1:
       return dot_kernel_of<std::uint8_t>(p, a, b, c.out, c.memory);
+    case 2:
+      return dot_kernel_of<std::uint16_t>(p, a, b, c.out, c.memory);
+    case 4:
+      return dot_kernel_of<std::int32_t>(p, a, b, c.out, c.memory);
+    default:
+      return dot_kernel_of<std::int64_t>(p, a, b, c.out, c.memory);
   }
 }
 

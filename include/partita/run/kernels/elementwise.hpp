@@ -236,6 +236,8 @@ inline block_function select_function(dtype t) {
   switch (size_of(computed(t))) {
     case 1:
       return &select_block<std::uint8_t>;
+    case 2:
+      return &select_block<std::uint16_t>;
     case 4:
       return &select_block<std::uint32_t>;
     default:

@@ -17,7 +17,7 @@ class windows {
  public:
   windows(const op::gather_dims& dims, const shape& tensor, const tensor_type& indices,
           const shape& parts)
-      : index_type_(indices.element) {
+      : index_type_(indices.element), indices_(indices.shape.elements()) {
     const strides t(tensor), i(indices.shape), p(parts);
     for (int d = 0; d < dims.operand_rank; ++d)
       if (const int r = dims.window_dim[d]; r >= 0) {
@@ -44,14 +44,14 @@ class windows {
   /// Calls f(offset in the tensor, offset in the parts) for every window that is not left out.
   template <class F>
   void for_each(const std::byte* indices, F f) const {
-    switch (index_type_) {
-      case dtype::i32:
-        return run(reinterpret_cast<const std::int32_t*>(indices), 0, 0, 0, f);
-      case dtype::i64:
-        return run(reinterpret_cast<const std::int64_t*>(indices), 0, 0, 0, f);
-      default:
-        return run(reinterpret_cast<const std::uint8_t*>(indices), 0, 0, 0, f);
-    }
+    if (index_type_ == dtype::i32)
+      return run(reinterpret_cast<const std::int32_t*>(indices), 0, 0, 0, f);
+    if (index_type_ == dtype::i64)
+      return run(reinterpret_cast<const std::int64_t*>(indices), 0, 0, 0, f);
+    std::vector<std::int64_t> wide(static_cast<std::size_t>(indices_));
+    for (std::int64_t i = 0; i < indices_; ++i)
+      wide[static_cast<std::size_t>(i)] = index_at(index_type_, indices, i);
+    run(wide.data(), 0, 0, 0, f);
   }
 
  private:
@@ -111,6 +111,7 @@ class windows {
   }
 
   dtype index_type_;
+  std::int64_t indices_;
   std::int64_t vector_stride_ = 0;
   box gathered_, scattered_;
   vec<start> starts_;

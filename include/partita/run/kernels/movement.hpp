@@ -119,13 +119,6 @@ inline void pad_kernel(const kernel_context& c) {
   if (copied > 0) inside.copy(size, c.operands[0] + from_offset * size, c.out + to_offset * size);
 }
 
-/// An index of any integer type.
-inline std::int64_t index_at(dtype t, const std::byte* indices, std::int64_t i) {
-  if (t == dtype::i32) return reinterpret_cast<const std::int32_t*>(indices)[i];
-  if (t == dtype::i64) return reinterpret_cast<const std::int64_t*>(indices)[i];
-  return reinterpret_cast<const std::uint8_t*>(indices)[i];
-}
-
 /// Where the box of dynamic_slice or dynamic_update_slice begins.
 inline void read_starts(const kernel_context& c, std::size_t first, const shape& box_shape,
                         std::int64_t* start) {

@@ -37,22 +37,9 @@ int order_in_line(const std::byte* line, std::int64_t i, std::int64_t j) {
   return order_of(x[i], x[j]);
 }
 inline order_function order_function_of(dtype t) {
-  switch (t) {
-    case dtype::f32:
-      return &order_in_line<float>;
-    case dtype::f64:
-      return &order_in_line<double>;
-    case dtype::bf16:
-      return &order_in_line<bf16>;
-    case dtype::f16:
-      return &order_in_line<f16>;
-    case dtype::i32:
-      return &order_in_line<std::int32_t>;
-    case dtype::i64:
-      return &order_in_line<std::int64_t>;
-    default:
-      return &order_in_line<std::uint8_t>;
-  }
+  return with_type(t == dtype::boolean ? dtype::u8 : t, []<class T>(std::type_identity<T>) {
+    return static_cast<order_function>(&order_in_line<T>);
+  });
 }
 
 /// Lines along `dim`: how many, and where each begins.
