@@ -40,10 +40,10 @@ inline pt::array fill(const pt::tensor_type& type, auto value) {
   for (std::int64_t i = 0; i < a.size(); ++i) x[i] = static_cast<double>(value(i));
   return pt::as_type(a, type.element);
 }
-/// Integers in [low, high]; for u8 from 0, for i1 0 and 1.
+/// Integers in [low, high]; for unsigned types from 0, for i1 0 and 1.
 inline pt::array integers(const pt::tensor_type& type, random& r, std::int64_t low = -2,
                           std::int64_t high = 2) {
-  if (type.element == pt::dtype::u8 && low < 0) low = 0;
+  if (pt::is_unsigned(type.element) && low < 0) low = 0;
   if (type.element == pt::dtype::boolean) low = 0, high = 1;
   return fill(type, [&](std::int64_t) { return r.in(low, high); });
 }

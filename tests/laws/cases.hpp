@@ -26,6 +26,18 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<constant>, {}, {pt::ops::constant_bits(dtype::f32, 2.5)}, f32({4, 1, 6}));
   put(pt::def<constant>, {}, {7}, i32({12}));
   put(pt::def<constant>, {}, {1}, i1({5, 2}));
+  put(pt::def<constant>, {}, {-1}, {dtype::u64, {3, 2}});
+  const auto bits = [](double v) { return pt::ops::constant_bits(dtype::f64, v); };
+  const double infinite = std::numeric_limits<double>::infinity();
+  put(pt::def<literal>, {}, {bits(1), bits(2.5), bits(-3), bits(-0.), bits(infinite), bits(0.1)},
+      f32({2, 3}));
+  put(pt::def<literal>, {}, {bits(1), bits(-infinite), bits(5e-324), bits(1e300)}, f64({4}));
+  put(pt::def<literal>, {}, {bits(0.1), bits(70000)}, {dtype::f16, {2, 1}});
+  put(pt::def<literal>, {}, {-128, 127}, {dtype::i8, {2}});
+  put(pt::def<literal>, {}, {-1, 0, INT64_MIN, INT64_MAX}, {dtype::u64, {2, 2}});
+  put(pt::def<literal>, {}, {1, 0, 1}, i1({3}));
+  put(pt::def<literal>, {}, {7}, i32({}));
+  put(pt::def<literal>, {}, {}, f32({3, 0}));
   for (std::int64_t d : {0, 1, 2}) put(pt::def<iota>, {}, {d}, i32({4, 6, 5}));
   put(pt::def<iota>, {}, {0}, f32({1, 8}));
   put(pt::def<iota>, {}, {1}, f64({2, 12}));
@@ -38,6 +50,22 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<convert>, {i1({8})}, {}, {dtype::f32, {}});
   put(pt::def<convert>, {f64({12})}, {}, {dtype::bf16, {}});
   put(pt::def<convert>, {f64({2, 3})}, {}, {dtype::f32, {}});
+
+  put(pt::def<bitcast_convert>, {f32({4, 6})}, {}, {dtype::u32, {}});
+  put(pt::def<bitcast_convert>, {{dtype::i16, {7}}}, {}, {dtype::bf16, {}});
+  put(pt::def<bitcast_convert>, {f64({})}, {}, {dtype::i64, {}});
+  put(pt::def<bitcast_convert>, {f64({4, 3})}, {}, {dtype::u8, {}}, -300, 300);
+  put(pt::def<bitcast_convert>, {i32({1, 6, 5})}, {}, {dtype::f16, {}}, -300, 300);
+  put(pt::def<bitcast_convert>, {{dtype::u8, {4, 6, 8}}}, {}, {dtype::f64, {}}, 0, 60);
+  put(pt::def<bitcast_convert>, {{dtype::f16, {5, 2}}}, {}, {dtype::i32, {}});
+  put(pt::def<bitcast_convert>, {{dtype::i8, {2}}}, {}, {dtype::bf16, {}}, 0, 60);
+  put(pt::def<bitcast_convert>, {{dtype::u32, {0, 2}}}, {}, {dtype::u64, {}});
+  put(pt::def<reduce_precision>, {f32({4, 6})}, {5, 10});
+  put(pt::def<reduce_precision>, {f64({5, 1})}, {8, 1}, {}, -9, 9);
+  put(pt::def<reduce_precision>, {f64({2, 12})}, {11, 52});
+  put(pt::def<reduce_precision>, {{dtype::bf16, {8}}}, {4, 3});
+  put(pt::def<reduce_precision>, {{dtype::f16, {2, 3}}}, {8, 23});
+  put(pt::def<reduce_precision>, {f32({})}, {1, 0});
 
   put(pt::def<broadcast_in_dim>, {f32({})}, {}, f32({4, 3}));
   put(pt::def<broadcast_in_dim>, {f32({4, 1})}, {0, 2}, f32({4, 3, 6}));

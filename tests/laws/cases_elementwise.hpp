@@ -47,24 +47,36 @@ inline void add_elementwise_cases(std::vector<op_case>& list) {
     put(*each, {of(dtype::bf16, {8})});
     put(*each, {of(dtype::u8, {})});
   }
-  for (const pt::op_def* each : list_of_ops{
-           &pt::def<op::floor>, &pt::def<op::ceil>, &pt::def<op::round_nearest_even>,
-           &pt::def<op::logistic>, &pt::def<op::expm1>, &pt::def<op::sine>, &pt::def<op::cosine>,
-           &pt::def<op::tan>, &pt::def<op::tanh>, &pt::def<op::erf>, &pt::def<op::is_finite>}) {
+  for (const pt::op_def* each :
+       list_of_ops{&pt::def<op::floor>, &pt::def<op::ceil>, &pt::def<op::round_nearest_even>,
+                   &pt::def<op::logistic>, &pt::def<op::expm1>, &pt::def<op::sine>,
+                   &pt::def<op::cosine>, &pt::def<op::tan>, &pt::def<op::tanh>, &pt::def<op::erf>,
+                   &pt::def<op::erfc>, &pt::def<op::round_nearest_away>, &pt::def<op::is_finite>}) {
     put(*each, {f32({4, 6})});
     put(*each, {f64({5, 1, 8})});
     put(*each, {of(dtype::f16, {12})});
     put(*each, {f32({})});
   }
-  for (const pt::op_def* each :
-       list_of_ops{&pt::def<op::exp>, &pt::def<op::log>, &pt::def<op::log1p>, &pt::def<op::sqrt>,
-                   &pt::def<op::rsqrt>, &pt::def<op::cbrt>}) {
+  for (const pt::op_def* each : list_of_ops{
+           &pt::def<op::exp>, &pt::def<op::log>, &pt::def<op::log1p>, &pt::def<op::sqrt>,
+           &pt::def<op::rsqrt>, &pt::def<op::cbrt>, &pt::def<op::lgamma>, &pt::def<op::digamma>}) {
     put(*each, {f32({4, 6})}, 1, 5);
     put(*each, {f64({5, 1, 8})}, 1, 5);
     put(*each, {of(dtype::bf16, {12})}, 1, 5);
     put(*each, {f32({})}, 1, 5);
   }
   put(pt::def<op::cbrt>, {f64({12})});
+  for (dtype t : {dtype::f32, dtype::f64, dtype::bf16, dtype::f16})
+    list.push_back({&pt::def<op::erf_inv>,
+                    {of(t, {4, 6})},
+                    {},
+                    {},
+                    -1,
+                    1,
+                    [](const tensor_type& type, std::size_t, data::random& r) {
+                      return data::fill(
+                          type, [&](auto) { return static_cast<double>(r.in(-19, 19)) / 20; });
+                    }});
 
   for (const pt::op_def* each : list_of_ops{&pt::def<op::logical_and>, &pt::def<op::logical_or>,
                                             &pt::def<op::logical_xor>}) {
@@ -76,6 +88,10 @@ inline void add_elementwise_cases(std::vector<op_case>& list) {
   put(pt::def<op::logical_not>, {of(dtype::i64, {7, 1, 8})});
   put(pt::def<op::popcnt>, {i32({4, 6})}, -100, 100);
   put(pt::def<op::popcnt>, {of(dtype::u8, {1, 5})}, 0, 255);
+  put(pt::def<op::count_leading_zeros>, {i32({4, 6})}, -100, 100);
+  put(pt::def<op::count_leading_zeros>, {of(dtype::u16, {8})}, 0, 999);
+  put(pt::def<op::count_leading_zeros>, {of(dtype::i8, {1, 5})}, -3, 99);
+  put(pt::def<op::count_leading_zeros>, {of(dtype::u64, {})}, 0, 255);
   for (const pt::op_def* each :
        list_of_ops{&pt::def<op::shift_left>, &pt::def<op::shift_right_arithmetic>,
                    &pt::def<op::shift_right_logical>}) {

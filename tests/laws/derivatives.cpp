@@ -14,6 +14,8 @@ TEST_CASE("derivative rules agree with central differences") {
   std::set<const pt::op_def*> covered;
   for (op_case c : all_cases()) {
     if (!c.op->differentiable || c.op == &pt::def<pt::op::stop_gradient>) continue;
+    // It takes steps, and rounds cotangents, unless the format is that of binary64.
+    if (c.op == &pt::def<pt::op::reduce_precision> && c.attrs != ints{11, 52}) continue;
     pt::derivative_options options;
     options.symmetric = c.symmetric;
     options.index_low = c.low;
@@ -42,12 +44,13 @@ TEST_CASE("derivative rules agree with central differences") {
       if (pt::check_derivative(*c.op, c.operands, c.attrs, c.declared, options) > 0)
         covered.insert(c.op);
     } catch (const pt::error& e) {
-      FAIL_CHECK(e.what());
+      FAIL_CHECK(std::string(e.what()));
     }
   }
   for (const pt::op_def* op : pt::registry)
     if (op->differentiable && op != &pt::def<pt::op::constant> && op != &pt::def<pt::op::iota> &&
-        op != &pt::def<pt::op::stop_gradient> && op->role != pt::op_role::control)
+        op != &pt::def<pt::op::literal> && op != &pt::def<pt::op::stop_gradient> &&
+        op->role != pt::op_role::control)
       CHECK_MESSAGE(covered.count(op) == 1, op->name, " has no case with floating-point operands");
 }
 

@@ -59,7 +59,8 @@ TEST_CASE("every entry of every tile map holds, for every divisor") {
   for (const pt::op_def* op : pt::registry) {
     if (op->role == pt::op_role::control) continue;  // its wires: tests/run/control.cpp
     CHECK_MESSAGE(covered.count(op) == 1, op->name, " has no cases in tests/laws/cases.hpp");
-    CHECK_MESSAGE((op->tile_map != &pt::no_factors), op->name, " has no tile map");
+    if (op != &pt::def<pt::op::literal>)  // its elements are in the text
+      CHECK_MESSAGE((op->tile_map != &pt::no_factors), op->name, " has no tile map");
   }
   MESSAGE(cases, " cases, ", loops, " loops");
   CHECK(loops > 1000);

@@ -1,6 +1,7 @@
 /// A case of the laws: an op with attributes and operand types, small enough to try every divisor.
 #pragma once
 
+#include <limits>
 #include <string>
 #include <vector>
 

@@ -42,6 +42,48 @@ inline void add_elementwise_errors(std::vector<op_error>& list) {
   put(pt::def<op::ceil>, {i32({4})}, "S104 ceil: element type i32 is not a floating-point type");
   put(pt::def<op::round_nearest_even>, {i32({4})},
       "S104 round_nearest_even: element type i32 is not a floating-point type");
+  put(pt::def<op::round_nearest_away>, {i32({4})},
+      "S104 round_nearest_away: element type i32 is not a floating-point type");
+  put(pt::def<op::erfc>, {i32({4})}, "S104 erfc: element type i32 is not a floating-point type");
+  put(pt::def<op::erf_inv>, {i1({4})},
+      "S104 erf_inv: element type i1 is not a floating-point type");
+  put(pt::def<op::lgamma>, {i64({4})},
+      "S104 lgamma: element type i64 is not a floating-point type");
+  put(pt::def<op::digamma>, {i32({4})},
+      "S104 digamma: element type i32 is not a floating-point type");
+  const auto with = [&](const pt::op_def& op, std::vector<pt::tensor_type> operands,
+                        std::vector<std::int64_t> attrs, pt::tensor_type declared,
+                        std::string_view message) {
+    list.push_back({message.substr(0, 4), &op, operands, attrs, declared, message});
+  };
+  with(pt::def<op::reduce_precision>, {i32({4})}, {5, 10}, {},
+       "S104 reduce_precision: element type i32 is not a floating-point type");
+  with(pt::def<op::reduce_precision>, {f32({4})}, {5}, {},
+       "S143 reduce_precision: 1 numbers; those of exponent and mantissa bits are needed");
+  with(pt::def<op::reduce_precision>, {f32({4})}, {0, 10}, {},
+       "S143 reduce_precision: 0 exponent bits and 10 mantissa bits; at least 1 and 0 are needed");
+  with(pt::def<op::reduce_precision>, {f32({4})}, {5, -1}, {},
+       "S143 reduce_precision: 5 exponent bits and -1 mantissa bits; at least 1 and 0 are needed");
+  with(pt::def<op::bitcast_convert>, {i1({8})}, {}, {dtype::u8, {}},
+       "S142 bitcast_convert: i1 to u8: the bits of i1 are not defined; use convert");
+  with(pt::def<op::bitcast_convert>, {f32({8})}, {}, {dtype::boolean, {}},
+       "S142 bitcast_convert: f32 to i1: the bits of i1 are not defined; use convert");
+  with(pt::def<op::bitcast_convert>, {f32({4, 3})}, {}, {dtype::f64, {}},
+       "S142 bitcast_convert: tensor<4x3xf32> to f64: 2 elements make one; the last dimension "
+       "needs this size");
+  with(pt::def<op::bitcast_convert>, {{dtype::u8, {}}}, {}, {dtype::bf16, {}},
+       "S142 bitcast_convert: tensor<u8> to bf16: 2 elements make one; the last dimension needs "
+       "this size");
+  with(pt::def<op::bitcast_convert>, {f32({1, 1, 1, 1, 1, 1, 1, 1})}, {}, {dtype::u8, {}},
+       "S100 bitcast_convert: the result has rank 9; at most 8 is supported");
+  with(pt::def<op::literal>, {}, {1, 2, 3}, i32({2, 2}),
+       "S144 literal: 3 elements are given; tensor<2x2xi32> has 4");
+  with(pt::def<op::literal>, {}, {}, f32({}),
+       "S144 literal: 0 elements are given; tensor<f32> has 1");
+  with(pt::def<op::literal>, {}, {1, 300}, {dtype::u8, {2}},
+       "S117 literal: 300 is not a value of element type u8");
+  with(pt::def<op::literal>, {}, {0, 2}, i1({2}),
+       "S117 literal: 2 is not a value of element type i1");
   put(pt::def<op::expm1>, {i32({4})}, "S104 expm1: element type i32 is not a floating-point type");
   put(pt::def<op::log1p>, {i32({4})}, "S104 log1p: element type i32 is not a floating-point type");
   put(pt::def<op::logistic>, {i32({4})},
@@ -71,6 +113,8 @@ inline void add_elementwise_errors(std::vector<op_error>& list) {
   put(pt::def<op::logical_not>, {f32({4})},
       "S120 not: element type f32 is neither an integer type nor i1");
   put(pt::def<op::popcnt>, {i1({4})}, "S120 popcnt: element type i1 is not an integer type");
+  put(pt::def<op::count_leading_zeros>, {f32({4})},
+      "S120 count_leading_zeros: element type f32 is not an integer type");
   put(pt::def<op::shift_left>, {i32({4}), i64({4})},
       "S102 shift_left: element types i32 and i64 differ; use convert");
   put(pt::def<op::shift_left>, {i32({4}), i32({5})}, "S103 shift_left: shapes [4] and [5] differ");

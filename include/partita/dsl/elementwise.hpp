@@ -39,6 +39,7 @@ PARTITA_UNARY(sign, ops::sign)
 PARTITA_UNARY(floor, ops::floor)
 PARTITA_UNARY(ceil, ops::ceil)
 PARTITA_UNARY(round_nearest_even, ops::round_nearest_even)
+PARTITA_UNARY(round_nearest_away, ops::round_nearest_away)
 
 PARTITA_UNARY(exp, ops::exp)
 PARTITA_UNARY(expm1, ops::expm1)
@@ -47,6 +48,10 @@ PARTITA_UNARY(log1p, ops::log1p)
 PARTITA_UNARY(logistic, ops::logistic)
 PARTITA_UNARY(tanh, ops::tanh)
 PARTITA_UNARY(erf, ops::erf)
+PARTITA_UNARY(erfc, ops::erfc)
+PARTITA_UNARY(erf_inv, ops::erf_inv)
+PARTITA_UNARY(lgamma, ops::lgamma)
+PARTITA_UNARY(digamma, ops::digamma)
 PARTITA_BINARY(pow, "power", ops::power)
 PARTITA_UNARY(sqrt, ops::sqrt)
 PARTITA_UNARY(rsqrt, ops::rsqrt)
@@ -82,11 +87,12 @@ PARTITA_BINARY(operator^, "xor", ops::logical_xor)
 PARTITA_UNARY(operator~, ops::logical_not)
 PARTITA_UNARY(operator!, dsl_detail::negation)
 PARTITA_UNARY(popcnt, ops::popcnt)
+PARTITA_UNARY(count_leading_zeros, ops::count_leading_zeros)
 PARTITA_BINARY(shift_left, "shift_left", ops::shift_left)
 PARTITA_BINARY(shift_right_arithmetic, "shift_right_arithmetic", ops::shift_right_arithmetic)
 PARTITA_BINARY(shift_right_logical, "shift_right_logical", ops::shift_right_logical)
 PARTITA_BINARY(operator<<, "shift_left", ops::shift_left)
-/// Arithmetic for the signed types, logical for u8.
+/// Arithmetic for the signed types, logical for the unsigned ones.
 PARTITA_BINARY(operator>>, "shift_right", dsl_detail::shift_right)
 
 // Comparisons and predicates give tensors of bool.
@@ -135,6 +141,24 @@ constexpr auto convert(const X& x) {
   return dsl_detail::apply([](builder& b, const value_id* v,
                               const shape&) { return ops::convert(b, v[0], dtype_of<T>); },
                            x);
+}
+
+/// The same bits as another element type; see op/bitcast_convert.hpp for types of other sizes.
+template <ElementType T, Tensor X>
+constexpr auto bitcast_convert(const X& x) {
+  return dsl_detail::apply([](builder& b, const value_id* v,
+                              const shape&) { return ops::bitcast_convert(b, v[0], dtype_of<T>); },
+                           x);
+}
+
+/// Rounds to a format with so many bits, in the same element type.
+template <int ExponentBits, int MantissaBits, Tensor X>
+constexpr auto reduce_precision(const X& x) {
+  return dsl_detail::apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::reduce_precision(b, v[0], ExponentBits, MantissaBits);
+      },
+      x);
 }
 
 }  // namespace partita

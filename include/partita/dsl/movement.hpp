@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -67,6 +69,28 @@ constexpr auto iota(const X& of, const E&... e) {
         return ops::iota(b, {dtype_of<T>, to}, Dim);
       },
       dsl_detail::actual_extents(e...), of);
+}
+/// A constant element by element, row-major, in the program that `of` belongs to:
+/// `literal<float, 2, 2>(x, {1, 2, 3, 4})`.
+///
+/// Errors    S144 another number of elements than E... makes
+template <ElementType T, std::int64_t... E, Tensor X>
+constexpr tensor<T, E...> literal(const X& of, span<const T> elements) {
+  if (of.context() == nullptr) return {nullptr, of.id()};
+  vec<std::int64_t> bits;
+  for (const T& v : elements) {
+    if constexpr (std::is_same_v<T, double>)
+      bits.push_back(std::bit_cast<std::int64_t>(v));
+    else if constexpr (is_floating(dtype_of<T>))
+      bits.push_back(std::bit_cast<std::int64_t>(static_cast<double>(static_cast<float>(v))));
+    else
+      bits.push_back(static_cast<std::int64_t>(v));
+  }
+  return {of.context(), ops::literal(*of.context(), {dtype_of<T>, shape{E...}}, bits)};
+}
+template <ElementType T, std::int64_t... E, Tensor X>
+constexpr tensor<T, E...> literal(const X& of, std::initializer_list<T> elements) {
+  return literal<T, E...>(of, span<const T>(elements.begin(), elements.size()));
 }
 /// A tensor of the program, shape and element type of `of`, whose elements all are `v`.
 ///

@@ -24,6 +24,30 @@ constexpr std::int64_t greatest_integer(dtype t) {
 constexpr bool is_integer_of(dtype t, std::int64_t bits) {
   return t == dtype::u64 || (bits >= least_integer(t) && bits <= greatest_integer(t));
 }
+/// An element, given by its bits, as text, which reads back as the same bits.
+constexpr void print_element(text& out, dtype t, std::int64_t bits) {
+  if (is_floating(t))
+    print_number(out, std::bit_cast<double>(bits));
+  else if (t == dtype::u64)
+    out << static_cast<std::uint64_t>(bits);
+  else
+    out << bits;
+}
+/// Reads what print_element prints; false if there is no such number. (Of another range: S117.)
+constexpr bool read_element(scanner& in, dtype t, std::int64_t& bits) {
+  if (is_floating(t)) {
+    double v = 0;
+    const bool good = read_number(in, v);
+    bits = std::bit_cast<std::int64_t>(v);
+    return good;
+  }
+  if (t != dtype::u64) return in.integer(bits);
+  std::uint64_t natural = 0;
+  const bool good = in.natural(natural);
+  bits = static_cast<std::int64_t>(natural);
+  return good;
+}
+
 /// Every element has the same value. Attribute: its bits (a binary64 for floating-point types, the
 /// integer itself for the others; of u64, the int64 of the same bits).
 ///
@@ -51,32 +75,14 @@ struct constant {
     return is_floating(t) ? std::bit_cast<double>(bits) : static_cast<double>(bits);
   }
   static constexpr void print(print_context& c) {
-    const std::int64_t bits = c.p.attrs(c.op)[0];
     c.out << " {";
-    if (is_floating(c.p.type(c.p.op(c.op).result).element))
-      print_number(c.out, std::bit_cast<double>(bits));
-    else if (c.p.type(c.p.op(c.op).result).element == dtype::u64)
-      c.out << static_cast<std::uint64_t>(bits);
-    else
-      c.out << bits;
+    print_element(c.out, c.p.type(c.p.op(c.op).result).element, c.p.attrs(c.op)[0]);
     c.out << '}';
   }
   static constexpr void parse(parse_context& c) {
     scanner in(c.in);
-    double v = 0;
     std::int64_t bits = 0;
-    bool good = false;
-    if (is_floating(c.declared.element)) {
-      good = read_number(in, v);
-      bits = std::bit_cast<std::int64_t>(v);
-    } else if (c.declared.element == dtype::u64) {
-      std::uint64_t natural = 0;
-      good = in.natural(natural);
-      bits = static_cast<std::int64_t>(natural);
-    } else {
-      good = in.integer(bits);
-    }
-    if (!good || !in.done())
+    if (!read_element(in, c.declared.element, bits) || !in.done())
       c.error.record("P011", "parse: attributes of constant: \"", c.in, "\" is no number of type ",
                      name_of(c.declared.element));
     c.attrs.push_back(bits);

@@ -1,7 +1,8 @@
-/// and, or, xor, not, popcnt: elementwise (see elementwise.hpp), bit by bit of integers, and of i1.
+/// and, or, xor, not, popcnt, count_leading_zeros: elementwise (see elementwise.hpp), bit by bit of
+/// integers, and of i1.
 ///
 /// Errors    S102 element types differ, S103 shapes differ, S120 not an integer type nor i1
-///           (popcnt: not an integer type)
+///           (popcnt, count_leading_zeros: not an integer type)
 #pragma once
 
 #include <partita/op/elementwise.hpp>
@@ -29,6 +30,11 @@ struct popcnt : one_type_op<popcnt, need_integer, 1> {
   static constexpr std::string_view name = "popcnt";
 };
 
+/// How many bits above the highest one that is set; of 0, all.
+struct count_leading_zeros : one_type_op<count_leading_zeros, need_integer, 1> {
+  static constexpr std::string_view name = "count_leading_zeros";
+};
+
 }  // namespace partita::op
 
 namespace partita::ops {
@@ -44,5 +50,8 @@ constexpr value_id logical_xor(builder& b, value_id x, value_id y) {
 }
 constexpr value_id logical_not(builder& b, value_id x) { return b.emit(def<op::logical_not>, {x}); }
 constexpr value_id popcnt(builder& b, value_id x) { return b.emit(def<op::popcnt>, {x}); }
+constexpr value_id count_leading_zeros(builder& b, value_id x) {
+  return b.emit(def<op::count_leading_zeros>, {x});
+}
 
 }  // namespace partita::ops

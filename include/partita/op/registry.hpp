@@ -3,6 +3,7 @@
 #pragma once
 
 #include <partita/op/arithmetic.hpp>
+#include <partita/op/bitcast_convert.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/call.hpp>
 #include <partita/op/case_of.hpp>
@@ -17,6 +18,7 @@
 #include <partita/op/gather.hpp>
 #include <partita/op/identity.hpp>
 #include <partita/op/linalg.hpp>
+#include <partita/op/literal.hpp>
 #include <partita/op/logical.hpp>
 #include <partita/op/math.hpp>
 #include <partita/op/optimization_barrier.hpp>
@@ -24,6 +26,7 @@
 #include <partita/op/power.hpp>
 #include <partita/op/random.hpp>
 #include <partita/op/reduce.hpp>
+#include <partita/op/reduce_precision.hpp>
 #include <partita/op/reduce_window.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/reverse.hpp>
@@ -36,6 +39,7 @@
 #include <partita/op/shift.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/op/sort.hpp>
+#include <partita/op/special.hpp>
 #include <partita/op/transpose.hpp>
 #include <partita/op/trigonometry.hpp>
 #include <partita/op/while_loop.hpp>
@@ -48,6 +52,7 @@ inline constexpr const op_def* registry[] = {
     &def<op::tiling>,
     &def<op::stop_gradient>,
     &def<op::constant>,
+    &def<op::literal>,
     &def<op::iota>,
     &def<op::add>,
     &def<op::subtract>,
@@ -63,6 +68,7 @@ inline constexpr const op_def* registry[] = {
     &def<op::floor>,
     &def<op::ceil>,
     &def<op::round_nearest_even>,
+    &def<op::round_nearest_away>,
     &def<op::exp>,
     &def<op::expm1>,
     &def<op::log>,
@@ -70,6 +76,10 @@ inline constexpr const op_def* registry[] = {
     &def<op::logistic>,
     &def<op::tanh>,
     &def<op::erf>,
+    &def<op::erfc>,
+    &def<op::erf_inv>,
+    &def<op::lgamma>,
+    &def<op::digamma>,
     &def<op::power>,
     &def<op::sqrt>,
     &def<op::rsqrt>,
@@ -83,6 +93,7 @@ inline constexpr const op_def* registry[] = {
     &def<op::logical_xor>,
     &def<op::logical_not>,
     &def<op::popcnt>,
+    &def<op::count_leading_zeros>,
     &def<op::shift_left>,
     &def<op::shift_right_arithmetic>,
     &def<op::shift_right_logical>,
@@ -91,6 +102,8 @@ inline constexpr const op_def* registry[] = {
     &def<op::select>,
     &def<op::random_bits>,
     &def<op::convert>,
+    &def<op::bitcast_convert>,
+    &def<op::reduce_precision>,
     &def<op::broadcast_in_dim>,
     &def<op::reduce>,
     &def<op::reduce_window>,

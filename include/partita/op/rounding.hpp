@@ -1,4 +1,5 @@
-/// abs, sign, floor, ceil, round_nearest_even: elementwise (see elementwise.hpp).
+/// abs, sign, floor, ceil, round_nearest_even, round_nearest_away: elementwise (see
+/// elementwise.hpp).
 ///
 /// Errors    S104 not a number (abs, sign), not a floating-point type (the others)
 #pragma once
@@ -37,6 +38,11 @@ struct round_nearest_even : step_op<round_nearest_even, need_floating> {
   static constexpr std::string_view name = "round_nearest_even";
 };
 
+/// The nearest whole number; of two the one away from zero. (StableHLO's round_nearest_afz.)
+struct round_nearest_away : step_op<round_nearest_away, need_floating> {
+  static constexpr std::string_view name = "round_nearest_away";
+};
+
 }  // namespace partita::op
 
 namespace partita::ops {
@@ -47,6 +53,9 @@ constexpr value_id floor(builder& b, value_id x) { return b.emit(def<op::floor>,
 constexpr value_id ceil(builder& b, value_id x) { return b.emit(def<op::ceil>, {x}); }
 constexpr value_id round_nearest_even(builder& b, value_id x) {
   return b.emit(def<op::round_nearest_even>, {x});
+}
+constexpr value_id round_nearest_away(builder& b, value_id x) {
+  return b.emit(def<op::round_nearest_away>, {x});
 }
 
 }  // namespace partita::ops

@@ -25,6 +25,8 @@ constexpr value_id constant(builder& b, const tensor_type& type, double v);
 constexpr value_id scalar(builder& b, dtype t, double v);
 constexpr value_id integer(builder& b, dtype t, std::int64_t v);
 constexpr value_id iota(builder& b, const tensor_type& type, int dim);
+// literal.hpp
+constexpr value_id literal(builder& b, const tensor_type& type, ints bits);
 // arithmetic.hpp
 constexpr value_id add(builder& b, value_id x, value_id y);
 constexpr value_id subtract(builder& b, value_id x, value_id y);
@@ -42,6 +44,7 @@ constexpr value_id sign(builder& b, value_id x);
 constexpr value_id floor(builder& b, value_id x);
 constexpr value_id ceil(builder& b, value_id x);
 constexpr value_id round_nearest_even(builder& b, value_id x);
+constexpr value_id round_nearest_away(builder& b, value_id x);
 // math.hpp
 constexpr value_id exp(builder& b, value_id x);
 constexpr value_id expm1(builder& b, value_id x);
@@ -50,6 +53,11 @@ constexpr value_id log1p(builder& b, value_id x);
 constexpr value_id logistic(builder& b, value_id x);
 constexpr value_id tanh(builder& b, value_id x);
 constexpr value_id erf(builder& b, value_id x);
+// special.hpp
+constexpr value_id erfc(builder& b, value_id x);
+constexpr value_id erf_inv(builder& b, value_id x);
+constexpr value_id lgamma(builder& b, value_id x);
+constexpr value_id digamma(builder& b, value_id x);
 // power.hpp
 constexpr value_id power(builder& b, value_id x, value_id y);
 constexpr value_id sqrt(builder& b, value_id x);
@@ -66,6 +74,7 @@ constexpr value_id logical_or(builder& b, value_id x, value_id y);
 constexpr value_id logical_xor(builder& b, value_id x, value_id y);
 constexpr value_id logical_not(builder& b, value_id x);
 constexpr value_id popcnt(builder& b, value_id x);
+constexpr value_id count_leading_zeros(builder& b, value_id x);
 // shift.hpp
 constexpr value_id shift_left(builder& b, value_id x, value_id by);
 constexpr value_id shift_right_arithmetic(builder& b, value_id x, value_id by);
@@ -78,6 +87,10 @@ constexpr value_id select(builder& b, value_id predicate, value_id x, value_id y
 constexpr value_id random_bits(builder& b, value_id key, value_id counter);
 // convert.hpp
 constexpr value_id convert(builder& b, value_id x, dtype to);
+// bitcast_convert.hpp, reduce_precision.hpp
+constexpr value_id bitcast_convert(builder& b, value_id x, dtype to);
+constexpr value_id reduce_precision(builder& b, value_id x, std::int64_t exponent_bits,
+                                    std::int64_t mantissa_bits);
 // broadcast_in_dim.hpp
 constexpr value_id broadcast_in_dim(builder& b, value_id x, const shape& to, ints dims);
 // reduce.hpp

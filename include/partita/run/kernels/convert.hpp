@@ -114,16 +114,20 @@ inline block_function narrow_function(dtype half) {
 /// Binary32 rounded to the values of a 16-bit float; in place.
 inline block_function round_function(dtype half) { return convert_function(dtype::f32, half); }
 
-/// Fills `n` elements as stored with the value that `op::constant` encodes.
+/// The element that `op::constant` encodes so.
+template <class T>
+T element_of_bits(std::int64_t bits) {
+  if constexpr (std::is_same_v<T, bool>)
+    return bits != 0;
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(bits);
+  else
+    return convert_element<T>(std::bit_cast<double>(bits));
+}
+/// Fills `n` elements as stored with one.
 inline void fill(dtype t, std::int64_t bits, std::int64_t n, void* out) {
   with_type(t, [&]<class T>(std::type_identity<T>) {
-    T v{};
-    if constexpr (std::is_same_v<T, bool>)
-      v = bits != 0;
-    else if constexpr (std::is_integral_v<T>)
-      v = static_cast<T>(bits);
-    else
-      v = convert_element<T>(std::bit_cast<double>(bits));
+    const T v = element_of_bits<T>(bits);
     for (std::int64_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = v;
   });
 }

@@ -48,6 +48,12 @@ struct popcnt_lanes {
     return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(x)));
   }
 };
+struct count_leading_zeros_lanes {
+  template <std::integral T>
+  static T one(T x) {
+    return static_cast<T>(std::countl_zero(static_cast<std::make_unsigned_t<T>>(x)));
+  }
+};
 
 /// Does a shift by this number move every bit out?
 template <std::integral T>

@@ -139,6 +139,12 @@ struct round_nearest_even_lanes {
     return std::nearbyint(x);
   }
 };
+struct round_nearest_away_lanes {
+  template <std::floating_point T>
+  static T one(T x) {
+    return std::round(x);
+  }
+};
 
 struct expm1_lanes {
   template <std::floating_point T>

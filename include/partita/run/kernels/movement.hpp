@@ -1,5 +1,6 @@
-/// Kernels that make elements or move them in boxes: constant, iota, broadcast_in_dim, transpose,
-/// slice, reverse, roll, pad, dynamic_slice, dynamic_update_slice, concatenate.
+/// Kernels that make elements or move them in boxes: constant, literal, iota, broadcast_in_dim,
+/// bitcast_convert, transpose, slice, reverse, roll, pad, dynamic_slice, dynamic_update_slice,
+/// concatenate.
 #pragma once
 
 #include <partita/op/registry.hpp>
@@ -10,6 +11,16 @@ namespace partita::run_detail {
 
 inline void constant_kernel(const kernel_context& c) {
   fill(c.result.element, c.attrs[0], c.result.shape.elements(), c.out);
+}
+inline void literal_kernel(const kernel_context& c) {
+  with_type(c.result.element, [&]<class T>(std::type_identity<T>) {
+    for (std::size_t i = 0; i < c.attrs.size(); ++i)
+      c.output<T>()[i] = element_of_bits<T>(c.attrs[i]);
+  });
+}
+/// The bytes stay, as the lowest ones stand first on the machines that we run on.
+inline void bitcast_convert_kernel(const kernel_context& c) {
+  std::memcpy(c.out, c.operands[0], static_cast<std::size_t>(c.result.bytes()));
 }
 
 inline void iota_kernel(const kernel_context& c) {

@@ -13,16 +13,21 @@
 #include <partita/run/kernels/movement.hpp>
 #include <partita/run/kernels/random.hpp>
 #include <partita/run/kernels/reduce.hpp>
+#include <partita/run/kernels/reduce_precision.hpp>
 #include <partita/run/kernels/sort.hpp>
+#include <partita/run/kernels/special.hpp>
 #include <partita/run/kernels/window.hpp>
 
 namespace partita::run_detail {
 
-/// Kernels of the ops that are neither elementwise (see find_block) nor collectives, and that do
+/// Kernels of the ops that are no functions of blocks (see find_block) nor collectives, and that do
 /// more than to pass on their operands.
 inline constexpr kernel_entry kernel_table[] = {
     {&def<op::constant>, &constant_kernel},
+    {&def<op::literal>, &literal_kernel},
     {&def<op::iota>, &iota_kernel},
+    {&def<op::bitcast_convert>, &bitcast_convert_kernel},
+    {&def<op::reduce_precision>, &reduce_precision_kernel},
     {&def<op::broadcast_in_dim>, &broadcast_kernel},
     {&def<op::reduce>, &reduce_kernel},
     {&def<op::reduce_window>, &reduce_window_kernel},
@@ -69,6 +74,7 @@ inline constexpr block_entry block_table[] = {
     {&def<op::floor>, &map_function<floor_lanes, 1>},
     {&def<op::ceil>, &map_function<ceil_lanes, 1>},
     {&def<op::round_nearest_even>, &map_function<round_nearest_even_lanes, 1>},
+    {&def<op::round_nearest_away>, &map_function<round_nearest_away_lanes, 1>},
     {&def<op::exp>, &map_function<exp_lanes, 1>},
     {&def<op::expm1>, &map_function<expm1_lanes, 1>},
     {&def<op::log>, &map_function<log_lanes, 1>},
@@ -76,6 +82,10 @@ inline constexpr block_entry block_table[] = {
     {&def<op::logistic>, &map_function<logistic_lanes, 1>},
     {&def<op::tanh>, &map_function<tanh_lanes, 1>},
     {&def<op::erf>, &map_function<erf_lanes, 1>},
+    {&def<op::erfc>, &map_function<erfc_lanes, 1>},
+    {&def<op::erf_inv>, &map_function<erf_inv_lanes, 1>},
+    {&def<op::lgamma>, &map_function<lgamma_lanes, 1>},
+    {&def<op::digamma>, &map_function<digamma_lanes, 1>},
     {&def<op::sqrt>, &map_function<sqrt_lanes, 1>},
     {&def<op::rsqrt>, &map_function<rsqrt_lanes, 1>},
     {&def<op::cbrt>, &map_function<cbrt_lanes, 1>},
@@ -88,6 +98,7 @@ inline constexpr block_entry block_table[] = {
     {&def<op::logical_xor>, &map_function<xor_lanes, 2>},
     {&def<op::logical_not>, &map_function<not_lanes, 1>},
     {&def<op::popcnt>, &map_function<popcnt_lanes, 1>},
+    {&def<op::count_leading_zeros>, &map_function<count_leading_zeros_lanes, 1>},
     {&def<op::shift_left>, &map_function<shift_left_lanes, 2>},
     {&def<op::shift_right_arithmetic>, &map_function<shift_right_arithmetic_lanes, 2>},
     {&def<op::shift_right_logical>, &map_function<shift_right_logical_lanes, 2>},

@@ -1,0 +1,49 @@
+/// reduce_precision: numbers as a narrower floating-point format would hold them.
+#pragma once
+
+#include <partita/op/elementwise.hpp>
+
+namespace partita::op {
+
+/// Rounds to the nearest number of a format with so many exponent and mantissa bits, of two to the
+/// even one; what is too large becomes infinite, what is below its normal numbers a zero. The type
+/// stays; a format that has as many bits as the type, or more, changes nothing. NaN stays.
+/// Attributes: exponent_bits, mantissa_bits.
+///
+/// Errors    S104 not a floating-point type, S143 too few bits
+/// Source    as XLA computes it
+struct reduce_precision : elementwise_op {
+  static constexpr std::string_view name = "reduce_precision";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(infer_context& c) {
+    need_floating(c, name);
+    c.result = c.operands[0];
+    if (c.attrs.size() != 2)
+      return c.fail("S143", "reduce_precision: ", c.attrs.size(),
+                    " numbers; those of exponent and mantissa bits are needed");
+    if (c.attrs[0] < 1 || c.attrs[1] < 0)
+      c.fail("S143", "reduce_precision: ", c.attrs[0], " exponent bits and ", c.attrs[1],
+             " mantissa bits; at least 1 and 0 are needed");
+  }
+  /// The cotangent is rounded alike (as in JAX).
+  static constexpr void derive(derive_context& c) {
+    const auto attrs = c.b.p.attrs(c.op);
+    c.operands[0] = ops::reduce_precision(c.b, c.cotangent, attrs[0], attrs[1]);
+  }
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    f.number("exponent_bits");
+    f.number("mantissa_bits");
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+constexpr value_id reduce_precision(builder& b, value_id x, std::int64_t exponent_bits,
+                                    std::int64_t mantissa_bits) {
+  return b.emit(def<op::reduce_precision>, {x}, {exponent_bits, mantissa_bits});
+}
+
+}  // namespace partita::ops
