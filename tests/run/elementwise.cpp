@@ -70,6 +70,7 @@ const unary functions[] = {
      4, 4},
     {&def<op::tanh>, [](long double x) { return std::tanh(x); }, 8, 4},
     {&def<op::erf>, [](long double x) { return std::erf(x); }, 9, 2},
+    {&def<op::erfc>, [](long double x) { return std::erfc(x); }, 4, 4},
     {&def<op::sqrt>, [](long double x) { return std::sqrt(x); }, 0.5, 0.5},
     {&def<op::rsqrt>, [](long double x) { return 1 / std::sqrt(x); }, 1.5, 1.5},
     {&def<op::cbrt>, [](long double x) { return std::cbrt(x); }, 4, 4},  // as glibc
@@ -79,6 +80,7 @@ const unary functions[] = {
     {&def<op::floor>, [](long double x) { return std::floor(x); }, 0, 0},
     {&def<op::ceil>, [](long double x) { return std::ceil(x); }, 0, 0},
     {&def<op::round_nearest_even>, [](long double x) { return std::nearbyint(x); }, 0, 0},
+    {&def<op::round_nearest_away>, [](long double x) { return std::round(x); }, 0, 0},
     {&def<op::abs>, [](long double x) { return std::fabs(x); }, 0, 0},
     {&def<op::negate>, [](long double x) { return -x; }, 0, 0},
     {&def<op::sign>, [](long double x) { return x > 0   ? 1.0L

@@ -59,6 +59,10 @@ TILE_MAP((pt::scatter_max(in<float, 5, 6>(b), in<int, 8>(b), in<float, 8, 6>(b))
          "([5, j], [i], [i, j]) -> ([5, j])  reduce={i:max}");
 TILE_MAP((pt::iota<int, 1>(in<float, 4>(b), pt::extent<4>{}, pt::extent<6>{})),
          "() -> ([i, j])  offset={j}");
+TILE_MAP((pt::bitcast_convert<std::uint8_t>(in<float, 4, 6>(b))), "([i, j]) -> ([i, j, 4])");
+TILE_MAP((pt::bitcast_convert<double>(in<float, 4, 2>(b))), "([i, 2]) -> ([i])");
+TILE_MAP((pt::reduce_precision<5, 10>(in<float, 4, 6>(b))), "([i, j]) -> ([i, j])");
+TILE_MAP((pt::literal<int, 2, 2>(in<float, 4>(b), {1, 2, 3, 4})), "() -> ([2, 2])");
 TILE_MAP((pt::full_like(in<float, 4, 6>(b), 1)), "() -> ([i, j])");
 TILE_MAP((select(in<bool, 4>(b), in<float, 4>(b), in<float, 4>(b))), "([i], [i], [i]) -> ([i])");
 TILE_MAP((pt::tag("t", in<float, 4, 6>(b))), "([i, j]) -> ([i, j])");
