@@ -306,3 +306,24 @@ TEST_CASE("rules: rows are turned around as the elements that they are made of a
   CHECK_FALSE(turned("1", "1"));
   CHECK_FALSE(turned("1", "8"));
 }
+
+TEST_CASE("rules: a clamp is the greatest of a least one, and the least of a greatest one") {
+  const auto clamped = [](const std::string& type, const std::string& body, int high) {
+    return "(%x: tensor<4x" + type + ">)\n  %l = constant {0} : tensor<" + type +
+           ">\n  %h = constant {" + std::to_string(high) + "} : tensor<" + type + ">\n" + body +
+           " : tensor<4x" + type + ">\n  return %y : tensor<4x" + type + ">\n";
+  };
+  const std::string clamp = "  %y = clamp(%l, %x, %h)";
+  for (const std::string type : {"f32", "i32"}) {
+    const auto in_steps = [&](const std::string& first, const std::string& second, int high) {
+      return clamped(type, "  %a = " + first + " : tensor<4x" + type + ">\n  %y = " + second, high);
+    };
+    const std::string low_first = "maximum(%x, %l)", high_first = "minimum(%x, %h)";
+    CHECK(does(clamped(type, clamp, 5), in_steps(low_first, "minimum(%a, %h)", 5)));
+    CHECK(does(clamped(type, clamp, 5), in_steps(high_first, "maximum(%a, %l)", 5)));
+    CHECK_FALSE(does(clamped(type, clamp, 5), in_steps(high_first, "maximum(%a, %l)", 4)));
+    CHECK_FALSE(does(clamped(type, clamp, 5), in_steps(low_first, "maximum(%a, %h)", 5)));
+    // Where the bounds cross, the last one counts.
+    CHECK_FALSE(does(clamped(type, clamp, -1), in_steps(high_first, "maximum(%a, %l)", -1)));
+  }
+}

@@ -33,8 +33,9 @@ constexpr bool is_idempotent(const op_def& d) {
 /// ones have.
 ///
 /// Law       a + (b + c) = c + (a + b), so of *, max, min, and, or, xor; max(a, a) = a, so of min,
-///           and, or; a > b = b < a. Of floats, as of real numbers: a - b = a + (-1) b,
-///           a / 4 = 0.25 a, (2 a) (3 b) = 6 (a b), 2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b)
+///           and, or; a > b = b < a; clamp(1, a, 2) = min(2, max(1, a)) = max(1, min(2, a)). Of
+///           floats, as of real numbers: a - b = a + (-1) b, a / 4 = 0.25 a, (2 a) (3 b) = 6 (a b),
+///           2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b)
 class element_form {
  public:
   constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {}
@@ -45,6 +46,8 @@ class element_form {
   constexpr operand_term make(const tensor_type& of, double& scale) {
     scale = 1;
     if (is_floating(of.element)) take_factors(scale);
+    if (at_.def().id == def<op::clamp>.id && in_order(operands_[0], operands_[2]))
+      return clamped(operands_[2], operands_[1], operands_[0], of, scale);
     const op_def& d = at_.def();
     if (commutes(d)) {
       flatten(scale);
@@ -55,6 +58,8 @@ class element_form {
         scale *= operands_[0].scale;
         return operands_[0].of;
       }
+      if (operand inner[2]; d.id == def<op::minimum>.id && is_clamp(inner))
+        return clamped(operands_[at_number_], inner[0], inner[1], of, scale);
     } else if (d.id == def<op::compare>.id) {
       turn();
     }
@@ -75,6 +80,48 @@ class element_form {
   meanings& all_;
   site at_;
   vec<operand> operands_;
+  std::size_t at_number_ = 0;  ///< see is_clamp
+
+  constexpr bool is_known(const operand& each, double& value) const {
+    std::int64_t bits = 0;
+    if (each.of.view == operand_term::by_element || !all_.is_number(each.of, bits)) return false;
+    const bool real = is_floating(all_.terms[each.of.term].element);
+    value = real ? std::bit_cast<double>(bits) * each.scale : static_cast<double>(bits);
+    return true;
+  }
+  constexpr bool in_order(const operand& low, const operand& high) const {
+    double a = 0, b = 0;
+    return is_known(low, a) && is_known(high, b) && a <= b;
+  }
+  /// Of two operands, is one a number and the other the greater one of something and of a number
+  /// that is not above the first? Gives these two.
+  constexpr bool is_clamp(operand* inner) {
+    for (at_number_ = 0; operands_.size() == 2 && at_number_ < 2; ++at_number_) {
+      const operand& other = operands_[1 - at_number_];
+      const term& of = all_.terms[other.of.term];
+      if (other.of.view != operand_term::by_element || other.scale != 1 || !of.by_element ||
+          of.operand_count != 2 || !all_.terms.is(other.of.term, def<op::maximum>))
+        continue;
+      for (int i = 0; i < 2; ++i) {
+        inner[0] = based(of, 1 - i, 1);
+        inner[1] = based(of, i, 1);
+        if (in_order(inner[1], operands_[at_number_])) return true;
+      }
+    }
+    return false;
+  }
+  constexpr operand_term clamped(const operand& high, const operand& x, const operand& low,
+                                 const tensor_type& of, double& scale) {
+    element_form least(all_, site(def<op::minimum>)), most(all_, site(def<op::maximum>));
+    least.operands_.push_back(x);
+    least.operands_.push_back(high);
+    operand_term below = least.make(of, scale);
+    if (of.shape.rank == 0 && below.view == operand_term::by_element)
+      below.view = all_.views.number(view(0, 0));
+    most.add(below, scale);
+    most.operands_.push_back(low);
+    return most.make(of, scale);
+  }
 
   constexpr operand_term scaled(const operand& each) {
     return {all_.scaled(each.of.term, each.scale), each.of.view};

@@ -107,6 +107,16 @@ class op_law {
 
   text reason;  ///< why there is no result
 
+  /// One dimension of an operand and of the result is not that of the source's op, but the rows of
+  /// it that a device has.
+  struct cut_rows {
+    const piece* rows = nullptr;
+    int dim = no_dim;
+    int operand = -1;  ///< which one, if one has them
+    bool result = false;
+  };
+  cut_rows cut;
+
   /// Says why.
   template <class... Parts>
   constexpr bool no(const Parts&... parts) {
@@ -349,6 +359,12 @@ class op_law {
       const shape& s = operand_type(i).shape;
       if (operands_[i].empty) continue;
       for (int d = 0; d < s.rank; ++d) {
+        if (i == cut.operand && d == cut.dim) {
+          if (const piece& mine = pieces_[i * max_rank + d];
+              !mine.free && !mine.same_digits(*cut.rows))
+            return no("operand ", i, " is not the rows that the index counts from");
+          continue;
+        }
         if ((operands_[i].in_factor >> d & 1u) != 0) {
           piece minor;
           if (const std::int64_t n = unfactored(d, i);
@@ -371,6 +387,13 @@ class op_law {
     if (local.rank != s.rank) return no("the result has another rank");
     view v(s.rank, s.rank);
     for (int d = 0; d < s.rank; ++d) {
+      if (cut.result && d == cut.dim) {
+        for (int i = 0; i < cut.rows->count; ++i) {
+          const digit& each = cut.rows->digits[i];
+          v.add(each.owner < 0 ? each.owner : d, d, each.extent, each.stride);
+        }
+        continue;
+      }
       bool any = false;
       std::int64_t extent = 1;
       for (int f = 0; f < count_; ++f) {

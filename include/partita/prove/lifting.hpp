@@ -7,6 +7,7 @@
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
 #include <partita/prove/positions.hpp>
+#include <partita/prove/starts.hpp>
 #include <partita/spmd/collectives.hpp>
 
 namespace partita::prove_detail {
@@ -129,6 +130,9 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   }
   if (n.def->elementwise) done = by_element(w, p, o, to) || done;
   if (!done || sees_beyond(w)) by_law(w, site(p, o), to);
+  if (!n.def->elementwise || w.defining) return;
+  for_any_start(w, site(p, o), to);
+  picks(w, p, o, to);
 }
 
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {

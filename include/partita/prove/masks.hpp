@@ -5,51 +5,9 @@
 
 #include <partita/op/registry.hpp>
 #include <partita/prove/claims.hpp>
+#include <partita/prove/ranges.hpp>
 
 namespace partita::prove_detail {
-
-/// For which positions does a comparison with numbers hold: [low, high).
-constexpr bool truth_range(const workspace& w, int t, std::int64_t& low, std::int64_t& high) {
-  if (!w.all.terms[t].at.made() || !w.all.terms[t].by_element) return false;
-  if (w.all.terms.is(t, def<op::logical_and>)) {
-    low = -max_elements;
-    high = max_elements;
-    for (int i = 0; i < w.all.terms[t].operand_count; ++i) {
-      const operand_term each = w.all.terms.operand(w.all.terms[t], i);
-      std::int64_t a = 0, b = 0;
-      if (each.view != operand_term::by_element || !truth_range(w, each.term, a, b)) return false;
-      low = a > low ? a : low;
-      high = b < high ? b : high;
-    }
-    return true;
-  }
-  if (!w.all.terms.is(t, def<op::compare>)) return false;
-  const operand_term &x = w.all.terms.operand(w.all.terms[t], 0),
-                     &y = w.all.terms.operand(w.all.terms[t], 1);
-  std::int64_t bound = 0;
-  if (!w.all.terms.is_positions(x.term) || x.view != operand_term::by_element ||
-      y.view == operand_term::by_element || !w.all.terms.is_positions(y.term) ||
-      !w.all.is_number(y, bound))
-    return false;
-  low = -max_elements;
-  high = max_elements;
-  switch (static_cast<ops::direction>(w.all.terms.attrs(t)[0])) {
-    case ops::direction::lt:
-      high = bound;
-      return true;
-    case ops::direction::le:
-      high = bound + 1;
-      return true;
-    case ops::direction::ge:
-      low = bound;
-      return true;
-    case ops::direction::gt:
-      low = bound + 1;
-      return true;
-    default:
-      return false;
-  }
-}
 
 /// Along dimension `dim` of its tensor a view sees `steps` positions where the flags see one, and
 /// `rest` more, from the first to the last of these.
@@ -156,11 +114,13 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
 /// select(is inside, x, scalar): x, with the scalar beyond its ends.
 constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
   const claim &flag = w.chosen[0], &x = w.chosen[1];
-  std::int64_t low = 0, high = 0;
+  offset position;
+  range true_in;
   const operand_term scalar = w.all.scalar(w.given[2]);
   if (scalar.view < 0 || w.chosen[2].sums.any() || flag.sums.any() ||
-      !truth_range(w, flag.term, low, high))
+      !truth_range(w, flag.term, true, position, true_in) || position.tensor_sign != 0)
     return false;
+  const std::int64_t low = true_in.low, high = true_in.high;
   if (x.sums.any() && !w.is_identity(w.chosen[2], combiner::add)) return false;
   const view flags = w.all.views[flag.view];
   view v = w.all.views[x.view];

@@ -5,6 +5,7 @@
 
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/partial.hpp>
+#include <partita/prove/starts.hpp>
 
 namespace partita::prove_detail {
 
@@ -117,7 +118,8 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     is_known(w, at, scale, to);
     return;
   }
-  if (is_known(w, at, scale, to) || meet(w, at, scale, to) || reduce_partly(w, at, scale, to))
+  if (is_known(w, at, scale, to) || meet(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
+      rows_law(w, at, to).apply())
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

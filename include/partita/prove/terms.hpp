@@ -82,6 +82,7 @@ struct term {
   double factor = 1;    ///< see base
   int products = -1;    ///< see meanings::product
   int product_of = -1;  ///< the term that it is the products of, see meanings::product
+  int guarded = -1;     ///< see meanings::guard
   bool number = false;
   std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
 };
@@ -274,6 +275,21 @@ struct meanings {
     int next = -1;  ///< another one of the same tensor
   };
   vec<reshaping> reshapings;
+
+  /// A value that is another one only where an index lies in the piece that a device has, see
+  /// starts.hpp; there is a term for what it is everywhere.
+  struct guard {
+    operand_term of;         ///< what it is there
+    operand_term elsewhere;  ///< what must stand elsewhere; term -1: zeros
+    int flags = -1;          ///< of zeros that stand there already: the flags that say where
+    bool hold = false;       ///< where these hold, else where they do not
+    int index = -1;          ///< of what is looked up or written: the index
+    int along = -1;          ///< how flags and index are seen along it
+    int seen = -1;           ///< how it sees its term
+    std::int64_t rows = 0;   ///< of the piece
+    std::uint32_t axes = 0;  ///< along which one device has it
+  };
+  vec<guard> guards;
 
   constexpr int reshaping_of(int t, int view, const shape& to) {
     for (int i = terms[t].reshaped; i >= 0; i = reshapings[i].next)

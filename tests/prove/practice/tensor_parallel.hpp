@@ -667,6 +667,13 @@ inline std::vector<practice_case> tensor_parallel() {
               R"(  %y = all_reduce <"M"> %h : tensor<8x4xf32>
 )"}},
             {"%h", "%y"}},
+           {"tokens are not clamped, as a lookup does",
+            {{R"(  %last = constant {15} : tensor<i32>
+  %token = clamp(%first, %tokens, %last) : tensor<8xi32>
+)",
+              ""},
+             {R"(subtract(%token, %start))", R"(subtract(%tokens, %start))"}},
+            {"%h", "%part", "%y"}},
            {"local rows are looked up with global tokens",
             {{R"(  %h = gather(%table, %own) : tensor<8x4xf32>
 )",
@@ -681,6 +688,228 @@ inline std::vector<practice_case> tensor_parallel() {
             {"%part"}},
        },
        equality::exactly,
+       16},
+      // Tokens of other pieces look up the first row, which is masked again; positions are cut
+      // behind
+      // the reduction.
+      {"a vocabulary-parallel embedding, other tokens masked twice",
+       R"(func @main(%table: tensor<16x4xf32>, %tokens: tensor<8xi32>) {
+  %y = gather(%table, %tokens) : tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
+}
+)",
+       R"(func @main(%table: tensor<4x4xf32>, %tokens: tensor<8xi32>) attributes {mesh = {"M":4}} {
+  %zero = constant {0} : tensor<i32>
+  %last = constant {15} : tensor<i32>
+  %below = minimum(%tokens, %last) : tensor<8xi32>
+  %token = maximum(%below, %zero) : tensor<8xi32>
+  %start = shard_start {4 <"M">} : tensor<i32>
+  %rows = constant {4} : tensor<i32>
+  %end = add(%start, %rows) : tensor<i32>
+  %before = compare(%token, %start) {lt} : tensor<8xi1>
+  %behind = compare(%token, %end) {ge} : tensor<8xi1>
+  %other = or(%before, %behind) : tensor<8xi1>
+  %own = subtract(%token, %start) : tensor<8xi32>
+  %row = select(%other, %zero, %own) : tensor<8xi32>
+  %h = gather(%table, %row) : tensor<8x4xf32>
+  %mask = broadcast_in_dim(%other) {dims=[0]} : tensor<8x4xi1>
+  %nothing = constant {0} : tensor<f32>
+  %part = select(%mask, %nothing, %h) : tensor<8x4xf32>
+  %y = reduce_scatter [{"M"}, {}] %part : tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
+)",
+       {R"([{"M"}, {}])", R"([{}])"},
+       {R"([{"M"}, {}])"},
+       {
+           {"the first row of the next piece is taken for an own one",
+            {{R"(%behind = compare(%token, %end) {ge})",
+              R"(%behind = compare(%token, %end) {gt})"}},
+            {"%part", "%y"}},
+           {"tokens of others look up the first row",
+            {{R"(%part = select(%mask, %nothing, %h))", R"(%part = select(%mask, %h, %h))"}},
+            {"%part", "%y"}},
+           {"a slice where a reduce_scatter is due",
+            {{R"(reduce_scatter [{"M"}, {}])", R"(all_slice [{"M"}, {}])"}},
+            {"%y"}},
+           {"pieces of another size",
+            {{R"(shard_start {4 <"M">})", R"(shard_start {3 <"M">})"}},
+            {"%h", "%part", "%y"}},
+       },
+       equality::exactly,
+       16},
+      // A number of 0 or 1 for each token, by which its row is multiplied; tokens are cut, too.
+      {"a vocabulary-parallel embedding of a batch",
+       R"(func @main(%table: tensor<8x4xf32>, %tokens: tensor<4x6xi32>) {
+  %y = gather(%table, %tokens) : tensor<4x6x4xf32>
+  return %y : tensor<4x6x4xf32>
+}
+)",
+       R"(func @main(%table: tensor<4x4xf32>, %tokens: tensor<2x6xi32>) attributes {mesh = {"B":2, "M":2}} {
+  %zero = constant {0} : tensor<i32>
+  %last = constant {7} : tensor<i32>
+  %token = clamp(%zero, %tokens, %last) : tensor<2x6xi32>
+  %start = shard_start {4 <"M">} : tensor<i32>
+  %own = subtract(%token, %start) : tensor<2x6xi32>
+  %most = constant {3} : tensor<i32>
+  %row = clamp(%zero, %own, %most) : tensor<2x6xi32>
+  %here = compare(%row, %own) {eq} : tensor<2x6xi1>
+  %low = compare(%own, %zero) {ge} : tensor<2x6xi1>
+  %high = compare(%most, %own) {ge} : tensor<2x6xi1>
+  %both = and(%low, %high) : tensor<2x6xi1>
+  %h = gather(%table, %row) : tensor<2x6x4xf32>
+  %number = convert(%both) : tensor<2x6xf32>
+  %mask = broadcast_in_dim(%number) {dims=[0, 1]} : tensor<2x6x4xf32>
+  %part = multiply(%mask, %h) : tensor<2x6x4xf32>
+  %y = all_reduce <"M"> %part : tensor<2x6x4xf32>
+  return %y : tensor<2x6x4xf32>
+}
+)",
+       {R"([{"M"}, {}])", R"([{"B"}, {}])"},
+       {R"([{"B"}, {}, {}])"},
+       {
+           {"reduced over the wrong axis",
+            {{R"(all_reduce <"M">)", R"(all_reduce <"B">)"}},
+            {"%y"}},
+           {"the last token is another one",
+            {{"%last = constant {7}", "%last = constant {6}"}},
+            {"%h", "%part", "%y"}},
+           {"a mask of one side",
+            {{R"(%number = convert(%both))", R"(%number = convert(%low))"}},
+            {"%part", "%y"}},
+       },
+       equality::exactly,
+       8},
+      // Rows of other devices are left out by the index; the batch is cut, too.
+      {"the gradient of a vocabulary-parallel embedding",
+       R"(func @main(%tokens: tensor<8xi32>, %dy: tensor<8x4xf32>) {
+  %zero = constant {0} : tensor<i32>
+  %last = constant {15} : tensor<i32>
+  %token = clamp(%zero, %tokens, %last) : tensor<8xi32>
+  %g = scatter(%token, %dy) {add} : tensor<16x4xf32>
+  return %g : tensor<16x4xf32>
+}
+)",
+       R"(func @main(%tokens: tensor<4xi32>, %dy: tensor<4x4xf32>) attributes {mesh = {"B":2, "M":4}} {
+  %zero = constant {0} : tensor<i32>
+  %last = constant {15} : tensor<i32>
+  %token = clamp(%zero, %tokens, %last) : tensor<4xi32>
+  %start = shard_start {4 <"M">} : tensor<i32>
+  %own = subtract(%token, %start) : tensor<4xi32>
+  %part = scatter(%own, %dy) {add} : tensor<4x4xf32>
+  %g = all_reduce <"B"> %part : tensor<4x4xf32>
+  return %g : tensor<4x4xf32>
+}
+)",
+       {R"([{"B"}])", R"([{"B"}, {}])"},
+       {R"([{"M"}, {}])"},
+       {
+           {"global indices in a local piece",
+            {{"%part = scatter(%own, %dy)", "%part = scatter(%token, %dy)"}},
+            {"%part", "%g"}},
+           {"not reduced", {{"return %g", "return %part"}}, {"%part"}},
+           {"reduced over the pieces", {{R"(all_reduce <"B">)", R"(all_reduce <"M">)"}}, {"%g"}},
+       },
+       equality::exactly,
+       16},
+      // The same with updates that are masked: zeros are added to the first row.
+      {"the gradient of a vocabulary-parallel embedding, masked",
+       R"(func @main(%tokens: tensor<8xi32>, %dy: tensor<8x4xf32>) {
+  %zero = constant {0} : tensor<i32>
+  %last = constant {15} : tensor<i32>
+  %token = clamp(%zero, %tokens, %last) : tensor<8xi32>
+  %none = constant {0} : tensor<16x4xf32>
+  %g = scatter(%none, %token, %dy) {add} : tensor<16x4xf32>
+  return %g : tensor<16x4xf32>
+}
+)",
+       R"(func @main(%tokens: tensor<8xi32>, %dy: tensor<8x4xf32>) attributes {mesh = {"M":4}} {
+  %zero = constant {0} : tensor<i32>
+  %last = constant {15} : tensor<i32>
+  %token = clamp(%zero, %tokens, %last) : tensor<8xi32>
+  %start = shard_start {4 <"M">} : tensor<i32>
+  %own = subtract(%token, %start) : tensor<8xi32>
+  %rows = constant {4} : tensor<i32>
+  %low = compare(%own, %zero) {ge} : tensor<8xi1>
+  %high = compare(%own, %rows) {lt} : tensor<8xi1>
+  %here = and(%low, %high) : tensor<8xi1>
+  %row = select(%here, %own, %zero) : tensor<8xi32>
+  %mask = broadcast_in_dim(%here) {dims=[0]} : tensor<8x4xi1>
+  %nothing = constant {0} : tensor<f32>
+  %masked = select(%mask, %dy, %nothing) : tensor<8x4xf32>
+  %none = constant {0} : tensor<4x4xf32>
+  %g = scatter(%none, %row, %masked) {add} : tensor<4x4xf32>
+  return %g : tensor<4x4xf32>
+}
+)",
+       {R"([{}])", R"([{}, {}])"},
+       {R"([{"M"}, {}])"},
+       {
+           {"updates are not masked",
+            {{"scatter(%none, %row, %masked)", "scatter(%none, %row, %dy)"}},
+            {"%g"}},
+           {"updates are assigned",
+            {{"scatter(%none, %row, %masked) {add}", "scatter(%none, %row, %masked) {assign}"}},
+            {"%g"}},
+           {"the rows of another piece",
+            {{R"(%own = subtract(%token, %start))", R"(%own = subtract(%start, %token))"}},
+            {"%masked", "%g"}},
+       },
+       equality::exactly,
+       16},
+      // The logit of the target is looked up where it is, and reduced.
+      {"vocabulary-parallel cross entropy, the target looked up",
+       R"(func @main(%z: tensor<8x16xf32>, %t: tensor<8xi32>) {
+  %e = exp(%z) : tensor<8x16xf32>
+  %l = reduce(%e) {add, dims=[1]} : tensor<8xf32>
+  %log = log(%l) : tensor<8xf32>
+  %target = gather(%z, %t) {offset_dims=[], collapsed_slice_dims=[1], operand_batching_dims=[0], start_indices_batching_dims=[0], start_index_map=[1], index_vector_dim=1, slice_sizes=[1, 1]} : tensor<8xf32>
+  %loss = subtract(%log, %target) : tensor<8xf32>
+  return %loss : tensor<8xf32>
+}
+)",
+       R"(func @main(%z: tensor<4x4xf32>, %t: tensor<4xi32>) attributes {mesh = {"B":2, "M":4}} {
+  %e = exp(%z) : tensor<4x4xf32>
+  %pl = reduce(%e) {add, dims=[1]} : tensor<4xf32>
+  %l = all_reduce <"M"> %pl : tensor<4xf32>
+  %log = log(%l) : tensor<4xf32>
+  %zero = constant {0} : tensor<i32>
+  %last = constant {15} : tensor<i32>
+  %class = clamp(%zero, %t, %last) : tensor<4xi32>
+  %start = shard_start {4 <"M">} : tensor<i32>
+  %own = subtract(%class, %start) : tensor<4xi32>
+  %rows = constant {4} : tensor<i32>
+  %low = compare(%own, %zero) {ge} : tensor<4xi1>
+  %high = compare(%own, %rows) {lt} : tensor<4xi1>
+  %here = and(%low, %high) : tensor<4xi1>
+  %row = select(%here, %own, %zero) : tensor<4xi32>
+  %found = gather(%z, %row) {offset_dims=[], collapsed_slice_dims=[1], operand_batching_dims=[0], start_indices_batching_dims=[0], start_index_map=[1], index_vector_dim=1, slice_sizes=[1, 1]} : tensor<4xf32>
+  %nothing = constant {0} : tensor<f32>
+  %part = select(%here, %found, %nothing) : tensor<4xf32>
+  %target = all_reduce <"M"> %part : tensor<4xf32>
+  %loss = subtract(%log, %target) : tensor<4xf32>
+  return %loss : tensor<4xf32>
+}
+)",
+       {R"([{"B"}, {"M"}])", R"([{"B"}])"},
+       {R"([{"B"}])"},
+       {
+           {"the target's logit is not masked",
+            {{R"(all_reduce <"M"> %part)", R"(all_reduce <"M"> %found)"}},
+            {"%target", "%loss"}},
+           {"the target's logit is not reduced",
+            {{"subtract(%log, %target)", "subtract(%log, %part)"}},
+            {"%loss"}},
+           {"reduced with the losses",
+            {{R"(  %target = all_reduce <"M"> %part : tensor<4xf32>
+  %loss = subtract(%log, %target) : tensor<4xf32>
+)",
+              R"(  %each = subtract(%log, %part) : tensor<4xf32>
+  %loss = all_reduce <"M"> %each : tensor<4xf32>
+)"}},
+            {"%each"}},
+       },
+       equality::up_to_sums,
        16},
       // A nonlinear function of the combined outputs: of their sum over experts, which are sharded.
       {"outputs of experts",

@@ -1,0 +1,461 @@
+/// Indices less the start of a piece: what is looked up and written in a tensor of which each
+/// device holds some rows.
+///
+/// Terms of such indices, and of flags that compare them, have one more dimension than the indices:
+/// the position that the piece starts at. A device sees one of it.
+///
+/// Law       Of an index, the row that it names lies in one of the pieces that make up a tensor. So
+///           what is looked up in each piece, and 0 where the index is of another one, sums up to
+///           what is looked up in the tensor; and what is written, where the index is of the piece,
+///           is a piece of the tensor that is written to.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/prove/elementwise.hpp>
+#include <partita/prove/ranges.hpp>
+
+namespace partita::prove_detail {
+
+/// A position that differs from device to device, or from iteration to iteration.
+constexpr bool is_start(const workspace& w, const claim& c) {
+  if (c.view == open_view || !w.all.terms.is_positions(c.term)) return false;
+  const view& v = w.all.views[c.view];
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].owner >= 0) return false;
+  return v.count > 0;
+}
+constexpr bool has_starts(const workspace& w, int t) {
+  const shape& s = w.all.terms[t].shape;
+  return s.rank > 0 && s.extents[s.rank - 1] == max_elements && !w.all.terms.is_positions(t);
+}
+/// A view of a tensor as one of the tensor with a dimension more, for starts.
+constexpr view with_start(const view& v, const view& start) {
+  view r(v.rank, v.dims + 1);
+  for (int d = 0; d < v.dims; ++d) {
+    r.start[d] = v.start[d];
+    r.beyond[d] = v.beyond[d];
+  }
+  for (int i = 0; i < v.count; ++i) r.add(v.digits[i].owner, v.digits[i]);
+  for (int i = 0; i < start.count; ++i)
+    if (const digit& each = start.digits[i]; each.dim == start.dims - 1)
+      r.add(each.owner, v.dims, each.extent, each.stride);
+  return r;
+}
+/// The same without that dimension.
+constexpr view without_start(const view& v) {
+  view r(v.rank, v.dims - 1);
+  for (int d = 0; d < r.dims; ++d) {
+    r.start[d] = v.start[d];
+    r.beyond[d] = v.beyond[d];
+  }
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].dim < r.dims) r.add(v.digits[i].owner, v.digits[i]);
+  return r;
+}
+
+/// A tensor, the same for all starts; or (of positions) the starts.
+constexpr operand_term for_starts(workspace& w, int t, const shape& s) {
+  const bool starts = w.all.terms.is_positions(t);
+  if (starts && s.rank == 1) return {t};
+  view v(s.rank, starts ? 1 : s.rank - 1);
+  for (int d = 0; d < s.rank; ++d)
+    if (starts == (d == s.rank - 1)) v.add(d, starts ? 0 : d, s.extents[d], 1);
+  const operand_term operands[] = {{t, w.all.views.number(v)}};
+  const site at(def<op::broadcast_in_dim>);
+  const tensor_type type{w.all.terms[t].element, s};
+  const int known = w.all.terms.find(at, operands, true, type);
+  return {known >= 0 ? known : w.all.terms.make(at, operands, true, type)};
+}
+
+/// The start of a piece, whose view tells all but the number that it begins with.
+constexpr operand_term start_at(workspace& w, const claim& c, const shape& space) {
+  const operand_term starts = for_starts(w, c.term, space);
+  const std::int64_t first = w.all.views[c.view].start[0];
+  if (first == 0) return starts;
+  const dtype element = w.all.terms[c.term].element;
+  element_form sum(w.all, site(def<op::add>));
+  sum.add(starts, 1);
+  sum.add(w.all.number(first, element), 1);
+  double scale = 1;
+  return sum.make({element, space}, scale);
+}
+
+/// How operands of an op see indices and starts.
+class start_space {
+ public:
+  view seen;            ///< how indices are seen
+  view start;           ///< how the start is
+  shape space;          ///< of the terms of both
+  bool needed = false;  ///< else the op is any other one
+
+  /// False: not alike, or no start is among them.
+  constexpr bool find(const workspace& w, int rank) {
+    bool has_tensor = false, has_start = false, has_index = false, is_moved = false;
+    bool is_alone = false;  // a start that is in no index yet
+    for (const auto& c : w.chosen) {
+      if (c.view == open_view || c.sums.any() || c.scale != 1) return false;
+      const bool starts = is_start(w, c), both = has_starts(w, c.term);
+      if (!starts && !both && repeats_one(w, c, rank)) {
+        std::int64_t number = 0;
+        has_index = has_index || !w.all.is_number(w.all.scalar(c.seen()), number);
+        continue;
+      }
+      if (!starts && w.all.terms.is_positions(c.term)) return false;
+      const view v = spread(w.all.views[c.view], rank);
+      is_moved = is_moved || (starts && v.start[0] != 0);
+      if (starts || both) {
+        const view digits = with_start(view(rank, 0), v);
+        if ((has_start && digits != start) || (both && v.start[v.dims - 1] != 0)) return false;
+        for (int i = 0; i < digits.count; ++i)
+          if (digits.digits[i].owner >= 0) return false;
+        start = digits;
+        has_start = true;
+      }
+      has_index = has_index || !starts;
+      is_alone = is_alone || starts;
+      needed = needed || (is_alone && space.rank > 0);
+      if (starts) continue;
+      const view of = both ? without_start(v) : v;
+      shape s = w.all.terms[c.term].shape;
+      if (both) --s.rank;
+      if (has_tensor && (of != seen || s != space)) return false;
+      needed = needed || !both || (is_alone && s.rank > 0);
+      seen = of;
+      space = s;
+      has_tensor = true;
+    }
+    needed = needed || (is_moved && has_index);
+    if (!has_tensor) seen = view(rank, 0);
+    space.push_back(max_elements);
+    return has_start && space.rank <= max_rank && seen == without_beyond(seen);
+  }
+};
+
+/// An op of indices and starts of pieces, element by element: for any start. (Where nothing else is
+/// known, or only for one that begins elsewhere.)
+constexpr void for_any_start(workspace& w, const site& at, claim_list& to) {
+  bool starts_elsewhere = false;
+  for (const auto& c : w.chosen)
+    starts_elsewhere = starts_elsewhere || (is_start(w, c) && w.all.views[c.view].start[0] != 0);
+  if (!starts_elsewhere && to.first[at.result(0)] >= 0) return;
+  bool integers = false;
+  for (const auto& c : w.chosen) {
+    if (is_floating(w.all.terms[c.term].element)) return;
+    integers = integers || is_start(w, c) || has_starts(w, c.term);
+  }
+  const tensor_type& type = at.result_type(0);
+  start_space in;
+  if (!integers || !in.find(w, type.shape.rank) || !in.needed) return;
+  element_form form(w.all, at);
+  for (const auto& c : w.chosen) {
+    const bool starts = is_start(w, c);
+    if (!starts && has_starts(w, c.term))
+      form.add({c.term}, 1);
+    else if (!starts && repeats_one(w, c, type.shape.rank))
+      form.add(w.all.scalar(c.seen()), 1);
+    else
+      form.add(starts ? start_at(w, c, in.space) : for_starts(w, c.term, in.space), 1);
+  }
+  double scale = 1;
+  const operand_term made = form.make({type.element, in.space}, scale);
+  if (made.view != operand_term::by_element) return;
+  w.add(to, at.result(0), made.term, with_start(in.seen, in.start), {});
+}
+
+// ---- What is looked up and written --------------------------------------------------------------
+
+/// The tensor that an index is of, wherever that is not replaced by a number.
+constexpr bool find_index(const workspace& w, const operand_term& of, offset& x) {
+  x = {};
+  const term& t = w.all.terms[of.term];
+  if (of.view != operand_term::by_element || !t.by_element) return false;
+  operand_term inner;
+  std::int64_t number = 0;
+  if (w.all.terms.is(of.term, def<op::select>)) {
+    for (int i = 1; i < 3; ++i)
+      if (find_index(w, w.all.terms.operand(t, i), x)) return true;
+    return false;
+  }
+  if (with_number(w, of, def<op::maximum>, inner, number) ||
+      with_number(w, of, def<op::minimum>, inner, number))
+    return find_index(w, inner, x);
+  return add_offset(w, of, 1, x) && x.tensor_sign == 1 && x.position_sign == -1 && x.number == 0;
+}
+/// Is an index x wherever that is in a range?
+constexpr bool is_index(const workspace& w, const operand_term& of, const offset& x,
+                        const range& in) {
+  const term& t = w.all.terms[of.term];
+  if (of.view != operand_term::by_element || !t.by_element) return false;
+  operand_term inner;
+  std::int64_t number = 0;
+  if (w.all.terms.is(of.term, def<op::select>)) {
+    for (int i = 1; i < 3; ++i) {
+      offset flagged;
+      range chosen;
+      if (truth_range(w, w.all.terms.operand(t, 0).term, i == 1, flagged, chosen) &&
+          flagged.same(x) && chosen.contains(in))
+        return is_index(w, w.all.terms.operand(t, i), x, in);
+    }
+    return false;
+  }
+  if (with_number(w, of, def<op::maximum>, inner, number))
+    return number <= in.low && is_index(w, inner, x, in);
+  if (with_number(w, of, def<op::minimum>, inner, number))
+    return number >= in.high - 1 && is_index(w, inner, x, in);
+  offset y;
+  return add_offset(w, of, 1, y) && y.same(x) && y.number == 0;
+}
+
+/// Which operands of an op are what.
+struct index_roles {
+  int whole = -1;  ///< the tensor that devices hold rows of; -1: zeros
+  int index = -1;
+  int updates = -1;
+  int dim = -1;  ///< of the tensor: rows
+  bool reads = false;
+};
+constexpr bool find_roles(const workspace& w, const site& at, index_roles& r) {
+  const int count = at.operand_count();
+  const std::uint64_t id = at.def().id;
+  if (id == def<op::dynamic_update_slice>.id) {
+    r.whole = 0;
+    r.updates = 1;
+    for (int i = 2; i < count; ++i) {
+      if (!has_starts(w, w.given[static_cast<std::size_t>(i)].term)) continue;
+      if (r.index >= 0) return false;
+      r.index = i;
+      r.dim = i - 2;
+    }
+    return r.index >= 0 && at.operand_type(1).shape.extents[r.dim] == 1;
+  }
+  if (id != def<op::gather>.id && id != def<op::scatter>.id) return false;
+  r.reads = id == def<op::gather>.id;
+  r.whole = r.reads || count == 3 ? 0 : -1;
+  r.index = r.reads ? 1 : count - 2;
+  r.updates = r.reads ? -1 : count - 1;
+  const auto attrs = at.attrs();
+  const op::gather_dims dims(r.reads ? attrs : attrs.subspan(1),
+                             r.reads ? at.operand_type(0).shape : at.result_type(0).shape,
+                             at.operand_type(r.index).shape);
+  r.dim = dims.start_map[0];
+  return dims.starts == 1 && dims.window_dim[r.dim] < 0 &&
+         has_starts(w, w.given[static_cast<std::size_t>(r.index)].term);
+}
+/// How each index is seen along the dimensions of what is looked up (or of the updates).
+constexpr view along_results(const workspace& w, const site& at, const index_roles& r) {
+  const view& index = w.all.views[w.given[static_cast<std::size_t>(r.index)].view];
+  if (at.def().id == def<op::dynamic_update_slice>.id) return index;
+  const auto attrs = at.attrs();
+  const op::gather_dims dims(r.reads ? attrs : attrs.subspan(1),
+                             r.reads ? at.operand_type(0).shape : at.result_type(0).shape,
+                             at.operand_type(r.index).shape);
+  int to[max_rank] = {};
+  for (int d = 0; d < dims.result_rank; ++d)
+    if (dims.index_dim[d] >= 0) to[dims.index_dim[d]] = d;
+  return with_owners(index, dims.result_rank, [&](int d) { return to[d]; });
+}
+
+/// A term of its own for what is another one only of a piece; `start`: with the start of that.
+constexpr void add_guarded(workspace& w, value_id v, meanings::guard g, const view& start,
+                           claim_list& to) {
+  tensor_type type{w.all.terms[g.of.term].element, w.all.terms[g.of.term].shape};
+  type.shape.push_back(max_elements);
+  const int t = w.all.terms.fresh(type);
+  g.seen = w.number(with_start(w.all.views[g.of.view], start), t);
+  w.all.terms[t].guarded = static_cast<int>(w.all.guards.size());
+  w.all.guards.push_back(g);
+  w.add(to, v, {t, g.seen, {}});
+}
+
+/// One op on rows that devices have, and an index less their start.
+class rows_law {
+ public:
+  constexpr rows_law(workspace& w, const site& at, claim_list& to) : w_(w), at_(at), to_(to) {}
+
+  constexpr bool apply() {
+    if (!find_roles(w_, at_, roles_)) return false;
+    for (const auto& c : w_.chosen)
+      if (c.sums.any()) return false;
+    const claim& index = w_.chosen[static_cast<std::size_t>(roles_.index)];
+    if (!is_far_from_overflow(w_.all.terms[index.term].element) ||
+        !find_index(w_, {index.term}, x_))
+      return false;
+    index_ = w_.all.views[index.view];
+    rows_ = {};
+    rows_.add(0, extent(at_), 1);
+    for (int i = 0; i < index_.count; ++i)
+      if (const digit& each = index_.digits[i]; each.dim == index_.dims - 1)
+        rows_.add(each.owner, each.extent, each.stride);
+    given_ = w_.given;
+    if (!find_updates()) return no("an update that is not of this piece is made");
+    operand_term y;
+    std::int64_t last = max_elements;
+    const bool clamped = is_clamped(w_, x_.of, y, last);
+    const bool done = meet(x_.of, last) || (clamped && updates_ < 0 && meet(y, last, true));
+    return done;
+  }
+
+ private:
+  workspace& w_;
+  const site& at_;
+  claim_list& to_;
+  index_roles roles_;
+  offset x_;
+  view index_;
+  piece rows_;
+  vec<operand_term> given_;
+  int updates_ = -1;      ///< of a scatter: the operand
+  bool guarded_ = false;  ///< are they zeros elsewhere?
+
+  constexpr bool no(std::string_view why) {
+    w_.reason = why;
+    return false;
+  }
+  constexpr std::int64_t extent(const site& of) const {
+    const tensor_type& type = roles_.whole < 0 ? of.result_type(0) : of.operand_type(roles_.whole);
+    return type.shape.extents[roles_.dim];
+  }
+  /// What is scattered to other pieces is left out, or zeros are added somewhere.
+  constexpr bool find_updates() {
+    if (at_.def().id != def<op::scatter>.id) return true;
+    updates_ = roles_.updates;
+    operand_term& given = given_[static_cast<std::size_t>(updates_)];
+    const operand_term index{w_.given[static_cast<std::size_t>(roles_.index)].term};
+    const int g = w_.all.terms[given.term].guarded;
+    if (g < 0) {
+      offset all;
+      return add_offset(w_, index, 1, all) && all.same(x_) && all.number == 0;
+    }
+    const meanings::guard& is = w_.all.guards[g];
+    offset x;
+    range in;
+    guarded_ = is.flags >= 0 && given.view == is.seen &&
+               static_cast<combiner>(at_.attrs()[0]) == combiner::add &&
+               truth_range(w_, is.flags, is.hold, x, in) && x.same(x_) &&
+               in == range{0, extent(at_)} && is_index(w_, index, x_, in) &&
+               w_.number(along_results(w_, at_, roles_), index.term) == is.along;
+    given = is.of;
+    return guarded_;
+  }
+  /// The source does the same with the index itself, or with what is clamped to be one.
+  constexpr bool meet(const operand_term& x, std::int64_t last, bool clamps = false) {
+    const std::size_t at = static_cast<std::size_t>(roles_.index);
+    const bool scalar = x_.of.view != operand_term::by_element;
+    view seen = scalar ? view(index_.rank, 0) : without_start(index_);
+    if (x.view != operand_term::by_element) seen = spread(w_.all.views[x.view], index_.rank);
+    given_[at] = {x.term, w_.number(seen, x.term)};
+    vec<operand_term> known;
+    for (const auto& each : given_) known.push_back(w_.known_as(each));
+    int t = w_.all.terms.first_candidate(at_.def(), known);
+    for (; t >= 0 && w_.step(); t = w_.all.terms[t].next) {
+      if (w_.all.terms[t].element != at_.result_type(0).element) continue;
+      const std::int64_t all = extent(w_.all.terms[t].at);
+      if (all > offset::most) continue;
+      const bool inside = clamps ? last == all - 1 : last < all;
+      if (!inside && (updates_ < 0 || guarded_)) {
+        w_.reason =
+            concat("an index may lie outside of the source's ", all,
+                   " rows: it is to be clamped before the start of the piece is subtracted");
+        continue;
+      }
+      op_law law(w_.all, w_.room, t, w_.map, at_, given_);
+      law.cut = {&rows_, roles_.dim, roles_.whole, !roles_.reads};
+      vec<view> results;
+      pending sums;
+      if (!law.apply(results, sums)) {
+        w_.reason = law.reason;
+      } else if (updates_ >= 0) {
+        w_.add(to_, at_.result(0), t, results[0], sums);
+        return true;
+      } else if (add_guard(t, results[0], sums, all)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  constexpr bool add_guard(int t, const view& result, const pending& sums, std::int64_t all) {
+    if (sums.any() || w_.all.terms[t].shape.rank == max_rank) return false;
+    if (!rows_.lies_inside(all) || (roles_.reads && rows_.covered() != all)) {
+      w_.reason = concat("the pieces do not make up the source's ", all, " rows");
+      return false;
+    }
+    meanings::guard g;
+    g.of = {t, w_.number(result, t)};
+    if (!roles_.reads) g.elsewhere = w_.given[0];
+    g.index = w_.given[static_cast<std::size_t>(roles_.index)].term;
+    g.along = w_.number(along_results(w_, at_, roles_), g.index);
+    g.rows = extent(at_);
+    for (int i = 0; i < rows_.count && roles_.reads; ++i)
+      if (rows_.digits[i].owner < 0) g.axes |= 1u << axis_of(rows_.digits[i]);
+    add_guarded(w_, at_.result(0), g, index_, to_);
+    return true;
+  }
+};
+
+/// What a select of flags leaves of what is true only of a piece.
+constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term& flags, bool hold,
+                    const claim& kept, const claim& other, claim_list& to) {
+  const int rank = p.type(p.op(o).result).shape.rank;
+  const view seen = spread(w.all.views[flags.view], rank);
+  const int along = w.number(seen, flags.term), g = w.all.terms[kept.term].guarded;
+  const bool zeros = w.is_identity(other, combiner::add);
+  offset x, index;
+  range in;
+  if (kept.sums.any() || kept.scale != 1 || !has_starts(w, flags.term) ||
+      !truth_range(w, flags.term, hold, x, in) || x.tensor_sign != 1 || x.position_sign != -1)
+    return false;
+  if (g < 0) {
+    if (!zeros || kept.view == open_view || w.all.terms[kept.term].shape.rank == max_rank)
+      return false;
+    meanings::guard made;
+    made.of = {kept.term, w.number(spread(w.all.views[kept.view], rank), kept.term)};
+    made.flags = flags.term;
+    made.hold = hold;
+    made.along = along;
+    add_guarded(w, p.op(o).result, made, seen, to);
+    return true;
+  }
+  const meanings::guard is = w.all.guards[g];
+  if (is.index < 0 || kept.view != is.seen || in != range{0, is.rows} ||
+      !find_index(w, {is.index}, index) || !index.same(x) || !is_index(w, {is.index}, x, in) ||
+      w.number(spread(w.all.views[is.along], rank), flags.term) != along)
+    return false;
+  if (is.elsewhere.term < 0 ? !zeros : other.seen() != is.elsewhere || other.scale != 1)
+    return false;
+  pending sums;
+  sums.add(is.axes, combiner::add);
+  for (int a = 0; a < 32; ++a)
+    if (sums.contains(a) && w.all.views[is.of.view].depends_on(a)) return false;
+  w.add(to, p.op(o).result, {is.of.term, is.of.view, sums});
+  return true;
+}
+/// select(flags, x, 0), select(flags, 0, x) and convert(flags) * x. (Of what is no piece's, where
+/// nothing else is known.)
+constexpr bool picks(workspace& w, const program& p, op_id o, claim_list& to) {
+  if (w.defining || w.some_open || p.op(o).operand_count < 2) return false;
+  const std::uint64_t id = p.op(o).def->id;
+  if (id != def<op::select>.id && id != def<op::multiply>.id) return false;
+  bool guarded = false;
+  for (const auto& c : w.chosen) guarded = guarded || w.all.terms[c.term].guarded >= 0;
+  if (!guarded && to.first[p.op(o).result] >= 0) return false;
+  if (id == def<op::select>.id) {
+    const claim flags = w.chosen[0], a = w.chosen[1], b = w.chosen[2];
+    return (pick(w, p, o, flags.seen(), true, a, b, to) ||
+            pick(w, p, o, flags.seen(), false, b, a, to));
+  }
+  for (std::size_t i = 0; i < 2 && id == def<op::multiply>.id; ++i) {
+    const claim factor = w.chosen[i];
+    if (!has_starts(w, factor.term) || !w.all.terms.is(factor.term, def<op::convert>)) continue;
+    const operand_term flags = w.all.terms.operand(w.all.terms[factor.term], 0);
+    const tensor_type& type = p.type(p.op(o).result);
+    const operand_term zero = w.all.number(0, type.element);
+    if (flags.view == operand_term::by_element && factor.scale == 1 && !factor.sums.any() &&
+        pick(w, p, o, {flags.term, factor.view}, true, w.chosen[1 - i], {zero.term, zero.view, {}},
+             to))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace partita::prove_detail
