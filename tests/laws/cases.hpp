@@ -43,6 +43,11 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<iota>, {}, {1}, f64({2, 12}));
   put(pt::def<iota>, {}, {0}, {dtype::bf16, {6, 2}});  // stays whole along 0: sums would round
   put(pt::def<iota>, {}, {0}, {dtype::u8, {10}});
+  for (dtype t : {dtype::i8, dtype::i16, dtype::u16, dtype::u32, dtype::u64}) {
+    put(pt::def<iota>, {}, {1}, {t, {2, 12}});
+    put(pt::def<constant>, {}, {100}, {t, {4, 3}});
+  }
+  put(pt::def<iota>, {}, {0}, {dtype::i8, {200}});  // stays whole: it wraps
 
   add_elementwise_cases(list);
   put(pt::def<convert>, {f32({4, 6})}, {}, {dtype::i32, {}});
@@ -50,6 +55,10 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<convert>, {i1({8})}, {}, {dtype::f32, {}});
   put(pt::def<convert>, {f64({12})}, {}, {dtype::bf16, {}});
   put(pt::def<convert>, {f64({2, 3})}, {}, {dtype::f32, {}});
+  for (int from = 0; from < pt::dtype_count; ++from)
+    for (int to = 0; to < pt::dtype_count; ++to)
+      put(pt::def<convert>, {{static_cast<dtype>(from), {6}}}, {}, {static_cast<dtype>(to), {}},
+          -300, 300);
 
   put(pt::def<bitcast_convert>, {f32({4, 6})}, {}, {dtype::u32, {}});
   put(pt::def<bitcast_convert>, {{dtype::i16, {7}}}, {}, {dtype::bf16, {}});
@@ -92,6 +101,13 @@ inline std::vector<op_case> all_cases() {
   put(pt::def<dot_general>, {f32({4}), f32({1, 6})}, dots({}, {}, {}, {}));
   put(pt::def<dot_general>, {f32({7, 1}), f32({1, 7})}, dots({0}, {1}, {}, {}));
   put(pt::def<dot_general>, {{dtype::bf16, {4, 8}}, {dtype::bf16, {8, 4}}}, dots({}, {}, {1}, {0}));
+
+  for (dtype t :
+       {dtype::i8, dtype::i16, dtype::i64, dtype::u8, dtype::u16, dtype::u32, dtype::u64}) {
+    put(pt::def<dot_general>, {{t, {4, 6}}, {t, {6, 2}}}, dots({}, {}, {1}, {0}), {}, -90, 90);
+    put(pt::def<transpose>, {{t, {4, 6}}}, {1, 0});
+    put(pt::def<concatenate>, {{t, {4, 3}}, {t, {4, 5}}}, {1});
+  }
 
   put(pt::def<concatenate>, {f32({4, 3}), f32({4, 5})}, {1});
   put(pt::def<concatenate>, {i32({2, 6, 1}), i32({5, 6, 1}), i32({1, 6, 1})}, {0});

@@ -13,6 +13,8 @@ inline void add_elementwise_cases(std::vector<op_case>& list) {
     list.push_back({&op, operands, attrs, {}, low, high});
   };
   const auto of = [](dtype t, shape s) { return tensor_type{t, s}; };
+  constexpr dtype integers[] = {dtype::u8,  dtype::i8,  dtype::i16, dtype::i64,
+                                dtype::u16, dtype::u32, dtype::u64};
 
   for (const pt::op_def* each :
        list_of_ops{&pt::def<op::add>, &pt::def<op::subtract>, &pt::def<op::multiply>,
@@ -27,7 +29,7 @@ inline void add_elementwise_cases(std::vector<op_case>& list) {
     put(*each, {f64({}), f64({5, 4})}, low);
     put(*each, {of(dtype::bf16, {2, 3}), of(dtype::bf16, {2, 3})}, low);
     put(*each, {of(dtype::f16, {16}), of(dtype::f16, {16})}, low);
-    put(*each, {of(dtype::u8, {4, 3}), of(dtype::u8, {})}, low);
+    for (dtype t : integers) put(*each, {of(t, {4, 3}), of(t, {})}, low);
   }
   for (const pt::op_def* each : list_of_ops{&pt::def<op::add>, &pt::def<op::multiply>,
                                             &pt::def<op::maximum>, &pt::def<op::minimum>})
@@ -38,6 +40,7 @@ inline void add_elementwise_cases(std::vector<op_case>& list) {
   put(pt::def<op::clamp>, {f32({}), f32({4, 6}), f32({})});
   put(pt::def<op::clamp>, {f64({5, 1, 4}), f64({5, 1, 4}), f64({5, 1, 4})});
   put(pt::def<op::clamp>, {i32({12}), i32({12}), i32({})});
+  for (dtype t : integers) put(pt::def<op::clamp>, {of(t, {}), of(t, {6}), of(t, {6})});
   put(pt::def<op::clamp>, {of(dtype::f16, {}), of(dtype::f16, {}), of(dtype::f16, {8, 3})});
 
   for (const pt::op_def* each :
@@ -45,6 +48,7 @@ inline void add_elementwise_cases(std::vector<op_case>& list) {
     put(*each, {f32({4, 6})});
     put(*each, {i32({1, 7, 12})});
     put(*each, {of(dtype::bf16, {8})});
+    for (dtype t : integers) put(*each, {of(t, {6})});
     put(*each, {of(dtype::u8, {})});
   }
   for (const pt::op_def* each :
@@ -82,9 +86,11 @@ inline void add_elementwise_cases(std::vector<op_case>& list) {
                                             &pt::def<op::logical_xor>}) {
     put(*each, {i1({4, 6}), i1({4, 6})});
     put(*each, {i32({5, 1}), i32({})}, -100, 100);
-    put(*each, {of(dtype::u8, {}), of(dtype::u8, {12})}, 0, 255);
+    for (dtype t : integers) put(*each, {of(t, {}), of(t, {12})}, 0, 255);
   }
   put(pt::def<op::logical_not>, {i1({4, 6})});
+  for (dtype t : integers) put(pt::def<op::logical_not>, {of(t, {6})});
+  for (dtype t : integers) put(pt::def<op::popcnt>, {of(t, {6})}, -100, 100);
   put(pt::def<op::logical_not>, {of(dtype::i64, {7, 1, 8})});
   put(pt::def<op::popcnt>, {i32({4, 6})}, -100, 100);
   put(pt::def<op::popcnt>, {of(dtype::u8, {1, 5})}, 0, 255);
@@ -97,18 +103,21 @@ inline void add_elementwise_cases(std::vector<op_case>& list) {
                    &pt::def<op::shift_right_logical>}) {
     put(*each, {i32({4, 6}), i32({4, 6})}, -40, 40);
     put(*each, {of(dtype::i64, {5, 1}), of(dtype::i64, {})}, -3, 9);
-    put(*each, {of(dtype::u8, {}), of(dtype::u8, {12})}, 0, 12);
+    for (dtype t : integers) put(*each, {of(t, {}), of(t, {12})}, 0, 12);
   }
 
   for (std::int64_t direction = 0; direction < 6; ++direction) {
     put(pt::def<op::compare>, {f32({4, 6}), f32({4, 6})}, -3, 3, {direction});
     put(pt::def<op::compare>, {i32({1, 5}), i32({})}, -3, 3, {direction});
     put(pt::def<op::compare>, {i1({8}), i1({8})}, -3, 3, {direction});
+    for (dtype t : integers)
+      put(pt::def<op::compare>, {of(t, {6}), of(t, {6})}, -200, 200, {direction});
   }
   put(pt::def<op::select>, {i1({4, 6}), f32({4, 6}), f32({4, 6})});
   put(pt::def<op::select>, {i1({}), f64({5, 1}), f64({5, 1})});
   put(pt::def<op::select>, {i1({8, 3}), f32({}), f32({8, 3})});
   put(pt::def<op::select>, {i1({12}), i32({}), i32({})});
+  for (dtype t : integers) put(pt::def<op::select>, {i1({12}), of(t, {12}), of(t, {})});
 
   put(pt::def<op::random_bits>, {of(dtype::i64, {}), of(dtype::i64, {4, 6})});
   put(pt::def<op::random_bits>, {of(dtype::i64, {5, 1}), of(dtype::i64, {5, 1})});

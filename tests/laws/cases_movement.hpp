@@ -82,6 +82,18 @@ inline void add_movement_cases(std::vector<op_case>& list) {
   put(pt::def<pt::op::gather>, {f64({2, 1}), i32({4})});
   put(pt::def<pt::op::gather>, {i1({4, 1}), {dtype::u8, {12}}});
   put(pt::def<pt::op::gather>, {f64({300, 2}), {dtype::u8, {4}}}, {}, {}, 0, 255);
+  for (dtype t :
+       {dtype::i8, dtype::i16, dtype::i64, dtype::u8, dtype::u16, dtype::u32, dtype::u64}) {
+    put(pt::def<pt::op::gather>, {f32({5, 2}), {t, {4}}}, {}, {}, -2, 7);
+    put(pt::def<pt::op::gather>, {{t, {5, 2}}, {t, {2, 4}}}, {}, {}, 0, 7);
+    put(pt::def<dynamic_slice>, {f32({4, 8}), {t, {}}, {t, {}}}, {whole, 5}, {}, -2, 9);
+    put(pt::def<dynamic_update_slice>, {{t, {6, 12}}, {t, {1, 12}}, {t, {}}, {t, {}}}, {}, {}, 0,
+        9);
+    put(pt::def<pad>, {{t, {4, 6}}, {t, {}}}, {0, 2, 0, 1, 0, 0});
+    for (std::int64_t update = 0; update < 5; ++update)
+      put(pt::def<scatter>, {{t, {5, 6}}, {t, {1}}, {t, {1, 6}}},
+          dimension_numbers{{1}, {0}, {}, {}, {0}, 1}.with({update}, {}), {}, -1, 5);
+  }
 
   struct layout {
     dimension_numbers n;

@@ -18,6 +18,12 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<sort>, {{dtype::u8, {5, 4}}, i1({5, 4}), f32({5, 4})}, {0, 2, 0});
   put(pt::def<sort>, {{dtype::bf16, {1, 8}}, i32({1, 8})}, {1, 2, 1});
   put(pt::def<sort>, {f64({9})}, {0, 1, 0});
+  for (dtype t :
+       {dtype::i8, dtype::i16, dtype::i64, dtype::u8, dtype::u16, dtype::u32, dtype::u64}) {
+    put(pt::def<sort>, {{t, {4, 6}}, {t, {4, 6}}}, {1, 1, 0}, -100, 100);
+    put(pt::def<top_k>, {{t, {4, 6}}}, {3}, -100, 100);
+    put(pt::def<reduce>, {{t, {4, 6}}, {t, {4, 6}}}, {7, 1}, -9, 9);
+  }
   put(pt::def<top_k>, {f32({4, 6})}, {2});
   put(pt::def<top_k>, {i32({2, 3, 7})}, {7});
   put(pt::def<top_k>, {f64({5})}, {1});

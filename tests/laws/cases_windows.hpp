@@ -49,6 +49,8 @@ inline void add_window_cases(std::vector<op_case>& list) {
   };
   const auto number = [](pt::combiner c) { return static_cast<std::int64_t>(c); };
   using pt::combiner;
+  constexpr dtype integers[] = {dtype::u8,  dtype::i8,  dtype::i16, dtype::i64,
+                                dtype::u16, dtype::u32, dtype::u64};
 
   for (auto combine : {combiner::add, combiner::max, combiner::min, combiner::multiply}) {
     const auto c = number(combine);
@@ -57,7 +59,11 @@ inline void add_window_cases(std::vector<op_case>& list) {
     put(pt::def<reduce>, {f64({1, 12})}, {c, 0, 1}, -2, 2);
     put(pt::def<reduce>, {f64({3, 5, 7})}, {c, 0, 2}, -1, 1);
     put(pt::def<reduce>, {{dtype::bf16, {8, 2}}}, {c, 0}, -1, 2);
-    put(pt::def<reduce>, {{dtype::u8, {6}}}, {c, 0}, 0, 200);
+    for (dtype t : integers) {
+      put(pt::def<reduce>, {{t, {6}}}, {c, 0}, -200, 200);
+      put(pt::def<reduce>, {{t, {2, 3, 4}}}, {c, 1}, -200, 200);
+      put(pt::def<reduce_window>, {{t, {4, 6}}}, with_windows(c, {sliding(1), sliding(2)}), -9, 9);
+    }
 
     put(pt::def<reduce_window>, {f32({4, 6})}, with_windows(c, {sliding(1), sliding(2)}), -2, 2);
     put(pt::def<reduce_window>, {f64({2, 7, 5})},
@@ -77,14 +83,14 @@ inline void add_window_cases(std::vector<op_case>& list) {
     put(pt::def<reduce>, {i1({4, 6})}, {c, 1});
     put(pt::def<reduce>, {i1({12})}, {c, 0});
     put(pt::def<reduce>, {i32({4, 5, 6})}, {c, 0, 2}, -100, 100);
-    put(pt::def<reduce>, {{dtype::u8, {8}}}, {c, 0}, 0, 255);
+    for (dtype t : integers) put(pt::def<reduce>, {{t, {8}}}, {c, 0}, -100, 255);
     put(pt::def<reduce_window>, {i1({4, 6})}, with_windows(c, {sliding(1), sliding(3, 1, 1, 1)}));
     put(pt::def<reduce_window>, {i32({6, 5})}, with_windows(c, {sliding(1), sliding(2, 2)}), 0, 99);
   }
 
   for (std::int64_t select : {0, 1}) {
     const auto a = with_windows(select, {sliding(1), sliding(3, 2, 1, 1), sliding(1)});
-    for (dtype t : {dtype::f32, dtype::f64, dtype::i32, dtype::bf16}) {
+    for (dtype t : {dtype::f32, dtype::f64, dtype::i32, dtype::bf16, dtype::i16, dtype::u64}) {
       put(pt::def<select_and_scatter>, {{t, {4, 7, 6}}, {t, {4, 4, 6}}}, a);
       put(pt::def<select_and_gather>, {{t, {4, 7, 6}}, {t, {4, 7, 6}}}, a);
     }
@@ -102,6 +108,7 @@ inline void add_window_cases(std::vector<op_case>& list) {
     for (std::int64_t exclusive : {0, 1}) {
       put(pt::def<pt::op::cumsum>, {f32({4, 6})}, {1, reverse, exclusive});
       put(pt::def<pt::op::cumsum>, {i32({5, 2, 6})}, {0, reverse, exclusive});
+      for (dtype t : integers) put(pt::def<pt::op::cumsum>, {{t, {4, 6}}}, {1, reverse, exclusive});
       put(pt::def<pt::op::cumsum>, {f64({2, 7, 3})}, {1, reverse, exclusive});
       put(pt::def<pt::op::cumsum>, {{dtype::bf16, {1, 8}}}, {0, reverse, exclusive});
     }

@@ -104,7 +104,7 @@ inline bool draw_rounding(writer& w) {
   const auto t = w.element(x);
   const value_info i = w.info(x);
   const double lo = std::floor(i.lo), hi = std::ceil(i.hi);
-  switch (w.floating(x) && !w.state.differentiable ? w.r.in(0, 4) : w.r.in(0, 1)) {
+  switch (w.floating(x) && !w.state.differentiable ? w.r.in(0, 6) : w.r.in(0, 1)) {
     case 0:
       return w.emit(def<op::abs>, {x}, {0, i.greatest(), i.integer}, t);
     case 1:
@@ -113,6 +113,12 @@ inline bool draw_rounding(writer& w) {
       return w.emit(def<op::floor>, {x}, {lo, hi}, t);
     case 3:
       return w.emit(def<op::ceil>, {x}, {lo, hi}, t);
+    case 4:
+      return w.emit(def<op::round_nearest_away>, {x}, {lo, hi}, t);
+    case 5:  // not beyond the powers of two around
+      if (i.greatest() > 1000) return false;
+      return w.emit(def<op::reduce_precision>, {x}, {2 * i.lo - 1, 2 * i.hi + 1, i.integer}, t,
+                    {w.r.in(5, 9), w.r.in(2, 12)});
     default:
       return w.emit(def<op::round_nearest_even>, {x}, {lo, hi}, t);
   }
@@ -127,7 +133,7 @@ inline bool draw_math(writer& w) {
   const auto function = [&](const pt::op_def& d, value_id of, double lo, double hi) {
     return w.emit(d, {of}, {lo, hi, false}, t);
   };
-  switch (w.r.in(0, 14)) {
+  switch (w.r.in(0, 17)) {
     case 0:
       return i.greatest() <= 6 && function(def<op::exp>, x, 0, std::exp(i.hi) * 1.1);
     case 1:
@@ -146,13 +152,22 @@ inline bool draw_math(writer& w) {
       return function(def<op::tanh>, x, -1, 1) && function(def<op::tan>, w.last(), -1.6, 1.6);
     case 8:
       return function(def<op::cbrt>, x, -4, 4);
+    case 9:
+      return function(def<op::erfc>, x, 0, 2);
+    case 10:  // of what is well inside of (-1, 1)
+      return i.greatest() <= 2 && function(def<op::erf>, x, -0.996, 0.996) &&
+             function(def<op::erf_inv>, w.last(), -2.1, 2.1);
     default:
       break;
   }
   const auto y = positive(w, x);
   if (y < 0) return false;
   const double hi = w.info(y).hi;
-  switch (w.r.in(0, 4)) {
+  switch (w.r.in(0, 6)) {
+    case 5:
+      return function(def<op::lgamma>, y, -0.2, hi * std::log(hi + 1) + 1);
+    case 6:
+      return function(def<op::digamma>, y, -0.6, std::log(hi) + 0.1);
     case 0:
       return function(def<op::log>, y, 0, std::log(hi) * 1.1);
     case 1:
@@ -164,6 +179,18 @@ inline bool draw_math(writer& w) {
     default:  // right of the axis, where the sign of a zero makes no difference
       return w.emit(def<op::atan2>, {x, y}, {-2, 2, false}, t);
   }
+}
+
+/// The bits of an integer as another integer type, of any size.
+inline bool draw_bitcast(writer& w, value_id x) {
+  static constexpr dtype integers[] = {dtype::i8, dtype::i16, dtype::i32, dtype::i64,
+                                       dtype::u8, dtype::u16, dtype::u32, dtype::u64};
+  const dtype to = w.r.pick(integers);
+  const std::int64_t have = pt::size_of(w.element(x)), want = pt::size_of(to);
+  const shape s = w.dims(x);
+  if (to == w.element(x) || (have > want && s.rank > 3)) return false;
+  if (have < want && (s.rank == 0 || s[s.rank - 1] != want / have)) return false;
+  return w.emit(def<op::bitcast_convert>, {x}, all_of(to), to);
 }
 
 inline bool draw_bits(writer& w) {
@@ -192,15 +219,18 @@ inline bool draw_bits(writer& w) {
         return w.emit(def<op::minimum>, {x, y}, {0, 1}, t);
     }
   }
-  switch (w.r.in(0, 4)) {
+  switch (w.r.in(0, 5)) {
     case 0:
-      return w.emit(def<op::popcnt>, {x}, {0, 64}, t);
+      return w.emit(w.r.one_in(2) ? def<op::popcnt> : def<op::count_leading_zeros>, {x}, {0, 64},
+                    t);
     case 1:
       return w.emit(def<op::shift_left>, {x, w.partner(x)}, all_of(t), t);
     case 2:
       return w.emit(def<op::shift_right_arithmetic>, {x, w.partner(x)}, all_of(t), t);
     case 3:
       return w.emit(def<op::shift_right_logical>, {x, w.partner(x)}, all_of(t), t);
+    case 4:
+      return draw_bitcast(w, x);
     default: {
       const auto key = w.any([&](value_id v) { return w.element(v) == dtype::i64; });
       const auto counter = key < 0 ? w.fresh({dtype::i64, w.dims(x)}) : w.partner(key);
@@ -231,9 +261,10 @@ inline bool draw_selection(writer& w) {
   return w.emit(def<op::select>, {predicate, x, y}, either(w.info(x), w.info(y)), w.element(x));
 }
 
-inline constexpr dtype element_types[] = {dtype::f32, dtype::f32,    dtype::f64, dtype::i32,
-                                          dtype::i32, dtype::i64,    dtype::u8,  dtype::bf16,
-                                          dtype::f16, dtype::boolean};
+inline constexpr dtype element_types[] = {dtype::f32,  dtype::f32, dtype::f64,    dtype::i32,
+                                          dtype::i32,  dtype::i64, dtype::u8,     dtype::i8,
+                                          dtype::i16,  dtype::u16, dtype::u32,    dtype::u64,
+                                          dtype::bf16, dtype::f16, dtype::boolean};
 
 inline bool draw_conversion(writer& w) {
   const auto x = w.any();
@@ -258,7 +289,17 @@ inline bool draw_constant(writer& w) {
     return w.done(pt::ops::iota(w.b, t, dim),
                   {0, std::max(static_cast<double>(t.shape[dim] - 1), 0.0)});
   }
-  const bool sign = t.element != dtype::boolean && t.element != dtype::u8;
+  if (t.shape.rank > 0 && w.r.one_in(4)) {
+    const double least = t.element == dtype::boolean || pt::is_unsigned(t.element) ? 0 : -2;
+    const double most = t.element == dtype::boolean ? 1 : 3;
+    ints bits;
+    for (auto n = t.shape.elements(); n > 0; --n)
+      bits.push_back(pt::ops::constant_bits(
+          t.element, static_cast<double>(w.r.in(static_cast<std::int64_t>(least),
+                                                static_cast<std::int64_t>(most)))));
+    return w.done(pt::ops::literal(w.b, t, bits), {least, most});
+  }
+  const bool sign = t.element != dtype::boolean && !pt::is_unsigned(t.element);
   double c = static_cast<double>(w.r.in(sign ? -2 : 0, t.element == dtype::boolean ? 1 : 2));
   const bool half = pt::is_floating(t.element) && !w.state.differentiable && w.r.one_in(4);
   if (half) c += 0.5;

@@ -193,9 +193,13 @@ class generator {
   static void make_integral(pt::program& p) {
     for (pt::op_id o = 0; o < p.op_count(); ++o) {
       const auto& n = p.op(o);
-      if (n.def != &def<op::constant> || !pt::is_floating(p.type(n.result).element)) continue;
-      auto& bits = p.attr_list[static_cast<std::size_t>(n.attr_begin)];
-      bits = std::llround(std::bit_cast<double>(bits));
+      if ((n.def != &def<op::constant> && n.def != &def<op::literal>) ||
+          !pt::is_floating(p.type(n.result).element))
+        continue;
+      for (int i = 0; i < n.attr_count; ++i) {
+        auto& bits = p.attr_list[static_cast<std::size_t>(n.attr_begin + i)];
+        bits = std::llround(std::bit_cast<double>(bits));
+      }
     }
     for (auto& t : p.types)
       if (pt::is_floating(t.element)) t.element = dtype::i64;

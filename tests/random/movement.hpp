@@ -132,6 +132,12 @@ inline bool draw_roll(writer& w) {
   return w.done(pt::ops::roll(w.b, x, dim, w.r.in(-4, 4)), w.info(x));
 }
 
+/// Mostly i32.
+inline dtype index_type(writer& w) {
+  static constexpr dtype rare[] = {dtype::i64, dtype::i64, dtype::i8,  dtype::i16,
+                                   dtype::u8,  dtype::u16, dtype::u32, dtype::u64};
+  return w.r.one_in(3) ? w.r.pick(rare) : dtype::i32;
+}
 /// An integer scalar of this type: one there is (the index of a loop, often) or a new one.
 inline value_id some_index(writer& w, dtype t) {
   const auto v = w.any([&](value_id x) { return w.type(x) == tensor_type{t, {}}; });
@@ -142,7 +148,7 @@ inline bool draw_dynamic_slice(writer& w) {
   const auto x = w.any_of_rank(1);
   if (x < 0) return false;
   const tensor_type t = w.type(x);
-  const dtype index = w.r.one_in(4) ? dtype::i64 : dtype::i32;
+  const dtype index = index_type(w);
   std::vector<value_id> starts;
   ints sizes;
   tensor_type part{t.element, {}};
@@ -166,7 +172,7 @@ inline bool draw_dynamic_slice(writer& w) {
 inline value_id indices(writer& w, const shape& s, std::int64_t last) {
   last = std::max<std::int64_t>(last, 0);
   const bool reach_out = w.r.one_in(3);
-  return w.fresh({w.r.one_in(4) ? dtype::i64 : dtype::i32, s}, reach_out ? -1 : 0,
+  return w.fresh({index_type(w), s}, reach_out ? -1 : 0,
                  static_cast<double>(reach_out ? last + 1 : last));
 }
 

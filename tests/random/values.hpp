@@ -46,6 +46,7 @@ inline constexpr value_info anything{-std::numeric_limits<double>::infinity(),
                                      std::numeric_limits<double>::infinity(), false};
 
 inline value_info all_of(dtype t) {
+  if (t == dtype::u64) return {0, 0x1p64};
   return {static_cast<double>(pt::op::least_integer(t)),
           static_cast<double>(pt::op::greatest_integer(t))};
 }

@@ -96,7 +96,7 @@ class writer {
     if (parent_ != nullptr) return capture(parent_->fresh(t, lo, hi));
     if (t.element == dtype::boolean) lo = 0, hi = 1;
     const bool any = may_be_anything(t.element) && r.one_in(3);
-    if (t.element == dtype::u8) lo = 0, hi = std::max(hi, 3.0);
+    if (pt::is_unsigned(t.element)) lo = 0, hi = std::max(hi, 3.0);
     const std::string name = (r.one_in(2) ? "p" : "params.") + std::to_string(state.names++);
     return keep(pt::ops::parameter(b, name, t), any ? anything : value_info{lo, hi});
   }

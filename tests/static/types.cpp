@@ -9,6 +9,9 @@ static_assert(pt::name_of(pt::dtype::bf16) == "bf16" && pt::name_of(pt::dtype::b
 static_assert(pt::size_of(pt::dtype::f64) == 8 && pt::size_of(pt::dtype::u8) == 1);
 static_assert(pt::is_floating(pt::dtype::f16) && !pt::is_floating(pt::dtype::i32));
 static_assert(pt::is_integer(pt::dtype::u8) && !pt::is_integer(pt::dtype::boolean));
+static_assert(pt::is_unsigned(pt::dtype::u64) && !pt::is_unsigned(pt::dtype::i8));
+static_assert(!pt::is_unsigned(pt::dtype::boolean) && pt::is_integer(pt::dtype::i16));
+static_assert(pt::dtype_of<std::int8_t> == pt::dtype::i8 && pt::size_of(pt::dtype::u16) == 2);
 static_assert(pt::dtype_of<float> == pt::dtype::f32 && pt::dtype_of<bool> == pt::dtype::boolean);
 
 // Rounding to nearest even, subnormals, overflow, NaN.

@@ -131,9 +131,12 @@ namespace partita::ops {
 /// Is this number a value of the element type? (Floating-point types round.) If not: S117.
 constexpr bool fits(builder& b, dtype t, double v) {
   if (is_floating(t)) return true;
-  const bool in_range = v >= static_cast<double>(op::least_integer(t)) &&
-                        v <= static_cast<double>(op::greatest_integer(t)) && v < 0x1p63;
-  if (in_range && static_cast<double>(static_cast<std::int64_t>(v)) == v) return true;
+  const bool in_range =
+      v >= static_cast<double>(op::least_integer(t)) &&
+      (t == dtype::u64 ? v < 0x1p64
+                       : v <= static_cast<double>(op::greatest_integer(t)) && v < 0x1p63);
+  if (in_range && (v >= 0x1p63 || static_cast<double>(static_cast<std::int64_t>(v)) == v))
+    return true;
   text number;
   print_number(number, v);
   b.p.error.record("S117", "constant: ", number, " is not a value of element type ", name_of(t));
@@ -141,7 +144,9 @@ constexpr bool fits(builder& b, dtype t, double v) {
 }
 
 constexpr std::int64_t constant_bits(dtype t, double v) {
-  return is_floating(t) ? std::bit_cast<std::int64_t>(v) : static_cast<std::int64_t>(v);
+  if (is_floating(t)) return std::bit_cast<std::int64_t>(v);
+  if (v >= 0x1p63) return static_cast<std::int64_t>(static_cast<std::uint64_t>(v));
+  return static_cast<std::int64_t>(v);
 }
 constexpr value_id constant(builder& b, const tensor_type& type, double v) {
   if (!fits(b, type.element, v)) return -1;

@@ -336,7 +336,8 @@ struct meanings {
   }
   /// A number: small integers are positions, so that they can be counted with.
   constexpr operand_term number(std::int64_t bits, dtype element) {
-    if (!is_integer(element) || bits >= max_elements || bits <= -max_elements)
+    if (!is_integer(element) || bits >= max_elements || bits <= -max_elements ||
+        (element == dtype::u64 && bits < 0))  // 2^63 and more
       return {terms.number(bits, element), views.number(view(0, 0))};
     view v(0, 1);
     v.start[0] = bits;

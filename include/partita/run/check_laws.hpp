@@ -287,7 +287,9 @@ class tile_map_check {
   /// leaves a reduction as it is.
   static array padded(const array& x, const tensor_type& larger, combiner combine, bool high) {
     const dtype t = x.element();
-    std::int64_t bits = high ? op::least_integer(t) : op::greatest_integer(t);
+    std::int64_t bits = high              ? op::least_integer(t)
+                        : t == dtype::u64 ? -1
+                                          : op::greatest_integer(t);
     if (is_floating(t))
       bits = std::bit_cast<std::int64_t>(high ? std::numeric_limits<double>::infinity()
                                               : std::numeric_limits<double>::quiet_NaN());

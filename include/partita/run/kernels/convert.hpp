@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -32,9 +33,11 @@ Half to_half(double v) {
 
 /// From 2^53 on, cut to a multiple of 2^11 that is odd if anything was cut off: a binary64 that
 /// rounds to fewer bits as the integer itself does.
-constexpr std::int64_t cut_to_odd(std::int64_t v) {
-  constexpr std::int64_t exact = std::int64_t{1} << 53, low = (1 << 11) - 1;
-  if ((v > -exact && v < exact) || (v & low) == 0) return v;
+template <std::integral Int>
+constexpr Int cut_to_odd(Int v) {
+  constexpr Int exact = Int{1} << 53, low = (1 << 11) - 1;
+  const bool small = v < exact && (std::is_unsigned_v<Int> || v > static_cast<Int>(0 - exact));
+  if (small || (v & low) == 0) return v;
   return (v & ~low) | (low + 1);
 }
 
@@ -50,7 +53,7 @@ To convert_element(From v) {
   } else if constexpr (std::is_same_v<To, bf16> || std::is_same_v<To, f16>) {
     if constexpr (std::is_same_v<From, float>)
       return To(v);
-    else if constexpr (std::is_same_v<From, std::int64_t>)
+    else if constexpr (std::is_integral_v<From> && sizeof(From) == 8)
       return to_half<To>(static_cast<double>(cut_to_odd(v)));
     else
       return to_half<To>(static_cast<double>(v));
