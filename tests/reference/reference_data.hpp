@@ -38,7 +38,9 @@ T element(const std::string& word) {
   const char* begin = word.c_str();
   char* end = nullptr;
   T value{};
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (std::is_same_v<T, std::uint64_t>)
+    value = std::strtoull(begin, &end, 10);
+  else if constexpr (std::is_integral_v<T>)
     value = static_cast<T>(std::strtoll(begin, &end, 10));
   else if constexpr (std::is_same_v<T, double>)
     value = std::strtod(begin, &end);

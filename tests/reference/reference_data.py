@@ -27,7 +27,9 @@ DTYPES = {
     "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
     "bf16": np.dtype(ml_dtypes.bfloat16), "f16": np.dtype(np.float16),
     "i32": np.dtype(np.int32), "i64": np.dtype(np.int64),
-    "u8": np.dtype(np.uint8), "i1": np.dtype(np.bool_),
+    "i8": np.dtype(np.int8), "i16": np.dtype(np.int16), "u8": np.dtype(np.uint8),
+    "u16": np.dtype(np.uint16), "u32": np.dtype(np.uint32), "u64": np.dtype(np.uint64),
+    "i1": np.dtype(np.bool_),
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 FLOATS = ("f32", "f64", "bf16", "f16")
