@@ -28,6 +28,9 @@ struct claim {
   }
 };
 
+/// Nearer than any law comes, see workspace::explain.
+inline constexpr int most_near = 8;
+
 /// Of all values of a program, the first of their claims, or -1.
 struct claim_list {
   vec<int> first;
@@ -71,7 +74,8 @@ struct workspace {
   vec<int> heads;          ///< the first claim of each
   law_room room;
 
-  text reason;  ///< why the op that was lifted last has no claim
+  text reason;       ///< why the op that was lifted last has no claim: of what came nearest
+  int how_near = 0;  ///< see explain
   text lost_reason;
   vec<claim> lost_operands;  ///< what is known of them
   const program* lost_in = nullptr;
@@ -80,6 +84,13 @@ struct workspace {
   constexpr void reserve(const program& source, const program& local) {
     all.terms.reserve(source.types.size());
     claims.reserve(source.types.size() + local.types.size());
+  }
+  /// Why there is no claim; `near`: how much was found before that. The one is kept that came
+  /// nearest, of equals the last one.
+  constexpr void explain(int near, const text& why) {
+    if (!reason.empty() && near < how_near) return;
+    reason = why;
+    how_near = near;
   }
   /// May one more step be taken?
   constexpr bool step() {

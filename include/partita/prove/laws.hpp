@@ -105,7 +105,8 @@ class op_law {
         of_factor_(room.of_factor),
         attrs_(room.attrs) {}
 
-  text reason;  ///< why there is no result
+  text reason;   ///< why there is no result
+  int near = 2;  ///< how much was found before that: operands, loops, attributes
 
   /// One dimension of an operand and of the result is not that of the source's op, but the rows of
   /// it that a device has.
@@ -146,6 +147,7 @@ class op_law {
         return no("operand ", i,
                   alias.term >= 0 ? " is reshaped" : " is no piece of what it is in the source");
     }
+    ++near;
     attrs_.clear();
     for (auto a : source_.attrs()) attrs_.push_back(a);
     of_factor_.clear();
@@ -154,9 +156,11 @@ class op_law {
       if (!piece_of(f, each)) return false;
       of_factor_.push_back(each);
     }
+    ++near;
     for (int f = 0; f < count_; ++f)
       if (!check(f, sums)) return false;
     if (!rest_is_whole()) return false;
+    ++near;
     if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
       return no("the attributes differ from those of its piece");
     results.clear();

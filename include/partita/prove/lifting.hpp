@@ -208,6 +208,7 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     w.at = o;
     if (!w.step()) return;
     if (!w.reason.empty()) w.reason = {};
+    w.how_near = 0;
     lift(w, p, o, to);
     if (w.defining || w.lost >= 0 || to.first[p.op(o).result] >= 0) continue;
     if (!sums_up(w, p, o, to))

@@ -23,14 +23,15 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
   vec<operand_term> known;
   for (const auto& each : w.given) known.push_back(w.known_as(each));
   int t = w.all.terms.first_candidate(at.def(), known);
-  if (t < 0 && w.reason.empty()) w.reason = concat("the source has no such op of these operands");
+  if (t < 0 && w.reason.empty())
+    w.explain(0, concat("the source has no such op of these operands"));
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count())
       continue;
     pending sums;
     if (!joint_sums(w, *at.p, at.op, sums)) {
-      w.reason = concat("an operand is pending");
+      w.explain(1, concat("an operand is pending"));
       continue;
     }
     if (same_attributes(w.all.terms[t].at, at) && find_loops(w, at)) {
@@ -48,14 +49,14 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       }
     }
     if (sums.contains(bound_axis)) {
-      w.reason = concat("an operand is a part of a sum");
+      w.explain(1, concat("an operand is a part of a sum"));
       continue;
     }
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
     op_law law(w.all, w.room, t, w.map, at, w.given);
     vec<view> results;
     if (!law.apply(results, sums)) {
-      w.reason = law.reason;
+      w.explain(law.near, law.reason);
       continue;
     }
     for (int r = 0; r < at.result_count(); ++r)

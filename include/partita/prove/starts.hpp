@@ -309,7 +309,7 @@ class rows_law {
   bool guarded_ = false;  ///< are they zeros elsewhere?
 
   constexpr bool no(std::string_view why) {
-    w_.reason = why;
+    w_.explain(most_near, concat(why));
     return false;
   }
   constexpr std::int64_t extent(const site& of) const {
@@ -354,9 +354,10 @@ class rows_law {
       if (all > offset::most) continue;
       const bool inside = clamps ? last == all - 1 : last < all;
       if (!inside && (updates_ < 0 || guarded_)) {
-        w_.reason =
+        w_.explain(
+            most_near,
             concat("an index may lie outside of the source's ", all,
-                   " rows: it is to be clamped before the start of the piece is subtracted");
+                   " rows: it is to be clamped before the start of the piece is subtracted"));
         continue;
       }
       op_law law(w_.all, w_.room, t, w_.map, at_, given_);
@@ -364,7 +365,7 @@ class rows_law {
       vec<view> results;
       pending sums;
       if (!law.apply(results, sums)) {
-        w_.reason = law.reason;
+        w_.explain(law.near, law.reason);
       } else if (updates_ >= 0) {
         w_.add(to_, at_.result(0), t, results[0], sums);
         return true;
@@ -377,7 +378,7 @@ class rows_law {
   constexpr bool add_guard(int t, const view& result, const pending& sums, std::int64_t all) {
     if (sums.any() || w_.all.terms[t].shape.rank == max_rank) return false;
     if (!rows_.lies_inside(all) || (roles_.reads && rows_.covered() != all)) {
-      w_.reason = concat("the pieces do not make up the source's ", all, " rows");
+      w_.explain(most_near, concat("the pieces do not make up the source's ", all, " rows"));
       return false;
     }
     meanings::guard g;
