@@ -91,6 +91,16 @@ constexpr std::uint64_t rounded_quotient(natural a, natural b) {
 }
 
 /// n * 10^exponent as the nearest binary64, ties to even.
+constexpr double nearest_double(natural n, int exponent);
+/// The same of usual numbers, where a single operation on exact ones rounds.
+constexpr double nearest_double(std::uint64_t n, int exponent) {
+  if (n >= std::uint64_t{1} << 53 || exponent < -22 || exponent > 22)
+    return nearest_double(natural(n), exponent);
+  double ten = 1;
+  for (int i = exponent < 0 ? -exponent : exponent; i > 0; --i) ten *= 10;
+  const auto whole = static_cast<double>(n);
+  return exponent < 0 ? whole / ten : whole * ten;
+}
 constexpr double nearest_double(natural n, int exponent) {
   if (n.bits() == 0) return 0;
   natural d(1);
@@ -149,6 +159,19 @@ struct decimal {
   int exponent = 0;  ///< of the first digit
 };
 
+/// m * 10^power / 2^shift rounded to nearest, ties to even, of usual numbers: in 128 bits.
+///
+/// m < 2^53, 0 <= power < 20, 0 < shift < 120, and the quotient is below 2^64.
+constexpr std::uint64_t rounded_product(std::uint64_t m, int power, int shift) {
+  __extension__ using wide = unsigned __int128;
+  std::uint64_t ten = 1;
+  for (; power > 0; --power) ten *= 10;
+  const wide product = wide{m} * ten, half = wide{1} << (shift - 1);
+  const wide rest = product & (2 * half - 1);
+  const auto q = static_cast<std::uint64_t>(product >> shift);
+  return q + (rest > half || (rest == half && q % 2 == 1) ? 1 : 0);
+}
+
 /// `v`, finite and above 0, to `count` significant digits, rounded to nearest.
 constexpr decimal round_to_digits(double v, int count) {
   const auto bits = std::bit_cast<std::uint64_t>(v);
@@ -161,9 +184,14 @@ constexpr decimal round_to_digits(double v, int count) {
   // A lower bound of log10(v), by 1233 / 4096 < log10(2); one too low at most in either step.
   const int log2 = unit + static_cast<int>(std::bit_width(mantissa)) - 1;
   for (decimal r{0, (log2 * 1233 >> 12) - 1};; ++r.exponent) {
+    const int power = count - 1 - r.exponent;
+    if (unit < 0 && unit > -120 && power >= 0 && power <= 19) {
+      r.digits = rounded_product(mantissa, power, -unit);
+      if (r.digits < limit) return r;
+      continue;
+    }
     natural n(mantissa), d(1);
     (unit < 0 ? d : n).shift_left(unit < 0 ? -unit : unit);
-    const int power = count - 1 - r.exponent;
     (power < 0 ? d : n).multiply_by_power_of_ten(power < 0 ? -power : power);
     r.digits = rounded_quotient(n, d);
     if (r.digits < limit) return r;
@@ -172,7 +200,7 @@ constexpr decimal round_to_digits(double v, int count) {
 
 /// Is `v` the binary64 nearest to the decimal number of `count` digits?
 constexpr bool identifies(const decimal& d, int count, double v) {
-  return nearest_double(natural(d.digits), d.exponent + 1 - count) == v;
+  return nearest_double(d.digits, d.exponent + 1 - count) == v;
 }
 
 }  // namespace support_detail
