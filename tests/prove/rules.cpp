@@ -327,3 +327,52 @@ TEST_CASE("rules: a clamp is the greatest of a least one, and the least of a gre
     CHECK_FALSE(does(clamped(type, clamp, -1), in_steps(high_first, "maximum(%a, %l)", -1)));
   }
 }
+
+TEST_CASE("rules: positions that are padded") {
+  const auto local = [](int from) {
+    return "(%x: tensor<3xf32>)\n"
+           "  %i = iota {dim=0} : tensor<3xf32>\n  %z = constant {0} : tensor<f32>\n"
+           "  %p = pad(%i, %z) {low=[0], high=[2]} : tensor<5xf32>\n"
+           "  %n = negate(%p) : tensor<5xf32>\n  %s = slice(%n) {[" +
+           std::to_string(from) + ":" + std::to_string(from + 3) + "]} : tensor<3xf32>\n" +
+           "  %y = add(%s, %x) : tensor<3xf32>\n  return %y : tensor<3xf32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<3xf32>)\n"
+      "  %i = iota {dim=0} : tensor<3xf32>\n  %n = negate(%i) : tensor<3xf32>\n"
+      "  %y = add(%n, %x) : tensor<3xf32>\n  return %y : tensor<3xf32>\n";
+  CHECK(does(source, local(0)));
+  CHECK_FALSE(does(source, local(1)));
+}
+
+TEST_CASE("rules: one position where a loop is given more of them") {
+  const auto program = [](int n, const std::string& direction) {
+    const std::string shape = "tensor<" + std::to_string(n) + "x1x";
+    const std::string t = shape + "i1>";
+    return "(%x: tensor<1x1xi1>)\n  %a = iota {dim=0} : " + shape + "i32>\n" +
+           "  %b = iota {dim=1} : " + shape + "i32>\n  %c = compare(%a, %b) {" + direction +
+           "} : " + t + "\n  %s, %u = scan(%c, %c) {length=1, carried=2} do (%i: tensor<i32>, " +
+           "%d: " + t + ", %e: " + t + ") {\n    return %e, %d : " + t + ", " + t + "\n  } : " + t +
+           ", " + t + "\n  %f = slice(%s) {[0:1, 0:1]} : tensor<1x1xi1>\n" +
+           "  %y = and(%f, %x) : tensor<1x1xi1>\n  return %y : tensor<1x1xi1>\n";
+  };
+  CHECK(does(program(1, "eq"), program(4, "eq")));
+  CHECK_FALSE(does(program(1, "eq"), program(4, "ne")));
+}
+
+TEST_CASE("rules: the greatest of multiples, with what is less than all of them behind the end") {
+  const auto local = [](const std::string& fill) {
+    return "(%x: tensor<3xf32>)\n  %f = constant {-2} : tensor<f32>\n"
+           "  %m = multiply(%x, %f) : tensor<3xf32>\n  %z = constant {" +
+           fill +
+           "} : tensor<f32>\n  %p = pad(%m, %z) {low=[0], high=[1]} : tensor<4xf32>\n"
+           "  %y = reduce(%p) {max, dims=[0]} : tensor<f32>\n  return %y : tensor<f32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<3xf32>)\n  %f = constant {-2} : tensor<f32>\n"
+      "  %m = multiply(%x, %f) : tensor<3xf32>\n"
+      "  %y = reduce(%m) {max, dims=[0]} : tensor<f32>\n  return %y : tensor<f32>\n";
+  CHECK(does(source, local("-inf")));
+  CHECK_FALSE(does(source, local("inf")));
+  CHECK_FALSE(does(source, local("0")));
+}

@@ -115,8 +115,18 @@ struct workspace {
     if (all.terms[t].alias.term >= 0) t = all.terms[t].alias.term;
     return defining || t < source_terms;
   }
+  /// Does a scalar other than 0 stand beyond? So many times a value has it as it is.
+  constexpr bool shows_scalar(const claim& c) const {
+    if (c.view == open_view) return false;
+    const view& v = all.views[c.view];
+    for (int d = 0; d < v.dims; ++d)
+      if (v.beyond[d] >= outside::first_value &&
+          !all.is_identity(v.beyond[d], combiner::add, all.terms[c.term].element))
+        return true;
+    return false;
+  }
   constexpr void add(claim_list& to, value_id v, claim c) {
-    if (all.terms[c.term].base >= 0) {
+    if (all.terms[c.term].base >= 0 && (c.scale != 1 || !shows_scalar(c))) {
       c.scale *= all.terms[c.term].factor;
       c.term = all.terms[c.term].base;
     }

@@ -101,7 +101,7 @@ class loop_lifting {
       const source_loop source = w_.loops[w_.all.terms[t].factors];
       if (follows(source, false) || follows(source, true)) return;
     }
-    if (p_.op(o_).def->id == def<op::scan>.id) in_time();
+    if (is_scan()) in_time();
   }
 
  private:
@@ -111,6 +111,8 @@ class loop_lifting {
   claim_list& to_;
   wire_list wires_;
 
+  /// Is there an iteration at least? (Of a scan without any, nothing is asked.)
+  constexpr bool is_scan() const { return p_.op(o_).def->id == def<op::scan>.id; }
   static constexpr const wire_end* end_of(const wire& w, wire_end::kind_type kind) {
     for (const auto& e : w.ends)
       if (e.kind == kind) return &e;
@@ -184,9 +186,9 @@ class loop_lifting {
       const wire_end* const result = end_of(wires_.wires[i], wire_end::result);
       const wire_end* const out = end_of(wires_.wires[i], wire_end::output);
       if (result == nullptr || out == nullptr) continue;
-      const bool some = p_.op(o_).def->id == def<op::scan>.id;
       const value_id v = p_.op(o_).result + result->index;
-      const unsigned same = some ? same_along(made.outputs[out->region][out->index], 0) : alike[i];
+      const unsigned same =
+          is_scan() ? same_along(made.outputs[out->region][out->index], 0) : alike[i];
       w_.add(
           to_, v,
           own_claim(made.results + result->index, view_of(p_.type(v).shape, same, result->shift)));
@@ -377,14 +379,16 @@ class loop_lifting {
     for (const auto& w : wires_.wires) {
       const wire_end* const out = end_of(w, wire_end::output);
       const wire_end* const result = end_of(w, wire_end::result);
-      if (out == nullptr || end_of(w, wire_end::input) != nullptr) continue;
+      // (Of a scan, what is carried leaves as it is at the end of an iteration.)
+      const bool enters = end_of(w, wire_end::input) != nullptr;
+      if (out == nullptr || (enters && (result == nullptr || !is_scan()))) continue;
       const claim& whole = source.outputs[out->region][out->index];
       const program& region = p_.region(o_, out->region);
       const shape& s = source.p->region(source.op, out->region).output_type(out->index).shape;
       const int first = inside[out->region].first[region.outputs[out->index].value];
       // (A condition is the same on all devices.)
-      bool any = s.elements() == 0 || is_open(first, whole);
-      if (is_open(first, whole) && result != nullptr) leave(source, {}, *result);
+      bool any = s.elements() == 0 || enters || is_open(first, whole);
+      if (is_open(first, whole) && result != nullptr && !enters) leave(source, {}, *result);
       for (int c = first; c >= 0; c = w_.claims[c].next) {
         const place here = find_place(whole, s, w_.claims[c], 0);
         any = any || (here.known && (result != nullptr || !here.sums.any()));

@@ -40,7 +40,9 @@ class element_form {
  public:
   constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {}
 
-  constexpr void add(const operand_term& of, double scale) { operands_.push_back({of, scale}); }
+  constexpr void add(const operand_term& of, double scale) {
+    operands_.push_back(based(of, scale));
+  }
 
   /// `of`: the space of the terms. What it is, and how often.
   constexpr operand_term make(const tensor_type& of, double& scale) {
@@ -103,8 +105,8 @@ class element_form {
           of.operand_count != 2 || !all_.terms.is(other.of.term, def<op::maximum>))
         continue;
       for (int i = 0; i < 2; ++i) {
-        inner[0] = based(of, 1 - i, 1);
-        inner[1] = based(of, i, 1);
+        inner[0] = based(all_.terms.operand(of, 1 - i), 1);
+        inner[1] = based(all_.terms.operand(of, i), 1);
         if (in_order(inner[1], operands_[at_number_])) return true;
       }
     }
@@ -184,7 +186,8 @@ class element_form {
         flat.push_back(each);
         continue;
       }
-      for (int i = 0; i < of.operand_count; ++i) flat.push_back(based(of, i, each.scale));
+      for (int i = 0; i < of.operand_count; ++i)
+        flat.push_back(based(all_.terms.operand(of, i), each.scale));
     }
     if (flat.empty()) {  // of numbers alone
       flat.push_back({all_.number(std::bit_cast<std::int64_t>(scale), element()), 1});
@@ -193,8 +196,7 @@ class element_form {
     operands_ = flat;
   }
   constexpr dtype element() const { return all_.terms[operands_[0].of.term].element; }
-  constexpr operand based(const term& of, int i, double scale) const {
-    operand_term part = all_.terms.operand(of, i);
+  constexpr operand based(const operand_term& part, double scale) const {
     if (const term& t = all_.terms[part.term]; t.base >= 0)
       return {{t.base, part.view}, scale * t.factor};
     return {part, scale};

@@ -118,16 +118,20 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
       operands.push_back({mine.term, operand_term::by_element});
     }
   }
-  if (leader == no_view) common = {};
+  bool scalars = true;
+  for (const auto& each : operands) scalars = scalars && each.view != operand_term::by_element;
+  const shape repeated_in = common;
+  if (leader == no_view || scalars) common = {};
   const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands);
   element_form form(w.all, at);
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
   operand_term made = form.make({type.element, common}, scale);
   const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
-  if (made.view != operand_term::by_element && repeated >= 0) {
-    const int seen = w.all.views.number(spread(w.all.views[made.view], common.rank));
-    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, common));
+  if (scalars && repeated >= 0) {
+    const view one = made.view < 0 ? view(0, 0) : w.all.views[made.view];
+    const int seen = w.all.views.number(spread(one, repeated_in.rank));
+    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, repeated_in));
     w.add(to, at.result(0), {made.term, leader, sums, scale});
     return true;
   }

@@ -78,10 +78,10 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
   const claim x = w.chosen[1];
   const view seen = w.all.views[x.view];
   const shape& local = p.type(p.op(o).result).shape;
-  int along = -1;
+  int owner = -1;
   for (int i = 0; i < flags.count; ++i)
-    if (flags.digits[i].owner >= 0) along = flags.digits[i].owner;
-  const auto masked_in = [&](int whole, const shape& in, view& v) {
+    if (flags.digits[i].owner >= 0) owner = flags.digits[i].owner;
+  const auto masked_in = [&](int whole, const shape& in, int along, view& v) {
     piece pieces[max_rank];
     if (!relative_view(w.all.views[whole], in, seen, w.all.terms[x.term].shape, w.all.own(x.term))
              .find(pieces))
@@ -98,15 +98,21 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
     bool exact = false;
     return v.good() && mask(v, in, flags, low, high, fill, exact);
   };
-  view v;
-  const int own = w.all.terms[x.term].own;
-  bool done = own >= 0 && masked_in(own, w.all.terms[x.term].shape, v);
-  if (done) w.add(to, p.op(o).result, x.term, v, x.sums);
-  for (int i = w.all.terms[x.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
-    const auto whole = w.all.reshapings[i];
-    if (!masked_in(whole.view, whole.to, v)) continue;
-    w.add(to, p.op(o).result, w.all.reshaped(x.term, i), v, x.sums);
-    done = true;
+  bool done = false;
+  for (int along = 0; along < local.rank; ++along) {
+    if (owner >= 0 ? along != owner : local.extents[along] != 1) continue;
+    view v;
+    if (const int own = w.all.terms[x.term].own;
+        own >= 0 && masked_in(own, w.all.terms[x.term].shape, along, v)) {
+      w.add(to, p.op(o).result, x.term, v, x.sums);
+      done = true;
+    }
+    for (int i = w.all.terms[x.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
+      const auto whole = w.all.reshapings[i];
+      if (!masked_in(whole.view, whole.to, along, v)) continue;
+      w.add(to, p.op(o).result, w.all.reshaped(x.term, i), v, x.sums);
+      done = true;
+    }
   }
   return done;
 }

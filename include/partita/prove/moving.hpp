@@ -85,14 +85,19 @@ constexpr bool see_reshaped(const workspace& w, const claim& known, int reshapin
   }
   return v.good();
 }
-/// The same in a shape that the source gives a tensor: `move` of a piece of it in that shape.
+/// The same in a shape that the source gives a tensor: `move` of a piece of it in that shape. (Of
+/// positions, which have many, in that of the value, if it is one of these.)
 template <class Move>
 constexpr void move_reshaped(workspace& w, const claim& known, const shape& local, claim_list& to,
                              value_id result, const Move& move) {
+  const int exact = w.all.terms.is_positions(known.term)
+                        ? w.all.known_reshaping(known.term, known.view, local)
+                        : -1;
   for (int i = w.all.terms[known.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
     view v;
     pending sums = known.sums;
     const shape whole = w.all.reshapings[i].to;
+    if (exact >= 0 && i != exact) continue;
     if (see_reshaped(w, known, i, local, v) && move(v, sums, whole))
       w.add(to, result, w.all.reshaped(known.term, i), v, sums, known.scale);
   }
@@ -228,10 +233,20 @@ constexpr void follow_shape(workspace& w, const program& p, op_id o, const claim
     if (const digit& each = seen.digits[i]; each.owner < 0)
       v.add(each.owner, place[each.dim], each.extent, each.stride);
   if (turns ? !transpose(whole, p.attrs(o)) : !broadcast(whole, result, p.attrs(o))) return;
-  const int number = w.number(whole, alias.term);
-  for (int i = w.all.terms[alias.term].reshaped; i >= 0; i = w.all.reshapings[i].next)
-    if (w.all.reshapings[i].view == number && w.all.reshapings[i].to == result)
-      return w.add(to, p.op(o).result, w.all.reshaped(alias.term, i), v, known.sums, known.scale);
+  if (const int i = w.all.known_reshaping(alias.term, w.number(whole, alias.term), result); i >= 0)
+    w.add(to, p.op(o).result, w.all.reshaped(alias.term, i), v, known.sums, known.scale);
+}
+
+/// The source reshapes a tensor: so it does what that is made of, element by element.
+constexpr void reshape_source(workspace& w, int t, int view, const shape& s) {
+  if (w.all.known_reshaping(t, view, s) >= 0) return;
+  w.all.reshaping_of(t, view, s);
+  if (!w.all.terms[t].by_element) return;
+  const term of = w.all.terms[t];
+  for (int i = 0; i < of.operand_count; ++i)
+    if (const operand_term& each = w.all.terms.operand(of, i);
+        each.view == operand_term::by_element)
+      reshape_source(w, each.term, view, s);
 }
 
 constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -239,6 +254,9 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!moves_all(d) && !is_reshaping(d.id)) return false;
   const value_id result = p.op(o).result;
   if (d.id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
+  if (d.id == def<op::concatenate>.id)  // in the shape that one of them has
+    for (std::size_t i = 1; i < w.chosen.size(); ++i)
+      if (see_as(w, w.chosen[0], w.chosen[i], p.type(p.operand(o, 0)).shape)) break;
   const claim known = w.chosen[0];
   view v = w.all.views[known.view];
   const bool good = moved(w, p, o, v, w.all.terms[known.term].shape) && v.good();
@@ -250,7 +268,7 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
                   });
   if (!good) return false;
   if (!w.defining) follow_shape(w, p, o, known, to);
-  if (w.defining) w.all.reshaping_of(known.term, w.number(v, known.term), p.type(result).shape);
+  if (w.defining) reshape_source(w, known.term, w.number(v, known.term), p.type(result).shape);
   // It may be one that the source has, too.
   return w.defining || (d.id != def<op::pad>.id && w.all.terms[known.term].alias.term < 0);
 }

@@ -430,7 +430,7 @@ class relative_view {
 /// view, or it sees what lies beyond the operand.
 constexpr bool see_through(const view& whole, const shape& operand, const view& part,
                            const shape& tensor, view& v) {
-  if (part.reaches_beyond(operand) || whole.reaches_beyond(tensor)) return false;
+  if (part.reaches_beyond(operand)) return false;
   piece pieces[max_rank];
   for (int d = 0; d < operand.rank; ++d) pieces[d].start = part.start[d];
   for (int i = 0; i < part.count; ++i) {
@@ -439,7 +439,12 @@ constexpr bool see_through(const view& whole, const shape& operand, const view& 
     pieces[each.dim].add(each.owner, each.extent, each.stride);
   }
   v = view(part.rank, whole.dims);
-  for (int dim = 0; dim < whole.dims; ++dim) v.start[dim] = whole.start[dim];
+  for (int dim = 0; dim < whole.dims; ++dim) {
+    v.start[dim] = whole.start[dim];
+    if (!whole.reaches_beyond(dim, tensor.extents[dim])) continue;
+    if (whole.beyond[dim] != outside::wraps) return false;
+    v.beyond[dim] = outside::wraps;
+  }
   const relative_view in_whole(whole, operand, part, tensor, nullptr, true);
   for (int d = 0; d < operand.rank; ++d)
     if (!pieces[d].good() || !in_whole.show(pieces, d, v)) return false;

@@ -33,6 +33,37 @@ constexpr void add_number(workspace& w, claim_list& to, value_id v, const tensor
     w.all.reshaping_of(scalar.term, w.number(seen, scalar.term), t.shape);
 }
 
+/// Positions of which the source has one alone, in some shape, and not these, are also that one,
+/// and something else beyond.
+constexpr void begin_with_one(workspace& w, claim_list& to, value_id result, const shape& local,
+                              int term, const view& v) {
+  if (w.defining || v.count == 0) return;
+  if (w.all.known_reshaping(term, w.number(v, term), local) >= 0) return;
+  int along = -1;
+  for (int i = 0; i < v.count; ++i) {
+    if (v.digits[i].owner >= 0 && along >= 0 && along != v.digits[i].owner) return;
+    if (v.digits[i].owner >= 0) along = v.digits[i].owner;
+  }
+  for (int i = w.all.terms[term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
+    const shape whole = w.all.reshapings[i].to;
+    const view& one = w.all.views[w.all.reshapings[i].view];
+    if (whole.rank != local.rank || one.count > 0 || one.start[0] != v.start[0]) continue;
+    for (int d = 0; d < local.rank; ++d) {
+      if (whole.extents[d] != 1 || (along < 0 ? local.extents[d] != 1 : d != along)) continue;
+      view seen(local.rank, local.rank);
+      for (int k = 0; k < local.rank; ++k) {
+        if (k != d) seen.add(k, k, local.extents[k], 1);
+        for (int n = 0; n < v.count && k == d; ++n)
+          if (v.digits[n].owner >= 0) seen.add(d, d, v.digits[n].extent, v.digits[n].stride);
+      }
+      for (int n = 0; n < v.count; ++n)
+        if (v.digits[n].owner < 0)
+          seen.add(v.digits[n].owner, d, v.digits[n].extent, v.digits[n].stride);
+      w.add(to, result, w.all.reshaped(term, i), seen, {});
+    }
+  }
+}
+
 /// Constants and counters; false: another op without operands.
 constexpr bool lift_number(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
@@ -47,9 +78,9 @@ constexpr bool lift_number(workspace& w, const program& p, op_id o, claim_list& 
     const int d = static_cast<int>(attrs[0]);
     v.add(d, 0, t.shape.extents[d], 1);
     const int positions = w.all.terms.positions(t.element);
-    if (w.defining && t.shape.rank > 1)
-      w.all.reshaping_of(positions, w.number(v, positions), t.shape);
+    if (w.defining) w.all.reshaping_of(positions, w.number(v, positions), t.shape);
     w.add(to, n.result, positions, v, {});
+    begin_with_one(w, to, n.result, t.shape, positions, v);
     return true;
   }
   return false;
@@ -168,6 +199,7 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
     return false;
   if (least < 0 && is_unsigned(t)) return false;
   w.add(to, n.result, w.all.terms.positions(t), v, {});
+  begin_with_one(w, to, n.result, p.type(n.result).shape, w.all.terms.positions(t), v);
   return true;
 }
 

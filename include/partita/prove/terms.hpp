@@ -291,9 +291,13 @@ struct meanings {
   };
   vec<guard> guards;
 
-  constexpr int reshaping_of(int t, int view, const shape& to) {
+  constexpr int known_reshaping(int t, int view, const shape& to) const {
     for (int i = terms[t].reshaped; i >= 0; i = reshapings[i].next)
       if (reshapings[i].view == view && reshapings[i].to == to) return i;
+    return -1;
+  }
+  constexpr int reshaping_of(int t, int view, const shape& to) {
+    if (const int known = known_reshaping(t, view, to); known >= 0) return known;
     reshapings.push_back({view, to, -1, terms[t].reshaped});
     return terms[t].reshaped = static_cast<int>(reshapings.size()) - 1;
   }
