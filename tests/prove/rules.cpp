@@ -376,3 +376,19 @@ TEST_CASE("rules: the greatest of multiples, with what is less than all of them 
   CHECK_FALSE(does(source, local("inf")));
   CHECK_FALSE(does(source, local("0")));
 }
+
+TEST_CASE("rules: a dimension that the source has not is padded") {
+  const auto local = [](int at) {
+    return "(%x: tensor<3x4xf32>)\n  %r = reshape(%x) : tensor<3x1x4xf32>\n"
+           "  %z = constant {0} : tensor<f32>\n"
+           "  %p = pad(%r, %z) {low=[0, 0, 0], high=[0, 2, 0]} : tensor<3x3x4xf32>\n"
+           "  %a = exp(%p) : tensor<3x3x4xf32>\n  %s = slice(%a) {[:, " +
+           std::to_string(at) + ":" + std::to_string(at + 1) +
+           ", :]} : tensor<3x1x4xf32>\n  %y = reshape(%s) : tensor<3x4xf32>\n"
+           "  return %y : tensor<3x4xf32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<3x4xf32>)\n  %y = exp(%x) : tensor<3x4xf32>\n  return %y : tensor<3x4xf32>\n";
+  CHECK(does(source, local(0)));
+  CHECK_FALSE(does(source, local(1)));
+}

@@ -160,6 +160,16 @@ struct workspace {
                                        all.terms[alias.term].shape, through))
       add(to, v, alias.term, through, sums, scale);
   }
+  /// The source sees a term in a shape: so it does what that is made of, element by element.
+  constexpr void reshape(int t, int view, const shape& s) {
+    if (all.known_reshaping(t, view, s) >= 0) return;
+    all.reshaping_of(t, view, s);
+    if (!all.terms[t].by_element) return;
+    const term of = all.terms[t];
+    for (int i = 0; i < of.operand_count; ++i)
+      if (const operand_term each = all.terms.operand(of, i); each.view == operand_term::by_element)
+        reshape(each.term, view, s);
+  }
   /// How the source sees a term of its own. (Where that repeats, a local program may pad it.)
   constexpr void own(int t, const view& seen) {
     const partita::shape tensor = all.terms[t].shape;

@@ -142,10 +142,10 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   }
   if (shape_of >= 0)
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, common));
-  if (leader == no_view)
-    w.add(to, at.result(0), made.term, view(type.shape.rank, 0), sums, scale);
-  else
-    w.add(to, at.result(0), {made.term, leader, sums, scale});
+  const int seen = leader == no_view ? w.number(view(type.shape.rank, 0), made.term) : leader;
+  w.add(to, at.result(0), {made.term, seen, sums, scale});
+  if (w.defining && seen != open_view && w.all.views[seen] != view(common))
+    w.reshape(made.term, seen, type.shape);
   return all;
 }
 

@@ -98,19 +98,21 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
     bool exact = false;
     return v.good() && mask(v, in, flags, low, high, fill, exact);
   };
+  const int base = w.all.terms[x.term].base < 0 ? x.term : w.all.terms[x.term].base;
+  const double scale = w.all.terms[x.term].factor;
   bool done = false;
   for (int along = 0; along < local.rank; ++along) {
     if (owner >= 0 ? along != owner : local.extents[along] != 1) continue;
     view v;
-    if (const int own = w.all.terms[x.term].own;
+    if (const int own = w.all.terms[base].own;
         own >= 0 && masked_in(own, w.all.terms[x.term].shape, along, v)) {
       w.add(to, p.op(o).result, x.term, v, x.sums);
       done = true;
     }
-    for (int i = w.all.terms[x.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
+    for (int i = w.all.terms[base].reshaped; i >= 0; i = w.all.reshapings[i].next) {
       const auto whole = w.all.reshapings[i];
       if (!masked_in(whole.view, whole.to, along, v)) continue;
-      w.add(to, p.op(o).result, w.all.reshaped(x.term, i), v, x.sums);
+      w.add(to, p.op(o).result, w.all.scaled(w.all.reshaped(base, i), scale), v, x.sums);
       done = true;
     }
   }

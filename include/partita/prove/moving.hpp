@@ -237,16 +237,38 @@ constexpr void follow_shape(workspace& w, const program& p, op_id o, const claim
     w.add(to, p.op(o).result, w.all.reshaped(alias.term, i), v, known.sums, known.scale);
 }
 
-/// The source reshapes a tensor: so it does what that is made of, element by element.
-constexpr void reshape_source(workspace& w, int t, int view, const shape& s) {
-  if (w.all.known_reshaping(t, view, s) >= 0) return;
-  w.all.reshaping_of(t, view, s);
-  if (!w.all.terms[t].by_element) return;
-  const term of = w.all.terms[t];
-  for (int i = 0; i < of.operand_count; ++i)
-    if (const operand_term& each = w.all.terms.operand(of, i);
-        each.view == operand_term::by_element)
-      reshape_source(w, each.term, view, s);
+/// A claim with dimensions of one element, which are to be padded, as one on its term in a shape
+/// that has these, too. False: there are none.
+constexpr bool insert_dimensions(workspace& w, claim& known, const shape& from,
+                                 const shape& result) {
+  if (w.all.terms[known.term].alias.term >= 0) return false;
+  const shape tensor = w.all.terms[known.term].shape;
+  const view seen = w.all.views[known.view];
+  shape to;
+  int place[max_rank] = {}, next = 0;
+  view v(seen.rank, 0);
+  for (int d = 0; d < from.rank || next < tensor.rank;) {
+    if (to.rank == max_rank) return false;
+    const bool added = d < from.rank && from.extents[d] == 1 && result.extents[d] > 1 &&
+                       !seen.has(d) && (d <= next || next == tensor.rank);
+    v.start[to.rank] = added ? 0 : seen.start[next];
+    v.beyond[to.rank] = added ? outside::unknown : seen.beyond[next];
+    if (!added) place[next] = to.rank;
+    to.extents[to.rank++] = added ? 1 : tensor.extents[next++];
+    ++d;
+  }
+  if (to.rank == tensor.rank) return false;
+  v.dims = to.rank;
+  view whole(to.rank, tensor.rank);
+  for (int d = 0; d < tensor.rank; ++d) whole.add(place[d], d, tensor.extents[d], 1);
+  for (int i = 0; i < seen.count; ++i) {
+    const digit& each = seen.digits[i];
+    v.add(each.owner, each.dim < 0 ? no_dim : place[each.dim], each.extent, each.stride);
+  }
+  known.term =
+      w.all.reshaped(known.term, w.all.reshaping_of(known.term, w.number(whole, known.term), to));
+  known.view = w.number(v, known.term);
+  return v.good();
 }
 
 constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -266,9 +288,16 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
                   [&](view& each, pending&, const shape& tensor) {
                     return moved(w, p, o, each, tensor) && each.good();
                   });
+  if (claim wider = known;
+      !w.defining && !good && d.id == def<op::pad>.id &&
+      insert_dimensions(w, wider, p.type(p.operand(o, 0)).shape, p.type(result).shape)) {
+    v = w.all.views[wider.view];
+    if (moved(w, p, o, v, w.all.terms[wider.term].shape) && v.good())
+      w.add(to, result, wider.term, v, wider.sums, wider.scale);
+  }
   if (!good) return false;
   if (!w.defining) follow_shape(w, p, o, known, to);
-  if (w.defining) reshape_source(w, known.term, w.number(v, known.term), p.type(result).shape);
+  if (w.defining) w.reshape(known.term, w.number(v, known.term), p.type(result).shape);
   // It may be one that the source has, too.
   return w.defining || (d.id != def<op::pad>.id && w.all.terms[known.term].alias.term < 0);
 }
