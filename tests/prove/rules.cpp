@@ -392,3 +392,13 @@ TEST_CASE("rules: a dimension that the source has not is padded") {
   CHECK(does(source, local(0)));
   CHECK_FALSE(does(source, local(1)));
 }
+
+TEST_CASE("rules: the greater one of a value and of so many times the value is not that value") {
+  const auto program = [](const std::string& body) {
+    return "(%x: tensor<4xf32>)\n  %n = negate(%x) : tensor<4xf32>\n  %y = " + body +
+           " : tensor<4xf32>\n  return %y : tensor<4xf32>\n";
+  };
+  CHECK(does(program("maximum(%x, %n)"), program("maximum(%n, %x)")));
+  CHECK_FALSE(does(program("maximum(%x, %x)"), program("maximum(%x, %n)")));
+  CHECK_FALSE(does(program("maximum(%n, %n)"), program("maximum(%x, %n)")));
+}

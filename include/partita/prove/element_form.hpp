@@ -204,9 +204,12 @@ class element_form {
   static constexpr bool before(const operand_term& a, const operand_term& b) {
     return a.term != b.term ? a.term < b.term : a.view < b.view;
   }
+  static constexpr bool comes_before(const operand& a, const operand& b) {
+    return a.of == b.of ? a.scale < b.scale : before(a.of, b.of);
+  }
   constexpr void sort() {
     for (std::size_t i = 1; i < operands_.size(); ++i)
-      for (std::size_t k = i; k > 0 && before(operands_[k].of, operands_[k - 1].of); --k) {
+      for (std::size_t k = i; k > 0 && comes_before(operands_[k], operands_[k - 1]); --k) {
         const operand kept = operands_[k];
         operands_[k] = operands_[k - 1];
         operands_[k - 1] = kept;
@@ -215,7 +218,8 @@ class element_form {
   constexpr void drop_equal() {
     vec<operand> kept;
     for (const auto& each : operands_)
-      if (kept.empty() || kept.back().of != each.of) kept.push_back(each);
+      if (kept.empty() || kept.back().of != each.of || kept.back().scale != each.scale)
+        kept.push_back(each);
     operands_ = kept;
   }
   /// Equal ones as one; the factor of the first one is that of the sum.
