@@ -61,57 +61,50 @@ class placement {
 };
 
 /// One line of a manual tactic. The name selects an input, a tag or an output, or all those below a
-/// prefix ("params" selects "params.w1" and "params.layers.0.up").
+/// prefix ("params" selects "params.w1" and "params.layers.0.up"), or those that a pattern stands
+/// for ("params.layers.*.up"; `**` goes over dots).
 struct manual_entry {
   std::string_view name;
   placement where;
 };
 
-/// Shards named values along one axis of the mesh, or along a part of one: `manual("A:(1)4", ...)`
-/// is about the first 4 positions of "A", each with what is left of it.
-///
-/// Effect    `tile` or `atomic` for each selected value, in the order of the entries, then
-///           `propagate`. Of several entries that select a value the one with the longest name
-///           counts. An output that has the name of an input is that input's next state: it takes
-///           the same placement, so that the results of one step fit the arguments of the next.
-///           A size that the axis does not divide is an error, unless the tactic says uneven::pad.
-/// Errors    S001 unknown axis, S002 dimension out of range, S003 size does not divide, S004 axis
-///           used twice, S005 already sliced, S006 nothing has that name or prefix, S007 two
-///           entries of one name, S009 a function that gives a function, S021 not a sub-axis, S022
-///           a sub-axis does not divide its axis, S023 the axis is split otherwise, S024 one tactic
-///           pads what another one refuses to pad
-template <std::size_t N>
-class manual_tactic {
- public:
-  constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
-                          std::string_view name, uneven policy = uneven::unsaid)
-      : manual_tactic(axis, entries, name, policy, std::make_index_sequence<N>{}) {}
-  constexpr std::string_view name() const { return name_; }
-  /// The same tactic under another name.
-  constexpr manual_tactic named(std::string_view n) const {
-    manual_tactic t = *this;
-    t.name_ = n;
-    return t;
+namespace schedule_detail {
+
+/// A line of a manual tactic that outlives the strings it was made of.
+struct kept_manual_entry {
+  kept_name name;
+  placement where;
+  bool pattern;
+  constexpr explicit kept_manual_entry(const manual_entry& e)
+      : name(e.name), where(e.where), pattern(is_pattern(e.name)) {}
+  constexpr bool selects(std::string_view n) const {
+    return pattern ? selects_pattern(name, n) : schedule_detail::selects(name, n);
   }
+};
+
+/// What a manual tactic does, whether its lines are known to the compiler or not.
+struct placing {
+  std::string_view axis_;
+  span<const kept_manual_entry> entries_;
+  uneven uneven_ = uneven::unsaid;
 
   constexpr void apply(tactic_context& c) const {
     const int axis = c.axis(axis_);
     if (axis < 0) return;
-    for (std::size_t e = 0; e < N; ++e)
+    for (std::size_t e = 0; e < entries_.size(); ++e)
       for (std::size_t d = 0; d < e; ++d)
         if (entries_[e].name == entries_[d].name)
-          c.error.record("S007", "manual(\"", axis_.view(), "\"): two entries are named \"",
+          c.error.record("S007", "manual(\"", axis_, "\"): two entries are named \"",
                          entries_[e].name.view(), '"');
     vec<placed> states;  // outputs that must end up as their input
-    for (std::size_t e = 0; e < N && !c.error; ++e) {
+    for (std::size_t e = 0; e < entries_.size() && !c.error; ++e) {
       const std::string_view name = entries_[e].name;
       const bool found = c.for_each_selected(name, [&](const named_value& v) {
         if (best_entry(v.name) == e) place(c, v, axis, entries_[e].where, states);
       });
       if (!found)
-        c.error.record("S006", "manual(\"", axis_.view(),
-                       "\"): no input, tag or output is named \"", name, "\" or lies below it; ",
-                       known_names(name, names(c)));
+        c.error.record("S006", "manual(\"", axis_, "\"): no input, tag or output is named \"", name,
+                       "\" or lies below it; ", known_names(name, names(c)));
     }
     c.propagate();
     bool again = false;
@@ -124,29 +117,17 @@ class manual_tactic {
   }
 
  private:
-  struct kept_entry {
-    kept_name name;
-    placement where;
-    constexpr explicit kept_entry(const manual_entry& e) : name(e.name), where(e.where) {}
-  };
   struct placed {
     value_id value = -1;
     int dim = -1;
   };
-  template <std::size_t... I>
-  constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
-                          std::string_view name, uneven policy, std::index_sequence<I...>)
-      : axis_(axis), name_(name), uneven_(policy), entries_{kept_entry(entries[I])...} {}
-
-  kept_name axis_, name_;
-  uneven uneven_;
-  kept_entry entries_[N];
 
   constexpr std::size_t best_entry(std::string_view name) const {
-    std::size_t best = N;
-    for (std::size_t e = 0; e < N; ++e)
-      if (schedule_detail::selects(entries_[e].name, name) &&
-          (best == N || entries_[e].name.view().size() > entries_[best].name.view().size()))
+    std::size_t best = entries_.size();
+    for (std::size_t e = 0; e < entries_.size(); ++e)
+      if (entries_[e].selects(name) &&
+          (best == entries_.size() ||
+           entries_[e].name.view().size() > entries_[best].name.view().size()))
         best = e;
     return best;
   }
@@ -184,8 +165,8 @@ class manual_tactic {
       case placement::leave:
         break;
       case placement::callable:
-        c.error.record("S009", "manual(\"", axis_.view(),
-                       "\"): the placement function gives for \"", v.name,
+        c.error.record("S009", "manual(\"", axis_, "\"): the placement function gives for \"",
+                       v.name,
                        "\" another function; a dimension, replicated, first_divisible_dim or "
                        "unknown is needed");
         break;
@@ -206,6 +187,52 @@ class manual_tactic {
     c.note(concat("\"", v.name, "\" ", c.global_shape(v.value), " has no dimension that axis ",
                   name, " (", c.axis_size(axis), ") divides; it stays as it is"));
   }
+};
+
+}  // namespace schedule_detail
+
+/// Shards named values along one axis of the mesh, or along a part of one: `manual("A:(1)4", ...)`
+/// is about the first 4 positions of "A", each with what is left of it.
+///
+/// Effect    `tile` or `atomic` for each selected value, in the order of the entries, then
+///           `propagate`. Of several entries that select a value the one with the longest name
+///           counts. An output that has the name of an input is that input's next state: it takes
+///           the same placement, so that the results of one step fit the arguments of the next.
+///           A size that the axis does not divide is an error, unless the tactic says uneven::pad.
+/// Errors    S001 unknown axis, S002 dimension out of range, S003 size does not divide, S004 axis
+///           used twice, S005 already sliced, S006 nothing has that name or prefix, S007 two
+///           entries of one name, S009 a function that gives a function, S021 not a sub-axis, S022
+///           a sub-axis does not divide its axis, S023 the axis is split otherwise, S024 one tactic
+///           pads what another one refuses to pad
+template <std::size_t N>
+class manual_tactic {
+ public:
+  constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
+                          std::string_view name, uneven policy = uneven::unsaid)
+      : manual_tactic(axis, entries, name, policy, std::make_index_sequence<N>{}) {}
+  constexpr std::string_view name() const { return name_; }
+  /// The same tactic under another name.
+  constexpr manual_tactic named(std::string_view n) const {
+    manual_tactic t = *this;
+    t.name_ = n;
+    return t;
+  }
+  constexpr void apply(tactic_context& c) const {
+    schedule_detail::placing{axis_, {entries_, N}, uneven_}.apply(c);
+  }
+
+ private:
+  template <std::size_t... I>
+  constexpr manual_tactic(std::string_view axis, const manual_entry (&entries)[N],
+                          std::string_view name, uneven policy, std::index_sequence<I...>)
+      : axis_(axis),
+        name_(name),
+        uneven_(policy),
+        entries_{schedule_detail::kept_manual_entry(entries[I])...} {}
+
+  kept_name axis_, name_;
+  uneven uneven_;
+  schedule_detail::kept_manual_entry entries_[N];
 };
 
 /// `manual("B", {{"x", 0}, {"params", replicated}})`, optionally with a name for reports, and with

@@ -37,40 +37,21 @@ concept Rewriter = requires(const T& t, rewriting& r) {
   t.rewrite(r);
 };
 
-/// Runs what is computed from a batch in n steps, each for a slice of it.
-///
-/// Effect    a loop over a virtual axis of n positions, by the same tile maps and propagation as
-///           over an axis of the mesh, which becomes a `scan`: results summed over the batch
-///           (gradients) are accumulated, results per example are stacked, the rest (an optimizer)
-///           stays outside. Step i takes every n-th example from example i on (of blocks of
-///           examples, where an op in the loop has fewer positions than the batch).
-/// Legal     when n divides the batch, and what depends on it is sliced in one way. It may stand
-///           anywhere in a schedule: the other tactics see the program with the loop.
-/// Pros      memory for activations divided by n
-/// Cons      collectives inside of the loop run n times (a sharded parameter is gathered in each
-///           step); smaller products
-/// Collectives  none; gradients are reduced once, behind the loop
-/// Errors    S002 dimension out of range, S003 n does not divide the dimension or what it becomes,
-///           S006 no such input, S010 n below 1, S011 a dimension is sliced twice, S012 an op would
-///           have to be sliced in two ways, S013 no op is computed slice by slice,
-///           S014 an input has as many dimensions as there can be
-template <std::size_t N>
-class microbatch_tactic {
- public:
-  constexpr microbatch_tactic(std::int64_t n, const microbatch_entry (&entries)[N],
-                              std::string_view name)
-      : microbatch_tactic(n, entries, name, std::make_index_sequence<N>{}) {}
-  constexpr std::string_view name() const { return name_; }
-  /// The same tactic under another name.
-  constexpr microbatch_tactic named(std::string_view n) const {
-    microbatch_tactic t = *this;
-    t.name_ = n;
-    return t;
-  }
+namespace schedule_detail {
 
-  /// No actions: the loop is there before the first one.
-  constexpr void apply(tactic_context&) const {}
+/// A line of a microbatch tactic that outlives the strings it was made of.
+struct kept_microbatch_entry {
+  kept_name name;
+  int dim;
+  constexpr explicit kept_microbatch_entry(const microbatch_entry& e) : name(e.name), dim(e.dim) {}
+};
 
+/// What a microbatch tactic does, whether its lines are known to the compiler or not.
+struct stepping {
+  std::int64_t n_;
+  span<const kept_microbatch_entry> entries_;
+
+  /// The loop is there before the first action.
   constexpr void rewrite(rewriting& r) const {
     if (n_ < 1) return fail(r, "S010", "at least one step is needed");
     // Steps see their own slices, and a step is a step.
@@ -85,7 +66,7 @@ class microbatch_tactic {
       fail(r, "S014", "the program with the loop is wrong: ", s.p.error.message.view());
     if (s.loops == 0) {
       text names;
-      append_list(names, static_cast<int>(N),
+      append_list(names, static_cast<int>(entries_.size()),
                   [&](int i) { names << '"' << entries_[i].name.view() << '"'; });
       fail(r, "S013", "no op is computed slice by slice of ", names);
     }
@@ -95,31 +76,17 @@ class microbatch_tactic {
   }
 
  private:
-  struct kept_entry {
-    kept_name name;
-    int dim;
-    constexpr explicit kept_entry(const microbatch_entry& e) : name(e.name), dim(e.dim) {}
-  };
-  template <std::size_t... I>
-  constexpr microbatch_tactic(std::int64_t n, const microbatch_entry (&entries)[N],
-                              std::string_view name, std::index_sequence<I...>)
-      : n_(n), name_(name), entries_{kept_entry(entries[I])...} {}
-
-  std::int64_t n_;
-  kept_name name_;
-  kept_entry entries_[N];
-
   template <class... Parts>
   constexpr void fail(rewriting& r, std::string_view code, Parts... parts) const {
     r.error.record(code, "microbatch(", n_, "): ", parts...);
   }
-  constexpr void slice(rewriting& r, core_program& c, const kept_entry& e) const {
+  constexpr void slice(rewriting& r, core_program& c, const kept_microbatch_entry& e) const {
     bool found = false;
     vec<std::string_view> known;
     for (int i = 0; i < r.p.input_count(); ++i) {
       const std::string_view name = r.p.input_name(i);
       known.push_back(name);
-      if (!schedule_detail::selects(e.name.view(), name)) continue;
+      if (!selects(e.name.view(), name) && !selects_pattern(e.name.view(), name)) continue;
       found = true;
       const shape& s = r.p.input_type(i).shape;
       if (e.dim < 0 || e.dim >= s.rank)
@@ -163,6 +130,56 @@ class microbatch_tactic {
            ", which is ", c.map.at(each.op, each.first.factor).size, " positions here; ", n_,
            " does not divide them");
   }
+};
+
+}  // namespace schedule_detail
+
+/// Runs what is computed from a batch in n steps, each for a slice of it.
+///
+/// Effect    a loop over a virtual axis of n positions, by the same tile maps and propagation as
+///           over an axis of the mesh, which becomes a `scan`: results summed over the batch
+///           (gradients) are accumulated, results per example are stacked, the rest (an optimizer)
+///           stays outside. Step i takes every n-th example from example i on (of blocks of
+///           examples, where an op in the loop has fewer positions than the batch).
+/// Legal     when n divides the batch, and what depends on it is sliced in one way. It may stand
+///           anywhere in a schedule: the other tactics see the program with the loop.
+/// Pros      memory for activations divided by n
+/// Cons      collectives inside of the loop run n times (a sharded parameter is gathered in each
+///           step); smaller products
+/// Collectives  none; gradients are reduced once, behind the loop
+/// Errors    S002 dimension out of range, S003 n does not divide the dimension or what it becomes,
+///           S006 no such input, S010 n below 1, S011 a dimension is sliced twice, S012 an op would
+///           have to be sliced in two ways, S013 no op is computed slice by slice,
+///           S014 an input has as many dimensions as there can be
+template <std::size_t N>
+class microbatch_tactic {
+ public:
+  constexpr microbatch_tactic(std::int64_t n, const microbatch_entry (&entries)[N],
+                              std::string_view name)
+      : microbatch_tactic(n, entries, name, std::make_index_sequence<N>{}) {}
+  constexpr std::string_view name() const { return name_; }
+  /// The same tactic under another name.
+  constexpr microbatch_tactic named(std::string_view n) const {
+    microbatch_tactic t = *this;
+    t.name_ = n;
+    return t;
+  }
+
+  /// No actions: the loop is there before the first one.
+  constexpr void apply(tactic_context&) const {}
+  constexpr void rewrite(rewriting& r) const {
+    schedule_detail::stepping{n_, {entries_, N}}.rewrite(r);
+  }
+
+ private:
+  template <std::size_t... I>
+  constexpr microbatch_tactic(std::int64_t n, const microbatch_entry (&entries)[N],
+                              std::string_view name, std::index_sequence<I...>)
+      : n_(n), name_(name), entries_{schedule_detail::kept_microbatch_entry(entries[I])...} {}
+
+  std::int64_t n_;
+  kept_name name_;
+  schedule_detail::kept_microbatch_entry entries_[N];
 };
 
 /// `microbatch(4, {{"x", 0}})`, optionally with a name for reports.

@@ -29,6 +29,47 @@ constexpr bool selects(std::string_view wanted, std::string_view name) {
          same_chars({name.data(), size}, wanted);
 }
 
+/// Does a text stand for many names?
+constexpr bool is_pattern(std::string_view wanted) {
+  for (const char c : wanted)
+    if (c == '*') return true;
+  return false;
+}
+/// As `selects`, where `*` in what is wanted stands for any characters but dots, `**` for any.
+///
+/// Cost      linear in the name for each `*`, again from each place for each `**`
+constexpr bool selects_pattern(std::string_view wanted, std::string_view name) {
+  // Where the last star of each kind stands, and how far what it took goes: on a mistake `*` takes
+  // one more character, or where it may not, `**` does.
+  struct star {
+    std::size_t behind = std::string_view::npos, taken = 0;
+  } one, any;
+  std::size_t at = 0, i = 0;
+  for (;;) {
+    if (at < wanted.size() && wanted[at] == '*') {
+      const bool dots = at + 1 < wanted.size() && wanted[at + 1] == '*';
+      at += dots ? 2 : 1;
+      (dots ? any : one) = {at, i};
+      if (dots) one = {};
+    } else if (at < wanted.size() && i < name.size() && wanted[at] == name[i]) {
+      ++at;
+      ++i;
+    } else if (at == wanted.size() && (i == name.size() || name[i] == '.')) {
+      return true;
+    } else if (one.behind != std::string_view::npos && one.taken < name.size() &&
+               name[one.taken] != '.') {
+      i = ++one.taken;
+      at = one.behind;
+    } else if (any.behind != std::string_view::npos && any.taken < name.size()) {
+      one = {};
+      i = ++any.taken;
+      at = any.behind;
+    } else {
+      return false;
+    }
+  }
+}
+
 /// The named values that each name and each prefix of a name selects.
 ///
 /// Cost: linear in the characters of all names times their dots, then constant per look-up.
@@ -98,11 +139,19 @@ class tactic_context {
   /// Inputs, then tags, then outputs, each in program order.
   constexpr const vec<named_value>& values() const { return names_; }
   /// Calls f(named_value) for those that a name selects: the one of that name, and those below it
-  /// ("params" selects "params.w1"). Gives whether there are any.
+  /// ("params" selects "params.w1"); of a pattern ("params.*.w"), those that it stands for. Gives
+  /// whether there are any.
   ///
-  /// Cost: one walk over all names; of many look-ups, the values that are found.
+  /// Cost: one walk over all names; of many look-ups, the values that are found (of a pattern
+  /// always a walk).
   template <class F>
   constexpr bool for_each_selected(std::string_view wanted, const F& f) {
+    if (schedule_detail::is_pattern(wanted)) {
+      bool any = false;
+      for (const auto& v : names_)
+        if (schedule_detail::selects_pattern(wanted, v.name)) any = true, f(v);
+      return any;
+    }
     if (++lookups_ > few && !selection_built_) {
       selection_ = schedule_detail::selection(names_);
       selection_built_ = true;
