@@ -73,8 +73,9 @@ namespace schedule_detail {
 /// A line of a manual tactic that outlives the strings it was made of.
 struct kept_manual_entry {
   kept_name name;
-  placement where;
-  bool pattern;
+  placement where = unknown;
+  bool pattern = false;
+  constexpr kept_manual_entry() = default;
   constexpr explicit kept_manual_entry(const manual_entry& e)
       : name(e.name), where(e.where), pattern(is_pattern(e.name)) {}
   constexpr bool selects(std::string_view n) const {

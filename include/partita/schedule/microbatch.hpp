@@ -42,7 +42,8 @@ namespace schedule_detail {
 /// A line of a microbatch tactic that outlives the strings it was made of.
 struct kept_microbatch_entry {
   kept_name name;
-  int dim;
+  int dim = 0;
+  constexpr kept_microbatch_entry() = default;
   constexpr explicit kept_microbatch_entry(const microbatch_entry& e) : name(e.name), dim(e.dim) {}
 };
 

@@ -488,6 +488,18 @@ constexpr void read_gather(op_context& c) {
   const auto sizes = c.numbers("slice_sizes");
   if (c.count(2)) c.give(ops::gather(c.b, c.x(0), c.x(1), dims.numbers(), as_ints(sizes)));
 }
+/// Are all elements of a value the identity of a combiner? (A constant, or one that is repeated.)
+constexpr bool is_identity(const builder& b, value_id v, combiner how) {
+  if (v < 0) return false;
+  op_id o = b.p.producer(v);
+  if (b.p.op(o).def->id == def<op::broadcast_in_dim>.id) o = b.p.producer(b.p.operand(o, 0));
+  if (b.p.op(o).def->id != def<op::constant>.id) return false;
+  const dtype t = b.type(v).element;
+  const std::int64_t bits = b.p.attrs(o)[0];
+  // (0 is that of sums but for a sum of -0.)
+  if (how == combiner::add && is_floating(t) && std::bit_cast<double>(bits) == 0) return true;
+  return bits == identity_bits(how, t);
+}
 constexpr void read_scatter(op_context& c) {
   constexpr std::string_view names[5] = {"update_window_dims", "inserted_window_dims",
                                          "input_batching_dims", "scatter_indices_batching_dims",
@@ -518,6 +530,9 @@ constexpr void read_scatter(op_context& c) {
         "H009",
         "its program is none of add, multiply, maximum, minimum, and, or, or its second argument");
   }
+  // Into what is an identity: updates that are sharded are partial results then.
+  if (update != ops::scatter_update::assign && is_identity(c.b, input, how))
+    return c.give(ops::scatter(c.b, update, c.type(0).shape, c.x(1), updates, dims.numbers()));
   c.give(ops::scatter(c.b, update, input, c.x(1), updates, dims.numbers()));
 }
 
@@ -528,15 +543,7 @@ constexpr void read_scatter(op_context& c) {
 /// combined afterwards.
 constexpr value_id with_initial(op_context& c, value_id x, value_id initial, combiner how) {
   if (c.failed() || initial < 0) return x;
-  const program& p = c.b.p;
-  const op_id o = p.producer(initial);
-  if (p.op(o).def->id == def<op::constant>.id &&
-      p.attrs(o)[0] == identity_bits(how, c.b.type(initial).element))
-    return x;
-  // -0 is the identity of sums, too, and so is 0 but for a sum of -0.
-  if (how == combiner::add && p.op(o).def->id == def<op::constant>.id &&
-      is_floating(c.b.type(initial).element) && std::bit_cast<double>(p.attrs(o)[0]) == 0)
-    return x;
+  if (is_identity(c.b, initial, how)) return x;
   const value_id operands[] = {x, initial};
   return c.b.emit(combining_op(how), operands, {});
 }

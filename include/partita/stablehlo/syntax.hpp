@@ -361,7 +361,7 @@ class syntax {
     const bool generic = starts("\"");
     o.name = generic ? without_quotes(quoted()) : word();
     if (o.name.empty()) expected("an op");
-    while (!failed() && part(o)) {
+    while (!failed() && !next_op() && part(o)) {
     }
     if (!failed() && accept(":")) op_types(o);
     while (!failed() && trailing_region(o)) {
@@ -432,6 +432,15 @@ class syntax {
     return braces_[low].end;
   }
 
+  /// Does something stand on a line below that begins an op? (Ops may be without types.)
+  constexpr bool next_op() const {
+    std::size_t i = at_;
+    bool below = false;
+    for (; i < end_ && is_space(all_[i]); ++i) below = below || all_[i] == '\n';
+    const bool continued = at_ > 0 && all_[at_ - 1] == ',';
+    return below && !continued && i < end_ &&
+           (all_[i] == '%' || all_[i] == '"' || is_word_char(all_[i]));
+  }
   /// A part of an op between its name and its types; false if there is none.
   constexpr bool part(op_text& o) {
     skip();

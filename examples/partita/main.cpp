@@ -1,0 +1,181 @@
+/// Partitions a StableHLO module, tells what that costs, writes the result or runs it.
+///
+///   partita module.mlir sharding_spec.txt system.conf --explain
+// ctest: --version
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <partita/cpu.hpp>
+#include <partita/partita.hpp>
+#include <partita/run/file/npz.hpp>
+#include <partita/spec/bounds.hpp>
+#include <partita/spec/schedule.hpp>
+#include <partita/spec/system.hpp>
+#include <partita/stablehlo/read.hpp>
+
+#include "options.hpp"
+#include "report.hpp"
+
+namespace {
+
+namespace pt = partita;
+
+std::string read_text(const std::string& path) {
+  if (path != "-") return pt::run_detail::read_file(path);
+  return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+}
+/// A mistake in a file, with the file's name in front of its place.
+void need(const pt::failure& f, const std::string& path) {
+  if (!f) return;
+  const std::string_view message = f.message;
+  throw pt::error(pt::concat(message.substr(0, 5), path, ": ", message.substr(5)));
+}
+
+pt::program read_module(const options& o) {
+  const std::string module = read_text(o.files[0]);
+  std::string names;
+  std::vector<std::string_view> list;
+  if (!o.names.empty()) {
+    names = read_text(o.names);
+    std::string_view rest = names;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      list.push_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  pt::program p = pt::read_stablehlo(module, {list.data(), list.size()});
+  need(p.error, o.files[0]);
+  return p;
+}
+pt::vec<pt::text_tactic> read_tactics(const std::string& path) {
+  auto s = pt::read_schedule(read_text(path));
+  need(s.error, path);
+  return s.tactics;
+}
+pt::system_description read_machine(const std::string& path) {
+  auto s = pt::read_system(read_text(path));
+  need(s.error, path);
+  return s;
+}
+
+/// The arrays of a file in the order of the inputs: by name, else `a0`, `a1`, ...
+std::vector<pt::array> arguments_of(const pt::program& p, const std::string& path) {
+  const auto given = pt::read_npz(path);
+  std::vector<pt::array> list;
+  for (int i = 0; i < p.input_count(); ++i) {
+    const std::string number = "a" + std::to_string(i), name(p.input_name(i));
+    const pt::named_array* found = nullptr;
+    for (const auto& each : given)
+      if (each.name == name || (found == nullptr && each.name == number)) found = &each;
+    if (found == nullptr)
+      throw pt::error(pt::concat("N005 file: \"", path, "\" has no array \"", name, "\" or \"",
+                                 number, "\" of ", p.input_type(i)));
+    if (found->value.type() != p.input_type(i))
+      throw pt::error(pt::concat("N006 file: \"", path, "\": array \"", found->name, "\" is ",
+                                 found->value.type(), "; ", p.input_type(i), " is needed for \"",
+                                 name, '"'));
+    list.push_back(found->value);
+  }
+  return list;
+}
+void write_results(const pt::results& r, const std::string& path) {
+  if (path.empty()) throw usage_error("option --run needs --out FILE for the results");
+  std::vector<pt::named_array> list;
+  for (int i = 0; i < r.size(); ++i) list.push_back({"r" + std::to_string(i), r[i]});
+  pt::write_npz(path, list);
+}
+void emit(const options& o, const pt::text& t) {
+  if (o.out.empty())
+    std::cout << t.view();
+  else
+    pt::run_detail::write_file(o.out, t.view());
+}
+
+int run_source(const options& o, const pt::program& p) {
+  if (!o.check.empty() || !o.diff.empty() || o.explain || o.replicated || o.csv)
+    throw usage_error("without a specification and a system there is nothing to check or explain");
+  if (!o.run.empty()) {
+    write_results(pt::evaluate(p, arguments_of(p, o.run)), o.out);
+  } else if (o.emit == "text") {
+    emit(o, pt::print(p));
+  } else if (!o.emit.empty()) {
+    throw usage_error("option --emit " + o.emit + " needs a specification and a system");
+  } else {
+    std::cout << module_report(p, o.json);
+  }
+  return 0;
+}
+int run_partitioned(const options& o, pt::program p) {
+  const pt::system_description system = read_machine(o.files[2]);
+  const auto made = [&](const std::string& specification) {
+    return pt::partition(p, system.mesh, read_tactics(specification));
+  };
+  const pt::partitioned r = made(o.files[1]);
+  if (!o.run.empty()) {
+    write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
+  } else if (o.emit == "text") {
+    emit(o, pt::print(r.source));
+  } else if (o.emit == "core") {
+    emit(o, pt::print_core(r.core));
+  } else if (o.emit == "device") {
+    emit(o, pt::print(r.device));
+  } else if (!o.emit.empty()) {
+    throw usage_error("option --emit: \"" + o.emit + "\" is not allowed; give text, core or device");
+  } else if (o.json || o.csv) {
+    std::cout << (o.json ? json_report(r) : csv_report(r));
+  } else {
+    if (!o.explain && !o.replicated && o.diff.empty()) std::cout << pt::report(r).view();
+    if (o.explain) std::cout << pt::explain(r).view();
+    if (o.replicated) std::cout << pt::print_replicated(r).view();
+    if (!o.diff.empty()) std::cout << pt::diff(r, made(o.diff)).view();
+  }
+  if (o.check.empty()) return 0;
+  const pt::bound_list bounds = pt::read_bounds(read_text(o.check));
+  need(bounds.error, o.check);
+  pt::failure f;
+  const pt::text broken = pt::broken_bounds(r, bounds, f);
+  need(f, o.check);
+  std::cerr << broken.view();
+  return broken.empty() ? 0 : 1;
+}
+
+int run(const options& o) {
+  if (o.files.empty()) throw usage_error("a module is needed; see --help");
+  if (o.files.size() != 1 && o.files.size() != 3)
+    throw usage_error("a module alone, or a module, a specification and a system are needed; " +
+                      std::to_string(o.files.size()) + " files are given");
+  pt::program p = read_module(o);
+  const int status = o.files.size() == 1 ? run_source(o, p) : run_partitioned(o, std::move(p));
+  std::cout.flush();
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);  // whoever reads may stop reading
+  std::ios::sync_with_stdio(false);
+  try {
+    const options o = command_line::parse({argv + 1, argv + argc});
+    if (o.help) {
+      command_line::print_help(std::cout);
+      return 0;
+    }
+    if (o.version) {
+      std::cout << "partita " PARTITA_VERSION "\n";
+      return 0;
+    }
+    return run(o);
+  } catch (const std::exception& e) {
+    std::cerr << "partita: " << e.what() << '\n';
+  }
+  return 2;
+}

@@ -1,0 +1,88 @@
+/// Command line of partita.
+#pragma once
+
+#include <array>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+struct options {
+  std::vector<std::string> files;  ///< module, specification, system
+  std::string emit, out, check, run, names, diff;
+  bool explain = false, replicated = false, json = false, csv = false, prove = false;
+  bool help = false, version = false;
+};
+
+/// A mistake on the command line.
+class usage_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+namespace command_line {
+
+struct entry {
+  std::string_view name, value, meaning;
+  std::string options::*text = nullptr;
+  bool options::*flag = nullptr;
+};
+inline constexpr std::array entries{
+    entry{"--check", "FILE", "bounds, like \"all_gather <= 2\"; exit status 1 where one does not hold",
+          &options::check},
+    entry{"--csv", "", "the collectives as comma-separated values", nullptr, &options::csv},
+    entry{"--diff", "FILE", "what differs under a second specification", &options::diff},
+    entry{"--emit", "FORM", "write the program: text (of Partita), core (its loops) or device (on one device)",
+          &options::emit},
+    entry{"--explain", "", "each collective, and why it is there", nullptr, &options::explain},
+    entry{"--help", "", "this text", nullptr, &options::help},
+    entry{"--json", "", "figures and collectives as JSON", nullptr, &options::json},
+    entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
+    entry{"--out", "FILE", "where --emit or --run writes (default: standard output)", &options::out},
+    entry{"--prove", "", "MODULE LOCAL SYSTEM: does the second, a device-local program, compute the first?",
+          nullptr, &options::prove},
+    entry{"--replicated", "", "what is replicated although nobody asked for it", nullptr,
+          &options::replicated},
+    entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)", &options::run},
+    entry{"--version", "", "the version", nullptr, &options::version},
+};
+
+inline options parse(const std::vector<std::string>& arguments) {
+  options o;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (!word.starts_with("--")) {
+      o.files.push_back(word);
+      continue;
+    }
+    const entry* found = nullptr;
+    for (const auto& e : entries)
+      if (e.name == word) found = &e;
+    if (found == nullptr) throw usage_error("there is no option " + word + "; see --help");
+    if (found->flag != nullptr) {
+      o.*found->flag = true;
+      continue;
+    }
+    if (i + 1 == arguments.size())
+      throw usage_error("option " + word + " needs a " + std::string(found->value));
+    if (!(o.*found->text).empty()) throw usage_error("option " + word + " is given twice");
+    o.*found->text = arguments[++i];
+  }
+  return o;
+}
+
+inline void print_help(std::ostream& out) {
+  out << "partita MODULE [SPECIFICATION SYSTEM] [options]\n\n"
+         "Reads a StableHLO module (\"-\": standard input), partitions it as the specification says for\n"
+         "the system, and tells what that costs. Without a specification: what the module is.\n\n";
+  for (const auto& e : entries) {
+    std::string left = "  " + std::string(e.name) + (e.value.empty() ? "" : " ") + std::string(e.value);
+    left.resize(left.size() < 18 ? 18 : left.size() + 1, ' ');
+    out << left << e.meaning << '\n';
+  }
+  out << "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove did not prove;\n"
+         "2 a mistake in the arguments or in a file.\n";
+}
+
+}  // namespace command_line

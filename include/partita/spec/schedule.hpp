@@ -1,0 +1,250 @@
+/// Schedules from text.
+#pragma once
+
+#include <partita/schedule/manual.hpp>
+#include <partita/schedule/microbatch.hpp>
+#include <partita/schedule/tactic.hpp>
+#include <partita/spec/lines.hpp>
+
+namespace partita {
+
+/// A tactic that was read. Of one type whatever it does, so that a schedule is a `vec` of them.
+class text_tactic {
+ public:
+  enum kind_type : std::uint8_t { manual, microbatch, actions };
+  /// `arg-tile x 0 16`: pieces of this width, along the axis that makes them so.
+  struct action {
+    text place;     ///< where it stands, for messages
+    text argument;  ///< a name, or a number as `#1`
+    std::int64_t number = -1;
+    std::int64_t dim = 0, width = 0;
+    bool propagate = false;
+  };
+
+  kind_type kind = manual;
+  kept_name label, axis;
+  vec<schedule_detail::kept_manual_entry> entries;
+  uneven policy = uneven::unsaid;
+  std::int64_t steps = 0;
+  vec<schedule_detail::kept_microbatch_entry> batches;
+  vec<action> list;
+
+  constexpr std::string_view name() const { return label; }
+  constexpr void rewrite(rewriting& r) const {
+    if (kind == microbatch)
+      schedule_detail::stepping{steps, {batches.data(), batches.size()}}.rewrite(r);
+  }
+  constexpr void apply(tactic_context& c) const {
+    if (kind == manual)
+      schedule_detail::placing{axis, {entries.data(), entries.size()}, policy}.apply(c);
+    if (kind != actions) return;
+    for (const auto& a : list) {
+      if (c.error) return;
+      if (a.propagate)
+        c.propagate();
+      else
+        tile(c, a);
+    }
+  }
+
+ private:
+  static constexpr void tile(tactic_context& c, const action& a) {
+    const program& p = c.core().p;
+    value_id v = -1;
+    for (int i = 0; i < p.input_count(); ++i)
+      if (a.number >= 0 ? i == a.number : p.input_name(i) == a.argument.view()) v = p.inputs[i];
+    if (v < 0)
+      return c.error.record("X006", "schedule: ", a.place, ": there is no argument ", a.argument,
+                            "; the program has ", p.input_count());
+    const shape& s = c.global_shape(v);
+    if (a.dim < 0 || a.dim >= s.rank)
+      return c.error.record("S002", "schedule: ", a.place, ": dimension ", a.dim, " of \"",
+                            c.core().describe(v), "\" is out of range; its shape is ", s);
+    const std::int64_t local = c.local_shape(v)[static_cast<int>(a.dim)];
+    int found = -1, fits = 0;
+    text axes;
+    const mesh& m = c.mesh();
+    for (int i = 0; i < m.whole_rank(); ++i) {
+      const bool taken = c.is_tiled(v, i);
+      if (i > 0) axes << ", ";
+      axes << '"' << m.name(i) << "\" of " << m.whole_size(i) << (taken ? " (taken)" : "");
+      if (taken || a.width <= 0 || local % a.width != 0 || local / a.width != m.whole_size(i))
+        continue;
+      found = i;
+      ++fits;
+    }
+    if (fits != 1)
+      return c.error.record("X007", "schedule: ", a.place, ": pieces of ", a.width,
+                            " along dimension ", a.dim, " of \"", c.core().describe(v), "\", which has ", local,
+                            " elements there, need an axis of ",
+                            a.width > 0 && local % a.width == 0 ? concat(local / a.width) : text("no whole size"),
+                            "; the mesh has ", axes, fits > 1 ? "; name it with manual" : "");
+    c.tile(v, static_cast<int>(a.dim), found);
+  }
+};
+
+struct text_schedule {
+  vec<text_tactic> tactics;
+  failure error;
+};
+
+namespace spec_detail {
+
+class schedule_reader {
+ public:
+  constexpr explicit schedule_reader(std::string_view in) : l_(in, "schedule") {}
+
+  constexpr text_schedule run() {
+    while (!l_.failed() && !l_.at_end()) {
+      statement();
+      // `.` and `;` end a statement, and so does a line.
+      while (l_.accept(";") || l_.accept(".")) {
+      }
+    }
+    text_schedule s;
+    s.error.record(l_.error);
+    s.tactics = static_cast<vec<text_tactic>&&>(tactics_);
+    return s;
+  }
+
+ private:
+  lines l_;
+  vec<text_tactic> tactics_;
+  bool open_ = false;  // may actions be added to the last tactic?
+
+  constexpr void statement() {
+    const std::size_t at = l_.position();
+    if (l_.accept("arg-tile")) return arg_tile(at);
+    if (l_.accept("propagate")) {
+      actions().list.push_back({{}, {}, -1, 0, 0, true});
+      open_ = false;
+      return;
+    }
+    open_ = false;
+    text_tactic t;
+    text word = l_.name(":");
+    if (l_.failed()) return;
+    const bool labelled = l_.accept(":");
+    if (labelled) {
+      t.label = kept_name(word.view());
+      word = text(l_.word());
+    }
+    const std::string_view kind = word;
+    if (kind == "manual")
+      manual(t);
+    else if (kind == "microbatch")
+      microbatch(t);
+    else
+      return l_.fail(at, "X003", "\"", word, "\" is no tactic; manual, microbatch, arg-tile and propagate are known");
+    if (!labelled) t.label = kept_name(kind);
+    if (!l_.failed()) tactics_.push_back(t);
+  }
+  /// The talk's actions in a row are one tactic.
+  constexpr text_tactic& actions() {
+    if (!open_) {
+      text_tactic t;
+      t.kind = text_tactic::actions;
+      t.label = kept_name(concat("actions ", ++count_).view());
+      tactics_.push_back(t);
+      open_ = true;
+    }
+    return tactics_.back();
+  }
+  int count_ = 0;
+  constexpr void arg_tile(std::size_t at) {
+    text_tactic::action a;
+    if (l_.integer(a.number))
+      a.argument = concat(a.number);
+    else
+      a.argument = l_.name();
+    a.dim = l_.number("a dimension");
+    a.width = l_.number("the width of a piece");
+    a.place = place(at);
+    if (!l_.failed()) actions().list.push_back(a);
+  }
+  constexpr text place(std::size_t at) {
+    lines copy = l_;
+    copy.fail(at, "X000", "");
+    const std::string_view message = copy.error.message;
+    // "X000 schedule: 3:1: "
+    return message.substr(15, message.size() - 17);
+  }
+  constexpr void manual(text_tactic& t) {
+    t.kind = text_tactic::manual;
+    t.axis = kept_name(l_.name().view());
+    l_.expect("{");
+    do {
+      l_.skip(true);
+      if (l_.starts("}")) break;
+      const text name = l_.name(":");
+      l_.expect(":");
+      l_.skip(true);
+      const placement where = placement_of();
+      if (!l_.failed())
+        t.entries.push_back(schedule_detail::kept_manual_entry(manual_entry{name, where}));
+      l_.skip(true);
+    } while (l_.accept(","));
+    l_.skip(true);
+    l_.expect("}");
+    if (l_.accept("pad")) t.policy = uneven::pad;
+    if (l_.accept("refuse")) t.policy = uneven::refuse;
+    if (!l_.failed() && t.entries.empty()) l_.expected("an entry, like {x: 0},");
+  }
+  constexpr placement placement_of() {
+    std::int64_t dim = 0;
+    if (l_.integer(dim)) {
+      if (dim < 0 || dim > max_rank) l_.expected("a dimension");
+      return static_cast<int>(dim);
+    }
+    const std::size_t at = l_.position();
+    const std::string_view word = l_.word();
+    if (word == "replicated") return replicated;
+    if (word == "first_divisible_dim") return first_divisible_dim;
+    if (word == "unknown") return unknown;
+    l_.fail(at, "X003", "placement \"", word, "\" is unknown; a dimension, replicated, first_divisible_dim and unknown are known");
+    return unknown;
+  }
+  constexpr void microbatch(text_tactic& t) {
+    t.kind = text_tactic::microbatch;
+    t.steps = l_.number("a number of steps");
+    l_.expect("{");
+    do {
+      l_.skip(true);
+      if (l_.starts("}")) break;
+      const text name = l_.name(":");
+      l_.expect(":");
+      const std::int64_t dim = l_.number("a dimension");
+      if (!l_.failed())
+        t.batches.push_back(schedule_detail::kept_microbatch_entry(
+            microbatch_entry{name, static_cast<int>(dim > max_rank ? max_rank : dim)}));
+      l_.skip(true);
+    } while (l_.accept(","));
+    l_.skip(true);
+    l_.expect("}");
+  }
+};
+
+}  // namespace spec_detail
+
+/// Tactics, each with a name for reports or without; `#` and `//` begin comments:
+///
+/// ```
+/// BP: manual "B" {batch: 0, "params.**": replicated}
+/// Z3: manual "B" {params: first_divisible_dim, state: first_divisible_dim} pad
+/// MP: manual "M" {"params.*.up": 1}       # `*`: any part between dots, `**`: any
+/// MB: microbatch 4 {batch: 0}
+/// arg-tile 1 1 16                         # argument (number or name), dimension, width of a piece
+/// propagate
+/// ```
+///
+/// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
+/// one tactic. `.` and `;` end a statement, as a line does.
+///
+/// Errors    X001 syntax, X003 an unknown word, with line and column; when it is applied, X006 no
+///           such argument, X007 no axis or several make pieces of a width, and those of the tactics
+/// Source    "PartIR: a partitioning IR", Google DeepMind, talk: arg-tile and propagate
+constexpr text_schedule read_schedule(std::string_view in) {
+  return spec_detail::schedule_reader(in).run();
+}
+
+}  // namespace partita
