@@ -1,7 +1,7 @@
 /// Partitions a StableHLO module, tells what that costs, writes the result or runs it.
 ///
-///   partita module.mlir sharding_spec.txt system.conf --explain
-// ctest: --version
+///   partita mlp.mlir mlp.spec mlp.conf --explain --check mlp.check
+// ctest: examples/partita/mlp.mlir examples/partita/mlp.spec examples/partita/mlp.conf --explain --check examples/partita/mlp.check
 #include <algorithm>
 #include <csignal>
 #include <exception>

@@ -11,7 +11,7 @@
 struct options {
   std::vector<std::string> files;  ///< module, specification, system
   std::string emit, out, check, run, names, diff;
-  bool explain = false, replicated = false, json = false, csv = false, prove = false;
+  bool explain = false, replicated = false, json = false, csv = false;
   bool help = false, version = false;
 };
 
@@ -40,8 +40,6 @@ inline constexpr std::array entries{
     entry{"--json", "", "figures and collectives as JSON", nullptr, &options::json},
     entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
     entry{"--out", "FILE", "where --emit or --run writes (default: standard output)", &options::out},
-    entry{"--prove", "", "MODULE LOCAL SYSTEM: does the second, a device-local program, compute the first?",
-          nullptr, &options::prove},
     entry{"--replicated", "", "what is replicated although nobody asked for it", nullptr,
           &options::replicated},
     entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)", &options::run},
@@ -81,7 +79,7 @@ inline void print_help(std::ostream& out) {
     left.resize(left.size() < 18 ? 18 : left.size() + 1, ' ');
     out << left << e.meaning << '\n';
   }
-  out << "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove did not prove;\n"
+  out << "\nExit status: 0 all is well; 1 a bound of --check does not hold;\n"
          "2 a mistake in the arguments or in a file.\n";
 }
 

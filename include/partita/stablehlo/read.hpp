@@ -421,15 +421,21 @@ class module_reader {
       in_.fail(o.at, "H011", "the program has more than ", most_ops,
                " ops once functions are put where they are called");
     check_results(s, o, name, made);
-    if (!o.result.empty() && !in_.failed()) define(s, o.at, o.result, made);
+    std::size_t first = 0;
+    for (const auto& each : o.results) {
+      if (in_.failed()) break;
+      const auto count = static_cast<std::size_t>(each.count);
+      define(s, o.at, each.name, {made.data() + first, count});
+      first += count;
+    }
     return false;
   }
   constexpr void check_results(const scope& s, const op_text& o, std::string_view name,
                                const vec<value_id>& made) {
     if (in_.failed()) return;
-    if (!o.result.empty() && o.result_count != static_cast<std::int64_t>(made.size()))
+    if (!o.results.empty() && o.result_count() != static_cast<std::int64_t>(made.size()))
       return in_.fail(o.at, "H012", o.name, " has ", made.size(), " results; the text has ",
-                      o.result_count);
+                      o.result_count());
     if (!o.typed) return;
     // `while`, barriers: types of all results, as of all operands.
     const bool same = name == "while" || name == "optimization_barrier";

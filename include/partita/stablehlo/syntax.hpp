@@ -34,8 +34,11 @@ struct region_text {
 struct op_text {
   std::size_t at = 0;
   std::string_view name;            ///< "stablehlo.add"
-  std::string_view result;          ///< "%3", or empty
-  std::int64_t result_count = 0;    ///< of `%3:2` it is 2
+  struct result_name {
+    std::string_view name;   ///< "%3"
+    std::int64_t count = 1;  ///< of `%3:2` it is 2
+  };
+  vec<result_name> results;         ///< one, or several: `%values, %indices = ...`
   vec<std::string_view> operands;   ///< "%1", "%25#6"
   vec<std::string_view> inner;      ///< of `while`: the arguments of its programs, in order
   vec<std::string_view> words;      ///< LT, FLOAT, stablehlo.maximum
@@ -46,6 +49,11 @@ struct op_text {
   bool typed = false;  ///< does the text say the types?
   std::string_view location;
 
+  constexpr std::int64_t result_count() const {
+    std::int64_t n = 0;
+    for (const auto& r : results) n += r.count;
+    return n;
+  }
   /// As written, or empty.
   constexpr std::string_view attribute(std::string_view wanted) const {
     for (const auto& a : attributes)
@@ -341,19 +349,16 @@ class syntax {
     skip();
     o.at = at_;
     if (starts("%")) {
-      o.result = value_name();
-      o.result_count = 1;
-      if (accept(":")) {
-        scanner digits(all_.substr(at_, end_ - at_));
-        if (!digits.integer(o.result_count) || o.result_count < 1 || o.result_count > 1 << 20)
-          expected("a number of results");
-        at_ += digits.position();
-      }
-      while (!failed() && accept(",")) {
-        more_results_.push_back(value_name());
-        fail(o.at, "H001", "several names of results, \"", o.result,
-             ", ...\"; one name with a number, \"%0:2\", is expected");
-      }
+      do {
+        op_text::result_name r{value_name(), 1};
+        if (accept(":")) {
+          scanner digits(all_.substr(at_, end_ - at_));
+          if (!digits.integer(r.count) || r.count < 1 || r.count > 1 << 20)
+            expected("a number of results");
+          at_ += digits.position();
+        }
+        o.results.push_back(r);
+      } while (!failed() && accept(","));
       expect("=");
     }
     skip();
@@ -648,7 +653,7 @@ class syntax {
   std::string_view all_;
   std::size_t at_ = 0, end_ = 0;
   vec<piece_of_text> braces_;  // in the order of their beginnings
-  vec<std::string_view> initial_, more_results_;
+  vec<std::string_view> initial_;
 };
 
 }  // namespace partita::stablehlo_detail

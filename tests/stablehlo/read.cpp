@@ -1,0 +1,243 @@
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include <partita/cpu.hpp>
+#include <partita/partita.hpp>
+#include <partita/stablehlo/read.hpp>
+
+#include "modules.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+pt::program read(const std::string& text) {
+  pt::program p = pt::read_stablehlo(text);
+  INFO(text);
+  if (p.error) FAIL(std::string(p.error.message.view()));
+  return p;
+}
+std::string mistake(const std::string& text) {
+  return std::string(pt::read_stablehlo(text).error.message.view());
+}
+std::string body(std::string_view op, std::string_view value = "%0") {
+  return std::string(op) + "\n return " + std::string(value);
+}
+
+}  // namespace
+
+TEST_CASE("the pretty and the generic form of an op are one op") {
+  for (const auto& each : modules::ops) {
+    const bool several = each.pretty.starts_with("%v, %i");
+    const pt::program generic =
+        read(modules::around(each.arguments, body(each.generic, several ? "%0#1" : "%0")));
+    const pt::program pretty =
+        read(modules::around(each.arguments, body(each.pretty, several ? "%i" : "%0")));
+    CHECK(pt::equivalent(pretty, generic));
+    CHECK(pt::print(pretty).view() == pt::print(generic).view());
+    const std::string text(pt::print(generic).view());
+    INFO(text);
+    CHECK(text.find(std::string(each.printed)) != std::string::npos);
+  }
+}
+
+TEST_CASE("constants: elements, splats, bits, and all types") {
+  const auto constant = [](std::string_view written) {
+    const pt::program p =
+        read(modules::around("", body("%0 = stablehlo.constant " + std::string(written))));
+    return pt::evaluate(p)[0];
+  };
+  CHECK(constant("dense<0.5> : tensor<2xf32>").data<float>()[1] == 0.5f);
+  CHECK(constant("dense<[[1, 2], [3, -4]]> : tensor<2x2xi32>").data<std::int32_t>()[3] == -4);
+  CHECK(std::isinf(constant("dense<0xFF800000> : tensor<f32>").item<float>()));
+  CHECK(std::isnan(constant("dense<0x7FC00000> : tensor<f32>").item<float>()));
+  CHECK(constant("dense<3.40282347E+38> : tensor<f32>").item<float>() > 3e38f);
+  CHECK(constant("dense<true> : tensor<3xi1>").data<bool>()[2]);
+  CHECK(constant("dense<[true, false]> : tensor<2xi1>").data<bool>()[1] == false);
+  CHECK(constant("dense<18446744073709551615> : tensor<ui64>").item<std::uint64_t>() == UINT64_MAX);
+  CHECK(constant("dense<\"0x0000803F00000040\"> : tensor<2xf32>").data<float>()[1] == 2.f);
+  CHECK(constant("dense<\"0x0200FFFF\"> : tensor<2xi16>").data<std::int16_t>()[1] == -1);
+  CHECK(float(constant("dense<1.5> : tensor<bf16>").item<pt::bf16>()) == 1.5f);
+  CHECK(constant("dense<> : tensor<0x3xf32>").size() == 0);
+  CHECK(constant("dense<-128> : tensor<i8>").item<std::int8_t>() == -128);
+}
+
+TEST_CASE("functions stand where they are called") {
+  const pt::program p = read(R"(module @m {
+  func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32> {jax.result_info = "result['y']"}) {
+    %0:2 = call @pair(%arg0) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    %1 = func.call @twice(%0#1) : (tensor<4xf32>) -> tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+  func.func private @pair(%arg0: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+    %0 = call @twice(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
+    return %arg0, %0 : tensor<4xf32>, tensor<4xf32>
+  }
+  func.func private @twice(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+})");
+  CHECK(p.output_name(0) == "y");
+  const pt::array x = pt::evaluate(p, std::vector<pt::array>{pt::array({pt::dtype::f32, {4}})})[0];
+  CHECK(x.size() == 4);
+  CHECK(std::string(pt::print(p).view()).find("call") == std::string::npos);
+}
+
+TEST_CASE("loops take what they use of around them; names, locations") {
+  const pt::program p = read(R"(#loc1 = loc("params['h'][0].w")
+module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
+  func.func public @main(%arg0: tensor<f32> loc("x"), %arg1: tensor<f32> loc(#loc1)) -> tensor<f32> {
+    %c = stablehlo.constant dense<0> : tensor<i32> loc(#loc2)
+    %0:2 = stablehlo.while(%iterArg = %c, %iterArg_0 = %arg0) : tensor<i32>, tensor<f32>
+    cond {
+      %c_1 = stablehlo.constant dense<5> : tensor<i32>
+      %1 = stablehlo.compare LT, %iterArg, %c_1, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %c_1 = stablehlo.constant dense<1> : tensor<i32>
+      %1 = stablehlo.add %iterArg, %c_1 : tensor<i32>
+      %2 = stablehlo.multiply %iterArg_0, %arg1 : tensor<f32>
+      stablehlo.return %1, %2 : tensor<i32>, tensor<f32>
+    } loc(#loc3)
+    return %0#1 : tensor<f32>
+  } loc(#loc)
+}
+#loc2 = loc("a"(#loc1))
+)");
+  CHECK(p.input_name(0) == "x");
+  CHECK(p.input_name(1) == "params.h.0.w");
+  CHECK(pt::evaluate(p, 3.f, 2.f)[0].item<float>() == 96.f);
+}
+
+TEST_CASE("case and if") {
+  const std::string text = R"(func.func @main(%i: tensor<i32>, %p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
+    %0 = "stablehlo.case"(%i) ({
+      stablehlo.return %x : tensor<f32>
+    }, {
+      %2 = stablehlo.negate %x : tensor<f32>
+      stablehlo.return %2 : tensor<f32>
+    }) : (tensor<i32>) -> tensor<f32>
+    %1 = "stablehlo.if"(%p) ({
+      stablehlo.return %0 : tensor<f32>
+    }, {
+      %2 = stablehlo.add %0, %x : tensor<f32>
+      stablehlo.return %2 : tensor<f32>
+    }) : (tensor<i1>) -> tensor<f32>
+    return %1 : tensor<f32>
+  })";
+  const pt::program p = read(text);
+  CHECK(pt::evaluate(p, std::int32_t{1}, true, 3.f)[0].item<float>() == -3.f);
+  CHECK(pt::evaluate(p, std::int32_t{0}, false, 3.f)[0].item<float>() == 6.f);
+}
+
+TEST_CASE("argmax, sort by several keys") {
+  const pt::program p = read(R"(func.func @main(%x: tensor<5xf32>, %i: tensor<5xi32>, %z: tensor<f32>, %c: tensor<i32>) -> (tensor<f32>, tensor<i32>) {
+    %0:2 = stablehlo.reduce(%x init: %z), (%i init: %c) across dimensions = [0] : (tensor<5xf32>, tensor<5xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
+     reducer(%a: tensor<f32>, %b: tensor<f32>) (%k: tensor<i32>, %l: tensor<i32>)  {
+      %1 = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %2 = stablehlo.compare NE, %a, %a, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %3 = stablehlo.or %1, %2 : tensor<i1>
+      %4 = stablehlo.compare EQ, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+      %5 = stablehlo.compare LT, %k, %l, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %6 = stablehlo.and %4, %5 : tensor<i1>
+      %7 = stablehlo.or %3, %6 : tensor<i1>
+      %8 = stablehlo.select %3, %a, %b : tensor<i1>, tensor<f32>
+      %9 = stablehlo.select %7, %k, %l : tensor<i1>, tensor<i32>
+      stablehlo.return %8, %9 : tensor<f32>, tensor<i32>
+    }
+    return %0#0, %0#1 : tensor<f32>, tensor<i32>
+  })");
+  CHECK(std::string(pt::print(p).view()).find("argmax") != std::string::npos);
+  const pt::program q = read(R"(func.func @main(%x: tensor<5xi32>, %y: tensor<5xf32>) -> (tensor<5xi32>, tensor<5xf32>) {
+    %0:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64, is_stable = true}> ({
+    ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<f32>, %d: tensor<f32>):
+      %1 = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    }) : (tensor<5xi32>, tensor<5xf32>) -> (tensor<5xi32>, tensor<5xf32>)
+    return %0#0, %0#1 : tensor<5xi32>, tensor<5xf32>
+  })");
+  CHECK(q.output_count() == 2);
+}
+
+TEST_CASE("the talk's module") {
+  const pt::program p = read("func @mlp(%x : tensor<16x256xf32>,\n %w1 : tensor<256x256xf32>){\n %0 = "
+                             "\"matmul\"(%x, %w1)\n %1 = \"matmul\"(%0, %w1)\n return %1\n}\n");
+  CHECK(p.input_name(1) == "w1");
+  CHECK(p.output_type(0).shape == pt::shape{16, 256});
+}
+
+TEST_CASE("mistakes have line, column and what to do") {
+  const auto of = [](std::string_view op) {
+    return mistake(modules::around("%a: tensor<4xf32>", body(op)));
+  };
+  CHECK(of("%0 = stablehlo.fft %a : tensor<4xf32>") ==
+        "H004 stablehlo: 3:6: op \"stablehlo.fft\" is unknown; did you mean \"if\"?");
+  CHECK(of("%0 = stablehlo.add %a, %b : tensor<4xf32>") ==
+        "H006 stablehlo: 3:6: %b is used before it is defined, or not defined at all");
+  CHECK(of("%0 = stablehlo.abs %a : tensor<5xf32>") ==
+        "H007 stablehlo: 3:6: stablehlo.abs: operand %a has type tensor<4xf32>; the text says "
+        "tensor<5xf32>");
+  CHECK(of("%0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>") ==
+        "H008 stablehlo: 3:6: stablehlo.constant: a constant of type tensor<3xi32> has 3 elements "
+        "along dimension 0; 2 are given");
+  CHECK(of("%0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xcomplex<f32>>") ==
+        "H003 stablehlo: 3:49: element type complex is not supported; f16, bf16, f32, f64, i1, i8 to "
+        "i64 and ui8 to ui64 are");
+  CHECK(of("%0 = stablehlo.abs %a : tensor<?xf32>").starts_with(
+      "H003 stablehlo: 3:26: a type of dynamic shape, tensor<?xf32>, is not supported"));
+  CHECK(of("%0 = stablehlo.custom_call @cu_threefry(%a) : (tensor<4xf32>) -> tensor<4xf32>")
+            .starts_with("H013 stablehlo: 3:6: stablehlo.custom_call: target \"cu_threefry\""));
+  CHECK(mistake("module @m {\n  func.func @main() {\n").starts_with("H002 stablehlo: 2:21"));
+  CHECK(mistake("") == "H010 stablehlo: there is no function @main among 0 functions");
+  CHECK(mistake("func.func @f(%a: tensor<f32>) -> tensor<f32> {\n %0 = call @f(%a) : (tensor<f32>) "
+                "-> tensor<f32>\n return %0 : tensor<f32>\n}\nfunc.func @main(%a: tensor<f32>) -> "
+                "tensor<f32> {\n %0 = call @f(%a) : (tensor<f32>) -> tensor<f32>\n return %0 : "
+                "tensor<f32>\n}") == "H011 stablehlo: 2:7: @f calls itself");
+  CHECK(of("%0 = stablehlo.abs %a : tensor<4xf32>\n %0 = stablehlo.abs %a : tensor<4xf32>")
+            .starts_with("H006 stablehlo: 4:7: %0 is defined twice"));
+}
+
+TEST_CASE("no text makes the reader crash or hang") {
+  std::uint64_t state = 1;
+  const auto draw = [&](std::uint64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % n;
+  };
+  std::vector<std::string> whole;
+  for (const auto& each : modules::ops)
+    for (std::string_view form : {each.pretty, each.generic})
+      whole.push_back(modules::around(each.arguments, body(form)));
+  const char* const cases = std::getenv("PARTITA_FUZZ");
+  const std::uint64_t count = cases != nullptr ? std::strtoull(cases, nullptr, 10) : 20000;
+  constexpr std::string_view pieces[] = {"%", "(", ")", "{", "}", "[", "]", "<", ">", "\"", ":", ",", "=", "->", "tensor<4xf32>", "stablehlo.add", "9999999999999999999", "-1", "dense<", "\n", "^bb0", "loc(", "#", "@", "x", "init", "1"};
+  std::uint64_t refused = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::string text = whole[draw(whole.size())];
+    for (std::uint64_t k = draw(4) + 1; k > 0 && !text.empty(); --k) {
+      const std::size_t at = draw(text.size());
+      switch (draw(5)) {
+        case 0:
+          text.erase(at, draw(8) + 1);
+          break;
+        case 1:
+          text.resize(at);
+          break;
+        case 2:
+          text.insert(at, pieces[draw(std::size(pieces))]);
+          break;
+        case 3:
+          text[at] = static_cast<char>(draw(128));
+          break;
+        default:
+          text.insert(at, text.substr(draw(text.size()), draw(30)));
+      }
+    }
+    const pt::program p = pt::read_stablehlo(text);
+    refused += p.error ? 1 : 0;
+    if (p.error) CHECK(p.error.message.size() > 8);
+  }
+  CHECK(refused > count / 2);
+}

@@ -1,0 +1,145 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <partita/cpu.hpp>
+#include <partita/partita.hpp>
+#include <partita/run/file/npz.hpp>
+#include <partita/spec/bounds.hpp>
+#include <partita/spec/schedule.hpp>
+#include <partita/spec/system.hpp>
+#include <partita/stablehlo/read.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+constexpr std::string_view mlp =
+    "func @mlp(%x : tensor<16x256xf32>, %w1 : tensor<256x256xf32>, %w2 : tensor<256x256xf32>){\n"
+    " %0 = \"matmul\"(%x, %w1)\n %1 = \"matmul\"(%0, %w2)\n return %1\n}\n";
+
+pt::partitioned made(std::string_view specification, const pt::mesh& m) {
+  const auto s = pt::read_schedule(specification);
+  REQUIRE_MESSAGE(!s.error, std::string(s.error.message.view()));
+  return pt::partition(pt::read_stablehlo(mlp), m, s.tactics);
+}
+std::string why(std::string_view specification) {
+  return std::string(pt::read_schedule(specification).error.message.view());
+}
+std::string thrown(std::string_view specification, const pt::mesh& m) {
+  try {
+    made(specification, m);
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("the talk's specification, and the same as tactics") {
+  const pt::mesh m{{"M", 16}};
+  const auto talk = made("arg-tile 1 1 16\narg-tile 2 0 16\npropagate\n", m);
+  CHECK(talk.collectives == pt::collectives{0, 1, 0, 0, 0});
+  CHECK(talk.tactics.size() == 1);
+  const auto dots = made("arg-tile w1 1 16; arg-tile 2 0 16. propagate.", m);
+  CHECK(pt::print(dots.device).view() == pt::print(talk.device).view());
+  const auto named = made("# Megatron\nMP: manual \"M\" {w1: 1,\n  w2: 0}  // two lines\n", m);
+  CHECK(pt::print(named.device).view() == pt::print(talk.device).view());
+  CHECK(named.tactics[0].name.view() == "MP");
+}
+
+TEST_CASE("patterns, placements, padding, sub-axes, microbatches") {
+  const pt::mesh m{{"B", 4}, {"M", 2}};
+  const auto all = made("manual B {\"w*\": first_divisible_dim, x: replicated}", m);
+  CHECK(all.input("w1").local_shape == pt::shape{64, 256});
+  CHECK(all.input("w2").local_shape == pt::shape{64, 256});
+  const auto part = made("manual \"B:(1)2\" {x: 0}", m);
+  CHECK(part.input("x").local_shape == pt::shape{8, 256});
+  const auto steps = made("MB: microbatch 4 {x: 0}\nBP: manual B {x: 0}", m);
+  CHECK(steps.tactics.size() == 2);
+  const auto padded = made("manual three {x: 0} pad", pt::mesh{{"three", 3}});
+  CHECK(padded.input("x").local_shape == pt::shape{6, 256});
+}
+
+TEST_CASE("mistakes in a specification") {
+  CHECK(why("BP: manul \"B\" {x: 0}") ==
+        "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, arg-tile and propagate are "
+        "known");
+  CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:22: \"}\" is expected; the line ends");
+  CHECK(why("\nBP: manual B {x: first}").starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));
+  CHECK(why("arg-tile 1 16").starts_with("X001 schedule: 1:14: the width of a piece is expected"));
+  const pt::mesh m{{"B", 4}, {"M", 4}};
+  CHECK(thrown("arg-tile 1 1 64", m) ==
+        "X007 schedule: 1:1: pieces of 64 along dimension 1 of \"w1\", which has 256 elements there, "
+        "need an axis of 4; the mesh has \"B\" of 4, \"M\" of 4; name it with manual");
+  CHECK(thrown("arg-tile 7 1 64", m) ==
+        "X006 schedule: 1:1: there is no argument 7; the program has 3");
+  CHECK(thrown("manual B {w3: 0}", m).starts_with("S006 manual(\"B\"): no input, tag or output"));
+}
+
+TEST_CASE("systems") {
+  const auto s = pt::read_system("axis B 4\naxis M 2 # minor\ndevice \"TPU v3\"\nmemory 16 GiB\nflops "
+                                 "61.5 TFLOP/s\nlink M 70 GB/s 1 us\n");
+  REQUIRE(!s.error);
+  CHECK(s.mesh.devices() == 8);
+  CHECK(s.device.view() == "TPU v3");
+  CHECK(s.memory == 16. * (1 << 30));
+  CHECK(s.flops == 61.5e12);
+  CHECK(s.links[1].bandwidth == 70e9);
+  CHECK(s.links[1].latency == 1e-6);
+  const auto mistake = [](std::string_view t) {
+    return std::string(pt::read_system(t).error.message.view());
+  };
+  CHECK(mistake("axis B four").starts_with("X001 system: 1:8: a number of devices"));
+  CHECK(mistake("memory 16 GX").starts_with("X002 system: 1:8: unit \"GX\" is unknown"));
+  CHECK(mistake("axis B 4\nlink M 7 GB/s") == "X005 system: 2:1: a link of \"M\", which is no axis");
+  CHECK(mistake("axis B 4\naxis B 2") == "X004 system: 2:1: axis \"B\" is said twice");
+  CHECK(mistake("ax B 4").starts_with("X003 system: 1:1: \"ax\" is unknown"));
+  CHECK(mistake("axis B 0").starts_with("M001"));
+}
+
+TEST_CASE("bounds") {
+  const auto p = made("arg-tile 1 1 16\narg-tile 2 0 16\npropagate\n", pt::mesh{{"M", 16}});
+  const auto broken = [&](std::string_view t) {
+    pt::failure f;
+    const auto list = pt::read_bounds(t);
+    if (list.error) return std::string(list.error.message.view());
+    const std::string out(pt::broken_bounds(p, list, f).view());
+    return f ? std::string(f.message.view()) : out;
+  };
+  CHECK(broken("all_reduce == 1\nall_gather <= 0\npeak_bytes <= 1 MiB") == "");
+  CHECK(broken("all_reduce < 1") == "all_reduce is 1; all_reduce < 1 does not hold\n");
+  CHECK(broken("all_red < 1").starts_with("X008 check: there is no figure \"all_red\""));
+  CHECK(broken("all_reduce = 1").starts_with("X001 check: 1:12"));
+}
+
+TEST_CASE("npz files") {
+  std::vector<pt::named_array> list;
+  for (int t = 0; t < pt::dtype_count; ++t) {
+    pt::array a({static_cast<pt::dtype>(t), {2, 3}});
+    for (std::int64_t i = 0; i < a.type().bytes(); ++i)
+      a.mutable_bytes()[i] = static_cast<std::byte>(t == static_cast<int>(pt::dtype::boolean) ? i % 2 : 7 * i);
+    list.push_back({"a" + std::to_string(t), a});
+  }
+  list.push_back({"scalar", pt::array(2.5f)});
+  list.push_back({"empty", pt::array({pt::dtype::f32, {0, 4}})});
+  const std::string path = "npz_test.npz";
+  pt::write_npz(path, list);
+  const auto back = pt::read_npz(path);
+  REQUIRE(back.size() == list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    CHECK(back[i].name == list[i].name);
+    CHECK(back[i].value.type() == list[i].value.type());
+    CHECK(std::memcmp(back[i].value.bytes(), list[i].value.bytes(),
+                      static_cast<std::size_t>(list[i].value.type().bytes())) == 0);
+  }
+  // Truncated anywhere, it is a mistake.
+  const std::string whole = pt::run_detail::read_file(path);
+  for (std::size_t n = 0; n < whole.size(); n += 37) {
+    pt::run_detail::write_file(path, std::string_view(whole).substr(0, n));
+    CHECK_THROWS_AS(pt::read_npz(path), pt::error);
+  }
+  std::remove(path.c_str());
+  CHECK_THROWS_AS(pt::read_npz("no such file"), pt::error);
+}
