@@ -1,7 +1,8 @@
 /// Partitions a StableHLO module, tells what that costs, writes the result or runs it.
 ///
 ///   partita mlp.mlir mlp.spec mlp.conf --explain --check mlp.check
-// ctest: examples/partita/mlp.mlir examples/partita/mlp.spec examples/partita/mlp.conf --explain --check examples/partita/mlp.check
+// ctest: examples/partita/mlp.mlir examples/partita/mlp.spec examples/partita/mlp.conf --explain
+// --check examples/partita/mlp.check
 #include <algorithm>
 #include <csignal>
 #include <exception>
@@ -128,7 +129,8 @@ int run_partitioned(const options& o, pt::program p) {
   } else if (o.emit == "device") {
     emit(o, pt::print(r.device));
   } else if (!o.emit.empty()) {
-    throw usage_error("option --emit: \"" + o.emit + "\" is not allowed; give text, core or device");
+    throw usage_error("option --emit: \"" + o.emit +
+                      "\" is not allowed; give text, core or device");
   } else if (o.json || o.csv) {
     std::cout << (o.json ? json_report(r) : csv_report(r));
   } else {

@@ -29,20 +29,24 @@ struct entry {
   bool options::*flag = nullptr;
 };
 inline constexpr std::array entries{
-    entry{"--check", "FILE", "bounds, like \"all_gather <= 2\"; exit status 1 where one does not hold",
+    entry{"--check", "FILE",
+          "bounds, like \"all_gather <= 2\"; exit status 1 where one does not hold",
           &options::check},
     entry{"--csv", "", "the collectives as comma-separated values", nullptr, &options::csv},
     entry{"--diff", "FILE", "what differs under a second specification", &options::diff},
-    entry{"--emit", "FORM", "write the program: text (of Partita), core (its loops) or device (on one device)",
+    entry{"--emit", "FORM",
+          "write the program: text (of Partita), core (its loops) or device (on one device)",
           &options::emit},
     entry{"--explain", "", "each collective, and why it is there", nullptr, &options::explain},
     entry{"--help", "", "this text", nullptr, &options::help},
     entry{"--json", "", "figures and collectives as JSON", nullptr, &options::json},
     entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
-    entry{"--out", "FILE", "where --emit or --run writes (default: standard output)", &options::out},
+    entry{"--out", "FILE", "where --emit or --run writes (default: standard output)",
+          &options::out},
     entry{"--replicated", "", "what is replicated although nobody asked for it", nullptr,
           &options::replicated},
-    entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)", &options::run},
+    entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)",
+          &options::run},
     entry{"--version", "", "the version", nullptr, &options::version},
 };
 
@@ -72,10 +76,12 @@ inline options parse(const std::vector<std::string>& arguments) {
 
 inline void print_help(std::ostream& out) {
   out << "partita MODULE [SPECIFICATION SYSTEM] [options]\n\n"
-         "Reads a StableHLO module (\"-\": standard input), partitions it as the specification says for\n"
+         "Reads a StableHLO module (\"-\": standard input), partitions it as the specification "
+         "says for\n"
          "the system, and tells what that costs. Without a specification: what the module is.\n\n";
   for (const auto& e : entries) {
-    std::string left = "  " + std::string(e.name) + (e.value.empty() ? "" : " ") + std::string(e.value);
+    std::string left =
+        "  " + std::string(e.name) + (e.value.empty() ? "" : " ") + std::string(e.value);
     left.resize(left.size() < 18 ? 18 : left.size() + 1, ' ');
     out << left << e.meaning << '\n';
   }

@@ -41,12 +41,14 @@ inline std::string module_report(const partita::program& p, bool json) {
     }
   };
   const auto inputs = [&] {
-    each(p.input_count(), [&](int i) { return p.input_name(i); },
-         [&](int i) { return p.input_type(i); }, "input");
+    each(
+        p.input_count(), [&](int i) { return p.input_name(i); },
+        [&](int i) { return p.input_type(i); }, "input");
   };
   const auto outputs = [&] {
-    each(p.output_count(), [&](int i) { return p.output_name(i); },
-         [&](int i) { return p.output_type(i); }, "output");
+    each(
+        p.output_count(), [&](int i) { return p.output_name(i); },
+        [&](int i) { return p.output_type(i); }, "output");
   };
   if (json) {
     out = "{\n  \"inputs\": [";
@@ -101,8 +103,9 @@ inline std::string json_report(const partita::partitioned& p) {
   out += "\n  },\n  \"collectives\": [";
   bool first = true;
   for_each_collective(p.device.local, p.device.mesh, [&](auto kind, auto axes, const auto& type) {
-    out += std::string(first ? "" : ",") + "\n    {\"kind\": " + json_text(kind) + ", \"axes\": " +
-           json_text(axes) + ", \"operand\": " + json_text(partita::concat(type).view()) +
+    out += std::string(first ? "" : ",") + "\n    {\"kind\": " + json_text(kind) +
+           ", \"axes\": " + json_text(axes) +
+           ", \"operand\": " + json_text(partita::concat(type).view()) +
            ", \"bytes\": " + std::to_string(type.bytes()) + "}";
     first = false;
   });

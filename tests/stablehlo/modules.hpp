@@ -20,14 +20,14 @@ struct op_forms {
 };
 
 inline constexpr op_forms ops[] = {
-    {"%a: tensor<4x8xf32>, %b: tensor<4x8xf32>",
-     "%0 = stablehlo.add %a, %b : tensor<4x8xf32>",
+    {"%a: tensor<4x8xf32>, %b: tensor<4x8xf32>", "%0 = stablehlo.add %a, %b : tensor<4x8xf32>",
      "%0 = \"stablehlo.add\"(%a, %b) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>",
      "add(%a, %b) : tensor<4x8xf32>"},
     {"%a: tensor<4xf32>, %b: tensor<4xf32>",
      "%0 = stablehlo.compare  LT, %a, %b,  FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>",
      "%0 = \"stablehlo.compare\"(%a, %b) <{compare_type = #stablehlo<comparison_type FLOAT>, "
-     "comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<4xf32>, tensor<4xf32>) "
+     "comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<4xf32>, "
+     "tensor<4xf32>) "
      "-> tensor<4xi1>",
      "compare(%a, %b) {lt} : tensor<4xi1>"},
     {"%a: tensor<8xf32>",
@@ -36,7 +36,8 @@ inline constexpr op_forms ops[] = {
      "(tensor<8xf32>) -> tensor<4x8xf32>",
      "broadcast_in_dim(%a) {dims=[1]} : tensor<4x8xf32>"},
     {"%a: tensor<4x8xf32>, %b: tensor<8x2xf32>",
-     "%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] "
+     "%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0], precision = [DEFAULT, "
+     "DEFAULT] "
      ": (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>",
      "%0 = \"stablehlo.dot_general\"(%a, %b) <{dot_dimension_numbers = #stablehlo.dot<"
      "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = "
@@ -50,7 +51,8 @@ inline constexpr op_forms ops[] = {
      "transpose(%a) {permutation=[1, 0]} : tensor<8x4xf32>"},
     {"%a: tensor<4x8xf32>",
      "%0 = stablehlo.slice %a [1:3, 0:8:2] : (tensor<4x8xf32>) -> tensor<2x4xf32>",
-     "%0 = \"stablehlo.slice\"(%a) <{limit_indices = array<i64: 3, 8>, start_indices = array<i64: 1, "
+     "%0 = \"stablehlo.slice\"(%a) <{limit_indices = array<i64: 3, 8>, start_indices = array<i64: "
+     "1, "
      "0>, strides = array<i64: 1, 2>}> : (tensor<4x8xf32>) -> tensor<2x4xf32>",
      "slice(%a) {start=[1, 0], limit=[3, 8], strides=[1, 2]} : tensor<2x4xf32>"},
     {"%a: tensor<4x8xf32>, %z: tensor<f32>",
@@ -60,8 +62,7 @@ inline constexpr op_forms ops[] = {
      "array<i64: 0, 1>, interior_padding = array<i64: 1, 0>}> : (tensor<4x8xf32>, tensor<f32>) -> "
      "tensor<9x8xf32>",
      ""},
-    {"",
-     "%0 = stablehlo.iota dim = 1 : tensor<4x8xui32>",
+    {"", "%0 = stablehlo.iota dim = 1 : tensor<4x8xui32>",
      "%0 = \"stablehlo.iota\"() <{iota_dimension = 1 : i64}> : () -> tensor<4x8xui32>",
      "iota() {dim=1} : tensor<4x8xu32>"},
     {"%a: tensor<4x8xf32>, %b: tensor<4x2xf32>",
@@ -79,18 +80,21 @@ inline constexpr op_forms ops[] = {
      "tensor<f32>) -> tensor<4xf32>",
      "maximum(%x1, %z) : tensor<4xf32>"},
     {"%a: tensor<8x9x9x3xf32>, %b: tensor<3x3x3x6xf32>",
-     "%0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window "
-     "= {stride = [2, 2], pad = [[0, 1], [1, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = "
-     "[false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = "
+     "%0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], "
+     "window "
+     "= {stride = [2, 2], pad = [[0, 1], [1, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], "
+     "reverse = "
+     "[false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, "
+     "precision_config = "
      "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<8x9x9x3xf32>, "
      "tensor<3x3x3x6xf32>) -> tensor<8x4x4x6xf32>",
      "%0 = \"stablehlo.convolution\"(%a, %b) <{batch_group_count = 1 : i64, dimension_numbers = "
-     "#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, padding "
+     "#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>, feature_group_count = 1 : i64, "
+     "padding "
      "= dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>, window_strides = array<i64: 2, 2>}> : "
      "(tensor<8x9x9x3xf32>, tensor<3x3x3x6xf32>) -> tensor<8x4x4x6xf32>",
      ""},
-    {"%a: tensor<4x8xf32>",
-     "%0 = stablehlo.reverse %a, dims = [0] : tensor<4x8xf32>",
+    {"%a: tensor<4x8xf32>", "%0 = stablehlo.reverse %a, dims = [0] : tensor<4x8xf32>",
      "%0 = \"stablehlo.reverse\"(%a) <{dimensions = array<i64: 0>}> : (tensor<4x8xf32>) -> "
      "tensor<4x8xf32>",
      "reverse(%a) {dims=[0]} : tensor<4x8xf32>"},

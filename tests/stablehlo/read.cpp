@@ -113,7 +113,8 @@ module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
 }
 
 TEST_CASE("case and if") {
-  const std::string text = R"(func.func @main(%i: tensor<i32>, %p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
+  const std::string text =
+      R"(func.func @main(%i: tensor<i32>, %p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
     %0 = "stablehlo.case"(%i) ({
       stablehlo.return %x : tensor<f32>
     }, {
@@ -134,7 +135,8 @@ TEST_CASE("case and if") {
 }
 
 TEST_CASE("argmax, sort by several keys") {
-  const pt::program p = read(R"(func.func @main(%x: tensor<5xf32>, %i: tensor<5xi32>, %z: tensor<f32>, %c: tensor<i32>) -> (tensor<f32>, tensor<i32>) {
+  const pt::program p = read(
+      R"(func.func @main(%x: tensor<5xf32>, %i: tensor<5xi32>, %z: tensor<f32>, %c: tensor<i32>) -> (tensor<f32>, tensor<i32>) {
     %0:2 = stablehlo.reduce(%x init: %z), (%i init: %c) across dimensions = [0] : (tensor<5xf32>, tensor<5xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
      reducer(%a: tensor<f32>, %b: tensor<f32>) (%k: tensor<i32>, %l: tensor<i32>)  {
       %1 = stablehlo.compare GT, %a, %b, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -151,7 +153,8 @@ TEST_CASE("argmax, sort by several keys") {
     return %0#0, %0#1 : tensor<f32>, tensor<i32>
   })");
   CHECK(std::string(pt::print(p).view()).find("argmax") != std::string::npos);
-  const pt::program q = read(R"(func.func @main(%x: tensor<5xi32>, %y: tensor<5xf32>) -> (tensor<5xi32>, tensor<5xf32>) {
+  const pt::program q = read(
+      R"(func.func @main(%x: tensor<5xi32>, %y: tensor<5xf32>) -> (tensor<5xi32>, tensor<5xf32>) {
     %0:2 = "stablehlo.sort"(%x, %y) <{dimension = 0 : i64, is_stable = true}> ({
     ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<f32>, %d: tensor<f32>):
       %1 = stablehlo.compare LT, %a, %b, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -163,8 +166,9 @@ TEST_CASE("argmax, sort by several keys") {
 }
 
 TEST_CASE("the talk's module") {
-  const pt::program p = read("func @mlp(%x : tensor<16x256xf32>,\n %w1 : tensor<256x256xf32>){\n %0 = "
-                             "\"matmul\"(%x, %w1)\n %1 = \"matmul\"(%0, %w1)\n return %1\n}\n");
+  const pt::program p = read(
+      "func @mlp(%x : tensor<16x256xf32>,\n %w1 : tensor<256x256xf32>){\n %0 = "
+      "\"matmul\"(%x, %w1)\n %1 = \"matmul\"(%0, %w1)\n return %1\n}\n");
   CHECK(p.input_name(1) == "w1");
   CHECK(p.output_type(0).shape == pt::shape{16, 256});
 }
@@ -183,11 +187,13 @@ TEST_CASE("mistakes have line, column and what to do") {
   CHECK(of("%0 = stablehlo.constant dense<[1, 2]> : tensor<3xi32>") ==
         "H008 stablehlo: 3:6: stablehlo.constant: a constant of type tensor<3xi32> has 3 elements "
         "along dimension 0; 2 are given");
-  CHECK(of("%0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xcomplex<f32>>") ==
-        "H003 stablehlo: 3:49: element type complex is not supported; f16, bf16, f32, f64, i1, i8 to "
-        "i64 and ui8 to ui64 are");
-  CHECK(of("%0 = stablehlo.abs %a : tensor<?xf32>").starts_with(
-      "H003 stablehlo: 3:26: a type of dynamic shape, tensor<?xf32>, is not supported"));
+  CHECK(
+      of("%0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xcomplex<f32>>") ==
+      "H003 stablehlo: 3:49: element type complex is not supported; f16, bf16, f32, f64, i1, i8 to "
+      "i64 and ui8 to ui64 are");
+  CHECK(of("%0 = stablehlo.abs %a : tensor<?xf32>")
+            .starts_with(
+                "H003 stablehlo: 3:26: a type of dynamic shape, tensor<?xf32>, is not supported"));
   CHECK(of("%0 = stablehlo.custom_call @cu_threefry(%a) : (tensor<4xf32>) -> tensor<4xf32>")
             .starts_with("H013 stablehlo: 3:6: stablehlo.custom_call: target \"cu_threefry\""));
   CHECK(mistake("module @m {\n  func.func @main() {\n").starts_with("H002 stablehlo: 2:21"));
@@ -212,7 +218,33 @@ TEST_CASE("no text makes the reader crash or hang") {
       whole.push_back(modules::around(each.arguments, body(form)));
   const char* const cases = std::getenv("PARTITA_FUZZ");
   const std::uint64_t count = cases != nullptr ? std::strtoull(cases, nullptr, 10) : 20000;
-  constexpr std::string_view pieces[] = {"%", "(", ")", "{", "}", "[", "]", "<", ">", "\"", ":", ",", "=", "->", "tensor<4xf32>", "stablehlo.add", "9999999999999999999", "-1", "dense<", "\n", "^bb0", "loc(", "#", "@", "x", "init", "1"};
+  constexpr std::string_view pieces[] = {"%",
+                                         "(",
+                                         ")",
+                                         "{",
+                                         "}",
+                                         "[",
+                                         "]",
+                                         "<",
+                                         ">",
+                                         "\"",
+                                         ":",
+                                         ",",
+                                         "=",
+                                         "->",
+                                         "tensor<4xf32>",
+                                         "stablehlo.add",
+                                         "9999999999999999999",
+                                         "-1",
+                                         "dense<",
+                                         "\n",
+                                         "^bb0",
+                                         "loc(",
+                                         "#",
+                                         "@",
+                                         "x",
+                                         "init",
+                                         "1"};
   std::uint64_t refused = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     std::string text = whole[draw(whole.size())];

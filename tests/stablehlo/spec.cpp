@@ -63,24 +63,28 @@ TEST_CASE("patterns, placements, padding, sub-axes, microbatches") {
 }
 
 TEST_CASE("mistakes in a specification") {
-  CHECK(why("BP: manul \"B\" {x: 0}") ==
-        "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, arg-tile and propagate are "
-        "known");
+  CHECK(
+      why("BP: manul \"B\" {x: 0}") ==
+      "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, arg-tile and propagate are "
+      "known");
   CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:22: \"}\" is expected; the line ends");
-  CHECK(why("\nBP: manual B {x: first}").starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));
+  CHECK(why("\nBP: manual B {x: first}")
+            .starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));
   CHECK(why("arg-tile 1 16").starts_with("X001 schedule: 1:14: the width of a piece is expected"));
   const pt::mesh m{{"B", 4}, {"M", 4}};
-  CHECK(thrown("arg-tile 1 1 64", m) ==
-        "X007 schedule: 1:1: pieces of 64 along dimension 1 of \"w1\", which has 256 elements there, "
-        "need an axis of 4; the mesh has \"B\" of 4, \"M\" of 4; name it with manual");
+  CHECK(
+      thrown("arg-tile 1 1 64", m) ==
+      "X007 schedule: 1:1: pieces of 64 along dimension 1 of \"w1\", which has 256 elements there, "
+      "need an axis of 4; the mesh has \"B\" of 4, \"M\" of 4; name it with manual");
   CHECK(thrown("arg-tile 7 1 64", m) ==
         "X006 schedule: 1:1: there is no argument 7; the program has 3");
   CHECK(thrown("manual B {w3: 0}", m).starts_with("S006 manual(\"B\"): no input, tag or output"));
 }
 
 TEST_CASE("systems") {
-  const auto s = pt::read_system("axis B 4\naxis M 2 # minor\ndevice \"TPU v3\"\nmemory 16 GiB\nflops "
-                                 "61.5 TFLOP/s\nlink M 70 GB/s 1 us\n");
+  const auto s = pt::read_system(
+      "axis B 4\naxis M 2 # minor\ndevice \"TPU v3\"\nmemory 16 GiB\nflops "
+      "61.5 TFLOP/s\nlink M 70 GB/s 1 us\n");
   REQUIRE(!s.error);
   CHECK(s.mesh.devices() == 8);
   CHECK(s.device.view() == "TPU v3");
@@ -93,7 +97,8 @@ TEST_CASE("systems") {
   };
   CHECK(mistake("axis B four").starts_with("X001 system: 1:8: a number of devices"));
   CHECK(mistake("memory 16 GX").starts_with("X002 system: 1:8: unit \"GX\" is unknown"));
-  CHECK(mistake("axis B 4\nlink M 7 GB/s") == "X005 system: 2:1: a link of \"M\", which is no axis");
+  CHECK(mistake("axis B 4\nlink M 7 GB/s") ==
+        "X005 system: 2:1: a link of \"M\", which is no axis");
   CHECK(mistake("axis B 4\naxis B 2") == "X004 system: 2:1: axis \"B\" is said twice");
   CHECK(mistake("ax B 4").starts_with("X003 system: 1:1: \"ax\" is unknown"));
   CHECK(mistake("axis B 0").starts_with("M001"));
@@ -119,7 +124,8 @@ TEST_CASE("npz files") {
   for (int t = 0; t < pt::dtype_count; ++t) {
     pt::array a({static_cast<pt::dtype>(t), {2, 3}});
     for (std::int64_t i = 0; i < a.type().bytes(); ++i)
-      a.mutable_bytes()[i] = static_cast<std::byte>(t == static_cast<int>(pt::dtype::boolean) ? i % 2 : 7 * i);
+      a.mutable_bytes()[i] =
+          static_cast<std::byte>(t == static_cast<int>(pt::dtype::boolean) ? i % 2 : 7 * i);
     list.push_back({"a" + std::to_string(t), a});
   }
   list.push_back({"scalar", pt::array(2.5f)});

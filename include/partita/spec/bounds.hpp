@@ -98,7 +98,8 @@ constexpr text broken_bounds(const partitioned& p, const bound_list& list, failu
     double v = 0;
     vec<std::string_view> known;
     if (!figure_of(p, b.name, v, known)) {
-      error.record("X008", "check: there is no figure \"", b.name, "\"; ", known_names(b.name, known));
+      error.record("X008", "check: there is no figure \"", b.name, "\"; ",
+                   known_names(b.name, known));
       return out;
     }
     using enum bound::relation_type;

@@ -126,7 +126,8 @@ class lines {
     const double factor = factor_of(unit);
     if (factor == 0) {
       at_ = behind;
-      fail(begin, "X002", "unit \"", unit, "\" is unknown; B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, "
+      fail(begin, "X002", "unit \"", unit,
+           "\" is unknown; B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, "
            "FLOP/s with k to P, B/s with k to T, s, ms, us, ns are known");
     }
     return v * factor;
@@ -140,10 +141,8 @@ class lines {
     } prefixes[] = {{"Ki", 1024.}, {"Mi", 1048576.}, {"Gi", 1073741824.}, {"Ti", 1099511627776.},
                     {"k", 1e3},    {"M", 1e6},       {"G", 1e9},          {"T", 1e12},
                     {"P", 1e15},   {"", 1}};
-    for (const auto& [name, factor] : {std::pair<std::string_view, double>{"s", 1},
-                                       {"ms", 1e-3},
-                                       {"us", 1e-6},
-                                       {"ns", 1e-9}})
+    for (const auto& [name, factor] :
+         {std::pair<std::string_view, double>{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}})
       if (unit == name) return factor;
     for (const auto& p : prefixes) {
       if (!unit.starts_with(p.prefix)) continue;

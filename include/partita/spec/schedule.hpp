@@ -74,11 +74,12 @@ class text_tactic {
       ++fits;
     }
     if (fits != 1)
-      return c.error.record("X007", "schedule: ", a.place, ": pieces of ", a.width,
-                            " along dimension ", a.dim, " of \"", c.core().describe(v), "\", which has ", local,
-                            " elements there, need an axis of ",
-                            a.width > 0 && local % a.width == 0 ? concat(local / a.width) : text("no whole size"),
-                            "; the mesh has ", axes, fits > 1 ? "; name it with manual" : "");
+      return c.error.record(
+          "X007", "schedule: ", a.place, ": pieces of ", a.width, " along dimension ", a.dim,
+          " of \"", c.core().describe(v), "\", which has ", local,
+          " elements there, need an axis of ",
+          a.width > 0 && local % a.width == 0 ? concat(local / a.width) : text("no whole size"),
+          "; the mesh has ", axes, fits > 1 ? "; name it with manual" : "");
     c.tile(v, static_cast<int>(a.dim), found);
   }
 };
@@ -135,7 +136,8 @@ class schedule_reader {
     else if (kind == "microbatch")
       microbatch(t);
     else
-      return l_.fail(at, "X003", "\"", word, "\" is no tactic; manual, microbatch, arg-tile and propagate are known");
+      return l_.fail(at, "X003", "\"", word,
+                     "\" is no tactic; manual, microbatch, arg-tile and propagate are known");
     if (!labelled) t.label = kept_name(kind);
     if (!l_.failed()) tactics_.push_back(t);
   }
@@ -201,7 +203,8 @@ class schedule_reader {
     if (word == "replicated") return replicated;
     if (word == "first_divisible_dim") return first_divisible_dim;
     if (word == "unknown") return unknown;
-    l_.fail(at, "X003", "placement \"", word, "\" is unknown; a dimension, replicated, first_divisible_dim and unknown are known");
+    l_.fail(at, "X003", "placement \"", word,
+            "\" is unknown; a dimension, replicated, first_divisible_dim and unknown are known");
     return unknown;
   }
   constexpr void microbatch(text_tactic& t) {
@@ -241,7 +244,8 @@ class schedule_reader {
 /// one tactic. `.` and `;` end a statement, as a line does.
 ///
 /// Errors    X001 syntax, X003 an unknown word, with line and column; when it is applied, X006 no
-///           such argument, X007 no axis or several make pieces of a width, and those of the tactics
+///           such argument, X007 no axis or several make pieces of a width, and those of the
+///           tactics
 /// Source    "PartIR: a partitioning IR", Google DeepMind, talk: arg-tile and propagate
 constexpr text_schedule read_schedule(std::string_view in) {
   return spec_detail::schedule_reader(in).run();

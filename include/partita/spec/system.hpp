@@ -9,10 +9,10 @@ namespace partita {
 /// What a program is partitioned for. A figure that the text does not give is 0.
 struct system_description {
   partita::mesh mesh;
-  text device;            ///< its name
-  double memory = 0;      ///< bytes of a device
-  double flops = 0;       ///< FLOP/s of a device
-  double bandwidth = 0;   ///< bytes per second from a device's memory
+  text device;           ///< its name
+  double memory = 0;     ///< bytes of a device
+  double flops = 0;      ///< FLOP/s of a device
+  double bandwidth = 0;  ///< bytes per second from a device's memory
   struct link {
     double bandwidth = 0;  ///< bytes per second that a device sends along the axis
     double latency = 0;    ///< seconds
@@ -33,7 +33,8 @@ struct system_description {
 /// link M 70 GB/s 1 us    # axis, bandwidth, latency
 /// ```
 ///
-/// Errors    X001 syntax, X002 an unknown unit, X003 an unknown word, X004 said twice, X005 a link of
+/// Errors    X001 syntax, X002 an unknown unit, X003 an unknown word, X004 said twice, X005 a link
+/// of
 ///           no axis, M001 to M005 the mesh; with line and column
 constexpr system_description read_system(std::string_view in) {
   system_description s;
@@ -76,7 +77,8 @@ constexpr system_description read_system(std::string_view in) {
       if (!l.at_line_end()) each.value.latency = l.quantity("a time, like 1 us,");
       links.push_back(each);
     } else {
-      l.fail(at, "X003", "\"", word, "\" is unknown; axis, device, memory, flops, bandwidth and link are known");
+      l.fail(at, "X003", "\"", word,
+             "\" is unknown; axis, device, memory, flops, bandwidth and link are known");
     }
     if (!l.failed() && !l.at_line_end()) l.expected("the end of the line");
   }

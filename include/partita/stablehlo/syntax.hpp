@@ -33,7 +33,7 @@ struct region_text {
 /// `%3 = stablehlo.add %1, %2 : tensor<4xf32>`, in whatever form it is written.
 struct op_text {
   std::size_t at = 0;
-  std::string_view name;            ///< "stablehlo.add"
+  std::string_view name;  ///< "stablehlo.add"
   struct result_name {
     std::string_view name;   ///< "%3"
     std::int64_t count = 1;  ///< of `%3:2` it is 2
