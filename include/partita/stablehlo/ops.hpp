@@ -325,6 +325,35 @@ constexpr void read_composed(op_context& c) {
   c.fail("H004", "op \"", c.o.name, "\" is unknown");
 }
 
+/// The number next to x in the direction of y: one more or less in the bits of x, whose magnitudes
+/// are in order.
+constexpr void read_next_after(op_context& c) {
+  if (!c.count(2)) return;
+  using enum ops::direction;
+  builder& b = c.b;
+  const value_id x = c.x(0), y = c.x(1);
+  const dtype t = c.type(0).element;
+  const dtype bits = size_of(t) == 8 ? dtype::u64 : size_of(t) == 4 ? dtype::u32 : dtype::u16;
+  const value_id x_bits = ops::bitcast_convert(b, x, bits),
+                 y_bits = ops::bitcast_convert(b, y, bits);
+  const auto number = [&](std::int64_t n) { return ops::integer(b, bits, n); };
+  const value_id sign = ops::shift_left(b, number(1), number(8 * size_of(t) - 1));
+  const auto sign_of = [&](value_id v) { return ops::logical_and(b, v, sign); };
+  const auto magnitude = [&](value_id v) {
+    return ops::logical_and(b, v, ops::logical_not(b, sign));
+  };
+  const value_id apart = ops::compare(b, ne, sign_of(x_bits), sign_of(y_bits));
+  const value_id beyond = ops::compare(b, gt, magnitude(x_bits), magnitude(y_bits));
+  const value_id less = ops::subtract(b, x_bits, number(1)), more = ops::add(b, x_bits, number(1));
+  const value_id step = ops::select(b, ops::logical_or(b, apart, beyond), less, more);
+  const value_id is_zero = ops::compare(b, eq, magnitude(x_bits), number(0));
+  const value_id least = ops::logical_or(b, sign_of(y_bits), number(1));
+  const value_id next = ops::bitcast_convert(b, ops::select(b, is_zero, least, step), t);
+  const value_id nan = ops::logical_or(b, ops::compare(b, ne, x, x), ops::compare(b, ne, y, y));
+  const value_id same = ops::select(b, ops::compare(b, eq, x, y), y, next);
+  c.give(ops::select(b, nan, ops::add(b, x, y), same));
+}
+
 // ---- Products
 // ------------------------------------------------------------------------------------
 
@@ -588,8 +617,13 @@ constexpr void read_reduce(op_context& c) {
     if (!c.region_count(1) || !c.closed()) return;
     ops::extreme which{};
     if (n == 2 && find_extreme(c.regions[0], which)) {
-      const value_id first = ops::reduce(c.b, c.x(0), c.x(1), which, as_ints(dims));
-      return c.give(first, 2);
+      // (Of i1, bytes are compared.)
+      const bool boolean = c.type(0).element == dtype::boolean;
+      const value_id x = boolean ? ops::convert(c.b, c.x(0), dtype::u8) : c.x(0);
+      const value_id first = ops::reduce(c.b, x, c.x(1), which, as_ints(dims));
+      if (!boolean) return c.give(first, 2);
+      c.give(ops::convert(c.b, first, dtype::boolean));
+      return c.give(first < 0 ? -1 : first + 1);
     }
     if (n > 1)
       return c.fail("H009", "a reduction of ", n,
@@ -849,6 +883,7 @@ inline constexpr read_op read_ops[] = {
     {"is_neg_inf", &read_is_inf},
     {"is_pos_inf", &read_is_inf},
     {"matmul", &read_dot},
+    {"next_after", &read_next_after},
     {"optimization_barrier", &read_barrier},
     {"pad", &read_pad},
     {"reduce", &read_reduce},
