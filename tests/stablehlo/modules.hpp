@@ -48,13 +48,13 @@ inline constexpr op_forms ops[] = {
      "%0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>",
      "%0 = \"stablehlo.transpose\"(%a) <{permutation = array<i64: 1, 0>}> : (tensor<4x8xf32>) -> "
      "tensor<8x4xf32>",
-     "transpose(%a) {permutation=[1, 0]} : tensor<8x4xf32>"},
+     "transpose(%a) {dims=[1, 0]} : tensor<8x4xf32>"},
     {"%a: tensor<4x8xf32>",
      "%0 = stablehlo.slice %a [1:3, 0:8:2] : (tensor<4x8xf32>) -> tensor<2x4xf32>",
      "%0 = \"stablehlo.slice\"(%a) <{limit_indices = array<i64: 3, 8>, start_indices = array<i64: "
      "1, "
      "0>, strides = array<i64: 1, 2>}> : (tensor<4x8xf32>) -> tensor<2x4xf32>",
-     "slice(%a) {start=[1, 0], limit=[3, 8], strides=[1, 2]} : tensor<2x4xf32>"},
+     "slice(%a) {[1:3, ::2]} : tensor<2x4xf32>"},
     {"%a: tensor<4x8xf32>, %z: tensor<f32>",
      "%0 = stablehlo.pad %a, %z, low = [0, 1], high = [2, -1], interior = [1, 0] : "
      "(tensor<4x8xf32>, tensor<f32>) -> tensor<9x8xf32>",
@@ -64,7 +64,7 @@ inline constexpr op_forms ops[] = {
      ""},
     {"", "%0 = stablehlo.iota dim = 1 : tensor<4x8xui32>",
      "%0 = \"stablehlo.iota\"() <{iota_dimension = 1 : i64}> : () -> tensor<4x8xui32>",
-     "iota() {dim=1} : tensor<4x8xu32>"},
+     "iota {dim=1} : tensor<4x8xu32>"},
     {"%a: tensor<4x8xf32>, %b: tensor<4x2xf32>",
      "%0 = stablehlo.concatenate %a, %b, dim = 1 : (tensor<4x8xf32>, tensor<4x2xf32>) -> "
      "tensor<4x10xf32>",

@@ -64,6 +64,21 @@ struct op_context {
     fail("H005", "attribute ", name, " is missing");
     return 0;
   }
+  /// A dimension, which the op looks at further.
+  constexpr int dimension(std::int64_t d) {
+    if (d < 0 || d >= max_rank)
+      fail("H005", "dimension ", d, " is out of range; a tensor has at most ", max_rank);
+    return failed() ? 0 : static_cast<int>(d);
+  }
+  /// Has each list a number for each dimension of the first operand?
+  constexpr bool per_dimension(std::initializer_list<const vec<std::int64_t>*> lists) {
+    const int rank = type(0).shape.rank;
+    for (const auto* list : lists)
+      if (static_cast<int>(list->size()) != rank && !failed())
+        fail("H005", "a list of ", list->size(), " numbers for ", type(0), "; ", rank,
+             rank == 1 ? " is" : " are", " needed");
+    return !failed();
+  }
   constexpr bool count(std::size_t wanted) {
     if (operands.size() != wanted && !failed())
       fail("H012", operands.size(), " operands are given; ", wanted, wanted == 1 ? " is" : " are",
@@ -95,7 +110,6 @@ using ints = ops::ints;
 constexpr ints as_ints(const vec<std::int64_t>& v) { return {v.data(), v.size()}; }
 
 // ---- Constants and shapes
-// ------------------------------------------------------------------------
 
 constexpr void read_constant(op_context& c) {
   tensor_type type = c.o.result_types.empty() ? tensor_type() : c.declared();
@@ -112,7 +126,8 @@ constexpr void read_constant(op_context& c) {
 constexpr void read_iota(op_context& c) {
   const auto dim = c.needed("dim", "iota_dimension");
   const tensor_type type = c.declared();
-  if (!c.failed()) c.give(ops::iota(c.b, type, static_cast<int>(dim)));
+  const int d = c.dimension(dim);
+  if (!c.failed()) c.give(ops::iota(c.b, type, d));
 }
 constexpr void read_broadcast_in_dim(op_context& c) {
   const auto dims = c.numbers("dims", "broadcast_dimensions");
@@ -170,8 +185,9 @@ constexpr void read_reverse(op_context& c) {
 }
 constexpr void read_concatenate(op_context& c) {
   const auto dim = c.needed("dim", "dimension");
-  if (!c.failed())
-    c.give(ops::concatenate(c.b, {c.operands.data(), c.operands.size()}, static_cast<int>(dim)));
+  const int d = c.dimension(dim);
+  if (c.operands.empty() && !c.failed()) return c.fail("H012", "there are no operands");
+  if (!c.failed()) c.give(ops::concatenate(c.b, {c.operands.data(), c.operands.size()}, d));
 }
 /// `[0:4, 0:8:2]`
 constexpr void read_slice(op_context& c) {
@@ -194,7 +210,8 @@ constexpr void read_slice(op_context& c) {
       strides.push_back(numbers[2]);
     }
   }
-  if (c.count(1)) c.give(ops::slice(c.b, c.x(0), as_ints(start), as_ints(limit), as_ints(strides)));
+  if (c.count(1) && c.per_dimension({&start, &limit, &strides}))
+    c.give(ops::slice(c.b, c.x(0), as_ints(start), as_ints(limit), as_ints(strides)));
 }
 constexpr void read_pad(op_context& c) {
   if (!c.count(2)) return;
@@ -202,24 +219,23 @@ constexpr void read_pad(op_context& c) {
   const auto low = c.numbers("low", "edge_padding_low"),
              high = c.numbers("high", "edge_padding_high"),
              interior = c.numbers("interior", "interior_padding", rank);
-  if (!c.failed())
+  if (c.per_dimension({&low, &high, &interior}))
     c.give(ops::pad(c.b, c.x(0), c.x(1), as_ints(low), as_ints(high), as_ints(interior)));
 }
 constexpr void read_dynamic_slice(op_context& c) {
   const auto sizes = c.numbers("sizes", "slice_sizes");
-  if (c.operands.empty()) return c.fail("H012", "there are no operands");
-  if (!c.failed())
+  if (!c.count(static_cast<std::size_t>(c.type(0).shape.rank) + 1)) return;
+  if (c.per_dimension({&sizes}))
     c.give(ops::dynamic_slice(c.b, c.x(0), {c.operands.data() + 1, c.operands.size() - 1},
                               as_ints(sizes)));
 }
 constexpr void read_dynamic_update_slice(op_context& c) {
-  if (c.operands.size() < 2) return c.fail("H012", "2 operands or more are needed");
+  if (!c.count(static_cast<std::size_t>(c.type(0).shape.rank) + 2)) return;
   c.give(ops::dynamic_update_slice(c.b, c.x(0), c.x(1),
                                    {c.operands.data() + 2, c.operands.size() - 2}));
 }
 
 // ---- Elementwise
-// ---------------------------------------------------------------------------------
 
 constexpr void read_compare(op_context& c) {
   using enum ops::direction;
@@ -355,7 +371,6 @@ constexpr void read_next_after(op_context& c) {
 }
 
 // ---- Products
-// ------------------------------------------------------------------------------------
 
 /// `batching_dims = [0] x [0], contracting_dims = [1] x [0]`, or dimension numbers.
 constexpr void read_dot_general(op_context& c) {
@@ -483,7 +498,6 @@ constexpr void read_convolution(op_context& c) {
 }
 
 // ---- Gather and scatter
-// --------------------------------------------------------------------------
 
 /// `#stablehlo.gather<offset_dims = [2], ...>`
 struct dimension_numbers {
@@ -566,7 +580,6 @@ constexpr void read_scatter(op_context& c) {
 }
 
 // ---- Reductions
-// ----------------------------------------------------------------------------------
 
 /// x combined with the initial value, unless that is the identity: a constant, or one that is
 /// combined afterwards.
@@ -702,7 +715,10 @@ constexpr void read_sort(op_context& c) {
   if (!find_order(c.regions[0], keys, descending))
     return c.fail("H009",
                   "its program is no comparison LT or GT of one operand, or of several in order");
-  const auto dim = c.number("dimension", c.type(0).shape.rank - 1);
+  std::int64_t along = c.number("dimension", c.type(0).shape.rank - 1);
+  if (along < 0) along += c.type(0).shape.rank;
+  const int dim = c.dimension(along);
+  if (c.failed()) return;
   // Keys first.
   vec<value_id> operands;
   vec<std::size_t> place(c.operands.size(), 0);
@@ -717,8 +733,7 @@ constexpr void read_sort(op_context& c) {
     place[i] = operands.size();
     operands.push_back(c.x(i));
   }
-  const value_id first = ops::sort(c.b, {operands.data(), operands.size()},
-                                   static_cast<int>(dim < 0 ? dim + c.type(0).shape.rank : dim),
+  const value_id first = ops::sort(c.b, {operands.data(), operands.size()}, dim,
                                    static_cast<int>(keys.size()), descending);
   for (std::size_t i = 0; i < place.size(); ++i)
     c.give(first < 0 ? -1 : first + static_cast<int>(place[i]));
@@ -729,7 +744,6 @@ constexpr void read_top_k(op_context& c) {
 }
 
 // ---- Control
-// -------------------------------------------------------------------------------------
 
 constexpr void read_while(op_context& c) {
   if (!c.region_count(2)) return;
@@ -779,7 +793,6 @@ constexpr void read_custom_call(op_context& c) {
 }
 
 // ---- Linear algebra
-// ------------------------------------------------------------------------------
 
 constexpr void read_cholesky(op_context& c) {
   if (c.count(1)) c.give(ops::cholesky(c.b, c.x(0), c.number("lower", 0) != 0));
@@ -795,7 +808,6 @@ constexpr void read_triangular_solve(op_context& c) {
 }
 
 // ---- The list
-// ------------------------------------------------------------------------------------
 
 /// Ops that differ from ours in their names only, if that.
 struct same_op {

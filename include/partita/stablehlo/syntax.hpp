@@ -479,7 +479,7 @@ class syntax {
         ++at_;
         return true;
       default:
-        return is_word_char(all_[at_]) && named_part(o);
+        return is_word_char(all_[at_]) && !starts_arrow() && named_part(o);
     }
   }
   constexpr bool operand(op_text& o) {

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <concepts>
+#include <initializer_list>
 #include <limits>
 
 namespace partita::run_detail {
