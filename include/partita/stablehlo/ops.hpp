@@ -1,0 +1,807 @@
+/// What each op of StableHLO and CHLO means in ours: a function for each that is more than a name.
+///
+/// Source    the StableHLO specification, version 1.0, and the definitions of the CHLO dialect
+#pragma once
+
+#include <partita/ir/builder.hpp>
+#include <partita/op/registry.hpp>
+#include <partita/stablehlo/attributes.hpp>
+#include <partita/stablehlo/reducer.hpp>
+
+namespace partita::stablehlo_detail {
+
+/// Handed to what makes ops of one that was read.
+struct op_context {
+  syntax& in;
+  builder& b;
+  const op_text& o;
+  vec<value_id> operands;
+  vec<program> regions;    ///< inputs: their arguments, then what they take of around them
+  vec<value_id> captured;  ///< that, as values here
+  vec<value_id> results;   ///< to be filled
+
+  template <class... Parts>
+  constexpr void fail(std::string_view code, const Parts&... parts) {
+    in.fail(o.at, code, o.name, ": ", parts...);
+  }
+  constexpr bool failed() const { return in.failed() || b.failed(); }
+  constexpr value_id x(std::size_t i) const { return i < operands.size() ? operands[i] : -1; }
+  constexpr const tensor_type& type(std::size_t i) const { return b.type(x(i)); }
+  /// The type that the text gives to the result.
+  constexpr tensor_type declared(std::size_t i = 0) {
+    if (i < o.result_types.size()) return o.result_types[i];
+    fail("H005", "its result type is needed");
+    return {};
+  }
+  /// Numbers of an attribute, by any of its names; `otherwise` that many zeros or ones if it may be
+  /// left out.
+  constexpr vec<std::int64_t> numbers(std::string_view name, std::string_view other = {},
+                                      std::size_t count = 0, std::int64_t otherwise = 0) {
+    vec<std::int64_t> list;
+    const bool first = o.has(name);
+    if (!first && (other.empty() || !o.has(other))) {
+      list.assign(count, otherwise);
+      return list;
+    }
+    bool splat = false;
+    const std::string_view value = o.attribute(first ? name : other);
+    if (!read_integers(value, list, splat))
+      fail("H005", "attribute ", first ? name : other, " = ", value.substr(0, 60),
+           " is no list of numbers");
+    if (splat && list.size() == 1 && count > 1) list.assign(count, list[0]);
+    return list;
+  }
+  constexpr std::int64_t number(std::string_view name, std::int64_t otherwise) {
+    if (!o.has(name)) return otherwise;
+    std::int64_t n = 0;
+    if (!read_integer(o.attribute(name), n))
+      fail("H005", "attribute ", name, " = ", o.attribute(name).substr(0, 60), " is no number");
+    return n;
+  }
+  constexpr std::int64_t needed(std::string_view name, std::string_view other = {}) {
+    if (o.has(name)) return number(name, 0);
+    if (!other.empty() && o.has(other)) return number(other, 0);
+    fail("H005", "attribute ", name, " is missing");
+    return 0;
+  }
+  constexpr bool count(std::size_t wanted) {
+    if (operands.size() != wanted && !failed())
+      fail("H012", operands.size(), " operands are given; ", wanted, wanted == 1 ? " is" : " are",
+           " needed");
+    return !failed();
+  }
+  constexpr bool region_count(std::size_t wanted) {
+    if (regions.size() != wanted && !failed())
+      fail("H012", regions.size(), " programs are given; ", wanted, wanted == 1 ? " is" : " are",
+           " needed");
+    return !failed();
+  }
+  /// Programs like those of reduce see their arguments only.
+  constexpr bool closed() {
+    if (!captured.empty() && !failed())
+      fail("H009", "its program uses values from outside, which is not supported");
+    return !failed();
+  }
+  constexpr void give(value_id v) { results.push_back(v); }
+  constexpr void give(value_id first, int count) {
+    for (int i = 0; i < count; ++i) results.push_back(first < 0 ? -1 : first + i);
+  }
+  constexpr value_id scalar_like(value_id v, double number) {
+    return ops::scalar(b, b.type(v).element, number);
+  }
+};
+
+using ints = ops::ints;
+constexpr ints as_ints(const vec<std::int64_t>& v) { return {v.data(), v.size()}; }
+
+// ---- Constants and shapes ------------------------------------------------------------------------
+
+constexpr void read_constant(op_context& c) {
+  tensor_type type = c.o.result_types.empty() ? tensor_type() : c.declared();
+  std::string_view value = c.o.attribute("value");
+  if (c.o.result_types.empty()) return c.fail("H005", "its type is needed");
+  vec<std::int64_t> bits;
+  text fault;
+  if (!read_dense(value, type, bits, fault)) return c.fail("H008", fault);
+  if (bits.size() == 1)
+    c.give(c.b.emit(def<op::constant>, {}, {bits[0]}, type));
+  else
+    c.give(ops::literal(c.b, type, as_ints(bits)));
+}
+constexpr void read_iota(op_context& c) {
+  const auto dim = c.needed("dim", "iota_dimension");
+  const tensor_type type = c.declared();
+  if (!c.failed()) c.give(ops::iota(c.b, type, static_cast<int>(dim)));
+}
+constexpr void read_broadcast_in_dim(op_context& c) {
+  const auto dims = c.numbers("dims", "broadcast_dimensions");
+  const tensor_type type = c.declared();
+  if (!c.count(1)) return;
+  const value_id operands[] = {c.x(0)};
+  c.give(c.b.emit(def<op::broadcast_in_dim>, operands, as_ints(dims), type));
+}
+/// Of older versions: new dimensions in front.
+constexpr void read_broadcast(op_context& c) {
+  const tensor_type type = c.declared();
+  if (!c.count(1)) return;
+  vec<std::int64_t> dims;
+  for (int d = 0; d < c.type(0).shape.rank; ++d)
+    dims.push_back(type.shape.rank - c.type(0).shape.rank + d);
+  c.give(ops::broadcast_in_dim(c.b, c.x(0), type.shape, as_ints(dims)));
+}
+constexpr void read_reshape(op_context& c) {
+  const tensor_type type = c.declared();
+  if (c.count(1)) c.give(ops::reshape(c.b, c.x(0), type.shape));
+}
+constexpr void read_convert(op_context& c) {
+  const tensor_type type = c.declared();
+  if (c.count(1)) c.give(ops::convert(c.b, c.x(0), type.element));
+}
+constexpr void read_bitcast_convert(op_context& c) {
+  const tensor_type type = c.declared();
+  if (c.count(1)) c.give(ops::bitcast_convert(c.b, c.x(0), type.element));
+}
+/// `format = e5m10`
+constexpr void read_reduce_precision(op_context& c) {
+  std::int64_t exponent = 0, mantissa = 0;
+  if (c.o.has("format")) {
+    const std::string_view format = c.o.attribute("format");
+    const std::size_t m = format.find('m');
+    if (m == std::string_view::npos || !read_integer(format.substr(1, m - 1), exponent) ||
+        !read_integer(format.substr(m + 1), mantissa))
+      c.fail("H005", "format ", format, " is not like e5m10");
+  } else {
+    exponent = c.needed("exponent_bits");
+    mantissa = c.needed("mantissa_bits");
+  }
+  if (c.count(1))
+    c.give(ops::reduce_precision(c.b, c.x(0), static_cast<int>(exponent), static_cast<int>(mantissa)));
+}
+constexpr void read_transpose(op_context& c) {
+  const auto dims = c.numbers("dims", "permutation");
+  if (c.count(1)) c.give(ops::transpose(c.b, c.x(0), as_ints(dims)));
+}
+constexpr void read_reverse(op_context& c) {
+  const auto dims = c.numbers("dims", "dimensions");
+  if (!c.count(1)) return;
+  c.give(dims.empty() ? c.x(0) : ops::reverse(c.b, c.x(0), as_ints(dims)));
+}
+constexpr void read_concatenate(op_context& c) {
+  const auto dim = c.needed("dim", "dimension");
+  if (!c.failed())
+    c.give(ops::concatenate(c.b, {c.operands.data(), c.operands.size()}, static_cast<int>(dim)));
+}
+/// `[0:4, 0:8:2]`
+constexpr void read_slice(op_context& c) {
+  vec<std::int64_t> start = c.numbers("start_indices"), limit = c.numbers("limit_indices"),
+                    strides = c.numbers("strides", {}, start.size(), 1);
+  if (c.o.has("[]")) {
+    for (std::string_view range : parts_of(inside(c.o.attribute("[]"), '[', ']'))) {
+      std::int64_t numbers[3] = {0, 0, 1};
+      int k = 0;
+      bool good = true;
+      while (good && k < 3) {
+        const std::size_t colon = range.find(':');
+        good = read_integer(range.substr(0, colon), numbers[k++]);
+        if (colon == std::string_view::npos) break;
+        range.remove_prefix(colon + 1);
+      }
+      if (!good || k < 2) return c.fail("H005", "a range is not like 0:4 or 0:8:2");
+      start.push_back(numbers[0]);
+      limit.push_back(numbers[1]);
+      strides.push_back(numbers[2]);
+    }
+  }
+  if (c.count(1))
+    c.give(ops::slice(c.b, c.x(0), as_ints(start), as_ints(limit), as_ints(strides)));
+}
+constexpr void read_pad(op_context& c) {
+  if (!c.count(2)) return;
+  const auto rank = static_cast<std::size_t>(c.type(0).shape.rank);
+  const auto low = c.numbers("low", "edge_padding_low"), high = c.numbers("high", "edge_padding_high"),
+             interior = c.numbers("interior", "interior_padding", rank);
+  if (!c.failed())
+    c.give(ops::pad(c.b, c.x(0), c.x(1), as_ints(low), as_ints(high), as_ints(interior)));
+}
+constexpr void read_dynamic_slice(op_context& c) {
+  const auto sizes = c.numbers("sizes", "slice_sizes");
+  if (c.operands.empty()) return c.fail("H012", "there are no operands");
+  if (!c.failed())
+    c.give(ops::dynamic_slice(c.b, c.x(0), {c.operands.data() + 1, c.operands.size() - 1},
+                              as_ints(sizes)));
+}
+constexpr void read_dynamic_update_slice(op_context& c) {
+  if (c.operands.size() < 2) return c.fail("H012", "2 operands or more are needed");
+  c.give(ops::dynamic_update_slice(c.b, c.x(0), c.x(1),
+                                   {c.operands.data() + 2, c.operands.size() - 2}));
+}
+
+// ---- Elementwise ---------------------------------------------------------------------------------
+
+constexpr void read_compare(op_context& c) {
+  using enum ops::direction;
+  std::string_view word = c.o.words.empty() ? std::string_view() : c.o.words[0];
+  if (c.o.has("comparison_direction")) {
+    word = c.o.attribute("comparison_direction");
+    if (const std::size_t at = word.rfind(' '); at != std::string_view::npos) word = word.substr(at + 1);
+    while (!word.empty() && !is_word_char(word.back())) word.remove_suffix(1);
+    while (!word.empty() && !is_word_char(word.front())) word.remove_prefix(1);
+  }
+  constexpr struct {
+    std::string_view name;
+    ops::direction direction;
+  } known[] = {{"EQ", eq}, {"NE", ne}, {"GE", ge}, {"GT", gt}, {"LE", le}, {"LT", lt}};
+  for (const auto& k : known)
+    if (k.name == word) {
+      if (c.count(2)) c.give(ops::compare(c.b, k.direction, c.x(0), c.x(1)));
+      return;
+    }
+  c.fail("H005", "comparison direction \"", word, "\" is none of EQ, NE, GE, GT, LE, LT");
+}
+constexpr void read_square(op_context& c) {
+  if (c.count(1)) c.give(ops::multiply(c.b, c.x(0), c.x(0)));
+}
+/// |x| = infinity, or x = infinity, or x = -infinity.
+constexpr void read_is_inf(op_context& c) {
+  if (!c.count(1)) return;
+  const double infinite = std::bit_cast<double>(std::int64_t{0x7ff} << 52);
+  const bool negative = c.o.name.ends_with("is_neg_inf");
+  const value_id x = c.o.name.ends_with("is_inf") ? ops::abs(c.b, c.x(0)) : c.x(0);
+  c.give(ops::compare(c.b, ops::direction::eq, x, c.scalar_like(x, negative ? -infinite : infinite)));
+}
+/// Functions that are made of others, with 0 and 1 as constants.
+struct composed {
+  op_context& c;
+  value_id x = c.x(0);
+  constexpr value_id number(double v) const { return c.scalar_like(x, v); }
+  constexpr value_id one() const { return number(1); }
+  constexpr value_id add(value_id a, value_id b) const { return ops::add(c.b, a, b); }
+  constexpr value_id subtract(value_id a, value_id b) const { return ops::subtract(c.b, a, b); }
+  constexpr value_id times(value_id a, value_id b) const { return ops::multiply(c.b, a, b); }
+  constexpr value_id over(value_id a, value_id b) const { return ops::divide(c.b, a, b); }
+  constexpr value_id twice(value_id a) const { return times(number(2), a); }
+  constexpr value_id half(value_id a) const { return times(number(0.5), a); }
+  /// sqrt((1 - x) (1 + x))
+  constexpr value_id other_leg() const {
+    return ops::sqrt(c.b, times(subtract(one(), x), add(one(), x)));
+  }
+  /// The same function of |x|, with the sign of x.
+  constexpr value_id odd(value_id of_magnitude) const {
+    return ops::select(c.b, ops::compare(c.b, ops::direction::lt, x, number(0)),
+                       ops::negate(c.b, of_magnitude), of_magnitude);
+  }
+};
+constexpr void read_composed(op_context& c) {
+  if (!c.count(1)) return;
+  const composed f{c};
+  builder& b = c.b;
+  std::string_view name = c.o.name;
+  if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+  if (name == "asin") return c.give(f.twice(ops::atan2(b, f.x, f.add(f.one(), f.other_leg()))));
+  if (name == "acos") return c.give(f.twice(ops::atan2(b, f.other_leg(), f.add(f.one(), f.x))));
+  if (name == "atan") return c.give(ops::atan2(b, f.x, ops::add(b, f.one(), f.times(f.number(0), f.x))));
+  if (name == "sinh") {
+    // (e + e / (e + 1)) / 2, where e = exp(|x|) - 1; halved first where e is large.
+    const value_id e = ops::expm1(b, ops::abs(b, f.x));
+    const value_id small = f.half(f.add(e, f.over(e, f.add(e, f.one()))));
+    const value_id large = ops::exp(b, f.subtract(ops::abs(b, f.x), f.number(0.69314718055994530942)));
+    const value_id is_small = ops::compare(b, ops::direction::lt, ops::abs(b, f.x), f.one());
+    return c.give(f.odd(ops::select(b, is_small, small, f.subtract(large, f.half(f.half(f.over(f.one(), large)))))));
+  }
+  if (name == "cosh") {
+    const value_id large = ops::exp(b, f.subtract(ops::abs(b, f.x), f.number(0.69314718055994530942)));
+    return c.give(f.add(large, f.half(f.half(f.over(f.one(), large)))));
+  }
+  if (name == "atanh")
+    return c.give(f.half(f.subtract(ops::log1p(b, f.x), ops::log1p(b, ops::negate(b, f.x)))));
+  if (name == "asinh") {
+    // log(a + sqrt(a^2 + 1)) = log1p(a + a^2 / (1 + sqrt(a^2 + 1))), a = |x|; log(2 a) where a^2 is large.
+    const value_id a = ops::abs(b, f.x), aa = f.times(a, a);
+    const value_id root = ops::sqrt(b, f.add(aa, f.one()));
+    const value_id small = ops::log1p(b, f.add(a, f.over(aa, f.add(f.one(), root))));
+    const value_id large = f.add(ops::log(b, a), f.number(0.69314718055994530942));
+    const value_id is_large = ops::compare(b, ops::direction::gt, a, f.number(1e4));
+    return c.give(f.odd(ops::select(b, is_large, large, small)));
+  }
+  if (name == "acosh") {
+    // log(x + sqrt((x + 1) (x - 1)))
+    const value_id root = f.times(ops::sqrt(b, f.add(f.x, f.one())), ops::sqrt(b, f.subtract(f.x, f.one())));
+    const value_id large = f.add(ops::log(b, f.x), f.number(0.69314718055994530942));
+    const value_id is_large = ops::compare(b, ops::direction::gt, f.x, f.number(1e4));
+    return c.give(ops::select(b, is_large, large, ops::log(b, f.add(f.x, root))));
+  }
+  c.fail("H004", "op \"", c.o.name, "\" is unknown");
+}
+
+// ---- Products ------------------------------------------------------------------------------------
+
+/// `batching_dims = [0] x [0], contracting_dims = [1] x [0]`, or dimension numbers.
+constexpr void read_dot_general(op_context& c) {
+  vec<std::int64_t> lists[4];  // lhs batch, rhs batch, lhs contracting, rhs contracting
+  bool splat = false;
+  if (c.o.has("dot_dimension_numbers")) {
+    constexpr std::string_view names[] = {"lhs_batching_dimensions", "rhs_batching_dimensions",
+                                          "lhs_contracting_dimensions",
+                                          "rhs_contracting_dimensions"};
+    for (std::string_view part : parts_of(inside(c.o.attribute("dot_dimension_numbers"), '<', '>')))
+      for (int i = 0; i < 4; ++i)
+        if (part.starts_with(names[i])) read_integers(part.substr(part.find('=') + 1), lists[i], splat);
+  }
+  const auto pair = [&](std::string_view name, int first) {
+    const std::string_view value = c.o.attribute(name);
+    const std::size_t x = value.find('x');
+    if (value.empty()) return;
+    if (x == std::string_view::npos ||
+        !read_integers(value.substr(0, x), lists[first], splat) ||
+        !read_integers(value.substr(x + 1), lists[first + 1], splat))
+      c.fail("H005", "attribute ", name, " = ", value, " is not like [0] x [0]");
+  };
+  pair("batching_dims", 0);
+  pair("contracting_dims", 2);
+  if (!c.count(2)) return;
+  value_id x = c.x(0), y = c.x(1);
+  // Operands of other types than the result are converted: products are exact in the wider one.
+  if (!c.o.result_types.empty()) {
+    const dtype to = c.declared().element;
+    x = ops::convert(c.b, x, to);
+    y = ops::convert(c.b, y, to);
+  }
+  c.give(ops::dot_general(c.b, x, y, {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3])}));
+}
+/// The last dimension of lhs with the first of rhs.
+constexpr void read_dot(op_context& c) {
+  if (!c.count(2)) return;
+  const std::int64_t last[] = {c.type(0).shape.rank - 1}, first[] = {0};
+  value_id x = c.x(0), y = c.x(1);
+  if (!c.o.result_types.empty()) {
+    const dtype to = c.declared().element;
+    x = ops::convert(c.b, x, to);
+    y = ops::convert(c.b, y, to);
+  }
+  c.give(ops::dot_general(c.b, x, y, {{}, {}, last, first}));
+}
+
+/// `[b, 0, 1, f]`: where each is; batch (or input feature) first, then feature, then spatial.
+constexpr bool read_roles(std::string_view list, char first, char second, vec<std::int64_t>& to) {
+  const auto parts = parts_of(list);
+  to.assign(parts.size(), -1);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    std::int64_t n = 0;
+    std::size_t at = 0;
+    if (parts[i].size() == 1 && parts[i][0] == first)
+      at = 0;
+    else if (parts[i].size() == 1 && parts[i][0] == second)
+      at = 1;
+    else if (read_integer(parts[i], n) && n >= 0 && n + 2 < static_cast<std::int64_t>(parts.size()))
+      at = static_cast<std::size_t>(n) + 2;
+    else
+      return false;
+    if (to[at] >= 0) return false;
+    to[at] = static_cast<std::int64_t>(i);
+  }
+  return parts.size() >= 2;
+}
+constexpr void read_convolution(op_context& c) {
+  std::string_view dims = c.o.attribute("dim_numbers");
+  if (c.o.has("dimension_numbers")) dims = inside(c.o.attribute("dimension_numbers"), '<', '>');
+  const std::size_t x = dims.find("]x["), arrow = dims.find("->");
+  vec<std::int64_t> lhs, rhs, result;
+  if (x == std::string_view::npos || arrow == std::string_view::npos || arrow < x ||
+      !read_roles(inside(dims.substr(0, x + 1), '[', ']'), 'b', 'f', lhs) ||
+      !read_roles(inside(dims.substr(x + 2, arrow - x - 2), '[', ']'), 'i', 'o', rhs) ||
+      !read_roles(inside(dims.substr(arrow), '[', ']'), 'b', 'f', result))
+    return c.fail("H005", "dimension numbers ", dims.substr(0, 60),
+                  " are not like [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]");
+  const std::size_t n = lhs.size() - 2;
+  vec<std::int64_t> stride = c.numbers("window_strides", {}, n, 1), pad = c.numbers("padding", {}, 2 * n, 0),
+                    lhs_dilate = c.numbers("lhs_dilation", {}, n, 1),
+                    rhs_dilate = c.numbers("rhs_dilation", {}, n, 1),
+                    reverse = c.numbers("window_reversal", {}, n, 0);
+  if (c.o.has("window"))
+    for (std::string_view part : parts_of(inside(c.o.attribute("window"), '{', '}'))) {
+      const std::size_t equal = part.find('=');
+      if (equal == std::string_view::npos) continue;
+      std::string_view name = part.substr(0, equal);
+      while (!name.empty() && is_space(name.back())) name.remove_suffix(1);
+      vec<std::int64_t> list;
+      bool splat = false;
+      if (!read_integers(part.substr(equal + 1), list, splat))
+        return c.fail("H005", "window ", part, " is no list of numbers");
+      (name == "stride" ? stride : name == "pad" ? pad : name == "lhs_dilate" ? lhs_dilate : name == "rhs_dilate" ? rhs_dilate : reverse) = list;
+    }
+  if (!c.count(2)) return;
+  const shape& taps = c.type(1).shape;
+  if (stride.size() != n || pad.size() != 2 * n || lhs_dilate.size() != n || rhs_dilate.size() != n ||
+      reverse.size() != n || rhs.size() != n + 2 || result.size() != n + 2 ||
+      taps.rank != static_cast<int>(n) + 2)
+    return c.fail("H005", "windows and dimension numbers differ in rank");
+  vec<window_dim> windows;
+  for (std::size_t d = 0; d < n; ++d)
+    windows.push_back({taps[static_cast<int>(rhs[d + 2])], stride[d], lhs_dilate[d], rhs_dilate[d],
+                       pad[2 * d], pad[2 * d + 1], reverse[d] != 0});
+  value_id l = c.x(0), r = c.x(1);
+  if (!c.o.result_types.empty()) {
+    const dtype to = c.declared().element;
+    l = ops::convert(c.b, l, to);
+    r = ops::convert(c.b, r, to);
+  }
+  c.give(ops::convolution(c.b, l, r,
+                          {as_ints(lhs), as_ints(rhs), as_ints(result), {windows.data(), windows.size()},
+                           c.number("feature_group_count", 1), c.number("batch_group_count", 1)}));
+}
+
+// ---- Gather and scatter --------------------------------------------------------------------------
+
+/// `#stablehlo.gather<offset_dims = [2], ...>`
+struct dimension_numbers {
+  vec<std::int64_t> lists[5];
+  std::int64_t vector_dim = 0;
+
+  constexpr dimension_numbers(op_context& c, std::string_view value, const std::string_view (&names)[5]) {
+    for (std::string_view part : parts_of(inside(value, '<', '>'))) {
+      std::string_view name = part.substr(0, part.find('='));
+      while (!name.empty() && is_space(name.back())) name.remove_suffix(1);
+      const std::size_t equal = part.find('=');
+      if (equal == std::string_view::npos) continue;
+      bool splat = false, good = false;
+      if (name == "index_vector_dim") good = read_integer(part.substr(equal + 1), vector_dim);
+      for (int i = 0; i < 5; ++i)
+        if (name == names[i]) good = read_integers(part.substr(equal + 1), lists[i], splat);
+      if (!good) c.fail("H005", "dimension number \"", part, "\" is unknown");
+    }
+  }
+  constexpr ops::gather_dimensions numbers() const {
+    return {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3]), as_ints(lists[4]), vector_dim};
+  }
+};
+constexpr void read_gather(op_context& c) {
+  constexpr std::string_view names[5] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map"};
+  const dimension_numbers dims(c, c.o.attribute("dimension_numbers"), names);
+  const auto sizes = c.numbers("slice_sizes");
+  if (c.count(2)) c.give(ops::gather(c.b, c.x(0), c.x(1), dims.numbers(), as_ints(sizes)));
+}
+constexpr void read_scatter(op_context& c) {
+  constexpr std::string_view names[5] = {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
+  const dimension_numbers dims(c, c.o.attribute("scatter_dimension_numbers"), names);
+  if (c.operands.size() != 3 && !c.failed())
+    return c.fail("H013", c.operands.size(), " operands; a scatter of one tensor, with 3, is supported");
+  if (!c.region_count(1) || !c.closed()) return;
+  const program& f = c.regions[0];
+  ops::scatter_update update = ops::scatter_update::assign;
+  combiner how = combiner::add;
+  value_id input = c.x(0), updates = c.x(2);
+  if (find_combiner(f, how)) {
+    if (how == combiner::logical_and || how == combiner::logical_or) {
+      // Of i1: the least or greatest of 0 and 1.
+      if (c.type(0).element != dtype::boolean)
+        return c.fail("H009", "its program combines bits, which is supported of i1 only");
+      update = how == combiner::logical_and ? ops::scatter_update::min : ops::scatter_update::max;
+      input = ops::convert(c.b, input, dtype::u8);
+      updates = ops::convert(c.b, updates, dtype::u8);
+      const value_id made = ops::scatter(c.b, update, input, c.x(1), updates, dims.numbers());
+      return c.give(ops::convert(c.b, made, dtype::boolean));
+    }
+    update = static_cast<ops::scatter_update>(how);
+  } else if (f.output_count() != 1 || f.input_count() != 2 || f.outputs[0].value != f.inputs[1]) {
+    return c.fail("H009", "its program is none of add, multiply, maximum, minimum, and, or, or its second argument");
+  }
+  c.give(ops::scatter(c.b, update, input, c.x(1), updates, dims.numbers()));
+}
+
+// ---- Reductions ----------------------------------------------------------------------------------
+
+/// x combined with the initial value, unless that is the identity: a constant, or one that is
+/// combined afterwards.
+constexpr value_id with_initial(op_context& c, value_id x, value_id initial, combiner how) {
+  if (c.failed() || initial < 0) return x;
+  const program& p = c.b.p;
+  const op_id o = p.producer(initial);
+  if (p.op(o).def->id == def<op::constant>.id && p.attrs(o)[0] == identity_bits(how, c.b.type(initial).element)) return x;
+  // -0 is the identity of sums, too, and so is 0 but for a sum of -0.
+  if (how == combiner::add && p.op(o).def->id == def<op::constant>.id && is_floating(c.b.type(initial).element) && std::bit_cast<double>(p.attrs(o)[0]) == 0) return x;
+  const value_id operands[] = {x, initial};
+  return c.b.emit(combining_op(how), operands, {});
+}
+/// The combiner of a closed program of two scalars, or none, which is said.
+constexpr bool combiner_of(op_context& c, std::size_t region, combiner& how) {
+  if (c.failed()) return false;
+  if (find_combiner(c.regions[region], how)) return true;
+  c.fail("H009", "its program is none of add, multiply, maximum, minimum, and, or of its two arguments");
+  return false;
+}
+constexpr void read_reduce(op_context& c) {
+  auto dims = c.numbers("dimensions");
+  // (A reduction over sorted dimensions is the same.)
+  for (std::size_t i = 1; i < dims.size(); ++i)
+    for (std::size_t j = i; j > 0 && dims[j] < dims[j - 1]; --j) {
+      const auto d = dims[j];
+      dims[j] = dims[j - 1];
+      dims[j - 1] = d;
+    }
+  const std::size_t n = c.operands.size() / 2;
+  if (n == 0 || c.operands.size() % 2 != 0)
+    return c.fail("H012", c.operands.size(), " operands; each tensor and its initial value are needed");
+  combiner how = combiner::add;
+  if (c.regions.empty()) {
+    // `applies stablehlo.add`
+    std::string_view name = c.o.words.empty() ? std::string_view() : c.o.words[0];
+    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+    const bool boolean = c.type(0).element == dtype::boolean;
+    bool found = false;
+    for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min, combiner::logical_and, combiner::logical_or})
+      if (combining_op(each).name == name) how = each, found = true;
+    if (!found) return c.fail("H009", "applies \"", name, "\", which is none of add, multiply, maximum, minimum, and, or");
+    if (boolean && (how == combiner::add || how == combiner::max)) how = combiner::logical_or;
+    if (boolean && (how == combiner::multiply || how == combiner::min)) how = combiner::logical_and;
+  } else {
+    if (!c.region_count(1) || !c.closed()) return;
+    ops::extreme which{};
+    if (n == 2 && find_extreme(c.regions[0], which)) {
+      const value_id first = ops::reduce(c.b, c.x(0), c.x(1), which, as_ints(dims));
+      return c.give(first, 2);
+    }
+    if (n > 1) return c.fail("H009", "a reduction of ", n, " tensors at once is supported as argmax and argmin only");
+    if (!combiner_of(c, 0, how)) return;
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    c.give(with_initial(c, ops::reduce(c.b, c.x(i), how, as_ints(dims)), c.x(n + i), how));
+}
+constexpr vec<window_dim> windows_of(op_context& c, std::size_t rank) {
+  const auto size = c.numbers("window_dimensions", {}, rank, 1), stride = c.numbers("window_strides", {}, rank, 1),
+             base = c.numbers("base_dilations", {}, rank, 1), dilation = c.numbers("window_dilations", {}, rank, 1),
+             padding = c.numbers("padding", {}, 2 * rank, 0);
+  vec<window_dim> w;
+  if (size.size() != rank || stride.size() != rank || base.size() != rank || dilation.size() != rank || padding.size() != 2 * rank) {
+    c.fail("H005", "windows of rank ", rank, " are needed");
+    return w;
+  }
+  for (std::size_t d = 0; d < rank; ++d)
+    w.push_back({size[d], stride[d], base[d], dilation[d], padding[2 * d], padding[2 * d + 1], false});
+  return w;
+}
+/// Is this a sum (or another combination) over all elements up to each? Then it is a cumulative one.
+constexpr void read_reduce_window(op_context& c) {
+  if (c.operands.size() != 2 && !c.failed())
+    return c.fail("H013", c.operands.size(), " operands; windows of one tensor, with 2, are supported");
+  if (!c.region_count(1) || !c.closed()) return;
+  const auto w = windows_of(c, static_cast<std::size_t>(c.type(0).shape.rank));
+  combiner how = combiner::add;
+  if (c.failed() || !combiner_of(c, 0, how)) return;
+  const value_id initial = c.x(1);
+  value_id x = c.x(0);
+  if (how == combiner::logical_and || how == combiner::logical_or) {
+    const bool boolean = c.type(0).element == dtype::boolean;
+    if (!boolean) return c.fail("H009", "its program combines bits, which is supported of i1 only");
+    x = ops::convert(c.b, x, dtype::u8);
+    const value_id made = ops::reduce_window(c.b, x, how == combiner::logical_and ? combiner::min : combiner::max, {w.data(), w.size()});
+    return c.give(with_initial(c, ops::convert(c.b, made, dtype::boolean), initial, how));
+  }
+  c.give(with_initial(c, ops::reduce_window(c.b, x, how, {w.data(), w.size()}), initial, how));
+}
+constexpr void read_select_and_scatter(op_context& c) {
+  if (!c.count(3) || !c.region_count(2) || !c.closed()) return;
+  const auto w = windows_of(c, static_cast<std::size_t>(c.type(0).shape.rank));
+  if (c.failed()) return;
+  const program& select = c.regions[0];
+  const value_id v = select.output_count() == 1 && select.input_count() == 2 ? select.outputs[0].value : -1;
+  bool good = v >= 0 && is_made_by(select, v, def<op::compare>);
+  ops::direction d{};
+  if (good) {
+    const op_id o = select.producer(v);
+    d = static_cast<ops::direction>(select.attrs(o)[0]);
+    good = input_of(select, select.operand(o, 0)) == 0 && input_of(select, select.operand(o, 1)) == 1 && d != ops::direction::eq && d != ops::direction::ne;
+  }
+  combiner how = combiner::add;
+  if (!good || !find_combiner(c.regions[1], how) || how != combiner::add)
+    return c.fail("H009", "its programs are no comparison (GE, GT, LE, LT) and a sum");
+  c.give(with_initial(c, ops::select_and_scatter(c.b, c.x(0), c.x(1), d, {w.data(), w.size()}), c.x(2), how));
+}
+constexpr void read_sort(op_context& c) {
+  if (!c.region_count(1) || !c.closed()) return;
+  if (c.operands.empty()) return c.fail("H012", "there are no operands");
+  vec<int> keys;
+  bool descending = false;
+  if (!find_order(c.regions[0], keys, descending))
+    return c.fail("H009", "its program is no comparison LT or GT of one operand, or of several in order");
+  const auto dim = c.number("dimension", c.type(0).shape.rank - 1);
+  // Keys first.
+  vec<value_id> operands;
+  vec<std::size_t> place(c.operands.size(), 0);
+  for (int k : keys) {
+    place[static_cast<std::size_t>(k)] = operands.size();
+    operands.push_back(c.x(static_cast<std::size_t>(k)));
+  }
+  for (std::size_t i = 0; i < c.operands.size(); ++i) {
+    bool is_key = false;
+    for (int k : keys) is_key = is_key || static_cast<std::size_t>(k) == i;
+    if (is_key) continue;
+    place[i] = operands.size();
+    operands.push_back(c.x(i));
+  }
+  const value_id first = ops::sort(c.b, {operands.data(), operands.size()}, static_cast<int>(dim < 0 ? dim + c.type(0).shape.rank : dim), static_cast<int>(keys.size()), descending);
+  for (std::size_t i = 0; i < place.size(); ++i) c.give(first < 0 ? -1 : first + static_cast<int>(place[i]));
+}
+constexpr void read_top_k(op_context& c) {
+  const auto k = c.needed("k");
+  if (c.count(1)) c.give(ops::top_k(c.b, c.x(0), k), 2);
+}
+
+// ---- Control -------------------------------------------------------------------------------------
+
+constexpr void read_while(op_context& c) {
+  if (!c.region_count(2)) return;
+  const int n = static_cast<int>(c.operands.size());
+  vec<value_id> carried = c.operands;
+  carried.insert_back(c.captured.begin(), c.captured.end());
+  program& body = c.regions[1];
+  if (body.output_count() != n)
+    return c.fail("H012", "its body gives ", body.output_count(), " values; ", n, " are carried");
+  for (int i = n; i < body.input_count(); ++i) body.outputs.push_back({body.inputs[i], {}});
+  c.give(ops::while_loop(c.b, {carried.data(), carried.size()}, static_cast<program&&>(c.regions[0]), static_cast<program&&>(body)), n);
+}
+constexpr void read_case(op_context& c) {
+  if (!c.count(1) || c.regions.empty()) return;
+  value_id index = c.x(0);
+  if (c.type(0).element == dtype::boolean) {
+    // `if`: the first program where it holds.
+    if (!c.region_count(2)) return;
+    index = ops::convert(c.b, ops::logical_not(c.b, index), dtype::i32);
+  }
+  const int n = c.regions[0].output_count();
+  c.give(ops::case_of(c.b, index, {c.captured.data(), c.captured.size()}, static_cast<vec<program>&&>(c.regions)), n);
+}
+constexpr void read_barrier(op_context& c) {
+  if (c.operands.empty()) return;
+  c.give(ops::optimization_barrier(c.b, {c.operands.data(), c.operands.size()}), static_cast<int>(c.operands.size()));
+}
+constexpr void read_identity(op_context& c) {
+  if (c.count(1)) c.give(c.x(0));
+}
+constexpr void read_custom_call(op_context& c) {
+  const std::string_view target = c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name")) : c.o.symbol;
+  for (std::string_view known : {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "xla.sdy.FuncResultSharding"})
+    if (target == known) {
+      if (known.starts_with("SPMD")) break;
+      return read_identity(c);
+    }
+  c.fail("H013", "target \"", target, "\" is code of another library; lower the function so that it is written in StableHLO");
+}
+
+// ---- Linear algebra ------------------------------------------------------------------------------
+
+constexpr void read_cholesky(op_context& c) {
+  if (c.count(1)) c.give(ops::cholesky(c.b, c.x(0), c.number("lower", 0) != 0));
+}
+constexpr void read_triangular_solve(op_context& c) {
+  const std::string_view transpose = c.o.attribute("transpose_a");
+  if (c.count(2))
+    c.give(ops::triangular_solve(c.b, c.x(0), c.x(1),
+                                 {c.number("left_side", 1) != 0, c.number("lower", 1) != 0,
+                                  c.number("unit_diagonal", 0) != 0,
+                                  transpose.find("NO_TRANSPOSE") == std::string_view::npos && !transpose.empty()}));
+}
+
+// ---- The list ------------------------------------------------------------------------------------
+
+/// Ops that differ from ours in their names only, if that.
+struct same_op {
+  std::string_view name;
+  const op_def* op;
+};
+inline constexpr same_op same_ops[] = {
+    {"abs", &def<op::abs>},
+    {"add", &def<op::add>},
+    {"and", &def<op::logical_and>},
+    {"atan2", &def<op::atan2>},
+    {"cbrt", &def<op::cbrt>},
+    {"ceil", &def<op::ceil>},
+    {"clamp", &def<op::clamp>},
+    {"cosine", &def<op::cosine>},
+    {"count_leading_zeros", &def<op::count_leading_zeros>},
+    {"digamma", &def<op::digamma>},
+    {"divide", &def<op::divide>},
+    {"erf", &def<op::erf>},
+    {"erf_inv", &def<op::erf_inv>},
+    {"erfc", &def<op::erfc>},
+    {"exponential", &def<op::exp>},
+    {"exponential_minus_one", &def<op::expm1>},
+    {"floor", &def<op::floor>},
+    {"is_finite", &def<op::is_finite>},
+    {"lgamma", &def<op::lgamma>},
+    {"log", &def<op::log>},
+    {"log_plus_one", &def<op::log1p>},
+    {"logistic", &def<op::logistic>},
+    {"maximum", &def<op::maximum>},
+    {"minimum", &def<op::minimum>},
+    {"multiply", &def<op::multiply>},
+    {"negate", &def<op::negate>},
+    {"not", &def<op::logical_not>},
+    {"or", &def<op::logical_or>},
+    {"popcnt", &def<op::popcnt>},
+    {"power", &def<op::power>},
+    {"remainder", &def<op::remainder>},
+    {"round_nearest_afz", &def<op::round_nearest_away>},
+    {"round_nearest_even", &def<op::round_nearest_even>},
+    {"rsqrt", &def<op::rsqrt>},
+    {"select", &def<op::select>},
+    {"shift_left", &def<op::shift_left>},
+    {"shift_right_arithmetic", &def<op::shift_right_arithmetic>},
+    {"shift_right_logical", &def<op::shift_right_logical>},
+    {"sign", &def<op::sign>},
+    {"sine", &def<op::sine>},
+    {"sqrt", &def<op::sqrt>},
+    {"subtract", &def<op::subtract>},
+    {"tan", &def<op::tan>},
+    {"tanh", &def<op::tanh>},
+    {"xor", &def<op::logical_xor>},
+};
+struct read_op {
+  std::string_view name;
+  void (*read)(op_context&);
+};
+inline constexpr read_op read_ops[] = {
+    {"acos", &read_composed},
+    {"acosh", &read_composed},
+    {"asin", &read_composed},
+    {"asinh", &read_composed},
+    {"atan", &read_composed},
+    {"atanh", &read_composed},
+    {"bitcast_convert", &read_bitcast_convert},
+    {"broadcast", &read_broadcast},
+    {"broadcast_in_dim", &read_broadcast_in_dim},
+    {"case", &read_case},
+    {"cholesky", &read_cholesky},
+    {"compare", &read_compare},
+    {"concatenate", &read_concatenate},
+    {"constant", &read_constant},
+    {"convert", &read_convert},
+    {"convolution", &read_convolution},
+    {"cosh", &read_composed},
+    {"custom_call", &read_custom_call},
+    {"dot", &read_dot},
+    {"dot_general", &read_dot_general},
+    {"dynamic_slice", &read_dynamic_slice},
+    {"dynamic_update_slice", &read_dynamic_update_slice},
+    {"gather", &read_gather},
+    {"if", &read_case},
+    {"iota", &read_iota},
+    {"is_inf", &read_is_inf},
+    {"is_neg_inf", &read_is_inf},
+    {"is_pos_inf", &read_is_inf},
+    {"matmul", &read_dot},
+    {"optimization_barrier", &read_barrier},
+    {"pad", &read_pad},
+    {"reduce", &read_reduce},
+    {"reduce_precision", &read_reduce_precision},
+    {"reduce_window", &read_reduce_window},
+    {"reshape", &read_reshape},
+    {"reverse", &read_reverse},
+    {"scatter", &read_scatter},
+    {"select_and_scatter", &read_select_and_scatter},
+    {"sharding_constraint", &read_identity},
+    {"sinh", &read_composed},
+    {"slice", &read_slice},
+    {"sort", &read_sort},
+    {"square", &read_square},
+    {"top_k", &read_top_k},
+    {"transpose", &read_transpose},
+    {"triangular_solve", &read_triangular_solve},
+    {"while", &read_while},
+};
+
+/// Makes the op; false if there is none of this name (without its dialect).
+constexpr bool make_op(op_context& c, std::string_view name) {
+  for (const auto& same : same_ops)
+    if (same.name == name) {
+      c.give(c.b.emit(*same.op, {c.operands.data(), c.operands.size()}, {}));
+      return true;
+    }
+  for (const auto& each : read_ops)
+    if (each.name == name) {
+      each.read(c);
+      return true;
+    }
+  return false;
+}
+
+}  // namespace partita::stablehlo_detail

@@ -1,0 +1,179 @@
+/// Programs nested in reduce, scatter, sort and the like: which function they compute.
+#pragma once
+
+#include <partita/op/combine.hpp>
+#include <partita/op/registry.hpp>
+
+namespace partita::stablehlo_detail {
+
+/// Is a value made by this op? Then it is looked at.
+constexpr bool is_made_by(const program& p, value_id v, const op_def& def) {
+  return p.op(p.producer(v)).def->id == def.id;
+}
+constexpr int input_of(const program& p, value_id v) {
+  for (int i = 0; i < p.input_count(); ++i)
+    if (p.inputs[i] == v) return i;
+  return -1;
+}
+
+/// (a, b) -> a op b or b op a for an op that commutes: that op.
+constexpr bool find_combiner(const program& p, combiner& out) {
+  if (p.output_count() != 1 || p.input_count() != 2) return false;
+  const value_id v = p.outputs[0].value;
+  const op_id o = p.producer(v);
+  if (p.op(o).operand_count != 2) return false;
+  const int x = input_of(p, p.operand(o, 0)), y = input_of(p, p.operand(o, 1));
+  if (x < 0 || y < 0 || x == y) return false;
+  for (combiner c : {combiner::add, combiner::multiply, combiner::max, combiner::min,
+                     combiner::logical_and, combiner::logical_or})
+    if (p.op(o).def->id == combining_op(c).id) {
+      const bool boolean = p.type(v).element == dtype::boolean;
+      out = c;
+      // Of i1, sums and greatest values are "or", products and least values are "and".
+      if (boolean && (c == combiner::add || c == combiner::max)) out = combiner::logical_or;
+      if (boolean && (c == combiner::multiply || c == combiner::min)) out = combiner::logical_and;
+      return true;
+    }
+  return false;
+}
+
+/// A scalar function as an expression in its inputs: `>(x0, x1)`. Both sides of what commutes are
+/// in one order, and comparisons are turned so that they are `<` or `<=`.
+class scalar_expression {
+ public:
+  constexpr explicit scalar_expression(const program& p) : p_(p), known_(p.types.size()) {}
+
+  constexpr text of(value_id v) {
+    text& mine = known_[static_cast<std::size_t>(v)];
+    if (!mine.empty()) return mine;
+    const op_id o = p_.producer(v);
+    const int input = input_of(p_, v);
+    text made;
+    if (input >= 0) {
+      made << 'x' << input;
+    } else {
+      vec<text> parts;
+      std::size_t size = 0;
+      for (value_id each : p_.operands(o)) {
+        parts.push_back(of(each));
+        size += parts.back().size();
+      }
+      if (size > 10000) return "too much";
+      std::string_view name = p_.op(o).def->name;
+      text attrs;
+      if (p_.op(o).def->id == def<op::compare>.id) {
+        name = turned(static_cast<ops::direction>(p_.attrs(o)[0]), parts);
+      } else {
+        for (auto a : p_.attrs(o)) attrs << ',' << a;
+        if (p_.op(o).def->id == def<op::convert>.id) attrs << ',' << name_of(p_.type(v).element);
+      }
+      if (commutes(p_.op(o).def->id) && parts[1].view() < parts[0].view()) exchange(parts);
+      made << name << attrs << '(';
+      for (std::size_t i = 0; i < parts.size(); ++i) made << (i > 0 ? " " : "") << parts[i];
+      made << ')';
+    }
+    known_[static_cast<std::size_t>(v)] = made;
+    return made;
+  }
+
+ private:
+  static constexpr void exchange(vec<text>& parts) {
+    const text first = parts[0];
+    parts[0] = parts[1];
+    parts[1] = first;
+  }
+  static constexpr bool commutes(std::uint64_t id) {
+    for (const op_def* d : {&def<op::add>, &def<op::multiply>, &def<op::logical_and>,
+                            &def<op::logical_or>, &def<op::logical_xor>})
+      if (d->id == id) return true;
+    return false;
+  }
+  static constexpr std::string_view turned(ops::direction d, vec<text>& parts) {
+    using enum ops::direction;
+    if (d == gt || d == ge) exchange(parts);
+    if ((d == eq || d == ne) && parts[1].view() < parts[0].view()) exchange(parts);
+    if (d == lt || d == gt) return "<";
+    if (d == le || d == ge) return "<=";
+    return d == eq ? "=" : "!=";
+  }
+
+  const program& p_;
+  vec<text> known_;
+};
+
+/// (a, position of a, b, position of b) as jax.numpy.argmax combines them: the greater value, NaN
+/// before all numbers, and of equal values the first. Inputs are a, position of a, b, position of b
+/// in the order x0, x1, x2, x3.
+constexpr bool find_extreme(const program& p, ops::extreme& out) {
+  if (p.output_count() != 2 || p.input_count() != 4) return false;
+  scalar_expression e(p);
+  const text value = e.of(p.outputs[0].value), position = e.of(p.outputs[1].value);
+  for (const auto which : {ops::extreme::argmax, ops::extreme::argmin})
+    for (const bool nan : {true, false}) {
+      const std::string_view better = which == ops::extreme::argmax ? "<(x2 x0)" : "<(x0 x2)";
+      // What is compared for NaN comes first or second, as the parts are sorted.
+      const text wins = nan ? concat("or(!=(x0 x0) ", better, ")") : text(better);
+      const text equal = "and(<(x1 x3) =(x0 x2))";
+      const text first = equal.view() < wins.view() ? concat("or(", equal, ' ', wins, ')')
+                                                    : concat("or(", wins, ' ', equal, ')');
+      if (value.view() == concat("select(", wins, " x0 x2)").view() &&
+          position.view() == concat("select(", first, " x1 x3)").view()) {
+        out = which;
+        return true;
+      }
+    }
+  return false;
+}
+
+/// A comparison function of sort: by which operands, in which direction. Inputs are pairs (x0, x1),
+/// (x2, x3), ...: an element and another of each operand.
+constexpr bool find_order(const program& p, vec<int>& keys, bool& descending) {
+  if (p.output_count() != 1 || p.input_count() % 2 != 0) return false;
+  scalar_expression e(p);
+  const text found = e.of(p.outputs[0].value);
+  // jax.lax.sort makes all zeros and all NaN alike first.
+  const auto forms = [&](int i, int form) {
+    const text x = concat('x', i);
+    if (form == 0) return x;
+    const dtype t = p.input_type(i).element;
+    const auto number = [&](double v) {
+      return concat("constant,", std::bit_cast<std::int64_t>(v), "()");
+    };
+    static_cast<void>(t);
+    const text zero = number(0.), nan = number(std::bit_cast<double>(std::uint64_t{0x7ff8} << 48));
+    const auto equal = [](const text& a, const text& b) {
+      return a.view() < b.view() ? concat("=(", a, ' ', b, ')') : concat("=(", b, ' ', a, ')');
+    };
+    const text plain = concat("select(", equal(x, zero), ' ', zero, ' ', x, ')');
+    if (form == 1) return concat("select(!=(", x, ' ', x, ") ", nan, ' ', plain, ')');
+    const text other = concat("select(!=(", x, ' ', x, ") ", nan, ' ', x, ')');
+    return concat("select(", equal(x, zero), ' ', zero, ' ', other, ')');
+  };
+  const auto less = [](const text& a, const text& b) { return concat("<(", a, ' ', b, ')'); };
+  const auto ordered = [](std::string_view name, const text& a, const text& b) {
+    return a.view() < b.view() ? concat(name, '(', a, ' ', b, ')') : concat(name, '(', b, ' ', a, ')');
+  };
+  const int operands = p.input_count() / 2;
+  for (int first = 0; first < operands; ++first)
+    for (const bool down : {false, true})
+      for (int form = 0; form < 3; ++form) {
+        // Of several keys: the first differs, or it is equal and the next one differs, ...
+        const auto at = [&](int k, bool left) { return forms(2 * k + (left ? 0 : 1), is_floating(p.input_type(2 * k).element) ? form : 0); };
+        const auto before = [&](int k) {
+          return down ? less(at(k, false), at(k, true)) : less(at(k, true), at(k, false));
+        };
+        for (int count = 1; first + count <= operands; ++count) {
+          text made = before(first + count - 1);
+          for (int k = first + count - 2; k >= first; --k)
+            made = ordered("or", before(k),
+                           ordered("and", ordered("=", at(k, true), at(k, false)), made));
+          if (made.view() != found.view()) continue;
+          for (int k = first; k < first + count; ++k) keys.push_back(k);
+          descending = down;
+          return true;
+        }
+      }
+  return false;
+}
+
+}  // namespace partita::stablehlo_detail
