@@ -207,7 +207,7 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
   }
   const bool splat = all.find('[') == std::string_view::npos && !all.empty();
   const auto is_end = [](char c) { return c == ',' || c == '[' || c == ']' || is_space(c); };
-  std::int64_t extents[max_rank + 1] = {}, seen[max_rank + 1] = {};
+  std::int64_t seen[max_rank + 1] = {};
   int depth = 0;
   for (std::size_t i = 0; i < all.size();) {
     const char c = all[i];
@@ -218,7 +218,6 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
       seen[depth] = 0;
     } else if (c == ']') {
       if (depth == 0) return refuse("a bracket \"]\" closes nothing");
-      extents[depth - 1] = seen[depth];
       if (seen[depth] != type.shape[depth - 1])
         return refuse("a constant of type ", type, " has ", type.shape[depth - 1],
                       " elements along dimension ", depth - 1, "; ", seen[depth], " are given");

@@ -41,7 +41,7 @@ constexpr bool find_combiner(const program& p, combiner& out) {
 /// in one order, and comparisons are turned so that they are `<` or `<=`.
 class scalar_expression {
  public:
-  constexpr explicit scalar_expression(const program& p) : p_(p), known_(p.types.size()) {}
+  constexpr explicit scalar_expression(const program& p) : p_(p), known_(p.types.size(), text()) {}
 
   constexpr text of(value_id v) {
     text& mine = known_[static_cast<std::size_t>(v)];

@@ -1,0 +1,312 @@
+/// NumPy's files of arrays, `.npy` and `.npz`, as `numpy.save` and `numpy.savez` write them.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <partita/run/array.hpp>
+#include <partita/support/scanner.hpp>
+
+namespace partita {
+
+struct named_array {
+  std::string name;
+  array value;
+};
+
+namespace run_detail {
+
+/// How NumPy writes an element type; bf16, which it does not know, as two bytes of anything.
+constexpr std::string_view npy_type(dtype t) {
+  switch (t) {
+    case dtype::f32:
+      return "<f4";
+    case dtype::f64:
+      return "<f8";
+    case dtype::bf16:
+      return "|V2";
+    case dtype::f16:
+      return "<f2";
+    case dtype::i8:
+      return "|i1";
+    case dtype::i16:
+      return "<i2";
+    case dtype::i32:
+      return "<i4";
+    case dtype::i64:
+      return "<i8";
+    case dtype::u8:
+      return "|u1";
+    case dtype::u16:
+      return "<u2";
+    case dtype::u32:
+      return "<u4";
+    case dtype::u64:
+      return "<u8";
+    case dtype::boolean:
+      return "|b1";
+  }
+  return "";
+}
+
+/// Bytes of a file, read from their beginning.
+class byte_reader {
+ public:
+  byte_reader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
+
+  template <class... Parts>
+  [[noreturn]] void fail(std::string_view code, const Parts&... parts) const {
+    throw error(concat(code, " file: \"", file_, "\": ", parts...));
+  }
+  std::size_t left() const { return bytes_.size() - at_; }
+  void go_to(std::uint64_t at) {
+    if (at > bytes_.size()) fail("N002", "it ends before byte ", at, "; it has ", bytes_.size());
+    at_ = static_cast<std::size_t>(at);
+  }
+  std::string_view take(std::uint64_t n) {
+    if (n > left())
+      fail("N002", "it ends after ", bytes_.size(), " bytes; ", n - left(), " more are expected");
+    at_ += static_cast<std::size_t>(n);
+    return bytes_.substr(at_ - static_cast<std::size_t>(n), static_cast<std::size_t>(n));
+  }
+  /// A little-endian number of 2, 4 or 8 bytes.
+  std::uint64_t number(int bytes) {
+    const std::string_view from = take(static_cast<std::uint64_t>(bytes));
+    std::uint64_t v = 0;
+    for (std::size_t i = from.size(); i-- > 0;) v = v << 8 | static_cast<unsigned char>(from[i]);
+    return v;
+  }
+
+ private:
+  std::string_view bytes_, file_;
+  std::size_t at_ = 0;
+};
+
+/// The value of a key in the header, a Python dictionary: "'<f4'", "False", "(2, 3)".
+inline std::string_view npy_field(std::string_view header, std::string_view key,
+                                  const byte_reader& in) {
+  const std::size_t at = header.find(key);
+  if (at == std::string_view::npos) in.fail("N001", "the header has no ", key);
+  std::string_view rest = header.substr(header.find(':', at) + 1);
+  while (!rest.empty() && rest[0] == ' ') rest.remove_prefix(1);
+  if (rest.starts_with("(")) return rest.substr(0, rest.find(')') + 1);
+  return rest.substr(0, rest.find_first_of(",}"));
+}
+/// The bytes of one array.
+inline array read_npy(std::string_view bytes, std::string_view file) {
+  byte_reader in(bytes, file);
+  if (in.left() < 10 || in.take(6) != "\x93NUMPY") in.fail("N001", "it is no array of NumPy's");
+  const std::uint64_t version = in.number(2) & 0xff;
+  const std::string_view header = in.take(in.number(version == 1 ? 2 : 4));
+  const std::string_view descr = npy_field(header, "'descr'", in);
+  tensor_type type;
+  bool known = false;
+  for (int t = 0; t < dtype_count; ++t) {
+    const std::string_view name = npy_type(static_cast<dtype>(t));
+    const std::string_view mine = descr.size() > 2 ? descr.substr(1, descr.size() - 2) : descr;
+    // Of one byte and of bytes without a meaning the order is no matter.
+    if (mine == name || (mine.size() == 3 && name.size() == 3 && mine.substr(1) == name.substr(1) &&
+                         (name[0] == '|' || mine[0] == '=')))
+      type.element = static_cast<dtype>(t), known = true;
+  }
+  if (!known) in.fail("N003", "element type ", descr, " is not supported");
+  scanner extents(npy_field(header, "'shape'", in));
+  extents.accept("(");
+  std::int64_t extent = 0;
+  while (extents.integer(extent)) {
+    if (type.shape.rank == max_rank) in.fail("N003", "a rank above ", max_rank);
+    type.shape.push_back(extent);
+    extents.accept(",");
+    extents.accept(" ");
+  }
+  if (!extents.accept(")") || !type.shape.fits()) in.fail("N001", "its shape is not readable");
+  const bool columns = npy_field(header, "'fortran_order'", in) == "True";
+  const std::string_view data = in.take(static_cast<std::uint64_t>(type.bytes()));
+  array a(type);
+  if (!columns || type.shape.rank < 2) {
+    std::memcpy(a.mutable_bytes(), data.data(), data.size());
+    return a;
+  }
+  // The first dimension runs fastest.
+  const auto size = static_cast<std::size_t>(size_of(type.element));
+  std::int64_t at[max_rank] = {};
+  std::byte* const to = a.mutable_bytes();
+  for (std::size_t k = 0; k * size < data.size(); ++k) {
+    std::int64_t offset = 0;
+    for (int d = 0; d < type.shape.rank; ++d) offset = offset * type.shape[d] + at[d];
+    std::memcpy(to + static_cast<std::size_t>(offset) * size, data.data() + k * size, size);
+    for (int d = 0; d < type.shape.rank && ++at[d] == type.shape[d]; ++d) at[d] = 0;
+  }
+  return a;
+}
+inline std::string npy_bytes(const array& a) {
+  text dict;
+  dict << "{'descr': '" << npy_type(a.element()) << "', 'fortran_order': False, 'shape': (";
+  for (int d = 0; d < a.shape().rank; ++d) dict << a.shape()[d] << ',' << (d + 1 < a.shape().rank ? " " : "");
+  dict << "), }";
+  std::string out = "\x93NUMPY";
+  out += '\x01';
+  out += '\0';
+  const std::size_t length = (10 + dict.size() + 1 + 63) / 64 * 64 - 10;
+  out += static_cast<char>(length & 0xff);
+  out += static_cast<char>(length >> 8);
+  out += dict.view();
+  out.append(length - dict.size() - 1, ' ');
+  out += '\n';
+  out.append(reinterpret_cast<const char*>(a.bytes()), static_cast<std::size_t>(a.type().bytes()));
+  return out;
+}
+
+/// Source    CRC-32 as of ISO 3309, which ZIP uses
+inline std::uint32_t crc32(std::string_view bytes) {
+  static const auto table = [] {
+    std::array<std::uint32_t, 256> t{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t c = i;
+      for (int k = 0; k < 8; ++k) c = (c & 1) != 0 ? 0xedb88320u ^ (c >> 1) : c >> 1;
+      t[i] = c;
+    }
+    return t;
+  }();
+  std::uint32_t c = 0xffffffffu;
+  for (char b : bytes) c = table[(c ^ static_cast<unsigned char>(b)) & 0xff] ^ (c >> 8);
+  return c ^ 0xffffffffu;
+}
+
+inline std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw error(concat("N004 file: \"", path, "\" cannot be read"));
+  std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (in.bad()) throw error(concat("N004 file: \"", path, "\" cannot be read"));
+  return all;
+}
+/// Written beside it first, so that a file is there whole or as it was.
+inline void write_file(const std::string& path, std::string_view bytes) {
+  const std::string beside = path + ".partial";
+  bool good = false;
+  {
+    std::ofstream out(beside, std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    out.close();
+    good = out.good();
+  }
+  if (!good || std::rename(beside.c_str(), path.c_str()) != 0) {
+    std::remove(beside.c_str());
+    throw error(concat("N004 file: \"", path, "\" cannot be written"));
+  }
+}
+
+}  // namespace run_detail
+
+/// The arrays of an `.npz` file, in the order of its directory, or the only one of an `.npy` file
+/// (its name is empty).
+///
+/// Errors    N001 no such file's format, N002 it is truncated, N003 an element type, rank or
+///           compression that is not supported, N004 it cannot be read
+/// Source    the NPY format, versions 1 to 3; APPNOTE.TXT of ZIP, with ZIP64
+inline std::vector<named_array> read_npz(const std::string& path) {
+  const std::string bytes = run_detail::read_file(path);
+  run_detail::byte_reader in(bytes, path);
+  if (std::string_view(bytes).starts_with("\x93NUMPY")) return {{"", run_detail::read_npy(bytes, path)}};
+  // The directory is found from the end.
+  const std::size_t end = bytes.rfind("PK\x05\x06");
+  if (end == std::string::npos) in.fail("N001", "it is neither an .npz nor an .npy file, or it is truncated");
+  in.go_to(end + 10);
+  std::uint64_t count = in.number(2);
+  in.number(4);
+  std::uint64_t directory = in.number(4);
+  if (count == 0xffff || directory == 0xffffffff) {
+    const std::size_t wide = bytes.rfind(std::string_view("PK\x06\x06", 4));
+    if (wide == std::string::npos) in.fail("N002", "its directory is missing");
+    in.go_to(wide + 32);
+    count = in.number(8);
+    in.number(8);
+    directory = in.number(8);
+  }
+  std::vector<named_array> arrays;
+  in.go_to(directory);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (in.take(4) != std::string_view("PK\x01\x02", 4)) in.fail("N001", "its directory is damaged");
+    in.take(6);
+    const std::uint64_t method = in.number(2);
+    in.take(4);
+    const auto crc = static_cast<std::uint32_t>(in.number(4));
+    std::uint64_t size = in.number(4), whole = in.number(4);
+    const std::uint64_t name_size = in.number(2), extra_size = in.number(2), comment = in.number(2);
+    in.take(8);
+    std::uint64_t at = in.number(4);
+    std::string name(in.take(name_size));
+    run_detail::byte_reader extra(in.take(extra_size), path);
+    while (extra.left() >= 4) {
+      const std::uint64_t kind = extra.number(2);
+      run_detail::byte_reader field(extra.take(extra.number(2)), path);
+      if (kind != 1) continue;
+      for (std::uint64_t* each : {&whole, &size, &at})
+        if (*each == 0xffffffff) *each = field.number(8);
+    }
+    in.take(comment);
+    if (method != 0 || size != whole)
+      in.fail("N003", "\"", name, "\" is compressed; write it with numpy.savez, not savez_compressed");
+    run_detail::byte_reader local(bytes, path);
+    local.go_to(at);
+    local.take(26);
+    const std::uint64_t skip = local.number(2) + local.number(2);
+    local.take(skip);
+    const std::string_view data = local.take(size);
+    if (run_detail::crc32(data) != crc) in.fail("N002", "\"", name, "\" is damaged: its checksum differs");
+    array a = run_detail::read_npy(data, path + ":" + name);
+    if (name.ends_with(".npy")) name.resize(name.size() - 4);
+    arrays.push_back({std::move(name), std::move(a)});
+  }
+  return arrays;
+}
+
+/// As `numpy.savez` writes them, without compression. The file is there whole or as it was.
+///
+/// Errors    N003 more than 4 GiB, N004 it cannot be written
+inline void write_npz(const std::string& path, const std::vector<named_array>& arrays) {
+  std::string out, directory;
+  const auto put = [](std::string& to, std::uint64_t v, int bytes) {
+    for (int i = 0; i < bytes; ++i) to += static_cast<char>(v >> (8 * i) & 0xff);
+  };
+  for (const auto& each : arrays) {
+    const std::string name = each.name + ".npy", data = run_detail::npy_bytes(each.value);
+    const std::size_t at = out.size();
+    if (at + data.size() > 0xfffffffeu || arrays.size() > 0xfffe)
+      throw error(concat("N003 file: \"", path, "\": more than 4 GiB or 65,534 arrays"));
+    std::string common;
+    put(common, 20, 2);      // version that is needed
+    put(common, 0x800, 2);   // names are UTF-8
+    put(common, 0, 2);       // stored
+    put(common, 0x21 << 16, 4);  // 1980-01-01
+    put(common, run_detail::crc32(data), 4);
+    put(common, data.size(), 4);
+    put(common, data.size(), 4);
+    put(common, name.size(), 2);
+    put(common, 0, 2);
+    out += "PK\x03\x04" + common + name + data;
+    directory += "PK\x01\x02";
+    put(directory, 20, 2);
+    directory += common;
+    put(directory, 0, 2);
+    put(directory, 0, 4);
+    put(directory, 0, 4);
+    put(directory, at, 4);
+    directory += name;
+  }
+  const std::size_t at = out.size();
+  out += directory;
+  out += "PK\x05\x06";
+  put(out, 0, 4);
+  put(out, arrays.size(), 2);
+  put(out, arrays.size(), 2);
+  put(out, directory.size(), 4);
+  put(out, at, 4);
+  put(out, 0, 2);
+  run_detail::write_file(path, out);
+}
+
+}  // namespace partita
