@@ -120,7 +120,8 @@ constexpr std::int64_t from_element_bits(dtype t, std::uint64_t bits) {
       break;
   }
   const int width = static_cast<int>(8 * size_of(t));
-  if (is_unsigned(t)) return static_cast<std::int64_t>(width == 64 ? bits : bits & ((std::uint64_t{1} << width) - 1));
+  if (is_unsigned(t))
+    return static_cast<std::int64_t>(width == 64 ? bits : bits & ((std::uint64_t{1} << width) - 1));
   return sign_extended(width);
 }
 constexpr int hex_digit(char c) {
@@ -183,7 +184,8 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
   if (all.starts_with("\"0x")) {
     const std::string_view digits = inside(all, '"', '"').substr(2);
     for (char c : digits)
-      if (hex_digit(c) < 0) return refuse("\"", std::string_view(&c, 1), "\" is no hexadecimal digit");
+      if (hex_digit(c) < 0)
+        return refuse("\"", std::string_view(&c, 1), "\" is no hexadecimal digit");
     const auto bytes = static_cast<std::int64_t>(digits.size() / 2);
     const auto byte = [&](std::int64_t i) {
       const auto at = static_cast<std::size_t>(2 * i);

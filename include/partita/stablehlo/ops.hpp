@@ -94,7 +94,8 @@ struct op_context {
 using ints = ops::ints;
 constexpr ints as_ints(const vec<std::int64_t>& v) { return {v.data(), v.size()}; }
 
-// ---- Constants and shapes ------------------------------------------------------------------------
+// ---- Constants and shapes
+// ------------------------------------------------------------------------
 
 constexpr void read_constant(op_context& c) {
   tensor_type type = c.o.result_types.empty() ? tensor_type() : c.declared();
@@ -155,7 +156,8 @@ constexpr void read_reduce_precision(op_context& c) {
     mantissa = c.needed("mantissa_bits");
   }
   if (c.count(1))
-    c.give(ops::reduce_precision(c.b, c.x(0), static_cast<int>(exponent), static_cast<int>(mantissa)));
+    c.give(
+        ops::reduce_precision(c.b, c.x(0), static_cast<int>(exponent), static_cast<int>(mantissa)));
 }
 constexpr void read_transpose(op_context& c) {
   const auto dims = c.numbers("dims", "permutation");
@@ -192,13 +194,13 @@ constexpr void read_slice(op_context& c) {
       strides.push_back(numbers[2]);
     }
   }
-  if (c.count(1))
-    c.give(ops::slice(c.b, c.x(0), as_ints(start), as_ints(limit), as_ints(strides)));
+  if (c.count(1)) c.give(ops::slice(c.b, c.x(0), as_ints(start), as_ints(limit), as_ints(strides)));
 }
 constexpr void read_pad(op_context& c) {
   if (!c.count(2)) return;
   const auto rank = static_cast<std::size_t>(c.type(0).shape.rank);
-  const auto low = c.numbers("low", "edge_padding_low"), high = c.numbers("high", "edge_padding_high"),
+  const auto low = c.numbers("low", "edge_padding_low"),
+             high = c.numbers("high", "edge_padding_high"),
              interior = c.numbers("interior", "interior_padding", rank);
   if (!c.failed())
     c.give(ops::pad(c.b, c.x(0), c.x(1), as_ints(low), as_ints(high), as_ints(interior)));
@@ -216,14 +218,16 @@ constexpr void read_dynamic_update_slice(op_context& c) {
                                    {c.operands.data() + 2, c.operands.size() - 2}));
 }
 
-// ---- Elementwise ---------------------------------------------------------------------------------
+// ---- Elementwise
+// ---------------------------------------------------------------------------------
 
 constexpr void read_compare(op_context& c) {
   using enum ops::direction;
   std::string_view word = c.o.words.empty() ? std::string_view() : c.o.words[0];
   if (c.o.has("comparison_direction")) {
     word = c.o.attribute("comparison_direction");
-    if (const std::size_t at = word.rfind(' '); at != std::string_view::npos) word = word.substr(at + 1);
+    if (const std::size_t at = word.rfind(' '); at != std::string_view::npos)
+      word = word.substr(at + 1);
     while (!word.empty() && !is_word_char(word.back())) word.remove_suffix(1);
     while (!word.empty() && !is_word_char(word.front())) word.remove_prefix(1);
   }
@@ -247,7 +251,8 @@ constexpr void read_is_inf(op_context& c) {
   const double infinite = std::bit_cast<double>(std::int64_t{0x7ff} << 52);
   const bool negative = c.o.name.ends_with("is_neg_inf");
   const value_id x = c.o.name.ends_with("is_inf") ? ops::abs(c.b, c.x(0)) : c.x(0);
-  c.give(ops::compare(c.b, ops::direction::eq, x, c.scalar_like(x, negative ? -infinite : infinite)));
+  c.give(
+      ops::compare(c.b, ops::direction::eq, x, c.scalar_like(x, negative ? -infinite : infinite)));
 }
 /// Functions that are made of others, with 0 and 1 as constants.
 struct composed {
@@ -276,26 +281,32 @@ constexpr void read_composed(op_context& c) {
   const composed f{c};
   builder& b = c.b;
   std::string_view name = c.o.name;
-  if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+  if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos)
+    name.remove_prefix(dot + 1);
   if (name == "asin") return c.give(f.twice(ops::atan2(b, f.x, f.add(f.one(), f.other_leg()))));
   if (name == "acos") return c.give(f.twice(ops::atan2(b, f.other_leg(), f.add(f.one(), f.x))));
-  if (name == "atan") return c.give(ops::atan2(b, f.x, ops::add(b, f.one(), f.times(f.number(0), f.x))));
+  if (name == "atan")
+    return c.give(ops::atan2(b, f.x, ops::add(b, f.one(), f.times(f.number(0), f.x))));
   if (name == "sinh") {
     // (e + e / (e + 1)) / 2, where e = exp(|x|) - 1; halved first where e is large.
     const value_id e = ops::expm1(b, ops::abs(b, f.x));
     const value_id small = f.half(f.add(e, f.over(e, f.add(e, f.one()))));
-    const value_id large = ops::exp(b, f.subtract(ops::abs(b, f.x), f.number(0.69314718055994530942)));
+    const value_id large =
+        ops::exp(b, f.subtract(ops::abs(b, f.x), f.number(0.69314718055994530942)));
     const value_id is_small = ops::compare(b, ops::direction::lt, ops::abs(b, f.x), f.one());
-    return c.give(f.odd(ops::select(b, is_small, small, f.subtract(large, f.half(f.half(f.over(f.one(), large)))))));
+    return c.give(f.odd(ops::select(b, is_small, small,
+                                    f.subtract(large, f.half(f.half(f.over(f.one(), large)))))));
   }
   if (name == "cosh") {
-    const value_id large = ops::exp(b, f.subtract(ops::abs(b, f.x), f.number(0.69314718055994530942)));
+    const value_id large =
+        ops::exp(b, f.subtract(ops::abs(b, f.x), f.number(0.69314718055994530942)));
     return c.give(f.add(large, f.half(f.half(f.over(f.one(), large)))));
   }
   if (name == "atanh")
     return c.give(f.half(f.subtract(ops::log1p(b, f.x), ops::log1p(b, ops::negate(b, f.x)))));
   if (name == "asinh") {
-    // log(a + sqrt(a^2 + 1)) = log1p(a + a^2 / (1 + sqrt(a^2 + 1))), a = |x|; log(2 a) where a^2 is large.
+    // log(a + sqrt(a^2 + 1)) = log1p(a + a^2 / (1 + sqrt(a^2 + 1))), a = |x|; log(2 a) where a^2 is
+    // large.
     const value_id a = ops::abs(b, f.x), aa = f.times(a, a);
     const value_id root = ops::sqrt(b, f.add(aa, f.one()));
     const value_id small = ops::log1p(b, f.add(a, f.over(aa, f.add(f.one(), root))));
@@ -305,7 +316,8 @@ constexpr void read_composed(op_context& c) {
   }
   if (name == "acosh") {
     // log(x + sqrt((x + 1) (x - 1)))
-    const value_id root = f.times(ops::sqrt(b, f.add(f.x, f.one())), ops::sqrt(b, f.subtract(f.x, f.one())));
+    const value_id root =
+        f.times(ops::sqrt(b, f.add(f.x, f.one())), ops::sqrt(b, f.subtract(f.x, f.one())));
     const value_id large = f.add(ops::log(b, f.x), f.number(0.69314718055994530942));
     const value_id is_large = ops::compare(b, ops::direction::gt, f.x, f.number(1e4));
     return c.give(ops::select(b, is_large, large, ops::log(b, f.add(f.x, root))));
@@ -313,7 +325,8 @@ constexpr void read_composed(op_context& c) {
   c.fail("H004", "op \"", c.o.name, "\" is unknown");
 }
 
-// ---- Products ------------------------------------------------------------------------------------
+// ---- Products
+// ------------------------------------------------------------------------------------
 
 /// `batching_dims = [0] x [0], contracting_dims = [1] x [0]`, or dimension numbers.
 constexpr void read_dot_general(op_context& c) {
@@ -325,14 +338,14 @@ constexpr void read_dot_general(op_context& c) {
                                           "rhs_contracting_dimensions"};
     for (std::string_view part : parts_of(inside(c.o.attribute("dot_dimension_numbers"), '<', '>')))
       for (int i = 0; i < 4; ++i)
-        if (part.starts_with(names[i])) read_integers(part.substr(part.find('=') + 1), lists[i], splat);
+        if (part.starts_with(names[i]))
+          read_integers(part.substr(part.find('=') + 1), lists[i], splat);
   }
   const auto pair = [&](std::string_view name, int first) {
     const std::string_view value = c.o.attribute(name);
     const std::size_t x = value.find('x');
     if (value.empty()) return;
-    if (x == std::string_view::npos ||
-        !read_integers(value.substr(0, x), lists[first], splat) ||
+    if (x == std::string_view::npos || !read_integers(value.substr(0, x), lists[first], splat) ||
         !read_integers(value.substr(x + 1), lists[first + 1], splat))
       c.fail("H005", "attribute ", name, " = ", value, " is not like [0] x [0]");
   };
@@ -346,7 +359,8 @@ constexpr void read_dot_general(op_context& c) {
     x = ops::convert(c.b, x, to);
     y = ops::convert(c.b, y, to);
   }
-  c.give(ops::dot_general(c.b, x, y, {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3])}));
+  c.give(ops::dot_general(
+      c.b, x, y, {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3])}));
 }
 /// The last dimension of lhs with the first of rhs.
 constexpr void read_dot(op_context& c) {
@@ -393,7 +407,8 @@ constexpr void read_convolution(op_context& c) {
     return c.fail("H005", "dimension numbers ", dims.substr(0, 60),
                   " are not like [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]");
   const std::size_t n = lhs.size() - 2;
-  vec<std::int64_t> stride = c.numbers("window_strides", {}, n, 1), pad = c.numbers("padding", {}, 2 * n, 0),
+  vec<std::int64_t> stride = c.numbers("window_strides", {}, n, 1),
+                    pad = c.numbers("padding", {}, 2 * n, 0),
                     lhs_dilate = c.numbers("lhs_dilation", {}, n, 1),
                     rhs_dilate = c.numbers("rhs_dilation", {}, n, 1),
                     reverse = c.numbers("window_reversal", {}, n, 0);
@@ -407,13 +422,17 @@ constexpr void read_convolution(op_context& c) {
       bool splat = false;
       if (!read_integers(part.substr(equal + 1), list, splat))
         return c.fail("H005", "window ", part, " is no list of numbers");
-      (name == "stride" ? stride : name == "pad" ? pad : name == "lhs_dilate" ? lhs_dilate : name == "rhs_dilate" ? rhs_dilate : reverse) = list;
+      (name == "stride"       ? stride
+       : name == "pad"        ? pad
+       : name == "lhs_dilate" ? lhs_dilate
+       : name == "rhs_dilate" ? rhs_dilate
+                              : reverse) = list;
     }
   if (!c.count(2)) return;
   const shape& taps = c.type(1).shape;
-  if (stride.size() != n || pad.size() != 2 * n || lhs_dilate.size() != n || rhs_dilate.size() != n ||
-      reverse.size() != n || rhs.size() != n + 2 || result.size() != n + 2 ||
-      taps.rank != static_cast<int>(n) + 2)
+  if (stride.size() != n || pad.size() != 2 * n || lhs_dilate.size() != n ||
+      rhs_dilate.size() != n || reverse.size() != n || rhs.size() != n + 2 ||
+      result.size() != n + 2 || taps.rank != static_cast<int>(n) + 2)
     return c.fail("H005", "windows and dimension numbers differ in rank");
   vec<window_dim> windows;
   for (std::size_t d = 0; d < n; ++d)
@@ -426,18 +445,24 @@ constexpr void read_convolution(op_context& c) {
     r = ops::convert(c.b, r, to);
   }
   c.give(ops::convolution(c.b, l, r,
-                          {as_ints(lhs), as_ints(rhs), as_ints(result), {windows.data(), windows.size()},
-                           c.number("feature_group_count", 1), c.number("batch_group_count", 1)}));
+                          {as_ints(lhs),
+                           as_ints(rhs),
+                           as_ints(result),
+                           {windows.data(), windows.size()},
+                           c.number("feature_group_count", 1),
+                           c.number("batch_group_count", 1)}));
 }
 
-// ---- Gather and scatter --------------------------------------------------------------------------
+// ---- Gather and scatter
+// --------------------------------------------------------------------------
 
 /// `#stablehlo.gather<offset_dims = [2], ...>`
 struct dimension_numbers {
   vec<std::int64_t> lists[5];
   std::int64_t vector_dim = 0;
 
-  constexpr dimension_numbers(op_context& c, std::string_view value, const std::string_view (&names)[5]) {
+  constexpr dimension_numbers(op_context& c, std::string_view value,
+                              const std::string_view (&names)[5]) {
     for (std::string_view part : parts_of(inside(value, '<', '>'))) {
       std::string_view name = part.substr(0, part.find('='));
       while (!name.empty() && is_space(name.back())) name.remove_suffix(1);
@@ -451,20 +476,26 @@ struct dimension_numbers {
     }
   }
   constexpr ops::gather_dimensions numbers() const {
-    return {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]), as_ints(lists[3]), as_ints(lists[4]), vector_dim};
+    return {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]),
+            as_ints(lists[3]), as_ints(lists[4]), vector_dim};
   }
 };
 constexpr void read_gather(op_context& c) {
-  constexpr std::string_view names[5] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map"};
+  constexpr std::string_view names[5] = {"offset_dims", "collapsed_slice_dims",
+                                         "operand_batching_dims", "start_indices_batching_dims",
+                                         "start_index_map"};
   const dimension_numbers dims(c, c.o.attribute("dimension_numbers"), names);
   const auto sizes = c.numbers("slice_sizes");
   if (c.count(2)) c.give(ops::gather(c.b, c.x(0), c.x(1), dims.numbers(), as_ints(sizes)));
 }
 constexpr void read_scatter(op_context& c) {
-  constexpr std::string_view names[5] = {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
+  constexpr std::string_view names[5] = {"update_window_dims", "inserted_window_dims",
+                                         "input_batching_dims", "scatter_indices_batching_dims",
+                                         "scatter_dims_to_operand_dims"};
   const dimension_numbers dims(c, c.o.attribute("scatter_dimension_numbers"), names);
   if (c.operands.size() != 3 && !c.failed())
-    return c.fail("H013", c.operands.size(), " operands; a scatter of one tensor, with 3, is supported");
+    return c.fail("H013", c.operands.size(),
+                  " operands; a scatter of one tensor, with 3, is supported");
   if (!c.region_count(1) || !c.closed()) return;
   const program& f = c.regions[0];
   ops::scatter_update update = ops::scatter_update::assign;
@@ -483,12 +514,15 @@ constexpr void read_scatter(op_context& c) {
     }
     update = static_cast<ops::scatter_update>(how);
   } else if (f.output_count() != 1 || f.input_count() != 2 || f.outputs[0].value != f.inputs[1]) {
-    return c.fail("H009", "its program is none of add, multiply, maximum, minimum, and, or, or its second argument");
+    return c.fail(
+        "H009",
+        "its program is none of add, multiply, maximum, minimum, and, or, or its second argument");
   }
   c.give(ops::scatter(c.b, update, input, c.x(1), updates, dims.numbers()));
 }
 
-// ---- Reductions ----------------------------------------------------------------------------------
+// ---- Reductions
+// ----------------------------------------------------------------------------------
 
 /// x combined with the initial value, unless that is the identity: a constant, or one that is
 /// combined afterwards.
@@ -496,9 +530,13 @@ constexpr value_id with_initial(op_context& c, value_id x, value_id initial, com
   if (c.failed() || initial < 0) return x;
   const program& p = c.b.p;
   const op_id o = p.producer(initial);
-  if (p.op(o).def->id == def<op::constant>.id && p.attrs(o)[0] == identity_bits(how, c.b.type(initial).element)) return x;
+  if (p.op(o).def->id == def<op::constant>.id &&
+      p.attrs(o)[0] == identity_bits(how, c.b.type(initial).element))
+    return x;
   // -0 is the identity of sums, too, and so is 0 but for a sum of -0.
-  if (how == combiner::add && p.op(o).def->id == def<op::constant>.id && is_floating(c.b.type(initial).element) && std::bit_cast<double>(p.attrs(o)[0]) == 0) return x;
+  if (how == combiner::add && p.op(o).def->id == def<op::constant>.id &&
+      is_floating(c.b.type(initial).element) && std::bit_cast<double>(p.attrs(o)[0]) == 0)
+    return x;
   const value_id operands[] = {x, initial};
   return c.b.emit(combining_op(how), operands, {});
 }
@@ -506,7 +544,8 @@ constexpr value_id with_initial(op_context& c, value_id x, value_id initial, com
 constexpr bool combiner_of(op_context& c, std::size_t region, combiner& how) {
   if (c.failed()) return false;
   if (find_combiner(c.regions[region], how)) return true;
-  c.fail("H009", "its program is none of add, multiply, maximum, minimum, and, or of its two arguments");
+  c.fail("H009",
+         "its program is none of add, multiply, maximum, minimum, and, or of its two arguments");
   return false;
 }
 constexpr void read_reduce(op_context& c) {
@@ -520,17 +559,22 @@ constexpr void read_reduce(op_context& c) {
     }
   const std::size_t n = c.operands.size() / 2;
   if (n == 0 || c.operands.size() % 2 != 0)
-    return c.fail("H012", c.operands.size(), " operands; each tensor and its initial value are needed");
+    return c.fail("H012", c.operands.size(),
+                  " operands; each tensor and its initial value are needed");
   combiner how = combiner::add;
   if (c.regions.empty()) {
     // `applies stablehlo.add`
     std::string_view name = c.o.words.empty() ? std::string_view() : c.o.words[0];
-    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos)
+      name.remove_prefix(dot + 1);
     const bool boolean = c.type(0).element == dtype::boolean;
     bool found = false;
-    for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min, combiner::logical_and, combiner::logical_or})
+    for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min,
+                          combiner::logical_and, combiner::logical_or})
       if (combining_op(each).name == name) how = each, found = true;
-    if (!found) return c.fail("H009", "applies \"", name, "\", which is none of add, multiply, maximum, minimum, and, or");
+    if (!found)
+      return c.fail("H009", "applies \"", name,
+                    "\", which is none of add, multiply, maximum, minimum, and, or");
     if (boolean && (how == combiner::add || how == combiner::max)) how = combiner::logical_or;
     if (boolean && (how == combiner::multiply || how == combiner::min)) how = combiner::logical_and;
   } else {
@@ -540,29 +584,37 @@ constexpr void read_reduce(op_context& c) {
       const value_id first = ops::reduce(c.b, c.x(0), c.x(1), which, as_ints(dims));
       return c.give(first, 2);
     }
-    if (n > 1) return c.fail("H009", "a reduction of ", n, " tensors at once is supported as argmax and argmin only");
+    if (n > 1)
+      return c.fail("H009", "a reduction of ", n,
+                    " tensors at once is supported as argmax and argmin only");
     if (!combiner_of(c, 0, how)) return;
   }
   for (std::size_t i = 0; i < n; ++i)
     c.give(with_initial(c, ops::reduce(c.b, c.x(i), how, as_ints(dims)), c.x(n + i), how));
 }
 constexpr vec<window_dim> windows_of(op_context& c, std::size_t rank) {
-  const auto size = c.numbers("window_dimensions", {}, rank, 1), stride = c.numbers("window_strides", {}, rank, 1),
-             base = c.numbers("base_dilations", {}, rank, 1), dilation = c.numbers("window_dilations", {}, rank, 1),
+  const auto size = c.numbers("window_dimensions", {}, rank, 1),
+             stride = c.numbers("window_strides", {}, rank, 1),
+             base = c.numbers("base_dilations", {}, rank, 1),
+             dilation = c.numbers("window_dilations", {}, rank, 1),
              padding = c.numbers("padding", {}, 2 * rank, 0);
   vec<window_dim> w;
-  if (size.size() != rank || stride.size() != rank || base.size() != rank || dilation.size() != rank || padding.size() != 2 * rank) {
+  if (size.size() != rank || stride.size() != rank || base.size() != rank ||
+      dilation.size() != rank || padding.size() != 2 * rank) {
     c.fail("H005", "windows of rank ", rank, " are needed");
     return w;
   }
   for (std::size_t d = 0; d < rank; ++d)
-    w.push_back({size[d], stride[d], base[d], dilation[d], padding[2 * d], padding[2 * d + 1], false});
+    w.push_back(
+        {size[d], stride[d], base[d], dilation[d], padding[2 * d], padding[2 * d + 1], false});
   return w;
 }
-/// Is this a sum (or another combination) over all elements up to each? Then it is a cumulative one.
+/// Is this a sum (or another combination) over all elements up to each? Then it is a cumulative
+/// one.
 constexpr void read_reduce_window(op_context& c) {
   if (c.operands.size() != 2 && !c.failed())
-    return c.fail("H013", c.operands.size(), " operands; windows of one tensor, with 2, are supported");
+    return c.fail("H013", c.operands.size(),
+                  " operands; windows of one tensor, with 2, are supported");
   if (!c.region_count(1) || !c.closed()) return;
   const auto w = windows_of(c, static_cast<std::size_t>(c.type(0).shape.rank));
   combiner how = combiner::add;
@@ -573,7 +625,8 @@ constexpr void read_reduce_window(op_context& c) {
     const bool boolean = c.type(0).element == dtype::boolean;
     if (!boolean) return c.fail("H009", "its program combines bits, which is supported of i1 only");
     x = ops::convert(c.b, x, dtype::u8);
-    const value_id made = ops::reduce_window(c.b, x, how == combiner::logical_and ? combiner::min : combiner::max, {w.data(), w.size()});
+    const value_id made = ops::reduce_window(
+        c.b, x, how == combiner::logical_and ? combiner::min : combiner::max, {w.data(), w.size()});
     return c.give(with_initial(c, ops::convert(c.b, made, dtype::boolean), initial, how));
   }
   c.give(with_initial(c, ops::reduce_window(c.b, x, how, {w.data(), w.size()}), initial, how));
@@ -583,18 +636,22 @@ constexpr void read_select_and_scatter(op_context& c) {
   const auto w = windows_of(c, static_cast<std::size_t>(c.type(0).shape.rank));
   if (c.failed()) return;
   const program& select = c.regions[0];
-  const value_id v = select.output_count() == 1 && select.input_count() == 2 ? select.outputs[0].value : -1;
+  const value_id v =
+      select.output_count() == 1 && select.input_count() == 2 ? select.outputs[0].value : -1;
   bool good = v >= 0 && is_made_by(select, v, def<op::compare>);
   ops::direction d{};
   if (good) {
     const op_id o = select.producer(v);
     d = static_cast<ops::direction>(select.attrs(o)[0]);
-    good = input_of(select, select.operand(o, 0)) == 0 && input_of(select, select.operand(o, 1)) == 1 && d != ops::direction::eq && d != ops::direction::ne;
+    good = input_of(select, select.operand(o, 0)) == 0 &&
+           input_of(select, select.operand(o, 1)) == 1 && d != ops::direction::eq &&
+           d != ops::direction::ne;
   }
   combiner how = combiner::add;
   if (!good || !find_combiner(c.regions[1], how) || how != combiner::add)
     return c.fail("H009", "its programs are no comparison (GE, GT, LE, LT) and a sum");
-  c.give(with_initial(c, ops::select_and_scatter(c.b, c.x(0), c.x(1), d, {w.data(), w.size()}), c.x(2), how));
+  c.give(with_initial(c, ops::select_and_scatter(c.b, c.x(0), c.x(1), d, {w.data(), w.size()}),
+                      c.x(2), how));
 }
 constexpr void read_sort(op_context& c) {
   if (!c.region_count(1) || !c.closed()) return;
@@ -602,7 +659,8 @@ constexpr void read_sort(op_context& c) {
   vec<int> keys;
   bool descending = false;
   if (!find_order(c.regions[0], keys, descending))
-    return c.fail("H009", "its program is no comparison LT or GT of one operand, or of several in order");
+    return c.fail("H009",
+                  "its program is no comparison LT or GT of one operand, or of several in order");
   const auto dim = c.number("dimension", c.type(0).shape.rank - 1);
   // Keys first.
   vec<value_id> operands;
@@ -618,15 +676,19 @@ constexpr void read_sort(op_context& c) {
     place[i] = operands.size();
     operands.push_back(c.x(i));
   }
-  const value_id first = ops::sort(c.b, {operands.data(), operands.size()}, static_cast<int>(dim < 0 ? dim + c.type(0).shape.rank : dim), static_cast<int>(keys.size()), descending);
-  for (std::size_t i = 0; i < place.size(); ++i) c.give(first < 0 ? -1 : first + static_cast<int>(place[i]));
+  const value_id first = ops::sort(c.b, {operands.data(), operands.size()},
+                                   static_cast<int>(dim < 0 ? dim + c.type(0).shape.rank : dim),
+                                   static_cast<int>(keys.size()), descending);
+  for (std::size_t i = 0; i < place.size(); ++i)
+    c.give(first < 0 ? -1 : first + static_cast<int>(place[i]));
 }
 constexpr void read_top_k(op_context& c) {
   const auto k = c.needed("k");
   if (c.count(1)) c.give(ops::top_k(c.b, c.x(0), k), 2);
 }
 
-// ---- Control -------------------------------------------------------------------------------------
+// ---- Control
+// -------------------------------------------------------------------------------------
 
 constexpr void read_while(op_context& c) {
   if (!c.region_count(2)) return;
@@ -637,7 +699,9 @@ constexpr void read_while(op_context& c) {
   if (body.output_count() != n)
     return c.fail("H012", "its body gives ", body.output_count(), " values; ", n, " are carried");
   for (int i = n; i < body.input_count(); ++i) body.outputs.push_back({body.inputs[i], {}});
-  c.give(ops::while_loop(c.b, {carried.data(), carried.size()}, static_cast<program&&>(c.regions[0]), static_cast<program&&>(body)), n);
+  c.give(ops::while_loop(c.b, {carried.data(), carried.size()},
+                         static_cast<program&&>(c.regions[0]), static_cast<program&&>(body)),
+         n);
 }
 constexpr void read_case(op_context& c) {
   if (!c.count(1) || c.regions.empty()) return;
@@ -648,26 +712,33 @@ constexpr void read_case(op_context& c) {
     index = ops::convert(c.b, ops::logical_not(c.b, index), dtype::i32);
   }
   const int n = c.regions[0].output_count();
-  c.give(ops::case_of(c.b, index, {c.captured.data(), c.captured.size()}, static_cast<vec<program>&&>(c.regions)), n);
+  c.give(ops::case_of(c.b, index, {c.captured.data(), c.captured.size()},
+                      static_cast<vec<program>&&>(c.regions)),
+         n);
 }
 constexpr void read_barrier(op_context& c) {
   if (c.operands.empty()) return;
-  c.give(ops::optimization_barrier(c.b, {c.operands.data(), c.operands.size()}), static_cast<int>(c.operands.size()));
+  c.give(ops::optimization_barrier(c.b, {c.operands.data(), c.operands.size()}),
+         static_cast<int>(c.operands.size()));
 }
 constexpr void read_identity(op_context& c) {
   if (c.count(1)) c.give(c.x(0));
 }
 constexpr void read_custom_call(op_context& c) {
-  const std::string_view target = c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name")) : c.o.symbol;
-  for (std::string_view known : {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "annotate_device_placement", "xla.sdy.FuncResultSharding"})
+  const std::string_view target =
+      c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name")) : c.o.symbol;
+  for (std::string_view known : {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+                                 "annotate_device_placement", "xla.sdy.FuncResultSharding"})
     if (target == known) {
       if (known.starts_with("SPMD")) break;
       return read_identity(c);
     }
-  c.fail("H013", "target \"", target, "\" is code of another library; lower the function so that it is written in StableHLO");
+  c.fail("H013", "target \"", target,
+         "\" is code of another library; lower the function so that it is written in StableHLO");
 }
 
-// ---- Linear algebra ------------------------------------------------------------------------------
+// ---- Linear algebra
+// ------------------------------------------------------------------------------
 
 constexpr void read_cholesky(op_context& c) {
   if (c.count(1)) c.give(ops::cholesky(c.b, c.x(0), c.number("lower", 0) != 0));
@@ -675,13 +746,15 @@ constexpr void read_cholesky(op_context& c) {
 constexpr void read_triangular_solve(op_context& c) {
   const std::string_view transpose = c.o.attribute("transpose_a");
   if (c.count(2))
-    c.give(ops::triangular_solve(c.b, c.x(0), c.x(1),
-                                 {c.number("left_side", 1) != 0, c.number("lower", 1) != 0,
-                                  c.number("unit_diagonal", 0) != 0,
-                                  transpose.find("NO_TRANSPOSE") == std::string_view::npos && !transpose.empty()}));
+    c.give(ops::triangular_solve(
+        c.b, c.x(0), c.x(1),
+        {c.number("left_side", 1) != 0, c.number("lower", 1) != 0,
+         c.number("unit_diagonal", 0) != 0,
+         transpose.find("NO_TRANSPOSE") == std::string_view::npos && !transpose.empty()}));
 }
 
-// ---- The list ------------------------------------------------------------------------------------
+// ---- The list
+// ------------------------------------------------------------------------------------
 
 /// Ops that differ from ours in their names only, if that.
 struct same_op {

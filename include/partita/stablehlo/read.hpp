@@ -76,7 +76,8 @@ class module_reader {
   constexpr void adopt(std::size_t at, std::string_view name, const failure& f) {
     if (in_.failed()) return;
     const std::string_view message = f.message;
-    in_.error.record(message.substr(0, 4), message.substr(5), " (", name, " at ", in_.place(at), ")");
+    in_.error.record(message.substr(0, 4), message.substr(5), " (", name, " at ", in_.place(at),
+                     ")");
   }
 
   // ---- The module ----------------------------------------------------------------------------
@@ -133,8 +134,7 @@ class module_reader {
       in_.bracketed();
     else
       in_.attribute_value(false);
-    if (!in_.failed())
-      locations_.push_back({name, in_.view({begin, in_.position()})});
+    if (!in_.failed()) locations_.push_back({name, in_.view({begin, in_.position()})});
   }
   constexpr void function() {
     function_text f;
@@ -180,8 +180,7 @@ class module_reader {
   constexpr void generic_item() {
     const op_text o = in_.op();
     if (in_.failed()) return;
-    if (o.regions.size() != 1)
-      return in_.fail(o.at, "H012", o.name, ": one program is expected");
+    if (o.regions.size() != 1) return in_.fail(o.at, "H012", o.name, ": one program is expected");
     if (o.name == "builtin.module") {
       const piece_of_text behind = in_.rest();
       in_.enter(o.regions[0].body);
@@ -309,8 +308,7 @@ class module_reader {
   constexpr value_id use(const scope& s, std::size_t at, std::string_view name) {
     if (in_.failed()) return -1;
     const value_id v = find(s, name);
-    if (v < 0)
-      in_.fail(at, "H006", name, " is used before it is defined, or not defined at all");
+    if (v < 0) in_.fail(at, "H006", name, " is used before it is defined, or not defined at all");
     return v;
   }
 
@@ -339,9 +337,11 @@ class module_reader {
     name_table used(results.size());
     for (int i = 0; i < count; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      text name = result_name(at < f.result_attributes.size() ? f.result_attributes[at] : std::string_view(), i, count);
+      text name = result_name(
+          at < f.result_attributes.size() ? f.result_attributes[at] : std::string_view(), i, count);
       const int input = inputs.find(name.view());
-      if (input >= 0 && b.p.input_type(input) != b.type(results[at])) name = concat("result.", name);
+      if (input >= 0 && b.p.input_type(input) != b.type(results[at]))
+        name = concat("result.", name);
       names.push_back(name);
     }
     for (int i = 0; i < count; ++i) {
@@ -396,8 +396,8 @@ class module_reader {
     for (auto each : o.operands) operands.push_back(use(s, o.at, each));
     if (in_.failed()) return false;
     for (std::size_t i = 0; i < operands.size() && i < o.operand_types.size(); ++i)
-      if (o.operand_types.size() == operands.size() && s.b.type(operands[i]) != o.operand_types[i] &&
-          name != "select" && name != "clamp") {
+      if (o.operand_types.size() == operands.size() &&
+          s.b.type(operands[i]) != o.operand_types[i] && name != "select" && name != "clamp") {
         in_.fail(o.at, "H007", o.name, ": operand ", o.operands[i], " has type ",
                  s.b.type(operands[i]), "; the text says ", o.operand_types[i]);
         return false;
@@ -418,7 +418,8 @@ class module_reader {
     }
     ops_ = ops_ > s.b.p.op_count() ? ops_ : s.b.p.op_count();
     if (ops_ > most_ops)
-      in_.fail(o.at, "H011", "the program has more than ", most_ops, " ops once functions are put where they are called");
+      in_.fail(o.at, "H011", "the program has more than ", most_ops,
+               " ops once functions are put where they are called");
     check_results(s, o, name, made);
     if (!o.result.empty() && !in_.failed()) define(s, o.at, o.result, made);
     return false;
@@ -432,7 +433,8 @@ class module_reader {
     if (!o.typed) return;
     // `while`, barriers: types of all results, as of all operands.
     const bool same = name == "while" || name == "optimization_barrier";
-    const vec<tensor_type>& types = same && o.result_types.size() != made.size() ? o.operand_types : o.result_types;
+    const vec<tensor_type>& types =
+        same && o.result_types.size() != made.size() ? o.operand_types : o.result_types;
     if (types.size() != made.size())
       return in_.fail(o.at, "H012", o.name, " has ", made.size(), " results; the text has ",
                       types.size(), " types");
@@ -473,8 +475,7 @@ class module_reader {
   }
   constexpr void read_function(const op_text& o, std::size_t n) {
     if (state_[n] == 2) return;
-    if (state_[n] == 1)
-      return in_.fail(o.at, "H011", "@", functions_[n].name, " calls itself");
+    if (state_[n] == 1) return in_.fail(o.at, "H011", "@", functions_[n].name, " calls itself");
     state_[n] = 1;
     if (!deeper(o)) return;
     builder inner;
@@ -509,7 +510,8 @@ class module_reader {
     vec<std::string_view> known;
     for (const auto& each : same_ops) known.push_back(each.name);
     for (const auto& each : read_ops) known.push_back(each.name);
-    in_.fail(o.at, "H004", "op \"", short_name(o.name), "\" is unknown; ", known_names(name, known));
+    in_.fail(o.at, "H004", "op \"", short_name(o.name), "\" is unknown; ",
+             known_names(name, known));
     return {};
   }
   /// The programs of an op: what they use of the values here is an argument of all of them.
@@ -558,7 +560,6 @@ class module_reader {
       if (seen.insert(name, number) == number) names.push_back(name);
     }
   }
-
 };
 
 }  // namespace stablehlo_detail
@@ -575,8 +576,7 @@ class module_reader {
 ///           function, H011 recursion or a limit, H012 numbers of operands, results or programs,
 ///           H013 what is not supported of an op; and those of the ops
 /// Source    the StableHLO specification, version 1.0
-constexpr program read_stablehlo(std::string_view module,
-                                 span<const std::string_view> names = {}) {
+constexpr program read_stablehlo(std::string_view module, span<const std::string_view> names = {}) {
   return stablehlo_detail::module_reader(module, names).run();
 }
 

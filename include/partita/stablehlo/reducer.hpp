@@ -151,14 +151,17 @@ constexpr bool find_order(const program& p, vec<int>& keys, bool& descending) {
   };
   const auto less = [](const text& a, const text& b) { return concat("<(", a, ' ', b, ')'); };
   const auto ordered = [](std::string_view name, const text& a, const text& b) {
-    return a.view() < b.view() ? concat(name, '(', a, ' ', b, ')') : concat(name, '(', b, ' ', a, ')');
+    return a.view() < b.view() ? concat(name, '(', a, ' ', b, ')')
+                               : concat(name, '(', b, ' ', a, ')');
   };
   const int operands = p.input_count() / 2;
   for (int first = 0; first < operands; ++first)
     for (const bool down : {false, true})
       for (int form = 0; form < 3; ++form) {
         // Of several keys: the first differs, or it is equal and the next one differs, ...
-        const auto at = [&](int k, bool left) { return forms(2 * k + (left ? 0 : 1), is_floating(p.input_type(2 * k).element) ? form : 0); };
+        const auto at = [&](int k, bool left) {
+          return forms(2 * k + (left ? 0 : 1), is_floating(p.input_type(2 * k).element) ? form : 0);
+        };
         const auto before = [&](int k) {
           return down ? less(at(k, false), at(k, true)) : less(at(k, true), at(k, false));
         };

@@ -33,14 +33,14 @@ struct region_text {
 /// `%3 = stablehlo.add %1, %2 : tensor<4xf32>`, in whatever form it is written.
 struct op_text {
   std::size_t at = 0;
-  std::string_view name;                  ///< "stablehlo.add"
-  std::string_view result;                ///< "%3", or empty
-  std::int64_t result_count = 0;          ///< of `%3:2` it is 2
-  vec<std::string_view> operands;         ///< "%1", "%25#6"
-  vec<std::string_view> inner;            ///< of `while`: the arguments of its programs, in order
-  vec<std::string_view> words;            ///< LT, FLOAT, stablehlo.maximum
-  std::string_view symbol, quoted;        ///< "f" of @f; of a custom_call its name
-  vec<named_text> attributes;             ///< by the names of the generic form or the pretty one
+  std::string_view name;            ///< "stablehlo.add"
+  std::string_view result;          ///< "%3", or empty
+  std::int64_t result_count = 0;    ///< of `%3:2` it is 2
+  vec<std::string_view> operands;   ///< "%1", "%25#6"
+  vec<std::string_view> inner;      ///< of `while`: the arguments of its programs, in order
+  vec<std::string_view> words;      ///< LT, FLOAT, stablehlo.maximum
+  std::string_view symbol, quoted;  ///< "f" of @f; of a custom_call its name
+  vec<named_text> attributes;       ///< by the names of the generic form or the pretty one
   vec<region_text> regions;
   vec<tensor_type> operand_types, result_types;
   bool typed = false;  ///< does the text say the types?
@@ -71,7 +71,8 @@ constexpr std::string_view without_quotes(std::string_view s) {
 
 /// Reads pieces of a module. After the first mistake everything returns at once.
 ///
-/// Errors    H001 something else is expected, H002 braces that do not match, H003 a type that is not
+/// Errors    H001 something else is expected, H002 braces that do not match, H003 a type that is
+/// not
 ///           supported
 class syntax {
  public:
@@ -305,10 +306,10 @@ class syntax {
     constexpr struct {
       std::string_view name;
       dtype type;
-    } known[] = {{"f32", dtype::f32},  {"f64", dtype::f64},  {"bf16", dtype::bf16},
-                 {"f16", dtype::f16},  {"i1", dtype::boolean}, {"i8", dtype::i8},
-                 {"i16", dtype::i16},  {"i32", dtype::i32},  {"i64", dtype::i64},
-                 {"ui8", dtype::u8},   {"ui16", dtype::u16}, {"ui32", dtype::u32},
+    } known[] = {{"f32", dtype::f32}, {"f64", dtype::f64},    {"bf16", dtype::bf16},
+                 {"f16", dtype::f16}, {"i1", dtype::boolean}, {"i8", dtype::i8},
+                 {"i16", dtype::i16}, {"i32", dtype::i32},    {"i64", dtype::i64},
+                 {"ui8", dtype::u8},  {"ui16", dtype::u16},   {"ui32", dtype::u32},
                  {"ui64", dtype::u64}};
     for (const auto& k : known)
       if (k.name == name) return k.type;

@@ -145,7 +145,8 @@ inline array read_npy(std::string_view bytes, std::string_view file) {
 inline std::string npy_bytes(const array& a) {
   text dict;
   dict << "{'descr': '" << npy_type(a.element()) << "', 'fortran_order': False, 'shape': (";
-  for (int d = 0; d < a.shape().rank; ++d) dict << a.shape()[d] << ',' << (d + 1 < a.shape().rank ? " " : "");
+  for (int d = 0; d < a.shape().rank; ++d)
+    dict << a.shape()[d] << ',' << (d + 1 < a.shape().rank ? " " : "");
   dict << "), }";
   std::string out = "\x93NUMPY";
   out += '\x01';
@@ -210,10 +211,12 @@ inline void write_file(const std::string& path, std::string_view bytes) {
 inline std::vector<named_array> read_npz(const std::string& path) {
   const std::string bytes = run_detail::read_file(path);
   run_detail::byte_reader in(bytes, path);
-  if (std::string_view(bytes).starts_with("\x93NUMPY")) return {{"", run_detail::read_npy(bytes, path)}};
+  if (std::string_view(bytes).starts_with("\x93NUMPY"))
+    return {{"", run_detail::read_npy(bytes, path)}};
   // The directory is found from the end.
   const std::size_t end = bytes.rfind("PK\x05\x06");
-  if (end == std::string::npos) in.fail("N001", "it is neither an .npz nor an .npy file, or it is truncated");
+  if (end == std::string::npos)
+    in.fail("N001", "it is neither an .npz nor an .npy file, or it is truncated");
   in.go_to(end + 10);
   std::uint64_t count = in.number(2);
   in.number(4);
@@ -229,7 +232,8 @@ inline std::vector<named_array> read_npz(const std::string& path) {
   std::vector<named_array> arrays;
   in.go_to(directory);
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (in.take(4) != std::string_view("PK\x01\x02", 4)) in.fail("N001", "its directory is damaged");
+    if (in.take(4) != std::string_view("PK\x01\x02", 4))
+      in.fail("N001", "its directory is damaged");
     in.take(6);
     const std::uint64_t method = in.number(2);
     in.take(4);
@@ -249,14 +253,16 @@ inline std::vector<named_array> read_npz(const std::string& path) {
     }
     in.take(comment);
     if (method != 0 || size != whole)
-      in.fail("N003", "\"", name, "\" is compressed; write it with numpy.savez, not savez_compressed");
+      in.fail("N003", "\"", name,
+              "\" is compressed; write it with numpy.savez, not savez_compressed");
     run_detail::byte_reader local(bytes, path);
     local.go_to(at);
     local.take(26);
     const std::uint64_t skip = local.number(2) + local.number(2);
     local.take(skip);
     const std::string_view data = local.take(size);
-    if (run_detail::crc32(data) != crc) in.fail("N002", "\"", name, "\" is damaged: its checksum differs");
+    if (run_detail::crc32(data) != crc)
+      in.fail("N002", "\"", name, "\" is damaged: its checksum differs");
     array a = run_detail::read_npy(data, path + ":" + name);
     if (name.ends_with(".npy")) name.resize(name.size() - 4);
     arrays.push_back({std::move(name), std::move(a)});
@@ -278,9 +284,9 @@ inline void write_npz(const std::string& path, const std::vector<named_array>& a
     if (at + data.size() > 0xfffffffeu || arrays.size() > 0xfffe)
       throw error(concat("N003 file: \"", path, "\": more than 4 GiB or 65,534 arrays"));
     std::string common;
-    put(common, 20, 2);      // version that is needed
-    put(common, 0x800, 2);   // names are UTF-8
-    put(common, 0, 2);       // stored
+    put(common, 20, 2);          // version that is needed
+    put(common, 0x800, 2);       // names are UTF-8
+    put(common, 0, 2);           // stored
     put(common, 0x21 << 16, 4);  // 1980-01-01
     put(common, run_detail::crc32(data), 4);
     put(common, data.size(), 4);
