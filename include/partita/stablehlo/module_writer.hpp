@@ -9,12 +9,16 @@
 
 namespace partita::stablehlo_detail {
 
+class body_writer;
+
 /// A module as far as it is written: the functions that others call, and what is wrong.
 class module_writer {
  public:
   text functions;  ///< complete ones
   failure error;
   const partita::mesh* mesh = nullptr;  ///< of a device-local program
+  /// Writes ops that only such a program has; false for others.
+  bool (*write_more)(body_writer&, op_id) = nullptr;
 
   /// A name for a function that has none yet.
   constexpr text new_name(std::string_view of) { return concat("partita.", of, '.', ++names_); }
@@ -50,9 +54,8 @@ class body_writer {
   module_writer& m;
   function_writer& f;
   const program& p;
-  vec<ssa> names;  ///< by value
-  vec<ssa>
-      coordinates;  ///< by axis of the mesh: where this device is; number 0 and index -2: unknown
+  vec<ssa> names;        ///< by value
+  vec<ssa> coordinates;  ///< by axis of the mesh: where this device is; an index of -2: unknown
 
   constexpr body_writer(module_writer& module, function_writer& function, const program& of)
       : m(module), f(function), p(of), names(of.types.size(), ssa{}) {}

@@ -727,7 +727,7 @@ constexpr void write_sort(body_writer& w, op_id o) {
 }
 constexpr void write_top_k(body_writer& w, op_id o) {
   w.begin(o);
-  w.out() << "chlo.top_k(" << w.operand(o, 0) << ") {k = " << w.p.attrs(o)[0] << " : i64} : ";
+  w.out() << "chlo.top_k(" << w.operand(o, 0) << ", k = " << w.p.attrs(o)[0] << ") : ";
   w.type(w.type_of(o, 0));
   w.out() << " -> (";
   w.type(w.result_type(o));
@@ -1072,7 +1072,7 @@ constexpr bool write_op(body_writer& w, op_id o) {
 constexpr void body_writer::ops() {
   for (op_id o = 0; o < p.op_count() && !m.error; ++o) {
     if (p.is(o, op_role::parameter)) continue;
-    if (!write_op(*this, o))
+    if (!write_op(*this, o) && (m.write_more == nullptr || !m.write_more(*this, o)))
       m.error.record("W001", "write: op \"", p.op(o).def->name,
                      "\" cannot be written as StableHLO");
   }
