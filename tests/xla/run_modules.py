@@ -1,6 +1,7 @@
 """Runs the modules that write_modules wrote under XLA and compares their results with ours.
 
     python run_modules.py FOLDER
+    python run_modules.py --write PROGRAM ops|random|models     into a folder that is removed again
 
 A module with several replicas runs on as many CPU devices, each with its pieces. Integers are to be equal; of
 floating-point numbers the difference, relative to the greatest number of the result (at least 1), is bounded by the
@@ -10,7 +11,9 @@ status 77: JAX is not there, nothing was run.
 import glob
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import time
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
@@ -114,8 +117,8 @@ def check(path):
     return faults
 
 
-if __name__ == "__main__":
-    began, bad, paths = time.time(), 0, sorted(glob.glob(sys.argv[1] + "/*.mlir"))
+def check_all(folder):
+    began, bad, paths = time.time(), 0, sorted(glob.glob(folder + "/*.mlir"))
     for path in paths:
         try:
             faults = check(path)
@@ -124,4 +127,12 @@ if __name__ == "__main__":
         bad += bool(faults)
         print(*faults, sep="\n", end="\n" if faults else "", flush=True)
     print(f"{len(paths)} modules, {bad} of them differ, {time.time() - began:.0f} s")
-    sys.exit(1 if bad or not paths else 0)
+    return 1 if bad or not paths else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] != "--write":
+        sys.exit(check_all(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.argv[2], folder, *sys.argv[3:]], check=True)
+        sys.exit(check_all(folder))

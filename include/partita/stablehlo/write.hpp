@@ -9,7 +9,10 @@ namespace stablehlo_detail {
 
 /// `func.func public @main(%arg0: tensor<4xf32> loc("x"), ...) -> (tensor<f32> {jax.result_info =
 /// "result.loss"}) { ... }`
-constexpr void write_main(module_writer& m, text& out, const program& p) {
+///
+/// `inputs`, `outputs`: an attribute of each, or none.
+constexpr void write_main(module_writer& m, text& out, const program& p,
+                          const vec<text>& inputs = {}, const vec<text>& outputs = {}) {
   function_writer f;
   body_writer body(m, f, p);
   f.out << "  func.func public @main(";
@@ -17,6 +20,7 @@ constexpr void write_main(module_writer& m, text& out, const program& p) {
     const ssa argument{-1 - i, -1};
     f.out << argument << ": ";
     write_type(f.out, p.input_type(i));
+    if (!inputs.empty()) f.out << " {" << inputs[static_cast<std::size_t>(i)] << '}';
     if (!p.input_name(i).empty()) {
       f.out << " loc(";
       write_quoted(f.out, p.input_name(i), true);
@@ -27,9 +31,14 @@ constexpr void write_main(module_writer& m, text& out, const program& p) {
   f.out << ") -> (";
   append_list(f.out, p.output_count(), [&](int i) {
     write_type(f.out, p.output_type(i));
-    if (p.output_name(i).empty()) return;
-    f.out << " {jax.result_info = ";
-    write_quoted(f.out, concat("result.", p.output_name(i)).view(), true);
+    const bool named = !p.output_name(i).empty(), more = !outputs.empty();
+    if (!named && !more) return;
+    f.out << " {";
+    if (named) {
+      f.out << "jax.result_info = ";
+      write_quoted(f.out, concat("result.", p.output_name(i)).view(), true);
+    }
+    if (more) f.out << (named ? ", " : "") << outputs[static_cast<std::size_t>(i)];
     f.out << '}';
   });
   f.out << ") {\n";

@@ -287,6 +287,43 @@ constexpr void write_random_bits(body_writer& w, op_id o) {
       w, o, [&](builder& b, const vec<value_id>& x) { return one(as_rounds(b, x[0], x[1], to)); });
 }
 
+// ---- Windows ---------------------------------------------------------------------------------
+
+constexpr bool any_empty(const op::windows& w) {
+  for (int d = 0; d < w.rank; ++d)
+    if (w.at[d].size == 0) return true;
+  return false;
+}
+/// XLA takes no windows without taps, and negative padding not always.
+constexpr bool are_usual(const op::windows& w) {
+  for (int d = 0; d < w.rank; ++d)
+    if (w.at[d].low < 0 || w.at[d].high < 0) return false;
+  return !any_empty(w);
+}
+/// The padding and the dilation of the operand, as `pad` has them.
+struct padding_lists {
+  std::int64_t low[max_rank] = {}, high[max_rank] = {}, interior[max_rank] = {};
+  std::size_t rank;
+
+  constexpr explicit padding_lists(const op::windows& w) : rank(static_cast<std::size_t>(w.rank)) {
+    for (int d = 0; d < w.rank; ++d) {
+      low[d] = w.at[d].low;
+      high[d] = w.at[d].high;
+      interior[d] = w.at[d].base_dilation - 1;
+    }
+  }
+  constexpr span<const std::int64_t> lows() const { return {low, rank}; }
+  constexpr span<const std::int64_t> highs() const { return {high, rank}; }
+  constexpr span<const std::int64_t> interiors() const { return {interior, rank}; }
+};
+constexpr op::windows without_padding(op::windows w) {
+  for (int d = 0; d < w.rank; ++d) {
+    w.at[d].low = w.at[d].high = 0;
+    w.at[d].base_dilation = 1;
+  }
+  return w;
+}
+
 // ---- Products --------------------------------------------------------------------------------
 
 constexpr void write_dot_general(body_writer& w, op_id o) {
@@ -325,6 +362,10 @@ constexpr void write_convolution(body_writer& w, op_id o) {
   const shape& ls = w.type_of(o, 0).shape;
   const shape& rs = w.type_of(o, 1).shape;
   const op::convolution::roles r(w.p.attrs(o).data(), rs);
+  if (any_empty(r.window))
+    return write_composed(w, o, [&](builder& b, const vec<value_id>&) {
+      return one(ops::constant(b, w.result_type(o), 0));
+    });
   text& out = w.out();
   w.begin(o);
   out << "stablehlo.convolution(" << w.operand(o, 0) << ", " << w.operand(o, 1)
@@ -526,6 +567,17 @@ constexpr void write_windows(text& out, const op::windows& w) {
 constexpr void write_reduce_window(body_writer& w, op_id o) {
   const auto a = w.p.attrs(o);
   const auto how = static_cast<combiner>(a[0]);
+  if (const op::windows windows(a.data() + 1, w.result_type(o).shape.rank); !are_usual(windows))
+    return write_composed(w, o, [&](builder& b, const vec<value_id>& x) {
+      const tensor_type to = w.result_type(o);
+      if (any_empty(windows) || to.shape.elements() == 0) return one(identities(b, how, to));
+      const padding_lists lists(windows);
+      const value_id identity = identities(b, how, {to.element, {}});
+      const value_id padded =
+          ops::pad(b, x[0], identity, lists.lows(), lists.highs(), lists.interiors());
+      const op::windows rest = without_padding(windows);
+      return one(ops::reduce_window(b, padded, how, rest.all()));
+    });
   const tensor_type value{w.result_type(o).element, {}};
   const ssa initial = w.constant(value, identity_bits(how, value.element));
   w.begin(o);
@@ -555,11 +607,31 @@ constexpr void write_selection(module_writer& m, std::string_view name, const pr
   f.out << "stablehlo.reshape " << flat;
   w.signature_of_one(line, places);
   const ssa start = w.constant(value, 0), nowhere = w.constant(place, -1);
+  const op::windows windows(a.data() + 1, from.shape.rank);
+  const padding_lists lists(windows);
+  shape around = from.shape;
+  for (int d = 0; d < around.rank; ++d)
+    around[d] = window_dim::span(around[d], windows.at[d].base_dilation) + windows.at[d].low +
+                windows.at[d].high;
+  const auto padded = [&](const ssa& x, const ssa& by, const tensor_type& t, const tensor_type& e) {
+    const ssa v = w.begin();
+    f.out << "stablehlo.pad " << x << ", " << by << ", low = ";
+    write_list(f.out, lists.lows());
+    f.out << ", high = ";
+    write_list(f.out, lists.highs());
+    f.out << ", interior = ";
+    write_list(f.out, lists.interiors());
+    const tensor_type operands[] = {t, e}, to{t.element, around};
+    w.signature(operands, {&to, 1});
+    return v;
+  };
+  const ssa values = padded({-1, -1}, start, from, value);
+  const ssa numbers = padded(number, nowhere, places, place);
   w.indent();
   const ssa made = w.fresh();
-  f.out << made << ":2 = \"stablehlo.reduce_window\"(%arg0, " << number << ", " << start << ", "
-        << nowhere << ") <{";
-  write_windows(f.out, op::windows(a.data() + 1, from.shape.rank));
+  f.out << made << ":2 = \"stablehlo.reduce_window\"(" << values << ", " << numbers << ", " << start
+        << ", " << nowhere << ") <{";
+  write_windows(f.out, without_padding(windows));
   f.out << "}> ({\n";
   const vec<ssa> x = w.block(4, [&](int i) { return i % 2 == 0 ? value : place; });
   const std::string_view stays = a[0] == 0 ? "GE" : "LE";
@@ -581,7 +653,8 @@ constexpr void write_selection(module_writer& m, std::string_view name, const pr
   --f.depth;
   w.indent();
   f.out << "})";
-  const tensor_type given[] = {from, places, value, place}, to[] = {kept, selected};
+  const tensor_type given[] = {{from.element, around}, {dtype::i64, around}, value, place},
+                    to[] = {kept, selected};
   w.signature(given, to);
   const ssa result{made.number, 1};
   w.return_values("return", {&result, 1}, {&selected, 1});
@@ -596,7 +669,8 @@ constexpr void write_selecting(body_writer& w, op_id o, const shape& positions, 
   const text function = w.m.new_name(w.p.op(o).def->name);
   const text selection = concat(function, ".selected"), used = concat(function, ".used");
   const tensor_type selected{dtype::i64, positions}, &result = w.result_type(o);
-  if (from.shape.elements() == 0 || positions.elements() == 0)
+  const op::windows windows(w.p.attrs(o).data() + 1, from.shape.rank);
+  if (from.shape.elements() == 0 || positions.elements() == 0 || any_empty(windows))
     return write_composed(
         w, o, [&](builder& b, const vec<value_id>&) { return one(ops::constant(b, result, 0)); });
   write_selection(w.m, selection.view(), w.p, o, from, positions);
@@ -636,12 +710,10 @@ constexpr void write_select_and_scatter(body_writer& w, op_id o) {
   const auto a = w.p.attrs(o);
   const tensor_type& result = w.result_type(o);
   const op::windows windows(a.data() + 1, result.shape.rank);
-  bool usual = result.shape.elements() > 0 && w.type_of(o, 1).shape.elements() > 0;
-  for (int d = 0; d < windows.rank; ++d) {
-    const window_dim& each = windows.at[d];
-    usual =
-        usual && each.dilation == 1 && each.base_dilation == 1 && each.low >= 0 && each.high >= 0;
-  }
+  bool usual =
+      are_usual(windows) && result.shape.elements() > 0 && w.type_of(o, 1).shape.elements() > 0;
+  for (int d = 0; d < windows.rank; ++d)
+    usual = usual && windows.at[d].dilation == 1 && windows.at[d].base_dilation == 1;
   if (!usual)
     return write_selecting(
         w, o, w.type_of(o, 1).shape, [&](builder& b, value_id at, value_id source) {
