@@ -136,6 +136,42 @@ TEST_CASE("names of any characters come back") {
   CHECK(reads_back(b.p));
 }
 
+TEST_CASE("tags of a function that is called twice have names of their own") {
+  const pt::program p = pt::read_stablehlo(R"(
+func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = func.call @f(%arg0) : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = func.call @f(%0) : (tensor<2xf32>) -> tensor<2xf32>
+  %2 = func.call @f(%1) : (tensor<2xf32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+func.func private @f(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.composite "partita.tag" %arg0 {composite_attributes = {name = "h"}, decomposition = @g} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func private @g(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+  return %arg0 : tensor<2xf32>
+}
+)");
+  REQUIRE_MESSAGE(!p.error, str(p.error.message));
+  const std::string text = str(pt::print(p));
+  for (const char* name : {"\"h\"", "\"h.again\"", "\"h.again.2\""})
+    CHECK_MESSAGE(text.find(name) != std::string::npos, text);
+}
+
+TEST_CASE("a composite of an op that is none, or without its function, is refused") {
+  const auto message = [](const char* op) {
+    return str(
+        pt::read_stablehlo(
+            pt::concat("func.func @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = ", op,
+                       " : (tensor<2xf32>) -> tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"))
+            .error.message);
+  };
+  CHECK(message("stablehlo.composite \"partita.nothing\" %arg0 {decomposition = @f}") ==
+        "H004 stablehlo: 2:8: composite \"partita.nothing\" is no op");
+  CHECK(message("stablehlo.composite \"partita.scan\" %arg0 {decomposition = @f}") ==
+        "H010 stablehlo: 2:8: stablehlo.composite: there is no function @f.body");
+}
+
 TEST_CASE("a mesh with more devices than groups can be written out for is refused") {
   pt::builder b;
   const auto x = pt::ops::parameter(b, "x", {pt::dtype::f32, {2}});
@@ -151,11 +187,11 @@ TEST_CASE("a mesh with more devices than groups can be written out for is refuse
 TEST_CASE("a program for one device: groups, places and what nobody sends") {
   pt::mesh m{{"B", 2}, {"M", 3}};
   const pt::program local = pt::parse(
-      "func @main(%x: 4xf32) attributes {mesh = {\"B\":2, \"M\":3}} {\n"
-      "  %g = all_gather [{\"M\"}] %x : 12xf32\n"
-      "  %r = all_reduce <\"B\"> %g : 12xf32\n"
-      "  %p = permute <@max> {+1} <\"M\"> %r : 12xf32\n"
-      "  return %p : 12xf32\n"
+      "func @main(%x: tensor<4xf32>) attributes {mesh = {\"B\":2, \"M\":3}} {\n"
+      "  %g = all_gather [{\"M\"}] %x : tensor<12xf32>\n"
+      "  %r = all_reduce <\"B\"> %g : tensor<12xf32>\n"
+      "  %p = permute <@max> {+1} <\"M\"> %r : tensor<12xf32>\n"
+      "  return %p : tensor<12xf32>\n"
       "}\n",
       m);
   REQUIRE_MESSAGE(!local.error, str(local.error.message));

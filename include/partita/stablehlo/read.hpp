@@ -72,6 +72,47 @@ constexpr program without_unused_constants(program&& p) {
   return q;
 }
 
+/// Each tag gets a name of its own: in a function that is called several times "x" becomes "x",
+/// "x.again", "x.again.2", ...
+constexpr void name_tags_apart(program& p) {
+  struct place {
+    program* p;
+    op_id o;
+  };
+  vec<place> tags;
+  vec<program*> waiting;
+  waiting.push_back(&p);
+  while (!waiting.empty()) {
+    program* each = waiting.back();
+    waiting.pop_back();
+    for (op_id o = 0; o < each->op_count(); ++o)
+      if (each->is(o, op_role::tag)) tags.push_back({each, o});
+    for (auto& r : each->regions) waiting.push_back(&r);
+  }
+  if (tags.empty()) return;
+  vec<text> names;  // (The table's names stay where they are.)
+  names.reserve(tags.size() + p.inputs.size());
+  name_table taken(names.size());
+  for (int i = 0; i < p.input_count(); ++i) {
+    names.push_back(p.input_name(i));
+    taken.insert(names.back().view(), -1);
+  }
+  vec<int> copies(tags.size(), 0);
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    const auto [in, o] = tags[i];
+    const text wanted = in->view(in->op(o).name);
+    text name = wanted;
+    const int first = taken.find(wanted.view(), -2);
+    while (taken.find(name.view(), -2) != -2) {
+      const int number = first >= 0 ? ++copies[static_cast<std::size_t>(first)] : ++copies[i];
+      name = number == 1 ? concat(wanted, ".again") : concat(wanted, ".again.", number);
+    }
+    names.push_back(name);
+    taken.insert(names.back().view(), static_cast<int>(i));
+    if (!(name == wanted)) in->op(o).name = in->intern(name);
+  }
+}
+
 struct function_text {
   std::string_view name;
   std::size_t at = 0;
@@ -94,6 +135,7 @@ class module_reader {
     const int main = find_main();
     builder b;
     if (!in_.failed()) read_main(b, functions_[static_cast<std::size_t>(main)]);
+    if (!in_.failed() && !b.failed()) name_tags_apart(b.p);
     if (!in_.failed() && !b.failed()) b.p = without_unused_constants(static_cast<program&&>(b.p));
     b.p.error.record(in_.error);
     if (in_.error.is_set) b.p.error.set(in_.error.message);
@@ -564,7 +606,7 @@ class module_reader {
                  f.input_type(static_cast<int>(i)), "; ", s.b.type(operands[i]), " is given");
         return {};
       }
-    return op_detail::append_program(s.b, static_cast<program&&>(f), operands);
+    return op_detail::append_as_it_is(s.b, static_cast<program&&>(f), operands);
   }
   /// What a function computes, as a program.
   constexpr program function_named(const op_text& o, std::string_view name) {
