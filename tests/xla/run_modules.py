@@ -1,7 +1,7 @@
 """Runs the modules that write_modules wrote under XLA and compares their results with ours.
 
     python run_modules.py FOLDER
-    python run_modules.py --write PROGRAM ops|random|models     into a folder that is removed again
+    python run_modules.py --write PROGRAM ops|collectives|random|models     into a folder that is removed again
 
 A module with several replicas runs on as many CPU devices, each with its pieces. Integers are to be equal; of
 floating-point numbers the difference, relative to the greatest number of the result (at least 1), is bounded by the

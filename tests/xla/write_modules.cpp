@@ -1,6 +1,6 @@
 // Writes modules with their arguments and what our own run of them gives, for run_modules.py:
 //
-//   write_modules FOLDER ops|random|models [FIRST LAST]
+//   write_modules FOLDER ops|collectives|random|models [FIRST LAST]
 //
 // NAME.mlir with NAME.npz: arguments a0, a1, ... and results r0, r1, ... as whole arrays. Of a
 // program for one device of a mesh also sa0, ..., sr0, ...: where the pieces of each device start,
@@ -138,13 +138,161 @@ void write_ops() {
   some.write();
 }
 
+// ---- Every collective ------------------------------------------------------------------------
+
+/// Eight devices, with an axis in two parts; each device has a piece of dimension 0 of its own.
+class collectives_together {
+ public:
+  using dtype = pt::dtype;
+  using tensor_type = pt::tensor_type;
+
+  collectives_together() { start(); }
+  ~collectives_together() { write(); }
+
+  /// `what` on a piece of this shape.
+  void add(const pt::collective& what, dtype element, std::int64_t low = -9,
+           std::int64_t high = 9) {
+    const tensor_type from{element, {2, 8, 4}};
+    tensor_type to{element, what.after(from.shape, d_.mesh)};
+    finish(pt::append(d_.local, what, input(from, low, high), to));
+  }
+  void add_pair(const pt::collective& what) {
+    const tensor_type x{dtype::f32, {2, 3}}, y{dtype::i32, {1, 4}};
+    const pt::value_id operands[] = {input(x, -9, 9), input(y, -9, 9)};
+    d_.local.append_op(pt::def<pt::op::all_reduce>, operands,
+                       pt::op::all_reduce::attributes_of(what));
+    const pt::value_id first = d_.local.append_result(x), second = d_.local.append_result(y);
+    output(first);
+    finish(second);
+  }
+  void add_start(std::int64_t distance, const pt::axis_list& axes, dtype element) {
+    const pt::value_id at = pt::append_shard_start(d_.local, distance, axes, element);
+    const pt::value_id operands[] = {at};
+    finish(d_.local.append(pt::def<pt::op::reshape>, operands, {}, tensor_type{element, {1}}));
+  }
+
+ private:
+  pt::device_program d_;
+  arrays given_;
+  data::random random_{5};
+  int count_ = 0, modules_ = 0;
+
+  void start() {
+    d_ = {};
+    given_.clear();
+    d_.mesh = {{"A", 4}, {"B", 2}};
+    d_.mesh.split(0, 2);
+  }
+  pt::layout own() const {
+    pt::layout l;
+    for (int i = 0; i < d_.mesh.rank; ++i) l.push_back(d_.mesh.order[i], 0);
+    return l;
+  }
+  tensor_type whole(tensor_type t) const {
+    t.shape[0] *= d_.mesh.devices();
+    return t;
+  }
+  pt::value_id input(const tensor_type& local, std::int64_t low, std::int64_t high) {
+    const pt::value_id v = d_.local.append(pt::def<pt::op::parameter>, {}, {}, local);
+    d_.local.ops.back().name = d_.local.intern("x" + std::to_string(d_.local.input_count()));
+    d_.local.inputs.push_back(v);
+    d_.inputs.push_back(own());
+    d_.input_types.push_back(whole(local));
+    given_.push_back(data::integers(whole(local), random_, low, high));
+    return v;
+  }
+  void output(pt::value_id v) {
+    d_.outputs.push_back(own());
+    d_.output_types.push_back(whole(d_.local.type(v)));
+    d_.local.outputs.push_back({v, d_.local.intern("y" + std::to_string(d_.local.output_count()))});
+  }
+  void finish(pt::value_id v) {
+    output(v);
+    if (++count_ % 12 == 0) write();
+  }
+  void write() {
+    if (d_.local.output_count() == 0) return;
+    write_local("collectives" + std::to_string(modules_++), d_, given_, pt::emulate(d_, given_));
+    start();
+  }
+};
+/// The axes in this order; where the collective cuts or joins, all along dimension `dim`.
+pt::collective along(pt::collective::kind_type kind, std::initializer_list<int> axes,
+                     int dim = pt::no_dim) {
+  pt::collective what;
+  what.kind = kind;
+  for (int axis : axes) what.axes.push_back(axis, dim);
+  return what;
+}
+void write_collectives() {
+  using pt::collective;
+  using pt::combiner;
+  using pt::dtype;
+  collectives_together all;
+  const std::initializer_list<int> lists[] = {{0}, {1}, {2}, {0, 2}, {0, 1}, {1, 0}, {2, 0, 1}};
+  for (const auto& axes : lists) {
+    all.add(along(collective::all_reduce, axes), dtype::f32);
+    all.add(along(collective::all_gather, axes, 1), dtype::i32);
+    all.add(along(collective::all_gather, axes, 2), dtype::f32);
+    all.add(along(collective::reduce_scatter, axes, 1), dtype::f64);
+    all.add(along(collective::all_slice, axes, 1), dtype::u8);
+    collective turned = along(collective::all_to_all, axes, 1);
+    turned.gathered = 2;
+    turned.sliced = 1;
+    all.add(turned, dtype::f32);
+    for (const std::int64_t shift : {1, -1, 2, -3, 8}) {
+      collective sent = along(collective::permute, axes);
+      sent.map.shift = shift;
+      all.add(sent, dtype::f32);
+      sent.combine = shift > 0 ? combiner::max : combiner::min;
+      all.add(sent, shift % 2 == 0 ? dtype::i16 : dtype::bf16);
+      sent.combine = combiner::add;
+      sent.map.form = pt::device_map::ring;
+      all.add(sent, dtype::i64);
+    }
+    collective mirrored = along(collective::permute, axes);
+    mirrored.map.form = pt::device_map::mirrored;
+    all.add(mirrored, dtype::u32);
+  }
+  for (const dtype t : {dtype::f32, dtype::f64, dtype::bf16, dtype::f16, dtype::i8, dtype::i16,
+                        dtype::i32, dtype::i64, dtype::u8, dtype::u16, dtype::u32, dtype::u64})
+    for (const combiner how : {combiner::add, combiner::max, combiner::min, combiner::multiply}) {
+      collective what = along(collective::all_reduce, {0, 1});
+      what.combine = how;
+      all.add(what, t, -2, 2);
+      what = along(collective::reduce_scatter, {2}, 2);
+      what.combine = how;
+      all.add(what, t, -2, 2);
+    }
+  for (const dtype t : {dtype::boolean, dtype::i32, dtype::u64})
+    for (const combiner how : {combiner::logical_and, combiner::logical_or}) {
+      collective what = along(collective::all_reduce, {2, 1});
+      what.combine = how;
+      all.add(what, t, 0, 4000);
+    }
+  collective both = along(collective::all_gather, {0}, 1);
+  both.axes.push_back(1, 2);
+  both.axes.push_back(2, 2);
+  for (const auto kind :
+       {collective::all_gather, collective::reduce_scatter, collective::all_slice}) {
+    both.kind = kind;
+    all.add(both, dtype::f32);
+  }
+  all.add_pair(along(collective::all_reduce, {0}));
+  for (const dtype t : {dtype::i32, dtype::i64, dtype::u8, dtype::f32}) {
+    pt::axis_list axes;
+    for (int axis : {2, 1}) axes.push_back(axis);
+    all.add_start(3, axes, t);
+  }
+}
+
 // ---- Random programs -------------------------------------------------------------------------
 
-void write_random(std::uint64_t first, std::uint64_t last) {
+void write_random(std::uint64_t first, std::uint64_t last, bool wild = false) {
   using namespace random_test;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const test_case c = generator(seed).make();
-    if (c.wild) continue;
+    if (c.wild != wild) continue;
     const std::string name = "random" + std::to_string(seed);
     const arrays given = arguments(c);
     const pt::results made = pt::evaluate(c.p, given);
@@ -250,7 +398,7 @@ void write_models() {
 
 int main(int count, char** words) try {
   if (count < 3) {
-    std::cout << "write_modules FOLDER ops|random|models [FIRST LAST]\n";
+    std::cout << "write_modules FOLDER ops|collectives|random|models [FIRST LAST]\n";
     return 2;
   }
   folder = words[1];
@@ -259,7 +407,9 @@ int main(int count, char** words) try {
     return count > i ? std::strtoull(words[i], nullptr, 10) : otherwise;
   };
   if (what == "ops") write_ops();
+  if (what == "collectives") write_collectives();
   if (what == "random") write_random(number(3, 1), number(4, 40));
+  if (what == "wild") write_random(number(3, 1), number(4, 40), true);
   if (what == "models") write_models();
   std::cout << written << " modules\n";
   return failed == 0 ? 0 : 1;

@@ -623,6 +623,25 @@ class module_reader {
 
   // ---- Composites that stand for ops of ours, see write_ops.hpp --------------------------------
 
+  /// All that are written so. (The shape rules of these check their attributes.)
+  static constexpr const op_def* composites[] = {
+      &partita::def<op::abs>,
+      &partita::def<op::call>,
+      &partita::def<op::convolution>,
+      &partita::def<op::cumsum>,
+      &partita::def<op::gather>,
+      &partita::def<op::random_bits>,
+      &partita::def<op::reduce_window>,
+      &partita::def<op::roll>,
+      &partita::def<op::scan>,
+      &partita::def<op::scatter>,
+      &partita::def<op::select_and_gather>,
+      &partita::def<op::select_and_scatter>,
+      &partita::def<op::sign>,
+      &partita::def<op::stop_gradient>,
+      &partita::def<op::tag>,
+      &partita::def<op::tiling>,
+  };
   static constexpr std::string_view name_of_composite(const op_text& o) {
     return o.quoted.empty() ? without_quotes(o.attribute("name")) : o.quoted;
   }
@@ -634,8 +653,8 @@ class module_reader {
                                    const vec<value_id>& operands) {
     const std::string_view name = name_of_composite(o).substr(8);
     const op_def* def = nullptr;
-    for (const op_def* each : registry)
-      if (each->name == name && each->role != op_role::parameter) def = each;
+    for (const op_def* each : composites)
+      if (each->name == name) def = each;
     if (def == nullptr) {
       in_.fail(o.at, "H004", "composite \"partita.", short_name(name), "\" is no op");
       return {};
