@@ -36,6 +36,7 @@ else()  # CMake reads CXX; its build tree is its own, since a tree keeps its com
   string(MAKE_C_IDENTIFIER "$ENV{CXX}" compilers)
   partita_require(build boost eigen xtensor doctest)
 endif()
+partita_python(python)
 partita_jobs(jobs)
 partita_generator(generator)
 
@@ -63,7 +64,7 @@ foreach(compiler IN LISTS compilers)
   string(TIMESTAMP start "%s")
   execute_process(
     COMMAND ${CMAKE_COMMAND} -S ${source} -B ${build} ${generator_option}
-      ${${compiler}_compiler} -DPARTITA_RANDOM_CASES=${random_cases}
+      ${${compiler}_compiler} -DPARTITA_RANDOM_CASES=${random_cases} -DPARTITA_PYTHON=${python}
       -DPARTITA_BUILD_TESTS=ON -DPARTITA_BUILD_EXAMPLES=ON -DPARTITA_BUILD_BENCH=ON -DPARTITA_UNITED=ON
     RESULT_VARIABLE failed)
   if(NOT failed)

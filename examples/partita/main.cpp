@@ -20,6 +20,9 @@
 #include <partita/spec/schedule.hpp>
 #include <partita/spec/system.hpp>
 #include <partita/stablehlo/read.hpp>
+#include <partita/stablehlo/write.hpp>
+#include <partita/stablehlo/write_annotated.hpp>
+#include <partita/stablehlo/write_local.hpp>
 
 #include "options.hpp"
 #include "report.hpp"
@@ -94,10 +97,23 @@ void write_results(const pt::results& r, const std::string& path) {
   pt::write_npz(path, list);
 }
 void emit(const options& o, const pt::text& t) {
+  if (t.view().starts_with("error: ")) throw pt::error(t.view().substr(7));
   if (o.out.empty())
     std::cout << t.view();
   else
     pt::run_detail::write_file(o.out, t.view());
+}
+
+/// A partitioned program in one of its forms.
+pt::text written(const pt::partitioned& r, const std::string& form) {
+  if (form == "local") return pt::write_stablehlo(r.device);
+  if (form == "annotated") return pt::write_annotated_stablehlo(r.source, r.device);
+  if (form == "source") return pt::write_stablehlo(r.source);
+  if (form == "core") return pt::print_core(r.core);
+  if (form == "text") return pt::print(r.source);
+  if (form == "device") return pt::print(r.device);
+  throw usage_error("option --emit: \"" + form +
+                    "\" is not allowed; give local, annotated, source, core, text or device");
 }
 
 int run_source(const options& o, const pt::program& p) {
@@ -107,6 +123,8 @@ int run_source(const options& o, const pt::program& p) {
     write_results(pt::evaluate(p, arguments_of(p, o.run)), o.out);
   } else if (o.emit == "text") {
     emit(o, pt::print(p));
+  } else if (o.emit == "source") {
+    emit(o, pt::write_stablehlo(p));
   } else if (!o.emit.empty()) {
     throw usage_error("option --emit " + o.emit + " needs a specification and a system");
   } else {
@@ -122,15 +140,8 @@ int run_partitioned(const options& o, pt::program p) {
   const pt::partitioned r = made(o.files[1]);
   if (!o.run.empty()) {
     write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
-  } else if (o.emit == "text") {
-    emit(o, pt::print(r.source));
-  } else if (o.emit == "core") {
-    emit(o, pt::print_core(r.core));
-  } else if (o.emit == "device") {
-    emit(o, pt::print(r.device));
   } else if (!o.emit.empty()) {
-    throw usage_error("option --emit: \"" + o.emit +
-                      "\" is not allowed; give text, core or device");
+    emit(o, written(r, o.emit));
   } else if (o.json || o.csv) {
     std::cout << (o.json ? json_report(r) : csv_report(r));
   } else {

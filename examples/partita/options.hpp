@@ -35,7 +35,10 @@ inline constexpr std::array entries{
     entry{"--csv", "", "the collectives as comma-separated values", nullptr, &options::csv},
     entry{"--diff", "FILE", "what differs under a second specification", &options::diff},
     entry{"--emit", "FORM",
-          "write the program: text (of Partita), core (its loops) or device (on one device)",
+          "write the program: StableHLO of one device (local), of the whole with shardings "
+          "(annotated)\n"
+          "                  or without (source); or as Partita prints it: text, core (loops), "
+          "device",
           &options::emit},
     entry{"--explain", "", "each collective, and why it is there", nullptr, &options::explain},
     entry{"--help", "", "this text", nullptr, &options::help},

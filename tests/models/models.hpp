@@ -8,39 +8,11 @@
 
 #include <doctest/doctest.h>
 
-#include "../data.hpp"
+#include "inputs.hpp"
 
 namespace models {
 
 namespace pt = partita;
-
-/// Random inputs: floats in [-1/4, 1/4], integers below what `limit(name)` says. The optimizer
-/// stands where its step is smooth (a first moment of 0, a second one of 1/2 to 1, after ten
-/// steps); next to the zeros that training starts with, Adam turns roundings into whole steps.
-template <class Limit>
-std::vector<pt::array> inputs_of(const pt::program& p, const Limit& limit) {
-  data::random random{7};
-  std::vector<pt::array> inputs;
-  for (int i = 0; i < p.input_count(); ++i) {
-    const pt::tensor_type& type = p.input_type(i);
-    const std::string_view name = p.input_name(i);
-    const auto real = [&](double low, double high) {
-      const auto fraction = [&] { return static_cast<double>(random.in(0, 1 << 20)) * 0x1p-20; };
-      return data::fill(type, [&](std::int64_t) { return low + (high - low) * fraction(); });
-    };
-    if (!pt::is_floating(type.element))
-      inputs.push_back(data::integers(type, random, 0, limit(name) - 1));
-    else if (name == "opt_state.step")
-      inputs.push_back(real(10, 10));
-    else if (name.starts_with("opt_state.m."))
-      inputs.push_back(real(0, 0));
-    else if (name.starts_with("opt_state.v."))
-      inputs.push_back(real(0.5, 1));
-    else
-      inputs.push_back(real(-0.25, 0.25));
-  }
-  return inputs;
-}
 
 /// The largest magnitude of an array; infinite if there is a NaN.
 inline double size_of(const pt::array& a) { return pt::max_difference(a, pt::array(a.type())); }
@@ -53,20 +25,6 @@ inline double difference(const pt::results& a, const pt::results& b) {
     worst = std::max(worst, pt::max_difference(a[i], b[i]) / std::max(size_of(b[i]), 1e-8));
   return worst;
 }
-
-/// Small sizes of a transformer, of either kind; tokens are below 12.
-template <class Sizes>
-constexpr Sizes small_transformer(std::int64_t layers) {
-  return {.layers = layers,
-          .width = 16,
-          .heads = 4,
-          .key = 4,
-          .hidden = 32,
-          .vocabulary = 12,
-          .context = 6,
-          .batch = 8};
-}
-inline int token_limit(std::string_view) { return 12; }
 
 /// A program, and what it gives unpartitioned.
 class source {

@@ -100,11 +100,10 @@ constexpr program copy_to_repeat(const program& p) {
 }
 
 /// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
-/// Ops keep their marks, tags are named as copies; nested programs are moved out of `f`.
-constexpr vec<value_id> append_program(builder& b, program&& f, span<const value_id> arguments) {
+/// Ops keep their marks; nested programs are moved out of `f`.
+constexpr vec<value_id> append_as_it_is(builder& b, program&& f, span<const value_id> arguments) {
   program_copier copy(f, b.p);
   vec<value_id> operands, results;
-  name_tags_as_copies(f);
   for (std::size_t i = 0; i < arguments.size(); ++i) copy.renamed[f.inputs[i]] = arguments[i];
   for (op_id o = 0; o < f.op_count() && !b.failed(); ++o) {
     const op_node& n = f.op(o);
@@ -122,6 +121,12 @@ constexpr vec<value_id> append_program(builder& b, program&& f, span<const value
   }
   for (const auto& out : f.outputs) results.push_back(copy.renamed[out.value]);
   return results;
+}
+
+/// The same, with tags named as copies.
+constexpr vec<value_id> append_program(builder& b, program&& f, span<const value_id> arguments) {
+  name_tags_as_copies(f);
+  return append_as_it_is(b, static_cast<program&&>(f), arguments);
 }
 
 /// The program that computes cotangents of some inputs of `f` from its inputs and from cotangents

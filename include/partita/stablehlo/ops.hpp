@@ -673,17 +673,7 @@ constexpr void read_reduce_window(op_context& c) {
   const auto w = windows_of(c, static_cast<std::size_t>(c.type(0).shape.rank));
   combiner how = combiner::add;
   if (c.failed() || !combiner_of(c, 0, how)) return;
-  const value_id initial = c.x(1);
-  value_id x = c.x(0);
-  if (how == combiner::logical_and || how == combiner::logical_or) {
-    const bool boolean = c.type(0).element == dtype::boolean;
-    if (!boolean) return c.fail("H009", "its program combines bits, which is supported of i1 only");
-    x = ops::convert(c.b, x, dtype::u8);
-    const value_id made = ops::reduce_window(
-        c.b, x, how == combiner::logical_and ? combiner::min : combiner::max, {w.data(), w.size()});
-    return c.give(with_initial(c, ops::convert(c.b, made, dtype::boolean), initial, how));
-  }
-  c.give(with_initial(c, ops::reduce_window(c.b, x, how, {w.data(), w.size()}), initial, how));
+  c.give(with_initial(c, ops::reduce_window(c.b, c.x(0), how, {w.data(), w.size()}), c.x(1), how));
 }
 constexpr void read_select_and_scatter(op_context& c) {
   if (!c.count(3) || !c.region_count(2) || !c.closed()) return;

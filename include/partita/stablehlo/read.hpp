@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include <partita/ir/copy.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/op/reverse_mode.hpp>
 #include <partita/stablehlo/ops.hpp>
@@ -12,6 +13,23 @@ namespace partita {
 
 namespace stablehlo_detail {
 
+/// The character that a backslash and what follows it stand for: `\n`, `\t`, `\5B`, else the next
+/// one. `at` becomes the last of what was read.
+constexpr char escaped(std::string_view in, std::size_t& at) {
+  if (at + 1 >= in.size()) return in[at];
+  const char c = in[++at];
+  if (at + 1 < in.size() && hex_digit(c) >= 0 && hex_digit(in[at + 1]) >= 0) {
+    ++at;
+    return static_cast<char>(16 * hex_digit(c) + hex_digit(in[at]));
+  }
+  return c == 'n' ? '\n' : c == 't' ? '\t' : c;
+}
+/// What stands between quotes, without backslashes.
+constexpr text unescaped(std::string_view in) {
+  text out;
+  for (std::size_t i = 0; i < in.size(); ++i) out << (in[i] == '\\' ? escaped(in, i) : in[i]);
+  return out;
+}
 /// `params['h'][0].w` as a path: `params.h.0.w`.
 constexpr text path_of(std::string_view key) {
   text out;
@@ -20,12 +38,79 @@ constexpr text path_of(std::string_view key) {
     if (c == '\'' || c == ']') continue;
     if (c == '[')
       out << (out.empty() ? "" : ".");
-    else if (c == '\\' && i + 1 < key.size())
-      out << key[++i];
+    else if (c == '\\')
+      out << escaped(key, i);
     else
       out << c;
   }
   return out;
+}
+
+/// The program without constants that nothing uses: what reductions start from is none of its ops.
+constexpr program without_unused_constants(program&& p) {
+  vec<char> used(p.types.size(), 0);
+  for (value_id v : p.operand_list) used[static_cast<std::size_t>(v)] = 1;
+  for (const auto& out : p.outputs) used[static_cast<std::size_t>(out.value)] = 1;
+  const auto unused = [&](op_id o) {
+    return p.op(o).def->constant && used[static_cast<std::size_t>(p.op(o).result)] == 0;
+  };
+  for (auto& r : p.regions) r = without_unused_constants(static_cast<program&&>(r));
+  bool any = false;
+  for (op_id o = 0; !any && o < p.op_count(); ++o) any = unused(o);
+  if (!any) return static_cast<program&&>(p);
+  program q;
+  program_copier copy(p, q);
+  copy.reserve();
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    if (unused(o)) continue;
+    copy.op(o);
+    const op_node& n = p.op(o);
+    for (int r = 0; r < n.region_count; ++r)
+      q.append_region(static_cast<program&&>(p.regions[n.region_begin + r]));
+  }
+  copy.interface();
+  return q;
+}
+
+/// Each tag gets a name of its own: in a function that is called several times "x" becomes "x",
+/// "x.again", "x.again.2", ...
+constexpr void name_tags_apart(program& p) {
+  struct place {
+    program* p;
+    op_id o;
+  };
+  vec<place> tags;
+  vec<program*> waiting;
+  waiting.push_back(&p);
+  while (!waiting.empty()) {
+    program* each = waiting.back();
+    waiting.pop_back();
+    for (op_id o = 0; o < each->op_count(); ++o)
+      if (each->is(o, op_role::tag)) tags.push_back({each, o});
+    for (auto& r : each->regions) waiting.push_back(&r);
+  }
+  if (tags.empty()) return;
+  vec<text> names;  // (The table's names stay where they are.)
+  names.reserve(tags.size() + p.inputs.size());
+  name_table taken(names.size());
+  for (int i = 0; i < p.input_count(); ++i) {
+    names.push_back(p.input_name(i));
+    taken.insert(names.back().view(), -1);
+  }
+  vec<int> copies(tags.size(), 0);
+  for (std::size_t i = 0; i < tags.size(); ++i) {
+    const auto [in, o] = tags[i];
+    const text wanted = in->view(in->op(o).name);
+    text name = wanted;
+    const int first = taken.find(wanted.view(), -2);
+    while (taken.find(name.view(), -2) != -2) {
+      const int number = first >= 0 ? ++copies[static_cast<std::size_t>(first)] : ++copies[i];
+      name = number == 1 ? concat(wanted, ".again") : concat(wanted, ".again.", number);
+    }
+    names.push_back(name);
+    taken.insert(names.back().view(), static_cast<int>(i));
+    if (!(name == wanted)) in->op(o).name = in->intern(name);
+  }
 }
 
 struct function_text {
@@ -50,6 +135,8 @@ class module_reader {
     const int main = find_main();
     builder b;
     if (!in_.failed()) read_main(b, functions_[static_cast<std::size_t>(main)]);
+    if (!in_.failed() && !b.failed()) name_tags_apart(b.p);
+    if (!in_.failed() && !b.failed()) b.p = without_unused_constants(static_cast<program&&>(b.p));
     b.p.error.record(in_.error);
     if (in_.error.is_set) b.p.error.set(in_.error.message);
     if (!b.failed()) b.p.error.record(check_names(b.p));
@@ -260,8 +347,9 @@ class module_reader {
     if (at != std::string_view::npos) {
       const std::string_view rest = attributes.substr(at);
       const std::size_t begin = rest.find('"');
-      const std::size_t end = begin == std::string_view::npos ? begin : rest.find('"', begin + 1);
-      if (end != std::string_view::npos) path = path_of(rest.substr(begin + 1, end - begin - 1));
+      std::size_t end = begin == std::string_view::npos ? rest.size() : begin + 1;
+      while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2 : 1;
+      if (end < rest.size()) path = path_of(rest.substr(begin + 1, end - begin - 1));
     }
     const std::string_view whole = path.view();
     if (whole.starts_with("result.") && whole.size() > 7) return text(whole.substr(7));
@@ -271,11 +359,19 @@ class module_reader {
 
   // ---- Programs ------------------------------------------------------------------------------
 
+  /// A `broadcast` of a scalar: ops that work by element take the scalar itself. What else uses it
+  /// makes it.
+  struct spread_scalar {
+    value_id scalar = -1;
+    tensor_type type;
+    value_id made = -1;
+  };
   struct scope {
     builder& b;
     name_table names;
     vec<int> first;  ///< by number: where its values begin
     vec<value_id> values;
+    vec<spread_scalar> spread;  ///< the value -2 stands for the first of them, -3 for the next, ...
 
     constexpr explicit scope(builder& in) : b(in), names(8) {}
   };
@@ -308,8 +404,51 @@ class module_reader {
   constexpr value_id use(const scope& s, std::size_t at, std::string_view name) {
     if (in_.failed()) return -1;
     const value_id v = find(s, name);
-    if (v < 0) in_.fail(at, "H006", name, " is used before it is defined, or not defined at all");
+    if (v == -1) in_.fail(at, "H006", name, " is used before it is defined, or not defined at all");
     return v;
+  }
+
+  static constexpr bool is_spread(value_id v) { return v < -1; }
+  static constexpr spread_scalar& spread_at(scope& s, value_id v) {
+    return s.spread[static_cast<std::size_t>(-2 - v)];
+  }
+  static constexpr const tensor_type& type_of(scope& s, value_id v) {
+    return is_spread(v) ? spread_at(s, v).type : s.b.type(v);
+  }
+  /// The value as a tensor.
+  static constexpr value_id in_full(scope& s, value_id v) {
+    if (!is_spread(v)) return v;
+    spread_scalar& e = spread_at(s, v);
+    if (e.made < 0) e.made = ops::broadcast_in_dim(s.b, e.scalar, e.type.shape, {});
+    return e.made;
+  }
+  static constexpr bool works_by_element(std::string_view name) {
+    if (name == "compare" || name == "select") return true;
+    for (const auto& each : same_ops)
+      if (each.name == name) return each.op->elementwise;
+    return false;
+  }
+  /// Scalars for what repeats them, if the op works by element and has an operand of its shape.
+  static constexpr void resolve(scope& s, std::string_view name, vec<value_id>& operands) {
+    bool any = false, full = false;
+    for (value_id v : operands) any = any || is_spread(v);
+    if (!any) return;
+    for (value_id v : operands) full = full || (!is_spread(v) && s.b.type(v).shape.rank > 0);
+    const bool by_element = full && works_by_element(name);
+    for (value_id& v : operands)
+      v = by_element && is_spread(v) ? spread_at(s, v).scalar : in_full(s, v);
+  }
+  /// `%1 = stablehlo.broadcast %0, sizes = [4] : (tensor<f32>) -> tensor<4xf32>`
+  constexpr bool spread(scope& s, const op_text& o, const vec<value_id>& operands) {
+    if (operands.size() != 1 || o.result_types.size() != 1 || is_spread(operands[0]) ||
+        o.results.size() != 1 || o.results[0].count != 1)
+      return false;
+    const tensor_type from = s.b.type(operands[0]), to = o.result_types[0];
+    if (from.shape.rank != 0 || to.shape.rank == 0 || from.element != to.element) return false;
+    s.spread.push_back({operands[0], to, -1});
+    const value_id v = -1 - static_cast<value_id>(s.spread.size());
+    define(s, o.at, o.results[0].name, {&v, 1});
+    return true;
   }
 
   constexpr void read_main(builder& b, const function_text& f) {
@@ -397,11 +536,13 @@ class module_reader {
     if (in_.failed()) return false;
     for (std::size_t i = 0; i < operands.size() && i < o.operand_types.size(); ++i)
       if (o.operand_types.size() == operands.size() &&
-          s.b.type(operands[i]) != o.operand_types[i] && name != "select" && name != "clamp") {
+          type_of(s, operands[i]) != o.operand_types[i] && name != "select" && name != "clamp") {
         in_.fail(o.at, "H007", o.name, ": operand ", o.operands[i], " has type ",
-                 s.b.type(operands[i]), "; the text says ", o.operand_types[i]);
+                 type_of(s, operands[i]), "; the text says ", o.operand_types[i]);
         return false;
       }
+    if (name == "broadcast" && spread(s, o, operands)) return false;
+    resolve(s, name, operands);
     if (name == "return") {
       results = operands;
       return true;
@@ -456,15 +597,9 @@ class module_reader {
       if (o.has(attribute)) name = o.attribute(attribute);
     if (name.starts_with("@")) name.remove_prefix(1);
     name = without_quotes(name);
-    const int number = by_name_.find(name);
-    if (number < 0) {
-      in_.fail(o.at, "H010", o.name, ": there is no function @", name);
-      return {};
-    }
-    const auto n = static_cast<std::size_t>(number);
-    read_function(o, n);
+    if (is_composite_of_ours(o)) return restored(s, o, name, operands);
+    program f = function_named(o, name);
     if (in_.failed()) return {};
-    program f = read_[n];
     const std::size_t inputs = static_cast<std::size_t>(f.input_count());
     if (inputs != operands.size()) {
       in_.fail(o.at, "H012", "@", name, " has ", inputs, " arguments; ", operands.size(),
@@ -477,7 +612,87 @@ class module_reader {
                  f.input_type(static_cast<int>(i)), "; ", s.b.type(operands[i]), " is given");
         return {};
       }
-    return op_detail::append_program(s.b, static_cast<program&&>(f), operands);
+    return op_detail::append_as_it_is(s.b, static_cast<program&&>(f), operands);
+  }
+  /// What a function computes, as a program.
+  constexpr program function_named(const op_text& o, std::string_view name) {
+    const int number = by_name_.find(name);
+    if (number < 0) {
+      in_.fail(o.at, "H010", o.name, ": there is no function @", name);
+      return {};
+    }
+    const auto n = static_cast<std::size_t>(number);
+    read_function(o, n);
+    if (in_.failed()) return {};
+    return read_[n];
+  }
+
+  // ---- Composites that stand for ops of ours, see write_ops.hpp --------------------------------
+
+  /// All that are written so. (The shape rules of these check their attributes.)
+  static constexpr const op_def* composites[] = {
+      &partita::def<op::abs>,
+      &partita::def<op::call>,
+      &partita::def<op::convolution>,
+      &partita::def<op::cumsum>,
+      &partita::def<op::gather>,
+      &partita::def<op::random_bits>,
+      &partita::def<op::reduce_window>,
+      &partita::def<op::roll>,
+      &partita::def<op::scan>,
+      &partita::def<op::scatter>,
+      &partita::def<op::select_and_gather>,
+      &partita::def<op::select_and_scatter>,
+      &partita::def<op::sign>,
+      &partita::def<op::stop_gradient>,
+      &partita::def<op::tag>,
+      &partita::def<op::tiling>,
+  };
+  static constexpr std::string_view name_of_composite(const op_text& o) {
+    return o.quoted.empty() ? without_quotes(o.attribute("name")) : o.quoted;
+  }
+  static constexpr bool is_composite_of_ours(const op_text& o) {
+    return o.name.ends_with("composite") && name_of_composite(o).starts_with("partita.");
+  }
+  /// The op of ours that a composite stands for; `function` is what it is made of.
+  constexpr vec<value_id> restored(scope& s, const op_text& o, std::string_view function,
+                                   const vec<value_id>& operands) {
+    const std::string_view name = name_of_composite(o).substr(8);
+    const op_def* def = nullptr;
+    for (const op_def* each : composites)
+      if (each->name == name) def = each;
+    if (def == nullptr) {
+      in_.fail(o.at, "H004", "composite \"partita.", short_name(name), "\" is no op");
+      return {};
+    }
+    vec<std::int64_t> attrs;
+    text label;
+    for (std::string_view part : parts_of(inside(o.attribute("composite_attributes"), '{', '}'))) {
+      const std::size_t equal = part.find('=');
+      if (equal == std::string_view::npos) continue;
+      const std::string_view value = part.substr(equal + 1);
+      bool splat = false;
+      std::string_view list = value;
+      while (!list.empty() && is_space(list.front())) list.remove_prefix(1);
+      if (part.starts_with("attributes") && !read_integers(list, attrs, splat))
+        in_.fail(o.at, "H005", "attributes of composite \"partita.", name, "\" are no numbers");
+      if (part.starts_with("name")) label = unescaped(inside(value, '"', '"'));
+    }
+    vec<program> regions;
+    if (def->id == partita::def<op::call>.id)
+      regions.push_back(function_named(o, function));
+    else if (def->id == partita::def<op::scan>.id)
+      regions.push_back(function_named(o, concat(function, ".body").view()));
+    if (in_.failed()) return {};
+    const tensor_type declared = o.result_types.empty() ? tensor_type() : o.result_types[0];
+    const value_id first =
+        s.b.emit(*def, operands, attrs, declared, static_cast<vec<program>&&>(regions));
+    vec<value_id> made;
+    if (first < 0) return made;
+    if (!label.empty()) s.b.name_last(label.view());
+    const op_node& n = s.b.p.ops.back();
+    for (int r = 0; r < n.result_count; ++r) made.push_back(n.result + r);
+    return made;
   }
   constexpr void read_function(const op_text& o, std::size_t n) {
     if (state_[n] == 2) return;
@@ -525,7 +740,7 @@ class module_reader {
     vec<std::string_view> names;
     name_table seen(16);
     for (const auto& r : o.regions) captured(s, in_.view(r.body), names, seen);
-    for (auto each : names) c.captured.push_back(find(s, each));
+    for (auto each : names) c.captured.push_back(in_full(s, find(s, each)));
     if (!deeper(o)) return;
     for (const auto& r : o.regions) {
       builder inner;
@@ -561,7 +776,7 @@ class module_reader {
       while (end < text.size() && (is_word_char(text[end]) || text[end] == '#')) ++end;
       const std::string_view name = text.substr(i, end - i);
       i = end - 1;
-      if (find(s, name) < 0) continue;
+      if (find(s, name) == -1) continue;
       const int number = static_cast<int>(names.size());
       if (seen.insert(name, number) == number) names.push_back(name);
     }

@@ -1,0 +1,102 @@
+/// What ops that StableHLO lacks mean there: programs of ops that it has.
+#pragma once
+
+#include <partita/op/combine.hpp>
+#include <partita/op/registry.hpp>
+
+namespace partita::stablehlo_detail {
+
+/// A program with the operands of op `o` as inputs; `make(b, inputs)` gives its outputs.
+template <class Make>
+constexpr program program_like(const program& p, op_id o, const Make& make) {
+  builder b;
+  vec<value_id> inputs;
+  for (value_id v : p.operands(o)) inputs.push_back(ops::parameter(b, "", p.type(v)));
+  const vec<value_id> results = make(b, inputs);
+  for (value_id v : results) b.p.outputs.push_back({v, {}});
+  return static_cast<program&&>(b.p);
+}
+
+/// Its ends change places: what the last `shift` elements were comes first.
+constexpr value_id as_slices(builder& b, value_id x, int dim, std::int64_t shift) {
+  const shape from = b.type(x).shape;
+  const std::int64_t n = from[dim], at = n == 0 ? 0 : n - op::roll::places(shift, n);
+  if (n == 0 || at == n) return x;
+  const auto rank = static_cast<std::size_t>(from.rank);
+  value_id parts[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    std::int64_t start[max_rank] = {}, limit[max_rank] = {};
+    for (int d = 0; d < from.rank; ++d) limit[d] = from[d];
+    (i == 0 ? start : limit)[dim] = at;
+    parts[i] = ops::slice(b, x, {start, rank}, {limit, rank});
+  }
+  return ops::concatenate(b, parts, dim);
+}
+
+/// A window that reaches from each element to the first (or the last) one; of an exclusive sum the
+/// elements are moved by one place first.
+constexpr value_id as_windows(builder& b, value_id x, const op::cumsum&,
+                              span<const std::int64_t> attrs) {
+  const shape from = b.type(x).shape;
+  const int dim = static_cast<int>(attrs[0]);
+  const bool reverse = attrs[1] != 0, exclusive = attrs[2] != 0;
+  const std::int64_t n = from[dim];
+  if (from.elements() == 0) return x;
+  const auto rank = static_cast<std::size_t>(from.rank);
+  if (exclusive) {
+    std::int64_t low[max_rank] = {}, high[max_rank] = {};
+    low[dim] = reverse ? -1 : 1;
+    high[dim] = reverse ? 1 : -1;
+    x = ops::pad(b, x, ops::integer(b, b.type(x).element, 0), {low, rank}, {high, rank});
+  }
+  vec<window_dim> windows(rank, window_dim{});
+  window_dim& w = windows[static_cast<std::size_t>(dim)];
+  w.size = n;
+  (reverse ? w.high : w.low) = n - 1;
+  return ops::reduce_window(b, x, combiner::add, {windows.data(), windows.size()});
+}
+
+/// Threefry-2x32 with 20 rounds, see op/random.hpp.
+constexpr value_id as_rounds(builder& b, value_id key, value_id counter, const shape& to) {
+  constexpr int rotations[] = {13, 15, 26, 6, 17, 29, 16, 24};
+  const auto number = [&](std::int64_t v) { return ops::integer(b, dtype::u32, v); };
+  const auto in_full = [&](value_id v) {
+    return b.type(v).shape.rank == to.rank ? v : ops::broadcast_in_dim(b, v, to, {});
+  };
+  const auto words = [&](value_id v, value_id(&w)[2]) {
+    const value_id bits = ops::convert(b, in_full(v), dtype::u64);
+    const value_id high = ops::shift_right_logical(b, bits, ops::integer(b, dtype::u64, 32));
+    const value_id low = ops::logical_and(b, bits, ops::integer(b, dtype::u64, 0xffffffff));
+    w[0] = ops::convert(b, high, dtype::u32);
+    w[1] = ops::convert(b, low, dtype::u32);
+  };
+  value_id given[2] = {}, x[2] = {};
+  words(key, given);
+  words(counter, x);
+  const value_id keys[] = {
+      given[0], given[1],
+      ops::logical_xor(b, ops::logical_xor(b, given[0], given[1]), number(0x1bd11bda))};
+  x[0] = ops::add(b, x[0], keys[0]);
+  x[1] = ops::add(b, x[1], keys[1]);
+  for (int round = 0; round < 20; ++round) {
+    const int turn = rotations[round % 8];
+    x[0] = ops::add(b, x[0], x[1]);
+    const value_id turned = ops::logical_or(b, ops::shift_left(b, x[1], number(turn)),
+                                            ops::shift_right_logical(b, x[1], number(32 - turn)));
+    x[1] = ops::logical_xor(b, turned, x[0]);
+    if (round % 4 != 3) continue;
+    const int step = round / 4 + 1;
+    x[0] = ops::add(b, x[0], keys[step % 3]);
+    x[1] = ops::add(b, x[1], ops::add(b, keys[(step + 1) % 3], number(step)));
+  }
+  const value_id high =
+      ops::shift_left(b, ops::convert(b, x[0], dtype::u64), ops::integer(b, dtype::u64, 32));
+  return ops::convert(b, ops::logical_or(b, high, ops::convert(b, x[1], dtype::u64)), dtype::i64);
+}
+
+/// The identity of the combiner in every place.
+constexpr value_id identities(builder& b, combiner c, const tensor_type& t) {
+  return b.emit(def<op::constant>, {}, {identity_bits(c, t.element)}, t);
+}
+
+}  // namespace partita::stablehlo_detail

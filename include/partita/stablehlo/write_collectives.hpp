@@ -1,0 +1,290 @@
+/// How collectives are written as StableHLO: over the numbers of devices, which are replicas.
+///
+/// Source    the StableHLO specification, version 1.0: cross-replica groups
+#pragma once
+
+#include <partita/spmd/collectives.hpp>
+#include <partita/stablehlo/write_ops.hpp>
+
+namespace partita::stablehlo_detail {
+
+/// Numbers of devices: row-major in the order of the axes of the mesh.
+class device_numbers {
+ public:
+  constexpr explicit device_numbers(const mesh& m) : m_(m) {
+    std::int64_t n = 1;
+    for (int i = m.rank; i-- > 0; n *= m.size(m.order[i])) stride[m.order[i]] = n;
+  }
+  std::int64_t stride[max_axes] = {};
+
+  /// By group, then by member (`axes` major to minor).
+  constexpr vec<vec<std::int64_t>> groups(const axis_list& axes) const {
+    axis_list others;
+    for (int i = 0; i < m_.rank; ++i) {
+      bool among = false;
+      for (const int each : axes) among = among || each == m_.order[i];
+      if (!among) others.push_back(m_.order[i]);
+    }
+    vec<vec<std::int64_t>> list;
+    for (const std::int64_t first : along(others, 0)) list.push_back(along(axes, first));
+    return list;
+  }
+
+ private:
+  const mesh& m_;
+
+  constexpr vec<std::int64_t> along(const axis_list& axes, std::int64_t first) const {
+    vec<std::int64_t> list;
+    list.push_back(first);
+    for (const int axis : axes) {
+      vec<std::int64_t> next;
+      for (const std::int64_t each : list)
+        for (std::int64_t i = 0; i < m_.size(axis); ++i) next.push_back(each + i * stride[axis]);
+      list = static_cast<vec<std::int64_t>&&>(next);
+    }
+    return list;
+  }
+};
+
+constexpr axis_list axes_of(const layout& l, int dim) {
+  axis_list list;
+  for (const auto& e : l)
+    if (dim == no_dim || e.dim == dim) list.push_back(e.axis);
+  return list;
+}
+constexpr std::int64_t devices_along(const mesh& m, const axis_list& axes) {
+  std::int64_t n = 1;
+  for (const int axis : axes) n *= m.size(axis);
+  return n;
+}
+
+/// `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`, made once for each list of axes.
+constexpr void write_groups(body_writer& w, const axis_list& axes) {
+  text key = "groups";
+  for (const int axis : axes) key << ' ' << axis;
+  if (const text* known = w.m.find(key.view())) {
+    w.out() << *known;
+    return;
+  }
+  const auto groups = device_numbers(*w.m.mesh).groups(axes);
+  text made = "replica_groups = dense<[";
+  append_list(made, static_cast<int>(groups.size()), [&](int g) {
+    const auto& members = groups[static_cast<std::size_t>(g)];
+    write_list(made, {members.data(), members.size()});
+  });
+  made << "]> : tensor<" << groups.size() << 'x' << groups[0].size() << "xi64>";
+  w.out() << made;
+  w.m.remember(key, made);
+}
+
+// ---- Where this device is --------------------------------------------------------------------
+
+inline constexpr tensor_type device_number{dtype::i64, {}};
+
+/// The position of this device along an axis.
+constexpr ssa coordinate(body_writer& w, int axis) {
+  if (w.coordinates.empty()) w.coordinates.resize(max_axes, ssa{0, -2});
+  ssa& known = w.coordinates[static_cast<std::size_t>(axis)];
+  if (known.index != -2) return known;
+  const mesh& m = *w.m.mesh;
+  const ssa id = w.begin();
+  w.out() << "stablehlo.replica_id : tensor<ui32>\n";
+  ssa at = w.convert(id, {dtype::u32, {}}, dtype::i64);
+  const std::int64_t stride = device_numbers(m).stride[axis];
+  if (stride > 1) at = w.apply("divide", at, w.constant(device_number, stride), device_number);
+  at = w.apply("remainder", at, w.constant(device_number, m.size(axis)), device_number);
+  known = at;
+  return at;
+}
+/// The number of this device in its group.
+constexpr ssa member_number(body_writer& w, const axis_list& axes) {
+  if (axes.count == 0) return w.constant(device_number, 0);
+  ssa n = coordinate(w, axes.axes[0]);
+  for (int i = 1; i < axes.count; ++i) {
+    const ssa size = w.constant(device_number, w.m.mesh->size(axes.axes[i]));
+    const ssa major = w.apply("multiply", n, size, device_number);
+    n = w.apply("add", major, coordinate(w, axes.axes[i]), device_number);
+  }
+  return n;
+}
+
+constexpr void write_shard_start(body_writer& w, op_id o) {
+  const auto a = w.p.attrs(o);
+  const ssa number = member_number(w, op::shard_start::axes(a));
+  const ssa distance = w.constant(device_number, op::shard_start::distance(a));
+  const ssa start = w.apply("multiply", number, distance, device_number);
+  w.names[static_cast<std::size_t>(w.p.op(o).result)] =
+      w.convert(start, device_number, w.result_type(o).element);
+}
+constexpr void write_all_slice(body_writer& w, op_id o) {
+  const collective what = w.p.collective_of(o);
+  const tensor_type &from = w.type_of(o, 0), &to = w.result_type(o);
+  vec<ssa> starts;
+  vec<tensor_type> types;
+  types.push_back(from);
+  const ssa zero = w.constant(device_number, 0);
+  for (int d = 0; d < to.shape.rank; ++d) {
+    const axis_list axes = axes_of(what.axes, d);
+    types.push_back(device_number);
+    if (axes.count == 0) {
+      starts.push_back(zero);
+      continue;
+    }
+    const ssa number = member_number(w, axes);
+    starts.push_back(
+        w.apply("multiply", number, w.constant(device_number, to.shape[d]), device_number));
+  }
+  w.begin(o);
+  w.out() << "stablehlo.dynamic_slice " << w.operand(o, 0);
+  for (const ssa& each : starts) w.out() << ", " << each;
+  w.out() << ", sizes = ";
+  write_list(w.out(), {to.shape.extents, static_cast<std::size_t>(to.shape.rank)});
+  w.signature({types.data(), types.size()}, {&to, 1});
+}
+
+// ---- What devices exchange -------------------------------------------------------------------
+
+/// `write(x, from, to, dim, axes)` for each dimension that axes cut or join, one after the other;
+/// `times`: an extent becomes larger by the devices, else smaller.
+template <class Write>
+constexpr void dimension_by_dimension(body_writer& w, op_id o, bool times, const Write& write) {
+  const collective what = w.p.collective_of(o);
+  ssa x = w.operand(o, 0);
+  tensor_type from = w.type_of(o, 0);
+  for (int d = 0; d < from.shape.rank; ++d) {
+    const axis_list axes = axes_of(what.axes, d);
+    if (axes.count == 0) continue;
+    tensor_type to = from;
+    const std::int64_t n = devices_along(*w.m.mesh, axes);
+    to.shape[d] = times ? to.shape[d] * n : to.shape[d] / n;
+    x = write(x, from, to, d, axes);
+    from = to;
+  }
+  w.names[static_cast<std::size_t>(w.p.op(o).result)] = x;
+}
+constexpr void write_all_gather(body_writer& w, op_id o) {
+  dimension_by_dimension(w, o, true,
+                         [&](const ssa& x, const tensor_type& from, const tensor_type& to, int dim,
+                             const axis_list& axes) {
+                           const ssa v = w.begin();
+                           w.out() << "\"stablehlo.all_gather\"(" << x
+                                   << ") <{all_gather_dim = " << dim << " : i64, ";
+                           write_groups(w, axes);
+                           w.out() << "}>";
+                           w.signature_of_one(from, to);
+                           return v;
+                         });
+}
+constexpr void write_reduce_scatter(body_writer& w, op_id o) {
+  const std::string_view name = combining_op(w.p.collective_of(o).combine).name;
+  dimension_by_dimension(w, o, false,
+                         [&](const ssa& x, const tensor_type& from, const tensor_type& to, int dim,
+                             const axis_list& axes) {
+                           const ssa v = w.begin();
+                           w.out() << "\"stablehlo.reduce_scatter\"(" << x << ") <{";
+                           write_groups(w, axes);
+                           w.out() << ", scatter_dimension = " << dim << " : i64}>";
+                           w.combiner_region(name, from.element);
+                           w.signature_of_one(from, to);
+                           return v;
+                         });
+}
+/// Several operands in one message; those of each element type by themselves.
+constexpr void write_all_reduce(body_writer& w, op_id o) {
+  const collective what = w.p.collective_of(o);
+  const op_node& n = w.p.op(o);
+  const axis_list axes = axes_of(what.axes, no_dim);
+  vec<char> written(static_cast<std::size_t>(n.operand_count), 0);
+  for (int first = 0; first < n.operand_count; ++first) {
+    if (written[static_cast<std::size_t>(first)]) continue;
+    const dtype t = w.type_of(o, first).element;
+    vec<int> together;
+    vec<tensor_type> types;
+    for (int i = first; i < n.operand_count; ++i) {
+      if (w.type_of(o, i).element != t) continue;
+      written[static_cast<std::size_t>(i)] = 1;
+      together.push_back(i);
+      types.push_back(w.type_of(o, i));
+    }
+    const int count = static_cast<int>(together.size());
+    w.indent();
+    const ssa v = w.fresh();
+    w.out() << v;
+    if (count > 1) w.out() << ':' << count;
+    w.out() << " = \"stablehlo.all_reduce\"(";
+    append_list(w.out(), count,
+                [&](int i) { w.out() << w.operand(o, together[static_cast<std::size_t>(i)]); });
+    w.out() << ") <{";
+    write_groups(w, axes);
+    w.out() << "}>";
+    w.combiner_region(combining_op(what.combine).name, t);
+    w.signature({types.data(), types.size()}, {types.data(), types.size()});
+    for (int i = 0; i < count; ++i)
+      w.names[static_cast<std::size_t>(n.result + together[static_cast<std::size_t>(i)])] = {
+          v.number, count > 1 ? i : -1};
+  }
+}
+constexpr void write_all_to_all(body_writer& w, op_id o) {
+  const collective what = w.p.collective_of(o);
+  const axis_list axes = axes_of(what.axes, no_dim);
+  w.begin(o);
+  w.out() << "\"stablehlo.all_to_all\"(" << w.operand(o, 0)
+          << ") <{concat_dimension = " << what.gathered << " : i64, ";
+  write_groups(w, axes);
+  w.out() << ", split_count = " << devices_along(*w.m.mesh, axes)
+          << " : i64, split_dimension = " << what.sliced << " : i64}>";
+  w.signature(o);
+}
+/// One to which nobody sends gets zeros, of which the identity of the combiner is made.
+constexpr void write_permute(body_writer& w, op_id o) {
+  const collective what = w.p.collective_of(o);
+  const axis_list axes = axes_of(what.axes, no_dim);
+  const std::int64_t members = devices_along(*w.m.mesh, axes);
+  const tensor_type& t = w.result_type(o);
+  const auto result = static_cast<std::size_t>(w.p.op(o).result);
+  text pairs;
+  std::int64_t count = 0;
+  for (const auto& group : device_numbers(*w.m.mesh).groups(axes))
+    for (std::int64_t to = 0; to < members; ++to) {
+      const std::int64_t from = what.map.sender(to, members);
+      if (from == device_map::nobody) continue;
+      pairs << (count++ > 0 ? ", [" : "[") << group[static_cast<std::size_t>(from)] << ", "
+            << group[static_cast<std::size_t>(to)] << ']';
+    }
+  const std::int64_t identity = identity_bits(what.combine, t.element);
+  if (count == 0) {
+    w.names[result] = w.constant(t, identity);
+    return;
+  }
+  ssa v = w.begin();
+  w.out() << "\"stablehlo.collective_permute\"(" << w.operand(o, 0)
+          << ") <{source_target_pairs = dense<[" << pairs << "]> : tensor<" << count << "x2xi64>}>";
+  w.signature_of_one(t, t);
+  const std::int64_t shift = what.map.shift;
+  if (what.map.form == device_map::shifted && shift != 0 && identity != 0) {
+    const ssa number = member_number(w, axes);
+    const ssa bound = w.constant(device_number, shift > 0 ? shift : members + shift);
+    const ssa sent_to = w.compare(shift > 0 ? "GE" : "LT", number, bound, device_number);
+    v = w.select(sent_to, v, w.constant(t, identity), t, {});
+  }
+  w.names[result] = v;
+}
+
+inline constexpr written_op written_collectives[] = {
+    {&def<op::all_gather>, &write_all_gather},
+    {&def<op::all_reduce>, &write_all_reduce},
+    {&def<op::all_slice>, &write_all_slice},
+    {&def<op::all_to_all>, &write_all_to_all},
+    {&def<op::permute>, &write_permute},
+    {&def<op::shard_start>, &write_shard_start},
+    {&def<op::reduce_scatter>, &write_reduce_scatter},
+};
+/// The same as write_op for the ops that only programs for devices have.
+constexpr bool write_collective(body_writer& w, op_id o) {
+  const std::uint64_t id = w.p.op(o).def->id;
+  for (const auto& each : written_collectives)
+    if (each.op->id == id) return each.write(w, o), true;
+  return false;
+}
+
+}  // namespace partita::stablehlo_detail

@@ -1,0 +1,37 @@
+/// Programs for one device as StableHLO text.
+#pragma once
+
+#include <partita/spmd/device_program.hpp>
+#include <partita/stablehlo/write.hpp>
+#include <partita/stablehlo/write_collectives.hpp>
+
+namespace partita {
+
+/// The program that each device of the mesh runs as a StableHLO module: as many replicas as there
+/// are devices, numbered as the mesh numbers them, and collectives over groups of replicas.
+/// Arguments and results are the pieces that a device holds. Tags are left out.
+///
+/// Cost      linear in ops, and in devices for each list of axes that collectives use
+/// Errors    W001 an op that cannot be written, W002 more than 2^20 devices
+constexpr text write_stablehlo(const device_program& d) {
+  text out, failed;
+  if (d.local.error) return failed << "error: " << d.local.error.message << '\n';
+  stablehlo_detail::module_writer m;
+  m.mesh = &d.mesh;
+  m.write_more = &stablehlo_detail::write_collective;
+  const std::int64_t devices = d.mesh.devices();
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  if (devices > most)
+    m.error.record("W002", "write: mesh ", d.mesh, " has ", devices, " devices; groups of at most ",
+                   most, " can be written out");
+  if (!m.error) {
+    out << "module @partita attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = "
+        << devices << " : i32} {\n";
+    stablehlo_detail::write_main(m, out, d.local);
+    out << "}\n";
+  }
+  if (!m.error) return out;
+  return failed << "error: " << m.error.message << '\n';
+}
+
+}  // namespace partita
