@@ -175,11 +175,64 @@ constexpr void write_all_gather(body_writer& w, op_id o) {
                            return v;
                          });
 }
+/// XLA has no all_reduce that combines the bits of integers.
+constexpr bool combines_bits(combiner how, dtype t) {
+  return (how == combiner::logical_and || how == combiner::logical_or) && t != dtype::boolean;
+}
+/// What such a one gives: the values of all, one by one, combined here.
+constexpr ssa all_bits(body_writer& w, const ssa& x, const tensor_type& t, combiner how,
+                       const axis_list& axes) {
+  const std::int64_t size = t.shape.elements();
+  const tensor_type line{t.element, {1, size}}, scalar{t.element, {}};
+  const tensor_type lines{t.element, {devices_along(*w.m.mesh, axes), size}};
+  const tensor_type combined{t.element, {size}};
+  const ssa flat = w.begin();
+  w.out() << "stablehlo.reshape " << x;
+  w.signature_of_one(t, line);
+  const ssa all = w.begin();
+  w.out() << "\"stablehlo.all_gather\"(" << flat << ") <{all_gather_dim = 0 : i64, ";
+  write_groups(w, axes);
+  w.out() << "}>";
+  w.signature_of_one(line, lines);
+  const ssa initial = w.constant(scalar, identity_bits(how, t.element));
+  const ssa made = w.begin();
+  w.out() << "stablehlo.reduce(" << all << " init: " << initial << ") applies stablehlo."
+          << combining_op(how).name << " across dimensions = [0]";
+  const tensor_type from[] = {lines, scalar};
+  w.signature(from, {&combined, 1});
+  const ssa v = w.begin();
+  w.out() << "stablehlo.reshape " << made;
+  w.signature_of_one(combined, t);
+  return v;
+}
+/// The piece of this device along one dimension.
+constexpr ssa own_piece(body_writer& w, const ssa& x, const tensor_type& from,
+                        const tensor_type& to, int dim, const axis_list& axes) {
+  const ssa zero = w.constant(device_number, 0);
+  const ssa start = w.apply("multiply", member_number(w, axes),
+                            w.constant(device_number, to.shape[dim]), device_number);
+  vec<tensor_type> types;
+  types.push_back(from);
+  const ssa v = w.begin();
+  w.out() << "stablehlo.dynamic_slice " << x;
+  for (int d = 0; d < to.shape.rank; ++d) {
+    w.out() << ", " << (d == dim ? start : zero);
+    types.push_back(device_number);
+  }
+  w.out() << ", sizes = ";
+  write_list(w.out(), {to.shape.extents, static_cast<std::size_t>(to.shape.rank)});
+  w.signature({types.data(), types.size()}, {&to, 1});
+  return v;
+}
 constexpr void write_reduce_scatter(body_writer& w, op_id o) {
-  const std::string_view name = combining_op(w.p.collective_of(o).combine).name;
+  const combiner how = w.p.collective_of(o).combine;
+  const std::string_view name = combining_op(how).name;
   dimension_by_dimension(w, o, false,
                          [&](const ssa& x, const tensor_type& from, const tensor_type& to, int dim,
                              const axis_list& axes) {
+                           if (combines_bits(how, from.element))
+                             return own_piece(w, all_bits(w, x, from, how, axes), from, to, dim,
+                                              axes);
                            const ssa v = w.begin();
                            w.out() << "\"stablehlo.reduce_scatter\"(" << x << ") <{";
                            write_groups(w, axes);
@@ -198,6 +251,11 @@ constexpr void write_all_reduce(body_writer& w, op_id o) {
   for (int first = 0; first < n.operand_count; ++first) {
     if (written[static_cast<std::size_t>(first)]) continue;
     const dtype t = w.type_of(o, first).element;
+    if (combines_bits(what.combine, t)) {
+      w.names[static_cast<std::size_t>(n.result + first)] =
+          all_bits(w, w.operand(o, first), w.type_of(o, first), what.combine, axes);
+      continue;
+    }
     vec<int> together;
     vec<tensor_type> types;
     for (int i = first; i < n.operand_count; ++i) {
