@@ -4,11 +4,14 @@
     y = step(x, w)            # arrays with NamedShardings come out; those that go in may have them
     print(step.report(x, w))  # what each tactic did
 
+`tag(value, "h")` names an inner value of f.
+
 Arguments are named as in f, leaves of trees by their paths: `params['w']` is "params.w". Needs the program `partita` (on the
 path, or PARTITA) and as many devices as the mesh has:
 
     XLA_FLAGS=--xla_force_host_platform_device_count=8 python partita_jit.py      # tries it on eight CPU devices
 """
+import functools
 import json
 import os
 import subprocess
@@ -20,6 +23,17 @@ from jax._src import compiler
 from jax._src.interpreters import mlir
 from jaxlib import _jax
 from jaxlib.mlir import ir
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def tag(x, name):
+    """x, under a name that tactics can use."""
+    return jax.lax.composite(lambda x, *, name: x, "partita.tag")(x, name=name)
+
+
+@tag.defjvp
+def _(name, primals, tangents):
+    return tag(primals[0], name), tangents[0]
 
 
 def run_partita(folder, *options):
@@ -102,14 +116,15 @@ def main():
 
     def step(params, x):
         def loss(params):
-            return ((jax.nn.relu(x @ params["w1"]) @ params["w2"]) ** 2).mean()
+            hidden = tag(jax.nn.relu(x @ params["w1"]), "hidden")
+            return ((hidden @ params["w2"]) ** 2).mean()
 
         value, gradient = jax.value_and_grad(loss)(params)
         return jax.tree.map(lambda p, g: p - 1e-3 * g, params, gradient), value
 
     schedule = """
         BP: manual "B" {x: 0}
-        MP: manual "M" {params.w1: 1, params.w2: 0}
+        MP: manual "M" {params.w1: 1, params.w2: 0, hidden: 1}
         Z3: manual "B" {params: first_divisible_dim}
     """
     partitioned = jit(step, schedule, {"B": 4, "M": 2})
