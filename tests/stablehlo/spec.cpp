@@ -67,7 +67,7 @@ TEST_CASE("mistakes in a specification") {
       why("BP: manul \"B\" {x: 0}") ==
       "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, arg-tile and propagate are "
       "known");
-  CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:22: \"}\" is expected; the line ends");
+  CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:21: \"}\" is expected; the line ends");
   CHECK(why("\nBP: manual B {x: first}")
             .starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));
   CHECK(why("arg-tile 1 16").starts_with("X001 schedule: 1:14: the width of a piece is expected"));
