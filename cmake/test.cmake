@@ -67,6 +67,7 @@ foreach(compiler IN LISTS compilers)
       ${${compiler}_compiler} -DPARTITA_RANDOM_CASES=${random_cases} -DPARTITA_PYTHON=${python}
       -DPARTITA_BUILD_TESTS=ON -DPARTITA_BUILD_EXAMPLES=ON -DPARTITA_BUILD_BENCH=ON -DPARTITA_UNITED=ON
     RESULT_VARIABLE failed)
+  set(python)  # all compilers write the same text: what XLA makes of it is tried with the first one
   if(NOT failed)
     execute_process(COMMAND ${CMAKE_COMMAND} --build ${build} --parallel ${jobs} RESULT_VARIABLE failed)
   endif()
