@@ -1,6 +1,7 @@
 // What is written as StableHLO reads back: read(write(p)) is p. Where it is not, p was not in the
 // form that reading gives: constants are rounded to their types, ops that do nothing are gone, and
 // constants that nothing uses; a second time nothing changes.
+#include <algorithm>
 #include <doctest/doctest.h>
 
 #include <partita/stablehlo/read.hpp>
@@ -63,12 +64,22 @@ pt::program program_with_results(const laws::op_case& c) {
     b.p.outputs.push_back({y + i, b.p.intern("y" + std::to_string(i))});
   return b.p;
 }
+/// Are these the dimension numbers of the rows of a table? They are read as none.
+bool means_rows(const laws::op_case& c) {
+  if (c.op != &pt::def<pt::op::scatter> || c.operands.size() != 3 || c.attrs.size() < 2)
+    return false;
+  const int rank = c.operands[0].shape.rank, indices = c.operands[1].shape.rank;
+  std::vector<std::int64_t> rows{c.attrs[0], rank - 1};
+  for (int d = 0; d + 1 < rank; ++d) rows.push_back(indices + d);
+  for (std::int64_t n : {1, 0, 0, 0, 1, 0, indices}) rows.push_back(n);
+  return std::equal(rows.begin(), rows.end(), c.attrs.begin(), c.attrs.end());
+}
 /// Does reading write this op in another form, or leave it out as one that does nothing?
 bool has_another_form(const laws::op_case& c) {
   for (const pt::op_def* op : {&pt::def<pt::op::literal>, &pt::def<pt::op::slice>,
                                &pt::def<pt::op::pad>, &pt::def<pt::op::dynamic_slice>})
     if (op == c.op) return true;
-  return false;
+  return means_rows(c);
 }
 
 }  // namespace

@@ -151,7 +151,7 @@ constexpr void read_reshape(op_context& c) {
 }
 constexpr void read_convert(op_context& c) {
   const tensor_type type = c.declared();
-  if (c.count(1)) c.give(ops::convert(c.b, c.x(0), type.element));
+  if (c.count(1)) c.give(c.b.emit(def<op::convert>, {c.x(0)}, {}, tensor_type{type.element, {}}));
 }
 constexpr void read_bitcast_convert(op_context& c) {
   const tensor_type type = c.declared();
