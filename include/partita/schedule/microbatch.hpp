@@ -52,6 +52,12 @@ struct stepping {
   std::int64_t n_;
   span<const kept_microbatch_entry> entries_;
 
+  // Before its uses: Clang keeps templates of a precompiled header for later otherwise.
+  template <class... Parts>
+  constexpr void fail(rewriting& r, std::string_view code, Parts... parts) const {
+    r.error.record(code, "microbatch(", n_, "): ", parts...);
+  }
+
   /// The loop is there before the first action.
   constexpr void rewrite(rewriting& r) const {
     if (n_ < 1) return fail(r, "S010", "at least one step is needed");
@@ -77,10 +83,6 @@ struct stepping {
   }
 
  private:
-  template <class... Parts>
-  constexpr void fail(rewriting& r, std::string_view code, Parts... parts) const {
-    r.error.record(code, "microbatch(", n_, "): ", parts...);
-  }
   constexpr void slice(rewriting& r, core_program& c, const kept_microbatch_entry& e) const {
     bool found = false;
     vec<std::string_view> known;
