@@ -111,7 +111,11 @@ pt::text written(const pt::partitioned& r, const std::string& form) {
   if (form == "source") return pt::write_stablehlo(r.source);
   if (form == "core") return pt::print_core(r.core);
   if (form == "text") return pt::print(r.source);
-  if (form == "device") return pt::print(r.device);
+  if (form == "device") {
+    pt::device_program named = r.device;
+    named.local.labels = r.source.labels;
+    return pt::print(named);
+  }
   throw usage_error("option --emit: \"" + form +
                     "\" is not allowed; give local, annotated, source, core, text or device");
 }

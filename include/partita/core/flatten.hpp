@@ -71,6 +71,7 @@ struct flat_program {
       return;
     }
     p.error = source.error;
+    p.labels = source.labels;
     program_copier copy(source, p);
     add(source, 0, copy);
     copy.interface();

@@ -283,12 +283,15 @@ class loop_program {
         return v;
     }
   }
-  /// A name for messages: of the parameter, tag or output, else "%N".
+  /// A name for messages: of the parameter, tag or output, or a label, else "%N".
   constexpr text describe(value_id v) const {
     v = source_of(v);
     if (!graph_.p.name(v).empty()) return escaped(graph_.p.name(v));
     for (value_id out = v; out >= 0; out = widened(out) >= 0 ? widened(out) : graph_.tiled(out))
       if (graph_.returned[out]) return escaped(graph_.p.output_name(graph_.returned.first(out)));
+    const op_id o = graph_.p.producer(v);
+    if (const auto label = graph_.p.label(o, graph_.p.labels); !label.empty())
+      return escaped(result_label(label, graph_.p.result_index(v), graph_.p.op(o).result_count));
     return concat('%', v);
   }
   /// A tactic for messages, counted from 1: `tactic 2 ("MP")`.

@@ -13,12 +13,14 @@ namespace partita {
 
 /// Printed names of values, without the `%`. Parameters, tags and named outputs keep their names,
 /// in quotes where they need them (an output that is named as an input gets a prime); what an
-/// all_gather or all_slice makes of `%w` is `%wg` or `%ws`; the other values are numbered `%x1`,
-/// `%x2`, ... in program order.
+/// all_gather or all_slice makes of `%w` is `%wg` or `%ws`; results of labelled ops have the label;
+/// the other values are numbered `%x1`, `%x2`, ... in program order.
 class value_names {
  public:
-  /// Numbers above `last_number`: those of the program around a nested one. Cost: linear in values.
-  constexpr explicit value_names(const program& p, int last_number = 0)
+  constexpr explicit value_names(const program& p) : value_names(p, 0, p.labels) {}
+  /// Numbers above `last_number`, and labels: those of the program around a nested one. Cost:
+  /// linear in values.
+  constexpr value_names(const program& p, int last_number, const label_list& labels)
       : first_number_(last_number + 1), number_(last_number) {
     at_.resize(p.types.size(), text_ref{});
     vec<int> next;  // by value: the number to try next behind its name
@@ -32,6 +34,7 @@ class value_names {
     for (const auto& out : p.outputs)
       if (at_[out.value].size == 0 && !is_default_name(p.view(out.name)))
         make_unique(next, out.value, name_text(p.view(out.name)), "'");
+    if (!labels.empty()) take_labels(next, p, labels);
     for (value_id v = 0; v < p.value_count(); ++v) {
       if (at_[v].size > 0) continue;
       const op_id o = p.producer(v);
@@ -93,6 +96,16 @@ class value_names {
       numbered_.push_back(free ? v : -1);
       if (free) return;
       pool_.truncate(static_cast<std::size_t>(at_[v].begin));
+    }
+  }
+  constexpr void take_labels(vec<int>& next, const program& p, const label_list& labels) {
+    for (value_id v = 0; v < p.value_count(); ++v) {
+      if (at_[v].size > 0) continue;
+      const op_id o = p.producer(v);
+      const std::string_view label = p.label(o, labels);
+      if (!label.empty())
+        make_unique(next, v,
+                    name_text(result_label(label, p.result_index(v), p.op(o).result_count)));
     }
   }
   /// `base`; if that is taken with `suffix` behind it, and then also with a number behind that.
@@ -275,7 +288,7 @@ constexpr void print_return(text& out, const program& p, const value_names& name
 /// } : i32, 4xf32
 /// ```
 constexpr void print_ops(text& out, const program& p, const value_names& names, const mesh* m,
-                         int depth) {
+                         int depth, const label_list& labels) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
     if (n.def->role == op_role::parameter) continue;
@@ -284,11 +297,11 @@ constexpr void print_ops(text& out, const program& p, const value_names& names, 
     out << " = ";
     print_call(out, p, o, m, [&](int i) { out << names[p.operand(o, i)]; });
     for (const auto& r : p.regions_of(o)) {
-      const value_names inner(r, names.last_number());
+      const value_names inner(r, names.last_number(), labels);
       out << " do ";
       print_parameters(out, r, inner);
       out << " {\n";
-      print_ops(out, r, inner, m, depth + 1);
+      print_ops(out, r, inner, m, depth + 1, labels);
       print_indent(out, depth + 1);
       print_results(out, r, inner);
       print_indent(out, depth);
@@ -306,7 +319,7 @@ constexpr text print(const program& p, const mesh* m = nullptr) {
   if (p.error) return out << "error: " << p.error.message << '\n';
   const value_names names(p);
   print_signature(out, p, names, m);
-  print_ops(out, p, names, m, 1);
+  print_ops(out, p, names, m, 1, p.labels);
   print_return(out, p, names);
   return out;
 }

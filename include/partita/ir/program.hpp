@@ -8,6 +8,7 @@
 #include <partita/ir/attributes.hpp>
 #include <partita/ir/collective.hpp>
 #include <partita/ir/halo.hpp>
+#include <partita/ir/label_list.hpp>
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/shape.hpp>
 #include <partita/ir/tile_map.hpp>
@@ -264,8 +265,9 @@ struct program {
   vec<value_id> inputs;
   vec<program_output> outputs;
   vec<program> regions;
-  int nesting = 0;  ///< how deep programs are nested in this one
-  failure error;    ///< what went wrong while it was built; then the rest is not to be used
+  label_list labels;  ///< of a whole program: names of its ops, those of nested programs included
+  int nesting = 0;    ///< how deep programs are nested in this one
+  failure error;      ///< what went wrong while it was built; then the rest is not to be used
 
   constexpr int op_count() const { return static_cast<int>(ops.size()); }
   constexpr int value_count() const { return static_cast<int>(types.size()); }
@@ -311,6 +313,11 @@ struct program {
   constexpr std::string_view name(value_id v) const {
     const op_node& n = ops[producers[v]];
     return n.def->role == op_role::control ? std::string_view() : view(n.name);
+  }
+  /// What `labels` (of the whole program) says of an op, or nothing.
+  constexpr std::string_view label(op_id o, const label_list& labels_of_all) const {
+    if (labels_of_all.empty()) return {};
+    return labels_of_all.find(ops[o].marks.source, ops[o].def->id);
   }
   constexpr int input_count() const { return static_cast<int>(inputs.size()); }
   constexpr int output_count() const { return static_cast<int>(outputs.size()); }

@@ -62,7 +62,8 @@ class placement {
 
 /// One line of a manual tactic. The name selects an input, a tag or an output, or all those below a
 /// prefix ("params" selects "params.w1" and "params.layers.0.up"), or those that a pattern stands
-/// for ("params.layers.*.up"; `**` goes over dots).
+/// for ("params.layers.*.up"; `**` goes over dots). One that selects none of them selects inner
+/// values in the same way, where the program has names for them (program::labels).
 struct manual_entry {
   std::string_view name;
   placement where;
@@ -104,8 +105,9 @@ struct placing {
         if (best_entry(v.name) == e) place(c, v, axis, entries_[e].where, states);
       });
       if (!found)
-        c.error.record("S006", "manual(\"", axis_, "\"): no input, tag or output is named \"", name,
-                       "\" or lies below it; ", known_names(name, names(c)));
+        c.error.record("S006", "manual(\"", axis_, "\"): no input, tag",
+                       c.inner_values().empty() ? " or output" : ", output or inner value",
+                       " is named \"", name, "\" or lies below it; ", known_names(name, names(c)));
     }
     c.propagate();
     bool again = false;
@@ -132,13 +134,15 @@ struct placing {
         best = e;
     return best;
   }
-  static constexpr vec<std::string_view> names(const tactic_context& c) {
+  static constexpr vec<std::string_view> names(tactic_context& c) {
     vec<std::string_view> out;
     name_table known(c.values().size());
-    for (const auto& v : c.values()) {
+    const auto add = [&](std::string_view name) {
       const int next = static_cast<int>(out.size());
-      if (known.insert(v.name, next) == next) out.push_back(v.name);
-    }
+      if (known.insert(name, next) == next) out.push_back(name);
+    };
+    for (const auto& v : c.values()) add(v.name);
+    for (const auto& v : c.inner_values()) add(v.name);
     return out;
   }
   constexpr void place(tactic_context& c, const named_value& v, int axis, placement where,

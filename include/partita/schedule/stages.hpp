@@ -64,6 +64,7 @@ constexpr vec<vec<text>> rewrite(partitioned& r, const Schedule& tactics) {
   });
   r.error.record(work.error);
   r.rewritten = static_cast<program&&>(work.p);
+  if (!r.rewritten.ops.empty()) r.rewritten.labels = r.source.labels;
   return notes;
 }
 

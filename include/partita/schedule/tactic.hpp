@@ -13,7 +13,7 @@ namespace partita {
 
 /// A value that tactics can refer to by name.
 struct named_value {
-  enum kind_type : std::uint8_t { input, tag, output };
+  enum kind_type : std::uint8_t { input, tag, output, inner };
   std::string_view name;
   value_id value = -1;
   kind_type kind = input;
@@ -115,6 +115,89 @@ class selection {
 };
 }  // namespace schedule_detail
 
+namespace schedule_detail {
+
+/// Values that are looked up by name, by what lies below it, or by pattern.
+class named_values {
+ public:
+  vec<named_value> list;
+  std::int64_t compared = 0;  ///< names that look-ups have gone through
+
+  /// Calls f(named_value) for those that a name selects; gives whether there are any.
+  ///
+  /// Cost: one walk over all names; of many look-ups, the values that are found (of a pattern
+  /// always a walk).
+  template <class F>
+  constexpr bool for_each_selected(std::string_view wanted, const F& f) {
+    bool found = false;
+    if (is_pattern(wanted)) {
+      for (const auto& v : list)
+        if (selects_pattern(wanted, v.name)) found = true, f(v);
+      return found;
+    }
+    if (++lookups_ > few && !selection_built_) {
+      selection_ = selection(list);
+      selection_built_ = true;
+    }
+    if (selection_built_)
+      return selection_.for_each(wanted, [&](int i) {
+        ++compared;
+        f(list[i]);
+      });
+    compared += static_cast<std::int64_t>(list.size());
+    for (const auto& v : list) {
+      if (!selects(wanted, v.name)) continue;
+      found = true;
+      f(v);
+    }
+    return found;
+  }
+
+ private:
+  static constexpr int few = 16;  ///< look-ups that do not pay for a table
+  int lookups_ = 0;
+  bool selection_built_ = false;
+  selection selection_{{}};
+};
+
+/// The values of a program whose ops are labelled. Of an op with nested programs they are the
+/// results.
+class labelled_values {
+ public:
+  named_values values;
+
+  /// Ops that actions added stand behind those of the source.
+  constexpr void find(const core_program& c) {
+    const label_list& labels = c.p.labels;
+    vec<char> seen(static_cast<std::size_t>(labels.size()), 0);
+    for (op_id o = 0; o < c.p.op_count(); ++o) {
+      const std::string_view label = c.p.label(o, labels);
+      if (label.empty() || seen[c.p.op(o).marks.source]) continue;
+      seen[c.p.op(o).marks.source] = 1;
+      const auto* control =
+          c.p.op(o).def->role == op_role::control ? c.nested.control_of(o) : nullptr;
+      const int count =
+          control != nullptr ? static_cast<int>(control->results.size()) : c.p.op(o).result_count;
+      for (int i = 0; i < count; ++i) {
+        const value_id v = control != nullptr ? control->results[i] : c.p.op(o).result + i;
+        places_.push_back({static_cast<int>(pool_.size()), 0});
+        pool_ << result_label(label, i, count);
+        places_.back().size = static_cast<int>(pool_.size()) - places_.back().begin;
+        values.list.push_back({{}, v, named_value::inner, -1});
+      }
+    }
+    for (std::size_t i = 0; i < places_.size(); ++i)
+      values.list[i].name = pool_.view().substr(static_cast<std::size_t>(places_[i].begin),
+                                                static_cast<std::size_t>(places_[i].size));
+  }
+
+ private:
+  text pool_;
+  vec<text_ref> places_;
+};
+
+}  // namespace schedule_detail
+
 /// Handed to a tactic: the program with its named values, and the three actions.
 ///
 /// A mistake ends the schedule: later actions do nothing, and `partition` reports the first one.
@@ -126,49 +209,32 @@ class tactic_context {
     for (int i = 0; i < p.input_count(); ++i) {
       const value_id v = p.inputs[i];
       inputs.insert(p.input_name(i), v);
-      names_.push_back({p.input_name(i), v, named_value::input, -1});
+      names_.list.push_back({p.input_name(i), v, named_value::input, -1});
     }
     for (op_id o = 0; o < p.op_count(); ++o)
       if (p.is(o, op_role::tag))
-        names_.push_back({p.view(p.op(o).name), p.op(o).result, named_value::tag, -1});
+        names_.list.push_back({p.view(p.op(o).name), p.op(o).result, named_value::tag, -1});
     for (int i = 0; i < p.output_count(); ++i)
-      names_.push_back({p.output_name(i), p.outputs[i].value, named_value::output,
-                        inputs.find(p.output_name(i))});
+      names_.list.push_back({p.output_name(i), p.outputs[i].value, named_value::output,
+                             inputs.find(p.output_name(i))});
   }
 
   /// Inputs, then tags, then outputs, each in program order.
-  constexpr const vec<named_value>& values() const { return names_; }
+  constexpr const vec<named_value>& values() const { return names_.list; }
+  /// What is in between, if it has names (see program::labels), in program order.
+  constexpr const vec<named_value>& inner_values() { return inner().list; }
   /// Calls f(named_value) for those that a name selects: the one of that name, and those below it
-  /// ("params" selects "params.w1"); of a pattern ("params.*.w"), those that it stands for. Gives
-  /// whether there are any.
+  /// ("params" selects "params.w1"); of a pattern ("params.*.w"), those that it stands for. Where
+  /// no input, tag or output is selected, inner values are. Gives whether there are any.
   ///
   /// Cost: one walk over all names; of many look-ups, the values that are found (of a pattern
   /// always a walk).
   template <class F>
   constexpr bool for_each_selected(std::string_view wanted, const F& f) {
-    if (schedule_detail::is_pattern(wanted)) {
-      bool any = false;
-      for (const auto& v : names_)
-        if (schedule_detail::selects_pattern(wanted, v.name)) any = true, f(v);
-      return any;
-    }
-    if (++lookups_ > few && !selection_built_) {
-      selection_ = schedule_detail::selection(names_);
-      selection_built_ = true;
-    }
-    if (selection_built_)
-      return selection_.for_each(wanted, [&](int i) {
-        ++compared;
-        f(names_[i]);
-      });
-    bool found = false;
-    compared += static_cast<std::int64_t>(names_.size());
-    for (const auto& v : names_) {
-      if (!schedule_detail::selects(wanted, v.name)) continue;
-      found = true;
-      f(v);
-    }
-    return found;
+    const bool found = names_.for_each_selected(wanted, f);
+    compared += names_.compared;
+    names_.compared = 0;
+    return found || (!core_.p.labels.empty() && inner().for_each_selected(wanted, f));
   }
   /// As the user gave it, for the numbers of axes that actions take.
   constexpr const partita::mesh& mesh() const { return core_.named.mesh; }
@@ -221,12 +287,16 @@ class tactic_context {
     return !error;
   }
 
-  static constexpr int few = 16;  ///< look-ups that do not pay for a table
+  constexpr schedule_detail::named_values& inner() {
+    if (!inner_found_) inner_.find(core_);
+    inner_found_ = true;
+    return inner_.values;
+  }
+
   core_program& core_;
-  vec<named_value> names_;
-  int lookups_ = 0;
-  bool selection_built_ = false;
-  schedule_detail::selection selection_{{}};
+  schedule_detail::named_values names_;
+  schedule_detail::labelled_values inner_;
+  bool inner_found_ = false;
 };
 
 /// Anything with a name that issues actions. It must be usable in constant evaluation for `check`.

@@ -7,6 +7,7 @@
 #include <partita/ir/verify.hpp>
 #include <partita/op/reverse_mode.hpp>
 #include <partita/stablehlo/ops.hpp>
+#include <partita/stablehlo/scopes.hpp>
 #include <partita/support/name_table.hpp>
 
 namespace partita {
@@ -128,7 +129,7 @@ struct function_text {
 class module_reader {
  public:
   constexpr module_reader(std::string_view all, span<const std::string_view> names)
-      : in_(all), names_(names), by_name_(16) {}
+      : in_(all), names_(names), by_name_(16), location_names_(16) {}
 
   constexpr program run() {
     if (!in_.failed()) top();
@@ -139,6 +140,7 @@ class module_reader {
     if (!in_.failed() && !b.failed()) b.p = without_unused_constants(static_cast<program&&>(b.p));
     b.p.error.record(in_.error);
     if (in_.error.is_set) b.p.error.set(in_.error.message);
+    if (!b.failed()) scopes_.name(b.p);
     if (!b.failed()) b.p.error.record(check_names(b.p));
     if (!b.failed()) b.p.error.record(check_interface(b.p));
     return static_cast<program&&>(b.p);
@@ -150,8 +152,11 @@ class module_reader {
   vec<function_text> functions_;
   name_table by_name_;
   vec<named_text> locations_;  // "#loc3" and what it stands for
-  vec<program> read_;          // by function, once it was called
-  vec<char> state_;            // by function: 0 not read, 1 being read, 2 read
+  name_table location_names_;  // "loc3" -> the last of them
+  scope_table scopes_;
+  bool scope_said_ = false;  // in the message
+  vec<program> read_;        // by function, once it was called
+  vec<char> state_;          // by function: 0 not read, 1 being read, 2 read
   std::int64_t ops_ = 0;
   int nesting_ = 0;
 
@@ -165,6 +170,16 @@ class module_reader {
     const std::string_view message = f.message;
     in_.error.record(message.substr(0, 4), message.substr(5), " (", name, " at ", in_.place(at),
                      ")");
+  }
+
+  /// Says of the innermost op that could not be read in which scope it stands.
+  constexpr void say_scope(const op_text& o) {
+    if (scope_said_) return;
+    scope_said_ = true;
+    scope_path path;
+    path.add(name_at(o.location));
+    const text name = path.name();
+    if (!name.empty()) in_.error.set(on_one_line(concat(in_.error.message, ", of ", name).view()));
   }
 
   // ---- The module ----------------------------------------------------------------------------
@@ -221,7 +236,9 @@ class module_reader {
       in_.bracketed();
     else
       in_.attribute_value(false);
-    if (!in_.failed()) locations_.push_back({name, in_.view({begin, in_.position()})});
+    if (in_.failed()) return;
+    location_names_.insert(name, static_cast<int>(locations_.size()));
+    locations_.push_back({name, in_.view({begin, in_.position()})});
   }
   constexpr void function() {
     function_text f;
@@ -319,10 +336,11 @@ class module_reader {
 
   // ---- Names ---------------------------------------------------------------------------------
 
-  /// What a location says, if it is a name: "a" of `("a")`, `("a"(#loc1))` and `(#loc3)`.
+  /// What a location says, if it is a name: "a" of `("a")`, `("a"(#loc1))`, `(#loc3)`,
+  /// `(callsite("a" at ...))` and `(fused["a", ...])`.
   constexpr std::string_view name_at(std::string_view location) const {
-    for (int steps = 0; steps < 8; ++steps) {
-      std::string_view inner = inside(location, '(', ')');
+    std::string_view inner = inside(location, '(', ')');
+    for (int steps = 0; steps < 16; ++steps) {
       while (!inner.empty() && is_space(inner.front())) inner.remove_prefix(1);
       if (inner.starts_with("\"")) {
         std::size_t end = 1;
@@ -331,14 +349,25 @@ class module_reader {
         const std::string_view behind = inner.substr(end + 1);
         return behind.starts_with(":") ? std::string_view() : inner.substr(1, end - 1);
       }
-      if (!inner.starts_with("#")) return {};
-      std::size_t end = 1;
-      while (end < inner.size() && is_word_char(inner[end])) ++end;
-      location = {};
-      for (const auto& l : locations_)
-        if (l.name == inner.substr(1, end - 1)) location = l.value;
+      if (inner.starts_with("callsite(")) {
+        inner.remove_prefix(9);
+      } else if (inner.starts_with("fused")) {
+        const std::size_t list = inner.find('[');
+        if (list == std::string_view::npos) return {};
+        inner.remove_prefix(list + 1);
+      } else {
+        inner = inside(alias_of(inner), '(', ')');
+      }
     }
     return {};
+  }
+  /// What stands for `#loc3` at the beginning of a text.
+  constexpr std::string_view alias_of(std::string_view text) const {
+    if (!text.starts_with("#")) return {};
+    std::size_t end = 1;
+    while (end < text.size() && is_word_char(text[end])) ++end;
+    const int place = location_names_.find(text.substr(1, end - 1));
+    return place < 0 ? std::string_view() : locations_[static_cast<std::size_t>(place)].value;
   }
   /// `{jax.result_info = "result['loss']"}`
   constexpr text result_name(std::string_view attributes, int i, int count) const {
@@ -518,6 +547,7 @@ class module_reader {
         break;
       }
       returned = statement(s, o, results);
+      if (in_.failed()) say_scope(o);
     }
     if (!in_.failed() && !returned) in_.expected("a return");
     in_.enter(around);
@@ -534,6 +564,7 @@ class module_reader {
     vec<value_id> operands;
     for (auto each : o.operands) operands.push_back(use(s, o.at, each));
     if (in_.failed()) return false;
+    const int first_op = s.b.p.op_count();
     for (std::size_t i = 0; i < operands.size() && i < o.operand_types.size(); ++i)
       if (o.operand_types.size() == operands.size() &&
           type_of(s, operands[i]) != o.operand_types[i] && name != "select" && name != "clamp") {
@@ -557,6 +588,7 @@ class module_reader {
       adopt(o.at, o.name, s.b.p.error);
       return false;
     }
+    scopes_.place(s.b.p, first_op, name_at(o.location));
     ops_ = ops_ > s.b.p.op_count() ? ops_ : s.b.p.op_count();
     if (ops_ > most_ops)
       in_.fail(o.at, "H011", "the program has more than ", most_ops,

@@ -1,0 +1,196 @@
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <partita/cpu.hpp>
+#include <partita/partita.hpp>
+#include <partita/report/explain.hpp>
+#include <partita/spec/schedule.hpp>
+#include <partita/stablehlo/read.hpp>
+
+#include "data.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+/// As JAX lowers a training step of two layers: the second one through a function that is called
+/// twice, forward and again in the derivative.
+constexpr std::string_view two_layers = R"m(#loc = loc(unknown)
+#loc1 = loc("params['w'][0]")
+#loc4 = loc("/home/me/net.py":10:28 to :31)
+#loc5 = loc("layer"(#loc4))
+module @jit_step {
+  func.func public @main(%arg0: tensor<8x16xf32> loc(#loc1), %arg1: tensor<16x8xf32> loc("params['w'][1]"), %arg2: tensor<32x8xf32> loc("x")) -> (tensor<32x8xf32> {jax.result_info = "result"}) {
+    %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] : (tensor<32x8xf32>, tensor<8x16xf32>) -> tensor<32x16xf32> loc(#loc10)
+    %cst = stablehlo.constant dense<1.0> : tensor<f32> loc(#loc11)
+    %1 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<32x16xf32> loc(#loc11)
+    %2 = stablehlo.subtract %1, %0 : tensor<32x16xf32> loc(#loc11)
+    %3 = call @second(%2, %arg1) : (tensor<32x16xf32>, tensor<16x8xf32>) -> tensor<32x8xf32> loc(#loc12)
+    %4 = stablehlo.transpose %3, dims = [1, 0] : (tensor<32x8xf32>) -> tensor<8x32xf32> loc(#loc13)
+    %5 = stablehlo.transpose %4, dims = [1, 0] : (tensor<8x32xf32>) -> tensor<32x8xf32> loc(fused["jit(step)/jvp(layers_1)/attn/transpose"(#loc5), #loc4])
+    %6 = call @second(%2, %arg1) : (tensor<32x16xf32>, tensor<16x8xf32>) -> tensor<32x8xf32> loc("jit(step)/transpose(jvp(layers_1))/attn/jit(second)")
+    %7 = stablehlo.add %5, %6 : tensor<32x8xf32> loc(callsite("jit(step)/add" at #loc4))
+    return %7 : tensor<32x8xf32> loc(#loc)
+  } loc(#loc)
+  func.func private @second(%arg0: tensor<32x16xf32>, %arg1: tensor<16x8xf32>) -> tensor<32x8xf32> {
+    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<32x16xf32>, tensor<16x8xf32>) -> tensor<32x8xf32> loc("dot_general"(#loc5))
+    %1 = stablehlo.tanh %0 : tensor<32x8xf32> loc("jit(step)/alone/tanh")
+    return %1 : tensor<32x8xf32>
+  }
+}
+#loc10 = loc("jit(step)/jvp(layers_0)/attn/dot_general"(#loc5))
+#loc11 = loc("jit(step)/jvp(layers_0)/attn/sub"(callsite(#loc5 at #loc5)))
+#loc12 = loc("jit(step)/jvp(layers_1)/attn/jit(second)"(#loc5))
+#loc13 = loc("jit(step)/jvp(layers_1)/attn/transpose"(#loc5))
+)m";
+
+pt::program program_of(std::string_view text) {
+  pt::program p = pt::read_stablehlo(text);
+  if (p.error) FAIL(std::string(p.error.message.view()));
+  return p;
+}
+pt::partitioned partition(const pt::program& p, std::string_view schedule) {
+  const auto s = pt::read_schedule(schedule);
+  if (s.error) FAIL(std::string(s.error.message.view()));
+  return pt::partition(p, pt::mesh{{"B", 4}, {"M", 2}}, s.tactics);
+}
+std::string mistake(std::string_view schedule) {
+  try {
+    partition(program_of(two_layers), schedule);
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "";
+}
+std::string actions(const pt::partitioned& r) {
+  return std::string(pt::print_actions(r.core, r.source).view());
+}
+
+}  // namespace
+
+TEST_CASE("values are named by the scopes of their ops") {
+  CHECK(
+      std::string(pt::print(program_of(two_layers)).view()) ==
+      R"(func @main(%params.w.0: tensor<8x16xf32>, %params.w.1: tensor<16x8xf32>, %x: tensor<32x8xf32>) {
+  %layers_0.attn.dot_general = matmul(%x, %params.w.0) : tensor<32x16xf32>
+  %x1 = constant {1} : tensor<f32>
+  %x2 = broadcast_in_dim(%x1) {dims=[]} : tensor<32x16xf32>
+  %layers_0.attn.sub = subtract(%x2, %layers_0.attn.dot_general) : tensor<32x16xf32>
+  %layers_1.attn.second.dot_general = matmul(%layers_0.attn.sub, %params.w.1) : tensor<32x8xf32>
+  %alone.tanh.0 = tanh(%layers_1.attn.second.dot_general) : tensor<32x8xf32>
+  %layers_1.attn.transpose.0 = transpose(%alone.tanh.0) {dims=[1, 0]} : tensor<8x32xf32>
+  %layers_1.attn.transpose.1 = transpose(%layers_1.attn.transpose.0) {dims=[1, 0]} : tensor<32x8xf32>
+  %grad.layers_1.attn.second.dot_general = matmul(%layers_0.attn.sub, %params.w.1) : tensor<32x8xf32>
+  %alone.tanh.1 = tanh(%grad.layers_1.attn.second.dot_general) : tensor<32x8xf32>
+  %add = add(%layers_1.attn.transpose.1, %alone.tanh.1) : tensor<32x8xf32>
+  return %add as "result" : tensor<32x8xf32>
+}
+)");
+}
+
+TEST_CASE("a module without locations has no names for inner values") {
+  std::string text(two_layers.substr(two_layers.find("module")));
+  text.erase(text.find("#loc10 ="));
+  for (std::size_t at; (at = text.find(" loc(")) != std::string::npos;) {
+    std::size_t end = at + 5;
+    for (int depth = 1; depth > 0; ++end) depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+    text.erase(at, end - at);
+  }
+  const pt::program p = program_of(text);
+  CHECK(p.labels.empty());
+  CHECK(std::string(pt::print(p).view()).find("%x4 = subtract(%x3, %x1)") != std::string::npos);
+}
+
+TEST_CASE("tactics select inner values by name, prefix and pattern") {
+  const pt::program p = program_of(two_layers);
+  const auto selected = [&](std::string_view name) {
+    return actions(partition(p, "M: manual \"M\" {\"" + std::string(name) + "\": 1}"));
+  };
+  CHECK(selected("layers_0.attn.dot_general") ==
+        "tile<%layers_0.attn.dot_general, 1, \"M\">; propagate;\n");
+  CHECK(selected("layers_0") ==
+        "tile<%layers_0.attn.dot_general, 1, \"M\">; tile<%layers_0.attn.sub, 1, \"M\">; "
+        "propagate;\n");
+  CHECK(selected("layers_*.attn.**.dot_general") ==
+        "tile<%layers_1.attn.second.dot_general, 1, \"M\">; propagate;\n");
+  CHECK(selected("grad") == "tile<%grad.layers_1.attn.second.dot_general, 1, \"M\">; propagate;\n");
+  CHECK(selected("alone.tanh.1") == "tile<%alone.tanh.1, 1, \"M\">; propagate;\n");
+  // What selects an input, selects no inner value.
+  CHECK(selected("**").find("layers") == std::string::npos);
+}
+
+TEST_CASE("a tactic on an inner value shards what its weight would, and computes the same") {
+  const pt::program p = program_of(two_layers);
+  const auto by_value = partition(p, R"(BP: manual "B" {x: 0}
+MP: manual "M" {"layers_0.attn.dot_general": 1})");
+  const auto by_weight = partition(p, R"(BP: manual "B" {x: 0}
+MP: manual "M" {params.w.0: 1})");
+  CHECK(by_value.collectives == by_weight.collectives);
+  CHECK(by_value.input("params.w.0").sharding == by_weight.input("params.w.0").sharding);
+  const std::string why(pt::explain(by_value).view());
+  CHECK(why.find("%layers_1.attn.second.dot_general") != std::string::npos);
+  const auto arguments = data::arguments(p);
+  CHECK(pt::all_close(pt::emulate(by_value.device, arguments), pt::evaluate(p, arguments)));
+}
+
+TEST_CASE("names inside of loops, and with microbatches") {
+  const pt::program p = program_of(
+      R"m(func.func @main(%x: tensor<32x8xf32>, %w: tensor<8x8xf32>) -> tensor<32x8xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %h = %x) : tensor<i32>, tensor<32x8xf32>
+  cond {
+    %n = stablehlo.constant dense<3> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1> loc("jit(f)/while/cond/lt")
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %n = stablehlo.constant dense<1> : tensor<i32>
+    %1 = stablehlo.add %i, %n : tensor<i32> loc("jit(f)/while/body/add")
+    %2 = stablehlo.dot_general %h, %w, contracting_dims = [1] x [0] : (tensor<32x8xf32>, tensor<8x8xf32>) -> tensor<32x8xf32> loc("jit(f)/while/body/dot")
+    stablehlo.return %1, %2 : tensor<i32>, tensor<32x8xf32>
+  } loc("jit(f)/while")
+  %3 = stablehlo.tanh %0#1 : tensor<32x8xf32> loc("jit(f)/tanh")
+  %4 = stablehlo.negate %3 : tensor<32x8xf32>
+  return %4 : tensor<32x8xf32>
+})m");
+  const auto inside = partition(p, R"(M: manual "M" {"while.body.dot": 1})");
+  CHECK(actions(inside) == "tile<%while.body.dot, 1, \"M\">; propagate;\n");
+  const auto result = partition(p, R"(M: manual "M" {"while.1": 0})");
+  CHECK(result.input("x").local_shape == pt::shape{16, 8});
+  const auto steps = partition(p, R"(MB: microbatch 4 {x: 0}
+M: manual "M" {tanh: 1})");
+  const auto arguments = data::arguments(p);
+  for (const auto* r : {&inside, &result, &steps})
+    CHECK(pt::all_close(pt::emulate(r->device, arguments), pt::evaluate(p, arguments)));
+}
+
+TEST_CASE("mistakes speak of scopes") {
+  CHECK(mistake("M: manual \"M\" {\"layers_0.atn.sub\": 1}")
+            .find("did you mean \"layers_0.attn.sub\"?") != std::string::npos);
+  CHECK(mistake("M: manual \"M\" {\"layers_0.attn.sub\": 2}") ==
+        "S002 tile: dimension 2 of \"layers_0.attn.sub\" is out of range; its shape is [32, 16]");
+  const auto message = [](std::string_view op) {
+    return std::string(
+        pt::read_stablehlo(
+            "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = " + std::string(op) +
+            "\n  return %0 : tensor<4xf32>\n}\n#loc7 = loc(\"jit(f)/jvp(head)/dot\")\n")
+            .error.message.view());
+  };
+  CHECK(message("stablehlo.what %x : tensor<4xf32> loc(#loc7)").ends_with(", of head.dot"));
+  CHECK(message("stablehlo.add %x, %y : tensor<4xf32> loc(#loc7)") ==
+        "H006 stablehlo: 2:8: %y is used before it is defined, or not defined at all, of head.dot");
+  CHECK(!message("stablehlo.add %x, %y : tensor<4xf32>").ends_with("head.dot"));
+}
+
+TEST_CASE("ops that are added and numbered anew keep their names") {
+  pt::program p = program_of(two_layers);
+  for (auto& n : p.ops) n.marks.source += 5;  // as if it were made of a larger program
+  pt::label_list labels;
+  for (int i = 0; i < 5; ++i) labels.add("", 0);
+  for (const auto& n : p.ops) labels.add(p.labels, n.marks.source - 5, n.def->id);
+  p.labels = labels;
+  const std::string before(pt::print(p).view());
+  pt::number_ops(p);
+  CHECK(std::string(pt::print(p).view()) == before);
+  CHECK(p.ops[0].marks.source == 0);
+}
