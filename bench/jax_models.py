@@ -1,0 +1,121 @@
+"""Training steps of public models in JAX: GPT-2 and BERT (transformers), ResNet50 (keras), an LSTM (dm-haiku).
+
+A function for each gives (step, arguments, schedules): `step(**arguments)` gives a dict of the next parameters, the
+next state of the optimizer and the loss; arguments are trees by name; schedules are names and texts. Parameters are
+random; nothing is downloaded. Needs jax 0.10, flax, optax, transformers (below 5), keras, dm-haiku.
+"""
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("KERAS_BACKEND", "jax")
+import jax
+import jax.numpy as jnp
+import optax
+
+
+def training_step(loss, optimizer):
+    def step(params, state, batch):
+        value, gradient = jax.value_and_grad(loss)(params, batch)
+        update, state = optimizer.update(gradient, state, params)
+        return {"params": optax.apply_updates(params, update), "state": state, "loss": value}
+
+    return step
+
+
+def schedules(batch, megatron):
+    """Data parallelism, ZeRO's two ways, and model parallelism where there is a form of it."""
+    BP = f'BP: manual "B" {{{batch}}}\n'
+    Z2 = 'Z2: manual "B" {params: replicated, state: first_divisible_dim}\n'
+    Z3 = 'Z3: manual "B" {params: first_divisible_dim, state: first_divisible_dim}\n'
+    made = {"BP": BP, "BP+Z2": BP + Z2, "BP+Z3": BP + Z3}
+    if megatron:
+        MP = 'MP: manual "M" {' + ", ".join(f'"{k}": {dim}' for k, dim in megatron.items()) + "}\n"
+        made |= {"BP+MP": BP + MP, "BP+MP+Z3": BP + MP + Z3}
+    return made
+
+
+def language_model(cls, config, batch, length, megatron):
+    model = cls(config, input_shape=(1, 8), seed=0)
+    optimizer = optax.adamw(1e-3)
+    ids = jax.random.randint(jax.random.PRNGKey(1), (batch, length), 0, config.vocab_size, jnp.int32)
+
+    def loss(params, batch):
+        logits = model(batch, params=params, train=False).logits
+        return optax.softmax_cross_entropy_with_integer_labels(logits[:, :-1], batch[:, 1:]).mean()
+
+    arguments = {"params": model.params, "state": optimizer.init(model.params), "batch": ids}
+    return training_step(loss, optimizer), arguments, schedules("batch: 0", megatron)
+
+
+def gpt2(full):
+    """Queries, keys and values come from one product, whose columns are not by heads: its weights stay whole."""
+    from transformers import FlaxGPT2LMHeadModel, GPT2Config
+    small = GPT2Config(n_layer=2, n_embd=64, n_head=4, vocab_size=256, n_positions=64)
+    layer = "params.transformer.h.*."
+    megatron = {layer + "attn.c_proj.kernel": 1, layer + "mlp.c_fc.kernel": 0, layer + "mlp.c_proj.kernel": 1}
+    return language_model(FlaxGPT2LMHeadModel, GPT2Config() if full else small, 64 if full else 8, 1024 if full else 16,
+                          megatron)
+
+
+def bert(full):
+    from transformers import BertConfig, FlaxBertForMaskedLM
+    small = BertConfig(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=128,
+                       vocab_size=256, max_position_embeddings=64)
+    layer = "params.bert.encoder.layer.*."
+    megatron = {layer + f"attention.self.{name}.kernel": 1 for name in ("query", "key", "value")}
+    megatron |= {layer + "attention.output.dense.kernel": 0, layer + "intermediate.dense.kernel": 1,
+                 layer + "output.dense.kernel": 0}
+    return language_model(FlaxBertForMaskedLM, BertConfig() if full else small, 64 if full else 8, 512 if full else 16,
+                          megatron)
+
+
+def resnet50(full):
+    import keras
+    size, classes, batch = (224, 1000, 256) if full else (32, 16, 8)
+    model = keras.applications.ResNet50(weights=None, classes=classes, input_shape=(size, size, 3))
+    trained = {v.path: v.value for v in model.trainable_variables}
+    other = {v.path: v.value for v in model.non_trainable_variables}
+    optimizer = optax.sgd(1e-2, momentum=0.9)
+
+    def step(params, statistics, state, x, y):
+        def loss(params):
+            out, new = model.stateless_call([params[v.path] for v in model.trainable_variables],
+                                            [statistics[v.path] for v in model.non_trainable_variables], x, training=True)
+            picked = jnp.take_along_axis(out, y[:, None], 1)
+            return -jnp.log(picked + 1e-7).mean(), new
+
+        (value, new), gradient = jax.value_and_grad(loss, has_aux=True)(params)
+        update, state = optimizer.update(gradient, state, params)
+        return {"params": optax.apply_updates(params, update), "state": state, "loss": value,
+                "statistics": {v.path: n for v, n in zip(model.non_trainable_variables, new)}}
+
+    key = jax.random.PRNGKey(1)
+    arguments = {"params": trained, "statistics": other, "state": optimizer.init(trained),
+                 "x": jax.random.normal(key, (batch, size, size, 3)),
+                 "y": jax.random.randint(key, (batch,), 0, classes, jnp.int32)}
+    return step, arguments, schedules("x: 0, y: 0", {})
+
+
+def lstm(full):
+    """The gates come from one product, whose columns are not by units: its weights stay whole."""
+    import haiku as hk
+    width, vocabulary, batch, length = (1024, 32000, 64, 128) if full else (64, 128, 8, 12)
+
+    def model(x):
+        core = hk.LSTM(width)
+        out, _ = hk.dynamic_unroll(core, hk.Embed(vocabulary, width)(x), core.initial_state(x.shape[1]))
+        return hk.Linear(vocabulary)(out)
+
+    f = hk.without_apply_rng(hk.transform(model))
+    ids = jax.random.randint(jax.random.PRNGKey(1), (length, batch), 0, vocabulary, jnp.int32)
+    params = f.init(jax.random.PRNGKey(0), ids)
+    optimizer = optax.adam(1e-3)
+
+    def loss(params, batch):
+        return optax.softmax_cross_entropy_with_integer_labels(f.apply(params, batch)[:-1], batch[1:]).mean()
+
+    arguments = {"params": params, "state": optimizer.init(params), "batch": ids}
+    return training_step(loss, optimizer), arguments, schedules("batch: 1", {"params.linear.w": 1, "params.embed.embeddings": 1})
+
+
+MODELS = {"gpt2": gpt2, "bert": bert, "resnet50": resnet50, "lstm": lstm}

@@ -1,0 +1,232 @@
+"""Public models on eight CPU devices: our device-local modules beside what XLA's own partitioner makes.
+
+    PARTITA=build/examples/partita python bench/xla_models.py [--models gpt2,lstm] [--schedules BP,BP+Z3] [--full]
+
+For each model (bench/jax_models.py) and schedule, on a mesh B=4, M=2: JAX lowers the training step; `partita` writes
+the program of one device, which XLA compiles as eight replicas; JAX's jit partitions the same step with the shardings
+of arguments and results that `partita --json` reports (--free-results: with those of arguments only). Printed are
+
+    ours, XLA's   collectives in the compiled module, in the bodies of loops as often as they run: all-gather,
+                  all-reduce, reduce-scatter, all-to-all, permute
+    bytes         what a device sends, ours over XLA's: (n-1)/n of the result of an all-gather and of the operand of a
+                  reduce-scatter or all-to-all among n, twice that of an all-reduce, all that is permuted
+    time          ours over XLA's: the median over pairs of runs, one after the other; of the seconds until all is there,
+                  and of those that all threads computed, which other programs disturb less
+    worst         the greatest difference from the step on one device, relative to the greatest number of a result (at
+                  least 1), ours and XLA's
+
+--keep DIR keeps modules and compiled HLO. --no-time compiles and runs once.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+import jax
+import jax_models
+import numpy as np
+from jax._src import compiler
+from jax._src.interpreters import mlir
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxlib import _jax
+from jaxlib.mlir import ir
+
+AXES = {"B": 4, "M": 2}
+BITS = {"pred": 8, "bf16": 16}  # of others the number in the name
+KINDS = ["all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"]
+
+
+# ---- What a compiled module sends ------------------------------------------------------------
+
+def bytes_of(types):
+    return sum(int(np.prod([int(n) for n in dims.split(",") if n], dtype=np.int64))
+               * BITS.get(name, int(re.sub(r"\D", "", name) or 8)) // 8
+               for name, dims in re.findall(r"(\w+)\[([\d,]*)\]", types))
+
+
+def group_size(line):
+    written = re.search(r"replica_groups=\{\{([\d,]*)\}", line)
+    counted = re.search(r"replica_groups=\[(\d+),(\d+)\]<=", line)
+    axes = re.search(r"replica_groups=mesh\[(.*?)\].*? \{(.*?)\}", line)
+    if axes:  # whole axes, or parts of them as 'a':(1)2
+        sizes = dict(re.findall(r"('[^']*')=(\d+)", axes[1]))
+        parts = re.findall(r"('[^']*')(?::\(\d+\)(\d+))?", axes[2])
+        return int(np.prod([int(part or sizes[name]) for name, part in parts]))
+    return len(written[1].split(",")) if written else int(counted[2]) if counted else len(jax.devices())
+
+
+def sent_by(kind, size, n):
+    """Bytes that a device sends; size: bytes of the result."""
+    if kind == "collective-permute":
+        return size
+    return {"all-gather": size, "all-to-all": size, "all-reduce": 2 * size, "reduce-scatter": size * n}[kind] * (n - 1) / n
+
+
+def collectives(hlo):
+    """How many of each kind run, and the bytes that a device sends for each."""
+    bodies, name = {}, None
+    for line in hlo.split("\n"):
+        head = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)
+        if head:
+            name = "ENTRY" if head[1] else head[2]
+            bodies[name] = []
+        elif name:
+            bodies[name].append(line)
+    count, sent = collections.Counter(), collections.Counter()
+
+    def visit(name, times):
+        for line in bodies.get(name, []):
+            found = re.match(r"\s*(?:ROOT )?%?[\w.\-]+ = (.*?) (" + "|".join(KINDS) + r")(-start)?\(", line)
+            if found:
+                kind, n = found[2], group_size(line)
+                types = found[1]
+                count[kind] += times
+                sent[kind] += times * sent_by(kind, bytes_of(types), n)
+            trips = re.search(r'"known_trip_count":\{"n":"(\d+)"', line)
+            for body in re.findall(r"(?:body|calls|to_apply)=%?([\w.\-]+)", line):
+                visit(body, times * int(trips[1]) if trips else times)
+
+    visit("ENTRY", 1)
+    return [count[k] for k in KINDS], [sent[k] for k in KINDS]
+
+
+# ---- Running -----------------------------------------------------------------------------------
+
+class Run:
+    """An executable, and its arguments on their devices."""
+
+    def __init__(self, executable, arguments):
+        self.executable, self.arguments = executable, arguments
+        self.hlo = executable.hlo_modules()[0].to_string()
+
+    def __call__(self):
+        """Results by their pieces, and the seconds until all were there, of the clock and of all threads."""
+        began = np.array([time.perf_counter(), time.process_time()])
+        results = self.executable.execute_sharded(self.arguments).disassemble_into_single_device_arrays()
+        for pieces in results:
+            for piece in pieces:
+                piece.block_until_ready()
+        return results, np.array([time.perf_counter(), time.process_time()]) - began
+
+
+def ours(module, arguments, devices):
+    options = compiler.get_compile_options(num_replicas=len(devices), num_partitions=1,
+                                           device_assignment=np.arange(len(devices)).reshape(-1, 1))
+    with mlir.make_ir_context():
+        made = devices[0].client.compile_and_load(ir.Module.parse(module), _jax.DeviceList(tuple(devices)), options)
+    flat = NamedSharding(Mesh(np.array(devices), ("devices",)), PartitionSpec("devices"))
+    stacked = []
+    for x in arguments:
+        pieces = {p.device: p.data for p in x.addressable_shards}
+        pieces = [pieces[d] if pieces[d].ndim else pieces[d][None] for d in devices]
+        shape = (len(devices) * pieces[0].shape[0],) + pieces[0].shape[1:]
+        stacked.append(jax.make_array_from_single_device_arrays(shape, flat, pieces))
+    return Run(made, stacked)
+
+
+def worst(results, shardings, expected):
+    """Every device's piece against the step on one device."""
+    greatest = 0.0
+    for pieces, sharding, whole in zip(results, shardings, expected):
+        scale = max(1.0, float(np.abs(whole).max())) if whole.size else 1.0
+        for device, index in sharding.devices_indices_map(whole.shape).items():
+            mine = np.asarray(next(p for p in pieces if list(p.devices())[0] == device))
+            difference = np.abs(mine.astype(np.float64).reshape(whole[index].shape) - whole[index])
+            greatest = max(greatest, float(difference.max()) / scale if difference.size else 0.0)
+            if np.isnan(difference).any():
+                return float("nan")
+    return greatest
+
+
+def partita(folder, *options):
+    command = [os.environ.get("PARTITA", "partita"), "module.mlir", "schedule", "system", "--names", "names", *options]
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if made.returncode != 0:
+        raise SystemExit(made.stderr.strip())
+    return made.stdout
+
+
+class Model:
+    def __init__(self, name, full):
+        self.name = name
+        self.step, self.arguments, self.schedules = jax_models.MODELS[name](full)
+        self.function = lambda a: self.step(**a)
+        self.leaves = jax.tree.leaves(self.arguments)
+        lowered = jax.jit(self.function, keep_unused=True).lower(self.arguments)
+        self.module = lowered.as_text()
+        self.names = [jax.tree_util.keystr(path, simple=True, separator=".")
+                      for path, _ in jax.tree_util.tree_leaves_with_path(self.arguments)]
+        self.expected = [np.asarray(r) for r in jax.tree.leaves(jax.jit(self.function)(self.arguments))]
+
+    def both(self, schedule, options):
+        """Our run, XLA's, and the shardings of the results."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, content in (("module.mlir", self.module), ("schedule", self.schedules[schedule]),
+                                  ("names", "\n".join(self.names) + "\n"),
+                                  ("system", "".join(f'axis "{a}" {n}\n' for a, n in AXES.items()))):
+                with open(os.path.join(folder, name), "w") as out:
+                    out.write(content)
+            facts = json.loads(partita(folder, "--json"))
+            local = partita(folder, "--emit", "local")
+        devices = jax.devices()
+        mesh = Mesh(np.array(devices).reshape(*AXES.values()), tuple(AXES))
+        inputs, outputs = [[NamedSharding(mesh, PartitionSpec(*[tuple(d) or None for d in v["dims"]]))
+                            for v in facts[kind]] for kind in ("inputs", "outputs")]
+        placed = [jax.device_put(x, s) for x, s in zip(self.leaves, inputs)]
+        tree = jax.tree.structure(self.arguments)
+        results = jax.tree.structure(jax.eval_shape(self.function, self.arguments))
+        wanted = {} if options.free_results else {"out_shardings": jax.tree.unflatten(results, outputs)}
+        theirs = jax.jit(self.function, keep_unused=True, in_shardings=(jax.tree.unflatten(tree, inputs),), **wanted)
+        compiled = theirs.lower(self.arguments).compile()
+        theirs_out = jax.tree.leaves(compiled.output_shardings)
+        runs = ours(local, placed, devices), Run(compiled.runtime_executable(), placed)
+        if options.keep:
+            for suffix, content in (("local.mlir", local), ("ours.hlo", runs[0].hlo), ("xla.hlo", runs[1].hlo)):
+                with open(os.path.join(options.keep, f"{self.name}.{schedule}.{suffix}"), "w") as out:
+                    out.write(content)
+        return *runs, outputs, theirs_out
+
+
+def measure(model, schedule, options):
+    mine, theirs, my_out, their_out = model.both(schedule, options)
+    off = [worst(run()[0], out, model.expected) for run, out in ((mine, my_out), (theirs, their_out))]
+    (my_count, my_bytes), (their_count, their_bytes) = collectives(mine.hlo), collectives(theirs.hlo)
+    ratios, seconds = [], []
+    began = time.perf_counter()
+    while not options.no_time and (len(ratios) < 7 or time.perf_counter() - began < options.seconds):
+        in_turn = (mine, theirs) if len(ratios) % 2 else (theirs, mine)
+        taken = {run: run()[1] for run in in_turn}
+        ratios.append(taken[mine] / taken[theirs])
+        seconds.append(taken[mine][0])
+    timed = "{:.2f}, {:.2f}".format(*np.median(ratios, axis=0)) + f" ({1e3 * np.median(seconds):.1f} ms)" if ratios else "-"
+    share = f"{sum(my_bytes) / sum(their_bytes):.2f}" if sum(their_bytes) else "-"
+    print(f"| {model.name}, {schedule} | {' '.join(map(str, my_count))} | {' '.join(map(str, their_count))} | "
+          f"{sum(my_bytes) / 1e3:,.0f} / {sum(their_bytes) / 1e3:,.0f} kB = {share} | {timed} | "
+          f"{off[0]:.1e} / {off[1]:.1e} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default=",".join(jax_models.MODELS))
+    parser.add_argument("--schedules", default="")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--free-results", action="store_true")
+    parser.add_argument("--no-time", action="store_true")
+    parser.add_argument("--seconds", type=float, default=10, help="of runs in pairs, at least")
+    parser.add_argument("--keep", default="")
+    options = parser.parse_args()
+    print("| model, schedule | ours | XLA's | bytes | time | worst |\n|---|---|---|---|---|---|", flush=True)
+    for name in options.models.split(","):
+        model = Model(name, options.full)
+        for schedule in model.schedules:
+            if not options.schedules or schedule in options.schedules.split(","):
+                measure(model, schedule, options)
+
+
+if __name__ == "__main__":
+    main()
