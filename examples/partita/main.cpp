@@ -18,6 +18,7 @@
 #include <partita/run/file/npz.hpp>
 #include <partita/spec/bounds.hpp>
 #include <partita/spec/schedule.hpp>
+#include <partita/spec/shardings.hpp>
 #include <partita/spec/system.hpp>
 #include <partita/stablehlo/read.hpp>
 #include <partita/stablehlo/write.hpp>
@@ -42,7 +43,8 @@ void need(const pt::failure& f, const std::string& path) {
   throw pt::error(pt::concat(message.substr(0, 5), path, ": ", message.substr(5)));
 }
 
-pt::program read_module(const options& o) {
+/// `shardings`: where those of the module are to go, if they are wanted.
+pt::program read_module(const options& o, pt::sharding_list* shardings) {
   const std::string module = read_text(o.files[0]);
   std::string names;
   std::vector<std::string_view> list;
@@ -55,7 +57,9 @@ pt::program read_module(const options& o) {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
-  pt::program p = pt::read_stablehlo(module, {list.data(), list.size()});
+  const pt::span<const std::string_view> given(list.data(), list.size());
+  pt::program p = shardings != nullptr ? pt::read_stablehlo(module, *shardings, given)
+                                       : pt::read_stablehlo(module, given);
   need(p.error, o.files[0]);
   return p;
 }
@@ -136,12 +140,29 @@ int run_source(const options& o, const pt::program& p) {
   }
   return 0;
 }
-int run_partitioned(const options& o, pt::program p) {
-  const pt::system_description system = read_machine(o.files[2]);
+/// The mesh of the system, or that of the module's shardings.
+pt::mesh mesh_for(const options& o, const pt::sharding_list& shardings) {
+  if (o.files.size() > 1) return read_machine(o.files.back()).mesh;
+  pt::failure f;
+  pt::mesh m = pt::mesh_of(shardings, f);
+  need(f, o.files[0]);
+  return m;
+}
+int run_partitioned(const options& o, const pt::program& p, const pt::sharding_list& shardings) {
+  const pt::mesh mesh = mesh_for(o, shardings);
+  pt::vec<pt::text_tactic> first;
+  if (o.use_shardings) {
+    pt::text_schedule s = pt::schedule_of(shardings, mesh);
+    need(s.error, o.files[0]);
+    first = s.tactics;
+  }
   const auto made = [&](const std::string& specification) {
-    return pt::partition(p, system.mesh, read_tactics(specification));
+    pt::vec<pt::text_tactic> tactics = first;
+    if (!specification.empty())
+      for (const auto& t : read_tactics(specification)) tactics.push_back(t);
+    return pt::partition(p, mesh, tactics);
   };
-  const pt::partitioned r = made(o.files[1]);
+  const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
   if (!o.run.empty()) {
     write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
@@ -166,11 +187,15 @@ int run_partitioned(const options& o, pt::program p) {
 
 int run(const options& o) {
   if (o.files.empty()) throw usage_error("a module is needed; see --help");
-  if (o.files.size() != 1 && o.files.size() != 3)
-    throw usage_error("a module alone, or a module, a specification and a system are needed; " +
-                      std::to_string(o.files.size()) + " files are given");
-  pt::program p = read_module(o);
-  const int status = o.files.size() == 1 ? run_source(o, p) : run_partitioned(o, std::move(p));
+  const std::size_t files = o.files.size();
+  if (files != 1 && files != 3 && (files != 2 || !o.use_shardings))
+    throw usage_error("a module alone, or a module, a specification and a system are needed" +
+                      std::string(o.use_shardings ? ", or a module and a system" : "") + "; " +
+                      std::to_string(files) + " files are given");
+  pt::sharding_list shardings;
+  const pt::program p = read_module(o, o.use_shardings ? &shardings : nullptr);
+  const bool partitioned = files > 1 || o.use_shardings;
+  const int status = partitioned ? run_partitioned(o, p, shardings) : run_source(o, p);
   std::cout.flush();
   return status;
 }

@@ -12,7 +12,7 @@ struct options {
   std::vector<std::string> files;  ///< module, specification, system
   std::string emit, out, check, run, names, diff;
   bool explain = false, replicated = false, json = false, csv = false;
-  bool help = false, version = false;
+  bool use_shardings = false, help = false, version = false;
 };
 
 /// A mistake on the command line.
@@ -50,6 +50,10 @@ inline constexpr std::array entries{
           &options::replicated},
     entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)",
           &options::run},
+    entry{"--use-shardings", "",
+          "partition as the shardings in the module say, then as the specification says,\n"
+          "                  if one is given; without a system, over the module's own mesh",
+          nullptr, &options::use_shardings},
     entry{"--version", "", "the version", nullptr, &options::version},
 };
 

@@ -11,7 +11,7 @@ namespace partita {
 /// A tactic that was read. Of one type whatever it does, so that a schedule is a `vec` of them.
 class text_tactic {
  public:
-  enum kind_type : std::uint8_t { manual, microbatch, actions };
+  enum kind_type : std::uint8_t { manual, microbatch, actions, layouts };
   /// `arg-tile x 0 16`: pieces of this width, along the axis that makes them so.
   struct action {
     text place;     ///< where it stands, for messages
@@ -21,6 +21,20 @@ class text_tactic {
     bool propagate = false;
   };
 
+  /// Where one value lies along several axes.
+  struct whole_layout {
+    enum kind_type : std::uint8_t { input, output, tag };
+    struct piece {
+      int dim = -1;  ///< -1: it stays whole along the axis
+      text axis;     ///< or a part of one, as `manual` has it
+    };
+    kind_type kind = input;
+    int number = -1;  ///< of an input or output
+    text name;        ///< of a tag
+    vec<piece> pieces;
+    vec<char> closed;  ///< by dimension: only these pieces may lie along it
+  };
+
   kind_type kind = manual;
   kept_name label, axis;
   vec<schedule_detail::kept_manual_entry> entries;
@@ -28,6 +42,7 @@ class text_tactic {
   std::int64_t steps = 0;
   vec<schedule_detail::kept_microbatch_entry> batches;
   vec<action> list;
+  vec<whole_layout> values;
 
   constexpr std::string_view name() const { return label; }
   constexpr void rewrite(rewriting& r) const {
@@ -37,6 +52,7 @@ class text_tactic {
   constexpr void apply(tactic_context& c) const {
     if (kind == manual)
       schedule_detail::placing{axis, {entries.data(), entries.size()}, policy}.apply(c);
+    if (kind == layouts) return lay_out(c);
     if (kind != actions) return;
     for (const auto& a : list) {
       if (c.error) return;
@@ -48,6 +64,56 @@ class text_tactic {
   }
 
  private:
+  /// All pieces of all values, then one propagation.
+  constexpr void lay_out(tactic_context& c) const {
+    vec<vec<value_id>> places;
+    places.resize(values.size(), {});
+    name_table tags(values.size());
+    const program& p = c.core().p;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const whole_layout& v = values[i];
+      if (v.kind == whole_layout::tag) tags.insert(v.name.view(), static_cast<int>(i));
+      if (v.kind == whole_layout::input && v.number < p.input_count())
+        places[i].push_back(p.inputs[v.number]);
+      if (v.kind == whole_layout::output && v.number < p.output_count())
+        places[i].push_back(p.outputs[v.number].value);
+    }
+    for (const auto& v : c.values()) {
+      if (v.kind != named_value::tag) continue;
+      // Of a function that is called several times: "h", "h.again", "h.again.2".
+      int place = tags.find(v.name);
+      if (place < 0) place = tags.find(v.name.substr(0, v.name.rfind(".again")));
+      if (place >= 0) places[static_cast<std::size_t>(place)].push_back(v.value);
+    }
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (value_id v : places[i])
+        for (const auto& piece : values[i].pieces) {
+          const int along = c.axis(piece.axis.view());
+          if (c.error) return;
+          if (piece.dim >= 0)
+            c.tile(v, piece.dim, along, uneven::pad);
+          else
+            c.atomic(v, along);
+        }
+    c.propagate();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (value_id v : places[i]) note_further(c, v, values[i]);
+  }
+  /// Says where propagation sharded what was to stay as it is.
+  static constexpr void note_further(tactic_context& c, value_id v, const whole_layout& wanted) {
+    const shape global = c.global_shape(v), local = c.local_shape(v);
+    for (int d = 0; d < global.rank; ++d) {
+      if (static_cast<std::size_t>(d) >= wanted.closed.size() ||
+          wanted.closed[static_cast<std::size_t>(d)] == 0)
+        continue;
+      std::int64_t pieces = 1;
+      for (const auto& piece : wanted.pieces)
+        if (piece.dim == d) pieces *= c.axis_size(c.axis(piece.axis.view()));
+      if (local[d] < (global[d] + pieces - 1) / pieces)
+        c.note(concat("dimension ", d, " of \"", c.core().describe(v),
+                      "\" is closed, and propagation shards it further; name it in a tactic"));
+    }
+  }
   static constexpr void tile(tactic_context& c, const action& a) {
     const program& p = c.core().p;
     value_id v = -1;

@@ -8,7 +8,9 @@
 #include <partita/op/reverse_mode.hpp>
 #include <partita/stablehlo/ops.hpp>
 #include <partita/stablehlo/scopes.hpp>
+#include <partita/stablehlo/shardings.hpp>
 #include <partita/support/name_table.hpp>
+#include <partita/support/place_table.hpp>
 
 namespace partita {
 
@@ -128,8 +130,10 @@ struct function_text {
 /// Reads a module: each function that is called is read once, and its ops stand where it is called.
 class module_reader {
  public:
-  constexpr module_reader(std::string_view all, span<const std::string_view> names)
-      : in_(all), names_(names), by_name_(16), location_names_(16) {}
+  /// `shardings`, if given, gets those of the module; values inside that have one become tags.
+  constexpr module_reader(std::string_view all, span<const std::string_view> names,
+                          sharding_list* shardings = nullptr)
+      : in_(all), names_(names), by_name_(16), location_names_(16), shardings_(shardings) {}
 
   constexpr program run() {
     if (!in_.failed()) top();
@@ -155,8 +159,15 @@ class module_reader {
   name_table location_names_;  // "loc3" -> the last of them
   scope_table scopes_;
   bool scope_said_ = false;  // in the message
-  vec<program> read_;        // by function, once it was called
-  vec<char> state_;          // by function: 0 not read, 1 being read, 2 read
+  sharding_list* shardings_;
+  struct tag_name {
+    text name;
+    int copies = 0;
+  };
+  vec<tag_name> tags_;  // of values that have shardings
+  place_table tag_places_;
+  vec<program> read_;  // by function, once it was called
+  vec<char> state_;    // by function: 0 not read, 1 being read, 2 read
   std::int64_t ops_ = 0;
   int nesting_ = 0;
 
@@ -208,15 +219,12 @@ class module_reader {
   /// A function, a mesh or an alias.
   constexpr void item() {
     if (in_.starts("#")) return alias();
-    if (in_.starts("\"builtin.module\"") || in_.starts("\"func.func\"")) return generic_item();
+    if (in_.starts("\"builtin.module\"") || in_.starts("\"func.func\"") ||
+        in_.starts("\"sdy.mesh\""))
+      return generic_item();
     if (in_.accept_word("func.func") || in_.accept_word("func")) return function();
     const std::size_t at = in_.position();
-    if (in_.accept_word("sdy.mesh")) {
-      in_.symbol();
-      in_.expect("=");
-      in_.attribute_value(false);
-      return;
-    }
+    if (in_.accept_word("sdy.mesh")) return mesh();
     if (in_.accept("{-#")) {  // resources
       while (!in_.failed() && !in_.accept("#-}"))
         if (in_.at_end()) in_.expected("#-}");
@@ -224,6 +232,21 @@ class module_reader {
     }
     in_.enter({at, in_.rest().end});
     in_.expected("a function (func.func)");
+  }
+  /// `sdy.mesh @mesh = <["x"=4]> {...}`
+  constexpr void mesh() {
+    const std::size_t at = in_.position();
+    const std::string_view name = in_.symbol();
+    in_.expect("=");
+    add_mesh(at, name, in_.attribute_value(false));
+    if (in_.starts("{")) in_.bracketed();
+    if (in_.accept_word("loc")) in_.bracketed();
+  }
+  constexpr void add_mesh(std::size_t at, std::string_view name, std::string_view value) {
+    if (in_.failed() || shardings_ == nullptr) return;
+    sharding_reader r(*shardings_);
+    r.add_mesh(name, value);
+    if (!r.fault.empty()) in_.fail(at, "H014", "mesh @", name, ": ", r.fault);
   }
   /// `#loc3 = loc("a")`, `#map = ...`
   constexpr void alias() {
@@ -284,6 +307,8 @@ class module_reader {
   constexpr void generic_item() {
     const op_text o = in_.op();
     if (in_.failed()) return;
+    if (o.name == "sdy.mesh")
+      return add_mesh(o.at, without_quotes(o.attribute("sym_name")), o.attribute("mesh"));
     if (o.regions.size() != 1) return in_.fail(o.at, "H012", o.name, ": one program is expected");
     if (o.name == "builtin.module") {
       const piece_of_text behind = in_.rest();
@@ -494,9 +519,11 @@ class module_reader {
       const value_id v = ops::parameter(b, name, a.type);
       if (b.failed()) return adopt(a.at, a.name, b.p.error);
       define(s, a.at, a.name, {&v, 1});
+      carried(a.at, a.attributes, a.type, value_sharding::input, static_cast<int>(i));
     }
-    const vec<value_id> results = body(s, f.body, f);
+    vec<value_id> results = body(s, f.body, f);
     if (in_.failed()) return;
+    carried_by_results(b, f, results);
     name_table inputs(static_cast<std::size_t>(b.p.input_count()));
     for (int i = 0; i < b.p.input_count(); ++i) inputs.insert(b.p.input_name(i), i);
     const int count = static_cast<int>(results.size());
@@ -518,6 +545,129 @@ class module_reader {
       b.p.outputs.push_back({results[at], b.p.intern(names[at])});
     }
   }
+  // ---- Shardings -------------------------------------------------------------------------------
+
+  /// The value of one of these attributes among `{a = 1, b = 2}`, with `which` it is; or nothing.
+  static constexpr std::string_view sharding_in(std::string_view attributes) {
+    for (std::string_view name : {"sdy.sharding", "mhlo.sharding"})
+      for (std::string_view part : parts_of(inside(attributes, '{', '}'))) {
+        if (part.starts_with('"')) part.remove_prefix(1);
+        if (!part.starts_with(name)) continue;
+        const std::size_t equal = part.find('=');
+        if (equal == std::string_view::npos) continue;
+        part.remove_prefix(equal + 1);
+        while (!part.empty() && is_space(part.front())) part.remove_prefix(1);
+        return part;
+      }
+    return {};
+  }
+  /// The sharding that is written so, of a value of this type.
+  constexpr value_sharding sharding_of(std::size_t at, std::string_view written,
+                                       const tensor_type& type) {
+    value_sharding s;
+    s.written = written;
+    for (int steps = 0; steps < 8 && written.starts_with("#") && !written.starts_with("#sdy.");
+         ++steps)
+      written = alias_of(written);
+    if (written.starts_with("#sdy.sharding_per_value")) {
+      const vec<std::string_view> all = parts_of(inside(written, '[', ']'));
+      written = all.size() == 1 ? all[0] : std::string_view();
+    }
+    sharding_reader r(*shardings_);
+    if (written.starts_with("\""))
+      r.gspmd(written, type.shape.rank, s);
+    else if (written.empty())
+      r.fault = "one sharding is expected";
+    else
+      r.shardy(written, type.shape.rank, s);
+    if (!r.fault.empty())
+      in_.fail(at, "H014", "sharding ", s.written.view().substr(0, 200), ": ", r.fault);
+    return s;
+  }
+  /// Notes what an argument or a result of the program carries; gives whether it does.
+  constexpr bool carried(std::size_t at, std::string_view attributes, const tensor_type& type,
+                         value_sharding::kind_type kind, int number) {
+    if (shardings_ == nullptr || in_.failed()) return false;
+    const std::string_view written = sharding_in(attributes);
+    if (written.empty()) return false;
+    value_sharding s = sharding_of(at, written, type);
+    s.kind = kind;
+    s.number = number;
+    if (!in_.failed()) shardings_->values.push_back(s);
+    return true;
+  }
+  /// A result that is something else, too, gets a value of its own.
+  constexpr void carried_by_results(builder& b, const function_text& f, vec<value_id>& results) {
+    if (shardings_ == nullptr) return;
+    vec<char> taken(b.p.types.size() + results.size(), 0);
+    for (value_id v : b.p.inputs) taken[v] = 1;
+    for (op_id o = 0; o < b.p.op_count(); ++o)
+      if (b.p.is(o, op_role::tag)) taken[b.p.op(o).result] = 1;
+    for (std::size_t i = 0; i < results.size() && i < f.result_attributes.size(); ++i) {
+      const tensor_type type = b.type(results[i]);
+      if (!carried(f.at, f.result_attributes[i], type, value_sharding::output, static_cast<int>(i)))
+        continue;
+      if (taken[results[i]] != 0) results[i] = ops::tag(b, new_tag("sharded_result"), results[i]);
+      taken[results[i]] = 1;
+    }
+  }
+  /// A name for a tag that no other one has.
+  constexpr text new_tag(std::string_view wanted) {
+    const auto find = [&](std::string_view name) {
+      return tag_places_.find(hash_of(name), [&](int i) { return tags_[i].name.view() == name; });
+    };
+    const int first = find(wanted);
+    text name = wanted;
+    while (find(name.view()) >= 0) name = concat(wanted, '.', ++tags_[first].copies);
+    tags_.push_back({name, 0});
+    tag_places_.insert(static_cast<int>(tags_.size()) - 1,
+                       [&](int i) { return hash_of(tags_[i].name.view()); });
+    return name;
+  }
+  /// The value as a tag that has this sharding, if there is one.
+  constexpr value_id sharded(scope& s, std::size_t at, std::string_view written,
+                             std::string_view open_dims, std::string_view name, value_id v) {
+    if (shardings_ == nullptr || in_.failed() || written.empty()) return v;
+    v = in_full(s, v);
+    value_sharding each = sharding_of(at, written, s.b.type(v));
+    if (in_.failed()) return v;
+    for (std::string_view d : parts_of(open_dims)) {
+      std::int64_t dim = -1;
+      if (read_integer(d, dim) && dim >= 0 && dim < static_cast<std::int64_t>(each.dims.size()))
+        each.dims[static_cast<std::size_t>(dim)].open = true;
+    }
+    each.kind = value_sharding::tag;
+    each.name = new_tag(name);
+    const value_id made = ops::tag(s.b, each.name, v);
+    shardings_->values.push_back(each);
+    return made;
+  }
+  /// The same of what an op of the module made.
+  constexpr void keep_sharding(scope& s, const op_text& o, std::string_view name,
+                               vec<value_id>& made) {
+    if (shardings_ == nullptr || in_.failed() || name == "call" || name == "composite") return;
+    if (o.attribute("mhlo.frontend_attributes").find("xla.sdy.sharding") != std::string_view::npos)
+      return in_.fail(o.at, "H014",
+                      "a sharding among frontend attributes is not supported; give the module "
+                      "before it is exported");
+    std::string_view written;
+    for (std::string_view key : {"sdy.sharding", "mhlo.sharding"})
+      if (written.empty()) written = o.attribute(key);
+    if (written.empty() && name == "sharding_constraint")
+      written = o.has("<>") ? o.attribute("<>") : o.attribute("sharding");
+    if (written.empty()) return;
+    if (made.size() != 1)
+      return in_.fail(o.at, "H014", "shardings of an op with ", made.size(),
+                      " results are not supported; constrain each result");
+    std::string_view open = o.attribute("backend_config");
+    open = open.find("unspecified_dims") == std::string_view::npos ? std::string_view()
+                                                                   : inside(open, '[', ']');
+    scope_path path;
+    path.add(name_at(o.location));
+    const text label = path.name();
+    made[0] = sharded(s, o.at, written, open, label.empty() ? "sharding" : label.view(), made[0]);
+  }
+
   /// The ops of a function; gives what it returns.
   constexpr vec<value_id> body(scope& s, piece_of_text text, const function_text& f) {
     const vec<value_id> results = statements(s, text);
@@ -588,6 +738,7 @@ class module_reader {
       adopt(o.at, o.name, s.b.p.error);
       return false;
     }
+    keep_sharding(s, o, name, made);
     scopes_.place(s.b.p, first_op, name_at(o.location));
     ops_ = ops_ > s.b.p.op_count() ? ops_ : s.b.p.op_count();
     if (ops_ > most_ops)
@@ -736,9 +887,13 @@ class module_reader {
     const function_text f = functions_[n];
     for (const auto& a : f.arguments) {
       const value_id v = ops::parameter(inner, "", a.type);
-      define(s, a.at, a.name, {&v, 1});
+      const value_id placed = sharded(s, a.at, sharding_in(a.attributes), {}, "sharding", v);
+      define(s, a.at, a.name, {&placed, 1});
     }
-    const vec<value_id> results = body(s, f.body, f);
+    vec<value_id> results = body(s, f.body, f);
+    for (std::size_t i = 0; i < results.size() && i < f.result_attributes.size(); ++i)
+      results[i] =
+          sharded(s, f.at, sharding_in(f.result_attributes[i]), {}, "sharding", results[i]);
     if (!in_.failed())
       for (value_id v : results) inner.p.outputs.push_back({v, {}});
     read_[n] = static_cast<program&&>(inner.p);
@@ -831,6 +986,15 @@ class module_reader {
 /// Source    the StableHLO specification, version 1.0
 constexpr program read_stablehlo(std::string_view module, span<const std::string_view> names = {}) {
   return stablehlo_detail::module_reader(module, names).run();
+}
+/// The same, with the shardings that the module carries: of arguments, of results, and of values
+/// inside, which become tags. `schedule_of` (spec/shardings.hpp) makes tactics of them.
+///
+/// Errors    those of read_stablehlo; H014 a sharding that cannot be expressed
+/// Source    Shardy's sdy.sharding; XLA's HloSharding, as GSPMD has it in `mhlo.sharding`
+constexpr program read_stablehlo(std::string_view module, sharding_list& shardings,
+                                 span<const std::string_view> names = {}) {
+  return stablehlo_detail::module_reader(module, names, &shardings).run();
 }
 
 }  // namespace partita
