@@ -102,6 +102,25 @@ TEST_CASE("a module without locations has no names for inner values") {
   CHECK(std::string(pt::print(p).view()).find("%x4 = subtract(%x3, %x1)") != std::string::npos);
 }
 
+TEST_CASE("steps of what is one operation in JAX have no names") {
+  const pt::program p = program_of(
+      R"m(func.func @main(%x: tensor<4x8xf32>, %b: tensor<8xf32>) -> tensor<4x8xf32> {
+  %0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32> loc("jit(f)/dense/add")
+  %1 = stablehlo.add %x, %0 : tensor<4x8xf32> loc("jit(f)/dense/add")
+  %2 = stablehlo.multiply %1, %1 : tensor<4x8xf32> loc("jit(f)/pow")
+  %3 = stablehlo.multiply %2, %1 : tensor<4x8xf32> loc("jit(f)/pow")
+  %4 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32> loc("jit(f)/sub")
+  %5 = stablehlo.subtract %3, %4 : tensor<4x8xf32> loc("jit(f)/sub")
+  %6 = stablehlo.add %5, %4 : tensor<4x8xf32> loc("jit(f)/last")
+  return %6 : tensor<4x8xf32>
+})m");
+  const std::string text(pt::print(p).view());
+  for (std::string_view line :
+       {"%dense.add = add(%x, %x1)", "%pow.0 = multiply", "%pow.1 = multiply(%pow.0",
+        "%sub.0 = broadcast_in_dim", "%sub.1 = subtract(%pow.1, %sub.0)"})
+    CHECK(text.find(std::string(line)) != std::string::npos);
+}
+
 TEST_CASE("tactics select inner values by name, prefix and pattern") {
   const pt::program p = program_of(two_layers);
   const auto selected = [&](std::string_view name) {

@@ -85,7 +85,8 @@ class scope_table {
       if (p.op(o).def->role != op_role::parameter) place(p, o, location, here);
   }
   /// Numbers the ops, and names them: by their place, and a number where several have the same.
-  /// Constants, and what is computed of them alone, get no names.
+  /// Constants, and what is computed of them alone, get no names; nor do steps of what JAX lowers
+  /// to several ops (the operand of an addition that is broadcast first).
   constexpr void name(program& p) const {
     if (places_.empty()) return;
     vec<name_ref> names;
@@ -158,6 +159,7 @@ class scope_table {
   /// The names of all ops in the order in which a program is read.
   constexpr void collect(const program& p, vec<name_ref>& names, text& pool) const {
     vec<char> constant(p.types.size(), 0);
+    vec<std::size_t> name_of(p.ops.size(), 0);
     for (op_id o = 0; o < p.op_count(); ++o) {
       const op_node& n = p.op(o);
       bool of_constants = n.def->role == op_role::compute;
@@ -171,9 +173,27 @@ class scope_table {
         pool << path.name();
         name.size = pool.size() - name.begin;
       }
+      name_of[o] = names.size();
       names.push_back(name);
       for (const auto& r : p.regions_of(o)) collect(r, names, pool);
     }
+    leave_out_steps(p, names, pool, name_of);
+  }
+  /// An op is a step if only ops of the same name, which are of another kind, use what it makes.
+  static constexpr void leave_out_steps(const program& p, vec<name_ref>& names, const text& pool,
+                                        const vec<std::size_t>& name_of) {
+    vec<char> within(p.ops.size(), 0), beyond(p.ops.size(), 0);
+    for (op_id o = 0; o < p.op_count(); ++o)
+      for (value_id v : p.operands(o)) {
+        const op_id from = p.producer(v);
+        const bool same =
+            p.op(from).def->id != p.op(o).def->id && p.op(o).def->role == op_role::compute &&
+            same_chars(view(pool, names[name_of[from]]), view(pool, names[name_of[o]]));
+        (same ? within : beyond)[from] = 1;
+      }
+    for (const auto& out : p.outputs) beyond[p.producer(out.value)] = 1;
+    for (op_id o = 0; o < p.op_count(); ++o)
+      if (within[o] != 0 && beyond[o] == 0) names[name_of[o]].size = 0;
   }
 };
 
