@@ -111,7 +111,7 @@ void emit(const options& o, const pt::text& t) {
 /// A partitioned program in one of its forms.
 pt::text written(const pt::partitioned& r, const std::string& form) {
   if (form == "local") return pt::write_stablehlo(r.device);
-  if (form == "annotated") return pt::write_annotated_stablehlo(r.source, r.device);
+  if (form == "annotated") return pt::write_annotated_stablehlo(r);
   if (form == "source") return pt::write_stablehlo(r.source);
   if (form == "core") return pt::print_core(r.core);
   if (form == "text") return pt::print(r.source);

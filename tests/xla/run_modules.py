@@ -3,7 +3,8 @@
     python run_modules.py FOLDER
     python run_modules.py --write PROGRAM ops|collectives|random|models     into a folder that is removed again
 
-A module with several replicas runs on as many CPU devices, each with its pieces. Integers are to be equal; of
+A module with several replicas runs on as many CPU devices, each with its pieces; one with several partitions, of the
+whole with shardings, is partitioned by XLA, and runs likewise. Integers are to be equal; of
 floating-point numbers the difference, relative to the greatest number of the result (at least 1), is bounded by the
 roundings of a sum of some hundred numbers in another order. Prints what differs, and the number of modules. Exit
 status 77: JAX is not there, nothing was run.
@@ -34,9 +35,10 @@ jax.config.update("jax_enable_x64", True)
 BOUND = {"float64": 1e-9, "float32": 3e-5, "float16": 2e-2, "bfloat16": 1e-1}
 
 
-def load(text, devices):
-    options = compiler.get_compile_options(num_replicas=len(devices), num_partitions=1,
-                                           device_assignment=np.arange(len(devices)).reshape(-1, 1))
+def load(text, devices, partitioned=False):
+    assignment = np.arange(len(devices)).reshape((1, -1) if partitioned else (-1, 1))
+    options = compiler.get_compile_options(num_replicas=assignment.shape[0], num_partitions=assignment.shape[1],
+                                           device_assignment=assignment)
     with mlir.make_ir_context():
         module = ir.Module.parse(text)
         return devices[0].client.compile_and_load(module, _jax.DeviceList(tuple(devices)), options)
@@ -92,20 +94,24 @@ def differs(ours, xlas):
 def check(path):
     text = open(path).read()
     data = np.load(path[:-5] + ".npz")
-    replicas = re.search(r"num_replicas = (\d+)", text)
-    devices = jax.devices()[:int(replicas.group(1)) if replicas else 1]
+    count = lambda what: int((re.search(rf"num_{what} = (\d+)", text) or [0, 1])[1])
+    partitioned = count("partitions") > 1
+    devices = jax.devices()[:count("replicas") * count("partitions")]
     signature = next(line for line in text.split("\n") if "@main(" in line)
     inputs, outputs = [types_of(s) for s in signature.split(") -> ", 1)]
     names = re.findall(r'jax.result_info = "([^"]*)"', signature)
-    starts = lambda name, i, rank: data[f"s{name}{i}"] if replicas else np.zeros((1, rank), np.int64)
+    starts = lambda name, i, rank: data[f"s{name}{i}"] if f"s{name}{i}" in data else np.zeros((1, rank), np.int64)
+    local = lambda name, i, shape: tuple(data[f"t{name}{i}"]) if partitioned else shape
     arguments = []
     for i, (shape, element) in enumerate(inputs):
         whole = array(data, f"a{i}", element)
+        shape = local("a", i, shape)
         arguments.append([piece(whole, s, shape)[0] for s in starts("a", i, len(shape))])
     faults = []
-    results = run(load(text, devices), devices, arguments)
+    results = run(load(text, devices, partitioned), devices, arguments)
     for i, (shape, element) in enumerate(outputs):
         whole = array(data, f"r{i}", element)
+        shape = local("r", i, shape)
         for device, start in enumerate(starts("r", i, len(shape))):
             ours, there = piece(whole, start, shape)
             xlas = results[i][device]

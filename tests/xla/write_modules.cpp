@@ -4,7 +4,8 @@
 //
 // NAME.mlir with NAME.npz: arguments a0, a1, ... and results r0, r1, ... as whole arrays. Of a
 // program for one device of a mesh also sa0, ..., sr0, ...: where the pieces of each device start,
-// one row per device.
+// one row per device; of a whole program with shardings also ta0, ..., tr0, ...: the shapes of
+// pieces.
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -13,6 +14,7 @@
 
 #include <partita/run/file/npz.hpp>
 #include <partita/stablehlo/read.hpp>
+#include <partita/stablehlo/write_annotated.hpp>
 #include <partita/stablehlo/write_local.hpp>
 
 #include "../../examples/models/gns.hpp"
@@ -56,6 +58,11 @@ pt::array starts_of(const pt::mesh& m, const pt::layout& l, const pt::shape& pie
 void put(std::vector<pt::named_array>& list, const char* name, std::size_t i, const pt::array& a) {
   list.push_back({name + std::to_string(i), a});
 }
+pt::array extents_of(const pt::shape& s) {
+  pt::array a(pt::tensor_type{pt::dtype::i64, {s.rank}});
+  for (int d = 0; d < s.rank; ++d) a.mutable_data<std::int64_t>()[d] = s[d];
+  return a;
+}
 void write(const std::string& name, const pt::text& module,
            const std::vector<pt::named_array>& data) {
   if (module.view().starts_with("error")) return fail(name, module.view());
@@ -73,9 +80,9 @@ void write_source(const std::string& name, const pt::program& p, const arrays& g
 void write_source(const std::string& name, const pt::program& p, const arrays& given) {
   write_source(name, p, given, pt::evaluate(p, given));
 }
-/// `made`: what the source program gives.
-void write_local(const std::string& name, const pt::device_program& d, const arrays& given,
-                 const pt::results& made) {
+/// Arguments, results, and where the pieces of both lie.
+std::vector<pt::named_array> pieces(const pt::device_program& d, const arrays& given,
+                                    const pt::results& made) {
   std::vector<pt::named_array> data;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const int k = static_cast<int>(i);
@@ -87,7 +94,23 @@ void write_local(const std::string& name, const pt::device_program& d, const arr
     put(data, "r", i, made[k]);
     put(data, "sr", i, starts_of(d.mesh, d.outputs[k], d.local.output_type(k).shape));
   }
-  write(name, pt::write_stablehlo(d), data);
+  return data;
+}
+/// `made`: what the source program gives.
+void write_local(const std::string& name, const pt::device_program& d, const arrays& given,
+                 const pt::results& made) {
+  write(name, pt::write_stablehlo(d), pieces(d, given, made));
+}
+/// The whole with shardings.
+void write_annotated(const std::string& name, const pt::partitioned& p, const arrays& given,
+                     const pt::results& made) {
+  auto data = pieces(p.device, given, made);
+  const pt::program& local = p.device.local;
+  for (int i = 0; i < local.input_count(); ++i)
+    put(data, "ta", static_cast<std::size_t>(i), extents_of(local.input_type(i).shape));
+  for (int i = 0; i < local.output_count(); ++i)
+    put(data, "tr", static_cast<std::size_t>(i), extents_of(local.output_type(i).shape));
+  write(name, pt::write_annotated_stablehlo(p), data);
 }
 
 // ---- Every op --------------------------------------------------------------------------------
@@ -327,6 +350,13 @@ struct model {
     const auto parts = pt::partition(p, mesh, pt::schedule(tactics...));
     write_local(name + "_" + schedule, parts.device, given, made);
   }
+  /// With shardings of arguments, results, and what the schedule decided inside.
+  template <class... Tactics>
+  void annotated_on(const std::string& schedule, const pt::mesh& mesh,
+                    const Tactics&... tactics) const {
+    write_annotated(name + "_" + schedule + "_annotated",
+                    pt::partition(p, mesh, pt::schedule(tactics...)), given, made);
+  }
 };
 void write_models() {
   const pt::mesh mesh{{"batch", 4}, {"model", 2}};
@@ -343,6 +373,7 @@ void write_models() {
     t.on("bp_mp_z3", mesh, BP, MP, Z3);
     t.on("bp_mp_z3_emb", mesh, BP, MP, Z3, EMB);
     t.on("mp_emb", mesh, MP, EMB);
+    t.annotated_on("bp_mp_z3", mesh, BP, MP, Z3);
   }
   {
     using namespace paper::serving;
@@ -359,6 +390,7 @@ void write_models() {
                   [](std::string_view) { return 40; });
     s.on("bp_mp", mesh, BP, MP);
     s.on("bp_mq_mp", mesh, BP, MQ, MP);
+    s.annotated_on("bp_mq_mp", mesh, BP, MQ, MP);
   }
   {
     using namespace paper::diffusion;
@@ -375,6 +407,7 @@ void write_models() {
     u.on("bp_mp_z3", mesh, BP, MP, Z3);
     u.on("bp_z2", mesh, BP, Z2);
     u.on("space", {{"batch", 2}, {"space", 2}}, BP, space);
+    u.annotated_on("bp_z2", mesh, BP, Z2);
   }
   {
     const model g("gns",
@@ -391,6 +424,7 @@ void write_models() {
                                               .steps = 2}),
                   [](std::string_view) { return 6; });
     g.on("es", mesh, paper::graphs::ES);
+    g.annotated_on("es", mesh, paper::graphs::ES);
   }
 }
 

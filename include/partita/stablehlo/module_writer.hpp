@@ -12,12 +12,38 @@ namespace partita::stablehlo_detail {
 
 class body_writer;
 
+/// Where values inside of a program lie, for a partitioner that reads it: `<@mesh, [{"B"}, {}]>`.
+class inner_shardings {
+ public:
+  /// The sharding of result `result` of the op that has this number (op_marks::source).
+  constexpr void add(int number, int result, const text& sharding) {
+    while (static_cast<int>(first_.size()) <= number) first_.push_back(-1);
+    list_.push_back({result, first_[number], sharding});
+    first_[number] = static_cast<int>(list_.size()) - 1;
+  }
+  constexpr const text* find(int number, int result) const {
+    const bool known = number >= 0 && number < static_cast<int>(first_.size());
+    for (int i = known ? first_[number] : -1; i >= 0; i = list_[i].next)
+      if (list_[i].result == result) return &list_[i].sharding;
+    return nullptr;
+  }
+
+ private:
+  struct entry {
+    int result = 0, next = -1;
+    text sharding;
+  };
+  vec<int> first_;  ///< by number
+  vec<entry> list_;
+};
+
 /// A module as far as it is written: the functions that others call, and what is wrong.
 class module_writer {
  public:
   text functions;  ///< complete ones
   failure error;
-  const partita::mesh* mesh = nullptr;  ///< of a device-local program
+  const partita::mesh* mesh = nullptr;         ///< of a device-local program
+  const inner_shardings* shardings = nullptr;  ///< of values of the program
   /// Writes ops that only such a program has; false for others.
   bool (*write_more)(body_writer&, op_id) = nullptr;
 
@@ -57,9 +83,11 @@ class body_writer {
   const program& p;
   vec<ssa> names;        ///< by value
   vec<ssa> coordinates;  ///< by axis of the mesh: where this device is; an index of -2: unknown
+  bool own;  ///< are these ops of the program itself, and not what one of them consists of?
 
-  constexpr body_writer(module_writer& module, function_writer& function, const program& of)
-      : m(module), f(function), p(of), names(of.types.size(), ssa{}) {}
+  constexpr body_writer(module_writer& module, function_writer& function, const program& of,
+                        bool own_ops = false)
+      : m(module), f(function), p(of), names(of.types.size(), ssa{}), own(own_ops) {}
 
   // ---- Pieces of text --------------------------------------------------------------------------
 
@@ -228,7 +256,7 @@ class body_writer {
 
   /// A nested program as a region: `{ ^bb0(...): ... return }`.
   constexpr void region(const program& r) {
-    body_writer inner(m, f, r);
+    body_writer inner(m, f, r, own);
     f.out << "{\n";
     const vec<ssa> arguments = inner.block(r.input_count(), [&](int i) { return r.input_type(i); });
     for (int i = 0; i < r.input_count(); ++i)
@@ -250,6 +278,21 @@ class body_writer {
     return_values(op, {values.data(), values.size()}, {types.data(), types.size()});
   }
   constexpr void ops();
+  /// `%5 = sdy.sharding_constraint %4 <@mesh, [{"B"}, {}]> : tensor<f32>`, of results that have
+  /// one.
+  constexpr void constrain(op_id o) {
+    const op_node& n = p.op(o);
+    for (int r = 0; r < n.result_count; ++r) {
+      const text* sharding = m.shardings->find(n.marks.source, r);
+      if (sharding == nullptr) continue;
+      ssa& name = names[static_cast<std::size_t>(n.result + r)];
+      const ssa plain = name;
+      name = begin();
+      f.out << "sdy.sharding_constraint " << plain << ' ' << *sharding << " : ";
+      type(p.type(n.result + r));
+      f.out << '\n';
+    }
+  }
 
   /// Calls a function: `%5:2 = func.call @f(%1) : (...) -> (...)`.
   constexpr ssa call(std::string_view name, span<const ssa> values, span<const tensor_type> from,
@@ -267,10 +310,11 @@ class body_writer {
   }
 };
 
-/// A function of a module, around a program or what `write(body)` writes.
-constexpr void write_private_function(module_writer& m, std::string_view name, const program& p) {
+/// A function of a module, around a program. `own`: see body_writer.
+constexpr void write_private_function(module_writer& m, std::string_view name, const program& p,
+                                      bool own = false) {
   function_writer f;
-  body_writer body(m, f, p);
+  body_writer body(m, f, p, own);
   f.out << "  func.func private @" << name << '(';
   append_list(f.out, p.input_count(), [&](int i) {
     const ssa argument{-1 - i, -1};

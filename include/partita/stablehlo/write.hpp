@@ -14,7 +14,7 @@ namespace stablehlo_detail {
 constexpr void write_main(module_writer& m, text& out, const program& p,
                           const vec<text>& inputs = {}, const vec<text>& outputs = {}) {
   function_writer f;
-  body_writer body(m, f, p);
+  body_writer body(m, f, p, true);
   f.out << "  func.func public @main(";
   append_list(f.out, p.input_count(), [&](int i) {
     const ssa argument{-1 - i, -1};

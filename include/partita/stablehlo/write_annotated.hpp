@@ -1,7 +1,7 @@
 /// Programs with the shardings of their arguments and results, for a partitioner that reads them.
 #pragma once
 
-#include <partita/spmd/device_program.hpp>
+#include <partita/schedule/partitioned.hpp>
 #include <partita/stablehlo/write.hpp>
 
 namespace partita {
@@ -30,6 +30,68 @@ constexpr vec<text> shardings(const vec<layout>& layouts, const vec<tensor_type>
   return list;
 }
 
+/// Of the first result of each op, in the order in which a program is read.
+constexpr void add_types(const program& p, vec<tensor_type>& to) {
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    to.push_back(p.op(o).result_count > 0 ? p.type(p.op(o).result) : tensor_type());
+    for (const auto& r : p.regions_of(o)) add_types(r, to);
+  }
+}
+/// Where the values inside lie that the schedule spoke of: tags, and what actions are about. What
+/// lies nowhere for want of an action is not among them.
+constexpr inner_shardings decided_inside(const partitioned& r) {
+  inner_shardings list;
+  const core_program& c = r.core;
+  vec<tensor_type> types;  // of first results in the source, by number
+  add_types(r.source, types);
+  vec<char> seen(c.p.types.size(), 0);
+  const auto add = [&](value_id v, bool asked) {
+    if (seen[v] != 0) return;
+    const layout l = c.made(c.holder(v));
+    if (l.count == 0 && !asked) return;
+    seen[v] = 1;
+    op_id o = c.p.producer(v);
+    int result = c.p.result_index(v);
+    if (c.p.is(o, op_role::parameter)) return;
+    if (c.p.is(o, op_role::wire)) {  // a result of an op with nested programs, or inside of it
+      const auto* control = c.nested.control_of(o);
+      result = -1;
+      for (std::size_t i = 0; control != nullptr && i < control->results.size(); ++i)
+        if (control->results[i] == v) result = static_cast<int>(i);
+      if (result < 0) return;
+      o = control->marker;
+    }
+    const int number = c.p.op(o).marks.source;
+    const shape& s = c.true_shape(v);
+    // (In steps of a batch a value is a piece of what it is in the source.)
+    if (number < 0 || (result == 0 && types[number].shape != s)) return;
+    text sharding = "<@mesh, ";
+    print_layout(sharding, l, s.rank, c.mesh);
+    sharding << '>';
+    list.add(number, result, sharding);
+  };
+  for (const auto& a : c.actions)
+    if (a.kind != action_kind::propagate) add(a.value, true);
+  for (op_id o = 0; o < c.p.op_count(); ++o)
+    if (c.p.is(o, op_role::tag)) add(c.p.op(o).result, false);
+  return list;
+}
+constexpr text write_annotated(const program& source, const device_program& d,
+                               const inner_shardings& inside) {
+  text out, failed;
+  if (source.error) return failed << "error: " << source.error.message << '\n';
+  module_writer m;
+  m.shardings = &inside;
+  out << "module @partita attributes {mhlo.num_partitions = " << d.mesh.devices()
+      << " : i32, mhlo.num_replicas = 1 : i32} {\n";
+  write_mesh(out, d.mesh);
+  write_main(m, out, source, shardings(d.inputs, d.input_types, d.mesh),
+             shardings(d.outputs, d.output_types, d.mesh));
+  out << "}\n";
+  if (!m.error) return out;
+  return failed << "error: " << m.error.message << '\n';
+}
+
 }  // namespace stablehlo_detail
 
 /// The source of a partitioned program, with the shardings that it has there: Shardy's `sdy.mesh`,
@@ -38,18 +100,12 @@ constexpr vec<text> shardings(const vec<layout>& layouts, const vec<tensor_type>
 ///
 /// Errors    W001 an op that cannot be written
 constexpr text write_annotated_stablehlo(const program& source, const device_program& d) {
-  text out, failed;
-  if (source.error) return failed << "error: " << source.error.message << '\n';
-  stablehlo_detail::module_writer m;
-  out << "module @partita attributes {mhlo.num_partitions = " << d.mesh.devices()
-      << " : i32, mhlo.num_replicas = 1 : i32} {\n";
-  stablehlo_detail::write_mesh(out, d.mesh);
-  stablehlo_detail::write_main(m, out, source,
-                               stablehlo_detail::shardings(d.inputs, d.input_types, d.mesh),
-                               stablehlo_detail::shardings(d.outputs, d.output_types, d.mesh));
-  out << "}\n";
-  if (!m.error) return out;
-  return failed << "error: " << m.error.message << '\n';
+  return stablehlo_detail::write_annotated(source, d, {});
+}
+/// The same, with what the schedule decided about values inside: `sdy.sharding_constraint` of tags,
+/// and of values that tactics named.
+constexpr text write_annotated_stablehlo(const partitioned& r) {
+  return stablehlo_detail::write_annotated(r.source, r.device, stablehlo_detail::decided_inside(r));
 }
 
 }  // namespace partita

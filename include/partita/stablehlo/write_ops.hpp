@@ -830,7 +830,7 @@ constexpr void write_case(body_writer& w, op_id o) {
   vec<text> functions;
   for (const auto& branch : w.p.regions_of(o)) {
     functions.push_back(w.m.new_name("branch"));
-    write_private_function(w.m, functions.back().view(), branch);
+    write_private_function(w.m, functions.back().view(), branch, w.own);
   }
   w.begin(o);
   w.out() << "\"stablehlo.case\"(" << w.operand(o, 0) << ") (";
@@ -853,7 +853,7 @@ constexpr void write_case(body_writer& w, op_id o) {
 }
 constexpr void write_call(body_writer& w, op_id o) {
   const text function = w.m.new_name("call");
-  write_private_function(w.m, function.view(), w.p.region(o, 0));
+  write_private_function(w.m, function.view(), w.p.region(o, 0), w.own);
   write_composite(w, o, function.view());
 }
 /// A `while` over a counter, the operands and the stacked results, whose body is a function.
@@ -1014,7 +1014,7 @@ class scan_writer {
 };
 constexpr void write_scan(body_writer& w, op_id o) {
   const text function = w.m.new_name("scan"), body = concat(function, ".body");
-  write_private_function(w.m, body.view(), w.p.region(o, 0));
+  write_private_function(w.m, body.view(), w.p.region(o, 0), w.own);
   function_writer f;
   scan_writer(w, o, body.view(), f).write(function.view());
   w.m.functions << f.out;
@@ -1147,6 +1147,8 @@ constexpr void body_writer::ops() {
     if (!write_op(*this, o) && (m.write_more == nullptr || !m.write_more(*this, o)))
       m.error.record("W001", "write: op \"", p.op(o).def->name,
                      "\" cannot be written as StableHLO");
+    else if (own && m.shardings != nullptr)
+      constrain(o);
   }
 }
 
