@@ -245,3 +245,38 @@ TEST_CASE("shardings that cannot be expressed") {
         std::string::npos);
   CHECK(read_sharded(with_argument("")).error.find("names no mesh") != std::string::npos);
 }
+
+TEST_CASE("no sharding makes the reader crash or hang") {
+  data::random r{7};
+  const std::string base[] = {std::string(of_shardy), std::string(of_gspmd)};
+  constexpr std::string_view marks = "{}[]<>()\"@#%:,=0123456789?xyp TSd-";
+  int read = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = base[i % 2];
+    std::vector<std::size_t> places;
+    for (std::string_view word : {"sharding", "mesh", "devices=", "Sharding"})
+      for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at)
+        places.push_back(at);
+    for (std::int64_t n = r.in(1, 3); n > 0; --n) {
+      const std::size_t at = r.pick(places) + static_cast<std::size_t>(r.in(0, 60));
+      if (at >= text.size()) continue;
+      if (r.one_in(3))
+        text.erase(at, static_cast<std::size_t>(r.in(1, 5)));
+      else if (r.one_in(2))
+        text[at] = r.pick(marks);
+      else
+        text.insert(at, 1, r.pick(marks));
+    }
+    for (const pt::mesh& m : {pt::mesh{}, pt::mesh{{"x", 4}, {"y", 2}}}) {
+      const sharded s = read_sharded(text, m);
+      if (!s.error.empty() || s.mesh.rank == 0) continue;
+      ++read;
+      try {
+        pt::partition(s.source, s.mesh, s.schedule.tactics);
+      } catch (const pt::error& e) {
+        CHECK(std::string_view(e.what()).find("internal") == std::string_view::npos);
+      }
+    }
+  }
+  CHECK(read > 100);
+}

@@ -8,9 +8,8 @@
 #include <partita/op/reverse_mode.hpp>
 #include <partita/stablehlo/ops.hpp>
 #include <partita/stablehlo/scopes.hpp>
-#include <partita/stablehlo/shardings.hpp>
+#include <partita/stablehlo/sharding_collector.hpp>
 #include <partita/support/name_table.hpp>
-#include <partita/support/place_table.hpp>
 
 namespace partita {
 
@@ -133,7 +132,7 @@ class module_reader {
   /// `shardings`, if given, gets those of the module; values inside that have one become tags.
   constexpr module_reader(std::string_view all, span<const std::string_view> names,
                           sharding_list* shardings = nullptr)
-      : in_(all), names_(names), by_name_(16), location_names_(16), shardings_(shardings) {}
+      : in_(all), names_(names), by_name_(16), shardings_(in_, aliases_, shardings) {}
 
   constexpr program run() {
     if (!in_.failed()) top();
@@ -155,17 +154,10 @@ class module_reader {
   span<const std::string_view> names_;
   vec<function_text> functions_;
   name_table by_name_;
-  vec<named_text> locations_;  // "#loc3" and what it stands for
-  name_table location_names_;  // "loc3" -> the last of them
+  alias_table aliases_;
   scope_table scopes_;
   bool scope_said_ = false;  // in the message
-  sharding_list* shardings_;
-  struct tag_name {
-    text name;
-    int copies = 0;
-  };
-  vec<tag_name> tags_;  // of values that have shardings
-  place_table tag_places_;
+  sharding_collector shardings_;
   vec<program> read_;  // by function, once it was called
   vec<char> state_;    // by function: 0 not read, 1 being read, 2 read
   std::int64_t ops_ = 0;
@@ -188,7 +180,7 @@ class module_reader {
     if (scope_said_) return;
     scope_said_ = true;
     scope_path path;
-    path.add(name_at(o.location));
+    path.add(aliases_.name_at(o.location));
     const text name = path.name();
     if (!name.empty()) in_.error.set(on_one_line(concat(in_.error.message, ", of ", name).view()));
   }
@@ -238,15 +230,9 @@ class module_reader {
     const std::size_t at = in_.position();
     const std::string_view name = in_.symbol();
     in_.expect("=");
-    add_mesh(at, name, in_.attribute_value(false));
+    shardings_.add_mesh(at, name, in_.attribute_value(false));
     if (in_.starts("{")) in_.bracketed();
     if (in_.accept_word("loc")) in_.bracketed();
-  }
-  constexpr void add_mesh(std::size_t at, std::string_view name, std::string_view value) {
-    if (in_.failed() || shardings_ == nullptr) return;
-    sharding_reader r(*shardings_);
-    r.add_mesh(name, value);
-    if (!r.fault.empty()) in_.fail(at, "H014", "mesh @", name, ": ", r.fault);
   }
   /// `#loc3 = loc("a")`, `#map = ...`
   constexpr void alias() {
@@ -259,9 +245,7 @@ class module_reader {
       in_.bracketed();
     else
       in_.attribute_value(false);
-    if (in_.failed()) return;
-    location_names_.insert(name, static_cast<int>(locations_.size()));
-    locations_.push_back({name, in_.view({begin, in_.position()})});
+    if (!in_.failed()) aliases_.add(name, in_.view({begin, in_.position()}));
   }
   constexpr void function() {
     function_text f;
@@ -308,7 +292,8 @@ class module_reader {
     const op_text o = in_.op();
     if (in_.failed()) return;
     if (o.name == "sdy.mesh")
-      return add_mesh(o.at, without_quotes(o.attribute("sym_name")), o.attribute("mesh"));
+      return shardings_.add_mesh(o.at, without_quotes(o.attribute("sym_name")),
+                                 o.attribute("mesh"));
     if (o.regions.size() != 1) return in_.fail(o.at, "H012", o.name, ": one program is expected");
     if (o.name == "builtin.module") {
       const piece_of_text behind = in_.rest();
@@ -361,39 +346,6 @@ class module_reader {
 
   // ---- Names ---------------------------------------------------------------------------------
 
-  /// What a location says, if it is a name: "a" of `("a")`, `("a"(#loc1))`, `(#loc3)`,
-  /// `(callsite("a" at ...))` and `(fused["a", ...])`.
-  constexpr std::string_view name_at(std::string_view location) const {
-    std::string_view inner = inside(location, '(', ')');
-    for (int steps = 0; steps < 16; ++steps) {
-      while (!inner.empty() && is_space(inner.front())) inner.remove_prefix(1);
-      if (inner.starts_with("\"")) {
-        std::size_t end = 1;
-        while (end < inner.size() && inner[end] != '"') end += inner[end] == '\\' ? 2 : 1;
-        if (end >= inner.size()) return {};
-        const std::string_view behind = inner.substr(end + 1);
-        return behind.starts_with(":") ? std::string_view() : inner.substr(1, end - 1);
-      }
-      if (inner.starts_with("callsite(")) {
-        inner.remove_prefix(9);
-      } else if (inner.starts_with("fused")) {
-        const std::size_t list = inner.find('[');
-        if (list == std::string_view::npos) return {};
-        inner.remove_prefix(list + 1);
-      } else {
-        inner = inside(alias_of(inner), '(', ')');
-      }
-    }
-    return {};
-  }
-  /// What stands for `#loc3` at the beginning of a text.
-  constexpr std::string_view alias_of(std::string_view text) const {
-    if (!text.starts_with("#")) return {};
-    std::size_t end = 1;
-    while (end < text.size() && is_word_char(text[end])) ++end;
-    const int place = location_names_.find(text.substr(1, end - 1));
-    return place < 0 ? std::string_view() : locations_[static_cast<std::size_t>(place)].value;
-  }
   /// `{jax.result_info = "result['loss']"}`
   constexpr text result_name(std::string_view attributes, int i, int count) const {
     const std::size_t at = attributes.find("jax.result_info");
@@ -514,16 +466,16 @@ class module_reader {
       if (i < names_.size())
         name = names_[i];
       else
-        name = path_of(name_at(a.location));
+        name = path_of(aliases_.name_at(a.location));
       if (name.empty()) name = a.name.substr(1);
       const value_id v = ops::parameter(b, name, a.type);
       if (b.failed()) return adopt(a.at, a.name, b.p.error);
       define(s, a.at, a.name, {&v, 1});
-      carried(a.at, a.attributes, a.type, value_sharding::input, static_cast<int>(i));
+      shardings_.add(a.at, a.attributes, a.type, value_sharding::input, static_cast<int>(i));
     }
     vec<value_id> results = body(s, f.body, f);
     if (in_.failed()) return;
-    carried_by_results(b, f, results);
+    shardings_.add_results(b, f.at, f.result_attributes, results);
     name_table inputs(static_cast<std::size_t>(b.p.input_count()));
     for (int i = 0; i < b.p.input_count(); ++i) inputs.insert(b.p.input_name(i), i);
     const int count = static_cast<int>(results.size());
@@ -545,127 +497,23 @@ class module_reader {
       b.p.outputs.push_back({results[at], b.p.intern(names[at])});
     }
   }
-  // ---- Shardings -------------------------------------------------------------------------------
-
-  /// The value of one of these attributes among `{a = 1, b = 2}`, with `which` it is; or nothing.
-  static constexpr std::string_view sharding_in(std::string_view attributes) {
-    for (std::string_view name : {"sdy.sharding", "mhlo.sharding"})
-      for (std::string_view part : parts_of(inside(attributes, '{', '}'))) {
-        if (part.starts_with('"')) part.remove_prefix(1);
-        if (!part.starts_with(name)) continue;
-        const std::size_t equal = part.find('=');
-        if (equal == std::string_view::npos) continue;
-        part.remove_prefix(equal + 1);
-        while (!part.empty() && is_space(part.front())) part.remove_prefix(1);
-        return part;
-      }
-    return {};
-  }
-  /// The sharding that is written so, of a value of this type.
-  constexpr value_sharding sharding_of(std::size_t at, std::string_view written,
-                                       const tensor_type& type) {
-    value_sharding s;
-    s.written = written;
-    for (int steps = 0; steps < 8 && written.starts_with("#") && !written.starts_with("#sdy.");
-         ++steps)
-      written = alias_of(written);
-    if (written.starts_with("#sdy.sharding_per_value")) {
-      const vec<std::string_view> all = parts_of(inside(written, '[', ']'));
-      written = all.size() == 1 ? all[0] : std::string_view();
-    }
-    sharding_reader r(*shardings_);
-    if (written.starts_with("\""))
-      r.gspmd(written, type.shape.rank, s);
-    else if (written.empty())
-      r.fault = "one sharding is expected";
-    else
-      r.shardy(written, type.shape.rank, s);
-    if (!r.fault.empty())
-      in_.fail(at, "H014", "sharding ", s.written.view().substr(0, 200), ": ", r.fault);
-    return s;
-  }
-  /// Notes what an argument or a result of the program carries; gives whether it does.
-  constexpr bool carried(std::size_t at, std::string_view attributes, const tensor_type& type,
-                         value_sharding::kind_type kind, int number) {
-    if (shardings_ == nullptr || in_.failed()) return false;
+  /// The value as a tag, if a sharding is written of it.
+  constexpr value_id sharded(scope& s, std::size_t at, std::string_view attributes, value_id v) {
     const std::string_view written = sharding_in(attributes);
-    if (written.empty()) return false;
-    value_sharding s = sharding_of(at, written, type);
-    s.kind = kind;
-    s.number = number;
-    if (!in_.failed()) shardings_->values.push_back(s);
-    return true;
-  }
-  /// A result that is something else, too, gets a value of its own.
-  constexpr void carried_by_results(builder& b, const function_text& f, vec<value_id>& results) {
-    if (shardings_ == nullptr) return;
-    vec<char> taken(b.p.types.size() + results.size(), 0);
-    for (value_id v : b.p.inputs) taken[v] = 1;
-    for (op_id o = 0; o < b.p.op_count(); ++o)
-      if (b.p.is(o, op_role::tag)) taken[b.p.op(o).result] = 1;
-    for (std::size_t i = 0; i < results.size() && i < f.result_attributes.size(); ++i) {
-      const tensor_type type = b.type(results[i]);
-      if (!carried(f.at, f.result_attributes[i], type, value_sharding::output, static_cast<int>(i)))
-        continue;
-      if (taken[results[i]] != 0) results[i] = ops::tag(b, new_tag("sharded_result"), results[i]);
-      taken[results[i]] = 1;
-    }
-  }
-  /// A name for a tag that no other one has.
-  constexpr text new_tag(std::string_view wanted) {
-    const auto find = [&](std::string_view name) {
-      return tag_places_.find(hash_of(name), [&](int i) { return tags_[i].name.view() == name; });
-    };
-    const int first = find(wanted);
-    text name = wanted;
-    while (find(name.view()) >= 0) name = concat(wanted, '.', ++tags_[first].copies);
-    tags_.push_back({name, 0});
-    tag_places_.insert(static_cast<int>(tags_.size()) - 1,
-                       [&](int i) { return hash_of(tags_[i].name.view()); });
-    return name;
-  }
-  /// The value as a tag that has this sharding, if there is one.
-  constexpr value_id sharded(scope& s, std::size_t at, std::string_view written,
-                             std::string_view open_dims, std::string_view name, value_id v) {
-    if (shardings_ == nullptr || in_.failed() || written.empty()) return v;
-    v = in_full(s, v);
-    value_sharding each = sharding_of(at, written, s.b.type(v));
-    if (in_.failed()) return v;
-    for (std::string_view d : parts_of(open_dims)) {
-      std::int64_t dim = -1;
-      if (read_integer(d, dim) && dim >= 0 && dim < static_cast<std::int64_t>(each.dims.size()))
-        each.dims[static_cast<std::size_t>(dim)].open = true;
-    }
-    each.kind = value_sharding::tag;
-    each.name = new_tag(name);
-    const value_id made = ops::tag(s.b, each.name, v);
-    shardings_->values.push_back(each);
-    return made;
+    if (!shardings_.wanted() || in_.failed() || written.empty()) return v;
+    return shardings_.tagged(s.b, {at, written, {}}, "sharding", in_full(s, v));
   }
   /// The same of what an op of the module made.
   constexpr void keep_sharding(scope& s, const op_text& o, std::string_view name,
                                vec<value_id>& made) {
-    if (shardings_ == nullptr || in_.failed() || name == "call" || name == "composite") return;
-    if (o.attribute("mhlo.frontend_attributes").find("xla.sdy.sharding") != std::string_view::npos)
-      return in_.fail(o.at, "H014",
-                      "a sharding among frontend attributes is not supported; give the module "
-                      "before it is exported");
-    std::string_view written;
-    for (std::string_view key : {"sdy.sharding", "mhlo.sharding"})
-      if (written.empty()) written = o.attribute(key);
-    if (written.empty() && name == "sharding_constraint")
-      written = o.has("<>") ? o.attribute("<>") : o.attribute("sharding");
-    if (written.empty()) return;
-    if (made.size() != 1)
-      return in_.fail(o.at, "H014", "shardings of an op with ", made.size(),
-                      " results are not supported; constrain each result");
-    std::string_view open = o.attribute("backend_config");
-    open = open.find("unspecified_dims") == std::string_view::npos ? std::string_view()
-                                                                   : inside(open, '[', ']');
+    if (!shardings_.wanted() || in_.failed() || name == "call" || name == "composite") return;
+    const written_sharding w = shardings_.of_op(o, name, made.size());
+    if (in_.failed() || w.text.empty()) return;
     scope_path path;
-    path.add(name_at(o.location));
+    path.add(aliases_.name_at(o.location));
     const text label = path.name();
-    made[0] = sharded(s, o.at, written, open, label.empty() ? "sharding" : label.view(), made[0]);
+    made[0] =
+        shardings_.tagged(s.b, w, label.empty() ? "sharding" : label.view(), in_full(s, made[0]));
   }
 
   /// The ops of a function; gives what it returns.
@@ -739,7 +587,7 @@ class module_reader {
       return false;
     }
     keep_sharding(s, o, name, made);
-    scopes_.place(s.b.p, first_op, name_at(o.location));
+    scopes_.place(s.b.p, first_op, aliases_.name_at(o.location));
     ops_ = ops_ > s.b.p.op_count() ? ops_ : s.b.p.op_count();
     if (ops_ > most_ops)
       in_.fail(o.at, "H011", "the program has more than ", most_ops,
@@ -887,13 +735,12 @@ class module_reader {
     const function_text f = functions_[n];
     for (const auto& a : f.arguments) {
       const value_id v = ops::parameter(inner, "", a.type);
-      const value_id placed = sharded(s, a.at, sharding_in(a.attributes), {}, "sharding", v);
+      const value_id placed = sharded(s, a.at, a.attributes, v);
       define(s, a.at, a.name, {&placed, 1});
     }
     vec<value_id> results = body(s, f.body, f);
     for (std::size_t i = 0; i < results.size() && i < f.result_attributes.size(); ++i)
-      results[i] =
-          sharded(s, f.at, sharding_in(f.result_attributes[i]), {}, "sharding", results[i]);
+      results[i] = sharded(s, f.at, f.result_attributes[i], results[i]);
     if (!in_.failed())
       for (value_id v : results) inner.p.outputs.push_back({v, {}});
     read_[n] = static_cast<program&&>(inner.p);

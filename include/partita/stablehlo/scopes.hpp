@@ -5,9 +5,57 @@
 #include <string_view>
 
 #include <partita/ir/source_ids.hpp>
+#include <partita/stablehlo/attributes.hpp>
 #include <partita/support/name_table.hpp>
 
 namespace partita::stablehlo_detail {
+
+/// Aliases of a module, `#loc3 = loc("a")`, and what they stand for.
+class alias_table {
+ public:
+  constexpr alias_table() : places_(16) {}
+  constexpr void add(std::string_view name, std::string_view value) {
+    places_.insert(name, static_cast<int>(list_.size()));
+    list_.push_back({name, value});
+  }
+  /// What a location says, if it is a name: "a" of `("a")`, `("a"(#loc1))`, `(#loc3)`,
+  /// `(callsite("a" at ...))` and `(fused["a", ...])`.
+  constexpr std::string_view name_at(std::string_view location) const {
+    std::string_view inner = inside(location, '(', ')');
+    for (int steps = 0; steps < 16; ++steps) {
+      while (!inner.empty() && is_space(inner.front())) inner.remove_prefix(1);
+      if (inner.starts_with("\"")) {
+        std::size_t end = 1;
+        while (end < inner.size() && inner[end] != '"') end += inner[end] == '\\' ? 2 : 1;
+        if (end >= inner.size()) return {};
+        const std::string_view behind = inner.substr(end + 1);
+        return behind.starts_with(":") ? std::string_view() : inner.substr(1, end - 1);
+      }
+      if (inner.starts_with("callsite(")) {
+        inner.remove_prefix(9);
+      } else if (inner.starts_with("fused")) {
+        const std::size_t list = inner.find('[');
+        if (list == std::string_view::npos) return {};
+        inner.remove_prefix(list + 1);
+      } else {
+        inner = inside(alias_of(inner), '(', ')');
+      }
+    }
+    return {};
+  }
+  /// What stands for `#loc3` at the beginning of a text.
+  constexpr std::string_view alias_of(std::string_view text) const {
+    if (!text.starts_with("#")) return {};
+    std::size_t end = 1;
+    while (end < text.size() && is_word_char(text[end])) ++end;
+    const int place = places_.find(text.substr(1, end - 1));
+    return place < 0 ? std::string_view() : list_[static_cast<std::size_t>(place)].value;
+  }
+
+ private:
+  vec<named_text> list_;
+  name_table places_;  ///< "loc3" -> its place in the list
+};
 
 /// A path of scopes. Parts are between slashes; `jvp(layers_3)` and other transformations are what
 /// stands in them; `transpose(...)` says that the value belongs to a derivative; the first
