@@ -16,11 +16,13 @@
 #include <partita/cpu.hpp>
 #include <partita/partita.hpp>
 #include <partita/run/file/npz.hpp>
+#include <partita/run/refute.hpp>
 #include <partita/spec/bounds.hpp>
 #include <partita/spec/schedule.hpp>
 #include <partita/spec/shardings.hpp>
 #include <partita/spec/system.hpp>
 #include <partita/stablehlo/read.hpp>
+#include <partita/stablehlo/read_local.hpp>
 #include <partita/stablehlo/write.hpp>
 #include <partita/stablehlo/write_annotated.hpp>
 #include <partita/stablehlo/write_local.hpp>
@@ -185,8 +187,44 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   return broken.empty() ? 0 : 1;
 }
 
+/// Holds a program for one device against its source. Loops that count are written out where the
+/// proof needs that.
+int prove(const options& o) {
+  if (o.files.size() != 3)
+    throw usage_error("--prove needs a module, a module of one device and a system; " +
+                      std::to_string(o.files.size()) + " files are given");
+  const pt::program source = read_module(o, nullptr);
+  const std::string module = read_text(o.files[1]);
+  const pt::system_description system = read_machine(o.files[2]);
+  pt::device_program local = pt::read_local_stablehlo(module, system.mesh);
+  need(local.local.error, o.files[1]);
+  const pt::failure why = pt::prove(source, local).error;
+  if (why) {
+    pt::device_program unrolled = pt::read_local_stablehlo(module, system.mesh, {.unroll = true});
+    need(unrolled.local.error, o.files[1]);
+    if (pt::prove(source, unrolled).proved) local = std::move(unrolled);
+  }
+  const pt::judgement j = pt::prove_or_refute(source, local);
+  if (j.kind == pt::verdict_kind::proved) {
+    std::cout << "proved: it computes " << o.files[0] << ", for all inputs\n";
+    return 0;
+  }
+  const bool refuted = j.kind == pt::verdict_kind::refuted;
+  std::cout << (refuted ? "refuted: " : "not proved: ") << std::string_view(j.error.message)
+            << '\n';
+  if (refuted && !o.out.empty()) {
+    std::vector<pt::named_array> list;
+    const auto inputs = pt::inputs_of_seed(source, j.inputs.seed);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      list.push_back({"a" + std::to_string(i), inputs[i]});
+    pt::write_npz(o.out, list);
+  }
+  return 1;
+}
+
 int run(const options& o) {
   if (o.files.empty()) throw usage_error("a module is needed; see --help");
+  if (o.prove) return prove(o);
   const std::size_t files = o.files.size();
   if (files != 1 && files != 3 && (files != 2 || !o.use_shardings))
     throw usage_error("a module alone, or a module, a specification and a system are needed" +

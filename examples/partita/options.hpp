@@ -9,9 +9,10 @@
 #include <vector>
 
 struct options {
-  std::vector<std::string> files;  ///< module, specification, system
+  /// Module, specification, system; with `prove` the source, a program for one device, the system.
+  std::vector<std::string> files;
   std::string emit, out, check, run, names, diff;
-  bool explain = false, replicated = false, json = false, csv = false;
+  bool explain = false, replicated = false, json = false, csv = false, prove = false;
   bool use_shardings = false, help = false, version = false;
 };
 
@@ -46,6 +47,10 @@ inline constexpr std::array entries{
     entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
     entry{"--out", "FILE", "where --emit or --run writes (default: standard output)",
           &options::out},
+    entry{"--prove", "",
+          "does the module of one device (second file) compute the first? With --out FILE:\n"
+          "                  the inputs for which it does not, as an .npz file",
+          nullptr, &options::prove},
     entry{"--replicated", "", "what is replicated although nobody asked for it", nullptr,
           &options::replicated},
     entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)",
@@ -82,7 +87,8 @@ inline options parse(const std::vector<std::string>& arguments) {
 }
 
 inline void print_help(std::ostream& out) {
-  out << "partita MODULE [SPECIFICATION SYSTEM] [options]\n\n"
+  out << "partita MODULE [SPECIFICATION SYSTEM] [options]\n"
+         "partita --prove MODULE LOCAL_MODULE SYSTEM\n\n"
          "Reads a StableHLO module (\"-\": standard input), partitions it as the specification "
          "says for\n"
          "the system, and tells what that costs. Without a specification: what the module is.\n\n";
@@ -92,7 +98,8 @@ inline void print_help(std::ostream& out) {
     left.resize(left.size() < 18 ? 18 : left.size() + 1, ' ');
     out << left << e.meaning << '\n';
   }
-  out << "\nExit status: 0 all is well; 1 a bound of --check does not hold;\n"
+  out << "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove finds no "
+         "proof;\n"
          "2 a mistake in the arguments or in a file.\n";
 }
 

@@ -35,7 +35,7 @@ constexpr bool is_idempotent(const op_def& d) {
 /// Law       a + (b + c) = c + (a + b), so of *, max, min, and, or, xor; max(a, a) = a, so of min,
 ///           and, or; a > b = b < a; clamp(1, a, 2) = min(2, max(1, a)) = max(1, min(2, a)). Of
 ///           floats, as of real numbers: a - b = a + (-1) b, a / 4 = 0.25 a, (2 a) (3 b) = 6 (a b),
-///           2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b)
+///           2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a
 class element_form {
  public:
   constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {}
@@ -53,6 +53,7 @@ class element_form {
     const op_def& d = at_.def();
     if (commutes(d)) {
       flatten(scale);
+      drop_neutral();
       sort();
       if (is_idempotent(d)) drop_equal();
       if (d.id == def<op::add>.id && is_floating(of.element)) collect(scale);
@@ -214,6 +215,22 @@ class element_form {
         operands_[k] = operands_[k - 1];
         operands_[k - 1] = kept;
       }
+  }
+  constexpr void drop_neutral() {
+    for (combiner how : {combiner::add, combiner::multiply, combiner::max, combiner::min,
+                         combiner::logical_and, combiner::logical_or}) {
+      if (combining_op(how).id != at_.def().id) continue;
+      const std::int64_t neutral = identity_bits(how, element());
+      vec<operand> kept;
+      for (const auto& each : operands_) {
+        std::int64_t bits = 0;
+        const bool number =
+            each.of.view != operand_term::by_element && all_.is_number(each.of, bits);
+        if (!number || bits != neutral || (each.scale != 1 && how != combiner::add))
+          kept.push_back(each);
+      }
+      if (!kept.empty()) operands_ = kept;
+    }
   }
   constexpr void drop_equal() {
     vec<operand> kept;

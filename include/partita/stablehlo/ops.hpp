@@ -19,6 +19,8 @@ struct op_context {
   vec<program> regions;    ///< inputs: their arguments, then what they take of around them
   vec<value_id> captured;  ///< that, as values here
   vec<value_id> results;   ///< to be filled
+  const mesh* local_mesh = nullptr;  ///< of a program for one device: the mesh
+  bool unrolls = false;              ///< are counted loops written out?
 
   template <class... Parts>
   constexpr void fail(std::string_view code, const Parts&... parts) {

@@ -7,6 +7,7 @@
 #include <partita/ir/verify.hpp>
 #include <partita/op/reverse_mode.hpp>
 #include <partita/stablehlo/ops.hpp>
+#include <partita/stablehlo/read_collectives.hpp>
 #include <partita/stablehlo/scopes.hpp>
 #include <partita/stablehlo/sharding_collector.hpp>
 #include <partita/support/name_table.hpp>
@@ -133,12 +134,28 @@ class module_reader {
   constexpr module_reader(std::string_view all, span<const std::string_view> names,
                           sharding_list* shardings = nullptr)
       : in_(all), names_(names), by_name_(16), shardings_(in_, aliases_, shardings) {}
+  /// Of a module that is a program for one device of this mesh.
+  constexpr module_reader(std::string_view all, span<const std::string_view> names, const mesh& m,
+                          bool unrolls)
+      : in_(all),
+        names_(names),
+        by_name_(16),
+        shardings_(in_, aliases_, nullptr),
+        mesh_(m),
+        local_(true),
+        unrolls_(unrolls) {
+    if (failure f = validate(m))
+      in_.error.record(f);
+    else if (m.devices() > most_devices)
+      in_.error.record("H011", "stablehlo: the mesh ", m, " has more than ", most_devices,
+                       " devices");
+  }
 
   constexpr program run() {
     if (!in_.failed()) top();
-    const int main = find_main();
+    main_ = find_main();
     builder b;
-    if (!in_.failed()) read_main(b, functions_[static_cast<std::size_t>(main)]);
+    if (!in_.failed()) read_main(b, functions_[static_cast<std::size_t>(main_)]);
     if (!in_.failed() && !b.failed()) name_tags_apart(b.p);
     if (!in_.failed() && !b.failed()) b.p = without_unused_constants(static_cast<program&&>(b.p));
     b.p.error.record(in_.error);
@@ -147,6 +164,15 @@ class module_reader {
     if (!b.failed()) b.p.error.record(check_names(b.p));
     if (!b.failed()) b.p.error.record(check_interface(b.p));
     return static_cast<program&&>(b.p);
+  }
+  /// After a run: the mesh, and the attributes of main's arguments and results.
+  constexpr const mesh& of_mesh() const { return mesh_; }
+  constexpr std::string_view input_attributes(int i) const {
+    return main().arguments[static_cast<std::size_t>(i)].attributes;
+  }
+  constexpr std::string_view output_attributes(int i) const {
+    const auto at = static_cast<std::size_t>(i);
+    return at < main().result_attributes.size() ? main().result_attributes[at] : "";
   }
 
  private:
@@ -161,7 +187,13 @@ class module_reader {
   vec<program> read_;  // by function, once it was called
   vec<char> state_;    // by function: 0 not read, 1 being read, 2 read
   std::int64_t ops_ = 0;
-  int nesting_ = 0;
+  int nesting_ = 0, main_ = -1;
+  mesh mesh_;
+  bool local_ = false, unrolls_ = false;
+
+  constexpr const function_text& main() const {
+    return functions_[static_cast<std::size_t>(main_)];
+  }
 
   static constexpr std::int64_t most_ops = 20'000'000;
 
@@ -216,7 +248,7 @@ class module_reader {
       return generic_item();
     if (in_.accept_word("func.func") || in_.accept_word("func")) return function();
     const std::size_t at = in_.position();
-    if (in_.accept_word("sdy.mesh")) return mesh();
+    if (in_.accept_word("sdy.mesh")) return read_mesh();
     if (in_.accept("{-#")) {  // resources
       while (!in_.failed() && !in_.accept("#-}"))
         if (in_.at_end()) in_.expected("#-}");
@@ -226,13 +258,35 @@ class module_reader {
     in_.expected("a function (func.func)");
   }
   /// `sdy.mesh @mesh = <["x"=4]> {...}`
-  constexpr void mesh() {
+  constexpr void read_mesh() {
     const std::size_t at = in_.position();
     const std::string_view name = in_.symbol();
     in_.expect("=");
-    shardings_.add_mesh(at, name, in_.attribute_value(false));
+    add_mesh(at, name, in_.attribute_value(false));
     if (in_.starts("{")) in_.bracketed();
     if (in_.accept_word("loc")) in_.bracketed();
+  }
+  constexpr void add_mesh(std::size_t at, std::string_view name, std::string_view value) {
+    shardings_.add_mesh(at, name, value);
+    if (!local_ || in_.failed()) return;
+    sharding_list list;
+    sharding_reader r(list);
+    r.add_mesh(name, value);
+    if (!r.fault.empty()) return in_.fail(at, "H014", "mesh @", name, ": ", r.fault);
+    adopt(at, list.meshes.back().mesh);
+  }
+  /// The mesh of the module is that of the program, its axes in this order.
+  constexpr void adopt(std::size_t at, const mesh& m) {
+    if (m.rank == 0) return;
+    bool same = m.rank == mesh_.rank && !validate(m);
+    for (int i = 0; same && i < m.rank; ++i) {
+      const int other = mesh_.find(m.name(i));
+      same = other >= 0 && mesh_.size(other) == m.size(i);
+    }
+    if (!same)
+      return in_.fail(at, "H013", "the mesh of the module is ", m, "; that of the system is ",
+                      mesh_);
+    mesh_ = m;
   }
   /// `#loc3 = loc("a")`, `#map = ...`
   constexpr void alias() {
@@ -292,7 +346,7 @@ class module_reader {
     const op_text o = in_.op();
     if (in_.failed()) return;
     if (o.name == "sdy.mesh")
-      return shardings_.add_mesh(o.at, without_quotes(o.attribute("sym_name")),
+      return add_mesh(o.at, without_quotes(o.attribute("sym_name")),
                                  o.attribute("mesh"));
     if (o.regions.size() != 1) return in_.fail(o.at, "H012", o.name, ": one program is expected");
     if (o.name == "builtin.module") {
@@ -587,7 +641,10 @@ class module_reader {
       return false;
     }
     keep_sharding(s, o, name, made);
+<<<<<<< HEAD
     scopes_.place(s.b.p, first_op, aliases_.name_at(o.location));
+=======
+    scopes_.place(s.b.p, first_op, place_of(o));
     ops_ = ops_ > s.b.p.op_count() ? ops_ : s.b.p.op_count();
     if (ops_ > most_ops)
       in_.fail(o.at, "H011", "the program has more than ", most_ops,
@@ -601,6 +658,12 @@ class module_reader {
       first += count;
     }
     return false;
+  }
+  /// Where it stands; in a program for one device, of which `prove` speaks, else how it is written.
+  constexpr std::string_view place_of(const op_text& o) const {
+    const std::string_view name = aliases_.name_at(o.location);
+    if (!name.empty() || !local_ || o.results.empty()) return name;
+    return o.results[0].name.substr(1);
   }
   constexpr void check_results(const scope& s, const op_text& o, std::string_view name,
                                const vec<value_id>& made) {
@@ -755,10 +818,10 @@ class module_reader {
 
   constexpr vec<value_id> compute(scope& s, const op_text& o, std::string_view name,
                                   const vec<value_id>& operands) {
-    op_context c{in_, s.b, o, operands, {}, {}, {}};
+    op_context c{in_, s.b, o, operands, {}, {}, {}, local_ ? &mesh_ : nullptr, unrolls_};
     if (!o.regions.empty()) nested(s, o, c);
     if (in_.failed() || s.b.failed()) return {};
-    if (make_op(c, name)) {
+    if (make_local_op(c, name) || make_op(c, name)) {
       if (!c.failed() && c.results.empty()) in_.fail(o.at, "H012", o.name, " makes nothing");
       return c.results;
     }

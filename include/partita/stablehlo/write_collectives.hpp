@@ -4,47 +4,10 @@
 #pragma once
 
 #include <partita/spmd/collectives.hpp>
+#include <partita/stablehlo/replica_groups.hpp>
 #include <partita/stablehlo/write_ops.hpp>
 
 namespace partita::stablehlo_detail {
-
-/// Numbers of devices: row-major in the order of the axes of the mesh.
-class device_numbers {
- public:
-  constexpr explicit device_numbers(const mesh& m) : m_(m) {
-    std::int64_t n = 1;
-    for (int i = m.rank; i-- > 0; n *= m.size(m.order[i])) stride[m.order[i]] = n;
-  }
-  std::int64_t stride[max_axes] = {};
-
-  /// By group, then by member (`axes` major to minor).
-  constexpr vec<vec<std::int64_t>> groups(const axis_list& axes) const {
-    axis_list others;
-    for (int i = 0; i < m_.rank; ++i) {
-      bool among = false;
-      for (const int each : axes) among = among || each == m_.order[i];
-      if (!among) others.push_back(m_.order[i]);
-    }
-    vec<vec<std::int64_t>> list;
-    for (const std::int64_t first : along(others, 0)) list.push_back(along(axes, first));
-    return list;
-  }
-
- private:
-  const mesh& m_;
-
-  constexpr vec<std::int64_t> along(const axis_list& axes, std::int64_t first) const {
-    vec<std::int64_t> list;
-    list.push_back(first);
-    for (const int axis : axes) {
-      vec<std::int64_t> next;
-      for (const std::int64_t each : list)
-        for (std::int64_t i = 0; i < m_.size(axis); ++i) next.push_back(each + i * stride[axis]);
-      list = static_cast<vec<std::int64_t>&&>(next);
-    }
-    return list;
-  }
-};
 
 constexpr axis_list axes_of(const layout& l, int dim) {
   axis_list list;

@@ -7,9 +7,29 @@
 
 namespace partita {
 
+namespace stablehlo_detail {
+
+/// How pieces lie on the mesh, for read_local_stablehlo; XLA keeps what it does not know:
+/// `mhlo.frontend_attributes = {partita.layout = "[{\22B\22}, {}]"}`.
+constexpr vec<text> written_layouts(const vec<layout>& layouts, const vec<tensor_type>& types,
+                                    const mesh& m) {
+  vec<text> list;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    text how, each = "mhlo.frontend_attributes = {partita.layout = ";
+    print_layout(how, layouts[i], types[i].shape.rank, m);
+    write_quoted(each, how.view(), false);
+    each << '}';
+    list.push_back(each);
+  }
+  return list;
+}
+
+}  // namespace stablehlo_detail
+
 /// The program that each device of the mesh runs as a StableHLO module: as many replicas as there
 /// are devices, numbered as the mesh numbers them, and collectives over groups of replicas.
-/// Arguments and results are the pieces that a device holds. Tags are left out.
+/// Arguments and results are the pieces that a device holds, with their layouts as attributes. Tags
+/// are left out.
 ///
 /// Cost      linear in ops, and in devices for each list of axes that collectives use
 /// Errors    W001 an op that cannot be written, W002 more than 2^20 devices
@@ -27,7 +47,9 @@ constexpr text write_stablehlo(const device_program& d) {
   if (!m.error) {
     out << "module @partita attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = "
         << devices << " : i32} {\n";
-    stablehlo_detail::write_main(m, out, d.local);
+    stablehlo_detail::write_main(
+        m, out, d.local, stablehlo_detail::written_layouts(d.inputs, d.input_types, d.mesh),
+        stablehlo_detail::written_layouts(d.outputs, d.output_types, d.mesh));
     out << "}\n";
   }
   if (!m.error) return out;

@@ -1,0 +1,465 @@
+/// What programs for one device have and others have not: collectives, the number of a device, and
+/// computations that somebody cut up by hand (`sdy.manual_computation`, as JAX's shard_map makes
+/// it).
+///
+/// Source    the StableHLO specification, version 1.0, and the definition of the SDY dialect
+#pragma once
+
+#include <partita/op/reverse_mode.hpp>
+#include <partita/spmd/collectives.hpp>
+#include <partita/spmd/parse_layout.hpp>
+#include <partita/stablehlo/ops.hpp>
+#include <partita/stablehlo/replica_groups.hpp>
+
+namespace partita::stablehlo_detail {
+
+// ---- Groups of devices
+
+/// Most devices of a mesh whose groups are read: they are written out.
+inline constexpr std::int64_t most_devices = std::int64_t{1} << 20;
+
+/// Rows of `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`.
+constexpr bool read_rows(std::string_view value, vec<vec<std::int64_t>>& rows) {
+  const std::size_t at = value.find("dense<");
+  if (at == std::string_view::npos) return false;
+  value = value.substr(at);
+  bool splat = false;
+  if (value.starts_with("dense<[["))
+    for (std::string_view row : parts_of(inside(value.substr(0, value.find('>')), '[', ']'))) {
+      rows.push_back({});
+      if (!read_integers(row, rows.back(), splat)) return false;
+    }
+  else {  // one device
+    rows.push_back({});
+    if (!read_integers(value, rows.back(), splat)) return false;
+  }
+  return !rows.empty();
+}
+/// The axes of the groups that the op names; of all devices if it names none.
+constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
+  const mesh& m = *c.local_mesh;
+  axis_list axes;
+  vec<vec<std::int64_t>> groups;
+  const std::string_view value = c.o.attribute("replica_groups");
+  if (!read_rows(value, groups))
+    c.fail("H005", "attribute replica_groups = ", value.substr(0, 60), " is no list of groups");
+  else if (!device_numbers(m).axes_of(groups, ordered, axes))
+    c.fail("H013", "replica_groups = ", value.substr(0, 80),
+           " are no groups along whole axes of the mesh ", m,
+           ordered ? ", with their members in the order of their positions" : "");
+  return axes;
+}
+constexpr collective of_kind(collective::kind_type kind, const layout& axes = {}) {
+  collective what;
+  what.kind = kind;
+  what.axes = axes;
+  return what;
+}
+constexpr layout along(const axis_list& axes, int dim) {
+  layout l;
+  for (const int axis : axes) l.push_back(axis, dim);
+  return l;
+}
+/// A collective with a result of this type, as often as there are operands.
+constexpr value_id give_collective(op_context& c, const collective& what, value_id x) {
+  const tensor_type t{c.b.type(x).element, what.after(c.b.type(x).shape, *c.local_mesh)};
+  for (const std::int64_t extent : t.shape)
+    if (extent < 0) {
+      c.fail("H007", c.b.type(x), " is cut among ", what.members(*c.local_mesh),
+             " devices, which do not divide it");
+      return -1;
+    }
+  return append(c.b.p, what, x, t);
+}
+constexpr combiner combiner_of(op_context& c) {
+  combiner how = combiner::add;
+  if (!c.region_count(1) || !c.closed()) return how;
+  if (!find_combiner(c.regions[0], how))
+    c.fail("H009", "its program is none of add, multiply, maximum, minimum, and, or");
+  return how;
+}
+
+// ---- Collectives
+
+constexpr void read_all_reduce(op_context& c) {
+  collective what = of_kind(collective::all_reduce);
+  what.combine = combiner_of(c);
+  const axis_list axes = axes_of_groups(c, false);
+  what.axes = along(axes, no_dim);
+  for (const value_id x : c.operands)
+    if (!c.failed()) c.give(axes.count > 0 ? give_collective(c, what, x) : x);
+}
+constexpr void read_all_gather(op_context& c) {
+  const int dim = c.dimension(c.needed("all_gather_dim"));
+  const axis_list axes = axes_of_groups(c, true);
+  for (const value_id x : c.operands) {
+    if (c.failed()) return;
+    if (dim >= c.b.type(x).shape.rank)
+      return c.fail("H005", "all_gather_dim = ", dim, " of ", c.b.type(x));
+    const collective what = of_kind(collective::all_gather, along(axes, dim));
+    c.give(axes.count > 0 ? give_collective(c, what, x) : x);
+  }
+}
+constexpr void read_reduce_scatter(op_context& c) {
+  const int dim = c.dimension(c.needed("scatter_dimension"));
+  collective what = of_kind(collective::reduce_scatter);
+  what.combine = combiner_of(c);
+  const axis_list axes = axes_of_groups(c, true);
+  if (c.failed() || !c.count(1)) return;
+  if (dim >= c.type(0).shape.rank)
+    return c.fail("H005", "scatter_dimension = ", dim, " of ", c.type(0));
+  what.axes = along(axes, dim);
+  c.give(axes.count > 0 ? give_collective(c, what, c.x(0)) : c.x(0));
+}
+/// Where one dimension is both split and joined, the piece for each device is a dimension by
+/// itself.
+constexpr void read_all_to_all(op_context& c) {
+  const int split = c.dimension(c.needed("split_dimension"));
+  const int joined = c.dimension(c.needed("concat_dimension"));
+  const axis_list axes = axes_of_groups(c, true);
+  for (const value_id x : c.operands) {
+    if (c.failed()) return;
+    const tensor_type t = c.b.type(x);
+    if (split >= t.shape.rank || joined >= t.shape.rank)
+      return c.fail("H005", "dimensions ", split, " and ", joined, " of ", t);
+    if (axes.count == 0) {
+      c.give(x);
+      continue;
+    }
+    collective what = of_kind(collective::all_to_all, along(axes, split));
+    what.gathered = joined;
+    what.sliced = split;
+    if (split != joined) {
+      c.give(give_collective(c, what, x));
+      continue;
+    }
+    const std::int64_t n = what.members(*c.local_mesh);
+    if (t.shape.rank + 2 > max_rank || t.shape[split] % n != 0)
+      return c.fail("H007", t, " is cut among ", n, " devices along dimension ", split,
+                    ", which is not possible");
+    shape pieces;
+    for (int d = 0; d < t.shape.rank; ++d) {
+      if (d == split) {
+        pieces.push_back(n);
+        pieces.push_back(1);
+      }
+      pieces.push_back(d == split ? t.shape[d] / n : t.shape[d]);
+    }
+    what.gathered = split + 1;
+    const value_id sent = give_collective(c, what, ops::reshape(c.b, x, pieces));
+    if (!c.failed()) c.give(ops::reshape(c.b, sent, t.shape));
+  }
+}
+constexpr void read_permute(op_context& c) {
+  const mesh& m = *c.local_mesh;
+  vec<std::int64_t> pairs;
+  bool splat = false;
+  const std::string_view value = c.o.attribute("source_target_pairs");
+  if (!read_integers(value, pairs, splat) || pairs.size() % 2 != 0)
+    return c.fail("H005", "attribute source_target_pairs = ", value.substr(0, 60),
+                  " is no list of pairs");
+  vec<char> gets(static_cast<std::size_t>(m.devices()), 0);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (pairs[i] < 0 || pairs[i] >= m.devices())
+      return c.fail("H005", "source_target_pairs name device ", pairs[i], "; the mesh ", m, " has ",
+                    m.devices());
+    if (i % 2 == 1 && ++gets[static_cast<std::size_t>(pairs[i])] > 1)
+      return c.fail("H005", "two devices send to device ", pairs[i]);
+  }
+  if (!c.count(1)) return;
+  axis_list axes;
+  collective what = of_kind(collective::permute);
+  if (!device_numbers(m).map_of(pairs, axes, what.map))
+    return c.fail("H013", "source_target_pairs = ", value.substr(0, 80),
+                  " are no shift, ring or mirror along axes of the mesh ", m);
+  what.axes = along(axes, no_dim);
+  c.give(give_collective(c, what, c.x(0)));
+}
+
+// ---- The number of this device
+
+/// What is known of a scalar: the number of this device along some axes times a distance.
+struct device_position {
+  bool known = false;
+  std::int64_t distance = 1;
+  axis_list axes;
+
+  constexpr std::int64_t count(const mesh& m) const {
+    std::int64_t n = 1;
+    for (const int axis : axes) n *= m.size(axis);
+    return n;
+  }
+};
+constexpr device_position position_of(const program& p, value_id v) {
+  const op_id o = p.producer(v);
+  if (p.op(o).def->id != def<op::shard_start>.id) return {};
+  return {true, op::shard_start::distance(p.attrs(o)), op::shard_start::axes(p.attrs(o))};
+}
+/// A scalar constant that is an integer.
+constexpr bool constant_of(const program& p, value_id v, std::int64_t& out) {
+  const op_id o = p.producer(v);
+  if (!p.op(o).def->constant || p.op(o).def->id != def<op::constant>.id ||
+      is_floating(p.type(v).element))
+    return false;
+  out = p.attrs(o)[0];
+  return true;
+}
+/// Can numbers of this type be as large?
+constexpr bool holds(dtype t, std::int64_t n) {
+  const int bits = 8 * static_cast<int>(size_of(t)) - (is_unsigned(t) ? 0 : 1);
+  return bits >= 63 || n < std::int64_t{1} << bits;
+}
+/// How many of the last axes have so many devices together, or -1.
+constexpr int minor_axes(const mesh& m, const axis_list& axes, std::int64_t devices) {
+  std::int64_t n = 1;
+  for (int count = 0; count <= axes.count; ++count) {
+    if (n == devices) return count;
+    if (count < axes.count) n *= m.size(axes.axes[axes.count - 1 - count]);
+  }
+  return -1;
+}
+constexpr axis_list part_of(const axis_list& axes, int begin, int end) {
+  axis_list list;
+  for (int i = begin; i < end; ++i) list.push_back(axes.axes[i]);
+  return list;
+}
+constexpr void give_position(op_context& c, const device_position& p, dtype element) {
+  if (p.axes.count == 0)
+    c.give(c.b.scalar(def<op::constant>, element, 0));
+  else
+    c.give(append_shard_start(c.b.p, p.distance, p.axes, element));
+}
+constexpr void read_device_number(op_context& c) {
+  device_position all;
+  all.known = true;
+  for (int i = 0; i < c.local_mesh->rank; ++i) all.axes.push_back(c.local_mesh->order[i]);
+  give_position(c, all, dtype::u32);
+}
+/// Arithmetic by which programs make coordinates of the number of a device: `id / 2 % 4`, `i * 8`.
+/// False if it is something else.
+constexpr bool read_position(op_context& c, std::string_view name) {
+  const mesh& m = *c.local_mesh;
+  const auto position = [&](std::size_t i) {
+    return i < c.operands.size() && c.x(i) >= 0 ? position_of(c.b.p, c.x(i)) : device_position{};
+  };
+  device_position at = position(0), other = position(1);
+  if (name == "convert" && at.known && c.o.result_types.size() == 1 &&
+      c.o.result_types[0].shape.rank == 0 && is_integer(c.o.result_types[0].element) &&
+      holds(c.o.result_types[0].element, at.distance * at.count(m)))
+    return give_position(c, at, c.o.result_types[0].element), true;
+  if (c.operands.size() != 2 || !(at.known || other.known)) return false;
+  const dtype element = c.type(0).element;
+  if (name == "add" && at.known && other.known) {
+    if (at.distance < other.distance) {
+      const device_position minor = at;
+      at = other;
+      other = minor;
+    };
+    if (at.distance != other.distance * other.count(m) ||
+        at.axes.count + other.axes.count > max_axes)
+      return false;
+    for (const int axis : other.axes) {
+      for (const int each : at.axes)
+        if (each == axis) return false;
+      at.axes.push_back(axis);
+    }
+    at.distance = other.distance;
+    return give_position(c, at, element), true;
+  }
+  std::int64_t n = 0;
+  if (name == "multiply" && other.known && constant_of(c.b.p, c.x(0), n))
+    at = other;
+  else if (!at.known || !constant_of(c.b.p, c.x(1), n))
+    return false;
+  if (n < 1) return false;
+  if (name == "multiply") {
+    if (!holds(element, saturating_multiply(saturating_multiply(at.distance, n), at.count(m))))
+      return false;
+    at.distance *= n;
+    return give_position(c, at, element), true;
+  }
+  if (name != "divide" && name != "remainder") return false;
+  const int minor = at.distance == 1 ? minor_axes(m, at.axes, n) : -1;
+  if (minor < 0) return false;
+  const int major = at.axes.count - minor;
+  at.axes = name == "divide" ? part_of(at.axes, 0, major) : part_of(at.axes, major, at.axes.count);
+  return give_position(c, at, element), true;
+}
+
+// ---- Loops
+
+/// A `while` that counts: value `counter` of those carried, from `first` on while it is below
+/// `end`.
+struct counted_loop {
+  std::size_t counter = 0;
+  std::int64_t first = 0, end = 0, step = 0;
+
+  constexpr std::int64_t iterations() const {
+    return first < end ? (end - first + step - 1) / step : 0;
+  }
+};
+/// A number that a nested program has, or takes from around it.
+constexpr bool number_in(const op_context& c, const program& nested, value_id v, std::int64_t& n) {
+  const int i = input_of(nested, v);
+  if (i < 0) return constant_of(nested, v, n);
+  const auto at = static_cast<std::size_t>(i);
+  return at >= c.operands.size() && constant_of(c.b.p, c.captured[at - c.operands.size()], n);
+}
+constexpr bool find_counted(const op_context& c, counted_loop& found) {
+  if (c.regions.size() != 2 || c.regions[0].output_count() != 1) return false;
+  const program &condition = c.regions[0], &body = c.regions[1];
+  const value_id holds = condition.outputs[0].value;
+  const op_id test = condition.producer(holds);
+  if (condition.op(test).def->id != def<op::compare>.id ||
+      condition.attrs(test)[0] != static_cast<std::int64_t>(ops::direction::lt))
+    return false;
+  const int counter = input_of(condition, condition.operand(test, 0));
+  if (counter < 0 || static_cast<std::size_t>(counter) >= c.operands.size() ||
+      counter >= body.output_count() ||
+      !number_in(c, condition, condition.operand(test, 1), found.end))
+    return false;
+  found.counter = static_cast<std::size_t>(counter);
+  if (!constant_of(c.b.p, c.x(found.counter), found.first)) return false;
+  const op_id next = body.producer(body.outputs[counter].value);
+  if (body.op(next).def->id != def<op::add>.id) return false;
+  for (int i = 0; i < 2; ++i)
+    if (body.operand(next, i) == body.inputs[counter] &&
+        number_in(c, body, body.operand(next, 1 - i), found.step))
+      return found.step > 0;
+  return false;
+}
+/// Most iterations and ops of a loop that is written out.
+inline constexpr std::int64_t most_iterations = 256, most_unrolled_ops = 100'000;
+
+/// The iterations of a loop, one after the other; false if it does not count, or too far.
+constexpr bool read_unrolled(op_context& c) {
+  counted_loop loop;
+  if (!find_counted(c, loop)) return false;
+  const std::int64_t n = loop.iterations();
+  if (n > most_iterations || n * c.regions[1].op_count() > most_unrolled_ops) return false;
+  const dtype element = c.type(loop.counter).element;
+  vec<value_id> carried = c.operands;
+  for (std::int64_t i = loop.first; i < loop.end && !c.failed(); i += loop.step) {
+    vec<value_id> given = carried;
+    given[loop.counter] = c.b.scalar(def<op::constant>, element, i);
+    given.insert_back(c.captured.begin(), c.captured.end());
+    program body = c.regions[1];
+    carried = op_detail::append_as_it_is(c.b, static_cast<program&&>(body), given);
+  }
+  if (!c.failed())
+    carried[loop.counter] = c.b.scalar(def<op::constant>, element, loop.first + n * loop.step);
+  for (const value_id v : carried) c.give(v);
+  return true;
+}
+
+// ---- Computations by hand
+
+/// The layout of `<@mesh, [{"B", ?}, {}p0], replicated={"M"}>`, as far as it is along `manual`
+/// axes.
+constexpr layout read_sharding(op_context& c, std::string_view sharding, const shape& whole,
+                               axis_set manual) {
+  layout made;
+  if (sharding.find("mesh<") != std::string_view::npos) {
+    c.fail("H013", "sharding ", sharding.substr(0, 80), " has a mesh of its own; name @mesh");
+    return made;
+  }
+  const std::size_t end = sharding.find(']');
+  text plain = "[";
+  bool first = true;
+  for (std::string_view dim : parts_of(inside(sharding.substr(0, end + 1), '[', ']'))) {
+    plain << (first ? "{" : ", {");
+    first = false;
+    bool any = false;
+    for (std::string_view axis : parts_of(inside(dim, '{', '}'))) {
+      if (axis == "?") continue;
+      plain << (any ? ", " : "") << axis;
+      any = true;
+    }
+    plain << '}';
+  }
+  plain << ']';
+  failure f;
+  const layout l = parse_layout(plain, *c.local_mesh, whole, f);
+  if (f) {
+    c.fail(f.message.view().substr(0, 4), f.message.view().substr(5));
+    return made;
+  }
+  for (const auto& e : l)
+    if (manual.contains(e.axis)) made.push_back(e.axis, e.dim);
+  return made;
+}
+constexpr vec<std::string_view> shardings_of(op_context& c, std::string_view name,
+                                             std::size_t count) {
+  const vec<std::string_view> list = parts_of(inside(c.o.attribute(name), '[', ']'));
+  if (list.size() != count)
+    c.fail("H012", name, " has ", list.size(), " shardings for ", count, " values");
+  return list;
+}
+/// What is outside is whole on each device; operands are sliced, results gathered.
+constexpr void read_manual_computation(op_context& c) {
+  if (!c.region_count(1)) return;
+  program& body = c.regions[0];
+  axis_set manual;
+  for (std::string_view each : parts_of(inside(c.o.attribute("manual_axes"), '{', '}'))) {
+    const int axis = c.local_mesh->find(without_quotes(each));
+    if (axis < 0)
+      return c.fail("H006", "manual_axes: the mesh ", *c.local_mesh, " has no axis ", each);
+    manual.insert(axis);
+  }
+  const std::size_t operands = c.operands.size(), results = c.o.result_types.size();
+  const auto in = shardings_of(c, "in_shardings", operands);
+  const auto out = shardings_of(c, "out_shardings", results);
+  if (c.failed()) return;
+  if (static_cast<std::size_t>(body.output_count()) != results)
+    return c.fail("H012", "its program gives ", body.output_count(), " values; its type says ",
+                  results);
+  vec<value_id> pieces;
+  for (std::size_t i = 0; i < operands; ++i) {
+    const collective what =
+        of_kind(collective::all_slice, read_sharding(c, in[i], c.type(i).shape, manual));
+    if (c.failed()) return;
+    pieces.push_back(what.axes.count > 0 ? give_collective(c, what, c.x(i)) : c.x(i));
+    const tensor_type wanted = body.input_type(static_cast<int>(i));
+    if (!c.failed() && c.b.type(pieces.back()) != wanted)
+      return c.fail("H007", "a piece of operand ", i, " is ", c.b.type(pieces.back()),
+                    "; its program says ", wanted);
+  }
+  pieces.insert_back(c.captured.begin(), c.captured.end());
+  const vec<value_id> made = op_detail::append_as_it_is(c.b, static_cast<program&&>(body), pieces);
+  for (std::size_t i = 0; i < results && !c.failed(); ++i) {
+    const collective what = of_kind(collective::all_gather,
+                                    read_sharding(c, out[i], c.o.result_types[i].shape, manual));
+    if (c.failed()) return;
+    c.give(what.axes.count > 0 ? give_collective(c, what, made[i]) : made[i]);
+  }
+}
+constexpr void read_collective_broadcast(op_context& c) {
+  c.fail("H013", "it is not supported; all_reduce of a value that is zero on the other devices is");
+}
+
+inline constexpr read_op local_ops[] = {
+    {"all_gather", &read_all_gather},      {"all_reduce", &read_all_reduce},
+    {"all_to_all", &read_all_to_all},      {"collective_broadcast", &read_collective_broadcast},
+    {"collective_permute", &read_permute}, {"manual_computation", &read_manual_computation},
+    {"partition_id", &read_device_number}, {"reduce_scatter", &read_reduce_scatter},
+    {"replica_id", &read_device_number},
+};
+
+/// Makes an op that only programs for devices have; false if it is none.
+constexpr bool make_local_op(op_context& c, std::string_view name) {
+  if (c.local_mesh != nullptr && read_position(c, name)) return true;
+  if (c.unrolls && name == "while" && read_unrolled(c)) return true;
+  for (const auto& each : local_ops) {
+    if (each.name != name) continue;
+    if (c.local_mesh == nullptr)
+      c.fail("H013",
+             "it stands in programs that are partitioned already; such a one is held against "
+             "its source (prove), not partitioned");
+    else
+      each.read(c);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace partita::stablehlo_detail

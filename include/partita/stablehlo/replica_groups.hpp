@@ -1,0 +1,164 @@
+/// Groups of device numbers as axes of a mesh: what collectives of StableHLO say, and what ours
+/// say.
+///
+/// Source    the StableHLO specification, version 1.0: cross-replica groups
+#pragma once
+
+#include <partita/ir/collective.hpp>
+#include <partita/ir/mesh.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita::stablehlo_detail {
+
+/// Numbers of devices: row-major in the order of the axes of the mesh.
+class device_numbers {
+ public:
+  constexpr explicit device_numbers(const mesh& m) : m_(m) {
+    std::int64_t n = 1;
+    for (int i = m.rank; i-- > 0; n *= m.size(m.order[i])) stride[m.order[i]] = n;
+  }
+  std::int64_t stride[max_axes] = {};
+
+  /// By group, then by member (`axes` major to minor).
+  constexpr vec<vec<std::int64_t>> groups(const axis_list& axes) const {
+    axis_list others;
+    for (int i = 0; i < m_.rank; ++i)
+      if (!contains(axes, m_.order[i])) others.push_back(m_.order[i]);
+    vec<vec<std::int64_t>> list;
+    for (const std::int64_t first : along(others, 0)) list.push_back(along(axes, first));
+    return list;
+  }
+  /// The axes along which the members of these groups differ, major to minor; false if there are
+  /// none that make these groups. `ordered`: in this order of the members.
+  constexpr bool axes_of(const vec<vec<std::int64_t>>& given, bool ordered, axis_list& axes) const {
+    vec<int> group;
+    if (!number(given, group)) return false;
+    axis_list found;  // minor to major
+    if (ordered) {
+      const auto& first = given[0];
+      for (std::size_t n = 1; n < first.size();) {
+        const int axis = axis_of_stride(first[n] - first[0]);
+        if (axis < 0 || contains(found, axis)) return false;
+        found.push_back(axis);
+        n *= static_cast<std::size_t>(m_.size(axis));
+      }
+    } else {
+      for (int i = m_.rank; i-- > 0;) {
+        const int axis = m_.order[i];
+        if (m_.size(axis) > 1 && group[0] == group[static_cast<std::size_t>(stride[axis])])
+          found.push_back(axis);
+      }
+    }
+    for (int i = found.count; i-- > 0;) axes.push_back(found.axes[i]);
+    for (const auto& wanted : groups(axes)) {
+      const auto& mine =
+          given[static_cast<std::size_t>(group[static_cast<std::size_t>(wanted[0])])];
+      if (mine.size() != wanted.size()) return false;
+      for (std::size_t k = 0; k < wanted.size(); ++k)
+        if (ordered ? mine[k] != wanted[k]
+                    : group[static_cast<std::size_t>(wanted[k])] !=
+                          group[static_cast<std::size_t>(wanted[0])])
+          return false;
+    }
+    return true;
+  }
+  /// The axes, and how their members send to each other, that make these (from, to) pairs.
+  constexpr bool map_of(const vec<std::int64_t>& pairs, axis_list& axes, device_map& map) const {
+    axis_list chosen;
+    return map_along(pairs, chosen, axes, map);
+  }
+
+ private:
+  const mesh& m_;
+
+  constexpr vec<std::int64_t> along(const axis_list& axes, std::int64_t first) const {
+    vec<std::int64_t> list;
+    list.push_back(first);
+    for (const int axis : axes) {
+      vec<std::int64_t> next;
+      for (const std::int64_t each : list)
+        for (std::int64_t i = 0; i < m_.size(axis); ++i) next.push_back(each + i * stride[axis]);
+      list = static_cast<vec<std::int64_t>&&>(next);
+    }
+    return list;
+  }
+  static constexpr bool contains(const axis_list& list, int axis) {
+    for (const int each : list)
+      if (each == axis) return true;
+    return false;
+  }
+  constexpr int axis_of_stride(std::int64_t wanted) const {
+    for (int i = 0; i < m_.rank; ++i)
+      if (m_.size(i) > 1 && stride[i] == wanted) return i;
+    return -1;
+  }
+  /// The group of each device; false if a device is in none, or in two.
+  constexpr bool number(const vec<vec<std::int64_t>>& given, vec<int>& group) const {
+    std::size_t count = 0;
+    for (const auto& each : given) count += each.size();
+    if (static_cast<std::int64_t>(count) != m_.devices()) return false;
+    group.assign(count, -1);
+    for (std::size_t g = 0; g < given.size(); ++g)
+      for (const std::int64_t device : given[g]) {
+        if (device < 0 || device >= m_.devices()) return false;
+        if (group[static_cast<std::size_t>(device)] >= 0) return false;
+        group[static_cast<std::size_t>(device)] = static_cast<int>(g);
+      }
+    return true;
+  }
+  /// Tries all lists of axes that begin with those chosen, few axes first at each length.
+  constexpr bool map_along(const vec<std::int64_t>& pairs, axis_list& chosen, axis_list& axes,
+                           device_map& map) const {
+    if (chosen.count > 0 && sends(pairs, groups(chosen), map)) {
+      axes = chosen;
+      return true;
+    }
+    if (chosen.count == 3) return false;
+    for (int i = 0; i < m_.rank; ++i) {
+      if (m_.size(i) == 1 || contains(chosen, i)) continue;
+      chosen.push_back(i);
+      if (map_along(pairs, chosen, axes, map)) return true;
+      --chosen.count;
+    }
+    return false;
+  }
+  /// Do these pairs send within the groups, in each the same way, and in which?
+  constexpr bool sends(const vec<std::int64_t>& pairs, const vec<vec<std::int64_t>>& by_group,
+                       device_map& map) const {
+    const auto devices = static_cast<std::size_t>(m_.devices());
+    const auto n = static_cast<std::int64_t>(by_group[0].size());
+    vec<std::int64_t> sender(devices, -1);
+    for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
+      sender[static_cast<std::size_t>(pairs[i + 1])] = pairs[i];
+    const auto is = [&](const device_map& wanted) {
+      for (const auto& group : by_group)
+        for (std::int64_t to = 0; to < n; ++to) {
+          const std::int64_t from = wanted.sender(to, n);
+          const std::int64_t device =
+              from < 0 ? device_map::nobody : group[static_cast<std::size_t>(from)];
+          if (sender[static_cast<std::size_t>(group[static_cast<std::size_t>(to)])] != device)
+            return false;
+        }
+      map = wanted;
+      return true;
+    };
+    // What the first member that gets something gets says by how much.
+    const auto& group = by_group[0];
+    for (std::int64_t to = 0; to < n; ++to) {
+      const std::int64_t from =
+          sender[static_cast<std::size_t>(group[static_cast<std::size_t>(to)])];
+      for (std::int64_t i = 0; from >= 0 && i < n; ++i) {
+        if (group[static_cast<std::size_t>(i)] != from) continue;
+        if (i == to) return n % 2 == 1 && is({device_map::mirrored, 0});
+        // The same ring has two shifts; the nearer one is said.
+        const std::int64_t shift = to - i, around = shift > 0 ? shift - n : shift + n;
+        const bool nearer = (shift < 0 ? -shift : shift) <= n / 2;
+        return is({device_map::shifted, shift}) ||
+               is({device_map::ring, nearer ? shift : around}) || is({device_map::mirrored, 0});
+      }
+    }
+    return false;
+  }
+};
+
+}  // namespace partita::stablehlo_detail

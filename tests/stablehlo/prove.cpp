@@ -1,0 +1,214 @@
+// Programs for one device, read from text and held against their sources: those that JAX's
+// shard_map made (shard_map/write.py), and ours, written and read again.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+
+#include <partita/cpu.hpp>
+#include <partita/partita.hpp>
+#include <partita/run/executor.hpp>
+#include <partita/run/file/npz.hpp>
+#include <partita/run/refute.hpp>
+#include <partita/stablehlo/read_local.hpp>
+#include <partita/stablehlo/write_local.hpp>
+
+#include "../data.hpp"
+#include "../random/generator.hpp"
+#include "../random/schedule.hpp"
+
+namespace pt = partita;
+using data::str;
+
+namespace {
+
+const pt::mesh rows{{"R", 8}}, grid{{"B", 4}, {"M", 2}};
+
+std::string module_text(std::string_view name) {
+  return pt::run_detail::read_file(std::string(PARTITA_SOURCE_DIR "/tests/stablehlo/shard_map/") +
+                                   std::string(name) + ".mlir");
+}
+struct pair_of_programs {
+  pt::program source;
+  pt::device_program local;
+};
+pair_of_programs read_pair(const std::string& name, const pt::mesh& m, bool unroll) {
+  pair_of_programs p{pt::read_stablehlo(module_text(name + ".source")),
+                     pt::read_local_stablehlo(module_text(name + ".local"), m, {unroll})};
+  REQUIRE_MESSAGE(!p.source.error, str(p.source.error.message));
+  REQUIRE_MESSAGE(!p.local.local.error, str(p.local.local.error.message));
+  return p;
+}
+std::string wrong(std::string_view local, const pt::mesh& m = grid) {
+  return str(pt::read_local_stablehlo(local, m).local.error.message);
+}
+/// A function of one argument with these lines, the last of which makes %r.
+std::string function_of(const std::string& lines, const std::string& result = "tensor<4xf32>") {
+  return "func.func @main(%arg0: tensor<4xf32>) -> " + result + " {\n" + lines +
+         "\n  return %r : " + result + "\n}\n";
+}
+std::string permute_with(const std::string& pairs) {
+  return function_of(
+      "  %r = \"stablehlo.collective_permute\"(%arg0) <{source_target_pairs = dense<" + pairs +
+      "> : tensor<8x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>");
+}
+
+}  // namespace
+
+TEST_CASE("what was written by hand with shard_map is proved") {
+  for (const char* name : {"centered", "megatron", "positions"}) {
+    const auto p = read_pair(name, grid, false);
+    CHECK_MESSAGE(pt::prove(p.source, p.local).proved, name);
+  }
+  for (const char* name : {"data_parallel", "experts", "sequence", "ulysses", "zero"}) {
+    const auto p = read_pair(name, rows, false);
+    const pt::verdict v = pt::prove(p.source, p.local);
+    CHECK_MESSAGE(v.proved, name, ": ", str(v.error.message));
+  }
+}
+
+TEST_CASE("a ring is a part of a sum at each step: its loop is written out") {
+  CHECK(!pt::prove(read_pair("ring", rows, false).source, read_pair("ring", rows, false).local));
+  const auto p = read_pair("ring", rows, true);
+  const pt::verdict v = pt::prove(p.source, p.local);
+  CHECK_MESSAGE(v.proved, str(v.error.message));
+}
+
+TEST_CASE("what is wrong is refuted, with inputs") {
+  for (const char* name : {"megatron_unreduced", "megatron_wrong_axis"}) {
+    const auto p = read_pair(name, grid, false);
+    CHECK_MESSAGE(pt::prove_or_refute(p.source, p.local).kind == pt::verdict_kind::refuted, name);
+  }
+  for (const char* name : {"data_parallel_sum", "ring_a_step_short", "zero_reduced_twice"})
+    for (bool unroll : {false, true}) {
+      const auto p = read_pair(name, rows, unroll);
+      CHECK_MESSAGE(pt::prove_or_refute(p.source, p.local).kind == pt::verdict_kind::refuted, name);
+    }
+}
+
+TEST_CASE("a softmax that is scaled again at each step is right, which is not proved") {
+  for (bool unroll : {false, true}) {
+    const auto p = read_pair("ring_online", rows, unroll);
+    const pt::judgement j = pt::prove_or_refute(p.source, p.local);
+    CHECK(j.kind == pt::verdict_kind::not_proved);
+    CHECK(str(j.error.message).starts_with("Q003"));
+  }
+}
+
+TEST_CASE("layouts, axes and names are those of the text") {
+  const auto p = read_pair("megatron", grid, false);
+  const pt::device_program& d = p.local;
+  CHECK(str(pt::concat(d.mesh)) == "{\"B\":4, \"M\":2}");
+  const auto shown = [&](const pt::layout& l, int rank) {
+    pt::text out;
+    pt::print_layout(out, l, rank, d.mesh);
+    return str(out);
+  };
+  CHECK(shown(d.inputs[0], 2) == "[{}, {\"M\"}]");
+  CHECK(shown(d.inputs[2], 2) == "[{\"B\"}, {}]");
+  CHECK(shown(d.outputs[1], 2) == "[{\"M\"}, {}]");
+  const std::string text = str(pt::print(d));
+  CHECK(text.find("all_gather") == std::string::npos);
+  CHECK(text.find("all_slice") == std::string::npos);
+  // The mesh of the system may have its axes in another order: that of the module counts.
+  const auto turned =
+      pt::read_local_stablehlo(module_text("megatron.local"), pt::mesh{{"M", 2}, {"B", 4}});
+  REQUIRE(!turned.local.error);
+  CHECK(str(pt::print(turned)) == text);
+}
+
+TEST_CASE("permutes are shifts, rings and mirrors along axes") {
+  const auto printed = [](const char* pairs) {
+    const auto d = pt::read_local_stablehlo(permute_with(pairs), grid);
+    return d.local.error ? str(d.local.error.message) : str(pt::print(d));
+  };
+  const auto has = [&](const char* pairs, const char* wanted) {
+    const std::string text = printed(pairs);
+    CHECK_MESSAGE(text.find(wanted) != std::string::npos, text);
+  };
+  has("[[0, 2], [2, 4], [4, 6], [1, 3], [3, 5], [5, 7]]", "permute {+1} <\"B\">");
+  has("[[0, 2], [2, 4], [4, 6], [6, 0], [1, 3], [3, 5], [5, 7], [7, 1]]",
+      "permute {+1 around} <\"B\">");
+  has("[[0, 6], [2, 0], [4, 2], [6, 4], [1, 7], [3, 1], [5, 3], [7, 5]]",
+      "permute {-1 around} <\"B\">");
+  has("[[0, 6], [6, 0], [2, 4], [4, 2], [1, 7], [7, 1], [3, 5], [5, 3]]",
+      "permute {mirrored} <\"B\">");
+  has("[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [6, 7], [7, 0]]",
+      "permute {+1 around} <\"B\", \"M\">");
+  has("[[0, 5], [1, 0]]",
+      "H013 stablehlo: 2:8: stablehlo.collective_permute: source_target_pairs = dense<[[0, 5], "
+      "[1, 0]]> : tensor<8x2xi64> are no shift, ring or mirror along axes of the mesh");
+  has("[[0, 1], [2, 1]]",
+      "H005 stablehlo: 2:8: stablehlo.collective_permute: two devices send to "
+      "device 1");
+  has("[[0, 8]]", "source_target_pairs name device 8; the mesh {\"B\":4, \"M\":2} has 8");
+}
+
+TEST_CASE("what cannot be read of a program for one device is said with its place") {
+  const auto reduced = [](const char* groups) {
+    return function_of(
+        std::string("  %r = \"stablehlo.all_reduce\"(%arg0) <{replica_groups = ") + groups +
+        "}> ({\n  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n    %s = stablehlo.add %a, "
+        "%b : tensor<f32>\n    stablehlo.return %s : tensor<f32>\n  }) : "
+        "(tensor<4xf32>) -> tensor<4xf32>");
+  };
+  CHECK(wrong(reduced("dense<[[0, 1], [2, 3], [4, 5], [6, 7]]> : tensor<4x2xi64>")).empty());
+  CHECK(wrong(reduced("dense<[[1, 0], [3, 2], [5, 4], [6, 7]]> : tensor<4x2xi64>")).empty());
+  CHECK(
+      wrong(reduced("dense<[[0, 3], [1, 2], [4, 5], [6, 7]]> : tensor<4x2xi64>")) ==
+      "H013 stablehlo: 2:8: stablehlo.all_reduce: replica_groups = dense<[[0, 3], [1, 2], [4, 5], "
+      "[6, 7]]> : tensor<4x2xi64> are no groups along whole axes of the mesh {\"B\":4, \"M\":2}");
+  CHECK(wrong(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).starts_with("H013"));
+  CHECK(wrong(reduced("@groups")).starts_with("H005"));
+  // Without a mesh it is no program of one device.
+  CHECK(
+      str(pt::read_stablehlo(reduced("dense<[[0, 1]]> : tensor<1x2xi64>")).error.message)
+          .starts_with("H013 stablehlo: 2:8: stablehlo.all_reduce: it stands in programs that are "
+                       "partitioned already"));
+  CHECK(wrong("sdy.mesh @mesh = <[\"R\"=8]>\n" +
+              function_of("  %r = stablehlo.add %arg0, %arg0 : tensor<4xf32>")) ==
+        "H013 stablehlo: 1:1: the mesh of the module is {\"R\":8}; that of the system is {\"B\":4, "
+        "\"M\":2}");
+  CHECK(wrong(function_of("  %r = stablehlo.add %arg0, %arg0 : tensor<4xf32>"),
+              pt::mesh{{"B", std::int64_t{1} << 21}})
+            .starts_with("H011"));
+}
+
+TEST_CASE("what is written of a program for one device is read again as the same function") {
+  int read = 0, proved = 0;
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    const random_test::test_case c = random_test::generator(seed).make();
+    if (c.mesh.rank == 0) continue;
+    data::random r{seed * 171 + 3};
+    const auto schedule = random_test::draw_schedule(c.p, c.mesh, r);
+    pt::partitioned made;
+    try {
+      made = pt::partition(c.p, c.mesh, schedule);
+    } catch (const pt::error&) {
+      continue;
+    }
+    const pt::device_program& d = made.device;
+    // Groups along parts of axes are not read.
+    if (d.mesh.rank != d.mesh.whole_rank()) continue;
+    const pt::text text = pt::write_stablehlo(d);
+    REQUIRE_MESSAGE(!text.view().starts_with("error"), "seed ", seed, ": ", str(text));
+    pt::device_program back = pt::read_local_stablehlo(text, d.mesh);
+    CHECK_MESSAGE(!back.local.error, "seed ", seed, ": ", str(back.local.error.message), "\n",
+                  str(text));
+    if (back.local.error) continue;
+    ++read;
+    for (std::size_t i = 0; i < d.inputs.size(); ++i) CHECK(back.inputs[i] == d.inputs[i]);
+    for (std::size_t i = 0; i < d.outputs.size(); ++i) CHECK(back.outputs[i] == d.outputs[i]);
+    back.input_types = d.input_types;  // (of what is padded the text says the pieces)
+    back.output_types = d.output_types;
+    proved += pt::prove(made.source, back).proved ? 1 : 0;
+    const auto inputs = pt::inputs_of_seed(made.source, seed);
+    const auto expected = pt::emulate(d, inputs), got = pt::emulate(back, inputs);
+    for (int i = 0; i < expected.size(); ++i)
+      CHECK_MESSAGE(pt::equal(expected[i], got[i]), "seed ", seed, ": output ", i, "\n",
+                    str(pt::print(d)), "\n", str(pt::print(back)));
+  }
+  CHECK(read > 200);
+  CHECK(proved > 200);
+  MESSAGE(proved, " of ", read, " are proved");
+}

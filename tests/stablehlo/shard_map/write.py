@@ -1,0 +1,200 @@
+"""Writes the modules of this folder: functions on one device, and what somebody wrote for a mesh with jax.shard_map.
+
+    python write.py        (jax 0.10.2; NAME.source.mlir, NAME.local.mlir)
+
+tests/stablehlo/prove.cpp holds one against the other.
+"""
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec as P
+
+devices = np.array(jax.devices())
+m42, m8 = Mesh(devices.reshape(4, 2), ("B", "M")), Mesh(devices, ("R",))
+here = Path(__file__).parent
+
+
+def f32(*shape):
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+
+def write(name, source, local, *arguments):
+    (here / f"{name}.source.mlir").write_text(jax.jit(source).lower(*arguments).as_text())
+    (here / f"{name}.local.mlir").write_text(jax.jit(local).lower(*arguments).as_text())
+
+
+def on(mesh, inputs, outputs, **options):
+    return lambda f: jax.shard_map(f, mesh=mesh, in_specs=inputs, out_specs=outputs, **options)
+
+
+# ---- Megatron: a step of training -------------------------------------------------------------
+
+def mlp_loss(p, x, y):
+    return jnp.mean((jax.nn.gelu(x @ p["w1"]) @ p["w2"] - y) ** 2)
+
+
+def descend(loss):
+    def step(p, x, y):
+        value, g = jax.value_and_grad(loss)(p, x, y)
+        return jax.tree.map(lambda a, b: a - 0.1 * b, p, g), value
+    return step
+
+
+def megatron_loss(p, x, y):
+    z = lax.psum(jax.nn.gelu(x @ p["w1"]) @ p["w2"], "M")
+    return lax.pmean(jnp.mean((z - y) ** 2), "B")
+
+
+def unreduced_loss(p, x, y):  # the gradients of the batch's pieces are not summed
+    z = lax.psum(jax.nn.gelu(x @ p["w1"]) @ p["w2"], "M")
+    return jnp.mean((z - y) ** 2)
+
+
+weights = {"w1": P(None, "M"), "w2": P("M", None)}
+batch = (weights, P("B", None), P("B", None))
+mlp_arguments = ({"w1": f32(32, 64), "w2": f32(64, 32)}, f32(16, 32), f32(16, 32))
+write("megatron", descend(mlp_loss), on(m42, batch, (weights, P()))(descend(megatron_loss)), *mlp_arguments)
+write("megatron_unreduced", descend(mlp_loss),
+      on(m42, batch, (weights, P()), check_vma=False)(descend(unreduced_loss)), *mlp_arguments)
+write("megatron_wrong_axis", lambda x, w1, w2: jax.nn.relu(x @ w1) @ w2,
+      on(m42, (P("B", None), P(None, "M"), P("M", None)), P("B", None), check_vma=False)(
+          lambda x, w1, w2: lax.psum(jax.nn.relu(x @ w1) @ w2, "B")),
+      f32(16, 32), f32(32, 64), f32(64, 32))
+
+# ---- Ring attention ----------------------------------------------------------------------------
+
+around = [(i, (i + 1) % 8) for i in range(8)]
+rows = (P("R", None),) * 3
+
+
+def attention(q, k, v):
+    e = jnp.exp(q @ k.T)
+    return (e @ v) / e.sum(-1, keepdims=True)
+
+
+def ring(steps):
+    def f(q, k, v):
+        def body(i, c):
+            o, l, k, v = c
+            e = jnp.exp(q @ k.T)
+            k_next, v_next = lax.ppermute(k, "R", around), lax.ppermute(v, "R", around)
+            return o + e @ v, l + e.sum(-1, keepdims=True), k_next, v_next
+        zeros = lax.pcast(jnp.zeros((q.shape[0], 1)), "R", to="varying")
+        o, l, _, _ = lax.fori_loop(0, steps, body, (jnp.zeros_like(q), zeros, k, v))
+        return o / l
+    return f
+
+
+def online_ring(q, k, v):  # the softmax is stable: what was summed is scaled again at each step
+    def body(i, c):
+        o, l, m, k, v = c
+        s = q @ k.T
+        top = jnp.maximum(m, s.max(-1, keepdims=True))
+        e, again = jnp.exp(s - top), jnp.exp(m - top)
+        k_next, v_next = lax.ppermute(k, "R", around), lax.ppermute(v, "R", around)
+        return o * again + e @ v, l * again + e.sum(-1, keepdims=True), top, k_next, v_next
+    column = lambda x: lax.pcast(jnp.full((q.shape[0], 1), x), "R", to="varying")
+    o, l, _, _, _ = lax.fori_loop(0, 8, body, (jnp.zeros_like(q), column(0.0), column(-jnp.inf), k, v))
+    return o / l
+
+
+write("ring", attention, on(m8, rows, P("R", None))(ring(8)), *(f32(32, 16),) * 3)
+write("ring_a_step_short", attention, on(m8, rows, P("R", None))(ring(7)), *(f32(32, 16),) * 3)
+write("ring_online", attention, on(m8, rows, P("R", None))(online_ring), *(f32(32, 16),) * 3)
+
+# ---- ZeRO and data parallelism ------------------------------------------------------------------
+
+def tanh_loss(w, x, y):
+    return jnp.mean((jnp.tanh(x @ w) - y) ** 2)
+
+
+def momentum_step(w, m, x, y):
+    value, g = jax.value_and_grad(tanh_loss)(w, x, y)
+    m = 0.9 * m + g
+    return w - 0.1 * m, m, value
+
+
+def zero(reduce):
+    def step(w, m, x, y):
+        full = lax.all_gather(w, "R", axis=0, tiled=True)
+        value, g = jax.value_and_grad(tanh_loss)(full, x, y)
+        m = 0.9 * m + reduce(g)
+        return w - 0.1 * m, m, lax.pmean(value, "R")
+    return step
+
+
+def data_parallel(reduce):
+    def step(w, m, x, y):
+        value, g = jax.value_and_grad(tanh_loss)(w, x, y)
+        m = 0.9 * m + reduce(g)
+        return w - 0.1 * m, m, lax.pmean(value, "R")
+    return step
+
+
+scattered = lambda g: lax.psum_scatter(g, "R", scatter_dimension=0, tiled=True) / 8
+row, whole = P("R", None), P(None, None)
+momentum_arguments = (f32(32, 64), f32(32, 64), f32(16, 32), f32(16, 64))
+for name, reduce in ("zero", scattered), ("zero_reduced_twice", lambda g: scattered(lax.psum(g, "R"))):
+    write(name, momentum_step, on(m8, (row,) * 4, (row, row, P()), check_vma=False)(zero(reduce)), *momentum_arguments)
+for name, reduce in ("data_parallel", lambda g: lax.pmean(g, "R")), ("data_parallel_sum", lambda g: lax.psum(g, "R")):
+    write(name, momentum_step, on(m8, (whole, whole, row, row), (P(), P(), P()), check_vma=False)(data_parallel(reduce)),
+          *momentum_arguments)
+
+# ---- All-to-alls --------------------------------------------------------------------------------
+
+def heads(q, k, v):
+    s = jnp.einsum("shd,thd->hst", q, k)
+    return jnp.einsum("hst,thd->shd", jax.nn.softmax(s, axis=-1), v)
+
+
+def ulysses(q, k, v):
+    to_heads = lambda x: lax.all_to_all(x, "R", split_axis=1, concat_axis=0, tiled=True)
+    return lax.all_to_all(heads(to_heads(q), to_heads(k), to_heads(v)), "R", split_axis=0, concat_axis=1, tiled=True)
+
+
+def experts(x, w):  # x: a group of rows for each pair of a device and an expert
+    n, c, d = x.shape
+    return jnp.einsum("gecd,edf->gecf", x.reshape(8, 8, c, d), w).reshape(n, c, -1)
+
+
+def local_experts(x, w):
+    exchange = lambda x: lax.all_to_all(x, "R", split_axis=0, concat_axis=0, tiled=True)
+    return exchange(jnp.einsum("gcd,edf->gcf", exchange(x), w))
+
+
+write("ulysses", heads, on(m8, (P("R"),) * 3, P("R"))(ulysses), *(f32(16, 8, 4),) * 3)
+write("experts", experts, on(m8, (P("R"),) * 2, P("R"))(local_experts), f32(64, 4, 8), f32(8, 8, 16))
+
+# ---- Sequence parallelism -----------------------------------------------------------------------
+
+def normalized(x, g):
+    return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5) * g
+
+
+def block(x, g, w1, w2):
+    return x + jax.nn.relu(normalized(x, g) @ w1) @ w2
+
+
+def sequence(x, g, w1, w2):
+    n = lax.all_gather(normalized(x, g), "R", axis=0, tiled=True)
+    return x + lax.psum_scatter(jax.nn.relu(n @ w1) @ w2, "R", scatter_dimension=0, tiled=True)
+
+
+write("sequence", block, on(m8, (row, P(), P(None, "R"), row), row)(sequence),
+      f32(32, 16), f32(16), f32(16, 64), f32(64, 16))
+
+# ---- Some axes by hand, the others left to a partitioner; positions ------------------------------
+
+write("centered", lambda x: x - x.mean(0, keepdims=True),
+      on(m42, (P("B", None),), P("B", None), axis_names={"B"})(
+          lambda x: x - lax.pmean(x.mean(0, keepdims=True), "B")), f32(16, 32))
+write("positions", lambda x: x + jnp.arange(16)[:, None].astype(jnp.float32),
+      on(m42, (P(("B", "M"), None),), P(("B", "M"), None))(
+          lambda x: x + (lax.axis_index(("B", "M")) * 2 + jnp.arange(2))[:, None].astype(jnp.float32)),
+      f32(16, 32))
