@@ -641,9 +641,6 @@ class module_reader {
       return false;
     }
     keep_sharding(s, o, name, made);
-<<<<<<< HEAD
-    scopes_.place(s.b.p, first_op, aliases_.name_at(o.location));
-=======
     scopes_.place(s.b.p, first_op, place_of(o));
     ops_ = ops_ > s.b.p.op_count() ? ops_ : s.b.p.op_count();
     if (ops_ > most_ops)
@@ -662,7 +659,8 @@ class module_reader {
   /// Where it stands; in a program for one device, of which `prove` speaks, else how it is written.
   constexpr std::string_view place_of(const op_text& o) const {
     const std::string_view name = aliases_.name_at(o.location);
-    if (!name.empty() || !local_ || o.results.empty()) return name;
+    const bool written = local_ && !o.results.empty() && o.name != "sdy.manual_computation";
+    if (!name.empty() || !written) return name;
     return o.results[0].name.substr(1);
   }
   constexpr void check_results(const scope& s, const op_text& o, std::string_view name,

@@ -44,6 +44,26 @@ inline std::vector<practice_case> equalities() {
 )",
           {{"one of them twice", {{"add(%s, %b)", "add(%s, %c)"}}, {"%y"}}}),
       of_matrices(
+          "sums and maxima that start from what changes nothing",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %m = maximum(%a, %b) : tensor<4x4xf32>
+  %y = add(%m, %b) : tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %zero = constant {0} : tensor<f32>
+  %low = constant {-inf} : tensor<f32>
+  %n = maximum(%low, %a) : tensor<2x4xf32>
+  %m = maximum(%n, %b) : tensor<2x4xf32>
+  %s = add(%zero, %m) : tensor<2x4xf32>
+  %y = add(%s, %b) : tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
+)",
+          {{"another number", {{"constant {0}", "constant {1}"}}, {"%s", "%y"}},
+           {"a bound", {{"constant {-inf}", "constant {0}"}}, {"%n", "%m", "%y"}}}),
+      of_matrices(
           "differences and multiples",
           R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
   %d = subtract(%a, %b) : tensor<4x4xf32>
