@@ -167,7 +167,7 @@ TEST_CASE("what cannot be read of a program for one device is said with its plac
                        "partitioned already"));
   CHECK(wrong("sdy.mesh @mesh = <[\"R\"=8]>\n" +
               function_of("  %r = stablehlo.add %arg0, %arg0 : tensor<4xf32>")) ==
-        "H013 stablehlo: 1:1: the mesh of the module is {\"R\":8}; that of the system is {\"B\":4, "
+        "H013 stablehlo: 1:9: the mesh of the module is {\"R\":8}; that of the system is {\"B\":4, "
         "\"M\":2}");
   CHECK(wrong(function_of("  %r = stablehlo.add %arg0, %arg0 : tensor<4xf32>"),
               pt::mesh{{"B", std::int64_t{1} << 21}})
