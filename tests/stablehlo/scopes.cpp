@@ -176,6 +176,7 @@ TEST_CASE("names inside of loops, and with microbatches") {
   CHECK(actions(inside) == "tile<%while.body.dot, 1, \"M\">; propagate;\n");
   const auto result = partition(p, R"(M: manual "M" {"while.1": 0})");
   CHECK(result.input("x").local_shape == pt::shape{16, 8});
+  CHECK(actions(result) == "tile<%while.1, 0, \"M\">; propagate;\n");
   const auto steps = partition(p, R"(MB: microbatch 4 {x: 0}
 M: manual "M" {tanh: 1})");
   const auto arguments = data::arguments(p);
@@ -212,4 +213,15 @@ TEST_CASE("ops that are added and numbered anew keep their names") {
   pt::number_ops(p);
   CHECK(std::string(pt::print(p).view()) == before);
   CHECK(p.ops[0].marks.source == 0);
+}
+
+TEST_CASE("texts with names of scopes are read back, and actions applied again") {
+  const pt::program p = program_of(two_layers);
+  CHECK(pt::equivalent(pt::parse(pt::print(p).view()), p));
+  const auto r = partition(p, R"(BP: manual "B" {x: 0}
+MP: manual "M" {"layers_*.**.dot_general": 1})");
+  pt::core_program again(p, pt::mesh{{"B", 4}, {"M", 2}});
+  const pt::failure f = pt::replay(again, p, actions(r));
+  CHECK(data::str(f.message) == "");
+  CHECK(data::str(pt::print_core(again)) == data::str(pt::print_core(r.core)));
 }

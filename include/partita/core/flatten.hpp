@@ -194,6 +194,9 @@ struct flat_program {
     for (op_id wire = first_wire; wire <= k.marker; ++wire)
       control[wire] = static_cast<int>(controls.size());
     for (int r = 0; r < n.result_count; ++r) copy.renamed[n.result + r] = k.results[r];
+    if (const auto label = q.label(o, p.labels); !label.empty())
+      for (int r = 0; r < n.result_count; ++r)
+        p.labels.values.push_back({k.results[r], result_label(label, r, n.result_count)});
     return k;
   }
 };

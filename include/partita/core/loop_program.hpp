@@ -289,6 +289,8 @@ class loop_program {
     if (!graph_.p.name(v).empty()) return escaped(graph_.p.name(v));
     for (value_id out = v; out >= 0; out = widened(out) >= 0 ? widened(out) : graph_.tiled(out))
       if (graph_.returned[out]) return escaped(graph_.p.output_name(graph_.returned.first(out)));
+    for (const auto& each : graph_.p.labels.values)
+      if (each.value == v) return escaped(each.name);
     const op_id o = graph_.p.producer(v);
     if (const auto label = graph_.p.label(o, graph_.p.labels); !label.empty())
       return escaped(result_label(label, graph_.p.result_index(v), graph_.p.op(o).result_count));

@@ -35,6 +35,13 @@ class label_list {
     add(from.find(number, op), op);
   }
 
+  /// A value by its id: in a flat program results of ops with nested programs are those of wires.
+  struct value_label {
+    int value = -1;
+    text name;
+  };
+  vec<value_label> values;
+
  private:
   struct label {
     int begin = 0, size = 0;

@@ -99,6 +99,8 @@ class value_names {
     }
   }
   constexpr void take_labels(vec<int>& next, const program& p, const label_list& labels) {
+    for (const auto& each : p.labels.values)
+      if (at_[each.value].size == 0) make_unique(next, each.value, name_text(each.name));
     for (value_id v = 0; v < p.value_count(); ++v) {
       if (at_[v].size > 0) continue;
       const op_id o = p.producer(v);
