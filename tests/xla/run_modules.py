@@ -17,7 +17,9 @@ import sys
 import tempfile
 import time
 
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+# (What is compared is what XLA makes of the modules; machine code is made fast, not good.)
+os.environ["XLA_FLAGS"] = ("--xla_force_host_platform_device_count=8 --xla_backend_optimization_level=0 "
+                           "--xla_llvm_disable_expensive_passes=true")
 os.environ["JAX_PLATFORMS"] = "cpu"
 try:
     import jax
