@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include <partita/prove/prove.hpp>
+
 #include "../data.hpp"
 
 namespace pt = partita;
@@ -657,4 +659,75 @@ TEST_CASE("loops that never run, forwards, backwards and on a mesh") {
   CHECK(list(r[0]) == std::vector<double>{2, 16, 8, 22});
   CHECK(scalar(r[1]) == 1 + 64 + 16 + 121);
   check_emulated(p, {x, numbers({0, 4}, 0, 0)}, pt::schedule(pt::manual("B", {{"x", 0}})));
+}
+
+namespace {
+
+/// A while_loop that adds a turned product over the rows of x in each iteration; its condition asks
+/// for the sum, too, if `seen`.
+pt::program accumulating(bool seen) {
+  std::string text = R"(
+func @main(%x: tensor<12x8xf64>) {
+  %zero = constant {0} : tensor<f64>
+  %start = broadcast_in_dim(%zero) {dims=[]} : tensor<2x4x4xf64>
+  %n, %total, %again = while(%zero, %start, %x) do (%i: tensor<f64>, %a: tensor<2x4x4xf64>, %b: tensor<12x8xf64>) {
+    SEEN
+    %limit = constant {3} : tensor<f64>
+    %more = compare(%j, %limit) {lt} : tensor<i1>
+    return %more : tensor<i1>
+  } do (%i: tensor<f64>, %sum: tensor<2x4x4xf64>, %y: tensor<12x8xf64>) {
+    %left = slice(%y) {[:, 0:4]} : tensor<12x4xf64>
+    %product = dot_general(%left, %y) {contract=[0]x[0]} : tensor<4x8xf64>
+    %turned = transpose(%product) {dims=[1, 0]} : tensor<8x4xf64>
+    %blocks = reshape(%turned) : tensor<2x4x4xf64>
+    %sum' = add(%sum, %blocks) : tensor<2x4x4xf64>
+    %step = constant {1} : tensor<f64>
+    %next = add(%i, %step) : tensor<f64>
+    return %next, %sum', %y : tensor<f64>, tensor<2x4x4xf64>, tensor<12x8xf64>
+  } : tensor<f64>, tensor<2x4x4xf64>, tensor<12x8xf64>
+  return %n, %total : tensor<f64>, tensor<2x4x4xf64>
+})";
+  const std::string sum =
+      "%s = reduce(%a) {add, dims=[0, 1, 2]} : tensor<f64>\n"
+      "    %z = constant {0} : tensor<f64>\n    %t = multiply(%s, %z) : tensor<f64>\n"
+      "    %j = add(%i, %t) : tensor<f64>";
+  const std::string none = "%j = add(%i, %i) : tensor<f64>";
+  text.replace(text.find("SEEN"), 4, seen ? sum : none);
+  pt::program p = pt::parse(text);
+  REQUIRE(str(p.error.message) == "");
+  return p;
+}
+int all_reduces(const pt::program& p) {
+  int n = 0;
+  for (const auto& each : p.ops) n += each.def->name == "all_reduce";
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("what a while_loop accumulates is summed behind it, unless its condition asks for it") {
+  const auto tactics = pt::schedule(pt::manual("B", {{"x", 0}}));
+  const std::vector<pt::array> inputs{numbers({12, 8}, 1, 1)};
+  for (const bool seen : {false, true}) {
+    const pt::program p = accumulating(seen);
+    const auto r = pt::partition(p, pt::mesh{{"B", 2}}, tactics);
+    CHECK(r.collectives == pt::collectives{.all_reduce = 1});
+    CHECK(all_reduces(r.device.local) == (seen ? 0 : 1));
+    check_emulated(p, inputs, tactics);
+    const pt::verdict proof = pt::prove(r.source, r.device);
+    CHECK(str(proof.error.message) == "");
+  }
+}
+TEST_CASE("terms that are turned are added before they are summed") {
+  const auto p = pt::trace(
+      [](auto x, auto y) {
+        const auto turned = pt::transpose<1, 0>(matmul(pt::transpose<1, 0>(y), x));
+        return turned + matmul(pt::transpose<1, 0>(x), y);
+      },
+      pt::input<f64, 12, 8>("x"), pt::input<f64, 12, 4>("y"));
+  const std::vector<pt::array> inputs{numbers({12, 8}, 1, 1), numbers({12, 4}, 2, 1)};
+  const auto tactics = pt::schedule(pt::manual("B", {{"x", 0}, {"y", 0}}));
+  CHECK(pt::partition(p, pt::mesh{{"B", 4}}, tactics).collectives ==
+        pt::collectives{.all_reduce = 1});
+  check_emulated(p, inputs, tactics);
 }

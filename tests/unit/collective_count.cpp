@@ -63,6 +63,21 @@ pt::program movement() {
       pt::input<float, 24, 10>("x"), pt::input<float, 24, 10>("y"));
 }
 
+/// Terms that are turned and reshaped before they are added, in loops, too.
+pt::program turned() {
+  const auto f = [](auto x, auto y, auto z) {
+    const auto product = [&](auto a) {
+      return pt::transpose<1, 0>(matmul(pt::transpose<1, 0>(y), a));
+    };
+    const auto total = pt::for_loop(
+        0, 3, [&](auto, auto s) { return s + product(x); }, z * 0);
+    const auto blocks = pt::reshape<2, 4, 4>(product(x)) + pt::reshape<2, 4, 4>(product(x * x));
+    return std::tuple{total, product(x) + matmul(pt::transpose<1, 0>(x), y), blocks - 1};
+  };
+  return pt::trace(f, pt::input<float, 12, 8>("x"), pt::input<float, 12, 4>("y"),
+                   pt::input<float, 8, 4>("z"));
+}
+
 /// Numbers that look random; the same on every machine.
 struct numbers {
   std::uint64_t state;
@@ -152,7 +167,7 @@ std::int64_t work_of_tactics(int n) {
 TEST_CASE("what is counted after each change is what the whole lowering has") {
   const pt::mesh meshes[] = {{{"A", 2}, {"B", 4}}, {{"A", 8}}, {{"A", 2}, {"B", 1}, {"C", 3}}};
   int done = 0;
-  for (const auto& p : {training_step(), accumulated(), nested(), movement()})
+  for (const auto& p : {training_step(), accumulated(), nested(), movement(), turned()})
     for (const auto& mesh : meshes)
       for (std::uint64_t seed = 1; seed <= 12; ++seed) done += check_actions(p, mesh, seed);
   CHECK(done > 1000);

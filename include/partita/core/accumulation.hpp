@@ -4,10 +4,13 @@
 #include <partita/support/vec.hpp>
 
 #include <partita/core/core_program.hpp>
+#include <partita/op/broadcast_in_dim.hpp>
+#include <partita/op/scan.hpp>
+#include <partita/op/while_loop.hpp>
 
 namespace partita {
 
-/// `sum = carried + added` in the body of a scan, where `carried` starts from zero and is used for
+/// `sum = carried + added` in the body of a loop, where `carried` starts from zero and is used for
 /// nothing else, and `sum` is only what the next iteration finds.
 ///
 /// Law       the result is linear in all that is added: to finish a pending sum behind the loop
@@ -18,26 +21,51 @@ struct accumulation {
   value_id start = -1, result = -1;
 };
 
+namespace core_detail {
+
+/// Is a value zero in all places: a constant, or one that is spread out?
+constexpr bool is_zero(const program& p, value_id v) {
+  while (p.op(p.producer(v)).def->id == def<op::broadcast_in_dim>.id)
+    v = p.operand(p.producer(v), 0);
+  return p.is_zero(v);
+}
+/// Do iterations of an op with nested programs find what those before them left?
+constexpr bool is_loop(const op_def& d) {
+  return d.id == def<op::scan>.id || d.id == def<op::while_loop>.id;
+}
+
+}  // namespace core_detail
+
 constexpr vec<accumulation> accumulations(const core_program& c) {
   vec<accumulation> list;
   const program& p = c.p;
   const auto only_use = [&](value_id v) { return c.uses(v).size() == 1 && !c.returned[v]; };
   for (const auto& k : c.nested.controls) {
-    if (k.scope_count != 1) continue;
+    if (!core_detail::is_loop(*p.op(k.marker).def)) continue;
+    const int body = k.first_scope + k.scope_count - 1;
     for (const auto& u : k.operands) {
       const op_node& wire = p.op(u.op);
-      if (wire.operand_count != 2 || wire.result_count != 2) continue;
+      if (wire.operand_count != 2) continue;
       accumulation a;
       a.wire = u.op;
       a.start = p.operand(u.op, u.operand);
-      const bool first_inside = c.nested.value_scope[wire.result] == k.first_scope;
-      const value_id carried = wire.result + (first_inside ? 0 : 1);
-      a.result = wire.result + (first_inside ? 1 : 0);
+      value_id carried = -1;
+      bool seen = false;  // by the condition of the loop
+      for (value_id v = wire.result; v < wire.result + wire.result_count; ++v) {
+        const int scope = c.nested.value_scope[v];
+        if (scope == body)
+          carried = v;
+        else if (scope == c.nested.scope[u.op])
+          a.result = v;
+        else
+          seen = seen || !c.uses(v).empty() || c.returned[v];
+      }
+      if (seen || carried < 0 || a.result < 0) continue;
       const value_id sum = p.operand(u.op, 1 - u.operand);
       a.add = p.producer(sum);
-      const bool from_zero = p.is_zero(a.start) && only_use(a.start);
-      if (!from_zero || !p.op(a.add).def->adds || c.nested.scope[a.add] != k.first_scope ||
-          !only_use(sum) || !only_use(carried))
+      const bool from_zero = core_detail::is_zero(p, a.start) && only_use(a.start);
+      if (!from_zero || !p.op(a.add).def->adds || c.nested.scope[a.add] != body || !only_use(sum) ||
+          !only_use(carried))
         continue;
       a.added = p.operand(a.add, 0) == carried ? 1 : 0;
       if (p.operand(a.add, 1 - a.added) == carried) list.push_back(a);

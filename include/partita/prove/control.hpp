@@ -344,8 +344,36 @@ class loop_lifting {
       each.at = here;
       return changed = true;
     }
+    if (collects_terms(source, each, *e, inside[e->region])) return changed = true;
     waits = waits || each.at.known || !enters_open(source, *each.w);
     return is_open(first, whole);
+  }
+  /// A value with which terms are combined in each iteration, and which starts from the identity,
+  /// may be such a term itself: it is from now on, until the iteration ends otherwise.
+  constexpr bool collects_terms(const source_loop& source, carried& each, const wire_end& e,
+                                const claim_list& inside) const {
+    const program& region = p_.region(o_, e.region);
+    const value_id out = region.outputs[e.index].value;
+    const op_id o = region.producer(out);
+    const combiner combine = combiner_of(*region.op(o).def);
+    if (combine == combiner::stack || !each.at.known || each.at.sums.any()) return false;
+    for (int side = 0; side < 2; ++side) {
+      bool is_input = false;
+      for (const auto& in : each.w->ends)
+        is_input = is_input || (in.kind == wire_end::input && in.region == e.region &&
+                                region.inputs[in.index] == region.operand(o, side));
+      if (!is_input) continue;
+      for (int c = inside.first[region.operand(o, 1 - side)]; c >= 0; c = w_.claims[c].next) {
+        place want = each.at;
+        want.sums = w_.claims[c].sums;
+        if (!want.sums.any() || want.sums.combine != combine ||
+            !starts_as(source, *each.w, want, region.output_type(e.index).shape.rank))
+          continue;
+        each.at = want;
+        return true;
+      }
+    }
+    return false;
   }
   /// Equal, but for what is the same everywhere.
   static constexpr bool fits(const place& here, const place& want, int rank) {

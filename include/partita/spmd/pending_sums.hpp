@@ -8,6 +8,8 @@
 
 #include <partita/core/accumulation.hpp>
 #include <partita/core/core_program.hpp>
+#include <partita/op/reshape.hpp>
+#include <partita/op/transpose.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::spmd_detail {
@@ -55,6 +57,16 @@ class pending_sums {
       find_accumulations();
       for (const accumulation& a : carried_) add(a.add);
     }
+    if (other_ops) {
+      for (op_id o : taken_) {
+        const op_node& n = c_.p.ops[o];
+        is_taken_[o] = 0;
+        deferred_[o] = {};
+        pending_[n.result] = {};
+        add(o);
+      }
+      taken_.clear();
+    }
     vec<op_id> waiting;
     const auto wait = [&](op_id o) {
       if (is_waiting_[o]) return;
@@ -71,9 +83,10 @@ class pending_sums {
       wait_for(changed[i]);
     }
     for (std::size_t i = 0; i < waiting.size(); ++i) {
-      const op_id o = waiting[i];
-      is_waiting_[o] = 0;
+      is_waiting_[waiting[i]] = 0;
+      const op_id o = taker(waiting[i]);
       if (!settle(o)) continue;
+      for (op_id each : moves_before(o)) add(each);
       const int sum = sum_of(o);
       if (sum < 0) {
         add(o);
@@ -139,6 +152,8 @@ class pending_sums {
   vec<axis_set> pending_;   ///< by value: axes over which it is still to be summed
   vec<accumulation> carried_;
   vec<int> sum_of_;       ///< by op: the one of `carried_` that it belongs to, or -1; or empty
+  vec<op_id> taken_;      ///< ops that terms passed, and those that took them
+  vec<char> is_taken_;    ///< by op: is it among those?
   vec<char> is_waiting_;  ///< by op, in `update`
   loop_view program_ = {};
   const axis_set* deferred_in_ = nullptr;  ///< the array of `deferred_`
@@ -148,6 +163,7 @@ class pending_sums {
     const bool more = deferred_.size() < c_.p.ops.size();
     deferred_.resize(c_.p.ops.size());
     is_waiting_.resize(c_.p.ops.size(), 0);
+    is_taken_.resize(c_.p.ops.size(), 0);
     pending_.resize(c_.p.types.size());
     program_ = c_.view();
     deferred_in_ = deferred_.data();
@@ -174,8 +190,59 @@ class pending_sums {
   }
   constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
 
-  /// Which sums an op takes over, and leaves; gives whether that is new.
+  // ---- Ops between a sum and the op that takes it over ----------------------------------------
+
+  static constexpr int most_moves = 4;
+  using move_list = vec<op_id>;  // two times most_moves at most
+
+  /// Does an op move the elements of its operand, and nothing else?
+  constexpr bool moves(op_id o) const {
+    const op_node& n = c_.p.ops[o];
+    return n.def->id == def<op::transpose>.id || n.def->id == def<op::reshape>.id || c_.resizes(o);
+  }
+  constexpr bool may_take(op_id o) const {
+    const op_node& n = c_.p.ops[o];
+    return n.def->linear && n.operand_count == 2;
+  }
+  /// The op that could take terms over behind ops that only move them; else `o`.
+  constexpr op_id taker(op_id o) const {
+    op_id end = o;
+    for (int i = 0; i < most_moves && moves(end); ++i) {
+      const value_id v = c_.p.ops[end].result;
+      if (!only_use(v)) return o;
+      end = c_.uses(v)[0].op;
+    }
+    return may_take(end) ? end : o;
+  }
+  /// Those of which it is the taker, in the order of execution for each operand.
+  constexpr move_list moves_before(op_id o) const {
+    move_list list;
+    if (!may_take(o)) return list;
+    for (int i = 0; i < 2; ++i) {
+      const std::size_t begin = list.size();
+      value_id v = c_.p.operand(o, i);
+      for (int k = 0; k < most_moves && only_use(v) && moves(c_.p.producer(v)); ++k) {
+        list.push_back(c_.p.producer(v));
+        v = c_.p.operand(list.back(), 0);
+      }
+      for (std::size_t k = begin, end = list.size(); k + 1 < end; ++k, --end) {
+        const op_id last = list[end - 1];
+        list[end - 1] = list[k];
+        list[k] = last;
+      }
+    }
+    return list;
+  }
+  constexpr void take(op_id o) {
+    if (is_taken_[o] != 0) return;
+    is_taken_[o] = 1;
+    taken_.push_back(o);
+  }
+
+  /// Which sums an op takes over, and leaves; gives whether that is new, of it or of the ops that
+  /// move its operands.
   constexpr bool settle(op_id o) {
+    if (const op_id end = taker(o); end != o) return settle(end);
     const op_node& n = c_.p.ops[o];
     const int sum = sum_of(o);
     if (sum >= 0 && carried_[sum].add != o) return settle(carried_[sum].add);
@@ -187,11 +254,30 @@ class pending_sums {
     if (sum >= 0) undo(carried_[sum]);
     pending_now.bits = sums.bits != 0 && combine(o) == combiner::add ? sums.bits : 0;
     if (c_.resizes(o)) pass_on(o);
-    if (n.def->linear && n.operand_count == 2) {
+    bool moved = false;
+    if (may_take(o)) {
+      const move_list list = moves_before(o);
+      vec<axis_set> before;
+      for (op_id each : list) {
+        before.push_back(deferred_[each]);
+        pass_on(each);
+      }
       if (sum >= 0) defer_accumulation(carried_[sum]);
       if (deferred_now.bits == 0) add_before(o);
+      const bool taken = deferred_now.bits != 0;
+      if (taken && !list.empty()) take(o);
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        if (!taken) stop(list[i]);
+        if (!deferred_[list[i]].empty()) take(list[i]);
+        moved = moved || deferred_[list[i]] != before[i];
+      }
     }
-    return deferred_now.bits != deferred.bits || pending_now.bits != pending.bits;
+    return moved || deferred_now.bits != deferred.bits || pending_now.bits != pending.bits;
+  }
+  /// A sum is finished in front of an op that moves it, unless the op only resizes it.
+  constexpr void stop(op_id o) {
+    deferred_[o] = pending_[c_.p.op(o).result] = {};
+    if (c_.resizes(o)) pass_on(o);
   }
   /// all_reduce(a) + all_reduce(b) => all_reduce(a + b), for linear ops of two pending sums.
   ///
@@ -210,12 +296,15 @@ class pending_sums {
       deferred_[o] = {};
   }
   /// pad(all_reduce(a)) => all_reduce(pad(a)), and so of a slice, for ops that only change between
-  /// true and padded sizes: a padded program has its sums where one of even sizes has them.
+  /// true and padded sizes: a padded program has its sums where one of even sizes has them. And
+  /// transpose(all_reduce(a)) => all_reduce(transpose(a)), and so of a reshape, if an op behind it
+  /// takes the sum over.
   ///
   /// When: a is used for nothing else, and lies as the op needs it but for the op's own loops over
   /// those axes.
   constexpr void pass_on(op_id o) {
     const value_id x = c_.p.operand(o, 0);
+    deferred_[o] = pending_[c_.p.op(o).result] = {};
     if (pending_[x].empty() || !only_use(x)) return;
     deferred_[o] = pending_[x];
     if (made(x) == required({o, 0}))
