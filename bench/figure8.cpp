@@ -1,0 +1,133 @@
+/// How long it takes to partition the paper's models at full size, and their programs for XLA: the
+/// paper's figure 8, with figure8.py.
+///
+///   bench_figure8 FOLDER     writes MODEL.mlir, MODEL.SCHEDULE.mlir (the program of one device)
+///   and
+///                            partition.csv: model, schedule, devices, ops, and milliseconds to
+///                            partition, and to write both modules (the best of nine)
+///
+/// Source    PartIR, arXiv:2401.11202, section 7.5; the schedules are those of Table 2
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <partita/stablehlo/write_local.hpp>
+
+#include "../examples/models/gns.hpp"
+#include "../examples/models/language_model.hpp"
+#include "../examples/models/serving.hpp"
+#include "../examples/models/unet.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+constexpr pt::mesh mesh{{"batch", 8}, {"model", 4}};
+
+/// Milliseconds, the best of nine.
+template <class F>
+double time_of(const F& f) {
+  double best = std::numeric_limits<double>::max();
+  for (int i = 0; i < 9; ++i) {
+    const auto began = std::chrono::steady_clock::now();
+    f();
+    const std::chrono::duration<double, std::milli> taken =
+        std::chrono::steady_clock::now() - began;
+    best = taken.count() < best ? taken.count() : best;
+  }
+  return best;
+}
+
+class figure {
+ public:
+  explicit figure(std::string folder) : folder_(std::move(folder)), rows_(open("partition.csv")) {
+    rows_ << "model,schedule,devices,ops,partition_ms,write_source_ms,write_local_ms\n";
+  }
+  void model(std::string_view name, pt::program p) {
+    name_ = name;
+    p_ = std::move(p);
+    write(name_, pt::write_stablehlo(p_));
+  }
+  template <class... Tactics>
+  void on(std::string_view schedule, const Tactics&... tactics) {
+    const auto made = [&] { return pt::partition(p_, mesh, pt::schedule(tactics...)); };
+    const pt::partitioned r = made();
+    write(name_ + '.' + std::string(schedule), pt::write_stablehlo(r.device));
+    std::string row = name_ + ',' + std::string(schedule) + ',' + std::to_string(mesh.devices()) +
+                      ',' + std::to_string(ops_of(p_)) + ',' + std::to_string(time_of(made)) + ',';
+    row += std::to_string(time_of([&] { pt::write_stablehlo(p_); })) + ',' +
+           std::to_string(time_of([&] { pt::write_stablehlo(r.device); })) + '\n';
+    std::fputs(row.c_str(), stdout);
+    rows_ << row;
+  }
+
+ private:
+  std::string folder_, name_;
+  std::ofstream rows_;
+  pt::program p_;
+
+  std::ofstream open(const std::string& name) const {
+    std::ofstream out(folder_ + '/' + name);
+    if (!out) throw std::runtime_error("cannot write " + folder_ + '/' + name);
+    return out;
+  }
+  void write(const std::string& name, const pt::text& module) const {
+    if (module.view().starts_with("error")) throw std::runtime_error(std::string(module.view()));
+    open(name + ".mlir") << module.view();
+  }
+  /// With those of nested programs.
+  static int ops_of(const pt::program& p) {
+    int n = p.op_count();
+    for (const auto& r : p.regions) n += ops_of(r);
+    return n;
+  }
+};
+
+void add_language_model(figure& f, std::string_view name, const pt::program& step) {
+  using namespace paper::transformers;
+  f.model(name, step);
+  f.on("BP", BP);
+  f.on("BP+MP", BP, MP);
+  f.on("BP+MP+Z2", BP, MP, Z2);
+  f.on("BP+MP+Z3", BP, MP, Z3);
+  f.on("BP+MP+Z3+EMB", BP, MP, Z3, EMB);
+}
+void add_serving(figure& f) {
+  using namespace paper::serving;
+  f.model("IT32", paper::trace_serving(paper::IT32));
+  f.on("BP", BP);
+  f.on("BP+MP", BP, MP);
+  f.on("BP+MP+MQ", BP, MQ, MP);
+}
+void add_unet(figure& f) {
+  using namespace paper::diffusion;
+  f.model("UNet", paper::trace_training_step(paper::UNet));
+  f.on("BP", BP);
+  f.on("BP+Z2", BP, Z2);
+  f.on("BP+Z3", BP, Z3);
+}
+
+}  // namespace
+
+int main(int count, char** words) try {
+  if (count != 2) {
+    std::puts("bench_figure8 FOLDER");
+    return 2;
+  }
+  figure f(words[1]);
+  add_language_model(f, "T32", paper::trace_training_step(paper::T32));
+  add_language_model(f, "T48", paper::trace_training_step(paper::T48));
+  add_serving(f);
+  add_unet(f);
+  f.model("GNS", paper::trace_training_step(paper::GNS));
+  f.on("ES", paper::graphs::ES);
+} catch (const std::exception& e) {
+  std::puts(e.what());
+  return 1;
+}
