@@ -28,6 +28,7 @@
 #include <partita/stablehlo/write_local.hpp>
 
 #include "options.hpp"
+#include "progress.hpp"
 #include "report.hpp"
 
 namespace {
@@ -48,6 +49,7 @@ void need(const pt::failure& f, const std::string& path) {
 /// `shardings`: where those of the module are to go, if they are wanted.
 pt::program read_module(const options& o, pt::sharding_list* shardings) {
   const std::string module = read_text(o.files[0]);
+  progress::reading(o.files[0], module.size());
   std::string names;
   std::vector<std::string_view> list;
   if (!o.names.empty()) {
@@ -130,6 +132,7 @@ int run_source(const options& o, const pt::program& p) {
   if (!o.check.empty() || !o.diff.empty() || o.explain || o.replicated || o.csv)
     throw usage_error("without a specification and a system there is nothing to check or explain");
   if (!o.run.empty()) {
+    progress::running(p);
     write_results(pt::evaluate(p, arguments_of(p, o.run)), o.out);
   } else if (o.emit == "text") {
     emit(o, pt::print(p));
@@ -166,6 +169,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   };
   const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
   if (!o.run.empty()) {
+    progress::running(r.device);
     write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, written(r, o.emit));

@@ -1,0 +1,36 @@
+/// What long work is being done, on standard error, if somebody looks.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <iostream>
+#include <string_view>
+
+#include <partita/cost/cost.hpp>
+#include <partita/spmd/device_program.hpp>
+
+namespace progress {
+
+template <class... Parts>
+void say(bool is_long, const Parts&... parts) {
+  if (!is_long || isatty(STDERR_FILENO) == 0) return;
+  std::cerr << "partita: ";
+  (std::cerr << ... << parts) << "...\n";
+}
+inline void reading(std::string_view file, std::size_t bytes) {
+  say(bytes > std::size_t{1} << 22, "reading ", file, ", ", bytes >> 20, " MiB");
+}
+/// Of a second or more.
+inline constexpr std::int64_t long_work = 10'000'000'000;
+inline void running(const partita::program& p) {
+  const std::int64_t flops = partita::estimate(p).flops;
+  say(flops > long_work, "running the source, ", flops / 1'000'000'000, " GFLOP");
+}
+inline void running(const partita::device_program& d) {
+  const std::int64_t flops = partita::estimate(d.local).flops, devices = d.mesh.devices();
+  say(flops > long_work / devices, "running on ", devices, " emulated devices, ",
+      flops / 1'000'000'000 * devices, " GFLOP");
+}
+
+}  // namespace progress
