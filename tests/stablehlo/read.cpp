@@ -112,6 +112,20 @@ module @jit_f attributes {mhlo.num_partitions = 1 : i32} {
   CHECK(pt::evaluate(p, 3.f, 2.f)[0].item<float>() == 96.f);
 }
 
+TEST_CASE("arguments whose locations do not tell them apart have the names of the text") {
+  // (As TensorFlow writes them.)
+  const pt::program p = read(R"(#loc = loc("XLA_Args")
+func.func @main(%arg0: tensor<f32> loc("XLA_Args"), %arg1: tensor<f32> loc(#loc), %arg2: tensor<f32> loc("c")) -> tensor<f32> {
+  %0 = stablehlo.add %arg0, %arg1 : tensor<f32>
+  %1 = stablehlo.add %0, %arg2 : tensor<f32>
+  return %1 : tensor<f32>
+}
+)");
+  CHECK(p.input_name(0) == "arg0");
+  CHECK(p.input_name(1) == "arg1");
+  CHECK(p.input_name(2) == "c");
+}
+
 TEST_CASE("case and if") {
   const std::string text =
       R"(func.func @main(%i: tensor<i32>, %p: tensor<i1>, %x: tensor<f32>) -> tensor<f32> {
@@ -197,6 +211,10 @@ TEST_CASE("mistakes have line, column and what to do") {
                 "H003 stablehlo: 3:25: a type of dynamic shape, tensor<?xf32>, is not supported"));
   CHECK(of("%0 = stablehlo.custom_call @cu_threefry(%a) : (tensor<4xf32>) -> tensor<4xf32>")
             .starts_with("H013 stablehlo: 3:6: stablehlo.custom_call: target \"cu_threefry\""));
+  CHECK(of("%0 = stablehlo.convolution(%a, %a) dim_numbers = [f]x[i, o]->[b, f], window = {} "
+           "{batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<4xf32>, "
+           "tensor<4xf32>) -> tensor<4xf32>")
+            .starts_with("H005 stablehlo: 3:6: stablehlo.convolution: dimension numbers [f]x"));
   CHECK(mistake("module @m {\n  func.func @main() {\n").starts_with("H002 stablehlo: 2:21"));
   CHECK(mistake("") == "H010 stablehlo: there is no function @main among 0 functions");
   CHECK(mistake("func.func @f(%a: tensor<f32>) -> tensor<f32> {\n %0 = call @f(%a) : (tensor<f32>) "

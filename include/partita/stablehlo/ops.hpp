@@ -424,6 +424,7 @@ constexpr void read_dot(op_context& c) {
 /// `[b, 0, 1, f]`: where each is; batch (or input feature) first, then feature, then spatial.
 constexpr bool read_roles(std::string_view list, char first, char second, vec<std::int64_t>& to) {
   const auto parts = parts_of(list);
+  if (parts.size() < 2) return false;
   to.assign(parts.size(), -1);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::int64_t n = 0;
@@ -439,7 +440,7 @@ constexpr bool read_roles(std::string_view list, char first, char second, vec<st
     if (to[at] >= 0) return false;
     to[at] = static_cast<std::int64_t>(i);
   }
-  return parts.size() >= 2;
+  return true;
 }
 constexpr void read_convolution(op_context& c) {
   std::string_view dims = c.o.attribute("dim_numbers");

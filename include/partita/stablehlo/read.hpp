@@ -346,8 +346,7 @@ class module_reader {
     const op_text o = in_.op();
     if (in_.failed()) return;
     if (o.name == "sdy.mesh")
-      return add_mesh(o.at, without_quotes(o.attribute("sym_name")),
-                                 o.attribute("mesh"));
+      return add_mesh(o.at, without_quotes(o.attribute("sym_name")), o.attribute("mesh"));
     if (o.regions.size() != 1) return in_.fail(o.at, "H012", o.name, ": one program is expected");
     if (o.name == "builtin.module") {
       const piece_of_text behind = in_.rest();
@@ -511,17 +510,31 @@ class module_reader {
     return true;
   }
 
+  /// Those given; else what their locations say, if it tells them apart (TensorFlow says "XLA_Args"
+  /// of all); else as they are written.
+  constexpr vec<text> argument_names(const function_text& f) const {
+    vec<text> names;
+    for (std::size_t i = 0; i < f.arguments.size(); ++i)
+      names.push_back(i < names_.size() ? text(names_[i])
+                                        : path_of(aliases_.name_at(f.arguments[i].location)));
+    name_table first(names.size());
+    vec<char> shared(names.size(), 0);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const int same = first.insert(names[i].view(), static_cast<int>(i));
+      if (same == static_cast<int>(i)) continue;
+      shared[i] = shared[static_cast<std::size_t>(same)] = 1;
+    }
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (names[i].empty() || (shared[i] != 0 && i >= names_.size()))
+        names[i] = f.arguments[i].name.substr(1);
+    return names;
+  }
   constexpr void read_main(builder& b, const function_text& f) {
     scope s(b);
-    name_table taken(f.arguments.size());
+    const vec<text> of_arguments = argument_names(f);
     for (std::size_t i = 0; i < f.arguments.size() && !in_.failed(); ++i) {
       const auto& a = f.arguments[i];
-      text name;
-      if (i < names_.size())
-        name = names_[i];
-      else
-        name = path_of(aliases_.name_at(a.location));
-      if (name.empty()) name = a.name.substr(1);
+      const text& name = of_arguments[i];
       const value_id v = ops::parameter(b, name, a.type);
       if (b.failed()) return adopt(a.at, a.name, b.p.error);
       define(s, a.at, a.name, {&v, 1});
