@@ -145,19 +145,20 @@ int run_source(const options& o, const pt::program& p) {
   }
   return 0;
 }
-/// The mesh of the system, or that of the module's shardings.
-pt::mesh mesh_for(const options& o, const pt::sharding_list& shardings) {
-  if (o.files.size() > 1) return read_machine(o.files.back()).mesh;
+/// The system, or the mesh of the module's shardings.
+pt::system_description system_for(const options& o, const pt::sharding_list& shardings) {
+  if (o.files.size() > 1) return read_machine(o.files.back());
+  pt::system_description s;
   pt::failure f;
-  pt::mesh m = pt::mesh_of(shardings, f);
+  s.mesh = pt::mesh_of(shardings, f);
   need(f, o.files[0]);
-  return m;
+  return s;
 }
 int run_partitioned(const options& o, const pt::program& p, const pt::sharding_list& shardings) {
-  const pt::mesh mesh = mesh_for(o, shardings);
+  const pt::system_description system = system_for(o, shardings);
   pt::vec<pt::text_tactic> first;
   if (o.use_shardings) {
-    pt::text_schedule s = pt::schedule_of(shardings, mesh);
+    pt::text_schedule s = pt::schedule_of(shardings, system.mesh);
     need(s.error, o.files[0]);
     first = s.tactics;
   }
@@ -165,7 +166,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     pt::vec<pt::text_tactic> tactics = first;
     if (!specification.empty())
       for (const auto& t : read_tactics(specification)) tactics.push_back(t);
-    return pt::partition(p, mesh, tactics);
+    return pt::partition(p, system.mesh, tactics);
   };
   const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
   if (!o.run.empty()) {
@@ -174,9 +175,10 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   } else if (!o.emit.empty()) {
     emit(o, written(r, o.emit));
   } else if (o.json || o.csv) {
-    std::cout << (o.json ? json_report(r) : csv_report(r));
+    std::cout << (o.json ? json_report(r, system) : csv_report(r));
   } else {
-    if (!o.explain && !o.replicated && o.diff.empty()) std::cout << pt::report(r).view();
+    if (!o.explain && !o.replicated && o.diff.empty())
+      std::cout << pt::report(r).view() << pt::print_memory(system, r.cost.peak_bytes).view();
     if (o.explain) std::cout << pt::explain(r).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
     if (!o.diff.empty()) std::cout << pt::diff(r, made(o.diff)).view();

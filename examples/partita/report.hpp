@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <partita/partita.hpp>
+#include <partita/spec/system.hpp>
 #include <partita/support/number_text.hpp>
 
 inline std::string json_text(std::string_view s) {
@@ -84,7 +85,8 @@ void for_each_collective(const partita::program& p, const partita::mesh& m, cons
   }
 }
 
-inline std::string json_report(const partita::partitioned& p) {
+inline std::string json_report(const partita::partitioned& p,
+                               const partita::system_description& system) {
   std::string out = "{\n  \"tactics\": [";
   for (std::size_t i = 0; i < p.tactics.size(); ++i)
     out += std::string(i > 0 ? ", " : "") + json_text(p.tactics[i].name.view());
@@ -100,7 +102,12 @@ inline std::string json_report(const partita::partitioned& p) {
     out += std::string(i > 0 ? "," : "") + "\n    " + json_text(names[i]) + ": " +
            std::string(number.view());
   }
-  out += "\n  },\n  \"collectives\": [";
+  out += "\n  },";
+  if (system.memory > 0)
+    out += "\n  \"memory_bytes\": " + std::to_string(static_cast<std::int64_t>(system.memory)) +
+           ",\n  \"fits\": " +
+           (static_cast<double>(p.cost.peak_bytes) <= system.memory ? "true," : "false,");
+  out += "\n  \"collectives\": [";
   bool first = true;
   for_each_collective(p.device.local, p.device.mesh, [&](auto kind, auto axes, const auto& type) {
     out += std::string(first ? "" : ",") + "\n    {\"kind\": " + json_text(kind) +

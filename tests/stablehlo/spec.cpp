@@ -104,6 +104,17 @@ TEST_CASE("systems") {
   CHECK(mistake("axis B 0").starts_with("M001"));
 }
 
+TEST_CASE("does it fit, and are there as many devices") {
+  const auto s = pt::read_system("axis B 4\naxis M 2\ndevices 8\ndevice TPUv3\nmemory 1 KiB\n");
+  REQUIRE_MESSAGE(!s.error, std::string(s.error.message.view()));
+  CHECK(pt::print_memory(s, 1024).view() == "memory: 1024 of 1024 bytes of a TPUv3: it fits\n");
+  CHECK(pt::print_memory(s, 1500).view() ==
+        "memory: 1500 of 1024 bytes of a TPUv3: it does not fit, 476 bytes are missing\n");
+  CHECK(pt::print_memory(pt::read_system("axis B 4\n"), 5).empty());
+  CHECK(pt::read_system("axis B 4\naxis M 2\ndevices 16\n").error.message.view() ==
+        "X009 system: 3:1: 16 devices are asked for; the axes {\"B\":4, \"M\":2} are 8");
+}
+
 TEST_CASE("bounds") {
   const auto p = made("arg-tile 1 1 16\narg-tile 2 0 16\npropagate\n", pt::mesh{{"M", 16}});
   const auto broken = [&](std::string_view t) {

@@ -26,6 +26,7 @@ struct system_description {
 /// ```
 /// axis B 4               # name and size, most major first
 /// axis M 2
+/// devices 8              # as many as the axes make, for who likes to say it
 /// device TPUv3
 /// memory 16 GiB
 /// flops 61.5 TFLOP/s
@@ -34,8 +35,8 @@ struct system_description {
 /// ```
 ///
 /// Errors    X001 syntax, X002 an unknown unit, X003 an unknown word, X004 said twice, X005 a link
-/// of
-///           no axis, M001 to M005 the mesh; with line and column
+///           of no axis, X009 another number of devices than the axes make, M001 to M005 the mesh;
+///           with line and column
 constexpr system_description read_system(std::string_view in) {
   system_description s;
   spec_detail::lines l(in, "system");
@@ -45,7 +46,9 @@ constexpr system_description read_system(std::string_view in) {
     system_description::link value;
   };
   vec<pending> links;
-  bool seen[4] = {};
+  bool seen[5] = {};
+  std::size_t asked_at = 0;
+  std::int64_t asked = 0;
   const auto once = [&](int which, std::size_t at, std::string_view word) {
     if (seen[which]) l.fail(at, "X004", "\"", word, "\" is said twice");
     seen[which] = true;
@@ -59,6 +62,10 @@ constexpr system_description read_system(std::string_view in) {
       if (!l.failed() && s.mesh.find(name) >= 0)
         l.fail(at, "X004", "axis \"", name, "\" is said twice");
       s.mesh.push_back({name, size});
+    } else if (word == "devices") {
+      once(4, at, word);
+      asked_at = at;
+      asked = l.number("a number of devices");
     } else if (word == "device") {
       once(0, at, word);
       s.device = l.name();
@@ -78,7 +85,7 @@ constexpr system_description read_system(std::string_view in) {
       links.push_back(each);
     } else {
       l.fail(at, "X003", "\"", word,
-             "\" is unknown; axis, device, memory, flops, bandwidth and link are known");
+             "\" is unknown; axis, devices, device, memory, flops, bandwidth and link are known");
     }
     if (!l.failed() && !l.at_line_end()) l.expected("the end of the line");
   }
@@ -90,9 +97,25 @@ constexpr system_description read_system(std::string_view in) {
     else
       s.links[axis] = each.value;
   }
+  if (!l.failed() && seen[4] && s.mesh.devices() != asked)
+    l.fail(asked_at, "X009", asked, " devices are asked for; the axes ", s.mesh, " are ",
+           s.mesh.devices());
   s.error.record(l.error);
   if (!s.error) s.error.record(validate(s.mesh));
   return s;
+}
+
+/// Does a program that needs so many bytes on a device fit? A line, or nothing if the system does
+/// not say how much memory a device has.
+constexpr text print_memory(const system_description& s, std::int64_t peak_bytes) {
+  text out;
+  if (s.memory <= 0) return out;
+  const double peak = static_cast<double>(peak_bytes);
+  const auto bytes = static_cast<std::int64_t>(s.memory);
+  out << "memory: " << peak_bytes << " of " << bytes << " bytes";
+  if (!s.device.empty()) out << " of a " << s.device;
+  if (peak <= s.memory) return out << ": it fits\n";
+  return out << ": it does not fit, " << peak_bytes - bytes << " bytes are missing\n";
 }
 
 }  // namespace partita
