@@ -8,7 +8,7 @@
 #include <partita/spec/schedule.hpp>
 #include <partita/stablehlo/read.hpp>
 
-#include "data.hpp"
+#include "../data.hpp"
 
 namespace pt = partita;
 

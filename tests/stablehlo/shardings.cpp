@@ -7,7 +7,7 @@
 #include <partita/spec/shardings.hpp>
 #include <partita/stablehlo/read.hpp>
 
-#include "data.hpp"
+#include "../data.hpp"
 
 namespace pt = partita;
 

@@ -235,6 +235,25 @@ constexpr void read_device_number(op_context& c) {
   for (int i = 0; i < c.local_mesh->rank; ++i) all.axes.push_back(c.local_mesh->order[i]);
   give_position(c, all, dtype::u32);
 }
+/// Is a number from 0 to `last` below 0, or like that? False if it differs from device to device.
+constexpr bool read_decided(op_context& c, std::string_view direction, std::int64_t last,
+                            std::int64_t n) {
+  bool always = false, never = false;
+  if (direction == "LT") always = last < n, never = n <= 0;
+  if (direction == "GE") always = n <= 0, never = last < n;
+  if (direction == "LE") always = last <= n, never = n < 0;
+  if (direction == "GT") always = n < 0, never = last <= n;
+  if (always || never) c.give(c.b.scalar(def<op::constant>, dtype::boolean, always ? 1 : 0));
+  return always || never;
+}
+/// Of a scalar flag that is known, the operand that it chooses.
+constexpr bool read_chosen(op_context& c) {
+  std::int64_t holds = 0;
+  if (c.operands.size() != 3 || c.type(0).shape.rank != 0 || !constant_of(c.b.p, c.x(0), holds))
+    return false;
+  c.give(c.x(holds != 0 ? 1 : 2));
+  return true;
+}
 /// Arithmetic by which programs make coordinates of the number of a device: `id / 2 % 4`, `i * 8`.
 /// False if it is something else.
 constexpr bool read_position(op_context& c, std::string_view name) {
@@ -267,6 +286,8 @@ constexpr bool read_position(op_context& c, std::string_view name) {
     return give_position(c, at, element), true;
   }
   std::int64_t n = 0;
+  if (name == "compare" && at.known && constant_of(c.b.p, c.x(1), n) && !c.o.words.empty())
+    return read_decided(c, c.o.words[0], at.distance * (at.count(m) - 1), n);
   if (name == "multiply" && other.known && constant_of(c.b.p, c.x(0), n))
     at = other;
   else if (!at.known || !constant_of(c.b.p, c.x(1), n))
@@ -448,6 +469,7 @@ inline constexpr read_op local_ops[] = {
 /// Makes an op that only programs for devices have; false if it is none.
 constexpr bool make_local_op(op_context& c, std::string_view name) {
   if (c.local_mesh != nullptr && read_position(c, name)) return true;
+  if (c.local_mesh != nullptr && name == "select" && read_chosen(c)) return true;
   if (c.unrolls && name == "while" && read_unrolled(c)) return true;
   for (const auto& each : local_ops) {
     if (each.name != name) continue;

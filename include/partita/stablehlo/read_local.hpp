@@ -21,6 +21,7 @@ class interface_layouts {
     for (const auto& out : p_.outputs) ++users_[out.value];
     for (op_id o = 0; o < p_.op_count(); ++o) slice_of_gather(o);
     slices_of_inputs();
+    for (value_id& by : w_.replaced) by = standing_for(by);
     for (int i = 0; i < p_.output_count(); ++i) gather_of_output(i);
     for (op_id o = p_.op_count(); o-- > 0;)
       if (users_[p_.op(o).result] == 0 && moves(o)) replace(p_.op(o).result, -1);
@@ -43,7 +44,12 @@ class interface_layouts {
   constexpr bool moves(op_id o) const {
     return is(o, collective::all_slice) || is(o, collective::all_gather);
   }
-  constexpr value_id operand(op_id o) const { return w_.replaced[p_.operand(o, 0)]; }
+  constexpr value_id operand(op_id o) const { return standing_for(p_.operand(o, 0)); }
+  /// (What stands for a value may have been replaced itself.)
+  constexpr value_id standing_for(value_id v) const {
+    while (w_.replaced[v] != v) v = w_.replaced[v];
+    return v;
+  }
   /// `by` stands for a value that is made by moving another one; or nothing.
   constexpr void replace(value_id v, value_id by) {
     if (by >= 0) {
@@ -65,10 +71,10 @@ class interface_layouts {
     constexpr op_id none = -1, whole = -2;
     vec<op_id> slice(p_.types.size(), whole);  // by value: that of an input
     for (value_id v : p_.inputs) slice[v] = none;
-    for (const auto& out : p_.outputs) slice[w_.replaced[out.value]] = whole;
+    for (const auto& out : p_.outputs) slice[standing_for(out.value)] = whole;
     for (op_id o = 0; o < p_.op_count(); ++o)
       for (const value_id x : p_.operands(o)) {
-        op_id& first = slice[w_.replaced[x]];
+        op_id& first = slice[standing_for(x)];
         if (first == none && is(o, collective::all_slice))
           first = o;
         else if (first >= 0 && !(is(o, collective::all_slice) &&
@@ -88,7 +94,7 @@ class interface_layouts {
   }
   constexpr void gather_of_output(int i) {
     value_id& v = p_.outputs[i].value;
-    const op_id o = p_.producer(w_.replaced[v]);
+    const op_id o = p_.producer(standing_for(v));
     if (!is(o, collective::all_gather)) return;
     d_.outputs[i] = p_.collective_of(o).axes;
     --users_[v];
