@@ -56,11 +56,12 @@ std::string permute_with(const std::string& pairs) {
 }  // namespace
 
 TEST_CASE("what was written by hand with shard_map is proved") {
-  for (const char* name : {"centered", "megatron", "positions"}) {
+  for (const char* name : {"centered", "derivative", "megatron", "positions"}) {
     const auto p = read_pair(name, grid, false);
     CHECK_MESSAGE(pt::prove(p.source, p.local).proved, name);
   }
-  for (const char* name : {"data_parallel", "experts", "sequence", "ulysses", "zero"}) {
+  for (const char* name :
+       {"adam_of_rows", "data_parallel", "experts", "sequence", "ulysses", "zero"}) {
     const auto p = read_pair(name, rows, false);
     const pt::verdict v = pt::prove(p.source, p.local);
     CHECK_MESSAGE(v.proved, name, ": ", str(v.error.message));

@@ -146,6 +146,32 @@ for name, reduce in ("data_parallel", lambda g: lax.pmean(g, "R")), ("data_paral
     write(name, momentum_step, on(m8, (whole, whole, row, row), (P(), P(), P()), check_vma=False)(data_parallel(reduce)),
           *momentum_arguments)
 
+
+def adam_step(w, m, v, x):
+    g = jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
+    m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+    return w - 1e-3 * m / (jnp.sqrt(v) + 1e-8), m, v
+
+
+def adam_of_rows(w, m, v, x):  # each device updates its rows
+    g = lax.pmean(jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w), "R")
+    n = m.shape[0]
+    mine = lambda a: lax.dynamic_slice_in_dim(a, lax.axis_index("R") * n, n)
+    g, rows = mine(g), mine(w)
+    m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+    return lax.all_gather(rows - 1e-3 * m / (jnp.sqrt(v) + 1e-8), "R", tiled=True), m, v
+
+
+write("adam_of_rows", adam_step, on(m8, (P(), P("R"), P("R"), P("R")), (P(), P("R"), P("R")), check_vma=False)(adam_of_rows),
+      f32(32, 8), f32(32, 8), f32(32, 8), f32(16, 32))
+
+# ---- The derivative of what is computed by hand: several computations, and ops between them --------
+
+cut_loss = on(m42, (P(None, "M"), P("B", None)), P())(
+    lambda w, x: lax.pmean(jnp.mean(jnp.tanh(x @ w) ** 2), ("B", "M")))
+write("derivative", lambda w, x: jax.value_and_grad(lambda w: jnp.mean(jnp.tanh(x @ w) ** 2))(w),
+      lambda w, x: jax.value_and_grad(cut_loss)(w, x), f32(32, 64), f32(16, 32))
+
 # ---- All-to-alls --------------------------------------------------------------------------------
 
 def heads(q, k, v):
