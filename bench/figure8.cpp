@@ -127,6 +127,7 @@ int main(int count, char** words) try {
   add_unet(f);
   f.model("GNS", paper::trace_training_step(paper::GNS));
   f.on("ES", paper::graphs::ES);
+  return 0;
 } catch (const std::exception& e) {
   std::puts(e.what());
   return 1;
