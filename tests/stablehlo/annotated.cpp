@@ -76,8 +76,8 @@ TEST_CASE("constraints in loops and functions, of parts of axes, with microbatch
   CHECK(count(written(partitioned(loop, R"(BP: manual "B:(1)2" {h: 0})")),
               R"( <@mesh, [{"B":(1)2}, {}]>)") == 1);
   const auto calls = pt::trace(in_calls, pt::input<float, 16, 8>("x"));
-  CHECK(count(written(partitioned(calls, R"(BP: manual "B" {x: 0})")), R"( <@mesh, [{"B"}, {}]>)") ==
-        1);
+  CHECK(count(written(partitioned(calls, R"(BP: manual "B" {x: 0})")),
+              R"( <@mesh, [{"B"}, {}]>)") == 1);
   const auto f = pt::trace(mlp, pt::input<float, 16, 8>("x"), pt::input<float, 8, 32>("v"),
                            pt::input<float, 32, 8>("w"));
   written(partitioned(f, R"(BP: manual "B" {x: 0}

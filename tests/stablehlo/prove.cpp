@@ -145,6 +145,27 @@ TEST_CASE("permutes are shifts, rings and mirrors along axes") {
   has("[[0, 8]]", "source_target_pairs name device 8; the mesh {\"B\":4, \"M\":2} has 8");
 }
 
+TEST_CASE("comparisons of the number of a device are decided where all devices agree") {
+  const auto decided = [](const char* type, const char* number) {
+    const std::string t = std::string("tensor<") + type + ">";
+    const auto d = pt::read_local_stablehlo(
+        function_of("  %p = stablehlo.partition_id : tensor<ui32>\n"
+                    "  %q = stablehlo.convert %p : (tensor<ui32>) -> " +
+                        t + "\n  %c = stablehlo.constant dense<" + number + "> : " + t +
+                        "\n  %r = stablehlo.compare LT, %q, %c : (" + t + ", " + t +
+                        ") -> tensor<i1>",
+                    "tensor<i1>"),
+        grid);
+    REQUIRE_MESSAGE(!d.local.error, str(d.local.error.message));
+    return str(pt::print(d)).find("compare") == std::string::npos;
+  };
+  CHECK(decided("i32", "0"));
+  CHECK(decided("i32", "8"));
+  CHECK(!decided("i32", "7"));
+  CHECK(decided("ui64", "8"));
+  CHECK(!decided("ui64", "18446744073709551615"));  // kept as a negative number
+}
+
 TEST_CASE("what cannot be read of a program for one device is said with its place") {
   const auto reduced = [](const char* groups) {
     return function_of(

@@ -35,7 +35,7 @@ constexpr bool read_rows(std::string_view value, vec<vec<std::int64_t>>& rows) {
   }
   return !rows.empty();
 }
-/// The axes of the groups that the op names; of all devices if it names none.
+/// The axes of the groups that the op names; the text must list all of them.
 constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
   const mesh& m = *c.local_mesh;
   axis_list axes;
@@ -273,7 +273,7 @@ constexpr bool read_position(op_context& c, std::string_view name) {
       const device_position minor = at;
       at = other;
       other = minor;
-    };
+    }
     if (at.distance != other.distance * other.count(m) ||
         at.axes.count + other.axes.count > max_axes)
       return false;
@@ -286,7 +286,8 @@ constexpr bool read_position(op_context& c, std::string_view name) {
     return give_position(c, at, element), true;
   }
   std::int64_t n = 0;
-  if (name == "compare" && at.known && constant_of(c.b.p, c.x(1), n) && !c.o.words.empty())
+  if (name == "compare" && at.known && constant_of(c.b.p, c.x(1), n) && !c.o.words.empty() &&
+      (n >= 0 || !is_unsigned(element)))  // else it is 2^63 or more
     return read_decided(c, c.o.words[0], at.distance * (at.count(m) - 1), n);
   if (name == "multiply" && other.known && constant_of(c.b.p, c.x(0), n))
     at = other;

@@ -144,9 +144,9 @@ struct local_reading {
 ///
 /// `m`: the mesh; that of the module (`sdy.mesh`) must have the same axes and says their order.
 ///
-/// Errors    in `local.error`, with line and column: those of read_stablehlo, H013 groups of
-/// devices
-///           that are along no axes of the mesh, or another mesh; P019 to P023 a layout
+/// Errors    in `local.error`, with line and column: those of read_stablehlo; H013 groups along no
+///           whole axes of the mesh, or another mesh; H011 more than 2^20 devices; P019 to P023 a
+///           layout
 /// Source    the StableHLO specification, version 1.0, and the definition of the SDY dialect
 constexpr device_program read_local_stablehlo(std::string_view module, const mesh& m,
                                               const local_reading& how = {},
