@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <partita/op/registry.hpp>
-#include <partita/prove/terms.hpp>
+#include <partita/prove/numbers.hpp>
 
 namespace partita::prove_detail {
 
@@ -35,10 +35,16 @@ constexpr bool is_idempotent(const op_def& d) {
 /// Law       a + (b + c) = c + (a + b), so of *, max, min, and, or, xor; max(a, a) = a, so of min,
 ///           and, or; a > b = b < a; clamp(1, a, 2) = min(2, max(1, a)) = max(1, min(2, a)). Of
 ///           floats, as of real numbers: a - b = a + (-1) b, a / 4 = 0.25 a, (2 a) (3 b) = 6 (a b),
-///           2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a
+///           2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a. Of integers and
+///           flags that are known, or lie between known ones (numbers.hpp): 1 + 2 = 3, 1 < 2 is
+///           true, max(a, 1) < 0 is false, max(max(a, 1), 0) = max(a, 1); true & a = a,
+///           false & a = false; true ? a : b = a, a ? b : b = b; of a flag, (a ? 1 : 0) > 0 is a
 class element_form {
  public:
-  constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {}
+  /// `inside`: does all that is asked for lie inside of the terms? Only there their elements are
+  /// known to lie between some numbers.
+  constexpr element_form(meanings& all, const site& at, bool inside = false)
+      : all_(all), at_(at), inside_(inside) {}
 
   constexpr void add(const operand_term& of, double scale) {
     operands_.push_back(based(of, scale));
@@ -47,12 +53,18 @@ class element_form {
   /// `of`: the space of the terms. What it is, and how often.
   constexpr operand_term make(const tensor_type& of, double& scale) {
     scale = 1;
+    operand known;
+    if (fold_all(of, known) || choose(known) || test_flag(of, known)) {
+      scale = known.scale;
+      return known.of;
+    }
     if (is_floating(of.element)) take_factors(scale);
     if (at_.def().id == def<op::clamp>.id && in_order(operands_[0], operands_[2]))
       return clamped(operands_[2], operands_[1], operands_[0], of, scale);
     const op_def& d = at_.def();
     if (commutes(d)) {
       flatten(scale);
+      fold_some(of);
       drop_neutral();
       sort();
       if (is_idempotent(d)) drop_equal();
@@ -82,8 +94,136 @@ class element_form {
   };
   meanings& all_;
   site at_;
+  bool inside_;
   vec<operand> operands_;
   std::size_t at_number_ = 0;  ///< see is_clamp
+
+  constexpr bool is_exact(const operand& each, std::int64_t& n) const {
+    return prove_detail::is_exact(all_, each.of, each.scale, n);
+  }
+  constexpr bool is_flag(const operand& each) const {
+    return all_.terms[each.of.term].element == dtype::boolean;
+  }
+  constexpr integer_range range_of(const operand& each) const {
+    std::int64_t n = 0;
+    if (is_exact(each, n)) return {n, n};
+    return inside_ && !is_floating(all_.terms[each.of.term].element)
+               ? range_finder(all_).of(each.of)
+               : integer_range{};
+  }
+  /// Operands that are numbers make a number; what is always true, or never, is one, too.
+  constexpr bool fold_all(const tensor_type& of, operand& made) {
+    std::int64_t x[2] = {}, n = 0;
+    bool numbers = operands_.size() == 1 || operands_.size() == 2;
+    for (std::size_t i = 0; numbers && i < operands_.size(); ++i)
+      numbers = is_exact(operands_[i], x[i]);
+    if (numbers && fold_exactly(at_, element(), of.element, x[0], x[1], n)) {
+      made = {exact_number(all_, n, of.element)};
+      return true;
+    }
+    if (at_.def().id != def<op::compare>.id) return false;
+    const integer_range a = range_of(operands_[0]), b = range_of(operands_[1]);
+    bool holds = false;
+    if (a.empty() || b.empty() ||
+        !is_decided(static_cast<ops::direction>(at_.attrs()[0]), a, b, holds))
+      return false;
+    made = {exact_number(all_, holds ? 1 : 0, of.element)};
+    return true;
+  }
+  /// What a known flag chooses, or any flag of two that are the same.
+  constexpr bool choose(operand& made) const {
+    std::int64_t flag = 0;
+    if (at_.def().id != def<op::select>.id) return false;
+    const operand &a = operands_[1], &b = operands_[2];
+    const bool known = is_exact(operands_[0], flag);
+    if (!known && (a.of != b.of || a.scale != b.scale)) return false;
+    made = known && flag == 0 ? b : a;
+    return true;
+  }
+  /// Is it a flag, as a number? Gives the flag.
+  constexpr bool is_converted_flag(const operand& each, operand& flag) const {
+    if (each.scale != 1 || !is_made_by(each, def<op::convert>)) return false;
+    flag = {inner(each, 0)};
+    return is_flag(flag);
+  }
+  /// Is it, element by element, what an op makes of other terms, which are seen as it is?
+  constexpr bool is_made_by(const operand& each, const op_def& d) const {
+    const term& of = all_.terms[each.of.term];
+    return of.by_element && all_.terms.is(each.of.term, d) &&
+           (each.of.view == operand_term::by_element ||
+            !all_.views[each.of.view].reaches_beyond(of.shape));
+  }
+  constexpr operand_term inner(const operand& each, int i) const {
+    const operand_term of = all_.terms.operand(all_.terms[each.of.term], i);
+    return of.view == operand_term::by_element ? operand_term{of.term, each.of.view} : of;
+  }
+  /// Comparisons of a flag, as a number, with a number are that flag, or whether it does not hold;
+  /// converted again it is converted once.
+  constexpr bool test_flag(const tensor_type& of, operand& made) {
+    operand flag;
+    std::int64_t n = 0;
+    if (at_.def().id == def<op::convert>.id && is_converted_flag(operands_[0], flag)) {
+      operands_[0] = made = flag;
+      return of.element == dtype::boolean;
+    }
+    for (int i = 0; i < 2 && at_.def().id == def<op::compare>.id; ++i) {
+      if (!is_converted_flag(operands_[i], flag) || !is_exact(operands_[1 - i], n)) continue;
+      const auto is = static_cast<ops::direction>(at_.attrs()[0]);
+      const bool if_true = i == 0 ? is_true(is, 1, n) : is_true(is, n, 1);
+      const bool if_false = i == 0 ? is_true(is, 0, n) : is_true(is, n, 0);
+      if (if_true == if_false && !inside_) return false;
+      if (if_true == if_false) {
+        made = {exact_number(all_, if_true ? 1 : 0, dtype::boolean)};
+      } else if (if_true) {
+        made = flag;
+      } else {
+        element_form negated(all_, site(def<op::logical_not>));
+        negated.operands_.push_back(flag);
+        made = {negated.make({dtype::boolean, of.shape}, made.scale)};
+      }
+      return true;
+    }
+    return false;
+  }
+  /// Of an op that commutes, the numbers as one; and what the others make superfluous is left out.
+  constexpr void fold_some(const tensor_type& of) {
+    vec<operand> kept;
+    for (operand each : operands_) {
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        operand both;
+        if (!join(of, kept[i], each, both)) continue;
+        each = both;
+        kept[i] = kept.back();
+        kept.pop_back();
+        i = static_cast<std::size_t>(-1);  // it may be joined with an earlier one now
+      }
+      kept.push_back(each);
+    }
+    operands_ = kept;
+  }
+  constexpr bool join(const tensor_type& of, const operand& a, const operand& b,
+                      operand& both) const {
+    std::int64_t x = 0, y = 0, n = 0;
+    const bool is_x = is_exact(a, x), is_y = is_exact(b, y);
+    if (is_x && is_y && fold_exactly(at_, of.element, of.element, x, y, n)) {
+      both = {exact_number(all_, n, of.element)};
+      return true;
+    }
+    if (is_flag(a) && inside_ && (is_x || is_y)) {
+      const std::int64_t absorbing = at_.def().id == def<op::logical_or>.id ? 1 : 0;
+      if (at_.def().id == def<op::logical_xor>.id || (is_x ? x : y) != absorbing) return false;
+      both = is_x ? a : b;
+      return true;
+    }
+    if (at_.def().id != def<op::maximum>.id && at_.def().id != def<op::minimum>.id) return false;
+    const integer_range r = range_of(a), s = range_of(b);
+    if (r.empty() || s.empty()) return false;
+    const bool greatest = at_.def().id == def<op::maximum>.id;
+    const bool first = greatest ? r.least >= s.greatest : r.greatest <= s.least;
+    const bool second = greatest ? s.least >= r.greatest : s.greatest <= r.least;
+    if (first || second) both = first ? a : b;
+    return first || second;
+  }
 
   constexpr bool is_known(const operand& each, double& value) const {
     std::int64_t bits = 0;
@@ -98,17 +238,16 @@ class element_form {
   }
   /// Of two operands, is one a number and the other the greater one of something and of a number
   /// that is not above the first? Gives these two.
-  constexpr bool is_clamp(operand* inner) {
+  constexpr bool is_clamp(operand* clamped) {
     for (at_number_ = 0; operands_.size() == 2 && at_number_ < 2; ++at_number_) {
       const operand& other = operands_[1 - at_number_];
       const term& of = all_.terms[other.of.term];
-      if (other.of.view != operand_term::by_element || other.scale != 1 || !of.by_element ||
-          of.operand_count != 2 || !all_.terms.is(other.of.term, def<op::maximum>))
+      if (other.scale != 1 || of.operand_count != 2 || !is_made_by(other, def<op::maximum>))
         continue;
       for (int i = 0; i < 2; ++i) {
-        inner[0] = based(all_.terms.operand(of, 1 - i), 1);
-        inner[1] = based(all_.terms.operand(of, i), 1);
-        if (in_order(inner[1], operands_[at_number_])) return true;
+        clamped[0] = based(inner(other, 1 - i), 1);
+        clamped[1] = based(inner(other, i), 1);
+        if (in_order(clamped[1], operands_[at_number_])) return true;
       }
     }
     return false;
@@ -181,14 +320,12 @@ class element_form {
         each.scale = 1;
       }
       const term& of = all_.terms[each.of.term];
-      if (each.of.view != operand_term::by_element || !of.by_element ||
-          !all_.terms.is(each.of.term, at_.def()) ||
+      if (!is_made_by(each, at_.def()) ||
           flat.size() + static_cast<std::size_t>(of.operand_count) > most_operands) {
         flat.push_back(each);
         continue;
       }
-      for (int i = 0; i < of.operand_count; ++i)
-        flat.push_back(based(all_.terms.operand(of, i), each.scale));
+      for (int i = 0; i < of.operand_count; ++i) flat.push_back(based(inner(each, i), each.scale));
     }
     if (flat.empty()) {  // of numbers alone
       flat.push_back({all_.number(std::bit_cast<std::int64_t>(scale), element()), 1});

@@ -123,7 +123,8 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const shape repeated_in = common;
   if (leader == no_view || scalars) common = {};
   const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands);
-  element_form form(w.all, at);
+  const bool inside = scalars || (leader >= 0 && sees_inside(w.all.views[leader], common));
+  element_form form(w.all, at, inside);
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
   operand_term made = form.make({type.element, common}, scale);
@@ -147,14 +148,6 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   if (w.defining && seen != open_view && w.all.views[seen] != view(common))
     w.reshape(made.term, seen, type.shape);
   return all;
-}
-
-constexpr bool by_element(workspace& w, const program& p, op_id o, claim_list& to) {
-  const value_id result = p.op(o).result;
-  const tensor_type& type = p.type(result);
-  if (type.element == p.type(p.operand(o, 0)).element && p.op(o).def->id == def<op::convert>.id)
-    return false;
-  return by_element(w, site(p, o), to);
 }
 
 }  // namespace partita::prove_detail

@@ -66,6 +66,14 @@ constexpr bool settle_first(workspace& w, const program& p, op_id o) {
   return true;
 }
 
+/// Is the result the operand? (A conversion to the type that it has.)
+constexpr bool changes_nothing(const program& p, op_id o) {
+  const op_node& n = p.op(o);
+  return n.operand_count == 1 &&
+         (n.def->identity || (n.def->id == def<op::convert>.id &&
+                              p.type(n.result).element == p.type(p.operand(o, 0)).element));
+}
+
 /// An open operand is seen as the others of an elementwise op are. False: what the op makes is
 /// open, or not known.
 constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -77,12 +85,12 @@ constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
     pending = pending || w.chosen[i].sums.any();
     if (w.chosen[i].view != open_view && w.all.views[w.chosen[i].view].count > 0) other = i;
   }
-  if (d.identity || moves_all(d)) {
+  if (changes_nothing(p, o) || moves_all(d)) {
     w.add(to, p.op(o).result, claim(w.chosen[0]));
     return false;
   }
   if (!d.elementwise) return settle_first(w, p, o);
-  if (other < 0 && !pending) by_element(w, p, o, to);
+  if (other < 0 && !pending) by_element(w, site(p, o), to);
   if (other < 0) return false;
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
     if (w.chosen[i].view != open_view) continue;
@@ -94,15 +102,6 @@ constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
     w.chosen[i] = now;
     w.given[i] = now.seen();
   }
-  return true;
-}
-
-/// Does a value show elements of its term only?
-constexpr bool sees_inside(const workspace& w, const claim& c) {
-  const shape& tensor = w.all.terms[c.term].shape;
-  const view& v = w.all.views[c.view];
-  for (int d = 0; d < v.dims; ++d)
-    if (!goes_around(v, d, tensor)) return false;
   return true;
 }
 
@@ -118,21 +117,37 @@ constexpr bool sees_beyond(const workspace& w) {
 /// An op of which one claim of each operand is chosen.
 constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
-  if (n.def->identity && n.operand_count == 1) return w.add(to, n.result, claim(w.chosen[0]));
+  if (changes_nothing(p, o)) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
   if (n.operand_count > 0 && (moves(w, p, o, to) || counts(w, p, o, to))) return;
-  if (reduces_nothing(w, p, o, to)) return;
+  if (reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to)) return;
   if (join(w, p, o, to)) return;
   bool done = false;
   if (n.def->id == def<op::select>.id) {
     w.unscale();
     done = masks(w, p, o, to) && w.defining;
   }
-  if (n.def->elementwise) done = by_element(w, p, o, to) || done;
+  if (n.def->elementwise) done = by_element(w, site(p, o), to) || done;
   if (!done || sees_beyond(w)) by_law(w, site(p, o), to);
   if (!n.def->elementwise || w.defining) return;
   for_any_start(w, site(p, o), to);
   picks(w, p, o, to);
+}
+
+/// A select by a flag that is known everywhere is what it chooses, of which nothing else need be
+/// known.
+constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list& to) {
+  for (int c = to.first[p.operand(o, 0)]; c >= 0; c = w.claims[c].next) {
+    const claim& flag = w.claims[c];
+    std::int64_t holds = 0;
+    if (flag.view == open_view || flag.sums.any()) continue;
+    const operand_term scalar = w.all.scalar(flag.seen());
+    if (scalar.view < 0 || !w.all.is_number(scalar, holds)) continue;
+    for (int i = to.first[p.operand(o, holds != 0 ? 1 : 2)]; i >= 0; i = w.claims[i].next)
+      w.add(to, p.op(o).result, claim(w.claims[i]));
+    return true;
+  }
+  return false;
 }
 
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -146,6 +161,7 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
         w.add(to, n.result + i, claim(w.claims[c]));
     return;
   }
+  if (n.def->id == def<op::select>.id && choose_known(w, p, o, to)) return;
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;
   for (int i = 0; i < n.operand_count; ++i) w.heads.data()[i] = to.first.data()[operands[i]];

@@ -126,7 +126,7 @@ constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
   range true_in;
   const operand_term scalar = w.all.scalar(w.given[2]);
   if (scalar.view < 0 || w.chosen[2].sums.any() || flag.sums.any() ||
-      !truth_range(w, flag.term, true, position, true_in) || position.tensor_sign != 0)
+      !truth_range(w.all, flag.term, true, position, true_in) || position.tensor_sign != 0)
     return false;
   const std::int64_t low = true_in.low, high = true_in.high;
   if (x.sums.any() && !w.is_identity(w.chosen[2], combiner::add)) return false;

@@ -245,6 +245,13 @@ constexpr bool goes_around(const view& v, int dim, const shape& tensor) {
   return v.beyond[dim] == outside::wraps || !v.reaches_beyond(dim, tensor.extents[dim]);
 }
 
+/// Does a view see elements of its tensor only?
+constexpr bool sees_inside(const view& v, const shape& tensor) {
+  for (int d = 0; d < v.dims; ++d)
+    if (!goes_around(v, d, tensor)) return false;
+  return true;
+}
+
 /// Pieces of one tensor that follow each other along a dimension, as one: `v` gets the next one.
 /// `joined`: how many elements it has, `more`: how many the next one has.
 constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std::int64_t more,

@@ -96,9 +96,7 @@ constexpr bool bind(view& v, int owner, int rank) {
 }
 /// `count` times the same is reduced.
 constexpr bool repeat(claim& c, std::int64_t count, combiner combine, dtype element) {
-  if (count == 1 || combine == combiner::max || combine == combiner::min ||
-      combine == combiner::logical_and || combine == combiner::logical_or)
-    return true;
+  if (count == 1 || is_idempotent(combine)) return true;
   c.scale *= static_cast<double>(count);
   return combine == combiner::add && is_floating(element);
 }
@@ -114,8 +112,7 @@ constexpr bool find_part(workspace& w, const site& at, claim& c) {
   const shape& s = at.operand_type(0).shape;
   int kept[max_rank] = {}, rank = 0;
   for (int d = 0; d < s.rank; ++d) {
-    bool reduced = false;
-    for (std::size_t i = 1; i < attrs.size(); ++i) reduced = reduced || attrs[i] == d;
+    const bool reduced = reduces_dimension(attrs, d);
     kept[d] = reduced ? -1 : rank++;
     if (!reduced) continue;
     if (!v.has(d) && !repeat(c, s.extents[d], combine, at.result_type(0).element)) return false;

@@ -10,14 +10,6 @@
 
 namespace partita::prove_detail {
 
-/// All integers from 0 to this one are values of the type.
-constexpr std::int64_t exact_up_to(dtype t) {
-  if (t == dtype::f16) return 2048;
-  if (t == dtype::bf16) return 256;
-  return op::iota::exact_up_to(t);
-}
-constexpr bool exact(dtype t, std::int64_t n) { return n >= 0 && n <= exact_up_to(t); }
-
 /// The same of a value with more dimensions, in which it repeats.
 constexpr view spread(const view& v, int rank) {
   if (v.rank == rank) return v;
@@ -113,6 +105,38 @@ constexpr bool reduces_nothing(workspace& w, const program& p, op_id o, claim_li
   return true;
 }
 
+/// Is the greatest of the same values that value? (So the least, whether all or some hold.)
+constexpr bool is_idempotent(combiner c) {
+  return c == combiner::max || c == combiner::min || c == combiner::logical_and ||
+         c == combiner::logical_or;
+}
+constexpr bool reduces_dimension(span<const std::int64_t> attrs, int d) {
+  for (std::size_t i = 1; i < attrs.size(); ++i)
+    if (attrs[i] == d) return true;
+  return false;
+}
+/// The greatest of the same elements, over and over, is that element.
+constexpr bool reduces_same(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.op(o);
+  if (n.def->id != def<op::reduce>.id || n.operand_count != 1) return false;
+  const auto attrs = p.attrs(o);
+  const auto combine = static_cast<combiner>(attrs[0]);
+  const claim c = w.unscaled(w.chosen[0]);
+  if (!is_idempotent(combine) || (c.sums.any() && c.sums.combine != combine)) return false;
+  view v = w.all.views[c.view];
+  int kept[max_rank] = {}, rank = 0;
+  for (int d = 0; d < v.rank; ++d) {
+    const bool reduced = reduces_dimension(attrs, d);
+    kept[d] = reduced ? -1 : rank++;
+    if (reduced && !v.repeats(d)) return false;
+    if (reduced) v.drop(d);
+  }
+  v = with_owners(v, rank, [&](int d) { return kept[d]; });
+  w.add(to, n.result, c.term, v, c.sums);
+  if (w.defining) w.reshape(c.term, w.number(v, c.term), p.type(n.result).shape);
+  return true;
+}
+
 constexpr bool owner_before(const digit& a, const digit& b) {
   if ((a.owner < 0) != (b.owner < 0)) return b.owner < 0;
   return a.owner < 0 ? a.owner > b.owner : a.owner < b.owner;
@@ -153,11 +177,9 @@ constexpr bool multiplied(const workspace& w, dtype t, view& v) {
   std::int64_t by = 0, least = 0, greatest = 0;
   int number = 2;
   for (int i = 0; i < 2; ++i)
-    if (const operand_term s = w.all.scalar(w.chosen[i].seen());
-        s.view >= 0 && w.all.is_number(s, by))
-      number = i;
+    if (w.all.views[w.chosen[i].view].count == 0) number = i;
   if (number == 2) return false;
-  w.all.is_number(w.all.scalar(w.chosen[number].seen()), by);
+  by = w.all.views[w.chosen[number].view].start[0];
   v = w.all.views[w.chosen[1 - number].view];
   v.range(0, least, greatest);
   const std::int64_t most = exact_up_to(t) / (by < 0 ? -by : by > 0 ? by : 1);
@@ -189,7 +211,10 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
       break;
     case def<op::convert>.id:
       v = w.all.views[w.chosen[0].view];
-      break;
+      if (!is_floating(t) || v.count > 0 || !exact(t, v.start[0])) break;
+      add_number(w, to, n.result, p.type(n.result),
+                 std::bit_cast<std::int64_t>(static_cast<double>(v.start[0])));
+      return true;
     default:
       return false;
   }

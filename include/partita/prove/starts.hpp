@@ -177,10 +177,11 @@ constexpr bool find_index(const workspace& w, const operand_term& of, offset& x)
       if (find_index(w, w.all.terms.operand(t, i), x)) return true;
     return false;
   }
-  if (with_number(w, of, def<op::maximum>, inner, number) ||
-      with_number(w, of, def<op::minimum>, inner, number))
+  if (with_number(w.all, of, def<op::maximum>, inner, number) ||
+      with_number(w.all, of, def<op::minimum>, inner, number))
     return find_index(w, inner, x);
-  return add_offset(w, of, 1, x) && x.tensor_sign == 1 && x.position_sign == -1 && x.number == 0;
+  return add_offset(w.all, of, 1, x) && x.tensor_sign == 1 && x.position_sign == -1 &&
+         x.number == 0;
 }
 /// Is an index x wherever that is in a range?
 constexpr bool is_index(const workspace& w, const operand_term& of, const offset& x,
@@ -193,18 +194,18 @@ constexpr bool is_index(const workspace& w, const operand_term& of, const offset
     for (int i = 1; i < 3; ++i) {
       offset flagged;
       range chosen;
-      if (truth_range(w, w.all.terms.operand(t, 0).term, i == 1, flagged, chosen) &&
+      if (truth_range(w.all, w.all.terms.operand(t, 0).term, i == 1, flagged, chosen) &&
           flagged.same(x) && chosen.contains(in))
         return is_index(w, w.all.terms.operand(t, i), x, in);
     }
     return false;
   }
-  if (with_number(w, of, def<op::maximum>, inner, number))
+  if (with_number(w.all, of, def<op::maximum>, inner, number))
     return number <= in.low && is_index(w, inner, x, in);
-  if (with_number(w, of, def<op::minimum>, inner, number))
+  if (with_number(w.all, of, def<op::minimum>, inner, number))
     return number >= in.high - 1 && is_index(w, inner, x, in);
   offset y;
-  return add_offset(w, of, 1, y) && y.same(x) && y.number == 0;
+  return add_offset(w.all, of, 1, y) && y.same(x) && y.number == 0;
 }
 
 /// Which operands of an op are what.
@@ -291,7 +292,7 @@ class rows_law {
     if (!find_updates()) return no("an update that is not of this piece is made");
     operand_term y;
     std::int64_t last = max_elements;
-    const bool clamped = is_clamped(w_, x_.of, y, last);
+    const bool clamped = is_clamped(w_.all, x_.of, y, last);
     const bool done = meet(x_.of, last) || (clamped && updates_ < 0 && meet(y, last, true));
     return done;
   }
@@ -325,14 +326,14 @@ class rows_law {
     const int g = w_.all.terms[given.term].guarded;
     if (g < 0) {
       offset all;
-      return add_offset(w_, index, 1, all) && all.same(x_) && all.number == 0;
+      return add_offset(w_.all, index, 1, all) && all.same(x_) && all.number == 0;
     }
     const meanings::guard& is = w_.all.guards[g];
     offset x;
     range in;
     guarded_ = is.flags >= 0 && given.view == is.seen &&
                static_cast<combiner>(at_.attrs()[0]) == combiner::add &&
-               truth_range(w_, is.flags, is.hold, x, in) && x.same(x_) &&
+               truth_range(w_.all, is.flags, is.hold, x, in) && x.same(x_) &&
                in == range{0, extent(at_)} && is_index(w_, index, x_, in) &&
                w_.number(along_results(w_, at_, roles_), index.term) == is.along;
     given = is.of;
@@ -394,6 +395,68 @@ class rows_law {
   }
 };
 
+/// Where two views show the same elements, only along other dimensions of the value: the dimension
+/// of `to` for each of `from`, or -1.
+constexpr bool find_turned(const view& from, const view& to, int* place) {
+  view turned(to.rank, from.dims);
+  for (int d = 0; d < from.rank; ++d) {
+    place[d] = -1;
+    int mine = 0, theirs = 0;
+    const int end = from.find(d, mine);
+    for (int e = 0; e < to.rank && mine < end && place[d] < 0; ++e) {
+      const int other = to.find(e, theirs);
+      bool same = other - theirs == end - mine;
+      for (int i = 0; same && i < end - mine; ++i) {
+        const digit &a = from.digits[mine + i], &b = to.digits[theirs + i];
+        same = a.dim == b.dim && a.extent == b.extent && a.stride == b.stride;
+      }
+      if (same) place[d] = e;
+    }
+    if (mine < end && place[d] < 0) return false;
+  }
+  for (int i = 0; i < to.count; ++i) {  // in the order of the owners there
+    const digit& each = to.digits[i];
+    bool found = false;
+    for (int d = 0; d < from.rank; ++d)
+      found = found || (each.owner >= 0 && place[d] == each.owner);
+    if (each.owner >= 0 && !found) return false;
+  }
+  for (int d = 0; d < from.dims; ++d) {
+    turned.start[d] = from.start[d];
+    turned.beyond[d] = from.beyond[d];
+  }
+  for (int i = 0; i < to.count; ++i)
+    if (to.digits[i].owner >= 0) turned.add(to.digits[i].owner, to.digits[i]);
+  for (int i = 0; i < from.count; ++i)
+    if (from.digits[i].owner < 0) turned.add(from.digits[i].owner, from.digits[i]);
+  return turned == to;
+}
+/// How the index of what is looked up is seen along the dimensions that this has now.
+constexpr bool find_along(const workspace& w, const meanings::guard& is, const claim& kept,
+                          view& along) {
+  along = w.all.views[is.along];
+  if (kept.view == is.seen) return true;
+  int place[max_rank] = {};
+  if (kept.view == open_view || is.elsewhere.term >= 0 ||
+      !find_turned(w.all.views[is.seen], w.all.views[kept.view], place))
+    return false;
+  for (int i = 0; i < along.count; ++i)
+    if (along.digits[i].owner >= 0 && place[along.digits[i].owner] < 0) return false;
+  view turned(w.all.views[kept.view].rank, along.dims);
+  for (int d = 0; d < along.dims; ++d) {
+    turned.start[d] = along.start[d];
+    turned.beyond[d] = along.beyond[d];
+  }
+  for (int e = 0; e < turned.rank; ++e)
+    for (int i = 0; i < along.count; ++i)
+      if (const digit& each = along.digits[i]; each.owner >= 0 && place[each.owner] == e)
+        turned.add(e, each);
+  for (int i = 0; i < along.count; ++i)
+    if (along.digits[i].owner < 0) turned.add(along.digits[i].owner, along.digits[i]);
+  along = turned;
+  return true;
+}
+
 /// What a select of flags leaves of what is true only of a piece.
 constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term& flags, bool hold,
                     const claim& kept, const claim& other, claim_list& to) {
@@ -404,7 +467,7 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
   offset x, index;
   range in;
   if (kept.sums.any() || kept.scale != 1 || !has_starts(w, flags.term) ||
-      !truth_range(w, flags.term, hold, x, in) || x.tensor_sign != 1 || x.position_sign != -1)
+      !truth_range(w.all, flags.term, hold, x, in) || x.tensor_sign != 1 || x.position_sign != -1)
     return false;
   if (g < 0) {
     if (!zeros || kept.view == open_view || w.all.terms[kept.term].shape.rank == max_rank)
@@ -418,17 +481,20 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
     return true;
   }
   const meanings::guard is = w.all.guards[g];
-  if (is.index < 0 || kept.view != is.seen || in != range{0, is.rows} ||
+  view of_index;
+  if (is.index < 0 || !find_along(w, is, kept, of_index) || in != range{0, is.rows} ||
       !find_index(w, {is.index}, index) || !index.same(x) || !is_index(w, {is.index}, x, in) ||
-      w.number(spread(w.all.views[is.along], rank), flags.term) != along)
+      w.number(spread(of_index, rank), flags.term) != along)
     return false;
   if (is.elsewhere.term < 0 ? !zeros : other.seen() != is.elsewhere || other.scale != 1)
     return false;
   pending sums;
   sums.add(is.axes, combiner::add);
+  const view found =
+      kept.view == is.seen ? w.all.views[is.of.view] : without_start(w.all.views[kept.view]);
   for (int a = 0; a < 32; ++a)
-    if (sums.contains(a) && w.all.views[is.of.view].depends_on(a)) return false;
-  w.add(to, p.op(o).result, {is.of.term, is.of.view, sums});
+    if (sums.contains(a) && found.depends_on(a)) return false;
+  w.add(to, p.op(o).result, is.of.term, found, sums);
   return true;
 }
 /// select(flags, x, 0), select(flags, 0, x) and convert(flags) * x. (Of what is no piece's, where

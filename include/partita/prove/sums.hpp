@@ -8,8 +8,20 @@
 
 namespace partita::prove_detail {
 
-/// What is pending of a result where it is of operands: sums of linear ops, and of products in
-/// one factor.
+/// Whether some of many flags hold, as a number, is the greatest of their numbers; whether all do,
+/// the least.
+constexpr bool numbers_of_flags(const workspace& w, pending& sums) {
+  sums = w.chosen[0].sums;
+  if (sums.contains(bound_axis)) return false;
+  if (sums.combine == combiner::logical_or)
+    sums.combine = combiner::max;
+  else if (sums.combine == combiner::logical_and)
+    sums.combine = combiner::min;
+  return sums.combine == combiner::max || sums.combine == combiner::min;
+}
+
+/// What is pending of a result where it is of operands: sums of linear ops, of products in one
+/// factor, and numbers of flags.
 constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending& sums) {
   const op_node& n = p.op(o);
   std::uint32_t linear = 0;  // operands in which the op is linear, together
@@ -18,6 +30,10 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
   for (const auto& c : w.chosen) any = any || c.sums.any();
   if (!any) return true;
   switch (n.def->id) {
+    case def<op::convert>.id:
+      if (p.type(p.operand(o, 0)).element == dtype::boolean) return numbers_of_flags(w, sums);
+      linear = n.def->linear ? 1 : 0;
+      break;
     case def<op::multiply>.id:
     case def<op::dot_general>.id:
     case def<op::convolution>.id:

@@ -379,7 +379,9 @@ struct meanings {
   constexpr bool is_number(const operand_term& scalar, std::int64_t& bits) const {
     if (terms.is_positions(scalar.term)) {
       const view& v = views[scalar.view];
-      bits = v.start[0];
+      bits = is_floating(terms[scalar.term].element)
+                 ? std::bit_cast<std::int64_t>(static_cast<double>(v.start[0]))
+                 : v.start[0];
       return v.count == 0;
     }
     bits = terms[scalar.term].bits;

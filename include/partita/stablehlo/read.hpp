@@ -154,6 +154,7 @@ class module_reader {
   constexpr program run() {
     if (!in_.failed()) top();
     main_ = find_main();
+    if (local_ && !in_.failed()) split_mesh();
     builder b;
     if (!in_.failed()) read_main(b, functions_[static_cast<std::size_t>(main_)]);
     if (!in_.failed() && !b.failed()) name_tags_apart(b.p);
@@ -274,6 +275,13 @@ class module_reader {
     r.add_mesh(name, value);
     if (!r.fault.empty()) return in_.fail(at, "H014", "mesh @", name, ": ", r.fault);
     adopt(at, list.meshes.back().mesh);
+  }
+  /// As the layouts that the module says need it, and its groups of devices.
+  constexpr void split_mesh() {
+    const auto& f = main();
+    for (const auto& each : f.arguments) split_as_in(unescaped(each.attributes), mesh_);
+    for (const auto each : f.result_attributes) split_as_in(unescaped(each), mesh_);
+    split_as_groups_need(in_.all(), mesh_);
   }
   /// The mesh of the module is that of the program, its axes in this order.
   constexpr void adopt(std::size_t at, const mesh& m) {

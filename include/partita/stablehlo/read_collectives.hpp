@@ -35,6 +35,31 @@ constexpr bool read_rows(std::string_view value, vec<vec<std::int64_t>>& rows) {
   }
   return !rows.empty();
 }
+/// Splits the axes of a mesh as the groups and layouts that a module names need it.
+constexpr void split_as_groups_need(std::string_view module, mesh& m) {
+  constexpr std::string_view groups_of = "replica_groups", pairs_of = "source_target_pairs";
+  std::string_view last;  // what stands there once more needs nothing more
+  for (std::size_t at = 0; m.rank < max_axes;) {
+    const std::size_t groups = module.find(groups_of, at), pairs = module.find(pairs_of, at);
+    at = groups < pairs ? groups : pairs;
+    if (at == std::string_view::npos) return;
+    at += groups < pairs ? groups_of.size() : pairs_of.size();
+    std::string_view value = module.substr(at, 16);
+    const std::size_t begin = value.find("dense<");
+    if (begin == std::string_view::npos) continue;
+    value = module.substr(at + begin);
+    value = value.substr(0, value.find('>') + 1);
+    if (value == last) continue;
+    last = value;
+    vec<vec<std::int64_t>> rows;
+    vec<std::int64_t> list;
+    bool splat = false, known = true;
+    if (groups < pairs && read_rows(value, rows)) mesh_splitter(m).add_groups(rows);
+    if (groups < pairs || !read_integers(value, list, splat) || list.size() % 2 != 0) continue;
+    for (const std::int64_t device : list) known = known && device >= 0 && device < m.devices();
+    if (known) mesh_splitter(m).add_pairs(list);
+  }
+}
 /// The axes of the groups that the op names; the text must list all of them.
 constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
   const mesh& m = *c.local_mesh;
@@ -45,7 +70,7 @@ constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
     c.fail("H005", "attribute replica_groups = ", value.substr(0, 60), " is no list of groups");
   else if (!device_numbers(m).axes_of(groups, ordered, axes))
     c.fail("H013", "replica_groups = ", value.substr(0, 80),
-           " are no groups along whole axes of the mesh ", m,
+           " are no groups along axes of the mesh ", m, ", or parts of them",
            ordered ? ", with their members in the order of their positions" : "");
   return axes;
 }
@@ -171,7 +196,7 @@ constexpr void read_permute(op_context& c) {
   collective what = of_kind(collective::permute);
   if (!device_numbers(m).map_of(pairs, axes, what.map))
     return c.fail("H013", "source_target_pairs = ", value.substr(0, 80),
-                  " are no shift, ring or mirror along axes of the mesh ", m);
+                  " are no shift, ring or mirror along axes of the mesh ", m, ", or parts of them");
   what.axes = along(axes, no_dim);
   c.give(give_collective(c, what, c.x(0)));
 }
@@ -426,7 +451,8 @@ constexpr void read_manual_computation(op_context& c) {
     const int axis = c.local_mesh->find(without_quotes(each));
     if (axis < 0)
       return c.fail("H006", "manual_axes: the mesh ", *c.local_mesh, " has no axis ", each);
-    manual.insert(axis);
+    for (const int part : c.local_mesh->parts_of(c.local_mesh->whole_axis(axis)))
+      manual.insert(part);
   }
   const std::size_t operands = c.operands.size(), results = c.o.result_types.size();
   const auto in = shardings_of(c, "in_shardings", operands);

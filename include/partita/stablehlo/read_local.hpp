@@ -72,9 +72,11 @@ class interface_layouts {
     vec<op_id> slice(p_.types.size(), whole);  // by value: that of an input
     for (value_id v : p_.inputs) slice[v] = none;
     for (const auto& out : p_.outputs) slice[standing_for(out.value)] = whole;
+    vec<op_id> slices;  // (those of what is a piece already are others)
     for (op_id o = 0; o < p_.op_count(); ++o)
       for (const value_id x : p_.operands(o)) {
         op_id& first = slice[standing_for(x)];
+        if (is(o, collective::all_slice) && first != whole) slices.push_back(o);
         if (first == none && is(o, collective::all_slice))
           first = o;
         else if (first >= 0 && !(is(o, collective::all_slice) &&
@@ -83,9 +85,9 @@ class interface_layouts {
         else if (first == none)
           first = whole;
       }
-    for (op_id o = 0; o < p_.op_count(); ++o) {
-      if (!is(o, collective::all_slice) || slice[operand(o)] < 0) continue;
+    for (const op_id o : slices) {
       const value_id v = operand(o);
+      if (slice[v] < 0) continue;
       p_.types[v] = p_.type(p_.op(o).result);
       replace(p_.op(o).result, v);
     }
@@ -140,13 +142,13 @@ struct local_reading {
 /// The program for one device of a StableHLO module: one whose @main computes with pieces by hand
 /// (`sdy.manual_computation`, as JAX's shard_map is lowered), or one that `write_stablehlo` wrote
 /// of a device_program. What stands outside of manual computations is computed on whole values by
-/// each device. Replica groups become axes of the mesh.
+/// each device. Replica groups become axes of the mesh, which are split where they lie along parts.
 ///
 /// `m`: the mesh; that of the module (`sdy.mesh`) must have the same axes and says their order.
 ///
 /// Errors    in `local.error`, with line and column: those of read_stablehlo; H013 groups along no
-///           whole axes of the mesh, or another mesh; H011 more than 2^20 devices; P019 to P023 a
-///           layout
+///           axes of the mesh, nor parts of them, or another mesh; H011 more than 2^20 devices;
+///           P019 to P023 a layout
 /// Source    the StableHLO specification, version 1.0, and the definition of the SDY dialect
 constexpr device_program read_local_stablehlo(std::string_view module, const mesh& m,
                                               const local_reading& how = {},

@@ -161,4 +161,68 @@ class device_numbers {
   }
 };
 
+/// Splits axes of a mesh, so that groups of devices that lie along parts of axes lie along axes.
+class mesh_splitter {
+ public:
+  constexpr explicit mesh_splitter(mesh& m) : m_(m) {}
+
+  /// Groups of a collective, or none that any split would make such.
+  constexpr void add_groups(const vec<vec<std::int64_t>>& groups) {
+    axis_list axes;
+    if (groups.empty() || device_numbers(m_).axes_of(groups, false, axes)) return;
+    split(groups[0]);
+  }
+  /// (from, to) pairs: the devices that are reached from the first sender.
+  constexpr void add_pairs(const vec<std::int64_t>& pairs) {
+    axis_list axes;
+    device_map map;
+    if (pairs.empty() || device_numbers(m_).map_of(pairs, axes, map)) return;
+    vec<char> reached(static_cast<std::size_t>(m_.devices()), 0);
+    reached[static_cast<std::size_t>(pairs[0])] = 1;
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+        char &from = reached[static_cast<std::size_t>(pairs[i])],
+             &to = reached[static_cast<std::size_t>(pairs[i + 1])];
+        more = more || from != to;
+        from = to = static_cast<char>(from | to);
+      }
+    }
+    vec<std::int64_t> group;
+    for (std::size_t i = 0; i < reached.size(); ++i)
+      if (reached[i] != 0) group.push_back(static_cast<std::int64_t>(i));
+    split(group);
+  }
+
+ private:
+  mesh& m_;
+
+  /// The members of a group count, minor to major, so many steps of so many devices: there are the
+  /// cuts.
+  constexpr void split(const vec<std::int64_t>& group) {
+    for (std::size_t n = 1; n < group.size();) {
+      const std::int64_t step = group[n] - group[0];
+      if (step <= 0) return;
+      std::size_t count = 1;
+      while (n * count < group.size() &&
+             group[n * count] - group[0] == step * static_cast<std::int64_t>(count))
+        ++count;
+      if (!cut(step) || !cut(step * static_cast<std::int64_t>(count))) return;
+      n *= count;
+    }
+  }
+  /// Are so many devices whole steps of some axis, now?
+  constexpr bool cut(std::int64_t devices) {
+    const device_numbers of(m_);
+    for (int a = 0; a < m_.rank; ++a) {
+      const std::int64_t end = of.stride[a] * m_.size(a);
+      if (devices <= of.stride[a] || devices >= end) continue;
+      if (devices % of.stride[a] != 0 || end % devices != 0 || m_.rank == max_axes) return false;
+      m_.split(a, end / devices);
+      return true;
+    }
+    return true;
+  }
+};
+
 }  // namespace partita::stablehlo_detail

@@ -242,6 +242,160 @@ inline std::vector<practice_case> equalities() {
           {{"the sum of devices",
             {{"all_reduce <@max> <\"B\">", "all_reduce <\"B\">"}},
             {"%g", "%y"}}}),
+      of_matrices(
+          "a choice by numbers that are known",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %c = tanh(%a) : tensor<4x4xf32>
+  %y = add(%c, %b) : tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %rows = constant {32} : tensor<f32>
+  %less = constant {1} : tensor<i32>
+  %k = convert(%less) : tensor<f32>
+  %n = subtract(%rows, %k) : tensor<f32>
+  %zero = constant {0} : tensor<f32>
+  %f = compare(%n, %zero) {gt} : tensor<i1>
+  %flags = broadcast_in_dim(%f) {dims=[]} : tensor<2x4xi1>
+  %c = tanh(%a) : tensor<2x4xf32>
+  %other = exp(%b) : tensor<2x4xf32>
+  %s = select(%flags, %c, %other) : tensor<2x4xf32>
+  %y = add(%s, %b) : tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
+)",
+          {{"it never holds", {{"{gt}", "{lt}"}}, {"%other", "%s", "%y"}},
+           {"another number", {{"constant {32}", "constant {1}"}}, {"%other", "%s", "%y"}}}),
+      of_matrices(
+          "comparisons of what lies between known numbers",
+          R"(func @main(%a: tensor<4x4xi32>, %b: tensor<4x4xi32>) {
+  %zero = constant {0} : tensor<i32>
+  %m = maximum(%a, %zero) : tensor<4x4xi32>
+  %y = add(%m, %b) : tensor<4x4xi32>
+  return %y : tensor<4x4xi32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xi32>, %b: tensor<2x4xi32>) attributes {mesh = {"B":2}} {
+  %zero = constant {0} : tensor<i32>
+  %m = maximum(%zero, %a) : tensor<2x4xi32>
+  %below = compare(%m, %zero) {lt} : tensor<2x4xi1>
+  %rows = constant {8} : tensor<i32>
+  %n = add(%m, %rows) : tensor<2x4xi32>
+  %s = select(%below, %n, %m) : tensor<2x4xi32>
+  %y = add(%b, %s) : tensor<2x4xi32>
+  return %y : tensor<2x4xi32>
+}
+)",
+          {{"a number that it may be", {{"{lt}", "{le}"}}, {"%below", "%n", "%s", "%y"}}}),
+      of_columns(
+          "whether some hold, as the greatest number",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %c = compare(%a, %b) {gt} : tensor<4x4xi1>
+  %r = reduce(%c) {or, dims=[0]} : tensor<4xi1>
+  %y = convert(%r) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %c = compare(%a, %b) {gt} : tensor<2x4xi1>
+  %r = reduce(%c) {or, dims=[0]} : tensor<4xi1>
+  %n = convert(%r) : tensor<4xi32>
+  %g = all_reduce <@max> <"B"> %n : tensor<4xi32>
+  %zero = constant {0} : tensor<i32>
+  %f = compare(%g, %zero) {gt} : tensor<4xi1>
+  %y = convert(%f) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          {{"whether all devices have some", {{"<@max>", "<@min>"}}, {"%g"}},
+           {"whether none holds",
+            {{"compare(%g, %zero) {gt}", "compare(%g, %zero) {eq}"}},
+            {"%f", "%y"}}}),
+      of_columns(
+          "whether all hold, as the least number",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %c = compare(%a, %b) {gt} : tensor<4x4xi1>
+  %r = reduce(%c) {and, dims=[0]} : tensor<4xi1>
+  %y = convert(%r) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %c = compare(%a, %b) {gt} : tensor<2x4xi1>
+  %r = reduce(%c) {and, dims=[0]} : tensor<4xi1>
+  %n = convert(%r) : tensor<4xi32>
+  %g = all_reduce <@min> <"B"> %n : tensor<4xi32>
+  %y = convert(%g) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          {{"whether some device has all", {{"<@min>", "<@max>"}}, {"%g"}}}),
+      of_columns(
+          "the greatest of the same elements",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %r = reduce(%a) {max, dims=[0]} : tensor<4xf32>
+  %y = tanh(%r) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %r = reduce(%a) {max, dims=[0]} : tensor<4xf32>
+  %g = all_reduce <@max> <"B"> %r : tensor<4xf32>
+  %again = broadcast_in_dim(%g) {dims=[1]} : tensor<3x4xf32>
+  %m = reduce(%again) {max, dims=[0]} : tensor<4xf32>
+  %y = tanh(%m) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          {{"their sum", {{"reduce(%again) {max", "reduce(%again) {add"}}, {"%m", "%y"}}}),
+      // As JAX indexes: numbers below 0 count from the end, which none is. Rows of other pieces
+      // look up the first one.
+      {"a lookup of rows by indices that are chosen where they are of this piece",
+       R"(func @main(%table: tensor<8x4xf32>, %rows: tensor<6xi32>) {
+  %zero = constant {0} : tensor<i32>
+  %last = constant {7} : tensor<i32>
+  %row = clamp(%zero, %rows, %last) : tensor<6xi32>
+  %y = gather(%table, %row) : tensor<6x4xf32>
+  return %y : tensor<6x4xf32>
+}
+)",
+       R"(func @main(%table: tensor<4x4xf32>, %rows: tensor<6xi32>) attributes {mesh = {"B":2}} {
+  %zero = constant {0} : tensor<i32>
+  %last = constant {7} : tensor<i32>
+  %row = clamp(%zero, %rows, %last) : tensor<6xi32>
+  %start = shard_start {4 <"B">} : tensor<i32>
+  %size = constant {4} : tensor<i32>
+  %end = add(%start, %size) : tensor<i32>
+  %from = compare(%row, %start) {ge} : tensor<6xi1>
+  %to = compare(%row, %end) {lt} : tensor<6xi1>
+  %here = and(%from, %to) : tensor<6xi1>
+  %own = subtract(%row, %start) : tensor<6xi32>
+  %chosen = select(%here, %own, %zero) : tensor<6xi32>
+  %below = compare(%chosen, %zero) {lt} : tensor<6xi1>
+  %behind = add(%chosen, %size) : tensor<6xi32>
+  %index = select(%below, %behind, %chosen) : tensor<6xi32>
+  %h = gather(%table, %index) : tensor<6x4xf32>
+  %t = transpose(%h) {dims=[1, 0]} : tensor<4x6xf32>
+  %mask = broadcast_in_dim(%here) {dims=[1]} : tensor<4x6xi1>
+  %nothing = constant {0} : tensor<f32>
+  %part = select(%mask, %t, %nothing) : tensor<4x6xf32>
+  %sum = all_reduce <"B"> %part : tensor<4x6xf32>
+  %y = transpose(%sum) {dims=[1, 0]} : tensor<6x4xf32>
+  return %y : tensor<6x4xf32>
+}
+)",
+       {R"([{"B"}, {}])", R"([{}])"},
+       {R"([{}, {}])"},
+       {{"a row of the next piece, too",
+         {{"compare(%row, %end) {lt}", "compare(%row, %end) {le}"}},
+         {"%h", "%part", "%sum"}},
+        {"not masked", {{R"(<"B"> %part)", R"(<"B"> %t)"}}, {"%sum"}},
+        {"the first row is one from the end",
+         {{"compare(%chosen, %zero) {lt}", "compare(%chosen, %zero) {le}"}},
+         {"%below", "%behind", "%index", "%h", "%part", "%sum"}}},
+       equality::exactly,
+       8},
   };
 }
 

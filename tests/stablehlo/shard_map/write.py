@@ -224,3 +224,89 @@ write("positions", lambda x: x + jnp.arange(16)[:, None].astype(jnp.float32),
       on(m42, (P(("B", "M"), None),), P(("B", "M"), None))(
           lambda x: x + (lax.axis_index(("B", "M")) * 2 + jnp.arange(2))[:, None].astype(jnp.float32)),
       f32(16, 32))
+
+# ---- Statistics of a batch ------------------------------------------------------------------------
+
+def batch_norm(x, g):
+    return (x - x.mean(0)) * lax.rsqrt(x.var(0) + 1e-5) * g
+
+
+def local_batch_norm(variance):
+    def f(x, g):
+        mean = lax.pmean(x.mean(0), "R")
+        return (x - mean) * lax.rsqrt(variance(x, mean) + 1e-5) * g
+    return f
+
+
+for name, variance in (("batch_norm", lambda x, mean: lax.pmean(((x - mean) ** 2).mean(0), "R")),
+                       ("batch_norm_of_pieces", lambda x, mean: lax.pmean(x.var(0), "R"))):
+    write(name, batch_norm, on(m8, (row, P()), row)(local_batch_norm(variance)), f32(32, 8), f32(8))
+
+# ---- A vocabulary in pieces: embedding and cross entropy ------------------------------------------
+
+def piece_of(ids, rows):  # its rows start at `start`; others are looked up, and masked, in the first
+    local = ids - lax.axis_index("R") * rows
+    return (local >= 0) & (local < rows), jnp.clip(local, 0, rows - 1)
+
+
+def local_embedding(masked):
+    def f(table, ids):
+        here, local = piece_of(jnp.clip(ids, 0, 63), table.shape[0])
+        return lax.psum(jnp.where(here[..., None], table[local], 0) if masked else table[local], "R")
+    return f
+
+
+def cross_entropy(x, w, y):
+    z = x @ w
+    top = z.max(-1)
+    picked = jnp.take_along_axis(z, jnp.clip(y, 0, 63)[:, None], axis=-1)[:, 0]
+    return (jnp.log(jnp.exp(z - top[:, None]).sum(-1)) + top - picked).mean()
+
+
+def local_cross_entropy(summed):
+    def f(x, w, y):
+        z = x @ w
+        top = lax.pmax(z.max(-1), "R")
+        here, local = piece_of(jnp.clip(y, 0, 63), z.shape[-1])
+        picked = jnp.where(here, jnp.take_along_axis(z, local[:, None], axis=-1)[:, 0], 0.0)
+        return (jnp.log(summed(jnp.exp(z - top[:, None]).sum(-1))) + top - lax.psum(picked, "R")).mean()
+    return f
+
+
+def i32(*shape):
+    return jax.ShapeDtypeStruct(shape, jnp.int32)
+
+
+over_all = lambda x: lax.psum(x, "R")
+for name, masked in ("vocabulary", True), ("vocabulary_unmasked", False):
+    write(name, lambda table, ids: table[jnp.clip(ids, 0, 63)], on(m8, (row, P()), P())(local_embedding(masked)),
+          f32(64, 8), i32(4, 6))
+for name, summed in ("cross_entropy", over_all), ("cross_entropy_of_pieces", lambda x: x):
+    write(name, cross_entropy, on(m8, (P(), P(None, "R"), P()), P(), check_vma=False)(local_cross_entropy(summed)),
+          f32(16, 8), f32(8, 64), i32(16))
+
+# ---- Groups along parts of an axis, and computations in computations ------------------------------
+
+halves, pairs, across = [[0, 1, 2, 3], [4, 5, 6, 7]], [[0, 1], [2, 3], [4, 5], [6, 7]], [[0, 4], [1, 5], [2, 6], [3, 7]]
+for name, second in ("in_two_steps", across), ("in_two_steps_that_overlap", pairs):
+    write(name, lambda x: jnp.tanh(x.sum(0)), on(m8, (row,), P(), check_vma=False)(
+        lambda x: jnp.tanh(lax.psum(lax.psum(x.sum(0), "R", axis_index_groups=halves), "R", axis_index_groups=second))),
+        f32(32, 8))
+
+
+def nested(x, w):
+    inner = jax.shard_map(lambda x, w: lax.psum(x @ w, "M"), in_specs=(P(None, "M"), P("M", None)), out_specs=P(),
+                          axis_names={"M"})
+    return jnp.tanh(inner(x, w))
+
+
+write("nested", lambda x, w: jnp.tanh(x @ w),
+      jax.shard_map(nested, mesh=m42, in_specs=(P("B", None), P()), out_specs=P("B", None), axis_names={"B"}),
+      f32(16, 8), f32(8, 4))
+
+# ---- Whether all devices agree ----------------------------------------------------------------------
+
+finite = lambda x: jnp.isfinite(x).all()
+for name, agree in (("all_finite", lax.pmin), ("some_finite", lax.pmax)):
+    write(name, lambda x: jnp.where(finite(x), x, 0.0), on(m8, (row,), row)(
+        lambda x: jnp.where(agree(finite(x).astype(jnp.int32), "R") > 0, x, 0.0)), f32(32, 8))
