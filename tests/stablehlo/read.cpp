@@ -6,6 +6,7 @@
 #include <partita/cpu.hpp>
 #include <partita/partita.hpp>
 #include <partita/stablehlo/read.hpp>
+#include <xtensor/xarray.hpp>
 
 #include "modules.hpp"
 
@@ -179,6 +180,113 @@ TEST_CASE("argmax, sort by several keys") {
   CHECK(q.output_count() == 2);
 }
 
+TEST_CASE("reductions by programs of several tensors, in order") {
+  // x -> a x + b, one behind the other: no combination that commutes.
+  const auto text = [](const std::string& op, const std::string& shape) {
+    const std::string in = "tensor<5xi32>", out = "tensor<" + shape + "i32>";
+    return modules::around(
+        "%a: " + in + ", %b: " + in + ", %one: tensor<i32>, %zero: tensor<i32>",
+        "%0:2 = " + op +
+            " ({\n^bb0(%p: tensor<i32>, %q: tensor<i32>, %r: tensor<i32>, %s: tensor<i32>):\n"
+            "%1 = stablehlo.multiply %p, %r : tensor<i32>\n"
+            "%2 = stablehlo.multiply %q, %r : tensor<i32>\n"
+            "%3 = stablehlo.add %2, %s : tensor<i32>\n"
+            "stablehlo.return %1, %3 : tensor<i32>, tensor<i32>\n}) : (" +
+            in + ", " + in + ", tensor<i32>, tensor<i32>) -> (" + out + ", " + out +
+            ")\nreturn %0#0, %0#1 : " + out + ", " + out);
+  };
+  const xt::xarray<std::int32_t> a{2, 3, 1, 5, 2}, b{1, 0, 4, 2, 7};
+  const auto run = [&](const pt::program& p) {
+    return pt::evaluate(p, a, b, std::int32_t{1}, std::int32_t{0});
+  };
+  const auto of = [&](int first, int end) {
+    int x = 1, y = 0;
+    for (int i = first; i < end; ++i) {
+      if (i < 0 || i >= 5) continue;
+      y = y * a(i) + b(i);
+      x *= a(i);
+    }
+    return std::pair{x, y};
+  };
+  const auto all = run(
+      read(text("\"stablehlo.reduce\"(%a, %b, %one, %zero) <{dimensions = array<i64: 0>}>", "")));
+  CHECK(std::pair{all[0].item<std::int32_t>(), all[1].item<std::int32_t>()} == of(0, 5));
+  const auto windows = run(
+      read(text("\"stablehlo.reduce_window\"(%a, %b, %one, %zero) <{window_dimensions = array<i64: "
+                "3>, window_strides = array<i64: 2>, padding = dense<[[1, 2]]> : tensor<1x2xi64>}>",
+                "3x")));
+  for (int i = 0; i < 3; ++i)
+    CHECK(std::pair{windows[0].data<std::int32_t>()[i], windows[1].data<std::int32_t>()[i]} ==
+          of(2 * i - 1, 2 * i + 2));
+  const auto mixed = pt::evaluate(
+      read(modules::around("%a: tensor<5xi32>, %z: tensor<i32>",
+                           body("%0 = stablehlo.reduce(%a init: %z) applies stablehlo.xor across "
+                                "dimensions = [0] : (tensor<5xi32>, tensor<i32>) -> tensor<i32>"))),
+      a, std::int32_t{8});
+  CHECK(mixed[0].item<std::int32_t>() == (2 ^ 3 ^ 1 ^ 5 ^ 2 ^ 8));
+  CHECK(
+      mistake(text("\"stablehlo.reduce\"(%a, %b, %one, %zero) <{dimensions = array<i64: 7>}>", ""))
+          .starts_with("H005 stablehlo: 3:8: stablehlo.reduce: dimension 7 is out of range"));
+}
+
+TEST_CASE("random bits are those that XLA draws on a CPU") {
+  const auto bits = [](const std::string& type, std::uint64_t key, std::uint64_t counter) {
+    const auto p = read(modules::around(
+        "%s: tensor<2xui64>",
+        "%state, %bits = stablehlo.rng_bit_generator %s, algorithm =  DEFAULT : (tensor<2xui64>) "
+        "-> "
+        "(tensor<2xui64>, tensor<" +
+            type + ">)\nreturn %state, %bits : tensor<2xui64>, tensor<" + type + ">"));
+    return pt::evaluate(p, xt::xarray<std::uint64_t>{key, counter});
+  };
+  const auto words = bits("7xui32", 5, UINT64_MAX - 1);
+  CHECK(words[0].data<std::uint64_t>()[1] == 0);
+  CHECK(words[1].data<std::uint32_t>()[0] == 1981577808);
+  CHECK(words[1].data<std::uint32_t>()[6] == 2543735481);
+  const auto pairs = bits("5xui64", (std::uint64_t{1} << 40) + 3, (std::uint64_t{1} << 33) + 7);
+  CHECK(pairs[0].data<std::uint64_t>()[1] == 8589934602);
+  CHECK(pairs[1].data<std::uint64_t>()[0] == 17088366599501865851u);
+  CHECK(pairs[1].data<std::uint64_t>()[4] == 14386811773227003629u);
+  CHECK(bits("2x3xui8", 5, UINT64_MAX - 1)[1].data<std::uint8_t>()[4] == 186);
+}
+
+TEST_CASE("custom calls that mean an op") {
+  const auto p = read(modules::around(
+      "%a: tensor<2x2xf32>, %b: tensor<2x1xf32>",
+      "%0:2 = stablehlo.custom_call @lapack_spotrf_ffi(%a) {mhlo.backend_config = {uplo = 76 : "
+      "ui8}} : (tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<i32>)\n"
+      "%1 = stablehlo.custom_call @lapack_strsm_ffi(%0#0, %b) {mhlo.backend_config = {diag = 78 : "
+      "ui8, side = 76 : ui8, trans_x = 84 : ui8, uplo = 76 : ui8}} : (tensor<2x2xf32>, "
+      "tensor<2x1xf32>) -> tensor<2x1xf32>\n"
+      "return %0#0, %0#1, %1 : tensor<2x2xf32>, tensor<i32>, tensor<2x1xf32>"));
+  xt::xarray<float> right = xt::ones<float>({2, 1});
+  right(0, 0) = 3;
+  right(1, 0) = 2;
+  const auto r = pt::evaluate(p, xt::xarray<float>{{4, 2}, {2, 5}}, right);
+  CHECK(r[0].data<float>()[2] == 1);  // (the factor is (2, 0; 1, 2))
+  CHECK(r[0].data<float>()[1] == 2);  // as it was
+  CHECK(r[1].item<std::int32_t>() == 0);
+  CHECK(r[2].data<float>()[0] == 1);
+  const auto top = read(
+      "func.func @greater(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<i32>, %d: tensor<i32>) -> "
+      "tensor<i1> {\n %0 = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> "
+      "tensor<i1>\n stablehlo.return %0 : tensor<i1>\n}\n" +
+      modules::around(
+          "%x: tensor<4xf32>, %i: tensor<4xi32>, %n: tensor<f32>, %m: tensor<i32>",
+          "%0:2 = stablehlo.custom_call @ApproxTopK(%x, %i, %n, %m) {called_computations = "
+          "[@greater], mhlo.backend_config = {aggregate_to_topk = true, reduction_dim = 0 : i64, "
+          "top_k = 2 : i64}} : (tensor<4xf32>, tensor<4xi32>, tensor<f32>, tensor<i32>) -> "
+          "(tensor<2xf32>, tensor<2xi32>)\nreturn %0#0, %0#1 : tensor<2xf32>, tensor<2xi32>"));
+  const auto best = pt::evaluate(top, xt::xarray<float>{1, 7, 3, 5},
+                                 xt::xarray<std::int32_t>{10, 11, 12, 13}, 0.f, std::int32_t{0});
+  CHECK(best[0].data<float>()[1] == 5);
+  CHECK(best[1].data<std::int32_t>()[1] == 13);
+  CHECK(mistake(modules::around("",
+                                "stablehlo.custom_call @xla_ffi_python_cpu_callback() : () -> ()"
+                                "\nreturn"))
+            .find("calls Python") != std::string::npos);
+}
+
 TEST_CASE("the talk's module") {
   const pt::program p = read(
       "func @mlp(%x : tensor<16x256xf32>,\n %w1 : tensor<256x256xf32>){\n %0 = "
@@ -193,7 +301,7 @@ TEST_CASE("mistakes have line, column and what to do") {
   };
   CHECK(of("%0 = stablehlo.fft %a : tensor<4xf32>") ==
         "H004 stablehlo: 3:6: op \"stablehlo.fft\" is unknown; known: abs, add, "
-        "and, atan2, cbrt, ceil, clamp, cosine and 85 more; did you mean \"not\"?");
+        "and, atan2, cbrt, ceil, clamp, cosine and 87 more; did you mean \"not\"?");
   CHECK(of("%0 = stablehlo.add %a, %b : tensor<4xf32>") ==
         "H006 stablehlo: 3:6: %b is used before it is defined, or not defined at all");
   CHECK(of("%0 = stablehlo.abs %a : tensor<5xf32>") ==

@@ -3,114 +3,66 @@
 /// Source    the StableHLO specification, version 1.0, and the definitions of the CHLO dialect
 #pragma once
 
-#include <partita/ir/builder.hpp>
-#include <partita/op/registry.hpp>
-#include <partita/stablehlo/attributes.hpp>
+#include <partita/stablehlo/custom_calls.hpp>
+#include <partita/stablehlo/folding.hpp>
+#include <partita/stablehlo/op_context.hpp>
+#include <partita/stablehlo/philox.hpp>
 #include <partita/stablehlo/reducer.hpp>
 
 namespace partita::stablehlo_detail {
 
-/// Handed to what makes ops of one that was read.
-struct op_context {
-  syntax& in;
-  builder& b;
-  const op_text& o;
-  vec<value_id> operands;
-  vec<program> regions;    ///< inputs: their arguments, then what they take of around them
-  vec<value_id> captured;  ///< that, as values here
-  vec<value_id> results;   ///< to be filled
-  const mesh* local_mesh = nullptr;  ///< of a program for one device: the mesh
-  bool unrolls = false;              ///< are counted loops written out?
-
-  template <class... Parts>
-  constexpr void fail(std::string_view code, const Parts&... parts) {
-    in.fail(o.at, code, o.name, ": ", parts...);
-  }
-  constexpr bool failed() const { return in.failed() || b.failed(); }
-  constexpr value_id x(std::size_t i) const { return i < operands.size() ? operands[i] : -1; }
-  constexpr const tensor_type& type(std::size_t i) const { return b.type(x(i)); }
-  /// The type that the text gives to the result.
-  constexpr tensor_type declared(std::size_t i = 0) {
-    if (i < o.result_types.size()) return o.result_types[i];
-    fail("H005", "its result type is needed");
-    return {};
-  }
-  /// Numbers of an attribute, by any of its names; `otherwise` that many zeros or ones if it may be
-  /// left out.
-  constexpr vec<std::int64_t> numbers(std::string_view name, std::string_view other = {},
-                                      std::size_t count = 0, std::int64_t otherwise = 0) {
-    vec<std::int64_t> list;
-    const bool first = o.has(name);
-    if (!first && (other.empty() || !o.has(other))) {
-      list.assign(count, otherwise);
-      return list;
-    }
-    bool splat = false;
-    const std::string_view value = o.attribute(first ? name : other);
-    if (!read_integers(value, list, splat))
-      fail("H005", "attribute ", first ? name : other, " = ", value.substr(0, 60),
-           " is no list of numbers");
-    if (splat && list.size() == 1 && count > 1) list.assign(count, list[0]);
-    return list;
-  }
-  constexpr std::int64_t number(std::string_view name, std::int64_t otherwise) {
-    if (!o.has(name)) return otherwise;
-    std::int64_t n = 0;
-    if (!read_integer(o.attribute(name), n))
-      fail("H005", "attribute ", name, " = ", o.attribute(name).substr(0, 60), " is no number");
-    return n;
-  }
-  constexpr std::int64_t needed(std::string_view name, std::string_view other = {}) {
-    if (o.has(name)) return number(name, 0);
-    if (!other.empty() && o.has(other)) return number(other, 0);
-    fail("H005", "attribute ", name, " is missing");
-    return 0;
-  }
-  /// A dimension, which the op looks at further.
-  constexpr int dimension(std::int64_t d) {
-    if (d < 0 || d >= max_rank)
-      fail("H005", "dimension ", d, " is out of range; a tensor has at most ", max_rank);
-    return failed() ? 0 : static_cast<int>(d);
-  }
-  /// Has each list a number for each dimension of the first operand?
-  constexpr bool per_dimension(std::initializer_list<const vec<std::int64_t>*> lists) {
-    const int rank = type(0).shape.rank;
-    for (const auto* list : lists)
-      if (static_cast<int>(list->size()) != rank && !failed())
-        fail("H005", "a list of ", list->size(), " numbers for ", type(0), "; ", rank,
-             rank == 1 ? " is" : " are", " needed");
-    return !failed();
-  }
-  constexpr bool count(std::size_t wanted) {
-    if (operands.size() != wanted && !failed())
-      fail("H012", operands.size(), " operands are given; ", wanted, wanted == 1 ? " is" : " are",
-           " needed");
-    return !failed();
-  }
-  constexpr bool region_count(std::size_t wanted) {
-    if (regions.size() != wanted && !failed())
-      fail("H012", regions.size(), " programs are given; ", wanted, wanted == 1 ? " is" : " are",
-           " needed");
-    return !failed();
-  }
-  /// Programs like those of reduce see their arguments only.
-  constexpr bool closed() {
-    if (!captured.empty() && !failed())
-      fail("H009", "its program uses values from outside, which is not supported");
-    return !failed();
-  }
-  constexpr void give(value_id v) { results.push_back(v); }
-  constexpr void give(value_id first, int count) {
-    for (int i = 0; i < count; ++i) results.push_back(first < 0 ? -1 : first + i);
-  }
-  constexpr value_id scalar_like(value_id v, double number) {
-    return ops::scalar(b, b.type(v).element, number);
-  }
+/// Ops that differ from ours in their names only, if that.
+struct same_op {
+  std::string_view name;
+  const op_def* op;
 };
-
-using ints = ops::ints;
-constexpr ints as_ints(const vec<std::int64_t>& v) { return {v.data(), v.size()}; }
-
+inline constexpr same_op same_ops[] = {
+    {"abs", &def<op::abs>},
+    {"add", &def<op::add>},
+    {"and", &def<op::logical_and>},
+    {"atan2", &def<op::atan2>},
+    {"cbrt", &def<op::cbrt>},
+    {"ceil", &def<op::ceil>},
+    {"clamp", &def<op::clamp>},
+    {"cosine", &def<op::cosine>},
+    {"count_leading_zeros", &def<op::count_leading_zeros>},
+    {"digamma", &def<op::digamma>},
+    {"divide", &def<op::divide>},
+    {"erf", &def<op::erf>},
+    {"erf_inv", &def<op::erf_inv>},
+    {"erfc", &def<op::erfc>},
+    {"exponential", &def<op::exp>},
+    {"exponential_minus_one", &def<op::expm1>},
+    {"floor", &def<op::floor>},
+    {"is_finite", &def<op::is_finite>},
+    {"lgamma", &def<op::lgamma>},
+    {"log", &def<op::log>},
+    {"log_plus_one", &def<op::log1p>},
+    {"logistic", &def<op::logistic>},
+    {"maximum", &def<op::maximum>},
+    {"minimum", &def<op::minimum>},
+    {"multiply", &def<op::multiply>},
+    {"negate", &def<op::negate>},
+    {"not", &def<op::logical_not>},
+    {"or", &def<op::logical_or>},
+    {"popcnt", &def<op::popcnt>},
+    {"power", &def<op::power>},
+    {"remainder", &def<op::remainder>},
+    {"round_nearest_afz", &def<op::round_nearest_away>},
+    {"round_nearest_even", &def<op::round_nearest_even>},
+    {"rsqrt", &def<op::rsqrt>},
+    {"select", &def<op::select>},
+    {"shift_left", &def<op::shift_left>},
+    {"shift_right_arithmetic", &def<op::shift_right_arithmetic>},
+    {"shift_right_logical", &def<op::shift_right_logical>},
+    {"sign", &def<op::sign>},
+    {"sine", &def<op::sine>},
+    {"sqrt", &def<op::sqrt>},
+    {"subtract", &def<op::subtract>},
+    {"tan", &def<op::tan>},
+    {"tanh", &def<op::tanh>},
+    {"xor", &def<op::logical_xor>},
+};
 // ---- Constants and shapes
 
 constexpr void read_constant(op_context& c) {
@@ -271,6 +223,22 @@ constexpr void read_is_inf(op_context& c) {
   const value_id x = c.o.name.ends_with("is_inf") ? ops::abs(c.b, c.x(0)) : c.x(0);
   c.give(
       ops::compare(c.b, ops::direction::eq, x, c.scalar_like(x, negative ? -infinite : infinite)));
+}
+/// The upper half of the product of two integers.
+constexpr void read_mulhi(op_context& c) {
+  if (!c.count(2)) return;
+  const dtype t = c.type(0).element;
+  const int bits = 8 * size_of(t);
+  if (!is_integer(t) || bits > 32)
+    return c.fail("H013", "of ", c.type(0), "; integers of up to 32 bits are supported");
+  const bool is_signed = op::least_integer(t) < 0;
+  const dtype wide = is_signed ? dtype::i64 : dtype::u64;
+  const auto widened = [&](std::size_t i) { return ops::convert(c.b, c.x(i), wide); };
+  const value_id product = ops::multiply(c.b, widened(0), widened(1));
+  const value_id places = ops::integer(c.b, wide, bits);
+  const value_id upper = is_signed ? ops::shift_right_arithmetic(c.b, product, places)
+                                   : ops::shift_right_logical(c.b, product, places);
+  c.give(ops::convert(c.b, upper, t));
 }
 /// Functions that are made of others, with 0 and 1 as constants.
 struct composed {
@@ -592,13 +560,27 @@ constexpr value_id with_initial(op_context& c, value_id x, value_id initial, com
   const value_id operands[] = {x, initial};
   return c.b.emit(combining_op(how), operands, {});
 }
-/// The combiner of a closed program of two scalars, or none, which is said.
-constexpr bool combiner_of(op_context& c, std::size_t region, combiner& how) {
-  if (c.failed()) return false;
-  if (find_combiner(c.regions[region], how)) return true;
-  c.fail("H009",
-         "its program is none of add, multiply, maximum, minimum, and, or of its two arguments");
-  return false;
+/// `applies stablehlo.add`: an op as the program of a reduction.
+constexpr program applied(op_context& c) {
+  std::string_view name = c.o.words.empty() ? std::string_view() : c.o.words[0];
+  if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos)
+    name.remove_prefix(dot + 1);
+  const op_def* const* found = nullptr;
+  for (const auto& each : same_ops)
+    if (each.name == name && each.op->operand_count == 2) found = &each.op;
+  builder b;
+  if (found == nullptr) {
+    c.fail("H009", "applies \"", name, "\", which is no op of two scalars");
+    return {};
+  }
+  const tensor_type scalar{c.type(0).element, {}};
+  const value_id x = ops::parameter(b, "", scalar), y = ops::parameter(b, "", scalar);
+  const value_id made = b.emit(**found, {x, y});
+  if (b.failed())
+    c.fail("H009", "applies \"", name, "\", which does not combine ", c.type(0));
+  else
+    b.p.outputs.push_back({made, {}});
+  return static_cast<program&&>(b.p);
 }
 constexpr void read_reduce(op_context& c) {
   auto dims = c.numbers("dimensions");
@@ -613,39 +595,24 @@ constexpr void read_reduce(op_context& c) {
   if (n == 0 || c.operands.size() % 2 != 0)
     return c.fail("H012", c.operands.size(),
                   " operands; each tensor and its initial value are needed");
-  combiner how = combiner::add;
   if (c.regions.empty()) {
     // `applies stablehlo.add`
-    std::string_view name = c.o.words.empty() ? std::string_view() : c.o.words[0];
-    if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos)
-      name.remove_prefix(dot + 1);
-    const bool boolean = c.type(0).element == dtype::boolean;
-    bool found = false;
-    for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min,
-                          combiner::logical_and, combiner::logical_or})
-      if (combining_op(each).name == name) how = each, found = true;
-    if (!found)
-      return c.fail("H009", "applies \"", name,
-                    "\", which is none of add, multiply, maximum, minimum, and, or");
-    if (boolean && (how == combiner::add || how == combiner::max)) how = combiner::logical_or;
-    if (boolean && (how == combiner::multiply || how == combiner::min)) how = combiner::logical_and;
-  } else {
-    if (!c.region_count(1) || !c.closed()) return;
-    ops::extreme which{};
-    if (n == 2 && find_extreme(c.regions[0], which)) {
-      // (Of i1, bytes are compared.)
-      const bool boolean = c.type(0).element == dtype::boolean;
-      const value_id x = boolean ? ops::convert(c.b, c.x(0), dtype::u8) : c.x(0);
-      const value_id first = ops::reduce(c.b, x, c.x(1), which, as_ints(dims));
-      if (!boolean) return c.give(first, 2);
-      c.give(ops::convert(c.b, first, dtype::boolean));
-      return c.give(first < 0 ? -1 : first + 1);
-    }
-    if (n > 1)
-      return c.fail("H009", "a reduction of ", n,
-                    " tensors at once is supported as argmax and argmin only");
-    if (!combiner_of(c, 0, how)) return;
+    c.regions.push_back(applied(c));
+    if (c.failed()) return;
   }
+  if (!c.region_count(1) || !c.closed()) return;
+  ops::extreme which{};
+  combiner how = combiner::add;
+  if (n == 2 && find_extreme(c.regions[0], which)) {
+    // (Of i1, bytes are compared.)
+    const bool boolean = c.type(0).element == dtype::boolean;
+    const value_id x = boolean ? ops::convert(c.b, c.x(0), dtype::u8) : c.x(0);
+    const value_id first = ops::reduce(c.b, x, c.x(1), which, as_ints(dims));
+    if (!boolean) return c.give(first, 2);
+    c.give(ops::convert(c.b, first, dtype::boolean));
+    return c.give(first < 0 ? -1 : first + 1);
+  }
+  if (n > 1 || !find_combiner(c.regions[0], how)) return fold(c, as_ints(dims));
   for (std::size_t i = 0; i < n; ++i)
     c.give(with_initial(c, ops::reduce(c.b, c.x(i), how, as_ints(dims)), c.x(n + i), how));
 }
@@ -669,13 +636,15 @@ constexpr vec<window_dim> windows_of(op_context& c, std::size_t rank) {
 /// Is this a sum (or another combination) over all elements up to each? Then it is a cumulative
 /// one.
 constexpr void read_reduce_window(op_context& c) {
-  if (c.operands.size() != 2 && !c.failed())
-    return c.fail("H013", c.operands.size(),
-                  " operands; windows of one tensor, with 2, are supported");
+  const std::size_t n = c.operands.size() / 2;
+  if (n == 0 || c.operands.size() % 2 != 0)
+    return c.fail("H012", c.operands.size(),
+                  " operands; each tensor and its initial value are needed");
   if (!c.region_count(1) || !c.closed()) return;
   const auto w = windows_of(c, static_cast<std::size_t>(c.type(0).shape.rank));
   combiner how = combiner::add;
-  if (c.failed() || !combiner_of(c, 0, how)) return;
+  if (c.failed()) return;
+  if (n > 1 || !find_combiner(c.regions[0], how)) return fold_windows(c, w);
   c.give(with_initial(c, ops::reduce_window(c.b, c.x(0), how, {w.data(), w.size()}), c.x(1), how));
 }
 constexpr void read_select_and_scatter(op_context& c) {
@@ -772,19 +741,6 @@ constexpr void read_barrier(op_context& c) {
 constexpr void read_identity(op_context& c) {
   if (c.count(1)) c.give(c.x(0));
 }
-constexpr void read_custom_call(op_context& c) {
-  const std::string_view target =
-      c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name")) : c.o.symbol;
-  for (std::string_view known : {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
-                                 "annotate_device_placement", "xla.sdy.FuncResultSharding"})
-    if (target == known) {
-      if (known.starts_with("SPMD")) break;
-      return read_identity(c);
-    }
-  c.fail("H013", "target \"", target,
-         "\" is code of another library; lower the function so that it is written in StableHLO");
-}
-
 // ---- Linear algebra
 
 constexpr void read_cholesky(op_context& c) {
@@ -802,58 +758,6 @@ constexpr void read_triangular_solve(op_context& c) {
 
 // ---- The list
 
-/// Ops that differ from ours in their names only, if that.
-struct same_op {
-  std::string_view name;
-  const op_def* op;
-};
-inline constexpr same_op same_ops[] = {
-    {"abs", &def<op::abs>},
-    {"add", &def<op::add>},
-    {"and", &def<op::logical_and>},
-    {"atan2", &def<op::atan2>},
-    {"cbrt", &def<op::cbrt>},
-    {"ceil", &def<op::ceil>},
-    {"clamp", &def<op::clamp>},
-    {"cosine", &def<op::cosine>},
-    {"count_leading_zeros", &def<op::count_leading_zeros>},
-    {"digamma", &def<op::digamma>},
-    {"divide", &def<op::divide>},
-    {"erf", &def<op::erf>},
-    {"erf_inv", &def<op::erf_inv>},
-    {"erfc", &def<op::erfc>},
-    {"exponential", &def<op::exp>},
-    {"exponential_minus_one", &def<op::expm1>},
-    {"floor", &def<op::floor>},
-    {"is_finite", &def<op::is_finite>},
-    {"lgamma", &def<op::lgamma>},
-    {"log", &def<op::log>},
-    {"log_plus_one", &def<op::log1p>},
-    {"logistic", &def<op::logistic>},
-    {"maximum", &def<op::maximum>},
-    {"minimum", &def<op::minimum>},
-    {"multiply", &def<op::multiply>},
-    {"negate", &def<op::negate>},
-    {"not", &def<op::logical_not>},
-    {"or", &def<op::logical_or>},
-    {"popcnt", &def<op::popcnt>},
-    {"power", &def<op::power>},
-    {"remainder", &def<op::remainder>},
-    {"round_nearest_afz", &def<op::round_nearest_away>},
-    {"round_nearest_even", &def<op::round_nearest_even>},
-    {"rsqrt", &def<op::rsqrt>},
-    {"select", &def<op::select>},
-    {"shift_left", &def<op::shift_left>},
-    {"shift_right_arithmetic", &def<op::shift_right_arithmetic>},
-    {"shift_right_logical", &def<op::shift_right_logical>},
-    {"sign", &def<op::sign>},
-    {"sine", &def<op::sine>},
-    {"sqrt", &def<op::sqrt>},
-    {"subtract", &def<op::subtract>},
-    {"tan", &def<op::tan>},
-    {"tanh", &def<op::tanh>},
-    {"xor", &def<op::logical_xor>},
-};
 struct read_op {
   std::string_view name;
   void (*read)(op_context&);
@@ -888,6 +792,7 @@ inline constexpr read_op read_ops[] = {
     {"is_neg_inf", &read_is_inf},
     {"is_pos_inf", &read_is_inf},
     {"matmul", &read_dot},
+    {"mulhi", &read_mulhi},
     {"next_after", &read_next_after},
     {"optimization_barrier", &read_barrier},
     {"pad", &read_pad},
@@ -897,6 +802,7 @@ inline constexpr read_op read_ops[] = {
     {"reshape", &read_reshape},
     {"reverse", &read_reverse},
     {"scatter", &read_scatter},
+    {"rng_bit_generator", &read_rng_bit_generator},
     {"select_and_scatter", &read_select_and_scatter},
     {"sharding_constraint", &read_identity},
     {"sinh", &read_composed},

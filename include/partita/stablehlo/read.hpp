@@ -839,6 +839,9 @@ class module_reader {
                                   const vec<value_id>& operands) {
     op_context c{in_, s.b, o, operands, {}, {}, {}, local_ ? &mesh_ : nullptr, unrolls_};
     if (!o.regions.empty()) nested(s, o, c);
+    // Of custom calls, programs may be functions.
+    for (std::string_view f : parts_of(inside(o.attribute("called_computations"), '[', ']')))
+      if (f.starts_with("@")) c.regions.push_back(function_named(o, f.substr(1)));
     if (in_.failed() || s.b.failed()) return {};
     if (make_local_op(c, name) || make_op(c, name)) {
       if (!c.failed() && c.results.empty()) in_.fail(o.at, "H012", o.name, " makes nothing");

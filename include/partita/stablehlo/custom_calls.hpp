@@ -1,0 +1,103 @@
+/// Custom calls: code of other libraries that means an op of ours.
+#pragma once
+
+#include <partita/stablehlo/op_context.hpp>
+#include <partita/stablehlo/reducer.hpp>
+
+namespace partita::stablehlo_detail {
+
+/// A number of `mhlo.backend_config = {uplo = 76 : ui8, ...}`.
+constexpr std::int64_t configured(op_context& c, std::string_view name) {
+  for (std::string_view part : parts_of(inside(c.o.attribute("mhlo.backend_config"), '{', '}'))) {
+    const std::size_t equal = part.find('=');
+    if (equal == std::string_view::npos || !part.starts_with(name)) continue;
+    std::string_view between = part.substr(name.size(), equal - name.size());
+    while (!between.empty() && is_space(between.front())) between.remove_prefix(1);
+    std::int64_t n = 0;
+    std::string_view value = part.substr(equal + 1);
+    while (!value.empty() && is_space(value.front())) value.remove_prefix(1);
+    if (value.starts_with("true")) return 1;
+    if (value.starts_with("false")) return 0;
+    if (between.empty() && read_integer(value, n)) return n;
+  }
+  c.fail("H005", "its mhlo.backend_config has no number ", name);
+  return 0;
+}
+/// LAPACK's letters: the one or the other.
+constexpr bool chosen(op_context& c, std::string_view name, char yes, std::string_view no) {
+  const auto letter = static_cast<char>(configured(c, name));
+  if (!c.failed() && letter != yes && no.find(letter) == std::string_view::npos)
+    c.fail("H005", name, " = '", letter, "' is none of '", yes, no, '\'');
+  return letter == yes;
+}
+
+/// lapack_*potrf_ffi: the factor and what went wrong. The other triangle stays as it was; where a
+/// matrix is not positive definite the factor is NaN here, and nothing went wrong.
+constexpr void read_potrf(op_context& c) {
+  if (!c.count(1)) return;
+  const bool lower = chosen(c, "uplo", 'L', "U");
+  const tensor_type info = c.declared(1);
+  if (c.failed()) return;
+  const value_id factor = ops::cholesky(c.b, c.x(0), lower);
+  if (c.failed()) return;
+  using enum ops::direction;
+  const value_id kept = op::triangle(c.b, lower ? ge : le, c.type(0).shape);
+  c.give(ops::select(c.b, kept, factor, c.x(0)));
+  c.give(ops::broadcast_in_dim(c.b, ops::integer(c.b, info.element, 0), info.shape, {}));
+}
+/// lapack_*trsm_ffi
+constexpr void read_trsm(op_context& c) {
+  if (!c.count(2)) return;
+  const bool left = chosen(c, "side", 'L', "R"), lower = chosen(c, "uplo", 'L', "U");
+  const bool unit = chosen(c, "diag", 'U', "N"), plain = chosen(c, "trans_x", 'N', "TC");
+  if (!c.failed()) c.give(ops::triangular_solve(c.b, c.x(0), c.x(1), {left, lower, unit, !plain}));
+}
+/// ApproxTopK(x, positions, greatest or least number, -1): the k greatest or least, all of them.
+/// The program is the comparison.
+constexpr void read_approximate_top_k(op_context& c) {
+  vec<int> keys;
+  bool descending = false;
+  if (!c.count(4) || !c.region_count(1)) return;
+  if (!find_order(c.regions[0], keys, descending) || keys.size() != 1 || keys[0] != 0)
+    return c.fail("H009", "its program is no comparison LT or GT of its first operand");
+  const int dim = c.dimension(configured(c, "reduction_dim"));
+  const std::int64_t k = configured(c, "top_k");
+  if (c.failed()) return;
+  if (configured(c, "aggregate_to_topk") == 0)
+    return c.fail("H013", "aggregate_to_topk = false is not supported");
+  const value_id operands[] = {c.x(0), c.x(1)};
+  const value_id sorted = ops::sort(c.b, operands, dim, 1, descending);
+  if (c.failed()) return;
+  const shape& s = c.type(0).shape;
+  std::int64_t start[max_rank] = {}, limit[max_rank] = {};
+  for (int d = 0; d < s.rank; ++d) limit[d] = d == dim ? k : s[d];
+  const auto rank = static_cast<std::size_t>(s.rank);
+  for (int i = 0; i < 2; ++i) c.give(ops::slice(c.b, sorted + i, {start, rank}, {limit, rank}));
+}
+
+constexpr bool is_lapack(std::string_view target, std::string_view routine) {
+  return target.size() == routine.size() + 12 && target.starts_with("lapack_") &&
+         target.substr(8) == concat(routine, "_ffi").view();
+}
+constexpr void read_custom_call(op_context& c) {
+  const std::string_view target =
+      c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name")) : c.o.symbol;
+  for (std::string_view known :
+       {"Sharding", "annotate_device_placement", "xla.sdy.FuncResultSharding"})
+    if (target == known) {
+      if (c.count(1)) c.give(c.x(0));
+      return;
+    }
+  if (is_lapack(target, "potrf")) return read_potrf(c);
+  if (is_lapack(target, "trsm")) return read_trsm(c);
+  if (target == "ApproxTopK") return read_approximate_top_k(c);
+  if (target.find("callback") != std::string_view::npos)
+    return c.fail("H013", "target \"", target,
+                  "\" calls Python, which no module holds; take jax.debug.print, pure_callback and "
+                  "io_callback out of the function");
+  c.fail("H013", "target \"", target,
+         "\" is code of another library; lower the function so that it is written in StableHLO "
+         "(of linear algebra there are cholesky and triangular_solve)");
+}
+
+}  // namespace partita::stablehlo_detail

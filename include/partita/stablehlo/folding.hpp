@@ -1,0 +1,198 @@
+/// Reductions by any function: halves are combined element by element, until one is left.
+#pragma once
+
+#include <partita/op/window.hpp>
+#include <partita/stablehlo/op_context.hpp>
+
+namespace partita::stablehlo_detail {
+
+/// The program of a reduction, for tensors instead of scalars.
+///
+/// Errors    H009 an op that does not work element by element
+class vectorized {
+ public:
+  constexpr vectorized(op_context& c, const program& f) : c_(c), f_(f) {}
+
+  /// Its results for each element of a shape; inputs have that shape, or are scalars.
+  constexpr vec<value_id> operator()(const shape& whole, const vec<value_id>& inputs) const {
+    vec<value_id> here(f_.types.size(), -1);
+    for (int i = 0; i < f_.input_count(); ++i)
+      at(here, f_.inputs[i]) = inputs[static_cast<std::size_t>(i)];
+    for (op_id o = 0; o < f_.op_count() && !c_.failed(); ++o)
+      if (!f_.is(o, op_role::parameter)) at(here, f_.op(o).result) = copy(here, o);
+    vec<value_id> results;
+    for (const auto& out : f_.outputs) results.push_back(in_full(at(here, out.value), whole));
+    return results;
+  }
+
+ private:
+  op_context& c_;
+  const program& f_;
+
+  static constexpr value_id& at(vec<value_id>& list, value_id v) {
+    return list[static_cast<std::size_t>(v)];
+  }
+  constexpr value_id in_full(value_id v, const shape& whole) const {
+    return v < 0 || c_.b.type(v).shape.rank == whole.rank
+               ? v
+               : ops::broadcast_in_dim(c_.b, v, whole, {});
+  }
+  constexpr value_id copy(vec<value_id>& here, op_id o) const {
+    const op_def& d = *f_.op(o).def;
+    const dtype t = f_.type(f_.op(o).result).element;
+    vec<value_id> operands;
+    for (value_id v : f_.operands(o)) operands.push_back(at(here, v));
+    if (d.id == def<op::constant>.id) return c_.b.scalar(d, t, f_.attrs(o)[0]);
+    if (d.id == def<op::bitcast_convert>.id) return ops::bitcast_convert(c_.b, operands[0], t);
+    if (d.elementwise)
+      return c_.b.emit(d, {operands.data(), operands.size()}, f_.attrs(o), tensor_type{t, {}});
+    c_.fail("H009", "its program uses ", d.name, ", which does not work element by element");
+    return -1;
+  }
+};
+
+/// Cuts dimension d: [begin : end : stride].
+constexpr value_id cut(builder& b, value_id x, int d, std::int64_t begin, std::int64_t end,
+                       std::int64_t stride = 1) {
+  if (x < 0) return -1;
+  const shape from = b.type(x).shape;
+  std::int64_t start[max_rank] = {}, limit[max_rank] = {}, strides[max_rank] = {};
+  for (int i = 0; i < from.rank; ++i) limit[i] = from[i], strides[i] = 1;
+  start[d] = begin, limit[d] = end, strides[d] = stride;
+  const auto rank = static_cast<std::size_t>(from.rank);
+  return ops::slice(b, x, {start, rank}, {limit, rank}, {strides, rank});
+}
+constexpr vec<value_id> cut(builder& b, const vec<value_id>& xs, int d, std::int64_t begin,
+                            std::int64_t end, std::int64_t stride = 1) {
+  vec<value_id> made;
+  for (value_id x : xs) made.push_back(cut(b, x, d, begin, end, stride));
+  return made;
+}
+
+/// Tensors that a program of n + n scalars combines; what is before stays before.
+struct folder {
+  op_context& c;
+  const vectorized f;
+  const std::size_t n = c.operands.size() / 2;
+
+  constexpr explicit folder(op_context& in) : c(in), f(in, in.regions[0]) {}
+
+  constexpr bool fits() const {
+    const program& p = c.regions[0];
+    if (p.output_count() != static_cast<int>(n) || p.input_count() != static_cast<int>(2 * n))
+      c.fail("H012", "its program has ", p.input_count(), " arguments and ", p.output_count(),
+             " results; ", 2 * n, " and ", n, " are needed");
+    return !c.failed();
+  }
+  constexpr vec<value_id> tensors() const {
+    return vec<value_id>(c.operands.begin(), c.operands.begin() + n);
+  }
+  constexpr const shape& extents(const vec<value_id>& xs) const { return c.b.type(xs[0]).shape; }
+  constexpr vec<value_id> combined(const vec<value_id>& left, const vec<value_id>& right) const {
+    if (c.failed()) return left;
+    vec<value_id> both = left;
+    both.insert_back(right.begin(), right.end());
+    return f(extents(right), both);
+  }
+  /// Initial values, then what was combined.
+  constexpr void give(const vec<value_id>& xs) const {
+    const vec<value_id> initial(c.operands.begin() + n, c.operands.end());
+    for (value_id v : combined(initial, xs)) c.give(v);
+  }
+  /// x0 x1, x2 x3, ... and so on, until one is left along the dimension.
+  constexpr void reduce(vec<value_id>& xs, int d) const {
+    while (!c.failed() && extents(xs)[d] > 1) {
+      const std::int64_t count = extents(xs)[d], even = count / 2 * 2;
+      vec<value_id> made = combined(cut(c.b, xs, d, 0, even, 2), cut(c.b, xs, d, 1, even, 2));
+      if (even < count)
+        for (std::size_t i = 0; i < n && !c.failed(); ++i) {
+          const value_id parts[] = {made[i], cut(c.b, xs[i], d, even, count)};
+          made[i] = ops::concatenate(c.b, parts, d);
+        }
+      xs = made;
+    }
+  }
+  /// Each with those behind it: windows of 1, 2, 4, ... elements make one of any size.
+  constexpr void slide(vec<value_id>& xs, int d, const window_dim& w) const {
+    pad(xs, d, w);
+    const std::int64_t count = extents(xs)[d] - (w.size - 1) * w.dilation;
+    if (c.failed() || count < 1) {
+      xs = cut(c.b, xs, d, 0, 0);
+      return;
+    }
+    vec<value_id> power = xs, made;
+    std::int64_t reach = 1, covered = 0;
+    for (std::int64_t rest = w.size; rest > 0 && !c.failed(); rest /= 2, reach *= 2) {
+      if (rest % 2 != 0) {
+        made = covered == 0 ? power : joined(made, power, d, covered * w.dilation);
+        covered += reach;
+      }
+      if (rest > 1) power = joined(power, power, d, reach * w.dilation);
+    }
+    xs = cut(c.b, made, d, 0, count, w.stride);
+  }
+
+ private:
+  /// The left ones with the right ones that stand so many places behind them.
+  constexpr vec<value_id> joined(const vec<value_id>& left, const vec<value_id>& right, int d,
+                                 std::int64_t behind) const {
+    if (c.failed()) return left;
+    const std::int64_t most = extents(right)[d] - behind, have = extents(left)[d];
+    const std::int64_t count = most < have ? most : have;
+    return combined(cut(c.b, left, d, 0, count), cut(c.b, right, d, behind, behind + count));
+  }
+  constexpr void pad(vec<value_id>& xs, int d, const window_dim& w) const {
+    const auto rank = static_cast<std::size_t>(extents(xs).rank);
+    std::int64_t low[max_rank] = {}, high[max_rank] = {}, interior[max_rank] = {};
+    low[d] = w.low, high[d] = w.high, interior[d] = w.base_dilation - 1;
+    for (std::size_t i = 0; i < n && !c.failed(); ++i)
+      xs[i] = ops::pad(c.b, xs[i], c.x(n + i), {low, rank}, {high, rank}, {interior, rank});
+  }
+};
+
+/// `reduce` of n tensors by a program that combines any of their elements, in order.
+///
+/// Errors    H009 an op of the program does not work element by element, H012 its arguments
+constexpr void fold(op_context& c, ops::ints dims) {
+  const folder f(c);
+  if (c.failed() || !f.fits()) return;
+  vec<value_id> xs = f.tensors();
+  shape rest;
+  bool none = false;
+  for (int d = 0; d < f.extents(xs).rank; ++d) {
+    bool reduced = false;
+    for (auto each : dims) reduced = reduced || each == d;
+    if (!reduced) rest.push_back(f.extents(xs)[d]);
+    none = none || (reduced && f.extents(xs)[d] == 0);
+  }
+  for (auto d : dims)
+    if (d < 0 || d >= f.extents(xs).rank)
+      return c.fail("H005", "dimension ", d, " is out of range of ", c.type(0));
+  if (none) {  // Nothing to combine.
+    for (std::size_t i = 0; i < f.n; ++i)
+      c.give(ops::broadcast_in_dim(c.b, c.x(f.n + i), rest, {}));
+    return;
+  }
+  // (The last dimensions first: elements are combined in row-major order.)
+  for (std::size_t i = dims.size(); i > 0; --i) f.reduce(xs, static_cast<int>(dims[i - 1]));
+  for (value_id& x : xs) x = ops::reshape(c.b, x, rest);
+  if (!c.failed()) f.give(xs);
+}
+/// The same of `reduce_window`.
+constexpr void fold_windows(op_context& c, const vec<window_dim>& windows) {
+  const folder f(c);
+  if (c.failed() || !f.fits()) return;
+  vec<value_id> xs = f.tensors();
+  for (std::size_t d = windows.size(); d > 0 && !c.failed(); --d) {
+    const window_dim& w = windows[d - 1];
+    const bool positive = w.size > 0 && w.stride > 0 && w.base_dilation > 0 && w.dilation > 0;
+    if (!positive || !w.fits(f.extents(xs)[static_cast<int>(d - 1)]))
+      return c.fail("H005",
+                    "sizes, strides and dilations of windows are to be positive, and below ",
+                    max_elements);
+    f.slide(xs, static_cast<int>(d - 1), w);
+  }
+  if (!c.failed()) f.give(xs);
+}
+
+}  // namespace partita::stablehlo_detail

@@ -1,0 +1,111 @@
+/// What the functions that make ops of one that was read are handed.
+#pragma once
+
+#include <partita/ir/builder.hpp>
+#include <partita/op/registry.hpp>
+#include <partita/stablehlo/attributes.hpp>
+
+namespace partita::stablehlo_detail {
+
+/// Handed to what makes ops of one that was read.
+struct op_context {
+  syntax& in;
+  builder& b;
+  const op_text& o;
+  vec<value_id> operands;
+  vec<program> regions;    ///< inputs: their arguments, then what they take of around them
+  vec<value_id> captured;  ///< that, as values here
+  vec<value_id> results;   ///< to be filled
+  const mesh* local_mesh = nullptr;  ///< of a program for one device: the mesh
+  bool unrolls = false;              ///< are counted loops written out?
+
+  template <class... Parts>
+  constexpr void fail(std::string_view code, const Parts&... parts) {
+    in.fail(o.at, code, o.name, ": ", parts...);
+  }
+  constexpr bool failed() const { return in.failed() || b.failed(); }
+  constexpr value_id x(std::size_t i) const { return i < operands.size() ? operands[i] : -1; }
+  constexpr const tensor_type& type(std::size_t i) const { return b.type(x(i)); }
+  /// The type that the text gives to the result.
+  constexpr tensor_type declared(std::size_t i = 0) {
+    if (i < o.result_types.size()) return o.result_types[i];
+    fail("H005", "its result type is needed");
+    return {};
+  }
+  /// Numbers of an attribute, by any of its names; `otherwise` that many zeros or ones if it may be
+  /// left out.
+  constexpr vec<std::int64_t> numbers(std::string_view name, std::string_view other = {},
+                                      std::size_t count = 0, std::int64_t otherwise = 0) {
+    vec<std::int64_t> list;
+    const bool first = o.has(name);
+    if (!first && (other.empty() || !o.has(other))) {
+      list.assign(count, otherwise);
+      return list;
+    }
+    bool splat = false;
+    const std::string_view value = o.attribute(first ? name : other);
+    if (!read_integers(value, list, splat))
+      fail("H005", "attribute ", first ? name : other, " = ", value.substr(0, 60),
+           " is no list of numbers");
+    if (splat && list.size() == 1 && count > 1) list.assign(count, list[0]);
+    return list;
+  }
+  constexpr std::int64_t number(std::string_view name, std::int64_t otherwise) {
+    if (!o.has(name)) return otherwise;
+    std::int64_t n = 0;
+    if (!read_integer(o.attribute(name), n))
+      fail("H005", "attribute ", name, " = ", o.attribute(name).substr(0, 60), " is no number");
+    return n;
+  }
+  constexpr std::int64_t needed(std::string_view name, std::string_view other = {}) {
+    if (o.has(name)) return number(name, 0);
+    if (!other.empty() && o.has(other)) return number(other, 0);
+    fail("H005", "attribute ", name, " is missing");
+    return 0;
+  }
+  /// A dimension, which the op looks at further.
+  constexpr int dimension(std::int64_t d) {
+    if (d < 0 || d >= max_rank)
+      fail("H005", "dimension ", d, " is out of range; a tensor has at most ", max_rank);
+    return failed() ? 0 : static_cast<int>(d);
+  }
+  /// Has each list a number for each dimension of the first operand?
+  constexpr bool per_dimension(std::initializer_list<const vec<std::int64_t>*> lists) {
+    const int rank = type(0).shape.rank;
+    for (const auto* list : lists)
+      if (static_cast<int>(list->size()) != rank && !failed())
+        fail("H005", "a list of ", list->size(), " numbers for ", type(0), "; ", rank,
+             rank == 1 ? " is" : " are", " needed");
+    return !failed();
+  }
+  constexpr bool count(std::size_t wanted) {
+    if (operands.size() != wanted && !failed())
+      fail("H012", operands.size(), " operands are given; ", wanted, wanted == 1 ? " is" : " are",
+           " needed");
+    return !failed();
+  }
+  constexpr bool region_count(std::size_t wanted) {
+    if (regions.size() != wanted && !failed())
+      fail("H012", regions.size(), " programs are given; ", wanted, wanted == 1 ? " is" : " are",
+           " needed");
+    return !failed();
+  }
+  /// Programs like those of reduce see their arguments only.
+  constexpr bool closed() {
+    if (!captured.empty() && !failed())
+      fail("H009", "its program uses values from outside, which is not supported");
+    return !failed();
+  }
+  constexpr void give(value_id v) { results.push_back(v); }
+  constexpr void give(value_id first, int count) {
+    for (int i = 0; i < count; ++i) results.push_back(first < 0 ? -1 : first + i);
+  }
+  constexpr value_id scalar_like(value_id v, double number) {
+    return ops::scalar(b, b.type(v).element, number);
+  }
+};
+
+using ints = ops::ints;
+constexpr ints as_ints(const vec<std::int64_t>& v) { return {v.data(), v.size()}; }
+
+}  // namespace partita::stablehlo_detail
