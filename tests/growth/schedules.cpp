@@ -47,14 +47,14 @@ TEST_CASE("a barrier of n tensors") {
   CHECK(bytes(400) <= 5 * bytes(100));
   check_linear(300, barrier, [](const auto& p) { (void)pt::partition(p, mesh, shard_all); });
   const pt::core_program c(barrier(3), mesh);
-  for (int f = 0; f < 6; ++f)  // each dimension of each operand by itself
-    for (int i = 0; i < 3; ++i) {
-      const int dim = f / 2 == i ? f % 2 : pt::no_dim;
-      const pt::op_id o = c.p.op_count() - 1;
-      CHECK(c.map.operand_dim(c.map.at(o, f), i) == dim);
-      CHECK(c.map.result_dim(c.map.at(o, f), i) == dim);
-      CHECK(c.map.dim_of(c.map.at(o, f), -1 - i) == dim);
+  for (int i = 0; i < 3; ++i)  // each dimension of each operand by itself
+    for (int d = 0; d < 2; ++d) {
+      const pt::op_id wire = 3 + i;
+      CHECK(c.p.is(wire, pt::op_role::wire));
+      CHECK(c.map.operand_dim(c.map.at(wire, d), 0) == d);
+      CHECK(c.map.result_dim(c.map.at(wire, d), 0) == d);
     }
+  CHECK(pt::partition(barrier(3), mesh, shard_all).collectives.total() == 0);
 }
 
 TEST_CASE("texts of loops around n users of one input") {

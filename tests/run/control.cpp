@@ -489,6 +489,29 @@ TEST_CASE("optimization_barrier passes on its operands, each lying as it did") {
       pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"y", pt::first_divisible_dim}})));
 }
 
+TEST_CASE("one axis slices several operands of a barrier, whenever it is known of each") {
+  const auto model = [](auto x, auto y, auto w) {
+    return pt::for_loop(
+        0, 3,
+        [&](auto, auto h) {
+          // What is carried, and a product whose rows are known to be sliced later.
+          const auto [a, b, c] = pt::optimization_barrier(std::tuple{h, matmul(y, w), w});
+          return tanh(a + b) * sum<1>(c);
+        },
+        x);
+  };
+  const auto p =
+      pt::trace([=](auto x, auto y, auto w) { return model(x, y, w); }, pt::input<f64, 4, 4>("x"),
+                pt::input<f64, 4, 4>("y"), pt::input<f64, 4, 4>("w"));
+  const std::vector<pt::array> inputs{numbers({4, 4}, 1, .1), numbers({4, 4}, 2, -.1),
+                                      numbers({4, 4}, 1, 0)};
+  const auto batch = pt::schedule(pt::manual("B", {{"x", 0}, {"y", 0}}));
+  CHECK(pt::partition(p, pt::mesh{{"B", 2}}, batch).collectives.total() == 0);
+  check_emulated(p, inputs, batch);
+  check_emulated(p, inputs, pt::schedule(pt::microbatch(2, {{"x", 0}, {"y", 0}})));
+  check_emulated(p, inputs, pt::schedule(pt::manual("M", {{"w", 0}}), pt::manual("B", {{"y", 0}})));
+}
+
 TEST_CASE("mistakes with bodies are found when the model is traced") {
   const auto traced = [](auto model) {
     try {

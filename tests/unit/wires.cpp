@@ -115,12 +115,13 @@ constexpr auto scans = [](auto x, auto w) {
          sum(std::get<1>(more));
 };
 
-/// Branches with arguments and captures, in a call in a loop.
-constexpr auto branches = [](auto x, auto w) {
+/// Branches with arguments and captures, in a call in a loop, of what passed a barrier.
+constexpr auto branches = [](auto given, auto weights) {
+  const auto [x, w] = pt::optimization_barrier(std::tuple{given * 2, weights});
   const auto y = pt::for_loop(
       2, 5,
-      [&](auto i, auto h) {
-        const auto f = [&](auto v) {
+      [&, x = x, w = w](auto i, auto h) {
+        const auto f = [&, x = x, w = w](auto v) {
           return pt::case_of(
               i,
               std::tuple{[](auto a) { return sin(a); }, [&](auto a) { return matmul(a, w); },

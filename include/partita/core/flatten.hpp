@@ -37,9 +37,9 @@ struct wire {
 
 /// A program whose nested programs stand in line.
 ///
-/// An op with nested programs becomes its wires, then a marker (the op itself, without operands and
-/// results), then the ops of the nested programs. The graph has cycles where values are carried
-/// around a loop; propagation does not mind.
+/// An op with nested programs (or with wires alone) becomes its wires, then a marker (the op
+/// itself, without operands and results), then the ops of the nested programs. The graph has cycles
+/// where values are carried around a loop; propagation does not mind.
 struct flat_program {
   program p;
   vec<int> scope;        ///< by op: the nested program it belongs to; 0 is the whole program
@@ -64,7 +64,7 @@ struct flat_program {
   constexpr flat_program() = default;
   constexpr explicit flat_program(const program& source) {
     scopes.push_back({});
-    if (source.regions.empty()) {
+    if (!has_controls(source)) {
       p = source;
       scope.resize(p.ops.size(), 0);
       value_scope.resize(p.types.size(), 0);
@@ -83,6 +83,11 @@ struct flat_program {
   }
 
  private:
+  static constexpr bool has_controls(const program& source) {
+    bool any = !source.regions.empty();
+    for (op_id o = 0; !any && o < source.op_count(); ++o) any = source.is(o, op_role::control);
+    return any;
+  }
   static constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
   /// The product, or the greatest number that a count can have.
@@ -102,7 +107,7 @@ struct flat_program {
   constexpr void add(const program& q, int in, program_copier& copy) {
     for (op_id o = 0; o < q.op_count(); ++o) {
       if (q.is(o, op_role::parameter) && in != 0) continue;
-      if (q.op(o).region_count > 0) {
+      if (q.is(o, op_role::control)) {
         add_control(q, o, in, copy);
         continue;
       }

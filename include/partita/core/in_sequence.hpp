@@ -116,8 +116,8 @@ class sequencing {
   /// A wire that only takes an output of a nested program to a result.
   constexpr bool leads_out(op_id o) const {
     const op_node& n = c_.p.op(o);
-    return n.def->role == op_role::wire && n.operand_count == 1 && n.result_count == 1 &&
-           c_.nested.value_scope[n.result] == c_.nested.scope[o];
+    return n.def->role == op_role::wire && control(o).scope_count > 0 && n.operand_count == 1 &&
+           n.result_count == 1 && c_.nested.value_scope[n.result] == c_.nested.scope[o];
   }
   static constexpr bool is_operand(const control_info& k, const use& u) {
     for (const auto& each : k.operands)

@@ -40,7 +40,7 @@ struct loop_view {
   constexpr int dim_of(const factor& f, int end) const {
     if (end >= 0) return dims[f.operands_begin + end];
     if (end == -1) return f.result_dim;
-    return dims[f.operands_begin + f.results_shift + end + 1];
+    return dims[f.operands_begin + end + 1];
   }
   /// How the loops of an op, without those over some axes (bits), slice an operand or (end -1 - r)
   /// lay out result r; sums are not part of it.

@@ -37,12 +37,11 @@ struct factor {
   /// Dimension of the first result that is stacked. no_dim: the results of the iterations are
   /// reduced, or (if `combine` is stack) they are all the same.
   std::int8_t result_dim = no_dim;
-  bool offset = false;    ///< each piece still lacks its start: stack of (piece + start)
-  bool halo = false;      ///< pieces of operands overlap: an iteration sees neighbouring elements
-  int results_shift = 0;  ///< from where its operand dimensions start to where those of further
-                          ///< results end, which stand backwards
-  std::int64_t operands_begin =
-      0;  ///< where its operand dimensions start in factor_table::operand_dims
+  bool offset = false;  ///< each piece still lacks its start: stack of (piece + start)
+  bool halo = false;    ///< pieces of operands overlap: an iteration sees neighbouring elements
+  /// Where its operand dimensions start in factor_table::operand_dims; in front of them, backwards,
+  /// stand those of further results.
+  std::int64_t operands_begin = 0;
 };
 
 /// The tile maps of many ops, in flat arrays.
@@ -78,12 +77,12 @@ struct factor_table {
   constexpr int dim_of(const factor& f, int end) const {
     if (end >= 0) return operand_dims.data()[f.operands_begin + end];
     if (end == -1) return f.result_dim;
-    return operand_dims.data()[f.operands_begin + f.results_shift + end + 1];
+    return operand_dims.data()[f.operands_begin + end + 1];
   }
   /// Dimension of a result that is stacked, or no_dim.
   constexpr int result_dim(const factor& f, int result) const {
     if (result == 0) return f.result_dim;
-    return operand_dims.data()[f.operands_begin + f.results_shift - result];
+    return operand_dims.data()[f.operands_begin - result];
   }
   /// Can the next loop over this op take factor `f`? Within a composed dimension only the most
   /// major factor that is left can be sliced into contiguous chunks. `local`: by factor of the op,
@@ -162,32 +161,6 @@ class tile_map_context {
     return *this;
   }
   constexpr void composed() { table_.ops.back().composed = true; }
-
-  /// For an op that passes each operand on as the result of the same number: room for the
-  /// dimensions of all factors that `pass` adds, the first `rank` of an operand. They are windows
-  /// of one array for each dimension, which has the dimension in its middle and no_dim elsewhere,
-  /// so that bytes are linear in operands. Gives where it begins.
-  constexpr std::int64_t passes(int rank) {
-    vec<std::int8_t>& dims = table_.operand_dims;
-    const std::size_t begin = dims.size(), rest = operands.size() - 1;
-    for (int d = 0; d < rank; ++d) {
-      dims.resize(dims.size() + rest, no_dim);
-      dims.push_back(static_cast<std::int8_t>(d));
-      dims.resize(dims.size() + rest, no_dim);
-    }
-    return static_cast<std::int64_t>(begin);
-  }
-  /// A factor of a dimension of one operand and of its result, and of no others.
-  constexpr void pass(std::int64_t room, int index, int dim) {
-    const auto count = static_cast<std::int64_t>(operands.size());
-    factor f;
-    f.size = operands[index].shape[dim];
-    if (index == 0) f.result_dim = static_cast<std::int8_t>(dim);
-    f.results_shift = 2 * index;
-    f.operands_begin = room + dim * (2 * count - 1) + count - 1 - index;
-    table_.factors.push_back(f);
-    ++table_.ops.back().count;
-  }
 
  private:
   factor_table& table_;

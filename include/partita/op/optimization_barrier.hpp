@@ -1,26 +1,27 @@
 /// optimization_barrier: values that stay together.
 #pragma once
 
+#include <partita/ir/wires.hpp>
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {
 
 /// Passes its operands on together: nothing is moved across it.
 ///
-/// Tile map  ([i], [j]) -> ([i], [j]), each dimension of each operand by itself
+/// Each operand lies on the mesh by itself, as the result of the same number does: a wire for each
+/// (see ir/wires.hpp), as if they passed a nested program. So an axis may slice several of them.
+///
+/// Shapes    (i), (j), ... -> (i), (j), ...
 struct optimization_barrier {
   static constexpr std::string_view name = "optimization_barrier";
+  static constexpr op_role role = op_role::control;
   static constexpr void infer(infer_context& c) {
     if (c.operands.empty()) return c.fail("S180", name, ": it has no results");
     c.result = c.operands[0];
     for (std::size_t i = 1; i < c.operands.size(); ++i) c.more.push_back(c.operands[i]);
   }
-  static constexpr void tile_map(tile_map_context& c) {
-    int rank = 0;
-    for (const auto& t : c.operands) rank = t.shape.rank > rank ? t.shape.rank : rank;
-    const std::int64_t room = c.passes(rank);
-    for (int i = 0; i < static_cast<int>(c.operands.size()); ++i)
-      for (int d = 0; d < c.operands[i].shape.rank; ++d) c.pass(room, i, d);
+  static constexpr void wires(const program& p, op_id o, wire_list& list) {
+    for (int i = 0; i < p.op(o).operand_count; ++i) list.add().operand(i).result(i);
   }
   static constexpr void derive(derive_context& c) {
     for (std::size_t i = 0; i < c.operands.size(); ++i) c.operands[i] = c.cotangents[i];

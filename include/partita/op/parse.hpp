@@ -200,7 +200,9 @@ class program_parser {
       expect(")");
     }
     const auto count = static_cast<int>(c.operands.size());
-    const bool none_is_fine = c.def->role == op_role::control;
+    // (Of ops with nested programs; a barrier has none.)
+    const bool none_is_fine =
+        c.def->role == op_role::control && c.def->id != def<op::optimization_barrier>.id;
     if (c.def->operand_count < 0 ? count == 0 && !none_is_fine : count != c.def->operand_count) {
       text wanted = "one or more are";
       if (c.def->operand_count >= 0)

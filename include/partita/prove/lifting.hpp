@@ -152,15 +152,15 @@ constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list&
 
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
-  if (n.def->role == op_role::control) return lift_control(w, p, o, to);
-  if (n.def->collective) return lift_collective(w, p, o, to);
-  if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
   if (n.def->id == def<op::optimization_barrier>.id) {
     for (int i = 0; i < n.operand_count; ++i)
       for (int c = to.first[p.operand(o, i)]; c >= 0; c = w.claims[c].next)
         w.add(to, n.result + i, claim(w.claims[c]));
     return;
   }
+  if (n.def->role == op_role::control) return lift_control(w, p, o, to);
+  if (n.def->collective) return lift_collective(w, p, o, to);
+  if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
   if (n.def->id == def<op::select>.id && choose_known(w, p, o, to)) return;
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;

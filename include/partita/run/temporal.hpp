@@ -168,6 +168,7 @@ class temporal_interpreter {
   }
   std::vector<array> run_control(const op_def* what, const control_info& k,
                                  const std::vector<array>& operands, memory& values) const {
+    if (k.scope_count == 0) return operands;  // nothing but wires
     check_control(what);
     switch (control_kind_of(what)) {
       case control_kind::once:
