@@ -229,6 +229,53 @@ TEST_CASE("reductions by programs of several tensors, in order") {
           .starts_with("H005 stablehlo: 3:8: stablehlo.reduce: dimension 7 is out of range"));
 }
 
+TEST_CASE("columns of indices that count are batching dimensions") {
+  // x[arange(4), y], and x.at[arange(4), y].add(1), as JAX writes them.
+  const std::string indices = R"(%c = stablehlo.constant dense<0> : tensor<i32>
+    %n = stablehlo.constant dense<4> : tensor<4xi32>
+    %z = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i32>) -> tensor<4xi32>
+    %i = stablehlo.iota dim = 0 : tensor<4xi32>
+    %l = stablehlo.compare LT, %i, %z, SIGNED : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+    %m = stablehlo.add %i, %n : tensor<4xi32>
+    %s = stablehlo.select %l, %m, %i : tensor<4xi1>, tensor<4xi32>
+    %r = stablehlo.reshape %s : (tensor<4xi32>) -> tensor<4x1xi32>
+    %q = stablehlo.broadcast_in_dim %y, dims = [0] : (tensor<4xi32>) -> tensor<4x1xi32>
+    %t = stablehlo.concatenate %r, %q, dim = 1 : (tensor<4x1xi32>, tensor<4x1xi32>) -> tensor<4x2xi32>
+    )";
+  const auto make = [&](const std::string& rows) {
+    const std::string x = "tensor<" + rows + "x3xf32>";
+    return read(modules::around(
+        "%x: " + x + ", %y: tensor<4xi32>",
+        indices +
+            "%0 = \"stablehlo.gather\"(%x, %t) <{dimension_numbers = #stablehlo.gather<"
+            "collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1>, "
+            "slice_sizes = array<i64: 1, 1>}> : (" +
+            x +
+            ", tensor<4x2xi32>) -> tensor<4xf32>\n"
+            "%1 = \"stablehlo.scatter\"(%x, %t, %0) <{scatter_dimension_numbers = "
+            "#stablehlo.scatter<inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = "
+            "[0, 1], index_vector_dim = 1>}> ({\n^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+            "%2 = stablehlo.add %a, %b : tensor<f32>\nstablehlo.return %2 : tensor<f32>\n}) : (" +
+            x + ", tensor<4x2xi32>, tensor<4xf32>) -> " + x + "\nreturn %0, %1 : tensor<4xf32>, " +
+            x));
+  };
+  const auto p = make("4");
+  const pt::manual_entry rows[] = {{"x", 0}, {"y", 0}};
+  const pt::mesh mesh{{"B", 2}};
+  const auto r = pt::partition(p, mesh, pt::schedule(pt::manual("B", rows)));
+  CHECK(r.collectives.total() == 0);
+  const xt::xarray<float> x{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {10, 11, 12}};
+  const xt::xarray<std::int32_t> y{2, 0, 1, 7};
+  const auto made = pt::evaluate(p, x, y);
+  const float picked[] = {3, 4, 8, 12};  // (of the last, the index is clamped; its update is none)
+  for (int i = 0; i < 4; ++i) CHECK(made[0].data<float>()[i] == picked[i]);
+  const float added[] = {1, 2, 6, 8, 5, 6, 7, 16, 9, 10, 11, 12};
+  for (int i = 0; i < 12; ++i) CHECK(made[1].data<float>()[i] == added[i]);
+  CHECK(pt::max_difference(pt::emulate(r, x, y), made) == 0);
+  // Where there are more rows, those that count are not all.
+  CHECK(std::string(pt::print(make("5")).view()).find("concatenate") != std::string::npos);
+}
+
 TEST_CASE("random bits are those that XLA draws on a CPU") {
   const auto bits = [](const std::string& type, std::uint64_t key, std::uint64_t counter) {
     const auto p = read(modules::around(

@@ -3,6 +3,7 @@
 /// Source    the StableHLO specification, version 1.0, and the definitions of the CHLO dialect
 #pragma once
 
+#include <partita/stablehlo/batching.hpp>
 #include <partita/stablehlo/custom_calls.hpp>
 #include <partita/stablehlo/folding.hpp>
 #include <partita/stablehlo/op_context.hpp>
@@ -489,6 +490,11 @@ struct dimension_numbers {
       if (!good) c.fail("H005", "dimension number \"", part, "\" is unknown");
     }
   }
+  /// The indices (operand 1), without columns that count.
+  constexpr value_id without_counting(op_context& c) {
+    if (c.failed()) return -1;
+    return stablehlo_detail::without_counting(c.b, c.x(0), c.x(1), lists, vector_dim);
+  }
   constexpr ops::gather_dimensions numbers() const {
     return {as_ints(lists[0]), as_ints(lists[1]), as_ints(lists[2]),
             as_ints(lists[3]), as_ints(lists[4]), vector_dim};
@@ -498,9 +504,11 @@ constexpr void read_gather(op_context& c) {
   constexpr std::string_view names[5] = {"offset_dims", "collapsed_slice_dims",
                                          "operand_batching_dims", "start_indices_batching_dims",
                                          "start_index_map"};
-  const dimension_numbers dims(c, c.o.attribute("dimension_numbers"), names);
+  dimension_numbers dims(c, c.o.attribute("dimension_numbers"), names);
   const auto sizes = c.numbers("slice_sizes");
-  if (c.count(2)) c.give(ops::gather(c.b, c.x(0), c.x(1), dims.numbers(), as_ints(sizes)));
+  if (!c.count(2)) return;
+  const value_id indices = dims.without_counting(c);
+  c.give(ops::gather(c.b, c.x(0), indices, dims.numbers(), as_ints(sizes)));
 }
 /// Are all elements of a value the identity of a combiner? (A constant, or one that is repeated.)
 constexpr bool is_identity(const builder& b, value_id v, combiner how) {
@@ -518,11 +526,12 @@ constexpr void read_scatter(op_context& c) {
   constexpr std::string_view names[5] = {"update_window_dims", "inserted_window_dims",
                                          "input_batching_dims", "scatter_indices_batching_dims",
                                          "scatter_dims_to_operand_dims"};
-  const dimension_numbers dims(c, c.o.attribute("scatter_dimension_numbers"), names);
+  dimension_numbers dims(c, c.o.attribute("scatter_dimension_numbers"), names);
   if (c.operands.size() != 3 && !c.failed())
     return c.fail("H013", c.operands.size(),
                   " operands; a scatter of one tensor, with 3, is supported");
   if (!c.region_count(1) || !c.closed()) return;
+  const value_id indices = dims.without_counting(c);
   const program& f = c.regions[0];
   ops::scatter_update update = ops::scatter_update::assign;
   combiner how = combiner::add;
@@ -535,7 +544,7 @@ constexpr void read_scatter(op_context& c) {
       update = how == combiner::logical_and ? ops::scatter_update::min : ops::scatter_update::max;
       input = ops::convert(c.b, input, dtype::u8);
       updates = ops::convert(c.b, updates, dtype::u8);
-      const value_id made = ops::scatter(c.b, update, input, c.x(1), updates, dims.numbers());
+      const value_id made = ops::scatter(c.b, update, input, indices, updates, dims.numbers());
       return c.give(ops::convert(c.b, made, dtype::boolean));
     }
     update = static_cast<ops::scatter_update>(how);
@@ -546,8 +555,8 @@ constexpr void read_scatter(op_context& c) {
   }
   // Into what is an identity: updates that are sharded are partial results then.
   if (update != ops::scatter_update::assign && is_identity(c.b, input, how))
-    return c.give(ops::scatter(c.b, update, c.type(0).shape, c.x(1), updates, dims.numbers()));
-  c.give(ops::scatter(c.b, update, input, c.x(1), updates, dims.numbers()));
+    return c.give(ops::scatter(c.b, update, c.type(0).shape, indices, updates, dims.numbers()));
+  c.give(ops::scatter(c.b, update, input, indices, updates, dims.numbers()));
 }
 
 // ---- Reductions
