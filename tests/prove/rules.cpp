@@ -169,6 +169,26 @@ TEST_CASE("rules: the greatest of the same value over and over is that value, th
   CHECK_FALSE(does(source, loop("add", "0")));
 }
 
+TEST_CASE("rules: so many times what enters a linear loop is so many times what leaves it") {
+  const auto loop = [](const std::string& step, const std::string& before,
+                       const std::string& behind) {
+    return "(%x: tensor<3xf32>)\n  %b = constant {" + before +
+           "} : tensor<f32>\n  %a = constant {" + behind +
+           "} : tensor<f32>\n  %t = tanh(%x) : tensor<3xf32>\n  %d = multiply(%b, %t) : "
+           "tensor<3xf32>\n  %z = scan(%d) {length=4, carried=1} do (%i: tensor<i32>, %c: "
+           "tensor<3xf32>) {\n    %n = " +
+           step +
+           " : tensor<3xf32>\n    %m = add(%n, %c) : tensor<3xf32>\n    return %m : tensor<3xf32>\n"
+           "  } : tensor<3xf32>\n  %y = multiply(%z, %a) : tensor<3xf32>\n  return %y : "
+           "tensor<3xf32>\n";
+  };
+  const std::string linear = "reverse(%c) {dims=[0]}", other = "tanh(%c)";
+  CHECK(does(loop(linear, "1", "1"), loop(linear, "2", "0.5")));
+  CHECK_FALSE(does(loop(linear, "1", "1"), loop(linear, "2", "1")));
+  CHECK_FALSE(does(loop(linear, "1", "1"), loop(linear, "1", "0.5")));
+  CHECK_FALSE(does(loop(other, "1", "1"), loop(other, "2", "0.5")));
+}
+
 TEST_CASE("rules: results of a loop that repeat are padded") {
   const auto loop = [](int columns, const std::string& body, const std::string& kept) {
     const std::string all = "tensor<2x" + std::to_string(columns) + "xf32>";

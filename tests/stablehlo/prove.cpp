@@ -61,8 +61,9 @@ TEST_CASE("what was written by hand with shard_map is proved") {
     CHECK_MESSAGE(pt::prove(p.source, p.local).proved, name);
   }
   for (const char* name :
-       {"adam_of_rows", "all_finite", "batch_norm", "cross_entropy", "data_parallel", "experts",
-        "in_two_steps", "sequence", "ulysses", "vocabulary", "zero"}) {
+       {"adam_of_rows", "all_finite", "batch_norm", "bias_in_shares", "bias_of_first",
+        "cross_entropy", "data_parallel", "experts", "in_two_steps", "layers", "layers_of_loss",
+        "sequence", "ulysses", "vocabulary", "zero"}) {
     const auto p = read_pair(name, rows, false);
     const pt::verdict v = pt::prove(p.source, p.local);
     CHECK_MESSAGE(v.proved, name, ": ", str(v.error.message));
@@ -81,9 +82,10 @@ TEST_CASE("what is wrong is refuted, with inputs") {
     const auto p = read_pair(name, grid, false);
     CHECK_MESSAGE(pt::prove_or_refute(p.source, p.local).kind == pt::verdict_kind::refuted, name);
   }
-  for (const char* name : {"batch_norm_of_pieces", "cross_entropy_of_pieces", "data_parallel_sum",
-                           "in_two_steps_that_overlap", "ring_a_step_short", "vocabulary_unmasked",
-                           "zero_reduced_twice"})
+  for (const char* name :
+       {"batch_norm_of_pieces", "bias_of_each", "cross_entropy_of_pieces", "data_parallel_sum",
+        "in_two_steps_that_overlap", "layers_of_loss_sum", "layers_sum", "ring_a_step_short",
+        "vocabulary_unmasked", "zero_reduced_twice"})
     for (bool unroll : {false, true}) {
       const auto p = read_pair(name, rows, unroll);
       CHECK_MESSAGE(pt::prove_or_refute(p.source, p.local).kind == pt::verdict_kind::refuted, name);

@@ -203,19 +203,20 @@ class loop_lifting {
     bool known = false;
     piece pieces[max_rank];
     pending sums;
+    double scale = 1;  ///< so many times it
   };
   /// The place of a local value, of which this is known; dimensions from `shift` on.
   constexpr place find_place(const claim& whole, const shape& s, const claim& part,
                              int shift) const {
     place found;
     piece pieces[max_rank];
-    if (part.scale != whole.scale || !find_pieces(w_.all, whole.seen(), s, part.seen(), pieces))
-      return found;
+    if (!find_pieces(w_.all, whole.seen(), s, part.seen(), pieces)) return found;
     for (int d = 0; d < shift; ++d)
       if (!pieces[d].free && !pieces[d].whole(s.extents[d])) return found;
     for (int d = shift; d < s.rank; ++d) found.pieces[d - shift] = pieces[d];
     found.known = true;
     found.sums = part.sums;
+    found.scale = part.scale / whole.scale;
     return found;
   }
   static constexpr bool is_one_of(const vec<int>& list, int t) {
@@ -315,7 +316,7 @@ class loop_lifting {
       w_.add(values, v, {whole.term, open_view, {}});
     else
       w_.add(values, v, whole.term, as_view(each.at.pieces, region.type(v).shape.rank),
-             each.at.sums);
+             each.at.sums, each.at.scale * whole.scale);
   }
   /// (Within a loop around, what is guessed there.)
   constexpr bool enters_open(const source_loop& source, const wire& w) const {
@@ -348,36 +349,45 @@ class loop_lifting {
     waits = waits || each.at.known || !enters_open(source, *each.w);
     return is_open(first, whole);
   }
-  /// A value with which terms are combined in each iteration, and which starts from the identity,
-  /// may be such a term itself: it is from now on, until the iteration ends otherwise.
+  /// A value with which terms are combined in each iteration, or into which they are written, and
+  /// which starts from the identity, may be such a term itself: it is from now on, until the
+  /// iteration ends otherwise.
   constexpr bool collects_terms(const source_loop& source, carried& each, const wire_end& e,
                                 const claim_list& inside) const {
     const program& region = p_.region(o_, e.region);
     const value_id out = region.outputs[e.index].value;
     const op_id o = region.producer(out);
-    const combiner combine = combiner_of(*region.op(o).def);
-    if (combine == combiner::stack || !each.at.known || each.at.sums.any()) return false;
-    for (int side = 0; side < 2; ++side) {
+    combiner combine = combiner_of(*region.op(o).def);
+    const std::uint32_t linear = linear_together(*region.op(o).def);
+    const std::uint32_t joined = combine == combiner::stack ? linear : 3;
+    if (combine == combiner::stack) combine = combiner::add;
+    if (!each.at.known || each.at.sums.any() || each.at.scale != 1) return false;
+    const int count = region.op(o).operand_count;
+    for (int side = 0; side < count && side < 32; ++side) {
       bool is_input = false;
       for (const auto& in : each.w->ends)
         is_input = is_input || (in.kind == wire_end::input && in.region == e.region &&
                                 region.inputs[in.index] == region.operand(o, side));
-      if (!is_input) continue;
-      for (int c = inside.first[region.operand(o, 1 - side)]; c >= 0; c = w_.claims[c].next) {
-        place want = each.at;
-        want.sums = w_.claims[c].sums;
-        if (!want.sums.any() || want.sums.combine != combine ||
-            !starts_as(source, *each.w, want, region.output_type(e.index).shape.rank))
-          continue;
-        each.at = want;
-        return true;
+      if (!is_input || (joined >> side & 1u) == 0) continue;
+      for (int other = 0; other < count && other < 32; ++other) {
+        if (other == side || (joined >> other & 1u) == 0) continue;
+        for (int c = inside.first[region.operand(o, other)]; c >= 0; c = w_.claims[c].next) {
+          place want = each.at;
+          want.sums = w_.claims[c].sums;
+          if (linear != 0) want.scale = w_.claims[c].scale;
+          if ((want.sums.any() ? want.sums.combine != combine : want.scale == 1) ||
+              !starts_as(source, *each.w, want, region.output_type(e.index).shape.rank))
+            continue;
+          each.at = want;
+          return true;
+        }
       }
     }
     return false;
   }
   /// Equal, but for what is the same everywhere.
   static constexpr bool fits(const place& here, const place& want, int rank) {
-    if (!here.known || here.sums != want.sums) return false;
+    if (!here.known || here.sums != want.sums || here.scale != want.scale) return false;
     for (int d = 0; d < rank; ++d)
       if (!here.pieces[d].free && !here.pieces[d].same_positions(want.pieces[d])) return false;
     return true;
@@ -391,6 +401,7 @@ class loop_lifting {
       place have = operand_place(source, *e, w_.claims[c]), at = want;
       if (want.sums.any() && !have.sums.any() && w_.is_identity(w_.claims[c], want.sums.combine))
         have.sums = want.sums;
+      if (w_.is_identity(w_.claims[c], combiner::add)) have.scale = want.scale;
       for (int d = 0; d < rank; ++d)
         if (at.pieces[d].free) at.pieces[d] = have.pieces[d];
       bool good = fits(have, at, rank);
@@ -419,7 +430,7 @@ class loop_lifting {
       if (is_open(first, whole) && result != nullptr && !enters) leave(source, {}, *result);
       for (int c = first; c >= 0; c = w_.claims[c].next) {
         const place here = find_place(whole, s, w_.claims[c], 0);
-        any = any || (here.known && (result != nullptr || !here.sums.any()));
+        any = any || (here.known && (result != nullptr || (!here.sums.any() && here.scale == 1)));
         if (here.known && result != nullptr) leave(source, here, *result);
       }
       if (!any) return false;
@@ -441,7 +452,7 @@ class loop_lifting {
       if (own.repeats(d) && pieces[d].lies_inside(s.extents[d])) pieces[d] = piece();
       if (pieces[d].free) return;
     }
-    w_.add(to_, p_.op(o_).result + e.index, t, as_view(pieces, s.rank), at.sums);
+    w_.add(to_, p_.op(o_).result + e.index, t, as_view(pieces, s.rank), at.sums, at.scale);
   }
 
   // ---- Iterations instead of devices ------------------------------------------------------------

@@ -35,7 +35,8 @@ constexpr bool is_idempotent(const op_def& d) {
 /// Law       a + (b + c) = c + (a + b), so of *, max, min, and, or, xor; max(a, a) = a, so of min,
 ///           and, or; a > b = b < a; clamp(1, a, 2) = min(2, max(1, a)) = max(1, min(2, a)). Of
 ///           floats, as of real numbers: a - b = a + (-1) b, a / 4 = 0.25 a, (2 a) (3 b) = 6 (a b),
-///           2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a. Of integers and
+///           2 a + 3 a = 5 a, 2 a + 4 b = 2 (a + 2 b), a + 0 = a, max(a, -inf) = a,
+///           c ? 2 a : 0 = 2 (c ? a : 0). Of integers and
 ///           flags that are known, or lie between known ones (numbers.hpp): 1 + 2 = 3, 1 < 2 is
 ///           true, max(a, 1) < 0 is false, max(max(a, 1), 0) = max(a, 1); true & a = a,
 ///           false & a = false; true ? a : b = a, a ? b : b = b; of a flag, (a ? 1 : 0) > 0 is a
@@ -300,9 +301,25 @@ class element_form {
           operands_[0].scale = operands_[1].scale = 1;
         }
         return;
+      case def<op::convert>.id:
+        if (!is_floating(element())) return;
+        scale = operands_[0].scale;
+        operands_[0].scale = 1;
+        return;
+      case def<op::select>.id:
+        if (const int other = is_zero(operands_[2]) ? 1 : 2;
+            other == 1 || is_zero(operands_[1]) || operands_[1].scale == operands_[2].scale) {
+          scale = operands_[other].scale;
+          operands_[1].scale = operands_[2].scale = 1;
+        }
+        return;
       default:
         return;
     }
+  }
+  constexpr bool is_zero(const operand& each) const {
+    std::int64_t bits = -1;
+    return each.of.view != operand_term::by_element && all_.is_number(each.of, bits) && bits == 0;
   }
   /// The operands of operands that are of the same op. Of products, numbers are factors.
   constexpr void flatten(double& scale) {

@@ -53,14 +53,41 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
   }
 }
 
-/// Open operands are seen as if they began at the first elements of their terms.
+/// The positions of another operand along one dimension, if it has as many.
+constexpr bool positions_along(const workspace& w, const program& p, op_id o, int d,
+                               std::int64_t extent, piece& found) {
+  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
+    if (w.chosen[i].view == open_view) continue;
+    const shape& s = p.type(p.operand(o, i)).shape;
+    const view& v = w.all.views[w.chosen[i].view];
+    int begin = 0;
+    if (d >= s.rank || s.extents[d] != extent || v.find(d, begin) != begin + 1) continue;
+    const int dim = v.digits[begin].dim;
+    if (dim < 0) continue;
+    found.start = v.start[dim];
+    for (int k = 0; k < v.count; ++k)
+      if (v.digits[k].dim == dim)
+        found.add(v.digits[k].owner, v.digits[k].extent, v.digits[k].stride);
+    return found.good();
+  }
+  return false;
+}
+/// Open operands are seen, where they are cut, as another one is that has as many elements there;
+/// else as if they began at the first elements of their terms.
 constexpr bool settle_first(workspace& w, const program& p, op_id o) {
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
     claim& mine = w.chosen[i];
     if (mine.view != open_view) continue;
-    const shape& local = p.type(p.operand(o, i)).shape;
-    if (w.all.terms[mine.term].shape.rank != local.rank) return false;
-    mine.view = w.number(view(local), mine.term);
+    const shape &local = p.type(p.operand(o, i)).shape, &whole = w.all.terms[mine.term].shape;
+    if (whole.rank != local.rank) return false;
+    piece pieces[max_rank];
+    for (int d = 0; d < local.rank; ++d) {
+      const bool cut = local.extents[d] != whole.extents[d];
+      if (cut && positions_along(w, p, o, d, local.extents[d], pieces[d])) continue;
+      pieces[d] = piece();
+      pieces[d].add(0, local.extents[d], 1);
+    }
+    mine.view = w.number(as_view(pieces, local.rank), mine.term);
     w.given[i] = mine.seen();
   }
   return true;
@@ -95,7 +122,8 @@ constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
     if (w.chosen[i].view != open_view) continue;
     const claim& seen = w.chosen[other];
-    if (w.all.terms[w.chosen[i].term].shape != w.all.terms[seen.term].shape) return false;
+    if (w.all.terms[w.chosen[i].term].shape != w.all.terms[seen.term].shape)
+      return settle_first(w, p, o);
     claim now{w.chosen[i].term, w.all.views.number(without_beyond(w.all.views[seen.view])),
               seen.sums, w.chosen[i].scale};
     w.claims[to.first[p.operand(o, i)]] = now;
@@ -110,6 +138,85 @@ constexpr bool sees_beyond(const workspace& w) {
     const view& v = w.all.views[c.view];
     for (int d = 0; d < v.dims; ++d)
       if (v.beyond[d] >= outside::first_value) return true;
+  }
+  return false;
+}
+
+/// What is added to a sum that is to be summed over devices, and is the same on all of them, is so
+/// many times less than what is added to their sum.
+constexpr void adds_shares(workspace& w, const program& p, op_id o, claim_list& to) {
+  const tensor_type& type = p.type(p.op(o).result);
+  pending sums;
+  for (const auto& c : w.chosen)
+    if (c.sums.any()) sums = c.sums;
+  if (!commutes(*p.op(o).def) || combining_op(combiner::add).id != p.op(o).def->id ||
+      !is_floating(type.element) || sums.combine != combiner::add || w.some_open)
+    return;
+  double devices = 1;
+  for (int a = 0; a < 32; ++a) {
+    if (!sums.contains(a)) continue;
+    if (a >= w.mesh.rank) return;
+    devices *= static_cast<double>(w.mesh.size(a));
+  }
+  for (std::size_t i = 0; i < w.chosen.size(); ++i) {
+    claim& c = w.chosen[i];
+    w.given[i] = c.seen();
+    if (c.sums.any()) continue;
+    for (int a = 0; a < w.mesh.rank; ++a)
+      if (sums.contains(a) && w.all.views[c.view].depends_on(a)) return;
+    c = w.known(c.scale * devices == 1 ? claim{c.term, c.view, sums}
+                                       : w.unscaled({c.term, c.view, sums, c.scale * devices}));
+    w.given[i] = c.seen();
+  }
+  by_element(w, site(p, o), to);
+  if (to.first[p.op(o).result] < 0) by_law(w, site(p, o), to);
+  const int found = to.first[p.op(o).result];  // else it is a mistake
+  if (found >= 0 && !w.is_source(w.claims[found].term)) to.first[p.op(o).result] = -1;
+}
+
+/// The coordinates of devices, all of which a view of rank 0 depends on, for which a flag holds:
+/// their number, or -1.
+constexpr std::int64_t count_devices(const workspace& w, const claim& flag, bool holds) {
+  constexpr std::int64_t most = 4096;
+  const view& v = w.all.views[flag.view];
+  std::int64_t all = 1, count = 0;
+  for (int i = 0; i < v.count; ++i) {
+    const digit& each = v.digits[i];
+    if (each.owner >= 0 || axis_of(each) >= w.mesh.rank || each.dim < 0) return -1;
+    all = saturating_multiply(all, each.extent);
+  }
+  if (v.dims != 1 || v.count == 0 || all > most) return -1;
+  position_function f(w.all, {flag.term});
+  for (std::int64_t device = 0; device < all; ++device) {
+    std::int64_t rest = device, at = v.start[0], value = 0;
+    for (int i = 0; i < v.count; rest /= v.digits[i++].extent)
+      at += rest % v.digits[i].extent * v.digits[i].stride;
+    if (!f.at(at, value)) return -1;
+    count += (value != 0) == holds ? 1 : 0;
+  }
+  return count;
+}
+/// What one device has, and the others have zeros, is the sum of that.
+constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list& to) {
+  if (p.op(o).def->id != def<op::select>.id || w.some_open) return false;
+  const claim& flag = w.chosen[0];
+  for (int side = 1; side < 3; ++side) {
+    const claim x = w.chosen[side], &other = w.chosen[3 - side];
+    if (x.sums.any() || flag.sums.any() || !w.is_identity(other, combiner::add) ||
+        count_devices(w, flag, side == 1) != 1)
+      continue;
+    const view& v = w.all.views[flag.view];
+    std::uint32_t axes = 0;
+    bool same = true;
+    for (int i = 0; i < v.count; ++i) {
+      axes |= 1u << axis_of(v.digits[i]);
+      same = same && !w.all.views[x.view].depends_on(axis_of(v.digits[i]));
+    }
+    if (!same) continue;
+    pending sums;
+    sums.add(axes, combiner::add);
+    w.add(to, p.op(o).result, {x.term, x.view, sums, x.scale});
+    return true;
   }
   return false;
 }
@@ -132,6 +239,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   if (!n.def->elementwise || w.defining) return;
   for_any_start(w, site(p, o), to);
   picks(w, p, o, to);
+  if (to.first[n.result] < 0 && !of_one_device(w, p, o, to)) adds_shares(w, p, o, to);
 }
 
 /// A select by a flag that is known everywhere is what it chooses, of which nothing else need be

@@ -271,9 +271,45 @@ constexpr bool insert_dimensions(workspace& w, claim& known, const shape& from,
   return v.good();
 }
 
+/// A value between scalars that are the same, joined: it is padded.
+constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_list& to) {
+  if (p.op(o).def->id != def<op::concatenate>.id || w.chosen.size() < 2) return false;
+  const int d = static_cast<int>(p.attrs(o)[0]);
+  operand_term fill;
+  std::int64_t low = 0, high = 0;
+  int inner = -1;
+  for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
+    const operand_term scalar = w.all.scalar(w.chosen[i].seen());
+    std::int64_t bits = 0;
+    const bool number = scalar.view >= 0 && w.all.is_number(scalar, bits);
+    if (!number && inner >= 0) return false;
+    if (!number) {
+      inner = i;
+      continue;
+    }
+    if (fill.term >= 0 && (fill != scalar || w.chosen[i].scale != 1)) return false;
+    fill = scalar;
+    (inner < 0 ? low : high) += p.type(p.operand(o, i)).shape.extents[d];
+  }
+  if (inner < 0) return false;
+  claim known = w.chosen[inner];
+  const int beyond = w.all.beyond(fill);
+  if (known.sums.any()) return false;
+  if (!w.all.is_identity(beyond, combiner::add, w.all.terms[known.term].element))
+    known = w.unscaled(known);
+  view v = w.all.views[known.view];
+  const std::int64_t size = p.type(p.operand(o, inner)).shape.extents[d];
+  if (!pad(v, d, size, low, high, beyond, w.all.terms[known.term].shape, w.defining) || !v.good())
+    return false;
+  w.add(to, p.op(o).result, known.term, v, {}, known.scale);
+  if (w.defining) w.reshape(known.term, w.number(v, known.term), p.type(p.op(o).result).shape);
+  return w.defining;
+}
+
 constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_def& d = *p.op(o).def;
   if (!moves_all(d) && !is_reshaping(d.id)) return false;
+  if (pads_by_joining(w, p, o, to)) return true;
   const value_id result = p.op(o).result;
   if (d.id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
   if (d.id == def<op::concatenate>.id)  // in the shape that one of them has

@@ -270,4 +270,54 @@ constexpr bool is_small(const meanings& all, const operand_term& x) {
   return !found.empty() && found.least > -offset::most && found.greatest < offset::most;
 }
 
+/// What terms that are made of positions, element by element, are at one of them.
+class position_function {
+ public:
+  constexpr position_function(const meanings& all, const operand_term& of) : all_(all), of_(of) {}
+
+  /// False: it is not known, or made of something else.
+  constexpr bool at(std::int64_t position, std::int64_t& n) {
+    position_ = position;
+    steps_ = 0;
+    return value(of_, n);
+  }
+
+ private:
+  static constexpr int most_steps = 256;
+  const meanings& all_;
+  operand_term of_;
+  std::int64_t position_ = 0;
+  int steps_ = 0;
+
+  constexpr bool value(const operand_term& x, std::int64_t& n) {
+    if (++steps_ > most_steps) return false;
+    if (x.view != operand_term::by_element) return is_exact(all_, x, 1, n);
+    n = position_;
+    const term& made = all_.terms[x.term];
+    if (all_.terms.is_positions(x.term)) return true;
+    if (!made.by_element || made.base >= 0 || made.operand_count == 0) return false;
+    if (all_.terms.is(x.term, def<op::select>)) {
+      std::int64_t flag = 0;
+      return value(all_.terms.operand(made, 0), flag) &&
+             value(all_.terms.operand(made, flag != 0 ? 1 : 2), n);
+    }
+    return folded(made, n);
+  }
+  constexpr bool folded(const term& made, std::int64_t& n) {
+    const op_def& d = made.at.def();
+    const bool chain = d.id == def<op::add>.id || d.id == def<op::multiply>.id ||
+                       d.id == def<op::maximum>.id || d.id == def<op::minimum>.id ||
+                       d.id == def<op::logical_and>.id || d.id == def<op::logical_or>.id;
+    std::int64_t next = 0;
+    if ((made.operand_count > 2 && !chain) || !value(all_.terms.operand(made, 0), n)) return false;
+    const dtype from = all_.terms[all_.terms.operand(made, 0).term].element;
+    if (made.operand_count == 1) return fold_exactly(made.at, from, made.element, n, 0, n);
+    for (int i = 1; i < made.operand_count; ++i)
+      if (!value(all_.terms.operand(made, i), next) ||
+          !fold_exactly(made.at, from, made.element, n, next, n))
+        return false;
+    return true;
+  }
+};
+
 }  // namespace partita::prove_detail

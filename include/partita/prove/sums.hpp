@@ -8,6 +8,26 @@
 
 namespace partita::prove_detail {
 
+/// Are all numbers of a floating type numbers of another one?
+constexpr bool is_wider(dtype to, dtype from) {
+  return is_floating(to) && is_floating(from) && size_of(to) > size_of(from);
+}
+/// The operands in which an op is linear, all together: as bits.
+constexpr std::uint32_t linear_together(const op_def& d) {
+  switch (d.id) {
+    case def<op::concatenate>.id:
+    case def<op::pad>.id:
+      return ~0u;
+    case def<op::dynamic_update_slice>.id:
+      return 3;
+    case def<op::select>.id:
+    case def<op::case_of>.id:  // of what the branches give
+      return ~1u;
+    default:
+      return d.linear ? ~0u : 0;
+  }
+}
+
 /// Whether some of many flags hold, as a number, is the greatest of their numbers; whether all do,
 /// the least.
 constexpr bool numbers_of_flags(const workspace& w, pending& sums) {
@@ -32,7 +52,7 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
   switch (n.def->id) {
     case def<op::convert>.id:
       if (p.type(p.operand(o, 0)).element == dtype::boolean) return numbers_of_flags(w, sums);
-      linear = n.def->linear ? 1 : 0;
+      linear = is_wider(p.type(n.result).element, p.type(p.operand(o, 0)).element) ? 1 : 0;
       break;
     case def<op::multiply>.id:
     case def<op::dot_general>.id:
@@ -44,27 +64,19 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
       linear = is_floating(p.type(n.result).element) ? 1 : 0;
       product = true;
       break;
-    case def<op::select>.id:
-    case def<op::case_of>.id:  // of what the branches give
-      linear = ~1u;
-      break;
     case def<op::reduce>.id:
       for (const auto& c : w.chosen)
         if (c.sums.any() && static_cast<std::int64_t>(c.sums.combine) != p.attrs(o)[0])
           return false;
       sums = w.chosen[0].sums;
       return w.chosen.size() == 1;
-    case def<op::concatenate>.id:
-    case def<op::pad>.id:
-      linear = ~0u;
-      break;
     case def<op::gather>.id:
     case def<op::dynamic_slice>.id:
       linear = 1;
       product = true;
       break;
     default:
-      if (n.def->linear) linear = ~0u;
+      linear = linear_together(*n.def);
       break;
   }
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {
@@ -84,10 +96,31 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
   return true;
 }
 
+/// The one factor that all operands have in which an op is linear together; zeros have any.
+constexpr bool common_scale(workspace& w, std::uint32_t linear, double& scale) {
+  bool found = false;
+  for (std::size_t i = 0; i < w.chosen.size(); ++i) {
+    const claim& c = w.chosen[i];
+    const bool with = i < 32 && (linear >> i & 1u) != 0;
+    if (with && w.is_identity(c, combiner::add)) continue;
+    if (with ? found && c.scale != scale : c.scale != 1) return false;
+    if (with) scale = c.scale;
+    found = found || with;
+  }
+  for (auto& c : w.chosen) c.scale = 1;
+  return true;
+}
 /// The factor of what the op makes where it is of its operands: they lose it.
 constexpr double joint_scale(workspace& w, const site& at) {
   double scale = 1;
+  if (common_scale(w, linear_together(at.def()), scale)) return scale;
+  scale = 1;
   switch (at.def().id) {
+    case def<op::divide>.id:
+      scale = w.chosen[0].scale / w.chosen[1].scale;
+      w.chosen[0].scale = w.chosen[1].scale = 1;
+      return scale;
+    case def<op::multiply>.id:
     case def<op::dot_general>.id:
     case def<op::convolution>.id:
       for (auto& c : w.chosen) {

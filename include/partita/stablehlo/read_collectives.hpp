@@ -399,6 +399,130 @@ constexpr bool read_unrolled(op_context& c) {
   return true;
 }
 
+/// What a loop carries that it need not: numbers that it leaves as they are, and stacks to which
+/// its iterations copy all parts of another one. (Derivatives of loops in a shard_map have them.)
+class idle_carries {
+ public:
+  constexpr explicit idle_carries(op_context& c) : c_(c) {}
+
+  /// The loop without them; false if there are none.
+  constexpr bool read() {
+    const std::size_t n = c_.operands.size();
+    if (c_.regions.size() != 2 || static_cast<std::size_t>(c_.regions[1].output_count()) != n ||
+        static_cast<std::size_t>(c_.regions[0].input_count()) != n + c_.captured.size())
+      return false;
+    counts_ = find_counted(c_, loop_) && loop_.first == 0 && loop_.step == 1;
+    bool any = false;
+    for (std::size_t i = 0; i < n; ++i) {
+      value_.push_back(is_constant(i) ? c_.x(i) : counts_ ? copied(i) : -1);
+      any = any || value_[i] >= 0;
+    }
+    if (!any) return false;
+    vec<value_id> carried;
+    for (std::size_t i = 0; i < n; ++i)
+      if (value_[i] < 0) carried.push_back(c_.x(i));
+    const std::size_t kept = carried.size();
+    carried.insert_back(c_.captured.begin(), c_.captured.end());
+    program condition = without_idle(c_.regions[0], 0), body = without_idle(c_.regions[1], kept);
+    const value_id first = ops::while_loop(c_.b, carried, static_cast<program&&>(condition),
+                                           static_cast<program&&>(body));
+    value_id next = first;
+    for (std::size_t i = 0; i < n && !c_.failed(); ++i)
+      c_.give(value_[i] >= 0 ? value_[i] : next++);
+    return true;
+  }
+
+ private:
+  op_context& c_;
+  counted_loop loop_;
+  bool counts_ = false;
+  vec<value_id> value_;  ///< by what is carried: what it is, or -1
+
+  constexpr const program& body() const { return c_.regions[1]; }
+  constexpr bool stays(std::size_t i) const {
+    return i >= c_.operands.size() || body().outputs[i].value == body().inputs[i];
+  }
+  constexpr bool is_constant(std::size_t i) const {
+    return stays(i) && c_.b.p.op(c_.b.p.producer(c_.x(i))).def->id == def<op::constant>.id;
+  }
+  constexpr bool is_zero(value_id v) const {
+    std::int64_t n = 1;
+    return number_in(c_, body(), v, n) && n == 0;
+  }
+  /// Operands from `begin` on: the number of the iteration, then zeros.
+  constexpr bool at_iteration(op_id o, int begin) const {
+    bool good = body().operand(o, begin) == body().inputs[loop_.counter];
+    for (int i = begin + 1; i < body().op(o).operand_count; ++i)
+      good = good && is_zero(body().operand(o, i));
+    return good;
+  }
+  constexpr int uses(const program& p, value_id v) const {
+    int n = 0;
+    for (const value_id each : p.operand_list) n += each == v ? 1 : 0;
+    for (const auto& out : p.outputs) n += out.value == v ? 1 : 0;
+    return n;
+  }
+  /// The stack that one is a copy of, or -1.
+  constexpr value_id copied(std::size_t i) const {
+    const program& p = body();
+    const op_id o = p.producer(p.outputs[i].value);
+    const tensor_type type = p.type(p.inputs[i]);
+    if (p.op(o).def->id != def<op::dynamic_update_slice>.id || p.operand(o, 0) != p.inputs[i] ||
+        type.shape.rank == 0 || loop_.end != type.shape.extents[0] || !at_iteration(o, 2) ||
+        uses(p, p.inputs[i]) != 1 || uses(p, p.outputs[i].value) != 1 ||
+        uses(c_.regions[0], c_.regions[0].inputs[i]) != 0)
+      return -1;
+    value_id part = p.operand(o, 1);
+    const tensor_type slice = p.type(part);
+    while (only_reshapes(p, p.producer(part))) part = p.operand(p.producer(part), 0);
+    const op_id from = p.producer(part);
+    if (p.op(from).def->id != def<op::dynamic_slice>.id || p.type(part) != slice ||
+        slice.shape.extents[0] != 1 || !at_iteration(from, 1))
+      return -1;
+    const int of = input_of(p, p.operand(from, 0));
+    if (of < 0 || p.type(p.inputs[of]) != type || !stays(static_cast<std::size_t>(of))) return -1;
+    for (int d = 1; d < type.shape.rank; ++d)
+      if (slice.shape.extents[d] != type.shape.extents[d]) return -1;
+    const auto at = static_cast<std::size_t>(of), n = c_.operands.size();
+    return at < n ? c_.x(at) : c_.captured[at - n];
+  }
+  /// The same elements in the same order?
+  static constexpr bool only_reshapes(const program& p, op_id o) {
+    if (p.op(o).def->id == def<op::reshape>.id) return true;
+    if (p.op(o).def->id != def<op::broadcast_in_dim>.id) return false;
+    const auto dims = p.attrs(o);
+    for (std::size_t i = 1; i < dims.size(); ++i)
+      if (dims[i] < dims[i - 1]) return false;
+    return p.type(p.op(o).result).shape.elements() == p.type(p.operand(o, 0)).shape.elements();
+  }
+  /// A nested program with numbers instead, and the first outputs of those that are kept.
+  constexpr program without_idle(program& nested, std::size_t kept) const {
+    builder b;
+    vec<value_id> given, out;
+    const program all = nested;
+    for (int i = 0; i < all.input_count(); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const bool idle = at < value_.size() && value_[at] >= 0;
+      given.push_back(idle ? number_for(b, at, all.input_type(i))
+                           : ops::parameter(b, "", all.input_type(i)));
+    }
+    const vec<value_id> made = op_detail::append_as_it_is(b, static_cast<program&&>(nested), given);
+    for (std::size_t i = 0; i < made.size(); ++i)
+      if (kept == 0 || value_[i] < 0) b.p.outputs.push_back({made[i], {}});
+    for (std::size_t i = 0; kept > 0 && i < c_.captured.size(); ++i)
+      b.p.outputs.push_back({b.p.inputs[kept + i], {}});
+    return static_cast<program&&>(b.p);
+  }
+  /// (Of a stack that is copied nothing is asked: any number will do.)
+  constexpr value_id number_for(builder& b, std::size_t i, const tensor_type& type) const {
+    const program& p = c_.b.p;
+    const op_id o = p.producer(value_[i]);
+    const bool constant = p.op(o).def->id == def<op::constant>.id && stays(i);
+    return b.emit(def<op::constant>, {}, {constant && !p.attrs(o).empty() ? p.attrs(o)[0] : 0},
+                  type);
+  }
+};
+
 // ---- Computations by hand
 
 /// The layout of `<@mesh, [{"B", ?}, {}p0], replicated={"M"}>`, as far as it is along `manual`
@@ -498,6 +622,7 @@ constexpr bool make_local_op(op_context& c, std::string_view name) {
   if (c.local_mesh != nullptr && read_position(c, name)) return true;
   if (c.local_mesh != nullptr && name == "select" && read_chosen(c)) return true;
   if (c.unrolls && name == "while" && read_unrolled(c)) return true;
+  if (c.local_mesh != nullptr && name == "while" && idle_carries(c).read()) return true;
   for (const auto& each : local_ops) {
     if (each.name != name) continue;
     if (c.local_mesh == nullptr)

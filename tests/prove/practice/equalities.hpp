@@ -396,6 +396,110 @@ inline std::vector<practice_case> equalities() {
          {"%below", "%behind", "%index", "%h", "%part", "%sum"}}},
        equality::exactly,
        8},
+      of_columns(
+          "a factor of what a flag chooses",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %zero = constant {0} : tensor<f32>
+  %c = compare(%b, %zero) {gt} : tensor<4x4xi1>
+  %s = select(%c, %a, %zero) : tensor<4x4xf32>
+  %y = reduce(%s) {add, dims=[0]} : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %zero = constant {0} : tensor<f32>
+  %two = constant {2} : tensor<f32>
+  %c = compare(%b, %zero) {gt} : tensor<2x4xi1>
+  %a2 = multiply(%two, %a) : tensor<2x4xf32>
+  %s = select(%c, %a2, %zero) : tensor<2x4xf32>
+  %r = reduce(%s) {add, dims=[0]} : tensor<4xf32>
+  %g = all_reduce <"B"> %r : tensor<4xf32>
+  %y = divide(%g, %two) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          {{"of the other choice, too",
+            {{"select(%c, %a2, %zero)", "select(%c, %a2, %two)"}},
+            {"%s", "%r", "%g", "%y"}},
+           {"another factor", {{"divide(%g, %two)", "multiply(%g, %two)"}}, {"%y"}}}),
+      of_columns(
+          "a share of what is added to a sum",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %r = reduce(%a) {add, dims=[0]} : tensor<4xf32>
+  %m = reduce(%b) {max, dims=[0]} : tensor<4xf32>
+  %s = add(%r, %m) : tensor<4xf32>
+  %y = tanh(%s) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %half = constant {0.5} : tensor<f32>
+  %r = reduce(%a) {add, dims=[0]} : tensor<4xf32>
+  %p = reduce(%b) {max, dims=[0]} : tensor<4xf32>
+  %m = all_reduce <@max> <"B"> %p : tensor<4xf32>
+  %share = multiply(%m, %half) : tensor<4xf32>
+  %s = add(%share, %r) : tensor<4xf32>
+  %g = all_reduce <"B"> %s : tensor<4xf32>
+  %y = tanh(%g) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          {{"all of it on each device", {{"add(%share, %r)", "add(%m, %r)"}}, {"%s", "%g", "%y"}},
+           {"a share of another size", {{"constant {0.5}", "constant {0.25}"}}, {"%s", "%g", "%y"}},
+           {"what devices have each their own of",
+            {{"multiply(%m, %half)", "multiply(%p, %half)"}},
+            {"%share", "%s"}}}),
+      of_columns(
+          "what one device adds to a sum",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %r = reduce(%a) {add, dims=[0]} : tensor<4xf32>
+  %m = reduce(%b) {max, dims=[0]} : tensor<4xf32>
+  %s = add(%r, %m) : tensor<4xf32>
+  %y = tanh(%s) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %zero = constant {0} : tensor<f32>
+  %one = constant {1} : tensor<i32>
+  %id = shard_start {1 <"B">} : tensor<i32>
+  %mine = compare(%id, %one) {eq} : tensor<i1>
+  %flags = broadcast_in_dim(%mine) {dims=[]} : tensor<4xi1>
+  %r = reduce(%a) {add, dims=[0]} : tensor<4xf32>
+  %p = reduce(%b) {max, dims=[0]} : tensor<4xf32>
+  %m = all_reduce <@max> <"B"> %p : tensor<4xf32>
+  %once = select(%flags, %m, %zero) : tensor<4xf32>
+  %s = add(%once, %r) : tensor<4xf32>
+  %g = all_reduce <"B"> %s : tensor<4xf32>
+  %y = tanh(%g) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+          {{"two devices do", {{"{eq}", "{le}"}}, {"%once", "%s", "%mine"}},
+           {"what differs from device to device",
+            {{"select(%flags, %m, %zero)", "select(%flags, %p, %zero)"}},
+            {"%once"}},
+           {"another one has something else",
+            {{"select(%flags, %m, %zero)", "select(%flags, %m, %r)"}},
+            {"%once"}}}),
+      of_matrices(
+          "joined with zeros, what neighbours do not send",
+          R"(func @main(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>) {
+  %zero = constant {0} : tensor<2x4xf32>
+  %s = slice(%a) {[0:2, :]} : tensor<2x4xf32>
+  %before = concatenate(%zero, %s) {dim=0} : tensor<4x4xf32>
+  %y = subtract(%b, %before) : tensor<4x4xf32>
+  return %y : tensor<4x4xf32>
+}
+)",
+          R"(func @main(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>) attributes {mesh = {"B":2}} {
+  %before = permute {+1} <"B"> %a : tensor<2x4xf32>
+  %y = subtract(%b, %before) : tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
+)",
+          {{"around", {{"{+1}", "{+1 around}"}}, {"%y"}},
+           {"the other way", {{"{+1}", "{-1}"}}, {"%y"}}}),
   };
 }
 

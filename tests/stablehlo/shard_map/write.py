@@ -310,3 +310,26 @@ finite = lambda x: jnp.isfinite(x).all()
 for name, agree in (("all_finite", lax.pmin), ("some_finite", lax.pmax)):
     write(name, lambda x: jnp.where(finite(x), x, 0.0), on(m8, (row,), row)(
         lambda x: jnp.where(agree(finite(x).astype(jnp.int32), "R") > 0, x, 0.0)), f32(32, 8))
+
+# ---- Layers in a loop: the gradients of a batch's pieces ------------------------------------------
+
+def layers_loss(p, x):
+    return jnp.mean(lax.scan(lambda h, w: (h + jnp.tanh(h @ w), None), x, p)[0] ** 2)
+
+
+for name, reduce in ("layers", lax.pmean), ("layers_sum", lax.psum):
+    write(name, jax.grad(layers_loss), on(m8, (P(), row), P(), check_vma=False)(
+        lambda p, x: reduce(jax.grad(layers_loss)(p, x), "R")), f32(3, 8, 8), f32(16, 8))
+
+# The derivative of what is computed by hand carries the weights, and a 1, through its loops.
+for name, reduce in ("layers_of_loss", lax.pmean), ("layers_of_loss_sum", lax.psum):
+    write(name, jax.grad(layers_loss), on(m8, (P(), row), P())(
+        lambda p, x: jax.grad(lambda p: reduce(layers_loss(p, x), "R"))(p)), f32(3, 8, 8), f32(16, 8))
+
+# ---- A bias, added once -----------------------------------------------------------------------------
+
+share = lambda b: b / 8
+first = lambda b: jnp.where(lax.axis_index("R") == 0, b, 0.0)
+for name, mine in ("bias_in_shares", share), ("bias_of_first", first), ("bias_of_each", lambda b: b):
+    write(name, lambda x, w, b: x @ w + b, on(m8, (P(None, "R"), row, P()), P(), check_vma=False)(
+        lambda x, w, b: lax.psum(x @ w + mine(b), "R")), f32(4, 16), f32(16, 8), f32(8))
