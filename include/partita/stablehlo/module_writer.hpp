@@ -213,6 +213,13 @@ class body_writer {
     signature_of_one(from, {to, from.shape});
     return v;
   }
+  constexpr ssa reshape(const ssa& x, const tensor_type& from, const tensor_type& to) {
+    if (from == to) return x;
+    const ssa v = begin();
+    f.out << "stablehlo.reshape " << x;
+    signature_of_one(from, to);
+    return v;
+  }
   constexpr void return_values(std::string_view op, span<const ssa> values,
                                span<const tensor_type> types) {
     indent();

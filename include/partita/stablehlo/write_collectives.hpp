@@ -107,20 +107,32 @@ constexpr void write_all_slice(body_writer& w, op_id o) {
 
 // ---- What devices exchange -------------------------------------------------------------------
 
+/// The extents from dimension `first` on.
+constexpr tensor_type from_dimension(const tensor_type& t, int first) {
+  tensor_type made{t.element, {}};
+  for (int d = first; d < t.shape.rank; ++d) made.shape.push_back(t.shape[d]);
+  return made;
+}
 /// `write(x, from, to, dim, axes)` for each dimension that axes cut or join, one after the other;
-/// `times`: an extent becomes larger by the devices, else smaller.
+/// `times`: an extent becomes larger by the devices, else smaller. Of a dimension behind others of
+/// one element it is written without these: XLA copies the value to another layout before and
+/// behind, which is the same in memory.
 template <class Write>
 constexpr void dimension_by_dimension(body_writer& w, op_id o, bool times, const Write& write) {
   const collective what = w.p.collective_of(o);
   ssa x = w.operand(o, 0);
   tensor_type from = w.type_of(o, 0);
-  for (int d = 0; d < from.shape.rank; ++d) {
+  std::int64_t before = 1;
+  for (int d = 0; d < from.shape.rank; before *= from.shape[d++]) {
     const axis_list axes = axes_of(what.axes, d);
     if (axes.count == 0) continue;
     tensor_type to = from;
     const std::int64_t n = devices_along(*w.m.mesh, axes);
     to.shape[d] = times ? to.shape[d] * n : to.shape[d] / n;
-    x = write(x, from, to, d, axes);
+    const int ones = before == 1 ? d : 0;
+    const tensor_type flat = from_dimension(from, ones), made = from_dimension(to, ones);
+    x = write(w.reshape(x, from, flat), flat, made, d - ones, axes);
+    x = w.reshape(x, made, to);
     from = to;
   }
   w.names[static_cast<std::size_t>(w.p.op(o).result)] = x;
@@ -149,9 +161,7 @@ constexpr ssa all_bits(body_writer& w, const ssa& x, const tensor_type& t, combi
   const tensor_type line{t.element, {1, size}}, scalar{t.element, {}};
   const tensor_type lines{t.element, {devices_along(*w.m.mesh, axes), size}};
   const tensor_type combined{t.element, {size}};
-  const ssa flat = w.begin();
-  w.out() << "stablehlo.reshape " << x;
-  w.signature_of_one(t, line);
+  const ssa flat = w.reshape(x, t, line);
   const ssa all = w.begin();
   w.out() << "\"stablehlo.all_gather\"(" << flat << ") <{all_gather_dim = 0 : i64, ";
   write_groups(w, axes);
@@ -163,10 +173,7 @@ constexpr ssa all_bits(body_writer& w, const ssa& x, const tensor_type& t, combi
           << combining_op(how).name << " across dimensions = [0]";
   const tensor_type from[] = {lines, scalar};
   w.signature(from, {&combined, 1});
-  const ssa v = w.begin();
-  w.out() << "stablehlo.reshape " << made;
-  w.signature_of_one(combined, t);
-  return v;
+  return w.reshape(made, combined, t);
 }
 /// The piece of this device along one dimension.
 constexpr ssa own_piece(body_writer& w, const ssa& x, const tensor_type& from,

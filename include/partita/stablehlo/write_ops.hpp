@@ -978,12 +978,6 @@ class scan_writer {
   constexpr void start_types(vec<tensor_type>& list, const tensor_type& t) {
     for (int d = 0; d < t.shape.rank; ++d) list.push_back(index_type());
   }
-  constexpr ssa reshape(const ssa& x, const tensor_type& from, const tensor_type& to) {
-    const ssa v = w_.begin();
-    w_.out() << "stablehlo.reshape " << x;
-    w_.signature_of_one(from, to);
-    return v;
-  }
   constexpr ssa slice(const ssa& x, const tensor_type& t, const ssa& position, const ssa& zero) {
     const tensor_type piece = one_of(t);
     const ssa v = w_.begin();
@@ -995,12 +989,12 @@ class scan_writer {
     from.push_back(t);
     start_types(from, t);
     w_.signature({from.data(), from.size()}, {&piece, 1});
-    return reshape(v, piece, op::scan::slice_of(t));
+    return w_.reshape(v, piece, op::scan::slice_of(t));
   }
   constexpr ssa stack(const ssa& x, const tensor_type& t, const ssa& given,
                       const tensor_type& given_type, const ssa& position, const ssa& zero) {
     const tensor_type piece = one_of(t);
-    const ssa update = reshape(given, given_type, piece);
+    const ssa update = w_.reshape(given, given_type, piece);
     const ssa v = w_.begin();
     w_.out() << "stablehlo.dynamic_update_slice " << x << ", " << update;
     starts(t, position, zero);
