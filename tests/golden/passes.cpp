@@ -112,6 +112,44 @@ TEST_CASE("share_gathers: a value is gathered once, and kept") {
 )");
 }
 
+TEST_CASE("share_gathers: of a value that is moved in between, too") {
+  const auto f = pt::trace(
+      [](auto x, auto w) {
+        const auto turned = pt::reverse<0>(pt::transpose<1, 0>(w));
+        const auto again = pt::reshape<8, 8>(pt::reshape<8, 4, 2>(w));
+        return matmul(tanh(matmul(tanh(matmul(x, w)), turned)), again);
+      },
+      pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"));
+  CHECK(ops(f, {.share_gathers = true}, BP, Z3) ==
+        R"(  %wg = all_gather [{"B"}, {}] %w : tensor<8x8xf32>
+  %x1 = matmul(%x, %wg) : tensor<2x8xf32>
+  %x2 = tanh(%x1) : tensor<2x8xf32>
+  %x3 = transpose(%wg) {dims=[1, 0]} : tensor<8x8xf32>
+  %x4 = reverse(%x3) {dims=[0]} : tensor<8x8xf32>
+  %x5 = matmul(%x2, %x4) : tensor<2x8xf32>
+  %x6 = tanh(%x5) : tensor<2x8xf32>
+  %x7 = reshape(%wg) : tensor<8x4x2xf32>
+  %x8 = reshape(%x7) : tensor<8x8xf32>
+  %x9 = matmul(%x6, %x8) : tensor<2x8xf32>
+  return %x9 : tensor<2x8xf32>
+}
+)");
+  // What is turned over is not in its place any more.
+  const auto mirrored =
+      pt::trace([](auto x, auto w) { return matmul(matmul(x, w), pt::reverse<0>(w)); },
+                pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"));
+  CHECK(ops(mirrored, {.share_gathers = true}, BP, Z3) ==
+        R"(  %wg = all_gather [{"B"}, {}] %w : tensor<8x8xf32>
+  %x1 = matmul(%x, %wg) : tensor<2x8xf32>
+  %x2 = permute {mirrored} <"B"> %w : tensor<2x8xf32>
+  %x3 = reverse(%x2) {dims=[0]} : tensor<2x8xf32>
+  %x3g = all_gather [{"B"}, {}] %x3 : tensor<8x8xf32>
+  %x4 = matmul(%x1, %x3g) : tensor<2x8xf32>
+  return %x4 : tensor<2x8xf32>
+}
+)");
+}
+
 TEST_CASE("combine: small sums of the same devices in one message") {
   const auto f = pt::trace(
       [](auto x, auto y) {

@@ -388,7 +388,7 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {}) {
   else
     l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes);
   if (!options.passes.rewrite()) return l;
-  l.error = spmd_detail::run_passes(l.device.local, options.passes,
+  l.error = spmd_detail::run_passes(l.device.local, l.device.mesh, options.passes,
                                     [&](const spmd_detail::renumbering& moved, pass_report report) {
                                       report.before = l.counts;
                                       report.written_before = as_written(l.notes);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/spmd/combine.hpp>
+#include <partita/spmd/lift_gathers.hpp>
 #include <partita/spmd/passes.hpp>
 #include <partita/spmd/place.hpp>
 #include <partita/spmd/share.hpp>
@@ -112,7 +113,7 @@ class nested_pass {
 ///
 /// Errors    C003 live memory is above the bound before a gather is shared
 template <class Done>
-constexpr failure run_passes(program& p, const passes& options, const Done& done) {
+constexpr failure run_passes(program& p, const mesh& m, const passes& options, const Done& done) {
   failure f;
   std::int64_t peak = live_bytes(p).peak();
   const auto run = [&](std::string_view name, std::int64_t bound, bool asks_for_memory,
@@ -142,6 +143,15 @@ constexpr failure run_passes(program& p, const passes& options, const Done& done
              " before a gather is shared, its arguments ", live_bytes(p).arguments,
              " of them; give ", peak, " or more");
     return f;
+  }
+  if (!bounded) {
+    lift_gathers(p, m);
+  } else if (program q = p; lift_gathers(q, m)) {
+    const std::int64_t lifted = live_bytes(q).peak();
+    if (lifted <= options.memory_bound) {
+      p = static_cast<program&&>(q);
+      peak = lifted;
+    }
   }
   run("share_gathers", bounded ? options.memory_bound : sharing::no_bound, bounded,
       [](const program& q, std::int64_t bound, const auto& nested) {

@@ -13,6 +13,8 @@ namespace partita::spmd_detail {
 
 /// a = all_gather(x), ..., b = all_gather(x) => a for b
 ///
+/// (x, or what x becomes by reshapes, transposes and reverses: see lift_gathers.hpp.)
+///
 /// When: both gather the same axes of the same dimensions, and live memory between the last use of
 /// a and b stays at or below the bound. Pairs with the fewest ops in between come first. (It is
 /// computed from above: that the second operand may die earlier is not counted.) Why: half the
