@@ -67,10 +67,10 @@ pt::program read_module(const options& o, pt::sharding_list* shardings) {
   need(p.error, o.files[0]);
   return p;
 }
-pt::vec<pt::text_tactic> read_tactics(const std::string& path) {
+pt::text_schedule read_specification(const std::string& path) {
   auto s = pt::read_schedule(read_text(path));
   need(s.error, path);
-  return s.tactics;
+  return s;
 }
 pt::system_description read_machine(const std::string& path) {
   auto s = pt::read_system(read_text(path));
@@ -154,19 +154,23 @@ pt::system_description system_for(const options& o, const pt::sharding_list& sha
   need(f, o.files[0]);
   return s;
 }
+/// What passes did, if a specification asks for them.
+pt::text passes_report(const pt::partitioned& r) {
+  return r.passes.rewrite() ? pt::report_passes(r) : pt::text();
+}
 int run_partitioned(const options& o, const pt::program& p, const pt::sharding_list& shardings) {
   const pt::system_description system = system_for(o, shardings);
-  pt::vec<pt::text_tactic> first;
-  if (o.use_shardings) {
-    pt::text_schedule s = pt::schedule_of(shardings, system.mesh);
-    need(s.error, o.files[0]);
-    first = s.tactics;
-  }
+  pt::text_schedule first;
+  if (o.use_shardings) first = pt::schedule_of(shardings, system.mesh);
+  need(first.error, o.files[0]);
   const auto made = [&](const std::string& specification) {
-    pt::vec<pt::text_tactic> tactics = first;
-    if (!specification.empty())
-      for (const auto& t : read_tactics(specification)) tactics.push_back(t);
-    return pt::partition(p, system.mesh, tactics);
+    pt::text_schedule all = first;
+    if (!specification.empty()) {
+      const pt::text_schedule more = read_specification(specification);
+      for (const auto& t : more.tactics) all.tactics.push_back(t);
+      all.passes = more.passes;
+    }
+    return pt::partition(p, system.mesh, all.tactics, {.passes = all.passes});
   };
   const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
   if (!o.run.empty()) {
@@ -178,7 +182,8 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     std::cout << (o.json ? json_report(r, system) : csv_report(r));
   } else {
     if (!o.explain && !o.replicated && o.diff.empty())
-      std::cout << pt::report(r).view() << pt::print_memory(system, r.cost.peak_bytes).view();
+      std::cout << pt::report(r).view() << passes_report(r).view()
+                << pt::print_memory(system, r.cost.peak_bytes).view();
     if (o.explain) std::cout << pt::explain(r).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
     if (!o.diff.empty()) std::cout << pt::diff(r, made(o.diff)).view();

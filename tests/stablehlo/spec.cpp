@@ -62,11 +62,25 @@ TEST_CASE("patterns, placements, padding, sub-axes, microbatches") {
   CHECK(padded.input("x").local_shape == pt::shape{6, 256});
 }
 
+TEST_CASE("passes") {
+  const auto s = pt::read_schedule(
+      "BP: manual B {x: 0}; passes share_gathers, combine_below 64 KiB\npasses memory_bound 1e9 B");
+  REQUIRE(!s.error);
+  CHECK(s.tactics.size() == 1);
+  CHECK(s.passes.share_gathers);
+  CHECK(!s.passes.place);
+  CHECK(s.passes.combine_below == 65536);
+  CHECK(s.passes.memory_bound == 1'000'000'000);
+  CHECK(pt::read_schedule("passes: manual B {x: 0}").tactics[0].name() == "passes");
+  CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; combine_"));
+  CHECK(why("passes combine_below 0").starts_with("X010 schedule: 1:8: combine_below needs a "));
+  CHECK(why("passes place,").starts_with("X003 schedule: 1:14: pass \"\" is unknown"));
+}
+
 TEST_CASE("mistakes in a specification") {
-  CHECK(
-      why("BP: manul \"B\" {x: 0}") ==
-      "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, arg-tile and propagate are "
-      "known");
+  CHECK(why("BP: manul \"B\" {x: 0}") ==
+        "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, arg-tile, propagate and "
+        "passes are known");
   CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:21: \"}\" is expected; the line ends");
   CHECK(why("\nBP: manual B {x: first}")
             .starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));

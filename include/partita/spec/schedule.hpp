@@ -152,6 +152,7 @@ class text_tactic {
 
 struct text_schedule {
   vec<text_tactic> tactics;
+  partita::passes passes;
   failure error;
 };
 
@@ -171,12 +172,14 @@ class schedule_reader {
     text_schedule s;
     s.error.record(l_.error);
     s.tactics = static_cast<vec<text_tactic>&&>(tactics_);
+    s.passes = passes_;
     return s;
   }
 
  private:
   lines l_;
   vec<text_tactic> tactics_;
+  passes passes_;
   bool open_ = false;  // may actions be added to the last tactic?
 
   constexpr void statement() {
@@ -192,6 +195,7 @@ class schedule_reader {
     text word = l_.name(":");
     if (l_.failed()) return;
     const bool labelled = l_.accept(":");
+    if (!labelled && word.view() == "passes") return read_passes();
     if (labelled) {
       t.label = kept_name(word.view());
       word = text(l_.word());
@@ -202,8 +206,9 @@ class schedule_reader {
     else if (kind == "microbatch")
       microbatch(t);
     else
-      return l_.fail(at, "X003", "\"", word,
-                     "\" is no tactic; manual, microbatch, arg-tile and propagate are known");
+      return l_.fail(
+          at, "X003", "\"", word,
+          "\" is no tactic; manual, microbatch, arg-tile, propagate and passes are known");
     if (!labelled) t.label = kept_name(kind);
     if (!l_.failed()) tactics_.push_back(t);
   }
@@ -273,6 +278,31 @@ class schedule_reader {
             "\" is unknown; a dimension, replicated, first_divisible_dim and unknown are known");
     return unknown;
   }
+  /// `passes share_gathers, combine_below 64 KiB`
+  constexpr void read_passes() {
+    do {
+      l_.skip(false);
+      const std::size_t at = l_.position();
+      const std::string_view name = l_.word(";");
+      if (name == "share_gathers")
+        passes_.share_gathers = true;
+      else if (name == "place")
+        passes_.place = true;
+      else if (name == "combine_below")
+        passes_.combine_below = bytes(at, name);
+      else if (name == "memory_bound")
+        passes_.memory_bound = bytes(at, name);
+      else
+        l_.fail(at, "X003", "pass \"", name,
+                "\" is unknown; combine_below, place, share_gathers and memory_bound are known");
+    } while (l_.accept(","));
+  }
+  constexpr std::int64_t bytes(std::size_t at, std::string_view pass) {
+    const double n = l_.quantity("a number of bytes, like 64 KiB,");
+    if (n >= 1 && n <= 9e18) return static_cast<std::int64_t>(n);
+    l_.fail(at, "X010", pass, " needs a number of bytes between 1 and 9e18");
+    return 0;
+  }
   constexpr void microbatch(text_tactic& t) {
     t.kind = text_tactic::microbatch;
     t.steps = l_.number("a number of steps");
@@ -304,14 +334,16 @@ class schedule_reader {
 /// MB: microbatch 4 {batch: 0}
 /// arg-tile 1 1 16                         # argument (number or name), dimension, width of a piece
 /// propagate
+/// passes share_gathers, combine_below 64 KiB
 /// ```
 ///
 /// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
-/// one tactic. `.` and `;` end a statement, as a line does.
+/// one tactic. `.` and `;` end a statement, as a line does. `passes` (combine_below, place,
+/// share_gathers, memory_bound) run once all tactics are there, see spmd/passes.hpp.
 ///
-/// Errors    X001 syntax, X003 an unknown word, with line and column; when it is applied, X006 no
-///           such argument, X007 no axis or several make pieces of a width, and those of the
-///           tactics
+/// Errors    X001 syntax, X003 an unknown word, X010 a number of bytes, with line and column; when
+///           it is applied, X006 no such argument, X007 no axis or several make pieces of a width,
+///           and those of the tactics and passes
 /// Source    "PartIR: a partitioning IR", Google DeepMind, talk: arg-tile and propagate
 constexpr text_schedule read_schedule(std::string_view in) {
   return spec_detail::schedule_reader(in).run();
