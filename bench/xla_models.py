@@ -143,8 +143,8 @@ def worst(results, shardings, expected):
     return greatest
 
 
-def partita(folder, *options):
-    command = [os.environ.get("PARTITA", "partita"), "module.mlir", "schedule", "system", "--names", "names", *options]
+def partita(folder, *words):
+    command = [os.environ.get("PARTITA", "partita"), "module.mlir", *words, "--names", "names"]
     made = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if made.returncode != 0:
         raise SystemExit(made.stderr.strip())
@@ -152,7 +152,9 @@ def partita(folder, *options):
 
 
 class Model:
-    def __init__(self, name, full):
+    """A step of training as JAX computes it on one device, and as text."""
+
+    def __init__(self, name, full=False):
         self.name = name
         self.step, self.arguments, self.schedules = jax_models.MODELS[name](full)
         self.function = lambda a: self.step(**a)
@@ -161,22 +163,29 @@ class Model:
         self.module = lowered.as_text()
         self.names = [jax.tree_util.keystr(path, simple=True, separator=".")
                       for path, _ in jax.tree_util.tree_leaves_with_path(self.arguments)]
-        self.expected = [np.asarray(r) for r in jax.tree.leaves(jax.jit(self.function)(self.arguments))]
+
+    def write(self, folder, schedule=None):
+        """What `partita` reads: the module, names, and with a schedule that and the mesh."""
+        texts = {"module.mlir": self.module, "names": "\n".join(self.names) + "\n"}
+        if schedule:
+            texts |= {"schedule": self.schedules[schedule], "system": "".join(f'axis "{a}" {n}\n' for a, n in AXES.items())}
+        for name, content in texts.items():
+            with open(os.path.join(folder, name), "w") as out:
+                out.write(content)
+
+    def partitioned(self, schedule):
+        """The program of one device, and the shardings of arguments and of results."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder, schedule)
+            facts = json.loads(partita(folder, "schedule", "system", "--json"))
+            local = partita(folder, "schedule", "system", "--emit", "local")
+        mesh = Mesh(np.array(jax.devices()).reshape(*AXES.values()), tuple(AXES))
+        return local, *[[NamedSharding(mesh, PartitionSpec(*[tuple(d) or None for d in v["dims"]])) for v in facts[kind]]
+                        for kind in ("inputs", "outputs")]
 
     def both(self, schedule, options):
         """Our run, XLA's, and the shardings of the results."""
-        with tempfile.TemporaryDirectory() as folder:
-            for name, content in (("module.mlir", self.module), ("schedule", self.schedules[schedule]),
-                                  ("names", "\n".join(self.names) + "\n"),
-                                  ("system", "".join(f'axis "{a}" {n}\n' for a, n in AXES.items()))):
-                with open(os.path.join(folder, name), "w") as out:
-                    out.write(content)
-            facts = json.loads(partita(folder, "--json"))
-            local = partita(folder, "--emit", "local")
-        devices = jax.devices()
-        mesh = Mesh(np.array(devices).reshape(*AXES.values()), tuple(AXES))
-        inputs, outputs = [[NamedSharding(mesh, PartitionSpec(*[tuple(d) or None for d in v["dims"]]))
-                            for v in facts[kind]] for kind in ("inputs", "outputs")]
+        local, inputs, outputs = self.partitioned(schedule)
         placed = [jax.device_put(x, s) for x, s in zip(self.leaves, inputs)]
         tree = jax.tree.structure(self.arguments)
         results = jax.tree.structure(jax.eval_shape(self.function, self.arguments))
@@ -184,7 +193,7 @@ class Model:
         theirs = jax.jit(self.function, keep_unused=True, in_shardings=(jax.tree.unflatten(tree, inputs),), **wanted)
         compiled = theirs.lower(self.arguments).compile()
         theirs_out = jax.tree.leaves(compiled.output_shardings)
-        runs = ours(local, placed, devices), Run(compiled.runtime_executable(), placed)
+        runs = ours(local, placed, jax.devices()), Run(compiled.runtime_executable(), placed)
         if options.keep:
             for suffix, content in (("local.mlir", local), ("ours.hlo", runs[0].hlo), ("xla.hlo", runs[1].hlo)):
                 with open(os.path.join(options.keep, f"{self.name}.{schedule}.{suffix}"), "w") as out:
@@ -192,9 +201,9 @@ class Model:
         return *runs, outputs, theirs_out
 
 
-def measure(model, schedule, options):
+def measure(model, schedule, expected, options):
     mine, theirs, my_out, their_out = model.both(schedule, options)
-    off = [worst(run()[0], out, model.expected) for run, out in ((mine, my_out), (theirs, their_out))]
+    off = [worst(run()[0], out, expected) for run, out in ((mine, my_out), (theirs, their_out))]
     (my_count, my_bytes), (their_count, their_bytes) = collectives(mine.hlo), collectives(theirs.hlo)
     ratios, seconds = [], []
     began = time.perf_counter()
@@ -223,9 +232,10 @@ def main():
     print("| model, schedule | ours | XLA's | bytes | time | worst |\n|---|---|---|---|---|---|", flush=True)
     for name in options.models.split(","):
         model = Model(name, options.full)
+        expected = [np.asarray(r) for r in jax.tree.leaves(jax.jit(model.function)(model.arguments))]
         for schedule in model.schedules:
             if not options.schedules or schedule in options.schedules.split(","):
-                measure(model, schedule, options)
+                measure(model, schedule, expected, options)
 
 
 if __name__ == "__main__":

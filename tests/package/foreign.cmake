@@ -27,8 +27,8 @@ if(WAY STREQUAL "without_cpu")
 elseif(WAY STREQUAL "installed")
   list(APPEND options -DCOMPONENTS=cpu)
   list(APPEND programs cpu)
-elseif(WAY STREQUAL "fetched")
-  set(programs engine)  # FetchContent adds a subdirectory, too: that the targets are there is what may differ
+else()
+  set(programs engine)  # kernels are compiled as they are when installed; that the targets are there is what may differ
 endif()
 
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/foreign -B ${WORK}/build ${options}
