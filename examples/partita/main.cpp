@@ -209,11 +209,12 @@ int prove(const options& o) {
   const pt::system_description system = read_machine(o.files[2]);
   pt::device_program local = pt::read_local_stablehlo(module, system.mesh);
   need(local.local.error, o.files[1]);
-  const pt::failure why = pt::prove(source, local).error;
-  if (why) {
-    pt::device_program unrolled = pt::read_local_stablehlo(module, system.mesh, {.unroll = true});
-    need(unrolled.local.error, o.files[1]);
-    if (pt::prove(source, unrolled).proved) local = std::move(unrolled);
+  for (const pt::local_reading& way : pt::ways_to_prove) {
+    pt::device_program read = pt::read_local_stablehlo(module, system.mesh, way);
+    need(read.local.error, o.files[1]);
+    if (!pt::prove(source, read).proved) continue;
+    local = std::move(read);
+    break;
   }
   const pt::judgement j = pt::prove_or_refute(source, local);
   if (j.kind == pt::verdict_kind::proved) {

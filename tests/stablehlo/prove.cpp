@@ -32,9 +32,10 @@ struct pair_of_programs {
   pt::program source;
   pt::device_program local;
 };
-pair_of_programs read_pair(const std::string& name, const pt::mesh& m, bool unroll) {
+pair_of_programs read_pair(const std::string& name, const pt::mesh& m,
+                           const pt::local_reading& how = {}) {
   pair_of_programs p{pt::read_stablehlo(module_text(name + ".source")),
-                     pt::read_local_stablehlo(module_text(name + ".local"), m, {unroll})};
+                     pt::read_local_stablehlo(module_text(name + ".local"), m, how)};
   REQUIRE_MESSAGE(!p.source.error, str(p.source.error.message));
   REQUIRE_MESSAGE(!p.local.local.error, str(p.local.local.error.message));
   return p;
@@ -57,29 +58,36 @@ std::string permute_with(const std::string& pairs) {
 
 TEST_CASE("what was written by hand with shard_map is proved") {
   for (const char* name : {"centered", "derivative", "megatron", "nested", "positions"}) {
-    const auto p = read_pair(name, grid, false);
+    const auto p = read_pair(name, grid);
     CHECK_MESSAGE(pt::prove(p.source, p.local).proved, name);
   }
-  for (const char* name :
-       {"adam_of_rows", "all_finite", "batch_norm", "bias_in_shares", "bias_of_first",
-        "cross_entropy", "data_parallel", "experts", "in_two_steps", "layers", "layers_of_loss",
-        "sequence", "ulysses", "vocabulary", "zero"}) {
-    const auto p = read_pair(name, rows, false);
+  for (const char* name : {"adam_of_rows", "all_finite", "batch_norm", "bias_in_shares",
+                           "bias_of_first", "cross_entropy", "data_parallel", "experts",
+                           "in_two_steps", "layers", "sequence", "ulysses", "vocabulary", "zero"}) {
+    const auto p = read_pair(name, rows);
     const pt::verdict v = pt::prove(p.source, p.local);
     CHECK_MESSAGE(v.proved, name, ": ", str(v.error.message));
   }
 }
 
 TEST_CASE("a ring is a part of a sum at each step: its loop is written out") {
-  CHECK(!pt::prove(read_pair("ring", rows, false).source, read_pair("ring", rows, false).local));
-  const auto p = read_pair("ring", rows, true);
+  CHECK(!pt::prove(read_pair("ring", rows).source, read_pair("ring", rows).local));
+  const auto p = read_pair("ring", rows, {.unroll = true});
+  const pt::verdict v = pt::prove(p.source, p.local);
+  CHECK_MESSAGE(v.proved, str(v.error.message));
+}
+
+TEST_CASE("what loops only carry is left out: then they are those of the source") {
+  CHECK(!pt::prove(read_pair("layers_of_loss", rows).source,
+                   read_pair("layers_of_loss", rows).local));
+  const auto p = read_pair("layers_of_loss", rows, {.drop_idle = true});
   const pt::verdict v = pt::prove(p.source, p.local);
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }
 
 TEST_CASE("what is wrong is refuted, with inputs") {
   for (const char* name : {"megatron_unreduced", "megatron_wrong_axis"}) {
-    const auto p = read_pair(name, grid, false);
+    const auto p = read_pair(name, grid);
     CHECK_MESSAGE(pt::prove_or_refute(p.source, p.local).kind == pt::verdict_kind::refuted, name);
   }
   for (const char* name :
@@ -87,19 +95,19 @@ TEST_CASE("what is wrong is refuted, with inputs") {
         "in_two_steps_that_overlap", "layers_of_loss_sum", "layers_sum", "ring_a_step_short",
         "vocabulary_unmasked", "zero_reduced_twice"})
     for (bool unroll : {false, true}) {
-      const auto p = read_pair(name, rows, unroll);
+      const auto p = read_pair(name, rows, {unroll});
       CHECK_MESSAGE(pt::prove_or_refute(p.source, p.local).kind == pt::verdict_kind::refuted, name);
     }
 }
 
 TEST_CASE("what is wrong where no inputs are drawn is not proved") {
-  const auto p = read_pair("some_finite", rows, false);
+  const auto p = read_pair("some_finite", rows);
   CHECK(!pt::prove(p.source, p.local));
 }
 
 TEST_CASE("a softmax that is scaled again at each step is right, which is not proved") {
   for (bool unroll : {false, true}) {
-    const auto p = read_pair("ring_online", rows, unroll);
+    const auto p = read_pair("ring_online", rows, {unroll});
     const pt::judgement j = pt::prove_or_refute(p.source, p.local);
     CHECK(j.kind == pt::verdict_kind::not_proved);
     CHECK(str(j.error.message).starts_with("Q003"));
@@ -107,7 +115,7 @@ TEST_CASE("a softmax that is scaled again at each step is right, which is not pr
 }
 
 TEST_CASE("layouts, axes and names are those of the text") {
-  const auto p = read_pair("megatron", grid, false);
+  const auto p = read_pair("megatron", grid);
   const pt::device_program& d = p.local;
   CHECK(str(pt::concat(d.mesh)) == "{\"B\":4, \"M\":2}");
   const auto shown = [&](const pt::layout& l, int rank) {

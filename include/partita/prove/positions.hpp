@@ -115,26 +115,32 @@ constexpr bool reduces_dimension(span<const std::int64_t> attrs, int d) {
     if (attrs[i] == d) return true;
   return false;
 }
-/// The greatest of the same elements, over and over, is that element.
+/// The greatest of the same elements, over and over, is that element. (In the source only that of
+/// a number: what else repeats may be padded by a local program.)
 constexpr bool reduces_same(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   if (n.def->id != def<op::reduce>.id || n.operand_count != 1) return false;
   const auto attrs = p.attrs(o);
   const auto combine = static_cast<combiner>(attrs[0]);
   const claim c = w.unscaled(w.chosen[0]);
+  const operand_term scalar = w.all.scalar(c.seen());
+  std::int64_t bits = 0;
+  const bool number = scalar.view >= 0 && w.all.is_number(scalar, bits);
   if (!is_idempotent(combine) || (c.sums.any() && c.sums.combine != combine)) return false;
   view v = w.all.views[c.view];
+  const shape& s = p.type(p.operand(o, 0)).shape;
   int kept[max_rank] = {}, rank = 0;
+  bool again = number;
   for (int d = 0; d < v.rank; ++d) {
     const bool reduced = reduces_dimension(attrs, d);
     kept[d] = reduced ? -1 : rank++;
     if (reduced && !v.repeats(d)) return false;
+    again = again || (reduced && s.extents[d] > 1 && !w.defining);
     if (reduced) v.drop(d);
   }
-  v = with_owners(v, rank, [&](int d) { return kept[d]; });
-  w.add(to, n.result, c.term, v, c.sums);
-  if (w.defining) w.reshape(c.term, w.number(v, c.term), p.type(n.result).shape);
-  return true;
+  if (!again) return false;
+  w.add(to, n.result, c.term, with_owners(v, rank, [&](int d) { return kept[d]; }), c.sums);
+  return number;
 }
 
 constexpr bool owner_before(const digit& a, const digit& b) {

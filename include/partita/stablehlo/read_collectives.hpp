@@ -622,7 +622,7 @@ constexpr bool make_local_op(op_context& c, std::string_view name) {
   if (c.local_mesh != nullptr && read_position(c, name)) return true;
   if (c.local_mesh != nullptr && name == "select" && read_chosen(c)) return true;
   if (c.unrolls && name == "while" && read_unrolled(c)) return true;
-  if (c.local_mesh != nullptr && name == "while" && idle_carries(c).read()) return true;
+  if (c.drops_idle && name == "while" && idle_carries(c).read()) return true;
   for (const auto& each : local_ops) {
     if (each.name != name) continue;
     if (c.local_mesh == nullptr)
