@@ -14,7 +14,8 @@ import tempfile
 import time
 
 # (What is compared is what XLA makes of the modules; machine code is made fast, not good.)
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+os.environ["XLA_FLAGS"] = ("--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+                           "--xla_cpu_use_fusion_emitters=false")
 os.environ["JAX_ENABLE_X64"] = "1"
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
 try:
