@@ -1,8 +1,9 @@
 """Training steps of public models in JAX: GPT-2 and BERT (transformers), ResNet50 (keras), an LSTM (dm-haiku).
 
-A function for each gives (step, arguments, schedules): `step(**arguments)` gives a dict of the next parameters, the
-next state of the optimizer and the loss; arguments are trees by name; schedules are names and texts. Parameters are
-random; nothing is downloaded. Needs jax 0.10, flax, optax, transformers (below 5), keras, dm-haiku.
+A function for each, of its real size (full) or small, gives (step, arguments, schedules): `step(**arguments)` gives a
+dict of the next parameters, the next state of the optimizer and the loss; arguments are trees by name; schedules are
+names and texts. Parameters are random; nothing is downloaded. Needs jax 0.10, flax, optax, transformers (below 5),
+keras, dm-haiku.
 """
 import os
 
@@ -48,17 +49,17 @@ def language_model(cls, config, batch, length, megatron):
     return training_step(loss, optimizer), arguments, schedules("batch: 0", megatron)
 
 
-def gpt2(full):
+def gpt2(full, batch=None, length=None):
     """Queries, keys and values come from one product, whose columns are not by heads: its weights stay whole."""
     from transformers import FlaxGPT2LMHeadModel, GPT2Config
     small = GPT2Config(n_layer=2, n_embd=64, n_head=4, vocab_size=256, n_positions=64)
     layer = "params.transformer.h.*."
     megatron = {layer + "attn.c_proj.kernel": 1, layer + "mlp.c_fc.kernel": 0, layer + "mlp.c_proj.kernel": 1}
-    return language_model(FlaxGPT2LMHeadModel, GPT2Config() if full else small, 64 if full else 8, 1024 if full else 16,
-                          megatron)
+    return language_model(FlaxGPT2LMHeadModel, GPT2Config() if full else small, batch or (64 if full else 8),
+                          length or (1024 if full else 16), megatron)
 
 
-def bert(full):
+def bert(full, batch=None, length=None):
     from transformers import BertConfig, FlaxBertForMaskedLM
     small = BertConfig(num_hidden_layers=2, hidden_size=64, num_attention_heads=4, intermediate_size=128,
                        vocab_size=256, max_position_embeddings=64)
@@ -66,13 +67,14 @@ def bert(full):
     megatron = {layer + f"attention.self.{name}.kernel": 1 for name in ("query", "key", "value")}
     megatron |= {layer + "attention.output.dense.kernel": 0, layer + "intermediate.dense.kernel": 1,
                  layer + "output.dense.kernel": 0}
-    return language_model(FlaxBertForMaskedLM, BertConfig() if full else small, 64 if full else 8, 512 if full else 16,
-                          megatron)
+    return language_model(FlaxBertForMaskedLM, BertConfig() if full else small, batch or (64 if full else 8),
+                          length or (512 if full else 16), megatron)
 
 
-def resnet50(full):
+def resnet50(full, batch=None, length=None):
     import keras
-    size, classes, batch = (224, 1000, 256) if full else (32, 16, 8)
+    size, classes = (length or 224, 1000) if full else (length or 32, 16)
+    batch = batch or (256 if full else 8)
     keras.utils.set_random_seed(0)
     model = keras.applications.ResNet50(weights=None, classes=classes, input_shape=(size, size, 3))
     trained = {v.path: v.value for v in model.trainable_variables}
@@ -98,10 +100,11 @@ def resnet50(full):
     return step, arguments, schedules("x: 0, y: 0", {})
 
 
-def lstm(full):
+def lstm(full, batch=None, length=None):
     """The gates come from one product, whose columns are not by units: its weights stay whole."""
     import haiku as hk
-    width, vocabulary, batch, length = (1024, 32000, 64, 128) if full else (64, 128, 8, 12)
+    width, vocabulary = (1024, 32000) if full else (64, 128)
+    batch, length = batch or (64 if full else 8), length or (128 if full else 12)
 
     def model(x):
         core = hk.LSTM(width)

@@ -1,6 +1,7 @@
 """Public models on eight CPU devices: our device-local modules beside what XLA's own partitioner makes.
 
-    PARTITA=build/examples/partita python bench/xla_models.py [--models gpt2,lstm] [--schedules BP,BP+Z3] [--full]
+    PARTITA=build/examples/partita python bench/xla_models.py [--models gpt2,lstm] [--schedules BP,BP+Z3]
+                                                              [--full [--batch 8] [--length 128]]
 
 For each model (bench/jax_models.py) and schedule, on a mesh B=4, M=2: JAX lowers the training step; `partita` writes
 the program of one device, which XLA compiles as eight replicas; JAX's jit partitions the same step with the shardings
@@ -154,9 +155,9 @@ def partita(folder, *words):
 class Model:
     """A step of training as JAX computes it on one device, and as text."""
 
-    def __init__(self, name, full=False):
+    def __init__(self, name, *size):
         self.name = name
-        self.step, self.arguments, self.schedules = jax_models.MODELS[name](full)
+        self.step, self.arguments, self.schedules = jax_models.MODELS[name](*(size or [False]))
         self.function = lambda a: self.step(**a)
         self.leaves = jax.tree.leaves(self.arguments)
         lowered = jax.jit(self.function, keep_unused=True).lower(self.arguments)
@@ -224,6 +225,8 @@ def main():
     parser.add_argument("--models", default=",".join(jax_models.MODELS))
     parser.add_argument("--schedules", default="")
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--batch", type=int, help="examples, where the machine is smaller than the model's own number asks")
+    parser.add_argument("--length", type=int, help="tokens of an example, or pixels of a side")
     parser.add_argument("--free-results", action="store_true")
     parser.add_argument("--no-time", action="store_true")
     parser.add_argument("--seconds", type=float, default=10, help="of runs in pairs, at least")
@@ -231,7 +234,7 @@ def main():
     options = parser.parse_args()
     print("| model, schedule | ours | XLA's | bytes | time | worst |\n|---|---|---|---|---|---|", flush=True)
     for name in options.models.split(","):
-        model = Model(name, options.full)
+        model = Model(name, options.full, options.batch, options.length)
         expected = [np.asarray(r) for r in jax.tree.leaves(jax.jit(model.function)(model.arguments))]
         for schedule in model.schedules:
             if not options.schedules or schedule in options.schedules.split(","):

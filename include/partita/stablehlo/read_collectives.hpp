@@ -35,29 +35,45 @@ constexpr bool read_rows(std::string_view value, vec<vec<std::int64_t>>& rows) {
   }
   return !rows.empty();
 }
-/// Splits the axes of a mesh as the groups and layouts that a module names need it.
+constexpr bool are_devices(const vec<std::int64_t>& numbers, const mesh& m) {
+  for (const std::int64_t device : numbers)
+    if (device < 0 || device >= m.devices()) return false;
+  return true;
+}
+constexpr void split_as_groups_say(std::string_view value, mesh& m) {
+  vec<vec<std::int64_t>> groups;
+  if (!read_rows(value, groups)) return;
+  for (const auto& each : groups)
+    if (!are_devices(each, m)) return;
+  mesh_splitter(m).add_groups(groups);
+}
+constexpr void split_as_pairs_say(std::string_view value, mesh& m) {
+  vec<std::int64_t> pairs;
+  bool splat = false;
+  if (read_integers(value, pairs, splat) && pairs.size() % 2 == 0 && are_devices(pairs, m))
+    mesh_splitter(m).add_pairs(pairs);
+}
+/// Splits the axes of a mesh as the groups of devices that a module names need it. Cost: linear in
+/// the text.
 constexpr void split_as_groups_need(std::string_view module, mesh& m) {
-  constexpr std::string_view groups_of = "replica_groups", pairs_of = "source_target_pairs";
+  constexpr std::string_view names[] = {"replica_groups", "source_target_pairs"};
+  std::size_t next[] = {module.find(names[0]), module.find(names[1])};
   std::string_view last;  // what stands there once more needs nothing more
-  for (std::size_t at = 0; m.rank < max_axes;) {
-    const std::size_t groups = module.find(groups_of, at), pairs = module.find(pairs_of, at);
-    at = groups < pairs ? groups : pairs;
+  while (m.rank < max_axes) {
+    const bool pairs = next[1] < next[0];
+    std::size_t at = next[pairs];
     if (at == std::string_view::npos) return;
-    at += groups < pairs ? groups_of.size() : pairs_of.size();
-    std::string_view value = module.substr(at, 16);
-    const std::size_t begin = value.find("dense<");
-    if (begin == std::string_view::npos) continue;
-    value = module.substr(at + begin);
-    value = value.substr(0, value.find('>') + 1);
-    if (value == last) continue;
-    last = value;
-    vec<vec<std::int64_t>> rows;
-    vec<std::int64_t> list;
-    bool splat = false, known = true;
-    if (groups < pairs && read_rows(value, rows)) mesh_splitter(m).add_groups(rows);
-    if (groups < pairs || !read_integers(value, list, splat) || list.size() % 2 != 0) continue;
-    for (const std::int64_t device : list) known = known && device >= 0 && device < m.devices();
-    if (known) mesh_splitter(m).add_pairs(list);
+    at += names[pairs].size();
+    if (const std::size_t dense = module.substr(at, 16).find("dense<");
+        dense != std::string_view::npos) {
+      const std::size_t begin = at + dense, end = module.find('>', begin);
+      if (end == std::string_view::npos) return;
+      const std::string_view value = module.substr(begin, end + 1 - begin);
+      if (value != last) pairs ? split_as_pairs_say(value, m) : split_as_groups_say(value, m);
+      last = value;
+      at = end;
+    }
+    next[pairs] = module.find(names[pairs], at);
   }
 }
 /// The axes of the groups that the op names; the text must list all of them.

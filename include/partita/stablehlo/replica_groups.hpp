@@ -172,22 +172,24 @@ class mesh_splitter {
     if (groups.empty() || device_numbers(m_).axes_of(groups, false, axes)) return;
     split(groups[0]);
   }
-  /// (from, to) pairs: the devices that are reached from the first sender.
+  /// (from, to) pairs: the devices from which the first sender is reached, or that it reaches.
   constexpr void add_pairs(const vec<std::int64_t>& pairs) {
     axis_list axes;
     device_map map;
     if (pairs.empty() || device_numbers(m_).map_of(pairs, axes, map)) return;
-    vec<char> reached(static_cast<std::size_t>(m_.devices()), 0);
-    reached[static_cast<std::size_t>(pairs[0])] = 1;
-    for (bool more = true; more;) {
-      more = false;
-      for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
-        char &from = reached[static_cast<std::size_t>(pairs[i])],
-             &to = reached[static_cast<std::size_t>(pairs[i + 1])];
-        more = more || from != to;
-        from = to = static_cast<char>(from | to);
-      }
+    const auto devices = static_cast<std::size_t>(m_.devices());
+    vec<std::int64_t> next(devices, -1), previous(devices, -1);
+    for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+      next[static_cast<std::size_t>(pairs[i])] = pairs[i + 1];
+      previous[static_cast<std::size_t>(pairs[i + 1])] = pairs[i];
     }
+    vec<char> reached(devices, 0);
+    reached[static_cast<std::size_t>(pairs[0])] = 1;
+    for (const auto* step : {&next, &previous})
+      for (std::int64_t d = (*step)[static_cast<std::size_t>(pairs[0])];
+           d >= 0 && reached[static_cast<std::size_t>(d)] == 0;
+           d = (*step)[static_cast<std::size_t>(d)])
+        reached[static_cast<std::size_t>(d)] = 1;
     vec<std::int64_t> group;
     for (std::size_t i = 0; i < reached.size(); ++i)
       if (reached[i] != 0) group.push_back(static_cast<std::int64_t>(i));
