@@ -5,6 +5,7 @@
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/spec/lines.hpp>
+#include <partita/spmd/passes.hpp>
 
 namespace partita {
 
