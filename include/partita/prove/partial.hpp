@@ -7,6 +7,7 @@
 #include <partita/op/combine.hpp>
 #include <partita/prove/claims.hpp>
 #include <partita/prove/contraction.hpp>
+#include <partita/prove/positions.hpp>
 #include <partita/prove/sums.hpp>
 
 namespace partita::prove_detail {
