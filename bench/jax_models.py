@@ -27,8 +27,9 @@ def schedules(batch, megatron):
     """Data parallelism, ZeRO's two ways, and model parallelism where there is a form of it."""
     BP = f'BP: manual "B" {{{batch}}}\n'
     Z2 = 'Z2: manual "B" {params: replicated, state: first_divisible_dim}\n'
-    # (What was gathered is kept, as XLA's partitioner does it.)
-    Z3 = 'Z3: manual "B" {params: first_divisible_dim, state: first_divisible_dim}; passes share_gathers\n'
+    # (What was gathered is kept, and larger weights than activations stay where they are, as XLA's partitioner does it.)
+    Z3 = 'Z3: manual "B" {params: first_divisible_dim, state: first_divisible_dim}; '
+    Z3 += 'passes share_gathers, stationary_above 64 KiB\n'
     made = {"BP": BP, "BP+Z2": BP + Z2, "BP+Z3": BP + Z3}
     if megatron:
         MP = 'MP: manual "M" {' + ", ".join(f'"{k}": {dim}' for k, dim in megatron.items()) + "}\n"

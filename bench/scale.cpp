@@ -96,6 +96,7 @@ const phase phases[] = {
      [](const subject& s) { return timed([&] { return s.shape.make(s.wanted); }); }},
     {"partition", false, [](const subject& s) { return timed([&] { return s.partition(); }); }},
     {"combine", true, [](const subject& s) { return with_passes(s, {.combine_below = 1 << 20}); }},
+    {"stationary", true, [](const subject& s) { return with_passes(s, {.stationary_above = 1}); }},
     {"place", true, [](const subject& s) { return with_passes(s, {.place = true}); }},
     {"share_gathers", true,
      [](const subject& s) { return with_passes(s, {.share_gathers = true}); }},

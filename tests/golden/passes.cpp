@@ -150,6 +150,77 @@ TEST_CASE("share_gathers: of a value that is moved in between, too") {
 )");
 }
 
+TEST_CASE("stationary: what is smaller moves in place of weights") {
+  const auto w = pt::input<float, 16, 16>("w");
+  // Of x, of y and of a piece of w each device has 128, 128 and 256 bytes: 480 are sent, not 768.
+  const auto f =
+      pt::trace([](auto x, auto w) { return matmul(x, w); }, pt::input<float, 8, 16>("x"), w);
+  constexpr auto columns = pt::manual("B", {{"w", 1}}, "columns");
+  CHECK(ops(f, {.stationary_above = 288}, BP, columns) ==
+        R"(  %xg = all_gather [{"B"}, {}] %x : tensor<8x16xf32>
+  %x1 = matmul(%xg, %w) : tensor<8x4xf32>
+  %x2 = all_to_all {1 -> 0} <"B"> %x1 : tensor<2x16xf32>
+  return %x2 : tensor<2x16xf32>
+}
+)");
+  CHECK(ops(f, {.stationary_above = 288}, BP, Z3) ==
+        R"(  %x1 = all_to_all {0 -> 1} <"B"> %x : tensor<8x4xf32>
+  %x2 = matmul(%x1, %w) : tensor<8x16xf32>
+  %x3 = reduce_scatter [{"B"}, {}] %x2 : tensor<2x16xf32>
+  return %x3 : tensor<2x16xf32>
+}
+)");
+  CHECK(ops(f, {.stationary_above = 289}, BP, columns) == ops(f, {}, BP, columns));
+  CHECK(ops(f, {.stationary_above = 289}, BP, Z3) == ops(f, {}, BP, Z3));
+  // What is the same in each step of a loop may be gathered in front of it.
+  const auto loop = pt::trace(
+      [](auto x, auto w) {
+        return pt::for_loop(
+            0, 4, [&](auto, auto h) { return matmul(h, w); }, x);
+      },
+      pt::input<float, 8, 16>("x"), w);
+  CHECK(ops(loop, {.stationary_above = 1}, BP, Z3) == ops(loop, {}, BP, Z3));
+  // Another use needs it whole: nothing would be saved.
+  const auto whole =
+      pt::trace([](auto x, auto w) { return matmul(x, w) + pt::sum<0>(pt::cumsum<0>(w)); },
+                pt::input<float, 8, 16>("x"), w);
+  CHECK(ops(whole, {.stationary_above = 1}, BP, Z3) == ops(whole, {}, BP, Z3));
+}
+
+TEST_CASE("stationary: a training step moves each activation once") {
+  const auto step = pt::trace(
+      [](auto x, auto v, auto w) {
+        const auto loss = [=](const auto& params) {
+          const auto y = matmul(matmul(x, std::get<0>(params)), std::get<1>(params));
+          return pt::sum<0, 1>(y * y);
+        };
+        const auto [dv, dw] = pt::grad(loss, std::tuple{v, w});
+        return std::tuple{pt::output("v", v - dv), pt::output("w", w - dw)};
+      },
+      pt::input<float, 8, 16>("x"), pt::input<float, 16, 16>("v"), pt::input<float, 16, 16>("w"));
+  CHECK(ops(step, {.stationary_above = 1}, BP, Z3) ==
+        R"(  %x1 = matmul(%x, %v) : tensor<2x16xf32>
+  %x2 = constant {1} : tensor<f32>
+  %x3 = broadcast_in_dim(%x2) {dims=[]} : tensor<2x16xf32>
+  %x4 = all_to_all {0 -> 1} <"B"> %x1 : tensor<8x4xf32>
+  %x5 = matmul(%x4, %w) : tensor<8x16xf32>
+  %x6 = reduce_scatter [{"B"}, {}] %x5 : tensor<2x16xf32>
+  %x7 = multiply(%x3, %x6) : tensor<2x16xf32>
+  %x8 = multiply(%x3, %x6) : tensor<2x16xf32>
+  %x9 = add(%x7, %x8) : tensor<2x16xf32>
+  %x9g = all_gather [{"B"}, {}] %x9 : tensor<8x16xf32>
+  %x10 = dot_general(%x4, %x9g) {contract=[0]x[0]} : tensor<4x16xf32>
+  %w' = subtract(%w, %x10) : tensor<4x16xf32>
+  %x11 = dot_general(%x9g, %w) {contract=[1]x[1]} : tensor<8x4xf32>
+  %x12 = all_to_all {1 -> 0} <"B"> %x11 : tensor<2x16xf32>
+  %x13 = dot_general(%x, %x12) {contract=[0]x[0]} : tensor<16x16xf32>
+  %x14 = all_reduce <"B"> %x13 : tensor<16x16xf32>
+  %v' = subtract(%v, %x14) : tensor<16x16xf32>
+  return %v', %w' : tensor<16x16xf32>, tensor<4x16xf32>
+}
+)");
+}
+
 TEST_CASE("combine: small sums of the same devices in one message") {
   const auto f = pt::trace(
       [](auto x, auto y) {

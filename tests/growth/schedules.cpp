@@ -89,9 +89,9 @@ TEST_CASE("passes over n levels of nested programs") {
     return body;
   };
   const auto shard = pt::schedule(pt::manual("B", {{"x", 0}}));
-  for (const pt::passes& on :
-       {pt::passes{.combine_below = 1 << 20}, pt::passes{.place = true},
-        pt::passes{.share_gathers = true}, pt::passes{.memory_bound = std::int64_t{1} << 60}})
+  for (const pt::passes& on : {pt::passes{.combine_below = 1 << 20}, pt::passes{.place = true},
+                               pt::passes{.share_gathers = true}, pt::passes{.stationary_above = 1},
+                               pt::passes{.memory_bound = std::int64_t{1} << 60}})
     check_linear(60, levels,
                  [&](const auto& p) { (void)pt::partition(p, mesh, shard, {.passes = on}); });
   check_linear(60, levels, [](const auto& p) { CHECK(pt::live_bytes(p).peak() > 0); });

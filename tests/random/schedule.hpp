@@ -133,6 +133,7 @@ inline pt::passes some_passes(random& r) {
   on.place = r.one_in(2);
   on.share_gathers = r.one_in(2);
   if (r.one_in(2)) on.combine_below = r.in(1, 400);
+  if (r.one_in(2)) on.stationary_above = r.in(1, 40);
   return on;
 }
 

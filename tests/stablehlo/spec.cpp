@@ -64,15 +64,17 @@ TEST_CASE("patterns, placements, padding, sub-axes, microbatches") {
 
 TEST_CASE("passes") {
   const auto s = pt::read_schedule(
-      "BP: manual B {x: 0}; passes share_gathers, combine_below 64 KiB\npasses memory_bound 1e9 B");
+      "BP: manual B {x: 0}; passes share_gathers, combine_below 64 KiB\n"
+      "passes memory_bound 1e9 B, stationary_above 16 KiB");
   REQUIRE(!s.error);
   CHECK(s.tactics.size() == 1);
   CHECK(s.passes.share_gathers);
   CHECK(!s.passes.place);
   CHECK(s.passes.combine_below == 65536);
   CHECK(s.passes.memory_bound == 1'000'000'000);
+  CHECK(s.passes.stationary_above == 16384);
   CHECK(pt::read_schedule("passes: manual B {x: 0}").tactics[0].name() == "passes");
-  CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; combine_"));
+  CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; stat"));
   CHECK(why("passes combine_below 0").starts_with("X010 schedule: 1:8: combine_below needs a "));
   CHECK(why("passes place,").starts_with("X003 schedule: 1:14: pass \"\" is unknown"));
 }

@@ -84,6 +84,7 @@ TEST_CASE("collectives as written are those of the text, with passes and without
   std::int64_t least = 1 << 20, most = 0;
   for (const pt::passes& on :
        {pt::passes{}, pt::passes{.combine_below = 1 << 20}, pt::passes{.share_gathers = true},
+        pt::passes{.stationary_above = 1},
         pt::passes{.combine_below = 1 << 20, .place = true, .share_gathers = true}}) {
     const auto p = pt::partition(f, {{"B", 4}, {"M", 2}}, tactics, {.passes = on});
     const pt::collectives written = written_in(p.device.local);
@@ -165,6 +166,8 @@ TEST_CASE("all_reduces that need each other are not combined") {
 }
 
 TEST_CASE("passes that cannot be had") {
+  CHECK(message({.stationary_above = -1}) ==
+        "C001 passes: stationary_above is -1 bytes; give 0 (off) or more");
   CHECK(message({.combine_below = -1}) ==
         "C001 passes: combine_below is -1 bytes; give 0 (off) or more");
   CHECK(message({.memory_bound = -8}) ==

@@ -50,6 +50,9 @@ class explainer {
                   : " needs elements of the neighbouring pieces")
           << " over ";
       print_axis_set(out, n.axes, c_.mesh);
+    } else if (n.reason == collective_reason::moved_instead) {
+      say_call(out, n.op);
+      out << " moves it in place of a larger operand";
     } else if (c_.p.is(n.op, op_role::tiling)) {
       out << "an action asks for it";
     } else {

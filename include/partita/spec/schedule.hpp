@@ -291,11 +291,14 @@ class schedule_reader {
         passes_.place = true;
       else if (name == "combine_below")
         passes_.combine_below = bytes(at, name);
+      else if (name == "stationary_above")
+        passes_.stationary_above = bytes(at, name);
       else if (name == "memory_bound")
         passes_.memory_bound = bytes(at, name);
       else
         l_.fail(at, "X003", "pass \"", name,
-                "\" is unknown; combine_below, place, share_gathers and memory_bound are known");
+                "\" is unknown; stationary_above, combine_below, place, share_gathers and "
+                "memory_bound are known");
     } while (l_.accept(","));
   }
   constexpr std::int64_t bytes(std::size_t at, std::string_view pass) {
@@ -339,8 +342,9 @@ class schedule_reader {
 /// ```
 ///
 /// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
-/// one tactic. `.` and `;` end a statement, as a line does. `passes` (combine_below, place,
-/// share_gathers, memory_bound) run once all tactics are there, see spmd/passes.hpp.
+/// one tactic. `.` and `;` end a statement, as a line does. `passes` (stationary_above,
+/// combine_below, place, share_gathers, memory_bound) run once all tactics are there, see
+/// spmd/passes.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X010 a number of bytes, with line and column; when
 ///           it is applied, X006 no such argument, X007 no axis or several make pieces of a width,

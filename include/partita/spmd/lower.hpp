@@ -13,6 +13,7 @@
 #include <partita/spmd/local_layouts.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/spmd/run_passes.hpp>
+#include <partita/spmd/stationary.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
@@ -360,10 +361,11 @@ constexpr failure check_options(const lowering_options& options) {
   failure f = options.passes.validate();
   if (!options.passes.rewrite() || options.fuse) return f;
   const passes& on = options.passes;
-  const std::string_view name = on.combine_below > 0 ? "combine_below"
-                                : on.place           ? "place"
-                                : on.share_gathers   ? "share_gathers"
-                                                     : "memory_bound";
+  const std::string_view name = on.stationary_above > 0 ? "stationary_above"
+                                : on.combine_below > 0  ? "combine_below"
+                                : on.place              ? "place"
+                                : on.share_gathers      ? "share_gathers"
+                                                        : "memory_bound";
   f.record("C002", "lower: pass ", name, " rewrites a program that is fused; fuse is false");
   return f;
 }
@@ -388,6 +390,7 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {}) {
   else
     l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes);
   if (!options.passes.rewrite()) return l;
+  if (options.passes.stationary_above > 0) spmd_detail::keep_stationary(l, c.p, options.passes);
   l.error = spmd_detail::run_passes(l.device.local, l.device.mesh, options.passes,
                                     [&](const spmd_detail::renumbering& moved, pass_report report) {
                                       report.before = l.counts;

@@ -13,11 +13,12 @@ namespace partita {
 
 /// Why a collective is there.
 enum class collective_reason : std::uint8_t {
-  sum_finished,  ///< a loop reduced its results
-  use_needs_it,  ///< an op needs the operand in another layout than it was made in
-  halo,          ///< a loop sees elements of the neighbouring pieces
-  mirrored,      ///< a loop sees the piece at the opposite place
-  whole_needed   ///< an op has no loop over the axis (or `any`) and needs the operand whole
+  sum_finished,   ///< a loop reduced its results
+  use_needs_it,   ///< an op needs the operand in another layout than it was made in
+  halo,           ///< a loop sees elements of the neighbouring pieces
+  mirrored,       ///< a loop sees the piece at the opposite place
+  moved_instead,  ///< the op's other operand is larger, and stays where it is
+  whole_needed    ///< an op has no loop over the axis (or `any`) and needs the operand whole
 };
 
 /// One collective of the lowered program, and where it comes from. Of all_reduces that were

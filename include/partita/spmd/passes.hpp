@@ -24,6 +24,10 @@ struct passes {
   bool to_all_to_all = true;
   /// all_slice(all_reduce(x)) => reduce_scatter, if all uses slice alike.
   bool to_reduce_scatter = true;
+  /// Products move their smaller operand, and their result, in place of gathering or scattering the
+  /// larger one, where a device sends fewer bytes then, by this many at least; 0: none do. See
+  /// stationary.hpp.
+  std::int64_t stationary_above = 0;
   /// Independent all_reduces of the same axes, combiner and element type become one, as long as
   /// its operands are this many bytes per device or fewer; 0: none. What uses the first of them
   /// waits for the last. See combine.hpp.
@@ -39,11 +43,16 @@ struct passes {
 
   constexpr bool shares() const { return share_gathers || memory_bound > 0; }
   /// Does any pass rewrite the lowered program?
-  constexpr bool rewrite() const { return combine_below > 0 || place || shares(); }
+  constexpr bool rewrite() const {
+    return stationary_above > 0 || combine_below > 0 || place || shares();
+  }
 
   /// Errors    C001 a size is negative
   constexpr failure validate() const {
     failure f;
+    if (stationary_above < 0)
+      f.record("C001", "passes: stationary_above is ", stationary_above,
+               " bytes; give 0 (off) or more");
     if (combine_below < 0)
       f.record("C001", "passes: combine_below is ", combine_below, " bytes; give 0 (off) or more");
     if (memory_bound < 0)
