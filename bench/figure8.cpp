@@ -3,8 +3,9 @@
 ///
 ///   bench_figure8 FOLDER     writes MODEL.mlir, MODEL.SCHEDULE.mlir (the program of one device)
 ///   and
-///                            partition.csv: model, schedule, devices, ops, and milliseconds to
-///                            partition, and to write both modules (the best of nine)
+///                            partition.csv: model, schedule, devices, ops, milliseconds to
+///                            partition, and to write both modules (the best of nine), and
+///                            bytes of a device: arguments, peak (see xla_memory.py)
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7.5; the schedules are those of Table 2
 #include <chrono>
@@ -47,7 +48,8 @@ double time_of(const F& f) {
 class figure {
  public:
   explicit figure(std::string folder) : folder_(std::move(folder)), rows_(open("partition.csv")) {
-    rows_ << "model,schedule,devices,ops,partition_ms,write_source_ms,write_local_ms\n";
+    rows_ << "model,schedule,devices,ops,partition_ms,write_source_ms,write_local_ms,argument_"
+             "bytes,peak_bytes\n";
   }
   void model(std::string_view name, pt::program p) {
     name_ = name;
@@ -62,9 +64,18 @@ class figure {
     std::string row = name_ + ',' + std::string(schedule) + ',' + std::to_string(mesh.devices()) +
                       ',' + std::to_string(ops_of(p_)) + ',' + std::to_string(time_of(made)) + ',';
     row += std::to_string(time_of([&] { pt::write_stablehlo(p_); })) + ',' +
-           std::to_string(time_of([&] { pt::write_stablehlo(r.device); })) + '\n';
+           std::to_string(time_of([&] { pt::write_stablehlo(r.device); })) + ',' +
+           std::to_string(r.cost.argument_bytes) + ',' + std::to_string(peak_in_xla(tactics...)) +
+           '\n';
     std::fputs(row.c_str(), stdout);
     rows_ << row;
+  }
+
+  /// XLA merges equal gathers, as the pass that shares them does.
+  template <class... Tactics>
+  std::int64_t peak_in_xla(const Tactics&... tactics) const {
+    return pt::partition(p_, mesh, pt::schedule(tactics...), {.passes = {.share_gathers = true}})
+        .cost.peak_bytes;
   }
 
  private:

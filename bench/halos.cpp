@@ -17,7 +17,7 @@ void print(const char* name, const pt::program& p, bool halos, const auto&... ta
   (tactics.apply(context), ...);
   context.error.raise();
   const pt::lowered l = pt::lower(core);
-  const pt::cost cost = pt::estimate(l.device.local);
+  const pt::cost cost = pt::estimate(l.device);
   double permuted = 0;  // bytes
   for (const auto& n : l.notes)
     if (n.kind == pt::collective::permute) permuted += static_cast<double>(n.bytes * n.times);

@@ -155,6 +155,37 @@ void T32_passes(benchmark::State& state) {
 }
 BENCHMARK(T32_passes)->Unit(benchmark::kMillisecond);
 
+/// One step of T32 on a machine; its memory is counted by `estimate`.
+template <class Run>
+void T32_simulated(benchmark::State& state, const Run& run) {
+  using namespace paper::transformers;
+  const pt::partitioned p = pt::partition(paper::trace_training_step(paper::T32), paper_mesh,
+                                          pt::schedule(BP, MP, Z3, EMB));
+  for (auto _ : state) benchmark::DoNotOptimize(run(p));
+  state.counters["ops"] = p.device.local.op_count();
+}
+BENCHMARK_CAPTURE(T32_simulated, one_by_one, [](const auto& p) {
+  return pt::simulate(p.device, pt::tpu_v3).time;
+}) -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(T32_simulated, overlapped, [](const auto& p) {
+  return pt::simulate(p.device, pt::tpu_v3, {.overlap = true}).time;
+}) -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(T32_simulated, memory, [](const auto& p) {
+  return pt::estimate(p.device).peak_bytes;
+}) -> Unit(benchmark::kMillisecond);
+
+/// The same program on meshes of 8 x 4 and of 1,024 x 16 devices.
+void T32_simulated_devices(benchmark::State& state) {
+  using namespace paper::transformers;
+  paper::language_model_sizes s = paper::T32;
+  s.batch = 8192;
+  const pt::mesh m{{"batch", state.range(0)}, {"model", state.range(1)}};
+  const pt::partitioned p =
+      pt::partition(paper::trace_training_step(s), m, pt::schedule(BP, MP, Z3));
+  for (auto _ : state) benchmark::DoNotOptimize(pt::simulate(p.device, pt::tpu_v3).time);
+}
+BENCHMARK(T32_simulated_devices)->Args({8, 4})->Args({1024, 16})->Unit(benchmark::kMillisecond);
+
 /// What there is to read: a line per collective, and what each tactic did.
 template <class Text>
 void T32_text(benchmark::State& state, const Text& made) {

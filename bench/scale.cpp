@@ -176,7 +176,7 @@ const phase phases[] = {
        return timed([&] { return pt::prove(s.result->source, s.result->device); });
      }},
     {"estimate", true,
-     [](const subject& s) { return timed([&] { return pt::estimate(s.result->device.local); }); }},
+     [](const subject& s) { return timed([&] { return pt::estimate(s.result->device); }); }},
     {"tile_each", false,
      [](const subject& s) {
        return each_value(s, [](pt::core_program& c, value_id v) { return c.tile(v, 0, 0); });

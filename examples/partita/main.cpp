@@ -15,9 +15,13 @@
 
 #include <partita/cpu.hpp>
 #include <partita/partita.hpp>
+#include <partita/report/memory.hpp>
+#include <partita/report/sweep.hpp>
+#include <partita/report/timeline.hpp>
 #include <partita/run/file/npz.hpp>
 #include <partita/run/refute.hpp>
 #include <partita/spec/bounds.hpp>
+#include <partita/spec/designs.hpp>
 #include <partita/spec/schedule.hpp>
 #include <partita/spec/shardings.hpp>
 #include <partita/spec/system.hpp>
@@ -158,6 +162,27 @@ pt::system_description system_for(const options& o, const pt::sharding_list& sha
 pt::text passes_report(const pt::partitioned& r) {
   return r.passes.rewrite() ? pt::report_passes(r) : pt::text();
 }
+void write_trace(const options& o, const pt::partitioned& r, const pt::system_description& system) {
+  const pt::text events = pt::trace_events(r.device, system.on, {.overlap = true});
+  if (events.view().starts_with("error: ")) throw pt::error(events.view().substr(7));
+  pt::run_detail::write_file(o.trace, events.view());
+}
+/// The program under the specification, on the systems of --sweep.
+pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tactics,
+                 const pt::system_description& system) {
+  const pt::design_list list = pt::read_designs(read_text(o.sweep), system);
+  need(list.error, o.sweep);
+  if (o.files.size() == 3) {
+    const pt::text_schedule more = read_specification(o.files[1]);
+    for (const auto& t : more.tactics) tactics.tactics.push_back(t);
+    tactics.passes = more.passes;
+  }
+  pt::sweep table;
+  for (const auto& d : list.designs)
+    table.add(p, o.files.size() == 3 ? o.files[1] : "shardings", tactics.tactics, d,
+              {.passes = tactics.passes});
+  return o.csv ? table.csv() : table.print();
+}
 int run_partitioned(const options& o, const pt::program& p, const pt::sharding_list& shardings) {
   const pt::system_description system = system_for(o, shardings);
   pt::text_schedule first;
@@ -178,15 +203,21 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, written(r, o.emit));
-  } else if (o.json || o.csv) {
+  } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? json_report(r, system) : csv_report(r));
   } else {
-    if (!o.explain && !o.replicated && o.diff.empty())
+    const bool plain = !o.explain && !o.replicated && !o.peak && o.diff.empty() &&
+                       o.sweep.empty() && o.trace.empty();
+    if (plain)
       std::cout << pt::report(r).view() << passes_report(r).view()
                 << pt::print_memory(system, r.cost.peak_bytes).view();
+    if (plain && system.can_simulate()) std::cout << pt::print_simulation(r, system.on).view();
     if (o.explain) std::cout << pt::explain(r).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
+    if (o.peak) std::cout << pt::print_peak(r).view();
     if (!o.diff.empty()) std::cout << pt::diff(r, made(o.diff)).view();
+    if (!o.trace.empty()) write_trace(o, r, system);
+    if (!o.sweep.empty()) std::cout << what_if(o, p, first, system).view();
   }
   if (o.check.empty()) return 0;
   const pt::bound_list bounds = pt::read_bounds(read_text(o.check));

@@ -11,8 +11,8 @@
 struct options {
   /// Module, specification, system; with `prove` the source, a program for one device, the system.
   std::vector<std::string> files;
-  std::string emit, out, check, run, names, diff;
-  bool explain = false, replicated = false, json = false, csv = false, prove = false;
+  std::string emit, out, check, run, names, diff, sweep, trace;
+  bool explain = false, replicated = false, peak = false, json = false, csv = false, prove = false;
   bool use_shardings = false, help = false, version = false;
 };
 
@@ -47,6 +47,7 @@ inline constexpr std::array entries{
     entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
     entry{"--out", "FILE", "where --emit or --run writes (default: standard output)",
           &options::out},
+    entry{"--peak", "", "what lies in memory when most does", nullptr, &options::peak},
     entry{"--prove", "",
           "does the module of one device (second file) compute the first? With --out FILE:\n"
           "                  the inputs for which it does not, as an .npz file",
@@ -55,6 +56,11 @@ inline constexpr std::array entries{
           &options::replicated},
     entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)",
           &options::run},
+    entry{"--sweep", "FILE",
+          "what if: time and memory on other systems, a line for each, like \"fast: links * 2\"",
+          &options::sweep},
+    entry{"--trace", "FILE", "write the simulated timeline as trace events, which Perfetto opens",
+          &options::trace},
     entry{"--use-shardings", "",
           "partition as the shardings in the module say, then as the specification says,\n"
           "                  if one is given; without a system, over the module's own mesh",

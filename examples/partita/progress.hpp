@@ -28,7 +28,7 @@ inline void running(const partita::program& p) {
   say(flops > long_work, "running the source, ", flops / 1'000'000'000, " GFLOP");
 }
 inline void running(const partita::device_program& d) {
-  const std::int64_t flops = partita::estimate(d.local).flops, devices = d.mesh.devices();
+  const std::int64_t flops = partita::estimate(d).flops, devices = d.mesh.devices();
   say(flops > long_work / devices, "running on ", devices, " emulated devices, ",
       flops / 1'000'000'000 * devices, " GFLOP");
 }

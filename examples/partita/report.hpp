@@ -69,7 +69,8 @@ inline std::string module_report(const partita::program& p, bool json) {
          std::to_string(c.peak_bytes) + " bytes on one device\n";
 }
 
-/// Calls f(kind, axes, type of the operand, bytes of it) for each collective as it is written.
+/// Calls f(kind, axes, type of the operand, bytes that a device sends) for each collective as it is
+/// written.
 template <class F>
 void for_each_collective(const partita::program& p, const partita::mesh& m, const F& f) {
   for (partita::op_id o = 0; o < p.op_count(); ++o) {
@@ -81,7 +82,8 @@ void for_each_collective(const partita::program& p, const partita::mesh& m, cons
     for (const auto& e : c.axes) set.insert(e.axis);
     partita::print_axis_set(axes, set, m);
     const auto& type = p.type(p.operand(o, 0));
-    f(partita::name_of(c.kind), axes.view(), type);
+    f(partita::name_of(c.kind), axes.view(), type,
+      partita::bytes_sent(c.kind, c.members(m), type.bytes()));
   }
 }
 
@@ -103,19 +105,35 @@ inline std::string json_report(const partita::partitioned& p,
            std::string(number.view());
   }
   out += "\n  },";
-  if (system.memory > 0)
-    out += "\n  \"memory_bytes\": " + std::to_string(static_cast<std::int64_t>(system.memory)) +
-           ",\n  \"fits\": " +
-           (static_cast<double>(p.cost.peak_bytes) <= system.memory ? "true," : "false,");
+  if (system.on.device.memory > 0)
+    out += "\n  \"memory_bytes\": " +
+           std::to_string(static_cast<std::int64_t>(system.on.device.memory)) + ",\n  \"fits\": " +
+           (static_cast<double>(p.cost.peak_bytes) <= system.on.device.memory ? "true," : "false,");
+  if (system.can_simulate()) {
+    const partita::simulation s = partita::simulate(p.device, system.on),
+                              hidden = partita::simulate(p.device, system.on, {.overlap = true});
+    const auto figure = [&](std::string_view name, double v) {
+      partita::text number;
+      partita::print_number(number, v);
+      out += "\n  \"" + std::string(name) + "\": " + std::string(number.view()) + ",";
+    };
+    figure("step_seconds", s.time);
+    figure("overlapped_seconds", hidden.time);
+    figure("kernel_seconds", s.compute);
+    figure("collective_seconds", s.communication);
+    figure("mfu", s.mfu());
+    figure("hfu", s.hfu());
+  }
   out += "\n  \"collectives\": [";
   bool first = true;
-  for_each_collective(p.device.local, p.device.mesh, [&](auto kind, auto axes, const auto& type) {
-    out += std::string(first ? "" : ",") + "\n    {\"kind\": " + json_text(kind) +
-           ", \"axes\": " + json_text(axes) +
-           ", \"operand\": " + json_text(partita::concat(type).view()) +
-           ", \"bytes\": " + std::to_string(type.bytes()) + "}";
-    first = false;
-  });
+  for_each_collective(
+      p.device.local, p.device.mesh, [&](auto kind, auto axes, const auto& type, auto sent) {
+        out += std::string(first ? "" : ",") + "\n    {\"kind\": " + json_text(kind) +
+               ", \"axes\": " + json_text(axes) +
+               ", \"operand\": " + json_text(partita::concat(type).view()) +
+               ", \"bytes_sent\": " + std::to_string(sent) + "}";
+        first = false;
+      });
   const auto values = [&](std::string_view what, int n, const auto& value) {
     out += "\n  ],\n  \"" + std::string(what) + "\": [";
     for (int i = 0; i < n; ++i) {
@@ -144,15 +162,16 @@ inline std::string json_report(const partita::partitioned& p,
 }
 
 inline std::string csv_report(const partita::partitioned& p) {
-  std::string out = "kind,axes,operand,bytes\n";
+  std::string out = "kind,axes,operand,bytes_sent\n";
   const auto field = [](std::string_view s) {
     std::string quoted = "\"";
     for (const char c : s) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
     return quoted + '"';
   };
-  for_each_collective(p.device.local, p.device.mesh, [&](auto kind, auto axes, const auto& type) {
-    out += std::string(kind) + ',' + field(axes) + ',' + field(partita::concat(type).view()) + ',' +
-           std::to_string(type.bytes()) + '\n';
-  });
+  for_each_collective(
+      p.device.local, p.device.mesh, [&](auto kind, auto axes, const auto& type, auto sent) {
+        out += std::string(kind) + ',' + field(axes) + ',' + field(partita::concat(type).view()) +
+               ',' + std::to_string(sent) + '\n';
+      });
   return out;
 }

@@ -21,8 +21,11 @@
 #include <partita/op/tile_map_text.hpp>
 #include <partita/report/diff.hpp>
 #include <partita/report/explain.hpp>
+#include <partita/report/memory.hpp>
 #include <partita/report/passes.hpp>
 #include <partita/report/report.hpp>
+#include <partita/report/sharding.hpp>
+#include <partita/report/simulation.hpp>
 #include <partita/schedule/amalgamated.hpp>
 #include <partita/schedule/check.hpp>
 #include <partita/schedule/manual.hpp>

@@ -45,15 +45,16 @@ TEST_CASE("a line for each collective, and sums") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"B">  %w1    64 bytes  x1  Z3  matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
-all_gather <"B">  %w2    64 bytes  x1  Z3  matmul(%x1, %w2) needs it whole: its loop over "B" does not slice it
+      R"(all_gather <"B">  %w1   192 bytes  x1  Z3  matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
+all_gather <"B">  %w2   192 bytes  x1  Z3  matmul(%x1, %w2) needs it whole: its loop over "B" does not slice it
 all_reduce <"M">  %x2  2048 bytes  x1  MP  matmul(%x1, %w2) leaves a sum over "M"
 in all:
-  all_gather      x2   128 bytes
+  all_gather      x2   384 bytes
   all_reduce      x1  2048 bytes
   reduce_scatter  x0     0 bytes
   all_to_all      x0     0 bytes
-  all             x3  2176 bytes
+  all             x3  2432 bytes
+messages along "B" 6, along "M" 2
 )");
 }
 
@@ -70,8 +71,8 @@ TEST_CASE("collectives of a derivative name the op that it belongs to") {
   const auto p = pt::partition(f, mesh, pt::schedule(BP, pt::manual("B", {{"w", 0}}, "Z3")));
   CHECK(
       lines(p) ==
-      R"(all_gather <"B">      %w    32 bytes  x1  Z3  matmul(%x, %w) needs it whole: its loop over "B" does not slice it
-reduce_scatter <"B">  %x7  128 bytes  x1  BP  dot_general(%x, %x6) leaves a sum over "B", which its uses slice (backward of matmul(%x, %w))
+      R"(all_gather <"B">      %w   96 bytes  x1  Z3  matmul(%x, %w) needs it whole: its loop over "B" does not slice it
+reduce_scatter <"B">  %x7  96 bytes  x1  BP  dot_general(%x, %x6) leaves a sum over "B", which its uses slice (backward of matmul(%x, %w))
 )");
 }
 
@@ -91,6 +92,7 @@ in all:
   reduce_scatter  x0  0 written    0 bytes
   all_to_all      x0  0 written    0 bytes
   all             x6  1 written  768 bytes
+messages along "M" 12
 )");
 }
 
@@ -167,17 +169,18 @@ TEST_CASE("the sums of a whole model are its figures") {
                                pt::schedule(t::BP, t::MP, t::Z3, t::EMB));
   const std::string all = str(pt::explain(p)), sums = all.substr(all.find("in all:\n"));
   CHECK(sums == R"(in all:
-  all_gather       x515  14545846272 bytes
-  all_reduce       x354   1621098500 bytes
-  reduce_scatter   x257  32346472448 bytes
+  all_gather       x515  50281316352 bytes
+  all_reduce       x354   2431909895 bytes
+  reduce_scatter   x257  25081937920 bytes
   all_to_all         x0            0 bytes
-  all             x1126  48513417220 bytes
+  all             x1126  77795164167 bytes
+messages along "batch" 4970, along "model" 2310
 )");
-  CHECK(p.cost.collective_bytes == 48513417220);
-  CHECK(std::count(all.begin(), all.end(), '\n') == p.collectives.total() + 6);
+  CHECK(p.cost.collective_bytes == 77795164167);
+  CHECK(std::count(all.begin(), all.end(), '\n') == p.collectives.total() + 7);
   CHECK(
       all.find(
-          R"(all_gather <"batch">      %params.layers.1.qkv             6291456 bytes  x1  Z3   dot_general(%x155, %params.layers.1.qkv) needs it whole: its loop over "batch" does not slice it
+          R"(all_gather <"batch">      %params.layers.1.qkv            44040192 bytes  x1  Z3   dot_general(%x155, %params.layers.1.qkv) needs it whole: its loop over "batch" does not slice it
 )") != std::string::npos);
 }
 
@@ -243,24 +246,26 @@ TEST_CASE("what changed between two schedules") {
   CHECK(str(pt::diff(a, a)) == "no difference\n");
   CHECK(str(pt::diff(a, b)) == R"(schedule: BP, MP -> BP, MP, Z3
 all_gather: 0 -> 2
-bytes through collectives: 2048 -> 2176
+bytes sent: 2048 -> 2432
 argument bytes: 2560 -> 2176
 peak bytes: 6656 -> 6528
+messages: along "M" 2 -> along "B" 6, along "M" 2
 input "w1": [{}, {"M"}] tensor<8x8xf32> -> [{"B"}, {"M"}] tensor<2x8xf32>
 input "w2": [{"M"}, {}] tensor<8x8xf32> -> [{"M"}, {"B"}] tensor<8x2xf32>
 collectives differ from number 1 on:
-+ all_gather <"B"> %w1 64 bytes x1 Z3: matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
-+ all_gather <"B"> %w2 64 bytes x1 Z3: matmul(%x1, %w2) needs it whole: its loop over "B" does not slice it
++ all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
++ all_gather <"B"> %w2 192 bytes x1 Z3: matmul(%x1, %w2) needs it whole: its loop over "B" does not slice it
 )");
   CHECK(str(pt::diff(b, a, 1)) == R"(schedule: BP, MP, Z3 -> BP, MP
 all_gather: 2 -> 0
-bytes through collectives: 2176 -> 2048
+bytes sent: 2432 -> 2048
 argument bytes: 2176 -> 2560
 peak bytes: 6528 -> 6656
+messages: along "B" 6, along "M" 2 -> along "M" 2
 input "w1": [{"B"}, {"M"}] tensor<2x8xf32> -> [{}, {"M"}] tensor<8x8xf32>
 and 1 more inputs
 collectives differ from number 1 on:
-- all_gather <"B"> %w1 64 bytes x1 Z3: matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
+- all_gather <"B"> %w1 192 bytes x1 Z3: matmul(%x, %w1) needs it whole: its loop over "B" does not slice it
 - and 1 more
 )");
   const auto other = pt::trace([](auto x, auto y) { return matmul(x, y); },
@@ -269,12 +274,13 @@ collectives differ from number 1 on:
   CHECK(str(pt::diff(a, c)) == R"(mesh: {"B":4, "M":2} -> {"B":2}
 schedule: BP, MP -> BP
 all_reduce: 1 -> 0
-bytes through collectives: 2048 -> 0
+bytes sent: 2048 -> 0
 flop: 16384 -> 32768
 bytes read and written: 8704 -> 12800
 argument bytes: 2560 -> 4608
 result bytes: 2048 -> 8192
 peak bytes: 6656 -> 12800
+messages: along "M" 2 -> none
 input "x": [{"B"}, {}] tensor<64x8xf32> -> [{"B"}, {}] tensor<128x8xf32>
 input "w1": [{}, {"M"}] tensor<8x8xf32> -> none
 input "w2": [{"M"}, {}] tensor<8x8xf32> -> none
@@ -324,7 +330,7 @@ TEST_CASE("a conflict that a later tactic settled says so in the report") {
   REQUIRE(p.core.conflicts.empty());
   CHECK(
       lines(p) ==
-      R"(all_to_all <"M">  %x2  128 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "M" slices dimension 0
+      R"(all_to_all <"M">  %x2  64 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "M" slices dimension 0
 )");
   CHECK(
       str(pt::report(p))

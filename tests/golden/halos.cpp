@@ -55,6 +55,7 @@ in all:
   all_to_all      x0   0 bytes
   permute         x2  48 bytes
   all             x2  48 bytes
+messages along "S" 2
 )");
 }
 TEST_CASE("a shift moves one element; beyond the end stands the value of the padding") {

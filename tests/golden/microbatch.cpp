@@ -96,6 +96,6 @@ after microbatch:
   sharded inputs:
     none new
   conflicts: 0
-per device: 5060 flop, 17508 bytes read and written, arguments 768 bytes, results 260 bytes, peak 2316 bytes, through collectives 260 bytes
+per device: 5060 flop, 17508 bytes read and written, arguments 768 bytes, results 260 bytes, peak 1928 bytes, sent 260 bytes, messages along "B" 4
 )");
 }

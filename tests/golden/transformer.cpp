@@ -1,6 +1,8 @@
 // A training step of a transformer of one and two layers: collectives in closed form, and the same
 // numbers from every mesh.
+#include <array>
 #include <cmath>
+#include <cstdint>
 
 #include <doctest/doctest.h>
 
@@ -75,6 +77,24 @@ TEST_CASE("training steps of 1 and 2 layers: closed forms, and emulated equals s
           tf::BP, tf::MP, tf::Z3);
     check({{"B", 1}, {"M", 1}}, {}, tf::BP, tf::MP, tf::Z3);
     check({{"B", 2}, {"M", 1}}, {.all_reduce = P + 1}, tf::BP, tf::MP);
+  }
+}
+
+// Narayanan et al., arXiv:2104.04473, equation 3, without recomputation.
+TEST_CASE("products of a training step: 72 B L s h^2 (1 + s/6h + V/12hL) flop") {
+  for (const auto& [layers, width, context, vocabulary, batch] :
+       {std::array<std::int64_t, 5>{1, 64, 32, 96, 4}, {3, 128, 256, 512, 2}}) {
+    const auto p = tf::trace_training_step<tf::dynamic>(
+        {layers, width, width / 16, 16, 4 * width, vocabulary, context, batch});
+    const auto whole = pt::partition(p, pt::mesh{{"B", 1}}, pt::schedule());
+    const double s = static_cast<double>(context), h = static_cast<double>(width),
+                 L = static_cast<double>(layers), V = static_cast<double>(vocabulary);
+    const double formula =
+        72 * static_cast<double>(batch) * L * s * h * h * (1 + s / (6 * h) + V / (12 * h * L));
+    CHECK(pt::simulate(whole.device, pt::a100_80).product_flops == doctest::Approx(formula));
+    // Each of two devices computes half of it.
+    const auto halves = pt::partition(p, pt::mesh{{"B", 2}}, pt::schedule(tf::BP));
+    CHECK(pt::simulate(halves.device, pt::a100_80).product_flops == doctest::Approx(formula / 2));
   }
 }
 

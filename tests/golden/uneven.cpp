@@ -128,8 +128,8 @@ TEST_CASE("uneven: a sort takes the true size and its result is padded") {
   return %x5 : tensor<3x6xf32>
 }
 )");
-  CHECK(str(pt::explain(p)).substr(0, 89) ==
-        R"(all_gather <"B">  %x  72 bytes  x1  BP  sort(%x) needs it whole: it has no loop over "B"
+  CHECK(str(pt::explain(p)).substr(0, 90) ==
+        R"(all_gather <"B">  %x  216 bytes  x1  BP  sort(%x) needs it whole: it has no loop over "B"
 )");
   check_meaning(p);
 }
@@ -215,14 +215,15 @@ TEST_CASE("uneven: sums are finished behind the padding, as many as with even si
 )");
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"B">      %table  128 bytes  x1  Z3  gather(%table, %tokens) needs it whole: it has no loop over "B"
-reduce_scatter <"B">  %x11    512 bytes  x1  BP  scatter(%x4, %x10) leaves a sum over "B", which its uses slice (backward of gather(%table, %tokens))
+      R"(all_gather <"B">      %table  384 bytes  x1  Z3  gather(%table, %tokens) needs it whole: it has no loop over "B"
+reduce_scatter <"B">  %x11    384 bytes  x1  BP  scatter(%x4, %x10) leaves a sum over "B", which its uses slice (backward of gather(%table, %tokens))
 in all:
-  all_gather      x1  128 bytes
+  all_gather      x1  384 bytes
   all_reduce      x0    0 bytes
-  reduce_scatter  x1  512 bytes
+  reduce_scatter  x1  384 bytes
   all_to_all      x0    0 bytes
-  all             x2  640 bytes
+  all             x2  768 bytes
+messages along "B" 6
 )");
 }
 
@@ -254,8 +255,8 @@ TEST_CASE("uneven: without cancelling, collectives of masks have words") {
       pt::trace([](auto x) { return pt::sum<0>(x * 2); }, pt::input<float, 10, 6>("x"));
   const auto p = pt::partition(source, mesh, pt::schedule(BP), {.passes = {.cancel = false}});
   CHECK(
-      str(pt::explain(p)).substr(0, 129) ==
-      R"(all_gather <"B">  mask  12 bytes  x1  BP  the mask of a padding needs it in another layout: its loop over "B" slices dimension 0
+      str(pt::explain(p)).substr(0, 130) ==
+      R"(all_gather <"B">  mask   36 bytes  x1  BP  the mask of a padding needs it in another layout: its loop over "B" slices dimension 0
 )");
   check_meaning(p);
 }

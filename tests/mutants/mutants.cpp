@@ -161,8 +161,9 @@ TEST_CASE("mutants of device-local programs") {
     std::cout << kinds[k].name << ": " << seen.by_kind[k] << '\n';
   const counts all = seen.total();
   std::cout << seen.random_programs << " random programs of " << seed - 1 << " seeds, "
-            << seen.models << " models and programs by hand (" << seen.not_proved << " not proved): " << all << ", "
-            << seen.tries << " draws of a kind and a place; proved though different: " << seen.wrong
+            << seen.models << " models and programs by hand (" << seen.not_proved
+            << " not proved): " << all << ", " << seen.tries
+            << " draws of a kind and a place; proved though different: " << seen.wrong
             << "; refuted where a few samples agree: " << all.refuted_though_equal << '\n';
   if (wanted < 10000) return;
   for (int k = 0; k < kind_count; ++k) {

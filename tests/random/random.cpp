@@ -397,10 +397,11 @@ class check {
         !compare(pt::temporal(q, inputs_), "temporal schedule") ||
         !check_text(q.device.local, &q.device.mesh, "schedule's device program"))
       return false;
-    const pt::cost again = pt::estimate(q.device.local);
+    const pt::cost again = pt::estimate(q.device);
     if (again.peak_bytes != q.cost.peak_bytes || again.flops != q.cost.flops ||
         again.collective_bytes != q.cost.collective_bytes)
       return fail("the cost is another one");
+    if (!check_peak(q) || !check_simulation(q)) return false;
     const auto s = pt::summarize(q);
     if (!(s.collectives == q.collectives) || s.peak_bytes != q.cost.peak_bytes ||
         s.tactic_count != static_cast<int>(schedule.size()) ||
@@ -410,6 +411,29 @@ class check {
       if (s.input(i).local_shape != q.device.local.input_type(i).shape)
         return fail("summarize has another shape of an input");
     return check_explained(q) && check_difference(q) && check_log(q);
+  }
+  /// What lies there at the peak makes up the peak.
+  bool check_peak(const pt::partitioned& q) {
+    const pt::memory_peak peak = pt::peak_of(q.device);
+    std::int64_t sum = peak.nested;
+    for (auto each : peak.of) sum += each;
+    return (sum == peak.bytes && peak.bytes == q.cost.peak_bytes) ||
+           fail("the peak of " + std::to_string(peak.bytes) + " bytes consists of " +
+                std::to_string(sum) + "\n" + str(pt::print(q.device)));
+  }
+  /// Collectives beside kernels take no longer, and no less than either alone.
+  bool check_simulation(const pt::partitioned& q) {
+    const auto serial = pt::simulate(q.device, pt::tpu_v3),
+               beside = pt::simulate(q.device, pt::tpu_v3, {.overlap = true});
+    const double longer =
+        serial.compute > serial.communication ? serial.compute : serial.communication;
+    const double slack = 1e-9 * serial.time;
+    if (serial.error || beside.error) return fail("it cannot be simulated");
+    const bool flat = q.device.local.regions.empty();
+    return (beside.time <= serial.time + slack && (!flat || beside.time >= longer - slack) &&
+            (!flat || std::abs(serial.time - serial.compute - serial.communication) <= slack)) ||
+           fail("times do not fit: " + std::to_string(serial.time) + " " +
+                std::to_string(beside.time));
   }
   /// The sums of `explain` are the figures.
   bool check_explained(const pt::partitioned& q) {

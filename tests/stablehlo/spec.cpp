@@ -4,8 +4,10 @@
 
 #include <partita/cpu.hpp>
 #include <partita/partita.hpp>
+#include <partita/report/sweep.hpp>
 #include <partita/run/file/npz.hpp>
 #include <partita/spec/bounds.hpp>
+#include <partita/spec/designs.hpp>
 #include <partita/spec/schedule.hpp>
 #include <partita/spec/system.hpp>
 #include <partita/stablehlo/read.hpp>
@@ -103,11 +105,11 @@ TEST_CASE("systems") {
       "61.5 TFLOP/s\nlink M 70 GB/s 1 us\n");
   REQUIRE(!s.error);
   CHECK(s.mesh.devices() == 8);
-  CHECK(s.device.view() == "TPU v3");
-  CHECK(s.memory == 16. * (1 << 30));
-  CHECK(s.flops == 61.5e12);
-  CHECK(s.links[1].bandwidth == 70e9);
-  CHECK(s.links[1].latency == 1e-6);
+  CHECK(s.on.device.name() == "TPU v3");
+  CHECK(s.on.device.memory == 16. * (1 << 30));
+  CHECK(s.on.device.f32 == 61.5e12);
+  CHECK(s.on.told[1].bandwidth == 70e9);
+  CHECK(s.on.told[1].latency == 1e-6);
   const auto mistake = [](std::string_view t) {
     return std::string(pt::read_system(t).error.message.view());
   };
@@ -118,6 +120,89 @@ TEST_CASE("systems") {
   CHECK(mistake("axis B 4\naxis B 2") == "X004 system: 2:1: axis \"B\" is said twice");
   CHECK(mistake("ax B 4").starts_with("X003 system: 1:1: \"ax\" is unknown"));
   CHECK(mistake("axis B 0").starts_with("M001"));
+  CHECK(mistake("device abcdefghijklmnopqrstuvwxyz1234567") ==
+        "X012 system: 1:1: a device's name has at most 31 characters, not 33");
+  CHECK(mistake("node 0") == "X012 system: 1:1: a node of 0 devices; give 1 or more");
+  CHECK(mistake("near 3 GB/s 1 us star")
+            .starts_with("X001 system: 1:18: switched, ring or torus is expected, not \"star\""));
+}
+
+TEST_CASE("devices of the table, and what is changed of them") {
+  const auto s = pt::read_system(
+      "memory 1 GiB\naxis B 16\naxis M 2\ndevice A100-80\nflops.f16 100 TFLOP/s\nnode 4\n"
+      "far 1 GB/s 2 us ring\nattained.links 0.5\nlink M 7 GB/s torus\n");
+  REQUIRE(!s.error);
+  const pt::device& d = s.on.device;
+  CHECK(d.name() == "A100-80");
+  CHECK(d.memory == 1 << 30);
+  CHECK(d.f16 == 100e12);
+  CHECK(d.f32 == pt::a100_80.f32);
+  CHECK(d.node == 4);
+  CHECK(d.near == pt::a100_80.near);
+  CHECK(d.far == pt::link{pt::topology::ring, 1e9, 2e-6});
+  CHECK(d.link_part == 0.5);
+  CHECK(s.on.told[1] == pt::link{pt::topology::torus, 7e9, 0});
+  CHECK(s.can_simulate());
+  CHECK(!pt::read_system("axis B 4\ndevice mine\n").can_simulate());
+  // One speed for all types of a device that nobody knows.
+  const auto own = pt::read_system(
+      "axis B 4\ndevice mine\nmemory 8 GB\nbandwidth 100 GB/s\nflops 1 TFLOP/s\nnear 1 GB/s\n");
+  CHECK(own.can_simulate());
+  for (auto t : {pt::dtype::f64, pt::dtype::f32, pt::dtype::bf16, pt::dtype::i8})
+    CHECK(own.on.device.peak(t) == 1e12);
+}
+
+TEST_CASE("what if: designs, and the sweep over them") {
+  const auto base = pt::read_system("axis B 4\naxis M 2\ndevice A100-80\nlink M 10 GB/s 4 us\n");
+  const auto list = pt::read_designs(
+      "as it is:\n"
+      "twice the cores, half the memory: axis B * 2, memory / 2  # coupled\n"
+      "fast: links * 2, latency / 2\n"
+      "\"all: new\": device H100, node = 4, flops * 2, bandwidth = 1 TB/s\n",
+      base);
+  REQUIRE_MESSAGE(!list.error, std::string(list.error.message.view()));
+  REQUIRE(list.designs.size() == 4);
+  CHECK(list.designs[0].name.view() == "as it is");
+  CHECK(list.designs[0].on.device == pt::a100_80);
+  CHECK(list.designs[1].mesh.size(0) == 8);
+  CHECK(list.designs[1].on.device.memory == pt::a100_80.memory / 2);
+  CHECK(list.designs[2].on.told[1] == pt::link{pt::topology::switched, 20e9, 2e-6});
+  CHECK(list.designs[2].on.device.near.bandwidth == 2 * pt::a100_80.near.bandwidth);
+  CHECK(list.designs[3].on.device.node == 4);
+  CHECK(list.designs[3].on.device.f16 == 2 * pt::h100.f16);
+  CHECK(list.designs[3].on.device.bandwidth == 1e12);
+  const auto mistake = [&](std::string_view t) {
+    return std::string(pt::read_designs(t, base).error.message.view());
+  };
+  CHECK(mistake("") == "X013 designs: there is none; a line is \"name: change, change\"");
+  CHECK(mistake("a: memory * 0") == "X013 designs: 1:13: a factor of 0");
+  CHECK(mistake("a: axis Q * 2") ==
+        "S001 designs: 1:9: there is no axis \"Q\" in {\"B\":4, \"M\":2}");
+  CHECK(
+      mistake("a: axis B / 8") ==
+      "M001 designs: 1:9: axis \"B\" of size 4 cannot be changed so; sizes are whole numbers, 1 or "
+      "more");
+  CHECK(mistake("a: device H10").starts_with("X014 designs: 1:11: there is no device \"H10\""));
+  CHECK(mistake("a: links = 3") == "X001 designs: 1:10: * or / is expected, not \"= 3\"");
+  CHECK(mistake("a: colour * 3").starts_with("X003 designs: 1:4: \"colour\" is unknown"));
+  CHECK(mistake("a memory * 3") == "X001 designs: 1:13: \":\" is expected; the line ends");
+
+  pt::sweep table;
+  const auto program = pt::read_stablehlo(mlp);
+  for (const auto& d : list.designs) {
+    table.add(program, "MP", pt::read_schedule("MP: manual M {w1: 1}").tactics, d);
+    table.add(program, "bad", pt::read_schedule("manual Q {w1: 1}").tactics, d);
+  }
+  REQUIRE(table.rows.size() == 8);
+  CHECK(table.best() == 4);  // its links are twice as fast
+  CHECK(table.rows[2].devices == 16);
+  CHECK(std::string(table.rows[1].error.message.view()).starts_with("S001"));
+  const std::string csv(table.csv().view());
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 9);
+  CHECK(csv.find("\"as it is\",\"MP\",8,") != std::string::npos);
+  for (auto& row : table.rows) row.memory = 1;
+  CHECK(table.best() == -1);
+  CHECK(std::string(table.print().view()).ends_with("nothing fits\n"));
 }
 
 TEST_CASE("does it fit, and are there as many devices") {

@@ -1,8 +1,8 @@
 // What is written as StableHLO reads back: read(write(p)) is p. Where it is not, p was not in the
 // form that reading gives: constants are rounded to their types, ops that do nothing are gone, and
 // constants that nothing uses; a second time nothing changes.
-#include <algorithm>
 #include <doctest/doctest.h>
+#include <algorithm>
 
 #include <partita/stablehlo/read.hpp>
 #include <partita/stablehlo/write_local.hpp>

@@ -41,8 +41,10 @@ static_assert(pt::check<step>.tactic(2).name == "Z3" && pt::check<step>.tactic(2
 static_assert(pt::check<step>.argument_bytes == 4 * (64 * 8 + 2 * 8 + 8 * 2));
 static_assert(pt::check<step>.result_bytes == 4 * 64 * 8);
 static_assert(pt::check<step>.flops == 2 * (2 * 64 * 8 * 8));
-// Through collectives go both shards and the sum.
-static_assert(pt::check<step>.collective_bytes == 4 * (2 * 8 + 8 * 2 + 64 * 8));
+// Sent are both shards, to three others, and the sum, to one.
+static_assert(pt::check<step>.collective_bytes == 4 * (3 * (2 * 8 + 8 * 2) + 64 * 8));
+// Three messages for each gather over four devices, two for a sum over two.
+static_assert(pt::check<step>.messages("B") == 2 * 3 && pt::check<step>.messages("M") == 2);
 // While the second product is made: arguments, %x1, gathered %w2, %x2; then %x2 and %x3.
 static_assert(pt::check<step>.peak_bytes ==
               pt::check<step>.argument_bytes + 4 * (64 * 8 + 8 * 8 + 64 * 8));

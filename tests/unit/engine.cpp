@@ -428,7 +428,7 @@ TEST_CASE("the report names actions, collectives, shardings and conflicts") {
   conflicts: 1
     %x1 (dot_general) along "B": #tile<0> from operand %x by tactic 1 ("both"), and #tile<1> from operand %w by tactic 1 ("both")
       would be settled by tile<%x, 0, "B"> in an earlier tactic (#tile<0>), or by tile<%w, 1, "B"> in an earlier tactic (#tile<1>)
-per device: 1024 flop, 896 bytes read and written, arguments 160 bytes, results 256 bytes, peak 1056 bytes, through collectives 160 bytes
+per device: 1024 flop, 896 bytes read and written, arguments 160 bytes, results 256 bytes, peak 1056 bytes, sent 480 bytes, messages along "B" 6
 )");
 }
 

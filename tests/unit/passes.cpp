@@ -155,7 +155,7 @@ TEST_CASE("combined all_reduces: one note with the bytes of all") {
   CHECK(p.collectives == pt::collectives{.all_reduce = 1});
   REQUIRE(p.notes.size() == 1);
   CHECK(p.notes[0].bytes == 4 * 4 + 4);
-  CHECK(p.cost.collective_bytes == 4 * 4 + 4);
+  CHECK(p.cost.collective_bytes == 2 * (4 * 4 + 4) * 3 / 4);
 }
 
 TEST_CASE("all_reduces that need each other are not combined") {

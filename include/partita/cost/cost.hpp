@@ -5,6 +5,7 @@
 
 #include <partita/ir/live_bytes.hpp>
 #include <partita/ir/wires.hpp>
+#include <partita/spmd/device_program.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -17,14 +18,28 @@ struct cost {
   std::int64_t argument_bytes = 0;  ///< arguments, which stay alive throughout
   std::int64_t result_bytes = 0;
   std::int64_t peak_bytes = 0;        ///< arguments plus the largest sum of other live values
-  std::int64_t collective_bytes = 0;  ///< operands of the collectives that communicate
+  std::int64_t collective_bytes = 0;  ///< sent by a device in collectives, see bytes_sent
+  /// Sent by a device, by axis of the program's mesh; a collective over several axes goes along one
+  /// after the other. See messages_sent.
+  std::int64_t messages[max_axes] = {};
 };
 
 namespace cost_detail {
 
+constexpr void add_collective(const collective& what, const mesh& m,
+                              const vec<tensor_type>& operands, cost& c) {
+  std::int64_t bytes = 0;
+  for (const auto& t : operands) bytes = saturating_add(bytes, t.bytes());
+  c.collective_bytes =
+      saturating_add(c.collective_bytes, bytes_sent(what.kind, what.members(m), bytes));
+  for (const auto& e : what.axes)
+    c.messages[e.axis] =
+        saturating_add(c.messages[e.axis], messages_sent(what.kind, m.size(e.axis)));
+}
+
 /// Adds flops and bytes of a program. Nested programs count as often as their op tells (those of a
 /// `while` once), of branches the greatest of each figure.
-constexpr void add_work(const program& p, cost& c) {
+constexpr void add_work(const program& p, const mesh& m, cost& c) {
   vec<tensor_type> operands, results;
   // (Few calls: `partition` asks for this.)
   const op_node* const ops = p.ops.data();
@@ -41,10 +56,12 @@ constexpr void add_work(const program& p, cost& c) {
       cost once;
       for (const auto& r : p.regions_of(o)) {
         cost each;
-        add_work(r, each);
+        add_work(r, m, each);
         once.flops = join(once.flops, each.flops);
         once.bytes = join(once.bytes, each.bytes);
         once.collective_bytes = join(once.collective_bytes, each.collective_bytes);
+        for (int a = 0; a < max_axes; ++a)
+          once.messages[a] = join(once.messages[a], each.messages[a]);
       }
       const auto count = [&](std::int64_t& sum, std::int64_t each) {
         sum = saturating_add(sum, saturating_multiply(list.trips, each));
@@ -52,6 +69,7 @@ constexpr void add_work(const program& p, cost& c) {
       count(c.flops, once.flops);
       count(c.bytes, once.bytes);
       count(c.collective_bytes, once.collective_bytes);
+      for (int a = 0; a < max_axes; ++a) count(c.messages[a], once.messages[a]);
       continue;
     }
     operands.clear();
@@ -67,18 +85,14 @@ constexpr void add_work(const program& p, cost& c) {
     c.flops = saturating_add(c.flops, n.def->flops(each));
     if (!n.def->collective)
       c.bytes = saturating_add(c.bytes, n.def->bytes(each));
-    else if (p.collective_of(o).communicates())
-      for (const auto& t : operands)
-        c.collective_bytes = saturating_add(c.collective_bytes, t.bytes());
+    else
+      add_collective(p.collective_of(o), m, operands, c);
   }
 }
 
-}  // namespace cost_detail
-
-/// One pass forward for flops and bytes, one for live memory: linear in ops.
-constexpr cost estimate(const program& p) {
+constexpr cost estimated(const program& p, const mesh& m) {
   cost c;
-  cost_detail::add_work(p, c);
+  add_work(p, m, c);
   for (const auto& out : p.outputs)
     c.result_bytes = saturating_add(c.result_bytes, p.type(out.value).bytes());
   const live_bytes live(p);
@@ -86,5 +100,13 @@ constexpr cost estimate(const program& p) {
   c.peak_bytes = live.peak();
   return c;
 }
+
+}  // namespace cost_detail
+
+/// Of a program without collectives. One pass forward for flops and bytes, one for live memory:
+/// linear in ops.
+constexpr cost estimate(const program& p) { return cost_detail::estimated(p, {}); }
+/// Per device; independent of how many there are.
+constexpr cost estimate(const device_program& d) { return cost_detail::estimated(d.local, d.mesh); }
 
 }  // namespace partita

@@ -89,6 +89,30 @@ constexpr std::string_view name_of(collective::kind_type kind) {
   return names[static_cast<int>(kind)];
 }
 
+/// Bytes that a device sends in a collective of a group of `members`, of an operand of `bytes` on
+/// each device: all_gather n - 1 times the operand, which is (n - 1)/n of the result, all_reduce
+/// 2 (n - 1)/n of the operand, reduce_scatter and all_to_all (n - 1)/n, a permute all of it (of a
+/// shift: those that have somebody to send to). Where that is no integer, the next one.
+///
+/// Source    Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of
+///           workstations, 2009: no algorithm sends less
+constexpr std::int64_t bytes_sent(collective::kind_type kind, std::int64_t members,
+                                  std::int64_t bytes) {
+  if (members <= 1 || kind == collective::all_slice) return 0;
+  if (kind == collective::permute || bytes == saturated) return bytes;
+  if (kind == collective::all_gather) return saturating_multiply(members - 1, bytes);
+  const std::int64_t passed = kind == collective::all_reduce ? saturating_add(bytes, bytes) : bytes;
+  return passed - passed / members;
+}
+
+/// Messages that a member of a group along one axis sends: to each of the others, an all_reduce to
+/// each twice, a permute one.
+constexpr std::int64_t messages_sent(collective::kind_type kind, std::int64_t members) {
+  if (members <= 1 || kind == collective::all_slice) return 0;
+  if (kind == collective::permute) return 1;
+  return (members - 1) * (kind == collective::all_reduce ? 2 : 1);
+}
+
 /// How many collectives of each kind, those inside of loops times their trip counts; all_slice does
 /// not communicate and is not counted.
 struct collectives {

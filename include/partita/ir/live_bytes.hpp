@@ -3,20 +3,29 @@
 
 #include <cstdint>
 
+#include <partita/ir/fusion.hpp>
 #include <partita/ir/program.hpp>
+#include <partita/support/name_table.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
 
-/// Live memory of a program, in bytes. A value lives from the op that makes it to its last use; an
-/// op has its operands and its results at once; arguments stay alive throughout. Figures stop at
-/// `saturated`.
+/// Live memory of a program, in bytes, as a compiler that fuses loops needs it (fused_kernels):
+/// only what kernels write to memory counts. A value lives from the kernel that makes it to the
+/// last one that reads it. A kernel has what it reads and its results at once, but for a result
+/// that is written over an operand of its size (op_def::in_place) that dies there. Arguments stay
+/// alive throughout. An output that has the name and the type of an input is its next state, and
+/// lies where that input does, unless the input is still needed then. Figures stop at `saturated`.
+///
+/// Source    the last rule: donated buffers, as XLA has them
 struct live_bytes {
   std::int64_t arguments = 0;
   vec<std::int64_t> during;  ///< by op: other live values, and what nested programs need beyond
   vec<std::int64_t> inside;  ///< by op: that of nested programs alone, their arguments not counted
-  vec<op_id> last_use;       ///< by value: the op after which it dies (the number of ops if it is
-                             ///< returned, -1 if nothing uses it)
+  vec<op_id> last_use;  ///< by value: the op whose kernel reads it last (the number of ops if it is
+                        ///< returned, -1 if nothing does, or if it never lies in memory)
+  vec<char> donated;    ///< by value: does it lie where the input does whose next state it is?
+  vec<char> overwritten;  ///< by value: does its last reader write its result there?
 
   constexpr std::int64_t peak() const { return saturating_add(arguments, beyond_arguments()); }
   constexpr std::int64_t beyond_arguments() const {
@@ -29,7 +38,11 @@ struct live_bytes {
 
   /// Linear in ops, those of nested programs included.
   constexpr explicit live_bytes(const program& p)
-      : during(p.ops.size(), 0), inside(p.ops.size(), 0), last_use(p.types.size(), -1) {
+      : during(p.ops.size(), 0),
+        inside(p.ops.size(), 0),
+        last_use(p.types.size(), -1),
+        donated(p.types.size(), 0),
+        overwritten(p.types.size(), 0) {
     for (op_id o = 0; !p.regions.empty() && o < p.op_count(); ++o)
       for (const auto& r : p.regions_of(o)) {
         const std::int64_t beyond = live_bytes(r).beyond_arguments();
@@ -39,51 +52,76 @@ struct live_bytes {
   }
   /// `nested`: what is `inside`, where that is known. Linear in the program's own ops.
   constexpr live_bytes(const program& p, const vec<std::int64_t>& nested)
-      : during(p.ops.size(), 0), inside(nested), last_use(p.types.size(), -1) {
+      : during(p.ops.size(), 0),
+        inside(nested),
+        last_use(p.types.size(), -1),
+        donated(p.types.size(), 0),
+        overwritten(p.types.size(), 0) {
     find(p);
   }
 
  private:
-  constexpr void find(const program& p) {
-    const op_id count = p.op_count();
-    PARTITA_WORK(p.ops.size());
-    // (Few calls: `partition` asks for this.)
-    op_id* const last_uses = last_use.data();
-    const op_id* const producers = p.producers.data();
-    const op_node* const ops = p.ops.data();
-    const value_id* const operands = p.operand_list.data();
-    for (op_id o = 0; o < count; ++o) {
-      const op_node& n = ops[o];
-      for (int i = 0; i < n.operand_count; ++i) last_uses[operands[n.operand_begin + i]] = o;
+  constexpr void find_donated(const program& p, const fused_kernels& kernels) {
+    name_table inputs(p.inputs.size());
+    for (int i = 0; i < p.input_count(); ++i) inputs.insert(p.input_name(i), i);
+    vec<char> taken(p.inputs.size(), 0);
+    for (int k = 0; k < p.output_count(); ++k) {
+      const int i = inputs.find(p.output_name(k));
+      if (i < 0 || taken[i] != 0) continue;
+      const value_id to = kernels.root(p.outputs[k].value), from = p.inputs[i];
+      const op_id made = p.producers[to];
+      const bool free =
+          last_use[from] < made || (last_use[from] == made && p.ops[made].def->in_place);
+      if (p.is(made, op_role::parameter) || p.types[to] != p.types[from] || !free) continue;
+      donated[to] = taken[i] = 1;
     }
-    for (const auto& out : p.outputs) last_use[out.value] = count;
+  }
+  /// Takes a value of so many bytes out of the list, if there is one.
+  constexpr bool take(const program& p, vec<value_id>& dying, std::int64_t bytes, level& live) {
+    for (value_id& v : dying) {
+      if (v < 0 || p.types[v].bytes() != bytes) continue;
+      live.remove(bytes);
+      overwritten[v] = 1;
+      v = -1;
+      return true;
+    }
+    return false;
+  }
+  constexpr void find(const program& p) {
+    fused_kernels kernels(p);
+    const op_id count = p.op_count();
+    for (op_id o = 0; o < count; ++o)
+      if (kernels.runs(o)) kernels.for_each_read(o, [&](value_id v) { last_use[v] = o; });
+    find_donated(p, kernels);
+    for (const auto& out : p.outputs) last_use[kernels.root(out.value)] = count;
     for (int i = 0; i < p.input_count(); ++i)
       arguments = saturating_add(arguments, p.input_type(i).bytes());
-    constexpr op_id taken = -2;
     level live;
-    vec<std::int64_t> of_values(p.types.size(), 0);
-    std::int64_t* const sizes = of_values.data();
+    vec<value_id> dying;
     for (op_id o = 0; o < count; ++o) {
-      const op_node& n = ops[o];
-      if (n.def->role == op_role::parameter) continue;
-      for (int r = 0; r < n.result_count; ++r) {
-        sizes[n.result + r] = p.types[n.result + r].bytes();
-        live.add(sizes[n.result + r]);
+      if (!kernels.runs(o)) {
+        during[o] = live.value();
+        continue;
       }
-      during[o] = saturating_add(live.value(), inside[o]);
-      const value_id* const values = operands + n.operand_begin;
-      bool dies = false;
-      for (int i = 0; i < n.operand_count; ++i) {
-        const value_id v = values[i];
-        if (last_uses[v] != o || ops[producers[v]].def->role == op_role::parameter) continue;
-        live.remove(sizes[v]);
-        last_uses[v] = taken;  // not again, if it is an operand again
-        dies = true;
+      const op_node& n = p.ops[o];
+      dying.clear();
+      kernels.for_each_read(o, [&](value_id v) {
+        if (last_use[v] == o && p.ops[p.producers[v]].def->role != op_role::parameter)
+          dying.push_back(v);
+      });
+      level now = live;
+      for (value_id v = n.result; v < n.result + n.result_count; ++v) {
+        if (donated[v] != 0) continue;
+        const std::int64_t bytes = p.types[v].bytes();
+        now.add(bytes);
+        live.add(bytes);
+        if (n.def->in_place && take(p, dying, bytes, live)) now.remove(bytes);
       }
-      for (int i = 0; dies && i < n.operand_count; ++i)
-        if (last_uses[values[i]] == taken) last_uses[values[i]] = o;
+      during[o] = saturating_add(now.value(), inside[o]);
+      for (value_id v : dying)
+        if (v >= 0) live.remove(p.types[v].bytes());
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
-        if (last_uses[v] < 0) live.remove(sizes[v]);
+        if (last_use[v] < 0 && donated[v] == 0) live.remove(p.types[v].bytes());
     }
   }
 };

@@ -83,6 +83,12 @@ struct cost_context {
   span<const tensor_type> more = {};  ///< the second, third, ... result
 };
 
+/// What a product of matrices, or what is run as one, consists of: `batch` products of m x k with
+/// k x n. Without a batch it is none.
+struct product_shape {
+  std::int64_t batch = 0, m = 0, n = 0, k = 0;
+};
+
 /// What an op is to the engine: most compute; the others carry names and loops.
 ///
 /// (Kept as a number: with sanitizers on, GCC does not compare addresses in constant evaluation, so
@@ -96,6 +102,14 @@ enum class op_role : std::uint8_t {
   control  ///< has nested programs
 };
 
+/// What an op is to a compiler that fuses ops into kernels, see ir/fusion.hpp.
+enum class fusion_kind : std::uint8_t {
+  none,  ///< a kernel of its own, whose operands lie in memory: products, collectives, control flow
+  view,  ///< nothing to do: the result is the memory of the operand
+  loop,  ///< an element of the result follows from a few of the operands': part of any kernel
+  last   ///< as `loop`, but what reads its result is another kernel: reductions
+};
+
 struct wire_list;
 constexpr void no_change(vec<std::int64_t>&, const vec<char>&, const vec<char>&) {}
 constexpr collective no_collective(span<const std::int64_t>) { return {}; }
@@ -104,6 +118,7 @@ constexpr void no_factors(tile_map_context&) {}  ///< every dimension stays whol
 constexpr void no_halo(halo_context& c) { c.possible = false; }
 constexpr void no_derivative(derive_context&) {}
 constexpr std::int64_t no_flops(const cost_context&) { return 0; }  ///< data movement
+constexpr product_shape no_product(const cost_context&) { return {}; }
 constexpr void no_attributes(print_context&) {}
 constexpr void no_attributes_to_read(parse_context& c) {
   if (!c.in.empty()) c.error.record("P011", "parse: attributes of an op that has none: ", c.in);
@@ -131,6 +146,7 @@ struct op_def {
   void (*derive)(derive_context&) = &no_derivative;
   std::int64_t (*flops)(const cost_context&) = &no_flops;
   std::int64_t (*bytes)(const cost_context&) = &bytes_of_all;
+  product_shape (*product)(const cost_context&) = &no_product;
   void (*print)(print_context&) = &no_attributes;  ///< appends " {attributes}"
   void (*parse)(parse_context&) = &no_attributes_to_read;
   /// How values pass into and out of nested programs, see wires.hpp.
@@ -149,6 +165,11 @@ struct op_def {
   /// Operands that hold the identity of a factor's combiner, in all positions of the factor, give
   /// the identity. Uneven dimensions are padded with it; else the op sees their true size.
   bool reduces_identity = true;
+  fusion_kind fusion = fusion_kind::none;
+  bool costly = false;      ///< takes longer than to read its result again: never computed twice
+  bool repeats = false;     ///< several elements of the result need the same one of an operand
+  bool reads_part = false;  ///< of an operand, as much as the result is: slices, look-ups
+  bool in_place = false;    ///< the result can be written over an operand of its size
   bool identity = false;    ///< the result is the operand (or, for a parameter, the argument)
   bool collective = false;  ///< has a function `describe`
   int operand_count = -1;   ///< -1: any number but none
@@ -192,6 +213,7 @@ constexpr op_def define_op() {
   }
   if constexpr (requires { &Op::flops; }) d.flops = &Op::flops;
   if constexpr (requires { &Op::bytes; }) d.bytes = &Op::bytes;
+  if constexpr (requires { &Op::product; }) d.product = &Op::product;
   if constexpr (requires { &Op::wires; }) d.wires = &Op::wires;
   if constexpr (requires { &Op::pruned; }) d.pruned = &Op::pruned;
   if constexpr (requires(attribute_reader & r) { Op::attributes(r); }) {
@@ -207,6 +229,13 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::is_constant; }) d.constant = Op::is_constant;
   if constexpr (requires { Op::reduces_identity; }) d.reduces_identity = Op::reduces_identity;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
+  if constexpr (requires { Op::costly; }) d.costly = Op::costly;
+  if constexpr (requires { Op::repeats; }) d.repeats = Op::repeats;
+  if constexpr (requires { Op::reads_part; }) d.reads_part = Op::reads_part;
+  d.in_place = d.elementwise;
+  if constexpr (requires { Op::in_place; }) d.in_place = Op::in_place;
+  d.fusion = d.elementwise ? fusion_kind::loop : d.identity ? fusion_kind::view : fusion_kind::none;
+  if constexpr (requires { Op::fusion; }) d.fusion = Op::fusion;
   if constexpr (requires { &Op::describe; }) {
     d.describe = &Op::describe;
     d.collective = true;

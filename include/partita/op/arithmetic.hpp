@@ -43,6 +43,7 @@ struct multiply : one_type_op<multiply, any_type, 2> {
 
 struct divide : one_type_op<divide, need_number, 2> {
   static constexpr std::string_view name = "divide";
+  static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
     const value_id y = c.b.p.operand(c.op, 1), z = c.b.p.op(c.op).result;
     const value_id g = ops::divide(c.b, c.cotangent, y);
@@ -55,6 +56,7 @@ struct divide : one_type_op<divide, need_number, 2> {
 /// Of integers: x if y is 0, and 0 of least / -1.
 struct remainder : one_type_op<remainder, need_number, 2> {
   static constexpr std::string_view name = "remainder";
+  static constexpr bool costly = true;
   /// x - q y, where the whole number q changes only in jumps.
   static constexpr void derive(derive_context& c) {
     const value_id x = c.b.p.operand(c.op, 0), y = c.b.p.operand(c.op, 1);

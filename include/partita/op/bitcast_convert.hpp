@@ -15,6 +15,7 @@ namespace partita::op {
 /// Errors    S142 the last dimension is not what makes one element, or one of the types is i1
 struct bitcast_convert {
   static constexpr std::string_view name = "bitcast_convert";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     const tensor_type& from = c.operands[0];

@@ -12,6 +12,8 @@ namespace partita::op {
 /// Errors    S109 bad dimensions, or an extent that is neither 1 nor that of the result
 struct broadcast_in_dim {
   static constexpr std::string_view name = "broadcast_in_dim";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
+  static constexpr bool repeats = true;
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     const shape& from = c.operands[0].shape;

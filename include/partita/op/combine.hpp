@@ -46,7 +46,7 @@ constexpr std::int64_t identity_bits(combiner combine, dtype t) {
       return number(1, 1);
     case combiner::logical_and:  // all bits
       return t == dtype::boolean || (is_unsigned(t) && t != dtype::u64) ? op::greatest_integer(t)
-                                                                         : -1;
+                                                                        : -1;
     default:
       return number(0, 0);
   }

@@ -11,6 +11,7 @@ namespace partita::op {
 /// Errors    S102 element types differ, S114 bad dimension or shapes
 struct concatenate {
   static constexpr std::string_view name = "concatenate";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr void infer(infer_context& c) {
     if (c.operands.empty()) return c.fail("S114", "concatenate: no operand");
     if (c.attrs.size() != 1)

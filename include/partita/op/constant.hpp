@@ -56,6 +56,7 @@ constexpr bool read_element(scanner& in, dtype t, std::int64_t& bits) {
 /// Errors    S117 the number is not a value of the element type
 struct constant {
   static constexpr std::string_view name = "constant";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr int operand_count = 0;
   static constexpr bool is_constant = true;
   static constexpr void infer(infer_context& c) {
@@ -96,6 +97,7 @@ struct constant {
 /// Errors    S113 dimension out of range
 struct iota {
   static constexpr std::string_view name = "iota";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr int operand_count = 0;
   static constexpr void infer(infer_context& c) {
     c.result = c.declared;

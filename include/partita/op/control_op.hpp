@@ -14,6 +14,7 @@ namespace partita::op {
 /// Checks for their shape rules, lists for their derivatives.
 struct control_op {
   static constexpr op_role role = op_role::control;
+  static constexpr bool in_place = true;
 
   /// Errors    S180 number of inputs or outputs, S181 type of an input or output
   template <class Want>

@@ -192,6 +192,18 @@ struct convolution {
     if (c.wanted[0]) c.operands[0] = lhs_cotangent(b, rhs, c.cotangent, r, ls, rs, to);
     if (c.wanted[1]) c.operands[1] = rhs_cotangent(b, lhs, c.cotangent, r, ls, rs, to);
   }
+  /// As a product of positions and features, for each group.
+  static constexpr product_shape product(const cost_context& c) {
+    const shape& ls = c.operands[0].shape;
+    const shape& rs = c.operands[1].shape;
+    const roles r(c.attrs.data(), rs);
+    const std::int64_t features = r.feature_groups(ls, rs),
+                       groups = r.batch_groups > 1 ? r.batch_groups : features,
+                       outputs = c.result.shape[r.result[1]], all = c.result.shape.elements();
+    if (all == 0 || groups == 0 || outputs < groups) return {};
+    const std::int64_t n = outputs / groups, taps = flops(c) / all / 2;  // but those in padding
+    return {groups, all / outputs, n, taps > 0 ? taps : 1};
+  }
   static constexpr std::int64_t flops(const cost_context& c) {
     const shape& ls = c.operands[0].shape;
     const shape& rs = c.operands[1].shape;

@@ -188,6 +188,19 @@ struct dot_general {
     return n;
   }
 
+  static constexpr product_shape product(const cost_context& c) {
+    const auto &ls = c.operands[0].shape, &rs = c.operands[1].shape;
+    const roles r(c.attrs.data(), static_cast<int>(c.attrs.size()), ls.rank, rs.rank);
+    product_shape p{1, 1, 1, 1};
+    for (int i = 0; i < r.batch; ++i) p.batch = saturating_multiply(p.batch, ls[r.lhs_batch[i]]);
+    for (int i = 0; i < r.contract; ++i) p.k = saturating_multiply(p.k, ls[r.lhs_contract[i]]);
+    for (int d = 0; d < ls.rank; ++d)
+      if (!r.lhs_bound[d]) p.m = saturating_multiply(p.m, ls[d]);
+    for (int d = 0; d < rs.rank; ++d)
+      if (!r.rhs_bound[d]) p.n = saturating_multiply(p.n, rs[d]);
+    return p;
+  }
+
   static constexpr bool is_matmul(const program& p, op_id o) {
     const auto a = p.attrs(o);
     return a[0] == 0 && a[1] == 1 && a[2] == 1 && a[3] == 0 &&

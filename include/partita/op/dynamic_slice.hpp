@@ -41,6 +41,8 @@ constexpr vec<value_id> starts_of(const program& p, op_id o, std::size_t first) 
 /// Errors    S136 bad starts, S137 bad sizes
 struct dynamic_slice {
   static constexpr std::string_view name = "dynamic_slice";
+  static constexpr bool reads_part = true;
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   template <class Fields>
   static constexpr void attributes(Fields& f) {
     f.rest("sizes");
@@ -86,6 +88,8 @@ struct dynamic_slice {
 /// Errors    S102 element types differ, S136 bad starts, S138 the update does not fit
 struct dynamic_update_slice {
   static constexpr std::string_view name = "dynamic_update_slice";
+  static constexpr fusion_kind fusion = fusion_kind::last;
+  static constexpr bool in_place = true;
   static constexpr void infer(infer_context& c) {
     if (c.operands.size() < 2) return c.fail("S138", "dynamic_update_slice: no update");
     if (!check_starts(c, name, 2)) return;

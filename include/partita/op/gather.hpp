@@ -22,6 +22,9 @@ namespace partita::op {
 ///           bad slice sizes
 struct gather {
   static constexpr std::string_view name = "gather";
+  static constexpr bool reads_part = true;
+  static constexpr fusion_kind fusion = fusion_kind::loop;
+  static constexpr bool costly = true;
   static constexpr int operand_count = 2;
   template <class Fields>
   static constexpr void attributes(Fields& f) {

@@ -24,12 +24,14 @@ constexpr value_id number_like(builder& b, value_id like, double v) {
 
 struct exp : math_op<exp> {
   static constexpr std::string_view name = "exp";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder&, value_id, value_id y) { return y; }
 };
 
 /// exp(x) - 1, accurate near 0. (StableHLO's exponential_minus_one.)
 struct expm1 : math_op<expm1> {
   static constexpr std::string_view name = "expm1";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
     return ops::add(b, y, number_like(b, y, 1));
   }
@@ -37,6 +39,7 @@ struct expm1 : math_op<expm1> {
 
 struct log : math_op<log> {
   static constexpr std::string_view name = "log";
+  static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
     c.operands[0] = ops::divide(c.b, c.cotangent, c.b.p.operand(c.op, 0));
   }
@@ -45,6 +48,7 @@ struct log : math_op<log> {
 /// log(1 + x), accurate near 0. (StableHLO's log_plus_one.)
 struct log1p : math_op<log1p> {
   static constexpr std::string_view name = "log1p";
+  static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
     const value_id x = c.b.p.operand(c.op, 0);
     c.operands[0] = ops::divide(c.b, c.cotangent, ops::add(c.b, x, number_like(c.b, x, 1)));
@@ -54,6 +58,7 @@ struct log1p : math_op<log1p> {
 /// 1 / (1 + exp(-x)).
 struct logistic : math_op<logistic> {
   static constexpr std::string_view name = "logistic";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
     return ops::multiply(b, y, ops::subtract(b, number_like(b, y, 1), y));
   }
@@ -61,6 +66,7 @@ struct logistic : math_op<logistic> {
 
 struct tanh : math_op<tanh> {
   static constexpr std::string_view name = "tanh";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
     const value_id square = ops::multiply(b, y, y), one = number_like(b, y, 1);
     return ops::subtract(b, one, square);
@@ -69,6 +75,7 @@ struct tanh : math_op<tanh> {
 
 struct erf : math_op<erf> {
   static constexpr std::string_view name = "erf";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id x, value_id) {
     constexpr double two_over_sqrt_pi = 1.1283791670955126;
     const value_id gauss = ops::exp(b, ops::negate(b, ops::multiply(b, x, x)));

@@ -18,6 +18,7 @@ namespace partita::op {
 ///           negative result extent
 struct pad {
   static constexpr std::string_view name = "pad";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr int operand_count = 2;
   template <class Fields>
   static constexpr void attributes(Fields& f) {

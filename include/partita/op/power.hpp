@@ -14,6 +14,7 @@ namespace partita::op {
 /// of 1, 1 or -1 of -1, else 0 (of 0 too).
 struct power : one_type_op<power, need_number, 2> {
   static constexpr std::string_view name = "power";
+  static constexpr bool costly = true;
   /// y x^(y - 1) and log(x) x^y; 0 where y, or x, is 0, which avoids 0 times infinity.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
@@ -37,6 +38,7 @@ struct power : one_type_op<power, need_number, 2> {
 
 struct sqrt : math_op<sqrt> {
   static constexpr std::string_view name = "sqrt";
+  static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
     const value_id y = c.b.p.op(c.op).result;
     const value_id half = number_like(c.b, y, 0.5);
@@ -46,6 +48,7 @@ struct sqrt : math_op<sqrt> {
 
 struct rsqrt : math_op<rsqrt> {
   static constexpr std::string_view name = "rsqrt";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
     const value_id cube = ops::multiply(b, y, ops::multiply(b, y, y));
     return ops::multiply(b, cube, number_like(b, y, -0.5));
@@ -55,6 +58,7 @@ struct rsqrt : math_op<rsqrt> {
 /// The real cube root; that of a negative number is negative.
 struct cbrt : math_op<cbrt> {
   static constexpr std::string_view name = "cbrt";
+  static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
     const value_id y = c.b.p.op(c.op).result;
     const value_id three = number_like(c.b, y, 3), square = ops::multiply(c.b, y, y);

@@ -19,6 +19,7 @@ namespace partita::op {
 /// Source    Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011
 struct random_bits : elementwise_op {
   static constexpr std::string_view name = "random_bits";
+  static constexpr bool costly = true;
   static constexpr int operand_count = 2;
   static constexpr void infer(infer_context& c) {
     for (std::size_t i = 0; i < c.operands.size(); ++i)

@@ -63,6 +63,7 @@ constexpr bool check_combiner(infer_context& c, std::string_view name,
 ///           dimensions, S120 positions of no integer type, S152 no combiner
 struct reduce {
   static constexpr std::string_view name = "reduce";
+  static constexpr fusion_kind fusion = fusion_kind::last;
   /// Does it give the position too?
   static constexpr bool with_position(span<const std::int64_t> attrs) {
     return !attrs.empty() && (attrs[0] == static_cast<int>(ops::extreme::argmax) ||

@@ -20,6 +20,7 @@ namespace partita::op {
 ///           S152 no combiner
 struct reduce_window {
   static constexpr std::string_view name = "reduce_window";
+  static constexpr fusion_kind fusion = fusion_kind::last;
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     if (!check_combiner(c, name, combiner_names)) return;

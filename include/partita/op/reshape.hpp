@@ -10,6 +10,7 @@ namespace partita::op {
 /// Errors    S107 element counts differ
 struct reshape {
   static constexpr std::string_view name = "reshape";
+  static constexpr fusion_kind fusion = fusion_kind::view;
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     c.result = {c.operands[0].element, c.declared.shape};

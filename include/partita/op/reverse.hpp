@@ -12,6 +12,7 @@ namespace partita::op {
 /// Errors    S135 bad dimensions
 struct reverse {
   static constexpr std::string_view name = "reverse";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr int operand_count = 1;
   template <class Fields>
   static constexpr void attributes(Fields& f) {

@@ -13,6 +13,7 @@ namespace partita::op {
 /// Errors    S197 a dimension and a shift are needed
 struct roll {
   static constexpr std::string_view name = "roll";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr int operand_count = 1;
   template <class Fields>
   static constexpr void attributes(Fields& f) {

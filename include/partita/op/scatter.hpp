@@ -28,6 +28,7 @@ namespace partita::op {
 ///           dimension numbers, S141 an unknown update, or one that needs an input
 struct scatter {
   static constexpr std::string_view name = "scatter";
+  static constexpr bool in_place = true;
   /// The attributes of an update of rows.
   struct rows {
     static constexpr std::string_view name = "scatter";

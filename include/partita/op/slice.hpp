@@ -17,6 +17,8 @@ namespace partita::op {
 /// Errors    S115 bounds out of range, S118 a stride above 2^59 - 1, S130 a stride below 1
 struct slice {
   static constexpr std::string_view name = "slice";
+  static constexpr bool reads_part = true;
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr int operand_count = 1;
 
   /// The bounds of one dimension; `limit` may be `ops::whole`.

@@ -11,6 +11,7 @@ namespace partita::op {
 /// 1 - erf(x), accurate where that is near 0.
 struct erfc : math_op<erfc> {
   static constexpr std::string_view name = "erfc";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id x, value_id) {
     constexpr double minus_two_over_sqrt_pi = -1.1283791670955126;
     const value_id gauss = ops::exp(b, ops::negate(b, ops::multiply(b, x, x)));
@@ -21,6 +22,7 @@ struct erfc : math_op<erfc> {
 /// The number whose erf is x; infinite at 1 and -1, NaN beyond.
 struct erf_inv : math_op<erf_inv> {
   static constexpr std::string_view name = "erf_inv";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
     constexpr double half_sqrt_pi = 0.88622692545275801;
     return ops::multiply(b, ops::exp(b, ops::multiply(b, y, y)), number_like(b, y, half_sqrt_pi));
@@ -30,12 +32,14 @@ struct erf_inv : math_op<erf_inv> {
 /// The logarithm of the magnitude of the gamma function; infinite at 0, -1, -2, ...
 struct lgamma : math_op<lgamma> {
   static constexpr std::string_view name = "lgamma";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id x, value_id) { return ops::digamma(b, x); }
 };
 
 /// The derivative of lgamma; NaN at 0, -1, -2, ... It has no derivative rule itself.
 struct digamma : one_type_op<digamma, need_floating, 1> {
   static constexpr std::string_view name = "digamma";
+  static constexpr bool costly = true;
 };
 
 }  // namespace partita::op

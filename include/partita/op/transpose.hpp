@@ -11,6 +11,7 @@ namespace partita::op {
 /// Errors    S108 not a permutation
 struct transpose {
   static constexpr std::string_view name = "transpose";
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     const shape& from = c.operands[0].shape;

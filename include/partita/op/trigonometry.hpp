@@ -10,11 +10,13 @@ namespace partita::op {
 
 struct sine : math_op<sine> {
   static constexpr std::string_view name = "sine";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id x, value_id) { return ops::cosine(b, x); }
 };
 
 struct cosine : math_op<cosine> {
   static constexpr std::string_view name = "cosine";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id x, value_id) {
     return ops::negate(b, ops::sine(b, x));
   }
@@ -22,6 +24,7 @@ struct cosine : math_op<cosine> {
 
 struct tan : math_op<tan> {
   static constexpr std::string_view name = "tan";
+  static constexpr bool costly = true;
   static constexpr value_id slope(builder& b, value_id, value_id y) {
     const value_id square = ops::multiply(b, y, y), one = number_like(b, y, 1);
     return ops::add(b, one, square);
@@ -31,6 +34,7 @@ struct tan : math_op<tan> {
 /// The angle of the point (x, y), operands y and x, in [-pi, pi].
 struct atan2 : one_type_op<atan2, need_floating, 2> {
   static constexpr std::string_view name = "atan2";
+  static constexpr bool costly = true;
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const value_id y = b.p.operand(c.op, 0), x = b.p.operand(c.op, 1);

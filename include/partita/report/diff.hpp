@@ -88,11 +88,18 @@ constexpr text difference(const A& a, const B& b, int limit) {
   const auto figure = [&](const schedule_detail::figure_text& f) {
     if (!f.name.empty()) diff_number(out, f.name, a.*f.member, b.*f.member);
   };
-  // The bytes through collectives stand behind their numbers.
-  const std::int64_t figures::*through = &figures::collective_bytes;
+  // The bytes that are sent stand behind the numbers of collectives.
+  const std::int64_t figures::*sent = &figures::collective_bytes;
   for (bool first : {true, false})
     for (const auto& f : schedule_detail::figure_texts)
-      if ((f.member == through) == first) figure(f);
+      if ((f.member == sent) == first) figure(f);
+  text before, after;
+  schedule_detail::print_messages(before, a.lists().rest.messages, a.lists().rest.mesh);
+  schedule_detail::print_messages(after, b.lists().rest.messages, b.lists().rest.mesh);
+  const auto along = [](const text& t) {  // without ", messages "
+    return t.empty() ? std::string_view("none") : t.view().substr(11);
+  };
+  if (!(before == after)) out << "messages: " << along(before) << " -> " << along(after) << '\n';
   diff_values(out, "input", a, 0, a.input_count, b, 0, b.input_count, limit);
   diff_values(out, "output", a, a.input_count, a.input_count + a.output_count, b, b.input_count,
               b.input_count + b.output_count, limit);

@@ -56,29 +56,33 @@ constexpr text explanation(const Summary& s) {
     ++written[static_cast<int>(n.kind)];
   }
   const auto sum = [&](std::string_view name, std::int64_t runs, std::int64_t ops,
-                       std::int64_t through) {
+                       std::int64_t sent) {
     sums.cell(name).cell(concat('x', runs), true);
     if (count != all_times) sums.cell(concat(ops, " written"), true);
-    sums.number(through, " bytes").end_row();
+    sums.number(sent, " bytes").end_row();
   };
   for (int k = 0; k < schedule_detail::kind_count; ++k)
     if (const auto kind = static_cast<collective::kind_type>(k);
         times[k] > 0 || kind != collective::permute)
-      sum(name_of(kind), times[k], written[k], kept.rest.through.of[k]);
-  sum("all", all_times, count, kept.rest.through.total());
+      sum(name_of(kind), times[k], written[k], kept.rest.sent.of[k]);
+  sum("all", all_times, count, kept.rest.sent.total());
   lines.print(out);
   out << "in all:\n";
   sums.print(out, "  ");
+  text messages;
+  schedule_detail::print_messages(messages, kept.rest.messages, kept.rest.mesh);
+  if (!messages.empty()) out << messages.view().substr(2) << '\n';
   return out;
 }
 
 }  // namespace report_detail
 
 /// One line per collective of the device-local program, in its order: kind and axes, value, bytes
-/// of the operand on one device, how often it runs, the tactic that had the last part in it, and
-/// why; then how often each kind runs, how many of it are written (where loops run some more
-/// often), and the bytes that go through, which are `cost::collective_bytes` in all: of branches,
-/// of which one runs, those of the one through whose collectives most bytes go.
+/// that a device sends (see bytes_sent), how often it runs, the tactic that had the last part in
+/// it, and why; then how often each kind runs, how many of it are written (where loops run some
+/// more often), and the bytes that a device sends, which are `cost::collective_bytes` in all: of
+/// branches, of which one runs, those of the one that sends most. Last the messages that a device
+/// sends along each axis.
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {

@@ -105,6 +105,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
   }
   out << "per device: ";
   report_detail::print_sizes(out, figures(p));
+  schedule_detail::print_messages(out, p.cost.messages, p.mesh());
   out << '\n';
   return out;
 }

@@ -190,7 +190,7 @@ class refuter {
     for (int i = 0; i < given_.output_count(); ++i)
       if (given_.output_type(i).shape.rank == max_rank)
         unknown("an output has ", max_rank, " dimensions");
-    const cost one = estimate(given_), each = estimate(device_.local);
+    const cost one = estimate(given_), each = estimate(device_);
     const std::int64_t work = saturating_add(
         saturating_add(one.flops, one.bytes),
         saturating_multiply(saturating_add(each.flops, each.bytes), device_.mesh.devices()));

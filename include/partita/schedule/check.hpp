@@ -4,6 +4,7 @@
 #include <concepts>
 #include <string_view>
 
+#include <partita/cost/simulate.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/schedule/summary.hpp>
 #include <partita/support/static_error.hpp>
@@ -33,6 +34,10 @@ struct harmless_summary : harmless_figures {
   }
   template <class Key>
   constexpr value output(const Key&) const {
+    return {};
+  }
+  template <class Key>
+  constexpr harmless messages(const Key&) const {
     return {};
   }
   template <class Key>
@@ -149,12 +154,66 @@ constexpr const auto& checked() {
 
 }  // namespace schedule_detail
 
+/// What a step costs on a device, as `check<thunk, device>` knows it.
+struct device_check {
+  bool fits = true;         ///< into the device's memory?
+  double step_time = 0;     ///< seconds
+  double compute_time = 0;  ///< of them in kernels
+  double communication_time = 0;
+  double mfu = 0, hfu = 0;  ///< utilization of the model's and of the hardware's FLOPs, 0 to 1
+  std::int64_t peak_bytes = 0;
+  std::int64_t messages[max_axes] = {};  ///< that a device sends, by axis of the program's mesh
+};
+
+namespace schedule_detail {
+
+struct kept_simulation {
+  device_check figures;
+  char error[512] = {};
+
+  constexpr kept_simulation(const partitioned& p, const device& on) {
+    const simulation s = p.error ? simulation() : simulate(p.device, on);
+    const std::string_view message = p.error ? p.error.message.view() : s.error.message.view();
+    for (std::size_t i = 0; i < message.size() && i + 1 < sizeof error; ++i) error[i] = message[i];
+    figures = {static_cast<double>(p.cost.peak_bytes) <= on.memory,
+               s.time,
+               s.compute,
+               s.communication,
+               s.mfu(),
+               s.hfu(),
+               p.cost.peak_bytes,
+               {}};
+    for (int a = 0; a < max_axes; ++a) figures.messages[a] = s.messages[a];
+  }
+};
+template <auto Thunk, device On>
+inline constexpr kept_simulation simulated{Thunk(), On};
+template <auto Thunk, device On>
+struct simulation_message {
+  constexpr std::string_view operator()() const { return simulated<Thunk, On>.error; }
+};
+
+template <auto Thunk, auto Option>
+constexpr const auto& checked_with() {
+  if constexpr (std::same_as<std::remove_cv_t<decltype(Option)>, device>) {
+    if constexpr (simulated<Thunk, Option>.error[0] != '\0')
+      report_static_error<simulation_message<Thunk, Option>>();
+    return simulated<Thunk, Option>.figures;
+  } else {
+    return checked<Thunk, Option>();
+  }
+}
+
+}  // namespace schedule_detail
+
 /// The figures of the partitioned program that `Thunk`, a captureless callable, returns, computed
-/// by the compiler. A mistake in it is one diagnostic that shows its text.
+/// by the compiler. A mistake in it is one diagnostic that shows its text. `check<thunk, device>`
+/// tells what it costs on a device: `fits`, `step_time` and the other members of device_check.
 ///
 /// Cost: one constant evaluation per thunk and translation unit, linear in ops, which `explain` and
-/// `diff` share; two for a program that needs more room than `First` gives
-template <auto Thunk, summary_limits First = summary_limits{}>
-inline constexpr const auto& check = schedule_detail::checked<Thunk, First>();
+/// `diff` share; two for a program that needs more room than `Option`, its summary_limits, gives;
+/// another one for each device
+template <auto Thunk, auto Option = summary_limits{}>
+inline constexpr const auto& check = schedule_detail::checked_with<Thunk, Option>();
 
 }  // namespace partita

@@ -192,7 +192,7 @@ class explainer {
 
 /// Kinds of collectives that communicate.
 inline constexpr int kind_count = 5;
-/// Bytes through collectives, by kind.
+/// Bytes that a device sends in collectives, by kind.
 struct bytes_by_kind {
   std::int64_t of[kind_count] = {};
 
@@ -204,9 +204,9 @@ struct bytes_by_kind {
 };
 
 /// Those of one run, as `cost::collective_bytes` counts them: of branches, of which one runs, the
-/// one through whose collectives most bytes go. `next`: the note of the program's first collective.
-constexpr bytes_by_kind bytes_through(const program& p, const vec<collective_note>& notes,
-                                      std::size_t& next) {
+/// one that sends most. `next`: the note of the program's first collective.
+constexpr bytes_by_kind sent_by_kind(const program& p, const mesh& m,
+                                     const vec<collective_note>& notes, std::size_t& next) {
   bytes_by_kind sum;
   const auto add = [&](const bytes_by_kind& each) {
     for (int k = 0; k < kind_count; ++k) sum.of[k] = saturating_add(sum.of[k], each.of[k]);
@@ -216,14 +216,14 @@ constexpr bytes_by_kind bytes_through(const program& p, const vec<collective_not
     if (n.def->collective && p.collective_of(o).communicates()) {
       const collective_note& note = notes[next++];
       std::int64_t& of = sum.of[static_cast<int>(note.kind)];
-      of = saturating_add(of, saturating_multiply(note.bytes, note.times));
+      of = saturating_add(of, saturating_multiply(note.bytes_sent(m), note.times));
     }
     if (n.region_count == 0) continue;
     wire_list list;
     n.def->wires(p, o, list);
     bytes_by_kind greatest;
     for (const auto& r : p.regions_of(o)) {
-      const bytes_by_kind each = bytes_through(r, notes, next);
+      const bytes_by_kind each = sent_by_kind(r, m, notes, next);
       if (!list.branches)
         add(each);
       else if (each.total() > greatest.total())
@@ -233,9 +233,9 @@ constexpr bytes_by_kind bytes_through(const program& p, const vec<collective_not
   }
   return sum;
 }
-constexpr bytes_by_kind bytes_through(const partitioned& p) {
+constexpr bytes_by_kind sent_by_kind(const partitioned& p) {
   std::size_t next = 0;
-  return bytes_through(p.device.local, p.notes, next);
+  return sent_by_kind(p.device.local, p.device.mesh, p.notes, next);
 }
 
 }  // namespace partita::schedule_detail

@@ -26,8 +26,7 @@
   SIZE(argument_bytes, p.cost.argument_bytes, "argument bytes", "arguments ", " bytes")        \
   SIZE(result_bytes, p.cost.result_bytes, "result bytes", "results ", " bytes")                \
   SIZE(peak_bytes, p.cost.peak_bytes, "peak bytes", "peak ", " bytes")                         \
-  SIZE(collective_bytes, p.cost.collective_bytes, "bytes through collectives",                 \
-       "through collectives ", " bytes")                                                       \
+  SIZE(collective_bytes, p.cost.collective_bytes, "bytes sent", "sent ", " bytes")             \
   SIZE(replicated_bytes, replicated.bytes, "", "", "")                                         \
   NUMBER(replicated_count, replicated.count)                                                   \
   NUMBER(conflicts, static_cast<int>(p.core.conflicts.size()))                                 \

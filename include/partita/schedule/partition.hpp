@@ -71,13 +71,48 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
   schedule_detail::validate(r, m);
   r.error.record(options.validate());
   const vec<vec<text>> notes = schedule_detail::rewrite(r, tactics);
-  schedule_detail::apply_tactics(r, m, tactics, notes);
-  schedule_detail::refuse_replication(r, options.strict);
-  schedule_detail::lower_to_devices(r);
-  if (options.verifies()) schedule_detail::verify_made(r);
-  schedule_detail::estimate_cost(r);
-  schedule_detail::note_states(r);
-  r.error.raise();
+  if (!r.error) r.core = core_program(r.sharded(), m);
+  schedule_detail::apply_tactics(r, tactics, notes);
+  schedule_detail::finish(r, options);
+  return r;
+}
+
+/// Goes on from where a schedule ended: the same as its tactics and these in one schedule, without
+/// doing the first ones again. Options are those of the first call, but for `strict` and `verify`.
+///
+/// Errors    S028 a tactic that rewrites the program (microbatch) comes too late; and those of
+///           partition
+template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
+constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
+                             const partition_options& options = {}) {
+  r.error.record(options.validate());
+  vec<vec<text>> notes;
+  schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
+    notes.push_back({});
+    if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>)
+      r.error.record("S028", "extend: \"", t.name(),
+                     "\" rewrites the program, which has been partitioned; give it to partition");
+  });
+  schedule_detail::apply_tactics(r, tactics, notes);
+  schedule_detail::finish(r, options);
+  return r;
+}
+
+/// The program as it was after tactic number `tactic` of its schedule, counted from 0: device-local
+/// program, cost, layouts and all. Costs a propagation and a lowering.
+///
+/// Errors    P007 there is no such tactic
+template <std::same_as<partitioned> Partitioned = partitioned>
+constexpr Partitioned after(const Partitioned& p, int tactic) {
+  Partitioned r;
+  r.source = p.source;
+  r.rewritten = p.rewritten;
+  r.passes = p.passes;
+  r.error = p.error;
+  if (tactic < 0 || tactic >= static_cast<int>(p.tactics.size()))
+    r.error.record("P007", "after: no tactic ", tactic, "; there are ", p.tactics.size());
+  if (!r.error) schedule_detail::apply_again(r, p, tactic);
+  schedule_detail::finish(r, partition_options());
   return r;
 }
 

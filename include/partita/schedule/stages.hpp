@@ -92,12 +92,11 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context,
   r.tactics.push_back(static_cast<tactic_report&&>(report));
 }
 
-/// Runs the actions of all tactics on the rewritten program. `notes`: of `rewrite`.
+/// Runs the actions of all tactics on the core program, which may have those of others before.
+/// `notes`: of `rewrite`.
 template <class Schedule>
-constexpr void apply_tactics(partitioned& r, const mesh& m, const Schedule& tactics,
-                             const vec<vec<text>>& notes) {
+constexpr void apply_tactics(partitioned& r, const Schedule& tactics, const vec<vec<text>>& notes) {
   if (r.error) return;
-  r.core = core_program(r.sharded(), m);
   tactic_context context(r.core);
   collective_counter counter(r.core, r.passes);
   const int count = tactic_count(tactics);
@@ -143,7 +142,7 @@ constexpr void verify_made(partitioned& r) {
 }
 
 constexpr void estimate_cost(partitioned& r) {
-  if (!r.error) r.cost = estimate(r.device.local);
+  if (!r.error) r.cost = estimate(r.device);
 }
 
 /// States that a step takes in one layout and gives in another, which has to be undone between
@@ -166,6 +165,39 @@ constexpr void note_states(partitioned& r) {
     note << "; name it in a tactic to keep it in one layout";
     r.tactics.back().notes.push_back(note);
   }
+}
+
+/// The actions of the tactics up to number `last` of another program, from its log.
+constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
+  const core_program& log = from.core;
+  r.core = core_program(r.sharded(), log.named.mesh);
+  for (int t = 0; t <= last; ++t) {
+    const tactic_report& report = from.tactics[static_cast<std::size_t>(t)];
+    r.core.start_tactic(report.name);
+    for (int a = report.first_action; a < report.last_action; ++a) {
+      const action& each = log.actions[static_cast<std::size_t>(a)];
+      if (each.kind == action_kind::propagate) {
+        r.core.propagate();
+        continue;
+      }
+      const int axis = r.core.axis(log.named.at(each.axis));
+      r.error.record(each.kind == action_kind::tile
+                         ? r.core.tile(each.value, each.dim, axis, each.uneven)
+                         : r.core.atomic(each.value, axis));
+    }
+    r.tactics.push_back(report);
+  }
+}
+
+/// What follows the tactics.
+template <class Partitioned, class Options>
+constexpr void finish(Partitioned& r, const Options& options) {
+  refuse_replication(r, options.strict);
+  lower_to_devices(r);
+  if (options.verifies()) verify_made(r);
+  estimate_cost(r);
+  note_states(r);
+  r.error.raise();
 }
 
 }  // namespace partita::schedule_detail

@@ -29,6 +29,20 @@ struct summary_limits {
 
 namespace schedule_detail {
 
+/// `, messages along "B" 12, along "M" 4`; nothing where none are sent.
+constexpr void print_messages(text& out, const std::int64_t (&messages)[max_axes], const mesh& m) {
+  std::string_view before = ", messages along \"";
+  for (int a = 0; a < m.whole_rank(); ++a) {
+    std::int64_t sum = 0;
+    for (int part = 0; part < m.rank; ++part)
+      if (m.name(part) == m.name(a)) sum = saturating_add(sum, messages[part]);
+    if (sum == 0) continue;
+    out << before << escaped(m.name(a)) << "\" ";
+    print_figure(out, sum);
+    before = ", along \"";
+  }
+}
+
 /// Not a constant expression, so that the compiler names it when a `static_assert` asks for what a
 /// program has not.
 [[noreturn]] inline void the_program_has_no(std::string_view what, std::string_view name) {
@@ -52,13 +66,14 @@ struct kept_tactic {
 struct kept_collective {
   collective::kind_type kind = collective::all_gather;
   int tactic = 0;
-  std::int64_t bytes = 0, times = 1;
+  std::int64_t bytes = 0, times = 1;  ///< sent by a device each time
   text_ref what, value, why;
 };
 struct kept_rest {
   text_ref error;
   partita::mesh mesh;
-  bytes_by_kind through;
+  bytes_by_kind sent;
+  std::int64_t messages[max_axes] = {};  ///< by axis of the mesh
   int collectives = 0;  ///< how many there are, whether there are words for them or not
 };
 
@@ -103,12 +118,13 @@ struct kept_lists {
       tactics.push_back({keep(t.name), t.counts, t.counts_as_written,
                          t.last_action - t.first_action, t.conflicts});
     rest.collectives = static_cast<int>(p.notes.size());
-    rest.through = bytes_through(p);
+    rest.sent = sent_by_kind(p);
+    for (int a = 0; a < max_axes; ++a) rest.messages[a] = p.cost.messages[a];
     if (rest.collectives == 0 || rest.collectives > most_words) return;
     explainer words(p);
     for (const auto& n : p.notes)
       collectives.push_back(
-          {n.kind, n.tactic, n.bytes, n.times, kept([&] { words.what(chars, n); }),
+          {n.kind, n.tactic, n.bytes_sent(p.mesh()), n.times, kept([&] { words.what(chars, n); }),
            kept([&] { words.value(chars, n.value); }), kept([&] { words.why(chars, n); })});
   }
 
@@ -179,6 +195,16 @@ class basic_summary : public figures {
   }
   constexpr basic_tactic_summary<Name> tactic(std::string_view name) const {
     return tactic(find("tactic", name, lists_.tactics, 0, tactic_count));
+  }
+
+  /// That a device sends along an axis of the mesh, those along its parts included.
+  constexpr std::int64_t messages(std::string_view axis) const {
+    const mesh& m = lists_.rest.mesh;
+    if (m.find(axis) < 0) schedule_detail::the_program_has_no("axis", axis);
+    std::int64_t sum = 0;
+    for (int a = 0; a < m.rank; ++a)
+      if (m.name(a) == axis) sum = saturating_add(sum, lists_.rest.messages[a]);
+    return sum;
   }
 
   /// For texts: what all this is made of.

@@ -97,6 +97,16 @@ class lines {
     at_ += in.position();
     return out;
   }
+  /// All characters up to `stop` on this line, blanks within included.
+  constexpr std::string_view before(char stop) {
+    skip(false);
+    const std::size_t begin = at_;
+    while (at_ < all_.size() && all_[at_] != stop && all_[at_] != '\n') ++at_;
+    std::size_t end = at_;
+    while (end > begin && (all_[end - 1] == ' ' || all_[end - 1] == '\t' || all_[end - 1] == '\r'))
+      --end;
+    return all_.substr(begin, end - begin);
+  }
   constexpr bool integer(std::int64_t& out) {
     skip(false);
     scanner in(all_.substr(at_));

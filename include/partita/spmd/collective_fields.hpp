@@ -125,8 +125,7 @@ class collective_printer {
             << (c_.map.form == device_map::ring ? " around}" : "}");
   }
   constexpr void axes() {
-    print_axes(to_.out, c_.axes.count, to_.mesh,
-               [&](int i) { return int{c_.axes[i].axis}; });
+    print_axes(to_.out, c_.axes.count, to_.mesh, [&](int i) { return int{c_.axes[i].axis}; });
   }
   constexpr void layout() {
     to_.out << ' ';

@@ -69,6 +69,8 @@ struct all_reduce : collective_op<all_reduce, collective::all_reduce> {
 ///
 /// Shapes    (s_d) -> (s_d / product of the axes of d)
 struct all_slice : collective_op<all_slice, collective::all_slice> {
+  static constexpr bool reads_part = true;
+  static constexpr fusion_kind fusion = fusion_kind::loop;
   template <class Fields>
   static constexpr void fields(Fields& f) {
     f.layout();

@@ -32,6 +32,14 @@ struct collective_note {
   std::int64_t bytes = 0;  ///< of its operand on one device
   std::int64_t times = 1;  ///< how often it runs: the trip counts of the loops around it
   axis_set axes;           ///< that it communicates along, of the program's mesh
+
+  /// By one device, each time it runs.
+  constexpr std::int64_t bytes_sent(const mesh& m) const {
+    std::int64_t members = 1;
+    for (int a = 0; a < m.rank; ++a)
+      if (axes.contains(a)) members *= m.size(a);
+    return partita::bytes_sent(kind, members, bytes);
+  }
 };
 
 /// How many collectives of each kind stand in the text of a program: each once, however often the

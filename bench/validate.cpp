@@ -1,0 +1,320 @@
+/// The simulator against formulas and against what others measured.
+///
+///   bench_validate [--partir FILE] [--megatron FILE] [--korthikanti FILE]
+///
+/// FLOPs of a transformer against their formula; PartIR's Table 3 (its simulator's estimates: with
+/// --partir its rows as CSV); steps of GPT models on A100s as published, of which every other row
+/// fits the part of the peak that products attain, and the others are predicted.
+///
+/// Source    Narayanan et al., arXiv:2104.04473 (Table 1, equation 3), Korthikanti et al.,
+///           arXiv:2205.05198 (Table 5), PartIR, arXiv:2401.11202 (Table 3)
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <partita/cost/simulate.hpp>
+
+#include "../examples/models/gns.hpp"
+#include "../examples/models/language_model.hpp"
+#include "../examples/models/serving.hpp"
+#include "../examples/models/transformer.hpp"
+#include "../examples/models/unet.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+using row = std::map<std::string, std::string>;
+
+/// The rows of a CSV file, by the names of its first line; lines with # are comments.
+std::vector<row> read_csv(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error("cannot read " + file);
+  const auto fields = [](const std::string& line) {
+    std::vector<std::string> list;
+    std::istringstream words(line);
+    for (std::string word; std::getline(words, word, ',');) list.push_back(word);
+    return list;
+  };
+  std::vector<std::string> names;
+  std::vector<row> rows;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const auto words = fields(line);
+    if (names.empty()) {
+      names = words;
+      continue;
+    }
+    row r;
+    for (std::size_t i = 0; i < words.size() && i < names.size(); ++i) r[names[i]] = words[i];
+    rows.push_back(r);
+  }
+  return rows;
+}
+double number(const row& r, const char* name) { return std::stod(r.at(name)); }
+
+/// Ranks, equal values sharing theirs.
+std::vector<double> ranks(const std::vector<double>& v) {
+  std::vector<double> r(v.size());
+  for (std::size_t i = 0; i < v.size(); ++i)
+    for (double other : v) r[i] += other < v[i] ? 1 : other == v[i] ? 0.5 : 0;
+  return r;
+}
+double spearman(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto x = ranks(a), y = ranks(b);
+  double mx = 0, my = 0, xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    mx += x[i] / static_cast<double>(x.size()), my += y[i] / static_cast<double>(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mx) * (y[i] - my);
+    xx += (x[i] - mx) * (x[i] - mx);
+    yy += (y[i] - my) * (y[i] - my);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+// ---- FLOPs --------------------------------------------------------------------------------------
+
+void check_flops() {
+  std::puts(
+      "FLOPs of a training step: products of the program, and 72 B L s h^2 (1 + s/6h + V/12hL)");
+  std::puts("layers,width,sequence,vocabulary,batch,program,formula,ratio");
+  for (const auto& [layers, width, context, vocabulary, batch] :
+       {std::array<std::int64_t, 5>{2, 512, 256, 1024, 4},
+        {4, 1024, 2048, 51200, 2},
+        {8, 2048, 1024, 32768, 8}}) {
+    const auto p = transformer::trace_training_step<transformer::dynamic>(
+        {layers, width, width / 64, 64, 4 * width, vocabulary, context, batch});
+    const auto r = pt::partition(p, pt::mesh{{"B", 1}}, pt::schedule());
+    const double found = pt::simulate(r.device, pt::a100_80).product_flops;
+    const double B = static_cast<double>(batch), L = static_cast<double>(layers),
+                 s = static_cast<double>(context), h = static_cast<double>(width),
+                 V = static_cast<double>(vocabulary);
+    const double formula = 72 * B * L * s * h * h * (1 + s / (6 * h) + V / (12 * h * L));
+    std::printf("%g,%g,%g,%g,%g,%.6g,%.6g,%.4f\n", L, h, s, V, B, found, formula, found / formula);
+  }
+}
+
+// ---- PartIR's Table 3 ---------------------------------------------------------------------------
+
+struct estimate_row {
+  double megabytes = 0, milliseconds = 0;
+};
+class partir_table {
+ public:
+  partir_table() {
+    {
+      using namespace paper::transformers;
+      const auto p = paper::trace_training_step(paper::T32);
+      add("T32,BP", p, BP);
+      add("T32,BP+MP", p, BP, MP);
+      add("T32,BP+MP+Z2", p, BP, MP, Z2);
+      add("T32,BP+MP+Z3", p, BP, MP, Z3);
+      add("T32,BP+MP+Z3+EMB", p, BP, MP, Z3, EMB);
+      add("T32,MP", p, MP);
+      add("T32,EMB", p, MP, EMB);
+    }
+    {
+      using namespace paper::serving;
+      const auto p = paper::trace_serving(paper::IT32);
+      add("IT32,BP", p, BP);
+      add("IT32,BP+MP", p, BP, MP);
+      add("IT32,BP+MP+MQ", p, BP, MQ, MP);
+      add("IT32,MP", p, MP);
+    }
+    {
+      using namespace paper::diffusion;
+      const auto p = paper::trace_training_step(paper::UNet);
+      add("UNet,BP", p, BP);
+      add("UNet,BP+Z2", p, BP, Z2);
+      add("UNet,BP+Z3", p, BP, Z3);
+    }
+    add("GNS,ES", paper::trace_training_step(paper::GNS), paper::graphs::ES);
+  }
+  void compare(const std::vector<row>& theirs) const {
+    std::puts("\nPartIR's Table 3 (8x4 TPUv3): ours / theirs, and the error with its sign");
+    std::puts("model,schedule,megabytes,paper,error,milliseconds,paper,error");
+    std::map<std::string, std::array<std::vector<double>, 4>> columns;
+    for (const row& r : theirs) {
+      const std::string name = r.at("model") + "," + r.at("schedule");
+      const auto found = rows_.find(name);
+      if (found == rows_.end()) continue;  // of a search
+      const double mb = number(r, "mem_mb"), ms = number(r, "runtime_ms");
+      const auto& [ours_mb, ours_ms] = found->second;
+      std::printf("%s,%.0f,%.0f,%+.0f %%,%.1f,%.1f,%+.0f %%\n", name.c_str(), ours_mb, mb,
+                  100 * (ours_mb / mb - 1), ours_ms, ms, 100 * (ours_ms / ms - 1));
+      auto& c = columns[r.at("model")];
+      c[0].push_back(ours_mb), c[1].push_back(mb), c[2].push_back(ours_ms), c[3].push_back(ms);
+    }
+    for (const auto& [model, c] : columns)
+      if (c[0].size() >= 3)
+        std::printf("%s: Spearman of memory %.2f, of time %.2f (%d rows)\n", model.c_str(),
+                    spearman(c[0], c[1]), spearman(c[2], c[3]), static_cast<int>(c[0].size()));
+  }
+
+ private:
+  std::map<std::string, estimate_row> rows_;
+
+  template <class... Tactics>
+  void add(const std::string& name, const pt::program& p, const Tactics&... tactics) {
+    const auto r = pt::partition(p, pt::mesh{{"batch", 8}, {"model", 4}}, pt::schedule(tactics...));
+    rows_[name] = {static_cast<double>(r.cost.peak_bytes) / 1e6,
+                   1e3 * pt::simulate(r.device, pt::tpu_v3_partir).time};
+  }
+};
+
+// ---- Published steps of GPT models on A100s -----------------------------------------------------
+
+/// The programs are of 32-bit numbers; steps with 16-bit ones move half of the bytes.
+pt::device in_half(pt::device d) {
+  d.f32 = d.f16;
+  d.bandwidth *= 2;
+  d.near.bandwidth *= 2;
+  d.far.bandwidth *= 2;
+  return d;
+}
+struct gpt {
+  std::int64_t layers, width, heads, context, vocabulary, tensor, pipeline, devices, batch, micro;
+  int interleaved;  ///< pieces of a stage
+  double parameters() const {
+    const double h = static_cast<double>(width), L = static_cast<double>(layers);
+    return 12 * L * h * h + static_cast<double>(vocabulary + context) * h;
+  }
+};
+struct step_times {
+  double forward = 0, both = 0;  ///< seconds
+};
+/// Loss and gradients, without an optimizer.
+pt::program trace_gradients(const transformer::sizes& s) {
+  const pt::tensor<std::int32_t, pt::dyn, pt::dyn> tokens(s.batch, s.context);
+  return pt::trace(
+      [](const auto& params, const auto& x, const auto& y) {
+        const auto [value, gradients] =
+            pt::value_and_grad([&](const auto& p) { return transformer::loss(p, x, y); }, params);
+        return std::tuple{pt::output("loss", value), pt::output("gradients", gradients)};
+      },
+      pt::input("params", transformer::params_for<transformer::dynamic>(s)),
+      pt::input("tokens", tokens), pt::input("targets", tokens));
+}
+/// Of a model with so many layers, for one microbatch on `tensor` devices.
+step_times simulated(const gpt& g, std::int64_t layers, const pt::device& on) {
+  const transformer::sizes s{layers,      g.width,      g.heads,   g.width / g.heads,
+                             4 * g.width, g.vocabulary, g.context, g.micro};
+  const pt::mesh m{{"M", g.tensor}};
+  const auto time = [&](const pt::program& p) {
+    return pt::simulate(pt::partition(p, m, pt::schedule(transformer::MP)).device, on).time;
+  };
+  return {time(transformer::trace_logits<transformer::dynamic>(s)), time(trace_gradients(s))};
+}
+/// A step with full recomputation, pipelined one forward, one backward (the last stage, which has
+/// the head, sets the pace); gradients are summed over the data-parallel groups at the end, as
+/// 32-bit numbers.
+double seconds_of_step(const gpt& g, const pt::device& device) {
+  const pt::device on = in_half(device);
+  const step_times one = simulated(g, 1, on), two = simulated(g, 2, on);
+  const double layer = (two.both - one.both) + (two.forward - one.forward);
+  const double ends = one.both - (two.both - one.both);  // embedding and head
+  const double data = static_cast<double>(g.devices / (g.tensor * g.pipeline)),
+               stages = static_cast<double>(g.pipeline),
+               microbatches = static_cast<double>(g.batch) / (data * static_cast<double>(g.micro));
+  const double stage = layer * static_cast<double>(g.layers) / stages + ends;
+  const double local = g.parameters() / static_cast<double>(g.tensor * g.pipeline);
+  const double gradients =
+      data > 1 ? 2 * (data - 1) / data * 4 * local / (device.far.bandwidth * device.link_part) : 0;
+  // Adam with a 32-bit copy: reads gradient, parameter and two moments, writes three and a 16-bit
+  // one.
+  const double update = 30 * local / (device.bandwidth * device.memory_part);
+  return (microbatches + (stages - 1) / g.interleaved) * stage + gradients + update;
+}
+struct published {
+  std::string name;
+  gpt model;
+  double seconds;
+};
+std::vector<published> read_published(const std::string& megatron, const std::string& korthikanti) {
+  std::vector<published> list;
+  const auto whole = [](const row& r, const char* name) {
+    return static_cast<std::int64_t>(number(r, name));
+  };
+  if (!megatron.empty())
+    for (const row& r : read_csv(megatron)) {
+      // Equation 3 gives the time from the throughput. The table does not tell the microbatch.
+      gpt g{whole(r, "layers"), whole(r, "hidden"), whole(r, "heads"), 2048, 51200, whole(r, "tp"),
+            whole(r, "pp"),     whole(r, "gpus"),   whole(r, "batch"), 1,    1};
+      const double h = static_cast<double>(g.width), L = static_cast<double>(g.layers), s = 2048;
+      const double flops = 96 * static_cast<double>(g.batch) * s * L * h * h *
+                           (1 + s / (6 * h) + 51200 / (16 * L * h));
+      list.push_back(
+          {"SC21 " + r.at("params_b") + "B", g,
+           flops / (number(r, "tflops_per_gpu") * 1e12 * static_cast<double>(g.devices))});
+    }
+  if (!korthikanti.empty())
+    for (const row& r : read_csv(korthikanti))
+      list.push_back({"Table 5 " + r.at("model"),
+                      {whole(r, "layers"), whole(r, "hidden"), whole(r, "heads"), whole(r, "seq"),
+                       51200, whole(r, "tp"), whole(r, "pp"), whole(r, "gpus"), whole(r, "batch"),
+                       whole(r, "microbatch"), static_cast<int>(whole(r, "interleave_v"))},
+                      number(r, "iter_s_full_recompute")});
+  return list;
+}
+void compare_published(const std::vector<published>& list) {
+  pt::device d = pt::a100_80;
+  const auto error = [&](std::size_t i) {
+    return seconds_of_step(list[i].model, d) / list[i].seconds - 1;
+  };
+  // One constant, fitted on rows 0, 2, 4, ...: the part of the peak that large products attain.
+  double best = 1e9, part = d.product_part;
+  for (double p = 0.5; p <= 1.0001; p += 0.025) {
+    d.product_part = p < 1 ? p : 1;
+    double sum = 0;
+    for (std::size_t i = 0; i < list.size(); i += 2) sum += std::abs(error(i));
+    if (sum < best) best = sum, part = d.product_part;
+  }
+  for (const bool fitted : {false, true}) {
+    d.product_part = fitted ? part : pt::a100_80.product_part;
+    std::printf(
+        "\nSteps of GPT models on A100-80, full recomputation; products attain %.3f of the peak "
+        "(%s)\n",
+        d.product_part, fitted ? "fitted on the rows marked *" : "the table's");
+    std::puts("model,seconds,published,error");
+    double all = 0, held = 0;
+    std::size_t others = 0;
+    std::vector<double> ours, theirs;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const double s = seconds_of_step(list[i].model, d), e = s / list[i].seconds - 1;
+      std::printf("%s%s,%.3f,%.3f,%+.1f %%\n", list[i].name.c_str(), i % 2 == 0 ? "*" : "", s,
+                  list[i].seconds, 100 * e);
+      all += std::abs(e);
+      if (i % 2 == 1) held += std::abs(e), ++others;
+      ours.push_back(s), theirs.push_back(list[i].seconds);
+    }
+    std::printf("mean absolute error %.1f %%, of the rows not fitted %.1f %%; Spearman %.2f\n",
+                100 * all / static_cast<double>(list.size()),
+                others > 0 ? 100 * held / static_cast<double>(others) : 0, spearman(ours, theirs));
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) try {
+  std::string partir, megatron, korthikanti;
+  for (int i = 1; i + 1 < count; i += 2) {
+    const std::string_view w = words[i];
+    (w == "--partir" ? partir : w == "--megatron" ? megatron : korthikanti) = words[i + 1];
+  }
+  check_flops();
+  if (!partir.empty()) partir_table().compare(read_csv(partir));
+  const auto list = read_published(megatron, korthikanti);
+  if (!list.empty()) compare_published(list);
+  return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return 1;
+}

@@ -1,0 +1,272 @@
+/// Devices: what a program runs on, and how they are linked.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/ir/dtype.hpp>
+#include <partita/ir/mesh.hpp>
+#include <partita/support/error.hpp>
+#include <partita/support/text.hpp>
+
+namespace partita {
+
+/// How the devices of a group reach each other.
+enum class topology : std::uint8_t {
+  switched,  ///< each sends to any other at full speed
+  ring,      ///< each sends to its two neighbours only
+  torus      ///< as `ring`; a collective over several axes uses the links of all of them at once
+};
+constexpr std::string_view name_of(topology t) {
+  constexpr std::string_view names[] = {"switched", "ring", "torus"};
+  return names[static_cast<int>(t)];
+}
+
+/// What a device sends to others of its group.
+struct link {
+  topology shape = topology::switched;
+  double bandwidth = 0;  ///< bytes per second that a device sends, in all directions together
+  double latency = 0;    ///< seconds for a message, however short
+
+  friend constexpr bool operator==(const link&, const link&) = default;
+};
+
+inline constexpr int max_device_name = 31;
+
+/// What a device can do, at its best, and which part of that programs attain. A structural type, so
+/// that it can be a template argument: `check<step, a100_80>`.
+///
+/// A table's figures can be changed: `auto d = a100_80; d.memory *= 2;`.
+struct device {
+  char chars[max_device_name + 1] = {};
+  double memory = 0;     ///< bytes
+  double bandwidth = 0;  ///< bytes per second, read or written, of its memory
+  // Products (matrices, convolutions), FLOP/s by element type; 0: as the next wider one.
+  double f64 = 0, f32 = 0, f16 = 0, i8 = 0;
+  double vector = 0;      ///< elementwise operations per second
+  link near;              ///< within a node, along one axis of the mesh
+  link far;               ///< beyond
+  std::int64_t node = 0;  ///< devices of a node; 0: all are near
+  std::int64_t tile =
+      128;            ///< products are made of blocks of this size; smaller ones are filled up
+  double kernel = 0;  ///< seconds that each kernel takes before it does anything
+  // What large products, long streams and long messages attain of the above.
+  double product_part = 1, memory_part = 1, link_part = 1;
+
+  constexpr std::string_view name() const {
+    std::size_t n = 0;
+    while (n < max_device_name && chars[n] != 0) ++n;
+    return {chars, n};
+  }
+  constexpr device named(std::string_view s) const {
+    device d = *this;
+    for (int i = 0; i <= max_device_name; ++i)
+      d.chars[i] = i < static_cast<int>(s.size()) && i < max_device_name
+                       ? s[static_cast<std::size_t>(i)]
+                       : '\0';
+    return d;
+  }
+  /// FLOP/s of products of this element type, at best.
+  constexpr double peak(dtype t) const {
+    const double by_width[] = {i8, f16, f32, f64};
+    int i = is_floating(t)    ? size_of(t) == 8   ? 3
+                                : size_of(t) == 4 ? 2
+                                                  : 1
+            : size_of(t) == 1 ? 0
+                              : 2;
+    while (i < 3 && by_width[i] == 0) ++i;
+    while (i > 0 && by_width[i] == 0) --i;
+    return by_width[i];
+  }
+  friend constexpr bool operator==(const device&, const device&) = default;
+};
+
+/// Errors    D001 a figure that is needed is missing (0) or below 0
+constexpr failure validate(const device& d) {
+  failure f;
+  const auto need = [&](std::string_view what, double v) {
+    if (!(v > 0))
+      f.record("D001", "device \"", d.name(), "\": ", what, " is missing; give a number above 0");
+  };
+  need("memory", d.memory);
+  need("bandwidth", d.bandwidth);
+  need("flops", d.peak(dtype::f32));
+  for (double part : {d.product_part, d.memory_part, d.link_part})
+    if (!(part > 0 && part <= 1))
+      f.record("D001", "device \"", d.name(),
+               "\": a part of the peak is not above 0 and at most 1");
+  return f;
+}
+
+// ---- Devices of the trade -----------------------------------------------------------------------
+
+namespace cost_detail {
+inline constexpr double giga = 1e9, tera = 1e12, micro = 1e-6, gib = 1073741824.;
+
+struct gpu_figures {
+  double memory_gb, bandwidth_gbs, f64_tflops, f32_tflops, f16_tflops, i8_tops, vector_tflops;
+  double nvlink_gbs, network_gbs;  // that a device sends
+};
+/// Nodes of eight behind a switch. What is attained: large products 0.8 to 0.85 of the peak,
+/// streams and messages 0.85 to 0.9; a kernel is launched in a few microseconds.
+constexpr device gpu(std::string_view name, const gpu_figures& g) {
+  device d;
+  d.memory = g.memory_gb * giga;
+  d.bandwidth = g.bandwidth_gbs * giga;
+  d.f64 = g.f64_tflops * tera;
+  d.f32 = g.f32_tflops * tera;
+  d.f16 = g.f16_tflops * tera;
+  d.i8 = g.i8_tops * tera;
+  d.vector = g.vector_tflops * tera;
+  d.near = {topology::switched, g.nvlink_gbs * giga, 3 * micro};
+  d.far = {topology::switched, g.network_gbs * giga, 8 * micro};
+  d.node = 8;
+  d.kernel = 3 * micro;
+  d.product_part = 0.8;
+  d.memory_part = 0.85;
+  d.link_part = 0.8;
+  return d.named(name);
+}
+struct tpu_figures {
+  double memory_gib, bandwidth_gbs, f32_tflops, f16_tflops, i8_tops, vector_tflops;
+  double axis_gbs;  // that a device sends along one axis of the torus
+};
+constexpr device tpu(std::string_view name, const tpu_figures& t) {
+  device d;
+  d.memory = t.memory_gib * gib;
+  d.bandwidth = t.bandwidth_gbs * giga;
+  d.f32 = t.f32_tflops * tera;
+  d.f16 = t.f16_tflops * tera;
+  d.i8 = t.i8_tops * tera;
+  d.vector = t.vector_tflops * tera;
+  d.near = {topology::torus, t.axis_gbs * giga, 1 * micro};
+  d.kernel = 1 * micro;
+  d.product_part = 0.8;
+  d.memory_part = 0.85;
+  d.link_part = 0.8;
+  return d.named(name);
+}
+}  // namespace cost_detail
+
+/// Source    Jouppi et al., A domain-specific supercomputer for training deep neural networks, CACM
+///           2020, table 3: of a chip 123 TFLOP/s (bf16), 32 GiB, 900 GB/s, 4 links of 82 GB/s each
+///           way. A device is a core, half a chip; f32 is a third of bf16 (three passes)
+inline constexpr device tpu_v3 = cost_detail::tpu("TPUv3", {16, 450, 20.5, 61.5, 61.5, 2, 82});
+/// Source    Jouppi et al., TPU v4, ISCA 2023: 275 TFLOP/s, 32 GiB, 1200 GB/s, 6 links of 50 GB/s
+inline constexpr device tpu_v4 = cost_detail::tpu("TPUv4", {32, 1200, 91.7, 275, 275, 4.3, 100});
+/// Source    cloud.google.com/tpu/docs/v5e: 197 TFLOP/s, 394 TOP/s, 16 GB, 819 GB/s, 1600 Gbit/s
+inline constexpr device tpu_v5e = cost_detail::tpu("TPUv5e", {14.9, 819, 65.7, 197, 394, 3, 100});
+/// Source    cloud.google.com/tpu/docs/v5p: 459 TFLOP/s, 918 TOP/s, 95 GB, 2765 GB/s, 4800 Gbit/s
+inline constexpr device tpu_v5p = cost_detail::tpu("TPUv5p", {88.5, 2765, 153, 459, 918, 7, 200});
+/// f32 products of the GPUs are those of TF32 where they have it, as JAX runs them.
+///
+/// Source    NVIDIA V100 datasheet (SXM2, 32 GB): 125 / 15.7 / 7.8 TFLOP/s, 900 GB/s, NVLink
+///           300 GB/s both ways; DGX-1: four links of 100 Gbit/s for eight GPUs
+inline constexpr device v100 =
+    cost_detail::gpu("V100", {32, 900, 7.8, 15.7, 125, 62, 15.7, 150, 6.25});
+/// Source    NVIDIA A100 datasheet (SXM4): 312 / 156 / 19.5 TFLOP/s, 624 TOP/s, 1555 and 2039 GB/s,
+///           NVLink 600 GB/s both ways; DGX A100: 200 Gbit/s for each GPU
+inline constexpr device a100_40 =
+    cost_detail::gpu("A100-40", {40, 1555, 19.5, 156, 312, 624, 19.5, 300, 25});
+inline constexpr device a100_80 =
+    cost_detail::gpu("A100-80", {80, 2039, 19.5, 156, 312, 624, 19.5, 300, 25});
+/// Source    NVIDIA H100 and H200 datasheets (SXM, dense): 989.4 / 494.7 / 67 TFLOP/s, 1979 TOP/s,
+///           3.35 and 4.8 TB/s, NVLink 900 GB/s both ways; 400 Gbit/s for each GPU
+inline constexpr device h100 =
+    cost_detail::gpu("H100", {80, 3350, 67, 494.7, 989.4, 1979, 67, 450, 50});
+inline constexpr device h200 =
+    cost_detail::gpu("H200", {141, 4800, 67, 494.7, 989.4, 1979, 67, 450, 50});
+/// Source    NVIDIA DGX B200 datasheet (dense, an eighth): 2250 / 1125 / 37 TFLOP/s, 4500 TOP/s,
+///           180 GB, 8 TB/s, NVLink 1800 GB/s both ways; 400 Gbit/s for each GPU
+inline constexpr device b200 =
+    cost_detail::gpu("B200", {180, 8000, 37, 1125, 2250, 4500, 75, 900, 50});
+
+/// The figures of PartIR's appendix A.2, to the letter: a TPUv3 core of 16 GiB and 61.5 (f32) or
+/// 123 TFLOP/s whose chip has four links of 70 GB/s, and an A100 with NVLink of 600 GB/s.
+inline constexpr device tpu_v3_partir =
+    cost_detail::tpu("TPUv3-PartIR", {16, 450, 61.5, 123, 123, 2, 70});
+inline constexpr device a100_40_partir = [] {
+  device d = a100_40.named("A100-40-PartIR");
+  d.near.bandwidth = 600 * cost_detail::giga;
+  return d;
+}();
+
+inline constexpr const device* device_table[] = {
+    &tpu_v3,  &tpu_v4, &tpu_v5e, &tpu_v5p, &v100,          &a100_40,
+    &a100_80, &h100,   &h200,    &b200,    &tpu_v3_partir, &a100_40_partir};
+
+/// The device of the table with this name, or null.
+constexpr const device* find_device(std::string_view name) {
+  for (const device* d : device_table)
+    if (d->name() == name) return d;
+  return nullptr;
+}
+
+// ---- Links of a mesh ----------------------------------------------------------------------------
+
+/// The devices of a mesh: of one kind, with links along axes where these are told (bandwidth 0: the
+/// device's own, near or far as nodes hold neighbouring device numbers).
+struct machine {
+  partita::device device;
+  link told[max_axes] = {};  ///< by axis of the user's mesh
+
+  constexpr machine() = default;
+  constexpr machine(const partita::device& d) : device(d) {}
+};
+
+namespace cost_detail {
+
+/// A step of a collective: the same link reaches `members` devices.
+struct hop {
+  link over;
+  std::int64_t members = 1;
+  int axis = 0;
+};
+/// At most two for an axis: within a node, and beyond.
+struct hop_list {
+  hop hops[2 * max_axes];
+  int count = 0;
+  constexpr void push_back(const hop& h) {
+    if (h.members > 1) hops[count++] = h;
+  }
+  constexpr const hop* begin() const { return hops; }
+  constexpr const hop* end() const { return hops + count; }
+};
+
+/// The hops along an axis of a mesh, of which parts may be axes by themselves: beyond the node
+/// first, where most is gained by sending little.
+constexpr void add_hops(const machine& on, const mesh& m, int axis, hop_list& list) {
+  const int whole = m.find(m.name(axis));
+  const std::int64_t size = m.size(axis), node = on.device.node;
+  if (whole >= 0 && on.told[whole].bandwidth > 0)
+    return list.push_back({on.told[whole], size, axis});
+  std::int64_t stride = 1;  // of device numbers along the axis
+  for (int i = m.rank; i-- > 0 && m.order[i] != axis;)
+    stride = saturating_multiply(stride, m.size(m.order[i]));
+  const bool all_near = node == 0 || saturating_multiply(stride, size) <= node;
+  const std::int64_t near = all_near ? size
+                            : stride < node && node % stride == 0 && size % (node / stride) == 0
+                                ? node / stride
+                                : 1;
+  list.push_back({on.device.far, size / near, axis});
+  list.push_back({on.device.near, near, axis});
+}
+
+}  // namespace cost_detail
+
+/// Errors    D001 the device lacks a figure, D002 an axis of more than one device has no link
+constexpr failure validate(const machine& on, const mesh& m) {
+  failure f = validate(on.device);
+  for (int a = 0; a < m.rank && a < max_axes; ++a) {
+    cost_detail::hop_list hops;
+    cost_detail::add_hops(on, m, a, hops);
+    for (const auto& h : hops)
+      if (!(h.over.bandwidth > 0))
+        f.record("D002", "device \"", on.device.name(), "\": axis \"", escaped(m.name(a)), "\" of ",
+                 m.size(a),
+                 " devices has no link; give the bandwidth that a device sends along it");
+  }
+  return f;
+}
+
+}  // namespace partita

@@ -1,0 +1,295 @@
+/// How long a device-local program takes on a machine.
+///
+/// Source    the roofline: Williams, Waterman, Patterson, CACM 2009; collectives:
+/// collective_time.hpp
+#pragma once
+
+#include <cstdint>
+
+#include <partita/cost/collective_time.hpp>
+#include <partita/cost/device.hpp>
+#include <partita/ir/fusion.hpp>
+#include <partita/ir/wires.hpp>
+#include <partita/spmd/device_program.hpp>
+#include <partita/support/heap.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+struct simulation_options {
+  /// May collectives run beside kernels that do not wait for them? Then a kernel or a collective
+  /// begins as soon as what it reads is there and the device's units or its links are free, of
+  /// several the first in the program. Else everything runs one after the other.
+  bool overlap = false;
+};
+
+/// What a run on one device takes; all devices do the same.
+struct simulation {
+  double time = 0;           ///< seconds
+  double compute = 0;        ///< seconds in kernels
+  double communication = 0;  ///< seconds in collectives
+  double product_flops = 0;  ///< of products, those that are computed again included
+  double model_flops = 0;    ///< of products, but for those that are computed again
+  double bytes = 0;          ///< read and written by kernels
+  double ideal = 0;          ///< seconds that the products take at the device's peak
+  double model_ideal = 0;    ///< of those, that of the products that are not computed again
+  std::int64_t messages[max_axes] = {};  ///< sent, by axis of the program's mesh
+  failure error;
+
+  /// Model FLOPs utilization: of the products of the model, at the peak, in the time; 0 to 1.
+  constexpr double mfu() const { return time > 0 ? model_ideal / time : 0; }
+  /// Hardware FLOPs utilization: of all products that are computed.
+  constexpr double hfu() const { return time > 0 ? ideal / time : 0; }
+  /// Seconds of communication that nothing hides.
+  constexpr double exposed() const { return time > compute ? time - compute : 0; }
+};
+
+/// Part of a run: a kernel or a collective.
+struct simulated_op {
+  op_id op = -1;
+  double begin = 0, end = 0;  ///< seconds
+  bool communicates = false;
+};
+
+namespace cost_detail {
+
+/// A part of a dimension that blocks of `tile` can use: the last one may not be full.
+constexpr double filled(std::int64_t extent, std::int64_t tile) {
+  if (extent <= 0 || tile <= 1) return 1;
+  const std::int64_t blocks = (extent + tile - 1) / tile;
+  return static_cast<double>(extent) / static_cast<double>(blocks * tile);
+}
+/// The part of the peak that a product of this shape attains: dimensions fill blocks, and a block
+/// of results is there only when the pipeline of its sum has run full.
+constexpr double product_efficiency(const product_shape& p, const device& d) {
+  const double k = static_cast<double>(p.k), tile = static_cast<double>(d.tile);
+  return filled(p.m, d.tile) * filled(p.n, d.tile) * (k / (k + tile / 2)) * d.product_part;
+}
+
+/// Runs a program on one device, op by op, with two clocks: of kernels and of collectives.
+template <class Event>
+class simulator {
+ public:
+  constexpr simulator(const mesh& m, const machine& on, const simulation_options& options,
+                      const Event& event)
+      : mesh_(m), on_(on), options_(options), event_(event) {}
+
+  constexpr simulation run(const program& p) {
+    simulation s;
+    fused_kernels kernels(p);
+    vec<task> tasks;
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      if (!kernels.runs(o)) continue;
+      const op_def& def = *p.ops[o].def;
+      const bool communicates = def.collective && def.fusion == fusion_kind::none;
+      const double took = communicates                ? add_collective(s, p, o)
+                          : p.ops[o].region_count > 0 ? add_nested(s, p, o)
+                                                      : add_kernel(s, p, kernels, o);
+      tasks.push_back({o, took, communicates});
+    }
+    s.time = options_.overlap ? side_by_side(p, kernels, tasks) : one_by_one(p, tasks);
+    return s;
+  }
+
+ private:
+  struct task {
+    op_id op;
+    double took;
+    bool communicates;
+  };
+  struct waiting {
+    double ready;
+    int task;
+    constexpr bool operator<(const waiting& b) const {
+      return ready < b.ready || (ready == b.ready && task < b.task);
+    }
+  };
+  /// What can do one thing at a time: the units that run kernels, or the links.
+  struct resource {
+    double free = 0;
+    heap<waiting> later;  ///< whose operands are made by then
+    heap<int> now;        ///< whose operands are there
+
+    constexpr bool idle() const { return later.empty() && now.empty(); }
+    /// When the next task can begin.
+    constexpr double next() const {
+      return now.empty() && later.least().ready > free ? later.least().ready : free;
+    }
+    /// The first in the program of those that can begin then.
+    constexpr int take() {
+      free = next();
+      while (!later.empty() && later.least().ready <= free) now.push(later.pop().task);
+      return now.pop();
+    }
+  };
+
+  constexpr double one_by_one(const program& p, const vec<task>& tasks) {
+    double clock = 0;
+    for (const task& t : tasks) {
+      event_(p, simulated_op{t.op, clock, clock + t.took, t.communicates});
+      clock += t.took;
+    }
+    return clock;
+  }
+  /// Users of each value in compressed rows; then the two resources take what is ready.
+  constexpr double side_by_side(const program& p, fused_kernels& kernels, const vec<task>& tasks) {
+    const int count = static_cast<int>(tasks.size());
+    vec<int> of_op(p.ops.size(), -1), begin(tasks.size() + 1, 0), missing(tasks.size(), 0), users;
+    for (int t = 0; t < count; ++t) of_op[tasks[t].op] = t;
+    const auto for_each_maker = [&](int t, const auto& f) {
+      kernels.for_each_read(tasks[t].op, [&](value_id v) {
+        if (const int maker = of_op[p.producers[v]]; maker >= 0) f(maker);
+      });
+    };
+    for (int t = 0; t < count; ++t)
+      for_each_maker(t, [&](int maker) { ++begin[maker + 1], ++missing[t]; });
+    for (int t = 0; t < count; ++t) begin[t + 1] += begin[t];
+    users.resize(static_cast<std::size_t>(begin[count]), 0);
+    vec<int> next = begin;
+    for (int t = 0; t < count; ++t) for_each_maker(t, [&](int maker) { users[next[maker]++] = t; });
+    resource units, links;
+    vec<double> ready(tasks.size(), 0);
+    const auto wait = [&](int t) {
+      (tasks[t].communicates ? links : units).later.push({ready[t], t});
+    };
+    for (int t = 0; t < count; ++t)
+      if (missing[t] == 0) wait(t);
+    double end = 0;
+    while (!units.idle() || !links.idle()) {
+      const bool link = units.idle() || (!links.idle() && links.next() < units.next());
+      resource& r = link ? links : units;
+      const int t = r.take();
+      const double began = r.free;
+      r.free += tasks[t].took;
+      end = r.free > end ? r.free : end;
+      event_(p, simulated_op{tasks[t].op, began, r.free, link});
+      for (int u = begin[t]; u < begin[t + 1]; ++u) {
+        const int user = users[u];
+        if (r.free > ready[user]) ready[user] = r.free;
+        if (--missing[user] == 0) wait(user);
+      }
+    }
+    return end;
+  }
+
+  const mesh& mesh_;
+  const machine& on_;
+  simulation_options options_;
+  const Event& event_;
+  vec<tensor_type> operands_, results_;
+
+  constexpr cost_context context(const program& p, op_id o) {
+    const op_node& n = p.ops[o];
+    operands_.clear();
+    results_.clear();
+    for (int i = 0; i < n.operand_count; ++i)
+      operands_.push_back(p.types[p.operand_list[n.operand_begin + i]]);
+    cost_context c{operands_, p.types[n.result], p.attrs(o)};
+    for (int r = 1; r < n.result_count; ++r) results_.push_back(p.types[n.result + r]);
+    if (n.result_count > 1) c.more = {results_.data(), results_.size()};
+    return c;
+  }
+  constexpr double add_collective(simulation& s, const program& p, op_id o) {
+    std::int64_t bytes = 0;
+    for (value_id v : p.operands(o)) bytes = saturating_add(bytes, p.types[v].bytes());
+    const collective_work w = time_of(p.collective_of(o), bytes, mesh_, on_);
+    for (int a = 0; a < max_axes; ++a) s.messages[a] = saturating_add(s.messages[a], w.messages[a]);
+    s.communication += w.seconds;
+    return w.seconds;
+  }
+  /// Bytes that an op reads of an operand, of which it may need a part only.
+  static constexpr double read_of(const program& p, op_id o, value_id v) {
+    const op_node& n = p.ops[o];
+    const double all = static_cast<double>(p.types[v].bytes());
+    if (!n.def->reads_part) return all;
+    const double part = static_cast<double>(p.types[n.result].bytes());
+    return part < all ? part : all;
+  }
+  constexpr double add_kernel(simulation& s, const program& p, fused_kernels& kernels, op_id o) {
+    const op_node& n = p.ops[o];
+    double bytes = 0, flops = 0, products = 0;
+    if (n.def->in_place && !n.def->elementwise) {
+      bytes = static_cast<double>(n.def->bytes(context(p, o)));
+    } else {
+      for (int r = 0; r < n.result_count; ++r)
+        bytes += static_cast<double>(p.types[n.result + r].bytes());
+      kernels.for_each_read_by(o, [&](op_id by, value_id v) { bytes += read_of(p, by, v); });
+    }
+    kernels.for_each_op(o, [&](op_id part) {
+      const cost_context c = context(p, part);
+      const double work = static_cast<double>(p.ops[part].def->flops(c));
+      const product_shape shape = p.ops[part].def->product(c);
+      if (shape.batch == 0 || work == 0) {
+        flops += work;
+        return;
+      }
+      const double ideal = work / on_.device.peak(p.types[c_operand(p, part)].element);
+      products += ideal / product_efficiency(shape, on_.device);
+      s.product_flops += work;
+      s.ideal += ideal;
+      if (p.ops[part].marks.again) return;
+      s.model_flops += work;
+      s.model_ideal += ideal;
+    });
+    s.bytes += bytes;
+    const double vector = on_.device.vector > 0 ? on_.device.vector : on_.device.peak(dtype::f32);
+    const double busy = products + flops / vector,
+                 stream = bytes / (on_.device.bandwidth * on_.device.memory_part);
+    const double took = on_.device.kernel + (busy > stream ? busy : stream);
+    s.compute += took;
+    return took;
+  }
+  static constexpr value_id c_operand(const program& p, op_id o) {
+    return p.operand_list[p.ops[o].operand_begin];
+  }
+  /// Loops take their trip count times what their bodies take, of branches the longest counts.
+  constexpr double add_nested(simulation& s, const program& p, op_id o) {
+    wire_list list;
+    p.ops[o].def->wires(p, o, list);
+    simulation once;
+    for (const auto& r : p.regions_of(o)) {
+      const simulation each = run(r);
+      if (!list.branches)
+        add(once, each, 1);
+      else if (each.time > once.time)
+        once = each;
+    }
+    add(s, once, static_cast<double>(list.trips));
+    return once.time * static_cast<double>(list.trips);
+  }
+  static constexpr void add(simulation& s, const simulation& each, double times) {
+    s.compute += times * each.compute;
+    s.communication += times * each.communication;
+    s.product_flops += times * each.product_flops;
+    s.model_flops += times * each.model_flops;
+    s.bytes += times * each.bytes;
+    s.ideal += times * each.ideal;
+    s.model_ideal += times * each.model_ideal;
+    s.time += times * each.time;
+    for (int a = 0; a < max_axes; ++a)
+      s.messages[a] = saturating_add(
+          s.messages[a], saturating_multiply(static_cast<std::int64_t>(times), each.messages[a]));
+  }
+};
+
+}  // namespace cost_detail
+
+/// Simulates one run, and calls event(program, simulated_op) for each kernel and each collective of
+/// the program (of nested programs for one trip, with times of their own).
+///
+/// Cost      linear in ops and in what they fuse to, independent of the number of devices
+/// Errors    D001 a figure of the device is missing, D002 an axis has no link
+template <class Event>
+constexpr simulation simulate(const device_program& d, const machine& on,
+                              const simulation_options& options, const Event& event) {
+  simulation s;
+  s.error = validate(on, d.mesh);
+  if (s.error) return s;
+  return cost_detail::simulator<Event>(d.mesh, on, options, event).run(d.local);
+}
+constexpr simulation simulate(const device_program& d, const machine& on,
+                              const simulation_options& options = {}) {
+  return simulate(d, on, options, [](const program&, const simulated_op&) {});
+}
+
+}  // namespace partita

@@ -1,0 +1,76 @@
+/// A simulated run as a file of trace events, which Perfetto and chrome://tracing open.
+///
+/// Source    the trace event format: complete events ("X") with times in microseconds, names of
+///           processes and threads as metadata events ("M")
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/cost/simulate.hpp>
+#include <partita/ir/print.hpp>
+#include <partita/support/number_text.hpp>
+
+namespace partita {
+
+namespace report_detail {
+
+constexpr void print_json_string(text& out, std::string_view s) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  out << '"';
+  for (const char c : s) {
+    if (c == '"' || c == '\\') out << '\\';
+    if (static_cast<unsigned char>(c) >= 0x20)
+      out << c;
+    else
+      out << "\\u00" << digits[static_cast<unsigned char>(c) >> 4]
+          << digits[static_cast<unsigned char>(c) & 15];
+  }
+  out << '"';
+}
+
+}  // namespace report_detail
+
+/// The timeline of one device, as JSON: what runs on its units is thread 0, its collectives are
+/// thread 1; of an op with nested programs one event for all of its trips. Names are those of the
+/// device-local program. With a mistake (D001, D002) it is "error: " and its message.
+constexpr text trace_events(const device_program& d, const machine& on,
+                            const simulation_options& options = {}) {
+  text out;
+  const program& p = d.local;
+  const value_names names(p);
+  const auto metadata = [&](int thread, std::string_view name) {
+    out << ",\n{\"ph\": \"M\", \"pid\": 0, \"tid\": " << thread
+        << ", \"name\": \"thread_name\", \"args\": {\"name\": \"" << name << "\"}}";
+  };
+  out << "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n{\"ph\": \"M\", \"pid\": 0, \"tid\": "
+         "0, "
+         "\"name\": \"process_name\", \"args\": {\"name\": ";
+  report_detail::print_json_string(out, concat("one device of ", d.mesh.whole()));
+  out << "}}";
+  metadata(0, "kernels");
+  metadata(1, "collectives");
+  const simulation s = simulate(d, on, options, [&](const program& q, const simulated_op& e) {
+    if (&q != &p) return;  // of a nested program
+    const op_node& n = p.op(e.op);
+    out << ",\n{\"ph\": \"X\", \"pid\": 0, \"tid\": " << (e.communicates ? 1 : 0) << ", \"name\": ";
+    text name;
+    name << n.def->name;
+    if (n.result_count > 0) name << " %" << names[n.result];
+    report_detail::print_json_string(out, name);
+    out << ", \"ts\": ";
+    print_number(out, e.begin * 1e6);
+    out << ", \"dur\": ";
+    print_number(out, (e.end - e.begin) * 1e6);
+    if (n.result_count > 0) {
+      out << ", \"args\": {\"type\": ";
+      report_detail::print_json_string(out, concat(p.type(n.result)));
+      out << '}';
+    }
+    out << '}';
+  });
+  if (s.error) return concat("error: ", s.error.message, '\n');
+  return out << "\n]}\n";
+}
+
+}  // namespace partita
