@@ -422,3 +422,94 @@ TEST_CASE("rules: the greater one of a value and of so many times the value is n
   CHECK_FALSE(does(program("maximum(%x, %x)"), program("maximum(%x, %n)")));
   CHECK_FALSE(does(program("maximum(%n, %n)"), program("maximum(%x, %n)")));
 }
+
+TEST_CASE("rules: what is the same everywhere is reduced in shares") {
+  const auto local = [](const std::string& axis) {
+    return "()\n  %c = constant {2} : tensor<3xi32>\n"
+           "  %s = reduce(%c) {add, dims=[0]} : tensor<i32>\n  %y = all_reduce <\"" +
+           axis + "\"> %s : tensor<i32>\n  return %y : tensor<i32>\n";
+  };
+  const std::string source =
+      "()\n  %c = constant {2} : tensor<6xi32>\n  %y = reduce(%c) {add, dims=[0]} : tensor<i32>\n"
+      "  return %y : tensor<i32>\n";
+  CHECK(does(source, local("B"), "\"B\":2, \"M\":3"));
+  CHECK_FALSE(does(source, local("M"), "\"B\":2, \"M\":3"));
+}
+
+TEST_CASE("rules: a part of a dimension is turned around, over devices") {
+  const auto local = [](const std::string& around) {
+    return "(%x: tensor<8x2xf32>)\n  %r = reshape(%x) : tensor<2x8xf32>\n"
+           "  %a = all_slice [{}, {\"B\"}] %r : tensor<2x4xf32>\n"
+           "  %b = slice(%a) {[:, 0:1]} : tensor<2x1xf32>\n"
+           "  %p = permute {-1" +
+           around +
+           "} <\"B\"> %b : tensor<2x1xf32>\n"
+           "  %c = concatenate(%a, %p) {dim=1} : tensor<2x5xf32>\n"
+           "  %s = slice(%c) {[:, 1:5]} : tensor<2x4xf32>\n"
+           "  %y = all_gather [{}, {\"B\"}] %s : tensor<2x8xf32>\n  return %y : tensor<2x8xf32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<8x2xf32>)\n  %r = reshape(%x) : tensor<2x8xf32>\n"
+      "  %y = roll(%r) {dim=1, shift=-1} : tensor<2x8xf32>\n  return %y : tensor<2x8xf32>\n";
+  CHECK(does(source, local(" around"), "\"B\":2"));
+  CHECK_FALSE(does(source, local(""), "\"B\":2"));
+}
+
+TEST_CASE("rules: a scalar that a known flag chooses has all dimensions of the result") {
+  const auto program = [](int rows, const std::string& flag) {
+    const std::string t = "tensor<" + std::to_string(rows) + "x2x";
+    std::string out = "(%x: tensor<2x2xf32>, %c: tensor<f32>, %d: tensor<f32>)\n  %t = constant {" +
+                      flag + "} : tensor<2x2xi1>\n  %s = select(%t, %c, %d) : tensor<2x2xf32>\n";
+    if (rows == 1) out += "  %p = all_slice [{\"B\"}, {}] %s : tensor<1x2xf32>\n";
+    out += "  %m = dot_general(" + std::string(rows == 1 ? "%p" : "%s") +
+           ", %x) {contract=[1]x[0]} : " + t + "f32>\n";
+    if (rows == 1) out += "  %y = all_gather [{\"B\"}, {}] %m : tensor<2x2xf32>\n";
+    return out + "  return " + (rows == 1 ? "%y" : "%m") + " : tensor<2x2xf32>\n";
+  };
+  CHECK(does(program(2, "1"), program(1, "1"), "\"B\":2"));
+  CHECK_FALSE(does(program(2, "1"), program(1, "0"), "\"B\":2"));
+}
+
+TEST_CASE("rules: neighbours of what is the same everywhere") {
+  const auto local = [](const std::string& around) {
+    return "()\n  %c = constant {1} : tensor<2xf32>\n  %s = slice(%c) {[1:2]} : tensor<1xf32>\n"
+           "  %p = permute {+1" +
+           around +
+           "} <\"B\"> %s : tensor<1xf32>\n  %j = concatenate(%p, %c) {dim=0} : tensor<3xf32>\n"
+           "  %w = reduce_window(%j) {add, window=[2]} : tensor<2xf32>\n"
+           "  %y = all_gather [{\"B\"}] %w : tensor<4xf32>\n  return %y : tensor<4xf32>\n";
+  };
+  const std::string source =
+      "()\n  %c = constant {1} : tensor<4xf32>\n"
+      "  %y = reduce_window(%c) {add, window=[2], low=[1]} : tensor<4xf32>\n"
+      "  return %y : tensor<4xf32>\n";
+  CHECK(does(source, local(""), "\"B\":2"));
+  CHECK_FALSE(does(source, local(" around"), "\"B\":2"));
+}
+
+TEST_CASE("rules: nothing that is scattered leaves the identity, on every device") {
+  const auto program = [](const std::string& update, bool reduces) {
+    const std::string t = " : tensor<3xf32>\n";
+    return "(%i: tensor<0xi32>, %u: tensor<0xf32>)\n  %s = scatter(%i, %u) {" + update + "}" + t +
+           (reduces ? "  %y = all_reduce <\"B\"> %s" + t + "  return %y" + t : "  return %s" + t);
+  };
+  CHECK(does(program("add", false), program("add", true), "\"B\":2"));
+  CHECK_FALSE(does(program("multiply", false), program("add", true), "\"B\":2"));
+}
+
+TEST_CASE("rules: what numbers of a type are alone says nothing of what is padded") {
+  const auto local = [](int at) {
+    return "(%x: tensor<3xu8>)\n  %z = constant {0} : tensor<u8>\n"
+           "  %p = pad(%x, %z) {low=[0], high=[1]} : tensor<4xu8>\n"
+           "  %m = minimum(%p, %z) : tensor<4xu8>\n  %c = convert(%m) : tensor<4xf32>\n"
+           "  %e = exp(%c) : tensor<4xf32>\n  %y = slice(%e) {[" +
+           std::to_string(at) + ":" + std::to_string(at + 3) +
+           "]} : tensor<3xf32>\n  return %y : tensor<3xf32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<3xu8>)\n  %z = constant {0} : tensor<u8>\n  %m = minimum(%x, %z) : "
+      "tensor<3xu8>\n"
+      "  %c = convert(%m) : tensor<3xf32>\n  %y = exp(%c) : tensor<3xf32>\n"
+      "  return %y : tensor<3xf32>\n";
+  CHECK(does(source, local(0)));
+}

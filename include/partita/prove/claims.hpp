@@ -112,7 +112,7 @@ struct workspace {
   /// Does the source make a term, in whatever shape, or what it is so many times?
   constexpr bool is_source(int t) const {
     if (all.terms[t].base >= 0) t = all.terms[t].base;
-    if (all.terms[t].alias.term >= 0) t = all.terms[t].alias.term;
+    while (all.terms[t].alias.term >= 0) t = all.terms[t].alias.term;
     return defining || t < source_terms;
   }
   /// Does a scalar other than 0 stand beyond? So many times a value has it as it is.
@@ -205,11 +205,6 @@ struct workspace {
     }
   }
 
-  /// What the source's ops know a term as.
-  constexpr operand_term known_as(const operand_term& given) const {
-    const operand_term& alias = all.terms[given.term].alias;
-    return alias.term < 0 ? given : alias;
-  }
   /// All ways to choose one of the claims of each list, but for too many. (Templates stand before
   /// what calls them: else Clang does not evaluate them in a constant.)
   template <class F>

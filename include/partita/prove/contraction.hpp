@@ -30,6 +30,8 @@ class contraction_law {
         swapped_(swapped),
         given_(given) {}
 
+  repeat_shares shares;
+
   constexpr bool apply(int rank, view& result, pending& sums) {
     return find_all_pieces() && finish(rank, result, sums);
   }
@@ -116,7 +118,7 @@ class contraction_law {
     result = view(rank, of_.shape.rank);
     for (int f = 0; f < factors(); ++f)
       if (at(f).result_dim == no_dim ? !reduce(f, sums) : !stack(f, result)) return false;
-    if (!all_used()) return false;
+    if (!all_used() || !sums.add(shares.axes, reduced_by())) return false;
     result.normalize(of_.shape);
     sums.remove(bound_axis);
     for (int i = 0; i < result.count; ++i) {
@@ -265,7 +267,8 @@ class contraction_law {
       if (used_[l] != 1) return false;
       if (local.result_dim == no_dim) repeats *= local.size;
     }
-    return again || repeats == repeats_;
+    if (repeats_ % repeats == 0 && !again) shares.needed = repeats_ / repeats;
+    return again || repeats * shares.devices == repeats_;
   }
 };
 

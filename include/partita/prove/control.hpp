@@ -91,9 +91,7 @@ class loop_lifting {
     vec<int> heads, found;
     for (value_id v : p_.operands(o_)) heads.push_back(to_.first[v]);
     w_.for_each_choice(heads, [&] {
-      vec<operand_term> operands;
-      for (const auto& each : w_.given) operands.push_back(w_.known_as(each));
-      int t = w_.all.terms.first_candidate(*p_.op(o_).def, operands);
+      int t = w_.all.terms.first_candidate(*p_.op(o_).def, w_.given);
       for (; t >= 0; t = w_.all.terms[t].next)
         if (!is_one_of(found, t)) found.push_back(t);
     });

@@ -42,10 +42,9 @@ constexpr bool is_idempotent(const op_def& d) {
 ///           false & a = false; true ? a : b = a, a ? b : b = b; of a flag, (a ? 1 : 0) > 0 is a
 class element_form {
  public:
-  /// `inside`: does all that is asked for lie inside of the terms? Only there their elements are
-  /// known to lie between some numbers.
-  constexpr element_form(meanings& all, const site& at, bool inside = false)
-      : all_(all), at_(at), inside_(inside) {}
+  /// (What is made is asked inside of the terms alone: there their elements lie between known
+  /// numbers.)
+  constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {}
 
   constexpr void add(const operand_term& of, double scale) {
     operands_.push_back(based(of, scale));
@@ -95,7 +94,6 @@ class element_form {
   };
   meanings& all_;
   site at_;
-  bool inside_;
   vec<operand> operands_;
   std::size_t at_number_ = 0;  ///< see is_clamp
 
@@ -108,9 +106,8 @@ class element_form {
   constexpr integer_range range_of(const operand& each) const {
     std::int64_t n = 0;
     if (is_exact(each, n)) return {n, n};
-    return inside_ && !is_floating(all_.terms[each.of.term].element)
-               ? range_finder(all_).of(each.of)
-               : integer_range{};
+    return is_floating(all_.terms[each.of.term].element) ? integer_range{}
+                                                         : range_finder(all_).of(each.of);
   }
   /// Operands that are numbers make a number; what is always true, or never, is one, too.
   constexpr bool fold_all(const tensor_type& of, operand& made) {
@@ -172,7 +169,6 @@ class element_form {
       const auto is = static_cast<ops::direction>(at_.attrs()[0]);
       const bool if_true = i == 0 ? is_true(is, 1, n) : is_true(is, n, 1);
       const bool if_false = i == 0 ? is_true(is, 0, n) : is_true(is, n, 0);
-      if (if_true == if_false && !inside_) return false;
       if (if_true == if_false) {
         made = {exact_number(all_, if_true ? 1 : 0, dtype::boolean)};
       } else if (if_true) {
@@ -210,7 +206,7 @@ class element_form {
       both = {exact_number(all_, n, of.element)};
       return true;
     }
-    if (is_flag(a) && inside_ && (is_x || is_y)) {
+    if (is_flag(a) && (is_x || is_y)) {
       const std::int64_t absorbing = at_.def().id == def<op::logical_or>.id ? 1 : 0;
       if (at_.def().id == def<op::logical_xor>.id || (is_x ? x : y) != absorbing) return false;
       both = is_x ? a : b;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/prove/moving.hpp>
 #include <partita/prove/positions.hpp>
 #include <partita/prove/sums.hpp>
 
@@ -90,7 +91,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   vec<operand_term> operands;
   vec<double> scales;
   const int padded = padded_operand(w, type.shape.rank);
-  int repeated = -1;  // how a scalar is seen where one is padded
+  bool repeated = false;  // is a scalar seen as one that is padded?
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {
     claim mine = w.chosen[i];
     const int rank = at.operand_type(static_cast<int>(i)).shape.rank;
@@ -112,7 +113,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     leader = seen;
     const operand_term& alias = w.all.terms[mine.term].alias;
     if (alias.term >= 0 && w.all.views[alias.view].count == 0) {
-      repeated = alias.view;
+      repeated = true;
       operands.push_back(w.all.scalar(alias));
     } else {
       operands.push_back({mine.term, operand_term::by_element});
@@ -123,13 +124,14 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const shape repeated_in = common;
   if (leader == no_view || scalars) common = {};
   const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands);
-  const bool inside = scalars || (leader >= 0 && sees_inside(w.all.views[leader], common));
-  element_form form(w.all, at, inside);
+  element_form form(w.all, at);
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
   operand_term made = form.make({type.element, common}, scale);
   const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
-  if (scalars && repeated >= 0) {
+  if (scalars ? repeated
+              : made.view != operand_term::by_element && leader != no_view &&
+                    (leader == open_view || !sees_inside(w.all.views[leader], common))) {
     const view one = made.view < 0 ? view(0, 0) : w.all.views[made.view];
     const int seen = w.all.views.number(spread(one, repeated_in.rank));
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, repeated_in));
@@ -148,6 +150,46 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   if (w.defining && seen != open_view && w.all.views[seen] != view(common))
     w.reshape(made.term, seen, type.shape);
   return all;
+}
+
+/// Operands are seen in the shape in which the first one is a tensor. False: they are already.
+constexpr bool share_shape(workspace& w, const site& at) {
+  operand_term shared;
+  shape in, of;
+  const auto is_tensor = [&](const claim& c) {
+    return c.view >= 0 && !c.sums.contains(bound_axis) &&
+           !repeats_one(w, c, w.all.views[c.view].rank);
+  };
+  for (const auto& c : w.chosen) {
+    const operand_term alias = w.all.terms[c.term].alias;
+    if (shared.term >= 0 || alias.term < 0 || !is_tensor(c)) continue;
+    shared = alias;
+    in = w.all.terms[c.term].shape;
+    of = w.all.terms[alias.term].shape;
+  }
+  bool any = false;
+  for (std::size_t i = 0; i < w.chosen.size() && shared.term >= 0; ++i) {
+    claim& mine = w.chosen[i];
+    const int alias = w.all.terms[mine.term].alias.term, t = alias < 0 ? mine.term : alias;
+    if (!is_tensor(mine) || w.all.terms[t].shape != of) continue;
+    const int reshaping = w.all.reshaping_of(t, shared.view, in);
+    view v;
+    if (mine.term == w.all.reshapings[static_cast<std::size_t>(reshaping)].term) continue;
+    if (!see_reshaped(w, mine, reshaping, at.operand_type(static_cast<int>(i)).shape, v)) continue;
+    mine.term = w.all.reshaped(t, reshaping);
+    mine.view = w.number(v, mine.term);
+    w.given[i] = mine.seen();
+    any = true;
+  }
+  return any;
+}
+/// The same of operands that are seen in one shape only for that.
+constexpr void by_element_in_shape(workspace& w, const site& at, claim_list& to) {
+  const vec<claim> chosen = w.chosen;
+  const vec<operand_term> given = w.given;
+  if (share_shape(w, at)) by_element(w, at, to);
+  w.chosen = chosen;
+  w.given = given;
 }
 
 }  // namespace partita::prove_detail

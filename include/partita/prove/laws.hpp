@@ -35,6 +35,43 @@ struct pending {
   friend constexpr bool operator==(const pending&, const pending&) = default;
 };
 
+/// Have a dimension of one view and one of another one the same digits?
+constexpr bool same_along(const view& a, int d, const view& b, int e) {
+  int mine = 0, theirs = 0;
+  const int end = a.find(d, mine), other = b.find(e, theirs);
+  if (end - mine != other - theirs) return false;
+  for (; mine < end; ++mine, ++theirs) {
+    const digit &x = a.digits[mine], &y = b.digits[theirs];
+    if (x.dim != y.dim || x.extent != y.extent || x.stride != y.stride) return false;
+  }
+  return true;
+}
+/// Two shapes of one tensor: how the first sees the second one, dimension by dimension. (Along
+/// others than these, both repeat.)
+constexpr bool match_dimensions(const view& a, const shape& of_a, const view& b, const shape& of_b,
+                                view& seen) {
+  if (a.dims != b.dims) return false;
+  for (int dim = 0; dim < a.dims; ++dim)
+    if (a.start[dim] != b.start[dim] || a.beyond[dim] != b.beyond[dim]) return false;
+  seen = view(of_a.rank, of_b.rank);
+  unsigned used = 0;
+  for (int d = 0; d < of_a.rank; ++d) {
+    int e = 0;
+    const auto fits = [&] {
+      return (used >> e & 1u) == 0 && of_a.extents[d] == of_b.extents[e] && same_along(a, d, b, e);
+    };
+    while (e < of_b.rank && !fits()) ++e;
+    if (e == of_b.rank && !a.repeats(d)) return false;
+    if (e == of_b.rank) continue;
+    used |= 1u << e;
+    seen.add(d, e, of_a.extents[d], 1);
+  }
+  for (int e = 0; e < of_b.rank; ++e)
+    if ((used >> e & 1u) == 0 && !b.repeats(e)) return false;
+  for (int i = 0; i < a.count; ++i)
+    if (a.digits[i].owner < 0) return false;
+  return true;
+}
 /// How a tensor that the source sees as `whole` sees the term of a part of it. Along a dimension
 /// where a term is the same, a part that reaches beyond is seen as it is in the term.
 constexpr bool find_whole(const meanings& all, const operand_term& whole, const shape& s,
@@ -44,13 +81,16 @@ constexpr bool find_whole(const meanings& all, const operand_term& whole, const 
     seen = view(s);
     return true;
   }
-  if (part.view < 0 || whole.term != part.term) return false;
-  seen = all.views[whole.view];
+  if (part.view < 0) return false;
+  const view& source = all.views[whole.view];
+  if (whole.term != part.term)
+    return of.alias.term == whole.term &&
+           match_dimensions(source, s, all.views[of.alias.view], of.shape, seen);
+  seen = source;
   if (whole.view != of.own || of.shape != s) return true;
-  view tensor(s);
+  seen = view(s);
   for (int d = 0; d < s.rank; ++d)
-    if (seen.repeats(d) && !all.views[part.view].sees_along(d)) tensor.drop(d);
-  seen = tensor;
+    if (source.repeats(d) && !all.views[part.view].sees_along(d)) seen.drop(d);
   return true;
 }
 /// The piece of each of its dimensions that a part holds.
@@ -62,6 +102,13 @@ constexpr bool find_pieces(const meanings& all, const operand_term& whole, const
                        all.own(part.term))
              .find(pieces);
 }
+
+/// What is the same everywhere may be reduced in shares: along these axes, by so many devices.
+struct repeat_shares {
+  std::uint32_t axes = 0;
+  std::int64_t devices = 1;
+  std::int64_t needed = 1;  ///< how often less than in the source it is reduced, if a law says so
+};
 
 /// Has an op a tile map? Of others it is known only that they make the same of the same operands.
 constexpr bool has_laws(const op_def& d) {
@@ -117,6 +164,9 @@ class op_law {
     bool result = false;
   };
   cut_rows cut;
+
+  /// Axes whose devices share what is reduced and the same everywhere; so often less each has it.
+  repeat_shares shares;
 
   /// Says why.
   template <class... Parts>
@@ -326,7 +376,7 @@ class op_law {
           return no("a result needs all of what is given in pieces");
       return true;
     }
-    if (mine.free) return free_is_whole(f);
+    if (mine.free) return free_is_whole(f, sums);
     if (at(f).combine == combiner::stack)
       return mine.whole(size) || no("an operand is needed whole");
     const std::int64_t end = mine.covered();
@@ -348,12 +398,18 @@ class op_law {
     return true;
   }
   /// Reduced, and the same everywhere: as often as in the source.
-  constexpr bool free_is_whole(int f) {
+  constexpr bool free_is_whole(int f, pending& sums) {
+    if (at(f).size == 1) return true;
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
       if (d == no_dim || operands_[i].empty) continue;
-      if (local_extent(i, d) != operand_type(i).shape.extents[d])
+      const std::int64_t here = local_extent(i, d), all = operand_type(i).shape.extents[d];
+      if (here == all) continue;
+      if (here > 0 && all % here == 0 && shares.needed == 1) shares.needed = all / here;
+      if (at(f).combine == combiner::stack || here * shares.devices != all ||
+          !sums.add(shares.axes, at(f).combine))
         return no("dimension ", d, " of operand ", i, " repeats another number of times");
+      return true;
     }
     return true;
   }

@@ -20,6 +20,30 @@ constexpr bool only_moves(const collective& what) {
          (what.kind != collective::permute || what.map.form != device_map::shifted);
 }
 
+/// Pieces of a dimension in which only the shape of a tensor repeats: the members' next to each
+/// other, each the end of a member's part that is sent away.
+constexpr bool cut_repeated(const workspace& w, const collective& what, const shape& local,
+                            const meanings::reshaping& whole, view& v) {
+  const shape& tensor = whole.to;
+  int along = -1;
+  std::int64_t members = 1;
+  for (const auto& e : what.axes) members *= w.mesh.size(e.axis);
+  for (int d = 0; d < tensor.rank && v.rank == tensor.rank; ++d)
+    if (tensor.extents[d] != local.extents[d] && tensor.extents[d] % members == 0 && along < 0)
+      along = d;
+  if (along < 0 || members == 1 || v.start[along] != 0 ||
+      v.reaches_beyond(along, tensor.extents[along]) || !w.all.views[whole.view].repeats(along))
+    return false;
+  const std::int64_t part = tensor.extents[along] / members;
+  if (part < local.extents[along]) return false;
+  if (what.map.shift > 0) v.start[along] = part - local.extents[along];
+  std::int64_t step = tensor.extents[along];
+  for (const auto& e : what.axes)
+    v.add(on_axis(e.axis), along, w.mesh.size(e.axis), step /= w.mesh.size(e.axis));
+  v.normalize(tensor);
+  return v.good() && !v.reaches_beyond(along, tensor.extents[along]);
+}
+
 constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_list& to) {
   const collective what = p.collective_of(o);
   for (int i = 0; i < p.op(o).operand_count; ++i) {
@@ -46,8 +70,11 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
       else
         move_reshaped(
             w, known, from.shape, to, p.op(o).result + i,
-            [&](view& each, pending& left, const shape& tensor) {
-              return exchange(what, w.mesh, from.shape, tensor).apply(each, left, identity);
+            [&](view& each, pending& left, const meanings::reshaping& whole) {
+              bool cuts = what.kind == collective::permute;
+              for (const auto& e : what.axes) cuts = cuts && !each.depends_on(e.axis);
+              return (!cuts || cut_repeated(w, what, from.shape, whole, each)) &&
+                     exchange(what, w.mesh, from.shape, whole.to).apply(each, left, identity);
             });
     }
   }
@@ -235,6 +262,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
     done = masks(w, p, o, to) && w.defining;
   }
   if (n.def->elementwise) done = by_element(w, site(p, o), to) || done;
+  if (n.def->elementwise && !done && !w.defining) by_element_in_shape(w, site(p, o), to);
   if (!done || sees_beyond(w)) by_law(w, site(p, o), to);
   if (!n.def->elementwise || w.defining) return;
   for_any_start(w, site(p, o), to);
@@ -251,8 +279,13 @@ constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list&
     if (flag.view == open_view || flag.sums.any()) continue;
     const operand_term scalar = w.all.scalar(flag.seen());
     if (scalar.view < 0 || !w.all.is_number(scalar, holds)) continue;
-    for (int i = to.first[p.operand(o, holds != 0 ? 1 : 2)]; i >= 0; i = w.claims[i].next)
-      w.add(to, p.op(o).result, claim(w.claims[i]));
+    for (int i = to.first[p.operand(o, holds != 0 ? 1 : 2)]; i >= 0; i = w.claims[i].next) {
+      claim chosen = w.claims[i];
+      if (chosen.view != open_view)
+        chosen.view = w.number(spread(w.all.views[chosen.view], p.type(p.op(o).result).shape.rank),
+                               chosen.term);
+      w.add(to, p.op(o).result, chosen);
+    }
     return true;
   }
   return false;

@@ -16,13 +16,22 @@ constexpr bool same_attributes(const site& a, const site& b) {
   return same_elements(a.attrs(), b.attrs());
 }
 
+/// The sets of axes along which so many devices share what is the same everywhere.
+template <class F>
+constexpr void for_each_share(const workspace& w, std::int64_t devices, const F& f) {
+  for (std::uint32_t axes = 1; devices > 1 && axes >> w.mesh.rank == 0; ++axes) {
+    repeat_shares each{axes};
+    for (int a = 0; a < w.mesh.rank; ++a)
+      if ((axes >> a & 1u) != 0) each.devices *= w.mesh.size(a) > 1 ? w.mesh.size(a) : 0;
+    if (each.devices == devices) f(each);
+  }
+}
+
 /// Finds what the op makes among the terms of the source.
 constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   bool met = false;
-  vec<operand_term> known;
-  for (const auto& each : w.given) known.push_back(w.known_as(each));
-  int t = w.all.terms.first_candidate(at.def(), known);
+  int t = w.all.terms.first_candidate(at.def(), w.given);
   if (t < 0 && w.reason.empty())
     w.explain(0, concat("the source has no such op of these operands"));
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
@@ -35,11 +44,21 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       continue;
     }
     if (same_attributes(w.all.terms[t].at, at) && find_loops(w, at)) {
-      pending joined = sums;
-      view result;
-      if (contraction_law(w.all, t, w.map, w.local, at.swapped, w.given)
-              .apply(type.shape.rank, result, joined)) {
-        w.add(to, at.result(0), t, result, joined, scale);
+      bool contracted = false;
+      const auto contract = [&](const repeat_shares& shares) {
+        pending joined = sums;
+        view result;
+        contraction_law law(w.all, t, w.map, w.local, at.swapped, w.given);
+        law.shares = shares;
+        if (law.apply(type.shape.rank, result, joined)) {
+          w.add(to, at.result(0), t, result, joined, scale);
+          contracted = true;
+        }
+        return law.shares.needed;
+      };
+      if (const std::int64_t needed = contract({}); !contracted)
+        for_each_share(w, needed, contract);
+      if (contracted) {
         met = true;
         continue;
       }
@@ -53,15 +72,19 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       continue;
     }
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
-    op_law law(w.all, w.room, t, w.map, at, w.given);
-    vec<view> results;
-    if (!law.apply(results, sums)) {
-      w.explain(law.near, law.reason);
-      continue;
-    }
-    for (int r = 0; r < at.result_count(); ++r)
-      w.add(to, at.result(r), t + r, results[r], sums, scale);
-    met = true;
+    const auto apply = [&](const repeat_shares& shares) {
+      op_law law(w.all, w.room, t, w.map, at, w.given);
+      law.shares = shares;
+      pending joined = sums;
+      vec<view> results;
+      const bool good = law.apply(results, joined);
+      if (!good && shares.axes == 0) w.explain(law.near, law.reason);
+      for (int r = 0; good && r < at.result_count(); ++r)
+        w.add(to, at.result(r), t + r, results[r], joined, scale);
+      met = met || good;
+      return good ? 1 : law.shares.needed;
+    };
+    for_each_share(w, apply({}), apply);
   }
   return met;
 }

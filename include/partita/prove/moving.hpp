@@ -55,18 +55,59 @@ constexpr bool pad_all(workspace& w, view& v, const shape& from, const shape& re
   return true;
 }
 
+/// A claim on a tensor in one shape as what it is in another one. (Along dimensions in which only
+/// this one repeats, any positions are alike: the first ones.)
+constexpr bool see_in_shape(const workspace& w, const claim& known,
+                            const meanings::reshaping& whole, const shape& local, view& v) {
+  const term& of = w.all.terms[known.term];
+  const view& mine = w.all.views[known.view];
+  view seen;
+  if (!match_dimensions(w.all.views[of.alias.view], of.shape, w.all.views[whole.view], whole.to,
+                        seen))
+    return false;
+  int to[max_rank];
+  for (int d = 0; d < of.shape.rank; ++d) to[d] = -1;
+  for (int i = 0; i < seen.count; ++i) to[seen.digits[i].owner] = seen.digits[i].dim;
+  v = view(mine.rank, whole.to.rank);
+  for (int d = 0; d < of.shape.rank; ++d) {
+    if (to[d] < 0 && mine.reaches_beyond(d, of.shape.extents[d])) return false;
+    if (to[d] < 0) continue;
+    v.start[to[d]] = mine.start[d];
+    v.beyond[to[d]] = mine.beyond[d];
+  }
+  for (int d = 0; d < mine.rank; ++d) {
+    int begin = 0;
+    const int end = mine.find(d, begin);
+    const bool repeated =
+        begin == end && d < whole.to.rank && !seen.sees_along(d) && mine.rank == whole.to.rank;
+    if (repeated) v.add(d, d, local.extents[d], 1);
+    for (; begin < end; ++begin) {
+      const digit& each = mine.digits[begin];
+      v.add(d, each.dim < 0 ? no_dim : to[each.dim], each.extent, each.stride);
+    }
+  }
+  for (int i = 0; i < mine.count; ++i)
+    if (const digit& each = mine.digits[i]; each.owner < 0)
+      v.add(each.owner, each.dim < 0 ? no_dim : to[each.dim], each.extent, each.stride);
+  return v.good();
+}
+
 /// A claim as what it is in a shape that the source gives its tensor; false: it is no piece in
 /// that. (Where that has fewer or more dimensions, each must be seen along one of the value.)
 constexpr bool see_reshaped(const workspace& w, const claim& known, int reshaping,
                             const shape& local, view& v) {
   const auto& whole = w.all.reshapings[reshaping];
   const view& seen = w.all.views[known.view];
-  const bool same = seen.rank == whole.to.rank;
+  if (w.all.terms[known.term].alias.term == whole.of)
+    return see_in_shape(w, known, whole, local, v);
+  const auto find = [&](piece* pieces, bool loops) {
+    return relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[known.term].shape,
+                         w.all.own(known.term), loops)
+        .find(pieces);
+  };
   piece pieces[max_rank];
-  if (!relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[known.term].shape,
-                     w.all.own(known.term), !same)
-           .find(pieces))
-    return false;
+  const bool same = seen.rank == whole.to.rank && find(pieces, false);
+  if (!same && !find(pieces, true)) return false;
   v = view(local.rank, whole.to.rank);
   unsigned owners = 0;
   for (int d = 0; d < whole.to.rank; ++d) {
@@ -93,14 +134,15 @@ constexpr void move_reshaped(workspace& w, const claim& known, const shape& loca
   const int exact = w.all.terms.is_positions(known.term)
                         ? w.all.known_reshaping(known.term, known.view, local)
                         : -1;
-  for (int i = w.all.terms[known.term].reshaped; i >= 0; i = w.all.reshapings[i].next) {
-    view v;
-    pending sums = known.sums;
-    const shape whole = w.all.reshapings[i].to;
-    if (exact >= 0 && i != exact) continue;
-    if (see_reshaped(w, known, i, local, v) && move(v, sums, whole))
-      w.add(to, result, w.all.reshaped(known.term, i), v, sums, known.scale);
-  }
+  for (int t = known.term; t >= 0; t = w.all.terms[t].alias.term)
+    for (int i = w.all.terms[t].reshaped; i >= 0; i = w.all.reshapings[i].next) {
+      view v;
+      pending sums = known.sums;
+      const meanings::reshaping whole = w.all.reshapings[i];
+      if ((exact >= 0 && i != exact) || (t != known.term && whole.term == known.term)) continue;
+      if (see_reshaped(w, known, i, local, v) && move(v, sums, whole))
+        w.add(to, result, w.all.reshaped(t, i), v, sums, known.scale);
+    }
 }
 /// A claim as one on the same tensor as another, if the source reshapes the one to the other.
 constexpr bool see_as(workspace& w, claim& mine, const claim& other, const shape& local) {
@@ -115,6 +157,34 @@ constexpr bool see_as(workspace& w, claim& mine, const claim& other, const shape
   return true;
 }
 
+/// Along a dimension in which only the shape of a tensor repeats, any of its positions are alike:
+/// those are seen that lie so far behind another value's. False: these are not all positions of it.
+constexpr bool see_beside(const workspace& w, int t, int d, view& v, std::int64_t extent,
+                          const view& other, std::int64_t distance) {
+  const term& of = w.all.terms[t];
+  if (of.alias.term < 0 || !w.all.views[of.alias.view].repeats(d) ||
+      v.reaches_beyond(d, of.shape.extents[d]))
+    return false;
+  view r(v.rank, v.dims);
+  for (int dim = 0; dim < v.dims; ++dim) {
+    r.start[dim] = dim == d ? other.start[d] + distance : v.start[dim];
+    r.beyond[dim] = v.beyond[dim];
+  }
+  for (int owner = 0; owner < v.rank; ++owner) {
+    if (owner == d) r.add(d, d, extent, 1);
+    for (int i = 0; i < v.count; ++i)
+      if (v.digits[i].owner == owner && v.digits[i].dim != d) r.add(owner, v.digits[i]);
+  }
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].owner < 0 && v.digits[i].dim != d) r.add(v.digits[i].owner, v.digits[i]);
+  for (int i = 0; i < other.count; ++i)
+    if (other.digits[i].owner < 0 && other.digits[i].dim == d)
+      r.add(other.digits[i].owner, other.digits[i]);
+  v = r;
+  v.normalize(of.shape);
+  return v.good() && !v.reaches_beyond(d, of.shape.extents[d]);
+}
+
 constexpr bool joined(workspace& w, const program& p, op_id o, view& v, const shape& tensor) {
   const int d = static_cast<int>(p.attrs(o)[0]);
   std::int64_t extent = p.type(p.operand(o, 0)).shape.extents[d];
@@ -126,7 +196,16 @@ constexpr bool joined(workspace& w, const program& p, op_id o, view& v, const sh
       return false;
     const std::int64_t more = next.extents[d];
     if (extent == 0 || more == 0) return false;
-    if (!append(v, w.all.views[each.view], d, extent, more, tensor)) return false;
+    view last = w.all.views[each.view], first = v;
+    if (append(v, last, d, extent, more, tensor)) {
+    } else if (v = first; see_beside(w, each.term, d, last, more, first, extent)) {
+      if (!append(v, last, d, extent, more, tensor)) return false;
+    } else {
+      last = w.all.views[each.view];
+      if (i > 1 || !see_beside(w, each.term, d, v, extent, last, -extent) ||
+          !append(v, last, d, extent, more, tensor))
+        return false;
+    }
     extent += more;
   }
   return true;
@@ -315,14 +394,21 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   if (d.id == def<op::concatenate>.id)  // in the shape that one of them has
     for (std::size_t i = 1; i < w.chosen.size(); ++i)
       if (see_as(w, w.chosen[0], w.chosen[i], p.type(p.operand(o, 0)).shape)) break;
-  const claim known = w.chosen[0];
+  claim known = w.chosen[0];
   view v = w.all.views[known.view];
-  const bool good = moved(w, p, o, v, w.all.terms[known.term].shape) && v.good();
+  bool good = moved(w, p, o, v, w.all.terms[known.term].shape) && v.good();
+  if (w.defining && !good &&
+      (d.id == def<op::roll>.id || d.id == def<op::pad>.id || d.id == def<op::slice>.id)) {
+    const shape& from = p.type(p.operand(o, 0)).shape;
+    known.term = w.all.reshaped(known.term, w.all.reshaping_of(known.term, known.view, from));
+    v = view(from);
+    good = moved(w, p, o, v, from) && v.good();
+  }
   if (good) w.add(to, result, known.term, v, known.sums, known.scale);
   if (!w.defining && (d.id == def<op::pad>.id || (!good && d.id != def<op::concatenate>.id)))
     move_reshaped(w, known, p.type(p.operand(o, 0)).shape, to, result,
-                  [&](view& each, pending&, const shape& tensor) {
-                    return moved(w, p, o, each, tensor) && each.good();
+                  [&](view& each, pending&, const meanings::reshaping& whole) {
+                    return moved(w, p, o, each, whole.to) && each.good();
                   });
   if (claim wider = known;
       !w.defining && !good && d.id == def<op::pad>.id &&

@@ -62,10 +62,9 @@ constexpr void close(workspace& w, const tensor_type& type, value_id v, const cl
     closed = true;
   };
   if (is_partial(c)) {
-    const operand_term seen = c.seen(), known = w.known_as(seen);
+    const operand_term seen = c.seen();
     const int product_of = w.all.terms[c.term].product_of;
-    int t =
-        product_of >= 0 ? product_of : w.all.terms.first_candidate(def<op::reduce>, {&known, 1});
+    int t = product_of >= 0 ? product_of : w.all.terms.first_candidate(def<op::reduce>, {&seen, 1});
     for (; t >= 0 && w.step(); t = product_of >= 0 ? -1 : w.all.terms[t].next) {
       view result;
       pending sums = c.sums;

@@ -142,8 +142,8 @@ class relative_view {
   /// The other way round: does the value hold these pieces, whose digits tell their owners?
   constexpr bool holds(const piece* pieces) const {
     for (int dim = 0; dim < whole_.dims; ++dim)
-      if (whole_.reaches_beyond(dim, tensor_.extents[dim]) &&
-          (whole_.beyond[dim] == outside::unknown || part_.beyond[dim] != whole_.beyond[dim]))
+      if (!is_known(dim) || (whole_.reaches_beyond(dim, tensor_.extents[dim]) &&
+                             part_.beyond[dim] != whole_.beyond[dim]))
         return false;
     view v(part_.rank, whole_.dims), seen = part_;
     for (int dim = 0; dim < whole_.dims; ++dim) v.start[dim] = whole_.start[dim];
@@ -219,13 +219,14 @@ class relative_view {
     return part.owner < 0 || loops_ ? part.owner : 0;
   }
   /// (Of positions, any number is one; of a tensor without elements there is nothing to know.)
+  constexpr bool is_known(int dim) const {
+    const std::int64_t n = tensor_.extents[dim];
+    return n == 0 || n == max_elements || whole_.beyond[dim] != outside::unknown ||
+           !whole_.reaches_beyond(dim, n);
+  }
   constexpr bool whole_is_known() const {
-    for (int dim = 0; dim < whole_.dims; ++dim) {
-      const std::int64_t n = tensor_.extents[dim];
-      if (n != 0 && n != max_elements && whole_.beyond[dim] == outside::unknown &&
-          whole_.reaches_beyond(dim, n))
-        return false;
-    }
+    for (int dim = 0; dim < whole_.dims; ++dim)
+      if (!is_known(dim)) return false;
     return true;
   }
   /// Where the operand itself reaches beyond the tensor, the value sees the same there.

@@ -94,10 +94,14 @@ constexpr void lift_start(workspace& w, const program& p, op_id o, claim_list& t
 /// A reduction of nothing is the identity.
 constexpr bool reduces_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
-  const bool sums = n.def->id == def<op::dot_general>.id || n.def->id == def<op::convolution>.id;
-  if (!sums && n.def->id != def<op::reduce>.id) return false;
+  const std::uint64_t id = n.def->id;
+  const bool sums = id == def<op::dot_general>.id || id == def<op::convolution>.id;
+  const bool scatters = id == def<op::scatter>.id && n.operand_count == 2;
+  if (!sums && !scatters && id != def<op::reduce>.id && id != def<op::reduce_window>.id)
+    return false;
   bool nothing = false;
-  for (value_id v : p.operands(o)) nothing = nothing || p.type(v).shape.elements() == 0;
+  for (int i = scatters ? 1 : 0; i < n.operand_count; ++i)
+    nothing = nothing || p.type(p.operand(o, i)).shape.elements() == 0;
   if (!nothing || n.result_count != 1) return false;
   const tensor_type& t = p.type(n.result);
   const combiner combine = sums ? combiner::add : static_cast<combiner>(p.attrs(o)[0]);

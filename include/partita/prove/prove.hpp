@@ -126,13 +126,13 @@ class checker {
                : local;
   }
   constexpr bool is_output(claim source, const claim& local, int i) {
-    if (local.view != open_view && source.term != local.term)
-      see_as(work_, source, local, source_.output_type(i).shape);
     const shape &whole = source_.output_type(i).shape, &mine = d_.local.output_type(i).shape;
     piece have[max_rank], want[max_rank];
     view seen;
     if (source.scale != local.scale || local.sums.any() || local.view < 0 ||
-        !find_whole(work_.all, source.seen(), whole, local.seen(), seen))
+        (!find_whole(work_.all, source.seen(), whole, local.seen(), seen) &&
+         (!see_as(work_, source, local, whole) ||
+          !find_whole(work_.all, source.seen(), whole, local.seen(), seen))))
       return false;
     const view identity(whole), wanted = laid_out(d_.outputs[i], mine);
     const relative_view in_source(seen, whole, work_.all.views[local.view],
@@ -141,7 +141,8 @@ class checker {
     if (in_source.holds(want)) return true;
     if (!in_source.find(have)) return false;
     for (int d = 0; d < whole.rank; ++d) {
-      if (have[d].free) continue;
+      const bool same = work_.all.views[source.view].repeats(d);
+      if (have[d].free || (same && have[d].lies_inside(whole.extents[d]))) continue;
       for (int k = 0; k < want[d].count; ++k)
         if (want[d].digits[k].owner >= 0) want[d].digits[k].owner = 0;
       if (!have[d].same_digits(want[d])) return false;

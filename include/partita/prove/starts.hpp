@@ -346,9 +346,7 @@ class rows_law {
     view seen = scalar ? view(index_.rank, 0) : without_start(index_);
     if (x.view != operand_term::by_element) seen = spread(w_.all.views[x.view], index_.rank);
     given_[at] = {x.term, w_.number(seen, x.term)};
-    vec<operand_term> known;
-    for (const auto& each : given_) known.push_back(w_.known_as(each));
-    int t = w_.all.terms.first_candidate(at_.def(), known);
+    int t = w_.all.terms.first_candidate(at_.def(), given_);
     for (; t >= 0 && w_.step(); t = w_.all.terms[t].next) {
       if (w_.all.terms[t].element != at_.result_type(0).element) continue;
       const std::int64_t all = extent(w_.all.terms[t].at);

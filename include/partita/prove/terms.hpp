@@ -169,7 +169,8 @@ class term_table {
     if (!by_element) add_candidate(first, operands);
     return first;
   }
-  /// The first term of this op with operands of these terms, or -1; `next` are the others.
+  /// The first term of this op with operands of these terms, in whatever shape, or -1; `next` are
+  /// the others.
   constexpr int first_candidate(const op_def& d, span<const operand_term> operands) const {
     const int c = candidate_table_.find(candidate_key(d, operands), [&](int each) {
       return same_candidates(candidates_[each], d, operands);
@@ -226,18 +227,24 @@ class term_table {
       if (t.at.operand_type(i) != at.operand_type(i)) return false;
     return t.shape == type.shape;
   }
-  static constexpr std::size_t candidate_key(const op_def& d, span<const operand_term> operands) {
+  /// What a tensor is a part of, or is in another shape.
+  constexpr int whole(int t) const {
+    while (terms_[t].alias.term >= 0) t = terms_[t].alias.term;
+    return t;
+  }
+  constexpr std::size_t candidate_key(const op_def& d, span<const operand_term> operands) const {
     std::uint64_t h = d.id;
     const operand_term* const list = operands.data();
     const std::size_t count = operands.size();
-    for (std::size_t i = 0; i < count; ++i) h = mixed(h, static_cast<std::uint64_t>(list[i].term));
+    for (std::size_t i = 0; i < count; ++i)
+      h = mixed(h, static_cast<std::uint64_t>(whole(list[i].term)));
     return hash_of(h);
   }
   constexpr bool same_candidates(int t, const op_def& d, span<const operand_term> operands) const {
     if (def(t).id != d.id || terms_[t].operand_count != static_cast<int>(operands.size()))
       return false;
     for (int i = 0; i < terms_[t].operand_count; ++i)
-      if (operand(terms_[t], i).term != operands[i].term) return false;
+      if (whole(operand(terms_[t], i).term) != whole(operands[i].term)) return false;
     return true;
   }
   constexpr void add_candidate(int t, span<const operand_term> operands) {
@@ -269,6 +276,7 @@ struct meanings {
   /// How a program sees a tensor in another shape; where values are padded in that shape, they are
   /// pieces of a term of its own.
   struct reshaping {
+    int of = -1;  ///< the tensor
     int view = -1;
     shape to;
     int term = -1;  ///< once there is one
@@ -298,7 +306,7 @@ struct meanings {
   }
   constexpr int reshaping_of(int t, int view, const shape& to) {
     if (const int known = known_reshaping(t, view, to); known >= 0) return known;
-    reshapings.push_back({view, to, -1, terms[t].reshaped});
+    reshapings.push_back({t, view, to, -1, terms[t].reshaped});
     return terms[t].reshaped = static_cast<int>(reshapings.size()) - 1;
   }
   constexpr int reshaped(int t, int i) {
