@@ -191,6 +191,17 @@ TEST_CASE("time of kernels: the roofline") {
   CHECK(run(loop, fast).time >= 7 * run(once, fast).time);
 }
 
+TEST_CASE("an update costs what it changes") {
+  const auto p = pt::trace(
+      [](auto cache, auto row, auto i) {
+        return pt::output("cache", pt::dynamic_update_slice(cache, row, i, i));
+      },
+      pt::input<float, 4096, 64>("cache"), pt::input<float, 1, 64>("row"),
+      pt::input<std::int32_t>("i"));
+  CHECK(pt::simulate(on_one_device(p), ideal).bytes == 2 * 64 * 4);
+  CHECK(temporaries(p) == 0);
+}
+
 TEST_CASE("collectives beside kernels") {
   const pt::mesh m{{"B", 4}};
   const auto f = pt::trace(

@@ -223,7 +223,7 @@ class simulator {
         flops += work;
         return;
       }
-      const double ideal = work / on_.device.peak(p.types[c_operand(p, part)].element);
+      const double ideal = work / on_.device.peak(p.types[first_operand(p, part)].element);
       products += ideal / product_efficiency(shape, on_.device);
       s.product_flops += work;
       s.ideal += ideal;
@@ -239,7 +239,7 @@ class simulator {
     s.compute += took;
     return took;
   }
-  static constexpr value_id c_operand(const program& p, op_id o) {
+  static constexpr value_id first_operand(const program& p, op_id o) {
     return p.operand_list[p.ops[o].operand_begin];
   }
   /// Loops take their trip count times what their bodies take, of branches the longest counts.
@@ -254,10 +254,11 @@ class simulator {
       else if (each.time > once.time)
         once = each;
     }
-    add(s, once, static_cast<double>(list.trips));
+    add(s, once, list.trips);
     return once.time * static_cast<double>(list.trips);
   }
-  static constexpr void add(simulation& s, const simulation& each, double times) {
+  static constexpr void add(simulation& s, const simulation& each, std::int64_t trips) {
+    const double times = static_cast<double>(trips);
     s.compute += times * each.compute;
     s.communication += times * each.communication;
     s.product_flops += times * each.product_flops;
@@ -267,8 +268,7 @@ class simulator {
     s.model_ideal += times * each.model_ideal;
     s.time += times * each.time;
     for (int a = 0; a < max_axes; ++a)
-      s.messages[a] = saturating_add(
-          s.messages[a], saturating_multiply(static_cast<std::int64_t>(times), each.messages[a]));
+      s.messages[a] = saturating_add(s.messages[a], saturating_multiply(trips, each.messages[a]));
   }
 };
 

@@ -76,10 +76,18 @@ struct live_bytes {
       donated[to] = taken[i] = 1;
     }
   }
+  /// The operand that an op updates, or -1 if its results can lie over any.
+  static constexpr value_id updated(const program& p, const fused_kernels& kernels,
+                                    const op_node& n) {
+    if (n.def->elementwise || n.def->role == op_role::control) return -1;
+    return kernels.root(p.operand_list[n.operand_begin]);
+  }
   /// Takes a value of so many bytes out of the list, if there is one.
-  constexpr bool take(const program& p, vec<value_id>& dying, std::int64_t bytes, level& live) {
+  /// `only`: the one that it may be, or -1.
+  constexpr bool take(const program& p, vec<value_id>& dying, std::int64_t bytes, value_id only,
+                      level& live) {
     for (value_id& v : dying) {
-      if (v < 0 || p.types[v].bytes() != bytes) continue;
+      if (v < 0 || p.types[v].bytes() != bytes || (only >= 0 && v != only)) continue;
       live.remove(bytes);
       overwritten[v] = 1;
       v = -1;
@@ -115,7 +123,8 @@ struct live_bytes {
         const std::int64_t bytes = p.types[v].bytes();
         now.add(bytes);
         live.add(bytes);
-        if (n.def->in_place && take(p, dying, bytes, live)) now.remove(bytes);
+        if (n.def->in_place && take(p, dying, bytes, updated(p, kernels, n), live))
+          now.remove(bytes);
       }
       during[o] = saturating_add(now.value(), inside[o]);
       for (value_id v : dying)

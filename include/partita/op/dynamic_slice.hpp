@@ -109,6 +109,10 @@ struct dynamic_update_slice {
       if (c.operands[1].shape[d] == c.result.shape[d])
         c.tile(c.result.shape[d], d).operand(0, d).operand(1, d);
   }
+  /// The other elements stay where they are.
+  static constexpr std::int64_t bytes(const cost_context& c) {
+    return saturating_multiply(2, c.operands[1].bytes());
+  }
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const vec<value_id> list = starts_of(b.p, c.op, 2);

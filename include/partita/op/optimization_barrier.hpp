@@ -21,6 +21,7 @@ struct optimization_barrier {
     c.result = c.operands[0];
     for (std::size_t i = 1; i < c.operands.size(); ++i) c.more.push_back(c.operands[i]);
   }
+  static constexpr std::int64_t bytes(const cost_context&) { return 0; }
   static constexpr void wires(const program& p, op_id o, wire_list& list) {
     for (int i = 0; i < p.op(o).operand_count; ++i) list.add().operand(i).result(i);
   }

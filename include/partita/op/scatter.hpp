@@ -120,6 +120,11 @@ struct scatter {
   static constexpr std::int64_t flops(const cost_context& c) {
     return c.operands.back().shape.elements();
   }
+  /// With an input the other elements stay where they are.
+  static constexpr std::int64_t bytes(const cost_context& c) {
+    if (c.operands.size() < 3) return bytes_of_all(c);
+    return saturating_add(saturating_multiply(3, c.operands.back().bytes()), c.operands[1].bytes());
+  }
 
   /// What the derivative rules share.
   struct derivation {
