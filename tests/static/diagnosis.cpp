@@ -22,6 +22,7 @@ in all:
   reduce_scatter  x0     0 bytes
   all_to_all      x0     0 bytes
   all             x1  2048 bytes
+messages along "M" 2
 )");
 static_assert(pt::replicated(sharded())[0].bytes == 2048);
 static_assert(pt::print_replicated(sharded()) ==
@@ -58,4 +59,5 @@ constexpr auto repeated = [] {
 };
 static_assert(pt::check<repeated>.collectives == pt::collectives{.all_gather = 90});
 static_assert(pt::explain<repeated>().size() > 8192);
-static_assert(pt::explain<repeated>().ends_with("  all             x90  5760 bytes\n"));
+static_assert(pt::explain<repeated>().ends_with(
+    "  all             x90  17280 bytes\nmessages along \"B\" 270\n"));
