@@ -165,6 +165,28 @@ TEST_CASE("all_reduces that need each other are not combined") {
   CHECK(p.collectives == pt::collectives{.all_reduce = 2});
 }
 
+TEST_CASE("weights that stay where they are take no more memory where it is bounded") {
+  const auto f = pt::trace(
+      [](auto x, auto y, auto w) {
+        return std::tuple{matmul(x, w), matmul(y, w)};
+      },
+      pt::input<float, 8, 16>("x"), pt::input<float, 8, 16>("y"), pt::input<float, 16, 16>("w"));
+  const auto made = [&](const pt::passes& on) {
+    const auto tactics =
+        pt::schedule(pt::manual("B", {{"x", 0}, {"y", 0}}), pt::manual("B", {{"w", 1}}));
+    return pt::partition(f, {{"B", 4}}, tactics, {.passes = on});
+  };
+  // To gather w once would be cheaper than to move x and y and both results, but not twice.
+  const auto kept = made({.stationary_above = 1});
+  CHECK(kept.collectives.all_to_all == 2);
+  CHECK(made({.stationary_above = 1, .share_gathers = true}).collectives.all_gather == 1);
+  const std::int64_t peak = pt::live_bytes(kept.device.local).peak();
+  CHECK(peak < pt::live_bytes(made({.share_gathers = true}).device.local).peak());
+  for (const bool share : {false, true})
+    CHECK(made({.stationary_above = 1, .share_gathers = share, .memory_bound = peak})
+              .cost.peak_bytes <= peak);
+}
+
 TEST_CASE("passes that cannot be had") {
   CHECK(message({.stationary_above = -1}) ==
         "C001 passes: stationary_above is -1 bytes; give 0 (off) or more");
