@@ -97,6 +97,32 @@ TEST_CASE("passes over n levels of nested programs") {
   check_linear(60, levels, [](const auto& p) { CHECK(pt::live_bytes(p).peak() > 0); });
 }
 
+TEST_CASE("n products whose weights may stay where they are: different ones, and all the same") {
+  const auto products = [](bool different) {
+    return [different](int n) {
+      pt::builder b;
+      auto h = pt::ops::parameter(b, "x", {pt::dtype::f32, {2, 8}});
+      auto w = pt::value_id{-1};
+      for (int i = 0; i < n; ++i) {
+        if (different || i == 0) w = pt::ops::parameter(b, "w." + std::to_string(i), square);
+        const std::int64_t columns[] = {1}, rows[] = {0};
+        h = pt::ops::dot_general(b, h, w, {{}, {}, columns, rows});  // (2/B, 8)
+      }
+      b.p.outputs.push_back({h, b.p.intern("y")});
+      return b.p;
+    };
+  };
+  const auto shard = pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("B", {{"w", 0}}));
+  for (const bool different : {true, false})
+    for (const bool share : {true, false})
+      check_linear(100, products(different), [&](const auto& p) {
+        const pt::passes on{.stationary_above = 1, .share_gathers = share};
+        const bool moves = different || !share;  // (To gather the same once is less.)
+        CHECK(pt::partition(p, mesh, shard, {.passes = on}).collectives.reduce_scatter ==
+              (moves ? p.op_count() - p.input_count() : 0));
+      });
+}
+
 TEST_CASE("a walk over a set of few ops of a large program skips the others") {
   constexpr int count = 1 << 20;
   const pt::op_order order(count);

@@ -513,3 +513,37 @@ TEST_CASE("rules: what numbers of a type are alone says nothing of what is padde
       "  return %y : tensor<3xf32>\n";
   CHECK(does(source, local(0)));
 }
+
+TEST_CASE("rules: weights that stay where they are") {
+  const auto proves = [](const pt::program& source, const auto& schedule, int expected) {
+    const auto p = pt::partition(source, {{"B", 4}}, schedule, {.passes = {.stationary_above = 1}});
+    int moves = 0;
+    for (const auto& note : p.notes) moves += note.reason == pt::collective_reason::moved_instead;
+    CHECK(moves == expected);
+    const pt::verdict v = pt::prove(p.source, p.device);
+    CHECK_MESSAGE(v.proved, data::str(v.error.message));
+  };
+  const auto step = pt::trace(
+      [](auto x, auto v, auto w) {
+        const auto loss = [=](const auto& params) {
+          const auto y = matmul(matmul(x, std::get<0>(params)), std::get<1>(params));
+          return pt::sum<0, 1>(y * y);
+        };
+        const auto [dv, dw] = pt::grad(loss, std::tuple{v, w});
+        return std::tuple{pt::output("v", v - dv), pt::output("w", w - dw)};
+      },
+      pt::input<float, 8, 16>("x"), pt::input<float, 16, 16>("v"), pt::input<float, 16, 16>("w"));
+  constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
+  proves(step, pt::schedule(BP, pt::manual("B", {{"v", 0}, {"w", 1}})), 7);
+  proves(step, pt::schedule(BP, pt::manual("B", {{"v", 1}, {"w", 0}})), 7);
+  // A kernel, of whose features or outputs each device has a piece.
+  pt::builder b;
+  const std::int64_t roles[] = {0, 1, 2};
+  pt::window_dim window;
+  window.size = 2;
+  const auto x = pt::ops::parameter(b, "x", {pt::dtype::f32, {8, 16, 3}});
+  const auto w = pt::ops::parameter(b, "w", {pt::dtype::f32, {16, 64, 2}});
+  const auto y = pt::ops::convolution(b, x, w, {roles, roles, roles, {&window, 1}, 1, 1});
+  b.p.outputs.push_back({y, b.p.intern("y")});
+  for (int dim : {0, 1}) proves(b.p, pt::schedule(BP, pt::manual("B", {{"w", dim}})), 2);
+}
