@@ -96,14 +96,14 @@ inline pt::device_program by_actions(const random_test::test_case& c, random& r)
       if (a.possible(c.mesh)) (void)random_test::apply(core, a);
     core.propagate();
   }
-  pt::lowered l = pt::lower(core, {.passes = random_test::some_passes(r)});
+  pt::lowered l = pt::lower(core, {.passes = random_test::some_passes(c, r)});
   l.error.raise();
   return l.device;
 }
 /// A schedule of tactics by name, microbatches among them.
 inline pt::device_program by_schedule(const random_test::test_case& c, random& r) {
-  const auto schedule = random_test::draw_schedule(c.p, c.mesh, r);
-  return pt::partition(c.p, c.mesh, schedule, {.passes = random_test::some_passes(r)}).device;
+  const auto schedule = random_test::draw_schedule(c, r);
+  return pt::partition(c.p, c.mesh, schedule, {.passes = random_test::some_passes(c, r)}).device;
 }
 inline pt::device_program partitioned(const random_test::test_case& c, random& r) {
   if (r.one_in(2) || c.mesh.rank == 0) return by_actions(c, r);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "control.hpp"
+#include "heavy.hpp"
 #include "test_case.hpp"
 
 namespace random_test {
@@ -98,26 +99,20 @@ class generator {
  public:
   explicit generator(std::uint64_t seed) : state_{random{seed * 0x9e3779b9u + 12345}} {
     case_.seed = seed;
+    case_.heavy = seed % 7 == 3;  // (No draw of its own: the other cases stay what they are.)
   }
 
   test_case make() {
     writer w(state_);
-    state_.differentiable = r_.one_in(6);
+    state_.differentiable = r_.one_in(case_.heavy ? 2 : 6);
     case_.real = state_.real = !state_.differentiable && r_.one_in(10);
     const bool plain = !state_.differentiable && !state_.real;
     case_.wild = state_.wild = plain && r_.one_in(5);
     state_.empties = r_.one_in(8);
-    const auto params = r_.in(1, 3);
-    for (int i = 0; i < params; ++i)
-      w.fresh({r_.one_in(6)  ? dtype::i32
-               : state_.wild ? wild_type()
-                             : dtype::f32,
-               w.some_shape(1, 3)});
-    const bool is_long = plain && r_.one_in(1500);
-    if (is_long)
-      draw_ops(w, r_.in(1000, 2500), 12000);
+    if (case_.heavy)
+      heavy_ops(w);
     else
-      draw_ops(w, r_.in(3, plain ? 22 : 10), 400);
+      any_ops(w, plain);
     outputs(w);
     if (state_.differentiable || (state_.real && has_derivative(w.b.p))) differentiate(w);
     w.b.p.error.raise();
@@ -126,6 +121,10 @@ class generator {
     if (state_.differentiable) make_integral(case_.p);
     if (state_.real) make_double(case_.p);
     if (r_.one_in(2)) tidy();
+    if (case_.heavy) {
+      draw_heavy_tactics(case_, r_);
+      return case_;
+    }
     mesh();
     actions();
     return case_;
@@ -137,6 +136,25 @@ class generator {
   case_state state_;
   random_action first_{.dim = -1};
   random& r_ = state_.r;
+
+  void any_ops(writer& w, bool plain) {
+    const auto params = r_.in(1, 3);
+    for (int i = 0; i < params; ++i)
+      w.fresh({r_.one_in(6)  ? dtype::i32
+               : state_.wild ? wild_type()
+                             : dtype::f32,
+               w.some_shape(1, 3)});
+    const bool is_long = plain && r_.one_in(1500);
+    if (is_long)
+      draw_ops(w, r_.in(1000, 2500), 12000);
+    else
+      draw_ops(w, r_.in(3, plain ? 22 : 10), 400);
+  }
+  /// Layers, and mostly a few ops behind them.
+  void heavy_ops(writer& w) {
+    draw_heavy_layers(w);
+    if (!r_.one_in(3)) draw_ops(w, w.emitted + r_.in(1, 4), 40);
+  }
 
   static bool is_parameter(const pt::program& p, value_id v) {
     return p.is(p.producer(v), pt::op_role::parameter);

@@ -97,6 +97,7 @@ struct statistics {
   long cases = 0, loops = 0, conflicts = 0, refused = 0, nested = 0, inner_loops = 0,
        differentiated = 0, microbatched = 0, several_loops = 0, split = 0, split_by_itself = 0,
        part_loops = 0, padded = 0, contradictions = 0;
+  long heavy = 0, kept = 0;  ///< with large weights; those of them that stay where they are
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, wild = 0, wild_sums = 0, real = 0, bounded = 0, unbounded = 0,
        empty = 0, wide = 0, long_ones = 0;
@@ -260,7 +261,7 @@ class check {
     on.place = r.one_in(2);
     on.share_gathers = r.one_in(2);
     if (r.one_in(2)) on.combine_below = r.in(1, 400);
-    if (r.one_in(2)) on.stationary_above = r.in(1, 40);
+    on.stationary_above = draw_stationary(c_, r);
     if (r.one_in(3)) {
       pt::passes before = on;
       before.share_gathers = false;
@@ -292,7 +293,10 @@ class check {
     }
     if (!(counts == l.counts)) return fail("the passes end with other collectives");
     if (!count_) return true;
-    for (const auto& each : l.passes) seen.passes[each.name] += each.changed > 0;
+    for (const auto& each : l.passes) {
+      seen.passes[each.name] += each.changed > 0;
+      seen.kept += c_.heavy && each.name == "stationary" && each.changed > 0;
+    }
     seen.passes["cancel"] += plain.fused.cancelled > 0;
     seen.passes["to_all_to_all"] += plain.fused.all_to_alls > 0;
     seen.passes["to_reduce_scatter"] += plain.fused.reduce_scatters > 0;
@@ -375,8 +379,8 @@ class check {
   bool check_schedule() {
     if (c_.mesh.rank == 0) return true;
     data::random r{c_.seed * 171 + 3};
-    const auto schedule = draw_schedule(c_.p, c_.mesh, r);
-    const pt::partition_options options{.passes = some_passes(r), .verify = true};
+    const auto schedule = draw_schedule(c_, r);
+    const pt::partition_options options{.passes = some_passes(c_, r), .verify = true};
     std::optional<pt::partitioned> made;
     try {
       made.emplace(pt::partition(c_.p, c_.mesh, schedule, options));
@@ -493,6 +497,7 @@ class check {
     seen.add(c_.p);
     seen.wild += c_.wild;
     seen.real += c_.real;
+    seen.heavy += c_.heavy;
     for (int i = 0; c_.real && i < c_.p.output_count(); ++i) {
       const bool small = errors_[at(i)] <= 1e-9 * (1 + largest((*expected_)[i]));
       seen.bounded += errors_[at(i)] > 0 && small;
@@ -575,22 +580,23 @@ TEST_CASE("random programs: partitioned equals source") {
             << " products of them), " << seen.real << " of real values (" << seen.bounded
             << " outputs with a small bound, " << seen.unbounded << " without), " << seen.empty
             << " with values without elements, " << seen.wide << " ops of many operands, "
-            << seen.long_ones << " programs of thousands of ops; "
+            << seen.long_ones << " programs of thousands of ops, " << seen.heavy
+            << " with large weights (" << seen.kept << " of which keep some where they are); "
             << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
   std::cout << "\nschedules refused:";
   for (const auto& [code, count] : seen.refusals) std::cout << ' ' << code << ' ' << count;
   std::cout << '\n';
-  if (cases < 500 || failures > 0) return;
+  if (cases < 1000 || failures > 0) return;
   // The generator reaches everything.
   CHECK(seen.collectives.all_gather > 0);
   CHECK(seen.collectives.all_reduce > 0);
   CHECK(seen.collectives.reduce_scatter > 0);
   CHECK(seen.collectives.all_to_all > 0);
   CHECK(seen.collectives.permute > 0);
-  for (const char* name :
-       {"cancel", "to_all_to_all", "to_reduce_scatter", "combine", "place", "share_gathers"})
+  for (const char* name : {"cancel", "to_all_to_all", "to_reduce_scatter", "combine", "place",
+                           "share_gathers", "stationary"})
     CHECK_MESSAGE(seen.passes[name] > 0, name);
   CHECK(seen.conflicts > 0);
   CHECK(seen.nested > 0);
@@ -614,6 +620,7 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.bounded > 10 * seen.unbounded);
   CHECK(seen.empty > 0);
   CHECK(seen.wide > 0);
+  CHECK(3 * seen.kept > seen.heavy);
   std::string missing, whole;
   for (const pt::op_def* d : pt::registry) {
     const bool drawn = d->role != pt::op_role::tiling;  // these come from actions

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "values.hpp"
+#include "test_case.hpp"
 
 namespace random_test {
 
@@ -127,13 +127,36 @@ inline std::vector<random_tactic> draw_schedule(const pt::program& p, const pt::
   return list;
 }
 
+/// The batch, then each weight along its axis; perhaps in microbatches.
+inline std::vector<random_tactic> draw_heavy_schedule(const pt::program& p, const pt::mesh& m,
+                                                      random& r) {
+  const auto values = selectables(p);
+  std::vector<random_tactic> list;
+  const auto add = [&](const selectable& s, int dim) {
+    list.push_back({s.name, std::string(m.name(0)), {{s.name, dim}}, pt::uneven::pad});
+  };
+  const std::vector<selectable> inputs(values.begin(), values.begin() + p.input_count());
+  if (!inputs.empty() && r.one_in(4)) draw_steps(r, inputs, list.emplace_back("steps", ""));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].of->rank > 0) add(inputs[i], i == 0 ? 0 : some_dim(r, inputs[i].of));
+  return list;
+}
+inline std::vector<random_tactic> draw_schedule(const test_case& c, random& r) {
+  return c.heavy ? draw_heavy_schedule(c.p, c.mesh, r) : draw_schedule(c.p, c.mesh, r);
+}
+
+/// passes::stationary_above: always of few bytes where weights are large.
+inline std::int64_t draw_stationary(const test_case& c, random& r) {
+  if (c.heavy) return r.in(1, 8);
+  return r.one_in(2) ? r.in(1, 40) : 0;
+}
 /// Passes over collectives.
-inline pt::passes some_passes(random& r) {
+inline pt::passes some_passes(const test_case& c, random& r) {
   pt::passes on;
   on.place = r.one_in(2);
   on.share_gathers = r.one_in(2);
   if (r.one_in(2)) on.combine_below = r.in(1, 400);
-  if (r.one_in(2)) on.stationary_above = r.in(1, 40);
+  on.stationary_above = draw_stationary(c, r);
   return on;
 }
 

@@ -28,8 +28,9 @@ struct test_case {
   std::vector<value_info> info;  ///< by value of `p`
   pt::mesh mesh;
   std::vector<std::vector<random_action>> tactics;
-  bool wild = false;  ///< are floats of any value? Then results have equal bits.
-  bool real = false;  ///< are floats real? Then an analysis says how much results may differ.
+  bool wild = false;   ///< are floats of any value? Then results have equal bits.
+  bool real = false;   ///< are floats real? Then an analysis says how much results may differ.
+  bool heavy = false;  ///< are weights larger than what goes through them? (See heavy.hpp.)
 };
 
 /// Any float: special ones, denormals, those that overflow in products.
@@ -139,6 +140,7 @@ class rebuilder {
     result.mesh = c.mesh;
     result.wild = c.wild;
     result.real = c.real;
+    result.heavy = c.heavy;
     result.p = rebuilt(c.p, {}, {}, &c.info);
     std::map<nested_value, value_id> flat;
     const auto after = flat_values(result.p), before = flat_values(c.p);

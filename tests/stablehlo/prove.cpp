@@ -225,10 +225,10 @@ TEST_CASE("what is written of a program for one device is read again as the same
     const random_test::test_case c = random_test::generator(seed).make();
     if (c.mesh.rank == 0) continue;
     data::random r{seed * 171 + 3};
-    const auto schedule = random_test::draw_schedule(c.p, c.mesh, r);
+    const auto schedule = random_test::draw_schedule(c, r);
     pt::partitioned made;
     try {
-      made = pt::partition(c.p, c.mesh, schedule);
+      made = pt::partition(c.p, c.mesh, schedule, {.passes = random_test::some_passes(c, r)});
     } catch (const pt::error&) {
       continue;
     }

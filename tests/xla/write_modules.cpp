@@ -322,9 +322,9 @@ void write_random(std::uint64_t first, std::uint64_t last, bool wild = false) {
     write_source(name, c.p, given, made);
     if (c.mesh.rank == 0 || c.mesh.devices() > 8) continue;
     data::random r{seed * 171 + 3};
-    const auto schedule = draw_schedule(c.p, c.mesh, r);
+    const auto schedule = draw_schedule(c, r);
     try {
-      const auto p = pt::partition(c.p, c.mesh, schedule, {.passes = some_passes(r)});
+      const auto p = pt::partition(c.p, c.mesh, schedule, {.passes = some_passes(c, r)});
       write_local(name + "_local", p.device, given, made);
     } catch (const pt::error&) {  // a schedule that is refused
     }
