@@ -6,6 +6,7 @@
 #include <partita/core/action_text.hpp>
 #include <partita/report/conflict.hpp>
 #include <partita/schedule/figures.hpp>
+#include <partita/schedule/summary.hpp>
 
 namespace partita {
 
