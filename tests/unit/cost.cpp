@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <partita/cost/memory_course.hpp>
 #include <partita/cost/simulate.hpp>
 #include <partita/partita.hpp>
 #include <partita/report/timeline.hpp>
@@ -295,6 +296,27 @@ TEST_CASE("the peak, by what it consists of") {
   const std::string text(pt::print_peak(p).view());
   CHECK(text.find("\n  activations") != std::string::npos);
   CHECK(text.find("\n  optimizer state") != std::string::npos);
+}
+
+TEST_CASE("what lies in memory while each op runs: the sums of live_bytes") {
+  const auto looped =
+      pt::partition(pt::trace(
+                        [](auto x, auto w) {
+                          return pt::for_loop(
+                              0, 5, [&](auto, auto h) { return tanh(matmul(h, w)) + h; }, x);
+                        },
+                        pt::input<float, 64, 32>("x"), pt::input<float, 32, 32>("w")),
+                    pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
+  for (const pt::partitioned& p : {training_step(), looped}) {
+    const pt::memory_course course(p.device);
+    const pt::live_bytes live(p.device.local);
+    const pt::memory_peak peak = pt::peak_of(p.device);
+    for (pt::op_id o = 0; o < course.ops(); ++o)
+      CHECK(course.all(o) == live.arguments + live.during[o]);
+    for (int k = 0; k < pt::memory_kinds; ++k)
+      CHECK(course.of(static_cast<pt::memory_kind>(k), peak.op) == peak.of[k]);
+    CHECK(course.nested(peak.op) == peak.nested);
+  }
 }
 
 // ---- After each tactic, and further ones --------------------------------------------------------

@@ -1,4 +1,4 @@
-/// Which device holds which block of a value, as a picture in text and in SVG.
+/// Which device holds which block of a value, as a picture in text.
 #pragma once
 
 #include <cstdint>
@@ -58,6 +58,32 @@ class block_map {
       list[static_cast<std::size_t>(block_of(device))].push_back(device);
     return list;
   }
+  /// The first devices that hold a block, in the order of their numbers; `pieces` by dimension.
+  constexpr vec<std::int64_t> holders_of(const std::int64_t (&pieces)[max_rank],
+                                         std::int64_t most) const {
+    std::int64_t at[max_axes] = {}, rest[max_rank] = {};
+    for (int d = 0; d < rank(); ++d) rest[d] = pieces[d];
+    for (int i = s_.sharding.count; i-- > 0;) {
+      const layout::entry e = s_.sharding[i];
+      at[e.axis] = rest[e.dim] % mesh_.size(e.axis);
+      rest[e.dim] /= mesh_.size(e.axis);
+    }
+    vec<std::int64_t> list;
+    for (std::int64_t copy = 0; copy < copies() && copy < most; ++copy) {
+      std::int64_t left = copy, device = 0, stride = 1;
+      for (int i = mesh_.rank; i-- > 0;) {
+        const int a = mesh_.order[i];
+        const bool free = s_.sharding.dim_of(a) < 0;
+        device += stride * (free ? left % mesh_.size(a) : at[a]);
+        if (free) left /= mesh_.size(a);
+        stride *= mesh_.size(a);
+      }
+      list.push_back(device);
+    }
+    return list;
+  }
+  /// How many devices hold the same block.
+  constexpr std::int64_t copies() const { return mesh_.devices() / blocks_; }
   /// `0 1 2 3`, of many the first ones and how many there are.
   static constexpr text names(const vec<std::int64_t>& devices, std::size_t most = 8) {
     text out;

@@ -1,0 +1,145 @@
+/// Any characters as text of XML and HTML, and numbers as pictures need them.
+///
+/// Source    XML 1.0, section 2.2: the characters that a document may hold
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <partita/support/text.hpp>
+
+namespace partita::report_detail {
+
+/// The bytes of the UTF-8 character that `s` begins with, if XML may hold it, else 0.
+constexpr std::size_t character_size(std::string_view s) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
+  const unsigned first = at(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || s.size() < size) return 0;
+  std::uint32_t code = first & (0x7fu >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((at(i) & 0xc0u) != 0x80u) return 0;
+    code = code << 6 | (at(i) & 0x3fu);
+  }
+  const bool overlong = code < (size == 4   ? 0x10000u
+                                : size == 3 ? 0x800u
+                                            : 0x80u),
+             surrogate = code >= 0xd800 && code <= 0xdfff,
+             control = code < 0xa0 || code == 0xfffe || code == 0xffff;
+  return overlong || surrogate || control || code > 0x10ffff ? 0 : size;
+}
+
+/// Appends a character, or what stands for a byte that is none: `\x1b`.
+constexpr void print_markup(text& out, std::string_view character) {
+  const char c = character[0];
+  if (character_size(character) == 0)
+    out << "\\x"
+        << "0123456789abcdef"[static_cast<unsigned char>(c) >> 4]
+        << "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
+  else if (c == '&')
+    out << "&amp;";
+  else if (c == '<')
+    out << "&lt;";
+  else if (c == '>')
+    out << "&gt;";
+  else if (c == '"')
+    out << "&quot;";
+  else
+    out << character;
+}
+/// Calls f(character) for each, where a byte that is none stands for itself.
+template <class F>
+constexpr void for_each_character(std::string_view s, const F& f) {
+  while (!s.empty()) {
+    const std::size_t size = character_size(s), bytes = size == 0 ? 1 : size;
+    f(s.substr(0, bytes));
+    s.remove_prefix(bytes);
+  }
+}
+/// Text of an element or, in double quotes, of an attribute; line ends stay where `lines`.
+constexpr text markup(std::string_view s, bool lines = false) {
+  text out;
+  for_each_character(s, [&](std::string_view c) {
+    if (lines && c[0] == '\n')
+      out << '\n';
+    else
+      print_markup(out, c);
+  });
+  return out;
+}
+
+/// How many characters a text has.
+constexpr std::size_t characters(std::string_view s) {
+  std::size_t n = 0;
+  for_each_character(s, [&](std::string_view) { ++n; });
+  return n;
+}
+/// Of a long text the beginning and the end, with `…` between them: names differ in either.
+constexpr text shortened(std::string_view s, std::size_t most) {
+  // (Four bytes are a character at least: of very long texts the middle is not looked at.)
+  const std::size_t all = s.size() > 8 * most ? most + 1 : characters(s);
+  if (all <= most) return s;
+  const std::size_t head = most / 2, tail = most - head - 1;
+  text out;
+  std::size_t n = 0;
+  for_each_character(s.substr(0, s.size() > 4 * most ? 4 * most : s.size()),
+                     [&](std::string_view c) {
+                       if (n++ < head) out << c;
+                     });
+  out << "…";
+  const std::string_view rest = s.substr(s.size() > 4 * most ? s.size() - 4 * most : 0);
+  const std::size_t count = characters(rest);
+  n = 0;
+  for_each_character(rest, [&](std::string_view c) {
+    if (n++ + tail >= count) out << c;
+  });
+  return out;
+}
+
+/// A coordinate, with one decimal.
+constexpr void print_coordinate(text& out, double v) {
+  if (!(v > -1e9 && v < 1e9)) v = 0;
+  const auto tenths = static_cast<std::int64_t>(v * 10 + (v < 0 ? -0.5 : 0.5));
+  const std::int64_t size = tenths < 0 ? -tenths : tenths;
+  if (tenths < 0) out << '-';
+  out << size / 10;
+  if (size % 10 != 0) out << '.' << size % 10;
+}
+
+}  // namespace partita::report_detail
+
+namespace partita {
+
+/// Bytes to three digits, in a unit that suits them: `5.42 MiB`.
+constexpr text bytes_text(std::int64_t bytes) {
+  constexpr std::string_view units[] = {" bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+  if (bytes < 1024) return concat(bytes, units[0]);
+  double v = static_cast<double>(bytes);
+  int u = 0;
+  for (; v >= 1023.5 && u < 6; ++u) v /= 1024;
+  const int decimals = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
+  const std::int64_t scale = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
+  const auto rounded = static_cast<std::int64_t>(v * static_cast<double>(scale) + 0.5);
+  text out;
+  out << rounded / scale;
+  if (decimals > 0) out << '.';
+  if (decimals == 2) out << rounded / 10 % 10;
+  if (decimals > 0) out << rounded % 10;
+  return out << units[u];
+}
+/// A number with its digits in groups of three: `1,234,567`.
+constexpr text grouped(std::int64_t n) {
+  const text digits = concat(n);
+  const std::string_view all = digits;
+  text out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::size_t left = all.size() - i;
+    if (i > (all[0] == '-' ? 1u : 0u) && left % 3 == 0) out << ',';
+    out << all[i];
+  }
+  return out;
+}
+
+}  // namespace partita
