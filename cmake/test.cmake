@@ -37,6 +37,7 @@ else()  # CMake reads CXX; its build tree is its own, since a tree keeps its com
   partita_require(build boost eigen xtensor doctest)
 endif()
 partita_python(python)
+partita_chromium(browser)
 partita_jobs(jobs)
 partita_generator(generator)
 
@@ -65,6 +66,7 @@ foreach(compiler IN LISTS compilers)
   execute_process(
     COMMAND ${CMAKE_COMMAND} -S ${source} -B ${build} ${generator_option}
       ${${compiler}_compiler} -DPARTITA_RANDOM_CASES=${random_cases} -DPARTITA_PYTHON=${python}
+      -DPARTITA_CHROMIUM=${browser}
       -DPARTITA_BUILD_TESTS=ON -DPARTITA_BUILD_EXAMPLES=ON -DPARTITA_BUILD_BENCH=ON -DPARTITA_UNITED=ON
     RESULT_VARIABLE failed)
   set(python)  # all compilers write the same text: what XLA makes of it is tried with the first one

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -15,6 +16,7 @@
 
 #include <partita/cpu.hpp>
 #include <partita/partita.hpp>
+#include <partita/report/html.hpp>
 #include <partita/report/memory.hpp>
 #include <partita/report/sweep.hpp>
 #include <partita/report/timeline.hpp>
@@ -31,6 +33,7 @@
 #include <partita/stablehlo/write_annotated.hpp>
 #include <partita/stablehlo/write_local.hpp>
 
+#include "dump.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -123,11 +126,7 @@ pt::text written(const pt::partitioned& r, const std::string& form) {
   if (form == "source") return pt::write_stablehlo(r.source);
   if (form == "core") return pt::print_core(r.core);
   if (form == "text") return pt::print(r.source);
-  if (form == "device") {
-    pt::device_program named = r.device;
-    named.local.labels = r.source.labels;
-    return pt::print(named);
-  }
+  if (form == "device") return device_text(r);
   throw usage_error("option --emit: \"" + form +
                     "\" is not allowed; give local, annotated, source, core, text or device");
 }
@@ -135,6 +134,8 @@ pt::text written(const pt::partitioned& r, const std::string& form) {
 int run_source(const options& o, const pt::program& p) {
   if (!o.check.empty() || !o.diff.empty() || o.explain || o.replicated || o.csv)
     throw usage_error("without a specification and a system there is nothing to check or explain");
+  if (!o.html.empty() || !o.dump.empty() || !o.trace.empty() || !o.sweep.empty() || o.peak)
+    throw usage_error("without a specification and a system there is nothing to show");
   if (!o.run.empty()) {
     progress::running(p);
     write_results(pt::evaluate(p, arguments_of(p, o.run)), o.out);
@@ -167,6 +168,15 @@ void write_trace(const options& o, const pt::partitioned& r, const pt::system_de
   if (events.view().starts_with("error: ")) throw pt::error(events.view().substr(7));
   pt::run_detail::write_file(o.trace, events.view());
 }
+/// What the page is called: the files that it tells of.
+void write_page(const options& o, const pt::partitioned& r, const pt::system_description& system) {
+  const auto name = [&](std::size_t i) {
+    return std::filesystem::path(o.files[i]).filename().string();
+  };
+  std::string title = name(0);
+  if (o.files.size() == 3) title += ", " + name(1);
+  pt::write_html(r, system.on, o.html, {.title = title});
+}
 /// The program under the specification, on the systems of --sweep.
 pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tactics,
                  const pt::system_description& system) {
@@ -198,6 +208,8 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     return pt::partition(p, system.mesh, all.tactics, {.passes = all.passes});
   };
   const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
+  if (!o.html.empty()) write_page(o, r, system);
+  if (!o.dump.empty()) dump_tactics(r, system, o.dump);
   if (!o.run.empty()) {
     progress::running(r.device);
     write_results(pt::emulate(r.device, arguments_of(p, o.run)), o.out);
@@ -207,7 +219,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     std::cout << (o.json ? json_report(r, system) : csv_report(r));
   } else {
     const bool plain = !o.explain && !o.replicated && !o.peak && o.diff.empty() &&
-                       o.sweep.empty() && o.trace.empty();
+                       o.sweep.empty() && o.trace.empty() && o.html.empty() && o.dump.empty();
     if (plain)
       std::cout << pt::report(r).view() << passes_report(r).view()
                 << pt::print_memory(system, r.cost.peak_bytes).view();

@@ -11,7 +11,7 @@
 struct options {
   /// Module, specification, system; with `prove` the source, a program for one device, the system.
   std::vector<std::string> files;
-  std::string emit, out, check, run, names, diff, sweep, trace;
+  std::string emit, out, check, run, names, diff, sweep, trace, html, dump;
   bool explain = false, replicated = false, peak = false, json = false, csv = false, prove = false;
   bool use_shardings = false, help = false, version = false;
 };
@@ -35,6 +35,10 @@ inline constexpr std::array entries{
           &options::check},
     entry{"--csv", "", "the collectives as comma-separated values", nullptr, &options::csv},
     entry{"--diff", "FILE", "what differs under a second specification", &options::diff},
+    entry{"--dump", "FOLDER",
+          "write what each tactic makes: the program of a device (1-NAME.txt) and its figures\n"
+          "                  (1-NAME.json), 2-..., and the source (0-source.txt)",
+          &options::dump},
     entry{"--emit", "FORM",
           "write the program: StableHLO of one device (local), of the whole with shardings "
           "(annotated)\n"
@@ -43,6 +47,8 @@ inline constexpr std::array entries{
           &options::emit},
     entry{"--explain", "", "each collective, and why it is there", nullptr, &options::explain},
     entry{"--help", "", "this text", nullptr, &options::help},
+    entry{"--html", "FILE", "write all of it as a page with pictures, which needs no other file",
+          &options::html},
     entry{"--json", "", "figures and collectives as JSON", nullptr, &options::json},
     entry{"--names", "FILE", "names of the module's arguments, one on each line", &options::names},
     entry{"--out", "FILE", "where --emit or --run writes (default: standard output)",

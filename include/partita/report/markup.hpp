@@ -112,13 +112,14 @@ constexpr void print_coordinate(text& out, double v) {
 
 namespace partita {
 
-/// Bytes to three digits, in a unit that suits them: `5.42 MiB`.
-constexpr text bytes_text(std::int64_t bytes) {
-  constexpr std::string_view units[] = {" bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
-  if (bytes < 1024) return concat(bytes, units[0]);
-  double v = static_cast<double>(bytes);
-  int u = 0;
-  for (; v >= 1023.5 && u < 6; ++u) v /= 1024;
+namespace report_detail {
+/// To three digits, in the first unit that suits; each is `base` times the one before it.
+template <std::size_t N>
+constexpr text scaled_text(std::int64_t n, int base, const std::string_view (&units)[N]) {
+  if (n < base) return concat(n, units[0]);
+  double v = static_cast<double>(n);
+  std::size_t u = 0;
+  for (; v >= base - 0.5 && u + 1 < N; ++u) v /= base;
   const int decimals = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
   const std::int64_t scale = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
   const auto rounded = static_cast<std::int64_t>(v * static_cast<double>(scale) + 0.5);
@@ -128,6 +129,19 @@ constexpr text bytes_text(std::int64_t bytes) {
   if (decimals == 2) out << rounded / 10 % 10;
   if (decimals > 0) out << rounded % 10;
   return out << units[u];
+}
+}  // namespace report_detail
+
+/// Bytes to three digits, in a unit that suits them: `5.42 MiB`.
+constexpr text bytes_text(std::int64_t bytes) {
+  constexpr std::string_view units[] = {" bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+  return report_detail::scaled_text(bytes, 1024, units);
+}
+/// Floating-point operations likewise: `131 TFLOP`.
+constexpr text flop_text(std::int64_t flops) {
+  constexpr std::string_view units[] = {" FLOP",  " kFLOP", " MFLOP", " GFLOP",
+                                        " TFLOP", " PFLOP", " EFLOP"};
+  return report_detail::scaled_text(flops, 1000, units);
 }
 /// A number with its digits in groups of three: `1,234,567`.
 constexpr text grouped(std::int64_t n) {

@@ -38,7 +38,7 @@ class memory_picture {
 
  private:
   static constexpr int most_values = 8, most_columns = 320;
-  static constexpr double left_ = 74, top_ = 62, width_ = 620, height_ = 250;
+  static constexpr double left_ = 74, top_ = 68, width_ = 620, height_ = 250;
 
   const program& p_;
   memory_course course_;
@@ -139,11 +139,9 @@ class memory_picture {
     layer(nested_color, "of nested programs", [&](op_id o) { return course_.nested(o); });
   }
   constexpr void marks() {
-    const double x = x_of(peak_.op) + width_ / course_.ops() / 2, y = y_of(peak_.bytes);
-    picture_.line(x, y, x, top_ + height_, "mark");
-    const bool right = x < left_ + width_ / 2;
-    picture_.label(x + (right ? 6 : -6), y + 14, "peak", "small head",
-                   right ? svg::anchor::begin : svg::anchor::end);
+    const double x = x_of(peak_.op) + width_ / course_.ops() / 2;
+    picture_.line(x, top_ - 3, x, top_ + height_, "mark");
+    picture_.label(x, top_ - 5, "peak", "small head", svg::anchor::middle);
     if (!draws_capacity_) return;
     const double limit = y_of(capacity_);
     picture_.line(left_, limit, left_ + width_, limit, "limit");

@@ -97,7 +97,7 @@ class sharding_picture {
 
  private:
   static constexpr std::int64_t most_cells = 256, most_pieces = 16, most_names = 8;
-  static constexpr double cell_height_ = 36, line_ = 15, widest_ = 820;
+  static constexpr double cell_height_ = 36, line_ = 15, widest_ = 960;
 
   const sharded_value& s_;
   const mesh& mesh_;

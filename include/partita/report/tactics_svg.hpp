@@ -71,7 +71,7 @@ class tactics_picture {
       if (r.left_out > 0)
         picture_.label(0, y + 15, concat("and ", r.left_out, " more"), "small soft");
       else
-        picture_.label(0, y + 15, shortened(name_text(r.name), 20), "", svg::anchor::begin, r.name);
+        picture_.label(0, y + 15, shortened(r.name, 20), "", svg::anchor::begin, r.name);
       y += row_;
     }
     end_ = y;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <partita/run/array.hpp>
+#include <partita/run/file/whole_file.hpp>
 #include <partita/support/scanner.hpp>
 
 namespace partita {
@@ -175,29 +176,6 @@ inline std::uint32_t crc32(std::string_view bytes) {
   std::uint32_t c = 0xffffffffu;
   for (char b : bytes) c = table[(c ^ static_cast<unsigned char>(b)) & 0xff] ^ (c >> 8);
   return c ^ 0xffffffffu;
-}
-
-inline std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw error(concat("N004 file: \"", path, "\" cannot be read"));
-  std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) throw error(concat("N004 file: \"", path, "\" cannot be read"));
-  return all;
-}
-/// Written beside it first, so that a file is there whole or as it was.
-inline void write_file(const std::string& path, std::string_view bytes) {
-  const std::string beside = path + ".partial";
-  bool good = false;
-  {
-    std::ofstream out(beside, std::ios::binary);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    good = out.good();
-  }
-  if (!good || std::rename(beside.c_str(), path.c_str()) != 0) {
-    std::remove(beside.c_str());
-    throw error(concat("N004 file: \"", path, "\" cannot be written"));
-  }
 }
 
 }  // namespace run_detail

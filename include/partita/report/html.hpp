@@ -1,0 +1,444 @@
+/// All that is known of a partitioned program, as one page of HTML that needs nothing else.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <partita/report/explain.hpp>
+#include <partita/report/html_style.hpp>
+#include <partita/report/memory.hpp>
+#include <partita/report/memory_svg.hpp>
+#include <partita/report/passes.hpp>
+#include <partita/report/report.hpp>
+#include <partita/report/sharding_svg.hpp>
+#include <partita/report/tactics_svg.hpp>
+#include <partita/report/timeline_svg.hpp>
+#include <partita/run/file/whole_file.hpp>
+
+namespace partita {
+
+/// What a page is called, and how much it shows at most; what is left out it counts.
+struct page_options {
+  std::string_view title = "A partitioned program";
+  int rows = 1000;   ///< of a table: the largest ones
+  int pictures = 9;  ///< of shardings that differ: of the largest values
+  std::size_t text_bytes = std::size_t{1} << 18;  ///< of a text: its beginning
+};
+
+namespace report_detail {
+
+/// A table whose rows can be filtered and sorted.
+class html_table {
+ public:
+  struct column {
+    std::string_view name;
+    bool number = false;
+  };
+  constexpr explicit html_table(std::string_view id, std::initializer_list<column> columns)
+      : id_(id), columns_(columns) {}
+
+  /// Of what is long the beginning and the end, and more of it on demand.
+  constexpr html_table& words(std::string_view s, std::size_t most = 240) {
+    begin(title(s, most)) << markup(shortened(s, most)) << "</td>";
+    return *this;
+  }
+  constexpr html_table& code(std::string_view s, std::size_t most = 56) {
+    begin(title(s, most)) << "<code>" << markup(shortened(s, most)) << "</code></td>";
+    return *this;
+  }
+  /// Sorted by `value`.
+  constexpr html_table& number(std::int64_t value, std::string_view shown) {
+    begin(concat(" class=\"n\" data-v=\"", value, '"')) << markup(shown) << "</td>";
+    return *this;
+  }
+  constexpr html_table& number(std::int64_t value) { return number(value, grouped(value)); }
+  constexpr html_table& bytes(std::int64_t value) { return number(value, bytes_text(value)); }
+  constexpr html_table& seconds(double value) {
+    return number(static_cast<std::int64_t>(value < 9e6 ? value * 1e12 : 9e18),
+                  value > 0 ? time_text(value) : text("0 s"));
+  }
+  constexpr int rows() const { return rows_; }
+
+  /// `filter`: with a field that selects rows.
+  constexpr void print(text& out, bool filter) const {
+    if (filter)
+      out << "<p><input type=\"search\" data-table=\"" << id_
+          << "\" placeholder=\"filter\" aria-label=\"filter rows\"> <span class=\"soft\" "
+             "role=\"status\"></span></p>\n";
+    out << "<div class=\"scroll\"><table id=\"" << id_ << "\"><thead><tr>";
+    for (const column& c : columns_)
+      out << (c.number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">")
+          << "<button type=\"button\">" << c.name << "</button></th>";
+    out << "</tr></thead><tbody>\n" << body_;
+    if (rows_ > 0) out << "</tr>\n";
+    out << "</tbody></table></div>\n";
+  }
+
+ private:
+  std::string_view id_;
+  vec<column> columns_;
+  text body_;
+  std::size_t cells_ = 0;
+  int rows_ = 0;
+
+  static constexpr text title(std::string_view s, std::size_t most) {
+    if (s.size() <= most) return {};
+    return concat(" title=\"", markup(shortened(s, 400)), '"');
+  }
+  constexpr text& begin(std::string_view more) {
+    if (cells_++ % columns_.size() == 0) body_ << (rows_++ > 0 ? "</tr>\n<tr>" : "<tr>");
+    return body_ << "<td" << more << '>';
+  }
+};
+
+/// The numbers of the largest elements, at most `most`, largest first, of as large ones the first.
+inline vec<int> largest_first(const vec<std::int64_t>& sizes, int most) {
+  vec<int> list;
+  for (int i = 0; i < static_cast<int>(sizes.size()); ++i) list.push_back(i);
+  std::sort(list.begin(), list.end(),
+            [&](int a, int b) { return sizes[a] > sizes[b] || (sizes[a] == sizes[b] && a < b); });
+  if (static_cast<int>(list.size()) > most) list.resize(static_cast<std::size_t>(most), 0);
+  return list;
+}
+
+class html_page {
+ public:
+  html_page(const partitioned& p, const machine& on, const page_options& options)
+      : p_(p), on_(on), options_(options), refused_(validate(on, p.mesh())) {
+    if (!refused_) simulated_ = &on_;
+    capacity_ = on.device.memory > 0 ? static_cast<std::int64_t>(on.device.memory) : 0;
+    rows_ = figures_by_tactic(p, simulated_);
+  }
+
+  text print() {
+    head();
+    tactics();
+    if (simulated_ != nullptr) timeline();
+    memory();
+    shardings();
+    collectives();
+    replicated();
+    programs();
+    out_ << "<footer>Written by Partita. Figures are per device; times are simulated.</footer>\n"
+            "</main>\n<script>"
+         << page_script << "</script>\n</body>\n</html>\n";
+    return static_cast<text&&>(out_);
+  }
+
+ private:
+  const partitioned& p_;
+  const machine& on_;
+  const page_options& options_;
+  failure refused_;
+  const machine* simulated_ = nullptr;
+  std::int64_t capacity_ = 0;
+  vec<tactic_figures> rows_;
+  text out_;
+
+  void section(std::string_view id, std::string_view title) {
+    out_ << "<h2 id=\"" << id << "\">" << title << "</h2>\n";
+  }
+  void note(std::string_view words) { out_ << "<p class=\"soft\">" << markup(words) << "</p>\n"; }
+  void picture(const svg& s, std::string_view title) {
+    out_ << "<div class=\"picture\">" << s.element(title) << "</div>\n";
+  }
+  void left_out(int shown, std::size_t all, std::string_view what) {
+    if (static_cast<std::size_t>(shown) < all)
+      note(concat("The ", grouped(shown), " largest of ", grouped(static_cast<std::int64_t>(all)),
+                  ' ', what, "; the others are left out."));
+  }
+  /// Closed; of a long text the beginning.
+  void folded(std::string_view title, std::string_view all) {
+    std::string_view shown = all.substr(0, options_.text_bytes);
+    if (shown.size() < all.size()) shown = shown.substr(0, shown.rfind('\n') + 1);
+    out_ << "<details><summary>" << title << "</summary>\n<pre>" << markup(shown, true);
+    if (shown.size() < all.size()) {
+      const auto lines =
+          std::count(all.begin() + static_cast<std::ptrdiff_t>(shown.size()), all.end(), '\n');
+      out_ << "... " << grouped(lines) << " more lines, "
+           << bytes_text(static_cast<std::int64_t>(all.size() - shown.size()))
+           << ", are left out here\n";
+    }
+    out_ << "</pre></details>\n";
+  }
+
+  // ---- Parts of the page, in their order --------------------------------------------------------
+
+  void head() {
+    out_ << "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+            "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>"
+         << markup(options_.title) << "</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>"
+         << page_style << picture_style << "</style>\n</head>\n<body>\n<header><div>\n<h1>"
+         << markup(options_.title) << "</h1>\n<p class=\"soft\">mesh "
+         << markup(concat(p_.mesh().whole()));
+    if (!on_.device.name().empty()) out_ << " of " << markup(on_.device.name());
+    out_ << ", schedule " << markup(shortened(schedule(), 200)) << "</p>\n<nav>";
+    const auto link = [&](std::string_view id, std::string_view name) {
+      out_ << "<a href=\"#" << id << "\">" << name << "</a>";
+    };
+    link("tactics", "Tactics");
+    if (simulated_ != nullptr) link("timeline", "Timeline");
+    link("memory", "Memory");
+    link("shardings", "Shardings");
+    link("collectives", "Collectives");
+    link("replicated", "Replicated");
+    link("programs", "Programs");
+    out_ << "</nav>\n</div></header>\n<main>\n";
+    tiles();
+  }
+  text schedule() const {
+    text out;
+    append_list(out, static_cast<int>(p_.tactics.size()),
+                [&](int t) { out << p_.tactics[t].name; });
+    return p_.tactics.empty() ? text("none") : out;
+  }
+  void tile(std::string_view figure, std::string_view what, std::string_view more,
+            std::string_view kind = "") {
+    out_ << "<div class=\"tile\"><span>" << what << "</span><b>" << markup(figure)
+         << "</b><span class=\"" << kind << "\">" << markup(more) << "</span></div>\n";
+  }
+  void tiles() {
+    out_ << "<div class=\"tiles\">\n";
+    const tactic_figures& last = rows_.back();
+    if (simulated_ != nullptr) {
+      tile(time_text(last.overlapped.time), "time of a step",
+           concat(time_text(last.in_turn.time), " without overlap"));
+      tile(percent_text(last.overlapped.mfu()), "model FLOPs utilization",
+           concat(flop_text(p_.cost.flops), " of a device"));
+    } else {
+      tile(flop_text(p_.cost.flops), "work", "of a device");
+    }
+    const bool fits = p_.cost.peak_bytes <= capacity_;
+    tile(bytes_text(p_.cost.peak_bytes), "peak of memory",
+         capacity_ == 0 ? concat("arguments ", bytes_text(p_.cost.argument_bytes))
+         : fits         ? concat("fits into ", bytes_text(capacity_))
+                        : concat("does not fit into ", bytes_text(capacity_)),
+         capacity_ == 0 ? ""
+         : fits         ? "good"
+                        : "bad");
+    tile(bytes_text(p_.cost.collective_bytes), "sent by a device", messages());
+    tile(
+        grouped(p_.collectives.total()), "collectives",
+        concat(grouped(static_cast<std::int64_t>(p_.notes.size())), " in the text of the program"));
+    out_ << "</div>\n";
+    if (simulated_ == nullptr && on_.device.memory > 0)
+      note(concat("No times: ", refused_.message.view().substr(5)));
+  }
+  text messages() const {
+    text out;
+    schedule_detail::print_messages(out, p_.cost.messages, p_.mesh());
+    return out.empty() ? text("no messages") : text(out.view().substr(2));
+  }
+
+  void tactics() {
+    section("tactics", "Tactics side by side");
+    picture(tactics_picture(rows_, capacity_).draw(), "Tactics side by side");
+    html_table t("table-tactics", {{"tactic"},
+                                   {"time", true},
+                                   {"overlapped", true},
+                                   {"kernels", true},
+                                   {"collectives", true},
+                                   {"MFU", true},
+                                   {"peak", true},
+                                   {"sent", true},
+                                   {"all_gather", true},
+                                   {"all_reduce", true},
+                                   {"reduce_scatter", true},
+                                   {"all_to_all", true},
+                                   {"permute", true},
+                                   {"conflicts", true}});
+    for (const auto& r : rows_)
+      if (r.left_out == 0) row(t, r);
+    t.print(out_, false);
+    for (const auto& r : rows_)
+      if (r.left_out > 0) note(concat(r.left_out, " tactics before the last one are left out."));
+    folded("What each tactic did", report(p_));
+    if (p_.passes.rewrite()) folded("What passes did", report_passes(p_));
+  }
+  void row(html_table& t, const tactic_figures& r) {
+    t.words(r.name, 40);
+    const auto seconds = [&](double v) { r.simulated ? t.seconds(v) : t.words("–"); };
+    seconds(r.in_turn.time);
+    seconds(r.overlapped.time);
+    seconds(r.in_turn.compute);
+    seconds(r.in_turn.communication);
+    if (r.simulated)
+      t.number(static_cast<std::int64_t>(r.overlapped.mfu() * 1e6),
+               percent_text(r.overlapped.mfu()));
+    else
+      t.words("–");
+    t.bytes(r.cost.peak_bytes).bytes(r.cost.collective_bytes);
+    for (const auto n :
+         {r.collectives.all_gather, r.collectives.all_reduce, r.collectives.reduce_scatter,
+          r.collectives.all_to_all, r.collectives.permute})
+      t.number(n);
+    t.number(r.conflicts);
+  }
+
+  void timeline() {
+    section("timeline", "Simulated timeline");
+    picture(timeline_picture(p_.device, on_, {.overlap = true}).draw(), "Timeline of one step");
+    note(
+        "Collectives run beside kernels that do not wait for them. What is too short to be seen "
+        "is drawn together with its neighbours.");
+  }
+  void memory() {
+    section("memory", "Memory over the program");
+    picture(memory_picture(p_.device, capacity_).draw(), "Memory over the program");
+    folded("The peak, in figures", print_peak(p_, 40));
+  }
+
+  struct value {
+    sharded_value v;
+    bool output = false;
+    std::int64_t whole = 0, local = 0;
+  };
+  vec<value> values() const {
+    vec<value> list;
+    const auto add = [&](const sharded_value& v, bool output) {
+      list.push_back({v, output, tensor_type{v.element, v.global_shape}.bytes(),
+                      tensor_type{v.element, v.local_shape}.bytes()});
+    };
+    for (int i = 0; i < p_.source.input_count(); ++i) add(p_.input(i), false);
+    for (int i = 0; i < p_.source.output_count(); ++i) add(p_.output(i), true);
+    return list;
+  }
+  text sharding(const sharded_value& v) const {
+    text out;
+    print_layout(out, v.sharding, v.global_shape.rank, p_.mesh());
+    return out;
+  }
+  void shardings() {
+    section("shardings", "Shardings of inputs and outputs");
+    const vec<value> all = values();
+    vec<std::int64_t> whole, local;
+    for (const auto& v : all) {
+      whole.push_back(v.whole);
+      local.push_back(v.local);
+    }
+    draw_shardings(all, largest_first(whole, static_cast<int>(all.size())));
+    html_table t(
+        "table-values",
+        {{"value"}, {"is"}, {"type"}, {"sharding"}, {"on each device"}, {"bytes there", true}});
+    for (const int i : largest_first(local, options_.rows)) {
+      const sharded_value& v = all[i].v;
+      t.code(name_text(v.name)).words(all[i].output ? "output" : "input");
+      t.code(concat(tensor_type{v.element, v.global_shape})).code(sharding(v));
+      t.code(concat(tensor_type{v.element, v.local_shape})).bytes(all[i].local);
+    }
+    t.print(out_, true);
+    left_out(t.rows(), all.size(), "values");
+  }
+  /// Of values that lie alike the largest one.
+  void draw_shardings(const vec<value>& all, const vec<int>& order) {
+    vec<text> drawn;
+    int more = 0;
+    out_ << "<div class=\"pictures\">\n";
+    for (const int i : order) {
+      const sharded_value& v = all[i].v;
+      const text kind = concat(sharding(v), ' ', tensor_type{v.element, v.global_shape});
+      if (std::find(drawn.begin(), drawn.end(), kind) != drawn.end()) continue;
+      if (static_cast<int>(drawn.size()) == options_.pictures) {
+        more = 1;
+        break;
+      }
+      drawn.push_back(kind);
+      picture(sharding_picture(v, p_.mesh()).draw(), block_map(v, p_.mesh()).title());
+    }
+    out_ << "</div>\n";
+    note(concat(
+        "One picture for each type and sharding, of the largest value that has it",
+        more > 0 ? concat("; of more than ", options_.pictures, " the largest ones.") : text(".")));
+  }
+
+  void collectives() {
+    section("collectives", "Collectives, and why each is there");
+    if (p_.notes.empty()) return note("There are none.");
+    sums();
+    schedule_detail::explainer words(p_);
+    vec<std::int64_t> sizes;
+    for (const auto& n : p_.notes)
+      sizes.push_back(saturating_multiply(n.bytes_sent(p_.mesh()), n.times));
+    html_table t("table-collectives", {{"collective"},
+                                       {"value"},
+                                       {"sent each time", true},
+                                       {"times", true},
+                                       {"sent in all", true},
+                                       {"tactic"},
+                                       {"why"}});
+    for (const int i : largest_first(sizes, options_.rows)) {
+      const collective_note& n = p_.notes[i];
+      text what, value, why;
+      words.what(what, n);
+      words.value(value, n.value);
+      words.why(why, n);
+      t.code(what).code(value).bytes(n.bytes_sent(p_.mesh())).number(n.times).bytes(sizes[i]);
+      t.words(p_.tactics.empty() ? std::string_view() : p_.tactics[n.tactic].name.view(), 40);
+      t.words(why, 300);
+    }
+    t.print(out_, true);
+    left_out(t.rows(), p_.notes.size(), "collectives");
+  }
+  void sums() {
+    const partita::collectives& runs = p_.collectives;
+    const partita::collectives& written = p_.collectives_as_written;
+    const schedule_detail::bytes_by_kind sent = schedule_detail::sent_by_kind(p_);
+    const std::int64_t run[] = {runs.all_gather, runs.all_reduce, runs.reduce_scatter,
+                                runs.all_to_all, runs.permute},
+                       stand[] = {written.all_gather, written.all_reduce, written.reduce_scatter,
+                                  written.all_to_all, written.permute};
+    html_table t("table-kinds", {{"kind"}, {"run", true}, {"written", true}, {"sent", true}});
+    for (int k = 0; k < 5; ++k)
+      if (stand[k] > 0)
+        t.code(name_of(static_cast<collective::kind_type>(k)))
+            .number(run[k])
+            .number(stand[k])
+            .bytes(sent.of[k]);
+    t.print(out_, false);
+    note(messages());
+  }
+  void replicated() {
+    section("replicated", "Replicated although nobody asked for it");
+    out_ << "<pre>" << markup(print_replicated(p_, 40), true) << "</pre>\n";
+  }
+  void programs() {
+    section("programs", "Programs");
+    device_program d = p_.device;
+    d.local.labels = p_.source.labels;
+    folded(concat("The program of each device, ", grouped(d.local.op_count()), " ops"),
+           partita::print(d));
+    folded(concat("The program as it was written, ", grouped(p_.source.op_count()), " ops"),
+           partita::print(p_.source));
+  }
+};
+
+}  // namespace report_detail
+
+/// A page of HTML: figures, tactics side by side, the timeline and memory over the program, how
+/// inputs and outputs lie, each collective and why it is there, what is replicated by default, and
+/// the texts of the programs. It needs no other file and no network, and can be read on light and
+/// on dark ground. Names may hold any characters.
+///
+/// Without a machine, or with one whose figures do not suffice, it has no times. Of programs of any
+/// size the page stays below some megabytes: tables, texts and pictures end, and say so. Of a
+/// program with a mistake it is "error: " and its message. Cost: see print_simulation.
+template <std::same_as<partitioned> Partitioned>
+text html_page(const Partitioned& p, const machine& on = {}, const page_options& options = {}) {
+  if (p.error) return concat("error: ", p.error.message, '\n');
+  return report_detail::html_page(p, on, options).print();
+}
+
+/// The same, as a file.
+///
+/// Errors    N004 it cannot be written; that of the program, if it has one
+template <std::same_as<partitioned> Partitioned>
+void write_html(const Partitioned& p, const machine& on, const std::string& path,
+                const page_options& options = {}) {
+  if (p.error) throw error(p.error.message);
+  run_detail::write_file(path, html_page(p, on, options));
+}
+
+}  // namespace partita

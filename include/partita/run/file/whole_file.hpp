@@ -1,0 +1,41 @@
+/// Files that are read and written as a whole.
+#pragma once
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include <partita/support/error.hpp>
+#include <partita/support/text.hpp>
+
+namespace partita::run_detail {
+
+/// Errors    N004 it cannot be read
+inline std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw error(concat("N004 file: \"", path, "\" cannot be read"));
+  std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (in.bad()) throw error(concat("N004 file: \"", path, "\" cannot be read"));
+  return all;
+}
+/// Written beside it first, so that a file is there whole or as it was.
+///
+/// Errors    N004 it cannot be written
+inline void write_file(const std::string& path, std::string_view bytes) {
+  const std::string beside = path + ".partial";
+  bool good = false;
+  {
+    std::ofstream out(beside, std::ios::binary);
+    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    out.close();
+    good = out.good();
+  }
+  if (!good || std::rename(beside.c_str(), path.c_str()) != 0) {
+    std::remove(beside.c_str());
+    throw error(concat("N004 file: \"", path, "\" cannot be written"));
+  }
+}
+
+}  // namespace partita::run_detail

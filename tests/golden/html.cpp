@@ -1,0 +1,134 @@
+/// The page of a partitioned program: it needs nothing else, names cannot leave their places, and
+/// it stays small.
+#include <doctest/doctest.h>
+
+#include <cctype>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <partita/partita.hpp>
+#include <partita/report/html.hpp>
+
+#include "xml.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+std::size_t count(std::string_view all, std::string_view words) {
+  std::size_t n = 0;
+  for (std::size_t at = 0; (at = all.find(words, at)) != all.npos; at += words.size()) ++n;
+  return n;
+}
+/// Each picture is well-formed, and elements are closed.
+void check_page(std::string_view page) {
+  REQUIRE(page.starts_with("<!DOCTYPE html>\n"));
+  CHECK(page.ends_with("</html>\n"));
+  for (std::size_t at = 0; (at = page.find("<svg ", at)) != page.npos; ++at) {
+    const std::size_t end = page.find("</svg>", at);
+    REQUIRE(end != page.npos);
+    CHECK(xml_checker(page.substr(at, end + 6 - at)).run() == "");
+  }
+  for (const char* tag : {"table", "tr", "td", "th", "details", "pre", "code", "div", "p", "h2"})
+    CHECK_MESSAGE(
+        count(page, std::string("<") + tag + ">") + count(page, std::string("<") + tag + " ") ==
+            count(page, std::string("</") + tag + ">"),
+        tag);
+  for (const char* outside : {"http:", "https:", " src=", "url(", "@import"})
+    CHECK_MESSAGE(count(page, outside) == 0, outside);
+  CHECK(count(page, "<script") == 1);
+  CHECK(count(page, "<img") == 0);
+}
+pt::partitioned training_step(std::string_view x, std::string_view w) {
+  const auto f = pt::trace(
+      [&](auto in, auto weights) {
+        const auto [loss, g] =
+            pt::value_and_grad([&](auto p) { return sum(tanh(matmul(in, p))); }, weights);
+        return std::tuple{pt::output("loss", loss), pt::output(w, weights - g * 0.1f)};
+      },
+      pt::input<float, 64, 32>(x), pt::input<float, 32, 32>(w));
+  return pt::partition(
+      f, pt::mesh{{"B", 4}, {"M", 2}},
+      pt::schedule(pt::manual("B", {{x, 0}}, "BP"), pt::manual("M", {{w, 1}}, "MP"),
+                   pt::manual("B", {{w, 0}}, "Z3")));
+}
+
+}  // namespace
+
+TEST_CASE("a page tells all of a program") {
+  const auto p = training_step("x", "w");
+  const pt::text page = pt::html_page(p, pt::a100_80, {.title = "a step"});
+  check_page(page);
+  for (const char* words :
+       {"<title>a step</title>", "Tactics side by side", "Simulated timeline",
+        "Memory over the program", "Shardings of inputs and outputs",
+        "Collectives, and why each is there", "Replicated although nobody asked for it",
+        "The program of each device", "BP", "MP", "Z3", "of A100-80", "fits into 74.5 GiB",
+        "prefers-color-scheme", "all_gather &lt;&quot;B&quot;&gt;",
+        "func @main(%x: tensor&lt;16x32xf32&gt;"})
+    CHECK_MESSAGE(count(page, words) > 0, words);
+  CHECK(pt::html_page(p, pt::a100_80) == pt::html_page(p, pt::a100_80));
+  // Why each collective is there, as `explain` says it.
+  CHECK(count(pt::html_page(p), "<tr>") > p.notes.size());
+}
+
+TEST_CASE("without a machine a page has no times; one whose figures do not suffice is named") {
+  const auto p = training_step("x", "w");
+  const pt::text page = pt::html_page(p);
+  check_page(page);
+  CHECK(count(page, "Simulated timeline") == 0);
+  CHECK(count(page, "No times") == 0);
+  pt::device half;
+  half.memory = 1000;
+  const pt::text some = pt::html_page(p, half.named("half"));
+  check_page(some);
+  CHECK(count(some, "No times: device &quot;half&quot;: bandwidth is missing") == 1);
+  CHECK(count(some, "does not fit into 1000 bytes") == 1);
+}
+
+TEST_CASE("names cannot leave their places in a page") {
+  for (const std::string name : {"</code><script>alert(1)</script>", "\"><img onerror=alert(1)>",
+                                 "a&b<c>'d' \x01\x7f\xc3( \xed\xa0\x80", "</svg></pre></details>"})
+    check_page(pt::html_page(training_step(name, "w" + name), pt::h100, {.title = name}));
+}
+
+TEST_CASE("a page of a long program ends, and says what it leaves out") {
+  pt::builder b;
+  std::vector<pt::value_id> all;
+  for (int i = 0; i < 3000; ++i)
+    all.push_back(
+        pt::ops::parameter(b, "p" + std::to_string(i), {pt::dtype::f32, {64, i % 7 + 1}}));
+  for (int i = 0; i < 9000; ++i) all[i % 3000] = pt::ops::exp(b, all[i % 3000]);
+  const std::int64_t first[] = {0};
+  for (int i = 0; i < 3000; ++i) {
+    const pt::value_id sum = pt::ops::reduce(b, all[i], pt::combiner::add, first);
+    b.p.outputs.push_back({sum, b.p.intern("o" + std::to_string(i))});
+  }
+  const auto p =
+      pt::partition(b.p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"p*", 0}}, "BP")));
+  const pt::text page = pt::html_page(p, pt::h100);
+  check_page(page);
+  CHECK(page.size() < 3'000'000);
+  CHECK(count(page, "The 1,000 largest of 6,000 values; the others are left out.") == 1);
+  CHECK(count(page, "The 1,000 largest of 3,000 collectives; the others are left out.") == 1);
+  CHECK(count(page, " more lines, ") > 0);
+  CHECK(pt::html_page(p, pt::h100, {.rows = 10, .pictures = 1, .text_bytes = 1000}).size() <
+        200000);
+}
+
+TEST_CASE("a page as a file") {
+  const auto p = training_step("x", "w");
+  CHECK_THROWS_WITH(pt::write_html(p, pt::h100, "/nowhere/page.html"),
+                    "N004 file: \"/nowhere/page.html\" cannot be written");
+  const std::string file = "partita_page_test.html";
+  pt::write_html(p, pt::h100, file);
+  CHECK(pt::run_detail::read_file(file) == std::string(pt::html_page(p, pt::h100).view()));
+  std::remove(file.c_str());
+  pt::partitioned wrong = p;
+  wrong.error.record("X001", "a mistake");
+  CHECK(pt::html_page(wrong, pt::h100) == "error: X001 a mistake\n");
+  CHECK_THROWS_WITH(pt::write_html(wrong, pt::h100, file), "X001 a mistake");
+}

@@ -1,0 +1,159 @@
+"""Opens pages that `partita --html` writes in a browser without a window, and reads what `--dump` writes.
+
+    python open_page.py PARTITA MLP_FOLDER [BROWSER]
+
+PARTITA: the program; MLP_FOLDER: with mlp.mlir, mlp.spec and mlp.conf; BROWSER: a Chromium (else one is looked for).
+A page must hold what it is to show, need nothing from outside, its pictures must be XML, and its script must filter and
+sort without an error. With PARTITA_SCREENSHOTS, a folder, pictures of the pages are left there. Exit status 77: there
+is no browser; all else has been tried.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+# At the end of a page: types into the filter of the collectives, sorts by their bytes twice, and tells what it sees.
+PROBE = """<script>
+const seen=document.createElement('output');seen.id='probe';
+try{const table=document.getElementById('table-collectives'),input=document.querySelector('[data-table=table-collectives]');
+const rows=[...table.tBodies[0].rows],all=rows.length;
+input.value='no such words';input.dispatchEvent(new Event('input'));
+const none=rows.filter(r=>!r.hidden).length;
+const word=rows[0].cells[0].textContent;
+input.value=word;input.dispatchEvent(new Event('input'));
+const some=rows.filter(r=>!r.hidden).length,expected=rows.filter(r=>r.textContent.includes(word)).length;
+input.value='';input.dispatchEvent(new Event('input'));
+const button=[...table.tHead.rows[0].cells].find(c=>c.textContent=='sent in all').firstChild,sorted=()=>{button.click();
+return [...table.tBodies[0].rows].map(r=>+r.cells[4].dataset.v)};
+const down=sorted(),up=sorted();
+const ordered=down.every((v,i)=>i==0||down[i-1]>=v)&&up.every((v,i)=>i==0||up[i-1]<=v);
+const wide=document.documentElement.scrollWidth<=document.documentElement.clientWidth;
+seen.textContent=[none==0,some==expected&&some>0,ordered,all==down.length,wide].join(' ');
+}catch(e){seen.textContent='error: '+e}
+document.body.append(seen);</script>"""
+LISTEN = "<script>addEventListener('error',e=>document.documentElement.dataset.error=e.message)</script>"
+
+# Names that could do harm, were they not shown as they are.
+NAMES = ["x", "<b>bold</b>", '"quoted" & more', "</script><script>throw 1</script>", "\u00e9 \u6f22", "a" * 300]
+
+
+def layers(count):
+    """A module of products one after the other, its arguments named by NAMES first, and a specification."""
+    names = (NAMES + [f"layers.{i}.weights" for i in range(count)])[:count + 1]
+    arguments = ", ".join(f"%arg{i}: tensor<256x256xf32>" for i in range(count + 1))
+    lines = [f"module @layers {{\n  func.func public @main({arguments}) -> tensor<256x256xf32> {{"]
+    last = "%arg0"
+    for i in range(count):
+        lines.append(f"    %{2 * i} = stablehlo.dot_general {last}, %arg{i + 1}, contracting_dims = [1] x [0] : "
+                     "(tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>")
+        lines.append(f"    %{2 * i + 1} = stablehlo.tanh %{2 * i} : tensor<256x256xf32>")
+        last = f"%{2 * i + 1}"
+    lines.append(f"    return {last} : tensor<256x256xf32>\n  }}\n}}\n")
+    specification = ('BP: manual "B" {x: 0}\n'
+                     'MP: manual "M" {"layers.*.weights": 1}\n'
+                     '"Z3 <i>": manual "B" {"layers.*.weights": first_divisible_dim}\n')
+    return "\n".join(lines), "\n".join(names) + "\n", specification, "axis B 4\naxis M 2\ndevice A100-80\n"
+
+
+def find_browser():
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        if shutil.which(name):
+            return shutil.which(name)
+    return None
+
+
+def need(condition, what):
+    if not condition:
+        sys.exit(f"open_page: {what}")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:  # (strictly)
+        return file.read()
+
+
+def check_text(page, words):
+    for each in words:
+        need(each in page, f"the page does not hold {each!r}")
+    for outside in ("http:", "https:", "url(", "@import", "<img", "<iframe"):
+        need(outside not in page, f"the page has {outside}")
+    pictures = re.findall(r"<svg .*?</svg>", page, re.S)
+    need(len(pictures) >= 4, f"{len(pictures)} pictures")
+    for each in pictures:
+        xml.etree.ElementTree.fromstring(each)
+
+
+def check_dump(folder, names):
+    files = sorted(["0-source.txt"] + [name + kind for name in names for kind in (".json", ".txt")])
+    need(sorted(os.listdir(folder)) == files, f"--dump writes {sorted(os.listdir(folder))}")
+    for i, name in enumerate(names):
+        with open(os.path.join(folder, name + ".json"), encoding="utf-8") as file:
+            told = json.load(file)
+        need(len(told["tactics"]) == i + 1 and told["figures"]["tactic_count"] == i + 1, f"{name} is after {i + 1} tactics")
+        need(read(os.path.join(folder, name + ".txt")).startswith("func @main("), f"{name} is no program")
+
+
+def browse(browser, folder, *arguments):
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
+               "--disable-dev-shm-usage", f"--user-data-dir={folder}/profile", "--enable-logging=stderr", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def open_page(browser, folder, page, words):
+    probed = os.path.join(folder, "probed.html")
+    with open(probed, "w", encoding="utf-8") as file:
+        file.write(page.replace("<head>", "<head>" + LISTEN, 1).replace("</body>", PROBE + "</body>", 1))
+    done = browse(browser, folder, "--virtual-time-budget=10000", "--window-size=1200,900", "--dump-dom",
+                  "file://" + probed)
+    dom = done.stdout
+    need("</html>" in dom, f"the browser gives no page:\n{done.stderr[-2000:]}")
+    need("data-error" not in dom.split("<head>")[0], f"an error of the script: {dom[:300]}")
+    need("Uncaught" not in done.stderr, f"an error on the console: {done.stderr[-2000:]}")
+    probe = re.search(r'<output id="probe">(.*?)</output>', dom)
+    need(probe and probe.group(1) == "true true true true true",
+         f"filters to nothing, to a word, sorts, keeps all rows, as wide as the window: {probe and probe.group(1)}")
+    for each in words:
+        need(each in dom, f"the browser does not show {each!r}")
+
+
+def main():
+    partita, examples = sys.argv[1], sys.argv[2]
+    browser = sys.argv[3] if len(sys.argv) > 3 and sys.argv[3] else find_browser()
+    with tempfile.TemporaryDirectory() as folder:
+        module, names, specification, system = layers(30)
+        files = []
+        for name, text in (("m.mlir", module), ("m.spec", specification), ("m.conf", system), ("m.names", names)):
+            files.append(os.path.join(folder, name))
+            with open(files[-1], "w", encoding="utf-8") as file:
+                file.write(text)
+        cases = [("layers", files[:3] + ["--names", files[3]],
+                  ["m.mlir, m.spec", "BP", "MP", "Z3 &lt;i&gt;", "&lt;b&gt;bold&lt;/b&gt;", "all_gather",
+                   "Simulated timeline", "The program of each device"],
+                  ["1-BP", "2-MP", "3-Z3__i_"]),
+                 ("mlp", [os.path.join(examples, "mlp." + kind) for kind in ("mlir", "spec", "conf")],
+                  ["mlp.mlir, mlp.spec", "Tactics side by side", "Memory over the program", "all_reduce", "TPUv3",
+                   "leaves a sum over"], ["1-actions_1"])]
+        for name, arguments, words, dumped in cases:
+            path = os.path.join(folder, name + ".html")
+            dump = os.path.join(folder, name, "of each tactic")
+            subprocess.run([partita, *arguments, "--html", path, "--dump", dump], check=True, timeout=120)
+            check_dump(dump, dumped)
+            page = read(path)
+            check_text(page, words)
+            if browser is None:
+                continue
+            open_page(browser, folder, page, words)
+            if os.environ.get("PARTITA_SCREENSHOTS"):
+                picture = os.path.join(os.environ["PARTITA_SCREENSHOTS"], name + ".png")
+                browse(browser, folder, "--window-size=1200,3000", "--screenshot=" + picture, "file://" + path)
+    if browser is None:
+        print("skipped: no Chromium was found; the pages have not been opened")
+        sys.exit(77)
+    print(f"{len(cases)} pages opened by {browser}")
+
+
+main()
