@@ -37,7 +37,7 @@ class html_table {
     std::string_view name;
     bool number = false;
   };
-  constexpr explicit html_table(std::string_view id, std::initializer_list<column> columns)
+  constexpr html_table(std::string_view id, const vec<column>& columns)
       : id_(id), columns_(columns) {}
 
   /// Of what is long the beginning and the end, and more of it on demand.
@@ -236,20 +236,14 @@ class html_page {
   void tactics() {
     section("tactics", "Tactics side by side");
     picture(tactics_picture(rows_, capacity_).draw(), "Tactics side by side");
-    html_table t("table-tactics", {{"tactic"},
-                                   {"time", true},
-                                   {"overlapped", true},
-                                   {"kernels", true},
-                                   {"collectives", true},
-                                   {"MFU", true},
-                                   {"peak", true},
-                                   {"sent", true},
-                                   {"all_gather", true},
-                                   {"all_reduce", true},
-                                   {"reduce_scatter", true},
-                                   {"all_to_all", true},
-                                   {"permute", true},
-                                   {"conflicts", true}});
+    vec<html_table::column> columns = {{"tactic"}};
+    if (simulated_ != nullptr)
+      for (const std::string_view each : {"time", "overlapped", "kernels", "collectives", "MFU"})
+        columns.push_back({each, true});
+    for (const std::string_view each : {"peak", "sent", "all_gather", "all_reduce",
+                                        "reduce_scatter", "all_to_all", "permute", "conflicts"})
+      columns.push_back({each, true});
+    html_table t("table-tactics", columns);
     for (const auto& r : rows_)
       if (r.left_out == 0) row(t, r);
     t.print(out_, false);
@@ -260,16 +254,12 @@ class html_page {
   }
   void row(html_table& t, const tactic_figures& r) {
     t.words(r.name, 40);
-    const auto seconds = [&](double v) { r.simulated ? t.seconds(v) : t.words("–"); };
-    seconds(r.in_turn.time);
-    seconds(r.overlapped.time);
-    seconds(r.in_turn.compute);
-    seconds(r.in_turn.communication);
-    if (r.simulated)
+    if (r.simulated) {
+      t.seconds(r.in_turn.time).seconds(r.overlapped.time);
+      t.seconds(r.in_turn.compute).seconds(r.in_turn.communication);
       t.number(static_cast<std::int64_t>(r.overlapped.mfu() * 1e6),
                percent_text(r.overlapped.mfu()));
-    else
-      t.words("–");
+    }
     t.bytes(r.cost.peak_bytes).bytes(r.cost.collective_bytes);
     for (const auto n :
          {r.collectives.all_gather, r.collectives.all_reduce, r.collectives.reduce_scatter,
