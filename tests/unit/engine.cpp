@@ -252,6 +252,35 @@ TEST_CASE(
   const auto q = run(step(), pt::manual("B", {{"state", by_rank}}));
   CHECK(actions(q).substr(0, 51) == "tile<%state.up, 1, \"B\">; atomic<%state.bias, \"B\">; ");
 }
+namespace {
+/// Sharding of what has at least so many elements.
+constexpr auto large_only = [](std::int64_t least) {
+  return pt::manual("B", {{"state", [least](std::string_view, const pt::shape& s) -> pt::placement {
+                             if (s.elements() >= least) return 0;
+                             return pt::unknown;
+                           }}});
+};
+struct second_dimension {
+  constexpr pt::placement operator()(std::string_view, const pt::shape&) const { return 1; }
+};
+}  // namespace
+TEST_CASE("placements: functions keep what they capture") {
+  // A constexpr variable, and copies of it.
+  constexpr auto all = large_only(1), none = large_only(1 << 20);
+  const auto copied = all;
+  CHECK(actions(run(step(), copied)).find("tile<%state.up, 0, \"B\">") == 0);
+  CHECK(actions(run(step(), none)) == "propagate;\n");
+  constexpr auto by_class = pt::manual("B", {{"state.up", second_dimension{}}});
+  CHECK(actions(run(step(), by_class)).find("tile<%state.up, 1, \"B\">") == 0);
+  // At run time references and pointers, too.
+  const std::string wanted = "state.bias, and what stands behind a long name";
+  const auto by_name = pt::manual(
+      "B", {{"state", [&wanted](std::string_view name, const pt::shape&) -> pt::placement {
+               if (wanted.starts_with(name)) return 0;
+               return pt::unknown;
+             }}});
+  CHECK(actions(run(step(), by_name)).find("tile<%state.bias, 0, \"B\">") == 0);
+}
 TEST_CASE("placements: tags and outputs have names as well") {
   const auto p = run(step(), pt::manual("M", {{"hidden", 0}}));
   CHECK(actions(p) == "tile<%hidden, 0, \"M\">; propagate;\n");

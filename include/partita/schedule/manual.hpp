@@ -3,21 +3,20 @@
 /// Source    PartIR, section 3 and appendix A.6
 #pragma once
 
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include <partita/schedule/kept_function.hpp>
 #include <partita/schedule/kept_name.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
-
-class placement;
-
-/// Chooses the placement of a value from its name and its global shape.
-using placement_function = placement (*)(std::string_view name, const shape& global);
 
 struct replicated_t {
   /// `replicated(p)`: what is replicated although nobody asked for it, see replicated_by_default.
@@ -38,7 +37,9 @@ inline constexpr first_divisible_dim_t first_divisible_dim{};
 inline constexpr unknown_t unknown{};
 
 /// Where a value lies along an axis: a dimension, `replicated`, `first_divisible_dim`, `unknown`,
-/// or what a function of its name and shape says.
+/// or what a function of its name and shape says: a function, a lambda, or any other class with a
+/// const call operator. It may capture, at most 64 bytes, which are copied; in constant evaluation
+/// no pointers and references (see std::bit_cast).
 class placement {
  public:
   enum kind_type : std::uint8_t { dimension, whole, first_divisible, leave, callable };
@@ -54,11 +55,30 @@ class placement {
       F f)
       : kind(callable), function(f) {}
   constexpr placement(placement_function f) : kind(callable), function(f) {}
+  template <class F>
+  requires(std::is_class_v<F> && !std::is_convertible_v<F, placement_function> &&
+           std::is_invocable_r_v<placement, const F&, std::string_view,
+                                 const shape&>) constexpr placement(const F& f)
+      : kind(callable), function(f) {}
 
   kind_type kind = leave;
   int dim = -1;
-  placement_function function = nullptr;
+  schedule_detail::kept_function function;
 };
+
+template <class F>
+constexpr placement schedule_detail::kept_function::call_bytes(const kept_function& k,
+                                                               std::string_view name,
+                                                               const shape& global) {
+  if constexpr (made_anew<F>) return F{}(name, global);
+  std::array<std::byte, sizeof(F)> bytes = {};
+  for (std::size_t i = 0; i < sizeof(F); ++i) bytes[i] = k.bytes_[i];
+  return std::bit_cast<F>(bytes)(name, global);
+}
+constexpr placement schedule_detail::kept_function::operator()(std::string_view name,
+                                                               const shape& global) const {
+  return call_ != nullptr ? call_(*this, name, global) : function_(name, global);
+}
 
 /// One line of a manual tactic. The name selects an input, a tag or an output, or all those below a
 /// prefix ("params" selects "params.w1" and "params.layers.0.up"), or those that a pattern stands
@@ -145,9 +165,15 @@ struct placing {
     for (const auto& v : c.inner_values()) add(v.name);
     return out;
   }
-  constexpr void place(tactic_context& c, const named_value& v, int axis, placement where,
+  constexpr void place(tactic_context& c, const named_value& v, int axis, const placement& given,
                        vec<placed>& states) const {
-    if (where.kind == placement::callable) where = where.function(v.name, c.global_shape(v.value));
+    if (given.kind == placement::callable)
+      place_as(c, v, axis, given.function(v.name, c.global_shape(v.value)), states);
+    else
+      place_as(c, v, axis, given, states);
+  }
+  constexpr void place_as(tactic_context& c, const named_value& v, int axis, const placement& where,
+                          vec<placed>& states) const {
     const value_id input = v.state;
     switch (where.kind) {
       case placement::whole:
