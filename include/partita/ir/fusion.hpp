@@ -18,10 +18,19 @@ namespace partita {
 class fused_kernels {
  public:
   /// Linear in ops.
-  constexpr explicit fused_kernels(const program& p) : fused_kernels(p, nullptr, 0) {}
-  /// Of a program whose nested programs stand in line; `order`: its ops in the order of execution.
-  constexpr fused_kernels(const program& p, const vec<op_id>& order)
-      : fused_kernels(p, order.data(), static_cast<int>(order.size())) {}
+  constexpr explicit fused_kernels(const program& p)
+      : p_(p),
+        root_(p.types.size(), -1),
+        kernel_(p.types.size(), nobody),
+        height_(p.types.size(), 0),
+        repeated_(p.types.size(), 0),
+        seen_(p.types.size(), 0) {
+    const op_id count = p.op_count();
+    PARTITA_WORK(p.ops.size());
+    for (op_id o = 0; o < count; ++o) find_roots(o);
+    for (const auto& out : p.outputs) kernel_[root_[out.value]] = in_memory;
+    for (op_id o = count; o-- > 0;) decide(o);
+  }
 
   /// The value whose memory a value is, or would be: of a reshape that of its operand.
   constexpr value_id root(value_id v) const { return root_[v]; }
@@ -82,24 +91,6 @@ class fused_kernels {
   /// end somewhere, too, and the work stays linear.
   static constexpr int most_height = 48;
 
-  constexpr fused_kernels(const program& p, const op_id* order, int ordered)
-      : p_(p),
-        root_(p.types.size(), -1),
-        kernel_(p.types.size(), nobody),
-        height_(p.types.size(), 0),
-        repeated_(p.types.size(), 0),
-        seen_(p.types.size(), 0) {
-    const int count = order != nullptr ? ordered : p.op_count();
-    const auto at = [&](int i) { return order != nullptr ? order[i] : i; };
-    PARTITA_WORK(p.ops.size());
-    for (int i = 0; i < count; ++i) find_roots(at(i));
-    for (const auto& out : p.outputs) kernel_[root_[out.value]] = in_memory;
-    for (int i = 0; order != nullptr && i < count; ++i)
-      if (p.is(at(i), op_role::wire))
-        for (value_id v : p.operands(at(i))) kernel_[root_[v]] = in_memory;
-    for (int i = count; i-- > 0;) decide(at(i));
-  }
-
   const program& p_;
   vec<value_id> root_, kernel_;
   vec<std::uint8_t> height_;  ///< of a value that is not stored: ops behind it in its kernels
@@ -113,20 +104,27 @@ class fused_kernels {
     for (int r = 0; r < n.result_count; ++r) root_[n.result + r] = n.result + r;
     if (n.def->role == op_role::parameter)
       kernel_[n.result] = in_memory;
-    else if (n.def->fusion == fusion_kind::view && n.operand_count > 0)
-      root_[n.result] = root_[p_.operand_list[n.operand_begin]];
+    else if (n.def->fusion == fusion_kind::view)
+      for (int r = 0; r < n.result_count && r < n.operand_count; ++r)
+        root_[n.result + r] = root_[p_.operand_list[n.operand_begin + r]];
   }
   /// Users have been decided upon before.
   constexpr void decide(op_id o) {
     const op_node& n = p_.ops[o];
     const fusion_kind kind = n.def->fusion;
-    if (kind == fusion_kind::view) return;
+    if (kind == fusion_kind::view) return pass_on(n);
     bool needed = kind == fusion_kind::none;
     for (int r = 0; r < n.result_count; ++r) needed = needed || kernel_[n.result + r] != nobody;
     if (!needed) return;
     if (kind != fusion_kind::loop || stays_in_memory(n))
       for (int r = 0; r < n.result_count; ++r) kernel_[n.result + r] = in_memory;
     note_uses(n);
+  }
+  /// Nothing is computed across a barrier: what passes it lies in memory.
+  constexpr void pass_on(const op_node& n) {
+    if (n.def->role != op_role::control) return;
+    for (int i = 0; i < n.operand_count; ++i)
+      kernel_[root_[p_.operand_list[n.operand_begin + i]]] = in_memory;
   }
   constexpr bool stays_in_memory(const op_node& n) const {
     const value_id v = n.result, kernel = kernel_[v];
@@ -158,10 +156,9 @@ class fused_kernels {
   }
   constexpr void note_uses(const op_node& n) {
     const value_id* const operands = p_.operand_list.data() + n.operand_begin;
-    const bool stored = n.result_count == 0 || kernel_[n.result] == in_memory;
-    const value_id mine = stored ? n.result : kernel_[n.result];
-    const int height = stored ? 1 : height_[n.result] + 1;
-    const bool repeats = n.def->repeats || (!stored && repeated_[n.result] != 0);
+    const value_id mine = kernel_[n.result] == in_memory ? n.result : kernel_[n.result];
+    const int height = mine == n.result ? 1 : height_[n.result] + 1;
+    const bool repeats = n.def->repeats || (mine != n.result && repeated_[n.result] != 0);
     PARTITA_WORK(n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const value_id v = root_[operands[i]];

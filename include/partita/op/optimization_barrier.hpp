@@ -14,7 +14,7 @@ namespace partita::op {
 /// Shapes    (i), (j), ... -> (i), (j), ...
 struct optimization_barrier {
   static constexpr std::string_view name = "optimization_barrier";
-  static constexpr bool in_place = true;
+  static constexpr fusion_kind fusion = fusion_kind::view;
   static constexpr op_role role = op_role::control;
   static constexpr void infer(infer_context& c) {
     if (c.operands.empty()) return c.fail("S180", name, ": it has no results");
