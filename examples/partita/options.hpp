@@ -110,7 +110,12 @@ inline void print_help(std::ostream& out) {
     left.resize(left.size() < 18 ? 18 : left.size() + 1, ' ');
     out << left << e.meaning << '\n';
   }
-  out << "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove finds no "
+  out << "\nA specification has tactics, one on a line, in their order: manual AXIS {NAME: "
+         "DIMENSION, ...},\n"
+         "microbatch STEPS {NAME: DIMENSION, ...}, remat NAME, ... (what lies there is computed "
+         "again "
+         "for\nthe derivative), arg-tile, propagate; and passes NAME, ... over collectives.\n"
+         "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove finds no "
          "proof;\n"
          "2 a mistake in the arguments or in a file.\n";
 }

@@ -31,6 +31,7 @@
 #include <partita/schedule/manual.hpp>
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partition.hpp>
+#include <partita/schedule/remat.hpp>
 #include <partita/spmd/parse.hpp>
 #include <partita/spmd/parse_layout.hpp>
 #include <partita/spmd/verify.hpp>

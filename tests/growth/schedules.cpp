@@ -246,6 +246,32 @@ TEST_CASE("n sums that are combined, into one and into many") {
     });
 }
 
+TEST_CASE("n layers that are computed again") {
+  const auto layers = [](int n) {
+    return pt::trace(
+        [](const auto& x, const auto& w) {
+          return pt::output("g", pt::grad(
+                                     [&](const auto& v) {
+                                       auto h = x;
+                                       for (const auto& each : v) h = h + tanh(matmul(h, each));
+                                       return sum(h);
+                                     },
+                                     w));
+        },
+        pt::input<float, 8, 8>("x"),
+        pt::input("w", std::vector<pt::tensor<float, 8, 8>>(static_cast<std::size_t>(n))));
+  };
+  check_linear(50, layers, [](const auto& p) {
+    pt::rewriting work;
+    work.p = p;
+    pt::remat({"w"}).rewrite(work);
+    CHECK(work.remat.scopes == p.output_count());
+  });
+  check_linear(50, layers, [](const auto& p) {
+    (void)pt::partition(p, mesh, pt::schedule(pt::remat({"w.*"}), pt::manual("B", {{"x", 0}})));
+  });
+}
+
 TEST_CASE("n actions done again") {
   struct logged {
     pt::program p;

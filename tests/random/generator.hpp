@@ -200,7 +200,7 @@ class generator {
     w.b.p.error.raise();
     std::size_t tags = 0;
     pt::ir_detail::for_each_tag(w.b.p, [&](std::string_view) { ++tags; });
-    pt::dsl_detail::copy_names taken(tags);
+    pt::copy_names taken(tags);
     pt::dsl_detail::number_copies(w.b.p, taken);
     w.infos.resize(w.b.p.types.size());
     int n = 0;

@@ -45,6 +45,45 @@ module @jit_step {
 #loc13 = loc("jit(step)/jvp(layers_1)/attn/transpose"(#loc5))
 )m";
 
+/// As JAX lowers the gradient of two layers, h = h + tanh(h w + 1).
+constexpr std::string_view gradient = R"m(module @jit_step {
+  func.func public @main(%arg0: tensor<8x8xf32> loc("params[0]"), %arg1: tensor<8x8xf32> loc("params[1]"), %arg2: tensor<16x8xf32> loc("x")) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+    %0 = stablehlo.dot_general %arg2, %arg0, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32> loc("jit(step)/jvp(layers_0)/dot_general")
+    %cst = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %1 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<16x8xf32> loc("jit(step)/jvp(layers_0)/add")
+    %2 = stablehlo.add %0, %1 : tensor<16x8xf32> loc("jit(step)/jvp(layers_0)/add")
+    %3 = stablehlo.tanh %2 : tensor<16x8xf32> loc("jit(step)/jvp(layers_0)/tanh")
+    %cst_0 = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %4 = stablehlo.broadcast_in_dim %cst_0, dims = [] : (tensor<f32>) -> tensor<16x8xf32> loc("jit(step)/jvp(layers_0)/sub")
+    %5 = stablehlo.subtract %4, %3 : tensor<16x8xf32> loc("jit(step)/jvp(layers_0)/sub")
+    %6 = stablehlo.add %arg2, %3 : tensor<16x8xf32> loc("jit(step)/jvp(layers_0)/add")
+    %7 = stablehlo.dot_general %6, %arg1, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32> loc("jit(step)/jvp(layers_1)/dot_general")
+    %cst_1 = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %8 = stablehlo.broadcast_in_dim %cst_1, dims = [] : (tensor<f32>) -> tensor<16x8xf32> loc("jit(step)/jvp(layers_1)/add")
+    %9 = stablehlo.add %7, %8 : tensor<16x8xf32> loc("jit(step)/jvp(layers_1)/add")
+    %10 = stablehlo.tanh %9 : tensor<16x8xf32> loc("jit(step)/jvp(layers_1)/tanh")
+    %cst_2 = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %11 = stablehlo.broadcast_in_dim %cst_2, dims = [] : (tensor<f32>) -> tensor<16x8xf32> loc("jit(step)/jvp(layers_1)/sub")
+    %12 = stablehlo.subtract %11, %10 : tensor<16x8xf32> loc("jit(step)/jvp(layers_1)/sub")
+    %cst_3 = stablehlo.constant dense<1.000000e+00> : tensor<f32>
+    %13 = stablehlo.broadcast_in_dim %cst_3, dims = [] : (tensor<f32>) -> tensor<16x8xf32> loc("jit(step)/transpose(jvp())/broadcast_in_dim")
+    %14 = stablehlo.multiply %13, %12 : tensor<16x8xf32> loc("jit(step)/transpose(jvp(layers_1))/mul")
+    %15 = stablehlo.multiply %14, %10 : tensor<16x8xf32> loc("jit(step)/transpose(jvp(layers_1))/mul")
+    %16 = stablehlo.add %14, %15 : tensor<16x8xf32> loc("jit(step)/transpose(jvp(layers_1))/add_any")
+    %17 = stablehlo.dot_general %16, %6, contracting_dims = [0] x [0] : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<8x8xf32> loc("jit(step)/transpose(jvp(layers_1))/dot_general")
+    %18 = stablehlo.transpose %17, dims = [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32> loc("jit(step)/transpose(jvp(layers_1))/transpose")
+    %19 = stablehlo.dot_general %16, %arg1, contracting_dims = [1] x [1] : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32> loc("jit(step)/transpose(jvp(layers_1))/dot_general")
+    %20 = stablehlo.add %13, %19 : tensor<16x8xf32> loc("jit(step)/transpose(jvp(layers_1))/add_any")
+    %21 = stablehlo.multiply %20, %5 : tensor<16x8xf32> loc("jit(step)/transpose(jvp(layers_0))/mul")
+    %22 = stablehlo.multiply %21, %3 : tensor<16x8xf32> loc("jit(step)/transpose(jvp(layers_0))/mul")
+    %23 = stablehlo.add %21, %22 : tensor<16x8xf32> loc("jit(step)/transpose(jvp(layers_0))/add_any")
+    %24 = stablehlo.dot_general %23, %arg2, contracting_dims = [0] x [0] : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<8x8xf32> loc("jit(step)/transpose(jvp(layers_0))/dot_general")
+    %25 = stablehlo.transpose %24, dims = [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32> loc("jit(step)/transpose(jvp(layers_0))/transpose")
+    return %25, %18 : tensor<8x8xf32>, tensor<8x8xf32>
+  }
+}
+)m";
+
 pt::program program_of(std::string_view text) {
   pt::program p = pt::read_stablehlo(text);
   if (p.error) FAIL(std::string(p.error.message.view()));
@@ -182,6 +221,27 @@ M: manual "M" {tanh: 1})");
   const auto arguments = data::arguments(p);
   for (const auto* r : {&inside, &result, &steps})
     CHECK(pt::all_close(pt::emulate(r->device, arguments), pt::evaluate(p, arguments)));
+}
+
+TEST_CASE("what is in a scope is computed again for the derivative") {
+  const pt::program p = program_of(gradient);
+  const auto arguments = data::arguments(p);
+  const auto differences = [](const pt::program& q, bool again) {
+    int n = 0;
+    for (const auto& each : q.ops) n += each.marks.again == again && each.def->name == "subtract";
+    return n;
+  };
+  for (const std::string_view names : {"layers_*", "params", "layers_0, \"layers_1\""}) {
+    const auto r = partition(p, pt::concat("R: remat ", names, "\nBP: manual B {x: 0}").view());
+    CHECK(r.tactics[0].remat.scopes == 2);
+    // Only the derivative reads the differences: they are computed there alone.
+    CHECK(differences(r.sharded(), false) == 0);
+    CHECK(differences(r.sharded(), true) == 2);
+    CHECK(pt::all_close(pt::emulate(r, arguments), pt::evaluate(p, arguments)));
+    CHECK(data::str(pt::explain(r)).find("grad.layers_0.dot_general") != std::string::npos);
+  }
+  CHECK(partition(p, "R: remat layers_1").tactics[0].remat.scopes == 1);
+  CHECK(mistake("remat grad.layers_1").starts_with("S0"));
 }
 
 TEST_CASE("mistakes speak of scopes") {

@@ -64,6 +64,16 @@ TEST_CASE("patterns, placements, padding, sub-axes, microbatches") {
   CHECK(padded.input("x").local_shape == pt::shape{6, 256});
 }
 
+TEST_CASE("remat") {
+  const auto s = pt::read_schedule("R: remat \"layers.*\", w1; remat x  # each on one line\n");
+  REQUIRE(!s.error);
+  REQUIRE(s.tactics.size() == 2);
+  CHECK(s.tactics[0].name() == "R");
+  CHECK(s.tactics[0].scopes.size() == 2);
+  CHECK(s.tactics[1].scopes[0].view() == "x");
+  CHECK(why("remat") == "X001 schedule: 1:6: a name is expected; the line ends");
+  CHECK(thrown("remat w1", pt::mesh{{"B", 4}}).starts_with("S015 remat: the program has no deri"));
+}
 TEST_CASE("passes") {
   const auto s = pt::read_schedule(
       "BP: manual B {x: 0}; passes share_gathers, combine_below 64 KiB\n"
@@ -83,7 +93,8 @@ TEST_CASE("passes") {
 
 TEST_CASE("mistakes in a specification") {
   CHECK(why("BP: manul \"B\" {x: 0}") ==
-        "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, arg-tile, propagate and "
+        "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, remat, arg-tile, "
+        "propagate and "
         "passes are known");
   CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:21: \"}\" is expected; the line ends");
   CHECK(why("\nBP: manual B {x: first}")

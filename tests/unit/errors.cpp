@@ -193,6 +193,25 @@ TEST_CASE("S008 an action text that cannot be read, and mistakes in its values")
         "for both");
 }
 
+TEST_CASE("mistakes of remat: S006, S015") {
+  CHECK(partitioned(pt::remat({"w3"})) ==
+        "S006 remat: no input, tag or inner value is named \"w3\" or lies below it; known: x, w1, "
+        "w2, h; did you mean \"w1\"?");
+  CHECK(partitioned(pt::remat({"w1"})) ==
+        "S015 remat: the program has no derivative that reads what is under \"w1\"; name what lies "
+        "between the inputs of a model and its loss, or leave the tactic out");
+  const auto f = pt::trace(
+      [](auto x, auto w) {
+        const auto y = matmul(x, w);
+        return std::tuple{pt::output("g", pt::grad([&](auto v) { return sum(matmul(x, v)); }, w)),
+                          pt::output("y", y * y)};
+      },
+      pt::input<float, 4, 4>("x"), pt::input<float, 4, 4>("w"));
+  CHECK_THROWS_WITH(pt::partition(f, mesh, pt::schedule(pt::remat({"w"}))),
+                    "S015 remat: no derivative reads what is computed under \"w\" and need not be "
+                    "kept anyway; name what lies between the inputs of a model and its loss, or "
+                    "leave the tactic out");
+}
 TEST_CASE("mistakes of microbatches: S002, S003, S006, S010 to S013") {
   CHECK(partitioned(pt::microbatch(2, {{"x", 2}})) ==
         "S002 microbatch(2): dimension 2 of \"x\" is out of range; its shape is [10, 8]");

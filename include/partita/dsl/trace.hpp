@@ -10,6 +10,7 @@
 #include <partita/dsl/tree.hpp>
 #include <partita/ir/tidy.hpp>
 #include <partita/ir/verify.hpp>
+#include <partita/support/copy_names.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -95,30 +96,6 @@ constexpr void add_outputs(builder& b, std::string_view name, const Result& resu
       text(name), result);
 }
 
-/// Names that are taken, at most so many.
-class copy_names {
- public:
-  constexpr explicit copy_names(std::size_t most) : table_(most) {
-    names_.reserve(most);  // for good: the table looks into these texts
-  }
-  /// The name, or that with a number behind it.
-  constexpr text unique(const text& name) {
-    text own = name;
-    const int first = table_.find(name);
-    if (first >= 0) do
-        own = concat(name, next_[first]++);
-      while (table_.find(own) >= 0);
-    table_.insert((names_.push_back(own), names_.back()), static_cast<int>(next_.size()));
-    next_.push_back(2);
-    return own;
-  }
-
- private:
-  name_table table_;
-  vec<text> names_;
-  vec<int> next_;  ///< by name: the number to try next behind it
-};
-
 /// Tells copies of a tag apart: "x.again", "x.again2", ...
 constexpr void number_copies(program& p, copy_names& taken) {
   for (op_id o = 0; o < p.op_count(); ++o) {
@@ -167,7 +144,7 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
     if (!b.p.regions.empty()) {
       std::size_t tags = 0;
       ir_detail::for_each_tag(b.p, [&](std::string_view) { ++tags; });
-      dsl_detail::copy_names taken(tags);
+      copy_names taken(tags);
       dsl_detail::number_copies(b.p, taken);
     }
   }

@@ -7,7 +7,7 @@
 #include <boost/hana/tuple.hpp>
 
 #include <partita/schedule/kept_name.hpp>
-#include <partita/schedule/microbatch.hpp>
+#include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
 
 namespace partita {

@@ -9,6 +9,7 @@
 
 #include <partita/core/in_sequence.hpp>
 #include <partita/schedule/kept_name.hpp>
+#include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/vec.hpp>
 
@@ -18,23 +19,6 @@ namespace partita {
 struct microbatch_entry {
   std::string_view name;
   int dim;
-};
-
-/// A program that tactics change before it is sharded.
-struct rewriting {
-  program p;
-  vec<text> notes;  ///< of the tactic at work
-  failure error;
-  struct sliced_input {
-    int input, dim;
-  };
-  vec<sliced_input> sliced;  ///< by the tactics so far
-};
-
-/// A tactic that rewrites the program. All of these run before the first action, in their order.
-template <class T>
-concept Rewriter = requires(const T& t, rewriting& r) {
-  t.rewrite(r);
 };
 
 namespace schedule_detail {

@@ -70,9 +70,9 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
   r.passes = options.passes;
   schedule_detail::validate(r, m);
   r.error.record(options.validate());
-  const vec<vec<text>> notes = schedule_detail::rewrite(r, tactics);
+  const vec<schedule_detail::rewritten_by> said = schedule_detail::rewrite(r, tactics);
   if (!r.error) r.core = core_program(r.sharded(), m);
-  schedule_detail::apply_tactics(r, tactics, notes);
+  schedule_detail::apply_tactics(r, tactics, said);
   schedule_detail::finish(r, options);
   return r;
 }
@@ -80,20 +80,21 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
 /// Goes on from where a schedule ended: the same as its tactics and these in one schedule, without
 /// doing the first ones again. Options are those of the first call, but for `strict` and `verify`.
 ///
-/// Errors    S028 a tactic that rewrites the program (microbatch) comes too late; and those of
+/// Errors    S028 a tactic that rewrites the program (microbatch, remat) comes too late; and those
+/// of
 ///           partition
 template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
                              const partition_options& options = {}) {
   r.error.record(options.validate());
-  vec<vec<text>> notes;
+  vec<schedule_detail::rewritten_by> said;
   schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
-    notes.push_back({});
+    said.push_back({});
     if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>)
       r.error.record("S028", "extend: \"", t.name(),
                      "\" rewrites the program, which has been partitioned; give it to partition");
   });
-  schedule_detail::apply_tactics(r, tactics, notes);
+  schedule_detail::apply_tactics(r, tactics, said);
   schedule_detail::finish(r, options);
   return r;
 }

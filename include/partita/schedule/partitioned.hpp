@@ -8,6 +8,7 @@
 #include <partita/cost/cost.hpp>
 #include <partita/schedule/conflict_history.hpp>
 #include <partita/schedule/replicated.hpp>
+#include <partita/schedule/rewriting.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/support/vec.hpp>
 
@@ -22,6 +23,7 @@ struct tactic_report {
   int conflicts = 0;         ///< that its propagation left open, see partitioned::conflicts_after
   int conflict_changes = 0;  ///< so many of core_program::conflict_changes until then
   vec<text> notes;           ///< what was asked for and could not be had
+  remat_price remat;         ///< of a tactic that computes values again
 };
 
 /// One input or output of a partitioned program. The local shape is that of a whole piece: with
@@ -52,8 +54,8 @@ inline sharded_value no_such_value(std::string_view what, std::string_view name,
 /// did.
 struct partitioned {
   program source;
-  /// The source after tactics that rewrite it (microbatch), which the actions are about; without
-  /// such tactics it is empty.
+  /// The source after tactics that rewrite it (microbatch, remat), which the actions are about;
+  /// without such tactics it is empty.
   program rewritten;
   core_program core;
   device_program device;

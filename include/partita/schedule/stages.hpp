@@ -7,8 +7,8 @@
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/length.hpp>
 
-#include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partitioned.hpp>
+#include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/spmd/count.hpp>
 #include <partita/spmd/lower.hpp>
@@ -47,25 +47,35 @@ constexpr void validate(partitioned& r, const mesh& m) {
   r.error.record(validate(m.whole()));
 }
 
-/// Runs the tactics that rewrite the program; gives what they note, by tactic.
+/// What a tactic that rewrites the program says of that.
+struct rewritten_by {
+  vec<text> notes;
+  remat_price remat;
+};
+
+/// Runs the tactics that rewrite the program; gives what they say, by tactic.
 template <class Schedule>
-constexpr vec<vec<text>> rewrite(partitioned& r, const Schedule& tactics) {
-  vec<vec<text>> notes;
+constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
+  vec<rewritten_by> list;
   rewriting work;
   for_each_tactic(tactics, [&](const auto& t) {
-    notes.push_back({});
+    list.push_back({});
     if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>) {
       if (r.error || work.error) return;
-      if (work.p.ops.empty()) work.p = r.source;
+      if (work.p.ops.empty()) {
+        work.p = r.source;
+        work.labels = r.source.labels;
+      }
       work.notes.clear();
+      work.remat = {};
       t.rewrite(work);
-      notes.back() = work.notes;
+      list.back() = {work.notes, work.remat};
     }
   });
   r.error.record(work.error);
   r.rewritten = static_cast<program&&>(work.p);
   if (!r.rewritten.ops.empty()) r.rewritten.labels = r.source.labels;
-  return notes;
+  return list;
 }
 
 /// Runs the actions of one tactic. The collectives after the last one are counted when the program
@@ -93,9 +103,10 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context,
 }
 
 /// Runs the actions of all tactics on the core program, which may have those of others before.
-/// `notes`: of `rewrite`.
+/// `said`: of `rewrite`.
 template <class Schedule>
-constexpr void apply_tactics(partitioned& r, const Schedule& tactics, const vec<vec<text>>& notes) {
+constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
+                             const vec<rewritten_by>& said) {
   if (r.error) return;
   tactic_context context(r.core);
   collective_counter counter(r.core, r.passes);
@@ -104,8 +115,10 @@ constexpr void apply_tactics(partitioned& r, const Schedule& tactics, const vec<
   for_each_tactic(tactics, [&](const auto& t) {
     apply_and_report(r, context, counter, t.name(), number + 1 == count, [&] {
       t.apply(context);
-      for (const auto& note : notes[number]) context.note(note);
+      for (const auto& note : said[number].notes) context.note(note);
     });
+    if (!r.error && !context.error && !r.tactics.empty())
+      r.tactics.back().remat = said[number].remat;
     ++number;
   });
   r.error.record(context.error);

@@ -3,6 +3,7 @@
 
 #include <partita/schedule/manual.hpp>
 #include <partita/schedule/microbatch.hpp>
+#include <partita/schedule/remat.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/spec/lines.hpp>
 #include <partita/spmd/passes.hpp>
@@ -12,7 +13,7 @@ namespace partita {
 /// A tactic that was read. Of one type whatever it does, so that a schedule is a `vec` of them.
 class text_tactic {
  public:
-  enum kind_type : std::uint8_t { manual, microbatch, actions, layouts };
+  enum kind_type : std::uint8_t { manual, microbatch, remat, actions, layouts };
   /// `arg-tile x 0 16`: pieces of this width, along the axis that makes them so.
   struct action {
     text place;     ///< where it stands, for messages
@@ -42,6 +43,7 @@ class text_tactic {
   uneven policy = uneven::unsaid;
   std::int64_t steps = 0;
   vec<schedule_detail::kept_microbatch_entry> batches;
+  vec<kept_name> scopes;
   vec<action> list;
   vec<whole_layout> values;
 
@@ -49,6 +51,7 @@ class text_tactic {
   constexpr void rewrite(rewriting& r) const {
     if (kind == microbatch)
       schedule_detail::stepping{steps, {batches.data(), batches.size()}}.rewrite(r);
+    if (kind == remat) schedule_detail::repetition(r, {scopes.data(), scopes.size()}).run();
   }
   constexpr void apply(tactic_context& c) const {
     if (kind == manual)
@@ -206,10 +209,12 @@ class schedule_reader {
       manual(t);
     else if (kind == "microbatch")
       microbatch(t);
+    else if (kind == "remat")
+      remat(t);
     else
       return l_.fail(
           at, "X003", "\"", word,
-          "\" is no tactic; manual, microbatch, arg-tile, propagate and passes are known");
+          "\" is no tactic; manual, microbatch, remat, arg-tile, propagate and passes are known");
     if (!labelled) t.label = kept_name(kind);
     if (!l_.failed()) tactics_.push_back(t);
   }
@@ -307,6 +312,12 @@ class schedule_reader {
     l_.fail(at, "X010", pass, " needs a number of bytes between 1 and 9e18");
     return 0;
   }
+  constexpr void remat(text_tactic& t) {
+    t.kind = text_tactic::remat;
+    do {
+      t.scopes.push_back(kept_name(l_.name(";").view()));
+    } while (l_.accept(","));
+  }
   constexpr void microbatch(text_tactic& t) {
     t.kind = text_tactic::microbatch;
     t.steps = l_.number("a number of steps");
@@ -336,6 +347,7 @@ class schedule_reader {
 /// Z3: manual "B" {params: first_divisible_dim, state: first_divisible_dim} pad
 /// MP: manual "M" {"params.*.up": 1}       # `*`: any part between dots, `**`: any
 /// MB: microbatch 4 {batch: 0}
+/// R: remat params.layers, "*.attention" # what lies there is computed again for the derivative
 /// arg-tile 1 1 16                         # argument (number or name), dimension, width of a piece
 /// propagate
 /// passes share_gathers, combine_below 64 KiB

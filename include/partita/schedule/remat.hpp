@@ -1,0 +1,197 @@
+/// The remat tactic: values are computed again where they are needed, instead of kept.
+///
+/// Source    Chen et al., arXiv:1604.06174 (whole layers); Korthikanti et al., arXiv:2205.05198
+///           (selective recomputation)
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include <partita/cost/cost.hpp>
+#include <partita/schedule/kept_name.hpp>
+#include <partita/schedule/remat_scopes.hpp>
+#include <partita/schedule/rewriting.hpp>
+#include <partita/schedule/tactic.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+namespace schedule_detail {
+
+/// What a remat tactic does, whether its names are known to the compiler or not.
+class repetition {
+ public:
+  constexpr repetition(rewriting& r, span<const kept_name> wanted)
+      : r_(r), labels_(r.labels.empty() ? r.p.labels : r.labels) {
+    for (const auto& each : wanted) wanted_.push_back(each.view());
+  }
+
+  constexpr void run() {
+    vec<std::string_view> inputs;
+    for (int i = 0; i < r_.p.input_count(); ++i) inputs.push_back(r_.p.input_name(i));
+    copies_.resize(wanted_.size(), 0);
+    found_.resize(wanted_.size(), 0);
+    program q = repeated(r_.p, inputs);
+    for (std::size_t e = 0; e < wanted_.size(); ++e) check(e);
+    if (r_.error) return;
+    core_detail::name_copies(q);
+    report(q);
+    r_.p = static_cast<program&&>(q);
+    r_.p.labels = labels_;
+  }
+
+ private:
+  rewriting& r_;
+  const label_list& labels_;
+  vec<std::string_view> wanted_;
+  vec<int> copies_;  ///< by name: ops that are computed again
+  vec<char> found_;  ///< by name: does anything have it?
+  bool derivative_ = false;
+
+  /// The program, and those nested in it, each with scopes of its own.
+  constexpr program repeated(const program& p, const vec<std::string_view>& inputs) {
+    program inner;
+    if (!p.regions.empty()) inner = with_nested_repeated(p, inputs);
+    const program& now = p.regions.empty() ? p : inner;
+    scope_names names(wanted_);
+    const repeat_plan plan = scope_finder(now, inputs, labels_, names).run();
+    for (char each : plan.derived) derivative_ = derivative_ || each != 0;
+    for (std::size_t e = 0; e < wanted_.size(); ++e) found_[e] = found_[e] || names.found[e];
+    if (plan.scopes == 0) return now;
+    repeated_program made = repeat_scopes(now, plan);
+    for (int s = 0; s < plan.scopes; ++s) {
+      copies_[names.entry_of[s]] += made.copies[s];
+      r_.remat.ops += made.copies[s];
+      r_.remat.scopes += made.copies[s] > 0;
+    }
+    return static_cast<program&&>(made.p);
+  }
+  constexpr program with_nested_repeated(const program& p, const vec<std::string_view>& inputs) {
+    program q = p;
+    vec<std::string_view> names(p.types.size(), std::string_view());  // of inputs, by value
+    for (int i = 0; i < p.input_count(); ++i) names[p.inputs[i]] = inputs[i];
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      const op_node& n = p.ops[o];
+      if (n.region_count == 0) continue;
+      wire_list list;
+      n.def->wires(p, o, list);
+      for (int k = 0; k < n.region_count; ++k) {
+        const program& body = p.region(o, k);
+        vec<std::string_view> inside(body.inputs.size(), std::string_view());
+        for (const auto& w : list.wires) name_ends(p, o, k, w, names, inside);
+        q.regions[n.region_begin + k] = repeated(body, inside);
+      }
+    }
+    return q;
+  }
+  /// An input of a nested program has the name of the input that it is.
+  static constexpr void name_ends(const program& p, op_id o, int region, const wire& w,
+                                  const vec<std::string_view>& names,
+                                  vec<std::string_view>& inside) {
+    std::string_view name;
+    for (const auto& e : w.ends)
+      if (e.kind == wire_end::operand) name = names[p.operand(o, e.index)];
+    for (const auto& e : w.ends)
+      if (e.kind == wire_end::input && e.region == region) inside[e.index] = name;
+  }
+
+  constexpr void check(std::size_t e) {
+    if (!found_[e]) {
+      vec<std::string_view> known;
+      collect_names(r_.p, known);
+      r_.error.record("S006", "remat: no input, tag or inner value is named \"", wanted_[e],
+                      "\" or lies below it; ", known_names(wanted_[e], known));
+    }
+    if (copies_[e] > 0) return;
+    constexpr std::string_view remedy =
+        "; name what lies between the inputs of a model and its loss, or leave the tactic out";
+    if (derivative_)
+      r_.error.record("S015", "remat: no derivative reads what is computed under \"", wanted_[e],
+                      "\" and need not be kept anyway", remedy);
+    else
+      r_.error.record("S015", "remat: the program has no derivative that reads what is under \"",
+                      wanted_[e], '"', remedy);
+  }
+  constexpr void collect_names(const program& p, vec<std::string_view>& known) const {
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      const op_node& n = p.ops[o];
+      if (n.marks.again) continue;
+      const std::string_view label = p.label(o, labels_);
+      if (n.name.size > 0 && n.def->role != op_role::control)
+        known.push_back(p.view(n.name));
+      else if (!label.empty() && label.substr(0, 5) != "grad.")
+        known.push_back(label);
+      for (const auto& q : p.regions_of(o)) collect_names(q, known);
+    }
+  }
+
+  constexpr void report(const program& q) {
+    const cost before = estimate(r_.p), after = estimate(q);
+    remat_price& price = r_.remat;
+    price.flops = after.flops - before.flops;
+    price.bytes = after.bytes - before.bytes;
+    price.peak_before = before.peak_bytes;
+    price.peak = after.peak_bytes;
+    r_.notes.push_back(concat("computes ", price.ops, " ops of ", price.scopes,
+                              " scopes again: ", price.flops, " flop and ", price.bytes,
+                              " bytes read and written more; peak of the whole program ",
+                              price.peak_before, " -> ", price.peak, " bytes"));
+  }
+};
+
+}  // namespace schedule_detail
+
+/// Computes again, for the derivative, what lies in some scopes, instead of keeping it.
+///
+/// Effect    values that ops in a scope make, and that a derivative reads, are computed again from
+///           what the scope reads, right before the derivative needs the first of them. A name
+///           selects, as in `manual`, by itself, as a prefix, or as a pattern: ops by their labels
+///           (of modules with debug information); tags: what is computed from the first to the last
+///           tagged value of the name; inputs: what is computed around the ops that read them (see
+///           schedule_detail::scope_finder). Each name that a pattern stands for, and each
+///           numbered element below a name, is a scope of its own: "params.layers" gives one for
+///           each layer.
+/// Legal     where a derivative reads anything of the scope. It may stand anywhere in a schedule:
+///           the other tactics see the program that computes again, and name copies of a tag
+///           together with it.
+/// Pros      values of a scope are not in memory between the forward and the backward part
+/// Cons      FLOPs of the forward part of the scope (but for what the derivative does not read),
+///           and its collectives, once more; see tactic_report::remat
+/// Collectives  those of what is computed again
+/// Errors    S006 nothing has that name or prefix, S015 no derivative reads anything of it
+template <std::size_t N>
+class remat_tactic {
+ public:
+  constexpr remat_tactic(const std::string_view (&names)[N], std::string_view name)
+      : remat_tactic(names, name, std::make_index_sequence<N>{}) {}
+  constexpr std::string_view name() const { return name_; }
+  /// The same tactic under another name.
+  constexpr remat_tactic named(std::string_view n) const {
+    remat_tactic t = *this;
+    t.name_ = n;
+    return t;
+  }
+
+  /// No actions: the program is another one before the first action.
+  constexpr void apply(tactic_context&) const {}
+  constexpr void rewrite(rewriting& r) const { schedule_detail::repetition(r, {scopes_, N}).run(); }
+
+ private:
+  template <std::size_t... I>
+  constexpr remat_tactic(const std::string_view (&names)[N], std::string_view name,
+                         std::index_sequence<I...>)
+      : name_(name), scopes_{kept_name(names[I])...} {}
+
+  kept_name name_;
+  kept_name scopes_[N];
+};
+
+/// `remat({"params.layers"})`, optionally with a name for reports.
+template <std::size_t N>
+constexpr remat_tactic<N> remat(const std::string_view (&names)[N],
+                                std::string_view name = "remat") {
+  return {names, name};
+}
+
+}  // namespace partita

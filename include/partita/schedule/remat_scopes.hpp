@@ -1,0 +1,310 @@
+/// Which ops the names of a remat tactic stand for.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/core/repeat_scopes.hpp>
+#include <partita/ir/wires.hpp>
+#include <partita/schedule/tactic.hpp>
+#include <partita/support/name_table.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita::schedule_detail {
+
+/// The beginning of a name that a text selects, or nothing.
+constexpr std::string_view selected_part(std::string_view wanted, std::string_view name) {
+  if (!is_pattern(wanted))
+    return selects(wanted, name) ? name.substr(0, wanted.size()) : std::string_view();
+  for (std::size_t end = 0; end <= name.size(); ++end)
+    if ((end == name.size() || name[end] == '.') && selects_pattern(wanted, name.substr(0, end)))
+      return name.substr(0, end);
+  return {};
+}
+/// A part of a name, and the number that follows, if one does: elements of a list are told apart.
+constexpr std::string_view with_number(std::string_view part, std::string_view name) {
+  std::size_t end = part.size() + 1;
+  while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+  const bool number = end > part.size() + 1 && (end == name.size() || name[end] == '.');
+  return number ? name.substr(0, end) : part;
+}
+
+/// Names of scopes, and what asked for them. One entry: the name itself, or one for each element
+/// of a list below it.
+class scope_names {
+ public:
+  constexpr explicit scope_names(const vec<std::string_view>& wanted)
+      : found(wanted.size(), 0), wanted_(wanted), places_(16) {}
+
+  vec<int> entry_of;  ///< by scope
+  vec<char> found;    ///< by entry: is anything of that name?
+
+  constexpr int count() const { return static_cast<int>(entry_of.size()); }
+  /// The scope that a name belongs to, or -1. Of several entries that select it the longest counts.
+  constexpr int of(std::string_view name) {
+    int best = -1;
+    std::string_view part;
+    for (int e = 0; e < static_cast<int>(wanted_.size()); ++e) {
+      const std::string_view selected = selected_part(wanted_[e], name);
+      if (selected.empty()) continue;
+      found[e] = 1;
+      if (best >= 0 && wanted_[e].size() <= wanted_[best].size()) continue;
+      best = e;
+      part = selected;
+    }
+    if (best < 0) return -1;
+    const int s = places_.insert(with_number(part, name), count());
+    if (s == count()) entry_of.push_back(best);
+    return s;
+  }
+
+ private:
+  const vec<std::string_view>& wanted_;
+  name_table places_;
+};
+
+/// Finds the scopes of one program.
+///
+/// An op is of a scope whose name its label begins with; of a program with labels, so is a step
+/// without one that only the scope or the derivative needs. Tags mark what lies between them: all
+/// that the program computes from the first value with a name of the scope to the last one, these
+/// included. Inputs mark what lies around the ops of the model that read them, up to the narrowest
+/// places: there the fewest bytes are on their way from ops before to ops behind, and no op lies in
+/// between that reads an input which they do not read. (The end, if no scope follows: the first
+/// places with no more bytes than at the begin.) Constants and ops of derivatives are of no scope.
+class scope_finder {
+ public:
+  /// `inputs`: names of the program's inputs, empty where there is none.
+  constexpr scope_finder(const program& p, const vec<std::string_view>& inputs,
+                         const label_list& labels, scope_names& names)
+      : p_(p), inputs_(inputs), labels_(labels), names_(names) {
+    plan_.scope.resize(p.ops.size(), -1);
+    plan_.derived.resize(p.ops.size(), 0);
+    plan_.named.resize(p.ops.size(), 0);
+    in_model_.resize(p.ops.size(), 0);
+  }
+
+  constexpr repeat_plan run() {
+    find_derived();
+    find_labelled();
+    find_tagged();
+    find_around_inputs();
+    plan_.scopes = names_.count();
+    return static_cast<repeat_plan&&>(plan_);
+  }
+
+ private:
+  /// Ops [first, last] that mark a scope.
+  struct stretch {
+    int scope = -1;
+    op_id first = -1, last = -1;
+  };
+
+  const program& p_;
+  const vec<std::string_view>& inputs_;
+  const label_list& labels_;
+  scope_names& names_;
+  repeat_plan plan_;
+
+  vec<char> in_model_;  ///< by op: does a derivative need it, or does it read what is needed? (A
+                        ///< loss may not be needed.) And is it no part of a derivative?
+
+  constexpr bool in_model(op_id o) const { return in_model_[o] != 0; }
+  constexpr void take(op_id o, int scope) {
+    if (in_model(o) && plan_.scope[o] < 0) plan_.scope[o] = scope;
+  }
+
+  /// What derivatives add and compute again, what reads any of it (an optimizer), and what they
+  /// need.
+  constexpr void find_derived() {
+    vec<char> needed(p_.types.size(), 0), derives(p_.ops.size(), 0);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_marks& m = p_.ops[o].marks;
+      derives[o] = m.transposed > 0 || m.again || p_.label(o, labels_).substr(0, 5) == "grad.";
+      bool derived = derives[o] != 0;
+      for (value_id v : p_.operands(o)) derived = derived || plan_.derived[p_.producers[v]] != 0;
+      plan_.derived[o] = derived;
+    }
+    for (op_id o = p_.op_count(); o-- > 0;) {
+      const op_node& n = p_.ops[o];
+      bool reaches = derives[o] != 0;
+      for (int r = 0; r < n.result_count; ++r) reaches = reaches || needed[n.result + r] != 0;
+      if (!reaches) continue;
+      in_model_[o] = plan_.derived[o] == 0 && n.def->role != op_role::parameter;
+      for (value_id v : p_.operands(o)) needed[v] = 1;
+    }
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      for (value_id v : p_.operands(o))
+        if (plan_.derived[o] == 0 && in_model_[p_.producers[v]] != 0) in_model_[o] = 1;
+  }
+
+  // ---- Labels -----------------------------------------------------------------------------------
+
+  constexpr void find_labelled() {
+    if (labels_.empty()) return;
+    bool any = false;
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const std::string_view label = p_.label(o, labels_);
+      if (label.empty()) continue;
+      const int s = names_.of(label);
+      if (!in_model(o)) continue;
+      plan_.scope[o] = s;
+      any = any || s >= 0;
+    }
+    if (any) take_steps();
+  }
+  /// Steps without a label: users first.
+  constexpr void take_steps() {
+    constexpr int nothing = -1, several = -2;
+    vec<int> user(p_.types.size(), nothing);  // by value: the scope of all that reads it
+    for (const auto& out : p_.outputs) user[out.value] = several;
+    for (op_id o = p_.op_count(); o-- > 0;) {
+      const op_node& n = p_.ops[o];
+      int s = user[n.result];
+      for (int r = 1; r < n.result_count; ++r)
+        if (user[n.result + r] != s) s = several;
+      if (s >= 0 && n.def->role == op_role::compute && p_.label(o, labels_).empty()) take(o, s);
+      if (plan_.derived[o] != 0) continue;
+      const int mine = plan_.scope[o] < 0 ? several : plan_.scope[o];
+      for (value_id v : p_.operands(o))
+        user[v] = user[v] == nothing || user[v] == mine ? mine : several;
+    }
+  }
+
+  // ---- Tags -------------------------------------------------------------------------------------
+
+  constexpr void find_tagged() {
+    vec<stretch> list;
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      if (!p_.is(o, op_role::tag)) continue;
+      const op_id made = p_.producers[p_.operand(o, 0)];
+      const int s = names_.of(p_.view(p_.ops[o].name));
+      if (s < 0 || !in_model(o)) continue;
+      mark(list, s, in_model(made) ? made : o, o);
+      plan_.named[made] = plan_.named[o] = 1;
+    }
+    for (const stretch& each : list)
+      for (op_id o = each.first; o <= each.last; ++o) take(o, each.scope);
+  }
+  /// Stretches of few tags are looked for from behind: those of a scope stand together.
+  static constexpr void mark(vec<stretch>& list, int scope, op_id first, op_id last) {
+    for (std::size_t i = list.size(); i-- > 0;)
+      if (list[i].scope == scope) {
+        if (first < list[i].first) list[i].first = first;
+        if (last > list[i].last) list[i].last = last;
+        return;
+      }
+    list.push_back({scope, first, last});
+  }
+
+  // ---- Inputs -----------------------------------------------------------------------------------
+
+  constexpr void find_around_inputs() {
+    vec<int> scope_of(p_.types.size(), -1);  // by input
+    vec<char> other(p_.types.size(), 0);     // by input: of no scope, but an argument
+    bool any = false;
+    for (int i = 0; i < p_.input_count(); ++i) {
+      const int s = inputs_[i].empty() ? -1 : names_.of(inputs_[i]);
+      scope_of[p_.inputs[i]] = s;
+      other[p_.inputs[i]] = s < 0 && !inputs_[i].empty();
+      any = any || s >= 0;
+    }
+    if (!any) return;
+    vec<int> place(static_cast<std::size_t>(names_.count()), -1);  // by scope: its stretch
+    vec<stretch> list;
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      if (!in_model(o)) continue;
+      for (value_id v : p_.operands(o)) {
+        if (scope_of[v] < 0) continue;
+        int& at = place[scope_of[v]];
+        if (at < 0) {
+          at = static_cast<int>(list.size());
+          list.push_back({scope_of[v], o, o});
+        }
+        list[at].last = o;
+      }
+    }
+    take_between(joined(list), other, waiting_bytes());
+  }
+  /// Stretches that overlap are one; they stand in the order of their first ops.
+  static constexpr vec<stretch> joined(const vec<stretch>& list) {
+    vec<stretch> out;
+    for (const stretch& each : list)
+      if (out.empty() || each.first > out.back().last)
+        out.push_back(each);
+      else if (each.last > out.back().last)
+        out.back().last = each.last;
+    return out;
+  }
+  /// By op: bytes that ops of the model before it make and that it or others behind it read.
+  constexpr vec<std::int64_t> waiting_bytes() const {
+    vec<op_id> last(p_.types.size(), -1);
+    vec<char> constant(p_.types.size(), 0);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      bool free = p_.is(o, op_role::compute);
+      for (value_id v : p_.operands(o)) {
+        free = free && constant[v] != 0;
+        if (plan_.derived[o] == 0) last[v] = o;
+      }
+      for (int r = 0; r < p_.ops[o].result_count; ++r) constant[p_.ops[o].result + r] = free;
+    }
+    vec<std::int64_t> more(p_.ops.size() + 1, 0), sum(p_.ops.size() + 1, 0);
+    for (value_id v = 0; v < p_.value_count(); ++v) {
+      const op_id made = p_.producers[v];
+      if (last[v] < 0 || constant[v] != 0 || !in_model(made)) continue;
+      more[made + 1] = saturating_add(more[made + 1], p_.types[v].bytes());
+      more[last[v] + 1] -= p_.types[v].bytes();
+    }
+    std::int64_t now = 0;
+    for (std::size_t o = 0; o < more.size(); ++o) sum[o] = now = saturating_add(now, more[o]);
+    return sum;
+  }
+  constexpr void take_between(const vec<stretch>& list, const vec<char>& other,
+                              const vec<std::int64_t>& waiting) {
+    vec<int> reader(p_.types.size(), -1);  // by input: the last stretch that reads it
+    const auto reads_another = [&](op_id o, int stretch) {
+      for (value_id v : p_.operands(o))
+        if (in_model(o) && other[v] != 0 && reader[v] != stretch) return true;
+      return false;
+    };
+    op_id model_end = p_.op_count();
+    while (model_end > 0 && !in_model(model_end - 1)) --model_end;
+    op_id free_from = 0;  // the first op that no scope before has
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const stretch& each = list[i];
+      for (op_id o = each.first; o <= each.last; ++o)
+        for (value_id v : p_.operands(o)) reader[v] = static_cast<int>(i);
+      const op_id next = i + 1 < list.size() ? list[i + 1].first : model_end;
+      op_id from = each.first;
+      while (from > free_from && !reads_another(from - 1, static_cast<int>(i))) --from;
+      op_id to = each.last + 1;
+      while (to < next && !reads_another(to, static_cast<int>(i))) ++to;
+      const bool meets = i + 1 < list.size() && to == next;
+      const op_id begin = i > 0 && from == free_from ? from : narrowest(from, each.first, waiting),
+                  end = meets ? narrowest(each.last + 1, to, waiting)
+                              : as_narrow(each.last + 1, to, waiting, waiting[begin]);
+      for (op_id o = begin; o < end; ++o) take(o, each.scope);
+      free_from = end;
+    }
+  }
+  /// The last op of [from, to] before which the fewest bytes wait.
+  static constexpr op_id narrowest(op_id from, op_id to, const vec<std::int64_t>& waiting) {
+    op_id best = from;
+    for (op_id o = from; o <= to; ++o)
+      if (waiting[o] <= waiting[best]) best = o;
+    return best;
+  }
+  /// The end of the first ones before each of which at most so many bytes wait, or where there are
+  /// none, the narrowest.
+  static constexpr op_id as_narrow(op_id from, op_id to, const vec<std::int64_t>& waiting,
+                                   std::int64_t enough) {
+    for (op_id o = from; o <= to; ++o) {
+      if (waiting[o] > enough) continue;
+      while (o < to && waiting[o + 1] <= enough) ++o;
+      return o;
+    }
+    return narrowest(from, to, waiting);
+  }
+};
+
+}  // namespace partita::schedule_detail
