@@ -12,7 +12,7 @@
 #include <partita/partita.hpp>
 #include <partita/report/html.hpp>
 
-#include "xml.hpp"
+#include "../xml.hpp"
 
 namespace pt = partita;
 

@@ -14,7 +14,7 @@
 #include <partita/report/tactics_svg.hpp>
 #include <partita/report/timeline_svg.hpp>
 
-#include "xml.hpp"
+#include "../xml.hpp"
 
 namespace pt = partita;
 

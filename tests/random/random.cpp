@@ -11,6 +11,10 @@
 #include <map>
 #include <optional>
 
+#include <partita/cost/memory_course.hpp>
+#include <partita/report/html.hpp>
+
+#include "../xml.hpp"
 #include "error_bound.hpp"
 #include "generator.hpp"
 #include "schedule.hpp"
@@ -464,7 +468,8 @@ class check {
     if (again.peak_bytes != q.cost.peak_bytes || again.flops != q.cost.flops ||
         again.collective_bytes != q.cost.collective_bytes)
       return fail("the cost is another one");
-    if (!check_peak(q) || !check_simulation(q)) return false;
+    if (!check_peak(q) || !check_simulation(q) || !check_memory_course(q)) return false;
+    if (c_.seed % 16 == 1 && !check_page(q)) return false;
     const auto s = pt::summarize(q);
     if (!(s.collectives == q.collectives) || s.peak_bytes != q.cost.peak_bytes ||
         s.tactic_count != static_cast<int>(schedule.size()) ||
@@ -474,6 +479,33 @@ class check {
       if (s.input(i).local_shape != q.device.local.input_type(i).shape)
         return fail("summarize has another shape of an input");
     return check_explained(q) && check_difference(q) && check_log(q);
+  }
+  /// What lies there while an op runs makes up what is live then.
+  bool check_memory_course(const pt::partitioned& q) {
+    const pt::memory_course course(q.device);
+    const pt::live_bytes live(q.device.local);
+    for (pt::op_id o = 0; o < course.ops(); ++o)
+      if (course.all(o) != live.arguments + live.during[o])
+        return fail("memory while op " + std::to_string(o) + " runs is not what is live");
+    return true;
+  }
+  /// Pictures are XML, those of a page and those of files.
+  bool check_page(const pt::partitioned& q) {
+    const pt::text page = pt::html_page(q, pt::a100_80);
+    const std::string_view all = page;
+    std::size_t pictures = 0;
+    for (std::size_t at = 0; (at = all.find("<svg ", at)) != all.npos; ++at, ++pictures) {
+      const std::size_t end = all.find("</svg>", at);
+      const std::string fault =
+          end == all.npos ? "cut off" : xml_checker(all.substr(at, end + 6 - at)).run();
+      if (!fault.empty()) return fail("picture of a page: " + fault);
+    }
+    if (pictures < 3) return fail("a page without pictures");
+    for (int i = 0; i < q.source.input_count() && i < 4; ++i) {
+      const std::string fault = xml_checker(pt::sharding_svg(q.input(i), q.mesh()).view()).run();
+      if (!fault.empty()) return fail("picture of a sharding: " + fault);
+    }
+    return true;
   }
   /// What lies there at the peak makes up the peak.
   bool check_peak(const pt::partitioned& q) {

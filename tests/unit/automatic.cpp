@@ -5,6 +5,7 @@
 
 #include <partita/partita.hpp>
 #include <partita/search/automatic.hpp>
+#include <partita/spec/schedule.hpp>
 
 #include "../../examples/models/transformer.hpp"
 
@@ -14,6 +15,7 @@ namespace tf = transformer;
 namespace {
 
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
+constexpr pt::search_options few{.evaluations = 1000};
 
 double step_time(const pt::partitioned& p, const pt::device& on) {
   return pt::simulate(p.device, on, {.overlap = true}).time;
@@ -34,7 +36,8 @@ TEST_CASE("a transformer's training step: no slower than what experts write") {
   const auto made = [&](const auto&... tactics) {
     return pt::partition(step, mesh, pt::schedule(tactics...));
   };
-  const auto expert = made(tf::BP, tf::MP), alone = made(pt::automatic({"B", "M"}, pt::a100_80));
+  const auto expert = made(tf::BP, tf::MP),
+             alone = made(pt::automatic({"B", "M"}, pt::a100_80, few));
   CHECK(step_time(alone, pt::a100_80) <= 1.001 * step_time(expert, pt::a100_80));
   // Layers are sharded alike.
   for (int i = 0; i < step.input_count(); ++i) {
@@ -46,18 +49,18 @@ TEST_CASE("a transformer's training step: no slower than what experts write") {
     CHECK(alone.input(name).sharding == sharding);
   }
   // It is a tactic like any other: behind a manual one, and before one.
-  const auto mixed = made(tf::BP, pt::automatic({"M"}, pt::a100_80));
+  const auto mixed = made(tf::BP, pt::automatic({"M"}, pt::a100_80, few));
   CHECK(step_time(mixed, pt::a100_80) <= 1.001 * step_time(made(tf::BP), pt::a100_80));
   CHECK(mixed.tactics.size() == 2);
   CHECK(std::string(mixed.tactics[1].notes[0].view()).starts_with("automatic: "));
   // The same again, and from the log.
-  CHECK(actions(made(tf::BP, pt::automatic({"M"}, pt::a100_80))) == actions(mixed));
+  CHECK(actions(made(tf::BP, pt::automatic({"M"}, pt::a100_80, few))) == actions(mixed));
   pt::core_program again(step, mesh);
   CHECK(!pt::replay(again, step, actions(alone)));
   // Too little memory for whole parameters: they are sharded, too.
   const auto batch = made(tf::BP);
   const double less = static_cast<double>(batch.cost.peak_bytes) * 0.9;
-  const auto small = made(tf::BP, pt::automatic({"B"}, with_memory(less)));
+  const auto small = made(tf::BP, pt::automatic({"B"}, with_memory(less), few));
   CHECK(static_cast<double>(small.cost.peak_bytes) <= less);
   // A step takes its state as it gave it.
   for (int i = 0; i < step.input_count(); ++i)
@@ -68,18 +71,82 @@ TEST_CASE("a transformer's training step: no slower than what experts write") {
 
 TEST_CASE("where nothing helps nothing is done") {
   const auto f = pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 3>("x"));
-  const auto p = pt::partition(f, mesh, pt::schedule(pt::automatic({"B", "M"}, pt::a100_80)));
+  const auto p = pt::partition(f, mesh, pt::schedule(pt::automatic({"B", "M"}, pt::a100_80, few)));
   CHECK(!p.input("x").sharding.count);
   CHECK(std::string(p.tactics[0].notes[0].view()) ==
-        "automatic: 0 moves, 0 programs evaluated, 1000 per mille of the cost before");
+        "automatic: nothing was found that costs less; the program stays as it is (3 evaluations, "
+        "1 partitionings)");
+}
+
+TEST_CASE("what was found is kept as text and as C++, and does the same") {
+  const auto step = tf::trace_training_step<tf::dynamic>({2, 512, 8, 64, 2048, 1024, 256, 32});
+  pt::search_result r;
+  const auto found = pt::partition(
+      step, mesh,
+      pt::schedule(pt::automatic({"B", "M"}, pt::a100_80, {.evaluations = 600, .result = &r})));
+  REQUIRE(r.tactics.size() > 1);
+  CHECK(r.evaluations == 600);
+  CHECK(r.after < r.before);
+  CHECK(r.bound <= r.after);
+  CHECK(!r.log.empty());
+  const pt::text written = pt::print_specification(r);
+  CAPTURE(std::string(written.view()));
+  CHECK(written.view().find("layers.*.") != std::string_view::npos);
+  const auto read = pt::read_schedule(written.view());
+  REQUIRE(!read.error);
+  const auto again = pt::partition(step, mesh, read.tactics);
+  CHECK(pt::print(again.device) == pt::print(found.device));
+  CHECK(std::string(pt::print_source(r).view())
+            .starts_with("constexpr auto found_1 = partita::manual(\""));
+  CHECK(std::string(pt::print_log(r).view()).starts_with("evaluations,seconds,cost\n"));
+}
+
+namespace {
+/// Collectives cost one each, nothing else does.
+struct fewest_collectives {
+  double operator()(const pt::device_program& d) const {
+    double n = 1;
+    for (const auto& o : d.local.ops) n += o.def->collective;
+    return n;
+  }
+};
+/// Takes the first action that is not refused.
+struct first_action {
+  void operator()(pt::environment& e) const {
+    for (int a = 0; a < e.action_count(); ++a)
+      if (e.step(a)) return static_cast<void>(e.cost());
+  }
+};
+static_assert(pt::CostModel<fewest_collectives> && pt::Searcher<first_action>);
+}  // namespace
+
+TEST_CASE("a user's cost model and a user's searcher") {
+  const auto f = pt::trace([](auto x, auto w) { return matmul(x, w); },
+                           pt::input<float, 512, 512>("x"), pt::input<float, 512, 512>("w"));
+  pt::search_result r;
+  const pt::search_options options{.evaluations = 50, .result = &r};
+  const pt::basic_automatic<pt::greedy_search, fewest_collectives> fewest({"B"}, pt::a100_80,
+                                                                          options);
+  CHECK(pt::partition(f, mesh, pt::schedule(fewest)).collectives.total() == 0);
+  CHECK(r.before == 1);
+  CHECK(r.tactics.empty());
+  const pt::basic_automatic<first_action> first({"B"}, pt::a100_80, options);
+  const auto p = pt::partition(f, mesh, pt::schedule(first));
+  CHECK(r.evaluations == 1);
+  CHECK(p.input("x").sharding.count == 1);
 }
 
 TEST_CASE("bad searches") {
   const auto f = pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 8>("x"));
   const auto run = [&](const auto& tactic) { pt::partition(f, mesh, pt::schedule(tactic)); };
   CHECK_THROWS_WITH(run(pt::automatic({"B"}, pt::a100_80, {.evaluations = 0})),
-                    "S029 automatic: 1 axes and 0 evaluations; give 1 to 8 axes and at least one "
-                    "evaluation");
+                    "S029 automatic: 1 axes and 0 evaluations; give 1 to 8 axes, at least one "
+                    "evaluation and no negative time");
+  CHECK_THROWS_WITH(
+      run(pt::automatic({"B"}, with_memory(3))),
+      "S030 automatic: arguments need 4.00 B of each device where each has its piece of "
+      "all of them; a device has 3.00 B, too little by 1.00 B; the largest is \"x\" "
+      "tensor<8xf32> of 32.0 B; take more devices, or such with more memory");
   CHECK_THROWS_WITH_AS(run(pt::automatic({"Q"}, pt::a100_80)), doctest::Contains("S001"),
                        pt::error);
   CHECK_THROWS_WITH_AS(run(pt::automatic({"B"}, pt::device())), doctest::Contains("D001"),

@@ -102,6 +102,13 @@ class core_program : public loop_program {
     return f;
   }
 
+  /// Makes room for loops of a value's own, as `tile` and `atomic` do where it has none, without
+  /// any: then neither inserts an op.
+  constexpr void hold(value_id v) {
+    const value_id target = holder(v);
+    if (!has_own_nest(target)) edit().insert_tiling(target, target);
+  }
+
   /// Keeps a value whole along a named axis: `atomic<%value, "axis">`, the `any` loop of section 8.
   ///
   /// Errors    S005 already sliced along the axis, S023 the axis is split otherwise

@@ -54,6 +54,7 @@ struct flat_program {
   struct control_info {
     op_id marker = -1;
     int first_scope = 0, scope_count = 0;
+    bool branches = false;  ///< does only one of the nested programs run?
     vec<use> operands;      ///< operands of wires
     vec<value_id> results;  ///< results of wires
   };
@@ -148,6 +149,7 @@ struct flat_program {
     control_info k;
     k.first_scope = static_cast<int>(scopes.size());
     k.scope_count = n.region_count;
+    k.branches = list.branches;
     k.operands.resize(at(n.operand_count), use{});
     k.results.resize(at(n.result_count), -1);
     for (const auto& r : q.regions_of(o)) {

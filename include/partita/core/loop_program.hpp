@@ -132,6 +132,11 @@ class loop_program {
     state_ = other.state_;
   }
 
+  /// Everything that actions change where they insert no ops.
+  constexpr const partition_state& state() const { return state_; }
+  /// Returns to a state of this program, which had the ops then that it has now.
+  constexpr void restore(const partition_state& s) { state_ = s; }
+
   /// May a loop see elements of neighbouring pieces?
   constexpr bool sees_halos() const { return state_.options.halos; }
   constexpr nest nest_of(op_id o) const { return state_.nests[o]; }

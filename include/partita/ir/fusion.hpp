@@ -18,19 +18,10 @@ namespace partita {
 class fused_kernels {
  public:
   /// Linear in ops.
-  constexpr explicit fused_kernels(const program& p)
-      : p_(p),
-        root_(p.types.size(), -1),
-        kernel_(p.types.size(), nobody),
-        height_(p.types.size(), 0),
-        repeated_(p.types.size(), 0),
-        seen_(p.types.size(), 0) {
-    const op_id count = p.op_count();
-    PARTITA_WORK(p.ops.size());
-    for (op_id o = 0; o < count; ++o) find_roots(o);
-    for (const auto& out : p.outputs) kernel_[root_[out.value]] = in_memory;
-    for (op_id o = count; o-- > 0;) decide(o);
-  }
+  constexpr explicit fused_kernels(const program& p) : fused_kernels(p, nullptr, 0) {}
+  /// Of a program whose nested programs stand in line; `order`: its ops in the order of execution.
+  constexpr fused_kernels(const program& p, const vec<op_id>& order)
+      : fused_kernels(p, order.data(), static_cast<int>(order.size())) {}
 
   /// The value whose memory a value is, or would be: of a reshape that of its operand.
   constexpr value_id root(value_id v) const { return root_[v]; }
@@ -90,6 +81,24 @@ class fused_kernels {
   /// Ops one behind the other in a kernel beyond which a value is stored in any case: compilers
   /// end somewhere, too, and the work stays linear.
   static constexpr int most_height = 48;
+
+  constexpr fused_kernels(const program& p, const op_id* order, int ordered)
+      : p_(p),
+        root_(p.types.size(), -1),
+        kernel_(p.types.size(), nobody),
+        height_(p.types.size(), 0),
+        repeated_(p.types.size(), 0),
+        seen_(p.types.size(), 0) {
+    const int count = order != nullptr ? ordered : p.op_count();
+    const auto at = [&](int i) { return order != nullptr ? order[i] : i; };
+    PARTITA_WORK(p.ops.size());
+    for (int i = 0; i < count; ++i) find_roots(at(i));
+    for (const auto& out : p.outputs) kernel_[root_[out.value]] = in_memory;
+    for (int i = 0; order != nullptr && i < count; ++i)
+      if (p.is(at(i), op_role::wire))
+        for (value_id v : p.operands(at(i))) kernel_[root_[v]] = in_memory;
+    for (int i = count; i-- > 0;) decide(at(i));
+  }
 
   const program& p_;
   vec<value_id> root_, kernel_;
@@ -156,9 +165,10 @@ class fused_kernels {
   }
   constexpr void note_uses(const op_node& n) {
     const value_id* const operands = p_.operand_list.data() + n.operand_begin;
-    const value_id mine = kernel_[n.result] == in_memory ? n.result : kernel_[n.result];
-    const int height = mine == n.result ? 1 : height_[n.result] + 1;
-    const bool repeats = n.def->repeats || (mine != n.result && repeated_[n.result] != 0);
+    const bool stored = n.result_count == 0 || kernel_[n.result] == in_memory;
+    const value_id mine = stored ? n.result : kernel_[n.result];
+    const int height = stored ? 1 : height_[n.result] + 1;
+    const bool repeats = n.def->repeats || (!stored && repeated_[n.result] != 0);
     PARTITA_WORK(n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const value_id v = root_[operands[i]];

@@ -112,6 +112,20 @@ class local_layouts {
   }
 };
 
+/// Calls f(loops, operand, shift, elements along the dimension) for each permute of an op's halos.
+template <class F>
+constexpr void for_each_halo_message(const core_program& c, op_id o, const F& f) {
+  if (!c.has_halo(o)) return;
+  const auto given = c.p.attrs(o);
+  vec<std::int64_t> attrs(given.begin(), given.end());
+  for (const auto& h : c.halos_of(o, attrs))
+    for (int k = 0; k < c.p.ops[o].operand_count; ++k)
+      if (h.cut.slices(k))
+        halo_exchange::for_each_message(
+            h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
+            [&](std::int64_t shift, std::int64_t elements) { f(h, k, shift, elements); });
+}
+
 /// Can an operand be the same value as another one? (Of most ops it is clear that none is.)
 constexpr bool may_repeat(const value_id* values, int count) {
   return count > 2 || (count == 2 && values[0] == values[1]);

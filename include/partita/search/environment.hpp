@@ -1,0 +1,453 @@
+/// A program under partitioning as a game: states, actions, steps, costs.
+///
+/// Source    PartIR, section 3 (AutomaticPartition), and the idea of its talk: the search's view of
+///           a program is public, so that anybody's optimizer or learner plays it
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include <partita/core/core_program.hpp>
+#include <partita/cost/cost.hpp>
+#include <partita/cost/running_cost.hpp>
+#include <partita/cost/simulate.hpp>
+#include <partita/search/moves.hpp>
+#include <partita/spmd/lower.hpp>
+#include <partita/support/place_table.hpp>
+
+namespace partita {
+
+/// How a search goes on; told to `search_options::progress`.
+struct search_progress {
+  std::int64_t evaluations = 0;
+  double seconds = 0;  ///< since the search began; 0 in constant evaluation
+  double best = 0;     ///< the least cost so far: seconds, more where memory is exceeded
+  double first = 0;    ///< the cost before the search
+};
+
+struct search_result;
+
+/// Where a search ends, and what it may use.
+struct search_options {
+  std::int64_t evaluations = 10000;  ///< at most so many costs are asked for
+  double seconds = 0;                ///< about so long; 0: no limit (ignored at compile time)
+  double memory = 0;                 ///< bytes of a device that may be used; 0: all it has
+  bool overlap = true;               ///< do collectives run beside kernels?
+  double least_gain = 1e-3;          ///< an action is taken if it makes the cost less by this part
+  std::uint64_t seed = 1;            ///< of what is drawn
+  void (*progress)(const search_progress&) = nullptr;  ///< called when a lower cost is found
+  search_result* result = nullptr;                     ///< is filled, if it is given
+};
+
+/// A cost of a program under partitioning, in place of the simulator's: anything that a search is
+/// to make small, 0 or above. It sees the device-local program, lowered anew for each state.
+template <class M>
+concept CostModel = requires(const M& m, const device_program& d) {
+  { m(d) } -> std::convertible_to<double>;
+};
+
+namespace search_detail {
+/// A user's cost model, whatever its type.
+struct own_cost {
+  virtual constexpr ~own_cost() = default;
+  virtual constexpr double operator()(const device_program& d) const = 0;
+};
+template <CostModel M>
+struct own_cost_of final : own_cost {
+  const M& model;
+  constexpr explicit own_cost_of(const M& m) : model(m) {}
+  constexpr double operator()(const device_program& d) const override {
+    return static_cast<double>(model(d));
+  }
+};
+}  // namespace search_detail
+
+/// What a program costs whose memory may be too small: a program of twice the memory costs as much
+/// as one that takes a hundred times longer, and one. (So a search first finds what fits, then what
+/// is fast.)
+constexpr double penalized(double seconds, double bytes, double memory) {
+  const double excess = bytes / memory - 1;
+  return excess > 0 ? seconds * (1 + 100 * excess) : seconds;
+}
+
+/// A program, and actions on it that end in costs.
+///
+/// ```cpp
+/// environment e(core, axes, a100_80, {});
+/// for (int a = 0; a < e.action_count() && !e.spent(); ++a) {
+///   if (e.step(a)) consider(e.cost());
+///   e.go_back();  // to the last mark()
+/// }
+/// ```
+///
+/// Every action is what one `manual` tactic does, then propagation (see search_move); an action
+/// that would leave a state and its next state unlike keeps the next state whole, or is refused.
+/// Costs are those of `running_cost`; where a searcher ends, `automatic` looks at the best states
+/// with the simulator itself.
+class environment {
+ public:
+  /// What was done since the beginning: actions by number.
+  using path = vec<int>;
+  /// An action as it was taken: values that it sliced, and next states that it kept whole.
+  struct done {
+    int axis = 0;
+    vec<search_move::member> members;
+    vec<int> whole;           ///< in `targets`
+    std::size_t changes = 0;  ///< in the program's log, up to here
+    std::uint64_t hash = 0;   ///< of the state behind it
+  };
+  /// A partitioning, to return to: about 50 bytes for an op. (A path is less, but takes its steps.)
+  struct state {
+    partition_state core;
+    path taken;
+    vec<done> history;
+    constexpr std::uint64_t hash() const { return history.empty() ? 0 : history.back().hash; }
+  };
+
+  /// `axes`: numbers of core_program::named. What is referred to outlives it.
+  /// `own`: a cost in place of the simulator's, or null.
+  constexpr environment(const core_program& c, const vec<int>& axes, const machine& on,
+                        const search_options& options, const search_detail::own_cost* own = nullptr)
+      : options_(options),
+        own_(own),
+        on_(on),
+        root_(c),
+        list_(hold_states(), axes),
+        now_(root_),
+        stamps_(root_.p.ops.size(), 0),
+        cost_(now_, on_, {.overlap = options.overlap}),
+        memory_(options.memory > 0 ? options.memory : on.device.memory),
+        is_next_(root_.p.types.size(), -1) {
+    const auto& targets = list_.targets();
+    for (int t = 0; t < static_cast<int>(targets.size()); ++t) is_next_[targets[t].value] = t;
+    if (!std::is_constant_evaluated()) began_ = std::chrono::steady_clock::now();
+    begin_.core = root_.state();
+    mark();
+    first_ = best_cost_ = evaluate();
+    if (own_ == nullptr) bound_ = cost_.bound(pieces_of(axes));
+  }
+  environment(const environment&) = delete;  // its costs refer to its program
+  environment& operator=(const environment&) = delete;
+
+  // ---- The state --------------------------------------------------------------------------------
+
+  constexpr const core_program& core() const { return now_; }
+  /// The actions that led to it. A state is a copy of this: `go_to` returns.
+  constexpr const path& taken() const { return taken_; }
+  /// Equal for equal partitionings, whatever led there.
+  constexpr std::uint64_t hash() const { return history_.empty() ? 0 : history_.back().hash; }
+
+  // ---- Actions ----------------------------------------------------------------------------------
+
+  constexpr int action_count() const { return static_cast<int>(list_.moves().size()); }
+  constexpr const search_move& action(int a) const { return list_.moves()[a]; }
+  /// May it change the state? (It may still be refused.)
+  constexpr bool legal(int a) const {
+    for (const auto& m : list_.moves()[a].members)
+      if (dim_for(m, list_.moves()[a].axis) >= 0) return true;
+    return false;
+  }
+  /// Takes an action and propagates. Gives false, and changes nothing, if it is refused.
+  constexpr bool step(int a) {
+    if (!legal(a)) return false;
+    const bool at_mark = taken_.size() == mark_.taken.size() && hash() == mark_.hash();
+    if (!at_mark) before_ = now_.state();
+    const partition_state& before = at_mark ? mark_.core : before_;
+    const search_move& m = list_.moves()[a];
+    vec<int> whole;
+    for (int round = 0; round < most_rounds; ++round) {
+      resolved_.clear();
+      if (!attempt(m, whole)) break;
+      if (!find_torn(m.axis, whole)) {
+        taken_.push_back(a);
+        const std::uint64_t h = hash() + difference(before);
+        const done d{m.axis, resolved_, whole, now_.state().changes.size(), h};
+        history_.push_back(d);
+        return true;
+      }
+      if (round + 1 < most_rounds) undo(before);
+    }
+    undo(before);
+    return false;
+  }
+  constexpr state save() const {
+    state s;
+    s.core = now_.state();
+    s.taken = taken_;
+    s.history = history_;
+    return s;
+  }
+  constexpr void restore(const state& s) {
+    std::size_t same = 0;
+    while (same < s.taken.size() && same < taken_.size() && s.taken[same] == taken_[same]) ++same;
+    const std::size_t common = same > 0 ? history_[same - 1].changes : root_.state().changes.size();
+    tell(now_.state().changes, read_ < common ? read_ : common);
+    tell(s.core.changes, common);
+    now_.restore(s.core);
+    read_ = now_.state().changes.size();
+    taken_ = s.taken;
+    history_ = s.history;
+  }
+  /// What `go_back` returns to.
+  constexpr void mark() { mark_ = save(); }
+  constexpr const state& marked() const { return mark_; }
+  constexpr void go_back() { restore(mark_); }
+  /// To the state that some actions lead to from the beginning. Gives false where one is refused.
+  constexpr bool go_to(const path& actions) {
+    restore(begin_);
+    bool all = true;
+    for (int a : actions) all = step(a) && all;
+    return all;
+  }
+
+  // ---- Costs ------------------------------------------------------------------------------------
+
+  /// Of the state: seconds of a step, more where memory is exceeded. Known states cost nothing to
+  /// ask again, but count. When the budget is spent: `hopeless`.
+  constexpr double cost() {
+    if (spent()) return hopeless;
+    ++evaluations_;
+    const std::uint64_t h = hash();
+    const int place = known_.find(hash_of(h), [&](int i) { return states_[i].hash == h; });
+    if (place >= 0) return states_[place].cost;
+    const double c = evaluate();
+    states_.push_back({h, c});
+    known_.insert(static_cast<int>(states_.size()) - 1,
+                  [&](int i) { return hash_of(states_[i].hash); });
+    if (c < best_cost_) improve(c);
+    lead(c);
+    return c;
+  }
+  /// Of the state, by the simulator itself (or the user's model), from the program that `lower`
+  /// makes. It takes its time, and is not counted.
+  constexpr double exact_cost() const {
+    const lowered l = lower(now_);
+    if (l.error) return hopeless;
+    if (own_ != nullptr) return (*own_)(l.device);
+    return penalized(simulate(l.device, on_, {.overlap = options_.overlap}).time,
+                     static_cast<double>(estimate(l.device).peak_bytes), memory_);
+  }
+  /// The best states that were seen, the best first: candidates for a closer look.
+  struct leader {
+    double cost = 0;
+    path taken;
+  };
+  constexpr const vec<leader>& leaders() const { return leaders_; }
+  constexpr double memory() const { return memory_; }  ///< bytes that may be used
+  static constexpr double hopeless = 1e300;
+  constexpr double first() const { return first_; }  ///< the cost at the beginning
+  /// No partitioning along these axes costs less: all work is shared by all devices, nothing is
+  /// sent.
+  constexpr double lower_bound() const { return bound_; }
+  constexpr double best_cost() const { return best_cost_; }
+  constexpr const path& best() const { return best_; }
+  constexpr std::int64_t evaluations() const { return evaluations_; }
+  /// Partitionings that were told apart.
+  constexpr std::int64_t states_seen() const { return static_cast<std::int64_t>(states_.size()); }
+  constexpr double seconds() const {
+    if (std::is_constant_evaluated()) return 0;
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+  }
+  /// Is the budget spent?
+  constexpr bool spent() const {
+    return evaluations_ >= options_.evaluations ||
+           (options_.seconds > 0 && seconds() >= options_.seconds);
+  }
+  constexpr const search_options& options() const { return options_; }
+
+  /// The best cost, whenever it became less.
+  struct improvement {
+    std::int64_t evaluations = 0;
+    double seconds = 0, cost = 0;
+  };
+  constexpr const vec<improvement>& improvements() const { return improvements_; }
+
+  // ---- What was done ----------------------------------------------------------------------------
+
+  constexpr const vec<done>& history() const { return history_; }
+  constexpr const vec<search_detail::named_target>& targets() const { return list_.targets(); }
+  constexpr const core_program& root() const { return root_; }
+  constexpr int target_of(value_id v) const { return is_next_[v]; }
+
+ private:
+  struct known_state {
+    std::uint64_t hash = 0;
+    double cost = 0;
+  };
+  static constexpr int most_rounds = 4;  ///< what is kept whole may tear another state
+
+  search_options options_;
+  const search_detail::own_cost* own_;
+  const machine& on_;
+  core_program root_;
+  search_detail::move_list list_;
+  core_program now_;
+  state begin_, mark_;
+  partition_state before_;
+  vec<int> stamps_;  ///< by op
+  int stamp_ = 0;
+  running_cost cost_;
+  double memory_;
+  vec<int> is_next_;  ///< by value: which target it is, or -1
+  path taken_, best_;
+  vec<done> history_;
+  vec<op_id> told_;       ///< that have changed since the last evaluation, and back
+  std::size_t read_ = 0;  ///< of now_.state().changes
+  vec<search_move::member> resolved_;
+  bool refused_ = false;
+  vec<known_state> states_;
+  place_table known_;
+  vec<improvement> improvements_;
+  vec<leader> leaders_;
+  double first_ = 0, best_cost_ = 0, bound_ = 0;
+  std::int64_t evaluations_ = 0;
+  std::chrono::steady_clock::time_point began_ = {};
+
+  /// Makes room for loops where states are given: then no action inserts an op.
+  constexpr const core_program& hold_states() {
+    for (const auto& t : search_detail::targets_of(root_.p))
+      if (t.state >= 0) root_.hold(t.state);
+    root_.propagate();
+    return root_;
+  }
+  constexpr double pieces_of(const vec<int>& axes) const {
+    double n = 1;
+    for (int a : axes) n *= static_cast<double>(root_.named.size(a));
+    return n;
+  }
+  static constexpr std::size_t most_leaders = 12;
+  constexpr void lead(double c) {
+    if (leaders_.size() == most_leaders) {
+      if (!(c < leaders_.back().cost)) return;
+      leaders_.pop_back();
+    }
+    const leader last{c, taken_};
+    leaders_.push_back(last);
+    for (std::size_t i = leaders_.size() - 1; i > 0 && leaders_[i].cost < leaders_[i - 1].cost;
+         --i) {
+      const leader other = leaders_[i];
+      leaders_[i] = leaders_[i - 1];
+      leaders_[i - 1] = other;
+    }
+  }
+  constexpr void improve(double c) {
+    best_cost_ = c;
+    best_ = taken_;
+    improvements_.push_back({evaluations_, seconds(), c});
+    if (options_.progress != nullptr)
+      options_.progress({evaluations_, seconds(), best_cost_, first_});
+  }
+  constexpr double evaluate() {
+    if (own_ != nullptr) return exact_cost();
+    note_changes();
+    cost_.update(told_);
+    told_.clear();
+    return penalized(cost_.time(), cost_.peak_bytes(), memory_);
+  }
+  /// Of the hash. That is a sum over all loops: what they cut, along which axis, and how many cut
+  /// that before them.
+  constexpr std::uint64_t difference(const partition_state& before) {
+    std::uint64_t sum = 0;
+    ++stamp_;
+    for (std::size_t i = before.changes.size(); i < now_.state().changes.size(); ++i) {
+      const op_id o = now_.state().changes[i];
+      if (o < 0) return hash_of_all() - hash();
+      if (stamps_[o] == stamp_) continue;
+      stamps_[o] = stamp_;
+      sum += hash_of_loops(o, now_.state().nests[o]) - hash_of_loops(o, before.nests[o]);
+    }
+    return sum;
+  }
+  constexpr std::uint64_t hash_of_all() const {
+    std::uint64_t sum = 0;
+    for (op_id o = 0; o < now_.p.op_count(); ++o)
+      sum += hash_of_loops(o, now_.state().nests[o]) - hash_of_loops(o, root_.state().nests[o]);
+    return sum;
+  }
+  constexpr std::uint64_t hash_of_loops(op_id o, const nest& n) const {
+    std::uint64_t sum = 0;
+    for (int i = 0; i < n.count; ++i) {
+      const loop& l = n.loops[i];
+      int before = 0;
+      for (int k = 0; k < i; ++k) before += n.loops[k].factor == l.factor;
+      const auto axis = static_cast<std::uint64_t>(l.axis), number = static_cast<std::uint64_t>(o);
+      const auto what = static_cast<std::uint64_t>(l.factor + 2) * 8 +
+                        static_cast<std::uint64_t>(l.factor == any_factor ? 0 : before);
+      sum += hash_of(hash_of(number * 8 + axis) + what * 0x9e3779b97f4a7c15u);
+    }
+    return sum;
+  }
+  constexpr void tell(const vec<op_id>& changes, std::size_t from) {
+    for (std::size_t i = from; i < changes.size(); ++i) told_.push_back(changes[i]);
+  }
+  constexpr void note_changes() {
+    tell(now_.state().changes, read_);
+    read_ = now_.state().changes.size();
+  }
+  /// To where the present step began.
+  constexpr void undo(const partition_state& before) {
+    const std::size_t common = before.changes.size();
+    tell(now_.state().changes, read_ < common ? read_ : common);
+    now_.restore(before);
+    read_ = common;
+  }
+
+  constexpr int dim_for(const search_move::member& m, int axis) const {
+    if (now_.is_tiled(m.value, axis)) return -1;
+    const value_id v = now_.holder(m.value);
+    const shape left = now_.made(v).local(now_.p.type(v).shape, now_.mesh);
+    const std::int64_t n = now_.named.size(axis);
+    const auto fits = [&](int d) { return left[d] > 0 && left[d] % n == 0; };
+    if (m.dim != search_move::first_divisible) return fits(m.dim) ? m.dim : -1;
+    for (int d = 0; d < left.rank; ++d)
+      if (fits(d)) return d;
+    return -1;
+  }
+  /// What `manual` does: inputs, propagation, then the next states that lie otherwise.
+  constexpr bool attempt(const search_move& m, const vec<int>& whole) {
+    for (int t : whole)
+      if (now_.atomic(targets()[t].value, m.axis) || now_.atomic(targets()[t].state, m.axis))
+        return false;
+    for (const auto& each : m.members) {
+      const int dim = dim_for(each, m.axis);
+      if (dim < 0 || now_.tile(each.value, dim, m.axis)) {
+        if (!m.optional) return false;
+        continue;
+      }
+      resolved_.push_back({each.value, dim});
+    }
+    if (resolved_.empty()) return false;
+    do now_.propagate();
+    while (bring_states(m.axis));
+    return !refused_;
+  }
+  /// Slices next states as propagation has sliced the states. Gives whether any was to be.
+  constexpr bool bring_states(int axis) {
+    refused_ = false;
+    bool any = false;
+    for (const auto& t : targets()) {
+      if (t.state < 0 || refused_) continue;
+      const int dim = now_.dim_of(t.value, axis);
+      if (dim < 0 || now_.dim_of(t.state, axis) == dim) continue;
+      refused_ = static_cast<bool>(now_.tile(t.state, dim, axis));
+      bool member = false;
+      for (const auto& each : resolved_) member = member || each.value == t.value;
+      if (!member) resolved_.push_back({t.value, dim});
+      any = true;
+    }
+    return any && !refused_;
+  }
+  /// Appends to `whole` the states whose next state is sliced along the axis where they are not.
+  constexpr bool find_torn(int axis, vec<int>& whole) const {
+    const std::size_t before = whole.size();
+    for (int t = 0; t < static_cast<int>(targets().size()); ++t)
+      if (const auto& s = targets()[t];
+          s.state >= 0 && now_.is_tiled(s.state, axis) && !now_.is_tiled(s.value, axis))
+        whole.push_back(t);
+    return whole.size() > before;
+  }
+};
+
+}  // namespace partita

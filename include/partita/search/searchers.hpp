@@ -1,0 +1,302 @@
+/// Searchers: what plays an environment.
+///
+/// Source    lazy greedy: Minoux, 1978; tree search: Kocsis and Szepesvari, Bandit based
+/// Monte-Carlo
+///           planning, 2006, with priors as in Rosin, 2011
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include <partita/search/environment.hpp>
+#include <partita/support/heap.hpp>
+
+namespace partita {
+
+/// Anything that steps through an environment and asks for costs; the environment keeps the best
+/// state. It ends when the environment is spent, at the latest.
+template <class S>
+concept Searcher = requires(const S& s, environment& e) {
+  s(e);
+};
+
+namespace search_detail {
+
+/// Numbers that follow from a seed.
+///
+/// Source    splitmix64: Steele, Lea, Flood, OOPSLA 2014
+class random_numbers {
+ public:
+  constexpr explicit random_numbers(std::uint64_t seed) : state_(seed) {}
+  constexpr std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+  }
+  constexpr int below(int n) {
+    return static_cast<int>(next() % static_cast<std::uint64_t>(n > 0 ? n : 1));
+  }
+  /// From 0 to below 1.
+  constexpr double part() { return static_cast<double>(next() >> 11) / 9007199254740992.0; }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// An action that was tried: what the cost becomes, as a part of what it was.
+struct tried_action {
+  double ratio = 0;
+  int action = -1;
+  int at = 0;  ///< how many actions had been taken then
+  constexpr bool operator<(const tried_action& b) const {
+    return ratio < b.ratio || (ratio == b.ratio && action < b.action);
+  }
+};
+/// From the marked state, whose cost is `now`; returns there.
+constexpr double try_action(environment& e, int a, double now) {
+  const double cost = e.step(a) ? e.cost() : environment::hopeless;
+  e.go_back();
+  return cost / now;
+}
+/// All actions that may be taken, tried; of those that lead to one state the first.
+constexpr heap<tried_action> try_all(environment& e, double now) {
+  heap<tried_action> tried;
+  vec<std::uint64_t> seen;
+  place_table known;
+  for (int a = 0; a < e.action_count() && !e.spent(); ++a) {
+    if (!e.legal(a) || !e.step(a)) continue;
+    const std::uint64_t h = e.hash();
+    if (known.find(hash_of(h), [&](int i) { return seen[i] == h; }) < 0) {
+      seen.push_back(h);
+      known.insert(static_cast<int>(seen.size()) - 1, [&](int i) { return hash_of(seen[i]); });
+      tried.push({e.cost() / now, a, 0});
+    }
+    e.go_back();
+  }
+  return tried;
+}
+
+}  // namespace search_detail
+
+/// Takes the action that makes the cost least, again and again, beginning at the present state. An
+/// action is tried again only when, as far as is known, none is better; when none helps any more,
+/// all are tried once more.
+struct greedy_search {
+  constexpr void operator()(environment& e) const {
+    e.mark();
+    double now = e.cost();
+    while (!e.spent() && descend(e, now)) {
+    }
+  }
+
+ private:
+  /// Gives whether anything was taken.
+  static constexpr bool descend(environment& e, double& now) {
+    heap<search_detail::tried_action> open = search_detail::try_all(e, now);
+    const double enough = 1 - e.options().least_gain;
+    int taken = 0;
+    while (!open.empty() && open.least().ratio < enough && !e.spent()) {
+      search_detail::tried_action best = open.pop();
+      if (best.at < taken) {
+        best = {search_detail::try_action(e, best.action, now), best.action, taken};
+        if (best.ratio < enough) open.push(best);
+        continue;
+      }
+      e.step(best.action);
+      e.mark();
+      now *= best.ratio;
+      ++taken;
+    }
+    return taken > 0;
+  }
+};
+
+/// A tree search as in Monte Carlo tree search, with costs in place of games that are played to the
+/// end. A node is a state. A walk goes down to a node whose actions were not tried yet, from each
+/// node to the child that promises most: whose costs are least so far, or that was seldom visited
+/// where its own cost is among the least. There it tries actions, those that cost least at the root
+/// and some that are drawn, and keeps those that cost least as children. (What is tried are
+/// neighbours of one state: each costs what it changes.)
+struct tree_search {
+  int width = 48;     ///< actions that are tried, those that cost least at the root
+  int drawn = 8;      ///< others
+  int children = 12;  ///< of a node
+  double exploration = 0.3;
+
+  constexpr void operator()(environment& e) const;
+};
+
+namespace search_detail {
+
+class tree_walks {
+ public:
+  constexpr tree_walks(environment& e, const tree_search& options)
+      : e_(e), options_(options), random_(e.options().seed) {}
+  constexpr void run() {
+    e_.go_to({});
+    e_.mark();
+    heap<tried_action> order = try_all(e_, e_.cost());
+    for (int i = 0; i < options_.width && !order.empty(); ++i)
+      priors_.push_back(order.pop().action);
+    tree_.push_back({});
+    while (!priors_.empty() && !e_.spent() && tree_[0].open) walk();
+  }
+
+ private:
+  /// States of nodes that are often passed are kept, so that their steps are not taken again.
+  static constexpr int often = 3;
+  static constexpr std::size_t most_kept = 48;
+
+  struct node {
+    int action = -1, parent = -1;
+    int first_child = 0, children = 0;  ///< in the order of their costs
+    int visits = 0;
+    int kept = -1;                         ///< its state
+    bool open = true;                      ///< may a walk find something below?
+    double cost = environment::hopeless;   ///< its own
+    double least = environment::hopeless;  ///< the least one below
+  };
+
+  environment& e_;
+  const tree_search& options_;
+  random_numbers random_;
+  vec<int> priors_;  ///< actions, the best first
+  vec<node> tree_;
+  vec<environment::state> kept_;
+  vec<std::uint64_t> expanded_;  ///< states
+  place_table known_;
+
+  constexpr void walk() {
+    int at = 0;
+    while (tree_[at].children > 0) at = choose(at);
+    go_to(at);
+    expand(at);
+    double least = environment::hopeless;
+    for (int c = 0; c < tree_[at].children; ++c) {
+      const double cost = tree_[tree_[at].first_child + c].cost;
+      if (cost < least) least = cost;
+    }
+    for (; at >= 0; at = tree_[at].parent) {
+      node& n = tree_[at];
+      ++n.visits;
+      if (least < n.least) n.least = least;
+      n.open = false;
+      for (int c = 0; c < n.children; ++c) n.open = n.open || tree_[n.first_child + c].open;
+    }
+  }
+  constexpr int choose(int at) const {
+    const node& n = tree_[at];
+    int chosen = -1;
+    double most = -1;
+    const double all = root_of(static_cast<double>(n.visits));
+    for (int c = 0; c < n.children; ++c) {
+      const node& child = tree_[n.first_child + c];
+      if (!child.open) continue;
+      const double least = child.least < child.cost ? child.least : child.cost;
+      const double hope =
+          e_.best_cost() / least +
+          options_.exploration * all / static_cast<double>((1 + child.visits) * (1 + c));
+      if (hope <= most) continue;
+      most = hope;
+      chosen = n.first_child + c;
+    }
+    return chosen;
+  }
+  /// Newton's square root: also in constant evaluation.
+  static constexpr double root_of(double x) {
+    double y = x > 1 ? x : 1;
+    for (int i = 0; i < 64; ++i) {
+      const double next = (y + x / y) / 2;
+      if (!(next < y)) break;
+      y = next;
+    }
+    return y;
+  }
+  /// Takes the steps to a node, from the last state on its path that was kept.
+  constexpr void go_to(int to) {
+    vec<int> path;
+    int from = to;
+    for (; tree_[from].kept < 0 && tree_[from].parent >= 0; from = tree_[from].parent)
+      path.push_back(from);
+    if (tree_[from].kept >= 0)
+      e_.restore(kept_[tree_[from].kept]);
+    else
+      e_.go_to({});
+    for (std::size_t i = path.size(); i-- > 0;) {
+      e_.step(tree_[path[i]].action);
+      if (tree_[path[i]].visits != often || kept_.size() >= most_kept) continue;
+      tree_[path[i]].kept = static_cast<int>(kept_.size());
+      kept_.push_back(e_.save());
+    }
+  }
+  /// Of states that several paths lead to one is expanded.
+  constexpr void expand(int at) {
+    const std::uint64_t h = e_.hash();
+    if (known_.find(hash_of(h), [&](int i) { return expanded_[i] == h; }) >= 0) return;
+    expanded_.push_back(h);
+    known_.insert(static_cast<int>(expanded_.size()) - 1,
+                  [&](int i) { return hash_of(expanded_[i]); });
+    e_.mark();
+    heap<tried_action> tried;
+    const auto add = [&](int a) {
+      if (e_.spent() || !e_.step(a)) return;
+      tried.push({e_.cost(), a, 0});
+      e_.go_back();
+    };
+    for (int a : priors_) add(a);
+    for (int i = 0; i < options_.drawn; ++i) add(random_.below(e_.action_count()));
+    tree_[at].first_child = static_cast<int>(tree_.size());
+    while (!tried.empty() && tree_[at].children < options_.children) {
+      const tried_action t = tried.pop();
+      ++tree_[at].children;
+      tree_.push_back({t.action, at});
+      tree_.back().cost = t.ratio;
+    }
+  }
+};
+
+}  // namespace search_detail
+
+constexpr void tree_search::operator()(environment& e) const {
+  search_detail::tree_walks(e, *this).run();
+}
+
+/// All states that actions lead to, each once, whatever the order: an oracle for small programs.
+struct exhaustive_search {
+  constexpr void operator()(environment& e) const {
+    vec<environment::path> open(1, e.taken());
+    vec<std::uint64_t> seen(1, e.hash());
+    place_table known;
+    const auto hash = [&](int i) { return hash_of(seen[i]); };
+    known.insert(0, hash);
+    for (std::size_t next = 0; next < open.size() && !e.spent(); ++next) {
+      e.go_to(environment::path(open[next]));
+      e.mark();
+      for (int a = 0; a < e.action_count() && !e.spent(); ++a) {
+        if (!e.step(a)) continue;
+        const std::uint64_t h = e.hash();
+        if (known.find(hash_of(h), [&](int i) { return seen[i] == h; }) < 0) {
+          e.cost();
+          seen.push_back(h);
+          known.insert(static_cast<int>(seen.size()) - 1, hash);
+          open.push_back(e.taken());
+        }
+        e.go_back();
+      }
+    }
+  }
+};
+
+/// What `automatic` does unless told otherwise: a greedy search, a tree search with half of what is
+/// left of the budget, and again a greedy one from the best state.
+struct default_search {
+  constexpr void operator()(environment& e) const {
+    greedy_search{}(e);
+    tree_search{}(e);
+    e.go_to(environment::path(e.best()));
+    greedy_search{}(e);
+  }
+};
+
+}  // namespace partita

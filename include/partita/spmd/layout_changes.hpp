@@ -1,0 +1,183 @@
+/// What brings values into their layouts, followed through the changes of a program.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/spmd/local_layouts.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// Goes through the collectives that `lower` makes of a program, fused, before passes that rewrite,
+/// without building what they are part of; after a change of the program only through what depends
+/// on it: how operands and results of the changed ops lie, and what else uses those.
+///
+/// An account keeps the books. It is told of each value, each operand (by its place in the
+/// program's list of operands) and each op that is looked at, again or for the first time:
+///
+/// ```cpp
+/// void clear();                        // everything is told anew
+/// void grow();                         // there may be more ops and values than before
+/// void value(v, finish);               // finish(f) calls f(collective, layout behind it) and
+/// gives
+///                                      // how the value lies then; to be called once
+/// void operand(place, v, bring);       // bring(f) calls f(reshard_step)
+/// void op(o, layouts);                 // its loops, or the sums that it takes over
+/// ```
+///
+/// Cost: linear in what is looked at, at first in the whole program.
+template <class Account>
+class layout_changes {
+ public:
+  constexpr layout_changes(const core_program& c, const passes& rules, Account& account)
+      : c_(c), layouts_(c, rules), repeated_(c), account_(account) {}
+
+  /// Looks at what has changed since the last call according to the program's log of changes, at
+  /// first at all.
+  constexpr void update() {
+    vec<op_id> changed;
+    is_changed_.resize(c_.p.ops.size(), 0);
+    bool all = have_.empty();
+    for (; read_ < c_.changes.size(); ++read_) all = note(c_.changes[read_], changed) || all;
+    look(changed, all);
+  }
+  /// The same for changes that are told: ops that have changed, in either direction, or -1 for all.
+  constexpr void update(const vec<op_id>& told) {
+    vec<op_id> changed;
+    is_changed_.resize(c_.p.ops.size(), 0);
+    bool all = have_.empty();
+    for (op_id o : told) all = note(o, changed) || all;
+    look(changed, all);
+  }
+  constexpr const spmd_detail::local_layouts& layouts() const { return layouts_; }
+  /// How a value lies on a device, behind the collective that finishes its sum.
+  constexpr const layout& have(value_id v) const { return have_[v]; }
+
+ private:
+  const core_program& c_;
+  spmd_detail::local_layouts layouts_;
+  spmd_detail::repeated_operands repeated_;
+  Account& account_;
+  vec<layout> have_;                ///< by value
+  vec<char> is_known_;              ///< by value: was it looked at, without a sum to finish?
+  vec<char> is_changed_, is_done_;  ///< by op, by value: in `update`
+  std::size_t read_ = 0;            ///< of the log of changes
+
+  /// Gives whether all ops have changed.
+  constexpr bool note(op_id o, vec<op_id>& changed) {
+    if (o < 0) return true;
+    if (is_changed_[o] != 0) return false;
+    is_changed_[o] = 1;
+    changed.push_back(o);
+    return false;
+  }
+  constexpr void look(vec<op_id>& changed, bool all) {
+    if (all) {
+      layouts_.sums.find(true);
+      look_at_all();
+    } else if (!changed.empty()) {
+      grow();
+      layouts_.sums.update(changed, is_changed_);
+      look_again(changed);
+    }
+  }
+  constexpr void grow() {
+    have_.resize(c_.p.types.size());
+    is_known_.resize(c_.p.types.size(), 0);
+    is_done_.resize(c_.p.types.size(), 0);
+    account_.grow();
+  }
+  constexpr void look_at_all() {
+    have_.clear();
+    is_known_.clear();
+    is_changed_.assign(c_.p.ops.size(), 0);
+    is_done_.clear();
+    account_.clear();
+    grow();
+    read_ = c_.changes.size();
+    const op_order& order = c_.order;
+    for (op_id o = order.first(); o >= 0; o = order.after(o)) {
+      const op_node& n = c_.p.ops[o];
+      for (value_id v = n.result; v < n.result + n.result_count; ++v) finish(v);
+    }
+    for (op_id o = order.first(); o >= 0; o = order.after(o)) look_at(o);
+  }
+  constexpr void look_again(const vec<op_id>& changed) {
+    vec<value_id> done;
+    const auto finish_once = [&](value_id v) {
+      if (is_done_[v] != 0) return;
+      is_done_[v] = 1;
+      done.push_back(v);
+      if (finish(v)) look_at_users(v);
+    };
+    for (std::size_t k = 0; k < changed.size(); ++k) {
+      const op_node& n = c_.p.ops[changed[k]];
+      const value_id* const operands = c_.p.operand_list.data() + n.operand_begin;
+      PARTITA_WORK(n.operand_count);
+      for (int i = 0; i < n.operand_count; ++i) finish_once(operands[i]);
+      for (value_id v = n.result; v < n.result + n.result_count; ++v) finish_once(v);
+    }
+    for (std::size_t k = 0; k < changed.size(); ++k) {
+      is_changed_[changed[k]] = 0;
+      look_at(changed[k]);
+    }
+    for (std::size_t i = 0; i < done.size(); ++i) is_done_[done[i]] = 0;
+  }
+
+  /// Gives whether the value lies otherwise than before.
+  constexpr bool finish(value_id v) {
+    const layout made = layouts_.sums.made(v);
+    const bool finished = layouts_.finished(v);
+    if (finished && is_known_[v] != 0 && made == have_[v]) return false;
+    is_known_[v] = finished;
+    layout have = made;
+    account_.value(v, [&](const auto& f) {
+      if (!finished) have = layouts_.finish(v, made, f);
+      return have;
+    });
+    if (have == have_[v]) return false;
+    have_[v] = have;
+    return true;
+  }
+  /// Ops that use a value but have not changed themselves.
+  constexpr void look_at_users(value_id v) {
+    const auto uses = c_.uses(v);
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      const op_id o = uses[i].op;
+      if (is_changed_[o] != 0 || (i > 0 && uses[i - 1].op == o)) continue;
+      const bool again = i + 1 < uses.size() && uses[i + 1].op == o;
+      if (again || c_.p.ops[o].operand_count < 8)
+        look_at_operands(o);
+      else
+        look_at_operand(uses[i], layouts_.sums.required(uses[i]));
+    }
+  }
+  constexpr void look_at(op_id o) {
+    look_at_operands(o);
+    account_.op(o, layouts_);
+  }
+  constexpr void look_at_operands(op_id o) {
+    const op_node& n = c_.p.ops[o];
+    const int count = n.operand_count;
+    const value_id* const values = layouts_.sums.view().operands + n.operand_begin;
+    const bool distinct = n.def->role == op_role::wire || !spmd_detail::may_repeat(values, count);
+    for (int i = 0; i < count; ++i) {
+      const layout want = layouts_.sums.required({o, i});
+      if (distinct || repeated_.before(o, i, want, layouts_.sums) < 0)
+        look_at_operand({o, i}, want);
+      else
+        account_.operand(n.operand_begin + i, values[i], [](const auto&) {});
+    }
+  }
+  constexpr void look_at_operand(const use& u, const layout& want) {
+    const loop_view& program = layouts_.sums.view();
+    const int place = program.ops[u.op].operand_begin + u.operand;
+    const value_id v = program.operands[place];
+    const layout& have = have_[v];
+    account_.operand(place, v, [&](const auto& f) {
+      if (!layouts_.stays(have, want)) layouts_.bring(v, have, want, f);
+    });
+  }
+};
+
+}  // namespace partita
