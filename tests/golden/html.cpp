@@ -37,6 +37,10 @@ void check_page(std::string_view page) {
         count(page, std::string("<") + tag + ">") + count(page, std::string("<") + tag + " ") ==
             count(page, std::string("</") + tag + ">"),
         tag);
+  for (std::size_t at = 0; (at = page.find("<table ", at)) != page.npos; ++at) {
+    const std::string_view table = page.substr(at, page.find("</table>", at) - at);
+    CHECK(count(table, "<td") == count(table, "<th ") * (count(table, "<tr>") - 1));
+  }
   for (const char* outside : {"http:", "https:", " src=", "url(", "@import"})
     CHECK_MESSAGE(count(page, outside) == 0, outside);
   CHECK(count(page, "<script") == 1);
@@ -71,7 +75,8 @@ TEST_CASE("a page tells all of a program") {
         "func @main(%x: tensor&lt;16x32xf32&gt;"})
     CHECK_MESSAGE(count(page, words) > 0, words);
   CHECK(pt::html_page(p, pt::a100_80) == pt::html_page(p, pt::a100_80));
-  // Why each collective is there, as `explain` says it.
+  // Which tactics a value's sharding is by; why each collective is there, as `explain` says it.
+  CHECK(count(page, "<td>MP, Z3</td>") >= 2);
   CHECK(count(pt::html_page(p), "<tr>") > p.notes.size());
 }
 
@@ -124,6 +129,8 @@ TEST_CASE("a page as a file") {
   CHECK_THROWS_WITH(pt::write_html(p, pt::h100, "/nowhere/page.html"),
                     "N004 file: \"/nowhere/page.html\" cannot be written");
   const std::string file = "partita_page_test.html";
+  pt::write_html(p, file, {.title = "no machine"});
+  CHECK(pt::run_detail::read_file(file).find("<title>no machine</title>") != std::string::npos);
   pt::write_html(p, pt::h100, file);
   CHECK(pt::run_detail::read_file(file) == std::string(pt::html_page(p, pt::h100).view()));
   std::remove(file.c_str());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <partita/partita.hpp>
+#include <partita/report/html.hpp>
 
 #include "work.hpp"
 
@@ -36,6 +37,16 @@ pt::program calls(int n) {
   b.p.outputs.push_back({x, b.p.intern("y")});
   return b.p;
 }
+/// n ops one after the other.
+pt::program chain(int n) {
+  pt::builder b;
+  pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {8}});
+  for (int i = 0; i < n; ++i) x = pt::ops::exp(b, x);
+  b.p.outputs.push_back({x, b.p.intern("y")});
+  return b.p;
+}
+/// The first dimension of all inputs.
+constexpr auto sharded = pt::manual("B", {{"**", 0}});
 /// n levels of nested calls, as text.
 std::string nested(int n) {
   std::string in = "func @main(%x: tensor<4xf32>) {\n";
@@ -75,6 +86,23 @@ TEST_CASE("texts of n levels of nested programs") {
   check_linear(200, nested, [](const auto& in) { CHECK(!pt::parse(in).error); });
   check_linear(
       200, [](int n) { return pt::parse(nested(n)); }, [](const auto& p) { (void)pt::print(p); });
+}
+
+TEST_CASE("pictures of n ops, n next states, and n nested programs") {
+  const auto partitioned = [](const pt::program& p) {
+    return pt::partition(p, pt::mesh{{"B", 2}}, pt::schedule(sharded));
+  };
+  const auto pictures = [](const pt::partitioned& p) {
+    (void)pt::memory_svg(p.device);
+    (void)pt::timeline_svg(p.device, pt::h100);
+    (void)pt::html_page(p, pt::h100);
+  };
+  check_linear(
+      2000, [&](int n) { return partitioned(chain(n)); }, pictures);
+  check_linear(
+      400, [&](int n) { return partitioned(states(n)); }, pictures);
+  check_linear(
+      400, [&](int n) { return partitioned(calls(n)); }, pictures);
 }
 
 TEST_CASE("finding n values by name") {

@@ -283,18 +283,33 @@ class html_page {
 
   struct value {
     sharded_value v;
+    value_id id = -1;  ///< in the core program
     bool output = false;
     std::int64_t whole = 0, local = 0;
   };
   vec<value> values() const {
     vec<value> list;
-    const auto add = [&](const sharded_value& v, bool output) {
-      list.push_back({v, output, tensor_type{v.element, v.global_shape}.bytes(),
+    const auto add = [&](const sharded_value& v, value_id id, bool output) {
+      list.push_back({v, id, output, tensor_type{v.element, v.global_shape}.bytes(),
                       tensor_type{v.element, v.local_shape}.bytes()});
     };
-    for (int i = 0; i < p_.source.input_count(); ++i) add(p_.input(i), false);
-    for (int i = 0; i < p_.source.output_count(); ++i) add(p_.output(i), true);
+    for (int i = 0; i < p_.source.input_count(); ++i) add(p_.input(i), p_.core.p.inputs[i], false);
+    for (int i = 0; i < p_.source.output_count(); ++i)
+      add(p_.output(i), p_.core.p.outputs[i].value, true);
     return list;
+  }
+  /// The tactics, or their propagation, that slice a value.
+  text tactics_of(value_id id) const {
+    const op_id o = p_.core.p.producer(id);
+    vec<int> seen;
+    text out;
+    for (const loop& l : p_.core.nest_of(o)) {
+      if (l.factor == any_factor || p_.core.map.at(o, l.factor).result_dim == no_dim) continue;
+      if (std::find(seen.begin(), seen.end(), l.tactic) != seen.end()) continue;
+      out << (seen.empty() ? "" : ", ") << p_.tactics[static_cast<int>(l.tactic)].name;
+      seen.push_back(l.tactic);
+    }
+    return out;
   }
   text sharding(const sharded_value& v) const {
     text out;
@@ -310,13 +325,18 @@ class html_page {
       local.push_back(v.local);
     }
     draw_shardings(all, largest_first(whole, static_cast<int>(all.size())));
-    html_table t(
-        "table-values",
-        {{"value"}, {"is"}, {"type"}, {"sharding"}, {"on each device"}, {"bytes there", true}});
+    html_table t("table-values", {{"value"},
+                                  {"is"},
+                                  {"type"},
+                                  {"sharding"},
+                                  {"by"},
+                                  {"on each device"},
+                                  {"bytes there", true}});
     for (const int i : largest_first(local, options_.rows)) {
       const sharded_value& v = all[i].v;
       t.code(name_text(v.name)).words(all[i].output ? "output" : "input");
       t.code(concat(tensor_type{v.element, v.global_shape})).code(sharding(v));
+      t.words(tactics_of(all[i].id), 40);
       t.code(concat(tensor_type{v.element, v.local_shape})).bytes(all[i].local);
     }
     t.print(out_, true);
@@ -429,6 +449,11 @@ void write_html(const Partitioned& p, const machine& on, const std::string& path
                 const page_options& options = {}) {
   if (p.error) throw error(p.error.message);
   run_detail::write_file(path, html_page(p, on, options));
+}
+/// Without a machine: no times.
+template <std::same_as<partitioned> Partitioned>
+void write_html(const Partitioned& p, const std::string& path, const page_options& options = {}) {
+  write_html(p, machine(), path, options);
 }
 
 }  // namespace partita

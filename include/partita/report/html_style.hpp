@@ -34,7 +34,8 @@ tbody tr:last-child td{border-bottom:0}
 thead th{position:sticky;top:0;background:var(--card);white-space:nowrap;font-weight:600}
 thead button{all:unset;cursor:pointer;color:inherit}thead button:focus-visible{outline:2px solid var(--link)}
 th[aria-sort=ascending] button::after{content:" \2191"}th[aria-sort=descending] button::after{content:" \2193"}
-#table-tactics th,#table-tactics td{padding:5px 7px;font-size:12px}
+#table-tactics th,#table-tactics td,#table-values th,#table-values td{padding:5px 7px;font-size:12px}
+#table-values td code{font-size:11px}
 .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 code,pre{font:12px/1.45 ui-monospace,'SF Mono','DejaVu Sans Mono',monospace}
 td code{overflow-wrap:break-word}

@@ -131,16 +131,9 @@ class timeline_picture {
   svg picture_;
   double y_ = 0;
 
+  /// (A program's events follow each other: it runs once what it nests has run.)
   constexpr void note(const program& p, const simulated_op& e) {
-    if (events_.empty() || events_.back().p != &p) {
-      // A program's events follow each other but for those of what it nests.
-      for (std::size_t i = events_.size(); i-- > 0;)
-        if (events_[i].p == &p) {
-          events_[i].list.push_back(e);
-          return;
-        }
-      events_.push_back({&p, {}});
-    }
+    if (events_.empty() || events_.back().p != &p) events_.push_back({&p, {}});
     events_.back().list.push_back(e);
   }
   constexpr const vec<simulated_op>* events_of(const program& p) const {
