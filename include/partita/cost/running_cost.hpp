@@ -298,7 +298,8 @@ class running_books {
     for (op_id o : order) {
       const op_role role = c_.p.ops[o].def->role;
       if (role == op_role::parameter) continue;
-      const bool view = c_.p.ops[o].def->fusion == fusion_kind::view || role == op_role::wire;
+      const bool view = role == op_role::wire ||
+                        (role != op_role::control && c_.p.ops[o].def->fusion == fusion_kind::view);
       if (!view && !kernels.runs(o)) continue;
       if (view && c_.p.ops[o].def->role != op_role::wire && kernels.dead(c_.p.ops[o].result))
         continue;

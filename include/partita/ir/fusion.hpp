@@ -32,7 +32,9 @@ class fused_kernels {
   /// Does the op begin a kernel, in this place of the program?
   constexpr bool runs(op_id o) const {
     const op_node& n = p_.ops[o];
-    if (n.def->role == op_role::parameter || n.def->fusion == fusion_kind::view) return false;
+    if (n.def->role == op_role::parameter) return false;
+    // (Where nested programs stand in line, a barrier is its wires.)
+    if (n.def->fusion == fusion_kind::view) return n.result_count == 0;
     return n.def->fusion == fusion_kind::none || stored(n.result);
   }
   /// Calls f(op) for the ops that the kernel of `o` computes, `o` first.
