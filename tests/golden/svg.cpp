@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <random>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include <partita/partita.hpp>
 #include <partita/report/memory_svg.hpp>
+#include <partita/report/search_svg.hpp>
 #include <partita/report/sharding_svg.hpp>
 #include <partita/report/tactics_svg.hpp>
 #include <partita/report/timeline_svg.hpp>
@@ -189,6 +191,28 @@ TEST_CASE("of a loop that takes most of the time one trip is drawn, too") {
   const pt::text time = pt::timeline_svg(p.device, pt::h100);
   CHECK(fault(time) == "");
   CHECK(has(time, "One of 50 trips of "));
+}
+
+TEST_CASE("the course of a search") {
+  pt::search_result r;
+  CHECK(fault(pt::search_svg(r)) == "");
+  CHECK(has(pt::search_svg(r), "nothing better was found"));
+  r.before = 8e-3;
+  r.after = 2e-3;
+  r.bound = 1.6e-3;
+  r.evaluations = 5000;
+  r.states = 700;
+  for (int i = 0; i < 20; ++i) r.log.push_back({1 + 100 * i, 0.01 * i, 8e-3 - 3e-4 * i});
+  const pt::text near = pt::search_svg(r);
+  CHECK(fault(near) == "");
+  CHECK(has(near, "Search: 8.00 ms before, 2.00 ms found"));
+  CHECK(has(near, "5,000 evaluations, 700 partitionings; 25.0 % above the bound"));
+  CHECK(has(near, ">6 ms</text>"));
+  r.log[0].cost = 100;  // logarithms
+  CHECK(fault(pt::search_svg(r)) == "");
+  CHECK(has(pt::search_svg(r), ">10 s</text>"));
+  r.log[0].cost = std::numeric_limits<double>::infinity();
+  CHECK(fault(pt::search_svg(r)) == "");
 }
 
 TEST_CASE("of many tactics the first ones and the last are drawn") {
