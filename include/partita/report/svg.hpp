@@ -83,11 +83,18 @@ class svg {
     body_ << "<path d=\"";
     for (int side = 0; side < 2; ++side)
       for (int k = 0; k < count; ++k) {
-        double x = 0, above = 0, below = 0;
-        points(side == 0 ? k : count - 1 - k, x, above, below);
+        const auto at = [&](int step) {
+          const int i = side == 0 ? k + step : count - 1 - k - step;
+          double x = 0, above = 0, below = 0;
+          points(i, x, above, below);
+          return place_type{x, side == 0 ? above : below};
+        };
+        const place_type here = at(0);
+        reach(here.x, here.y);
+        // In the middle of a level line nothing is to be said.
+        if (k > 0 && k + 1 < count && at(-1).y == here.y && at(1).y == here.y) continue;
         body_ << (side == 0 && k == 0 ? 'M' : 'L');
-        point(x, side == 0 ? above : below);
-        reach(x, below);
+        point(here.x, here.y);
       }
     body_ << "Z\"";
     finish(l, "path");
@@ -126,6 +133,9 @@ class svg {
   }
 
  private:
+  struct place_type {
+    double x = 0, y = 0;
+  };
   text body_;
   double width_ = 0, height_ = 0;
 
