@@ -1,10 +1,12 @@
 /// The simulator against formulas and against what others measured.
 ///
 ///   bench_validate [--partir FILE] [--megatron FILE] [--korthikanti FILE]
+///                  [--memory FILE] [--memory-parts FILE]
 ///
 /// FLOPs of a transformer against their formula; PartIR's Table 3 (its simulator's estimates: with
 /// --partir its rows as CSV); steps of GPT models on A100s as published, of which every other row
-/// fits the part of the peak that products attain, and the others are predicted.
+/// fits the part of the peak that products attain, and the others are predicted; what layers keep
+/// for their derivatives, with and without remat, against figures 1 and 7 of Korthikanti et al.
 ///
 /// Source    Narayanan et al., arXiv:2104.04473 (Table 1, equation 3), Korthikanti et al.,
 ///           arXiv:2205.05198 (Table 5), PartIR, arXiv:2401.11202 (Table 3)
@@ -23,6 +25,7 @@
 
 #include "../examples/models/gns.hpp"
 #include "../examples/models/language_model.hpp"
+#include "../examples/models/megatron_block.hpp"
 #include "../examples/models/serving.hpp"
 #include "../examples/models/transformer.hpp"
 #include "../examples/models/unet.hpp"
@@ -84,21 +87,30 @@ double spearman(const std::vector<double>& a, const std::vector<double>& b) {
 
 void check_flops() {
   std::puts(
-      "FLOPs of a training step: products of the program, and 72 B L s h^2 (1 + s/6h + V/12hL)");
-  std::puts("layers,width,sequence,vocabulary,batch,program,formula,ratio");
+      "FLOPs of a training step: products of the program, and 72 B L s h^2 (1 + s/6h + V/12hL); "
+      "with "
+      "layers computed again, but for their last product, 16 B L s h^2 (1 + s/4h) more");
+  std::puts(
+      "layers,width,sequence,vocabulary,batch,program,formula,ratio,with remat,formula,ratio");
   for (const auto& [layers, width, context, vocabulary, batch] :
        {std::array<std::int64_t, 5>{2, 512, 256, 1024, 4},
         {4, 1024, 2048, 51200, 2},
         {8, 2048, 1024, 32768, 8}}) {
     const auto p = transformer::trace_training_step<transformer::dynamic>(
         {layers, width, width / 64, 64, 4 * width, vocabulary, context, batch});
-    const auto r = pt::partition(p, pt::mesh{{"B", 1}}, pt::schedule());
-    const double found = pt::simulate(r.device, pt::a100_80).product_flops;
+    const auto flops = [&](const auto& schedule) {
+      const auto r = pt::partition(p, pt::mesh{{"B", 1}}, schedule);
+      return pt::simulate(r.device, pt::a100_80).product_flops;
+    };
+    const double found = flops(pt::schedule()),
+                 again = flops(pt::schedule(pt::remat({"params.layers"})));
     const double B = static_cast<double>(batch), L = static_cast<double>(layers),
                  s = static_cast<double>(context), h = static_cast<double>(width),
                  V = static_cast<double>(vocabulary);
     const double formula = 72 * B * L * s * h * h * (1 + s / (6 * h) + V / (12 * h * L));
-    std::printf("%g,%g,%g,%g,%g,%.6g,%.6g,%.4f\n", L, h, s, V, B, found, formula, found / formula);
+    const double more = formula + 16 * B * L * s * h * h * (1 + s / (4 * h));
+    std::printf("%g,%g,%g,%g,%g,%.6g,%.6g,%.4f,%.6g,%.6g,%.4f\n", L, h, s, V, B, found, formula,
+                found / formula, again, more, again / more);
   }
 }
 
@@ -301,18 +313,66 @@ void compare_published(const std::vector<published>& list) {
   }
 }
 
+// ---- Activation memory --------------------------------------------------------------------------
+
+/// The two models of figures 1 and 7 whose sizes are in Table 5; 8 tensor-parallel devices.
+struct kept_model {
+  std::string_view name;
+  megatron::sizes sizes;
+  /// Microbatches that the first stage of an interleaved pipeline holds: 1 + (p - 1) / (p m).
+  double in_flight;
+};
+constexpr kept_model kept_models[] = {{"22B", {48, 2048, 4, 6144, 64}, 1},
+                                      {"175B", {96, 2048, 1, 12288, 96}, 1 + 7.0 / (8 * 3)}};
+const kept_model& model_of(const row& r) {
+  for (const kept_model& m : kept_models)
+    if (m.name == r.at("model")) return m;
+  throw std::runtime_error("the sizes of model " + r.at("model") + " are not known");
+}
+/// Bytes that the layers of a model keep on one device.
+template <class... Tactics>
+double kept_by(const kept_model& m, const Tactics&... tactics) {
+  return m.in_flight * static_cast<double>(m.sizes.layers) *
+         static_cast<double>(megatron::bytes_of_layer(m.sizes, 8, tactics...));
+}
+void compare_kept(const std::string& file) {
+  using namespace megatron;
+  std::puts("\nBytes that layers keep for their derivatives, GiB: ours and published");
+  std::puts("model,none,published,sequence parallel and selective,published");
+  for (const row& r : read_csv(file)) {
+    const kept_model& m = model_of(r);
+    std::printf("%s,%.10g,%s,%.10g,%s\n", r.at("model").c_str(), kept_by(m, TP) / (1 << 30),
+                r.at("act_none_gib").c_str(), kept_by(m, SP, TP, selective) / (1 << 30),
+                r.at("act_seqsel_gib").c_str());
+  }
+}
+void compare_parts(const std::string& file) {
+  using namespace megatron;
+  std::puts("\nThe same in percent of what is kept without recomputation: ours and published");
+  std::puts("model,selective,published,sequence parallel and selective,published,full,published");
+  for (const row& r : read_csv(file)) {
+    const kept_model& m = model_of(r);
+    const double all = kept_by(m, TP) / 100;
+    std::printf("%s,%.2f,%s,%.2f,%s,%.2f,%s\n", r.at("model").c_str(),
+                kept_by(m, TP, selective) / all, r.at("sel").c_str(),
+                kept_by(m, SP, TP, selective) / all, r.at("seqsel").c_str(),
+                kept_by(m, TP, full) / all, r.at("full").c_str());
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) try {
-  std::string partir, megatron, korthikanti;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string_view w = words[i];
-    (w == "--partir" ? partir : w == "--megatron" ? megatron : korthikanti) = words[i + 1];
-  }
+  std::map<std::string_view, std::string> files;
+  for (int i = 1; i + 1 < count; i += 2) files[words[i]] = words[i + 1];
+  const std::string &partir = files["--partir"], &megatron = files["--megatron"],
+                    &korthikanti = files["--korthikanti"];
   check_flops();
   if (!partir.empty()) partir_table().compare(read_csv(partir));
   const auto list = read_published(megatron, korthikanti);
   if (!list.empty()) compare_published(list);
+  if (!files["--memory"].empty()) compare_kept(files["--memory"]);
+  if (!files["--memory-parts"].empty()) compare_parts(files["--memory-parts"]);
   return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());

@@ -4,6 +4,7 @@
 
 #include <partita/prove/prove.hpp>
 
+#include "../../examples/models/megatron_block.hpp"
 #include "../../examples/models/transformer.hpp"
 #include "../data.hpp"
 
@@ -229,7 +230,29 @@ TEST_CASE("a transformer's training step: values, counts and memory") {
   const auto found = pt::simulate(r.device, pt::a100_80),
              before = pt::simulate(plain.device, pt::a100_80);
   CHECK(found.model_flops == before.model_flops);
-  CHECK(found.product_flops > before.product_flops);
+  // Queries, keys, values and what is attended to (8 h^2 for each token), scores and sums over
+  // values (4 s h), the first matrix of the MLP (2 h f); on each of eight devices a part.
+  const double tokens = static_cast<double>(sizes.batch * sizes.context), h = 8, s = 8, f = 16;
+  CHECK(found.product_flops - before.product_flops ==
+        static_cast<double>(sizes.layers) * tokens * (8 * h * h + 4 * s * h + 2 * h * f) / 8);
   MESSAGE("peak bytes per device ", plain.cost.peak_bytes, " -> ", r.cost.peak_bytes, ", flop ",
           plain.cost.flops, " -> ", r.cost.flops);
+}
+
+// Korthikanti et al., arXiv:2205.05198, Table 2, of which the formulas are exact: bytes that a
+// layer keeps for its derivative, of 16-bit numbers and masks of one byte.
+TEST_CASE("what a GPT layer keeps: sbh (34 + 5 a s / h), and 2 sbh") {
+  using namespace megatron;
+  for (const auto& z : {sizes{0, 16, 2, 32, 4}, sizes{0, 24, 3, 64, 8}}) {
+    const std::int64_t sbh = z.sequence * z.batch * z.width,
+                       core_bytes = 5 * z.heads * z.sequence * z.sequence * z.batch, t = 4;
+    CHECK(bytes_of_layer(z, 1) == 34 * sbh + core_bytes);
+    CHECK(bytes_of_layer(z, 1, selective) == 34 * sbh);
+    CHECK(bytes_of_layer(z, 1, full) == 2 * sbh);
+    CHECK(bytes_of_layer(z, t, TP) == 10 * sbh + (24 * sbh + core_bytes) / t);
+    CHECK(bytes_of_layer(z, t, SP, TP, selective) == 34 * sbh / t);
+    // (8: where the piece of a mask begins.)
+    CHECK(bytes_of_layer(z, t, TP, selective) - (10 * sbh + 24 * sbh / t) <= 8);
+    CHECK(bytes_of_layer(z, t, TP, full) - 2 * sbh <= 8);
+  }
 }

@@ -117,6 +117,30 @@ constexpr void keep_largest(vec<resident>& list, const resident& r, std::size_t 
 
 }  // namespace cost_detail
 
+/// Bytes that wait in memory between a model and its derivative: values besides arguments that ops
+/// before a derivative make, and that a derivative, or what computes again for it, reads.
+///
+/// Cost: linear in ops.
+constexpr std::int64_t kept_for_derivatives(const program& p) {
+  const live_bytes live(p);
+  const fused_kernels kernels(p);
+  vec<char> derived(p.ops.size(), 0);
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    const op_marks& m = p.ops[o].marks;
+    bool any = m.transposed > 0 || m.again;
+    for (value_id v : p.operands(o)) any = any || derived[p.producers[v]] != 0;
+    derived[o] = any;
+  }
+  std::int64_t sum = 0;
+  for (value_id v = 0; v < p.value_count(); ++v) {
+    const op_id made = p.producers[v], last = live.last_use[v];
+    const bool waits = last >= 0 && last < p.op_count() && derived[last] != 0;
+    if (waits && derived[made] == 0 && !p.is(made, op_role::parameter) && kernels.stored(v))
+      sum = saturating_add(sum, p.types[v].bytes());
+  }
+  return sum;
+}
+
 /// The peak of a device's memory, what it consists of, and the `most` largest values there.
 ///
 /// Cost: linear in ops.

@@ -65,8 +65,9 @@ class scope_names {
 
 /// Finds the scopes of one program.
 ///
-/// An op is of a scope whose name its label begins with; of a program with labels, so is a step
-/// without one that only the scope or the derivative needs. Tags mark what lies between them: all
+/// An op is of a scope whose name its label begins with. So is, of a program with labels, a step
+/// without one that only the scope or the derivative needs, and of any program what follows from
+/// scalars alone. Tags mark what lies between them: all
 /// that the program computes from the first value with a name of the scope to the last one, these
 /// included. Inputs mark what lies around the ops of the model that read them, up to the narrowest
 /// places: there the fewest bytes are on their way from ops before to ops behind, and no op lies in
@@ -89,6 +90,7 @@ class scope_finder {
     find_labelled();
     find_tagged();
     find_around_inputs();
+    if (names_.count() > 0) take_steps();
     plan_.scopes = names_.count();
     return static_cast<repeat_plan&&>(plan_);
   }
@@ -142,35 +144,14 @@ class scope_finder {
 
   constexpr void find_labelled() {
     if (labels_.empty()) return;
-    bool any = false;
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const std::string_view label = p_.label(o, labels_);
       if (label.empty()) continue;
       const int s = names_.of(label);
       if (!in_model(o)) continue;
       plan_.scope[o] = s;
-      any = any || s >= 0;
-    }
-    if (any) take_steps();
-  }
-  /// Steps without a label: users first.
-  constexpr void take_steps() {
-    constexpr int nothing = -1, several = -2;
-    vec<int> user(p_.types.size(), nothing);  // by value: the scope of all that reads it
-    for (const auto& out : p_.outputs) user[out.value] = several;
-    for (op_id o = p_.op_count(); o-- > 0;) {
-      const op_node& n = p_.ops[o];
-      int s = user[n.result];
-      for (int r = 1; r < n.result_count; ++r)
-        if (user[n.result + r] != s) s = several;
-      if (s >= 0 && n.def->role == op_role::compute && p_.label(o, labels_).empty()) take(o, s);
-      if (plan_.derived[o] != 0) continue;
-      const int mine = plan_.scope[o] < 0 ? several : plan_.scope[o];
-      for (value_id v : p_.operands(o))
-        user[v] = user[v] == nothing || user[v] == mine ? mine : several;
     }
   }
-
   // ---- Tags -------------------------------------------------------------------------------------
 
   constexpr void find_tagged() {
@@ -304,6 +285,44 @@ class scope_finder {
       return o;
     }
     return narrowest(from, to, waiting);
+  }
+
+  // ---- Steps ------------------------------------------------------------------------------------
+
+  /// What only one scope needs, where it is a step without a label, or follows from scalars alone
+  /// (a mask of a dropout): users first.
+  constexpr void take_steps() {
+    constexpr int nothing = -1, several = -2;
+    const vec<char> light = of_scalars();
+    vec<int> user(p_.types.size(), nothing);  // by value: the scope of all that reads it
+    for (const auto& out : p_.outputs) user[out.value] = several;
+    for (op_id o = p_.op_count(); o-- > 0;) {
+      const op_node& n = p_.ops[o];
+      int s = user[n.result];
+      for (int r = 1; r < n.result_count; ++r)
+        if (user[n.result + r] != s) s = several;
+      if (s >= 0 && in_model(o) && light[o] != 0)
+        plan_.scope[o] = s;
+      else if (s >= 0 && n.def->role == op_role::compute && is_step(o))
+        take(o, s);
+      if (plan_.derived[o] != 0) continue;
+      const int mine = plan_.scope[o] < 0 ? several : plan_.scope[o];
+      for (value_id v : p_.operands(o))
+        user[v] = user[v] == nothing || user[v] == mine ? mine : several;
+    }
+  }
+  constexpr bool is_step(op_id o) const { return !labels_.empty() && p_.label(o, labels_).empty(); }
+  /// By op: does it follow from constants and values of one element?
+  constexpr vec<char> of_scalars() const {
+    vec<char> light(p_.ops.size(), 0);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_node& n = p_.ops[o];
+      bool all = n.def->role == op_role::compute || n.def->role == op_role::control;
+      for (value_id v : p_.operands(o))
+        all = all && (light[p_.producers[v]] != 0 || p_.types[v].shape.elements() == 1);
+      light[o] = all;
+    }
+    return light;
   }
 };
 
