@@ -34,6 +34,7 @@
 #include <partita/stablehlo/write_local.hpp>
 
 #include "dump.hpp"
+#include "environment.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -136,6 +137,8 @@ int run_source(const options& o, const pt::program& p) {
     throw usage_error("without a specification and a system there is nothing to check or explain");
   if (!o.html.empty() || !o.dump.empty() || !o.trace.empty() || !o.sweep.empty() || o.peak)
     throw usage_error("without a specification and a system there is nothing to show");
+  if (!o.found.empty() || !o.search_log.empty() || o.environment)
+    throw usage_error("without a specification and a system there is nothing to search");
   if (!o.run.empty()) {
     progress::running(p);
     write_results(pt::evaluate(p, arguments_of(p, o.run)), o.out);
@@ -168,6 +171,23 @@ void write_trace(const options& o, const pt::partitioned& r, const pt::system_de
   if (events.view().starts_with("error: ")) throw pt::error(events.view().substr(7));
   pt::run_detail::write_file(o.trace, events.view());
 }
+/// What automatic tactics found, as a specification or as C++, and how they went.
+void write_searches(const options& o, const pt::vec<pt::search_result>& results) {
+  pt::search_result all;
+  pt::text log;
+  for (const auto& r : results) {
+    for (const auto& t : r.tactics) all.tactics.push_back(t);
+    log << pt::print_log(r);
+  }
+  if (results.empty() && !(o.found.empty() && o.search_log.empty()))
+    throw usage_error(
+        "the specification has no automatic tactic; --found and --search-log need one");
+  const bool cpp = o.found.ends_with(".hpp") || o.found.ends_with(".cpp");
+  if (!o.found.empty())
+    pt::run_detail::write_file(o.found,
+                               (cpp ? pt::print_source(all) : pt::print_specification(all)).view());
+  if (!o.search_log.empty()) pt::run_detail::write_file(o.search_log, log.view());
+}
 /// What the page is called: the files that it tells of.
 void write_page(const options& o, const pt::partitioned& r, const pt::system_description& system) {
   const auto name = [&](std::size_t i) {
@@ -187,6 +207,7 @@ pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tacti
     for (const auto& t : more.tactics) tactics.tactics.push_back(t);
     tactics.passes = more.passes;
   }
+  pt::search_on(tactics, system.on);
   pt::sweep table;
   for (const auto& d : list.designs)
     table.add(p, o.files.size() == 3 ? o.files[1] : "shardings", tactics.tactics, d,
@@ -198,6 +219,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   pt::text_schedule first;
   if (o.use_shardings) first = pt::schedule_of(shardings, system.mesh);
   need(first.error, o.files[0]);
+  pt::vec<pt::search_result> results;
   const auto made = [&](const std::string& specification) {
     pt::text_schedule all = first;
     if (!specification.empty()) {
@@ -205,9 +227,14 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
       for (const auto& t : more.tactics) all.tactics.push_back(t);
       all.passes = more.passes;
     }
-    return pt::partition(p, system.mesh, all.tactics, {.passes = all.passes});
+    pt::search_on(all, system.on, &progress::searching, &results);
+    const pt::partitioned r = pt::partition(p, system.mesh, all.tactics, {.passes = all.passes});
+    progress::searched(results);
+    return r;
   };
+  if (o.environment) return serve_environment(system, made(o.files.size() == 3 ? o.files[1] : ""));
   const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
+  write_searches(o, results);
   if (!o.html.empty()) write_page(o, r, system);
   if (!o.dump.empty()) dump_tactics(r, system, o.dump);
   if (!o.run.empty()) {

@@ -11,9 +11,9 @@
 struct options {
   /// Module, specification, system; with `prove` the source, a program for one device, the system.
   std::vector<std::string> files;
-  std::string emit, out, check, run, names, diff, sweep, trace, html, dump;
+  std::string emit, out, check, run, names, diff, sweep, trace, html, dump, found, search_log;
   bool explain = false, replicated = false, peak = false, json = false, csv = false, prove = false;
-  bool use_shardings = false, help = false, version = false;
+  bool environment = false, use_shardings = false, help = false, version = false;
 };
 
 /// A mistake on the command line.
@@ -45,7 +45,15 @@ inline constexpr std::array entries{
           "                  or without (source); or as Partita prints it: text, core (loops), "
           "device",
           &options::emit},
+    entry{"--environment", "",
+          "play the search: a line of JSON on standard input, one on standard output, see\n"
+          "                  environment.hpp and examples/jax/partita_gym.py",
+          nullptr, &options::environment},
     entry{"--explain", "", "each collective, and why it is there", nullptr, &options::explain},
+    entry{"--found", "FILE",
+          "write what automatic tactics found: as a specification, or, where FILE ends in .hpp\n"
+          "                  or .cpp, as C++",
+          &options::found},
     entry{"--help", "", "this text", nullptr, &options::help},
     entry{"--html", "FILE", "write all of it as a page with pictures, which needs no other file",
           &options::html},
@@ -62,6 +70,9 @@ inline constexpr std::array entries{
           &options::replicated},
     entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)",
           &options::run},
+    entry{"--search-log", "FILE",
+          "write how the least cost fell in automatic tactics, as comma-separated values",
+          &options::search_log},
     entry{"--sweep", "FILE",
           "what if: time and memory on other systems, a line for each, like \"fast: links * 2\"",
           &options::sweep},
@@ -100,6 +111,7 @@ inline options parse(const std::vector<std::string>& arguments) {
 
 inline void print_help(std::ostream& out) {
   out << "partita MODULE [SPECIFICATION SYSTEM] [options]\n"
+         "partita --environment MODULE SPECIFICATION SYSTEM\n"
          "partita --prove MODULE LOCAL_MODULE SYSTEM\n\n"
          "Reads a StableHLO module (\"-\": standard input), partitions it as the specification "
          "says for\n"

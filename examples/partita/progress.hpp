@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <partita/cost/cost.hpp>
+#include <partita/search/automatic.hpp>
 #include <partita/spmd/device_program.hpp>
 
 namespace progress {
@@ -31,6 +32,17 @@ inline void running(const partita::device_program& d) {
   const std::int64_t flops = partita::estimate(d).flops, devices = d.mesh.devices();
   say(flops > long_work / devices, "running on ", devices, " emulated devices, ",
       flops / 1'000'000'000 * devices, " GFLOP");
+}
+
+/// One line, written over and over.
+inline void searching(const partita::search_progress& p) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  std::cerr << "\rpartita: searching, " << p.evaluations << " evaluations, "
+            << static_cast<std::int64_t>(p.seconds) << " s, a step takes "
+            << partita::search_detail::seconds_text(p.best).view() << "      " << std::flush;
+}
+inline void searched(const partita::vec<partita::search_result>& results) {
+  if (!results.empty() && isatty(STDERR_FILENO) != 0) std::cerr << '\n';
 }
 
 }  // namespace progress

@@ -91,11 +91,39 @@ TEST_CASE("passes") {
   CHECK(why("passes place,").starts_with("X003 schedule: 1:14: pass \"\" is unknown"));
 }
 
+TEST_CASE("automatic tactics: for which machine, how long, and what they found") {
+  auto s = pt::read_schedule(
+      "BP: manual B {x: 0}\nA: automatic \"M\" {evaluations: 300, seed: 2, memory: 1 GiB}\n"
+      "automatic M, B");
+  REQUIRE(!s.error);
+  CHECK(s.tactics[1].search.evaluations == 300);
+  CHECK(s.tactics[1].search.seed == 2);
+  CHECK(s.tactics[1].search.memory == 1073741824.);
+  CHECK(s.tactics[2].axes.size() == 2);
+  const pt::program p = pt::read_stablehlo(mlp);
+  const pt::mesh m{{"B", 4}, {"M", 4}};
+  CHECK_THROWS_WITH(pt::partition(p, m, s.tactics),
+                    "X015 schedule: automatic searches for a machine; none is given, call "
+                    "search_on with one");
+  pt::vec<pt::search_result> found;
+  pt::search_on(s, pt::machine(pt::a100_80), nullptr, &found);
+  const auto r = pt::partition(p, m, s.tactics);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].evaluations <= 300);
+  CHECK(found[0].evaluations > 0);
+  CHECK(found[1].evaluations > 0);
+  CHECK(r.tactics.size() == 3);
+  CHECK(why("automatic {evaluations: 3}") ==
+        "X001 schedule: 1:11: a name is expected, not \"{evaluations: 3}\"");
+  CHECK(why("automatic M {budget: 3}") ==
+        "X003 schedule: 1:14: option \"budget\" is unknown; evaluations, seconds, memory and seed "
+        "are known");
+}
+
 TEST_CASE("mistakes in a specification") {
   CHECK(why("BP: manul \"B\" {x: 0}") ==
-        "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, remat, arg-tile, "
-        "propagate and "
-        "passes are known");
+        "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, remat, automatic, "
+        "arg-tile, propagate and passes are known");
   CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:21: \"}\" is expected; the line ends");
   CHECK(why("\nBP: manual B {x: first}")
             .starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));

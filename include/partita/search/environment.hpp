@@ -31,12 +31,12 @@ struct search_result;
 
 /// Where a search ends, and what it may use.
 struct search_options {
-  std::int64_t evaluations = 10000;  ///< at most so many costs are asked for
-  double seconds = 0;                ///< about so long; 0: no limit (ignored at compile time)
-  double memory = 0;                 ///< bytes of a device that may be used; 0: all it has
-  bool overlap = true;               ///< do collectives run beside kernels?
-  double least_gain = 1e-3;          ///< an action is taken if it makes the cost less by this part
-  std::uint64_t seed = 1;            ///< of what is drawn
+  std::int64_t evaluations = 8000;  ///< at most so many costs are asked for
+  double seconds = 40;              ///< about so long; 0: no limit (ignored at compile time)
+  double memory = 0;                ///< bytes of a device that may be used; 0: all it has
+  bool overlap = true;              ///< do collectives run beside kernels?
+  double least_gain = 1e-3;         ///< an action is taken if it makes the cost less by this part
+  std::uint64_t seed = 1;           ///< of what is drawn
   void (*progress)(const search_progress&) = nullptr;  ///< called when a lower cost is found
   search_result* result = nullptr;                     ///< is filled, if it is given
 };
@@ -121,7 +121,17 @@ class environment {
         memory_(options.memory > 0 ? options.memory : on.device.memory),
         is_next_(root_.p.types.size(), -1) {
     const auto& targets = list_.targets();
-    for (int t = 0; t < static_cast<int>(targets.size()); ++t) is_next_[targets[t].value] = t;
+    state_at_.assign(root_.p.ops.size(), -1);
+    is_member_.assign(root_.p.types.size(), 0);
+    for (int t = 0; t < static_cast<int>(targets.size()); ++t) {
+      is_next_[targets[t].value] = t;
+      if (targets[t].state < 0) continue;
+      for (value_id v : {targets[t].value, targets[t].state}) {
+        int& first = state_at_[root_.p.producer(root_.holder(v))];
+        state_ends_.push_back({t, first});
+        first = static_cast<int>(state_ends_.size()) - 1;
+      }
+    }
     if (!std::is_constant_evaluated()) began_ = std::chrono::steady_clock::now();
     begin_.core = root_.state();
     mark();
@@ -159,8 +169,8 @@ class environment {
     vec<int> whole;
     for (int round = 0; round < most_rounds; ++round) {
       resolved_.clear();
-      if (!attempt(m, whole)) break;
-      if (!find_torn(m.axis, whole)) {
+      if (!attempt(m, before.changes.size(), whole)) break;
+      if (!find_torn(m.axis, before.changes.size(), whole)) {
         taken_.push_back(a);
         const std::uint64_t h = hash() + difference(before);
         const done d{m.axis, resolved_, whole, now_.state().changes.size(), h};
@@ -297,6 +307,14 @@ class environment {
   std::size_t read_ = 0;  ///< of now_.state().changes
   vec<search_move::member> resolved_;
   bool refused_ = false;
+  /// A target whose value or next state an op makes, and another one.
+  struct state_end {
+    int target = -1, next = -1;
+  };
+  vec<int> state_at_;  ///< by op: the first of `state_ends_`, or -1
+  vec<state_end> state_ends_;
+  vec<int> is_member_;  ///< by value: of the step with this stamp
+  int member_stamp_ = 0;
   vec<known_state> states_;
   place_table known_;
   vec<improvement> improvements_;
@@ -406,7 +424,8 @@ class environment {
     return -1;
   }
   /// What `manual` does: inputs, propagation, then the next states that lie otherwise.
-  constexpr bool attempt(const search_move& m, const vec<int>& whole) {
+  constexpr bool attempt(const search_move& m, std::size_t from, const vec<int>& whole) {
+    ++member_stamp_;
     for (int t : whole)
       if (now_.atomic(targets()[t].value, m.axis) || now_.atomic(targets()[t].state, m.axis))
         return false;
@@ -417,35 +436,68 @@ class environment {
         continue;
       }
       resolved_.push_back({each.value, dim});
+      is_member_[each.value] = member_stamp_;
     }
     if (resolved_.empty()) return false;
     do now_.propagate();
-    while (bring_states(m.axis));
+    while (bring_states(m.axis, from));
     return !refused_;
   }
+  /// The dimension that a value is sliced on along all parts of an axis, or -1; along some: -2.
+  constexpr int dim_along(value_id v, const axis_list& parts) const {
+    const layout have = now_.made(now_.holder(v));
+    const int dim = parts.count > 0 ? have.dim_of(parts.axes[0]) : -1;
+    for (int a : parts)
+      if (have.dim_of(a) != dim) return -2;
+    return dim;
+  }
+  /// Calls f(target, dimension of the state, of the next state) for those that may have changed in
+  /// this step.
+  template <class F>
+  constexpr void for_each_state(int axis, std::size_t from, const F& f) const {
+    const axis_list parts = now_.parts(axis);
+    const vec<op_id>& changes = now_.state().changes;
+    for (std::size_t i = from; i < changes.size(); ++i) {
+      if (changes[i] < 0) {
+        for (int t = 0; t < static_cast<int>(targets().size()); ++t)
+          if (targets()[t].state >= 0) look(t, parts, f);
+        return;
+      }
+      for (int e = state_at_[changes[i]]; e >= 0; e = state_ends_[e].next)
+        look(state_ends_[e].target, parts, f);
+    }
+  }
+  template <class F>
+  constexpr void look(int t, const axis_list& parts, const F& f) const {
+    f(t, dim_along(targets()[t].value, parts), dim_along(targets()[t].state, parts));
+  }
   /// Slices next states as propagation has sliced the states. Gives whether any was to be.
-  constexpr bool bring_states(int axis) {
+  constexpr bool bring_states(int axis, std::size_t from) {
     refused_ = false;
+    vec<search_move::member> list;
+    for_each_state(axis, from, [&](int t, int dim, int next) {
+      if (dim >= 0 && next != dim) list.push_back({targets()[t].value, dim});
+    });
     bool any = false;
-    for (const auto& t : targets()) {
-      if (t.state < 0 || refused_) continue;
-      const int dim = now_.dim_of(t.value, axis);
-      if (dim < 0 || now_.dim_of(t.state, axis) == dim) continue;
-      refused_ = static_cast<bool>(now_.tile(t.state, dim, axis));
-      bool member = false;
-      for (const auto& each : resolved_) member = member || each.value == t.value;
-      if (!member) resolved_.push_back({t.value, dim});
+    for (const auto& m : list) {
+      const value_id next = targets()[is_next_[m.value]].state;
+      if (now_.dim_of(next, axis) == m.dim) continue;
+      refused_ = refused_ || static_cast<bool>(now_.tile(next, m.dim, axis));
+      if (is_member_[m.value] != member_stamp_) resolved_.push_back(m);
+      is_member_[m.value] = member_stamp_;
       any = true;
     }
     return any && !refused_;
   }
   /// Appends to `whole` the states whose next state is sliced along the axis where they are not.
-  constexpr bool find_torn(int axis, vec<int>& whole) const {
+  constexpr bool find_torn(int axis, std::size_t from, vec<int>& whole) {
     const std::size_t before = whole.size();
-    for (int t = 0; t < static_cast<int>(targets().size()); ++t)
-      if (const auto& s = targets()[t];
-          s.state >= 0 && now_.is_tiled(s.state, axis) && !now_.is_tiled(s.value, axis))
-        whole.push_back(t);
+    for_each_state(axis, from, [&](int t, int dim, int next) {
+      if (next == -1 || dim != -1) return;
+      for (std::size_t i = before; i < whole.size(); ++i)
+        if (whole[i] == t) return;
+      whole.push_back(t);
+    });
     return whole.size() > before;
   }
 };

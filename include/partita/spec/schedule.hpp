@@ -5,6 +5,7 @@
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/remat.hpp>
 #include <partita/schedule/tactic.hpp>
+#include <partita/search/automatic.hpp>
 #include <partita/spec/lines.hpp>
 #include <partita/spmd/passes.hpp>
 
@@ -13,7 +14,7 @@ namespace partita {
 /// A tactic that was read. Of one type whatever it does, so that a schedule is a `vec` of them.
 class text_tactic {
  public:
-  enum kind_type : std::uint8_t { manual, microbatch, remat, actions, layouts };
+  enum kind_type : std::uint8_t { manual, microbatch, remat, actions, layouts, automatic };
   /// `arg-tile x 0 16`: pieces of this width, along the axis that makes them so.
   struct action {
     text place;     ///< where it stands, for messages
@@ -46,6 +47,9 @@ class text_tactic {
   vec<kept_name> scopes;
   vec<action> list;
   vec<whole_layout> values;
+  vec<text> axes;         ///< of `automatic`
+  search_options search;  ///< the same
+  vec<machine> on;        ///< the same: one, from the system; see `search_on`
 
   constexpr std::string_view name() const { return label; }
   constexpr void rewrite(rewriting& r) const {
@@ -57,6 +61,7 @@ class text_tactic {
     if (kind == manual)
       schedule_detail::placing{axis, {entries.data(), entries.size()}, policy}.apply(c);
     if (kind == layouts) return lay_out(c);
+    if (kind == automatic) return look(c);
     if (kind != actions) return;
     for (const auto& a : list) {
       if (c.error) return;
@@ -68,6 +73,12 @@ class text_tactic {
   }
 
  private:
+  constexpr void look(tactic_context& c) const {
+    if (on.empty())
+      return c.error.record("X015", "schedule: automatic searches for a machine; none is given, ",
+                            "call search_on with one");
+    basic_automatic<>(axes, on[0], search, label).apply(c);
+  }
   /// All pieces of all values, then one propagation.
   constexpr void lay_out(tactic_context& c) const {
     vec<vec<value_id>> places;
@@ -211,10 +222,13 @@ class schedule_reader {
       microbatch(t);
     else if (kind == "remat")
       remat(t);
+    else if (kind == "automatic")
+      automatic(t);
     else
       return l_.fail(
           at, "X003", "\"", word,
-          "\" is no tactic; manual, microbatch, remat, arg-tile, propagate and passes are known");
+          "\" is no tactic; manual, microbatch, remat, automatic, arg-tile, propagate and "
+          "passes are known");
     if (!labelled) t.label = kept_name(kind);
     if (!l_.failed()) tactics_.push_back(t);
   }
@@ -268,6 +282,35 @@ class schedule_reader {
     if (l_.accept("pad")) t.policy = uneven::pad;
     if (l_.accept("refuse")) t.policy = uneven::refuse;
     if (!l_.failed() && t.entries.empty()) l_.expected("an entry, like {x: 0},");
+  }
+  /// `automatic "B", "M" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2}`
+  constexpr void automatic(text_tactic& t) {
+    t.kind = text_tactic::automatic;
+    do {
+      t.axes.push_back(l_.name("{;"));
+    } while (!l_.failed() && l_.accept(","));
+    if (!l_.accept("{")) return;
+    do {
+      l_.skip(true);
+      if (l_.starts("}")) break;
+      const std::size_t at = l_.position();
+      const std::string_view word = l_.word(":");
+      l_.expect(":");
+      if (word == "evaluations")
+        t.search.evaluations = l_.number("a number of evaluations");
+      else if (word == "seed")
+        t.search.seed = static_cast<std::uint64_t>(l_.number("a number"));
+      else if (word == "seconds")
+        t.search.seconds = l_.quantity("a number of seconds");
+      else if (word == "memory")
+        t.search.memory = l_.quantity("a number of bytes, like 16 GiB,");
+      else if (!l_.failed())
+        l_.fail(at, "X003", "option \"", word,
+                "\" is unknown; evaluations, seconds, memory and seed are known");
+      l_.skip(true);
+    } while (l_.accept(","));
+    l_.skip(true);
+    l_.expect("}");
   }
   constexpr placement placement_of() {
     std::int64_t dim = 0;
@@ -348,6 +391,7 @@ class schedule_reader {
 /// MP: manual "M" {"params.*.up": 1}       # `*`: any part between dots, `**`: any
 /// MB: microbatch 4 {batch: 0}
 /// R: remat params.layers, "*.attention" # what lies there is computed again for the derivative
+/// A: automatic "M", "B" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2}
 /// arg-tile 1 1 16                         # argument (number or name), dimension, width of a piece
 /// propagate
 /// passes share_gathers, combine_below 64 KiB
@@ -360,10 +404,27 @@ class schedule_reader {
 ///
 /// Errors    X001 syntax, X003 an unknown word, X010 a number of bytes, with line and column; when
 ///           it is applied, X006 no such argument, X007 no axis or several make pieces of a width,
-///           and those of the tactics and passes
+///           X015 `automatic` without a machine, and those of the tactics and passes
 /// Source    "PartIR: a partitioning IR", Google DeepMind, talk: arg-tile and propagate
 constexpr text_schedule read_schedule(std::string_view in) {
   return spec_detail::schedule_reader(in).run();
+}
+
+/// Tells `automatic` tactics of a schedule for which machine they search, and how they go on.
+/// `results`: is made as long as there are such tactics, and filled by them; or null.
+constexpr void search_on(text_schedule& s, const machine& on,
+                         void (*progress)(const search_progress&) = nullptr,
+                         vec<search_result>* results = nullptr) {
+  int count = 0;
+  for (const text_tactic& t : s.tactics) count += t.kind == text_tactic::automatic;
+  if (results != nullptr) results->resize(static_cast<std::size_t>(count), search_result{});
+  for (text_tactic& t : s.tactics) {
+    if (t.kind != text_tactic::automatic) continue;
+    t.on.assign(1, on);
+    t.search.progress = progress;
+    if (results != nullptr)
+      t.search.result = &(*results)[results->size() - static_cast<std::size_t>(count--)];
+  }
 }
 
 }  // namespace partita

@@ -1,0 +1,198 @@
+/// The search's view of a program, served line by line.
+///
+/// A request is a line of JSON, and so is the answer, `{"error": "..."}` where it is wrong:
+///
+///   {"do": "actions"}                   {"actions": [{"action": 0, "axis": "B", "values": {"x":
+///   0}}]}
+///   {"do": "step", "action": 0}         {"taken": true, "cost": 0.12, "state": [0], "hash": "..."}
+///   {"do": "go_to", "state": [0, 7]}    the same, for a state that some actions lead to
+///   {"do": "reset"}                     the same, for the state without actions
+///   {"do": "specification"}             {"specification": "A1: manual ..."}, what the state is
+///   {"do": "bound"}                     {"bound": 0.01, "first": 0.5, "best": 0.12}
+///
+/// Actions are those that are legal in the present state; costs are seconds of a simulated step,
+/// more where memory is exceeded. The input's end is the end.
+#pragma once
+
+#include <cctype>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <partita/partita.hpp>
+#include <partita/search/automatic.hpp>
+#include <partita/spec/system.hpp>
+#include <partita/support/number_text.hpp>
+
+#include "report.hpp"
+
+/// A request: words and whole numbers by name.
+class environment_request {
+ public:
+  std::string what;
+  std::vector<int> numbers;  ///< of "action" or "state"
+  bool has_numbers = false;
+  std::string error;
+
+  explicit environment_request(std::string_view line) : in_(line) {
+    expect('{');
+    while (error.empty() && !accept('}')) {
+      const std::string key = word();
+      expect(':');
+      if (key == "do") {
+        what = word();
+      } else if (key == "action" || key == "state") {
+        has_numbers = true;
+        read_numbers();
+      } else {
+        fail("\"" + key + "\" is unknown; do, action and state are known");
+      }
+      if (!accept(',') && !starts('}')) fail("\",\" or \"}\" is expected");
+    }
+    skip();
+    if (error.empty() && !in_.empty()) fail("something follows the request");
+  }
+
+ private:
+  std::string_view in_;
+
+  void fail(const std::string& why) {
+    if (error.empty()) error = "X016 environment: " + why;
+  }
+  void skip() {
+    while (!in_.empty() && std::isspace(static_cast<unsigned char>(in_[0])) != 0)
+      in_.remove_prefix(1);
+  }
+  bool starts(char c) {
+    skip();
+    return !in_.empty() && in_[0] == c;
+  }
+  bool accept(char c) {
+    if (!starts(c)) return false;
+    in_.remove_prefix(1);
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail(std::string("\"") + c + "\" is expected");
+  }
+  std::string word() {
+    expect('"');
+    std::string out;
+    while (error.empty() && !in_.empty() && in_[0] != '"') {
+      out += in_[0];
+      in_.remove_prefix(1);
+    }
+    expect('"');
+    return out;
+  }
+  void read_number() {
+    skip();
+    std::size_t digits = 0;
+    while (digits < in_.size() && std::isdigit(static_cast<unsigned char>(in_[digits])) != 0)
+      ++digits;
+    if (digits == 0 || digits > 9) return fail("the number of an action is expected");
+    numbers.push_back(std::atoi(std::string(in_.substr(0, digits)).c_str()));
+    in_.remove_prefix(digits);
+  }
+  void read_numbers() {
+    if (!accept('[')) return read_number();
+    while (error.empty() && !accept(']')) {
+      read_number();
+      if (!accept(',') && !starts(']')) fail("\",\" or \"]\" is expected");
+    }
+  }
+};
+
+class environment_server {
+ public:
+  explicit environment_server(partita::environment& e) : e_(e) {}
+
+  std::string answer(std::string_view line) {
+    const environment_request r(line);
+    if (!r.error.empty()) return error(r.error);
+    for (int a : r.numbers)
+      if (a >= e_.action_count())
+        return error("X016 environment: there is no action " + std::to_string(a) + "; there are " +
+                     std::to_string(e_.action_count()));
+    if (r.what == "actions") return actions();
+    if (r.what == "specification") return specification();
+    if (r.what == "bound")
+      return "{\"bound\": " + number(e_.lower_bound()) + ", \"first\": " + number(e_.first()) +
+             ", \"best\": " + number(e_.best_cost()) + "}";
+    if (r.what == "reset") return state(e_.go_to({}));
+    if (r.what == "step" && r.numbers.size() == 1) return state(e_.step(r.numbers[0]));
+    if (r.what == "go_to" && r.has_numbers) return state(go_to(r.numbers));
+    return error("X016 environment: \"" + r.what +
+                 "\" is unknown, or lacks its action or state; actions, step, go_to, reset, "
+                 "specification and bound are known");
+  }
+
+ private:
+  partita::environment& e_;
+
+  static std::string error(const std::string& what) {
+    return "{\"error\": " + json_text(what) + "}";
+  }
+  static std::string number(double v) {
+    partita::text t;
+    partita::print_number(t, v);
+    return std::string(t.view());
+  }
+  bool go_to(const std::vector<int>& actions) {
+    partita::environment::path p;
+    for (int a : actions) p.push_back(a);
+    return e_.go_to(p);
+  }
+  std::string state(bool taken) {
+    std::string list;
+    for (int a : e_.taken()) list += (list.empty() ? "" : ", ") + std::to_string(a);
+    return std::string("{\"taken\": ") + (taken ? "true" : "false") +
+           ", \"cost\": " + number(e_.cost()) + ", \"state\": [" + list + "], \"hash\": \"" +
+           std::to_string(e_.hash()) + "\"}";
+  }
+  std::string actions() const {
+    std::string out = "{\"actions\": [";
+    bool first = true;
+    for (int a = 0; a < e_.action_count(); ++a) {
+      if (!e_.legal(a)) continue;
+      const partita::search_move& m = e_.action(a);
+      out += std::string(first ? "" : ", ") + "{\"action\": " + std::to_string(a) + ", \"axis\": " +
+             json_text(partita::search_detail::axis_name(e_.root(), m.axis).view()) +
+             ", \"values\": {";
+      for (std::size_t i = 0; i < m.members.size(); ++i)
+        out += std::string(i > 0 ? ", " : "") +
+               json_text(
+                   e_.targets()[static_cast<std::size_t>(e_.target_of(m.members[i].value))].name) +
+               ": " + std::to_string(m.members[i].dim);
+      out += "}}";
+      first = false;
+    }
+    return out + "]}";
+  }
+  std::string specification() const {
+    partita::search_result r;
+    r.tactics = partita::search_detail::tactics_of(e_);
+    return "{\"specification\": " + json_text(partita::print_specification(r).view()) + "}";
+  }
+};
+
+/// Plays the program as it is under a specification, along all axes of the mesh.
+inline int serve_environment(const partita::system_description& system,
+                             const partita::partitioned& r) {
+  if (const partita::failure f = partita::validate(system.on, system.mesh))
+    throw partita::error(f.message);
+  partita::vec<int> axes;
+  partita::core_program core = r.core;
+  partita::failure f;
+  for (int a = 0; a < system.mesh.whole_rank(); ++a)
+    axes.push_back(core.axis(system.mesh.name(a), "environment", f));
+  core.start_tactic("environment");
+  constexpr std::int64_t endless = std::int64_t{1} << 62;
+  partita::environment e(core, axes, system.on, {.evaluations = endless});
+  environment_server server(e);
+  for (std::string line; std::getline(std::cin, line);)
+    if (!line.empty()) std::cout << server.answer(line) << std::endl;
+  return 0;
+}
