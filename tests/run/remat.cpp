@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <partita/prove/prove.hpp>
+#include <partita/search/automatic.hpp>
 
 #include "../../examples/models/megatron_block.hpp"
 #include "../../examples/models/transformer.hpp"
@@ -174,6 +175,11 @@ TEST_CASE("passes over collectives") {
     CHECK(pt::max_difference(pt::emulate(r, inputs), pt::evaluate(p, inputs)) == 0);
     CHECK(str(pt::prove(p, r.device).error.message) == "");
   }
+}
+TEST_CASE("with a search behind it") {
+  const auto p = trace_chain(three_layers);
+  const auto r = check_equal(p, pt::schedule(pt::remat({"w"}), pt::automatic({"B"}, pt::a100_80)));
+  CHECK(r.tactics[0].remat.scopes == 3);
 }
 TEST_CASE("inside of a loop, whose weights come from outside") {
   const auto p = pt::trace(
