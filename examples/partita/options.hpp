@@ -126,7 +126,8 @@ inline void print_help(std::ostream& out) {
          "DIMENSION, ...},\n"
          "microbatch STEPS {NAME: DIMENSION, ...}, remat NAME, ... (what lies there is computed "
          "again "
-         "for\nthe derivative), arg-tile, propagate; and passes NAME, ... over collectives.\n"
+         "for\nthe derivative), automatic AXIS, ..., arg-tile, propagate; and passes NAME, ... "
+         "over collectives.\n"
          "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove finds no "
          "proof;\n"
          "2 a mistake in the arguments or in a file.\n";
