@@ -18,6 +18,7 @@
 #include <partita/partita.hpp>
 #include <partita/report/html.hpp>
 #include <partita/report/memory.hpp>
+#include <partita/report/search_svg.hpp>
 #include <partita/report/sweep.hpp>
 #include <partita/report/timeline.hpp>
 #include <partita/run/file/npz.hpp>
@@ -186,7 +187,10 @@ void write_searches(const options& o, const pt::vec<pt::search_result>& results)
   if (!o.found.empty())
     pt::run_detail::write_file(o.found,
                                (cpp ? pt::print_source(all) : pt::print_specification(all)).view());
-  if (!o.search_log.empty()) pt::run_detail::write_file(o.search_log, log.view());
+  if (o.search_log.ends_with(".svg"))
+    pt::run_detail::write_file(o.search_log, pt::search_svg(results.back()).view());
+  else if (!o.search_log.empty())
+    pt::run_detail::write_file(o.search_log, log.view());
 }
 /// What the page is called: the files that it tells of.
 void write_page(const options& o, const pt::partitioned& r, const pt::system_description& system) {

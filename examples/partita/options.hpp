@@ -71,7 +71,8 @@ inline constexpr std::array entries{
     entry{"--run", "FILE", "run it on the arrays of an .npz file (a0, a1, ... or names)",
           &options::run},
     entry{"--search-log", "FILE",
-          "write how the least cost fell in automatic tactics, as comma-separated values",
+          "write how the least cost fell in automatic tactics, as comma-separated values, or,\n"
+          "                  where FILE ends in .svg, as a picture of the last one",
           &options::search_log},
     entry{"--sweep", "FILE",
           "what if: time and memory on other systems, a line for each, like \"fast: links * 2\"",

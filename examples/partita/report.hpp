@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <partita/partita.hpp>
+#include <partita/spec/bounds.hpp>
 #include <partita/spec/system.hpp>
 #include <partita/support/number_text.hpp>
 
