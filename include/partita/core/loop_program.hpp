@@ -137,6 +137,31 @@ class loop_program {
   /// Returns to a state of this program, which had the ops then that it has now.
   constexpr void restore(const partition_state& s) { state_ = s; }
 
+  /// The same, of a state from which actions have led here. (Loops that were asked for behind it,
+  /// but were there, may stay marked so.) Cost: of what these changed, and of what is open.
+  constexpr void undo_to(const partition_state& s) {
+    const std::size_t common = s.changes.size();
+    for (std::size_t i = common; i < state_.changes.size(); ++i)
+      if (state_.changes[i] < 0) return restore(s);
+    for (std::size_t i = common; i < state_.changes.size(); ++i) {
+      const op_id o = state_.changes[i];
+      state_.nests.undo(s.nests, o);
+      const auto& row = graph_.map.ops[o];
+      for (int f = row.begin; f < row.begin + row.count; ++f) state_.local[f] = s.local[f];
+    }
+    state_.nests.end_undo(s.nests);
+    state_.changes.resize(common, 0);
+    state_.actions.resize(s.actions.size(), action{});
+    state_.named = s.named;
+    state_.conflicts = s.conflicts;
+    state_.conflict_changes = s.conflict_changes;
+    state_.tactic = s.tactic;
+    state_.waiting = s.waiting;
+    state_.visits = s.visits;
+    state_.open = s.open;
+    state_.revisited = s.revisited;
+  }
+
   /// May a loop see elements of neighbouring pieces?
   constexpr bool sees_halos() const { return state_.options.halos; }
   constexpr nest nest_of(op_id o) const { return state_.nests[o]; }

@@ -83,6 +83,10 @@ class nest_list {
     r.axes |= 1u << l.axis;
     if (reduces) r.sums |= 1u << l.axis;
   }
+  /// The loops of an op become those that it had in an earlier list, from which this one has grown;
+  /// `end_undo` behind all of them.
+  constexpr void undo(const nest_list& earlier, int op) { rows_[op] = earlier.rows_[op]; }
+  constexpr void end_undo(const nest_list& earlier) { more_.resize(earlier.more_.size(), loop{}); }
   /// An action asked for the loop of an op over an axis.
   constexpr void ask_for(int op, int axis) {
     row& r = rows_[op];

@@ -195,7 +195,10 @@ class environment {
     const std::size_t common = same > 0 ? history_[same - 1].changes : root_.state().changes.size();
     tell(now_.state().changes, read_ < common ? read_ : common);
     tell(s.core.changes, common);
-    now_.restore(s.core);
+    if (same == s.taken.size())
+      now_.undo_to(s.core);
+    else
+      now_.restore(s.core);
     read_ = now_.state().changes.size();
     taken_ = s.taken;
     history_ = s.history;
@@ -408,7 +411,7 @@ class environment {
   constexpr void undo(const partition_state& before) {
     const std::size_t common = before.changes.size();
     tell(now_.state().changes, read_ < common ? read_ : common);
-    now_.restore(before);
+    now_.undo_to(before);
     read_ = common;
   }
 

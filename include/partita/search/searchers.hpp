@@ -153,6 +153,7 @@ class tree_walks {
     int first_child = 0, children = 0;  ///< in the order of their costs
     int visits = 0;
     int kept = -1;                         ///< its state
+    int refused = -1;                      ///< which of `refused_`, once it was expanded
     bool open = true;                      ///< may a walk find something below?
     double cost = environment::hopeless;   ///< its own
     double least = environment::hopeless;  ///< the least one below
@@ -164,6 +165,7 @@ class tree_walks {
   vec<int> priors_;  ///< actions, the best first
   vec<node> tree_;
   vec<environment::state> kept_;
+  vec<vec<char>> refused_;       ///< of an expanded node, by prior: was it refused?
   vec<std::uint64_t> expanded_;  ///< states
   place_table known_;
 
@@ -240,11 +242,18 @@ class tree_walks {
     e_.mark();
     heap<tried_action> tried;
     const auto add = [&](int a) {
-      if (e_.spent() || !e_.step(a)) return;
+      if (e_.spent() || !e_.step(a)) return false;
       tried.push({e_.cost(), a, 0});
       e_.go_back();
+      return true;
     };
-    for (int a : priors_) add(a);
+    // No action undoes an earlier one: what was refused stays so.
+    vec<char> refused(priors_.size(), 0);
+    if (const int up = tree_[at].parent; up >= 0) refused = refused_[tree_[up].refused];
+    for (std::size_t i = 0; i < priors_.size(); ++i)
+      if (refused[i] == 0) refused[i] = !add(priors_[i]);
+    tree_[at].refused = static_cast<int>(refused_.size());
+    refused_.push_back(refused);
     for (int i = 0; i < options_.drawn; ++i) add(random_.below(e_.action_count()));
     tree_[at].first_child = static_cast<int>(tree_.size());
     while (!tried.empty() && tree_[at].children < options_.children) {

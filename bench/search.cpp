@@ -1,0 +1,146 @@
+/// Automatic partitioning of the paper's models, beside the schedules by hand, and how long it
+/// takes.
+///
+///   bench_search [MODEL ...]     T32, T48, IT32, UNet, GNS, axes; default: all
+///
+/// For each model, over 8 x 4 of the paper's TPUv3, overlapped steps by the simulator: schedules by
+/// hand; then automatic ones with the memory that the best of these needs. `axes`: how long a
+/// search of T32 takes over 32 devices in one to five axes.
+///
+/// Source    PartIR, section 7.4 and figures 10 and 11
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <partita/partita.hpp>
+#include <partita/search/automatic.hpp>
+
+#include "../examples/models/gns.hpp"
+#include "../examples/models/language_model.hpp"
+#include "../examples/models/serving.hpp"
+#include "../examples/models/unet.hpp"
+
+namespace {
+
+namespace pt = partita;
+
+constexpr pt::mesh paper_mesh{{"batch", 8}, {"model", 4}};
+
+class comparison {
+ public:
+  comparison(const char* model, pt::program p) : model_(model), p_(std::move(p)) {}
+
+  /// By hand. The fastest says how much memory there is.
+  template <class... T>
+  void by_hand(const char* name, const T&... tactics) {
+    const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
+    const double time = step_time(r);
+    print(name, time, r);
+    std::printf("\n");
+    if (best_ > 0 && best_ <= time) return;
+    best_ = time;
+    on_.memory = static_cast<double>(r.cost.peak_bytes);
+  }
+  pt::automatic automatic(std::initializer_list<std::string_view> axes) {
+    return {axes, on_, {.seconds = 0, .result = &found_}};
+  }
+  template <class... T>
+  void searched(const char* name, const T&... tactics) {
+    const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
+    const double time = step_time(r);
+    print(name, time, r);
+    std::printf(
+        "  %5.2f of the best by hand, bound %9.4f s, %6lld evaluations in %5.1f s (%5.0f/s)\n",
+        time / best_, found_.bound, static_cast<long long>(found_.evaluations), found_.seconds,
+        static_cast<double>(found_.evaluations) / found_.seconds);
+  }
+
+ private:
+  const char* model_;
+  pt::program p_;
+  pt::device on_ = pt::tpu_v3_partir;
+  pt::search_result found_;
+  double best_ = 0;
+
+  double step_time(const pt::partitioned& r) const {
+    return pt::simulate(r.device, on_, {.overlap = true}).time;
+  }
+  void print(const char* name, double time, const pt::partitioned& r) const {
+    std::printf("%-5s %-14s %9.4f s %9.0f MB", model_, name, time,
+                static_cast<double>(r.cost.peak_bytes) / 1e6);
+    std::fflush(stdout);
+  }
+};
+
+void language_model(const char* name, const paper::language_model_sizes& sizes) {
+  using namespace paper::transformers;
+  comparison c(name, paper::trace_training_step(sizes));
+  c.by_hand("BP+MP", BP, MP);
+  c.by_hand("BP+MP+Z3", BP, MP, Z3);
+  c.by_hand("BP+MP+Z3+EMB", BP, MP, Z3, EMB);
+  c.searched("AllAuto", c.automatic({"batch", "model"}));
+  c.searched("BP+AutoMP", BP, c.automatic({"model"}));
+  c.searched("BP+AutoMP+Z3", BP, c.automatic({"model"}), Z3);
+}
+void serving() {
+  using namespace paper::serving;
+  comparison c("IT32", paper::trace_serving(paper::IT32));
+  c.by_hand("BP+MP", BP, MP);
+  c.by_hand("BP+MP+MQ", BP, MQ, MP);
+  c.searched("AllAuto", c.automatic({"batch", "model"}));
+  c.searched("BP+AutoMP", BP, c.automatic({"model"}));
+}
+void unet() {
+  using namespace paper::diffusion;
+  comparison c("UNet", paper::trace_training_step(paper::UNet));
+  c.by_hand("BP+Z3", BP, Z3);
+  c.by_hand("BP+MP", BP, MP);
+  c.searched("AllAuto", c.automatic({"batch", "model"}));
+  c.searched("BP+AutoMP", BP, c.automatic({"model"}));
+  c.searched("BP+AutoMP+Z3", BP, c.automatic({"model"}), Z3);
+}
+void gns() {
+  using paper::graphs::ES;
+  comparison c("GNS", paper::trace_training_step(paper::GNS));
+  c.by_hand("ES", ES);
+  c.searched("AllAuto", c.automatic({"batch", "model"}));
+  c.searched("ES+AutoMP", ES, c.automatic({"model"}));
+  c.searched("AutoBP", c.automatic({"batch"}));
+}
+/// The same number of evaluations over more and more axes.
+void axes() {
+  const pt::program p = paper::trace_training_step(paper::T32);
+  pt::device on = pt::tpu_v3_partir;
+  on.memory *= 8;
+  const pt::mesh meshes[] = {{{"a", 32}},
+                             {{"a", 8}, {"b", 4}},
+                             {{"a", 4}, {"b", 4}, {"c", 2}},
+                             {{"a", 4}, {"b", 2}, {"c", 2}, {"d", 2}},
+                             {{"a", 2}, {"b", 2}, {"c", 2}, {"d", 2}, {"e", 2}}};
+  for (const pt::mesh& m : meshes) {
+    pt::vec<pt::text> names;
+    for (int i = 0; i < m.whole_rank(); ++i) names.push_back(pt::text(m.name(i)));
+    pt::search_result r;
+    pt::partition(p, m, pt::schedule(pt::automatic(names, on, {.seconds = 0, .result = &r})));
+    std::printf("axes  %d: %6lld evaluations in %5.1f s (%5.0f/s), %.4f s\n", m.whole_rank(),
+                static_cast<long long>(r.evaluations), r.seconds,
+                static_cast<double>(r.evaluations) / r.seconds, r.after);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> wanted(argv + 1, argv + argc);
+  if (wanted.empty()) wanted = {"T32", "T48", "IT32", "UNet", "GNS", "axes"};
+  for (const std::string& each : wanted) {
+    if (each == "T32") language_model("T32", paper::T32);
+    if (each == "T48") language_model("T48", paper::T48);
+    if (each == "IT32") serving();
+    if (each == "UNet") unet();
+    if (each == "GNS") gns();
+    if (each == "axes") axes();
+  }
+}
