@@ -102,6 +102,24 @@ TEST_CASE("what was found is kept as text and as C++, and does the same") {
 }
 
 namespace {
+// As print_source has it below.
+constexpr auto found_1 = partita::manual("B", {{"x", 0}}, "A1");
+constexpr auto found() { return partita::schedule(found_1); }
+}  // namespace
+
+TEST_CASE("the C++ that is printed compiles, to the same partitioning") {
+  const auto f = pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
+                           pt::input<float, 4096, 64>("x"), pt::input<float, 64, 64>("w"));
+  pt::search_result r;
+  const auto p = pt::partition(
+      f, mesh, pt::schedule(pt::automatic({"B"}, pt::a100_80, {.evaluations = 99, .result = &r})));
+  CHECK(std::string(pt::print_source(r).view()) ==
+        "constexpr auto found_1 = partita::manual(\"B\", {{\"x\", 0}}, \"A1\");\n"
+        "constexpr auto found() {\n  return partita::schedule(found_1);\n}\n");
+  CHECK(pt::print(pt::partition(f, mesh, found()).device) == pt::print(p.device));
+}
+
+namespace {
 /// Collectives cost one each, nothing else does.
 struct fewest_collectives {
   double operator()(const pt::device_program& d) const {

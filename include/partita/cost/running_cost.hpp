@@ -154,7 +154,7 @@ class running_books {
   };
 
   const core_program& c_;
-  const machine& on_;
+  machine on_;
   bool overlap_;
 
   // The source program, which does not change.

@@ -106,8 +106,8 @@ class environment {
     constexpr std::uint64_t hash() const { return history.empty() ? 0 : history.back().hash; }
   };
 
-  /// `axes`: numbers of core_program::named. What is referred to outlives it.
-  /// `own`: a cost in place of the simulator's, or null.
+  /// `axes`: numbers of core_program::named.
+  /// `own`: a cost in place of the simulator's, which outlives it, or null.
   constexpr environment(const core_program& c, const vec<int>& axes, const machine& on,
                         const search_options& options, const search_detail::own_cost* own = nullptr)
       : options_(options),
@@ -293,7 +293,7 @@ class environment {
 
   search_options options_;
   const search_detail::own_cost* own_;
-  const machine& on_;
+  machine on_;
   core_program root_;
   search_detail::move_list list_;
   core_program now_;

@@ -185,7 +185,8 @@ constexpr text print_specification(const search_result& r) {
   return out;
 }
 
-/// The tactics as C++: definitions, and a schedule of them.
+/// The tactics as C++: definitions, and a function that gives a schedule of them. (GCC 12 takes no
+/// variable of a schedule for a constant outside of functions.)
 constexpr text print_source(const search_result& r, std::string_view name = "found") {
   text out;
   int number = 0;
@@ -199,9 +200,9 @@ constexpr text print_source(const search_result& r, std::string_view name = "fou
     }
     out << "}, \"A" << number << "\");\n";
   }
-  out << "constexpr auto " << name << " = partita::schedule(";
+  out << "constexpr auto " << name << "() {\n  return partita::schedule(";
   for (int i = 1; i <= number; ++i) out << (i > 1 ? ", " : "") << name << '_' << i;
-  return out << ");\n";
+  return out << ");\n}\n";
 }
 
 /// How the least cost fell: a line for each time, `evaluations,seconds,cost`.
