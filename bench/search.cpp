@@ -143,4 +143,5 @@ int main(int argc, char** argv) {
     if (each == "GNS") gns();
     if (each == "axes") axes();
   }
+  return 0;
 }
