@@ -162,6 +162,7 @@ TEST_CASE("systems") {
   CHECK(mistake("device abcdefghijklmnopqrstuvwxyz1234567") ==
         "X012 system: 1:1: a device's name has at most 31 characters, not 33");
   CHECK(mistake("node 0") == "X012 system: 1:1: a node of 0 devices; give 1 or more");
+  CHECK(mistake("tile 0") == "X012 system: 1:1: products of blocks of 0 rows; give 1 or more");
   CHECK(mistake("near 3 GB/s 1 us star")
             .starts_with("X001 system: 1:18: switched, ring or torus is expected, not \"star\""));
 }
@@ -169,7 +170,7 @@ TEST_CASE("systems") {
 TEST_CASE("devices of the table, and what is changed of them") {
   const auto s = pt::read_system(
       "memory 1 GiB\naxis B 16\naxis M 2\ndevice A100-80\nflops.f16 100 TFLOP/s\nnode 4\n"
-      "far 1 GB/s 2 us ring\nattained.links 0.5\nlink M 7 GB/s torus\n");
+      "tile 64\nfar 1 GB/s 2 us ring\nattained.links 0.5\nlink M 7 GB/s torus\n");
   REQUIRE(!s.error);
   const pt::device& d = s.on.device;
   CHECK(d.name() == "A100-80");
@@ -180,6 +181,7 @@ TEST_CASE("devices of the table, and what is changed of them") {
   CHECK(d.near == pt::a100_80.near);
   CHECK(d.far == pt::link{pt::topology::ring, 1e9, 2e-6});
   CHECK(d.link_part == 0.5);
+  CHECK(d.tile == 64);
   CHECK(s.on.told[1] == pt::link{pt::topology::torus, 7e9, 0});
   CHECK(s.can_simulate());
   CHECK(!pt::read_system("axis B 4\ndevice mine\n").can_simulate());

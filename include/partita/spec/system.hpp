@@ -66,6 +66,7 @@ class system_lines {
     for (const told& t : own_links_)
       (t.axis.view() == "near" ? s_.on.device.near : s_.on.device.far) = t.value;
     if (node_ >= 0) s_.on.device.node = node_;
+    if (tile_ >= 0) s_.on.device.tile = tile_;
     for (const told& t : links_) set(t);
     if (!l_.failed() && asked_ >= 0 && s_.mesh.devices() != asked_)
       l_.fail(asked_at_, "X009", asked_, " devices are asked for; the axes ", s_.mesh, " are ",
@@ -93,7 +94,7 @@ class system_lines {
   vec<told> links_, own_links_;
   vec<std::string_view> said_;
   std::size_t asked_at_ = 0;
-  std::int64_t asked_ = -1, node_ = -1;
+  std::int64_t asked_ = -1, node_ = -1, tile_ = -1;
 
   constexpr void once(std::size_t at, std::string_view word) {
     for (std::string_view each : said_)
@@ -126,12 +127,17 @@ class system_lines {
       if (node_ < 1) l_.fail(at, "X012", "a node of ", node_, " devices; give 1 or more");
       return;
     }
+    if (word == "tile") {
+      tile_ = l_.number("rows of a block of which products are made");
+      if (tile_ < 1) l_.fail(at, "X012", "products of blocks of ", tile_, " rows; give 1 or more");
+      return;
+    }
     if (word == "near" || word == "far") return own_links_.push_back({at, word, read_link()});
     if (const figure_word* w = find_figure(word))
       return figures_.push_back({w, l_.quantity(w->example)});
     l_.fail(at, "X003", "\"", word,
             "\" is unknown; axis, devices, device, memory, bandwidth, flops, flops.f64, flops.f32, "
-            "flops.f16, flops.i8, vector, kernel, link, near, far, node, attained.products, "
+            "flops.f16, flops.i8, vector, kernel, tile, link, near, far, node, attained.products, "
             "attained.memory and attained.links are known");
   }
   constexpr void axis(std::size_t at) {
@@ -179,14 +185,16 @@ class system_lines {
 /// vector 2 TFLOP/s       # elementwise operations
 /// kernel 3 us            # before a kernel does anything
 /// attained.products 0.8  # the part of the peak that programs attain; attained.memory, .links
-/// link M 70 GB/s 1 us    # axis, bytes that a device sends along it, latency; ring, torus: at the
-/// end near 300 GB/s 3 us     # along axes without a link of their own, within a node far 25 GB/s 8
-/// us       # beyond node 8                 # devices of a node; without: all are near
+/// tile 128               # products are made of blocks of so many rows and columns
+/// link M 70 GB/s 1 us    # axis, bytes that a device sends along it, latency; then ring or torus
+/// near 300 GB/s 3 us     # along axes without a link of their own, within a node
+/// far 25 GB/s 8 us       # the same, beyond
+/// node 8                 # devices of a node; without: all are near
 /// ```
 ///
 /// Errors    X001 syntax, X002 an unknown unit, X003 an unknown word, X004 said twice, X005 a link
 ///           of no axis, X009 another number of devices than the axes make, X012 a name that is too
-///           long or a node without devices, M001 to M005 the mesh;
+///           long, a node without devices or a block without rows, M001 to M005 the mesh;
 ///           with line and column
 constexpr system_description read_system(std::string_view in) {
   return spec_detail::system_lines(in).run();
