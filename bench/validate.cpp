@@ -1,15 +1,16 @@
 /// The simulator against formulas and against what others measured.
 ///
-///   bench_validate [--partir FILE] [--megatron FILE] [--korthikanti FILE]
+///   bench_validate [--table1 FILE] [--table3 FILE] [--megatron FILE] [--korthikanti FILE]
 ///                  [--memory FILE] [--memory-parts FILE]
 ///
-/// FLOPs of a transformer against their formula; PartIR's Table 3 (its simulator's estimates: with
-/// --partir its rows as CSV); steps of GPT models on A100s as published, of which every other row
-/// fits the part of the peak that products attain, and the others are predicted; what layers keep
-/// for their derivatives, with and without remat, against figures 1 and 7 of Korthikanti et al.
+/// FLOPs of a transformer against their formula; PartIR's Table 1 (memory and MFU measured) and
+/// Table 3 (its simulator's estimates), their rows as CSV; steps of GPT models on A100s as
+/// published, of which every other row fits the part of the peak that products attain, and the
+/// others are predicted; what layers keep for their derivatives, with and without remat, against
+/// figures 1 and 7 of Korthikanti et al.
 ///
 /// Source    Narayanan et al., arXiv:2104.04473 (Table 1, equation 3), Korthikanti et al.,
-///           arXiv:2205.05198 (Table 5), PartIR, arXiv:2401.11202 (Table 3)
+///           arXiv:2205.05198 (Table 5), PartIR, arXiv:2401.11202 (Tables 1 and 3)
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -29,6 +30,7 @@
 #include "../examples/models/serving.hpp"
 #include "../examples/models/transformer.hpp"
 #include "../examples/models/unet.hpp"
+#include "statistics.hpp"
 
 namespace pt = partita;
 
@@ -63,26 +65,6 @@ std::vector<row> read_csv(const std::string& file) {
 }
 double number(const row& r, const char* name) { return std::stod(r.at(name)); }
 
-/// Ranks, equal values sharing theirs.
-std::vector<double> ranks(const std::vector<double>& v) {
-  std::vector<double> r(v.size());
-  for (std::size_t i = 0; i < v.size(); ++i)
-    for (double other : v) r[i] += other < v[i] ? 1 : other == v[i] ? 0.5 : 0;
-  return r;
-}
-double spearman(const std::vector<double>& a, const std::vector<double>& b) {
-  const auto x = ranks(a), y = ranks(b);
-  double mx = 0, my = 0, xy = 0, xx = 0, yy = 0;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    mx += x[i] / static_cast<double>(x.size()), my += y[i] / static_cast<double>(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - mx) * (y[i] - my);
-    xx += (x[i] - mx) * (x[i] - mx);
-    yy += (y[i] - my) * (y[i] - my);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
-}
-
 // ---- FLOPs --------------------------------------------------------------------------------------
 
 void check_flops() {
@@ -114,73 +96,146 @@ void check_flops() {
   }
 }
 
-// ---- PartIR's Table 3 ---------------------------------------------------------------------------
+// ---- PartIR's Tables 1 and 3
+// ----------------------------------------------------------------------
+
+/// The models of the paper: as they are in examples/models by default, or with the sizes that were
+/// inferred from the paper's tables.
+struct paper_models {
+  std::string_view title;
+  paper::language_model_sizes t32, t48;
+  paper::serving_sizes it32;
+  paper::unet_sizes unet;
+  paper::gns_sizes gns;
+};
+constexpr paper_models paper_sizes[] = {
+    {"default sizes", paper::T32, paper::T48, paper::IT32, paper::UNet, paper::GNS},
+    {"inferred sizes", paper::T32_inferred, paper::T48_inferred, paper::IT32_inferred,
+     paper::UNet_inferred, paper::GNS_inferred}};
+
+double percent(double ours, double theirs) { return 100 * (ours / theirs - 1); }
 
 struct estimate_row {
-  double megabytes = 0, milliseconds = 0;
+  double mebibytes = 0, serial = 0, overlapped = 0;  ///< milliseconds
 };
 class partir_table {
  public:
-  partir_table() {
-    {
-      using namespace paper::transformers;
-      const auto p = paper::trace_training_step(paper::T32);
-      add("T32,BP", p, BP);
-      add("T32,BP+MP", p, BP, MP);
-      add("T32,BP+MP+Z2", p, BP, MP, Z2);
-      add("T32,BP+MP+Z3", p, BP, MP, Z3);
-      add("T32,BP+MP+Z3+EMB", p, BP, MP, Z3, EMB);
-      add("T32,MP", p, MP);
-      add("T32,EMB", p, MP, EMB);
-    }
-    {
-      using namespace paper::serving;
-      const auto p = paper::trace_serving(paper::IT32);
-      add("IT32,BP", p, BP);
-      add("IT32,BP+MP", p, BP, MP);
-      add("IT32,BP+MP+MQ", p, BP, MQ, MP);
-      add("IT32,MP", p, MP);
-    }
-    {
-      using namespace paper::diffusion;
-      const auto p = paper::trace_training_step(paper::UNet);
-      add("UNet,BP", p, BP);
-      add("UNet,BP+Z2", p, BP, Z2);
-      add("UNet,BP+Z3", p, BP, Z3);
-    }
-    add("GNS,ES", paper::trace_training_step(paper::GNS), paper::graphs::ES);
+  explicit partir_table(const paper_models& m) : title_(m.title) {
+    add_language_model(m);
+    add_serving(m);
+    add_unet(m);
+    add("GNS,ES", paper::trace_training_step(m.gns), paper::graphs::ES);
   }
   void compare(const std::vector<row>& theirs) const {
-    std::puts("\nPartIR's Table 3 (8x4 TPUv3): ours / theirs, and the error with its sign");
-    std::puts("model,schedule,megabytes,paper,error,milliseconds,paper,error");
-    std::map<std::string, std::array<std::vector<double>, 4>> columns;
+    std::printf(
+        "\nPartIR's Table 3 (its simulator, 8x4 TPUv3), %s: ours and theirs, errors with sign\n"
+        "model,schedule,mib,paper,error,ms,error,overlapped,error,paper\n",
+        std::string(title_).c_str());
+    std::map<std::string, paired> columns;
     for (const row& r : theirs) {
       const std::string name = r.at("model") + "," + r.at("schedule");
       const auto found = rows_.find(name);
       if (found == rows_.end()) continue;  // of a search
-      const double mb = number(r, "mem_mb"), ms = number(r, "runtime_ms");
-      const auto& [ours_mb, ours_ms] = found->second;
-      std::printf("%s,%.0f,%.0f,%+.0f %%,%.1f,%.1f,%+.0f %%\n", name.c_str(), ours_mb, mb,
-                  100 * (ours_mb / mb - 1), ours_ms, ms, 100 * (ours_ms / ms - 1));
-      auto& c = columns[r.at("model")];
-      c[0].push_back(ours_mb), c[1].push_back(mb), c[2].push_back(ours_ms), c[3].push_back(ms);
+      const double mib = number(r, "mem_mb"), ms = number(r, "runtime_ms");
+      const estimate_row& e = found->second;
+      std::printf("%s,%.0f,%.0f,%+.1f %%,%.1f,%+.1f %%,%.1f,%+.1f %%,%.1f\n", name.c_str(),
+                  e.mebibytes, mib, percent(e.mebibytes, mib), e.serial, percent(e.serial, ms),
+                  e.overlapped, percent(e.overlapped, ms), ms);
+      columns[r.at("model")].add(e, mib, ms);
+      if (name != "T32,BP") columns[r.at("model") + " without BP"].add(e, mib, ms);
     }
-    for (const auto& [model, c] : columns)
-      if (c[0].size() >= 3)
-        std::printf("%s: Spearman of memory %.2f, of time %.2f (%d rows)\n", model.c_str(),
-                    spearman(c[0], c[1]), spearman(c[2], c[3]), static_cast<int>(c[0].size()));
+    for (const std::string name : {"T32", "T32 without BP", "UNet"}) columns[name].print(name);
   }
 
  private:
+  /// Ours and theirs.
+  struct paired {
+    std::vector<double> mib, their_mib, ms, their_ms;
+
+    void add(const estimate_row& e, double theirs_mib, double theirs_ms) {
+      mib.push_back(e.mebibytes), their_mib.push_back(theirs_mib);
+      ms.push_back(e.overlapped), their_ms.push_back(theirs_ms);
+    }
+    void print(const std::string& name) const {
+      std::printf(
+          "%s: mean absolute error of memory %.1f %%, Spearman %.2f; of overlapped time "
+          "%.1f %%, %.2f (%d rows)\n",
+          name.c_str(), 100 * bench::mean_error(mib, their_mib), bench::spearman(mib, their_mib),
+          100 * bench::mean_error(ms, their_ms), bench::spearman(ms, their_ms),
+          static_cast<int>(mib.size()));
+    }
+  };
+  std::string_view title_;
   std::map<std::string, estimate_row> rows_;
 
   template <class... Tactics>
   void add(const std::string& name, const pt::program& p, const Tactics&... tactics) {
     const auto r = pt::partition(p, pt::mesh{{"batch", 8}, {"model", 4}}, pt::schedule(tactics...));
-    rows_[name] = {static_cast<double>(r.cost.peak_bytes) / 1e6,
-                   1e3 * pt::simulate(r.device, pt::tpu_v3_partir).time};
+    rows_[name] = {static_cast<double>(r.cost.peak_bytes) / (1 << 20),
+                   1e3 * pt::simulate(r.device, pt::tpu_v3_partir).time,
+                   1e3 * pt::simulate(r.device, pt::tpu_v3_partir, {.overlap = true}).time};
+  }
+  void add_language_model(const paper_models& m) {
+    using namespace paper::transformers;
+    const auto p = paper::trace_training_step(m.t32);
+    add("T32,BP", p, BP);
+    add("T32,BP+MP", p, BP, MP);
+    add("T32,BP+MP+Z2", p, BP, MP, Z2);
+    add("T32,BP+MP+Z3", p, BP, MP, Z3);
+    add("T32,BP+MP+Z3+EMB", p, BP, MP, Z3, EMB);
+    add("T32,MP", p, MP);
+    add("T32,EMB", p, MP, EMB);
+  }
+  void add_serving(const paper_models& m) {
+    using namespace paper::serving;
+    const auto p = paper::trace_serving(m.it32);
+    add("IT32,BP", p, BP);
+    add("IT32,BP+MP", p, BP, MP);
+    add("IT32,BP+MP+MQ", p, BP, MQ, MP);
+    add("IT32,MP", p, MP);
+  }
+  void add_unet(const paper_models& m) {
+    using namespace paper::diffusion;
+    const auto p = paper::trace_training_step(m.unet);
+    add("UNet,BP", p, BP);
+    add("UNet,BP+Z2", p, BP, Z2);
+    add("UNet,BP+Z3", p, BP, Z3);
   }
 };
+
+/// Parameters of a program, in billions.
+double billions_of_parameters(const pt::program& p) {
+  double n = 0;
+  for (int i = 0; i < p.input_count(); ++i)
+    if (p.input_name(i).starts_with("params."))
+      n += static_cast<double>(p.input_type(i).shape.elements());
+  return 1e-9 * n;
+}
+/// BP+MP+Z3+EMB as the paper ran it: what a device used of its memory, and the part of its peak.
+void compare_runs(const paper_models& m, const std::vector<row>& theirs) {
+  using namespace paper::transformers;
+  std::printf(
+      "\nPartIR's Table 1 (measured, BP+MP+Z3+EMB), %s: ours and theirs, errors with sign\n"
+      "mesh,device,parameters,gb,paper,error,mfu,error,overlapped,error,paper\n",
+      std::string(m.title).c_str());
+  for (const row& r : theirs) {
+    const std::string& mesh = r.at("mesh");
+    const auto x = mesh.find('x');
+    const pt::device& on = r.at("device") == "GPU" ? pt::a100_40_partir : pt::tpu_v3_partir;
+    const auto p = paper::trace_training_step(r.at("model") == "5B" ? m.t32 : m.t48);
+    const auto made =
+        pt::partition(p, {{"batch", std::stoll(mesh)}, {"model", std::stoll(mesh.substr(x + 1))}},
+                      pt::schedule(BP, MP, Z3, EMB));
+    const double gb = static_cast<double>(made.cost.peak_bytes) / 1e9,
+                 mfu = 100 * pt::simulate(made.device, on).mfu(),
+                 overlapped = 100 * pt::simulate(made.device, on, {.overlap = true}).mfu(),
+                 their_gb = number(r, "hbm_gb_partir"), their_mfu = number(r, "mfu_partir");
+    std::printf("%s,%s,%.1fB,%.2f,%.2f,%+.1f %%,%.1f %%,%+.1f %%,%.1f %%,%+.1f %%,%.1f %%\n",
+                mesh.c_str(), r.at("device").c_str(), billions_of_parameters(p), gb, their_gb,
+                percent(gb, their_gb), mfu, percent(mfu, their_mfu), overlapped,
+                percent(overlapped, their_mfu), their_mfu);
+  }
+}
 
 // ---- Published steps of GPT models on A100s -----------------------------------------------------
 
@@ -309,7 +364,8 @@ void compare_published(const std::vector<published>& list) {
     }
     std::printf("mean absolute error %.1f %%, of the rows not fitted %.1f %%; Spearman %.2f\n",
                 100 * all / static_cast<double>(list.size()),
-                others > 0 ? 100 * held / static_cast<double>(others) : 0, spearman(ours, theirs));
+                others > 0 ? 100 * held / static_cast<double>(others) : 0,
+                bench::spearman(ours, theirs));
   }
 }
 
@@ -365,10 +421,12 @@ void compare_parts(const std::string& file) {
 int main(int count, char** words) try {
   std::map<std::string_view, std::string> files;
   for (int i = 1; i + 1 < count; i += 2) files[words[i]] = words[i + 1];
-  const std::string &partir = files["--partir"], &megatron = files["--megatron"],
-                    &korthikanti = files["--korthikanti"];
+  const std::string &megatron = files["--megatron"], &korthikanti = files["--korthikanti"];
   check_flops();
-  if (!partir.empty()) partir_table().compare(read_csv(partir));
+  for (const paper_models& m : paper_sizes) {
+    if (!files["--table1"].empty()) compare_runs(m, read_csv(files["--table1"]));
+    if (!files["--table3"].empty()) partir_table(m).compare(read_csv(files["--table3"]));
+  }
   const auto list = read_published(megatron, korthikanti);
   if (!list.empty()) compare_published(list);
   if (!files["--memory"].empty()) compare_kept(files["--memory"]);

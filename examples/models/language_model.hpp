@@ -34,6 +34,28 @@ inline constexpr language_model_sizes T48{.layers = 48,
                                           .context = 2048,
                                           .batch = 64};
 
+/// The same with what the appendix leaves open inferred from the paper's figures, so that these are
+/// explained (`bench_validate --table1 FILE --table3 FILE`):
+///
+/// Hidden    Table 3's estimate loses 9,702.00 from BP+MP to BP+MP+Z2, 7/8 of two moments of what
+///           the model axis leaves: with vocabulary d + layers (4 d d + 2 d f) / 4 = 1,386 Mi
+///           numbers and MiB as its unit, f = 11,936 (11,984 with 32,000 tokens). T32 then has 5.4B
+///           parameters; T48 with twice that 31.9B, and the paper says 5B and 32B (4
+///           d: 6.6B, 38.9B)
+/// Context   512 tokens: peaks of Table 1 within 5 %, and of Table 3's BP and MP
+inline constexpr language_model_sizes T32_inferred = [] {
+  language_model_sizes s = T32;
+  s.hidden = 11936;
+  s.context = 512;
+  return s;
+}();
+inline constexpr language_model_sizes T48_inferred = [] {
+  language_model_sizes s = T48;
+  s.hidden = 2 * T32_inferred.hidden;
+  s.context = T32_inferred.context;
+  return s;
+}();
+
 // ---- Parameters: nine per layer, and the embedding --------------------------------------------
 
 struct transformer_layer {

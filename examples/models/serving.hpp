@@ -34,6 +34,14 @@ inline constexpr serving_sizes IT32{.layers = 32,
                                     .prompt = 512,
                                     .tokens = 1536};
 
+/// With the hidden layer of T32_inferred: estimates of memory under BP, BP+MP and BP+MP+MQ within
+/// 11 % of the paper's Table 3.
+inline constexpr serving_sizes IT32_inferred = [] {
+  serving_sizes s = IT32;
+  s.hidden = T32_inferred.hidden;
+  return s;
+}();
+
 // ---- Parameters, and the cache ----------------------------------------------------------------
 
 struct serving_layer {

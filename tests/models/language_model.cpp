@@ -52,3 +52,14 @@ TEST_CASE("T32 on axes of size 3") {
   CHECK(step.emulated({{"batch", 3}, {"model", 3}}, BP, MP, Z3) ==
         pt::collectives{.all_gather = 11, .all_reduce = 10, .reduce_scatter = 5});
 }
+
+TEST_CASE("T32 with the inferred sizes: what Z2 saves in Table 3, MiB for MiB; Table 2 as before") {
+  using namespace paper::transformers;
+  const pt::program step = paper::trace_training_step(paper::T32_inferred);
+  const pt::mesh mesh{{"batch", 8}, {"model", 4}};
+  const auto whole = pt::partition(step, mesh, pt::schedule(BP, MP)),
+             z2 = pt::partition(step, mesh, pt::schedule(BP, MP, Z2));
+  CHECK(whole.cost.peak_bytes - z2.cost.peak_bytes == std::int64_t{9702} << 20);
+  CHECK(z2.collectives ==
+        pt::collectives{.all_gather = 129, .all_reduce = 289, .reduce_scatter = 129});
+}
