@@ -3,6 +3,7 @@
 ///   bench_table2                  model,schedule,all_gather,all_reduce,reduce_scatter,all_to_all
 ///   bench_table2 --compare FILE   and how many more than in a file of this form; exit status 1 if
 ///                                 a row differs that should not, or is not known here
+///   bench_table2 --inferred ...   with the sizes that were inferred from other tables
 ///
 /// Source    PartIR, arXiv:2401.11202, section 7.3; the mesh is that of figure 6
 #include <array>
@@ -17,10 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "../examples/models/gns.hpp"
-#include "../examples/models/language_model.hpp"
-#include "../examples/models/serving.hpp"
-#include "../examples/models/unet.hpp"
+#include "paper_sizes.hpp"
 
 namespace pt = partita;
 
@@ -71,30 +69,30 @@ void add_language_model(table& t, std::string_view name, const pt::program& step
 
 /// Multi-query sharding says how the attention lies before Megatron does: tactics never undo what
 /// earlier ones did.
-void add_serving(table& t) {
+void add_serving(table& t, const paper::serving_sizes& sizes) {
   using namespace paper::serving;
-  const pt::program p = paper::trace_serving(paper::IT32);
+  const pt::program p = paper::trace_serving(sizes);
   t.add("IT32", "BP", expectation::exact, p, BP);
   t.add("IT32", "BP+MP", expectation::exact, p, BP, MP);
   t.add("IT32", "BP+MP+MQ", expectation::exact, p, BP, MQ, MP);
   t.add("IT32", "MP", expectation::exact, p, MP);
 }
 
-void add_unet(table& t) {
+void add_unet(table& t, const paper::unet_sizes& sizes) {
   using namespace paper::diffusion;
-  const pt::program p = paper::trace_training_step(paper::UNet);
+  const pt::program p = paper::trace_training_step(sizes);
   t.add("UNet", "BP", expectation::exact, p, BP);
   t.add("UNet", "BP+Z2", expectation::open, p, BP, Z2);
   t.add("UNet", "BP+Z3", expectation::open, p, BP, Z3);
 }
 
-table table2() {
+table table2(const bench::paper_sizes& m) {
   table t;
-  add_language_model(t, "T32", paper::trace_training_step(paper::T32), expectation::exact);
-  add_language_model(t, "T48", paper::trace_training_step(paper::T48), expectation::open);
-  add_serving(t);
-  add_unet(t);
-  t.add("GNS", "ES", expectation::exact, paper::trace_training_step(paper::GNS), paper::graphs::ES);
+  add_language_model(t, "T32", paper::trace_training_step(m.t32), expectation::exact);
+  add_language_model(t, "T48", paper::trace_training_step(m.t48), expectation::open);
+  add_serving(t, m.it32);
+  add_unet(t, m.unet);
+  t.add("GNS", "ES", expectation::exact, paper::trace_training_step(m.gns), paper::graphs::ES);
   return t;
 }
 
@@ -125,9 +123,11 @@ void print(const counts& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool inferred = argc > 1 && std::string_view(argv[1]) == "--inferred";
+  argc -= inferred, argv += inferred;
   const bool compare = argc == 3 && std::string_view(argv[1]) == "--compare";
   if (argc != 1 && !compare) {
-    std::fprintf(stderr, "usage: bench_table2 [--compare FILE]\n");
+    std::fprintf(stderr, "usage: bench_table2 [--inferred] [--compare FILE]\n");
     return 2;
   }
   try {
@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
     std::printf("model,schedule,all_gather,all_reduce,reduce_scatter,all_to_all%s\n",
                 compare ? ",more_gather,more_reduce,more_scatter,more_to_all,verdict" : "");
     bool good = true;
-    const table all = table2();
+    const table all = table2(inferred ? bench::inferred_sizes : bench::default_sizes);
     for (const row& r : all.rows()) {
       const std::string name = r.model + ',' + r.schedule;
       std::printf("%s", name.c_str());

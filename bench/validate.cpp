@@ -24,12 +24,9 @@
 
 #include <partita/cost/simulate.hpp>
 
-#include "../examples/models/gns.hpp"
-#include "../examples/models/language_model.hpp"
 #include "../examples/models/megatron_block.hpp"
-#include "../examples/models/serving.hpp"
 #include "../examples/models/transformer.hpp"
-#include "../examples/models/unet.hpp"
+#include "paper_sizes.hpp"
 #include "statistics.hpp"
 
 namespace pt = partita;
@@ -99,20 +96,6 @@ void check_flops() {
 // ---- PartIR's Tables 1 and 3
 // ----------------------------------------------------------------------
 
-/// The models of the paper: as they are in examples/models by default, or with the sizes that were
-/// inferred from the paper's tables.
-struct paper_models {
-  std::string_view title;
-  paper::language_model_sizes t32, t48;
-  paper::serving_sizes it32;
-  paper::unet_sizes unet;
-  paper::gns_sizes gns;
-};
-constexpr paper_models paper_sizes[] = {
-    {"default sizes", paper::T32, paper::T48, paper::IT32, paper::UNet, paper::GNS},
-    {"inferred sizes", paper::T32_inferred, paper::T48_inferred, paper::IT32_inferred,
-     paper::UNet_inferred, paper::GNS_inferred}};
-
 double percent(double ours, double theirs) { return 100 * (ours / theirs - 1); }
 
 struct estimate_row {
@@ -120,7 +103,7 @@ struct estimate_row {
 };
 class partir_table {
  public:
-  explicit partir_table(const paper_models& m) : title_(m.title) {
+  explicit partir_table(const bench::paper_sizes& m) : title_(m.title) {
     add_language_model(m);
     add_serving(m);
     add_unet(m);
@@ -175,7 +158,7 @@ class partir_table {
                    1e3 * pt::simulate(r.device, pt::tpu_v3_partir).time,
                    1e3 * pt::simulate(r.device, pt::tpu_v3_partir, {.overlap = true}).time};
   }
-  void add_language_model(const paper_models& m) {
+  void add_language_model(const bench::paper_sizes& m) {
     using namespace paper::transformers;
     const auto p = paper::trace_training_step(m.t32);
     add("T32,BP", p, BP);
@@ -186,7 +169,7 @@ class partir_table {
     add("T32,MP", p, MP);
     add("T32,EMB", p, MP, EMB);
   }
-  void add_serving(const paper_models& m) {
+  void add_serving(const bench::paper_sizes& m) {
     using namespace paper::serving;
     const auto p = paper::trace_serving(m.it32);
     add("IT32,BP", p, BP);
@@ -194,7 +177,7 @@ class partir_table {
     add("IT32,BP+MP+MQ", p, BP, MQ, MP);
     add("IT32,MP", p, MP);
   }
-  void add_unet(const paper_models& m) {
+  void add_unet(const bench::paper_sizes& m) {
     using namespace paper::diffusion;
     const auto p = paper::trace_training_step(m.unet);
     add("UNet,BP", p, BP);
@@ -212,7 +195,7 @@ double billions_of_parameters(const pt::program& p) {
   return 1e-9 * n;
 }
 /// BP+MP+Z3+EMB as the paper ran it: what a device used of its memory, and the part of its peak.
-void compare_runs(const paper_models& m, const std::vector<row>& theirs) {
+void compare_runs(const bench::paper_sizes& m, const std::vector<row>& theirs) {
   using namespace paper::transformers;
   std::printf(
       "\nPartIR's Table 1 (measured, BP+MP+Z3+EMB), %s: ours and theirs, errors with sign\n"
@@ -423,7 +406,7 @@ int main(int count, char** words) try {
   for (int i = 1; i + 1 < count; i += 2) files[words[i]] = words[i + 1];
   const std::string &megatron = files["--megatron"], &korthikanti = files["--korthikanti"];
   check_flops();
-  for (const paper_models& m : paper_sizes) {
+  for (const bench::paper_sizes& m : {bench::default_sizes, bench::inferred_sizes}) {
     if (!files["--table1"].empty()) compare_runs(m, read_csv(files["--table1"]));
     if (!files["--table3"].empty()) partir_table(m).compare(read_csv(files["--table3"]));
   }
