@@ -21,30 +21,43 @@ class core_editor {
 
   /// An op is to be visited again.
   constexpr void mark(op_id o) { state_.waiting.insert(graph_.order, o); }
-  /// One more loop around an op, over a factor or `any_factor`, which the ops around it may see.
+  /// One more loop around an op, over a factor or `any_factor`, which the ops around it may see;
+  /// the op itself is not marked. (The loop is the innermost: nothing changes for those that have
+  /// one over its axis, nor for the op that makes an operand before all that use this have one.)
   constexpr void add_loop(op_id o, const loop& l) {
     push_loop(o, l);
     const op_order& order = graph_.order;
     op_set& waiting = state_.waiting;
-    waiting.insert(order, o);
     const program& p = graph_.p;
     const op_node& n = p.ops[o];
     const op_id* const producers = p.producers.data();
     const value_id* const operands = p.operand_list.data() + n.operand_begin;
+    const nest_list::row* const nests = state_.nests.rows();
+    const auto tell = [&](op_id other) {
+      if ((nests[other].axes >> l.axis & 1u) == 0) waiting.insert(order, other);
+    };
+    const use* const all_uses = graph_.all_uses();
+    const auto all_have_it = [&](const use_range& range) {
+      if (range.count > few_uses) return true;  // that is seen when the op is visited
+      for (int i = 0; i < range.count; ++i)
+        if ((nests[all_uses[range.begin + i].op].axes >> l.axis & 1u) == 0) return false;
+      return true;
+    };
     PARTITA_WORK(n.operand_count);
-    for (int i = 0; i < n.operand_count; ++i) waiting.insert(order, producers[operands[i]]);
+    for (int i = 0; i < n.operand_count; ++i)
+      if (all_have_it(graph_.use_ranges()[operands[i]])) tell(producers[operands[i]]);
     for (int r = 0; r < n.result_count; ++r) {
       const use_range& range = graph_.use_ranges()[n.result + r];
-      const use* const uses = graph_.all_uses() + range.begin;
+      const use* const uses = all_uses + range.begin;
       PARTITA_WORK(range.count);
-      for (int i = 0; i < range.count; ++i) waiting.insert(order, uses[i].op);
+      for (int i = 0; i < range.count; ++i) tell(uses[i].op);
     }
   }
   /// Loops over the parts of a named axis that have none yet: an action asks for them.
   constexpr void add_loops(op_id o, int axis, int f) {
     for (int a : c_.parts(axis)) {
       if (c_.nest_of(o).find(a) == nullptr)
-        add_loop(o, {f, state_.tactic, static_cast<std::int8_t>(a), true});
+        add_loop(o, {f, state_.tactic, static_cast<std::int8_t>(a), true}), mark(o);
       else
         state_.nests.ask_for(o, a);
     }
@@ -139,6 +152,8 @@ class core_editor {
   constexpr void note_change(op_id o) { state_.changes.push_back(o); }
 
  private:
+  static constexpr int few_uses = 8;
+
   const loop_program& c_;
   core_graph& graph_;
   partition_state& state_;

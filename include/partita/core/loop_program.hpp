@@ -153,13 +153,56 @@ class loop_program {
     state_.changes.resize(common, 0);
     state_.actions.resize(s.actions.size(), action{});
     state_.named = s.named;
-    state_.conflicts = s.conflicts;
-    state_.conflict_changes = s.conflict_changes;
+    if (state_.conflict_changes.size() != s.conflict_changes.size()) {
+      state_.conflicts = s.conflicts;
+      state_.conflict_changes.resize(s.conflict_changes.size(), conflict_change{});
+    }
     state_.tactic = s.tactic;
     state_.waiting = s.waiting;
     state_.visits = s.visits;
     state_.open = s.open;
     state_.revisited = s.revisited;
+  }
+
+  /// What led here from a state that actions have led from: loops, while no axis was split. Gives
+  /// false otherwise. `counts`: by op, anything; it is written over.
+  constexpr bool step_from(const partition_state& s, partition_step& step, vec<int>& counts) const {
+    const std::size_t common = s.changes.size(), end = state_.changes.size();
+    for (std::size_t i = common; i < end; ++i) {
+      if (state_.changes[i] < 0) return false;
+      counts[state_.changes[i]] = s.nests[state_.changes[i]].count;
+    }
+    step.loops.reserve(end - common);
+    for (std::size_t i = common; i < end; ++i) {
+      const op_id o = state_.changes[i];
+      const nest now = state_.nests[o];
+      if (counts[o] == now.count) return false;  // something else has changed
+      step.loops.push_back({o, now.loops[counts[o]++]});
+    }
+    for (std::size_t i = s.actions.size(); i < state_.actions.size(); ++i)
+      step.actions.push_back(state_.actions[i]);
+    for (std::size_t i = s.conflict_changes.size(); i < state_.conflict_changes.size(); ++i)
+      step.conflict_changes.push_back(state_.conflict_changes[i]);
+    step.conflicts = state_.conflicts;
+    step.open = state_.open;
+    step.visits = state_.visits;
+    return true;
+  }
+  /// Takes a step again, in the state that it was taken from. Cost: of what it changes.
+  constexpr void redo(const partition_step& step) {
+    for (const auto& l : step.loops) {
+      const bool slices = l.what.factor != any_factor;
+      state_.nests.push_back(
+          l.op, l.what, slices && graph_.map.at(l.op, l.what.factor).combine != combiner::stack);
+      state_.changes.push_back(l.op);
+      if (slices)
+        state_.local[graph_.map.ops[l.op].begin + l.what.factor] /= state_.mesh.size(l.what.axis);
+    }
+    for (const action& a : step.actions) state_.actions.push_back(a);
+    for (const conflict_change& c : step.conflict_changes) state_.conflict_changes.push_back(c);
+    state_.conflicts = step.conflicts;
+    state_.open = step.open;
+    state_.visits = step.visits;
   }
 
   /// May a loop see elements of neighbouring pieces?

@@ -40,4 +40,19 @@ struct partition_state {
   vec<op_id> changes;
 };
 
+/// What led from one state to another one, of the same ops and axes.
+struct partition_step {
+  struct added_loop {
+    op_id op = -1;
+    loop what;
+  };
+  vec<added_loop> loops;  ///< in the order of `partition_state::changes`
+  vec<action> actions;
+  vec<conflict_change> conflict_changes;
+  // Of the state behind it:
+  conflict_list conflicts;
+  op_set open;
+  std::int64_t visits = 0;
+};
+
 }  // namespace partita

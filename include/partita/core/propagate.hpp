@@ -57,6 +57,7 @@ class propagation {
     state_.waiting.erase(position);
     ++state_.visits;
     unsigned open = axes_around(o);
+    bool in_vain = false;
     for (int i = 0; open != 0; ++i) {
       const int axis = c_.mesh.order[i];
       if ((open >> axis & 1u) == 0) continue;
@@ -65,10 +66,13 @@ class propagation {
       if (m.one()) {
         edit_.add_loop(o, {m.first.factor, state_.tactic, static_cast<std::int8_t>(axis)});
         now_.more_loops = c_.nests.more();
-      } else if (m.several || m.indivisible) {
-        state_.open.insert(order_, o);
-        some_open_ = true;
+        if (in_vain) edit_.mark(o);  // there may be evidence for an axis before this one now
+        continue;
       }
+      in_vain = true;
+      if (!m.several && !m.indivisible) continue;
+      state_.open.insert(order_, o);
+      some_open_ = true;
     }
     if (some_open_ && state_.open.contains(position)) state_.revisited.insert(order_, o);
   }

@@ -42,6 +42,7 @@ class running_books {
     bringing_.assign(places, 0);
     buffer_.assign(places, 0);
     halo_.assign(c_.p.ops.size(), 0);
+    halos_ = 0;
     ready_.assign(values, 0);
     took_.assign(steps_.size(), 0);
     is_stale_.assign(steps_.size(), 0);
@@ -86,6 +87,7 @@ class running_books {
     weigh(buffer_lives_[place], buffer_[place], seconds > 0 ? now : 0);
   }
   constexpr void op(op_id o, const spmd_detail::local_layouts&) {
+    halos_ -= halo_[o] > 0;
     halo_[o] = 0;
     spmd_detail::for_each_halo_message(
         c_, o, [&](const halo_loops& h, int k, std::int64_t shift, std::int64_t elements) {
@@ -97,6 +99,7 @@ class running_books {
           halo_[o] +=
               seconds_of(what, all / (block > 0 ? block : 1) * static_cast<double>(elements));
         });
+    halos_ += halo_[o] > 0;
     for (int i = first_step_of_[o]; i < first_step_of_[o + 1]; ++i) {
       const int s = steps_of_[i];
       if (is_stale_[s] != 0) continue;
@@ -136,6 +139,8 @@ class running_books {
     op_id op = -1;
     int first_use = 0, use_count = 0;  ///< operands of its ops, in `uses_`
     int first_op = 0, op_count = 0;    ///< that it computes, in `ops_`; 0: nothing to compute
+    value_id result = -1;              ///< of `op`; so many, of a wire none
+    int result_count = 0;
     int read_count = 0;  ///< so many of its uses are the first of a value that lies in memory
     bool control = false;
   };
@@ -161,6 +166,7 @@ class running_books {
   vec<step> steps_;
   vec<operand_use> uses_;
   vec<op_id> ops_;
+  vec<value_id> made_;                 ///< as `ops_`: the first result
   vec<vec<int>> scopes_;               ///< by nested program: its steps
   vec<int> first_step_of_, steps_of_;  ///< by op, in rows: the steps that compute it
   vec<interval> lives_;                ///< by value
@@ -176,6 +182,7 @@ class running_books {
   vec<double> weight_, transient_;  ///< by value: bytes in memory; what is finished, beside it
   vec<double> bringing_, buffer_;   ///< by place: seconds of what brings it there, and bytes
   vec<double> halo_;                ///< by op: seconds
+  int halos_ = 0;                   ///< how many are not 0
   vec<double> took_;                ///< by step: seconds
   vec<double> level_;               ///< by slot: bytes more than in the slot before it
   double arguments_ = 0;
@@ -291,6 +298,7 @@ class running_books {
     steps_.clear();
     uses_.clear();
     ops_.clear();
+    made_.clear();
     scopes_.clear();
     scopes_.resize(c_.nested.scopes.size(), vec<int>());
     const std::size_t count = c_.p.ops.size();
@@ -305,6 +313,9 @@ class running_books {
         continue;
       scopes_[c_.nested.scope[o]].push_back(static_cast<int>(steps_.size()));
       steps_.push_back(view ? pass(o) : kernel(kernels, o));
+      if (role == op_role::wire) continue;
+      steps_.back().result = c_.p.ops[o].result;
+      steps_.back().result_count = c_.p.ops[o].result_count;
     }
     for (const step& s : steps_)
       for (int i = s.first_op; i < s.first_op + s.op_count; ++i) ++computed[ops_[i] + 1];
@@ -343,6 +354,7 @@ class running_books {
     if (s.control) return s;
     kernels.for_each_op(o, [&](op_id each) {
       ops_.push_back(each);
+      made_.push_back(c_.p.ops[each].result);
       for (int i = 0; i < c_.p.ops[each].operand_count; ++i) {
         const value_id v = c_.p.operand_list[c_.p.ops[each].operand_begin + i];
         add_use(each, i, !kernels.stored(kernels.root(v)));
@@ -528,19 +540,15 @@ class running_books {
         continue;
       }
       if (it.op_count > 0) {
-        for (int i = it.first_op; i < it.first_op + it.op_count; ++i)
+        for (int i = it.first_op; halos_ > 0 && i < it.first_op + it.op_count; ++i)
           if (const double t = halo_[ops_[i]]; t > 0) ready = send(ready, t);
         ready = units = (ready > units ? ready : units) + took_[s];
         r.compute += took_[s];
         for (int i = it.first_op + 1; i < it.first_op + it.op_count; ++i)
-          if (const double t = finishing_[c_.p.ops[ops_[i]].result]; t > 0) ready = send(ready, t);
+          if (const double t = finishing_[made_[i]]; t > 0) ready = send(ready, t);
       }
-      const op_node& n = c_.p.ops[it.op];
-      if (n.def->role == op_role::wire) continue;
-      for (int i = 0; i < n.result_count; ++i) {
-        const value_id v = n.result + i;
+      for (value_id v = it.result; v < it.result + it.result_count; ++v)
         ready_[v] = finishing_[v] > 0 ? send(ready, finishing_[v]) : ready;
-      }
     }
     r.time = units > links ? units : links;
     return r;

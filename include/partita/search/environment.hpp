@@ -98,6 +98,12 @@ class environment {
     std::size_t changes = 0;  ///< in the program's log, up to here
     std::uint64_t hash = 0;   ///< of the state behind it
   };
+  /// A step, to be taken again: about 20 bytes for each loop that it adds.
+  struct taken_step {
+    int action = -1;
+    done what;
+    partition_step change;
+  };
   /// A partitioning, to return to: about 50 bytes for an op. (A path is less, but takes its steps.)
   struct state {
     partition_state core;
@@ -117,9 +123,11 @@ class environment {
         list_(hold_states(), axes),
         now_(root_),
         stamps_(root_.p.ops.size(), 0),
+        counts_(root_.p.ops.size(), 0),
         cost_(now_, on_, {.overlap = options.overlap}),
         memory_(options.memory > 0 ? options.memory : on.device.memory),
-        is_next_(root_.p.types.size(), -1) {
+        is_next_(root_.p.types.size(), -1),
+        seen_(root_.p.ops.size(), 0) {
     const auto& targets = list_.targets();
     state_at_.assign(root_.p.ops.size(), -1);
     is_member_.assign(root_.p.types.size(), 0);
@@ -155,56 +163,69 @@ class environment {
   constexpr const search_move& action(int a) const { return list_.moves()[a]; }
   /// May it change the state? (It may still be refused.)
   constexpr bool legal(int a) const {
-    for (const auto& m : list_.moves()[a].members)
-      if (dim_for(m, list_.moves()[a].axis) >= 0) return true;
+    const search_move& move = list_.moves()[a];
+    const unsigned parts = bits_of(move.axis);
+    for (const auto& m : move.members)
+      if (dim_for(m, move.axis, parts) >= 0) return true;
     return false;
   }
   /// Takes an action and propagates. Gives false, and changes nothing, if it is refused.
   constexpr bool step(int a) {
     if (!legal(a)) return false;
-    const bool at_mark = taken_.size() == mark_.taken.size() && hash() == mark_.hash();
-    if (!at_mark) before_ = now_.state();
-    const partition_state& before = at_mark ? mark_.core : before_;
+    from_mark_ = taken_.size() == mark_.taken.size() && hash() == mark_.hash();
+    if (!from_mark_) before_ = now_.state();
+    const partition_state& before = from_mark_ ? mark_.core : before_;
     const search_move& m = list_.moves()[a];
     vec<int> whole;
     for (int round = 0; round < most_rounds; ++round) {
       resolved_.clear();
       if (!attempt(m, before.changes.size(), whole)) break;
-      if (!find_torn(m.axis, before.changes.size(), whole)) {
+      if (torn_.empty()) {
         taken_.push_back(a);
         const std::uint64_t h = hash() + difference(before);
         const done d{m.axis, resolved_, whole, now_.state().changes.size(), h};
         history_.push_back(d);
         return true;
       }
+      for (int t : torn_) whole.push_back(t);
       if (round + 1 < most_rounds) undo(before);
     }
     undo(before);
     return false;
   }
+  /// The last step that was taken, if nothing was done since, to `redo`. Gives false where it has
+  /// to be taken as it was: an axis was split.
+  constexpr bool last_step(taken_step& s) {
+    if (!now_.step_from(from_mark_ ? mark_.core : before_, s.change, counts_)) return false;
+    s.action = taken_.back();
+    s.what = history_.back();
+    return true;
+  }
+  /// In the state where it was taken first. Cost: of what it changes.
+  constexpr void redo(const taken_step& s) {
+    now_.redo(s.change);
+    taken_.push_back(s.action);
+    history_.push_back(s.what);
+  }
   constexpr state save() const {
     state s;
-    s.core = now_.state();
-    s.taken = taken_;
-    s.history = history_;
+    save(s);
     return s;
   }
   constexpr void restore(const state& s) {
     std::size_t same = 0;
     while (same < s.taken.size() && same < taken_.size() && s.taken[same] == taken_[same]) ++same;
     const std::size_t common = same > 0 ? history_[same - 1].changes : root_.state().changes.size();
-    tell(now_.state().changes, read_ < common ? read_ : common);
-    tell(s.core.changes, common);
+    tell_undone(common);
     if (same == s.taken.size())
       now_.undo_to(s.core);
     else
       now_.restore(s.core);
-    read_ = now_.state().changes.size();
     taken_ = s.taken;
     history_ = s.history;
   }
   /// What `go_back` returns to.
-  constexpr void mark() { mark_ = save(); }
+  constexpr void mark() { save(mark_); }
   constexpr const state& marked() const { return mark_; }
   constexpr void go_back() { restore(mark_); }
   /// To the state that some actions lead to from the beginning. Gives false where one is refused.
@@ -299,17 +320,20 @@ class environment {
   core_program now_;
   state begin_, mark_;
   partition_state before_;
-  vec<int> stamps_;  ///< by op
+  bool from_mark_ = false;    ///< was the last step taken from there, else from `before_`?
+  vec<int> stamps_, counts_;  ///< by op
   int stamp_ = 0;
   running_cost cost_;
   double memory_;
   vec<int> is_next_;  ///< by value: which target it is, or -1
   path taken_, best_;
   vec<done> history_;
-  vec<op_id> told_;       ///< that have changed since the last evaluation, and back
-  std::size_t read_ = 0;  ///< of now_.state().changes
+  vec<op_id> told_;          ///< that have changed since the last evaluation, or have changed back
+  vec<std::uint64_t> seen_;  ///< by op: what tells apart the loops that costs have seen
+  std::size_t read_ = 0;     ///< so much of now_.state().changes is told
   vec<search_move::member> resolved_;
   bool refused_ = false;
+  vec<int> torn_;  ///< targets whose next state is sliced along the axis where they are not
   /// A target whose value or next state an op makes, and another one.
   struct state_end {
     int target = -1, next = -1;
@@ -363,9 +387,35 @@ class environment {
   constexpr double evaluate() {
     if (own_ != nullptr) return exact_cost();
     note_changes();
+    drop_unchanged();
     cost_.update(told_);
     told_.clear();
     return penalized(cost_.time(), cost_.peak_bytes(), memory_);
+  }
+  /// Of the ops that costs are to be told of those whose loops are what they were.
+  constexpr void drop_unchanged() {
+    std::size_t left = 0;
+    bool all = false;
+    ++stamp_;
+    for (std::size_t i = 0; i < told_.size() && !all; ++i) {
+      const op_id o = told_[i];
+      all = o < 0;
+      if (!all && !is_news(o)) continue;
+      told_[left++] = o;
+    }
+    for (op_id o = 0; all && o < now_.p.op_count(); ++o) is_news(o);
+    told_.resize(left, -1);
+  }
+  constexpr bool is_news(op_id o) {
+    if (stamps_[o] == stamp_) return false;
+    stamps_[o] = stamp_;
+    std::uint64_t now = 0;
+    for (const loop& l : now_.state().nests[o])
+      now = (now + static_cast<std::uint64_t>((l.factor + 1) * max_axes + l.axis + 1)) *
+            0x9e3779b97f4a7c15u;
+    if (now == seen_[o]) return false;
+    seen_[o] = now;
+    return true;
   }
   /// Of the hash. That is a sum over all loops: what they cut, along which axis, and how many cut
   /// that before them.
@@ -377,19 +427,20 @@ class environment {
       if (o < 0) return hash_of_all() - hash();
       if (stamps_[o] == stamp_) continue;
       stamps_[o] = stamp_;
-      sum += hash_of_loops(o, now_.state().nests[o]) - hash_of_loops(o, before.nests[o]);
+      sum += hash_of_loops(o, now_.state().nests[o], before.nests[o].count);
     }
     return sum;
   }
   constexpr std::uint64_t hash_of_all() const {
     std::uint64_t sum = 0;
     for (op_id o = 0; o < now_.p.op_count(); ++o)
-      sum += hash_of_loops(o, now_.state().nests[o]) - hash_of_loops(o, root_.state().nests[o]);
+      sum +=
+          hash_of_loops(o, now_.state().nests[o], 0) - hash_of_loops(o, root_.state().nests[o], 0);
     return sum;
   }
-  constexpr std::uint64_t hash_of_loops(op_id o, const nest& n) const {
+  constexpr std::uint64_t hash_of_loops(op_id o, const nest& n, int from) const {
     std::uint64_t sum = 0;
-    for (int i = 0; i < n.count; ++i) {
+    for (int i = from; i < n.count; ++i) {
       const loop& l = n.loops[i];
       int before = 0;
       for (int k = 0; k < i; ++k) before += n.loops[k].factor == l.factor;
@@ -400,23 +451,45 @@ class environment {
     }
     return sum;
   }
-  constexpr void tell(const vec<op_id>& changes, std::size_t from) {
-    for (std::size_t i = from; i < changes.size(); ++i) told_.push_back(changes[i]);
+  /// What costs have seen of the log of changes.
+  constexpr void tell(std::size_t from, std::size_t to) {
+    const vec<op_id>& changes = now_.state().changes;
+    for (std::size_t i = from; i < to; ++i) told_.push_back(changes[i]);
+  }
+  constexpr void save(state& s) const {
+    s.core = now_.state();
+    s.taken = taken_;
+    s.history = history_;
   }
   constexpr void note_changes() {
-    tell(now_.state().changes, read_);
+    tell(read_, now_.state().changes.size());
     read_ = now_.state().changes.size();
+  }
+  /// The log is about to lose what is behind `common`. (What costs have not seen is not told.)
+  constexpr void tell_undone(std::size_t common) {
+    if (read_ <= common) return;
+    tell(common, read_);
+    read_ = common;
   }
   /// To where the present step began.
   constexpr void undo(const partition_state& before) {
-    const std::size_t common = before.changes.size();
-    tell(now_.state().changes, read_ < common ? read_ : common);
+    tell_undone(before.changes.size());
     now_.undo_to(before);
-    read_ = common;
   }
 
-  constexpr int dim_for(const search_move::member& m, int axis) const {
-    if (now_.is_tiled(m.value, axis)) return -1;
+  /// The parts of an axis, as bits.
+  constexpr unsigned bits_of(int axis) const {
+    unsigned bits = 0;
+    for (int part : now_.parts(axis)) bits |= 1u << part;
+    return bits;
+  }
+  /// Has a target a loop over one of these axes: is it sliced or kept whole?
+  constexpr bool has_loop(value_id v, unsigned axes) const {
+    return (now_.nests.rows()[now_.p.producer(now_.holder(v))].axes & axes) != 0;
+  }
+  /// The dimension that a move slices of a value, or -1: none.
+  constexpr int dim_for(const search_move::member& m, int axis, unsigned parts) const {
+    if (has_loop(m.value, parts)) return -1;
     const value_id v = now_.holder(m.value);
     const shape left = now_.made(v).local(now_.p.type(v).shape, now_.mesh);
     const std::int64_t n = now_.named.size(axis);
@@ -429,11 +502,12 @@ class environment {
   /// What `manual` does: inputs, propagation, then the next states that lie otherwise.
   constexpr bool attempt(const search_move& m, std::size_t from, const vec<int>& whole) {
     ++member_stamp_;
+    const unsigned parts = bits_of(m.axis);
     for (int t : whole)
-      if (now_.atomic(targets()[t].value, m.axis) || now_.atomic(targets()[t].state, m.axis))
-        return false;
+      for (value_id v : {targets()[t].value, targets()[t].state})
+        if (now_.is_tiled(v, m.axis) || now_.atomic(v, m.axis)) return false;
     for (const auto& each : m.members) {
-      const int dim = dim_for(each, m.axis);
+      const int dim = dim_for(each, m.axis, parts);
       if (dim < 0 || now_.tile(each.value, dim, m.axis)) {
         if (!m.optional) return false;
         continue;
@@ -474,34 +548,34 @@ class environment {
   constexpr void look(int t, const axis_list& parts, const F& f) const {
     f(t, dim_along(targets()[t].value, parts), dim_along(targets()[t].state, parts));
   }
-  /// Slices next states as propagation has sliced the states. Gives whether any was to be.
+  /// Slices next states as propagation has sliced the states. Gives whether any was to be; then
+  /// those are unknown that are torn.
   constexpr bool bring_states(int axis, std::size_t from) {
     refused_ = false;
+    torn_.clear();
     vec<search_move::member> list;
     for_each_state(axis, from, [&](int t, int dim, int next) {
       if (dim >= 0 && next != dim) list.push_back({targets()[t].value, dim});
+      if (dim == -1 && next != -1 && !is_torn(t)) torn_.push_back(t);
     });
     bool any = false;
+    const unsigned parts = bits_of(axis);
+    const bool one_part = (parts & (parts - 1)) == 0;
     for (const auto& m : list) {
       const value_id next = targets()[is_next_[m.value]].state;
       if (now_.dim_of(next, axis) == m.dim) continue;
-      refused_ = refused_ || static_cast<bool>(now_.tile(next, m.dim, axis));
+      refused_ = refused_ || (one_part && has_loop(next, parts)) ||
+                 static_cast<bool>(now_.tile(next, m.dim, axis));
       if (is_member_[m.value] != member_stamp_) resolved_.push_back(m);
       is_member_[m.value] = member_stamp_;
       any = true;
     }
     return any && !refused_;
   }
-  /// Appends to `whole` the states whose next state is sliced along the axis where they are not.
-  constexpr bool find_torn(int axis, std::size_t from, vec<int>& whole) {
-    const std::size_t before = whole.size();
-    for_each_state(axis, from, [&](int t, int dim, int next) {
-      if (next == -1 || dim != -1) return;
-      for (std::size_t i = before; i < whole.size(); ++i)
-        if (whole[i] == t) return;
-      whole.push_back(t);
-    });
-    return whole.size() > before;
+  constexpr bool is_torn(int t) const {
+    for (int each : torn_)
+      if (each == t) return true;
+    return false;
   }
 };
 

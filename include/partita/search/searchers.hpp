@@ -48,7 +48,8 @@ class random_numbers {
 struct tried_action {
   double ratio = 0;
   int action = -1;
-  int at = 0;  ///< how many actions had been taken then
+  int at = 0;              ///< how many actions had been taken then
+  std::uint64_t hash = 0;  ///< of the state that it leads to, where it was asked for
   constexpr bool operator<(const tried_action& b) const {
     return ratio < b.ratio || (ratio == b.ratio && action < b.action);
   }
@@ -140,21 +141,22 @@ class tree_walks {
     for (int i = 0; i < options_.width && !order.empty(); ++i)
       priors_.push_back(order.pop().action);
     tree_.push_back({});
+    tree_.back().hash = e_.hash();
     while (!priors_.empty() && !e_.spent() && tree_[0].open) walk();
   }
 
  private:
-  /// States of nodes that are often passed are kept, so that their steps are not taken again.
-  static constexpr int often = 3;
-  static constexpr std::size_t most_kept = 48;
+  /// So many loops that steps add are kept, so that a walk takes these steps again at once.
+  static constexpr std::size_t most_kept = std::size_t{1} << 22;
 
   struct node {
     int action = -1, parent = -1;
     int first_child = 0, children = 0;  ///< in the order of their costs
     int visits = 0;
-    int kept = -1;                         ///< its state
+    int kept = -1;                         ///< which of `kept_` leads to it
     int refused = -1;                      ///< which of `refused_`, once it was expanded
     bool open = true;                      ///< may a walk find something below?
+    std::uint64_t hash = 0;                ///< of its state
     double cost = environment::hopeless;   ///< its own
     double least = environment::hopeless;  ///< the least one below
   };
@@ -164,7 +166,8 @@ class tree_walks {
   random_numbers random_;
   vec<int> priors_;  ///< actions, the best first
   vec<node> tree_;
-  vec<environment::state> kept_;
+  vec<environment::taken_step> kept_;
+  std::size_t loops_kept_ = 0;
   vec<vec<char>> refused_;       ///< of an expanded node, by prior: was it refused?
   vec<std::uint64_t> expanded_;  ///< states
   place_table known_;
@@ -172,8 +175,7 @@ class tree_walks {
   constexpr void walk() {
     int at = 0;
     while (tree_[at].children > 0) at = choose(at);
-    go_to(at);
-    expand(at);
+    if (first_seen(tree_[at].hash)) expand(at);
     double least = environment::hopeless;
     for (int c = 0; c < tree_[at].children; ++c) {
       const double cost = tree_[tree_[at].first_child + c].cost;
@@ -215,35 +217,39 @@ class tree_walks {
     }
     return y;
   }
-  /// Takes the steps to a node, from the last state on its path that was kept.
+  /// Takes the steps to a node.
   constexpr void go_to(int to) {
     vec<int> path;
-    int from = to;
-    for (; tree_[from].kept < 0 && tree_[from].parent >= 0; from = tree_[from].parent)
-      path.push_back(from);
-    if (tree_[from].kept >= 0)
-      e_.restore(kept_[tree_[from].kept]);
-    else
-      e_.go_to({});
-    for (std::size_t i = path.size(); i-- > 0;) {
-      e_.step(tree_[path[i]].action);
-      if (tree_[path[i]].visits != often || kept_.size() >= most_kept) continue;
-      tree_[path[i]].kept = static_cast<int>(kept_.size());
-      kept_.push_back(e_.save());
-    }
+    for (; tree_[to].parent >= 0; to = tree_[to].parent) path.push_back(to);
+    e_.go_to({});
+    for (std::size_t i = path.size(); i-- > 0;) take(tree_[path[i]]);
+  }
+  constexpr void take(node& n) {
+    if (n.kept >= 0) return e_.redo(kept_[n.kept]);
+    e_.step(n.action);
+    if (loops_kept_ >= most_kept) return;
+    environment::taken_step last;
+    if (!e_.last_step(last)) return;
+    n.kept = static_cast<int>(kept_.size());
+    loops_kept_ += last.change.loops.size();
+    kept_.push_back(last);
   }
   /// Of states that several paths lead to one is expanded.
-  constexpr void expand(int at) {
-    const std::uint64_t h = e_.hash();
-    if (known_.find(hash_of(h), [&](int i) { return expanded_[i] == h; }) >= 0) return;
-    expanded_.push_back(h);
+  constexpr bool first_seen(std::uint64_t state) {
+    if (known_.find(hash_of(state), [&](int i) { return expanded_[i] == state; }) >= 0)
+      return false;
+    expanded_.push_back(state);
     known_.insert(static_cast<int>(expanded_.size()) - 1,
                   [&](int i) { return hash_of(expanded_[i]); });
+    return true;
+  }
+  constexpr void expand(int at) {
+    go_to(at);
     e_.mark();
     heap<tried_action> tried;
     const auto add = [&](int a) {
       if (e_.spent() || !e_.step(a)) return false;
-      tried.push({e_.cost(), a, 0});
+      tried.push({e_.cost(), a, 0, e_.hash()});
       e_.go_back();
       return true;
     };
@@ -261,6 +267,7 @@ class tree_walks {
       ++tree_[at].children;
       tree_.push_back({t.action, at});
       tree_.back().cost = t.ratio;
+      tree_.back().hash = t.hash;
     }
   }
 };
