@@ -49,6 +49,19 @@ static_assert(pt::check<step>.messages("B") == 2 * 3 && pt::check<step>.messages
 static_assert(pt::check<step>.peak_bytes ==
               pt::check<step>.argument_bytes + 4 * (64 * 8 + 8 * 8 + 64 * 8));
 
+// After each tactic all of it is known: shardings of inputs and outputs, memory, time.
+static_assert(pt::check<pt::after_tactic<step, 0>>.tactic_count == 1);
+static_assert(pt::check<pt::after_tactic<step, "BP">>.input("w1").local_shape == pt::shape{8, 16});
+static_assert(pt::check<pt::after_tactic<step, "BP">>.peak_bytes ==
+              4 * (2 * 64 * 8 + 8 * 16 + 16 * 8 + 64 * 16));
+static_assert(pt::check<pt::after_tactic<step, "BP">>.flops == 2 * pt::check<step>.flops);
+static_assert(pt::check<pt::after_tactic<step, "MP">>.collectives ==
+              pt::check<step>.tactic("MP").collectives);
+static_assert(pt::check<pt::after_tactic<step, 1>>.output(0).sharding.dim_of(1) == -1);
+static_assert(pt::check<pt::after_tactic<step, 2>>.peak_bytes == pt::check<step>.peak_bytes);
+static_assert(pt::check<pt::after_tactic<step, "BP">, pt::a100_80>.communication_time == 0 &&
+              pt::check<pt::after_tactic<step, "MP">, pt::a100_80>.communication_time > 0);
+
 // Conflicts are counted where they arise.
 constexpr auto torn = [] {
   auto f = pt::trace(mlp, pt::input<float, 256, 8>("x"), pt::input<float, 8, 16>("w1"),

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <partita/cost/simulate.hpp>
+#include <partita/schedule/after_tactic.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/schedule/summary.hpp>
 #include <partita/support/static_error.hpp>
@@ -212,7 +213,7 @@ constexpr const auto& checked_with() {
 ///
 /// Cost: one constant evaluation per thunk and translation unit, linear in ops, which `explain` and
 /// `diff` share; two for a program that needs more room than `Option`, its summary_limits, gives;
-/// another one for each device
+/// another one for each device, and for each tactic behind which it is asked (after_tactic)
 template <auto Thunk, auto Option = summary_limits{}>
 inline constexpr const auto& check = schedule_detail::checked_with<Thunk, Option>();
 
