@@ -34,11 +34,14 @@ inline constexpr serving_sizes IT32{.layers = 32,
                                     .prompt = 512,
                                     .tokens = 1536};
 
-/// With the hidden layer of T32_inferred: estimates of memory under BP, BP+MP and BP+MP+MQ within
-/// 11 % of the paper's Table 3.
+/// What the paper's Table 3 tells of its sizes: the hidden layer is that of T32_inferred, and MQ
+/// saves 168.00 MiB, three quarters of the cache of an eighth of the batch, if batch times tokens
+/// are 57,344: 32 examples of 1,792 tokens, of which 1,536 are written.
 inline constexpr serving_sizes IT32_inferred = [] {
   serving_sizes s = IT32;
   s.hidden = T32_inferred.hidden;
+  s.batch = 32;
+  s.prompt = 256;
   return s;
 }();
 
