@@ -138,6 +138,28 @@ struct first_action {
 static_assert(pt::CostModel<fewest_collectives> && pt::Searcher<first_action>);
 }  // namespace
 
+TEST_CASE("what passes a barrier lies in memory once, by the search's estimate, too") {
+  const auto peak = [](bool barrier) {
+    const pt::program p = pt::trace(
+        [&](auto x, auto w) {
+          auto y = tanh(matmul(x, w));
+          for (int i = 0; barrier && i < 3; ++i) y = pt::optimization_barrier(y);
+          return matmul(y, w);
+        },
+        pt::input<float, 64, 32>("x"), pt::input<float, 32, 32>("w"));
+    pt::core_program c(p, pt::mesh{{"B", 4}});
+    CHECK_FALSE(c.tile(c.p.inputs[0], 0, 0));
+    c.propagate();
+    const pt::machine on = pt::a100_80;
+    pt::running_cost estimated(c, on, {});
+    estimated.update();
+    CHECK(estimated.peak_bytes() ==
+          static_cast<double>(pt::estimate(pt::lower(c).device).peak_bytes));
+    return estimated.peak_bytes();
+  };
+  CHECK(peak(true) == peak(false));
+}
+
 TEST_CASE("a user's cost model and a user's searcher") {
   const auto f = pt::trace([](auto x, auto w) { return matmul(x, w); },
                            pt::input<float, 512, 512>("x"), pt::input<float, 512, 512>("w"));

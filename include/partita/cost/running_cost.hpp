@@ -379,8 +379,17 @@ class running_books {
   vec<int> slot_;       ///< by step
   constexpr void find_roots(const fused_kernels& kernels) {
     root_.assign(c_.p.types.size(), -1);
-    for (value_id v = 0; v < c_.p.value_count(); ++v)
-      if (kernels.stored(kernels.root(v))) root_[v] = kernels.root(v);
+    for (value_id v = 0; v < c_.p.value_count(); ++v) {
+      value_id root = kernels.root(v);
+      while (is_barrier(c_.p.producers[root]))
+        root = kernels.root(c_.p.operand(c_.p.producers[root], 0));
+      if (kernels.stored(root)) root_[v] = root;
+    }
+  }
+  /// Is it the wire of a barrier? What passes that stays where it lies.
+  constexpr bool is_barrier(op_id o) const {
+    if (c_.p.ops[o].def->role != op_role::wire) return false;
+    return c_.p.ops[c_.nested.control_of(o)->marker].def->fusion == fusion_kind::view;
   }
   constexpr void find_lives() {
     const std::size_t values = c_.p.types.size();
@@ -409,8 +418,8 @@ class running_books {
         const value_id v = c_.p.operand_list[uses_[i].place];
         if (s > last[v]) last[v] = s;
         const op_node& by = c_.p.ops[uses_[i].by.op];
-        if (steps_[s].op_count == 0 && by.def->role != op_role::wire && by.result_count == 1 &&
-            last[by.result] > last[v])
+        const bool passes = by.def->role != op_role::wire || is_barrier(uses_[i].by.op);
+        if (steps_[s].op_count == 0 && passes && by.result_count == 1 && last[by.result] > last[v])
           last[v] = last[by.result];
       }
     lives_.assign(values, {});
@@ -431,7 +440,8 @@ class running_books {
       const op_node& n = c_.p.ops[o];
       if (needed_at_[o] < 0) continue;
       int end = needed_at_[o];
-      if (n.def->fusion == fusion_kind::view && n.result_count == 1 && last[n.result] > end)
+      if ((n.def->fusion == fusion_kind::view || is_barrier(o)) && n.result_count == 1 &&
+          last[n.result] > end)
         end = last[n.result];
       for (int i = 0; i < n.operand_count; ++i)
         buffer_lives_[n.operand_begin + i] = {made_at_[o], end};
