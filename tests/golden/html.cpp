@@ -11,6 +11,7 @@
 
 #include <partita/partita.hpp>
 #include <partita/report/html.hpp>
+#include <partita/search/automatic.hpp>
 
 #include "../xml.hpp"
 
@@ -122,6 +123,23 @@ TEST_CASE("a page of a long program ends, and says what it leaves out") {
   CHECK(count(page, " more lines, ") > 0);
   CHECK(pt::html_page(p, pt::h100, {.rows = 10, .pictures = 1, .text_bytes = 1000}).size() <
         200000);
+}
+
+TEST_CASE("a page shows the course of each search") {
+  const auto f = pt::trace([](auto x, auto w) { return sum(tanh(matmul(x, w))); },
+                           pt::input<float, 8192, 1024>("x"), pt::input<float, 1024, 1024>("w"));
+  const pt::automatic find({"B", "M"}, pt::a100_80, {.evaluations = 40}, "find <it>");
+  const auto p = pt::partition(f, pt::mesh{{"B", 4}, {"M", 2}},
+                               pt::schedule(pt::manual("M", {{"w", 1}}, "MP"), find));
+  CHECK(p.tactics[0].search.evaluations == 0);
+  CHECK(p.tactics[1].search.evaluations > 0);
+  CHECK(p.tactics[1].search.log.size() > 0);
+  const pt::text page = pt::html_page(p, pt::a100_80);
+  check_page(page);
+  CHECK(count(page, "<a href=\"#searches\">") == 1);
+  CHECK(count(page, "aria-label=\"Search of tactic find &lt;it&gt;\"") == 1);
+  CHECK(count(page, " evaluations, ") > 0);
+  CHECK(count(pt::html_page(training_step("x", "w"), pt::a100_80), "searches") == 0);
 }
 
 TEST_CASE("a page as a file") {

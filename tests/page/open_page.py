@@ -130,13 +130,18 @@ def main():
             files.append(os.path.join(folder, name))
             with open(files[-1], "w", encoding="utf-8") as file:
                 file.write(text)
+        found = os.path.join(folder, "found.spec")
+        with open(found, "w", encoding="utf-8") as file:
+            file.write('find: automatic "B", "M" {evaluations: 300, memory: 4 MiB}\n')
         cases = [("layers", files[:3] + ["--names", files[3]],
                   ["m.mlir, m.spec", "BP", "MP", "Z3 &lt;i&gt;", "&lt;b&gt;bold&lt;/b&gt;", "all_gather",
                    "Simulated timeline", "The program of each device"],
                   ["1-BP", "2-MP", "3-Z3__i_"]),
                  ("mlp", [os.path.join(examples, "mlp." + kind) for kind in ("mlir", "spec", "conf")],
                   ["mlp.mlir, mlp.spec", "Tactics side by side", "Memory over the program", "all_reduce", "TPUv3",
-                   "leaves a sum over"], ["1-actions_1"])]
+                   "leaves a sum over"], ["1-actions_1"]),
+                 ("search", [files[0], found, files[2], "--names", files[3]],
+                  ["The course of searches", "Search of tactic find", "evaluations", "above the bound"], ["1-find"])]
         for name, arguments, words, dumped in cases:
             path = os.path.join(folder, name + ".html")
             dump = os.path.join(folder, name, "of each tactic")

@@ -13,6 +13,7 @@
 #include <partita/report/memory_svg.hpp>
 #include <partita/report/passes.hpp>
 #include <partita/report/report.hpp>
+#include <partita/report/search_svg.hpp>
 #include <partita/report/sharding_svg.hpp>
 #include <partita/report/tactics_svg.hpp>
 #include <partita/report/timeline_svg.hpp>
@@ -116,6 +117,7 @@ class html_page {
   text print() {
     head();
     tactics();
+    if (searched()) searches();
     if (simulated_ != nullptr) timeline();
     memory();
     shardings();
@@ -180,6 +182,7 @@ class html_page {
       out_ << "<a href=\"#" << id << "\">" << name << "</a>";
     };
     link("tactics", "Tactics");
+    if (searched()) link("searches", "Search");
     if (simulated_ != nullptr) link("timeline", "Timeline");
     link("memory", "Memory");
     link("shardings", "Shardings");
@@ -268,6 +271,18 @@ class html_page {
     t.number(r.conflicts);
   }
 
+  bool searched() const {
+    return std::any_of(p_.tactics.begin(), p_.tactics.end(),
+                       [](const tactic_report& t) { return t.search.evaluations > 0; });
+  }
+  void searches() {
+    section("searches", "The course of searches");
+    for (const tactic_report& t : p_.tactics) {
+      if (t.search.evaluations == 0) continue;
+      note(concat("Tactic ", shortened(t.name.view(), 200), ':'));
+      picture(search_picture(t.search).draw(), concat("Search of tactic ", t.name));
+    }
+  }
   void timeline() {
     section("timeline", "Simulated timeline");
     picture(timeline_picture(p_.device, on_, {.overlap = true}).draw(), "Timeline of one step");
@@ -427,10 +442,10 @@ class html_page {
 
 }  // namespace report_detail
 
-/// A page of HTML: figures, tactics side by side, the timeline and memory over the program, how
-/// inputs and outputs lie, each collective and why it is there, what is replicated by default, and
-/// the texts of the programs. It needs no other file and no network, and can be read on light and
-/// on dark ground. Names may hold any characters.
+/// A page of HTML: figures, tactics side by side, how searches for tactics went, the timeline and
+/// memory over the program, how inputs and outputs lie, each collective and why it is there, what
+/// is replicated by default, and the texts of the programs. It needs no other file and no network,
+/// and can be read on light and on dark ground. Names may hold any characters.
 ///
 /// Without a machine, or with one whose figures do not suffice, it has no times. Of programs of any
 /// size the page stays below some megabytes: tables, texts and pictures end, and say so. Of a

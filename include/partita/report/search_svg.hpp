@@ -8,7 +8,7 @@
 #include <partita/report/scale.hpp>
 #include <partita/report/simulation.hpp>
 #include <partita/report/svg.hpp>
-#include <partita/search/result.hpp>
+#include <partita/schedule/search_course.hpp>
 
 namespace partita {
 
@@ -16,7 +16,7 @@ namespace report_detail {
 
 class search_picture {
  public:
-  explicit search_picture(const search_result& r) : r_(r) {
+  explicit search_picture(const search_course& r) : r_(r) {
     least_ = r.bound > 0 ? r.bound : r.after;
     most_ = r.bound > r.after ? r.bound : r.after;
     for (const auto& each : r.log) {
@@ -44,7 +44,7 @@ class search_picture {
  private:
   static constexpr double left_ = 78, top_ = 48, width_ = 760, height_ = 240;
 
-  const search_result& r_;
+  const search_course& r_;
   double least_ = 0, most_ = 0;
   std::int64_t end_ = 1;
   bool logarithmic_ = false;
@@ -129,7 +129,7 @@ class search_picture {
 /// bound below which no partitioning along its axes can be; above that what is simulated before and
 /// behind it. Where costs differ by more than a factor of 20 (what exceeds memory costs more) their
 /// logarithms are drawn.
-inline text search_svg(const search_result& r) {
+inline text search_svg(const search_course& r) {
   return report_detail::search_picture(r).draw().document("Course of a search");
 }
 

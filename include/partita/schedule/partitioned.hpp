@@ -9,6 +9,7 @@
 #include <partita/schedule/conflict_history.hpp>
 #include <partita/schedule/replicated.hpp>
 #include <partita/schedule/rewriting.hpp>
+#include <partita/schedule/search_course.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/support/vec.hpp>
 
@@ -24,6 +25,7 @@ struct tactic_report {
   int conflict_changes = 0;  ///< so many of core_program::conflict_changes until then
   vec<text> notes;           ///< what was asked for and could not be had
   remat_price remat;         ///< of a tactic that computes values again
+  search_course search;      ///< of one that searches
 };
 
 /// One input or output of a partitioned program. The local shape is that of a whole piece: with

@@ -89,6 +89,7 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context,
   report.first_action = static_cast<int>(r.core.actions.size());
   r.core.start_tactic(name);
   context.notes.clear();
+  context.search = {};
   apply();
   report.last_action = static_cast<int>(r.core.actions.size());
   if (!last) {
@@ -99,6 +100,7 @@ constexpr void apply_and_report(partitioned& r, tactic_context& context,
   report.conflicts = static_cast<int>(r.core.conflicts.size());
   report.conflict_changes = static_cast<int>(r.core.conflict_changes.size());
   report.notes = context.notes;
+  report.search = context.search;
   r.tactics.push_back(static_cast<tactic_report&&>(report));
 }
 

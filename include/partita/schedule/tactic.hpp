@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <partita/core/core_program.hpp>
+#include <partita/schedule/search_course.hpp>
 #include <partita/support/name_table.hpp>
 #include <partita/support/vec.hpp>
 
@@ -274,6 +275,7 @@ class tactic_context {
 
   failure error;
   vec<text> notes;
+  search_course search;       ///< of the tactic at work
   std::int64_t compared = 0;  ///< names that look-ups have gone through
   bool postponed = false;     ///< does `propagate` wait? See `amalgamated`.
 

@@ -76,6 +76,7 @@ class automatic_run {
     for (const auto& each : e_.history()) take(each);
     r.peak_bytes = static_cast<double>(estimate(lower(c_.core()).device).peak_bytes);
     report(r);
+    c_.search = r;
     if (e_.options().result != nullptr) *e_.options().result = static_cast<search_result&&>(r);
   }
 

@@ -13,6 +13,7 @@
 #include <partita/cost/cost.hpp>
 #include <partita/cost/running_cost.hpp>
 #include <partita/cost/simulate.hpp>
+#include <partita/schedule/search_course.hpp>
 #include <partita/search/moves.hpp>
 #include <partita/spmd/lower.hpp>
 #include <partita/support/place_table.hpp>
@@ -291,11 +292,7 @@ class environment {
   }
   constexpr const search_options& options() const { return options_; }
 
-  /// The best cost, whenever it became less.
-  struct improvement {
-    std::int64_t evaluations = 0;
-    double seconds = 0, cost = 0;
-  };
+  using improvement = search_course::improvement;
   constexpr const vec<improvement>& improvements() const { return improvements_; }
 
   // ---- What was done ----------------------------------------------------------------------------

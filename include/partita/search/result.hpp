@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <partita/schedule/search_course.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/search/environment.hpp>
 #include <partita/support/number_text.hpp>
@@ -11,8 +12,9 @@
 
 namespace partita {
 
-/// What a search found. (`search_options::result` points to one that is to be filled.)
-struct search_result {
+/// How a search went, and what it found. (`search_options::result` points to one that is to be
+/// filled.)
+struct search_result : search_course {
   struct entry {
     text name;    ///< of a value, or a pattern
     int dim = 0;  ///< or `whole`, or `absent`: it is left to propagation
@@ -25,14 +27,7 @@ struct search_result {
     vec<entry> entries;
   };
   vec<tactic> tactics;    ///< together they do what the search did; none if it found nothing better
-  double before = 0;      ///< seconds of a simulated step, more where memory is exceeded
-  double after = 0;       ///< the same behind these tactics
-  double bound = 0;       ///< no partitioning along these axes takes less, by the search's estimate
   double peak_bytes = 0;  ///< of a device, behind these tactics
-  std::int64_t evaluations = 0;       ///< costs that were asked for
-  std::int64_t states = 0;            ///< partitionings that were told apart
-  double seconds = 0;                 ///< that the search took; 0 in constant evaluation
-  vec<environment::improvement> log;  ///< the least cost so far, by the search's estimate
 };
 
 namespace search_detail {
