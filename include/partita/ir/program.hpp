@@ -171,6 +171,7 @@ struct op_def {
   bool reads_part = false;  ///< of an operand, as much as the result is: slices, look-ups
   bool in_place = false;    ///< the result can be written over an operand of its size
   bool identity = false;    ///< the result is the operand (or, for a parameter, the argument)
+  bool passes_on = false;  ///< each result is the operand of its number; further ones are only held
   bool collective = false;  ///< has a function `describe`
   int operand_count = -1;   ///< -1: any number but none
   op_role role = op_role::compute;
@@ -229,6 +230,7 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::is_constant; }) d.constant = Op::is_constant;
   if constexpr (requires { Op::reduces_identity; }) d.reduces_identity = Op::reduces_identity;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
+  if constexpr (requires { Op::passes_on; }) d.passes_on = Op::passes_on;
   if constexpr (requires { Op::costly; }) d.costly = Op::costly;
   if constexpr (requires { Op::repeats; }) d.repeats = Op::repeats;
   if constexpr (requires { Op::reads_part; }) d.reads_part = Op::reads_part;

@@ -16,6 +16,7 @@ struct optimization_barrier {
   static constexpr std::string_view name = "optimization_barrier";
   static constexpr fusion_kind fusion = fusion_kind::view;
   static constexpr op_role role = op_role::control;
+  static constexpr bool passes_on = true;
   static constexpr void infer(infer_context& c) {
     if (c.operands.empty()) return c.fail("S180", name, ": it has no results");
     c.result = c.operands[0];

@@ -201,8 +201,7 @@ class program_parser {
     }
     const auto count = static_cast<int>(c.operands.size());
     // (Of ops with nested programs; a barrier has none.)
-    const bool none_is_fine =
-        c.def->role == op_role::control && c.def->id != def<op::optimization_barrier>.id;
+    const bool none_is_fine = c.def->role == op_role::control && !c.def->passes_on;
     if (c.def->operand_count < 0 ? count == 0 && !none_is_fine : count != c.def->operand_count) {
       text wanted = "one or more are";
       if (c.def->operand_count >= 0)

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 
-#include <partita/op/convolution.hpp>
-#include <partita/op/dot_general.hpp>
-#include <partita/spmd/collectives.hpp>
+#include <partita/spmd/product_loops.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
@@ -65,91 +63,55 @@ struct stationary_op {
 /// has a dimension of it.
 class stationary_planner {
  public:
-  constexpr stationary_planner(const program& p, const mesh& m) : p_(p), mesh_(m) {}
+  constexpr stationary_planner(const program& p, const mesh& m) : p_(p), mesh_(m), loops_(p) {}
 
   /// Of an op whose operand `i` is gathered: that stays a piece. False: there is no way.
   constexpr bool gathered(op_id o, int i, op_id gather, stationary_op& plan) {
     const collective what = p_.collective_of(gather);
     const int tiled = dim_of_all(what.axes), other = 1 - i;
-    if (!is_product(o) || tiled == no_dim) return false;
-    find_factors(o);
-    const int f = factor_at(i, tiled), batch = factor_of(other == 0, other == 1, true);
+    if (!loops_.is_product(o) || tiled == no_dim) return false;
+    loops_.find(o);
+    const int f = loops_.factor_at(i, tiled), batch = factor_of(other == 0, other == 1, true);
     if (f < 0 || batch < 0 || !in_one_of(f, other, result)) return false;
-    plan.operands[other] = {dim(batch, other), dim(f, other)};
-    plan.result = {dim(f, result), dim(batch, result)};
-    finish(o, gather, {dim(batch, result), dim(f, result)}, plan);
+    plan.operands[other] = {loops_.dim(batch, other), loops_.dim(f, other)};
+    plan.result = {loops_.dim(f, result), loops_.dim(batch, result)};
+    finish(o, gather, {loops_.dim(batch, result), loops_.dim(f, result)}, plan);
     return true;
   }
   /// Of an op whose result, a sum, is scattered: only a piece is made. False: there is no way.
   constexpr bool scattered(op_id o, op_id scatter, stationary_op& plan) {
     const collective what = p_.collective_of(scatter);
     const int tiled = dim_of_all(what.axes);
-    if (!is_product(o) || tiled == no_dim || what.combine != combiner::add) return false;
-    find_factors(o);
-    const int f = factor_at(result, tiled), summed = factor_of(true, true, false);
+    if (!loops_.is_product(o) || tiled == no_dim || what.combine != combiner::add) return false;
+    loops_.find(o);
+    const int f = loops_.factor_at(result, tiled), summed = factor_of(true, true, false);
     if (f < 0 || summed < 0 || !in_one_of(f, 0, 1)) return false;
-    for (int i = 0; i < 2; ++i) plan.operands[i] = {dim(summed, i), dim(f, i)};
+    for (int i = 0; i < 2; ++i) plan.operands[i] = {loops_.dim(summed, i), loops_.dim(f, i)};
     finish(o, scatter, {no_dim, tiled}, plan);
     return true;
   }
 
  private:
-  static constexpr int result = -1;  ///< beside operands 0 and 1
+  static constexpr int result = product_loops::result;
 
   const program& p_;
   const mesh& mesh_;
-  factor_table map_;  ///< of the op that is looked at
-  vec<tensor_type> types_;
+  product_loops loops_;  ///< of the op that is looked at
 
-  constexpr bool is_product(op_id o) const {
-    const auto id = p_.op(o).def->id;
-    return id == def<op::dot_general>.id || id == def<op::convolution>.id;
-  }
-  /// The dimension of all axes, or no_dim.
-  static constexpr int dim_of_all(const layout& axes) {
-    const int d = axes.count > 0 ? int{axes[0].dim} : int{no_dim};
-    for (const auto& e : axes)
-      if (e.dim != d) return no_dim;
-    return d;
-  }
-  constexpr void find_factors(op_id o) {
-    map_.clear();
-    types_.clear();
-    for (value_id v : p_.operands(o)) types_.push_back(p_.type(v));
-    const auto attrs = p_.attrs(o);
-    tile_map_context c(types_, p_.type(p_.op(o).result), attrs.data(),
-                       static_cast<int>(attrs.size()), map_);
-    p_.op(o).def->tile_map(c);
-  }
-  constexpr int factors() const { return map_.ops[0].count; }
-  constexpr int dim(int f, int end) const { return map_.dim_of(map_.at(0, f), end); }
-  constexpr bool has(int f, int end) const { return dim(f, end) != no_dim; }
-  constexpr bool sums(int f) const {
-    return !has(f, result) && map_.at(0, f).combine == combiner::add;
-  }
-  /// The one factor of a dimension if its pieces are those of the dimension, or -1.
-  constexpr int factor_at(int end, int d) const {
-    int found = -1;
-    for (int f = 0; f < factors(); ++f) {
-      if (dim(f, end) != d) continue;
-      if (found >= 0) return -1;
-      found = f;
-    }
-    return found >= 0 && !map_.at(0, found).halo && !map_.at(0, found).offset ? found : -1;
-  }
-  constexpr bool alone(int f, int end) const { return factor_at(end, dim(f, end)) == f; }
   /// The first factor that these have, and no others, or -1.
   constexpr int factor_of(bool first, bool second, bool of_result) const {
-    for (int f = 0; f < factors(); ++f)
-      if (has(f, 0) == first && has(f, 1) == second && has(f, result) == of_result &&
-          (of_result || sums(f)) && (!first || alone(f, 0)) && (!second || alone(f, 1)) &&
-          (!of_result || alone(f, result)))
+    for (int f = 0; f < loops_.count(); ++f)
+      if (loops_.has(f, 0) == first && loops_.has(f, 1) == second &&
+          loops_.has(f, result) == of_result && (of_result || loops_.sums(f)) &&
+          (!first || loops_.alone(f, 0)) && (!second || loops_.alone(f, 1)) &&
+          (!of_result || loops_.alone(f, result)))
         return f;
     return -1;
   }
   /// Does just one of two have this factor, which the result has or which is summed?
   constexpr bool in_one_of(int f, int a, int b) const {
-    return has(f, a) != has(f, b) && alone(f, has(f, a) ? a : b) && (has(f, result) || sums(f));
+    return loops_.has(f, a) != loops_.has(f, b) && loops_.alone(f, loops_.has(f, a) ? a : b) &&
+           (loops_.has(f, result) || loops_.sums(f));
   }
   /// `made`: how what the op makes differs from what it makes now.
   constexpr void finish(op_id o, op_id settled, const movement& made, stationary_op& plan) const {

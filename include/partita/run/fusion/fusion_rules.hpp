@@ -41,7 +41,7 @@ class fusion_rules {
   /// Is each result the memory of the operand of that number?
   bool passes_on(op_id o) const {
     const op_node& n = p_.op(o);
-    if (n.def == &def<op::optimization_barrier>) return true;
+    if (n.def->passes_on) return true;
     if (n.operand_count != 1 || n.result_count != 1 || overridden(n.def)) return false;
     const tensor_type &from = p_.type(p_.operand(o, 0)), &to = p_.type(n.result);
     if (n.def->identity || n.def == &def<op::reshape>) return true;

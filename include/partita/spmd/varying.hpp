@@ -1,0 +1,122 @@
+/// Over which mesh axes the values of a device-local program vary.
+#pragma once
+
+#include <partita/ir/wires.hpp>
+#include <partita/spmd/collectives.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// A set of axes; axes of size 1 never belong to one.
+constexpr axis_set one_axis(const mesh& m, int axis) {
+  return m.size(axis) > 1 ? axis_set::of(axis) : axis_set{};
+}
+constexpr axis_set axes_of(const mesh& m, const layout& l) {
+  axis_set s;
+  for (const auto& e : l) s |= one_axis(m, e.axis);
+  return s;
+}
+/// Over which axes the result of a collective varies.
+constexpr axis_set varies_after(const mesh& m, const collective& what, axis_set operand) {
+  const axis_set used = axes_of(m, what.axes);
+  const bool removes = what.kind == collective::all_reduce || what.kind == collective::all_gather;
+  return removes ? operand - used : operand | used;
+}
+
+/// Over which axes the values of a program vary if its inputs vary over these; by value.
+constexpr vec<axis_set> varying_values(const program& p, const mesh& m,
+                                       span<const axis_set> inputs);
+
+namespace spmd_detail {
+
+/// The same of its outputs.
+constexpr vec<axis_set> varying_outputs(const program& p, const mesh& m,
+                                        span<const axis_set> inputs) {
+  const vec<axis_set> axes = varying_values(p, m, inputs);
+  vec<axis_set> outputs;
+  for (const auto& out : p.outputs) outputs.push_back(axes[out.value]);
+  return outputs;
+}
+
+/// Over which axes the results of an op without nested programs vary: f(result, axes).
+template <class F>
+constexpr void for_varying_results(const program& p, op_id o, const mesh& m,
+                                   span<const axis_set> operands, const F& f) {
+  const op_node& n = p.op(o);
+  axis_set all;
+  for (axis_set each : operands) all |= each;
+  if (n.def->id == def<op::shard_start>.id)
+    for (int a : op::shard_start::axes(p.attrs(o))) all |= one_axis(m, a);
+  for (int r = 0; r < n.result_count; ++r) {
+    const auto i = static_cast<std::size_t>(r);
+    if (n.def->collective)
+      f(r, varies_after(m, p.collective_of(o), operands[i]));
+    else
+      f(r, n.def->passes_on ? operands[i] : all);
+  }
+}
+
+}  // namespace spmd_detail
+
+/// Over which axes the inputs of one of an op's nested programs vary, if its wires vary over these.
+constexpr vec<axis_set> varying_inputs(const program& p, op_id o, int region, const wire_list& list,
+                                       span<const axis_set> wires) {
+  vec<axis_set> inputs(p.region(o, region).inputs.size(), axis_set());
+  for (std::size_t w = 0; w < wires.size(); ++w)
+    for (const auto& e : list.wires[w].ends)
+      if (e.kind == wire_end::input && e.region == region) inputs[e.index] = wires[w];
+  return inputs;
+}
+
+/// Over which axes the wires of an op with nested programs vary, if its operands vary over these.
+/// What is carried around a loop takes some rounds to settle.
+constexpr vec<axis_set> varying_wires(const program& p, op_id o, const mesh& m,
+                                      const wire_list& list, span<const axis_set> operands) {
+  vec<axis_set> wires(list.wires.size(), axis_set());
+  for (std::size_t w = 0; w < wires.size(); ++w)
+    for (const auto& e : list.wires[w].ends)
+      if (e.kind == wire_end::operand) wires[w] |= operands[static_cast<std::size_t>(e.index)];
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (int r = 0; r < p.op(o).region_count; ++r) {
+      const vec<axis_set> inputs = varying_inputs(p, o, r, list, {wires.data(), wires.size()});
+      const vec<axis_set> outputs =
+          spmd_detail::varying_outputs(p.region(o, r), m, {inputs.data(), inputs.size()});
+      for (std::size_t w = 0; w < wires.size(); ++w)
+        for (const auto& e : list.wires[w].ends) {
+          if (e.kind != wire_end::output || e.region != r) continue;
+          const axis_set both = wires[w] | outputs[e.index];
+          changed = changed || !(both == wires[w]);
+          wires[w] = both;
+        }
+    }
+  }
+  return wires;
+}
+
+constexpr vec<axis_set> varying_values(const program& p, const mesh& m,
+                                       span<const axis_set> inputs) {
+  vec<axis_set> axes(p.types.size(), axis_set()), operands;
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) axes[p.inputs[i]] = inputs[i];
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    const op_node& n = p.op(o);
+    if (n.def->role == op_role::parameter) continue;
+    operands.clear();
+    for (value_id x : p.operands(o)) operands.push_back(axes[x]);
+    const span<const axis_set> given{operands.data(), operands.size()};
+    const auto vary = [&](int result, axis_set s) { axes[n.result + result] = s; };
+    if (n.region_count == 0) {
+      spmd_detail::for_varying_results(p, o, m, given, vary);
+      continue;
+    }
+    wire_list list;
+    n.def->wires(p, o, list);
+    const vec<axis_set> wires = varying_wires(p, o, m, list, given);
+    for (std::size_t w = 0; w < wires.size(); ++w)
+      for (const auto& e : list.wires[w].ends)
+        if (e.kind == wire_end::result) vary(e.index, wires[w]);
+  }
+  return axes;
+}
+
+}  // namespace partita
