@@ -9,6 +9,8 @@
 #include <partita/cpu.hpp>
 #include <partita/partita.hpp>
 
+#include "slow_links.hpp"
+
 namespace data {
 
 namespace pt = partita;

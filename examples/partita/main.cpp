@@ -165,7 +165,7 @@ pt::system_description system_for(const options& o, const pt::sharding_list& sha
 }
 /// What passes did, if a specification asks for them.
 pt::text passes_report(const pt::partitioned& r) {
-  return r.passes.rewrite() ? pt::report_passes(r) : pt::text();
+  return r.passes.rewrite() || r.overlap.any() ? pt::report_passes(r) : pt::text();
 }
 void write_trace(const options& o, const pt::partitioned& r, const pt::system_description& system) {
   const pt::text events = pt::trace_events(r.device, system.on, {.overlap = true});
@@ -210,12 +210,13 @@ pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tacti
     const pt::text_schedule more = read_specification(o.files[1]);
     for (const auto& t : more.tactics) tactics.tactics.push_back(t);
     tactics.passes = more.passes;
+    tactics.overlap = more.overlap;
   }
   pt::search_on(tactics, system.on);
   pt::sweep table;
   for (const auto& d : list.designs)
     table.add(p, o.files.size() == 3 ? o.files[1] : "shardings", tactics.tactics, d,
-              {.passes = tactics.passes});
+              tactics.options());
   return o.csv ? table.csv() : table.print();
 }
 int run_partitioned(const options& o, const pt::program& p, const pt::sharding_list& shardings) {
@@ -230,9 +231,10 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
       const pt::text_schedule more = read_specification(specification);
       for (const auto& t : more.tactics) all.tactics.push_back(t);
       all.passes = more.passes;
+      all.overlap = more.overlap;
     }
     pt::search_on(all, system.on, &progress::searching, &results);
-    const pt::partitioned r = pt::partition(p, system.mesh, all.tactics, {.passes = all.passes});
+    const pt::partitioned r = pt::partition(p, system.mesh, all.tactics, all.options());
     progress::searched(results);
     return r;
   };

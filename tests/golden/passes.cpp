@@ -1,6 +1,8 @@
 // The passes over collectives: programs before and after each, as text and as computed values.
 #include <doctest/doctest.h>
 
+#include <partita/spmd/parse.hpp>
+
 #include "../data.hpp"
 
 namespace pt = partita;
@@ -20,6 +22,21 @@ std::string ops(const pt::program& source, const pt::passes& on, const auto&... 
   CHECK(pt::equal(pt::emulate(p.device, x), pt::evaluate(p.source, x)));
   CHECK(!pt::verify(p.device));
   const std::string all = str(pt::print(p.device.local, &p.mesh()));
+  return all.substr(all.find('\n') + 1);
+}
+
+/// The same, where links are slow beside products, but memory is fast.
+std::string beside(const pt::program& source, const auto&... tactics) {
+  const auto on = data::slow_links(1e7);
+  const auto plain = pt::partition(source, mesh, pt::schedule(tactics...));
+  const auto p = pt::partition(source, mesh, pt::schedule(tactics...), {.overlap = {.on = on}});
+  const auto x = data::arguments(p.source);
+  CHECK(pt::equal(pt::emulate(p.device, x), pt::evaluate(p.source, x)));
+  CHECK(!pt::verify(p.device));
+  CHECK(pt::simulate(p.device, on).time < pt::simulate(plain.device, on).time);
+  const std::string all = str(pt::print(p.device.local, &p.mesh()));
+  pt::mesh read;
+  CHECK(str(pt::print(pt::parse(all, read), &read)) == all);
   return all.substr(all.find('\n') + 1);
 }
 
@@ -146,6 +163,93 @@ TEST_CASE("share_gathers: of a value that is moved in between, too") {
   %x3g = all_gather [{"B"}, {}] %x3 : tensor<8x8xf32>
   %x4 = matmul(%x1, %x3g) : tensor<2x8xf32>
   return %x4 : tensor<2x8xf32>
+}
+)");
+}
+
+TEST_CASE("overlap: gathered rows go around, their products are put together") {
+  const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
+                           pt::input<float, 8, 4>("x"), pt::input<float, 4, 8>("w"));
+  constexpr auto columns = pt::manual("M", {{"w", 1}}, "columns");
+  constexpr auto rows = pt::manual("M", {{"x", 0}}, "rows");
+  CHECK(beside(f, columns, rows) == R"(  %x1 = permute {-1 around} <"M"> %x : tensor<4x4xf32>
+  %x2 = matmul(%x, %w) : tensor<4x4xf32>
+  %x3 = constant {0} : tensor<8x4xf32>
+  %x4 = shard_start {4 <"M">} : tensor<i64>
+  %x5 = constant {8} : tensor<i64>
+  %x6 = constant {0} : tensor<i64>
+  %x7 = dynamic_update_slice(%x3, %x2, %x4, %x6) : tensor<8x4xf32>
+  %x8 = done(%x1, %x) : tensor<4x4xf32>
+  %x9 = matmul(%x8, %w) : tensor<4x4xf32>
+  %x10 = constant {4} : tensor<i64>
+  %x11 = add(%x4, %x10) : tensor<i64>
+  %x12 = remainder(%x11, %x5) : tensor<i64>
+  %x13 = dynamic_update_slice(%x7, %x9, %x12, %x6) : tensor<8x4xf32>
+  return %x13 : tensor<8x4xf32>
+}
+)");
+}
+TEST_CASE("overlap: gathered weights go around, along what is summed") {
+  const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
+                           pt::input<float, 8, 4>("x"), pt::input<float, 4, 8>("w"));
+  constexpr auto BP = pt::manual("M", {{"x", 0}}, "BP");
+  constexpr auto Z3 = pt::manual("M", {{"w", 0}}, "Z3");
+  CHECK(beside(f, BP, Z3) == R"(  %x1 = permute {-1 around} <"M"> %w : tensor<2x8xf32>
+  %x2 = shard_start {2 <"M">} : tensor<i64>
+  %x3 = constant {4} : tensor<i64>
+  %x4 = constant {0} : tensor<i64>
+  %x5 = dynamic_slice(%x, %x4, %x2) {sizes=[-1, 2]} : tensor<4x2xf32>
+  %x6 = matmul(%x5, %w) : tensor<4x8xf32>
+  %x7 = constant {2} : tensor<i64>
+  %x8 = add(%x2, %x7) : tensor<i64>
+  %x9 = remainder(%x8, %x3) : tensor<i64>
+  %x10 = dynamic_slice(%x, %x4, %x9) {sizes=[-1, 2]} : tensor<4x2xf32>
+  %x11 = done(%x1, %w) : tensor<2x8xf32>
+  %x12 = matmul(%x10, %x11) : tensor<4x8xf32>
+  %x13 = add(%x6, %x12) : tensor<4x8xf32>
+  return %x13 : tensor<4x8xf32>
+}
+)");
+}
+TEST_CASE("overlap: a sum that is scattered goes around") {
+  const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
+                           pt::input<float, 8, 4>("x"), pt::input<float, 4, 8>("w"));
+  constexpr auto sums = pt::manual("M", {{"x", 1}}, "sums");
+  constexpr auto rows = pt::manual("M", {{"result", 0}}, "rows");
+  CHECK(beside(f, sums, rows) == R"(  %x1 = shard_start {4 <"M">} : tensor<i64>
+  %x2 = constant {8} : tensor<i64>
+  %x3 = constant {4} : tensor<i64>
+  %x4 = add(%x1, %x3) : tensor<i64>
+  %x5 = remainder(%x4, %x2) : tensor<i64>
+  %x6 = constant {0} : tensor<i64>
+  %x7 = dynamic_slice(%x, %x5, %x6) {sizes=[4, -1]} : tensor<4x2xf32>
+  %x8 = matmul(%x7, %w) : tensor<4x8xf32>
+  %x9 = permute {+1 around} <"M"> %x8 : tensor<4x8xf32>
+  %x10 = dynamic_slice(%x, %x1, %x6) {sizes=[4, -1]} : tensor<4x2xf32>
+  %x11 = matmul(%x10, %w) : tensor<4x8xf32>
+  %x12 = done(%x9, %x8) : tensor<4x8xf32>
+  %x13 = add(%x12, %x11) : tensor<4x8xf32>
+  return %x13 : tensor<4x8xf32>
+}
+)");
+}
+TEST_CASE("overlap: a gather starts as late as it is there in time, a sum is waited for") {
+  const auto f = pt::trace(
+      [](auto x, auto w, auto v) {
+        auto y = pt::matmul(pt::matmul(x, w), v);
+        return std::tuple{y, pt::sum<0>(x)};
+      },
+      pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"), pt::input<float, 8, 8>("v"));
+  constexpr auto BP = pt::manual("M", {{"x", 0}}, "BP");
+  constexpr auto Z3 = pt::manual("M", {{"v", 0}}, "Z3");
+  CHECK(beside(f, BP, Z3) == R"(  %vg = all_gather [{"M"}, {}] %v : tensor<8x8xf32>
+  %x1 = reduce(%x) {add, dims=[0]} : tensor<8xf32>
+  %x2 = all_reduce <"M"> %x1 : tensor<8xf32>
+  %x3 = matmul(%x, %w) : tensor<4x8xf32>
+  %x4 = done(%vg, %v) : tensor<8x8xf32>
+  %x5 = matmul(%x3, %x4) : tensor<4x8xf32>
+  %x6 = done(%x2, %x1) : tensor<8xf32>
+  return %x5, %x6 : tensor<4x8xf32>, tensor<8xf32>
 }
 )");
 }

@@ -104,8 +104,8 @@ struct statistics {
   long repeated = 0;         ///< ops that are computed again
   long heavy = 0, kept = 0;  ///< with large weights; those of them that stay where they are
   long widened = 0, trimmed = 0, masked = 0;
-  long schedules = 0, stepped = 0, wild = 0, wild_sums = 0, real = 0, bounded = 0, unbounded = 0,
-       empty = 0, wide = 0, long_ones = 0;
+  long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
+       bounded = 0, unbounded = 0, empty = 0, wide = 0, long_ones = 0;
   std::map<std::string, long> refusals;  ///< of schedules, by code
   pt::collectives collectives;
   std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
@@ -443,7 +443,8 @@ class check {
     if (c_.mesh.rank == 0) return true;
     data::random r{c_.seed * 171 + 3};
     const auto schedule = draw_schedule(c_, r);
-    const pt::partition_options options{.passes = some_passes(c_, r), .verify = true};
+    const pt::partition_options options{
+        .passes = some_passes(c_, r), .overlap = some_overlap(r), .verify = true};
     std::optional<pt::partitioned> made;
     try {
       made.emplace(pt::partition(c_.p, c_.mesh, schedule, options));
@@ -468,7 +469,8 @@ class check {
     if (again.peak_bytes != q.cost.peak_bytes || again.flops != q.cost.flops ||
         again.collective_bytes != q.cost.collective_bytes)
       return fail("the cost is another one");
-    if (!check_peak(q) || !check_simulation(q) || !check_memory_course(q)) return false;
+    if (!check_overlap(q) || !check_peak(q) || !check_simulation(q) || !check_memory_course(q))
+      return false;
     if (c_.seed % 16 == 1 && !check_page(q)) return false;
     const auto s = pt::summarize(q);
     if (!(s.collectives == q.collectives) || s.peak_bytes != q.cost.peak_bytes ||
@@ -479,6 +481,31 @@ class check {
       if (s.input(i).local_shape != q.device.local.input_type(i).shape)
         return fail("summarize has another shape of an input");
     return check_explained(q) && check_difference(q) && check_log(q);
+  }
+  /// What runs beside kernels costs no time, and no more memory than there is.
+  bool check_overlap(const pt::partitioned& q) {
+    if (!q.overlap.any()) return true;
+    const pt::lowered plain = pt::lower(q.core, {.passes = q.passes});
+    const auto peak = pt::live_bytes(plain.device.local).peak();
+    if (count_) {
+      for (const auto& note : q.notes)
+        seen.around += note.reason == pt::collective_reason::goes_around;
+      seen.early += str(pt::print(q.device)).find(" = done(") != std::string::npos;
+    }
+    if (q.cost.peak_bytes > std::max(peak, q.overlap.memory))
+      return fail("overlap takes " + std::to_string(q.cost.peak_bytes) + " bytes instead of " +
+                  std::to_string(peak) + ", " + std::to_string(q.overlap.memory) + " are there");
+    if (pt::simulate(q.device, q.overlap.on).time > pt::simulate(plain.device, q.overlap.on).time)
+      return fail("overlap takes longer");
+    return q.notes.size() == collectives_in(q.device.local) || fail("overlap has other notes");
+  }
+  static std::size_t collectives_in(const pt::program& p) {
+    std::size_t count = 0;
+    for (pt::op_id o = 0; o < p.op_count(); ++o) {
+      count += p.op(o).def->collective && p.collective_of(o).communicates();
+      for (const auto& each : p.regions_of(o)) count += collectives_in(each);
+    }
+    return count;
   }
   /// What lies there while an op runs makes up what is live then.
   bool check_memory_course(const pt::partitioned& q) {
@@ -516,7 +543,8 @@ class check {
            fail("the peak of " + std::to_string(peak.bytes) + " bytes consists of " +
                 std::to_string(sum) + "\n" + str(pt::print(q.device)));
   }
-  /// Collectives beside kernels take no longer, and no less than either alone.
+  /// Collectives beside kernels take no longer, and no less than either alone. (What a program
+  /// itself lets run beside is in the order of the program already.)
   bool check_simulation(const pt::partitioned& q) {
     const auto serial = pt::simulate(q.device, pt::tpu_v3),
                beside = pt::simulate(q.device, pt::tpu_v3, {.overlap = true});
@@ -525,8 +553,13 @@ class check {
     const double slack = 1e-9 * serial.time;
     if (serial.error || beside.error) return fail("it cannot be simulated");
     const bool flat = q.device.local.regions.empty();
+    const double both = serial.compute + serial.communication;
+    if (q.overlap.any())
+      return !flat || (serial.time <= both + slack && serial.time >= longer - slack) ||
+             fail("time beside does not fit: " + std::to_string(serial.time) + " of " +
+                  std::to_string(both));
     return (beside.time <= serial.time + slack && (!flat || beside.time >= longer - slack) &&
-            (!flat || std::abs(serial.time - serial.compute - serial.communication) <= slack)) ||
+            (!flat || std::abs(serial.time - both) <= slack)) ||
            fail("times do not fit: " + std::to_string(serial.time) + " " +
                 std::to_string(beside.time));
   }
@@ -667,13 +700,14 @@ TEST_CASE("random programs: partitioned equals source") {
             << " actions refused, " << seen.contradictions << " for another tactic; " << seen.padded
             << " programs padded (" << seen.widened << " values widened, " << seen.trimmed
             << " trimmed, " << seen.masked << " masked); " << seen.schedules
-            << " schedules by name (" << seen.stepped << " in microbatches), " << seen.wild
-            << " with floats of any value (" << seen.wild_sums << " products of them), "
-            << seen.real << " of real values (" << seen.bounded << " outputs with a small bound, "
-            << seen.unbounded << " without), " << seen.empty << " with values without elements, "
-            << seen.wide << " ops of many operands, " << seen.long_ones
-            << " programs of thousands of ops, " << seen.heavy << " with large weights ("
-            << seen.kept << " of which keep some where they are); "
+            << " schedules by name (" << seen.stepped << " in microbatches, " << seen.early
+            << " with collectives beside kernels, " << seen.around << " messages around rings), "
+            << seen.wild << " with floats of any value (" << seen.wild_sums
+            << " products of them), " << seen.real << " of real values (" << seen.bounded
+            << " outputs with a small bound, " << seen.unbounded << " without), " << seen.empty
+            << " with values without elements, " << seen.wide << " ops of many operands, "
+            << seen.long_ones << " programs of thousands of ops, " << seen.heavy
+            << " with large weights (" << seen.kept << " of which keep some where they are); "
             << str(pt::concat(seen.collectives)) << '\n';
   std::cout << "passes that changed something:";
   for (const auto& [name, count] : seen.passes) std::cout << ' ' << name << ' ' << count;
@@ -708,6 +742,8 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(refusals > 0);
   CHECK(seen.schedules > 2 * refusals);
   CHECK(seen.stepped > 0);
+  CHECK(seen.around > 0);
+  CHECK(seen.early > 0);
   CHECK(seen.wild > 0);
   CHECK(seen.wild_sums > 0);
   CHECK(seen.bounded > 10 * seen.unbounded);

@@ -160,4 +160,14 @@ inline pt::passes some_passes(const test_case& c, random& r) {
   return on;
 }
 
+/// Of a machine whose links are slow beside its products, or not.
+inline pt::overlap_options some_overlap(random& r) {
+  pt::overlap_options on;
+  if (r.one_in(2)) return on;
+  on.on = data::slow_links(r.one_in(2) ? 1e7 : 1e9);
+  on.rings = !r.one_in(4);
+  on.memory = r.one_in(2) ? 1 << 20 : r.in(1, 4000);
+  return on;
+}
+
 }  // namespace random_test

@@ -91,6 +91,17 @@ TEST_CASE("passes") {
   CHECK(why("passes place,").starts_with("X003 schedule: 1:14: pass \"\" is unknown"));
 }
 
+TEST_CASE("overlap: for which machine") {
+  auto s = pt::read_schedule("BP: manual B {x: 0}; passes overlap\n");
+  REQUIRE(!s.error);
+  CHECK(s.options().overlap.any());
+  CHECK(
+      s.options().overlap.validate(pt::mesh{{"B", 4}}).message.view().starts_with("C004 overlap"));
+  pt::search_on(s, pt::a100_80);
+  CHECK(!s.options().overlap.validate(pt::mesh{{"B", 4}}));
+  CHECK(s.overlap.on.device == pt::a100_80);
+}
+
 TEST_CASE("automatic tactics: for which machine, how long, and what they found") {
   auto s = pt::read_schedule(
       "BP: manual B {x: 0}\nA: automatic \"M\" {evaluations: 300, seed: 2, memory: 1 GiB}\n"

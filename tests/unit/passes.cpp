@@ -6,6 +6,7 @@
 
 #include <partita/partita.hpp>
 
+#include "../slow_links.hpp"
 #include "texts.hpp"
 
 namespace pt = partita;
@@ -205,4 +206,93 @@ TEST_CASE("passes that cannot be had") {
         "C002 lower: pass place rewrites a program that is fused; fuse is false");
   CHECK(refused({.fuse = false, .passes = {.memory_bound = 1000}}) ==
         "C002 lower: pass memory_bound rewrites a program that is fused; fuse is false");
+}
+
+namespace {
+const auto slow = data::slow_links(1e7);
+/// Two layers of products, their weights sharded along what is summed (ZeRO-3).
+pt::program layers() {
+  return pt::trace(
+      [](auto x, auto w, auto v) { return pt::matmul(tanh(pt::matmul(tanh(x), w)), v); },
+      pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w"), pt::input<float, 8, 8>("v"));
+}
+std::string pass_text(const pt::partitioned& p) { return str(pt::report_passes(p)); }
+}  // namespace
+TEST_CASE("overlap: what is chosen takes less time, and is told") {
+  const auto tactics = pt::schedule(BP, pt::manual("B", {{"w", 0}, {"v", 0}}, "Z3"));
+  const auto plain = pt::partition(layers(), {{"B", 4}}, tactics);
+  const auto p = pt::partition(layers(), {{"B", 4}}, tactics, {.overlap = {.on = slow}});
+  CHECK(pt::simulate(p.device, slow).time < pt::simulate(plain.device, slow).time);
+  CHECK(p.collectives == pt::collectives{.permute = 6});
+  CHECK(p.cost.collective_bytes == plain.cost.collective_bytes);
+  CHECK(p.notes.size() == 6);
+  CHECK(p.tactics.back().counts == plain.collectives);
+  CHECK(pass_text(p).find("rings: 2 changed") != std::string::npos);
+  CHECK(pass_text(p).find("early: 5 changed") != std::string::npos);
+  CHECK(
+      str(pt::explain(p))
+          .find("takes it in pieces, one of which it computes with while the next is on its way") !=
+      std::string::npos);
+  const auto early =
+      pt::partition(layers(), {{"B", 4}}, tactics, {.overlap = {.on = slow, .rings = false}});
+  CHECK(early.collectives == plain.collectives);
+  CHECK(pt::simulate(early.device, slow).time < pt::simulate(plain.device, slow).time);
+  // With a fast link nothing is worth a message more.
+  auto fast = slow;
+  fast.device.near.latency = 1;
+  const auto same =
+      pt::partition(layers(), {{"B", 4}}, tactics, {.overlap = {.on = fast, .early = false}});
+  CHECK(str(pt::print(same.device)) == str(pt::print(plain.device)));
+}
+TEST_CASE("overlap: no more memory than there is, or than was needed before") {
+  const auto tactics = pt::schedule(BP, pt::manual("B", {{"w", 0}, {"v", 0}}, "Z3"));
+  const std::int64_t needed = pt::partition(layers(), {{"B", 4}}, tactics).cost.peak_bytes;
+  std::int64_t most = 0;
+  for (std::int64_t memory = 1; memory <= 2 * needed; memory += needed / 16) {
+    const auto p = pt::partition(layers(), {{"B", 4}}, tactics,
+                                 {.overlap = {.on = slow, .rings = false, .memory = memory}});
+    CHECK(p.cost.peak_bytes <= std::max(needed, memory));
+    most = std::max(most, p.cost.peak_bytes);
+  }
+  CHECK(most > needed);
+}
+TEST_CASE("overlap: no sum goes around that has to be the same on all devices") {
+  const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, pt::tag("whole", w)); },
+                           pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w"));
+  const auto made = [&](auto... tactics) {
+    return pt::partition(f, {{"B", 4}}, pt::schedule(tactics...), {.overlap = {.on = slow}});
+  };
+  const auto everywhere =
+      pt::manual("B", {{"w", 0}, {"whole", pt::replicated}, {"x", pt::replicated}});
+  CHECK(made(everywhere).collectives == pt::collectives{.all_gather = 1});
+  CHECK(made(BP, pt::manual("B", {{"w", 0}})).collectives == pt::collectives{.permute = 3});
+}
+TEST_CASE("overlap: mistakes") {
+  const auto why = [](const pt::overlap_options& on) {
+    try {
+      (void)pt::partition(layers(), {{"B", 4}}, pt::schedule(BP), {.overlap = on});
+    } catch (const pt::error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(why({.on = slow, .memory = -1}) ==
+        "C001 overlap: memory is -1 bytes; give 0 (the device's) or more");
+  CHECK(why({.on = {}, .wanted = true}) ==
+        "C004 overlap: it is chosen by the times of a machine; none is given");
+  auto without = slow;
+  without.device.near.bandwidth = 0;
+  CHECK(why({.on = without}).starts_with("D002 device \"slow links\": axis \"B\" of 4 devices"));
+  without.device.bandwidth = 0;
+  CHECK(why({.on = without}).starts_with("D001 device \"slow links\": bandwidth is missing"));
+}
+TEST_CASE("overlap: in a constant expression") {
+  constexpr auto step = [] {
+    constexpr auto rows = pt::manual("B", {{"x", 0}}), Z3 = pt::manual("B", {{"w", 0}});
+    return pt::partition(pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
+                                   pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w")),
+                         {{"B", 2}}, pt::schedule(rows, Z3),
+                         {.overlap = {.on = data::slow_links(1e7)}});
+  };
+  static_assert(pt::check<step>.collectives == pt::collectives{.permute = 1});
 }

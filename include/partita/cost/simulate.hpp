@@ -17,9 +17,10 @@
 namespace partita {
 
 struct simulation_options {
-  /// May collectives run beside kernels that do not wait for them? Then a kernel or a collective
-  /// begins as soon as what it reads is there and the device's units or its links are free, of
-  /// several the first in the program. Else everything runs one after the other.
+  /// May collectives run beside kernels that do not wait for them, wherever they stand? Then a
+  /// kernel or a collective begins as soon as what it reads is there and the device's units or its
+  /// links are free, of several the first in the program. Else everything runs in the order of the
+  /// program, and only collectives that a `done` waits for run beside what stands in between.
   bool overlap = false;
 };
 
@@ -66,6 +67,48 @@ constexpr double product_efficiency(const product_shape& p, const device& d) {
   return filled(p.m, d.tile) * filled(p.n, d.tile) * (k / (k + tile / 2)) * d.product_part;
 }
 
+/// Seconds that a product takes at the device's peak, and as its shape lets it.
+struct product_seconds {
+  double ideal = 0, real = 0;
+};
+constexpr product_seconds seconds_of(const product_shape& shape, double flops, dtype element,
+                                     const device& d) {
+  const double ideal = flops / d.peak(element);
+  return {ideal, ideal / product_efficiency(shape, d)};
+}
+/// Seconds of a kernel: products take so many, other operations and memory are the device's.
+constexpr double seconds_of_kernel(double products, double flops, double bytes, const device& d) {
+  const double vector = d.vector > 0 ? d.vector : d.peak(dtype::f32);
+  const double busy = products + flops / vector, stream = bytes / (d.bandwidth * d.memory_part);
+  return d.kernel + (busy > stream ? busy : stream);
+}
+
+struct waiting {
+  double ready;
+  int task;
+  constexpr bool operator<(const waiting& b) const {
+    return ready < b.ready || (ready == b.ready && task < b.task);
+  }
+};
+/// What can do one thing at a time: the units that run kernels, or the links.
+struct resource {
+  double free = 0;
+  heap<waiting> later;  ///< whose operands are made by then
+  heap<int> now;        ///< whose operands are there
+
+  constexpr bool idle() const { return later.empty() && now.empty(); }
+  /// When the next task can begin.
+  constexpr double next() const {
+    return now.empty() && later.least().ready > free ? later.least().ready : free;
+  }
+  /// The first in the program of those that can begin then.
+  constexpr int take() {
+    free = next();
+    while (!later.empty() && later.least().ready <= free) now.push(later.pop().task);
+    return now.pop();
+  }
+};
+
 /// Runs a program on one device, op by op, with two clocks: of kernels and of collectives.
 template <class Event>
 class simulator {
@@ -79,15 +122,17 @@ class simulator {
     fused_kernels kernels(p);
     vec<task> tasks;
     for (op_id o = 0; o < p.op_count(); ++o) {
+      if (waits(p, o) && !options_.overlap) tasks.push_back({o, 0, false, false});
       if (!kernels.runs(o)) continue;
       const op_def& def = *p.ops[o].def;
       const bool communicates = def.collective && def.fusion == fusion_kind::none;
+      const double sent = s.communication;
       const double took = communicates                ? add_collective(s, p, o)
                           : p.ops[o].region_count > 0 ? add_nested(s, p, o)
                                                       : add_kernel(s, p, kernels, o);
-      tasks.push_back({o, took, communicates});
+      tasks.push_back({o, took, communicates, s.communication > sent});
     }
-    s.time = options_.overlap ? side_by_side(p, kernels, tasks) : one_by_one(p, tasks);
+    s.time = options_.overlap ? side_by_side(p, kernels, tasks) : in_order(p, tasks);
     return s;
   }
 
@@ -96,40 +141,35 @@ class simulator {
     op_id op;
     double took;
     bool communicates;
+    bool needs_links;  ///< so do ops in whose nested programs something is sent
   };
-  struct waiting {
-    double ready;
-    int task;
-    constexpr bool operator<(const waiting& b) const {
-      return ready < b.ready || (ready == b.ready && task < b.task);
-    }
-  };
-  /// What can do one thing at a time: the units that run kernels, or the links.
-  struct resource {
-    double free = 0;
-    heap<waiting> later;  ///< whose operands are made by then
-    heap<int> now;        ///< whose operands are there
-
-    constexpr bool idle() const { return later.empty() && now.empty(); }
-    /// When the next task can begin.
-    constexpr double next() const {
-      return now.empty() && later.least().ready > free ? later.least().ready : free;
-    }
-    /// The first in the program of those that can begin then.
-    constexpr int take() {
-      free = next();
-      while (!later.empty() && later.least().ready <= free) now.push(later.pop().task);
-      return now.pop();
-    }
-  };
-
-  constexpr double one_by_one(const program& p, const vec<task>& tasks) {
-    double clock = 0;
+  /// Does an op wait for a collective that it holds the operands of?
+  static constexpr bool waits(const program& p, op_id o) {
+    return p.ops[o].def->passes_on && p.ops[o].operand_count > p.ops[o].result_count;
+  }
+  constexpr double in_order(const program& p, const vec<task>& tasks) {
+    double clock = 0, links = 0;
+    vec<double> arrives;  // by op that somebody waits for, else 0
     for (const task& t : tasks) {
-      event_(p, simulated_op{t.op, clock, clock + t.took, t.communicates});
-      clock += t.took;
+      if (!waits(p, t.op)) continue;
+      if (arrives.empty()) arrives.resize(p.ops.size(), 0);
+      arrives[p.producers[first_operand(p, t.op)]] = -1;
     }
-    return clock;
+    for (const task& t : tasks) {
+      if (waits(p, t.op)) {
+        const double there = arrives[p.producers[first_operand(p, t.op)]];
+        if (there > clock) clock = there;
+        continue;
+      }
+      const double begin = t.needs_links && links > clock ? links : clock, end = begin + t.took;
+      event_(p, simulated_op{t.op, begin, end, t.communicates});
+      if (t.needs_links) links = end;
+      if (t.communicates && !arrives.empty() && arrives[t.op] < 0)
+        arrives[t.op] = end;
+      else
+        clock = end;
+    }
+    return clock > links ? clock : links;
   }
   /// Users of each value in compressed rows; then the two resources take what is ready.
   constexpr double side_by_side(const program& p, fused_kernels& kernels, const vec<task>& tasks) {
@@ -223,19 +263,17 @@ class simulator {
         flops += work;
         return;
       }
-      const double ideal = work / on_.device.peak(p.types[first_operand(p, part)].element);
-      products += ideal / product_efficiency(shape, on_.device);
+      const product_seconds takes =
+          seconds_of(shape, work, p.types[first_operand(p, part)].element, on_.device);
+      products += takes.real;
       s.product_flops += work;
-      s.ideal += ideal;
+      s.ideal += takes.ideal;
       if (p.ops[part].marks.again) return;
       s.model_flops += work;
-      s.model_ideal += ideal;
+      s.model_ideal += takes.ideal;
     });
     s.bytes += bytes;
-    const double vector = on_.device.vector > 0 ? on_.device.vector : on_.device.peak(dtype::f32);
-    const double busy = products + flops / vector,
-                 stream = bytes / (on_.device.bandwidth * on_.device.memory_part);
-    const double took = on_.device.kernel + (busy > stream ? busy : stream);
+    const double took = seconds_of_kernel(products, flops, bytes, on_.device);
     s.compute += took;
     return took;
   }

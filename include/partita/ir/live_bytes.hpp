@@ -95,11 +95,25 @@ struct live_bytes {
     }
     return false;
   }
+  /// Calls f(value) for what an op that only passes values on holds until then, but for arguments.
+  template <class F>
+  static constexpr void for_each_held(const program& p, const fused_kernels& kernels, op_id o,
+                                      const F& f) {
+    const op_node& n = p.ops[o];
+    if (!n.def->passes_on) return;
+    for (int i = n.result_count; i < n.operand_count; ++i) {
+      const value_id v = kernels.root(p.operand_list[n.operand_begin + i]);
+      if (!p.is(p.producers[v], op_role::parameter)) f(v);
+    }
+  }
   constexpr void find(const program& p) {
     fused_kernels kernels(p);
     const op_id count = p.op_count();
     for (op_id o = 0; o < count; ++o)
-      if (kernels.runs(o)) kernels.for_each_read(o, [&](value_id v) { last_use[v] = o; });
+      if (kernels.runs(o))
+        kernels.for_each_read(o, [&](value_id v) { last_use[v] = o; });
+      else
+        for_each_held(p, kernels, o, [&](value_id v) { last_use[v] = o; });
     find_donated(p, kernels);
     for (const auto& out : p.outputs) last_use[kernels.root(out.value)] = count;
     for (int i = 0; i < p.input_count(); ++i)
@@ -109,6 +123,9 @@ struct live_bytes {
     for (op_id o = 0; o < count; ++o) {
       if (!kernels.runs(o)) {
         during[o] = live.value();
+        for_each_held(p, kernels, o, [&](value_id v) {
+          if (last_use[v] == o) live.remove(p.types[v].bytes());
+        });
         continue;
       }
       const op_node& n = p.ops[o];

@@ -43,6 +43,9 @@ class explainer {
       out << " leaves " << sum(n) << " over ";
       print_axis_set(out, n.axes, c_.mesh);
       if (n.kind == collective::reduce_scatter) out << ", which its uses slice";
+    } else if (n.reason == collective_reason::goes_around) {
+      say_call(out, n.op);
+      out << " takes it in pieces, one of which it computes with while the next is on its way";
     } else if (n.kind == collective::permute) {
       say_call(out, n.op);
       out << (n.reason == collective_reason::mirrored

@@ -26,6 +26,8 @@ struct partition_options {
   /// (S020): it is to be sharded, or placed `replicated`.
   std::int64_t strict = off;
   partita::passes passes = {};
+  /// Rewrites that let collectives run beside kernels, for one machine.
+  overlap_options overlap = {};
   /// Verifies the device-local program that was made (P001). Builds without NDEBUG do so at run
   /// time in any case; in constant evaluation it takes a sixth of the time again, so that `check`
   /// does it on demand only.
@@ -68,8 +70,10 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
   r.source = static_cast<program&&>(source);
   number_ops(r.source);
   r.passes = options.passes;
+  r.overlap = options.overlap;
   schedule_detail::validate(r, m);
   r.error.record(options.validate());
+  if (!r.error) r.error.record(options.overlap.validate(m));
   const vec<schedule_detail::rewritten_by> said = schedule_detail::rewrite(r, tactics);
   if (!r.error) r.core = core_program(r.sharded(), m);
   schedule_detail::apply_tactics(r, tactics, said);
@@ -109,6 +113,7 @@ constexpr Partitioned after(const Partitioned& p, int tactic) {
   r.source = p.source;
   r.rewritten = p.rewritten;
   r.passes = p.passes;
+  r.overlap = p.overlap;
   r.error = p.error;
   if (tactic < 0 || tactic >= static_cast<int>(p.tactics.size()))
     r.error.record("P007", "after: no tactic ", tactic, "; there are ", p.tactics.size());

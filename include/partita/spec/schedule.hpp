@@ -3,6 +3,7 @@
 
 #include <partita/schedule/manual.hpp>
 #include <partita/schedule/microbatch.hpp>
+#include <partita/schedule/partition.hpp>
 #include <partita/schedule/remat.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/search/automatic.hpp>
@@ -168,7 +169,10 @@ class text_tactic {
 struct text_schedule {
   vec<text_tactic> tactics;
   partita::passes passes;
+  overlap_options overlap;  ///< where the pass `overlap` is on: it needs a machine, see `search_on`
   failure error;
+
+  constexpr partition_options options() const { return {.passes = passes, .overlap = overlap}; }
 };
 
 namespace spec_detail {
@@ -188,6 +192,7 @@ class schedule_reader {
     s.error.record(l_.error);
     s.tactics = static_cast<vec<text_tactic>&&>(tactics_);
     s.passes = passes_;
+    s.overlap.wanted = overlap_;
     return s;
   }
 
@@ -195,6 +200,7 @@ class schedule_reader {
   lines l_;
   vec<text_tactic> tactics_;
   passes passes_;
+  bool overlap_ = false;
   bool open_ = false;  // may actions be added to the last tactic?
 
   constexpr void statement() {
@@ -337,6 +343,8 @@ class schedule_reader {
         passes_.share_gathers = true;
       else if (name == "place")
         passes_.place = true;
+      else if (name == "overlap")
+        overlap_ = true;
       else if (name == "combine_below")
         passes_.combine_below = bytes(at, name);
       else if (name == "stationary_above")
@@ -345,8 +353,8 @@ class schedule_reader {
         passes_.memory_bound = bytes(at, name);
       else
         l_.fail(at, "X003", "pass \"", name,
-                "\" is unknown; stationary_above, combine_below, place, share_gathers and "
-                "memory_bound are known");
+                "\" is unknown; stationary_above, combine_below, place, share_gathers, "
+                "memory_bound and overlap are known");
     } while (l_.accept(","));
   }
   constexpr std::int64_t bytes(std::size_t at, std::string_view pass) {
@@ -399,8 +407,8 @@ class schedule_reader {
 ///
 /// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
 /// one tactic. `.` and `;` end a statement, as a line does. `passes` (stationary_above,
-/// combine_below, place, share_gathers, memory_bound) run once all tactics are there, see
-/// spmd/passes.hpp.
+/// combine_below, place, share_gathers, memory_bound, overlap) run once all tactics are there, see
+/// spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X010 a number of bytes, with line and column; when
 ///           it is applied, X006 no such argument, X007 no axis or several make pieces of a width,
@@ -410,11 +418,13 @@ constexpr text_schedule read_schedule(std::string_view in) {
   return spec_detail::schedule_reader(in).run();
 }
 
-/// Tells `automatic` tactics of a schedule for which machine they search, and how they go on.
+/// Tells `automatic` tactics of a schedule for which machine they search, and how they go on; and
+/// the pass `overlap`, for which machine it chooses.
 /// `results`: is made as long as there are such tactics, and filled by them; or null.
 constexpr void search_on(text_schedule& s, const machine& on,
                          void (*progress)(const search_progress&) = nullptr,
                          vec<search_result>* results = nullptr) {
+  if (s.overlap.wanted) s.overlap.on = on;
   int count = 0;
   for (const text_tactic& t : s.tactics) count += t.kind == text_tactic::automatic;
   if (results != nullptr) results->resize(static_cast<std::size_t>(count), search_result{});

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <partita/ir/wires.hpp>
 #include <partita/spmd/collective_fields.hpp>
 
 namespace partita {
@@ -119,6 +120,30 @@ struct permute : collective_op<permute, collective::permute> {
     f.reduction();
     f.map();
     f.axes();
+  }
+};
+
+/// Waits for collectives that began before. A collective all of whose results go to one `done` runs
+/// beside what stands between the two. The first half of the operands are such results, the others
+/// what was sent, which lies in memory until then.
+///
+/// Shapes    (s...), (t...), ..., operands -> (s...), (t...), ...
+struct done {
+  static constexpr std::string_view name = "done";
+  static constexpr fusion_kind fusion = fusion_kind::view;
+  static constexpr op_role role = op_role::control;
+  static constexpr bool passes_on = true;
+  static constexpr void infer(infer_context& c) {
+    const std::size_t half = c.operands.size() / 2;
+    if (half == 0 || 2 * half != c.operands.size())
+      return c.fail("S180", name, ": ", c.operands.size(),
+                    " operands; what arrives and what was sent is needed");
+    c.result = c.operands[0];
+    for (std::size_t i = 1; i < half; ++i) c.more.push_back(c.operands[i]);
+  }
+  static constexpr std::int64_t bytes(const cost_context&) { return 0; }
+  static constexpr void wires(const program& p, op_id o, wire_list& list) {
+    for (int i = 0; i < p.op(o).result_count; ++i) list.add().operand(i).result(i);
   }
 };
 

@@ -339,23 +339,6 @@ constexpr lowered lowered_by(const Core& c, const passes& options) {
   return lowering<Rules>(c, options).run();
 }
 
-/// The notes of a program that a pass has rewritten.
-constexpr vec<collective_note> renumbered(const vec<collective_note>& notes,
-                                          const renumbering& moved) {
-  vec<std::int64_t> bytes;
-  for (const auto& each : notes) bytes.push_back(each.bytes);
-  for (std::size_t i = 0; i < notes.size(); ++i)
-    if (std::int64_t* sum = moved.joined[i] >= 0 ? &bytes[moved.joined[i]] : nullptr)
-      *sum = saturating_add(*sum, notes[i].bytes);
-  vec<collective_note> list;
-  list.reserve(moved.order.size());
-  for (int number : moved.order) {
-    list.push_back(notes[number]);
-    list.back().bytes = bytes[number];
-  }
-  return list;
-}
-
 /// Passes can rewrite only what was fused.
 constexpr failure check_options(const lowering_options& options) {
   failure f = options.passes.validate();

@@ -18,6 +18,7 @@ enum class collective_reason : std::uint8_t {
   halo,           ///< a loop sees elements of the neighbouring pieces
   mirrored,       ///< a loop sees the piece at the opposite place
   moved_instead,  ///< the op's other operand is larger, and stays where it is
+  goes_around,    ///< pieces pass by the products that need them, see ring.hpp
   whole_needed    ///< an op has no loop over the axis (or `any`) and needs the operand whole
 };
 
@@ -71,5 +72,26 @@ struct lowered {
   vec<pass_report> passes;  ///< of those that rewrote the program
   failure error;
 };
+
+namespace spmd_detail {
+
+/// The notes of a program that a pass has rewritten.
+constexpr vec<collective_note> renumbered(const vec<collective_note>& notes,
+                                          const renumbering& moved) {
+  vec<std::int64_t> bytes;
+  for (const auto& each : notes) bytes.push_back(each.bytes);
+  for (std::size_t i = 0; i < notes.size(); ++i)
+    if (std::int64_t* sum = moved.joined[i] >= 0 ? &bytes[moved.joined[i]] : nullptr)
+      *sum = saturating_add(*sum, notes[i].bytes);
+  vec<collective_note> list;
+  list.reserve(moved.order.size());
+  for (int number : moved.order) {
+    list.push_back(notes[number]);
+    list.back().bytes = bytes[number];
+  }
+  return list;
+}
+
+}  // namespace spmd_detail
 
 }  // namespace partita

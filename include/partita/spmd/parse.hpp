@@ -8,7 +8,7 @@ namespace partita {
 
 inline constexpr const op_def* collective_registry[] = {
     &def<op::all_reduce>, &def<op::all_slice>, &def<op::all_gather>,  &def<op::reduce_scatter>,
-    &def<op::all_to_all>, &def<op::permute>,   &def<op::shard_start>,
+    &def<op::all_to_all>, &def<op::permute>,   &def<op::shard_start>, &def<op::done>,
 };
 
 /// The program for one device that `print(program, &mesh)` shows as this text, and the mesh of its

@@ -298,6 +298,14 @@ constexpr void write_permute(body_writer& w, op_id o) {
   w.names[result] = v;
 }
 
+/// A compiler decides by itself what it waits for, and where.
+constexpr void write_done(body_writer& w, op_id o) {
+  const op_node& n = w.p.op(o);
+  for (int r = 0; r < n.result_count; ++r)
+    w.names[static_cast<std::size_t>(n.result + r)] =
+        w.names[static_cast<std::size_t>(w.p.operand(o, r))];
+}
+
 inline constexpr written_op written_collectives[] = {
     {&def<op::all_gather>, &write_all_gather},
     {&def<op::all_reduce>, &write_all_reduce},
@@ -305,6 +313,7 @@ inline constexpr written_op written_collectives[] = {
     {&def<op::all_to_all>, &write_all_to_all},
     {&def<op::permute>, &write_permute},
     {&def<op::shard_start>, &write_shard_start},
+    {&def<op::done>, &write_done},
     {&def<op::reduce_scatter>, &write_reduce_scatter},
 };
 /// The same as write_op for the ops that only programs for devices have.

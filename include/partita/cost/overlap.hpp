@@ -1,0 +1,178 @@
+/// Which collectives run beside kernels: chosen by what a machine takes for either.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/cost/put_off.hpp>
+#include <partita/cost/start_early.hpp>
+#include <partita/ir/live_bytes.hpp>
+#include <partita/spmd/lowered.hpp>
+#include <partita/spmd/ring.hpp>
+#include <partita/support/checked.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// Rewrites that let collectives run beside kernels, last of all passes. Of those that are on, and
+/// none, that is taken with which a step takes the least time on the machine.
+struct overlap_options {
+  machine on;           ///< without a device (the default): no rewrite
+  bool wanted = false;  ///< with a device to come: an error as long as there is none
+  bool rings = true;    ///< products next to gathers and scatters go around, see spmd/ring.hpp
+  bool early = true;    ///< collectives start early and are waited for late, see start_early.hpp
+  /// Bytes that a device may hold for it; 0: the device's memory. What needs more without any
+  /// rewrite needs no more with it.
+  std::int64_t memory = 0;
+
+  constexpr bool any() const { return (wanted || !(on.device == device())) && (rings || early); }
+  /// Errors    C001 bytes are negative, C004 there is no device, D001 a figure of the device is
+  /// missing, D002 an axis has no link
+  constexpr failure validate(const mesh& m) const {
+    failure f;
+    if (memory < 0)
+      f.record("C001", "overlap: memory is ", memory, " bytes; give 0 (the device's) or more");
+    if (any() && on.device == device())
+      f.record("C004", "overlap: it is chosen by the times of a machine; none is given");
+    if (any()) f.record(partita::validate(on, m));
+    return f;
+  }
+};
+
+namespace cost_detail {
+
+/// Is a ring faster than the collective and the products that it is made of? A message runs beside
+/// the product of the piece before; what is written in pieces is moved once more.
+class ring_is_faster {
+ public:
+  constexpr ring_is_faster(const mesh& m, const machine& on) : mesh_(m), on_(on) {}
+
+  constexpr bool operator()(const program& p, const ring& r) const {
+    const bool gathers = r.what.kind == collective::all_gather;
+    const auto n = static_cast<double>(r.members);
+    const value_id sent = gathers ? p.operand(r.settled, 0) : p.op(r.settled).result;
+    const double message = time_of(passed_on(r), p.type(sent).bytes(), mesh_, on_).seconds;
+    double before = time_of(r.what, p.type(p.operand(r.settled, 0)).bytes(), mesh_, on_).seconds;
+    double now = 0, beside = 0;
+    for (const auto& each : r.products) {
+      before += product(p, each, 1);
+      const double part = product(p, each, r.members);
+      now += n * (part + on_.device.kernel) + moved(p, each, r.members, gathers);
+      if (beside == 0) beside = part;
+    }
+    if (message > beside) now += (n - 1) * (message - beside);
+    return now < before;
+  }
+
+ private:
+  const mesh& mesh_;
+  const machine& on_;
+
+  static constexpr collective passed_on(const ring& r) {
+    collective what = r.what;
+    what.kind = collective::permute;
+    what.map = {device_map::ring, 1};
+    return what;
+  }
+  /// With a loop that is so many times shorter.
+  constexpr double product(const program& p, const ring_product& each, std::int64_t n) const {
+    const op_node& o = p.op(each.op);
+    const auto cut = [&](value_id v, int dim) {
+      tensor_type t = p.type(v);
+      if (dim != no_dim) t.shape[dim] /= n;
+      return t;
+    };
+    const tensor_type operands[] = {cut(p.operand(each.op, 0), each.dims[0]),
+                                    cut(p.operand(each.op, 1), each.dims[1])};
+    const tensor_type result = cut(o.result, each.dims[2]);
+    const cost_context c{operands, result, p.attrs(each.op)};
+    const auto flops = static_cast<double>(o.def->flops(c));
+    const product_shape shape = o.def->product(c);
+    const double products =
+        shape.batch == 0 ? 0 : seconds_of(shape, flops, operands[0].element, on_.device).real;
+    return seconds_of_kernel(products, 0, static_cast<double>(bytes_of_all(c)), on_.device);
+  }
+  /// Seconds for what products of pieces read and write besides: slices of operands, and the
+  /// result, which is put together or added up.
+  constexpr double moved(const program& p, const ring_product& each, std::int64_t n,
+                         bool gathers) const {
+    const auto bytes = [&](value_id v) { return static_cast<double>(p.type(v).bytes()); };
+    const double result = bytes(p.op(each.op).result);
+    double sum = !gathers                 ? 3 * result
+                 : each.dims[2] != no_dim ? 2 * result
+                                          : 3 * static_cast<double>(n - 1) * result;
+    for (int i = 0; i < 2; ++i)
+      if (each.dims[i] != no_dim) sum += 2 * bytes(p.operand(each.op, i));
+    return sum / (on_.device.bandwidth * on_.device.memory_part);
+  }
+};
+
+/// Of a program as it is, what a step takes, and what became of it.
+struct overlapped {
+  lowered l;
+  int rings = 0, off = 0, early = 0;
+  std::int64_t peak = 0, between = 0;  ///< before anything is put off, and before it starts early
+  double time = 0;
+};
+
+}  // namespace cost_detail
+
+/// Rewrites a lowered program as `on` says; reports what was changed, if anything was.
+constexpr void overlap(lowered& l, const overlap_options& options) {
+  using namespace cost_detail;
+  if (!options.any()) return;
+  const std::int64_t peak = live_bytes(l.device.local).peak();
+  std::int64_t bound = options.memory;
+  if (bound == 0 && options.on.device.memory < 9e18)
+    bound = static_cast<std::int64_t>(options.on.device.memory);
+  if (bound < peak) bound = peak;
+  pass_report none;
+  none.before = none.after = l.counts;
+  none.written_before = none.written_after = as_written(l.notes);
+  none.peak_before = none.peak_after = peak;
+  overlapped best;
+  best.time = simulate(l.device, options.on).time;
+  const auto attempt = [&](bool rings, bool off) {
+    overlapped now;
+    now.l = l;
+    if (rings)
+      now.rings = spmd_detail::make_rings(now.l, ring_is_faster(l.device.mesh, options.on));
+    if (rings && now.rings == 0) return;
+    now.peak = live_bytes(now.l.device.local).peak();
+    if (off && (now.off = put_off(now.l, options.on)) == 0) return;
+    now.between = live_bytes(now.l.device.local).peak();
+    if (options.early) now.early = start_early(now.l, options.on, bound);
+    if (live_bytes(now.l.device.local).peak() > bound) return;
+    now.time = simulate(now.l.device, options.on).time;
+    if (now.time < best.time) best = static_cast<overlapped&&>(now);
+  };
+  for (const bool rings : {false, true})
+    for (const bool off : {false, true})
+      if ((options.rings || !rings) && (options.early || (rings && !off))) attempt(rings, off);
+  if (best.rings + best.early == 0) return;
+  pass_report rings = none;
+  rings.name = "rings";
+  rings.changed = best.rings;
+  rings.after = best.l.counts;
+  rings.written_after = as_written(best.l.notes);
+  rings.peak_after = best.peak;
+  pass_report off = rings;
+  off.name = "put_off";
+  off.changed = best.off;
+  off.before = rings.after;
+  off.written_before = rings.written_after;
+  off.peak_before = best.peak;
+  off.peak_after = best.between;
+  pass_report early = off;
+  early.name = "early";
+  early.changed = best.early;
+  early.peak_before = best.between;
+  early.peak_after = live_bytes(best.l.device.local).peak();
+  vec<pass_report> passes = l.passes;
+  if (best.rings > 0) passes.push_back(rings);
+  if (best.off > 0) passes.push_back(off);
+  if (best.early > 0) passes.push_back(early);
+  l = static_cast<lowered&&>(best.l);
+  l.passes = static_cast<vec<pass_report>&&>(passes);
+}
+
+}  // namespace partita

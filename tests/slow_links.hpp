@@ -1,0 +1,21 @@
+/// A machine for tests of what runs beside what.
+#pragma once
+
+#include <partita/cost/device.hpp>
+
+namespace data {
+
+namespace pt = partita;
+
+/// Products take time, memory and starting a kernel none; a device sends so many bytes a second.
+constexpr pt::machine slow_links(double bandwidth) {
+  pt::device d;
+  d.memory = d.bandwidth = 1e15;
+  d.f32 = 1e9;
+  d.vector = 1e12;
+  d.tile = 1;
+  d.near = {pt::topology::switched, bandwidth, 0};
+  return d.named("slow links");
+}
+
+}  // namespace data
