@@ -103,7 +103,10 @@ inline pt::device_program by_actions(const random_test::test_case& c, random& r)
 /// A schedule of tactics by name, microbatches among them.
 inline pt::device_program by_schedule(const random_test::test_case& c, random& r) {
   const auto schedule = random_test::draw_schedule(c, r);
-  return pt::partition(c.p, c.mesh, schedule, {.passes = random_test::some_passes(c, r)}).device;
+  return pt::partition(
+             c.p, c.mesh, schedule,
+             {.passes = random_test::some_passes(c, r), .overlap = random_test::some_overlap(r)})
+      .device;
 }
 inline pt::device_program partitioned(const random_test::test_case& c, random& r) {
   if (r.one_in(2) || c.mesh.rank == 0) return by_actions(c, r);

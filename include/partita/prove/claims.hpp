@@ -38,6 +38,15 @@ struct claim_list {
   constexpr explicit claim_list(const program& p) : first(p.types.size(), -1) {}
 };
 
+/// What is written of a value so far, block by block along a dimension: on each device, blocks from
+/// `first` on in the order of what a view shows of a term, which goes around; elsewhere is
+/// anything.
+struct written_blocks {
+  claim whole;  ///< what the value is when all blocks are there
+  int dim = -1;
+  std::int64_t block = 0, first = 0, count = 0;  ///< elements of a block; blocks
+};
+
 /// A loop of the source, whose values are terms of their own: of what is carried nothing is known
 /// but the dimensions along which it is the same, in every iteration.
 struct source_loop {
@@ -62,6 +71,9 @@ struct workspace {
   meanings all;
   vec<claim> claims;
   vec<source_loop> loops;
+  vec<written_blocks> written;
+  vec<int> written_of;  ///< by value of the program that is looked at: one of these, or -1
+  const program* written_in = nullptr;
   factor_table map;      ///< of the source's ops
   factor_table local;    ///< of the op that is lifted, if its loops are wanted
   bool defining = true;  ///< is it the source?

@@ -166,33 +166,43 @@ class exchange {
     }
     if (members == 1) return map.form != device_map::shifted || map.shift == 0;
     if (!depends) return map.form != device_map::shifted || map.shift == 0;
-    // One dimension, along which the members lie in a row.
+    // Dimensions along which the members lie in a row, each by the same steps.
     int dim = -1;
-    std::int64_t step = 0, of = members;
+    std::int64_t step = 0;
+    for (int d = 0; d < v.dims; ++d) {
+      std::int64_t by = 0;
+      if (!in_a_row(v, d, members, by)) return false;
+      if (by == 0) continue;
+      if (map.form == device_map::shifted && dim >= 0) return false;
+      dim = d;
+      step = by;
+      if (map.form == device_map::mirrored) v.start[d] += step * (members - 1);
+      if (map.form == device_map::ring && !turn(v, d, step, members)) return false;
+    }
+    if (map.form == device_map::shifted) return shift(v, dim, step, members, identity);
+    for (int i = 0; i < v.count && map.form == device_map::mirrored; ++i)
+      for (const auto& e : what_.axes)
+        if (v.digits[i].owner == on_axis(e.axis)) v.digits[i].stride = -v.digits[i].stride;
+    return true;
+  }
+  /// The step from member to member along a dimension of the tensor; 0: they see the same there.
+  constexpr bool in_a_row(const view& v, int dim, std::int64_t members, std::int64_t& step) const {
+    std::int64_t of = members;
+    bool all = true;
     for (const auto& e : what_.axes) {
       const std::int64_t n = mesh_.size(e.axis);
       of /= n;
       if (n == 1) continue;
-      int at = 0;
-      if (v.find(on_axis(e.axis), at) != at + 1) return false;
-      const digit& each = v.digits[at];
-      if (dim < 0) {
-        dim = each.dim;
-        if (each.stride % of != 0) return false;
-        step = each.stride / of;
-      }
-      if (each.dim != dim || each.stride != step * of) return false;
+      int found = -1;
+      for (int i = 0; i < v.count; ++i)
+        if (v.digits[i].owner == on_axis(e.axis) && v.digits[i].dim == dim) found = i;
+      all = all && found >= 0;
+      if (found < 0) continue;
+      const std::int64_t stride = v.digits[found].stride;
+      if (stride % of != 0 || (step != 0 && stride != step * of)) return false;
+      step = stride / of;
     }
-    if (map.form == device_map::mirrored) {
-      v.start[dim] += step * (members - 1);
-      for (const auto& e : what_.axes) {
-        int at = 0;
-        if (v.find(on_axis(e.axis), at) > at) v.digits[at].stride = -v.digits[at].stride;
-      }
-      return true;
-    }
-    return map.form == device_map::ring ? turn(v, dim, step, members)
-                                        : shift(v, dim, step, members, identity);
+    return step == 0 || all;
   }
   constexpr bool turn(view& v, int dim, std::int64_t step, std::int64_t members) const {
     const std::int64_t n = tensor_.extents[dim];

@@ -1,6 +1,7 @@
 /// From the values of a program to what they mean: its ops in order of execution.
 #pragma once
 
+#include <partita/prove/blocks.hpp>
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/exchange.hpp>
 #include <partita/prove/masks.hpp>
@@ -253,7 +254,9 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   const op_node& n = p.op(o);
   if (changes_nothing(p, o)) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
-  if (n.operand_count > 0 && (moves(w, p, o, to) || counts(w, p, o, to))) return;
+  if (n.operand_count > 0 &&
+      (moves(w, p, o, to) || goes_around(w, p, o, to) || counts(w, p, o, to)))
+    return;
   if (reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to)) return;
   if (join(w, p, o, to)) return;
   bool done = false;
@@ -293,8 +296,8 @@ constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list&
 
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
-  if (n.def->id == def<op::optimization_barrier>.id) {
-    for (int i = 0; i < n.operand_count; ++i)
+  if (n.def->passes_on) {
+    for (int i = 0; i < n.result_count; ++i)
       for (int c = to.first[p.operand(o, i)]; c >= 0; c = w.claims[c].next)
         w.add(to, n.result + i, claim(w.claims[c]));
     return;
@@ -303,6 +306,7 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->collective) return lift_collective(w, p, o, to);
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
   if (n.def->id == def<op::select>.id && choose_known(w, p, o, to)) return;
+  if (writes_blocks(w, p, o, to)) return;
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;
   for (int i = 0; i < n.operand_count; ++i) w.heads.data()[i] = to.first.data()[operands[i]];

@@ -223,17 +223,47 @@ constexpr bool advance(view& v, int dim, int owner, std::int64_t extent, std::in
   return v.good();
 }
 
+/// Is a dimension of a value once around a dimension of the tensor, of which its other digits
+/// tell parts of a step?
+constexpr bool is_once_around(const view& v, int d, const shape& tensor) {
+  const digit* const only = only_digit(v, d);
+  if (only == nullptr || only->dim < 0 || only->stride <= 0 ||
+      only->extent * only->stride != tensor.extents[only->dim])
+    return false;
+  std::int64_t within = v.start[only->dim];
+  for (int i = 0; i < v.count; ++i) {
+    const digit& each = v.digits[i];
+    if (&each == only || each.dim != only->dim) continue;
+    if (each.stride < 0) return false;
+    within += (each.extent - 1) * each.stride;
+  }
+  return v.start[only->dim] >= 0 && within < only->stride;
+}
+/// Do blocks that start there, modulo the extent, never lie across the end?
+constexpr bool keeps_blocks(const view& start, std::int64_t block, std::int64_t extent) {
+  bool whole = extent % block == 0 && start.start[0] % block == 0;
+  for (int i = 0; i < start.count; ++i) whole = whole && start.digits[i].stride % block == 0;
+  return whole;
+}
+
 /// A box at known places.
-constexpr bool slice_at(const workspace& w, view& v, const shape& from, const shape& result) {
+constexpr bool slice_at(const workspace& w, view& v, const shape& from, const shape& result,
+                        const shape& tensor) {
   for (int d = 0; d < from.rank; ++d) {
     if (result.extents[d] == from.extents[d]) continue;
     const claim& at = w.chosen[static_cast<std::size_t>(d + 1)];
-    if (!w.all.terms.is_positions(at.term) || at.sums.any()) return false;
+    const bool around = w.all.terms.is_modulo(at.term);
+    if (!(around || w.all.terms.is_positions(at.term)) || at.sums.any()) return false;
     const view& start = w.all.views[at.view];
     std::int64_t least = 0, greatest = 0;
     start.range(0, least, greatest);
-    if (least < 0 || greatest > from.extents[d] - result.extents[d]) return false;  // clamped
+    const std::int64_t extent = from.extents[d], block = result.extents[d];
+    if (around
+            ? w.all.terms[at.term].shape.extents[0] != extent || !keeps_blocks(start, block, extent)
+            : least < 0 || greatest > extent - block)
+      return false;  // it may be clamped
     if (v.repeats(d)) continue;
+    if (around && !is_once_around(v, d, tensor)) return false;
     const digit* const only = only_digit(v, d);
     if (only == nullptr) return false;
     const std::int64_t step = only->stride;
@@ -244,6 +274,7 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
           !advance(v, dim, start.digits[i].owner, start.digits[i].extent,
                    start.digits[i].stride * step))
         return false;
+    if (around) v.beyond[dim] = outside::wraps;
   }
   return true;
 }
@@ -272,7 +303,7 @@ constexpr bool moved(workspace& w, const program& p, op_id o, view& v, const sha
     case def<op::concatenate>.id:
       return joined(w, p, o, v, tensor);
     case def<op::dynamic_slice>.id:
-      return slice_at(w, v, from, result);
+      return slice_at(w, v, from, result, tensor);
     default:
       return false;
   }

@@ -257,6 +257,10 @@ class joining {
       dim_ = d;
       distance_ = b_.start[d] - a_.start[d];
     }
+    if (dim_ >= 0 && wraps()) {
+      const std::int64_t n = tensor_.extents[dim_];
+      distance_ = (distance_ % n + n) % n;
+    }
     return dim_ >= 0;
   }
   constexpr bool wraps() const {

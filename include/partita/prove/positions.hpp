@@ -201,6 +201,27 @@ constexpr bool multiplied(const workspace& w, dtype t, view& v) {
   }
   return true;
 }
+/// Positions from 0 on, modulo a number. (What they stay below is still a position.)
+constexpr bool goes_around(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.op(o);
+  if (n.def->id != def<op::remainder>.id || w.defining || w.some_open) return false;
+  for (const auto& c : w.chosen)
+    if (!w.all.terms.is_positions(c.term) || c.sums.any()) return false;
+  view v = w.all.views[w.chosen[0].view];
+  const view& by = w.all.views[w.chosen[1].view];
+  std::int64_t least = 0, greatest = 0;
+  v.range(0, least, greatest);
+  if (by.count > 0 || by.start[0] <= 0 || least < 0 || v.rank > 0) return false;
+  const dtype element = p.type(n.result).element;
+  if (greatest < by.start[0]) {
+    w.add(to, n.result, w.all.terms.positions(element), v, {});
+    return true;
+  }
+  v.beyond[0] = outside::wraps;
+  w.add(to, n.result, w.all.terms.positions_modulo(element, by.start[0]), v, {});
+  return true;
+}
+
 /// Sums and differences of positions are positions, in their exact range.
 constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);

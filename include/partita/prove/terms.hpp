@@ -131,6 +131,18 @@ class term_table {
     if (t == 0) t = 1 + fresh({element, shape{max_elements}});
     return t - 1;
   }
+  /// Positions modulo n: element i is i, of i below n; beyond, views of it wrap.
+  constexpr int positions_modulo(dtype element, std::int64_t n) {
+    for (int t : modulo_)
+      if (terms_[t].element == element && terms_[t].shape.extents[0] == n) return t;
+    modulo_.push_back(fresh({element, shape{n}}));
+    return modulo_.back();
+  }
+  constexpr bool is_modulo(int t) const {
+    for (int each : modulo_)
+      if (each == t) return true;
+    return false;
+  }
   /// What has no elements.
   constexpr int nothing(dtype element) {
     int& t = nothing_[static_cast<int>(element)];
@@ -185,6 +197,7 @@ class term_table {
   vec<int> candidates_;
   place_table table_, candidate_table_;
   int positions_[32] = {}, nothing_[32] = {};
+  vec<int> modulo_;  ///< few: one for each number that positions are taken modulo
 
   constexpr int add(const term& t, std::size_t hash) {
     terms_.push_back(t);

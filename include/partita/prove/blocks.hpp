@@ -1,0 +1,140 @@
+/// Values that are written block by block, each device in an order of its own.
+///
+/// Law       Where each of the blocks that make up a dimension was written with what a view shows
+///           there, whatever the order, the value is what the view shows.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/op/dynamic_slice.hpp>
+#include <partita/prove/moving.hpp>
+
+namespace partita::prove_detail {
+
+/// One dynamic_update_slice of a value, of which some blocks are written.
+class writing_blocks {
+ public:
+  constexpr writing_blocks(workspace& w, const program& p, op_id o, claim_list& to)
+      : w_(w), p_(p), o_(o), to_(to), whole_(p.type(p.op(o).result).shape) {}
+
+  constexpr bool apply() {
+    if (!find_dimension() || !find_start()) return false;
+    for (int c = to_.first[p_.operand(o_, 1)]; c >= 0; c = w_.claims[c].next) {
+      written_blocks now;
+      if (!find_whole(w_.claims[c], now.whole)) continue;
+      now.dim = dim_;
+      now.block = block_;
+      now.first = start_.start[0] / block_;
+      now.count = 1;
+      join(now);
+      keep(now);
+      if (now.count * block_ < whole_.extents[dim_]) return true;
+      w_.add(to_, p_.op(o_).result, now.whole);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  workspace& w_;
+  const program& p_;
+  op_id o_;
+  claim_list& to_;
+  shape whole_;
+  int dim_ = -1;
+  std::int64_t block_ = 0;
+  view start_;  ///< of the block, in elements; it goes around
+
+  constexpr bool find_dimension() {
+    const shape& update = p_.type(p_.operand(o_, 1)).shape;
+    for (int d = 0; d < whole_.rank; ++d) {
+      if (update.extents[d] == whole_.extents[d]) continue;
+      if (dim_ >= 0) return false;
+      dim_ = d;
+    }
+    if (dim_ < 0 || update.extents[dim_] == 0) return false;
+    block_ = update.extents[dim_];
+    return whole_.extents[dim_] % block_ == 0;
+  }
+  constexpr bool find_start() {
+    const int c = to_.first[p_.operand(o_, 2 + dim_)];
+    if (c < 0 || w_.claims[c].view == open_view || w_.claims[c].sums.any()) return false;
+    const int t = w_.claims[c].term;
+    const std::int64_t extent = whole_.extents[dim_];
+    start_ = w_.all.views[w_.claims[c].view];
+    std::int64_t least = 0, greatest = 0;
+    if (start_.rank != 0 || start_.dims != 1) return false;
+    start_.range(0, least, greatest);
+    const bool inside = w_.all.terms.is_modulo(t) ? w_.all.terms[t].shape.extents[0] == extent
+                                                  : w_.all.terms.is_positions(t) && least >= 0 &&
+                                                        greatest <= extent - block_;
+    return inside && keeps_blocks(start_, block_, extent);
+  }
+  /// What shows, in this block, what the update shows: its dimension goes on, from where the first
+  /// block is.
+  constexpr bool find_whole(const claim& update, claim& whole) const {
+    if (update.view == open_view) return false;
+    const view& seen = w_.all.views[update.view];
+    const digit* const only = only_digit(seen, dim_);
+    if (only == nullptr || only->dim < 0 || only->stride <= 0) return false;
+    const std::int64_t step = only->stride;
+    const int along = only->dim;
+    view v(seen.rank, seen.dims);
+    for (int d = 0; d < seen.dims; ++d) {
+      v.start[d] = seen.start[d];
+      v.beyond[d] = seen.beyond[d];
+    }
+    v.start[along] -= start_.start[0] * step;
+    for (int i = 0; i < seen.count; ++i)
+      if (&seen.digits[i] == only)
+        v.add(dim_, along, whole_.extents[dim_], step);
+      else
+        v.add(seen.digits[i].owner, seen.digits[i]);
+    for (int i = 0; i < start_.count; ++i)
+      if (!advance(v, along, start_.digits[i].owner, start_.digits[i].extent,
+                   -start_.digits[i].stride * step))
+        return false;
+    const shape& tensor = w_.all.terms[update.term].shape;
+    if (v.beyond[along] == outside::wraps) {
+      v.start[along] %= tensor.extents[along];
+      if (v.start[along] < 0) v.start[along] += tensor.extents[along];
+    }
+    v.normalize(tensor);
+    if (!v.good() || !is_once_around(v, dim_, tensor)) return false;
+    for (int i = 0; i < start_.count; ++i)
+      if (update.sums.contains(axis_of(start_.digits[i]))) return false;
+    whole = {update.term, w_.number(v, update.term), update.sums, update.scale};
+    return true;
+  }
+  /// With what was written before, if that stands next to it. (Whatever else was there.)
+  constexpr void join(written_blocks& now) const {
+    const int before = number_of(p_.operand(o_, 0));
+    if (before < 0) return;
+    const written_blocks& old = w_.written[before];
+    const std::int64_t all = whole_.extents[dim_] / block_;
+    if (!(old.whole == now.whole) || old.dim != now.dim || old.block != now.block) return;
+    const auto around = [&](std::int64_t n) { return (n % all + all) % all; };
+    if (around(old.first + old.count - now.first) == 0) {
+      now.first = old.first;
+      now.count = old.count + 1;
+    } else if (around(now.first + 1 - old.first) == 0) {
+      now.count = old.count + 1;
+    }
+  }
+  constexpr int number_of(value_id v) const { return w_.written_in == &p_ ? w_.written_of[v] : -1; }
+  constexpr void keep(const written_blocks& now) {
+    if (w_.written_in != &p_) {
+      w_.written_in = &p_;
+      w_.written_of.assign(p_.types.size(), -1);
+    }
+    w_.written_of[p_.op(o_).result] = static_cast<int>(w_.written.size());
+    w_.written.push_back(now);
+  }
+};
+
+constexpr bool writes_blocks(workspace& w, const program& p, op_id o, claim_list& to) {
+  return !w.defining && p.op(o).def->id == def<op::dynamic_update_slice>.id &&
+         writing_blocks(w, p, o, to).apply();
+}
+
+}  // namespace partita::prove_detail

@@ -1,0 +1,93 @@
+// Products that go around rings, and collectives that are waited for: proved, and what differs is
+// not.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <partita/prove/prove.hpp>
+#include <partita/spmd/parse.hpp>
+
+#include "../data.hpp"
+#include "../slow_links.hpp"
+
+namespace pt = partita;
+using data::str;
+
+namespace {
+
+const pt::overlap_options beside{.on = data::slow_links(1e7)};
+
+/// Why it is not proved, or "", and how often pieces are passed on.
+std::string why(const pt::program& source, const pt::mesh& m, std::int64_t messages,
+                const auto&... tactics) {
+  const auto p = pt::partition(source, m, pt::schedule(tactics...), {.overlap = beside});
+  CHECK_MESSAGE(p.collectives == pt::collectives{.permute = messages}, str(pt::print(p.device)));
+  const pt::verdict v = pt::prove(p.source, p.device);
+  const auto x = data::arguments(p.source);
+  CHECK(pt::equal(pt::emulate(p.device, x), pt::evaluate(p.source, x)));
+  return v.proved ? std::string() : str(v.error.message) + "\n" + str(pt::print(p.device));
+}
+constexpr pt::mesh four{{"B", 4}};
+const auto product = pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
+                               pt::input<float, 32, 16>("x"), pt::input<float, 16, 24>("w"));
+constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
+
+}  // namespace
+
+TEST_CASE("rings of gathers: blocks in another order on each device") {
+  CHECK(why(product, four, 3, BP, pt::manual("B", {{"w", 1}})) == "");
+  CHECK(why(product, four, 3, pt::manual("B", {{"w", 1}}), BP) == "");
+  CHECK(why(product, {{"B", 4}, {"M", 2}}, 7, pt::manual("B", {{"w", 1}}),
+            pt::manual("M", {{"w", 1}}), BP, pt::manual("M", {{"x", 0}})) == "");
+}
+TEST_CASE("rings of gathers: sums that begin elsewhere on each device") {
+  CHECK(why(product, four, 3, BP, pt::manual("B", {{"w", 0}})) == "");
+  CHECK(why(product, {{"B", 8}}, 7, BP, pt::manual("B", {{"w", 0}})) == "");
+}
+TEST_CASE("rings of sums that are scattered") {
+  CHECK(why(product, four, 3, pt::manual("B", {{"x", 1}}), pt::manual("B", {{"result", 0}})) == "");
+  CHECK(why(product, four, 3, pt::manual("B", {{"x", 1}}), pt::manual("B", {{"result", 1}})) == "");
+}
+TEST_CASE("rings: one way around for several products, layers, a loop") {
+  const auto twice = pt::trace(
+      [](auto x, auto z, auto w) {
+        return std::tuple{pt::matmul(x, w), pt::matmul(z, w)};
+      },
+      pt::input<float, 32, 16>("x"), pt::input<float, 32, 16>("z"), pt::input<float, 16, 24>("w"));
+  const auto p = pt::partition(
+      twice, four, pt::schedule(pt::manual("B", {{"x", 0}, {"z", 0}}), pt::manual("B", {{"w", 0}})),
+      {.passes = {.share_gathers = true}, .overlap = beside});
+  CHECK(p.collectives == pt::collectives{.permute = 3});
+  CHECK(pt::prove(p.source, p.device).proved);
+  const auto layers = pt::trace(
+      [](auto x, auto w, auto v) { return pt::matmul(-pt::matmul(x, w), v); },
+      pt::input<float, 64, 16>("x"), pt::input<float, 16, 16>("w"), pt::input<float, 16, 8>("v"));
+  CHECK(why(layers, four, 6, BP, pt::manual("B", {{"w", 0}, {"v", 1}})) == "");
+  const auto loop = pt::trace(
+      [](auto x, auto w) {
+        return pt::for_loop(
+            0, 3, [&](auto, auto h) { return -pt::matmul(h, w); }, x);
+      },
+      pt::input<float, 64, 16>("x"), pt::input<float, 16, 16>("w"));
+  CHECK(why(loop, four, 9, BP, pt::manual("B", {{"w", 0}})) == "");
+}
+TEST_CASE("rings: what goes around otherwise is not proved") {
+  const auto p = pt::partition(product, four, pt::schedule(BP, pt::manual("B", {{"w", 0}})),
+                               {.overlap = beside});
+  const std::string text = str(pt::print(p.device.local, &p.mesh()));
+  const auto proved = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const auto at = changed.find(from);
+    REQUIRE(at != std::string::npos);
+    changed.replace(at, from.size(), to);
+    pt::device_program d = p.device;
+    d.local = pt::parse(changed, d.mesh);
+    REQUIRE(!d.local.error);
+    return pt::prove(p.source, d).proved;
+  };
+  CHECK(proved("{-1 around}", "{-1 around}"));
+  CHECK(!proved("{-1 around}", "{+1 around}"));  // the other way
+  CHECK(!proved("{-1 around}", "{-1}"));         // the last one gets nothing
+  CHECK(!proved("constant {4} : tensor<i64>", "constant {8} : tensor<i64>"));  // another block
+  CHECK(!proved("constant {16} : tensor<i64>", "constant {20} : tensor<i64>"));
+}
