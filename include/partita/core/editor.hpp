@@ -32,15 +32,15 @@ class core_editor {
     const op_node& n = p.ops[o];
     const op_id* const producers = p.producers.data();
     const value_id* const operands = p.operand_list.data() + n.operand_begin;
-    const nest_list::row* const nests = state_.nests.rows();
+    const std::uint8_t* const axes = state_.nests.axes();
     const auto tell = [&](op_id other) {
-      if ((nests[other].axes >> l.axis & 1u) == 0) waiting.insert(order, other);
+      if ((axes[other] >> l.axis & 1) == 0) waiting.insert(order, other);
     };
     const use* const all_uses = graph_.all_uses();
     const auto all_have_it = [&](const use_range& range) {
       if (range.count > few_uses) return true;  // that is seen when the op is visited
       for (int i = 0; i < range.count; ++i)
-        if ((nests[all_uses[range.begin + i].op].axes >> l.axis & 1u) == 0) return false;
+        if ((axes[all_uses[range.begin + i].op] >> l.axis & 1) == 0) return false;
       return true;
     };
     PARTITA_WORK(n.operand_count);

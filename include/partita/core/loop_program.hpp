@@ -23,6 +23,7 @@ struct loop_view {
   const op_id* producers;         ///< by value
   const value_id* operands;       ///< of all ops, each from op_node::operand_begin
   const nest_list::row* nests;    ///< by op
+  const std::uint8_t* axes;       ///< by op: those of its loops, as bits
   const loop* more_loops;         ///< of ops with many loops, each from row::begin
   const factor_table::row* maps;  ///< by op
   const factor* factors;          ///< of all ops, each from factor_table::row::begin
@@ -47,7 +48,7 @@ struct loop_view {
   constexpr layout lies(op_id o, int end, unsigned without) const {
     layout l;
     const nest_list::row& n = nests[o];
-    if ((n.axes & ~without) == 0) return l;
+    if ((axes[o] & ~without) == 0) return l;
     const loop* const loops = loops_of(o);
     const factor* const mine = factors + maps[o].begin;
     for (int i = 0; i < n.count; ++i) {
@@ -225,10 +226,13 @@ class loop_program {
 
   /// For those who ask of many ops how they lie.
   constexpr loop_view view() const {
-    return {p.ops.data(),          p.types.data(),      p.producers.data(),
-            p.operand_list.data(), nests.rows(),        nests.more(),
-            map.ops.data(),        map.factors.data(),  map.operand_dims.data(),
-            state_.local.data(),   graph_.use_ranges(), graph_.all_uses()};
+    return {p.ops.data(),        p.types.data(),
+            p.producers.data(),  p.operand_list.data(),
+            nests.rows(),        nests.axes(),
+            nests.more(),        map.ops.data(),
+            map.factors.data(),  map.operand_dims.data(),
+            state_.local.data(), graph_.use_ranges(),
+            graph_.all_uses()};
   }
   /// How the loops of its producer lay a value out.
   constexpr layout made(value_id v) const { return view().made(v); }

@@ -43,11 +43,12 @@ class nest_list {
     loop first[few] = {{0}, {0}, {0}};  ///< while they are few (GCC makes many zeros for less)
     int begin = 0;                      ///< else in `more_`; below 8 times the number of ops
     int count = 0;
-    unsigned axes = 0;  ///< that they are over, as bits
-    unsigned sums = 0;  ///< those of loops over a factor that is reduced
+    unsigned sums = 0;  ///< axes, as bits, of loops over a factor that is reduced
   };
-  /// By op; for those who ask of many ops which axes their loops are over.
   constexpr const row* rows() const { return rows_.data(); }
+  /// By op: the axes, as bits, that its loops are over. (They lie close together: propagation asks
+  /// for those of all neighbours of an op.)
+  constexpr const std::uint8_t* axes() const { return axes_.data(); }
   /// The loops of ops that have more than a few, from row::begin.
   constexpr const loop* more() const { return more_.data(); }
   constexpr std::size_t size() const { return rows_.size(); }
@@ -57,8 +58,8 @@ class nest_list {
   }
   /// The loop of an op over an axis, or null.
   constexpr const loop* find(int op, int axis) const {
+    if ((unsigned{axes_[op]} >> axis & 1u) == 0) return nullptr;
     const row& r = rows_[op];
-    if ((r.axes >> axis & 1u) == 0) return nullptr;
     const loop* l = r.count <= few ? r.first : more_.data() + r.begin;
     while (l->axis != axis) ++l;
     return l;
@@ -69,7 +70,10 @@ class nest_list {
   constexpr unsigned sums(int op) const { return rows_[op].sums; }
 
   /// So many ops more, without loops.
-  constexpr void add_ops(std::size_t count) { rows_.resize(rows_.size() + count); }
+  constexpr void add_ops(std::size_t count) {
+    rows_.resize(rows_.size() + count);
+    axes_.resize(axes_.size() + count, 0);
+  }
   /// One more loop, the innermost; is its factor reduced? Cost: constant.
   constexpr void push_back(int op, const loop& l, bool reduces) {
     row& r = rows_[op];
@@ -80,12 +84,15 @@ class nest_list {
     }
     loops_of(r, r.count + 1)[r.count] = l;
     ++r.count;
-    r.axes |= 1u << l.axis;
+    axes_[op] = static_cast<std::uint8_t>(axes_[op] | 1u << l.axis);
     if (reduces) r.sums |= 1u << l.axis;
   }
   /// The loops of an op become those that it had in an earlier list, from which this one has grown;
   /// `end_undo` behind all of them.
-  constexpr void undo(const nest_list& earlier, int op) { rows_[op] = earlier.rows_[op]; }
+  constexpr void undo(const nest_list& earlier, int op) {
+    rows_[op] = earlier.rows_[op];
+    axes_[op] = earlier.axes_[op];
+  }
   constexpr void end_undo(const nest_list& earlier) { more_.resize(earlier.more_.size(), loop{}); }
   /// An action asked for the loop of an op over an axis.
   constexpr void ask_for(int op, int axis) {
@@ -98,6 +105,7 @@ class nest_list {
   constexpr void split(int axis, int minor) {
     const nest_list old = *this;
     rows_.clear();
+    axes_.clear();
     more_.clear();
     add_ops(old.size());
     for (int o = 0; o < static_cast<int>(old.size()); ++o)
@@ -113,6 +121,7 @@ class nest_list {
 
  private:
   vec<row> rows_;
+  vec<std::uint8_t> axes_;
   vec<loop> more_;
 
   constexpr loop* loops_of(row& r, int count) {

@@ -99,7 +99,7 @@ constexpr int sliced_by_all_uses(const loop_view& now, value_id v, int axis) {
   const int count = now.use_ranges[v].count;
   for (int i = 0; i < count; ++i) {
     PARTITA_WORK(1);
-    if ((now.nests[uses[i].op].axes >> axis & 1u) == 0) return no_dim;
+    if ((now.axes[uses[i].op] >> axis & 1) == 0) return no_dim;
   }
   const op_id o = now.producers[v];
   const int result = now.ops[o].result - v - 1;
@@ -119,7 +119,7 @@ constexpr int sliced_by_all_uses(const loop_view& now, value_id v, int axis) {
 /// arrays of the program as it is.
 constexpr match find_match(const loop_program& c, const loop_view& now, op_id o, int axis) {
   match m;
-  if ((now.nests[o].axes >> axis & 1u) != 0) return m;
+  if ((now.axes[o] >> axis & 1) != 0) return m;
   const op_node& n = now.ops[o];
   const value_id* const operands = now.operands + n.operand_begin;
   const factor* const mine = now.factors + now.maps[o].begin;
@@ -127,7 +127,7 @@ constexpr match find_match(const loop_program& c, const loop_view& now, op_id o,
     PARTITA_WORK(1);
     const value_id x = operands[i];
     const op_id q = now.producers[x];
-    if ((now.nests[q].axes >> axis & 1u) == 0) continue;
+    if ((now.axes[q] >> axis & 1) == 0) continue;
     const int given = loop_over(now, q, axis).factor;
     if (given == any_factor) continue;
     const int result = now.ops[q].result - x - 1;

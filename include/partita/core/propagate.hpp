@@ -84,16 +84,16 @@ class propagation {
     unsigned axes = 0;
     PARTITA_WORK(n.operand_count);
     for (int i = 0; i < n.operand_count; ++i)
-      axes |= now_.nests[now_.producers[now_.operands[n.operand_begin + i]]].axes;
+      axes |= now_.axes[now_.producers[now_.operands[n.operand_begin + i]]];
     for (int r = 0; r < n.result_count; ++r) {
       const use_range& range = now_.use_ranges[n.result + r];
       unsigned of_all = range.count == 0 ? 0 : ~0u;
       PARTITA_WORK(range.count);
       for (int i = 0; i < range.count && of_all != 0; ++i)
-        of_all &= now_.nests[now_.uses[range.begin + i].op].axes;
+        of_all &= now_.axes[now_.uses[range.begin + i].op];
       axes |= of_all;
     }
-    return axes & ~now_.nests[o].axes;
+    return axes & ~now_.axes[o];
   }
 
   /// Of the ops that were visited; those of others have not changed.

@@ -49,7 +49,7 @@ class default_replication {
     axis_set* const open = open_.data();
     char* const constant = constants.data();
     for (op_id o = order.first(); o >= 0; o = order.after(o)) {
-      const unsigned axes = program_.nests[o].axes;
+      const unsigned axes = program_.axes[o];
       if (axes == 0) continue;
       // The loops of an op, and of what an action put behind its result, are not default.
       const op_node& n = program_.ops[o];
@@ -70,7 +70,7 @@ class default_replication {
       for (int i = 0; i < n.operand_count; ++i) {
         const value_id v = program_.operands[n.operand_begin + i];
         const op_id maker = program_.producers[v];
-        if ((mine & program_.nests[maker].axes) != 0) mark(o, open[o] & sliced(v));
+        if ((mine & program_.axes[maker]) != 0) mark(o, open[o] & sliced(v));
         all = all && constant[maker] != 0;
       }
       if (all) constant[o] = 1;

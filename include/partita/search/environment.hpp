@@ -482,7 +482,7 @@ class environment {
   }
   /// Has a target a loop over one of these axes: is it sliced or kept whole?
   constexpr bool has_loop(value_id v, unsigned axes) const {
-    return (now_.nests.rows()[now_.p.producer(now_.holder(v))].axes & axes) != 0;
+    return (now_.nests.axes()[now_.p.producer(now_.holder(v))] & axes) != 0;
   }
   /// The dimension that a move slices of a value, or -1: none.
   constexpr int dim_for(const search_move::member& m, int axis, unsigned parts) const {
