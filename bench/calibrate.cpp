@@ -114,8 +114,7 @@ class cells {
   template <class... Tactics>
   void on(const pt::mesh& mesh, std::string_view schedule, const Tactics&... tactics) {
     if (next_ == cells_.size())
-      cells_.push_back({name_ + ',' + std::string(schedule) + ',' + sizes(mesh),
-                        pt::partition(p_, mesh, pt::schedule(tactics...))});
+      cells_.push_back({title(schedule, mesh), pt::partition(p_, mesh, pt::schedule(tactics...))});
     measure(cells_[next_++]);
   }
   void print(const pt::device& cpu) const {
@@ -158,10 +157,18 @@ class cells {
     for (const auto& t : c.made.device.output_types) c.planned_bytes += t.bytes();
     c.times.measure([&] { run(inputs_); }, 0.2, 3);
   }
+  std::string title(std::string_view schedule, const pt::mesh& mesh) const {
+    std::string s = name_;
+    s.append(",").append(schedule).append(",").append(sizes(mesh));
+    return s;
+  }
   static double mebi(double bytes) { return bytes / (1 << 20); }
   static std::string sizes(const pt::mesh& m) {
     std::string s;
-    for (int a = 0; a < m.whole_rank(); ++a) s += (a > 0 ? "x" : "") + std::to_string(m.size(a));
+    for (int a = 0; a < m.whole_rank(); ++a) {
+      if (a > 0) s += 'x';
+      s += std::to_string(m.size(a));
+    }
     return s;
   }
 };

@@ -88,7 +88,10 @@ class measured_program {
     std::string s = name_;
     for (int i = 0; i < made_.source.input_count(); ++i) {
       const pt::shape& e = made_.source.input_type(i).shape;
-      for (int d = 0; d < e.rank; ++d) s += (d > 0 ? "x" : " ") + std::to_string(e[d]);
+      for (int d = 0; d < e.rank; ++d) {
+        s += d > 0 ? 'x' : ' ';
+        s += std::to_string(e[d]);
+      }
     }
     return s;
   }
