@@ -6,6 +6,7 @@
 
 #include <partita/partita.hpp>
 
+#include "../slow_links.hpp"
 #include "work.hpp"
 
 namespace pt = partita;
@@ -121,6 +122,28 @@ TEST_CASE("n products whose weights may stay where they are: different ones, and
         CHECK(pt::partition(p, mesh, shard, {.passes = on}).collectives.reduce_scatter ==
               (moves ? p.op_count() - p.input_count() : 0));
       });
+}
+
+TEST_CASE("n products next to gathers, which go around or start early") {
+  const auto products = [](int n) {
+    pt::builder b;
+    auto h = pt::ops::parameter(b, "x", {pt::dtype::f32, {64, 8}});
+    for (int i = 0; i < n; ++i) {
+      const auto w = pt::ops::parameter(b, "w." + std::to_string(i), square);
+      const std::int64_t columns[] = {1}, rows[] = {0};
+      h = pt::ops::dot_general(b, h, w, {{}, {}, columns, rows});
+    }
+    b.p.outputs.push_back({h, b.p.intern("y")});
+    return b.p;
+  };
+  const auto shard = pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("B", {{"w", 0}}));
+  // (Ops are put in order by heaps: n log n.)
+  for (const bool rings : {true, false})
+    check_linear(2000, products, [&](const auto& p) {
+      const pt::overlap_options on{.on = data::slow_links(1e7), .rings = rings};
+      const auto made = pt::partition(p, mesh, shard, {.overlap = on});
+      CHECK((made.collectives.permute > 0) == rings);
+    });
 }
 
 TEST_CASE("a walk over a set of few ops of a large program skips the others") {

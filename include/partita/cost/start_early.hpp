@@ -24,7 +24,7 @@ namespace partita::cost_detail {
 /// Cost      linear in ops: a collective is moved across at most `most_crossed` of them
 class starting_early {
  public:
-  static constexpr int most_crossed = 4096;
+  static constexpr int most_crossed = 1024;
 
   constexpr starting_early(program& p, const mesh& m, const machine& on, std::int64_t bound)
       : p_(p), mesh_(m), on_(on), bound_(bound) {}
