@@ -298,6 +298,16 @@ TEST_CASE("the peak, by what it consists of") {
   CHECK(text.find("\n  optimizer state") != std::string::npos);
 }
 
+TEST_CASE("a program without derivatives has inputs, though their next states are its results") {
+  const auto f = pt::trace([](auto w, auto g) { return pt::output("w", w - g * 0.1f); },
+                           pt::input<float, 32, 32>("w"), pt::input<float, 32, 32>("g"));
+  const pt::memory_peak peak =
+      pt::peak_of(pt::partition(f, pt::mesh{{"B", 4}}, pt::schedule()).device);
+  CHECK(peak[pt::memory_kind::input] == 2 * 4 * 32 * 32);
+  CHECK(peak[pt::memory_kind::optimizer_state] == 0);
+  CHECK(peak[pt::memory_kind::parameter] == 0);
+}
+
 TEST_CASE("what lies in memory while each op runs: the sums of live_bytes") {
   const auto looped =
       pt::partition(pt::trace(

@@ -13,7 +13,7 @@
 namespace partita {
 
 /// What a value in memory is to a training step. Programs without derivatives have inputs and
-/// temporaries; what became of a derivative is known of programs that `trace` made.
+/// temporaries; so have modules that were read, which do not say what in them is a derivative.
 enum class memory_kind : std::uint8_t {
   parameter,        ///< an input whose next state is an output, and that the model reads
   optimizer_state,  ///< such an input that the model does not read
@@ -64,7 +64,8 @@ class memory_roles {
     name_table outputs(p.outputs.size());
     for (int k = 0; k < p.output_count(); ++k) outputs.insert(p.output_name(k), k);
     for (int i = 0; i < p.input_count(); ++i)
-      kinds_[p.inputs[i]] = outputs.find(p.input_name(i)) < 0 ? memory_kind::input
+      kinds_[p.inputs[i]] = derived_.empty() || outputs.find(p.input_name(i)) < 0
+                                ? memory_kind::input
                             : read_by_model[p.inputs[i]] != 0 ? memory_kind::parameter
                                                               : memory_kind::optimizer_state;
     for (value_id v = 0; v < p.value_count(); ++v)
