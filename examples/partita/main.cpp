@@ -168,7 +168,7 @@ pt::text passes_report(const pt::partitioned& r) {
   return r.passes.rewrite() || r.overlap.any() ? pt::report_passes(r) : pt::text();
 }
 void write_trace(const options& o, const pt::partitioned& r, const pt::system_description& system) {
-  const pt::text events = pt::trace_events(r.device, system.on, {.overlap = true});
+  const pt::text events = pt::trace_events(r.device, system.on, {.overlap = !r.overlap.any()});
   if (events.view().starts_with("error: ")) throw pt::error(events.view().substr(7));
   pt::run_detail::write_file(o.trace, events.view());
 }
