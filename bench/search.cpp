@@ -12,6 +12,7 @@
 /// Source    PartIR, section 7.4 and figures 10 and 11
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,13 +49,16 @@ class comparison {
   /// What was found may leave dimensions that a tactic behind it cannot slice.
   template <class... T>
   void searched(const char* name, const T&... tactics) try {
+    const std::clock_t began = std::clock();
     const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
-    const double time = step_time(r);
+    const double busy = static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+    const double time = step_time(r), evaluations = static_cast<double>(found_.evaluations);
     print(name, time, r);
     std::printf(
-        "  %5.2f of the best by hand, bound %9.4f s, %6lld evaluations in %5.1f s (%5.0f/s)\n",
-        time / best_, found_.bound, static_cast<long long>(found_.evaluations), found_.seconds,
-        static_cast<double>(found_.evaluations) / found_.seconds);
+        "  %5.2f of the best by hand, bound %9.4f s, %6.0f evaluations in %5.1f s (%5.0f/s; "
+        "%5.0f per second of the processor)\n",
+        time / best_, found_.bound, evaluations, found_.seconds, evaluations / found_.seconds,
+        evaluations / busy);
   } catch (const pt::error& e) {
     std::printf("%-5s %-14s %s\n", model_, name, e.what());
   }
