@@ -285,7 +285,8 @@ class html_page {
   }
   void timeline() {
     section("timeline", "Simulated timeline");
-    picture(timeline_picture(p_.device, on_, {.overlap = !p_.overlap.any()}).draw(), "Timeline of one step");
+    picture(timeline_picture(p_.device, on_, {.overlap = !p_.overlap.any()}).draw(),
+            "Timeline of one step");
     note(
         "Collectives run beside kernels that do not wait for them. What is too short to be seen "
         "is drawn together with its neighbours.");
