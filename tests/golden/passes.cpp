@@ -29,7 +29,7 @@ std::string ops(const pt::program& source, const pt::passes& on, const auto&... 
 std::string beside(const pt::program& source, const auto&... tactics) {
   const auto on = data::slow_links(1e7);
   const auto plain = pt::partition(source, mesh, pt::schedule(tactics...));
-  const auto p = pt::partition(source, mesh, pt::schedule(tactics...), {.overlap = {.on = on}});
+  const auto p = pt::partition(source, mesh, pt::schedule(tactics...), {.overlap = on});
   const auto x = data::arguments(p.source);
   CHECK(pt::equal(pt::emulate(p.device, x), pt::evaluate(p.source, x)));
   CHECK(!pt::verify(p.device));

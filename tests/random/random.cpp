@@ -492,10 +492,12 @@ class check {
         seen.around += note.reason == pt::collective_reason::goes_around;
       seen.early += str(pt::print(q.device)).find(" = done(") != std::string::npos;
     }
-    if (q.cost.peak_bytes > std::max(peak, q.overlap.memory))
+    if (q.cost.peak_bytes > std::max(peak, q.overlap.options.memory))
       return fail("overlap takes " + std::to_string(q.cost.peak_bytes) + " bytes instead of " +
-                  std::to_string(peak) + ", " + std::to_string(q.overlap.memory) + " are there");
-    if (pt::simulate(q.device, q.overlap.on).time > pt::simulate(plain.device, q.overlap.on).time)
+                  std::to_string(peak) + ", " + std::to_string(q.overlap.options.memory) +
+                  " are there");
+    if (pt::simulate(q.device, q.overlap.options.on).time >
+        pt::simulate(plain.device, q.overlap.options.on).time)
       return fail("overlap takes longer");
     return q.notes.size() == collectives_in(q.device.local) || fail("overlap has other notes");
   }

@@ -95,10 +95,9 @@ TEST_CASE("overlap: for which machine") {
   auto s = pt::read_schedule("BP: manual B {x: 0}; passes overlap\n");
   REQUIRE(!s.error);
   CHECK(s.options().overlap.any());
-  CHECK(
-      s.options().overlap.validate(pt::mesh{{"B", 4}}).message.view().starts_with("C004 overlap"));
+  CHECK(s.overlap.validate(pt::mesh{{"B", 4}}).message.view().starts_with("C004 overlap"));
   pt::search_on(s, pt::a100_80);
-  CHECK(!s.options().overlap.validate(pt::mesh{{"B", 4}}));
+  CHECK(!s.overlap.validate(pt::mesh{{"B", 4}}));
   CHECK(s.overlap.on.device == pt::a100_80);
 }
 

@@ -221,7 +221,7 @@ std::string pass_text(const pt::partitioned& p) { return str(pt::report_passes(p
 TEST_CASE("overlap: what is chosen takes less time, and is told") {
   const auto tactics = pt::schedule(BP, pt::manual("B", {{"w", 0}, {"v", 0}}, "Z3"));
   const auto plain = pt::partition(layers(), {{"B", 4}}, tactics);
-  const auto p = pt::partition(layers(), {{"B", 4}}, tactics, {.overlap = {.on = slow}});
+  const auto p = pt::partition(layers(), {{"B", 4}}, tactics, {.overlap = slow});
   CHECK(pt::simulate(p.device, slow).time < pt::simulate(plain.device, slow).time);
   CHECK(p.collectives == pt::collectives{.permute = 6});
   CHECK(p.cost.collective_bytes == plain.cost.collective_bytes);
@@ -233,15 +233,15 @@ TEST_CASE("overlap: what is chosen takes less time, and is told") {
       str(pt::explain(p))
           .find("takes it in pieces, one of which it computes with while the next is on its way") !=
       std::string::npos);
-  const auto early =
-      pt::partition(layers(), {{"B", 4}}, tactics, {.overlap = {.on = slow, .rings = false}});
+  const auto early = pt::partition(layers(), {{"B", 4}}, tactics,
+                                   {.overlap = pt::overlap_options{.on = slow, .rings = false}});
   CHECK(early.collectives == plain.collectives);
   CHECK(pt::simulate(early.device, slow).time < pt::simulate(plain.device, slow).time);
   // With a fast link nothing is worth a message more.
   auto fast = slow;
   fast.device.near.latency = 1;
-  const auto same =
-      pt::partition(layers(), {{"B", 4}}, tactics, {.overlap = {.on = fast, .early = false}});
+  const auto same = pt::partition(layers(), {{"B", 4}}, tactics,
+                                  {.overlap = pt::overlap_options{.on = fast, .early = false}});
   CHECK(str(pt::print(same.device)) == str(pt::print(plain.device)));
 }
 TEST_CASE("overlap: no more memory than there is, or than was needed before") {
@@ -249,8 +249,9 @@ TEST_CASE("overlap: no more memory than there is, or than was needed before") {
   const std::int64_t needed = pt::partition(layers(), {{"B", 4}}, tactics).cost.peak_bytes;
   std::int64_t most = 0;
   for (std::int64_t memory = 1; memory <= 2 * needed; memory += needed / 16) {
-    const auto p = pt::partition(layers(), {{"B", 4}}, tactics,
-                                 {.overlap = {.on = slow, .rings = false, .memory = memory}});
+    const auto p = pt::partition(
+        layers(), {{"B", 4}}, tactics,
+        {.overlap = pt::overlap_options{.on = slow, .rings = false, .memory = memory}});
     CHECK(p.cost.peak_bytes <= std::max(needed, memory));
     most = std::max(most, p.cost.peak_bytes);
   }
@@ -260,7 +261,7 @@ TEST_CASE("overlap: no sum goes around that has to be the same on all devices") 
   const auto f = pt::trace([](auto x, auto w) { return pt::matmul(x, pt::tag("whole", w)); },
                            pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w"));
   const auto made = [&](auto... tactics) {
-    return pt::partition(f, {{"B", 4}}, pt::schedule(tactics...), {.overlap = {.on = slow}});
+    return pt::partition(f, {{"B", 4}}, pt::schedule(tactics...), {.overlap = slow});
   };
   const auto everywhere =
       pt::manual("B", {{"w", 0}, {"whole", pt::replicated}, {"x", pt::replicated}});
@@ -291,8 +292,7 @@ TEST_CASE("overlap: in a constant expression") {
     constexpr auto rows = pt::manual("B", {{"x", 0}}), Z3 = pt::manual("B", {{"w", 0}});
     return pt::partition(pt::trace([](auto x, auto w) { return pt::matmul(x, w); },
                                    pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w")),
-                         {{"B", 2}}, pt::schedule(rows, Z3),
-                         {.overlap = {.on = data::slow_links(1e7)}});
+                         {{"B", 2}}, pt::schedule(rows, Z3), {.overlap = data::slow_links(1e7)});
   };
   static_assert(pt::check<step>.collectives == pt::collectives{.permute = 1});
 }

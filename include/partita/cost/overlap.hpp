@@ -178,4 +178,20 @@ constexpr void overlap(lowered& l, const overlap_options& options) {
   l.passes = static_cast<vec<pass_report>&&>(passes);
 }
 
+/// What `partition` is asked for: options, or a machine with all of them as they are. It knows what
+/// carries them out, so that who asks for nothing does not pay for compiling that.
+struct overlapping {
+  overlap_options options;
+  void (*rewrite)(lowered&, const overlap_options&) = nullptr;
+
+  constexpr overlapping() = default;
+  constexpr overlapping(const overlap_options& o) : options(o), rewrite(&overlap) {}
+  constexpr overlapping(const machine& on) : overlapping(overlap_options{.on = on}) {}
+  constexpr overlapping(const device& on) : overlapping(machine(on)) {}
+  constexpr bool any() const { return rewrite != nullptr && options.any(); }
+  constexpr void apply(lowered& l) const {
+    if (any()) rewrite(l, options);
+  }
+};
+
 }  // namespace partita

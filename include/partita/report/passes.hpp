@@ -18,7 +18,7 @@ constexpr text report_passes(const Partitioned& p) {
   if (p.overlap.any()) {
     lowered l = lower(p.core, {.passes = p.passes});
     l.passes.clear();
-    overlap(l, p.overlap);
+    p.overlap.apply(l);
     for (const auto& each : l.passes) list.push_back(each);
   }
   for (const auto& each : list) {

@@ -116,7 +116,7 @@ class sweep {
   template <class Schedule>
   static constexpr void fill(sweep_row& row, const program& p, const Schedule& tactics,
                              const design& d, partition_options options) {
-    if (options.overlap.any()) options.overlap.on = d.on;
+    if (options.overlap.any()) options.overlap.options.on = d.on;
     const partitioned r = attempt(row, [&] { return partition(p, d.mesh, tactics, options); });
     row.error.record(r.error);
     if (row.error) return;

@@ -27,7 +27,7 @@ struct partition_options {
   std::int64_t strict = off;
   partita::passes passes = {};
   /// Rewrites that let collectives run beside kernels, for one machine.
-  overlap_options overlap = {};
+  overlapping overlap = {};
   /// Verifies the device-local program that was made (P001). Builds without NDEBUG do so at run
   /// time in any case; in constant evaluation it takes a sixth of the time again, so that `check`
   /// does it on demand only.
@@ -73,7 +73,7 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
   r.overlap = options.overlap;
   schedule_detail::validate(r, m);
   r.error.record(options.validate());
-  if (!r.error) r.error.record(options.overlap.validate(m));
+  if (!r.error) r.error.record(options.overlap.options.validate(m));
   const vec<schedule_detail::rewritten_by> said = schedule_detail::rewrite(r, tactics);
   if (!r.error) r.core = core_program(r.sharded(), m);
   schedule_detail::apply_tactics(r, tactics, said);

@@ -67,10 +67,10 @@ struct partitioned {
   partita::collectives collectives;  ///< of the device-local program
   /// The same, each once as it stands in the text: not times the trip counts of the loops around.
   partita::collectives collectives_as_written;
-  partita::cost cost;       ///< per device
-  partita::passes passes;   ///< as they were asked for
-  overlap_options overlap;  ///< likewise
-  bool proved = false;      ///< by the function of that name, see prove/prove.hpp
+  partita::cost cost;      ///< per device
+  partita::passes passes;  ///< as they were asked for
+  overlapping overlap;     ///< likewise
+  bool proved = false;     ///< by the function of that name, see prove/prove.hpp
   failure error;
 
   /// As loops, layouts and collectives number its axes: axis i of the user's mesh is i or, where it

@@ -138,7 +138,7 @@ constexpr void lower_to_devices(Partitioned& r) {
   lowered l = lower(r.core, {.passes = r.passes});
   r.error = l.error;
   if (r.error) return;
-  overlap(l, r.overlap);
+  r.overlap.apply(l);
   r.device = static_cast<device_program&&>(l.device);
   r.notes = static_cast<vec<collective_note>&&>(l.notes);
   r.collectives = l.counts;

@@ -172,7 +172,11 @@ struct text_schedule {
   overlap_options overlap;  ///< where the pass `overlap` is on: it needs a machine, see `search_on`
   failure error;
 
-  constexpr partition_options options() const { return {.passes = passes, .overlap = overlap}; }
+  constexpr partition_options options() const {
+    partition_options o{.passes = passes};
+    if (overlap.any()) o.overlap = overlap;
+    return o;
+  }
 };
 
 namespace spec_detail {
