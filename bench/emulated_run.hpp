@@ -44,8 +44,7 @@ class emulated_run {
     for (int i = 0; i < p.input_count(); ++i)
       if (!inputs[at(i)].empty()) sum += copies(inputs[at(i)]) * p.input_type(i).bytes();
     for (std::size_t i = 0; i < p.outputs.size(); ++i)
-      if (!pt::run_detail::axes_of(mesh(), d_.outputs[i]).empty())
-        sum += d_.output_types[i].bytes();
+      if (!pt::axes_of(mesh(), d_.outputs[i]).empty()) sum += d_.output_types[i].bytes();
     return sum;
   }
 
@@ -61,7 +60,7 @@ class emulated_run {
   std::int64_t copies(pt::axis_set s) const { return pt::run_detail::copies_over(mesh(), s); }
   axes_list input_axes() const {
     axes_list axes;
-    for (const auto& l : d_.inputs) axes.push_back(pt::run_detail::axes_of(mesh(), l));
+    for (const auto& l : d_.inputs) axes.push_back(pt::axes_of(mesh(), l));
     return axes;
   }
   /// Outputs without names are the next state of nothing.
