@@ -83,7 +83,7 @@ void check_threads(const device_program& d, const std::vector<array>& inputs) {
       std::vector<axis_set> axes;
       std::vector<array> mine;
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        axes.push_back(run_detail::axes_of(d.mesh, d.inputs[i]));
+        axes.push_back(partita::axes_of(d.mesh, d.inputs[i]));
         mine.push_back(local_piece(d.mesh, d.inputs[i], inputs[i],
                                    d.local.input_type(static_cast<int>(i)).shape, here));
       }
