@@ -91,3 +91,16 @@ TEST_CASE("rings: what goes around otherwise is not proved") {
   CHECK(!proved("constant {4} : tensor<i64>", "constant {8} : tensor<i64>"));  // another block
   CHECK(!proved("constant {16} : tensor<i64>", "constant {20} : tensor<i64>"));
 }
+TEST_CASE("blocks: an update of the source's own, of a part of another value, is met as it is") {
+  const auto f = pt::parse(R"(func @main(%x: tensor<8x8xf32>, %z: tensor<8x8xf32>) {
+  %a = constant {0} : tensor<i64>
+  %s = slice(%x) {[0:2, 0:8]} : tensor<2x8xf32>
+  %y = dynamic_update_slice(%z, %s, %a, %a) : tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+)");
+  REQUIRE_MESSAGE(!f.error, str(f.error.message));
+  const auto p = pt::partition(f, four, pt::schedule(pt::manual("B", {{"x", 1}, {"z", 1}})));
+  const pt::verdict v = pt::prove(p.source, p.device);
+  CHECK_MESSAGE(v.proved, str(v.error.message));
+}

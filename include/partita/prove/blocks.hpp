@@ -17,8 +17,9 @@ class writing_blocks {
   constexpr writing_blocks(workspace& w, const program& p, op_id o, claim_list& to)
       : w_(w), p_(p), o_(o), to_(to), whole_(p.type(p.op(o).result).shape) {}
 
-  constexpr bool apply() {
-    if (!find_dimension() || !find_start()) return false;
+  constexpr void apply() {
+    forget();
+    if (!find_dimension() || !find_start()) return;
     for (int c = to_.first[p_.operand(o_, 1)]; c >= 0; c = w_.claims[c].next) {
       written_blocks now;
       if (!find_whole(w_.claims[c], now.whole)) continue;
@@ -28,11 +29,9 @@ class writing_blocks {
       now.count = 1;
       join(now);
       keep(now);
-      if (now.count * block_ < whole_.extents[dim_]) return true;
-      w_.add(to_, p_.op(o_).result, now.whole);
-      return true;
+      if (now.count * block_ == whole_.extents[dim_]) w_.add(to_, p_.op(o_).result, now.whole);
+      return;
     }
-    return false;
   }
 
  private:
@@ -108,7 +107,7 @@ class writing_blocks {
   }
   /// With what was written before, if that stands next to it. (Whatever else was there.)
   constexpr void join(written_blocks& now) const {
-    const int before = number_of(p_.operand(o_, 0));
+    const int before = w_.written_of[p_.operand(o_, 0)];
     if (before < 0) return;
     const written_blocks& old = w_.written[before];
     const std::int64_t all = whole_.extents[dim_] / block_;
@@ -121,20 +120,24 @@ class writing_blocks {
       now.count = old.count + 1;
     }
   }
-  constexpr int number_of(value_id v) const { return w_.written_in == &p_ ? w_.written_of[v] : -1; }
-  constexpr void keep(const written_blocks& now) {
+  /// What was known of the result when this program was looked at before, maybe of other inputs.
+  constexpr void forget() {
     if (w_.written_in != &p_) {
       w_.written_in = &p_;
       w_.written_of.assign(p_.types.size(), -1);
     }
+    w_.written_of[p_.op(o_).result] = -1;
+  }
+  constexpr void keep(const written_blocks& now) {
     w_.written_of[p_.op(o_).result] = static_cast<int>(w_.written.size());
     w_.written.push_back(now);
   }
 };
 
-constexpr bool writes_blocks(workspace& w, const program& p, op_id o, claim_list& to) {
-  return !w.defining && p.op(o).def->id == def<op::dynamic_update_slice>.id &&
-         writing_blocks(w, p, o, to).apply();
+/// (The source may have such an op itself: what is written goes on to be looked at.)
+constexpr void write_blocks(workspace& w, const program& p, op_id o, claim_list& to) {
+  if (!w.defining && p.op(o).def->id == def<op::dynamic_update_slice>.id)
+    writing_blocks(w, p, o, to).apply();
 }
 
 }  // namespace partita::prove_detail

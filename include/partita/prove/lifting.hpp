@@ -306,7 +306,7 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->collective) return lift_collective(w, p, o, to);
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
   if (n.def->id == def<op::select>.id && choose_known(w, p, o, to)) return;
-  if (writes_blocks(w, p, o, to)) return;
+  write_blocks(w, p, o, to);
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;
   for (int i = 0; i < n.operand_count; ++i) w.heads.data()[i] = to.first.data()[operands[i]];
