@@ -260,6 +260,7 @@ class joining {
     if (dim_ >= 0 && wraps()) {
       const std::int64_t n = tensor_.extents[dim_];
       distance_ = (distance_ % n + n) % n;
+      if (distance_ > n / 2) distance_ -= n;  // the shorter way around
     }
     return dim_ >= 0;
   }
