@@ -6,25 +6,29 @@
 
 namespace partita::op {
 
+/// What ops share that pass operands on, each to the result of its number, and compute nothing.
+struct passing_op {
+  static constexpr fusion_kind fusion = fusion_kind::view;
+  static constexpr op_role role = op_role::control;
+  static constexpr bool passes_on = true;
+  static constexpr std::int64_t bytes(const cost_context&) { return 0; }
+  static constexpr void wires(const program& p, op_id o, wire_list& list) {
+    for (int i = 0; i < p.op(o).result_count; ++i) list.add().operand(i).result(i);
+  }
+};
+
 /// Passes its operands on together: nothing is moved across it.
 ///
 /// Each operand lies on the mesh by itself, as the result of the same number does: a wire for each
 /// (see ir/wires.hpp), as if they passed a nested program. So an axis may slice several of them.
 ///
 /// Shapes    (i), (j), ... -> (i), (j), ...
-struct optimization_barrier {
+struct optimization_barrier : passing_op {
   static constexpr std::string_view name = "optimization_barrier";
-  static constexpr fusion_kind fusion = fusion_kind::view;
-  static constexpr op_role role = op_role::control;
-  static constexpr bool passes_on = true;
   static constexpr void infer(infer_context& c) {
     if (c.operands.empty()) return c.fail("S180", name, ": it has no results");
     c.result = c.operands[0];
     for (std::size_t i = 1; i < c.operands.size(); ++i) c.more.push_back(c.operands[i]);
-  }
-  static constexpr std::int64_t bytes(const cost_context&) { return 0; }
-  static constexpr void wires(const program& p, op_id o, wire_list& list) {
-    for (int i = 0; i < p.op(o).operand_count; ++i) list.add().operand(i).result(i);
   }
   static constexpr void derive(derive_context& c) {
     for (std::size_t i = 0; i < c.operands.size(); ++i) c.operands[i] = c.cotangents[i];

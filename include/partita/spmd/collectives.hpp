@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <partita/ir/wires.hpp>
+#include <partita/op/optimization_barrier.hpp>
 #include <partita/spmd/collective_fields.hpp>
 
 namespace partita {
@@ -128,11 +128,8 @@ struct permute : collective_op<permute, collective::permute> {
 /// what was sent, which lies in memory until then.
 ///
 /// Shapes    (s...), (t...), ..., operands -> (s...), (t...), ...
-struct done {
+struct done : passing_op {
   static constexpr std::string_view name = "done";
-  static constexpr fusion_kind fusion = fusion_kind::view;
-  static constexpr op_role role = op_role::control;
-  static constexpr bool passes_on = true;
   static constexpr void infer(infer_context& c) {
     const std::size_t half = c.operands.size() / 2;
     if (half == 0 || 2 * half != c.operands.size())
@@ -140,10 +137,6 @@ struct done {
                     " operands; what arrives and what was sent is needed");
     c.result = c.operands[0];
     for (std::size_t i = 1; i < half; ++i) c.more.push_back(c.operands[i]);
-  }
-  static constexpr std::int64_t bytes(const cost_context&) { return 0; }
-  static constexpr void wires(const program& p, op_id o, wire_list& list) {
-    for (int i = 0; i < p.op(o).result_count; ++i) list.add().operand(i).result(i);
   }
 };
 
