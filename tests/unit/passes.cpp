@@ -279,7 +279,7 @@ TEST_CASE("overlap: mistakes") {
   };
   CHECK(why({.on = slow, .memory = -1}) ==
         "C001 overlap: memory is -1 bytes; give 0 (the device's) or more");
-  CHECK(why({.on = {}, .wanted = true}) ==
+  CHECK(why({.wanted = true}) ==
         "C004 overlap: it is chosen by the times of a machine; none is given");
   auto without = slow;
   without.device.near.bandwidth = 0;

@@ -16,7 +16,7 @@ namespace partita {
 /// Rewrites that let collectives run beside kernels, last of all passes. Of those that are on, and
 /// none, that is taken with which a step takes the least time on the machine.
 struct overlap_options {
-  machine on;           ///< without a device (the default): no rewrite
+  machine on = {};      ///< without a device (the default): no rewrite
   bool wanted = false;  ///< with a device to come: an error as long as there is none
   bool rings = true;    ///< products next to gathers and scatters go around, see spmd/ring.hpp
   bool early = true;    ///< collectives start early and are waited for late, see start_early.hpp
@@ -106,12 +106,68 @@ class ring_is_faster {
   }
 };
 
-/// Of a program as it is, what a step takes, and what became of it.
-struct overlapped {
+/// A lowered program on its way through rewrites, which it reports.
+struct rewritten_step {
   lowered l;
-  int rings = 0, off = 0, early = 0;
-  std::int64_t peak = 0, between = 0;  ///< before anything is put off, and before it starts early
-  double time = 0;
+  std::int64_t peak = 0;  ///< bytes
+  double time = 0;        ///< seconds
+
+  constexpr explicit rewritten_step(const lowered& from)
+      : l(from), peak(live_bytes(from.device.local).peak()) {}
+  /// Gives whether a rewrite changed anything; `before`: what there was of collectives.
+  constexpr bool changed(std::string_view name, int count, const lowered& before) {
+    if (count == 0) return false;
+    pass_report r;
+    r.name = name;
+    r.changed = count;
+    r.before = before.counts;
+    r.after = l.counts;
+    r.written_before = as_written(before.notes);
+    r.written_after = as_written(l.notes);
+    r.peak_before = peak;
+    r.peak_after = peak = live_bytes(l.device.local).peak();
+    l.passes.push_back(r);
+    return true;
+  }
+};
+
+/// Tries combinations of rewrites of a lowered program, and keeps the fastest.
+class overlap_search {
+ public:
+  constexpr overlap_search(lowered& l, const overlap_options& options)
+      : best_(l), from_(l), options_(options) {
+    best_.time = simulate(l.device, options.on).time;
+    bound_ = options.memory;
+    if (bound_ == 0 && options.on.device.memory < 9e18)
+      bound_ = static_cast<std::int64_t>(options.on.device.memory);
+    if (bound_ < best_.peak) bound_ = best_.peak;
+  }
+  constexpr void run() {
+    for (const bool rings : {false, true})
+      for (const bool off : {false, true})
+        if ((options_.rings || !rings) && (options_.early || (rings && !off))) attempt(rings, off);
+    if (best_.l.passes.size() > from_.passes.size()) from_ = static_cast<lowered&&>(best_.l);
+  }
+
+ private:
+  rewritten_step best_;
+  lowered& from_;
+  const overlap_options& options_;
+  std::int64_t bound_ = 0;
+
+  constexpr void attempt(bool rings, bool off) {
+    const machine& on = options_.on;
+    rewritten_step now(from_);
+    if (rings) {
+      const ring_is_faster worth(from_.device.mesh, on);
+      if (!now.changed("rings", spmd_detail::make_rings(now.l, worth), from_)) return;
+    }
+    if (off && !now.changed("put_off", put_off(now.l, on), now.l)) return;
+    if (options_.early) now.changed("early", start_early(now.l, on, bound_), now.l);
+    if (now.peak > bound_) return;
+    now.time = simulate(now.l.device, on).time;
+    if (now.time < best_.time) best_ = static_cast<rewritten_step&&>(now);
+  }
 };
 
 }  // namespace cost_detail
@@ -121,61 +177,7 @@ struct overlapped {
 /// Cost      n log n for n ops, times how deep programs are nested (each is looked at by those
 ///           around it); in four ways, if all is on
 constexpr void overlap(lowered& l, const overlap_options& options) {
-  using namespace cost_detail;
-  if (!options.any()) return;
-  const std::int64_t peak = live_bytes(l.device.local).peak();
-  std::int64_t bound = options.memory;
-  if (bound == 0 && options.on.device.memory < 9e18)
-    bound = static_cast<std::int64_t>(options.on.device.memory);
-  if (bound < peak) bound = peak;
-  pass_report none;
-  none.before = none.after = l.counts;
-  none.written_before = none.written_after = as_written(l.notes);
-  none.peak_before = none.peak_after = peak;
-  overlapped best;
-  best.time = simulate(l.device, options.on).time;
-  const auto attempt = [&](bool rings, bool off) {
-    overlapped now;
-    now.l = l;
-    if (rings)
-      now.rings = spmd_detail::make_rings(now.l, ring_is_faster(l.device.mesh, options.on));
-    if (rings && now.rings == 0) return;
-    now.peak = live_bytes(now.l.device.local).peak();
-    if (off && (now.off = put_off(now.l, options.on)) == 0) return;
-    now.between = live_bytes(now.l.device.local).peak();
-    if (options.early) now.early = start_early(now.l, options.on, bound);
-    if (live_bytes(now.l.device.local).peak() > bound) return;
-    now.time = simulate(now.l.device, options.on).time;
-    if (now.time < best.time) best = static_cast<overlapped&&>(now);
-  };
-  for (const bool rings : {false, true})
-    for (const bool off : {false, true})
-      if ((options.rings || !rings) && (options.early || (rings && !off))) attempt(rings, off);
-  if (best.rings + best.early == 0) return;
-  pass_report rings = none;
-  rings.name = "rings";
-  rings.changed = best.rings;
-  rings.after = best.l.counts;
-  rings.written_after = as_written(best.l.notes);
-  rings.peak_after = best.peak;
-  pass_report off = rings;
-  off.name = "put_off";
-  off.changed = best.off;
-  off.before = rings.after;
-  off.written_before = rings.written_after;
-  off.peak_before = best.peak;
-  off.peak_after = best.between;
-  pass_report early = off;
-  early.name = "early";
-  early.changed = best.early;
-  early.peak_before = best.between;
-  early.peak_after = live_bytes(best.l.device.local).peak();
-  vec<pass_report> passes = l.passes;
-  if (best.rings > 0) passes.push_back(rings);
-  if (best.off > 0) passes.push_back(off);
-  if (best.early > 0) passes.push_back(early);
-  l = static_cast<lowered&&>(best.l);
-  l.passes = static_cast<vec<pass_report>&&>(passes);
+  if (options.any()) cost_detail::overlap_search(l, options).run();
 }
 
 /// What `partition` is asked for: options, or a machine with all of them as they are. It knows what
