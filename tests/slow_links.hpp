@@ -14,7 +14,7 @@ constexpr pt::machine slow_links(double bandwidth) {
   d.f32 = 1e9;
   d.vector = 1e12;
   d.tile = 1;
-  d.near = {pt::topology::switched, bandwidth, 0};
+  d.near = {pt::link_shape::switched, bandwidth, 0};
   return d.named("slow links");
 }
 

@@ -189,10 +189,10 @@ TEST_CASE("devices of the table, and what is changed of them") {
   CHECK(d.f32 == pt::a100_80.f32);
   CHECK(d.node == 4);
   CHECK(d.near == pt::a100_80.near);
-  CHECK(d.far == pt::link{pt::topology::ring, 1e9, 2e-6});
+  CHECK(d.far == pt::link{pt::link_shape::ring, 1e9, 2e-6});
   CHECK(d.link_part == 0.5);
   CHECK(d.tile == 64);
-  CHECK(s.on.told[1] == pt::link{pt::topology::torus, 7e9, 0});
+  CHECK(s.on.told[1] == pt::link{pt::link_shape::torus, 7e9, 0});
   CHECK(s.can_simulate());
   CHECK(!pt::read_system("axis B 4\ndevice mine\n").can_simulate());
   // One speed for all types of a device that nobody knows.
@@ -217,7 +217,7 @@ TEST_CASE("what if: designs, and the sweep over them") {
   CHECK(list.designs[0].on.device == pt::a100_80);
   CHECK(list.designs[1].mesh.size(0) == 8);
   CHECK(list.designs[1].on.device.memory == pt::a100_80.memory / 2);
-  CHECK(list.designs[2].on.told[1] == pt::link{pt::topology::switched, 20e9, 2e-6});
+  CHECK(list.designs[2].on.told[1] == pt::link{pt::link_shape::switched, 20e9, 2e-6});
   CHECK(list.designs[2].on.device.near.bandwidth == 2 * pt::a100_80.near.bandwidth);
   CHECK(list.designs[3].on.device.node == 4);
   CHECK(list.designs[3].on.device.f16 == 2 * pt::h100.f16);

@@ -20,7 +20,7 @@ constexpr pt::device ideal = [] {
   d.bandwidth = 1e9;
   d.f32 = 1e12;
   d.vector = 1e12;
-  d.near = {pt::topology::switched, 1e8, 1e-6};
+  d.near = {pt::link_shape::switched, 1e8, 1e-6};
   d.tile = 1;
   return d.named("ideal");
 }();
@@ -77,7 +77,7 @@ TEST_CASE("time of collectives: closed forms") {
   CHECK(work.messages[1] == 2 * 7);
   // In a ring, all_to_all passes a quarter of the others, a shift as many links as it is far.
   pt::device ring = ideal;
-  ring.near.shape = pt::topology::ring;
+  ring.near.shape = pt::link_shape::ring;
   CHECK(near(seconds(all_to_all, {1}, 8000, m, ring), 7 * 1e-6 + 2 * 8000 / 1e8));
   CHECK(near(seconds(all_gather, {1}, 1000, m, ring), 7 * 1e-6 + 7 * 1000 / 1e8));
   auto shift = along(permute, {1});
@@ -87,7 +87,7 @@ TEST_CASE("time of collectives: closed forms") {
   CHECK(near(pt::time_of(shift, 1000, m, ring).seconds, 1e-6 + 1000 / 1e8));
   // A torus has the links of both axes at once.
   pt::device torus = ideal;
-  torus.near.shape = pt::topology::torus;
+  torus.near.shape = pt::link_shape::torus;
   CHECK(near(seconds(all_gather, {0, 1}, 1000, m, torus), 10 * 1e-6 + 31 * 1000 / 2e8));
   CHECK(near(seconds(all_gather, {1}, 1000, m, torus), 7 * 1e-6 + 7 * 1000 / 1e8));
 }
@@ -95,7 +95,7 @@ TEST_CASE("time of collectives: closed forms") {
 TEST_CASE("links follow nodes, or what is told of an axis") {
   using enum pt::collective::kind_type;
   pt::device d = ideal;
-  d.far = {pt::topology::switched, 1e7, 0};
+  d.far = {pt::link_shape::switched, 1e7, 0};
   d.near.latency = 0;
   d.node = 8;
   const auto time = [&](const pt::mesh& m, int axis) {
@@ -109,7 +109,7 @@ TEST_CASE("links follow nodes, or what is told of an axis") {
   // Three neighbours are no part of a node of eight.
   CHECK(time({{"A", 4}, {"B", 3}}, 0) == doctest::Approx(3 * 1000 / 1e7));
   pt::machine told = d;
-  told.told[0] = {pt::topology::switched, 5e7, 0};
+  told.told[0] = {pt::link_shape::switched, 5e7, 0};
   CHECK(seconds(all_gather, {0}, 1000, {{"A", 4}, {"B", 8}}, told) ==
         doctest::Approx(3 * 1000 / 5e7));
 }

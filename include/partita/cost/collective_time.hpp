@@ -26,7 +26,7 @@ class collective_timer {
   constexpr collective_timer(const collective& what, const mesh& m, const machine& on)
       : what_(what), part_(on.device.link_part) {
     for (const auto& e : what.axes) add_hops(on, m, e.axis, hops_);
-    for (const auto& h : hops_) torus_ = torus_ && h.over.shape == topology::torus;
+    for (const auto& h : hops_) torus_ = torus_ && h.over.shape == link_shape::torus;
     torus_ = torus_ && hops_.count > 1;
   }
   /// Of an operand of `bytes` on each device.
@@ -96,7 +96,7 @@ class collective_timer {
   constexpr void exchange(double bytes) {
     for (const auto& h : hops_) {
       const double n = static_cast<double>(h.members), direct = (n - 1) / n * bytes,
-                   passed = h.over.shape == topology::switched ? 0 : n / 4 * bytes;
+                   passed = h.over.shape == link_shape::switched ? 0 : n / 4 * bytes;
       send(h, direct > passed ? direct : passed, h.members - 1);
     }
   }
@@ -110,7 +110,7 @@ class collective_timer {
     const std::int64_t n = slowest->members,
                        shift = what_.map.shift < 0 ? -what_.map.shift : what_.map.shift;
     double far = 1;
-    if (slowest->over.shape != topology::switched && hops_.count == 1)
+    if (slowest->over.shape != link_shape::switched && hops_.count == 1)
       far = static_cast<double>(what_.map.form == device_map::mirrored                ? n - 1
                                 : what_.map.form == device_map::ring && 2 * shift > n ? n - shift
                                                                                       : shift);

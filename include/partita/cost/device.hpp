@@ -12,19 +12,19 @@
 namespace partita {
 
 /// How the devices of a group reach each other.
-enum class topology : std::uint8_t {
+enum class link_shape : std::uint8_t {
   switched,  ///< each sends to any other at full speed
   ring,      ///< each sends to its two neighbours only
   torus      ///< as `ring`; a collective over several axes uses the links of all of them at once
 };
-constexpr std::string_view name_of(topology t) {
+constexpr std::string_view name_of(link_shape t) {
   constexpr std::string_view names[] = {"switched", "ring", "torus"};
   return names[static_cast<int>(t)];
 }
 
 /// What a device sends to others of its group.
 struct link {
-  topology shape = topology::switched;
+  link_shape shape = link_shape::switched;
   double bandwidth = 0;  ///< bytes per second that a device sends, in all directions together
   double latency = 0;    ///< seconds for a message, however short
 
@@ -118,8 +118,8 @@ constexpr device gpu(std::string_view name, const gpu_figures& g) {
   d.f16 = g.f16_tflops * tera;
   d.i8 = g.i8_tops * tera;
   d.vector = g.vector_tflops * tera;
-  d.near = {topology::switched, g.nvlink_gbs * giga, 3 * micro};
-  d.far = {topology::switched, g.network_gbs * giga, 8 * micro};
+  d.near = {link_shape::switched, g.nvlink_gbs * giga, 3 * micro};
+  d.far = {link_shape::switched, g.network_gbs * giga, 8 * micro};
   d.node = 8;
   d.kernel = 3 * micro;
   d.product_part = 0.8;
@@ -139,7 +139,7 @@ constexpr device tpu(std::string_view name, const tpu_figures& t) {
   d.f16 = t.f16_tflops * tera;
   d.i8 = t.i8_tops * tera;
   d.vector = t.vector_tflops * tera;
-  d.near = {topology::torus, t.axis_gbs * giga, 1 * micro};
+  d.near = {link_shape::torus, t.axis_gbs * giga, 1 * micro};
   d.kernel = 1 * micro;
   d.product_part = 0.8;
   d.memory_part = 0.85;

@@ -152,7 +152,7 @@ class system_lines {
     link v;
     v.bandwidth = l_.quantity("a speed, like 70 GB/s,");
     const auto shaped = [&] {
-      for (topology t : {topology::switched, topology::ring, topology::torus})
+      for (link_shape t : {link_shape::switched, link_shape::ring, link_shape::torus})
         if (l_.accept(name_of(t))) return v.shape = t, true;
       return false;
     };
