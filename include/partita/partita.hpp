@@ -9,6 +9,7 @@
 #include <partita/dsl/call.hpp>
 #include <partita/dsl/grad.hpp>
 #include <partita/dsl/loop.hpp>
+#include <partita/dsl/named.hpp>
 #include <partita/dsl/nn.hpp>
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/optimization_barrier.hpp>

@@ -75,7 +75,7 @@ class builder {
     if (added_)
       n.marks = sake_;
     else
-      n.marks = {numbers().next_++, origin_, transposed_, false};
+      n.marks = {new_number(), origin_, transposed_, false};
     p.append_op(n, operands, attrs);
     const value_id v = p.append_result(c.result);
     if (more)
@@ -185,6 +185,24 @@ class builder {
   constexpr void set_origin(int origin, int transposed) {
     origin_ = origin;
     transposed_ = transposed;
+    origin_scope_ = numbers().p.scopes.of(origin);
+  }
+  /// As `set_origin`, for what adds up derivatives of several ops: it is of the part of none.
+  constexpr void leave_origin_scope() { origin_scope_ = -1; }
+  /// Ops emitted from now on, in nested programs too, are of a named part of the program, until
+  /// that is left. (That of the op they derive goes before.)
+  constexpr void enter_scope(std::string_view name) {
+    builder& all = numbers();
+    all.scope_ = all.p.scopes.open(name, all.scope_);
+  }
+  constexpr void leave_scope() {
+    builder& all = numbers();
+    all.scope_ = all.p.scopes.outer(all.scope_);
+  }
+  /// The op with this number is of a named part of its own, in the one it is of.
+  constexpr void name_op(int number, std::string_view name) {
+    scope_list& scopes = numbers().p.scopes;
+    scopes.put(number, scopes.open(name, scopes.of(number)));
   }
   /// Ops emitted from now on are added to a program for the sake of an op with these marks.
   constexpr void add_for(const op_marks& sake) {
@@ -197,6 +215,7 @@ class builder {
     numbers_ = &other.numbers();
     origin_ = other.origin_;
     transposed_ = other.transposed_;
+    origin_scope_ = other.origin_scope_;
   }
 
  private:
@@ -244,11 +263,17 @@ class builder {
     root->active_ = b;
   }
 
+  constexpr int new_number() {
+    builder& all = numbers();
+    const int scope = origin_scope_ >= 0 ? origin_scope_ : all.scope_;
+    if (scope >= 0) all.p.scopes.put(all.next_, scope);
+    return all.next_++;
+  }
   constexpr builder& numbers() { return numbers_ != nullptr ? *numbers_ : *this; }
 
   builder* parent_ = nullptr;
   builder* numbers_ = nullptr;  ///< counts the ops, unless this one does
-  int next_ = 0;
+  int next_ = 0, scope_ = -1;   ///< of the one that counts: the named part that is being written
   bool added_ = false;
   op_marks sake_;
   builder* active_ = nullptr;  ///< of the outermost builder
@@ -261,7 +286,7 @@ class builder {
   vec<cached_scalar> scalars_;
   bool dynamic_extents_ = false;
   op_id origin_ = -1;
-  int transposed_ = 0;
+  int transposed_ = 0, origin_scope_ = -1;
 };
 
 }  // namespace partita

@@ -10,6 +10,7 @@
 #include <partita/ir/halo.hpp>
 #include <partita/ir/label_list.hpp>
 #include <partita/ir/mesh.hpp>
+#include <partita/ir/scope_list.hpp>
 #include <partita/ir/shape.hpp>
 #include <partita/ir/tile_map.hpp>
 #include <partita/support/error.hpp>
@@ -297,6 +298,7 @@ struct program {
   vec<program_output> outputs;
   vec<program> regions;
   label_list labels;  ///< of a whole program: names of its ops, those of nested programs included
+  scope_list scopes;  ///< of a whole program: the parts of it that its model names
   int nesting = 0;    ///< how deep programs are nested in this one
   failure error;      ///< what went wrong while it was built; then the rest is not to be used
 

@@ -21,9 +21,10 @@ constexpr void for_each_op(Program& p, const F& f) {
 
 }  // namespace ir_detail
 
-/// Gives each op its number as `op_marks::source`; origins and labels follow. An op that stands
-/// there several times (derivatives compute some ops again) is as an origin the first of these, or
-/// the first that is no copy. Numbers as they were: a program that is numbered stays as it is.
+/// Gives each op its number as `op_marks::source`; origins, labels and named parts follow. An op
+/// that stands there several times (derivatives compute some ops again) is as an origin the first
+/// of these, or the first that is no copy. Numbers as they were: a program that is numbered stays
+/// as it is.
 ///
 /// Cost: linear in ops.
 constexpr void number_ops(program& p) {
@@ -42,8 +43,10 @@ constexpr void number_ops(program& p) {
   vec<place> now(static_cast<std::size_t>(end), place{});  // by old number
   count = 0;
   label_list labels;
+  vec<int> scopes;
   ir_detail::for_each_op(p, [&](op_node& n) {
     if (!p.labels.empty()) labels.add(p.labels, n.marks.source, n.def->id);
+    if (!p.scopes.empty()) scopes.push_back(p.scopes.of(n.marks.source));
     if (n.marks.source >= 0) {
       place& at = now[n.marks.source];
       if (at.number < 0 || (at.copy && !n.marks.again)) at = {count, n.marks.again};
@@ -51,6 +54,7 @@ constexpr void number_ops(program& p) {
     n.marks.source = count++;
   });
   if (!p.labels.empty()) p.labels = static_cast<label_list&&>(labels);
+  if (!p.scopes.empty()) p.scopes.renumber(static_cast<vec<int>&&>(scopes));
   ir_detail::for_each_op(p, [&](op_node& n) {
     int& origin = n.marks.origin;
     origin = origin >= 0 && origin < end ? now[origin].number : -1;

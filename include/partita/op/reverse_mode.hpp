@@ -42,6 +42,7 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   vec<value_id> cotangent(at(count), -1), operands, results;
   const auto accumulate = [&](value_id x, value_id more) {
     value_id& sum = cotangent[x];
+    b.leave_origin_scope();
     sum = sum < 0 ? more : ops::add(b, sum, more);
   };
   for (const auto& s : seeds) accumulate(s.value, s.cotangent);

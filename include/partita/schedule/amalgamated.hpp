@@ -6,7 +6,7 @@
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
 
-#include <partita/schedule/kept_name.hpp>
+#include <partita/support/kept_name.hpp>
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <partita/cost/cost.hpp>
-#include <partita/schedule/kept_name.hpp>
+#include <partita/support/kept_name.hpp>
 #include <partita/schedule/remat_scopes.hpp>
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>

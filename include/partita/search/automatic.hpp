@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include <partita/schedule/kept_name.hpp>
+#include <partita/support/kept_name.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/search/environment.hpp>
 #include <partita/search/result.hpp>
