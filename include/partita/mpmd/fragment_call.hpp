@@ -1,0 +1,67 @@
+/// Calls of fragments: what an order of a pipeline puts in order.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/support/text.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// Which part of a fragment a call runs. A backward fragment can be split into what feeds the
+/// stage before (the gradient of its input) and the rest (gradients of weights).
+enum class fragment_part : std::uint8_t { whole, input, weight };
+
+/// One call of a fragment: a stage's forward (`transposed` 0) or backward (1) for one microbatch.
+/// Stages, meshes and microbatches count from 0.
+///
+/// Source    Shardy:MPMD, fragment scheduling; the parts: Qi et al., Zero Bubble Pipeline
+///           Parallelism, arXiv:2401.10241
+struct fragment_call {
+  int stage = 0, mesh = 0;
+  int transposed = 0;  ///< how many times reverse mode was applied
+  int microbatch = 0;  ///< -1: of no microbatch (an optimizer's step)
+  fragment_part part = fragment_part::whole;
+
+  constexpr bool ordered() const { return microbatch >= 0; }
+  friend constexpr bool operator==(const fragment_call&, const fragment_call&) = default;
+};
+
+/// `F3`, `B3`, `W3` (forward, backward or its first part, gradients of weights of microbatch 3);
+/// `T2_3` for a second derivative; with a stage `F3.1`; `update.1` for what no microbatch needs.
+constexpr text call_text(const fragment_call& c, bool with_stage = false) {
+  text out;
+  if (!c.ordered())
+    out << "update";
+  else if (c.part == fragment_part::weight)
+    out << 'W' << c.microbatch;
+  else if (c.transposed < 2)
+    out << (c.transposed == 0 ? 'F' : 'B') << c.microbatch;
+  else
+    out << 'T' << c.transposed << '_' << c.microbatch;
+  if (with_stage) out << '.' << c.stage;
+  return out;
+}
+
+/// What waits for what: call `to` uses a result of call `from`.
+struct call_edge {
+  int from = 0, to = 0;
+};
+
+/// All calls of one step, in a valid order of execution, and the flow of data between them.
+struct call_graph {
+  vec<fragment_call> calls;
+  vec<call_edge> edges;
+  int meshes = 1;
+  bool with_stage = false;  ///< does a mesh hold several stages? Then texts tell them.
+
+  constexpr int count() const { return static_cast<int>(calls.size()); }
+  /// For messages: `F3 on mesh 1`.
+  constexpr text describe(int call) const {
+    const fragment_call& c = calls[call];
+    return concat(call_text(c, with_stage), " on mesh ", c.mesh);
+  }
+};
+
+}  // namespace partita

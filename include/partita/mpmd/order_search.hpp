@@ -1,0 +1,160 @@
+/// Finds an order of the calls of a pipeline under a limit of memory.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/mpmd/list_schedule.hpp>
+#include <partita/mpmd/pipeline_order.hpp>
+#include <partita/mpmd/plain_pipeline.hpp>
+#include <partita/mpmd/sequence.hpp>
+#include <partita/mpmd/timeline.hpp>
+#include <partita/support/error.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+struct order_search_options {
+  double memory = 0;   ///< of a mesh, in what the forward of a stage keeps
+  int changes = 2000;  ///< of the best order, tried one after the other
+  std::uint64_t seed = 0;
+};
+
+/// An order and what it takes.
+struct found_order {
+  order_table table;
+  double span = 0;      ///< the longest time of a mesh, from its first call to its last
+  double bubble = 0;    ///< what of it is beyond the ideal
+  double memory = 0;    ///< the most that a mesh keeps
+  int evaluations = 0;  ///< orders that were played
+  failure error;
+};
+
+namespace mpmd_detail {
+
+/// Orders of one pipeline, compared by the time of a mesh from its first call to its last.
+class order_searcher {
+ public:
+  constexpr order_searcher(const pipeline_shape& s, const pipeline_order& places,
+                           const pipeline_costs& costs, const order_search_options& options)
+      : s_(s),
+        places_(places),
+        c_(costs),
+        options_(options),
+        g_(plain_pipeline(s, places, {.split = true})),
+        finder_(g_) {
+    best_.span = 1e300;
+  }
+
+  constexpr found_order run() {
+    try_known(zb_h1);
+    try_known(zb_h2);
+    for (const double gap : {1.0, 0.01, 0.25, 0.5, 0.75})
+      for (const double wait : {0.0, 0.1, 0.2, 0.4, 0.7})
+        offer(list_scheduler(s_, places_, c_, options_.memory, {gap, wait}).run());
+    for (const double gap : {1.0, 0.01, 0.25, 0.5, 0.75})
+      offer(list_scheduler(s_, places_, c_, options_.memory,
+                           {.gap = gap, .forward_first = true, .full_first = true})
+                .run());
+    if (best_.table.rows.empty()) {
+      best_.error.record("O012", "order: no order of ", s_.stages, " stages and ", s_.microbatches,
+                         " microbatches on ", s_.meshes, " meshes was found within a memory of ",
+                         static_cast<std::int64_t>(options_.memory), " activations; at least ",
+                         (s_.stages + s_.meshes - 1) / s_.meshes, " are needed");
+      return static_cast<found_order&&>(best_);
+    }
+    change();
+    return static_cast<found_order&&>(best_);
+  }
+
+ private:
+  pipeline_shape s_;
+  const pipeline_order& places_;
+  pipeline_costs c_;
+  order_search_options options_;
+  call_graph g_;
+  call_finder finder_;
+  found_order best_;
+
+  constexpr void try_known(const pipeline_order& order) {
+    failure error;
+    order.fits(s_, error);
+    if (error || places_.returns) return;
+    const vec<int> q = sequence(g_, s_, order, error);
+    order_table table;
+    table.rows.resize(s_.meshes, {});
+    for (const int call : q) table.rows[g_.calls[call].mesh].push_back(g_.calls[call]);
+    offer(static_cast<order_table&&>(table));
+  }
+  constexpr double memory_of(const order_table& t) const {
+    double most = 0;
+    for (const auto& row : t.rows) {
+      double used = 0;
+      for (const auto& c : row) {
+        used += c_.memory(c);
+        if (used > most) most = used;
+      }
+    }
+    return most;
+  }
+  constexpr void offer(order_table&& t) {
+    if (t.rows.empty()) return;
+    const double memory = memory_of(t);
+    if (memory > options_.memory + 1e-9) return;
+    failure error;
+    const vec<int> q = sequence(g_, s_, t, error);
+    if (error) return;
+    const timeline played =
+        play(g_, lists_with_messages(g_, q, messages_of(g_, q, c_.transfer)),
+             [&](int call) { return c_.seconds(g_.calls[call]); }, {.capacity = unbounded});
+    ++best_.evaluations;
+    if (played.error || played.span() > best_.span) return;
+    best_.table = static_cast<order_table&&>(t);
+    best_.span = played.span();
+    best_.bubble = played.bubble_of_span();
+    best_.memory = memory;
+  }
+  /// Exchanges neighbours in the list of a mesh, as long as nothing gets slower.
+  constexpr void change() {
+    std::uint64_t state = options_.seed;
+    const auto random = [&](std::size_t below) {  // splitmix64
+      std::uint64_t z = state += 0x9e3779b97f4a7c15u;
+      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+      return static_cast<std::size_t>((z ^ (z >> 31)) % below);
+    };
+    for (int i = 0; i < options_.changes && best_.bubble > 1e-12; ++i) {
+      order_table t = best_.table;
+      auto& row = t.rows[random(t.rows.size())];
+      if (row.size() < 2) continue;
+      const std::size_t at = random(row.size() - 1), to = at + 1 + random(4);
+      if (to >= row.size()) continue;
+      const fragment_call moved = row[at];
+      for (std::size_t k = at; k < to; ++k) row[k] = row[k + 1];
+      row[to] = moved;
+      offer(static_cast<order_table&&>(t));
+    }
+  }
+};
+
+}  // namespace mpmd_detail
+
+/// Looks for an order of a pipeline with split backwards whose meshes keep at most so much: list
+/// schedules by several rules, zb_h1 and zb_h2 where they fit, then changes of the best of them.
+/// `places`: where the stages are (zb_h1: around, zb_v: forth and back).
+///
+/// Errors    O001 nothing to order, O012 memory is too small for any order that was tried
+/// Source    Qi et al., arXiv:2401.10241, section 3
+constexpr found_order search_order(const pipeline_shape& s, const pipeline_costs& costs,
+                                   const order_search_options& options,
+                                   const pipeline_order& places = zb_h1) {
+  if (s.meshes < 1 || s.stages < 1 || s.microbatches < 1) {
+    found_order none;
+    failure& error = none.error;
+    error.record("O001", "pipeline: ", s.stages, " stages, ", s.meshes, " meshes, ", s.microbatches,
+                 " microbatches; at least one of each is needed");
+    return none;
+  }
+  return mpmd_detail::order_searcher(s, places, costs, options).run();
+}
+
+}  // namespace partita

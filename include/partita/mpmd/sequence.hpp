@@ -1,0 +1,303 @@
+/// Puts the calls of a pipeline in order: flow of data first, then what the user wants.
+#pragma once
+
+#include <concepts>
+#include <string_view>
+#include <type_traits>
+
+#include <partita/mpmd/fragment_call.hpp>
+#include <partita/mpmd/pipeline_order.hpp>
+#include <partita/support/error.hpp>
+#include <partita/support/heap.hpp>
+#include <partita/support/span.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+namespace mpmd_detail {
+
+/// Calls, nodes between groups of calls, and what waits for what.
+///
+/// Work      linear in calls and edges, times the logarithm of the calls
+class sequencer {
+ public:
+  constexpr explicit sequencer(const call_graph& g) : g_(g), edges_(g.edges) { nodes_ = g.count(); }
+  /// Call a runs before call b, since the order says so.
+  constexpr void wait(int a, int b) { edges_.push_back({a, b}); }
+  /// All of `first` run before all of `second`.
+  constexpr void wait(span<const int> first, span<const int> second) {
+    if (first.size() == 1 && second.size() == 1) return wait(first[0], second[0]);
+    for (const int a : first) wait(a, nodes_);
+    for (const int b : second) wait(nodes_, b);
+    ++nodes_;
+  }
+
+  /// A valid order of execution: of calls that could be next the first in program order.
+  ///
+  /// Errors    O006 the order and the flow of data wait for each other
+  constexpr vec<int> run(failure& error) {
+    group();
+    vec<int> waiting(nodes_, 0), out;
+    for (const auto& e : edges_) ++waiting[e.to];
+    heap<int> ready;  // nodes between groups first: they are no calls
+    const auto rank = [&](int node) { return node < g_.count() ? node : node - nodes_; };
+    for (int i = 0; i < nodes_; ++i)
+      if (waiting[i] == 0) ready.push(rank(i));
+    int done = 0;
+    while (!ready.empty()) {
+      const int least = ready.pop(), node = least < 0 ? least + nodes_ : least;
+      ++done;
+      if (node < g_.count()) out.push_back(node);
+      for (int k = begin_[node]; k < begin_[node + 1]; ++k)
+        if (--waiting[after_[k]] == 0) ready.push(rank(after_[k]));
+    }
+    if (done < nodes_) report_cycle(waiting, error);
+    return out;
+  }
+
+ private:
+  const call_graph& g_;
+  vec<call_edge> edges_;
+  int nodes_;
+  vec<int> begin_, after_;  ///< successors in compressed rows
+
+  constexpr void group() {
+    begin_.assign(nodes_ + 1, 0);
+    after_.resize(edges_.size(), 0);
+    for (const auto& e : edges_) ++begin_[e.from + 1];
+    for (int i = 0; i < nodes_; ++i) begin_[i + 1] += begin_[i];
+    vec<int> next = begin_;
+    for (const auto& e : edges_) after_[next[e.from]++] = e.to;
+  }
+  /// Goes back from a node that waits to one that it waits for, until one comes again.
+  constexpr void report_cycle(const vec<int>& waiting, failure& error) const {
+    vec<int> before(nodes_, -1), seen(nodes_, 0);  // numbers of edges
+    for (int e = 0; e < static_cast<int>(edges_.size()); ++e)
+      if (waiting[edges_[e].from] > 0 && waiting[edges_[e].to] > 0) before[edges_[e].to] = e;
+    int at = 0;
+    while (waiting[at] == 0 || before[at] < 0) ++at;
+    for (; seen[at] == 0; at = edges_[before[at]].from) seen[at] = 1;
+    while (at >= g_.count()) at = edges_[before[at]].from;
+    error.record("O006", "order: it contradicts the flow of data: ", cycle_text(at, before));
+  }
+  constexpr text cycle_text(int begin, const vec<int>& before) const {
+    text out = g_.describe(begin);
+    int at = begin;
+    for (int shown = 1;; ++shown) {
+      const bool data = before[at] < static_cast<int>(g_.edges.size());
+      do at = edges_[before[at]].from;
+      while (at >= g_.count());
+      out << (shown == 1 ? " waits for " : ", which waits for ")
+          << (data ? "the result of " : "its turn behind ");
+      out << g_.describe(at);
+      if (at == begin) return out;
+      if (shown == most_shown) return out << ", and so on back to the first";
+    }
+  }
+  static constexpr int most_shown = 8;
+};
+
+/// The calls of each mesh that an order speaks of, in program order.
+constexpr vec<vec<int>> ordered_calls(const call_graph& g) {
+  vec<vec<int>> lists(g.meshes, {});
+  for (int i = 0; i < g.count(); ++i)
+    if (g.calls[i].ordered()) lists[g.calls[i].mesh].push_back(i);
+  return lists;
+}
+
+/// Sorts, and keeps the order of what is equal.
+template <class Less>
+constexpr void merge_sort(vec<int>& list, Less less) {
+  vec<int> other(list.size(), 0);
+  const std::size_t n = list.size();
+  for (std::size_t width = 1; width < n; width *= 2) {
+    for (std::size_t begin = 0; begin < n; begin += 2 * width) {
+      const std::size_t middle = begin + width < n ? begin + width : n,
+                        end = begin + 2 * width < n ? begin + 2 * width : n;
+      std::size_t a = begin, b = middle;
+      for (std::size_t k = begin; k < end; ++k)
+        other[k] = a < middle && (b == end || !less(list[b], list[a])) ? list[a++] : list[b++];
+    }
+    const vec<int> sorted = static_cast<vec<int>&&>(other);
+    other = static_cast<vec<int>&&>(list);
+    list = sorted;
+  }
+}
+
+}  // namespace mpmd_detail
+
+/// A key by which calls are compared: `key(call)` or `key(call, shape)`, of any type with `<`, a
+/// std::tuple for example.
+template <class F>
+concept OrderKey = (std::invocable<const F&, const fragment_call&> ||
+                    std::invocable<const F&, const fragment_call&, const pipeline_shape&>);
+/// Says of two calls of one mesh whether the first is to run before the second.
+template <class F>
+concept OrderComparator = requires(const F& f, const fragment_call& c) {
+  { f(c, c) } -> std::same_as<bool>;
+};
+
+namespace mpmd_detail {
+
+template <class F>
+constexpr auto key_of(const F& f, const fragment_call& c, const pipeline_shape& s) {
+  if constexpr (std::invocable<const F&, const fragment_call&, const pipeline_shape&>)
+    return f(c, s);
+  else
+    return f(c);
+}
+
+/// Calls of equal keys are a group; groups wait for each other.
+template <class F>
+constexpr void wait_by_key(sequencer& to, const call_graph& g, const pipeline_shape& s,
+                           const F& f) {
+  using key = decltype(key_of(f, g.calls[0], s));
+  vec<key> keys;
+  for (const auto& c : g.calls) keys.push_back(c.ordered() ? key_of(f, c, s) : key());
+  for (vec<int>& list : ordered_calls(g)) {
+    merge_sort(list, [&](int a, int b) { return keys[a] < keys[b]; });
+    const int n = static_cast<int>(list.size());
+    for (int before = 0, begin = 0, end = 0; begin < n; before = begin, begin = end) {
+      for (end = begin + 1; end < n && !(keys[list[begin]] < keys[list[end]]);) ++end;
+      const span<const int> all(list);
+      if (begin > 0) to.wait(all.subspan(before, begin - before), all.subspan(begin, end - begin));
+    }
+  }
+}
+
+/// (Each pair is asked for: a comparator may leave most of the order open, so it cannot be sorted
+/// by. Quadratic in the calls of a mesh; a key is not.)
+template <class F>
+constexpr void wait_by_comparator(sequencer& to, const call_graph& g, const F& before) {
+  for (const vec<int>& list : ordered_calls(g))
+    for (const int a : list)
+      for (const int b : list)
+        if (a != b && before(g.calls[a], g.calls[b])) to.wait(a, b);
+}
+
+/// Finds calls by what they are.
+class call_finder {
+ public:
+  constexpr explicit call_finder(const call_graph& g) : g_(g) {
+    for (int i = 0; i < g.count(); ++i)
+      if (g.calls[i].ordered()) sorted_.push_back(i);
+    merge_sort(sorted_, [&](int a, int b) { return less(g.calls[a], g.calls[b]); });
+  }
+  /// Its number, or -1.
+  constexpr int find(const fragment_call& c) const {
+    std::size_t low = 0, high = sorted_.size();
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (less(g_.calls[sorted_[middle]], c))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low < sorted_.size() && g_.calls[sorted_[low]] == c ? sorted_[low] : -1;
+  }
+
+ private:
+  const call_graph& g_;
+  vec<int> sorted_;
+
+  static constexpr bool less(const fragment_call& a, const fragment_call& b) {
+    if (a.mesh != b.mesh) return a.mesh < b.mesh;
+    if (a.stage != b.stage) return a.stage < b.stage;
+    if (a.microbatch != b.microbatch) return a.microbatch < b.microbatch;
+    if (a.transposed != b.transposed) return a.transposed < b.transposed;
+    return a.part < b.part;
+  }
+};
+
+constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_table& table,
+                             failure& error) {
+  if (static_cast<int>(table.rows.size()) != g.meshes)
+    error.record("O004", "order: a table of ", table.rows.size(), " rows for ", g.meshes,
+                 " meshes; each mesh has one");
+  const call_finder finder(g);
+  vec<char> listed(g.calls.size(), 0);
+  for (int mesh = 0; mesh < static_cast<int>(table.rows.size()); ++mesh) {
+    int before = -1;
+    for (fragment_call c : table.rows[mesh]) {
+      c.mesh = mesh;
+      const int call = finder.find(c);
+      if (call < 0)
+        return error.record("O005", "order: row ", mesh, " has ", call_text(c, true),
+                            ", which mesh ", mesh, " does not run");
+      if (listed[call]++ > 0)
+        return error.record("O005", "order: row ", mesh, " has ", call_text(c, true), " twice");
+      if (before >= 0) to.wait(before, call);
+      before = call;
+    }
+  }
+  for (int i = 0; i < g.count(); ++i)
+    if (g.calls[i].ordered() && listed[i] == 0)
+      return error.record("O004", "order: ", g.describe(i), " is missing in its row");
+}
+
+/// What an order's table has of the calls that there are. (Without derivatives: forward calls.)
+constexpr order_table table_of(const pipeline_order& order, const call_graph& g,
+                               const pipeline_shape& s) {
+  order_table all, out;
+  order.table(s, all);
+  const call_finder finder(g);
+  for (const auto& row : all.rows) {
+    out.rows.push_back({});
+    for (const auto& c : row)
+      if (finder.find(c) >= 0) out.rows.back().push_back(c);
+  }
+  return out;
+}
+
+}  // namespace mpmd_detail
+
+/// The numbers of all calls in the order in which they run: what the flow of data asks for, what
+/// the order asks for (a pipeline_order, a key, a comparator or a table), then program order. Calls
+/// of no microbatch follow the flow of data alone.
+///
+/// Errors    O001 no mesh, stage or microbatch, O002, O003 a shape that the order does not fit,
+///           O004 a call is missing in a table, O005 a table has what is not to be run, or twice,
+///           O006 the order contradicts the flow of data: names the cycle
+template <class Order>
+constexpr vec<int> sequence(const call_graph& g, const pipeline_shape& s, const Order& order,
+                            failure& error) {
+  if (s.meshes < 1 || s.stages < 1 || s.microbatches < 1)
+    error.record("O001", "pipeline: ", s.stages, " stages, ", s.meshes, " meshes, ", s.microbatches,
+                 " microbatches; at least one of each is needed");
+  if (error) return {};
+  mpmd_detail::sequencer to(g);
+  if constexpr (std::same_as<Order, pipeline_order>) {
+    order.fits(s, error);
+    if (error) return {};
+    if (order.key != nullptr)
+      mpmd_detail::wait_by_key(to, g, s, order.key);
+    else
+      mpmd_detail::wait_by_table(to, g, mpmd_detail::table_of(order, g, s), error);
+  } else if constexpr (std::same_as<Order, order_table>) {
+    mpmd_detail::wait_by_table(to, g, order, error);
+  } else if constexpr (OrderComparator<Order>) {
+    mpmd_detail::wait_by_comparator(to, g, order);
+  } else {
+    static_assert(OrderKey<Order>, "an order is a pipeline_order, a key, a comparator or a table");
+    mpmd_detail::wait_by_key(to, g, s, order);
+  }
+  if (error) return {};
+  return to.run(error);
+}
+
+/// What each mesh runs, in its order, from the order of all calls.
+constexpr vec<vec<int>> lists_by_mesh(const call_graph& g, span<const int> order) {
+  vec<vec<int>> lists(g.meshes, {});
+  for (const int call : order) lists[g.calls[call].mesh].push_back(call);
+  return lists;
+}
+
+/// `F0 F1 B0 ...`: the list of a mesh.
+constexpr text list_text(const call_graph& g, const vec<int>& list) {
+  text out;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    out << (i > 0 ? " " : "") << call_text(g.calls[list[i]], g.with_stage);
+  return out;
+}
+
+}  // namespace partita
