@@ -357,13 +357,13 @@ TEST_CASE("deadlocks of random orders and channels are those of a simulation") {
     const int calls = 1 + static_cast<int>(random() % 24);
     for (int i = 0; i < calls; ++i)
       g.calls.push_back({.mesh = static_cast<int>(random() % g.meshes), .microbatch = i});
-    for (int i = 0; i < static_cast<int>(random() % 40); ++i) {
+    for (auto left = random() % 40; left > 0; --left) {
       const int a = static_cast<int>(random() % calls), b = static_cast<int>(random() % calls);
       if (a != b) g.edges.push_back({std::min(a, b), std::max(a, b)});
     }
     pt::vec<int> order;
     for (int i = 0; i < calls; ++i) order.push_back(i);
-    for (int i = 0; i < static_cast<int>(random() % 12); ++i)  // no longer a valid order, perhaps
+    for (auto left = random() % 6; left > 0; --left)  // no longer a valid order, perhaps
       std::swap(order[random() % calls], order[random() % calls]);
     const auto lists = pt::lists_with_messages(g, order, pt::messages_of(g, order));
     const int capacity = 1 + static_cast<int>(random() % 3);
