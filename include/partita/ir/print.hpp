@@ -290,29 +290,33 @@ constexpr void print_return(text& out, const program& p, const value_names& name
 /// } : i32, 4xf32
 /// ```
 constexpr void print_ops(text& out, const program& p, const value_names& names, const mesh* m,
-                         int depth, const label_list& labels) {
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    const op_node& n = p.op(o);
-    if (n.def->role == op_role::parameter) continue;
+                         int depth, const label_list& labels);
+constexpr void print_op(text& out, const program& p, op_id o, const value_names& names,
+                        const mesh* m, int depth, const label_list& labels) {
+  const op_node& n = p.op(o);
+  print_indent(out, depth);
+  append_list(out, n.result_count, [&](int i) { out << '%' << names[n.result + i]; });
+  out << " = ";
+  print_call(out, p, o, m, [&](int i) { out << names[p.operand(o, i)]; });
+  for (const auto& r : p.regions_of(o)) {
+    const value_names inner(r, names.last_number(), labels);
+    out << " do ";
+    print_parameters(out, r, inner);
+    out << " {\n";
+    print_ops(out, r, inner, m, depth + 1, labels);
+    print_indent(out, depth + 1);
+    print_results(out, r, inner);
     print_indent(out, depth);
-    append_list(out, n.result_count, [&](int i) { out << '%' << names[n.result + i]; });
-    out << " = ";
-    print_call(out, p, o, m, [&](int i) { out << names[p.operand(o, i)]; });
-    for (const auto& r : p.regions_of(o)) {
-      const value_names inner(r, names.last_number(), labels);
-      out << " do ";
-      print_parameters(out, r, inner);
-      out << " {\n";
-      print_ops(out, r, inner, m, depth + 1, labels);
-      print_indent(out, depth + 1);
-      print_results(out, r, inner);
-      print_indent(out, depth);
-      out << '}';
-    }
-    out << " : ";
-    append_list(out, n.result_count, [&](int i) { out << p.type(n.result + i); });
-    out << '\n';
+    out << '}';
   }
+  out << " : ";
+  append_list(out, n.result_count, [&](int i) { out << p.type(n.result + i); });
+  out << '\n';
+}
+constexpr void print_ops(text& out, const program& p, const value_names& names, const mesh* m,
+                         int depth, const label_list& labels) {
+  for (op_id o = 0; o < p.op_count(); ++o)
+    if (!p.is(o, op_role::parameter)) print_op(out, p, o, names, m, depth, labels);
 }
 
 /// The program as the paper's listings show it; `m` is named in the header and by collectives.

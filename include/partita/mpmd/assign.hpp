@@ -1,0 +1,332 @@
+/// Which mesh the named parts of a program are given to.
+///
+/// Source    Shardy:MPMD, mesh assignment
+#pragma once
+
+#include <string_view>
+
+#include <partita/ir/source_ids.hpp>
+#include <partita/mpmd/topology.hpp>
+#include <partita/op/registry.hpp>
+#include <partita/schedule/remat_scopes.hpp>
+#include <partita/support/place_table.hpp>
+
+namespace partita {
+
+/// A named part of a program, or an input or output, and the mesh it is given to. The name selects
+/// itself, what lies below it ("layers" selects "layers.3"), or what a pattern stands for
+/// ("layers.*.mlp"); of several names that select the same the longest counts. Parts in other parts
+/// are selected by their own names and by those of all around them ("stage0.layer1"); where the
+/// program has labels (program::labels), the ops with these are selected too.
+///
+/// A pipeline stage, counted from 0, may follow; without one the line is of the stage of the line
+/// before if that has the same mesh, else of the next one.
+struct mesh_for {
+  std::string_view name, mesh;
+  int stage = -1;
+};
+
+/// What is given to which mesh. Inputs that are not mentioned live on the first mesh that uses
+/// them, outputs where they are made; next states on the mesh of what they are the next state of.
+struct assignment {
+  vec<mesh_for> names = {};
+  vec<mesh_for> inputs = {}, outputs = {};
+  /// May anything be sent to another mesh? Else only what a named part makes is, where another
+  /// named part takes it directly (and inputs, outputs, and what is combined of several meshes).
+  bool infer_transfers = false;
+};
+
+namespace mpmd_detail {
+
+/// A call of a named part that is given to a mesh. Of parts in parts it is the outer one.
+struct named_part {
+  text name;
+  int call = 0;  ///< how many parts of this name were called before
+  int mesh = -1, stage = -1;
+};
+/// What becomes one fragment: the ops of a part with the same transpose count.
+struct part_key {
+  int part = -1, transposed = 0;
+};
+
+/// Which line selects a name.
+class line_finder {
+ public:
+  vec<char> found;  ///< by line: has it selected anything?
+
+  constexpr explicit line_finder(const vec<mesh_for>& lines)
+      : found(lines.size(), 0), lines_(lines), exact_(lines.size()) {
+    for (int i = 0; i < static_cast<int>(lines.size()); ++i)
+      if (schedule_detail::is_pattern(lines[i].name))
+        patterns_.push_back(i);
+      else
+        exact_.insert(lines[i].name, i);
+  }
+  /// The line with the longest name that selects this one, or -1.
+  ///
+  /// Cost: the characters of the name times its dots, and a walk over all patterns.
+  constexpr int of(std::string_view name) {
+    int best = -1;
+    for (std::size_t end = name.size() + 1; end-- > 0 && best < 0;)
+      if (end == name.size() || name[end] == '.') best = exact_.find(name.substr(0, end));
+    if (best >= 0) found[best] = 1;
+    for (int i : patterns_) {
+      if (!schedule_detail::selects_pattern(lines_[i].name, name)) continue;
+      found[i] = 1;
+      if (best < 0 || lines_[i].name.size() > lines_[best].name.size()) best = i;
+    }
+    return best;
+  }
+
+ private:
+  const vec<mesh_for>& lines_;
+  name_table exact_;
+  vec<int> patterns_;
+};
+
+/// Ops that are given to meshes, by their names.
+struct assigned_program {
+  vec<int> mesh;   ///< by op: the one it is given to, or -1
+  vec<int> key;    ///< by op: its place in `keys`, or -1
+  vec<char> free;  ///< by op: is it made anew wherever it is used?
+  vec<named_part> parts;
+  vec<part_key> keys;
+  vec<int> inputs, outputs;  ///< by number: the mesh that is asked for, or -1
+  failure error;
+
+  constexpr bool fixed(op_id o) const { return mesh[o] >= 0; }
+};
+
+/// Errors    O105 no such mesh; O106 two lines of one name; O107 a part in a part of another mesh;
+///           O108 nothing has this name; O109 a nested program of several meshes; and those of
+///           validate()
+class assigner {
+ public:
+  constexpr assigner(const program& p, const topology& t, const assignment& a)
+      : p_(p), t_(t), a_(a), finder_(a.names), label_parts_(16) {
+    out_.error.record(p.error);
+    out_.error.record(validate(t));
+  }
+
+  constexpr assigned_program run() {
+    const auto count = p_.ops.size();
+    out_.mesh.resize(count, -1);
+    out_.key.resize(count, -1);
+    out_.free.resize(count, 0);
+    find_meshes(a_.names, mesh_of_line_);
+    find_stages();
+    if (!out_.error) find_scope_parts();
+    for (op_id o = 0; o < p_.op_count() && !out_.error; ++o) assign(o);
+    if (!out_.error) check_found(a_.names, finder_, "named part", part_names());
+    vec<std::string_view> inputs, outputs;
+    for (int i = 0; i < p_.input_count(); ++i) inputs.push_back(p_.input_name(i));
+    for (int i = 0; i < p_.output_count(); ++i) outputs.push_back(p_.output_name(i));
+    assign_values(a_.inputs, "input", inputs, out_.inputs);
+    assign_values(a_.outputs, "output", outputs, out_.outputs);
+    if (!out_.error) find_free();
+    if (!out_.error) join_derivatives();
+    return static_cast<assigned_program&&>(out_);
+  }
+
+ private:
+  const program& p_;
+  const topology& t_;
+  const assignment& a_;
+  assigned_program out_;
+  line_finder finder_;
+  vec<int> mesh_of_line_, stage_of_line_;
+  vec<int> scope_part_;     ///< by scope: its part, or that of the outermost one around, or -1
+  name_table label_parts_;  ///< name -> part
+  vec<text> label_names_;
+  place_table key_places_;
+
+  // ---- Lines ------------------------------------------------------------------------------------
+
+  constexpr void find_meshes(const vec<mesh_for>& lines, vec<int>& meshes) {
+    name_table names(lines.size());
+    for (int i = 0; i < static_cast<int>(lines.size()); ++i) {
+      const mesh_for& line = lines[i];
+      meshes.push_back(t_.find(line.mesh));
+      if (meshes.back() < 0)
+        out_.error.record("O105", "mpmd: \"", line.name, "\" is assigned to mesh \"", line.mesh,
+                          "\", which the topology does not have; ",
+                          known_names(line.mesh, t_.names()));
+      if (names.insert(line.name, i) != i)
+        out_.error.record("O106", "mpmd: \"", line.name, "\" is assigned twice, to mesh \"",
+                          lines[names.find(line.name)].mesh, "\" and to mesh \"", line.mesh, '"');
+    }
+  }
+  constexpr void find_stages() {
+    int stage = -1;
+    for (int i = 0; i < static_cast<int>(a_.names.size()); ++i) {
+      if (a_.names[i].stage >= 0)
+        stage = a_.names[i].stage;
+      else if (i == 0 || mesh_of_line_[i] != mesh_of_line_[i - 1])
+        ++stage;
+      stage_of_line_.push_back(stage);
+    }
+  }
+  constexpr void check_found(const vec<mesh_for>& lines, const line_finder& finder,
+                             std::string_view what, const vec<std::string_view>& names) {
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (!finder.found[i])
+        out_.error.record("O108", "mpmd: no ", what, " has the name \"", lines[i].name,
+                          "\" or lies below it; ", known_names(lines[i].name, names));
+  }
+
+  // ---- Parts ------------------------------------------------------------------------------------
+
+  constexpr int add_part(std::string_view name, int call, int line) {
+    out_.parts.push_back({name, call, mesh_of_line_[line], stage_of_line_[line]});
+    return static_cast<int>(out_.parts.size()) - 1;
+  }
+  /// Cost: linear in scopes, each with the characters of all names around it.
+  constexpr void find_scope_parts() {
+    const scope_list& scopes = p_.scopes;
+    vec<text> paths;
+    for (int s = 0; s < scopes.count(); ++s) {
+      const int outer = scopes.outer(s);
+      text path;
+      if (outer >= 0) path << paths[outer] << '.';
+      path << scopes.name(s);
+      int line = finder_.of(scopes.name(s));
+      if (line < 0 && outer >= 0) line = finder_.of(path);
+      paths.push_back(static_cast<text&&>(path));
+      const int around = outer < 0 ? -1 : scope_part_[outer];
+      if (around >= 0 && line >= 0 && mesh_of_line_[line] != out_.parts[around].mesh)
+        return out_.error.record(
+            "O107", "mpmd: part \"", scopes.name(s), "\" is assigned to mesh \"",
+            a_.names[line].mesh, "\", and stands in part \"", out_.parts[around].name,
+            "\", which is assigned to mesh \"", t_.name(out_.parts[around].mesh),
+            "\"; assign both to one mesh, or only one of them");
+      scope_part_.push_back(around >= 0 ? around
+                            : line >= 0 ? add_part(scopes.name(s), scopes.call(s), line)
+                                        : -1);
+    }
+  }
+  constexpr vec<std::string_view> part_names() const {
+    vec<std::string_view> names;
+    for (int s = 0; s < p_.scopes.count(); ++s)
+      if (p_.scopes.call(s) == 0) names.push_back(p_.scopes.name(s));
+    ir_detail::for_each_op(p_, [&](const op_node& n) {
+      const std::string_view label = p_.labels.find(n.marks.source, n.def->id);
+      if (!label.empty()) names.push_back(label);
+    });
+    return names;
+  }
+  /// Of a label the part is what a line selects, elements of a list told apart.
+  constexpr part_key labelled(std::string_view label) {
+    part_key key;
+    for (; label.substr(0, 5) == "grad."; label.remove_prefix(5)) ++key.transposed;
+    const int line = label.empty() ? -1 : finder_.of(label);
+    if (line < 0) return key;
+    const std::string_view name = schedule_detail::with_number(
+        schedule_detail::selected_part(a_.names[line].name, label), label);
+    key.part = label_parts_.find(name);
+    if (key.part < 0) {
+      key.part = add_part(name, 0, line);
+      label_names_.push_back(name);
+      label_parts_.insert(label_names_.back().view(), key.part);
+    }
+    return key;
+  }
+  constexpr part_key key_of(const op_node& n) {
+    const int scope = p_.scopes.of(n.marks.source);
+    const int part = scope < 0 ? -1 : scope_part_[scope];
+    if (part >= 0) return {part, n.marks.transposed};
+    if (p_.labels.empty()) return {};
+    return labelled(p_.labels.find(n.marks.source, n.def->id));
+  }
+
+  // ---- Ops --------------------------------------------------------------------------------------
+
+  /// What a derivative computes again is of no part: it is made where it is used.
+  constexpr void assign(op_id o) {
+    const op_node& n = p_.ops[o];
+    if (n.operand_count == 0 && n.region_count == 0 && n.def->role != op_role::parameter) return;
+    if (n.marks.again) return;
+    part_key key = key_of(n);
+    for (const auto& r : p_.regions_of(o)) take_nested(n, r, key);
+    if (key.part < 0 || out_.error) return;
+    out_.mesh[o] = out_.parts[key.part].mesh;
+    if (n.def->role != op_role::parameter) out_.key[o] = key_number(key);
+  }
+  constexpr void take_nested(const op_node& around, const program& r, part_key& key) {
+    ir_detail::for_each_op(r, [&](const op_node& n) {
+      if (out_.error || n.marks.again || n.operand_count == 0) return;
+      const part_key inner = key_of(n);
+      if (inner.part < 0) return;
+      if (key.part < 0) key = inner;
+      const named_part &a = out_.parts[key.part], &b = out_.parts[inner.part];
+      if (a.mesh == b.mesh) return;
+      out_.error.record("O109", "mpmd: ", around.def->name, " has \"", a.name, "\" on mesh \"",
+                        t_.name(a.mesh), "\" and \"", b.name, "\" on mesh \"", t_.name(b.mesh),
+                        "\" in it; it runs on one mesh: write it out, or assign both to one mesh");
+    });
+  }
+  constexpr int key_number(const part_key& key) {
+    const auto hash = [](const part_key& k) {
+      return hash_of(static_cast<std::uint64_t>(k.part) << 20 ^
+                     static_cast<std::uint64_t>(k.transposed));
+    };
+    const int known = key_places_.find(hash(key), [&](int i) {
+      return out_.keys[i].part == key.part && out_.keys[i].transposed == key.transposed;
+    });
+    if (known >= 0) return known;
+    out_.keys.push_back(key);
+    const int fresh = static_cast<int>(out_.keys.size()) - 1;
+    key_places_.insert(fresh, [&](int i) { return hash(out_.keys[i]); });
+    return fresh;
+  }
+  /// Constants and what only spreads or renames them, in at most so many steps: these are as cheap
+  /// to make as to keep. (Few steps: each part of a program makes them anew.)
+  static constexpr int free_steps = 4;
+  constexpr void find_free() {
+    vec<char> steps(p_.ops.size(), 0);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_node& n = p_.ops[o];
+      if (n.def->role != op_role::compute || n.region_count > 0) continue;
+      if (n.operand_count == 0) steps[o] = 1;
+      if (n.operand_count == 1 && (n.def->repeats || n.def->fusion == fusion_kind::view)) {
+        const char before = steps[p_.producers[p_.operand(o, 0)]];
+        if (before > 0 && before < free_steps) steps[o] = static_cast<char>(before + 1);
+      }
+    }
+    // What the program returns is made in one place.
+    for (const auto& out : p_.outputs) steps[p_.producers[out.value]] = 0;
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      if (steps[o] == 0) continue;
+      out_.free[o] = 1;
+      out_.mesh[o] = out_.key[o] = -1;
+    }
+  }
+  /// What adds up derivatives of several parts is of none; of one mesh it is still of that mesh.
+  constexpr void join_derivatives() {
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_node& n = p_.ops[o];
+      if (out_.fixed(o) || n.marks.transposed == 0 || !n.def->adds || n.marks.again) continue;
+      const int mesh = out_.mesh[p_.producers[p_.operand(o, 0)]];
+      if (!p_.is(p_.producers[p_.operand(o, 0)], op_role::parameter) &&
+          mesh == out_.mesh[p_.producers[p_.operand(o, 1)]])
+        out_.mesh[o] = mesh;
+    }
+  }
+
+  // ---- Inputs and outputs -----------------------------------------------------------------------
+
+  constexpr void assign_values(const vec<mesh_for>& lines, std::string_view what,
+                               const vec<std::string_view>& names, vec<int>& meshes) {
+    meshes.resize(names.size(), -1);
+    if (lines.empty() || out_.error) return;
+    vec<int> mesh_of_line;
+    find_meshes(lines, mesh_of_line);
+    line_finder finder(lines);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (const int line = finder.of(names[i]); line >= 0) meshes[i] = mesh_of_line[line];
+    check_found(lines, finder, what, names);
+  }
+};
+
+}  // namespace mpmd_detail
+
+}  // namespace partita

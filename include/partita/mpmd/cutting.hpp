@@ -1,0 +1,398 @@
+/// Cuts a program whose ops have meshes into fragments.
+#pragma once
+
+#include <partita/mpmd/chains.hpp>
+#include <partita/support/place_table.hpp>
+
+namespace partita::mpmd_detail {
+
+/// An op on one of the meshes that it is on; -1 where it has none yet.
+struct op_instance {
+  op_id op = -1;
+  int mesh = -1;
+  int key = -1;  ///< ops of one key are to be together; -1: anywhere on the mesh
+};
+
+/// What there is to cut, in program order. Inputs, and what is made wherever it is used, are not
+/// part of it.
+class instance_list {
+ public:
+  vec<op_instance> all;
+
+  constexpr explicit instance_list(const program& p) : p_(p) { reserve(); }
+  /// Each op on its meshes.
+  constexpr explicit instance_list(const placed_program& placed) : p_(placed.p) {
+    reserve();
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      for (mesh_set on = placed.on[o]; !on.empty(); on = on.without(mesh_set::of(on.front())))
+        add({o, on.front(), placed.key[o]});
+  }
+  constexpr void add(const op_instance& i) {
+    if (first_[i.op] < 0) first_[i.op] = static_cast<int>(all.size());
+    if (i.mesh >= 0) on_[i.op] |= mesh_set::of(i.mesh);
+    all.push_back(i);
+  }
+  constexpr int count() const { return static_cast<int>(all.size()); }
+  /// Where a value comes from that is used on a mesh: from there, or from the first mesh that makes
+  /// it. -1: from no instance.
+  constexpr int source(value_id v, int mesh) const {
+    const op_id o = p_.producers[v];
+    return first_[o] < 0 || mesh < 0 || !on_[o].has(mesh)
+               ? first_[o]
+               : first_[o] + (on_[o] & mesh_set::first(mesh)).count();
+  }
+  template <class F>
+  constexpr void for_each_source(int i, const F& f) const {
+    for (value_id v : p_.operands(all[i].op))
+      if (const int s = source(v, all[i].mesh); s >= 0) f(s);
+  }
+
+ private:
+  const program& p_;
+  vec<int> first_;    ///< by op: its first instance, or -1; of lower meshes first
+  vec<mesh_set> on_;  ///< by op
+
+  constexpr void reserve() {
+    first_.resize(p_.ops.size(), -1);
+    on_.resize(p_.ops.size(), mesh_set{});
+  }
+};
+
+/// Numbers 0 to n - 1 in groups.
+class grouping {
+ public:
+  /// `group_of` by number, in [0, groups) or -1; those of a group keep their order.
+  constexpr grouping(const vec<int>& group_of, int groups)
+      : begin_(static_cast<std::size_t>(groups) + 1, 0) {
+    for (int g : group_of)
+      if (g >= 0) ++begin_[g + 1];
+    for (int g = 0; g < groups; ++g) begin_[g + 1] += begin_[g];
+    list_.resize(static_cast<std::size_t>(begin_[groups]), 0);
+    vec<int> next = begin_;
+    for (int i = 0; i < static_cast<int>(group_of.size()); ++i)
+      if (const int g = group_of[i]; g >= 0) list_[next[g]++] = i;
+  }
+  constexpr span<const int> operator[](int g) const {
+    return {list_.data() + begin_[g], static_cast<std::size_t>(begin_[g + 1] - begin_[g])};
+  }
+  constexpr int count() const { return static_cast<int>(begin_.size()) - 1; }
+
+ private:
+  vec<int> begin_, list_;
+};
+
+/// Strongly connected parts of a graph, in an order in which nodes stand behind those that they
+/// depend on; near to the order of the nodes.
+///
+/// Source    Tarjan 1972, without recursion
+class component_finder {
+ public:
+  vec<int> component;  ///< by node
+  int count = 0;
+
+  /// `depends`: by node, what it depends on.
+  constexpr component_finder(const grouping& depends, const vec<int>& targets)
+      : depends_(depends), targets_(targets) {
+    const auto nodes = static_cast<std::size_t>(depends.count());
+    component.resize(nodes, -1);
+    index_.resize(nodes, -1);
+    low_.resize(nodes, 0);
+    next_.resize(nodes, 0);
+    for (int n = 0; n < depends.count(); ++n)
+      if (index_[n] < 0) visit(n);
+  }
+
+ private:
+  const grouping& depends_;
+  const vec<int>& targets_;
+  vec<int> index_, low_, next_, open_, path_;
+  int counter_ = 0;
+
+  constexpr void enter(int n) {
+    index_[n] = low_[n] = counter_++;
+    open_.push_back(n);
+    path_.push_back(n);
+  }
+  constexpr void visit(int root) {
+    enter(root);
+    while (!path_.empty()) {
+      const int n = path_.back();
+      const auto edges = depends_[n];
+      if (next_[n] < static_cast<int>(edges.size())) {
+        const int to = targets_[edges[next_[n]++]];
+        if (index_[to] < 0)
+          enter(to);
+        else if (component[to] < 0 && index_[to] < low_[n])
+          low_[n] = index_[to];
+        continue;
+      }
+      path_.pop_back();
+      if (!path_.empty() && low_[n] < low_[path_.back()]) low_[path_.back()] = low_[n];
+      if (low_[n] == index_[n]) close(n);
+    }
+  }
+  constexpr void close(int n) {
+    for (int m = -1; m != n;) {
+      m = open_.back();
+      open_.pop_back();
+      component[m] = count;
+    }
+    ++count;
+  }
+};
+
+/// Ops that run together on one mesh.
+struct cut_fragment {
+  int mesh = -1, key = -1;  ///< key -1: nobody named it
+  vec<int> instances;       ///< in program order
+};
+
+/// Fragments in an order of execution.
+///
+/// Instances of one key are one fragment; where that would make a cycle (a part that needs what
+/// another one makes of its own results), as few as program order allows. Others are absorbed: into
+/// the fragment on their mesh that makes the last of what they need, if one does; else into the
+/// last one before their results are needed, or the first one there is. What is computed again is
+/// always put as late as it can be. Where no fragment will do, those that have to wait for the
+/// same, or that only these need, are a fragment of their own.
+///
+/// How: fragments of keys get positions, so that what depends on another has a higher one. All
+/// else has to lie between the positions of what it needs and of what needs it; between two of them
+/// there are levels, as many as changes of meshes need.
+///
+/// Cost      linear in instances and their operands, and a look-up among the fragments of a mesh
+///           for each that is absorbed
+class cutting {
+ public:
+  /// Without `absorb` each instance without a key is by itself.
+  constexpr cutting(const program& p, const instance_list& list, int keys, bool absorb = true)
+      : p_(p), list_(list), keys_(keys), absorb_(absorb) {}
+
+  constexpr vec<cut_fragment> run() {
+    const auto count = list_.all.size();
+    place_.resize(count, place{});
+    find_positions();
+    find_limits();
+    for (int i = 0; i < list_.count(); ++i)
+      if (key(i) < 0) put(i);
+    if (absorb_) sink();
+    for (int i = 0; i < list_.count(); ++i)
+      if (key(i) < 0)
+        fragment_of_[i] = place_[i].level == 0 ? place_[i].position - 1 : other(i, place_[i]);
+    return collect();
+  }
+
+ private:
+  struct place {
+    int position = 0, level = 0;
+    friend constexpr bool operator==(const place&, const place&) = default;
+    constexpr bool before(const place& other) const {
+      return position != other.position ? position < other.position : level < other.level;
+    }
+  };
+  /// What is needed from here on: positions up to this one, or (`open`) below it.
+  struct limit {
+    int position = 0;
+    bool open = false;
+    constexpr bool before(const limit& other) const {
+      return position != other.position ? position < other.position : open && !other.open;
+    }
+    constexpr int last() const { return open ? position - 1 : position; }
+  };
+
+  const program& p_;
+  const instance_list& list_;
+  int keys_;
+  bool absorb_;
+  vec<place> place_;             ///< by instance
+  vec<limit> limit_;             ///< by instance
+  vec<cut_fragment> fragments_;  ///< that of position n is number n - 1; behind these, others
+  vec<place> fragment_place_;
+  vec<vec<int>> on_mesh_;  ///< by mesh: positions of its fragments
+  vec<int> fragment_of_;   ///< by instance
+  int named_count_ = 0;    ///< fragments of keys
+  place_table others_;
+
+  constexpr int mesh(int i) const { return list_.all[i].mesh; }
+  constexpr int key(int i) const { return list_.all[i].key; }
+  /// Is a step from one instance to another never within a fragment?
+  constexpr bool apart(int a, int b) const {
+    return mesh(a) != mesh(b) || (!absorb_ && (key(a) < 0 || key(b) < 0));
+  }
+
+  // ---- Fragments of keys ------------------------------------------------------------------------
+
+  constexpr int node_of(int i) const { return key(i) >= 0 ? key(i) : keys_ + i; }
+  constexpr void find_positions() {
+    vec<int> from, to, component_of;
+    for (int i = 0; i < list_.count(); ++i)
+      list_.for_each_source(i, [&](int s) {
+        if (node_of(s) == node_of(i)) return;
+        from.push_back(node_of(i));
+        to.push_back(node_of(s));
+      });
+    const component_finder found(grouping(from, keys_ + list_.count()), to);
+    for (int i = 0; i < list_.count(); ++i) component_of.push_back(found.component[node_of(i)]);
+    const grouping members(component_of, found.count);
+    fragment_of_.resize(list_.all.size(), -1);
+    vec<limit> needed(list_.all.size(), limit{});  // (`open`: above the position)
+    vec<int> latest(static_cast<std::size_t>(keys_), -1);
+    for (int c = 0; c < found.count; ++c)
+      for (int i : members[c]) position(i, component_of, needed, latest);
+  }
+  /// Of instances of one component those of a key join its latest fragment if that stands behind
+  /// all that they need.
+  constexpr void position(int i, const vec<int>& component_of, vec<limit>& needed,
+                          vec<int>& latest) {
+    limit need;
+    list_.for_each_source(i, [&](int s) {
+      if (component_of[s] != component_of[i]) return;
+      limit from = key(s) >= 0 ? limit{place_[s].position, false} : needed[s];
+      if (from.position > 0 && apart(s, i)) from.open = true;
+      if (from.position > need.position || (from.position == need.position && from.open))
+        need = from;
+    });
+    needed[i] = need;
+    if (key(i) < 0) return;
+    int& f = latest[key(i)];
+    const bool joins = f >= 0 && (f + 1 > need.position || (f + 1 == need.position && !need.open));
+    if (!joins) f = add({list_.all[i].mesh, key(i), {}}, {count() + 1, 0});
+    place_[i] = fragment_place_[f];
+    fragment_of_[i] = f;
+  }
+  constexpr int count() const { return static_cast<int>(fragments_.size()); }
+  constexpr int add(cut_fragment&& f, const place& at) {
+    if (f.mesh >= static_cast<int>(on_mesh_.size()))
+      on_mesh_.resize(static_cast<std::size_t>(f.mesh) + 1, vec<int>{});
+    if (f.mesh >= 0) on_mesh_[f.mesh].push_back(at.position);
+    fragments_.push_back(static_cast<cut_fragment&&>(f));
+    fragment_place_.push_back(at);
+    return count() - 1;
+  }
+
+  // ---- What is absorbed -------------------------------------------------------------------------
+
+  constexpr void find_limits() {
+    named_count_ = count();
+    const limit none{named_count_ + 1, false};
+    limit_.resize(list_.all.size(), none);
+    for (int i = list_.count(); i-- > 0;) {
+      limit here = key(i) >= 0 ? limit{place_[i].position, false} : limit_[i];
+      list_.for_each_source(i, [&](int s) {
+        limit there = here;
+        there.open = there.open || apart(s, i);
+        if (there.before(limit_[s])) limit_[s] = there;
+      });
+    }
+  }
+  /// The fragment on a mesh with the first position that is not below `least`, or with the last
+  /// one that is not above `most`; 0: there is none.
+  constexpr int first_from(int mesh, int least) const {
+    const vec<int>* list = positions(mesh);
+    if (list == nullptr) return 0;
+    const std::size_t at = below(*list, least);
+    return at < list->size() ? (*list)[at] : 0;
+  }
+  constexpr int last_to(int mesh, int most) const {
+    const vec<int>* list = positions(mesh);
+    if (list == nullptr) return 0;
+    const std::size_t at = below(*list, most + 1);
+    return at > 0 ? (*list)[at - 1] : 0;
+  }
+  constexpr const vec<int>* positions(int mesh) const {
+    return mesh < 0 || mesh >= static_cast<int>(on_mesh_.size()) ? nullptr : &on_mesh_[mesh];
+  }
+  /// How many of a rising list are below a number.
+  static constexpr std::size_t below(const vec<int>& list, int number) {
+    std::size_t from = 0, to = list.size();
+    while (from < to) {
+      const std::size_t middle = (from + to) / 2;
+      if (list[middle] < number)
+        from = middle + 1;
+      else
+        to = middle;
+    }
+    return from;
+  }
+  constexpr void put(int i) {
+    place least;
+    list_.for_each_source(i, [&](int s) {
+      place from = place_[s];
+      if (apart(s, i)) ++from.level;
+      if (least.before(from)) least = from;
+    });
+    place_[i] = absorb_ ? chosen(i, least) : place{least.position, least.level + 1};
+  }
+  /// What is in no fragment of a key waits for those that use it, if these are in none either, and
+  /// on the same mesh: then it is one fragment with them.
+  constexpr void sink() {
+    const place none{named_count_ + 1, 0}, stay{-1, 0};
+    vec<place> used(list_.all.size(), none);  // by instance: the first place that uses it
+    for (int i = list_.count(); i-- > 0;) {
+      if (key(i) < 0 && place_[i].level > 0 && used[i] != none && place_[i].before(used[i]))
+        place_[i] = used[i];
+      const bool holds = key(i) >= 0 || place_[i].level == 0;
+      list_.for_each_source(i, [&](int s) {
+        const place by = holds || apart(s, i) ? stay : place_[i];
+        if (by.before(used[s])) used[s] = by;
+      });
+    }
+  }
+  constexpr place chosen(int i, const place& least) const {
+    const bool made_there = least.position > 0 && least.level == 0;
+    const bool again = p_.ops[list_.all[i].op].marks.again;
+    if (made_there && !again) return least;
+    const int from = least.level == 0 ? (made_there ? least.position : 1) : least.position + 1;
+    const bool needed = limit_[i].position <= named_count_;
+    int at = needed       ? last_to(mesh(i), limit_[i].last())
+             : made_there ? 0
+                          : first_from(mesh(i), from);
+    if (at >= from) return {at, 0};
+    if (made_there) return least;
+    return {least.position, least.level == 0 ? 1 : least.level};
+  }
+  /// The fragment for what has no other, at a place on a mesh.
+  constexpr int other(int i, const place& at) {
+    const auto hash = [](int mesh, const place& where) {
+      return hash_of((static_cast<std::uint64_t>(where.position) << 32) ^
+                     (static_cast<std::uint64_t>(where.level) << 8) ^
+                     static_cast<std::uint64_t>(mesh + 1));
+    };
+    const int known = !absorb_ ? -1 : others_.find(hash(mesh(i), at), [&](int f) {
+      return fragments_[f].mesh == mesh(i) && fragment_place_[f] == at;
+    });
+    if (known >= 0) return known;
+    const int fresh = count();
+    fragments_.push_back({mesh(i), -1, {}});
+    fragment_place_.push_back(at);
+    if (absorb_)
+      others_.insert(fresh, [&](int f) { return hash(fragments_[f].mesh, fragment_place_[f]); });
+    return fresh;
+  }
+
+  // ---- Order ------------------------------------------------------------------------------------
+
+  constexpr vec<cut_fragment> collect() {
+    for (int i = 0; i < list_.count(); ++i) fragments_[fragment_of_[i]].instances.push_back(i);
+    vec<int> levels, positions;
+    int most = 0, last = 0;
+    for (const place& at : fragment_place_) {
+      levels.push_back(at.level);
+      if (at.level > most) most = at.level;
+      if (at.position > last) last = at.position;
+    }
+    const grouping by_level(levels, most + 1);
+    vec<int> order, sorted;
+    for (int l = 0; l <= most; ++l)
+      for (int f : by_level[l]) order.push_back(f);
+    for (int f : order) positions.push_back(fragment_place_[f].position);
+    const grouping by_position(positions, last + 1);
+    for (int n = 0; n <= last; ++n)
+      for (int k : by_position[n]) sorted.push_back(order[k]);
+    vec<cut_fragment> out;
+    for (int f : sorted) out.push_back(static_cast<cut_fragment&&>(fragments_[f]));
+    return out;
+  }
+};
+
+}  // namespace partita::mpmd_detail

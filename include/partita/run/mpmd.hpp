@@ -1,0 +1,90 @@
+/// Runs MPMD programs, one fragment after the other.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <partita/mpmd/fragments.hpp>
+#include <partita/run/executor.hpp>
+
+namespace partita {
+
+namespace run_detail {
+
+/// What each mesh has: whole arrays, by value and mesh.
+class mesh_values {
+ public:
+  explicit mesh_values(const mpmd_program& m)
+      : meshes_(static_cast<std::size_t>(m.topology.count())),
+        all_(m.source.types.size() * meshes_) {}
+  array& at(value_id v, int mesh) {
+    return all_[static_cast<std::size_t>(v) * meshes_ + static_cast<std::size_t>(mesh)];
+  }
+
+ private:
+  std::size_t meshes_;
+  std::vector<array> all_;
+};
+
+/// Runs the fragments in their order, in this process. A transfer copies.
+class mpmd_run {
+ public:
+  mpmd_run(const mpmd_program& m, const run_options& options) : m_(m) {
+    m.error.raise();
+    fragment_programs programs(m);
+    for (int f = 0; f < static_cast<int>(m.fragments.size()); ++f)
+      ready_.emplace_back(programs[f], options);
+    auto names = std::make_shared<std::vector<std::string>>();
+    for (int i = 0; i < m.source.output_count(); ++i) names->emplace_back(m.source.output_name(i));
+    names_ = std::move(names);
+  }
+  const std::shared_ptr<const std::vector<std::string>>& output_names() const { return names_; }
+
+  std::vector<array> operator()(std::span<const array> inputs) const {
+    const program& p = m_.source;
+    if (inputs.size() != p.inputs.size())
+      throw error(concat("R001 run: ", inputs.size(), " arrays are given; the program has ",
+                         p.inputs.size(), " inputs"));
+    mesh_values values(m_);
+    for (int i = 0; i < p.input_count(); ++i)
+      values.at(p.inputs[i], m_.input_mesh[i]) = inputs[static_cast<std::size_t>(i)];
+    std::size_t next = 0;
+    for (int f = -1; f < static_cast<int>(m_.fragments.size()); ++f) {
+      if (f >= 0) run(f, values);
+      for (; next < m_.transfers.size() && m_.transfers[next].after == f; ++next) {
+        const transfer& t = m_.transfers[next];
+        values.at(t.value, t.to) = values.at(t.value, t.from);
+      }
+    }
+    std::vector<array> out;
+    for (int i = 0; i < p.output_count(); ++i)
+      out.push_back(values.at(p.outputs[i].value, m_.output_mesh[i]));
+    return out;
+  }
+
+ private:
+  const mpmd_program& m_;
+  std::vector<executable> ready_;
+  std::shared_ptr<const std::vector<std::string>> names_;
+
+  void run(int number, mesh_values& values) const {
+    const fragment& f = m_.fragments[number];
+    std::vector<array> operands;
+    for (value_id v : f.inputs) operands.push_back(values.at(v, f.mesh));
+    const std::vector<array> made = ready_[static_cast<std::size_t>(number)](operands);
+    for (std::size_t i = 0; i < made.size(); ++i) values.at(f.outputs[i], f.mesh) = made[i];
+  }
+};
+
+}  // namespace run_detail
+
+/// Runs the fragments of an MPMD program in their order: global arrays in, global arrays out.
+/// Arguments as for `evaluate`. (`evaluate` of the same program runs its source.)
+///
+/// Errors    those of `evaluate`
+template <class... Args>
+results run_fragments(const mpmd_program& m, const Args&... args) {
+  return run_detail::run_arguments(run_detail::mpmd_run(m, run_options{}), args...);
+}
+
+}  // namespace partita

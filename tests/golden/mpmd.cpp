@@ -1,0 +1,198 @@
+// MPMD programs as text: the example of the RFC at every stage, and what it does not show.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include <partita/mpmd/print_mpmd.hpp>
+#include <partita/partita.hpp>
+
+#include "../data.hpp"
+
+namespace {
+
+namespace pt = partita;
+using data::str;
+
+// Shardy:MPMD, "Simple example of mesh inference".
+constexpr auto first_example = [](auto x, auto y) {
+  const auto twice = [](auto z, auto) { return z + z; };
+  const auto one = pt::named("layer1", twice)(x, y);
+  const auto two = pt::named("layer2", twice)(one, pt::full_like(one, 0));
+  return std::tuple{pt::output("product", one * one), pt::output("quotient", two / two)};
+};
+constexpr pt::program first_source() {
+  return pt::trace(first_example, pt::input<float, 4>("arg0"), pt::input<float, 4>("arg1"));
+}
+constexpr pt::topology two_meshes{{"m1", {{"x", 2}}}, {"m2", {{"x", 2}}}};
+constexpr pt::assignment layers_to_meshes() {
+  return {.names = {{"layer1", "m1"}, {"layer2", "m2"}}};
+}
+
+// Two layers and a head that takes the weight of the first one again; clipped by the norm of all.
+constexpr auto tied_step = [](auto params, auto x) {
+  const auto squash = [](auto a, auto w) { return tanh(matmul(a, w)); };
+  const auto last = [](auto a, auto w) { return sum(matmul(a, w)); };
+  const auto loss = [&](auto p) {
+    const auto h = pt::named("layers", 0, squash)(x, std::get<0>(p));
+    const auto y = pt::named("layers", 1, squash)(h, std::get<1>(p));
+    return pt::named("head", last)(y + h, std::get<0>(p));
+  };
+  const auto [l, g] = pt::value_and_grad(loss, params);
+  const auto clipped = pt::clip_by_global_norm(g, 1.0f).first;
+  const auto next = pt::map_leaves([](auto w, auto d) { return w - 0.5f * d; }, params, clipped);
+  return std::tuple{pt::output("p", next), pt::output("loss", l)};
+};
+using weight = pt::tensor<float, 4, 4>;
+pt::program tied_source() {
+  return pt::trace(tied_step, pt::input<std::tuple<weight, weight>>("p"),
+                   pt::input<float, 2, 4>("x"));
+}
+
+}  // namespace
+
+TEST_CASE("the first example of the RFC: named") {
+  CHECK(str(pt::print_parts(first_source())) ==
+        R"(func @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) {
+  %x1 = named "layer1"(%arg0) {
+    %x1 = add(%arg0, %arg0) : tensor<4xf32>
+    return %x1
+  } : tensor<4xf32>
+  %product = multiply(%x1, %x1) : tensor<4xf32>
+  %x2 = named "layer2"(%x1) {
+    %x2 = add(%x1, %x1) : tensor<4xf32>
+    return %x2
+  } : tensor<4xf32>
+  %quotient = divide(%x2, %x2) : tensor<4xf32>
+  return %product, %quotient : tensor<4xf32>, tensor<4xf32>
+}
+)");
+}
+
+TEST_CASE("the first example of the RFC: assigned") {
+  CHECK(
+      str(pt::print_assigned(first_source(), two_meshes, layers_to_meshes())) ==
+      R"(func @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
+  %arg0@m1 = assign %arg0 : tensor<4xf32>
+  %x1@m1 = fragment<mesh="m1", origin=["layer1"], stage=0>(%arg0@m1) {
+    %x1 = add(%arg0, %arg0) : tensor<4xf32>
+    return %x1
+  } : tensor<4xf32>
+  %x1 = unassign %x1@m1 : tensor<4xf32>
+  %product = multiply(%x1, %x1) : tensor<4xf32>
+  %x1@m2 = transfer %x1@m1 : tensor<4xf32>
+  %x2@m2 = fragment<mesh="m2", origin=["layer2"], stage=1>(%x1@m2) {
+    %x2 = add(%x1, %x1) : tensor<4xf32>
+    return %x2
+  } : tensor<4xf32>
+  %x2 = unassign %x2@m2 : tensor<4xf32>
+  %quotient = divide(%x2, %x2) : tensor<4xf32>
+  return %product, %quotient : tensor<4xf32>, tensor<4xf32>
+}
+)");
+}
+
+TEST_CASE("the first example of the RFC: inferred") {
+  CHECK(
+      str(pt::print(pt::to_mpmd(first_source(), two_meshes, layers_to_meshes()))) ==
+      R"(func @main(%arg0@m1: tensor<4xf32>, %arg1@m1: tensor<4xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
+  %x1@m1, %product@m1 = fragment<mesh="m1", origin=["layer1"], stage=0>(%arg0@m1) {
+    %x1 = add(%arg0, %arg0) : tensor<4xf32>
+    %product = multiply(%x1, %x1) : tensor<4xf32>
+    return %x1, %product
+  } : tensor<4xf32>, tensor<4xf32>
+  %x1@m2 = transfer %x1@m1 : tensor<4xf32>
+  %quotient@m2 = fragment<mesh="m2", origin=["layer2"], stage=1>(%x1@m2) {
+    %x2 = add(%x1, %x1) : tensor<4xf32>
+    %quotient = divide(%x2, %x2) : tensor<4xf32>
+    return %quotient
+  } : tensor<4xf32>
+  return %product@m1, %quotient@m2 : tensor<4xf32>, tensor<4xf32>
+}
+)");
+}
+
+TEST_CASE(
+    "a step with a tied weight and clipping: what is added up of two meshes is sent by each") {
+  CHECK(
+      str(pt::print(
+          pt::to_mpmd(tied_source(), two_meshes,
+                      {.names = {{"layers.0", "m1"}, {"layers.1", "m2"}, {"head", "m2"}}}))) ==
+      R"(func @main(%p.0@m1: tensor<4x4xf32>, %p.1@m2: tensor<4x4xf32>, %x@m1: tensor<2x4xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
+  %p.0@m2 = transfer %p.0@m1 : tensor<4x4xf32>
+  %x2@m1 = fragment<mesh="m1", origin=["layers.0"], stage=0>(%x@m1, %p.0@m1) {
+    %x1 = matmul(%x, %p.0) : tensor<2x4xf32>
+    %x2 = tanh(%x1) : tensor<2x4xf32>
+    return %x2
+  } : tensor<2x4xf32>
+  %x2@m2 = transfer %x2@m1 : tensor<2x4xf32>
+  %x4@m2, %x5@m2 = fragment<mesh="m2", origin=["layers.1"], stage=1>(%x2@m2, %p.1@m2) {
+    %x3 = matmul(%x2, %p.1) : tensor<2x4xf32>
+    %x4 = tanh(%x3) : tensor<2x4xf32>
+    %x5 = add(%x4, %x2) : tensor<2x4xf32>
+    return %x4, %x5
+  } : tensor<2x4xf32>, tensor<2x4xf32>
+  %loss@m2 = fragment<mesh="m2", origin=["head"], stage=1>(%x5@m2, %p.0@m2) {
+    %x6 = matmul(%x5, %p.0) : tensor<2x4xf32>
+    %loss = reduce(%x6) {add, dims=[0, 1]} : tensor<f32>
+    return %loss
+  } : tensor<f32>
+  %x10@m2, %x15@m2 = fragment<mesh="m2", origin=["head"(1)], stage=1>(%p.0@m2, %x5@m2) {
+    %x8 = constant {1} : tensor<f32>
+    %x9 = broadcast_in_dim(%x8) {dims=[]} : tensor<2x4xf32>
+    %x10 = dot_general(%x9, %p.0) {contract=[1]x[1]} : tensor<2x4xf32>
+    %x15 = dot_general(%x5, %x9) {contract=[0]x[0]} : tensor<4x4xf32>
+    return %x10, %x15
+  } : tensor<2x4xf32>, tensor<4x4xf32>
+  %x15@m1 = transfer %x15@m2 : tensor<4x4xf32>
+  %x14@m2, %x17@m2, %x26@m2 = fragment<mesh="m2", origin=["layers.1"(1)], stage=1>(%x4@m2, %x10@m2, %x2@m2, %p.1@m2) {
+    %x11 = multiply(%x4, %x4) : tensor<2x4xf32>
+    %x8 = constant {1} : tensor<f32>
+    %x12 = subtract(%x8, %x11) : tensor<2x4xf32>
+    %x13 = multiply(%x10, %x12) : tensor<2x4xf32>
+    %x14 = dot_general(%x2, %x13) {contract=[0]x[0]} : tensor<4x4xf32>
+    %x16 = dot_general(%x13, %p.1) {contract=[1]x[1]} : tensor<2x4xf32>
+    %x17 = add(%x10, %x16) : tensor<2x4xf32>
+    %x25 = multiply(%x14, %x14) : tensor<4x4xf32>
+    %x26 = reduce(%x25) {add, dims=[0, 1]} : tensor<f32>
+    return %x14, %x17, %x26
+  } : tensor<4x4xf32>, tensor<2x4xf32>, tensor<f32>
+  %x17@m1 = transfer %x17@m2 : tensor<2x4xf32>
+  %x26@m1 = transfer %x26@m2 : tensor<f32>
+  %x24@m1, %p.0'@m1 = fragment<mesh="m1", origin=["layers.0"(1)], stage=0>(%x2@m1, %x17@m1, %x@m1, %x15@m1, %x26@m1, %p.0@m1) {
+    %x18 = multiply(%x2, %x2) : tensor<2x4xf32>
+    %x8 = constant {1} : tensor<f32>
+    %x19 = subtract(%x8, %x18) : tensor<2x4xf32>
+    %x20 = multiply(%x17, %x19) : tensor<2x4xf32>
+    %x21 = dot_general(%x, %x20) {contract=[0]x[0]} : tensor<4x4xf32>
+    %x22 = add(%x21, %x15) : tensor<4x4xf32>
+    %x23 = multiply(%x22, %x22) : tensor<4x4xf32>
+    %x24 = reduce(%x23) {add, dims=[0, 1]} : tensor<f32>
+    %x27 = add(%x24, %x26) : tensor<f32>
+    %x28 = sqrt(%x27) : tensor<f32>
+    %x29 = maximum(%x28, %x8) : tensor<f32>
+    %x30 = divide(%x8, %x29) : tensor<f32>
+    %x33 = multiply(%x22, %x30) : tensor<4x4xf32>
+    %x7 = constant {0.5} : tensor<f32>
+    %x34 = multiply(%x7, %x33) : tensor<4x4xf32>
+    %p.0' = subtract(%p.0, %x34) : tensor<4x4xf32>
+    return %x24, %p.0'
+  } : tensor<f32>, tensor<4x4xf32>
+  %x24@m2 = transfer %x24@m1 : tensor<f32>
+  %p.1'@m2 = fragment<mesh="m2", origin=[]>(%x24@m2, %x26@m2, %x14@m2, %p.1@m2) {
+    %x27 = add(%x24, %x26) : tensor<f32>
+    %x28 = sqrt(%x27) : tensor<f32>
+    %x8 = constant {1} : tensor<f32>
+    %x29 = maximum(%x28, %x8) : tensor<f32>
+    %x30 = divide(%x8, %x29) : tensor<f32>
+    %x31 = multiply(%x14, %x30) : tensor<4x4xf32>
+    %x7 = constant {0.5} : tensor<f32>
+    %x32 = multiply(%x7, %x31) : tensor<4x4xf32>
+    %p.1' = subtract(%p.1, %x32) : tensor<4x4xf32>
+    return %p.1'
+  } : tensor<4x4xf32>
+  return %p.0'@m1, %p.1'@m2, %loss@m2 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<f32>
+}
+)");
+}
