@@ -105,8 +105,8 @@ TEST_CASE("fragments as programs, and as text, are linear") {
     return pt::to_mpmd(m.p, meshes, m.to);
   };
   check_linear(500, cut, [](pt::mpmd_program& m) {
-    pt::fragment_programs programs(m);
-    for (int f = 0; f < static_cast<int>(m.fragments.size()); ++f) (void)programs[f];
+    pt::fragment_programs programs(m.source);
+    for (int f = 0; f < static_cast<int>(m.fragments.size()); ++f) (void)programs(m.fragments[f]);
   });
   check_linear(500, cut, [](pt::mpmd_program& m) { (void)pt::print(m); });
 }

@@ -357,8 +357,8 @@ TEST_CASE("fragments are programs") {
       },
       "x");
   const auto m = pt::to_mpmd(p, three, {.names = {{"a", "m0"}, {"b", "m1"}}});
-  pt::fragment_programs programs(m);
-  const pt::program a = programs[0], b = programs[1];
+  pt::fragment_programs programs(m.source);
+  const pt::program a = programs(m.fragments[0]), b = programs(m.fragments[1]);
   CHECK(str(pt::print(a)) == R"(func @main(%x: tensor<4xf32>) {
   %x1 = constant {2} : tensor<f32>
   %x2 = multiply(%x, %x1) : tensor<4xf32>

@@ -10,7 +10,8 @@ namespace partita::mpmd_detail {
 struct op_instance {
   op_id op = -1;
   int mesh = -1;
-  int key = -1;  ///< ops of one key are to be together; -1: anywhere on the mesh
+  int key = -1;   ///< ops of one key are to be together; -1: anywhere in the room
+  int room = -1;  ///< what is never in one fragment has different ones; -1: that of its mesh
 };
 
 /// What there is to cut, in program order. Inputs, and what is made wherever it is used, are not
@@ -31,6 +32,7 @@ class instance_list {
     if (first_[i.op] < 0) first_[i.op] = static_cast<int>(all.size());
     if (i.mesh >= 0) on_[i.op] |= mesh_set::of(i.mesh);
     all.push_back(i);
+    if (i.room < 0) all.back().room = i.mesh;
   }
   constexpr int count() const { return static_cast<int>(all.size()); }
   /// Where a value comes from that is used on a mesh: from there, or from the first mesh that makes
@@ -143,7 +145,7 @@ class component_finder {
 
 /// Ops that run together on one mesh.
 struct cut_fragment {
-  int mesh = -1, key = -1;  ///< key -1: nobody named it
+  int mesh = -1, key = -1;  ///< the room of its instances; key -1: nobody named it
   vec<int> instances;       ///< in program order
 };
 
@@ -151,14 +153,14 @@ struct cut_fragment {
 ///
 /// Instances of one key are one fragment; where that would make a cycle (a part that needs what
 /// another one makes of its own results), as few as program order allows. Others are absorbed: into
-/// the fragment on their mesh that makes the last of what they need, if one does; else, as what is
-/// computed again always is, into the one that needs them first, or the last one before. Where no
-/// fragment will do, those that have to wait for the same, or that only these need, are a fragment
-/// of their own.
+/// the fragment on their mesh that makes the last of what they need, if one does; else into the
+/// last one before their results are needed, or the first one there is. What is computed again is
+/// always put as late as it can be. Where no fragment will do, those that have to wait for the
+/// same, or that only these need, are a fragment of their own.
 ///
-/// How: fragments of keys get positions, so that what depends on another has a higher one; between
-/// two of them there are levels, as many as changes of meshes need. A walk forward finds for all
-/// else the first place where it could be, a walk backward the one where it is best.
+/// How: fragments of keys get positions, so that what depends on another has a higher one. All
+/// else has to lie between the positions of what it needs and of what needs it; between two of them
+/// there are levels, as many as changes of meshes need.
 ///
 /// Cost      linear in instances and their operands, and a look-up among the fragments of a mesh
 ///           for each that is absorbed
@@ -172,9 +174,10 @@ class cutting {
     const auto count = list_.all.size();
     place_.resize(count, place{});
     find_positions();
+    find_limits();
     for (int i = 0; i < list_.count(); ++i)
-      if (key(i) < 0) put_early(i);
-    if (absorb_) put_late();
+      if (key(i) < 0) put(i);
+    if (absorb_) sink();
     for (int i = 0; i < list_.count(); ++i)
       if (key(i) < 0)
         fragment_of_[i] = place_[i].level == 0 ? place_[i].position - 1 : other(i, place_[i]);
@@ -189,10 +192,14 @@ class cutting {
       return position != other.position ? position < other.position : level < other.level;
     }
   };
-  /// A place, or (`open`) what is before or behind it.
+  /// What is needed from here on: positions up to this one, or (`open`) below it.
   struct limit {
-    place at;
+    int position = 0;
     bool open = false;
+    constexpr bool before(const limit& other) const {
+      return position != other.position ? position < other.position : open && !other.open;
+    }
+    constexpr int last() const { return open ? position - 1 : position; }
   };
 
   const program& p_;
@@ -200,13 +207,16 @@ class cutting {
   int keys_;
   bool absorb_;
   vec<place> place_;             ///< by instance
+  vec<limit> limit_;             ///< by instance
   vec<cut_fragment> fragments_;  ///< that of position n is number n - 1; behind these, others
   vec<place> fragment_place_;
   vec<vec<int>> on_mesh_;  ///< by mesh: positions of its fragments
   vec<int> fragment_of_;   ///< by instance
+  int named_count_ = 0;    ///< fragments of keys
   place_table others_;
 
-  constexpr int mesh(int i) const { return list_.all[i].mesh; }
+  /// (A room counts as a mesh of its own.)
+  constexpr int mesh(int i) const { return list_.all[i].room; }
   constexpr int key(int i) const { return list_.all[i].key; }
   /// Is a step from one instance to another never within a fragment?
   constexpr bool apart(int a, int b) const {
@@ -228,7 +238,7 @@ class cutting {
     for (int i = 0; i < list_.count(); ++i) component_of.push_back(found.component[node_of(i)]);
     const grouping members(component_of, found.count);
     fragment_of_.resize(list_.all.size(), -1);
-    vec<limit> needed(list_.all.size(), limit{});  // (`open`: behind it)
+    vec<limit> needed(list_.all.size(), limit{});  // (`open`: above the position)
     vec<int> latest(static_cast<std::size_t>(keys_), -1);
     for (int c = 0; c < found.count; ++c)
       for (int i : members[c]) position(i, component_of, needed, latest);
@@ -240,16 +250,16 @@ class cutting {
     limit need;
     list_.for_each_source(i, [&](int s) {
       if (component_of[s] != component_of[i]) return;
-      limit from = key(s) >= 0 ? limit{place_[s], false} : needed[s];
-      if (from.at.position > 0 && apart(s, i)) from.open = true;
-      if (need.at.before(from.at) || (need.at == from.at && from.open)) need = from;
+      limit from = key(s) >= 0 ? limit{place_[s].position, false} : needed[s];
+      if (from.position > 0 && apart(s, i)) from.open = true;
+      if (from.position > need.position || (from.position == need.position && from.open))
+        need = from;
     });
     needed[i] = need;
     if (key(i) < 0) return;
     int& f = latest[key(i)];
-    const bool joins = f >= 0 && (need.at.before(fragment_place_[f]) ||
-                                  (need.at == fragment_place_[f] && !need.open));
-    if (!joins) f = add({list_.all[i].mesh, key(i), {}}, {count() + 1, 0});
+    const bool joins = f >= 0 && (f + 1 > need.position || (f + 1 == need.position && !need.open));
+    if (!joins) f = add({mesh(i), key(i), {}}, {count() + 1, 0});
     place_[i] = fragment_place_[f];
     fragment_of_[i] = f;
   }
@@ -265,6 +275,19 @@ class cutting {
 
   // ---- What is absorbed -------------------------------------------------------------------------
 
+  constexpr void find_limits() {
+    named_count_ = count();
+    const limit none{named_count_ + 1, false};
+    limit_.resize(list_.all.size(), none);
+    for (int i = list_.count(); i-- > 0;) {
+      limit here = key(i) >= 0 ? limit{place_[i].position, false} : limit_[i];
+      list_.for_each_source(i, [&](int s) {
+        limit there = here;
+        there.open = there.open || apart(s, i);
+        if (there.before(limit_[s])) limit_[s] = there;
+      });
+    }
+  }
   /// The fragment on a mesh with the first position that is not below `least`, or with the last
   /// one that is not above `most`; 0: there is none.
   constexpr int first_from(int mesh, int least) const {
@@ -294,44 +317,43 @@ class cutting {
     }
     return from;
   }
-  /// As early as it can be: with what it needs, or by itself.
-  constexpr void put_early(int i) {
+  constexpr void put(int i) {
     place least;
     list_.for_each_source(i, [&](int s) {
       place from = place_[s];
       if (apart(s, i)) ++from.level;
       if (least.before(from)) least = from;
     });
-    if (!absorb_ || (least.level == 0 && !is_made(least))) ++least.level;
-    place_[i] = least;
+    place_[i] = absorb_ ? chosen(i, least) : place{least.position, least.level + 1};
   }
-  /// Is it the place of a fragment with a key?
-  static constexpr bool is_made(const place& at) { return at.position > 0 && at.level == 0; }
-
-  /// What is not with what it needs goes to what needs it first.
-  constexpr void put_late() {
-    vec<limit> needed(list_.all.size(), limit{{count() + 1, 0}, false});  // (`open`: before it)
+  /// What is in no fragment of a key waits for those that use it, if these are in none either, and
+  /// on the same mesh: then it is one fragment with them.
+  constexpr void sink() {
+    const place none{named_count_ + 1, 0}, stay{-1, 0};
+    vec<place> used(list_.all.size(), none);  // by instance: the first place that uses it
     for (int i = list_.count(); i-- > 0;) {
-      if (key(i) < 0 && (!is_made(place_[i]) || p_.ops[list_.all[i].op].marks.again))
-        place_[i] = later(i, needed[i]);
+      if (key(i) < 0 && place_[i].level > 0 && used[i] != none && place_[i].before(used[i]))
+        place_[i] = used[i];
+      const bool holds = key(i) >= 0 || place_[i].level == 0;
       list_.for_each_source(i, [&](int s) {
-        const limit by{place_[i], apart(s, i)};
-        if (by.at.before(needed[s].at) || (by.at == needed[s].at && by.open)) needed[s] = by;
+        const place by = holds || apart(s, i) ? stay : place_[i];
+        if (by.before(used[s])) used[s] = by;
       });
     }
   }
-  constexpr place later(int i, const limit& needed) const {
-    const place& early = place_[i];
-    if (needed.at.position > count())  // by nobody
-      return is_made(early) ? early : at_or(first_from(mesh(i), early.position + 1), early);
-    if (!needed.open) return needed.at;
-    const int at = last_to(mesh(i), needed.at.position - (needed.at.level == 0 ? 1 : 0));
-    return at_or(at > early.position ? at : 0, early);
+  constexpr place chosen(int i, const place& least) const {
+    const bool made_there = least.position > 0 && least.level == 0;
+    const bool again = p_.ops[list_.all[i].op].marks.again;
+    if (made_there && !again) return least;
+    const int from = least.level == 0 ? (made_there ? least.position : 1) : least.position + 1;
+    const bool needed = limit_[i].position <= named_count_;
+    int at = needed       ? last_to(mesh(i), limit_[i].last())
+             : made_there ? 0
+                          : first_from(mesh(i), from);
+    if (at >= from) return {at, 0};
+    if (made_there) return least;
+    return {least.position, least.level == 0 ? 1 : least.level};
   }
-  static constexpr place at_or(int position, const place& otherwise) {
-    return position > 0 ? place{position, 0} : otherwise;
-  }
-
   /// The fragment for what has no other, at a place on a mesh.
   constexpr int other(int i, const place& at) {
     const auto hash = [](int mesh, const place& where) {

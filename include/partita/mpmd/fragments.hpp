@@ -15,32 +15,39 @@ namespace partita {
 /// Cost: linear in the source, once, and then in each fragment.
 class fragment_programs {
  public:
-  constexpr explicit fragment_programs(const mpmd_program& m)
-      : m_(m), names_(m.source), copy_(m.source.types.size(), -1) {}
+  constexpr explicit fragment_programs(const program& source)
+      : source_(source), names_(source), copy_(source.types.size(), -1) {}
 
-  constexpr program operator[](int number) {
-    const program& p = m_.source;
-    const fragment& f = m_.fragments[number];
+  /// `more`: further values that it takes.
+  constexpr program operator()(const fragment& f, span<const value_id> more = {}) {
     program q;
-    for (value_id v : f.inputs) {
-      copy_[v] = q.append(def<op::parameter>, {}, {}, p.types[v]);
-      q.ops.back().marks = p.ops[p.producers[v]].marks;
-      q.ops.back().name = q.intern(unquoted(names_[v]));
-      q.inputs.push_back(copy_[v]);
-    }
+    for (value_id v : f.inputs) take(q, v);
+    for (value_id v : more) take(q, v);
     for (op_id o : f.ops) append(q, o);
-    for (value_id v : f.outputs) q.outputs.push_back({copy_[v], q.intern(unquoted(names_[v]))});
+    for (value_id v : f.outputs) give(q, copy_[v], v);
     return q;
+  }
+  /// What stands for a value in the program that was written last.
+  constexpr value_id copy_of(value_id v) const { return copy_[v]; }
+  /// One more output, under the name of a value of the source.
+  constexpr void give(program& q, value_id copy, value_id like) const {
+    q.outputs.push_back({copy, q.intern(unquoted(names_[like]))});
   }
 
  private:
-  const mpmd_program& m_;
+  const program& source_;
   value_names names_;
   vec<value_id> copy_;  ///< by value of the source; what an earlier fragment left is not looked at
   vec<value_id> operands_;
 
+  constexpr void take(program& q, value_id v) {
+    copy_[v] = q.append(def<op::parameter>, {}, {}, source_.types[v]);
+    q.ops.back().marks = source_.ops[source_.producers[v]].marks;
+    q.ops.back().name = q.intern(unquoted(names_[v]));
+    q.inputs.push_back(copy_[v]);
+  }
   constexpr void append(program& q, op_id o) {
-    const program& p = m_.source;
+    const program& p = source_;
     operands_.clear();
     for (value_id v : p.operands(o)) operands_.push_back(copy_[v]);
     append_copy(q, p, o, operands_, p.attrs(o));

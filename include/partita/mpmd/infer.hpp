@@ -200,11 +200,10 @@ class inference {
     for (value_id v : chain.leaves) {
       const op_id o = made_by(v);
       const mesh_set had = out_.src[o], both = had & out_.use[root],
-                     own = fixed(o) ? mesh_set::of(given_.mesh[o]) : had;
-      const mesh_set where = !both.empty()              ? both
-                             : !leaf_src_[root].empty() ? leaf_src_[root]  // all together
-                             : !own.empty()             ? own
-                                                        : out_.use[root];
+                     own = fixed(o) ? mesh_set::of(given_.mesh[o]) : had,
+                     where = !both.empty()  ? both
+                             : !own.empty() ? own
+                                            : out_.use[root];
       chain.group.push_back(where.front());
       need(v, mesh_set::of(where.front()));
     }
@@ -260,6 +259,7 @@ class inference {
   constexpr void place_values() {
     asked_.resize(p_.ops.size(), mesh_set{});
     find_states();
+    find_last_parts();
     take_given();
     if (out_.error) return;
     find_uses();
@@ -309,13 +309,25 @@ class inference {
       if (uses_[n.result + r] > 0) return;
     if (out_.src[o] != t_.all() || !where_had) asked_[o] |= mesh_set::of(preferred(o));
   }
-  /// The first mesh where it can be had; of several, one where inputs live that it needs.
+  /// The first mesh where it can be had; of several, that of the last named part it needs, or one
+  /// where inputs live that it needs.
   constexpr int preferred(op_id o) const {
     const mesh_set had = out_.src[o].empty() ? t_.all() : out_.src[o];
+    if (const op_id last = last_part_[o]; last >= 0 && had.has(given_.mesh[last]))
+      return given_.mesh[last];
     const mesh_set near = near_.empty() ? mesh_set{} : near_[o] & had;
     return (near.empty() ? had : near).front();
   }
-  vec<mesh_set> near_;  ///< by op: where the inputs live that it is computed from
+  vec<mesh_set> near_;    ///< by op: where the inputs live that it is computed from
+  vec<op_id> last_part_;  ///< by op: the last op of a part that it is computed from, or -1
+  constexpr void find_last_parts() {
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      op_id last = fixed(o) ? o : -1;
+      for (value_id v : p_.operands(o))
+        if (last_part_[made_by(v)] > last) last = last_part_[made_by(v)];
+      last_part_.push_back(last);
+    }
+  }
   constexpr void find_near() {
     near_.resize(p_.ops.size(), mesh_set{});
     for (int i = 0; i < p_.input_count(); ++i) {

@@ -18,6 +18,8 @@ struct message {
   int user = -1;       ///< that waits for it first
   double seconds = 0;  ///< for which the link is occupied
   double latency = 0;  ///< seconds until it has arrived, in addition
+  int transfer = -1;   ///< which of the values that are sent
+  int microbatch = -1;
 };
 
 /// One step of a mesh: to run a call, to send a message or to take one that has arrived.

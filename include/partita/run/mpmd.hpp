@@ -31,9 +31,9 @@ class mpmd_run {
  public:
   mpmd_run(const mpmd_program& m, const run_options& options) : m_(m) {
     m.error.raise();
-    fragment_programs programs(m);
+    fragment_programs programs(m.source);
     for (int f = 0; f < static_cast<int>(m.fragments.size()); ++f)
-      ready_.emplace_back(programs[f], options);
+      ready_.emplace_back(programs(m.fragments[f]), options);
     auto names = std::make_shared<std::vector<std::string>>();
     for (int i = 0; i < m.source.output_count(); ++i) names->emplace_back(m.source.output_name(i));
     names_ = std::move(names);

@@ -1,0 +1,147 @@
+/// The calls of a pipeline, one for each unit and microbatch, and the messages between them.
+#pragma once
+
+#include <partita/mpmd/one_microbatch.hpp>
+#include <partita/mpmd/pipelined.hpp>
+
+namespace partita::mpmd_detail {
+
+/// The calls of all units, what waits for what, and what is sent.
+///
+/// Cost: linear in calls and in what is sent, but for sorting it.
+class call_writer {
+ public:
+  constexpr call_writer(pipelined& out, const vec<call_edge>& edges)
+      : out_(out), edges_(edges), call_of_(out.units.size(), vec<int>{}) {}
+
+  /// In program order: what is in front of the loop, microbatch by microbatch, what is behind it.
+  constexpr void add_calls() {
+    const vec<char> behind = units_behind();
+    out_.calls.meshes = out_.topology.count();
+    for_each_unit([&](int u) {
+      if (!unit(u).inside && behind[u] == 0) add(u, -1);
+    });
+    for (int i = 0; i < out_.microbatches; ++i)
+      for_each_unit([&](int u) {
+        if (unit(u).inside) add(u, i);
+      });
+    for_each_unit([&](int u) {
+      if (!unit(u).inside && behind[u] != 0) add(u, -1);
+    });
+    for (const auto& e : edges_) connect(e);
+    find_whether_stages_differ();
+  }
+  /// A message for each transfer, and for each microbatch where it is of one, in the order in which
+  /// they are taken.
+  constexpr vec<message> messages() {
+    place_.resize(out_.calls.calls.size(), 0);
+    for (int i = 0; i < static_cast<int>(out_.order.size()); ++i) place_[out_.order[i]] = i;
+    find_takers();
+    for (int t = 0; t < static_cast<int>(out_.transfers.size()); ++t)
+      if (out_.transfers[t].after >= 0) send(t);  // an input is sent before all else
+    vec<int> sorted;
+    for (int i = 0; i < static_cast<int>(list_.size()); ++i) sorted.push_back(i);
+    merge_sort(sorted, [&](int a, int b) {
+      const message &x = list_[a], &y = list_[b];
+      return x.user != y.user ? place_[x.user] < place_[y.user] : place_[x.call] < place_[y.call];
+    });
+    vec<message> out;
+    for (const int i : sorted) out.push_back(list_[i]);
+    return out;
+  }
+
+ private:
+  pipelined& out_;
+  const vec<call_edge>& edges_;
+  vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
+  vec<vec<int>> takers_;   ///< by value: units that take it
+  vec<int> place_;         ///< by call, in the order
+  vec<message> list_;
+
+  constexpr const pipeline_unit& unit(int u) const { return out_.units[u]; }
+  template <class F>
+  constexpr void for_each_unit(const F& f) const {
+    for (int u = 0; u < static_cast<int>(out_.units.size()); ++u) f(u);
+  }
+  constexpr void add(int u, int microbatch) {
+    const fragment& f = unit(u).piece;
+    call_of_[u].push_back(out_.calls.count());
+    out_.calls.calls.push_back({f.stage, f.mesh, unit(u).transposed, microbatch, unit(u).part});
+    out_.unit_of.push_back(u);
+  }
+  /// Units outside of the loop that need what it gives. (Units stand in an order of execution.)
+  constexpr vec<char> units_behind() const {
+    vec<int> to;
+    for (const auto& e : edges_) to.push_back(e.to);
+    const grouping into(to, static_cast<int>(out_.units.size()));
+    vec<char> behind(out_.units.size(), 0);
+    for_each_unit([&](int u) {
+      for (const int e : into[u])
+        if (!unit(u).inside && (unit(edges_[e].from).inside || behind[edges_[e].from] != 0))
+          behind[u] = 1;
+    });
+    return behind;
+  }
+  constexpr void connect(const call_edge& e) {
+    const vec<int>&from = call_of_[e.from], &to = call_of_[e.to];
+    if (unit(e.from).inside && unit(e.to).inside) {
+      for (int i = 0; i < out_.microbatches; ++i) out_.calls.edges.push_back({from[i], to[i]});
+      return;
+    }
+    for (const int a : from)
+      for (const int b : to) out_.calls.edges.push_back({a, b});
+  }
+  constexpr void find_whether_stages_differ() {
+    vec<int> stage_of(out_.calls.meshes, -1);
+    for (const auto& c : out_.calls.calls) {
+      if (!c.ordered()) continue;
+      if (stage_of[c.mesh] >= 0 && stage_of[c.mesh] != c.stage) out_.calls.with_stage = true;
+      stage_of[c.mesh] = c.stage;
+    }
+  }
+  constexpr void find_takers() {
+    takers_.resize(out_.source.types.size(), vec<int>{});
+    for_each_unit([&](int u) {
+      for (const value_id v : unit(u).piece.inputs) {
+        const op_id o = out_.source.producer(v);
+        const bool slice = enters(out_.source.op(o)) && out_.source.op(o).operand_count > 0;
+        takers_[slice ? out_.source.operand(o, 0) : v].push_back(u);
+      }
+    });
+  }
+  constexpr void send(int number) {
+    const transfer& t = out_.transfers[number];
+    const bool each =
+        unit(t.after).inside && !leaves(out_.source.op(out_.source.producer(t.value)));
+    for (int i = 0; i < (each ? out_.microbatches : 1); ++i) {
+      message m{.call = each ? call_of_[t.after][i] : last_call(t.after),
+                .user = first_user(t, each ? i : -1),
+                .transfer = number,
+                .microbatch = each ? i : -1};
+      if (m.user >= 0) list_.push_back(m);  // else the caller takes it
+    }
+  }
+  constexpr int last_call(int u) const {
+    int last = call_of_[u][0];
+    for (const int c : call_of_[u])
+      if (place_[c] > place_[last]) last = c;
+    return last;
+  }
+  /// The first call on the mesh that takes a value, of a microbatch (-1: of any).
+  constexpr int first_user(const transfer& t, int microbatch) const {
+    int first = -1;
+    const auto look = [&](int c) {
+      if (first < 0 || place_[c] < place_[first]) first = c;
+    };
+    for (const int u : takers_[t.value]) {
+      if (unit(u).piece.mesh != t.to) continue;
+      if (microbatch >= 0 && unit(u).inside)
+        look(call_of_[u][microbatch]);
+      else
+        for (const int c : call_of_[u]) look(c);
+    }
+    return first;
+  }
+};
+
+}  // namespace partita::mpmd_detail

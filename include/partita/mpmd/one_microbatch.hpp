@@ -1,0 +1,233 @@
+/// A step as one microbatch sees it: what is in front of the loop over microbatches, one iteration
+/// of it, and what is behind, in line.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/copy.hpp>
+#include <partita/ir/source_ids.hpp>
+#include <partita/op/combine.hpp>
+#include <partita/op/registry.hpp>
+#include <partita/op/scan.hpp>
+#include <partita/schedule/microbatch.hpp>
+#include <partita/support/error.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+namespace op {
+
+/// What enters an iteration: slice i of a stack (n, ...), in the call for microbatch i.
+struct microbatch_slice {
+  static constexpr std::string_view name = "microbatch_slice";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(infer_context& c) { c.result = c.declared; }
+};
+/// The number of the iteration, an i32.
+struct microbatch_index {
+  static constexpr std::string_view name = "microbatch_index";
+  static constexpr int operand_count = 0;
+  static constexpr void infer(infer_context& c) { c.result = c.declared; }
+};
+/// What leaves all iterations combined: their sum, or what the attribute (a combiner) says;
+/// `stack`: they all give the same.
+struct microbatch_sum {
+  static constexpr std::string_view name = "microbatch_sum";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(infer_context& c) { c.result = c.declared; }
+};
+/// What leaves them stacked, by their number: (n, ...).
+struct microbatch_stack {
+  static constexpr std::string_view name = "microbatch_stack";
+  static constexpr int operand_count = 1;
+  static constexpr void infer(infer_context& c) { c.result = c.declared; }
+};
+
+}  // namespace op
+
+/// The program of one microbatch. Values go into an iteration by microbatch_slice and
+/// microbatch_index alone or as they are, out of it by microbatch_sum and microbatch_stack alone.
+struct one_microbatch {
+  program p;
+  std::int64_t microbatches = 1;
+  vec<text> notes;
+  failure error;
+};
+
+namespace mpmd_detail {
+
+constexpr bool enters(const op_node& n) {
+  return n.def->id == def<op::microbatch_slice>.id || n.def->id == def<op::microbatch_index>.id;
+}
+constexpr bool leaves(const op_node& n) {
+  return n.def->id == def<op::microbatch_sum>.id || n.def->id == def<op::microbatch_stack>.id;
+}
+
+/// By op: does it run for each microbatch: does it depend on an iteration, and not only on what all
+/// of them gave? (What enters and leaves does not.)
+constexpr vec<char> ops_inside(const program& p) {
+  vec<char> inside(p.ops.size(), 0);
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    if (enters(p.op(o)) || leaves(p.op(o))) continue;
+    for (const value_id v : p.operands(o)) {
+      const op_id from = p.producer(v);
+      if (inside[from] != 0 || enters(p.op(from))) inside[o] = 1;
+    }
+  }
+  for (op_id o = 0; o < p.op_count(); ++o)  // what each iteration gives, it makes
+    if (leaves(p.op(o))) inside[p.producer(p.operand(o, 0))] = 1;
+  return inside;
+}
+
+/// Writes the body of a scan once, in place of the scan.
+class loop_opener {
+ public:
+  constexpr loop_opener(const program& p, op_id loop)
+      : p_(p),
+        loop_(loop),
+        body_(p.region(loop, 0)),
+        k_(p.attrs(loop)),
+        outer_(p, q_),
+        inner_(body_, q_) {}
+
+  constexpr program run() {
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      if (o == loop_)
+        open();
+      else
+        copy_op(outer_, p_, o);
+    outer_.interface();
+    q_.labels = p_.labels;
+    q_.scopes = p_.scopes;
+    number_ops(q_);
+    return static_cast<program&&>(q_);
+  }
+
+ private:
+  const program& p_;
+  op_id loop_;
+  const program& body_;
+  op::scan::counts k_;
+  program q_;
+  program_copier outer_, inner_;
+  vec<int> carried_;  ///< by op of the body: the carried value that it only adds to, or -1
+
+  constexpr void copy_op(program_copier& copy, const program& from, op_id o) {
+    copy.op(o);
+    for (const auto& r : from.regions_of(o)) q_.append_region(program(r));
+  }
+  constexpr value_id outer(int operand) const { return outer_.renamed[p_.operand(loop_, operand)]; }
+  constexpr value_id cross(const op_def& d, value_id v, const tensor_type& t,
+                           std::int64_t attribute = 0) {
+    const value_id operands[] = {v};
+    const std::int64_t attrs[] = {attribute};
+    const bool has_operand = d.operand_count == 1;
+    return q_.append(d, {operands, has_operand ? 1u : 0u}, {attrs, 1}, t);
+  }
+  constexpr void open() {
+    const int constants = k_.constants, carried = k_.carried;
+    inner_.renamed[body_.inputs[0]] =
+        cross(def<op::microbatch_index>, -1, body_.type(body_.inputs[0]));
+    for (int i = 0; i < constants; ++i) inner_.renamed[body_.inputs[1 + i]] = outer(i);
+    for (int i = constants + carried; i < constants + carried + k_.sliced; ++i) {
+      const value_id v = body_.inputs[1 + i];
+      inner_.renamed[v] = cross(def<op::microbatch_slice>, outer(i), body_.type(v));
+    }
+    find_carried();
+    for (op_id o = 0; o < body_.op_count(); ++o)
+      if (!body_.is(o, op_role::parameter) && carried_[o] < 0) copy_op(inner_, body_, o);
+    value_id result = p_.op(loop_).result;
+    for (int i = 0; i < body_.output_count(); ++i, ++result)
+      outer_.renamed[result] = i < carried ? combined(i) : stacked(i, p_.type(result));
+  }
+  /// The op that combines a carried value with what an iteration adds, or -1.
+  constexpr op_id combining(int i) const {
+    const op_id o = body_.producer(body_.outputs[i].value);
+    for (const value_id v : body_.operands(o))
+      if (v == body_.inputs[1 + k_.constants + i]) return o;
+    return -1;
+  }
+  constexpr void find_carried() {
+    carried_.resize(body_.ops.size(), -1);
+    for (int i = 0; i < k_.carried; ++i)
+      if (const op_id o = combining(i); o >= 0) carried_[o] = i;
+  }
+  constexpr value_id combined(int i) {
+    const value_id out = body_.outputs[i].value;
+    const op_id o = combining(i);
+    if (o < 0)
+      return cross(def<op::microbatch_sum>, inner_.renamed[out], body_.type(out),
+                   static_cast<std::int64_t>(combiner::stack));
+    const bool first = body_.operand(o, 0) == body_.inputs[1 + k_.constants + i];
+    return cross(def<op::microbatch_sum>, inner_.renamed[body_.operand(o, first ? 1 : 0)],
+                 body_.type(out), static_cast<std::int64_t>(combiner_of(*body_.op(o).def)));
+  }
+  static constexpr combiner combiner_of(const op_def& d) {
+    for (const combiner c : {combiner::add, combiner::max, combiner::min, combiner::multiply,
+                             combiner::logical_and, combiner::logical_or})
+      if (combining_op(c).id == d.id) return c;
+    return combiner::stack;
+  }
+  constexpr value_id stacked(int i, const tensor_type& t) {
+    return cross(def<op::microbatch_stack>, inner_.renamed[body_.outputs[i].value], t);
+  }
+};
+
+/// Does a nested program have an op of a named part, or of a derivative of one?
+constexpr bool has_parts(const program& region, const scope_list& scopes,
+                         const label_list& labels) {
+  bool found = false;
+  ir_detail::for_each_op(region, [&](const op_node& n) {
+    found =
+        found || scopes.of(n.marks.source) >= 0 || !labels.find(n.marks.source, n.def->id).empty();
+  });
+  return found;
+}
+
+}  // namespace mpmd_detail
+
+/// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, and one
+/// iteration of it in line. What has no named part in it may be loops of its own (a count over the
+/// batch); what has, is one loop.
+///
+/// Errors    those of `microbatch`, O120 the loop over named parts needs what another one gives
+constexpr one_microbatch cut_into_microbatches(
+    const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch) {
+  one_microbatch out;
+  out.microbatches = n;
+  rewriting r;
+  r.p = p;
+  number_ops(r.p);
+  schedule_detail::stepping{n, batch}.rewrite(r);
+  out.error = r.error;
+  out.notes = r.notes;
+  if (out.error) return out;
+  r.p.labels = p.labels;
+  r.p.scopes = p.scopes;
+  if (n == 1) {
+    out.p = static_cast<program&&>(r.p);
+    return out;
+  }
+  op_id loop = -1;
+  for (op_id o = 0; o < r.p.op_count(); ++o) {
+    const op_node& node = r.p.op(o);
+    if (node.def->id != def<op::scan>.id || op::scan::counts(r.p.attrs(o)).length != n) continue;
+    if (!mpmd_detail::has_parts(r.p.region(o, 0), r.p.scopes, r.p.labels)) continue;
+    if (loop >= 0) {
+      text why;
+      for (const text& note : r.notes) why << "; " << note;
+      out.error.record("O120", "pipeline: named parts need what all microbatches give together",
+                       why, "; compute it outside of the parts, or from one microbatch alone");
+      return out;
+    }
+    loop = o;
+  }
+  if (loop < 0) {
+    out.error.record("O121", "pipeline: no op of a named part is computed from a microbatch");
+    return out;
+  }
+  out.p = mpmd_detail::loop_opener(r.p, loop).run();
+  return out;
+}
+
+}  // namespace partita

@@ -1,0 +1,54 @@
+/// Pipelines as data: a step cut into units, functions that meshes call for each microbatch.
+///
+/// Source    Shardy:MPMD, fragment scheduling; GPipe, arXiv:1811.06965
+#pragma once
+
+#include <string_view>
+
+#include <partita/mpmd/mpmd_program.hpp>
+#include <partita/mpmd/sequence.hpp>
+#include <partita/mpmd/timeline.hpp>
+
+namespace partita {
+
+/// A function that a mesh calls: for each microbatch (`inside`), or once in front of or behind
+/// them.
+///
+/// Inputs of the function: `piece.inputs`, then an accumulator for each of `sums`; its outputs:
+/// `piece.outputs`, then the accumulators with what this call adds.
+struct pipeline_unit {
+  fragment piece;
+  int transposed = 0;
+  fragment_part part = fragment_part::whole;
+  bool inside = false;
+  vec<op_id> sums;  ///< microbatch_sum ops of which it makes what is combined
+  program function;
+};
+
+/// A step over the meshes of a topology, whose microbatches are calls of units.
+struct pipelined {
+  program source;  ///< one microbatch, see one_microbatch
+  partita::topology topology;
+  int microbatches = 1, stages = 1;
+  vec<pipeline_unit> units;  ///< in an order of execution
+  vec<transfer> transfers;   ///< of a value of an iteration: for each microbatch
+  vec<int> input_mesh, output_mesh;
+  vec<char> inside;  ///< by op of `source`: does it run for each microbatch?
+  call_graph calls;
+  vec<int> unit_of;  ///< by call
+  vec<int> order;    ///< of calls
+  mesh_lists lists;
+  channel_options channels;
+  vec<text> notes;
+  failure error;
+
+  /// `F0 F1 B0 ...`: what a mesh runs for the microbatches, in its order.
+  constexpr text order_of(std::string_view mesh) const {
+    vec<int> list;
+    for (const int c : order)
+      if (calls.calls[c].ordered() && topology.name(calls.calls[c].mesh) == mesh) list.push_back(c);
+    return list_text(calls, list);
+  }
+};
+
+}  // namespace partita

@@ -1,0 +1,101 @@
+/// Sums over microbatches of what several meshes make: each mesh accumulates its own part.
+#pragma once
+
+#include <partita/ir/copy.hpp>
+#include <partita/ir/source_ids.hpp>
+#include <partita/mpmd/one_microbatch.hpp>
+#include <partita/mpmd/topology.hpp>
+
+namespace partita::mpmd_detail {
+
+/// before: microbatch_sum(add(a, b)) => after: add(microbatch_sum(a), microbatch_sum(b)), where a
+/// and b are made on different meshes and the sum of an iteration is used for nothing else: each
+/// mesh accumulates what it makes, and sends it once.
+///
+/// Cost: linear in ops.
+class sum_splitter {
+ public:
+  constexpr sum_splitter(const program& p, const vec<int>& mesh)
+      : p_(p), mesh_(mesh), copy_(p, q_), uses_(p.types.size(), 0), made_on_(p.types.size(), {}) {}
+
+  /// Has anything changed?
+  constexpr bool run(program& out) {
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      for (const value_id v : p_.operands(o)) ++uses_[v];
+    for (const auto& each : p_.outputs) ++uses_[each.value];
+    find_places();
+    bool any = false;
+    for (op_id o = 0; o < p_.op_count(); ++o) any = any || is_split(o);
+    if (!any) return false;
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      if (is_split(o)) {
+        copy_.renamed[p_.op(o).result] = sums(o, p_.operand(o, 0));
+      } else if (!inside_split_[o]) {
+        copy_.op(o);
+        for (const auto& r : p_.regions_of(o)) q_.append_region(program(r));
+      }
+    }
+    copy_.interface();
+    q_.labels = p_.labels;
+    q_.scopes = p_.scopes;
+    number_ops(q_);
+    out = static_cast<program&&>(q_);
+    return true;
+  }
+
+ private:
+  const program& p_;
+  const vec<int>& mesh_;
+  program q_;
+  program_copier copy_;
+  vec<int> uses_;
+  vec<mesh_set> made_on_;   ///< by value: meshes of the parts whose results are added up to it
+  vec<char> inside_split_;  ///< by op: an addition that is done behind the loop
+
+  constexpr bool adds_up(value_id v) const {
+    const op_id o = p_.producer(v);
+    return mesh_[o] < 0 && p_.op(o).def->adds && uses_[v] == 1;
+  }
+  constexpr void find_places() {
+    inside_split_.resize(p_.ops.size(), 0);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_node& n = p_.op(o);
+      if (n.result_count == 0) continue;
+      if (mesh_[o] >= 0)
+        made_on_[n.result] = mesh_set::of(mesh_[o]);
+      else
+        for (const value_id v : p_.operands(o)) made_on_[n.result] |= made_on_[v];
+    }
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      if (is_split(o)) mark(p_.operand(o, 0));
+  }
+  constexpr bool apart(value_id v) const { return adds_up(v) && made_on_[v].count() > 1; }
+  constexpr bool is_split(op_id o) const {
+    return p_.op(o).def->id == def<op::microbatch_sum>.id &&
+           p_.attrs(o)[0] == static_cast<std::int64_t>(combiner::add) && apart(p_.operand(o, 0));
+  }
+  constexpr void mark(value_id v) {
+    vec<value_id> todo{v};
+    while (!todo.empty()) {
+      const value_id x = todo.back();
+      todo.pop_back();
+      if (!apart(x)) continue;
+      inside_split_[p_.producer(x)] = 1;
+      for (const value_id y : p_.operands(p_.producer(x))) todo.push_back(y);
+    }
+  }
+  /// (As deep as sums of derivatives stand in each other.)
+  constexpr value_id sums(op_id sum, value_id v) {
+    if (!apart(v)) {
+      const value_id operands[] = {copy_.renamed[v]};
+      return q_.append(def<op::microbatch_sum>, operands, p_.attrs(sum), p_.type(v));
+    }
+    const op_id o = p_.producer(v);
+    const value_id both[] = {sums(sum, p_.operand(o, 0)), sums(sum, p_.operand(o, 1))};
+    append_copy(q_, p_, o, both, p_.attrs(o));
+    q_.ops.back().marks = {};
+    return q_.append_result(p_.type(v));
+  }
+};
+
+}  // namespace partita::mpmd_detail

@@ -1,0 +1,274 @@
+/// Cuts the program of one microbatch into units.
+#pragma once
+
+#include <partita/mpmd/fragments.hpp>
+#include <partita/mpmd/one_microbatch.hpp>
+#include <partita/mpmd/pipelined.hpp>
+
+namespace partita::mpmd_detail {
+
+/// A stage's forward or backward, or a part of it.
+struct unit_key {
+  int stage = -1, transposed = 0;
+  fragment_part part = fragment_part::whole;
+  friend constexpr bool operator==(const unit_key&, const unit_key&) = default;
+};
+
+/// Writes the units of a placed program.
+class unit_writer {
+ public:
+  constexpr unit_writer(pipelined& out, const placed_program& placed, bool split)
+      : out_(out), placed_(placed), p_(placed.p), list_(placed.p), split_(split) {}
+
+  constexpr void run() {
+    find_inside();
+    find_keys();
+    if (split_) find_parts();
+    add_instances();
+    cuts_ = cutting(p_, list_, static_cast<int>(keys_.size())).run();
+    unit_of_.resize(list_.all.size(), -1);
+    for (auto* each : {&sent_, &given_}) each->resize(p_.types.size(), mesh_set{});
+    made_.resize(p_.ops.size(), -1);
+    taken_.resize(p_.types.size(), -1);
+    input_of_.resize(p_.types.size(), -1);
+    for (int i = 0; i < p_.input_count(); ++i) input_of_[p_.inputs[i]] = i;
+    for (const auto& cut : cuts_) add_unit(cut);
+    if (out_.error) return;
+    for (int u = 0; u < units(); ++u) collect(u);
+    for (int i = 0; i < p_.output_count(); ++i) need(p_.outputs[i].value, out_.output_mesh[i], -1);
+    find_sums();
+    fragment_programs programs(p_);
+    for (int u = 0; u < units(); ++u) write(u, programs);
+    write_transfers();
+  }
+  vec<call_edge> edges;  ///< between units
+  vec<char> inside_;
+
+ private:
+  pipelined& out_;
+  const placed_program& placed_;
+  const program& p_;
+  instance_list list_;
+  bool split_;
+  vec<unit_key> keys_;
+  vec<int> key_of_;  ///< by op: its place in `keys_`, or -1
+  vec<cut_fragment> cuts_;
+  vec<vec<int>> instances_;  ///< by unit
+  vec<int> unit_of_;         ///< by instance: -1 for what enters and leaves an iteration
+  vec<int> input_of_, made_, taken_;
+  vec<mesh_set> sent_, given_;
+
+  constexpr int units() const { return static_cast<int>(out_.units.size()); }
+  constexpr bool crosses(op_id o) const { return enters(p_.op(o)) || leaves(p_.op(o)); }
+
+  /// With a single microbatch there is no loop: what named parts do, and what lies between them.
+  constexpr void find_inside() {
+    if (out_.microbatches > 1) {
+      inside_ = ops_inside(p_);
+      return;
+    }
+    const std::size_t count = p_.ops.size();
+    vec<char> behind(count, 0), before(count, 0);
+    inside_.resize(count, 0);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      for (const value_id v : p_.operands(o)) behind[o] |= behind[p_.producer(v)];
+      if (placed_.key[o] >= 0) behind[o] = 1;
+    }
+    for (op_id o = p_.op_count(); o-- > 0;) {
+      if (placed_.key[o] >= 0) before[o] = 1;
+      for (const value_id v : p_.operands(o)) before[p_.producer(v)] |= before[o];
+      inside_[o] = behind[o] & before[o];
+    }
+  }
+
+  // ---- Keys -------------------------------------------------------------------------------------
+
+  constexpr int key_number(const unit_key& k) {
+    for (int i = 0; i < static_cast<int>(keys_.size()); ++i)
+      if (keys_[i] == k) return i;
+    keys_.push_back(k);
+    return static_cast<int>(keys_.size()) - 1;
+  }
+  /// Layers are joined to stages.
+  constexpr void find_keys() {
+    vec<int> of(placed_.keys.size(), -1);
+    for (int k = 0; k < static_cast<int>(of.size()); ++k) {
+      const part_key& each = placed_.keys[k];
+      of[k] = key_number({placed_.parts[each.part].stage, each.transposed});
+    }
+    key_of_.resize(p_.ops.size(), -1);
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      if (inside_[o] != 0 && placed_.key[o] >= 0) key_of_[o] = of[placed_.key[o]];
+  }
+  /// Of a backward what another unit needs is the first part, the rest the second.
+  constexpr void find_parts() {
+    constexpr int none = -1, several = -2;
+    vec<int> feeds(p_.ops.size(), none);  // by op: the key that uses what follows from it
+    vec<char> first(p_.ops.size(), 0);
+    for (op_id o = p_.op_count(); o-- > 0;) {
+      const int key = key_of_[o];
+      if (crosses(o) || inside_[o] == 0) continue;
+      if (key >= 0 && feeds[o] != none && feeds[o] != key) first[o] = 1;
+      const int passed = key < 0 ? feeds[o] : first[o] != 0 ? several : key;
+      for (const value_id v : p_.operands(o)) {
+        // A use in another unit; in the own one, or on the way, what that leads to.
+        const int from = key_of_[p_.producer(v)];
+        const int use = key >= 0 && from >= 0 && from != key ? key : passed;
+        int& f = feeds[p_.producer(v)];
+        if (use == none) continue;
+        f = f == none || f == use ? use : several;
+      }
+    }
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      if (key_of_[o] < 0 || keys_[key_of_[o]].transposed == 0) continue;
+      unit_key k = keys_[key_of_[o]];
+      k.part = first[o] != 0 ? fragment_part::input : fragment_part::weight;
+      key_of_[o] = key_number(k);
+    }
+  }
+  constexpr void add_instances() {
+    const int meshes = out_.topology.count();
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      for (mesh_set on = placed_.on[o]; !on.empty(); on = on.without(mesh_set::of(on.front()))) {
+        const int m = on.front(), kind = crosses(o) ? 2 : inside_[o] != 0 ? 1 : 0;
+        list_.add({o, m, key_of_[o], kind * meshes + m});
+      }
+  }
+
+  // ---- Units ------------------------------------------------------------------------------------
+
+  constexpr void add_unit(const cut_fragment& cut) {
+    const op_id first = list_.all[cut.instances[0]].op;
+    if (crosses(first)) return;
+    pipeline_unit u;
+    u.piece.mesh = list_.all[cut.instances[0]].mesh;
+    u.inside = inside_[first] != 0;
+    if (cut.key >= 0) {
+      u.piece.stage = keys_[cut.key].stage;
+      u.transposed = keys_[cut.key].transposed;
+      u.part = keys_[cut.key].part;
+      check_single(u);
+    } else if (u.inside) {
+      out_.error.record("O122", "pipeline: ", p_.op(first).def->name, " (",
+                        p_.type(p_.op(first).result), ") runs for each microbatch on mesh \"",
+                        out_.topology.name(u.piece.mesh),
+                        "\", and can be of none of its units; give it a name");
+    }
+    for (const int i : cut.instances) {
+      unit_of_[i] = units();
+      add_origin(u, list_.all[i].op);
+    }
+    instances_.push_back(cut.instances);
+    out_.units.push_back(static_cast<pipeline_unit&&>(u));
+  }
+  constexpr void add_origin(pipeline_unit& u, op_id o) const {
+    if (placed_.key[o] < 0) return;
+    const part_key& key = placed_.keys[placed_.key[o]];
+    const named_part& part = placed_.parts[key.part];
+    for (const auto& each : u.piece.origins)
+      if (each.name == part.name && each.transposed == key.transposed && each.call == part.call)
+        return;
+    u.piece.origins.push_back({part.name, key.transposed, part.call});
+  }
+  constexpr void check_single(const pipeline_unit& u) {
+    for (const auto& each : out_.units)
+      if (each.inside && each.piece.stage == u.piece.stage && each.transposed == u.transposed &&
+          each.part == u.part)
+        out_.error.record("O123", "pipeline: stage ", u.piece.stage,
+                          u.transposed > 0 ? " backward" : " forward",
+                          " would run twice for each microbatch, since it needs what another stage "
+                          "makes of its results; choose other stages");
+  }
+
+  // ---- What goes where --------------------------------------------------------------------------
+
+  /// Unit `u` (-1: the caller) uses a value on a mesh.
+  constexpr void need(value_id v, int mesh, int u) {
+    const op_id o = p_.producer(v);
+    if (input_of_[v] >= 0) {
+      if (out_.input_mesh[input_of_[v]] != mesh) sent_[v] |= mesh_set::of(mesh);
+      return;
+    }
+    if (placed_.free[o] != 0) return;
+    if (enters(p_.op(o)))
+      return p_.op(o).operand_count > 0 ? need(p_.operand(o, 0), mesh, u) : void();
+    const value_id made = leaves(p_.op(o)) ? p_.operand(o, 0) : v;
+    if (input_of_[made] >= 0 || placed_.free[p_.producer(made)] != 0) return;
+    const int from = list_.source(made, mesh);
+    if (unit_of_[from] == u) return;
+    if (list_.all[from].mesh != mesh) sent_[v] |= mesh_set::of(mesh);
+    if (p_.op(o).def->id != def<op::microbatch_sum>.id)
+      given_[made] |= mesh_set::of(list_.all[from].mesh);
+    if (u >= 0) edges.push_back({unit_of_[from], u});
+  }
+  constexpr void collect(int u) {
+    for (const int i : instances_[u]) include(u, list_.all[i].op);
+  }
+  constexpr void include(int u, op_id o) {
+    fragment& f = out_.units[u].piece;
+    if (made_[o] == u) return;
+    for (const value_id v : p_.operands(o)) {
+      const op_id from = p_.producer(v);
+      if (placed_.free[from] != 0 && !enters(p_.op(from))) {
+        include(u, from);
+      } else if (made_[from] != u && taken_[v] != u) {
+        taken_[v] = u;
+        f.inputs.push_back(v);
+        need(v, f.mesh, u);
+      }
+    }
+    made_[o] = u;
+    f.ops.push_back(o);
+  }
+
+  constexpr void find_sums() {
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      if (p_.op(o).def->id != def<op::microbatch_sum>.id) continue;
+      const int from = list_.source(p_.operand(o, 0), placed_.on[o].front());
+      if (from >= 0 && unit_of_[from] >= 0) out_.units[unit_of_[from]].sums.push_back(o);
+    }
+  }
+
+  // ---- Functions --------------------------------------------------------------------------------
+
+  constexpr void write(int u, fragment_programs& programs) {
+    pipeline_unit& unit = out_.units[u];
+    for (const int i : instances_[u]) {
+      const op_node& n = p_.op(list_.all[i].op);
+      for (value_id v = n.result; v < n.result + n.result_count; ++v)
+        if (given_[v].has(unit.piece.mesh)) unit.piece.outputs.push_back(v);
+    }
+    vec<value_id> accumulated;
+    for (const op_id o : unit.sums) accumulated.push_back(p_.op(o).result);
+    unit.function = programs(unit.piece, accumulated);
+    for (const op_id o : unit.sums) accumulate(unit.function, o, programs);
+  }
+  constexpr void accumulate(program& f, op_id sum, const fragment_programs& programs) const {
+    const auto c = static_cast<combiner>(p_.attrs(sum)[0]);
+    const op_node& n = p_.op(sum);
+    const value_id both[] = {programs.copy_of(n.result), programs.copy_of(p_.operand(sum, 0))};
+    const value_id next =
+        c == combiner::stack ? both[1]
+                             : append_for(f, n.marks, combining_op(c), both, {}, p_.type(n.result));
+    programs.give(f, next, n.result);
+  }
+  constexpr void write_transfers() {
+    const auto send = [&](value_id v, int from, int after) {
+      for (mesh_set to = sent_[v]; !to.empty(); to = to.without(mesh_set::of(to.front())))
+        if (to.front() != from) out_.transfers.push_back({v, from, to.front(), after});
+    };
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      for (value_id v = p_.op(o).result; v < p_.op(o).result + p_.op(o).result_count; ++v) {
+        if (sent_[v].empty()) continue;
+        if (input_of_[v] >= 0) {
+          send(v, out_.input_mesh[input_of_[v]], -1);
+          continue;
+        }
+        const value_id made = leaves(p_.op(o)) ? p_.operand(o, 0) : v;
+        const int from = list_.source(made, -1);
+        send(v, list_.all[from].mesh, unit_of_[from]);
+      }
+  }
+};
+
+}  // namespace partita::mpmd_detail

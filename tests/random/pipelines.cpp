@@ -1,0 +1,217 @@
+// Random pipelines: layers in random stages on random meshes, under every order, compute what the
+// step computes.
+//
+// Drawn: layers of products, sums, maxima, products by elements; values that skip stages, weights
+// that several stages share, inputs that later stages use, losses that need two stages, several
+// outputs (per example, summed), what is not differentiated; derivatives or none; a norm over all
+// gradients; numbers of stages, meshes and microbatches; orders, capacities of channels. Not drawn:
+// programs whose stages depend on each other in a circle, nested programs.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include <partita/mpmd/list_schedule.hpp>
+#include <partita/mpmd/pipeline.hpp>
+#include <partita/run/pipeline.hpp>
+
+#include "../data.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+struct pipeline_statistics {
+  long cases = 0, derived = 0, shared = 0, skipping = 0, split = 0, rounds = 0, transfers = 0,
+       normed = 0, deadlocks = 0, stacked = 0;
+} pipelines_seen;
+
+/// Whole numbers in binary64: sums are exact in every order.
+class pipeline_case {
+ public:
+  pt::program p;
+  std::vector<pt::text> names;  ///< of parts
+  int stages, meshes, microbatches, batch;
+  bool derived;
+
+  explicit pipeline_case(std::uint64_t seed) : r_{seed * 77 + 5} {
+    meshes = static_cast<int>(r_.in(1, 4));
+    stages = meshes * static_cast<int>(r_.one_in(3) ? r_.in(1, 3) : 1);
+    microbatches = static_cast<int>(r_.in(1, 6));
+    batch = microbatches * static_cast<int>(r_.in(1, 2));
+    derived = !r_.one_in(4);
+    build();
+  }
+  data::random& random() { return r_; }
+  /// The part of stage s that the layer of this number is of.
+  int stage_of(int part) const { return of_stage_[static_cast<std::size_t>(part)]; }
+
+ private:
+  data::random r_;
+  pt::builder b_;
+  std::vector<int> of_stage_;
+  std::vector<pt::value_id> weights_, made_;
+  static constexpr int width = 3;
+  static constexpr std::int64_t both[] = {0, 1};
+
+  pt::tensor_type rows() const { return {pt::dtype::f64, {batch, width}}; }
+  pt::value_id weight() {
+    if (!weights_.empty() && r_.one_in(4)) {
+      ++pipelines_seen.shared;
+      return r_.pick(weights_);
+    }
+    const pt::text name = pt::concat("w", static_cast<int>(weights_.size()));
+    weights_.push_back(pt::ops::parameter(b_, name.view(), {pt::dtype::f64, {width, width}}));
+    return weights_.back();
+  }
+  pt::value_id product(pt::value_id x) {
+    static constexpr std::int64_t rows[] = {0}, columns[] = {1};
+    return pt::ops::dot_general(b_, x, weight(), {{}, {}, columns, rows});
+  }
+  pt::value_id step(pt::value_id x, pt::value_id other) {
+    switch (r_.in(0, 4)) {
+      case 0:
+        return pt::ops::add(b_, x, other);
+      case 1:
+        return pt::ops::maximum(b_, x, other);
+      case 2:
+        return pt::ops::subtract(b_, x, other);
+      default:
+        return product(x);
+    }
+  }
+  pt::value_id layer(pt::value_id x, pt::value_id side) {
+    const auto count = r_.in(1, 3);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const bool skips = r_.one_in(5);
+      pipelines_seen.skipping += skips;
+      x = step(x, skips ? r_.pick(made_) : r_.one_in(4) ? side : x);
+    }
+    return x;
+  }
+  void build() {
+    const pt::value_id x = pt::ops::parameter(b_, "x", rows()),
+                       side = pt::ops::parameter(b_, "side", rows());
+    made_.push_back(x);
+    pt::value_id h = x;
+    for (int s = 0; s < stages; ++s)
+      for (auto layers = r_.in(1, 2); layers > 0; --layers) {
+        names.push_back(pt::concat("layers.", static_cast<int>(names.size())));
+        of_stage_.push_back(s);
+        b_.enter_scope(names.back().view());
+        h = layer(h, side);
+        h = product(h);
+        b_.leave_scope();
+        made_.push_back(h);
+      }
+    pt::value_id last = h;
+    if (r_.one_in(3)) last = pt::ops::add(b_, h, r_.pick(made_));
+    const pt::value_id square = pt::ops::multiply(b_, last, side),
+                       loss = pt::ops::reduce(b_, square, pt::combiner::add, both);
+    output(loss, "loss");
+    if (r_.one_in(3)) {
+      ++pipelines_seen.stacked;
+      output(r_.one_in(2) ? last : r_.pick(made_), "rows");
+    }
+    if (derived) derive(loss);
+    p = std::move(b_.p);
+  }
+  void derive(pt::value_id loss) {
+    ++pipelines_seen.derived;
+    const pt::vec<pt::value_id> wanted(weights_.data(), weights_.data() + weights_.size());
+    const pt::vec<pt::value_id> g = pt::dsl_detail::reverse(b_, loss, wanted);
+    pt::value_id norm = -1;
+    if (r_.one_in(2)) {
+      ++pipelines_seen.normed;
+      for (const auto each : g) {
+        const auto sum = pt::ops::reduce(b_, each, pt::combiner::add, both);
+        norm = norm < 0 ? sum : pt::ops::add(b_, norm, sum);
+      }
+    }
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      pt::value_id next = pt::ops::subtract(b_, weights_[i], g[i]);
+      if (norm >= 0)
+        next = pt::ops::add(b_, next, pt::ops::broadcast_in_dim(b_, norm, {width, width}, {}));
+      output(next, b_.p.name(weights_[i]));
+    }
+  }
+  void output(pt::value_id v, std::string_view name) {
+    const std::string kept(name);
+    b_.p.outputs.push_back({v, b_.p.intern(kept)});
+  }
+};
+
+std::string pipeline_problem(std::uint64_t seed) {
+  pipeline_case c(seed);
+  if (c.p.error) return data::str(c.p.error.message);
+  data::random& r = c.random();
+  static const pt::pipeline_order* const orders[] = {
+      &pt::gpipe, &pt::gpipe_reversed, &pt::gpipe_1f1b_last, &pt::one_f_one_b,      &pt::zb_h1,
+      &pt::zb_h2, &pt::circular,       &pt::circular_phases, &pt::interleaved_1f1b, &pt::zb_v};
+  const pt::pipeline_order* order = nullptr;
+  for (pt::failure unfit; order == nullptr || unfit;) {
+    order = r.pick(orders);
+    unfit = {};
+    order->fits({c.meshes, c.stages, c.microbatches}, unfit);
+  }
+  ++pipelines_seen.cases;
+  pipelines_seen.rounds += c.stages > c.meshes;
+  static constexpr std::string_view names[] = {"m0", "m1", "m2", "m3"};
+  pt::topology t;
+  for (int m = 0; m < c.meshes; ++m) t.push_back({names[m], {{"B", r.in(1, 3)}}});
+  pt::pipeline_options options{.microbatches = c.microbatches,
+                               .batch = {{"x", 0}, {"side", 0}},
+                               .split = r.one_in(3),
+                               .channels = {.capacity = static_cast<int>(r.in(1, 3))}};
+  options.where.infer_transfers = true;
+  for (int i = 0; i < static_cast<int>(c.names.size()); ++i) {
+    const int stage = c.stage_of(i);
+    options.where.names.push_back(
+        {c.names[static_cast<std::size_t>(i)].view(),
+         names[order->mesh_of(stage, {c.meshes, c.stages, c.microbatches})], stage});
+  }
+  pipelines_seen.split += options.split || order->splits;
+  const std::string what = std::string(order->name) + ", " + std::to_string(c.stages) +
+                           " stages, " + std::to_string(c.meshes) + " meshes, " +
+                           std::to_string(c.microbatches) + " microbatches: ";
+  pt::pipelined built;
+  try {
+    built = pt::pipeline(c.p, t, *order, options);
+  } catch (const pt::error& e) {
+    if (e.code() != "O007") return what + e.what() + "\n" + data::str(pt::print(c.p));
+    ++pipelines_seen.deadlocks;
+    options.channels.capacity = pt::unbounded;
+    built = pt::pipeline(c.p, t, *order, options);
+  }
+  pipelines_seen.transfers += static_cast<long>(built.transfers.size());
+  for (const auto& u : built.units)
+    if (pt::failure f = pt::verify(u.function)) return what + data::str(f.message);
+  const auto x = data::arguments(c.p, seed);
+  const pt::results expected = pt::evaluate(c.p, x), found = pt::emulate(built, x);
+  if (!pt::equal(found, expected)) return what + "another result\n" + data::str(pt::print(c.p));
+  if (!pt::equal(pt::emulate(built, pt::mesh_mode::threads, x), expected))
+    return what + "another result in threads";
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("random pipelines") {
+  if (const char* seed = std::getenv("PARTITA_RANDOM_SEED")) {
+    const std::string problem = pipeline_problem(std::strtoull(seed, nullptr, 10));
+    CHECK_MESSAGE(problem.empty(), problem);
+    return;
+  }
+  const char* wanted = std::getenv("PARTITA_RANDOM_CASES");
+  const long cases = wanted != nullptr ? std::atol(wanted) : 2000;
+  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(cases); ++seed) {
+    const std::string problem = pipeline_problem(seed);
+    REQUIRE_MESSAGE(problem.empty(), "seed ", seed, ": ", problem);
+  }
+  MESSAGE(pipelines_seen.cases, " pipelines, ", pipelines_seen.derived, " with derivatives, ",
+          pipelines_seen.shared, " shared weights, ", pipelines_seen.skipping,
+          " values that skip, ", pipelines_seen.split, " in parts, ", pipelines_seen.rounds,
+          " in rounds, ", pipelines_seen.normed, " norms, ", pipelines_seen.transfers,
+          " transfers, ", pipelines_seen.stacked, " outputs by example, ", pipelines_seen.deadlocks,
+          " that need more capacity");
+}
