@@ -492,6 +492,23 @@ TEST_CASE("a state that arrives and leaves in different layouts is noted") {
         "state \"s\" arrives as [{}, {\"B\"}] and leaves as [{}, {}]; name it in a tactic to keep "
         "it in one layout");
 }
+TEST_CASE("a next state keeps what propagation gave it, unless its dimension is named") {
+  const auto step = pt::trace(
+      [](auto s, auto m) {
+        return std::tuple{pt::output("s", m + m), pt::output("y", s + s)};
+      },
+      pt::input<float, 8, 8>("s"), pt::input<float, 8, 8>("m"));
+  const auto placed = [&](pt::placement where) {
+    return pt::partition(step, {{"B", 4}}, pt::schedule(pt::manual("B", {{"s", where}, {"m", 1}})));
+  };
+  const auto p = placed(pt::first_divisible_dim);
+  CHECK(p.device.inputs[0].local({8, 8}, p.mesh()) == pt::shape{2, 8});
+  REQUIRE(p.tactics[0].notes.size() == 1);
+  CHECK(str(p.tactics[0].notes[0]) ==
+        "state \"s\" arrives as [{\"B\"}, {}] and leaves as [{}, {\"B\"}]; name it in a tactic to "
+        "keep it in one layout");
+  CHECK_THROWS_AS(placed(0), pt::error);  // S004
+}
 TEST_CASE("device-local programs print with and without their mesh") {
   const auto p = run(step(), pt::manual("B", {{"x", 0}}));
   CHECK(str(pt::print(p.device)).find("all_reduce <\"B\">") != std::string::npos);

@@ -131,11 +131,13 @@ struct placing {
     }
     c.propagate();
     bool again = false;
-    for (const auto& s : states)
-      if (!c.error && c.dim_of(s.value, axis) != s.dim) {
-        c.tile(s.value, s.dim, axis, uneven_);
-        again = true;
-      }
+    for (const auto& s : states) {
+      if (c.error || c.dim_of(s.value, axis) == s.dim) continue;
+      // Nobody named the dimension: what propagation took instead stays, and note_states tells.
+      if (!s.named && c.is_tiled(s.value, axis)) continue;
+      c.tile(s.value, s.dim, axis, uneven_);
+      again = true;
+    }
     if (again) c.propagate();
   }
 
@@ -143,6 +145,7 @@ struct placing {
   struct placed {
     value_id value = -1;
     int dim = -1;
+    bool named = true;  ///< else it is the first divisible one of its input
   };
 
   constexpr std::size_t best_entry(std::string_view name) const {
@@ -188,7 +191,7 @@ struct placing {
       case placement::first_divisible:
         if (input >= 0) {
           const int dim = c.dim_of(input, axis);
-          if (dim >= 0) states.push_back({v.value, dim});
+          if (dim >= 0) states.push_back({v.value, dim, false});
         } else if (!c.is_tiled(v.value, axis)) {
           tile_first_divisible(c, v, axis);
         }
@@ -228,7 +231,9 @@ struct placing {
 /// Effect    `tile` or `atomic` for each selected value, in the order of the entries, then
 ///           `propagate`. Of several entries that select a value the one with the longest name
 ///           counts. An output that has the name of an input is that input's next state: it takes
-///           the same placement, so that the results of one step fit the arguments of the next.
+///           the same placement, so that the results of one step fit the arguments of the next;
+///           but where first_divisible_dim chose it and propagation another one, that stays, and
+///           a note says so.
 ///           A size that the axis does not divide is an error, unless the tactic says uneven::pad.
 /// Errors    S001 unknown axis, S002 dimension out of range, S003 size does not divide, S004 axis
 ///           used twice, S005 already sliced, S006 nothing has that name or prefix, S007 two
