@@ -110,18 +110,25 @@ constexpr auto rotated = [](const auto& x, const auto& first) {
   return pt::nn::rotary<pt::nn::rotary_pairs::halves>(x, first);
 };
 
-/// Tokens (b, s) -> logits (b, s, vocabulary). The embedding is the last layer, too.
+constexpr auto transformer_block = [](const auto& layer, const auto& in) {
+  const auto [q, k, v] = project(layer.qkv, pt::nn::rms_norm(in, layer.attention_norm));
+  const auto heads = pt::nn::causal_attention(rotated(q, 0), rotated(k, 0), v);  // (b, heads, s, k)
+  auto x = in + pt::einsum<"bhsk,hkd->bsd">(heads, layer.attended);
+  x = pt::nn::rms_norm(x, layer.residual_norm);  // the additional one
+  return x + dense(layer, pt::nn::rms_norm(x, layer.dense_norm));
+};
+
+/// Tokens (b, s) -> logits (b, s, vocabulary). The embedding is the last layer, too. The parts have
+/// names, by which they are put on meshes: "embedding", "layers.0", ..., "head".
 constexpr auto language_model_logits = [](const auto& p, const auto& tokens) {
-  auto x = pt::nn::embedding(p.embedding, tokens);  // (b, s, d)
-  for (const auto& layer : p.layers) {
-    const auto [q, k, v] = project(layer.qkv, pt::nn::rms_norm(x, layer.attention_norm));
-    const auto heads =
-        pt::nn::causal_attention(rotated(q, 0), rotated(k, 0), v);  // (b, heads, s, k)
-    x = x + pt::einsum<"bhsk,hkd->bsd">(heads, layer.attended);
-    x = pt::nn::rms_norm(x, layer.residual_norm);  // the additional one
-    x = x + dense(layer, pt::nn::rms_norm(x, layer.dense_norm));
-  }
-  return pt::einsum<"bsd,vd->bsv">(x, p.embedding);
+  auto x = pt::named("embedding", [](const auto& table, const auto& t) {
+    return pt::nn::embedding(table, t);
+  })(p.embedding, tokens);  // (b, s, d)
+  for (std::size_t i = 0; i < p.layers.size(); ++i)
+    x = pt::named("layers", static_cast<std::int64_t>(i), transformer_block)(p.layers[i], x);
+  return pt::named("head", [](const auto& table, const auto& h) {
+    return pt::einsum<"bsd,vd->bsv">(h, table);
+  })(p.embedding, x);
 };
 
 constexpr pt::program trace_training_step(const language_model_sizes& s) {

@@ -86,9 +86,10 @@ class line_finder {
 
 /// Ops that are given to meshes, by their names.
 struct assigned_program {
-  vec<int> mesh;   ///< by op: the one it is given to, or -1
-  vec<int> key;    ///< by op: its place in `keys`, or -1
-  vec<char> free;  ///< by op: is it made anew wherever it is used?
+  vec<int> mesh;     ///< by op: the one it is given to, or -1
+  vec<int> key;      ///< by op: its place in `keys`, or -1
+  vec<char> free;    ///< by op: is it made anew wherever it is used?
+  vec<char> inside;  ///< by op: does it run for each microbatch? Empty: there are none.
   vec<named_part> parts;
   vec<part_key> keys;
   vec<int> inputs, outputs;  ///< by number: the mesh that is asked for, or -1

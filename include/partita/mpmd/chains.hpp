@@ -13,6 +13,7 @@ struct placed_program {
   vec<mesh_set> on;  ///< by op; of inputs and of what is made wherever it is used, empty
   vec<int> key;      ///< by op: its place in `keys`, or -1
   vec<char> free;    ///< by op: is it made wherever it is used?
+  vec<char> inside;  ///< by op: does it run for each microbatch? Empty: there are none.
   vec<named_part> parts;
   vec<part_key> keys;
   vec<int> input_mesh, output_mesh;
@@ -61,6 +62,10 @@ class chain_splitter {
     out_.on.push_back(place_of(o));
     out_.key.push_back(given_.key[o]);
     out_.free.push_back(given_.free[o]);
+    keep_inside(o);
+  }
+  constexpr void keep_inside(op_id o) {
+    if (!given_.inside.empty()) out_.inside.push_back(given_.inside[o]);
   }
   constexpr void keep_all() {
     out_.p = p_;
@@ -96,6 +101,7 @@ class chain_splitter {
       out_.on.push_back(where);
       out_.key.push_back(-1);
       out_.free.push_back(0);
+      keep_inside(like);
       return out_.p.append_result(p_.types[p_.ops[like].result]);
     };
     vec<value_id> had(static_cast<std::size_t>(max_meshes), -1);  // by mesh: what it has

@@ -49,6 +49,7 @@ struct microbatch_stack {
 /// microbatch_index alone or as they are, out of it by microbatch_sum and microbatch_stack alone.
 struct one_microbatch {
   program p;
+  vec<char> inside;  ///< by op: does it run for each microbatch? (Those four do not.)
   std::int64_t microbatches = 1;
   vec<text> notes;
   failure error;
@@ -63,22 +64,6 @@ constexpr bool leaves(const op_node& n) {
   return n.def->id == def<op::microbatch_sum>.id || n.def->id == def<op::microbatch_stack>.id;
 }
 
-/// By op: does it run for each microbatch: does it depend on an iteration, and not only on what all
-/// of them gave? (What enters and leaves does not.)
-constexpr vec<char> ops_inside(const program& p) {
-  vec<char> inside(p.ops.size(), 0);
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    if (enters(p.op(o)) || leaves(p.op(o))) continue;
-    for (const value_id v : p.operands(o)) {
-      const op_id from = p.producer(v);
-      if (inside[from] != 0 || enters(p.op(from))) inside[o] = 1;
-    }
-  }
-  for (op_id o = 0; o < p.op_count(); ++o)  // what each iteration gives, it makes
-    if (leaves(p.op(o))) inside[p.producer(p.operand(o, 0))] = 1;
-  return inside;
-}
-
 /// Writes the body of a scan once, in place of the scan.
 class loop_opener {
  public:
@@ -90,12 +75,14 @@ class loop_opener {
         outer_(p, q_),
         inner_(body_, q_) {}
 
-  constexpr program run() {
+  constexpr program run(vec<char>& inside) {
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (o == loop_)
         open();
       else
         copy_op(outer_, p_, o);
+    inside = static_cast<vec<char>&&>(inside_);
+    inside.resize(q_.ops.size(), 0);
     outer_.interface();
     q_.labels = p_.labels;
     q_.scopes = p_.scopes;
@@ -110,6 +97,7 @@ class loop_opener {
   op::scan::counts k_;
   program q_;
   program_copier outer_, inner_;
+  vec<char> inside_;  ///< by op
   vec<int> carried_;  ///< by op of the body: the carried value that it only adds to, or -1
 
   constexpr void copy_op(program_copier& copy, const program& from, op_id o) {
@@ -135,7 +123,11 @@ class loop_opener {
     }
     find_carried();
     for (op_id o = 0; o < body_.op_count(); ++o)
-      if (!body_.is(o, op_role::parameter) && carried_[o] < 0) copy_op(inner_, body_, o);
+      if (!body_.is(o, op_role::parameter) && carried_[o] < 0) {
+        copy_op(inner_, body_, o);
+        inside_.resize(q_.ops.size() - 1, 0);
+        inside_.push_back(1);
+      }
     value_id result = p_.op(loop_).result;
     for (int i = 0; i < body_.output_count(); ++i, ++result)
       outer_.renamed[result] = i < carried ? combined(i) : stacked(i, p_.type(result));
@@ -226,7 +218,7 @@ constexpr one_microbatch cut_into_microbatches(
     out.error.record("O121", "pipeline: no op of a named part is computed from a microbatch");
     return out;
   }
-  out.p = mpmd_detail::loop_opener(r.p, loop).run();
+  out.p = mpmd_detail::loop_opener(r.p, loop).run(out.inside);
   return out;
 }
 

@@ -63,10 +63,9 @@ constexpr pipelined pipeline(const program& p, const topology& t, const Order& o
   mpmd_detail::assigned_program given = mpmd_detail::assigner(one.p, t, options.where).run();
   out.error.record(given.error);
   if (out.error) return finish();
-  if (program q; mpmd_detail::sum_splitter(one.p, given.mesh).run(q)) {
-    one.p = static_cast<program&&>(q);
+  if (out.microbatches > 1 && mpmd_detail::sum_splitter(one, given.mesh).run())
     given = mpmd_detail::assigner(one.p, t, options.where).run();
-  }
+  given.inside = one.inside;
   mpmd_detail::keep_what_crosses(one.p, given);
   const auto where = mpmd_detail::inference(one.p, t, options.where, given).run();
   mpmd_detail::placed_program placed = mpmd_detail::chain_splitter(one.p, given, where).run();

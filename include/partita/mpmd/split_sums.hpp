@@ -15,11 +15,16 @@ namespace partita::mpmd_detail {
 /// Cost: linear in ops.
 class sum_splitter {
  public:
-  constexpr sum_splitter(const program& p, const vec<int>& mesh)
-      : p_(p), mesh_(mesh), copy_(p, q_), uses_(p.types.size(), 0), made_on_(p.types.size(), {}) {}
+  constexpr sum_splitter(one_microbatch& one, const vec<int>& mesh)
+      : p_(one.p),
+        one_(one),
+        mesh_(mesh),
+        copy_(one.p, q_),
+        uses_(one.p.types.size(), 0),
+        made_on_(one.p.types.size(), {}) {}
 
   /// Has anything changed?
-  constexpr bool run(program& out) {
+  constexpr bool run() {
     for (op_id o = 0; o < p_.op_count(); ++o)
       for (const value_id v : p_.operands(o)) ++uses_[v];
     for (const auto& each : p_.outputs) ++uses_[each.value];
@@ -32,6 +37,7 @@ class sum_splitter {
         copy_.renamed[p_.op(o).result] = sums(o, p_.operand(o, 0));
       } else if (!inside_split_[o]) {
         copy_.op(o);
+        inside_.push_back(one_.inside[o]);
         for (const auto& r : p_.regions_of(o)) q_.append_region(program(r));
       }
     }
@@ -39,14 +45,17 @@ class sum_splitter {
     q_.labels = p_.labels;
     q_.scopes = p_.scopes;
     number_ops(q_);
-    out = static_cast<program&&>(q_);
+    one_.p = static_cast<program&&>(q_);
+    one_.inside = static_cast<vec<char>&&>(inside_);
     return true;
   }
 
  private:
   const program& p_;
+  one_microbatch& one_;
   const vec<int>& mesh_;
   program q_;
+  vec<char> inside_;
   program_copier copy_;
   vec<int> uses_;
   vec<mesh_set> made_on_;   ///< by value: meshes of the parts whose results are added up to it
@@ -88,11 +97,13 @@ class sum_splitter {
   constexpr value_id sums(op_id sum, value_id v) {
     if (!apart(v)) {
       const value_id operands[] = {copy_.renamed[v]};
+      inside_.push_back(0);
       return q_.append(def<op::microbatch_sum>, operands, p_.attrs(sum), p_.type(v));
     }
     const op_id o = p_.producer(v);
     const value_id both[] = {sums(sum, p_.operand(o, 0)), sums(sum, p_.operand(o, 1))};
     append_copy(q_, p_, o, both, p_.attrs(o));
+    inside_.push_back(0);
     q_.ops.back().marks = {};
     return q_.append_result(p_.type(v));
   }

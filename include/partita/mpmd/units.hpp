@@ -34,6 +34,7 @@ class unit_writer {
     for (int i = 0; i < p_.input_count(); ++i) input_of_[p_.inputs[i]] = i;
     for (const auto& cut : cuts_) add_unit(cut);
     if (out_.error) return;
+    find_spread();
     for (int u = 0; u < units(); ++u) collect(u);
     for (int i = 0; i < p_.output_count(); ++i) need(p_.outputs[i].value, out_.output_mesh[i], -1);
     find_sums();
@@ -56,6 +57,7 @@ class unit_writer {
   vec<vec<int>> instances_;  ///< by unit
   vec<int> unit_of_;         ///< by instance: -1 for what enters and leaves an iteration
   vec<int> input_of_, made_, taken_;
+  vec<char> spread_;
   vec<mesh_set> sent_, given_;
 
   constexpr int units() const { return static_cast<int>(out_.units.size()); }
@@ -64,7 +66,7 @@ class unit_writer {
   /// With a single microbatch there is no loop: what named parts do, and what lies between them.
   constexpr void find_inside() {
     if (out_.microbatches > 1) {
-      inside_ = ops_inside(p_);
+      inside_ = placed_.inside;
       return;
     }
     const std::size_t count = p_.ops.size();
@@ -201,6 +203,23 @@ class unit_writer {
       given_[made] |= mesh_set::of(list_.all[from].mesh);
     if (u >= 0) edges.push_back({unit_of_[from], u});
   }
+  /// By op: what only spreads out or turns what is kept anyway, is made again by each unit that
+  /// needs it.
+  constexpr void find_spread() {
+    spread_.resize(p_.ops.size(), 0);
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const op_node& n = p_.op(o);
+      if (inside_[o] == 0 || n.operand_count != 1 || n.region_count > 0) continue;
+      if (!n.def->repeats && n.def->fusion != fusion_kind::view) continue;
+      const op_id from = p_.producer(p_.operand(o, 0));
+      const bool kept = p_.is(from, op_role::parameter) || inside_[from] == 0;
+      spread_[o] = (kept && !crosses(from)) || spread_[from] != 0 || placed_.free[from] != 0;
+    }
+  }
+  constexpr bool is_made_again(op_id o, int mesh) const {
+    if (enters(p_.op(o))) return false;
+    return placed_.free[o] != 0 || (spread_[o] != 0 && placed_.on[o].has(mesh));
+  }
   constexpr void collect(int u) {
     for (const int i : instances_[u]) include(u, list_.all[i].op);
   }
@@ -209,7 +228,7 @@ class unit_writer {
     if (made_[o] == u) return;
     for (const value_id v : p_.operands(o)) {
       const op_id from = p_.producer(v);
-      if (placed_.free[from] != 0 && !enters(p_.op(from))) {
+      if (is_made_again(from, f.mesh)) {
         include(u, from);
       } else if (made_[from] != u && taken_[v] != u) {
         taken_[v] = u;
