@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include <partita/mpmd/mpmd_program.hpp>
 #include <partita/prove/prove.hpp>
 
 #include "scale_shapes.hpp"
@@ -85,6 +86,25 @@ double each_value(const subject& s, const Act& act) {
   });
 }
 
+/// The program on four meshes, a part of it after the other: 64 ops each, and 16 without a name.
+double on_meshes(const subject& s) {
+  static const pt::topology meshes{
+      {"m0", {{"B", 4}}}, {"m1", {{"B", 4}}}, {"m2", {{"B", 2}}}, {"m3", {{"B", 2}}}};
+  pt::program p = s.source();
+  pt::number_ops(p);
+  pt::assignment to{.infer_transfers = true};
+  const int parts = p.op_count() / 80 + 1;
+  pt::vec<pt::text> names;
+  for (int i = 0; i < parts; ++i) {
+    names.push_back(pt::concat("part.", i));
+    to.names.push_back({names.back().view(), meshes.name(4 * i / parts)});
+    const int scope = p.scopes.open(names.back().view(), -1);
+    for (int o = 80 * i; o < 80 * i + 64 && o < p.op_count(); ++o)
+      p.scopes.put(p.op(o).marks.source, scope);
+  }
+  return timed([&] { return pt::to_mpmd(p, meshes, to); });
+}
+
 struct phase {
   std::string_view name;
   bool of_result;  ///< needs subject::result
@@ -95,6 +115,7 @@ const phase phases[] = {
     {"build", false,
      [](const subject& s) { return timed([&] { return s.shape.make(s.wanted); }); }},
     {"partition", false, [](const subject& s) { return timed([&] { return s.partition(); }); }},
+    {"mpmd", false, on_meshes},
     {"combine", true, [](const subject& s) { return with_passes(s, {.combine_below = 1 << 20}); }},
     {"stationary", true, [](const subject& s) { return with_passes(s, {.stationary_above = 1}); }},
     {"place", true, [](const subject& s) { return with_passes(s, {.place = true}); }},
