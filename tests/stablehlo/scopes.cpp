@@ -3,8 +3,10 @@
 #include <string>
 
 #include <partita/cpu.hpp>
+#include <partita/mpmd/print_mpmd.hpp>
 #include <partita/partita.hpp>
 #include <partita/report/explain.hpp>
+#include <partita/run/mpmd.hpp>
 #include <partita/spec/schedule.hpp>
 #include <partita/stablehlo/read.hpp>
 
@@ -284,4 +286,39 @@ MP: manual "M" {"layers_*.**.dot_general": 1})");
   const pt::failure f = pt::replay(again, p, actions(r));
   CHECK(data::str(f.message) == "");
   CHECK(data::str(pt::print_core(again)) == data::str(pt::print_core(r.core)));
+}
+
+TEST_CASE("layers of a module are given to meshes by their scopes, with their derivatives") {
+  const pt::program p = program_of(gradient);
+  const pt::topology meshes{{"m0", {{"B", 4}}}, {"m1", {{"B", 2}}}};
+  const auto m = pt::to_mpmd(p, meshes, {.names = {{"layers_0", "m0"}, {"layers_1", "m1"}}});
+  std::string parts;
+  for (const auto& f : m.fragments)
+    for (const auto& o : f.origins)
+      parts += std::string(o.name.view()) + (o.transposed > 0 ? "' " : " ");
+  CHECK(parts == "layers_0 layers_1 layers_1' layers_0' ");
+  CHECK(m.fragments.size() == 4);
+  CHECK(m.transfers.size() == 2);  // the activation and its derivative
+  CHECK(m.mesh_of_input("params.0") == "m0");
+  CHECK(m.mesh_of_input("params.1") == "m1");
+  const auto inputs = data::arguments(p);
+  CHECK(pt::equal(pt::run_fragments(m, inputs), pt::evaluate(p, inputs)));
+}
+
+TEST_CASE("a step without a label is of the part of what uses it") {
+  // An addition whose operand is broadcast first: the broadcast has no name.
+  constexpr std::string_view text = R"m(module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32> loc("x")) -> tensor<8x4xf32> {
+    %0 = stablehlo.tanh %arg0 : tensor<4xf32> loc("jit(f)/layers_0/tanh")
+    %1 = stablehlo.broadcast_in_dim %0, dims = [1] : (tensor<4xf32>) -> tensor<8x4xf32> loc("jit(f)/layers_1/add")
+    %2 = stablehlo.add %1, %1 : tensor<8x4xf32> loc("jit(f)/layers_1/add")
+    return %2 : tensor<8x4xf32>
+  }
+}
+)m";
+  const pt::topology meshes{{"m0", {{"B", 4}}}, {"m1", {{"B", 2}}}};
+  const auto m =
+      pt::to_mpmd(program_of(text), meshes, {.names = {{"layers_0", "m0"}, {"layers_1", "m1"}}});
+  REQUIRE(m.transfers.size() == 1);
+  CHECK(m.source.type(m.transfers[0].value).shape == pt::shape{4});
 }

@@ -125,6 +125,7 @@ class assigner {
     assign_values(a_.inputs, "input", inputs, out_.inputs);
     assign_values(a_.outputs, "output", outputs, out_.outputs);
     if (!out_.error) find_free();
+    if (!out_.error && !p_.labels.empty()) take_steps();
     if (!out_.error) join_derivatives();
     return static_cast<assigned_program&&>(out_);
   }
@@ -299,6 +300,26 @@ class assigner {
       if (steps[o] == 0) continue;
       out_.free[o] = 1;
       out_.mesh[o] = out_.key[o] = -1;
+    }
+  }
+  /// Where ops have labels, one without is a step of what is written as one op: it is of the part
+  /// of all that use it, if that is one.
+  constexpr void take_steps() {
+    constexpr int nothing = -1, several = -2;
+    vec<int> user(p_.ops.size(), nothing);  // by op: the key of all ops that use it
+    for (const auto& out : p_.outputs) user[p_.producers[out.value]] = several;
+    for (op_id o = p_.op_count(); o-- > 0;) {
+      const bool step = p_.is(o, op_role::compute) && p_.label(o, p_.labels).empty() &&
+                        p_.scopes.of(p_.ops[o].marks.source) < 0 && out_.free[o] == 0;
+      if (step && !out_.fixed(o) && user[o] >= 0) {
+        out_.key[o] = user[o];
+        out_.mesh[o] = out_.parts[out_.keys[user[o]].part].mesh;
+      }
+      const int mine = out_.key[o] < 0 ? several : out_.key[o];
+      for (value_id v : p_.operands(o)) {
+        int& by = user[p_.producers[v]];
+        by = by == nothing || by == mine ? mine : several;
+      }
     }
   }
   /// What adds up derivatives of several parts is of none; of one mesh it is still of that mesh.
