@@ -140,14 +140,24 @@ constexpr auto mlp = [](const auto& p, const auto& x) {
   return matmul(hidden, p.down) + p.down_bias;                    // (b, s, d)
 };
 
+constexpr auto embedded = [](const auto& token, const auto& position, const auto& tokens) {
+  return gather(token, tokens) + position;  // (b, s, d)
+};
+constexpr auto block = [](const auto& p, const auto& x) {
+  const auto y =
+      x + pt::nn::causal_self_attention(norm(p.ln1, x), p.attention.qkv, p.attention.out);
+  return y + mlp(p.mlp, norm(p.ln2, y));
+};
+constexpr auto head = [](const auto& p, const auto& weight, const auto& x) {
+  return matmul(norm(p, x), weight);  // (b, s, v)
+};
+
+/// Its parts have names, by which they are given to meshes: embedding, layers.0 and so on, head.
 constexpr auto logits = [](const auto& p, const auto& tokens) {
-  auto x = gather(p.token_embedding, tokens) + p.position_embedding;  // (b, s, d)
-  for (const auto& layer : p.layers) {
-    x = x +
-        pt::nn::causal_self_attention(norm(layer.ln1, x), layer.attention.qkv, layer.attention.out);
-    x = x + mlp(layer.mlp, norm(layer.ln2, x));
-  }
-  return matmul(norm(p.final_norm, x), p.head);  // (b, s, v)
+  auto x = pt::named("embedding", embedded)(p.token_embedding, p.position_embedding, tokens);
+  for (std::size_t i = 0; i < p.layers.size(); ++i)
+    x = pt::named("layers", static_cast<std::int64_t>(i), block)(p.layers[i], x);
+  return pt::named("head", head)(p.final_norm, p.head, x);
 };
 
 constexpr auto loss = [](const auto& p, const auto& tokens, const auto& targets) {

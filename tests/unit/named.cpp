@@ -123,3 +123,28 @@ TEST_CASE("a named tensor is what makes it, an input too") {
       pt::input<float, 4>("x"));
   CHECK(parts(p) == "parameter: mine\nexp: y\ntanh: layer1/inside\nadd: layer1\n");
 }
+
+TEST_CASE("what adds up derivatives is of the part that gives them all") {
+  // u is used twice in "inner", in "outer" around it, and in "other".
+  const auto p = pt::trace(
+      [](auto x) {
+        return pt::grad(
+            [](auto v) {
+              const auto u = exp(v);
+              const auto y = pt::named("outer", [](auto z) {
+                return z * pt::named("inner", [](auto t) { return sin(t) * cos(t); })(z);
+              })(u);
+              return sum(pt::named("other", twice)(u) * y);
+            },
+            x);
+      },
+      pt::input<float, 4>("x"));
+  pt::text out;
+  for (const auto& n : p.ops) {
+    if (!n.def->adds) continue;
+    const int s = p.scopes.of(n.marks.source);
+    out << (s < 0 ? std::string_view("none") : p.scopes.name(s)) << ' ';
+  }
+  // (The first is the sum of "other" itself.) What "other" gives comes last.
+  CHECK(unit::str(out) == "other outer outer none none ");
+}

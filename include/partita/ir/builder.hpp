@@ -187,8 +187,11 @@ class builder {
     transposed_ = transposed;
     origin_scope_ = numbers().p.scopes.of(origin);
   }
-  /// As `set_origin`, for what adds up derivatives of several ops: it is of the part of none.
-  constexpr void leave_origin_scope() { origin_scope_ = -1; }
+  /// The named part that the origin is of, or -1; for what adds up derivatives of several ops it is
+  /// set to the part that has them all.
+  constexpr int origin_scope() const { return origin_scope_; }
+  constexpr void set_origin_scope(int scope) { origin_scope_ = scope; }
+  constexpr const scope_list& scopes() { return numbers().p.scopes; }
   /// Ops emitted from now on, in nested programs too, are of a named part of the program, until
   /// that is left. (That of the op they derive goes before.)
   constexpr void enter_scope(std::string_view name) {

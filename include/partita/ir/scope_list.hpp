@@ -26,6 +26,15 @@ class scope_list {
   constexpr int outer(int scope) const { return list_[scope].outer; }
   /// How many calls of parts of this name came before.
   constexpr int call(int scope) const { return list_[scope].call; }
+  /// The innermost part that two parts (-1: none) stand in, or are, or -1.
+  constexpr int common(int a, int b) const {
+    while (a != b)  // parts around a part come before it
+      if (a > b)
+        a = outer(a);
+      else
+        b = outer(b);
+    return a;
+  }
   /// The part of the op with this number, or -1.
   constexpr int of(int number) const {
     return number < 0 || number >= static_cast<int>(of_op_.size()) ? -1 : of_op_[number];

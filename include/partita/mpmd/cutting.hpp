@@ -153,14 +153,14 @@ struct cut_fragment {
 ///
 /// Instances of one key are one fragment; where that would make a cycle (a part that needs what
 /// another one makes of its own results), as few as program order allows. Others are absorbed: into
-/// the fragment on their mesh that makes the last of what they need, if one does; else into the
-/// last one before their results are needed, or the first one there is. What is computed again is
-/// always put as late as it can be. Where no fragment will do, those that have to wait for the
-/// same, or that only these need, are a fragment of their own.
+/// the fragment on their mesh that makes the last of what they need, if one does; else, as what is
+/// computed again always is, into the one that needs them first, or the last one before. Where no
+/// fragment will do, those that have to wait for the same, or that only these need, are a fragment
+/// of their own.
 ///
-/// How: fragments of keys get positions, so that what depends on another has a higher one. All
-/// else has to lie between the positions of what it needs and of what needs it; between two of them
-/// there are levels, as many as changes of meshes need.
+/// How: fragments of keys get positions, so that what depends on another has a higher one; between
+/// two of them there are levels, as many as changes of meshes need. A walk forward finds for all
+/// else the first place where it could be, a walk backward the one where it is best.
 ///
 /// Cost      linear in instances and their operands, and a look-up among the fragments of a mesh
 ///           for each that is absorbed
@@ -174,10 +174,9 @@ class cutting {
     const auto count = list_.all.size();
     place_.resize(count, place{});
     find_positions();
-    find_limits();
     for (int i = 0; i < list_.count(); ++i)
-      if (key(i) < 0) put(i);
-    if (absorb_) sink();
+      if (key(i) < 0) put_early(i);
+    if (absorb_) put_late();
     for (int i = 0; i < list_.count(); ++i)
       if (key(i) < 0)
         fragment_of_[i] = place_[i].level == 0 ? place_[i].position - 1 : other(i, place_[i]);
@@ -192,14 +191,10 @@ class cutting {
       return position != other.position ? position < other.position : level < other.level;
     }
   };
-  /// What is needed from here on: positions up to this one, or (`open`) below it.
+  /// A place, or (`open`) what is before or behind it.
   struct limit {
-    int position = 0;
+    place at;
     bool open = false;
-    constexpr bool before(const limit& other) const {
-      return position != other.position ? position < other.position : open && !other.open;
-    }
-    constexpr int last() const { return open ? position - 1 : position; }
   };
 
   const program& p_;
@@ -207,12 +202,10 @@ class cutting {
   int keys_;
   bool absorb_;
   vec<place> place_;             ///< by instance
-  vec<limit> limit_;             ///< by instance
   vec<cut_fragment> fragments_;  ///< that of position n is number n - 1; behind these, others
   vec<place> fragment_place_;
   vec<vec<int>> on_mesh_;  ///< by mesh: positions of its fragments
   vec<int> fragment_of_;   ///< by instance
-  int named_count_ = 0;    ///< fragments of keys
   place_table others_;
 
   /// (A room counts as a mesh of its own.)
@@ -238,7 +231,7 @@ class cutting {
     for (int i = 0; i < list_.count(); ++i) component_of.push_back(found.component[node_of(i)]);
     const grouping members(component_of, found.count);
     fragment_of_.resize(list_.all.size(), -1);
-    vec<limit> needed(list_.all.size(), limit{});  // (`open`: above the position)
+    vec<limit> needed(list_.all.size(), limit{});  // (`open`: behind it)
     vec<int> latest(static_cast<std::size_t>(keys_), -1);
     for (int c = 0; c < found.count; ++c)
       for (int i : members[c]) position(i, component_of, needed, latest);
@@ -250,15 +243,15 @@ class cutting {
     limit need;
     list_.for_each_source(i, [&](int s) {
       if (component_of[s] != component_of[i]) return;
-      limit from = key(s) >= 0 ? limit{place_[s].position, false} : needed[s];
-      if (from.position > 0 && apart(s, i)) from.open = true;
-      if (from.position > need.position || (from.position == need.position && from.open))
-        need = from;
+      limit from = key(s) >= 0 ? limit{place_[s], false} : needed[s];
+      if (from.at.position > 0 && apart(s, i)) from.open = true;
+      if (need.at.before(from.at) || (need.at == from.at && from.open)) need = from;
     });
     needed[i] = need;
     if (key(i) < 0) return;
     int& f = latest[key(i)];
-    const bool joins = f >= 0 && (f + 1 > need.position || (f + 1 == need.position && !need.open));
+    const bool joins = f >= 0 && (need.at.before(fragment_place_[f]) ||
+                                  (need.at == fragment_place_[f] && !need.open));
     if (!joins) f = add({mesh(i), key(i), {}}, {count() + 1, 0});
     place_[i] = fragment_place_[f];
     fragment_of_[i] = f;
@@ -275,19 +268,6 @@ class cutting {
 
   // ---- What is absorbed -------------------------------------------------------------------------
 
-  constexpr void find_limits() {
-    named_count_ = count();
-    const limit none{named_count_ + 1, false};
-    limit_.resize(list_.all.size(), none);
-    for (int i = list_.count(); i-- > 0;) {
-      limit here = key(i) >= 0 ? limit{place_[i].position, false} : limit_[i];
-      list_.for_each_source(i, [&](int s) {
-        limit there = here;
-        there.open = there.open || apart(s, i);
-        if (there.before(limit_[s])) limit_[s] = there;
-      });
-    }
-  }
   /// The fragment on a mesh with the first position that is not below `least`, or with the last
   /// one that is not above `most`; 0: there is none.
   constexpr int first_from(int mesh, int least) const {
@@ -317,43 +297,44 @@ class cutting {
     }
     return from;
   }
-  constexpr void put(int i) {
+  /// As early as it can be: with what it needs, or by itself.
+  constexpr void put_early(int i) {
     place least;
     list_.for_each_source(i, [&](int s) {
       place from = place_[s];
       if (apart(s, i)) ++from.level;
       if (least.before(from)) least = from;
     });
-    place_[i] = absorb_ ? chosen(i, least) : place{least.position, least.level + 1};
+    if (!absorb_ || (least.level == 0 && !is_made(least))) ++least.level;
+    place_[i] = least;
   }
-  /// What is in no fragment of a key waits for those that use it, if these are in none either, and
-  /// on the same mesh: then it is one fragment with them.
-  constexpr void sink() {
-    const place none{named_count_ + 1, 0}, stay{-1, 0};
-    vec<place> used(list_.all.size(), none);  // by instance: the first place that uses it
+  /// Is it the place of a fragment with a key?
+  static constexpr bool is_made(const place& at) { return at.position > 0 && at.level == 0; }
+
+  /// What is not with what it needs goes to what needs it first.
+  constexpr void put_late() {
+    vec<limit> needed(list_.all.size(), limit{{count() + 1, 0}, false});  // (`open`: before it)
     for (int i = list_.count(); i-- > 0;) {
-      if (key(i) < 0 && place_[i].level > 0 && used[i] != none && place_[i].before(used[i]))
-        place_[i] = used[i];
-      const bool holds = key(i) >= 0 || place_[i].level == 0;
+      if (key(i) < 0 && (!is_made(place_[i]) || p_.ops[list_.all[i].op].marks.again))
+        place_[i] = later(i, needed[i]);
       list_.for_each_source(i, [&](int s) {
-        const place by = holds || apart(s, i) ? stay : place_[i];
-        if (by.before(used[s])) used[s] = by;
+        const limit by{place_[i], apart(s, i)};
+        if (by.at.before(needed[s].at) || (by.at == needed[s].at && by.open)) needed[s] = by;
       });
     }
   }
-  constexpr place chosen(int i, const place& least) const {
-    const bool made_there = least.position > 0 && least.level == 0;
-    const bool again = p_.ops[list_.all[i].op].marks.again;
-    if (made_there && !again) return least;
-    const int from = least.level == 0 ? (made_there ? least.position : 1) : least.position + 1;
-    const bool needed = limit_[i].position <= named_count_;
-    int at = needed       ? last_to(mesh(i), limit_[i].last())
-             : made_there ? 0
-                          : first_from(mesh(i), from);
-    if (at >= from) return {at, 0};
-    if (made_there) return least;
-    return {least.position, least.level == 0 ? 1 : least.level};
+  constexpr place later(int i, const limit& needed) const {
+    const place& early = place_[i];
+    if (needed.at.position > count())  // by nobody
+      return is_made(early) ? early : at_or(first_from(mesh(i), early.position + 1), early);
+    if (!needed.open) return needed.at;
+    const int at = last_to(mesh(i), needed.at.position - (needed.at.level == 0 ? 1 : 0));
+    return at_or(at > early.position ? at : 0, early);
   }
+  static constexpr place at_or(int position, const place& otherwise) {
+    return position > 0 ? place{position, 0} : otherwise;
+  }
+
   /// The fragment for what has no other, at a place on a mesh.
   constexpr int other(int i, const place& at) {
     const auto hash = [](int mesh, const place& where) {

@@ -200,10 +200,11 @@ class inference {
     for (value_id v : chain.leaves) {
       const op_id o = made_by(v);
       const mesh_set had = out_.src[o], both = had & out_.use[root],
-                     own = fixed(o) ? mesh_set::of(given_.mesh[o]) : had,
-                     where = !both.empty()  ? both
-                             : !own.empty() ? own
-                                            : out_.use[root];
+                     own = fixed(o) ? mesh_set::of(given_.mesh[o]) : had;
+      const mesh_set where = !both.empty()              ? both
+                             : !leaf_src_[root].empty() ? leaf_src_[root]  // all together
+                             : !own.empty()             ? own
+                                                        : out_.use[root];
       chain.group.push_back(where.front());
       need(v, mesh_set::of(where.front()));
     }

@@ -17,8 +17,10 @@ struct seed {
 
 /// Cotangents of `wanted` values from those of `seeds`.
 ///
-/// The ops it adds have the op whose derivative they are as origin. A wanted value that the seeds
-/// do not depend on has cotangent zero. Errors    G002 no derivative rule
+/// The ops it adds have the op whose derivative they are as origin, and are of its named part. What
+/// adds up cotangents that come from several parts is of the one around them, if there is one. A
+/// wanted value that the seeds do not depend on has cotangent zero. Errors    G002 no derivative
+/// rule
 constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<value_id>& wanted) {
   vec<value_id> result(wanted.size(), -1);
   if (b.failed()) return result;
@@ -40,10 +42,17 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   }
 
   vec<value_id> cotangent(at(count), -1), operands, results;
+  vec<int> scope;  // by value, if parts have names: the one of all ops that gave it a cotangent
+  if (!b.scopes().empty()) scope.resize(at(count), -1);
   const auto accumulate = [&](value_id x, value_id more) {
     value_id& sum = cotangent[x];
-    b.leave_origin_scope();
+    const int here = b.origin_scope();
+    if (!scope.empty()) {
+      scope[x] = sum < 0 ? here : b.scopes().common(scope[x], here);
+      b.set_origin_scope(scope[x]);
+    }
     sum = sum < 0 ? more : ops::add(b, sum, more);
+    b.set_origin_scope(here);
   };
   for (const auto& s : seeds) accumulate(s.value, s.cotangent);
   for (std::size_t k = order.size(); k > 0 && !b.failed(); --k) {

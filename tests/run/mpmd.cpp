@@ -1,0 +1,101 @@
+// Programs over several meshes compute what they do on one.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <partita/mpmd/print_mpmd.hpp>
+#include <partita/run/mpmd.hpp>
+
+#include "../../examples/models/transformer.hpp"
+#include "../data.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+constexpr pt::topology meshes{{"m0", {{"B", 4}, {"M", 2}}}, {"m1", {{"B", 2}, {"M", 2}}}};
+
+std::vector<pt::array> model_inputs(const pt::program& p) {
+  data::random random{7};
+  std::vector<pt::array> inputs;
+  for (int i = 0; i < p.input_count(); ++i) {
+    const bool second = p.input_name(i).starts_with("opt_state.v");  // (it is under a root)
+    if (!pt::is_floating(p.input_type(i).element))
+      inputs.push_back(data::integers(p.input_type(i), random, 0, 9));
+    else
+      inputs.push_back(data::fill(p.input_type(i), [&](std::int64_t) {
+        return second ? 1.0 : static_cast<double>(random.in(-64, 64)) / 256;
+      }));
+  }
+  return inputs;
+}
+pt::program transformer_step() {
+  return transformer::trace_training_step<transformer::dynamic>({.layers = 4,
+                                                                 .width = 8,
+                                                                 .heads = 2,
+                                                                 .key = 4,
+                                                                 .hidden = 16,
+                                                                 .vocabulary = 12,
+                                                                 .context = 6,
+                                                                 .batch = 4});
+}
+
+}  // namespace
+
+TEST_CASE("a transformer's training step in stages: equal bits, and only activations are sent") {
+  const pt::program p = transformer_step();
+  const auto inputs = model_inputs(p);
+  const pt::results expected = pt::evaluate(p, inputs);
+  const auto check = [&](const pt::assignment& a, int changes) {
+    const auto m = pt::to_mpmd(p, meshes, a);
+    CHECK(pt::equal(pt::run_fragments(m, inputs), expected));
+    // The activations and their derivatives; and the optimizer's step, which both meshes need.
+    CHECK(m.transfers.size() == static_cast<std::size_t>(2 * changes + 1));
+    for (const auto& t : m.transfers)
+      if (t.after >= 0) CHECK(m.source.type(t.value).shape == pt::shape{4, 6, 8});
+    for (const auto& f : m.fragments) CHECK(!f.origins.empty());
+    for (int i = 0; i < p.input_count(); ++i)
+      for (int j = 0; j < p.output_count(); ++j)
+        if (p.input_name(i) == p.output_name(j)) CHECK(m.input_mesh[i] == m.output_mesh[j]);
+  };
+  check({.names = {{"embedding", "m0"},
+                   {"layers.0", "m0"},
+                   {"layers.1", "m0"},
+                   {"layers", "m1"},
+                   {"head", "m1"}}},
+        1);
+  check({.names = {{"embedding", "m0"},
+                   {"layers.0", "m0"},
+                   {"layers.1", "m1"},
+                   {"layers.2", "m0"},
+                   {"layers.3", "m1"},
+                   {"head", "m1"}}},
+        3);
+}
+
+TEST_CASE("a weight of two meshes and a norm of all: the same on each") {
+  // Sums of a few small integers, in any order.
+  const auto step = [](auto u, auto v, auto x) {
+    const auto f = [](auto a, auto b) { return a * b; };
+    const auto loss = [&](auto both) {
+      const auto h = pt::named("first", f)(x, std::get<0>(both));
+      const auto k = pt::named("second", f)(h, std::get<1>(both));
+      return pt::named("third", [](auto a, auto b) { return sum(a * b); })(k, std::get<0>(both));
+    };
+    const auto [l, g] = pt::value_and_grad(loss, std::tuple{u, v});
+    const auto norm = sum(std::get<0>(g) * std::get<0>(g)) + sum(std::get<1>(g) * std::get<1>(g));
+    return std::tuple{pt::output("u", u - norm * std::get<0>(g)),
+                      pt::output("v", v - norm * std::get<1>(g)), pt::output("loss", l)};
+  };
+  const auto p =
+      pt::trace(step, pt::input<float, 8>("u"), pt::input<float, 8>("v"), pt::input<float, 8>("x"));
+  const auto m =
+      pt::to_mpmd(p, meshes, {.names = {{"first", "m0"}, {"second", "m1"}, {"third", "m1"}}});
+  const auto inputs = data::arguments(p);
+  CHECK(pt::equal(pt::run_fragments(m, inputs), pt::evaluate(p, inputs)));
+  CHECK(m.mesh_of_input("u") == "m0");
+  CHECK(m.mesh_of_input("v") == "m1");
+  // u, the activation, its derivative, that of u in the third part, and two parts of the norm.
+  CHECK(m.transfers.size() == 6);
+}
