@@ -14,6 +14,12 @@ class call_writer {
   constexpr call_writer(pipelined& out, const vec<call_edge>& edges)
       : out_(out), edges_(edges), call_of_(out.units.size(), vec<int>{}) {}
 
+  // Before its uses: Clang takes it for undefined in constant expressions otherwise.
+  template <class F>
+  constexpr void for_each_unit(const F& f) const {
+    for (int u = 0; u < static_cast<int>(out_.units.size()); ++u) f(u);
+  }
+
   /// In program order: what is in front of the loop, microbatch by microbatch, what is behind it.
   constexpr void add_calls() {
     const vec<char> behind = units_behind();
@@ -59,10 +65,6 @@ class call_writer {
   vec<message> list_;
 
   constexpr const pipeline_unit& unit(int u) const { return out_.units[u]; }
-  template <class F>
-  constexpr void for_each_unit(const F& f) const {
-    for (int u = 0; u < static_cast<int>(out_.units.size()); ++u) f(u);
-  }
   constexpr void add(int u, int microbatch) {
     const fragment& f = unit(u).piece;
     call_of_[u].push_back(out_.calls.count());

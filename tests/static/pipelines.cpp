@@ -1,0 +1,52 @@
+// Pipelines that the compiler cuts, orders and checks for deadlocks.
+#include <array>
+#include <tuple>
+
+#include <partita/mpmd/pipeline.hpp>
+#include <partita/partita.hpp>
+
+namespace pt = partita;
+
+namespace {
+
+constexpr pt::topology two_meshes{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}};
+
+constexpr auto two_layer_step = [](const auto& x, const auto& w1, const auto& w2) {
+  const auto layer = [](const auto& h, const auto& w) { return tanh(matmul(h, w)); };
+  const auto [loss, g] = pt::value_and_grad(
+      [&](const auto& w) {
+        const auto h = pt::named("first", layer)(x, w[0]);
+        const auto y = pt::named("second", layer)(h, w[1]);
+        return sum(y * y);
+      },
+      std::array{w1, w2});
+  return std::tuple{pt::output("w1", w1 - g[0]), pt::output("w2", w2 - g[1]),
+                    pt::output("loss", loss)};
+};
+
+template <class Order>
+constexpr pt::pipelined two_stages(const Order& order, int microbatches = 3, int capacity = 1) {
+  return pt::pipeline(pt::trace(two_layer_step, pt::input<float, 12, 4>("x"),
+                                pt::input<float, 4, 4>("w1"), pt::input<float, 4, 4>("w2")),
+                      two_meshes, order,
+                      {.where = {.names = {{"first", "m0"}, {"second", "m1"}}},
+                       .microbatches = microbatches,
+                       .batch = {{"x", 0}},
+                       .channels = {.capacity = capacity}});
+}
+
+constexpr bool has_order(const pt::pipelined& p, std::string_view m0, std::string_view m1) {
+  return !p.error && p.order_of("m0") == m0 && p.order_of("m1") == m1;
+}
+
+}  // namespace
+
+static_assert(has_order(two_stages(pt::one_f_one_b), "F0 F1 B0 F2 B1 B2", "F0 B0 F1 B1 F2 B2"));
+static_assert(has_order(two_stages(pt::gpipe), "F0 F1 F2 B0 B1 B2", "F0 F1 F2 B0 B1 B2"));
+// The first stage has nothing in front of it to feed: its backward is all second part.
+static_assert(has_order(two_stages(pt::zb_h1), "F0 F1 W0 F2 W1 W2", "F0 B0 F1 B1 W0 F2 B2 W1 W2"));
+// An activation forth, its gradient back; no weights.
+static_assert(two_stages(pt::one_f_one_b).transfers.size() == 2);
+// Forward calls ahead of all backward ones fill a channel that holds one message.
+static_assert(two_stages(pt::gpipe_1f1b_last, 4).error.message.view().substr(0, 4) == "O007");
+static_assert(!two_stages(pt::gpipe_1f1b_last, 4, 2).error);
