@@ -29,6 +29,16 @@ std::string actions(const pt::partitioned& p) {
   return std::string(pt::print_actions(p.core, p.sharded()).view());
 }
 
+/// Slicing two inputs is best, and each of them alone worst; the third saves less, whatever they
+/// do.
+struct both_or_the_third {
+  double operator()(const pt::device_program& d) const {
+    const auto sliced = [&](int i) { return d.inputs[i].local({8}, mesh) != pt::shape{8}; };
+    if (sliced(2)) return 2;
+    return sliced(0) != sliced(1) ? 4 : sliced(0) ? 1 : 3;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a transformer's training step: no slower than what experts write") {
@@ -174,6 +184,24 @@ TEST_CASE("a user's cost model and a user's searcher") {
   const auto p = pt::partition(f, mesh, pt::schedule(first));
   CHECK(r.evaluations == 1);
   CHECK(p.input("x").sharding.count == 1);
+}
+
+TEST_CASE("what only two actions save together is found behind one that costs more") {
+  const auto f = pt::trace(
+      [](auto x, auto y, auto z) {
+        return std::tuple{x * 2.f, y * 2.f, z * 2.f};
+      },
+      pt::input<float, 8>("x"), pt::input<float, 8>("y"), pt::input<float, 8>("z"));
+  const auto least = [&]<class Search>(const Search&) {
+    pt::search_result r;
+    const pt::basic_automatic<Search, both_or_the_third> tactic({"B"}, pt::a100_80,
+                                                                {.evaluations = 100, .result = &r});
+    pt::partition(f, mesh, pt::schedule(tactic));
+    return r.after;
+  };
+  CHECK(least(pt::exhaustive_search{}) == 1);
+  CHECK(least(pt::greedy_search{}) == 2);
+  CHECK(least(pt::detour_search{}) == 1);
 }
 
 TEST_CASE("bad searches") {

@@ -290,6 +290,13 @@ class environment {
     return evaluations_ >= options_.evaluations ||
            (options_.seconds > 0 && seconds() >= options_.seconds);
   }
+  /// The part of the budget that is spent, from 0; 1 and above: all of it.
+  constexpr double spent_part() const {
+    const double part =
+        static_cast<double>(evaluations_) / static_cast<double>(options_.evaluations);
+    const double of_time = options_.seconds > 0 ? seconds() / options_.seconds : 0;
+    return part > of_time ? part : of_time;
+  }
   constexpr const search_options& options() const { return options_; }
 
   using improvement = search_course::improvement;

@@ -1,12 +1,14 @@
 /// Searchers: what plays an environment.
 ///
-/// Source    lazy greedy: Minoux, 1978; tree search: Kocsis and Szepesvari, Bandit based
-/// Monte-Carlo
-///           planning, 2006, with priors as in Rosin, 2011
+/// Source    lazy greedy: Minoux, 1978; detours: Harvey and Ginsberg, Limited discrepancy search,
+///           1995; tree search: Kocsis and Szepesvari, Bandit based Monte-Carlo planning, 2006,
+///           with priors as in Rosin, 2011
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include <partita/search/environment.hpp>
 #include <partita/support/heap.hpp>
@@ -82,12 +84,14 @@ constexpr heap<tried_action> try_all(environment& e, double now) {
 
 /// Takes the action that makes the cost least, again and again, beginning at the present state. An
 /// action is tried again only when, as far as is known, none is better; when none helps any more,
-/// all are tried once more.
+/// all are tried once more, at most so many `rounds`.
 struct greedy_search {
+  int rounds = std::numeric_limits<int>::max();
+
   constexpr void operator()(environment& e) const {
     e.mark();
     double now = e.cost();
-    while (!e.spent() && descend(e, now)) {
+    for (int i = 0; i < rounds && !e.spent() && descend(e, now); ++i) {
     }
   }
 
@@ -110,6 +114,70 @@ struct greedy_search {
       ++taken;
     }
     return taken > 0;
+  }
+};
+
+/// A greedy search, and then others that turn off its way once: in one of its first states another
+/// action is taken than it took, and a greedy search goes on from there; at last one goes on from
+/// the best state of all. Those actions come first that cost least, compared with the best one of
+/// their state. (What two actions do together none of them shows alone: with Megatron's half of
+/// each layer only, what is sent between the halves takes what is saved, and an action that saves a
+/// little at once may leave neither legal.)
+struct detour_search {
+  int states = 2;       ///< where it turns off: the first so many
+  double share = 0.25;  ///< of the budget that is left
+
+  constexpr void operator()(environment& e) const {
+    const double until = e.spent_part() + (1 - e.spent_part()) * share;
+    const environment::path begin = e.taken();
+    greedy_search{}(e);
+    vec<turn> turns = turns_of(e, begin.size(), environment::path(e.taken()));
+    for (int t = next_of(turns); t >= 0 && e.spent_part() < until; t = next_of(turns)) {
+      const int action = turns[t].open.pop().action;
+      if (action == turns[t].taken) continue;
+      e.go_to(turns[t].from);
+      e.step(action);
+      greedy_search{.rounds = 1}(e);
+    }
+    if (turns.empty()) return;
+    e.go_to(environment::path(e.best()));
+    greedy_search{}(e);
+  }
+
+ private:
+  /// A state on the way, the action that was taken there, and those that are left.
+  struct turn {
+    environment::path from;
+    int taken = -1;
+    double least = 0;  ///< what the best action makes of the cost
+    heap<search_detail::tried_action> open;
+  };
+
+  constexpr vec<turn> turns_of(environment& e, std::size_t begin,
+                               const environment::path& way) const {
+    vec<turn> turns;
+    environment::path from;
+    for (std::size_t n = 0; n < way.size() && n < begin + static_cast<std::size_t>(states); ++n) {
+      if (n >= begin) {
+        e.go_to(from);
+        e.mark();
+        turns.push_back({from, way[n], 0, search_detail::try_all(e, e.cost())});
+        if (!turns.back().open.empty()) turns.back().least = turns.back().open.least().ratio;
+      }
+      from.push_back(way[n]);
+    }
+    return turns;
+  }
+  /// The turn with the most promising action, or -1: none is left.
+  static constexpr int next_of(const vec<turn>& turns) {
+    int best = -1;
+    for (int t = 0; t < static_cast<int>(turns.size()); ++t) {
+      if (turns[t].open.empty()) continue;
+      if (best < 0 || turns[t].open.least().ratio * turns[best].least <
+                          turns[best].open.least().ratio * turns[t].least)
+        best = t;
+    }
+    return best;
   }
 };
 
@@ -304,11 +372,11 @@ struct exhaustive_search {
   }
 };
 
-/// What `automatic` does unless told otherwise: a greedy search, a tree search with half of what is
-/// left of the budget, and again a greedy one from the best state.
+/// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter
+/// of the budget, a tree search with what is left, and again a greedy one from the best state.
 struct default_search {
   constexpr void operator()(environment& e) const {
-    greedy_search{}(e);
+    detour_search{}(e);
     tree_search{}(e);
     e.go_to(environment::path(e.best()));
     greedy_search{}(e);
