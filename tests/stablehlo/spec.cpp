@@ -283,6 +283,7 @@ TEST_CASE("bounds") {
 }
 
 TEST_CASE("npz files") {
+  CHECK(pt::run_detail::crc32("123456789") == 0xcbf43926);  // as catalogues of CRCs have it
   std::vector<pt::named_array> list;
   for (int t = 0; t < pt::dtype_count; ++t) {
     pt::array a({static_cast<pt::dtype>(t), {2, 3}});

@@ -1,9 +1,10 @@
 /// Files that are read and written as a whole.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,15 @@ namespace partita::run_detail {
 inline std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw error(concat("N004 file: \"", path, "\" cannot be read"));
-  std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::string all;
+  std::size_t known = 0;
+  do {  // as much again as is known, since a pipe does not tell its size
+    all.resize(known + std::max<std::size_t>(known, 1 << 16));
+    in.read(all.data() + known, static_cast<std::streamsize>(all.size() - known));
+    known += static_cast<std::size_t>(in.gcount());
+  } while (in);
   if (in.bad()) throw error(concat("N004 file: \"", path, "\" cannot be read"));
+  all.resize(known);
   return all;
 }
 /// Written beside it first, so that a file is there whole or as it was.
