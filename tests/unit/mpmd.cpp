@@ -395,3 +395,24 @@ TEST_CASE("derivatives run where what they derive does") {
   // The activation goes there, and one derivative of it, added up, comes back; and the inputs.
   CHECK(m.transfers.size() == 2);
 }
+
+TEST_CASE("named tensors: what makes them is given to a mesh, and inputs are") {
+  const auto p = traced(
+      [](auto x, auto y) {
+        const auto z = pt::named_tensor("z", exp(pt::named_tensor("mine", x)));
+        return tanh(z) + y;
+      },
+      "x", "y");
+  const auto m = pt::to_mpmd(p, three, {.names = {{"mine", "m2"}, {"z", "m1"}}});
+  CHECK(cut(m) == "z@m1: exp tanh add");
+  CHECK(m.mesh_of_input("x") == "m2");
+  CHECK(m.mesh_of_input("y") == "m1");
+  CHECK(m.mesh_of_output("result") == "m1");
+  CHECK(sent(m) == "x m2 m1");
+}
+
+TEST_CASE("a program without names is one fragment on the first mesh") {
+  const auto p = traced([](auto x) { return tanh(exp(x)); }, "x");
+  CHECK(cut(pt::to_mpmd(p, three, {})) == "@m0: exp tanh");
+  CHECK(cut(pt::to_mpmd(p, three, {.inputs = {{"x", "m2"}}})) == "@m2: exp tanh");
+}
