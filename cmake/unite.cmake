@@ -44,3 +44,22 @@ function(partita_unite var name units)
   endforeach()
   set(${var} ${made} PARENT_SCOPE)
 endfunction()
+
+# partita_precompile(TARGET)  What programs with the CPU's kernels include is compiled once for all that are UNOPTIMIZED
+# (others have other flags). With Clang, which then takes 10 s in place of 16 for a unit that needs little else; GCC
+# gains a tenth, since it instantiates templates in each unit. Where PARTITA_UNITED is off, nothing: then a source shows
+# that it includes what it names.
+function(partita_precompile target)
+  get_target_property(unoptimized ${target} UNOPTIMIZED)
+  if(NOT PARTITA_UNITED OR NOT unoptimized OR NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    return()
+  endif()
+  if(NOT TARGET partita_precompiled)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "")
+    add_library(partita_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+    set_target_properties(partita_precompiled PROPERTIES UNOPTIMIZED ON)
+    target_link_libraries(partita_precompiled PRIVATE partita::cpu_separate partita_internal)
+    target_precompile_headers(partita_precompiled PRIVATE <partita/partita.hpp> <partita/cpu.hpp>)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM partita_precompiled)
+endfunction()
