@@ -15,6 +15,7 @@
 #include <partita/report/sharding_svg.hpp>
 #include <partita/report/tactics_svg.hpp>
 #include <partita/report/timeline_svg.hpp>
+#include <partita/search/result.hpp>
 
 #include "../xml.hpp"
 
