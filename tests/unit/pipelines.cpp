@@ -9,9 +9,11 @@
 
 #include <partita/mpmd/list_schedule.hpp>
 #include <partita/mpmd/order_search.hpp>
+#include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/plain_pipeline.hpp>
 #include <partita/mpmd/sequence.hpp>
 #include <partita/mpmd/timeline.hpp>
+#include <partita/partita.hpp>
 #include <partita/report/pipeline.hpp>
 
 namespace pt = partita;
@@ -379,4 +381,68 @@ TEST_CASE("deadlocks of random orders and channels are those of a simulation") {
   }
   CHECK(dead > 200);
   CHECK(live > 200);
+}
+
+namespace {
+
+/// The mistake of a pipeline of a model of x (8, 4) and w (4, 4), or "".
+template <class Model>
+std::string pipeline_error(const Model& model, const pt::pipeline_options& options) {
+  try {
+    (void)pt::pipeline(pt::trace(model, pt::input<float, 8, 4>("x"), pt::input<float, 4, 4>("w")),
+                       pt::topology{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}}, pt::gpipe, options);
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "";
+}
+constexpr auto product_of_two = [](const auto& a, const auto& b) { return matmul(a, b); };
+constexpr auto two_products = [](const auto& x, const auto& w) {
+  return pt::named("b", product_of_two)(pt::named("a", product_of_two)(x, w), w);
+};
+
+}  // namespace
+
+TEST_CASE("pipelines that cannot be") {
+  const pt::pipeline_options good{
+      .where = {.names = {{"a", "m0"}, {"b", "m1"}}}, .microbatches = 2, .batch = {{"x", 0}}};
+  CHECK(pipeline_error(two_products, good) == "");
+  const auto whole_batch = [](const auto& x, const auto& w) {
+    const auto a = [](const auto& h, const auto& v) {
+      const auto y = matmul(h, v);
+      return y * pt::sum(y);
+    };
+    return pt::named("b", product_of_two)(pt::named("a", a)(x, w), w);
+  };
+  CHECK(pipeline_error(whole_batch, good) ==
+        "O120 pipeline: named parts need what all microbatches give together; loop 2 starts where "
+        "\"%3\" is needed whole (multiply); compute it outside of the parts, or from one "
+        "microbatch alone");
+  const auto no_batch = [](const auto& x, const auto& w) {
+    const auto f = [](const auto& v) { return tanh(v); };
+    return std::tuple{pt::output("w", pt::named("b", f)(pt::named("a", f)(w))),
+                      pt::output("x", x + x)};
+  };
+  CHECK(pipeline_error(no_batch, good) ==
+        "O121 pipeline: no op of a named part is computed from a microbatch");
+  const auto back_again = [](const auto& x, const auto& w) {
+    return pt::named("a", product_of_two)(two_products(x, w), w);
+  };
+  CHECK(pipeline_error(back_again, good) ==
+        "O123 pipeline: stage 0 forward would run twice for each microbatch, since it needs what "
+        "another stage makes of its results; choose other stages");
+  const auto with = [&](const auto& change) {
+    pt::pipeline_options options = good;
+    change(options);
+    return pipeline_error(two_products, options);
+  };
+  CHECK(with([](auto& o) { o.microbatches = 3; }).substr(0, 20) == "S003 microbatch(3): ");
+  CHECK(with([](auto& o) { o.microbatches = 0; }).substr(0, 4) == "S010");
+  CHECK(with([](auto& o) { o.batch[0].name = "y"; }).substr(0, 4) == "S006");
+  CHECK(with([](auto& o) { o.where.names[1].name = "c"; }).substr(0, 4) == "O108");
+  CHECK(with([](auto& o) { o.where.names[1].mesh = "m7"; }).substr(0, 4) == "O105");
+  CHECK(with([](auto& o) { o.channels.capacity = 0; }).substr(0, 4) == "O001");
+  CHECK(with([](auto& o) { o.where.names.clear(); }) ==
+        "O122 pipeline: dot_general (tensor<4x4xf32>) runs for each microbatch on mesh \"m0\", "
+        "and can be of none of its units; give it a name");
 }
