@@ -1,0 +1,195 @@
+/// Pipelines: bubble rates beside published ones, how long a plan takes, threads against one.
+///
+///     bench_pipelines
+///
+/// Rates: the measured times of Qi et al., arXiv:2401.10241, tables 4 and 9, played by our orders,
+/// and orders searched under p and 2p activations, where the second part of a backward needs
+/// 32 / (34 + 5 a s / h) of what a forward keeps (table 3 has heads, hidden size and length).
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <partita/cpu.hpp>
+#include <partita/mpmd/list_schedule.hpp>
+#include <partita/mpmd/order_search.hpp>
+#include <partita/mpmd/pipeline.hpp>
+#include <partita/run/pipeline.hpp>
+
+#include "../examples/models/language_model.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+double seconds_since(clock_type::time_point start) {
+  return std::chrono::duration<double>(clock_type::now() - start).count();
+}
+
+struct published {
+  const char* model;
+  double kept;
+  int m;
+  pt::pipeline_costs costs;
+  double rates[5];  ///< 1F1B, ZB-H1, ZB-H2, ZB-1p, ZB-2p
+};
+constexpr double kept_1_5 = 32 / (34 + 5 * 24 * 1024 / 2304.),
+                 kept_6_2 = 32 / (34 + 5 * 32 * 1024 / 4096.);
+const published rows[] = {{"1.5B",
+                           kept_1_5,
+                           24,
+                           {18.522, 18.086, 9.337, 0.601},
+                           {0.2431, 0.1585, 0.1083, 0.1585, 0.0433}},
+                          {"1.5B",
+                           kept_1_5,
+                           32,
+                           {18.513, 18.086, 9.331, 0.626},
+                           {0.1985, 0.1242, 0.0837, 0.1242, 0.0039}},
+                          {"1.5B",
+                           kept_1_5,
+                           64,
+                           {18.546, 18.097, 9.321, 0.762},
+                           {0.1240, 0.0674, 0.0444, 0.0674, 0.0026}},
+                          {"6.2B",
+                           kept_6_2,
+                           24,
+                           {29.718, 29.444, 19.927, 0.527},
+                           {0.2347, 0.1323, 0.0698, 0.1323, 0.0029}},
+                          {"6.2B",
+                           kept_6_2,
+                           32,
+                           {29.802, 29.428, 19.530, 0.577},
+                           {0.1898, 0.1045, 0.0559, 0.1045, 0.0022}},
+                          {"6.2B",
+                           kept_6_2,
+                           64,
+                           {29.935, 29.621, 19.388, 0.535},
+                           {0.1091, 0.0554, 0.0294, 0.0554, 0.0010}}};
+
+double rate(const pt::pipeline_order& order, const published& row) {
+  const pt::pipeline_shape s{8, 8, row.m};
+  const pt::call_graph g = pt::plain_pipeline(s, order, {.split = order.splits});
+  pt::failure error;
+  const pt::vec<int> calls = pt::sequence(g, s, order, error);
+  return pt::play(g,
+                  pt::lists_with_messages(g, calls, pt::messages_of(g, calls, row.costs.transfer)),
+                  [&](int c) { return row.costs.seconds(g.calls[c]); }, {.capacity = pt::unbounded})
+      .bubble_of_span();
+}
+
+void print_rates() {
+  std::printf("Bubble rates on 8 meshes, ours / published\n%-5s %3s", "model", "m");
+  for (const char* name : {"1F1B", "ZB-H1", "ZB-H2", "ZB-1p", "ZB-2p"}) std::printf("  %15s", name);
+  std::printf("\n");
+  for (const published& row : rows) {
+    std::printf("%-5s %3d", row.model, row.m);
+    const pt::pipeline_order* const orders[] = {&pt::one_f_one_b, &pt::zb_h1, &pt::zb_h2};
+    for (int i = 0; i < 3; ++i) std::printf("  %.4f / %.4f", rate(*orders[i], row), row.rates[i]);
+    for (const int p : {1, 2}) {
+      pt::pipeline_costs costs = row.costs;
+      costs.kept = row.kept;
+      const pt::found_order found = pt::search_order({8, 8, row.m}, costs, {.memory = 8.0 * p});
+      std::printf("  %.4f / %.4f", found.bubble, row.rates[2 + p]);
+    }
+    std::printf("\n");
+  }
+}
+
+/// A language model in stages of as many layers each.
+struct staged {
+  std::vector<std::string> meshes, layers;
+  pt::topology topology;
+  pt::pipeline_options options;
+
+  staged(int stages, std::int64_t layer_count, int microbatches) {
+    for (int i = 0; i < stages; ++i) meshes.push_back("m" + std::to_string(i));
+    for (std::int64_t i = 0; i < layer_count; ++i) layers.push_back("layers." + std::to_string(i));
+    for (const auto& name : meshes) topology.push_back({name, {{"B", 4}, {"M", 2}}});
+    options.microbatches = microbatches;
+    options.batch = {{"tokens", 0}, {"targets", 0}};
+    auto& names = options.where.names;
+    names.push_back({"embedding", meshes.front(), 0});
+    for (std::int64_t i = 0; i < layer_count; ++i) {
+      const int stage = static_cast<int>(i * stages / layer_count);
+      names.push_back(
+          {layers[static_cast<std::size_t>(i)], meshes[static_cast<std::size_t>(stage)], stage});
+    }
+    names.push_back({"head", meshes.back(), stages - 1});
+  }
+};
+
+void print_plan() {
+  std::printf("\nT32 in 8 stages, 1F1B: milliseconds (the least of five)\n%12s %8s %8s %8s %6s\n",
+              "microbatches", "trace", "plan", "timeline", "calls");
+  paper::language_model_sizes sizes = paper::T32;
+  sizes.batch = 64;
+  for (const int m : {8, 32, 64}) {
+    double traced = 1e9, planned = 1e9, played = 1e9;
+    int calls = 0;
+    for (int i = 0; i < 5; ++i) {
+      const staged where(8, sizes.layers, m);
+      auto start = clock_type::now();
+      const pt::program f = paper::trace_training_step(sizes);
+      traced = std::min(traced, seconds_since(start));
+      start = clock_type::now();
+      const pt::pipelined p = pt::pipeline(f, where.topology, pt::one_f_one_b, where.options);
+      planned = std::min(planned, seconds_since(start));
+      start = clock_type::now();
+      (void)pt::play(
+          p.calls, p.lists, [](int) { return 1.0; }, p.channels);
+      played = std::min(played, seconds_since(start));
+      calls = p.calls.count();
+    }
+    std::printf("%12d %8.1f %8.1f %8.2f %6d\n", m, traced * 1e3, planned * 1e3, played * 1e3,
+                calls);
+  }
+}
+
+std::vector<pt::array> arguments(const pt::program& f) {
+  std::vector<pt::array> out;
+  for (int i = 0; i < f.input_count(); ++i) {
+    pt::array a(pt::tensor_type{pt::dtype::f64, f.input_type(i).shape});
+    double* const x = a.mutable_data<double>();
+    for (std::int64_t k = 0; k < a.size(); ++k)
+      x[k] = pt::is_floating(f.input_type(i).element) ? 0.01 * static_cast<double>(k % 17 - 8)
+                                                      : static_cast<double>(k % 64);
+    out.push_back(pt::as_type(a, f.input_type(i).element));
+  }
+  return out;
+}
+
+void print_threads() {
+  const paper::language_model_sizes sizes{.layers = 4,
+                                          .width = 256,
+                                          .heads = 8,
+                                          .key = 32,
+                                          .hidden = 1024,
+                                          .vocabulary = 64,
+                                          .context = 64,
+                                          .batch = 32};
+  const staged where(2, sizes.layers, 8);
+  const pt::program f = paper::trace_training_step(sizes);
+  const pt::executable_pipeline run(
+      pt::pipeline(f, where.topology, pt::one_f_one_b, where.options));
+  const std::vector<pt::array> x = arguments(f);
+  double best[2] = {1e9, 1e9};
+  for (int i = 0; i < 5; ++i)
+    for (const auto mode : {pt::mesh_mode::in_order, pt::mesh_mode::threads}) {
+      const auto start = clock_type::now();
+      (void)run(x, mode);
+      double& least = best[mode == pt::mesh_mode::threads];
+      least = std::min(least, seconds_since(start));
+    }
+  std::printf("\nA step in 2 stages, 8 microbatches: in order %.0f ms, in threads %.0f ms (%.2f)\n",
+              best[0] * 1e3, best[1] * 1e3, best[1] / best[0]);
+}
+
+}  // namespace
+
+int main() {
+  print_rates();
+  print_plan();
+  print_threads();
+  return 0;
+}
