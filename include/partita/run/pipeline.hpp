@@ -25,7 +25,7 @@ enum class mesh_mode {
 namespace run_detail {
 
 /// What a mesh has: by value and microbatch (-1: of none).
-class mesh_values {
+class mesh_slots {
  public:
   void put(value_id v, int microbatch, array a) { at_[key(v, microbatch)] = std::move(a); }
   const array& get(value_id v, int microbatch) const {
@@ -109,7 +109,7 @@ class pipeline_run {
  private:
   const pipelined& p_;
   const std::vector<executable>& functions_;
-  std::vector<mesh_values> values_;
+  std::vector<mesh_slots> values_;
   std::vector<std::size_t> next_;               ///< by mesh: step of its list
   std::vector<std::unique_ptr<array>> sent_;    ///< by message, until it is taken
   std::vector<std::vector<op_id>> stacks_;      ///< by value: the microbatch_stacks of it
@@ -119,7 +119,7 @@ class pipeline_run {
   std::exception_ptr failed_;
 
   int meshes() const { return p_.topology.count(); }
-  mesh_values& on(int mesh) { return values_[static_cast<std::size_t>(mesh)]; }
+  mesh_slots& on(int mesh) { return values_[static_cast<std::size_t>(mesh)]; }
   const program& source() const { return p_.source; }
   /// Under which microbatch a value is kept. (Behind a single one what it made is used as it is.)
   int slot(value_id v, int microbatch) const {
