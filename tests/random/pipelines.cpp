@@ -164,11 +164,13 @@ std::string pipeline_problem(std::uint64_t seed) {
                                .split = r.one_in(3),
                                .channels = {.capacity = static_cast<int>(r.in(1, 3))}};
   options.where.infer_transfers = true;
+  int mesh_of_rank[] = {0, 1, 2, 3};
+  for (int m = c.meshes - 1; m > 0; --m) std::swap(mesh_of_rank[m], mesh_of_rank[r.in(0, m)]);
   for (int i = 0; i < static_cast<int>(c.names.size()); ++i) {
     const int stage = c.stage_of(i);
     options.where.names.push_back(
         {c.names[static_cast<std::size_t>(i)].view(),
-         names[order->mesh_of(stage, {c.meshes, c.stages, c.microbatches})], stage});
+         names[mesh_of_rank[order->mesh_of(stage, {c.meshes, c.stages, c.microbatches})]], stage});
   }
   pipelines_seen.split += options.split || order->splits;
   const std::string what = std::string(order->name) + ", " + std::to_string(c.stages) +

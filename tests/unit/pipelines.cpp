@@ -446,3 +446,43 @@ TEST_CASE("pipelines that cannot be") {
         "O122 pipeline: dot_general (tensor<4x4xf32>) runs for each microbatch on mesh \"m0\", "
         "and can be of none of its units; give it a name");
 }
+
+TEST_CASE("stages on meshes in any order") {
+  const auto four = [](const auto& x, const auto& w) {
+    auto h = x;
+    for (int i = 0; i < 4; ++i) h = pt::named("layers", i, product_of_two)(h, w);
+    return sum(h);
+  };
+  const pt::program f = pt::trace(
+      [&](const auto& x, const auto& w) {
+        const auto [loss, g] = pt::value_and_grad([&](const auto& v) { return four(x, v); }, w);
+        return std::tuple{pt::output("loss", loss), pt::output("w", w - g)};
+      },
+      pt::input<float, 8, 4>("x"), pt::input<float, 4, 4>("w"));
+  const pt::topology t{{"m0", {{"B", 2}}}, {"spare", {{"B", 2}}}, {"m1", {{"B", 2}}}};
+  const auto planned = [&](const pt::pipeline_order& order, const auto& names) {
+    return pt::pipeline(f, t, order,
+                        {.where = {.names = names, .infer_transfers = true},
+                         .microbatches = 2,
+                         .batch = {{"x", 0}},
+                         .channels = {.capacity = 4}});
+  };
+  // Stage 0 on the last mesh; a mesh without a stage counts for nothing.
+  using lines = pt::vec<pt::mesh_for>;
+  const lines two{
+      {"layers.0", "m1", 0}, {"layers.1", "m1", 0}, {"layers.2", "m0", 1}, {"layers.3", "m0", 1}};
+  const pt::pipelined p = planned(pt::one_f_one_b, two);
+  CHECK(p.order_of("m1") == "F0 F1 B0 B1");
+  CHECK(p.order_of("m0") == "F0 B0 F1 B1");
+  const lines around{
+      {"layers.0", "m1", 0}, {"layers.1", "m0", 1}, {"layers.2", "m1", 2}, {"layers.3", "m0", 3}};
+  CHECK(planned(pt::interleaved_1f1b, around).order_of("m0") ==
+        "F0.1 F1.1 F0.3 B0.3 F1.3 B1.3 B0.1 B1.1");
+  const lines back{
+      {"layers.0", "m1", 0}, {"layers.1", "m0", 1}, {"layers.2", "m0", 2}, {"layers.3", "m1", 3}};
+  CHECK(planned(pt::zb_v, back).stages == 4);
+  CHECK_THROWS_WITH_AS(planned(pt::zb_v, around),
+                       "O124 pipeline: stage 2 lies on mesh \"m1\"; zb_v has it on \"m0\"",
+                       pt::error);
+  CHECK(planned(pt::circular, back).stages == 4);
+}

@@ -35,7 +35,23 @@ class call_writer {
       if (!unit(u).inside && behind[u] != 0) add(u, -1);
     });
     for (const auto& e : edges_) connect(e);
-    find_whether_stages_differ();
+    find_ranks();
+  }
+  /// Stages, and the meshes that have any.
+  constexpr pipeline_shape shape() const {
+    return {.meshes = ranks_, .stages = stages_, .microbatches = out_.microbatches};
+  }
+  /// Errors    O124 a stage lies on another mesh than an order has it
+  constexpr void check_places(const pipeline_order& order, failure& error) const {
+    if (order.anywhere) return;
+    for (const auto& u : out_.units) {
+      if (!u.inside) continue;
+      const int wanted = order.mesh_of(u.piece.stage, shape());
+      if (out_.calls.rank[u.piece.mesh] == wanted) continue;
+      return error.record("O124", "pipeline: stage ", u.piece.stage, " lies on mesh \"",
+                          out_.topology.name(u.piece.mesh), "\"; ", order.name, " has it on \"",
+                          out_.topology.name(mesh_of_rank(wanted)), '"');
+    }
   }
   /// A message for each transfer, and for each microbatch where it is of one, in the order in which
   /// they are taken.
@@ -62,6 +78,7 @@ class call_writer {
   vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
   vec<vec<int>> takers_;   ///< by value: units that take it
   vec<int> place_;         ///< by call, in the order
+  int ranks_ = 0, stages_ = 0;
   vec<message> list_;
 
   constexpr const pipeline_unit& unit(int u) const { return out_.units[u]; }
@@ -93,13 +110,30 @@ class call_writer {
     for (const int a : from)
       for (const int b : to) out_.calls.edges.push_back({a, b});
   }
-  constexpr void find_whether_stages_differ() {
-    vec<int> stage_of(out_.calls.meshes, -1);
-    for (const auto& c : out_.calls.calls) {
-      if (!c.ordered()) continue;
-      if (stage_of[c.mesh] >= 0 && stage_of[c.mesh] != c.stage) out_.calls.with_stage = true;
-      stage_of[c.mesh] = c.stage;
+  /// Meshes count by their first stages.
+  constexpr void find_ranks() {
+    vec<int> mesh_of_stage;
+    for_each_unit([&](int u) {
+      if (!unit(u).inside || unit(u).piece.stage < 0) return;
+      const std::size_t stage = static_cast<std::size_t>(unit(u).piece.stage);
+      if (stage >= mesh_of_stage.size()) mesh_of_stage.resize(stage + 1, -1);
+      mesh_of_stage[stage] = unit(u).piece.mesh;
+    });
+    stages_ = static_cast<int>(mesh_of_stage.size());
+    out_.calls.rank.resize(out_.calls.meshes, -1);
+    for (const int mesh : mesh_of_stage) {
+      if (mesh < 0) continue;
+      int& rank = out_.calls.rank[mesh];
+      if (rank >= 0)
+        out_.calls.with_stage = true;
+      else
+        rank = ranks_++;
     }
+  }
+  constexpr int mesh_of_rank(int rank) const {
+    int mesh = 0;
+    while (out_.calls.rank[mesh] != rank) ++mesh;
+    return mesh;
   }
   constexpr void find_takers() {
     takers_.resize(out_.source.types.size(), vec<int>{});

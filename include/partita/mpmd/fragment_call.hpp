@@ -55,8 +55,10 @@ struct call_graph {
   vec<call_edge> edges;
   int meshes = 1;
   bool with_stage = false;  ///< does a mesh hold several stages? Then texts tell them.
+  vec<int> rank;            ///< by mesh: its place among those with stages; empty: as they count
 
   constexpr int count() const { return static_cast<int>(calls.size()); }
+  constexpr int rank_of(int mesh) const { return rank.empty() ? mesh : rank[mesh]; }
   /// For messages: `F3 on mesh 1`.
   constexpr text describe(int call) const {
     const fragment_call& c = calls[call];

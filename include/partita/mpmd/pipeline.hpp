@@ -40,7 +40,7 @@ constexpr void keep_what_crosses(const program& p, assigned_program& given) {
 ///
 /// Errors    those of microbatch(), to_mpmd() and sequence(); O007 deadlock; O120 and O121 named
 ///           parts and the loop, O122 an op inside of the loop without a unit, O123 a stage that
-///           would run twice
+///           would run twice, O124 a stage on another mesh than the order has it
 template <class Order>
 constexpr pipelined pipeline(const program& p, const topology& t, const Order& order,
                              const pipeline_options& options) {
@@ -80,11 +80,12 @@ constexpr pipelined pipeline(const program& p, const topology& t, const Order& o
   if (out.error) return finish();
   mpmd_detail::call_writer calls(out, writer.edges);
   calls.add_calls();
-  int last = 0;
-  for (const auto& u : out.units)
-    if (u.piece.stage > last) last = u.piece.stage;
-  out.stages = last + 1;
-  out.order = sequence(out.calls, {t.count(), out.stages, out.microbatches}, order, out.error);
+  out.stages = calls.shape().stages;
+  if constexpr (std::same_as<Order, pipeline_order>) {
+    order.fits(calls.shape(), out.error);
+    if (!out.error) calls.check_places(order, out.error);
+  }
+  if (!out.error) out.order = sequence(out.calls, calls.shape(), order, out.error);
   if (out.error) return finish();
   out.lists = lists_with_messages(out.calls, out.order, calls.messages());
   out.error.record(find_deadlock(out.calls, out.lists, options.channels));

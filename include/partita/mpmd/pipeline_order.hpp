@@ -35,13 +35,14 @@ struct order_table {
 };
 
 /// A kind of pipeline: where its stages are, and in which order a mesh runs its calls: of two
-/// calls that with the smaller key first. Calls with equal keys follow the flow of data, then
-/// program order.
+/// calls that with the smaller key first. Meshes count as ranks here: by their first stages. Calls
+/// with equal keys follow the flow of data, then program order.
 struct pipeline_order {
   std::string_view name;
   order_key (*key)(const fragment_call&, const pipeline_shape&) = nullptr;
-  bool splits = false;   ///< are backward fragments split in two (`fragment_part`)?
-  bool returns = false;  ///< do stages go forth and back over the meshes, in a V? Else around.
+  bool splits = false;    ///< are backward fragments split in two (`fragment_part`)?
+  bool returns = false;   ///< do stages go forth and back over the meshes, in a V? Else around.
+  bool anywhere = false;  ///< may stages lie on any mesh? Else where `mesh_of` has them.
   /// Records why a pipeline of this shape cannot be ordered so.
   void (*fits)(const pipeline_shape&, failure&) = [](const pipeline_shape&, failure&) {};
   /// Where there is no key: makes the list of each mesh.
@@ -105,16 +106,19 @@ constexpr void whole_rounds(const pipeline_shape& s, failure& error) {
 /// Cons      all microbatches are in flight; bubble (p - 1) / m of the ideal time
 /// Source    Huang et al., arXiv:1811.06965
 inline constexpr pipeline_order gpipe{
-    .name = "gpipe", .key = [](const fragment_call& c, const pipeline_shape&) -> order_key {
+    .name = "gpipe",
+    .key = [](const fragment_call& c, const pipeline_shape&) -> order_key {
       return {c.transposed, c.microbatch};
-    }};
+    },
+    .anywhere = true};
 
 /// As gpipe, but backward calls take the last microbatch first: what was kept last is used first.
 inline constexpr pipeline_order gpipe_reversed{
     .name = "gpipe_reversed",
     .key = [](const fragment_call& c, const pipeline_shape&) -> order_key {
       return {c.transposed, c.transposed > 0 ? -c.microbatch : c.microbatch};
-    }};
+    },
+    .anywhere = true};
 
 /// As gpipe, but the last mesh runs a microbatch's backward right behind its forward.
 inline constexpr pipeline_order gpipe_1f1b_last{
@@ -141,9 +145,11 @@ inline constexpr pipeline_order one_f_one_b{
 ///
 /// Source    Shardy:MPMD
 inline constexpr pipeline_order circular{
-    .name = "circular", .key = [](const fragment_call& c, const pipeline_shape&) -> order_key {
+    .name = "circular",
+    .key = [](const fragment_call& c, const pipeline_shape&) -> order_key {
       return {c.transposed, c.stage * (1 - 2 * std::int64_t{c.transposed}), c.microbatch};
-    }};
+    },
+    .anywhere = true};
 
 /// As circular, but as many microbatches at a time as there are meshes go through all rounds.
 inline constexpr pipeline_order circular_phases{
@@ -152,7 +158,8 @@ inline constexpr pipeline_order circular_phases{
       return {
           std::int64_t{c.transposed} * (s.microbatches / s.meshes + 1) + c.microbatch / s.meshes,
           c.stage * (1 - 2 * std::int64_t{c.transposed}), c.microbatch};
-    }};
+    },
+    .anywhere = true};
 
 /// Several stages on each mesh, 1F1B over all of them.
 ///

@@ -240,11 +240,15 @@ constexpr order_table table_of(const pipeline_order& order, const call_graph& g,
                                const pipeline_shape& s) {
   order_table all, out;
   order.table(s, all);
+  out.rows.resize(g.meshes, {});
   const call_finder finder(g);
-  for (const auto& row : all.rows) {
-    out.rows.push_back({});
-    for (const auto& c : row)
-      if (finder.find(c) >= 0) out.rows.back().push_back(c);
+  for (int mesh = 0; mesh < g.meshes; ++mesh) {
+    const int rank = g.rank_of(mesh);
+    if (rank < 0) continue;  // it has no stage
+    for (fragment_call c : all.rows[rank]) {
+      c.mesh = mesh;
+      if (finder.find(c) >= 0) out.rows[mesh].push_back(c);
+    }
   }
   return out;
 }
@@ -269,8 +273,12 @@ constexpr vec<int> sequence(const call_graph& g, const pipeline_shape& s, const 
   if constexpr (std::same_as<Order, pipeline_order>) {
     order.fits(s, error);
     if (error) return {};
+    const auto by_rank = [&](fragment_call c, const pipeline_shape& shape) {
+      c.mesh = g.rank_of(c.mesh);
+      return order.key(c, shape);
+    };
     if (order.key != nullptr)
-      mpmd_detail::wait_by_key(to, g, s, order.key);
+      mpmd_detail::wait_by_key(to, g, s, by_rank);
     else
       mpmd_detail::wait_by_table(to, g, mpmd_detail::table_of(order, g, s), error);
   } else if constexpr (std::same_as<Order, order_table>) {

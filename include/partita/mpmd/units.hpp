@@ -167,10 +167,10 @@ class unit_writer {
     if (placed_.key[o] < 0) return;
     const part_key& key = placed_.keys[placed_.key[o]];
     const named_part& part = placed_.parts[key.part];
-    for (const auto& each : u.piece.origins)
-      if (each.name == part.name && each.transposed == key.transposed && each.call == part.call)
-        return;
-    u.piece.origins.push_back({part.name, key.transposed, part.call});
+    const fragment_origin origin{part.name, key.transposed, part.call};
+    for (std::size_t i = u.piece.origins.size(); i-- > 0;)  // (that of the op before, mostly)
+      if (u.piece.origins[i] == origin) return;
+    u.piece.origins.push_back(origin);
   }
   constexpr void check_single(const pipeline_unit& u) {
     for (const auto& each : out_.units)
@@ -243,8 +243,11 @@ class unit_writer {
   constexpr void find_sums() {
     for (op_id o = 0; o < p_.op_count(); ++o) {
       if (p_.op(o).def->id != def<op::microbatch_sum>.id) continue;
-      const int from = list_.source(p_.operand(o, 0), placed_.on[o].front());
-      if (from >= 0 && unit_of_[from] >= 0) out_.units[unit_of_[from]].sums.push_back(o);
+      for (mesh_set on = placed_.on[o]; !on.empty(); on = on.without(mesh_set::of(on.front()))) {
+        const int from = list_.source(p_.operand(o, 0), on.front());
+        vec<op_id>& sums = out_.units[unit_of_[from]].sums;
+        if (sums.empty() || sums.back() != o) sums.push_back(o);
+      }
     }
   }
 

@@ -24,24 +24,36 @@ enum class mesh_mode {
 
 namespace run_detail {
 
-/// What a mesh has: by value and microbatch (-1: of none).
+/// What a mesh has: by value and microbatch (-1: of none), until it was used for the last time.
 class mesh_slots {
  public:
-  void put(value_id v, int microbatch, array a) { at_[key(v, microbatch)] = std::move(a); }
-  const array& get(value_id v, int microbatch) const {
+  static constexpr int always = -1;  ///< in place of a number of uses: it is kept
+
+  void put(value_id v, int microbatch, array a, int uses) {
+    if (uses != 0) at_.insert_or_assign(key(v, microbatch), slot{std::move(a), uses});
+  }
+  /// One use of a value.
+  array take(value_id v, int microbatch) {
     const auto found = at_.find(key(v, microbatch));
     if (found == at_.end())
       throw error(concat("internal error: value ", v, " of microbatch ", microbatch,
                          " is not on its mesh; please report it"));
-    return found->second;
+    if (found->second.uses == always || --found->second.uses > 0) return found->second.values;
+    array last = std::move(found->second.values);
+    at_.erase(found);
+    return last;
   }
   array* find(value_id v, int microbatch) {
     const auto found = at_.find(key(v, microbatch));
-    return found == at_.end() ? nullptr : &found->second;
+    return found == at_.end() ? nullptr : &found->second.values;
   }
 
  private:
-  std::unordered_map<std::int64_t, array> at_;
+  struct slot {
+    array values;
+    int uses = always;
+  };
+  std::unordered_map<std::int64_t, slot> at_;
   static std::int64_t key(value_id v, int microbatch) {
     return (static_cast<std::int64_t>(v) << 32) | static_cast<std::uint32_t>(microbatch + 1);
   }
@@ -71,6 +83,7 @@ class pipeline_run {
         next_(values_.size(), 0),
         sent_(p.lists.messages.size()),
         stacks_(p.source.types.size()) {
+    count_uses();
     for (op_id o = 0; o < p.source.op_count(); ++o)
       if (p.source.op(o).def->id == def<op::microbatch_stack>.id)
         stacks_[static_cast<std::size_t>(p.source.operand(o, 0))].push_back(o);
@@ -78,9 +91,9 @@ class pipeline_run {
 
   void place_inputs(std::span<const array> inputs) {
     for (int i = 0; i < p_.source.input_count(); ++i)
-      on(p_.input_mesh[i]).put(p_.source.inputs[i], -1, inputs[static_cast<std::size_t>(i)]);
+      put(p_.input_mesh[i], p_.source.inputs[i], -1, inputs[static_cast<std::size_t>(i)]);
     for (const transfer& t : p_.transfers)
-      if (t.after < 0) on(t.to).put(t.value, -1, on(t.from).get(t.value, -1));
+      if (t.after < 0) put(t.to, t.value, -1, on(t.from).take(t.value, -1));
   }
   void run_in_order() {
     for (bool moved = true; moved;) {
@@ -99,11 +112,11 @@ class pipeline_run {
   }
   array output(int i) {
     const value_id v = p_.source.outputs[i].value;
-    const int mesh = p_.output_mesh[i];
+    const int mesh = p_.output_mesh[i], microbatch = slot(v, -1);
     for (const transfer& t : p_.transfers)  // to the caller's mesh, if nobody there took it before
-      if (t.value == v && t.to == mesh && on(mesh).find(v, slot(v, -1)) == nullptr)
-        on(mesh).put(v, slot(v, -1), on(t.from).get(v, slot(v, -1)));
-    return on(mesh).get(v, slot(v, -1));
+      if (t.value == v && t.to == mesh && on(mesh).find(v, microbatch) == nullptr)
+        put(mesh, v, microbatch, on(t.from).take(v, microbatch));
+    return on(mesh).take(v, microbatch);
   }
 
  private:
@@ -112,6 +125,7 @@ class pipeline_run {
   std::vector<mesh_slots> values_;
   std::vector<std::size_t> next_;               ///< by mesh: step of its list
   std::vector<std::unique_ptr<array>> sent_;    ///< by message, until it is taken
+  std::vector<std::vector<int>> uses_;          ///< by mesh and value of an iteration
   std::vector<std::vector<op_id>> stacks_;      ///< by value: the microbatch_stacks of it
   std::unordered_map<std::int64_t, int> held_;  ///< by channel
   std::mutex mutex_;
@@ -125,6 +139,26 @@ class pipeline_run {
   int slot(value_id v, int microbatch) const {
     if (p_.inside[source().producer(v)] == 0) return -1;
     return microbatch < 0 ? 0 : microbatch;
+  }
+
+  /// How often units take a value of an iteration, or it is sent. What the caller gets is kept, as
+  /// are values of no iteration.
+  void count_uses() {
+    uses_.assign(values_.size(), std::vector<int>(source().types.size(), 0));
+    const auto uses = [&](int mesh, value_id v) -> int& {
+      return uses_[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(v)];
+    };
+    for (const auto& u : p_.units)
+      for (const value_id v : u.piece.inputs) ++uses(u.piece.mesh, v);
+    for (const transfer& t : p_.transfers) ++uses(t.from, t.value);
+    for (const auto& out : source().outputs)
+      for (int m = 0; m < meshes(); ++m) uses(m, out.value) = mesh_slots::always;
+  }
+  void put(int mesh, value_id v, int microbatch, array a) {
+    const int uses = microbatch < 0
+                         ? mesh_slots::always
+                         : uses_[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(v)];
+    on(mesh).put(v, microbatch, std::move(a), uses);
   }
 
   /// Does the next step of a mesh; false: there is none, or it has to wait.
@@ -178,7 +212,7 @@ class pipeline_run {
     if (held(t) >= p_.channels.capacity) return false;
     ++held(t);
     const int i = slot(t.value, p_.lists.messages[index].microbatch);
-    sent_[static_cast<std::size_t>(index)] = std::make_unique<array>(on(m).get(t.value, i));
+    sent_[static_cast<std::size_t>(index)] = std::make_unique<array>(on(m).take(t.value, i));
     return true;
   }
   bool receive(int m, int index) {
@@ -186,7 +220,7 @@ class pipeline_run {
     if (box == nullptr) return false;
     const transfer& t = transfer_of(index);
     --held(t);
-    on(m).put(t.value, slot(t.value, p_.lists.messages[index].microbatch), std::move(*box));
+    put(m, t.value, slot(t.value, p_.lists.messages[index].microbatch), std::move(*box));
     box.reset();
     return true;
   }
@@ -194,9 +228,9 @@ class pipeline_run {
   array input(int m, value_id v, int i) {
     const op_node& n = source().op(source().producer(v));
     if (n.def->id == def<op::microbatch_index>.id) return array(static_cast<std::int32_t>(i));
-    if (n.def->id != def<op::microbatch_slice>.id) return on(m).get(v, slot(v, i));
+    if (n.def->id != def<op::microbatch_slice>.id) return on(m).take(v, slot(v, i));
     const value_id stack = source().operand(source().producer(v), 0);
-    return slice_of(on(m).get(stack, -1), i);
+    return slice_of(on(m).take(stack, -1), i);
   }
   void call(int m, int index) {
     const int unit = p_.unit_of[index], i = p_.calls.calls[index].microbatch;
@@ -208,9 +242,9 @@ class pipeline_run {
     std::size_t k = 0;
     for (const value_id v : u.piece.outputs) {
       for (const op_id o : stacks_[static_cast<std::size_t>(v)]) add_to_stack(m, o, i, outputs[k]);
-      on(m).put(v, slot(v, i), outputs[k++]);
+      put(m, v, slot(v, i), outputs[k++]);
     }
-    for (const op_id o : u.sums) on(m).put(source().op(o).result, -1, outputs[k++]);
+    for (const op_id o : u.sums) put(m, source().op(o).result, -1, outputs[k++]);
   }
   array accumulator(int m, op_id o) {
     const value_id v = source().op(o).result;
@@ -229,7 +263,7 @@ class pipeline_run {
     const value_id v = source().op(o).result;
     array* stack = on(m).find(v, -1);
     if (stack == nullptr) {
-      on(m).put(v, -1, array(source().type(v)));
+      put(m, v, -1, array(source().type(v)));
       stack = on(m).find(v, -1);
     }
     put_slice(*stack, i, slice);
