@@ -1,11 +1,14 @@
 // MPMD programs as text: the example of the RFC at every stage, and what it does not show.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <tuple>
 
+#include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/print_mpmd.hpp>
+#include <partita/mpmd/print_pipeline.hpp>
 #include <partita/partita.hpp>
 
 #include "../data.hpp"
@@ -194,5 +197,80 @@ TEST_CASE(
   } : tensor<4x4xf32>
   return %p.0'@m1, %p.1'@m2, %loss@m2 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<f32>
 }
+)");
+}
+
+TEST_CASE("a pipeline with split backwards: units, what is sent, what meshes run") {
+  const pt::program f = pt::trace(
+      [](const auto& x, const auto& w1, const auto& w2) {
+        const auto layer = [](const auto& h, const auto& w) { return matmul(h, w); };
+        const auto [loss, g] = pt::value_and_grad(
+            [&](const auto& w) {
+              const auto y = pt::named("layer2", layer)(pt::named("layer1", layer)(x, w[0]), w[1]);
+              return pt::sum(y * y);
+            },
+            std::array{w1, w2});
+        return std::tuple{pt::output("w1", w1 - g[0]), pt::output("w2", w2 - g[1]),
+                          pt::output("loss", loss)};
+      },
+      pt::input<float, 4, 2>("x"), pt::input<float, 2, 2>("w1"), pt::input<float, 2, 2>("w2"));
+  const pt::pipelined p =
+      pt::pipeline(f, pt::topology{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}}, pt::zb_h1,
+                   {.where = {.names = {{"layer1", "m0"}, {"layer2", "m1"}}},
+                    .microbatches = 2,
+                    .batch = {{"x", 0}}});
+  CHECK(
+      str(pt::print(p)) ==
+      R"(func @main(%x@m0: tensor<4x2xf32>, %w1@m0: tensor<2x2xf32>, %w2@m1: tensor<2x2xf32>) attributes {topology = {"m0": {"B":2}, "m1": {"B":2}}} {
+  %x5@m0 = fragment<mesh="m0", origin=[]>(%x@m0) {
+    %x4 = reshape(%x) : tensor<2x2x2xf32>
+    %x5 = transpose(%x4) {dims=[1, 0, 2]} : tensor<2x2x2xf32>
+    return %x5
+  } : tensor<2x2x2xf32>
+  %x7@m0 = microbatch_slice %x5@m0 : tensor<2x2xf32>
+  %x8@m0 = fragment<mesh="m0", origin=["layer1"], stage=0, calls=2>(%x7@m0, %w1@m0) {
+    %x8 = matmul(%x7, %w1) : tensor<2x2xf32>
+    return %x8
+  } : tensor<2x2xf32>
+  %x8@m1 = transfer %x8@m0 : tensor<2x2xf32>
+  %x16@m1 = fragment<mesh="m1", origin=["layer2"], stage=1, calls=2>(%x8@m1, %w2@m1) {
+    %x9 = matmul(%x8, %w2) : tensor<2x2xf32>
+    %x10 = multiply(%x9, %x9) : tensor<2x2xf32>
+    %x11 = reduce(%x10) {add, dims=[0, 1]} : tensor<f32>
+    %x12 = constant {1} : tensor<f32>
+    %x13 = broadcast_in_dim(%x12) {dims=[]} : tensor<2x2xf32>
+    %x14 = multiply(%x13, %x9) : tensor<2x2xf32>
+    %x15 = multiply(%x13, %x9) : tensor<2x2xf32>
+    %x16 = add(%x14, %x15) : tensor<2x2xf32>
+    return %x16
+  } : tensor<2x2xf32>
+  %loss@m1 = microbatch_sum %x11 : tensor<f32>
+  fragment<mesh="m1", origin=["layer2"(1)], stage=1, part=weight, calls=2>(%x8@m1, %x16@m1) {
+    %x17 = dot_general(%x8, %x16) {contract=[0]x[0]} : tensor<2x2xf32>
+    return
+  }
+  %x20@m1 = microbatch_sum %x17 : tensor<2x2xf32>
+  %w2'@m1 = fragment<mesh="m1", origin=[]>(%w2@m1, %x20@m1) {
+    %w2' = subtract(%w2, %x20) : tensor<2x2xf32>
+    return %w2'
+  } : tensor<2x2xf32>
+  %x18@m1 = fragment<mesh="m1", origin=["layer2"(1)], stage=1, part=input, calls=2>(%x16@m1, %w2@m1) {
+    %x18 = dot_general(%x16, %w2) {contract=[1]x[1]} : tensor<2x2xf32>
+    return %x18
+  } : tensor<2x2xf32>
+  %x18@m0 = transfer %x18@m1 : tensor<2x2xf32>
+  fragment<mesh="m0", origin=["layer1"(1)], stage=0, part=weight, calls=2>(%x7@m0, %x18@m0) {
+    %x19 = dot_general(%x7, %x18) {contract=[0]x[0]} : tensor<2x2xf32>
+    return
+  }
+  %x21@m0 = microbatch_sum %x19 : tensor<2x2xf32>
+  %w1'@m0 = fragment<mesh="m0", origin=[]>(%w1@m0, %x21@m0) {
+    %w1' = subtract(%w1, %x21) : tensor<2x2xf32>
+    return %w1'
+  } : tensor<2x2xf32>
+  return %w1'@m0, %w2'@m1, %loss@m1 : tensor<2x2xf32>, tensor<2x2xf32>, tensor<f32>
+}
+m0: F0 F1 W0 W1
+m1: F0 B0 F1 B1 W0 W1
 )");
 }
