@@ -10,6 +10,7 @@
 #include <partita/mpmd/list_schedule.hpp>
 #include <partita/mpmd/order_search.hpp>
 #include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/pipeline_time.hpp>
 #include <partita/mpmd/plain_pipeline.hpp>
 #include <partita/mpmd/sequence.hpp>
 #include <partita/mpmd/timeline.hpp>
@@ -485,4 +486,42 @@ TEST_CASE("stages on meshes in any order") {
                        "O124 pipeline: stage 2 lies on mesh \"m1\"; zb_v has it on \"m0\"",
                        pt::error);
   CHECK(planned(pt::circular, back).stages == 4);
+}
+
+TEST_CASE("simulated calls of a pipeline, on equal and on unequal devices") {
+  const pt::program f = pt::trace(
+      [](const auto& x, const auto& w) {
+        const auto [loss, g] =
+            pt::value_and_grad([&](const auto& v) { return sum(two_products(x, v)); }, w);
+        return std::tuple{pt::output("loss", loss), pt::output("w", w - g)};
+      },
+      pt::input<float, 4096, 512>("x"), pt::input<float, 512, 512>("w"));
+  const auto planned = [&](const pt::topology& t) {
+    return pt::pipeline(
+        f, t, pt::one_f_one_b,
+        {.where = {.names = {{"a", "m0"}, {"b", "m1"}}}, .microbatches = 4, .batch = {{"x", 0}}});
+  };
+  const pt::pipelined p = planned({{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}});
+  const pt::pipeline_time equal = pt::simulate(p, pt::a100_80);
+  REQUIRE(!equal.error);
+  for (int m = 0; m < 2; ++m) {
+    double calls = 0;
+    for (int c = 0; c < p.calls.count(); ++c)
+      if (p.calls.calls[c].mesh == m) calls += equal.seconds[p.unit_of[c]];
+    CHECK(equal.times.busy[m] == doctest::Approx(calls));
+  }
+  CHECK(equal.times.total > equal.times.ideal());
+  // An activation of a microbatch, 1024 x 512 binary32, over the link beyond the node.
+  const double seconds = 1024 * 512 * 4 / (pt::a100_80.far.bandwidth * pt::a100_80.link_part);
+  for (int m = 0; m < static_cast<int>(equal.lists.messages.size()); ++m) {
+    const auto& each = equal.lists.messages[m];
+    if (each.microbatch >= 0) CHECK(each.seconds == doctest::Approx(seconds));
+    CHECK(equal.times.arrived[m] >= equal.times.end[each.call] + each.seconds);
+  }
+  // A slower second mesh.
+  const pt::pipeline_time unequal =
+      pt::simulate(planned({{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}, pt::v100}}), pt::a100_80);
+  CHECK(unequal.times.busy[0] == doctest::Approx(equal.times.busy[0]));
+  CHECK(unequal.times.busy[1] > 1.5 * equal.times.busy[1]);
+  CHECK(words(pt::simulate(p, pt::device{}).error.message).substr(0, 4) == "D001");
 }

@@ -1,0 +1,53 @@
+/// When a pipeline's calls run on devices: units simulated, messages by the links between nodes.
+#pragma once
+
+#include <partita/cost/simulate.hpp>
+#include <partita/mpmd/pipelined.hpp>
+#include <partita/mpmd/timeline.hpp>
+
+namespace partita {
+
+/// What `simulate` says of a pipeline.
+struct pipeline_time {
+  timeline times;       ///< seconds; see timeline::bubble_of_total and its like
+  mesh_lists lists;     ///< of the pipeline, messages with their seconds
+  vec<double> seconds;  ///< by unit: one call
+  failure error;        ///< D001, D002, O007
+};
+
+/// Simulates each unit once and plays its calls. Units run on whole values, so a mesh counts as one
+/// device: its own in the topology, or else `on`. A message takes the bytes of its value over the
+/// sender's link beyond the node, and that link's latency.
+///
+/// Cost      linear in the ops of units, then in calls and messages
+/// Errors    D001 a figure of a device is missing; O007 deadlock
+constexpr pipeline_time simulate(const pipelined& p, const device& on,
+                                 const simulation_options& options = {}) {
+  pipeline_time out;
+  const auto device_of = [&](int mesh) -> const device& {
+    return p.topology[mesh].has_device ? p.topology[mesh].device : on;
+  };
+  out.error = p.error;
+  for (const auto& u : p.units) {
+    if (out.error) return out;
+    device_program d;
+    d.local = u.function;
+    const simulation s = simulate(d, machine(device_of(u.piece.mesh)), options);
+    out.error.record(s.error);
+    out.seconds.push_back(s.time);
+  }
+  out.lists = p.lists;
+  for (message& m : out.lists.messages) {
+    const transfer& t = p.transfers[m.transfer];
+    const device& d = device_of(t.from);
+    m.seconds =
+        static_cast<double>(p.source.type(t.value).bytes()) / (d.far.bandwidth * d.link_part);
+    m.latency = d.far.latency;
+  }
+  out.times = play(
+      p.calls, out.lists, [&](int c) { return out.seconds[p.unit_of[c]]; }, p.channels);
+  out.error.record(out.times.error);
+  return out;
+}
+
+}  // namespace partita
