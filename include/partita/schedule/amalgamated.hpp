@@ -6,9 +6,9 @@
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
 
-#include <partita/support/kept_name.hpp>
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
+#include <partita/support/kept_name.hpp>
 
 namespace partita {
 

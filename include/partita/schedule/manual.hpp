@@ -12,8 +12,8 @@
 #include <utility>
 
 #include <partita/schedule/kept_function.hpp>
-#include <partita/support/kept_name.hpp>
 #include <partita/schedule/tactic.hpp>
+#include <partita/support/kept_name.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include <partita/core/in_sequence.hpp>
-#include <partita/support/kept_name.hpp>
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
+#include <partita/support/kept_name.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {

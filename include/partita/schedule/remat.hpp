@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <partita/cost/cost.hpp>
-#include <partita/support/kept_name.hpp>
 #include <partita/schedule/remat_scopes.hpp>
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
+#include <partita/support/kept_name.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <type_traits>
 
-#include <partita/support/kept_name.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/search/environment.hpp>
 #include <partita/search/result.hpp>
 #include <partita/search/searchers.hpp>
+#include <partita/support/kept_name.hpp>
 
 namespace partita {
 
