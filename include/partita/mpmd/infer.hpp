@@ -116,19 +116,19 @@ class inference {
   constexpr bool is_leaf(op_id user, value_id v) const { return parent_[made_by(v)] != user; }
   /// Left to right. (No recursion: chains are as long as programs.)
   constexpr vec<value_id> leaves_of(op_id root) const {
-    vec<value_id> leaves, todo{p_.operand(root, 1), p_.operand(root, 0)};
+    vec<value_id> leaves, pending{p_.operand(root, 1), p_.operand(root, 0)};
     vec<op_id> users{root, root};
-    while (!todo.empty()) {
-      const value_id v = todo.back();
+    while (!pending.empty()) {
+      const value_id v = pending.back();
       const op_id user = users.back(), o = made_by(v);
-      todo.pop_back();
+      pending.pop_back();
       users.pop_back();
       if (is_leaf(user, v)) {
         leaves.push_back(v);
         continue;
       }
       for (int i = 2; i-- > 0;) {
-        todo.push_back(p_.operand(o, i));
+        pending.push_back(p_.operand(o, i));
         users.push_back(o);
       }
     }
@@ -211,13 +211,13 @@ class inference {
     out_.chains.push_back(static_cast<cross_mesh_chain&&>(chain));
   }
   constexpr void mark_chain(op_id root, int number) {
-    vec<op_id> todo{root};
-    while (!todo.empty()) {
-      const op_id o = todo.back();
-      todo.pop_back();
+    vec<op_id> pending{root};
+    while (!pending.empty()) {
+      const op_id o = pending.back();
+      pending.pop_back();
       out_.chain_of[o] = number;
       for (value_id v : p_.operands(o))
-        if (!is_leaf(o, v)) todo.push_back(made_by(v));
+        if (!is_leaf(o, v)) pending.push_back(made_by(v));
     }
   }
 

@@ -17,30 +17,29 @@ namespace partita {
 
 namespace op {
 
-/// What enters an iteration: slice i of a stack (n, ...), in the call for microbatch i.
-struct microbatch_slice {
-  static constexpr std::string_view name = "microbatch_slice";
-  static constexpr int operand_count = 1;
+/// What goes into an iteration or out of it; its type is the one that is declared.
+template <int Operands>
+struct crosses_iteration {
+  static constexpr int operand_count = Operands;
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };
+
+/// What enters an iteration: slice i of a stack (n, ...), in the call for microbatch i.
+struct microbatch_slice : crosses_iteration<1> {
+  static constexpr std::string_view name = "microbatch_slice";
+};
 /// The number of the iteration, an i32.
-struct microbatch_index {
+struct microbatch_index : crosses_iteration<0> {
   static constexpr std::string_view name = "microbatch_index";
-  static constexpr int operand_count = 0;
-  static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };
 /// What leaves all iterations combined: their sum, or what the attribute (a combiner) says;
 /// `stack`: they all give the same.
-struct microbatch_sum {
+struct microbatch_sum : crosses_iteration<1> {
   static constexpr std::string_view name = "microbatch_sum";
-  static constexpr int operand_count = 1;
-  static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };
 /// What leaves them stacked, by their number: (n, ...).
-struct microbatch_stack {
+struct microbatch_stack : crosses_iteration<1> {
   static constexpr std::string_view name = "microbatch_stack";
-  static constexpr int operand_count = 1;
-  static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };
 
 }  // namespace op
@@ -182,7 +181,9 @@ constexpr bool has_parts(const program& region, const scope_list& scopes,
 /// iteration of it in line. What has no named part in it may be loops of its own (a count over the
 /// batch); what has, is one loop.
 ///
-/// Errors    those of `microbatch`, O120 the loop over named parts needs what another one gives
+/// Errors    those of `microbatch`, O120 the loop over named parts needs what another one gives,
+/// O121
+///           no named part is computed from a microbatch
 constexpr one_microbatch cut_into_microbatches(
     const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch) {
   one_microbatch out;

@@ -9,6 +9,7 @@
 #include <partita/mpmd/sequence.hpp>
 #include <partita/mpmd/timeline.hpp>
 #include <partita/support/error.hpp>
+#include <partita/support/number_text.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -56,9 +57,11 @@ class order_searcher {
                            {.gap = gap, .forward_first = true, .full_first = true})
                 .run());
     if (best_.table.rows.empty()) {
+      text memory;
+      print_number(memory, options_.memory);
       best_.error.record("O012", "order: no order of ", s_.stages, " stages and ", s_.microbatches,
                          " microbatches on ", s_.meshes, " meshes was found within a memory of ",
-                         static_cast<std::int64_t>(options_.memory), " activations; at least ",
+                         memory, " activations; the least that can do is ",
                          (s_.stages + s_.meshes - 1) / s_.meshes, " are needed");
       return static_cast<found_order&&>(best_);
     }

@@ -84,13 +84,13 @@ class sum_splitter {
            p_.attrs(o)[0] == static_cast<std::int64_t>(combiner::add) && apart(p_.operand(o, 0));
   }
   constexpr void mark(value_id v) {
-    vec<value_id> todo{v};
-    while (!todo.empty()) {
-      const value_id x = todo.back();
-      todo.pop_back();
+    vec<value_id> pending{v};
+    while (!pending.empty()) {
+      const value_id x = pending.back();
+      pending.pop_back();
       if (!apart(x)) continue;
       inside_split_[p_.producer(x)] = 1;
-      for (const value_id y : p_.operands(p_.producer(x))) todo.push_back(y);
+      for (const value_id y : p_.operands(p_.producer(x))) pending.push_back(y);
     }
   }
   /// (As deep as sums of derivatives stand in each other.)
