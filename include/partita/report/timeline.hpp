@@ -9,27 +9,10 @@
 
 #include <partita/cost/simulate.hpp>
 #include <partita/ir/print.hpp>
+#include <partita/report/json_text.hpp>
 #include <partita/support/number_text.hpp>
 
 namespace partita {
-
-namespace report_detail {
-
-constexpr void print_json_string(text& out, std::string_view s) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  out << '"';
-  for (const char c : s) {
-    if (c == '"' || c == '\\') out << '\\';
-    if (static_cast<unsigned char>(c) >= 0x20)
-      out << c;
-    else
-      out << "\\u00" << digits[static_cast<unsigned char>(c) >> 4]
-          << digits[static_cast<unsigned char>(c) & 15];
-  }
-  out << '"';
-}
-
-}  // namespace report_detail
 
 /// The timeline of one device, as JSON: what runs on its units is thread 0, its collectives are
 /// thread 1; of an op with nested programs one event for all of its trips. Names are those of the
