@@ -416,17 +416,18 @@ TEST_CASE("pipelines that cannot be") {
     };
     return pt::named("b", product_of_two)(pt::named("a", a)(x, w), w);
   };
-  CHECK(pipeline_error(whole_batch, good) ==
-        "O120 pipeline: named parts need what all microbatches give together; loop 2 starts where "
-        "\"%3\" is needed whole (multiply); compute it outside of the parts, or from one "
-        "microbatch alone");
+  CHECK(
+      pipeline_error(whole_batch, good) ==
+      "O120 pipeline: multiply (tensor<4x4xf32>) of \"a\" needs what reduce (tensor<f32>) of \"a\" "
+      "gives of all microbatches together; compute it outside of the parts, or from one "
+      "microbatch alone");
   const auto no_batch = [](const auto& x, const auto& w) {
     const auto f = [](const auto& v) { return tanh(v); };
     return std::tuple{pt::output("w", pt::named("b", f)(pt::named("a", f)(w))),
                       pt::output("x", x + x)};
   };
   CHECK(pipeline_error(no_batch, good) ==
-        "O121 pipeline: no op of a named part is computed from a microbatch");
+        "O121 pipeline: no op of a part that is given to a mesh is computed from a microbatch");
   const auto back_again = [](const auto& x, const auto& w) {
     return pt::named("a", product_of_two)(two_products(x, w), w);
   };
@@ -445,8 +446,55 @@ TEST_CASE("pipelines that cannot be") {
   CHECK(with([](auto& o) { o.where.names[1].mesh = "m7"; }).substr(0, 4) == "O105");
   CHECK(with([](auto& o) { o.channels.capacity = 0; }).substr(0, 4) == "O001");
   CHECK(with([](auto& o) { o.where.names.clear(); }) ==
-        "O122 pipeline: dot_general (tensor<4x4xf32>) runs for each microbatch on mesh \"m0\", "
-        "and can be of none of its units; give it a name");
+        "O121 pipeline: no op of a part that is given to a mesh is computed from a microbatch");
+  // A wrong name is told, not what follows from it.
+  CHECK(with([](auto& o) { o.where.names = {{"aa", "m0"}, {"bb", "m1"}}; }).substr(0, 4) == "O108");
+  const pt::pipelined p = [&] {
+    return pt::pipeline(
+        pt::trace(two_products, pt::input<float, 8, 4>("x"), pt::input<float, 4, 4>("w")),
+        pt::topology{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}}, pt::gpipe, good);
+  }();
+  CHECK_THROWS_WITH_AS(
+      (void)p.order_of("m2"),
+      "O125 pipeline: the topology has no mesh \"m2\"; known: m0, m1; did you mean \"m0\"?",
+      pt::error);
+}
+
+TEST_CASE("a part without a mesh may need the whole batch") {
+  const auto f = [](const auto& x, const auto& w) {
+    const auto total = pt::named("count", [](const auto& v) { return sum(v); })(x);
+    return two_products(x, w * total);
+  };
+  CHECK(pipeline_error(f, {.where = {.names = {{"a", "m0"}, {"b", "m1"}}},
+                           .microbatches = 2,
+                           .batch = {{"x", 0}}}) == "");
+}
+
+TEST_CASE("sums of what many parts make stand in each other as deep as programs are long") {
+  pt::one_microbatch one;
+  pt::vec<int> mesh;
+  const pt::tensor_type t{pt::dtype::f32, {}};
+  const auto append = [&](const pt::op_def& d, const pt::vec<pt::value_id>& operands, int on) {
+    mesh.push_back(on);
+    one.inside.push_back(1);
+    return one.p.append(d, operands, {}, t);
+  };
+  const pt::value_id x = append(pt::def<pt::op::parameter>, {}, -1);
+  one.p.inputs.push_back(x);
+  pt::value_id sum = append(pt::def<pt::op::tanh>, {x}, 0);
+  constexpr int many = 200'000;
+  for (int i = 1; i < many; ++i)
+    sum = append(pt::def<pt::op::add>, {sum, append(pt::def<pt::op::tanh>, {x}, i % 2)}, -1);
+  const std::int64_t add[] = {static_cast<std::int64_t>(pt::combiner::add)};
+  const pt::value_id operands[] = {sum};
+  one.p.outputs.push_back({one.p.append(pt::def<pt::op::microbatch_sum>, operands, add, t), {}});
+  mesh.push_back(-1);
+  one.inside.push_back(0);
+  CHECK(pt::mpmd_detail::sum_splitter(one, mesh).run());
+  int sums = 0;
+  for (pt::op_id o = 0; o < one.p.op_count(); ++o)
+    sums += one.p.op(o).def->id == pt::def<pt::op::microbatch_sum>.id;
+  CHECK(sums == many);
 }
 
 TEST_CASE("stages on meshes in any order") {

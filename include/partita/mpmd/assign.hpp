@@ -84,6 +84,54 @@ class line_finder {
   vec<int> patterns_;
 };
 
+/// By scope: the line that selects it by its own name or by those of all around it, or -1.
+///
+/// Cost: linear in scopes, each with the characters of all names around it.
+constexpr vec<int> lines_of_scopes(const scope_list& scopes, line_finder& finder) {
+  vec<text> paths;
+  vec<int> lines;
+  for (int s = 0; s < scopes.count(); ++s) {
+    const int outer = scopes.outer(s);
+    text path;
+    if (outer >= 0) path << paths[outer] << '.';
+    path << scopes.name(s);
+    lines.push_back(finder.of(scopes.name(s)));
+    if (lines.back() < 0 && outer >= 0) lines.back() = finder.of(path);
+    paths.push_back(static_cast<text&&>(path));
+  }
+  return lines;
+}
+/// `transposed`: how many times a label says that reverse mode was applied.
+constexpr std::string_view without_derivatives(std::string_view label, int& transposed) {
+  for (; label.substr(0, 5) == "grad."; label.remove_prefix(5)) ++transposed;
+  return label;
+}
+
+/// Tells ops of parts that lines give to meshes from all others.
+class part_selector {
+ public:
+  constexpr part_selector(const scope_list& scopes, const label_list& labels,
+                          const vec<mesh_for>& lines)
+      : scopes_(scopes), labels_(labels), finder_(lines), lines_(lines_of_scopes(scopes, finder_)) {
+    for (int s = 0; s < scopes.count(); ++s)  // what stands in a part is of it
+      if (const int outer = scopes.outer(s); outer >= 0 && lines_[outer] >= 0)
+        lines_[s] = lines_[outer];
+  }
+  constexpr bool has(const op_node& n) {
+    if (const int scope = scopes_.of(n.marks.source); scope >= 0 && lines_[scope] >= 0) return true;
+    int transposed = 0;
+    const std::string_view label =
+        without_derivatives(labels_.find(n.marks.source, n.def->id), transposed);
+    return !label.empty() && finder_.of(label) >= 0;
+  }
+
+ private:
+  const scope_list& scopes_;
+  const label_list& labels_;
+  line_finder finder_;
+  vec<int> lines_;  ///< by scope
+};
+
 /// Ops that are given to meshes, by their names.
 struct assigned_program {
   vec<int> mesh;     ///< by op: the one it is given to, or -1
@@ -182,18 +230,11 @@ class assigner {
     out_.parts.push_back({name, call, mesh_of_line_[line], stage_of_line_[line]});
     return static_cast<int>(out_.parts.size()) - 1;
   }
-  /// Cost: linear in scopes, each with the characters of all names around it.
   constexpr void find_scope_parts() {
     const scope_list& scopes = p_.scopes;
-    vec<text> paths;
+    const vec<int> lines = lines_of_scopes(scopes, finder_);
     for (int s = 0; s < scopes.count(); ++s) {
-      const int outer = scopes.outer(s);
-      text path;
-      if (outer >= 0) path << paths[outer] << '.';
-      path << scopes.name(s);
-      int line = finder_.of(scopes.name(s));
-      if (line < 0 && outer >= 0) line = finder_.of(path);
-      paths.push_back(static_cast<text&&>(path));
+      const int outer = scopes.outer(s), line = lines[s];
       const int around = outer < 0 ? -1 : scope_part_[outer];
       if (around >= 0 && line >= 0 && mesh_of_line_[line] != out_.parts[around].mesh)
         return out_.error.record(
@@ -219,7 +260,7 @@ class assigner {
   /// Of a label the part is what a line selects, elements of a list told apart.
   constexpr part_key labelled(std::string_view label) {
     part_key key;
-    for (; label.substr(0, 5) == "grad."; label.remove_prefix(5)) ++key.transposed;
+    label = without_derivatives(label, key.transposed);
     const int line = label.empty() ? -1 : finder_.of(label);
     if (line < 0) return key;
     const std::string_view name = schedule_detail::with_number(

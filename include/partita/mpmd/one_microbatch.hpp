@@ -6,6 +6,8 @@
 
 #include <partita/ir/copy.hpp>
 #include <partita/ir/source_ids.hpp>
+#include <partita/mpmd/assign.hpp>
+#include <partita/mpmd/whole_batch.hpp>
 #include <partita/op/combine.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/op/scan.hpp>
@@ -164,28 +166,24 @@ class loop_opener {
   }
 };
 
-/// Does a nested program have an op of a named part, or of a derivative of one?
-constexpr bool has_parts(const program& region, const scope_list& scopes,
-                         const label_list& labels) {
+/// Does a nested program have an op of a part that is given to a mesh, or of a derivative of one?
+constexpr bool has_parts(const program& region, part_selector& parts) {
   bool found = false;
-  ir_detail::for_each_op(region, [&](const op_node& n) {
-    found =
-        found || scopes.of(n.marks.source) >= 0 || !labels.find(n.marks.source, n.def->id).empty();
-  });
+  ir_detail::for_each_op(region, [&](const op_node& n) { found = found || parts.has(n); });
   return found;
 }
 
 }  // namespace mpmd_detail
 
 /// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, and one
-/// iteration of it in line. What has no named part in it may be loops of its own (a count over the
-/// batch); what has, is one loop.
+/// iteration of it in line. What has no part in it that `lines` give to a mesh may be loops of its
+/// own (a count over the batch); what has, is one loop.
 ///
-/// Errors    those of `microbatch`, O120 the loop over named parts needs what another one gives,
-/// O121
-///           no named part is computed from a microbatch
+/// Errors    those of `microbatch`, O120 a part needs what another one gives of all microbatches,
+///           O121 no part is computed from a microbatch
 constexpr one_microbatch cut_into_microbatches(
-    const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch) {
+    const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch,
+    const vec<mesh_for>& lines) {
   one_microbatch out;
   out.microbatches = n;
   rewriting r;
@@ -202,21 +200,23 @@ constexpr one_microbatch cut_into_microbatches(
     return out;
   }
   op_id loop = -1;
+  mpmd_detail::part_selector parts(r.p.scopes, r.p.labels, lines);
   for (op_id o = 0; o < r.p.op_count(); ++o) {
     const op_node& node = r.p.op(o);
     if (node.def->id != def<op::scan>.id || op::scan::counts(r.p.attrs(o)).length != n) continue;
-    if (!mpmd_detail::has_parts(r.p.region(o, 0), r.p.scopes, r.p.labels)) continue;
+    if (!mpmd_detail::has_parts(r.p.region(o, 0), parts)) continue;
     if (loop >= 0) {
-      text why;
-      for (const text& note : r.notes) why << "; " << note;
-      out.error.record("O120", "pipeline: named parts need what all microbatches give together",
-                       why, "; compute it outside of the parts, or from one microbatch alone");
+      out.error.record("O120",
+                       "pipeline: ", mpmd_detail::whole_batch_need(r.p, loop, o).words().view(),
+                       "; compute it outside of the parts, or from one microbatch alone");
       return out;
     }
     loop = o;
   }
   if (loop < 0) {
-    out.error.record("O121", "pipeline: no op of a named part is computed from a microbatch");
+    out.error.record("O121",
+                     "pipeline: no op of a part that is given to a mesh is computed from a "
+                     "microbatch");
     return out;
   }
   out.p = mpmd_detail::loop_opener(r.p, loop).run(out.inside);

@@ -56,8 +56,10 @@ constexpr pipelined pipeline(const program& p, const topology& t, const Order& o
   };
   vec<schedule_detail::kept_microbatch_entry> batch;
   for (const auto& e : options.batch) batch.push_back(schedule_detail::kept_microbatch_entry(e));
-  one_microbatch one = cut_into_microbatches(p, options.microbatches, batch);
+  one_microbatch one = cut_into_microbatches(p, options.microbatches, batch, options.where.names);
   out.notes = one.notes;
+  if (one.error)  // a wrong name tells more than what follows from it
+    out.error.record(mpmd_detail::assigner(p, t, options.where).run().error);
   out.error.record(one.error);
   if (out.error) return finish();
   mpmd_detail::assigned_program given = mpmd_detail::assigner(one.p, t, options.where).run();

@@ -11,6 +11,15 @@
 
 namespace partita {
 
+namespace mpmd_detail {
+/// Not a constant expression, so that the compiler names it when a `static_assert` asks for what is
+/// not there.
+[[noreturn]] inline void no_such_mesh(std::string_view name, const topology& t) {
+  throw error(concat("O125 pipeline: the topology has no mesh \"", name, "\"; ",
+                     known_names(name, t.names())));
+}
+}  // namespace mpmd_detail
+
 /// A function that a mesh calls: for each microbatch (`inside`), or once in front of or behind
 /// them.
 ///
@@ -43,10 +52,14 @@ struct pipelined {
   failure error;
 
   /// `F0 F1 B0 ...`: what a mesh runs for the microbatches, in its order.
+  ///
+  /// Errors    O125 there is no such mesh: thrown, in constant evaluation no constant expression
   constexpr text order_of(std::string_view mesh) const {
+    const int number = topology.find(mesh);
+    if (number < 0) mpmd_detail::no_such_mesh(mesh, topology);
     vec<int> list;
     for (const int c : order)
-      if (calls.calls[c].ordered() && topology.name(calls.calls[c].mesh) == mesh) list.push_back(c);
+      if (calls.calls[c].ordered() && calls.calls[c].mesh == number) list.push_back(c);
     return list_text(calls, list);
   }
 };

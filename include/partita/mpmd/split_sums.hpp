@@ -93,19 +93,44 @@ class sum_splitter {
       for (const value_id y : p_.operands(p_.producer(x))) pending.push_back(y);
     }
   }
-  /// (As deep as sums of derivatives stand in each other.)
-  constexpr value_id sums(op_id sum, value_id v) {
-    if (!apart(v)) {
-      const value_id operands[] = {copy_.renamed[v]};
-      inside_.push_back(0);
-      return q_.append(def<op::microbatch_sum>, operands, p_.attrs(sum), p_.type(v));
+  /// A sum over microbatches of each part, and what adds these up. (No recursion: sums of
+  /// derivatives stand in each other as deep as programs are long.)
+  constexpr value_id sums(op_id sum, value_id root) {
+    struct node {
+      value_id value;
+      bool behind;  ///< are its operands done?
+    };
+    vec<node> pending{{root, false}};
+    vec<value_id> done;
+    while (!pending.empty()) {
+      const node n = pending.back();
+      const op_id o = p_.producer(n.value);
+      pending.pop_back();
+      if (!apart(n.value)) {
+        done.push_back(sum_of(sum, n.value));
+      } else if (n.behind) {
+        const value_id second = done.back();
+        done.pop_back();
+        done.back() = added(o, done.back(), second);
+      } else {
+        for (const node& each :
+             {node{n.value, true}, {p_.operand(o, 1), false}, {p_.operand(o, 0), false}})
+          pending.push_back(each);
+      }
     }
-    const op_id o = p_.producer(v);
-    const value_id both[] = {sums(sum, p_.operand(o, 0)), sums(sum, p_.operand(o, 1))};
-    append_copy(q_, p_, o, both, p_.attrs(o));
+    return done[0];
+  }
+  constexpr value_id sum_of(op_id sum, value_id v) {
+    const value_id operands[] = {copy_.renamed[v]};
+    inside_.push_back(0);
+    return q_.append(def<op::microbatch_sum>, operands, p_.attrs(sum), p_.type(v));
+  }
+  constexpr value_id added(op_id like, value_id a, value_id b) {
+    const value_id both[] = {a, b};
+    append_copy(q_, p_, like, both, p_.attrs(like));
     inside_.push_back(0);
     q_.ops.back().marks = {};
-    return q_.append_result(p_.type(v));
+    return q_.append_result(p_.type(p_.op(like).result));
   }
 };
 
