@@ -2,6 +2,7 @@
 #include <array>
 #include <tuple>
 
+#include <partita/mpmd/check_pipeline.hpp>
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/partita.hpp>
 
@@ -50,3 +51,8 @@ static_assert(two_stages(pt::one_f_one_b).transfers.size() == 2);
 // Forward calls ahead of all backward ones fill a channel that holds one message.
 static_assert(two_stages(pt::gpipe_1f1b_last, 4).error.message.view().substr(0, 4) == "O007");
 static_assert(!two_stages(pt::gpipe_1f1b_last, 4, 2).error);
+// What the compiler keeps of a pipeline.
+constexpr auto checked_step = [] { return two_stages(pt::one_f_one_b); };
+static_assert(pt::check<checked_step>.deadlock_free && pt::check<checked_step>.stages == 2);
+static_assert(pt::check<checked_step>.order("m1") == "F0 B0 F1 B1 F2 B2");
+static_assert(pt::check<checked_step>.messages == 2 * 3);

@@ -134,14 +134,19 @@ struct check_message {
   }
 };
 
+/// What `check` keeps of a result that is no pt::partitioned: specialized beside the type, with
+/// `kept<Thunk>()`.
+template <class Result>
+struct check_of;
+
 template <auto Thunk, summary_limits First>
-constexpr const auto& checked() {
+constexpr const auto& checked_partitioned() {
   static_assert(
       requires {
         { Thunk() } -> std::same_as<partitioned>;
       },
       "check<thunk>: the thunk takes nothing and returns a pt::partitioned, as "
-      "pt::partition does");
+      "pt::partition does, or a pt::pipelined (include <partita/mpmd/check_pipeline.hpp>)");
   constexpr auto& made = complete_evaluation<Thunk, First>().kept;
   if constexpr (made.error().empty()) {
     return made;
@@ -151,6 +156,13 @@ constexpr const auto& checked() {
       report_static_error<check_message<Thunk, First>>();
     return harmless_constant;
   }
+}
+template <auto Thunk, summary_limits First>
+constexpr const auto& checked() {
+  if constexpr (requires { check_of<decltype(Thunk())>::template kept<Thunk>(); })
+    return check_of<decltype(Thunk())>::template kept<Thunk>();
+  else
+    return checked_partitioned<Thunk, First>();
 }
 
 }  // namespace schedule_detail

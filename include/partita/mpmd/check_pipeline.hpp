@@ -1,0 +1,110 @@
+/// `check<thunk>` of a pipeline: what the compiler knows of it.
+#pragma once
+
+#include <string_view>
+
+#include <partita/mpmd/pipelined.hpp>
+#include <partita/schedule/check.hpp>
+
+namespace partita {
+
+/// What the compiler keeps of a pipeline.
+template <int Room>
+class checked_pipeline {
+ public:
+  int stages = 0, microbatches = 0;
+  int units = 0, transfers = 0;
+  int messages = 0;  ///< of one step
+  /// Do all meshes come to their end with channels of the given capacity?
+  bool deadlock_free = false;
+
+  constexpr explicit checked_pipeline(const pipelined& p) {
+    keep(p.error.message);
+    if (p.error) return;
+    stages = p.stages;
+    microbatches = p.microbatches;
+    units = static_cast<int>(p.units.size());
+    transfers = static_cast<int>(p.transfers.size());
+    messages = static_cast<int>(p.lists.messages.size());
+    deadlock_free = true;  // else it has an error
+    meshes_ = p.topology.count();
+    for (int m = 0; m < meshes_; ++m) {
+      keep(p.topology.name(m));
+      keep(p.order_of(p.topology.name(m)));
+    }
+  }
+  /// The mistake, or empty.
+  constexpr std::string_view error() const { return part(0); }
+  /// `F0 F1 B0 ...`: what a mesh runs for the microbatches. A mesh that is not there is no constant
+  /// expression.
+  constexpr std::string_view order(std::string_view mesh) const {
+    for (int m = 0; m < meshes_; ++m)
+      if (part(1 + 2 * m) == mesh) return part(2 + 2 * m);
+    mpmd_detail::no_such_mesh(mesh, {});
+    return {};
+  }
+  constexpr int needed() const { return end_[kept_]; }
+
+ private:
+  int meshes_ = 0, kept_ = 0;
+  int end_[2 * max_meshes + 2] = {};  ///< of the texts one behind the other
+  char chars_[Room] = {};
+
+  constexpr void keep(std::string_view s) {
+    const int begin = end_[kept_];
+    for (int i = 0; i < static_cast<int>(s.size()) && begin + i < Room; ++i)
+      chars_[begin + i] = s[static_cast<std::size_t>(i)];
+    end_[++kept_] = begin + static_cast<int>(s.size());
+  }
+  constexpr std::string_view part(int i) const {
+    return {chars_ + end_[i], static_cast<std::size_t>(end_[i + 1] - end_[i])};
+  }
+};
+
+namespace mpmd_detail {
+
+/// The one evaluation of a thunk; a second one, with room, for a program that needs more.
+template <auto Thunk, int Room = 1 << 14>
+inline constexpr checked_pipeline<Room> evaluated_pipeline{Thunk()};
+template <auto Thunk>
+constexpr const auto& complete_pipeline() {
+  if constexpr (constexpr int needed = evaluated_pipeline<Thunk>.needed(); needed <= 1 << 14)
+    return evaluated_pipeline<Thunk>;
+  else
+    return evaluated_pipeline<Thunk, needed>;
+}
+template <auto Thunk>
+struct pipeline_message {
+  constexpr std::string_view operator()() const { return complete_pipeline<Thunk>().error(); }
+};
+
+/// After a mistake all that is asked is right.
+struct harmless_pipeline {
+  schedule_detail::harmless stages, microbatches, units, transfers, messages;
+  bool deadlock_free = true;
+  constexpr schedule_detail::harmless error() const { return {}; }
+  constexpr schedule_detail::harmless order(std::string_view) const { return {}; }
+};
+inline constexpr harmless_pipeline harmless_pipeline_constant;
+
+}  // namespace mpmd_detail
+
+/// `check<thunk>` where the thunk returns a pipeline: see checked_pipeline. A mistake is one
+/// diagnostic that shows its text.
+template <>
+struct schedule_detail::check_of<pipelined> {
+  template <auto Thunk>
+  static constexpr const auto& kept() {
+    constexpr auto& made = mpmd_detail::complete_pipeline<Thunk>();
+    if constexpr (made.error().empty()) {
+      return made;
+    } else {
+      // A model that did not compile has been reported where it is written.
+      if constexpr (made.error().substr(0, 4) != "P000")
+        report_static_error<mpmd_detail::pipeline_message<Thunk>>();
+      return mpmd_detail::harmless_pipeline_constant;
+    }
+  }
+};
+
+}  // namespace partita

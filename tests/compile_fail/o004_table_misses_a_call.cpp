@@ -1,0 +1,16 @@
+// expect: O004 order: F1 on mesh 1 is missing in its row
+#include "stages.hpp"
+
+constexpr auto step = [] {
+  pt::order_table table;
+  table.rows.resize(2, {});
+  for (int mesh = 0; mesh < 2; ++mesh)
+    for (int i = 0; i < 2; ++i) {
+#ifdef FAIL
+      if (mesh == 1 && i == 1) continue;
+#endif
+      table.rows[mesh].push_back({.stage = mesh, .mesh = mesh, .microbatch = i});
+    }
+  return pt::pipeline(traced(two_layers), two_meshes, table, split());
+};
+static_assert(pt::check<step>.order("m1") == "F0 F1");

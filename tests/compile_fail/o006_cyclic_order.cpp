@@ -1,0 +1,15 @@
+// expect: O006 order: it contradicts the flow of data: F1.1 on mesh 0 waits for the result of F1.0
+// on mesh 0, which waits for its turn behind F1.1 on mesh 0
+#include "stages.hpp"
+
+constexpr auto step = [] {
+  auto options = split();
+  options.where.names = {{"first", "m0", 0}, {"second", "m0", 1}};
+#ifdef FAIL
+  const auto order = [](const pt::fragment_call& c) { return -c.stage; };
+#else
+  const auto order = [](const pt::fragment_call& c) { return c.stage; };
+#endif
+  return pt::pipeline(traced(two_layers), two_meshes, order, options);
+};
+static_assert(pt::check<step>.order("m0") == "F0.0 F1.0 F0.1 F1.1");

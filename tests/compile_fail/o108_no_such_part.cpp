@@ -1,0 +1,12 @@
+// expect: O108 mpmd: no named part has the name "secnod" or lies below it; known: first, second;
+// did you mean "second"?
+#include "stages.hpp"
+
+constexpr auto step = [] {
+  auto options = split();
+#ifdef FAIL
+  options.where.names[1].name = "secnod";
+#endif
+  return pt::pipeline(traced(two_layers), two_meshes, pt::gpipe, options);
+};
+static_assert(pt::check<step>.order("m1") == "F0 F1");

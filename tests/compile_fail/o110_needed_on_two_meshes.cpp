@@ -1,0 +1,18 @@
+// expect: O110 mpmd: tanh (
+// expect: is needed on mesh "m1" for "second", and computed from what is made for "first" on mesh "m0";
+// expect: nothing sends that: give the op a name, or set infer_transfers
+#include "stages.hpp"
+
+constexpr auto step = [] {
+  const auto model = [](auto x, auto w) {
+    const auto h = pt::named("first", layer)(x, w);
+#ifdef FAIL
+    const auto y = tanh(h);
+#else
+    const auto y = pt::named("first", [](auto v) { return tanh(v); })(h);
+#endif
+    return pt::named("second", layer)(y, w);
+  };
+  return pt::pipeline(traced(model), two_meshes, pt::gpipe, split());
+};
+static_assert(pt::check<step>.transfers == 2);  // what the second layer takes, and the weight
