@@ -6,8 +6,12 @@
 // outputs (per example, summed), what is not differentiated; derivatives or none; a norm over all
 // gradients; numbers of stages, meshes and microbatches; orders, capacities of channels. Not drawn:
 // programs whose stages depend on each other in a circle, nested programs.
+//
+// And under tables of orders drawn by lot, stages on any meshes: those that follow the flow of data
+// run, or need more capacity and say so; others may contradict it, and say so.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
 
@@ -16,6 +20,7 @@
 #include <partita/run/pipeline.hpp>
 
 #include "../data.hpp"
+#include "../random_table.hpp"
 
 namespace pt = partita;
 
@@ -196,24 +201,117 @@ std::string pipeline_problem(std::uint64_t seed) {
   return "";
 }
 
-}  // namespace
+struct table_statistics {
+  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0;
+} tables_seen;
 
-TEST_CASE("random pipelines") {
+bool same_rows(const pt::order_table& a, const pt::order_table& b) {
+  for (std::size_t m = 0; m < a.rows.size(); ++m)
+    if (!std::equal(a.rows[m].begin(), a.rows[m].end(), b.rows[m].begin(), b.rows[m].end()))
+      return false;
+  return a.rows.size() == b.rows.size();
+}
+/// What the meshes of a pipeline run.
+pt::order_table rows_of(const pt::pipelined& p) {
+  pt::order_table out;
+  for (const auto& list : pt::lists_by_mesh(p.calls, p.order)) {
+    out.rows.push_back({});
+    for (const int call : list)
+      if (p.calls.calls[call].ordered()) out.rows.back().push_back(p.calls.calls[call]);
+  }
+  return out;
+}
+
+std::string table_problem(std::uint64_t seed) {
+  pipeline_case c(seed);
+  data::random& r = c.random();
+  static constexpr std::string_view names[] = {"m0", "m1", "m2", "m3"};
+  pt::topology t;
+  for (int m = 0; m < c.meshes; ++m) t.push_back({names[m], {{"B", 2}}});
+  pt::pipeline_options options{.microbatches = c.microbatches,
+                               .batch = {{"x", 0}, {"side", 0}},
+                               .split = r.one_in(2),
+                               .channels = {.capacity = pt::unbounded}};
+  options.where.infer_transfers = true;
+  std::vector<std::string_view> mesh_of_stage;
+  for (int s = 0; s < c.stages; ++s) mesh_of_stage.push_back(names[r.in(0, c.meshes - 1)]);
+  for (int i = 0; i < static_cast<int>(c.names.size()); ++i)
+    options.where.names.push_back({c.names[static_cast<std::size_t>(i)].view(),
+                                   mesh_of_stage[static_cast<std::size_t>(c.stage_of(i))],
+                                   c.stage_of(i)});
+  pt::order_table table = random_table(pt::pipeline(c.p, t, pt::gpipe, options).calls, r);
+  const bool valid = !r.one_in(4);
+  for (auto swaps = valid ? 0 : r.in(1, 4); swaps > 0; --swaps) {
+    auto& row = table.rows[static_cast<std::size_t>(r.in(0, c.meshes - 1))];
+    const auto place = [&] {
+      return row.begin() + r.in(0, static_cast<std::int64_t>(row.size()) - 1);
+    };
+    if (!row.empty()) std::swap(*place(), *place());
+  }
+  ++tables_seen.cases;
+  tables_seen.wrong += !valid;
+  options.channels.capacity = static_cast<int>(r.in(1, 3));
+  const auto built = [&]() -> pt::pipelined {
+    try {
+      return pt::pipeline(c.p, t, table, options);
+    } catch (const pt::error& e) {
+      if (e.code() == "O006" && !valid) return {};
+      if (e.code() != "O007") throw;
+      ++tables_seen.deadlocks;
+      options.channels.capacity = pt::unbounded;
+      return pt::pipeline(c.p, t, table, options);
+    }
+  };
+  try {
+    const pt::pipelined p = built();
+    if (p.units.empty()) {
+      ++tables_seen.cycles;
+      return "";
+    }
+    ++tables_seen.ran;
+    if (!same_rows(rows_of(p), table)) return "another order";
+    const auto x = data::arguments(c.p, seed);
+    const pt::results expected = pt::evaluate(c.p, x);
+    if (!pt::equal(pt::emulate(p, x), expected)) return "another result";
+    if (!pt::equal(pt::emulate(p, pt::mesh_mode::threads, x), expected))
+      return "another result in threads";
+  } catch (const pt::error& e) {
+    return std::string(e.what()) + "\n" + data::str(pt::print(c.p));
+  }
+  return "";
+}
+
+/// Runs the cases, or the one that PARTITA_RANDOM_SEED names.
+template <class Problem>
+void for_each_seed(long cases, const Problem& problem_of) {
   if (const char* seed = std::getenv("PARTITA_RANDOM_SEED")) {
-    const std::string problem = pipeline_problem(std::strtoull(seed, nullptr, 10));
+    const std::string problem = problem_of(std::strtoull(seed, nullptr, 10));
     CHECK_MESSAGE(problem.empty(), problem);
     return;
   }
   const char* wanted = std::getenv("PARTITA_RANDOM_CASES");
-  const long cases = wanted != nullptr ? std::atol(wanted) : 2000;
+  if (wanted != nullptr) cases = std::atol(wanted);
   for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(cases); ++seed) {
-    const std::string problem = pipeline_problem(seed);
+    const std::string problem = problem_of(seed);
     REQUIRE_MESSAGE(problem.empty(), "seed ", seed, ": ", problem);
   }
+}
+
+}  // namespace
+
+TEST_CASE("random pipelines") {
+  for_each_seed(2000, pipeline_problem);
   MESSAGE(pipelines_seen.cases, " pipelines, ", pipelines_seen.derived, " with derivatives, ",
           pipelines_seen.shared, " shared weights, ", pipelines_seen.skipping,
           " values that skip, ", pipelines_seen.split, " in parts, ", pipelines_seen.rounds,
           " in rounds, ", pipelines_seen.normed, " norms, ", pipelines_seen.transfers,
           " transfers, ", pipelines_seen.stacked, " outputs by example, ", pipelines_seen.deadlocks,
           " that need more capacity");
+}
+
+TEST_CASE("random pipelines under random tables of orders") {
+  for_each_seed(600, table_problem);
+  MESSAGE(tables_seen.cases, " tables, ", tables_seen.ran, " that run, ", tables_seen.deadlocks,
+          " that need more capacity, ", tables_seen.wrong, " with calls exchanged, ",
+          tables_seen.cycles, " of them against the flow of data");
 }

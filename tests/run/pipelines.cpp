@@ -10,6 +10,7 @@
 #include <partita/run/pipeline.hpp>
 
 #include "../data.hpp"
+#include "../random_table.hpp"
 
 namespace pt = partita;
 using data::str;
@@ -136,4 +137,39 @@ TEST_CASE("a transformer with tied embedding, clipping and dropout, under every 
         }
         CHECK(pt::equal(got, pt::emulate(p, pt::mesh_mode::threads, x)));
       }
+}
+
+TEST_CASE("the transformer under orders drawn by lot") {
+  const pt::program f = tied_training();
+  REQUIRE(!f.error);
+  const auto x = tied_arguments(f);
+  const pt::results expected = pt::evaluate(f, x);
+  data::random random{11};
+  int ran = 0;
+  for (int round = 0; round < 12; ++round) {
+    CAPTURE(round);
+    pt::pipeline_options options{.where = stages(round % 2 == 0 ? 2 : 4, pt::gpipe, 2),
+                                 .microbatches = 4,
+                                 .batch = {{"tokens", 0}, {"targets", 0}},
+                                 .split = round % 3 == 0,
+                                 .channels = {.capacity = pt::unbounded}};
+    const pt::order_table table =
+        random_table(pt::pipeline(f, topology_of(2), pt::gpipe, options).calls, random);
+    options.channels.capacity = static_cast<int>(random.in(1, 4));
+    pt::pipelined p;
+    try {
+      p = pt::pipeline(f, topology_of(2), table, options);
+    } catch (const pt::error& e) {
+      CHECK(e.code() == "O007");
+      continue;
+    }
+    ++ran;
+    const pt::results got = pt::emulate(p, x);
+    for (int i = 0; i < got.size(); ++i) {
+      CAPTURE(got.names()[static_cast<std::size_t>(i)]);
+      CHECK(pt::all_close(got[i], expected[i], 1e-4, 1e-5));
+    }
+    CHECK(pt::equal(got, pt::emulate(p, pt::mesh_mode::threads, x)));
+  }
+  CHECK(ran >= 4);
 }
