@@ -24,6 +24,22 @@ class core_program : public loop_program {
   constexpr core_program(const program& source, const partita::mesh& m, core_options options = {})
       : loop_program(source, m, options) {}
 
+  /// Ops run on meshes on which axes have different sizes; said before the first action.
+  constexpr void set_sizes(uneven_axes sizes) { graph_.sizes = static_cast<uneven_axes&&>(sizes); }
+  /// What the loops mean on one of those meshes, of which `row` has the sizes; for ops that run
+  /// there. No action may follow.
+  constexpr core_program on_row(int row) const {
+    core_program c = *this;
+    const uneven_axes& sizes = graph_.sizes;
+    for (int a = 0; a < max_axes; ++a)
+      if (sizes.contains(a)) c.state_.mesh.axes[a].size = sizes.sizes[row * max_axes + a];
+    c.graph_.sizes = {};
+    for (op_id o = 0; o < p.op_count(); ++o)
+      for (int f = 0; f < map.ops[o].count; ++f)
+        c.state_.local[map.ops[o].begin + f] = map.at(o, f).size / c.pieces_of(o, f);
+    return c;
+  }
+
   /// The actions from here on are those of a tactic.
   constexpr void start_tactic(int number) { state_.tactic = number; }
   /// Of the next one that has a name for messages.
@@ -79,9 +95,13 @@ class core_program : public loop_program {
     }
     if (f) return f;
     if (missing.count == 0) return policy == uneven::refuse ? refuse(v, target, dim) : f;
-    std::int64_t pieces = 1;
-    for (int a : missing) pieces *= common(axis, a).size;
-    const std::int64_t size = p.type(target).shape[dim], left = size / have.pieces(mesh, dim);
+    const op_id maker = p.producer(target);
+    std::int64_t pieces = 1, padded = have.pieces(mesh, dim);  // padded for all meshes
+    for (int a : missing) {
+      pieces *= uneven_sizes().contains(a) ? this->size(maker, a) : common(axis, a).size;
+      padded *= common(axis, a).size;
+    }
+    const std::int64_t size = p.type(target).shape[dim], left = size / pieces_at(maker, have, dim);
     const bool divides = left % pieces == 0;
     if (policy == uneven::refuse && (divides || size != whole[dim])) f = refuse(v, target, dim);
     if (f) return f;
@@ -91,7 +111,7 @@ class core_program : public loop_program {
         does_not_divide(f, v, target, dim, axis, missing);
         return f;
       }
-      f.record(widen(target, dim, axis, have.pieces(mesh, dim) * pieces));
+      f.record(widen(target, dim, axis, padded));
       if (f) return f;
       target = holder(v);
     }
@@ -157,7 +177,8 @@ class core_program : public loop_program {
   constexpr void does_not_divide(failure& f, value_id v, value_id target, int dim, int axis,
                                  const axis_list& missing) const {
     const std::int64_t whole = true_shape(target)[dim], size = p.type(target).shape[dim];
-    const std::int64_t left = size / made(target).pieces(mesh, dim);
+    const op_id maker = p.producer(target);
+    const std::int64_t left = size / pieces_at(maker, made(target), dim);
     std::int64_t pieces = 1;
     text before, which, part;
     if (size != whole)
@@ -168,6 +189,7 @@ class core_program : public loop_program {
       sub_axis s = common(axis, missing.axes[i++]);
       for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
         s.size *= common(axis, missing.axes[i]).size;
+      if (uneven_sizes().contains(s.axis)) s.size = this->size(maker, s.axis);
       which << (which.empty() ? "" : ", ") << axis_text(s);
       pieces *= s.size;
       s.size = greatest_common_divisor(s.size, left);
@@ -186,6 +208,12 @@ class core_program : public loop_program {
     failure f;
     std::int64_t major = 0;
     if (mesh.cut_by(s, major) < 0) return f;
+    if (uneven_sizes().contains(s.axis)) {
+      f.record("O125", "tactic: sub-axis ", axis_text(s), " is a part of axis \"",
+               mesh.name(s.axis),
+               "\", which has different sizes on the meshes of the topology; name the whole axis");
+      return f;
+    }
     partita::mesh would_be = mesh;
     for (int a = would_be.cut_by(s, major); a >= 0 && !f; a = would_be.cut_by(s, major)) {
       const text part = axis_text(would_be.part(a));

@@ -163,7 +163,7 @@ class core_editor {
         o, l, l.factor != any_factor && graph_.map.at(o, l.factor).combine != combiner::stack);
     state_.changes.push_back(o);
     if (l.factor != any_factor)
-      state_.local[graph_.map.ops[o].begin + l.factor] /= state_.mesh.size(l.axis);
+      state_.local[graph_.map.ops[o].begin + l.factor] /= c_.size(o, l.axis);
   }
   /// The op that was appended last has no loops.
   constexpr void take_in(op_id o) {

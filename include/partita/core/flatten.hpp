@@ -61,6 +61,9 @@ struct flat_program {
   vec<scope_info> scopes;
   vec<control_info> controls;
   vec<int> control;  ///< by op: which of `controls` a wire or a marker is of, or -1; see control_of
+  /// By op: the op of the source that it is, or stands in. Empty: the same.
+  vec<op_id> source_op;
+  vec<value_id> value_of;  ///< by value of the source, not of nested programs. Empty: the same.
 
   constexpr flat_program() = default;
   constexpr explicit flat_program(const program& source) {
@@ -76,6 +79,7 @@ struct flat_program {
     program_copier copy(source, p);
     add(source, 0, copy);
     copy.interface();
+    value_of = static_cast<vec<value_id>&&>(copy.renamed);
   }
   /// The op with nested programs that a wire or a marker is of; null for other ops.
   constexpr const control_info* control_of(op_id o) const {
@@ -110,10 +114,11 @@ struct flat_program {
       if (q.is(o, op_role::parameter) && in != 0) continue;
       if (q.is(o, op_role::control)) {
         add_control(q, o, in, copy);
-        continue;
+      } else {
+        copy.op(o);
+        belongs_to(in);
       }
-      copy.op(o);
-      belongs_to(in);
+      if (in == 0) source_op.resize(p.ops.size(), o);
     }
   }
 

@@ -42,6 +42,15 @@ class output_list {
   vec<int> next_;   ///< by output: the next one that is the same value
 };
 
+/// Axes that have different sizes on the meshes that ops run on.
+struct uneven_axes {
+  std::uint8_t axes = 0;    ///< bits: those that have; the others are as the mesh says
+  vec<std::int64_t> sizes;  ///< by row, a size for each of max_axes axes; row 0: of no mesh alone
+  vec<int> row;             ///< by op
+  constexpr bool contains(int axis) const { return (axes >> axis & 1u) != 0; }
+  constexpr std::int64_t size(op_id o, int axis) const { return sizes[row[o] * max_axes + axis]; }
+};
+
 /// The flat program with what is asked of it all the time: tile maps, uses, order of execution.
 ///
 /// It changes only where an action needs an op that is not there: a `tiling`, or what pads.
@@ -53,6 +62,7 @@ class core_graph {
   op_order order;  ///< of execution
   output_list returned;
   padding_marks padding;
+  uneven_axes sizes;
   std::int64_t edits = 0;  ///< how often it was changed
 
   constexpr core_graph() = default;
@@ -95,6 +105,7 @@ class core_graph {
     returned.add_value();
     nested.scope.push_back(scope);
     nested.value_scope.push_back(scope);
+    if (sizes.axes != 0) sizes.row.push_back(0);
     use_rows_.push_back({});
     if (!tiled_.empty()) tiled_.push_back(-1);
     if (!padding.empty()) padding.add_op(type);
@@ -119,6 +130,7 @@ class core_graph {
     const op_id o =
         append(def<op::tiling>, operands, {}, tensor_type(p.type(v)), nested.value_scope[v]);
     add_tile_map(o);
+    if (sizes.axes != 0) sizes.row[o] = int{sizes.row[p.producer(v)]};
     const value_id t = p.op(o).result;
     for (const auto& u : uses(v)) p.operand_list[p.op(u.op).operand_begin + u.operand] = t;
     if (!padding.empty()) padding.whole[t] = shape(padding.whole[v]);

@@ -197,7 +197,7 @@ class loop_program {
           l.op, l.what, slices && graph_.map.at(l.op, l.what.factor).combine != combiner::stack);
       state_.changes.push_back(l.op);
       if (slices)
-        state_.local[graph_.map.ops[l.op].begin + l.what.factor] /= state_.mesh.size(l.what.axis);
+        state_.local[graph_.map.ops[l.op].begin + l.what.factor] /= size(l.op, l.what.axis);
     }
     for (const action& a : step.actions) state_.actions.push_back(a);
     for (const conflict_change& c : step.conflict_changes) state_.conflict_changes.push_back(c);
@@ -206,6 +206,18 @@ class loop_program {
     state_.visits = step.visits;
   }
 
+  /// Positions of an axis where an op runs: on meshes of different sizes they differ.
+  constexpr std::int64_t size(op_id o, int axis) const {
+    return graph_.sizes.contains(axis) ? graph_.sizes.size(o, axis) : state_.mesh.size(axis);
+  }
+  constexpr const uneven_axes& uneven_sizes() const { return graph_.sizes; }
+  /// Into how many pieces a layout cuts a dimension where an op runs.
+  constexpr std::int64_t pieces_at(op_id o, const layout& l, int dim) const {
+    std::int64_t n = 1;
+    for (const auto& e : l)
+      if (e.dim == dim) n *= size(o, e.axis);
+    return n;
+  }
   /// May a loop see elements of neighbouring pieces?
   constexpr bool sees_halos() const { return state_.options.halos; }
   constexpr nest nest_of(op_id o) const { return state_.nests[o]; }
@@ -261,7 +273,7 @@ class loop_program {
     const factor* factors = graph_.map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
       const loop& l = n.loops[i];
-      if (l.factor != any_factor && factors[l.factor].halo && state_.mesh.size(l.axis) > 1)
+      if (l.factor != any_factor && factors[l.factor].halo && size(o, l.axis) > 1)
         return true;
     }
     return false;
@@ -275,9 +287,9 @@ class loop_program {
       h.factor = f;
       std::int64_t pieces = 1;
       for (const auto& l : nest_of(o))
-        if (l.factor == f && state_.mesh.size(l.axis) > 1) {
+        if (l.factor == f && size(o, l.axis) > 1) {
           h.axes.push_back(l.axis);
-          pieces *= state_.mesh.size(l.axis);
+          pieces *= size(o, l.axis);
         }
       if (pieces == 1) continue;
       h.cut = cut(o, f, pieces, attrs);
@@ -309,7 +321,7 @@ class loop_program {
   constexpr std::int64_t pieces_of(op_id o, int factor) const {
     std::int64_t n = 1;
     for (const auto& l : nest_of(o))
-      if (l.factor == factor) n *= state_.mesh.size(l.axis);
+      if (l.factor == factor) n *= size(o, l.axis);
     return n;
   }
   constexpr text axis_text(const sub_axis& s) const {

@@ -16,7 +16,7 @@ struct match {
 
 constexpr void support(const loop_program& c, match& m, op_id o, int axis, evidence e) {
   if (m.first.factor == e.factor || m.several) return;
-  if (c.local(o, e.factor) % c.mesh.size(axis) != 0) m.indivisible = true;
+  if (c.local(o, e.factor) % c.size(o, axis) != 0) m.indivisible = true;
   if (m.first.factor == any_factor) {
     m.first = e;
   } else {
@@ -79,7 +79,7 @@ constexpr bool next_along(const loop_view& now, op_id has, int has_end, op_id wa
 /// May a factor with a halo be cut once more? Not if the axis does not divide both sides, or if
 /// the halos were more than a gather.
 constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
-  const std::int64_t left = c.local(o, f), size = c.mesh.size(axis);
+  const std::int64_t left = c.local(o, f), size = c.size(o, axis);
   if (!c.sees_halos() || left == 0 || left % size != 0) return false;
   if (size == 1) return true;
   const auto given = c.p.attrs(o);

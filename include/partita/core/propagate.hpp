@@ -126,6 +126,7 @@ class propagation {
     if (!state_.options.may_split || c_.mesh.rank == max_axes) return false;
     for (const conflict& k : found_) {
       if (k.kind != conflict_kind::indivisible || !is_composed(c_, k.op, k.first)) continue;
+      if (c_.uneven_sizes().contains(k.axis)) continue;
       const std::int64_t fits = greatest_common_divisor(c_.local(k.op, k.first.factor), k.size);
       if (fits == 1 || fits == k.size) continue;
       edit_.split(c_.mesh.parts_of(k.where()).axes[0], fits);

@@ -147,8 +147,7 @@ class call_writer {
   }
   constexpr void send(int number) {
     const transfer& t = out_.transfers[number];
-    const bool each =
-        unit(t.after).inside && !leaves(out_.source.op(out_.source.producer(t.value)));
+    const bool each = unit(t.after).inside;
     for (int i = 0; i < (each ? out_.microbatches : 1); ++i) {
       message m{.call = each ? call_of_[t.after][i] : last_call(t.after),
                 .user = first_user(t, each ? i : -1),

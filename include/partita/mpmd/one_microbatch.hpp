@@ -9,42 +9,15 @@
 #include <partita/mpmd/assign.hpp>
 #include <partita/mpmd/whole_batch.hpp>
 #include <partita/op/combine.hpp>
+#include <partita/op/microbatch.hpp>
 #include <partita/op/registry.hpp>
+#include <partita/op/reshape.hpp>
 #include <partita/op/scan.hpp>
 #include <partita/schedule/microbatch.hpp>
 #include <partita/support/error.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
-
-namespace op {
-
-/// What goes into an iteration or out of it; its type is the one that is declared.
-template <int Operands>
-struct crosses_iteration {
-  static constexpr int operand_count = Operands;
-  static constexpr void infer(infer_context& c) { c.result = c.declared; }
-};
-
-/// What enters an iteration: slice i of a stack (n, ...), in the call for microbatch i.
-struct microbatch_slice : crosses_iteration<1> {
-  static constexpr std::string_view name = "microbatch_slice";
-};
-/// The number of the iteration, an i32.
-struct microbatch_index : crosses_iteration<0> {
-  static constexpr std::string_view name = "microbatch_index";
-};
-/// What leaves all iterations combined: their sum, or what the attribute (a combiner) says;
-/// `stack`: they all give the same.
-struct microbatch_sum : crosses_iteration<1> {
-  static constexpr std::string_view name = "microbatch_sum";
-};
-/// What leaves them stacked, by their number: (n, ...).
-struct microbatch_stack : crosses_iteration<1> {
-  static constexpr std::string_view name = "microbatch_stack";
-};
-
-}  // namespace op
 
 /// The program of one microbatch. Values go into an iteration by microbatch_slice and
 /// microbatch_index alone or as they are, out of it by microbatch_sum and microbatch_stack alone.
@@ -120,7 +93,7 @@ class loop_opener {
     for (int i = 0; i < constants; ++i) inner_.renamed[body_.inputs[1 + i]] = outer(i);
     for (int i = constants + carried; i < constants + carried + k_.sliced; ++i) {
       const value_id v = body_.inputs[1 + i];
-      inner_.renamed[v] = cross(def<op::microbatch_slice>, outer(i), body_.type(v));
+      inner_.renamed[v] = cross(def<op::microbatch_slice>, stack(outer(i)), body_.type(v));
     }
     find_carried();
     for (op_id o = 0; o < body_.op_count(); ++o)
@@ -140,6 +113,10 @@ class loop_opener {
       if (v == body_.inputs[1 + k_.constants + i]) return o;
     return -1;
   }
+  /// A stack is made by an op in front of the loop, which lays it out as slices are taken from it.
+  constexpr value_id stack(value_id v) {
+    return q_.is(q_.producer(v), op_role::parameter) ? same(v, 0) : v;
+  }
   constexpr void find_carried() {
     carried_.resize(body_.ops.size(), -1);
     for (int i = 0; i < k_.carried; ++i)
@@ -149,10 +126,10 @@ class loop_opener {
     const value_id out = body_.outputs[i].value;
     const op_id o = combining(i);
     if (o < 0)
-      return cross(def<op::microbatch_sum>, inner_.renamed[out], body_.type(out),
+      return cross(def<op::microbatch_sum>, made_inside(out), body_.type(out),
                    static_cast<std::int64_t>(combiner::stack));
     const bool first = body_.operand(o, 0) == body_.inputs[1 + k_.constants + i];
-    return cross(def<op::microbatch_sum>, inner_.renamed[body_.operand(o, first ? 1 : 0)],
+    return cross(def<op::microbatch_sum>, made_inside(body_.operand(o, first ? 1 : 0)),
                  body_.type(out), static_cast<std::int64_t>(combiner_of(*body_.op(o).def)));
   }
   static constexpr combiner combiner_of(const op_def& d) {
@@ -162,7 +139,22 @@ class loop_opener {
     return combiner::stack;
   }
   constexpr value_id stacked(int i, const tensor_type& t) {
-    return cross(def<op::microbatch_stack>, inner_.renamed[body_.outputs[i].value], t);
+    return cross(def<op::microbatch_stack>, made_inside(body_.outputs[i].value), t);
+  }
+  /// What leaves an iteration is made by an op of it, even where it is only passed on.
+  constexpr value_id made_inside(value_id body_value) {
+    const value_id v = inner_.renamed[body_value];
+    const op_id o = q_.producer(v);
+    if (static_cast<std::size_t>(o) < inside_.size() && inside_[o] != 0) return v;
+    return same(v, 1);
+  }
+  constexpr value_id same(value_id v, char inside) {
+    const value_id operands[] = {v};
+    const tensor_type t = q_.type(v);
+    const value_id copy = q_.append(def<op::reshape>, operands, {}, t);
+    inside_.resize(q_.ops.size() - 1, 0);
+    inside_.push_back(inside);
+    return copy;
   }
 };
 

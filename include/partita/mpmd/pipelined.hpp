@@ -24,13 +24,15 @@ namespace mpmd_detail {
 /// them.
 ///
 /// Inputs of the function: `piece.inputs`, then an accumulator for each of `sums`; its outputs:
-/// `piece.outputs`, then the accumulators with what this call adds.
+/// `piece.outputs`, then a slice for each of `stacks`, then the accumulators with what this call
+/// adds. Of what all calls give together the result of its op is an input of the unit behind them.
 struct pipeline_unit {
   fragment piece;
   int transposed = 0;
   fragment_part part = fragment_part::whole;
   bool inside = false;
-  vec<op_id> sums;  ///< microbatch_sum ops of which it makes what is combined
+  vec<op_id> stacks;  ///< microbatch_stack ops of which it makes the slices
+  vec<op_id> sums;    ///< microbatch_sum ops of which it makes what is combined
   program function;
 };
 

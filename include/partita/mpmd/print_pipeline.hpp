@@ -23,7 +23,8 @@ class pipeline_printer : stage_printer {
       const pipeline_unit& unit = pipe_.units[u];
       for (const value_id v : unit.piece.inputs) cut(v, unit.piece.mesh);
       group(head(unit), unit.piece.ops, unit.piece.inputs, unit.piece.outputs, unit.piece.mesh);
-      for (const op_id o : unit.sums) sum(o, unit.piece.mesh);
+      for (const op_id o : unit.stacks) combined("microbatch_stack", o, unit.piece.mesh);
+      for (const op_id o : unit.sums) combined("microbatch_sum", o, unit.piece.mesh);
       transfers_behind(u);
     }
     results([&](int i) { return pipe_.output_mesh[i]; });
@@ -53,9 +54,9 @@ class pipeline_printer : stage_printer {
     out_ << "  " << at(v, mesh) << " = microbatch_slice " << at(p_.operand(o, 0), mesh) << " : "
          << p_.type(v) << '\n';
   }
-  constexpr void sum(op_id o, int mesh) {
+  constexpr void combined(std::string_view how, op_id o, int mesh) {
     const value_id v = p_.op(o).result;
-    out_ << "  " << at(v, mesh) << " = microbatch_sum %" << names_[p_.operand(o, 0)] << " : "
+    out_ << "  " << at(v, mesh) << " = " << how << " %" << names_[p_.operand(o, 0)] << " : "
          << p_.type(v) << '\n';
   }
   constexpr void transfers_behind(int unit) {

@@ -37,7 +37,6 @@ class unit_writer {
     find_spread();
     for (int u = 0; u < units(); ++u) collect(u);
     for (int i = 0; i < p_.output_count(); ++i) need(p_.outputs[i].value, out_.output_mesh[i], -1);
-    find_sums();
     fragment_programs programs(p_);
     for (int u = 0; u < units(); ++u) write(u, programs);
     write_transfers();
@@ -61,7 +60,7 @@ class unit_writer {
   vec<mesh_set> sent_, given_;
 
   constexpr int units() const { return static_cast<int>(out_.units.size()); }
-  constexpr bool crosses(op_id o) const { return enters(p_.op(o)) || leaves(p_.op(o)); }
+  constexpr bool crosses(op_id o) const { return enters(p_.op(o)); }
 
   /// With a single microbatch there is no loop: what named parts do, and what lies between them.
   constexpr void find_inside() {
@@ -131,10 +130,19 @@ class unit_writer {
   constexpr void add_instances() {
     const int meshes = out_.topology.count();
     for (op_id o = 0; o < p_.op_count(); ++o)
-      for (mesh_set on = placed_.on[o]; !on.empty(); on = on.without(mesh_set::of(on.front()))) {
+      for (mesh_set on = place_of(o); !on.empty(); on = on.without(mesh_set::of(on.front()))) {
         const int m = on.front(), kind = crosses(o) ? 2 : inside_[o] != 0 ? 1 : 0;
         list_.add({o, m, key_of_[o], kind * meshes + m});
       }
+  }
+  /// What all iterations give is combined where they make it.
+  constexpr mesh_set place_of(op_id o) const {
+    if (!leaves(p_.op(o))) return placed_.on[o];
+    mesh_set made;
+    for (mesh_set on = placed_.on[o]; !on.empty(); on = on.without(mesh_set::of(on.front())))
+      if (const int from = list_.source(p_.operand(o, 0), on.front()); from >= 0)
+        made |= mesh_set::of(list_.all[from].mesh);
+    return made;
   }
 
   // ---- Units ------------------------------------------------------------------------------------
@@ -194,14 +202,20 @@ class unit_writer {
     if (placed_.free[o] != 0) return;
     if (enters(p_.op(o)))
       return p_.op(o).operand_count > 0 ? need(p_.operand(o, 0), mesh, u) : void();
-    const value_id made = leaves(p_.op(o)) ? p_.operand(o, 0) : v;
-    if (input_of_[made] >= 0 || placed_.free[p_.producer(made)] != 0) return;
-    const int from = list_.source(made, mesh);
+    const int from = list_.source(v, mesh);
     if (unit_of_[from] == u) return;
     if (list_.all[from].mesh != mesh) sent_[v] |= mesh_set::of(mesh);
-    if (p_.op(o).def->id != def<op::microbatch_sum>.id)
-      given_[made] |= mesh_set::of(list_.all[from].mesh);
+    given_[v] |= mesh_set::of(list_.all[from].mesh);
     if (u >= 0) edges.push_back({unit_of_[from], u});
+  }
+  /// Unit `u` takes what the calls of another one have made together.
+  constexpr void take_combined(int u, op_id o) {
+    fragment& f = out_.units[u].piece;
+    const int from = unit_of_[list_.source(p_.operand(o, 0), f.mesh)];
+    const bool stacks = p_.op(o).def->id == def<op::microbatch_stack>.id;
+    (stacks ? out_.units[from].stacks : out_.units[from].sums).push_back(o);
+    edges.push_back({from, u});
+    f.inputs.push_back(p_.op(o).result);
   }
   /// By op: what only spreads out or turns what is kept anyway, is made again by each unit that
   /// needs it.
@@ -226,6 +240,10 @@ class unit_writer {
   constexpr void include(int u, op_id o) {
     fragment& f = out_.units[u].piece;
     if (made_[o] == u) return;
+    if (leaves(p_.op(o))) {
+      made_[o] = u;
+      return take_combined(u, o);
+    }
     for (const value_id v : p_.operands(o)) {
       const op_id from = p_.producer(v);
       if (is_made_again(from, f.mesh)) {
@@ -240,17 +258,6 @@ class unit_writer {
     f.ops.push_back(o);
   }
 
-  constexpr void find_sums() {
-    for (op_id o = 0; o < p_.op_count(); ++o) {
-      if (p_.op(o).def->id != def<op::microbatch_sum>.id) continue;
-      for (mesh_set on = placed_.on[o]; !on.empty(); on = on.without(mesh_set::of(on.front()))) {
-        const int from = list_.source(p_.operand(o, 0), on.front());
-        vec<op_id>& sums = out_.units[unit_of_[from]].sums;
-        if (sums.empty() || sums.back() != o) sums.push_back(o);
-      }
-    }
-  }
-
   // ---- Functions --------------------------------------------------------------------------------
 
   constexpr void write(int u, fragment_programs& programs) {
@@ -263,6 +270,8 @@ class unit_writer {
     vec<value_id> accumulated;
     for (const op_id o : unit.sums) accumulated.push_back(p_.op(o).result);
     unit.function = programs(unit.piece, accumulated);
+    for (const op_id o : unit.stacks)
+      programs.give(unit.function, programs.copy_of(p_.operand(o, 0)), p_.op(o).result);
     for (const op_id o : unit.sums) accumulate(unit.function, o, programs);
   }
   constexpr void accumulate(program& f, op_id sum, const fragment_programs& programs) const {
@@ -286,8 +295,7 @@ class unit_writer {
           send(v, out_.input_mesh[input_of_[v]], -1);
           continue;
         }
-        const value_id made = leaves(p_.op(o)) ? p_.operand(o, 0) : v;
-        const int from = list_.source(made, -1);
+        const int from = list_.source(v, -1);
         send(v, list_.all[from].mesh, unit_of_[from]);
       }
   }

@@ -81,12 +81,8 @@ class pipeline_run {
         functions_(functions),
         values_(static_cast<std::size_t>(p.topology.count())),
         next_(values_.size(), 0),
-        sent_(p.lists.messages.size()),
-        stacks_(p.source.types.size()) {
+        sent_(p.lists.messages.size()) {
     count_uses();
-    for (op_id o = 0; o < p.source.op_count(); ++o)
-      if (p.source.op(o).def->id == def<op::microbatch_stack>.id)
-        stacks_[static_cast<std::size_t>(p.source.operand(o, 0))].push_back(o);
   }
 
   void place_inputs(std::span<const array> inputs) {
@@ -126,7 +122,6 @@ class pipeline_run {
   std::vector<std::size_t> next_;               ///< by mesh: step of its list
   std::vector<std::unique_ptr<array>> sent_;    ///< by message, until it is taken
   std::vector<std::vector<int>> uses_;          ///< by mesh and value of an iteration
-  std::vector<std::vector<op_id>> stacks_;      ///< by value: the microbatch_stacks of it
   std::unordered_map<std::int64_t, int> held_;  ///< by channel
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -240,10 +235,8 @@ class pipeline_run {
     for (const op_id o : u.sums) inputs.push_back(accumulator(m, o));
     const std::vector<array> outputs = functions_[static_cast<std::size_t>(unit)](inputs);
     std::size_t k = 0;
-    for (const value_id v : u.piece.outputs) {
-      for (const op_id o : stacks_[static_cast<std::size_t>(v)]) add_to_stack(m, o, i, outputs[k]);
-      put(m, v, slot(v, i), outputs[k++]);
-    }
+    for (const value_id v : u.piece.outputs) put(m, v, slot(v, i), outputs[k++]);
+    for (const op_id o : u.stacks) add_to_stack(m, o, i, outputs[k++]);
     for (const op_id o : u.sums) put(m, source().op(o).result, -1, outputs[k++]);
   }
   array accumulator(int m, op_id o) {

@@ -8,6 +8,7 @@
 
 #include <partita/core/accumulation.hpp>
 #include <partita/core/core_program.hpp>
+#include <partita/op/microbatch.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/transpose.hpp>
 #include <partita/support/vec.hpp>
@@ -20,6 +21,9 @@ class pending_sums {
   constexpr explicit pending_sums(const core_program& c) : c_(c) {}
   pending_sums(const pending_sums&) = delete;  // its arrays are pointed at
   pending_sums& operator=(const pending_sums&) = delete;
+
+  /// By value: is its sum to be finished behind its op, since it is sent? Empty: of none.
+  vec<char> sent;
 
   /// In the whole program. Without `defer` every sum is finished behind its op.
   constexpr void find(bool defer) {
@@ -35,7 +39,8 @@ class pending_sums {
     const bool others = !carried_.empty() || c_.padded();
     for (op_id o = c_.order.first(); o >= 0; o = c_.order.after(o)) {
       const op_node& n = program_.ops[o];
-      if (others || program_.nests[o].sums != 0 || (n.def->linear && n.operand_count == 2))
+      if (others || program_.nests[o].sums != 0 || (n.def->linear && n.operand_count == 2) ||
+          passes_on(o))
         settle(o);
     }
   }
@@ -121,7 +126,7 @@ class pending_sums {
   }
   /// The op that they are terms of: in front of what only resizes them.
   constexpr op_id maker(op_id o) const {
-    while (c_.resizes(o)) o = c_.p.producer(c_.p.operand(o, 0));
+    while (passes_on(o)) o = c_.p.producer(c_.p.operand(o, 0));
     return o;
   }
   constexpr combiner combine(op_id o) const {
@@ -188,7 +193,17 @@ class pending_sums {
   constexpr axis_set loops_of(op_id o) const {
     return {static_cast<std::uint8_t>(program_.nests[o].sums & ~unsigned{trivial_.bits})};
   }
-  constexpr bool only_use(value_id v) const { return c_.uses(v).size() == 1 && !c_.returned[v]; }
+  constexpr bool only_use(value_id v) const {
+    return c_.uses(v).size() == 1 && !c_.returned[v] && (sent.empty() || sent[v] == 0);
+  }
+  /// Does an op give terms where it gets them, if nothing is in the way? Such as only resize, and
+  /// the sum over microbatches: all of these are summed once.
+  constexpr bool passes_on(op_id o) const {
+    const op_node& n = c_.p.ops[o];
+    if (n.def->id == def<op::microbatch_sum>.id)
+      return c_.p.attrs(o)[0] == static_cast<std::int64_t>(combiner::add);
+    return c_.resizes(o);
+  }
 
   // ---- Ops between a sum and the op that takes it over ----------------------------------------
 
@@ -253,7 +268,7 @@ class pending_sums {
     deferred_now.bits = 0;
     if (sum >= 0) undo(carried_[sum]);
     pending_now.bits = sums.bits != 0 && combine(o) == combiner::add ? sums.bits : 0;
-    if (c_.resizes(o)) pass_on(o);
+    if (passes_on(o)) pass_on(o);
     bool moved = false;
     if (may_take(o)) {
       const move_list list = moves_before(o);
