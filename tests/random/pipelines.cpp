@@ -192,7 +192,7 @@ std::string pipeline_problem(std::uint64_t seed) {
   }
   pipelines_seen.transfers += static_cast<long>(built.transfers.size());
   for (const auto& u : built.units)
-    if (pt::failure f = pt::verify(u.function)) return what + data::str(f.message);
+    if (pt::failure f = pt::verify(u.device)) return what + data::str(f.message);
   const auto x = data::arguments(c.p, seed);
   const pt::results expected = pt::evaluate(c.p, x), found = pt::emulate(built, x);
   if (!pt::equal(found, expected)) return what + "another result\n" + data::str(pt::print(c.p));

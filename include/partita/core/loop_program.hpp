@@ -273,8 +273,7 @@ class loop_program {
     const factor* factors = graph_.map.factors_of(o);
     for (int i = 0; i < n.count; ++i) {
       const loop& l = n.loops[i];
-      if (l.factor != any_factor && factors[l.factor].halo && size(o, l.axis) > 1)
-        return true;
+      if (l.factor != any_factor && factors[l.factor].halo && size(o, l.axis) > 1) return true;
     }
     return false;
   }

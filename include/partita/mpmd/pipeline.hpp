@@ -6,9 +6,13 @@
 #include <concepts>
 #include <cstdint>
 
+#include <boost/hana/tuple.hpp>
+
 #include <partita/mpmd/calls.hpp>
+#include <partita/mpmd/sharded_units.hpp>
 #include <partita/mpmd/split_sums.hpp>
 #include <partita/mpmd/units.hpp>
+#include <partita/schedule/stages.hpp>
 
 namespace partita {
 
@@ -30,10 +34,79 @@ constexpr void keep_what_crosses(const program& p, assigned_program& given) {
       given.free[p.producer(p.operand(o, 0))] = 0;
 }
 
+/// Where each op of a placed program runs; what is made wherever it is used, where that is.
+constexpr vec<mesh_set> meshes_of_ops(const placed_program& placed) {
+  const program& p = placed.p;
+  vec<mesh_set> on = placed.on;
+  for (int i = 0; i < p.input_count(); ++i)
+    on[p.producer(p.inputs[i])] |= mesh_set::of(placed.input_mesh[i]);
+  for (op_id o = p.op_count(); o-- > 0;)
+    for (const value_id v : p.operands(o)) {
+      const op_id from = p.producer(v);
+      if (placed.on[from].empty()) on[from] |= on[o];
+    }
+  return on;
+}
+
+/// The core program of a pipeline over the axes of all meshes.
+///
+/// Errors    M005 the least common multiples of their sizes are too large
+constexpr core_program pipeline_core(const placed_program& placed, const topology& t,
+                                     failure& error) {
+  const mesh all = union_mesh(t);
+  error.record(validate(all));
+  if (error) return {};
+  core_program core(placed.p, all);
+  vec<mesh_set> by_op;
+  const vec<mesh_set> on = meshes_of_ops(placed);
+  const vec<op_id>& source_op = core.nested.source_op;
+  for (op_id o = 0; o < core.p.op_count(); ++o)
+    by_op.push_back(on[source_op.empty() ? o : source_op[o]]);
+  core.set_sizes(size_finder(t, all).find(by_op));
+  return core;
+}
+
+/// Collectives of all calls of a step.
+constexpr collectives count_calls(const pipelined& p) {
+  collectives all;
+  for (const auto& u : p.units) {
+    const std::int64_t calls = u.inside ? p.microbatches : 1;
+    for (const auto& note : u.notes) all.count(note.kind, saturating_multiply(note.times, calls));
+  }
+  return all;
+}
+
+/// Runs the actions of tactics on the core program, and lowers the units after each.
+template <class Schedule>
+constexpr void shard_units(pipelined& out, const Schedule& tactics) {
+  tactic_context context(out.core);
+  schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
+    if (out.error || context.error) return;
+    tactic_report report;
+    report.name = t.name();
+    report.first_action = static_cast<int>(out.core.actions.size());
+    out.core.start_tactic(t.name());
+    context.notes.clear();
+    context.search = {};
+    t.apply(context);
+    report.last_action = static_cast<int>(out.core.actions.size());
+    report.conflicts = static_cast<int>(out.core.conflicts.size());
+    report.conflict_changes = static_cast<int>(out.core.conflict_changes.size());
+    report.notes = context.notes;
+    report.search = context.search;
+    if (context.error) return;
+    unit_lowerer(out, out.core).run();
+    report.counts = out.collectives = count_calls(out);
+    out.tactics.push_back(static_cast<tactic_report&&>(report));
+  });
+  out.error.record(context.error);
+}
+
 }  // namespace mpmd_detail
 
 /// Cuts a step into units and orders their calls. `order`: a pipeline_order, a key, a comparator or
-/// a table, see sequence().
+/// a table, see sequence(). `tactics`: a schedule that shards what is inside of the units, over the
+/// axes of all meshes by their names; without one each mesh is a single device.
 ///
 /// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
 /// `pipelined::error`.
@@ -41,9 +114,10 @@ constexpr void keep_what_crosses(const program& p, assigned_program& given) {
 /// Errors    those of microbatch(), to_mpmd() and sequence(); O007 deadlock; O120 and O121 named
 ///           parts and the loop, O122 an op inside of the loop without a unit, O123 a stage that
 ///           would run twice, O124 a stage on another mesh than the order has it
-template <class Order>
+template <class Order, class Schedule = boost::hana::tuple<>>
 constexpr pipelined pipeline(const program& p, const topology& t, const Order& order,
-                             const pipeline_options& options) {
+                             const pipeline_options& options, const Schedule& tactics = {}) {
+  constexpr bool sharded = !std::same_as<Schedule, boost::hana::tuple<>>;
   pipelined out;
   out.topology = t;
   out.channels = options.channels;
@@ -77,8 +151,15 @@ constexpr pipelined pipeline(const program& p, const topology& t, const Order& o
   out.output_mesh = placed.output_mesh;
   mpmd_detail::unit_writer writer(out, placed, split);
   writer.run();
+  if (out.error) return finish();
+  if constexpr (sharded)
+    out.core = mpmd_detail::pipeline_core(placed, t, out.error);
+  else
+    writer.write_functions();
   out.source = static_cast<program&&>(placed.p);
   out.inside = static_cast<vec<char>&&>(writer.inside_);
+  if constexpr (sharded)
+    if (!out.error) mpmd_detail::shard_units(out, tactics);
   if (out.error) return finish();
   mpmd_detail::call_writer calls(out, writer.edges);
   calls.add_calls();

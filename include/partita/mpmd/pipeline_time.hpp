@@ -30,9 +30,7 @@ constexpr pipeline_time simulate(const pipelined& p, const device& on,
   out.error = p.error;
   for (const auto& u : p.units) {
     if (out.error) return out;
-    device_program d;
-    d.local = u.function;
-    const simulation s = simulate(d, machine(device_of(u.piece.mesh)), options);
+    const simulation s = simulate(u.device, machine(device_of(u.piece.mesh)), options);
     out.error.record(s.error);
     out.seconds.push_back(s.time);
   }

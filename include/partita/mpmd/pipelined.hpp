@@ -5,9 +5,12 @@
 
 #include <string_view>
 
+#include <partita/core/core_program.hpp>
 #include <partita/mpmd/mpmd_program.hpp>
 #include <partita/mpmd/sequence.hpp>
 #include <partita/mpmd/timeline.hpp>
+#include <partita/schedule/partitioned.hpp>
+#include <partita/spmd/lowered.hpp>
 
 namespace partita {
 
@@ -20,10 +23,17 @@ namespace mpmd_detail {
 }
 }  // namespace mpmd_detail
 
+/// What a function takes or gives.
+struct unit_value {
+  value_id slot = -1;  ///< see pipelined::values
+  layout lies;
+  axis_set terms;  ///< axes along which devices hold terms that are still to be added
+};
+
 /// A function that a mesh calls: for each microbatch (`inside`), or once in front of or behind
 /// them.
 ///
-/// Inputs of the function: `piece.inputs`, then an accumulator for each of `sums`; its outputs:
+/// Inputs of its function: `piece.inputs`, then an accumulator for each of `sums`; its outputs:
 /// `piece.outputs`, then a slice for each of `stacks`, then the accumulators with what this call
 /// adds. Of what all calls give together the result of its op is an input of the unit behind them.
 struct pipeline_unit {
@@ -31,9 +41,18 @@ struct pipeline_unit {
   int transposed = 0;
   fragment_part part = fragment_part::whole;
   bool inside = false;
-  vec<op_id> stacks;  ///< microbatch_stack ops of which it makes the slices
-  vec<op_id> sums;    ///< microbatch_sum ops of which it makes what is combined
-  program function;
+  vec<op_id> stacks;             ///< microbatch_stack ops of which it makes the slices
+  vec<op_id> sums;               ///< microbatch_sum ops of which it makes what is combined
+  vec<op_id> combined;  ///< of either: it takes what all calls of another unit gave together
+  vec<unit_value> takes, gives;  ///< of its function, in order
+  device_program device;         ///< its function, on one device of its mesh
+  collectives counts;            ///< of one call
+  vec<collective_note> notes;    ///< where they come from; values and ops are those of the core
+};
+
+/// How what is sent lies on the mesh that sends it and on the one that takes it.
+struct transfer_layout {
+  layout from, to;
 };
 
 /// A step over the meshes of a topology, whose microbatches are calls of units.
@@ -45,6 +64,16 @@ struct pipelined {
   vec<transfer> transfers;   ///< of a value of an iteration: for each microbatch
   vec<int> input_mesh, output_mesh;
   vec<char> inside;  ///< by op of `source`: does it run for each microbatch?
+  /// The source with loops over the axes of all meshes; without ops, if nothing is sharded.
+  core_program core;
+  vec<tactic_report> tactics;
+  partita::passes passes;
+  partita::collectives collectives;  ///< of all calls
+  vec<mesh> meshes;                  ///< by mesh: its axes as layouts number them
+  vec<layout> input_layout, output_layout;
+  vec<transfer_layout> sent_as;  ///< by transfer
+  vec<value_id> slot_of;         ///< by value of `source`: what stands for it between units
+  vec<value_id> output_slot;     ///< by output
   call_graph calls;
   vec<int> unit_of;  ///< by call
   vec<int> order;    ///< of calls
@@ -52,6 +81,9 @@ struct pipelined {
   channel_options channels;
   vec<text> notes;
   failure error;
+
+  /// The program whose values lie on meshes between calls: the core's, or the source.
+  constexpr const program& values() const { return core.p.ops.empty() ? source : core.p; }
 
   /// `F0 F1 B0 ...`: what a mesh runs for the microbatches, in its order.
   ///

@@ -37,9 +37,19 @@ class unit_writer {
     find_spread();
     for (int u = 0; u < units(); ++u) collect(u);
     for (int i = 0; i < p_.output_count(); ++i) need(p_.outputs[i].value, out_.output_mesh[i], -1);
+    for (int u = 0; u < units(); ++u) find_outputs(u);
+    write_transfers();
+  }
+  /// The functions of units on whole values: a mesh is one device.
+  constexpr void write_functions() {
     fragment_programs programs(p_);
     for (int u = 0; u < units(); ++u) write(u, programs);
-    write_transfers();
+    out_.meshes.resize(static_cast<std::size_t>(out_.topology.count()), mesh{});
+    out_.input_layout.resize(p_.inputs.size(), layout{});
+    out_.output_layout.resize(p_.outputs.size(), layout{});
+    out_.sent_as.resize(out_.transfers.size(), transfer_layout{});
+    for (value_id v = 0; v < p_.value_count(); ++v) out_.slot_of.push_back(v);
+    for (const auto& each : p_.outputs) out_.output_slot.push_back(each.value);
   }
   vec<call_edge> edges;  ///< between units
   vec<char> inside_;
@@ -216,6 +226,7 @@ class unit_writer {
     (stacks ? out_.units[from].stacks : out_.units[from].sums).push_back(o);
     edges.push_back({from, u});
     f.inputs.push_back(p_.op(o).result);
+    out_.units[u].combined.push_back(o);
   }
   /// By op: what only spreads out or turns what is kept anyway, is made again by each unit that
   /// needs it.
@@ -260,19 +271,38 @@ class unit_writer {
 
   // ---- Functions --------------------------------------------------------------------------------
 
-  constexpr void write(int u, fragment_programs& programs) {
+  constexpr void find_outputs(int u) {
     pipeline_unit& unit = out_.units[u];
     for (const int i : instances_[u]) {
       const op_node& n = p_.op(list_.all[i].op);
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
         if (given_[v].has(unit.piece.mesh)) unit.piece.outputs.push_back(v);
     }
+  }
+  constexpr void write(int u, fragment_programs& programs) {
+    pipeline_unit& unit = out_.units[u];
     vec<value_id> accumulated;
     for (const op_id o : unit.sums) accumulated.push_back(p_.op(o).result);
-    unit.function = programs(unit.piece, accumulated);
+    program& f = unit.device.local;
+    f = programs(unit.piece, accumulated);
     for (const op_id o : unit.stacks)
-      programs.give(unit.function, programs.copy_of(p_.operand(o, 0)), p_.op(o).result);
-    for (const op_id o : unit.sums) accumulate(unit.function, o, programs);
+      programs.give(f, programs.copy_of(p_.operand(o, 0)), p_.op(o).result);
+    for (const op_id o : unit.sums) accumulate(f, o, programs);
+    for (const value_id v : unit.piece.inputs) unit.takes.push_back({v, {}, {}});
+    for (const value_id v : unit.piece.outputs) unit.gives.push_back({v, {}, {}});
+    for (const op_id o : unit.stacks) unit.gives.push_back({p_.op(o).result, {}, {}});
+    for (const op_id o : unit.sums) {
+      unit.takes.push_back({p_.op(o).result, {}, {}});
+      unit.gives.push_back({p_.op(o).result, {}, {}});
+    }
+    describe(unit.device);
+  }
+  static constexpr void describe(device_program& d) {
+    for (int i = 0; i < d.local.input_count(); ++i) d.input_types.push_back(d.local.input_type(i));
+    for (int i = 0; i < d.local.output_count(); ++i)
+      d.output_types.push_back(d.local.output_type(i));
+    d.inputs.resize(d.input_types.size(), layout{});
+    d.outputs.resize(d.output_types.size(), layout{});
   }
   constexpr void accumulate(program& f, op_id sum, const fragment_programs& programs) const {
     const auto c = static_cast<combiner>(p_.attrs(sum)[0]);

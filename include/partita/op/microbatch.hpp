@@ -31,6 +31,7 @@ struct microbatch_index : crosses_iteration<0> {
 /// Tile map  ([i]) -> ([i])
 struct microbatch_sum : crosses_iteration<1> {
   static constexpr std::string_view name = "microbatch_sum";
+  static constexpr bool identity = true;
   static constexpr void tile_map(tile_map_context& c) {
     for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
   }

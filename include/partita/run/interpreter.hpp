@@ -63,15 +63,58 @@ inline array resized(const array& a, const shape& to) {
   return out;
 }
 
+/// A value as a mesh holds it: one copy for each distinct coordinate over the axes that it varies
+/// over.
+struct distributed_array {
+  std::vector<array> copies;
+  axis_set axes;
+};
+
+/// The pieces of a whole array.
+inline distributed_array cut(const array& whole, const layout& l, const mesh& m) {
+  distributed_array out;
+  out.axes = axes_of(m, l);
+  if (out.axes.empty()) {
+    out.copies.push_back(whole);
+    return out;
+  }
+  const tensor_type piece{whole.element(), l.local(whole.shape(), m)};
+  for (std::int64_t i = 0; i < copies_over(m, out.axes); ++i) {
+    array a(piece, allocate(padded_bytes(piece)));
+    copy_box(size_of(piece.element), piece.shape, whole.shape(),
+             start_of(m, l, piece.shape, coordinates_of(m, out.axes, i)).at, whole.bytes(),
+             piece.shape, nullptr, const_cast<std::byte*>(a.bytes()));
+    out.copies.push_back(std::move(a));
+  }
+  return out;
+}
+/// The whole array of which these are the pieces.
+inline array joined(const distributed_array& pieces, const layout& l, const mesh& m) {
+  if (axes_of(m, l).empty()) return pieces.copies[0];
+  const shape& piece = pieces.copies[0].shape();
+  const dtype element = pieces.copies[0].element();
+  const tensor_type whole{element, l.global(piece, m)};
+  array out(whole, allocate(padded_bytes(whole)));
+  for (std::int64_t i = 0; i < copies_over(m, pieces.axes); ++i)
+    copy_box(size_of(element), piece, piece, nullptr,
+             pieces.copies[static_cast<std::size_t>(i)].bytes(), whole.shape,
+             start_of(m, l, piece, coordinates_of(m, pieces.axes, i)).at,
+             const_cast<std::byte*>(out.bytes()));
+  return out;
+}
+
 /// Source    one interpreter for source programs (a mesh without axes) and device programs
 class interpreter {
  public:
   interpreter(device_program d, run_options options)
+      : interpreter(std::move(d), std::move(options), {}) {}
+  /// `terms`: axes along which devices hold terms of an input; by input, empty: of none.
+  interpreter(device_program d, run_options options, const std::vector<axis_set>& terms)
       : d_(std::move(d)),
         p_(d_.local),
         options_(std::move(options)),
         transport_(in_process(d_.mesh)),
-        frame_(checked(d_), transport_, input_axes(), options_.kernels, options_.fuse, true),
+        frame_(checked(d_), transport_, input_axes(terms), options_.kernels, options_.fuse, true),
         threads_(options_.threads > 1 ? options_.threads : 1) {
     auto list = std::make_shared<std::vector<std::string>>();
     for (int i = 0; i < p_.output_count(); ++i) list->emplace_back(p_.output_name(i));
@@ -82,6 +125,31 @@ class interpreter {
   const device_program& source() const { return d_; }
   const std::shared_ptr<const std::vector<std::string>>& names() const { return names_; }
   std::int64_t workspace_bytes() const { return frame_.workspace_bytes(); }
+
+  /// Pieces in, pieces out, as they lie on the mesh. `axes`: over which the outputs vary.
+  ///
+  /// Errors    R006 devices that should hold the same piece of an output do not
+  std::vector<distributed_array> run_pieces(std::span<const distributed_array* const> inputs,
+                                            std::span<const axis_set> axes) {
+    std::unique_ptr<workspace> w = borrow();
+    frame_.run(*w, threads_, [&](const step& s, workspace& space) {
+      const value_id v = p_.op(s.op).result;
+      const distributed_array& given = *inputs[at(s.input)];
+      if (s.axes.empty()) {
+        space.base[at(v)] = given.copies[0].bytes();
+        return;
+      }
+      const tensor_type& local = p_.type(v);
+      std::byte* const to = frame_.place(v, space);
+      for (std::int64_t i = 0; i < copies_over(d_.mesh, s.axes); ++i)
+        std::memcpy(to + i * padded_bytes(local), given.copies[at(i)].bytes(), at(local.bytes()));
+    });
+    std::vector<distributed_array> out;
+    for (int i = 0; i < p_.output_count(); ++i) out.push_back(pieces(i, axes[at(i)], inputs, *w));
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(w));
+    return out;
+  }
 
   /// Where a type on the mesh is larger than that of an array (see core/padding.hpp), zeros stand
   /// behind the elements of an input, and the elements of an output are cut out.
@@ -142,9 +210,12 @@ class interpreter {
     }
     throw error(message);
   }
-  std::vector<axis_set> input_axes() const {
+  std::vector<axis_set> input_axes(const std::vector<axis_set>& terms) const {
     std::vector<axis_set> axes;
-    for (const auto& l : d_.inputs) axes.push_back(axes_of(d_.mesh, l));
+    for (const auto& l : d_.inputs) {
+      const std::size_t i = axes.size();
+      axes.push_back(axes_of(d_.mesh, l) | (i < terms.size() ? terms[i] : axis_set{}));
+    }
     return axes;
   }
 
@@ -171,6 +242,32 @@ class interpreter {
     });
   }
 
+  distributed_array pieces(int index, axis_set axes,
+                           std::span<const distributed_array* const> inputs, workspace& w) const {
+    const plan& plan = frame_.plan();
+    const value_id v = p_.outputs[at(index)].value, r = plan.root(v);
+    const tensor_type& local = p_.type(v);
+    distributed_array out;
+    out.axes = axes;
+    const bool one = plan.axes(v).empty() && axes.empty();
+    if (one && plan.memory().handed_out(r)) {
+      out.copies.emplace_back(local, w.handed_out[at(r)]);
+      return out;
+    }
+    const auto found = std::find(p_.inputs.begin(), p_.inputs.end(), r);
+    if (one && found != p_.inputs.end()) {
+      out.copies.push_back(inputs[at(found - p_.inputs.begin())]->copies[0].reshaped(local.shape));
+      return out;
+    }
+    check_replicas(index, axes, w);
+    for (std::int64_t i = 0; i < copies_over(d_.mesh, axes); ++i) {
+      array piece(local, allocate(padded_bytes(local)));
+      std::memcpy(const_cast<std::byte*>(piece.bytes()),
+                  frame_.copy_of(v, coordinates_of(d_.mesh, axes, i), w), at(local.bytes()));
+      out.copies.push_back(std::move(piece));
+    }
+    return out;
+  }
   /// Errors    R006 devices that should hold the same piece of an output do not
   array output(int index, std::span<const array> inputs, workspace& w) const {
     const plan& plan = frame_.plan();
@@ -184,12 +281,12 @@ class interpreter {
       const auto found = std::find(p_.inputs.begin(), p_.inputs.end(), r);
       return inputs[at(found - p_.inputs.begin())].reshaped(global.shape);
     }
-    check_replicas(index, w);
+    check_replicas(index, axes_of(d_.mesh, l), w);
     return joined(v, l, global, w);
   }
-  void check_replicas(int index, const workspace& w) const {
+  void check_replicas(int index, axis_set cut, const workspace& w) const {
     const value_id v = p_.outputs[at(index)].value;
-    const axis_set axes = frame_.plan().axes(v), cut = axes_of(d_.mesh, d_.outputs[at(index)]);
+    const axis_set axes = frame_.plan().axes(v);
     if ((axes - cut).empty()) return;
     for (std::int64_t i = 0; i < copies_over(d_.mesh, axes); ++i) {
       const coordinates mine = coordinates_of(d_.mesh, axes, i);

@@ -29,28 +29,28 @@ class mesh_slots {
  public:
   static constexpr int always = -1;  ///< in place of a number of uses: it is kept
 
-  void put(value_id v, int microbatch, array a, int uses) {
+  void put(value_id v, int microbatch, distributed_array a, int uses) {
     if (uses != 0) at_.insert_or_assign(key(v, microbatch), slot{std::move(a), uses});
   }
   /// One use of a value.
-  array take(value_id v, int microbatch) {
+  distributed_array take(value_id v, int microbatch) {
     const auto found = at_.find(key(v, microbatch));
     if (found == at_.end())
       throw error(concat("internal error: value ", v, " of microbatch ", microbatch,
                          " is not on its mesh; please report it"));
     if (found->second.uses == always || --found->second.uses > 0) return found->second.values;
-    array last = std::move(found->second.values);
+    distributed_array last = std::move(found->second.values);
     at_.erase(found);
     return last;
   }
-  array* find(value_id v, int microbatch) {
+  distributed_array* find(value_id v, int microbatch) {
     const auto found = at_.find(key(v, microbatch));
     return found == at_.end() ? nullptr : &found->second.values;
   }
 
  private:
   struct slot {
-    array values;
+    distributed_array values;
     int uses = always;
   };
   std::unordered_map<std::int64_t, slot> at_;
@@ -76,7 +76,7 @@ inline void put_slice(array& stack, int i, const array& slice) {
 /// One run of a pipeline.
 class pipeline_run {
  public:
-  pipeline_run(const pipelined& p, const std::vector<executable>& functions)
+  pipeline_run(const pipelined& p, const std::vector<std::unique_ptr<interpreter>>& functions)
       : p_(p),
         functions_(functions),
         values_(static_cast<std::size_t>(p.topology.count())),
@@ -86,10 +86,17 @@ class pipeline_run {
   }
 
   void place_inputs(std::span<const array> inputs) {
-    for (int i = 0; i < p_.source.input_count(); ++i)
-      put(p_.input_mesh[i], p_.source.inputs[i], -1, inputs[static_cast<std::size_t>(i)]);
-    for (const transfer& t : p_.transfers)
-      if (t.after < 0) put(t.to, t.value, -1, on(t.from).take(t.value, -1));
+    for (int i = 0; i < p_.source.input_count(); ++i) {
+      const int m = p_.input_mesh[i];
+      const value_id v = slot_of(p_.source.inputs[i]);
+      const array whole = resized(inputs[static_cast<std::size_t>(i)], values().type(v).shape);
+      put(m, v, -1, cut(whole, p_.input_layout[i], p_.meshes[m]));
+    }
+    for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t) {
+      const transfer& each = p_.transfers[t];
+      const value_id v = slot_of(each.value);
+      if (each.after < 0) put(each.to, v, -1, as_taken(t, on(each.from).take(v, -1)));
+    }
   }
   void run_in_order() {
     for (bool moved = true; moved;) {
@@ -107,21 +114,26 @@ class pipeline_run {
     check_ended();
   }
   array output(int i) {
-    const value_id v = p_.source.outputs[i].value;
+    const value_id v = p_.output_slot[i];
     const int mesh = p_.output_mesh[i], microbatch = slot(v, -1);
-    for (const transfer& t : p_.transfers)  // to the caller's mesh, if nobody there took it before
-      if (t.value == v && t.to == mesh && on(mesh).find(v, microbatch) == nullptr)
-        put(mesh, v, microbatch, on(t.from).take(v, microbatch));
-    return on(mesh).take(v, microbatch);
+    for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t) {
+      const transfer& each =
+          p_.transfers[t];  // to the caller's mesh, if nobody there took it before
+      if (slot_of(each.value) == v && each.to == mesh && on(mesh).find(v, microbatch) == nullptr)
+        put(mesh, v, microbatch, as_taken(t, on(each.from).take(v, microbatch)));
+    }
+    return resized(joined(on(mesh).take(v, microbatch), p_.output_layout[i], p_.meshes[mesh]),
+                   p_.source.output_type(i).shape);
   }
 
  private:
   const pipelined& p_;
-  const std::vector<executable>& functions_;
+  const std::vector<std::unique_ptr<interpreter>>& functions_;
   std::vector<mesh_slots> values_;
-  std::vector<std::size_t> next_;               ///< by mesh: step of its list
-  std::vector<std::unique_ptr<array>> sent_;    ///< by message, until it is taken
-  std::vector<std::vector<int>> uses_;          ///< by mesh and value of an iteration
+  std::vector<std::size_t> next_;                         ///< by mesh: step of its list
+  std::vector<std::unique_ptr<distributed_array>> sent_;  ///< by message, until it is taken
+  std::vector<char> each_iteration_;            ///< by slot: is it a value of an iteration?
+  std::vector<std::vector<int>> uses_;          ///< by mesh and slot of an iteration
   std::unordered_map<std::int64_t, int> held_;  ///< by channel
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -129,27 +141,44 @@ class pipeline_run {
 
   int meshes() const { return p_.topology.count(); }
   mesh_slots& on(int mesh) { return values_[static_cast<std::size_t>(mesh)]; }
-  const program& source() const { return p_.source; }
+  const program& values() const { return p_.values(); }
+  value_id slot_of(value_id v) const { return p_.slot_of[v]; }
+  axis_set axes(int mesh, const unit_value& v) const {
+    return axes_of(p_.meshes[mesh], v.lies) | v.terms;
+  }
+  /// What is sent, as it lies where it is taken: pieces are cut anew where meshes differ.
+  distributed_array as_taken(int transfer, distributed_array given) const {
+    const partita::transfer& t = p_.transfers[transfer];
+    const transfer_layout& l = p_.sent_as[transfer];
+    const mesh &from = p_.meshes[t.from], &to = p_.meshes[t.to];
+    bool same = l.from == l.to;
+    for (const auto& e : l.from) same = same && from.size(e.axis) == to.size(e.axis);
+    return same ? given : cut(joined(given, l.from, from), l.to, to);
+  }
   /// Under which microbatch a value is kept. (Behind a single one what it made is used as it is.)
   int slot(value_id v, int microbatch) const {
-    if (p_.inside[source().producer(v)] == 0) return -1;
+    if (each_iteration_[static_cast<std::size_t>(v)] == 0) return -1;
     return microbatch < 0 ? 0 : microbatch;
   }
 
   /// How often units take a value of an iteration, or it is sent. What the caller gets is kept, as
   /// are values of no iteration.
   void count_uses() {
-    uses_.assign(values_.size(), std::vector<int>(source().types.size(), 0));
+    each_iteration_.assign(values().types.size(), 0);
+    for (value_id v = 0; v < p_.source.value_count(); ++v)
+      if (p_.inside[p_.source.producer(v)] != 0)
+        each_iteration_[static_cast<std::size_t>(slot_of(v))] = 1;
+    uses_.assign(values_.size(), std::vector<int>(values().types.size(), 0));
     const auto uses = [&](int mesh, value_id v) -> int& {
       return uses_[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(v)];
     };
     for (const auto& u : p_.units)
-      for (const value_id v : u.piece.inputs) ++uses(u.piece.mesh, v);
-    for (const transfer& t : p_.transfers) ++uses(t.from, t.value);
-    for (const auto& out : source().outputs)
-      for (int m = 0; m < meshes(); ++m) uses(m, out.value) = mesh_slots::always;
+      for (const auto& v : u.takes) ++uses(u.piece.mesh, v.slot);
+    for (const transfer& t : p_.transfers) ++uses(t.from, slot_of(t.value));
+    for (const value_id v : p_.output_slot)
+      for (int m = 0; m < meshes(); ++m) uses(m, v) = mesh_slots::always;
   }
-  void put(int mesh, value_id v, int microbatch, array a) {
+  void put(int mesh, value_id v, int microbatch, distributed_array a) {
     const int uses = microbatch < 0
                          ? mesh_slots::always
                          : uses_[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(v)];
@@ -206,8 +235,10 @@ class pipeline_run {
     const transfer& t = transfer_of(index);
     if (held(t) >= p_.channels.capacity) return false;
     ++held(t);
-    const int i = slot(t.value, p_.lists.messages[index].microbatch);
-    sent_[static_cast<std::size_t>(index)] = std::make_unique<array>(on(m).take(t.value, i));
+    const value_id v = slot_of(t.value);
+    const int i = slot(v, p_.lists.messages[index].microbatch);
+    sent_[static_cast<std::size_t>(index)] = std::make_unique<distributed_array>(
+        as_taken(p_.lists.messages[index].transfer, on(m).take(v, i)));
     return true;
   }
   bool receive(int m, int index) {
@@ -215,35 +246,53 @@ class pipeline_run {
     if (box == nullptr) return false;
     const transfer& t = transfer_of(index);
     --held(t);
-    put(m, t.value, slot(t.value, p_.lists.messages[index].microbatch), std::move(*box));
+    const value_id v = slot_of(t.value);
+    put(m, v, slot(v, p_.lists.messages[index].microbatch), std::move(*box));
     box.reset();
     return true;
   }
 
-  array input(int m, value_id v, int i) {
-    const op_node& n = source().op(source().producer(v));
-    if (n.def->id == def<op::microbatch_index>.id) return array(static_cast<std::int32_t>(i));
+  distributed_array input(int m, value_id v, int i) {
+    const op_node& n = values().op(values().producer(v));
+    if (n.def->id == def<op::microbatch_index>.id)
+      return {{array(static_cast<std::int32_t>(i))}, {}};
     if (n.def->id != def<op::microbatch_slice>.id) return on(m).take(v, slot(v, i));
-    const value_id stack = source().operand(source().producer(v), 0);
-    return slice_of(on(m).take(stack, -1), i);
+    distributed_array stack = on(m).take(values().operand(values().producer(v), 0), -1);
+    for (array& each : stack.copies) each = slice_of(each, i);
+    return stack;
   }
   void call(int m, int index) {
-    const int unit = p_.unit_of[index], i = p_.calls.calls[index].microbatch;
+    const auto unit = static_cast<std::size_t>(p_.unit_of[index]);
+    const int i = p_.calls.calls[index].microbatch;
     const pipeline_unit& u = p_.units[unit];
-    std::vector<array> inputs;
-    for (const value_id v : u.piece.inputs) inputs.push_back(input(m, v, i));
-    for (const op_id o : u.sums) inputs.push_back(accumulator(m, o));
-    const std::vector<array> outputs = functions_[static_cast<std::size_t>(unit)](inputs);
-    std::size_t k = 0;
-    for (const value_id v : u.piece.outputs) put(m, v, slot(v, i), outputs[k++]);
-    for (const op_id o : u.stacks) add_to_stack(m, o, i, outputs[k++]);
-    for (const op_id o : u.sums) put(m, source().op(o).result, -1, outputs[k++]);
+    const std::size_t plain = u.takes.size() - u.sums.size();
+    std::vector<distributed_array> inputs;
+    std::vector<const distributed_array*> given;
+    std::vector<axis_set> axes_of_outputs;
+    for (std::size_t k = 0; k < u.takes.size(); ++k)
+      inputs.push_back(k < plain ? input(m, u.takes[k].slot, i)
+                                 : accumulator(m, u, static_cast<int>(k)));
+    for (const auto& each : inputs) given.push_back(&each);
+    for (const auto& each : u.gives) axes_of_outputs.push_back(axes(m, each));
+    std::vector<distributed_array> outputs = functions_[unit]->run_pieces(given, axes_of_outputs);
+    const std::size_t sums = outputs.size() - u.sums.size(), stacks = sums - u.stacks.size();
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const value_id v = u.gives[k].slot;
+      if (k < stacks)
+        put(m, v, slot(v, i), std::move(outputs[k]));
+      else if (k < sums)
+        add_to_stack(m, v, i, outputs[k]);
+      else
+        put(m, v, -1, std::move(outputs[k]));
+    }
   }
-  array accumulator(int m, op_id o) {
-    const value_id v = source().op(o).result;
-    if (const array* known = on(m).find(v, -1)) return *known;
-    const auto c = static_cast<combiner>(source().attrs(o)[0]);
-    return filled(source().type(v), c);
+  distributed_array accumulator(int m, const pipeline_unit& u, int k) {
+    const unit_value& v = u.takes[static_cast<std::size_t>(k)];
+    if (const auto* known = on(m).find(v.slot, -1)) return *known;
+    const auto c = static_cast<combiner>(values().attrs(values().producer(v.slot))[0]);
+    const array start = filled(u.device.local.input_type(k), c);
+    const auto copies = copies_over(p_.meshes[m], axes(m, v));
+    return {std::vector<array>(static_cast<std::size_t>(copies), start), axes(m, v)};
   }
   static array filled(const tensor_type& t, combiner c) {
     program p;
@@ -252,14 +301,21 @@ class pipeline_run {
     p.outputs.push_back({p.append(def<op::constant>, {}, bits, t), {}});
     return executable(p)(std::vector<array>{})[0];
   }
-  void add_to_stack(int m, op_id o, int i, const array& slice) {
-    const value_id v = source().op(o).result;
-    array* stack = on(m).find(v, -1);
+  void add_to_stack(int m, value_id v, int i, const distributed_array& slices) {
+    distributed_array* stack = on(m).find(v, -1);
     if (stack == nullptr) {
-      put(m, v, -1, array(source().type(v)));
+      tensor_type t{slices.copies[0].element(), {}};
+      t.shape.push_back(p_.microbatches);
+      for (int d = 0; d < slices.copies[0].shape().rank; ++d)
+        t.shape.push_back(slices.copies[0].shape()[d]);
+      distributed_array fresh;
+      fresh.axes = slices.axes;
+      for (std::size_t k = 0; k < slices.copies.size(); ++k) fresh.copies.emplace_back(t);
+      put(m, v, -1, std::move(fresh));
       stack = on(m).find(v, -1);
     }
-    put_slice(*stack, i, slice);
+    for (std::size_t k = 0; k < slices.copies.size(); ++k)
+      put_slice(stack->copies[k], i, slices.copies[k]);
   }
 };
 
@@ -271,7 +327,12 @@ class executable_pipeline {
   explicit executable_pipeline(pipelined p, const run_options& options = {})
       : p_(std::make_shared<pipelined>(std::move(p))) {
     p_->error.raise();
-    for (const auto& u : p_->units) functions_.emplace_back(u.function, options);
+    for (const auto& u : p_->units) {
+      std::vector<axis_set> terms;
+      for (const auto& v : u.takes) terms.push_back(v.terms);
+      functions_.push_back(
+          std::make_unique<run_detail::interpreter>(device_program(u.device), options, terms));
+    }
     auto names = std::make_shared<std::vector<std::string>>();
     for (int i = 0; i < p_->source.output_count(); ++i)
       names->push_back(std::string(p_->source.output_name(i)));
@@ -303,7 +364,7 @@ class executable_pipeline {
 
  private:
   std::shared_ptr<pipelined> p_;
-  std::vector<executable> functions_;
+  std::vector<std::unique_ptr<run_detail::interpreter>> functions_;
   std::shared_ptr<const std::vector<std::string>> names_;
   std::vector<tensor_type> types_;
 };

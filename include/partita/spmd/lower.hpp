@@ -28,37 +28,88 @@ namespace spmd_detail {
 template <class Rules>
 class lowering {
  public:
-  constexpr lowering(const core_program& c, const passes& options)
-      : c_(c), rules_(c, options), repeated_(c) {}
+  /// `more`: what else the rules are to know.
+  template <class... More>
+  constexpr lowering(const core_program& c, const passes& options, const More&... more)
+      : c_(c), rules_(c, options, more...), repeated_(c) {}
 
   constexpr lowered run() {
-    const auto values = c_.p.types.size();
-    have_.resize(values);
-    local_.resize(values, -1);
-    result_.device.mesh = c_.mesh;
-    open_.push_back(program{});
+    begin();
     out().ops.reserve(c_.p.ops.size());
-    out().types.reserve(values);
-    out().producers.reserve(values);
+    out().types.reserve(c_.p.types.size());
+    out().producers.reserve(c_.p.types.size());
     out().operand_list.reserve(c_.p.operand_list.size());
     out().attr_list.reserve(c_.p.attr_list.size());
-    if (c_.nested.controls.empty()) {
+    if (c_.nested.controls.empty())
       for (op_id o = c_.order.first(); o >= 0; o = c_.order.after(o)) lower_op(o);
-    } else {
-      by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
-      for (op_id o : c_.order) by_scope_[c_.nested.scope[o]].push_back(o);
-      control_.resize(c_.p.ops.size(), -1);
-      for (int k = 0; k < static_cast<int>(c_.nested.controls.size()); ++k)
-        control_[c_.nested.controls[k].marker] = k;
+    else
       for (op_id o : by_scope_[0]) lower_op(o);
-    }
     for (const auto& each : c_.p.outputs) lower_output(each);
+    return end();
+  }
+
+  // ---- Parts of a program, each a device program by itself --------------------------------------
+
+  constexpr void begin() {
+    result_ = {};
+    result_.device.mesh = c_.mesh;
+    open_.clear();
+    open_.push_back(program{});
+    if (!local_.empty()) return;
+    have_.resize(c_.p.types.size());
+    local_.resize(c_.p.types.size(), -1);
+    if (!c_.nested.controls.empty()) find_scopes();
+  }
+  constexpr lowered end() {
     result_.device.local = static_cast<program&&>(open_.back());
     return static_cast<lowered&&>(result_);
   }
+  /// An input: the piece that lies so of a value. Gives it.
+  constexpr void take(value_id v, const layout& l, std::string_view name) {
+    have_[v] = l;
+    local_[v] = parameter(v, l, name);
+  }
+  /// An input of its own that is like a value.
+  constexpr value_id parameter(value_id v, const layout& l, std::string_view name) {
+    result_.device.inputs.push_back(l);
+    result_.device.input_types.push_back(c_.true_type(v));
+    const value_id local =
+        append_for(out(), marks(c_.p.producer(v)), def<op::parameter>, {}, {}, local_type(v, l));
+    out().ops.back().name = out().intern(name);
+    out().inputs.push_back(local);
+    return local;
+  }
+  /// An output: a value as it is to lie.
+  constexpr void give(value_id v, const layout& l, std::string_view name) {
+    give(v, bring(v, l, c_.p.producer(v)), l, name);
+  }
+  constexpr void give(value_id v, value_id local, const layout& l, std::string_view name) {
+    result_.device.outputs.push_back(l);
+    result_.device.output_types.push_back(c_.true_type(v));
+    out().outputs.push_back({local, out().intern(name)});
+  }
+  /// An op with its operands as they are now.
+  constexpr void lower(op_id o) { lower_op(o); }
+  /// A value that was taken is to lie as its op would leave it.
+  constexpr void lay_out(value_id v) {
+    const layout made = rules_.layouts.sums.made(v);
+    local_[v] = bring(v, made, c_.p.producer(v));
+    have_[v] = made;
+  }
+  constexpr value_id local_of(value_id v) const { return local_[v]; }
+  constexpr program& part() { return out(); }
+  constexpr const Rules& rules() const { return rules_; }
 
  private:
   friend Rules;
+
+  constexpr void find_scopes() {
+    by_scope_.resize(c_.nested.scopes.size(), vec<op_id>());
+    for (op_id o : c_.order) by_scope_[c_.nested.scope[o]].push_back(o);
+    control_.resize(c_.p.ops.size(), -1);
+    for (int k = 0; k < static_cast<int>(c_.nested.controls.size()); ++k)
+      control_[c_.nested.controls[k].marker] = k;
+  }
 
   const core_program& c_;
   Rules rules_;
@@ -284,7 +335,17 @@ struct fused_rules {
   constexpr fused_rules(const core_program& c, const passes& options) : layouts(c, options) {
     layouts.sums.find(true);
   }
+  /// `sent`: see pending_sums.
+  constexpr fused_rules(const core_program& c, const passes& options, const vec<char>& sent)
+      : layouts(c, options) {
+    layouts.sums.sent = sent;
+    layouts.sums.find(true);
+  }
 
+  /// How a value lies behind the op that makes it, its sum finished.
+  constexpr layout lies(value_id v) const {
+    return layouts.finish(v, layouts.sums.made(v), [](const collective&, const layout&) {});
+  }
   constexpr layout given(value_id v) const { return layouts.sums.made(v); }
   constexpr layout wanted(const use& u) const { return layouts.sums.required(u); }
   template <class Lowering>

@@ -1,0 +1,288 @@
+/// Units of a pipeline as device-local programs: what the loops of the whole program mean in each.
+#pragma once
+
+#include <partita/mpmd/one_microbatch.hpp>
+#include <partita/mpmd/pipelined.hpp>
+#include <partita/mpmd/union_mesh.hpp>
+#include <partita/spmd/lower.hpp>
+
+namespace partita::mpmd_detail {
+
+/// Lowers units for the sizes that their meshes have, from one core program of the whole step.
+///
+/// A value passes from unit to unit as the op that makes it leaves it: so it is sent, and it is
+/// laid out anew by those that take it. A sum that is still pending passes as terms, on one mesh.
+/// Stacks lie as slices are taken from them.
+///
+/// Cost: for each different shape of a mesh, the program once; then linear in the ops of units.
+class unit_lowerer {
+ public:
+  constexpr unit_lowerer(pipelined& out, const core_program& core)
+      : out_(out), core_(core), p_(core.p), source_(out.source), names_(out.source) {
+    find_ops();
+    find_slots();
+  }
+
+  constexpr void run() {
+    vec<char> done(out_.units.size(), 0);
+    out_.meshes.resize(static_cast<std::size_t>(out_.topology.count()), mesh{});
+    out_.input_layout.resize(source_.inputs.size(), layout{});
+    out_.output_layout.resize(source_.outputs.size(), layout{});
+    out_.sent_as.resize(out_.transfers.size(), transfer_layout{});
+    for (int m = 0; m < out_.topology.count(); ++m)
+      if (same_sizes(m) == m) run_on_meshes_like(m);
+    find_local_meshes();
+  }
+
+ private:
+  using lowering = spmd_detail::lowering<spmd_detail::fused_rules>;
+
+  pipelined& out_;
+  const core_program& core_;
+  const program& p_;
+  const program& source_;
+  value_names names_;
+  vec<op_id> op_of_;       ///< by op of the source: in the core program
+  vec<int> place_;         ///< by op of the core program: when it runs
+  vec<value_id> slot_of_;  ///< by value of the source: what stands for it between units
+  vec<value_id> name_of_;  ///< by value of the core program: the one of the source, or -1
+  vec<char> sent_;         ///< by value of the core program
+  vec<op_id> slice_of_;    ///< by value of the core program: a microbatch_slice of it, or -1
+  vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
+  vec<int> taken_by_;      ///< by value of the core program: the same
+  vec<int> combined_in_;   ///< by op of the source: the same
+  int first_added_ = 0;
+
+  // ---- From the source to the core program ------------------------------------------------------
+
+  constexpr value_id core_value(value_id v) const {
+    return core_.nested.value_of.empty() ? v : core_.nested.value_of[v];
+  }
+  constexpr void find_ops() {
+    const vec<op_id>& source_op = core_.nested.source_op;
+    first_added_ = source_op.empty() ? source_.op_count() : static_cast<int>(source_op.size());
+    op_of_.resize(source_.ops.size(), -1);
+    for (op_id o = 0; o < first_added_; ++o)
+      if (core_.nested.scope[o] == 0 && !p_.is(o, op_role::wire))
+        op_of_[source_op.empty() ? o : source_op[o]] = o;
+    place_.resize(p_.ops.size(), 0);
+    int n = 0;
+    for (op_id o = core_.order.first(); o >= 0; o = core_.order.after(o)) place_[o] = n++;
+    made_in_.resize(p_.ops.size(), -1);
+    combined_in_.resize(source_.ops.size(), -1);
+    taken_by_.resize(p_.types.size(), -1);
+  }
+  constexpr bool is_added(op_id o) const { return o >= first_added_; }
+  /// What is behind the ops that actions added behind a value, as far as nothing else uses it.
+  constexpr value_id end_of(value_id v) const {
+    while (core_.uses(v).size() == 1 && !core_.returned[v] && is_added(core_.uses(v)[0].op))
+      v = p_.op(core_.uses(v)[0].op).result;
+    return v;
+  }
+  constexpr void find_slots() {
+    slice_of_.resize(p_.types.size(), -1);
+    for (op_id o = 0; o < source_.op_count(); ++o)
+      if (source_.op(o).def->id == def<op::microbatch_slice>.id)
+        slice_of_[p_.operand(op_of_[o], 0)] = op_of_[o];
+    name_of_.resize(p_.types.size(), -1);
+    slot_of_.resize(source_.types.size(), -1);
+    for (value_id v = 0; v < source_.value_count(); ++v) {
+      const op_id o = source_.producer(v);
+      const value_id first = core_value(v);
+      const bool stays = source_.is(o, op_role::parameter) || enters(source_.op(o));
+      slot_of_[v] = stays ? first : end_of(first);
+      name_of_[first] = name_of_[slot_of_[v]] = v;
+    }
+    for (op_id o = 0; o < source_.op_count(); ++o)
+      if (source_.op(o).def->id == def<op::microbatch_slice>.id)
+        slot_of_[source_.operand(o, 0)] = p_.operand(op_of_[o], 0);
+    sent_.resize(p_.types.size(), 0);
+    for (const transfer& t : out_.transfers) sent_[slot_of_[t.value]] = 1;
+    out_.slot_of = slot_of_;
+    out_.output_slot.clear();
+    for (const auto& each : p_.outputs) out_.output_slot.push_back(each.value);
+  }
+
+  // ---- Meshes -----------------------------------------------------------------------------------
+
+  /// The first mesh on which all axes have the sizes that they have on mesh m.
+  constexpr int same_sizes(int m) const {
+    const uneven_axes& sizes = core_.uneven_sizes();
+    if (sizes.axes == 0) return 0;
+    for (int other = 0; other < m; ++other) {
+      bool same = true;
+      for (int a = 0; a < max_axes; ++a)
+        same =
+            same && sizes.sizes[(1 + other) * max_axes + a] == sizes.sizes[(1 + m) * max_axes + a];
+      if (same) return other;
+    }
+    return m;
+  }
+  constexpr void run_on_meshes_like(int m) {
+    const core_program here = core_.uneven_sizes().axes == 0 ? core_ : core_.on_row(1 + m);
+    lowering l(here, out_.passes, sent_);
+    for (int other = m; other < out_.topology.count(); ++other)
+      if (same_sizes(other) == m) out_.meshes[other] = here.mesh;
+    for (int u = 0; u < static_cast<int>(out_.units.size()); ++u)
+      if (same_sizes(out_.units[u].piece.mesh) == m) write(l, u);
+    for (std::size_t i = 0; i < out_.transfers.size(); ++i) {
+      const transfer& t = out_.transfers[i];
+      if (same_sizes(t.from) == m) out_.sent_as[i].from = lies(l, slot_of_[t.value]);
+      if (same_sizes(t.to) == m) out_.sent_as[i].to = lies(l, slot_of_[t.value]);
+    }
+    for (int i = 0; i < source_.input_count(); ++i)
+      if (same_sizes(out_.input_mesh[i]) == m)
+        out_.input_layout[i] = lies(l, core_value(source_.inputs[i]));
+    for (int i = 0; i < source_.output_count(); ++i)
+      if (same_sizes(out_.output_mesh[i]) == m)
+        out_.output_layout[i] = lies(l, out_.output_slot[i]);
+  }
+  constexpr void find_local_meshes() {}
+
+  /// How a value lies between units.
+  constexpr layout lies(const lowering& l, value_id v) const {
+    if (slice_of_[v] >= 0) return l.rules().layouts.sums.required({slice_of_[v], 0});
+    return l.rules().lies(v);
+  }
+  /// Along which axes devices have terms of it.
+  constexpr axis_set terms(const lowering& l, value_id v) const {
+    const auto& sums = l.rules().layouts.sums;
+    return sums.left_to_its_use(v) ? sums.of(p_.producer(v)) : axis_set{};
+  }
+  /// How the slices of a stack lie.
+  static constexpr layout behind_first(const layout& slice) {
+    layout l;
+    for (const auto& e : slice) l.push_back(e.axis, e.dim + 1);
+    return l;
+  }
+
+  // ---- Units ------------------------------------------------------------------------------------
+
+  constexpr text name_of(value_id slot) const {
+    const value_id v = name_of_[slot];
+    return v < 0 ? concat('v', slot) : text(unquoted(names_[v]));
+  }
+  constexpr void write(lowering& l, int u) {
+    pipeline_unit& unit = out_.units[u];
+    unit.takes.clear();
+    unit.gives.clear();
+    l.begin();
+    for (const op_id o : unit.piece.ops) made_in_[op_of_[o]] = u;
+    for (const op_id o : unit.combined) combined_in_[o] = u;
+    vec<op_id> ops;
+    for (const value_id v : unit.piece.inputs) take(l, u, v);
+    for (const op_id o : unit.piece.ops) include(u, op_of_[o], ops);
+    const vec<value_id> given = given_by(unit);
+    for (const value_id v : given) need(u, v, ops);
+    for (const op_id o : unit.stacks) need(u, p_.operand(op_of_[o], 0), ops);
+    for (const op_id o : unit.sums) need(u, p_.operand(op_of_[o], 0), ops);
+    vec<value_id> accumulators;
+    for (const op_id o : unit.sums) accumulators.push_back(take_accumulator(l, unit, op_of_[o]));
+    merge_sort(ops, [&](op_id a, op_id b) { return place_[a] < place_[b]; });
+    for (const op_id o : ops) l.lower(o);
+    for (const value_id v : given) {
+      l.give(v, lies(l, v), name_of(v));
+      unit.gives.push_back({v, lies(l, v), terms(l, v)});
+    }
+    for (const op_id o : unit.stacks) give_slice(l, unit, op_of_[o]);
+    for (std::size_t i = 0; i < unit.sums.size(); ++i)
+      give_sum(l, unit, op_of_[unit.sums[i]], accumulators[i]);
+    lowered done = l.end();
+    unit.device = static_cast<device_program&&>(done.device);
+    unit.counts = done.counts;
+    unit.notes = static_cast<vec<collective_note>&&>(done.notes);
+  }
+  /// What others take, and what the caller gets where that is something else.
+  constexpr vec<value_id> given_by(const pipeline_unit& unit) const {
+    vec<value_id> given;
+    for (const value_id v : unit.piece.outputs) given.push_back(slot_of_[v]);
+    for (int i = 0; i < source_.output_count(); ++i)
+      for (const value_id v : unit.piece.outputs)
+        if (v == source_.outputs[i].value && slot_of_[v] != out_.output_slot[i])
+          given.push_back(out_.output_slot[i]);
+    return given;
+  }
+  constexpr void take(lowering& l, int u, value_id v) {
+    pipeline_unit& unit = out_.units[u];
+    const op_id o = source_.producer(v);
+    if (combined_in_[o] == u) return take_combined(l, u, op_of_[o]);
+    const value_id slot = slot_of_[v];
+    l.take(slot, lies(l, slot), name_of(slot));
+    unit.takes.push_back({slot, lies(l, slot), terms(l, slot)});
+    taken_by_[slot] = u;
+  }
+  /// What all calls of a unit gave: it lies as they gave it, and is finished here.
+  constexpr void take_combined(lowering& l, int u, op_id o) {
+    pipeline_unit& unit = out_.units[u];
+    made_in_[o] = u;
+    const value_id each = p_.operand(o, 0), all = p_.op(o).result;
+    if (p_.op(o).def->id == def<op::microbatch_sum>.id) {
+      unit.takes.push_back({all, lies(l, each), terms(l, each)});
+      l.take(each, lies(l, each), name_of(all));
+      l.lower(o);
+      return;
+    }
+    const layout given = behind_first(lies(l, each));
+    unit.takes.push_back({all, given, {}});
+    l.take(all, given, name_of(all));
+    l.lay_out(all);
+  }
+  constexpr value_id take_accumulator(lowering& l, pipeline_unit& unit, op_id o) {
+    const value_id each = p_.operand(o, 0), all = p_.op(o).result;
+    unit.takes.push_back({all, lies(l, each), terms(l, each)});
+    return l.parameter(each, lies(l, each), name_of(all));
+  }
+  constexpr void give_slice(lowering& l, pipeline_unit& unit, op_id o) {
+    const value_id each = p_.operand(o, 0), all = p_.op(o).result;
+    l.give(each, lies(l, each), name_of(all));
+    unit.gives.push_back({all, behind_first(lies(l, each)), {}});
+  }
+  constexpr void give_sum(lowering& l, pipeline_unit& unit, op_id o, value_id before) {
+    const value_id each = p_.operand(o, 0), all = p_.op(o).result;
+    const auto c = static_cast<combiner>(p_.attrs(o)[0]);
+    const value_id both[] = {before, l.local_of(each)};
+    value_id next = both[1];
+    if (c != combiner::stack)
+      next = append_for(l.part(), p_.op(o).marks, combining_op(c), both, {},
+                        tensor_type(l.part().type(before)));
+    l.give(each, next, lies(l, each), name_of(all));
+    unit.gives.push_back({all, lies(l, each), terms(l, each)});
+  }
+
+  // ---- Ops that actions added -------------------------------------------------------------------
+
+  /// An op runs in a unit, and what actions added in front of it does too.
+  constexpr void include(int u, op_id o, vec<op_id>& ops) {
+    ops.push_back(o);
+    made_in_[o] = u;
+    if (const auto* k = core_.nested.control_of(o); k != nullptr) {
+      for (const use& each : k->operands) need(u, p_.operand(each.op, each.operand), ops);
+      return;
+    }
+    for (const value_id v : p_.operands(o)) need(u, v, ops);
+  }
+  constexpr op_id maker(value_id v) const {
+    const op_id o = p_.producer(v);
+    const auto* k = core_.nested.control_of(o);
+    return k != nullptr ? k->marker : o;
+  }
+  constexpr void need(int u, value_id wanted, vec<op_id>& ops) {
+    vec<value_id> open{wanted};
+    while (!open.empty()) {
+      const value_id v = open.back();
+      open.pop_back();
+      const op_id o = maker(v);
+      if (taken_by_[v] == u || made_in_[o] == u) continue;
+      if (!is_added(o)) {
+        out_.error.record("O126", "internal error: a unit needs value ", core_.describe(v), " (",
+                          p_.op(o).def->name, "), which it neither takes nor makes; please report");
+        return;
+      }
+      made_in_[o] = u;
+      ops.push_back(o);
+      for (const value_id x : p_.operands(o)) open.push_back(x);
+    }
+  }
+};
+
+}  // namespace partita::mpmd_detail
