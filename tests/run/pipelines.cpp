@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <partita/mpmd/list_schedule.hpp>
-#include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/run/pipeline.hpp>
 
 #include "../data.hpp"
@@ -172,4 +172,120 @@ TEST_CASE("the transformer under orders drawn by lot") {
     CHECK(pt::equal(got, pt::emulate(p, pt::mesh_mode::threads, x)));
   }
   CHECK(ran >= 4);
+}
+
+// ---- Sharded stages -----------------------------------------------------------------------------
+
+namespace {
+
+constexpr auto BP = pt::manual("B", {{"tokens", 0}, {"targets", 0}}, "BP");
+constexpr auto MP = pt::manual("M", {{"params.layers.*.qkv", 2}, {"params.layers.*.up", 1}}, "MP");
+constexpr auto Z3 = pt::manual(
+    "B", {{"params", pt::first_divisible_dim}, {"state", pt::first_divisible_dim}}, "Z3");
+
+constexpr auto pipeline_of_two(const pt::pipeline_order& order, std::int64_t microbatches) {
+  return pt::pipeline(
+      {.stages = {{"embedding", "layers.0", "layers.1"}, {"layers.2", "layers.3", "head"}},
+       .batch = {{"tokens", 0}, {"targets", 0}},
+       .microbatches = microbatches,
+       .order = order,
+       .channels = {.capacity = 16}},
+      "PP");
+}
+constexpr auto pipeline_of_four(const pt::pipeline_order& order, std::int64_t microbatches) {
+  return pt::pipeline(
+      {.stages = {{"embedding", "layers.0"}, {"layers.1"}, {"layers.2"}, {"layers.3", "head"}},
+       .batch = {{"tokens", 0}, {"targets", 0}},
+       .microbatches = microbatches,
+       .order = order,
+       .channels = {.capacity = 16}},
+      "PP");
+}
+
+/// The step on one device, and what it gives.
+struct tied_reference {
+  pt::program f = tied_training();
+  std::vector<pt::array> x = tied_arguments(f);
+  pt::results expected = pt::evaluate(f, x);
+
+  pt::pipelined check(const pt::topology& t, const auto& schedule) const {
+    pt::pipelined p = pt::partition(f, t, schedule);
+    for (const auto& u : p.units) CHECK(str(pt::verify(u.device).message) == "");
+    const pt::results got = pt::emulate(p, x);
+    for (int i = 0; i < got.size(); ++i) {
+      CAPTURE(got.names()[static_cast<std::size_t>(i)]);
+      CHECK(pt::all_close(got[i], expected[i], 1e-4, 1e-5));
+    }
+    CHECK(pt::equal(got, pt::emulate(p, pt::mesh_mode::threads, x)));
+    return p;
+  }
+};
+
+bool union_has(const pt::topology& t, std::string_view axis) {
+  for (int m = 0; m < t.count(); ++m)
+    if (t.mesh_of(m).find(axis) >= 0) return true;
+  return false;
+}
+pt::topology meshes_of(int count, const pt::mesh& even, const pt::mesh& odd) {
+  pt::topology t;
+  for (int i = 0; i < count; ++i) t.push_back({mesh_names[i], i % 2 == 0 ? even : odd});
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("batch, Megatron and fully sharded parameters inside of the stages, under every order") {
+  const tied_reference tied;
+  const pt::topology same = meshes_of(2, {{"B", 2}, {"M", 2}}, {{"B", 2}, {"M", 2}});
+  for (const auto* order :
+       {&pt::gpipe, &pt::gpipe_1f1b_last, &pt::one_f_one_b, &pt::zb_h1, &pt::zb_h2, &pt::zb_v}) {
+    CAPTURE(std::string(order->name));
+    const bool around = order == &pt::zb_v;
+    const int stages = around ? 4 : 2;
+    CAPTURE(stages);
+    for (const int microbatches : {4, 8}) {
+      if (around)
+        tied.check(same, pt::schedule(BP, pipeline_of_four(*order, microbatches), MP, Z3));
+      else
+        tied.check(same, pt::schedule(BP, pipeline_of_two(*order, microbatches), MP, Z3));
+    }
+  }
+  const pt::topology four = meshes_of(4, {{"B", 2}, {"M", 2}}, {{"B", 2}, {"M", 2}});
+  for (const auto* order : {&pt::gpipe_reversed, &pt::one_f_one_b, &pt::zb_h1})
+    tied.check(four, pt::schedule(pipeline_of_four(*order, 4), BP, MP, Z3));
+  for (const auto* order : {&pt::circular, &pt::circular_phases, &pt::interleaved_1f1b})
+    tied.check(same, pt::schedule(BP, MP, Z3, pipeline_of_four(*order, 4)));
+}
+
+TEST_CASE("stages on meshes of different sizes, axes and orders of axes") {
+  const tied_reference tied;
+  const auto two = [](int microbatches) { return pipeline_of_two(pt::one_f_one_b, microbatches); };
+  const pt::mesh large{{"B", 4}, {"M", 2}}, small{{"M", 2}, {"B", 2}}, narrow{{"B", 2}};
+  const pt::mesh one{{"M", 1}};
+  for (const int microbatches :
+       {4, 8})  // of 4 examples and of 2, which "B" of size 4 does not divide
+    for (const auto& t :
+         {meshes_of(2, large, small), meshes_of(2, small, large), meshes_of(2, large, large),
+          meshes_of(2, narrow, large), meshes_of(2, large, one), meshes_of(2, one, narrow)}) {
+      CAPTURE(str(pt::concat(t)));
+      tied.check(t, pt::schedule(two(microbatches), BP));
+      tied.check(t, pt::schedule(two(microbatches), BP, Z3));
+      if (union_has(t, "M")) tied.check(t, pt::schedule(two(microbatches), BP, MP, Z3));
+    }
+}
+
+TEST_CASE("what is communicated inside of stages") {
+  const tied_reference tied;
+  const pt::topology t = meshes_of(2, {{"B", 2}, {"M", 2}}, {{"B", 2}, {"M", 2}});
+  const auto PP = pipeline_of_two(pt::one_f_one_b, 4);
+  // Gradients are summed over "B" once for each step: 24 of layers, that of the table on both
+  // meshes; the loss.
+  const pt::pipelined batch = tied.check(t, pt::schedule(PP, BP));
+  CHECK(batch.collectives == pt::collectives{.all_reduce = 24 + 2 + 1});
+  // Each layer: two sums of activations forward, two backward, for each of 4 microbatches; its two
+  // halves of parameters have their norms summed over "M", two matrices each.
+  const pt::pipelined megatron = tied.check(t, pt::schedule(PP, BP, MP));
+  CHECK(megatron.collectives == pt::collectives{.all_reduce = 27 + 4 * 4 * 4 + 4 * 4});
+  CHECK(batch.tactics.size() == 2);
+  CHECK(megatron.tactics[1].counts == batch.collectives);
 }

@@ -209,7 +209,7 @@ class core_program : public loop_program {
     std::int64_t major = 0;
     if (mesh.cut_by(s, major) < 0) return f;
     if (uneven_sizes().contains(s.axis)) {
-      f.record("O125", "tactic: sub-axis ", axis_text(s), " is a part of axis \"",
+      f.record("O130", "tactic: sub-axis ", axis_text(s), " is a part of axis \"",
                mesh.name(s.axis),
                "\", which has different sizes on the meshes of the topology; name the whole axis");
       return f;

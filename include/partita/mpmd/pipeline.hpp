@@ -12,7 +12,7 @@
 #include <partita/mpmd/sharded_units.hpp>
 #include <partita/mpmd/split_sums.hpp>
 #include <partita/mpmd/units.hpp>
-#include <partita/schedule/stages.hpp>
+#include <partita/schedule/partition.hpp>
 
 namespace partita {
 
@@ -102,23 +102,13 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics) {
   out.error.record(context.error);
 }
 
-}  // namespace mpmd_detail
-
-/// Cuts a step into units and orders their calls. `order`: a pipeline_order, a key, a comparator or
-/// a table, see sequence(). `tactics`: a schedule that shards what is inside of the units, over the
-/// axes of all meshes by their names; without one each mesh is a single device.
-///
-/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
-/// `pipelined::error`.
-///
-/// Errors    those of microbatch(), to_mpmd() and sequence(); O007 deadlock; O120 and O121 named
-///           parts and the loop, O122 an op inside of the loop without a unit, O123 a stage that
-///           would run twice, O124 a stage on another mesh than the order has it
-template <class Order, class Schedule = boost::hana::tuple<>>
-constexpr pipelined pipeline(const program& p, const topology& t, const Order& order,
-                             const pipeline_options& options, const Schedule& tactics = {}) {
+template <class Order, class Schedule>
+constexpr pipelined pipelined_by(const program& p, const topology& t, const Order& order,
+                                 const pipeline_options& options, const Schedule& tactics,
+                                 const passes& passes) {
   constexpr bool sharded = !std::same_as<Schedule, boost::hana::tuple<>>;
   pipelined out;
+  out.passes = passes;
   out.topology = t;
   out.channels = options.channels;
   out.microbatches = static_cast<int>(options.microbatches);
@@ -173,6 +163,25 @@ constexpr pipelined pipeline(const program& p, const topology& t, const Order& o
   out.lists = lists_with_messages(out.calls, out.order, calls.messages());
   out.error.record(find_deadlock(out.calls, out.lists, options.channels));
   return finish();
+}
+
+}  // namespace mpmd_detail
+
+/// Cuts a step into units and orders their calls. `order`: a pipeline_order, a key, a comparator or
+/// a table, see sequence(). `tactics`: a schedule that shards what is inside of the units, over the
+/// axes of all meshes by their names; without one each mesh is a single device.
+///
+/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
+/// `pipelined::error`.
+///
+/// Errors    those of microbatch(), to_mpmd() and sequence(); O007 deadlock; O120 and O121 named
+///           parts and the loop, O122 an op inside of the loop without a unit, O123 a stage that
+///           would run twice, O124 a stage on another mesh than the order has it
+template <class Order, class Schedule = boost::hana::tuple<>>
+constexpr pipelined pipeline(const program& p, const topology& t, const Order& order,
+                             const pipeline_options& options, const Schedule& tactics = {},
+                             const partition_options& more = {}) {
+  return mpmd_detail::pipelined_by(p, t, order, options, tactics, more.passes);
 }
 
 }  // namespace partita

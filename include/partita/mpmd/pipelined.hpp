@@ -41,8 +41,8 @@ struct pipeline_unit {
   int transposed = 0;
   fragment_part part = fragment_part::whole;
   bool inside = false;
-  vec<op_id> stacks;             ///< microbatch_stack ops of which it makes the slices
-  vec<op_id> sums;               ///< microbatch_sum ops of which it makes what is combined
+  vec<op_id> stacks;    ///< microbatch_stack ops of which it makes the slices
+  vec<op_id> sums;      ///< microbatch_sum ops of which it makes what is combined
   vec<op_id> combined;  ///< of either: it takes what all calls of another unit gave together
   vec<unit_value> takes, gives;  ///< of its function, in order
   device_program device;         ///< its function, on one device of its mesh

@@ -139,10 +139,20 @@ class unit_lowerer {
   }
   constexpr void find_local_meshes() {}
 
-  /// How a value lies between units.
+  /// How a value lies between units. An axis that does not divide it on a mesh that takes it is left
+  /// out there.
   constexpr layout lies(const lowering& l, value_id v) const {
-    if (slice_of_[v] >= 0) return l.rules().layouts.sums.required({slice_of_[v], 0});
-    return l.rules().lies(v);
+    const layout want = slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
+                                          : l.rules().lies(v);
+    layout fits;
+    shape left = p_.type(v).shape;
+    for (const auto& e : want) {
+      const std::int64_t size = l.mesh().size(e.axis);
+      if (left[e.dim] % size != 0) continue;
+      left[e.dim] /= size;
+      fits.push_back(e.axis, e.dim);
+    }
+    return fits;
   }
   /// Along which axes devices have terms of it.
   constexpr axis_set terms(const lowering& l, value_id v) const {
@@ -274,7 +284,7 @@ class unit_lowerer {
       const op_id o = maker(v);
       if (taken_by_[v] == u || made_in_[o] == u) continue;
       if (!is_added(o)) {
-        out_.error.record("O126", "internal error: a unit needs value ", core_.describe(v), " (",
+        out_.error.record("O131", "internal error: a unit needs value ", core_.describe(v), " (",
                           p_.op(o).def->name, "), which it neither takes nor makes; please report");
         return;
       }

@@ -99,6 +99,7 @@ class lowering {
   constexpr value_id local_of(value_id v) const { return local_[v]; }
   constexpr program& part() { return out(); }
   constexpr const Rules& rules() const { return rules_; }
+  constexpr const partita::mesh& mesh() const { return c_.mesh; }
 
  private:
   friend Rules;

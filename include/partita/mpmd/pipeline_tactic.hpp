@@ -1,0 +1,145 @@
+/// The pipeline tactic: named parts on several meshes, microbatches one behind the other.
+///
+/// Source    Shardy:MPMD; GPipe, arXiv:1811.06965
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/stage_list.hpp>
+
+namespace partita {
+
+/// What a pipeline tactic is told. Stage i lies on the mesh that the order has it on: on mesh i of
+/// the topology, or around again; in a V for orders that return.
+struct pipeline_plan {
+  stage_list stages;
+  batch_list batch = {};
+  std::int64_t microbatches = 1;
+  pipeline_order order = one_f_one_b;
+  bool split = false;            ///< backward units in two parts
+  bool infer_transfers = false;  ///< see assignment
+  channel_options channels = {};
+};
+
+/// Cuts a step into stages and runs them on the meshes of a topology.
+///
+/// Effect    named parts become units, called for each microbatch in an order; what the other
+///           tactics say is inside of them, over the axes of all meshes
+/// Legal     with a topology, once in a schedule, at any place in it
+/// Pros      a mesh holds the parameters of its stages alone; only activations travel
+/// Cons      bubbles; activations of several microbatches are kept at a time
+/// Collectives  none; transfers of activations and of their gradients for each microbatch
+/// Errors    those of pipeline()
+template <class Order = pipeline_order>
+class pipeline_tactic {
+ public:
+  constexpr pipeline_tactic(const pipeline_plan& plan, const Order& order, std::string_view name)
+      : plan_(plan), order_(order), name_(name) {}
+  constexpr std::string_view name() const { return name_; }
+  /// The same tactic under another name.
+  constexpr pipeline_tactic named(std::string_view n) const { return {plan_, order_, n}; }
+  constexpr const Order& order() const { return order_; }
+
+  /// No actions: the stages are there before the first one.
+  constexpr void apply(tactic_context&) const {}
+  constexpr pipeline_options options(const topology& t) const {
+    pipeline_options o{
+        .microbatches = plan_.microbatches, .split = plan_.split, .channels = plan_.channels};
+    o.where.infer_transfers = plan_.infer_transfers;
+    const pipeline_shape shape{t.count() > 0 ? t.count() : 1, plan_.stages.stages(), 1};
+    for (int i = 0; i < plan_.stages.count(); ++i) {
+      const int stage = plan_.stages.stage(i);
+      int mesh = stage % shape.meshes;
+      if constexpr (std::same_as<Order, pipeline_order>) mesh = order_.mesh_of(stage, shape);
+      o.where.names.push_back({plan_.stages.name(i), t.name(mesh), stage});
+    }
+    for (int i = 0; i < plan_.batch.count(); ++i) o.batch.push_back(plan_.batch[i]);
+    return o;
+  }
+
+ private:
+  pipeline_plan plan_;
+  Order order_;
+  kept_name name_;
+};
+
+/// `pipeline({.stages = {{"embedding", "layers.0"}, {"layers.1", "head"}}, .batch = {{"x", 0}},
+/// .microbatches = 8, .order = one_f_one_b}, "PP")`
+constexpr pipeline_tactic<> pipeline(const pipeline_plan& plan, std::string_view name = "PP") {
+  return {plan, plan.order, name};
+}
+/// The same with an order of the user's own: a key, a comparator or a table, see sequence().
+template <class Order>
+requires(!std::convertible_to<const Order&, std::string_view>) constexpr pipeline_tactic<
+    Order> pipeline(const pipeline_plan& plan, const Order& order, std::string_view name = "PP") {
+  return {plan, order, name};
+}
+
+/// A tactic that says how a step is cut into stages.
+template <class T>
+concept PipelineTactic = requires(const std::remove_cvref_t<T>& t, const topology& m) {
+  { t.options(m) } -> std::same_as<pipeline_options>;
+  t.order();
+};
+
+/// Applies a schedule to a program on several meshes. One of its tactics is a pipeline; tactics
+/// that rewrite the program run before it, all others shard what is inside of its units.
+///
+/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
+/// `pipelined::error`.
+///
+/// Errors    O132 no pipeline in the schedule, or several; O133 a microbatch tactic beside it;
+/// those
+///           of pipeline() and of the tactics
+template <class Schedule, std::same_as<pipelined> Pipelined = pipelined>
+constexpr Pipelined partition(program source, const topology& t, const Schedule& tactics,
+                              const partition_options& options = {}) {
+  Pipelined out;
+  const auto finish = [&]() -> Pipelined& {
+    out.error.raise();
+    return out;
+  };
+  int pipelines = 0;
+  rewriting work;
+  work.p = static_cast<program&&>(source);
+  number_ops(work.p);
+  work.labels = work.p.labels;
+  const scope_list scopes = work.p.scopes;
+  vec<text> notes;
+  out.error.record(work.p.error);
+  out.error.record(options.validate());
+  schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
+    using type = std::remove_cvref_t<decltype(t)>;
+    pipelines += PipelineTactic<type>;
+    if constexpr (Rewriter<type>) {
+      if (!out.error && !work.error) t.rewrite(work);
+      if (!work.sliced.empty())
+        out.error.record(
+            "O133", "partition: \"", t.name(),
+            "\" makes a loop over microbatches, and the pipeline another one; give the "
+            "pipeline as many microbatches as both have together");
+      for (const text& n : work.notes) notes.push_back(n);
+      work.notes.clear();
+    }
+  });
+  out.error.record(work.error);
+  if (pipelines != 1)
+    out.error.record("O132", "partition: the schedule has ", pipelines,
+                     " pipeline tactics; on a topology it has one: pt::pipeline({.stages = ...})");
+  if (out.error) return finish();
+  work.p.labels = work.labels;
+  work.p.scopes = scopes;
+  schedule_detail::for_each_tactic(tactics, [&](const auto& each) {
+    if constexpr (PipelineTactic<std::remove_cvref_t<decltype(each)>>)
+      out = mpmd_detail::pipelined_by(work.p, t, each.order(), each.options(t), tactics,
+                                      options.passes);
+  });
+  for (const text& n : notes) out.notes.push_back(n);
+  return finish();
+}
+
+}  // namespace partita
