@@ -6,7 +6,7 @@
 #include <string_view>
 #include <tuple>
 
-#include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/print_mpmd.hpp>
 #include <partita/mpmd/print_pipeline.hpp>
 #include <partita/partita.hpp>
@@ -250,7 +250,7 @@ TEST_CASE("a pipeline with split backwards: units, what is sent, what meshes run
     return
   }
   %x20@m1 = microbatch_sum %x17 : tensor<2x2xf32>
-  %w2'@m1 = fragment<mesh="m1", origin=[]>(%w2@m1, %x20@m1) {
+  %w2'@m1 = fragment<mesh="m1", origin=[]>(%x20@m1, %w2@m1) {
     %w2' = subtract(%w2, %x20) : tensor<2x2xf32>
     return %w2'
   } : tensor<2x2xf32>
@@ -264,7 +264,7 @@ TEST_CASE("a pipeline with split backwards: units, what is sent, what meshes run
     return
   }
   %x21@m0 = microbatch_sum %x19 : tensor<2x2xf32>
-  %w1'@m0 = fragment<mesh="m0", origin=[]>(%w1@m0, %x21@m0) {
+  %w1'@m0 = fragment<mesh="m0", origin=[]>(%x21@m0, %w1@m0) {
     %w1' = subtract(%w1, %x21) : tensor<2x2xf32>
     return %w1'
   } : tensor<2x2xf32>
@@ -272,5 +272,94 @@ TEST_CASE("a pipeline with split backwards: units, what is sent, what meshes run
 }
 m0: F0 F1 W0 W1
 m1: F0 B0 F1 B1 W0 W1
+)");
+}
+
+// Batch, Megatron and fully sharded parameters inside of the stages; "B" is smaller on the second
+// mesh.
+TEST_CASE("a pipeline whose stages are sharded") {
+  constexpr auto loss = [](const auto& w, const auto& x) {
+    const auto h =
+        pt::named("layer1", [](const auto& a, const auto& v) { return matmul(a, v); })(x, w[0]);
+    return pt::named("layer2", [](const auto& a, const auto& v) {
+      const auto y = matmul(a, v);
+      return sum(y * y);
+    })(h, w[1]);
+  };
+  constexpr auto step = [loss](const auto& x, const auto& w1, const auto& w2) {
+    const auto [l, g] =
+        pt::value_and_grad([&](const auto& w) { return loss(w, x); }, std::array{w1, w2});
+    return std::tuple{pt::output("w1", w1 - g[0]), pt::output("w2", w2 - g[1]),
+                      pt::output("loss", l)};
+  };
+  const auto f = pt::trace(step, pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w1"),
+                           pt::input<float, 8, 8>("w2"));
+  const pt::topology cluster{{"m0", {{"B", 4}, {"M", 2}}}, {"m1", {{"B", 2}, {"M", 2}}}};
+  const auto PP = pt::pipeline(
+      {.stages = {{"layer1"}, {"layer2"}}, .batch = {{"x", 0}}, .microbatches = 2}, "PP");
+  const auto p = pt::partition(
+      f, cluster,
+      pt::schedule(PP, pt::manual("B", {{"x", 0}}, "BP"), pt::manual("M", {{"w1", 1}}, "MP"),
+                   pt::manual("B", {{"w1", 0}, {"w2", 0}}, "Z3")));
+  CHECK(
+      str(pt::print(p)) ==
+      R"(func @main(%x@m0: tensor<16x8xf32>, %w1@m0: tensor<8x8xf32>, %w2@m1: tensor<8x8xf32>) attributes {topology = {"m0": {"B":4, "M":2}, "m1": {"B":2, "M":2}}} {
+  %x5@m0 = fragment<mesh="m0", origin=[]>(%x@m0) {
+    %x1 = reshape(%x) : tensor<2x2x8xf32>
+    %x5 = transpose(%x1) {dims=[1, 0, 2]} : tensor<2x2x8xf32>
+    return %x5 as "x5" : tensor<2x2x8xf32>
+  }
+  %x7@m0 = microbatch_slice %x5@m0 : tensor<8x8xf32>
+  %x8@m0 = fragment<mesh="m0", origin=["layer1"], stage=0, calls=2>(%x7@m0, %w1@m0) {
+    %w1g = all_gather [{"B"}, {}] %w1 : tensor<8x4xf32>
+    %x8 = matmul(%x7, %w1g) : tensor<2x4xf32>
+    return %x8 as "x8" : tensor<2x4xf32>
+  }
+  %x8@m1 = transfer %x8@m0 : tensor<8x8xf32> [{"B"}, {"M"}]
+  %x9@m1, %loss@m1 = fragment<mesh="m1", origin=["layer2"], stage=1, calls=2>(%x8@m1, %w2@m1, %loss@m1) {
+    %w2g = all_gather [{"B"}, {}] %w2 : tensor<4x8xf32>
+    %x1 = matmul(%x8, %w2g) : tensor<4x8xf32>
+    %x9 = all_reduce <"M"> %x1 : tensor<4x8xf32>
+    %x2 = multiply(%x9, %x9) : tensor<4x8xf32>
+    %x3 = reduce(%x2) {add, dims=[0, 1]} : tensor<f32>
+    %loss' = add(%loss, %x3) : tensor<f32>
+    return %x9 as "x9", %loss' : tensor<4x8xf32>, tensor<f32>
+  }
+  %loss@m1 = fragment<mesh="m1", origin=[]>(%loss@m1) {
+    %loss' = all_reduce <"B"> %loss : tensor<f32>
+    return %loss' : tensor<f32>
+  }
+  %x18@m1, %x20@m1 = fragment<mesh="m1", origin=["layer2"(1)], stage=1, calls=2>(%x9@m1, %x8@m1, %w2@m1, %x20@m1) {
+    %x1 = constant {1} : tensor<f32>
+    %x2 = broadcast_in_dim(%x1) {dims=[]} : tensor<4x8xf32>
+    %x3 = multiply(%x2, %x9) : tensor<4x8xf32>
+    %x4 = multiply(%x2, %x9) : tensor<4x8xf32>
+    %x5 = add(%x3, %x4) : tensor<4x8xf32>
+    %x6 = dot_general(%x8, %x5) {contract=[0]x[0]} : tensor<4x8xf32>
+    %w2g = all_gather [{"B"}, {}] %w2 : tensor<4x8xf32>
+    %x18 = dot_general(%x5, %w2g) {contract=[1]x[1]} : tensor<4x4xf32>
+    %x20' = add(%x20, %x6) : tensor<4x8xf32>
+    return %x18 as "x18", %x20' : tensor<4x4xf32>, tensor<4x8xf32>
+  }
+  %x18@m0 = transfer %x18@m1 : tensor<8x8xf32> [{"B"}, {"M"}]
+  %w2'@m1 = fragment<mesh="m1", origin=[]>(%x20@m1, %w2@m1) {
+    %x1 = reduce_scatter [{"B"}, {}] %x20 : tensor<2x8xf32>
+    %w2' = subtract(%w2, %x1) : tensor<2x8xf32>
+    return %w2' as "w2'" : tensor<2x8xf32>
+  }
+  %x21@m0 = fragment<mesh="m0", origin=["layer1"(1)], stage=0, calls=2>(%x7@m0, %x18@m0, %x21@m0) {
+    %x1 = dot_general(%x7, %x18) {contract=[0]x[0]} : tensor<8x4xf32>
+    %x21' = add(%x21, %x1) : tensor<8x4xf32>
+    return %x21' : tensor<8x4xf32>
+  }
+  %w1'@m0 = fragment<mesh="m0", origin=[]>(%x21@m0, %w1@m0) {
+    %x1 = reduce_scatter [{"B"}, {}] %x21 : tensor<2x4xf32>
+    %w1' = subtract(%w1, %x1) : tensor<2x4xf32>
+    return %w1' as "w1'" : tensor<2x4xf32>
+  }
+  return %w1'@m0, %w2'@m1, %loss@m1 : tensor<8x8xf32>, tensor<8x8xf32>, tensor<f32>
+}
+m0: F0 F1 B0 B1
+m1: F0 B0 F1 B1
 )");
 }

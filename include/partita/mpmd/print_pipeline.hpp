@@ -22,9 +22,14 @@ class pipeline_printer : stage_printer {
     for (int u = 0; u < static_cast<int>(pipe_.units.size()); ++u) {
       const pipeline_unit& unit = pipe_.units[u];
       for (const value_id v : unit.piece.inputs) cut(v, unit.piece.mesh);
-      group(head(unit), unit.piece.ops, unit.piece.inputs, unit.piece.outputs, unit.piece.mesh);
-      for (const op_id o : unit.stacks) combined("microbatch_stack", o, unit.piece.mesh);
-      for (const op_id o : unit.sums) combined("microbatch_sum", o, unit.piece.mesh);
+      if (is_sharded())
+        local_function(unit);
+      else if (!unit.piece.ops.empty())
+        group(head(unit), unit.piece.ops, unit.piece.inputs, made_by(unit), unit.piece.mesh);
+      if (!is_sharded()) {
+        for (const op_id o : unit.stacks) combined("microbatch_stack", o, unit.piece.mesh);
+        for (const op_id o : unit.sums) combined("microbatch_sum", o, unit.piece.mesh);
+      }
       transfers_behind(u);
     }
     results([&](int i) { return pipe_.output_mesh[i]; });
@@ -38,6 +43,35 @@ class pipeline_printer : stage_printer {
   const pipelined& pipe_;
   vec<mesh_set> cut_;  ///< by value: meshes on which it was cut out of its stack
 
+  constexpr bool is_sharded() const { return !pipe_.core.p.ops.empty(); }
+  /// What a unit gives, without what it only passes on: sums that are there.
+  constexpr vec<value_id> made_by(const pipeline_unit& u) const {
+    vec<value_id> out;
+    for (const value_id v : u.piece.outputs)
+      if (!leaves(p_.op(p_.producer(v)))) out.push_back(v);
+    return out;
+  }
+  /// A unit as one device runs it, with all that it takes and gives.
+  constexpr void local_function(const pipeline_unit& u) {
+    const program& f = u.device.local;
+    const auto here = [&](std::string_view name) {
+      out_ << '%' << name_text(name) << '@' << name_text(pipe_.topology.name(u.piece.mesh));
+    };
+    out_ << "  ";
+    append_list(out_, f.output_count(), [&](int i) { here(f.output_name(i)); });
+    out_ << (f.output_count() == 0 ? "" : " = ") << head(u) << '(';
+    append_list(out_, f.input_count(), [&](int i) { here(f.input_name(i)); });
+    out_ << ") {\n";
+    const text body = partita::print(f, &u.device.mesh);
+    std::string_view lines = body.view();
+    lines.remove_prefix(lines.find('\n') + 1);
+    lines = lines.substr(0, lines.rfind('}'));
+    for (std::size_t end = lines.find('\n'); end != lines.npos; end = lines.find('\n')) {
+      out_ << "  " << lines.substr(0, end + 1);
+      lines.remove_prefix(end + 1);
+    }
+    out_ << "  }\n";
+  }
   constexpr text head(const pipeline_unit& u) const {
     text out = fragment_head(pipe_.topology, u.piece.mesh, u.piece.origins, u.piece.stage);
     out.truncate(out.size() - 1);
@@ -60,8 +94,23 @@ class pipeline_printer : stage_printer {
          << p_.type(v) << '\n';
   }
   constexpr void transfers_behind(int unit) {
-    for (const transfer& t : pipe_.transfers)
-      if (t.after == unit) step(t.value, t.to, "transfer", t.from);
+    for (std::size_t i = 0; i < pipe_.transfers.size(); ++i) {
+      const transfer& t = pipe_.transfers[i];
+      if (t.after != unit) continue;
+      step(t.value, t.to, "transfer", t.from);
+      if (is_sharded()) layouts(t, pipe_.sent_as[i]);
+    }
+  }
+  /// ` [{"B"}, {}]`, and how it lies where it is taken, if that is another way.
+  constexpr void layouts(const transfer& t, const transfer_layout& l) {
+    out_.truncate(out_.size() - 1);
+    out_ << ' ';
+    const int rank = p_.type(t.value).shape.rank;
+    print_layout(out_, l.from, rank, pipe_.meshes[t.from]);
+    text there;
+    print_layout(there, l.to, rank, pipe_.meshes[t.to]);
+    if (!(l.from == l.to)) out_ << " to " << there;
+    out_ << '\n';
   }
 };
 
@@ -69,6 +118,8 @@ class pipeline_printer : stage_printer {
 
 /// The units in an order of execution, each as a fragment of so many calls, with what is cut for
 /// them, accumulated and sent (of an iteration: for each microbatch); then what each mesh runs.
+/// Where stages are sharded, a unit is shown as one device runs it, with its accumulators among
+/// what it takes and gives, and a transfer with how the value lies.
 ///
 /// Cost: linear, but for looking for transfers behind each unit.
 constexpr text print(const pipelined& p) { return mpmd_detail::pipeline_printer(p).print(); }

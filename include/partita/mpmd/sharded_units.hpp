@@ -139,11 +139,11 @@ class unit_lowerer {
   }
   constexpr void find_local_meshes() {}
 
-  /// How a value lies between units. An axis that does not divide it on a mesh that takes it is left
-  /// out there.
+  /// How a value lies between units. An axis that does not divide it on a mesh that takes it is
+  /// left out there.
   constexpr layout lies(const lowering& l, value_id v) const {
-    const layout want = slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
-                                          : l.rules().lies(v);
+    const layout want =
+        slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0}) : l.rules().lies(v);
     layout fits;
     shape left = p_.type(v).shape;
     for (const auto& e : want) {
