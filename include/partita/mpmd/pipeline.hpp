@@ -148,9 +148,16 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
     writer.write_functions();
   out.source = static_cast<program&&>(placed.p);
   out.inside = static_cast<vec<char>&&>(writer.inside_);
+  const auto find_repeated = [&] {
+    out.repeated.clear();
+    out.repeated.resize(out.values().types.size(), 0);
+    for (value_id v = 0; v < out.source.value_count(); ++v)
+      if (out.inside[out.source.producer(v)] != 0) out.repeated[out.slot_of[v]] = 1;
+  };
   if constexpr (sharded)
     if (!out.error) mpmd_detail::shard_units(out, tactics);
   if (out.error) return finish();
+  find_repeated();
   mpmd_detail::call_writer calls(out, writer.edges);
   calls.add_calls();
   out.stages = calls.shape().stages;

@@ -74,6 +74,7 @@ struct pipelined {
   vec<transfer_layout> sent_as;  ///< by transfer
   vec<value_id> slot_of;         ///< by value of `source`: what stands for it between units
   vec<value_id> output_slot;     ///< by output
+  vec<char> repeated;            ///< by slot: is it a value of an iteration?
   call_graph calls;
   vec<int> unit_of;  ///< by call
   vec<int> order;    ///< of calls

@@ -14,7 +14,12 @@ namespace mpmd_detail {
 class pipeline_printer : stage_printer {
  public:
   constexpr explicit pipeline_printer(const pipelined& p)
-      : stage_printer(p.source, &p.topology), pipe_(p), cut_(p.source.types.size(), mesh_set{}) {}
+      : stage_printer(p.source, &p.topology),
+        pipe_(p),
+        cut_(p.source.types.size(), mesh_set{}),
+        of_slot_(p.values().types.size(), -1) {
+    for (value_id v = 0; v < p.source.value_count(); ++v) of_slot_[p.slot_of[v]] = v;
+  }
 
   constexpr text print() {
     signature([&](int i) { return pipe_.input_mesh[i]; });
@@ -41,8 +46,12 @@ class pipeline_printer : stage_printer {
 
  private:
   const pipelined& pipe_;
-  vec<mesh_set> cut_;  ///< by value: meshes on which it was cut out of its stack
+  vec<mesh_set> cut_;      ///< by value: meshes on which it was cut out of its stack
+  vec<value_id> of_slot_;  ///< a value of the source, or -1
 
+  constexpr text name_of(value_id slot) const {
+    return of_slot_[slot] < 0 ? concat('v', slot) : text(names_[of_slot_[slot]]);
+  }
   constexpr bool is_sharded() const { return !pipe_.core.p.ops.empty(); }
   /// What a unit gives, without what it only passes on: sums that are there.
   constexpr vec<value_id> made_by(const pipeline_unit& u) const {
@@ -55,12 +64,12 @@ class pipeline_printer : stage_printer {
   constexpr void local_function(const pipeline_unit& u) {
     const program& f = u.device.local;
     const auto here = [&](std::string_view name) {
-      out_ << '%' << name_text(name) << '@' << name_text(pipe_.topology.name(u.piece.mesh));
+      out_ << '%' << name << '@' << name_text(pipe_.topology.name(u.piece.mesh));
     };
     out_ << "  ";
-    append_list(out_, f.output_count(), [&](int i) { here(f.output_name(i)); });
+    append_list(out_, f.output_count(), [&](int i) { here(name_of(u.gives[i].slot)); });
     out_ << (f.output_count() == 0 ? "" : " = ") << head(u) << '(';
-    append_list(out_, f.input_count(), [&](int i) { here(f.input_name(i)); });
+    append_list(out_, f.input_count(), [&](int i) { here(name_of(u.takes[i].slot)); });
     out_ << ") {\n";
     const text body = partita::print(f, &u.device.mesh);
     std::string_view lines = body.view();

@@ -46,6 +46,7 @@ class unit_lowerer {
   vec<int> place_;         ///< by op of the core program: when it runs
   vec<value_id> slot_of_;  ///< by value of the source: what stands for it between units
   vec<value_id> name_of_;  ///< by value of the core program: the one of the source, or -1
+  vec<int> output_of_;     ///< by value of the core program: an output, or -1
   vec<char> sent_;         ///< by value of the core program
   vec<op_id> slice_of_;    ///< by value of the core program: a microbatch_slice of it, or -1
   vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
@@ -100,6 +101,8 @@ class unit_lowerer {
     for (const transfer& t : out_.transfers) sent_[slot_of_[t.value]] = 1;
     out_.slot_of = slot_of_;
     out_.output_slot.clear();
+    output_of_.resize(p_.types.size(), -1);
+    for (int i = p_.output_count(); i-- > 0;) output_of_[p_.outputs[i].value] = i;
     for (const auto& each : p_.outputs) out_.output_slot.push_back(each.value);
   }
 
@@ -172,6 +175,11 @@ class unit_lowerer {
     const value_id v = name_of_[slot];
     return v < 0 ? concat('v', slot) : text(unquoted(names_[v]));
   }
+  /// Next states have the names of the inputs whose next states they are.
+  constexpr text output_name(value_id slot) const {
+    const int i = output_of_[slot];
+    return i < 0 ? name_of(slot) : text(source_.output_name(i));
+  }
   constexpr void write(lowering& l, int u) {
     pipeline_unit& unit = out_.units[u];
     unit.takes.clear();
@@ -191,7 +199,7 @@ class unit_lowerer {
     merge_sort(ops, [&](op_id a, op_id b) { return place_[a] < place_[b]; });
     for (const op_id o : ops) l.lower(o);
     for (const value_id v : given) {
-      l.give(v, lies(l, v), name_of(v));
+      l.give(v, lies(l, v), output_name(v));
       unit.gives.push_back({v, lies(l, v), terms(l, v)});
     }
     for (const op_id o : unit.stacks) give_slice(l, unit, op_of_[o]);

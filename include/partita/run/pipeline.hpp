@@ -132,9 +132,8 @@ class pipeline_run {
   std::vector<mesh_slots> values_;
   std::vector<std::size_t> next_;                         ///< by mesh: step of its list
   std::vector<std::unique_ptr<distributed_array>> sent_;  ///< by message, until it is taken
-  std::vector<char> each_iteration_;            ///< by slot: is it a value of an iteration?
-  std::vector<std::vector<int>> uses_;          ///< by mesh and slot of an iteration
-  std::unordered_map<std::int64_t, int> held_;  ///< by channel
+  std::vector<std::vector<int>> uses_;                    ///< by mesh and slot of an iteration
+  std::unordered_map<std::int64_t, int> held_;            ///< by channel
   std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr failed_;
@@ -157,17 +156,13 @@ class pipeline_run {
   }
   /// Under which microbatch a value is kept. (Behind a single one what it made is used as it is.)
   int slot(value_id v, int microbatch) const {
-    if (each_iteration_[static_cast<std::size_t>(v)] == 0) return -1;
+    if (p_.repeated[v] == 0) return -1;
     return microbatch < 0 ? 0 : microbatch;
   }
 
   /// How often units take a value of an iteration, or it is sent. What the caller gets is kept, as
   /// are values of no iteration.
   void count_uses() {
-    each_iteration_.assign(values().types.size(), 0);
-    for (value_id v = 0; v < p_.source.value_count(); ++v)
-      if (p_.inside[p_.source.producer(v)] != 0)
-        each_iteration_[static_cast<std::size_t>(slot_of(v))] = 1;
     uses_.assign(values_.size(), std::vector<int>(values().types.size(), 0));
     const auto uses = [&](int mesh, value_id v) -> int& {
       return uses_[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(v)];

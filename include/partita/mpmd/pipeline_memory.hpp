@@ -1,0 +1,232 @@
+/// How much memory the devices of each mesh need while a pipeline runs.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/live_bytes.hpp>
+#include <partita/mpmd/one_microbatch.hpp>
+#include <partita/mpmd/pipelined.hpp>
+#include <partita/mpmd/timeline.hpp>
+
+namespace partita {
+
+/// Of one device of a mesh; bytes.
+struct mesh_memory {
+  std::int64_t arguments = 0;  ///< inputs of the step that are kept there, sent ones among them
+  /// The most at a time: arguments, what waits for later calls (residuals, accumulators, stacks),
+  /// what has been sent to it and is not used up, and what the running call needs beyond.
+  std::int64_t peak = 0;
+  int call = -1;  ///< while this one runs
+};
+
+namespace mpmd_detail {
+
+/// Walks along the events of all meshes.
+///
+/// Cost: for each call what it takes, times the units that take the same; sorting of events.
+class memory_walk {
+ public:
+  constexpr memory_walk(const pipelined& p, const timeline& t) : p_(p), t_(t) {
+    const auto meshes = static_cast<std::size_t>(p.topology.count());
+    out_.resize(meshes, mesh_memory{});
+    now_.resize(meshes, 0);
+    place_.resize(p.calls.calls.size(), 0);
+    for (int i = 0; i < static_cast<int>(p.order.size()); ++i) place_[p.order[i]] = i;
+    for (const auto& u : p.units) beyond_.push_back(live_bytes(u.device.local).beyond_arguments());
+    find_calls();
+    find_takers();
+  }
+
+  constexpr vec<mesh_memory> run() {
+    keep_arguments();
+    for (int c = 0; c < p_.calls.count(); ++c) add_call(c);
+    for (int i = 0; i < static_cast<int>(p_.lists.messages.size()); ++i) add_message(i);
+    vec<int> by_time;
+    for (int i = 0; i < static_cast<int>(events_.size()); ++i) by_time.push_back(i);
+    merge_sort(by_time, [&](int i, int j) {
+      const event &a = events_[i], &b = events_[j];
+      return a.seconds != b.seconds ? a.seconds < b.seconds : a.kind < b.kind;
+    });
+    for (const int i : by_time) apply(events_[i]);
+    return static_cast<vec<mesh_memory>&&>(out_);
+  }
+
+ private:
+  /// At one time what is freed comes first, then what is made or arrives, then a call begins.
+  struct event {
+    enum kind_type : std::uint8_t { frees, makes, runs };
+    double seconds = 0;
+    kind_type kind = frees;
+    int mesh = 0;
+    std::int64_t bytes = 0;
+    int call = -1;
+  };
+  struct taker {
+    int unit = -1, next = -1;
+  };
+
+  const pipelined& p_;
+  const timeline& t_;
+  vec<mesh_memory> out_;
+  vec<std::int64_t> now_, beyond_;
+  vec<int> place_;         ///< by call, in the order
+  vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
+  vec<int> first_taker_;   ///< by slot: in `takers_`
+  vec<taker> takers_;
+  vec<char> returned_;  ///< by slot
+  vec<char> in_place_;  ///< by slot: is it the next state of an input, and lies where that does?
+  vec<int> given_by_;   ///< by slot: the unit that was looked at last
+  vec<event> events_;
+
+  constexpr const program& values() const { return p_.values(); }
+  constexpr void find_calls() {
+    call_of_.resize(p_.units.size(), vec<int>{});
+    for (int c = 0; c < p_.calls.count(); ++c) call_of_[p_.unit_of[c]].push_back(c);
+  }
+  /// The slot whose memory a unit reads: of a slice that of its stack.
+  constexpr value_id memory_of(value_id slot) const {
+    const op_node& n = values().op(values().producer(slot));
+    return n.def->id == def<op::microbatch_slice>.id ? values().operand(values().producer(slot), 0)
+                                                     : slot;
+  }
+  constexpr void find_takers() {
+    first_taker_.resize(values().types.size(), -1);
+    returned_.resize(values().types.size(), 0);
+    for (int u = 0; u < static_cast<int>(p_.units.size()); ++u)
+      for (const auto& v : p_.units[u].takes) {
+        int& first = first_taker_[memory_of(v.slot)];
+        takers_.push_back({u, first});
+        first = static_cast<int>(takers_.size()) - 1;
+      }
+    for (const value_id v : p_.output_slot) returned_[v] = 1;
+    find_states();
+    given_by_.resize(values().types.size(), -1);
+  }
+  constexpr void find_states() {
+    in_place_.resize(values().types.size(), 0);
+    name_table inputs(p_.source.inputs.size());
+    for (int i = 0; i < p_.source.input_count(); ++i) inputs.insert(p_.source.input_name(i), i);
+    for (int i = 0; i < p_.source.output_count(); ++i) {
+      const int in = inputs.find(p_.source.output_name(i));
+      if (in < 0 || p_.input_mesh[in] != p_.output_mesh[i]) continue;
+      const value_id from = p_.slot_of[p_.source.inputs[in]], to = p_.output_slot[i];
+      in_place_[to] =
+          values().type(from) == values().type(to) && p_.input_layout[in] == p_.output_layout[i];
+    }
+  }
+  constexpr std::int64_t bytes(value_id slot, const layout& l, int mesh) const {
+    const tensor_type& t = values().type(slot);
+    return tensor_type{t.element, l.local(t.shape, p_.meshes[mesh])}.bytes();
+  }
+  constexpr void keep_arguments() {
+    for (int i = 0; i < p_.source.input_count(); ++i)
+      now_[p_.input_mesh[i]] +=
+          bytes(p_.slot_of[p_.source.inputs[i]], p_.input_layout[i], p_.input_mesh[i]);
+    for (std::size_t i = 0; i < p_.transfers.size(); ++i)
+      if (const transfer& t = p_.transfers[i]; t.after < 0)
+        now_[t.to] += bytes(p_.slot_of[t.value], p_.sent_as[i].to, t.to);
+    for (std::size_t m = 0; m < out_.size(); ++m) out_[m].arguments = out_[m].peak = now_[m];
+  }
+  constexpr bool is_argument(value_id slot) const {
+    return values().is(values().producer(slot), op_role::parameter);
+  }
+  /// Is a call the last one on its mesh that takes what lies in a slot (of its microbatch)?
+  constexpr bool is_last(int c, value_id slot) const {
+    const auto& mine = p_.units[p_.unit_of[c]];
+    for (int i = first_taker_[slot]; i >= 0; i = takers_[i].next) {
+      const auto& other = p_.units[takers_[i].unit];
+      if (other.piece.mesh != mine.piece.mesh) continue;
+      const auto& calls = call_of_[takers_[i].unit];
+      if (p_.repeated[slot] != 0 && mine.inside && other.inside) {
+        if (place_[calls[p_.calls.calls[c].microbatch]] > place_[c]) return false;
+        continue;
+      }
+      for (const int each : calls)
+        if (place_[each] > place_[c]) return false;
+    }
+    return true;
+  }
+  constexpr bool is_taken_on(value_id slot, int mesh) const {
+    for (int i = first_taker_[slot]; i >= 0; i = takers_[i].next)
+      if (p_.units[takers_[i].unit].piece.mesh == mesh) return true;
+    return false;
+  }
+  constexpr void add_call(int c) {
+    const pipeline_unit& u = p_.units[p_.unit_of[c]];
+    const int mesh = u.piece.mesh;
+    const double begin = t_.begin[c], end = t_.end[c];
+    events_.push_back({begin, event::runs, mesh, beyond_[p_.unit_of[c]], c});
+    const std::size_t own = u.takes.size() - u.sums.size();
+    for (const auto& v : u.gives) given_by_[v.slot] = p_.unit_of[c];
+    const bool first = c == first_call(p_.unit_of[c]);
+    for (std::size_t k = 0; k < u.takes.size(); ++k) {
+      const value_id slot = memory_of(u.takes[k].slot);
+      if (k >= own) {  // an accumulator
+        if (first) makes(begin, mesh, u.device.local.input_type(static_cast<int>(k)).bytes());
+        continue;
+      }
+      const bool finishes = given_by_[slot] == p_.unit_of[c];  // what it takes goes in any case
+      if (!finishes && (is_argument(slot) || returned_[slot] != 0 || !is_last(c, slot))) continue;
+      frees(end, mesh,
+            u.device.local.input_type(static_cast<int>(k)).bytes() *
+                (slot == u.takes[k].slot ? 1 : p_.microbatches));
+    }
+    const std::size_t sums = u.gives.size() - u.sums.size(), stacks = sums - u.stacks.size();
+    for (std::size_t k = 0; k < sums; ++k) {
+      const std::int64_t size = u.device.local.output_type(static_cast<int>(k)).bytes();
+      const value_id slot = u.gives[k].slot;
+      if (k >= stacks) {
+        if (first) makes(begin, mesh, size * p_.microbatches);
+      } else if (in_place_[slot] == 0 && (returned_[slot] != 0 || is_taken_on(slot, mesh))) {
+        makes(end, mesh, size);
+      }
+    }
+  }
+  constexpr int first_call(int u) const {
+    int first = call_of_[u][0];
+    for (const int c : call_of_[u])
+      if (place_[c] < place_[first]) first = c;
+    return first;
+  }
+  /// What is sent lies on the mesh that takes it from then on, and on the sender until then.
+  constexpr void add_message(int i) {
+    const message& m = p_.lists.messages[i];
+    const transfer& t = p_.transfers[m.transfer];
+    const transfer_layout& l = p_.sent_as[m.transfer];
+    const value_id slot = p_.slot_of[t.value];
+    makes(t_.sent[i], t.to, bytes(slot, l.to, t.to));
+    if (returned_[slot] != 0 || is_taken_on(slot, t.from)) return;
+    const std::int64_t size = bytes(slot, l.from, t.from);
+    makes(t_.end[m.call], t.from, size);
+    frees(t_.sent[i], t.from, size);
+  }
+  constexpr void makes(double seconds, int mesh, std::int64_t size) {
+    events_.push_back({seconds, event::makes, mesh, size});
+  }
+  constexpr void frees(double seconds, int mesh, std::int64_t size) {
+    events_.push_back({seconds, event::frees, mesh, size});
+  }
+  constexpr void apply(const event& e) {
+    std::int64_t& now = now_[e.mesh];
+    if (e.kind == event::frees) now -= e.bytes;
+    if (e.kind == event::makes) now = saturating_add(now, e.bytes);
+    const std::int64_t here = e.kind == event::runs ? saturating_add(now, e.bytes) : now;
+    if (here <= out_[e.mesh].peak) return;
+    out_[e.mesh].peak = here;
+    out_[e.mesh].call = e.call;
+  }
+};
+
+}  // namespace mpmd_detail
+
+/// Memory of each mesh when calls run at given times (see simulate, play).
+constexpr vec<mesh_memory> memory_of(const pipelined& p, const timeline& t) {
+  return mpmd_detail::memory_walk(p, t).run();
+}
+/// The same where all calls take equally long and messages no time.
+constexpr vec<mesh_memory> memory_of(const pipelined& p) {
+  return memory_of(p, play(
+                          p.calls, p.lists, [](int) { return 1.0; }, p.channels));
+}
+
+}  // namespace partita
