@@ -3,7 +3,7 @@
 #include <tuple>
 
 #include <partita/mpmd/check_pipeline.hpp>
-#include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/partita.hpp>
 
 namespace pt = partita;
@@ -56,3 +56,32 @@ constexpr auto checked_step = [] { return two_stages(pt::one_f_one_b); };
 static_assert(pt::check<checked_step>.deadlock_free && pt::check<checked_step>.stages == 2);
 static_assert(pt::check<checked_step>.order("m1") == "F0 B0 F1 B1 F2 B2");
 static_assert(pt::check<checked_step>.messages == 2 * 3);
+
+// Stages sharded inside, on meshes of different sizes.
+constexpr pt::topology uneven{{"m0", {{"B", 4}, {"M", 2}}}, {"m1", {{"B", 2}, {"M", 2}}}};
+constexpr auto PP = pt::pipeline({.stages = {{"first"}, {"second"}},
+                                  .batch = {{"x", 0}},
+                                  .microbatches = 2,
+                                  .order = pt::one_f_one_b},
+                                 "PP");
+constexpr auto sharded_step = [] {
+  return pt::partition(
+      pt::trace(two_layer_step, pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w1"),
+                pt::input<float, 8, 8>("w2")),
+      uneven,
+      pt::schedule(pt::manual("B", {{"x", 0}}, "BP"), PP, pt::manual("M", {{"w1", 1}}, "MP"),
+                   pt::manual("B", {{"w1", 0}, {"w2", 0}}, "Z3")));
+};
+// Two gradients and the loss, once; a sum of activations in each microbatch; parameters gathered in
+// each call that needs them: that of stage 0 only forward, since nothing is in front of it.
+static_assert(pt::check<sharded_step>.tactic("BP").collectives == pt::collectives{.all_reduce = 3});
+static_assert(pt::check<sharded_step>.tactic("MP").collectives ==
+              pt::collectives{.all_reduce = 3 + 2});
+static_assert(pt::check<sharded_step>.collectives ==
+              pt::collectives{.all_gather = 3 * 2, .all_reduce = 1 + 2, .reduce_scatter = 2});
+static_assert(pt::check<sharded_step>.mesh("m0").collectives ==
+              pt::collectives{.all_gather = 2, .reduce_scatter = 1});
+static_assert(pt::check<sharded_step>.order("m0") == "F0 F1 B0 B1");
+// A fourth of x, an eighth of w1: 16/4 x 8, 8/4 x 8/2 floats.
+static_assert(pt::check<sharded_step>.mesh("m0").argument_bytes == (4 * 8 + 2 * 4) * 4);
+static_assert(pt::check<sharded_step>.mesh("m0").peak_bytes <= 1024);

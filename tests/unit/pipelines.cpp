@@ -9,7 +9,7 @@
 
 #include <partita/mpmd/list_schedule.hpp>
 #include <partita/mpmd/order_search.hpp>
-#include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/pipeline_time.hpp>
 #include <partita/mpmd/plain_pipeline.hpp>
 #include <partita/mpmd/sequence.hpp>
@@ -573,4 +573,47 @@ TEST_CASE("simulated calls of a pipeline, on equal and on unequal devices") {
   CHECK(unequal.times.busy[0] == doctest::Approx(equal.times.busy[0]));
   CHECK(unequal.times.busy[1] > 1.5 * equal.times.busy[1]);
   CHECK(words(pt::simulate(p, pt::device{}).error.message).substr(0, 4) == "D001");
+}
+
+TEST_CASE("memory of meshes: what waits for later calls") {
+  const pt::program f = pt::trace(
+      [](const auto& x, const auto& w) {
+        const auto [loss, g] =
+            pt::value_and_grad([&](const auto& v) { return sum(two_products(x, v)); }, w);
+        return std::tuple{pt::output("loss", loss), pt::output("w", w - g)};
+      },
+      pt::input<float, 1024, 16>("x"), pt::input<float, 16, 16>("w"));
+  const auto planned = [&](const pt::pipeline_order& order, int microbatches,
+                           const pt::topology& t) {
+    return pt::pipeline(f, t, order,
+                        {.where = {.names = {{"a", "m0"}, {"b", "m1"}}},
+                         .microbatches = microbatches,
+                         .batch = {{"x", 0}},
+                         .channels = {.capacity = pt::unbounded}},
+                        pt::schedule(pt::manual("B", {{"x", 0}})));
+  };
+  const pt::topology two{{"m0", {{"B", 4}}}, {"m1", {{"B", 2}}}};
+  const auto peaks = [&](const pt::pipeline_order& order, int microbatches) {
+    return pt::memory_of(planned(order, microbatches, two));
+  };
+  // A quarter of x, the weight; of x its slices are kept as a stack, too.
+  const std::int64_t weight = 16 * 16 * 4, batch = 1024 / 4 * 16 * 4;
+  CHECK(peaks(pt::gpipe, 8)[0].arguments == batch + weight);
+  // What waits on the second mesh: with GPipe an activation of each microbatch, with 1F1B one.
+  for (const int n : {8, 16, 32}) {
+    const std::int64_t activation = 1024 / n / 2 * 16 * 4;
+    CAPTURE(n);
+    const std::int64_t all = peaks(pt::gpipe, n)[1].peak, few = peaks(pt::one_f_one_b, n)[1].peak;
+    CHECK(all - few >= (n - 3) * activation);
+    CHECK(few >= weight + 2 * activation);
+    CHECK(few <= 3 * weight + 6 * activation);
+  }
+  pt::device little;
+  little.memory = 20'000;
+  CHECK_THROWS_WITH_AS(
+      planned(pt::gpipe, 8, {{"m0", {{"B", 4}}}, {"m1", {{"B", 2}}, little.named("small")}}),
+      "O134 pipeline: a device of mesh \"m1\" needs 44036 bytes while it runs B0, 1024 of them "
+      "arguments; a small has 20000; more microbatches, an order that keeps fewer of them, or more "
+      "sharding takes less",
+      pt::error);
 }

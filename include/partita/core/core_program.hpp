@@ -26,18 +26,16 @@ class core_program : public loop_program {
 
   /// Ops run on meshes on which axes have different sizes; said before the first action.
   constexpr void set_sizes(uneven_axes sizes) { graph_.sizes = static_cast<uneven_axes&&>(sizes); }
-  /// What the loops mean on one of those meshes, of which `row` has the sizes; for ops that run
-  /// there. No action may follow.
-  constexpr core_program on_row(int row) const {
-    core_program c = *this;
-    const uneven_axes& sizes = graph_.sizes;
+  /// Becomes what its loops mean on one of those meshes, of which `row` has the sizes; for ops that
+  /// run there. No action may follow.
+  constexpr void be_on_row(int row) {
+    const uneven_axes sizes = graph_.sizes;
     for (int a = 0; a < max_axes; ++a)
-      if (sizes.contains(a)) c.state_.mesh.axes[a].size = sizes.sizes[row * max_axes + a];
-    c.graph_.sizes = {};
+      if (sizes.contains(a)) state_.mesh.axes[a].size = sizes.sizes[row * max_axes + a];
+    graph_.sizes = {};
     for (op_id o = 0; o < p.op_count(); ++o)
       for (int f = 0; f < map.ops[o].count; ++f)
-        c.state_.local[map.ops[o].begin + f] = map.at(o, f).size / c.pieces_of(o, f);
-    return c;
+        state_.local[map.ops[o].begin + f] = map.at(o, f).size / pieces_of(o, f);
   }
 
   /// The actions from here on are those of a tactic.

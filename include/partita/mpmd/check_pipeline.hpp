@@ -3,12 +3,25 @@
 
 #include <string_view>
 
+#include <partita/mpmd/pipeline_memory.hpp>
 #include <partita/mpmd/pipelined.hpp>
 #include <partita/schedule/check.hpp>
 
 namespace partita {
 
-/// What the compiler keeps of a pipeline.
+/// What the compiler keeps of one mesh of a pipeline.
+struct checked_mesh {
+  partita::collectives collectives;  ///< that its devices run in a step
+  std::int64_t argument_bytes = 0;   ///< per device, as mesh_memory has them
+  std::int64_t peak_bytes = 0;       ///< per device, where all calls take equally long
+};
+/// What it keeps of a tactic.
+struct checked_tactic {
+  partita::collectives collectives;  ///< of a step, after the tactic
+  int conflicts = 0;
+};
+
+/// What the compiler keeps of a pipeline: of its first 64 tactics, if there are more.
 template <int Room>
 class checked_pipeline {
  public:
@@ -17,6 +30,7 @@ class checked_pipeline {
   int messages = 0;  ///< of one step
   /// Do all meshes come to their end with channels of the given capacity?
   bool deadlock_free = false;
+  partita::collectives collectives;  ///< of a step, on all meshes
 
   constexpr explicit checked_pipeline(const pipelined& p) {
     keep(p.error.message);
@@ -32,6 +46,18 @@ class checked_pipeline {
       keep(p.topology.name(m));
       keep(p.order_of(p.topology.name(m)));
     }
+    collectives = p.collectives;
+    for (const auto& t : p.tactics) {
+      if (tactics_ == most_tactics) break;
+      keep(t.name);
+      tactic_[tactics_++] = {t.counts, t.conflicts};
+    }
+    const vec<mesh_memory> memory = memory_of(p);
+    for (int m = 0; m < meshes_; ++m) mesh_[m] = {{}, memory[m].arguments, memory[m].peak};
+    for (const auto& u : p.units)
+      for (const auto& n : u.notes)
+        mesh_[u.piece.mesh].collectives.count(
+            n.kind, saturating_multiply(n.times, u.inside ? p.microbatches : 1));
   }
   /// The mistake, or empty.
   constexpr std::string_view error() const { return part(0); }
@@ -43,11 +69,27 @@ class checked_pipeline {
     mpmd_detail::no_such_mesh(mesh, {});
     return {};
   }
+  /// A mesh by its name; one that is not there is no constant expression.
+  constexpr const checked_mesh& mesh(std::string_view name) const {
+    for (int m = 0; m < meshes_; ++m)
+      if (part(1 + 2 * m) == name) return mesh_[m];
+    mpmd_detail::no_such_mesh(name, {});
+    return mesh_[0];
+  }
+  /// The last tactic of a name; one that is not there is no constant expression.
+  constexpr const checked_tactic& tactic(std::string_view name) const {
+    for (int t = tactics_; t-- > 0;)
+      if (part(1 + 2 * meshes_ + t) == name) return tactic_[t];
+    schedule_detail::the_program_has_no("tactic", name);
+  }
   constexpr int needed() const { return end_[kept_]; }
 
  private:
-  int meshes_ = 0, kept_ = 0;
-  int end_[2 * max_meshes + 2] = {};  ///< of the texts one behind the other
+  static constexpr int most_tactics = 64;
+  int meshes_ = 0, tactics_ = 0, kept_ = 0;
+  checked_mesh mesh_[max_meshes] = {};
+  checked_tactic tactic_[most_tactics] = {};
+  int end_[2 * max_meshes + most_tactics + 2] = {};  ///< of the texts one behind the other
   char chars_[Room] = {};
 
   constexpr void keep(std::string_view s) {
@@ -84,6 +126,13 @@ struct harmless_pipeline {
   bool deadlock_free = true;
   constexpr schedule_detail::harmless error() const { return {}; }
   constexpr schedule_detail::harmless order(std::string_view) const { return {}; }
+  struct figures {
+    schedule_detail::harmless_collectives collectives;
+    schedule_detail::harmless argument_bytes, peak_bytes, conflicts;
+  };
+  schedule_detail::harmless_collectives collectives;
+  constexpr figures mesh(std::string_view) const { return {}; }
+  constexpr figures tactic(std::string_view) const { return {}; }
 };
 inline constexpr harmless_pipeline harmless_pipeline_constant;
 

@@ -9,6 +9,7 @@
 #include <boost/hana/tuple.hpp>
 
 #include <partita/mpmd/calls.hpp>
+#include <partita/mpmd/pipeline_memory.hpp>
 #include <partita/mpmd/sharded_units.hpp>
 #include <partita/mpmd/split_sums.hpp>
 #include <partita/mpmd/units.hpp>
@@ -64,6 +65,34 @@ constexpr core_program pipeline_core(const placed_program& placed, const topolog
     by_op.push_back(on[source_op.empty() ? o : source_op[o]]);
   core.set_sizes(size_finder(t, all).find(by_op));
   return core;
+}
+
+/// Errors    O134 a device of a mesh needs more memory than it has, where the topology says so
+constexpr void check_memory(pipelined& p) {
+  bool limited = false;
+  for (int m = 0; m < p.topology.count(); ++m)
+    limited = limited || (p.topology[m].has_device && p.topology[m].device.memory > 0);
+  if (!limited) return;
+  const vec<mesh_memory> memory = memory_of(p);
+  for (int m = 0; m < p.topology.count(); ++m) {
+    const device& d = p.topology[m].device;
+    if (!p.topology[m].has_device || d.memory <= 0 ||
+        static_cast<double>(memory[m].peak) <= d.memory)
+      continue;
+    text message("O134 pipeline: a device of mesh \"");
+    message << p.topology.name(m) << "\" needs ";
+    print_figure(message, memory[m].peak);
+    message << " bytes";
+    if (memory[m].call >= 0)
+      message << " while it runs " << call_text(p.calls.calls[memory[m].call], p.calls.with_stage);
+    message << ", ";
+    print_figure(message, memory[m].arguments);
+    message << " of them arguments; a " << d.name() << " has ";
+    print_figure(message, static_cast<std::int64_t>(d.memory));
+    message
+        << "; more microbatches, an order that keeps fewer of them, or more sharding takes less";
+    p.error.set(message);
+  }
 }
 
 /// Collectives of all calls of a step.
@@ -169,6 +198,7 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
   if (out.error) return finish();
   out.lists = lists_with_messages(out.calls, out.order, calls.messages());
   out.error.record(find_deadlock(out.calls, out.lists, options.channels));
+  if (!out.error) check_memory(out);
   return finish();
 }
 

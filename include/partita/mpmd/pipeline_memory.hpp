@@ -155,7 +155,11 @@ class memory_walk {
     const pipeline_unit& u = p_.units[p_.unit_of[c]];
     const int mesh = u.piece.mesh;
     const double begin = t_.begin[c], end = t_.end[c];
-    events_.push_back({begin, event::runs, mesh, beyond_[p_.unit_of[c]], c});
+    std::int64_t beyond = beyond_[p_.unit_of[c]];
+    for (std::size_t k = 0; k < u.takes.size(); ++k)  // a slice is a copy, for this call
+      if (memory_of(u.takes[k].slot) != u.takes[k].slot)
+        beyond = saturating_add(beyond, u.device.local.input_type(static_cast<int>(k)).bytes());
+    events_.push_back({begin, event::runs, mesh, beyond, c});
     const std::size_t own = u.takes.size() - u.sums.size();
     for (const auto& v : u.gives) given_by_[v.slot] = p_.unit_of[c];
     const bool first = c == first_call(p_.unit_of[c]);

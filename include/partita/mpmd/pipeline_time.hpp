@@ -15,9 +15,10 @@ struct pipeline_time {
   failure error;        ///< D001, D002, O007
 };
 
-/// Simulates each unit once and plays its calls. Units run on whole values, so a mesh counts as one
-/// device: its own in the topology, or else `on`. A message takes the bytes of its value over the
-/// sender's link beyond the node, and that link's latency.
+/// Simulates each unit once and plays its calls, on devices that a mesh has in the topology, or
+/// else `on`. (Where nothing is sharded a mesh counts as one device.) All devices of a mesh send at
+/// a time: a message takes the bytes of a piece, of the larger ones where the meshes cut it
+/// differently, over the sender's link beyond the node, and that link's latency.
 ///
 /// Cost      linear in the ops of units, then in calls and messages
 /// Errors    D001 a figure of a device is missing; O007 deadlock
@@ -38,8 +39,13 @@ constexpr pipeline_time simulate(const pipelined& p, const device& on,
   for (message& m : out.lists.messages) {
     const transfer& t = p.transfers[m.transfer];
     const device& d = device_of(t.from);
-    m.seconds =
-        static_cast<double>(p.source.type(t.value).bytes()) / (d.far.bandwidth * d.link_part);
+    const transfer_layout& l = p.sent_as[m.transfer];
+    const tensor_type& whole = p.values().type(p.slot_of[t.value]);
+    const auto piece = [&](const layout& lies, int mesh) {
+      return tensor_type{whole.element, lies.local(whole.shape, p.meshes[mesh])}.bytes();
+    };
+    const std::int64_t sent = piece(l.from, t.from), taken = piece(l.to, t.to);
+    m.seconds = static_cast<double>(sent > taken ? sent : taken) / (d.far.bandwidth * d.link_part);
     m.latency = d.far.latency;
   }
   out.times = play(

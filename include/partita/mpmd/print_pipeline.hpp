@@ -50,7 +50,9 @@ class pipeline_printer : stage_printer {
   vec<value_id> of_slot_;  ///< a value of the source, or -1
 
   constexpr text name_of(value_id slot) const {
-    return of_slot_[slot] < 0 ? concat('v', slot) : text(names_[of_slot_[slot]]);
+    text name;
+    if (of_slot_[slot] < 0) return name << 'v' << slot;
+    return name << names_[of_slot_[slot]];
   }
   constexpr bool is_sharded() const { return !pipe_.core.p.ops.empty(); }
   /// What a unit gives, without what it only passes on: sums that are there.

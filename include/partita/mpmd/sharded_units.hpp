@@ -21,6 +21,7 @@ class unit_lowerer {
       : out_(out), core_(core), p_(core.p), source_(out.source), names_(out.source) {
     find_ops();
     find_slots();
+    find_names();
   }
 
   constexpr void run() {
@@ -31,7 +32,6 @@ class unit_lowerer {
     out_.sent_as.resize(out_.transfers.size(), transfer_layout{});
     for (int m = 0; m < out_.topology.count(); ++m)
       if (same_sizes(m) == m) run_on_meshes_like(m);
-    find_local_meshes();
   }
 
  private:
@@ -47,6 +47,7 @@ class unit_lowerer {
   vec<value_id> slot_of_;  ///< by value of the source: what stands for it between units
   vec<value_id> name_of_;  ///< by value of the core program: the one of the source, or -1
   vec<int> output_of_;     ///< by value of the core program: an output, or -1
+  vec<text> slot_names_;   ///< by value of the core program
   vec<char> sent_;         ///< by value of the core program
   vec<op_id> slice_of_;    ///< by value of the core program: a microbatch_slice of it, or -1
   vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
@@ -122,7 +123,13 @@ class unit_lowerer {
     return m;
   }
   constexpr void run_on_meshes_like(int m) {
-    const core_program here = core_.uneven_sizes().axes == 0 ? core_ : core_.on_row(1 + m);
+    core_program row;
+    const bool even = core_.uneven_sizes().axes == 0;
+    if (!even) {
+      row = core_;
+      row.be_on_row(1 + m);
+    }
+    const core_program& here = even ? core_ : row;
     lowering l(here, out_.passes, sent_);
     for (int other = m; other < out_.topology.count(); ++other)
       if (same_sizes(other) == m) out_.meshes[other] = here.mesh;
@@ -140,8 +147,6 @@ class unit_lowerer {
       if (same_sizes(out_.output_mesh[i]) == m)
         out_.output_layout[i] = lies(l, out_.output_slot[i]);
   }
-  constexpr void find_local_meshes() {}
-
   /// How a value lies between units. An axis that does not divide it on a mesh that takes it is
   /// left out there.
   constexpr layout lies(const lowering& l, value_id v) const {
@@ -171,14 +176,22 @@ class unit_lowerer {
 
   // ---- Units ------------------------------------------------------------------------------------
 
-  constexpr text name_of(value_id slot) const {
-    const value_id v = name_of_[slot];
-    return v < 0 ? concat('v', slot) : text(unquoted(names_[v]));
+  /// What stands for a slot in texts: the name of the source's value.
+  constexpr void find_names() {
+    for (value_id v = 0; v < p_.value_count(); ++v) {
+      text name;
+      if (name_of_[v] >= 0)
+        name << unquoted(names_[name_of_[v]]);
+      else
+        name << 'v' << v;
+      slot_names_.push_back(static_cast<text&&>(name));
+    }
   }
+  constexpr std::string_view name_of(value_id slot) const { return slot_names_[slot].view(); }
   /// Next states have the names of the inputs whose next states they are.
-  constexpr text output_name(value_id slot) const {
+  constexpr std::string_view output_name(value_id slot) const {
     const int i = output_of_[slot];
-    return i < 0 ? name_of(slot) : text(source_.output_name(i));
+    return i < 0 ? name_of(slot) : source_.output_name(i);
   }
   constexpr void write(lowering& l, int u) {
     pipeline_unit& unit = out_.units[u];
