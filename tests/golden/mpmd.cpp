@@ -345,7 +345,7 @@ TEST_CASE("a pipeline whose stages are sharded") {
   %w2'@m1 = fragment<mesh="m1", origin=[]>(%x20@m1, %w2@m1) {
     %x1 = reduce_scatter [{"B"}, {}] %x20 : tensor<2x8xf32>
     %w2' = subtract(%w2, %x1) : tensor<2x8xf32>
-    return %w2' as "w2'" : tensor<2x8xf32>
+    return %w2' : tensor<2x8xf32>
   }
   %x21@m0 = fragment<mesh="m0", origin=["layer1"(1)], stage=0, calls=2>(%x7@m0, %x18@m0, %x21@m0) {
     %x1 = dot_general(%x7, %x18) {contract=[0]x[0]} : tensor<8x4xf32>
@@ -355,7 +355,7 @@ TEST_CASE("a pipeline whose stages are sharded") {
   %w1'@m0 = fragment<mesh="m0", origin=[]>(%x21@m0, %w1@m0) {
     %x1 = reduce_scatter [{"B"}, {}] %x21 : tensor<2x4xf32>
     %w1' = subtract(%w1, %x1) : tensor<2x4xf32>
-    return %w1' as "w1'" : tensor<2x4xf32>
+    return %w1' : tensor<2x4xf32>
   }
   return %w1'@m0, %w2'@m1, %loss@m1 : tensor<8x8xf32>, tensor<8x8xf32>, tensor<f32>
 }

@@ -113,7 +113,7 @@ class pipeline_page : page_writer {
       const pipeline_unit& unit = p_.units[u];
       t.words(what(unit)).code(name_text(mesh(unit.piece.mesh))).code(origins(unit.piece));
       t.number(calls_[u]).seconds(t_.seconds[u]).seconds(t_.seconds[u] * calls_[u]);
-      t.number(unit.function.op_count());
+      t.number(unit.device.local.op_count());
     }
     t.print(out_, true);
     left_out(t.rows(), p_.units.size(), "units");
