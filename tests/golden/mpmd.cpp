@@ -6,6 +6,8 @@
 #include <string_view>
 #include <tuple>
 
+#include <partita/mpmd/merge.hpp>
+#include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/print_mpmd.hpp>
 #include <partita/mpmd/print_pipeline.hpp>
@@ -361,5 +363,192 @@ TEST_CASE("a pipeline whose stages are sharded") {
 }
 m0: F0 F1 B0 B1
 m1: F0 B0 F1 B1
+)");
+}
+
+namespace {
+
+// Shardy:MPMD, "Scheduling + merging + export for a 2 microbatch, 2 stage pipeline". There each
+// microbatch takes the whole input and is a result of its own; here the batch is cut in two, and
+// results are stacked. Stages count from 0 here.
+pt::program second_source() {
+  pt::builder b;
+  const pt::value_id x = pt::ops::parameter(b, "arg0", {pt::dtype::f32, {8}});
+  const int layers[] = {b.p.scopes.open("layer1", -1), b.p.scopes.open("layer2", -1)};
+  const auto twice = [&](pt::value_id v, int layer, int transposed) {
+    const pt::value_id y = pt::ops::add(b, v, v);
+    b.p.ops.back().marks.transposed = transposed;
+    b.p.scopes.put(b.p.ops.back().marks.source, layers[layer]);
+    return y;
+  };
+  const pt::value_id forward = twice(twice(x, 0, 0), 1, 0),
+                     backward = twice(twice(forward, 1, 1), 0, 1);
+  b.p.outputs.push_back({backward, b.p.intern("out")});
+  return std::move(b.p);
+}
+pt::pipelined second_example(const pt::pipeline_order& order) {
+  return pt::pipeline(second_source(), two_meshes, order,
+                      {.where = {.names = {{"layer1", "m1"}, {"layer2", "m2"}}},
+                       .microbatches = 2,
+                       .batch = {{"arg0", 0}}});
+}
+
+}  // namespace
+
+TEST_CASE("the second example of the RFC: units") {
+  CHECK(
+      str(pt::print(second_example(pt::gpipe))) ==
+      R"(func @main(%arg0@m1: tensor<8xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
+  %x2@m1 = fragment<mesh="m1", origin=[]>(%arg0@m1) {
+    %x1 = reshape(%arg0) : tensor<4x2xf32>
+    %x2 = transpose(%x1) {dims=[1, 0]} : tensor<2x4xf32>
+    return %x2
+  } : tensor<2x4xf32>
+  %x4@m1 = microbatch_slice %x2@m1 : tensor<4xf32>
+  %x5@m1 = fragment<mesh="m1", origin=["layer1"], stage=0, calls=2>(%x4@m1) {
+    %x5 = add(%x4, %x4) : tensor<4xf32>
+    return %x5
+  } : tensor<4xf32>
+  %x5@m2 = transfer %x5@m1 : tensor<4xf32>
+  %x6@m2 = fragment<mesh="m2", origin=["layer2"], stage=1, calls=2>(%x5@m2) {
+    %x6 = add(%x5, %x5) : tensor<4xf32>
+    return %x6
+  } : tensor<4xf32>
+  %x7@m2 = fragment<mesh="m2", origin=["layer2"(1)], stage=1, calls=2>(%x6@m2) {
+    %x7 = add(%x6, %x6) : tensor<4xf32>
+    return %x7
+  } : tensor<4xf32>
+  %x7@m1 = transfer %x7@m2 : tensor<4xf32>
+  fragment<mesh="m1", origin=["layer1"(1)], stage=0, calls=2>(%x7@m1) {
+    %x8 = add(%x7, %x7) : tensor<4xf32>
+    return
+  }
+  %x9@m1 = microbatch_stack %x8 : tensor<2x4xf32>
+  %out@m1 = fragment<mesh="m1", origin=["layer1"(1)]>(%x9@m1) {
+    %x10 = transpose(%x9) {dims=[1, 0]} : tensor<4x2xf32>
+    %out = reshape(%x10) : tensor<8xf32>
+    return %out
+  } : tensor<8xf32>
+  return %out@m1 : tensor<8xf32>
+}
+m1: F0 F1 B0 B1
+m2: F0 F1 B0 B1
+)");
+}
+TEST_CASE("the second example of the RFC: scheduled") {
+  CHECK(
+      str(pt::print(second_example(pt::one_f_one_b))) ==
+      R"(func @main(%arg0@m1: tensor<8xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
+  %x2@m1 = fragment<mesh="m1", origin=[]>(%arg0@m1) {
+    %x1 = reshape(%arg0) : tensor<4x2xf32>
+    %x2 = transpose(%x1) {dims=[1, 0]} : tensor<2x4xf32>
+    return %x2
+  } : tensor<2x4xf32>
+  %x4@m1 = microbatch_slice %x2@m1 : tensor<4xf32>
+  %x5@m1 = fragment<mesh="m1", origin=["layer1"], stage=0, calls=2>(%x4@m1) {
+    %x5 = add(%x4, %x4) : tensor<4xf32>
+    return %x5
+  } : tensor<4xf32>
+  %x5@m2 = transfer %x5@m1 : tensor<4xf32>
+  %x6@m2 = fragment<mesh="m2", origin=["layer2"], stage=1, calls=2>(%x5@m2) {
+    %x6 = add(%x5, %x5) : tensor<4xf32>
+    return %x6
+  } : tensor<4xf32>
+  %x7@m2 = fragment<mesh="m2", origin=["layer2"(1)], stage=1, calls=2>(%x6@m2) {
+    %x7 = add(%x6, %x6) : tensor<4xf32>
+    return %x7
+  } : tensor<4xf32>
+  %x7@m1 = transfer %x7@m2 : tensor<4xf32>
+  fragment<mesh="m1", origin=["layer1"(1)], stage=0, calls=2>(%x7@m1) {
+    %x8 = add(%x7, %x7) : tensor<4xf32>
+    return
+  }
+  %x9@m1 = microbatch_stack %x8 : tensor<2x4xf32>
+  %out@m1 = fragment<mesh="m1", origin=["layer1"(1)]>(%x9@m1) {
+    %x10 = transpose(%x9) {dims=[1, 0]} : tensor<4x2xf32>
+    %out = reshape(%x10) : tensor<8xf32>
+    return %out
+  } : tensor<8xf32>
+  return %out@m1 : tensor<8xf32>
+}
+m1: F0 F1 B0 B1
+m2: F0 B0 F1 B1
+)");
+}
+TEST_CASE("the second example of the RFC: merged") {
+  CHECK(
+      str(pt::print(pt::merged(second_example(pt::one_f_one_b), {{{"layer2"}, {"layer2", 1}}}))) ==
+      R"(func @main(%arg0@m1: tensor<8xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
+  %x2@m1 = fragment<mesh="m1", origin=[]>(%arg0@m1) {
+    %x1 = reshape(%arg0) : tensor<4x2xf32>
+    %x2 = transpose(%x1) {dims=[1, 0]} : tensor<2x4xf32>
+    return %x2
+  } : tensor<2x4xf32>
+  %x4@m1 = microbatch_slice %x2@m1 : tensor<4xf32>
+  %x5@m1 = fragment<mesh="m1", origin=["layer1"], stage=0, calls=2>(%x4@m1) {
+    %x5 = add(%x4, %x4) : tensor<4xf32>
+    return %x5
+  } : tensor<4xf32>
+  %x5@m2 = transfer %x5@m1 : tensor<4xf32>
+  %x7@m2 = fragment<mesh="m2", origin=["layer2", "layer2"(1)], stage=1, calls=2>(%x5@m2) {
+    %x6 = add(%x5, %x5) : tensor<4xf32>
+    %x7 = add(%x6, %x6) : tensor<4xf32>
+    return %x7
+  } : tensor<4xf32>
+  %x7@m1 = transfer %x7@m2 : tensor<4xf32>
+  fragment<mesh="m1", origin=["layer1"(1)], stage=0, calls=2>(%x7@m1) {
+    %x8 = add(%x7, %x7) : tensor<4xf32>
+    return
+  }
+  %x9@m1 = microbatch_stack %x8 : tensor<2x4xf32>
+  %out@m1 = fragment<mesh="m1", origin=["layer1"(1)]>(%x9@m1) {
+    %x10 = transpose(%x9) {dims=[1, 0]} : tensor<4x2xf32>
+    %out = reshape(%x10) : tensor<8xf32>
+    return %out
+  } : tensor<8xf32>
+  return %out@m1 : tensor<8xf32>
+}
+m1: F0 F1 B0 B1
+m2: FB0 FB1
+)");
+}
+TEST_CASE("the second example of the RFC: the batch is sharded") {
+  const auto PP = pt::pipeline(
+      {.stages = {{"layer1"}, {"layer2"}}, .batch = {{"arg0", 0}}, .microbatches = 2}, "PP");
+  const auto p = pt::partition(second_source(), two_meshes,
+                               pt::schedule(PP, pt::manual("x", {{"arg0", 0}}, "BP")));
+  CHECK(
+      str(pt::print(pt::merged(p, {{{"layer2"}, {"layer2", 1}}}))) ==
+      R"(func @main(%arg0@m1: tensor<8xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
+  %x2@m1 = fragment<mesh="m1", origin=[]>(%arg0@m1) {
+    %x1 = reshape(%arg0) : tensor<2x2xf32>
+    %x2 = transpose(%x1) {dims=[1, 0]} : tensor<2x2xf32>
+    return %x2 as "x2" : tensor<2x2xf32>
+  }
+  %x4@m1 = microbatch_slice %x2@m1 : tensor<4xf32>
+  %x5@m1 = fragment<mesh="m1", origin=["layer1"], stage=0, calls=2>(%x4@m1) {
+    %x5 = add(%x4, %x4) : tensor<2xf32>
+    return %x5 as "x5" : tensor<2xf32>
+  }
+  %x5@m2 = transfer %x5@m1 : tensor<4xf32> [{"x"}]
+  %x7@m2 = fragment<mesh="m2", origin=["layer2", "layer2"(1)], stage=1, calls=2>(%x5@m2) {
+    %x1 = add(%x5, %x5) : tensor<2xf32>
+    %x7 = add(%x1, %x1) : tensor<2xf32>
+    return %x7 as "x7" : tensor<2xf32>
+  }
+  %x7@m1 = transfer %x7@m2 : tensor<4xf32> [{"x"}]
+  %x9@m1 = fragment<mesh="m1", origin=["layer1"(1)], stage=0, calls=2>(%x7@m1) {
+    %x9 = add(%x7, %x7) : tensor<2xf32>
+    return %x9 as "x9" : tensor<2xf32>
+  }
+  %out@m1 = fragment<mesh="m1", origin=["layer1"(1)]>(%x9@m1) {
+    %x1 = transpose(%x9) {dims=[1, 0]} : tensor<2x2xf32>
+    %out = reshape(%x1) : tensor<4xf32>
+    return %out : tensor<4xf32>
+  }
+  return %out@m1 : tensor<8xf32>
+}
+m1: F0 F1 B0 B1
+m2: FB0 FB1
 )");
 }

@@ -8,7 +8,8 @@
 // programs whose stages depend on each other in a circle, nested programs.
 //
 // And under tables of orders drawn by lot, stages on any meshes: those that follow the flow of data
-// run, or need more capacity and say so; others may contradict it, and say so.
+// run, or need more capacity and say so; others may contradict it, and say so. Then with units
+// merged by lot: to the same bits, or those that are to be one call wait for themselves.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <set>
 
 #include <partita/mpmd/list_schedule.hpp>
+#include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/run/pipeline.hpp>
 
@@ -202,7 +204,7 @@ std::string pipeline_problem(std::uint64_t seed) {
 }
 
 struct table_statistics {
-  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0;
+  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0, merged = 0, circles = 0;
 } tables_seen;
 
 bool same_rows(const pt::order_table& a, const pt::order_table& b) {
@@ -220,6 +222,35 @@ pt::order_table rows_of(const pt::pipelined& p) {
       if (p.calls.calls[call].ordered()) out.rows.back().push_back(p.calls.calls[call]);
   }
   return out;
+}
+
+/// The same, where channels hold as much as is needed, with units merged by lot.
+std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
+                          const pt::results& expected, data::random& r) {
+  p.channels.capacity = pt::unbounded;
+  const std::int64_t lot = r.in(0, 1 << 20), rare = r.in(2, 8);
+  const auto together = [&](const pt::fragment_call& a, const pt::fragment_call& b) {
+    std::uint64_t h = static_cast<std::uint64_t>(lot);
+    for (const int each : {a.stage, a.transposed, static_cast<int>(a.part), b.stage, b.transposed,
+                           static_cast<int>(b.part)})
+      h = (h + static_cast<std::uint64_t>(each) + 1) * 0x9e3779b97f4a7c15u;
+    return (h >> 40) % static_cast<std::uint64_t>(rare) == 0;
+  };
+  pt::pipelined q;
+  try {
+    q = pt::merged(p, together);
+  } catch (const pt::error& e) {
+    ++tables_seen.circles;
+    return e.code() == "O126" ? "" : e.what();
+  }
+  if (q.units.size() == p.units.size()) return "";
+  ++tables_seen.merged;
+  for (const auto& u : q.units)
+    if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
+  if (!pt::equal(pt::emulate(q, x), expected)) return "another result of merged units";
+  if (!pt::equal(pt::emulate(q, pt::mesh_mode::threads, x), expected))
+    return "another result of merged units in threads";
+  return "";
 }
 
 std::string table_problem(std::uint64_t seed) {
@@ -275,6 +306,7 @@ std::string table_problem(std::uint64_t seed) {
     if (!pt::equal(pt::emulate(p, x), expected)) return "another result";
     if (!pt::equal(pt::emulate(p, pt::mesh_mode::threads, x), expected))
       return "another result in threads";
+    return merge_problem(p, x, expected, r);
   } catch (const pt::error& e) {
     return std::string(e.what()) + "\n" + data::str(pt::print(c.p));
   }
@@ -313,5 +345,6 @@ TEST_CASE("random pipelines under random tables of orders") {
   for_each_seed(600, table_problem);
   MESSAGE(tables_seen.cases, " tables, ", tables_seen.ran, " that run, ", tables_seen.deadlocks,
           " that need more capacity, ", tables_seen.wrong, " with calls exchanged, ",
-          tables_seen.cycles, " of them against the flow of data");
+          tables_seen.cycles, " of them against the flow of data, ", tables_seen.merged,
+          " merged, ", tables_seen.circles, " that cannot be");
 }

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include <partita/mpmd/list_schedule.hpp>
+#include <partita/mpmd/merge.hpp>
+#include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/run/pipeline.hpp>
 
@@ -288,4 +290,21 @@ TEST_CASE("what is communicated inside of stages") {
   CHECK(megatron.collectives == pt::collectives{.all_reduce = 27 + 4 * 4 * 4 + 4 * 4});
   CHECK(batch.tactics.size() == 2);
   CHECK(megatron.tactics[1].counts == batch.collectives);
+}
+
+TEST_CASE("the last stage merged into one call gives the same bits") {
+  const tied_reference tied;
+  const auto check = [&](const pt::pipelined& p) {
+    const pt::pipelined q = pt::merged(p, {{{"head"}, {"head", 1}}});
+    CHECK(q.units.size() < p.units.size());
+    for (const auto& u : q.units) CHECK(str(pt::verify(u.device).message) == "");
+    CHECK(pt::equal(pt::emulate(q, tied.x), pt::emulate(p, tied.x)));
+  };
+  for (const auto* order : {&pt::one_f_one_b, &pt::zb_h1})
+    check(pt::pipeline(tied.f, topology_of(2), *order,
+                       {.where = stages(2, *order, 2),
+                        .microbatches = 4,
+                        .batch = {{"tokens", 0}, {"targets", 0}}}));
+  check(pt::partition(tied.f, meshes_of(2, {{"B", 4}, {"M", 2}}, {{"M", 2}, {"B", 2}}),
+                      pt::schedule(pipeline_of_two(pt::one_f_one_b, 4), BP, MP, Z3)));
 }

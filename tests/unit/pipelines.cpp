@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <partita/mpmd/list_schedule.hpp>
+#include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/order_search.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/pipeline_time.hpp>
@@ -616,4 +617,73 @@ TEST_CASE("memory of meshes: what waits for later calls") {
       "arguments; a small has 20000; more microbatches, an order that keeps fewer of them, or more "
       "sharding takes less",
       pt::error);
+}
+
+namespace {
+
+/// A training step of two layers on two meshes, 1F1B.
+constexpr pt::pipelined two_layer_step(const pt::pipeline_order& order, int microbatches = 4) {
+  const auto step = [](const auto& x, const auto& w) {
+    const auto [loss, g] =
+        pt::value_and_grad([&](const auto& v) { return sum(two_products(x, v)); }, w);
+    return std::tuple{pt::output("loss", loss), pt::output("w", w - g)};
+  };
+  return pt::pipeline(pt::trace(step, pt::input<float, 8, 4>("x"), pt::input<float, 4, 4>("w")),
+                      pt::topology{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}}, order,
+                      {.where = {.names = {{"a", "m0"}, {"b", "m1"}}},
+                       .microbatches = microbatches,
+                       .batch = {{"x", 0}},
+                       .channels = {.capacity = 2}});
+}
+template <class Rules>
+std::string merge_error(const pt::pipelined& p, const Rules& rules) {
+  try {
+    (void)pt::merged(p, rules);
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+// Forward and backward of the last stage as one call.
+static_assert(pt::merged(two_layer_step(pt::one_f_one_b), {{{"b"}, {"b", 1}}}).order_of("m1") ==
+              "FB0 FB1 FB2 FB3");
+
+TEST_CASE("units merged by names and by a predicate") {
+  const pt::pipelined p = two_layer_step(pt::one_f_one_b), q = pt::merged(p, {{{"b"}, {"b", 1}}});
+  CHECK(q.units.size() + 1 == p.units.size());
+  CHECK(q.order_of("m0") == p.order_of("m0"));
+  CHECK(q.transfers.size() == p.transfers.size());
+  CHECK(!pt::verify(q.units[1].device.local));
+  CHECK(pt::most_in_flight(q.calls, q.order, 2)[1] == 1);
+  const auto last_stage = [](const pt::fragment_call& a, const pt::fragment_call& b) {
+    return a.mesh == 1 && a.microbatch == b.microbatch && a.transposed != b.transposed;
+  };
+  CHECK(pt::merged(p, last_stage).order_of("m1") == q.order_of("m1"));
+  CHECK(pt::merged(two_layer_step(pt::zb_h1), {{{"b"}, {"b", 1}}}).order_of("m1") ==
+        "FBW0 FBW1 FBW2 FBW3");
+  // All forward calls first: a merged call stands where the first of its calls stood.
+  CHECK(pt::merged(two_layer_step(pt::gpipe, 2), last_stage).order_of("m1") == "FB0 FB1");
+}
+
+TEST_CASE("units that cannot be merged") {
+  const pt::pipelined p = two_layer_step(pt::one_f_one_b);
+  using rules = pt::vec<pt::merge_rule>;
+  CHECK(
+      merge_error(p, rules{{{"a"}, {"a", 1}}}) ==
+      "O126 merge: forward of stage 0 (\"a\") and backward of stage 0 (\"a\"(1)) cannot be one "
+      "call: backward of stage 0 (\"a\"(1)) needs what backward of stage 1 (\"b\"(1)) makes, "
+      "backward of stage 1 (\"b\"(1)) needs what forward of stage 0 (\"a\") makes; leave the rule "
+      "out");
+  CHECK(merge_error(p, rules{{{"c"}, {"a", 1}}}) ==
+        "O127 merge: no unit runs \"c\"; known: a, b; did you mean \"a\"?");
+  CHECK(merge_error(p, rules{{{"a"}, {"b"}}}) ==
+        "O128 merge: forward of stage 0 (\"a\") runs on mesh \"m0\" and forward of stage 1 (\"b\") "
+        "on mesh \"m1\"; what is to be one call runs on one mesh");
+  CHECK(merge_error(
+            p, [](const auto& a, const auto& b) { return a.mesh == 1 && b.microbatch != 2; }) ==
+        "O129 merge: B2.1 and F2.1 are not to be one call, those of other microbatches are; a "
+        "unit is one function for all of them");
 }

@@ -13,6 +13,11 @@ namespace partita {
 /// stage before (the gradient of its input) and the rest (gradients of weights).
 enum class fragment_part : std::uint8_t { whole, input, weight };
 
+/// Kinds of calls, as bits: forward, backward or its first part, gradients of weights, others.
+struct call_kinds {
+  static constexpr unsigned forward = 1, backward = 2, weight = 4, further = 8;
+};
+
 /// One call of a fragment: a stage's forward (`transposed` 0) or backward (1) for one microbatch.
 /// Stages, meshes and microbatches count from 0.
 ///
@@ -23,17 +28,31 @@ struct fragment_call {
   int transposed = 0;  ///< how many times reverse mode was applied
   int microbatch = 0;  ///< -1: of no microbatch (an optimizer's step)
   fragment_part part = fragment_part::whole;
+  std::uint8_t joined = 0;  ///< bits of call_kinds: what it runs at once; 0: it was not merged
 
   constexpr bool ordered() const { return microbatch >= 0; }
+  /// What it runs, as bits of call_kinds.
+  constexpr unsigned kinds() const {
+    if (joined != 0) return joined;
+    if (transposed > 1) return call_kinds::further;
+    if (part == fragment_part::weight) return call_kinds::weight;
+    return transposed == 0 ? call_kinds::forward : call_kinds::backward;
+  }
   friend constexpr bool operator==(const fragment_call&, const fragment_call&) = default;
 };
 
 /// `F3`, `B3`, `W3` (forward, backward or its first part, gradients of weights of microbatch 3);
-/// `T2_3` for a second derivative; with a stage `F3.1`; `update.1` for what no microbatch needs.
+/// `T2_3` for a second derivative, `FB3` for forward and backward merged; with a stage `F3.1`;
+/// `update.1` for what no microbatch needs.
 constexpr text call_text(const fragment_call& c, bool with_stage = false) {
   text out;
   if (!c.ordered())
     out << "update";
+  else if (c.joined != 0)
+    out << (c.joined & call_kinds::forward ? "F" : "")
+        << (c.joined & call_kinds::backward ? "B" : "")
+        << (c.joined & call_kinds::weight ? "W" : "") << (c.joined & call_kinds::further ? "T" : "")
+        << c.microbatch;
   else if (c.part == fragment_part::weight)
     out << 'W' << c.microbatch;
   else if (c.transposed < 2)

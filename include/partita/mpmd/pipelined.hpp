@@ -3,6 +3,7 @@
 /// Source    Shardy:MPMD, fragment scheduling; GPipe, arXiv:1811.06965
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include <partita/core/core_program.hpp>
@@ -40,6 +41,7 @@ struct pipeline_unit {
   fragment piece;
   int transposed = 0;
   fragment_part part = fragment_part::whole;
+  std::uint8_t joined = 0;  ///< see fragment_call
   bool inside = false;
   vec<op_id> stacks;    ///< microbatch_stack ops of which it makes the slices
   vec<op_id> sums;      ///< microbatch_sum ops of which it makes what is combined

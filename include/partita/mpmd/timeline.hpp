@@ -370,13 +370,14 @@ constexpr vec<int> most_in_flight(const call_graph& g, span<const int> order, in
   vec<int> now(stages, 0), most(stages, 0);
   vec<char> split(stages, 0);
   for (const auto& c : g.calls)
-    if (c.part == fragment_part::weight) split[c.stage] = 1;
+    if (c.ordered() && (c.kinds() & call_kinds::weight) != 0) split[c.stage] = 1;
   for (const int call : order) {
     const fragment_call& c = g.calls[call];
     if (!c.ordered()) continue;
-    const auto last = split[c.stage] != 0 ? fragment_part::weight : fragment_part::whole;
-    if (c.transposed == 0 && ++now[c.stage] > most[c.stage]) most[c.stage] = now[c.stage];
-    if (c.transposed == 1 && c.part == last) --now[c.stage];
+    const unsigned last = split[c.stage] != 0 ? call_kinds::weight : call_kinds::backward;
+    if ((c.kinds() & call_kinds::forward) != 0 && ++now[c.stage] > most[c.stage])
+      most[c.stage] = now[c.stage];
+    if ((c.kinds() & last) != 0) --now[c.stage];
   }
   return most;
 }

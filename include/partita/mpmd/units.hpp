@@ -1,9 +1,9 @@
 /// Cuts the program of one microbatch into units.
 #pragma once
 
-#include <partita/mpmd/fragments.hpp>
 #include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/pipelined.hpp>
+#include <partita/mpmd/unit_functions.hpp>
 
 namespace partita::mpmd_detail {
 
@@ -42,8 +42,7 @@ class unit_writer {
   }
   /// The functions of units on whole values: a mesh is one device.
   constexpr void write_functions() {
-    fragment_programs programs(p_);
-    for (int u = 0; u < units(); ++u) write(u, programs);
+    write_whole_functions(out_, p_);
     out_.meshes.resize(static_cast<std::size_t>(out_.topology.count()), mesh{});
     out_.input_layout.resize(p_.inputs.size(), layout{});
     out_.output_layout.resize(p_.outputs.size(), layout{});
@@ -278,40 +277,6 @@ class unit_writer {
       for (value_id v = n.result; v < n.result + n.result_count; ++v)
         if (given_[v].has(unit.piece.mesh)) unit.piece.outputs.push_back(v);
     }
-  }
-  constexpr void write(int u, fragment_programs& programs) {
-    pipeline_unit& unit = out_.units[u];
-    vec<value_id> accumulated;
-    for (const op_id o : unit.sums) accumulated.push_back(p_.op(o).result);
-    program& f = unit.device.local;
-    f = programs(unit.piece, accumulated);
-    for (const op_id o : unit.stacks)
-      programs.give(f, programs.copy_of(p_.operand(o, 0)), p_.op(o).result);
-    for (const op_id o : unit.sums) accumulate(f, o, programs);
-    for (const value_id v : unit.piece.inputs) unit.takes.push_back({v, {}, {}});
-    for (const value_id v : unit.piece.outputs) unit.gives.push_back({v, {}, {}});
-    for (const op_id o : unit.stacks) unit.gives.push_back({p_.op(o).result, {}, {}});
-    for (const op_id o : unit.sums) {
-      unit.takes.push_back({p_.op(o).result, {}, {}});
-      unit.gives.push_back({p_.op(o).result, {}, {}});
-    }
-    describe(unit.device);
-  }
-  static constexpr void describe(device_program& d) {
-    for (int i = 0; i < d.local.input_count(); ++i) d.input_types.push_back(d.local.input_type(i));
-    for (int i = 0; i < d.local.output_count(); ++i)
-      d.output_types.push_back(d.local.output_type(i));
-    d.inputs.resize(d.input_types.size(), layout{});
-    d.outputs.resize(d.output_types.size(), layout{});
-  }
-  constexpr void accumulate(program& f, op_id sum, const fragment_programs& programs) const {
-    const auto c = static_cast<combiner>(p_.attrs(sum)[0]);
-    const op_node& n = p_.op(sum);
-    const value_id both[] = {programs.copy_of(n.result), programs.copy_of(p_.operand(sum, 0))};
-    const value_id next =
-        c == combiner::stack ? both[1]
-                             : append_for(f, n.marks, combining_op(c), both, {}, p_.type(n.result));
-    programs.give(f, next, n.result);
   }
   constexpr void write_transfers() {
     const auto send = [&](value_id v, int from, int after) {

@@ -29,13 +29,16 @@ inline constexpr call_look call_looks[] = {{"forward", {"#4e79a7", "#2f5580"}},
                                            {"backward", {"#4f9a47", "#2f6b2a"}},
                                            {"gradients of weights", {"#b07aa1", "#80506f"}},
                                            {"further derivatives", {"#c76a2b", "#8f4715"}},
-                                           {"outside of the loop", {"#8b7a6b", "#5f5247"}}};
-inline constexpr int call_kinds = 5;
+                                           {"outside of the loop", {"#8b7a6b", "#5f5247"}},
+                                           {"forward and backward", {"#3b8f8c", "#256563"}}};
+inline constexpr int call_look_count = 6;
 
 constexpr int kind_of(const fragment_call& c) {
   if (!c.ordered()) return 4;
-  if (c.part == fragment_part::weight) return 2;
-  return c.transposed < 2 ? c.transposed : 3;
+  const unsigned kinds = c.kinds();
+  if ((kinds & call_kinds::forward) != 0) return kinds == call_kinds::forward ? 0 : 5;
+  if ((kinds & call_kinds::backward) != 0) return 1;
+  return kinds == call_kinds::weight ? 2 : 3;
 }
 /// By stage: how many stages with lower numbers its mesh has.
 constexpr vec<int> rounds_of_stages(const call_graph& g) {

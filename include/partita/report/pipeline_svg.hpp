@@ -136,7 +136,7 @@ class pipeline_drawer {
   vec<int> rounds_;
   svg picture_;
   double y_ = 0;
-  bool drawn_[call_kinds] = {}, second_[call_kinds] = {}, sent_[2] = {}, merged_ = false,
+  bool drawn_[call_look_count] = {}, second_[call_look_count] = {}, sent_[2] = {}, merged_ = false,
        sends_ = false;
   vec<vec<int>> sent_by_;  ///< by mesh: messages, in the order of their times
 
@@ -250,7 +250,7 @@ class pipeline_drawer {
       picture_.label(x + 18, y_, words, "small");
       x += 34 + svg::width_of(words, 11);
     };
-    for (int k = 0; k < call_kinds; ++k)
+    for (int k = 0; k < call_look_count; ++k)
       for (const bool second : {false, true})
         if ((second ? second_ : drawn_)[k])
           entry(call_looks[k].colors[second ? 1 : 0],

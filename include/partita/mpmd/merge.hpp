@@ -1,0 +1,318 @@
+/// Units of a pipeline merged: one call runs what several did.
+///
+/// Source    Shardy:MPMD, fragment merging
+#pragma once
+
+#include <concepts>
+#include <string_view>
+
+#include <partita/mpmd/regroup.hpp>
+#include <partita/schedule/tactic.hpp>
+
+namespace partita {
+
+/// A unit by a named part that it runs (or a pattern, or what the part stands in), and how many
+/// times reverse mode was applied.
+struct fragment_name {
+  std::string_view name;
+  int transposed = 0;
+};
+/// Units that become one: `{{"head"}, {"head", 1}}`, forward and backward of the last stage.
+struct merge_rule {
+  fragment_name first, second;
+};
+
+namespace mpmd_detail {
+
+/// `forward of stage 1 ("layer2", "head")`
+constexpr text unit_text(const pipeline_unit& u) {
+  text out = u.joined != 0                     ? "merged call"
+             : !u.inside                       ? "call outside of the loop"
+             : u.part == fragment_part::weight ? "gradients of weights"
+             : u.transposed == 0               ? "forward"
+                                               : "backward";
+  if (u.piece.stage >= 0) out << " of stage " << u.piece.stage;
+  constexpr int most = 3;
+  const int count = static_cast<int>(u.piece.origins.size());
+  if (count > 0) out << " (";
+  for (int i = 0; i < count && i < most; ++i) {
+    out << (i > 0 ? ", " : "") << '"' << u.piece.origins[i].name << '"';
+    if (u.piece.origins[i].transposed > 0) out << '(' << u.piece.origins[i].transposed << ')';
+  }
+  if (count > most) out << ", and " << count - most << " more";
+  if (count > 0) out << ')';
+  return out;
+}
+
+/// Merges units by groups.
+///
+/// Errors    O126 what is to be one call needs what another one makes of its results
+class unit_merger {
+ public:
+  constexpr explicit unit_merger(const pipelined& p) : p_(p) {
+    for (int u = 0; u < units(); ++u) group_.push_back(u);
+  }
+  /// The group of a unit: the first of it.
+  constexpr int group(int u) const {
+    while (group_[u] != u) u = group_[u];
+    return u;
+  }
+  constexpr void join(int a, int b) {
+    a = group(a);
+    b = group(b);
+    group_[a > b ? a : b] = a > b ? b : a;
+  }
+  /// The pipeline with them merged, or with a mistake.
+  constexpr pipelined run(const failure& mistake) {
+    pipelined out = p_;
+    out.error.record(mistake);
+    if (!out.error) merge_in(out);
+    out.error.raise();
+    return out;
+  }
+
+ private:
+  const pipelined& p_;
+  vec<int> group_;
+  vec<call_edge> edges_;
+  vec<vec<int>> members_;  ///< by the first unit of a group
+  vec<vec<int>> was_;      ///< by new unit
+  vec<vec<int>> takers_;   ///< by value: units that take it; -1: sent, or for the caller
+
+  constexpr int units() const { return static_cast<int>(p_.units.size()); }
+
+  constexpr void merge_in(pipelined& out) {
+    edges_ = unit_flow(p_).edges();
+    const vec<int> order = order_of_groups(out.error);
+    if (out.error) return;
+    write(out, order);
+    regrouping(out, p_, was_).run();
+  }
+  /// First units of groups in an order of execution.
+  constexpr vec<int> order_of_groups(failure& error) {
+    members_.resize(p_.units.size(), {});
+    for (int u = 0; u < units(); ++u) members_[group(u)].push_back(u);
+    vec<call_edge> between;
+    for (const call_edge& e : edges_)
+      if (group(e.from) != group(e.to)) between.push_back({group(e.from), group(e.to)});
+    vec<int> rank;
+    for (int u = 0; u < units(); ++u) rank.push_back(u);
+    vec<int> order;
+    for (const int u : order_by_rank(between, rank))
+      if (group(u) == u) order.push_back(u);
+    int groups = 0;
+    for (int u = 0; u < units(); ++u) groups += group(u) == u;
+    if (static_cast<int>(order.size()) < groups) report_cycle(error);
+    return order;
+  }
+  /// A way from a member of a group through others back into it.
+  constexpr void report_cycle(failure& error) const {
+    vec<int> from;
+    for (const call_edge& e : edges_) from.push_back(e.from);
+    const grouping behind(from, units());
+    for (int g = 0; g < units() && !error; ++g)
+      if (members_[g].size() > 1) report_cycle(g, behind, error);
+    error.record("O126", "merge: calls that are to be one wait for each other; leave a rule out");
+  }
+  constexpr void report_cycle(int g, const grouping& behind, failure& error) const {
+    vec<int> before(p_.units.size(), -1), pending;
+    for (const int u : members_[g]) pending.push_back(u);
+    for (std::size_t next = 0; next < pending.size(); ++next) {
+      const int u = pending[next];
+      for (const int e : behind[u]) {
+        const int to = edges_[e].to;
+        if (group(to) == g && group(u) != g) return report_way(to, u, before, error);
+        if (group(to) == g || before[to] >= 0) continue;
+        before[to] = u;
+        pending.push_back(to);
+      }
+    }
+  }
+  constexpr void report_way(int last, int u, const vec<int>& before, failure& error) const {
+    text way;
+    int to = last;
+    for (; u >= 0; to = u, u = before[u])
+      way << (to == last ? "" : ", ") << unit_text(p_.units[to]) << " needs what "
+          << unit_text(p_.units[u]) << " makes";
+    error.record("O126", "merge: ", unit_text(p_.units[to]).view(), " and ",
+                 unit_text(p_.units[last]).view(), " cannot be one call: ", way.view(),
+                 "; leave the rule out");
+  }
+
+  // ---- Writing ----------------------------------------------------------------------------------
+
+  constexpr void find_takers() {
+    takers_.resize(p_.source.types.size(), {});
+    for (int u = 0; u < units(); ++u)
+      for (const value_id v : p_.units[u].piece.inputs) {
+        takers_[v].push_back(u);
+        const op_id o = p_.source.producer(v);  // a slice is cut by who takes it
+        if (enters(p_.source.op(o)) && p_.source.op(o).operand_count > 0)
+          takers_[p_.source.operand(o, 0)].push_back(u);
+      }
+    for (const transfer& t : p_.transfers) takers_[t.value].push_back(-1);
+    for (const auto& each : p_.source.outputs) takers_[each.value].push_back(-1);
+  }
+  constexpr void write(pipelined& out, const vec<int>& order) {
+    find_takers();
+    vec<int> number(p_.units.size(), -1);
+    out.units.clear();
+    for (const int g : order) {
+      for (const int u : members_[g]) number[u] = static_cast<int>(out.units.size());
+      was_.push_back(members_[g]);
+      if (members_[g].size() > 1)
+        out.units.push_back(merged(members_[g]));
+      else
+        out.units.push_back(p_.units[g]);
+    }
+    for (transfer& t : out.transfers)
+      if (t.after >= 0) t.after = number[t.after];
+  }
+  /// Does anybody outside of a group take a value?
+  constexpr bool is_taken(value_id v, int g) const {
+    for (const int u : takers_[v])
+      if (u < 0 || group(u) != g) return true;
+    return false;
+  }
+  /// Ops of all, those that several make anew once; what they take and others take of them.
+  constexpr pipeline_unit merged(const vec<int>& members) const {
+    pipeline_unit out = p_.units[members[0]];
+    out.piece.origins.clear();
+    for (auto* list : {&out.piece.inputs, &out.piece.outputs, &out.piece.ops, &out.stacks,
+                       &out.sums, &out.combined})
+      list->clear();
+    out.part = fragment_part::whole;
+    vec<char> there(p_.source.ops.size(), 0), taken(p_.source.types.size(), 0);
+    for (const int u : members) include(out, p_.units[u], group(u), there, taken);
+    return out;
+  }
+  constexpr void include(pipeline_unit& out, const pipeline_unit& u, int g, vec<char>& there,
+                         vec<char>& taken) const {
+    for (const value_id v : u.piece.inputs)
+      if (there[p_.source.producer(v)] == 0 && taken[v]++ == 0) out.piece.inputs.push_back(v);
+    for (const op_id o : u.piece.ops)
+      if (there[o]++ == 0) out.piece.ops.push_back(o);
+    for (const value_id v : u.piece.outputs)
+      if (is_taken(v, g)) out.piece.outputs.push_back(v);
+    for (const auto& each : u.piece.origins) add_origin(out.piece, each);
+    append(out.stacks, u.stacks);
+    append(out.sums, u.sums);
+    append(out.combined, u.combined);
+    out.joined |= kinds_of(u);
+  }
+  static constexpr void append(vec<op_id>& to, const vec<op_id>& from) {
+    for (const op_id o : from) to.push_back(o);
+  }
+  static constexpr std::uint8_t kinds_of(const pipeline_unit& u) {
+    const fragment_call c{.transposed = u.transposed, .part = u.part, .joined = u.joined};
+    return u.inside ? static_cast<std::uint8_t>(c.kinds()) : std::uint8_t{0};
+  }
+  static constexpr void add_origin(fragment& f, const fragment_origin& origin) {
+    for (const auto& each : f.origins)
+      if (each == origin) return;
+    f.origins.push_back(origin);
+  }
+};
+
+/// Units of the loop that a rule names.
+constexpr vec<int> units_named(const pipelined& p, const fragment_name& f) {
+  vec<int> out;
+  for (int u = 0; u < static_cast<int>(p.units.size()); ++u) {
+    bool found = false;
+    for (const auto& each : p.units[u].piece.origins)
+      found = found || (each.transposed == f.transposed &&
+                        (schedule_detail::selects(f.name, each.name) ||
+                         schedule_detail::selects_pattern(f.name, each.name)));
+    if (found && p.units[u].inside) out.push_back(u);
+  }
+  return out;
+}
+constexpr void check_named(const pipelined& p, const fragment_name& f, const vec<int>& found,
+                           failure& error) {
+  if (!found.empty()) return;
+  vec<std::string_view> known;
+  for (const auto& u : p.units)
+    for (const auto& each : u.piece.origins)
+      if (u.inside && each.transposed == f.transposed) known.push_back(each.name);
+  text name = concat('"', f.name, '"');
+  if (f.transposed > 0) name << '(' << f.transposed << ')';
+  error.record("O127", "merge: no unit runs ", name.view(), "; ", known_names(f.name, known));
+}
+
+}  // namespace mpmd_detail
+
+/// A pipeline with units merged that rules name: each pair of units of the loop on one mesh of
+/// which the rule's first name selects one and its second name the other. A merged unit is one
+/// function; what only its parts take from each other stays in it. `order_of` shows its calls as
+/// `FB3`. A call stands where the first of those that it joins stood.
+///
+/// Cost      linear in the ops of units and in calls, but for sorting; rules times units
+/// Errors    O126 what is to be one call needs what another one makes of its results: names the
+///           chain; O127 no unit is named so; O128 units on different meshes; O007 deadlock
+constexpr pipelined merged(const pipelined& p, const vec<merge_rule>& rules) {
+  failure error;
+  mpmd_detail::unit_merger merger(p);
+  for (const merge_rule& r : rules) {
+    const vec<int> first = mpmd_detail::units_named(p, r.first),
+                   second = mpmd_detail::units_named(p, r.second);
+    mpmd_detail::check_named(p, r.first, first, error);
+    mpmd_detail::check_named(p, r.second, second, error);
+    bool any = false;
+    for (const int a : first)
+      for (const int b : second)
+        if (p.units[a].piece.mesh == p.units[b].piece.mesh) {
+          merger.join(a, b);
+          any = true;
+        }
+    if (!any && !error)
+      error.record("O128", "merge: ", mpmd_detail::unit_text(p.units[first[0]]).view(),
+                   " runs on mesh \"", p.topology.name(p.units[first[0]].piece.mesh), "\" and ",
+                   mpmd_detail::unit_text(p.units[second[0]]).view(), " on mesh \"",
+                   p.topology.name(p.units[second[0]].piece.mesh),
+                   "\"; what is to be one call runs on one mesh");
+  }
+  return merger.run(error);
+}
+
+/// A predicate over two calls: are they one?
+template <class F>
+concept MergePredicate = requires(const F& f, const fragment_call& c) {
+  { f(c, c) } -> std::same_as<bool>;
+};
+/// The same by a predicate, which is asked of the calls of two units on one mesh for each
+/// microbatch, in the order of the units.
+///
+/// Cost      as above, and the square of the units of a mesh times microbatches
+/// Errors    as above; O129 it joins the calls of some microbatches only
+template <MergePredicate F>
+constexpr pipelined merged(const pipelined& p, const F& together) {
+  failure error;
+  mpmd_detail::unit_merger merger(p);
+  const int units = static_cast<int>(p.units.size());
+  const auto call = [&](int u, int i) -> fragment_call {
+    const pipeline_unit& each = p.units[u];
+    return {each.piece.stage, each.piece.mesh, each.transposed, i, each.part, each.joined};
+  };
+  for (int a = 0; a < units && !error; ++a)
+    for (int b = a + 1; b < units; ++b) {
+      if (p.units[a].piece.mesh != p.units[b].piece.mesh || !p.units[a].inside ||
+          !p.units[b].inside)
+        continue;
+      int joined = 0, other = -1;
+      for (int i = 0; i < p.microbatches; ++i)
+        if (together(call(a, i), call(b, i)))
+          ++joined;
+        else
+          other = i;
+      if (joined == 0) continue;
+      if (joined < p.microbatches)
+        error.record("O129", "merge: ", call_text(call(a, other), true).view(), " and ",
+                     call_text(call(b, other), true).view(),
+                     " are not to be one call, those of other microbatches are; a unit is one "
+                     "function for all of them");
+      merger.join(a, b);
+    }
+  return merger.run(error);
+}
+
+}  // namespace partita
