@@ -19,6 +19,7 @@
 #include <partita/mpmd/list_schedule.hpp>
 #include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/remat.hpp>
 #include <partita/run/pipeline.hpp>
 
 #include "../data.hpp"
@@ -204,7 +205,7 @@ std::string pipeline_problem(std::uint64_t seed) {
 }
 
 struct table_statistics {
-  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0, merged = 0, circles = 0;
+  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0, merged = 0, circles = 0, again = 0;
 } tables_seen;
 
 bool same_rows(const pt::order_table& a, const pt::order_table& b) {
@@ -236,6 +237,13 @@ std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
       h = (h + static_cast<std::uint64_t>(each) + 1) * 0x9e3779b97f4a7c15u;
     return (h >> 40) % static_cast<std::uint64_t>(rare) == 0;
   };
+  if (r.one_in(2)) {
+    p = pt::rematerialized(p);
+    ++tables_seen.again;
+    for (const auto& u : p.units)
+      if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
+    if (!pt::equal(pt::emulate(p, x), expected)) return "another result with forwards run again";
+  }
   pt::pipelined q;
   try {
     q = pt::merged(p, together);
@@ -346,5 +354,6 @@ TEST_CASE("random pipelines under random tables of orders") {
   MESSAGE(tables_seen.cases, " tables, ", tables_seen.ran, " that run, ", tables_seen.deadlocks,
           " that need more capacity, ", tables_seen.wrong, " with calls exchanged, ",
           tables_seen.cycles, " of them against the flow of data, ", tables_seen.merged,
-          " merged, ", tables_seen.circles, " that cannot be");
+          " merged, ", tables_seen.circles, " that cannot be, ", tables_seen.again,
+          " with forwards run again");
 }

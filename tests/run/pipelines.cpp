@@ -9,6 +9,7 @@
 #include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
+#include <partita/mpmd/remat.hpp>
 #include <partita/run/pipeline.hpp>
 
 #include "../data.hpp"
@@ -292,13 +293,16 @@ TEST_CASE("what is communicated inside of stages") {
   CHECK(megatron.tactics[1].counts == batch.collectives);
 }
 
-TEST_CASE("the last stage merged into one call gives the same bits") {
+TEST_CASE("the last stage merged into one call, and forwards run again: the same bits") {
   const tied_reference tied;
   const auto check = [&](const pt::pipelined& p) {
     const pt::pipelined q = pt::merged(p, {{{"head"}, {"head", 1}}});
     CHECK(q.units.size() < p.units.size());
     for (const auto& u : q.units) CHECK(str(pt::verify(u.device).message) == "");
-    CHECK(pt::equal(pt::emulate(q, tied.x), pt::emulate(p, tied.x)));
+    const pt::results expected = pt::emulate(p, tied.x);
+    CHECK(pt::equal(pt::emulate(q, tied.x), expected));
+    CHECK(pt::equal(pt::emulate(pt::rematerialized(p), tied.x), expected));
+    CHECK(pt::equal(pt::emulate(pt::rematerialized(q, {0}), tied.x), expected));
   };
   for (const auto* order : {&pt::one_f_one_b, &pt::zb_h1})
     check(pt::pipeline(tied.f, topology_of(2), *order,

@@ -13,6 +13,7 @@
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/pipeline_time.hpp>
 #include <partita/mpmd/plain_pipeline.hpp>
+#include <partita/mpmd/remat.hpp>
 #include <partita/mpmd/sequence.hpp>
 #include <partita/mpmd/timeline.hpp>
 #include <partita/partita.hpp>
@@ -686,4 +687,53 @@ TEST_CASE("units that cannot be merged") {
             p, [](const auto& a, const auto& b) { return a.mesh == 1 && b.microbatch != 2; }) ==
         "O129 merge: B2.1 and F2.1 are not to be one call, those of other microbatches are; a "
         "unit is one function for all of them");
+}
+
+namespace {
+
+/// Two stages of two layers each: their backwards need what lies between these.
+constexpr pt::pipelined deep_step(const pt::pipeline_order& order, int microbatches = 4) {
+  const auto step = [](const auto& x, const auto& w) {
+    const auto layers = [](const auto& a, const auto& b) {
+      return tanh(matmul(tanh(matmul(a, b)), b));
+    };
+    const auto [loss, g] = pt::value_and_grad(
+        [&](const auto& v) { return sum(pt::named("b", layers)(pt::named("a", layers)(x, v), v)); },
+        w);
+    return std::tuple{pt::output("loss", loss), pt::output("w", w - g)};
+  };
+  return pt::pipeline(
+      pt::trace(step, pt::input<float, 1024, 16>("x"), pt::input<float, 16, 16>("w")),
+      pt::topology{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}}, order,
+      {.where = {.names = {{"a", "m0"}, {"b", "m1"}}},
+       .microbatches = microbatches,
+       .batch = {{"x", 0}},
+       .channels = {.capacity = 2}});
+}
+
+}  // namespace
+
+static_assert(pt::rematerialized(deep_step(pt::one_f_one_b, 2)).order_of("m0") == "F0 F1 B0 B1");
+
+TEST_CASE("stages that run their forward again keep what it takes") {
+  for (const auto* order : {&pt::one_f_one_b, &pt::gpipe, &pt::zb_h1}) {
+    const pt::pipelined p = deep_step(*order, 8), q = pt::rematerialized(p);
+    CHECK(q.order_of("m0") == p.order_of("m0"));
+    CHECK(q.order_of("m1") == p.order_of("m1"));
+    CHECK(q.lists.messages.size() == p.lists.messages.size());
+    for (const auto& u : q.units) CHECK(!pt::verify(u.device.local));
+    // The forward of the first stage gives the second what it sends, and keeps nothing.
+    for (const auto& u : q.units)
+      if (u.inside && u.transposed == 0 && u.piece.stage == 0) CHECK(u.piece.outputs.size() == 1);
+  }
+  // With GPipe all microbatches are in flight: of three activations one is kept, as it was taken.
+  const pt::pipelined p = deep_step(pt::gpipe, 8);
+  const std::int64_t activation = 1024 / 8 * 16 * 4;
+  const auto before = pt::memory_of(p), after = pt::memory_of(pt::rematerialized(p));
+  CHECK(before[1].peak - after[1].peak >= 7 * activation);
+  CHECK(pt::memory_of(pt::rematerialized(p, {1}))[0].peak == before[0].peak);
+  CHECK_THROWS_WITH_AS((void)pt::rematerialized(p, {2}),
+                       "O136 remat: stage 2 keeps nothing from its forward to its backward; the "
+                       "pipeline has 2 stages, and merged ones keep nothing",
+                       pt::error);
 }
