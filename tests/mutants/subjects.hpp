@@ -69,7 +69,7 @@ inline std::vector<pt::array> inputs_of(const random_test::test_case& c, int num
 }
 inline std::vector<double> bounds_of(const random_test::test_case& c,
                                      const std::vector<pt::array>& inputs) {
-  if (c.real) return random_test::order_errors(c.p, inputs);
+  if (c.real) return random_test::order_errors<true>(c.p, inputs);
   std::vector<double> bounds;
   for (const auto& out : c.p.outputs)
     bounds.push_back(c.info[static_cast<std::size_t>(out.value)].tolerance);

@@ -17,7 +17,9 @@ struct bounded_array {
 /// An elementwise function gives equal bits for equal operands. Of n terms t, in any order, a sum
 /// has |error| <= (n - 1) u sum|t| (Higham, section 4.2), and a product of n factors one of
 /// (n - 1) u times its size; both runs have one. Where an op jumps (a comparison of inexact values)
-/// the result has no bound: its error is infinite.
+/// the result has no bound: its error is infinite. `Regrouped`: sums and products of two elements
+/// may be taken in other groups, too, so that each of them rounds.
+template <bool Regrouped = false>
 class error_analysis {
  public:
   static std::vector<bounded_array> run(const pt::program& p, std::vector<bounded_array> inputs) {
@@ -129,7 +131,7 @@ class error_analysis {
     for (std::size_t i = 0; i < operands.size(); ++i)
       if (operands[i].error > 0) inexact.push_back(i);
     list out;
-    for (const auto& y : results) out.push_back({y, 0});
+    for (const auto& y : results) out.push_back({y, rounds(p, o) ? rounding_error(y) : 0});
     if (inexact.empty()) return out;
     if (selects(p, o)) return without_bound(out);
     // Of many operands (a concatenation) each is moved, not combined with others.
@@ -147,12 +149,21 @@ class error_analysis {
         // A derivative is nearly the same all over so small an interval; twice for that.
         const double moved = 2 * pt::max_difference(got[r], results[r]);
         const bool real = pt::is_floating(results[r].element());
-        const double rounding = real ? 4 * rounding_of(results[r].element()) * greatest(got[r]) : 0;
+        const double rounding = real ? rounding_error(got[r]) : 0;
         const double e = real ? moved + rounding : moved > 0 ? infinite : 0;
         if (!(e <= out[r].error)) out[r].error = e == e ? e : infinite;
       }
     }
     return out;
+  }
+  static double rounding_error(const pt::array& a) {
+    return 4 * rounding_of(a.element()) * greatest(a);
+  }
+  static bool rounds(const pt::program& p, pt::op_id o) {
+    const pt::op_def* d = p.op(o).def;
+    return Regrouped && pt::is_floating(p.type(p.op(o).result).element) &&
+           (d == &pt::def<pt::op::add> || d == &pt::def<pt::op::subtract> ||
+            d == &pt::def<pt::op::multiply> || d == &pt::def<pt::op::divide>);
   }
   /// Does it pick elements by comparing those of one operand?
   static bool selects(const pt::program& p, pt::op_id o) {
@@ -227,13 +238,15 @@ class error_analysis {
   }
 };
 
-/// By output: the greatest difference that another order of sums may make.
+/// By output: the greatest difference that another order of sums may make (`Regrouped`: and other
+/// groups of two-element sums and products).
+template <bool Regrouped = false>
 inline std::vector<double> order_errors(const pt::program& p,
                                         const std::vector<pt::array>& inputs) {
   std::vector<bounded_array> exact;
   for (const auto& x : inputs) exact.push_back({x, 0});
   std::vector<double> out;
-  for (const auto& y : error_analysis::run(p, exact)) out.push_back(y.error);
+  for (const auto& y : error_analysis<Regrouped>::run(p, exact)) out.push_back(y.error);
   return out;
 }
 
