@@ -71,6 +71,40 @@ TEST_CASE("rings: one way around for several products, layers, a loop") {
       pt::input<float, 64, 16>("x"), pt::input<float, 16, 16>("w"));
   CHECK(why(loop, four, 9, BP, pt::manual("B", {{"w", 0}})) == "");
 }
+TEST_CASE("rings: rows of one element, padded rows, padded sums") {
+  const auto of = [](auto x, auto w, auto pad_x, auto pad_w) {
+    const auto f = pt::trace([](auto a, auto b) { return pt::matmul(a, b); }, x, w);
+    return why(f, four, 3, pad_x, pad_w);
+  };
+  const auto rows = pt::manual("B", {{"x", 0}}, "rows", pt::uneven::pad);
+  const auto columns = pt::manual("B", {{"w", 1}}, "columns", pt::uneven::pad);
+  const auto sums = pt::manual("B", {{"w", 0}}, "sums", pt::uneven::pad);
+  const auto row_tensor = [](auto n) { return pt::input<float, n(), 16>("x"); };
+  const auto w = pt::input<float, 16, 24>("w");
+  CHECK(of(row_tensor([] { return 4; }), w, rows, columns) == "");
+  CHECK(of(row_tensor([] { return 2; }), w, rows, columns) == "");
+  CHECK(of(row_tensor([] { return 6; }), w, rows, columns) == "");
+  CHECK(of(row_tensor([] { return 3; }), w, rows, sums) == "");
+  CHECK(of(pt::input<float, 8, 6>("x"), pt::input<float, 6, 24>("w"), rows, sums) == "");
+  CHECK(of(pt::input<float, 8, 3>("x"), pt::input<float, 3, 24>("w"), rows, sums) == "");
+}
+TEST_CASE("rings: convolutions") {
+  const auto f = [](const char* x, const char* w, const char* y, const char* dims) {
+    const pt::program p = pt::parse(std::string("func @main(%x: tensor<") + x + ">, %w: tensor<" +
+                                    w + ">) {\n  %y = convolution(%x, %w) {" + dims +
+                                    "} : tensor<" + y + ">\n  return %y : tensor<" + y + ">\n}\n");
+    REQUIRE_MESSAGE(!p.error, str(p.error.message));
+    return p;
+  };
+  const auto plain =
+      f("8x16xf32", "16x24xf32", "8x24xf32", "lhs=[0, 1], rhs=[0, 1], result=[0, 1]");
+  CHECK(why(plain, four, 3, BP, pt::manual("B", {{"w", 1}})) == "");
+  CHECK(why(plain, four, 3, BP, pt::manual("B", {{"w", 0}})) == "");
+  CHECK(why(plain, four, 3, pt::manual("B", {{"x", 1}}), pt::manual("B", {{"y", 0}})) == "");
+  const auto windows = f("8x3x16xf32", "16x24x2xf32", "8x2x24xf32",
+                         "lhs=[0, 2, 1], rhs=[0, 1, 2], result=[0, 2, 1]");
+  CHECK(why(windows, four, 3, BP, pt::manual("B", {{"w", 1}})) == "");
+}
 TEST_CASE("rings: what goes around otherwise is not proved") {
   const auto p = pt::partition(product, four, pt::schedule(BP, pt::manual("B", {{"w", 0}})),
                                {.overlap = beside});
@@ -90,6 +124,18 @@ TEST_CASE("rings: what goes around otherwise is not proved") {
   CHECK(!proved("{-1 around}", "{-1}"));         // the last one gets nothing
   CHECK(!proved("constant {4} : tensor<i64>", "constant {8} : tensor<i64>"));  // another block
   CHECK(!proved("constant {16} : tensor<i64>", "constant {20} : tensor<i64>"));
+}
+TEST_CASE("rings: blocks that are not passed on from the last device are not proved") {
+  const auto p = pt::partition(product, four, pt::schedule(BP, pt::manual("B", {{"w", 1}})),
+                               {.overlap = beside});
+  std::string text = str(pt::print(p.device.local, &p.mesh()));
+  const std::string around = "{-1 around}";
+  REQUIRE(text.find(around) != std::string::npos);
+  text.replace(text.find(around), around.size(), "{-1}");
+  pt::device_program d = p.device;
+  d.local = pt::parse(text, d.mesh);
+  REQUIRE(!d.local.error);
+  CHECK(!pt::prove(p.source, d).proved);
 }
 TEST_CASE("blocks: an update of the source's own, of a part of another value, is met as it is") {
   const auto f = pt::parse(R"(func @main(%x: tensor<8x8xf32>, %z: tensor<8x8xf32>) {

@@ -547,3 +547,91 @@ TEST_CASE("rules: weights that stay where they are") {
   b.p.outputs.push_back({y, b.p.intern("y")});
   for (int dim : {0, 1}) proves(b.p, pt::schedule(BP, pt::manual("B", {{"w", dim}})), 2);
 }
+
+TEST_CASE("rules: features of a group stand together") {
+  const std::string head = "(%x: tensor<4x2x8xf32>, %w: tensor<4x8x2xf32>)\n",
+                    tail =
+                        "  %y = convolution(%x, %v) {lhs=[0, 2, 1], rhs=[0, 1, 2], result=[0, 2, "
+                        "1], feature_groups}"
+                        " : tensor<4x1x8xf32>\n  return %y : tensor<4x1x8xf32>\n";
+  const auto source = head + "  %v = reshape(%w) : tensor<4x8x2xf32>\n" + tail;
+  const auto cut = [&](const char* dims, const char* cut) {
+    return head + "  %r = reshape(%w) : tensor<4x2x4x2xf32>\n  %t = transpose(%r) {dims=" + dims +
+           "} : tensor<" + cut + "xf32>\n  %v = reshape(%t) : tensor<4x8x2xf32>\n" + tail;
+  };
+  CHECK(does(source, cut("[0, 1, 2, 3]", "4x2x4x2")));
+  CHECK_FALSE(does(source, cut("[0, 2, 1, 3]", "4x4x2x2")));
+}
+
+TEST_CASE("rules: rows that stand several times, a part of which is cut off again") {
+  const std::string head = "(%x: tensor<4x3xf32>, %w: tensor<3x5xf32>)\n";
+  const auto source = head +
+                      "  %y = dot_general(%x, %w) {contract=[1]x[0]} : tensor<4x5xf32>\n"
+                      "  return %y : tensor<4x5xf32>\n";
+  const auto local = [&](const char* cut) {
+    return head +
+           "  %g = all_gather [{\"B\"}, {}] %x : tensor<8x3xf32>\n"
+           "  %p = dot_general(%g, %w) {contract=[1]x[0]} : tensor<8x5xf32>\n"
+           "  %y = " +
+           cut + " : tensor<4x5xf32>\n  return %y : tensor<4x5xf32>\n";
+  };
+  CHECK(does(source, local("all_slice [{\"B\"}, {}] %p"), "\"B\":2"));
+  CHECK(does(source, local("slice(%p) {[4:8, 0:5]}"), "\"B\":2"));
+  CHECK_FALSE(does(source, local("slice(%p) {[2:6, 0:5]}"), "\"B\":2"));
+  CHECK_FALSE(
+      does("(%x: tensor<4x3xf32>)\n  %s = reduce(%x) {add, dims=[0]} : tensor<3xf32>\n"
+           "  return %s : tensor<3xf32>\n",
+           "(%x: tensor<4x3xf32>)\n  %g = all_gather [{\"B\"}, {}] %x : tensor<8x3xf32>\n"
+           "  %s = reduce(%g) {add, dims=[0]} : tensor<3xf32>\n"
+           "  return %s : tensor<3xf32>\n",
+           "\"B\":2"));
+}
+
+TEST_CASE("rules: what a loop adds to is cut into pieces and gathered again") {
+  const std::string head = "(%x: tensor<4x6xf32>)\n";
+  const auto source = head +
+                      "  %y = reduce(%x) {add, dims=[0]} : tensor<6xf32>\n"
+                      "  return %y : tensor<6xf32>\n";
+  const auto local = [&](const char* back) {
+    return head +
+           "  %z = constant {0} : tensor<6xf32>\n"
+           "  %y = scan(%z, %x) {length=4, carried=1, sliced=1} do (%i: tensor<i32>, "
+           "%c: tensor<6xf32>, %r: tensor<6xf32>) {\n"
+           "    %a = all_slice [{\"B\"}] %c : tensor<3xf32>\n"
+           "    %b = all_slice [{\"B\"}] %r : tensor<3xf32>\n"
+           "    %s = add(%a, %b) : tensor<3xf32>\n    %g = " +
+           back +
+           "    return %t : tensor<6xf32>\n  } : tensor<6xf32>\n"
+           "  return %y : tensor<6xf32>\n";
+  };
+  CHECK(does(source,
+             local("all_gather [{\"B\"}] %s : tensor<6xf32>\n"
+                   "    %t = reshape(%g) : tensor<6xf32>\n"),
+             "\"B\":2"));
+  CHECK_FALSE(does(source,
+                   local("all_gather [{\"B\"}] %s : tensor<6xf32>\n"
+                         "    %t = reverse(%g) {dims=[0]} : tensor<6xf32>\n"),
+                   "\"B\":2"));
+}
+
+TEST_CASE("rules: what is padded beside the one position of a window is not that position") {
+  const auto proves = [](const char* gathered, const char* rest) {
+    const std::string conv =
+        " = convolution(%x, %v) {lhs=[0, 2, 1], rhs=[0, 1, 2], "
+        "result=[0, 2, 1]} : tensor<4x1x3xf32>\n  return %y : "
+        "tensor<4x1x3xf32>\n}\n";
+    const std::string of = "func @main(%x: tensor<4x1x2xf32>, %w: tensor<2x3x1xf32>)";
+    const pt::program p = pt::parse(of + " {\n  %v = reshape(%w) : tensor<2x3x1xf32>\n  %y" + conv);
+    pt::device_program d;
+    d.local = pt::parse(of + " attributes {mesh = {\"B\":2}} {\n" + gathered + rest + "  %y" + conv,
+                        d.mesh);
+    REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
+    for (int i = 0; i < 2; ++i) d.inputs.push_back({});
+    d.inputs[1].push_back(0, 2);
+    d.outputs.push_back({});
+    return pt::prove(p, d).proved;
+  };
+  CHECK(proves("  %g = all_gather [{}, {}, {\"B\"}] %w : tensor<2x3x2xf32>\n",
+               "  %v = slice(%g) {[0:2, 0:3, 0:1]} : tensor<2x3x1xf32>\n"));
+  CHECK_FALSE(proves("", "  %v = reshape(%w) : tensor<2x3x1xf32>\n"));
+}

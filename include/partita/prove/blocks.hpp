@@ -42,7 +42,8 @@ class writing_blocks {
   shape whole_;
   int dim_ = -1;
   std::int64_t block_ = 0;
-  view start_;  ///< of the block, in elements; it goes around
+  view start_;          ///< of the block, in elements; it goes around
+  bool turns_ = false;  ///< may it be behind the end? Then what is written must go around, too.
 
   constexpr bool find_dimension() {
     const shape& update = p_.type(p_.operand(o_, 1)).shape;
@@ -64,9 +65,10 @@ class writing_blocks {
     std::int64_t least = 0, greatest = 0;
     if (start_.rank != 0 || start_.dims != 1) return false;
     start_.range(0, least, greatest);
-    const bool inside = w_.all.terms.is_modulo(t) ? w_.all.terms[t].shape.extents[0] == extent
-                                                  : w_.all.terms.is_positions(t) && least >= 0 &&
-                                                        greatest <= extent - block_;
+    turns_ = w_.all.terms.is_modulo(t);
+    const bool inside =
+        turns_ ? w_.all.terms[t].shape.extents[0] == extent
+               : w_.all.terms.is_positions(t) && least >= 0 && greatest <= extent - block_;
     return inside && keeps_blocks(start_, block_, extent);
   }
   /// What shows, in this block, what the update shows: its dimension goes on, from where the first
@@ -75,31 +77,65 @@ class writing_blocks {
     if (update.view == open_view) return false;
     const view& seen = w_.all.views[update.view];
     const digit* const only = only_digit(seen, dim_);
-    if (only == nullptr || only->dim < 0 || only->stride <= 0) return false;
-    const std::int64_t step = only->stride;
-    const int along = only->dim;
+    if (only != nullptr)
+      return only->dim >= 0 && only->stride > 0 && goes_on(update, only->dim, only->stride, whole);
+    if (block_ > 1) return false;
+    // One element may be one of any dimension, by any steps that lead around it.
+    const shape tensor = w_.all.terms[update.term].shape;
+    for (int dim = 0; dim < seen.dims; ++dim)
+      if (const std::int64_t all = outside::modulus(seen.beyond[dim], tensor.extents[dim]);
+          sees_one(seen, dim) && goes_on(update, dim, steps_around(all), whole))
+        return true;
+    return false;
+  }
+  /// (A tensor that is not there yet, whole, may be padded.)
+  constexpr std::int64_t steps_around(std::int64_t all) const {
+    return (all + whole_.extents[dim_] - 1) / whole_.extents[dim_];
+  }
+  static constexpr bool sees_one(const view& v, int dim) {
+    for (int i = 0; i < v.count; ++i)
+      if (v.digits[i].dim == dim && v.digits[i].owner >= 0) return false;
+    return true;
+  }
+  /// The same, by these steps along a dimension of the tensor.
+  constexpr bool goes_on(const claim& update, int along, std::int64_t step, claim& whole) const {
+    const view& seen = w_.all.views[update.view];
     view v(seen.rank, seen.dims);
     for (int d = 0; d < seen.dims; ++d) {
       v.start[d] = seen.start[d];
       v.beyond[d] = seen.beyond[d];
     }
     v.start[along] -= start_.start[0] * step;
-    for (int i = 0; i < seen.count; ++i)
-      if (&seen.digits[i] == only)
-        v.add(dim_, along, whole_.extents[dim_], step);
-      else
-        v.add(seen.digits[i].owner, seen.digits[i]);
+    bool added = false;
+    const auto add = [&] {
+      if (!added) v.add(dim_, along, whole_.extents[dim_], step);
+      added = true;
+    };
+    for (int i = 0; i < seen.count; ++i) {
+      const digit& each = seen.digits[i];
+      if (each.owner < 0 || each.owner >= dim_) add();
+      if (each.owner != dim_) v.add(each.owner, each);
+    }
+    add();
     for (int i = 0; i < start_.count; ++i)
       if (!advance(v, along, start_.digits[i].owner, start_.digits[i].extent,
                    -start_.digits[i].stride * step))
         return false;
     const shape& tensor = w_.all.terms[update.term].shape;
-    if (v.beyond[along] == outside::wraps) {
-      v.start[along] %= tensor.extents[along];
-      if (v.start[along] < 0) v.start[along] += tensor.extents[along];
+    const std::int64_t n = tensor.extents[along], all = whole_.extents[dim_] * step;
+    if (outside::turns(v.beyond[along])) {
+      if (outside::modulus(v.beyond[along], n) != all) return false;
+      v.start[along] %= all;
+      if (v.start[along] < 0) v.start[along] += all;
+    } else if (turns_) {
+      return false;
     }
     v.normalize(tensor);
     if (!v.good() || !is_once_around(v, dim_, tensor)) return false;
+    // (Of one element, only where it stands as far from the start on all devices.)
+    for (int i = 0; i < start_.count && block_ == 1; ++i)
+      for (int k = 0; k < v.count; ++k)
+        if (v.digits[k].owner == start_.digits[i].owner && v.digits[k].dim == along) return false;
     for (int i = 0; i < start_.count; ++i)
       if (update.sums.contains(axis_of(start_.digits[i]))) return false;
     whole = {update.term, w_.number(v, update.term), update.sums, update.scale};
@@ -138,6 +174,11 @@ class writing_blocks {
 constexpr void write_blocks(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!w.defining && p.op(o).def->id == def<op::dynamic_update_slice>.id)
     writing_blocks(w, p, o, to).apply();
+}
+
+/// Are some blocks of a value written?
+constexpr bool is_being_written(const workspace& w, const program& p, value_id v) {
+  return w.written_in == &p && w.written_of[v] >= 0;
 }
 
 }  // namespace partita::prove_detail

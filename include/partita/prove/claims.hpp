@@ -132,8 +132,8 @@ struct workspace {
     if (c.view == open_view) return false;
     const view& v = all.views[c.view];
     for (int d = 0; d < v.dims; ++d)
-      if (v.beyond[d] >= outside::first_value &&
-          !all.is_identity(v.beyond[d], combiner::add, all.terms[c.term].element))
+      if (outside::filling(v.beyond[d]) != outside::unknown &&
+          !all.is_identity(outside::filling(v.beyond[d]), combiner::add, all.terms[c.term].element))
         return true;
     return false;
   }
@@ -206,8 +206,8 @@ struct workspace {
     if (c.view == open_view) return {all.scaled(c.term, c.scale), c.view, c.sums};
     view v = all.views[c.view];
     for (int d = 0; d < v.dims; ++d)
-      if (!all.is_identity(v.beyond[d], combiner::add, all.terms[c.term].element))
-        v.beyond[d] = v.beyond[d] == outside::wraps ? outside::wraps : outside::unknown;
+      if (!all.is_identity(outside::filling(v.beyond[d]), combiner::add, all.terms[c.term].element))
+        v.beyond[d] = outside::unfilled(v.beyond[d]);
     return {all.scaled(c.term, c.scale), all.views.number(v), c.sums};
   }
   constexpr void unscale() {

@@ -57,9 +57,10 @@ class contraction_law {
     product = view(rank, factors());
     for (int f = 0; f < factors(); ++f) {
       const piece& mine = found_[f];
-      if (mine.free) return false;
+      if (mine.free && at(f).size != 1) return false;
       product.start[f] = mine.start;
-      product.beyond[f] = mine.beyond == outside::wraps ? outside::wraps : outside::unknown;
+      const bool zero = at(f).result_dim == no_dim && all_identity(f);
+      product.beyond[f] = zero ? mine.beyond : outside::unfilled(mine.beyond);
       for (int i = 0; i < mine.count; ++i) {
         digit d = mine.digits[i];
         if (d.owner >= 0) {
@@ -164,9 +165,13 @@ class contraction_law {
     if (!in_whole.find(pieces)) return false;
     for (int d = 0; d < s.rank; ++d) {
       const int f = factor_of(i, d);
-      if (f < 0 ? !pieces[d].free && s.extents[d] > 1 : !agree(found_[f], pieces[d])) return false;
+      if (f < 0 ? !is_only(pieces[d], s.extents[d]) : !agree(found_[f], pieces[d])) return false;
     }
     return true;
+  }
+  /// Of a dimension in no loop (as of windows of one position): is it all of it?
+  static constexpr bool is_only(const piece& mine, std::int64_t extent) {
+    return mine.free || (extent == 1 && mine.count == 0 && mine.start == 0);
   }
   constexpr bool holds_found(int i, const shape& s, const relative_view& in_whole) {
     piece pieces[max_rank];
@@ -183,7 +188,8 @@ class contraction_law {
   static constexpr bool agree(piece& found, const piece& mine) {
     if (mine.free) return true;
     if (!found.free && !found.same_positions(mine)) return false;
-    const int beyond = found.free || found.beyond == mine.beyond ? mine.beyond : outside::unknown;
+    const std::int64_t beyond =
+        found.free || found.beyond == mine.beyond ? mine.beyond : outside::unknown;
     found = mine;
     found.beyond = beyond;
     return true;
@@ -199,7 +205,7 @@ class contraction_law {
     const int dim = at(f).result_dim;
     if (mine.free) return true;
     result.start[dim] = mine.start;
-    if (mine.beyond == outside::wraps) result.beyond[dim] = outside::wraps;
+    result.beyond[dim] = outside::unfilled(mine.beyond);
     for (int i = 0; i < mine.count; ++i) {
       digit d = mine.digits[i];
       if (d.owner >= 0) {
@@ -219,7 +225,9 @@ class contraction_law {
       repeats_ *= at(f).size;
       return true;
     }
-    if (mine.beyond == outside::wraps && goes_around(mine, at(f).size)) return use_all(f, mine);
+    const std::int64_t all = outside::modulus(mine.beyond, at(f).size);
+    if (outside::turns(mine.beyond))
+      return goes_around(mine, all) && (all == at(f).size || all_identity(f)) && use_all(f, mine);
     const std::int64_t end = mine.covered();
     if (end < at(f).size || (end > at(f).size && !all_identity(f))) return false;
     std::uint32_t axes = 0;
@@ -251,7 +259,8 @@ class contraction_law {
   /// Do all operands hold the identity behind the end of what is reduced?
   constexpr bool all_identity(int f) const {
     return found_[f].beyond != outside::unknown && of_.at.def().reduces_identity &&
-           all_.is_identity(found_[f].beyond, at(f).combine, of_.at.operand_type(0).element);
+           all_.is_identity(outside::filling(found_[f].beyond), at(f).combine,
+                            of_.at.operand_type(0).element);
   }
   /// Each loop goes through all of its positions once, or repeats; what is reduced, as often as in
   /// the source.

@@ -519,20 +519,77 @@ class loop_lifting {
     };
     for (int c = inside.first[out]; c >= 0; c = w_.claims[c].next)
       if (is_done(w_.claims[c])) w_.add(to_, result, claim(w_.claims[c]));
-    const op_id o = body.producer(out);
+    const vec<op_id> after = moves_to(body, out);
+    const op_id o = body.producer(after.empty() ? out : body.operand(after.back(), 0));
     const combiner combine = combiner_of(*body.op(o).def);
     if (!starts_from_identity(p_.operand(o_, k.constants + i), combine)) return;
     for (int side = 0; side < 2; ++side) {
-      if (body.operand(o, side) != before) continue;
-      for (int c = inside.first[body.operand(o, 1 - side)]; c >= 0; c = w_.claims[c].next) {
+      vec<op_id> moved = moves_to(body, body.operand(o, side));
+      const value_id first = moved.empty() ? body.operand(o, side) : body.operand(moved.back(), 0);
+      if (first != before) continue;
+      const value_id other = body.operand(o, 1 - side);
+      const claim_list added = moved_on(body, after, body.op(o).result, inside, other);
+      for (int c = added.first[out]; c >= 0; c = w_.claims[c].next) {
         claim joined = w_.claims[c];
-        if (joined.sums.contains(axis) && joined.sums.combine == combine)
-          joined.sums.remove(axis);
-        else if (!is_idempotent(*body.op(o).def) && !w_.is_identity(joined, combine))
+        if (joined.view == open_view) continue;
+        const bool again =
+            is_done(joined) && (is_idempotent(combine) || w_.is_identity(joined, combine));
+        view v = w_.all.views[joined.view];
+        if (!again && !reduce_axis(joined, v, axis, k.length, combine, p_.type(result).element))
           continue;
-        if (is_done(joined)) w_.add(to_, result, joined);
+        joined.view = w_.number(v, joined.term);
+        if (comes_back(body, before, moved, after, out, joined))
+          close(w_, p_.type(result), result, joined, to_);
       }
     }
+  }
+  /// The ops that only move the elements of what comes out as a value: the last one first.
+  static constexpr vec<op_id> moves_to(const program& body, value_id v) {
+    vec<op_id> list;
+    for (op_id o = body.producer(v); is_move(body, o); o = body.producer(body.operand(o, 0)))
+      list.push_back(o);
+    return list;
+  }
+  static constexpr bool is_move(const program& body, op_id o) {
+    const op_def& d = *body.op(o).def;
+    if (body.op(o).operand_count != 1) return false;
+    return moves_all(d) || d.identity || (d.collective && only_moves(body.collective_of(o)));
+  }
+  /// What these ops (the last one first) make of it if the first one is given what is known of a
+  /// value.
+  constexpr claim_list moved_on(const program& body, const vec<op_id>& moves, value_id given,
+                                const claim_list& known, value_id v) {
+    claim_list list(body);
+    pass(w_, known, v, list, given);
+    const int lost = w_.lost;
+    for (std::size_t i = moves.size(); i-- > 0;) lift(w_, body, moves[i], list);
+    w_.lost = lost;
+    return list;
+  }
+  /// Is what enters an iteration moved to where it was? (It is the same on devices on which what is
+  /// joined with it is, as it began so.)
+  constexpr bool comes_back(const program& body, value_id before, const vec<op_id>& moved,
+                            const vec<op_id>& after, value_id out, const claim& joined) {
+    if (moved.empty() && after.empty()) return true;
+    tensor_type type = body.type(before);
+    view v(type.shape);
+    for (int a = 0; a < w_.mesh.rank; ++a) {
+      if (!joined.sums.contains(a) && !w_.all.views[joined.view].depends_on(a)) continue;
+      if (type.shape.rank == max_rank) return false;
+      v.start[v.dims] = v.beyond[v.dims] = 0;
+      v.add(on_axis(a), v.dims++, w_.mesh.size(a), 1);
+      type.shape.push_back(w_.mesh.size(a));
+    }
+    const int t = w_.all.terms.fresh(type);
+    claim_list entered(body);
+    w_.add(entered, before, t, v, {});
+    const value_id first = moved.empty() ? before : body.op(moved[0]).result;
+    entered = moved_on(body, moved, before, entered, before);
+    entered =
+        moved_on(body, after, after.empty() ? out : body.operand(after.back(), 0), entered, first);
+    for (int c = entered.first[out]; c >= 0; c = w_.claims[c].next)
+      if (w_.claims[c] == claim{t, w_.number(v, t), {}}) return true;
+    return false;
   }
   /// Of an op that combines two values; else `stack`.
   static constexpr combiner combiner_of(const op_def& d) {

@@ -26,8 +26,7 @@ constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands) {
 
 /// The view, but for the scalars that it shows beyond.
 constexpr view without_beyond(view v) {
-  for (int d = 0; d < v.dims; ++d)
-    if (v.beyond[d] >= outside::first_value) v.beyond[d] = outside::unknown;
+  for (int d = 0; d < v.dims; ++d) v.beyond[d] = outside::unfilled(v.beyond[d]);
   return v;
 }
 
@@ -37,7 +36,8 @@ constexpr int seen_alike(workspace& w, int given, int rank) {
   if (given == open_view) return open_view;
   const view& known = w.all.views[given];
   bool beyond = false;
-  for (int d = 0; d < known.dims; ++d) beyond = beyond || known.beyond[d] >= outside::first_value;
+  for (int d = 0; d < known.dims; ++d)
+    beyond = beyond || outside::filling(known.beyond[d]) != outside::unknown;
   if (!beyond && known.rank == rank) return given;
   const view v = spread(w.all.views[given], rank), seen = without_beyond(v);
   return w.defining && seen != v ? no_view : w.all.views.number(seen);

@@ -55,8 +55,7 @@ class exchange {
       }
     }
     for (const auto& e : what_.axes) sums.remove(e.axis);
-    for (int d = 0; d < v.dims; ++d)
-      if (v.beyond[d] >= outside::first_value) v.beyond[d] = outside::unknown;
+    for (int d = 0; d < v.dims; ++d) v.beyond[d] = outside::unfilled(v.beyond[d]);
     return true;
   }
   /// The major part of a dimension becomes the coordinate.
@@ -205,12 +204,12 @@ class exchange {
     return step == 0 || all;
   }
   constexpr bool turn(view& v, int dim, std::int64_t step, std::int64_t members) const {
-    const std::int64_t n = tensor_.extents[dim];
-    if (step * members != n) return false;
-    if (v.reaches_beyond(dim, n) && v.beyond[dim] != outside::wraps) return false;
-    v.start[dim] = (v.start[dim] - what_.map.shift % members * step) % n;
-    if (v.start[dim] > 0) v.start[dim] -= n;
-    v.beyond[dim] = outside::wraps;
+    const std::int64_t n = tensor_.extents[dim], all = step * members;
+    if (all < n || (v.reaches_beyond(dim, all) && !outside::turns(v.beyond[dim]))) return false;
+    if (outside::turns(v.beyond[dim]) && outside::modulus(v.beyond[dim], n) != all) return false;
+    v.start[dim] = (v.start[dim] - what_.map.shift % members * step) % all;
+    if (v.start[dim] > 0) v.start[dim] -= all;
+    v.beyond[dim] = goes_around(v.beyond[dim], all, n);
     return true;
   }
   /// Those to which nobody sends would see what lies outside.
@@ -218,7 +217,7 @@ class exchange {
                        int identity) const {
     const std::int64_t n = tensor_.extents[dim], by = what_.map.shift;
     if (by == 0) return true;
-    if (v.beyond[dim] == outside::wraps) return false;
+    if (outside::turns(v.beyond[dim])) return false;
     const bool reached = v.reaches_beyond(dim, n);
     std::int64_t least = 0, greatest = 0;
     v.range(dim, least, greatest);

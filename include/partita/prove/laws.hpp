@@ -287,9 +287,11 @@ class op_law {
     to.start = of.start / unit;
     if (!major) to.start %= size;
     if (of.start < 0) return false;
+    bool below = false;  // elements of a step stand together
     for (int i = 0; i < of.count; ++i) {
       digit d = of.digits[i];
-      if (d.stride <= 0) return false;
+      if (d.stride <= 0 || (below && d.owner >= 0 && d.stride >= unit)) return false;
+      below = below || (d.owner >= 0 && d.stride < unit);
       if (d.stride < unit) {  // its minor part belongs to another factor
         if (d.stride * d.extent <= unit) continue;
         if (d.owner < 0 || unit % d.stride != 0 || d.extent % (unit / d.stride) != 0) return false;
@@ -389,13 +391,21 @@ class op_law {
   }
   /// Do all operands hold the identity behind the end of what is reduced?
   constexpr bool all_identity(int f) const {
-    if (!source_.def().reduces_identity || composed_) return false;
-    for (int i = 0; i < source_.operand_count(); ++i)
-      if (const int d = dim_of(f, i); d != no_dim && operand_type(i).shape.elements() > 0 &&
-                                      !all_.is_identity(pieces_[i * max_rank + d].beyond,
-                                                        at(f).combine, operand_type(i).element))
+    if (!source_.def().reduces_identity) return false;
+    for (int i = 0; i < source_.operand_count(); ++i) {
+      const int d = dim_of(f, i);
+      if (d == no_dim || operand_type(i).shape.elements() == 0) continue;
+      if (!is_alone(f, i) || !all_.is_identity(pieces_[i * max_rank + d].beyond, at(f).combine,
+                                               operand_type(i).element))
         return false;
+    }
     return true;
+  }
+  /// Is a dimension made of this factor alone?
+  constexpr bool is_alone(int f, int end) const {
+    for (int g = 0; composed_ && g < count_; ++g)
+      if (g != f && dim_of(g, end) == dim_of(f, end)) return false;
+    return unfactored(dim_of(f, end), end) == 1;
   }
   /// Reduced, and the same everywhere: as often as in the source.
   constexpr bool free_is_whole(int f, pending& sums) {
@@ -441,6 +451,13 @@ class op_law {
     }
     return true;
   }
+  /// Is a factor a whole dimension wherever it is one? Then so are positions that go around it.
+  constexpr bool goes_around_alone(int f, int r) const {
+    bool alone = !at(f).halo && is_alone(f, -1 - r);
+    for (int i = 0; i < source_.operand_count(); ++i)
+      alone = alone && (dim_of(f, i) == no_dim || is_alone(f, i));
+    return alone;
+  }
   constexpr bool add_result(int r, vec<view>& results) {
     const shape& s = result_type(r).shape;
     const shape& local = local_.result_type(r).shape;
@@ -470,6 +487,8 @@ class op_law {
           mine.add(0, at(f).size, 1);
         }
         v.start[d] += mine.start * unit;
+        if (outside::turns(mine.beyond) && goes_around_alone(f, r))
+          v.beyond[d] = outside::unfilled(mine.beyond);
         for (int i = 0; i < mine.count; ++i) {
           const digit& each = mine.digits[i];
           v.add(each.owner < 0 ? each.owner : d, d, each.extent, each.stride * unit);
@@ -642,10 +661,11 @@ class op_law {
       return no("beyond the ends of operand ", k, " stands something else");
     return true;
   }
-  constexpr bool stands_beyond(int beyond, const halo_range& r, int k) const {
+  constexpr bool stands_beyond(std::int64_t beyond, const halo_range& r, int k) const {
     if (r.fill_operand >= 0)
       return beyond >= outside::first_value &&
-             all_.scalars[beyond - outside::first_value] == all_.scalar(given_[r.fill_operand]);
+             all_.scalars[static_cast<int>(beyond - outside::first_value)] ==
+                 all_.scalar(given_[r.fill_operand]);
     if (r.fill == combiner::stack) return beyond == outside::wraps;
     return all_.is_identity(beyond, r.fill, operand_type(k).element);
   }

@@ -372,6 +372,7 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     w.how_near = 0;
     lift(w, p, o, to);
     if (w.defining || w.lost >= 0 || to.first[p.op(o).result] >= 0) continue;
+    if (is_being_written(w, p, n.result)) continue;
     if (!sums_up(w, p, o, to))
       for (value_id v : p.operands(o)) blame_part(w, p, v, to);
     if (w.lost < 0) w.note_lost(p, o, to, w.reason);

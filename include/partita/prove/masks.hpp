@@ -49,7 +49,7 @@ constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_
   masked at;
   for (int d = 0; d < v.dims && at.dim < 0; ++d)
     if (masked each; is_masked(flags, v, d, each)) at = each;
-  if (at.dim < 0 || v.beyond[at.dim] == outside::wraps) return false;
+  if (at.dim < 0 || outside::turns(v.beyond[at.dim])) return false;
   const std::int64_t extent = tensor.extents[at.dim];
   std::int64_t least = 0, greatest = 0;
   flags.range(0, least, greatest);

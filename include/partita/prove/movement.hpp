@@ -30,7 +30,7 @@ constexpr std::int64_t reach_inside(const view& v, int owner, const shape& tenso
   const int end = v.find(owner, begin), first = begin;
   for (; begin < end; ++begin) {
     const digit& each = v.digits[begin];
-    if (each.dim < 0 || v.beyond[each.dim] == outside::wraps) break;
+    if (each.dim < 0 || outside::turns(v.beyond[each.dim])) break;
     std::int64_t least = 0, greatest = 0;
     v.range(each.dim, least, greatest);
     (each.stride > 0 ? greatest : least) -= (each.extent - 1) * each.stride;
@@ -172,6 +172,11 @@ constexpr bool reverse(view& v, int d) {
     each.stride = -each.stride;
   }
   return true;
+}
+
+/// What stands outside where positions go around `all`, the tensor of extent n or a padded one.
+constexpr std::int64_t goes_around(std::int64_t beyond, std::int64_t all, std::int64_t n) {
+  return all == n ? outside::wraps : outside::around(all, outside::filling(beyond));
 }
 
 /// The one digit that a dimension is made of, or null.

@@ -223,13 +223,14 @@ constexpr bool advance(view& v, int dim, int owner, std::int64_t extent, std::in
   return v.good();
 }
 
-/// Is a dimension of a value once around a dimension of the tensor, of which its other digits
-/// tell parts of a step?
+/// Is a dimension of a value once around a dimension of the tensor, or of the padded one, of which
+/// its other digits tell parts of a step?
 constexpr bool is_once_around(const view& v, int d, const shape& tensor) {
   const digit* const only = only_digit(v, d);
-  if (only == nullptr || only->dim < 0 || only->stride <= 0 ||
-      only->extent * only->stride != tensor.extents[only->dim])
-    return false;
+  if (only == nullptr || only->dim < 0 || only->stride <= 0) return false;
+  const std::int64_t all = only->extent * only->stride, n = tensor.extents[only->dim];
+  const std::int64_t beyond = v.beyond[only->dim];
+  if (all < n || (outside::turns(beyond) && outside::modulus(beyond, n) != all)) return false;
   std::int64_t within = v.start[only->dim];
   for (int i = 0; i < v.count; ++i) {
     const digit& each = v.digits[i];
@@ -274,7 +275,7 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
           !advance(v, dim, start.digits[i].owner, start.digits[i].extent,
                    start.digits[i].stride * step))
         return false;
-    if (around) v.beyond[dim] = outside::wraps;
+    if (around) v.beyond[dim] = goes_around(v.beyond[dim], extent * step, tensor.extents[dim]);
   }
   return true;
 }

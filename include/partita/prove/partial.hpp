@@ -23,12 +23,21 @@ constexpr void set_loops(workspace& w, const tensor_type& value) {
   for (int d = 0; d < value.shape.rank; ++d) c.tile(value.shape[d], d).operand(0, d);
 }
 
+/// Is it a sum of products, each of two elements? (So is a convolution whose windows see one
+/// position each.)
+constexpr bool is_product(const site& at) {
+  if (at.def().id == def<op::dot_general>.id) return true;
+  if (at.def().id != def<op::convolution>.id) return false;
+  const op::convolution::roles r(at.attrs().data(), at.operand_type(1).shape);
+  bool trivial = !r.grouped && r.batch_groups == 1;
+  for (int d = 0; d < r.spatial; ++d) trivial = trivial && r.window.at[d].trivial();
+  return trivial;
+}
 /// Does a local op have loops that say all of it? They become the row of `w.local`.
 constexpr bool find_loops(workspace& w, const site& at) {
   const op_def& d = at.def();
   const bool reduces = d.id == def<op::reduce>.id && at.operand_count() == 1;
-  if (at.op < 0 || at.branched >= 0 ||
-      (!d.elementwise && !reduces && d.id != def<op::dot_general>.id))
+  if (at.op < 0 || at.branched >= 0 || (!d.elementwise && !reduces && !is_product(at)))
     return false;
   w.local.clear();
   vec<tensor_type>& operands = w.room.types;
@@ -48,7 +57,7 @@ constexpr bool reduces_beyond(const workspace& w, const claim& c) {
     const int d = v.digits[i].dim;
     if (v.digits[i].owner == on_axis(bound_axis) && v.beyond[d] != outside::wraps &&
         v.reaches_beyond(d, of.shape.extents[d]) &&
-        !w.all.is_identity(v.beyond[d], c.sums.combine, of.element))
+        !w.all.is_identity(outside::filling(v.beyond[d]), c.sums.combine, of.element))
       return true;
   }
   return false;
@@ -128,14 +137,14 @@ constexpr bool find_part(workspace& w, const site& at, claim& c) {
 constexpr bool find_products(workspace& w, const site& at, int t, claim& c) {
   view product;
   c = {};
-  if (at.def().id != def<op::dot_general>.id || !joint_sums(w, *at.p, at.op, c.sums) ||
+  if (!is_product(at) || !joint_sums(w, *at.p, at.op, c.sums) ||
       !c.sums.add(1u << bound_axis, combiner::add) || !find_loops(w, at) ||
       !contraction_law(w.all, t, w.map, w.local, at.swapped, w.given)
            .multiply(at.result_type(0).shape.rank, product))
     return false;
   c.term = w.all.product(t, w.map);
   c.view = w.number(product, c.term);
-  return product.good() && product.depends_on(bound_axis);
+  return product.good();
 }
 /// A reduction of which the source has no like.
 constexpr bool reduce_partly(workspace& w, const site& at, double scale, claim_list& to) {
@@ -177,26 +186,28 @@ constexpr bool open(workspace& w, const program& p, value_id v, const claim& lik
   return good;
 }
 
-/// The values of all devices along axes are reduced: what a value has there becomes bound.
+/// The values of all `n` positions along an axis are reduced: what a value has there becomes bound.
+constexpr bool reduce_axis(claim& c, view& v, int axis, std::int64_t n, combiner combine,
+                           dtype element) {
+  int begin = 0;
+  const int end = v.find(on_axis(axis), begin);
+  if (c.sums.any() && c.sums.combine != combine) return false;
+  if (c.sums.contains(axis)) {
+    c.sums.remove(axis);
+    return begin == end;
+  }
+  if (begin == end) return repeat(c, n, combine, element);
+  return end == begin + 1 && bind(v, on_axis(axis), v.rank) &&
+         c.sums.add(1u << bound_axis, combine);
+}
+/// The same of all devices along axes.
 constexpr bool reduce_axes(workspace& w, const collective& what, const tensor_type& type,
                            value_id result, claim c, claim_list& to) {
   view v = w.all.views[c.view];
-  if (c.sums.any() && c.sums.combine != what.combine) return false;
-  for (const auto& e : what.axes) {
-    const std::int64_t n = w.mesh.size(e.axis);
-    int begin = 0;
-    const int end = v.find(on_axis(e.axis), begin);
-    if (n == 1) continue;
-    if (c.sums.contains(e.axis)) {
-      if (begin < end) return false;
-      c.sums.remove(e.axis);
-    } else if (begin == end) {
-      if (!repeat(c, n, what.combine, type.element)) return false;
-    } else if (end > begin + 1 || !bind(v, on_axis(e.axis), v.rank) ||
-               !c.sums.add(1u << bound_axis, what.combine)) {
+  for (const auto& e : what.axes)
+    if (const std::int64_t n = w.mesh.size(e.axis);
+        n > 1 && !reduce_axis(c, v, e.axis, n, what.combine, type.element))
       return false;
-    }
-  }
   c.view = w.number(v, c.term);
   if (!v.good() || !is_partial(c)) return false;
   close(w, type, result, c, to);
@@ -227,7 +238,9 @@ class joining {
     v = view(a_.rank, a_.dims);
     for (int d = 0; d < a_.dims; ++d) {
       v.start[d] = a_.start[d];
-      v.beyond[d] = a_.reaches_beyond(d, tensor_.extents[d]) ? a_.beyond[d] : b_.beyond[d];
+      const bool first_tells =
+          a_.reaches_beyond(d, tensor_.extents[d]) && !outside::turns(b_.beyond[d]);
+      v.beyond[d] = first_tells || outside::turns(a_.beyond[d]) ? a_.beyond[d] : b_.beyond[d];
     }
     for (int i = 0; i < a_.count; ++i)
       if (i != extra_a) v.add(a_.digits[i].owner, a_.digits[i]);
@@ -250,7 +263,8 @@ class joining {
   constexpr bool find_dimension() {
     for (int d = 0; d < a_.dims; ++d) {
       const std::int64_t n = tensor_.extents[d];
-      if (a_.beyond[d] != b_.beyond[d] && a_.reaches_beyond(d, n) && b_.reaches_beyond(d, n))
+      if (a_.reaches_beyond(d, n) && b_.reaches_beyond(d, n) && !goes_with(a_, b_, d) &&
+          !goes_with(b_, a_, d))
         return false;
       if (a_.start[d] == b_.start[d]) continue;
       if (dim_ >= 0) return false;
@@ -258,17 +272,27 @@ class joining {
       distance_ = b_.start[d] - a_.start[d];
     }
     if (dim_ >= 0 && wraps()) {
-      const std::int64_t n = tensor_.extents[dim_];
+      const std::int64_t n = modulus();
       distance_ = (distance_ % n + n) % n;
       if (distance_ > n / 2) distance_ -= n;  // the shorter way around
     }
     return dim_ >= 0;
   }
+  /// Stands outside of both the same? (The first may go around where the second need not.)
+  static constexpr bool goes_with(const view& a, const view& b, int d) {
+    return a.beyond[d] == b.beyond[d] ||
+           (a.beyond[d] < 0 && outside::filling(a.beyond[d]) == b.beyond[d] &&
+            !b.reaches_beyond(d, outside::modulus(a.beyond[d], 0)));
+  }
   constexpr bool wraps() const {
-    return a_.beyond[dim_] == outside::wraps || b_.beyond[dim_] == outside::wraps;
+    return outside::turns(a_.beyond[dim_]) || outside::turns(b_.beyond[dim_]);
+  }
+  constexpr std::int64_t modulus() const {
+    const view& around = outside::turns(a_.beyond[dim_]) ? a_ : b_;
+    return outside::modulus(around.beyond[dim_], tensor_.extents[dim_]);
   }
   constexpr bool equal_distance(std::int64_t n) const {
-    return wraps() ? (n - distance_) % tensor_.extents[dim_] == 0 : n == distance_;
+    return wraps() ? (n - distance_) % modulus() == 0 : n == distance_;
   }
   /// Has b all digits of a, but for one that is bound, in that dimension?
   constexpr bool same_but_one(const view& a, const view& b, int& extra) const {
@@ -283,27 +307,43 @@ class joining {
     }
     return true;
   }
-  /// All of a dimension, wherever it starts, is the whole dimension on each device.
+  /// The least steps by which positions along the dimension are reduced; 0: by none.
+  constexpr std::int64_t bound_step(const view& v) const {
+    std::int64_t least = 0;
+    for (int i = 0; i < v.count; ++i) {
+      const digit& d = v.digits[i];
+      if (d.dim != dim_ || d.owner != on_axis(bound_axis)) continue;
+      const std::int64_t step = d.stride < 0 ? -d.stride : d.stride;
+      if (least == 0 || step < least) least = step;
+    }
+    return least;
+  }
+  /// All of a dimension (or every so many-th of it), wherever it starts, is the same from its first
+  /// position on, on each device.
   constexpr void go_around(view& v) const {
     if (!wraps()) return;
-    piece all;
+    const std::int64_t n = modulus(), step = bound_step(v);
+    piece all;  // in steps
     for (int i = 0; i < v.count; ++i) {
       const digit& d = v.digits[i];
       if (d.dim == dim_ && d.owner >= 0) return;
-      if (d.dim == dim_ && axis_of(d) == bound_axis)
-        all.add(d.owner, d.extent, d.stride < 0 ? -d.stride : d.stride);
+      if (d.dim != dim_ || axis_of(d) != bound_axis) continue;
+      if (d.stride % step != 0) return;
+      all.add(d.owner, d.extent, (d.stride < 0 ? -d.stride : d.stride) / step);
     }
-    const std::int64_t n = tensor_.extents[dim_];
-    if (all.covered() != n) return;
+    if (step == 0 || n % step != 0 || all.covered() != n / step) return;
     view whole(v.rank, v.dims);
     for (int d = 0; d < v.dims; ++d) {
-      whole.start[d] = d == dim_ ? 0 : v.start[d];
-      whole.beyond[d] = d == dim_ ? outside::unknown : v.beyond[d];
+      whole.start[d] = d == dim_ ? (v.start[d] % step + step) % step : v.start[d];
+      whole.beyond[d] = d == dim_ ? outside::filling(v.beyond[d]) : v.beyond[d];
     }
-    for (int i = 0; i < v.count; ++i)
-      if (v.digits[i].dim != dim_) whole.add(v.digits[i].owner, v.digits[i]);
-    whole.add(on_axis(bound_axis), dim_, n, 1);
-    v = whole;
+    for (int i = 0; i < v.count; ++i) {
+      const digit& d = v.digits[i];
+      if (d.dim == dim_ && (axis_of(d) == bound_axis || d.stride % step == 0)) continue;
+      whole.add(d.owner, d);
+    }
+    whole.add(on_axis(bound_axis), dim_, n / step, step);
+    if (whole.good() && !whole.reaches_beyond(dim_, n)) v = whole;
   }
 };
 

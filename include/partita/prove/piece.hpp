@@ -13,7 +13,7 @@ struct piece {
   static constexpr int most = 12;
   bool free = false;
   std::int64_t start = 0;
-  int beyond = 0;
+  std::int64_t beyond = 0;
   int count = 0;  ///< above `most`: too complicated
   digit digits[most];
 
@@ -279,6 +279,13 @@ class relative_view {
     }
     return false;
   }
+  /// Elements that stand several times where in the operand each stands once: steps of nothing.
+  constexpr bool repeat_more(const digit& part, piece* pieces) const {
+    for (int k = 0; k < whole_.count; ++k)
+      if (whole_.digits[k].owner == part.owner && whole_.digits[k].dim < 0) return false;
+    pieces[part.owner].add(0, part.extent, 0);
+    return true;
+  }
   /// Where the operand has no digits of a dimension: its own dimension of one element for that, or
   /// -1. (Padded, a value can be cut along it, into this element and what lies beyond.)
   constexpr int only_position(int dim) const {
@@ -303,19 +310,22 @@ class relative_view {
   }
   /// What stands outside of a dimension of the operand: what does outside of the tensor, if nothing
   /// of that lies between. Its positions are so many steps, from `first` on.
-  constexpr int beyond(int dim, const piece& of, std::int64_t extent, std::int64_t first,
-                       std::int64_t step) const {
+  constexpr std::int64_t beyond(int dim, const piece& of, std::int64_t extent, std::int64_t first,
+                                std::int64_t step) const {
     const std::int64_t n = tensor_.extents[dim], end = first + extent * step;
     const auto inside = [&](std::int64_t at) { return at >= 0 && at < n; };
     if (part_.beyond[dim] == outside::wraps)
       return magnitude(step) * extent == n ? outside::wraps : outside::unknown;
+    if (part_.beyond[dim] < 0)
+      return first == 0 && step == 1 && extent == n ? part_.beyond[dim] : outside::unknown;
     const bool good =
         (of.least() >= 0 || !inside(first - step)) && (of.greatest() < extent || !inside(end));
     return good ? part_.beyond[dim] : outside::unknown;
   }
   constexpr bool add(const digit& part, piece* pieces) const {
     if (part.dim < 0)
-      return !loops_ && part.owner >= 0 && (pieces[part.owner].free || repeat(part, pieces));
+      return !loops_ && part.owner >= 0 &&
+             (pieces[part.owner].free || repeat(part, pieces) || repeat_more(part, pieces));
     if (const int d = only_position(part.dim); d >= 0) {
       if (part.owner >= 0 && part.owner != d && !loops_) return false;
       pieces[d].free = false;
@@ -353,7 +363,7 @@ class relative_view {
   /// Of a dimension of the tensor that dimensions of the operand make up, what lies beyond it lies
   /// beyond the major one of these, if the pieces of the others stay inside.
   constexpr void pass_beyond(int dim, piece* pieces) const {
-    if (part_.beyond[dim] == outside::wraps || whole_.start[dim] != 0) return;
+    if (outside::turns(part_.beyond[dim]) || whole_.start[dim] != 0) return;
     int major = -1;
     std::int64_t reach = 0;
     for (int i = 0; i < whole_.count; ++i) {

@@ -357,7 +357,7 @@ struct meanings {
       scalars.push_back(scalar);
       scalar_table.insert(number, [&](int i) { return key(scalars[i]); });
     }
-    return outside::first_value + number;
+    return static_cast<int>(outside::first_value) + number;
   }
   /// A number: small integers are positions, so that they can be counted with.
   constexpr operand_term number(std::int64_t bits, dtype element) {
@@ -409,10 +409,10 @@ struct meanings {
     return terms[scalar.term].number;
   }
   /// Does the identity of a combiner stand there?
-  constexpr bool is_identity(int beyond, combiner combine, dtype element) const {
+  constexpr bool is_identity(std::int64_t beyond, combiner combine, dtype element) const {
     std::int64_t bits = 0;
     return beyond >= outside::first_value &&
-           is_number(scalars[beyond - outside::first_value], bits) &&
+           is_number(scalars[static_cast<int>(beyond - outside::first_value)], bits) &&
            bits == identity_bits(combine, element);
   }
 };

@@ -34,10 +34,34 @@ inline constexpr int bound_axis = 31;
 constexpr bool counts_all(int owner) { return owner < 0 && owner != on_axis(bound_axis); }
 
 /// What stands where positions lie outside of the tensor.
+///
+/// Positions may also go around a padded tensor: they are taken modulo a number above the extent;
+/// of those behind the end a filling says what stands there.
 struct outside {
-  static constexpr int unknown = 0;
-  static constexpr int wraps = 1;        ///< what stands at the position modulo the extent
-  static constexpr int first_value = 2;  ///< this and higher: a scalar, by number less this
+  static constexpr std::int64_t unknown = 0;
+  static constexpr std::int64_t wraps = 1;  ///< what stands at the position modulo the extent
+  static constexpr std::int64_t first_value =
+      2;  ///< this and higher: a scalar, by number less this
+
+  static constexpr std::int64_t around(std::int64_t modulus, std::int64_t filling) {
+    return -(modulus * fillings + (filling < fillings ? filling : unknown));
+  }
+  static constexpr bool turns(std::int64_t beyond) { return beyond < 0 || beyond == wraps; }
+  /// What positions are taken modulo that turn.
+  static constexpr std::int64_t modulus(std::int64_t beyond, std::int64_t extent) {
+    return beyond < 0 ? -beyond / fillings : extent;
+  }
+  /// The scalar (as above) behind the end, or unknown.
+  static constexpr std::int64_t filling(std::int64_t beyond) {
+    return beyond < 0 ? -beyond % fillings : beyond == wraps ? unknown : beyond;
+  }
+  /// The same, but nothing is known of what stands behind the end.
+  static constexpr std::int64_t unfilled(std::int64_t beyond) {
+    return beyond < 0 ? around(modulus(beyond, 0), unknown) : beyond == wraps ? wraps : unknown;
+  }
+
+ private:
+  static constexpr std::int64_t fillings = std::int64_t{1} << 20;
 };
 
 inline constexpr int max_digits = 32;
@@ -55,7 +79,7 @@ struct view {
   int count = 0;  ///< of digits; above max_digits: a view that is too complicated, and no claim
   digit digits[max_digits];
   std::int64_t start[max_rank];
-  int beyond[max_rank];  ///< see outside
+  std::int64_t beyond[max_rank];  ///< see outside
 
   constexpr view() {}
   constexpr view(const view& other) { *this = other; }
@@ -155,7 +179,7 @@ struct view {
   }
   /// Outside of a dimension now stands `fill`, also where other dimensions are outside: what is
   /// said of those is true no more if it is something else. Gives whether that was so.
-  constexpr bool fill_beyond(int dim, int fill, const shape& tensor) {
+  constexpr bool fill_beyond(int dim, std::int64_t fill, const shape& tensor) {
     bool only = true;
     for (int d = 0; d < dims; ++d)
       if (d != dim && beyond[d] >= outside::first_value && beyond[d] != fill &&
@@ -191,10 +215,12 @@ struct view {
     for (int d = 0; d < dims; ++d) {
       if (beyond[d] == outside::unknown) continue;
       const std::int64_t n = tensor.extents[d];
-      if (beyond[d] == outside::wraps && n > 0 && reaches_beyond(d, n)) {
-        start[d] %= n;
-        if (start[d] > 0) start[d] -= n;
+      const std::int64_t all = outside::modulus(beyond[d], n);
+      if (outside::turns(beyond[d]) && all > 0 && reaches_beyond(d, all)) {
+        start[d] %= all;
+        if (start[d] > 0) start[d] -= all;
       }
+      if (beyond[d] < 0 && !reaches_beyond(d, all)) beyond[d] = outside::filling(beyond[d]);
       if (!reaches_beyond(d, n)) beyond[d] = outside::unknown;
     }
     drop_repeated();
