@@ -39,6 +39,11 @@ struct shape {
   constexpr const std::int64_t* end() const { return extents + rank; }
 
   /// Number of elements, `saturated` if they are more; `dyn` if an extent is.
+  constexpr bool has_no_elements() const {
+    for (int i = 0; i < rank && i < max_rank; ++i)
+      if (extents[i] == 0) return true;
+    return false;
+  }
   constexpr std::int64_t elements() const {
     std::int64_t n = 1;
     bool empty = false;

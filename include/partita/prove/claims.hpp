@@ -82,8 +82,10 @@ struct workspace {
 
   vec<claim> chosen;  ///< of each operand of the op that is lifted
   vec<operand_term> given;
-  bool some_open = false;  ///< is one of them?
-  vec<int> heads;          ///< the first claim of each
+  bool some_open = false;              ///< is one of them?
+  vec<int> heads;                      ///< the first claim of each
+  vec<operand_term> element_operands;  ///< room of by_element
+  vec<double> element_scales;
   law_room room;
 
   text reason;       ///< why the op that was lifted last has no claim: of what came nearest

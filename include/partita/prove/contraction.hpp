@@ -18,7 +18,7 @@ namespace partita::prove_detail {
 class contraction_law {
  public:
   /// `loops`: a table whose only row is the local op's; `swapped`: its two operands.
-  constexpr contraction_law(const meanings& all, int of, const factor_table& map,
+  constexpr contraction_law(const meanings& all, law_room& room, int of, const factor_table& map,
                             const factor_table& loops, bool swapped, span<const operand_term> given)
       : all_(all),
         of_(all.terms[of]),
@@ -28,7 +28,11 @@ class contraction_law {
         loops_(loops),
         loop_count_(loops.ops[0].count),
         swapped_(swapped),
-        given_(given) {}
+        given_(given),
+        found_(room.found),
+        used_(room.used),
+        in_factor_(room.in_factor),
+        later_(room.later) {}
 
   repeat_shares shares;
 
@@ -86,13 +90,15 @@ class contraction_law {
   int loop_count_;
   bool swapped_;
   span<const operand_term> given_;
-  vec<piece> found_;          ///< by factor of the source's op; its digits are of local loops
-  vec<std::int64_t> used_;    ///< by local loop: the extents of its digits
-  vec<int> in_factor_;        ///< by local loop: the one factor that it goes through, or -1
+  vec<piece>& found_;         ///< by factor of the source's op; its digits are of local loops
+  vec<std::int64_t>& used_;   ///< by local loop: the extents of its digits
+  vec<int>& in_factor_;       ///< by local loop: the one factor that it goes through, or -1
+  vec<int>& later_;           ///< operands that are asked when the others have told what they hold
   std::int64_t repeats_ = 1;  ///< how often the source reduces the same, less how often this does
 
   constexpr bool clear() {
     if (map_.ops[of_.factors].composed) return false;
+    found_.clear();
     for (int f = 0; f < factors(); ++f) {
       if (at(f).halo || at(f).offset) return false;
       found_.push_back(piece());
@@ -102,11 +108,11 @@ class contraction_law {
   }
   constexpr bool find_all_pieces() {
     if (!clear()) return false;
-    vec<int> later;  // those that are asked when the others have told what they hold
+    later_.clear();
     for (int i = 0; i < of_.operand_count; ++i)
-      if (!find_pieces(i, false)) later.push_back(i);
-    if (static_cast<int>(later.size()) == of_.operand_count) return false;
-    for (int i : later)
+      if (!find_pieces(i, false)) later_.push_back(i);
+    if (static_cast<int>(later_.size()) == of_.operand_count) return false;
+    for (int i : later_)
       if (!find_pieces(i, true)) return false;
     return true;
   }
@@ -152,7 +158,7 @@ class contraction_law {
   constexpr bool find_pieces(int i, bool found) {
     const shape& s = of_.at.operand_type(i).shape;
     view whole;
-    if (s.elements() == 0 || !find_whole(all_, all_.terms.operand(of_, i), s, given_[i], whole))
+    if (s.has_no_elements() || !find_whole(all_, all_.terms.operand(of_, i), s, given_[i], whole))
       return false;
     const view& given = all_.views[given_[i].view];
     for (int d = 0; d < given.rank; ++d)

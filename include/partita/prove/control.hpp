@@ -424,7 +424,7 @@ class loop_lifting {
       const shape& s = source.p->region(source.op, out->region).output_type(out->index).shape;
       const int first = inside[out->region].first[region.outputs[out->index].value];
       // (A condition is the same on all devices.)
-      bool any = s.elements() == 0 || enters || is_open(first, whole);
+      bool any = s.has_no_elements() || enters || is_open(first, whole);
       if (is_open(first, whole) && result != nullptr && !enters) leave(source, {}, *result);
       for (int c = first; c >= 0; c = w_.claims[c].next) {
         const place here = find_place(whole, s, w_.claims[c], 0);

@@ -78,7 +78,8 @@ class element_form {
     } else if (d.id == def<op::compare>.id) {
       turn();
     }
-    vec<operand_term> list;
+    vec<operand_term>& list = all_.room;  // (no other form is made before it is used)
+    list.clear();
     for (const auto& each : operands_) list.push_back(scaled(each));
     const int t = all_.terms.find(at_, list, true, of);
     return {t >= 0 ? t : all_.terms.make(at_, list, true, of)};
@@ -184,6 +185,7 @@ class element_form {
   }
   /// Of an op that commutes, the numbers as one; and what the others make superfluous is left out.
   constexpr void fold_some(const tensor_type& of) {
+    if (!some_join(of)) return;
     vec<operand> kept;
     for (operand each : operands_) {
       for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -197,6 +199,13 @@ class element_form {
       kept.push_back(each);
     }
     operands_ = kept;
+  }
+  constexpr bool some_join(const tensor_type& of) const {
+    operand both;
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      for (std::size_t k = 0; k < i; ++k)
+        if (join(of, operands_[k], operands_[i], both)) return true;
+    return false;
   }
   constexpr bool join(const tensor_type& of, const operand& a, const operand& b,
                       operand& both) const {
@@ -321,6 +330,14 @@ class element_form {
   constexpr void flatten(double& scale) {
     const bool product = at_.def().id == def<op::multiply>.id;
     const bool real = product && is_floating(element());
+    if (is_flat(real)) {
+      for (auto& each : operands_) {
+        if (!real) break;
+        scale *= each.scale;
+        each.scale = 1;
+      }
+      return;
+    }
     vec<operand> flat;
     for (operand each : operands_) {
       double by = 1;
@@ -345,6 +362,12 @@ class element_form {
       scale = 1;
     }
     operands_ = flat;
+  }
+  constexpr bool is_flat(bool real) const {
+    double by = 1;
+    for (const auto& each : operands_)
+      if (is_made_by(each, at_.def()) || (real && is_factor(each, by))) return false;
+    return true;
   }
   constexpr dtype element() const { return all_.terms[operands_[0].of.term].element; }
   constexpr operand based(const operand_term& part, double scale) const {
@@ -371,34 +394,39 @@ class element_form {
                          combiner::logical_and, combiner::logical_or}) {
       if (combining_op(how).id != at_.def().id) continue;
       const std::int64_t neutral = identity_bits(how, element());
-      vec<operand> kept;
-      for (const auto& each : operands_) {
-        std::int64_t bits = 0;
-        const bool number =
-            each.of.view != operand_term::by_element && all_.is_number(each.of, bits);
-        if (!number || bits != neutral || (each.scale != 1 && how != combiner::add))
-          kept.push_back(each);
-      }
-      if (!kept.empty()) operands_ = kept;
+      std::size_t kept = 0;
+      for (const auto& each : operands_) kept += is_neutral(each, neutral, how) ? 0 : 1;
+      if (kept == 0) return;
+      kept = 0;
+      for (const auto& each : operands_)
+        if (!is_neutral(each, neutral, how)) operands_[kept++] = each;
+      operands_.resize(kept);
+      return;
     }
   }
+  constexpr bool is_neutral(const operand& each, std::int64_t neutral, combiner how) const {
+    std::int64_t bits = 0;
+    return each.of.view != operand_term::by_element && all_.is_number(each.of, bits) &&
+           bits == neutral && (each.scale == 1 || how == combiner::add);
+  }
   constexpr void drop_equal() {
-    vec<operand> kept;
+    std::size_t kept = 0;
     for (const auto& each : operands_)
-      if (kept.empty() || kept.back().of != each.of || kept.back().scale != each.scale)
-        kept.push_back(each);
-    operands_ = kept;
+      if (kept == 0 || operands_[kept - 1].of != each.of || operands_[kept - 1].scale != each.scale)
+        operands_[kept++] = each;
+    operands_.resize(kept);
   }
   /// Equal ones as one; the factor of the first one is that of the sum.
   constexpr void collect(double& scale) {
-    vec<operand> kept;
+    std::size_t kept = 0;
     for (const auto& each : operands_) {
-      if (kept.empty() || kept.back().of != each.of || kept.back().scale + each.scale == 0)
-        kept.push_back(each);
+      if (kept == 0 || operands_[kept - 1].of != each.of ||
+          operands_[kept - 1].scale + each.scale == 0)
+        operands_[kept++] = each;
       else
-        kept.back().scale += each.scale;
+        operands_[kept - 1].scale += each.scale;
     }
-    operands_ = kept;
+    operands_.resize(kept);
     const double first = operands_[0].scale;
     scale *= first;
     for (auto& each : operands_) each.scale /= first;

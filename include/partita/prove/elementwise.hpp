@@ -88,8 +88,10 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   if (!joint_sums(w, *at.p, at.op, sums)) return false;
   int leader = no_view;
   shape common{max_elements};
-  vec<operand_term> operands;
-  vec<double> scales;
+  vec<operand_term>& operands = w.element_operands;
+  vec<double>& scales = w.element_scales;
+  operands.clear();
+  scales.clear();
   const int padded = padded_operand(w, type.shape.rank);
   bool repeated = false;  // is a scalar seen as one that is padded?
   for (std::size_t i = 0; i < w.chosen.size(); ++i) {

@@ -126,6 +126,9 @@ struct law_room {
   vec<piece> pieces;     ///< by operand and dimension
   vec<operand_dims> of;  ///< by operand
   vec<piece> of_factor;
+  vec<piece> found;  ///< see contraction_law
+  vec<std::int64_t> used;
+  vec<int> in_factor, later;
   vec<std::int64_t> attrs;
   vec<tensor_type> types;
 };
@@ -184,7 +187,7 @@ class op_law {
     for (int i = 0; i < count; ++i) {
       const operand_term& whole = all_.terms.operand(of_, i);
       const operand_term& alias = all_.terms[given_[i].term].alias;
-      operands_[i].empty = operand_type(i).shape.elements() == 0;
+      operands_[i].empty = operand_type(i).shape.has_no_elements();
       if (operands_[i].empty) {  // none are any
         for (int d = 0; d < operand_type(i).shape.rank; ++d) {
           pieces_[i * max_rank + d] = piece();
@@ -214,6 +217,7 @@ class op_law {
     if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
       return no("the attributes differ from those of its piece");
     results.clear();
+    results.reserve(static_cast<std::size_t>(source_.result_count()));
     for (int r = 0; r < source_.result_count(); ++r)
       if (!add_result(r, results)) return false;
     for (const view& v : results)
@@ -394,7 +398,7 @@ class op_law {
     if (!source_.def().reduces_identity) return false;
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
-      if (d == no_dim || operand_type(i).shape.elements() == 0) continue;
+      if (d == no_dim || operand_type(i).shape.has_no_elements()) continue;
       if (!is_alone(f, i) || !all_.is_identity(pieces_[i * max_rank + d].beyond, at(f).combine,
                                                operand_type(i).element))
         return false;

@@ -339,7 +339,7 @@ constexpr void blame_part(workspace& w, const program& p, value_id v, const clai
 constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
   for (value_id v = 0; v < static_cast<value_id>(p.types.size()); ++v) {
     const tensor_type& t = p.type(v);
-    if (t.shape.elements() != 0) continue;
+    if (!t.shape.has_no_elements()) continue;
     to.first[v] = -1;
     w.add(to, v, w.all.terms.nothing(t.element), view(t.shape.rank, 1), {});
   }
@@ -363,7 +363,7 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
     if (n.def->role == op_role::parameter || needed[o] == 0) continue;
-    if (n.result_count == 1 && p.type(n.result).shape.elements() == 0) continue;
+    if (n.result_count == 1 && p.type(n.result).shape.has_no_elements()) continue;
     if (w.stopped()) return;
     w.in = &p;
     w.at = o;

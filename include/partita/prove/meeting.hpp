@@ -48,7 +48,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       const auto contract = [&](const repeat_shares& shares) {
         pending joined = sums;
         view result;
-        contraction_law law(w.all, t, w.map, w.local, at.swapped, w.given);
+        contraction_law law(w.all, w.room, t, w.map, w.local, at.swapped, w.given);
         law.shares = shares;
         if (law.apply(type.shape.rank, result, joined)) {
           w.add(to, at.result(0), t, result, joined, scale);
@@ -92,7 +92,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
 constexpr bool some_operand_repeats(const workspace& w, const site& at) {
   for (int i = 0; i < at.operand_count(); ++i) {
     const shape& s = at.operand_type(i).shape;
-    if (s.elements() == 0) return true;
+    if (s.has_no_elements()) return true;
     for (int d = 0; d < s.rank; ++d)
       if (s.extents[d] > 1 && w.all.views[w.given[i].view].repeats(d)) return true;
   }
@@ -113,6 +113,7 @@ constexpr int define(workspace& w, const site& at) {
   else
     op::elementwise_op::tile_map(c);
   vec<view> results;
+  results.reserve(static_cast<std::size_t>(at.result_count()));
   for (int r = 0; r < at.result_count(); ++r) results.push_back(view(at.result_type(r).shape));
   pending none;
   if (some_operand_repeats(w, at)) {

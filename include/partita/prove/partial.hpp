@@ -78,7 +78,7 @@ constexpr void close(workspace& w, const tensor_type& type, value_id v, const cl
       view result;
       pending sums = c.sums;
       set_loops(w, type);
-      contraction_law law(w.all, t, w.map, w.local, false, {&seen, 1});
+      contraction_law law(w.all, w.room, t, w.map, w.local, false, {&seen, 1});
       const bool good =
           product_of >= 0 ? law.apply_to_product(w.all.views[c.view], type.shape.rank, result, sums)
                           : static_cast<combiner>(w.all.terms.attrs(t)[0]) == c.sums.combine &&
@@ -139,7 +139,7 @@ constexpr bool find_products(workspace& w, const site& at, int t, claim& c) {
   c = {};
   if (!is_product(at) || !joint_sums(w, *at.p, at.op, c.sums) ||
       !c.sums.add(1u << bound_axis, combiner::add) || !find_loops(w, at) ||
-      !contraction_law(w.all, t, w.map, w.local, at.swapped, w.given)
+      !contraction_law(w.all, w.room, t, w.map, w.local, at.swapped, w.given)
            .multiply(at.result_type(0).shape.rank, product))
     return false;
   c.term = w.all.product(t, w.map);

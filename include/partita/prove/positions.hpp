@@ -101,7 +101,7 @@ constexpr bool reduces_nothing(workspace& w, const program& p, op_id o, claim_li
     return false;
   bool nothing = false;
   for (int i = scatters ? 1 : 0; i < n.operand_count; ++i)
-    nothing = nothing || p.type(p.operand(o, i)).shape.elements() == 0;
+    nothing = nothing || p.type(p.operand(o, i)).shape.has_no_elements();
   if (!nothing || n.result_count != 1) return false;
   const tensor_type& t = p.type(n.result);
   const combiner combine = sums ? combiner::add : static_cast<combiner>(p.attrs(o)[0]);

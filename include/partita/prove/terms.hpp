@@ -311,6 +311,7 @@ struct meanings {
     std::uint32_t axes = 0;  ///< along which one device has it
   };
   vec<guard> guards;
+  vec<operand_term> room;  ///< of element_form
 
   constexpr int known_reshaping(int t, int view, const shape& to) const {
     for (int i = terms[t].reshaped; i >= 0; i = reshapings[i].next)
