@@ -9,6 +9,7 @@
 #include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
+#include <partita/mpmd/print_calls.hpp>
 #include <partita/mpmd/print_mpmd.hpp>
 #include <partita/mpmd/print_pipeline.hpp>
 #include <partita/partita.hpp>
@@ -550,5 +551,52 @@ TEST_CASE("the second example of the RFC: the batch is sharded") {
 }
 m1: F0 F1 B0 B1
 m2: FB0 FB1
+)");
+}
+TEST_CASE("the second example of the RFC: functions, calls and copies") {
+  const auto PP = pt::pipeline(
+      {.stages = {{"layer1"}, {"layer2"}}, .batch = {{"arg0", 0}}, .microbatches = 2}, "PP");
+  const auto p = pt::partition(second_source(), two_meshes,
+                               pt::schedule(PP, pt::manual("x", {{"arg0", 0}}, "BP")));
+  CHECK(
+      str(pt::print_calls(pt::merged(p, {{{"layer2"}, {"layer2", 1}}}))) ==
+      R"(func @main(%arg0@m1: tensor<8xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
+  %x2@m1, !0 = call @p0_m1_update.main(%arg0@m1) on devices [0, 1]
+  %x5#0@m1, !1 = call @p1_stage0_fwd_calls0to1.main(%x2[0]@m1) after !0 on devices [0, 1]
+  %x5#0@m2 = copy %x5#0@m1 : tensor<4xf32>
+  %x7#0@m2, !2 = call @p2_stage1_fwd_bwd_calls0to1.main(%x5#0@m2) on devices [2, 3]
+  %x7#0@m1 = copy %x7#0@m2 : tensor<4xf32>
+  %x5#1@m1, !3 = call @p1_stage0_fwd_calls0to1.main(%x2[1]@m1) after !1 on devices [0, 1]
+  %x5#1@m2 = copy %x5#1@m1 : tensor<4xf32>
+  %x9[0]@m1, !4 = call @p3_stage0_bwd_calls0to1.main(%x7#0@m1) after !3 on devices [0, 1]
+  %x7#1@m2, !5 = call @p2_stage1_fwd_bwd_calls0to1.main(%x5#1@m2) after !2 on devices [2, 3]
+  %x7#1@m1 = copy %x7#1@m2 : tensor<4xf32>
+  %x9[1]@m1, !6 = call @p3_stage0_bwd_calls0to1.main(%x7#1@m1) after !4 on devices [0, 1]
+  %out@m1, !7 = call @p4_m1_update.main(%x9@m1) after !6 on devices [0, 1]
+  return %out@m1 : tensor<8xf32>
+}
+func @p0_m1_update.main(%arg0: tensor<4xf32>) attributes {mesh = {"x":2}} {
+  %x1 = reshape(%arg0) : tensor<2x2xf32>
+  %x2 = transpose(%x1) {dims=[1, 0]} : tensor<2x2xf32>
+  return %x2 as "x2" : tensor<2x2xf32>
+}
+func @p1_stage0_fwd_calls0to1.main(%x4: tensor<2xf32>) attributes {mesh = {"x":2}} {
+  %x5 = add(%x4, %x4) : tensor<2xf32>
+  return %x5 as "x5" : tensor<2xf32>
+}
+func @p2_stage1_fwd_bwd_calls0to1.main(%x5: tensor<2xf32>) attributes {mesh = {"x":2}} {
+  %x1 = add(%x5, %x5) : tensor<2xf32>
+  %x7 = add(%x1, %x1) : tensor<2xf32>
+  return %x7 as "x7" : tensor<2xf32>
+}
+func @p3_stage0_bwd_calls0to1.main(%x7: tensor<2xf32>) attributes {mesh = {"x":2}} {
+  %x9 = add(%x7, %x7) : tensor<2xf32>
+  return %x9 as "x9" : tensor<2xf32>
+}
+func @p4_m1_update.main(%x9: tensor<2x2xf32>) attributes {mesh = {"x":2}} {
+  %x1 = transpose(%x9) {dims=[1, 0]} : tensor<2x2xf32>
+  %out = reshape(%x1) : tensor<4xf32>
+  return %out : tensor<4xf32>
+}
 )");
 }

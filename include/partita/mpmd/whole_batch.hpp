@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/ir/program.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/op/scan.hpp>
 #include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>

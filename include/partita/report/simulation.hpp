@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <partita/cost/simulate.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/report/columns.hpp>
 #include <partita/schedule/partition.hpp>
 
