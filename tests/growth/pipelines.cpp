@@ -1,0 +1,74 @@
+// How the work of merging, running forwards again and showing pipelines grows, with their ops and
+// with their microbatches.
+#include <doctest/doctest.h>
+
+#include <string_view>
+
+#include <partita/mpmd/print_calls.hpp>
+#include <partita/mpmd/remat.hpp>
+#include <partita/partita.hpp>
+#include <partita/report/pipeline_svg.hpp>
+#include <partita/report/pipeline_trace.hpp>
+
+#include "work.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+/// A training step of layers that share a weight, in four stages on four meshes, and when its calls
+/// run.
+struct deep_pipeline {
+  pt::pipelined p;
+  pt::pipeline_time t;
+
+  deep_pipeline(int layers, int microbatches) {
+    constexpr std::string_view meshes[] = {"m0", "m1", "m2", "m3"};
+    constexpr std::int64_t rows[] = {0}, columns[] = {1}, both[] = {0, 1};
+    pt::builder b;
+    pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {microbatches, 4}});
+    const pt::value_id w = pt::ops::parameter(b, "w", {pt::dtype::f32, {4, 4}});
+    pt::vec<pt::text> names;
+    for (int i = 0; i < layers; ++i) names.push_back(pt::concat("layers.", i));
+    pt::pipeline_options options{
+        .microbatches = microbatches, .batch = {{"x", 0}}, .channels = {.capacity = pt::unbounded}};
+    options.where.infer_transfers = true;
+    for (int i = 0; i < layers; ++i) {
+      b.enter_scope(names[i].view());
+      x = pt::ops::tanh(b, pt::ops::dot_general(b, x, w, {{}, {}, columns, rows}));
+      b.leave_scope();
+      options.where.names.push_back({names[i].view(), meshes[i * 4 / layers], i * 4 / layers});
+    }
+    const pt::value_id loss = pt::ops::reduce(b, x, pt::combiner::add, both);
+    const pt::vec<pt::value_id> wanted{w}, g = pt::dsl_detail::reverse(b, loss, wanted);
+    b.p.outputs.push_back({g[0], b.p.intern("g")});
+    pt::topology topology;
+    for (const auto name : meshes) topology.push_back({name, {{"B", 1}}});
+    p = pt::pipeline(b.p, topology, pt::one_f_one_b, options);
+    t = pt::simulate(p, pt::a100_80);
+  }
+};
+deep_pipeline of_layers(int n) { return {n, 4}; }
+deep_pipeline of_microbatches(int n) { return {4, n}; }
+
+}  // namespace
+
+TEST_CASE("merging units and running forwards again is linear") {
+  for (const auto make : {of_layers, of_microbatches}) {
+    check_linear(100, make, [](deep_pipeline& d) {
+      (void)pt::merged(d.p, [](const pt::fragment_call& a, const pt::fragment_call& b) {
+        return a.stage == 3 && b.stage == 3;
+      });
+    });
+    check_linear(100, make, [](deep_pipeline& d) { (void)pt::rematerialized(d.p); });
+  }
+}
+
+TEST_CASE("lists of calls, pictures and traces are linear") {
+  check_linear(100, of_layers, [](deep_pipeline& d) { (void)pt::print_calls(d.p); });
+  check_linear(100, of_microbatches, [](deep_pipeline& d) {
+    (void)pt::print_calls(d.p);
+    (void)pt::pipeline_svg(d.p, d.t);
+    (void)pt::trace_events(d.p, d.t);
+  });
+}
