@@ -13,7 +13,8 @@
 #include <partita/cpu.hpp>
 #include <partita/mpmd/list_schedule.hpp>
 #include <partita/mpmd/order_search.hpp>
-#include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/pipeline_memory.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/run/pipeline.hpp>
 
 #include "../examples/models/language_model.hpp"
@@ -146,6 +147,46 @@ void print_plan() {
   }
 }
 
+/// With batch and Megatron parallelism inside of the stages, and fully sharded parameters.
+void print_sharded_plan() {
+  std::printf(
+      "\nT32 in 8 stages of {\"batch\":16, \"model\":2}, 1F1B, 32 microbatches: milliseconds (the "
+      "least "
+      "of three)\n%-12s %8s %8s %8s %8s %8s %8s %12s\n",
+      "inside", "trace", "plan", "gathers", "sums", "scatters", "conflict", "peak MB");
+  paper::language_model_sizes sizes = paper::T32;
+  sizes.batch = 512;
+  const auto print_row = [&](const char* name, const auto& tactics) {
+    double traced = 1e9, planned = 1e9;
+    pt::pipelined p;
+    for (int i = 0; i < 3; ++i) {
+      staged where(8, sizes.layers, 32);
+      where.topology = {};
+      for (const auto& each : where.meshes)
+        where.topology.push_back({each, {{"batch", 16}, {"model", 2}}});
+      auto start = clock_type::now();
+      const pt::program f = paper::trace_training_step(sizes);
+      traced = std::min(traced, seconds_since(start));
+      start = clock_type::now();
+      p = pt::pipeline(f, where.topology, pt::one_f_one_b, where.options, tactics);
+      planned = std::min(planned, seconds_since(start));
+    }
+    std::int64_t peak = 0;
+    for (const auto& m : pt::memory_of(p)) peak = std::max(peak, m.peak);
+    const pt::collectives& c = p.collectives;
+    std::printf("%-12s %8.1f %8.1f %8ld %8ld %8ld %8d %12.1f\n", name, traced * 1e3, planned * 1e3,
+                static_cast<long>(c.all_gather), static_cast<long>(c.all_reduce),
+                static_cast<long>(c.reduce_scatter), p.tactics.back().conflicts,
+                static_cast<double>(peak) / 1e6);
+  };
+  print_row("BP", pt::schedule(paper::transformers::BP));
+  print_row("BP+MP", pt::schedule(paper::transformers::BP, paper::transformers::MP));
+  print_row("BP+MP+Z2", pt::schedule(paper::transformers::BP, paper::transformers::MP,
+                                     paper::transformers::Z2));
+  print_row("BP+MP+Z3", pt::schedule(paper::transformers::BP, paper::transformers::MP,
+                                     paper::transformers::Z3));
+}
+
 std::vector<pt::array> arguments(const pt::program& f) {
   std::vector<pt::array> out;
   for (int i = 0; i < f.input_count(); ++i) {
@@ -190,6 +231,7 @@ void print_threads() {
 int main() {
   print_rates();
   print_plan();
+  print_sharded_plan();
   print_threads();
   return 0;
 }

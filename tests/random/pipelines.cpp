@@ -7,6 +7,9 @@
 // gradients; numbers of stages, meshes and microbatches; orders, capacities of channels. Not drawn:
 // programs whose stages depend on each other in a circle, nested programs.
 //
+// With stages sharded inside: meshes of random axes, in any order, of sizes 1 to 4; tactics for
+// random inputs and outputs, some padded.
+//
 // And under tables of orders drawn by lot, stages on any meshes: those that follow the flow of data
 // run, or need more capacity and say so; others may contradict it, and say so. Then with units
 // merged by lot: to the same bits, or those that are to be one call wait for themselves.
@@ -18,7 +21,7 @@
 
 #include <partita/mpmd/list_schedule.hpp>
 #include <partita/mpmd/merge.hpp>
-#include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/remat.hpp>
 #include <partita/run/pipeline.hpp>
 
@@ -42,11 +45,12 @@ class pipeline_case {
   int stages, meshes, microbatches, batch;
   bool derived;
 
-  explicit pipeline_case(std::uint64_t seed) : r_{seed * 77 + 5} {
+  explicit pipeline_case(std::uint64_t seed, bool sharded = false) : r_{seed * 77 + 5} {
     meshes = static_cast<int>(r_.in(1, 4));
     stages = meshes * static_cast<int>(r_.one_in(3) ? r_.in(1, 3) : 1);
     microbatches = static_cast<int>(r_.in(1, 6));
-    batch = microbatches * static_cast<int>(r_.in(1, 2));
+    batch = microbatches * static_cast<int>(r_.in(1, sharded ? 6 : 2));
+    if (sharded) width = static_cast<int>(r_.in(2, 6));
     derived = !r_.one_in(4);
     build();
   }
@@ -59,7 +63,7 @@ class pipeline_case {
   pt::builder b_;
   std::vector<int> of_stage_;
   std::vector<pt::value_id> weights_, made_;
-  static constexpr int width = 3;
+  int width = 3;
   static constexpr std::int64_t both[] = {0, 1};
 
   pt::tensor_type rows() const { return {pt::dtype::f64, {batch, width}}; }
@@ -201,6 +205,125 @@ std::string pipeline_problem(std::uint64_t seed) {
   if (!pt::equal(found, expected)) return what + "another result\n" + data::str(pt::print(c.p));
   if (!pt::equal(pt::emulate(built, pt::mesh_mode::threads, x), expected))
     return what + "another result in threads";
+  return "";
+}
+
+struct sharded_statistics {
+  long cases = 0, tactics = 0, refused = 0, uneven = 0, collectives = 0, parts = 0, padded = 0,
+       rounded = 0;
+} sharded_seen;
+
+/// Sums of whole numbers are exact in any order up to 2^53; in long chains of products not all are.
+bool same_sums(const pt::results& a, const pt::results& b) {
+  if (pt::equal(a, b)) return true;
+  double largest = 0;
+  for (int i = 0; i < a.size(); ++i)
+    for (std::int64_t k = 0; k < a[i].shape().elements(); ++k)
+      largest = std::max(largest, std::abs(a[i].data<double>()[k]));
+  sharded_seen.rounded += largest > 0x1p50;
+  return largest > 0x1p50 && pt::all_close(a, b, 1e-12, 1e-12 * largest);
+}
+
+/// Places one value.
+struct one_placement {
+  std::string value, axis;
+  int dim = 0;
+  pt::uneven policy = pt::uneven::unsaid;
+
+  std::string_view name() const { return value; }
+  void apply(pt::tactic_context& c) const {
+    if (dim < 0)
+      pt::manual(axis, {{value, pt::replicated}}, "whole", policy).apply(c);
+    else
+      pt::manual(axis, {{value, dim}}, "one", policy).apply(c);
+  }
+};
+static_assert(pt::Tactic<one_placement>);
+
+pt::mesh random_mesh(data::random& r, bool same) {
+  std::vector<std::string_view> axes{"A", "B", "C"};
+  pt::mesh m;
+  while (!axes.empty()) {
+    const auto i = r.in(0, static_cast<std::int64_t>(axes.size()) - 1);
+    if (same || !r.one_in(4)) m.push_back({axes[static_cast<std::size_t>(i)], r.in(1, 4)});
+    axes.erase(axes.begin() + i);
+  }
+  if (m.rank == 0) m.push_back({"A", 2});
+  return m;
+}
+std::vector<one_placement> random_tactics(const pt::program& p, data::random& r) {
+  std::vector<one_placement> out;
+  for (auto count = r.in(1, 5); count > 0; --count) {
+    const bool input = !r.one_in(4);
+    const auto i = static_cast<int>(r.in(0, (input ? p.input_count() : p.output_count()) - 1));
+    const auto name = input ? p.input_name(i) : p.output_name(i);
+    const int rank = (input ? p.input_type(i) : p.output_type(i)).shape.rank;
+    const int dim = static_cast<int>(r.in(r.one_in(8) || rank == 0 ? -1 : 0, rank - 1));
+    const std::string axis(1, static_cast<char>('A' + r.in(0, 2)));
+    out.push_back({std::string(name), r.one_in(8) ? axis + ":(1)2" : axis, dim,
+                   r.one_in(4) ? pt::uneven::pad : pt::uneven::unsaid});
+  }
+  return out;
+}
+
+std::string sharded_problem(std::uint64_t seed) {
+  pipeline_case c(seed, true);
+  data::random& r = c.random();
+  static constexpr std::string_view names[] = {"m0", "m1", "m2", "m3"};
+  pt::topology t;
+  const bool even = r.one_in(2);
+  const pt::mesh first = random_mesh(r, even);
+  for (int m = 0; m < c.meshes; ++m) t.push_back({names[m], even ? first : random_mesh(r, false)});
+  pt::pipeline_options options{.microbatches = c.microbatches,
+                               .batch = {{"x", 0}, {"side", 0}},
+                               .split = r.one_in(2),
+                               .channels = {.capacity = pt::unbounded}};
+  options.where.infer_transfers = true;
+  for (int i = 0; i < static_cast<int>(c.names.size()); ++i) {
+    const int stage = c.stage_of(i);
+    options.where.names.push_back(
+        {c.names[static_cast<std::size_t>(i)].view(), names[stage % c.meshes], stage});
+  }
+  std::vector<one_placement> tactics = random_tactics(c.p, r);
+  ++sharded_seen.cases;
+  sharded_seen.uneven += !even;
+  const auto what = [&] {
+    std::string out = data::str(pt::concat(t, ", ", c.microbatches, " microbatches of ",
+                                           c.batch / c.microbatches, ", ", c.stages, " stages"));
+    for (const auto& each : tactics)
+      out += ", " + each.value + " " + std::to_string(each.dim) + " " + each.axis +
+             (each.policy == pt::uneven::pad ? " padded" : "");
+    return out + ": ";
+  };
+  try {
+    pt::pipelined p;
+    for (bool built = false; !built;) {
+      try {
+        p = pt::pipeline(c.p, t, pt::gpipe, options, tactics);
+        built = true;
+      } catch (const pt::error& e) {  // what cannot be had along with the rest
+        const bool unfit = e.code()[0] == 'S' || e.code() == "O130";
+        if (!unfit || tactics.empty()) throw;
+        ++sharded_seen.refused;
+        tactics.erase(tactics.begin() + r.in(0, static_cast<std::int64_t>(tactics.size()) - 1));
+      }
+    }
+    sharded_seen.tactics += static_cast<long>(tactics.size());
+    sharded_seen.collectives += p.collectives.total();
+    sharded_seen.parts += p.core.mesh.rank > p.core.mesh.whole_rank();
+    sharded_seen.padded += p.core.padded();
+    for (const auto& u : p.units)
+      if (pt::failure f = pt::verify(u.device)) return what() + data::str(f.message);
+    const auto x = data::arguments(c.p, seed);
+    const pt::results expected = pt::evaluate(c.p, x);
+    if (!same_sums(pt::emulate(p, x), expected)) return what() + "another result";
+    if (!same_sums(pt::emulate(p, pt::mesh_mode::threads, x), expected))
+      return what() + "another result in threads";
+    for (const auto& m : pt::memory_of(p))
+      if (m.arguments < 0 || m.peak < m.arguments) return what() + "negative memory";
+  } catch (const pt::error& e) {
+    return what() + e.what();
+  }
   return "";
 }
 
@@ -347,6 +470,15 @@ TEST_CASE("random pipelines") {
           " in rounds, ", pipelines_seen.normed, " norms, ", pipelines_seen.transfers,
           " transfers, ", pipelines_seen.stacked, " outputs by example, ", pipelines_seen.deadlocks,
           " that need more capacity");
+}
+
+TEST_CASE("random pipelines whose stages are sharded") {
+  for_each_seed(600, sharded_problem);
+  MESSAGE(sharded_seen.cases, " pipelines, ", sharded_seen.tactics, " tactics, ",
+          sharded_seen.refused, " that did not fit, ", sharded_seen.uneven,
+          " on meshes that differ, ", sharded_seen.collectives, " collectives, ",
+          sharded_seen.parts, " with parts of axes, ", sharded_seen.padded, " padded, ",
+          sharded_seen.rounded, " too large to be exact");
 }
 
 TEST_CASE("random pipelines under random tables of orders") {

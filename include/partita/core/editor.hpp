@@ -68,7 +68,8 @@ class core_editor {
   constexpr void slice_like(op_id o, const layout& have, value_id like, const F& factor_for) {
     for (const auto& e : have) {
       const int f = factor_for(e.dim);
-      if (f < 0) continue;
+      if (f < 0 || (c_.uneven_sizes().contains(e.axis) && c_.local(o, f) % c_.size(o, e.axis) != 0))
+        continue;
       loop l{f, state_.tactic, e.axis};
       if (const loop* from = c_.nest_of(graph_.p.producer(like)).find(e.axis); from != nullptr) {
         l.tactic = from->tactic;

@@ -46,9 +46,15 @@ class output_list {
 struct uneven_axes {
   std::uint8_t axes = 0;    ///< bits: those that have; the others are as the mesh says
   vec<std::int64_t> sizes;  ///< by row, a size for each of max_axes axes; row 0: of no mesh alone
-  vec<int> row;             ///< by op
+  vec<std::int64_t>
+      least;     ///< as `sizes`: the greatest common divisor of those of the row's meshes
+  vec<int> row;  ///< by op
   constexpr bool contains(int axis) const { return (axes >> axis & 1u) != 0; }
   constexpr std::int64_t size(op_id o, int axis) const { return sizes[row[o] * max_axes + axis]; }
+  /// What the size of an axis is a multiple of on all meshes that an op runs on.
+  constexpr std::int64_t least_size(op_id o, int axis) const {
+    return least[row[o] * max_axes + axis];
+  }
 };
 
 /// The flat program with what is asked of it all the time: tile maps, uses, order of execution.

@@ -211,6 +211,22 @@ class loop_program {
     return graph_.sizes.contains(axis) ? graph_.sizes.size(o, axis) : state_.mesh.size(axis);
   }
   constexpr const uneven_axes& uneven_sizes() const { return graph_.sizes; }
+  /// Does an op run on meshes of which some have another size of an axis than others?
+  constexpr bool differs(op_id o, int axis) const {
+    return graph_.sizes.contains(axis) &&
+           graph_.sizes.size(o, axis) != graph_.sizes.least_size(o, axis);
+  }
+  /// Do the loops of an op over a factor leave one position, on all meshes that it runs on?
+  constexpr bool is_used_up(op_id o, int factor) const {
+    if (local(o, factor) > 1) return false;
+    if (graph_.sizes.axes == 0) return true;
+    std::int64_t pieces = 1;
+    for (const auto& l : nest_of(o))
+      if (l.factor == factor)
+        pieces *= graph_.sizes.contains(l.axis) ? graph_.sizes.least_size(o, l.axis)
+                                                : state_.mesh.size(l.axis);
+    return pieces == graph_.map.at(o, factor).size;
+  }
   /// Into how many pieces a layout cuts a dimension where an op runs.
   constexpr std::int64_t pieces_at(op_id o, const layout& l, int dim) const {
     std::int64_t n = 1;

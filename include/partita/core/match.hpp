@@ -41,7 +41,13 @@ constexpr int front_factor(const loop_program& c, const loop_view& now, op_id o,
                            int dim) {
   const factor_table::row& row = now.maps[o];
   const factor* const factors = now.factors + row.begin;
-  const std::int64_t* const local = now.locals + row.begin;
+  const std::int64_t* local = now.locals + row.begin;
+  vec<std::int64_t> left;
+  if (row.composed && c.uneven_sizes().axes != 0) {  // used up means on all meshes
+    for (int f = 0; f < row.count; ++f)
+      left.push_back(local[f] > 1 || c.is_used_up(o, f) ? local[f] : 2);
+    local = left.data();
+  }
   int last = any_factor;
   for (int f = 0; f < row.count; ++f) {
     PARTITA_WORK(1);
@@ -79,6 +85,7 @@ constexpr bool next_along(const loop_view& now, op_id has, int has_end, op_id wa
 /// May a factor with a halo be cut once more? Not if the axis does not divide both sides, or if
 /// the halos were more than a gather.
 constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
+  if (c.differs(o, axis)) return false;
   const std::int64_t left = c.local(o, f), size = c.size(o, axis);
   if (!c.sees_halos() || left == 0 || left % size != 0) return false;
   if (size == 1) return true;

@@ -65,13 +65,15 @@ class size_finder {
   constexpr void add_row(uneven_axes& out, mesh_set on) {
     sets_.push_back(on);
     for (int a = 0; a < max_axes; ++a) {
-      std::int64_t n = 1;
+      std::int64_t n = 1, least = 0;
       for (mesh_set left = on; a < all_.rank && !left.empty();
            left = left.without(mesh_set::of(left.front()))) {
         const std::int64_t size = size_on(all_, a, t_.mesh_of(left.front()));
         n = saturating_multiply(n / greatest_common_divisor(n, size), size);
+        least = least == 0 ? size : greatest_common_divisor(least, size);
       }
       out.sizes.push_back(n);
+      out.least.push_back(least == 0 ? 1 : least);
     }
   }
 };

@@ -85,6 +85,12 @@ class local_layouts {
   const core_program& c_;
   passes rules_;
 
+  /// Where a value is sent to a mesh on which an axis is smaller it may not divide it here.
+  constexpr bool divides(value_id v, const layout& have, int dim, int axis) const {
+    if (sums.sent.empty() || dim == no_dim) return true;
+    const std::int64_t left = c_.p.type(v).shape[dim] / have.pieces(c_.mesh, dim);
+    return left % c_.mesh.size(axis) == 0;
+  }
   /// The dimension that all ops that use a value slice along `axis`, right after the slices it
   /// already has; see sliced_by_all_uses in core/match.hpp.
   constexpr int sliced_next(value_id v, const layout& have, int axis) const {
@@ -108,7 +114,7 @@ class local_layouts {
         ++i;
       }
     }
-    return dim;
+    return divides(v, have, dim, axis) ? dim : no_dim;
   }
 };
 
