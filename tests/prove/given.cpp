@@ -66,6 +66,15 @@ TEST_CASE("an axis that the mesh has not") {
         }) ==
         "Q006 prove: %x3 = all_reduce(%x2) is along axis 1, which the mesh {\"B\":4} has not; its "
         "axes are numbered from 0");
+  CHECK(said_of([](pt::device_program& d) { d.mesh.axes[1].size = 0; }) ==
+        "Q006 prove: axis \"M\" has size 0");
+}
+
+TEST_CASE("other numbers of inputs and outputs") {
+  CHECK(said_of([](pt::device_program& d) { d.local.outputs.clear(); }) ==
+        "Q001 prove: the source has 3 inputs and 1 outputs, the local program 3 and 0");
+  CHECK(said_of([](pt::device_program& d) { d.local.inputs.pop_back(); }) ==
+        "Q001 prove: the source has 3 inputs and 1 outputs, the local program 2 and 1");
 }
 
 TEST_CASE("a local program that does not verify") {
@@ -84,6 +93,13 @@ TEST_CASE("layouts that do not fit") {
   CHECK(said_of([](pt::device_program& d) {
           d.inputs[0].push_back(0, 1);  // "B" again
         }).substr(0, 26) == "Q002 prove: input \"x\" is t");
+  CHECK(said_of([](pt::device_program& d) {
+          d.inputs[0] = {};
+          d.inputs[0].push_back(0, 2);  // a dimension that "x" has not
+        }).substr(0, 26) == "Q002 prove: input \"x\" is t");
+  CHECK(said_of([](pt::device_program& d) {
+          d.local.types[d.local.outputs[0].value].element = pt::dtype::f64;
+        }).substr(0, 4) == "Q007");  // no op makes such a value
   CHECK(said_of([](pt::device_program& d) { d.outputs.clear(); }) ==
         "Q002 prove: 3 layouts of 3 inputs and 0 of 1 outputs; each needs one");
 }
