@@ -105,10 +105,12 @@ constexpr collectives count_calls(const pipelined& p) {
   return all;
 }
 
-/// Runs the actions of tactics on the core program, and lowers the units after each.
+/// Runs the actions of tactics on the core program; counts after each what the units communicate,
+/// and writes their functions after the last one.
 template <class Schedule>
 constexpr void shard_units(pipelined& out, const Schedule& tactics) {
   tactic_context context(out.core);
+  const int last = schedule_detail::tactic_count(tactics) - 1;
   schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
     if (out.error || context.error) return;
     tactic_report report;
@@ -124,12 +126,16 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics) {
     report.notes = context.notes;
     report.search = context.search;
     if (context.error) return;
-    unit_lowerer(out, out.core).run();
-    report.counts = out.collectives = count_calls(out);
+    const bool is_last = static_cast<int>(out.tactics.size()) == last;
+    if (is_last || report.last_action > report.first_action) {
+      unit_lowerer(out, out.core, is_last).run();
+      out.collectives = count_calls(out);
+    }
+    report.counts = out.collectives;
     out.tactics.push_back(static_cast<tactic_report&&>(report));
   });
   out.error.record(context.error);
-  if (!out.error && out.tactics.empty()) unit_lowerer(out, out.core).run();
+  if (!out.error && last < 0) unit_lowerer(out, out.core, true).run();
 }
 
 template <class Order, class Schedule>

@@ -17,11 +17,16 @@ namespace partita::mpmd_detail {
 /// Cost: for each different shape of a mesh, the program once; then linear in the ops of units.
 class unit_lowerer {
  public:
-  constexpr unit_lowerer(pipelined& out, const core_program& core)
-      : out_(out), core_(core), p_(core.p), source_(out.source), names_(out.source) {
+  /// `named`: do functions have names in them? (Without, to count collectives.)
+  constexpr unit_lowerer(pipelined& out, const core_program& core, bool named)
+      : out_(out),
+        core_(core),
+        p_(core.p),
+        source_(out.source),
+        named_(named),
+        names_(names_for(out.source, named)) {
     find_ops();
     find_slots();
-    find_names();
   }
 
   constexpr void run() {
@@ -41,19 +46,24 @@ class unit_lowerer {
   const core_program& core_;
   const program& p_;
   const program& source_;
+  bool named_;
   value_names names_;
   vec<op_id> op_of_;       ///< by op of the source: in the core program
   vec<int> place_;         ///< by op of the core program: when it runs
   vec<value_id> slot_of_;  ///< by value of the source: what stands for it between units
   vec<value_id> name_of_;  ///< by value of the core program: the one of the source, or -1
   vec<int> output_of_;     ///< by value of the core program: an output, or -1
-  vec<text> slot_names_;   ///< by value of the core program
   vec<char> sent_;         ///< by value of the core program
   vec<op_id> slice_of_;    ///< by value of the core program: a microbatch_slice of it, or -1
   vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
   vec<int> taken_by_;      ///< by value of the core program: the same
   vec<int> combined_in_;   ///< by op of the source: the same
   int first_added_ = 0;
+
+  static constexpr value_names names_for(const program& p, bool named) {
+    if (named) return value_names(p);
+    return value_names(program{});
+  }
 
   // ---- From the source to the core program ------------------------------------------------------
 
@@ -177,21 +187,19 @@ class unit_lowerer {
   // ---- Units ------------------------------------------------------------------------------------
 
   /// What stands for a slot in texts: the name of the source's value.
-  constexpr void find_names() {
-    for (value_id v = 0; v < p_.value_count(); ++v) {
-      text name;
-      if (name_of_[v] >= 0)
-        name << unquoted(names_[name_of_[v]]);
-      else
-        name << 'v' << v;
-      slot_names_.push_back(static_cast<text&&>(name));
-    }
+  constexpr text name_of(value_id slot) const {
+    text name;
+    if (!named_) return name;
+    const value_id v = name_of_[slot];
+    if (v < 0) return name << 'v' << slot;
+    return name << unquoted(names_[v]);
   }
-  constexpr std::string_view name_of(value_id slot) const { return slot_names_[slot].view(); }
   /// Next states have the names of the inputs whose next states they are.
-  constexpr std::string_view output_name(value_id slot) const {
+  constexpr text output_name(value_id slot) const {
+    text name;
+    if (!named_) return name;
     const int i = output_of_[slot];
-    return i < 0 ? name_of(slot) : source_.output_name(i);
+    return i < 0 ? name << name_of(slot) : name << source_.output_name(i);
   }
   constexpr void write(lowering& l, int u) {
     pipeline_unit& unit = out_.units[u];
