@@ -135,7 +135,7 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics) {
     out.tactics.push_back(static_cast<tactic_report&&>(report));
   });
   out.error.record(context.error);
-  if (!out.error && last < 0) unit_lowerer(out, out.core, true).run();
+  if (!out.error && last < 0) unit_lowerer(out, out.core).run();
 }
 
 template <class Order, class Schedule>

@@ -18,7 +18,7 @@ namespace partita::mpmd_detail {
 class unit_lowerer {
  public:
   /// `named`: do functions have names in them? (Without, to count collectives.)
-  constexpr unit_lowerer(pipelined& out, const core_program& core, bool named)
+  constexpr unit_lowerer(pipelined& out, const core_program& core, bool named = true)
       : out_(out),
         core_(core),
         p_(core.p),
