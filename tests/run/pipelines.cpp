@@ -211,8 +211,9 @@ struct tied_reference {
   std::vector<pt::array> x = tied_arguments(f);
   pt::results expected = pt::evaluate(f, x);
 
-  pt::pipelined check(const pt::topology& t, const auto& schedule) const {
-    pt::pipelined p = pt::partition(f, t, schedule);
+  pt::pipelined check(const pt::topology& t, const auto& schedule,
+                      const pt::partition_options& more = {}) const {
+    pt::pipelined p = pt::partition(f, t, schedule, more);
     for (const auto& u : p.units) CHECK(str(pt::verify(u.device).message) == "");
     const pt::results got = pt::emulate(p, x);
     for (int i = 0; i < got.size(); ++i) {
@@ -291,6 +292,11 @@ TEST_CASE("what is communicated inside of stages") {
   CHECK(megatron.collectives == pt::collectives{.all_reduce = 27 + 4 * 4 * 4 + 4 * 4});
   CHECK(batch.tactics.size() == 2);
   CHECK(megatron.tactics[1].counts == batch.collectives);
+  // Passes and overlap rewrite each unit: gradients are summed at once on each mesh.
+  CHECK(tied.check(t, pt::schedule(PP, BP), {.passes = {.combine_below = 1 << 20}}).collectives ==
+        pt::collectives{.all_reduce = 3});
+  const pt::partition_options rings{.overlap = data::slow_links(1e7)};
+  CHECK(tied.check(t, pt::schedule(PP, BP, Z3), rings).collectives.permute > 0);
 }
 
 TEST_CASE("the last stage merged into one call, and forwards run again: the same bits") {

@@ -462,6 +462,33 @@ TEST_CASE("pipelines that cannot be") {
       pt::error);
 }
 
+TEST_CASE("stages without parts, and options that pipelines cannot have") {
+  const auto error_of = [](const pt::stage_list& stages, const pt::partition_options& more) {
+    try {
+      (void)pt::partition(
+          pt::trace(two_products, pt::input<float, 8, 4>("x"), pt::input<float, 4, 4>("w")),
+          pt::topology{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}},
+          pt::schedule(
+              pt::pipeline({.stages = stages, .batch = {{"x", 0}}, .microbatches = 2}, "PP")),
+          more);
+      return std::string();
+    } catch (const pt::error& e) {
+      return std::string(e.what());
+    }
+  };
+  CHECK(error_of({{"a"}, {"b"}}, {.verify = true}) == "");
+  CHECK(error_of({{"a"}, {"b"}}, {.strict = 100}).substr(0, 4) == "O137");
+  CHECK(error_of({{"a"}, {"b"}}, {.strict = -2}).substr(0, 4) == "S027");
+  CHECK(error_of({{"a"}, {"b"}}, {.passes = {.combine_below = -1}}).substr(0, 4) == "C001");
+  CHECK(error_of({{"a"}, {"b"}}, {.passes = {.memory_bound = 8}}).substr(0, 4) == "C003");
+  CHECK(error_of({{"a"}, {"b"}}, {.overlap = pt::overlap_options{.memory = -1}}).substr(0, 4) ==
+        "C001");
+  CHECK(error_of({{"a"}, {}, {"b"}}, {}) ==
+        "O138 pipeline \"PP\": stage 1 has no parts; name at least one, or leave the stage out");
+  CHECK(error_of({{"a", "b"}, {}}, {}).substr(0, 4) == "O138");
+  CHECK(error_of({}, {}) == "O138 pipeline \"PP\": it has no stages; name the parts of each");
+}
+
 TEST_CASE("a part without a mesh may need the whole batch") {
   const auto f = [](const auto& x, const auto& w) {
     const auto total = pt::named("count", [](const auto& v) { return sum(v); })(x);

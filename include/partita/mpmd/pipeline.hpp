@@ -138,13 +138,53 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics) {
   if (!out.error && last < 0) unit_lowerer(out, out.core).run();
 }
 
+/// Runs the passes that rewrite lowered programs, and those that let collectives run beside
+/// kernels, over each unit for itself.
+///
+/// Errors    C001 and C004 the machine of an overlap, C003 a unit needs more than the bound of
+///           memory, P001 a wrong device-local program was made (if that is checked): a mistake of
+///           ours
+constexpr void finish_units(pipelined& out, const partition_options& options) {
+  const bool rewrites = options.passes.rewrite() || options.overlap.any();
+  for (pipeline_unit& u : out.units) {
+    out.error.record(options.overlap.options.validate(u.device.mesh));
+    if (out.error) return;
+    if (rewrites) {
+      lowered l;
+      l.device = static_cast<device_program&&>(u.device);
+      l.notes = static_cast<vec<collective_note>&&>(u.notes);
+      l.counts = u.counts;
+      spmd_detail::run_passes(l, out.core.p, options.passes);
+      out.error.record(l.error);
+      if (!out.error) options.overlap.apply(l);
+      u.device = static_cast<device_program&&>(l.device);
+      u.notes = static_cast<vec<collective_note>&&>(l.notes);
+      u.counts = l.counts;
+    }
+    if (const failure f = options.verifies() && !out.error ? verify(u.device) : failure(); f)
+      out.error.record(
+          "P001", "internal error: pipeline made a wrong device-local program: ", f.message.view());
+  }
+  if (rewrites) out.collectives = count_calls(out);
+}
+
+/// Errors    those of the options; O137 `strict` is given
+constexpr failure check_options(const partition_options& options) {
+  failure f = options.validate();
+  if (options.strict != partition_options::off)
+    f.record("O137",
+             "pipeline: strict is for programs on one mesh; leave it out, and look at "
+             "replicated_by_default(pipeline.core)");
+  return f;
+}
+
 template <class Order, class Schedule>
 constexpr pipelined pipelined_by(const program& p, const topology& t, const Order& order,
                                  const pipeline_options& options, const Schedule& tactics,
-                                 const passes& passes) {
+                                 const partition_options& more) {
   constexpr bool sharded = !std::same_as<Schedule, boost::hana::tuple<>>;
   pipelined out;
-  out.passes = passes;
+  out.passes = more.passes;
   out.topology = t;
   out.channels = options.channels;
   out.microbatches = static_cast<int>(options.microbatches);
@@ -154,6 +194,8 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
     out.error.raise();
     return out;
   };
+  out.error.record(check_options(more));
+  if (out.error) return finish();
   vec<schedule_detail::kept_microbatch_entry> batch;
   for (const auto& e : options.batch) batch.push_back(schedule_detail::kept_microbatch_entry(e));
   one_microbatch one = cut_into_microbatches(p, options.microbatches, batch, options.where.names);
@@ -192,6 +234,7 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
   };
   if constexpr (sharded)
     if (!out.error) mpmd_detail::shard_units(out, tactics);
+  if (!out.error) mpmd_detail::finish_units(out, more);
   if (out.error) return finish();
   find_repeated();
   mpmd_detail::call_writer calls(out, writer.edges);
@@ -213,19 +256,21 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
 
 /// Cuts a step into units and orders their calls. `order`: a pipeline_order, a key, a comparator or
 /// a table, see sequence(). `tactics`: a schedule that shards what is inside of the units, over the
-/// axes of all meshes by their names; without one each mesh is a single device.
+/// axes of all meshes by their names; without one each mesh is a single device. `more`: passes and
+/// overlap rewrite each unit for itself.
 ///
 /// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
 /// `pipelined::error`.
 ///
 /// Errors    those of microbatch(), to_mpmd() and sequence(); O007 deadlock; O120 and O121 named
 ///           parts and the loop, O122 an op inside of the loop without a unit, O123 a stage that
-///           would run twice, O124 a stage on another mesh than the order has it
+///           would run twice, O124 a stage on another mesh than the order has it; those of `more`,
+///           O137 it has `strict`
 template <class Order, class Schedule = boost::hana::tuple<>>
 constexpr pipelined pipeline(const program& p, const topology& t, const Order& order,
                              const pipeline_options& options, const Schedule& tactics = {},
                              const partition_options& more = {}) {
-  return mpmd_detail::pipelined_by(p, t, order, options, tactics, more.passes);
+  return mpmd_detail::pipelined_by(p, t, order, options, tactics, more);
 }
 
 }  // namespace partita

@@ -33,7 +33,7 @@ struct pipeline_plan {
 /// Pros      a mesh holds the parameters of its stages alone; only activations travel
 /// Cons      bubbles; activations of several microbatches are kept at a time
 /// Collectives  none; transfers of activations and of their gradients for each microbatch
-/// Errors    those of pipeline()
+/// Errors    those of pipeline(), O138 no stages, or one without parts
 template <class Order = pipeline_order>
 class pipeline_tactic {
  public:
@@ -46,6 +46,21 @@ class pipeline_tactic {
 
   /// No actions: the stages are there before the first one.
   constexpr void apply(tactic_context&) const {}
+  constexpr failure validate() const {
+    failure f;
+    const int stages = plan_.stages.stages();
+    if (stages == 0)
+      f.record("O138", "pipeline \"", name(), "\": it has no stages; name the parts of each");
+    vec<char> has_parts;
+    has_parts.resize(static_cast<std::size_t>(stages), 0);
+    for (int i = 0; i < plan_.stages.count(); ++i)
+      if (plan_.stages.stage(i) < stages) has_parts[plan_.stages.stage(i)] = 1;
+    for (int s = 0; s < stages; ++s)
+      if (has_parts[s] == 0)
+        f.record("O138", "pipeline \"", name(), "\": stage ", s,
+                 " has no parts; name at least one, or leave the stage out");
+    return f;
+  }
   constexpr pipeline_options options(const topology& t) const {
     pipeline_options o{
         .microbatches = plan_.microbatches, .split = plan_.split, .channels = plan_.channels};
@@ -115,6 +130,11 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
     using type = std::remove_cvref_t<decltype(t)>;
     pipelines += PipelineTactic<type>;
+    if constexpr (requires {
+                    t.options(topology());
+                    t.validate();
+                  })
+      out.error.record(t.validate());
     if constexpr (Rewriter<type>) {
       if (!out.error && !work.error) t.rewrite(work);
       if (!work.sliced.empty())
@@ -135,8 +155,7 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   work.p.scopes = scopes;
   schedule_detail::for_each_tactic(tactics, [&](const auto& each) {
     if constexpr (PipelineTactic<std::remove_cvref_t<decltype(each)>>)
-      out = mpmd_detail::pipelined_by(work.p, t, each.order(), each.options(t), tactics,
-                                      options.passes);
+      out = mpmd_detail::pipelined_by(work.p, t, each.order(), each.options(t), tactics, options);
   });
   for (const text& n : notes) out.notes.push_back(n);
   return finish();

@@ -415,6 +415,23 @@ constexpr failure check_options(const lowering_options& options) {
   return f;
 }
 
+/// Runs the passes that rewrite a lowered program, over it, its notes and its counts.
+constexpr void run_passes(lowered& l, const program& source, const passes& on) {
+  if (!on.rewrite()) return;
+  if (on.stationary_above > 0) keep_stationary(l, source, on);
+  l.error = run_passes(l.device.local, l.device.mesh, on,
+                       [&](const renumbering& moved, pass_report report) {
+                         report.before = l.counts;
+                         report.written_before = as_written(l.notes);
+                         l.notes = renumbered(l.notes, moved);
+                         l.counts = {};
+                         for (const auto& each : l.notes) l.counts.count(each.kind, each.times);
+                         report.after = l.counts;
+                         report.written_after = as_written(l.notes);
+                         l.passes.push_back(report);
+                       });
+}
+
 }  // namespace spmd_detail
 
 /// Lowers a program whose loops are settled, and runs the passes. Type preserving: local types
@@ -434,20 +451,7 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {}) {
     l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes);
   else
     l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes);
-  if (!options.passes.rewrite()) return l;
-  if (options.passes.stationary_above > 0) spmd_detail::keep_stationary(l, c.p, options.passes);
-  l.error = spmd_detail::run_passes(l.device.local, l.device.mesh, options.passes,
-                                    [&](const spmd_detail::renumbering& moved, pass_report report) {
-                                      report.before = l.counts;
-                                      report.written_before = as_written(l.notes);
-                                      l.notes = spmd_detail::renumbered(l.notes, moved);
-                                      l.counts = {};
-                                      for (const auto& each : l.notes)
-                                        l.counts.count(each.kind, each.times);
-                                      report.after = l.counts;
-                                      report.written_after = as_written(l.notes);
-                                      l.passes.push_back(report);
-                                    });
+  spmd_detail::run_passes(l, c.p, options.passes);
   return l;
 }
 
