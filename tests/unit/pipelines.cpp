@@ -444,6 +444,8 @@ TEST_CASE("pipelines that cannot be") {
   CHECK(with([](auto& o) { o.microbatches = 3; }).substr(0, 20) == "S003 microbatch(3): ");
   CHECK(with([](auto& o) { o.microbatches = 0; }).substr(0, 4) == "S010");
   CHECK(with([](auto& o) { o.batch[0].name = "y"; }).substr(0, 4) == "S006");
+  CHECK(with([](auto& o) { o.batch.clear(); }) ==
+        "S013 microbatch(2): no input is named as batch; name each with its batch dimension");
   CHECK(with([](auto& o) { o.where.names[1].name = "c"; }).substr(0, 4) == "O108");
   CHECK(with([](auto& o) { o.where.names[1].mesh = "m7"; }).substr(0, 4) == "O105");
   CHECK(with([](auto& o) { o.channels.capacity = 0; }).substr(0, 4) == "O001");

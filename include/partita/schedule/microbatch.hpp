@@ -59,7 +59,10 @@ struct stepping {
       text names;
       append_list(names, static_cast<int>(entries_.size()),
                   [&](int i) { names << '"' << entries_[i].name.view() << '"'; });
-      fail(r, "S013", "no op is computed slice by slice of ", names);
+      if (entries_.empty())
+        fail(r, "S013", "no input is named as batch; name each with its batch dimension");
+      else
+        fail(r, "S013", "no op is computed slice by slice of ", names);
     }
     if (r.error) return;
     r.p = static_cast<program&&>(s.p);
