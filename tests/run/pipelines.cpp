@@ -293,8 +293,10 @@ TEST_CASE("what is communicated inside of stages") {
   CHECK(batch.tactics.size() == 2);
   CHECK(megatron.tactics[1].counts == batch.collectives);
   // Passes and overlap rewrite each unit: gradients are summed at once on each mesh.
-  CHECK(tied.check(t, pt::schedule(PP, BP), {.passes = {.combine_below = 1 << 20}}).collectives ==
-        pt::collectives{.all_reduce = 3});
+  const pt::pipelined combined =
+      tied.check(t, pt::schedule(PP, BP), {.passes = {.combine_below = 1 << 20}});
+  CHECK(combined.collectives == pt::collectives{.all_reduce = 3});
+  CHECK(pt::rematerialized(combined, {0}).collectives == combined.collectives);
   const pt::partition_options rings{.overlap = data::slow_links(1e7)};
   CHECK(tied.check(t, pt::schedule(PP, BP, Z3), rings).collectives.permute > 0);
 }

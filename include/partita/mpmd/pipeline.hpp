@@ -144,7 +144,8 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics) {
 /// Errors    C001 and C004 the machine of an overlap, C003 a unit needs more than the bound of
 ///           memory, P001 a wrong device-local program was made (if that is checked): a mistake of
 ///           ours
-constexpr void finish_units(pipelined& out, const partition_options& options) {
+constexpr void finish_units(pipelined& out) {
+  const partition_options& options = out.options;
   const bool rewrites = options.passes.rewrite() || options.overlap.any();
   for (pipeline_unit& u : out.units) {
     out.error.record(options.overlap.options.validate(u.device.mesh));
@@ -184,7 +185,7 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
                                  const partition_options& more) {
   constexpr bool sharded = !std::same_as<Schedule, boost::hana::tuple<>>;
   pipelined out;
-  out.passes = more.passes;
+  out.options = more;
   out.topology = t;
   out.channels = options.channels;
   out.microbatches = static_cast<int>(options.microbatches);
@@ -234,7 +235,7 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
   };
   if constexpr (sharded)
     if (!out.error) mpmd_detail::shard_units(out, tactics);
-  if (!out.error) mpmd_detail::finish_units(out, more);
+  if (!out.error) mpmd_detail::finish_units(out);
   if (out.error) return finish();
   find_repeated();
   mpmd_detail::call_writer calls(out, writer.edges);

@@ -10,7 +10,7 @@
 #include <partita/mpmd/mpmd_program.hpp>
 #include <partita/mpmd/sequence.hpp>
 #include <partita/mpmd/timeline.hpp>
-#include <partita/schedule/partitioned.hpp>
+#include <partita/schedule/partition.hpp>
 #include <partita/spmd/lowered.hpp>
 
 namespace partita {
@@ -69,7 +69,7 @@ struct pipelined {
   /// The source with loops over the axes of all meshes; without ops, if nothing is sharded.
   core_program core;
   vec<tactic_report> tactics;
-  partita::passes passes;
+  partition_options options;         ///< passes and overlap, for each unit
   partita::collectives collectives;  ///< of all calls
   vec<mesh> meshes;                  ///< by mesh: its axes as layouts number them
   vec<layout> input_layout, output_layout;

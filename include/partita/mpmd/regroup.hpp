@@ -128,6 +128,7 @@ class regrouping {
     if (p_.core.p.ops.empty()) return write_whole_functions(p_, p_.source);
     unit_lowerer(p_, p_.core).run();
     p_.collectives = count_calls(p_);
+    finish_units(p_);
   }
   constexpr int rank(int call) const {
     const int microbatch = p_.calls.calls[call].microbatch;

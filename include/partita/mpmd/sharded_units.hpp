@@ -30,7 +30,6 @@ class unit_lowerer {
   }
 
   constexpr void run() {
-    vec<char> done(out_.units.size(), 0);
     out_.meshes.resize(static_cast<std::size_t>(out_.topology.count()), mesh{});
     out_.input_layout.resize(source_.inputs.size(), layout{});
     out_.output_layout.resize(source_.outputs.size(), layout{});
@@ -140,7 +139,7 @@ class unit_lowerer {
       row.be_on_row(1 + m);
     }
     const core_program& here = even ? core_ : row;
-    lowering l(here, out_.passes, sent_);
+    lowering l(here, out_.options.passes, sent_);
     for (int other = m; other < out_.topology.count(); ++other)
       if (same_sizes(other) == m) out_.meshes[other] = here.mesh;
     for (int u = 0; u < static_cast<int>(out_.units.size()); ++u)
