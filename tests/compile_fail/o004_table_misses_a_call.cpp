@@ -11,6 +11,6 @@ constexpr auto step = [] {
 #endif
       table.rows[mesh].push_back({.stage = mesh, .mesh = mesh, .microbatch = i});
     }
-  return pt::pipeline(traced(two_layers), two_meshes, table, split());
+  return pt::pipeline(traced_layers(layers_in_stages), two_meshes, table, split());
 };
 static_assert(pt::check<step>.order("m1") == "F0 F1");

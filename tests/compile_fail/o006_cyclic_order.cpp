@@ -10,6 +10,6 @@ constexpr auto step = [] {
 #else
   const auto order = [](const pt::fragment_call& c) { return c.stage; };
 #endif
-  return pt::pipeline(traced(two_layers), two_meshes, order, options);
+  return pt::pipeline(traced_layers(layers_in_stages), two_meshes, order, options);
 };
 static_assert(pt::check<step>.order("m0") == "F0.0 F1.0 F0.1 F1.1");

@@ -7,6 +7,6 @@ constexpr auto step = [] {
 #ifdef FAIL
   options.where.names[1].name = "secnod";
 #endif
-  return pt::pipeline(traced(two_layers), two_meshes, pt::gpipe, options);
+  return pt::pipeline(traced_layers(layers_in_stages), two_meshes, pt::gpipe, options);
 };
 static_assert(pt::check<step>.order("m1") == "F0 F1");

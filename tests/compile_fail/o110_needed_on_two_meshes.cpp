@@ -13,6 +13,6 @@ constexpr auto step = [] {
 #endif
     return pt::named("second", layer)(y, w);
   };
-  return pt::pipeline(traced(model), two_meshes, pt::gpipe, split());
+  return pt::pipeline(traced_layers(model), two_meshes, pt::gpipe, split());
 };
 static_assert(pt::check<step>.transfers == 2);  // what the second layer takes, and the weight

@@ -5,13 +5,13 @@
 constexpr auto step = [] {
   const auto model = [](auto x, auto w) {
 #ifdef FAIL
-    return std::tuple{pt::output("y", two_layers(x, w)), pt::output("z", tanh(x))};
+    return std::tuple{pt::output("y", layers_in_stages(x, w)), pt::output("z", tanh(x))};
 #else
     const auto first = [](auto v) { return tanh(v); };
-    return std::tuple{pt::output("y", two_layers(x, w)),
+    return std::tuple{pt::output("y", layers_in_stages(x, w)),
                       pt::output("z", pt::named("first", first)(x))};
 #endif
   };
-  return pt::pipeline(traced(model), two_meshes, pt::gpipe, split());
+  return pt::pipeline(traced_layers(model), two_meshes, pt::gpipe, split());
 };
 static_assert(pt::check<step>.deadlock_free);

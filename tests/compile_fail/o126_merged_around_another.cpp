@@ -7,11 +7,11 @@
 
 constexpr auto step = [] {
   const auto three_layers = [](auto x, auto w) {
-    return pt::named("third", layer)(two_layers(x, w), w);
+    return pt::named("third", layer)(layers_in_stages(x, w), w);
   };
   auto options = split();
   options.where.names = {{"first", "m0"}, {"second", "m1"}, {"third", "m0"}};
-  const auto p = pt::pipeline(traced(three_layers), two_meshes, pt::gpipe, options);
+  const auto p = pt::pipeline(traced_layers(three_layers), two_meshes, pt::gpipe, options);
 #ifdef FAIL
   return pt::merged(p, {{{"first"}, {"third"}}});
 #else

@@ -9,6 +9,6 @@ constexpr auto step = [] {
 #else
   options.microbatches = 4;
 #endif
-  return pt::pipeline(traced(two_layers), two_meshes, pt::gpipe, options);
+  return pt::pipeline(traced_layers(layers_in_stages), two_meshes, pt::gpipe, options);
 };
 static_assert(pt::check<step>.microbatches == 4);

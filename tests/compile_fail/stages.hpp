@@ -12,12 +12,12 @@ namespace stages {
 
 inline constexpr pt::topology two_meshes{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}};
 inline constexpr auto layer = [](auto x, auto w) { return matmul(x, w); };
-inline constexpr auto two_layers = [](auto x, auto w) {
+inline constexpr auto layers_in_stages = [](auto x, auto w) {
   return pt::named("second", layer)(pt::named("first", layer)(x, w), w);
 };
 
 template <class Model>
-constexpr pt::program traced(const Model& model) {
+constexpr pt::program traced_layers(const Model& model) {
   return pt::trace(model, pt::input<float, 8, 4>("x"), pt::input<float, 4, 4>("w"));
 }
 /// Two microbatches, each layer on a mesh of its own.
