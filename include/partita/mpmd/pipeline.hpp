@@ -113,18 +113,8 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics) {
   const int last = schedule_detail::tactic_count(tactics) - 1;
   schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
     if (out.error || context.error) return;
-    tactic_report report;
-    report.name = t.name();
-    report.first_action = static_cast<int>(out.core.actions.size());
-    out.core.start_tactic(t.name());
-    context.notes.clear();
-    context.search = {};
-    t.apply(context);
-    report.last_action = static_cast<int>(out.core.actions.size());
-    report.conflicts = static_cast<int>(out.core.conflicts.size());
-    report.conflict_changes = static_cast<int>(out.core.conflict_changes.size());
-    report.notes = context.notes;
-    report.search = context.search;
+    tactic_report report =
+        schedule_detail::run_actions(out.core, context, t.name(), [&] { t.apply(context); });
     if (context.error) return;
     const bool is_last = static_cast<int>(out.tactics.size()) == last;
     if (is_last || report.last_action > report.first_action) {
@@ -132,6 +122,8 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics) {
       out.collectives = count_calls(out);
     }
     report.counts = out.collectives;
+    for (const auto& u : out.units)
+      for (const auto& note : u.notes) report.counts_as_written.count(note.kind);
     out.tactics.push_back(static_cast<tactic_report&&>(report));
   });
   out.error.record(context.error);

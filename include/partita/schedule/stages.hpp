@@ -78,29 +78,36 @@ constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
   return list;
 }
 
+/// Runs the actions of one tactic on a core program; what it did, without collectives.
+constexpr tactic_report run_actions(core_program& core, tactic_context& context,
+                                    std::string_view name, auto&& apply) {
+  tactic_report report;
+  report.name = name;
+  report.first_action = static_cast<int>(core.actions.size());
+  core.start_tactic(name);
+  context.notes.clear();
+  context.search = {};
+  apply();
+  report.last_action = static_cast<int>(core.actions.size());
+  report.conflicts = static_cast<int>(core.conflicts.size());
+  report.conflict_changes = static_cast<int>(core.conflict_changes.size());
+  report.notes = context.notes;
+  report.search = context.search;
+  return report;
+}
+
 /// Runs the actions of one tactic. The collectives after the last one are counted when the program
 /// is lowered.
 constexpr void apply_and_report(partitioned& r, tactic_context& context,
                                 collective_counter& counter, std::string_view name, bool last,
                                 auto&& apply) {
   if (r.error || context.error) return;
-  tactic_report report;
-  report.name = name;
-  report.first_action = static_cast<int>(r.core.actions.size());
-  r.core.start_tactic(name);
-  context.notes.clear();
-  context.search = {};
-  apply();
-  report.last_action = static_cast<int>(r.core.actions.size());
+  tactic_report report = run_actions(r.core, context, name, apply);
   if (!last) {
     counter.update();
     report.counts = counter.counts();
     report.counts_as_written = counter.as_written();
   }
-  report.conflicts = static_cast<int>(r.core.conflicts.size());
-  report.conflict_changes = static_cast<int>(r.core.conflict_changes.size());
-  report.notes = context.notes;
-  report.search = context.search;
   r.tactics.push_back(static_cast<tactic_report&&>(report));
 }
 
