@@ -8,15 +8,10 @@
 #include <partita/op/case_of.hpp>
 #include <partita/op/scan.hpp>
 #include <partita/op/while_loop.hpp>
+#include <partita/prove/iterations.hpp>
 #include <partita/prove/lifting.hpp>
 
 namespace partita::prove_detail {
-
-/// What enters a nested program: everything that is known of a value outside of it.
-constexpr void pass(workspace& w, const claim_list& from, value_id v, claim_list& to,
-                    value_id input) {
-  for (int c = from.first[v]; c >= 0; c = w.claims[c].next) w.add(to, input, claim(w.claims[c]));
-}
 
 /// A computation with a name is what it does.
 constexpr void lift_call(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -455,148 +450,29 @@ class loop_lifting {
 
   // ---- Iterations instead of devices ------------------------------------------------------------
 
-  /// A loop whose iterations do what the source does at once: its number is a coordinate.
+  /// A loop whose iterations do what the source does at once.
   constexpr void in_time() {
     const op::scan::counts k(p_.attrs(o_));
     const program& body = p_.region(o_, 0);
-    const int axis = max_axes + w_.depth;
-    if (axis >= bound_axis || k.length < 1) return;
-    ++w_.depth;
+    iterations each(w_, k.length);
+    if (!each.possible()) return;
     claim_list inside(body);
-    if (!k.reversed && k.length > 1) {
-      view index(0, 1);
-      index.add(on_axis(axis), 0, k.length, 1);
-      w_.add(inside, body.inputs[0], w_.all.terms.positions(dtype::i32), index, {});
-    }
+    if (!k.reversed) each.count(inside, body.inputs[0]);
     for (int i = 0; i < k.constants; ++i)
       pass(w_, to_, p_.operand(o_, i), inside, body.inputs[1 + i]);
     for (int i = k.constants + k.carried; i < p_.op(o_).operand_count; ++i)
-      enter_slices(p_.operand(o_, i), axis, k.length, inside, body.inputs[1 + i]);
+      each.take_slice(to_, p_.operand(o_, i), inside, body.inputs[1 + i]);
     lift_all(w_, body, inside);
-    for (int i = 0; i < k.carried; ++i) leave_carried(i, k, axis, inside);
-    for (int i = k.carried; i < body.output_count(); ++i)
-      stack(inside, body.outputs[i].value, axis, p_.op(o_).result + i);
-    --w_.depth;
-  }
-  constexpr void enter_slices(value_id v, int axis, std::int64_t length, claim_list& inside,
-                              value_id to) {
-    for (int c = to_.first[v]; c >= 0; c = w_.claims[c].next) {
-      const claim known = w_.claims[c];
-      if (known.view == open_view) continue;
-      const view& seen = w_.all.views[known.view];
-      int begin = 0;
-      const int end = seen.find(0, begin);
-      if (end > begin + 1 || (end == begin + 1 && seen.digits[begin].extent != length)) continue;
-      w_.add(inside, to, known.term,
-             with_owners(seen, seen.rank - 1,
-                         [&](int d) { return d == 0 ? int{on_axis(axis)} : d - 1; }),
-             known.sums, known.scale);
+    for (int i = 0; i < body.output_count(); ++i) {
+      const value_id v = body.outputs[i].value, result = p_.op(o_).result + i;
+      if (i >= k.carried)
+        each.give_slice(inside, v, to_, result);
+      else
+        each.give_joined(
+            body, body.inputs[1 + k.constants + i], v, inside,
+            [&](combiner c) { return starts_from_identity(p_.operand(o_, k.constants + i), c); },
+            to_, result);
     }
-  }
-  constexpr void stack(const claim_list& inside, value_id v, int axis, value_id result) {
-    for (int c = inside.first[v]; c >= 0; c = w_.claims[c].next) {
-      const claim known = w_.claims[c];
-      if (known.view == open_view || known.sums.contains(axis)) continue;
-      const view& seen = w_.all.views[known.view];
-      int begin = 0;
-      if (seen.find(on_axis(axis), begin) > begin + 1) continue;
-      view v_out = with_owners(seen, seen.rank + 1, [](int d) { return d + 1; });
-      for (int i = 0; i < v_out.count; ++i)
-        if (v_out.digits[i].owner == on_axis(axis)) v_out.digits[i].owner = 0;
-      w_.add(to_, result, known.term, v_out, known.sums, known.scale);
-    }
-  }
-  /// A value that is joined with another one in each iteration (the same one changes nothing more),
-  /// or the one of the last.
-  constexpr void leave_carried(int i, const op::scan::counts& k, int axis,
-                               const claim_list& inside) {
-    const program& body = p_.region(o_, 0);
-    const value_id out = body.outputs[i].value, result = p_.op(o_).result + i;
-    const value_id before = body.inputs[1 + k.constants + i];
-    const auto is_done = [&](const claim& c) {
-      return c.view != open_view && !c.sums.contains(axis) &&
-             !w_.all.views[c.view].depends_on(axis);
-    };
-    for (int c = inside.first[out]; c >= 0; c = w_.claims[c].next)
-      if (is_done(w_.claims[c])) w_.add(to_, result, claim(w_.claims[c]));
-    const vec<op_id> after = moves_to(body, out);
-    const op_id o = body.producer(after.empty() ? out : body.operand(after.back(), 0));
-    const combiner combine = combiner_of(*body.op(o).def);
-    if (!starts_from_identity(p_.operand(o_, k.constants + i), combine)) return;
-    for (int side = 0; side < 2; ++side) {
-      vec<op_id> moved = moves_to(body, body.operand(o, side));
-      const value_id first = moved.empty() ? body.operand(o, side) : body.operand(moved.back(), 0);
-      if (first != before) continue;
-      const value_id other = body.operand(o, 1 - side);
-      const claim_list added = moved_on(body, after, body.op(o).result, inside, other);
-      for (int c = added.first[out]; c >= 0; c = w_.claims[c].next) {
-        claim joined = w_.claims[c];
-        if (joined.view == open_view) continue;
-        const bool again =
-            is_done(joined) && (is_idempotent(combine) || w_.is_identity(joined, combine));
-        view v = w_.all.views[joined.view];
-        if (!again && !reduce_axis(joined, v, axis, k.length, combine, p_.type(result).element))
-          continue;
-        joined.view = w_.number(v, joined.term);
-        if (comes_back(body, before, moved, after, out, joined))
-          close(w_, p_.type(result), result, joined, to_);
-      }
-    }
-  }
-  /// The ops that only move the elements of what comes out as a value: the last one first.
-  static constexpr vec<op_id> moves_to(const program& body, value_id v) {
-    vec<op_id> list;
-    for (op_id o = body.producer(v); is_move(body, o); o = body.producer(body.operand(o, 0)))
-      list.push_back(o);
-    return list;
-  }
-  static constexpr bool is_move(const program& body, op_id o) {
-    const op_def& d = *body.op(o).def;
-    if (body.op(o).operand_count != 1) return false;
-    return moves_all(d) || d.identity || (d.collective && only_moves(body.collective_of(o)));
-  }
-  /// What these ops (the last one first) make of it if the first one is given what is known of a
-  /// value.
-  constexpr claim_list moved_on(const program& body, const vec<op_id>& moves, value_id given,
-                                const claim_list& known, value_id v) {
-    claim_list list(body);
-    pass(w_, known, v, list, given);
-    const int lost = w_.lost;
-    for (std::size_t i = moves.size(); i-- > 0;) lift(w_, body, moves[i], list);
-    w_.lost = lost;
-    return list;
-  }
-  /// Is what enters an iteration moved to where it was? (It is the same on devices on which what is
-  /// joined with it is, as it began so.)
-  constexpr bool comes_back(const program& body, value_id before, const vec<op_id>& moved,
-                            const vec<op_id>& after, value_id out, const claim& joined) {
-    if (moved.empty() && after.empty()) return true;
-    tensor_type type = body.type(before);
-    view v(type.shape);
-    for (int a = 0; a < w_.mesh.rank; ++a) {
-      if (!joined.sums.contains(a) && !w_.all.views[joined.view].depends_on(a)) continue;
-      if (type.shape.rank == max_rank) return false;
-      v.start[v.dims] = v.beyond[v.dims] = 0;
-      v.add(on_axis(a), v.dims++, w_.mesh.size(a), 1);
-      type.shape.push_back(w_.mesh.size(a));
-    }
-    const int t = w_.all.terms.fresh(type);
-    claim_list entered(body);
-    w_.add(entered, before, t, v, {});
-    const value_id first = moved.empty() ? before : body.op(moved[0]).result;
-    entered = moved_on(body, moved, before, entered, before);
-    entered =
-        moved_on(body, after, after.empty() ? out : body.operand(after.back(), 0), entered, first);
-    for (int c = entered.first[out]; c >= 0; c = w_.claims[c].next)
-      if (w_.claims[c] == claim{t, w_.number(v, t), {}}) return true;
-    return false;
-  }
-  /// Of an op that combines two values; else `stack`.
-  static constexpr combiner combiner_of(const op_def& d) {
-    for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min,
-                          combiner::logical_and, combiner::logical_or})
-      if (combining_op(each).id == d.id) return each;
-    return combiner::stack;
   }
   constexpr bool starts_from_identity(value_id v, combiner combine) const {
     for (int c = to_.first[v]; c >= 0 && combine != combiner::stack; c = w_.claims[c].next)

@@ -118,4 +118,10 @@ constexpr text describe_lost(const workspace& work, const mesh& m) {
   return out;
 }
 
+/// Where the limit of steps was reached.
+constexpr text describe_stop(const workspace& work) {
+  return concat("prove: more than ", work.most_steps, " steps, the limit, at ",
+                op_text(*work.in, work.at), " of the ", work.defining ? "source" : "local program");
+}
+
 }  // namespace partita::prove_detail

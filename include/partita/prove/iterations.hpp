@@ -1,0 +1,174 @@
+/// Iterations instead of devices: step by step what the source does at once.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/program.hpp>
+#include <partita/op/combine.hpp>
+#include <partita/prove/moving.hpp>
+#include <partita/prove/partial.hpp>
+
+namespace partita::prove_detail {
+
+constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to);
+constexpr bool only_moves(const collective& what);
+
+/// What enters a nested program: everything that is known of a value outside of it.
+constexpr void pass(workspace& w, const claim_list& from, value_id v, claim_list& to,
+                    value_id input) {
+  for (int c = from.first[v]; c >= 0; c = w.claims[c].next) w.add(to, input, claim(w.claims[c]));
+}
+
+/// The combiner of an op that combines two values; else `stack`.
+constexpr combiner combiner_of(const op_def& d) {
+  for (combiner each : {combiner::add, combiner::multiply, combiner::max, combiner::min,
+                        combiner::logical_and, combiner::logical_or})
+    if (combining_op(each).id == d.id) return each;
+  return combiner::stack;
+}
+
+/// What runs so many times, each time with another number, while this is there: the number is a
+/// coordinate, as that of a device along an axis is.
+class iterations {
+ public:
+  constexpr iterations(workspace& w, std::int64_t count)
+      : w_(w), axis_(max_axes + w.depth++), count_(count) {}
+  iterations(const iterations&) = delete;
+  iterations& operator=(const iterations&) = delete;
+  constexpr ~iterations() { --w_.depth; }
+
+  constexpr bool possible() const { return axis_ < bound_axis && count_ >= 1; }
+  constexpr int axis() const { return axis_; }
+  /// Is a value the same in all iterations?
+  constexpr bool is_same(const claim& c) const {
+    return c.view != open_view && !c.sums.contains(axis_) &&
+           !w_.all.views[c.view].depends_on(axis_);
+  }
+  /// The number of the iteration.
+  constexpr void count(claim_list& inside, value_id to) {
+    if (count_ < 2) return;
+    view index(0, 1);
+    index.add(on_axis(axis_), 0, count_, 1);
+    w_.add(inside, to, w_.all.terms.positions(dtype::i32), index, {});
+  }
+  /// Element i of the first dimension of a value, in iteration i.
+  constexpr void take_slice(const claim_list& from, value_id v, claim_list& inside, value_id to) {
+    for (int c = from.first[v]; c >= 0; c = w_.claims[c].next) {
+      const claim known = w_.claims[c];
+      if (known.view == open_view) continue;
+      const view& seen = w_.all.views[known.view];
+      int begin = 0;
+      const int end = seen.find(0, begin);
+      if (end > begin + 1 || (end == begin + 1 && seen.digits[begin].extent != count_)) continue;
+      w_.add(inside, to, known.term,
+             with_owners(seen, seen.rank - 1,
+                         [&](int d) { return d == 0 ? int{on_axis(axis_)} : d - 1; }),
+             known.sums, known.scale);
+    }
+  }
+  /// Element i of the first dimension is what iteration i makes.
+  constexpr void give_slice(const claim_list& inside, value_id v, claim_list& to, value_id result) {
+    for (int c = inside.first[v]; c >= 0; c = w_.claims[c].next) {
+      const claim known = w_.claims[c];
+      if (known.view == open_view || known.sums.contains(axis_)) continue;
+      const view& seen = w_.all.views[known.view];
+      int begin = 0;
+      if (seen.find(on_axis(axis_), begin) > begin + 1) continue;
+      view v_out = with_owners(seen, seen.rank + 1, [](int d) { return d + 1; });
+      for (int i = 0; i < v_out.count; ++i)
+        if (v_out.digits[i].owner == on_axis(axis_)) v_out.digits[i].owner = 0;
+      w_.add(to, result, known.term, v_out, known.sums, known.scale);
+    }
+  }
+  /// A value that is joined with another one in each iteration (the same one changes nothing more),
+  /// or the one of the last. `before`: what it is when an iteration begins; `starts`: does it start
+  /// from the identity of a combiner?
+  template <class Starts>
+  constexpr void give_joined(const program& body, value_id before, value_id out,
+                             const claim_list& inside, const Starts& starts, claim_list& to,
+                             value_id result) {
+    for (int c = inside.first[out]; c >= 0; c = w_.claims[c].next)
+      if (is_same(w_.claims[c])) w_.add(to, result, claim(w_.claims[c]));
+    const tensor_type& type = body.type(out);
+    const vec<op_id> after = moves_to(body, out);
+    const op_id o = body.producer(after.empty() ? out : body.operand(after.back(), 0));
+    const combiner combine = combiner_of(*body.op(o).def);
+    if (combine == combiner::stack || !starts(combine)) return;
+    for (int side = 0; side < 2; ++side) {
+      vec<op_id> moved = moves_to(body, body.operand(o, side));
+      const value_id first = moved.empty() ? body.operand(o, side) : body.operand(moved.back(), 0);
+      if (first != before) continue;
+      const value_id other = body.operand(o, 1 - side);
+      const claim_list added = moved_on(body, after, body.op(o).result, inside, other);
+      for (int c = added.first[out]; c >= 0; c = w_.claims[c].next) {
+        claim joined = w_.claims[c];
+        if (joined.view == open_view) continue;
+        const bool again =
+            is_same(joined) && (is_idempotent(combine) || w_.is_identity(joined, combine));
+        view v = w_.all.views[joined.view];
+        if (!again && !reduce_axis(joined, v, axis_, count_, combine, type.element)) continue;
+        joined.view = w_.number(v, joined.term);
+        if (comes_back(body, before, moved, after, out, joined))
+          close(w_, type, result, joined, to);
+      }
+    }
+  }
+
+ private:
+  workspace& w_;
+  int axis_;
+  std::int64_t count_;
+
+  /// The ops that only move the elements of what comes out as a value: the last one first.
+  static constexpr vec<op_id> moves_to(const program& body, value_id v) {
+    vec<op_id> list;
+    for (op_id o = body.producer(v); is_move(body, o); o = body.producer(body.operand(o, 0)))
+      list.push_back(o);
+    return list;
+  }
+  static constexpr bool is_move(const program& body, op_id o) {
+    const op_def& d = *body.op(o).def;
+    if (body.op(o).operand_count != 1) return false;
+    return moves_all(d) || d.identity || (d.collective && only_moves(body.collective_of(o)));
+  }
+  /// What these ops (the last one first) make of it if the first one is given what is known of a
+  /// value.
+  constexpr claim_list moved_on(const program& body, const vec<op_id>& moves, value_id given,
+                                const claim_list& known, value_id v) {
+    claim_list list(body);
+    pass(w_, known, v, list, given);
+    const int lost = w_.lost;
+    for (std::size_t i = moves.size(); i-- > 0;) lift(w_, body, moves[i], list);
+    w_.lost = lost;
+    return list;
+  }
+  /// Is what enters an iteration moved to where it was? (It is the same on devices on which what is
+  /// joined with it is, as it began so.)
+  constexpr bool comes_back(const program& body, value_id before, const vec<op_id>& moved,
+                            const vec<op_id>& after, value_id out, const claim& joined) {
+    if (moved.empty() && after.empty()) return true;
+    tensor_type type = body.type(before);
+    view v(type.shape);
+    for (int a = 0; a < w_.mesh.rank; ++a) {
+      if (!joined.sums.contains(a) && !w_.all.views[joined.view].depends_on(a)) continue;
+      if (type.shape.rank == max_rank) return false;
+      v.start[v.dims] = v.beyond[v.dims] = 0;
+      v.add(on_axis(a), v.dims++, w_.mesh.size(a), 1);
+      type.shape.push_back(w_.mesh.size(a));
+    }
+    const int t = w_.all.terms.fresh(type);
+    claim_list entered(body);
+    w_.add(entered, before, t, v, {});
+    const value_id first = moved.empty() ? before : body.op(moved[0]).result;
+    entered = moved_on(body, moved, before, entered, before);
+    entered =
+        moved_on(body, after, after.empty() ? out : body.operand(after.back(), 0), entered, first);
+    for (int c = entered.first[out]; c >= 0; c = w_.claims[c].next)
+      if (w_.claims[c] == claim{t, w_.number(v, t), {}}) return true;
+    return false;
+  }
+};
+
+}  // namespace partita::prove_detail
+
+#include <partita/prove/lifting.hpp>  // what lift is
