@@ -9,6 +9,7 @@
 #include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
+#include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/mpmd/remat.hpp>
 #include <partita/run/pipeline.hpp>
 
@@ -133,6 +134,7 @@ TEST_CASE("a transformer with tied embedding, clipping and dropout, under every 
                                               .microbatches = microbatches,
                                               .batch = {{"tokens", 0}, {"targets", 0}},
                                               .channels = {.capacity = ahead ? 16 : 1}});
+        CHECK(str(pt::prove(f, p).error.message) == "");
         const pt::results got = pt::emulate(p, x);
         for (int i = 0; i < got.size(); ++i) {
           CAPTURE(got.names()[static_cast<std::size_t>(i)]);
@@ -167,6 +169,7 @@ TEST_CASE("the transformer under orders drawn by lot") {
       continue;
     }
     ++ran;
+    CHECK(str(pt::prove(f, p).error.message) == "");
     const pt::results got = pt::emulate(p, x);
     for (int i = 0; i < got.size(); ++i) {
       CAPTURE(got.names()[static_cast<std::size_t>(i)]);
@@ -215,6 +218,7 @@ struct tied_reference {
                       const pt::partition_options& more = {}) const {
     pt::pipelined p = pt::partition(f, t, schedule, more);
     for (const auto& u : p.units) CHECK(str(pt::verify(u.device).message) == "");
+    CHECK(str(pt::prove(p).error.message) == "");
     const pt::results got = pt::emulate(p, x);
     for (int i = 0; i < got.size(); ++i) {
       CAPTURE(got.names()[static_cast<std::size_t>(i)]);
@@ -308,9 +312,10 @@ TEST_CASE("the last stage merged into one call, and forwards run again: the same
     CHECK(q.units.size() < p.units.size());
     for (const auto& u : q.units) CHECK(str(pt::verify(u.device).message) == "");
     const pt::results expected = pt::emulate(p, tied.x);
-    CHECK(pt::equal(pt::emulate(q, tied.x), expected));
-    CHECK(pt::equal(pt::emulate(pt::rematerialized(p), tied.x), expected));
-    CHECK(pt::equal(pt::emulate(pt::rematerialized(q, {0}), tied.x), expected));
+    for (const auto& each : {q, pt::rematerialized(p), pt::rematerialized(q, {0})}) {
+      CHECK(str(pt::prove(each).error.message) == "");
+      CHECK(pt::equal(pt::emulate(each, tied.x), expected));
+    }
   };
   for (const auto* order : {&pt::one_f_one_b, &pt::zb_h1})
     check(pt::pipeline(tied.f, topology_of(2), *order,

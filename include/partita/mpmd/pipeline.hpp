@@ -263,7 +263,9 @@ template <class Order, class Schedule = boost::hana::tuple<>>
 constexpr pipelined pipeline(const program& p, const topology& t, const Order& order,
                              const pipeline_options& options, const Schedule& tactics = {},
                              const partition_options& more = {}) {
-  return mpmd_detail::pipelined_by(p, t, order, options, tactics, more);
+  pipelined out = mpmd_detail::pipelined_by(p, t, order, options, tactics, more);
+  out.original = p;
+  return out;
 }
 
 }  // namespace partita

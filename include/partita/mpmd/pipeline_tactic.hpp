@@ -122,6 +122,7 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   rewriting work;
   work.p = static_cast<program&&>(source);
   number_ops(work.p);
+  program original = work.p;
   work.labels = work.p.labels;
   const scope_list scopes = work.p.scopes;
   vec<text> notes;
@@ -157,6 +158,7 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
     if constexpr (PipelineTactic<std::remove_cvref_t<decltype(each)>>)
       out = mpmd_detail::pipelined_by(work.p, t, each.order(), each.options(t), tactics, options);
   });
+  out.original = static_cast<program&&>(original);
   for (const text& n : notes) out.notes.push_back(n);
   return finish();
 }

@@ -59,7 +59,8 @@ struct transfer_layout {
 
 /// A step over the meshes of a topology, whose microbatches are calls of units.
 struct pipelined {
-  program source;  ///< one microbatch, see one_microbatch
+  program original;  ///< the step as it was given
+  program source;    ///< one microbatch, see one_microbatch
   partita::topology topology;
   int microbatches = 1, stages = 1;
   vec<pipeline_unit> units;  ///< in an order of execution

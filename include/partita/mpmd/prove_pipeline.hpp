@@ -1,0 +1,509 @@
+/// `prove` for pipelines: do the units of all meshes, and what they send, compute the source?
+///
+/// Every unit is gone through once: the number of the microbatch is a coordinate, as that of a
+/// device along an axis is. What a value is on the mesh that gives it is what it is where it is
+/// taken; a transfer gathers it on the one mesh and cuts it on the other; what all microbatches add
+/// up is reduced over that coordinate. So what is known of each value is said in terms of the
+/// source, whatever program the units were cut from. That calls take what this means by it, and
+/// when it is there, the lists tell (list_walker).
+#pragma once
+
+#include <partita/mpmd/walk_lists.hpp>
+#include <partita/prove/prove.hpp>
+
+namespace partita {
+
+namespace mpmd_detail {
+
+/// Do the parts of a pipeline go together, as far as numbers and types say?
+///
+/// Errors    Q001 and Q002 inputs and outputs, Q006 and Q007 the programs of units, Q011 others
+class given_pipeline {
+ public:
+  constexpr given_pipeline(const program& source, const pipelined& p) : source_(source), p_(p) {}
+
+  constexpr failure check() {
+    check_counts();
+    for (int u = 0; u < static_cast<int>(p_.units.size()) && !f_; ++u) check(p_.units[u]);
+    for (std::size_t t = 0; t < p_.transfers.size() && !f_; ++t) {
+      check_axes("a value that is sent", p_.sent_as[t].from, p_.transfers[t].from);
+      check_axes("a value that is sent", p_.sent_as[t].to, p_.transfers[t].to);
+    }
+    for (int i = 0; i < source_.input_count() && !f_; ++i)
+      check_axes(source_.input_name(i), p_.input_layout[i], p_.input_mesh[i]);
+    for (int i = 0; i < source_.output_count() && !f_; ++i)
+      check_axes(source_.output_name(i), p_.output_layout[i], p_.output_mesh[i]);
+    return f_;
+  }
+
+ private:
+  const program& source_;
+  const pipelined& p_;
+  failure f_;
+
+  static constexpr bool within(int i, std::size_t count) {
+    return i >= 0 && static_cast<std::size_t>(i) < count;
+  }
+  constexpr bool is_mesh(int m) const { return within(m, p_.meshes.size()); }
+  constexpr bool is_slot(value_id v) const { return within(v, p_.values().types.size()); }
+  constexpr void need(bool good, std::string_view what) {
+    if (!good)
+      f_.record("Q011", "prove: the pipeline is not whole: ", what, " do not fit the rest of it");
+  }
+  constexpr void check_counts() {
+    const program& p = p_.source;
+    if (p.input_count() != source_.input_count() || p.output_count() != source_.output_count())
+      return f_.record("Q001", "prove: the source has ", source_.input_count(), " inputs and ",
+                       source_.output_count(), " outputs, the pipeline ", p.input_count(), " and ",
+                       p.output_count());
+    bool good = p_.microbatches >= 1 &&
+                p_.meshes.size() == static_cast<std::size_t>(p_.topology.count()) &&
+                p_.lists.meshes.size() == p_.meshes.size();
+    for (const auto& m : p_.meshes)
+      for (int a = 0; a < m.rank; ++a) good = good && m.size(a) >= 1;
+    need(good, "meshes");
+    need(p_.input_mesh.size() == p.inputs.size() && p_.input_layout.size() == p.inputs.size() &&
+             p_.output_mesh.size() == p.outputs.size() &&
+             p_.output_layout.size() == p.outputs.size() &&
+             p_.output_slot.size() == p.outputs.size(),
+         "inputs and outputs");
+    need(p_.slot_of.size() == p.types.size() && p_.repeated.size() == p_.values().types.size(),
+         "values");
+    need(p_.sent_as.size() == p_.transfers.size(), "transfers");
+    need(p_.unit_of.size() == p_.calls.calls.size(), "calls");
+    if (!f_) check_numbers();
+  }
+  constexpr void check_numbers() {
+    bool good = true;
+    for (const value_id v : p_.slot_of) good = good && is_slot(v);
+    for (const value_id v : p_.output_slot) good = good && is_slot(v);
+    need(good, "values");
+    for (const auto* list : {&p_.input_mesh, &p_.output_mesh})
+      for (const int m : *list) good = good && is_mesh(m);
+    need(good, "inputs and outputs");
+    for (const transfer& t : p_.transfers)
+      good = good && is_mesh(t.from) && is_mesh(t.to) && within(t.value, p_.slot_of.size()) &&
+             t.after < static_cast<int>(p_.units.size());
+    need(good, "transfers");
+    for (const int u : p_.unit_of) good = good && within(u, p_.units.size());
+    for (const int c : p_.order) good = good && within(c, p_.unit_of.size());
+    for (const message& m : p_.lists.messages)
+      good = good && within(m.transfer, p_.transfers.size()) && m.microbatch < p_.microbatches;
+    for (const auto& list : p_.lists.meshes)
+      for (const mesh_step& s : list)
+        good = good && within(s.index, s.kind == mesh_step::call ? p_.unit_of.size()
+                                                                 : p_.lists.messages.size());
+    need(good, "calls");
+  }
+  constexpr void check_axes(std::string_view what, const layout& l, int m) {
+    prove_detail::given_program(p_.source, p_.meshes[m], f_).check_axes("value", what, l);
+  }
+  constexpr void check(const pipeline_unit& u) {
+    const program& local = u.device.local;
+    need(is_mesh(u.piece.mesh) && u.takes.size() == local.inputs.size() &&
+             u.gives.size() == local.outputs.size() && u.takes.size() >= u.sums.size() &&
+             u.gives.size() >= u.sums.size() + u.stacks.size() &&
+             (u.inside || u.sums.size() + u.stacks.size() == 0),
+         "units");
+    if (f_) return;
+    for (const auto* list : {&u.takes, &u.gives})
+      for (const unit_value& v : *list) {
+        need(is_slot(v.slot), "units");
+        check_axes("what a unit takes or gives", v.lies, u.piece.mesh);
+      }
+    need(u.device.inputs.size() == u.takes.size() && u.device.outputs.size() == u.gives.size(),
+         "layouts of units");
+    const mesh &mine = u.device.mesh, &theirs = p_.meshes[u.piece.mesh];
+    bool same = mine.rank == theirs.rank;
+    for (int a = 0; same && a < mine.rank; ++a) same = mine.size(a) == theirs.size(a);
+    need(same, "meshes of units");
+    prove_detail::given_program(local, theirs, f_).check();
+  }
+};
+
+/// See above.
+class pipeline_checker {
+ public:
+  constexpr pipeline_checker(const program& source, const pipelined& p, std::int64_t most_steps)
+      : source_(source),
+        p_(p),
+        work_(mesh_, most_steps),
+        front_(work_, source),
+        slots_(static_cast<int>(p.values().types.size())) {}
+
+  constexpr verdict run() {
+    v_.error = given_pipeline(source_, p_).check();
+    if (!v_.error) know();
+    if (work_.stopped())
+      v_.error.record("Q008", prove_detail::describe_stop(work_),
+                      work_.defining ? text() : in_unit(at_));
+    if (!v_.error) list_walker(p_, from_, v_.error).run();
+    for (int i = 0; i < source_.output_count() && !v_.error; ++i) check_output(i);
+    v_.proved = !v_.error;
+    return v_;
+  }
+
+ private:
+  using claim_list = prove_detail::claim_list;
+
+  /// A value that is there on a mesh for others: on each device, for each microbatch if it is one
+  /// of an iteration.
+  struct held_value {
+    tensor_type type;
+    layout lies;
+    axis_set terms;
+    int by = giver::nobody;
+    int sent = -1;  ///< of what a transfer brought: the value that was sent
+  };
+
+  const program& source_;
+  const pipelined& p_;
+  mesh mesh_;  ///< that of the unit that is looked at
+  prove_detail::workspace work_;
+  prove_detail::source_interface front_;
+  verdict v_;
+  int slots_;
+  vec<int> held_at_;  ///< by mesh and slot: the value that is held there, or -1
+  vec<held_value> held_;
+  claim_list known_;  ///< of each of those
+  value_givers from_;
+  vec<claim_list> inside_;     ///< by unit: of the values of its program
+  vec<vec<int>> taken_;        ///< by unit and what it takes: the value that is held, or -1
+  vec<int> first_given_;       ///< by unit: the first value that is held of it; others follow
+  int at_ = 0, lost_in_ = -1;  ///< units: looked at last, in which the first op was lost
+
+  constexpr int find(int mesh, value_id slot) const { return held_at_[mesh * slots_ + slot]; }
+  constexpr int hold(int mesh, value_id slot, const held_value& v) {
+    held_.push_back(v);
+    known_.first.push_back(-1);
+    return held_at_[mesh * slots_ + slot] = static_cast<int>(held_.size()) - 1;
+  }
+  constexpr int giver_of(int held) const { return held < 0 ? giver::nobody : held_[held].by; }
+  constexpr op_id maker(value_id slot) const { return p_.values().producer(slot); }
+  constexpr bool is_slice(value_id slot) const {
+    return p_.values().op(maker(slot)).def->id == def<op::microbatch_slice>.id;
+  }
+  constexpr bool is_index(value_id slot) const {
+    return p_.values().op(maker(slot)).def->id == def<op::microbatch_index>.id;
+  }
+
+  constexpr void know() {
+    held_at_.resize(static_cast<std::size_t>(p_.topology.count() * slots_), -1);
+    from_.sent.resize(p_.transfers.size(), giver::nobody);
+    vec<int> after;
+    for (const transfer& t : p_.transfers) after.push_back(t.after < 0 ? 0 : 1 + t.after);
+    const grouping behind(after, 1 + static_cast<int>(p_.units.size()));
+    work_.all.terms.reserve(source_.types.size());
+    front_.enter();
+    for (int i = 0; i < source_.input_count() && !v_.error; ++i) place_input(i);
+    front_.define();
+    for (const int t : behind[0]) send(t);
+    for (int u = 0; u < static_cast<int>(p_.units.size()) && !v_.error && !work_.stopped(); ++u) {
+      lift(u);
+      for (const int t : behind[1 + u]) send(t);
+    }
+    for (int i = 0; i < source_.output_count() && !v_.error; ++i)
+      from_.returned.push_back(giver_of(output(i)));
+  }
+  constexpr void be_on(int m) { mesh_ = p_.meshes[m]; }
+  constexpr void place_input(int i) {
+    const value_id slot = p_.slot_of[p_.source.inputs[i]];
+    const layout& l = p_.input_layout[i];
+    tensor_type local = p_.values().type(slot);
+    be_on(p_.input_mesh[i]);
+    local.shape = l.local(local.shape, mesh_);
+    prove_detail::given_program(p_.source, mesh_, v_.error)
+        .check_layout("input", source_.input_name(i), l, source_.input_type(i), local);
+    if (v_.error) return;
+    front_.give(i, l, local.shape, known_,
+                hold(p_.input_mesh[i], slot, {local, l, {}, giver::input}));
+  }
+
+  // ---- Units ------------------------------------------------------------------------------------
+
+  constexpr void lift(int u) {
+    const pipeline_unit& unit = p_.units[u];
+    const program& local = unit.device.local;
+    be_on(unit.piece.mesh);
+    at_ = u;
+    prove_detail::iterations each(work_, unit.inside ? p_.microbatches : 1);
+    claim_list inside(local);
+    from_.taken.push_back(vec<int>(unit.takes.size(), giver::nobody));
+    taken_.push_back(vec<int>(unit.takes.size(), -1));
+    const int plain = static_cast<int>(unit.takes.size() - unit.sums.size());
+    for (int k = 0; k < plain && !v_.error; ++k) take(u, k, each, inside);
+    prove_detail::lift_all(work_, local, inside);
+    if (work_.lost >= 0 && lost_in_ < 0) lost_in_ = u;
+    first_given_.push_back(static_cast<int>(held_.size()));
+    for (int k = 0; k < static_cast<int>(unit.gives.size()) && !v_.error; ++k)
+      give(u, k, each, inside);
+    inside_.push_back(static_cast<claim_list&&>(inside));
+  }
+  constexpr void take(int u, int k, prove_detail::iterations& each, claim_list& inside) {
+    const pipeline_unit& unit = p_.units[u];
+    const unit_value& v = unit.takes[k];
+    const value_id to = unit.device.local.inputs[k];
+    const tensor_type& type = unit.device.local.type(to);
+    const bool slice = is_slice(v.slot);
+    if (is_index(v.slot)) {
+      if (!unit.inside || type != tensor_type{dtype::i32, {}}) return lies_otherwise(u, v);
+      return each.count(inside, to);
+    }
+    const int held = find(unit.piece.mesh, slice ? p_.values().operand(maker(v.slot), 0) : v.slot);
+    from_.taken[u][k] = giver_of(held);
+    taken_[u][k] = held;
+    if (held < 0) return;  // the lists say so, too: what is made of it is not known
+    const held_value& what = held_[held];
+    const bool fits = slice ? unit.inside && is_stack(what, type, v.lies)
+                            : what.type == type && what.lies == v.lies && what.terms == v.terms;
+    if (!fits || unit.device.inputs[k] != v.lies) return lies_otherwise(u, v);
+    if (slice) return each.take_slice(known_, held, inside, to);
+    for (int c = known_.first[held]; c >= 0; c = work_.claims[c].next)
+      if (unit.inside || is_of_no_microbatch(work_.claims[c]))
+        work_.add(inside, to, prove_detail::claim(work_.claims[c]));
+  }
+  constexpr static layout behind_first(const layout& slice) {
+    layout l;
+    for (const auto& e : slice) l.push_back(e.axis, e.dim + 1);
+    return l;
+  }
+  constexpr tensor_type stack_of(const tensor_type& slice) const {
+    tensor_type t{slice.element, {}};
+    t.shape.push_back(p_.microbatches);
+    for (int d = 0; d < slice.shape.rank; ++d) t.shape.push_back(slice.shape[d]);
+    return t;
+  }
+  constexpr bool is_stack(const held_value& stack, const tensor_type& slice,
+                          const layout& lies) const {
+    return slice.shape.rank < max_rank && stack.type == stack_of(slice) &&
+           stack.lies == behind_first(lies) && stack.terms.empty();
+  }
+  /// Behind the loop a value of an iteration is that of the first.
+  constexpr bool is_of_no_microbatch(const prove_detail::claim& c) const {
+    return c.view != prove_detail::open_view && !c.sums.contains(max_axes) &&
+           !work_.all.views[c.view].depends_on(max_axes);
+  }
+  constexpr void lies_otherwise(int u, const unit_value& v) {
+    v_.error.record("Q014", "prove: ", unit_text(p_.units[u]).view(), " takes %",
+                    name_of(v.slot).view(), " as it does not lie on mesh \"",
+                    p_.topology.name(p_.units[u].piece.mesh), '"');
+  }
+  constexpr text name_of(value_id slot) const { return text(value_names(p_.values())[slot]); }
+
+  /// A result, a slice of a stack, or a sum with what a call adds to it.
+  constexpr void give(int u, int k, prove_detail::iterations& each, const claim_list& inside) {
+    const pipeline_unit& unit = p_.units[u];
+    const unit_value& v = unit.gives[k];
+    const program& local = unit.device.local;
+    const value_id from = local.outputs[k].value;
+    const int sums = static_cast<int>(unit.gives.size() - unit.sums.size()),
+              stacks = sums - static_cast<int>(unit.stacks.size());
+    const layout& lies = unit.device.outputs[k];
+    held_value made{local.type(from), v.lies, v.terms, giver::unit(u)};
+    if (k >= stacks && k < sums) made.type = stack_of(made.type);
+    if (k < stacks ? unit.inside && p_.repeated[v.slot] == 0 : p_.repeated[v.slot] != 0)
+      return v_.error.record("Q014", "prove: ", unit_text(unit).view(), " gives %",
+                             name_of(v.slot).view(),
+                             k < stacks ? " in each call, and it is a value of no microbatch"
+                                        : " of all microbatches, and it is a value of each");
+    const int to = hold(unit.piece.mesh, v.slot, made);
+    claim_list all;
+    all.first.push_back(-1);
+    if (k < stacks)
+      prove_detail::pass(work_, inside, from, all, 0);
+    else if (k < sums)
+      each.give_slice(inside, from, all, 0);
+    else
+      add_up(u, k, each, inside, all);
+    const bool fits = v.lies == (k >= stacks && k < sums ? behind_first(lies) : lies);
+    keep(all, fits ? v.lies : layout(), v.terms, to, [&] {
+      v_.error.record("Q014", "prove: ", unit_text(unit).view(), " gives %", name_of(v.slot).view(),
+                      " as it does not lie: it is ", front_.words(all, 0).view());
+    });
+  }
+  /// The slot says what it starts from.
+  constexpr void add_up(int u, int k, prove_detail::iterations& each, const claim_list& inside,
+                        claim_list& all) {
+    const pipeline_unit& unit = p_.units[u];
+    const program& local = unit.device.local;
+    const int before =
+        k - static_cast<int>(unit.gives.size()) + static_cast<int>(unit.takes.size());
+    const unit_value &v = unit.gives[k], &start = unit.takes[before];
+    const op_id o = maker(v.slot);
+    if (start.slot != v.slot || local.input_type(before) != local.output_type(k) ||
+        p_.values().op(o).def->id != def<op::microbatch_sum>.id || start.lies != v.lies ||
+        start.terms != v.terms)
+      return lies_otherwise(u, start);
+    const auto combine = static_cast<combiner>(p_.values().attrs(o)[0]);
+    each.give_joined(
+        local, local.inputs[before], local.outputs[k].value, inside,
+        [&](combiner c) { return c == combine; }, all, 0);
+  }
+  /// What is known of a value that devices share as a layout says: they differ along its axes, and
+  /// where they have terms.
+  template <class Else>
+  constexpr void keep(const claim_list& from, const layout& lies, axis_set terms, int to,
+                      const Else& none) {
+    bool any = from.first[0] < 0;
+    for (int c = from.first[0]; c >= 0; c = work_.claims[c].next) {
+      const prove_detail::claim each = work_.claims[c];
+      if (!differs_along(each, lies, terms)) continue;
+      work_.add(known_, to, each);
+      any = true;
+    }
+    if (!any) none();
+  }
+  constexpr bool differs_along(const prove_detail::claim& c, const layout& lies,
+                               axis_set terms) const {
+    for (int a = 0; a < mesh_.rank; ++a) {
+      if (mesh_.size(a) == 1 || terms.contains(a)) continue;
+      if (c.sums.contains(a)) return false;
+      if (c.view != prove_detail::open_view && work_.all.views[c.view].depends_on(a) &&
+          lies.dim_of(a) < 0)
+        return false;
+    }
+    return true;
+  }
+
+  // ---- Transfers --------------------------------------------------------------------------------
+
+  constexpr bool same_sizes(const layout& l, const mesh& a, const mesh& b) const {
+    bool same = true;
+    for (const auto& e : l) same = same && a.size(e.axis) == b.size(e.axis);
+    return same;
+  }
+  constexpr void send(int number) {
+    const transfer& t = p_.transfers[number];
+    const value_id slot = p_.slot_of[t.value];
+    const int from = find(t.from, slot);
+    from_.sent[number] = giver_of(from);
+    if (from < 0 || v_.error) return;
+    const transfer_layout& l = p_.sent_as[number];
+    const held_value sent = held_[from];
+    const mesh &here = p_.meshes[t.from], &there = p_.meshes[t.to];
+    const bool same = l.from == l.to && same_sizes(l.from, here, there);
+    held_value taken{sent.type, l.to, {}, giver::transfer(p_, number)};
+    const shape whole = l.from.global(sent.type.shape, here);
+    if (!same) taken.type.shape = l.to.local(whole, there);
+    if (sent.lies != l.from || !sent.terms.empty() ||
+        l.to.global(taken.type.shape, there) !=
+            (same ? l.to.global(sent.type.shape, there) : whole))
+      return v_.error.record("Q014", "prove: %", name_of(slot).view(), " is sent from mesh \"",
+                             p_.topology.name(t.from), "\" to \"", p_.topology.name(t.to),
+                             "\" as it does not lie");
+    taken.sent = from;
+    const int to = hold(t.to, slot, taken);
+    for (int c = known_.first[from]; c >= 0; c = work_.claims[c].next) {
+      prove_detail::claim each = work_.claims[c];
+      if (same || (moved(collective::all_gather, l.from, t.from, sent.type.shape, each) &&
+                   moved(collective::all_slice, l.to, t.to, whole, each)))
+        work_.add(known_, to, each);
+    }
+  }
+  /// A transfer whose pieces are cut anew gathers on one mesh and slices on another one.
+  constexpr bool moved(collective::kind_type kind, const layout& axes, int on, const shape& operand,
+                       prove_detail::claim& c) {
+    if (c.view == prove_detail::open_view) return false;
+    collective what;
+    what.kind = kind;
+    what.axes = axes;
+    prove_detail::view v = work_.all.views[c.view];
+    const shape tensor = work_.all.terms[c.term].shape;
+    if (!prove_detail::exchange(what, p_.meshes[on], operand, tensor).apply(v, c.sums, 0))
+      return false;
+    c.view = work_.number(v, c.term);
+    return true;
+  }
+
+  // ---- Outputs ----------------------------------------------------------------------------------
+
+  constexpr int output(int i) const { return find(p_.output_mesh[i], p_.output_slot[i]); }
+  constexpr void check_output(int i) {
+    const int held = output(i);
+    be_on(p_.output_mesh[i]);
+    const layout& l = p_.output_layout[i];
+    const tensor_type local = held_[held].type;
+    prove_detail::given_program(p_.source, mesh_, v_.error)
+        .check_layout("output", source_.output_name(i), l, source_.output_type(i), local);
+    claim_list known;
+    known.first.push_back(-1);
+    for (int c = known_.first[held]; c >= 0; c = work_.claims[c].next)
+      if (is_of_no_microbatch(work_.claims[c]))
+        work_.add(known, 0, prove_detail::claim(work_.claims[c]));
+    if (v_.error || front_.is_output(i, l, local.shape, known, 0)) return;
+    blame_part(held);
+    if (work_.lost >= 0) return report_lost("");
+    if (find_strange(held))
+      return report_lost(concat("; output \"", source_.output_name(i), "\" is made of it"));
+    v_.error.record("Q004", "prove: ", front_.describe_output(i, known, 0), ", on mesh \"",
+                    p_.topology.name(p_.output_mesh[i]), '"');
+  }
+  constexpr void report_lost(const text& more) {
+    be_on(p_.units[lost_in_].piece.mesh);
+    v_.error.record(prove_detail::code_of_lost(work_),
+                    "prove: ", prove_detail::describe_lost(work_, mesh_), more, in_unit(lost_in_));
+  }
+  constexpr text in_unit(int u) const {
+    return concat(", in ", unit_text(p_.units[u]), " on mesh \"",
+                  p_.topology.name(p_.units[u].piece.mesh), '"');
+  }
+  constexpr void blame_part(int held) {
+    while (held_[held].sent >= 0) held = held_[held].sent;
+    const int u = giver::unit_of(held_[held].by);
+    if (u < 0 || work_.lost >= 0) return;
+    const program& local = p_.units[u].device.local;
+    const value_id v = local.outputs[held - first_given_[u]].value;
+    prove_detail::blame_part(work_, local, v, inside_[u]);
+    lost_in_ = u;
+  }
+  /// The first op that a value is made of and that the source has nothing like is lost.
+  constexpr bool find_strange(int held) {
+    vec<char> wanted(held_.size(), 0);
+    wanted[held] = 1;
+    int found = -1;
+    op_id strange = -1;
+    for (int u = static_cast<int>(p_.units.size()); u-- > 0;)
+      if (const op_id o = find_strange(u, wanted); o >= 0) {
+        strange = o;
+        found = u;
+      }
+    if (found < 0) return false;
+    work_.note_lost(p_.units[found].device.local, strange, inside_[found],
+                    "the source computes nothing like it");
+    lost_in_ = found;
+    return true;
+  }
+  /// In one unit; and what the unit takes for what is wanted is wanted, too.
+  constexpr op_id find_strange(int u, vec<char>& wanted) const {
+    const program& local = p_.units[u].device.local;
+    vec<char> needed(local.ops.size(), 0);
+    for (std::size_t h = held_.size(); h-- > 0;)
+      if (wanted[h] != 0 && held_[h].sent >= 0) wanted[held_[h].sent] = 1;
+    for (int k = 0; k < local.output_count(); ++k)
+      if (wanted[first_given_[u] + k] != 0) needed[local.producer(local.outputs[k].value)] = 1;
+    const op_id strange = prove_detail::first_strange(work_, local, inside_[u], needed);
+    for (int k = 0; k < local.input_count(); ++k)
+      if (const int h = taken_[u][k]; h >= 0 && needed[local.producer(local.inputs[k])] != 0)
+        wanted[h] = 1;
+    return strange;
+  }
+};
+
+}  // namespace mpmd_detail
+
+/// Does a pipeline compute the source, for all inputs, up to the order of sums?
+///
+/// Cost      linear in ops of units, in transfers and in calls
+/// Errors    those of prove() of one program; Q011 the parts of the pipeline do not go together,
+///           Q012 a call takes, or a mesh sends, what is not there then; Q013 a call runs twice or
+///           not at all; Q014 a value is taken or sent as it does not lie
+constexpr verdict prove(const program& source, const pipelined& p,
+                        const prove_options& options = {}) {
+  return mpmd_detail::pipeline_checker(source, p, options.most_steps).run();
+}
+/// The same of the step that it was made of.
+constexpr verdict prove(const pipelined& p, const prove_options& options = {}) {
+  return prove(p.original, p, options);
+}
+
+}  // namespace partita

@@ -1,0 +1,239 @@
+/// The lists of a pipeline, walked without values: is what a call takes there, and made by whom it
+/// should be?
+#pragma once
+
+#include <partita/mpmd/one_microbatch.hpp>
+#include <partita/mpmd/unit_text.hpp>
+
+namespace partita::mpmd_detail {
+
+/// Who gives what: an input of the program, a unit or a transfer, by number.
+struct giver {
+  static constexpr int nobody = -1, input = 0;
+  static constexpr int unit(int u) { return 1 + u; }
+  static constexpr int unit_of(int by) { return by - 1; }  ///< of one
+  static constexpr int transfer(const pipelined& p, int t) {
+    return 1 + static_cast<int>(p.units.size()) + t;
+  }
+};
+/// Whose value each unit takes, each transfer sends and each output is.
+struct value_givers {
+  vec<vec<int>> taken;  ///< by unit, in the order in which it takes them
+  vec<int> sent, returned;
+};
+
+/// Walks through the lists of the meshes: each unit runs once, or once for each microbatch; what it
+/// takes is there, of its own microbatch, and made by its giver; of what all microbatches make
+/// together nothing is missing, and nothing is in it twice.
+///
+/// Cost      linear in calls and in what they take and give
+/// Errors    Q012 something is not there, or something else is; Q013 a call runs twice or not at
+/// all
+class list_walker {
+ public:
+  constexpr list_walker(const pipelined& p, const value_givers& from, failure& error)
+      : p_(p),
+        from_(from),
+        error_(error),
+        slots_(static_cast<int>(p.values().types.size())),
+        first_(static_cast<std::size_t>(p.topology.count() * slots_), -1),
+        sent_(p.lists.messages.size(), 0),
+        next_(p.lists.meshes.size(), 0) {}
+
+  constexpr void run() {
+    check_calls();
+    if (error_) return;
+    for (int i = 0; i < p_.source.input_count(); ++i)
+      put(p_.input_mesh[i], p_.slot_of[p_.source.inputs[i]], -1, giver::input);
+    for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t)
+      if (p_.transfers[t].after < 0) send_now(t);
+    for (bool moved = true; moved && !error_;) {
+      moved = false;
+      for (int m = 0; m < p_.topology.count(); ++m)
+        while (!error_ && step(m)) moved = true;
+    }
+    check_ended();
+    for (int i = 0; i < p_.source.output_count() && !error_; ++i) check_output(i);
+  }
+
+ private:
+  /// What a slot holds for a microbatch.
+  struct held {
+    int by = giver::nobody;
+    int count = 0, needed = 1;  ///< calls that have given it, and of how many it is
+  };
+  const pipelined& p_;
+  const value_givers& from_;
+  failure& error_;
+  int slots_;
+  vec<int> first_;  ///< by mesh and slot: of what is held for microbatches, or -1
+  vec<held> held_;
+  vec<char> sent_;         ///< by message: is it on its way?
+  vec<std::size_t> next_;  ///< by mesh: of its list
+
+  constexpr const pipeline_unit& unit_of(int call) const { return p_.units[p_.unit_of[call]]; }
+  constexpr held& at(int mesh, value_id slot, int microbatch) {
+    int& first = first_[mesh * slots_ + slot];
+    const bool each = p_.repeated[slot] != 0;
+    if (first < 0) {
+      first = static_cast<int>(held_.size());
+      held_.resize(held_.size() + static_cast<std::size_t>(each ? p_.microbatches : 1), held{});
+    }
+    return held_[first + (each && microbatch > 0 ? microbatch : 0)];
+  }
+  constexpr void put(int mesh, value_id slot, int microbatch, int by) {
+    at(mesh, slot, microbatch) = {by, 1, 1};
+  }
+  /// One of all microbatches gives its part.
+  constexpr void put_part(int mesh, value_id slot, int by) {
+    held& all = at(mesh, slot, -1);
+    all = {by, all.by == by ? all.count + 1 : 1, p_.microbatches};
+  }
+  constexpr bool is_there(int mesh, value_id slot, int microbatch, int by) {
+    const held& all = at(mesh, slot, microbatch);
+    return all.by == by && all.count == all.needed;
+  }
+
+  // ---- Calls ------------------------------------------------------------------------------------
+
+  /// Each unit is called once, or once for each microbatch, and stands in the list of its mesh, in
+  /// the order of the program.
+  constexpr void check_calls() {
+    vec<vec<char>> called;
+    for (const auto& u : p_.units)
+      called.push_back(vec<char>(static_cast<std::size_t>(u.inside ? p_.microbatches : 1), 0));
+    vec<char> listed(p_.calls.calls.size(), 0);
+    for (int c = 0; c < p_.calls.count(); ++c) {
+      const int i = p_.calls.calls[c].microbatch;
+      const pipeline_unit& u = unit_of(c);
+      if (u.inside ? i < 0 || i >= p_.microbatches : i != -1) return not_once(c);
+      if (called[p_.unit_of[c]][u.inside ? i : 0]++ != 0) return not_once(c);
+    }
+    for (int u = 0; u < static_cast<int>(called.size()); ++u)
+      for (const char each : called[u])
+        if (each == 0)
+          return error_.record("Q013", "prove: ", unit_text(p_.units[u]).view(),
+                               " is not called for each microbatch");
+    for (int m = 0; m < p_.topology.count(); ++m)
+      for (const mesh_step& s : p_.lists.meshes[m])
+        if (s.kind == mesh_step::call &&
+            (unit_of(s.index).piece.mesh != m || listed[s.index]++ != 0))
+          return not_once(s.index);
+    for (int c = 0; c < p_.calls.count(); ++c)
+      if (listed[c] == 0) return not_once(c);
+    check_order();
+  }
+  constexpr void check_order() {
+    vec<std::size_t> next(p_.lists.meshes.size(), 0);
+    for (const int c : p_.order) {
+      const auto& list = p_.lists.meshes[unit_of(c).piece.mesh];
+      std::size_t& i = next[unit_of(c).piece.mesh];
+      while (i < list.size() && list[i].kind != mesh_step::call) ++i;
+      if (i == list.size() || list[i++].index != c) return not_once(c);
+    }
+  }
+  constexpr void not_once(int call) {
+    error_.record("Q013", "prove: ", where(call).view(),
+                  " does not run once, on its mesh and in the order of the program");
+  }
+  constexpr void call(int c) {
+    const int number = p_.unit_of[c], i = p_.calls.calls[c].microbatch;
+    const pipeline_unit& u = p_.units[number];
+    const int plain = static_cast<int>(u.takes.size() - u.sums.size());
+    for (int k = 0; k < plain && !error_; ++k) take(c, k, i);
+    for (int k = plain; k < static_cast<int>(u.takes.size()) && !error_; ++k)
+      if (const int by = at(u.piece.mesh, u.takes[k].slot, -1).by;
+          by != giver::nobody && by != giver::unit(number))
+        not_there(c, u.takes[k].slot);
+    const int parts = static_cast<int>(u.gives.size() - u.sums.size() - u.stacks.size());
+    for (int k = 0; k < static_cast<int>(u.gives.size()) && !error_; ++k)
+      if (k < parts)
+        put(u.piece.mesh, u.gives[k].slot, i, giver::unit(number));
+      else
+        put_part(u.piece.mesh, u.gives[k].slot, giver::unit(number));
+  }
+  constexpr void take(int c, int k, int microbatch) {
+    const pipeline_unit& u = unit_of(c);
+    const program& values = p_.values();
+    const value_id slot = u.takes[k].slot;
+    const op_node& n = values.op(values.producer(slot));
+    if (n.def->id == def<op::microbatch_index>.id) return;
+    const bool slice = n.def->id == def<op::microbatch_slice>.id;
+    const value_id v = slice ? values.operand(values.producer(slot), 0) : slot;
+    if (!is_there(u.piece.mesh, v, slice ? -1 : microbatch, from_.taken[p_.unit_of[c]][k]))
+      not_there(c, v);
+  }
+  constexpr text where(int c) const {
+    return concat(call_text(p_.calls.calls[c], p_.calls.with_stage), " on mesh \"",
+                  p_.topology.name(unit_of(c).piece.mesh), '"');
+  }
+  constexpr void not_there(int c, value_id slot) {
+    error_.record("Q012", "prove: ", where(c).view(), " takes %", name_of(slot).view(),
+                  ", which is not there then, or not all of it");
+  }
+  constexpr text name_of(value_id slot) const { return text(value_names(p_.values())[slot]); }
+
+  // ---- Messages ---------------------------------------------------------------------------------
+
+  constexpr bool step(int m) {
+    const auto& list = p_.lists.meshes[m];
+    if (next_[m] == list.size()) return false;
+    const mesh_step& s = list[next_[m]];
+    if (s.kind == mesh_step::call)
+      call(s.index);
+    else if (s.kind == mesh_step::send)
+      send(m, s.index);
+    else if (!receive(m, s.index))
+      return false;
+    ++next_[m];
+    return true;
+  }
+  constexpr void send(int m, int index) {
+    const message& what = p_.lists.messages[index];
+    const transfer& t = p_.transfers[what.transfer];
+    if (t.from != m ||
+        !is_there(m, p_.slot_of[t.value], what.microbatch, from_.sent[what.transfer]))
+      return not_sent(what.transfer);
+    sent_[index] = 1;
+  }
+  constexpr bool receive(int m, int index) {
+    const message& what = p_.lists.messages[index];
+    const transfer& t = p_.transfers[what.transfer];
+    if (t.to != m) not_sent(what.transfer);
+    if (sent_[index] == 0) return false;
+    sent_[index] = 0;
+    put(m, p_.slot_of[t.value], what.microbatch, giver::transfer(p_, what.transfer));
+    return true;
+  }
+  constexpr void send_now(int t) {
+    const transfer& what = p_.transfers[t];
+    const value_id v = p_.slot_of[what.value];
+    if (!is_there(what.from, v, -1, from_.sent[t])) return not_sent(t);
+    put(what.to, v, -1, giver::transfer(p_, t));
+  }
+  constexpr void not_sent(int t) {
+    const transfer& what = p_.transfers[t];
+    error_.record("Q012", "prove: %", name_of(p_.slot_of[what.value]).view(),
+                  " is sent from mesh \"", p_.topology.name(what.from), "\" to \"",
+                  p_.topology.name(what.to), "\" where it is not there then, or not all of it");
+  }
+  constexpr void check_ended() {
+    for (int m = 0; m < p_.topology.count() && !error_; ++m)
+      if (next_[m] < p_.lists.meshes[m].size())
+        not_sent(p_.lists.messages[p_.lists.meshes[m][next_[m]].index].transfer);
+  }
+  /// What nobody on the caller's mesh took before is sent there for the caller.
+  constexpr void check_output(int i) {
+    const int mesh = p_.output_mesh[i];
+    const value_id v = p_.output_slot[i];
+    for (int t = 0; t < static_cast<int>(p_.transfers.size()) && !error_; ++t)
+      if (const transfer& each = p_.transfers[t];
+          p_.slot_of[each.value] == v && each.to == mesh && at(mesh, v, -1).by == giver::nobody)
+        send_now(t);
+    if (!error_ && !is_there(mesh, v, -1, from_.returned[i]))
+      error_.record("Q012", "prove: output \"", p_.source.output_name(i), "\" is not on mesh \"",
+                    p_.topology.name(mesh), "\" in the end, or not all of it");
+  }
+};
+
+}  // namespace partita::mpmd_detail
