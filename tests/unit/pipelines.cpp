@@ -604,6 +604,14 @@ TEST_CASE("simulated calls of a pipeline, on equal and on unequal devices") {
   CHECK(unequal.times.busy[0] == doctest::Approx(equal.times.busy[0]));
   CHECK(unequal.times.busy[1] > 1.5 * equal.times.busy[1]);
   CHECK(words(pt::simulate(p, pt::device{}).error.message).substr(0, 4) == "D001");
+  // A device without nodes sends by the link that it has; one without a link does not.
+  const double near = pt::simulate(p, pt::tpu_v3).times.total;
+  CHECK(near > 0);
+  CHECK(near < 1);
+  pt::device alone = pt::tpu_v3;
+  alone.near = {};
+  CHECK(words(pt::simulate(planned({{"m0", {}}, {"m1", {}}}), alone).error.message).substr(0, 4) ==
+        "D002");
 }
 
 TEST_CASE("memory of meshes: what waits for later calls") {

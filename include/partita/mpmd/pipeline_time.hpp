@@ -18,10 +18,11 @@ struct pipeline_time {
 /// Simulates each unit once and plays its calls, on devices that a mesh has in the topology, or
 /// else `on`. (Where nothing is sharded a mesh counts as one device.) All devices of a mesh send at
 /// a time: a message takes the bytes of a piece, of the larger ones where the meshes cut it
-/// differently, over the sender's link beyond the node, and that link's latency.
+/// differently, over the sender's link beyond the node (of devices without nodes: the near one),
+/// and that link's latency.
 ///
 /// Cost      linear in the ops of units, then in calls and messages
-/// Errors    D001 a figure of a device is missing; O007 deadlock
+/// Errors    D001 a figure of a device is missing, D002 one that sends has no link; O007 deadlock
 constexpr pipeline_time simulate(const pipelined& p, const device& on,
                                  const simulation_options& options = {}) {
   pipeline_time out;
@@ -45,8 +46,13 @@ constexpr pipeline_time simulate(const pipelined& p, const device& on,
       return tensor_type{whole.element, lies.local(whole.shape, p.meshes[mesh])}.bytes();
     };
     const std::int64_t sent = piece(l.from, t.from), taken = piece(l.to, t.to);
-    m.seconds = static_cast<double>(sent > taken ? sent : taken) / (d.far.bandwidth * d.link_part);
-    m.latency = d.far.latency;
+    const link& over = d.far.bandwidth > 0 ? d.far : d.near;
+    if (!(over.bandwidth > 0))
+      out.error.record("D002", "device \"", d.name(),
+                       "\": it sends to other meshes and has no link; give it one beyond the node");
+    if (out.error) return out;
+    m.seconds = static_cast<double>(sent > taken ? sent : taken) / (over.bandwidth * d.link_part);
+    m.latency = over.latency;
   }
   out.times = play(
       p.calls, out.lists, [&](int c) { return out.seconds[p.unit_of[c]]; }, p.channels);
