@@ -33,10 +33,11 @@ struct pipeline_plan {
 /// Pros      a mesh holds the parameters of its stages alone; only activations travel
 /// Cons      bubbles; activations of several microbatches are kept at a time
 /// Collectives  none; transfers of activations and of their gradients for each microbatch
-/// Errors    those of pipeline(), O138 no stages, or one without parts
+/// Errors    those of pipeline(), O138 no stages, or one without parts; O140 partitioned on a mesh
 template <class Order = pipeline_order>
 class pipeline_tactic {
  public:
+  constexpr pipeline_tactic() = default;
   constexpr pipeline_tactic(const pipeline_plan& plan, const Order& order, std::string_view name)
       : plan_(plan), order_(order), name_(name) {}
   constexpr std::string_view name() const { return name_; }
@@ -46,6 +47,12 @@ class pipeline_tactic {
 
   /// No actions: the stages are there before the first one.
   constexpr void apply(tactic_context&) const {}
+  /// Nothing either, on a topology.
+  constexpr void rewrite(rewriting& r) const {
+    if (r.for_topology) return;
+    r.error.record("O140", "pipeline \"", name(),
+                   "\": its stages need several meshes, and partition has one; give it a topology");
+  }
   constexpr failure validate() const {
     failure f;
     const int stages = plan_.stages.stages();
@@ -78,7 +85,7 @@ class pipeline_tactic {
 
  private:
   pipeline_plan plan_;
-  Order order_;
+  Order order_{};
   kept_name name_;
 };
 
@@ -94,12 +101,23 @@ requires(!std::convertible_to<const Order&, std::string_view>) constexpr pipelin
   return {plan, order, name};
 }
 
-/// A tactic that says how a step is cut into stages.
+/// A tactic that says how a step is cut into stages; one that is read from text may be another one,
+/// and says so with `is_pipeline`.
 template <class T>
 concept PipelineTactic = requires(const std::remove_cvref_t<T>& t, const topology& m) {
   { t.options(m) } -> std::same_as<pipeline_options>;
   t.order();
 };
+
+namespace mpmd_detail {
+template <class T>
+constexpr bool is_pipeline(const T& t) {
+  if constexpr (requires { t.is_pipeline(); })
+    return t.is_pipeline();
+  else
+    return PipelineTactic<T>;
+}
+}  // namespace mpmd_detail
 
 /// Applies a schedule to a program on several meshes. One of its tactics is a pipeline; tactics
 /// that rewrite the program run before it, all others shard what is inside of its units.
@@ -120,6 +138,7 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   };
   int pipelines = 0;
   rewriting work;
+  work.for_topology = true;
   work.p = static_cast<program&&>(source);
   number_ops(work.p);
   program original = work.p;
@@ -130,7 +149,7 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   out.error.record(options.validate());
   schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
     using type = std::remove_cvref_t<decltype(t)>;
-    pipelines += PipelineTactic<type>;
+    pipelines += mpmd_detail::is_pipeline(t);
     if constexpr (requires {
                     t.options(topology());
                     t.validate();
@@ -156,7 +175,8 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   work.p.scopes = scopes;
   schedule_detail::for_each_tactic(tactics, [&](const auto& each) {
     if constexpr (PipelineTactic<std::remove_cvref_t<decltype(each)>>)
-      out = mpmd_detail::pipelined_by(work.p, t, each.order(), each.options(t), tactics, options);
+      if (mpmd_detail::is_pipeline(each))
+        out = mpmd_detail::pipelined_by(work.p, t, each.order(), each.options(t), tactics, options);
   });
   out.original = static_cast<program&&>(original);
   for (const text& n : notes) out.notes.push_back(n);

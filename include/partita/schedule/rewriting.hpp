@@ -27,9 +27,10 @@ struct rewriting {
   struct sliced_input {
     int input, dim;
   };
-  vec<sliced_input> sliced;  ///< by the tactics so far
-  label_list labels;         ///< of the source, whose numbers ops keep
-  remat_price remat;         ///< of the tactic at work
+  vec<sliced_input> sliced;   ///< by the tactics so far
+  label_list labels;          ///< of the source, whose numbers ops keep
+  remat_price remat;          ///< of the tactic at work
+  bool for_topology = false;  ///< is it partitioned over several meshes?
 };
 
 /// A tactic that rewrites the program. All of these run before the first action, in their order.
