@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include <partita/mpmd/pipeline_memory.hpp>
+#include <partita/mpmd/pipeline_figures.hpp>
 #include <partita/mpmd/pipelined.hpp>
 #include <partita/schedule/check.hpp>
 
@@ -52,12 +52,11 @@ class checked_pipeline {
       keep(t.name);
       tactic_[tactics_++] = {t.counts, t.conflicts};
     }
-    const vec<mesh_memory> memory = memory_of(p);
-    for (int m = 0; m < meshes_; ++m) mesh_[m] = {{}, memory[m].arguments, memory[m].peak};
-    for (const auto& u : p.units)
-      for (const auto& n : u.notes)
-        mesh_[u.piece.mesh].collectives.count(
-            n.kind, saturating_multiply(n.times, u.inside ? p.microbatches : 1));
+    const pipeline_figures figures(p);
+    for (int m = 0; m < meshes_; ++m) {
+      const mesh_figures& f = figures.meshes[m];
+      mesh_[m] = {f.collectives, f.memory.arguments, f.memory.peak};
+    }
   }
   /// The mistake, or empty.
   constexpr std::string_view error() const { return part(0); }

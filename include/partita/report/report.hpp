@@ -25,10 +25,10 @@ constexpr layout layout_after(const core_program& c, value_id v, int tactic) {
 }
 
 /// The inputs whose loops tactics made, by tactic, each once and in their order.
-constexpr vec<vec<value_id>> inputs_by_tactic(const partitioned& p) {
-  vec<vec<value_id>> list(p.tactics.size(), vec<value_id>());
-  for (value_id v : p.core.p.inputs)
-    for (const auto& l : p.core.nest_of(p.core.p.producer(v)))
+constexpr vec<vec<value_id>> inputs_by_tactic(const core_program& c, std::size_t tactics) {
+  vec<vec<value_id>> list(tactics, vec<value_id>());
+  for (value_id v : c.p.inputs)
+    for (const auto& l : c.nest_of(c.p.producer(v)))
       if (auto& of = list[l.tactic]; of.empty() || of.back() != v) of.push_back(v);
   return list;
 }
@@ -45,20 +45,23 @@ constexpr void print_sizes(text& out, const figures& all) {
   }
 }
 
-}  // namespace report_detail
+/// Where an input is laid out: a mesh, and its name if there are several.
+struct place_of_input {
+  const mesh* on = nullptr;
+  std::string_view name;
+};
 
-/// After each tactic: actions, collectives (where loops have some, also as written), which inputs
-/// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
-/// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
-/// that are left. Cost: linear in ops, actions and what stands in it.
-constexpr text report(const partitioned& p, int limit = 12) {
-  text out;
-  const value_names source_names(flat_program(p.sharded()).p), core_names(p.core.p);
-  const vec<vec<value_id>> sharded = report_detail::inputs_by_tactic(p);
-  report_detail::settler settle(p, limit);
-  schedule_detail::conflict_history conflicts(p.core);
-  for (std::size_t t = 0; t < p.tactics.size(); ++t) {
-    const auto& tactic = p.tactics[t];
+/// What each tactic did. `place(value)`: where an input is, as place_of_input; `settle(conflict)`:
+/// what settles it, or nothing.
+template <class Place, class Settle>
+constexpr void print_tactics(text& out, const core_program& core, const vec<tactic_report>& tactics,
+                             const value_names& source_names, int limit, const Place& place,
+                             Settle&& settle) {
+  const value_names core_names(core.p);
+  const vec<vec<value_id>> sharded = inputs_by_tactic(core, tactics.size());
+  schedule_detail::conflict_history conflicts(core);
+  for (std::size_t t = 0; t < tactics.size(); ++t) {
+    const auto& tactic = tactics[t];
     const int number = static_cast<int>(t);
     out << "after " << tactic.name << ":\n  actions:";
     int shown = 0;
@@ -68,7 +71,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
       if (shown++ < limit || last) {
         if (last && count > limit + 1) out << " ... " << count - limit - 1 << " more;";
         out << ' ';
-        print_action(out, p.core.actions[static_cast<std::size_t>(a)], source_names, p.core.named);
+        print_action(out, core.actions[static_cast<std::size_t>(a)], source_names, core.named);
         out << ';';
       }
     }
@@ -79,31 +82,52 @@ constexpr text report(const partitioned& p, int limit = 12) {
     int more = 0;
     shown = 0;
     for (value_id v : sharded[t]) {
-      const layout l = report_detail::layout_after(p.core, v, number);
-      const layout before = report_detail::layout_after(p.core, v, number - 1);
+      const layout l = layout_after(core, v, number);
+      const layout before = layout_after(core, v, number - 1);
       if (l.count == 0 || l == before) continue;
       if (shown++ >= limit) {
         ++more;
         continue;
       }
-      const tensor_type& type = p.core.p.type(v);
-      out << "    " << name_text(p.core.p.name(v)) << ' ';
-      print_layout(out, l, type.shape.rank, p.core.mesh);
-      out << " : " << p.core.true_type(v) << " -> "
-          << tensor_type{type.element, l.local(type.shape, p.core.mesh)} << '\n';
+      const tensor_type& type = core.p.type(v);
+      const place_of_input at = place(v);
+      out << "    " << name_text(core.p.name(v));
+      if (!at.name.empty()) out << '@' << name_text(at.name);
+      out << ' ';
+      print_layout(out, l, type.shape.rank, *at.on);
+      out << " : " << core.true_type(v) << " -> "
+          << tensor_type{type.element, l.local(type.shape, *at.on)} << '\n';
     }
     if (more > 0) out << "    and " << more << " more\n";
     if (shown == 0) out << "    none new\n";
     out << "  conflicts: " << tactic.conflicts << '\n';
     conflicts.advance(tactic.conflict_changes);
     conflicts.for_each(limit, [&](const conflict& k) {
-      out << "    " << describe_conflict(p.core, core_names, k) << '\n';
+      out << "    " << describe_conflict(core, core_names, k) << '\n';
       if (const text how = settle(k); !how.empty()) out << "      " << how << '\n';
     });
     shown = 0;
     for (const auto& note : tactic.notes)
       if (shown++ < limit) out << "  note: " << note << '\n';
   }
+}
+
+}  // namespace report_detail
+
+/// After each tactic: actions, collectives (where loops have some, also as written), which inputs
+/// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
+/// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
+/// that are left. Cost: linear in ops, actions and what stands in it.
+constexpr text report(const partitioned& p, int limit = 12) {
+  text out;
+  const value_names source_names(flat_program(p.sharded()).p);
+  report_detail::settler settle(p, limit);
+  report_detail::print_tactics(
+      out, p.core, p.tactics, source_names, limit,
+      [&](value_id) {
+        return report_detail::place_of_input{&p.core.mesh, {}};
+      },
+      settle);
   out << "per device: ";
   report_detail::print_sizes(out, figures(p));
   schedule_detail::print_messages(out, p.cost.messages, p.mesh());
