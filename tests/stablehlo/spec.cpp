@@ -131,9 +131,10 @@ TEST_CASE("automatic tactics: for which machine, how long, and what they found")
 }
 
 TEST_CASE("mistakes in a specification") {
-  CHECK(why("BP: manul \"B\" {x: 0}") ==
-        "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, remat, automatic, "
-        "arg-tile, propagate and passes are known");
+  CHECK(
+      why("BP: manul \"B\" {x: 0}") ==
+      "X003 schedule: 1:1: \"manul\" is no tactic; manual, microbatch, remat, automatic, pipeline, "
+      "arg-tile, propagate and passes are known");
   CHECK(why("BP: manual \"B\" {x: 0") == "X001 schedule: 1:21: \"}\" is expected; the line ends");
   CHECK(why("\nBP: manual B {x: first}")
             .starts_with("X003 schedule: 2:18: placement \"first\" is unknown"));

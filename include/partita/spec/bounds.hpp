@@ -1,6 +1,7 @@
 /// Bounds on what a partitioning may cost, from text.
 #pragma once
 
+#include <partita/mpmd/pipeline_figures.hpp>
 #include <partita/schedule/figures.hpp>
 #include <partita/spec/lines.hpp>
 #include <partita/support/number_text.hpp>
@@ -28,7 +29,10 @@ struct bound_list {
 /// ```
 ///
 /// Names are those of `collectives` and of the figures (flops, bytes, argument_bytes, result_bytes,
-/// peak_bytes, collective_bytes, replicated_bytes, replicated_count, conflicts, ops, ...).
+/// peak_bytes, collective_bytes, replicated_bytes, replicated_count, conflicts, ops, ...); of a
+/// pipeline those of `collectives`, stages, microbatches, functions, messages, message_bytes,
+/// conflicts, tactic_count, argument_bytes and peak_bytes (of the mesh that needs most), and of
+/// each mesh `m0.peak_bytes`, `m0.argument_bytes`, `m0.in_flight`, `m0.all_reduce` and its like.
 /// Errors    X001 syntax, X002 an unknown unit, with line and column
 constexpr bound_list read_bounds(std::string_view in) {
   bound_list list;
@@ -36,7 +40,7 @@ constexpr bound_list read_bounds(std::string_view in) {
   while (!l.failed() && !l.at_end()) {
     const std::size_t begin = l.position();
     bound b;
-    b.name = text(l.word("<>="));
+    b.name = l.starts("\"") ? l.name() : text(l.word("<>="));
     if (b.name.empty()) l.expected("the name of a figure");
     using enum bound::relation_type;
     if (l.accept("<="))
@@ -89,17 +93,75 @@ constexpr bool figure_of(const partitioned& p, std::string_view name, double& va
   return found;
 }
 
+/// Calls put(mesh, name, value) for each figure of a pipeline; without a mesh ("") for those of
+/// all.
+template <class Put>
+constexpr void for_each_figure(const pipelined& p, const pipeline_figures& all, const Put& put) {
+  constexpr std::string_view no_mesh;
+  const auto counts = [&](std::string_view mesh, const collectives& c) {
+    put(mesh, "all_gather", c.all_gather);
+    put(mesh, "all_reduce", c.all_reduce);
+    put(mesh, "reduce_scatter", c.reduce_scatter);
+    put(mesh, "all_to_all", c.all_to_all);
+    put(mesh, "permute", c.permute);
+    put(mesh, "collectives", c.total());
+  };
+  counts(no_mesh, p.collectives);
+  put(no_mesh, "stages", p.stages);
+  put(no_mesh, "microbatches", p.microbatches);
+  put(no_mesh, "functions", p.units.size());
+  put(no_mesh, "messages", all.messages);
+  put(no_mesh, "message_bytes", all.message_bytes);
+  put(no_mesh, "argument_bytes", all.argument_bytes);
+  put(no_mesh, "peak_bytes", all.peak_bytes);
+  put(no_mesh, "conflicts", p.core.conflicts.size());
+  put(no_mesh, "tactic_count", p.tactics.size());
+  for (int m = 0; m < p.topology.count(); ++m) {
+    const std::string_view name = p.topology.name(m);
+    counts(name, all.meshes[m].collectives);
+    put(name, "argument_bytes", all.meshes[m].memory.arguments);
+    put(name, "peak_bytes", all.meshes[m].memory.peak);
+    put(name, "in_flight", all.meshes[m].in_flight);
+  }
+}
+
+namespace spec_detail {
+/// `m0.peak_bytes`, or without a mesh, `peak_bytes`.
+constexpr text figure_name(std::string_view mesh, std::string_view figure) {
+  return mesh.empty() ? text(figure) : concat(mesh, '.', figure);
+}
+}  // namespace spec_detail
+
+/// The same of a pipeline. Cost: that of memory_of.
+constexpr bool figure_of(const pipelined& p, std::string_view name, double& value,
+                         vec<text>& known) {
+  bool found = false;
+  for_each_figure(p, pipeline_figures(p),
+                  [&](std::string_view mesh, std::string_view figure, auto v) {
+                    known.push_back(spec_detail::figure_name(mesh, figure));
+                    if (known.back().view() != name) return;
+                    value = static_cast<double>(v);
+                    found = true;
+                  });
+  return found;
+}
+
 /// A line for each bound that does not hold: what it is and what it should be. Empty: all hold.
 ///
 /// Errors    X008 (in `error`) a bound names no figure
-constexpr text broken_bounds(const partitioned& p, const bound_list& list, failure& error) {
+template <class Program>
+constexpr text broken_bounds(const Program& p, const bound_list& list, failure& error) {
+  using name_list =
+      std::conditional_t<std::is_same_v<Program, pipelined>, vec<text>, vec<std::string_view>>;
   text out;
   for (const auto& b : list.bounds) {
     double v = 0;
-    vec<std::string_view> known;
+    name_list known;
     if (!figure_of(p, b.name, v, known)) {
+      vec<std::string_view> names;
+      for (const auto& each : known) names.push_back(each);
       error.record("X008", "check: there is no figure \"", b.name, "\"; ",
-                   known_names(b.name, known));
+                   known_names(b.name, names));
       return out;
     }
     using enum bound::relation_type;

@@ -21,6 +21,10 @@ class design_lines {
 
   constexpr design_list run() {
     design_list list;
+    if (base_.has_several())
+      list.error.record("X021", "designs: the system has ", base_.several.size(),
+                        " meshes; designs change a system of one");
+    if (list.error) return list;
     while (!l_.failed() && !l_.at_end()) {
       const std::size_t at = l_.position();
       design_ = {l_.starts("\"") ? l_.name() : text(l_.before(':')), base_.mesh, base_.on};
@@ -134,7 +138,8 @@ class design_lines {
 /// ```
 ///
 /// Errors    X001 to X003 as of a system, X013 no design or a factor of 0, X014 an unknown device,
-///           S001 an unknown axis, M001 to M005 the mesh; with line and column
+///           S001 an unknown axis, M001 to M005 the mesh; with line and column; X021 a system of
+///           several meshes
 constexpr design_list read_designs(std::string_view in, const system_description& base) {
   return spec_detail::design_lines(in, base).run();
 }

@@ -8,6 +8,7 @@
 #include <partita/schedule/tactic.hpp>
 #include <partita/search/automatic.hpp>
 #include <partita/spec/lines.hpp>
+#include <partita/spec/pipeline.hpp>
 #include <partita/spmd/passes.hpp>
 
 namespace partita {
@@ -15,7 +16,15 @@ namespace partita {
 /// A tactic that was read. Of one type whatever it does, so that a schedule is a `vec` of them.
 class text_tactic {
  public:
-  enum kind_type : std::uint8_t { manual, microbatch, remat, actions, layouts, automatic };
+  enum kind_type : std::uint8_t {
+    manual,
+    microbatch,
+    remat,
+    actions,
+    layouts,
+    automatic,
+    pipeline
+  };
   /// `arg-tile x 0 16`: pieces of this width, along the axis that makes them so.
   struct action {
     text place;     ///< where it stands, for messages
@@ -48,12 +57,18 @@ class text_tactic {
   vec<kept_name> scopes;
   vec<action> list;
   vec<whole_layout> values;
-  vec<text> axes;         ///< of `automatic`
-  search_options search;  ///< the same
-  vec<machine> on;        ///< the same: one, from the system; see `search_on`
+  vec<text> axes;                 ///< of `automatic`
+  search_options search;          ///< the same
+  vec<machine> on;                ///< the same: one, from the system; see `search_on`
+  vec<pipeline_tactic<>> stages;  ///< of `pipeline`: one
 
   constexpr std::string_view name() const { return label; }
+  constexpr bool is_pipeline() const { return kind == pipeline; }
+  constexpr const pipeline_order& order() const { return stages[0].order(); }
+  constexpr pipeline_options options(const topology& t) const { return stages[0].options(t); }
+  constexpr failure validate() const { return is_pipeline() ? stages[0].validate() : failure(); }
   constexpr void rewrite(rewriting& r) const {
+    if (is_pipeline()) stages[0].rewrite(r);
     if (kind == microbatch)
       schedule_detail::stepping{steps, {batches.data(), batches.size()}}.rewrite(r);
     if (kind == remat) schedule_detail::repetition(r, {scopes.data(), scopes.size()}).run();
@@ -130,6 +145,20 @@ class text_tactic {
                       "\" is closed, and propagation shards it further; name it in a tactic"));
     }
   }
+  /// Positions of an axis where a value is: on several meshes they may differ.
+  static constexpr std::int64_t whole_size(const tactic_context& c, value_id v, int axis) {
+    const core_program& core = c.core();
+    return core.uneven_sizes().contains(axis) ? core.size(core.p.producer(v), axis)
+                                              : c.mesh().whole_size(axis);
+  }
+  /// Of the piece on one device there, with its padding.
+  static constexpr std::int64_t local_extent(const tactic_context& c, value_id v, int dim) {
+    const core_program& core = c.core();
+    std::int64_t n = core.p.type(core.holder(v)).shape[dim];
+    for (const auto& e : c.layout_of(v))
+      if (e.dim == dim) n /= core.size(core.p.producer(v), e.axis);
+    return n;
+  }
   static constexpr void tile(tactic_context& c, const action& a) {
     const program& p = c.core().p;
     value_id v = -1;
@@ -142,16 +171,16 @@ class text_tactic {
     if (a.dim < 0 || a.dim >= s.rank)
       return c.error.record("S002", "schedule: ", a.place, ": dimension ", a.dim, " of \"",
                             c.core().describe(v), "\" is out of range; its shape is ", s);
-    const std::int64_t local = c.local_shape(v)[static_cast<int>(a.dim)];
+    const std::int64_t local = local_extent(c, v, static_cast<int>(a.dim));
     int found = -1, fits = 0;
     text axes;
     const mesh& m = c.mesh();
     for (int i = 0; i < m.whole_rank(); ++i) {
       const bool taken = c.is_tiled(v, i);
+      const std::int64_t size = whole_size(c, v, i);
       if (i > 0) axes << ", ";
-      axes << '"' << m.name(i) << "\" of " << m.whole_size(i) << (taken ? " (taken)" : "");
-      if (taken || a.width <= 0 || local % a.width != 0 || local / a.width != m.whole_size(i))
-        continue;
+      axes << '"' << m.name(i) << "\" of " << size << (taken ? " (taken)" : "");
+      if (taken || a.width <= 0 || local % a.width != 0 || local / a.width != size) continue;
       found = i;
       ++fits;
     }
@@ -192,6 +221,7 @@ class schedule_reader {
       while (l_.accept(";") || l_.accept(".")) {
       }
     }
+    refuse_beside_pipeline();
     text_schedule s;
     s.error.record(l_.error);
     s.tactics = static_cast<vec<text_tactic>&&>(tactics_);
@@ -206,6 +236,23 @@ class schedule_reader {
   passes passes_;
   bool overlap_ = false;
   bool open_ = false;  // may actions be added to the last tactic?
+  struct line_place {
+    std::string_view kind;
+    std::size_t at;
+  };
+  vec<line_place> one_mesh_only_;  // lines that go with no pipeline
+  bool has_pipeline_ = false;
+
+  /// Errors    O141 a tactic of programs on one mesh stands beside a pipeline
+  constexpr void refuse_beside_pipeline() {
+    for (const line_place& each : one_mesh_only_)
+      if (has_pipeline_)
+        l_.fail(each.at, "O141", "\"", each.kind,
+                "\" is for programs on one mesh, and the schedule has a pipeline; ",
+                each.kind == "microbatch" ? "give the pipeline as many microbatches as both have "
+                                            "together"
+                                          : "shard its stages with manual");
+  }
 
   constexpr void statement() {
     const std::size_t at = l_.position();
@@ -234,13 +281,22 @@ class schedule_reader {
       remat(t);
     else if (kind == "automatic")
       automatic(t);
+    else if (kind == "pipeline")
+      pipeline(t, at, labelled);
     else
       return l_.fail(
           at, "X003", "\"", word,
-          "\" is no tactic; manual, microbatch, remat, automatic, arg-tile, propagate and "
-          "passes are known");
+          "\" is no tactic; manual, microbatch, remat, automatic, pipeline, arg-tile, propagate "
+          "and passes are known");
     if (!labelled) t.label = kept_name(kind);
+    if (t.kind == text_tactic::microbatch) one_mesh_only_.push_back({"microbatch", at});
+    if (t.kind == text_tactic::automatic) one_mesh_only_.push_back({"automatic", at});
     if (!l_.failed()) tactics_.push_back(t);
+  }
+  constexpr void pipeline(text_tactic& t, std::size_t at, bool labelled) {
+    t.kind = text_tactic::pipeline;
+    has_pipeline_ = true;
+    t.stages.push_back(pipeline_reader(l_).run(at, labelled ? t.label.view() : "pipeline"));
   }
   /// The talk's actions in a row are one tactic.
   constexpr text_tactic& actions() {
@@ -404,19 +460,25 @@ class schedule_reader {
 /// MB: microbatch 4 {batch: 0}
 /// R: remat params.layers, "*.attention" # what lies there is computed again for the derivative
 /// A: automatic "M", "B" {evaluations: 5000, seconds: 20, memory: 16 GiB, seed: 2}
+/// PP: pipeline {stages: {embedding, layers.0} {layers.1, head}, batch: {batch: 0},
+///               microbatches: 8, order: one_f_one_b}   # for a system of several meshes
 /// arg-tile 1 1 16                         # argument (number or name), dimension, width of a piece
 /// propagate
 /// passes share_gathers, combine_below 64 KiB
 /// ```
 ///
 /// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
-/// one tactic. `.` and `;` end a statement, as a line does. `passes` (stationary_above,
-/// combine_below, place, share_gathers, memory_bound, overlap) run once all tactics are there, see
-/// spmd/passes.hpp and cost/overlap.hpp.
+/// one tactic. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
+/// `infer_transfers`, `capacity: 2` and `fifo`, too (see pipeline_plan). `passes`
+/// (stationary_above, combine_below, place, share_gathers, memory_bound, overlap) run once all
+/// tactics are there, see spmd/passes.hpp and cost/overlap.hpp.
 ///
-/// Errors    X001 syntax, X003 an unknown word, X010 a number of bytes, with line and column; when
-///           it is applied, X006 no such argument, X007 no axis or several make pieces of a width,
-///           X015 `automatic` without a machine, and those of the tactics and passes
+/// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
+/// an
+///           unknown order, X020 a number of a pipeline, O138 its stages, O141 what goes with no
+///           pipeline, with line and column; when it is applied, X006 no such argument, X007 no
+///           axis or several make pieces of a width, X015 `automatic` without a machine, and those
+///           of the tactics and passes
 /// Source    "PartIR: a partitioning IR", Google DeepMind, talk: arg-tile and propagate
 constexpr text_schedule read_schedule(std::string_view in) {
   return spec_detail::schedule_reader(in).run();

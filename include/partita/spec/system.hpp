@@ -1,21 +1,34 @@
-/// Systems from text: a mesh, what its devices are, and how they are linked.
+/// Systems from text: a mesh or several, what their devices are, and how they are linked.
 #pragma once
 
 #include <partita/cost/device.hpp>
 #include <partita/ir/mesh.hpp>
+#include <partita/mpmd/topology.hpp>
 #include <partita/spec/lines.hpp>
 
 namespace partita {
 
-/// What a program is partitioned for. A figure that neither the text nor the table of devices gives
-/// is 0.
+/// What a program is partitioned for: a mesh, or several with names. A figure that neither the text
+/// nor the table of devices gives is 0.
 struct system_description {
   partita::mesh mesh;
-  machine on;
+  machine on;               ///< of several meshes: what stands above the first one
+  vec<named_mesh> several;  ///< then `mesh` has no axes
   failure error;
 
+  constexpr bool has_several() const { return !several.empty(); }
+  constexpr partita::topology topology() const {
+    partita::topology t;
+    for (const named_mesh& m : several) t.push_back(m);
+    return t;
+  }
   /// Does the text say enough to simulate a run?
-  constexpr bool can_simulate() const { return !validate(on, mesh); }
+  constexpr bool can_simulate() const {
+    if (!has_several()) return !validate(on, mesh);
+    for (const named_mesh& m : several)
+      if (validate(machine(m.has_device ? m.device : on.device), m.mesh)) return false;
+    return true;
+  }
 };
 
 namespace spec_detail {
@@ -53,26 +66,22 @@ constexpr void set_figure(device& d, const figure_word& w, double value) {
 /// The lines of a system. Figures are kept until the device is known that they are about.
 class system_lines {
  public:
-  constexpr explicit system_lines(std::string_view in) : l_(in, "system") {}
+  constexpr explicit system_lines(std::string_view in) : l_(in, "system") {
+    parts_.push_back(part());
+  }
 
   constexpr system_description run() {
     while (!l_.failed() && !l_.at_end()) {
       read_line();
       if (!l_.failed() && !l_.at_line_end()) l_.expected("the end of the line");
     }
-    if (const device* known = find_device(name_.view())) s_.on.device = *known;
-    s_.on.device = s_.on.device.named(name_.view());
-    for (const figure& f : figures_) set_figure(s_.on.device, *f.word, f.value);
-    for (const told& t : own_links_)
-      (t.axis.view() == "near" ? s_.on.device.near : s_.on.device.far) = t.value;
-    if (node_ >= 0) s_.on.device.node = node_;
-    if (tile_ >= 0) s_.on.device.tile = tile_;
-    for (const told& t : links_) set(t);
-    if (!l_.failed() && asked_ >= 0 && s_.mesh.devices() != asked_)
-      l_.fail(asked_at_, "X009", asked_, " devices are asked for; the axes ", s_.mesh, " are ",
-              s_.mesh.devices());
+    if (parts_.size() == 1)
+      one_mesh();
+    else
+      several_meshes();
     s_.error.record(l_.error);
-    if (!s_.error) s_.error.record(validate(s_.mesh));
+    if (!s_.error && s_.has_several()) s_.error.record(validate(s_.topology()));
+    if (!s_.error && !s_.has_several()) s_.error.record(validate(s_.mesh));
     return s_;
   }
 
@@ -86,66 +95,147 @@ class system_lines {
     text axis;
     link value;
   };
+  /// What stands above the first line "mesh", or below one.
+  struct part {
+    vec<text> names;  ///< of the meshes that it tells of
+    partita::mesh mesh;
+    std::size_t first_axis = 0;  ///< its place
+    text device;
+    vec<figure> figures;
+    vec<told> links, own_links;
+    vec<std::string_view> said;
+    std::size_t asked_at = 0;
+    std::int64_t asked = -1, node = -1, tile = -1;
+
+    constexpr bool tells_devices() const {
+      return !device.empty() || !figures.empty() || !own_links.empty() || node >= 0 || tile >= 0;
+    }
+  };
 
   lines l_;
   system_description s_;
-  text name_;
-  vec<figure> figures_;
-  vec<told> links_, own_links_;
-  vec<std::string_view> said_;
-  std::size_t asked_at_ = 0;
-  std::int64_t asked_ = -1, node_ = -1, tile_ = -1;
+  vec<part> parts_;
 
+  constexpr part& now() { return parts_.back(); }
   constexpr void once(std::size_t at, std::string_view word) {
-    for (std::string_view each : said_)
+    for (std::string_view each : now().said)
       if (each == word) l_.fail(at, "X004", "\"", word, "\" is said twice");
-    said_.push_back(word);
+    now().said.push_back(word);
   }
+
+  // ---- What the lines make together -------------------------------------------------------------
+
+  /// `base`: what a part says that names no device is about this one.
+  static constexpr device device_of(const part& p, const device& base) {
+    device d = base;
+    if (!p.device.empty()) {
+      const device* known = find_device(p.device.view());
+      d = (known != nullptr ? *known : device()).named(p.device.view());
+    }
+    for (const figure& f : p.figures) set_figure(d, *f.word, f.value);
+    for (const told& t : p.own_links) (t.axis.view() == "near" ? d.near : d.far) = t.value;
+    if (p.node >= 0) d.node = p.node;
+    if (p.tile >= 0) d.tile = p.tile;
+    return d;
+  }
+  constexpr void one_mesh() {
+    s_.mesh = now().mesh;
+    s_.on.device = device_of(now(), device());
+    for (const told& t : now().links) set(t);
+    check_count(now(), s_.mesh.devices(), concat("the axes ", s_.mesh));
+  }
+  constexpr void several_meshes() {
+    const part& all = parts_[0];
+    if (all.mesh.rank > 0)
+      l_.fail(all.first_axis, "X017", "axis \"", all.mesh.name(0),
+              "\" stands above the first mesh; put it below the line \"mesh NAME\" of its mesh");
+    s_.on.device = device_of(all, device());
+    std::int64_t devices = 0;
+    for (const part& p : parts_) {
+      for (const told& t : p.links)
+        l_.fail(t.at, "X018", "a link of axis \"", t.axis,
+                "\" in a system of several meshes, whose devices send by near and far; say these");
+      for (const text& name : p.names) {
+        named_mesh m(name.view(), p.mesh, device_of(p, s_.on.device));
+        m.has_device = all.tells_devices() || p.tells_devices();
+        s_.several.push_back(m);
+        devices = saturating_add(devices, p.mesh.devices());
+      }
+      if (!p.names.empty()) check_count(p, p.mesh.devices(), concat("the axes ", p.mesh));
+    }
+    check_count(all, devices, concat("all ", s_.several.size(), " meshes"));
+  }
+  constexpr void check_count(const part& p, std::int64_t devices, const text& what) {
+    if (p.asked >= 0 && devices != p.asked)
+      l_.fail(p.asked_at, "X009", p.asked, " devices are asked for; ", what, " are ", devices);
+  }
+
+  // ---- Lines ------------------------------------------------------------------------------------
+
   constexpr void read_line() {
     const std::size_t at = l_.position();
     const std::string_view word = l_.word();
+    if (word == "mesh") return begin_meshes(at);
     if (word != "axis" && word != "link") once(at, word);
     if (word == "axis") return axis(at);
     if (word == "link") {
       const text name = l_.name();
-      return links_.push_back({at, name, read_link()});
+      return now().links.push_back({at, name, read_link()});
     }
     if (word == "device") {
-      name_ = l_.name();
-      if (name_.size() > max_device_name)
+      now().device = l_.name();
+      if (now().device.size() > max_device_name)
         l_.fail(at, "X012", "a device's name has at most ", max_device_name, " characters, not ",
-                name_.size());
+                now().device.size());
       return;
     }
     if (word == "devices") {
-      asked_at_ = at;
-      asked_ = l_.number("a number of devices");
+      now().asked_at = at;
+      now().asked = l_.number("a number of devices");
       return;
     }
     if (word == "node") {
-      node_ = l_.number("a number of devices");
-      if (node_ < 1) l_.fail(at, "X012", "a node of ", node_, " devices; give 1 or more");
+      now().node = l_.number("a number of devices");
+      if (now().node < 1) l_.fail(at, "X012", "a node of ", now().node, " devices; give 1 or more");
       return;
     }
     if (word == "tile") {
-      tile_ = l_.number("rows of a block of which products are made");
-      if (tile_ < 1) l_.fail(at, "X012", "products of blocks of ", tile_, " rows; give 1 or more");
+      now().tile = l_.number("rows of a block of which products are made");
+      if (now().tile < 1)
+        l_.fail(at, "X012", "products of blocks of ", now().tile, " rows; give 1 or more");
       return;
     }
-    if (word == "near" || word == "far") return own_links_.push_back({at, word, read_link()});
+    if (word == "near" || word == "far") return now().own_links.push_back({at, word, read_link()});
     if (const figure_word* w = find_figure(word))
-      return figures_.push_back({w, l_.quantity(w->example)});
+      return now().figures.push_back({w, l_.quantity(w->example)});
     l_.fail(at, "X003", "\"", word,
-            "\" is unknown; axis, devices, device, memory, bandwidth, flops, flops.f64, flops.f32, "
+            "\" is unknown; mesh, axis, devices, device, memory, bandwidth, flops, flops.f64, "
+            "flops.f32, "
             "flops.f16, flops.i8, vector, kernel, tile, link, near, far, node, attained.products, "
             "attained.memory and attained.links are known");
+  }
+  /// `mesh m0, m1`: what follows is about these.
+  constexpr void begin_meshes(std::size_t at) {
+    part fresh;
+    do {
+      fresh.names.push_back(l_.name());
+      const auto said = [&](const part& p, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i)
+          if (p.names[i] == fresh.names.back())
+            l_.fail(at, "X004", "mesh \"", fresh.names.back(), "\" is said twice");
+      };
+      for (const part& p : parts_) said(p, p.names.size());
+      said(fresh, fresh.names.size() - 1);
+    } while (!l_.failed() && l_.accept(","));
+    parts_.push_back(fresh);
   }
   constexpr void axis(std::size_t at) {
     const text name = l_.name();
     const std::int64_t size = l_.number("a number of devices along the axis");
-    if (!l_.failed() && s_.mesh.find(name) >= 0)
-      l_.fail(at, "X004", "axis \"", name, "\" is said twice");
-    s_.mesh.push_back({name, size});
+    partita::mesh& m = now().mesh;
+    if (!l_.failed() && m.find(name) >= 0) l_.fail(at, "X004", "axis \"", name, "\" is said twice");
+    if (m.rank == 0) now().first_axis = at;
+    m.push_back({name, size});
   }
   /// `70 GB/s`, `70 GB/s 1 us`, `70 GB/s 1 us torus`
   constexpr link read_link() {
@@ -192,10 +282,25 @@ class system_lines {
 /// node 8                 # devices of a node; without: all are near
 /// ```
 ///
+/// or, for several meshes, a line `mesh` in front of what is said of one, or of some that are
+/// alike. What stands above the first one is of all meshes that name no device of their own
+/// (`devices`: of all together).
+///
+/// ```
+/// device A100-80
+/// mesh m0, m1
+/// axis B 4
+/// mesh m2
+/// axis B 2
+/// device H100
+/// memory 64 GiB
+/// ```
+///
 /// Errors    X001 syntax, X002 an unknown unit, X003 an unknown word, X004 said twice, X005 a link
 ///           of no axis, X009 another number of devices than the axes make, X012 a name that is too
-///           long, a node without devices or a block without rows, M001 to M005 the mesh;
-///           with line and column
+///           long, a node without devices or a block without rows, X017 an axis above the first of
+///           several meshes, X018 a link of an axis of one of them, with line and column; M001 to
+///           M005 the mesh, O101 to O104 the topology
 constexpr system_description read_system(std::string_view in) {
   return spec_detail::system_lines(in).run();
 }

@@ -1,0 +1,128 @@
+/// The pipeline line of a schedule.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/mpmd/list_schedule.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
+#include <partita/spec/lines.hpp>
+
+namespace partita::spec_detail {
+
+inline constexpr const pipeline_order* order_table_by_name[] = {
+    &gpipe,           &gpipe_reversed,   &gpipe_1f1b_last, &one_f_one_b, &circular,
+    &circular_phases, &interleaved_1f1b, &zb_h1,           &zb_h2,       &zb_v};
+
+/// `{stages: {embedding, layers.0} {layers.1, head}, batch: {tokens: 0}, microbatches: 8}`, its
+/// options in any order.
+///
+/// Errors    X001 syntax, X003 an unknown option, X004 one that is said twice, X019 an unknown
+///           order, X020 a number out of range, O138 no stages, or one without parts
+class pipeline_reader {
+ public:
+  constexpr explicit pipeline_reader(lines& l) : l_(l) {}
+
+  /// `at`: where the line begins.
+  constexpr pipeline_tactic<> run(std::size_t at, std::string_view label) {
+    l_.expect("{");
+    do {
+      l_.skip(true);
+      if (l_.starts("}")) break;
+      option();
+      l_.skip(true);
+    } while (!l_.failed() && l_.accept(","));
+    l_.skip(true);
+    l_.expect("}");
+    const pipeline_tactic<> tactic(plan_, plan_.order, label);
+    if (const failure f = tactic.validate(); f)
+      l_.fail(at, f.message.view().substr(0, 4), f.message.view().substr(5));
+    return tactic;
+  }
+
+ private:
+  lines& l_;
+  pipeline_plan plan_;
+  vec<std::string_view> said_;
+
+  constexpr void option() {
+    const std::size_t at = l_.position();
+    const std::string_view word = l_.word(":");
+    for (const std::string_view each : said_)
+      if (each == word) l_.fail(at, "X004", "option \"", word, "\" is said twice");
+    said_.push_back(word);
+    if (word == "split") return void(plan_.split = true);
+    if (word == "infer_transfers") return void(plan_.infer_transfers = true);
+    if (word == "fifo") return void(plan_.channels.fifo = true);
+    if (word == "stages") return after_colon([&] { stages(); });
+    if (word == "batch") return after_colon([&] { batch(); });
+    if (word == "order") return after_colon([&] { order(); });
+    if (word == "microbatches")
+      return after_colon([&] { plan_.microbatches = positive("a number of microbatches"); });
+    if (word == "capacity")
+      return after_colon(
+          [&] { plan_.channels.capacity = static_cast<int>(positive("a number of messages")); });
+    l_.fail(at, "X003", "option \"", word,
+            "\" is unknown; stages, batch, microbatches, order, split, infer_transfers, capacity "
+            "and fifo are known");
+  }
+  template <class F>
+  constexpr void after_colon(const F& read) {
+    l_.expect(":");
+    l_.skip(true);
+    if (!l_.failed()) read();
+  }
+  /// Calls read() for each entry of `{a, b}`.
+  template <class F>
+  constexpr void list(const F& read) {
+    l_.expect("{");
+    do {
+      l_.skip(true);
+      if (l_.starts("}")) break;
+      read();
+      l_.skip(true);
+    } while (!l_.failed() && l_.accept(","));
+    l_.skip(true);
+    l_.expect("}");
+  }
+  constexpr void stages() {
+    if (!l_.starts("{")) return l_.expected("the parts of a stage, like {embedding, layers.0},");
+    while (!l_.failed() && l_.starts("{")) {
+      list([&] { plan_.stages.add(l_.name().view()); });
+      plan_.stages.end_stage();
+      l_.skip(true);
+      lines behind = l_;  // a comma may stand between stages, and in front of the next option
+      if (behind.accept(",")) behind.skip(true);
+      if (behind.starts("{")) l_ = behind;
+    }
+  }
+  constexpr void batch() {
+    list([&] {
+      const text name = l_.name(":");
+      l_.expect(":");
+      const std::int64_t dim = l_.number("a dimension");
+      if (!l_.failed())
+        plan_.batch.add({name.view(), static_cast<int>(dim > max_rank ? max_rank : dim)});
+    });
+  }
+  constexpr void order() {
+    const std::size_t at = l_.position();
+    const std::string_view wanted = l_.word();
+    vec<std::string_view> known;
+    for (const pipeline_order* o : order_table_by_name) {
+      known.push_back(o->name);
+      if (o->name == wanted) return void(plan_.order = *o);
+    }
+    l_.fail(at, "X019", "there is no order \"", wanted, "\"; ", known_names(wanted, known));
+  }
+  constexpr std::int64_t positive(std::string_view what) {
+    constexpr std::int64_t most = 1 << 20;
+    const std::size_t at = l_.position();
+    const std::int64_t n = l_.number(what);
+    if (!l_.failed() && (n < 1 || n > most))
+      l_.fail(at, "X020", n, " is no ", what.substr(2), "; give 1 to ", most);
+    return n;
+  }
+};
+
+}  // namespace partita::spec_detail
