@@ -30,15 +30,20 @@ inline std::string dump_name(std::size_t tactic, std::string_view name) {
   return out;
 }
 
+/// Errors    N004 the folder cannot be made
+inline void make_folder(const std::string& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed || !std::filesystem::is_directory(folder, failed))
+    throw partita::error(partita::concat("N004 folder: \"", folder, "\" cannot be made"));
+}
+
 /// For each tactic the program of a device after it, and its figures; the source.
 ///
 /// Errors    N004 the folder cannot be made, or a file in it not be written
 inline void dump_tactics(const partita::partitioned& r, const partita::system_description& system,
                          const std::string& folder) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed || !std::filesystem::is_directory(folder, failed))
-    throw partita::error(partita::concat("N004 folder: \"", folder, "\" cannot be made"));
+  make_folder(folder);
   const auto write = [&](const std::string& name, std::string_view all) {
     partita::run_detail::write_file(folder + '/' + name, all);
   };

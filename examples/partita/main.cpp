@@ -1,8 +1,9 @@
 /// Partitions a StableHLO module, tells what that costs, writes the result or runs it.
 ///
 ///   partita mlp.mlir mlp.spec mlp.conf --explain --check mlp.check
-// ctest: examples/partita/mlp.mlir examples/partita/mlp.spec examples/partita/mlp.conf --explain
-// --check examples/partita/mlp.check
+///   partita layers.mlir layers.spec layers.conf --check layers.check
+// ctest: examples/partita/mlp.mlir examples/partita/mlp.spec examples/partita/mlp.conf --explain --check examples/partita/mlp.check
+// ctest: examples/partita/layers.mlir examples/partita/layers.spec examples/partita/layers.conf --check examples/partita/layers.check
 #include <algorithm>
 #include <csignal>
 #include <exception>
@@ -37,6 +38,7 @@
 #include "dump.hpp"
 #include "environment.hpp"
 #include "options.hpp"
+#include "pipeline.hpp"
 #include "progress.hpp"
 #include "report.hpp"
 
@@ -192,14 +194,12 @@ void write_searches(const options& o, const pt::vec<pt::search_result>& results)
   else if (!o.search_log.empty())
     pt::run_detail::write_file(o.search_log, log.view());
 }
-/// What the page is called: the files that it tells of.
-void write_page(const options& o, const pt::partitioned& r, const pt::system_description& system) {
+/// What a page is called: the files that it tells of.
+std::string title_of(const options& o) {
   const auto name = [&](std::size_t i) {
     return std::filesystem::path(o.files[i]).filename().string();
   };
-  std::string title = name(0);
-  if (o.files.size() == 3) title += ", " + name(1);
-  pt::write_html(r, system.on, o.html, {.title = title});
+  return name(0) + (o.files.size() == 3 ? ", " + name(1) : "");
 }
 /// The program under the specification, on the systems of --sweep.
 pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tactics,
@@ -219,8 +219,43 @@ pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tacti
               tactics.options());
   return o.csv ? table.csv() : table.print();
 }
+template <class Program>
+int check_bounds(const options& o, const Program& r) {
+  if (o.check.empty()) return 0;
+  const pt::bound_list bounds = pt::read_bounds(read_text(o.check));
+  need(bounds.error, o.check);
+  pt::failure f;
+  const pt::text broken = pt::broken_bounds(r, bounds, f);
+  need(f, o.check);
+  std::cerr << broken.view();
+  return broken.empty() ? 0 : 1;
+}
+/// The program on several meshes.
+int run_pipelined(const options& o, const pt::program& p, const pt::system_description& system) {
+  pipelines::refuse_options(o);
+  const pt::text_schedule schedule = read_specification(o.files[1]);
+  need(pt::validate(schedule, system), o.files[1]);
+  const pipelines::session s(p, schedule, system);
+  const pt::pipelined r = s.made();
+  if (!o.html.empty()) pt::write_html(r, s.simulated(r), o.html, {.title = title_of(o)});
+  if (!o.trace.empty()) pt::run_detail::write_file(o.trace, pipelines::trace(r, s.simulated(r)));
+  if (!o.dump.empty()) pipelines::dump(s, p, r, o.dump);
+  if (!o.run.empty()) {
+    progress::running(p);
+    write_results(pt::emulate(r, arguments_of(p, o.run)), o.out);
+  } else if (!o.emit.empty()) {
+    emit(o, pipelines::written(p, r, o.emit));
+  } else if (o.json || o.csv) {
+    std::cout << (o.json ? pipelines::json_report(s, r) : pipelines::csv_report(r));
+  } else if (o.trace.empty() && o.html.empty() && o.dump.empty()) {
+    std::cout << pt::report(r).view();
+    if (system.can_simulate()) std::cout << pipelines::simulation_report(s, r).view();
+  }
+  return check_bounds(o, r);
+}
 int run_partitioned(const options& o, const pt::program& p, const pt::sharding_list& shardings) {
   const pt::system_description system = system_for(o, shardings);
+  if (system.has_several()) return run_pipelined(o, p, system);
   pt::text_schedule first;
   if (o.use_shardings) first = pt::schedule_of(shardings, system.mesh);
   need(first.error, o.files[0]);
@@ -229,6 +264,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     pt::text_schedule all = first;
     if (!specification.empty()) {
       const pt::text_schedule more = read_specification(specification);
+      need(pt::validate(more, system), specification);
       for (const auto& t : more.tactics) all.tactics.push_back(t);
       all.passes = more.passes;
       all.overlap = more.overlap;
@@ -241,7 +277,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   if (o.environment) return serve_environment(system, made(o.files.size() == 3 ? o.files[1] : ""));
   const pt::partitioned r = made(o.files.size() == 3 ? o.files[1] : "");
   write_searches(o, results);
-  if (!o.html.empty()) write_page(o, r, system);
+  if (!o.html.empty()) pt::write_html(r, system.on, o.html, {.title = title_of(o)});
   if (!o.dump.empty()) dump_tactics(r, system, o.dump);
   if (!o.run.empty()) {
     progress::running(r.device);
@@ -264,14 +300,7 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
     if (!o.trace.empty()) write_trace(o, r, system);
     if (!o.sweep.empty()) std::cout << what_if(o, p, first, system).view();
   }
-  if (o.check.empty()) return 0;
-  const pt::bound_list bounds = pt::read_bounds(read_text(o.check));
-  need(bounds.error, o.check);
-  pt::failure f;
-  const pt::text broken = pt::broken_bounds(r, bounds, f);
-  need(f, o.check);
-  std::cerr << broken.view();
-  return broken.empty() ? 0 : 1;
+  return check_bounds(o, r);
 }
 
 /// Holds a program for one device against its source. Loops that count are written out where the
@@ -283,6 +312,7 @@ int prove(const options& o) {
   const pt::program source = read_module(o, nullptr);
   const std::string module = read_text(o.files[1]);
   const pt::system_description system = read_machine(o.files[2]);
+  if (system.has_several()) pipelines::refuse_options(o);
   pt::device_program local = pt::read_local_stablehlo(module, system.mesh);
   need(local.local.error, o.files[1]);
   for (const pt::local_reading& way : pt::ways_to_prove) {

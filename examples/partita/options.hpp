@@ -43,7 +43,8 @@ inline constexpr std::array entries{
           "write the program: StableHLO of one device (local), of the whole with shardings "
           "(annotated)\n"
           "                  or without (source); or as Partita prints it: text, core (loops), "
-          "device",
+          "device,\n"
+          "                  and of a pipeline the list of calls (calls)",
           &options::emit},
     entry{"--environment", "",
           "play the search: a line of JSON on standard input, one on standard output, see\n"
@@ -127,8 +128,9 @@ inline void print_help(std::ostream& out) {
          "DIMENSION, ...},\n"
          "microbatch STEPS {NAME: DIMENSION, ...}, remat NAME, ... (what lies there is computed "
          "again "
-         "for\nthe derivative), automatic AXIS, ..., arg-tile, propagate; and passes NAME, ... "
-         "over collectives.\n"
+         "for\nthe derivative), automatic AXIS, ..., arg-tile, propagate; passes NAME, ... "
+         "over collectives;\nand for a system of several meshes pipeline {stages: {NAME, ...} "
+         "{NAME, ...}, batch: {NAME:\nDIMENSION}, microbatches: NUMBER, order: NAME}.\n"
          "\nExit status: 0 all is well; 1 a bound of --check does not hold, or --prove finds no "
          "proof;\n"
          "2 a mistake in the arguments or in a file.\n";

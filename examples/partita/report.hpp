@@ -162,17 +162,17 @@ inline std::string json_report(const partita::partitioned& p,
   return out + "\n  ]\n}\n";
 }
 
+inline std::string csv_field(std::string_view s) {
+  std::string quoted = "\"";
+  for (const char c : s) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
 inline std::string csv_report(const partita::partitioned& p) {
   std::string out = "kind,axes,operand,bytes_sent\n";
-  const auto field = [](std::string_view s) {
-    std::string quoted = "\"";
-    for (const char c : s) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + '"';
-  };
   for_each_collective(
       p.device.local, p.device.mesh, [&](auto kind, auto axes, const auto& type, auto sent) {
-        out += std::string(kind) + ',' + field(axes) + ',' + field(partita::concat(type).view()) +
-               ',' + std::to_string(sent) + '\n';
+        out += std::string(kind) + ',' + csv_field(axes) + ',' +
+               csv_field(partita::concat(type).view()) + ',' + std::to_string(sent) + '\n';
       });
   return out;
 }

@@ -1,0 +1,297 @@
+/// Programs on several meshes: what the options make of them.
+#pragma once
+
+#include <filesystem>
+#include <iostream>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <partita/cpu.hpp>
+#include <partita/mpmd/merge.hpp>
+#include <partita/mpmd/print_calls.hpp>
+#include <partita/mpmd/print_pipeline.hpp>
+#include <partita/partita.hpp>
+#include <partita/report/passes.hpp>
+#include <partita/report/pipeline_html.hpp>
+#include <partita/report/pipeline_report.hpp>
+#include <partita/report/pipeline_trace.hpp>
+#include <partita/run/file/npz.hpp>
+#include <partita/run/pipeline.hpp>
+#include <partita/spec/bounds.hpp>
+#include <partita/spec/fits.hpp>
+#include <partita/spec/schedule.hpp>
+#include <partita/spec/system.hpp>
+#include <partita/stablehlo/write.hpp>
+
+#include "dump.hpp"
+#include "options.hpp"
+#include "report.hpp"
+
+namespace pipelines {
+
+/// Errors    O142 an option for programs on one mesh
+inline void refuse_options(const options& o) {
+  const std::pair<std::string_view, bool> list[] = {{"--explain", o.explain},
+                                                    {"--replicated", o.replicated},
+                                                    {"--peak", o.peak},
+                                                    {"--diff", !o.diff.empty()},
+                                                    {"--sweep", !o.sweep.empty()},
+                                                    {"--found", !o.found.empty()},
+                                                    {"--search-log", !o.search_log.empty()},
+                                                    {"--environment", o.environment},
+                                                    {"--use-shardings", o.use_shardings},
+                                                    {"--prove", o.prove},
+                                                    {"--emit local", o.emit == "local"},
+                                                    {"--emit annotated", o.emit == "annotated"}};
+  for (const auto& [name, given] : list)
+    if (given)
+      throw partita::error(partita::concat("O142 option ", name,
+                                           " is for programs on one mesh, and the system has "
+                                           "several; leave it out, or give a system of one"));
+}
+
+/// A program, a schedule with a pipeline, and the meshes of a system.
+class session {
+ public:
+  session(const partita::program& p, partita::text_schedule s,
+          const partita::system_description& system)
+      : p_(p), schedule_(std::move(s)), system_(system) {}
+
+  partita::pipelined made() const { return made(schedule_, system_.topology()); }
+  /// The state behind a tactic: what stands behind it shards nothing, and no limit of memory
+  /// counts.
+  partita::pipelined after(std::size_t tactic) const {
+    partita::text_schedule some = schedule_;
+    some.tactics.clear();
+    for (std::size_t i = 0; i < schedule_.tactics.size(); ++i) {
+      const partita::text_tactic& t = schedule_.tactics[i];
+      if (i <= tactic || t.is_pipeline() || t.kind == partita::text_tactic::remat)
+        some.tactics.push_back(t);
+    }
+    some.passes.memory_bound = 0;
+    partita::topology endless;
+    for (partita::named_mesh m : system_.several) {
+      m.device.memory = std::numeric_limits<double>::max();
+      endless.push_back(m);
+    }
+    return made(some, endless);
+  }
+  partita::pipeline_time simulated(const partita::pipelined& p) const {
+    return partita::simulate(p, system_.on.device);
+  }
+  std::size_t tactics() const { return schedule_.tactics.size(); }
+  std::string_view name(std::size_t tactic) const { return schedule_.tactics[tactic].name(); }
+  const partita::system_description& system() const { return system_; }
+
+ private:
+  const partita::program& p_;
+  partita::text_schedule schedule_;
+  const partita::system_description& system_;
+
+  partita::pipelined made(partita::text_schedule s, const partita::topology& t) const {
+    partita::search_on(s, t[0].device);
+    return partita::partition(p_, t, s.tactics, s.options());
+  }
+};
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
+inline std::string number(double v) {
+  partita::text t;
+  partita::print_number(t, v);
+  return std::string(t.view());
+}
+/// `"name": value`, with a comma in front of all but the first.
+class json_fields {
+ public:
+  explicit json_fields(std::string& out, std::string_view indent = " ")
+      : out_(out), indent_(indent) {}
+  std::string& operator()(std::string_view name) {
+    out_ += first_ ? "" : ",";
+    first_ = false;
+    return out_ += std::string(indent_) + json_text(name) + ": ";
+  }
+
+ private:
+  std::string& out_;
+  std::string_view indent_;
+  bool first_ = true;
+};
+
+inline void mesh_json(std::string& out, const partita::pipelined& p, int m,
+                      const partita::pipeline_figures& all) {
+  const partita::mesh_figures& f = all.meshes[static_cast<std::size_t>(m)];
+  const partita::mesh& mesh = p.topology.mesh_of(m);
+  out += "{\"name\": " + json_text(p.topology.name(m)) + ", \"axes\": {";
+  json_fields axes(out, "");
+  for (int a = 0; a < mesh.rank; ++a) axes(mesh.name(a)) += std::to_string(mesh.size(a));
+  out += "}, \"stages\": [";
+  for (std::size_t i = 0; i < f.stages.size(); ++i)
+    out += (i > 0 ? ", " : "") + std::to_string(f.stages[i]);
+  out += "], \"order\": " + json_text(p.order_of(p.topology.name(m)).view()) + ", \"figures\": {";
+  json_fields figures(out, "");
+  partita::for_each_figure(p, all, [&](auto of, auto name, auto v) {
+    if (of == p.topology.name(m)) figures(name) += number(static_cast<double>(v));
+  });
+  out += "}}";
+}
+inline void value_json(std::string& out, std::string_view name, const partita::pipelined& p,
+                       int mesh, partita::value_id slot, const partita::layout& l) {
+  const partita::tensor_type& type = p.values().type(slot);
+  const partita::mesh& on = p.meshes[static_cast<std::size_t>(mesh)];
+  out += "{\"name\": " + json_text(name) + ", \"mesh\": " + json_text(p.topology.name(mesh)) +
+         ", \"type\": " + json_text(partita::concat(type).view()) + ", \"local\": " +
+         json_text(
+             partita::concat(partita::tensor_type{type.element, l.local(type.shape, on)}).view()) +
+         ", \"dims\": [";
+  for (int d = 0; d < type.shape.rank; ++d) {
+    out += d > 0 ? ", [" : "[";
+    bool some = false;
+    for (const auto& e : l) {
+      if (e.dim != d) continue;
+      out += std::string(some ? ", " : "") + json_text(on.name(e.axis));
+      some = true;
+    }
+    out += "]";
+  }
+  out += "]}";
+}
+/// Writes the elements of a list, each on a line, by write(i).
+template <class Write>
+void list_json(std::string& out, std::size_t count, const Write& write) {
+  out += "[";
+  for (std::size_t i = 0; i < count; ++i) {
+    out += i > 0 ? ",\n    " : "\n    ";
+    write(i);
+  }
+  out += "\n  ]";
+}
+inline void transfer_json(std::string& out, const partita::pipelined& p, std::size_t i) {
+  const partita::transfer& t = p.transfers[i];
+  int times = 0;
+  for (const auto& m : p.lists.messages) times += m.transfer == static_cast<int>(i);
+  out += "{\"from\": " + json_text(p.topology.name(t.from)) +
+         ", \"to\": " + json_text(p.topology.name(t.to)) +
+         ", \"type\": " + json_text(partita::concat(p.source.type(t.value)).view()) +
+         ", \"times\": " + std::to_string(times) + "}";
+}
+/// Calls f(unit, calls, kind, axes, type, bytes) for each collective of each function.
+template <class F>
+void for_each_collective_of(const partita::pipelined& p, const F& f) {
+  for (const auto& u : p.units)
+    for_each_collective(u.device.local, u.device.mesh,
+                        [&](auto kind, auto axes, const auto& type, auto sent) {
+                          f(u, u.inside ? p.microbatches : 1, kind, axes, type, sent);
+                        });
+}
+inline std::string json_report(const session& s, const partita::pipelined& p) {
+  const partita::pipeline_figures all(p);
+  std::string out = "{";
+  json_fields field(out, "\n  ");
+  std::string& names = field("tactics") += "[";
+  for (std::size_t i = 0; i < p.tactics.size(); ++i)
+    names += std::string(i > 0 ? ", " : "") + json_text(p.tactics[i].name.view());
+  names += "]";
+  field("figures") += "{";
+  json_fields figures(out, "\n    ");
+  partita::for_each_figure(p, all, [&](auto of, auto name, auto v) {
+    if (of.empty()) figures(name) += number(static_cast<double>(v));
+  });
+  out += "\n  }";
+  if (s.system().can_simulate()) {
+    const partita::pipeline_time t = s.simulated(p);
+    field("step_seconds") += number(t.times.total);
+    field("ideal_seconds") += number(t.times.ideal());
+    field("bubble") += number(t.times.bubble_of_total());
+  }
+  field("meshes");
+  list_json(out, all.meshes.size(),
+            [&](std::size_t m) { mesh_json(out, p, static_cast<int>(m), all); });
+  field("transfers");
+  list_json(out, p.transfers.size(), [&](std::size_t i) { transfer_json(out, p, i); });
+  std::vector<std::string> lines;
+  for_each_collective_of(
+      p, [&](const auto& u, int calls, auto kind, auto axes, const auto& type, auto sent) {
+        lines.push_back("{\"kind\": " + json_text(kind) + ", \"axes\": " + json_text(axes) +
+                        ", \"operand\": " + json_text(partita::concat(type).view()) +
+                        ", \"bytes_sent\": " + std::to_string(sent) +
+                        ", \"mesh\": " + json_text(p.topology.name(u.piece.mesh)) +
+                        ", \"function\": " + json_text(partita::mpmd_detail::unit_text(u).view()) +
+                        ", \"calls\": " + std::to_string(calls) + "}");
+      });
+  field("collectives");
+  list_json(out, lines.size(), [&](std::size_t i) { out += lines[i]; });
+  field("inputs");
+  list_json(out, p.input_mesh.size(), [&](std::size_t i) {
+    value_json(out, p.source.input_name(static_cast<int>(i)), p, p.input_mesh[i],
+               p.slot_of[p.source.inputs[i]], p.input_layout[i]);
+  });
+  field("outputs");
+  list_json(out, p.output_mesh.size(), [&](std::size_t i) {
+    value_json(out, p.source.output_name(static_cast<int>(i)), p, p.output_mesh[i],
+               p.output_slot[i], p.output_layout[i]);
+  });
+  return out + "\n}\n";
+}
+inline std::string csv_report(const partita::pipelined& p) {
+  std::string out = "kind,axes,operand,bytes_sent,mesh,function,calls\n";
+  for_each_collective_of(p, [&](const auto& u, int calls, auto kind, auto axes, const auto& type,
+                                auto sent) {
+    out +=
+        std::string(kind) + ',' + csv_field(axes) + ',' + csv_field(partita::concat(type).view()) +
+        ',' + std::to_string(sent) + ',' + csv_field(p.topology.name(u.piece.mesh)) + ',' +
+        csv_field(partita::mpmd_detail::unit_text(u).view()) + ',' + std::to_string(calls) + '\n';
+  });
+  return out;
+}
+
+// ---- Texts and files ----------------------------------------------------------------------------
+
+/// After each tactic what a step takes, and when each mesh works.
+inline partita::text simulation_report(const session& s, const partita::pipelined& p) {
+  partita::pipeline_table table;
+  for (std::size_t t = 0; t + 1 < s.tactics(); ++t) {
+    const partita::pipelined before = s.after(t);
+    table.add(s.name(t), before, s.simulated(before));
+  }
+  const partita::pipeline_time time = s.simulated(p);
+  table.add(s.name(s.tactics() - 1), p, time);
+  return partita::concat("simulated:\n", table.print(), partita::print_timeline(p, time));
+}
+/// For each tactic the functions after it and their figures; the source, and the list of calls.
+inline void dump(const session& s, const partita::program& source, const partita::pipelined& p,
+                 const std::string& folder) {
+  make_folder(folder);
+  const auto write = [&](const std::string& name, std::string_view all) {
+    partita::run_detail::write_file(folder + '/' + name, all);
+  };
+  const auto both = [&](std::size_t t, const partita::pipelined& made) {
+    const std::string name = dump_name(t, s.name(t));
+    write(name + ".txt", partita::print(made));
+    write(name + ".json", json_report(s, made));
+  };
+  write("0-source.txt", partita::print(source));
+  for (std::size_t t = 0; t + 1 < s.tactics(); ++t) both(t, s.after(t));
+  both(s.tactics() - 1, p);
+  write("calls.txt", partita::print_calls(p));
+}
+inline partita::text written(const partita::program& source, const partita::pipelined& p,
+                             const std::string& form) {
+  if (form == "source") return partita::write_stablehlo(source);
+  if (form == "text") return partita::print(source);
+  if (form == "core") return partita::print_core(p.core);
+  if (form == "device") return partita::print(p);
+  if (form == "calls") return partita::print_calls(p);
+  throw usage_error("option --emit: \"" + form +
+                    "\" is not allowed; give source, core, text, device or calls");
+}
+inline partita::text trace(const partita::pipelined& p, const partita::pipeline_time& t) {
+  const partita::text events = partita::trace_events(p, t);
+  if (events.view().starts_with("error: ")) throw partita::error(events.view().substr(7));
+  return events;
+}
+
+}  // namespace pipelines

@@ -1,0 +1,285 @@
+// Pipelines from outside: systems of several meshes, the pipeline line of a schedule, and what the
+// program partita prints.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include <partita/spec/designs.hpp>
+#include <partita/stablehlo/read.hpp>
+
+#include "../../examples/partita/pipeline.hpp"
+#include "../data.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+std::string example(const std::string& kind) {
+  return pt::run_detail::read_file(PARTITA_SOURCE_DIR "/examples/partita/layers." + kind);
+}
+/// A training step as JAX writes it: embedding, layers_0, layers_1, head, loss.
+pt::program layers() { return pt::read_stablehlo(example("mlir")); }
+
+/// The first mistake of a schedule, or of what it makes of the example.
+std::string pipeline_mistake(const std::string& schedule, const std::string& system) {
+  const auto s = pt::read_schedule(schedule);
+  const auto on = pt::read_system(system);
+  for (const pt::failure& f :
+       {s.error, on.error, s.error || on.error ? pt::failure() : pt::validate(s, on)})
+    if (f) return std::string(f.message.view());
+  try {
+    const pt::program p = layers();
+    pipelines::session(p, s, on).made();
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "";
+}
+std::string pipeline_line(const std::string& options) {
+  return "PP: pipeline {stages: {embedding, layers_0} {layers_1, head, loss}, batch: {x: 0, y: 0}" +
+         options + "}";
+}
+std::string meshes_mistake(std::string_view system) {
+  return std::string(pt::read_system(system).error.message.view());
+}
+constexpr const char* two_meshes = "mesh m0\naxis B 4\naxis M 2\nmesh m1\naxis B 2\naxis M 2\n";
+
+}  // namespace
+
+TEST_CASE("a module of JAX in two stages, as its specification says") {
+  const pt::program p = layers();
+  const auto schedule = pt::read_schedule(example("spec"));
+  const auto system = pt::read_system(example("conf"));
+  REQUIRE(!schedule.error);
+  REQUIRE(!system.error);
+  const pipelines::session s(p, schedule, system);
+  const pt::pipelined made = s.made();
+  CHECK(data::str(pt::report(made)) ==
+        R"(after PP:
+  actions:
+  collectives: all_gather 0, all_reduce 0, reduce_scatter 0, all_to_all 0
+  sharded inputs:
+    none new
+  conflicts: 0
+after BP:
+  actions: tile<%x, 0, "B">; tile<%y, 0, "B">; propagate;
+  collectives: all_gather 0, all_reduce 7, reduce_scatter 0, all_to_all 0
+  sharded inputs:
+    x@m0 [{"B"}, {}] : tensor<32x16xf32> -> tensor<8x16xf32>
+    y@m1 [{"B"}, {}] : tensor<32x16xf32> -> tensor<16x16xf32>
+  conflicts: 0
+after MP:
+  actions: tile<%params.layers.0.up, 1, "M">; tile<%params.layers.1.up, 1, "M">; propagate;
+  collectives: all_gather 0, all_reduce 23, reduce_scatter 0, all_to_all 0
+  as written:  all_gather 0, all_reduce 11, reduce_scatter 0, all_to_all 0
+  sharded inputs:
+    params.layers.0.down@m0 [{"M"}, {}] : tensor<64x32xf32> -> tensor<32x32xf32>
+    params.layers.0.up@m0 [{}, {"M"}] : tensor<32x64xf32> -> tensor<32x32xf32>
+    params.layers.1.down@m1 [{"M"}, {}] : tensor<64x32xf32> -> tensor<32x32xf32>
+    params.layers.1.up@m1 [{}, {"M"}] : tensor<32x64xf32> -> tensor<32x32xf32>
+  conflicts: 0
+in all: 2 stages on 2 meshes, 4 microbatches, 9 functions, 8 messages of 8192 bytes
+m0 {"B":4, "M":2} of A100-80:
+  stages: 0; at most 2 microbatches in flight
+  runs: F0 F1 B0 F2 B1 F3 B2 B3
+  collectives: all_gather 0, all_reduce 11, reduce_scatter 0, all_to_all 0
+  per device: arguments 10752 bytes, peak 33920 bytes, in B0
+m1 {"B":2, "M":2} of A100-80:
+  stages: 1; at most 1 microbatch in flight
+  runs: F0 B0 F1 B1 F2 B2 F3 B3
+  collectives: all_gather 0, all_reduce 12, reduce_scatter 0, all_to_all 0
+  per device: arguments 11264 bytes, peak 37128 bytes, in B0
+)");
+  std::vector<pt::array> inputs;  // small ones, on which tanh is not flat
+  data::random r{3};
+  for (int i = 0; i < p.input_count(); ++i)
+    inputs.push_back(data::fill(
+        p.input_type(i), [&](std::int64_t) { return static_cast<double>(r.in(-4, 4)) / 16; }));
+  CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
+  // Before the tactics that shard, more lies on a device.
+  CHECK(pt::pipeline_figures(s.after(1)).peak_bytes > pt::pipeline_figures(made).peak_bytes);
+  CHECK(s.after(0).collectives.total() == 0);
+  const std::string simulated = data::str(pipelines::simulation_report(s, made));
+  CHECK(simulated.find("\n  MP ") != std::string::npos);
+  CHECK(simulated.find("\nm1 | ") != std::string::npos);
+}
+
+TEST_CASE("the forms of a pipeline") {
+  const pt::program p = layers();
+  const auto system = pt::read_system(example("conf"));
+  const pipelines::session s(p, pt::read_schedule(example("spec")), system);
+  const pt::pipelined made = s.made();
+  const std::string json = pipelines::json_report(s, made);
+  for (const std::string_view part :
+       {"\"tactics\": [\"PP\", \"BP\", \"MP\"]", "\"messages\": 8", "\"in_flight\": 2",
+        "\"order\": \"F0 F1 B0 F2 B1 F3 B2 B3\"", "\"step_seconds\": 0.000",
+        "{\"from\": \"m0\", \"to\": \"m1\", \"type\": \"tensor<8x32xf32>\", \"times\": 4}",
+        "{\"name\": \"y\", \"mesh\": \"m1\", \"type\": \"tensor<32x16xf32>\", \"local\": "
+        "\"tensor<16x16xf32>\", \"dims\": [[\"B\"], []]}"})
+    CHECK_MESSAGE(json.find(part) != std::string::npos, std::string(part));
+  const std::string csv = pipelines::csv_report(made);
+  CHECK(csv.find("all_reduce,\"\"\"M\"\"\",\"tensor<2x32xf32>\",256,\"m0\",\"forward of stage 0 "
+                 "(\"\"embedding\"\", \"\"layers_0\"\")\",4\n") != std::string::npos);
+  CHECK(data::str(pipelines::written(p, made, "calls")).find("%layers_0.add#3@m1 = copy ") !=
+        std::string::npos);
+  CHECK(data::str(pipelines::trace(made, s.simulated(made))).find("\"B3\"") != std::string::npos);
+  CHECK_THROWS_WITH(pipelines::written(p, made, "devices"),
+                    "option --emit: \"devices\" is not allowed; give source, core, text, device or "
+                    "calls");
+  options o;
+  pipelines::refuse_options(o);
+  o.sweep = "what.if";
+  CHECK_THROWS_WITH(pipelines::refuse_options(o),
+                    "O142 option --sweep is for programs on one mesh, and the system has several; "
+                    "leave it out, or give a system of one");
+}
+
+TEST_CASE("bounds on a pipeline") {
+  const pt::program p = layers();
+  const auto system = pt::read_system(example("conf"));
+  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), system).made();
+  const auto broken = [&](std::string_view bounds) {
+    pt::failure f;
+    const std::string lines = data::str(pt::broken_bounds(made, pt::read_bounds(bounds), f));
+    return f ? std::string(f.message.view()) : lines;
+  };
+  CHECK(broken(example("check")) == "");
+  CHECK(broken("\"m0.all_reduce\" < 11") ==
+        "m0.all_reduce is 11; \"m0.all_reduce\" < 11 does not hold\n");
+  CHECK(broken("messages <= 7\nm1.peak_bytes <= 40 kB") ==
+        "messages is 8; messages <= 7 does not hold\n");
+  CHECK(broken("m2.peak_bytes <= 1").starts_with("X008 check: there is no figure \"m2.peak_by"));
+}
+
+TEST_CASE("every option of a pipeline line") {
+  const auto s = pt::read_schedule(
+      "pipeline {\n  order: zb_h2, split, fifo, capacity: 3, infer_transfers, microbatches: 8,\n"
+      "  batch: {\"a b\": 1},  # the rest\n  stages: {a, \"b.*\"}, {c} {\n d }\n}; propagate");
+  REQUIRE_MESSAGE(!s.error, std::string(s.error.message.view()));
+  REQUIRE(s.tactics.size() == 2);
+  const pt::text_tactic& t = s.tactics[0];
+  CHECK(t.is_pipeline());
+  CHECK(t.name() == "pipeline");
+  CHECK(t.order().name == "zb_h2");
+  const pt::topology three{{"x", {{"B", 2}}}, {"y", {{"B", 2}}}, {"z", {{"B", 2}}}};
+  const pt::pipeline_options o = t.options(three);
+  CHECK(o.microbatches == 8);
+  CHECK(o.split);
+  CHECK(o.channels.fifo);
+  CHECK(o.channels.capacity == 3);
+  CHECK(o.where.infer_transfers);
+  REQUIRE(o.where.names.size() == 4);
+  CHECK(o.where.names[1].name == "b.*");
+  CHECK(o.where.names[3].mesh == "z");
+  REQUIRE(o.batch.size() == 1);
+  CHECK(o.batch[0].name == "a b");
+  CHECK(o.batch[0].dim == 1);
+}
+
+TEST_CASE("mistakes in a pipeline line") {
+  const auto why = [](const std::string& options) {
+    return pipeline_mistake(pipeline_line(options), two_meshes);
+  };
+  CHECK(why(", microbatches: 4, order: gpipe") == "");
+  CHECK(why(", order: one_f1b")
+            .starts_with("X019 schedule: 1:97: there is no order \"one_f1b\"; known: gpipe, "));
+  CHECK(why(", microbatches: 0") ==
+        "X020 schedule: 1:104: 0 is no number of microbatches; give 1 to 1048576");
+  CHECK(
+      why(",\ncapacity: 9999999").starts_with("X020 schedule: 2:11: 9999999 is no number of mes"));
+  CHECK(why(", split, fifo, split") == "X004 schedule: 1:103: option \"split\" is said twice");
+  CHECK(why(", bach: {x: 0}")
+            .starts_with("X003 schedule: 1:90: option \"bach\" is unknown; stages, batch, micro"));
+  CHECK(why(", microbatches 4") == "X001 schedule: 1:103: \":\" is expected, not \"4}\"");
+  CHECK(
+      why(", microbatches: 5").starts_with("S003 microbatch(5): dimension 0 of \"x\" has size 3"));
+  CHECK(why(", order: zb_v").starts_with("O002 order: 2 stages on 2 meshes; zb_v has two stages"));
+  CHECK(pipeline_mistake("\nPP: pipeline {batch: {x: 0}}", two_meshes) ==
+        "O138 schedule: 2:1: pipeline \"PP\": it has no stages; name the parts of each");
+  CHECK(pipeline_mistake("pipeline {stages: {a} {}}", two_meshes) ==
+        "O138 schedule: 1:1: pipeline \"pipeline\": stage 1 has no parts; name at least one, or "
+        "leave the stage out");
+  CHECK(
+      pipeline_mistake("pipeline {stages: a}", two_meshes)
+          .starts_with("X001 schedule: 1:19: the parts of a stage, like {embedding, layers.0}, "));
+  CHECK(pipeline_mistake("pipeline {stages: {layers_0} {layers_3}}", two_meshes)
+            .starts_with("O108 mpmd: no named part has the name \"layers_3\""));
+}
+
+TEST_CASE("what goes with no pipeline") {
+  CHECK(pipeline_mistake("A: automatic B\n" + pipeline_line(""), two_meshes) ==
+        "O141 schedule: 1:1: \"automatic\" is for programs on one mesh, and the schedule has a "
+        "pipeline; shard its stages with manual");
+  CHECK(pipeline_mistake(pipeline_line("") + "; microbatch 2 {x: 0}", two_meshes)
+            .starts_with("O141 schedule: 1:91: \"microbatch\" is for programs on one mesh"));
+  CHECK(pipeline_mistake(pipeline_line(""), "axis B 4\n") ==
+        "O143 schedule: pipeline \"PP\" needs several meshes, and the system has one; give it a "
+        "line \"mesh NAME\" in front of what is said of each");
+  CHECK(pipeline_mistake("manual B {x: 0}", two_meshes) ==
+        "O144 schedule: it has no pipeline, and the system has 2 meshes; add one, like \"pipeline "
+        "{stages: {a} {b}, batch: {x: 0}, microbatches: 4}\"");
+  CHECK(pipeline_mistake(pipeline_line("") + "; passes overlap",
+                         "mesh m0\naxis B 2\ndevice H100\nmesh m1\naxis B 2\ndevice A100-80\n") ==
+        "O145 schedule: the pass overlap chooses for one kind of device; mesh \"m0\" and mesh "
+        "\"m1\" have different ones; leave it out");
+  CHECK(pipeline_mistake(pipeline_line("") + "\n" + pipeline_line(""), two_meshes)
+            .starts_with("O132 partition: the schedule has 2 pipeline tactics"));
+  const auto s = pt::read_schedule(pipeline_line(""));
+  CHECK_THROWS_WITH(pt::partition(layers(), pt::mesh{{"B", 4}}, s.tactics),
+                    "O140 pipeline \"PP\": its stages need several meshes, and partition has one; "
+                    "give it a topology");
+}
+
+TEST_CASE("pieces of a width, where meshes have different sizes") {
+  const auto arguments = [&](const std::string& more) {
+    return pipeline_mistake(pipeline_line(", microbatches: 4") + "\n" + more,
+                            "mesh m0\naxis B 4\naxis M 2\nmesh m1\naxis B 2\n");
+  };
+  // Of x on m0 a quarter of a microbatch, of y on m1 a half.
+  CHECK(arguments("arg-tile x 0 8; arg-tile y 0 16; propagate") == "");
+  CHECK(arguments("arg-tile y 0 8") ==
+        "X007 schedule: 2:1: pieces of 8 along dimension 0 of \"y\", which has 32 elements there, "
+        "need an axis of 4; the mesh has \"B\" of 2, \"M\" of 1");
+}
+
+TEST_CASE("systems of several meshes") {
+  const auto s = pt::read_system(
+      "device A100-80 # of those that name none\nflops.f16 100 TFLOP/s\ndevices 14\n"
+      "mesh m0, \"m 1\"\naxis B 2\naxis M 2\nmemory 16 GiB\n"
+      "mesh m2\ndevices 6\naxis B 6\ndevice H100\nnode 2\n");
+  REQUIRE_MESSAGE(!s.error, std::string(s.error.message.view()));
+  const pt::topology t = s.topology();
+  REQUIRE(t.count() == 3);
+  CHECK(t.name(1) == "m 1");
+  CHECK(t.mesh_of(1).devices() == 4);
+  CHECK(t[0].device.memory == 16. * (1 << 30));
+  CHECK(t[1].device.f16 == 100e12);
+  CHECK(t[1].device.f32 == pt::a100_80.f32);
+  CHECK(t[2].device.f16 == pt::h100.f16);
+  CHECK(t[2].device.node == 2);
+  CHECK(t[2].has_device);
+  CHECK(s.can_simulate());
+  CHECK(pt::read_designs("a: memory * 2", s).error.message.view() ==
+        "X021 designs: the system has 3 meshes; designs change a system of one");
+  CHECK(!pt::read_system("mesh m0\naxis B 2\n").topology()[0].has_device);
+  CHECK(!pt::read_system("mesh m0\naxis B 2\nmesh m1\naxis B 2\ndevice H100").can_simulate());
+}
+
+TEST_CASE("mistakes in a system of several meshes") {
+  CHECK(meshes_mistake("\naxis B 4\nmesh m0\naxis B 2\n") ==
+        "X017 system: 2:1: axis \"B\" stands above the first mesh; put it below the line \"mesh "
+        "NAME\" of its mesh");
+  CHECK(meshes_mistake("mesh m0\naxis B 2\nlink B 3 GB/s") ==
+        "X018 system: 3:1: a link of axis \"B\" in a system of several meshes, whose devices send "
+        "by near and far; say these");
+  CHECK(meshes_mistake("mesh m0\nmesh m1, m0") == "X004 system: 2:1: mesh \"m0\" is said twice");
+  CHECK(meshes_mistake("mesh m0\nnode 2\nmesh m1\nnode 2\nnode 4") ==
+        "X004 system: 5:1: \"node\" is said twice");
+  CHECK(meshes_mistake("mesh") == "X001 system: 1:5: a name is expected; the line ends");
+  CHECK(meshes_mistake("devices 5\nmesh m0, m1\naxis B 2") ==
+        "X009 system: 1:1: 5 devices are asked for; all 2 meshes are 4");
+  CHECK(meshes_mistake("mesh m0\naxis B 2\ndevices 3") ==
+        "X009 system: 3:1: 3 devices are asked for; the axes {\"B\":2} are 2");
+  CHECK(meshes_mistake("mesh m0\naxis B 0").starts_with("M001"));
+  CHECK(meshes_mistake("mesh " + std::string(40, 'm')).starts_with("O102 topology: the name of m"));
+}
