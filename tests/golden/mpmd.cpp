@@ -562,17 +562,17 @@ TEST_CASE("the second example of the RFC: functions, calls and copies") {
       str(pt::print_calls(pt::merged(p, {{{"layer2"}, {"layer2", 1}}}))) ==
       R"(func @main(%arg0@m1: tensor<8xf32>) attributes {topology = {"m1": {"x":2}, "m2": {"x":2}}} {
   %x2@m1, !0 = call @p0_m1_update.main(%arg0@m1) on devices [0, 1]
-  %x5#0@m1, !1 = call @p1_stage0_fwd_calls0to1.main(%x2[0]@m1) after !0 on devices [0, 1]
+  %x5#0@m1, !1 = call @p1_stage0_fwd_stage0_bwd_calls0to1.main(%x2[0]@m1) after !0 on devices [0, 1] reserving 32 bytes
   %x5#0@m2 = copy %x5#0@m1 : tensor<4xf32>
-  %x7#0@m2, !2 = call @p2_stage1_fwd_bwd_calls0to1.main(%x5#0@m2) on devices [2, 3]
+  %x7#0@m2, !2 = call @p2_stage1_fwd_bwd_calls0to1.main(donate %x5#0@m2) on devices [2, 3]
   %x7#0@m1 = copy %x7#0@m2 : tensor<4xf32>
-  %x5#1@m1, !3 = call @p1_stage0_fwd_calls0to1.main(%x2[1]@m1) after !1 on devices [0, 1]
+  %x5#1@m1, !3 = call @p1_stage0_fwd_stage0_bwd_calls0to1.main(%x2[1]@m1) after !1 on devices [0, 1] reserving 40 bytes
   %x5#1@m2 = copy %x5#1@m1 : tensor<4xf32>
-  %x9[0]@m1, !4 = call @p3_stage0_bwd_calls0to1.main(%x7#0@m1) after !3 on devices [0, 1]
-  %x7#1@m2, !5 = call @p2_stage1_fwd_bwd_calls0to1.main(%x5#1@m2) after !2 on devices [2, 3]
+  %x9[0]@m1, !4 = call @p1_stage0_fwd_stage0_bwd_calls0to1.main(donate %x7#0@m1) after !3 on devices [0, 1] reserving 16 bytes
+  %x7#1@m2, !5 = call @p2_stage1_fwd_bwd_calls0to1.main(donate %x5#1@m2) after !2 on devices [2, 3]
   %x7#1@m1 = copy %x7#1@m2 : tensor<4xf32>
-  %x9[1]@m1, !6 = call @p3_stage0_bwd_calls0to1.main(%x7#1@m1) after !4 on devices [0, 1]
-  %out@m1, !7 = call @p4_m1_update.main(%x9@m1) after !6 on devices [0, 1]
+  %x9[1]@m1, !6 = call @p1_stage0_fwd_stage0_bwd_calls0to1.main(donate %x7#1@m1) after !4 on devices [0, 1] reserving 32 bytes
+  %out@m1, !7 = call @p3_m1_update.main(donate %x9@m1) after !6 on devices [0, 1] reserving 16 bytes
   return %out@m1 : tensor<8xf32>
 }
 func @p0_m1_update.main(%arg0: tensor<4xf32>) attributes {mesh = {"x":2}} {
@@ -580,7 +580,7 @@ func @p0_m1_update.main(%arg0: tensor<4xf32>) attributes {mesh = {"x":2}} {
   %x2 = transpose(%x1) {dims=[1, 0]} : tensor<2x2xf32>
   return %x2 as "x2" : tensor<2x2xf32>
 }
-func @p1_stage0_fwd_calls0to1.main(%x4: tensor<2xf32>) attributes {mesh = {"x":2}} {
+func @p1_stage0_fwd_stage0_bwd_calls0to1.main(%x4: tensor<2xf32>) attributes {mesh = {"x":2}} {
   %x5 = add(%x4, %x4) : tensor<2xf32>
   return %x5 as "x5" : tensor<2xf32>
 }
@@ -589,11 +589,7 @@ func @p2_stage1_fwd_bwd_calls0to1.main(%x5: tensor<2xf32>) attributes {mesh = {"
   %x7 = add(%x1, %x1) : tensor<2xf32>
   return %x7 as "x7" : tensor<2xf32>
 }
-func @p3_stage0_bwd_calls0to1.main(%x7: tensor<2xf32>) attributes {mesh = {"x":2}} {
-  %x9 = add(%x7, %x7) : tensor<2xf32>
-  return %x9 as "x9" : tensor<2xf32>
-}
-func @p4_m1_update.main(%x9: tensor<2x2xf32>) attributes {mesh = {"x":2}} {
+func @p3_m1_update.main(%x9: tensor<2x2xf32>) attributes {mesh = {"x":2}} {
   %x1 = transpose(%x9) {dims=[1, 0]} : tensor<2x2xf32>
   %out = reshape(%x1) : tensor<4xf32>
   return %out : tensor<4xf32>

@@ -7,6 +7,7 @@
 #include <partita/mpmd/print_calls.hpp>
 #include <partita/mpmd/remat.hpp>
 #include <partita/partita.hpp>
+#include <partita/report/pipeline_json.hpp>
 #include <partita/report/pipeline_svg.hpp>
 #include <partita/report/pipeline_trace.hpp>
 
@@ -68,6 +69,7 @@ TEST_CASE("lists of calls, pictures and traces are linear") {
   check_linear(100, of_layers, [](deep_pipeline& d) { (void)pt::print_calls(d.p); });
   check_linear(100, of_microbatches, [](deep_pipeline& d) {
     (void)pt::print_calls(d.p);
+    (void)pt::pipeline_json(d.p);
     (void)pt::pipeline_svg(d.p, d.t);
     (void)pt::trace_events(d.p, d.t);
   });

@@ -26,6 +26,7 @@
 #include <partita/run/pipeline.hpp>
 
 #include "../data.hpp"
+#include "../exported_check.hpp"
 #include "../random_table.hpp"
 
 namespace pt = partita;
@@ -205,6 +206,8 @@ std::string pipeline_problem(std::uint64_t seed) {
   if (!pt::equal(found, expected)) return what + "another result\n" + data::str(pt::print(c.p));
   if (!pt::equal(pt::emulate(built, pt::mesh_mode::threads, x), expected))
     return what + "another result in threads";
+  if (const std::string fault = exported_check::fault_of(built); !fault.empty())
+    return what + "exported: " + fault;
   return "";
 }
 
@@ -319,6 +322,8 @@ std::string sharded_problem(std::uint64_t seed) {
     if (!same_sums(pt::emulate(p, x), expected)) return what() + "another result";
     if (!same_sums(pt::emulate(p, pt::mesh_mode::threads, x), expected))
       return what() + "another result in threads";
+    if (const std::string fault = exported_check::fault_of(p); !fault.empty())
+      return what() + "exported: " + fault;
     for (const auto& m : pt::memory_of(p))
       if (m.arguments < 0 || m.peak < m.arguments) return what() + "negative memory";
   } catch (const pt::error& e) {
@@ -366,6 +371,7 @@ std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
     for (const auto& u : p.units)
       if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
     if (!pt::equal(pt::emulate(p, x), expected)) return "another result with forwards run again";
+    if (const std::string fault = exported_check::fault_of(p); !fault.empty()) return fault;
   }
   pt::pipelined q;
   try {
@@ -381,7 +387,7 @@ std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
   if (!pt::equal(pt::emulate(q, x), expected)) return "another result of merged units";
   if (!pt::equal(pt::emulate(q, pt::mesh_mode::threads, x), expected))
     return "another result of merged units in threads";
-  return "";
+  return exported_check::fault_of(q);
 }
 
 std::string table_problem(std::uint64_t seed) {

@@ -40,7 +40,7 @@ BOUND = {"float64": 1e-9, "float32": 3e-5, "float16": 2e-2, "bfloat16": 1e-1}
 
 
 def load(text, devices, partitioned=False):
-    assignment = np.arange(len(devices)).reshape((1, -1) if partitioned else (-1, 1))
+    assignment = np.array([d.id for d in devices]).reshape((1, -1) if partitioned else (-1, 1))
     options = compiler.get_compile_options(num_replicas=assignment.shape[0], num_partitions=assignment.shape[1],
                                            device_assignment=assignment)
     with mlir.make_ir_context():

@@ -1,17 +1,24 @@
 // Writes modules with their arguments and what our own run of them gives, for run_modules.py:
 //
-//   write_modules FOLDER ops|collectives|random|models [FIRST LAST]
+//   write_modules FOLDER ops|collectives|random|models|pipelines [FIRST LAST]
 //
 // NAME.mlir with NAME.npz: arguments a0, a1, ... and results r0, r1, ... as whole arrays. Of a
 // program for one device of a mesh also sa0, ..., sr0, ...: where the pieces of each device start,
 // one row per device; of a whole program with shardings also ta0, ..., tr0, ...: the shapes of
-// pieces.
+// pieces. Of a pipeline NAME.json with NAME.npz, and NAME/FUNCTION.mlir for each function: its
+// number.
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <partita/mpmd/merge.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
+#include <partita/mpmd/remat.hpp>
+#include <partita/mpmd/write_functions.hpp>
+#include <partita/report/pipeline_json.hpp>
 #include <partita/run/file/npz.hpp>
 #include <partita/stablehlo/read.hpp>
 #include <partita/stablehlo/write_annotated.hpp>
@@ -25,6 +32,7 @@
 #include "../models/inputs.hpp"
 #include "../random/generator.hpp"
 #include "../random/schedule.hpp"
+#include "../tied_training.hpp"
 
 namespace {
 
@@ -428,11 +436,65 @@ void write_models() {
   }
 }
 
+// ---- Pipelines -------------------------------------------------------------------------------
+
+void write_pipeline(const std::string& name, const pt::pipelined& p, const arrays& given,
+                    const pt::results& made) {
+  const pt::exported_pipeline e = pt::export_calls(p);
+  std::filesystem::create_directory(folder + "/" + name);
+  for (int f = 0; f < static_cast<int>(e.functions.size()); ++f) {
+    const pt::text module = pt::write_stablehlo(p, e, f);
+    if (module.view().starts_with("error")) return fail(name, module.view());
+    pt::run_detail::write_file(folder + "/" + name + "/" + std::to_string(f) + ".mlir",
+                               std::string(module.view()));
+  }
+  std::vector<pt::named_array> data;
+  for (std::size_t i = 0; i < given.size(); ++i) put(data, "a", i, given[i]);
+  for (int i = 0; i < made.size(); ++i) put(data, "r", static_cast<std::size_t>(i), made[i]);
+  pt::run_detail::write_file(folder + "/" + name + ".json",
+                             std::string(pt::pipeline_json(p, e).view()));
+  pt::write_npz(folder + "/" + name + ".npz", data);
+  ++written;
+}
+void write_pipelines() {
+  const pt::program f = tied::tied_training();
+  const arrays x = tied::tied_arguments(f);
+  const pt::results made = pt::evaluate(f, x);
+  const pt::topology equal{{"m0", {{"B", 2}, {"M", 2}}}, {"m1", {{"B", 2}, {"M", 2}}}},
+      uneven{{"m0", {{"B", 2}, {"M", 2}}}, {"m1", {{"M", 4}}}},
+      four{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}, {"m2", {{"B", 2}}}, {"m3", {{"B", 2}}}};
+  constexpr auto BP = pt::manual("B", {{"tokens", 0}, {"targets", 0}}, "BP");
+  constexpr auto MP = pt::manual("M", {{"params.layers.*.up", 1}}, "MP");
+  constexpr auto Z3 = pt::manual(
+      "B", {{"params", pt::first_divisible_dim}, {"state", pt::first_divisible_dim}}, "Z3");
+  const auto in_two = [](const pt::pipeline_order& order) {
+    return pt::pipeline(
+        {.stages = {{"embedding", "layers.0", "layers.1"}, {"layers.2", "layers.3", "head"}},
+         .batch = {{"tokens", 0}, {"targets", 0}},
+         .microbatches = 4,
+         .order = order},
+        "PP");
+  };
+  const auto four_stages = pt::pipeline(
+      {.stages = {{"embedding", "layers.0"}, {"layers.1"}, {"layers.2"}, {"layers.3", "head"}},
+       .batch = {{"tokens", 0}, {"targets", 0}},
+       .microbatches = 8,
+       .order = pt::zb_h1},
+      "PP");
+  write_pipeline("plain", pt::partition(f, equal, pt::schedule(in_two(pt::gpipe))), x, made);
+  write_pipeline("bp_mp", pt::partition(f, equal, pt::schedule(in_two(pt::one_f_one_b), BP, MP)), x,
+                 made);
+  write_pipeline("bp_z3", pt::partition(f, four, pt::schedule(four_stages, BP, Z3)), x, made);
+  const auto p = pt::partition(f, uneven, pt::schedule(in_two(pt::one_f_one_b), BP, MP, Z3));
+  write_pipeline("uneven", p, x, made);
+  write_pipeline("again", pt::rematerialized(p), x, made);
+}
+
 }  // namespace
 
 int main(int count, char** words) try {
   if (count < 3) {
-    std::cout << "write_modules FOLDER ops|collectives|random|models [FIRST LAST]\n";
+    std::cout << "write_modules FOLDER ops|collectives|random|models|pipelines [FIRST LAST]\n";
     return 2;
   }
   folder = words[1];
@@ -445,6 +507,7 @@ int main(int count, char** words) try {
   if (what == "random") write_random(number(3, 1), number(4, 40));
   if (what == "wild") write_random(number(3, 1), number(4, 40), true);
   if (what == "models") write_models();
+  if (what == "pipelines") write_pipelines();
   std::cout << written << " modules\n";
   return failed == 0 ? 0 : 1;
 } catch (const std::exception& e) {

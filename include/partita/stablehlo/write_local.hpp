@@ -7,6 +7,12 @@
 
 namespace partita {
 
+/// What becomes of the memory of an argument.
+struct argument_donation {
+  bool donated = false;  ///< its bytes are free when the function has run
+  int alias = -1;        ///< the result that lies where it did, or -1: none
+};
+
 namespace stablehlo_detail {
 
 /// How pieces lie on the mesh, for read_local_stablehlo; XLA keeps what it does not know:
@@ -23,17 +29,28 @@ constexpr vec<text> written_layouts(const vec<layout>& layouts, const vec<tensor
   }
   return list;
 }
+/// Source    JAX: `jax.buffer_donor`, and `tf.aliasing_output` for a result that is known
+constexpr void write_donations(vec<text>& list, const vec<argument_donation>& donations) {
+  for (std::size_t i = 0; i < donations.size(); ++i) {
+    if (!donations[i].donated) continue;
+    if (donations[i].alias >= 0)
+      list[i] << ", tf.aliasing_output = " << donations[i].alias << " : i32";
+    else
+      list[i] << ", jax.buffer_donor = true";
+  }
+}
 
 }  // namespace stablehlo_detail
 
 /// The program that each device of the mesh runs as a StableHLO module: as many replicas as there
 /// are devices, numbered as the mesh numbers them, and collectives over groups of replicas.
 /// Arguments and results are the pieces that a device holds, with their layouts as attributes. Tags
-/// are left out.
+/// are left out. `donations`: of each argument, or none.
 ///
 /// Cost      linear in ops, and in devices for each list of axes that collectives use
 /// Errors    W001 an op that cannot be written, W002 more than 2^20 devices
-constexpr text write_stablehlo(const device_program& d) {
+constexpr text write_stablehlo(const device_program& d,
+                               const vec<argument_donation>& donations = {}) {
   text out, failed;
   if (d.local.error) return failed << "error: " << d.local.error.message << '\n';
   stablehlo_detail::module_writer m;
@@ -47,8 +64,10 @@ constexpr text write_stablehlo(const device_program& d) {
   if (!m.error) {
     out << "module @partita attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = "
         << devices << " : i32} {\n";
+    vec<text> arguments = stablehlo_detail::written_layouts(d.inputs, d.input_types, d.mesh);
+    stablehlo_detail::write_donations(arguments, donations);
     stablehlo_detail::write_main(
-        m, out, d.local, stablehlo_detail::written_layouts(d.inputs, d.input_types, d.mesh),
+        m, out, d.local, arguments,
         stablehlo_detail::written_layouts(d.outputs, d.output_types, d.mesh));
     out << "}\n";
   }

@@ -1,0 +1,489 @@
+/// Pipelines as what a runtime carries out: buffers, functions, and one list of calls and copies.
+///
+/// Source    Shardy:MPMD, export: functions that equal fragments share, donation, reserved memory
+#pragma once
+
+#include <cstdint>
+
+#include <partita/ir/same_code.hpp>
+#include <partita/mpmd/one_microbatch.hpp>
+#include <partita/mpmd/pipelined.hpp>
+#include <partita/support/name_table.hpp>
+#include <partita/support/place_table.hpp>
+
+namespace partita {
+
+/// Memory on each device of a mesh.
+struct pipeline_buffer {
+  value_id slot = -1;  ///< see pipelined::values
+  int mesh = 0, microbatch = -1;
+  tensor_type local = {};  ///< of a piece
+  layout lies = {};
+  axis_set terms = {};        ///< axes along which devices hold terms that are still to be added
+  bool accumulates = false;   ///< starts as the identity of its sum, and calls add to it in place
+  bool stacks = false;        ///< a slice for each microbatch, written one by one
+  bool is_argument = false;   ///< an input of the step, or a copy of one
+  int first = -1, last = -1;  ///< steps that make it (-1: none) and use it last
+
+  constexpr std::int64_t bytes() const { return local.bytes(); }
+};
+
+/// What a call takes or gives: a buffer, a slice of one, or the number of its microbatch.
+struct call_operand {
+  int buffer = -1, slice = -1;
+  constexpr bool is_number() const { return buffer < 0; }
+};
+
+/// A call of a function by all devices of a mesh, or a copy of a buffer from mesh to mesh.
+struct pipeline_step {
+  int mesh = 0;     ///< that calls, or copies to another
+  int number = -1;  ///< of the call among calls; -1: it is a copy
+  int function = -1, microbatch = -1;
+  vec<call_operand> takes, gives;
+  int after = -1;  ///< the call before on the mesh, for which it waits; -1: it is the first
+  std::int64_t reserved = 0;  ///< bytes on a device of what lies there and the call does not use
+  int from = -1, to = -1;     ///< buffers of a copy
+  int transfer = -1;          ///< of a copy: see pipelined::transfers
+
+  constexpr bool is_call() const { return number >= 0; }
+};
+
+/// A function that meshes of one shape and kind call.
+struct pipeline_function {
+  vec<int> units;  ///< that share it; the one that is called first comes first
+  /// By input: are its bytes free behind the call? If each call of it may give them away.
+  vec<char> donated;
+  vec<int> alias;  ///< by input: the output that lies where it did, or -1
+};
+
+struct exported_pipeline {
+  vec<pipeline_buffer> buffers;
+  vec<pipeline_function> functions;  ///< in the order of their first calls
+  vec<pipeline_step> steps;          ///< in an order of execution
+  vec<int> inputs, outputs;          ///< buffers
+  failure error;
+};
+
+namespace mpmd_detail {
+
+/// Walks along the calls in their order.
+class exporter {
+ public:
+  constexpr explicit exporter(const pipelined& p)
+      : p_(p), last_call_(static_cast<std::size_t>(p.topology.count()), -1) {
+    function_of_.resize(p.units.size(), -1);
+  }
+
+  constexpr exported_pipeline run() {
+    add_inputs();
+    add_steps();
+    add_outputs();
+    if (!out_.error) {
+      find_last_uses();
+      find_states();
+      find_donations();
+      find_reserved();
+    }
+    return static_cast<exported_pipeline&&>(out_);
+  }
+
+ private:
+  const pipelined& p_;
+  exported_pipeline out_;
+  place_table buffer_at_, function_at_;
+  vec<std::size_t> hashes_;  ///< by function
+  vec<int> function_of_;     ///< by unit
+  vec<int> last_call_;       ///< by mesh: number of its last call so far
+  /// Of a buffer: the last step that took it (more than once?) and that gave it, as which result.
+  struct operand_use {
+    int taken = -1, given = -1, result = -1;
+    bool several = false;
+  };
+  vec<operand_use> use_;
+  vec<int> next_state_;  ///< by buffer: of an input, the one that takes its place, or -1
+  int calls_ = 0;
+
+  constexpr const program& values() const { return p_.values(); }
+
+  // ---- Buffers ---------------------------------------------------------------------------------
+
+  /// Behind a single microbatch what it made is used as it is.
+  constexpr int microbatch_of(value_id slot, int microbatch) const {
+    if (p_.repeated[slot] == 0) return -1;
+    return microbatch < 0 ? 0 : microbatch;
+  }
+  static constexpr std::size_t hash(value_id slot, int mesh, int microbatch) {
+    return hash_of(hash_of(static_cast<std::uint64_t>(slot) << 32 |
+                           static_cast<std::uint32_t>(microbatch + 1)) ^
+                   static_cast<std::uint64_t>(mesh));
+  }
+  constexpr int find(value_id slot, int mesh, int microbatch) const {
+    return buffer_at_.find(hash(slot, mesh, microbatch), [&](int i) {
+      const pipeline_buffer& b = out_.buffers[i];
+      return b.slot == slot && b.mesh == mesh && b.microbatch == microbatch;
+    });
+  }
+  /// Errors    O131 what is needed has not been made
+  constexpr int known(value_id slot, int mesh, int microbatch) {
+    const int i = find(slot, mesh, microbatch);
+    if (i < 0)
+      out_.error.record("O131", "internal error: value ", slot, " of microbatch ", microbatch,
+                        " is not on mesh \"", p_.topology.name(mesh),
+                        "\" where it is needed; please report it");
+    return i;
+  }
+  /// The buffer of this slot; the rest of `b` counts if there is none yet.
+  constexpr int put(const pipeline_buffer& b) {
+    int i = find(b.slot, b.mesh, b.microbatch);
+    if (i >= 0) return i;
+    i = static_cast<int>(out_.buffers.size());
+    out_.buffers.push_back(b);
+    buffer_at_.insert(i, [&](int k) {
+      const pipeline_buffer& each = out_.buffers[k];
+      return hash(each.slot, each.mesh, each.microbatch);
+    });
+    return i;
+  }
+  constexpr tensor_type piece(value_id slot, const layout& l, int mesh) const {
+    const tensor_type& t = values().type(slot);
+    return {t.element, l.local(t.shape, p_.meshes[mesh])};
+  }
+  constexpr void add_inputs() {
+    for (int i = 0; i < p_.source.input_count(); ++i) {
+      const value_id slot = p_.slot_of[p_.source.inputs[i]];
+      const int mesh = p_.input_mesh[i];
+      out_.inputs.push_back(put({.slot = slot,
+                                 .mesh = mesh,
+                                 .local = piece(slot, p_.input_layout[i], mesh),
+                                 .lies = p_.input_layout[i],
+                                 .is_argument = true}));
+    }
+    for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t)
+      if (p_.transfers[t].after < 0) copy(t, -1);
+  }
+  constexpr void add_outputs() {
+    vec<char> returned(values().types.size(), 0);
+    for (const value_id slot : p_.output_slot) returned[slot] = 1;
+    for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t) {  // that only the caller takes
+      const value_id slot = p_.slot_of[p_.transfers[t].value];
+      const int microbatch = microbatch_of(slot, -1);
+      if (returned[slot] != 0 && find(slot, p_.transfers[t].to, microbatch) < 0 &&
+          find(slot, p_.transfers[t].from, microbatch) >= 0)
+        copy(t, microbatch);
+    }
+    for (int i = 0; i < p_.source.output_count(); ++i) {
+      const value_id slot = p_.output_slot[i];
+      out_.outputs.push_back(known(slot, p_.output_mesh[i], microbatch_of(slot, -1)));
+    }
+  }
+
+  // ---- Steps -----------------------------------------------------------------------------------
+
+  constexpr void add_steps() {
+    vec<int> by_call(p_.calls.calls.size(), -1), next(p_.lists.messages.size(), -1);
+    for (int i = static_cast<int>(next.size()); i-- > 0;) {  // messages behind each call
+      int& first = by_call[p_.lists.messages[i].call];
+      next[i] = first;
+      first = i;
+    }
+    for (const int c : p_.order) {
+      call(c);
+      for (int i = by_call[c]; i >= 0; i = next[i])
+        copy(p_.lists.messages[i].transfer, p_.lists.messages[i].microbatch);
+    }
+  }
+  constexpr int next_step() const { return static_cast<int>(out_.steps.size()); }
+  constexpr void copy(int number, int microbatch) {
+    const transfer& t = p_.transfers[number];
+    const value_id slot = p_.slot_of[t.value];
+    const int key = microbatch_of(slot, microbatch), from = known(slot, t.from, key);
+    if (from < 0) return;
+    pipeline_buffer b = out_.buffers[from];
+    b.mesh = t.to;
+    b.lies = p_.sent_as[number].to;
+    b.local = piece(slot, b.lies, t.to);
+    b.first = next_step();
+    b.accumulates = b.stacks = false;
+    const int to = put(b);
+    pipeline_step s;
+    s.mesh = t.from;
+    s.microbatch = key;
+    s.from = from;
+    s.to = to;
+    s.transfer = number;
+    out_.steps.push_back(s);
+  }
+  constexpr void call(int c) {
+    const int unit = p_.unit_of[c];
+    const pipeline_unit& u = p_.units[unit];
+    pipeline_step s;
+    s.mesh = u.piece.mesh;
+    s.number = calls_++;
+    s.microbatch = p_.calls.calls[c].microbatch;
+    s.function = function_of(unit);
+    s.after = last_call_[s.mesh];
+    last_call_[s.mesh] = s.number;
+    const std::size_t plain = u.takes.size() - u.sums.size();
+    for (std::size_t k = 0; k < u.takes.size(); ++k)
+      s.takes.push_back(k < plain ? taken(u, k, s.microbatch) : accumulator(u, k));
+    const std::size_t sums = u.gives.size() - u.sums.size(), stacks = sums - u.stacks.size();
+    for (std::size_t k = 0; k < u.gives.size(); ++k)
+      s.gives.push_back(k < stacks ? given(u, k, s.microbatch)
+                        : k < sums ? slice_given(u, k, s.microbatch)
+                                   : s.takes[plain + k - sums]);
+    out_.steps.push_back(s);
+  }
+  constexpr call_operand taken(const pipeline_unit& u, std::size_t k, int microbatch) {
+    const value_id slot = u.takes[k].slot;
+    const op_id o = values().producer(slot);
+    if (values().op(o).def->id == def<op::microbatch_index>.id) return {};
+    if (values().op(o).def->id == def<op::microbatch_slice>.id)
+      return {known(values().operand(o, 0), u.piece.mesh, -1), microbatch};
+    return {known(slot, u.piece.mesh, microbatch_of(slot, microbatch))};
+  }
+  constexpr call_operand accumulator(const pipeline_unit& u, std::size_t k) {
+    pipeline_buffer b = made(u, u.takes[k], -1);
+    b.local = u.device.local.input_type(static_cast<int>(k));
+    b.accumulates = true;
+    return {put(b)};
+  }
+  constexpr pipeline_buffer made(const pipeline_unit& u, const unit_value& v,
+                                 int microbatch) const {
+    return {.slot = v.slot,
+            .mesh = u.piece.mesh,
+            .microbatch = microbatch,
+            .lies = v.lies,
+            .terms = v.terms,
+            .first = next_step()};
+  }
+  constexpr call_operand given(const pipeline_unit& u, std::size_t k, int microbatch) {
+    pipeline_buffer b = made(u, u.gives[k], microbatch_of(u.gives[k].slot, microbatch));
+    b.local = u.device.local.output_type(static_cast<int>(k));
+    return {put(b)};
+  }
+  constexpr call_operand slice_given(const pipeline_unit& u, std::size_t k, int microbatch) {
+    const tensor_type& slice = u.device.local.output_type(static_cast<int>(k));
+    pipeline_buffer b = made(u, u.gives[k], -1);
+    b.local = {slice.element, {}};
+    b.local.shape.push_back(p_.microbatches);
+    for (int d = 0; d < slice.shape.rank; ++d) b.local.shape.push_back(slice.shape[d]);
+    b.stacks = true;
+    return {put(b), microbatch};
+  }
+
+  // ---- Functions -------------------------------------------------------------------------------
+
+  constexpr int function_of(int unit) {
+    int& f = function_of_[unit];
+    if (f >= 0) return f;
+    const std::size_t code = hash_of_code(p_.units[unit].device.local);
+    f = function_at_.find(
+        code, [&](int k) { return hashes_[k] == code && share(out_.functions[k].units[0], unit); });
+    if (f < 0) {
+      f = static_cast<int>(hashes_.size());
+      hashes_.push_back(code);
+      out_.functions.push_back({});
+      function_at_.insert(f, [&](int k) { return hashes_[k]; });
+    }
+    out_.functions[f].units.push_back(unit);
+    return f;
+  }
+  constexpr bool share(int a, int b) const {
+    const pipeline_unit &x = p_.units[a], &y = p_.units[b];
+    return same_kind(x.piece.mesh, y.piece.mesh) && same_mesh(x.device.mesh, y.device.mesh) &&
+           same_code(x.device.local, y.device.local);
+  }
+  constexpr bool same_kind(int a, int b) const {
+    const named_mesh &x = p_.topology[a], &y = p_.topology[b];
+    return same_mesh(x.mesh, y.mesh) && x.has_device == y.has_device &&
+           (!x.has_device || x.device == y.device);
+  }
+  static constexpr bool same_mesh(const mesh& a, const mesh& b) {
+    if (a.rank != b.rank) return false;
+    for (int i = 0; i < a.rank; ++i)
+      if (a.size(i) != b.size(i) || a.order[i] != b.order[i]) return false;
+    return true;
+  }
+
+  // ---- Donation --------------------------------------------------------------------------------
+
+  constexpr void find_last_uses() {
+    for (int i = 0; i < next_step(); ++i) {
+      const pipeline_step& s = out_.steps[i];
+      if (!s.is_call()) out_.buffers[s.from].last = i;
+      for (const call_operand& each : s.takes)
+        if (!each.is_number()) out_.buffers[each.buffer].last = i;
+    }
+    for (const int b : out_.outputs) out_.buffers[b].last = next_step();
+  }
+  /// An output that has the name, the type and the place of an input is its next state.
+  constexpr void find_states() {
+    next_state_.resize(out_.buffers.size(), -1);
+    name_table inputs(p_.source.inputs.size());
+    for (int i = 0; i < p_.source.input_count(); ++i) inputs.insert(p_.source.input_name(i), i);
+    for (int i = 0; i < p_.source.output_count(); ++i) {
+      const int in = inputs.find(p_.source.output_name(i));
+      if (in < 0) continue;
+      const int from = out_.inputs[in], to = out_.outputs[i];
+      const pipeline_buffer &a = out_.buffers[from], &b = out_.buffers[to];
+      if (from != to && a.mesh == b.mesh && a.local == b.local && a.lies == b.lies)
+        next_state_[from] = to;
+    }
+  }
+  constexpr void find_donations() {
+    const vec<int> used = first_uses();
+    vec<int> copies(out_.buffers.size(), -1), next(out_.steps.size(), -1);
+    vec<vec<int>> known(p_.topology.count(), vec<int>(p_.topology.count(), -1));
+    vec<vec<int>> sent(out_.steps.size(), vec<int>{});  // what a mesh knew when it copied
+    for (int i = 0; i < next_step(); ++i) {
+      const pipeline_step& s = out_.steps[i];
+      if (!s.is_call()) {
+        next[i] = copies[s.from];
+        copies[s.from] = i;
+        sent[i] = known[s.mesh];
+        continue;
+      }
+      vec<int>& here = known[s.mesh];
+      for (const call_operand& each : s.takes) {
+        const int from = each.is_number() ? -1 : out_.buffers[each.buffer].first;
+        if (from < 0 || out_.steps[from].is_call()) continue;
+        for (std::size_t m = 0; m < here.size(); ++m)
+          if (sent[from][m] > here[m]) here[m] = sent[from][m];
+      }
+      note_donations(i, [&](int buffer) {
+        for (int c = copies[buffer]; c >= 0; c = next[c]) {
+          const int user = used[out_.steps[c].to];
+          if (user < 0 || here[out_.steps[user].mesh] < user) return true;
+        }
+        return false;
+      });
+      here[s.mesh] = i;
+    }
+    for (pipeline_function& f : out_.functions)
+      for (std::size_t k = 0; k < f.donated.size(); ++k)
+        if (f.donated[k] == 0) f.alias[k] = -1;
+  }
+  /// By buffer: the first call that takes it, or -1.
+  constexpr vec<int> first_uses() const {
+    vec<int> used(out_.buffers.size(), -1);
+    for (int i = next_step(); i-- > 0;)
+      for (const call_operand& each : out_.steps[i].takes)
+        if (!each.is_number()) used[each.buffer] = i;
+    return used;
+  }
+  /// A function keeps what any call of it has to keep.
+  template <class Pending>
+  constexpr void note_donations(int step, const Pending& is_pending) {
+    const pipeline_step& s = out_.steps[step];
+    pipeline_function& f = out_.functions[s.function];
+    const bool first = f.donated.empty();
+    if (first) {
+      f.donated.resize(s.takes.size(), 1);
+      f.alias.resize(s.takes.size(), -1);
+    }
+    note_operands(s, step);
+    for (std::size_t k = 0; k < s.takes.size(); ++k) {
+      const call_operand& each = s.takes[k];
+      if (!may_donate(each, step) || (each.slice < 0 && is_pending(each.buffer))) f.donated[k] = 0;
+      const int to = place_of_next(each, step);
+      if (first)
+        f.alias[k] = to;
+      else if (f.alias[k] != to)
+        f.alias[k] = -1;
+    }
+  }
+  constexpr void note_operands(const pipeline_step& s, int step) {
+    use_.resize(out_.buffers.size(), {});
+    for (const call_operand& each : s.takes) {
+      if (each.is_number()) continue;
+      operand_use& u = use_[each.buffer];
+      u.several = u.taken == step;
+      u.taken = step;
+    }
+    for (int i = 0; i < static_cast<int>(s.gives.size()); ++i)
+      if (s.gives[i].slice < 0) {
+        use_[s.gives[i].buffer].given = step;
+        use_[s.gives[i].buffer].result = i;
+      }
+  }
+  constexpr bool may_donate(const call_operand& each, int step) const {
+    if (each.is_number()) return false;
+    if (each.slice >= 0) return true;  // cut for this call alone
+    const pipeline_buffer& b = out_.buffers[each.buffer];
+    const operand_use& u = use_[each.buffer];
+    if (u.several) return false;
+    if (u.given == step) return b.accumulates;
+    if (b.last != step) return false;
+    return !is_input(each.buffer) || next_state_[each.buffer] >= 0;
+  }
+  constexpr bool is_input(int buffer) const {  // copies of inputs belong to the step
+    return out_.buffers[buffer].is_argument && out_.buffers[buffer].first < 0;
+  }
+  /// The output that may lie where an input did: a sum that grows, or the next state.
+  constexpr int place_of_next(const call_operand& each, int step) const {
+    if (each.is_number() || each.slice >= 0) return -1;
+    const int to = out_.buffers[each.buffer].accumulates ? each.buffer : next_state_[each.buffer];
+    return to >= 0 && use_[to].given == step ? use_[to].result : -1;
+  }
+
+  // ---- Reserved memory -------------------------------------------------------------------------
+
+  constexpr void find_reserved() {
+    vec<std::int64_t> live(p_.topology.count(), 0);
+    vec<char> held(out_.buffers.size(), 0);
+    vec<int> counted(out_.buffers.size(), -1);
+    const auto hold = [&](int b) {
+      if (held[b] == 0) live[out_.buffers[b].mesh] += out_.buffers[b].bytes();
+      held[b] = 1;
+    };
+    const auto release = [&](int b, int step) {
+      const pipeline_buffer& each = out_.buffers[b];
+      if (held[b] == 0 || each.last > step) return;
+      live[each.mesh] -= each.bytes();
+      held[b] = 0;
+    };
+    for (const int b : out_.inputs) hold(b);
+    for (int i = 0; i < next_step(); ++i) {
+      pipeline_step& s = out_.steps[i];
+      if (!s.is_call()) {
+        hold(s.to);
+        if (!is_input(s.from)) release(s.from, i);
+        continue;
+      }
+      s.reserved = live[s.mesh];
+      for (const call_operand& each : s.takes) {
+        if (each.is_number() || each.slice >= 0 || held[each.buffer] == 0) continue;
+        if (counted[each.buffer] != i) s.reserved -= out_.buffers[each.buffer].bytes();
+        counted[each.buffer] = i;
+      }
+      const vec<char>& donated = out_.functions[s.function].donated;
+      for (const call_operand& each : s.gives) hold(each.buffer);
+      for (std::size_t k = 0; k < s.takes.size(); ++k) {
+        const int b = s.takes[k].buffer;
+        if (b >= 0 && (!is_input(b) || donated[k] != 0)) release(b, i);
+      }
+      for (const call_operand& each : s.gives) release(each.buffer, i);
+    }
+  }
+};
+
+}  // namespace mpmd_detail
+
+/// What a runtime needs of a pipeline. Each mesh calls its functions one after the other; a copy
+/// begins when the call that makes its buffer has ended, and beside all else.
+///
+/// A function gets a buffer for good (`donated`) if each call of it is the last that uses it, and
+/// no copy of it may still be on its way: that has arrived if a call that took it has ended before,
+/// as far as data that have come from there tell. Arguments of the step are kept, but for those
+/// whose next state is a result.
+///
+/// Cost: linear in the steps and in what they take and give; meshes for each step.
+/// Errors    that of the pipeline
+constexpr exported_pipeline export_calls(const pipelined& p) {
+  if (!p.error) return mpmd_detail::exporter(p).run();
+  exported_pipeline failed;
+  failed.error = p.error;
+  return failed;
+}
+
+}  // namespace partita

@@ -1,0 +1,135 @@
+/// What buffers and functions of an exported pipeline are called.
+///
+/// Source    Shardy:MPMD, export: `p0_stage1_fwd_calls0to1.main`
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/mpmd/exported.hpp>
+#include <partita/mpmd/print_mpmd.hpp>
+
+namespace partita {
+
+namespace mpmd_detail {
+
+/// The name of a mesh where it needs no quotes, else its number.
+constexpr text mesh_text(const topology& t, int mesh) {
+  const text name = name_text(t.name(mesh));
+  return name == t.name(mesh) ? name : concat("mesh", mesh);
+}
+
+class exported_names {
+ public:
+  constexpr exported_names(const pipelined& p, const exported_pipeline& e)
+      : p_(p), e_(e), names_(p.source), of_slot_(p.values().types.size(), -1) {
+    for (value_id v = 0; v < p.source.value_count(); ++v) of_slot_[p.slot_of[v]] = v;
+    for (std::size_t f = 0; f < e.functions.size(); ++f)
+      functions_.push_back(function_name(static_cast<int>(f)));
+  }
+
+  constexpr const text& function(int f) const { return functions_[f]; }
+  /// `%x5#3@m1` of microbatch 3, `%x5@m1` of none.
+  constexpr text buffer(int i) const { return name(e_.buffers[i], {}); }
+  /// `%x2[3]@m1` is a slice; a microbatch's number stands for itself.
+  constexpr text operand(const call_operand& each, int microbatch) const {
+    if (each.is_number()) return concat(microbatch);
+    text slice;
+    if (each.slice >= 0) slice << '[' << each.slice << ']';
+    return name(e_.buffers[each.buffer], slice.view());
+  }
+
+ private:
+  const pipelined& p_;
+  const exported_pipeline& e_;
+  value_names names_;
+  vec<value_id> of_slot_;  ///< a value of the source, or -1
+  vec<text> functions_;
+
+  constexpr text name(const pipeline_buffer& b, std::string_view slice) const {
+    const value_id v = of_slot_[b.slot];
+    text out = "%";
+    if (v < 0)
+      out << 'v' << b.slot;
+    else
+      out << names_[v];
+    if (b.microbatch >= 0 && v >= 0 && p_.inside[p_.source.producer(v)] != 0)
+      out << '#' << b.microbatch;
+    return out << slice << '@' << name_text(p_.topology.name(b.mesh));
+  }
+
+  // ---- Functions -------------------------------------------------------------------------------
+
+  /// `p2_stage1_fwd_bwd_calls0to7.main`: the third function that is called. Of stages that share
+  /// one: `p2_stage1to6_fwd_calls0to7.main`.
+  constexpr text function_name(int f) const {
+    const vec<int>& units = e_.functions[f].units;
+    text out = concat('p', f, '_');
+    vec<char> named(units.size(), 0);
+    bool inside = false;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const pipeline_unit& u = p_.units[units[i]];
+      inside = inside || u.inside;
+      if (named[i] != 0) continue;
+      vec<int> places;  // of all units of this kind
+      for (std::size_t k = i; k < units.size(); ++k) {
+        if (kind(p_.units[units[k]]) != kind(u)) continue;
+        named[k] = 1;
+        places.push_back(u.piece.stage >= 0 ? p_.units[units[k]].piece.stage
+                                            : p_.units[units[k]].piece.mesh);
+      }
+      if (i > 0) out << '_';
+      if (u.piece.stage >= 0)
+        out << "stage" << ranges(places);
+      else
+        out << meshes(places);
+      out << '_' << what(u);
+    }
+    if (inside) {
+      out << "_calls0";
+      if (p_.microbatches > 1) out << "to" << p_.microbatches - 1;
+    }
+    return out << ".main";
+  }
+  static constexpr unsigned kind(const pipeline_unit& u) {
+    const unsigned place = u.piece.stage >= 0 ? 0x100u : 0u;
+    return u.inside ? place | kinds(u) : place;
+  }
+  static constexpr unsigned kinds(const pipeline_unit& u) {
+    return fragment_call{.transposed = u.transposed, .part = u.part, .joined = u.joined}.kinds();
+  }
+  /// `fwd_bwd`, `update`
+  static constexpr text what(const pipeline_unit& u) {
+    text out;
+    if (!u.inside) return out << "update";
+    constexpr std::string_view names[] = {"fwd", "bwd", "weight", "further"};
+    for (unsigned k = 0; k < 4; ++k)
+      if ((kinds(u) >> k & 1) != 0) out << (out.empty() ? "" : "_") << names[k];
+    return out;
+  }
+  /// `1to6`, `1_3_5`, `1_3_and_5_more`
+  static constexpr text ranges(vec<int> list) {
+    merge_sort(list, [](int a, int b) { return a < b; });
+    text out;
+    std::size_t i = 0;
+    for (int shown = 0; i < list.size() && shown < 3; ++shown) {
+      std::size_t end = i + 1;
+      while (end < list.size() && list[end] == list[end - 1] + 1) ++end;
+      out << (out.empty() ? "" : "_") << list[i];
+      if (end - i > 1) out << (end - i > 2 ? "to" : "_") << list[end - 1];
+      i = end;
+    }
+    if (i < list.size()) out << "_and_" << list.size() - i << "_more";
+    return out;
+  }
+  constexpr text meshes(const vec<int>& list) const {
+    text out;
+    for (std::size_t i = 0; i < list.size() && i < 3; ++i)
+      out << (i > 0 ? "_" : "") << mesh_text(p_.topology, list[i]);
+    if (list.size() > 3) out << "_and_" << list.size() - 3 << "_more";
+    return out;
+  }
+};
+
+}  // namespace mpmd_detail
+}  // namespace partita
