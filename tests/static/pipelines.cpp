@@ -72,6 +72,16 @@ constexpr auto sharded_step = [] {
       pt::schedule(pt::manual("B", {{"x", 0}}, "BP"), PP, pt::manual("M", {{"w1", 1}}, "MP"),
                    pt::manual("B", {{"w1", 0}, {"w2", 0}}, "Z3")));
 };
+// Stages that are found: two layers, one each.
+constexpr auto found_step = [] {
+  return pt::partition(
+      pt::trace(two_layer_step, pt::input<float, 16, 8>("x"), pt::input<float, 8, 8>("w1"),
+                pt::input<float, 8, 8>("w2")),
+      uneven,
+      pt::schedule(pt::pipeline({.stages = pt::automatic_stages(2), .batch = {{"x", 0}}}),
+                   pt::manual("B", {{"x", 0}}, "BP")));
+};
+static_assert(pt::check<found_step>.stages == 2);
 // Two gradients and the loss, once; a sum of activations in each microbatch; parameters gathered in
 // each call that needs them: that of stage 0 only forward, since nothing is in front of it.
 static_assert(pt::check<sharded_step>.tactic("BP").collectives == pt::collectives{.all_reduce = 3});

@@ -171,24 +171,19 @@ constexpr failure check_options(const partition_options& options) {
   return f;
 }
 
-template <class Order, class Schedule>
-constexpr pipelined pipelined_by(const program& p, const topology& t, const Order& order,
-                                 const pipeline_options& options, const Schedule& tactics,
-                                 const partition_options& more) {
+/// The units of a pipeline, each with its function; gives what of them waits for what. `split`:
+/// backward units in two parts.
+template <class Schedule>
+constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topology& t, bool split,
+                                    const pipeline_options& options, const Schedule& tactics,
+                                    const partition_options& more) {
   constexpr bool sharded = !std::same_as<Schedule, boost::hana::tuple<>>;
-  pipelined out;
   out.options = more;
   out.topology = t;
   out.channels = options.channels;
   out.microbatches = static_cast<int>(options.microbatches);
-  bool split = options.split;
-  if constexpr (std::same_as<Order, pipeline_order>) split = split || order.splits;
-  const auto finish = [&]() -> pipelined& {
-    out.error.raise();
-    return out;
-  };
   out.error.record(check_options(more));
-  if (out.error) return finish();
+  if (out.error) return {};
   vec<schedule_detail::kept_microbatch_entry> batch;
   for (const auto& e : options.batch) batch.push_back(schedule_detail::kept_microbatch_entry(e));
   one_microbatch one = cut_into_microbatches(p, options.microbatches, batch, options.where.names);
@@ -196,10 +191,10 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
   if (one.error)  // a wrong name tells more than what follows from it
     out.error.record(mpmd_detail::assigner(p, t, options.where).run().error);
   out.error.record(one.error);
-  if (out.error) return finish();
+  if (out.error) return {};
   mpmd_detail::assigned_program given = mpmd_detail::assigner(one.p, t, options.where).run();
   out.error.record(given.error);
-  if (out.error) return finish();
+  if (out.error) return {};
   if (out.microbatches > 1 && mpmd_detail::sum_splitter(one, given.mesh).run())
     given = mpmd_detail::assigner(one.p, t, options.where).run();
   given.inside = one.inside;
@@ -207,30 +202,47 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
   const auto where = mpmd_detail::inference(one.p, t, options.where, given).run();
   mpmd_detail::placed_program placed = mpmd_detail::chain_splitter(one.p, given, where).run();
   out.error.record(placed.error);
-  if (out.error) return finish();
+  if (out.error) return {};
   out.input_mesh = placed.input_mesh;
   out.output_mesh = placed.output_mesh;
   mpmd_detail::unit_writer writer(out, placed, split);
   writer.run();
-  if (out.error) return finish();
+  if (out.error) return {};
   if constexpr (sharded)
     out.core = mpmd_detail::pipeline_core(placed, t, out.error);
   else
     writer.write_functions();
   out.source = static_cast<program&&>(placed.p);
   out.inside = static_cast<vec<char>&&>(writer.inside_);
-  const auto find_repeated = [&] {
-    out.repeated.clear();
-    out.repeated.resize(out.values().types.size(), 0);
-    for (value_id v = 0; v < out.source.value_count(); ++v)
-      if (out.inside[out.source.producer(v)] != 0) out.repeated[out.slot_of[v]] = 1;
-  };
   if constexpr (sharded)
     if (!out.error) mpmd_detail::shard_units(out, tactics);
   if (!out.error) mpmd_detail::finish_units(out);
+  return static_cast<vec<call_edge>&&>(writer.edges);
+}
+
+/// By slot: is it a value of an iteration?
+constexpr vec<char> find_repeated(const pipelined& p) {
+  vec<char> repeated(p.values().types.size(), 0);
+  for (value_id v = 0; v < p.source.value_count(); ++v)
+    if (p.inside[p.source.producer(v)] != 0) repeated[p.slot_of[v]] = 1;
+  return repeated;
+}
+
+template <class Order, class Schedule>
+constexpr pipelined pipelined_by(const program& p, const topology& t, const Order& order,
+                                 const pipeline_options& options, const Schedule& tactics,
+                                 const partition_options& more) {
+  pipelined out;
+  bool split = options.split;
+  if constexpr (std::same_as<Order, pipeline_order>) split = split || order.splits;
+  const auto finish = [&]() -> pipelined& {
+    out.error.raise();
+    return out;
+  };
+  const vec<call_edge> edges = make_units(out, p, t, split, options, tactics, more);
   if (out.error) return finish();
-  find_repeated();
-  mpmd_detail::call_writer calls(out, writer.edges);
+  out.repeated = find_repeated(out);
+  mpmd_detail::call_writer calls(out, edges);
   calls.add_calls();
   out.stages = calls.shape().stages;
   if constexpr (std::same_as<Order, pipeline_order>) {

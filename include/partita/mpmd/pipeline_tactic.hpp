@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <partita/mpmd/automatic_stages.hpp>
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/stage_list.hpp>
 
@@ -56,8 +57,9 @@ class pipeline_tactic {
   constexpr failure validate() const {
     failure f;
     const int stages = plan_.stages.stages();
-    if (stages == 0)
+    if (stages <= 0)
       f.record("O138", "pipeline \"", name(), "\": it has no stages; name the parts of each");
+    if (f || plan_.stages.automatic()) return f;
     vec<char> has_parts;
     has_parts.resize(static_cast<std::size_t>(stages), 0);
     for (int i = 0; i < plan_.stages.count(); ++i)
@@ -68,16 +70,21 @@ class pipeline_tactic {
                  " has no parts; name at least one, or leave the stage out");
     return f;
   }
+  /// The number of the mesh that a stage is on.
+  constexpr int mesh_of(int stage, const topology& t) const {
+    const pipeline_shape shape{t.count() > 0 ? t.count() : 1, plan_.stages.stages(), 1};
+    if constexpr (std::same_as<Order, pipeline_order>) return order_.mesh_of(stage, shape);
+    return stage % shape.meshes;
+  }
+  constexpr const stage_list& stages() const { return plan_.stages; }
+  /// Without the parts of stages that are automatic.
   constexpr pipeline_options options(const topology& t) const {
     pipeline_options o{
         .microbatches = plan_.microbatches, .split = plan_.split, .channels = plan_.channels};
     o.where.infer_transfers = plan_.infer_transfers;
-    const pipeline_shape shape{t.count() > 0 ? t.count() : 1, plan_.stages.stages(), 1};
     for (int i = 0; i < plan_.stages.count(); ++i) {
       const int stage = plan_.stages.stage(i);
-      int mesh = stage % shape.meshes;
-      if constexpr (std::same_as<Order, pipeline_order>) mesh = order_.mesh_of(stage, shape);
-      o.where.names.push_back({plan_.stages.name(i), t.name(mesh), stage});
+      o.where.names.push_back({plan_.stages.name(i), t.name(mesh_of(stage, t)), stage});
     }
     for (int i = 0; i < plan_.batch.count(); ++i) o.batch.push_back(plan_.batch[i]);
     return o;
@@ -117,6 +124,28 @@ constexpr bool is_pipeline(const T& t) {
   else
     return PipelineTactic<T>;
 }
+/// The pipeline that a tactic of a schedule says; automatic stages are found first.
+template <class T, class Schedule>
+constexpr pipelined pipelined_by_tactic(const T& tactic, const program& p, const topology& t,
+                                        const Schedule& tactics, const partition_options& more) {
+  pipeline_options options = tactic.options(t);
+  found_stages found;
+  const auto mesh_of = [&](int stage) { return tactic.mesh_of(stage, t); };
+  if constexpr (requires { tactic.stages().automatic(); })
+    if (const stage_list& wanted = tactic.stages(); wanted.automatic())
+      found = stage_finder(p, t, options, wanted.measured_on())
+                  .run(wanted.stages(), mesh_of, tactics, more);
+  pipelined out;
+  out.error = found.error;
+  out.error.raise();
+  if (out.error) return out;
+  for (int i = 0; i < static_cast<int>(found.names.size()); ++i)
+    options.where.names.push_back(
+        {found.names[i].view(), t.name(mesh_of(found.stage[i])), found.stage[i]});
+  out = pipelined_by(p, t, tactic.order(), options, tactics, more);
+  if (!found.names.empty()) out.notes.push_back(found.words(tactic.name()));
+  return out;
+}
 }  // namespace mpmd_detail
 
 /// Applies a schedule to a program on several meshes. One of its tactics is a pipeline; tactics
@@ -127,7 +156,7 @@ constexpr bool is_pipeline(const T& t) {
 ///
 /// Errors    O132 no pipeline in the schedule, or several; O133 a microbatch tactic beside it;
 /// those
-///           of pipeline() and of the tactics
+///           of pipeline() and of the tactics; O146 and O147 automatic stages of too few names
 template <class Schedule, std::same_as<pipelined> Pipelined = pipelined>
 constexpr Pipelined partition(program source, const topology& t, const Schedule& tactics,
                               const partition_options& options = {}) {
@@ -176,7 +205,7 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   schedule_detail::for_each_tactic(tactics, [&](const auto& each) {
     if constexpr (PipelineTactic<std::remove_cvref_t<decltype(each)>>)
       if (mpmd_detail::is_pipeline(each))
-        out = mpmd_detail::pipelined_by(work.p, t, each.order(), each.options(t), tactics, options);
+        out = mpmd_detail::pipelined_by_tactic(each, work.p, t, tactics, options);
   });
   out.original = static_cast<program&&>(original);
   for (const text& n : notes) out.notes.push_back(n);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include <partita/cost/device.hpp>
 #include <partita/schedule/microbatch.hpp>
 #include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>
@@ -48,7 +49,8 @@ class numbered_names {
 }  // namespace mpmd_detail
 
 /// The parts of each stage, from stage 0 on: `{{"embedding", "layers.0"}, {"layers.1", "head"}}`.
-/// (A constant variable holds up to 128 names; others any number.)
+/// (A constant variable holds up to 128 names; others any number.) Or how many there are to be, see
+/// automatic_stages.
 class stage_list {
  public:
   constexpr stage_list() = default;
@@ -63,6 +65,10 @@ class stage_list {
   constexpr void end_stage() { ++stages_; }
 
   constexpr int stages() const { return stages_; }
+  /// Are the parts of the stages still to be found, of a program whose parts take what they take on
+  /// this device?
+  constexpr bool automatic() const { return automatic_; }
+  constexpr const device& measured_on() const { return on_; }
   constexpr int count() const { return names_.count(); }
   constexpr std::string_view name(int i) const { return names_[i].name; }
   constexpr int stage(int i) const { return names_[i].number; }
@@ -70,7 +76,25 @@ class stage_list {
  private:
   mpmd_detail::numbered_names<128> names_;
   int stages_ = 0;
+  bool automatic_ = false;
+  device on_;
+
+  friend constexpr stage_list automatic_stages(int, const device&);
 };
+
+/// So many stages of the named parts of a program (of its forward pass, in its order), of which the
+/// largest takes as little time as it can, forward and backward, as the simulator has it. `on`: for
+/// meshes of a topology whose device is not known well enough to simulate.
+///
+/// Errors    O146 the program names no parts, O147 fewer than stages (where it is used)
+/// Cost      for each kind of mesh that of partitioning once more
+constexpr stage_list automatic_stages(int count, const device& on = a100_80) {
+  stage_list s;
+  s.stages_ = count;
+  s.automatic_ = true;
+  s.on_ = on;
+  return s;
+}
 
 /// Inputs and the dimension that is their batch: `{{"tokens", 0}, {"targets", 0}}`.
 class batch_list {

@@ -1,0 +1,242 @@
+/// Stages of a pipeline that are found: the named parts of a program, balanced by what they take.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <partita/cost/simulate.hpp>
+#include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/stage_list.hpp>
+#include <partita/support/name_table.hpp>
+
+namespace partita {
+
+namespace mpmd_detail {
+
+/// The named parts of a program in the order in which its forward pass comes to them: names of
+/// parts that stand in no other one; of labels what stands in front of the first dot, and an
+/// element's number ("layers.3" of "layers.3.mlp.dot"). What only derivatives have comes last; what
+/// follows from derivatives (an optimizer) is of no stage, and so has no name here.
+///
+/// Cost: linear in ops and scopes.
+class part_order {
+ public:
+  constexpr explicit part_order(const program& p)
+      : p_(p), forward_(16), backward_(16), derived_(p.ops.size(), 0) {
+    for (op_id o = 0; o < p.op_count(); ++o) look_at(o);
+  }
+  constexpr vec<text> run() {
+    for (std::size_t i = late_.size(); i-- > 0;)
+      if (forward_.find(late_[i].view()) < 0) names_.push_back(late_[i]);
+    return static_cast<vec<text>&&>(names_);
+  }
+
+ private:
+  const program& p_;
+  name_table forward_, backward_;
+  vec<text> names_, late_;
+  vec<char> derived_;  ///< by op: is it of a derivative, or does it need one?
+
+  constexpr std::string_view label_of(const op_node& n) const {
+    return p_.labels.empty() ? std::string_view() : p_.labels.find(n.marks.source, n.def->id);
+  }
+  constexpr std::string_view name_of(const op_node& n) const {
+    int scope = p_.scopes.of(n.marks.source);
+    while (scope >= 0 && p_.scopes.outer(scope) >= 0) scope = p_.scopes.outer(scope);
+    if (scope >= 0) return p_.scopes.name(scope);
+    int transposed = 0;
+    const std::string_view label = without_derivatives(label_of(n), transposed);
+    const std::string_view first =
+        schedule_detail::with_number(label.substr(0, label.find('.')), label);
+    return first.size() < label.size() ? first : std::string_view();
+  }
+  constexpr bool is_transposed(const op_node& n) const {
+    return n.marks.transposed > 0 || label_of(n).substr(0, 5) == "grad.";
+  }
+  constexpr void look_at(op_id o) {
+    const op_node& n = p_.op(o);
+    bool derived = is_transposed(n);
+    for (const value_id v : p_.operands(o)) derived = derived || derived_[p_.producer(v)] != 0;
+    derived_[o] = derived;
+    take(n, derived);
+    for (const auto& r : p_.regions_of(o))
+      ir_detail::for_each_op(r, [&](const op_node& inner) { take(inner, derived); });
+  }
+  constexpr void take(const op_node& n, bool derived) {
+    if (n.operand_count == 0 || n.marks.again) return;
+    const std::string_view name = name_of(n);
+    if (name.empty()) return;
+    if (is_transposed(n))
+      add(backward_, late_, name);
+    else if (!derived)
+      add(forward_, names_, name);
+  }
+  static constexpr void add(name_table& known, vec<text>& list, std::string_view name) {
+    if (known.find(name) >= 0) return;
+    known.insert(name, static_cast<int>(list.size()));
+    list.push_back(text(name));
+  }
+};
+
+}  // namespace mpmd_detail
+
+/// Cuts a row of parts into stages, none of them empty, so that the largest one is as small as it
+/// can be; of several ways the one with the shortest last stages. `cost(stage, begin, end)`: of
+/// parts [begin, end) as that stage. Gives where stages begin, and the end.
+///
+/// Law       no other cut has a smaller largest stage
+/// Cost      stages times the square of parts (stages on different meshes may order costs in any
+///           way, so that no part can be passed over)
+template <class Cost>
+constexpr vec<int> balanced_stages(int parts, int stages, const Cost& cost) {
+  struct best {
+    double largest = 0;
+    int begin = 0;  ///< of the last stage
+  };
+  vec<vec<best>> table;  // by stage: of the first i parts up to this stage
+  for (int s = 0; s < stages; ++s) {
+    vec<best> row(static_cast<std::size_t>(parts) + 1, best());
+    for (int i = s + 1; i <= parts - (stages - 1 - s); ++i)
+      for (int begin = s; begin < (s == 0 ? 1 : i); ++begin) {
+        const double before = s == 0 ? 0 : table[s - 1][begin].largest, own = cost(s, begin, i);
+        const double largest = before > own ? before : own;
+        if (begin == s || largest <= row[i].largest) row[i] = {largest, begin};
+      }
+    table.push_back(static_cast<vec<best>&&>(row));
+  }
+  vec<int> begins(static_cast<std::size_t>(stages) + 1, parts);
+  for (int s = stages; s-- > 0;) begins[s] = table[s][begins[s + 1]].begin;
+  return begins;
+}
+
+namespace mpmd_detail {
+
+/// The parts of stages that were found, in their order.
+struct found_stages {
+  vec<text> names;
+  vec<int> stage;       ///< by name
+  vec<double> seconds;  ///< by stage: forward and backward of a microbatch
+  failure error;
+
+  /// `pipeline "PP": stages {a, b} {c}; the largest takes 1.5 of the mean`
+  constexpr text words(std::string_view tactic) const {
+    text out("pipeline \"");
+    out << tactic << "\": stages";
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const bool first = i == 0 || stage[i] != stage[i - 1];
+      out << (!first ? ", " : i == 0 ? " {" : "} {") << name_text(names[i]);
+    }
+    double sum = 0, most = 0;
+    for (const double s : seconds) {
+      sum += s;
+      if (s > most) most = s;
+    }
+    const double mean = sum / static_cast<double>(seconds.size());
+    const auto percent = static_cast<std::int64_t>(mean > 0 ? 100 * most / mean + 0.5 : 100);
+    return out << "}, of which the largest takes " << percent << " % of the mean";
+  }
+};
+
+/// Measures the parts of a program, each as a stage of its own, and balances stages of them.
+class stage_finder {
+ public:
+  /// `options`: of the pipeline, but for the parts; `on`: for meshes without a device.
+  constexpr stage_finder(const program& p, const topology& t, const pipeline_options& options,
+                         const device& on)
+      : p_(p), t_(t), options_(options), on_(on) {}
+
+  /// `mesh_of(stage)`: where a stage lies.
+  ///
+  /// Errors    O146 the program names no parts, O147 fewer than there are to be stages; those of
+  ///           pipeline() with each part as a stage
+  template <class MeshOf, class Schedule>
+  constexpr found_stages run(int stages, const MeshOf& mesh_of, const Schedule& tactics,
+                             const partition_options& more) {
+    out_.names = part_order(p_).run();
+    out_.error.record(p_.error);
+    out_.error.record(validate(t_));
+    check_names(stages);
+    for (int s = 0; s < stages && !out_.error; ++s) measure_on(mesh_of(s), tactics, more);
+    if (out_.error) return static_cast<found_stages&&>(out_);
+    const auto cost = [&](int s, int begin, int end) {
+      const vec<double>& sums = sums_of(mesh_of(s)).sums;
+      return sums[end] - sums[begin];
+    };
+    const vec<int> begins = balanced_stages(count(), stages, cost);
+    for (int s = 0; s < stages; ++s) {
+      out_.seconds.push_back(cost(s, begins[s], begins[s + 1]));
+      for (int i = begins[s]; i < begins[s + 1]; ++i) out_.stage.push_back(s);
+    }
+    return static_cast<found_stages&&>(out_);
+  }
+
+ private:
+  /// What parts take on a mesh, added up.
+  struct measured {
+    int mesh = 0;
+    vec<double> sums;  ///< of the first i parts, seconds
+  };
+  const program& p_;
+  const topology& t_;
+  const pipeline_options& options_;
+  const device& on_;
+  found_stages out_;
+  vec<measured> measured_;
+
+  constexpr int count() const { return static_cast<int>(out_.names.size()); }
+  constexpr void check_names(int stages) {
+    if (out_.error || count() >= stages) return;
+    if (count() == 0)
+      return out_.error.record("O146", "pipeline: ", stages,
+                               " stages are to be found, and the program names no parts; write "
+                               "pt::named(\"layers\", i, f)(x), or name the parts of each stage");
+    vec<std::string_view> names;
+    for (const text& n : out_.names) names.push_back(n.view());
+    out_.error.record("O147", "pipeline: ", stages, " stages are to be found of ", count(),
+                      count() == 1 ? " named part; " : " named parts; ", known_names("", names));
+  }
+  constexpr device device_of(int mesh) const {
+    const named_mesh& m = t_[mesh];
+    return m.has_device && !validate(machine(m.device), m.mesh) ? m.device : on_;
+  }
+  constexpr bool alike(int a, int b) const {
+    const partita::mesh &x = t_.mesh_of(a), &y = t_.mesh_of(b);
+    bool same = x.rank == y.rank && device_of(a) == device_of(b);
+    for (int i = 0; same && i < x.rank; ++i)
+      same = x.name(i) == y.name(i) && x.size(i) == y.size(i);
+    return same;
+  }
+  constexpr const measured& sums_of(int mesh) const {
+    std::size_t i = 0;
+    while (!alike(measured_[i].mesh, mesh)) ++i;
+    return measured_[i];
+  }
+  /// All parts on one mesh, each as a stage: nothing is sent, and each has functions of its own.
+  template <class Schedule>
+  constexpr void measure_on(int mesh, const Schedule& tactics, const partition_options& more) {
+    for (const measured& m : measured_)
+      if (alike(m.mesh, mesh)) return;
+    pipeline_options each = options_;
+    each.where.names.clear();
+    for (int i = 0; i < count(); ++i)
+      each.where.names.push_back({out_.names[i].view(), t_.name(mesh), i});
+    pipelined made;
+    make_units(made, p_, t_, false, each, tactics, more);
+    out_.error.record(made.error);
+    vec<double> seconds(out_.names.size(), 0);
+    for (const auto& u : made.units) {
+      if (out_.error) return;
+      if (u.piece.stage < 0) continue;
+      const simulation s = simulate(u.device, machine(device_of(mesh)));
+      out_.error.record(s.error);
+      seconds[u.piece.stage] += s.time;
+    }
+    measured m{mesh, vec<double>(1, 0)};
+    for (const double s : seconds) m.sums.push_back(m.sums.back() + s);
+    measured_.push_back(static_cast<measured&&>(m));
+  }
+};
+
+}  // namespace mpmd_detail
+
+}  // namespace partita
