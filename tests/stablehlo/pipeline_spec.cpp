@@ -206,6 +206,29 @@ TEST_CASE("mistakes in a pipeline line") {
             .starts_with("O108 mpmd: no named part has the name \"layers_3\""));
 }
 
+TEST_CASE("stages that are to be found") {
+  const pt::program p = layers();
+  const auto system = pt::read_system(example("conf"));
+  const auto made = [&](const std::string& stages) {
+    return pipelines::session(
+               p, pt::read_schedule("pipeline {stages: " + stages + ", batch: {x: 0, y: 0}}"),
+               system)
+        .made();
+  };
+  // By the scopes of the module; those of its optimizer are of no stage.
+  CHECK(
+      data::str(pt::report(made("automatic 2")))
+          .find("note: pipeline \"pipeline\": stages {embedding, layers_0} {layers_1, head, loss}, "
+                "of which") != std::string::npos);
+  CHECK_THROWS_WITH(made("automatic 6"),
+                    "O147 pipeline: 6 stages are to be found of 5 named parts; known: embedding, "
+                    "layers_0, layers_1, head, loss");
+  CHECK(pipeline_mistake("pipeline {stages: automatic 0}", two_meshes) ==
+        "X020 schedule: 1:29: 0 is no number of stages; give 1 to 1048576");
+  CHECK(pipeline_mistake("pipeline {stages: automatic}", two_meshes)
+            .starts_with("X001 schedule: 1:28: a number of stages is expected"));
+}
+
 TEST_CASE("what goes with no pipeline") {
   CHECK(pipeline_mistake("A: automatic B\n" + pipeline_line(""), two_meshes) ==
         "O141 schedule: 1:1: \"automatic\" is for programs on one mesh, and the schedule has a "

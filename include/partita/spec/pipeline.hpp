@@ -86,7 +86,12 @@ class pipeline_reader {
     l_.expect("}");
   }
   constexpr void stages() {
-    if (!l_.starts("{")) return l_.expected("the parts of a stage, like {embedding, layers.0},");
+    if (l_.accept("automatic")) {
+      plan_.stages = automatic_stages(static_cast<int>(positive("a number of stages")));
+      return;
+    }
+    if (!l_.starts("{"))
+      return l_.expected("the parts of a stage, like {embedding, layers.0}, or automatic,");
     while (!l_.failed() && l_.starts("{")) {
       list([&] { plan_.stages.add(l_.name().view()); });
       plan_.stages.end_stage();
@@ -117,6 +122,7 @@ class pipeline_reader {
   }
   constexpr std::int64_t positive(std::string_view what) {
     constexpr std::int64_t most = 1 << 20;
+    l_.skip(true);
     const std::size_t at = l_.position();
     const std::int64_t n = l_.number(what);
     if (!l_.failed() && (n < 1 || n > most))

@@ -57,18 +57,22 @@ class text_tactic {
   vec<kept_name> scopes;
   vec<action> list;
   vec<whole_layout> values;
-  vec<text> axes;                 ///< of `automatic`
-  search_options search;          ///< the same
-  vec<machine> on;                ///< the same: one, from the system; see `search_on`
-  vec<pipeline_tactic<>> stages;  ///< of `pipeline`: one
+  vec<text> axes;                    ///< of `automatic`
+  search_options search;             ///< the same
+  vec<machine> on;                   ///< the same: one, from the system; see `search_on`
+  vec<pipeline_tactic<>> pipelines;  ///< of `pipeline`: one
 
   constexpr std::string_view name() const { return label; }
   constexpr bool is_pipeline() const { return kind == pipeline; }
-  constexpr const pipeline_order& order() const { return stages[0].order(); }
-  constexpr pipeline_options options(const topology& t) const { return stages[0].options(t); }
-  constexpr failure validate() const { return is_pipeline() ? stages[0].validate() : failure(); }
+  constexpr const pipeline_order& order() const { return pipelines[0].order(); }
+  constexpr const stage_list& stages() const { return pipelines[0].stages(); }
+  constexpr int mesh_of(int stage, const topology& t) const {
+    return pipelines[0].mesh_of(stage, t);
+  }
+  constexpr pipeline_options options(const topology& t) const { return pipelines[0].options(t); }
+  constexpr failure validate() const { return is_pipeline() ? pipelines[0].validate() : failure(); }
   constexpr void rewrite(rewriting& r) const {
-    if (is_pipeline()) stages[0].rewrite(r);
+    if (is_pipeline()) pipelines[0].rewrite(r);
     if (kind == microbatch)
       schedule_detail::stepping{steps, {batches.data(), batches.size()}}.rewrite(r);
     if (kind == remat) schedule_detail::repetition(r, {scopes.data(), scopes.size()}).run();
@@ -296,7 +300,7 @@ class schedule_reader {
   constexpr void pipeline(text_tactic& t, std::size_t at, bool labelled) {
     t.kind = text_tactic::pipeline;
     has_pipeline_ = true;
-    t.stages.push_back(pipeline_reader(l_).run(at, labelled ? t.label.view() : "pipeline"));
+    t.pipelines.push_back(pipeline_reader(l_).run(at, labelled ? t.label.view() : "pipeline"));
   }
   /// The talk's actions in a row are one tactic.
   constexpr text_tactic& actions() {
@@ -469,7 +473,8 @@ class schedule_reader {
 ///
 /// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
 /// one tactic. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
-/// `infer_transfers`, `capacity: 2` and `fifo`, too (see pipeline_plan). `passes`
+/// `infer_transfers`, `capacity: 2` and `fifo`, too (see pipeline_plan), and `stages: automatic 4`
+/// (see automatic_stages). `passes`
 /// (stationary_above, combine_below, place, share_gathers, memory_bound, overlap) run once all
 /// tactics are there, see spmd/passes.hpp and cost/overlap.hpp.
 ///
