@@ -1,10 +1,11 @@
-// How the work of merging, running forwards again and showing pipelines grows, with their ops and
-// with their microbatches.
+// How the work of merging, running forwards again, showing and proving pipelines grows, with their
+// ops and with their microbatches.
 #include <doctest/doctest.h>
 
 #include <string_view>
 
 #include <partita/mpmd/print_calls.hpp>
+#include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/mpmd/remat.hpp>
 #include <partita/partita.hpp>
 #include <partita/report/pipeline_json.hpp>
@@ -73,4 +74,8 @@ TEST_CASE("lists of calls, pictures and traces are linear") {
     (void)pt::pipeline_svg(d.p, d.t);
     (void)pt::trace_events(d.p, d.t);
   });
+}
+
+TEST_CASE("proofs of pipelines are linear in microbatches") {
+  check_linear(100, of_microbatches, [](deep_pipeline& d) { CHECK(pt::prove(d.p).proved); });
 }

@@ -4,6 +4,7 @@
 
 #include <partita/mpmd/check_pipeline.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
+#include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/partita.hpp>
 
 namespace pt = partita;
@@ -95,3 +96,5 @@ static_assert(pt::check<sharded_step>.order("m0") == "F0 F1 B0 B1");
 // A fourth of x, an eighth of w1: 16/4 x 8, 8/4 x 8/2 floats.
 static_assert(pt::check<sharded_step>.mesh("m0").argument_bytes == (4 * 8 + 2 * 4) * 4);
 static_assert(pt::check<sharded_step>.mesh("m0").peak_bytes <= 1024);
+// The compiler proves it: all units on both meshes compute the traced step.
+static_assert(pt::check<sharded_step>.proved);

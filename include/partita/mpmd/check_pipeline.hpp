@@ -1,6 +1,7 @@
 /// `check<thunk>` of a pipeline: what the compiler knows of it.
 #pragma once
 
+#include <concepts>
 #include <string_view>
 
 #include <partita/mpmd/pipeline_figures.hpp>
@@ -31,10 +32,12 @@ class checked_pipeline {
   /// Do all meshes come to their end with channels of the given capacity?
   bool deadlock_free = false;
   partita::collectives collectives;  ///< of a step, on all meshes
+  bool proved_by_thunk = false;      ///< did the thunk say `pt::proved`?
 
   constexpr explicit checked_pipeline(const pipelined& p) {
     keep(p.error.message);
     if (p.error) return;
+    proved_by_thunk = p.proved;
     stages = p.stages;
     microbatches = p.microbatches;
     units = static_cast<int>(p.units.size());
@@ -104,9 +107,48 @@ class checked_pipeline {
 
 namespace mpmd_detail {
 
+/// What `prove` says of a pipeline, or that the header is missing. (Found by its arguments, as that
+/// of programs on one mesh.)
+struct kept_pipeline_proof {
+  char chars[2048] = {};  ///< why it is not proved
+
+  template <std::same_as<pipelined> Pipelined>
+  constexpr explicit kept_pipeline_proof(const Pipelined& p) {
+    if constexpr (requires { prove(p); })
+      keep(prove(p).error.message);
+    else
+      keep("check<thunk>.proved needs #include <partita/mpmd/prove_pipeline.hpp>");
+  }
+  constexpr void keep(std::string_view s) {
+    for (std::size_t i = 0; i < s.size() && i + 1 < sizeof chars; ++i) chars[i] = s[i];
+  }
+};
+template <auto Thunk>
+inline constexpr kept_pipeline_proof pipeline_proof{Thunk()};
+template <auto Thunk>
+struct pipeline_proof_message {
+  constexpr std::string_view operator()() const { return pipeline_proof<Thunk>.chars; }
+};
+template <auto Thunk, int Room>
+constexpr bool is_pipeline_proved();
+
+template <auto Thunk, int Room>
+struct checked_pipeline_of : checked_pipeline<Room> {
+  using checked_pipeline<Room>::checked_pipeline;
+  /// All units of all meshes compute the step: `prove`, evaluated only where it is asked for. If
+  /// it is not proved, that is one diagnostic that says where and why.
+  static constexpr bool proved = is_pipeline_proved<Thunk, Room>();
+};
 /// The one evaluation of a thunk; a second one, with room, for a program that needs more.
 template <auto Thunk, int Room = 1 << 14>
-inline constexpr checked_pipeline<Room> evaluated_pipeline{Thunk()};
+inline constexpr checked_pipeline_of<Thunk, Room> evaluated_pipeline{Thunk()};
+
+template <auto Thunk, int Room>
+constexpr bool is_pipeline_proved() {
+  if constexpr (!evaluated_pipeline<Thunk, Room>.proved_by_thunk)
+    report_static_error<pipeline_proof_message<Thunk>>();
+  return true;
+}
 template <auto Thunk>
 constexpr const auto& complete_pipeline() {
   if constexpr (constexpr int needed = evaluated_pipeline<Thunk>.needed(); needed <= 1 << 14)
@@ -122,7 +164,8 @@ struct pipeline_message {
 /// After a mistake all that is asked is right.
 struct harmless_pipeline {
   schedule_detail::harmless stages, microbatches, units, transfers, messages;
-  bool deadlock_free = true;
+  bool deadlock_free = true, proved_by_thunk = true;
+  static constexpr bool proved = true;
   constexpr schedule_detail::harmless error() const { return {}; }
   constexpr schedule_detail::harmless order(std::string_view) const { return {}; }
   struct figures {

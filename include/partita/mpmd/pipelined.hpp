@@ -84,6 +84,7 @@ struct pipelined {
   mesh_lists lists;
   channel_options channels;
   vec<text> notes;
+  bool proved = false;  ///< by the function of that name, see prove_pipeline.hpp
   failure error;
 
   /// The program whose values lie on meshes between calls: the core's, or the source.

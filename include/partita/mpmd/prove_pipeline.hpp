@@ -26,13 +26,16 @@ class given_pipeline {
     check_counts();
     for (int u = 0; u < static_cast<int>(p_.units.size()) && !f_; ++u) check(p_.units[u]);
     for (std::size_t t = 0; t < p_.transfers.size() && !f_; ++t) {
-      check_axes("a value that is sent", p_.sent_as[t].from, p_.transfers[t].from);
-      check_axes("a value that is sent", p_.sent_as[t].to, p_.transfers[t].to);
+      const int rank = p_.values().type(p_.slot_of[p_.transfers[t].value]).shape.rank;
+      check("a value that is sent", p_.sent_as[t].from, rank, p_.transfers[t].from);
+      check("a value that is sent", p_.sent_as[t].to, rank, p_.transfers[t].to);
     }
     for (int i = 0; i < source_.input_count() && !f_; ++i)
-      check_axes(source_.input_name(i), p_.input_layout[i], p_.input_mesh[i]);
+      check(source_.input_name(i), p_.input_layout[i], source_.input_type(i).shape.rank,
+            p_.input_mesh[i]);
     for (int i = 0; i < source_.output_count() && !f_; ++i)
-      check_axes(source_.output_name(i), p_.output_layout[i], p_.output_mesh[i]);
+      check(source_.output_name(i), p_.output_layout[i], source_.output_type(i).shape.rank,
+            p_.output_mesh[i]);
     return f_;
   }
 
@@ -77,6 +80,8 @@ class given_pipeline {
     bool good = true;
     for (const value_id v : p_.slot_of) good = good && is_slot(v);
     for (const value_id v : p_.output_slot) good = good && is_slot(v);
+    for (const value_id v : p_.source.inputs)
+      good = good && is_slot(p_.slot_of[v]) && p_.repeated[p_.slot_of[v]] == 0;
     need(good, "values");
     for (const auto* list : {&p_.input_mesh, &p_.output_mesh})
       for (const int m : *list) good = good && is_mesh(m);
@@ -95,8 +100,15 @@ class given_pipeline {
                                                                  : p_.lists.messages.size());
     need(good, "calls");
   }
-  constexpr void check_axes(std::string_view what, const layout& l, int m) {
+  constexpr void check(std::string_view what, const layout& l, int rank, int m) {
     prove_detail::given_program(p_.source, p_.meshes[m], f_).check_axes("value", what, l);
+    bool good = true;
+    axis_set seen;
+    for (const auto& e : l) {
+      good = good && e.dim >= 0 && e.dim < rank && !seen.contains(e.axis);
+      seen.insert(e.axis);
+    }
+    need(good, "layouts");
   }
   constexpr void check(const pipeline_unit& u) {
     const program& local = u.device.local;
@@ -106,18 +118,23 @@ class given_pipeline {
              (u.inside || u.sums.size() + u.stacks.size() == 0),
          "units");
     if (f_) return;
-    for (const auto* list : {&u.takes, &u.gives})
-      for (const unit_value& v : *list) {
-        need(is_slot(v.slot), "units");
-        check_axes("what a unit takes or gives", v.lies, u.piece.mesh);
-      }
     need(u.device.inputs.size() == u.takes.size() && u.device.outputs.size() == u.gives.size(),
          "layouts of units");
+    for (int k = 0; k < local.input_count() && !f_; ++k)
+      check(u.takes[k], u.device.inputs[k], local.input_type(k).shape.rank, u.piece.mesh);
+    for (int k = 0; k < local.output_count() && !f_; ++k)
+      check(u.gives[k], u.device.outputs[k], local.output_type(k).shape.rank, u.piece.mesh);
     const mesh &mine = u.device.mesh, &theirs = p_.meshes[u.piece.mesh];
     bool same = mine.rank == theirs.rank;
     for (int a = 0; same && a < mine.rank; ++a) same = mine.size(a) == theirs.size(a);
     need(same, "meshes of units");
     prove_detail::given_program(local, theirs, f_).check();
+  }
+  /// (Of a stack, the dimension of the microbatches is there, too.)
+  constexpr void check(const unit_value& v, const layout& local, int rank, int m) {
+    need(is_slot(v.slot), "units");
+    check("what a unit takes or gives", v.lies, rank + 1, m);
+    check("what a unit takes or gives", local, rank, m);
   }
 };
 
@@ -246,15 +263,19 @@ class pipeline_checker {
     const tensor_type& type = unit.device.local.type(to);
     const bool slice = is_slice(v.slot);
     if (is_index(v.slot)) {
-      if (!unit.inside || type != tensor_type{dtype::i32, {}}) return lies_otherwise(u, v);
+      if (!unit.inside || type != tensor_type{dtype::i32, {}} || v.lies.count > 0 ||
+          unit.device.inputs[k].count > 0 || !v.terms.empty())
+        return lies_otherwise(u, v);
       return each.count(inside, to);
     }
-    const int held = find(unit.piece.mesh, slice ? p_.values().operand(maker(v.slot), 0) : v.slot);
+    const value_id stack = slice ? p_.values().operand(maker(v.slot), 0) : v.slot;
+    const int held = find(unit.piece.mesh, stack);
     from_.taken[u][k] = giver_of(held);
     taken_[u][k] = held;
     if (held < 0) return;  // the lists say so, too: what is made of it is not known
     const held_value& what = held_[held];
-    const bool fits = slice ? unit.inside && is_stack(what, type, v.lies)
+    const bool fits = slice ? unit.inside && p_.repeated[stack] == 0 && v.terms.empty() &&
+                                  is_stack(what, type, v.lies)
                             : what.type == type && what.lies == v.lies && what.terms == v.terms;
     if (!fits || unit.device.inputs[k] != v.lies) return lies_otherwise(u, v);
     if (slice) return each.take_slice(known_, held, inside, to);
@@ -315,11 +336,11 @@ class pipeline_checker {
       each.give_slice(inside, from, all, 0);
     else
       add_up(u, k, each, inside, all);
-    const bool fits = v.lies == (k >= stacks && k < sums ? behind_first(lies) : lies);
-    keep(all, fits ? v.lies : layout(), v.terms, to, [&] {
-      v_.error.record("Q014", "prove: ", unit_text(unit).view(), " gives %", name_of(v.slot).view(),
-                      " as it does not lie: it is ", front_.words(all, 0).view());
-    });
+    if (v.lies == (k >= stacks && k < sums ? behind_first(lies) : lies) &&
+        keep(all, v.lies, v.terms, to))
+      return;
+    v_.error.record("Q014", "prove: ", unit_text(unit).view(), " gives %", name_of(v.slot).view(),
+                    " as it does not lie: it is ", front_.words(all, 0).view());
   }
   /// The slot says what it starts from.
   constexpr void add_up(int u, int k, prove_detail::iterations& each, const claim_list& inside,
@@ -332,7 +353,7 @@ class pipeline_checker {
     const op_id o = maker(v.slot);
     if (start.slot != v.slot || local.input_type(before) != local.output_type(k) ||
         p_.values().op(o).def->id != def<op::microbatch_sum>.id || start.lies != v.lies ||
-        start.terms != v.terms)
+        unit.device.inputs[before] != v.lies || start.terms != v.terms)
       return lies_otherwise(u, start);
     const auto combine = static_cast<combiner>(p_.values().attrs(o)[0]);
     each.give_joined(
@@ -341,9 +362,9 @@ class pipeline_checker {
   }
   /// What is known of a value that devices share as a layout says: they differ along its axes, and
   /// where they have terms.
-  template <class Else>
-  constexpr void keep(const claim_list& from, const layout& lies, axis_set terms, int to,
-                      const Else& none) {
+  ///
+  /// False: it is known, but otherwise.
+  constexpr bool keep(const claim_list& from, const layout& lies, axis_set terms, int to) {
     bool any = from.first[0] < 0;
     for (int c = from.first[0]; c >= 0; c = work_.claims[c].next) {
       const prove_detail::claim each = work_.claims[c];
@@ -351,7 +372,7 @@ class pipeline_checker {
       work_.add(known_, to, each);
       any = true;
     }
-    if (!any) none();
+    return any;
   }
   constexpr bool differs_along(const prove_detail::claim& c, const layout& lies,
                                axis_set terms) const {
@@ -504,6 +525,15 @@ constexpr verdict prove(const program& source, const pipelined& p,
 /// The same of the step that it was made of.
 constexpr verdict prove(const pipelined& p, const prove_options& options = {}) {
   return prove(p.original, p, options);
+}
+
+/// What `partition` gave, proved: else it is an error, see proved() of one program.
+constexpr pipelined proved(pipelined p) {
+  if (p.error) return p;
+  p.error.record(prove(p).error);
+  p.error.raise();
+  p.proved = !p.error;
+  return p;
 }
 
 }  // namespace partita

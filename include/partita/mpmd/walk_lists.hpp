@@ -37,7 +37,7 @@ class list_walker {
         error_(error),
         slots_(static_cast<int>(p.values().types.size())),
         first_(static_cast<std::size_t>(p.topology.count() * slots_), -1),
-        sent_(p.lists.messages.size(), 0),
+        sent_(p.lists.messages.size(), not_yet),
         next_(p.lists.meshes.size(), 0) {}
 
   constexpr void run() {
@@ -68,7 +68,8 @@ class list_walker {
   int slots_;
   vec<int> first_;  ///< by mesh and slot: of what is held for microbatches, or -1
   vec<held> held_;
-  vec<char> sent_;         ///< by message: is it on its way?
+  enum progress : std::uint8_t { not_yet, on_its_way, taken };
+  vec<progress> sent_;     ///< by message, each of which is sent once
   vec<std::size_t> next_;  ///< by mesh: of its list
 
   constexpr const pipeline_unit& unit_of(int call) const { return p_.units[p_.unit_of[call]]; }
@@ -191,17 +192,17 @@ class list_walker {
   constexpr void send(int m, int index) {
     const message& what = p_.lists.messages[index];
     const transfer& t = p_.transfers[what.transfer];
-    if (t.from != m ||
+    if (t.from != m || sent_[index] != not_yet ||
         !is_there(m, p_.slot_of[t.value], what.microbatch, from_.sent[what.transfer]))
       return not_sent(what.transfer);
-    sent_[index] = 1;
+    sent_[index] = on_its_way;
   }
   constexpr bool receive(int m, int index) {
     const message& what = p_.lists.messages[index];
     const transfer& t = p_.transfers[what.transfer];
-    if (t.to != m) not_sent(what.transfer);
-    if (sent_[index] == 0) return false;
-    sent_[index] = 0;
+    if (t.to != m || sent_[index] == taken) not_sent(what.transfer);
+    if (sent_[index] != on_its_way) return false;
+    sent_[index] = taken;
     put(m, p_.slot_of[t.value], what.microbatch, giver::transfer(p_, what.transfer));
     return true;
   }
@@ -215,7 +216,8 @@ class list_walker {
     const transfer& what = p_.transfers[t];
     error_.record("Q012", "prove: %", name_of(p_.slot_of[what.value]).view(),
                   " is sent from mesh \"", p_.topology.name(what.from), "\" to \"",
-                  p_.topology.name(what.to), "\" where it is not there then, or not all of it");
+                  p_.topology.name(what.to),
+                  "\" twice, or where it is not there then, or not all of it");
   }
   constexpr void check_ended() {
     for (int m = 0; m < p_.topology.count() && !error_; ++m)

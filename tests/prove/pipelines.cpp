@@ -1,0 +1,230 @@
+// Mistakes in pipelines, each by hand: where the proof says they are.
+#include <array>
+#include <tuple>
+
+#include <doctest/doctest.h>
+
+#include <partita/mpmd/pipeline_tactic.hpp>
+#include <partita/mpmd/prove_pipeline.hpp>
+#include <partita/partita.hpp>
+
+#include "../mutants/edits.hpp"
+
+namespace pt = partita;
+using data::str;
+
+namespace {
+
+constexpr auto two_stage_step = [](const auto& x, const auto& mask, const auto& w1,
+                                   const auto& w2) {
+  const auto layer = [](const auto& h, const auto& w) { return tanh(matmul(h, w)); };
+  const auto [loss, g] = pt::value_and_grad(
+      [&](const auto& w) {
+        const auto h = pt::named("first", layer)(x, w[0]);
+        const auto y = pt::named("second", layer)(h, w[1]);
+        return sum(y * mask);
+      },
+      std::array{w1, w2});
+  return std::tuple{pt::output("w1", w1 - g[0]), pt::output("w2", w2 - g[1]),
+                    pt::output("loss", loss)};
+};
+/// In 2 microbatches over 4 x 2 and 2 x 2 devices, with all that can be sharded.
+const pt::pipelined& two_stage_pipeline() {
+  static const pt::pipelined p = pt::partition(
+      pt::trace(two_stage_step, pt::input<float, 16, 8>("x"), pt::input<float, 16, 8>("mask"),
+                pt::input<float, 8, 8>("w1"), pt::input<float, 8, 8>("w2")),
+      pt::topology{{"m0", {{"B", 4}, {"M", 2}}}, {"m1", {{"B", 2}, {"M", 2}}}},
+      pt::schedule(pt::manual("B", {{"x", 0}, {"mask", 0}}, "BP"),
+                   pt::pipeline({.stages = {{"first"}, {"second"}},
+                                 .batch = {{"x", 0}, {"mask", 0}},
+                                 .microbatches = 2,
+                                 .order = pt::one_f_one_b}),
+                   pt::manual("M", {{"w1", 1}}, "MP"),
+                   pt::manual("B", {{"w1", 0}, {"w2", 0}}, "Z3")));
+  return p;
+}
+/// What `prove` says when something is changed.
+template <class Change>
+std::string said(const Change& change) {
+  pt::pipelined p = two_stage_pipeline();
+  change(p);
+  const pt::verdict v = pt::prove(p);
+  CHECK(v.proved == !v.error);
+  return str(v.error.message);
+}
+bool says(const std::string& message, std::string_view code, std::string_view part = "") {
+  const bool good =
+      message.substr(0, code.size()) == code && message.find(part) != std::string::npos;
+  if (!good) MESSAGE(message);
+  return good;
+}
+
+/// The unit of the loop with what a stage runs forward (0) or backward (1).
+pt::pipeline_unit& unit_of(pt::pipelined& p, int stage, int transposed) {
+  for (auto& u : p.units)
+    if (u.inside && u.piece.stage == stage && u.transposed == transposed) return u;
+  return p.units[0];
+}
+/// The transfer between stages that is sent in each iteration, from m0 to m1 or back.
+int transfer_from(const pt::pipelined& p, int mesh) {
+  for (int t = 0; t < static_cast<int>(p.transfers.size()); ++t)
+    if (p.transfers[t].from == mesh && p.repeated[p.slot_of[p.transfers[t].value]] != 0) return t;
+  return -1;
+}
+int find_op(const pt::program& p, std::string_view name) {
+  for (pt::op_id o = 0; o < p.op_count(); ++o)
+    if (p.op(o).def->name == name) return o;
+  return -1;
+}
+/// Uses of the result of the first op of a kind become uses of its operand.
+bool drop_op(pt::program& p, std::string_view name) {
+  const int o = find_op(p, name);
+  if (o < 0 || p.type(p.op(o).result) != p.type(p.operand(o, 0))) return false;
+  mutants::replace_uses(p, p.op(o).result, p.operand(o, 0));
+  return true;
+}
+pt::op_id accumulating(const pt::pipeline_unit& u) {
+  const pt::program& local = u.device.local;
+  return local.producer(local.outputs[local.outputs.size() - 1].value);
+}
+
+}  // namespace
+
+TEST_CASE("pipelines: the step is proved, and another one is not") {
+  CHECK(said([](pt::pipelined&) {}) == "");
+  CHECK(pt::proved(two_stage_pipeline()).proved);
+  const pt::program other =
+      pt::trace([](const auto& x, const auto& mask, const auto& w1,
+                   const auto& w2) { return two_stage_step(x + x, mask, w1, w2); },
+                pt::input<float, 16, 8>("x"), pt::input<float, 16, 8>("mask"),
+                pt::input<float, 8, 8>("w1"), pt::input<float, 8, 8>("w2"));
+  CHECK_FALSE(pt::prove(other, two_stage_pipeline()));
+  CHECK(says(str(pt::prove(two_stage_pipeline(), {.most_steps = 40}).error.message), "Q008"));
+}
+
+TEST_CASE("pipelines: mistakes in the program of a unit name the first unit that cannot be right") {
+  int found = 0;
+  for (int stage = 0; stage < 2; ++stage)
+    for (int transposed = 0; transposed < 2; ++transposed)
+      for (const auto name : {"all_reduce", "tanh", "negate"}) {
+        bool dropped = false;
+        const std::string message = said([&](pt::pipelined& p) {
+          dropped = drop_op(unit_of(p, stage, transposed).device.local, name);
+        });
+        found += dropped;
+        if (dropped) CHECK(says(message, "Q003", ", in "));
+      }
+  CHECK(found >= 2);
+}
+
+TEST_CASE("pipelines: what is added up starts from zero, each microbatch once") {
+  const auto with_accumulator = [](auto change) {
+    return said([&](pt::pipelined& p) {
+      for (auto& u : p.units)
+        if (!u.sums.empty()) return change(p, u);
+    });
+  };
+  // Twice what a call adds, twice what was there, only what is new.
+  CHECK(with_accumulator([](pt::pipelined&, pt::pipeline_unit& u) {
+          pt::program& local = u.device.local;
+          const pt::op_id o = accumulating(u);
+          mutants::set_operand(local, o, 0, local.operand(o, 1));
+        }) != "");
+  CHECK(with_accumulator([](pt::pipelined&, pt::pipeline_unit& u) {
+          pt::program& local = u.device.local;
+          const pt::op_id o = accumulating(u);
+          mutants::set_operand(local, o, 1, local.operand(o, 0));
+        }) != "");
+  CHECK(with_accumulator([](pt::pipelined&, pt::pipeline_unit& u) {
+          pt::program& local = u.device.local;
+          local.outputs[local.outputs.size() - 1].value = local.operand(accumulating(u), 1);
+        }) != "");
+  // It is no sum, but the greatest: which starts from something else.
+  CHECK(with_accumulator([](pt::pipelined& p, pt::pipeline_unit& u) {
+          auto& values = const_cast<pt::program&>(p.values());
+          mutants::set_attributes(values, values.producer(u.gives[u.gives.size() - 1].slot),
+                                  {static_cast<std::int64_t>(pt::combiner::max)});
+        }) != "");
+}
+
+TEST_CASE("pipelines: values exchanged, and of another microbatch") {
+  CHECK(says(said([](pt::pipelined& p) {
+               auto& takes = unit_of(p, 1, 0).takes;
+               std::swap(takes[0].slot, takes[1].slot);
+             }),
+             "Q"));
+  CHECK(says(said([](pt::pipelined& p) {
+               for (auto& m : p.lists.messages)
+                 if (m.microbatch >= 0) m.microbatch = 1 - m.microbatch;
+             }),
+             "Q012"));
+  CHECK(says(said([](pt::pipelined& p) {  // both calls are of one microbatch
+               for (auto& c : p.calls.calls)
+                 if (c.microbatch == 1) c.microbatch = 0;
+             }),
+             "Q013"));
+  CHECK(said([](pt::pipelined& p) {  // slices of the mask, which is as large as x
+          auto& values = const_cast<pt::program&>(p.values());
+          std::vector<pt::op_id> slices;
+          for (pt::op_id o = 0; o < values.op_count(); ++o)
+            if (values.op(o).def->id == pt::def<pt::op::microbatch_slice>.id) slices.push_back(o);
+          REQUIRE(slices.size() == 2);
+          const pt::value_id first = values.operand(slices[0], 0);
+          mutants::set_operand(values, slices[0], 0, values.operand(slices[1], 0));
+          mutants::set_operand(values, slices[1], 0, first);
+        }) != "");
+}
+
+TEST_CASE("pipelines: transfers") {
+  for (const int from : {0, 1}) {
+    CAPTURE(from);
+    const int t = transfer_from(two_stage_pipeline(), from);
+    REQUIRE(t >= 0);
+    CHECK(says(said([&](pt::pipelined& p) { p.sent_as[t].from = {}; }), "Q014", "is sent"));
+    CHECK(says(said([&](pt::pipelined& p) { p.sent_as[t].to = {}; }), "Q014", "takes"));
+    CHECK(says(said([&](pt::pipelined& p) { p.sent_as[t].to.push_back(6, 0); }), "Q006"));
+    CHECK(says(said([&](pt::pipelined& p) { p.transfers[t].to = from; }), "Q012"));
+    CHECK(says(said([&](pt::pipelined& p) {
+                 p.transfers[t].value = p.transfers[transfer_from(p, 1 - from)].value;
+               }),
+               "Q012"));
+    // It is never sent, or twice.
+    for (const int times : {0, 2})
+      CHECK(says(said([&](pt::pipelined& p) {
+                   pt::vec<pt::mesh_step> list;
+                   for (const auto& s : p.lists.meshes[from]) {
+                     const bool changed =
+                         s.kind == pt::mesh_step::send && p.lists.messages[s.index].transfer == t;
+                     for (int i = changed ? times : 1; i > 0; --i) list.push_back(s);
+                   }
+                   p.lists.meshes[from] = list;
+                 }),
+                 "Q012"));
+  }
+}
+
+TEST_CASE("pipelines: calls, inputs and outputs") {
+  CHECK(says(said([](pt::pipelined& p) {
+               auto& list = p.lists.meshes[0];
+               for (auto& s : list)
+                 if (s.kind == pt::mesh_step::call) s.index = list[0].index;
+             }),
+             "Q013"));
+  CHECK(says(said([](pt::pipelined& p) { std::swap(p.output_mesh[0], p.output_mesh[1]); }), "Q012",
+             "output"));
+  CHECK(says(said([](pt::pipelined& p) { std::swap(p.output_slot[0], p.output_slot[1]); }), "Q012",
+             "output"));
+  CHECK(says(said([](pt::pipelined& p) { p.output_layout[0] = {}; }), "Q002", "output \"w1\""));
+  CHECK(says(said([](pt::pipelined& p) { std::swap(p.input_mesh[2], p.input_mesh[3]); }), "Q"));
+  CHECK(says(said([](pt::pipelined& p) { p.input_layout[0] = {}; }), "Q014"));
+  CHECK(says(said([](pt::pipelined& p) { p.repeated.pop_back(); }), "Q011", "values"));
+  CHECK(says(said([](pt::pipelined& p) { p.unit_of[0] = 100; }), "Q011", "calls"));
+  CHECK(says(said([](pt::pipelined& p) { unit_of(p, 0, 0).device.mesh.axes[0].size = 2; }), "Q011",
+             "meshes"));
+  CHECK(says(said([](pt::pipelined& p) { unit_of(p, 0, 0).device.mesh = {}; }), "Q011"));
+  CHECK(says(
+      str(pt::prove(pt::trace([](const auto& x) { return x + x; }, pt::input<float, 16, 8>("x")),
+                    two_stage_pipeline())
+              .error.message),
+      "Q001"));
+}
