@@ -45,7 +45,8 @@ static_assert(balances_at_compile_time());
 constexpr int work_of_layers[] = {1, 4, 2, 1, 3, 1, 2};
 constexpr int layer_count = 7;
 
-/// A step over layers of so many products each; the optimizer has a name, too.
+/// A step over layers of so many products each; the optimizer has a name, too, by which it begins
+/// with what needs no derivative.
 constexpr auto unequal_step = [](const auto& x, const auto& w) {
   const auto loss = [&](const auto& v) {
     auto h = pt::named("embedding", [](const auto& a) { return a + a; })(x);
@@ -59,8 +60,8 @@ constexpr auto unequal_step = [](const auto& x, const auto& w) {
   const auto [value, g] = pt::value_and_grad(loss, w);
   auto next = w;
   for (std::size_t i = 0; i < w.size(); ++i)
-    next[i] =
-        pt::named("optimizer", [](const auto& a, const auto& b) { return a - b; })(w[i], g[i]);
+    next[i] = pt::named("optimizer", [](const auto& a, const auto& b) { return a * 0.5f - b; })(
+        w[i], g[i]);
   return std::tuple{pt::output("w", next), pt::output("loss", value)};
 };
 template <int Size>

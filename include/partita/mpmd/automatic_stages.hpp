@@ -15,28 +15,55 @@ namespace mpmd_detail {
 
 /// The named parts of a program in the order in which its forward pass comes to them: names of
 /// parts that stand in no other one; of labels what stands in front of the first dot, and an
-/// element's number ("layers.3" of "layers.3.mlp.dot"). What only derivatives have comes last; what
-/// follows from derivatives (an optimizer) is of no stage, and so has no name here.
+/// element's number ("layers.3" of "layers.3.mlp.dot"). What only derivatives have comes last. What
+/// follows from derivatives, and none needs (an optimizer), is of no stage, and so not listed.
 ///
 /// Cost: linear in ops and scopes.
 class part_order {
  public:
   constexpr explicit part_order(const program& p)
-      : p_(p), forward_(16), backward_(16), derived_(p.ops.size(), 0) {
-    for (op_id o = 0; o < p.op_count(); ++o) look_at(o);
+      : p_(p), forward_(16), backward_(16), derived_(p.ops.size(), 0), needed_(p.ops.size(), 0) {
+    find_flow();
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      take(p.op(o), o);
+      for (const auto& r : p.regions_of(o))
+        ir_detail::for_each_op(r, [&](const op_node& n) { take(n, o); });
+    }
   }
-  constexpr vec<text> run() {
+  constexpr vec<text> run() const {
+    vec<text> out;
+    for (const part& each : parts_)
+      if (!each.follows || each.in_model || backward_.find(each.name) >= 0)
+        out.push_back(text(each.name));
     for (std::size_t i = late_.size(); i-- > 0;)
-      if (forward_.find(late_[i].view()) < 0) names_.push_back(late_[i]);
-    return static_cast<vec<text>&&>(names_);
+      if (forward_.find(late_[i]) < 0) out.push_back(text(late_[i]));
+    return out;
   }
 
  private:
+  struct part {
+    std::string_view name;
+    bool follows = false;   ///< does an op of it need a derivative?
+    bool in_model = false;  ///< does a derivative need one?
+  };
   const program& p_;
   name_table forward_, backward_;
-  vec<text> names_, late_;
+  vec<part> parts_;
+  vec<std::string_view> late_;
   vec<char> derived_;  ///< by op: is it of a derivative, or does it need one?
+  vec<char> needed_;   ///< by op: is it of a derivative, or does one need it?
 
+  constexpr void find_flow() {
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      bool derived = is_transposed(p_.op(o));
+      needed_[o] = derived;
+      for (const value_id v : p_.operands(o)) derived = derived || derived_[p_.producer(v)] != 0;
+      derived_[o] = derived;
+    }
+    for (op_id o = p_.op_count(); o-- > 0;)
+      for (const value_id v : p_.operands(o))
+        if (needed_[o] != 0) needed_[p_.producer(v)] = 1;
+  }
   constexpr std::string_view label_of(const op_node& n) const {
     return p_.labels.empty() ? std::string_view() : p_.labels.find(n.marks.source, n.def->id);
   }
@@ -53,28 +80,21 @@ class part_order {
   constexpr bool is_transposed(const op_node& n) const {
     return n.marks.transposed > 0 || label_of(n).substr(0, 5) == "grad.";
   }
-  constexpr void look_at(op_id o) {
-    const op_node& n = p_.op(o);
-    bool derived = is_transposed(n);
-    for (const value_id v : p_.operands(o)) derived = derived || derived_[p_.producer(v)] != 0;
-    derived_[o] = derived;
-    take(n, derived);
-    for (const auto& r : p_.regions_of(o))
-      ir_detail::for_each_op(r, [&](const op_node& inner) { take(inner, derived); });
-  }
-  constexpr void take(const op_node& n, bool derived) {
+  /// `o`: the op, or the one that it is nested in.
+  constexpr void take(const op_node& n, op_id o) {
     if (n.operand_count == 0 || n.marks.again) return;
     const std::string_view name = name_of(n);
     if (name.empty()) return;
-    if (is_transposed(n))
-      add(backward_, late_, name);
-    else if (!derived)
-      add(forward_, names_, name);
-  }
-  static constexpr void add(name_table& known, vec<text>& list, std::string_view name) {
-    if (known.find(name) >= 0) return;
-    known.insert(name, static_cast<int>(list.size()));
-    list.push_back(text(name));
+    if (is_transposed(n)) {
+      if (backward_.find(name) >= 0) return;
+      backward_.insert(name, static_cast<int>(late_.size()));
+      return late_.push_back(name);
+    }
+    const int fresh = static_cast<int>(parts_.size()), known = forward_.insert(name, fresh);
+    if (known == fresh) parts_.push_back({name});
+    part& each = parts_[known];
+    each.follows = each.follows || derived_[o] != 0;
+    each.in_model = each.in_model || needed_[o] != 0;
   }
 };
 
