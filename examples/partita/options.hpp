@@ -35,16 +35,21 @@ inline constexpr std::array entries{
           &options::check},
     entry{"--csv", "", "the collectives as comma-separated values", nullptr, &options::csv},
     entry{"--diff", "FILE", "what differs under a second specification", &options::diff},
-    entry{"--dump", "FOLDER",
-          "write what each tactic makes: the program of a device (1-NAME.txt) and its figures\n"
-          "                  (1-NAME.json), 2-..., and the source (0-source.txt)",
-          &options::dump},
+    entry{
+        "--dump", "FOLDER",
+        "write what each tactic makes: the program of a device (1-NAME.txt) and its figures\n"
+        "                  (1-NAME.json), 2-..., and the source (0-source.txt); of a pipeline "
+        "also\n"
+        "                  what a runtime carries out: calls.json, and a module for each function\n"
+        "                  (calls/0.mlir, ...)",
+        &options::dump},
     entry{"--emit", "FORM",
           "write the program: StableHLO of one device (local), of the whole with shardings "
           "(annotated)\n"
           "                  or without (source); or as Partita prints it: text, core (loops), "
           "device,\n"
-          "                  and of a pipeline the list of calls (calls)",
+          "                  and of a pipeline the list of calls (calls), also as JSON for a "
+          "runtime (json)",
           &options::emit},
     entry{"--environment", "",
           "play the search: a line of JSON on standard input, one on standard output, see\n"

@@ -13,9 +13,11 @@
 #include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/print_calls.hpp>
 #include <partita/mpmd/print_pipeline.hpp>
+#include <partita/mpmd/write_functions.hpp>
 #include <partita/partita.hpp>
 #include <partita/report/passes.hpp>
 #include <partita/report/pipeline_html.hpp>
+#include <partita/report/pipeline_json.hpp>
 #include <partita/report/pipeline_report.hpp>
 #include <partita/report/pipeline_trace.hpp>
 #include <partita/run/file/npz.hpp>
@@ -261,7 +263,21 @@ inline partita::text simulation_report(const session& s, const partita::pipeline
   table.add(s.name(s.tactics() - 1), p, time);
   return partita::concat("simulated:\n", table.print(), partita::print_timeline(p, time));
 }
-/// For each tactic the functions after it and their figures; the source, and the list of calls.
+/// What a runtime carries out: the list of calls (calls.txt, calls.json), and a module for each
+/// function (calls/0.mlir, ...).
+inline void dump_calls(const partita::pipelined& p, const std::string& folder) {
+  const partita::exported_pipeline e = partita::export_calls(p);
+  make_folder(folder + "/calls");
+  const auto write = [&](const std::string& name, const partita::text& all) {
+    if (all.view().starts_with("error: ")) throw partita::error(all.view().substr(7));
+    partita::run_detail::write_file(folder + "/calls" + name, all.view());
+  };
+  write(".txt", partita::print_calls(p, e));
+  write(".json", partita::pipeline_json(p, e));
+  for (int f = 0; f < static_cast<int>(e.functions.size()); ++f)
+    write('/' + std::to_string(f) + ".mlir", partita::write_stablehlo(p, e, f));
+}
+/// For each tactic the functions after it and their figures; the source, and what is exported.
 inline void dump(const session& s, const partita::program& source, const partita::pipelined& p,
                  const std::string& folder) {
   make_folder(folder);
@@ -276,7 +292,7 @@ inline void dump(const session& s, const partita::program& source, const partita
   write("0-source.txt", partita::print(source));
   for (std::size_t t = 0; t + 1 < s.tactics(); ++t) both(t, s.after(t));
   both(s.tactics() - 1, p);
-  write("calls.txt", partita::print_calls(p));
+  dump_calls(p, folder);
 }
 inline partita::text written(const partita::program& source, const partita::pipelined& p,
                              const std::string& form) {
@@ -285,8 +301,9 @@ inline partita::text written(const partita::program& source, const partita::pipe
   if (form == "core") return partita::print_core(p.core);
   if (form == "device") return partita::print(p);
   if (form == "calls") return partita::print_calls(p);
+  if (form == "json") return partita::pipeline_json(p);
   throw usage_error("option --emit: \"" + form +
-                    "\" is not allowed; give source, core, text, device or calls");
+                    "\" is not allowed; give source, core, text, device, calls or json");
 }
 inline partita::text trace(const partita::pipelined& p, const partita::pipeline_time& t) {
   const partita::text events = partita::trace_events(p, t);

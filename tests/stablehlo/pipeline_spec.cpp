@@ -2,6 +2,7 @@
 // program partita prints.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 
 #include <partita/spec/designs.hpp>
@@ -124,8 +125,16 @@ TEST_CASE("the forms of a pipeline") {
         std::string::npos);
   CHECK(data::str(pipelines::trace(made, s.simulated(made))).find("\"B3\"") != std::string::npos);
   CHECK_THROWS_WITH(pipelines::written(p, made, "devices"),
-                    "option --emit: \"devices\" is not allowed; give source, core, text, device or "
-                    "calls");
+                    "option --emit: \"devices\" is not allowed; give source, core, text, device, "
+                    "calls or json");
+  const std::string folder = "pipeline_dump_test";
+  pipelines::dump(s, p, made, folder);
+  for (const char* name : {"0-source.txt", "1-PP.txt", "2-BP.json", "3-MP.txt", "calls.txt"})
+    CHECK(!pt::run_detail::read_file(folder + '/' + name).empty());
+  CHECK(pt::run_detail::read_file(folder + "/calls.json").starts_with("{\"microbatches\": 4"));
+  CHECK(pt::run_detail::read_file(folder + "/calls/2.mlir").find("stablehlo.all_reduce") !=
+        std::string::npos);
+  std::filesystem::remove_all(folder);
   options o;
   pipelines::refuse_options(o);
   o.sweep = "what.if";
