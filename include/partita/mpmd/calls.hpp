@@ -84,6 +84,7 @@ class call_writer {
   constexpr const pipeline_unit& unit(int u) const { return out_.units[u]; }
   constexpr void add(int u, int microbatch) {
     const fragment& f = unit(u).piece;
+    if (microbatch < 0 && unit(u).gives.empty()) return;  // nothing that others need
     call_of_[u].push_back(out_.calls.count());
     out_.calls.calls.push_back({f.stage, f.mesh, unit(u).transposed, microbatch, unit(u).part});
     out_.unit_of.push_back(u);

@@ -9,6 +9,7 @@
 #include <boost/hana/tuple.hpp>
 
 #include <partita/mpmd/calls.hpp>
+#include <partita/mpmd/keep_gathered.hpp>
 #include <partita/mpmd/pipeline_memory.hpp>
 #include <partita/mpmd/sharded_units.hpp>
 #include <partita/mpmd/split_sums.hpp>
@@ -24,6 +25,9 @@ struct pipeline_options {
   vec<microbatch_entry> batch = {};
   bool split = false;  ///< backward units in two parts
   channel_options channels = {};
+  /// What units use sharded in another way than it lies is gathered once for each step, in front of
+  /// the microbatches, and kept; else in each call.
+  bool keep_gathered = false;
 };
 
 namespace mpmd_detail {
@@ -192,6 +196,7 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
     out.error.record(mpmd_detail::assigner(p, t, options.where).run().error);
   out.error.record(one.error);
   if (out.error) return {};
+  if (sharded && options.keep_gathered) gather_keeper(one).run();
   mpmd_detail::assigned_program given = mpmd_detail::assigner(one.p, t, options.where).run();
   out.error.record(given.error);
   if (out.error) return {};

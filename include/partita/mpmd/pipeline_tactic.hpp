@@ -24,6 +24,7 @@ struct pipeline_plan {
   bool split = false;            ///< backward units in two parts
   bool infer_transfers = false;  ///< see assignment
   channel_options channels = {};
+  bool keep_gathered = false;  ///< parameters are gathered once for each step, and kept
 };
 
 /// Cuts a step into stages and runs them on the meshes of a topology.
@@ -79,8 +80,10 @@ class pipeline_tactic {
   constexpr const stage_list& stages() const { return plan_.stages; }
   /// Without the parts of stages that are automatic.
   constexpr pipeline_options options(const topology& t) const {
-    pipeline_options o{
-        .microbatches = plan_.microbatches, .split = plan_.split, .channels = plan_.channels};
+    pipeline_options o{.microbatches = plan_.microbatches,
+                       .split = plan_.split,
+                       .channels = plan_.channels,
+                       .keep_gathered = plan_.keep_gathered};
     o.where.infer_transfers = plan_.infer_transfers;
     for (int i = 0; i < plan_.stages.count(); ++i) {
       const int stage = plan_.stages.stage(i);

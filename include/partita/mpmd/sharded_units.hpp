@@ -57,6 +57,10 @@ class unit_lowerer {
   vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
   vec<int> taken_by_;      ///< by value of the core program: the same
   vec<int> combined_in_;   ///< by op of the source: the same
+  vec<layout> kept_as_;    ///< by value of the core program: how a microbatch_keep leaves it
+  vec<char> is_kept_;      ///< by value of the core program: is it of one? Empty: there is none
+  vec<value_id> same_as_;  ///< by value of the core program: what is kept as it lies, or -1
+  vec<int> given_in_;      ///< by value of the core program: the unit that was looked at last
   int first_added_ = 0;
 
   static constexpr value_names names_for(const program& p, bool named) {
@@ -114,7 +118,53 @@ class unit_lowerer {
     output_of_.resize(p_.types.size(), -1);
     for (int i = p_.output_count(); i-- > 0;) output_of_[p_.outputs[i].value] = i;
     for (const auto& each : p_.outputs) out_.output_slot.push_back(each.value);
+    find_kept();
   }
+  /// What is kept for all microbatches lies as the units that use it need it, as far as they agree.
+  /// If it lay so before, the value that it is kept of stands for it between units.
+  constexpr void find_kept() {
+    vec<op_id> keeps;
+    for (op_id o = 0; o < source_.op_count(); ++o)
+      if (source_.op(o).def->id == def<op::microbatch_keep>.id) keeps.push_back(o);
+    if (keeps.empty()) return;
+    spmd_detail::fused_rules rules(core_, out_.options.passes, sent_);
+    is_kept_.resize(p_.types.size(), 0);
+    kept_as_.resize(p_.types.size(), layout{});
+    same_as_.resize(p_.types.size(), -1);
+    given_in_.resize(p_.types.size(), -1);
+    for (const op_id o : keeps) {
+      const value_id from = slot_of_[source_.operand(o, 0)], v = source_.op(o).result;
+      const value_id slot = slot_of_[v];
+      const layout wanted = wanted_by_all(rules, slot);
+      is_kept_[slot] = 1;
+      kept_as_[slot] = wanted;
+      if (wanted == rules.lies(from) && sent_[slot] == 0) out_.slot_of[v] = same_as_[slot] = from;
+    }
+  }
+  /// What stands for a slot between units.
+  constexpr value_id between(value_id slot) const {
+    return same_as_.empty() || same_as_[slot] < 0 ? slot : same_as_[slot];
+  }
+  constexpr layout wanted_by_all(const spmd_detail::fused_rules& rules, value_id v) const {
+    const span<const use> uses = core_.uses(v);
+    layout common = uses.empty() ? layout() : rules.wanted(uses[0]);
+    for (std::size_t k = 1; k < uses.size(); ++k) {
+      const layout other = rules.wanted(uses[k]);
+      layout both;  // per dimension, the axes that both begin with
+      for (int d = 0; d < p_.type(v).shape.rank; ++d) {
+        axis_list a, b;
+        for (const auto& e : common)
+          if (e.dim == d) a.push_back(e.axis);
+        for (const auto& e : other)
+          if (e.dim == d) b.push_back(e.axis);
+        for (int i = 0; i < a.count && i < b.count && a.axes[i] == b.axes[i]; ++i)
+          both.push_back(a.axes[i], d);
+      }
+      common = both;
+    }
+    return common;
+  }
+  constexpr bool is_kept(value_id slot) const { return !is_kept_.empty() && is_kept_[slot] != 0; }
 
   // ---- Meshes -----------------------------------------------------------------------------------
 
@@ -159,8 +209,9 @@ class unit_lowerer {
   /// How a value lies between units. An axis that does not divide it on a mesh that takes it is
   /// left out there.
   constexpr layout lies(const lowering& l, value_id v) const {
-    const layout want =
-        slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0}) : l.rules().lies(v);
+    const layout want = is_kept(v)          ? kept_as_[v]
+                        : slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
+                                            : l.rules().lies(v);
     layout fits;
     shape left = p_.type(v).shape;
     for (const auto& e : want) {
@@ -210,7 +261,7 @@ class unit_lowerer {
     vec<op_id> ops;
     for (const value_id v : unit.piece.inputs) take(l, u, v);
     for (const op_id o : unit.piece.ops) include(u, op_of_[o], ops);
-    const vec<value_id> given = given_by(unit);
+    const vec<value_id> given = given_by(u);
     for (const value_id v : given) need(u, v, ops);
     for (const op_id o : unit.stacks) need(u, p_.operand(op_of_[o], 0), ops);
     for (const op_id o : unit.sums) need(u, p_.operand(op_of_[o], 0), ops);
@@ -231,9 +282,17 @@ class unit_lowerer {
     unit.notes = static_cast<vec<collective_note>&&>(done.notes);
   }
   /// What others take, and what the caller gets where that is something else.
-  constexpr vec<value_id> given_by(const pipeline_unit& unit) const {
+  constexpr vec<value_id> given_by(int u) {
+    const pipeline_unit& unit = out_.units[u];
     vec<value_id> given;
-    for (const value_id v : unit.piece.outputs) given.push_back(slot_of_[v]);
+    for (const value_id v : unit.piece.outputs) {
+      const value_id slot = between(slot_of_[v]);
+      if (!is_kept_.empty()) {  // several may be kept of one, which may be another output
+        if (given_in_[slot] == u || taken_by_[slot] == u) continue;
+        given_in_[slot] = u;
+      }
+      given.push_back(slot);
+    }
     for (int i = 0; i < source_.output_count(); ++i)
       for (const value_id v : unit.piece.outputs)
         if (v == source_.outputs[i].value && slot_of_[v] != out_.output_slot[i])
@@ -246,7 +305,7 @@ class unit_lowerer {
     if (combined_in_[o] == u) return take_combined(l, u, op_of_[o]);
     const value_id slot = slot_of_[v];
     l.take(slot, lies(l, slot), name_of(slot));
-    unit.takes.push_back({slot, lies(l, slot), terms(l, slot)});
+    unit.takes.push_back({between(slot), lies(l, slot), terms(l, slot)});
     taken_by_[slot] = u;
   }
   /// What all calls of a unit gave: it lies as they gave it, and is finished here.

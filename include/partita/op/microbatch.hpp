@@ -25,6 +25,16 @@ struct microbatch_slice : crosses_iteration<1> {
 struct microbatch_index : crosses_iteration<0> {
   static constexpr std::string_view name = "microbatch_index";
 };
+/// What all iterations use, made ready in front of them: it lies as they need it.
+///
+/// Tile map  ([i]) -> ([i])
+struct microbatch_keep : crosses_iteration<1> {
+  static constexpr std::string_view name = "microbatch_keep";
+  static constexpr bool identity = true;
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
+  }
+};
 /// What leaves all iterations combined: their sum, or what the attribute (a combiner) says;
 /// `stack`: they all give the same.
 ///
