@@ -156,7 +156,7 @@ void print_sharded_plan() {
       "inside", "trace", "plan", "prove", "gathers", "sums", "scatters", "conflict", "peak MB");
   paper::language_model_sizes sizes = paper::T32;
   sizes.batch = 512;
-  const auto print_row = [&](const char* name, const auto& tactics) {
+  const auto print_row = [&](const char* name, const auto& tactics, bool keep_gathered = false) {
     double traced = 1e9, planned = 1e9, proved = 1e9;
     pt::pipelined p;
     for (int i = 0; i < 3; ++i) {
@@ -167,6 +167,7 @@ void print_sharded_plan() {
       auto start = clock_type::now();
       const pt::program f = paper::trace_training_step(sizes);
       traced = std::min(traced, seconds_since(start));
+      where.options.keep_gathered = keep_gathered;
       start = clock_type::now();
       p = pt::pipeline(f, where.topology, pt::one_f_one_b, where.options, tactics);
       planned = std::min(planned, seconds_since(start));
@@ -187,8 +188,10 @@ void print_sharded_plan() {
   print_row("BP+MP", pt::schedule(paper::transformers::BP, paper::transformers::MP));
   print_row("BP+MP+Z2", pt::schedule(paper::transformers::BP, paper::transformers::MP,
                                      paper::transformers::Z2));
-  print_row("BP+MP+Z3", pt::schedule(paper::transformers::BP, paper::transformers::MP,
-                                     paper::transformers::Z3));
+  const auto fully_sharded =
+      pt::schedule(paper::transformers::BP, paper::transformers::MP, paper::transformers::Z3);
+  print_row("BP+MP+Z3", fully_sharded);
+  print_row("kept", fully_sharded, true);
 }
 
 std::vector<pt::array> arguments(const pt::program& f) {

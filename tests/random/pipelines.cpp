@@ -319,7 +319,8 @@ std::string sharded_problem(std::uint64_t seed) {
   pt::pipeline_options options{.microbatches = c.microbatches,
                                .batch = {{"x", 0}, {"side", 0}},
                                .split = r.one_in(2),
-                               .channels = {.capacity = pt::unbounded}};
+                               .channels = {.capacity = pt::unbounded},
+                               .keep_gathered = r.one_in(3)};
   options.where.infer_transfers = true;
   for (int i = 0; i < static_cast<int>(c.names.size()); ++i) {
     const int stage = c.stage_of(i);

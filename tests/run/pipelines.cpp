@@ -103,13 +103,15 @@ constexpr auto MP = pt::manual("M", {{"params.layers.*.qkv", 2}, {"params.layers
 constexpr auto Z3 = pt::manual(
     "B", {{"params", pt::first_divisible_dim}, {"state", pt::first_divisible_dim}}, "Z3");
 
-constexpr auto pipeline_of_two(const pt::pipeline_order& order, std::int64_t microbatches) {
+constexpr auto pipeline_of_two(const pt::pipeline_order& order, std::int64_t microbatches,
+                               bool keep_gathered = false) {
   return pt::pipeline(
       {.stages = {{"embedding", "layers.0", "layers.1"}, {"layers.2", "layers.3", "head"}},
        .batch = {{"tokens", 0}, {"targets", 0}},
        .microbatches = microbatches,
        .order = order,
-       .channels = {.capacity = 16}},
+       .channels = {.capacity = 16},
+       .keep_gathered = keep_gathered},
       "PP");
 }
 constexpr auto pipeline_of_four(const pt::pipeline_order& order, std::int64_t microbatches) {
@@ -219,6 +221,26 @@ TEST_CASE("what is communicated inside of stages") {
   CHECK(tied.check(t, pt::schedule(PP, BP, Z3), rings).collectives.permute > 0);
 }
 
+TEST_CASE("parameters that are sharded over the batch, gathered for each microbatch or once") {
+  const tied_reference tied;
+  const auto of_stages = [&](const pt::topology& t, bool keep, int microbatches) {
+    return tied.check(
+        t, pt::schedule(pipeline_of_two(pt::one_f_one_b, microbatches, keep), BP, MP, Z3));
+  };
+  const pt::topology same = meshes_of(2, {{"B", 2}, {"M", 2}}, {{"B", 2}, {"M", 2}});
+  const pt::pipelined four = of_stages(same, false, 4), four_kept = of_stages(same, true, 4),
+                      eight = of_stages(same, false, 8), eight_kept = of_stages(same, true, 8);
+  // Each of 4 layers has 6 parameters and both meshes the table.
+  CHECK(eight.collectives.all_gather > four.collectives.all_gather);
+  CHECK(four_kept.collectives.all_gather == eight_kept.collectives.all_gather);
+  CHECK(four_kept.collectives.all_gather == 4 * 6 + 2);
+  CHECK(pt::memory_of(eight_kept)[0].peak > pt::memory_of(eight)[0].peak);
+  // What is combined inside of calls stays as it is.
+  CHECK(four_kept.collectives.all_reduce == four.collectives.all_reduce);
+  of_stages(meshes_of(2, {{"B", 4}, {"M", 2}}, {{"M", 2}, {"B", 2}}), true, 4);
+  of_stages(meshes_of(2, {{"B", 2}}, {{"B", 4}, {"M", 2}}), true, 8);
+}
+
 TEST_CASE("the last stage merged into one call, and forwards run again: the same bits") {
   const tied_reference tied;
   const auto check = [&](const pt::pipelined& p) {
@@ -236,6 +258,7 @@ TEST_CASE("the last stage merged into one call, and forwards run again: the same
                        {.where = stages(2, *order, 2),
                         .microbatches = 4,
                         .batch = {{"tokens", 0}, {"targets", 0}}}));
-  check(pt::partition(tied.f, meshes_of(2, {{"B", 4}, {"M", 2}}, {{"M", 2}, {"B", 2}}),
-                      pt::schedule(pipeline_of_two(pt::one_f_one_b, 4), BP, MP, Z3)));
+  for (const bool keep : {false, true})
+    check(pt::partition(tied.f, meshes_of(2, {{"B", 4}, {"M", 2}}, {{"M", 2}, {"B", 2}}),
+                        pt::schedule(pipeline_of_two(pt::one_f_one_b, 4, keep), BP, MP, Z3)));
 }

@@ -76,7 +76,7 @@ class call_writer {
   pipelined& out_;
   const vec<call_edge>& edges_;
   vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
-  vec<vec<int>> takers_;   ///< by value: units that take it
+  vec<vec<int>> takers_;   ///< by slot: units that take it
   vec<int> place_;         ///< by call, in the order
   int ranks_ = 0, stages_ = 0;
   vec<message> list_;
@@ -84,7 +84,6 @@ class call_writer {
   constexpr const pipeline_unit& unit(int u) const { return out_.units[u]; }
   constexpr void add(int u, int microbatch) {
     const fragment& f = unit(u).piece;
-    if (microbatch < 0 && unit(u).gives.empty()) return;  // nothing that others need
     call_of_[u].push_back(out_.calls.count());
     out_.calls.calls.push_back({f.stage, f.mesh, unit(u).transposed, microbatch, unit(u).part});
     out_.unit_of.push_back(u);
@@ -137,12 +136,15 @@ class call_writer {
     return mesh;
   }
   constexpr void find_takers() {
-    takers_.resize(out_.source.types.size(), vec<int>{});
+    const program& p = out_.values();
+    takers_.resize(p.types.size(), vec<int>{});
     for_each_unit([&](int u) {
-      for (const value_id v : unit(u).piece.inputs) {
-        const op_id o = out_.source.producer(v);
-        const bool slice = enters(out_.source.op(o)) && out_.source.op(o).operand_count > 0;
-        takers_[slice ? out_.source.operand(o, 0) : v].push_back(u);
+      const std::size_t own = unit(u).takes.size() - unit(u).sums.size();
+      for (std::size_t k = 0; k < own; ++k) {
+        const value_id v = unit(u).takes[k].slot;
+        const op_id o = p.producer(v);
+        const bool slice = enters(p.op(o)) && p.op(o).operand_count > 0;
+        takers_[slice ? p.operand(o, 0) : v].push_back(u);
       }
     });
   }
@@ -169,7 +171,7 @@ class call_writer {
     const auto look = [&](int c) {
       if (first < 0 || place_[c] < place_[first]) first = c;
     };
-    for (const int u : takers_[t.value]) {
+    for (const int u : takers_[out_.slot_of[t.value]]) {
       if (unit(u).piece.mesh != t.to) continue;
       if (microbatch >= 0 && unit(u).inside)
         look(call_of_[u][microbatch]);

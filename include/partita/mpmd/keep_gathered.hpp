@@ -7,6 +7,7 @@
 #include <partita/ir/copy.hpp>
 #include <partita/ir/source_ids.hpp>
 #include <partita/mpmd/one_microbatch.hpp>
+#include <partita/mpmd/pipelined.hpp>
 #include <partita/op/microbatch.hpp>
 #include <partita/op/registry.hpp>
 
@@ -76,5 +77,36 @@ class gather_keeper {
     for (const value_id v : p_.operands(o)) done_[v] = 0;
   }
 };
+
+constexpr void bridge(vec<call_edge>& edges, int u) {
+  vec<int> before, behind;
+  for (const call_edge& e : edges) {
+    if (e.to == u) before.push_back(e.from);
+    if (e.from == u) behind.push_back(e.to);
+  }
+  for (const int a : before)
+    for (const int b : behind) edges.push_back({a, b});
+}
+/// Takes out units in front of the microbatches that give nothing: what they kept lay as it is
+/// needed. Those that waited for one wait for what it waited for.
+constexpr void drop_idle_units(pipelined& p, vec<call_edge>& edges) {
+  vec<int> now;
+  int left = 0;
+  for (const pipeline_unit& u : p.units)
+    now.push_back(!u.inside && u.gives.empty() && u.sums.empty() ? -1 : left++);
+  if (left == static_cast<int>(p.units.size())) return;
+  for (int u = 0; u < static_cast<int>(now.size()); ++u)
+    if (now[u] < 0) bridge(edges, u);
+  vec<call_edge> kept;
+  for (const call_edge& e : edges)
+    if (now[e.from] >= 0 && now[e.to] >= 0) kept.push_back({now[e.from], now[e.to]});
+  edges = static_cast<vec<call_edge>&&>(kept);
+  for (transfer& t : p.transfers)
+    if (t.after >= 0) t.after = now[t.after];
+  vec<pipeline_unit> units;
+  for (int u = 0; u < static_cast<int>(now.size()); ++u)
+    if (now[u] >= 0) units.push_back(static_cast<pipeline_unit&&>(p.units[u]));
+  p.units = static_cast<vec<pipeline_unit>&&>(units);
+}
 
 }  // namespace partita::mpmd_detail

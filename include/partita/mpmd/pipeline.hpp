@@ -221,6 +221,7 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   out.inside = static_cast<vec<char>&&>(writer.inside_);
   if constexpr (sharded)
     if (!out.error) mpmd_detail::shard_units(out, tactics);
+  if (sharded && options.keep_gathered && !out.error) drop_idle_units(out, writer.edges);
   if (!out.error) mpmd_detail::finish_units(out);
   return static_cast<vec<call_edge>&&>(writer.edges);
 }
