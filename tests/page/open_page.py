@@ -76,13 +76,13 @@ def read(path):
         return file.read()
 
 
-def check_text(page, words):
+def check_text(page, words, least_pictures=4):
     for each in words:
         need(each in page, f"the page does not hold {each!r}")
     for outside in ("http:", "https:", "url(", "@import", "<img", "<iframe"):
         need(outside not in page, f"the page has {outside}")
     pictures = re.findall(r"<svg .*?</svg>", page, re.S)
-    need(len(pictures) >= 4, f"{len(pictures)} pictures")
+    need(len(pictures) >= least_pictures, f"{len(pictures)} pictures")
     for each in pictures:
         xml.etree.ElementTree.fromstring(each)
 
@@ -95,6 +95,22 @@ def check_dump(folder, names):
             told = json.load(file)
         need(len(told["tactics"]) == i + 1 and told["figures"]["tactic_count"] == i + 1, f"{name} is after {i + 1} tactics")
         need(read(os.path.join(folder, name + ".txt")).startswith("func @main("), f"{name} is no program")
+
+
+def check_pipeline(partita, examples, folder):
+    """A page, a trace and all that is dumped of a pipeline; what is for one mesh is refused."""
+    files = [os.path.join(examples, "layers." + kind) for kind in ("mlir", "spec", "conf")]
+    page, trace, dump = (os.path.join(folder, name) for name in ("p.html", "p.json", "pipeline"))
+    subprocess.run([partita, *files, "--html", page, "--trace", trace, "--dump", dump], check=True, timeout=120)
+    check_text(read(page), ["layers.mlir, layers.spec", "Timeline", "F0 F1 B0 F2 B1 F3 B2 B3", "Transfers"], 1)
+    need(len(json.loads(read(trace))["traceEvents"]) > 20, "the trace is too short")
+    names = sorted(["0-source.txt", "calls", "calls.json", "calls.txt"] +
+                   [name + kind for name in ("1-PP", "2-BP", "3-MP") for kind in (".json", ".txt")])
+    need(sorted(os.listdir(dump)) == names, f"--dump writes {sorted(os.listdir(dump))}")
+    calls = json.loads(read(os.path.join(dump, "calls.json")))
+    need(len(os.listdir(os.path.join(dump, "calls"))) == len(calls["functions"]), "a function has no module")
+    refused = subprocess.run([partita, *files, "--explain"], capture_output=True, text=True, timeout=120)
+    need(refused.returncode == 2 and "O142 option --explain" in refused.stderr, "--explain is not refused")
 
 
 def browse(browser, folder, *arguments):
@@ -155,6 +171,7 @@ def main():
             if os.environ.get("PARTITA_SCREENSHOTS"):
                 picture = os.path.join(os.environ["PARTITA_SCREENSHOTS"], name + ".png")
                 browse(browser, folder, "--window-size=1200,3000", "--screenshot=" + picture, "file://" + path)
+        check_pipeline(partita, examples, folder)
     if browser is None:
         print("skipped: no Chromium was found; the pages have not been opened")
         sys.exit(77)
