@@ -16,6 +16,8 @@
 #include <partita/mpmd/pipeline_memory.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/prove_pipeline.hpp>
+#include <partita/mpmd/write_functions.hpp>
+#include <partita/report/pipeline_json.hpp>
 #include <partita/run/pipeline.hpp>
 
 #include "../examples/models/language_model.hpp"
@@ -152,12 +154,14 @@ void print_plan() {
 void print_sharded_plan() {
   std::printf(
       "\nT32 in 8 stages of {\"batch\":16, \"model\":2}, 1F1B, 32 microbatches: milliseconds (the "
-      "least of three)\n%-12s %8s %8s %8s %8s %8s %8s %8s %12s\n",
-      "inside", "trace", "plan", "prove", "gathers", "sums", "scatters", "conflict", "peak MB");
+      "least of three)\n%-12s %8s %8s %8s %8s %9s %8s %8s %8s %8s %12s\n",
+      "inside", "trace", "plan", "prove", "export", "functions", "gathers", "sums", "scatters",
+      "conflict", "peak MB");
   paper::language_model_sizes sizes = paper::T32;
   sizes.batch = 512;
   const auto print_row = [&](const char* name, const auto& tactics, bool keep_gathered = false) {
-    double traced = 1e9, planned = 1e9, proved = 1e9;
+    double traced = 1e9, planned = 1e9, proved = 1e9, exported = 1e9;
+    pt::exported_pipeline e;
     pt::pipelined p;
     for (int i = 0; i < 3; ++i) {
       staged where(8, sizes.layers, 32);
@@ -175,14 +179,21 @@ void print_sharded_plan() {
       if (const pt::verdict v = pt::prove(f, p); !v)
         std::puts(std::string(v.error.message.view()).c_str());
       proved = std::min(proved, seconds_since(start));
+      start = clock_type::now();
+      e = pt::export_calls(p);
+      if (pt::pipeline_json(p, e).empty()) std::puts("nothing is written");
+      for (int each = 0; each < static_cast<int>(e.functions.size()); ++each)
+        if (pt::write_stablehlo(p, e, each).empty()) std::puts("nothing is written");
+      exported = std::min(exported, seconds_since(start));
     }
     std::int64_t peak = 0;
     for (const auto& m : pt::memory_of(p)) peak = std::max(peak, m.peak);
     const pt::collectives& c = p.collectives;
-    std::printf("%-12s %8.1f %8.1f %8.1f %8ld %8ld %8ld %8d %12.1f\n", name, traced * 1e3,
-                planned * 1e3, proved * 1e3, static_cast<long>(c.all_gather),
-                static_cast<long>(c.all_reduce), static_cast<long>(c.reduce_scatter),
-                p.tactics.back().conflicts, static_cast<double>(peak) / 1e6);
+    std::printf("%-12s %8.1f %8.1f %8.1f %8.1f %9d %8ld %8ld %8ld %8d %12.1f\n", name, traced * 1e3,
+                planned * 1e3, proved * 1e3, exported * 1e3, static_cast<int>(e.functions.size()),
+                static_cast<long>(c.all_gather), static_cast<long>(c.all_reduce),
+                static_cast<long>(c.reduce_scatter), p.tactics.back().conflicts,
+                static_cast<double>(peak) / 1e6);
   };
   print_row("BP", pt::schedule(paper::transformers::BP));
   print_row("BP+MP", pt::schedule(paper::transformers::BP, paper::transformers::MP));

@@ -329,6 +329,18 @@ TEST_CASE("a loop runs on one mesh") {
         "O109 mpmd: scan has \"layers.0\" on mesh \"m0\" and \"layers.1\" on mesh \"m1\" in it; it "
         "runs on one mesh: write it out, or assign both to one mesh");
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"layers", "m1"}}})) == "layers.0@m1: scan");
+  const auto rolled = traced(
+      [](auto x) {
+        return pt::for_loop(
+            0, 3, [](auto, auto h) { return pt::named("part", twice)(h); }, x);
+      },
+      "x");
+  CHECK(
+      refusal(rolled, {.names = {{"part.0", "m0"}, {"part.1", "m1"}}}) ==
+      "O139 mpmd: \"part.0\" would be an iteration of scan, which has \"part\" in it; a loop lies "
+      "on one mesh: give it all of \"part\", or unroll it (in C++ a for statement with "
+      "named(\"part\", i, ...), in JAX lax.scan(..., unroll=True))");
+  CHECK(refusal(rolled, {.names = {{"rest.0", "m0"}}}).substr(0, 5) == "O108 ");
 }
 
 TEST_CASE("where what has no name goes") {

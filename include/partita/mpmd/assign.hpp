@@ -132,6 +132,13 @@ class part_selector {
   vec<int> lines_;  ///< by scope
 };
 
+/// Does a nested program have an op of a part that is given to a mesh, or of a derivative of one?
+constexpr bool has_parts(const program& region, part_selector& parts) {
+  bool found = false;
+  ir_detail::for_each_op(region, [&](const op_node& n) { found = found || parts.has(n); });
+  return found;
+}
+
 /// Ops that are given to meshes, by their names.
 struct assigned_program {
   vec<int> mesh;     ///< by op: the one it is given to, or -1
@@ -147,8 +154,8 @@ struct assigned_program {
 };
 
 /// Errors    O105 no such mesh; O106 two lines of one name; O107 a part in a part of another mesh;
-///           O108 nothing has this name; O109 a nested program of several meshes; and those of
-///           validate()
+///           O108 nothing has this name; O139 it is an iteration of a loop; O109 a nested program
+///           of several meshes; and those of validate()
 class assigner {
  public:
   constexpr assigner(const program& p, const topology& t, const assignment& a)
@@ -219,9 +226,29 @@ class assigner {
   constexpr void check_found(const vec<mesh_for>& lines, const line_finder& finder,
                              std::string_view what, const vec<std::string_view>& names) {
     for (std::size_t i = 0; i < lines.size(); ++i)
-      if (!finder.found[i])
+      if (!finder.found[i] && !is_iteration(lines[i].name))
         out_.error.record("O108", "mpmd: no ", what, " has the name \"", lines[i].name,
                           "\" or lies below it; ", known_names(lines[i].name, names));
+  }
+
+  /// Is `layers.2` wanted of a loop that has `layers` in it? Then it is said why that cannot be.
+  constexpr bool is_iteration(std::string_view name) {
+    std::size_t dot = name.size();
+    while (dot > 0 && name[dot - 1] >= '0' && name[dot - 1] <= '9') --dot;
+    if (dot == name.size() || dot < 2 || name[dot - 1] != '.') return false;
+    const std::string_view part = name.substr(0, dot - 1);
+    part_selector parts(p_.scopes, p_.labels, {{part, {}}});
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      for (const program& r : p_.regions_of(o))
+        if (has_parts(r, parts)) {
+          out_.error.record("O139", "mpmd: \"", name, "\" would be an iteration of ",
+                            p_.op(o).def->name, ", which has \"", part,
+                            "\" in it; a loop lies on one mesh: give it all of \"", part,
+                            "\", or unroll it (in C++ a for statement with named(\"", part,
+                            "\", i, ...), in JAX lax.scan(..., unroll=True))");
+          return true;
+        }
+    return false;
   }
 
   // ---- Parts ------------------------------------------------------------------------------------

@@ -158,13 +158,6 @@ class loop_opener {
   }
 };
 
-/// Does a nested program have an op of a part that is given to a mesh, or of a derivative of one?
-constexpr bool has_parts(const program& region, part_selector& parts) {
-  bool found = false;
-  ir_detail::for_each_op(region, [&](const op_node& n) { found = found || parts.has(n); });
-  return found;
-}
-
 }  // namespace mpmd_detail
 
 /// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, and one
