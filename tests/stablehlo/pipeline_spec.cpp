@@ -43,6 +43,15 @@ std::string pipeline_line(const std::string& options) {
 std::string meshes_mistake(std::string_view system) {
   return std::string(pt::read_system(system).error.message.view());
 }
+/// Small ones, on which tanh is not flat.
+std::vector<pt::array> small_arguments(const pt::program& p) {
+  std::vector<pt::array> inputs;
+  data::random r{3};
+  for (int i = 0; i < p.input_count(); ++i)
+    inputs.push_back(data::fill(
+        p.input_type(i), [&](std::int64_t) { return static_cast<double>(r.in(-4, 4)) / 16; }));
+  return inputs;
+}
 constexpr const char* two_meshes = "mesh m0\naxis B 4\naxis M 2\nmesh m1\naxis B 2\naxis M 2\n";
 
 }  // namespace
@@ -91,11 +100,7 @@ m1 {"B":2, "M":2} of A100-80:
   collectives: all_gather 0, all_reduce 12, reduce_scatter 0, all_to_all 0
   per device: arguments 11264 bytes, peak 37128 bytes, in B0
 )");
-  std::vector<pt::array> inputs;  // small ones, on which tanh is not flat
-  data::random r{3};
-  for (int i = 0; i < p.input_count(); ++i)
-    inputs.push_back(data::fill(
-        p.input_type(i), [&](std::int64_t) { return static_cast<double>(r.in(-4, 4)) / 16; }));
+  const auto inputs = small_arguments(p);
   CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
   // Before the tactics that shard, more lies on a device.
   CHECK(pt::pipeline_figures(s.after(1)).peak_bytes > pt::pipeline_figures(made).peak_bytes);
@@ -215,6 +220,23 @@ TEST_CASE("mistakes in a pipeline line") {
           .starts_with("X001 schedule: 1:19: the parts of a stage, like {embedding, layers.0}, "));
   CHECK(pipeline_mistake("pipeline {stages: {layers_0} {layers_3}}", two_meshes)
             .starts_with("O108 mpmd: no named part has the name \"layers_3\""));
+}
+
+TEST_CASE("remat beside a pipeline: names stay with their ops") {
+  const pt::program p = layers();
+  const auto system = pt::read_system(example("conf"));
+  const auto schedule = [](const std::string& more) {
+    return pt::read_schedule(pipeline_line(", microbatches: 4" + more) +
+                             "\nR: remat \"layers_*\"\nBP: manual B {x: 0, y: 0}\n");
+  };
+  const auto made = pipelines::session(p, schedule(", infer_transfers"), system).made();
+  CHECK(made.order_of("m0") == "F0 F1 B0 F2 B1 F3 B2 B3");
+  CHECK(data::str(made.notes.back()).find("of 2 scopes again") != std::string::npos);
+  const auto inputs = small_arguments(p);
+  CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
+  // What is computed again has no name: nothing may be sent for it unasked.
+  CHECK_THROWS_WITH_AS(pipelines::session(p, schedule(""), system).made(),
+                       doctest::Contains("for \"layers_0\"(1)"), pt::error);
 }
 
 TEST_CASE("stages that are to be found") {

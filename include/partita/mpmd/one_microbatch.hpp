@@ -174,12 +174,14 @@ constexpr one_microbatch cut_into_microbatches(
   rewriting r;
   r.p = p;
   number_ops(r.p);
+  const label_list labels = r.p.labels;  // by these numbers, which the loop keeps
+  const scope_list scopes = r.p.scopes;
   schedule_detail::stepping{n, batch}.rewrite(r);
   out.error = r.error;
   out.notes = r.notes;
   if (out.error) return out;
-  r.p.labels = p.labels;
-  r.p.scopes = p.scopes;
+  r.p.labels = labels;
+  r.p.scopes = scopes;
   if (n == 1) {
     out.p = static_cast<program&&>(r.p);
     return out;
