@@ -635,3 +635,16 @@ TEST_CASE("rules: what is padded beside the one position of a window is not that
                "  %v = slice(%g) {[0:2, 0:3, 0:1]} : tensor<2x3x1xf32>\n"));
   CHECK_FALSE(proves("", "  %v = reshape(%w) : tensor<2x3x1xf32>\n"));
 }
+
+TEST_CASE("rules: what cancels out in one order of a sum does in every other one") {
+  const std::string of = " : tensor<4xf32>\n", args = "(%x: tensor<4xf32>, %y: tensor<4xf32>)\n";
+  const std::string first = args + "  %a = subtract(%x, %x)" + of + "  %b = add(%a, %x)" + of +
+                            "  %c = multiply(%b, %y)" + of + "  return %c" + of;
+  const std::string second = args + "  %a = add(%x, %x)" + of + "  %b = subtract(%a, %x)" + of +
+                             "  %c = multiply(%b, %y)" + of + "  return %c" + of;
+  const std::string other = args + "  %a = add(%x, %x)" + of + "  %b = add(%a, %x)" + of +
+                            "  %c = multiply(%b, %y)" + of + "  return %c" + of;
+  CHECK(does(first, second));
+  CHECK(does(second, first));
+  CHECK_FALSE(does(first, other));
+}

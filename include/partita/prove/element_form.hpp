@@ -416,15 +416,23 @@ class element_form {
         operands_[kept++] = each;
     operands_.resize(kept);
   }
-  /// Equal ones as one; the factor of the first one is that of the sum.
+  /// Equal ones as one (what cancels out as two: it may not be finite); the factor of the first
+  /// one is that of the sum.
   constexpr void collect(double& scale) {
     std::size_t kept = 0;
-    for (const auto& each : operands_) {
-      if (kept == 0 || operands_[kept - 1].of != each.of ||
-          operands_[kept - 1].scale + each.scale == 0)
-        operands_[kept++] = each;
-      else
-        operands_[kept - 1].scale += each.scale;
+    for (std::size_t begin = 0, end = 0; begin < operands_.size(); begin = end) {
+      double all = 0, positive = 0;
+      for (; end < operands_.size() && operands_[end].of == operands_[begin].of; ++end) {
+        all += operands_[end].scale;
+        if (operands_[end].scale > 0) positive += operands_[end].scale;
+      }
+      const operand_term of = operands_[begin].of;
+      if (all == 0 && end > begin + 1) {
+        operands_[kept++] = {of, -positive};
+        operands_[kept++] = {of, positive};
+      } else {
+        operands_[kept++] = {of, end == begin + 1 ? operands_[begin].scale : all};
+      }
     }
     operands_.resize(kept);
     const double first = operands_[0].scale;
