@@ -76,6 +76,8 @@ TEST_CASE("lists of calls, pictures and traces are linear") {
   });
 }
 
-TEST_CASE("proofs of pipelines are linear in microbatches") {
-  check_linear(100, of_microbatches, [](deep_pipeline& d) { CHECK(pt::prove(d.p).proved); });
+TEST_CASE("proofs of pipelines are linear") {
+  const auto is_proved = [](deep_pipeline& d) { CHECK(pt::prove(d.p).proved); };
+  check_linear(200, of_layers, is_proved);  // one sum of as many gradients, from four meshes
+  check_linear(100, of_microbatches, is_proved);
 }

@@ -648,3 +648,27 @@ TEST_CASE("rules: what cancels out in one order of a sum does in every other one
   CHECK(does(second, first));
   CHECK_FALSE(does(first, other));
 }
+
+TEST_CASE("rules: sums of many in another grouping") {
+  const auto program = [](bool halves, int last) {
+    const std::string of = " : tensor<4xf32>\n";
+    std::string args, out;
+    for (int i = 0; i < 150; ++i)
+      args += (i > 0 ? ", %p" : "%p") + std::to_string(i) + ": tensor<4xf32>";
+    int next = 0;
+    const auto add = [&](const std::string& a, int b) {
+      const std::string to = "%s" + std::to_string(next++);
+      out += "  " + to + " = add(" + a + ", " + "%p" + std::to_string(b) + ")" + of;
+      return to;
+    };
+    const int middle = halves ? 75 : 150;
+    std::string sum = "%p0", rest = "%p" + std::to_string(last);
+    for (int i = 1; i < middle; ++i) sum = add(sum, i == 149 ? last : i);
+    for (int i = middle; i < 149; ++i) rest = add(rest, i);
+    if (halves) out += "  %all = add(" + rest + ", " + sum + ")" + of;
+    return "(" + args + ")\n" + out + "  return " + (halves ? "%all" : sum) + of;
+  };
+  CHECK(does(program(false, 149), program(true, 149)));
+  CHECK(does(program(true, 149), program(false, 149)));
+  CHECK_FALSE(does(program(false, 149), program(true, 7)));
+}

@@ -184,8 +184,9 @@ class element_form {
     return false;
   }
   /// Of an op that commutes, the numbers as one; and what the others make superfluous is left out.
+  /// (Of few: it looks at all pairs.)
   constexpr void fold_some(const tensor_type& of) {
-    if (!some_join(of)) return;
+    if (operands_.size() > most_operands || !some_join(of)) return;
     vec<operand> kept;
     for (operand each : operands_) {
       for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -328,6 +329,7 @@ class element_form {
   }
   /// The operands of operands that are of the same op. Of products, numbers are factors.
   constexpr void flatten(double& scale) {
+    ++all_.sums;
     const bool product = at_.def().id == def<op::multiply>.id;
     const bool real = product && is_floating(element());
     if (is_flat(real)) {
@@ -357,11 +359,33 @@ class element_form {
       }
       for (int i = 0; i < of.operand_count; ++i) flat.push_back(based(inner(each, i), each.scale));
     }
+    if (all_.ends_sum && !product) expand(flat);
     if (flat.empty()) {  // of numbers alone
       flat.push_back({all_.number(std::bit_cast<std::int64_t>(scale), element()), 1});
       scale = 1;
     }
     operands_ = flat;
+  }
+  /// Those of sums that were too long for each op of a chain: for the last one they are not.
+  constexpr void expand(vec<operand>& flat) {
+    const std::int64_t most = static_cast<std::int64_t>(most_operands) * all_.sums - all_.long_sums;
+    bool nested = false;
+    for (const auto& each : flat) nested = nested || is_made_by(each, at_.def());
+    if (!nested) return;
+    vec<operand> open = flat, done;
+    while (!open.empty()) {
+      const operand each = open.back();
+      open.pop_back();
+      if (!is_made_by(each, at_.def())) {
+        done.push_back(each);
+        continue;
+      }
+      const term of = all_.terms[each.of.term];
+      if (static_cast<std::int64_t>(done.size() + open.size()) + of.operand_count > most) return;
+      for (int i = 0; i < of.operand_count; ++i) open.push_back(based(inner(each, i), each.scale));
+    }
+    all_.long_sums += static_cast<std::int64_t>(done.size());
+    flat = done;
   }
   constexpr bool is_flat(bool real) const {
     double by = 1;
@@ -382,12 +406,29 @@ class element_form {
     return a.of == b.of ? a.scale < b.scale : before(a.of, b.of);
   }
   constexpr void sort() {
+    if (operands_.size() > most_operands) return merge_sort();
     for (std::size_t i = 1; i < operands_.size(); ++i)
       for (std::size_t k = i; k > 0 && comes_before(operands_[k], operands_[k - 1]); --k) {
         const operand kept = operands_[k];
         operands_[k] = operands_[k - 1];
         operands_[k - 1] = kept;
       }
+  }
+  constexpr void merge_sort() {
+    const std::size_t count = operands_.size();
+    vec<operand> merged(count, operand{});
+    for (std::size_t width = 1; width < count; width *= 2) {
+      for (std::size_t begin = 0; begin < count; begin += 2 * width) {
+        const std::size_t middle = begin + width < count ? begin + width : count,
+                          end = middle + width < count ? middle + width : count;
+        std::size_t a = begin, b = middle;
+        for (std::size_t i = begin; i < end; ++i) {
+          const bool second = a == middle || (b < end && comes_before(operands_[b], operands_[a]));
+          merged[i] = operands_[second ? b++ : a++];
+        }
+      }
+      operands_ = merged;
+    }
   }
   constexpr void drop_neutral() {
     for (combiner how : {combiner::add, combiner::multiply, combiner::max, combiner::min,

@@ -352,6 +352,26 @@ constexpr void need_operands(const program& p, vec<char>& needed) {
       needed[p.producer(p.operand(o, i))] = 1;
 }
 
+/// Do two ops make one sum together (or whatever they commute in)?
+constexpr bool are_joint(const op_def& a, const op_def& b) {
+  const auto adds = [](const op_def& d) {
+    return d.id == def<op::add>.id || d.id == def<op::subtract>.id || d.id == def<op::negate>.id;
+  };
+  return (adds(a) && adds(b)) || (a.id == b.id && commutes(a));
+}
+/// By op: is what it makes used once, by one of its kind?
+constexpr vec<char> sum_parts(const program& p) {
+  vec<char> inner(p.ops.size(), 0), used(p.ops.size(), 0);
+  for (op_id o = 0; o < p.op_count(); ++o)
+    for (const value_id v : p.operands(o)) {
+      const op_id from = p.producer(v);
+      inner[from] = used[from] == 0 && are_joint(*p.op(from).def, *p.op(o).def) ? 1 : 0;
+      used[from] = 1;
+    }
+  for (const auto& each : p.outputs) inner[p.producer(each.value)] = 0;
+  return inner;
+}
+
 /// (Of ops that no output needs, nothing need be known.)
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   know_nothing(w, p, to);
@@ -360,7 +380,9 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     for (const auto& each : p.outputs) needed[p.producer(each.value)] = 1;
     need_operands(p, needed);
   }
+  const vec<char> inner = sum_parts(p);
   for (op_id o = 0; o < p.op_count(); ++o) {
+    w.all.ends_sum = inner[o] == 0;
     const op_node& n = p.op(o);
     if (n.def->role == op_role::parameter || needed[o] == 0) continue;
     if (n.result_count == 1 && p.type(n.result).shape.has_no_elements()) continue;

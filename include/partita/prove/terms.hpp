@@ -313,6 +313,11 @@ struct meanings {
   vec<guard> guards;
   vec<operand_term> room;  ///< of element_form
 
+  /// Is the op that is looked at the last one of its sum (or whatever it commutes in)? Then all of
+  /// that is taken together, as long as that is linear in the ops that were looked at.
+  bool ends_sum = false;
+  std::int64_t sums = 0, long_sums = 0;  ///< such ops so far, and the terms of long sums
+
   constexpr int known_reshaping(int t, int view, const shape& to) const {
     for (int i = terms[t].reshaped; i >= 0; i = reshapings[i].next)
       if (reshapings[i].view == view && reshapings[i].to == to) return i;
