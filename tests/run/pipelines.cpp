@@ -262,3 +262,33 @@ TEST_CASE("the last stage merged into one call, and forwards run again: the same
     check(pt::partition(tied.f, meshes_of(2, {{"B", 4}, {"M", 2}}, {{"M", 2}, {"B", 2}}),
                         pt::schedule(pipeline_of_two(pt::one_f_one_b, 4, keep), BP, MP, Z3)));
 }
+
+TEST_CASE("merging and running forwards again as parts of the tactic") {
+  const tied_reference tied;
+  const auto in_four = [&](const pt::topology& t, bool merge_last, bool remat) {
+    return tied.check(t, pt::schedule(pt::pipeline({.stages = {{"embedding", "layers.0"},
+                                                               {"layers.1"},
+                                                               {"layers.2"},
+                                                               {"layers.3", "head"}},
+                                                    .batch = {{"tokens", 0}, {"targets", 0}},
+                                                    .microbatches = 8,
+                                                    .merge_last = merge_last,
+                                                    .remat = remat},
+                                                   "PP"),
+                                      BP));
+  };
+  const pt::mesh four{{"B", 2}};
+  pt::topology t = meshes_of(4, four, four);
+  const pt::pipelined plain = in_four(t, false, false), less = in_four(t, true, true);
+  CHECK(str(in_four(t, true, false).order_of("m3")) == "FB0 FB1 FB2 FB3 FB4 FB5 FB6 FB7");
+  CHECK(str(less.order_of("m0")) == str(plain.order_of("m0")));
+  const auto before = pt::memory_of(plain), after = pt::memory_of(less);
+  CHECK(after[0].peak < before[0].peak);
+  // A limit that only stages keep which run their forward again.
+  pt::device small = pt::a100_80;
+  small.memory = static_cast<double>((before[0].peak + after[0].peak) / 2);
+  pt::topology limited{{"m0", four, small}};
+  for (const char* name : {"m1", "m2", "m3"}) limited.push_back({name, four});
+  CHECK_THROWS_WITH_AS(in_four(limited, true, false), doctest::Contains("O134"), pt::error);
+  CHECK(!in_four(limited, true, true).error);
+}

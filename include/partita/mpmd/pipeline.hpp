@@ -28,6 +28,7 @@ struct pipeline_options {
   /// What units use sharded in another way than it lies is gathered once for each step, in front of
   /// the microbatches, and kept; else in each call.
   bool keep_gathered = false;
+  bool check_memory = true;  ///< is more than the memory of a mesh's devices an error?
 };
 
 namespace mpmd_detail {
@@ -74,6 +75,7 @@ constexpr core_program pipeline_core(const placed_program& placed, const topolog
 /// Errors    O134 a device of a mesh needs more memory than it has, where the topology says so
 constexpr void check_memory(pipelined& p) {
   bool limited = false;
+  if (!p.checks_memory) return;
   for (int m = 0; m < p.topology.count(); ++m)
     limited = limited || (p.topology[m].has_device && p.topology[m].device.memory > 0);
   if (!limited) return;
@@ -185,6 +187,7 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   out.options = more;
   out.topology = t;
   out.channels = options.channels;
+  out.checks_memory = options.check_memory;
   out.microbatches = static_cast<int>(options.microbatches);
   out.error.record(check_options(more));
   if (out.error) return {};

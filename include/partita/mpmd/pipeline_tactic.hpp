@@ -10,6 +10,7 @@
 
 #include <partita/mpmd/automatic_stages.hpp>
 #include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/remat.hpp>
 #include <partita/mpmd/stage_list.hpp>
 
 namespace partita {
@@ -25,6 +26,14 @@ struct pipeline_plan {
   bool infer_transfers = false;  ///< see assignment
   channel_options channels = {};
   bool keep_gathered = false;  ///< parameters are gathered once for each step, and kept
+  bool merge_last = false;     ///< forward and backward of the last stage are one call
+  bool remat = false;          ///< stages run their forward again, see rematerialized()
+};
+
+/// What becomes of units once they are there.
+struct unit_changes {
+  bool merge_last = false, remat = false;
+  constexpr bool any() const { return merge_last || remat; }
 };
 
 /// Cuts a step into stages and runs them on the meshes of a topology.
@@ -78,12 +87,14 @@ class pipeline_tactic {
     return stage % shape.meshes;
   }
   constexpr const stage_list& stages() const { return plan_.stages; }
+  constexpr unit_changes changes() const { return {plan_.merge_last, plan_.remat}; }
   /// Without the parts of stages that are automatic.
   constexpr pipeline_options options(const topology& t) const {
     pipeline_options o{.microbatches = plan_.microbatches,
                        .split = plan_.split,
                        .channels = plan_.channels,
-                       .keep_gathered = plan_.keep_gathered};
+                       .keep_gathered = plan_.keep_gathered,
+                       .check_memory = !changes().any()};
     o.where.infer_transfers = plan_.infer_transfers;
     for (int i = 0; i < plan_.stages.count(); ++i) {
       const int stage = plan_.stages.stage(i);
@@ -127,6 +138,20 @@ constexpr bool is_pipeline(const T& t) {
   else
     return PipelineTactic<T>;
 }
+constexpr void change_units(pipelined& p, const unit_changes& wanted) {
+  const int last = p.stages - 1;
+  const auto of_last = [&](const fragment_call& c) {
+    return c.stage == last && c.part != fragment_part::weight;
+  };
+  if (wanted.merge_last)
+    p = merged(p, [&](const fragment_call& a, const fragment_call& b) {
+      return of_last(a) && of_last(b) && a.transposed != b.transposed;
+    });
+  if (wanted.remat && !p.error) p = rematerialized(p);
+  p.checks_memory = true;
+  if (!p.error) check_memory(p);
+  p.error.raise();
+}
 /// The pipeline that a tactic of a schedule says; automatic stages are found first.
 template <class T, class Schedule>
 constexpr pipelined pipelined_by_tactic(const T& tactic, const program& p, const topology& t,
@@ -146,6 +171,7 @@ constexpr pipelined pipelined_by_tactic(const T& tactic, const program& p, const
     options.where.names.push_back(
         {found.names[i].view(), t.name(mesh_of(found.stage[i])), found.stage[i]});
   out = pipelined_by(p, t, tactic.order(), options, tactics, more);
+  if (tactic.changes().any() && !out.error) change_units(out, tactic.changes());
   if (!found.names.empty()) out.notes.push_back(found.words(tactic.name()));
   return out;
 }

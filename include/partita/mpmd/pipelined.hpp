@@ -83,6 +83,7 @@ struct pipelined {
   vec<int> order;    ///< of calls
   mesh_lists lists;
   channel_options channels;
+  bool checks_memory = true;  ///< see pipeline_options::check_memory
   vec<text> notes;
   bool proved = false;  ///< by the function of that name, see prove_pipeline.hpp
   failure error;

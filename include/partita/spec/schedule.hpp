@@ -70,6 +70,7 @@ class text_tactic {
     return pipelines[0].mesh_of(stage, t);
   }
   constexpr pipeline_options options(const topology& t) const { return pipelines[0].options(t); }
+  constexpr unit_changes changes() const { return pipelines[0].changes(); }
   constexpr failure validate() const { return is_pipeline() ? pipelines[0].validate() : failure(); }
   constexpr void rewrite(rewriting& r) const {
     if (is_pipeline()) pipelines[0].rewrite(r);
@@ -473,10 +474,10 @@ class schedule_reader {
 ///
 /// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
 /// one tactic. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
-/// `infer_transfers`, `capacity: 2` and `fifo`, too (see pipeline_plan), and `stages: automatic 4`
-/// (see automatic_stages). `passes`
-/// (stationary_above, combine_below, place, share_gathers, memory_bound, overlap) run once all
-/// tactics are there, see spmd/passes.hpp and cost/overlap.hpp.
+/// `infer_transfers`, `keep_gathered`, `merge_last`, `remat`, `capacity: 2` and `fifo`, too (see
+/// pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes` (stationary_above,
+/// combine_below, place, share_gathers, memory_bound, overlap) run once all tactics are there, see
+/// spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
 /// an
