@@ -237,6 +237,16 @@ TEST_CASE("parameters that are sharded over the batch, gathered for each microba
   CHECK(pt::memory_of(eight_kept)[0].peak > pt::memory_of(eight)[0].peak);
   // What is combined inside of calls stays as it is.
   CHECK(four_kept.collectives.all_reduce == four.collectives.all_reduce);
+  // What lies as it is needed has nothing to be kept.
+  const pt::pipelined batch =
+      tied.check(same, pt::schedule(BP, pipeline_of_two(pt::one_f_one_b, 4, true)));
+  CHECK(batch.units.size() ==
+        pt::partition(tied.f, same, pt::schedule(BP, pipeline_of_two(pt::one_f_one_b, 4)))
+            .units.size());
+  const pt::pipelined changed =
+      pt::rematerialized(pt::merged(batch, {{{"head"}, {"head", 1}}}), {0});
+  CHECK(str(pt::prove(changed).error.message) == "");
+  CHECK(pt::equal(pt::emulate(changed, tied.x), pt::emulate(batch, tied.x)));
   of_stages(meshes_of(2, {{"B", 4}, {"M", 2}}, {{"M", 2}, {"B", 2}}), true, 4);
   of_stages(meshes_of(2, {{"B", 2}}, {{"B", 4}, {"M", 2}}), true, 8);
 }

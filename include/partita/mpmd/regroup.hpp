@@ -22,9 +22,10 @@ class unit_flow {
   /// The unit that makes what is a value on a mesh, or -1: it is an input.
   constexpr int maker(value_id v, int mesh) const {
     if (const int u = find(v, mesh); u >= 0) return u;
-    const op_id o = p_.source.producer(v);  // a slice is cut by who takes it
-    const bool cut = enters(p_.source.op(o)) && p_.source.op(o).operand_count > 0;
-    return cut ? find(p_.source.operand(o, 0), mesh) : -1;
+    const op_id o = p_.source.producer(v);
+    const op_node& n = p_.source.op(o);  // a slice is cut, and a value kept as it is, by its taker
+    const bool passed_on = enters(n) || n.def->id == def<op::microbatch_keep>.id;
+    return passed_on && n.operand_count > 0 ? find(p_.source.operand(o, 0), mesh) : -1;
   }
   /// What waits for what, each pair once.
   ///
