@@ -203,6 +203,26 @@ TEST_CASE("pipelines: transfers") {
   }
 }
 
+TEST_CASE("pipelines: meshes are those of the topology") {
+  const auto resized = [](std::int64_t size, std::string_view axis) {
+    return [=](pt::pipelined& p) {
+      pt::topology t;
+      for (int m = 0; m < p.topology.count(); ++m) {
+        pt::mesh sizes = p.topology.mesh_of(m);
+        if (const int a = sizes.find(axis); m == 1 && a >= 0)
+          sizes.axes[a].size = size;
+        else if (m == 1)
+          sizes.push_back({axis, size});
+        t.push_back({p.topology.name(m), sizes});
+      }
+      p.topology = t;
+    };
+  };
+  CHECK(says(said(resized(4, "B")), "Q011", "meshes"));
+  CHECK(says(said(resized(2, "C")), "Q011", "meshes"));
+  CHECK(said(resized(2, "B")) == "");
+}
+
 TEST_CASE("pipelines: calls, inputs and outputs") {
   CHECK(says(said([](pt::pipelined& p) {
                auto& list = p.lists.meshes[0];

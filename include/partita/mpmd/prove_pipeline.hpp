@@ -53,6 +53,19 @@ class given_pipeline {
     if (!good)
       f_.record("Q011", "prove: the pipeline is not whole: ", what, " do not fit the rest of it");
   }
+  /// Axes by their names; one that a mesh does not have has size 1. (Where nothing is sharded a
+  /// mesh is one device.)
+  constexpr bool as_in_topology(int number) const {
+    const mesh &has = p_.meshes[number], &given = p_.topology.mesh_of(number);
+    bool same = true;
+    for (int a = 0; a < given.rank && has.rank > 0; ++a) {
+      const int i = has.find(given.name(a));
+      same = same && i >= 0 && has.whole_size(i) == given.size(a);
+    }
+    for (int i = 0; i < has.whole_rank(); ++i)
+      same = same && (given.find(has.name(i)) >= 0 || has.whole_size(i) == 1);
+    return same;
+  }
   constexpr void check_counts() {
     const program& p = p_.source;
     if (p.input_count() != source_.input_count() || p.output_count() != source_.output_count())
@@ -64,6 +77,7 @@ class given_pipeline {
                 p_.lists.meshes.size() == p_.meshes.size();
     for (const auto& m : p_.meshes)
       for (int a = 0; a < m.rank; ++a) good = good && m.size(a) >= 1;
+    for (int m = 0; good && m < p_.topology.count(); ++m) good = as_in_topology(m);
     need(good, "meshes");
     need(p_.input_mesh.size() == p.inputs.size() && p_.input_layout.size() == p.inputs.size() &&
              p_.output_mesh.size() == p.outputs.size() &&
