@@ -57,7 +57,6 @@ class unit_lowerer {
   vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
   vec<int> taken_by_;      ///< by value of the core program: the same
   vec<int> combined_in_;   ///< by op of the source: the same
-  vec<layout> kept_as_;    ///< by value of the core program: how a microbatch_keep leaves it
   vec<char> is_kept_;      ///< by value of the core program: is it of one? Empty: there is none
   vec<value_id> same_as_;  ///< by value of the core program: what is kept as it lies, or -1
   vec<int> given_in_;      ///< by value of the core program: the unit that was looked at last
@@ -104,7 +103,10 @@ class unit_lowerer {
     for (value_id v = 0; v < source_.value_count(); ++v) {
       const op_id o = source_.producer(v);
       const value_id first = core_value(v);
-      const bool stays = source_.is(o, op_role::parameter) || enters(source_.op(o));
+      // What is kept is what it is of: what stands behind the end of a piece is masked by its
+      // users.
+      const bool stays = source_.is(o, op_role::parameter) || enters(source_.op(o)) ||
+                         source_.op(o).def->id == def<op::microbatch_keep>.id;
       slot_of_[v] = stays ? first : end_of(first);
       name_of_[first] = name_of_[slot_of_[v]] = v;
     }
@@ -129,16 +131,14 @@ class unit_lowerer {
     if (keeps.empty()) return;
     spmd_detail::fused_rules rules(core_, out_.options.passes, sent_);
     is_kept_.resize(p_.types.size(), 0);
-    kept_as_.resize(p_.types.size(), layout{});
     same_as_.resize(p_.types.size(), -1);
     given_in_.resize(p_.types.size(), -1);
     for (const op_id o : keeps) {
       const value_id from = slot_of_[source_.operand(o, 0)], v = source_.op(o).result;
       const value_id slot = slot_of_[v];
-      const layout wanted = wanted_by_all(rules, slot);
       is_kept_[slot] = 1;
-      kept_as_[slot] = wanted;
-      if (wanted == rules.lies(from) && sent_[slot] == 0) out_.slot_of[v] = same_as_[slot] = from;
+      if (sent_[slot] == 0 && wanted_by_all(rules, slot) == rules.lies(from))
+        out_.slot_of[v] = same_as_[slot] = from;
     }
   }
   /// What stands for a slot between units.
@@ -209,7 +209,7 @@ class unit_lowerer {
   /// How a value lies between units. An axis that does not divide it on a mesh that takes it is
   /// left out there.
   constexpr layout lies(const lowering& l, value_id v) const {
-    const layout want = is_kept(v)          ? kept_as_[v]
+    const layout want = is_kept(v)          ? wanted_by_all(l.rules(), v)
                         : slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
                                             : l.rules().lies(v);
     layout fits;
