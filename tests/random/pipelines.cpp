@@ -516,7 +516,7 @@ void for_each_seed(long cases, const Problem& problem_of) {
 }  // namespace
 
 TEST_CASE("random pipelines") {
-  for_each_seed(2000, pipeline_problem);
+  for_each_seed(1000, pipeline_problem);
   MESSAGE(pipelines_seen.cases, " pipelines, ", pipelines_seen.derived, " with derivatives, ",
           pipelines_seen.shared, " shared weights, ", pipelines_seen.skipping,
           " values that skip, ", pipelines_seen.split, " in parts, ", pipelines_seen.rounds,

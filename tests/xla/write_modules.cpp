@@ -481,13 +481,11 @@ void write_pipelines() {
        .microbatches = 8,
        .order = pt::zb_h1},
       "PP");
-  write_pipeline("plain", pt::partition(f, equal, pt::schedule(in_two(pt::gpipe))), x, made);
   write_pipeline("bp_mp", pt::partition(f, equal, pt::schedule(in_two(pt::one_f_one_b), BP, MP)), x,
                  made);
   write_pipeline("bp_z3", pt::partition(f, four, pt::schedule(four_stages, BP, Z3)), x, made);
   const auto p = pt::partition(f, uneven, pt::schedule(in_two(pt::one_f_one_b), BP, MP, Z3));
-  write_pipeline("uneven", p, x, made);
-  write_pipeline("again", pt::rematerialized(p), x, made);
+  write_pipeline("uneven_again", pt::rematerialized(p), x, made);
 }
 
 }  // namespace
