@@ -19,6 +19,7 @@
 #include <partita/mpmd/write_functions.hpp>
 #include <partita/report/pipeline_json.hpp>
 #include <partita/run/pipeline.hpp>
+#include <partita/search/automatic.hpp>
 
 #include "../examples/models/language_model.hpp"
 
@@ -205,6 +206,67 @@ void print_sharded_plan() {
   print_row("kept", fully_sharded, true);
 }
 
+/// Stages sharded by hand, and by a search over the axes of their meshes.
+void print_automatic() {
+  std::printf(
+      "\nTwo stages of {\"batch\":4, \"model\":2}, A100, 1F1B, 8 microbatches: simulated "
+      "milliseconds, MB at the peak, seconds to plan\n%-24s %-16s %10s %10s %8s\n",
+      "model", "inside", "ms", "MB", "plan");
+  paper::language_model_sizes paper_layers = paper::T32;
+  paper_layers.layers = 8;
+  const struct {
+    const char* name;
+    paper::language_model_sizes sizes;
+  } models[] = {{"4 layers, width 512",
+                 {.layers = 4,
+                  .width = 512,
+                  .heads = 8,
+                  .key = 64,
+                  .hidden = 2048,
+                  .vocabulary = 8192,
+                  .context = 256,
+                  .batch = 64}},
+                {"8 layers, width 2048",
+                 {.layers = 8,
+                  .width = 2048,
+                  .heads = 16,
+                  .key = 128,
+                  .hidden = 8192,
+                  .vocabulary = 32768,
+                  .context = 512,
+                  .batch = 128}},
+                {"8 layers of T32", paper_layers}};
+  for (const auto& model : models) {
+    const auto print_row = [&](const char* name, const auto& tactics) {
+      staged where(2, model.sizes.layers, 8);
+      where.topology = {};
+      for (const auto& each : where.meshes)
+        where.topology.push_back({each, {{"batch", 4}, {"model", 2}}});
+      const pt::program f = paper::trace_training_step(model.sizes);
+      const auto start = clock_type::now();
+      const pt::pipelined p =
+          pt::pipeline(f, where.topology, pt::one_f_one_b, where.options, tactics);
+      const double planned = seconds_since(start);
+      const pt::pipeline_time t = pt::simulate(p, pt::a100_80, {.overlap = true});
+      std::int64_t peak = 0;
+      for (const auto& m : pt::memory_of(p, t.times)) peak = std::max(peak, m.peak);
+      std::printf("%-24s %-16s %10.2f %10.1f %8.2f\n", model.name, name, t.times.total * 1e3,
+                  static_cast<double>(peak) / 1e6, planned);
+      for (const auto& each : p.tactics)
+        for (const auto& note : each.notes) std::puts(std::string(note.view()).c_str());
+    };
+    const pt::automatic search({"batch", "model"}, pt::a100_80, {.seconds = 20}),
+        model_axis({"model"}, pt::a100_80, {.seconds = 20});
+    using namespace paper::transformers;
+    print_row("BP", pt::schedule(BP));
+    print_row("BP+MP", pt::schedule(BP, MP));
+    print_row("BP+Z3", pt::schedule(BP, Z3));
+    print_row("BP+MP+Z3", pt::schedule(BP, MP, Z3));
+    print_row("BP+automatic", pt::schedule(BP, model_axis));
+    print_row("automatic", pt::schedule(search));
+  }
+}
+
 std::vector<pt::array> arguments(const pt::program& f) {
   std::vector<pt::array> out;
   for (int i = 0; i < f.input_count(); ++i) {
@@ -251,5 +313,6 @@ int main() {
   print_plan();
   print_sharded_plan();
   print_threads();
+  print_automatic();
   return 0;
 }

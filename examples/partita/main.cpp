@@ -235,8 +235,11 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
   pipelines::refuse_options(o);
   const pt::text_schedule schedule = read_specification(o.files[1]);
   need(pt::validate(schedule, system), o.files[1]);
-  const pipelines::session s(p, schedule, system);
-  const pt::pipelined r = s.made();
+  pipelines::session s(p, schedule, system);
+  pt::vec<pt::search_result> results;
+  const pt::pipelined r = s.made(results);
+  progress::searched(results);
+  write_searches(o, results);
   if (!o.html.empty()) pt::write_html(r, s.simulated(r), o.html, {.title = title_of(o)});
   if (!o.trace.empty()) pt::run_detail::write_file(o.trace, pipelines::trace(r, s.simulated(r)));
   if (!o.dump.empty()) pipelines::dump(s, p, r, o.dump);

@@ -1,6 +1,7 @@
 /// Programs on several meshes: what the options make of them.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -30,6 +31,7 @@
 
 #include "dump.hpp"
 #include "options.hpp"
+#include "progress.hpp"
 #include "report.hpp"
 
 namespace pipelines {
@@ -41,8 +43,6 @@ inline void refuse_options(const options& o) {
                                                     {"--peak", o.peak},
                                                     {"--diff", !o.diff.empty()},
                                                     {"--sweep", !o.sweep.empty()},
-                                                    {"--found", !o.found.empty()},
-                                                    {"--search-log", !o.search_log.empty()},
                                                     {"--environment", o.environment},
                                                     {"--use-shardings", o.use_shardings},
                                                     {"--prove", o.prove},
@@ -55,6 +55,14 @@ inline void refuse_options(const options& o) {
                                            "several; leave it out, or give a system of one"));
 }
 
+/// The first device of a topology, with as much memory as the smallest of all has.
+inline partita::device searched_device(const partita::topology& t) {
+  partita::device d = t[0].device;
+  for (int m = 1; m < t.count(); ++m)
+    if (t[m].has_device) d.memory = std::min(d.memory, t[m].device.memory);
+  return d;
+}
+
 /// A program, a schedule with a pipeline, and the meshes of a system.
 class session {
  public:
@@ -62,7 +70,19 @@ class session {
           const partita::system_description& system)
       : p_(p), schedule_(std::move(s)), system_(system) {}
 
-  partita::pipelined made() const { return made(schedule_, system_.topology()); }
+  partita::pipelined made() {
+    partita::vec<partita::search_result> results;
+    return made(results);
+  }
+  /// `results`: of searches, which happen here alone.
+  partita::pipelined made(partita::vec<partita::search_result>& results) {
+    partita::text_schedule s = schedule_;
+    const partita::topology t = system_.topology();
+    partita::search_on(s, searched_device(t), &progress::searching, &results);
+    partita::pipelined p = partita::partition(p_, t, s.tactics, s.options());
+    partita::take_found(schedule_, results);
+    return p;
+  }
   /// The state behind a tactic: what stands behind it shards nothing, and no limit of memory
   /// counts.
   partita::pipelined after(std::size_t tactic) const {
@@ -79,7 +99,8 @@ class session {
       m.device.memory = std::numeric_limits<double>::max();
       endless.push_back(m);
     }
-    return made(some, endless);
+    partita::search_on(some, endless[0].device);
+    return partita::partition(p_, endless, some.tactics, some.options());
   }
   partita::pipeline_time simulated(const partita::pipelined& p) const {
     return partita::simulate(p, system_.on.device);
@@ -92,11 +113,6 @@ class session {
   const partita::program& p_;
   partita::text_schedule schedule_;
   const partita::system_description& system_;
-
-  partita::pipelined made(partita::text_schedule s, const partita::topology& t) const {
-    partita::search_on(s, t[0].device);
-    return partita::partition(p_, t, s.tactics, s.options());
-  }
 };
 
 // ---- JSON ---------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ TEST_CASE("a module of JAX in two stages, as its specification says") {
   const auto system = pt::read_system(example("conf"));
   REQUIRE(!schedule.error);
   REQUIRE(!system.error);
-  const pipelines::session s(p, schedule, system);
+  pipelines::session s(p, schedule, system);
   const pt::pipelined made = s.made();
   CHECK(data::str(pt::report(made)) ==
         R"(after PP:
@@ -93,12 +93,12 @@ m0 {"B":4, "M":2} of A100-80:
   stages: 0; at most 2 microbatches in flight
   runs: F0 F1 B0 F2 B1 F3 B2 B3
   collectives: all_gather 0, all_reduce 11, reduce_scatter 0, all_to_all 0
-  per device: arguments 10752 bytes, peak 33920 bytes, in B0
+  per device: arguments 10752 bytes, peak 31232 bytes, in update
 m1 {"B":2, "M":2} of A100-80:
   stages: 1; at most 1 microbatch in flight
   runs: F0 B0 F1 B1 F2 B2 F3 B3
   collectives: all_gather 0, all_reduce 12, reduce_scatter 0, all_to_all 0
-  per device: arguments 11264 bytes, peak 37128 bytes, in B0
+  per device: arguments 11264 bytes, peak 31748 bytes, in update
 )");
   const auto inputs = small_arguments(p);
   CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
@@ -113,7 +113,7 @@ m1 {"B":2, "M":2} of A100-80:
 TEST_CASE("the forms of a pipeline") {
   const pt::program p = layers();
   const auto system = pt::read_system(example("conf"));
-  const pipelines::session s(p, pt::read_schedule(example("spec")), system);
+  pipelines::session s(p, pt::read_schedule(example("spec")), system);
   const pt::pipelined made = s.made();
   const std::string json = pipelines::json_report(s, made);
   for (const std::string_view part :
@@ -265,12 +265,40 @@ TEST_CASE("stages that are to be found") {
             .starts_with("X001 schedule: 1:28: a number of stages is expected"));
 }
 
+TEST_CASE("a search inside of stages") {
+  const pt::program p = layers();
+  const auto system =
+      pt::read_system("device mine\nmemory 8 GB\nbandwidth 1 GB/s\nflops 1 GFLOP/s\nnear 1 GB/s\n" +
+                      std::string(two_meshes));
+  REQUIRE(!system.error);
+  const std::string first = pipeline_line(", microbatches: 4") + "\n";
+  const std::string last = "\npropagate";
+  const auto all =
+      pt::read_schedule(first + "A: automatic B, M {evaluations: 200, seconds: 0}" + last);
+  REQUIRE(std::string(all.error.message.view()) == "");
+  pipelines::session s(p, all, system);
+  pt::vec<pt::search_result> results;
+  const pt::pipelined made = s.made(results);
+  REQUIRE(results.size() == 1);
+  REQUIRE(!results[0].tactics.empty());
+  CHECK(results[0].after < results[0].before);
+  // Its cost is that of the pipeline behind it; what it found is done without a search.
+  const pt::pipelined behind = s.after(1);
+  const auto t = pt::simulate(behind, system.on.device, {.overlap = true});
+  CHECK(t.times.total == doctest::Approx(results[0].after));
+  CHECK(behind.tactics[1].search.evaluations == 0);
+  // The same as a user would write it.
+  const auto written =
+      pt::read_schedule(first + std::string(pt::print_specification(results[0]).view()) + last);
+  CHECK(pipelines::session(p, written, system).made().collectives == made.collectives);
+  const auto inputs = small_arguments(p);
+  CHECK(pt::all_close(pt::emulate(made, inputs), pt::evaluate(p, inputs)));
+}
+
 TEST_CASE("what goes with no pipeline") {
-  CHECK(pipeline_mistake("A: automatic B\n" + pipeline_line(""), two_meshes) ==
-        "O141 schedule: 1:1: \"automatic\" is for programs on one mesh, and the schedule has a "
-        "pipeline; shard its stages with manual");
-  CHECK(pipeline_mistake(pipeline_line("") + "; microbatch 2 {x: 0}", two_meshes)
-            .starts_with("O141 schedule: 1:91: \"microbatch\" is for programs on one mesh"));
+  CHECK(pipeline_mistake(pipeline_line("") + "; microbatch 2 {x: 0}", two_meshes) ==
+        "O141 schedule: 1:91: \"microbatch\" is for programs on one mesh, and the schedule has a "
+        "pipeline; give the pipeline as many microbatches as both have together");
   CHECK(pipeline_mistake(pipeline_line(""), "axis B 4\n") ==
         "O143 schedule: pipeline \"PP\" needs several meshes, and the system has one; give it a "
         "line \"mesh NAME\" in front of what is said of each");

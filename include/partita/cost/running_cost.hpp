@@ -6,6 +6,7 @@
 #include <partita/cost/collective_time.hpp>
 #include <partita/cost/device.hpp>
 #include <partita/cost/simulate.hpp>
+#include <partita/cost/staged_work.hpp>
 #include <partita/ir/fusion.hpp>
 #include <partita/spmd/layout_changes.hpp>
 #include <partita/support/name_table.hpp>
@@ -22,8 +23,8 @@ class running_books {
   const spmd_detail::local_layouts* layouts_ = nullptr;
 
   constexpr running_books(const core_program& c, const machine& on,
-                          const simulation_options& options)
-      : c_(c), on_(on), overlap_(options.overlap) {}
+                          const simulation_options& options, const staged_work* staged)
+      : c_(c), on_(on), overlap_(options.overlap), staged_(staged) {}
 
   // ---- What layout_changes tells
   // ----------------------------------------------------------------
@@ -34,6 +35,13 @@ class running_books {
     for (const tensor_type& t : c_.p.types) whole_.push_back(static_cast<double>(t.bytes()));
     find_steps();
     find_lives();
+    if (staged_ != nullptr) {
+      find_users();
+      received_.assign(staged_->sent.size(), 0);
+      is_combined_.assign(c_.p.ops.size(), 0);
+      for (const value_id v : staged_->combined)
+        is_combined_[c_.p.producer(v)] = staged_->microbatches > 1;
+    }
     const std::size_t values = c_.p.types.size(), places = c_.p.operand_list.size();
     finishing_.assign(values, 0);
     held_.assign(values, 0);
@@ -46,8 +54,9 @@ class running_books {
     ready_.assign(values, 0);
     took_.assign(steps_.size(), 0);
     is_stale_.assign(steps_.size(), 0);
-    level_.assign(steps_.size() + scopes_.size(), 0);
-    arguments_ = 0;
+    slots_ = static_cast<int>(steps_.size() + scopes_.size());
+    level_.assign(static_cast<std::size_t>(slots_ * meshes()), 0);
+    arguments_.assign(static_cast<std::size_t>(meshes()), 0);
     stale_.clear();
     find_flops();
   }
@@ -66,15 +75,20 @@ class running_books {
     finishing_[v] = seconds;
     held_[v] = bytes(v, have);
     if (c_.p.is(c_.p.producers[v], op_role::parameter)) {
-      arguments_ += held_[v] - weight_[v];
+      arguments_[mesh_of(c_.p.producers[v])] += held_[v] - weight_[v];
       weight_[v] = held_[v];
       return;
     }
     const interval life = lives_[v];
     if (life.end < life.begin) return;
-    weigh(life, weight_[v], held_[v]);
+    const int mesh = mesh_of(c_.p.producers[v]);
+    weigh(mesh, life, weight_[v], held_[v] * times_held(v));
+    if (is_term(v)) {  // beside what it is added to
+      const int at = slot_[made_at_[c_.p.producers[v]]];
+      return weigh(mesh, {at, at}, transient_[v], held_[v]);
+    }
     if (transient_[v] != 0 || now < before)
-      weigh({life.begin, life.begin}, transient_[v], now < before ? before : 0);
+      weigh(mesh, {life.begin, life.begin}, transient_[v], now < before ? before : 0);
   }
   template <class Bring>
   constexpr void operand(int place, value_id v, const Bring& bring) {
@@ -84,7 +98,7 @@ class running_books {
       now = bytes(v, s.after);
     });
     bringing_[place] = seconds;
-    weigh(buffer_lives_[place], buffer_[place], seconds > 0 ? now : 0);
+    weigh(mesh_of_place(place), buffer_lives_[place], buffer_[place], seconds > 0 ? now : 0);
   }
   constexpr void op(op_id o, const spmd_detail::local_layouts&) {
     halos_ -= halo_[o] > 0;
@@ -114,22 +128,28 @@ class running_books {
       took_[s] = kernel_time(steps_[s]);
     }
     stale_.clear();
+    if (staged_ != nullptr) return add_up_stages();
     const run_time all = run(0);
     time = all.time;
     compute = all.compute;
     communication = all.communication;
-    peak = arguments_ + all.peak;
+    peak = arguments_[0] + all.peak;
   }
 
   constexpr double bound(int scope, double devices) const {
     double sum = 0;
-    for (int s : scopes_[scope]) {
-      if (steps_[s].control)
-        sum += bound(*c_.nested.control_of(steps_[s].op), devices);
-      else if (steps_[s].op_count > 0)
-        sum += on_.device.kernel + (took_[s] - on_.device.kernel) / devices;
-    }
+    for (int s : scopes_[scope]) sum += bound_of(s, devices);
     return sum;
+  }
+  /// Of a pipeline: the mesh with the most to do does that and nothing else.
+  constexpr double bound(double devices) const {
+    if (staged_ == nullptr) return bound(0, devices);
+    vec<double> sums(static_cast<std::size_t>(meshes()), 0);
+    for (int s : scopes_[0])
+      sums[mesh_of(steps_[s].op)] += bound_of(s, devices) * times(steps_[s].op);
+    double most = 0;
+    for (const double sum : sums) most = sum > most ? sum : most;
+    return most;
   }
 
  private:
@@ -161,8 +181,14 @@ class running_books {
   const core_program& c_;
   machine on_;
   bool overlap_;
+  const staged_work* staged_;  ///< of a pipeline, else null
 
   // The source program, which does not change.
+  int slots_ = 0;
+  vec<op_id> user_of_;     ///< by place in the list of operands; of a pipeline
+  vec<char> term_;         ///< by value: is it combined with others' terms? Of a pipeline
+  vec<char> is_combined_;  ///< by op: of all microbatches; of a pipeline
+  vec<double> received_;   ///< by message: bytes where it goes; of a pipeline
   vec<step> steps_;
   vec<operand_use> uses_;
   vec<op_id> ops_;
@@ -184,12 +210,43 @@ class running_books {
   vec<double> halo_;                ///< by op: seconds
   int halos_ = 0;                   ///< how many are not 0
   vec<double> took_;                ///< by step: seconds
-  vec<double> level_;               ///< by slot: bytes more than in the slot before it
-  double arguments_ = 0;
-  vec<double> ready_;  ///< by value: when it is made
+  vec<double> level_;               ///< by mesh and slot: bytes more than in the slot before it
+  vec<double> arguments_;           ///< by mesh
+  vec<double> ready_;               ///< by value: when it is made
   vec<int> stale_;
   vec<char> is_stale_;
   vec<tensor_type> operands_;
+
+  // ---- Of a pipeline: where, and how often ------------------------------------------------------
+
+  constexpr int meshes() const { return staged_ == nullptr ? 1 : staged_->meshes; }
+  /// Ops that actions added are where what they hold is made.
+  constexpr op_id staged_op(op_id o) const {
+    while (static_cast<std::size_t>(o) >= staged_->mesh.size())
+      o = c_.p.producer(c_.p.operand(o, 0));
+    return o;
+  }
+  constexpr int mesh_of(op_id o) const {
+    return staged_ == nullptr ? 0 : staged_->mesh[staged_op(o)];
+  }
+  constexpr int mesh_of_place(int place) const {
+    return staged_ == nullptr ? 0 : mesh_of(user_of_[place]);
+  }
+  /// Is it what an iteration adds to others' terms?
+  constexpr bool is_term(value_id v) const {
+    return staged_ != nullptr && staged_->microbatches > 1 && !term_.empty() && term_[v] != 0;
+  }
+  constexpr void find_users() {
+    user_of_.assign(c_.p.operand_list.size(), -1);
+    for (op_id o = 0; o < c_.p.op_count(); ++o)
+      for (int i = 0; i < c_.p.op(o).operand_count; ++i) user_of_[c_.p.op(o).operand_begin + i] = o;
+  }
+  constexpr bool inside(op_id o) const { return staged_->inside[staged_op(o)] != 0; }
+  constexpr double times(op_id o) const { return inside(o) ? staged_->microbatches : 1; }
+  constexpr double times_held(value_id v) const {
+    if (staged_ == nullptr || static_cast<std::size_t>(v) >= staged_->held.size()) return 1;
+    return staged_->held[v];
+  }
 
   // ---- Figures of one op or value -------------------------------------------------------------
 
@@ -450,9 +507,29 @@ class running_books {
       for (const use& u : c_.nested.scopes[scope].outputs)
         buffer_lives_[c_.p.ops[u.op].operand_begin + u.operand] = {last_step(scope),
                                                                    last_step(scope)};
+    if (staged_ != nullptr) keep_for_calls();
     donate(last);
     overwrite();
     number_slots();
+  }
+  /// What a unit takes of another one lives to its end, what is combined from the beginning.
+  constexpr void keep_for_calls() {
+    vec<int> end(static_cast<std::size_t>(staged_->units), -1);
+    const auto unit_of = [&](op_id o) { return staged_->unit[staged_op(o)]; };
+    for (int s : scopes_[0])
+      if (const int u = unit_of(steps_[s].op); u >= 0) end[u] = s;
+    for (value_id v = 0; v < c_.p.value_count(); ++v) {
+      interval& life = lives_[v];
+      if (life.end < life.begin || c_.nested.scope[steps_[life.end].op] != 0) continue;
+      const int u = unit_of(steps_[life.end].op);
+      if (u >= 0 && u != unit_of(c_.p.producers[v]) && end[u] > life.end) life.end = end[u];
+    }
+    term_.assign(c_.p.types.size(), 0);
+    for (const value_id v : staged_->combined)
+      if (root_[v] >= 0 && lives_[root_[v]].end >= 0) {
+        lives_[root_[v]].begin = scopes_[0].front();
+        term_[root_[v]] = made_at_[c_.p.producers[root_[v]]] >= 0;
+      }
   }
   constexpr void number_slots() {
     slot_.assign(steps_.size(), 0);
@@ -505,11 +582,12 @@ class running_books {
       }
     }
   }
-  constexpr void weigh(const interval& life, double& weight, double now) {
+  constexpr void weigh(int mesh, const interval& life, double& weight, double now) {
     if (now == weight) return;
     if (life.end >= life.begin) {
-      level_[life.begin] += now - weight;
-      level_[life.end + 1] -= now - weight;
+      const int first = mesh * slots_;
+      level_[first + life.begin] += now - weight;
+      level_[first + life.end + 1] -= now - weight;
     }
     weight = now;
   }
@@ -519,49 +597,169 @@ class running_books {
   struct run_time {
     double time = 0, compute = 0, communication = 0, peak = 0;
   };
+  /// Two clocks: of the units that run kernels, and of the links.
+  struct clocks {
+    double units = 0, links = 0;
+    constexpr double latest() const { return units > links ? units : links; }
+  };
+  /// Everything happens on one mesh, once.
+  struct one_mesh {
+    clocks all;
+    double live = 0, peak = 0;
+
+    constexpr clocks& of(op_id) { return all; }
+    constexpr bool together(op_id, op_id) const { return true; }
+    constexpr double combine(const step&) { return 0; }
+    constexpr void pass(const running_books& b, int slot) { add(b.level_[slot]); }
+    constexpr void nested(op_id, double bytes) { peak = max(peak, live + bytes); }
+    constexpr void add(double bytes) {
+      live += bytes;
+      peak = max(peak, live);
+    }
+  };
+  /// Each mesh has clocks for a microbatch, and others for what it does once.
+  struct many_meshes {
+    const running_books& books;
+    vec<clocks> all;  ///< two for each mesh
+    vec<double> live, peak;
+
+    constexpr explicit many_meshes(const running_books& b)
+        : books(b),
+          all(static_cast<std::size_t>(2 * b.meshes()), clocks()),
+          live(static_cast<std::size_t>(b.meshes()), 0),
+          peak(static_cast<std::size_t>(b.meshes()), 0) {}
+    constexpr int lane(op_id o) const { return 2 * books.mesh_of(o) + books.inside(o); }
+    constexpr clocks& of(op_id o) { return all[lane(o)]; }
+    /// What leaves an iteration is added to what others gave: two reads and a write.
+    constexpr double combine(const step& s) {
+      if (books.is_combined_[s.op] == 0) return 0;
+      const device& d = books.on_.device;
+      const double seconds = d.kernel + 3 * books.held_[s.result] / (d.bandwidth * d.memory_part);
+      all[2 * books.mesh_of(s.op) + 1].units += seconds;
+      return seconds;
+    }
+    /// What another mesh made is there: it works on another microbatch meanwhile.
+    constexpr bool together(op_id a, op_id b) const { return lane(a) == lane(b); }
+    constexpr void pass(const running_books& b, int slot) {
+      for (int m = 0; m < b.meshes(); ++m) {
+        live[m] += b.level_[m * b.slots_ + slot];
+        peak[m] = max(peak[m], live[m]);
+      }
+    }
+    constexpr void nested(op_id o, double bytes) {
+      const int m = books.mesh_of(o);
+      peak[m] = max(peak[m], live[m] + bytes);
+    }
+  };
+  static constexpr double max(double a, double b) { return a > b ? a : b; }
+
+  /// Of a nested program, or of a whole one on one mesh.
   constexpr run_time run(int scope) {
+    one_mesh on;
+    run_time r = run_on(on, scope);
+    r.time = on.all.latest();
+    r.peak = on.peak;
+    return r;
+  }
+  /// A microbatch passes through all meshes, the others come behind it as fast as the slowest mesh
+  /// lets them, and as one that is through makes room for the next; all meshes at a time do what
+  /// they do once.
+  constexpr void add_up_stages() {
+    take_messages();
+    many_meshes on(*this);
+    const run_time all = run_on(on, 0);
+    double first = 0, slowest = slowest_channel(), once = 0;
+    peak = 0;
+    for (int m = 0; m < meshes(); ++m) {
+      const double each = on.all[2 * m + 1].latest();
+      first += each;
+      slowest = max(slowest, each);
+      once = max(once, on.all[2 * m].latest());
+      peak = max(peak, arguments_[m] + on.peak[m]);
+    }
+    for (const staged_work::message& m : staged_->sent)
+      if (!m.is_input) (m.inside ? first : once) += message_time(m) + message_latency(on_.device);
+    const double period = max(slowest, first / staged_->in_flight);
+    time = first + (staged_->microbatches - 1) * period + once;
+    compute = all.compute;
+    communication = all.communication;
+  }
+  constexpr double message_time(const staged_work::message& m) const {
+    return message_seconds(on_.device, held_[m.value]);
+  }
+  /// Seconds for the messages of a microbatch from one mesh to another.
+  constexpr double slowest_channel() const {
+    vec<double> taken(static_cast<std::size_t>(meshes() * meshes()), 0);
+    double most = 0;
+    for (const staged_work::message& m : staged_->sent) {
+      if (!m.inside) continue;
+      double& channel = taken[m.from * meshes() + m.to];
+      channel += message_time(m);
+      most = max(most, channel);
+    }
+    return most;
+  }
+  /// What is sent lies on both meshes.
+  constexpr void take_messages() {
+    for (std::size_t i = 0; i < received_.size(); ++i) {
+      const staged_work::message& m = staged_->sent[i];
+      const double now = held_[m.value] * m.held;
+      if (m.is_input)
+        arguments_[m.to] += now - received_[i], received_[i] = now;
+      else
+        weigh(m.to, lives_[m.value], received_[i], now);
+    }
+  }
+  /// Plays the steps of a program; gives what they compute and communicate.
+  template <class Meshes>
+  constexpr run_time run_on(Meshes& on, int scope) {
     run_time r;
-    double units = 0, links = 0, live = 0;
-    const auto send = [&](double after, double seconds) {
-      double& clock = overlap_ ? links : units;
+    const auto send = [&](clocks& here, double after, double seconds) {
+      double& clock = overlap_ ? here.links : here.units;
       clock = (after > clock ? after : clock) + seconds;
       r.communication += seconds;
       return clock;
     };
     for (int s : scopes_[scope]) {
       const step& it = steps_[s];
-      live += level_[slot_[s]];
-      if (live > r.peak) r.peak = live;
+      clocks& here = on.of(it.op);
+      on.pass(*this, slot_[s]);
       double ready = 0;
       for (int i = it.first_use; i < it.first_use + it.use_count; ++i) {
         const operand_use& u = uses_[i];
-        double when = u.value >= 0 ? ready_[u.value] : ready;
-        if (const double t = bringing_[u.place]; t > 0) when = send(when, t);
+        double when = ready;
+        if (u.value >= 0 && on.together(c_.p.producers[u.value], it.op)) when = ready_[u.value];
+        if (const double t = bringing_[u.place]; t > 0) when = send(here, when, t);
         if (when > ready) ready = when;
       }
+      r.compute += on.combine(it);
       if (it.control) {
         const run_time nested = run_nested(*c_.nested.control_of(it.op));
-        if (live + nested.peak > r.peak) r.peak = live + nested.peak;
+        on.nested(it.op, nested.peak);
         r.compute += nested.compute;
         r.communication += nested.communication;
-        units = links = (units > links ? units : links) + nested.time;
+        here.units = here.links = here.latest() + nested.time;
         for (value_id v : c_.nested.control_of(it.op)->results)
-          ready_[v] = finishing_[v] > 0 ? send(units, finishing_[v]) : units;
+          ready_[v] = finishing_[v] > 0 ? send(here, here.units, finishing_[v]) : here.units;
         continue;
       }
       if (it.op_count > 0) {
         for (int i = it.first_op; halos_ > 0 && i < it.first_op + it.op_count; ++i)
-          if (const double t = halo_[ops_[i]]; t > 0) ready = send(ready, t);
-        ready = units = (ready > units ? ready : units) + took_[s];
+          if (const double t = halo_[ops_[i]]; t > 0) ready = send(here, ready, t);
+        ready = here.units = (ready > here.units ? ready : here.units) + took_[s];
         r.compute += took_[s];
         for (int i = it.first_op + 1; i < it.first_op + it.op_count; ++i)
-          if (const double t = finishing_[made_[i]]; t > 0) ready = send(ready, t);
+          if (const double t = finishing_[made_[i]]; t > 0) ready = send(here, ready, t);
       }
       for (value_id v = it.result; v < it.result + it.result_count; ++v)
-        ready_[v] = finishing_[v] > 0 ? send(ready, finishing_[v]) : ready;
+        ready_[v] = finishing_[v] > 0 ? send(here, ready, finishing_[v]) : ready;
     }
-    r.time = units > links ? units : links;
     return r;
+  }
+  constexpr double bound_of(int s, double devices) const {
+    if (steps_[s].control) return bound(*c_.nested.control_of(steps_[s].op), devices);
+    if (steps_[s].op_count == 0) return 0;
+    return on_.device.kernel + (took_[s] - on_.device.kernel) / devices;
   }
   constexpr double bound(const flat_program::control_info& k, double devices) const {
     double once = 0;
@@ -616,13 +814,18 @@ class running_books {
 /// kernel for what it reads and the kernel before it. What is brought into another layout lies in
 /// memory from there to the kernel that reads it.
 ///
+/// A pipeline takes what its first microbatch takes on all meshes, then for each other one what the
+/// slowest mesh takes, or its part of the way of all that are in flight; a mesh holds what it keeps
+/// between calls for as many microbatches as its order has in flight.
+///
 /// Cost: after a change that of what depends on it (layout_changes), and a walk over the operands
 /// of the program to add it up; at first linear in the program.
 class running_cost {
  public:
+  /// `staged`: the program is a microbatch of a pipeline; it outlives the cost. Null: it is not.
   constexpr running_cost(const core_program& c, const machine& on,
-                         const simulation_options& options)
-      : books_(c, on, options), changes_(c, passes{}, books_) {
+                         const simulation_options& options, const staged_work* staged = nullptr)
+      : books_(c, on, options, staged), changes_(c, passes{}, books_) {
     books_.layouts_ = &changes_.layouts();
   }
   running_cost(const running_cost&) = delete;  // its books are referred to
@@ -644,7 +847,7 @@ class running_cost {
   constexpr double peak_bytes() const { return books_.peak; }
   /// Seconds below which no partitioning of the program brings it that shares its work among so
   /// many devices more: kernels do their part of it, nothing is sent.
-  constexpr double bound(double devices) const { return books_.bound(0, devices); }
+  constexpr double bound(double devices) const { return books_.bound(devices); }
 
  private:
   cost_detail::running_books books_;

@@ -241,7 +241,7 @@ class stage_finder {
     for (int i = 0; i < count(); ++i)
       each.where.names.push_back({out_.names[i].view(), t_.name(mesh), i});
     pipelined made;
-    make_units(made, p_, t_, false, each, tactics, more);
+    make_units(made, p_, t_, false, gpipe, each, tactics, more);
     out_.error.record(made.error);
     vec<double> seconds(out_.names.size(), 0);
     for (const auto& u : made.units) {

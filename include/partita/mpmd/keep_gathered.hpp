@@ -90,6 +90,10 @@ constexpr void bridge(vec<call_edge>& edges, int u) {
 /// Takes out units in front of the microbatches that give nothing: what they kept lay as it is
 /// needed. Those that waited for one wait for what it waited for.
 constexpr void drop_idle_units(pipelined& p, vec<call_edge>& edges) {
+  bool keeps = false;
+  for (op_id o = 0; o < p.source.op_count(); ++o)
+    keeps = keeps || p.source.op(o).def->id == def<op::microbatch_keep>.id;
+  if (!keeps) return;
   vec<int> now;
   int left = 0;
   for (const pipeline_unit& u : p.units)

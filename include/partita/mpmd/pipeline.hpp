@@ -8,13 +8,10 @@
 
 #include <boost/hana/tuple.hpp>
 
-#include <partita/mpmd/calls.hpp>
-#include <partita/mpmd/keep_gathered.hpp>
+#include <partita/mpmd/finish_pipeline.hpp>
 #include <partita/mpmd/pipeline_memory.hpp>
-#include <partita/mpmd/sharded_units.hpp>
 #include <partita/mpmd/split_sums.hpp>
-#include <partita/mpmd/units.hpp>
-#include <partita/schedule/partition.hpp>
+#include <partita/mpmd/staged_pipeline.hpp>
 
 namespace partita {
 
@@ -57,14 +54,14 @@ constexpr vec<mesh_set> meshes_of_ops(const placed_program& placed) {
 /// The core program of a pipeline over the axes of all meshes.
 ///
 /// Errors    M005 the least common multiples of their sizes are too large
-constexpr core_program pipeline_core(const placed_program& placed, const topology& t,
-                                     failure& error) {
+/// `on`: by op, see meshes_of_ops.
+constexpr core_program pipeline_core(const placed_program& placed, const vec<mesh_set>& on,
+                                     const topology& t, failure& error) {
   const mesh all = union_mesh(t);
   error.record(validate(all));
   if (error) return {};
   core_program core(placed.p, all);
   vec<mesh_set> by_op;
-  const vec<mesh_set> on = meshes_of_ops(placed);
   const vec<op_id>& source_op = core.nested.source_op;
   for (op_id o = 0; o < core.p.op_count(); ++o)
     by_op.push_back(on[source_op.empty() ? o : source_op[o]]);
@@ -101,21 +98,12 @@ constexpr void check_memory(pipelined& p) {
   }
 }
 
-/// Collectives of all calls of a step.
-constexpr collectives count_calls(const pipelined& p) {
-  collectives all;
-  for (const auto& u : p.units) {
-    const std::int64_t calls = u.inside ? p.microbatches : 1;
-    for (const auto& note : u.notes) all.count(note.kind, saturating_multiply(note.times, calls));
-  }
-  return all;
-}
-
 /// Runs the actions of tactics on the core program; counts after each what the units communicate,
 /// and writes their functions after the last one.
 template <class Schedule>
-constexpr void shard_units(pipelined& out, const Schedule& tactics) {
+constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged_program& staged) {
   tactic_context context(out.core);
+  context.staged = &staged;
   const int last = schedule_detail::tactic_count(tactics) - 1;
   schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
     if (out.error || context.error) return;
@@ -136,37 +124,6 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics) {
   if (!out.error && last < 0) unit_lowerer(out, out.core).run();
 }
 
-/// Runs the passes that rewrite lowered programs, and those that let collectives run beside
-/// kernels, over each unit for itself.
-///
-/// Errors    C001 and C004 the machine of an overlap, C003 a unit needs more than the bound of
-///           memory, P001 a wrong device-local program was made (if that is checked): a mistake of
-///           ours
-constexpr void finish_units(pipelined& out) {
-  const partition_options& options = out.options;
-  const bool rewrites = options.passes.rewrite() || options.overlap.any();
-  for (pipeline_unit& u : out.units) {
-    out.error.record(options.overlap.options.validate(u.device.mesh));
-    if (out.error) return;
-    if (rewrites) {
-      lowered l;
-      l.device = static_cast<device_program&&>(u.device);
-      l.notes = static_cast<vec<collective_note>&&>(u.notes);
-      l.counts = u.counts;
-      spmd_detail::run_passes(l, out.core.p, options.passes);
-      out.error.record(l.error);
-      if (!out.error) options.overlap.apply(l);
-      u.device = static_cast<device_program&&>(l.device);
-      u.notes = static_cast<vec<collective_note>&&>(l.notes);
-      u.counts = l.counts;
-    }
-    if (const failure f = options.verifies() && !out.error ? verify(u.device) : failure(); f)
-      out.error.record(
-          "P001", "internal error: pipeline made a wrong device-local program: ", f.message.view());
-  }
-  if (rewrites) out.collectives = count_calls(out);
-}
-
 /// Errors    those of the options; O137 `strict` is given
 constexpr failure check_options(const partition_options& options) {
   failure f = options.validate();
@@ -179,10 +136,10 @@ constexpr failure check_options(const partition_options& options) {
 
 /// The units of a pipeline, each with its function; gives what of them waits for what. `split`:
 /// backward units in two parts.
-template <class Schedule>
+template <class Order, class Schedule>
 constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topology& t, bool split,
-                                    const pipeline_options& options, const Schedule& tactics,
-                                    const partition_options& more) {
+                                    const Order& order, const pipeline_options& options,
+                                    const Schedule& tactics, const partition_options& more) {
   constexpr bool sharded = !std::same_as<Schedule, boost::hana::tuple<>>;
   out.options = more;
   out.topology = t;
@@ -216,25 +173,19 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   mpmd_detail::unit_writer writer(out, placed, split);
   writer.run();
   if (out.error) return {};
+  vec<mesh_set> on;
+  if constexpr (sharded) on = meshes_of_ops(placed);
   if constexpr (sharded)
-    out.core = mpmd_detail::pipeline_core(placed, t, out.error);
+    out.core = mpmd_detail::pipeline_core(placed, on, t, out.error);
   else
     writer.write_functions();
   out.source = static_cast<program&&>(placed.p);
   out.inside = static_cast<vec<char>&&>(writer.inside_);
   if constexpr (sharded)
-    if (!out.error) mpmd_detail::shard_units(out, tactics);
-  if (sharded && options.keep_gathered && !out.error) drop_idle_units(out, writer.edges);
-  if (!out.error) mpmd_detail::finish_units(out);
+    if (!out.error) shard_units(out, tactics, staged_pipeline(out, on, writer.edges, order));
+  if (!out.error) drop_idle_units(out, writer.edges);
+  if (!out.error) finish_units(out);
   return static_cast<vec<call_edge>&&>(writer.edges);
-}
-
-/// By slot: is it a value of an iteration?
-constexpr vec<char> find_repeated(const pipelined& p) {
-  vec<char> repeated(p.values().types.size(), 0);
-  for (value_id v = 0; v < p.source.value_count(); ++v)
-    if (p.inside[p.source.producer(v)] != 0) repeated[p.slot_of[v]] = 1;
-  return repeated;
 }
 
 template <class Order, class Schedule>
@@ -248,20 +199,8 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
     out.error.raise();
     return out;
   };
-  const vec<call_edge> edges = make_units(out, p, t, split, options, tactics, more);
-  if (out.error) return finish();
-  out.repeated = find_repeated(out);
-  mpmd_detail::call_writer calls(out, edges);
-  calls.add_calls();
-  out.stages = calls.shape().stages;
-  if constexpr (std::same_as<Order, pipeline_order>) {
-    order.fits(calls.shape(), out.error);
-    if (!out.error) calls.check_places(order, out.error);
-  }
-  if (!out.error) out.order = sequence(out.calls, calls.shape(), order, out.error);
-  if (out.error) return finish();
-  out.lists = lists_with_messages(out.calls, out.order, calls.messages());
-  out.error.record(find_deadlock(out.calls, out.lists, options.channels));
+  const vec<call_edge> edges = make_units(out, p, t, split, order, options, tactics, more);
+  if (!out.error) order_calls(out, edges, order);
   if (!out.error) check_memory(out);
   return finish();
 }

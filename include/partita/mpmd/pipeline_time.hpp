@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/cost/simulate.hpp>
+#include <partita/cost/staged_work.hpp>
 #include <partita/mpmd/pipelined.hpp>
 #include <partita/mpmd/timeline.hpp>
 
@@ -46,13 +47,12 @@ constexpr pipeline_time simulate(const pipelined& p, const device& on,
       return tensor_type{whole.element, lies.local(whole.shape, p.meshes[mesh])}.bytes();
     };
     const std::int64_t sent = piece(l.from, t.from), taken = piece(l.to, t.to);
-    const link& over = d.far.bandwidth > 0 ? d.far : d.near;
-    if (!(over.bandwidth > 0))
+    if (!(d.far.bandwidth > 0 || d.near.bandwidth > 0))
       out.error.record("D002", "device \"", d.name(),
                        "\": it sends to other meshes and has no link; give it one beyond the node");
     if (out.error) return out;
-    m.seconds = static_cast<double>(sent > taken ? sent : taken) / (over.bandwidth * d.link_part);
-    m.latency = over.latency;
+    m.seconds = message_seconds(d, static_cast<double>(sent > taken ? sent : taken));
+    m.latency = message_latency(d);
   }
   out.times = play(
       p.calls, out.lists, [&](int c) { return out.seconds[p.unit_of[c]]; }, p.channels);

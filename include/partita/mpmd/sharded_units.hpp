@@ -59,6 +59,8 @@ class unit_lowerer {
   vec<int> combined_in_;   ///< by op of the source: the same
   vec<char> is_kept_;      ///< by value of the core program: is it of one? Empty: there is none
   vec<value_id> same_as_;  ///< by value of the core program: what is kept as it lies, or -1
+  vec<int> first_sum_;     ///< by op of the core program: the first of `next_sum_`, or -1
+  vec<int> next_sum_;      ///< by sum of a unit: another one of what the same op makes, or -1
   vec<int> given_in_;      ///< by value of the core program: the unit that was looked at last
   int first_added_ = 0;
 
@@ -268,14 +270,14 @@ class unit_lowerer {
     vec<value_id> accumulators;
     for (const op_id o : unit.sums) accumulators.push_back(take_accumulator(l, unit, op_of_[o]));
     merge_sort(ops, [&](op_id a, op_id b) { return place_[a] < place_[b]; });
-    for (const op_id o : ops) l.lower(o);
+    const vec<value_id> sums = lower_and_add(l, unit, ops, accumulators);
     for (const value_id v : given) {
       l.give(v, lies(l, v), output_name(v));
       unit.gives.push_back({v, lies(l, v), terms(l, v)});
     }
     for (const op_id o : unit.stacks) give_slice(l, unit, op_of_[o]);
     for (std::size_t i = 0; i < unit.sums.size(); ++i)
-      give_sum(l, unit, op_of_[unit.sums[i]], accumulators[i]);
+      give_sum(l, unit, op_of_[unit.sums[i]], sums[i]);
     lowered done = l.end();
     unit.device = static_cast<device_program&&>(done.device);
     unit.counts = done.counts;
@@ -334,15 +336,43 @@ class unit_lowerer {
     l.give(each, lies(l, each), name_of(all));
     unit.gives.push_back({all, behind_first(lies(l, each)), {}});
   }
-  constexpr void give_sum(lowering& l, pipeline_unit& unit, op_id o, value_id before) {
-    const value_id each = p_.operand(o, 0), all = p_.op(o).result;
+  /// A term is added before the next one is made, so that only one is kept at a time; ops in
+  /// between that others wait for come first. Gives what accumulators are then.
+  constexpr vec<value_id> lower_and_add(lowering& l, const pipeline_unit& unit,
+                                        const vec<op_id>& ops, const vec<value_id>& accumulators) {
+    const int count = static_cast<int>(accumulators.size());
+    vec<value_id> sums(accumulators.size(), -1);
+    first_sum_.resize(p_.ops.size(), -1);
+    next_sum_.assign(accumulators.size(), -1);
+    for (int i = count; i-- > 0;) {
+      int& first = first_sum_[maker(p_.operand(op_of_[unit.sums[i]], 0))];
+      next_sum_[i] = first;
+      first = i;
+    }
+    const auto add = [&](int i) { sums[i] = added(l, op_of_[unit.sums[i]], accumulators[i]); };
+    int waiting = -1;
+    for (const op_id o : ops) {
+      if (first_sum_[o] >= 0)
+        for (; waiting >= 0; waiting = next_sum_[waiting]) add(waiting);
+      l.lower(o);
+      if (first_sum_[o] >= 0) waiting = first_sum_[o];
+    }
+    for (int i = 0; i < count; ++i) {
+      first_sum_[maker(p_.operand(op_of_[unit.sums[i]], 0))] = -1;
+      if (sums[i] < 0) add(i);  // the last ones, and those of what the unit takes
+    }
+    return sums;
+  }
+  constexpr value_id added(lowering& l, op_id o, value_id before) {
     const auto c = static_cast<combiner>(p_.attrs(o)[0]);
-    const value_id both[] = {before, l.local_of(each)};
-    value_id next = both[1];
-    if (c != combiner::stack)
-      next = append_for(l.part(), p_.op(o).marks, combining_op(c), both, {},
-                        tensor_type(l.part().type(before)));
-    l.give(each, next, lies(l, each), name_of(all));
+    const value_id both[] = {before, l.local_of(p_.operand(o, 0))};
+    if (c == combiner::stack) return both[1];
+    return append_for(l.part(), p_.op(o).marks, combining_op(c), both, {},
+                      tensor_type(l.part().type(before)));
+  }
+  constexpr void give_sum(lowering& l, pipeline_unit& unit, op_id o, value_id sum) {
+    const value_id each = p_.operand(o, 0), all = p_.op(o).result;
+    l.give(each, sum, lies(l, each), name_of(all));
     unit.gives.push_back({all, lies(l, each), terms(l, each)});
   }
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <partita/core/core_program.hpp>
+#include <partita/cost/staged_work.hpp>
 #include <partita/schedule/search_course.hpp>
 #include <partita/support/name_table.hpp>
 #include <partita/support/vec.hpp>
@@ -278,6 +279,7 @@ class tactic_context {
   search_course search;       ///< of the tactic at work
   std::int64_t compared = 0;  ///< names that look-ups have gone through
   bool postponed = false;     ///< does `propagate` wait? See `amalgamated`.
+  const staged_program* staged = nullptr;  ///< the pipeline that the program is a microbatch of
 
  private:
   /// Errors    S001 no such axis, S006 no such value

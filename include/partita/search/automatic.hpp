@@ -56,7 +56,10 @@ class automatic_run {
  public:
   constexpr automatic_run(tactic_context& c, const vec<int>& axes, const machine& on,
                           const search_options& options, const own_cost* own)
-      : c_(c), targets_(targets_of(c.core().p)), e_(c.core(), axes, on, options, own) {}
+      : c_(c),
+        on_(on),
+        targets_(targets_of(c.core().p)),
+        e_(c.core(), axes, on, options, own, c.staged) {}
 
   template <class Search>
   constexpr void search(const Search& searcher) {
@@ -74,7 +77,7 @@ class automatic_run {
     r.seconds = e_.seconds();
     r.log = e_.improvements();
     for (const auto& each : e_.history()) take(each);
-    r.peak_bytes = static_cast<double>(estimate(lower(c_.core()).device).peak_bytes);
+    r.peak_bytes = peak_bytes();
     report(r);
     c_.search = r;
     if (e_.options().result != nullptr) *e_.options().result = static_cast<search_result&&>(r);
@@ -82,9 +85,15 @@ class automatic_run {
 
  private:
   tactic_context& c_;
+  machine on_;
   vec<named_target> targets_;  ///< those of the environment, which has its own program
   environment e_;
 
+  constexpr double peak_bytes() const {
+    if (c_.staged != nullptr)
+      return c_.staged->figures(c_.core(), on_, e_.options().overlap).peak_bytes;
+    return static_cast<double>(estimate(lower(c_.core()).device).peak_bytes);
+  }
   /// Of the best states by the search's estimate the best one by the simulator, if it is better
   /// than none.
   constexpr void choose(search_result& r) {
@@ -116,7 +125,7 @@ class automatic_run {
   /// Errors    S030 arguments do not fit even where every device has a piece of each
   constexpr void fits_anywhere() {
     const core_program& c = c_.core();
-    double devices = 1, all = 0;
+    double devices = c_.staged != nullptr ? c_.staged->work().meshes : 1, all = 0;
     for (int a = 0; a < c.mesh.whole_rank(); ++a)
       devices *= static_cast<double>(c.mesh.whole_size(a));
     int largest = -1;

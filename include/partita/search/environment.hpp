@@ -114,18 +114,22 @@ class environment {
   };
 
   /// `axes`: numbers of core_program::named.
-  /// `own`: a cost in place of the simulator's, which outlives it, or null.
+  /// `own`: a cost in place of the simulator's, which outlives it, or null; `staged`: the pipeline
+  /// that the program is a microbatch of, as well.
   constexpr environment(const core_program& c, const vec<int>& axes, const machine& on,
-                        const search_options& options, const search_detail::own_cost* own = nullptr)
+                        const search_options& options, const search_detail::own_cost* own = nullptr,
+                        const staged_program* staged = nullptr)
       : options_(options),
         own_(own),
+        staged_(staged),
+        work_(staged != nullptr ? staged->work() : staged_work()),
         on_(on),
         root_(c),
         list_(hold_states(), axes),
         now_(root_),
         stamps_(root_.p.ops.size(), 0),
         counts_(root_.p.ops.size(), 0),
-        cost_(now_, on_, {.overlap = options.overlap}),
+        cost_(now_, on_, {.overlap = options.overlap}, staged != nullptr ? &work_ : nullptr),
         memory_(options.memory > 0 ? options.memory : on.device.memory),
         is_next_(root_.p.types.size(), -1),
         seen_(root_.p.ops.size(), 0) {
@@ -258,6 +262,10 @@ class environment {
   /// Of the state, by the simulator itself (or the user's model), from the program that `lower`
   /// makes. It takes its time, and is not counted.
   constexpr double exact_cost() const {
+    if (staged_ != nullptr && own_ == nullptr) {
+      const staged_figures f = staged_->figures(now_, on_, options_.overlap);
+      return f.error ? hopeless : penalized(f.seconds, f.peak_bytes, memory_);
+    }
     const lowered l = lower(now_);
     if (l.error) return hopeless;
     if (own_ != nullptr) return (*own_)(l.device);
@@ -318,6 +326,8 @@ class environment {
 
   search_options options_;
   const search_detail::own_cost* own_;
+  const staged_program* staged_;
+  staged_work work_;
   machine on_;
   core_program root_;
   search_detail::move_list list_;

@@ -60,6 +60,8 @@ class text_tactic {
   vec<text> axes;                    ///< of `automatic`
   search_options search;             ///< the same
   vec<machine> on;                   ///< the same: one, from the system; see `search_on`
+  bool searched = false;             ///< the same: it is known what there is to find,
+  vec<text_tactic> found;            ///< which is done, without a search
   vec<pipeline_tactic<>> pipelines;  ///< of `pipeline`: one
 
   constexpr std::string_view name() const { return label; }
@@ -95,6 +97,10 @@ class text_tactic {
 
  private:
   constexpr void look(tactic_context& c) const {
+    if (searched) {
+      for (const text_tactic& t : found) t.apply(c);
+      return;
+    }
     if (on.empty())
       return c.error.record("X015", "schedule: automatic searches for a machine; none is given, ",
                             "call search_on with one");
@@ -253,10 +259,8 @@ class schedule_reader {
     for (const line_place& each : one_mesh_only_)
       if (has_pipeline_)
         l_.fail(each.at, "O141", "\"", each.kind,
-                "\" is for programs on one mesh, and the schedule has a pipeline; ",
-                each.kind == "microbatch" ? "give the pipeline as many microbatches as both have "
-                                            "together"
-                                          : "shard its stages with manual");
+                "\" is for programs on one mesh, and the schedule has a pipeline; give the "
+                "pipeline as many microbatches as both have together");
   }
 
   constexpr void statement() {
@@ -295,7 +299,6 @@ class schedule_reader {
           "and passes are known");
     if (!labelled) t.label = kept_name(kind);
     if (t.kind == text_tactic::microbatch) one_mesh_only_.push_back({"microbatch", at});
-    if (t.kind == text_tactic::automatic) one_mesh_only_.push_back({"automatic", at});
     if (!l_.failed()) tactics_.push_back(t);
   }
   constexpr void pipeline(text_tactic& t, std::size_t at, bool labelled) {
@@ -506,6 +509,16 @@ constexpr void search_on(text_schedule& s, const machine& on,
     t.search.progress = progress;
     if (results != nullptr)
       t.search.result = &(*results)[results->size() - static_cast<std::size_t>(count--)];
+  }
+}
+/// Has `automatic` tactics do what they found, each as a tactic of its name, in place of a search.
+/// `results`: those of `search_on`.
+constexpr void take_found(text_schedule& s, const vec<search_result>& results) {
+  std::size_t i = 0;
+  for (text_tactic& t : s.tactics) {
+    if (t.kind != text_tactic::automatic || i == results.size()) continue;
+    t.found = read_schedule(print_specification(results[i++]).view()).tactics;
+    t.searched = true;
   }
 }
 
