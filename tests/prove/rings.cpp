@@ -104,6 +104,36 @@ TEST_CASE("rings: convolutions") {
   const auto windows = f("8x3x16xf32", "16x24x2xf32", "8x2x24xf32",
                          "lhs=[0, 2, 1], rhs=[0, 1, 2], result=[0, 2, 1]");
   CHECK(why(windows, four, 3, BP, pt::manual("B", {{"w", 1}})) == "");
+  CHECK(why(windows, four, 3, BP, pt::manual("B", {{"w", 0}})) == "");
+  const auto groups = f("8x4x16xf32", "8x24x4xf32", "8x1x24xf32",
+                        "lhs=[0, 2, 1], rhs=[0, 1, 2], result=[0, 2, 1], feature_groups");
+  CHECK(why(groups, four, 3, BP, pt::manual("B", {{"w", 2}})) == "");
+}
+TEST_CASE("rings: windows over features of another device, or of the same one twice") {
+  const pt::program windows =
+      pt::parse(R"(func @main(%x: tensor<8x3x16xf32>, %w: tensor<16x24x2xf32>) {
+  %y = convolution(%x, %w) {lhs=[0, 2, 1], rhs=[0, 1, 2], result=[0, 2, 1]} : tensor<8x2x24xf32>
+  return %y : tensor<8x2x24xf32>
+}
+)");
+  const auto p = pt::partition(windows, four, pt::schedule(BP, pt::manual("B", {{"w", 0}})),
+                               {.overlap = beside});
+  const std::string text = str(pt::print(p.device.local, &p.mesh()));
+  const auto proved = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    const auto at = changed.find(from);
+    REQUIRE_MESSAGE(at != std::string::npos, text);
+    changed.replace(at, from.size(), to);
+    pt::device_program d = p.device;
+    d.local = pt::parse(changed, d.mesh);
+    REQUIRE(!d.local.error);
+    return pt::prove(p.source, d).proved;
+  };
+  CHECK(proved("{-1 around}", "{-1 around}"));
+  CHECK(!proved("{-1 around}", "{+1 around}"));
+  CHECK(!proved("constant {8}", "constant {4}"));
+  CHECK(!proved("constant {12}", "constant {8}"));
+  CHECK(!proved("result=[0, 2, 1]}", "result=[0, 2, 1], low=[1], high=[-1]}"));
 }
 TEST_CASE("rings: what goes around otherwise is not proved") {
   const auto p = pt::partition(product, four, pt::schedule(BP, pt::manual("B", {{"w", 0}})),

@@ -9,6 +9,32 @@
 
 namespace partita::prove_detail {
 
+/// Is each position modulo the extent reduced once on each device, wherever it starts?
+constexpr bool goes_around(const piece& mine, std::int64_t extent) {
+  piece all;
+  for (int i = 0; i < mine.count; ++i) {
+    const digit& d = mine.digits[i];
+    if (d.owner >= 0 || axis_of(d) == bound_axis)
+      all.add(on_axis(bound_axis), d.extent, d.stride < 0 ? -d.stride : d.stride);
+  }
+  return all.covered() == extent;
+}
+/// Is all of a loop reduced, by the loops of a value, and over axes? `identity`: does that of the
+/// combiner stand behind its end?
+constexpr bool is_all(const piece& mine, std::int64_t size, bool identity, std::uint32_t& axes) {
+  axes = 0;
+  if (outside::turns(mine.beyond)) {
+    const std::int64_t all = outside::modulus(mine.beyond, size);
+    return goes_around(mine, all) && (all == size || identity);
+  }
+  for (int i = 0; i < mine.count; ++i) {
+    const digit& d = mine.digits[i];
+    if (d.owner < 0 && axis_of(d) != bound_axis) axes |= 1u << axis_of(d);
+  }
+  const std::int64_t end = mine.covered();
+  return end == size || (end > size && identity);
+}
+
 /// One op of the source, asked for the result that the same op has on pieces of its operands: in
 /// loops of its own, dimension by dimension of the operands.
 ///
@@ -231,17 +257,9 @@ class contraction_law {
       repeats_ *= at(f).size;
       return true;
     }
-    const std::int64_t all = outside::modulus(mine.beyond, at(f).size);
-    if (outside::turns(mine.beyond))
-      return goes_around(mine, all) && (all == at(f).size || all_identity(f)) && use_all(f, mine);
-    const std::int64_t end = mine.covered();
-    if (end < at(f).size || (end > at(f).size && !all_identity(f))) return false;
     std::uint32_t axes = 0;
-    for (int i = 0; i < mine.count; ++i) {
-      const digit& d = mine.digits[i];
-      if (d.owner < 0 && axis_of(d) != bound_axis) axes |= 1u << axis_of(d);
-    }
-    return use_all(f, mine) && sums.add(axes, at(f).combine);
+    return is_all(mine, at(f).size, all_identity(f), axes) && use_all(f, mine) &&
+           sums.add(axes, at(f).combine);
   }
   constexpr bool use_all(int f, const piece& mine) {
     for (int i = 0; i < mine.count; ++i) {
@@ -251,16 +269,6 @@ class contraction_law {
       if (!use(f, d) || local.result_dim != no_dim || local.combine != at(f).combine) return false;
     }
     return true;
-  }
-  /// Is each position modulo the extent reduced once on each device, wherever it starts?
-  static constexpr bool goes_around(const piece& mine, std::int64_t extent) {
-    piece all;
-    for (int i = 0; i < mine.count; ++i) {
-      const digit& d = mine.digits[i];
-      if (d.owner >= 0 || axis_of(d) == bound_axis)
-        all.add(on_axis(bound_axis), d.extent, d.stride < 0 ? -d.stride : d.stride);
-    }
-    return all.covered() == extent;
   }
   /// Do all operands hold the identity behind the end of what is reduced?
   constexpr bool all_identity(int f) const {

@@ -168,6 +168,12 @@ class op_law {
   };
   cut_rows cut;
 
+  /// By operand, where it is pieces that start anywhere (see moved_piece), or -1: it is given as if
+  /// these lay next to each other, in the order of the devices' numbers.
+  span<const int> moved;
+  /// The results are pieces that start so, along dimensions of theirs.
+  vec<moved_piece::move> results_moved;
+
   /// Axes whose devices share what is reduced and the same everywhere; so often less each has it.
   repeat_shares shares;
 
@@ -180,6 +186,56 @@ class op_law {
 
   /// The views of the results, and what is pending besides what was.
   constexpr bool apply(vec<view>& results, pending& sums) {
+    if (!find_all_pieces()) return false;
+    for (int f = 0; f < count_; ++f)
+      if (!check(f, sums)) return false;
+    if (!rest_is_whole()) return false;
+    ++near;
+    if (!find_results(results)) return false;
+    for (const view& v : results)
+      for (int i = 0; i < v.count; ++i)
+        if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i])))
+          return no("it holds other pieces where it is to be reduced");
+    for (const auto& m : results_moved)
+      for (int i = 0; i < m.row.count; ++i)
+        if (sums.contains(m.row.axis[i]))
+          return no("it holds other pieces where it is to be reduced");
+    return true;
+  }
+  /// The same before it is summed over the loops that are plain: a view whose dimensions are those
+  /// of the result and these loops, which are bound.
+  constexpr bool apply_unsummed(view& product, pending& sums) {
+    if (!find_all_pieces()) return false;
+    for (int f = 0; f < count_; ++f)
+      if (!is_summed(f) && !check(f, sums)) return false;
+    vec<view> results;
+    if (!rest_is_whole() || !find_results(results) || results_moved.size() > 0) return false;
+    const view& made = results[0];
+    product = made;
+    for (int f = 0; f < count_; ++f)
+      if (is_summed(f) && !add_unsummed(f, product)) return false;
+    return product.good();
+  }
+  constexpr bool is_summed(int f) const {
+    return !in_some_result(f) && at(f).combine == combiner::add && !at(f).halo;
+  }
+
+ private:
+  const meanings& all_;
+  const term& of_;
+  const site& source_;
+  const factor_table& map_;
+  const factor* factors_;
+  int count_;
+  bool composed_;
+  const site& local_;
+  span<const operand_term> given_;  ///< what the local op is given
+  vec<piece>& pieces_;              ///< see law_room
+  vec<law_room::operand_dims>& operands_;
+  vec<piece>& of_factor_;
+  vec<std::int64_t>& attrs_;
+
+  constexpr bool find_all_pieces() {
     const int count = source_.operand_count();
     const auto room = static_cast<std::size_t>(count) * max_rank;
     if (pieces_.size() < room) pieces_.resize(room);
@@ -210,37 +266,33 @@ class op_law {
       of_factor_.push_back(each);
     }
     ++near;
-    for (int f = 0; f < count_; ++f)
-      if (!check(f, sums)) return false;
-    if (!rest_is_whole()) return false;
-    ++near;
+    return true;
+  }
+  constexpr bool find_results(vec<view>& results) {
     if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
       return no("the attributes differ from those of its piece");
     results.clear();
     results.reserve(static_cast<std::size_t>(source_.result_count()));
     for (int r = 0; r < source_.result_count(); ++r)
       if (!add_result(r, results)) return false;
-    for (const view& v : results)
-      for (int i = 0; i < v.count; ++i)
-        if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i])))
-          return no("it holds other pieces where it is to be reduced");
     return true;
   }
-
- private:
-  const meanings& all_;
-  const term& of_;
-  const site& source_;
-  const factor_table& map_;
-  const factor* factors_;
-  int count_;
-  bool composed_;
-  const site& local_;
-  span<const operand_term> given_;  ///< what the local op is given
-  vec<piece>& pieces_;              ///< see law_room
-  vec<law_room::operand_dims>& operands_;
-  vec<piece>& of_factor_;
-  vec<std::int64_t>& attrs_;
+  /// (Of a part of a dimension, nothing goes over to the next major part.)
+  constexpr bool add_unsummed(int f, view& product) const {
+    const piece& mine = of_factor_[f];
+    const int dim = product.dims++;
+    bool part = false;
+    for (int i = 0; i < source_.operand_count(); ++i)
+      part = part || (dim_of(f, i) != no_dim && !is_alone(f, i));
+    if ((mine.free && at(f).size != 1) || (part && !mine.lies_inside(at(f).size))) return false;
+    product.start[dim] = mine.start;
+    product.beyond[dim] = all_identity(f) ? mine.beyond : outside::unfilled(mine.beyond);
+    for (int i = 0; i < mine.count; ++i) {
+      const digit& each = mine.digits[i];
+      product.add(each.owner < 0 ? each.owner : on_axis(bound_axis), dim, each.extent, each.stride);
+    }
+    return true;
+  }
 
   constexpr int whole_view(int i) const { return all_.terms.operand(of_, i).view; }
   constexpr const factor& at(int f) const { return factors_[f]; }
@@ -323,13 +375,15 @@ class op_law {
       if (d == no_dim) continue;
       operands_[i].in_factor |= 1u << d;
       if (at(f).halo) continue;
+      if (is_moved(i, d) != nullptr) return no("dimension ", d, " of operand ", i, " is moved");
       const piece& given = pieces_[i * max_rank + d];
       piece part;
-      if (composed_ && !restricted(given, f, i, part))
+      const bool alone = is_alone(f, i);
+      if (!alone && !restricted(given, f, i, part))
         return no("the piece of dimension ", d, " of operand ", i, " cuts its factors");
-      const piece& mine = composed_ ? part : given;
+      const piece& mine = alone ? given : part;
       if (mine.free) continue;
-      if (!composed_ && mine.local_extent() != local_extent(i, d) && local_extent(i, d) > 0)
+      if (alone && mine.local_extent() != local_extent(i, d) && local_extent(i, d) > 0)
         return no("dimension ", d, " of operand ", i, " repeats");
       if (found.free) {
         found = mine;
@@ -539,19 +593,31 @@ class op_law {
         return no("dimension ", d, " of operand ", k, " is no row of pieces");
     }
     // As in the source, or with what was padded: then all extents have grown in one ratio.
-    const std::int64_t extent = to == no_dim ? 0 : result_type(0).shape.extents[to];
+    const std::int64_t extent = loop_extent(f);
     const vec<std::int64_t> kept = attrs_;
     if (cut_piece(f, along, extent, found)) return true;
-    if (to == no_dim) return false;
-    const std::int64_t grown = local_.result_type(0).shape.extents[to] * along.pieces;
+    const std::int64_t grown = to != no_dim ? local_.result_type(0).shape.extents[to] * along.pieces
+                                            : grown_window(f, along.pieces);
     if (grown <= extent) return false;
     attrs_ = kept;
     return cut_piece(f, along, grown, found);
   }
-  /// The same, where the result has `grown` positions.
+  constexpr std::int64_t loop_extent(int f) const {
+    const int to = dim_of(f, -1);
+    return to == no_dim ? at(f).size : result_type(0).shape.extents[to];
+  }
+  /// How many positions a loop has that is reduced, if what is reduced has grown; else 0.
+  constexpr std::int64_t grown_window(int f, std::int64_t pieces) const {
+    const int d = source_.operand_count() < 2 ? no_dim : dim_of(f, 1);
+    if (d == no_dim) return 0;
+    const std::int64_t size = operand_type(1).shape.extents[d];
+    const std::int64_t all =
+        saturating_multiply(saturating_multiply(local_extent(1, d), pieces), at(f).size);
+    return size == 0 || all % size != 0 ? 0 : all / size;
+  }
+  /// The same, where the loop has `grown` positions.
   constexpr bool cut_piece(int f, const coordinates& along, std::int64_t grown, piece& found) {
     const int to = dim_of(f, -1);
-    const std::int64_t extent = to == no_dim ? 0 : result_type(0).shape.extents[to];
     found = piece();
     vec<tensor_type> types;
     for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
@@ -559,7 +625,7 @@ class op_law {
     halo_context c{types, result, {no_dim, no_dim}, to, along.pieces, attrs_};
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       c.operand_dims[k] = dim_of(f, k);
-    if (grown != extent && !stretched(c, types, result, grown)) return false;
+    if (grown != loop_extent(f) && !stretched(f, c, types, result, grown)) return false;
     if (along.count == 0) {
       for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
         const int d = c.operand_dims[k];
@@ -567,7 +633,7 @@ class op_law {
         if (!pieces_[k * max_rank + d].whole(c.operand_extent(k)))
           return no("dimension ", d, " of operand ", k, " is needed whole");
       }
-      found.add(0, to != no_dim ? grown : at(f).size, 1);
+      found.add(0, grown, 1);
       return true;
     }
     source_.def().halo(c);
@@ -575,8 +641,9 @@ class op_law {
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       if (c.operand_dims[k] != no_dim && !holds(c, k, along)) return false;
     if (to == no_dim) {  // each piece of what is reduced once
-      found.add(0, at(f).size / along.pieces, 1);
-      add_axes(found, along, at(f).size / along.pieces);
+      if (grown % along.pieces != 0) return no("it cannot be cut into ", along.pieces, " pieces");
+      found.add(0, grown / along.pieces, 1);
+      add_axes(found, along, grown / along.pieces);
       return true;
     }
     if (c.made == 0) {
@@ -586,7 +653,7 @@ class op_law {
       found.add(0, grown / along.pieces, 1);
       add_axes(found, along, grown / along.pieces);
     } else {
-      if (c.ranges[0].inside) return no("pieces that are moved inside");
+      if (c.ranges[0].inside) return made_inside(c, along, grown, found);
       found.start = c.ranges[0].first / c.unit;
       found.add(0, c.made, 1);
       add_axes(found, along, c.ranges[0].step / c.unit);
@@ -594,9 +661,9 @@ class op_law {
     return true;
   }
   /// The op with more positions, which operands hold what it leaves out at.
-  constexpr bool stretched(halo_context& c, vec<tensor_type>& types, tensor_type& result,
+  constexpr bool stretched(int f, halo_context& c, vec<tensor_type>& types, tensor_type& result,
                            std::int64_t grown) {
-    const std::int64_t extent = result.shape.extents[c.result_dim];
+    const std::int64_t extent = loop_extent(f);
     const std::int64_t pieces = c.pieces;
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
       if (c.operand_dims[k] == no_dim) continue;
@@ -605,7 +672,7 @@ class op_law {
       size = size / greatest_common_divisor(size, extent) * grown /
              (extent / greatest_common_divisor(size, extent));
     }
-    result.shape.extents[c.result_dim] = grown;
+    if (c.result_dim != no_dim) result.shape.extents[c.result_dim] = grown;
     c.pieces = 1;
     source_.def().stretch(c);
     if (!c.possible) return no("it cannot be done with more positions");
@@ -648,7 +715,8 @@ class op_law {
   /// Does an operand hold the pieces that an iteration needs?
   constexpr bool holds(const halo_context& c, int k, const coordinates& along) {
     const halo_range& r = c.ranges[k];
-    if (r.inside) return no("pieces that are moved inside");
+    if (r.inside) return holds_inside(c, k, along);
+    if (is_moved(k, c.operand_dims[k]) != nullptr) return no("operand ", k, " is moved");
     piece want;
     want.start = r.first;
     want.add(0, r.length, 1);
@@ -663,6 +731,78 @@ class op_law {
     const bool above = r.first + r.length > extent || last + r.length > extent;
     if ((below || above) && !stands_beyond(given.beyond, r, k))
       return no("beyond the ends of operand ", k, " stands something else");
+    return true;
+  }
+  // Pieces that would reach beyond an end are moved until they do not.
+
+  constexpr const moved_piece::move* is_moved(int k, int d) const {
+    if (moved.size() == 0 || moved[k] < 0) return nullptr;
+    const moved_piece& is = all_.moved[moved[k]];
+    const int i = is.along(d);
+    return i < 0 ? nullptr : is.moves.data() + i;
+  }
+  static constexpr device_row row_of(const coordinates& along) {
+    device_row row;
+    for (int i = 0; i < along.count; ++i) row.add(axis_of(along.axes[i]), along.axes[i].extent);
+    return row;
+  }
+  /// Where the piece of an operand starts on a device of a row. False: other axes tell, too.
+  constexpr bool start_of(int k, int d, const device_row& row, std::int64_t device,
+                          std::int64_t& start) const {
+    const piece& given = pieces_[k * max_rank + d];
+    start = given.start;
+    if (const moved_piece::move* const m = is_moved(k, d); m != nullptr) {
+      std::int64_t at = 0;
+      for (int i = 0; i < m->row.count; ++i) {
+        if (!row.has(m->row.axis[i])) return false;
+        at += row.coordinate(device, m->row.axis[i]) * m->row.step(i);
+      }
+      start = m->starts[static_cast<std::size_t>(at)];
+      return true;
+    }
+    for (int i = 0; i < given.count; ++i) {
+      const digit& each = given.digits[i];
+      if (each.owner >= 0) continue;
+      if (!row.has(axis_of(each))) return false;
+      start += row.coordinate(device, axis_of(each)) * each.stride;
+    }
+    return true;
+  }
+  constexpr bool holds_inside(const halo_context& c, int k, const coordinates& along) {
+    const halo_range& r = c.ranges[k];
+    const int d = c.operand_dims[k];
+    const piece& given = pieces_[k * max_rank + d];
+    piece here;
+    for (int i = 0; i < given.count; ++i)
+      if (given.digits[i].owner >= 0) here.add(0, given.digits[i].extent, given.digits[i].stride);
+    if (given.free || !here.whole(r.length)) return no("operand ", k, " repeats");
+    const device_row row = row_of(along);
+    for (std::int64_t i = 0; i < along.pieces; ++i) {
+      std::int64_t start = 0;
+      if (!start_of(k, d, row, i, start) || start != r.start(i, c.operand_extent(k)))
+        return no("dimension ", d, " of operand ", k,
+                  " does not hold the pieces, moved inside, that are needed");
+    }
+    return true;
+  }
+  /// The result is right where its piece is.
+  constexpr bool made_inside(const halo_context& c, const coordinates& along, std::int64_t grown,
+                             piece& found) {
+    const int to = c.result_dim;
+    moved_piece::move m;
+    m.dim = to;
+    m.row = row_of(along);
+    m.block = grown / along.pieces;
+    if (grown % along.pieces != 0 || grown != result_type(0).shape.extents[to] ||
+        source_.result_count() != 1)
+      return no("pieces that are moved inside");
+    for (std::int64_t i = 0; i < along.pieces; ++i) {
+      const std::int64_t start = c.ranges[0].start(i, c.operand_extent(0));
+      if (start % c.unit != 0) return no("pieces that are moved inside");
+      m.starts.push_back(start / c.unit);
+    }
+    results_moved.push_back(m);
+    found.add(0, c.made, 1);
     return true;
   }
   constexpr bool stands_beyond(std::int64_t beyond, const halo_range& r, int k) const {

@@ -254,6 +254,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   const op_node& n = p.op(o);
   if (changes_nothing(p, o)) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
+  slices_by_device(w, p, o, to);
   if (n.operand_count > 0 &&
       (moves(w, p, o, to) || goes_around(w, p, o, to) || counts(w, p, o, to)))
     return;
@@ -268,6 +269,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   if (n.def->elementwise && !done && !w.defining) by_element_in_shape(w, site(p, o), to);
   if (!done || sees_beyond(w)) by_law(w, site(p, o), to);
   if (!n.def->elementwise || w.defining) return;
+  counts_by_device(w, site(p, o), to);
   for_any_start(w, site(p, o), to);
   picks(w, p, o, to);
   if (to.first[n.result] < 0 && !of_one_device(w, p, o, to)) adds_shares(w, p, o, to);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/prove/elementwise.hpp>
+#include <partita/prove/inside.hpp>
 #include <partita/prove/partial.hpp>
 #include <partita/prove/starts.hpp>
 
@@ -27,8 +28,9 @@ constexpr void for_each_share(const workspace& w, std::int64_t devices, const F&
   }
 }
 
-/// Finds what the op makes among the terms of the source.
-constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) {
+/// Finds what the op makes among the terms of the source. `moved`: see op_law.
+constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
+                    span<const int> moved = {}) {
   const tensor_type& type = at.result_type(0);
   bool met = false;
   int t = w.all.terms.first_candidate(at.def(), w.given);
@@ -43,7 +45,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
       w.explain(1, concat("an operand is pending"));
       continue;
     }
-    if (same_attributes(w.all.terms[t].at, at) && find_loops(w, at)) {
+    if (moved.size() == 0 && same_attributes(w.all.terms[t].at, at) && find_loops(w, at)) {
       bool contracted = false;
       const auto contract = [&](const repeat_shares& shares) {
         pending joined = sums;
@@ -75,17 +77,38 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to) 
     const auto apply = [&](const repeat_shares& shares) {
       op_law law(w.all, w.room, t, w.map, at, w.given);
       law.shares = shares;
+      law.moved = moved;
       pending joined = sums;
       vec<view> results;
       const bool good = law.apply(results, joined);
       if (!good && shares.axes == 0) w.explain(law.near, law.reason);
       for (int r = 0; good && r < at.result_count(); ++r)
-        w.add(to, at.result(r), t + r, results[r], joined, scale);
+        add_moved(w, to, at.result(r), t + r, results[r], law.results_moved, joined, scale);
       met = met || good;
       return good ? 1 : law.shares.needed;
     };
     for_each_share(w, apply({}), apply);
+    if (!met && moved.size() == 0) met = convolve_partly(w, at, t, scale, to);
   }
+  return met;
+}
+
+/// The same of pieces that start anywhere.
+constexpr bool meet_moved(workspace& w, const site& at, double scale, claim_list& to) {
+  vec<int> moved(w.given.size(), -1);
+  bool any = false;
+  const vec<operand_term> given = w.given;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const moved_piece* const is = moved_of(w, given[i].term);
+    if (is == nullptr) continue;
+    view v;
+    if (!next_to_each_other(w, *is, w.all.views[given[i].view], v)) return false;
+    moved[i] = w.all.terms[given[i].term].moved;
+    any = true;
+    w.given[i] = {is->of, w.number(v, is->of)};
+  }
+  const bool met = any && meet(w, at, scale, to, moved);
+  w.given = given;
   return met;
 }
 
@@ -143,8 +166,8 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     is_known(w, at, scale, to);
     return;
   }
-  if (is_known(w, at, scale, to) || meet(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
-      rows_law(w, at, to).apply())
+  if (is_known(w, at, scale, to) || meet(w, at, scale, to) || meet_moved(w, at, scale, to) ||
+      reduce_partly(w, at, scale, to) || rows_law(w, at, to).apply())
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

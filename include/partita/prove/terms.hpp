@@ -81,8 +81,11 @@ struct term {
   int base = -1;        ///< it is `factor` times this one
   double factor = 1;    ///< see base
   int products = -1;    ///< see meanings::product
+  int unsummed = -1;    ///< see meanings::unsummed
   int product_of = -1;  ///< the term that it is the products of, see meanings::product
   int guarded = -1;     ///< see meanings::guard
+  int moved = -1;       ///< see moved_piece
+  int listed = -1;      ///< its elements are known: see meanings::lists
   bool number = false;
   std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
 };
@@ -279,6 +282,59 @@ class term_table {
   }
 };
 
+/// Devices along some axes, each with a number: of the last axis the coordinate is the minor part.
+struct device_row {
+  static constexpr std::int64_t most = 4096;
+  int count = 0;
+  int axis[max_axes] = {};
+  std::int64_t extent[max_axes] = {};
+  std::int64_t devices = 1;
+
+  constexpr void add(int of, std::int64_t n) {
+    for (int i = 0; i < count; ++i)
+      if (axis[i] == of) return;
+    axis[count] = of;
+    extent[count++] = n;
+    devices = saturating_multiply(devices, n);
+  }
+  /// How many devices the next one along the i-th axis is away.
+  constexpr std::int64_t step(int i) const {
+    std::int64_t n = 1;
+    for (int k = i + 1; k < count; ++k) n *= extent[k];
+    return n;
+  }
+  /// The coordinate of a device along an axis; 0 along others.
+  constexpr std::int64_t coordinate(std::int64_t device, int of) const {
+    for (int i = 0; i < count; ++i)
+      if (axis[i] == of) return device / step(i) % extent[i];
+    return 0;
+  }
+  constexpr bool has(int of) const {
+    for (int i = 0; i < count; ++i)
+      if (axis[i] == of) return true;
+    return false;
+  }
+};
+
+/// A term of its own for pieces of another one that start somewhere else on each device, by no
+/// equal steps: it has one more dimension for each that they are moved along, the devices' numbers.
+struct moved_piece {
+  struct move {
+    int dim = -1;              ///< of the tensor
+    device_row row;            ///< in the order of the pieces
+    vec<std::int64_t> starts;  ///< by device
+    std::int64_t block = 0;  ///< nothing is said but of the block of the device's number; 0: of all
+  };
+  int of = -1;  ///< the tensor
+  vec<move> moves;
+
+  constexpr int along(int dim) const {
+    for (std::size_t i = 0; i < moves.size(); ++i)
+      if (moves[i].dim == dim) return static_cast<int>(i);
+    return -1;
+  }
+};
+
 /// Terms, how values see them, and scalars that stand beyond the ends of tensors.
 struct meanings {
   view_table views;
@@ -311,7 +367,9 @@ struct meanings {
     std::uint32_t axes = 0;  ///< along which one device has it
   };
   vec<guard> guards;
-  vec<operand_term> room;  ///< of element_form
+  vec<moved_piece> moved;
+  vec<vec<std::int64_t>> lists;  ///< the elements of terms of rank 1
+  vec<operand_term> room;        ///< of element_form
 
   /// Is the op that is looked at the last one of its sum (or whatever it commutes in)? Then all of
   /// that is taken together, as long as that is linear in the ops that were looked at.
@@ -349,6 +407,17 @@ struct meanings {
     const int made = terms.fresh(type);
     terms[made].product_of = t;
     terms[t].products = made;
+    return made;
+  }
+  /// The same of an op with windows: all of its result, for each position of the loops that it sums
+  /// over, which are the last dimensions.
+  constexpr int unsummed(int t, const shape& summed) {
+    if (const int known = terms[t].unsummed; known >= 0) return known;
+    tensor_type type{terms[t].element, terms[t].shape};
+    for (auto extent : summed) type.shape.push_back(extent);
+    const int made = terms.fresh(type);
+    terms[made].product_of = t;
+    terms[t].unsummed = made;
     return made;
   }
   /// What a view says of a position beyond, where this scalar stands.
