@@ -672,3 +672,23 @@ TEST_CASE("rules: sums of many in another grouping") {
   CHECK(does(program(true, 149), program(false, 149)));
   CHECK_FALSE(does(program(false, 149), program(true, 7)));
 }
+
+TEST_CASE("rules: what nobody sends to a device is no position") {
+  const auto rows = [](const std::string& start) {
+    return "(%x: tensor<8xf32>)\n  %s = shard_start {4 <\"B\">} : tensor<i64>\n" + start +
+           "  %y = dynamic_slice(%x, %a) {sizes=[4]} : tensor<4xf32>\n"
+           "  %r = all_gather [{\"B\"}] %y : tensor<8xf32>\n  return %r : tensor<8xf32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<8xf32>)\n  %n = negate(%x) : tensor<8xf32>\n"
+      "  %y = negate(%n) : tensor<8xf32>\n  return %y : tensor<8xf32>\n";
+  const auto moved = [](const std::string& map, int number) {
+    return "  %p = permute {" + map + "} <\"B\"> %s : tensor<i64>\n  %c = constant {" +
+           std::to_string(number) + "} : tensor<i64>\n  %a = add(%p, %c) : tensor<i64>\n";
+  };
+  const std::string mesh = "\"B\":2";
+  CHECK(does(source, rows("  %z = constant {0} : tensor<i64>\n  %a = add(%s, %z) : tensor<i64>\n"),
+             mesh));
+  CHECK_FALSE(does(source, rows(moved("+1", 4)), mesh));
+  CHECK_FALSE(does(source, rows(moved("-1", -4)), mesh));
+}

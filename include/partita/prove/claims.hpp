@@ -166,7 +166,7 @@ struct workspace {
   }
   constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums,
                      double scale = 1) {
-    if (!seen.good()) return;
+    if (!seen.good() || fills_positions(seen, all.terms[term].shape)) return;
     add(to, v, known({term, number(seen, term), sums, scale}));
     const operand_term& alias = all.terms[term].alias;
     view through;

@@ -185,13 +185,63 @@ constexpr bool share_shape(workspace& w, const site& at) {
   }
   return any;
 }
-/// The same of operands that are seen in one shape only for that.
-constexpr void by_element_in_shape(workspace& w, const site& at, claim_list& to) {
-  const vec<claim> chosen = w.chosen;
-  const vec<operand_term> given = w.given;
-  if (share_shape(w, at)) by_element(w, at, to);
-  w.chosen = chosen;
-  w.given = given;
+/// Along a dimension in which only the shape of a tensor repeats, any of its positions are alike:
+/// those that another value sees.
+constexpr bool see_with(const workspace& w, int t, view& v, const view& other) {
+  const operand_term alias = w.all.terms[t].alias;
+  const shape tensor = w.all.terms[t].shape;
+  if (alias.term < 0 || v.rank != other.rank || v.dims != other.dims) return false;
+  view r(v.rank, v.dims);
+  unsigned with = 0;
+  for (int d = 0; d < v.dims; ++d) {
+    if (w.all.views[alias.view].repeats(d) && !v.reaches_beyond(d, tensor.extents[d]) &&
+        !other.reaches_beyond(d, tensor.extents[d]))
+      with |= 1u << d;
+    const view& from = (with >> d & 1u) != 0 ? other : v;
+    r.start[d] = from.start[d];
+    r.beyond[d] = from.beyond[d];
+  }
+  const auto add = [&](const view& from, int owner, bool taken) {
+    for (int i = 0; i < from.count; ++i)
+      if (const digit& each = from.digits[i];
+          each.owner == owner && each.dim >= 0 && ((with >> each.dim & 1u) != 0) == taken)
+        r.add(owner, each);
+  };
+  for (int owner = 0; owner < v.rank; ++owner) {
+    add(v, owner, false);
+    add(other, owner, true);
+  }
+  for (int i = 0; i < v.count; ++i)
+    if (const digit& each = v.digits[i]; each.owner < 0 && (with >> each.dim & 1u) == 0)
+      r.add(each.owner, each);
+  for (int i = 0; i < other.count; ++i)
+    if (const digit& each = other.digits[i]; each.owner < 0 && (with >> each.dim & 1u) != 0)
+      r.add(each.owner, each);
+  r.normalize(tensor);
+  v = r;
+  return r.good();
 }
-
+/// Operands that see the same of their tensors, but along dimensions in which one repeats, see it
+/// alike. False: none does.
+constexpr bool share_repeats(workspace& w, int rank) {
+  bool any = false;
+  for (std::size_t i = 0; i < w.chosen.size(); ++i) {
+    claim& mine = w.chosen[i];
+    if (mine.view < 0 || mine.sums.contains(bound_axis)) continue;
+    for (const auto& other : w.chosen) {
+      if (other.view < 0 || other.view == mine.view || repeats_one(w, other, rank) ||
+          w.all.terms[other.term].shape != w.all.terms[mine.term].shape)
+        continue;
+      view v = spread(w.all.views[mine.view], rank);
+      const view wanted = spread(w.all.views[other.view], rank);
+      if (!see_with(w, mine.term, v, wanted) || without_beyond(v) != without_beyond(wanted))
+        continue;
+      mine.view = w.number(v, mine.term);
+      w.given[i] = mine.seen();
+      any = true;
+      break;
+    }
+  }
+  return any;
+}
 }  // namespace partita::prove_detail

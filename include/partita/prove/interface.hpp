@@ -102,8 +102,11 @@ class source_interface {
     if (!relative_view(identity, whole, wanted, whole, nullptr, true).find(want)) return false;
     if (in_source.holds(want)) return true;
     if (!in_source.find(have)) return false;
+    const operand_term alias = w_.all.terms[source.term].alias;
+    const bool is_shape = alias.term >= 0 && w_.all.views[source.view] == identity;
     for (int d = 0; d < whole.rank; ++d) {
-      const bool same = w_.all.views[source.view].repeats(d);
+      const bool same =
+          w_.all.views[source.view].repeats(d) || (is_shape && w_.all.views[alias.view].repeats(d));
       if (have[d].free || (same && have[d].lies_inside(whole.extents[d]))) continue;
       for (int k = 0; k < want[d].count; ++k)
         if (want[d].digits[k].owner >= 0) want[d].digits[k].owner = 0;

@@ -249,6 +249,20 @@ constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list
   return false;
 }
 
+/// An elementwise op of operands that are seen alike only for that.
+constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
+  const vec<claim> chosen = w.chosen;
+  const vec<operand_term> given = w.given;
+  if (share_shape(w, at)) by_element(w, at, to);
+  bool met = false;
+  for (int c = to.first[at.result(0)]; c >= 0; c = w.claims[c].next)
+    met = met || w.is_source(w.claims[c].term);
+  if (!met && share_repeats(w, at.result_type(0).shape.rank) && !by_element(w, at, to))
+    by_law(w, at, to);
+  w.chosen = chosen;
+  w.given = given;
+}
+
 /// An op of which one claim of each operand is chosen.
 constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
@@ -266,7 +280,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
     done = masks(w, p, o, to) && w.defining;
   }
   if (n.def->elementwise) done = by_element(w, site(p, o), to) || done;
-  if (n.def->elementwise && !done && !w.defining) by_element_in_shape(w, site(p, o), to);
+  if (n.def->elementwise && !done && !w.defining) by_element_alike(w, site(p, o), to);
   if (!done || sees_beyond(w)) by_law(w, site(p, o), to);
   if (!n.def->elementwise || w.defining) return;
   counts_by_device(w, site(p, o), to);

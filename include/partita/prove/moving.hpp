@@ -428,7 +428,8 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
       if (see_as(w, w.chosen[0], w.chosen[i], p.type(p.operand(o, 0)).shape)) break;
   claim known = w.chosen[0];
   view v = w.all.views[known.view];
-  bool good = moved(w, p, o, v, w.all.terms[known.term].shape) && v.good();
+  bool good = moved(w, p, o, v, w.all.terms[known.term].shape) && v.good() &&
+              !fills_positions(v, w.all.terms[known.term].shape);
   if (w.defining && !good &&
       (d.id == def<op::roll>.id || d.id == def<op::pad>.id || d.id == def<op::slice>.id)) {
     const shape& from = p.type(p.operand(o, 0)).shape;

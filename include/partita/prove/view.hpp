@@ -296,6 +296,15 @@ constexpr bool see_once(view& v, const view& own, const shape& tensor) {
   return any;
 }
 
+/// Does something else stand where positions below 0 would? (Of them, any number is one.)
+constexpr bool fills_positions(const view& v, const shape& tensor) {
+  for (int d = 0; d < v.dims; ++d)
+    if (v.beyond[d] != outside::unknown && tensor.extents[d] == max_elements &&
+        v.reaches_beyond(d, max_elements))
+      return true;
+  return false;
+}
+
 /// All views, each once.
 class view_table {
  public:
