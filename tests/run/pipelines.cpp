@@ -302,3 +302,49 @@ TEST_CASE("merging and running forwards again as parts of the tactic") {
   CHECK_THROWS_WITH_AS(in_four(limited, true, false), doctest::Contains("O134"), pt::error);
   CHECK(!in_four(limited, true, true).error);
 }
+
+TEST_CASE("what all that take it slice is sliced before it is sent") {
+  // "h" is made whole on m0; m1 needs rows of it, or both rows of it and all of it.
+  const auto in_two = [](bool whole_too) {
+    const auto loss = [=](auto w1, auto w2, auto x) {
+      const auto h = pt::named(
+          "first", [](auto a, auto w) { return pt::tag("h", tanh(matmul(a, w))); })(x, w1);
+      return pt::named("second", [=](auto a, auto w) {
+        const auto z = pt::tag("z", a * 2.0f);
+        const auto y = matmul(z, w);
+        return pt::sum(y * y) + pt::sum(pt::tag("all", exp(whole_too ? a : z)));
+      })(h, w2);
+    };
+    const auto step = [=](auto w1, auto w2, auto x) {
+      const auto [value, g] = pt::value_and_grad([=](const auto& w) { return loss(w[0], w[1], x); },
+                                                 std::array{w1, w2});
+      return std::tuple{pt::output("w1", w1 - g[0]), pt::output("w2", w2 - g[1]),
+                        pt::output("loss", value)};
+    };
+    return pt::trace(step, pt::input<float, 8, 8>("w1"), pt::input<float, 8, 8>("w2"),
+                     pt::input<float, 16, 8>("x"));
+  };
+  for (const bool whole_too : {false, true}) {
+    CAPTURE(whole_too);
+    const pt::program f = in_two(whole_too);
+    const pt::pipelined p = pt::partition(
+        f, meshes_of(2, {{"B", 4}}, {{"B", 4}}),
+        pt::schedule(
+            pt::pipeline(
+                {.stages = {{"first"}, {"second"}}, .batch = {{"x", 0}}, .microbatches = 2}, "PP"),
+            pt::manual("B", {{"h", pt::replicated}, {"all", pt::replicated}, {"z", 0}}, "BP")));
+    REQUIRE(str(p.error.message) == "");
+    CHECK(str(pt::prove(p).error.message) == "");
+    bool sent = false;
+    for (std::size_t t = 0; t < p.transfers.size(); ++t) {
+      if (p.source.type(p.transfers[t].value).shape != pt::shape{8, 8} || p.transfers[t].to != 1)
+        continue;
+      sent = true;
+      CHECK(p.sent_as[t].from.pieces(p.meshes[0], 0) == (whole_too ? 1 : 4));
+    }
+    CHECK(sent);
+    const std::vector<pt::array> x = data::arguments(f);
+    const pt::results got = pt::emulate(p, x), expected = pt::evaluate(f, x);
+    for (int i = 0; i < got.size(); ++i) CHECK(pt::all_close(got[i], expected[i], 1e-4, 1e-5));
+  }
+}

@@ -91,6 +91,7 @@ class exporter {
   const pipelined& p_;
   exported_pipeline out_;
   place_table buffer_at_, function_at_;
+  vec<int> newer_;           ///< by buffer: the one that has taken its place, or -1
   vec<std::size_t> hashes_;  ///< by function
   vec<int> function_of_;     ///< by unit
   vec<int> last_call_;       ///< by mesh: number of its last call so far
@@ -118,10 +119,11 @@ class exporter {
                    static_cast<std::uint64_t>(mesh));
   }
   constexpr int find(value_id slot, int mesh, int microbatch) const {
-    return buffer_at_.find(hash(slot, mesh, microbatch), [&](int i) {
-      const pipeline_buffer& b = out_.buffers[i];
+    const int i = buffer_at_.find(hash(slot, mesh, microbatch), [&](int k) {
+      const pipeline_buffer& b = out_.buffers[k];
       return b.slot == slot && b.mesh == mesh && b.microbatch == microbatch;
     });
+    return i < 0 || newer_[i] < 0 ? i : newer_[i];
   }
   /// Errors    O131 what is needed has not been made
   constexpr int known(value_id slot, int mesh, int microbatch) {
@@ -136,12 +138,25 @@ class exporter {
   constexpr int put(const pipeline_buffer& b) {
     int i = find(b.slot, b.mesh, b.microbatch);
     if (i >= 0) return i;
-    i = static_cast<int>(out_.buffers.size());
-    out_.buffers.push_back(b);
+    i = append(b);
     buffer_at_.insert(i, [&](int k) {
       const pipeline_buffer& each = out_.buffers[k];
       return hash(each.slot, each.mesh, each.microbatch);
     });
+    return i;
+  }
+  constexpr int append(const pipeline_buffer& b) {
+    out_.buffers.push_back(b);
+    newer_.push_back(-1);
+    return static_cast<int>(out_.buffers.size()) - 1;
+  }
+  /// The buffer of what a call makes. A sum that lies otherwise than its terms did is another one.
+  constexpr int put_result(const pipeline_buffer& b) {
+    const int before = put(b);
+    const pipeline_buffer& there = out_.buffers[before];
+    if (there.local == b.local && there.lies == b.lies) return before;
+    const int i = append(b);
+    newer_[before] = i;
     return i;
   }
   constexpr tensor_type piece(value_id slot, const layout& l, int mesh) const {
@@ -259,7 +274,7 @@ class exporter {
   constexpr call_operand given(const pipeline_unit& u, std::size_t k, int microbatch) {
     pipeline_buffer b = made(u, u.gives[k], microbatch_of(u.gives[k].slot, microbatch));
     b.local = u.device.local.output_type(static_cast<int>(k));
-    return {put(b)};
+    return {put_result(b)};
   }
   constexpr call_operand slice_given(const pipeline_unit& u, std::size_t k, int microbatch) {
     const tensor_type& slice = u.device.local.output_type(static_cast<int>(k));

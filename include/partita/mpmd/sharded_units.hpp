@@ -11,8 +11,9 @@ namespace partita::mpmd_detail {
 /// Lowers units for the sizes that their meshes have, from one core program of the whole step.
 ///
 /// A value passes from unit to unit as the op that makes it leaves it: so it is sent, and it is
-/// laid out anew by those that take it. A sum that is still pending passes as terms, on one mesh.
-/// Stacks lie as slices are taken from them.
+/// laid out anew by those that take it. Where all that take what is sent slice it further, it is
+/// sliced before. A sum that is still pending passes as terms, on one mesh. Stacks lie as slices
+/// are taken from them.
 ///
 /// Cost: for each different shape of a mesh, the program once; then linear in the ops of units.
 class unit_lowerer {
@@ -41,6 +42,8 @@ class unit_lowerer {
  private:
   using lowering = spmd_detail::lowering<spmd_detail::fused_rules>;
 
+  static constexpr int no_unit = -2;
+
   pipelined& out_;
   const core_program& core_;
   const program& p_;
@@ -54,6 +57,7 @@ class unit_lowerer {
   vec<int> output_of_;     ///< by value of the core program: an output, or -1
   vec<char> sent_;         ///< by value of the core program
   vec<op_id> slice_of_;    ///< by value of the core program: a microbatch_slice of it, or -1
+  vec<int> unit_of_;       ///< by op of the core program: the first unit that runs it, or -1
   vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
   vec<int> taken_by_;      ///< by value of the core program: the same
   vec<int> combined_in_;   ///< by op of the source: the same
@@ -84,6 +88,9 @@ class unit_lowerer {
     place_.resize(p_.ops.size(), 0);
     int n = 0;
     for (op_id o = core_.order.first(); o >= 0; o = core_.order.after(o)) place_[o] = n++;
+    unit_of_.resize(p_.ops.size(), -1);
+    for (int u = static_cast<int>(out_.units.size()); u-- > 0;)
+      for (const op_id o : out_.units[u].piece.ops) unit_of_[op_of_[o]] = u;
     made_in_.resize(p_.ops.size(), -1);
     combined_in_.resize(source_.ops.size(), -1);
     taken_by_.resize(p_.types.size(), -1);
@@ -147,24 +154,43 @@ class unit_lowerer {
   constexpr value_id between(value_id slot) const {
     return same_as_.empty() || same_as_[slot] < 0 ? slot : same_as_[slot];
   }
-  constexpr layout wanted_by_all(const spmd_detail::fused_rules& rules, value_id v) const {
-    const span<const use> uses = core_.uses(v);
-    layout common = uses.empty() ? layout() : rules.wanted(uses[0]);
-    for (std::size_t k = 1; k < uses.size(); ++k) {
-      const layout other = rules.wanted(uses[k]);
-      layout both;  // per dimension, the axes that both begin with
-      for (int d = 0; d < p_.type(v).shape.rank; ++d) {
-        axis_list a, b;
-        for (const auto& e : common)
-          if (e.dim == d) a.push_back(e.axis);
-        for (const auto& e : other)
-          if (e.dim == d) b.push_back(e.axis);
-        for (int i = 0; i < a.count && i < b.count && a.axes[i] == b.axes[i]; ++i)
-          both.push_back(a.axes[i], d);
-      }
-      common = both;
+  /// What all uses want of it, but those by a unit: per dimension the axes that all begin with.
+  constexpr layout wanted_by_all(const spmd_detail::fused_rules& rules, value_id v,
+                                 int but = no_unit) const {
+    layout common;
+    bool first = true;
+    for (const use& each : core_.uses(v)) {
+      if (unit_of_[each.op] == but) continue;
+      const layout wanted = rules.wanted(each);
+      common = first ? wanted : common_prefix(common, wanted, p_.type(v).shape.rank);
+      first = false;
     }
     return common;
+  }
+  static constexpr axis_list axes_along(const layout& l, int dim) {
+    axis_list axes;
+    for (const auto& e : l)
+      if (e.dim == dim) axes.push_back(e.axis);
+    return axes;
+  }
+  static constexpr layout common_prefix(const layout& a, const layout& b, int rank) {
+    layout both;
+    for (int d = 0; d < rank; ++d) {
+      const axis_list x = axes_along(a, d), y = axes_along(b, d);
+      for (int i = 0; i < x.count && i < y.count && x.axes[i] == y.axes[i]; ++i)
+        both.push_back(x.axes[i], d);
+    }
+    return both;
+  }
+  /// How what is sent lies: sliced further than it was made, if all that take it want it so.
+  constexpr layout sliced_before(const spmd_detail::fused_rules& rules, value_id v) const {
+    const layout made = rules.lies(v);
+    const value_id first = name_of_[v] < 0 ? v : core_value(name_of_[v]);
+    if (p_.is(p_.producer(first), op_role::parameter) || core_.returned[v] ||
+        rules.layouts.sums.left_to_its_use(v))
+      return made;
+    const layout wanted = wanted_by_all(rules, v, unit_of_[maker(first)]);
+    return common_prefix(made, wanted, p_.type(v).shape.rank) == made ? wanted : made;
   }
   constexpr bool is_kept(value_id slot) const { return !is_kept_.empty() && is_kept_[slot] != 0; }
 
@@ -213,6 +239,7 @@ class unit_lowerer {
   constexpr layout lies(const lowering& l, value_id v) const {
     const layout want = is_kept(v)          ? wanted_by_all(l.rules(), v)
                         : slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
+                        : sent_[v] != 0     ? sliced_before(l.rules(), v)
                                             : l.rules().lies(v);
     layout fits;
     shape left = p_.type(v).shape;
