@@ -1,8 +1,8 @@
-// expect: P003 trace: tag "h" has the name of another tag or of an input
+// expect: P003 trace: tag "w" has the name of another tag or of an input
 #include "mlp.hpp"
 
 #ifdef FAIL
-constexpr auto model = [](auto x, auto w) { return matmul(pt::tag("h", x), pt::tag("h", w)); };
+constexpr auto model = [](auto x, auto w) { return matmul(pt::tag("w", x), pt::tag("h", w)); };
 #else
 constexpr auto model = [](auto x, auto w) { return matmul(pt::tag("g", x), pt::tag("h", w)); };
 #endif

@@ -198,10 +198,7 @@ class generator {
     for (auto v : ends) seeds.push_back({v, w.fresh(w.type(v))});
     const auto found = pt::op_detail::reverse(w.b, seeds, wanted);
     w.b.p.error.raise();
-    std::size_t tags = 0;
-    pt::ir_detail::for_each_tag(w.b.p, [&](std::string_view) { ++tags; });
-    pt::copy_names taken(tags);
-    pt::dsl_detail::number_copies(w.b.p, taken);
+    pt::dsl_detail::tag_names(w.b.p).run();
     w.infos.resize(w.b.p.types.size());
     int n = 0;
     for (value_id v : found) w.b.p.outputs.push_back({v, w.b.p.intern("g" + std::to_string(n++))});

@@ -405,8 +405,8 @@ class check {
     pt::vec<pt::text> names;
     for (int i = 0; i < c_.p.input_count(); ++i)
       if (r.one_in(2)) names.push_back(c_.p.input_name(i));
-    pt::ir_detail::for_each_tag(c_.p, [&](std::string_view name) {
-      if (r.one_in(2)) names.push_back(name);
+    pt::ir_detail::for_each_tag(c_.p, [&](const pt::program& in, const pt::op_node& n) {
+      if (r.one_in(2)) names.push_back(in.view(n.name));
     });
     pt::rewriting work;
     work.p = c_.p;

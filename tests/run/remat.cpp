@@ -49,7 +49,8 @@ int count(const pt::program& p, std::string_view name) {
 /// Names of the tags, in the order in which the program is read.
 std::vector<std::string> tags(const pt::program& p) {
   std::vector<std::string> list;
-  pt::ir_detail::for_each_tag(p, [&](std::string_view name) { list.emplace_back(name); });
+  pt::ir_detail::for_each_tag(
+      p, [&](const pt::program& in, const pt::op_node& n) { list.emplace_back(in.view(n.name)); });
   return list;
 }
 /// Layers h = h + (h w)^2: of integers of one digit all is exact.
@@ -129,12 +130,12 @@ TEST_CASE("tags: what is computed from the first to the last, and their copies")
   });
   const auto r = check_equal(p, pt::schedule(pt::remat({"core"})));
   CHECK(r.tactics[0].remat.scopes == 3);
-  CHECK(tags(r.sharded()).size() == 12);
+  CHECK(tags(r.sharded()).size() == 6 + 6 + 6);  // with copies and cotangents
   CHECK(tags(r.sharded())[6] == "core.2.begin.again");
-  // A tactic that names a tag means its copy, too.
+  // A tactic that names a tag means its copy and its cotangent, too; then it propagates.
   const auto named =
       check_equal(p, pt::schedule(pt::remat({"core.1"}), pt::manual("B", {{"core.1.end", 0}})));
-  CHECK(named.core.actions.size() == 3);
+  CHECK(named.core.actions.size() == 3 + 1);
   // One value alone.
   CHECK(check_equal(p, pt::schedule(pt::remat({"core.1.end"}))).tactics[0].remat.ops == 2);
 }

@@ -337,8 +337,9 @@ TEST_CASE("P002 two inputs of one name") {
 }
 TEST_CASE("P003 a tag with the name of another tag or of an input") {
   CHECK(thrown([] {
-          pt::trace([](auto x) { return tag("h", tag("h", x)); }, pt::input<float, 4>("x"));
-        }) == "P003 trace: tag \"h\" has the name of another tag or of an input");
+          pt::trace([](auto x) { return tag("h", tag("h", tag("h.1", x))); },
+                    pt::input<float, 4>("x"));
+        }) == "P003 trace: tag \"h.1\" has the name of another tag or of an input");
   CHECK(thrown([] { pt::trace([](auto x) { return tag("x", x); }, pt::input<float, 4>("x")); }) ==
         "P003 trace: tag \"x\" has the name of another tag or of an input");
 }

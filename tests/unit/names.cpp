@@ -1,6 +1,8 @@
 // Names of any characters: what is printed reads back, in programs, in action texts and in errors.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -211,4 +213,69 @@ TEST_CASE("M004 names that axes cannot have") {
   const std::string start(31, 'a');
   CHECK(str(pt::validate(pt::mesh{{start + "b", 2}, {start + "c", 2}}).message) ==
         "M004 mesh: the name of axis 0 has 32 characters; 1 to 31 are allowed");
+}
+
+TEST_CASE("tags of one name, of trees, of cotangents and of copies are told apart") {
+  const auto tags_of = [](const pt::program& p) {
+    std::vector<std::string> list;
+    pt::ir_detail::for_each_tag(p, [&](const pt::program& in, const pt::op_node& n) {
+      list.emplace_back(in.view(n.name));
+    });
+    std::sort(list.begin(), list.end());
+    return list;
+  };
+  using names = std::vector<std::string>;
+  const auto square = [](const auto& h) { return pt::tag("h", h * h); };
+  // Numbers count as the model is written; one that is used once has none.
+  CHECK(tags_of(pt::trace([&](auto x) { return sum(pt::tag("last", square(square(square(x))))); },
+                          pt::input<float, 4>("x"))) == names{"h.0", "h.1", "h.2", "last"});
+  // A tree's leaves have its paths, twice.
+  const auto pair = [](auto x) {
+    const auto both = pt::tag("both", std::array{x, x + x});
+    return sum(pt::tag("both", both)[0] * both[1]);
+  };
+  CHECK(tags_of(pt::trace(pair, pt::input<float, 4>("x"))) ==
+        names{"both.0.0", "both.0.1", "both.1.0"}  // "both.1.1" is not used
+  );
+  // Cotangents have the names of what they are of, however often; the second derivative's, too.
+  const auto loss = [&](const auto& x) { return sum(square(square(x))); };
+  const auto once = [&](const auto& x) { return pt::grad(loss, x); };
+  CHECK(tags_of(pt::trace(once, pt::input<float, 4>("x"))) ==
+        names{"grad.h.0", "grad.h.1", "h.0"});  // nothing reads "h.1"
+  const auto twice = [&](const auto& x) {
+    return pt::grad([&](const auto& y) { return sum(once(y)); }, x);
+  };
+  const names second = tags_of(pt::trace(twice, pt::input<float, 4>("x")));
+  CHECK(std::count(second.begin(), second.end(), "grad.grad.h.0") == 1);
+  // In a loop, which the derivative runs again; of "h.1" it reads nothing.
+  const auto loop = [&](const auto& w) {
+    return sum(pt::for_loop(
+        0, 3, [&](auto, auto h) { return square(square(h) * w); }, w));
+  };
+  CHECK(tags_of(pt::trace([&](auto w) { return pt::grad(loop, w); }, pt::input<float, 4>("w"))) ==
+        names{"grad.h.0", "grad.h.1", "h.0", "h.0.again", "h.1"});
+}
+TEST_CASE("a cotangent lies as its tag, unless a tactic says otherwise") {
+  const auto model = [](auto x, auto w) {
+    return pt::grad([&](const auto& v) { return sum(tanh(pt::tag("h", matmul(x, v)))); }, w);
+  };
+  const pt::program f = pt::trace(model, pt::input<float, 8, 4>("x"), pt::input<float, 4, 6>("w"));
+  const auto dim_of_cotangent = [&](const auto&... tactics) {
+    const auto p = pt::partition(f, pt::mesh{{"B", 2}}, pt::schedule(tactics...));
+    const pt::program& q = p.core.p;
+    for (pt::op_id o = 0; o < q.op_count(); ++o)
+      if (q.is(o, pt::op_role::tag) && q.view(q.op(o).name) == "grad.h")
+        return p.core.dim_of(q.op(o).result, 0);
+    return -2;
+  };
+  CHECK(dim_of_cotangent(pt::manual("B", {{"h", 0}})) == 0);
+  CHECK(dim_of_cotangent(pt::manual("B", {{"h", 1}})) == 1);
+  CHECK(dim_of_cotangent(pt::manual("B", {{"**", pt::unknown}, {"h", 1}})) == -1);
+  CHECK(dim_of_cotangent(pt::manual("B", {{"h", pt::replicated}})) == -1);
+  CHECK(dim_of_cotangent(pt::manual("B", {{"h", 1}, {"grad.h", 0}})) == 0);
+  CHECK(dim_of_cotangent(pt::manual("B", {{"h", 1}, {"grad", 0}})) == 0);
+  CHECK(dim_of_cotangent(pt::manual("B", {{"h", [](std::string_view name, const pt::shape&) {
+                                             return name == "h" ? pt::placement(1)
+                                                                : pt::placement(pt::unknown);
+                                           }}})) == 1);
 }

@@ -332,6 +332,14 @@ class loop_program {
     return false;
   }
 
+  /// Is a value sliced, or kept whole by a loop of its own, along an axis or a part of it?
+  constexpr bool is_placed(value_id v, int axis) const {
+    const op_id o = p.producer(holder(v));
+    for (int a : parts(axis))
+      if (nest_of(o).find(a) != nullptr) return true;
+    return is_tiled(v, axis);
+  }
+
   /// Into how many pieces loops cut a factor.
   constexpr std::int64_t pieces_of(op_id o, int factor) const {
     std::int64_t n = 1;

@@ -5,6 +5,7 @@
 
 #include <partita/ir/copy.hpp>
 #include <partita/ir/source_ids.hpp>
+#include <partita/ir/verify.hpp>
 #include <partita/op/optimization_barrier.hpp>
 #include <partita/op/reverse_mode.hpp>
 #include <partita/support/copy_names.hpp>
@@ -274,17 +275,11 @@ class repeating {
   }
 };
 
-template <class F>
-constexpr void for_each_tag(program& p, const F& f) {
-  for (auto& n : p.ops)
-    if (n.def->role == op_role::tag) f(p, n);
-  for (auto& r : p.regions) for_each_tag(r, f);
-}
 /// Tells copies of a tag apart, in a whole program: "x.again", "x.again2", ...
 constexpr void name_copies(program& p) {
   std::size_t count = p.inputs.size();
   bool any = false;
-  for_each_tag(p, [&](program&, op_node& n) {
+  ir_detail::for_each_tag(p, [&](program&, op_node& n) {
     ++count;
     any = any || n.marks.again;
   });
@@ -292,7 +287,7 @@ constexpr void name_copies(program& p) {
   copy_names taken(count);
   for (int i = 0; i < p.input_count(); ++i) (void)taken.unique(p.input_name(i));
   for (const bool again : {false, true})
-    for_each_tag(p, [&](program& in, op_node& n) {
+    ir_detail::for_each_tag(p, [&](program& in, op_node& n) {
       if (n.marks.again != again) return;
       const text own = taken.unique(in.view(n.name));
       if (again) n.name = in.intern(own.view());

@@ -25,16 +25,4 @@ constexpr auto stop_gradient(const X& x) {
       [](builder& b, const value_id* v, const shape&) { return ops::stop_gradient(b, v[0]); }, x);
 }
 
-/// Gives a value a name that tactics can refer to. The name must be unique in the program.
-template <Tensor X>
-constexpr X tag(std::string_view name, const X& x) {
-  if constexpr (!X::is_valid) {
-    return x;
-  } else {
-    if (x.context() == nullptr) return x;
-    builder& b = *x.context();
-    return X(&b, ops::tag(b, name, dsl_detail::taken(b, x)));
-  }
-}
-
 }  // namespace partita

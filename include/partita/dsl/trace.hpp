@@ -7,10 +7,11 @@
 #include <utility>
 
 #include <partita/dsl/ops.hpp>
+#include <partita/dsl/tag.hpp>
+#include <partita/dsl/tag_names.hpp>
 #include <partita/dsl/tree.hpp>
 #include <partita/ir/tidy.hpp>
 #include <partita/ir/verify.hpp>
-#include <partita/support/copy_names.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -96,19 +97,6 @@ constexpr void add_outputs(builder& b, std::string_view name, const Result& resu
       text(name), result);
 }
 
-/// Tells copies of a tag apart: "x.again", "x.again2", ...
-constexpr void number_copies(program& p, copy_names& taken) {
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    if (!p.is(o, op_role::tag)) continue;
-    const text name = p.view(p.op(o).name);
-    if (name.view().size() < op_detail::again.size() ||
-        name.view().substr(name.view().size() - op_detail::again.size()) != op_detail::again)
-      continue;
-    p.op(o).name = p.intern(taken.unique(name).view());
-  }
-  for (auto& r : p.regions) number_copies(r, taken);
-}
-
 }  // namespace dsl_detail
 
 /// Runs the model once on handles of the inputs and gives the program it wrote, without the ops
@@ -140,13 +128,8 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
     dsl_detail::add_outputs(b, "result", result);
   }
   if (!b.failed()) {
+    dsl_detail::tag_names(b.p).run();
     b.p = ir_detail::tidy(b.p);
-    if (!b.p.regions.empty()) {
-      std::size_t tags = 0;
-      ir_detail::for_each_tag(b.p, [&](std::string_view) { ++tags; });
-      copy_names taken(tags);
-      dsl_detail::number_copies(b.p, taken);
-    }
   }
   if (!b.failed()) b.p.error.record(check_names(b.p));
   if (!b.failed()) b.p.error.record(check_interface(b.p));

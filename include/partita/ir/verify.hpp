@@ -11,12 +11,12 @@
 namespace partita {
 
 namespace ir_detail {
-/// Calls f(name) for every tag, those of nested programs included.
-template <class F>
-constexpr void for_each_tag(const program& p, const F& f) {
-  for (op_id o = 0; o < p.op_count(); ++o)
-    if (p.is(o, op_role::tag)) f(p.view(p.op(o).name));
-  for (const auto& r : p.regions) for_each_tag(r, f);
+/// Calls f(program, node) for every tag, those of nested programs included.
+template <class Program, class F>
+constexpr void for_each_tag(Program& p, const F& f) {
+  for (auto& n : p.ops)
+    if (n.def->role == op_role::tag) f(p, n);
+  for (auto& r : p.regions) for_each_tag(r, f);
 }
 }  // namespace ir_detail
 
@@ -31,7 +31,8 @@ constexpr failure check_names(const program& p) {
     if (inputs.insert(p.input_name(i), i) != i)
       f.record("P002", "trace: two inputs are named \"", p.input_name(i), '"');
   int number = -2;  // of inputs they are 0 and above
-  ir_detail::for_each_tag(p, [&](std::string_view name) {
+  ir_detail::for_each_tag(p, [&](const program& in, const op_node& n) {
+    const std::string_view name = in.view(n.name);
     --number;
     if (inputs.insert(name, number) != number)
       f.record("P003", "trace: tag \"", name, "\" has the name of another tag or of an input");
@@ -58,7 +59,8 @@ constexpr failure check_interface(const program& p) {
     readable(p.input_name(i), "input");
     inputs.insert(p.input_name(i), i);
   }
-  ir_detail::for_each_tag(p, [&](std::string_view name) { readable(name, "tag"); });
+  ir_detail::for_each_tag(
+      p, [&](const program& in, const op_node& n) { readable(in.view(n.name), "tag"); });
   for (int i = 0; i < p.output_count(); ++i) {
     const std::string_view name = p.output_name(i);
     readable(name, "output");

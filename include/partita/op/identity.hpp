@@ -21,13 +21,26 @@ struct parameter : identity_op {
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };
 
-/// Gives a value a name that tactics can refer to.
+inline constexpr std::string_view cotangent_prefix = "grad.";
+
+/// What the cotangent of a tag is named: "grad.h" of "h".
+constexpr text cotangent_name(std::string_view tag) { return concat(cotangent_prefix, tag); }
+/// The tag that has a cotangent of this name, "h" of "grad.h" and of "grad.grad.h"; of other names
+/// nothing.
+constexpr std::string_view primal_name(std::string_view cotangent) {
+  const std::size_t size = cotangent_prefix.size();
+  std::string_view name = cotangent;
+  while (name.size() > size && name.substr(0, size) == cotangent_prefix) name = name.substr(size);
+  return name.size() == cotangent.size() ? std::string_view{} : name;
+}
+
+/// Gives a value a name that tactics can refer to. Its cotangent has one, too, see cotangent_name.
 ///
 /// Source    PartIR, section 8 (model-internal annotations)
 struct tag : identity_op {
   static constexpr std::string_view name = "tag";
   static constexpr op_role role = op_role::tag;
-  static constexpr void derive(derive_context& c) { c.operands[0] = c.cotangent; }
+  static constexpr void derive(derive_context& c);
 };
 
 /// Holds the loops of a value tiling (`tile<%x, d, "axis">`) or of `atomic<%x, "axis">` on a value
@@ -66,3 +79,12 @@ constexpr value_id stop_gradient(builder& b, value_id x) {
 }
 
 }  // namespace partita::ops
+
+namespace partita::op {
+
+constexpr void tag::derive(derive_context& c) {
+  const text of(c.b.p.view(c.b.p.op(c.op).name));
+  c.operands[0] = ops::tag(c.b, cotangent_name(of.view()).view(), c.cotangent);
+}
+
+}  // namespace partita::op

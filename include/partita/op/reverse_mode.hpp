@@ -95,6 +95,11 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
 
 /// The copy of tag "x" is "x.again": tactics that name "x" mean both.
 constexpr text name_of_copy(std::string_view tag) { return concat(tag, again); }
+/// The tag that has a copy of this name; other names as they are.
+constexpr std::string_view name_of_original(std::string_view name) {
+  const std::size_t size = name.size() < again.size() ? 0 : name.size() - again.size();
+  return name.substr(size) == again ? name.substr(0, size) : name;
+}
 /// Names the tags of a program, and of those nested in it, as copies.
 constexpr void name_tags_as_copies(program& p) {
   for (auto& n : p.ops)

@@ -83,7 +83,9 @@ constexpr placement schedule_detail::kept_function::operator()(std::string_view 
 /// One line of a manual tactic. The name selects an input, a tag or an output, or all those below a
 /// prefix ("params" selects "params.w1" and "params.layers.0.up"), or those that a pattern stands
 /// for ("params.layers.*.up"; `**` goes over dots). One that selects none of them selects inner
-/// values in the same way, where the program has names for them (program::labels).
+/// values in the same way, where the program has names for them (program::labels). With a tag it
+/// selects the tag's cotangent, "grad.h" with "h", which takes the same placement if no entry
+/// selects its own name and nothing has placed it along the axis.
 struct manual_entry {
   std::string_view name;
   placement where;
@@ -119,16 +121,23 @@ struct placing {
           c.error.record("S007", "manual(\"", axis_, "\"): two entries are named \"",
                          entries_[e].name.view(), '"');
     vec<placed> states;  // outputs that must end up as their input
+    vec<cotangent> cotangents;
     for (std::size_t e = 0; e < entries_.size() && !c.error; ++e) {
       const std::string_view name = entries_[e].name;
       const bool found = c.for_each_selected(name, [&](const named_value& v) {
-        if (best_entry(v.name) == e) place(c, v, axis, entries_[e].where, states);
+        if (best_entry(v.name) == e)
+          place(c, v, v.name, axis, entries_[e].where, states);
+        else if (lies_as_primal(v) && best_entry(v.primal()) == e)
+          cotangents.push_back({v, e});
       });
       if (!found)
         c.error.record("S006", "manual(\"", axis_, "\"): no input, tag",
                        c.inner_values().empty() ? " or output" : ", output or inner value",
                        " is named \"", name, "\" or lies below it; ", known_names(name, names(c)));
     }
+    for (const auto& each : cotangents)
+      if (!c.error && !c.is_placed(each.value.value, axis))
+        place(c, each.value, each.value.primal(), axis, entries_[each.entry].where, states);
     c.propagate();
     bool again = false;
     for (const auto& s : states) {
@@ -148,6 +157,15 @@ struct placing {
     bool named = true;  ///< else it is the first divisible one of its input
   };
 
+  /// What is placed as its primal, by an entry.
+  struct cotangent {
+    named_value value;
+    std::size_t entry = 0;
+  };
+
+  constexpr bool lies_as_primal(const named_value& v) const {
+    return !v.primal().empty() && best_entry(v.name) == entries_.size();
+  }
   constexpr std::size_t best_entry(std::string_view name) const {
     std::size_t best = entries_.size();
     for (std::size_t e = 0; e < entries_.size(); ++e)
@@ -168,10 +186,11 @@ struct placing {
     for (const auto& v : c.inner_values()) add(v.name);
     return out;
   }
-  constexpr void place(tactic_context& c, const named_value& v, int axis, const placement& given,
-                       vec<placed>& states) const {
+  /// `name`: what a function is given.
+  constexpr void place(tactic_context& c, const named_value& v, std::string_view name, int axis,
+                       const placement& given, vec<placed>& states) const {
     if (given.kind == placement::callable)
-      place_as(c, v, axis, given.function(v.name, c.global_shape(v.value)), states);
+      place_as(c, v, axis, given.function(name, c.global_shape(v.value)), states);
     else
       place_as(c, v, axis, given, states);
   }

@@ -21,6 +21,12 @@ struct named_value {
   kind_type kind = input;
   value_id state =
       -1;  ///< of an output with the name of an input: that input, whose next state it is
+
+  /// Of the cotangent of a tag, "grad.h": the tag, "h", with which it lies unless it is placed
+  /// itself.
+  constexpr std::string_view primal() const {
+    return kind == tag ? op::primal_name(name) : std::string_view{};
+  }
 };
 
 namespace schedule_detail {
@@ -79,9 +85,8 @@ class selection {
  public:
   constexpr explicit selection(const vec<named_value>& values) : first_(values.size()) {
     for (int i = 0; i < static_cast<int>(values.size()); ++i) {
-      const std::string_view name = values[i].name;
-      for (std::size_t end = 0; end <= name.size(); ++end)
-        if (end == name.size() || name[end] == '.') add(name.substr(0, end), i);
+      add_all(values[i].name, i);
+      if (!values[i].primal().empty()) add_all(values[i].primal(), i);
     }
   }
   /// Calls f(number of the value), in their order; gives whether there are any.
@@ -104,6 +109,10 @@ class selection {
   vec<ends> lists_;
   vec<entry> entries_;
 
+  constexpr void add_all(std::string_view name, int value) {
+    for (std::size_t end = 0; end <= name.size(); ++end)
+      if (end == name.size() || name[end] == '.') add(name.substr(0, end), value);
+  }
   constexpr void add(std::string_view prefix, int value) {
     const int fresh = static_cast<int>(lists_.size());
     const int list = first_.insert(prefix, fresh), at = static_cast<int>(entries_.size());
@@ -134,7 +143,9 @@ class named_values {
     bool found = false;
     if (is_pattern(wanted)) {
       for (const auto& v : list)
-        if (selects_pattern(wanted, v.name)) found = true, f(v);
+        if (selects_pattern(wanted, v.name) ||
+            (!v.primal().empty() && selects_pattern(wanted, v.primal())))
+          found = true, f(v);
       return found;
     }
     if (++lookups_ > few && !selection_built_) {
@@ -148,7 +159,8 @@ class named_values {
       });
     compared += static_cast<std::int64_t>(list.size());
     for (const auto& v : list) {
-      if (!selects(wanted, v.name)) continue;
+      if (!selects(wanted, v.name) && (v.primal().empty() || !selects(wanted, v.primal())))
+        continue;
       found = true;
       f(v);
     }
@@ -252,6 +264,8 @@ class tactic_context {
 
   /// The dimension that a value is sliced on along all of an axis, or -1.
   constexpr int dim_of(value_id v, int axis) const { return core_.dim_of(v, axis); }
+  /// Is a value sliced, or kept whole, along an axis or a part of it?
+  constexpr bool is_placed(value_id v, int axis) const { return core_.is_placed(v, axis); }
   /// Is a value sliced along an axis or a part of it?
   constexpr bool is_tiled(value_id v, int axis) const { return core_.is_tiled(v, axis); }
   /// Number of positions of an axis or sub-axis.
@@ -276,9 +290,9 @@ class tactic_context {
 
   failure error;
   vec<text> notes;
-  search_course search;       ///< of the tactic at work
-  std::int64_t compared = 0;  ///< names that look-ups have gone through
-  bool postponed = false;     ///< does `propagate` wait? See `amalgamated`.
+  search_course search;                    ///< of the tactic at work
+  std::int64_t compared = 0;               ///< names that look-ups have gone through
+  bool postponed = false;                  ///< does `propagate` wait? See `amalgamated`.
   const staged_program* staged = nullptr;  ///< the pipeline that the program is a microbatch of
 
  private:

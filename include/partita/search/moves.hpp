@@ -28,10 +28,11 @@ struct search_move {
 
 namespace search_detail {
 
-/// An input, or a tag, and the output that is its next state.
+/// An input, and the output that is its next state; or a tag, and its cotangent.
 struct named_target {
   std::string_view name;
-  value_id value = -1, state = -1;
+  value_id value = -1, state = -1, cotangent = -1;
+  bool is_cotangent = false;
 };
 
 /// In program order; of tags those that have a name of their own.
@@ -59,6 +60,12 @@ constexpr vec<named_target> targets_of(const program& p) {
   for (op_id o = 0; o < p.op_count(); ++o)
     if (p.is(o, op_role::tag) && of_name[tags.find(p.view(p.op(o).name))] == 1)
       add(p.view(p.op(o).name), p.op(o).result);
+  for (int i = inputs; i < static_cast<int>(list.size()); ++i) {
+    const int primal = known.find(op::primal_name(list[i].name));
+    if (primal < inputs) continue;
+    list[i].is_cotangent = true;
+    list[primal].cotangent = list[i].value;
+  }
   return list;
 }
 
@@ -147,6 +154,11 @@ class move_list {
                              family = uses_of_values(c, family_depth, false);
     vec<text> tied, families;
     for (const auto& t : targets_) {
+      if (t.is_cotangent) {  // it goes with its tag
+        tied.push_back(text());
+        families.push_back(text());
+        continue;
+      }
       text name = without_numbers(t.name);
       const bool tells = has_parts(t.name);
       text type = concat(name, ' ', c.p.type(t.value));
@@ -191,7 +203,8 @@ class move_list {
       m.axis = axis;
       m.optional = true;
       for (int t : group)
-        if (divides(t, d, axis)) m.members.push_back({targets_[t].value, d});
+        for (const value_id v : {targets_[t].value, targets_[t].cotangent})
+          if (v >= 0 && divides(t, d, axis)) m.members.push_back({v, d});
       if (!m.members.empty()) moves_.push_back(m);
     }
   }
