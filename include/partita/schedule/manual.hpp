@@ -30,8 +30,9 @@ struct unknown_t {};
 
 /// Keeps the value whole along the axis (`atomic`), and its updated version too.
 inline constexpr replicated_t replicated{};
-/// The first dimension whose local size the axis divides. A value that has none stays as it is,
-/// which the tactic's report says; a tactic that pads takes its largest dimension.
+/// The first dimension whose local size the axis divides; of layers that are stacked for a loop the
+/// first one of a layer. A value that has none stays as it is, which the tactic's report says; a
+/// tactic that pads takes its largest dimension.
 inline constexpr first_divisible_dim_t first_divisible_dim{};
 /// Leaves the value to propagation.
 inline constexpr unknown_t unknown{};
@@ -227,18 +228,20 @@ struct placing {
   }
   constexpr void tile_first_divisible(tactic_context& c, const named_value& v, int axis) const {
     const shape local = c.local_shape(v.value);
+    const int first = c.is_stacked(v.value) ? 1 : 0;
     int largest = -1;
-    for (int d = 0; d < local.rank; ++d) {
+    for (int d = first; d < local.rank; ++d) {
       if (local[d] > 0 && local[d] % c.axis_size(axis) == 0)
         return c.tile(v.value, d, axis, uneven_);
       if (local[d] > 0 && (largest < 0 || local[d] > local[largest])) largest = d;
     }
-    if (local.rank == 0) return;  // a scalar has nothing to shard
+    if (local.rank == first) return;  // a scalar has nothing to shard
     if (largest >= 0 && uneven_ == uneven::pad) return c.tile(v.value, largest, axis, uneven_);
     text name;
     c.core().named.print(name, axis);
-    c.note(concat("\"", v.name, "\" ", c.global_shape(v.value), " has no dimension that axis ",
-                  name, " (", c.axis_size(axis), ") divides; it stays as it is"));
+    c.note(concat("\"", v.name, "\" ", c.global_shape(v.value), " has no dimension ",
+                  first > 0 ? "of a layer " : "", "that axis ", name, " (", c.axis_size(axis),
+                  ") divides; it stays as it is"));
   }
 };
 

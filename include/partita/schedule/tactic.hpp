@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <partita/core/core_program.hpp>
+#include <partita/core/stacked.hpp>
 #include <partita/cost/staged_work.hpp>
 #include <partita/schedule/search_course.hpp>
 #include <partita/support/name_table.hpp>
@@ -262,6 +263,12 @@ class tactic_context {
     return layout_of(v).local(core_.p.type(core_.holder(v)).shape, core_.mesh);
   }
 
+  /// Is a value a stack of layers, or what belongs to one? See stacked_values.
+  constexpr bool is_stacked(value_id v) {
+    if (!stacks_found_) stacks_ = stacked_values(core_);
+    stacks_found_ = true;
+    return v < static_cast<value_id>(stacks_.size()) && stacks_[v] != 0;
+  }
   /// The dimension that a value is sliced on along all of an axis, or -1.
   constexpr int dim_of(value_id v, int axis) const { return core_.dim_of(v, axis); }
   /// Is a value sliced, or kept whole, along an axis or a part of it?
@@ -315,6 +322,8 @@ class tactic_context {
   schedule_detail::named_values names_;
   schedule_detail::labelled_values inner_;
   bool inner_found_ = false;
+  vec<char> stacks_;  ///< by value, of those that are not added later; empty: there are none
+  bool stacks_found_ = false;
 };
 
 /// Anything with a name that issues actions. It must be usable in constant evaluation for `check`.

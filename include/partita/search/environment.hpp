@@ -132,6 +132,7 @@ class environment {
         cost_(now_, on_, {.overlap = options.overlap}, staged != nullptr ? &work_ : nullptr),
         memory_(options.memory > 0 ? options.memory : on.device.memory),
         is_next_(root_.p.types.size(), -1),
+        stacks_(stacked_values(root_)),
         seen_(root_.p.ops.size(), 0) {
     const auto& targets = list_.targets();
     state_at_.assign(root_.p.ops.size(), -1);
@@ -340,6 +341,7 @@ class environment {
   running_cost cost_;
   double memory_;
   vec<int> is_next_;  ///< by value: which target it is, or -1
+  vec<char> stacks_;  ///< by value, see stacked_values
   path taken_, best_;
   vec<done> history_;
   vec<op_id> told_;          ///< that have changed since the last evaluation, or have changed back
@@ -509,7 +511,7 @@ class environment {
     const std::int64_t n = now_.named.size(axis);
     const auto fits = [&](int d) { return left[d] > 0 && left[d] % n == 0; };
     if (m.dim != search_move::first_divisible) return fits(m.dim) ? m.dim : -1;
-    for (int d = 0; d < left.rank; ++d)
+    for (int d = stacks_.empty() ? 0 : stacks_[m.value]; d < left.rank; ++d)
       if (fits(d)) return d;
     return -1;
   }
