@@ -112,12 +112,29 @@ constexpr void print_tactics(text& out, const core_program& core, const vec<tact
   }
 }
 
+/// What it would save to share gathers, and what it would cost, where it is not asked for.
+///
+/// Cost: a lowering, if something is gathered more than once
+constexpr void print_sharing(text& out, const partitioned& p) {
+  if (p.passes.shares() || p.overlap.any() || p.collectives.all_gather < 2) return;
+  passes on = p.passes;
+  on.share_gathers = true;
+  const lowered shared = lower(p.core, {.passes = on});
+  if (shared.error || shared.counts.all_gather == p.collectives.all_gather) return;
+  const cost then = estimate(shared.device);
+  out << "with passes share_gathers: all_gather " << p.collectives.all_gather << " -> "
+      << shared.counts.all_gather << ", sent " << p.cost.collective_bytes << " -> "
+      << then.collective_bytes << " bytes, peak " << p.cost.peak_bytes << " -> " << then.peak_bytes
+      << " bytes\n";
+}
+
 }  // namespace report_detail
 
 /// After each tactic: actions, collectives (where loops have some, also as written), which inputs
 /// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
 /// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
-/// that are left. Cost: linear in ops, actions and what stands in it.
+/// that are left. At the end what a device does, sends and holds, and what sharing gathers would
+/// change of it. Cost: linear in ops, actions and what stands in it.
 constexpr text report(const partitioned& p, int limit = 12) {
   text out;
   const value_names source_names(flat_program(p.sharded()).p);
@@ -132,6 +149,7 @@ constexpr text report(const partitioned& p, int limit = 12) {
   report_detail::print_sizes(out, figures(p));
   schedule_detail::print_messages(out, p.cost.messages, p.mesh());
   out << '\n';
+  report_detail::print_sharing(out, p);
   return out;
 }
 
