@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <partita/schedule/entries.hpp>
 #include <partita/schedule/kept_function.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/kept_name.hpp>
@@ -95,16 +96,11 @@ struct manual_entry {
 namespace schedule_detail {
 
 /// A line of a manual tactic that outlives the strings it was made of.
-struct kept_manual_entry {
-  kept_name name;
+struct kept_manual_entry : kept_selector {
   placement where = unknown;
-  bool pattern = false;
   constexpr kept_manual_entry() = default;
   constexpr explicit kept_manual_entry(const manual_entry& e)
-      : name(e.name), where(e.where), pattern(is_pattern(e.name)) {}
-  constexpr bool selects(std::string_view n) const {
-    return pattern ? selects_pattern(name, n) : schedule_detail::selects(name, n);
-  }
+      : kept_selector(e.name), where(e.where) {}
 };
 
 /// What a manual tactic does, whether its lines are known to the compiler or not.
@@ -116,29 +112,12 @@ struct placing {
   constexpr void apply(tactic_context& c) const {
     const int axis = c.axis(axis_);
     if (axis < 0) return;
-    for (std::size_t e = 0; e < entries_.size(); ++e)
-      for (std::size_t d = 0; d < e; ++d)
-        if (entries_[e].name == entries_[d].name)
-          c.error.record("S007", "manual(\"", axis_, "\"): two entries are named \"",
-                         entries_[e].name.view(), '"');
     vec<placed> states;  // outputs that must end up as their input
-    vec<cotangent> cotangents;
-    for (std::size_t e = 0; e < entries_.size() && !c.error; ++e) {
-      const std::string_view name = entries_[e].name;
-      const bool found = c.for_each_selected(name, [&](const named_value& v) {
-        if (best_entry(v.name) == e)
-          place(c, v, v.name, axis, entries_[e].where, states);
-        else if (lies_as_primal(v) && best_entry(v.primal()) == e)
-          cotangents.push_back({v, e});
-      });
-      if (!found)
-        c.error.record("S006", "manual(\"", axis_, "\"): no input, tag",
-                       c.inner_values().empty() ? " or output" : ", output or inner value",
-                       " is named \"", name, "\" or lies below it; ", known_names(name, names(c)));
-    }
-    for (const auto& each : cotangents)
-      if (!c.error && !c.is_placed(each.value.value, axis))
-        place(c, each.value, each.value.primal(), axis, entries_[each.entry].where, states);
+    const auto who = [&] { return concat("manual(\"", axis_, "\")"); };
+    entry_list(entries_, who).for_each(c, [&](const selected_value& v, std::size_t e) {
+      if (!v.is_cotangent || !c.is_placed(v.value.value, axis))
+        place(c, v, axis, entries_[e].where, states);
+    });
     c.propagate();
     bool again = false;
     for (const auto& s : states) {
@@ -158,42 +137,12 @@ struct placing {
     bool named = true;  ///< else it is the first divisible one of its input
   };
 
-  /// What is placed as its primal, by an entry.
-  struct cotangent {
-    named_value value;
-    std::size_t entry = 0;
-  };
-
-  constexpr bool lies_as_primal(const named_value& v) const {
-    return !v.primal().empty() && best_entry(v.name) == entries_.size();
-  }
-  constexpr std::size_t best_entry(std::string_view name) const {
-    std::size_t best = entries_.size();
-    for (std::size_t e = 0; e < entries_.size(); ++e)
-      if (entries_[e].selects(name) &&
-          (best == entries_.size() ||
-           entries_[e].name.view().size() > entries_[best].name.view().size()))
-        best = e;
-    return best;
-  }
-  static constexpr vec<std::string_view> names(tactic_context& c) {
-    vec<std::string_view> out;
-    name_table known(c.values().size());
-    const auto add = [&](std::string_view name) {
-      const int next = static_cast<int>(out.size());
-      if (known.insert(name, next) == next) out.push_back(name);
-    };
-    for (const auto& v : c.values()) add(v.name);
-    for (const auto& v : c.inner_values()) add(v.name);
-    return out;
-  }
-  /// `name`: what a function is given.
-  constexpr void place(tactic_context& c, const named_value& v, std::string_view name, int axis,
-                       const placement& given, vec<placed>& states) const {
+  constexpr void place(tactic_context& c, const selected_value& v, int axis, const placement& given,
+                       vec<placed>& states) const {
     if (given.kind == placement::callable)
-      place_as(c, v, axis, given.function(name, c.global_shape(v.value)), states);
+      place_as(c, v.value, axis, given.function(v.name, c.global_shape(v.value.value)), states);
     else
-      place_as(c, v, axis, given, states);
+      place_as(c, v.value, axis, given, states);
   }
   constexpr void place_as(tactic_context& c, const named_value& v, int axis, const placement& where,
                           vec<placed>& states) const {

@@ -1,0 +1,195 @@
+/// Layouts over several axes at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include <partita/schedule/entries.hpp>
+#include <partita/schedule/manual.hpp>
+
+namespace partita {
+
+/// The axes that slice a dimension, major to minor: `"B"`, `{"B", "M"}`, or `{}` for none. Each is
+/// an axis of the mesh or a sub-axis, `"B:(1)2"`.
+class dimension_axes {
+ public:
+  constexpr dimension_axes() = default;
+  constexpr dimension_axes(const char* axis) : dimension_axes({std::string_view(axis)}) {}
+  constexpr dimension_axes(std::string_view axis) : dimension_axes({axis}) {}
+  constexpr dimension_axes(std::initializer_list<std::string_view> axes) {
+    for (const std::string_view axis : axes) {
+      if (count < max_axes) names[count] = axis;
+      ++count;
+    }
+  }
+
+  std::string_view names[max_axes] = {};
+  int count = 0;  ///< as they were given, which may be too many
+};
+
+/// The axes that slice each dimension, as in JAX's PartitionSpec: `{"B", {}, {"M", "S"}}`.
+/// Dimensions that are not named, and axes that slice none of them, are left to propagation and to
+/// later tactics. Or `replicated`: whole along all axes.
+class dimensions_axes {
+ public:
+  constexpr dimensions_axes(std::initializer_list<dimension_axes> dimensions) {
+    for (const dimension_axes& d : dimensions) {
+      for (int i = 0; i < d.count && i < max_axes; ++i) {
+        if (count < max_axes) {
+          axes[count] = d.names[i];
+          dims[count] = rank;
+        }
+        ++count;
+      }
+      if (d.count > max_axes) count = max_axes + 1;
+      ++rank;
+    }
+  }
+  constexpr dimensions_axes(replicated_t) : whole(true) {}
+
+  std::string_view axes[max_axes] = {};
+  int dims[max_axes] = {};
+  int count = 0;  ///< as they were given, which may be too many
+  int rank = 0;   ///< dimensions that were given
+  bool whole = false;
+};
+
+/// A line of `shard`; names select as those of manual_entry do.
+struct shard_entry {
+  std::string_view name;
+  dimensions_axes where;
+};
+
+namespace schedule_detail {
+
+/// As many names as a mesh has axes. (Members: of arrays of such classes GCC 12 makes no
+/// constants.)
+class kept_axes {
+ public:
+  constexpr void put(int i, std::string_view name) {
+    kept_name* const all[] = {&a_, &b_, &c_, &d_, &e_, &f_, &g_, &h_};
+    *all[i] = kept_name(name);
+  }
+  constexpr std::string_view operator[](int i) const {
+    const kept_name* const all[] = {&a_, &b_, &c_, &d_, &e_, &f_, &g_, &h_};
+    return *all[i];
+  }
+
+ private:
+  kept_name a_, b_, c_, d_, e_, f_, g_, h_;
+  static_assert(max_axes == 8);
+};
+
+/// A line of `shard` that outlives the strings it was made of.
+struct kept_shard_entry : kept_selector {
+  kept_axes axes;
+  int dims[max_axes] = {};
+  int count = 0, rank = 0;
+  bool whole = false;
+  constexpr kept_shard_entry() = default;
+  constexpr explicit kept_shard_entry(const shard_entry& e)
+      : kept_selector(e.name), count(e.where.count), rank(e.where.rank), whole(e.where.whole) {
+    for (int i = 0; i < count && i < max_axes; ++i) {
+      axes.put(i, e.where.axes[i]);
+      dims[i] = e.where.dims[i];
+    }
+  }
+};
+
+/// What `shard` does.
+struct sharding_at_once {
+  span<const kept_shard_entry> entries_;
+  std::string_view name_;
+  uneven uneven_ = uneven::unsaid;
+
+  constexpr void apply(tactic_context& c) const {
+    for (const kept_shard_entry& e : entries_) check(c, e);
+    vec<selected_value> states;  // outputs that must end up as their input
+    vec<std::size_t> line;       // of each
+    const auto who = [&] { return concat("shard \"", name_, '"'); };
+    entry_list(entries_, who).for_each(c, [&](const selected_value& v, std::size_t e) {
+      if (v.value.state >= 0 && !entries_[e].whole) {
+        states.push_back(v);
+        line.push_back(e);
+      } else {
+        place(c, v, entries_[e]);
+      }
+    });
+    c.propagate();
+    for (std::size_t i = 0; i < states.size(); ++i) place(c, states[i], entries_[line[i]]);
+    if (!states.empty()) c.propagate();
+  }
+
+ private:
+  /// Errors    S033 more axes than a mesh has
+  constexpr void check(tactic_context& c, const kept_shard_entry& e) const {
+    if (e.count > max_axes)
+      c.error.record("S033", "shard \"", name_, "\": \"", e.name.view(), "\" is given more than ",
+                     max_axes, " axes, which is what a mesh may have");
+  }
+  constexpr void place(tactic_context& c, const selected_value& v,
+                       const kept_shard_entry& e) const {
+    const value_id value = v.value.value;
+    if (c.error) return;
+    if (e.rank > c.global_shape(value).rank)
+      return c.error.record("S034", "shard \"", name_, "\": \"", v.value.name, "\" ",
+                            c.global_shape(value), " is given the axes of ", e.rank,
+                            " dimensions; it has ", c.global_shape(value).rank);
+    for (int axis = 0; e.whole && axis < c.mesh().rank; ++axis)
+      if (!v.is_cotangent || !c.is_placed(value, axis)) c.atomic(value, axis);
+    for (int i = 0; i < e.count; ++i) {
+      const int axis = c.axis(e.axes[i]);
+      if (c.error) return;
+      if (!v.is_cotangent || !c.is_placed(value, axis)) c.tile(value, e.dims[i], axis, uneven_);
+    }
+  }
+};
+
+}  // namespace schedule_detail
+
+/// See shard().
+template <std::size_t N>
+class shard_tactic {
+ public:
+  constexpr shard_tactic(const shard_entry (&entries)[N], std::string_view name, uneven policy)
+      : shard_tactic(entries, name, policy, std::make_index_sequence<N>{}) {}
+  constexpr std::string_view name() const { return name_; }
+  /// The same tactic under another name.
+  constexpr shard_tactic named(std::string_view n) const {
+    shard_tactic t = *this;
+    t.name_ = n;
+    return t;
+  }
+  constexpr void apply(tactic_context& c) const {
+    schedule_detail::sharding_at_once{{entries_, N}, name_, uneven_}.apply(c);
+  }
+
+ private:
+  template <std::size_t... I>
+  constexpr shard_tactic(const shard_entry (&entries)[N], std::string_view name, uneven policy,
+                         std::index_sequence<I...>)
+      : name_(name), uneven_(policy), entries_{schedule_detail::kept_shard_entry(entries[I])...} {}
+
+  kept_name name_;
+  uneven uneven_;
+  schedule_detail::kept_shard_entry entries_[N];
+};
+
+/// Lays named values out over several axes before anything propagates, in the notation of JAX's
+/// PartitionSpec: `shard({{"x", {"B", "M"}}, {"w", {{}, "M"}}, {"h", {{"B", "M"}}}})`. Within a
+/// dimension axes count from major to minor, in any order: a value may lie one way and what is made
+/// of it another.
+///
+/// Effect    `tile` for each selected value, dimension and axis, or `atomic` for each axis where it
+///           is `replicated`; then `propagate`. Next states take the layout of their input.
+/// Errors    those of `manual`, S033 more axes than a mesh has, S034 more dimensions than the value
+template <std::size_t N>
+constexpr shard_tactic<N> shard(const shard_entry (&entries)[N], std::string_view name = "shard",
+                                uneven policy = uneven::unsaid) {
+  return {entries, name, policy};
+}
+
+}  // namespace partita
