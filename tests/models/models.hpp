@@ -51,10 +51,13 @@ class source {
   template <class... Tactics>
   pt::partitioned rewritten(const pt::passes& on, const pt::mesh& mesh,
                             const Tactics&... tactics) const {
-    auto p = pt::partition(program_, mesh, pt::schedule(tactics...), {.passes = on});
-    CHECK(!pt::verify(p.device));
-    CHECK(difference(pt::emulate(p, inputs_), whole_) < 1e-4);
-    return p;
+    return checked(pt::partition(program_, mesh, pt::schedule(tactics...), {.passes = on}));
+  }
+  /// The same with collectives beside kernels.
+  template <class... Tactics>
+  pt::partitioned overlapped(const pt::overlapping& how, const pt::mesh& mesh,
+                             const Tactics&... tactics) const {
+    return checked(pt::partition(program_, mesh, pt::schedule(tactics...), {.overlap = how}));
   }
   const pt::program& program() const { return program_; }
   const pt::results& whole() const { return whole_; }
@@ -63,6 +66,12 @@ class source {
   pt::program program_;
   std::vector<pt::array> inputs_;
   pt::results whole_;
+
+  pt::partitioned checked(pt::partitioned p) const {
+    CHECK(!pt::verify(p.device));
+    CHECK(difference(pt::emulate(p, inputs_), whole_) < 1e-4);
+    return p;
+  }
 };
 
 }  // namespace models
