@@ -653,6 +653,53 @@ class running_books {
   };
   static constexpr double max(double a, double b) { return a > b ? a : b; }
 
+  /// Plays the steps of a program; gives what they compute and communicate. It
+  /// stands in front of its uses: Clang instantiates it there, not behind a constant expression.
+  template <class Meshes>
+  constexpr run_time run_on(Meshes& on, int scope) {
+    run_time r;
+    const auto send = [&](clocks& here, double after, double seconds) {
+      double& clock = overlap_ ? here.links : here.units;
+      clock = (after > clock ? after : clock) + seconds;
+      r.communication += seconds;
+      return clock;
+    };
+    for (int s : scopes_[scope]) {
+      const step& it = steps_[s];
+      clocks& here = on.of(it.op);
+      on.pass(*this, slot_[s]);
+      double ready = 0;
+      for (int i = it.first_use; i < it.first_use + it.use_count; ++i) {
+        const operand_use& u = uses_[i];
+        double when = ready;
+        if (u.value >= 0 && on.together(c_.p.producers[u.value], it.op)) when = ready_[u.value];
+        if (const double t = bringing_[u.place]; t > 0) when = send(here, when, t);
+        if (when > ready) ready = when;
+      }
+      r.compute += on.combine(it);
+      if (it.control) {
+        const run_time nested = run_nested(*c_.nested.control_of(it.op));
+        on.nested(it.op, nested.peak);
+        r.compute += nested.compute;
+        r.communication += nested.communication;
+        here.units = here.links = here.latest() + nested.time;
+        for (value_id v : c_.nested.control_of(it.op)->results)
+          ready_[v] = finishing_[v] > 0 ? send(here, here.units, finishing_[v]) : here.units;
+        continue;
+      }
+      if (it.op_count > 0) {
+        for (int i = it.first_op; halos_ > 0 && i < it.first_op + it.op_count; ++i)
+          if (const double t = halo_[ops_[i]]; t > 0) ready = send(here, ready, t);
+        ready = here.units = (ready > here.units ? ready : here.units) + took_[s];
+        r.compute += took_[s];
+        for (int i = it.first_op + 1; i < it.first_op + it.op_count; ++i)
+          if (const double t = finishing_[made_[i]]; t > 0) ready = send(here, ready, t);
+      }
+      for (value_id v = it.result; v < it.result + it.result_count; ++v)
+        ready_[v] = finishing_[v] > 0 ? send(here, ready, finishing_[v]) : ready;
+    }
+    return r;
+  }
   /// Of a nested program, or of a whole one on one mesh.
   constexpr run_time run(int scope) {
     one_mesh on;
@@ -709,52 +756,6 @@ class running_books {
       else
         weigh(m.to, lives_[m.value], received_[i], now);
     }
-  }
-  /// Plays the steps of a program; gives what they compute and communicate.
-  template <class Meshes>
-  constexpr run_time run_on(Meshes& on, int scope) {
-    run_time r;
-    const auto send = [&](clocks& here, double after, double seconds) {
-      double& clock = overlap_ ? here.links : here.units;
-      clock = (after > clock ? after : clock) + seconds;
-      r.communication += seconds;
-      return clock;
-    };
-    for (int s : scopes_[scope]) {
-      const step& it = steps_[s];
-      clocks& here = on.of(it.op);
-      on.pass(*this, slot_[s]);
-      double ready = 0;
-      for (int i = it.first_use; i < it.first_use + it.use_count; ++i) {
-        const operand_use& u = uses_[i];
-        double when = ready;
-        if (u.value >= 0 && on.together(c_.p.producers[u.value], it.op)) when = ready_[u.value];
-        if (const double t = bringing_[u.place]; t > 0) when = send(here, when, t);
-        if (when > ready) ready = when;
-      }
-      r.compute += on.combine(it);
-      if (it.control) {
-        const run_time nested = run_nested(*c_.nested.control_of(it.op));
-        on.nested(it.op, nested.peak);
-        r.compute += nested.compute;
-        r.communication += nested.communication;
-        here.units = here.links = here.latest() + nested.time;
-        for (value_id v : c_.nested.control_of(it.op)->results)
-          ready_[v] = finishing_[v] > 0 ? send(here, here.units, finishing_[v]) : here.units;
-        continue;
-      }
-      if (it.op_count > 0) {
-        for (int i = it.first_op; halos_ > 0 && i < it.first_op + it.op_count; ++i)
-          if (const double t = halo_[ops_[i]]; t > 0) ready = send(here, ready, t);
-        ready = here.units = (ready > here.units ? ready : here.units) + took_[s];
-        r.compute += took_[s];
-        for (int i = it.first_op + 1; i < it.first_op + it.op_count; ++i)
-          if (const double t = finishing_[made_[i]]; t > 0) ready = send(here, ready, t);
-      }
-      for (value_id v = it.result; v < it.result + it.result_count; ++v)
-        ready_[v] = finishing_[v] > 0 ? send(here, ready, finishing_[v]) : ready;
-    }
-    return r;
   }
   constexpr double bound_of(int s, double devices) const {
     if (steps_[s].control) return bound(*c_.nested.control_of(steps_[s].op), devices);
