@@ -1,47 +1,13 @@
 // Layers that are stacked and scanned: first_divisible_dim looks at a layer, so that each iteration
 // gathers the parameters of its own layer and scatters its own gradient.
+#include "../../examples/models/small/stacked.hpp"
+
 #include "models.hpp"
 
 namespace {
 
 namespace pt = partita;
-
-constexpr std::int64_t layers = 4, width = 8, hidden = 16, rows = 8;
-
-struct stack {
-  using up_matrices = pt::tensor<float, layers, width, hidden>;
-  using down_matrices = pt::tensor<float, layers, hidden, width>;
-  using scales = pt::tensor<float, layers, 3>;
-  BOOST_HANA_DEFINE_STRUCT(stack, (up_matrices, up), (down_matrices, down), (scales, scale));
-};
-
-constexpr auto step = [](const stack& p, const auto& state, const auto& x) {
-  const auto loss = [&](const stack& each) {
-    const auto [h, none] = pt::scan(
-        [](auto c, const auto& layer) {
-          const auto& [up, down, scale] = layer;
-          return std::pair{c + matmul(tanh(matmul(c, up)), down) * sum(scale), pt::nothing{}};
-        },
-        x, std::tuple{each.up, each.down, each.scale});
-    return mean(h * h);
-  };
-  const auto [value, g] = pt::value_and_grad(loss, p);
-  const auto [next, next_state] = pt::adam({}, p, g, state);
-  return std::tuple{pt::output("params", next), pt::output("opt_state", next_state),
-                    pt::output("loss", value)};
-};
-constexpr auto traced = [] {
-  return pt::trace(step, pt::input<stack>("params"),
-                   pt::input("opt_state", pt::adam_state_for(stack{})),
-                   pt::input<float, rows, width>("x"));
-};
-
-constexpr pt::mesh mesh{{"B", 4}};
-constexpr auto BP = pt::manual("B", {{"x", 0}}, "BP");
-constexpr auto Z2 =
-    pt::manual("B", {{"params", pt::replicated}, {"opt_state", pt::first_divisible_dim}}, "Z2");
-constexpr auto Z3 = pt::manual(
-    "B", {{"params", pt::first_divisible_dim}, {"opt_state", pt::first_divisible_dim}}, "Z3");
+using namespace small::stacked;
 
 constexpr auto sharded = [] { return pt::partition(traced(), mesh, pt::schedule(BP, Z3)); };
 
