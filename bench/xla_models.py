@@ -19,7 +19,6 @@ of arguments and results that `partita --json` reports (--free-results: with tho
 --keep DIR keeps modules and compiled HLO. --no-time compiles and runs once.
 """
 import argparse
-import collections
 import json
 import os
 import re
@@ -36,64 +35,9 @@ from jax._src.interpreters import mlir
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxlib import _jax
 from jaxlib.mlir import ir
+from sent_bytes import collectives
 
 AXES = {"B": 4, "M": 2}
-BITS = {"pred": 8, "bf16": 16}  # of others the number in the name
-KINDS = ["all-gather", "all-reduce", "reduce-scatter", "all-to-all", "collective-permute"]
-
-
-# ---- What a compiled module sends ------------------------------------------------------------
-
-def bytes_of(types):
-    return sum(int(np.prod([int(n) for n in dims.split(",") if n], dtype=np.int64))
-               * BITS.get(name, int(re.sub(r"\D", "", name) or 8)) // 8
-               for name, dims in re.findall(r"(\w+)\[([\d,]*)\]", types))
-
-
-def group_size(line):
-    written = re.search(r"replica_groups=\{\{([\d,]*)\}", line)
-    counted = re.search(r"replica_groups=\[(\d+),(\d+)\]<=", line)
-    axes = re.search(r"replica_groups=mesh\[(.*?)\].*? \{(.*?)\}", line)
-    if axes:  # whole axes, or parts of them as 'a':(1)2
-        sizes = dict(re.findall(r"('[^']*')=(\d+)", axes[1]))
-        parts = re.findall(r"('[^']*')(?::\(\d+\)(\d+))?", axes[2])
-        return int(np.prod([int(part or sizes[name]) for name, part in parts]))
-    return len(written[1].split(",")) if written else int(counted[2]) if counted else len(jax.devices())
-
-
-def sent_by(kind, size, n):
-    """Bytes that a device sends; size: bytes of the result."""
-    if kind == "collective-permute":
-        return size
-    return {"all-gather": size, "all-to-all": size, "all-reduce": 2 * size, "reduce-scatter": size * n}[kind] * (n - 1) / n
-
-
-def collectives(hlo):
-    """How many of each kind run, and the bytes that a device sends for each."""
-    bodies, name = {}, None
-    for line in hlo.split("\n"):
-        head = re.match(r"(ENTRY )?%?([\w.\-]+) \(.*\{$", line)
-        if head:
-            name = "ENTRY" if head[1] else head[2]
-            bodies[name] = []
-        elif name:
-            bodies[name].append(line)
-    count, sent = collections.Counter(), collections.Counter()
-
-    def visit(name, times):
-        for line in bodies.get(name, []):
-            found = re.match(r"\s*(?:ROOT )?%?[\w.\-]+ = (.*?) (" + "|".join(KINDS) + r")(-start)?\(", line)
-            if found:
-                kind, n = found[2], group_size(line)
-                types = found[1]
-                count[kind] += times
-                sent[kind] += times * sent_by(kind, bytes_of(types), n)
-            trips = re.search(r'"known_trip_count":\{"n":"(\d+)"', line)
-            for body in re.findall(r"(?:body|calls|to_apply)=%?([\w.\-]+)", line):
-                visit(body, times * int(trips[1]) if trips else times)
-
-    visit("ENTRY", 1)
-    return [count[k] for k in KINDS], [sent[k] for k in KINDS]
 
 
 # ---- Running -----------------------------------------------------------------------------------
