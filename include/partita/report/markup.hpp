@@ -8,27 +8,16 @@
 #include <string_view>
 
 #include <partita/support/text.hpp>
+#include <partita/support/utf8.hpp>
 
 namespace partita::report_detail {
 
 /// The bytes of the UTF-8 character that `s` begins with, if XML may hold it, else 0.
 constexpr std::size_t character_size(std::string_view s) {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-  const unsigned first = at(0);
-  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
-  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || s.size() < size) return 0;
-  std::uint32_t code = first & (0x7fu >> size);
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((at(i) & 0xc0u) != 0x80u) return 0;
-    code = code << 6 | (at(i) & 0x3fu);
-  }
-  const bool overlong = code < (size == 4   ? 0x10000u
-                                : size == 3 ? 0x800u
-                                            : 0x80u),
-             surrogate = code >= 0xd800 && code <= 0xdfff,
-             control = code < 0xa0 || code == 0xfffe || code == 0xffff;
-  return overlong || surrogate || control || code > 0x10ffff ? 0 : size;
+  std::uint32_t code = 0;
+  const std::size_t size = utf8_size(s, code);
+  const bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+  return control || code == 0xfffe || code == 0xffff ? 0 : size;
 }
 
 /// Appends a character, or what stands for a byte that is none: `\x1b`.

@@ -3,20 +3,15 @@
 
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include <partita/run/array.hpp>
+#include <partita/run/file/byte_reader.hpp>
+#include <partita/run/file/named_array.hpp>
 #include <partita/run/file/whole_file.hpp>
 #include <partita/support/scanner.hpp>
 
 namespace partita {
-
-struct named_array {
-  std::string name;
-  array value;
-};
 
 namespace run_detail {
 
@@ -53,39 +48,6 @@ constexpr std::string_view npy_type(dtype t) {
   return "";
 }
 
-/// Bytes of a file, read from their beginning.
-class byte_reader {
- public:
-  byte_reader(std::string_view bytes, std::string_view file) : bytes_(bytes), file_(file) {}
-
-  template <class... Parts>
-  [[noreturn]] void fail(std::string_view code, const Parts&... parts) const {
-    throw error(concat(code, " file: \"", file_, "\": ", parts...));
-  }
-  std::size_t left() const { return bytes_.size() - at_; }
-  void go_to(std::uint64_t at) {
-    if (at > bytes_.size()) fail("N002", "it ends before byte ", at, "; it has ", bytes_.size());
-    at_ = static_cast<std::size_t>(at);
-  }
-  std::string_view take(std::uint64_t n) {
-    if (n > left())
-      fail("N002", "it ends after ", bytes_.size(), " bytes; ", n - left(), " more are expected");
-    at_ += static_cast<std::size_t>(n);
-    return bytes_.substr(at_ - static_cast<std::size_t>(n), static_cast<std::size_t>(n));
-  }
-  /// A little-endian number of 2, 4 or 8 bytes.
-  std::uint64_t number(int bytes) {
-    const std::string_view from = take(static_cast<std::uint64_t>(bytes));
-    std::uint64_t v = 0;
-    for (std::size_t i = from.size(); i-- > 0;) v = v << 8 | static_cast<unsigned char>(from[i]);
-    return v;
-  }
-
- private:
-  std::string_view bytes_, file_;
-  std::size_t at_ = 0;
-};
-
 /// The value of a key in the header, a Python dictionary: "'<f4'", "False", "(2, 3)".
 inline std::string_view npy_field(std::string_view header, std::string_view key,
                                   const byte_reader& in) {
@@ -96,52 +58,71 @@ inline std::string_view npy_field(std::string_view header, std::string_view key,
   if (rest.starts_with("(")) return rest.substr(0, rest.find(')') + 1);
   return rest.substr(0, rest.find_first_of(",}"));
 }
+/// Like NumPy's `descr`, `'<f4'`.
+///
+/// Errors    N003 it is not supported
+inline dtype npy_element(std::string_view descr, const byte_reader& in) {
+  const std::string_view mine = descr.size() > 2 ? descr.substr(1, descr.size() - 2) : descr;
+  for (int t = 0; t < dtype_count; ++t) {
+    const std::string_view name = npy_type(static_cast<dtype>(t));
+    // Of one byte and of bytes without a meaning the order is no matter.
+    if (mine == name || (mine.size() == 3 && name.size() == 3 && mine.substr(1) == name.substr(1) &&
+                         (name[0] == '|' || mine[0] == '=')))
+      return static_cast<dtype>(t);
+  }
+  in.fail("N003", "element type ", short_name(descr), " is not supported");
+}
+/// `(2, 3)`, `(2,)`, `()`.
+///
+/// Errors    N001 it is none, N003 its rank is too high
+inline shape npy_shape(std::string_view tuple, const byte_reader& in) {
+  scanner extents(tuple);
+  shape s;
+  std::uint64_t extent = 0;
+  bool good = extents.accept("(");
+  while (good && extents.natural(extent, INT64_MAX)) {
+    if (s.rank == max_rank) in.fail("N003", "a rank above ", max_rank, " is not supported");
+    s.push_back(static_cast<std::int64_t>(extent));
+    extents.accept(",");
+    extents.accept(" ");
+  }
+  if (!good || !extents.accept(")") || !s.fits())
+    in.fail("N001", "its shape ", short_name(tuple), " is none of an array");
+  return s;
+}
+/// From the order in which the first dimension runs fastest.
+inline array from_columns(const array& a) {
+  const std::size_t size = static_cast<std::size_t>(size_of(a.element()));
+  array out(a.type());
+  std::int64_t at[max_rank] = {};
+  std::byte* const to = out.mutable_bytes();
+  for (std::int64_t k = 0; k < a.size(); ++k) {
+    std::int64_t offset = 0;
+    for (int d = 0; d < a.shape().rank; ++d) offset = offset * a.shape()[d] + at[d];
+    std::memcpy(to + static_cast<std::size_t>(offset) * size,
+                a.bytes() + static_cast<std::size_t>(k) * size, size);
+    for (int d = 0; d < a.shape().rank && ++at[d] == a.shape()[d]; ++d) at[d] = 0;
+  }
+  return out;
+}
 /// The bytes of one array.
 inline array read_npy(std::string_view bytes, std::string_view file) {
   byte_reader in(bytes, file);
   if (in.left() < 10 || in.take(6) != "\x93NUMPY") in.fail("N001", "it is no array of NumPy's");
   const std::uint64_t version = in.number(2) & 0xff;
+  if (version < 1 || version > 3)
+    in.fail("N001", "version ", version, " of the NPY format; 1 to 3 are known");
   const std::string_view header = in.take(in.number(version == 1 ? 2 : 4));
-  const std::string_view descr = npy_field(header, "'descr'", in);
-  tensor_type type;
-  bool known = false;
-  for (int t = 0; t < dtype_count; ++t) {
-    const std::string_view name = npy_type(static_cast<dtype>(t));
-    const std::string_view mine = descr.size() > 2 ? descr.substr(1, descr.size() - 2) : descr;
-    // Of one byte and of bytes without a meaning the order is no matter.
-    if (mine == name || (mine.size() == 3 && name.size() == 3 && mine.substr(1) == name.substr(1) &&
-                         (name[0] == '|' || mine[0] == '=')))
-      type.element = static_cast<dtype>(t), known = true;
-  }
-  if (!known) in.fail("N003", "element type ", descr, " is not supported");
-  scanner extents(npy_field(header, "'shape'", in));
-  extents.accept("(");
-  std::int64_t extent = 0;
-  while (extents.integer(extent)) {
-    if (type.shape.rank == max_rank) in.fail("N003", "a rank above ", max_rank);
-    type.shape.push_back(extent);
-    extents.accept(",");
-    extents.accept(" ");
-  }
-  if (!extents.accept(")") || !type.shape.fits()) in.fail("N001", "its shape is not readable");
-  const bool columns = npy_field(header, "'fortran_order'", in) == "True";
+  const tensor_type type{npy_element(npy_field(header, "'descr'", in), in),
+                         npy_shape(npy_field(header, "'shape'", in), in)};
+  const std::string_view order = npy_field(header, "'fortran_order'", in);
+  if (order != "True" && order != "False")
+    in.fail("N001", "'fortran_order' is ", short_name(order), ", not True or False");
   const std::string_view data = in.take(static_cast<std::uint64_t>(type.bytes()));
-  array a(type);
-  if (!columns || type.shape.rank < 2) {
-    std::memcpy(a.mutable_bytes(), data.data(), data.size());
-    return a;
-  }
-  // The first dimension runs fastest.
-  const auto size = static_cast<std::size_t>(size_of(type.element));
-  std::int64_t at[max_rank] = {};
-  std::byte* const to = a.mutable_bytes();
-  for (std::size_t k = 0; k * size < data.size(); ++k) {
-    std::int64_t offset = 0;
-    for (int d = 0; d < type.shape.rank; ++d) offset = offset * type.shape[d] + at[d];
-    std::memcpy(to + static_cast<std::size_t>(offset) * size, data.data() + k * size, size);
-    for (int d = 0; d < type.shape.rank && ++at[d] == type.shape[d]; ++d) at[d] = 0;
-  }
-  return a;
+  if (in.left() > 0)
+    in.fail("N001", in.left(), " bytes stand behind the ", data.size(), " of ", type);
+  const array a = array_of_bytes(type, data, in, "");
+  return order == "True" && type.shape.rank > 1 ? from_columns(a) : a;
 }
 inline std::string npy_bytes(const array& a) {
   text dict;
@@ -197,7 +178,8 @@ inline std::uint32_t crc32(std::string_view bytes) {
 /// The arrays of an `.npz` file, in the order of its directory, or the only one of an `.npy` file
 /// (its name is empty).
 ///
-/// Errors    N001 no such file's format, N002 it is truncated, N003 an element type, rank or
+/// Errors    N001 no such file's format, N002 it is truncated or damaged, N003 an element type,
+/// rank or
 ///           compression that is not supported, N004 it cannot be read
 /// Source    the NPY format, versions 1 to 3; APPNOTE.TXT of ZIP, with ZIP64
 inline std::vector<named_array> read_npz(const std::string& path) {
@@ -222,6 +204,7 @@ inline std::vector<named_array> read_npz(const std::string& path) {
     directory = in.number(8);
   }
   std::vector<named_array> arrays;
+  std::uint64_t all = 0;  // arrays that share bytes could be as large together as memory is
   in.go_to(directory);
   for (std::uint64_t i = 0; i < count; ++i) {
     if (in.take(4) != std::string_view("PK\x01\x02", 4))
@@ -253,6 +236,8 @@ inline std::vector<named_array> read_npz(const std::string& path) {
     const std::uint64_t skip = local.number(2) + local.number(2);
     local.take(skip);
     const std::string_view data = local.take(size);
+    if ((all += size) > bytes.size())
+      in.fail("N001", "its arrays overlap, \"", name, "\" another one");
     if (run_detail::crc32(data) != crc)
       in.fail("N002", "\"", name, "\" is damaged: its checksum differs");
     array a = run_detail::read_npy(data, path + ":" + name);

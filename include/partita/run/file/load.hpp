@@ -1,0 +1,285 @@
+/// `load` and `save`: arrays by name, in files that other programs know.
+///
+/// The ending says the format: `.safetensors`, `.npz`, or `.npy` (one array without a name).
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <partita/dsl/trace.hpp>
+#include <partita/run/evaluate.hpp>
+#include <partita/run/file/npz.hpp>
+#include <partita/run/file/safetensors.hpp>
+
+namespace partita {
+
+/// What `load` lets pass.
+struct load_options {
+  bool others = false;  ///< the file may have arrays that are not asked for
+};
+
+namespace run_detail {
+
+/// An array that is asked for; dynamic extents of its type may be any.
+struct wanted_array {
+  std::string name;
+  tensor_type type;
+};
+
+enum class file_format : std::uint8_t { npy, npz, safetensors };
+/// Errors    N009 the ending is not known
+inline file_format format_of(std::string_view path) {
+  if (path.ends_with(".safetensors")) return file_format::safetensors;
+  if (path.ends_with(".npz")) return file_format::npz;
+  if (path.ends_with(".npy")) return file_format::npy;
+  throw error(concat("N009 file: \"", path, "\" ends with none of .safetensors, .npz, .npy"));
+}
+
+/// Places of names, to be found by them.
+class name_places {
+ public:
+  template <class Items>
+  explicit name_places(const Items& items) {
+    for (std::size_t i = 0; i < items.size(); ++i) places_.push_back({items[i].name, i});
+    std::sort(places_.begin(), places_.end());
+  }
+  /// -1 if there is none.
+  std::ptrdiff_t find(std::string_view name) const {
+    const auto at = std::lower_bound(places_.begin(), places_.end(), place{name, 0});
+    return at != places_.end() && at->name == name ? static_cast<std::ptrdiff_t>(at->index) : -1;
+  }
+  /// The place of a name that stands there twice; -1 if none does.
+  std::ptrdiff_t twice() const {
+    const auto at = std::adjacent_find(places_.begin(), places_.end(),
+                                       [](auto& a, auto& b) { return a.name == b.name; });
+    return at != places_.end() ? static_cast<std::ptrdiff_t>(at->index) : -1;
+  }
+  /// All of them, sorted.
+  std::vector<std::string_view> names() const {
+    std::vector<std::string_view> list;
+    for (const auto& each : places_) list.push_back(each.name);
+    return list;
+  }
+
+ private:
+  struct place {
+    std::string_view name;
+    std::size_t index;
+    friend bool operator<(const place& a, const place& b) {
+      return a.name != b.name ? a.name < b.name : a.index < b.index;
+    }
+  };
+  std::vector<place> places_;
+};
+
+/// Errors    N008 a name that stands there twice
+inline void need_once(const std::string& path, const std::vector<named_array>& arrays) {
+  const std::ptrdiff_t at = name_places(arrays).twice();
+  if (at >= 0)
+    throw error(concat("N008 file: \"", path, "\": two arrays are named \"",
+                       short_name(arrays[static_cast<std::size_t>(at)].name), '"'));
+}
+inline std::vector<named_array> read_arrays(const std::string& path) {
+  auto arrays =
+      format_of(path) == file_format::safetensors ? read_safetensors(path) : read_npz(path);
+  need_once(path, arrays);
+  return arrays;
+}
+inline results as_results(std::vector<named_array> arrays) {
+  std::vector<array> values;
+  auto names = std::make_shared<std::vector<std::string>>();
+  for (auto& each : arrays) {
+    values.push_back(std::move(each.value));
+    names->push_back(std::move(each.name));
+  }
+  return results(std::move(values), std::move(names));
+}
+
+inline void need_type(const std::string& path, const named_array& found, const tensor_type& type) {
+  const tensor_type& got = found.value.type();
+  const bool shaped = same_shape(got.shape, type.shape);
+  if (got.element == type.element && shaped) return;
+  throw error(concat("N006 file: \"", path, "\": array \"", short_name(found.name), "\" is ", got,
+                     "; ", type, " is needed", shaped ? "; as_type converts it" : ""));
+}
+/// Errors    N005, N006, N007 (see `load`)
+inline results pick(const std::string& path, std::vector<named_array> given,
+                    const std::vector<wanted_array>& wanted, const load_options& options) {
+  // A file of one array gives it no name.
+  if (given.size() == 1 && wanted.size() == 1 && given[0].name.empty())
+    given[0].name = wanted[0].name;
+  const name_places places(given);
+  std::vector<named_array> picked;
+  std::vector<char> asked(given.size(), 0);
+  std::size_t missing = 0;
+  const wanted_array* first = nullptr;
+  for (const auto& w : wanted) {
+    const std::ptrdiff_t at = places.find(w.name);
+    if (at < 0) {
+      if (missing++ == 0) first = &w;
+      continue;
+    }
+    picked.push_back(given[static_cast<std::size_t>(at)]);
+    asked[static_cast<std::size_t>(at)] = 1;
+  }
+  if (missing > 0)
+    throw error(concat("N005 file: \"", path, "\" has no array \"", short_name(first->name),
+                       "\" of ", first->type,
+                       missing > 1 ? concat(" (and lacks ", missing - 1, " more)") : text(), "; ",
+                       known_names(first->name, places.names())));
+  for (std::size_t i = 0; i < wanted.size(); ++i) need_type(path, picked[i], wanted[i].type);
+  const auto more = static_cast<std::size_t>(std::count(asked.begin(), asked.end(), 0));
+  if (more > 0 && !options.others) {
+    const auto& other =
+        given[static_cast<std::size_t>(std::find(asked.begin(), asked.end(), 0) - asked.begin())];
+    throw error(concat("N007 file: \"", path, "\" has an array \"", short_name(other.name),
+                       "\" of ", other.value.type(),
+                       more > 1 ? concat(" (and ", more - 1, " more)") : text(),
+                       " that is not asked for; load_options{.others = true} leaves it out"));
+  }
+  return as_results(std::move(picked));
+}
+
+template <class... Specs>
+std::vector<wanted_array> leaves_of(const input_spec<Specs>&... inputs) {
+  std::vector<wanted_array> list;
+  const auto add = [&](const auto& leaf, std::string_view path) {
+    list.push_back({std::string(path), leaf.type()});
+  };
+  (for_each_leaf(add, text(inputs.name), inputs.spec), ...);
+  return list;
+}
+/// Is `name` the name of what lies at `path` or around it?
+inline bool selects(std::string_view name, std::string_view path) {
+  return path == name ||
+         (path.size() > name.size() && path.starts_with(name) && path[name.size()] == '.');
+}
+/// What a list of names selects of `all`, in its order; each name must select something.
+///
+/// Errors    N010 a name that selects nothing
+inline std::vector<std::size_t> selected(const std::vector<std::string>& all,
+                                         std::initializer_list<std::string_view> names,
+                                         std::string_view what) {
+  std::vector<std::size_t> list;
+  for (const auto name : names)
+    if (std::none_of(all.begin(), all.end(), [&](auto& each) { return selects(name, each); }))
+      throw error(concat("N010 file: no ", what, " is named \"", short_name(name),
+                         "\" or lies below it; ", known_names(name, all)));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (std::any_of(names.begin(), names.end(), [&](auto name) { return selects(name, all[i]); }))
+      list.push_back(i);
+  return list;
+}
+inline std::vector<wanted_array> inputs_of(const program& p,
+                                           std::initializer_list<std::string_view> names) {
+  std::vector<std::string> all;
+  for (int i = 0; i < p.input_count(); ++i) all.emplace_back(p.input_name(i));
+  std::vector<wanted_array> list;
+  for (const std::size_t i : selected(all, names, "input"))
+    list.push_back({all[i], p.input_type(static_cast<int>(i))});
+  return list;
+}
+
+template <class P>
+const program& source_of(const P& p) {
+  if constexpr (SourceProgram<P>)
+    return p;
+  else
+    return p.source;
+}
+
+}  // namespace run_detail
+
+/// All arrays of a file by their names: `load("w.npz")["params.w1"]`.
+///
+/// Errors    N001 to N004 (see `read_npz`, `read_safetensors`), N008 a name that stands there
+///           twice, N009 an ending that is not known
+inline results load(const std::string& path) {
+  return run_detail::as_results(run_detail::read_arrays(path));
+}
+/// The arrays of parameter trees, in the order of their leaves, as `evaluate` and `emulate` take
+/// them: `load("w.safetensors", input<mlp>("params"), input("opt_state", adam_state_for(spec)))`.
+/// Extents that a spec leaves dynamic may be any.
+///
+/// Errors    those of `load`; N005 a name that the file lacks, N006 another type, N007 a name that
+///           is not asked for
+template <Tree... Specs>
+requires(sizeof...(Specs) > 0) results
+    load(const std::string& path, const load_options& options, const input_spec<Specs>&... inputs) {
+  return run_detail::pick(path, run_detail::read_arrays(path), run_detail::leaves_of(inputs...),
+                          options);
+}
+template <Tree... Specs>
+requires(sizeof...(Specs) > 0) results
+    load(const std::string& path, const input_spec<Specs>&... inputs) {
+  return load(path, load_options{}, inputs...);
+}
+/// The arrays of those inputs of a program (or of what was partitioned) that have these names or
+/// lie below them: `load("w.safetensors", step(), "params", "opt_state")`.
+///
+/// Errors    those of `load`; N005 to N007, N010 no input has this name
+template <class P, std::convertible_to<std::string_view>... Names>
+requires((run_detail::SourceProgram<P> || run_detail::HoldsSource<P>)&&sizeof...(Names) > 0) results
+    load(const std::string& path, const load_options& options, const P& p, const Names&... names) {
+  return run_detail::pick(path, run_detail::read_arrays(path),
+                          run_detail::inputs_of(run_detail::source_of(p), {names...}), options);
+}
+template <class P, std::convertible_to<std::string_view>... Names>
+requires((run_detail::SourceProgram<P> || run_detail::HoldsSource<P>)&&sizeof...(Names) > 0) results
+    load(const std::string& path, const P& p, const Names&... names) {
+  return load(path, load_options{}, p, names...);
+}
+
+/// Writes arrays by their names; the file is there whole or as it was.
+///
+/// Errors    N003 what the format cannot hold, N004 it cannot be written, N008 a name that stands
+///           there twice, N009 an ending that is not known
+inline void save(const std::string& path, const std::vector<named_array>& arrays) {
+  const auto format = run_detail::format_of(path);
+  run_detail::need_once(path, arrays);
+  if (format == run_detail::file_format::safetensors) return write_safetensors(path, arrays);
+  if (format == run_detail::file_format::npz) return write_npz(path, arrays);
+  if (arrays.size() != 1)
+    throw error(
+        concat("N003 file: \"", path, "\": .npy holds one array; ", arrays.size(), " are given"));
+  run_detail::write_file(path, run_detail::npy_bytes(arrays[0].value));
+}
+/// What a run gave: all outputs, or those that have one of these names or lie below it.
+///
+/// Errors    those of `save`; N010 no output has this name
+template <std::convertible_to<std::string_view>... Names>
+void save(const std::string& path, const results& r, const Names&... names) {
+  std::vector<std::size_t> which;
+  if constexpr (sizeof...(Names) > 0)
+    which = run_detail::selected(r.names(), {names...}, "output");
+  else
+    for (std::size_t i = 0; i < r.names().size(); ++i) which.push_back(i);
+  std::vector<named_array> list;
+  for (const std::size_t i : which) list.push_back({r.names()[i], r.arrays()[i]});
+  save(path, list);
+}
+/// The arrays of a parameter tree, in the order of its leaves, given as to `evaluate`:
+/// `save("w.npz", input<mlp>("params"), w1, w2)`.
+///
+/// Errors    those of `save`; R001 another number of arrays, N006 another type
+template <Tree Spec, class... Args>
+requires(sizeof...(Args) > 0) void save(const std::string& path, const input_spec<Spec>& input,
+                                        const Args&... arrays) {
+  std::vector<array> values;
+  (run_detail::flatten(values, arrays), ...);
+  const auto leaves = run_detail::leaves_of(input);
+  if (values.size() != leaves.size())
+    throw error(concat("R001 save: ", values.size(), " arrays are given; \"", input.name, "\" has ",
+                       leaves.size(), " tensors"));
+  std::vector<named_array> list;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    list.push_back({leaves[i].name, values[i]});
+    run_detail::need_type(path, list.back(), leaves[i].type);
+  }
+  save(path, list);
+}
+
+}  // namespace partita

@@ -1,0 +1,35 @@
+/// Arrays as files hold them.
+#pragma once
+
+#include <string>
+
+#include <partita/run/array.hpp>
+#include <partita/run/file/byte_reader.hpp>
+
+namespace partita {
+
+struct named_array {
+  std::string name;
+  array value;
+};
+
+namespace run_detail {
+
+/// An array of the bytes that a file has for it.
+///
+/// Errors    N001 a bool that is neither 0 nor 1
+inline array array_of_bytes(const tensor_type& type, std::string_view bytes, const byte_reader& in,
+                            std::string_view name) {
+  if (type.element == dtype::boolean)
+    for (const char c : bytes)
+      if (c != 0 && c != 1)
+        in.fail("N001", name.empty() ? "" : "array \"", name,
+                name.empty() ? "" : "\": ", "a bool is ", int{static_cast<unsigned char>(c)},
+                ", neither 0 nor 1");
+  array a(type);
+  if (!bytes.empty()) std::memcpy(a.mutable_bytes(), bytes.data(), bytes.size());
+  return a;
+}
+
+}  // namespace run_detail
+}  // namespace partita

@@ -1,0 +1,156 @@
+/// Files of the safetensors format: a header of JSON, then the elements.
+///
+/// Source    https://huggingface.co/docs/safetensors, "Format"
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <partita/run/file/named_array.hpp>
+#include <partita/run/file/safetensors_header.hpp>
+#include <partita/run/file/whole_file.hpp>
+
+namespace partita {
+
+namespace run_detail {
+
+constexpr std::string_view safetensors_type(dtype t) {
+  constexpr std::string_view names[] = {"F32", "F64", "BF16", "F16", "I8",  "I16", "I32",
+                                        "I64", "U8",  "U16",  "U32", "U64", "BOOL"};
+  static_assert(std::size(names) == dtype_count);
+  return names[static_cast<int>(t)];
+}
+/// Errors    N001 its bytes are not as many as its shape tells, N003 its element type
+inline tensor_type type_of(const tensor_entry& e, const byte_reader& in) {
+  for (int t = 0; t < dtype_count; ++t) {
+    const tensor_type type{static_cast<dtype>(t), e.shape};
+    if (e.element != safetensors_type(type.element)) continue;
+    const bool sized = e.begin <= e.end && e.shape.fits() &&
+                       static_cast<std::uint64_t>(type.bytes()) == e.end - e.begin;
+    if (!sized)
+      in.fail("N001", "array \"", short_name(e.name), "\" is ", type, ", which bytes ", e.begin,
+              " to ", e.end, " do not hold");
+    return type;
+  }
+  in.fail("N003", "array \"", short_name(e.name), "\": element type ", short_name(e.element),
+          " is not supported");
+}
+/// Each byte of the data belongs to one tensor.
+///
+/// Errors    N001 it does not, N002 the data ends before
+inline void need_cover(const std::vector<tensor_entry>& entries, std::uint64_t size,
+                       const byte_reader& in) {
+  std::vector<const tensor_entry*> order;
+  for (const auto& e : entries) order.push_back(&e);
+  std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return a->begin != b->begin ? a->begin < b->begin : a->end < b->end;
+  });
+  std::uint64_t end = 0;
+  const tensor_entry* before = nullptr;
+  for (const auto* e : order) {
+    if (e->begin < end)
+      in.fail("N001", "array \"", short_name(e->name), "\" begins at byte ", e->begin,
+              " of the data, where \"", short_name(before->name), "\" goes on to byte ", end);
+    if (e->begin > end)
+      in.fail("N001", "bytes ", end, " to ", e->begin, " of the data belong to no array");
+    end = e->end;
+    before = e;
+  }
+  if (end > size)
+    in.fail("N002", "its data has ", size, " bytes; \"", short_name(before->name),
+            "\" goes on to byte ", end, ": it is truncated");
+  if (end < size) in.fail("N001", size - end, " bytes stand behind the last array");
+}
+
+/// `"a\nb"` in JSON.
+inline void append_json_string(text& out, std::string_view s) {
+  out << '"';
+  for (const char c : s) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      out << '\\' << c;
+    else if (byte < 0x20)
+      out << "\\u00"
+          << "0123456789abcdef"[byte >> 4] << "0123456789abcdef"[byte & 15];
+    else
+      out << c;
+  }
+  out << '"';
+}
+
+}  // namespace run_detail
+
+/// The arrays of a safetensors file, in the order of its header.
+///
+/// Errors    N001 it is none (the header is longer than the file or not readable; arrays overlap,
+///           leave bytes or have other sizes than their shapes), N002 it is truncated, N003 an
+///           element type or rank that is not supported, N004 it cannot be read
+inline std::vector<named_array> read_safetensors(const std::string& path) {
+  const std::string bytes = run_detail::read_file(path);
+  run_detail::byte_reader in(bytes, path);
+  if (in.left() < 8) in.fail("N001", "it is no safetensors file: it has ", in.left(), " bytes");
+  const std::uint64_t size = in.number(8);
+  if (size > in.left())
+    in.fail("N002", "its header would have ", size, " bytes, and ", in.left(),
+            " are there: it is truncated, or no safetensors file");
+  const auto entries = run_detail::safetensors_header(in.take(size), in).entries();
+  const std::string_view data = in.take(in.left());
+  std::vector<tensor_type> types;
+  for (const auto& e : entries) types.push_back(run_detail::type_of(e, in));
+  run_detail::need_cover(entries, data.size(), in);
+  std::vector<named_array> arrays;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto& e = entries[i];
+    const std::string_view mine = data.substr(e.begin, e.end - e.begin);
+    arrays.push_back({e.name, run_detail::array_of_bytes(types[i], mine, in, e.name)});
+  }
+  return arrays;
+}
+
+/// The header names the arrays in their order; the data has those of wider elements first, so that
+/// each is aligned. The file is there whole or as it was.
+///
+/// Errors    N003 a name that the format cannot have, N004 it cannot be written
+inline void write_safetensors(const std::string& path, const std::vector<named_array>& arrays) {
+  std::vector<std::size_t> order;
+  std::vector<std::uint64_t> begin(arrays.size(), 0);
+  for (std::size_t i = 0; i < arrays.size(); ++i) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto x = size_of(arrays[a].value.element()), y = size_of(arrays[b].value.element());
+    return x != y ? x > y : a < b;
+  });
+  std::uint64_t size = 0;
+  for (const std::size_t i : order) {
+    begin[i] = size;
+    size += static_cast<std::uint64_t>(arrays[i].value.type().bytes());
+  }
+  text header = "{";
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const auto& [name, value] = arrays[i];
+    if (name == "__metadata__" || !is_utf8(name))
+      throw error(concat("N003 file: \"", path, "\": an array cannot have the name \"",
+                         short_name(name), "\" there"));
+    header << (i > 0 ? "," : "");
+    run_detail::append_json_string(header, name);
+    header << ":{\"dtype\":\"" << run_detail::safetensors_type(value.element()) << "\",\"shape\":[";
+    for (int d = 0; d < value.shape().rank; ++d) header << (d > 0 ? "," : "") << value.shape()[d];
+    header << "],\"data_offsets\":[" << begin[i] << ','
+           << begin[i] + static_cast<std::uint64_t>(value.type().bytes()) << "]}";
+  }
+  header << '}';
+  while (header.size() % 8 != 0) header << ' ';
+  std::string out;
+  out.reserve(8 + header.size() + size);
+  for (int i = 0; i < 8; ++i)
+    out += static_cast<char>(std::uint64_t{header.size()} >> (8 * i) & 0xff);
+  out += header.view();
+  for (const std::size_t i : order)
+    out.append(reinterpret_cast<const char*>(arrays[i].value.bytes()),
+               static_cast<std::size_t>(arrays[i].value.type().bytes()));
+  run_detail::write_file(path, out);
+}
+
+}  // namespace partita
