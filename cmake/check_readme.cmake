@@ -2,6 +2,8 @@
 #   the first C++ block of the top one is the test tests/golden/readme.cpp, letter by letter; it has at most 160 lines of
 #   at most 120 columns
 #   a block below "<!-- printed in FILE -->" is a text that this test compares with what is printed
+#   a C++ block stands below "<!-- from FILE -->": each of its paragraphs stands in FILE, which is compiled, but for
+#   comments and blanks
 #   what is linked is there
 #
 #   cmake [-DROOT=folder] -P cmake/check_readme.cmake
@@ -53,6 +55,47 @@ function(check_printed file readme)
   endwhile()
 endfunction()
 
+# Code without comments and blanks.
+function(bare_code code result)
+  string(REGEX REPLACE "[ \t]+//[^\n]*" "" code "\n${code}")
+  string(REGEX REPLACE "\n//[^\n]*" "" code "${code}")
+  string(REGEX REPLACE "[ \t\n]+" "" code "${code}")
+  set(${result} "${code}" PARENT_SCOPE)
+endfunction()
+
+# The paragraphs of C++ blocks stand in the files that are named above them.
+function(check_code file readme)
+  string(FIND "${readme}" "\n```cpp\n" at)
+  while(NOT at EQUAL -1)
+    string(SUBSTRING "${readme}" 0 ${at} before)
+    math(EXPR at "${at} + 8")
+    string(SUBSTRING "${readme}" ${at} -1 readme)
+    string(FIND "${readme}" "```" size)
+    string(SUBSTRING "${readme}" 0 ${size} block)
+    if(NOT before MATCHES "\n<!-- from ([^\n]+) -->$")
+      message(FATAL_ERROR "${file}: no \"<!-- from FILE -->\" above this, so that nothing compiles it:\n${block}")
+    endif()
+    file(READ ${ROOT}/${CMAKE_MATCH_1} code)
+    bare_code("${code}" code)
+    string(FIND "${block}" "\n\n" end)
+    while(NOT block STREQUAL "")
+      string(SUBSTRING "${block}" 0 ${end} paragraph)
+      bare_code("${paragraph}" bare)
+      string(FIND "${code}" "${bare}" found)
+      if(found EQUAL -1)
+        message(FATAL_ERROR "${file} shows what does not stand in ${CMAKE_MATCH_1}:\n${paragraph}")
+      endif()
+      if(end EQUAL -1)
+        break()
+      endif()
+      math(EXPR end "${end} + 2")
+      string(SUBSTRING "${block}" ${end} -1 block)
+      string(FIND "${block}" "\n\n" end)
+    endwhile()
+    string(FIND "${readme}" "\n```cpp\n" at)
+  endwhile()
+endfunction()
+
 # Without blocks and inline code, in which brackets mean something else.
 function(prose_of readme result)
   set(prose "")
@@ -95,4 +138,7 @@ foreach(file IN LISTS files)
   file(READ ${ROOT}/${file} readme)
   check_printed(${file} "${readme}")
   check_links(${file} "${readme}")
+  if(NOT file STREQUAL "README.md")
+    check_code(${file} "${readme}")
+  endif()
 endforeach()
