@@ -12,7 +12,42 @@
 
 namespace partita::ops {
 
+/// Numbers of dimensions, extents: `{0, 1}`, an array, a vec. Looks at them for the time of a call.
 using ints = span<const std::int64_t>;
+
+/// A list of at most as many entries as a tensor has dimensions, kept: for what may be filled long
+/// before the call. A longer one is a list of what is no dimension, which the op's rule refuses.
+template <class T>
+class kept {
+ public:
+  constexpr kept() = default;
+  constexpr kept(std::initializer_list<T> list) : kept(list.begin(), list.size()) {}
+  template <std::size_t N>
+  constexpr kept(const T (&array)[N]) : kept(array, N) {}
+  template <class Range>
+  requires requires(const Range& r, const T*& p) { p = r.data(); }
+  constexpr kept(const Range& r) : kept(r.data(), r.size()) {}
+  constexpr kept(const T* data, std::size_t size) : size_(size < max_rank ? size : max_rank) {
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (size <= max_rank)
+        v_[i] = data[i];
+      else if constexpr (std::is_same_v<T, std::int64_t>)
+        v_[i] = no_dim;
+    }
+  }
+
+  constexpr operator span<const T>() const { return {v_, size_}; }
+  constexpr const T* begin() const { return v_; }
+  constexpr const T* end() const { return v_ + size_; }
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr const T& operator[](std::size_t i) const { return v_[i]; }
+
+ private:
+  T v_[max_rank] = {};
+  std::size_t size_ = 0;
+};
+using kept_ints = kept<std::int64_t>;
 
 enum class direction : std::uint8_t { eq, ne, lt, le, gt, ge };
 
@@ -112,17 +147,17 @@ constexpr value_id transpose(builder& b, value_id x, ints permutation);
 constexpr value_id reshape(builder& b, value_id x, const shape& to);
 // dot_general.hpp
 struct dot_dimensions {
-  ints lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+  kept_ints lhs_batch = {}, rhs_batch = {}, lhs_contract = {}, rhs_contract = {};
 };
 constexpr value_id dot_general(builder& b, value_id lhs, value_id rhs, const dot_dimensions& d);
 // gather.hpp, scatter.hpp
 /// Dimension numbers of gather; those of scatter in brackets where StableHLO names them otherwise.
 struct gather_dimensions {
-  ints offset_dims;                  ///< (update_window_dims)
-  ints collapsed_slice_dims;         ///< (inserted_window_dims)
-  ints operand_batching_dims;        ///< (input_batching_dims)
-  ints start_indices_batching_dims;  ///< (scatter_indices_batching_dims)
-  ints start_index_map;              ///< (scatter_dims_to_operand_dims)
+  kept_ints offset_dims = {};                  ///< (update_window_dims)
+  kept_ints collapsed_slice_dims = {};         ///< (inserted_window_dims)
+  kept_ints operand_batching_dims = {};        ///< (input_batching_dims)
+  kept_ints start_indices_batching_dims = {};  ///< (scatter_indices_batching_dims)
+  kept_ints start_index_map = {};              ///< (scatter_dims_to_operand_dims)
   std::int64_t index_vector_dim = 0;
 };
 /// What an update does to the element that it meets. Numbered as the combiners are.
@@ -131,8 +166,9 @@ constexpr value_id gather(builder& b, value_id operand, value_id indices,
                           const gather_dimensions& d, ints slice_sizes);
 // convolution.hpp
 struct convolution_spec {
-  ints lhs, rhs, result;  ///< batch, feature, spatial...; rhs: input feature, output feature, ...
-  span<const window_dim> windows;  ///< per spatial dimension; their sizes are those of rhs
+  /// Of lhs and result batch, feature, spatial...; of rhs input feature, output feature, spatial...
+  kept_ints lhs = {}, rhs = {}, result = {};
+  kept<window_dim> windows = {};  ///< per spatial dimension; their sizes are those of rhs
   std::int64_t feature_groups = 1, batch_groups = 1;
 };
 constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const convolution_spec& s);

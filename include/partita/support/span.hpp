@@ -2,6 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
+#include <type_traits>
+
+/// On a parameter: what is made of it must not outlive it (Clang warns).
+#if defined(__clang__)
+#define PARTITA_LIFETIMEBOUND [[clang::lifetimebound]]
+#else
+#define PARTITA_LIFETIMEBOUND
+#endif
 
 namespace partita {
 
@@ -18,6 +27,12 @@ class span {
   constexpr span(T* data, std::size_t size) : data_(data), size_(size) {}
   template <std::size_t N>
   constexpr span(T (&array)[N]) : data_(array), size_(N) {}
+  /// `f({0, 1})`: a list in braces, which lives as long as the call. (Without this 0 would be a
+  /// pointer and 1 a size.) A span that is to live longer needs an array.
+  constexpr span(std::initializer_list<std::remove_const_t<T>> list PARTITA_LIFETIMEBOUND)  //
+      requires(std::is_const_v<T>) {
+    look_at(list);
+  }
   template <class Range>
   requires requires(const Range& r, T*& p) { p = r.data(); }
   constexpr span(const Range& r) : data_(r.data()), size_(r.size()) {}
@@ -38,6 +53,11 @@ class span {
   }
 
  private:
+  constexpr void look_at(const std::initializer_list<std::remove_const_t<T>>& list) {
+    data_ = list.begin();
+    size_ = list.size();
+  }
+
   T* data_ = nullptr;
   std::size_t size_ = 0;
 };
