@@ -249,6 +249,8 @@ TEST_CASE("what is in a scope is computed again for the derivative") {
 TEST_CASE("mistakes speak of scopes") {
   CHECK(mistake("M: manual \"M\" {\"layers_0.atn.sub\": 1}")
             .find("did you mean \"layers_0.attn.sub\"?") != std::string::npos);
+  CHECK(mistake("M: manual \"M\" {layers_7: 1}").find("did you mean \"layers_0\"?") !=
+        std::string::npos);
   CHECK(mistake("M: manual \"M\" {\"layers_0.attn.sub\": 2}") ==
         "S002 tile: dimension 2 of \"layers_0.attn.sub\" is out of range; its shape is [32, 16]");
   const auto message = [](std::string_view op) {

@@ -156,6 +156,24 @@ TEST_CASE("S006 nothing has that name or prefix") {
       "S006 manual(\"M\"): no input, tag or output is named \"w\" or lies below it; known: x, w1, "
       "w2, h, result; did you mean \"x\"?");
 }
+TEST_CASE("what is suggested for a name that may stand for what lies below it") {
+  const std::string_view names[] = {"params.layers_0.attn.sub", "params.layers_0.up",
+                                    "params.layers_1.up", "x"};
+  const auto suggested = [&](std::string_view wanted, bool below) {
+    const std::string all = str(pt::known_names(wanted, names, 8, below));
+    const std::size_t at = all.find("; did you mean ");
+    return at == std::string::npos ? std::string() : all.substr(at + 15);
+  };
+  CHECK(suggested("params.layers_7", true) == "\"params.layers_0\"?");
+  CHECK(suggested("params.layers_1.upp", true) == "\"params.layers_1.up\"?");
+  CHECK(suggested("parms", true) == "\"params\"?");
+  CHECK(suggested("parms", false).empty());
+  // What was left out in front.
+  CHECK(suggested("layers_1.up", true) == "\"params.layers_1.up\"?");
+  CHECK(suggested("up", false) == "\"params.layers_0.up\"?");
+  CHECK(suggested("attn", true) == "\"params.layers_0.attn\"?");
+  CHECK(suggested("something else", true).empty());
+}
 TEST_CASE("S008 an action text that cannot be read, and mistakes in its values") {
   const auto replayed = [](std::string_view script) {
     const pt::program p = chain();

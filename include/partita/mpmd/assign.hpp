@@ -228,7 +228,7 @@ class assigner {
     for (std::size_t i = 0; i < lines.size(); ++i)
       if (!finder.found[i] && !is_iteration(lines[i].name))
         out_.error.record("O108", "mpmd: no ", what, " has the name \"", lines[i].name,
-                          "\" or lies below it; ", known_names(lines[i].name, names));
+                          "\" or lies below it; ", known_names_or_below(lines[i].name, names));
   }
 
   /// Is `layers.2` wanted of a loop that has `layers` in it? Then it is said why that cannot be.

@@ -98,7 +98,7 @@ struct stepping {
     }
     if (!found)
       fail(r, "S006", "no input is named \"", e.name.view(), "\" or lies below it; ",
-           known_names(e.name.view(), known));
+           known_names_or_below(e.name.view(), known));
   }
   constexpr void refuse(rewriting& r, const core_program& c, const conflict& each) const {
     const op_node& n = c.p.op(each.op);

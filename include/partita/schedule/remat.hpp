@@ -101,7 +101,7 @@ class repetition {
       vec<std::string_view> known;
       collect_names(r_.p, known);
       r_.error.record("S006", "remat: no input, tag or inner value is named \"", wanted_[e],
-                      "\" or lies below it; ", known_names(wanted_[e], known));
+                      "\" or lies below it; ", known_names_or_below(wanted_[e], known));
     }
     if (copies_[e] > 0) return;
     constexpr std::string_view remedy =

@@ -92,31 +92,70 @@ constexpr int edit_distance(std::string_view a, std::string_view b, int limit = 
   return row[b.size()] < limit ? row[b.size()] : limit;
 }
 
-/// "known: a, b, c; did you mean b?" for a name that was not found; at most `limit` names. What is
-/// too long to be mistyped is not compared, and of long names the beginning is shown.
+/// What stands for a name that was not found: the closest one, or one that ends with it, behind a
+/// dot ("params.w1" for "w1"). What is too long to be mistyped is not compared.
+class closest_name {
+ public:
+  static constexpr std::size_t longest = 64;
+
+  constexpr explicit closest_name(std::string_view wanted)
+      : wanted_(wanted), best_(static_cast<int>(wanted.size() / 2 + 2)) {}
+
+  constexpr void look_at(std::string_view name) {
+    if (wanted_.empty() || wanted_.size() > longest || name.size() > longest) return;
+    const bool ends = name.size() > wanted_.size() &&
+                      name.substr(name.size() - wanted_.size()) == wanted_ &&
+                      name[name.size() - wanted_.size() - 1] == '.';
+    const int distance = ends ? 1 : edit_distance(wanted_, name, best_);
+    if (distance >= best_) return;
+    best_ = distance;
+    found_ = name;
+  }
+  /// What the name lies below, too, where that can be asked for: "layers_0" of "layers_0.up". (Of
+  /// what several names lie below once, if they stand together.)
+  constexpr void look_at_all_of(std::string_view name) {
+    std::size_t same = 0;
+    while (same < name.size() && same < last_.size() && name[same] == last_[same]) ++same;
+    for (std::size_t i = same; i < name.size(); ++i)
+      if (name[i] == '.') look_at(name.substr(0, i));
+    look_at(name);
+    last_ = name;
+  }
+  constexpr std::string_view found() const { return found_; }
+
+ private:
+  std::string_view wanted_, found_, last_;
+  int best_;
+};
+
+/// "known: a, b, c; did you mean b?" for a name that was not found; at most `limit` names, of long
+/// ones the beginning. `below`: a name stands for all that lie below it.
 template <class Names>
-constexpr text known_names(std::string_view wanted, const Names& names, int limit = 8) {
-  constexpr std::size_t longest = 64;
+constexpr text known_names(std::string_view wanted, const Names& names, int limit = 8,
+                           bool below = false) {
+  constexpr std::size_t longest = closest_name::longest;
   text out;
   out << "known: ";
-  int shown = 0, best = static_cast<int>(wanted.size() / 2 + 2);
-  std::string_view closest;
+  int shown = 0;
+  closest_name closest(wanted);
   for (std::string_view name : names) {
     if (shown < limit)
       out << (shown == 0 ? "" : ", ") << name.substr(0, longest)
           << (name.size() > longest ? "..." : "");
     ++shown;
-    if (wanted.empty() || wanted.size() > longest || name.size() > longest) continue;
-    const int distance = edit_distance(wanted, name, best);
-    if (distance < best) {
-      best = distance;
-      closest = name;
-    }
+    if (below)
+      closest.look_at_all_of(name);
+    else
+      closest.look_at(name);
   }
   if (shown == 0) out << "none";
   if (shown > limit) out << " and " << shown - limit << " more";
-  if (!closest.empty()) out << "; did you mean \"" << closest << "\"?";
+  if (!closest.found().empty()) out << "; did you mean \"" << closest.found() << "\"?";
   return out;
+}
+template <class Names>
+constexpr text known_names_or_below(std::string_view wanted, const Names& names) {
+  return known_names(wanted, names, 8, true);
 }
 
 }  // namespace partita

@@ -167,7 +167,7 @@ inline std::vector<std::size_t> selected(const std::vector<std::string>& all,
   for (const auto name : names)
     if (std::none_of(all.begin(), all.end(), [&](auto& each) { return selects(name, each); }))
       throw error(concat("N010 file: no ", what, " is named \"", short_name(name),
-                         "\" or lies below it; ", known_names(name, all)));
+                         "\" or lies below it; ", known_names_or_below(name, all)));
   for (std::size_t i = 0; i < all.size(); ++i)
     if (std::any_of(names.begin(), names.end(), [&](auto name) { return selects(name, all[i]); }))
       list.push_back(i);
