@@ -5,6 +5,7 @@
 #include <partita/run/compare.hpp>
 #include <partita/run/evaluate.hpp>
 #include <partita/run/executor.hpp>
+#include <partita/run/piece.hpp>
 #include <partita/run/results.hpp>
 #include <partita/run/temporal.hpp>
 #include <partita/run/xtensor.hpp>

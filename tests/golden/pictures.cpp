@@ -81,6 +81,48 @@ w [{}, {"M", "B"}] : tensor<8x16xf32>, on each device tensor<8x2xf32>
 )");
 }
 
+TEST_CASE("show: what lies below a name, tags, and who holds padding only") {
+  struct layer {
+    BOOST_HANA_DEFINE_STRUCT(layer, (pt::tensor<float, 8, 4>, up), (pt::tensor<float, 4>, bias));
+  };
+  const auto f = pt::trace(
+      [](auto x, auto p) {
+        const auto h = pt::tag("h", matmul(x, p.up));
+        return pt::output("y", pt::tag("sum", sum<0>(h)) + p.bias);
+      },
+      pt::input<float, 9, 8>("x"), pt::input<layer>("params"));
+  const auto p =
+      pt::partition(f, pt::mesh{{"B", 4}, {"M", 2}},
+                    pt::schedule(pt::manual("B", {{"x", 0}}, pt::uneven::pad),
+                                 pt::manual("M", {{"params", pt::first_divisible_dim}})));
+  const auto shown = [&](std::string_view name) {
+    return "\n" + std::string(pt::show(p, name).view());
+  };
+  CHECK(shown("params") == R"(
+params.up [{"M"}, {}] : tensor<8x4xf32>, on each device tensor<4x4xf32>
+  [0:4, 0:4]  0 2 4 6
+  [4:8, 0:4]  1 3 5 7
+params.bias [{"M"}] : tensor<4xf32>, on each device tensor<2xf32>
+  [0:2]  0 2 4 6
+  [2:4]  1 3 5 7
+)");
+  // A sum over "M", of which each device keeps the part that its bias needs.
+  CHECK(shown("h") == R"(
+h [{"B"}, {"M"}] : tensor<9x4xf32>, on each device tensor<3x2xf32>
+                  0:2  2:4
+  0:3             0    1
+  3:6             2    3
+  6:9             4    5
+  9:12 (padding)  6    7
+)");
+  CHECK(shown("sum") == shown("y").replace(1, 1, "sum"));
+  CHECK(p.core.made(p.core.holder(p.core.p.outputs[0].value)).count == 1);
+  CHECK_THROWS_WITH_AS(pt::show(p, "parms"),
+                       "P007 partitioned: no input, tag or output is named \"parms\" or lies below "
+                       "it; known: x, params.up, params.bias, h, sum, y; did you mean \"params\"?",
+                       pt::error);
+}
+
 TEST_CASE("of very many devices a picture tells how many") {
   const auto f = pt::trace([](auto x) { return x * 2.f; }, pt::input<float, 8192>("x"));
   const auto p = pt::partition(f, pt::mesh{{"B", 8192}}, pt::schedule(pt::manual("B", {{"x", 0}})));

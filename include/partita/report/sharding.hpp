@@ -4,121 +4,15 @@
 #include <cstdint>
 
 #include <partita/report/columns.hpp>
-#include <partita/schedule/partitioned.hpp>
+#include <partita/schedule/block_map.hpp>
+#include <partita/schedule/sharding_of.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
 
 namespace report_detail {
 
-/// The blocks of a sharded value, row-major, and who holds them.
-class block_map {
- public:
-  constexpr block_map(const sharded_value& s, const mesh& m) : s_(s), mesh_(m) {
-    for (int d = 0; d < rank(); ++d) {
-      pieces_[d] = s.sharding.pieces(m, d);
-      blocks_ *= pieces_[d];
-      if (pieces_[d] > 1) cut_.push_back(d);
-    }
-  }
-  constexpr int rank() const { return s_.global_shape.rank; }
-  constexpr std::int64_t blocks() const { return blocks_; }
-  constexpr std::int64_t pieces(int dim) const { return pieces_[dim]; }
-  /// The dimensions of more than one piece.
-  constexpr const vec<int>& cut() const { return cut_; }
-  /// Elements [begin, end) of a dimension in a piece; those from `global_shape` on are padding.
-  constexpr std::int64_t begin(int dim, std::int64_t piece) const {
-    return piece * s_.local_shape[dim];
-  }
-  constexpr std::int64_t end(int dim, std::int64_t piece) const {
-    return (piece + 1) * s_.local_shape[dim];
-  }
-  constexpr text range(int dim, std::int64_t piece) const {
-    const std::int64_t from = begin(dim, piece), to = end(dim, piece), whole = s_.global_shape[dim];
-    if (to <= whole) return concat(from, ':', to);
-    if (from >= whole) return concat(from, ':', to, " (padding)");
-    return concat(from, ':', to, " (", to - whole, " padding)");
-  }
-  /// The piece of a dimension that a device holds.
-  constexpr std::int64_t piece_of(std::int64_t device, int dim) const {
-    std::int64_t piece = 0;
-    for (const auto& e : s_.sharding)
-      if (e.dim == dim) piece = piece * mesh_.size(e.axis) + place(device, e.axis);
-    return piece;
-  }
-  constexpr std::int64_t block_of(std::int64_t device) const {
-    std::int64_t block = 0;
-    for (int d = 0; d < rank(); ++d) block = block * pieces_[d] + piece_of(device, d);
-    return block;
-  }
-  /// By block, the devices that hold it.
-  constexpr vec<vec<std::int64_t>> holders() const {
-    vec<vec<std::int64_t>> list(static_cast<std::size_t>(blocks_), vec<std::int64_t>());
-    for (std::int64_t device = 0; device < mesh_.devices(); ++device)
-      list[static_cast<std::size_t>(block_of(device))].push_back(device);
-    return list;
-  }
-  /// The first devices that hold a block, in the order of their numbers; `pieces` by dimension.
-  constexpr vec<std::int64_t> holders_of(const std::int64_t (&pieces)[max_rank],
-                                         std::int64_t most) const {
-    std::int64_t at[max_axes] = {}, rest[max_rank] = {};
-    for (int d = 0; d < rank(); ++d) rest[d] = pieces[d];
-    for (int i = s_.sharding.count; i-- > 0;) {
-      const layout::entry e = s_.sharding[i];
-      at[e.axis] = rest[e.dim] % mesh_.size(e.axis);
-      rest[e.dim] /= mesh_.size(e.axis);
-    }
-    vec<std::int64_t> list;
-    for (std::int64_t copy = 0; copy < copies() && copy < most; ++copy) {
-      std::int64_t left = copy, device = 0, stride = 1;
-      for (int i = mesh_.rank; i-- > 0;) {
-        const int a = mesh_.order[i];
-        const bool free = s_.sharding.dim_of(a) < 0;
-        device += stride * (free ? left % mesh_.size(a) : at[a]);
-        if (free) left /= mesh_.size(a);
-        stride *= mesh_.size(a);
-      }
-      list.push_back(device);
-    }
-    return list;
-  }
-  /// How many devices hold the same block.
-  constexpr std::int64_t copies() const { return mesh_.devices() / blocks_; }
-  /// `0 1 2 3`, of many the first ones and how many there are.
-  static constexpr text names(const vec<std::int64_t>& devices, std::size_t most = 8) {
-    text out;
-    for (std::size_t i = 0; i < devices.size() && i < most; ++i)
-      out << (i > 0 ? " " : "") << devices[i];
-    if (devices.size() > most) out << " ... (" << devices.size() << ')';
-    return out;
-  }
-  /// `w [{"B"}, {"M"}] : tensor<8x16xf32>, on each device tensor<2x8xf32>`
-  constexpr text title() const {
-    text out;
-    out << name_text(s_.name) << ' ';
-    print_layout(out, s_.sharding, rank(), mesh_);
-    out << " : " << tensor_type{s_.element, s_.global_shape} << ", on each device "
-        << tensor_type{s_.element, s_.local_shape};
-    return out;
-  }
-
- private:
-  const sharded_value& s_;
-  const mesh& mesh_;
-  std::int64_t pieces_[max_rank] = {};
-  std::int64_t blocks_ = 1;
-  vec<int> cut_;
-
-  /// Where a device is along an axis.
-  constexpr std::int64_t place(std::int64_t device, int axis) const {
-    for (int i = mesh_.rank; i-- > 0;) {
-      const int a = mesh_.order[i];
-      if (a == axis) return device % mesh_.size(a);
-      device /= mesh_.size(a);
-    }
-    return 0;
-  }
-};
+using schedule_detail::block_map;
 
 /// Pictures are for people: of more devices than this they only tell how many.
 inline constexpr std::int64_t most_devices_shown = 4096;
@@ -162,11 +56,21 @@ constexpr text print_sharding(const sharded_value& s, const mesh& m) {
   table.print(out, "  ");
   return out;
 }
-/// An input or output of a partitioned program.
+/// An input, tag or output of a partitioned program (see sharding_of).
+///
+/// Errors    P007 there is none
 constexpr text print_sharding(const partitioned& p, std::string_view name) {
-  for (int i = 0; i < p.source.input_count(); ++i)
-    if (p.source.input_name(i) == name) return print_sharding(p.input(i), p.mesh());
-  return print_sharding(p.output(name), p.mesh());
+  return print_sharding(sharding_of(p, name), p.mesh());
+}
+
+/// How a value lies on the mesh, as a picture in text: which device holds which block, replicas and
+/// padding. Of a tree ("params") one picture for each value that lies below the name.
+///
+/// Errors    P007 no input, tag or output has this name
+constexpr text show(const partitioned& p, std::string_view name) {
+  text out;
+  for (const auto& each : shardings_below(p, name)) out << print_sharding(each, p.mesh());
+  return out;
 }
 
 }  // namespace partita

@@ -1,0 +1,93 @@
+/// How values of a partitioned program lie, by name: inputs, inner values that have tags, outputs.
+#pragma once
+
+#include <string_view>
+
+#include <partita/schedule/partitioned.hpp>
+#include <partita/schedule/tactic.hpp>
+#include <partita/spmd/lower.hpp>
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+namespace schedule_detail {
+
+/// Where what has names is found: inputs, then tags, then outputs.
+struct value_place {
+  std::string_view name;
+  enum kind_type : std::uint8_t { input, tag, output } kind;
+  int index;  ///< of an input or output; of a tag its op in the core program
+};
+constexpr vec<value_place> value_places(const partitioned& p) {
+  vec<value_place> list;
+  for (int i = 0; i < p.source.input_count(); ++i)
+    list.push_back({p.source.input_name(i), value_place::input, i});
+  for (op_id o = 0; o < p.core.p.op_count(); ++o)
+    if (p.core.p.is(o, op_role::tag) && !p.core.p.name(p.core.p.op(o).result).empty())
+      list.push_back({p.core.p.view(p.core.p.op(o).name), value_place::tag, o});
+  for (int i = 0; i < p.source.output_count(); ++i)
+    list.push_back({p.source.output_name(i), value_place::output, i});
+  return list;
+}
+/// How inner values lie behind the ops that make them, their sums finished. (Found once for many.)
+class inner_shardings {
+ public:
+  constexpr explicit inner_shardings(const partitioned& p) : p_(p), rules_(p.core, p.passes) {}
+  constexpr sharded_value operator()(value_id v, std::string_view name) const {
+    const layout l = rules_.lies(v);
+    const tensor_type whole = p_.core.true_type(v);
+    return {name, whole.element, whole.shape, l.local(p_.core.p.type(v).shape, p_.mesh()), l};
+  }
+
+ private:
+  const partitioned& p_;
+  spmd_detail::fused_rules rules_;
+};
+/// Not a constant expression.
+inline sharded_value no_named_value(std::string_view name, const vec<value_place>& places) {
+  vec<std::string_view> known;
+  for (const auto& each : places) known.push_back(each.name);
+  throw error(concat("P007 partitioned: no input, tag or output is named \"", name,
+                     "\" or lies below it; ", known_names_or_below(name, known)));
+}
+
+}  // namespace schedule_detail
+
+/// All inputs that have a name or lie below it ("params" of a tree); without any, all such tags;
+/// without any, all such outputs. Of a tag: how it lies where it is made (a use may move it).
+///
+/// Errors    P007 there is nothing of that name
+/// Cost      linear in the ops, if a tag is found
+constexpr vec<sharded_value> shardings_below(const partitioned& p, std::string_view name) {
+  using place = schedule_detail::value_place;
+  const vec<place> places = schedule_detail::value_places(p);
+  vec<sharded_value> list;
+  for (const auto kind : {place::input, place::tag, place::output}) {
+    vec<place> found;
+    for (const auto& each : places)
+      if (each.kind == kind && schedule_detail::selects(name, each.name)) found.push_back(each);
+    if (found.empty()) continue;
+    if (kind == place::tag) {
+      const schedule_detail::inner_shardings of(p);
+      for (const auto& f : found)
+        list.push_back(of(p.core.p.op(static_cast<op_id>(f.index)).result, f.name));
+    } else {
+      for (const auto& f : found)
+        list.push_back(kind == place::input ? p.input(f.index) : p.output(f.index));
+    }
+    return list;
+  }
+  list.push_back(schedule_detail::no_named_value(name, places));
+  return list;
+}
+/// The one of this name.
+///
+/// Errors    P007 there is none
+constexpr sharded_value sharding_of(const partitioned& p, std::string_view name) {
+  const vec<sharded_value> list = shardings_below(p, name);
+  for (const auto& each : list)
+    if (each.name == name) return each;
+  return schedule_detail::no_named_value(name, schedule_detail::value_places(p));
+}
+
+}  // namespace partita
