@@ -7,6 +7,7 @@
 #include <partita/core/print_core.hpp>
 #include <partita/dsl/branch.hpp>
 #include <partita/dsl/call.hpp>
+#include <partita/dsl/custom_vjp.hpp>
 #include <partita/dsl/grad.hpp>
 #include <partita/dsl/loop.hpp>
 #include <partita/dsl/named.hpp>

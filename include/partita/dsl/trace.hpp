@@ -12,6 +12,7 @@
 #include <partita/dsl/tree.hpp>
 #include <partita/ir/tidy.hpp>
 #include <partita/ir/verify.hpp>
+#include <partita/op/custom_vjp.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -128,6 +129,7 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
     dsl_detail::add_outputs(b, "result", result);
   }
   if (!b.failed()) {
+    if (b.any_custom_vjp()) op_detail::drop_custom_vjps(b.p);
     dsl_detail::tag_names(b.p).run();
     b.p = ir_detail::tidy(b.p);
   }

@@ -207,6 +207,9 @@ class builder {
     scope_list& scopes = numbers().p.scopes;
     scopes.put(number, scopes.open(name, scopes.of(number)));
   }
+  /// Some op is one that goes when the trace ends, see op/custom_vjp.hpp.
+  constexpr void has_custom_vjp() { numbers().custom_vjps_ = true; }
+  constexpr bool any_custom_vjp() const { return custom_vjps_; }
   /// Ops emitted from now on are added to a program for the sake of an op with these marks.
   constexpr void add_for(const op_marks& sake) {
     sake_ = sake;
@@ -277,7 +280,7 @@ class builder {
   builder* parent_ = nullptr;
   builder* numbers_ = nullptr;  ///< counts the ops, unless this one does
   int next_ = 0, scope_ = -1;   ///< of the one that counts: the named part that is being written
-  bool added_ = false;
+  bool added_ = false, custom_vjps_ = false;
   op_marks sake_;
   builder* active_ = nullptr;  ///< of the outermost builder
   vec<builder*> regions_;

@@ -1,0 +1,147 @@
+/// custom_vjp: a derivative of the user's own; only while a program is written.
+#pragma once
+
+#include <partita/op/control_op.hpp>
+#include <partita/op/reverse_mode.hpp>
+
+namespace partita::op_detail {
+
+/// Appends a program as ops of the derivative that is being written: they come from its op. Tags
+/// keep the names that the user gave them.
+constexpr vec<value_id> append_as_derivative(builder& b, program&& f, const op_marks& of,
+                                             span<const value_id> arguments) {
+  program_copier copy(f, b.p);
+  vec<value_id> operands, results;
+  const auto derived = [&](op_node& n) {
+    n.marks.origin = n.def->role == op_role::tag ? -1 : of.source;
+    n.marks.transposed += of.transposed + 1;
+  };
+  for (std::size_t i = 0; i < arguments.size(); ++i) copy.renamed[f.inputs[i]] = arguments[i];
+  for (op_id o = 0; o < f.op_count() && !b.failed(); ++o) {
+    const op_node& n = f.op(o);
+    if (n.def->role == op_role::parameter) continue;
+    operands.clear();
+    for (value_id v : f.operands(o)) operands.push_back(copy.renamed[v]);
+    vec<program> regions;
+    for (int r = 0; r < n.region_count; ++r) {
+      program& inside = f.regions[n.region_begin + r];
+      ir_detail::for_each_op(inside, derived);
+      regions.push_back(static_cast<program&&>(inside));
+    }
+    const value_id first = b.emit(*n.def, operands, f.attrs(o), f.type(n.result),
+                                  static_cast<vec<program>&&>(regions));
+    if (b.failed()) break;
+    if (n.name.size > 0) b.name_last(f.view(n.name));
+    if (n.def->role == op_role::tag) b.p.ops.back().marks.origin = -1;
+    for (int r = 0; r < n.result_count; ++r) copy.renamed[n.result + r] = first + r;
+  }
+  for (const auto& out : f.outputs) results.push_back(copy.renamed[out.value]);
+  return results;
+}
+
+}  // namespace partita::op_detail
+
+namespace partita::op {
+
+/// Passes the results of a function on; what stands in front of it is not derived, but its nested
+/// program gives the cotangents of the arguments. `trace` drops it once all derivatives are
+/// written.
+///
+/// Attributes  how many results, arguments, and values that are used without being arguments
+/// Shapes      results..., arguments..., used..., inputs of the nested program... -> results...
+/// Errors      G004 a cotangent of another type than its argument, G005 a gradient would be lost
+struct custom_vjp {
+  static constexpr std::string_view name = "custom_vjp";
+  static constexpr bool passes_on = true;
+  static constexpr void infer(infer_context& c) {
+    const auto results = static_cast<std::size_t>(c.attrs[0]);
+    const auto arguments = static_cast<std::size_t>(c.attrs[1]);
+    const program& backward = c.regions[0];
+    if (static_cast<std::size_t>(backward.output_count()) != arguments)
+      return c.fail("G004", "custom_vjp: the backward function gives ", backward.output_count(),
+                    " tensors; the arguments have ", arguments);
+    for (std::size_t i = 0; i < arguments; ++i)
+      if (backward.output_type(static_cast<int>(i)) != c.operands[results + i])
+        return c.fail("G004", "custom_vjp: the backward function gives ",
+                      backward.output_type(static_cast<int>(i)), " as cotangent ", i,
+                      "; its argument has type ", c.operands[results + i]);
+    c.result = c.operands[0];
+    for (std::size_t r = 1; r < results; ++r) c.more.push_back(c.operands[r]);
+  }
+  static constexpr void derive(derive_context& c) {
+    const auto attrs = c.b.p.attrs(c.op);
+    const int results = static_cast<int>(attrs[0]), arguments = static_cast<int>(attrs[1]);
+    const int used = static_cast<int>(attrs[2]);
+    for (int i = results + arguments; i < results + arguments + used; ++i)
+      if (c.wanted[static_cast<std::size_t>(i)]) return lost(c, c.b.p.operand(c.op, i));
+    vec<value_id> inputs;
+    for (int i = results + arguments + used; i < c.b.p.op(c.op).operand_count; ++i)
+      inputs.push_back(c.b.p.operand(c.op, i));
+    for (int r = 0; r < results; ++r) {
+      const value_id given = c.cotangents[static_cast<std::size_t>(r)];
+      const tensor_type type = c.b.type(c.b.p.op(c.op).result + r);
+      inputs.push_back(given >= 0 ? given : ops::constant(c.b, type, 0));
+    }
+    const op_marks marks = c.b.p.op(c.op).marks;
+    program backward = c.b.p.region(c.op, 0);
+    const vec<value_id> found = op_detail::append_as_derivative(
+        c.b, static_cast<program&&>(backward), marks, {inputs.data(), inputs.size()});
+    for (int i = 0; i < arguments && !c.b.failed(); ++i)
+      c.operands[static_cast<std::size_t>(results + i)] = found[static_cast<std::size_t>(i)];
+  }
+
+ private:
+  static constexpr void lost(derive_context& c, value_id v) {
+    text what;
+    if (!c.b.p.name(v).empty()) what << '"' << short_name(c.b.p.name(v)) << "\", ";
+    c.b.p.error.record("G005", "custom_vjp: the forward function uses ", what, c.b.type(v),
+                       ", of which a gradient is wanted, and which is no argument; pass it as one, "
+                       "or use stop_gradient of it");
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita::ops {
+
+/// `backward`: inputs of its own..., cotangents of the results... -> cotangents of the arguments.
+constexpr value_id custom_vjp(builder& b, span<const value_id> results,
+                              span<const value_id> arguments, span<const value_id> used,
+                              span<const value_id> inputs, program&& backward) {
+  vec<value_id> operands;
+  for (const auto& list : {results, arguments, used, inputs})
+    operands.insert_back(list.begin(), list.end());
+  const std::int64_t attrs[] = {static_cast<std::int64_t>(results.size()),
+                                static_cast<std::int64_t>(arguments.size()),
+                                static_cast<std::int64_t>(used.size())};
+  return b.emit(def<op::custom_vjp>, operands, attrs, {},
+                region_list(static_cast<program&&>(backward)));
+}
+
+}  // namespace partita::ops
+
+namespace partita::op_detail {
+
+/// Without the ops of this kind, nested programs included: what used them uses what they pass on.
+/// (They stay, without use, until the program is tidied.)
+constexpr void drop_custom_vjps(program& p) {
+  vec<value_id> stands_for(p.types.size(), -1);
+  bool any = false;
+  for (const op_node& n : p.ops) {  // operands come before results
+    if (n.def->id != def<op::custom_vjp>.id) continue;
+    any = true;
+    for (int r = 0; r < n.result_count; ++r) {
+      const value_id passed = p.operand_list[n.operand_begin + r];
+      stands_for[n.result + r] = stands_for[passed] >= 0 ? stands_for[passed] : passed;
+    }
+    for (int r = 0; r < n.region_count; ++r) p.regions[n.region_begin + r] = program{};
+  }
+  for (program& r : p.regions) drop_custom_vjps(r);
+  if (!any) return;
+  for (value_id& v : p.operand_list)
+    if (stands_for[v] >= 0) v = stands_for[v];
+  for (program_output& out : p.outputs)
+    if (stands_for[out.value] >= 0) out.value = stands_for[out.value];
+}
+
+}  // namespace partita::op_detail
