@@ -6,7 +6,7 @@
 # from SOURCE (the library), BUILD (its build tree), WORK (scratch), GENERATOR, COMPILER, FLAGS, PREFIXES.
 file(REMOVE_RECURSE ${WORK})
 set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${FLAGS}" -DWAY=${WAY})
-set(programs engine cpu_separate)  # which brings partita::cpu along
+set(programs engine separate)  # which brings partita::cpu along
 if(WAY STREQUAL "installed" OR WAY STREQUAL "without_cpu")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix
     OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include <partita/dsl/tensor.hpp>
+#include <partita/support/separate.hpp>
 
 namespace partita::dsl_detail {
 
@@ -54,22 +55,34 @@ constexpr builder* innermost(const Xs&... xs) {
 /// The value of a tensor in a trace: its own, or one of a trace around it, which is taken in.
 ///
 /// Errors    P006 the tensor is of another trace, of none, or of a nested one that is finished
-template <class X>
-constexpr value_id taken(builder& b, const X& x) {
-  if (x.id() == poisoned) return poisoned;
-  if (b.closed() || (x.context() != nullptr && x.context()->closed())) {
+constexpr value_id taken_from(builder& b, const builder* from, value_id v) {
+  if (v == poisoned) return poisoned;
+  if (b.closed() || (from != nullptr && from->closed())) {
     // The mistake is one of the next program around that is still being written, too.
     for (builder* each = &b; each != nullptr; each = each->closed() ? each->parent() : nullptr)
       each->p.error.record("P006", "trace: an op takes a tensor of a body that is finished; only ",
                            "what the body gives is known outside of it");
     return -1;
   }
-  if (x.context() == &b) return x.id();
-  if (x.context() == nullptr || !b.within(x.context())) {
+  if (from == &b) return v;
+  if (from == nullptr || !b.within(from)) {
     b.p.error.record("P006", "trace: an op takes a tensor that is not of this trace");
     return -1;
   }
-  return b.take(x.context(), def<op::parameter>, x.id());
+  return b.take(from, def<op::parameter>, v);
+}
+
+}  // namespace partita::dsl_detail
+
+namespace partita::compiled {
+value_id taken_from(builder& b, const builder* from, value_id v);
+}
+
+namespace partita::dsl_detail {
+
+template <class X>
+constexpr value_id taken(builder& b, const X& x) {
+  PARTITA_RETURN(taken_from(b, x.context(), x.id()), compiled::taken_from(b, x.context(), x.id()));
 }
 
 /// `Emit` is a captureless callable (builder, operand ids, extents); `Static` are its extents as

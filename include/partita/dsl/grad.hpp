@@ -7,6 +7,7 @@
 #include <partita/dsl/apply.hpp>
 #include <partita/dsl/tree.hpp>
 #include <partita/op/reverse_mode.hpp>
+#include <partita/support/separate.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -16,7 +17,7 @@ namespace dsl_detail {
 /// Gradients of a scalar value `of` with respect to `wanted` values.
 ///
 /// Errors    G001 not a scalar, G002 no derivative rule, G003 not floating point
-constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wanted) {
+constexpr vec<value_id> gradients(builder& b, value_id of, const vec<value_id>& wanted) {
   const vec<value_id> none(wanted.size(), -1);
   if (b.failed()) return none;
   if (b.type(of).shape.rank != 0 || !is_floating(b.type(of).element)) {
@@ -45,6 +46,16 @@ constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wa
   return reverse(b, vec<op_detail::seed>{{of, one}}, wanted);
 }
 
+}  // namespace dsl_detail
+
+namespace compiled {
+vec<value_id> gradients(builder& b, value_id of, const vec<value_id>& wanted);
+}
+
+namespace dsl_detail {
+constexpr vec<value_id> reverse(builder& b, value_id of, const vec<value_id>& wanted) {
+  PARTITA_RETURN(gradients(b, of, wanted), compiled::gradients(b, of, wanted));
+}
 }  // namespace dsl_detail
 
 /// `auto [loss, gradients] = value_and_grad(f, params)`: f(params), a floating-point scalar, and

@@ -13,6 +13,7 @@
 #include <partita/ir/tidy.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/op/custom_vjp.hpp>
+#include <partita/support/separate.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -65,20 +66,49 @@ struct has_outputs : std::false_type {};
 template <class... T>
 struct has_outputs<std::tuple<T...>> : std::bool_constant<(is_output<T>::value || ...)> {};
 
+/// Errors    S116 a dynamic extent is missing, S118 too many elements
+constexpr value_id add_input(builder& b, std::string_view path, const tensor_type& type) {
+  for (auto e : type.shape)
+    if (e < 0)
+      b.p.error.record("S116", "trace: input \"", path, "\" has shape ", type.shape,
+                       "; give its dynamic extents, all 0 or above");
+  if (!type.shape.fits())
+    b.p.error.record("S118", "trace: input \"", path, "\": ", too_many_elements(type));
+  return ops::parameter(b, path, type);
+}
+/// Errors    P000 it did not compile, P006 it is not of this trace
+constexpr void add_output(builder& b, std::string_view path, const builder* of, value_id v) {
+  if (v == poisoned)
+    b.p.error.record("P000", "trace: the model did not compile");
+  else if (of != &b || v >= b.p.value_count())
+    b.p.error.record("P006", "trace: output \"", path, "\" is not of this trace");
+  else if (!b.failed())
+    b.p.outputs.push_back({v, b.p.intern(path)});
+}
+
+}  // namespace dsl_detail
+
+namespace compiled {
+value_id add_input(builder& b, std::string_view path, const tensor_type& type);
+void add_output(builder& b, std::string_view path, const builder* of, value_id v);
+}  // namespace compiled
+
+namespace dsl_detail {
+
+constexpr value_id input(builder& b, std::string_view path, const tensor_type& type) {
+  PARTITA_RETURN(add_input(b, path, type), compiled::add_input(b, path, type));
+}
+constexpr void output(builder& b, std::string_view path, const builder* of, value_id v) {
+  PARTITA_RETURN(add_output(b, path, of, v), compiled::add_output(b, path, of, v));
+}
+
 template <class Spec>
 constexpr Spec bind(builder& b, const input_spec<Spec>& in) {
   Spec bound = in.spec;
   for_each_leaf(
       [&](auto& leaf, std::string_view path) {
         using leaf_type = std::remove_cvref_t<decltype(leaf)>;
-        const tensor_type type = leaf.type();
-        for (auto e : type.shape)
-          if (e < 0)
-            b.p.error.record("S116", "trace: input \"", path, "\" has shape ", type.shape,
-                             "; give its dynamic extents, all 0 or above");
-        if (!type.shape.fits())
-          b.p.error.record("S118", "trace: input \"", path, "\": ", too_many_elements(type));
-        leaf = leaf_type(&b, ops::parameter(b, path, type));
+        leaf = leaf_type(&b, input(b, path, leaf.type()));
       },
       text(in.name), bound);
   return bound;
@@ -87,18 +117,28 @@ constexpr Spec bind(builder& b, const input_spec<Spec>& in) {
 template <class Result>
 constexpr void add_outputs(builder& b, std::string_view name, const Result& result) {
   for_each_leaf(
-      [&](const auto& leaf, std::string_view path) {
-        if (leaf.id() == poisoned)
-          b.p.error.record("P000", "trace: the model did not compile");
-        else if (leaf.context() != &b || leaf.id() >= b.p.value_count())
-          b.p.error.record("P006", "trace: output \"", path, "\" is not of this trace");
-        else if (!b.failed())
-          b.p.outputs.push_back({leaf.id(), b.p.intern(path)});
-      },
+      [&](const auto& leaf, std::string_view path) { output(b, path, leaf.context(), leaf.id()); },
       text(name), result);
 }
 
+/// The program that a model wrote, without what no output needs.
+constexpr program traced(builder& b) {
+  if (!b.failed()) {
+    if (b.any_custom_vjp()) op_detail::drop_custom_vjps(b.p);
+    tag_names(b.p).run();
+    b.p = ir_detail::tidy(b.p);
+  }
+  if (!b.failed()) b.p.error.record(check_names(b.p));
+  if (!b.failed()) b.p.error.record(check_interface(b.p));
+  b.p.error.raise();
+  return static_cast<program&&>(b.p);
+}
+
 }  // namespace dsl_detail
+
+namespace compiled {
+program traced(builder& b);
+}
 
 /// Runs the model once on handles of the inputs and gives the program it wrote, without the ops
 /// that no output needs.
@@ -128,15 +168,7 @@ constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
   } else {
     dsl_detail::add_outputs(b, "result", result);
   }
-  if (!b.failed()) {
-    if (b.any_custom_vjp()) op_detail::drop_custom_vjps(b.p);
-    dsl_detail::tag_names(b.p).run();
-    b.p = ir_detail::tidy(b.p);
-  }
-  if (!b.failed()) b.p.error.record(check_names(b.p));
-  if (!b.failed()) b.p.error.record(check_interface(b.p));
-  b.p.error.raise();
-  return static_cast<program&&>(b.p);
+  PARTITA_RETURN(dsl_detail::traced(b), compiled::traced(b));
 }
 
 }  // namespace partita

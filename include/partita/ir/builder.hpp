@@ -6,9 +6,18 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/support/place_table.hpp>
+#include <partita/support/separate.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
+
+namespace compiled {
+value_id emit(builder& b, const op_def& def, span<const value_id> operands,
+              span<const std::int64_t> attrs, const tensor_type& declared, vec<program>&& regions);
+value_id scalar(builder& b, const op_def& constant, dtype t, std::int64_t bits);
+value_id take(builder& b, const builder* from, const op_def& parameter, value_id v);
+void destroy(builder& b);
+}  // namespace compiled
 
 /// Builds a program op by op.
 ///
@@ -41,6 +50,14 @@ class builder {
   constexpr value_id emit(const op_def& def, span<const value_id> operands,
                           span<const std::int64_t> attrs, const tensor_type& declared = {},
                           vec<program>&& regions = {}) {
+    PARTITA_RETURN(append(def, operands, attrs, declared, static_cast<vec<program>&&>(regions)),
+                   compiled::emit(*this, def, operands, attrs, declared,
+                                  static_cast<vec<program>&&>(regions)));
+  }
+  /// What `emit` does.
+  constexpr value_id append(const op_def& def, span<const value_id> operands,
+                            span<const std::int64_t> attrs, const tensor_type& declared,
+                            vec<program>&& regions) {
     // (Few calls: it is done for all ops of a trace.)
     if (p.error.is_set) return -1;
     const value_id* const values = operands.data();

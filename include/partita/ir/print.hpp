@@ -7,6 +7,7 @@
 #include <partita/support/name_table.hpp>
 #include <partita/support/place_table.hpp>
 #include <partita/support/quoted.hpp>
+#include <partita/support/separate.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -319,8 +320,8 @@ constexpr void print_ops(text& out, const program& p, const value_names& names, 
     if (!p.is(o, op_role::parameter)) print_op(out, p, o, names, m, depth, labels);
 }
 
-/// The program as the paper's listings show it; `m` is named in the header and by collectives.
-constexpr text print(const program& p, const mesh* m = nullptr) {
+namespace ir_detail {
+constexpr text printed(const program& p, const mesh* m) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
   const value_names names(p);
@@ -328,6 +329,16 @@ constexpr text print(const program& p, const mesh* m = nullptr) {
   print_ops(out, p, names, m, 1, p.labels);
   print_return(out, p, names);
   return out;
+}
+}  // namespace ir_detail
+
+namespace compiled {
+text print(const program& p, const mesh* m);
+}
+
+/// The program as the paper's listings show it; `m` is named in the header and by collectives.
+constexpr text print(const program& p, const mesh* m = nullptr) {
+  PARTITA_RETURN(ir_detail::printed(p, m), compiled::print(p, m));
 }
 
 }  // namespace partita

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <partita/report/explain.hpp>
+#include <partita/support/separate.hpp>
 
 namespace partita {
 
@@ -125,14 +126,24 @@ constexpr text difference(const A& a, const B& b, int limit) {
 
 }  // namespace report_detail
 
+namespace report_detail {
+constexpr text diff_text(const partitioned& a, const partitioned& b, int limit) {
+  return report_detail::difference(schedule_detail::summary_with_words(a),
+                                   schedule_detail::summary_with_words(b), limit);
+}
+}  // namespace report_detail
+
+namespace compiled {
+text diff(const partitioned& a, const partitioned& b, int limit);
+}
+
 /// What differs between two partitioned programs, `a -> b`: mesh, schedule, collectives by kind,
 /// flops and bytes per device, layouts of inputs and outputs, and the collectives of each behind
 /// those that both begin with, without those that both end with. At most `limit` inputs, outputs
 /// and collectives of each; the others are counted. Without a difference the text is "no
 /// difference".
 constexpr text diff(const partitioned& a, const partitioned& b, int limit = 8) {
-  return report_detail::difference(schedule_detail::summary_with_words(a),
-                                   schedule_detail::summary_with_words(b), limit);
+  PARTITA_RETURN(report_detail::diff_text(a, b, limit), compiled::diff(a, b, limit));
 }
 
 namespace report_detail {

@@ -5,6 +5,7 @@
 
 #include <partita/report/columns.hpp>
 #include <partita/schedule/check.hpp>
+#include <partita/support/separate.hpp>
 
 namespace partita {
 
@@ -77,6 +78,16 @@ constexpr text explanation(const Summary& s) {
 
 }  // namespace report_detail
 
+namespace report_detail {
+constexpr text explained_text(const partitioned& p) {
+  return report_detail::explanation(schedule_detail::summary_with_words(p));
+}
+}  // namespace report_detail
+
+namespace compiled {
+text explain(const partitioned& p);
+}
+
 /// One line per collective of the device-local program, in its order: kind and axes, value, bytes
 /// that a device sends (see bytes_sent), how often it runs, the tactic that had the last part in
 /// it, and why; then how often each kind runs, how many of it are written (where loops run some
@@ -86,13 +97,11 @@ constexpr text explanation(const Summary& s) {
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {
-  return report_detail::explanation(schedule_detail::summary_with_words(p));
+  PARTITA_RETURN(report_detail::explained_text(p), compiled::explain(p));
 }
 
-/// What is replicated by default (see replicated_value), largest first: bytes on one device times
-/// copies, the value, its op and type, the axes. At most `limit` lines; the rest is counted and
-/// summed.
-constexpr text print_replicated(const partitioned& p, int limit = 20) {
+namespace report_detail {
+constexpr text replicated_text(const partitioned& p, int limit) {
   text out;
   if (p.error) return out << "error: " << p.error.message << '\n';
   const schedule_detail::source_names names(p.source, p.core);
@@ -123,6 +132,18 @@ constexpr text print_replicated(const partitioned& p, int limit = 20) {
   out << "replicated by default: ";
   print_figure(out, bytes);
   return out << " bytes on one device, in " << shown << (shown == 1 ? " value\n" : " values\n");
+}
+}  // namespace report_detail
+
+namespace compiled {
+text print_replicated(const partitioned& p, int limit);
+}
+
+/// What is replicated by default (see replicated_value), largest first: bytes on one device times
+/// copies, the value, its op and type, the axes. At most `limit` lines; the rest is counted and
+/// summed.
+constexpr text print_replicated(const partitioned& p, int limit = 20) {
+  PARTITA_RETURN(report_detail::replicated_text(p, limit), compiled::print_replicated(p, limit));
 }
 
 namespace report_detail {

@@ -7,6 +7,7 @@
 #include <partita/report/conflict.hpp>
 #include <partita/schedule/figures.hpp>
 #include <partita/schedule/summary.hpp>
+#include <partita/support/separate.hpp>
 
 namespace partita {
 
@@ -130,12 +131,8 @@ constexpr void print_sharing(text& out, const partitioned& p) {
 
 }  // namespace report_detail
 
-/// After each tactic: actions, collectives (where loops have some, also as written), which inputs
-/// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
-/// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
-/// that are left. At the end what a device does, sends and holds, and what sharing gathers would
-/// change of it. Cost: linear in ops, actions and what stands in it.
-constexpr text report(const partitioned& p, int limit = 12) {
+namespace report_detail {
+constexpr text reported(const partitioned& p, int limit) {
   text out;
   const value_names source_names(flat_program(p.sharded()).p);
   report_detail::settler settle(p, limit);
@@ -151,6 +148,20 @@ constexpr text report(const partitioned& p, int limit = 12) {
   out << '\n';
   report_detail::print_sharing(out, p);
   return out;
+}
+}  // namespace report_detail
+
+namespace compiled {
+text report(const partitioned& p, int limit);
+}
+
+/// After each tactic: actions, collectives (where loops have some, also as written), which inputs
+/// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
+/// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
+/// that are left. At the end what a device does, sends and holds, and what sharing gathers would
+/// change of it. Cost: linear in ops, actions and what stands in it.
+constexpr text report(const partitioned& p, int limit = 12) {
+  PARTITA_RETURN(report_detail::reported(p, limit), compiled::report(p, limit));
 }
 
 }  // namespace partita

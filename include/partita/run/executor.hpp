@@ -7,27 +7,16 @@
 #include <string>
 #include <vector>
 
-#include <partita/run/interpreter.hpp>
+#include <partita/run/options.hpp>
 #include <partita/run/results.hpp>
-#if !defined(PARTITA_SEPARATE_KERNELS)
-#include <partita/run/kernels/table.hpp>
-#endif
+#include <partita/spmd/device_program.hpp>
+#include <partita/support/separate.hpp>
 
 namespace partita {
 
 namespace run_detail {
 
-/// A source program as a program for a mesh without axes.
-inline device_program as_device_program(const program& p) {
-  device_program d;
-  d.local = p;
-  if (p.error) return d;
-  for (int i = 0; i < p.input_count(); ++i) d.input_types.push_back(p.input_type(i));
-  for (int i = 0; i < p.output_count(); ++i) d.output_types.push_back(p.output_type(i));
-  d.inputs.resize(d.input_types.size(), layout{});
-  d.outputs.resize(d.output_types.size(), layout{});
-  return d;
-}
+class interpreter;
 
 }  // namespace run_detail
 
@@ -44,15 +33,13 @@ inline device_program as_device_program(const program& p) {
 ///           carries
 class executable {
  public:
-  explicit executable(const program& p, const run_options& options = {})
-      : executable(run_detail::as_device_program(p), options) {}
-  explicit executable(const device_program& d, const run_options& options = {})
-      : impl_(std::make_shared<run_detail::interpreter>(d, options)) {}
+  explicit executable(const program& p, const run_options& options = {});
+  explicit executable(const device_program& d, const run_options& options = {});
 
   /// Global arrays in the order of the inputs; gives global arrays in the order of the outputs.
-  std::vector<array> operator()(std::span<const array> inputs) const { return impl_->run(inputs); }
+  std::vector<array> operator()(std::span<const array> inputs) const;
   std::vector<array> operator()(const std::vector<array>& inputs) const {
-    return impl_->run(inputs);
+    return (*this)(std::span<const array>(inputs));
   }
   /// Arrays, xtensor containers, scalars, vectors of arrays and results, flattened in order.
   template <class... Args>
@@ -62,11 +49,9 @@ class executable {
     return run_detail::run_arguments(*this, args...);
   }
 
-  const std::shared_ptr<const std::vector<std::string>>& output_names() const {
-    return impl_->names();
-  }
+  const std::shared_ptr<const std::vector<std::string>>& output_names() const;
   /// Memory for everything between the inputs and the outputs.
-  std::int64_t workspace_bytes() const { return impl_->workspace_bytes(); }
+  std::int64_t workspace_bytes() const;
 
  private:
   std::shared_ptr<run_detail::interpreter> impl_;
@@ -75,20 +60,10 @@ class executable {
 /// Runs one op on arrays; `results` are its types.
 ///
 /// Errors    R002, R003 an array does not fit the op, R005 no kernel
-inline std::vector<array> run_op(const op_def& def, std::span<const array> operands,
-                                 std::span<const std::int64_t> attrs,
-                                 std::span<const tensor_type> results,
-                                 const run_options& options = {}) {
-  program p;
-  std::vector<value_id> values;
-  for (const array& a : operands) {
-    values.push_back(p.append(partita::def<op::parameter>, {}, {}, a.type()));
-    p.inputs.push_back(values.back());
-  }
-  p.append_op(def, values, attrs);
-  for (const auto& t : results) p.outputs.push_back({p.append_result(t), {}});
-  return executable(p, options)(operands);
-}
+PARTITA_LINKAGE std::vector<array> run_op(const op_def& def, std::span<const array> operands,
+                                          std::span<const std::int64_t> attrs,
+                                          std::span<const tensor_type> results,
+                                          const run_options& options = {});
 /// Runs an op with one result.
 inline array run_op(const op_def& def, std::span<const array> operands,
                     std::span<const std::int64_t> attrs, const tensor_type& result,
@@ -102,3 +77,7 @@ inline array run_op(const program& p, op_id o, std::span<const array> operands,
 }
 
 }  // namespace partita
+
+#if !defined(PARTITA_SEPARATE)
+#include <partita/run/executor_body.hpp>
+#endif

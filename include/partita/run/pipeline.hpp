@@ -13,6 +13,7 @@
 
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/run/executor.hpp>
+#include <partita/run/interpreter.hpp>
 
 namespace partita {
 

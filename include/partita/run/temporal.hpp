@@ -3,230 +3,26 @@
 /// Source    PartIR, section 4 (loops have sequential semantics)
 #pragma once
 
-#include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <partita/core/core_program.hpp>
-#include <partita/run/device/control_table.hpp>
 #include <partita/run/evaluate.hpp>
-#include <partita/run/slices.hpp>
+#include <partita/support/separate.hpp>
 
 namespace partita {
 
 namespace run_detail {
 
-/// Runs a core program op by op, each in its own nest of loops, and the programs nested in it.
-class temporal_interpreter {
- public:
-  temporal_interpreter(const core_program& c, const run_options& options)
-      : c_(c), options_(options), by_scope_(c.nested.scopes.size()) {
-    for (op_id o : c_.order) by_scope_[at(c_.nested.scope[o])].push_back(o);
-    std::vector<std::string> list;
-    for (int i = 0; i < c_.p.output_count(); ++i) list.emplace_back(c_.p.output_name(i));
-    names_ = std::make_shared<const std::vector<std::string>>(std::move(list));
-  }
-  const std::shared_ptr<const std::vector<std::string>>& output_names() const { return names_; }
-
+/// A core program to be run op by op, each in its own nest of loops.
+struct run_in_sequence {
+  const core_program& c;
+  const run_options& options;
   /// Global arrays in, global arrays out.
-  ///
-  /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op, R007 unknown op with programs
-  std::vector<array> operator()(std::span<const array> inputs) const {
-    c_.p.error.raise();
-    std::vector<tensor_type> types;
-    for (int i = 0; i < c_.p.input_count(); ++i) types.push_back(c_.true_type(c_.p.inputs[i]));
-    check_arrays(c_.p, types, inputs);
-    memory values(at(c_.p.value_count()));
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      values[at(c_.p.inputs[i])] = resized(inputs[i], c_.p.type(c_.p.inputs[i]).shape);
-    run_scope(0, values);
-    std::vector<array> out;
-    for (const auto& each : c_.p.outputs)
-      out.push_back(resized(values[at(each.value)], c_.true_shape(each.value)));
-    return out;
-  }
-
- private:
-  using memory = std::vector<array>;  // by value
-  using control_info = flat_program::control_info;
-
-  const core_program& c_;
-  run_options options_;
-  std::vector<std::vector<op_id>> by_scope_;
-  std::shared_ptr<const std::vector<std::string>> names_;
-
-  static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
-
-  void run_scope(int scope, memory& values) const {
-    for (op_id o : by_scope_[at(scope)]) {
-      const op_node& n = c_.p.op(o);
-      if (n.def->role == op_role::parameter || n.def->role == op_role::wire) continue;
-      if (n.def->role == op_role::control) {
-        run_control(*c_.nested.control_of(o), values);
-        continue;
-      }
-      std::vector<array> operands;
-      for (value_id v : c_.p.operands(o)) operands.push_back(values[at(v)]);
-      std::vector<tensor_type> results;
-      for (int r = 0; r < n.result_count; ++r) results.push_back(c_.p.type(n.result + r));
-      const auto given = c_.p.attrs(o);
-      vec<std::int64_t> attrs(given.begin(), given.end());
-      const vec<halo_loops> halos = c_.halos_of(o, attrs);
-      const std::vector<array> made =
-          run_halos(o, {halos.data(), halos.size()}, operands, results, attrs);
-      for (int r = 0; r < n.result_count; ++r) values[at(n.result + r)] = made[at(r)];
-    }
-  }
-
-  /// The loops over factors with halos, from a given one on, then the other loops. `results` are
-  /// the types that they give.
-  std::vector<array> run_halos(op_id o, std::span<const halo_loops> halos,
-                               const std::vector<array>& operands,
-                               const std::vector<tensor_type>& results,
-                               const vec<std::int64_t>& attrs) const {
-    if (halos.empty()) return run_loops(o, 0, operands, results, attrs);
-    const halo_cut& cut = halos[0].cut;
-    const int dim = cut.result_dim;
-    std::vector<tensor_type> parts = results;
-    const std::int64_t extent = dim == no_dim ? 0 : results[0].shape[dim] / cut.pieces;
-    if (dim != no_dim) parts[0].shape[dim] = cut.made > 0 ? cut.made : extent;
-    std::vector<array> out{array(results[0])};
-    for (std::int64_t i = 0; i < cut.pieces; ++i) {
-      std::vector<array> sliced = operands;
-      for (std::size_t k = 0; k < operands.size(); ++k)
-        if (cut.slices(static_cast<int>(k)))
-          sliced[k] = halo_piece(cut, static_cast<int>(k), i, operands);
-      const array made = run_halos(o, halos.subspan(1), sliced, parts, attrs)[0];
-      if (dim != no_dim)
-        put_slice(kept_of(cut, made, i, extent), dim, i, out[0]);
-      else
-        out[0] =
-            i == 0 ? made : combined(c_.map.at(o, halos[0].factor).combine, out[0], made, options_);
-    }
-    return out;
-  }
-
-  /// The loops of an op from the given one inwards; `results` are the types that they give.
-  std::vector<array> run_loops(op_id o, int depth, const std::vector<array>& operands,
-                               const std::vector<tensor_type>& results,
-                               const vec<std::int64_t>& attrs) const {
-    const nest& loops = c_.nest_of(o);
-    if (depth == loops.count) {
-      if (c_.p.op(o).def->identity) return operands;
-      return run_op(*c_.p.op(o).def, operands, {attrs.data(), attrs.size()}, results, options_);
-    }
-    const loop& l = loops.loops[depth];
-    if (l.factor == any_factor || c_.map.at(o, l.factor).halo)
-      return run_loops(o, depth + 1, operands, results, attrs);
-    const factor& f = c_.map.at(o, l.factor);
-    const std::int64_t n = c_.mesh.size(l.axis);
-    std::vector<tensor_type> parts = results;
-    std::vector<array> out;
-    for (std::size_t r = 0; r < results.size(); ++r) {
-      const int dim = c_.map.result_dim(f, static_cast<int>(r));
-      if (dim != no_dim) parts[r].shape[dim] /= n;
-      out.emplace_back(results[r]);
-    }
-    for (std::int64_t i = 0; i < n; ++i) {
-      std::vector<array> sliced = operands;
-      for (std::size_t k = 0; k < operands.size(); ++k) {
-        const int dim = c_.map.operand_dim(f, static_cast<int>(k));
-        if (dim != no_dim) sliced[k] = slice_of(operands[k], dim, n, i);
-      }
-      const std::vector<array> pieces = run_loops(o, depth + 1, sliced, parts, attrs);
-      for (std::size_t r = 0; r < results.size(); ++r) {
-        const int dim = c_.map.result_dim(f, static_cast<int>(r));
-        if (dim != no_dim)
-          put_slice(f.offset ? moved_by(pieces[r], parts[r].shape[dim] * i, options_) : pieces[r],
-                    dim, i, out[r]);
-        else if (i == 0 || f.combine == combiner::stack)  // or the same in every iteration
-          out[r] = pieces[r];
-        else
-          out[r] = combined(f.combine, out[r], pieces[r], options_);
-      }
-    }
-    return out;
-  }
-
-  // ---- Ops with nested programs. Their wires pass values as they are. ---------------------------
-
-  std::vector<array> run_nested(const control_info& k, int region, const std::vector<array>& inputs,
-                                memory& values) const {
-    const auto& scope = c_.nested.scopes[at(k.first_scope + region)];
-    for (std::size_t i = 0; i < inputs.size(); ++i) values[at(scope.inputs[i])] = inputs[i];
-    run_scope(k.first_scope + region, values);
-    std::vector<array> out;
-    for (const auto& u : scope.outputs) out.push_back(values[at(c_.p.operand(u.op, u.operand))]);
-    return out;
-  }
-  void run_control(const control_info& k, memory& values) const {
-    std::vector<array> operands;
-    for (const auto& u : k.operands) operands.push_back(values[at(c_.p.operand(u.op, u.operand))]);
-    const std::vector<array> results = run_control(c_.p.op(k.marker).def, k, operands, values);
-    for (std::size_t i = 0; i < results.size(); ++i) values[at(k.results[i])] = results[i];
-  }
-  std::vector<array> run_control(const op_def* what, const control_info& k,
-                                 const std::vector<array>& operands, memory& values) const {
-    if (k.scope_count == 0) return operands;  // nothing but wires
-    check_control(what);
-    switch (control_kind_of(what)) {
-      case control_kind::once:
-        return run_nested(k, 0, operands, values);
-      case control_kind::choose:
-        return run_case(k, operands, values);
-      case control_kind::repeat:
-        return run_while(k, operands, values);
-      case control_kind::scan:
-        return run_scan(k, operands, values);
-      case control_kind::unknown:
-        break;
-    }
-    return {};
-  }
-  std::vector<array> run_while(const control_info& k, std::vector<array> carried,
-                               memory& values) const {
-    while (run_nested(k, 0, carried, values)[0].item<bool>())
-      carried = run_nested(k, 1, carried, values);
-    return carried;
-  }
-  std::vector<array> run_case(const control_info& k, const std::vector<array>& operands,
-                              memory& values) const {
-    const auto i = operands[0].item<std::int32_t>();
-    const int region = i < 0 || i >= k.scope_count ? k.scope_count - 1 : i;
-    return run_nested(k, region, {operands.begin() + 1, operands.end()}, values);
-  }
-  std::vector<array> run_scan(const control_info& k, std::vector<array> operands,
-                              memory& values) const {
-    const op::scan::counts n(c_.p.attrs(k.marker));
-    const std::size_t first_sliced = at(n.constants + n.carried);
-    std::vector<array> stacked;
-    for (std::size_t j = at(n.carried); j < k.results.size(); ++j)
-      stacked.emplace_back(c_.p.type(k.results[j]));
-    for (std::int64_t i = 0; i < n.length; ++i) {
-      const std::int64_t position = n.reversed ? n.length - 1 - i : i;
-      std::vector<array> inputs{array(static_cast<std::int32_t>(position))};
-      for (std::size_t j = 0; j < operands.size(); ++j) {
-        if (j < first_sliced) {
-          inputs.push_back(operands[j]);
-        } else {
-          const array slice = slice_of(operands[j], 0, n.length, position);
-          inputs.push_back(slice.reshaped(op::scan::slice_of(operands[j].type()).shape));
-        }
-      }
-      const std::vector<array> out = run_nested(k, 0, inputs, values);
-      for (int j = 0; j < n.carried; ++j) operands[at(n.constants + j)] = out[at(j)];
-      for (std::size_t j = 0; j < stacked.size(); ++j) {
-        const array& piece = out[at(n.carried) + j];
-        put_slice(piece.reshaped(op::scan::stack_of(1, piece.type()).shape), 0, position,
-                  stacked[j]);
-      }
-    }
-    std::vector<array> results(operands.begin() + n.constants,
-                               operands.begin() + n.constants + n.carried);
-    results.insert(results.end(), stacked.begin(), stacked.end());
-    return results;
-  }
+  std::vector<array> operator()(std::span<const array> inputs) const;
+  std::shared_ptr<const std::vector<std::string>> output_names() const;
 };
 
 template <class P>
@@ -245,7 +41,7 @@ concept HoldsCoreProgram = requires(const P& p) {
 /// Errors    R001 to R003 wrong arrays, R005 no kernel
 template <class... Args>
 results temporal(const core_program& c, const run_options& options, const Args&... args) {
-  return run_detail::run_arguments(run_detail::temporal_interpreter(c, options), args...);
+  return run_detail::run_arguments(run_detail::run_in_sequence{c, options}, args...);
 }
 template <class... Args>
 results temporal(const core_program& c, const Args&... args) {
@@ -259,3 +55,7 @@ results temporal(const P& p, const Args&... args) {
 }
 
 }  // namespace partita
+
+#if !defined(PARTITA_SEPARATE)
+#include <partita/run/temporal_body.hpp>
+#endif

@@ -15,6 +15,7 @@
 #include <partita/schedule/kept_function.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/support/kept_name.hpp>
+#include <partita/support/separate.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -109,7 +110,9 @@ struct placing {
   span<const kept_manual_entry> entries_;
   uneven uneven_ = uneven::unsaid;
 
-  constexpr void apply(tactic_context& c) const {
+  constexpr void apply(tactic_context& c) const;
+  /// What `apply` does.
+  constexpr void place_all(tactic_context& c) const {
     const int axis = c.axis(axis_);
     if (axis < 0) return;
     vec<placed> states;  // outputs that must end up as their input
@@ -194,6 +197,16 @@ struct placing {
   }
 };
 
+}  // namespace schedule_detail
+
+namespace compiled {
+void apply(const schedule_detail::placing& p, tactic_context& c);
+}
+
+namespace schedule_detail {
+constexpr void placing::apply(tactic_context& c) const {
+  PARTITA_RETURN(place_all(c), compiled::apply(*this, c));
+}
 }  // namespace schedule_detail
 
 /// Shards named values along one axis of the mesh, or along a part of one: `manual("A:(1)4", ...)`

@@ -10,6 +10,7 @@
 #include <partita/ir/source_ids.hpp>
 #include <partita/schedule/partitioned.hpp>
 #include <partita/schedule/stages.hpp>
+#include <partita/support/separate.hpp>
 
 namespace partita {
 
@@ -51,6 +52,66 @@ struct partition_options {
   }
 };
 
+namespace schedule_detail {
+
+template <class Schedule, class Partitioned>
+constexpr Partitioned partition(program&& source, const mesh& m, const Schedule& tactics,
+                                const partition_options& options, Partitioned r) {
+  r.source = static_cast<program&&>(source);
+  number_ops(r.source);
+  r.passes = options.passes;
+  r.overlap = options.overlap;
+  validate(r, m);
+  r.error.record(options.validate());
+  if (!r.error) r.error.record(options.overlap.options.validate(m));
+  const vec<rewritten_by> said = rewrite(r, tactics);
+  if (!r.error) r.core = core_program(r.sharded(), m);
+  apply_tactics(r, tactics, said);
+  finish(r, options);
+  return r;
+}
+
+template <class Schedule, class Partitioned>
+constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
+                             const partition_options& options) {
+  r.error.record(options.validate());
+  vec<rewritten_by> said;
+  for_each_tactic(tactics, [&](const auto& t) {
+    said.push_back({});
+    if (rewrites(t))
+      r.error.record("S028", "extend: \"", t.name(),
+                     "\" rewrites the program, which has been partitioned; give it to partition");
+  });
+  apply_tactics(r, tactics, said);
+  finish(r, options);
+  return r;
+}
+
+template <class Partitioned>
+constexpr Partitioned after(const Partitioned& p, int tactic, Partitioned r) {
+  r.source = p.source;
+  r.rewritten = p.rewritten;
+  r.passes = p.passes;
+  r.overlap = p.overlap;
+  r.error = p.error;
+  if (tactic < 0 || tactic >= static_cast<int>(p.tactics.size()))
+    r.error.record("P007", "after: no tactic ", tactic, "; there are ", p.tactics.size());
+  if (!r.error) apply_again(r, p, tactic);
+  finish(r, partition_options());
+  return r;
+}
+
+}  // namespace schedule_detail
+
+namespace compiled {
+partitioned partition(program&& source, const mesh& m,
+                      const vec<schedule_detail::any_tactic>& tactics,
+                      const partition_options& options);
+partitioned extend(partitioned&& r, const vec<schedule_detail::any_tactic>& tactics,
+                   const partition_options& options);
+partitioned after(const partitioned& p, int tactic);
+}  // namespace compiled
+
 /// Applies a schedule to a program on a mesh. The schedule is what `schedule(...)` gives, or, where
 /// it is known only at run time, a range of tactics of one type.
 ///
@@ -66,19 +127,10 @@ struct partition_options {
 template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned partition(program source, const mesh& m, const Schedule& tactics,
                                 const partition_options& options = {}) {
-  Partitioned r;
-  r.source = static_cast<program&&>(source);
-  number_ops(r.source);
-  r.passes = options.passes;
-  r.overlap = options.overlap;
-  schedule_detail::validate(r, m);
-  r.error.record(options.validate());
-  if (!r.error) r.error.record(options.overlap.options.validate(m));
-  const vec<schedule_detail::rewritten_by> said = schedule_detail::rewrite(r, tactics);
-  if (!r.error) r.core = core_program(r.sharded(), m);
-  schedule_detail::apply_tactics(r, tactics, said);
-  schedule_detail::finish(r, options);
-  return r;
+  PARTITA_RETURN(schedule_detail::partition(static_cast<program&&>(source), m, tactics, options,
+                                            Partitioned()),
+                 compiled::partition(static_cast<program&&>(source), m,
+                                     schedule_detail::erased(tactics), options));
 }
 
 /// Goes on from where a schedule ended: the same as its tactics and these in one schedule, without
@@ -90,17 +142,9 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
 template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
                              const partition_options& options = {}) {
-  r.error.record(options.validate());
-  vec<schedule_detail::rewritten_by> said;
-  schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
-    said.push_back({});
-    if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>)
-      r.error.record("S028", "extend: \"", t.name(),
-                     "\" rewrites the program, which has been partitioned; give it to partition");
-  });
-  schedule_detail::apply_tactics(r, tactics, said);
-  schedule_detail::finish(r, options);
-  return r;
+  PARTITA_RETURN(
+      schedule_detail::extend(static_cast<Partitioned&&>(r), tactics, options),
+      compiled::extend(static_cast<Partitioned&&>(r), schedule_detail::erased(tactics), options));
 }
 
 /// The program as it was after tactic number `tactic` of its schedule, counted from 0: device-local
@@ -109,17 +153,7 @@ constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
 /// Errors    P007 there is no such tactic
 template <std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned after(const Partitioned& p, int tactic) {
-  Partitioned r;
-  r.source = p.source;
-  r.rewritten = p.rewritten;
-  r.passes = p.passes;
-  r.overlap = p.overlap;
-  r.error = p.error;
-  if (tactic < 0 || tactic >= static_cast<int>(p.tactics.size()))
-    r.error.record("P007", "after: no tactic ", tactic, "; there are ", p.tactics.size());
-  if (!r.error) schedule_detail::apply_again(r, p, tactic);
-  schedule_detail::finish(r, partition_options());
-  return r;
+  PARTITA_RETURN(schedule_detail::after(p, tactic, Partitioned()), compiled::after(p, tactic));
 }
 
 }  // namespace partita

@@ -25,6 +25,35 @@ concept TacticRange = requires(const Schedule& s) {
   s.size();
 };
 
+/// A tactic of any type, for a schedule at run time; what it refers to outlives it.
+struct any_tactic {
+  const void* tactic;
+  std::string_view (*name_of)(const void*);
+  void (*apply_of)(const void*, tactic_context&);
+  void (*rewrite_of)(const void*, rewriting&);  ///< null: it rewrites nothing
+
+  constexpr std::string_view name() const { return name_of(tactic); }
+  constexpr void apply(tactic_context& c) const { apply_of(tactic, c); }
+  constexpr bool rewrites() const { return rewrite_of != nullptr; }
+  constexpr void rewrite(rewriting& r) const { rewrite_of(tactic, r); }
+};
+template <class T>
+inline any_tactic erased_tactic(const T& t) {
+  any_tactic a{
+      &t, [](const void* p) -> std::string_view { return static_cast<const T*>(p)->name(); },
+      [](const void* p, tactic_context& c) { static_cast<const T*>(p)->apply(c); }, nullptr};
+  if constexpr (Rewriter<T>)
+    a.rewrite_of = [](const void* p, rewriting& r) { static_cast<const T*>(p)->rewrite(r); };
+  return a;
+}
+template <class T>
+constexpr bool rewrites(const T& t) {
+  if constexpr (requires { t.rewrites(); })
+    return t.rewrites();
+  else
+    return Rewriter<T>;
+}
+
 template <class Schedule>
 constexpr int tactic_count(const Schedule& tactics) {
   if constexpr (TacticRange<Schedule>)
@@ -39,6 +68,14 @@ constexpr void for_each_tactic(const Schedule& tactics, const F& f) {
   } else {
     boost::hana::for_each(tactics, f);
   }
+}
+
+/// A schedule as a list of tactics of one type.
+template <class Schedule>
+vec<any_tactic> erased(const Schedule& tactics) {
+  vec<any_tactic> list;
+  for_each_tactic(tactics, [&](const auto& t) { list.push_back(erased_tactic(t)); });
+  return list;
 }
 
 /// Errors    M001 to M004 the mesh, and that of the source
@@ -61,7 +98,7 @@ constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
   for_each_tactic(tactics, [&](const auto& t) {
     list.push_back({});
     if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>) {
-      if (r.error || work.error) return;
+      if (r.error || work.error || !rewrites(t)) return;
       if (work.p.ops.empty()) {
         work.p = r.source;
         work.labels = r.source.labels;

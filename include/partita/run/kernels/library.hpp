@@ -1,8 +1,6 @@
 /// The kernels as the interpreter finds them.
 ///
-/// Compiling them costs a translation unit about ten seconds. A program of many units defines
-/// PARTITA_SEPARATE_KERNELS in all of them and includes <partita/run/kernels/table.hpp> in one; the
-/// CMake target `partita::cpu_separate` does both.
+/// Compiling them costs a translation unit about ten seconds; see support/separate.hpp.
 #pragma once
 
 #include <span>
@@ -10,41 +8,35 @@
 #include <partita/run/kernels/context.hpp>
 #include <partita/run/kernels/convert.hpp>
 #include <partita/run/kernels/link.hpp>
-
-#if defined(PARTITA_SEPARATE_KERNELS)
-#define PARTITA_KERNEL_LINKAGE
-#else
-#define PARTITA_KERNEL_LINKAGE inline
-#endif
+#include <partita/support/separate.hpp>
 
 namespace partita::run_detail {
 
 /// The block function of an elementwise op whose last operand has this type; null for other ops and
 /// for links of chains. A 16-bit result still has to be rounded.
-PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
-                                                 std::span<const std::int64_t> attrs, dtype last,
-                                                 dtype result);
+PARTITA_LINKAGE block_function find_block(const op_def* op, std::span<const std::int64_t> attrs,
+                                          dtype last, dtype result);
 
 /// Combines two operands of an element type, elementwise; 16-bit floats lie in binary32.
-PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t);
+PARTITA_LINKAGE block_function find_combine(combiner c, dtype t);
 
 /// Runs a chain over elements of type `t` (f32 or f64). Rows have `lanes` elements at least, or
 /// there is one of a multiple of `lanes`. No store may go to what a link loads from elsewhere.
-PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t rows, std::int64_t row,
-                                      const chain_link* links, std::size_t count);
+PARTITA_LINKAGE void run_chain(dtype t, std::int64_t rows, std::int64_t row,
+                               const chain_link* links, std::size_t count);
 /// Runs a chain over rows, and combines what it makes of each: one element per row.
-PARTITA_KERNEL_LINKAGE void reduce_chain(dtype t, std::int64_t rows, std::int64_t row,
-                                         const chain_link* links, std::size_t count, combiner c,
-                                         void* out);
+PARTITA_LINKAGE void reduce_chain(dtype t, std::int64_t rows, std::int64_t row,
+                                  const chain_link* links, std::size_t count, combiner c,
+                                  void* out);
 
 /// Combines the elements of each row, to one element per row.
 using row_function = void (*)(std::int64_t rows, std::int64_t row, const void* in, void* out);
 /// For elements of type `t`, which no chain can hold.
-PARTITA_KERNEL_LINKAGE row_function find_row_function(combiner c, dtype t);
+PARTITA_LINKAGE row_function find_row_function(combiner c, dtype t);
 
 /// The library's kernel of an op that is neither elementwise nor a collective and does not merely
 /// pass on its operands, else null.
-PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op);
+PARTITA_LINKAGE kernel_function find_library_kernel(const op_def* op);
 
 /// The user's kernel for an op if there is one, else the library's, else null.
 inline kernel_function find_kernel(const op_def* op, std::span<const kernel_entry> own) {

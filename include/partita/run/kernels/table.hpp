@@ -104,9 +104,8 @@ inline constexpr block_entry block_table[] = {
     {&def<op::shift_right_logical>, &map_function<shift_right_logical_lanes, 2>},
 };
 
-PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
-                                                 std::span<const std::int64_t> attrs, dtype last,
-                                                 dtype result) {
+PARTITA_LINKAGE block_function find_block(const op_def* op, std::span<const std::int64_t> attrs,
+                                          dtype last, dtype result) {
   for (const auto& entry : block_table)
     if (entry.op == op) return entry.of_type(last);
   if (op == &def<op::convert>) return convert_function(last, result);
@@ -116,7 +115,7 @@ PARTITA_KERNEL_LINKAGE block_function find_block(const op_def* op,
   return nullptr;
 }
 
-PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t) {
+PARTITA_LINKAGE block_function find_combine(combiner c, dtype t) {
   return with_computed_type(t, [c]<class T>(std::type_identity<T>) -> block_function {
     // Lanes past the last element need not hold a bool.
     using stored_as = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>;
@@ -125,27 +124,27 @@ PARTITA_KERNEL_LINKAGE block_function find_combine(combiner c, dtype t) {
   });
 }
 
-PARTITA_KERNEL_LINKAGE void run_chain(dtype t, std::int64_t rows, std::int64_t row,
-                                      const chain_link* links, std::size_t count) {
+PARTITA_LINKAGE void run_chain(dtype t, std::int64_t rows, std::int64_t row,
+                               const chain_link* links, std::size_t count) {
   return t == dtype::f64 ? run_chain_of<double>(rows, row, links, count)
                          : run_chain_of<float>(rows, row, links, count);
 }
 
-PARTITA_KERNEL_LINKAGE void reduce_chain(dtype t, std::int64_t rows, std::int64_t row,
-                                         const chain_link* links, std::size_t count, combiner c,
-                                         void* out) {
+PARTITA_LINKAGE void reduce_chain(dtype t, std::int64_t rows, std::int64_t row,
+                                  const chain_link* links, std::size_t count, combiner c,
+                                  void* out) {
   return t == dtype::f64
              ? reduce_chain_of<double>(rows, row, links, count, c, static_cast<double*>(out))
              : reduce_chain_of<float>(rows, row, links, count, c, static_cast<float*>(out));
 }
 
-PARTITA_KERNEL_LINKAGE row_function find_row_function(combiner c, dtype t) {
+PARTITA_LINKAGE row_function find_row_function(combiner c, dtype t) {
   return with_computed_type(t, [c]<class T>(std::type_identity<T>) -> row_function {
     return with_combiner<T>(c, [](auto f) -> row_function { return &reduce_rows<decltype(f), T>; });
   });
 }
 
-PARTITA_KERNEL_LINKAGE kernel_function find_library_kernel(const op_def* op) {
+PARTITA_LINKAGE kernel_function find_library_kernel(const op_def* op) {
   for (const auto& entry : kernel_table)
     if (entry.op == op) return entry.run;
   return nullptr;

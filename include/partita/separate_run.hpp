@@ -1,0 +1,9 @@
+/// What runs programs, but for the kernels, of the library that is compiled once: see
+/// support/separate.hpp. For one translation unit, with PARTITA_SEPARATE defined in all.
+#pragma once
+
+#if defined(PARTITA_SEPARATE)
+#include <partita/run/compare_body.hpp>
+#include <partita/run/executor_body.hpp>
+#include <partita/run/temporal_body.hpp>
+#endif
