@@ -21,6 +21,7 @@
 #include <partita/cost/simulate.hpp>
 #include <partita/cpu.hpp>
 #include <partita/partita.hpp>
+#include <partita/run/interpreter.hpp>
 
 namespace bench {
 

@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
+#include <partita/run/thread_pool.hpp>
 
 #include "../data.hpp"
 #include "device_programs.hpp"

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <partita/run/kernels/convert.hpp>
 
 #include "../laws/cases_linalg.hpp"
 

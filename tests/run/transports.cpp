@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
+#include <partita/run/interpreter.hpp>
 #include <partita/run/transport/in_process.hpp>
 
 #include "../data.hpp"

@@ -9,6 +9,8 @@
 
 #include <partita/op/tile_map_text.hpp>
 #include <partita/run/applied_op.hpp>
+#include <partita/run/interpreter.hpp>
+#include <partita/run/kernels/convert.hpp>
 #include <partita/run/slices.hpp>
 
 namespace partita {
