@@ -5,8 +5,8 @@
 ///   lines that differ signatures include/partita --write    writes the page anew
 ///
 /// It reads headers as this library writes them, not C++: macros of a header that make functions
-/// are expanded, what is private (a namespace whose name ends in "detail", members behind
-/// `private:`) is passed over, bodies are dropped.
+/// are expanded, what is private (a namespace whose name ends in "detail" or is "compiled", members
+/// behind `private:`) is passed over, bodies are dropped.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -210,7 +210,8 @@ bool starts_with_word(std::string_view s, std::string_view word) {
 std::string without_specifiers(std::string s) {
   for (bool again = true; again;) {
     again = false;
-    for (const std::string_view word : {"constexpr", "inline", "static", "consteval", "explicit"})
+    for (const std::string_view word :
+         {"constexpr", "inline", "static", "consteval", "explicit", "PARTITA_LINKAGE"})
       if (starts_with_word(s, word)) {
         s = trimmed(std::string_view(s).substr(word.size()));
         again = true;
@@ -287,7 +288,7 @@ class reader {
       name = name.substr(9);
     else if (name == "partita")
       name.clear();
-    const bool is_private = name.empty() ? false : name.ends_with("detail");
+    const bool is_private = name.empty() ? false : name.ends_with("detail") || name == "compiled";
     scope(name.empty() ? prefix : prefix + name + "::", hidden || is_private);
   }
 
@@ -575,7 +576,7 @@ std::vector<std::string> headers_of(const std::filesystem::path& root) {
     }
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(root / name))
-      if (entry.path().extension() == ".hpp")
+      if (entry.path().extension() == ".hpp" && !entry.path().stem().string().ends_with("_body"))
         found.push_back(entry.path().lexically_relative(root).generic_string());
     std::sort(found.begin(), found.end());
     out.insert(out.end(), found.begin(), found.end());
