@@ -232,6 +232,42 @@ struct sized_copy {
   }
 };
 
+/// A sum of positions times elements: an iteration counts from where its piece starts.
+struct moment {
+  static constexpr std::string_view name = "moment";
+  static constexpr void infer(pt::infer_context& c) { c.result = {c.operands[0].element, {}}; }
+  static constexpr void tile_map(pt::tile_map_context& c) {
+    c.reduce(c.operands[0].shape[0], pt::combiner::add).operand(0, 0).located();
+  }
+  /// sum of (start + i) x_i = start * sum of x_i + sum of i x_i
+  static constexpr void locate(pt::locate_context& c) {
+    const std::int64_t all[] = {0};
+    const pt::dtype t = c.result_types[0].element;
+    const pt::value_id own = c.emit(c.operands);
+    const pt::value_id sum = pt::ops::reduce(c.b, c.operands[0], pt::combiner::add, all);
+    const pt::value_id start = pt::ops::convert(c.b, c.start(0, pt::dtype::i32), t);
+    c.results.push_back(pt::ops::add(c.b, own, pt::ops::multiply(c.b, start, sum)));
+  }
+  static void run(const pt::kernel_context& c) {
+    const auto* x = c.operand<double>(0);
+    double sum = 0;
+    for (std::int64_t i = 0; i < c.types[0].shape[0]; ++i) sum += static_cast<double>(i) * x[i];
+    *c.output<double>() = sum;
+  }
+};
+/// The same, which forgets where it is.
+struct lost_moment : moment {
+  static constexpr void locate(pt::locate_context& c) { c.results.push_back(c.emit(c.operands)); }
+};
+/// The same, which gives something else.
+struct other_moment : moment {
+  static constexpr void locate(pt::locate_context& c) { c.results.push_back(c.operands[0]); }
+};
+/// The same, which gives nothing.
+struct no_moment : moment {
+  static constexpr void locate(pt::locate_context&) {}
+};
+
 std::string thrown(auto f) {
   try {
     f();
@@ -295,4 +331,25 @@ TEST_CASE("an op of a user's is checked in one call") {
   CHECK(thrown([&] {
           pt::check_laws(pt::def<pt::op::add>, {f32({4}), f32({5})});
         }) == "S103 add: shapes [4] and [5] differ");
+}
+
+TEST_CASE("iterations that know where their pieces start") {
+  pt::law_options laws;
+  for (const auto* op :
+       {&pt::def<moment>, &pt::def<lost_moment>, &pt::def<other_moment>, &pt::def<no_moment>})
+    laws.run.kernels.push_back({op, &moment::run});
+  const auto verdict_of = [&](const pt::op_def& op) {
+    return thrown([&] { pt::check_laws(op, {f64({4})}, {}, {}, laws); });
+  };
+  CHECK(verdict_of(pt::def<moment>) == "no error");
+  CHECK(verdict_of(pt::def<lost_moment>) ==
+        "L001 laws: moment ([i@]) -> ([])  reduce={i:add} of (tensor<4xf64>) -> tensor<f64>: entry "
+        "i:add over 2 slices: result () is 5, the loop over slices gives 1");
+  CHECK(verdict_of(pt::def<other_moment>) ==
+        "L002 laws: moment ([i@]) -> ([])  reduce={i:add} of (tensor<4xf64>) -> tensor<f64>: entry "
+        "i:add over 2 slices: slices (tensor<2xf64>) give tensor<2xf64>, the loop needs "
+        "tensor<f64>");
+  CHECK(verdict_of(pt::def<no_moment>) ==
+        "L002 laws: moment ([i@]) -> ([])  reduce={i:add} of (tensor<4xf64>) -> tensor<f64>: entry "
+        "i:add over 2 slices: an iteration gives 0 results");
 }

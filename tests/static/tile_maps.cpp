@@ -36,9 +36,9 @@ TILE_MAP((pt::sum<1>(in<float, 4, 6>(b))), "([i, j]) -> ([i])  reduce={j:add}");
 TILE_MAP((pt::reduce_max<0, 1>(in<float, 4, 6>(b))), "([i, j]) -> ([])  reduce={i:max, j:max}");
 TILE_MAP((pt::reduce_min<0>(in<int, 4, 6>(b))), "([i, j]) -> ([j])  reduce={i:min}");
 TILE_MAP((pt::broadcast_in_dim<0, 2>(in<float, 4, 1>(b), 4, 3, 6)), "([i, 1]) -> ([i, j, k])");
-TILE_MAP((pt::gather(in<float, 5, 6>(b), in<int, 8>(b))), "([5, j], [i]) -> ([i, j])");
+TILE_MAP((pt::gather(in<float, 5, 6>(b), in<int, 8>(b))), "([k@, j], [i]) -> ([i, j])  reduce={k:add}");
 TILE_MAP((pt::scatter_add(in<int, 8>(b), in<float, 8, 6>(b), pt::extent<5>{})),
-         "([i], [i, j]) -> ([5, j])  reduce={i:add}");
+         "([i], [i, j]) -> ([k@, j])  reduce={i:add}");
 TILE_MAP((pt::concatenate<1>(in<float, 4, 3>(b), in<float, 4, 5>(b))),
          "([i, 3], [i, 5]) -> ([i, 8])");
 TILE_MAP((pt::slice<1, 2, 7>(in<float, 4, 8>(b))), "([i, 8]) -> ([i, 5])");
@@ -50,13 +50,17 @@ TILE_MAP((pt::dynamic_slice<pt::axes<4, 3>>(in<float, 4, 8>(b), in<int>(b), in<i
          "([i, 8], [], []) -> ([i, 3])");
 TILE_MAP((pt::dynamic_update_slice(in<float, 4, 8>(b), in<float, 4, 3>(b), in<int>(b), in<int>(b))),
          "([i, 8], [i, 3], [], []) -> ([i, 8])");
-TILE_MAP((pt::take<1>(in<float, 4, 5, 6>(b), in<int, 8>(b))), "([i, 5, k], [j]) -> ([i, j, k])");
+TILE_MAP((pt::dynamic_slice<pt::axes<4, 1>>(in<float, 4, 8>(b), in<int>(b), in<int>(b))),
+         "([i, j@], [], []) -> ([i, 1])  reduce={j:add}");
+TILE_MAP((pt::dynamic_update_slice(in<float, 4, 8>(b), in<float, 4, 1>(b), in<int>(b), in<int>(b))),
+         "([i, j@], [i, 1], [], []) -> ([i, j@])");
+TILE_MAP((pt::take<1>(in<float, 4, 5, 6>(b), in<int, 8>(b))), "([i, l@, k], [j]) -> ([i, j, k])  reduce={l:add}");
 TILE_MAP((pt::take_along_axis<1>(in<float, 4, 5>(b), in<int, 4, 8>(b))),
-         "([i, 5], [i, j]) -> ([i, j])");
+         "([i, k@], [i, j]) -> ([i, j])  reduce={k:add}");
 TILE_MAP((pt::scatter_add(in<float, 5, 6>(b), in<int, 8>(b), in<float, 8, 6>(b))),
-         "([5, i], [8], [8, i]) -> ([5, i])");
+         "([k@, j], [i@], [i@, j]) -> ([k@, j])  reduce={i:add}");
 TILE_MAP((pt::scatter_max(in<float, 5, 6>(b), in<int, 8>(b), in<float, 8, 6>(b))),
-         "([5, j], [i], [i, j]) -> ([5, j])  reduce={i:max}");
+         "([k@, j], [i], [i, j]) -> ([k@, j])  reduce={i:max}");
 TILE_MAP((pt::iota<int, 1>(in<float, 4>(b), pt::extent<4>{}, pt::extent<6>{})),
          "() -> ([i, j])  offset={j}");
 TILE_MAP((pt::bitcast_convert<std::uint8_t>(in<float, 4, 6>(b))), "([i, j]) -> ([i, j, 4])");

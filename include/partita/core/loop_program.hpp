@@ -7,6 +7,7 @@
 
 #include <partita/core/graph.hpp>
 #include <partita/core/halo.hpp>
+#include <partita/core/located.hpp>
 #include <partita/core/loops.hpp>
 #include <partita/core/partition_state.hpp>
 #include <partita/ir/axis_set.hpp>
@@ -309,6 +310,24 @@ class loop_program {
       if (pieces == 1) continue;
       h.cut = cut(o, f, pieces, attrs);
       list.push_back(h);
+    }
+    return list;
+  }
+
+  /// The loops of an op whose iterations know where their pieces start, by factor.
+  constexpr vec<located_loops> located_of(op_id o) const {
+    vec<located_loops> list;
+    const factor* const factors = graph_.map.factors_of(o);
+    for (const auto& l : nest_of(o)) {
+      if (l.factor == any_factor || !factors[l.factor].located || size(o, l.axis) == 1) continue;
+      std::size_t i = 0;
+      while (i < list.size() && list[i].piece.factor < l.factor) ++i;
+      if (i == list.size() || list[i].piece.factor != l.factor) {
+        list.push_back({});
+        for (std::size_t k = list.size() - 1; k > i; --k) list[k] = list[k - 1];
+        list[i] = {{l.factor, factors[l.factor].size, local(o, l.factor)}, {}};
+      }
+      list[i].axes.push_back(l.axis);
     }
     return list;
   }

@@ -97,6 +97,12 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
   return good;
 }
 
+/// May a loop take a factor? A halo has to fit, and a piece that starts somewhere to be possible.
+constexpr bool may_take(const loop_program& c, op_id o, int f, const factor& of, int axis) {
+  if (of.halo) return fits(c, o, f, axis);
+  return !of.located || (c.sees_halos() && !c.differs(o, axis));
+}
+
 /// The dimension on which all ops that use a value slice it along an axis. Being a result of the
 /// program is no use in this sense: results may lie on the mesh as they are made. That is how an
 /// optimizer's next state follows its parameters (section 5.2.2); `replicated` keeps one whole.
@@ -141,14 +147,14 @@ constexpr match find_match(const loop_program& c, const loop_view& now, op_id o,
     const int dim = now.dim_of(now.factors[now.maps[q].begin + given], result);
     if (dim == no_dim || !next_along(now, q, result, o, i, dim, axis)) continue;
     const int f = front_factor(c, now, o, i, dim);
-    if (f != any_factor && (!mine[f].halo || fits(c, o, f, axis))) support(c, m, o, axis, {f, i});
+    if (f != any_factor && may_take(c, o, f, mine[f], axis)) support(c, m, o, axis, {f, i});
     if (m.several) return m;  // an op of many operands may have as many factors
   }
   for (int r = 0; r < n.result_count; ++r) {
     const int dim = sliced_by_all_uses(now, n.result + r, axis);
     if (dim == no_dim) continue;
     const int f = front_factor(c, now, o, -1 - r, dim);
-    if (f != any_factor && (!mine[f].halo || fits(c, o, f, axis))) support(c, m, o, axis, {f, -1});
+    if (f != any_factor && may_take(c, o, f, mine[f], axis)) support(c, m, o, axis, {f, -1});
     if (m.several) return m;
   }
   return m;

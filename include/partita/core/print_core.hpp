@@ -333,7 +333,7 @@ class core_printer {
     const halo_range& r = halo->cut.ranges[operand];
     out << '[';
     if (r.step != 1) out << r.step << " * ";
-    out << loop_index(n, o, *halo);
+    out << loop_index(n, o, halo->factor, halo->cut.pieces);
     if (r.first != 0) out << (r.first > 0 ? " + " : " - ") << (r.first > 0 ? r.first : -r.first);
     out << ", " << r.length << ']';
     if (r.fill_operand >= 0)  // beyond the ends
@@ -344,14 +344,14 @@ class core_printer {
       out << " around";
     return out;
   }
-  /// `%rB`, or `(4 * %rA + %rB)`.
-  constexpr text loop_index(const shown_nest& n, op_id o, const halo_loops& h) const {
+  /// `%rB`, or `(4 * %rA + %rB)`: which of the pieces that loops over a factor cut.
+  constexpr text loop_index(const shown_nest& n, op_id o, int factor, std::int64_t pieces) const {
     text sum;
-    std::int64_t inner = h.cut.pieces;
+    std::int64_t inner = pieces;
     int count = 0;
     for (int k = 0; k < n.count; ++k) {
       const sub_axis& over = n.loops[k].over;
-      if (c_.nest_of(o).loops[n.loops[k].first].factor != h.factor || over.size == 1) continue;
+      if (c_.nest_of(o).loops[n.loops[k].first].factor != factor || over.size == 1) continue;
       if (count++ > 0) sum << " + ";
       inner /= over.size;
       if (inner > 1) sum << inner << " * ";
@@ -391,6 +391,13 @@ class core_printer {
       print_call(out_, c_.p, o, &c_.mesh, name);
     else
       print_iteration(o, attrs, name);
+    if (n.count > 0)
+      for (const located_loops& each : c_.located_of(o)) {  // where its pieces start
+        const auto& [factor, size, block] = each.piece;
+        out_ << " at ";
+        if (block > 1) out_ << block << " * ";
+        out_ << loop_index(n, o, factor, size / block);
+      }
     for (const auto& h : halos)
       if (h.cut.made > 0)  // of what it makes, the elements of its piece
         out_ << " keep " << c_.p.type(v).shape[h.cut.result_dim] / h.cut.pieces;

@@ -112,11 +112,13 @@ enum class fusion_kind : std::uint8_t {
 };
 
 struct wire_list;
+class locate_context;
 constexpr void no_change(vec<std::int64_t>&, const vec<char>&, const vec<char>&) {}
 constexpr collective no_collective(span<const std::int64_t>) { return {}; }
 constexpr void no_wires(const program&, op_id, wire_list&) {}
 constexpr void no_factors(tile_map_context&) {}  ///< every dimension stays whole
 constexpr void no_halo(halo_context& c) { c.possible = false; }
+constexpr void no_location(locate_context&) {}
 constexpr void no_derivative(derive_context&) {}
 constexpr std::int64_t no_flops(const cost_context&) { return 0; }  ///< data movement
 constexpr product_shape no_product(const cost_context&) { return {}; }
@@ -144,6 +146,7 @@ struct op_def {
   /// For such factors: corrects the attributes where the extents have grown in one ratio, and says
   /// (`ranges[k].fill`) what has to stand behind the old end of operands. See padding.hpp.
   void (*stretch)(halo_context&) = &no_halo;
+  void (*locate)(locate_context&) = &no_location;  ///< for located factors, see locate.hpp
   void (*derive)(derive_context&) = &no_derivative;
   std::int64_t (*flops)(const cost_context&) = &no_flops;
   std::int64_t (*bytes)(const cost_context&) = &bytes_of_all;
@@ -209,6 +212,7 @@ constexpr op_def define_op() {
   if constexpr (requires { &Op::tile_map; }) d.tile_map = &Op::tile_map;
   if constexpr (requires { &Op::halo; }) d.halo = &Op::halo;
   if constexpr (requires { &Op::stretch; }) d.stretch = &Op::stretch;
+  if constexpr (requires { &Op::locate; }) d.locate = &Op::locate;
   if constexpr (requires { &Op::derive; }) {
     d.derive = &Op::derive;
     d.differentiable = true;

@@ -39,6 +39,8 @@ struct factor {
   std::int8_t result_dim = no_dim;
   bool offset = false;  ///< each piece still lacks its start: stack of (piece + start)
   bool halo = false;    ///< pieces of operands overlap: an iteration sees neighbouring elements
+  /// An iteration has to know where its pieces start: the op's `locate` function says what it does.
+  bool located = false;
   /// Where its operand dimensions start in factor_table::operand_dims; in front of them, backwards,
   /// stand those of further results.
   std::int64_t operands_begin = 0;
@@ -70,6 +72,19 @@ struct factor_table {
   }
   constexpr int operand_dim(const factor& f, int operand) const {
     return operand_dims.data()[f.operands_begin + operand];
+  }
+  /// Takes those located factors from the op that was added last that cut its first operand or its
+  /// result: pieces are not what the op itself takes and makes then.
+  constexpr void drop_located() {
+    row& r = ops.back();
+    int kept = 0;
+    for (int f = 0; f < r.count; ++f)
+      if (const factor& each = factors[r.begin + f];
+          !each.located ||
+          (each.combine != combiner::stack && (r.operands == 0 || operand_dim(each, 0) == no_dim)))
+        factors[r.begin + kept++] = factors[r.begin + f];
+    r.count = kept;
+    factors.resize(static_cast<std::size_t>(r.begin + kept));
   }
   /// The factors of an op, in an array.
   constexpr const factor* factors_of(int op) const { return factors.data() + ops[op].begin; }
@@ -158,6 +173,12 @@ class tile_map_context {
   /// Iterations see overlapping pieces of the operands: the op's `halo` function says which.
   constexpr tile_map_context& halo() {
     table_.factors.back().halo = true;
+    return *this;
+  }
+  /// What an iteration does follows from where its pieces start: the op's `locate` function says
+  /// it.
+  constexpr tile_map_context& located() {
+    table_.factors.back().located = true;
     return *this;
   }
   constexpr void composed() { table_.ops.back().composed = true; }

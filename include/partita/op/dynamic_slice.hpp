@@ -1,7 +1,7 @@
 /// dynamic_slice and dynamic_update_slice: a box whose place is computed.
 #pragma once
 
-#include <partita/op/vocabulary.hpp>
+#include <partita/op/own_index.hpp>
 
 namespace partita::op {
 
@@ -32,12 +32,40 @@ constexpr vec<value_id> starts_of(const program& p, op_id o, std::size_t first) 
   return {all.data() + first, all.data() + all.size()};
 }
 
+/// Starts (operands from `first` on) along dimensions that are cut become those in a piece; gives
+/// whether the box, one element along these, lies in it.
+constexpr value_id own_starts(locate_context& c, vec<value_id>& operands, int first,
+                              const shape& box) {
+  builder& b = c.b;
+  const dtype given = b.type(operands[static_cast<std::size_t>(first)]).element;
+  dtype t = own_index_type(given, 1);
+  for (const located_piece& each : c.pieces)
+    if (own_index_type(given, each.size) == dtype::i64) t = dtype::i64;
+  const shape from = b.type(operands[0]).shape;
+  value_id here = -1;
+  for (int d = 0; d < from.rank; ++d) {
+    value_id& start = operands[static_cast<std::size_t>(first + d)];
+    int i = static_cast<int>(c.pieces.size()) - 1;
+    while (i >= 0 && c.dim(i, 0) != d) --i;
+    if (i < 0 && t == given) continue;
+    const std::int64_t size = i < 0 ? from[d] : c.pieces[static_cast<std::size_t>(i)].size;
+    start = clamped_index(b, start, size - box[d]);
+    if (t != given) start = ops::convert(b, start, t);
+    if (i < 0) continue;
+    start = own_index(c, i, start);
+    const value_id own = is_own_index(c, i, start);
+    here = here < 0 ? own : ops::logical_and(b, here, own);
+  }
+  return here;
+}
+
 /// The box of the given sizes at computed starts. Attributes: the size of every dimension; that of
 /// a dimension that is taken whole is `ops::whole`, and only such a dimension is parallel (its
 /// start is clamped to 0 anyhow).
 ///
 /// Shapes    x (n...), starts (), ... -> (sizes...)
-/// Tile map  ([i, 8], [], [], sizes=[whole, 3]) -> ([i, 3])
+/// Tile map  ([i, 8, j@], [], [], [], sizes=[whole, 3, 1]) -> ([i, 3, 1])  reduce={j:add}: a piece
+///           gives the element that it has (j:or of i1)
 /// Errors    S136 bad starts, S137 bad sizes
 struct dynamic_slice {
   static constexpr std::string_view name = "dynamic_slice";
@@ -64,8 +92,19 @@ struct dynamic_slice {
     }
   }
   static constexpr void tile_map(tile_map_context& c) {
+    const shape& from = c.operands[0].shape;
     for (int d = 0; d < c.result.shape.rank; ++d)
-      if (c.attrs[d] == ops::whole) c.tile(c.result.shape[d], d).operand(0, d);
+      if (c.attrs[d] == ops::whole)
+        c.tile(c.result.shape[d], d).operand(0, d);
+      else if (c.attrs[d] == 1 && from[d] > 1)
+        c.reduce(from[d], joins_pieces(c.result.element)).operand(0, d).located();
+  }
+  /// The element of a piece, and nothing where it lies in another one.
+  static constexpr void locate(locate_context& c) {
+    vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
+    const value_id here = own_starts(c, operands, 1, c.result_types[0].shape);
+    const value_id found = c.emit(operands);
+    c.results.push_back(ops::select(c.b, here, found, nothing(c.b, c.result_types[0].element)));
   }
   /// The cotangent in a tensor of zeros.
   static constexpr void derive(derive_context& c) {
@@ -84,7 +123,9 @@ struct dynamic_slice {
 /// update is as large as the operand is parallel.
 ///
 /// Shapes    x (n...), update (m...) with m <= n, starts (), ... -> (n...)
-/// Tile map  ([i, 8], [i, 3], [], []) -> ([i, 8])
+/// Tile map  ([i, 8, j@], [i, 3, 1], [], [], []) -> ([i, 8, j@]): a piece is updated if the one
+/// element
+///           lies in it
 /// Errors    S102 element types differ, S136 bad starts, S138 the update does not fit
 struct dynamic_update_slice {
   static constexpr std::string_view name = "dynamic_update_slice";
@@ -108,6 +149,13 @@ struct dynamic_update_slice {
     for (int d = 0; d < c.result.shape.rank; ++d)
       if (c.operands[1].shape[d] == c.result.shape[d])
         c.tile(c.result.shape[d], d).operand(0, d).operand(1, d);
+      else if (c.operands[1].shape[d] == 1 && c.result.shape[d] > 1)
+        c.tile(c.result.shape[d], d).operand(0, d).located();
+  }
+  static constexpr void locate(locate_context& c) {
+    vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
+    const value_id here = own_starts(c, operands, 2, c.b.type(c.operands[1]).shape);
+    c.results.push_back(ops::select(c.b, here, c.emit(operands), c.operands[0]));
   }
   /// The other elements stay where they are.
   static constexpr std::int64_t bytes(const cost_context& c) {

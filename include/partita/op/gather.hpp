@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/op/gather_dims.hpp>
+#include <partita/op/own_index.hpp>
 
 namespace partita::op {
 
@@ -15,8 +16,10 @@ namespace partita::op {
 /// A window of an empty operand is zeros.
 ///
 /// Shapes    operand (n...), indices (i..., starts) of an integer type -> (i..., window...)
-/// Tile map  ([v, d], [i]) -> ([i, d]), v stays whole; a batching dimension is one factor of
-///           operand, indices and result
+/// Tile map  ([v@, d], [i]) -> ([i, d])  reduce={v:add}: of a piece of the rows only those are
+/// looked
+///           up that it has (v:or of i1); a batching dimension is one factor of operand, indices
+///           and result. v is of indices of one number each, and of windows of one row.
 /// Cost      bytes: the result twice and the indices
 /// Errors    S111 indices are not integers, or rows of a scalar; S139 bad dimension numbers, S140
 ///           bad slice sizes
@@ -78,6 +81,21 @@ struct gather {
         if (dims.index_dim[r] >= 0 && dims.batching_dim[d] == dims.index_dim[r]) c.operand(0, d);
       }
     }
+    const shape& from = c.operands[0].shape;
+    if (const int rows = dims.single_rows(from, dims.window(c.result.shape)); rows >= 0)
+      c.reduce(from[rows], joins_pieces(c.result.element)).operand(0, rows).located();
+  }
+  /// Looks up the rows of a piece, and nothing where the index is of another one.
+  static constexpr void locate(locate_context& c) {
+    builder& b = c.b;
+    const shape indices = b.type(c.operands[1]).shape;
+    const gather_dims dims(c.attrs, b.type(c.operands[0]).shape, indices);
+    const value_id index = clamped_index(b, c.operands[1], c.pieces[0].size - 1);
+    const value_id own = own_index(c, 0, index);
+    const value_id operands[] = {c.operands[0], own};
+    const value_id found = c.emit(operands);
+    const value_id here = dims.along_result(b, is_own_index(c, 0, own), c.result_types[0].shape);
+    c.results.push_back(ops::select(b, here, found, nothing(b, c.result_types[0].element)));
   }
   /// Sums the cotangent where its elements came from.
   static constexpr void derive(derive_context& c) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/op/constant.hpp>
+#include <partita/op/reshape.hpp>
 
 namespace partita::op {
 
@@ -49,6 +50,27 @@ struct gather_dims {
       read(attrs, operand, indices);
   }
 
+  /// The dimension of the operand that all indices are of, if a window is one element along it; or
+  /// -1.
+  constexpr int single_rows(const shape& operand, const shape& window) const {
+    if (starts != 1) return -1;
+    const int d = start_map[0];
+    return operand[d] > 1 && window[d] == 1 ? d : -1;
+  }
+  /// What there is for each index, repeated along the other dimensions of the result (updates).
+  constexpr value_id along_result(builder& b, value_id x, const shape& result) const {
+    if (vector_dim < indices_rank) {
+      shape without;
+      for (int d = 0; d < indices_rank; ++d)
+        if (d != vector_dim) without.push_back(b.type(x).shape[d]);
+      x = ops::reshape(b, x, without);
+    }
+    std::int64_t along[max_rank] = {};
+    std::size_t count = 0;
+    for (int r = 0; r < result_rank; ++r)
+      if (index_dim[r] >= 0) along[count++] = r;
+    return ops::broadcast_in_dim(b, x, result, {along, count});
+  }
   /// Extents of a window along the dimensions of the operand, given those of the result (updates).
   constexpr shape window(const shape& result) const {
     shape s;

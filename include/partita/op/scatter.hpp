@@ -1,6 +1,7 @@
 /// scatter: updates windows of a tensor at computed places.
 #pragma once
 
+#include <partita/op/combine.hpp>
 #include <partita/op/gather.hpp>
 
 namespace partita::op {
@@ -19,10 +20,12 @@ namespace partita::op {
 /// here).
 ///
 /// Shapes    [input (n...),] indices (i..., starts), updates (i..., window...) -> (n...)
-/// Tile map  ([i], [i, d]) -> ([r, d])  reduce={i:add}, r stays whole; with an input only max and
-///           min split i, since they may see the input more than once; a batching dimension is one
-///           factor of input, indices, updates and result, a whole window dimension one of input,
-///           updates and result
+/// Tile map  ([i], [i, d]) -> ([r@, d])  reduce={i:add}; with an input ([r@, d], [i@], [i@, d]):
+///           for all but one iteration start from nothing (not for max and min, which may see the
+///           input more than once; not at all for assign); to a piece of the rows r only its own
+///           updates are made, if indices are of one number each and windows of one row; a batching
+///           dimension is one factor of input, indices, updates and result, a whole window
+///           dimension one of input, updates and result
 /// Cost      one flop per element of the updates
 /// Errors    S102 element types differ, S104 not a number, S112 updates do not fit, S139 bad
 ///           dimension numbers, S141 an unknown update, or one that needs an input
@@ -105,7 +108,8 @@ struct scatter {
         if ((dims.window_dim[d] == r && c.result.shape[d] == windows[r]) ||
             (dims.index_dim[r] >= 0 && dims.batching_dim[d] == dims.index_dim[r]))
           along = d;
-      const bool splits =
+      const bool splits = update != ops::scatter_update::assign;
+      const bool again =
           !has_input || update == ops::scatter_update::max || update == ops::scatter_update::min;
       if (along >= 0)
         c.tile(windows[r], along).operand(updates, r);
@@ -114,8 +118,33 @@ struct scatter {
       else
         continue;
       if (along >= 0 && has_input) c.operand(0, along);
+      if (along < 0 && !again) c.located();
       if (dims.index_dim[r] >= 0) c.operand(indices, dims.index_dim[r]);
     }
+    const int rows = dims.single_rows(c.result.shape, dims.window(windows));
+    if (rows < 0) return;
+    c.tile(c.result.shape[rows], rows).located();
+    if (has_input) c.operand(0, rows);
+  }
+  /// Indices of other pieces lie outside of the own one. Of iterations over updates, the first one
+  /// starts from the input.
+  static constexpr void locate(locate_context& c) {
+    builder& b = c.b;
+    vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
+    const auto combine = static_cast<combiner>(update_of(c.attrs));
+    for (int i = 0; i < static_cast<int>(c.pieces.size()); ++i) {
+      if (c.entry(i).combine == combiner::stack) {
+        value_id& index = operands[operands.size() - 2];
+        index = own_index(c, i, index);
+        continue;
+      }
+      const value_id start = c.start(i, dtype::i32), zero = ops::integer(b, dtype::i32, 0);
+      const value_id first = ops::compare(b, ops::direction::eq, start, zero);
+      const dtype t = b.type(operands[0]).element;
+      const value_id none = b.scalar(def<constant>, t, identity_bits(combine, t));
+      operands[0] = ops::select(b, first, operands[0], none);
+    }
+    c.results.push_back(c.emit(operands));
   }
   static constexpr std::int64_t flops(const cost_context& c) {
     return c.operands.back().shape.elements();

@@ -14,13 +14,14 @@ constexpr char factor_letter(int factor) {
 ///
 /// Per dimension its factors, major to minor: `jkl`; without a factor its size: `3`; where factors
 /// do not make up the whole dimension, what is left of it: `i*3`; `i~` where an iteration sees
-/// elements of neighbouring pieces, or others than its own. Reduced factors follow with their
+/// elements of neighbouring pieces, or others than its own; `i@` where what it does follows from
+/// where its piece starts. Reduced factors follow with their
 /// monoid, then those whose pieces lack their start.
 ///
 /// ```
 /// matmul                ([i, k], [k, j]) -> ([i, j])  reduce={k:add}
 /// reshape 4x12 -> 4x2x6 ([i, jk]) -> ([i, j, k])
-/// gather                ([5, j], [i]) -> ([i, j])
+/// gather                ([j@, k], [i]) -> ([i, k])  reduce={j:add}
 /// iota, dim 0           () -> ([i, j])  offset={i}
 /// reverse, dim 1        ([i, j~]) -> ([i, j])
 /// ```
@@ -40,6 +41,7 @@ constexpr text print_tile_map(const factor_table& map, int op, span<const tensor
         if (dim != d) continue;
         out << factor_letter(f);
         if (each.halo && operand >= 0) out << '~';
+        if (each.located) out << '@';
         ++letters;
         if (each.halo)
           left = 1;

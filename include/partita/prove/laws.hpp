@@ -174,6 +174,10 @@ class op_law {
   /// The results are pieces that start so, along dimensions of theirs.
   vec<moved_piece::move> results_moved;
 
+  /// The first operand is that of one device and the identity on others, as it is pending: then
+  /// loops that see it more than once may be split along these axes, and no others.
+  pending input;
+
   /// Axes whose devices share what is reduced and the same everywhere; so often less each has it.
   repeat_shares shares;
 
@@ -187,8 +191,11 @@ class op_law {
   /// The views of the results, and what is pending besides what was.
   constexpr bool apply(vec<view>& results, pending& sums) {
     if (!find_all_pieces()) return false;
+    std::uint32_t split = 0;
     for (int f = 0; f < count_; ++f)
-      if (!check(f, sums)) return false;
+      if (at(f).located ? !starts_once(f, split) : !check(f, sums)) return false;
+    if (split != input.axes || !sums.add(split, input.combine))
+      return no("an operand that is seen more than once is not that of one device");
     if (!rest_is_whole()) return false;
     ++near;
     if (!find_results(results)) return false;
@@ -424,6 +431,13 @@ class op_law {
     for (int r = 0; r < source_.result_count(); ++r)
       if (dim_of(f, -1 - r) != no_dim) return true;
     return false;
+  }
+  /// Is a loop right that sees the first operand more than once?
+  constexpr bool starts_once(int f, std::uint32_t& split) {
+    pending of_loop;
+    if (!check(f, of_loop)) return false;
+    split |= of_loop.axes;
+    return true;
   }
   /// Is the loop over a factor right? What is reduced may be pending.
   constexpr bool check(int f, pending& sums) {

@@ -224,14 +224,25 @@ constexpr std::int64_t count_devices(const workspace& w, const claim& flag, bool
   }
   return count;
 }
-/// What one device has, and the others have zeros, is the sum of that.
+/// By which of these is it left as it is what it is combined with? `stack`: by none.
+constexpr combiner leaves_by(const workspace& w, const claim& c) {
+  if (c.view == open_view) return combiner::stack;
+  const bool flags = w.all.terms[c.term].element == dtype::boolean;
+  const combiner numbers[] = {combiner::add, combiner::multiply},
+                 truths[] = {combiner::logical_or, combiner::logical_and};
+  for (combiner each : flags ? truths : numbers)
+    if (w.is_identity(c, each)) return each;
+  return combiner::stack;
+}
+/// What one device has, and the others have zeros (or ones), is the sum (or the product) of that.
 constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list& to) {
   if (p.op(o).def->id != def<op::select>.id || w.some_open) return false;
   const claim& flag = w.chosen[0];
   for (int side = 1; side < 3; ++side) {
     const claim x = w.chosen[side], &other = w.chosen[3 - side];
-    if (x.sums.any() || flag.sums.any() || !w.is_identity(other, combiner::add) ||
-        count_devices(w, flag, side == 1) != 1)
+    const combiner combine = leaves_by(w, other);
+    if (x.sums.any() || flag.sums.any() || combine == combiner::stack ||
+        (x.scale != 1 && combine != combiner::add) || count_devices(w, flag, side == 1) != 1)
       continue;
     const view& v = w.all.views[flag.view];
     std::uint32_t axes = 0;
@@ -242,7 +253,7 @@ constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list
     }
     if (!same) continue;
     pending sums;
-    sums.add(axes, combiner::add);
+    sums.add(axes, combine);
     w.add(to, p.op(o).result, {x.term, x.view, sums, x.scale});
     return true;
   }

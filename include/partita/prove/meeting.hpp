@@ -40,8 +40,8 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
     if (w.all.terms[t].element != type.element ||
         w.all.terms[t].at.result_count() != at.result_count())
       continue;
-    pending sums;
-    if (!joint_sums(w, *at.p, at.op, sums)) {
+    pending sums, input;
+    if (!starts_once(w, at, input) && !joint_sums(w, *at.p, at.op, sums)) {
       w.explain(1, concat("an operand is pending"));
       continue;
     }
@@ -78,6 +78,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       op_law law(w.all, w.room, t, w.map, at, w.given);
       law.shares = shares;
       law.moved = moved;
+      law.input = input;
       pending joined = sums;
       vec<view> results;
       const bool good = law.apply(results, joined);
@@ -135,6 +136,7 @@ constexpr int define(workspace& w, const site& at) {
     at.def().tile_map(c);
   else
     op::elementwise_op::tile_map(c);
+  w.map.drop_located();  // they are no laws of the op itself
   vec<view> results;
   results.reserve(static_cast<std::size_t>(at.result_count()));
   for (int r = 0; r < at.result_count(); ++r) results.push_back(view(at.result_type(r).shape));

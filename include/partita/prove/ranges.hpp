@@ -182,11 +182,15 @@ constexpr bool with_number(const meanings& all, const operand_term& x, const op_
   return false;
 }
 
-/// max(min(x, last), 0): what is clamped so, see element_form.
+/// max(min(x, last), 0) or, of natural numbers, min(x, last): what is clamped so, see element_form.
 constexpr bool is_clamped(const meanings& all, const operand_term& of, operand_term& x,
                           std::int64_t& last) {
   std::int64_t first = 0;
   operand_term inner;
+  if (is_unsigned(all.terms[of.term].element) && with_number(all, of, def<op::minimum>, x, last)) {
+    if (with_number(all, x, def<op::maximum>, inner, first) && first == 0) x = inner;
+    return last >= 0;
+  }
   return with_number(all, of, def<op::maximum>, inner, first) && first == 0 &&
          with_number(all, inner, def<op::minimum>, x, last) && last >= 0;
 }

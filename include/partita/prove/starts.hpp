@@ -10,6 +10,7 @@
 ///           is a piece of the tensor that is written to.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include <partita/prove/elementwise.hpp>
@@ -230,6 +231,17 @@ constexpr bool find_roles(const workspace& w, const site& at, index_roles& r) {
     }
     return r.index >= 0 && at.operand_type(1).shape.extents[r.dim] == 1;
   }
+  if (id == def<op::dynamic_slice>.id) {
+    r.reads = true;
+    r.whole = 0;
+    for (int i = 1; i < count; ++i) {
+      if (!has_starts(w, w.given[static_cast<std::size_t>(i)].term)) continue;
+      if (r.index >= 0) return false;
+      r.index = i;
+      r.dim = i - 1;
+    }
+    return r.index >= 0 && at.attrs()[static_cast<std::size_t>(r.dim)] == 1;
+  }
   if (id != def<op::gather>.id && id != def<op::scatter>.id) return false;
   r.reads = id == def<op::gather>.id;
   r.whole = r.reads || count == 3 ? 0 : -1;
@@ -240,13 +252,14 @@ constexpr bool find_roles(const workspace& w, const site& at, index_roles& r) {
                              r.reads ? at.operand_type(0).shape : at.result_type(0).shape,
                              at.operand_type(r.index).shape);
   r.dim = dims.start_map[0];
-  return dims.starts == 1 && dims.window_dim[r.dim] < 0 &&
+  const shape& windows = r.reads ? at.result_type(0).shape : at.operand_type(r.updates).shape;
+  return dims.starts == 1 && dims.window(windows).extents[r.dim] == 1 &&
          has_starts(w, w.given[static_cast<std::size_t>(r.index)].term);
 }
 /// How each index is seen along the dimensions of what is looked up (or of the updates).
 constexpr view along_results(const workspace& w, const site& at, const index_roles& r) {
   const view& index = w.all.views[w.given[static_cast<std::size_t>(r.index)].view];
-  if (at.def().id == def<op::dynamic_update_slice>.id) return index;
+  if (at.def().id != def<op::gather>.id && at.def().id != def<op::scatter>.id) return index;
   const auto attrs = at.attrs();
   const op::gather_dims dims(r.reads ? attrs : attrs.subspan(1),
                              r.reads ? at.operand_type(0).shape : at.result_type(0).shape,
@@ -269,6 +282,16 @@ constexpr void add_guarded(workspace& w, value_id v, meanings::guard g, const vi
   w.add(to, v, {t, g.seen, {}});
 }
 
+/// A scatter into an input that one device has, where others have the identity of the update.
+constexpr bool starts_once(const workspace& w, const site& at, pending& input) {
+  if (at.def().id != def<op::scatter>.id || w.chosen.size() != 3) return false;
+  input = w.chosen[0].sums;
+  const bool good = input.any() && !input.contains(bound_axis) && !w.chosen[1].sums.any() &&
+                    !w.chosen[2].sums.any() && at.attrs()[0] == static_cast<int>(input.combine);
+  if (!good) input = {};
+  return good;
+}
+
 /// One op on rows that devices have, and an index less their start.
 class rows_law {
  public:
@@ -276,8 +299,8 @@ class rows_law {
 
   constexpr bool apply() {
     if (!find_roles(w_, at_, roles_)) return false;
-    for (const auto& c : w_.chosen)
-      if (c.sums.any()) return false;
+    for (std::size_t i = 0; i < w_.chosen.size(); ++i)
+      if (w_.chosen[i].sums.any() && (i > 0 || !starts_once(w_, at_, input_))) return false;
     const claim& index = w_.chosen[static_cast<std::size_t>(roles_.index)];
     if (!is_far_from_overflow(w_.all.terms[index.term].element) ||
         !find_index(w_, {index.term}, x_))
@@ -293,8 +316,7 @@ class rows_law {
     operand_term y;
     std::int64_t last = max_elements;
     const bool clamped = is_clamped(w_.all, x_.of, y, last);
-    const bool done = meet(x_.of, last) || (clamped && updates_ < 0 && meet(y, last, true));
-    return done;
+    return meet(x_.of, last) || (clamped && updates_ < 0 && meet(y, last, true)) || meet_wider();
   }
 
  private:
@@ -304,6 +326,7 @@ class rows_law {
   index_roles roles_;
   offset x_;
   view index_;
+  pending input_;  ///< of a scatter: see op_law
   piece rows_;
   vec<operand_term> given_;
   int updates_ = -1;      ///< of a scatter: the operand
@@ -346,12 +369,13 @@ class rows_law {
     view seen = scalar ? view(index_.rank, 0) : without_start(index_);
     if (x.view != operand_term::by_element) seen = spread(w_.all.views[x.view], index_.rank);
     given_[at] = {x.term, w_.number(seen, x.term)};
+    const std::int64_t most = op::greatest_integer(w_.all.terms[x.term].element);
     int t = w_.all.terms.first_candidate(at_.def(), given_);
     for (; t >= 0 && w_.step(); t = w_.all.terms[t].next) {
       if (w_.all.terms[t].element != at_.result_type(0).element) continue;
       const std::int64_t all = extent(w_.all.terms[t].at);
       if (all > offset::most) continue;
-      const bool inside = clamps ? last == all - 1 : last < all;
+      const bool inside = clamps ? last == all - 1 || (last == most && last < all) : last < all;
       if (!inside && (updates_ < 0 || guarded_)) {
         w_.explain(
             most_near,
@@ -361,6 +385,7 @@ class rows_law {
       }
       op_law law(w_.all, w_.room, t, w_.map, at_, given_);
       law.cut = {&rows_, roles_.dim, roles_.whole, !roles_.reads};
+      law.input = input_;
       vec<view> results;
       pending sums;
       if (!law.apply(results, sums)) {
@@ -373,6 +398,22 @@ class rows_law {
       }
     }
     return false;
+  }
+  /// The index is one of the source's in a wider type.
+  constexpr bool meet_wider() {
+    const term& wide = w_.all.terms[x_.of.term];
+    if (x_.of.view != operand_term::by_element || !wide.by_element ||
+        !w_.all.terms.is(x_.of.term, def<op::convert>))
+      return false;
+    const operand_term x = w_.all.terms.operand(wide, 0);
+    const dtype from = w_.all.terms[x.term].element;
+    if (!is_integer(from) || (size_of(from) >= size_of(wide.element) && from != dtype::u64) ||
+        (from == dtype::u64 && wide.element != dtype::i64))
+      return false;
+    operand_term y;
+    std::int64_t last = max_elements;
+    const bool clamped = is_clamped(w_.all, x, y, last);
+    return meet(x, last) || (clamped && updates_ < 0 && meet(y, last, true));
   }
   constexpr bool add_guard(int t, const view& result, const pending& sums, std::int64_t all) {
     if (sums.any() || w_.all.terms[t].shape.rank == max_rank) return false;
@@ -455,13 +496,22 @@ constexpr bool find_along(const workspace& w, const meanings::guard& is, const c
   return true;
 }
 
+/// Zeros, or -0: what added to anything leaves it.
+constexpr bool is_nothing(const workspace& w, const claim& c) {
+  std::int64_t bits = 0;
+  const bool number =
+      c.view != open_view && !c.sums.any() && w.all.is_number(w.all.scalar(c.seen()), bits);
+  const bool real = number && is_floating(w.all.terms[c.term].element);
+  return w.is_identity(c, combiner::add) || (real && std::bit_cast<double>(bits) == 0);
+}
+
 /// What a select of flags leaves of what is true only of a piece.
 constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term& flags, bool hold,
                     const claim& kept, const claim& other, claim_list& to) {
   const int rank = p.type(p.op(o).result).shape.rank;
   const view seen = spread(w.all.views[flags.view], rank);
   const int along = w.number(seen, flags.term), g = w.all.terms[kept.term].guarded;
-  const bool zeros = w.is_identity(other, combiner::add);
+  const bool zeros = is_nothing(w, other);
   offset x, index;
   range in;
   if (kept.sums.any() || kept.scale != 1 || !has_starts(w, flags.term) ||
@@ -487,7 +537,7 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
   if (is.elsewhere.term < 0 ? !zeros : other.seen() != is.elsewhere || other.scale != 1)
     return false;
   pending sums;
-  sums.add(is.axes, combiner::add);
+  sums.add(is.axes, op::joins_pieces(w.all.terms[is.of.term].element));
   const view found =
       kept.view == is.seen ? w.all.views[is.of.view] : without_start(w.all.views[kept.view]);
   for (int a = 0; a < 32; ++a)

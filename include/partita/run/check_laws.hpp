@@ -11,6 +11,7 @@
 #include <partita/run/applied_op.hpp>
 #include <partita/run/interpreter.hpp>
 #include <partita/run/kernels/convert.hpp>
+#include <partita/run/locate.hpp>
 #include <partita/run/slices.hpp>
 
 namespace partita {
@@ -71,6 +72,7 @@ class tile_map_check {
   factor_table map_;
   std::vector<array> operands_, whole_;
   std::int64_t tried_ = 0;
+  mutable std::vector<std::int64_t> index_;  ///< by loop of the nest: the iteration that it is at
 
   int count() const { return map_.ops[0].count; }
   int result_count() const { return static_cast<int>(results_.size()); }
@@ -200,6 +202,7 @@ class tile_map_check {
   }
   void try_nest(std::span<const loop_cut> nest) {
     ++tried_;
+    index_.assign(nest.size(), 0);
     const std::vector<array> found = loop(operands_, results_, a_.attrs, nest, nest);
     for (std::size_t r = 0; r < whole_.size(); ++r)
       for (std::int64_t i = 0; i < whole_[r].size(); ++i)
@@ -221,7 +224,8 @@ class tile_map_check {
   /// Is a dimension that has this factor made larger where an axis does not divide it?
   bool is_padded(int f) const {
     const factor& mine = map_.at(0, f);
-    bool good = mine.size > 0 && (mine.combine == combiner::stack || a_.op.reduces_identity);
+    bool good = mine.size > 0 && !mine.located &&
+                (mine.combine == combiner::stack || a_.op.reduces_identity);
     if (good && mine.halo) {
       vec<std::int64_t> attrs = a_.attrs;
       good = stretch(f, a_.operands, results_[0], attrs).possible;
@@ -329,6 +333,7 @@ class tile_map_check {
       out.emplace_back(results[r]);
     }
     for (std::int64_t i = 0; i < n; ++i) {
+      index_[nest.size() - rest.size()] = i;
       std::vector<array> sliced = operands;
       for (std::size_t k = 0; k < operands.size(); ++k) {
         const int d = map_.operand_dim(f, static_cast<int>(k));
@@ -357,22 +362,52 @@ class tile_map_check {
     }
     return out;
   }
+  /// The pieces that loops over located factors cut, and where they start in this iteration.
+  void find_located(std::span<const loop_cut> nest, vec<located_piece>& pieces,
+                    std::vector<std::int64_t>& starts) const {
+    for (int f = 0; f < count(); ++f) {
+      if (!map_.at(0, f).located) continue;
+      std::int64_t slices = 1, at = 0;
+      for (std::size_t k = 0; k < nest.size(); ++k)
+        if (nest[k].factor == f) {
+          slices *= nest[k].slices;
+          at = at * nest[k].slices + index_[k];
+        }
+      if (slices == 1) continue;
+      const std::int64_t size = map_.at(0, f).size;
+      pieces.push_back({f, size, size / slices});
+      starts.push_back(at * (size / slices));
+    }
+  }
   std::vector<array> body(const std::vector<array>& operands, const vec<tensor_type>& results,
                           const vec<std::int64_t>& attrs, std::span<const loop_cut> nest) const {
+    vec<located_piece> pieces;
+    std::vector<std::int64_t> starts;
+    find_located(nest, pieces, starts);
     vec<tensor_type> types;
     for (const auto& each : operands) types.push_back(each.type());
     text slices;
     print_types(slices, types);
     vec<tensor_type> given;
+    std::vector<array> found;
     try {
-      given = applied_op{a_.op, types, attrs, results[0]}.infer(types, results[0]);
+      if (pieces.empty()) {
+        given = applied_op{a_.op, types, attrs, results[0]}.infer(types, results[0]);
+      } else {
+        found = run_iteration(a_.op, map_, 0, operands, {results.data(), results.size()}, attrs,
+                              pieces, starts, options_.run);
+        for (const array& each : found) given.push_back(each.type());
+      }
     } catch (const error& e) {
       refuse_loop("L002", nest, "slices ", slices, " do not fit the op: ", e.what());
     }
+    if (given.size() != results.size())
+      refuse_loop("L002", nest, "an iteration gives ", given.size(), " results");
     for (std::size_t r = 0; r < results.size(); ++r)
       if (given[r] != results[r])
         refuse_loop("L002", nest, "slices ", slices, " give ", given[r], ", the loop needs ",
                     results[r]);
+    if (!pieces.empty()) return found;
     return run_op(a_.op, operands, {attrs.data(), attrs.size()},
                   std::span<const tensor_type>(results.data(), results.size()), options_.run);
   }

@@ -1,6 +1,7 @@
 /// How loops are run in sequence: part of temporal.hpp, or of the library that is compiled once.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <partita/run/device/control_table.hpp>
+#include <partita/run/locate.hpp>
 #include <partita/run/slices.hpp>
 #include <partita/run/temporal.hpp>
 
@@ -48,6 +50,7 @@ class temporal_interpreter {
   const core_program& c_;
   run_options options_;
   std::vector<std::vector<op_id>> by_scope_;
+  mutable std::array<std::int64_t, max_axes> index_ = {};  ///< by axis: the iteration that it is at
 
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -107,6 +110,8 @@ class temporal_interpreter {
     const nest& loops = c_.nest_of(o);
     if (depth == loops.count) {
       if (c_.p.op(o).def->identity) return operands;
+      if (const vec<located_loops> located = c_.located_of(o); !located.empty())
+        return run_located(o, located, operands, results);
       return run_op(*c_.p.op(o).def, operands, {attrs.data(), attrs.size()}, results, options_);
     }
     const loop& l = loops.loops[depth];
@@ -122,6 +127,7 @@ class temporal_interpreter {
       out.emplace_back(results[r]);
     }
     for (std::int64_t i = 0; i < n; ++i) {
+      index_[at(l.axis)] = i;
       std::vector<array> sliced = operands;
       for (std::size_t k = 0; k < operands.size(); ++k) {
         const int dim = c_.map.operand_dim(f, static_cast<int>(k));
@@ -140,6 +146,22 @@ class temporal_interpreter {
       }
     }
     return out;
+  }
+
+  /// One iteration of loops that know where their pieces start.
+  std::vector<array> run_located(op_id o, const vec<located_loops>& loops,
+                                 const std::vector<array>& operands,
+                                 const std::vector<tensor_type>& results) const {
+    vec<located_piece> pieces;
+    std::vector<std::int64_t> starts;
+    for (const located_loops& each : loops) {
+      std::int64_t i = 0;
+      for (int axis : each.axes) i = i * c_.mesh.size(axis) + index_[at(axis)];
+      pieces.push_back(each.piece);
+      starts.push_back(i * each.piece.block);
+    }
+    return run_iteration(*c_.p.op(o).def, c_.map, o, operands, results, c_.p.attrs(o), pieces,
+                         starts, options_);
   }
 
   // ---- Ops with nested programs. Their wires pass values as they are. ---------------------------

@@ -156,7 +156,7 @@ class lowering {
       lower_with_halos(o);
     } else if (n.def->identity && n.operand_count == 1) {
       local_[v] = operands_[0];
-    } else {
+    } else if (!lower_located(o)) {
       append_copy(open_.back(), c_.p, o, operands_, c_.p.attrs(o));
       for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
       if (sums.view().nests[o].count > 0) add_offset(o);
@@ -223,6 +223,42 @@ class lowering {
       fill = operands_[r.fill_operand];
     halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], h.axes, cut.pieces);
     operands_[k] = exchange(operands_[k], r, fill);
+  }
+  /// An op some of whose loops have to know where their pieces start. Gives whether it is one.
+  constexpr bool lower_located(op_id o) {
+    if (rules_.layouts.sums.view().nests[o].count == 0) return false;
+    const vec<located_loops> list = c_.located_of(o);
+    if (list.empty()) return false;
+    const op_node& n = c_.p.ops[o];
+    vec<located_piece> pieces;
+    for (const located_loops& each : list) pieces.push_back(each.piece);
+    vec<tensor_type> operands, results;
+    for (value_id v : operands_) operands.push_back(out().type(v));
+    for (int r = 0; r < n.result_count; ++r)
+      results.push_back(local_type(n.result + r, have_[n.result + r]));
+    const located_work work = locate(*n.def, c_.map, o, operands, results, c_.p.attrs(o), pieces);
+    result_.error.record(work.p.error);
+    program_copier copy(work.p, out());
+    const int given = n.operand_count;
+    for (int i = 0; i < work.p.input_count(); ++i) {
+      value_id& to = copy.renamed[work.p.inputs[i]];
+      if (i < given) {
+        to = operands_[i];
+        continue;
+      }
+      const int piece = work.starts[i - given].piece;
+      to = append_shard_start(out(), pieces[piece].block, list[piece].axes,
+                              work.p.input_type(i).element);
+      out().ops.back().marks = n.marks;
+    }
+    for (op_id each = 0; each < work.p.op_count(); ++each) {
+      if (work.p.is(each, op_role::parameter)) continue;
+      copy.op(each);
+      out().ops.back().marks = n.marks;
+    }
+    for (int r = 0; r < n.result_count; ++r)
+      local_[n.result + r] = copy.renamed[work.p.outputs[r].value];
+    return true;
   }
   /// A piece of an iota lacks its start: where it lies among the pieces.
   constexpr void add_offset(op_id o) {

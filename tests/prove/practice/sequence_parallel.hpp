@@ -480,6 +480,46 @@ inline std::vector<practice_case> sequence_parallel() {
        },
        equality::exactly,
        16},
+      // The device that has the position gives what stands there.
+      {"one position of a cache",
+       R"(func @main(%cache: tensor<16x4xf32>, %at: tensor<i32>) {
+  %zero = constant {0} : tensor<i32>
+  %y = dynamic_slice(%cache, %at, %zero) {sizes=[1, -1]} : tensor<1x4xf32>
+  return %y : tensor<1x4xf32>
+}
+)",
+       R"(func @main(%cache: tensor<4x4xf32>, %at: tensor<i32>) attributes {mesh = {"S":4}} {
+  %zero = constant {0} : tensor<i32>
+  %end = constant {15} : tensor<i32>
+  %inside = clamp(%zero, %at, %end) : tensor<i32>
+  %start = shard_start {4 <"S">} : tensor<i32>
+  %own = subtract(%inside, %start) : tensor<i32>
+  %rows = constant {4} : tensor<i32>
+  %low = compare(%own, %zero) {ge} : tensor<i1>
+  %high = compare(%own, %rows) {lt} : tensor<i1>
+  %here = and(%low, %high) : tensor<i1>
+  %found = dynamic_slice(%cache, %own, %zero) {sizes=[1, -1]} : tensor<1x4xf32>
+  %nothing = constant {-0} : tensor<f32>
+  %part = select(%here, %found, %nothing) : tensor<1x4xf32>
+  %y = all_reduce <"S"> %part : tensor<1x4xf32>
+  return %y : tensor<1x4xf32>
+}
+)",
+       {R"([{"S"}, {}])", R"([])"},
+       {R"([{}, {}])"},
+       {
+           {"the others are not masked",
+            {{R"(all_reduce <"S"> %part)", R"(all_reduce <"S"> %found)"}},
+            {"%found", "%y"}},
+           {"the position is not clamped",
+            {{R"(subtract(%inside, %start))", R"(subtract(%at, %start))"}},
+            {"%found", "%part", "%y"}},
+           {"ones stand for nothing",
+            {{R"(%nothing = constant {-0})", R"(%nothing = constant {1})"}},
+            {"%part", "%y"}},
+       },
+       equality::exactly,
+       20},
       // The device that has the position writes; the others keep what they have. An update clamps,
       // so the position is clamped first.
       {"a cache, updated in place",

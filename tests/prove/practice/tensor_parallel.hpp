@@ -812,6 +812,80 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        16},
+      // Counts that start from earlier ones: one device does, the others from nothing.
+      {"products of a batch, on top of earlier ones",
+       R"(func @main(%old: tensor<6x4xf32>, %i: tensor<8xi32>, %u: tensor<8x4xf32>) {
+  %y = scatter(%old, %i, %u) {multiply} : tensor<6x4xf32>
+  return %y : tensor<6x4xf32>
+}
+)",
+       R"(func @main(%old: tensor<6x4xf32>, %i: tensor<2xi32>, %u: tensor<2x4xf32>) attributes {mesh = {"B":4}} {
+  %start = shard_start {2 <"B">} : tensor<i32>
+  %zero = constant {0} : tensor<i32>
+  %first = compare(%start, %zero) {eq} : tensor<i1>
+  %one = constant {1} : tensor<f32>
+  %from = select(%first, %old, %one) : tensor<6x4xf32>
+  %part = scatter(%from, %i, %u) {multiply} : tensor<6x4xf32>
+  %y = all_reduce <@multiply> <"B"> %part : tensor<6x4xf32>
+  return %y : tensor<6x4xf32>
+}
+)",
+       {R"([{}, {}])", R"([{"B"}])", R"([{"B"}, {}])"},
+       {R"([{}, {}])"},
+       {
+           {"every device starts from the earlier ones",
+            {{"scatter(%from, %i, %u)", "scatter(%old, %i, %u)"}},
+            {"%part"}},
+           {"the others start from zeros",
+            {{"%one = constant {1}", "%one = constant {0}"}},
+            {"%from", "%part"}},
+           {"two devices start from the earlier ones",
+            {{R"(shard_start {2 <"B">})", R"(shard_start {0 <"B">})"}},
+            {"%from", "%part", "%y"}},
+           {"updates are added",
+            {{"scatter(%from, %i, %u) {multiply}", "scatter(%from, %i, %u) {add}"}},
+            {"%part"}},
+       },
+       equality::exactly,
+       6},
+      // Bytes as tokens: they are counted from the start of the piece in a wider type.
+      {"a vocabulary-parallel embedding of bytes",
+       R"(func @main(%table: tensor<16x4xi32>, %tokens: tensor<8xu8>) {
+  %y = gather(%table, %tokens) : tensor<8x4xi32>
+  return %y : tensor<8x4xi32>
+}
+)",
+       R"(func @main(%table: tensor<4x4xi32>, %tokens: tensor<8xu8>) attributes {mesh = {"M":4}} {
+  %first = constant {0} : tensor<u8>
+  %last = constant {15} : tensor<u8>
+  %token = clamp(%first, %tokens, %last) : tensor<8xu8>
+  %wide = convert(%token) : tensor<8xi32>
+  %start = shard_start {4 <"M">} : tensor<i32>
+  %own = subtract(%wide, %start) : tensor<8xi32>
+  %zero = constant {0} : tensor<i32>
+  %rows = constant {4} : tensor<i32>
+  %low = compare(%own, %zero) {ge} : tensor<8xi1>
+  %high = compare(%own, %rows) {lt} : tensor<8xi1>
+  %here = and(%low, %high) : tensor<8xi1>
+  %h = gather(%table, %own) : tensor<8x4xi32>
+  %mask = broadcast_in_dim(%here) {dims=[0]} : tensor<8x4xi1>
+  %part = select(%mask, %h, %zero) : tensor<8x4xi32>
+  %y = all_reduce <"M"> %part : tensor<8x4xi32>
+  return %y : tensor<8x4xi32>
+}
+)",
+       {R"([{"M"}, {}])", R"([{}])"},
+       {R"([{}, {}])"},
+       {
+           {"a smaller last token",
+            {{"%last = constant {15}", "%last = constant {14}"}},
+            {"%h", "%part", "%y"}},
+           {"the greatest where the sum is due",
+            {{R"(all_reduce <"M"> %part)", R"(all_reduce <@max> <"M"> %part)"}},
+            {"%y"}},
+       },
+       equality::exactly,
+       40},
       // The same with updates that are masked: zeros are added to the first row.
       {"the gradient of a vocabulary-parallel embedding, masked",
        R"(func @main(%tokens: tensor<8xi32>, %dy: tensor<8x4xf32>) {

@@ -1,0 +1,181 @@
+// Look-ups and updates along sharded dimensions: each device works on the positions that it has.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <partita/prove/prove.hpp>
+
+#include "../data.hpp"
+
+namespace pt = partita;
+using data::str;
+using pt::dtype;
+using pt::manual;
+using pt::schedule;
+
+namespace {
+
+constexpr pt::mesh four{{"M", 4}}, both{{"B", 2}, {"M", 4}};
+
+/// Indices reach beyond both ends; other integers are small.
+std::vector<pt::array> arguments(const pt::program& p) {
+  data::random r{5};
+  std::vector<pt::array> list;
+  for (int i = 0; i < p.input_count(); ++i) {
+    const dtype t = p.input_type(i).element;
+    const bool index = p.input_name(i).substr(0, 1) == "i";
+    const bool truth = t == dtype::boolean;
+    list.push_back(data::integers(p.input_type(i), r, pt::is_unsigned(t) || truth ? 0 : -3,
+                                  index   ? 20
+                                  : truth ? 1
+                                          : 3));
+  }
+  return list;
+}
+/// What it computes equals the source, and is proved to; gives its collectives.
+pt::collectives check(const pt::program& p, const pt::mesh& mesh, const auto& tactics) {
+  const auto in = arguments(p);
+  const auto r = pt::partition(p, mesh, tactics);
+  const auto whole = pt::evaluate(p, in);
+  CHECK_MESSAGE((pt::equal(pt::emulate(r, in), whole) && pt::equal(pt::temporal(r, in), whole)),
+                str(pt::print_core(r.core)), str(pt::print(r.device)));
+  const pt::verdict v = pt::prove(p, r.device);
+  CHECK_MESSAGE(v.proved, str(v.error.message), str(pt::print(r.device)));
+  return r.collectives;
+}
+pt::program parse(const std::string& text) { return pt::parse("func @main" + text); }
+std::string type(const std::string& shape, dtype t) {
+  return "tensor<" + shape + std::string(pt::name_of(t)) + ">";
+}
+
+constexpr auto rows = manual("M", {{"t", 0}}, "rows");
+constexpr auto look_up = [](auto t, auto i) { return pt::take<0>(t, i); };
+constexpr auto descend = [](auto t, auto i) {
+  const auto squares = [&](auto u) {
+    const auto y = pt::take<0>(u, i);
+    return pt::sum(y * y);
+  };
+  return t - pt::grad(squares, t);
+};
+constexpr auto lookup_step = [] {
+  return pt::partition(
+      pt::trace(look_up, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i")), four,
+      schedule(rows));
+};
+constexpr auto gradient_step = [] {
+  return pt::partition(
+      pt::trace(descend, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i")), four,
+      schedule(rows));
+};
+// What is looked up is summed, not the table gathered; its gradient is scattered where rows are.
+static_assert(pt::check<lookup_step>.collectives == pt::collectives{.all_reduce = 1});
+static_assert(pt::check<gradient_step>.collectives == pt::collectives{.all_reduce = 1});
+static_assert(pt::check<gradient_step>.output(0).local_shape == pt::shape{4, 4});
+
+}  // namespace
+
+TEST_CASE("rows of a table that is cut along its rows") {
+  for (dtype t : {dtype::f32, dtype::f64, dtype::bf16, dtype::f16, dtype::i8, dtype::i32,
+                  dtype::u32, dtype::u64, dtype::boolean})
+    for (dtype i : {dtype::i32, dtype::i64, dtype::i8, dtype::u8, dtype::i16, dtype::u16,
+                    dtype::u32, dtype::u64}) {
+      const auto p = parse("(%t: " + type("16x4x", t) + ", %i: " + type("8x", i) +
+                           ") {\n  %y = gather(%t, %i) : " + type("8x4x", t) +
+                           "\n  return %y : " + type("8x4x", t) + "\n}\n");
+      CHECK(check(p, four, schedule(rows)) == pt::collectives{.all_reduce = 1});
+    }
+}
+
+TEST_CASE("a table cut over two axes, a batch of indices, windows, and index vectors") {
+  const auto p = pt::trace(look_up, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
+  const auto more = manual("B", {{"t", 0}}), batch = manual("B", {{"i", 0}});
+  CHECK(check(p, both, schedule(rows, more)) == pt::collectives{.all_reduce = 1});
+  CHECK(check(p, both, schedule(more, rows)) == pt::collectives{.all_reduce = 1});
+  CHECK(check(p, both, schedule(batch, rows)) == pt::collectives{.all_reduce = 1});
+  const auto inner = pt::trace([](auto t, auto i) { return pt::take<1>(t, i); },
+                               pt::input<float, 3, 16, 4>("t"), pt::input<std::int64_t, 2, 3>("i"));
+  CHECK(check(inner, four, schedule(manual("M", {{"t", 1}}))) == pt::collectives{.all_reduce = 1});
+  const auto along = pt::trace([](auto t, auto i) { return pt::take_along_axis<1>(t, i); },
+                               pt::input<float, 4, 16>("t"), pt::input<std::int32_t, 4, 3>("i"));
+  CHECK(check(along, both, schedule(manual("B", {{"t", 0}}), manual("M", {{"t", 1}}))) ==
+        pt::collectives{.all_reduce = 1});
+  for (const char* dims : {"offset_dims=[1], collapsed_slice_dims=[0]", "offset_dims=[1, 2]"}) {
+    const bool window = std::string(dims).find("collapsed") == std::string::npos;
+    const std::string result = window ? "tensor<8x1x4xf32>" : "tensor<8x4xf32>";
+    const auto vectors =
+        parse("(%t: tensor<16x4xf32>, %i: tensor<8x1xi32>) {\n  %y = gather(%t, %i) {" +
+              std::string(dims) +
+              ", start_index_map=[0], index_vector_dim=1, slice_sizes=[1, -1]}"
+              " : " +
+              result + "\n  return %y : " + result + "\n}\n");
+    CHECK(check(vectors, four, schedule(rows)) == pt::collectives{.all_reduce = 1});
+  }
+}
+
+TEST_CASE("what is looked up is scattered, and added to other sums, before it is reduced") {
+  const auto shared = pt::trace(
+      [](auto t, auto u, auto i, auto j) { return pt::take<0>(t, i) + pt::take<0>(u, j); },
+      pt::input<float, 16, 4>("t"), pt::input<float, 12, 4>("u"), pt::input<std::int32_t, 8>("i"),
+      pt::input<std::int32_t, 8>("ij"));
+  CHECK(check(shared, four, schedule(manual("M", {{"t", 0}, {"u", 0}}))) ==
+        pt::collectives{.all_reduce = 1});
+  const auto onwards = pt::trace([](auto t, auto i, auto x) { return pt::take<0>(t, i) * x; },
+                                 pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"),
+                                 pt::input<float, 8, 4>("x"));
+  CHECK(check(onwards, four, schedule(rows, manual("M", {{"x", 0}}))) ==
+        pt::collectives{.reduce_scatter = 1});
+}
+
+TEST_CASE("NaN, infinities and the sign of zero come through a look-up") {
+  const auto r = lookup_step();
+  const float special[] = {std::numeric_limits<float>::quiet_NaN(),
+                           std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity(), -0.0f};
+  pt::array t(pt::tensor_type{dtype::f32, {16, 4}}), i(pt::tensor_type{dtype::i32, {8}});
+  for (int k = 0; k < 64; ++k) t.mutable_data<float>()[k] = special[(k / 4 + k) % 4];
+  for (int k = 0; k < 8; ++k) i.mutable_data<std::int32_t>()[k] = 3 * k - 2;
+  const pt::array found = pt::emulate(r, t, i)[0], whole = pt::evaluate(r.source, t, i)[0];
+  for (int k = 0; k < 32; ++k) {
+    const float a = found.data<float>()[k], b = whole.data<float>()[k];
+    CHECK((a != a) == (b != b));
+    if (a == a) CHECK(std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b));
+  }
+}
+
+TEST_CASE("updates of a tensor that is cut along its rows, and of a batch that is cut") {
+  const std::string header =
+      "(%t: tensor<16x4xf32>, %i: tensor<8xi32>, %u: tensor<8x4xf32>) {\n  %y = scatter(%t, %i, ";
+  for (const std::string update : {"assign", "add", "max", "min", "multiply"}) {
+    const auto p = parse(header + "%u) {" + update +
+                         "} : tensor<16x4xf32>\n  return %y : tensor<16x4xf32>\n}\n");
+    CHECK(check(p, four, schedule(rows)) == pt::collectives{});
+    const auto batch = manual("M", {{"u", 0}, {"i", 0}});
+    const bool splits = update != "assign";
+    CHECK(check(p, four, schedule(batch)).all_reduce == (splits ? 1 : 0));
+    const auto halves = manual("B", {{"u", 0}, {"i", 0}});
+    if (splits) CHECK(check(p, both, schedule(rows, halves)) == pt::collectives{.all_reduce = 1});
+  }
+  for (dtype i : {dtype::i8, dtype::u8, dtype::i64, dtype::u32, dtype::u64}) {
+    const auto p = parse("(%t: tensor<300x2xi32>, %i: " + type("8x", i) +
+                         ", %u: tensor<8x2xi32>) {\n  %y = scatter(%t, %i, %u) {add} : "
+                         "tensor<300x2xi32>\n  return %y : tensor<300x2xi32>\n}\n");
+    CHECK(check(p, four, schedule(rows)) == pt::collectives{});
+  }
+}
+
+TEST_CASE("one position of a cache that is cut along it, read and written") {
+  const std::string cache =
+      "(%t: tensor<16x4xf32>, %u: tensor<1x4xf32>, %i: tensor<i32>) {\n"
+      "  %z = constant {0} : tensor<i32>\n";
+  const auto write = parse(cache +
+                           "  %y = dynamic_update_slice(%t, %u, %i, %z) : "
+                           "tensor<16x4xf32>\n  return %y : tensor<16x4xf32>\n}\n");
+  const auto read = parse(cache +
+                          "  %y = dynamic_slice(%t, %i, %z) {sizes=[1, -1]} : "
+                          "tensor<1x4xf32>\n  return %y : tensor<1x4xf32>\n}\n");
+  CHECK(check(write, four, schedule(rows)) == pt::collectives{});
+  CHECK(check(read, four, schedule(rows)) == pt::collectives{.all_reduce = 1});
+  CHECK(check(write, both, schedule(rows, manual("B", {{"t", 1}}))) == pt::collectives{});
+}
