@@ -111,9 +111,10 @@ class collective_timer {
                        shift = what_.map.shift < 0 ? -what_.map.shift : what_.map.shift;
     double far = 1;
     if (slowest->over.shape != link_shape::switched && hops_.count == 1)
-      far = static_cast<double>(what_.map.form == device_map::mirrored                ? n - 1
-                                : what_.map.form == device_map::ring && 2 * shift > n ? n - shift
-                                                                                      : shift);
+      far = static_cast<double>(
+          what_.map.form == device_map::mirrored || what_.map.form == device_map::renumbered ? n - 1
+          : what_.map.form == device_map::ring && 2 * shift > n ? n - shift
+                                                                : shift);
     send(*slowest, (far < 1 ? 1 : far) * bytes, 1);
     torus_ = false;
   }

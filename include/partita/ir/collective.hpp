@@ -17,15 +17,17 @@ namespace partita {
 /// numbered by the axes, major to minor.
 struct device_map {
   enum form_type : std::uint8_t {
-    shifted,  ///< member i sends to i + shift, if there is one
-    ring,     ///< member i sends to (i + shift) mod n
-    mirrored  ///< member i sends to n - 1 - i
+    shifted,    ///< member i sends to i + shift, if there is one
+    ring,       ///< member i sends to (i + shift) mod n
+    mirrored,   ///< member i sends to n - 1 - i
+    renumbered  ///< member i sends to the one that is number i if axes stand in another order
   };
   form_type form = shifted;
   std::int64_t shift = 0;  ///< of either sign
 
   static constexpr int nobody = -1;
-  /// The one of `n` members that sends to member `to`, or `nobody`.
+  /// The one of `n` members that sends to member `to`, or `nobody`; not of a renumbered one, see
+  /// collective::sender.
   constexpr std::int64_t sender(std::int64_t to, std::int64_t n) const {
     if (form == mirrored) return n - 1 - to;
     const std::int64_t from = to - shift;
@@ -54,8 +56,12 @@ struct collective {
   layout axes;
   /// Of what is reduced; of a permute: its identity is what a member gets to which nobody sends.
   combiner combine = combiner::add;
-  int gathered = no_dim, sliced = no_dim;  ///< the dimensions of an all_to_all
-  device_map map;                          ///< of a permute
+  int gathered = no_dim, sliced = no_dim;  ///< the dimensions of an all_to_all, if they are two
+  /// Of an all_to_all of more than two dimensions: which axes gather which; none of these is
+  /// sliced. Of a renumbered permute: the axes by which its senders are numbered, major to minor;
+  /// `axes` number those who get it.
+  layout from;
+  device_map map;  ///< of a permute
 
   constexpr bool communicates() const { return kind != all_slice; }
   constexpr bool reduces() const { return kind == all_reduce || kind == reduce_scatter; }
@@ -70,12 +76,33 @@ struct collective {
     for (const auto& e : axes) n *= m.size(e.axis);
     return n;
   }
+  /// Does an all_to_all gather or slice several dimensions?
+  constexpr bool several() const { return kind == all_to_all && gathered == no_dim; }
+  /// What an all_to_all gathers.
+  constexpr layout gathers() const {
+    if (several()) return from;
+    layout l;
+    for (const auto& e : axes) l.push_back(e.axis, gathered);
+    return l;
+  }
+  /// The member (numbered by `axes`) that sends to member `to` of a permute, or nobody.
+  constexpr std::int64_t sender(std::int64_t to, const mesh& m) const {
+    if (map.form != device_map::renumbered) return map.sender(to, members(m));
+    std::int64_t at[max_axes] = {}, n = 0;
+    for (int i = from.count; i-- > 0;) {
+      at[from[i].axis] = to % m.size(from[i].axis);
+      to /= m.size(from[i].axis);
+    }
+    for (const auto& e : axes) n = n * m.size(e.axis) + at[e.axis];
+    return n;
+  }
   /// The shape that a value has afterwards; extents that the axes do not divide become -1.
   constexpr shape after(shape s, const mesh& m) const {
+    if (kind == all_to_all)
+      for (const auto& e : gathers()) s[e.dim] *= m.size(e.axis);
     for (const auto& e : axes) {
       const std::int64_t n = m.size(e.axis);
       if (kind == all_gather) s[e.dim] *= n;
-      if (kind == all_to_all) s[gathered] *= n;
       if (kind != all_slice && kind != reduce_scatter && kind != all_to_all) continue;
       s[e.dim] = s[e.dim] % n == 0 ? s[e.dim] / n : -1;
     }

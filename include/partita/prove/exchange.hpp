@@ -138,23 +138,97 @@ class exchange {
   }
   constexpr bool transpose_all(view& v, const pending& sums) const {
     shape s = operand_;
-    for (int i = what_.axes.count; i-- > 0;) {
-      const int axis = what_.axes[i].axis;
-      if (!gather(v, sums, axis, what_.gathered, s.extents[what_.gathered])) return false;
-      s.extents[what_.gathered] *= mesh_.size(axis);
+    const layout from = what_.gathers();
+    for (int i = from.count; i-- > 0;) {
+      const auto e = from[i];
+      if (!gather(v, sums, e.axis, e.dim, s.extents[e.dim])) return false;
+      s.extents[e.dim] *= mesh_.size(e.axis);
       v.normalize(tensor_);
     }
     for (const auto& e : what_.axes) {
-      if (!slice(v, sums, e.axis, what_.sliced, s.extents[what_.sliced])) return false;
-      s.extents[what_.sliced] /= mesh_.size(e.axis);
+      if (!slice(v, sums, e.axis, e.dim, s.extents[e.dim])) return false;
+      s.extents[e.dim] /= mesh_.size(e.axis);
       v.normalize(tensor_);
     }
     return true;
   }
 
+  /// The digits of a number by which senders and those who get something are counted.
+  struct number_digits {
+    digit list[max_digits];
+    int count = 0;
+
+    constexpr bool add(const digit& d) {
+      if (d.extent == 1) return true;
+      if (digit* last = count > 0 ? &list[count - 1] : nullptr;
+          last != nullptr && last->dim == d.dim &&
+          (d.dim < 0 || last->stride == d.stride * d.extent)) {  // one number
+        last->extent *= d.extent;
+        last->stride = d.stride;
+        return true;
+      }
+      if (count == max_digits) return false;
+      list[count++] = d;
+      return true;
+    }
+  };
+  /// Member p of a group has what the one had that is number p in another order of the axes: the
+  /// digits of p are those of other coordinates.
+  constexpr bool renumber(view& v, const pending& sums) const {
+    number_digits of;  // major to minor
+    for (const auto& e : what_.from) {
+      if (mesh_.size(e.axis) > 1 && sums.contains(e.axis)) return false;
+      int begin = 0;
+      const int end = v.find(on_axis(e.axis), begin);
+      if (end > begin + 1) return false;  // along two dimensions at once
+      const digit none{0, no_dim, mesh_.size(e.axis), 0};
+      if (!of.add(end > begin ? v.digits[begin] : none)) return false;
+    }
+    for (const auto& e : what_.from) v.drop(on_axis(e.axis));
+    int at = 0;
+    std::int64_t left = of.count > 0 ? of.list[0].extent : 1;  // of the digit at hand
+    for (const auto& e : what_.axes) {
+      std::int64_t need = mesh_.size(e.axis);
+      while (need > 1) {
+        if (left == 1) {
+          if (++at >= of.count) return false;
+          left = of.list[at].extent;
+        }
+        const digit& d = of.list[at];
+        const std::int64_t part = left <= need ? left : need;
+        if (left % part != 0 || need % part != 0) return false;
+        left /= part;
+        need /= part;
+        if (d.dim < 0 && v.depends_on(e.axis)) return false;
+        if (d.dim < 0) continue;
+        // The coordinate counts in steps of `need`, each of which is one of the digit's.
+        if (!count_in(v, e.axis, part, need, d.dim, d.stride * left)) return false;
+      }
+    }
+    v.normalize(tensor_);
+    return v.good();
+  }
+  /// A digit of a coordinate, `part` numbers each of which the coordinate has `minor` of: it is
+  /// all of the coordinate, or the major one of two digits that make up one.
+  constexpr bool count_in(view& v, int axis, std::int64_t part, std::int64_t minor, int dim,
+                          std::int64_t stride) const {
+    const std::int64_t n = mesh_.size(axis);
+    if (part == n) return v.add(on_axis(axis), dim, n, stride), v.good();
+    int begin = 0;
+    const int end = v.find(on_axis(axis), begin);
+    if (end == begin) {  // the first: the others go on with it
+      if (part * minor != n || stride % minor != 0) return false;
+      v.add(on_axis(axis), dim, n, stride / minor);
+      return v.good();
+    }
+    const digit& major = v.digits[begin];
+    return major.dim == dim && stride == major.stride * minor;
+  }
+
   /// Member p of a group has what another one has: a shift of its coordinates.
   constexpr bool permute(view& v, const pending& sums, int identity) const {
     const device_map& map = what_.map;
+    if (map.form == device_map::renumbered) return renumber(v, sums);
     std::int64_t members = 1;
     bool depends = false;
     for (const auto& e : what_.axes) {

@@ -72,7 +72,8 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
         move_reshaped(
             w, known, from.shape, to, p.op(o).result + i,
             [&](view& each, pending& left, const meanings::reshaping& whole) {
-              bool cuts = what.kind == collective::permute;
+              bool cuts =
+                  what.kind == collective::permute && what.map.form != device_map::renumbered;
               for (const auto& e : what.axes) cuts = cuts && !each.depends_on(e.axis);
               return (!cuts || cut_repeated(w, what, from.shape, whole, each)) &&
                      exchange(what, w.mesh, from.shape, whole.to).apply(each, left, identity);

@@ -46,7 +46,7 @@ class explainer {
     } else if (n.reason == collective_reason::goes_around) {
       say_call(out, n.op);
       out << " takes it in pieces, one of which it computes with while the next is on its way";
-    } else if (n.kind == collective::permute) {
+    } else if (n.reason == collective_reason::halo || n.reason == collective_reason::mirrored) {
       say_call(out, n.op);
       out << (n.reason == collective_reason::mirrored
                   ? " needs the opposite piece"

@@ -14,7 +14,7 @@ namespace partita::spmd_detail {
 
 /// Attributes as they are stored.
 struct collective_attributes {
-  std::int64_t list[2 + 2 * max_axes] = {};
+  std::int64_t list[2 + 4 * max_axes] = {};
   std::size_t count = 0;
 
   constexpr void push_back(std::int64_t n) { list[count++] = n; }
@@ -24,11 +24,15 @@ struct collective_attributes {
 // An op describes its fields once, in the order in which they are stored and printed:
 //
 //   f.reduction();   the combiner                 `<@max>`, nothing for the sum
-//   f.dimensions();  gathered, sliced             `{0 -> 1}`
-//   f.map();         shift, 0 if mirrored; the    `{+1}`, `{+1 around}`, `{mirrored}`
-//                    combiner of a ring is stack
+//   f.dimensions();  gathered, sliced             `{0 -> 1}`; of several -1, and (dimension, axis)
+//                                                 pairs `[{"A"}, {}] -> [{}, {"A"}]`
+//   f.map();         shift, 0 if mirrored; the    `{+1}`, `{+1 around}`, `{mirrored}`; of a
+//                    combiner of a ring is stack  renumbered one `<"x1", "x2"> ->`
 //   f.axes();        major to minor               `<"x1", "x2">`
 //   f.layout();      (dimension, axis) pairs      `[{"B"}, {}]`
+
+/// What stands for the shift of a renumbered permute, whose axes follow in both orders.
+inline constexpr std::int64_t renumbers = INT64_MIN;
 
 /// Attributes to collective.
 class collective_decoder {
@@ -40,10 +44,21 @@ class collective_decoder {
   constexpr void dimensions() {
     c_.gathered = static_cast<int>(attrs_[at_++]);
     c_.sliced = static_cast<int>(attrs_[at_++]);
+    if (!c_.several()) return;
+    const std::size_t end = at_ + (attrs_.size() - at_) / 2;
+    for (; at_ + 1 < end; at_ += 2)
+      c_.from.push_back(static_cast<int>(attrs_[at_ + 1]), static_cast<int>(attrs_[at_]));
+    layout();
   }
   constexpr void map() {
     const bool ring = c_.combine == combiner::stack;
     c_.map.shift = attrs_[at_++];
+    if (c_.map.shift == renumbers) {
+      c_.map = {device_map::renumbered, 0};
+      for (const std::size_t end = at_ + (attrs_.size() - at_) / 2; at_ < end; ++at_)
+        c_.from.push_back(static_cast<int>(attrs_[at_]), no_dim);
+      return;
+    }
     c_.map.form = c_.map.shift == 0 ? device_map::mirrored
                   : ring            ? device_map::ring
                                     : device_map::shifted;
@@ -73,30 +88,39 @@ class collective_encoder {
   constexpr void dimensions() {
     attrs_.push_back(c_.gathered);
     attrs_.push_back(c_.sliced);
+    if (c_.several()) pairs(c_.from), layout();
   }
   constexpr void map() {
+    if (c_.map.form == device_map::renumbered) {
+      attrs_.push_back(renumbers);
+      for (const auto& e : c_.from) attrs_.push_back(e.axis);
+      return;
+    }
     if (c_.map.form == device_map::ring)
       attrs_.list[0] = static_cast<std::int64_t>(combiner::stack);
     attrs_.push_back(c_.map.form == device_map::mirrored ? 0 : c_.map.shift);
   }
   constexpr void axes() {
+    if (c_.several()) return;
     for (const auto& e : c_.axes) attrs_.push_back(e.axis);
   }
+  constexpr void layout() { pairs(c_.axes); }
+
+ private:
+  const collective& c_;
+  collective_attributes& attrs_;
+
   /// In the order in which a layout is printed: by dimension, then major to minor.
-  constexpr void layout() {
+  constexpr void pairs(const partita::layout& l) {
     int last = 0;
-    for (const auto& e : c_.axes) last = e.dim > last ? e.dim : last;
+    for (const auto& e : l) last = e.dim > last ? e.dim : last;
     for (int d = 0; d <= last; ++d)
-      for (const auto& e : c_.axes)
+      for (const auto& e : l)
         if (e.dim == d) {
           attrs_.push_back(d);
           attrs_.push_back(e.axis);
         }
   }
-
- private:
-  const collective& c_;
-  collective_attributes& attrs_;
 };
 
 /// ` <"x1", "x2">`; `axis(i)` is number i of so many.
@@ -115,8 +139,22 @@ class collective_printer {
   constexpr void reduction() {
     if (c_.combine != combiner::add) to_.out << " <@" << name_of(c_.combine) << '>';
   }
-  constexpr void dimensions() { to_.out << " {" << c_.gathered << " -> " << c_.sliced << '}'; }
+  constexpr void dimensions() {
+    if (!c_.several()) {
+      to_.out << " {" << c_.gathered << " -> " << c_.sliced << '}';
+      return;
+    }
+    to_.out << ' ';
+    print_layout(to_.out, c_.from, rank(), to_.mesh);
+    to_.out << " -> ";
+    print_layout(to_.out, c_.axes, rank(), to_.mesh);
+  }
   constexpr void map() {
+    if (c_.map.form == device_map::renumbered) {
+      list(c_.from);
+      to_.out << " ->";
+      return;
+    }
     if (c_.map.form == device_map::mirrored) {
       to_.out << " {mirrored}";
       return;
@@ -125,16 +163,21 @@ class collective_printer {
             << (c_.map.form == device_map::ring ? " around}" : "}");
   }
   constexpr void axes() {
-    print_axes(to_.out, c_.axes.count, to_.mesh, [&](int i) { return int{c_.axes[i].axis}; });
+    if (!c_.several()) list(c_.axes);
   }
   constexpr void layout() {
     to_.out << ' ';
-    print_layout(to_.out, c_.axes, to_.p.type(to_.p.op(to_.op).result).shape.rank, to_.mesh);
+    print_layout(to_.out, c_.axes, rank(), to_.mesh);
   }
 
  private:
   const collective& c_;
   print_context& to_;
+
+  constexpr int rank() const { return to_.p.type(to_.p.op(to_.op).result).shape.rank; }
+  constexpr void list(const partita::layout& axes) {
+    print_axes(to_.out, axes.count, to_.mesh, [&](int i) { return int{axes[i].axis}; });
+  }
 };
 
 /// Text to axes, none of them twice.
@@ -159,6 +202,8 @@ class axes_reader {
     }
     good = good && in.accept("]");
   }
+  /// Another list follows, of the same axes.
+  constexpr void once_more() { seen_ = {}; }
   /// Errors    P011 this is not the text of the op's attributes
   constexpr void finish(parse_context& c, std::string_view op) const {
     if (!good || !in.done())
@@ -205,8 +250,9 @@ class collective_reader {
   }
   constexpr void dimensions() {
     std::int64_t from = -1, to = -1;
-    const std::int64_t rank = from_.declared.shape.rank;
+    const int rank = from_.declared.shape.rank;
     scanner& in = axes_.in;
+    if (in.starts("[")) return several(rank);
     need(in.accept("{") && in.integer(from) && in.accept(" -> ") && in.integer(to) &&
          in.accept("} ") && from >= 0 && from < rank && to >= 0 && to < rank && from != to);
     if (!axes_.good) return;
@@ -219,6 +265,13 @@ class collective_reader {
       c_.map.form = device_map::mirrored;
       return;
     }
+    if (in.starts("<")) {
+      axes_.list(c_.from, no_dim);
+      need(in.accept(" -> "));
+      axes_.once_more();
+      c_.map.form = device_map::renumbered;
+      return;
+    }
     need(in.accept("{"));
     const bool down = in.accept("-");
     need((down || in.accept("+")) && in.integer(c_.map.shift) && c_.map.shift > 0);
@@ -226,7 +279,11 @@ class collective_reader {
     if (in.accept(" around")) c_.map.form = device_map::ring;
     need(in.accept("} "));
   }
-  constexpr void axes() { axes_.list(c_.axes, c_.sliced); }
+  constexpr void axes() {
+    if (c_.axes.count > 0) return;  // of several dimensions
+    axes_.list(c_.axes, c_.sliced);
+    if (c_.map.form == device_map::renumbered) need(same_axes(c_.from, c_.axes));
+  }
   constexpr void layout() { axes_.pieces(c_.axes, from_.declared.shape.rank); }
   constexpr void finish(std::string_view op) { axes_.finish(from_, op); }
 
@@ -236,6 +293,24 @@ class collective_reader {
   axes_reader axes_;
 
   constexpr void need(bool there) { axes_.good = axes_.good && there; }
+  static constexpr bool same_axes(const partita::layout& a, const partita::layout& b) {
+    bool same = a.count == b.count;
+    for (int i = 0; i < a.count; ++i) {
+      bool found = false;
+      for (const auto& e : b) found = found || e.axis == a[i].axis;
+      same = same && found;
+    }
+    return same;
+  }
+  constexpr void several(int rank) {
+    axes_.pieces(c_.from, rank);
+    need(axes_.in.accept(" -> "));
+    axes_.once_more();
+    axes_.pieces(c_.axes, rank);
+    need(c_.axes.count > 0 && same_axes(c_.from, c_.axes));
+    for (const auto& g : c_.from)
+      for (const auto& s : c_.axes) need(g.dim != s.dim);
+  }
 };
 
 }  // namespace partita::spmd_detail

@@ -41,6 +41,7 @@ struct collective_op {
   }
   static constexpr void parse(parse_context& c) {
     collective what;
+    what.kind = Kind;
     spmd_detail::collective_reader fields(c, what);
     Op::fields(fields);
     fields.finish(name);

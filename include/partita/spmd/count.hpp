@@ -55,12 +55,14 @@ struct collective_books {
     bring([&](const reshard_step& s) {
       now.gathers += s.what.kind == collective::all_gather;
       now.all_to_alls += s.what.kind == collective::all_to_all;
+      now.permutes += s.what.kind == collective::permute;
     });
     way& before = ways_[place];
-    if (before.gathers == now.gathers && before.all_to_alls == now.all_to_alls) return;
+    if (before == now) return;
     const std::int64_t runs = trips(c_.nested.value_scope[v]);
     change(collective::all_gather, before.gathers, now.gathers, runs);
     change(collective::all_to_all, before.all_to_alls, now.all_to_alls, runs);
+    change(collective::permute, before.permutes, now.permutes, runs);
     before = now;
   }
   /// The permutes of halos.
@@ -76,7 +78,9 @@ struct collective_books {
  private:
   /// What brings an operand into its layout.
   struct way {
-    std::uint8_t gathers = 0, all_to_alls = 0;
+    std::uint8_t gathers = 0, all_to_alls = 0, permutes = 0;
+
+    friend constexpr bool operator==(const way&, const way&) = default;
   };
   /// What finishes a sum.
   struct ending {

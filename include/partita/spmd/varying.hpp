@@ -16,9 +16,32 @@ constexpr axis_set axes_of(const mesh& m, const layout& l) {
   for (const auto& e : l) s |= one_axis(m, e.axis);
   return s;
 }
+namespace spmd_detail {
+/// Of a renumbered permute: axes that number those who get something where axes of the operand
+/// number the senders.
+constexpr axis_set varies_renumbered(const mesh& m, const collective& what, axis_set operand) {
+  axis_set varies;
+  std::int64_t to_end = 1;
+  for (int k = what.axes.count; k-- > 0;) {
+    const std::int64_t to_begin = to_end;
+    to_end *= m.size(what.axes[k].axis);
+    std::int64_t end = 1;
+    for (int j = what.from.count; j-- > 0;) {
+      const std::int64_t begin = end;
+      end *= m.size(what.from[j].axis);
+      if (operand.contains(what.from[j].axis) && begin < to_end && to_begin < end)
+        varies |= one_axis(m, what.axes[k].axis);
+    }
+  }
+  return varies;
+}
+}  // namespace spmd_detail
+
 /// Over which axes the result of a collective varies.
 constexpr axis_set varies_after(const mesh& m, const collective& what, axis_set operand) {
   const axis_set used = axes_of(m, what.axes);
+  if (what.kind == collective::permute && what.map.form == device_map::renumbered)
+    return (operand - used) | spmd_detail::varies_renumbered(m, what, operand);
   const bool removes = what.kind == collective::all_reduce || what.kind == collective::all_gather;
   return removes ? operand - used : operand | used;
 }

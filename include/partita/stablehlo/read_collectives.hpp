@@ -208,12 +208,11 @@ constexpr void read_permute(op_context& c) {
       return c.fail("H005", "two devices send to device ", pairs[i]);
   }
   if (!c.count(1)) return;
-  axis_list axes;
-  collective what = of_kind(collective::permute);
-  if (!device_numbers(m).map_of(pairs, axes, what.map))
+  collective what;
+  if (!device_numbers(m).map_of(pairs, what))
     return c.fail("H013", "source_target_pairs = ", value.substr(0, 80),
-                  " are no shift, ring or mirror along axes of the mesh ", m, ", or parts of them");
-  what.axes = along(axes, no_dim);
+                  " are no shift, ring or mirror along axes of the mesh ", m,
+                  ", or parts of them, and no other order of them");
   c.give(give_collective(c, what, c.x(0)));
 }
 

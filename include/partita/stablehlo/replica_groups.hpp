@@ -62,10 +62,13 @@ class device_numbers {
     }
     return true;
   }
-  /// The axes, and how their members send to each other, that make these (from, to) pairs.
-  constexpr bool map_of(const vec<std::int64_t>& pairs, axis_list& axes, device_map& map) const {
-    axis_list chosen;
-    return map_along(pairs, chosen, axes, map);
+  /// A permute that makes these (from, to) pairs.
+  constexpr bool map_of(const vec<std::int64_t>& pairs, collective& what) const {
+    axis_list chosen, axes;
+    what.kind = collective::permute;
+    if (!map_along(pairs, chosen, axes, what.map)) return renumbers(pairs, what);
+    for (const int axis : axes) what.axes.push_back(axis, no_dim);
+    return true;
   }
 
  private:
@@ -122,6 +125,53 @@ class device_numbers {
     }
     return false;
   }
+  static constexpr int most_renumbered = 4;  // axes, whose orders are tried
+
+  /// Does every device send to the one whose number it has if axes stand in another order?
+  constexpr bool renumbers(const vec<std::int64_t>& pairs, collective& what) const {
+    if (static_cast<std::int64_t>(pairs.size()) != 2 * m_.devices()) return false;
+    axis_list moved;  // axes along which some device sends
+    for (int i = 0; i < m_.rank; ++i) {
+      const int axis = m_.order[i];
+      for (std::size_t k = 0; k + 1 < pairs.size(); k += 2)
+        if (at(pairs[k], axis) != at(pairs[k + 1], axis)) {
+          moved.push_back(axis);
+          break;
+        }
+    }
+    if (moved.count < 2 || moved.count > most_renumbered) return false;
+    axis_list from, to;
+    return orders(moved, from, [&] {
+      return orders(moved, to, [&] {
+        for (std::size_t k = 0; k + 1 < pairs.size(); k += 2)
+          if (number_of(pairs[k], from) != number_of(pairs[k + 1], to)) return false;
+        what.map = {device_map::renumbered, 0};
+        for (const int axis : from) what.from.push_back(axis, no_dim);
+        for (const int axis : to) what.axes.push_back(axis, no_dim);
+        return true;
+      });
+    });
+  }
+  constexpr std::int64_t at(std::int64_t device, int axis) const {
+    return device / stride[axis] % m_.size(axis);
+  }
+  constexpr std::int64_t number_of(std::int64_t device, const axis_list& axes) const {
+    std::int64_t n = 0;
+    for (const int axis : axes) n = n * m_.size(axis) + at(device, axis);
+    return n;
+  }
+  /// Calls f() with each order of some axes in `chosen`, until it gives true.
+  template <class F>
+  constexpr bool orders(const axis_list& of, axis_list& chosen, const F& f) const {
+    if (chosen.count == of.count) return f();
+    for (const int axis : of) {
+      if (contains(chosen, axis)) continue;
+      chosen.push_back(axis);
+      if (orders(of, chosen, f)) return true;
+      --chosen.count;
+    }
+    return false;
+  }
   /// Do these pairs send within the groups, in each the same way, and in which?
   constexpr bool sends(const vec<std::int64_t>& pairs, const vec<vec<std::int64_t>>& by_group,
                        device_map& map) const {
@@ -174,19 +224,21 @@ class mesh_splitter {
   }
   /// (from, to) pairs: the devices from which the first sender is reached, or that it reaches.
   constexpr void add_pairs(const vec<std::int64_t>& pairs) {
-    axis_list axes;
-    device_map map;
-    if (pairs.empty() || device_numbers(m_).map_of(pairs, axes, map)) return;
+    collective what;
+    if (pairs.empty() || device_numbers(m_).map_of(pairs, what)) return;
     const auto devices = static_cast<std::size_t>(m_.devices());
     vec<std::int64_t> next(devices, -1), previous(devices, -1);
     for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
       next[static_cast<std::size_t>(pairs[i])] = pairs[i + 1];
       previous[static_cast<std::size_t>(pairs[i + 1])] = pairs[i];
     }
+    std::int64_t first = pairs[0];  // that sends to another one
+    for (std::size_t i = pairs.size(); i > 1; i -= 2)
+      if (pairs[i - 2] != pairs[i - 1]) first = pairs[i - 2];
     vec<char> reached(devices, 0);
-    reached[static_cast<std::size_t>(pairs[0])] = 1;
+    reached[static_cast<std::size_t>(first)] = 1;
     for (const auto* step : {&next, &previous})
-      for (std::int64_t d = (*step)[static_cast<std::size_t>(pairs[0])];
+      for (std::int64_t d = (*step)[static_cast<std::size_t>(first)];
            d >= 0 && reached[static_cast<std::size_t>(d)] == 0;
            d = (*step)[static_cast<std::size_t>(d)])
         reached[static_cast<std::size_t>(d)] = 1;

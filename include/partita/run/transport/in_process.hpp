@@ -137,20 +137,20 @@ class collective_copy {
     }
   }
   void permute() const {
-    const std::int64_t from = e_.what.map.sender(my_number(), members_);
+    const std::int64_t from = e_.what.sender(my_number(), m_);
     if (from == device_map::nobody) return fill_with_identity(e_.what.combine, e_.to, out_);
     std::memcpy(out_, operand_at(member(from)), static_cast<std::size_t>(e_.to.bytes()));
   }
   void all_to_all() const {
-    const int sliced = e_.what.sliced, gathered = e_.what.gathered;
     shape part = e_.from.shape;
-    part[sliced] = e_.to.shape[sliced];
-    position from, to;
-    from.at[sliced] = my_number() * part[sliced];
+    for (const auto& e : e_.what.axes) part[e.dim] = e_.to.shape[e.dim];
+    const position from = start_of(here_, part);
+    const layout gathers = e_.what.gathers();
     for (std::int64_t i = 0; i < members_; ++i) {
-      to.at[gathered] = i * e_.from.shape[gathered];
-      copy_box(element_bytes(), part, e_.from.shape, from.at, operand_at(member(i)), e_.to.shape,
-               to.at, out_);
+      const coordinates there = member(i);
+      const position to = run_detail::start_of(m_, gathers, e_.from.shape, there);
+      copy_box(element_bytes(), part, e_.from.shape, from.at, operand_at(there), e_.to.shape, to.at,
+               out_);
     }
   }
 
