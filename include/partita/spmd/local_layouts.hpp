@@ -78,12 +78,18 @@ class local_layouts {
   template <class Emit>
   constexpr bool bring(value_id v, const layout& have, const layout& want, const Emit& emit) const {
     if (stays(have, want) || (have == want && rules_.cancel)) return want.count > 0;
-    return reshard(have, want, c_.p.type(v).shape.rank, rules_, emit);
+    return reshard_by(
+        have, want, c_.p.type(v).shape.rank, rules_,
+        [&](const auto& plain) -> const vec<reshard_step>& {
+          return ways_.find(plain, have, want, c_.p.type(v), c_.mesh);
+        },
+        emit);
   }
 
  private:
   const core_program& c_;
   passes rules_;
+  mutable known_ways ways_;
 
   /// Where a value is sent to a mesh on which an axis is smaller it may not divide it here.
   constexpr bool divides(value_id v, const layout& have, int dim, int axis) const {

@@ -7,30 +7,12 @@
 
 #include <partita/ir/collective.hpp>
 #include <partita/spmd/passes.hpp>
+#include <partita/spmd/reshard_search.hpp>
 
 namespace partita {
 
-/// One collective of a change of layout: all_slice, all_to_all or all_gather.
-struct reshard_step {
-  collective what;
-  layout after;       ///< how the value lies then
-  bool last = false;  ///< nothing follows
-
-  constexpr reshard_step() = default;
-  constexpr reshard_step(collective::kind_type kind, const layout& axes, const layout& then,
-                         bool is_last)
-      : after(then), last(is_last) {
-    what.kind = kind;
-    what.axes = axes;
-  }
-};
-
 namespace spmd_detail {
 
-constexpr layout joined(layout a, const layout& b) {
-  for (const auto& e : b) a.push_back(e.axis, e.dim);
-  return a;
-}
 /// The axes of a dimension, major to minor; gives their number.
 constexpr int axes_on(const layout& l, int dim, std::int8_t* axes) {
   int n = 0;
@@ -96,39 +78,122 @@ constexpr bool next_all_to_all(layout& keep, layout& gather, layout& slice, resh
   return false;
 }
 
+/// The ways from layout to layout that need no search: slices that nothing is in the way of come
+/// first, since they cost nothing and make all that follows smaller; then what moves from one
+/// dimension to another, then gathers, then the other slices.
+struct plain_way {
+  layout common;  ///< what both layouts begin with
+  layout keep, gather, slice, first;
+
+  constexpr plain_way(const layout& now, const layout& want, int rank, bool cancel) {
+    const layout_difference d(now, want, rank, cancel);
+    keep = common = d.keep;
+    gather = d.gather;
+    bool blocked[max_rank] =
+        {};  // dimensions that are gathered, or whose axes are in use elsewhere
+    for (const auto& g : gather) blocked[g.dim] = true;
+    for (const auto& s : d.slice) {
+      if (gather.dim_of(s.axis) >= 0) blocked[s.dim] = true;
+      (blocked[s.dim] ? slice : first).push_back(s.axis, s.dim);
+    }
+  }
+  /// Nothing that sends less can bring it there: at most one exchange, of pieces that are as small
+  /// as they can be.
+  constexpr bool is_best() const {
+    if (gather.count == 0 || slice.count == 0) return true;
+    layout k = keep, g = gather, s = slice;
+    reshard_step step;
+    return next_all_to_all(k, g, s, step) && g.count == 0 && s.count == 0;
+  }
+  template <class Emit>
+  constexpr void go(bool to_all_to_all, const Emit& emit) {
+    if (first.count > 0) {
+      keep = joined(keep, first);
+      emit(reshard_step(collective::all_slice, first, joined(keep, gather), gather.count == 0));
+    }
+    reshard_step step;
+    while (to_all_to_all && next_all_to_all(keep, gather, slice, step)) emit(step);
+    if (gather.count > 0)
+      emit(reshard_step(collective::all_gather, gather, keep, slice.count == 0));
+    if (slice.count > 0)
+      emit(reshard_step(collective::all_slice, slice, joined(keep, slice), true));
+  }
+};
+
 }  // namespace spmd_detail
 
-/// Calls emit(step) for each collective that brings a value from layout `now` to layout `want`.
+/// Calls emit(step) for each collective that brings a value of this type from layout `now` to
+/// layout `want`: those with which a device sends the fewest bytes, and of these the ones whose
+/// largest piece on the way is smallest.
 ///
 /// all_slice(all_gather(x)) => x           what both layouts share is never gathered
 /// all_slice(all_gather(x)) => all_to_all  axes that move from one dimension to another
-/// Slices that no gather stands in the way of come first: what is gathered is smaller then. Ends,
-/// since every step settles at least one axis. The first two of these rules can be switched off.
+/// all_slice(all_gather(x)) => permute     pieces that are as large before and after
+///
+/// The first two of these rules can be switched off; without one of them the third is not used
+/// either, and the plain way is taken. Most changes have only that one; others are searched for, by
+/// `search(plain, way)`.
 ///
 /// Gives whether anything cancelled.
-template <class Emit>
-constexpr bool reshard(const layout& now, const layout& want, int rank, const passes& rules,
-                       const Emit& emit) {
-  auto [keep, gather, wanted] = spmd_detail::layout_difference(now, want, rank, rules.cancel);
-  const bool cancelled = keep.count > 0;
-  layout first, slice;
-  bool blocked[max_rank] = {};  // dimensions that are gathered, or whose axes are in use elsewhere
-  for (const auto& g : gather) blocked[g.dim] = true;
-  for (const auto& s : wanted) {
-    if (gather.dim_of(s.axis) >= 0) blocked[s.dim] = true;
-    (blocked[s.dim] ? slice : first).push_back(s.axis, s.dim);
-  }
-  if (first.count > 0) {
-    keep = spmd_detail::joined(keep, first);
-    emit(reshard_step(collective::all_slice, first, spmd_detail::joined(keep, gather),
-                      gather.count == 0));
-  }
-  reshard_step step;
-  while (rules.to_all_to_all && spmd_detail::next_all_to_all(keep, gather, slice, step)) emit(step);
-  if (gather.count > 0) emit(reshard_step(collective::all_gather, gather, keep, slice.count == 0));
-  if (slice.count > 0)
-    emit(reshard_step(collective::all_slice, slice, spmd_detail::joined(keep, slice), true));
+template <class Search, class Emit>
+constexpr bool reshard_by(const layout& now, const layout& want, int rank, const passes& rules,
+                          const Search& search, const Emit& emit) {
+  spmd_detail::plain_way plain(now, want, rank, rules.cancel);
+  const bool cancelled = plain.common.count > 0;
+  if (!rules.cancel || !rules.to_all_to_all || plain.is_best())
+    plain.go(rules.to_all_to_all, emit);
+  else
+    for (const reshard_step& s : search(plain)) emit(s);
   return cancelled;
 }
+
+/// The way that a search finds.
+constexpr vec<reshard_step> searched_way(spmd_detail::plain_way plain, const layout& now,
+                                         const layout& want, const tensor_type& type,
+                                         const mesh& m) {
+  vec<reshard_step> way;
+  plain.go(true, [&](const reshard_step& s) { way.push_back(s); });
+  spmd_detail::reshard_search(now, want, plain.common, type, m).improve(way);
+  return way;
+}
+
+template <class Emit>
+constexpr bool reshard(const layout& now, const layout& want, const tensor_type& type,
+                       const mesh& m, const passes& rules, const Emit& emit) {
+  return reshard_by(
+      now, want, type.shape.rank, rules,
+      [&](const auto& plain) { return searched_way(plain, now, want, type, m); }, emit);
+}
+
+/// Ways that were searched for, the last ones: programs change layouts alike over and over.
+class known_ways {
+ public:
+  constexpr const vec<reshard_step>& find(const spmd_detail::plain_way& plain, const layout& now,
+                                          const layout& want, const tensor_type& type,
+                                          const mesh& m) {
+    const std::size_t devices = static_cast<std::size_t>(m.devices());
+    for (const entry& each : list_)
+      if (each.now == now && each.want == want && each.type == type && each.axes == m.rank &&
+          each.devices == devices)
+        return each.way;
+    if (list_.size() < most) list_.push_back({});
+    entry& e = list_[next_];
+    next_ = (next_ + 1) % most;
+    e = {now, want, type, m.rank, devices, searched_way(plain, now, want, type, m)};
+    return e.way;
+  }
+
+ private:
+  static constexpr std::size_t most = 32;
+  struct entry {
+    layout now, want;
+    tensor_type type = {};
+    int axes = 0;
+    std::size_t devices = 0;
+    vec<reshard_step> way;
+  };
+  vec<entry> list_;
+  std::size_t next_ = 0;
+};
 
 }  // namespace partita
