@@ -1,6 +1,6 @@
 # Every README.md is true as far as text can be compared:
-#   the first C++ block of the top one is the test tests/golden/readme.cpp, letter by letter; it has at most 160 lines of
-#   at most 120 columns
+#   the first C++ block of the top one is the test tests/golden/readme.cpp, letter by letter, the project that it shows
+#   tests/package/first/CMakeLists.txt; it has at most 160 lines of at most 120 columns
 #   a block below "<!-- printed in FILE -->" is a text that this test compares with what is printed
 #   a C++ block stands below "<!-- from FILE -->": each of its paragraphs stands in FILE, which is compiled, but for
 #   comments and blanks
@@ -18,6 +18,11 @@ file(READ ${ROOT}/tests/golden/readme.cpp code)
 string(FIND "${readme}" "```cpp\n${code}```" at)
 if(at EQUAL -1)
   message(FATAL_ERROR "README.md does not show tests/golden/readme.cpp as it is")
+endif()
+file(READ ${ROOT}/tests/package/first/CMakeLists.txt project)
+string(FIND "${readme}" "```cmake\n${project}```" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "README.md does not show tests/package/first/CMakeLists.txt as it is")
 endif()
 string(REGEX REPLACE "[^\n]" "" lines "${readme}")
 string(LENGTH "${lines}" count)

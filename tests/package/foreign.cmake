@@ -1,12 +1,12 @@
 # Configures, builds and runs the project in foreign/ with the library found in one WAY:
-#   installed      find_package after `cmake --install`
+#   installed      find_package after `cmake --install`; and the first project of the README, in first/
 #   without_cpu    the same on a machine without Eigen: partita::partita works, the component cpu is refused
 #   subdirectory   add_subdirectory
 #   fetched        FetchContent
 # from SOURCE (the library), BUILD (its build tree), WORK (scratch), GENERATOR, COMPILER, FLAGS, PREFIXES.
 file(REMOVE_RECURSE ${WORK})
 set(options -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} "-DCMAKE_CXX_FLAGS=${FLAGS}" -DWAY=${WAY})
-set(programs engine separate)  # which brings partita::cpu along
+set(programs engine)
 if(WAY STREQUAL "installed" OR WAY STREQUAL "without_cpu")
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix
     OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
@@ -16,7 +16,6 @@ else()
 endif()
 if(WAY STREQUAL "without_cpu")
   list(APPEND options -DCMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
-  set(programs engine)
   execute_process(
     COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/foreign -B ${WORK}/refused ${options} -DCOMPONENTS=cpu
     OUTPUT_QUIET ERROR_VARIABLE text RESULT_VARIABLE failed)
@@ -26,9 +25,7 @@ if(WAY STREQUAL "without_cpu")
   endif()
 elseif(WAY STREQUAL "installed")
   list(APPEND options -DCOMPONENTS=cpu)
-  list(APPEND programs cpu)
-else()
-  set(programs engine)  # kernels are compiled as they are when installed; that the targets are there is what may differ
+  list(APPEND programs cpu)  # elsewhere that the targets are there is what may differ
 endif()
 
 execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/foreign -B ${WORK}/build ${options}
@@ -38,3 +35,14 @@ execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/build --target ${progra
 foreach(program IN LISTS programs)
   execute_process(COMMAND ${WORK}/build/${program} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
+
+# The README's program and the README's project, which has the library compiled once.
+if(WAY STREQUAL "installed")
+  file(COPY ${CMAKE_CURRENT_LIST_DIR}/first DESTINATION ${WORK})
+  configure_file(${SOURCE}/tests/golden/readme.cpp ${WORK}/first/strategy_test.cpp COPYONLY)
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${WORK}/first -B ${WORK}/first/build ${options}
+    COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${WORK}/first/build COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/first/build --no-tests=error --output-on-failure
+    COMMAND_ERROR_IS_FATAL ANY)
+endif()
