@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <partita/prove/prove.hpp>
+
 #include "../data.hpp"
 
 using namespace partita;
@@ -349,4 +351,44 @@ TEST_CASE("cumsum: both directions, with and without the element, every type") {
   const array sums = run(def<op::cumsum>, {tenths}, {0, 0, 0});
   const double tenth = static_cast<double>(0.1f);
   CHECK(sums.data<float>()[(1 << 20) - 1] == static_cast<float>(tenth * (1 << 20)));
+}
+
+namespace {
+
+namespace pt = partita;
+
+/// Gradients of a grouped convolution (depthwise: one channel a group) whose channels are cut.
+template <std::int64_t Groups, std::int64_t Outputs>
+constexpr auto grouped_step = [] {
+  constexpr auto loss = [](auto both) {
+    const auto y = pt::conv<pt::conv_options{.padding = pt::same_padding, .groups = Groups}>(
+        std::get<0>(both), std::get<1>(both));
+    return pt::sum(y * y);
+  };
+  return pt::partition(
+      pt::trace(
+          [loss](auto x, auto w) {
+            return pt::grad(loss, std::tuple{x, w});
+          },
+          pt::input<float, 2, 6, 8>("x"), pt::input<float, 3, 8 / Groups, Outputs>("w")),
+      pt::mesh{{"M", 4}}, pt::schedule(pt::manual("M", {{"x", 2}})));
+};
+// Each device has its channels from begin to end: nothing is sent.
+static_assert(pt::check<grouped_step<8, 8>>.collectives == pt::collectives{});
+static_assert(pt::check<grouped_step<8, 16>>.collectives == pt::collectives{});
+static_assert(pt::check<grouped_step<4, 12>>.collectives == pt::collectives{});
+
+}  // namespace
+
+TEST_CASE("gradients of grouped and depthwise convolutions keep channels where they are") {
+  const auto check = [](const pt::partitioned& p) {
+    const auto in = data::arguments(p.source);
+    CHECK(pt::equal(pt::emulate(p, in), pt::evaluate(p.source, in)));
+    CHECK(pt::equal(pt::temporal(p, in), pt::evaluate(p.source, in)));
+    CHECK(pt::prove(p.source, p.device).proved);
+    for (const auto& each : p.device.outputs) CHECK(each.count == 1);
+  };
+  check(grouped_step<8, 8>());
+  check(grouped_step<8, 16>());
+  check(grouped_step<4, 12>());
 }

@@ -27,7 +27,8 @@ namespace partita::op {
 ///           ([b, i, x~], [i, o, x], more taps than positions) -> ([b, o, 3])  reduce={i:add,
 ///           x:add}
 ///           ([b, gi, x~], [i, go, 3], feature groups) -> ([b, go, x])  reduce={i:add}
-///           without b and o if there are batch groups
+///           ([g~*2, i, 6], [i, g~*4, 3], batch groups) -> ([2, g*4, 4])  reduce={i:add}: a piece
+///           of the groups has as many fewer
 /// Cost      2 flop per product with an element (padding and holes of dilation take none)
 /// Errors    S102 element types differ, S104 not a number, S118 too many places, S150 count of
 /// attributes, S151 a number
@@ -134,11 +135,14 @@ struct convolution {
       c.tile(groups, r.result[1]).operand(0, r.lhs[1]).operand(1, r.rhs[1]);
     }
     if (r.batch_groups == 1) c.tile(outputs / groups, r.result[1]).operand(1, r.rhs[1]);
+    if (r.batch_groups > 1 && outputs > 0 && ls[r.lhs[0]] > 0)
+      c.tile(r.batch_groups, r.result[1]).operand(0, r.lhs[0]).operand(1, r.rhs[1]).halo();
     c.reduce(rs[r.rhs[0]], combiner::add).operand(0, r.lhs[1]).operand(1, r.rhs[0]);
     for (int d = 0; d < r.spatial; ++d) spatial_factor(c, r, d);
   }
   static constexpr void halo(halo_context& c) {
     const roles r(c.attrs.data(), c.operands[1].shape);
+    if (c.operand_dims[0] == r.lhs[0]) return cut_groups(c, r);
     const int d = cut_dim(c, r);
     const std::int64_t n = c.operand_extent(0), m = c.result.shape[r.result[2 + d]];
     window_dim w = r.window.at[d], local;
@@ -154,10 +158,18 @@ struct convolution {
   }
   static constexpr void stretch(halo_context& c) {
     const roles r(c.attrs.data(), c.operands[1].shape);
+    c.possible = c.operand_dims[0] != r.lhs[0];  // groups are of a number
+    if (!c.possible) return;
     const int d = cut_dim(c, r);
     window_dim w = r.window.at[d];
     w.high = w.high_for(c.operand_extent(0), c.result.shape[r.result[2 + d]]);
     replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
+  }
+  /// Nothing overlaps, but a piece has its own number of batch groups.
+  static constexpr void cut_groups(halo_context& c, const roles& r) {
+    c.possible = r.batch_groups % c.pieces == 0;
+    for (int k = 0; k < 2; ++k) c.ranges[k] = halo_range::exact(c.operand_extent(k), c.pieces);
+    c.attrs.back() = r.batch_groups / c.pieces;
   }
   /// Which spatial dimension the factor slices.
   static constexpr int cut_dim(const halo_context& c, const roles& r) {
