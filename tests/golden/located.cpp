@@ -77,3 +77,24 @@ TEST_CASE("rows that are updated where they are") {
 }
 )");
 }
+TEST_CASE("why what depends on all of a dimension needs it whole") {
+  const auto p = pt::partition(pt::trace(
+                                   [](auto t, auto u) {
+                                     return std::tuple{pt::sort<0>(t), pt::cumsum<0>(u)};
+                                   },
+                                   pt::input<float, 16>("t"), pt::input<float, 16>("u")),
+                               four, pt::schedule(pt::manual("M", {{"t", 0}, {"u", 0}}, "rows")));
+  check_meaning(p);
+  CHECK(
+      str(pt::explain(p)) ==
+      R"(all_gather <"M">  %u  48 bytes  x1  rows  cumsum(%u) needs it whole: it has no loop over "M", since along dimension 0 an element is the sum of all up to it
+all_gather <"M">  %t  48 bytes  x1  rows  sort(%t) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
+in all:
+  all_gather      x2  96 bytes
+  all_reduce      x0   0 bytes
+  reduce_scatter  x0   0 bytes
+  all_to_all      x0   0 bytes
+  all             x2  96 bytes
+messages along "M" 6
+)");
+}

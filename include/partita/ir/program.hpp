@@ -169,6 +169,8 @@ struct op_def {
   /// Operands that hold the identity of a factor's combiner, in all positions of the factor, give
   /// the identity. Uneven dimensions are padded with it; else the op sees their true size.
   bool reduces_identity = true;
+  /// Why dimensions without a factor stay whole, as words behind "along dimension 1".
+  std::string_view needs_whole;
   fusion_kind fusion = fusion_kind::none;
   bool costly = false;      ///< takes longer than to read its result again: never computed twice
   bool repeats = false;     ///< several elements of the result need the same one of an operand
@@ -234,6 +236,7 @@ constexpr op_def define_op() {
   if constexpr (requires { Op::adds; }) d.adds = Op::adds;
   if constexpr (requires { Op::is_constant; }) d.constant = Op::is_constant;
   if constexpr (requires { Op::reduces_identity; }) d.reduces_identity = Op::reduces_identity;
+  if constexpr (requires { Op::needs_whole; }) d.needs_whole = Op::needs_whole;
   if constexpr (requires { Op::identity; }) d.identity = Op::identity;
   if constexpr (requires { Op::passes_on; }) d.passes_on = Op::passes_on;
   if constexpr (requires { Op::costly; }) d.costly = Op::costly;

@@ -15,6 +15,7 @@ namespace partita::op {
 /// Errors    S104 not a number, S155 bad dimension or flags
 struct cumsum {
   static constexpr std::string_view name = "cumsum";
+  static constexpr std::string_view needs_whole = "an element is the sum of all up to it";
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) {
     need_number(c, name);

@@ -170,12 +170,24 @@ class explainer {
     const loop* l = c_.nest_of(n.op).find(axis);
     if (l == nullptr && torn_[n.op].contains(axis))
       return concat("a conflict left it without a loop over ", name);
-    if (l == nullptr) return concat("it has no loop over ", name);
+    if (l == nullptr) return concat("it has no loop over ", name, whole_for(n, axis));
     if (l->factor == any_factor) return concat("it is kept whole along ", name);
     const factor& f = c_.map.at(n.op, l->factor);
     if (const int dim = sliced_dim(n, f); dim != no_dim)
       return concat("its loop over ", name, " slices dimension ", dim);
     return concat("its loop over ", name, " does not slice it");
+  }
+  /// Why no loop can slice the value as it is sliced along an axis, if its op says so.
+  constexpr text whole_for(const collective_note& n, int axis) const {
+    const std::string_view why = c_.p.op(n.op).def->needs_whole;
+    const int dim = c_.made(n.value).dim_of(axis);
+    if (why.empty() || dim < 0) return {};
+    for (int i = 0; i < c_.p.op(n.op).operand_count; ++i) {
+      if (c_.p.operand(n.op, i) != n.value) continue;
+      for (int f = 0; f < c_.map.ops[n.op].count; ++f)
+        if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim) return {};
+    }
+    return concat(", since along dimension ", dim, ' ', why);
   }
   /// The dimension of the value that a factor slices, or `no_dim`. Notes of one op stand in the
   /// order of its operands, so that the search goes on where the last one ended.
