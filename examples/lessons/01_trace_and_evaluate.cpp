@@ -1,8 +1,10 @@
-/// Lesson 1: a model is a function of tensors; `trace` makes a program of it, `evaluate` runs the
-/// program.
+/// Lesson 1: a model is a function of tensors; `trace` makes a program of it, `evaluate` runs
+/// the program.
 ///
-/// Learnt: inputs with names and shapes, operators and functions as in NumPy, outputs with names,
-/// arrays in and out. Printed: the program, op by op, and what it gives for a batch of four.
+/// Learnt: inputs with names and shapes, operators and functions as in NumPy, outputs with
+/// names, arrays in and out.
+///
+/// Printed: the program, op by op, and what it gives for a batch of four.
 // ctest:
 #include <iostream>
 #include <tuple>

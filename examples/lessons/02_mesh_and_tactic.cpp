@@ -2,7 +2,9 @@
 ///
 /// Learnt: a mesh has named axes; `manual` slices inputs along one; the rest follows by
 /// propagation, and a sum over pieces becomes a collective. `emulate` runs all devices in this
-/// process, whole arrays in and out. Printed: the program of one device, for each of two tactics.
+/// process, whole arrays in and out.
+///
+/// Printed: the program of one device, for each of two tactics, and how w2 lies on the mesh.
 // ctest:
 #include <iostream>
 
@@ -28,6 +30,7 @@ int main() {
   const pt::partitioned columns =
       pt::partition(f, mesh, pt::schedule(pt::manual("M", {{"w1", 1}})));
   std::cout << pt::print(columns.device.local, &mesh).view() << '\n';
+  std::cout << pt::show(columns, "w2").view() << '\n';  // which device holds which rows
 
   xt::xarray<float> x = xt::ones<float>({8, 4});
   const xt::xarray<float> w1 = 2 * xt::ones<float>({4, 6}), w2 = 3 * xt::ones<float>({6, 2});

@@ -1,9 +1,10 @@
 /// Lesson 3: the compiler checks the strategy.
 ///
-/// Learnt: a thunk, a lambda without arguments that partitions; `check<thunk>` has what came of it
-/// as constants, so that collectives, shapes and bytes stand in a static_assert; `after_tactic` has
-/// them as they were in between. Printed: a few of these constants. What the checks say is checked
-/// before that: by compiling.
+/// Learnt: a thunk, a lambda without arguments that partitions; `check<thunk>` has what came of
+/// it as constants, so that collectives, shapes and bytes stand in a static_assert;
+/// `after_tactic` has them as they were in between.
+///
+/// Printed: a few of these constants. What the checks say is checked before that: by compiling.
 // ctest:
 #include <iostream>
 

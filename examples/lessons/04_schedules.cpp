@@ -1,9 +1,11 @@
-/// Lesson 4: schedules. Batch parallelism, Megatron's model parallelism and ZeRO-3, tactic after
-/// tactic.
+/// Lesson 4: schedules. Batch parallelism, Megatron's model parallelism and ZeRO-3, tactic
+/// after tactic.
 ///
 /// Learnt: tactics are values and are put together in a schedule; no later one undoes what an
 /// earlier one did; `report` says what each did, `explain` why each collective is there, `diff`
-/// what a further tactic changes. Printed: these three texts.
+/// what a further tactic changes.
+///
+/// Printed: these three texts.
 // ctest:
 #include <iostream>
 #include <string_view>

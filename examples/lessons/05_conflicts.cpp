@@ -1,9 +1,11 @@
 /// Lesson 5: conflicts, and how to settle them.
 ///
-/// Learnt: where an op could be sliced along one axis in two ways, propagation does not guess: it
-/// leaves a conflict, and the values are gathered. The order of tactics settles it, or
-/// `replicated`; inner values get names by `tag`. Printed: the report with the conflict and what
-/// would settle it; then the collectives of three schedules.
+/// Learnt: where an op could be sliced along one axis in two ways, propagation does not guess:
+/// it leaves a conflict, and the values are gathered. The order of tactics settles it, or
+/// `replicated`; inner values get names by `tag`.
+///
+/// Printed: the report with the conflict and what would settle it; then the collectives of
+/// three schedules.
 // ctest:
 #include <iostream>
 

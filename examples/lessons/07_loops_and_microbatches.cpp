@@ -1,8 +1,9 @@
 /// Lesson 7: loops in the model, and a batch in steps.
 ///
-/// Learnt: `for_loop` stays a loop in the program, shardings flow through it, and its collectives
-/// count as often as it runs; `microbatch` runs what is computed from a batch in steps, with less
-/// memory and no more reductions of gradients.
+/// Learnt: `for_loop` stays a loop in the program, shardings flow through it, and its
+/// collectives count as often as it runs; `microbatch` runs what is computed from a batch in
+/// steps, with less memory and no more reductions of gradients.
+///
 /// Printed: peak memory of a device, with the batch at once and in eight steps.
 // ctest:
 #include <iostream>

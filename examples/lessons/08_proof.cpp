@@ -1,9 +1,10 @@
 /// Lesson 8: is a program for one device, written by hand, right?
 ///
-/// Learnt: `parse` reads what `print` shows; `prove` decides whether a local program computes its
-/// source, for all inputs, from nothing but the two programs and the layouts; `prove_or_refute`
-/// finds inputs for which a wrong one differs. Printed: what is said of a right program and of a
-/// wrong one.
+/// Learnt: `parse` reads what `print` shows; `prove` decides whether a local program computes
+/// its source, for all inputs, from nothing but the two programs and the layouts;
+/// `prove_or_refute` finds inputs for which a wrong one differs.
+///
+/// Printed: what is said of a right program and of a wrong one.
 // ctest:
 #include <iostream>
 #include <string>

@@ -2,8 +2,10 @@
 ///
 /// Learnt: parts of the model get names, `pipeline` gives them to meshes as stages and runs
 /// microbatches through them in an order; it is a tactic, and others shard what is inside;
-/// deadlocks and orders are checked while compiling. Printed: the order of calls on each mesh, and
-/// whether the emulated pipeline gives what one device does.
+/// deadlocks and orders are checked while compiling.
+///
+/// Printed: the order of calls on each mesh, and whether the emulated pipeline gives what one
+/// device does.
 // ctest:
 #include <array>
 #include <cstdint>

@@ -1,9 +1,10 @@
 /// Lesson 10: what a step takes on a real device, and a search for the strategy.
 ///
-/// Learnt: `check<thunk, device>` and `print_simulation` tell time and memory of a step after each
-/// tactic; `automatic` is a tactic that searches for what `manual` would say, alone or between
-/// tactics by hand, and tells what it found. Printed: the simulation of a schedule by hand, what
-/// the search found, and both times.
+/// Learnt: `check<thunk, device>` and `print_simulation` tell time and memory of a step after
+/// each tactic; `automatic` is a tactic that searches for what `manual` would say, alone or
+/// between tactics by hand, and tells what it found.
+///
+/// Printed: the simulation of a schedule by hand, what the search found, and both times.
 // ctest:
 #include <iostream>
 #include <tuple>
