@@ -76,7 +76,7 @@ class local_layouts {
   /// Brings a value from one layout to another; calls emit(reshard_step). Gives whether a gather
   /// and a slice cancelled.
   template <class Emit>
-  constexpr bool bring(value_id v, const layout& have, const layout& want, const Emit& emit) const {
+  constexpr bool bring(value_id v, const layout& have, const layout& want, const Emit& emit) {
     if (stays(have, want) || (have == want && rules_.cancel)) return want.count > 0;
     return reshard_by(
         have, want, c_.p.type(v).shape.rank, rules_,
@@ -89,7 +89,7 @@ class local_layouts {
  private:
   const core_program& c_;
   passes rules_;
-  mutable known_ways ways_;
+  known_ways ways_;
 
   /// Where a value is sent to a mesh on which an axis is smaller it may not divide it here.
   constexpr bool divides(value_id v, const layout& have, int dim, int axis) const {
