@@ -1,6 +1,10 @@
 /// Running programs on a CPU: `evaluate` and `emulate`. Adds Eigen and xtensor.
 #pragma once
 
+// First: compilers show the way to it above each mistake.
+#include <partita/support/static_error.hpp>
+
+#include <partita/op/registry.hpp>
 #include <partita/run/array.hpp>
 #include <partita/run/compare.hpp>
 #include <partita/run/evaluate.hpp>

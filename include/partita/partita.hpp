@@ -3,6 +3,9 @@
 /// The language, the engine and the compile-time checks. Running programs is in <partita/cpu.hpp>.
 #pragma once
 
+// First: compilers show the way to it above each mistake.
+#include <partita/support/static_error.hpp>
+
 #include <partita/core/action_text.hpp>
 #include <partita/core/print_core.hpp>
 #include <partita/dsl/branch.hpp>
@@ -28,8 +31,10 @@
 #include <partita/report/report.hpp>
 #include <partita/report/sharding.hpp>
 #include <partita/report/simulation.hpp>
+#include <partita/report/without_cpu.hpp>
 #include <partita/schedule/amalgamated.hpp>
 #include <partita/schedule/check.hpp>
+#include <partita/schedule/expect.hpp>
 #include <partita/schedule/manual.hpp>
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partition.hpp>

@@ -1,11 +1,14 @@
 /// `trace`: runs a model on typed handles and keeps the program it wrote.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
+#include <partita/dsl/no_tree.hpp>
 #include <partita/dsl/ops.hpp>
 #include <partita/dsl/tag.hpp>
 #include <partita/dsl/tag_names.hpp>
@@ -17,6 +20,45 @@
 #include <partita/support/vec.hpp>
 
 namespace partita {
+
+namespace dsl_detail {
+
+// What `trace` and its like say of types. Where they say something, nothing is traced.
+
+template <class Spec>
+struct input_message {
+  constexpr text operator()() const {
+    return concat("P024 input: it is ", no_tree<Spec>(), "; or is one of a tensor, as ",
+                  "pt::input<float, 8, 16>(\"w\")");
+  }
+};
+template <int Inputs>
+struct parameters_message {
+  constexpr text operator()() const {
+    return concat("P025 trace: the model cannot be called with what is given, ", Inputs,
+                  Inputs == 1 ? " input" : " inputs", "; it has one parameter for each of them");
+  }
+};
+template <class Result>
+struct result_message {
+  constexpr text operator()() const {
+    if constexpr (std::is_void_v<Result>) {
+      return "P026 trace: the model returns nothing; return a tensor, a tree of tensors, "
+             "pt::output(\"loss\", x), or a std::tuple of outputs";
+    } else {
+      const text why = no_result<Result>();
+      if (why.empty()) return {};
+      return concat("P026 trace: the model returns ", why);
+    }
+  }
+};
+constexpr program not_traced() {
+  program p;
+  p.error.record("P000", "trace: the model did not compile");
+  return p;
+}
+
+}  // namespace dsl_detail
 
 /// The name and the description of an input of a model.
 template <Tree Spec>
@@ -42,6 +84,13 @@ constexpr auto input(std::string_view name, const Spec& spec) {
   return input_spec<Spec>{name, spec};
 }
 
+/// Errors    P024 it is no tree
+template <class Spec>
+requires(!Tree<Spec> && !ElementType<Spec>) constexpr auto input(std::string_view) {
+  report_static_error<dsl_detail::input_message<Spec>>();
+  return input_spec<invalid_tensor>{};
+}
+
 /// A named result: what a model returns, alone or in a std::tuple.
 template <Tree T>
 struct output_spec {
@@ -50,21 +99,15 @@ struct output_spec {
 };
 /// `return std::tuple{output("params", p), output("loss", l)}`. An output with the name of an input
 /// is that input's next state.
-template <Tree T>
+template <class T>
 constexpr auto output(std::string_view name, const T& tree) {
-  return output_spec<T>{name, tree};
+  if constexpr (Tree<T>)
+    return output_spec<T>{name, tree};
+  else
+    return dsl_detail::no_output<T>{};  // trace says so
 }
 
 namespace dsl_detail {
-
-template <class T>
-struct is_output : std::false_type {};
-template <class T>
-struct is_output<output_spec<T>> : std::true_type {};
-template <class T>
-struct has_outputs : std::false_type {};
-template <class... T>
-struct has_outputs<std::tuple<T...>> : std::bool_constant<(is_output<T>::value || ...)> {};
 
 /// Errors    S116 a dynamic extent is missing, S118 too many elements
 constexpr value_id add_input(builder& b, std::string_view path, const tensor_type& type) {
@@ -140,35 +183,54 @@ namespace compiled {
 program traced(builder& b);
 }
 
+namespace dsl_detail {
+
+template <class Model, class... Specs>
+constexpr program trace_model(const Model& model, const input_spec<Specs>&... inputs) {
+  builder b;
+  std::tuple<Specs...> bound{bind(b, inputs)...};
+  const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return model(std::get<I>(bound)...);
+  }
+  (std::index_sequence_for<Specs...>{});
+  using Result = std::remove_cvref_t<decltype(result)>;
+  if constexpr (is_output<Result>::value) {
+    add_outputs(b, result.name, result.tree);
+  } else if constexpr (has_outputs<Result>::value) {
+    std::apply([&](const auto&... each) { (add_outputs(b, each.name, each.tree), ...); }, result);
+  } else {
+    add_outputs(b, "result", result);
+  }
+  PARTITA_RETURN(traced(b), compiled::traced(b));
+}
+
+}  // namespace dsl_detail
+
 /// Runs the model once on handles of the inputs and gives the program it wrote, without the ops
 /// that no output needs.
 ///
 /// A single tensor is the output "result"; a struct has "result.member"; `output` gives names.
 /// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
 /// `program::error`. Errors: those of the ops (Sxxx), P002 to P009 names and outputs (see
-/// verify.hpp), S116 dynamic extent missing, S118 too many elements.
+/// verify.hpp), S116 dynamic extent missing, S118 too many elements, P025 another number of
+/// parameters, P026 it returns no tree.
 ///
 /// (The return type is deduced so that the model is compiled here, where its mistakes are read
 /// best.)
 template <class Model, class... Specs>
 constexpr auto trace(const Model& model, const input_spec<Specs>&... inputs) {
-  builder b;
-  std::tuple<Specs...> bound{dsl_detail::bind(b, inputs)...};
-  const auto result = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return model(std::get<I>(bound)...);
-  }
-  (std::index_sequence_for<Specs...>{});
-  using Result = std::remove_cvref_t<decltype(result)>;
-  if constexpr (dsl_detail::is_output<Result>::value) {
-    dsl_detail::add_outputs(b, result.name, result.tree);
-  } else if constexpr (dsl_detail::has_outputs<Result>::value) {
-    std::apply(
-        [&](const auto&... each) { (dsl_detail::add_outputs(b, each.name, each.tree), ...); },
-        result);
+  if constexpr ((std::same_as<Specs, invalid_tensor> || ...)) {
+    return dsl_detail::not_traced();
+  } else if constexpr (!requires(Specs & ... bound) { model(bound...); }) {
+    report_static_error<dsl_detail::parameters_message<sizeof...(Specs)>>();
+    return dsl_detail::not_traced();
   } else {
-    dsl_detail::add_outputs(b, "result", result);
+    using Result = std::remove_cvref_t<decltype(model(std::declval<Specs&>()...))>;
+    if constexpr (report_static_error<dsl_detail::result_message<Result>>())
+      return dsl_detail::trace_model(model, inputs...);
+    else
+      return dsl_detail::not_traced();
   }
-  PARTITA_RETURN(dsl_detail::traced(b), compiled::traced(b));
 }
 
 }  // namespace partita

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <boost/hana/accessors.hpp>
 #include <boost/hana/concept/struct.hpp>
@@ -33,13 +34,15 @@ template <class T>
 struct is_std_tuple : std::false_type {};
 template <class... T>
 struct is_std_tuple<std::tuple<T...>> : std::true_type {};
+template <class A, class B>
+struct is_std_tuple<std::pair<A, B>> : std::true_type {};
 
 template <class T>
 concept HanaStruct = boost::hana::Struct<T>::value;
 
 }  // namespace dsl_detail
 
-/// A tensor, or a Hana struct, std::array, std::vector or std::tuple of trees.
+/// A tensor, or a Hana struct, std::array, std::vector, std::tuple or std::pair of trees.
 template <class T>
 concept Tree = Tensor<T> || dsl_detail::Sequence<std::remove_cvref_t<T>> ||
     dsl_detail::is_std_tuple<std::remove_cvref_t<T>>::value ||

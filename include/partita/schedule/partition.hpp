@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <boost/hana/concept/foldable.hpp>
 #include <boost/hana/tuple.hpp>
 
 #include <partita/ir/source_ids.hpp>
 #include <partita/schedule/partitioned.hpp>
 #include <partita/schedule/stages.hpp>
 #include <partita/support/separate.hpp>
+#include <partita/support/static_error.hpp>
 
 namespace partita {
 
@@ -103,6 +105,34 @@ constexpr Partitioned after(const Partitioned& p, int tactic, Partitioned r) {
 
 }  // namespace schedule_detail
 
+namespace schedule_detail {
+
+/// What is said of a schedule that is none; nothing of one.
+template <class Schedule>
+struct schedule_message {
+  constexpr text operator()() const {
+    if constexpr (Tactic<Schedule>)
+      return "S036 partition: a tactic stands where the schedule is wanted; write "
+             "pt::schedule(tactic)";
+    else if constexpr (!TacticRange<Schedule> && !boost::hana::Foldable<Schedule>::value)
+      return "S036 partition: what stands where the schedule is wanted is none; write "
+             "pt::schedule(tactics...), or give a vector of tactics of one type";
+    return {};
+  }
+};
+template <class Schedule>
+inline constexpr bool is_schedule =
+    !Tactic<Schedule> && (TacticRange<Schedule> || boost::hana::Foldable<Schedule>::value);
+
+/// Errors    P000 it did not compile
+template <class Partitioned>
+constexpr Partitioned not_partitioned(Partitioned r) {
+  r.error.record("P000", "partition: the schedule did not compile");
+  return r;
+}
+
+}  // namespace schedule_detail
+
 namespace compiled {
 partitioned partition(program&& source, const mesh& m,
                       const vec<schedule_detail::any_tactic>& tactics,
@@ -118,7 +148,8 @@ partitioned after(const partitioned& p, int tactic);
 /// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
 /// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
 /// number of devices.
-/// Errors    M001 to M004 the mesh, S020 a value is replicated against `options.strict`, P001 the
+/// Errors    S036 it is no schedule, M001 to M004 the mesh, S020 a value is replicated against
+/// `options.strict`, P001 the
 ///           program that was made is wrong (if that is checked), those of the options and of the
 ///           tactics
 ///
@@ -127,10 +158,15 @@ partitioned after(const partitioned& p, int tactic);
 template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned partition(program source, const mesh& m, const Schedule& tactics,
                                 const partition_options& options = {}) {
-  PARTITA_RETURN(schedule_detail::partition(static_cast<program&&>(source), m, tactics, options,
-                                            Partitioned()),
-                 compiled::partition(static_cast<program&&>(source), m,
-                                     schedule_detail::erased(tactics), options));
+  if constexpr (!schedule_detail::is_schedule<Schedule>) {
+    report_static_error<schedule_detail::schedule_message<Schedule>>();
+    return schedule_detail::not_partitioned(Partitioned());
+  } else {
+    PARTITA_RETURN(schedule_detail::partition(static_cast<program&&>(source), m, tactics, options,
+                                              Partitioned()),
+                   compiled::partition(static_cast<program&&>(source), m,
+                                       schedule_detail::erased(tactics), options));
+  }
 }
 
 /// Goes on from where a schedule ended: the same as its tactics and these in one schedule, without
@@ -142,9 +178,14 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
 template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
                              const partition_options& options = {}) {
-  PARTITA_RETURN(
-      schedule_detail::extend(static_cast<Partitioned&&>(r), tactics, options),
-      compiled::extend(static_cast<Partitioned&&>(r), schedule_detail::erased(tactics), options));
+  if constexpr (!schedule_detail::is_schedule<Schedule>) {
+    report_static_error<schedule_detail::schedule_message<Schedule>>();
+    return schedule_detail::not_partitioned(Partitioned());
+  } else {
+    PARTITA_RETURN(
+        schedule_detail::extend(static_cast<Partitioned&&>(r), tactics, options),
+        compiled::extend(static_cast<Partitioned&&>(r), schedule_detail::erased(tactics), options));
+  }
 }
 
 /// The program as it was after tactic number `tactic` of its schedule, counted from 0: device-local

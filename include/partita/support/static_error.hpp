@@ -64,7 +64,19 @@ constexpr auto piece() {
   return fixed_text<end - begin + 1>(std::string_view(Message{}()).substr(begin, end - begin));
 }
 
+template <class Message, std::size_t... I>
+partita_error<piece<Message, I>()...> shown(std::index_sequence<I...>);
+
 }  // namespace support_detail
+
+#if !defined(__clang__)
+/// Where compilation stops. GCC begins with the name of the class that it is in, so that the text
+/// stands in front of what leads to it. (Clang begins with the condition.)
+template <fixed_text Text>
+struct partita_mistake {
+  static_assert(partita_error<Text>::none, "partita: see the text in partita_error<...>");
+};
+#endif
 
 /// Stops the compilation with the text that `Message{}()` gives (empty: all is well).
 ///
@@ -73,11 +85,12 @@ template <class Message>
 constexpr auto report_static_error() {
   constexpr std::size_t pieces = support_detail::piece_count(std::string_view(Message{}()));
   if constexpr (pieces > 0) {
-    []<std::size_t... I>(std::index_sequence<I...>) {
-      static_assert(partita_error<support_detail::piece<Message, I>()...>::none,
-                    "partita: see the text in partita_error<...>");
-    }
-    (std::make_index_sequence<pieces>{});
+#if defined(__clang__)
+    using shown = decltype(support_detail::shown<Message>(std::make_index_sequence<pieces>{}));
+    static_assert(shown::none, "partita: see the text in partita_error<...>");
+#else
+    (void)sizeof(partita_mistake<support_detail::piece<Message, 0>()>);
+#endif
   }
   return pieces == 0;
 }
