@@ -28,15 +28,16 @@ constexpr auto step = [] {
 static_assert(pt::check<step>.collectives == pt::collectives{.all_reduce = 1});
 static_assert(pt::check<step>.tactic("BP").collectives.total() == 0);
 
-// How inputs and outputs lie on the mesh.
-static_assert(pt::check<step>.input("w1").local_shape == pt::shape{8, 8});
-static_assert(pt::check<step>.input("w2").local_shape == pt::shape{8, 8});
-static_assert(pt::check<step>.output("result").local_shape == pt::shape{64, 8});
+// With `expect` a check that fails says what it found, here how inputs and outputs lie on the mesh.
+static_assert(pt::expect<pt::check<step>.input("w1").local_shape, pt::shape{8, 8}>);
+static_assert(pt::expect<pt::check<step>.input("w2").local_shape, pt::shape{8, 8}>);
+static_assert(pt::expect<pt::check<step>.output("result").local_shape, pt::shape{64, 8}>);
 
-// What a device holds, sends and computes.
+// What a device holds and sends: figures, and bounds.
 constexpr int f32 = 4;  // bytes
 static_assert(pt::check<step>.argument_bytes == f32 * (64 * 8 + 8 * 8 + 8 * 8));
 static_assert(pt::check<step>.collective_bytes == f32 * 64 * 8);  // 2 (n - 1)/n of the operand
+static_assert(pt::expect<pt::check<step>.peak_bytes, pt::at_most{8192}>);
 static_assert(pt::check<step>.conflicts == 0);
 
 // The same behind the first tactic: twice as much of the weights.

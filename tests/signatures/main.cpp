@@ -488,6 +488,8 @@ class reader {
            const std::string& requirement) {
     std::string s = without_specifiers(one_line(declared));
     if (s.empty() || s.find("operator\"\"") == 0) return;
+    if (s.find(") -> ") != std::string::npos && !s.starts_with("auto "))
+      return;  // a deduction guide
     if (const std::size_t at = place_of_name(s); at > 1 && s[at - 1] == ':') return;  // of a class
     insert_in_front_of_name(s, prefix);
     if (head == "template <> ") return;  // a specialization
