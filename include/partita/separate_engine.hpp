@@ -42,6 +42,9 @@ partitioned extend(partitioned&& r, const vec<schedule_detail::any_tactic>& tact
                    const partition_options& options) {
   return schedule_detail::extend(static_cast<partitioned&&>(r), tactics, options);
 }
+probed_program with_probes(const partitioned& p, const vec<text>& wanted) {
+  return schedule_detail::probed(p, wanted);
+}
 partitioned after(const partitioned& p, int tactic) {
   return schedule_detail::after(p, tactic, partitioned());
 }

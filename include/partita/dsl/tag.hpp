@@ -28,4 +28,16 @@ constexpr T tag(std::string_view name, const T& tree) {
   return named;
 }
 
+/// A value, or the leaves of a tree, that `evaluate` and `emulate` hand out beside the outputs:
+/// `evaluate(f, x).probe("h")`. It is the tag "probe.h", no output: it changes neither the
+/// shardings nor the collectives. (Inside of loops and branches it is only a tag.)
+///
+/// ```cpp
+/// const auto h = probe("h", matmul(x, w));
+/// ```
+template <Tree T>
+[[nodiscard]] constexpr T probe(std::string_view name, const T& tree) {
+  return tag(concat(op::probe_prefix, name), tree);
+}
+
 }  // namespace partita

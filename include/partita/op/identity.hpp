@@ -34,6 +34,9 @@ constexpr std::string_view primal_name(std::string_view cotangent) {
   return name.size() == cotangent.size() ? std::string_view{} : name;
 }
 
+/// Of tags with such names a run hands the values out, see dsl/tag.hpp.
+inline constexpr std::string_view probe_prefix = "probe.";
+
 /// Gives a value a name that tactics can refer to. Its cotangent has one, too, see cotangent_name.
 ///
 /// Source    PartIR, section 8 (model-internal annotations)

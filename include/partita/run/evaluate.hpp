@@ -21,6 +21,12 @@ concept HoldsDeviceProgram = requires(const P& p) {
   { p.device } -> std::convertible_to<const device_program&>;
 };
 
+template <class... Args>
+results run_named(const executable& run, const Args&... args) {
+  std::vector<array> inputs;
+  (flatten(inputs, args), ...);
+  return run.named_run(inputs);
+}
 }  // namespace run_detail
 
 /// Runs a source program: global arrays in, global arrays out.
@@ -37,7 +43,7 @@ concept HoldsDeviceProgram = requires(const P& p) {
 /// Errors    R001 wrong number of arrays, R002 wrong shape, R003 wrong element type, R005 no kernel
 template <class... Args>
 results evaluate(const program& p, const run_options& options, const Args&... args) {
-  return run_detail::run_arguments(executable(p, options), args...);
+  return run_detail::run_named(executable(p, options), args...);
 }
 template <class... Args>
 results evaluate(const program& p, const Args&... args) {
@@ -49,7 +55,7 @@ results evaluate(const program& p, const Args&... args) {
 /// Arguments and errors as for `evaluate`; and R006 an output that should be replicated differs.
 template <class... Args>
 results emulate(const device_program& d, const run_options& options, const Args&... args) {
-  return run_detail::run_arguments(executable(d, options), args...);
+  return run_detail::run_named(executable(d, options), args...);
 }
 template <class... Args>
 results emulate(const device_program& d, const Args&... args) {
@@ -62,9 +68,16 @@ results evaluate(const P& p, const Args&... args) {
   return evaluate(static_cast<const program&>(p.source), args...);
 }
 template <run_detail::HoldsDeviceProgram P, class... Args>
-results emulate(const P& p, const Args&... args) {
+results emulate(const P& p, const run_options& options, const Args&... args) {
   if constexpr (requires { p.error.raise(); }) p.error.raise();
-  return emulate(static_cast<const device_program&>(p.device), args...);
+  if constexpr (std::is_same_v<P, partitioned>)
+    return run_detail::run_named(run_detail::probed_executable(p, options), args...);
+  else
+    return emulate(static_cast<const device_program&>(p.device), options, args...);
+}
+template <run_detail::HoldsDeviceProgram P, class... Args>
+results emulate(const P& p, const Args&... args) {
+  return emulate(p, run_options{}, args...);
 }
 
 }  // namespace partita

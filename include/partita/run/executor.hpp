@@ -14,9 +14,12 @@
 
 namespace partita {
 
+struct partitioned;
+
 namespace run_detail {
 
 class interpreter;
+struct probed_source;
 
 }  // namespace run_detail
 
@@ -35,6 +38,9 @@ class executable {
  public:
   explicit executable(const program& p, const run_options& options = {});
   explicit executable(const device_program& d, const run_options& options = {});
+  /// The last outputs of the program are probes of these names.
+  executable(const device_program& d, const std::vector<std::string>& probes,
+             const run_options& options);
 
   /// Global arrays in the order of the inputs; gives global arrays in the order of the outputs.
   std::vector<array> operator()(std::span<const array> inputs) const;
@@ -46,8 +52,12 @@ class executable {
   requires(sizeof...(Args) != 1 ||
            !(std::convertible_to<const Args&, std::span<const array>> && ...)) results
   operator()(const Args&... args) const {
-    return run_detail::run_arguments(*this, args...);
+    std::vector<array> inputs;
+    (run_detail::flatten(inputs, args), ...);
+    return named_run(inputs);
   }
+  /// The same, with the names of the outputs and with what is handed out beside them.
+  results named_run(std::span<const array> inputs) const;
 
   const std::shared_ptr<const std::vector<std::string>>& output_names() const;
   /// Memory for everything between the inputs and the outputs.
@@ -55,7 +65,15 @@ class executable {
 
  private:
   std::shared_ptr<run_detail::interpreter> impl_;
+  std::shared_ptr<const std::vector<std::string>> probes_, outputs_;
+
+  executable(const run_detail::probed_source& s, const run_options& options);
 };
+
+namespace run_detail {
+/// Of the device-local program; with its probes, if it has any, as further outputs.
+PARTITA_LINKAGE executable probed_executable(const partitioned& p, const run_options& options);
+}  // namespace run_detail
 
 /// Runs one op on arrays; `results` are its types.
 ///

@@ -4,10 +4,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <partita/run/executor.hpp>
 #include <partita/run/interpreter.hpp>
+#include <partita/run/probes.hpp>
+#include <partita/schedule/sharding_of.hpp>
 #if !defined(PARTITA_SEPARATE)
 #include <partita/run/kernels/table.hpp>
 #endif
@@ -31,15 +34,49 @@ inline device_program as_device_program(const program& p) {
 }  // namespace run_detail
 
 PARTITA_LINKAGE executable::executable(const program& p, const run_options& options)
-    : executable(run_detail::as_device_program(p), options) {}
+    : executable(run_detail::probed_source(p, options.probes), options) {}
+PARTITA_LINKAGE executable::executable(const run_detail::probed_source& s,
+                                       const run_options& options)
+    : executable(run_detail::as_device_program(s.p), s.names, options) {}
 PARTITA_LINKAGE executable::executable(const device_program& d, const run_options& options)
-    : impl_(std::make_shared<run_detail::interpreter>(d, options)) {}
+    : executable(d, {}, options) {}
+PARTITA_LINKAGE executable::executable(const device_program& d,
+                                       const std::vector<std::string>& probes,
+                                       const run_options& options)
+    : impl_(std::make_shared<run_detail::interpreter>(d, options)),
+      probes_(std::make_shared<const std::vector<std::string>>(probes)),
+      outputs_(impl_->names()) {
+  if (probes.empty()) return;
+  auto own = *outputs_;
+  own.resize(own.size() - probes.size());
+  outputs_ = std::make_shared<const std::vector<std::string>>(std::move(own));
+}
 PARTITA_LINKAGE std::vector<array> executable::operator()(std::span<const array> inputs) const {
-  return impl_->run(inputs);
+  std::vector<array> out = impl_->run(inputs);
+  out.resize(outputs_->size());
+  return out;
+}
+PARTITA_LINKAGE results executable::named_run(std::span<const array> inputs) const {
+  std::vector<array> out = impl_->run(inputs);
+  const auto own = out.begin() + static_cast<std::ptrdiff_t>(outputs_->size());
+  std::vector<array> probes(own, out.end());
+  out.resize(outputs_->size());
+  return results(std::move(out), outputs_, std::move(probes), probes_);
+}
+PARTITA_LINKAGE executable run_detail::probed_executable(const partitioned& p,
+                                                         const run_options& options) {
+  const tag_filter wanted(options.probes);
+  const probed_program probed = with_probes(p, wanted.names());
+  probed.error.raise();
+  wanted.need(probed.names, p.core.p);
+  if (probed.names.empty()) return executable(p.device, options);
+  std::vector<std::string> names;
+  for (const text& name : probed.names) names.emplace_back(name.view());
+  return executable(probed.device, names, options);
 }
 PARTITA_LINKAGE const std::shared_ptr<const std::vector<std::string>>& executable::output_names()
     const {
-  return impl_->names();
+  return outputs_;
 }
 PARTITA_LINKAGE std::int64_t executable::workspace_bytes() const {
   return impl_->workspace_bytes();

@@ -22,6 +22,13 @@ class results {
   results() = default;
   results(std::vector<array> arrays, std::shared_ptr<const std::vector<std::string>> names)
       : arrays_(std::move(arrays)), names_(std::move(names)) {}
+  /// With inner values that were handed out.
+  results(std::vector<array> arrays, std::shared_ptr<const std::vector<std::string>> names,
+          std::vector<array> probes, std::shared_ptr<const std::vector<std::string>> probe_names)
+      : arrays_(std::move(arrays)),
+        names_(std::move(names)),
+        probes_(std::move(probes)),
+        probe_names_(std::move(probe_names)) {}
 
   int size() const { return static_cast<int>(arrays_.size()); }
   const std::vector<std::string>& names() const { return *names_; }
@@ -49,6 +56,22 @@ class results {
   array operator[](Index i) && {
     return std::as_const(*this)[i];
   }
+  /// An inner value that the run handed out, the whole of it (`piece` gives what a device holds):
+  /// what `probe("h", x)` or `run_options{.probes = {"h"}}` names.
+  ///
+  /// Errors    R012 there is none
+  const array& probe(std::string_view name) const& {
+    for (std::size_t i = 0; i < probes_.size(); ++i) {
+      const std::string_view each = (*probe_names_)[i];
+      if (each == name || (each.starts_with("probe.") && each.substr(6) == name)) return probes_[i];
+    }
+    throw error(concat("R012 results: the run handed out no \"", name,
+                       "\" (of loops and branches nothing is); ",
+                       known_names(name, probe_names())));
+  }
+  array probe(std::string_view name) && { return std::as_const(*this).probe(name); }
+  /// As they are tagged: "probe.h".
+  const std::vector<std::string>& probe_names() const { return *probe_names_; }
   /// The only output.
   const array& only() const& {
     if (size() != 1)
@@ -63,6 +86,9 @@ class results {
  private:
   std::vector<array> arrays_;
   std::shared_ptr<const std::vector<std::string>> names_ =
+      std::make_shared<const std::vector<std::string>>();
+  std::vector<array> probes_;
+  std::shared_ptr<const std::vector<std::string>> probe_names_ =
       std::make_shared<const std::vector<std::string>>();
 };
 

@@ -1,11 +1,13 @@
 /// How values of a partitioned program lie, by name: inputs, inner values that have tags, outputs.
 #pragma once
 
+#include <concepts>
 #include <string_view>
 
 #include <partita/schedule/partitioned.hpp>
 #include <partita/schedule/tactic.hpp>
 #include <partita/spmd/lower.hpp>
+#include <partita/support/separate.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -88,6 +90,55 @@ constexpr sharded_value sharding_of(const partitioned& p, std::string_view name)
   for (const auto& each : list)
     if (each.name == name) return each;
   return schedule_detail::no_named_value(name, schedule_detail::value_places(p));
+}
+
+/// The device-local program with inner values as further outputs, as they lie.
+struct probed_program {
+  device_program device;
+  vec<text> names;  ///< of the further outputs
+  failure error;
+};
+
+namespace schedule_detail {
+
+/// Probes, and tags that one of the names selects.
+constexpr bool is_handed_out(const vec<text>& wanted, std::string_view name) {
+  if (name.substr(0, op::probe_prefix.size()) == op::probe_prefix) return true;
+  for (const text& w : wanted)
+    if (selects(w, name)) return true;
+  return false;
+}
+template <class Partitioned>
+constexpr probed_program probed(const Partitioned& p, const vec<text>& wanted) {
+  probed_program out;
+  vec<value_id> values;
+  const program& core = p.core.p;
+  for (op_id o = 0; o < core.op_count(); ++o) {
+    const value_id v = core.op(o).result;
+    if (!core.is(o, op_role::tag) || !is_handed_out(wanted, core.view(core.op(o).name))) continue;
+    if (p.core.nested.value_scope[v] != 0) continue;
+    values.push_back(v);
+    out.names.push_back(core.view(core.op(o).name));
+  }
+  if (values.empty()) return out;
+  lowered l = lower(p.core, {.passes = p.passes}, values);
+  if (!l.error) p.overlap.apply(l);
+  out.error = l.error;
+  out.device = static_cast<device_program&&>(l.device);
+  return out;
+}
+
+}  // namespace schedule_detail
+
+namespace compiled {
+probed_program with_probes(const partitioned& p, const vec<text>& wanted);
+}
+
+/// Hands out probes, and the tags that one of these names selects. What stands in nested programs
+/// is not reached; of no values there is no program.
+template <std::same_as<partitioned> Partitioned>
+constexpr probed_program with_probes(const Partitioned& p, const vec<text>& wanted) {
+  PARTITA_RETURN(schedule_detail::probed(p, wanted), compiled::with_probes(p, wanted));
 }
 
 }  // namespace partita

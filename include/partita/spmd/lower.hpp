@@ -33,7 +33,8 @@ class lowering {
   constexpr lowering(const core_program& c, const passes& options, const More&... more)
       : c_(c), rules_(c, options, more...), repeated_(c) {}
 
-  constexpr lowered run() {
+  /// `more`: values outside of nested programs that become outputs, as they lie.
+  constexpr lowered run(span<const value_id> more = {}) {
     begin();
     out().ops.reserve(c_.p.ops.size());
     out().types.reserve(c_.p.types.size());
@@ -45,6 +46,7 @@ class lowering {
     else
       for (op_id o : by_scope_[0]) lower_op(o);
     for (const auto& each : c_.p.outputs) lower_output(each);
+    for (value_id v : more) give(v, local_[v], have_[v], c_.p.name(v));
     return end();
   }
 
@@ -433,8 +435,8 @@ struct mechanical_rules {
 };
 
 template <class Rules, class Core>
-constexpr lowered lowered_by(const Core& c, const passes& options) {
-  return lowering<Rules>(c, options).run();
+constexpr lowered lowered_by(const Core& c, const passes& options, span<const value_id> more = {}) {
+  return lowering<Rules>(c, options).run(more);
 }
 
 /// Passes can rewrite only what was fused.
@@ -478,15 +480,18 @@ constexpr void run_passes(lowered& l, const program& source, const passes& on) {
 ///           the bound of memory is too low
 ///
 /// (A template, so that who only includes this does not pay for compiling what it is made of.)
+///
+/// `more`: values that are outputs too, as they lie, without having a say in how.
 template <class Core>
-constexpr lowered lower(const Core& c, const lowering_options& options = {}) {
+constexpr lowered lower(const Core& c, const lowering_options& options = {},
+                        span<const value_id> more = {}) {
   lowered l;
   l.error = spmd_detail::check_options(options);
   if (l.error) return l;
   if (options.fuse)
-    l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes);
+    l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more);
   else
-    l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes);
+    l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
   spmd_detail::run_passes(l, c.p, options.passes);
   return l;
 }
