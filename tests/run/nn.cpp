@@ -310,3 +310,43 @@ TEST_CASE("binary16 and bfloat16: masks and angles stay finite") {
   CHECK(pt::max_difference(run(std::type_identity<pt::f16>{}), expected) < 10 * 0x1p-11);
   CHECK(pt::max_difference(run(std::type_identity<pt::bf16>{}), expected) < 10 * 0x1p-8);
 }
+
+TEST_CASE("what attention makes inside has names, by which a conflict is settled") {
+  const auto f =
+      pt::trace([](auto q, auto k, auto v) { return nn::attention(q, k, v, {.causal = true}); },
+                pt::input<float, 2, 4, 4, 8>("q"), pt::input<float, 2, 4, 4, 8>("k"),
+                pt::input<float, 2, 4, 4, 8>("v"));
+  const pt::mesh mesh{{"M", 2}};
+  // Heads of the queries, positions of the keys: both could cut the scores.
+  const auto both = pt::manual("M", {{"q", 2}, {"k", 1}}, "both");
+  const auto open = pt::partition(f, mesh, pt::schedule(both));
+  CHECK(open.conflicts_after(0).size() > 0);
+  CHECK(data::str(pt::explain(open)).find("nn.attention.") != std::string::npos);
+  const auto settled = [&](const char* name, auto dim) {
+    return pt::partition(f, mesh, pt::schedule(pt::manual("M", {{name, dim}, {"q", 2}, {"k", 1}})));
+  };
+  const auto by_heads = settled("nn.attention.k", 2);  // the keys change over
+  CHECK(by_heads.conflicts_after(0).size() == 0);
+  CHECK(pt::sharding_of(by_heads, "nn.attention.scores").local_shape == pt::shape{2, 2, 4, 4});
+  const auto by_keys = settled("nn.attention.q", pt::replicated);
+  CHECK(by_keys.conflicts_after(0).size() == 0);
+  CHECK(pt::sharding_of(by_keys, "nn.attention.scores").local_shape == pt::shape{2, 4, 4, 2});
+  const auto arguments = data::arguments(f);
+  for (const auto* p : {&open, &by_heads, &by_keys})
+    CHECK(pt::all_close(pt::emulate(*p, arguments), pt::evaluate(f, arguments)));
+
+  // Several have numbers, grouped heads have the names too, and derivatives.
+  const auto g = pt::trace(
+      [](auto q, auto k, auto v) {
+        return pt::grad(
+            [&](const auto& x) { return sum(nn::attention(nn::attention(x, x, x), k, v)); }, q);
+      },
+      pt::input<float, 2, 4, 4, 8>("q"), pt::input<float, 2, 4, 2, 8>("k"),
+      pt::input<float, 2, 4, 2, 8>("v"));
+  const auto named = pt::partition(
+      g, mesh,
+      pt::schedule(pt::manual("M", {{"nn.attention.k", 2}, {"nn.attention.scores.0", 1}})));
+  CHECK(pt::sharding_of(named, "nn.attention.scores.0").local_shape == pt::shape{2, 2, 4, 4});
+  CHECK(pt::sharding_of(named, "nn.attention.scores.1").local_shape == pt::shape{2, 1, 4, 2, 4});
+  CHECK(pt::sharding_of(named, "grad.nn.attention.scores.0").local_shape == pt::shape{2, 2, 4, 4});
+}

@@ -5,6 +5,7 @@
 
 #include <partita/dsl/nn/activation.hpp>
 #include <partita/dsl/nn/check.hpp>
+#include <partita/dsl/tag.hpp>
 
 namespace partita::nn {
 
@@ -65,16 +66,35 @@ constexpr auto check_mask = [](failure& error, const tensor_type* t) {
                  ", (batch, heads, queries, keys)");
 };
 
+/// What attention makes inside has names for tactics, with numbers where it is called several
+/// times: "nn.attention.scores", or "nn.attention.scores.0", "nn.attention.scores.1", ...
+template <Tensor X>
+constexpr auto name_queries(const X& x) {
+  return tag("nn.attention.q", x);
+}
+template <Tensor X>
+constexpr auto name_keys(const X& x) {
+  return tag("nn.attention.k", x);
+}
+template <Tensor X>
+constexpr auto name_values(const X& x) {
+  return tag("nn.attention.v", x);
+}
+template <Tensor X>
+constexpr auto name_scores(const X& x) {
+  return tag("nn.attention.scores", x);
+}
+
 /// Attention with as many heads of keys as of queries; `mask` takes scores and gives scores.
 ///
 /// Shapes    (b, q, h, k), (b, s, h, k), (b, s, h, v) -> (b, h, q, v)
 template <Tensor Q, Tensor K, Tensor V, class Mask>
 constexpr auto attend_by_head(const Q& queries, const K& keys, const V& values, double scale,
                               const Mask& mask) {
-  const auto scores =
-      dot_general<axes<0, 2>, axes<0, 2>, axes<3>, axes<3>>(queries * scale, keys);  // (b, h, q, s)
-  const auto weights = softmax(mask(scores));                                        // (b, h, q, s)
-  return dot_general<axes<0, 1>, axes<0, 2>, axes<3>, axes<1>>(weights, values);
+  const auto scores = name_scores(dot_general<axes<0, 2>, axes<0, 2>, axes<3>, axes<3>>(
+      name_queries(queries * scale), name_keys(keys)));  // (b, h, q, s)
+  const auto weights = softmax(mask(scores));            // (b, h, q, s)
+  return dot_general<axes<0, 1>, axes<0, 2>, axes<3>, axes<1>>(weights, name_values(values));
 }
 
 /// Attention of g = h / n query heads per head of keys.
@@ -84,13 +104,13 @@ template <Tensor Q, Tensor K, Tensor V, class Mask>
 constexpr auto attend_by_group(const Q& queries, const K& keys, const V& values, double scale,
                                const Mask& mask) {
   const auto group = quotient(dim<2>(queries), dim<2>(keys));
-  const auto grouped = reshape(queries * scale, dim<0>(queries), dim<1>(queries), dim<2>(keys),
-                               group, dim<3>(queries));  // (b, q, n, g, k)
-  const auto scores =
-      dot_general<axes<0, 2>, axes<0, 2>, axes<4>, axes<3>>(grouped, keys);  // (b, n, q, g, s)
+  const auto grouped = reshape(name_queries(queries * scale), dim<0>(queries), dim<1>(queries),
+                               dim<2>(keys), group, dim<3>(queries));  // (b, q, n, g, k)
+  const auto scores = name_scores(dot_general<axes<0, 2>, axes<0, 2>, axes<4>, axes<3>>(
+      grouped, name_keys(keys)));  // (b, n, q, g, s)
   const auto weights = softmax(mask(scores));
-  const auto found = transpose<0, 2, 1, 3, 4>(
-      dot_general<axes<0, 1>, axes<0, 2>, axes<4>, axes<1>>(weights, values));  // (b, q, n, g, v)
+  const auto found = transpose<0, 2, 1, 3, 4>(dot_general<axes<0, 1>, axes<0, 2>, axes<4>, axes<1>>(
+      weights, name_values(values)));  // (b, q, n, g, v)
   return reshape(found, dim<0>(queries), dim<1>(queries), dim<2>(queries), dim<3>(values));
 }
 
@@ -167,6 +187,10 @@ constexpr auto attention(const Q& q, const K& keys, const V& values, const Mask&
 ///
 ///     attention(q, k, v, {.causal = true})
 ///     attention(q, k, v, mask, {})
+///
+/// What is inside has names for tactics: "nn.attention.q" (times the scale), ".k", ".v" and
+/// ".scores" (before the mask); of several attentions "nn.attention.q.0", "nn.attention.q.1", ...
+/// ("nn.attention.q" selects all). All functions of this file name them so.
 ///
 /// A query sees the keys for which the mask holds, and with `causal` only those up to its position;
 /// one that sees none weighs all alike.
