@@ -82,7 +82,7 @@ struct custom_vjp {
       const tensor_type type = c.b.type(c.b.p.op(c.op).result + r);
       inputs.push_back(given >= 0 ? given : ops::constant(c.b, type, 0));
     }
-    const op_marks marks = c.b.p.op(c.op).marks;
+    const op_marks marks = start_from_result(c, results, arguments);
     program backward = c.b.p.region(c.op, 0);
     const vec<value_id> found = op_detail::append_as_derivative(
         c.b, static_cast<program&&>(backward), marks, {inputs.data(), inputs.size()});
@@ -91,6 +91,21 @@ struct custom_vjp {
   }
 
  private:
+  /// This op goes: the derivative is that of the op which made the result, if that is in front of
+  /// it; it is of the part that the function was called in.
+  static constexpr op_marks start_from_result(derive_context& c, int results, int arguments) {
+    op_marks marks = c.b.p.op(c.op).marks;
+    const value_id made = c.b.p.operand(c.op, 0);
+    bool given = false;
+    for (int i = results; i < results + arguments; ++i)
+      given = given || c.b.p.operand(c.op, i) == made;
+    if (given) return marks;
+    const int scope = c.b.origin_scope();
+    marks.source = c.b.p.op(c.b.p.producer(made)).marks.source;
+    c.b.set_origin(marks.source, marks.transposed + 1);
+    c.b.set_origin_scope(scope);
+    return marks;
+  }
   static constexpr void lost(derive_context& c, value_id v) {
     text what;
     if (!c.b.p.name(v).empty()) what << '"' << short_name(c.b.p.name(v)) << "\", ";
