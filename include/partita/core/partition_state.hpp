@@ -38,6 +38,7 @@ struct partition_state {
   op_set revisited;         ///< those of them whose conflicts may have changed
   /// Ops that got a loop or other operands, in the order of these changes; -1 stands for all ops.
   vec<op_id> changes;
+  std::size_t terms_seen = 0;  ///< how many of these were looked at for sums, see sliced_terms.hpp
 };
 
 /// What led from one state to another one, of the same ops and axes.

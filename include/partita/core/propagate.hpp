@@ -3,6 +3,7 @@
 
 #include <partita/core/editor.hpp>
 #include <partita/core/match.hpp>
+#include <partita/core/sliced_terms.hpp>
 
 namespace partita::core_detail {
 
@@ -18,7 +19,8 @@ class propagation {
     number_ops();
     some_open_ = !state_.open.empty();
     do {
-      settle();
+      do settle();
+      while (slice_terms());
       find_conflicts();
     } while (split_where_a_part_fits());
   }
@@ -51,6 +53,23 @@ class propagation {
       int i = order_.room();
       while ((i = waiting.last_before(i)) >= 0) visit(i);
     }
+  }
+  /// Of ops that have got loops since this was asked last; gives whether others have some now.
+  constexpr bool slice_terms() {
+    const vec<op_id>& changes = c_.changes;
+    bool any = false;
+    if (state_.terms_seen > changes.size()) state_.terms_seen = changes.size();
+    for (const std::size_t end = changes.size(); state_.terms_seen < end; ++state_.terms_seen) {
+      const op_id o = changes[state_.terms_seen];
+      if (o < 0) continue;
+      sliced_terms(c_, now_).look_at(o, [&](op_id other, int f, int axis) {
+        edit_.add_loop(other, {f, state_.tactic, static_cast<std::int8_t>(axis)});
+        edit_.mark(other);
+        now_.more_loops = c_.nests.more();
+        any = true;
+      });
+    }
+    return any;
   }
   constexpr void visit(int position) {
     const op_id o = order_.at(position);
