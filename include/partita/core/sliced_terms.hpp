@@ -102,7 +102,16 @@ class sliced_terms {
     PARTITA_WORK(range.count);
     for (int i = 0; i < range.count; ++i) {
       const use& u = now_.uses[range.begin + i];
-      if (has_loop(u.op, axis) ? !slices(u, v, axis, dim) : !follows(u, v, axis, dim)) return false;
+      if (has_loop(u.op, axis)) {
+        if (!slices(u, v, axis, dim)) return false;
+        continue;
+      }
+      const use* const before = i > 0 ? &now_.uses[range.begin + i - 1] : nullptr;
+      if (before == nullptr || before->op != u.op) {
+        if (!follows(u, v, axis, dim)) return false;
+      } else if (factor_for(u, v, axis, dim) != factor_for(*before, v, axis, dim)) {
+        return false;  // not as g * g
+      }
     }
     return true;
   }

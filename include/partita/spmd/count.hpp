@@ -39,7 +39,8 @@ struct collective_books {
     ++work;
     ending now;
     finish([&](const collective& what, const layout&) {
-      (what.kind == collective::reduce_scatter ? now.scatters : now.reduces) = true;
+      now.scatters = now.scatters || what.kind == collective::reduce_scatter;
+      now.reduces = now.reduces || what.kind == collective::all_reduce;
     });
     ending& before = endings_[v];
     if (before.scatters == now.scatters && before.reduces == now.reduces) return;

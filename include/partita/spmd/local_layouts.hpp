@@ -28,30 +28,38 @@ class local_layouts {
   /// Finishes the sum of a value, which lies as it is made, behind the op that makes it, unless the
   /// op that uses it does; gives how the value lies then. Calls emit(collective, layout behind it).
   ///
-  /// Axes of a pending sum along which all uses slice the value alike are reduce-scattered, the
-  /// others are all-reduced, once.
+  /// Axes of a pending sum along which all uses slice the value are reduce-scattered, the others
+  /// are all-reduced, once. Along other axes the value is sliced before, if all uses slice it
+  /// alike.
   template <class Emit>
   constexpr layout finish(value_id v, layout have, const Emit& emit) const {
     const op_id o = c_.p.producers[v];
     axis_set left = sums.of(o);
     if (left.empty() || sums.left_to_its_use(v)) return have;
     if (c_.p.is(o, op_role::wire) && sums.pending(v).empty()) return have;
-    layout scattered;
-    for (bool progress = rules_.to_reduce_scatter; progress;) {
+    layout scattered, sliced;
+    for (bool progress = true; progress;) {
       progress = false;
       for (int i = 0; i < c_.mesh.rank; ++i) {
         const int axis = c_.mesh.order[i];
-        if (!left.contains(axis)) continue;
-        const int dim = sliced_next(v, have, axis);
-        if (dim == no_dim) continue;
+        const bool sums_up = left.contains(axis);
+        if (have.dim_of(axis) >= 0 || (sums_up ? !rules_.to_reduce_scatter : c_.returned[v]))
+          continue;
+        const int dim = sliced_next(v, have, axis, sums_up);
+        if (dim == no_dim || (!sums_up && scattered.pieces(c_.mesh, dim) > 1)) continue;
         have.push_back(axis, dim);
-        scattered.push_back(axis, dim);
+        (sums_up ? scattered : sliced).push_back(axis, dim);
         left = left - axis_set::of(axis);
         progress = true;
       }
     }
     collective what;
     what.combine = sums.combine(o);
+    if (sliced.count > 0) {
+      what.kind = collective::all_slice;
+      what.axes = sliced;
+      emit(what, without(have, scattered));
+    }
     if (scattered.count > 0) {
       what.kind = collective::reduce_scatter;
       what.axes = scattered;
@@ -98,29 +106,33 @@ class local_layouts {
     return left % c_.mesh.size(axis) == 0;
   }
   /// The dimension that all ops that use a value slice along `axis`, right after the slices it
-  /// already has; see sliced_by_all_uses in core/match.hpp.
-  constexpr int sliced_next(value_id v, const layout& have, int axis) const {
+  /// already has; see sliced_by_all_uses in core/match.hpp. `any`: fewer of them than the axis has
+  /// devices may slice another one, to which a piece is sent for less than the whole costs.
+  constexpr int sliced_next(value_id v, const layout& have, int axis, bool any) const {
     int dim = no_dim;
+    std::int64_t others = 0;
     const span<const use> uses = c_.uses(v);
     for (int k = 0, count = static_cast<int>(uses.size()); k < count; ++k) {
-      const use& u = uses[k];
-      const layout want = sums.required(u);
+      const layout want = sums.required(uses[k]);
       const int d = want.dim_of(axis);
-      if (d < 0 || (dim != no_dim && d != dim)) return no_dim;
-      dim = d;
-      int i = 0;
-      for (const auto& e : want) {
-        if (e.dim != d) continue;
-        while (i < have.count && have[i].dim != d) ++i;
-        if (e.axis == axis) {
-          if (i != have.count) return no_dim;
-          break;
-        }
-        if (i == have.count || have[i].axis != e.axis) return no_dim;
-        ++i;
-      }
+      if (d < 0) return no_dim;
+      if (dim == no_dim && is_next(want, have, axis, d)) dim = d;
+      if (d == dim && is_next(want, have, axis, d)) continue;
+      if (!any || ++others >= c_.mesh.size(axis)) return no_dim;
     }
     return divides(v, have, dim, axis) ? dim : no_dim;
+  }
+  /// Does a layout go on with `axis` where another one ends along a dimension?
+  static constexpr bool is_next(const layout& want, const layout& have, int axis, int dim) {
+    int i = 0;
+    for (const auto& e : want) {
+      if (e.dim != dim) continue;
+      while (i < have.count && have[i].dim != dim) ++i;
+      if (e.axis == axis) return i == have.count;
+      if (i == have.count || have[i].axis != e.axis) return false;
+      ++i;
+    }
+    return false;
   }
 };
 

@@ -1,0 +1,144 @@
+// Sums that several ops use: what is reduced, scattered, and sliced before.
+#include "printed.hpp"
+
+#include <partita/prove/prove.hpp>
+
+namespace {
+
+constexpr pt::mesh mesh{{"B", 4}};
+
+struct params {
+  BOOST_HANA_DEFINE_STRUCT(params, (pt::tensor<double, 8, 16>, w1),
+                           (pt::tensor<double, 16, 8>, w2));
+};
+constexpr auto BP = pt::manual("B", {{"x", 0}, {"y", 0}}, "BP");
+constexpr auto Z2 =
+    pt::manual("B", {{"params", pt::replicated}, {"momentum", pt::first_divisible_dim}}, "Z2");
+constexpr auto Z3 = pt::manual(
+    "B", {{"params", pt::first_divisible_dim}, {"momentum", pt::first_divisible_dim}}, "Z3");
+
+/// Momentum, of gradients clipped by the norm of all of them.
+template <bool Clips, bool Tags = false>
+constexpr auto step = [](const auto& p, const auto& m, const auto& x, const auto& y) {
+  auto [loss, g] = pt::value_and_grad(
+      [&](const auto& p) {
+        return pt::nn::mean_squared_error(matmul(tanh(matmul(x, p.w1)), p.w2), y);
+      },
+      p);
+  if constexpr (Tags) g = pt::tag("g", g);
+  if constexpr (Clips) g = pt::clip_by_global_norm(g, 1.0).first;
+  const auto next = pt::map_leaves([](auto m, auto g) { return 0.5 * m + g; }, m, g);
+  return std::tuple{
+      pt::output("params", pt::map_leaves([](auto p, auto m) { return p - m; }, p, next)),
+      pt::output("momentum", next), pt::output("loss", loss)};
+};
+template <class Step>
+constexpr pt::program traced(const Step& s) {
+  return pt::trace(s, pt::input<params>("params"), pt::input<params>("momentum"),
+                   pt::input<double, 16, 8>("x"), pt::input<double, 16, 8>("y"));
+}
+
+std::vector<pt::array> reals(const pt::program& p) {
+  data::random r{5};
+  std::vector<pt::array> list;
+  for (int i = 0; i < p.input_count(); ++i)
+    list.push_back(data::fill(
+        p.input_type(i), [&](std::int64_t) { return static_cast<double>(r.in(-100, 100)) / 64; }));
+  return list;
+}
+void check_run(const pt::partitioned& p) {
+  const auto x = reals(p.source);
+  CHECK(pt::all_close(pt::emulate(p, x), pt::evaluate(p.source, x), 1e-12, 1e-12));
+  CHECK(!pt::verify(p.device));
+  const pt::verdict v = pt::prove(p.source, p.device);
+  CHECK_MESSAGE(v.proved, str(v.error.message));
+}
+
+}  // namespace
+
+TEST_CASE("ZeRO with clipping: as many bytes as without, but for one number") {
+  const auto plain = traced(step<false>), clipped = traced(step<true>),
+             tagged = traced(step<true, true>);
+  for (const auto* f : {&plain, &clipped, &tagged}) {
+    const bool clips = f != &plain;
+    for (const bool whole : {false, true}) {
+      const auto p = whole ? pt::partition(*f, mesh, pt::schedule(BP, Z2))
+                           : pt::partition(*f, mesh, pt::schedule(BP, Z3));
+      // Parameters: w1 once and w2 twice, or both as they leave. Reduced: loss and squares.
+      CHECK(p.collectives == pt::collectives{.all_gather = whole ? 2 : 3,
+                                             .all_reduce = clips ? 2 : 1,
+                                             .reduce_scatter = 2});
+      check_run(p);
+      const auto without = whole ? pt::partition(plain, mesh, pt::schedule(BP, Z2))
+                                 : pt::partition(plain, mesh, pt::schedule(BP, Z3));
+      CHECK(pt::summarize(p).collective_bytes - pt::summarize(without).collective_bytes ==
+            (clips ? 6 : 0));
+    }
+  }
+}
+
+TEST_CASE("a sum whose other uses keep it whole, or are as large as it, is all-reduced") {
+  const auto of = [](const auto& other) {
+    return pt::trace(
+        [&](auto x, auto w, auto m) {
+          const auto g = pt::einsum<"bi,bj->ij">(x, w);
+          return std::tuple{pt::output("m", m + g), pt::output("other", other(g))};
+        },
+        pt::input<double, 16, 8>("x"), pt::input<double, 16, 8>("w"), pt::input<double, 8, 8>("m"));
+  };
+  const auto collectives = [](const pt::program& f) {
+    const auto p = pt::partition(
+        f, mesh, pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("B", {{"m", 0}})));
+    check_run(p);
+    return p.collectives;
+  };
+  // Returned whole.
+  CHECK(collectives(of([](auto g) { return tanh(g); })) == pt::collectives{.all_reduce = 1});
+  // Along the other dimension: each piece has all of it.
+  CHECK(collectives(of([](auto g) { return pt::sum<1>(g * g); })) ==
+        pt::collectives{.all_reduce = 1});
+  // Rows added up, and all of it.
+  CHECK(collectives(of([](auto g) { return pt::sum<0>(g * g); })) ==
+        pt::collectives{.all_reduce = 1, .reduce_scatter = 1});
+  CHECK(collectives(of([](auto g) { return pt::reduce_max(pt::abs(g)); })) ==
+        pt::collectives{.all_reduce = 1, .reduce_scatter = 1});
+  // Three such sums are more than half of it: 3 * 8 of 64 numbers are not, 5 * 8 are.
+  CHECK(collectives(of([](auto g) {
+          return pt::sum<0>(g) + pt::sum<0>(exp(g)) + pt::sum<0>(g * g);
+        })).reduce_scatter == 1);
+  CHECK(collectives(of([](auto g) {
+          return pt::stack<0>(pt::sum<0>(g), pt::sum<0>(exp(g)), pt::sum<0>(g * g),
+                              pt::sum<0>(cos(g)), pt::sum<0>(sin(g)));
+        })).reduce_scatter == 0);
+}
+
+TEST_CASE("a sum of whole rows is sliced before it is reduced, if all uses slice it") {
+  // Terms of every device go to any row.
+  const pt::mesh two{{"B", 2}, {"M", 4}};
+  const auto f = pt::trace(
+      [](auto rows, auto x, auto m) {
+        const auto y = pt::scatter_add(rows, x, 8);
+        return std::tuple{pt::output("a", m + y), pt::output("b", m * y)};
+      },
+      pt::input<std::int32_t, 16>("rows"), pt::input<double, 16, 8>("x"),
+      pt::input<double, 8, 8>("m"));
+  const auto p =
+      pt::partition(f, two, pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("M", {{"m", 0}})));
+  CHECK(p.collectives == pt::collectives{.all_reduce = 1});
+  CHECK(pt::summarize(p).collective_bytes == 2 * 8 * 8 * 8 / 4 / 2);
+  check_run(p);
+}
+
+TEST_CASE("uses that slice a sum along different dimensions get their pieces from a scatter") {
+  const auto f = pt::trace(
+      [](auto x, auto w, auto m, auto n) {
+        const auto g = pt::einsum<"bi,bj->ij">(x, w);
+        return std::tuple{pt::output("m", m + g), pt::output("n", n + g)};
+      },
+      pt::input<double, 16, 8>("x"), pt::input<double, 16, 8>("w"), pt::input<double, 8, 8>("m"),
+      pt::input<double, 8, 8>("n"));
+  const auto p = pt::partition(
+      f, mesh, pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("B", {{"m", 0}, {"n", 1}})));
+  check_run(p);
+  CHECK(p.collectives == pt::collectives{.reduce_scatter = 1, .all_to_all = 1});
+}
