@@ -39,6 +39,7 @@
 #include <partita/schedule/microbatch.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/schedule/remat.hpp>
+#include <partita/schedule/reshard_plan.hpp>
 #include <partita/schedule/shard.hpp>
 #include <partita/spmd/parse.hpp>
 #include <partita/spmd/parse_layout.hpp>
