@@ -5,6 +5,7 @@
 
 #include <partita/ir/program.hpp>
 #include <partita/ir/tile_map.hpp>
+#include <partita/prove/answers.hpp>
 #include <partita/prove/element_form.hpp>
 #include <partita/prove/laws.hpp>
 
@@ -61,7 +62,9 @@ struct source_loop {
 /// What is known while programs are gone through, and what the op that is being lifted is given.
 /// The source makes terms (`defining`); a local program meets them.
 struct workspace {
-  constexpr workspace(const partita::mesh& m, std::int64_t most) : mesh(m), most_steps(most) {}
+  constexpr workspace(const partita::mesh& m, std::int64_t most)
+      : mesh(m), most_steps(most), answers(all, rows) {}
+  workspace(const workspace&) = delete;
 
   const partita::mesh& mesh;
   std::int64_t most_steps;  ///< see prove_options
@@ -74,8 +77,9 @@ struct workspace {
   vec<written_blocks> written;
   vec<int> written_of;  ///< by value of the program that is looked at: one of these, or -1
   const program* written_in = nullptr;
-  factor_table map;      ///< of the source's ops
-  factor_table local;    ///< of the op that is lifted, if its loops are wanted
+  tile_map_rows rows;  ///< of the source's ops, and of local ones
+  factor_table local;  ///< of one value, see set_loops
+  answer_table answers;
   bool defining = true;  ///< is it the source?
   int source_terms = 0;  ///< when it is not: how many terms it has made
   int depth = 0;         ///< of loops around, whose iterations are coordinates
@@ -105,6 +109,14 @@ struct workspace {
     if (!reason.empty() && near < how_near) return;
     reason = why;
     how_near = near;
+  }
+  /// The op that is looked at.
+  constexpr void look_at(const program& p, op_id o) {
+    in = &p;
+    at = o;
+    if (!reason.empty()) reason = {};
+    how_near = 0;
+    row_ = -1;  // (it may be another op in the same place)
   }
   /// May one more step be taken?
   constexpr bool step() {
@@ -164,10 +176,29 @@ struct workspace {
       v.normalize(tensor);
     return all.views.number(v);
   }
+  /// The row of tile maps of an op (whose operands are not swapped).
+  constexpr int row_of(const site& at) {
+    if (at.branched >= 0) return rows.of(at, room.types);
+    if (row_ < 0 || row_in_ != at.p || row_at_ != at.op) {
+      row_ = rows.of(site(*at.p, at.op), room.types);
+      row_in_ = at.p;
+      row_at_ = at.op;
+    }
+    return row_;
+  }
+  constexpr const factor_table& map() const { return rows.map; }
+  constexpr bool can_be_seen(const view& v, int term) const {
+    return v.good() && !fills_positions(v, all.terms[term].shape);
+  }
+  /// By the number of the view; of a term that is no other one in another shape.
+  constexpr void add_seen(claim_list& to, value_id v, int term, int seen, pending sums,
+                          double scale) {
+    add(to, v, known({term, seen, sums, scale}));
+  }
   constexpr void add(claim_list& to, value_id v, int term, const view& seen, pending sums,
                      double scale = 1) {
-    if (!seen.good() || fills_positions(seen, all.terms[term].shape)) return;
-    add(to, v, known({term, number(seen, term), sums, scale}));
+    if (!can_be_seen(seen, term)) return;
+    add_seen(to, v, term, number(seen, term), sums, scale);
     const operand_term& alias = all.terms[term].alias;
     view through;
     if (alias.term >= 0 && see_through(all.views[alias.view], all.terms[term].shape, seen,
@@ -185,9 +216,8 @@ struct workspace {
         reshape(each.term, view, s);
   }
   /// How the source sees a term of its own. (Where that repeats, a local program may pad it.)
-  constexpr void own(int t, const view& seen) {
+  constexpr void own(int t, int own) {
     const partita::shape tensor = all.terms[t].shape;
-    const int own = number(seen, t);
     all.terms[t].own = own;
     if (all.views[own] != view(tensor)) all.reshapings[all.reshaping_of(t, own, tensor)].term = t;
   }
@@ -262,6 +292,9 @@ struct workspace {
 
  private:
   static constexpr int most_claims = 8, most_choices = 32;
+  const program* row_in_ = nullptr;  ///< the op whose row was asked for last
+  op_id row_at_ = -1;
+  int row_ = -1;
   vec<int> at_;  ///< of each list, the claim that is chosen
 };
 

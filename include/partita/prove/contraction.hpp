@@ -43,16 +43,18 @@ constexpr bool is_all(const piece& mine, std::int64_t size, bool identity, std::
 ///           reduced is what the reduced loops of the local op go through, and what devices have.
 class contraction_law {
  public:
-  /// `loops`: a table whose only row is the local op's; `swapped`: its two operands.
+  /// `row` of `loops`: the local op's; `swapped`: its two operands.
   constexpr contraction_law(const meanings& all, law_room& room, int of, const factor_table& map,
-                            const factor_table& loops, bool swapped, span<const operand_term> given)
+                            const factor_table& loops, int row, bool swapped,
+                            span<const operand_term> given)
       : all_(all),
         of_(all.terms[of]),
         map_(map),
         factors_(map.factors_of(of_.factors)),
         count_(map.ops[of_.factors].count),
         loops_(loops),
-        loop_count_(loops.ops[0].count),
+        loop_list_(loops.factors_of(row)),
+        loop_count_(loops.ops[row].count),
         swapped_(swapped),
         given_(given),
         found_(room.found),
@@ -113,6 +115,7 @@ class contraction_law {
   const factor* factors_;
   int count_;
   const factor_table& loops_;
+  const factor* loop_list_;
   int loop_count_;
   bool swapped_;
   span<const operand_term> given_;
@@ -169,7 +172,7 @@ class contraction_law {
   }
   constexpr int factors() const { return count_; }
   constexpr const factor& at(int f) const { return factors_[f]; }
-  constexpr const factor& loop(int l) const { return loops_.factors.data()[l]; }
+  constexpr const factor& loop(int l) const { return loop_list_[l]; }
   constexpr int factor_of(int i, int d) const {
     for (int f = 0; f < factors(); ++f)
       if (map_.dim_of(at(f), i) == d) return f;

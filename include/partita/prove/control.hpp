@@ -169,7 +169,7 @@ class loop_lifting {
     }
   }
   constexpr claim own_claim(int t, const view& own) {
-    w_.own(t, own);
+    w_.own(t, w_.number(own, t));
     return {t, w_.all.terms[t].own, {}};
   }
   /// A result is the same where what leaves an iteration is (and enters the first, if there may be

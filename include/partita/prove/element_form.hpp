@@ -41,10 +41,19 @@ constexpr bool is_idempotent(const op_def& d) {
 ///           true, max(a, 1) < 0 is false, max(max(a, 1), 0) = max(a, 1); true & a = a,
 ///           false & a = false; true ? a : b = a, a ? b : b = b; of a flag, (a ? 1 : 0) > 0 is a
 class element_form {
+  using operand = scaled_term;
+
  public:
   /// (What is made is asked inside of the terms alone: there their elements lie between known
   /// numbers.)
-  constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {}
+  constexpr element_form(meanings& all, const site& at) : all_(all), at_(at) {
+    if (all_.spare.empty()) return;
+    operands_ = static_cast<vec<operand>&&>(all_.spare.back());
+    all_.spare.pop_back();
+    operands_.clear();
+  }
+  element_form(const element_form&) = delete;
+  constexpr ~element_form() { all_.spare.push_back(static_cast<vec<operand>&&>(operands_)); }
 
   constexpr void add(const operand_term& of, double scale) {
     operands_.push_back(based(of, scale));
@@ -89,10 +98,6 @@ class element_form {
   static constexpr std::size_t most_operands = 64;
   static constexpr auto one = std::bit_cast<std::int64_t>(1.0);
 
-  struct operand {
-    operand_term of;
-    double scale = 1;
-  };
   meanings& all_;
   site at_;
   vec<operand> operands_;
@@ -150,7 +155,7 @@ class element_form {
     const term& of = all_.terms[each.of.term];
     return of.by_element && all_.terms.is(each.of.term, d) &&
            (each.of.view == operand_term::by_element ||
-            !all_.views[each.of.view].reaches_beyond(of.shape));
+            !all_.views.reaches_beyond(each.of.view, of.shape));
   }
   constexpr operand_term inner(const operand& each, int i) const {
     const operand_term of = all_.terms.operand(all_.terms[each.of.term], i);
@@ -431,9 +436,12 @@ class element_form {
     }
   }
   constexpr void drop_neutral() {
+    bool numbers = false;
+    for (const auto& each : operands_)
+      numbers = numbers || each.of.view != operand_term::by_element;
     for (combiner how : {combiner::add, combiner::multiply, combiner::max, combiner::min,
                          combiner::logical_and, combiner::logical_or}) {
-      if (combining_op(how).id != at_.def().id) continue;
+      if (!numbers || combining_op(how).id != at_.def().id) continue;
       const std::int64_t neutral = identity_bits(how, element());
       std::size_t kept = 0;
       for (const auto& each : operands_) kept += is_neutral(each, neutral, how) ? 0 : 1;
@@ -496,7 +504,7 @@ class element_form {
 constexpr operand_term number_at(meanings& all, const operand_term& s, double& scale) {
   const term t = all.terms[s.term];
   const term of = t.base < 0 ? t : all.terms[t.base];
-  if (!of.by_element || of.shape != shape{max_elements}) return s;
+  if (!of.by_element || of.shape != all_positions) return s;
   if (t.base >= 0) scale *= t.factor;
   element_form form(all, of.at);
   for (int i = 0; i < of.operand_count; ++i) {

@@ -34,11 +34,7 @@ constexpr view without_beyond(view v) {
 constexpr int no_view = -2;
 constexpr int seen_alike(workspace& w, int given, int rank) {
   if (given == open_view) return open_view;
-  const view& known = w.all.views[given];
-  bool beyond = false;
-  for (int d = 0; d < known.dims; ++d)
-    beyond = beyond || outside::filling(known.beyond[d]) != outside::unknown;
-  if (!beyond && known.rank == rank) return given;
+  if (w.all.views.is_unfilled(given) && w.all.views[given].rank == rank) return given;
   const view v = spread(w.all.views[given], rank), seen = without_beyond(v);
   return w.defining && seen != v ? no_view : w.all.views.number(seen);
 }
@@ -57,7 +53,7 @@ constexpr int padded_operand(const workspace& w, int rank) {
   for (int i = 0; !w.defining && i < static_cast<int>(w.chosen.size()); ++i) {
     if (w.chosen[i].view == open_view || w.chosen[i].sums.contains(bound_axis)) continue;
     const shape& tensor = w.all.terms[w.chosen[i].term].shape;
-    if (!w.all.views[w.chosen[i].view].reaches_beyond(tensor)) continue;
+    if (!w.all.views.reaches_beyond(w.chosen[i].view, tensor)) continue;
     const view v = spread(w.all.views[w.chosen[i].view], rank);
     for (int k = 0; k < v.count; ++k)
       if (reach_inside(v, v.digits[k].owner, tensor) >= 0) return i;
@@ -87,7 +83,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   pending sums;
   if (!joint_sums(w, *at.p, at.op, sums)) return false;
   int leader = no_view;
-  shape common{max_elements};
+  shape common = all_positions;
   vec<operand_term>& operands = w.element_operands;
   vec<double>& scales = w.element_scales;
   operands.clear();
@@ -109,8 +105,9 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     const shape& tensor = w.all.terms[mine.term].shape;
     if (leader != no_view && seen != leader) return false;
     if (leader == no_view || !positions) {
-      if (leader != no_view && common != shape{max_elements} && common != tensor) return false;
-      common = tensor;
+      const bool same = leader != no_view && common == tensor;
+      if (leader != no_view && !same && common != all_positions) return false;
+      if (!same) common = tensor;
     }
     leader = seen;
     const operand_term& alias = w.all.terms[mine.term].alias;
@@ -123,20 +120,20 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   }
   bool scalars = true;
   for (const auto& each : operands) scalars = scalars && each.view != operand_term::by_element;
-  const shape repeated_in = common;
-  if (leader == no_view || scalars) common = {};
+  tensor_type space{type.element, {}};
+  if (leader != no_view && !scalars) space.shape = common;
   const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands);
   element_form form(w.all, at);
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
-  operand_term made = form.make({type.element, common}, scale);
+  operand_term made = form.make(space, scale);
   const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
   if (scalars ? repeated
               : made.view != operand_term::by_element && leader != no_view &&
                     (leader == open_view || !sees_inside(w.all.views[leader], common))) {
     const view one = made.view < 0 ? view(0, 0) : w.all.views[made.view];
-    const int seen = w.all.views.number(spread(one, repeated_in.rank));
-    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, repeated_in));
+    const int seen = w.all.views.number(spread(one, common.rank));
+    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, common));
     w.add(to, at.result(0), {made.term, leader, sums, scale});
     return true;
   }
@@ -149,7 +146,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, common));
   const int seen = leader == no_view ? w.number(view(type.shape.rank, 0), made.term) : leader;
   w.add(to, at.result(0), {made.term, seen, sums, scale});
-  if (w.defining && seen != open_view && w.all.views[seen] != view(common))
+  if (w.defining && seen != open_view && w.all.views[seen] != view(space.shape))
     w.reshape(made.term, seen, type.shape);
   return all;
 }

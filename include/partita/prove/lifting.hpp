@@ -164,6 +164,7 @@ constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
 
 constexpr bool sees_beyond(const workspace& w) {
   for (const auto& c : w.chosen) {
+    if (w.all.views.is_unfilled(c.view)) continue;
     const view& v = w.all.views[c.view];
     for (int d = 0; d < v.dims; ++d)
       if (v.beyond[d] >= outside::first_value) return true;
@@ -415,11 +416,8 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     if (n.def->role == op_role::parameter || needed[o] == 0) continue;
     if (n.result_count == 1 && p.type(n.result).shape.has_no_elements()) continue;
     if (w.stopped()) return;
-    w.in = &p;
-    w.at = o;
+    w.look_at(p, o);
     if (!w.step()) return;
-    if (!w.reason.empty()) w.reason = {};
-    w.how_near = 0;
     lift(w, p, o, to);
     if (w.defining || w.lost >= 0 || to.first[p.op(o).result] >= 0) continue;
     if (is_being_written(w, p, n.result)) continue;

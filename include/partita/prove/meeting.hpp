@@ -28,6 +28,48 @@ constexpr void for_each_share(const workspace& w, std::int64_t devices, const F&
   }
 }
 
+/// What the source's op t makes of parts of what it multiplies, if that is a contraction.
+constexpr answer contract(workspace& w, const site& at, int t, const pending& sums,
+                          const repeat_shares& shares) {
+  const question asked{question::contraction,
+                       at.swapped,
+                       w.all.terms[t].factors,
+                       w.row_of(at),
+                       t,
+                       sums,
+                       shares.axes};
+  if (const answer* const known = w.answers.find(asked, w.given); known != nullptr) return *known;
+  answer a;
+  a.sums = sums;
+  view result;
+  contraction_law law(w.all, w.room, t, w.map(), w.map(), asked.local, at.swapped, w.given);
+  law.shares = shares;
+  a.good = law.apply(at.result_type(0).shape.rank, result, a.sums);
+  a.needed = law.shares.needed;
+  const int seen = a.good && w.can_be_seen(result, t) ? w.number(result, t) : -1;
+  return *w.answers.add(asked, w.given, a, {&seen, 1});
+}
+/// What the results of an op are that its law gave, if an equal op may be given the same.
+constexpr const answer* remember(workspace& w, const question& asked, const vec<view>& results,
+                                 answer given) {
+  vec<int>& seen = w.room.later;
+  seen.clear();
+  for (int r = 0; r < static_cast<int>(results.size()); ++r) {
+    if (!w.can_be_seen(results[r], asked.term + r)) return nullptr;
+    seen.push_back(w.number(results[r], asked.term + r));
+  }
+  given.good = true;
+  return w.answers.add(asked, w.given, given, {seen.data(), seen.size()});
+}
+/// What a law said of an equal op is true of this one. False: it makes nothing of the source.
+constexpr bool take(workspace& w, const site& at, const question& asked, const answer& known,
+                    double scale, claim_list& to) {
+  if (!known.good && asked.shares == 0) w.explain(known.near, w.answers.reason(known));
+  for (int r = 0; known.good && r < at.result_count(); ++r)
+    w.add_seen(to, at.result(r), asked.term + r, w.answers.view(known, r), known.sums, scale);
+  return known.good;
+}
+
 /// Finds what the op makes among the terms of the source. `moved`: see op_law.
 constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
                     span<const int> moved = {}) {
@@ -45,21 +87,16 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       w.explain(1, concat("an operand is pending"));
       continue;
     }
-    if (moved.size() == 0 && same_attributes(w.all.terms[t].at, at) && find_loops(w, at)) {
+    if (moved.size() == 0 && same_attributes(w.all.terms[t].at, at) && has_loops(at)) {
       bool contracted = false;
-      const auto contract = [&](const repeat_shares& shares) {
-        pending joined = sums;
-        view result;
-        contraction_law law(w.all, w.room, t, w.map, w.local, at.swapped, w.given);
-        law.shares = shares;
-        if (law.apply(type.shape.rank, result, joined)) {
-          w.add(to, at.result(0), t, result, joined, scale);
-          contracted = true;
-        }
-        return law.shares.needed;
+      const auto ask = [&](const repeat_shares& shares) {
+        const answer made = contract(w, at, t, sums, shares);
+        const int seen = made.good ? w.answers.view(made, 0) : -1;
+        if (seen >= 0) w.add_seen(to, at.result(0), t, seen, made.sums, scale);
+        contracted = contracted || made.good;
+        return made.needed;
       };
-      if (const std::int64_t needed = contract({}); !contracted)
-        for_each_share(w, needed, contract);
+      if (const std::int64_t needed = ask({}); !contracted) for_each_share(w, needed, ask);
       if (contracted) {
         met = true;
         continue;
@@ -74,8 +111,16 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       continue;
     }
     if (at.swapped && at.def().id == def<op::dot_general>.id) continue;  // other attributes
+    question asked{question::any_op, at.swapped, w.all.terms[t].factors, w.row_of(at), t, sums};
+    asked.input = input;
     const auto apply = [&](const repeat_shares& shares) {
-      op_law law(w.all, w.room, t, w.map, at, w.given);
+      asked.shares = shares.axes;
+      if (const answer* const known = moved.size() > 0 ? nullptr : w.answers.find(asked, w.given);
+          known != nullptr) {
+        met = take(w, at, asked, *known, scale, to) || met;
+        return known->needed;
+      }
+      op_law law(w.all, w.room, t, w.map(), at, w.given);
       law.shares = shares;
       law.moved = moved;
       law.input = input;
@@ -83,10 +128,14 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       vec<view> results;
       const bool good = law.apply(results, joined);
       if (!good && shares.axes == 0) w.explain(law.near, law.reason);
+      const bool plain = moved.size() == 0 && law.results_moved.empty();
+      if (plain && good) remember(w, asked, results, {true, 0, joined});
+      if (plain && !good)
+        w.answers.add_failure(asked, w.given, law.reason, law.near, law.shares.needed);
       for (int r = 0; good && r < at.result_count(); ++r)
         add_moved(w, to, at.result(r), t + r, results[r], law.results_moved, joined, scale);
       met = met || good;
-      return good ? 1 : law.shares.needed;
+      return good ? std::int64_t{1} : law.shares.needed;
     };
     for_each_share(w, apply({}), apply);
     if (!met && moved.size() == 0) met = convolve_partly(w, at, t, scale, to);
@@ -123,30 +172,23 @@ constexpr bool some_operand_repeats(const workspace& w, const site& at) {
   return false;
 }
 
+/// How the source sees what its op makes, where operands repeat: an answer, or null.
+constexpr const answer* ask_repeated(workspace& w, const site& at, int t) {
+  const int row = w.all.terms[t].factors;
+  const question asked{question::any_op, false, row, row, t, {}};
+  if (const answer* const known = w.answers.find(asked, w.given); known != nullptr) return known;
+  op_law law(w.all, w.room, t, w.map(), at, w.given);
+  vec<view> repeated;
+  pending none;
+  return law.apply(repeated, none) ? remember(w, asked, repeated, {}) : nullptr;
+}
 constexpr int define(workspace& w, const site& at) {
   const int t = w.all.terms.make(at, w.given, false, at.result_type(0));
-  vec<tensor_type>& operands = w.room.types;
-  operands.clear();
-  for (int i = 0; i < at.operand_count(); ++i) operands.push_back(at.operand_type(i));
-  w.all.terms[t].factors = static_cast<int>(w.map.ops.size());
-  const auto attrs = at.attrs();
-  tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),
-                     w.map, at.result_count());
-  if (at.branched < 0)
-    at.def().tile_map(c);
-  else
-    op::elementwise_op::tile_map(c);
-  w.map.drop_located();  // they are no laws of the op itself
-  vec<view> results;
-  results.reserve(static_cast<std::size_t>(at.result_count()));
-  for (int r = 0; r < at.result_count(); ++r) results.push_back(view(at.result_type(r).shape));
-  pending none;
-  if (some_operand_repeats(w, at)) {
-    op_law law(w.all, w.room, t, w.map, at, w.given);
-    vec<view> repeated;
-    if (law.apply(repeated, none)) results = repeated;
-  }
-  for (int r = 0; r < at.result_count(); ++r) w.own(t + r, results[r]);
+  w.all.terms[t].factors = w.row_of(at);
+  const answer* const repeated = some_operand_repeats(w, at) ? ask_repeated(w, at, t) : nullptr;
+  for (int r = 0; r < at.result_count(); ++r)
+    w.own(t + r, repeated != nullptr ? w.answers.view(*repeated, r)
+                                     : w.number(view(at.result_type(r).shape), t + r));
   return t;
 }
 

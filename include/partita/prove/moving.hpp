@@ -417,9 +417,33 @@ constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_li
   return w.defining;
 }
 
+/// Of a term that is no other one in another shape: how an op shows all its elements, or -1.
+constexpr int show_all(workspace& w, const program& p, op_id o, const claim& known) {
+  const question asked{question::moving, false, -1, w.row_of(site(p, o)), -1, {}};
+  const operand_term given = known.seen();
+  if (const answer* const is = w.answers.find(asked, {&given, 1}); is != nullptr)
+    return w.answers.view(*is, 0);
+  view v = w.all.views[known.view];
+  const bool good =
+      moved(w, p, o, v, w.all.terms[known.term].shape) && w.can_be_seen(v, known.term);
+  const int seen = good ? w.number(v, known.term) : -1;
+  w.answers.add(asked, {&given, 1}, {}, {&seen, 1});
+  return seen;
+}
+constexpr bool moves_whole(workspace& w, const program& p, op_id o, claim_list& to) {
+  const claim known = w.chosen[0];
+  if (!moves_all(*p.op(o).def) || w.all.terms[known.term].alias.term >= 0) return false;
+  const int seen = show_all(w, p, o, known);
+  if (seen < 0) return false;
+  w.add_seen(to, p.op(o).result, known.term, seen, known.sums, known.scale);
+  if (w.defining) w.reshape(known.term, seen, p.type(p.op(o).result).shape);
+  return true;
+}
+
 constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_def& d = *p.op(o).def;
   if (!moves_all(d) && !is_reshaping(d.id)) return false;
+  if (moves_whole(w, p, o, to)) return true;
   if (pads_by_joining(w, p, o, to)) return true;
   const value_id result = p.op(o).result;
   if (d.id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();

@@ -171,7 +171,7 @@ class range_finder {
   /// Is it an element of its term? (Nothing is said of what stands beyond.)
   constexpr bool lies_inside(const operand_term& x) const {
     return x.view == operand_term::by_element ||
-           !all_.views[x.view].reaches_beyond(all_.terms[x.term].shape);
+           !all_.views.reaches_beyond(x.view, all_.terms[x.term].shape);
   }
   /// All numbers that a type has; beyond those that are counted with, more than any of these.
   static constexpr integer_range any(dtype t) {

@@ -38,21 +38,11 @@ constexpr bool is_unsummed(const workspace& w, int t) {
   const int of = w.all.terms[t].product_of;
   return of >= 0 && w.all.terms[of].unsummed == t;
 }
-/// Does a local op have loops that say all of it? They become the row of `w.local`.
-constexpr bool find_loops(workspace& w, const site& at) {
+/// Do the loops of a local op say all of it?
+constexpr bool has_loops(const site& at) {
   const op_def& d = at.def();
   const bool reduces = d.id == def<op::reduce>.id && at.operand_count() == 1;
-  if (at.op < 0 || at.branched >= 0 || (!d.elementwise && !reduces && !is_product(at)))
-    return false;
-  w.local.clear();
-  vec<tensor_type>& operands = w.room.types;
-  operands.clear();
-  for (value_id v : at.p->operands(at.op)) operands.push_back(at.p->type(v));
-  const auto attrs = at.p->attrs(at.op);
-  tile_map_context c(operands, at.result_type(0), attrs.data(), static_cast<int>(attrs.size()),
-                     w.local);
-  d.tile_map(c);
-  return true;
+  return at.op >= 0 && at.branched < 0 && (d.elementwise || reduces || is_product(at));
 }
 /// Is something in a sum that no sum of the source has?
 constexpr bool reduces_beyond(const workspace& w, const claim& c) {
@@ -121,7 +111,7 @@ constexpr void close(workspace& w, const tensor_type& type, value_id v, const cl
       view result;
       pending sums = c.sums;
       set_loops(w, type);
-      contraction_law law(w.all, w.room, t, w.map, w.local, false, {&seen, 1});
+      contraction_law law(w.all, w.room, t, w.map(), w.local, 0, false, {&seen, 1});
       const bool good =
           product_of >= 0 ? law.apply_to_product(w.all.views[c.view], type.shape.rank, result, sums)
                           : static_cast<combiner>(w.all.terms.attrs(t)[0]) == c.sums.combine &&
@@ -181,11 +171,13 @@ constexpr bool find_products(workspace& w, const site& at, int t, claim& c) {
   view product;
   c = {};
   if (!is_product(at) || !joint_sums(w, *at.p, at.op, c.sums) ||
-      !c.sums.add(1u << bound_axis, combiner::add) || !find_loops(w, at) ||
-      !contraction_law(w.all, w.room, t, w.map, w.local, at.swapped, w.given)
+      !c.sums.add(1u << bound_axis, combiner::add) || !has_loops(at))
+    return false;
+  const int row = w.row_of(at);
+  if (!contraction_law(w.all, w.room, t, w.map(), w.map(), row, at.swapped, w.given)
            .multiply(at.result_type(0).shape.rank, product))
     return false;
-  c.term = w.all.product(t, w.map);
+  c.term = w.all.product(t, w.map());
   c.view = w.number(product, c.term);
   return product.good();
 }
@@ -195,12 +187,12 @@ constexpr bool find_unsummed(workspace& w, const site& at, int t, claim& c) {
   if (at.op < 0 || at.def().id != def<op::convolution>.id || at.swapped ||
       !joint_sums(w, *at.p, at.op, c.sums) || !c.sums.add(1u << bound_axis, combiner::add))
     return false;
-  op_law law(w.all, w.room, t, w.map, at, w.given);
+  op_law law(w.all, w.room, t, w.map(), at, w.given);
   view unsummed;
   if (!law.apply_unsummed(unsummed, c.sums)) return false;
   shape loops;
-  for (int f = 0; f < w.map.ops[w.all.terms[t].factors].count; ++f)
-    if (law.is_summed(f)) loops.push_back(w.map.at(w.all.terms[t].factors, f).size);
+  for (int f = 0; f < w.map().ops[w.all.terms[t].factors].count; ++f)
+    if (law.is_summed(f)) loops.push_back(w.map().at(w.all.terms[t].factors, f).size);
   if (loops.rank == 0 || loops.rank + w.all.terms[t].shape.rank > max_rank) return false;
   c.term = w.all.unsummed(t, loops);
   c.view = w.number(unsummed, c.term);

@@ -383,7 +383,7 @@ class rows_law {
                    " rows: it is to be clamped before the start of the piece is subtracted"));
         continue;
       }
-      op_law law(w_.all, w_.room, t, w_.map, at_, given_);
+      op_law law(w_.all, w_.room, t, w_.map(), at_, given_);
       law.cut = {&rows_, roles_.dim, roles_.whole, !roles_.reads};
       law.input = input_;
       vec<view> results;

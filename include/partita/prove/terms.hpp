@@ -62,6 +62,20 @@ struct operand_term {
   friend constexpr bool operator==(const operand_term&, const operand_term&) = default;
 };
 
+constexpr std::uint64_t mixed_hash(std::uint64_t h, std::uint64_t n) {
+  h = (h + n) * 0x9e3779b97f4a7c15u;
+  return h ^ h >> 32;
+}
+
+/// Of what is made of positions alone: any number is one.
+inline constexpr shape all_positions{max_elements};
+
+/// So many times a term.
+struct scaled_term {
+  operand_term of;
+  double scale = 1;
+};
+
 /// A tensor. Equal terms are equal tensors; they are made of an op of a program, or stand for
 /// themselves.
 struct term {
@@ -131,7 +145,7 @@ class term_table {
   /// The number of all positions: element i is i, of any i.
   constexpr int positions(dtype element) {
     int& t = positions_[static_cast<int>(element)];
-    if (t == 0) t = 1 + fresh({element, shape{max_elements}});
+    if (t == 0) t = 1 + fresh({element, all_positions});
     return t - 1;
   }
   /// Positions modulo n: element i is i, of i below n; beyond, views of it wrap.
@@ -208,23 +222,19 @@ class term_table {
     table_.insert(size() - 1, [&](int i) { return hashes_[i]; });
     return size() - 1;
   }
-  static constexpr std::uint64_t mixed(std::uint64_t h, std::uint64_t n) {
-    h = (h + n) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
-  }
   static constexpr std::size_t key(const site& at, span<const operand_term> operands,
                                    dtype element) {
     std::uint64_t h = at.as->id + static_cast<std::uint64_t>(element);
     const operand_term* const list = operands.data();
     const std::size_t count = operands.size();
     for (std::size_t i = 0; i < count; ++i)
-      h = mixed(h, static_cast<std::uint64_t>(list[i].term) * 64 +
-                       static_cast<std::uint64_t>(list[i].view));
+      h = mixed_hash(h, static_cast<std::uint64_t>(list[i].term) * 64 +
+                            static_cast<std::uint64_t>(list[i].view));
     const auto attrs = at.attrs();
     const std::int64_t* const values = attrs.data();
     const std::size_t attr_count = attrs.size();
     for (std::size_t i = 0; i < attr_count; ++i)
-      h = mixed(h, static_cast<std::uint64_t>(values[i]));
+      h = mixed_hash(h, static_cast<std::uint64_t>(values[i]));
     return hash_of(h);
   }
   constexpr bool same(const term& t, const site& at, span<const operand_term> operands,
@@ -253,7 +263,7 @@ class term_table {
     const operand_term* const list = operands.data();
     const std::size_t count = operands.size();
     for (std::size_t i = 0; i < count; ++i)
-      h = mixed(h, static_cast<std::uint64_t>(whole(list[i].term)));
+      h = mixed_hash(h, static_cast<std::uint64_t>(whole(list[i].term)));
     return hash_of(h);
   }
   constexpr bool same_candidates(int t, const op_def& d, span<const operand_term> operands) const {
@@ -370,6 +380,7 @@ struct meanings {
   vec<moved_piece> moved;
   vec<vec<std::int64_t>> lists;  ///< the elements of terms of rank 1
   vec<operand_term> room;        ///< of element_form
+  vec<vec<scaled_term>> spare;   ///< rooms of those that are done
 
   /// Is the op that is looked at the last one of its sum (or whatever it commutes in)? Then all of
   /// that is taken together, as long as that is linear in the ops that were looked at.

@@ -312,6 +312,7 @@ class view_table {
     const std::size_t hash = v.hash();
     if (const int known = find(v, hash); known >= 0) return known;
     views_.push_back(v);
+    reaches_.push_back(reach(v));
     hashes_.push_back(hash);
     const int added = static_cast<int>(views_.size()) - 1;
     table_.insert(added, [&](int i) { return hashes_[i]; });
@@ -323,6 +324,15 @@ class view_table {
     return added;
   }
   constexpr const view& operator[](int i) const { return views_[i]; }
+  /// What view::reaches_beyond says, of what is known since it has a number.
+  constexpr bool reaches_beyond(int i, const shape& tensor) const {
+    const reach& mine = reaches_.data()[i];
+    bool beyond = mine.below;
+    for (int d = 0; d < mine.dims; ++d) beyond = beyond || mine.greatest[d] >= tensor.extents[d];
+    return beyond;
+  }
+  /// Is nothing said of what stands beyond but that positions go around?
+  constexpr bool is_unfilled(int i) const { return !reaches_.data()[i].filled; }
   /// Of a view without digits: that of rank 0, or -1.
   constexpr int find_scalar(const view& v) const {
     if (v.count > 0) return -1;
@@ -332,7 +342,39 @@ class view_table {
   }
 
  private:
+  /// How far a view reaches in each dimension of the tensor.
+  struct reach {
+    int dims = 0;
+    bool below = false;   ///< of some dimension, elements below 0
+    bool filled = false;  ///< is it known of some what stands beyond?
+    std::int64_t greatest[max_rank];
+
+    constexpr reach() {}
+    constexpr explicit reach(const view& v) : dims(v.dims) {
+      std::int64_t least[max_rank];
+      for (int d = 0; d < dims; ++d) {
+        least[d] = greatest[d] = v.start[d];
+        filled = filled || outside::filling(v.beyond[d]) != outside::unknown;
+      }
+      for (int i = 0; i < v.count; ++i) {
+        const digit& each = v.digits[i];
+        if (each.dim < 0) continue;
+        const std::int64_t more = (each.extent - 1) * each.stride;
+        (more < 0 ? least : greatest)[each.dim] += more;
+      }
+      for (int d = 0; d < dims; ++d) below = below || least[d] < 0;
+    }
+    constexpr reach(const reach& other) { *this = other; }
+    constexpr reach& operator=(const reach& other) {
+      dims = other.dims;
+      below = other.below;
+      filled = other.filled;
+      for (int d = 0; d < dims; ++d) greatest[d] = other.greatest[d];
+      return *this;
+    }
+  };
   vec<view> views_;
+  vec<reach> reaches_;  ///< by view
   vec<std::size_t> hashes_;
   place_table table_;
 
