@@ -499,8 +499,9 @@ constexpr bool find_along(const workspace& w, const meanings::guard& is, const c
 /// Zeros, or -0: what added to anything leaves it.
 constexpr bool is_nothing(const workspace& w, const claim& c) {
   std::int64_t bits = 0;
-  const bool number =
-      c.view != open_view && !c.sums.any() && w.all.is_number(w.all.scalar(c.seen()), bits);
+  const operand_term scalar =
+      c.view == open_view || c.sums.any() ? operand_term() : w.all.scalar(c.seen());
+  const bool number = scalar.view >= 0 && w.all.is_number(scalar, bits);
   const bool real = number && is_floating(w.all.terms[c.term].element);
   return w.is_identity(c, combiner::add) || (real && std::bit_cast<double>(bits) == 0);
 }

@@ -850,12 +850,12 @@ inline std::vector<practice_case> tensor_parallel() {
        6},
       // Bytes as tokens: they are counted from the start of the piece in a wider type.
       {"a vocabulary-parallel embedding of bytes",
-       R"(func @main(%table: tensor<16x4xi32>, %tokens: tensor<8xu8>) {
-  %y = gather(%table, %tokens) : tensor<8x4xi32>
-  return %y : tensor<8x4xi32>
+       R"(func @main(%table: tensor<16x4xf32>, %tokens: tensor<8xu8>) {
+  %y = gather(%table, %tokens) : tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
 }
 )",
-       R"(func @main(%table: tensor<4x4xi32>, %tokens: tensor<8xu8>) attributes {mesh = {"M":4}} {
+       R"(func @main(%table: tensor<4x4xf32>, %tokens: tensor<8xu8>) attributes {mesh = {"M":4}} {
   %first = constant {0} : tensor<u8>
   %last = constant {15} : tensor<u8>
   %token = clamp(%first, %tokens, %last) : tensor<8xu8>
@@ -863,15 +863,16 @@ inline std::vector<practice_case> tensor_parallel() {
   %start = shard_start {4 <"M">} : tensor<i32>
   %own = subtract(%wide, %start) : tensor<8xi32>
   %zero = constant {0} : tensor<i32>
+  %nothing = constant {0} : tensor<f32>
   %rows = constant {4} : tensor<i32>
   %low = compare(%own, %zero) {ge} : tensor<8xi1>
   %high = compare(%own, %rows) {lt} : tensor<8xi1>
   %here = and(%low, %high) : tensor<8xi1>
-  %h = gather(%table, %own) : tensor<8x4xi32>
+  %h = gather(%table, %own) : tensor<8x4xf32>
   %mask = broadcast_in_dim(%here) {dims=[0]} : tensor<8x4xi1>
-  %part = select(%mask, %h, %zero) : tensor<8x4xi32>
-  %y = all_reduce <"M"> %part : tensor<8x4xi32>
-  return %y : tensor<8x4xi32>
+  %part = select(%mask, %h, %nothing) : tensor<8x4xf32>
+  %y = all_reduce <"M"> %part : tensor<8x4xf32>
+  return %y : tensor<8x4xf32>
 }
 )",
        {R"([{"M"}, {}])", R"([{}])"},
