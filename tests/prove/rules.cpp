@@ -692,3 +692,56 @@ TEST_CASE("rules: what nobody sends to a device is no position") {
   CHECK_FALSE(does(source, rows(moved("+1", 4)), mesh));
   CHECK_FALSE(does(source, rows(moved("-1", -4)), mesh));
 }
+
+TEST_CASE("rules: the greatest of the greatest of pieces, and where it is") {
+  const std::string source =
+      "(%x: tensor<6x8xf32>)\n  %i = iota {dim=1} : tensor<6x8xi32>\n"
+      "  %v, %y = reduce(%x, %i) {argmax, dims=[1]} : tensor<6xf32>, tensor<6xi32>\n"
+      "  return %y : tensor<6xi32>\n";
+  struct {
+    std::string positions = "%i", values = "%xs", first = "argmax", second = "argmax";
+    std::string gathered = "%vs", result = "%y";
+    std::string distance = "4";
+  } usual;
+  const auto local = [](const auto& how) {
+    return "(%x: tensor<6x8xf32>)\n  %xs = all_slice [{}, {\"M\"}] %x : tensor<6x4xf32>\n"
+           "  %n = iota {dim=1} : tensor<6x4xi32>\n"
+           "  %start = shard_start {" +
+           how.distance +
+           " <\"M\">} : tensor<i32>\n"
+           "  %i = add(%n, %start) : tensor<6x4xi32>\n"
+           "  %v, %at = reduce(" +
+           how.values + ", " + how.positions + ") {" + how.first +
+           ", dims=[1]} : tensor<6xf32>, tensor<6xi32>\n"
+           "  %w = reshape(%v) : tensor<1x6xf32>\n"
+           "  %vs = all_gather [{\"M\"}, {}] %w : tensor<2x6xf32>\n"
+           "  %ws = broadcast_in_dim(%v) {dims=[1]} : tensor<2x6xf32>\n"
+           "  %a = reshape(%at) : tensor<1x6xi32>\n"
+           "  %is = all_gather [{\"M\"}, {}] %a : tensor<2x6xi32>\n"
+           "  %p, %y = reduce(" +
+           how.gathered + ", %is) {" + how.second +
+           ", dims=[0]} : tensor<6xf32>, tensor<6xi32>\n"
+           "  return " +
+           how.result + " : tensor<6xi32>\n";
+  };
+  const auto good = [&](const auto& how) { return does(source, local(how), "\"M\":2"); };
+  CHECK(good(usual));
+  auto wrong = usual;
+  wrong.positions = "%n";
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.distance = "3";
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.first = "argmin";
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.second = "argmin";
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.gathered = "%ws";  // the values of one device with the positions of all
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.result = "%at";  // of one device
+  CHECK_FALSE(good(wrong));
+}

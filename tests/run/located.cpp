@@ -179,3 +179,36 @@ TEST_CASE("one position of a cache that is cut along it, read and written") {
   CHECK(check(read, four, schedule(rows)) == pt::collectives{.all_reduce = 1});
   CHECK(check(write, both, schedule(rows, manual("B", {{"t", 1}}))) == pt::collectives{});
 }
+
+namespace {
+
+constexpr auto greedy_step = [] {
+  return pt::partition(
+      pt::trace([](auto z) { return pt::argmax<1>(z); }, pt::input<float, 6, 16>("z")), four,
+      schedule(manual("M", {{"z", 1}})));
+};
+// Values and positions of the pieces, four of each.
+static_assert(pt::check<greedy_step>.collectives == pt::collectives{.all_gather = 2});
+static_assert(pt::check<greedy_step>.collective_bytes == 2 * 3 * 6 * 4);
+
+}  // namespace
+
+TEST_CASE("the greatest element and where it is, of pieces") {
+  const auto columns = manual("M", {{"z", 1}});
+  const auto both_ways = [](auto z) { return std::tuple{pt::argmax<1>(z), pt::argmin<1>(z)}; };
+  const auto p = pt::trace(both_ways, pt::input<float, 6, 16>("z"));
+  const auto more = manual("B", {{"z", 1}}), batch = manual("B", {{"z", 0}});
+  CHECK(check(p, four, schedule(columns)) == pt::collectives{.all_gather = 4});
+  CHECK(check(p, both, schedule(columns, more)) == pt::collectives{.all_gather = 4});
+  CHECK(check(p, both, schedule(batch, columns)) == pt::collectives{.all_gather = 4});
+  const auto of_integers = pt::trace(both_ways, pt::input<std::uint8_t, 4, 8>("z"));
+  CHECK(check(of_integers, four, schedule(columns)) == pt::collectives{.all_gather = 4});
+  // Of equal values the first, and NaN before every number.
+  const auto r = greedy_step();
+  pt::array z(pt::tensor_type{dtype::f32, {6, 16}});
+  for (int k = 0; k < 96; ++k)
+    z.mutable_data<float>()[k] = k % 7 == 0   ? std::numeric_limits<float>::quiet_NaN()
+                                 : k % 3 == 0 ? std::numeric_limits<float>::infinity()
+                                              : -0.0f;
+  CHECK(pt::equal(pt::emulate(r, z), pt::evaluate(r.source, z)));
+}

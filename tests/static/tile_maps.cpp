@@ -36,7 +36,8 @@ TILE_MAP((pt::sum<1>(in<float, 4, 6>(b))), "([i, j]) -> ([i])  reduce={j:add}");
 TILE_MAP((pt::reduce_max<0, 1>(in<float, 4, 6>(b))), "([i, j]) -> ([])  reduce={i:max, j:max}");
 TILE_MAP((pt::reduce_min<0>(in<int, 4, 6>(b))), "([i, j]) -> ([j])  reduce={i:min}");
 TILE_MAP((pt::broadcast_in_dim<0, 2>(in<float, 4, 1>(b), 4, 3, 6)), "([i, 1]) -> ([i, j, k])");
-TILE_MAP((pt::gather(in<float, 5, 6>(b), in<int, 8>(b))), "([k@, j], [i]) -> ([i, j])  reduce={k:add}");
+TILE_MAP((pt::gather(in<float, 5, 6>(b), in<int, 8>(b))),
+         "([k@, j], [i]) -> ([i, j])  reduce={k:add}");
 TILE_MAP((pt::scatter_add(in<int, 8>(b), in<float, 8, 6>(b), pt::extent<5>{})),
          "([i], [i, j]) -> ([k@, j])  reduce={i:add}");
 TILE_MAP((pt::concatenate<1>(in<float, 4, 3>(b), in<float, 4, 5>(b))),
@@ -54,7 +55,8 @@ TILE_MAP((pt::dynamic_slice<pt::axes<4, 1>>(in<float, 4, 8>(b), in<int>(b), in<i
          "([i, j@], [], []) -> ([i, 1])  reduce={j:add}");
 TILE_MAP((pt::dynamic_update_slice(in<float, 4, 8>(b), in<float, 4, 1>(b), in<int>(b), in<int>(b))),
          "([i, j@], [i, 1], [], []) -> ([i, j@])");
-TILE_MAP((pt::take<1>(in<float, 4, 5, 6>(b), in<int, 8>(b))), "([i, l@, k], [j]) -> ([i, j, k])  reduce={l:add}");
+TILE_MAP((pt::take<1>(in<float, 4, 5, 6>(b), in<int, 8>(b))),
+         "([i, l@, k], [j]) -> ([i, j, k])  reduce={l:add}");
 TILE_MAP((pt::take_along_axis<1>(in<float, 4, 5>(b), in<int, 4, 8>(b))),
          "([i, k@], [i, j]) -> ([i, j])  reduce={k:add}");
 TILE_MAP((pt::scatter_add(in<float, 5, 6>(b), in<int, 8>(b), in<float, 8, 6>(b))),
@@ -72,7 +74,7 @@ TILE_MAP((select(in<bool, 4>(b), in<float, 4>(b), in<float, 4>(b))), "([i], [i],
 TILE_MAP((pt::tag("t", in<float, 4, 6>(b))), "([i, j]) -> ([i, j])");
 TILE_MAP((pt::prod<0>(in<int, 4, 6>(b))), "([i, j]) -> ([j])  reduce={i:multiply}");
 TILE_MAP((pt::all<1>(in<bool, 4, 6>(b))), "([i, j]) -> ([i])  reduce={j:and}");
-TILE_MAP((pt::argmax<1>(in<float, 4, 6>(b))), "([i, 6], [i, 6]) -> ([i], [i])");
+TILE_MAP((pt::argmax<1>(in<float, 4, 6>(b))), "([i, j], [i, j]) -> ([i], [i])  again={j}");
 TILE_MAP((pt::cumsum<1>(in<float, 4, 6>(b))), "([i, 6]) -> ([i, 6])");
 TILE_MAP((pt::reduce_window<pt::combiner::max, pt::window{.size = {1, 3}}>(in<float, 4, 6>(b))),
          "([i, j~]) -> ([i, j])");

@@ -100,7 +100,7 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
 /// May a loop take a factor? A halo has to fit, and a piece that starts somewhere to be possible.
 constexpr bool may_take(const loop_program& c, op_id o, int f, const factor& of, int axis) {
   if (of.halo) return fits(c, o, f, axis);
-  return !of.located || (c.sees_halos() && !c.differs(o, axis));
+  return (!of.located && !of.again) || (c.sees_halos() && !c.differs(o, axis));
 }
 
 /// The dimension on which all ops that use a value slice it along an axis. Being a result of the

@@ -164,7 +164,7 @@ class core_printer {
     if (dim != no_dim)
       out_ << "#tile<" << dim << '>';
     else if (f.combine == combiner::stack)
-      out_ << "any";
+      out_ << (f.again ? "again" : "any");
     else if (f.combine == combiner::add)
       out_ << "#sum";
     else

@@ -113,6 +113,11 @@ class running_books {
           halo_[o] +=
               seconds_of(what, all / (block > 0 ? block : 1) * static_cast<double>(elements));
         });
+    if (const collective again = spmd_detail::gather_again(c_, o); again.axes.count > 0)
+      for (int r = 0; r < c_.p.ops[o].result_count; ++r) {
+        const value_id v = c_.p.ops[o].result + r;
+        halo_[o] += seconds_of(again, bytes(v, layouts_->sums.made(v)));
+      }
     halos_ += halo_[o] > 0;
     for (int i = first_step_of_[o]; i < first_step_of_[o + 1]; ++i) {
       const int s = steps_of_[i];

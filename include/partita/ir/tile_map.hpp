@@ -41,6 +41,8 @@ struct factor {
   bool halo = false;    ///< pieces of operands overlap: an iteration sees neighbouring elements
   /// An iteration has to know where its pieces start: the op's `locate` function says what it does.
   bool located = false;
+  /// Results of pieces, next to each other, are operands again: of these the op makes its results.
+  bool again = false;
   /// Where its operand dimensions start in factor_table::operand_dims; in front of them, backwards,
   /// stand those of further results.
   std::int64_t operands_begin = 0;
@@ -72,6 +74,18 @@ struct factor_table {
   }
   constexpr int operand_dim(const factor& f, int operand) const {
     return operand_dims.data()[f.operands_begin + operand];
+  }
+  /// Results of a piece as operands again: `whole` is the shape of operand 0, of which the
+  /// dimensions that results have not are of one position.
+  constexpr shape again_shape(int op, shape whole) const {
+    bool kept[max_rank] = {};
+    for (int f = 0; f < ops[static_cast<std::size_t>(op)].count; ++f)
+      if (const factor& each = at(op, f);
+          each.result_dim != no_dim && operand_dim(each, 0) != no_dim)
+        kept[operand_dim(each, 0)] = true;
+    for (int d = 0; d < whole.rank; ++d)
+      if (!kept[d]) whole[d] = 1;
+    return whole;
   }
   /// Takes those located factors from the op that was added last that cut its first operand or its
   /// result: pieces are not what the op itself takes and makes then.
@@ -179,6 +193,11 @@ class tile_map_context {
   /// it.
   constexpr tile_map_context& located() {
     table_.factors.back().located = true;
+    return *this;
+  }
+  /// The op on what it makes of pieces gives its results: they are the same for every iteration.
+  constexpr tile_map_context& again() {
+    table_.factors.back().again = true;
     return *this;
   }
   constexpr void composed() { table_.ops.back().composed = true; }

@@ -56,8 +56,8 @@ constexpr bool check_combiner(infer_context& c, std::string_view name,
 ///
 /// Shapes    (s...) -> (s without dims); argmax, argmin: (s...), (s...) -> the same for both
 /// Tile map  ([i, j]) -> ([i])  reduce={j:add}
-///           argmax, argmin: ([i, n], [i, n]) -> ([i], [i]), n whole, since no combiner of one
-///           value joins pairs
+///           argmax, argmin: ([i, n], [i, n]) -> ([i], [i])  again={n}: no combiner of one value
+///           joins pairs, so those of all pieces are reduced as the elements are
 /// Cost      one flop per element
 /// Errors    P017 number of operands, S103 shapes differ, S104 element type not supported, S110 bad
 ///           dimensions, S120 positions of no integer type, S152 no combiner
@@ -120,6 +120,8 @@ struct reduce {
         ++kept;
       } else if (!pairs) {
         c.reduce(size, static_cast<combiner>(c.attrs[0])).operand(0, d);
+      } else {
+        c.tile(size, no_dim).operand(0, d).operand(1, d).again();
       }
     }
   }

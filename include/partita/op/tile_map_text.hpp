@@ -16,9 +16,10 @@ constexpr char factor_letter(int factor) {
 /// do not make up the whole dimension, what is left of it: `i*3`; `i~` where an iteration sees
 /// elements of neighbouring pieces, or others than its own; `i@` where what it does follows from
 /// where its piece starts. Reduced factors follow with their
-/// monoid, then those whose pieces lack their start.
+/// monoid, then those whose pieces lack their start, and those of which results are operands again.
 ///
 /// ```
+/// argmax                ([i, j], [i, j]) -> ([i], [i])  again={j}
 /// matmul                ([i, k], [k, j]) -> ([i, j])  reduce={k:add}
 /// reshape 4x12 -> 4x2x6 ([i, jk]) -> ([i, j, k])
 /// gather                ([j@, k], [i]) -> ([i, k])  reduce={j:add}
@@ -74,6 +75,13 @@ constexpr text print_tile_map(const factor_table& map, int op, span<const tensor
   for (int f = 0; f < row.count; ++f) {
     if (!map.at(op, f).offset) continue;
     out << (first ? "  offset={" : ", ") << factor_letter(f);
+    first = false;
+  }
+  if (!first) out << '}';
+  first = true;
+  for (int f = 0; f < row.count; ++f) {
+    if (!map.at(op, f).again) continue;
+    out << (first ? "  again={" : ", ") << factor_letter(f);
     first = false;
   }
   if (!first) out << '}';

@@ -178,6 +178,10 @@ class op_law {
   /// loops that see it more than once may be split along these axes, and no others.
   pending input;
 
+  /// If set, the loop over a factor whose results are operands again may be cut: the number of the
+  /// piece, as digits of axes. (One such loop.)
+  piece* joined = nullptr;
+
   /// Axes whose devices share what is reduced and the same everywhere; so often less each has it.
   repeat_shares shares;
 
@@ -193,7 +197,8 @@ class op_law {
     if (!find_all_pieces()) return false;
     std::uint32_t split = 0;
     for (int f = 0; f < count_; ++f)
-      if (at(f).located ? !starts_once(f, split) : !check(f, sums)) return false;
+      if (at(f).again ? !is_joined(f) : at(f).located ? !starts_once(f, split) : !check(f, sums))
+        return false;
     if (split != input.axes || !sums.add(split, input.combine))
       return no("an operand that is seen more than once is not that of one device");
     if (!rest_is_whole()) return false;
@@ -431,6 +436,23 @@ class op_law {
     for (int r = 0; r < source_.result_count(); ++r)
       if (dim_of(f, -1 - r) != no_dim) return true;
     return false;
+  }
+  /// Is all of a loop here whose results are operands again, or one piece of it on each device?
+  constexpr bool is_joined(int f) {
+    const piece& mine = of_factor_[f];
+    const std::int64_t size = at(f).size;
+    if (pending none; mine.free) return free_is_whole(f, none) && !none.any();
+    if (mine.whole(size) || size == 1) return true;
+    if (joined == nullptr || joined->count > 0 || mine.covered() != size)
+      return no("an operand is needed whole");
+    const std::int64_t block = mine.local_extent();
+    for (int i = 0; i < mine.count; ++i) {
+      const digit& each = mine.digits[i];
+      if (each.owner >= 0 ? each.stride >= block : each.stride % block != 0)
+        return no("an operand is needed whole");
+      if (each.owner < 0) joined->add(each.owner, each.extent, each.stride / block);
+    }
+    return true;
   }
   /// Is a loop right that sees the first operand more than once?
   constexpr bool starts_once(int f, std::uint32_t& split) {

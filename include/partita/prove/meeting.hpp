@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/prove/again.hpp>
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/inside.hpp>
 #include <partita/prove/partial.hpp>
@@ -211,7 +212,8 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     return;
   }
   if (is_known(w, at, scale, to) || meet(w, at, scale, to) || meet_moved(w, at, scale, to) ||
-      reduce_partly(w, at, scale, to) || rows_law(w, at, to).apply())
+      reduce_partly(w, at, scale, to) || rows_law(w, at, to).apply() || reduce_again(w, at, to) ||
+      reduce_pieces(w, at, to))
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

@@ -98,6 +98,7 @@ struct term {
   int unsummed = -1;    ///< see meanings::unsummed
   int product_of = -1;  ///< the term that it is the products of, see meanings::product
   int guarded = -1;     ///< see meanings::guard
+  int pieces_of = -1;   ///< see meanings::pieces_of
   int moved = -1;       ///< see moved_piece
   int listed = -1;      ///< its elements are known: see meanings::lists
   bool number = false;
@@ -363,6 +364,13 @@ struct meanings {
   };
   vec<reshaping> reshapings;
 
+  struct piece_term {
+    int of;
+    std::int64_t count;
+    int first;
+  };
+  vec<piece_term> piece_terms;  ///< see pieces_of
+
   /// A value that is another one only where an index lies in the piece that a device has, see
   /// starts.hpp; there is a term for what it is everywhere.
   struct guard {
@@ -430,6 +438,22 @@ struct meanings {
     terms[made].product_of = t;
     terms[t].unsummed = made;
     return made;
+  }
+  /// What an op of two results makes of each piece of what it reduces: two terms, one dimension
+  /// more for the pieces.
+  constexpr int pieces_of(int t, std::int64_t count) {
+    for (const auto& each : piece_terms)
+      if (each.of == t && each.count == count) return each.first;
+    int first = -1;
+    for (int r = 0; r < 2; ++r) {
+      tensor_type type{terms[t + r].element, terms[t + r].shape};
+      type.shape.push_back(count);
+      const int made = terms.fresh(type);
+      terms[made].pieces_of = t + r;
+      if (r == 0) first = made;
+    }
+    piece_terms.push_back({t, count, first});
+    return first;
   }
   /// What a view says of a position beyond, where this scalar stands.
   constexpr int beyond(const operand_term& scalar) {

@@ -139,7 +139,7 @@ class tile_map_check {
       bool stacked = false;
       for (int r = 0; r < result_count(); ++r)
         stacked = stacked || map_.result_dim(each, r) != no_dim;
-      if (stacked != (each.combine == combiner::stack))
+      if (stacked != (each.combine == combiner::stack && !each.again))
         refuse("L004", "entry ", entry(f), " must either be reduced or have a result dimension");
     }
     for (int r = 0; r < result_count(); ++r) {
@@ -224,7 +224,7 @@ class tile_map_check {
   /// Is a dimension that has this factor made larger where an axis does not divide it?
   bool is_padded(int f) const {
     const factor& mine = map_.at(0, f);
-    bool good = mine.size > 0 && !mine.located &&
+    bool good = mine.size > 0 && !mine.located && !mine.again &&
                 (mine.combine == combiner::stack || a_.op.reduces_identity);
     if (good && mine.halo) {
       vec<std::int64_t> attrs = a_.attrs;
@@ -332,6 +332,7 @@ class tile_map_check {
       if (dim != no_dim) parts[r].shape[dim] = halo.made > 0 ? halo.made : parts[r].shape[dim] / n;
       out.emplace_back(results[r]);
     }
+    std::vector<std::vector<array>> made;  // by iteration
     for (std::int64_t i = 0; i < n; ++i) {
       index_[nest.size() - rest.size()] = i;
       std::vector<array> sliced = operands;
@@ -344,6 +345,7 @@ class tile_map_check {
       std::vector<array> pieces = loop(sliced, parts, attrs, rest.subspan(1), nest);
       if (halo.made > 0)
         pieces[0] = kept_of(halo, pieces[0], i, results[0].shape[halo.result_dim] / n);
+      if (f.again) made.push_back(pieces);
       for (std::size_t r = 0; r < results.size(); ++r) {
         const int dim = map_.result_dim(f, static_cast<int>(r));
         if (dim != no_dim) {
@@ -352,6 +354,8 @@ class tile_map_check {
               dim, i, out[r]);
         } else if (i == 0) {
           out[r] = pieces[r];
+        } else if (f.again) {
+          continue;
         } else if (f.combine == combiner::stack) {  // the same in every iteration
           for (std::int64_t e = 0; e < out[r].size(); ++e)
             if (!agree(pieces[r], out[r], e)) refuse_element(nest, r, e, out[r], pieces[r]);
@@ -360,7 +364,9 @@ class tile_map_check {
         }
       }
     }
-    return out;
+    if (!f.again) return out;
+    return run_again(a_.op, map_, 0, rest[0].factor, operands[0].shape(), made, results, attrs,
+                     options_.run);
   }
   /// The pieces that loops over located factors cut, and where they start in this iteration.
   void find_located(std::span<const loop_cut> nest, vec<located_piece>& pieces,

@@ -6,6 +6,7 @@
 
 #include <partita/core/located.hpp>
 #include <partita/run/evaluate.hpp>
+#include <partita/run/slices.hpp>
 
 namespace partita::run_detail {
 
@@ -35,6 +36,26 @@ inline std::vector<array> run_iteration(const op_def& def, const factor_table& m
   for (const array& each : evaluate(work.p, options, std::span<const array>(inputs)))
     found.push_back(each);
   return found;
+}
+
+/// What an op makes of what it made of pieces along a factor, given for each of them. `whole`: the
+/// shape of its operands before they were cut.
+inline std::vector<array> run_again(const op_def& def, const factor_table& map, int row, int factor,
+                                    const shape& whole, const std::vector<std::vector<array>>& made,
+                                    const vec<tensor_type>& results, span<const std::int64_t> attrs,
+                                    const run_options& options) {
+  const int dim = map.operand_dim(map.at(row, factor), 0);
+  const shape one = map.again_shape(row, whole);
+  shape all = one;
+  all[dim] = static_cast<std::int64_t>(made.size());
+  std::vector<array> operands;
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    operands.emplace_back(tensor_type{results[r].element, all});
+    for (std::size_t i = 0; i < made.size(); ++i)
+      put_slice(made[i][r].reshaped(one), dim, static_cast<std::int64_t>(i), operands[r]);
+  }
+  return run_op(def, operands, std::span<const std::int64_t>(attrs.data(), attrs.size()),
+                std::span<const tensor_type>(results.data(), results.size()), options);
 }
 
 }  // namespace partita::run_detail

@@ -126,6 +126,7 @@ class temporal_interpreter {
       if (dim != no_dim) parts[r].shape[dim] /= n;
       out.emplace_back(results[r]);
     }
+    std::vector<std::vector<array>> made;  // by iteration
     for (std::int64_t i = 0; i < n; ++i) {
       index_[at(l.axis)] = i;
       std::vector<array> sliced = operands;
@@ -134,6 +135,7 @@ class temporal_interpreter {
         if (dim != no_dim) sliced[k] = slice_of(operands[k], dim, n, i);
       }
       const std::vector<array> pieces = run_loops(o, depth + 1, sliced, parts, attrs);
+      if (f.again) made.push_back(pieces);
       for (std::size_t r = 0; r < results.size(); ++r) {
         const int dim = c_.map.result_dim(f, static_cast<int>(r));
         if (dim != no_dim)
@@ -145,7 +147,10 @@ class temporal_interpreter {
           out[r] = combined(f.combine, out[r], pieces[r], options_);
       }
     }
-    return out;
+    if (!f.again) return out;
+    const vec<tensor_type> types(results.data(), results.data() + results.size());
+    return run_again(*c_.p.op(o).def, c_.map, o, l.factor, operands[0].shape(), made, types, attrs,
+                     options_);
   }
 
   /// One iteration of loops that know where their pieces start.

@@ -53,6 +53,11 @@ class explainer {
                   : " needs elements of the neighbouring pieces")
           << " over ";
       print_axis_set(out, n.axes, c_.mesh);
+    } else if (n.reason == collective_reason::again) {
+      say_call(out, n.op);
+      out << " reduces what it makes of pieces over ";
+      print_axis_set(out, n.axes, c_.mesh);
+      out << " once more";
     } else if (n.reason == collective_reason::moved_instead) {
       say_call(out, n.op);
       out << " moves it in place of a larger operand";

@@ -24,6 +24,7 @@ struct collective_books {
     endings_.clear();
     ways_.clear();
     messages_.clear();
+    again_.clear();
     for (int k = 0; k < kinds; ++k) {
       written[k] = 0;
       times[k] = {};
@@ -33,6 +34,7 @@ struct collective_books {
     endings_.resize(c_.p.types.size());
     ways_.resize(c_.p.operand_list.size());
     messages_.resize(c_.p.ops.size(), 0);
+    again_.resize(c_.p.ops.size(), 0);
   }
   template <class Finish>
   constexpr void value(value_id v, const Finish& finish) {
@@ -66,8 +68,14 @@ struct collective_books {
     change(collective::permute, before.permutes, now.permutes, runs);
     before = now;
   }
-  /// The permutes of halos.
+  /// The permutes of halos, the gathers of what is reduced again.
   constexpr void op(op_id o, const spmd_detail::local_layouts&) {
+    const int gathers =
+        spmd_detail::gather_again(c_, o).axes.count > 0 ? c_.p.ops[o].result_count : 0;
+    if (int& before = again_[o]; before != gathers) {
+      change(collective::all_gather, before, gathers, trips(c_.nested.scope[o]));
+      before = gathers;
+    }
     int now = 0;
     spmd_detail::for_each_halo_message(c_, o, [&](auto&&...) { ++now; });
     int& before = messages_[o];
@@ -92,6 +100,7 @@ struct collective_books {
   vec<ending> endings_;  ///< by value
   vec<way> ways_;        ///< by place in the program's list of operands
   vec<int> messages_;    ///< by op: of halos
+  vec<int> again_;       ///< by op: gathers of its results
 
   constexpr void change(collective::kind_type kind, std::int64_t before, std::int64_t now,
                         std::int64_t runs) {

@@ -150,6 +150,17 @@ constexpr void for_each_halo_message(const core_program& c, op_id o, const F& f)
             [&](std::int64_t shift, std::int64_t elements) { f(h, k, shift, elements); });
 }
 
+/// What gathers the results of an op whose loops give operands again; without axes if none does.
+constexpr collective gather_again(const core_program& c, op_id o) {
+  collective what;
+  what.kind = collective::all_gather;
+  const factor* const factors = c.map.factors_of(o);
+  for (const auto& l : c.nest_of(o))
+    if (l.factor != any_factor && factors[l.factor].again && c.mesh.size(l.axis) > 1)
+      what.axes.push_back(l.axis, c.map.operand_dim(factors[l.factor], 0));
+  return what;
+}
+
 /// Can an operand be the same value as another one? (Of most ops it is clear that none is.)
 constexpr bool may_repeat(const value_id* values, int count) {
   return count > 2 || (count == 2 && values[0] == values[1]);

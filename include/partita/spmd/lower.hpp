@@ -161,7 +161,10 @@ class lowering {
     } else if (!lower_located(o)) {
       append_copy(open_.back(), c_.p, o, operands_, c_.p.attrs(o));
       for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
-      if (sums.view().nests[o].count > 0) add_offset(o);
+      if (sums.view().nests[o].count > 0) {
+        add_offset(o);
+        reduce_again(o);
+      }
     }
     for (int r = 0; r < n.result_count; ++r) rules_.finish(*this, v + r);
   }
@@ -261,6 +264,27 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r)
       local_[n.result + r] = copy.renamed[work.p.outputs[r].value];
     return true;
+  }
+  /// What an op made of pieces is gathered, and is its operands again.
+  constexpr void reduce_again(op_id o) {
+    const collective what = gather_again(c_, o);
+    if (what.axes.count == 0) return;
+    const op_node& n = c_.p.ops[o];
+    const shape one = c_.map.again_shape(o, out().type(operands_[0]).shape);
+    shape all = one;
+    for (const auto& e : what.axes) all[e.dim] *= c_.mesh.size(e.axis);
+    operands_.clear();
+    for (int r = 0; r < n.result_count; ++r) {
+      const value_id v = n.result + r;
+      const dtype t = c_.p.type(v).element;
+      const value_id made[] = {local_[v]};
+      const value_id x = append_for(out(), n.marks, def<op::reshape>, made, {}, {t, one});
+      operands_.push_back(append(out(), what, x, {t, all}));
+      out().ops.back().marks = n.marks;
+      note(what, collective_reason::again, v, o, out().type(x).bytes());
+    }
+    append_copy(out(), c_.p, o, operands_, c_.p.attrs(o));
+    for (int r = 0; r < n.result_count; ++r) append_local(n.result + r);
   }
   /// A piece of an iota lacks its start: where it lies among the pieces.
   constexpr void add_offset(op_id o) {
