@@ -1,4 +1,4 @@
-// expect: P025 trace: the model cannot be called with what is given, 2 inputs; it has one parameter
+// expect: P025 trace: the model cannot be called with the 2 inputs that are given: it has another
 // lines: 5 20
 #include <partita/partita.hpp>
 

@@ -310,7 +310,9 @@ struct split_emitter {
 };
 }  // namespace dsl_detail
 
-/// `const auto [q, k, v] = split<3, 2>(x)`: so many equal parts along Axis, as a std::array.
+/// `const auto [q, k, v] = split<3, 2>(x)`: so many equal parts along Axis, as a std::array. Where
+/// lambdas use the parts, `const auto parts = split<3, 2>(x)` and `parts[0]`: Clang takes no
+/// structured binding that is captured for a constant expression, as `check` needs it.
 ///
 /// Errors    S145 axis out of range, S147 not divisible
 template <int Parts, int Axis, Tensor X>

@@ -118,8 +118,11 @@ requires(Tensor<N> || Number<N>) constexpr auto fold_in(const Key& key, const N&
       key, dsl_detail::operand_like(key, n));
 }
 
-/// Independent keys: `const auto [a, b, c] = split<3>(key)`.
+/// Independent keys, as a std::array: `const auto keys = split<3>(key)`, then `keys[0]`.
 ///
+/// (`const auto [a, b, c] = split<3>(key)` works too, but where a lambda uses `a`: Clang takes no
+/// structured binding that is captured for a constant expression, so for `check` the lambda
+/// captures `[&, a = a]`.)
 /// Errors    S123 the key is not a rank-0 tensor of i64
 template <int N = 2, Tensor Key>
 constexpr auto split(const Key& key) {

@@ -35,8 +35,9 @@ struct input_message {
 template <int Inputs>
 struct parameters_message {
   constexpr text operator()() const {
-    return concat("P025 trace: the model cannot be called with what is given, ", Inputs,
-                  Inputs == 1 ? " input" : " inputs", "; it has one parameter for each of them");
+    return concat("P025 trace: the model cannot be called with the ", Inputs,
+                  Inputs == 1 ? " input that is" : " inputs that are",
+                  " given: it has another number of parameters, or did not compile (see above)");
   }
 };
 template <class Result>

@@ -110,6 +110,7 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged
     tactic_report report =
         schedule_detail::run_actions(out.core, context, t.name(), [&] { t.apply(context); });
     if (context.error) return;
+    if (!schedule_detail::rewrites(t)) schedule_detail::note_idle(out.core, report, out.tactics);
     const bool is_last = static_cast<int>(out.tactics.size()) == last;
     if (is_last || report.last_action > report.first_action) {
       unit_lowerer(out, out.core, is_last).run();

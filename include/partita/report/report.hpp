@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <partita/core/action_text.hpp>
+#include <partita/report/clamped.hpp>
 #include <partita/report/conflict.hpp>
 #include <partita/schedule/figures.hpp>
 #include <partita/schedule/summary.hpp>
@@ -142,6 +143,9 @@ constexpr text reported(const partitioned& p, int limit) {
         return report_detail::place_of_input{&p.core.mesh, {}};
       },
       settle);
+  if (p.tactics.empty() && !p.error)
+    out << "note: the schedule is empty: every device holds and computes everything\n";
+  for (const text& note : clamped_indices(p.source, limit)) out << "note: " << note << '\n';
   out << "per device: ";
   report_detail::print_sizes(out, figures(p));
   schedule_detail::print_messages(out, p.cost.messages, p.mesh());

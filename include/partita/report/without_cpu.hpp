@@ -23,7 +23,7 @@ inline constexpr bool is_runnable = std::is_convertible_v<const P&, const progra
 template <class P>
 struct run_message {
   constexpr std::string_view operator()() const {
-    return "R011 run: evaluate, emulate and temporal need #include <partita/cpu.hpp>, and the "
+    return "R013 run: evaluate, emulate and temporal need #include <partita/cpu.hpp>, and the "
            "CMake target partita::cpu or partita::separate";
   }
 };

@@ -112,10 +112,10 @@ template <class Schedule>
 struct schedule_message {
   constexpr text operator()() const {
     if constexpr (Tactic<Schedule>)
-      return "S036 partition: a tactic stands where the schedule is wanted; write "
+      return "S039 partition: a tactic stands where the schedule is wanted; write "
              "pt::schedule(tactic)";
     else if constexpr (!TacticRange<Schedule> && !boost::hana::Foldable<Schedule>::value)
-      return "S036 partition: what stands where the schedule is wanted is none; write "
+      return "S039 partition: what stands where the schedule is wanted is none; write "
              "pt::schedule(tactics...), or give a vector of tactics of one type";
     return {};
   }
@@ -148,7 +148,7 @@ partitioned after(const partitioned& p, int tactic);
 /// At run time a mistake is thrown as `error`; in constant evaluation it is kept in
 /// `partitioned::error`, which `check` shows. Cost: linear in ops and tactics, independent of the
 /// number of devices.
-/// Errors    S036 it is no schedule, M001 to M004 the mesh, S020 a value is replicated against
+/// Errors    S039 it is no schedule, M001 to M004 the mesh, S020 a value is replicated against
 /// `options.strict`, P001 the
 ///           program that was made is wrong (if that is checked), those of the options and of the
 ///           tactics

@@ -115,6 +115,18 @@ constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
   return list;
 }
 
+/// Says in a tactic's report that it did nothing. (Propagation in front of it has left nothing
+/// that its own could find.)
+constexpr void note_idle(core_program& core, tactic_report& report,
+                         const vec<tactic_report>& before) {
+  for (int a = report.first_action; a < report.last_action; ++a)
+    if (core.actions[a].kind != action_kind::propagate) return;
+  bool twice = false;
+  for (const tactic_report& t : before) twice = twice || t.name == report.name;
+  report.notes.push_back(
+      concat("it changes nothing", twice ? "; a tactic of this name stands before it" : ""));
+}
+
 /// Runs the actions of one tactic on a core program; what it did, without collectives.
 constexpr tactic_report run_actions(core_program& core, tactic_context& context,
                                     std::string_view name, auto&& apply) {
@@ -137,9 +149,10 @@ constexpr tactic_report run_actions(core_program& core, tactic_context& context,
 /// is lowered.
 constexpr void apply_and_report(partitioned& r, tactic_context& context,
                                 collective_counter& counter, std::string_view name, bool last,
-                                auto&& apply) {
+                                bool rewrote, auto&& apply) {
   if (r.error || context.error) return;
   tactic_report report = run_actions(r.core, context, name, apply);
+  if (!rewrote && !context.error) note_idle(r.core, report, r.tactics);
   if (!last) {
     counter.update();
     report.counts = counter.counts();
@@ -159,7 +172,7 @@ constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
   const int count = tactic_count(tactics);
   int number = 0;
   for_each_tactic(tactics, [&](const auto& t) {
-    apply_and_report(r, context, counter, t.name(), number + 1 == count, [&] {
+    apply_and_report(r, context, counter, t.name(), number + 1 == count, rewrites(t), [&] {
       t.apply(context);
       for (const auto& note : said[number].notes) context.note(note);
     });

@@ -1,4 +1,4 @@
-// expect: R011 run: evaluate, emulate and temporal need #include <partita/cpu.hpp>, and the CMake
+// expect: R013 run: evaluate, emulate and temporal need #include <partita/cpu.hpp>, and the CMake
 // lines: 5 20
 #include <partita/partita.hpp>
 
