@@ -115,10 +115,11 @@ constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
   return list;
 }
 
-/// Says in a tactic's report that it did nothing. (Propagation in front of it has left nothing
-/// that its own could find.)
+/// Says in a tactic's report that it did nothing, unless that says why already. (Propagation in
+/// front of it has left nothing that its own could find.)
 constexpr void note_idle(core_program& core, tactic_report& report,
                          const vec<tactic_report>& before) {
+  if (!report.notes.empty()) return;
   for (int a = report.first_action; a < report.last_action; ++a)
     if (core.actions[a].kind != action_kind::propagate) return;
   bool twice = false;
