@@ -26,7 +26,7 @@ constexpr bool reduce_pieces(workspace& w, const site& at, claim_list& to) {
     if (w.all.terms[t].element != at.result_type(0).element ||
         w.all.terms[t].shape.rank == max_rank || w.all.terms[t].at.attrs()[0] != at.attrs()[0])
       continue;
-    op_law law(w.all, w.room, t, w.map, at, w.given);
+    op_law law(w.all, w.room, t, w.map(), at, w.given);
     piece pieces;
     law.joined = &pieces;
     vec<view> results;
