@@ -195,7 +195,7 @@ TEST_CASE("labelled ops are selected too, and cut where they wait for others") {
         "layers.0@m0: sine; other@m0: exp; layers.0@m0: tanh");
   CHECK(refusal(p, {.names = {{"layer", "m0"}}}) ==
         "O108 mpmd: no named part has the name \"layer\" or lies below it; known: "
-        "layers.0.attn, other.exp, layers.0.attn");
+        "layers.0.attn, other.exp, layers.0.attn; did you mean \"layers\"?");
 }
 
 TEST_CASE("what has no name lives where it is needed, if it can be had there") {
