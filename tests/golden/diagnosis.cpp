@@ -180,7 +180,7 @@ messages along "batch" 4970, along "model" 2310
   CHECK(std::count(all.begin(), all.end(), '\n') == p.collectives.total() + 7);
   CHECK(
       all.find(
-          R"(all_gather <"batch">      %params.layers.1.qkv            44040192 bytes  x1  Z3   dot_general(%x155, %params.layers.1.qkv) needs it whole: its loop over "batch" does not slice it
+          R"(all_gather <"batch">      %params.layers.1.qkv            44040192 bytes  x1  Z3   dot_general(%x155, %params.layers.1.qkv) in layers.1 needs it whole: its loop over "batch" does not slice it
 )") != std::string::npos);
 }
 

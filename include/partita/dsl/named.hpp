@@ -15,13 +15,15 @@ namespace partita {
 template <class F>
 class named_function {
  public:
-  constexpr named_function(std::string_view name, std::int64_t index, const F& f)
-      : name_(name), index_(index), f_(f) {}
+  constexpr named_function(std::string_view name, std::int64_t index, const F& f,
+                           bool is_part = true)
+      : name_(name), index_(index), is_part_(is_part), f_(f) {}
 
   template <class... Args>
   constexpr auto operator()(const Args&... args) const {
     static_assert((Tree<Args> || ...),
-                  "partita: named(name, f)(args...): one argument at least is a tree of tensors");
+                  "partita: named(name, f)(args...), scope(name, f)(args...): one argument at "
+                  "least is a tree of tensors");
     builder* b = nullptr;
     const auto look = [&](const auto& arg) {
       if constexpr (Tree<decltype(arg)>)
@@ -30,16 +32,19 @@ class named_function {
     (look(args), ...);
     if (b != nullptr) {
       const text name = whole_name();
-      b->enter_scope(name.view());
+      if (is_part_) b->enter_scope(name.view());
+      b->enter_place(name.view());
     }
     auto result = f_(args...);
-    if (b != nullptr) b->leave_scope();
+    if (b != nullptr) b->leave_place();
+    if (b != nullptr && is_part_) b->leave_scope();
     return result;
   }
 
  private:
   kept_name name_;
   std::int64_t index_;
+  bool is_part_;
   F f_;
 
   constexpr text whole_name() const {
@@ -59,6 +64,15 @@ constexpr named_function<F> named(std::string_view name, const F& f) {
 template <class F>
 constexpr named_function<F> named(std::string_view name, std::int64_t index, const F& f) {
   return {name, index, f};
+}
+
+/// `scope("attention", f)(x)` is f(x); reports and errors say "in attention" of the ops that f
+/// writes and of their derivatives. Scopes may stand in scopes and in named parts, which are scopes
+/// as well ("in layers.3.attention"); the functions of `nn` are scopes of their names. A scope is
+/// for people only: it is no part that is given to a mesh, and changes nothing.
+template <class F>
+constexpr named_function<F> scope(std::string_view name, const F& f) {
+  return {name, -1, f, false};
 }
 
 /// Gives what makes each tensor of a tree a name, as a part of the part it is in; for an input it

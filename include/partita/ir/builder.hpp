@@ -203,6 +203,7 @@ class builder {
     origin_ = origin;
     transposed_ = transposed;
     origin_scope_ = numbers().p.scopes.of(origin);
+    origin_place_ = numbers().p.scopes.place_of(origin);
   }
   /// The named part that the origin is of, or -1; for what adds up derivatives of several ops it is
   /// set to the part that has them all.
@@ -219,6 +220,20 @@ class builder {
     builder& all = numbers();
     all.scope_ = all.p.scopes.outer(all.scope_);
   }
+  /// Likewise of a place, for people: see scope_list. A mistake says in which it was made.
+  constexpr void enter_place(std::string_view name) {
+    builder& all = numbers();
+    all.blame();
+    all.place_ = all.p.scopes.open_place(name, all.place_);
+  }
+  constexpr void leave_place() {
+    builder& all = numbers();
+    all.blame();
+    all.place_ = all.p.scopes.outer_place(all.place_);
+  }
+  /// The place that the origin is of, or -1; as for named parts.
+  constexpr int origin_place() const { return origin_place_; }
+  constexpr void set_origin_place(int place) { origin_place_ = place; }
   /// The op with this number is of a named part of its own, in the one it is of.
   constexpr void name_op(int number, std::string_view name) {
     scope_list& scopes = numbers().p.scopes;
@@ -239,6 +254,7 @@ class builder {
     origin_ = other.origin_;
     transposed_ = other.transposed_;
     origin_scope_ = other.origin_scope_;
+    origin_place_ = other.origin_place_;
   }
 
  private:
@@ -290,14 +306,25 @@ class builder {
     builder& all = numbers();
     const int scope = origin_scope_ >= 0 ? origin_scope_ : all.scope_;
     if (scope >= 0) all.p.scopes.put(all.next_, scope);
+    const int place = origin_place_ >= 0 ? origin_place_ : all.place_;
+    if (place >= 0) all.p.scopes.put_place(all.next_, place);
     return all.next_++;
+  }
+  /// After a mistake nothing is written any more: the place is still the one where it was made.
+  constexpr void blame() {
+    failure& error = active().p.error;
+    if (blamed_ || !error.is_set) return;
+    blamed_ = true;
+    const text where = p.scopes.path_of(p.scopes.around(place_, error.message));
+    if (!where.empty()) error.set(concat(error.message, " (in ", where, ')'));
   }
   constexpr builder& numbers() { return numbers_ != nullptr ? *numbers_ : *this; }
 
   builder* parent_ = nullptr;
   builder* numbers_ = nullptr;  ///< counts the ops, unless this one does
-  int next_ = 0, scope_ = -1;   ///< of the one that counts: the named part that is being written
-  bool added_ = false, custom_vjps_ = false;
+  int next_ = 0;
+  int scope_ = -1, place_ = -1;  ///< of the one that counts: what is being written
+  bool added_ = false, custom_vjps_ = false, blamed_ = false;
   op_marks sake_;
   builder* active_ = nullptr;  ///< of the outermost builder
   vec<builder*> regions_;
@@ -309,7 +336,7 @@ class builder {
   vec<cached_scalar> scalars_;
   bool dynamic_extents_ = false;
   op_id origin_ = -1;
-  int transposed_ = 0, origin_scope_ = -1;
+  int transposed_ = 0, origin_scope_ = -1, origin_place_ = -1;
 };
 
 }  // namespace partita

@@ -276,6 +276,14 @@ struct op_marks {
   bool again = false;  ///< a copy of an op, which a derivative computes again
 };
 
+/// Where the model wrote an op: ` in layers.3.attention`, of a derivative ` in the gradient of
+/// layers.3.attention`; nothing where it gave no name.
+constexpr void print_place(text& out, const scope_list& scopes, const op_marks& m) {
+  const int place = scopes.place_of(m.source);
+  if (place >= 0)
+    out << (m.transposed % 2 == 1 ? " in the gradient of " : " in ") << scopes.path_of(place);
+}
+
 struct op_node {
   const op_def* def = nullptr;
   int operand_begin = 0, operand_count = 0;

@@ -55,6 +55,57 @@ class scope_list {
   /// Ops have got other numbers: those of op i are of part `of_op[i]`.
   constexpr void renumber(vec<int>&& of_op) { of_op_ = static_cast<vec<int>&&>(of_op); }
 
+  // ---- Places: for people, who see in texts where an op was written; nobody cuts there. Named
+  // parts are places too. ------------------------------------------------------------------------
+
+  constexpr bool any_places() const { return !places_.empty(); }
+  /// One more place, in `outer` or (-1) in none.
+  constexpr int open_place(std::string_view name, int outer) {
+    places_.push_back({number_of(name), outer});
+    return static_cast<int>(places_.size()) - 1;
+  }
+  /// The innermost one that two (-1: none) stand in, or are, or -1.
+  constexpr int common_place(int a, int b) const {
+    while (a != b)
+      if (a > b)
+        a = outer_place(a);
+      else
+        b = outer_place(b);
+    return a;
+  }
+  constexpr int outer_place(int place) const { return places_[place].outer; }
+  /// Of the op with this number, or -1.
+  constexpr int place_of(int number) const {
+    return number < 0 || number >= static_cast<int>(place_of_op_.size()) ? -1
+                                                                         : place_of_op_[number];
+  }
+  constexpr void put_place(int number, int place) {
+    if (number >= static_cast<int>(place_of_op_.size()))
+      place_of_op_.resize(static_cast<std::size_t>(number) + 1, -1);
+    place_of_op_[number] = place;
+  }
+  constexpr void renumber_places(vec<int>&& of_op) {
+    place_of_op_ = static_cast<vec<int>&&>(of_op);
+  }
+  /// `layers.3.attention`; of none nothing. ("embedding" in "embedding" is said once.)
+  constexpr text path_of(int place) const {
+    if (place < 0) return {};
+    const int outer = outer_place(place);
+    text path = path_of(outer);
+    if (outer >= 0 && places_[outer].name == places_[place].name) return path;
+    if (!path.empty()) path << '.';
+    return path << view(places_[place].name);
+  }
+  /// A place, or the one around it if a message says its name already: "S190 attention: ...".
+  constexpr int around(int place, std::string_view message) const {
+    if (place < 0) return place;
+    const std::string_view name = view(places_[place].name);
+    const std::size_t at = message.find(' ') + 1;
+    const bool said =
+        message.substr(at, name.size()) == name && message.substr(at + name.size(), 1) == ":";
+    return said ? outer_place(place) : place;
+  }
+
  private:
   struct scope {
     int name = -1, outer = -1, call = 0;
@@ -62,23 +113,29 @@ class scope_list {
   struct part_name {
     int begin = 0, size = 0, calls = 0;
   };
+  struct place {
+    int name = -1, outer = -1;
+  };
   vec<char> chars_;
   vec<part_name> names_;  ///< each once
-  place_table places_;
+  place_table name_places_;
   vec<scope> list_;
   vec<int> of_op_;
+  vec<place> places_;
+  vec<int> place_of_op_;
 
   constexpr std::string_view view(int name) const {
     const part_name& n = names_[name];
     return {chars_.data() + n.begin, static_cast<std::size_t>(n.size)};
   }
   constexpr int number_of(std::string_view name) {
-    const int known = places_.find(hash_of(name), [&](int i) { return same_chars(view(i), name); });
+    const int known =
+        name_places_.find(hash_of(name), [&](int i) { return same_chars(view(i), name); });
     if (known >= 0) return known;
     names_.push_back({static_cast<int>(chars_.size()), static_cast<int>(name.size()), 0});
     chars_.insert_back(name.begin(), name.end());
     const int fresh = static_cast<int>(names_.size()) - 1;
-    places_.insert(fresh, [&](int i) { return hash_of(view(i)); });
+    name_places_.insert(fresh, [&](int i) { return hash_of(view(i)); });
     return fresh;
   }
 };

@@ -43,10 +43,11 @@ constexpr void number_ops(program& p) {
   vec<place> now(static_cast<std::size_t>(end), place{});  // by old number
   count = 0;
   label_list labels;
-  vec<int> scopes;
+  vec<int> scopes, places;
   ir_detail::for_each_op(p, [&](op_node& n) {
     if (!p.labels.empty()) labels.add(p.labels, n.marks.source, n.def->id);
     if (!p.scopes.empty()) scopes.push_back(p.scopes.of(n.marks.source));
+    if (p.scopes.any_places()) places.push_back(p.scopes.place_of(n.marks.source));
     if (n.marks.source >= 0) {
       place& at = now[n.marks.source];
       if (at.number < 0 || (at.copy && !n.marks.again)) at = {count, n.marks.again};
@@ -55,6 +56,7 @@ constexpr void number_ops(program& p) {
   });
   if (!p.labels.empty()) p.labels = static_cast<label_list&&>(labels);
   if (!p.scopes.empty()) p.scopes.renumber(static_cast<vec<int>&&>(scopes));
+  if (p.scopes.any_places()) p.scopes.renumber_places(static_cast<vec<int>&&>(places));
   ir_detail::for_each_op(p, [&](op_node& n) {
     int& origin = n.marks.origin;
     origin = origin >= 0 && origin < end ? now[origin].number : -1;

@@ -97,7 +97,7 @@ constexpr program tidy(const program& p) {
   else
     q = tidying(liveness(p)).run(0);
   q.error = p.error;
-  if (!p.scopes.empty()) q.scopes = p.scopes;
+  if (!p.scopes.empty() || p.scopes.any_places()) q.scopes = p.scopes;
   number_ops(q);
   return q;
 }

@@ -100,10 +100,11 @@ struct custom_vjp {
     for (int i = results; i < results + arguments; ++i)
       given = given || c.b.p.operand(c.op, i) == made;
     if (given) return marks;
-    const int scope = c.b.origin_scope();
+    const int scope = c.b.origin_scope(), place = c.b.origin_place();
     marks.source = c.b.p.op(c.b.p.producer(made)).marks.source;
     c.b.set_origin(marks.source, marks.transposed + 1);
     c.b.set_origin_scope(scope);
+    c.b.set_origin_place(place);
     return marks;
   }
   static constexpr void lost(derive_context& c, value_id v) {

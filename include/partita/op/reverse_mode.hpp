@@ -42,8 +42,10 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
   }
 
   vec<value_id> cotangent(at(count), -1), operands, results;
-  vec<int> scope;  // by value, if parts have names: the one of all ops that gave it a cotangent
+  // By value, if parts have names: the one of all ops that gave it a cotangent. Likewise of places.
+  vec<int> scope, place;
   if (!b.scopes().empty()) scope.resize(at(count), -1);
+  if (b.scopes().any_places()) place.resize(at(count), -1);
   const auto accumulate = [&](value_id x, value_id more) {
     value_id& sum = cotangent[x];
     const int here = b.origin_scope();
@@ -51,8 +53,14 @@ constexpr vec<value_id> reverse(builder& b, const vec<seed>& seeds, const vec<va
       scope[x] = sum < 0 ? here : b.scopes().common(scope[x], here);
       b.set_origin_scope(scope[x]);
     }
+    const int place_here = b.origin_place();
+    if (!place.empty()) {
+      place[x] = sum < 0 ? place_here : b.scopes().common_place(place[x], place_here);
+      b.set_origin_place(place[x]);
+    }
     sum = sum < 0 ? more : ops::add(b, sum, more);
     b.set_origin_scope(here);
+    b.set_origin_place(place_here);
   };
   for (const auto& s : seeds) accumulate(s.value, s.cotangent);
   for (std::size_t k = order.size(); k > 0 && !b.failed(); --k) {

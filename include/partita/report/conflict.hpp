@@ -65,11 +65,13 @@ constexpr const loop* loop_over(const core_program& c, op_id o, const sub_axis& 
 }  // namespace report_detail
 
 /// One line: the op, the axis, the entries that match, where the evidence comes from, and the
-/// tactic that had the last part in it.
-constexpr text describe_conflict(const core_program& c, const value_names& names,
-                                 const conflict& k) {
+/// tactic that had the last part in it; and where the model wrote the op, if `scopes` tell.
+constexpr text describe_conflict(const core_program& c, const value_names& names, const conflict& k,
+                                 const scope_list& scopes = {}) {
   text out;
-  out << '%' << names[c.p.op(k.op).result] << " (" << c.p.op(k.op).def->name << ") along ";
+  out << '%' << names[c.p.op(k.op).result] << " (" << c.p.op(k.op).def->name;
+  print_place(out, scopes, c.p.op(k.op).marks);
+  out << ") along ";
   print_sub_axis(out, k.where(), c.mesh);
   out << ": ";
   if (k.kind == conflict_kind::indivisible) {

@@ -83,7 +83,7 @@ constexpr text report(const pipelined& p, int limit = 12) {
   vec<int> mesh_of(p.core.p.types.size(), -1);
   for (int i = 0; i < p.core.p.input_count(); ++i) mesh_of[p.core.p.inputs[i]] = p.input_mesh[i];
   report_detail::print_tactics(
-      out, p.core, p.tactics, value_names(flat_program(p.source).p), limit,
+      out, p.core, p.tactics, value_names(flat_program(p.source).p), scope_list(), limit,
       [&](value_id v) {
         return report_detail::place_of_input{&p.meshes[mesh_of[v]], p.topology.name(mesh_of[v])};
       },

@@ -57,8 +57,8 @@ struct place_of_input {
 /// what settles it, or nothing.
 template <class Place, class Settle>
 constexpr void print_tactics(text& out, const core_program& core, const vec<tactic_report>& tactics,
-                             const value_names& source_names, int limit, const Place& place,
-                             Settle&& settle) {
+                             const value_names& source_names, const scope_list& scopes, int limit,
+                             const Place& place, Settle&& settle) {
   const value_names core_names(core.p);
   const vec<vec<value_id>> sharded = inputs_by_tactic(core, tactics.size());
   schedule_detail::conflict_history conflicts(core);
@@ -105,7 +105,7 @@ constexpr void print_tactics(text& out, const core_program& core, const vec<tact
     out << "  conflicts: " << tactic.conflicts << '\n';
     conflicts.advance(tactic.conflict_changes);
     conflicts.for_each(limit, [&](const conflict& k) {
-      out << "    " << describe_conflict(core, core_names, k) << '\n';
+      out << "    " << describe_conflict(core, core_names, k, scopes) << '\n';
       if (const text how = settle(k); !how.empty()) out << "      " << how << '\n';
     });
     shown = 0;
@@ -138,7 +138,7 @@ constexpr text reported(const partitioned& p, int limit) {
   const value_names source_names(flat_program(p.sharded()).p);
   report_detail::settler settle(p, limit);
   report_detail::print_tactics(
-      out, p.core, p.tactics, source_names, limit,
+      out, p.core, p.tactics, source_names, p.source.scopes, limit,
       [&](value_id) {
         return report_detail::place_of_input{&p.core.mesh, {}};
       },

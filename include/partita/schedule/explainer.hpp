@@ -15,7 +15,8 @@ namespace partita::schedule_detail {
 /// that they have in the source.
 class explainer {
  public:
-  constexpr explicit explainer(const partitioned& p) : c_(p.core), names_(p.source, p.core) {
+  constexpr explicit explainer(const partitioned& p)
+      : c_(p.core), names_(p.source, p.core), scopes_(p.source.scopes) {
     torn_.resize(c_.p.ops.size(), axis_set{});
     for (const auto& k : c_.conflicts)
       for (int a : c_.mesh.parts_of(k.where())) torn_[k.op].insert(a);
@@ -80,6 +81,7 @@ class explainer {
   static constexpr int most_operands = 16;  ///< of an op that are named
   const core_program& c_;
   source_names names_;
+  const scope_list& scopes_;
   /// Of the last note: the next one may be of another operand of the op.
   struct said {
     int of = -1;
@@ -94,6 +96,7 @@ class explainer {
     if (call_.of != o) {
       call_ = {o, {}};
       call(call_.words, o);
+      print_place(call_.words, scopes_, c_.p.op(o).marks);
     }
     out << call_.words;
   }

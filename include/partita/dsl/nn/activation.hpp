@@ -1,6 +1,7 @@
 /// Functions that stand between the layers of a network.
 #pragma once
 
+#include <partita/dsl/nn/check.hpp>
 #include <partita/dsl/ops.hpp>
 
 namespace partita::nn {
@@ -22,6 +23,7 @@ constexpr auto sigmoid(const X& x) {
 /// Source    Elfwing et al., arXiv:1702.03118
 template <Tensor X>
 constexpr auto silu(const X& x) {
+  const detail::in_scope here("silu", x);
   return x * logistic(x);
 }
 
@@ -30,6 +32,7 @@ constexpr auto silu(const X& x) {
 /// Source    Hendrycks and Gimpel, arXiv:1606.08415
 template <Tensor X>
 constexpr auto gelu(const X& x) {
+  const detail::in_scope here("gelu", x);
   return x * 0.5 * (tanh((x + x * x * x * 0.044715) * 0.7978845608028654) + 1);
 }
 
@@ -38,6 +41,7 @@ constexpr auto gelu(const X& x) {
 /// Source    Hendrycks and Gimpel, arXiv:1606.08415
 template <Tensor X>
 constexpr auto gelu_erf(const X& x) {
+  const detail::in_scope here("gelu_erf", x);
   return x * 0.5 * (erf(x * 0.7071067811865476) + 1);
 }
 
@@ -46,6 +50,7 @@ constexpr auto gelu_erf(const X& x) {
 /// Shapes    (..., d) -> (..., d)
 template <Tensor X>
 constexpr auto softmax(const X& x) {
+  const detail::in_scope here("softmax", x);
   if constexpr (!X::is_valid) {
     return x;
   } else {
@@ -60,6 +65,7 @@ constexpr auto softmax(const X& x) {
 /// Shapes    (..., d) -> (..., d)
 template <Tensor X>
 constexpr auto log_softmax(const X& x) {
+  const detail::in_scope here("log_softmax", x);
   if constexpr (!X::is_valid) {
     return x;
   } else {
@@ -74,6 +80,7 @@ constexpr auto log_softmax(const X& x) {
 /// Shapes    (..., d) -> (...)
 template <Tensor X>
 constexpr auto log_sum_exp(const X& x) {
+  const detail::in_scope here("log_sum_exp", x);
   if constexpr (!X::is_valid) {
     return x;
   } else {

@@ -148,6 +148,7 @@ struct nothing_hidden {};
 template <Tensor Q, Tensor K, Tensor V, class Mask>
 constexpr auto attention(const Q& q, const K& keys, const V& values, const Mask& mask,
                          const attention_options& options) {
+  const in_scope here("attention", q);
   const auto queries = checked(check_heads, q, keys, values);
   if constexpr (!decltype(queries)::is_valid) {
     return invalid_tensor{};
@@ -238,6 +239,7 @@ constexpr auto causal_mask(const Scores& scores) {
 /// Source    Vaswani et al., arXiv:1706.03762, section 3.2.1
 template <Tensor Q, Tensor K, Tensor V>
 constexpr auto causal_attention(const Q& q, const K& keys, const V& values) {
+  const detail::in_scope here("causal_attention", q);
   const auto queries = detail::checked(detail::check_heads, q, keys, values);
   if constexpr (!decltype(queries)::is_valid) {
     return invalid_tensor{};
@@ -255,6 +257,7 @@ constexpr auto causal_attention(const Q& q, const K& keys, const V& values) {
 ///           d)
 template <Tensor X, Tensor QKV, Tensor Out>
 constexpr auto causal_self_attention(const X& x, const QKV& qkv, const Out& out) {
+  const detail::in_scope here("causal_self_attention", x);
   if constexpr (!X::is_valid) {
     return x;
   } else {

@@ -2,6 +2,7 @@
 /// extents.
 #pragma once
 
+#include <string_view>
 #include <type_traits>
 
 #include <partita/dsl/ops.hpp>
@@ -22,6 +23,28 @@ constexpr auto checked(const Check&, const X& x, const Others&... others) {
       },
       x, others...);
 }
+
+/// What a function of nn writes is in a scope of its name, for reports and errors (see `scope`).
+class in_scope {
+ public:
+  template <class... Xs>
+  constexpr explicit in_scope(std::string_view name, const Xs&... xs) {
+    const auto look = [&]<class X>(const X& x) {
+      if constexpr (Tensor<X> && X::is_valid)
+        if (b_ == nullptr) b_ = x.context();
+    };
+    (look(xs), ...);
+    if (b_ != nullptr) b_->enter_place(name);
+  }
+  constexpr ~in_scope() {
+    if (b_ != nullptr) b_->leave_place();
+  }
+  in_scope(const in_scope&) = delete;
+  in_scope& operator=(const in_scope&) = delete;
+
+ private:
+  builder* b_ = nullptr;
+};
 
 /// An extent of 1, once per number of a pack.
 template <int>

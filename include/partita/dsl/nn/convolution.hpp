@@ -18,6 +18,7 @@ namespace partita::nn {
 /// Errors    as partita::conv; S103 the bias does not broadcast
 template <conv_options Options = conv_options{}, Tensor X, Tensor W, Tensor Bias>
 constexpr auto conv(const X& x, const W& weights, const Bias& bias) {
+  const detail::in_scope here("conv", x);
   const auto y = partita::conv<Options>(x, weights);
   if constexpr (!Options.channels_first || !decltype(y)::is_valid || !Bias::is_valid) {
     return y + bias;
@@ -82,6 +83,7 @@ constexpr window window_of(const pool_options& options) {
 /// Errors    S194 the options are for another number of dimensions; S151 as reduce_window
 template <pool_options Options, Tensor X>
 constexpr auto max_pool(const X& x) {
+  const detail::in_scope here("max_pool", x);
   return reduce_window<combiner::max, detail::window_of(Options)>(
       detail::checked(detail::check_pool<Options>, x));
 }
@@ -93,6 +95,7 @@ constexpr auto max_pool(const X& x) {
 /// Errors    S194 the options are for another number of dimensions; S151 as reduce_window
 template <pool_options Options, Tensor X>
 constexpr auto avg_pool(const X& x) {
+  const detail::in_scope here("avg_pool", x);
   constexpr window sliding = detail::window_of(Options);
   const auto whole = detail::checked(detail::check_pool<Options>, x);
   const auto total = reduce_window<combiner::add, sliding>(whole);

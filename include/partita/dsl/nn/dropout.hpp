@@ -1,6 +1,7 @@
 /// Dropout.
 #pragma once
 
+#include <partita/dsl/nn/check.hpp>
 #include <partita/dsl/ops.hpp>
 
 namespace partita::nn {
@@ -11,6 +12,7 @@ namespace partita::nn {
 /// Source    Srivastava et al., JMLR 15, 2014
 template <Tensor X, Tensor Key>
 constexpr auto dropout(const X& x, const Key& key, double rate) {
+  const detail::in_scope here("dropout", x);
   if constexpr (!X::is_valid) {
     return x;
   } else {

@@ -1,6 +1,7 @@
 /// Affine maps and tables of vectors.
 #pragma once
 
+#include <partita/dsl/nn/check.hpp>
 #include <partita/dsl/ops.hpp>
 
 namespace partita::nn {
@@ -11,10 +12,12 @@ namespace partita::nn {
 /// Errors    S101 i differs, S102 element types differ, S103 the bias does not broadcast
 template <Tensor X, Tensor W>
 constexpr auto linear(const X& x, const W& weights) {
+  const detail::in_scope here("linear", x);
   return matmul(x, weights);
 }
 template <Tensor X, Tensor W, Tensor Bias>
 constexpr auto linear(const X& x, const W& weights, const Bias& bias) {
+  const detail::in_scope here("linear", x);
   return matmul(x, weights) + bias;
 }
 
@@ -24,6 +27,7 @@ constexpr auto linear(const X& x, const W& weights, const Bias& bias) {
 /// Errors    S111 the numbers are not integers
 template <Tensor Table, Tensor Rows>
 constexpr auto embedding(const Table& table, const Rows& rows) {
+  const detail::in_scope here("embedding", table);
   return take<0>(table, rows);
 }
 

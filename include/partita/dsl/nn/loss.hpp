@@ -22,6 +22,7 @@ struct cross_entropy_options {
 template <Tensor Logits, Tensor Targets>
 constexpr auto cross_entropy(const Logits& logits, const Targets& targets,
                              const cross_entropy_options& options = {}) {
+  const detail::in_scope here("cross_entropy", logits);
   constexpr auto check = [](failure& error, const tensor_type* t) {
     if (!is_integer(t[0].element))
       error.record("S120", "cross_entropy: targets ", t[0], " are not integers");
@@ -55,6 +56,7 @@ constexpr auto cross_entropy(const Logits& logits, const Targets& targets,
 /// Shapes    logits and targets of one shape -> ()
 template <Tensor Logits, Tensor Targets>
 constexpr auto binary_cross_entropy(const Logits& logits, const Targets& targets) {
+  const detail::in_scope here("binary_cross_entropy", logits);
   return mean(maximum(logits, 0) - logits * targets + log1p(exp(-abs(logits))));
 }
 
@@ -63,6 +65,7 @@ constexpr auto binary_cross_entropy(const Logits& logits, const Targets& targets
 /// Shapes    x and y of one shape -> ()
 template <Tensor X, Tensor Y>
 constexpr auto mean_squared_error(const X& x, const Y& y) {
+  const detail::in_scope here("mean_squared_error", x);
   const auto difference = x - y;
   return mean(difference * difference);
 }

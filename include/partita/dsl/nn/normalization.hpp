@@ -16,6 +16,7 @@ namespace partita::nn {
 /// Source    Ba et al., arXiv:1607.06450
 template <Tensor X, Tensor Scale, Tensor Bias>
 constexpr auto layer_norm(const X& x, const Scale& scale, const Bias& bias, double epsilon = 1e-5) {
+  const detail::in_scope here("layer_norm", x);
   if constexpr (!X::is_valid) {
     return x;
   } else {
@@ -33,6 +34,7 @@ constexpr auto layer_norm(const X& x, const Scale& scale, const Bias& bias, doub
 /// Source    Zhang and Sennrich, arXiv:1910.07467
 template <Tensor X, Tensor Scale>
 constexpr auto rms_norm(const X& x, const Scale& scale, double epsilon = 1e-6) {
+  const detail::in_scope here("rms_norm", x);
   if constexpr (!X::is_valid) {
     return x;
   } else {
@@ -74,6 +76,7 @@ constexpr auto mean_of_groups(const X& x) {
 /// Source    Wu and He, arXiv:1803.08494
 template <std::int64_t Groups, Tensor X, Tensor Scale, Tensor Bias>
 constexpr auto group_norm(const X& x, const Scale& scale, const Bias& bias, double epsilon = 1e-5) {
+  const detail::in_scope here("group_norm", x);
   const auto whole = detail::checked(detail::check_groups<Groups>, x);
   if constexpr (!decltype(whole)::is_valid) {
     return whole;

@@ -76,6 +76,7 @@ constexpr auto turn(const X& x, const A& cosine, const A& sine) {
 template <rotary_pairs Pairs, Tensor X, class Where>
 requires(Tensor<Where> || Number<Where>)  //
     constexpr auto rotary(const X& x, const Where& where, double base = 10000) {
+  const detail::in_scope here("rotary", x);
   const auto vectors = detail::checked(detail::check_rotary, x);
   if constexpr (!decltype(vectors)::is_valid) {
     return vectors;
