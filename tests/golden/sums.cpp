@@ -142,3 +142,35 @@ TEST_CASE("uses that slice a sum along different dimensions get their pieces fro
   check_run(p);
   CHECK(p.collectives == pt::collectives{.reduce_scatter = 1, .all_to_all = 1});
 }
+
+TEST_CASE("sums stay pending through what is linear, up to where fewer numbers are left") {
+  const auto of = [](const auto& f) {
+    return pt::trace(
+        [&](auto x, auto w, auto u) {
+          return pt::output("y", f(pt::einsum<"bi,bj->ij">(x, w), pt::einsum<"bi,bj->ij">(x, u)));
+        },
+        pt::input<double, 16, 8>("x"), pt::input<double, 16, 4>("w"),
+        pt::input<double, 16, 4>("u"));
+  };
+  const auto sent = [](const pt::program& f, std::int64_t reduces) {
+    const auto p = pt::partition(f, mesh, pt::schedule(pt::manual("B", {{"x", 0}})));
+    check_run(p);
+    CHECK(p.collectives == pt::collectives{.all_reduce = reduces});
+    return pt::summarize(p).collective_bytes;
+  };
+  constexpr auto reduced = [](std::int64_t numbers) { return 2 * 8 * numbers * 3 / 4; };
+  // A row, a column and one number of 8 x 4, added up.
+  CHECK(sent(of([](auto a, auto) { return pt::sum<0>(a); }), 1) == reduced(4));
+  CHECK(sent(of([](auto a, auto) { return pt::sum<0>(-pt::transpose<1, 0>(a)); }), 1) ==
+        reduced(8));
+  CHECK(sent(of([](auto a, auto) { return pt::mean(0.5 * a) * 3.0; }), 1) == reduced(1));
+  // Two sums become one behind signs and factors.
+  CHECK(sent(of([](auto a, auto b) { return 0.25 * a - (-b); }), 1) == reduced(32));
+  CHECK(sent(of([](auto a, auto b) { return pt::sum<1>(2.0 * a + pt::reshape<8, 4>(b)); }), 1) ==
+        reduced(8));
+  // What is not linear, and what is used twice, is reduced where it is made.
+  CHECK(sent(of([](auto a, auto) { return pt::sum<0>(exp(a)); }), 1) == reduced(32));
+  CHECK(sent(of([](auto a, auto) { return pt::reduce_max<0>(a); }), 1) == reduced(32));
+  CHECK(sent(of([](auto a, auto) { return pt::sum<0>(a) + a; }), 1) == reduced(32));
+  CHECK(sent(of([](auto a, auto b) { return pt::sum<0>(a * b); }), 2) == 2 * reduced(32));
+}

@@ -8,7 +8,10 @@
 
 #include <partita/core/accumulation.hpp>
 #include <partita/core/core_program.hpp>
+#include <partita/op/arithmetic.hpp>
+#include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/microbatch.hpp>
+#include <partita/op/reduce.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/transpose.hpp>
 #include <partita/support/vec.hpp>
@@ -40,7 +43,7 @@ class pending_sums {
     for (op_id o = c_.order.first(); o >= 0; o = c_.order.after(o)) {
       const op_node& n = program_.ops[o];
       if (others || program_.nests[o].sums != 0 || (n.def->linear && n.operand_count == 2) ||
-          passes_on(o))
+          passes_on(o) || is_sum(o))
         settle(o);
     }
   }
@@ -210,14 +213,37 @@ class pending_sums {
   static constexpr int most_moves = 4;
   using move_list = vec<op_id>;  // two times most_moves at most
 
-  /// Does an op move the elements of its operand, and nothing else?
+  /// Does an op move the elements of its operand, or multiply them by one number, and nothing else?
   constexpr bool moves(op_id o) const {
     const op_node& n = c_.p.ops[o];
-    return n.def->id == def<op::transpose>.id || n.def->id == def<op::reshape>.id || c_.resizes(o);
+    return n.def->id == def<op::transpose>.id || n.def->id == def<op::reshape>.id ||
+           n.def->id == def<op::negate>.id || scales(o) || c_.resizes(o);
+  }
+  /// Does it multiply by a constant?
+  constexpr bool scales(op_id o) const {
+    const op_node& n = c_.p.ops[o];
+    return n.def->id == def<op::multiply>.id &&
+           is_constant(c_.p.operand(o, 0)) != is_constant(c_.p.operand(o, 1));
+  }
+  constexpr bool is_constant(value_id v) const {
+    const op_id o = c_.p.producer(v);
+    if (c_.p.ops[o].def->id == def<op::broadcast_in_dim>.id)
+      return c_.p.ops[c_.p.producer(c_.p.operand(o, 0))].def->constant;
+    return c_.p.ops[o].def->constant;
+  }
+  /// Which operand of an op it moves.
+  constexpr int moved_by(op_id o) const {
+    return c_.p.ops[o].operand_count == 2 && is_constant(c_.p.operand(o, 0)) ? 1 : 0;
+  }
+  /// Does an op add up elements?
+  constexpr bool is_sum(op_id o) const {
+    const op_node& n = c_.p.ops[o];
+    return n.def->id == def<op::reduce>.id && n.operand_count == 1 &&
+           c_.p.attrs(o)[0] == static_cast<std::int64_t>(combiner::add);
   }
   constexpr bool may_take(op_id o) const {
     const op_node& n = c_.p.ops[o];
-    return n.def->linear && n.operand_count == 2;
+    return (n.def->linear && n.operand_count == 2) || is_sum(o);
   }
   /// The op that could take terms over behind ops that only move them; else `o`.
   constexpr op_id taker(op_id o) const {
@@ -233,12 +259,12 @@ class pending_sums {
   constexpr move_list moves_before(op_id o) const {
     move_list list;
     if (!may_take(o)) return list;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0, count = c_.p.ops[o].operand_count; i < count; ++i) {
       const std::size_t begin = list.size();
       value_id v = c_.p.operand(o, i);
       for (int k = 0; k < most_moves && only_use(v) && moves(c_.p.producer(v)); ++k) {
         list.push_back(c_.p.producer(v));
-        v = c_.p.operand(list.back(), 0);
+        v = c_.p.operand(list.back(), moved_by(list.back()));
       }
       for (std::size_t k = begin, end = list.size(); k + 1 < end; ++k, --end) {
         const op_id last = list[end - 1];
@@ -278,7 +304,10 @@ class pending_sums {
         pass_on(each);
       }
       if (sum >= 0) defer_accumulation(carried_[sum]);
-      if (deferred_now.bits == 0) add_before(o);
+      if (is_sum(o))
+        reduce_before(o);
+      else if (deferred_now.bits == 0)
+        add_before(o);
       const bool taken = deferred_now.bits != 0;
       if (taken && !list.empty()) take(o);
       for (std::size_t i = 0; i < list.size(); ++i) {
@@ -310,19 +339,32 @@ class pending_sums {
     else
       deferred_[o] = {};
   }
+  /// reduce(all_reduce(a)) => all_reduce(reduce(a)), which sends less, for a sum of elements.
+  ///
+  /// When: a is used for nothing else and lies as the op needs it, which has no loop over the axes.
+  constexpr void reduce_before(op_id o) {
+    const value_id x = c_.p.operand(o, 0);
+    const axis_set axes = pending_[x];
+    if (axes.empty() || !only_use(x) || (program_.axes[o] & axes.bits) != 0) return;
+    if (!(made(x) == required({o, 0}))) return;
+    if (loops_of(o).bits != 0 && combine(o) != combiner::add) return;
+    deferred_[o] = axes;
+    pending_[c_.p.op(o).result] = axes | loops_of(o);
+  }
   /// pad(all_reduce(a)) => all_reduce(pad(a)), and so of a slice, for ops that only change between
   /// true and padded sizes: a padded program has its sums where one of even sizes has them. And
-  /// transpose(all_reduce(a)) => all_reduce(transpose(a)), and so of a reshape, if an op behind it
-  /// takes the sum over.
+  /// transpose(all_reduce(a)) => all_reduce(transpose(a)), and so of a reshape, a negation and a
+  /// product with a constant, if an op behind it takes the sum over.
   ///
   /// When: a is used for nothing else, and lies as the op needs it but for the op's own loops over
   /// those axes.
   constexpr void pass_on(op_id o) {
-    const value_id x = c_.p.operand(o, 0);
+    const int moved = moved_by(o);
+    const value_id x = c_.p.operand(o, moved);
     deferred_[o] = pending_[c_.p.op(o).result] = {};
     if (pending_[x].empty() || !only_use(x)) return;
     deferred_[o] = pending_[x];
-    if (made(x) == required({o, 0}))
+    if (made(x) == required({o, moved}))
       pending_[c_.p.op(o).result] = pending_[x];
     else
       deferred_[o] = {};
