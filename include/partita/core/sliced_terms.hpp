@@ -24,21 +24,18 @@ class sliced_terms {
  public:
   constexpr sliced_terms(const loop_program& c, const loop_view& now) : c_(c), now_(now) {}
 
-  /// Calls take(op, factor, axis) for the ops that get a loop since op `o` has its own.
+  /// Calls take(op, factor, axis) for the ops that get a loop since op `o` has its own. (Of most
+  /// operands it is clear that none does.)
   template <class Take>
   constexpr void look_at(op_id o, const Take& take) {
     const op_node& n = now_.ops[o];
-    const nest loops = c_.nest_of(o);
-    for (int k = 0; k < loops.count; ++k) {
-      const loop l = loops.loops[k];
-      if (l.factor == any_factor || c_.mesh.size(l.axis) == 1 || c_.uneven_sizes().contains(l.axis))
-        continue;
-      PARTITA_WORK(n.operand_count);
-      for (int i = 0; i < n.operand_count; ++i) {
-        const int dim = now_.dim_of(now_.factors[now_.maps[o].begin + l.factor], i);
-        const value_id v = now_.operands[n.operand_begin + i];
-        if (dim != no_dim && is_worth_it(v, l.axis, dim)) add_loops(v, l.axis, dim, take);
-      }
+    const unsigned mine = now_.axes[o];
+    PARTITA_WORK(n.operand_count);
+    for (int i = 0; i < n.operand_count && mine != 0; ++i) {
+      const value_id v = now_.operands[n.operand_begin + i];
+      const op_id q = now_.producers[v];
+      const unsigned axes = mine & (now_.nests[q].sums | ~unsigned{now_.axes[q]});
+      if (axes != 0 && now_.use_ranges[v].count > 1) look_at(o, i, v, axes, take);
     }
   }
 
@@ -50,6 +47,18 @@ class sliced_terms {
   std::int64_t reduced_ = 0;  ///< bytes of what is reduced in place of the sum
   int left_ = 0;              ///< how many ops may still be looked at
 
+  template <class Take>
+  constexpr void look_at(op_id o, int operand, value_id v, unsigned axes, const Take& take) {
+    const nest loops = c_.nest_of(o);
+    for (int k = 0; k < loops.count; ++k) {
+      const loop l = loops.loops[k];
+      if ((axes >> l.axis & 1u) == 0 || l.factor == any_factor || c_.mesh.size(l.axis) == 1 ||
+          c_.uneven_sizes().contains(l.axis))
+        continue;
+      const int dim = now_.dim_of(now_.factors[now_.maps[o].begin + l.factor], operand);
+      if (dim != no_dim && is_worth_it(v, l.axis, dim)) add_loops(v, l.axis, dim, take);
+    }
+  }
   constexpr bool has_loop(op_id o, int axis) const { return (now_.axes[o] >> axis & 1u) != 0; }
 
   static constexpr bool is_plain(const op_node& n) {

@@ -38,12 +38,15 @@ class local_layouts {
     if (left.empty() || sums.left_to_its_use(v)) return have;
     if (c_.p.is(o, op_role::wire) && sums.pending(v).empty()) return have;
     layout scattered, sliced;
-    for (bool progress = true; progress;) {
+    const span<const use> uses = c_.uses(v);
+    const layout first = uses.empty() ? layout{} : sums.required(uses[0]);
+    for (bool progress = first.count > 0; progress;) {
       progress = false;
       for (int i = 0; i < c_.mesh.rank; ++i) {
         const int axis = c_.mesh.order[i];
         const bool sums_up = left.contains(axis);
-        if (have.dim_of(axis) >= 0 || (sums_up ? !rules_.to_reduce_scatter : c_.returned[v]))
+        if (first.dim_of(axis) < 0 || have.dim_of(axis) >= 0 ||
+            (sums_up ? !rules_.to_reduce_scatter : c_.returned[v]))
           continue;
         const int dim = sliced_next(v, have, axis, sums_up);
         if (dim == no_dim || (!sums_up && scattered.pieces(c_.mesh, dim) > 1)) continue;
