@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <partita/run/device/control_table.hpp>
+#include <partita/run/interpreter.hpp>
 #include <partita/run/locate.hpp>
 #include <partita/run/slices.hpp>
 #include <partita/run/temporal.hpp>
