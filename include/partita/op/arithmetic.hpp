@@ -76,6 +76,15 @@ struct negate : one_type_op<negate, need_number, 1> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::add)
+PARTITA_OP(op::subtract)
+PARTITA_OP(op::multiply)
+PARTITA_OP(op::divide)
+PARTITA_OP(op::remainder)
+PARTITA_OP(op::negate)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id add(builder& b, value_id x, value_id y) { return b.emit(def<op::add>, {x, y}); }

@@ -43,6 +43,10 @@ struct bitcast_convert {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::bitcast_convert)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id bitcast_convert(builder& b, value_id x, dtype to) {

@@ -70,6 +70,10 @@ struct broadcast_in_dim {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::broadcast_in_dim)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id broadcast_in_dim(builder& b, value_id x, const shape& to, ints dims) {

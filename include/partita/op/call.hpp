@@ -42,6 +42,10 @@ struct call : control_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::call)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id call(builder& b, std::string_view name, span<const value_id> arguments,

@@ -72,6 +72,10 @@ struct case_of : control_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::case_of)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id case_of(builder& b, value_id index, span<const value_id> arguments,

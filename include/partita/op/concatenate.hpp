@@ -70,6 +70,10 @@ struct concatenate {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::concatenate)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// The only operand itself if there is one.

@@ -128,6 +128,11 @@ struct iota {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::constant)
+PARTITA_OP(op::iota)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// Is this number a value of the element type? (Floating-point types round.) If not: S117.

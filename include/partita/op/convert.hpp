@@ -22,6 +22,10 @@ struct convert : elementwise_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::convert)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id convert(builder& b, value_id x, dtype to) {

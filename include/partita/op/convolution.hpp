@@ -342,6 +342,10 @@ struct convolution {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::convolution)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// Errors    S157 lhs has other features than the feature groups of rhs, S158 bad groups

@@ -49,6 +49,10 @@ struct cumsum {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::cumsum)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id cumsum(builder& b, value_id x, int dim, bool reverse, bool exclusive) {

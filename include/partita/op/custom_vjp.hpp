@@ -118,6 +118,10 @@ struct custom_vjp {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::custom_vjp)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// `backward`: inputs of its own..., cotangents of the results... -> cotangents of the arguments.

@@ -254,6 +254,10 @@ struct dot_general {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::dot_general)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id dot_general(builder& b, value_id lhs, value_id rhs, const dot_dimensions& d) {

@@ -178,6 +178,11 @@ struct dynamic_update_slice {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::dynamic_slice)
+PARTITA_OP(op::dynamic_update_slice)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// A dimension whose size is its extent is taken as whole.

@@ -65,6 +65,12 @@ struct clamp : one_type_op<clamp, any_type, 3> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::maximum)
+PARTITA_OP(op::minimum)
+PARTITA_OP(op::clamp)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id maximum(builder& b, value_id x, value_id y) {

@@ -129,6 +129,10 @@ constexpr value_id gather_like(builder& b, ops::ints dims, value_id operand, val
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::gather)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// A window dimension whose slice size is its extent is taken as whole.

@@ -62,6 +62,13 @@ struct stop_gradient : identity_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::parameter)
+PARTITA_OP(op::tag)
+PARTITA_OP(op::tiling)
+PARTITA_OP(op::stop_gradient)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id parameter(builder& b, std::string_view name, const tensor_type& type) {

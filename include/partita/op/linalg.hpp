@@ -187,6 +187,11 @@ struct triangular_solve {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::cholesky)
+PARTITA_OP(op::triangular_solve)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id cholesky(builder& b, value_id a, bool lower) {

@@ -54,6 +54,10 @@ struct literal {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::literal)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// One whose elements are all equal is a `constant`.

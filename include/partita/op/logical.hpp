@@ -37,6 +37,15 @@ struct count_leading_zeros : one_type_op<count_leading_zeros, need_integer, 1> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::logical_and)
+PARTITA_OP(op::logical_or)
+PARTITA_OP(op::logical_xor)
+PARTITA_OP(op::logical_not)
+PARTITA_OP(op::popcnt)
+PARTITA_OP(op::count_leading_zeros)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id logical_and(builder& b, value_id x, value_id y) {

@@ -85,6 +85,16 @@ struct erf : math_op<erf> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::exp)
+PARTITA_OP(op::expm1)
+PARTITA_OP(op::log)
+PARTITA_OP(op::log1p)
+PARTITA_OP(op::logistic)
+PARTITA_OP(op::tanh)
+PARTITA_OP(op::erf)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id exp(builder& b, value_id x) { return b.emit(def<op::exp>, {x}); }

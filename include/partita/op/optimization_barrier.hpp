@@ -37,6 +37,10 @@ struct optimization_barrier : passing_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::optimization_barrier)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id optimization_barrier(builder& b, span<const value_id> values) {

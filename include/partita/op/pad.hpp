@@ -119,6 +119,10 @@ struct pad {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::pad)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// The operand itself if all amounts are 0. Without interior amounts all are 0.

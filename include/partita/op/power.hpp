@@ -68,6 +68,13 @@ struct cbrt : math_op<cbrt> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::power)
+PARTITA_OP(op::sqrt)
+PARTITA_OP(op::rsqrt)
+PARTITA_OP(op::cbrt)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id power(builder& b, value_id x, value_id y) {

@@ -35,6 +35,10 @@ struct random_bits : elementwise_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::random_bits)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id random_bits(builder& b, value_id key, value_id counter) {

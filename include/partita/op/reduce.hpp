@@ -211,6 +211,10 @@ struct reduce {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::reduce)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id reduce(builder& b, value_id x, combiner combine, ints dims) {

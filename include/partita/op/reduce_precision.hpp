@@ -39,6 +39,10 @@ struct reduce_precision : elementwise_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::reduce_precision)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id reduce_precision(builder& b, value_id x, std::int64_t exponent_bits,

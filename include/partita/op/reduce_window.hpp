@@ -115,6 +115,10 @@ struct reduce_window {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::reduce_window)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// `w`: one per dimension.

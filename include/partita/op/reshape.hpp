@@ -57,6 +57,10 @@ struct reshape {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::reshape)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id reshape(builder& b, value_id x, const shape& to) {

@@ -50,6 +50,10 @@ struct reverse {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::reverse)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// The operand itself without dimensions.

@@ -58,6 +58,10 @@ struct roll {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::roll)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id roll(builder& b, value_id x, int dim, std::int64_t shift) {

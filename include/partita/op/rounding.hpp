@@ -45,6 +45,15 @@ struct round_nearest_away : step_op<round_nearest_away, need_floating> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::abs)
+PARTITA_OP(op::sign)
+PARTITA_OP(op::floor)
+PARTITA_OP(op::ceil)
+PARTITA_OP(op::round_nearest_even)
+PARTITA_OP(op::round_nearest_away)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id abs(builder& b, value_id x) { return b.emit(def<op::abs>, {x}); }

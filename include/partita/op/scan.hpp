@@ -129,6 +129,10 @@ struct scan : control_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::scan)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// Without saved results in `body`: they are added here.

@@ -302,6 +302,10 @@ constexpr vec<std::int64_t> scatter_numbers(const ops::gather_dimensions& d, con
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::scatter)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id scatter(builder& b, scatter_update update, value_id input, value_id indices,

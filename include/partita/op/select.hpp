@@ -58,6 +58,12 @@ struct select : elementwise_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::compare)
+PARTITA_OP(op::is_finite)
+PARTITA_OP(op::select)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id compare(builder& b, direction d, value_id x, value_id y) {

@@ -186,6 +186,11 @@ struct select_and_gather : selecting_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::select_and_scatter)
+PARTITA_OP(op::select_and_gather)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id emit_selecting(builder& b, const op_def& op, value_id x, value_id y,

@@ -26,6 +26,12 @@ struct shift_right_logical : one_type_op<shift_right_logical, need_integer, 2> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::shift_left)
+PARTITA_OP(op::shift_right_arithmetic)
+PARTITA_OP(op::shift_right_logical)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id shift_left(builder& b, value_id x, value_id by) {

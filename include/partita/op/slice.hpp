@@ -147,6 +147,10 @@ struct slice {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::slice)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// A dimension whose bounds are its ends is taken as whole; the operand itself if all are. Without

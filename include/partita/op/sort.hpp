@@ -98,6 +98,11 @@ struct top_k {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::sort)
+PARTITA_OP(op::top_k)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// Gives the first result; the others are the values that follow.

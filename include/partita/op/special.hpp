@@ -44,6 +44,13 @@ struct digamma : one_type_op<digamma, need_floating, 1> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::erfc)
+PARTITA_OP(op::erf_inv)
+PARTITA_OP(op::lgamma)
+PARTITA_OP(op::digamma)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id erfc(builder& b, value_id x) { return b.emit(def<op::erfc>, {x}); }

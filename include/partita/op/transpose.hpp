@@ -50,6 +50,10 @@ struct transpose {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::transpose)
+}  // namespace partita
+
 namespace partita::ops {
 
 /// The operand itself if the permutation is the identity.

@@ -47,6 +47,13 @@ struct atan2 : one_type_op<atan2, need_floating, 2> {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::sine)
+PARTITA_OP(op::cosine)
+PARTITA_OP(op::tan)
+PARTITA_OP(op::atan2)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id sine(builder& b, value_id x) { return b.emit(def<op::sine>, {x}); }

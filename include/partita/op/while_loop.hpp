@@ -35,6 +35,10 @@ struct while_loop : control_op {
 
 }  // namespace partita::op
 
+namespace partita {
+PARTITA_OP(op::while_loop)
+}  // namespace partita
+
 namespace partita::ops {
 
 constexpr value_id while_loop(builder& b, span<const value_id> carried, program&& condition,

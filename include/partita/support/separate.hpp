@@ -39,3 +39,11 @@
 #elif defined(PARTITA_SEPARATE)
 #define PARTITA_TEMPLATE extern template
 #endif
+
+// Behind the class of an op: its definition, and with it the functions that it names, are in the
+// library.
+#if defined(PARTITA_SEPARATE)
+#define PARTITA_OP(name) PARTITA_TEMPLATE const op_def def<name>;
+#else
+#define PARTITA_OP(name)
+#endif
