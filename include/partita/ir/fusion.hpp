@@ -29,6 +29,8 @@ class fused_kernels {
   constexpr bool stored(value_id v) const { return root_[v] == v && kernel_[v] == in_memory; }
   /// Is it not used at all, not even as an output?
   constexpr bool dead(value_id v) const { return kernel_[root_[v]] == nobody; }
+  /// Is it computed in several kernels, since it takes one value besides arguments and constants?
+  constexpr bool recomputed(value_id v) const { return root_[v] == v && kernel_[v] == several; }
   /// Does the op begin a kernel, in this place of the program?
   constexpr bool runs(op_id o) const {
     const op_node& n = p_.ops[o];
