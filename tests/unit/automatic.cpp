@@ -230,4 +230,56 @@ constexpr auto searched = [] {
 };
 static_assert(pt::check<searched>.input("x").local_shape == pt::shape{1024, 64});
 static_assert(pt::check<searched>.collectives.total() == 0);
+// So are the tactics behind a search.
+constexpr auto searched_first = [] {
+  return pt::partition(pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
+                                 pt::input<float, 3, 4096>("x"), pt::input<float, 4096, 4096>("w")),
+                       {{"B", 4}},
+                       pt::schedule(pt::automatic({"B"}, pt::a100_80, {.evaluations = 20}),
+                                    pt::manual("B", {{"w", 0}})));
+};
+static_assert(pt::check<searched_first>.input("w").local_shape == pt::shape{1024, 4096});
 }  // namespace
+
+TEST_CASE("a search sees what the tactics behind it do") {
+  // Alone it slices the columns of the matrix, which a tactic behind it wants by rows.
+  const auto f = pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
+                           pt::input<float, 3, 4096>("x"), pt::input<float, 4096, 4096>("w"));
+  const pt::automatic columns({"B"}, pt::a100_80, few);
+  CHECK(pt::partition(f, mesh, pt::schedule(columns)).input("w").sharding.dim_of(0) == 1);
+  const auto rows = pt::manual("B", {{"w", 0}});
+  CHECK(pt::partition(f, mesh, pt::schedule(columns, rows)).input("w").sharding.dim_of(0) == 0);
+  // Another search behind it is none of its business.
+  const auto twice = pt::partition(f, mesh, pt::schedule(columns, columns));
+  CHECK(twice.input("w").sharding.dim_of(0) == 1);
+  // Memory that a tactic behind it saves need not be saved by the search.
+  const auto step = tf::trace_training_step<tf::dynamic>({2, 512, 8, 64, 2048, 1024, 256, 32});
+  const auto by_hand = pt::partition(step, mesh, pt::schedule(tf::BP, tf::MP, tf::Z3));
+  const auto device = with_memory(static_cast<double>(by_hand.cost.peak_bytes));
+  const auto found =
+      pt::partition(step, mesh, pt::schedule(tf::BP, pt::automatic({"M"}, device, few), tf::Z3));
+  CHECK(static_cast<double>(found.cost.peak_bytes) <= device.memory);
+  CHECK(step_time(found, device) <= 1.001 * step_time(by_hand, device));
+}
+
+TEST_CASE("memory that costs see: a scale that is gathered makes its product lie in memory") {
+  const auto f = pt::trace(
+      [](auto x, auto scale) {
+        const auto h = tanh(x);
+        const auto y = h * scale;
+        return std::tuple{sum<1>(h), sum<1>(h * h), sum<1>(y), sum<1>(y * y)};
+      },
+      pt::input<float, 64, 4096>("x"), pt::input<float, 4096>("scale"));
+  for (const bool sliced : {false, true}) {
+    CAPTURE(sliced);
+    const auto p = pt::partition(
+        f, mesh,
+        pt::schedule(pt::manual("B", {{"x", 0}}),
+                     pt::manual("B", {{"scale", sliced ? pt::placement(0) : pt::replicated}})));
+    CHECK(p.collectives.all_gather == sliced);
+    pt::running_cost cost(p.core, pt::a100_80, {});
+    cost.update();
+    CHECK(cost.peak_bytes() ==
+          doctest::Approx(static_cast<double>(p.cost.peak_bytes)).epsilon(0.05));
+  }
+}

@@ -105,10 +105,12 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged
   tactic_context context(out.core);
   context.staged = &staged;
   const int last = schedule_detail::tactic_count(tactics) - 1;
+  int number = 0;
   schedule_detail::for_each_tactic(tactics, [&](const auto& t) {
     if (out.error || context.error) return;
-    tactic_report report =
-        schedule_detail::run_actions(out.core, context, t.name(), [&] { t.apply(context); });
+    tactic_report report = schedule_detail::run_actions(out.core, context, t.name(), [&] {
+      schedule_detail::apply_before_others(t, context, tactics, number++);
+    });
     if (context.error) return;
     if (!schedule_detail::rewrites(t)) schedule_detail::note_idle(out.core, report, out.tactics);
     const bool is_last = static_cast<int>(out.tactics.size()) == last;

@@ -25,23 +25,35 @@ concept TacticRange = requires(const Schedule& s) {
   s.size();
 };
 
+/// Does a tactic look for its actions itself?
+template <class T>
+constexpr bool searches(const T& t) {
+  if constexpr (requires { t.searches(); })
+    return t.searches();
+  else
+    return false;
+}
+
 /// A tactic of any type, for a schedule at run time; what it refers to outlives it.
 struct any_tactic {
   const void* tactic;
   std::string_view (*name_of)(const void*);
   void (*apply_of)(const void*, tactic_context&);
   void (*rewrite_of)(const void*, rewriting&);  ///< null: it rewrites nothing
+  bool does_search = false;
 
   constexpr std::string_view name() const { return name_of(tactic); }
   constexpr void apply(tactic_context& c) const { apply_of(tactic, c); }
   constexpr bool rewrites() const { return rewrite_of != nullptr; }
+  constexpr bool searches() const { return does_search; }
   constexpr void rewrite(rewriting& r) const { rewrite_of(tactic, r); }
 };
 template <class T>
 inline any_tactic erased_tactic(const T& t) {
-  any_tactic a{
-      &t, [](const void* p) -> std::string_view { return static_cast<const T*>(p)->name(); },
-      [](const void* p, tactic_context& c) { static_cast<const T*>(p)->apply(c); }, nullptr};
+  any_tactic a{&t,
+               [](const void* p) -> std::string_view { return static_cast<const T*>(p)->name(); },
+               [](const void* p, tactic_context& c) { static_cast<const T*>(p)->apply(c); },
+               nullptr, searches(t)};
   if constexpr (Rewriter<T>)
     a.rewrite_of = [](const void* p, rewriting& r) { static_cast<const T*>(p)->rewrite(r); };
   return a;
@@ -76,6 +88,45 @@ vec<any_tactic> erased(const Schedule& tactics) {
   vec<any_tactic> list;
   for_each_tactic(tactics, [&](const auto& t) { list.push_back(erased_tactic(t)); });
   return list;
+}
+
+/// The tactics of a schedule from a number on, but for those that search.
+template <class Schedule>
+class tactics_from final : public following_tactics {
+ public:
+  constexpr tactics_from(const Schedule& tactics, int first) : tactics_(tactics), first_(first) {}
+  constexpr bool empty() const {
+    int number = 0;
+    bool none = true;
+    for_each_tactic(tactics_,
+                    [&](const auto& t) { none = none && (number++ < first_ || searches(t)); });
+    return none;
+  }
+  constexpr void apply(tactic_context& c) const override {
+    int number = 0;
+    for_each_tactic(tactics_, [&](const auto& t) {
+      if (number++ >= first_ && !c.error && !searches(t)) t.apply(c);
+    });
+  }
+
+ private:
+  const Schedule& tactics_;
+  int first_;
+};
+
+/// Applies tactic number `number` of a schedule; one that searches sees those behind it.
+template <class T, class Schedule>
+constexpr void apply_before_others(const T& t, tactic_context& c, const Schedule& tactics,
+                                   int number) {
+  if constexpr (requires { t.searches(); }) {
+    if (!t.searches()) return t.apply(c);
+    const tactics_from<Schedule> behind(tactics, number + 1);
+    c.following = behind.empty() ? nullptr : &behind;
+    t.apply(c);
+    c.following = nullptr;
+  } else {
+    t.apply(c);
+  }
 }
 
 /// Errors    M001 to M004 the mesh, and that of the source
@@ -174,7 +225,7 @@ constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
   int number = 0;
   for_each_tactic(tactics, [&](const auto& t) {
     apply_and_report(r, context, counter, t.name(), number + 1 == count, rewrites(t), [&] {
-      t.apply(context);
+      apply_before_others(t, context, tactics, number);
       for (const auto& note : said[number].notes) context.note(note);
     });
     if (!r.error && !context.error && !r.tactics.empty())

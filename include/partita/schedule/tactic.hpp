@@ -213,6 +213,16 @@ class labelled_values {
 
 }  // namespace schedule_detail
 
+class tactic_context;
+
+/// The tactics behind one that searches: what they do to a program belongs to what it costs.
+struct following_tactics {
+  virtual constexpr void apply(tactic_context& c) const = 0;
+
+ protected:
+  constexpr ~following_tactics() = default;  // (GCC 12 takes a virtual one for undefined)
+};
+
 /// Handed to a tactic: the program with its named values, and the three actions.
 ///
 /// A mistake ends the schedule: later actions do nothing, and `partition` reports the first one.
@@ -301,6 +311,7 @@ class tactic_context {
   std::int64_t compared = 0;               ///< names that look-ups have gone through
   bool postponed = false;                  ///< does `propagate` wait? See `amalgamated`.
   const staged_program* staged = nullptr;  ///< the pipeline that the program is a microbatch of
+  const following_tactics* following = nullptr;  ///< for tactics that search, if there are any
 
  private:
   /// Errors    S001 no such axis, S006 no such value

@@ -59,7 +59,7 @@ class automatic_run {
       : c_(c),
         on_(on),
         targets_(targets_of(c.core().p)),
-        e_(c.core(), axes, on, options, own, c.staged) {}
+        e_(c.core(), axes, on, options, own, c.staged, c.following) {}
 
   template <class Search>
   constexpr void search(const Search& searcher) {
@@ -67,8 +67,9 @@ class automatic_run {
     if (c_.error) return;
     c_.propagate();
     search_result r;
-    r.before = e_.exact_cost();
-    r.after = r.before;
+    const environment::exact begin = e_.exact_figures();
+    r.before = r.after = begin.cost;
+    r.peak_bytes = begin.peak_bytes;
     searcher(e_);
     choose(r);
     r.bound = e_.lower_bound();
@@ -77,7 +78,6 @@ class automatic_run {
     r.seconds = e_.seconds();
     r.log = e_.improvements();
     for (const auto& each : e_.history()) take(each);
-    r.peak_bytes = peak_bytes();
     report(r);
     c_.search = r;
     if (e_.options().result != nullptr) *e_.options().result = static_cast<search_result&&>(r);
@@ -89,24 +89,35 @@ class automatic_run {
   vec<named_target> targets_;  ///< those of the environment, which has its own program
   environment e_;
 
-  constexpr double peak_bytes() const {
-    if (c_.staged != nullptr)
-      return c_.staged->figures(c_.core(), on_, e_.options().overlap).peak_bytes;
-    return static_cast<double>(estimate(lower(c_.core()).device).peak_bytes);
-  }
+  static constexpr int most_corrections = 4;
+  static constexpr double correction_share = 1.0 / 32;  ///< of the budget, for each of them
+
   /// Of the best states by the search's estimate the best one by the simulator, if it is better
-  /// than none.
+  /// than none. Where that needs more memory than there is, and the estimate says that it does not,
+  /// the estimate is corrected, and a greedy search goes on from what is best then.
   constexpr void choose(search_result& r) {
     environment::path best;
-    const vec<environment::leader> leaders = e_.leaders();
-    for (const auto& each : leaders) {
-      e_.go_to(each.taken);
-      const double cost = e_.exact_cost();
-      if (!(cost < r.after * (1 - e_.options().least_gain))) continue;
-      if (cost < r.after) r.after = cost, best = each.taken;
+    for (int round = 0;; ++round) {
+      look_at_leaders(r, best);
+      if (round == most_corrections || !e_.check_memory()) break;
+      e_.grant(correction_share);
+      e_.go_to(environment::path(e_.best()));
+      greedy_search{}(e_);
     }
     e_.go_to(best);
     r.tactics = tactics_of(e_);
+  }
+  /// `best`: what is best by the simulator, with its figures in the result.
+  constexpr void look_at_leaders(search_result& r, environment::path& best) {
+    const vec<environment::leader> leaders = e_.leaders();
+    for (const auto& each : leaders) {
+      e_.go_to(each.taken);
+      const environment::exact f = e_.exact_figures();
+      if (!(f.cost < r.after * (1 - e_.options().least_gain))) continue;
+      r.after = f.cost;
+      r.peak_bytes = f.peak_bytes;
+      best = each.taken;
+    }
   }
   /// As a `manual` tactic does it.
   constexpr void take(const environment::done& d) {
@@ -188,6 +199,8 @@ class basic_automatic {
     for (const text& a : axes) add(a.view());
   }
   constexpr std::string_view name() const { return name_.view(); }
+  /// Tactics in front of it need not see what it does.
+  constexpr bool searches() const { return true; }
   constexpr void apply(tactic_context& c) const {
     if (count_ == 0 || count_ > max_axes || options_.evaluations <= 0 || options_.seconds < 0)
       c.error.record("S029", "automatic: ", count_, " axes and ", options_.evaluations,

@@ -65,12 +65,12 @@ struct own_cost_of final : own_cost {
 };
 }  // namespace search_detail
 
-/// What a program costs whose memory may be too small: a program of twice the memory costs as much
-/// as one that takes a hundred times longer, and one. (So a search first finds what fits, then what
-/// is fast.)
+/// What a program costs whose memory may be too small: one that needs a hair more than there is
+/// costs twice its time, of twice the memory a hundred times that and twice. (So a search first
+/// finds what fits, then what is fast; and what nearly fits is not better than what does.)
 constexpr double penalized(double seconds, double bytes, double memory) {
   const double excess = bytes / memory - 1;
-  return excess > 0 ? seconds * (1 + 100 * excess) : seconds;
+  return excess > 0 ? seconds * (2 + 100 * excess) : seconds;
 }
 
 /// A program, and actions on it that end in costs.
@@ -115,18 +115,21 @@ class environment {
 
   /// `axes`: numbers of core_program::named.
   /// `own`: a cost in place of the simulator's, which outlives it, or null; `staged`: the pipeline
-  /// that the program is a microbatch of, as well.
+  /// that the program is a microbatch of, as well; `following`: the tactics behind the search.
   constexpr environment(const core_program& c, const vec<int>& axes, const machine& on,
                         const search_options& options, const search_detail::own_cost* own = nullptr,
-                        const staged_program* staged = nullptr)
+                        const staged_program* staged = nullptr,
+                        const following_tactics* following = nullptr)
       : options_(options),
         own_(own),
         staged_(staged),
+        following_(following),
         work_(staged != nullptr ? staged->work() : staged_work()),
         on_(on),
         root_(c),
         list_(hold_states(), axes),
         now_(root_),
+        behind_(following != nullptr ? new tactic_context(now_) : nullptr),
         stamps_(root_.p.ops.size(), 0),
         counts_(root_.p.ops.size(), 0),
         cost_(now_, on_, {.overlap = options.overlap}, staged != nullptr ? &work_ : nullptr),
@@ -149,9 +152,11 @@ class environment {
     if (!std::is_constant_evaluated()) began_ = std::chrono::steady_clock::now();
     begin_.core = root_.state();
     mark();
-    first_ = best_cost_ = evaluate();
-    if (own_ == nullptr) bound_ = cost_.bound(pieces_of(axes));
+    first_ = best_cost_ = cost_of(evaluate());
+    if (own_ == nullptr)
+      bound_ = cost_.bound(following_ != nullptr ? all_devices() : pieces_of(axes));
   }
+  constexpr ~environment() { delete behind_; }
   environment(const environment&) = delete;  // its costs refer to its program
   environment& operator=(const environment&) = delete;
 
@@ -251,27 +256,54 @@ class environment {
     ++evaluations_;
     const std::uint64_t h = hash();
     const int place = known_.find(hash_of(h), [&](int i) { return states_[i].hash == h; });
-    if (place >= 0) return states_[place].cost;
-    const double c = evaluate();
-    states_.push_back({h, c});
+    if (place >= 0) return cost_of(states_[place].figures);
+    const estimated now = evaluate();
+    states_.push_back({h, now, static_cast<int>(paths_.size()), static_cast<int>(taken_.size())});
+    paths_.insert_back(taken_.begin(), taken_.end());
     known_.insert(static_cast<int>(states_.size()) - 1,
                   [&](int i) { return hash_of(states_[i].hash); });
+    const double c = cost_of(now);
     if (c < best_cost_) improve(c);
-    lead(c);
+    lead(c, taken_.data(), taken_.size());
     return c;
   }
   /// Of the state, by the simulator itself (or the user's model), from the program that `lower`
-  /// makes. It takes its time, and is not counted.
-  constexpr double exact_cost() const {
-    if (staged_ != nullptr && own_ == nullptr) {
-      const staged_figures f = staged_->figures(now_, on_, options_.overlap);
-      return f.error ? hopeless : penalized(f.seconds, f.peak_bytes, memory_);
-    }
-    const lowered l = lower(now_);
-    if (l.error) return hopeless;
-    if (own_ != nullptr) return (*own_)(l.device);
-    return penalized(simulate(l.device, on_, {.overlap = options_.overlap}).time,
-                     static_cast<double>(estimate(l.device).peak_bytes), memory_);
+  /// makes.
+  struct exact {
+    double cost = hopeless;
+    double peak_bytes = 0;  ///< of a device
+  };
+  /// It takes its time, and is not counted.
+  constexpr exact exact_figures() const {
+    if (following_ == nullptr) return exact_figures(now_);
+    core_program c(now_);
+    tactic_context behind(c);
+    behind.staged = staged_;
+    following_->apply(behind);
+    return behind.error ? exact() : exact_figures(c);
+  }
+  constexpr double exact_cost() const { return exact_figures().cost; }
+  /// Looks with the simulator how much memory the best state needs. Where it is near to all there
+  /// is, the memory that costs see is from here on such that they agree on that state, and what was
+  /// seen is compared anew. Gives whether it needs more than there is, which costs did not see.
+  constexpr bool check_memory() {
+    if (own_ != nullptr) return false;
+    go_to(path(best_));
+    const double peak = exact_figures().peak_bytes, seen = estimated_peak();
+    if (!(peak > 0) || !(seen > 0) || (peak > seen ? peak : seen) < near_all * memory_)
+      return false;
+    correct_memory(peak / seen);
+    return peak > memory_ && seen < peak;
+  }
+  /// Does the best state fit, as costs see it?
+  constexpr bool fits() {
+    if (own_ != nullptr) return true;
+    go_to(path(best_));
+    return estimated_peak() <= memory_;
+  }
+  /// There may be a part of the budget more, from here on.
+  constexpr void grant(double more) {
+    budget_ = (spent_part() > 1 ? spent_part() : 1) * budget_ + more;
   }
   /// The best states that were seen, the best first: candidates for a closer look.
   struct leader {
@@ -295,16 +327,13 @@ class environment {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
   }
   /// Is the budget spent?
-  constexpr bool spent() const {
-    return evaluations_ >= options_.evaluations ||
-           (options_.seconds > 0 && seconds() >= options_.seconds);
-  }
+  constexpr bool spent() const { return spent_part() >= 1; }
   /// The part of the budget that is spent, from 0; 1 and above: all of it.
   constexpr double spent_part() const {
     const double part =
         static_cast<double>(evaluations_) / static_cast<double>(options_.evaluations);
     const double of_time = options_.seconds > 0 ? seconds() / options_.seconds : 0;
-    return part > of_time ? part : of_time;
+    return (part > of_time ? part : of_time) / budget_;
   }
   constexpr const search_options& options() const { return options_; }
 
@@ -319,20 +348,30 @@ class environment {
   constexpr int target_of(value_id v) const { return is_next_[v]; }
 
  private:
+  struct estimated {
+    double seconds = 0, peak_bytes = 0;
+  };
   struct known_state {
     std::uint64_t hash = 0;
-    double cost = 0;
+    estimated figures;
+    int first = 0, count = 0;  ///< the actions that led there, in `paths_`
   };
   static constexpr int most_rounds = 4;  ///< what is kept whole may tear another state
 
   search_options options_;
   const search_detail::own_cost* own_;
   const staged_program* staged_;
+  const following_tactics* following_;
   staged_work work_;
   machine on_;
   core_program root_;
   search_detail::move_list list_;
   core_program now_;
+  tactic_context* behind_;  ///< of `now_`, for the tactics that follow, else null
+  partition_state unfollowed_;
+  bool follows_ = true;    ///< do costs see what these do? (Not if they insert ops.)
+  double correction_ = 1;  ///< of the memory that costs see
+  double budget_ = 1;      ///< in parts of the one that was given
   state begin_, mark_;
   partition_state before_;
   bool from_mark_ = false;    ///< was the last step taken from there, else from `before_`?
@@ -359,6 +398,7 @@ class environment {
   vec<int> is_member_;  ///< by value: of the step with this stamp
   int member_stamp_ = 0;
   vec<known_state> states_;
+  vec<int> paths_;
   place_table known_;
   vec<improvement> improvements_;
   vec<leader> leaders_;
@@ -370,8 +410,25 @@ class environment {
   constexpr const core_program& hold_states() {
     for (const auto& t : search_detail::targets_of(root_.p))
       if (t.state >= 0) root_.hold(t.state);
+    if (following_ != nullptr) hold_for_others();
     root_.propagate();
     return root_;
+  }
+  /// The same for those that the tactics behind the search will ask for.
+  constexpr void hold_for_others() {
+    core_program c(root_);
+    tactic_context behind(c);
+    following_->apply(behind);
+    for (op_id o = root_.p.op_count(); o < c.p.op_count(); ++o)
+      if (c.p.is(o, op_role::tiling))
+        if (const value_id v = c.source_of(c.p.op(o).result); v < root_.p.value_count())
+          root_.hold(v);
+  }
+  constexpr double all_devices() const {
+    double n = 1;
+    for (int a = 0; a < root_.mesh.whole_rank(); ++a)
+      n *= static_cast<double>(root_.mesh.whole_size(a));
+    return n;
   }
   constexpr double pieces_of(const vec<int>& axes) const {
     double n = 1;
@@ -379,13 +436,13 @@ class environment {
     return n;
   }
   static constexpr std::size_t most_leaders = 12;
-  constexpr void lead(double c) {
+  static constexpr double near_all = 0.9;  ///< part of the memory
+  constexpr void lead(double c, const int* taken, std::size_t count) {
     if (leaders_.size() == most_leaders) {
       if (!(c < leaders_.back().cost)) return;
       leaders_.pop_back();
     }
-    const leader last{c, taken_};
-    leaders_.push_back(last);
+    leaders_.push_back({c, path(taken, taken + count)});
     for (std::size_t i = leaders_.size() - 1; i > 0 && leaders_[i].cost < leaders_[i - 1].cost;
          --i) {
       const leader other = leaders_[i];
@@ -400,13 +457,60 @@ class environment {
     if (options_.progress != nullptr)
       options_.progress({evaluations_, seconds(), best_cost_, first_});
   }
-  constexpr double evaluate() {
-    if (own_ != nullptr) return exact_cost();
+  /// Of the state, as costs see it.
+  constexpr double estimated_peak() { return evaluate().peak_bytes * correction_; }
+  constexpr void correct_memory(double ratio) {
+    correction_ *= ratio;
+    leaders_.clear();
+    for (const known_state& s : states_)
+      lead(cost_of(s.figures), paths_.data() + s.first, static_cast<std::size_t>(s.count));
+    if (leaders_.empty()) return;
+    best_ = leaders_[0].taken;
+    best_cost_ = leaders_[0].cost;
+  }
+  constexpr double cost_of(const estimated& f) const {
+    return penalized(f.seconds, f.peak_bytes * correction_, memory_);
+  }
+  constexpr estimated evaluate() {
+    if (own_ != nullptr) return {exact_cost(), 0};
+    if (following_ == nullptr || !follows_) return estimate();
+    unfollowed_ = now_.state();
+    estimated out{hopeless, 0};
+    if (follow()) out = estimate();
+    if (follows_) undo(unfollowed_);
+    return follows_ ? out : estimate();
+  }
+  constexpr estimated estimate() {
     note_changes();
     drop_unchanged();
     cost_.update(told_);
     told_.clear();
-    return penalized(cost_.time(), cost_.peak_bytes(), memory_);
+    return {cost_.time(), cost_.peak_bytes()};
+  }
+  /// Does what the tactics behind the search do. Gives whether it is possible.
+  constexpr bool follow() {
+    const std::int64_t before = now_.edits();
+    behind_->error = {};
+    behind_->notes.clear();
+    following_->apply(*behind_);
+    if (now_.edits() == before) return !behind_->error;
+    follows_ = false;
+    now_.loop_program::restore(root_, false);
+    now_.loop_program::restore(unfollowed_);
+    return false;
+  }
+  constexpr exact exact_figures(const core_program& c) const {
+    if (staged_ != nullptr && own_ == nullptr) {
+      const staged_figures f = staged_->figures(c, on_, options_.overlap);
+      if (f.error) return {};
+      return {penalized(f.seconds, f.peak_bytes, memory_), f.peak_bytes};
+    }
+    const lowered l = lower(c);
+    if (l.error) return {};
+    const auto bytes = static_cast<double>(partita::estimate(l.device).peak_bytes);
+    if (own_ != nullptr) return {(*own_)(l.device), bytes};
+    return {penalized(simulate(l.device, on_, {.overlap = options_.overlap}).time, bytes, memory_),
+            bytes};
   }
   /// Of the ops that costs are to be told of those whose loops are what they were.
   constexpr void drop_unchanged() {

@@ -144,8 +144,8 @@ constexpr vec<vec<int>> grouped(const vec<text>& keys) {
 ///   them, and what uses that.
 /// - Families, which are alike but for their sizes, likewise.
 /// - All inputs below a prefix of names ("params", "opt_state.m", "params.layers.#"), each on its
-/// first dimension that
-///   the axis divides: what ZeRO does.
+///   first dimension that the axis divides: what ZeRO does. Also those of them only that are not
+///   small: a norm's scale saves little memory, and to gather it takes time.
 class move_list {
  public:
   constexpr move_list(const core_program& c, const vec<int>& axes)
@@ -235,15 +235,30 @@ class move_list {
       keys.push_back(key);
     }
     for (const auto& same : grouped(keys)) {
-      search_move m;
-      m.axis = axis;
-      m.optional = true;
-      for (int t : below[same[0]])
-        m.members.push_back({targets_[t].value, search_move::first_divisible});
-      moves_.push_back(m);
+      const vec<int>& all = below[same[0]];
+      add_first_divisible(all, axis);
+      const vec<int> large = large_of(all);
+      if (large.size() < all.size()) add_first_divisible(large, axis);
     }
   }
-  static constexpr std::size_t few = 8;  ///< what is smaller is found by other moves
+  constexpr void add_first_divisible(const vec<int>& targets, int axis) {
+    search_move m;
+    m.axis = axis;
+    m.optional = true;
+    for (int t : targets) m.members.push_back({targets_[t].value, search_move::first_divisible});
+    moves_.push_back(m);
+  }
+  constexpr vec<int> large_of(const vec<int>& targets) const {
+    const auto bytes = [&](int t) { return c_.p.type(targets_[t].value).bytes(); };
+    std::int64_t largest = 0;
+    vec<int> out;
+    for (int t : targets) largest = bytes(t) > largest ? bytes(t) : largest;
+    for (int t : targets)
+      if (bytes(t) >= largest / small_part) out.push_back(t);
+    return out;
+  }
+  static constexpr std::int64_t small_part = 256;  ///< of the largest
+  static constexpr std::size_t few = 8;            ///< what is smaller is found by other moves
 };
 
 }  // namespace search_detail

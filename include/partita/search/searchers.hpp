@@ -181,6 +181,45 @@ struct detour_search {
   }
 };
 
+/// Goes on from the best state: of the actions that led to it one is left out, another one is taken
+/// in its place, and a greedy search goes on from there; where that ends with a better state, once
+/// more from that one.
+///
+/// Source    iterated local search: Lourenco, Martin, Stuetzle, Handbook of Metaheuristics, 2003
+struct exchange_search {
+  int others = 2;       ///< actions that are taken in place of one
+  double share = 0.25;  ///< of the budget that is left
+
+  constexpr void operator()(environment& e) const {
+    const double until = e.spent_part() + (1 - e.spent_part()) * share;
+    for (bool better = true; better && e.spent_part() < until;) {
+      const environment::path way = e.best();
+      const double before = e.best_cost();
+      for (std::size_t i = way.size(); i-- > 0 && e.spent_part() < until;)
+        for (int n = 0; n < others; ++n) exchange(e, way, i, n);
+      better = e.best_cost() < before * (1 - e.options().least_gain);
+    }
+  }
+
+ private:
+  /// Takes the n-th best other action.
+  static constexpr void exchange(environment& e, const environment::path& way, std::size_t i,
+                                 int n) {
+    environment::path left;
+    for (std::size_t k = 0; k < way.size(); ++k)
+      if (k != i) left.push_back(way[k]);
+    e.go_to(left);
+    e.mark();
+    heap<search_detail::tried_action> tried = search_detail::try_all(e, e.cost());
+    while (!tried.empty()) {
+      const int action = tried.pop().action;
+      if (action == way[i] || n-- > 0) continue;
+      e.step(action);
+      return greedy_search{.rounds = 1}(e);
+    }
+  }
+};
+
 /// A tree search as in Monte Carlo tree search, with costs in place of games that are played to the
 /// end. A node is a state. A walk goes down to a node whose actions were not tried yet, from each
 /// node to the child that promises most: whose costs are least so far, or that was seldom visited
@@ -373,10 +412,18 @@ struct exhaustive_search {
 };
 
 /// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter
-/// of the budget, a tree search with what is left, and again a greedy one from the best state.
+/// of the budget, again where the simulator needs more memory than these saw; exchanges, if nothing
+/// fits that was found; a tree search with what is left, and again a greedy one from the best
+/// state.
 struct default_search {
   constexpr void operator()(environment& e) const {
+    const environment::path begin = e.taken();
     detour_search{}(e);
+    if (e.check_memory()) {
+      e.go_to(begin);
+      detour_search{}(e);
+    }
+    if (!e.fits()) exchange_search{}(e);
     tree_search{}(e);
     e.go_to(environment::path(e.best()));
     greedy_search{}(e);

@@ -66,6 +66,7 @@ class text_tactic {
 
   constexpr std::string_view name() const { return label; }
   constexpr bool is_pipeline() const { return kind == pipeline; }
+  constexpr bool searches() const { return kind == automatic && !searched; }
   constexpr const pipeline_order& order() const { return pipelines[0].order(); }
   constexpr const stage_list& stages() const { return pipelines[0].stages(); }
   constexpr int mesh_of(int stage, const topology& t) const {
