@@ -106,7 +106,7 @@ TEST_CASE("every reason has its words") {
 )");
   CHECK(
       run([](auto x) { return pt::sort<0>(x); }, rows) ==
-      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it whole: it has no loop over "M"
+      R"(all_gather <"M">  %x  128 bytes  x1  rows  sort(%x) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
 )");
   const auto tagged = [](auto x) { return pt::tag("y", tanh(pt::tag("t", exp(x)))); };
   CHECK(
@@ -330,7 +330,8 @@ TEST_CASE("a conflict that a later tactic settled says so in the report") {
   REQUIRE(p.core.conflicts.empty());
   CHECK(
       lines(p) ==
-      R"(all_to_all <"M">  %x2  64 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "M" slices dimension 0
+      R"(permute <"B", "M">  %x2  32 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "B" slices dimension 1, its loop over "M" slices dimension 0
+all_to_all <"M">    %x2  16 bytes  x1  later  add(%x1, %x2) needs it in another layout: its loop over "M" slices dimension 0
 )");
   CHECK(
       str(pt::report(p))

@@ -146,7 +146,8 @@ TEST_CASE("parameters and the state of an optimizer") {
     CHECK(thrown([&] { pt::load(file.path, step, "parms"); }) ==
           "N010 file: no input is named \"parms\" or lies below it; known: params.layers.0.up, "
           "params.layers.0.bias, params.layers.1.up, params.layers.1.bias, params.scale, "
-          "opt.m.layers.0.up, opt.m.layers.0.bias, opt.m.layers.1.up and 9 more");
+          "opt.m.layers.0.up, opt.m.layers.0.bias, opt.m.layers.1.up and 9 more; did you mean "
+          "\"params\"?");
     net deeper = spec;
     deeper.layers.resize(3);
     CHECK(thrown([&] { pt::load(file.path, pt::input("params", deeper), opt); })
