@@ -31,6 +31,12 @@ TEST_CASE("a Llama-style transformer: the collectives of Megatron") {
   CHECK(llama.rewritten(shared, mesh, BP, MP, SP).collectives ==
         pt::collectives{
             .all_gather = 4 * L, .all_reduce = parameter_count + 1, .reduce_scatter = 4 * L});
+  // Where the peak must not rise, what products read is gathered for their derivatives once more;
+  // uses next to each other share it (of 28).
+  CHECK(llama.emulated(mesh, BP, MP, SP).all_gather == 14 * L);
+  CHECK(llama.rewritten({.memory_bound = pt::passes::own_peak}, mesh, BP, MP, SP).collectives ==
+        pt::collectives{
+            .all_gather = 6 * L, .all_reduce = parameter_count + 1, .reduce_scatter = 4 * L});
   // Parameters are gathered, and kept for the derivative; gradients are scattered. What is whole
   // along "M" is summed along it, and so is the loss.
   CHECK(llama.rewritten(shared, mesh, BP, MP, SP, Z3).collectives ==

@@ -268,16 +268,21 @@ class check {
     on.share_gathers = r.one_in(2);
     if (r.one_in(2)) on.combine_below = r.in(1, 400);
     on.stationary_above = draw_stationary(c_, r);
+    std::int64_t limit = 0;
     if (r.one_in(3)) {
       pt::passes before = on;
       before.share_gathers = false;
       const pt::lowered unshared = pt::lower(core, {.passes = before});
       const std::int64_t needed = pt::live_bytes(unshared.device.local).peak();
-      on.memory_bound = needed + r.in(0, 300);
+      limit = on.memory_bound = needed + r.in(0, 300);
       if (needed > 1) {
         before.memory_bound = 1;
         const pt::lowered refused = pt::lower(core, {.passes = before});
         if (refused.error.message.view().substr(0, 4) != "C003") return fail("too low a bound");
+      }
+      if (r.one_in(4)) {
+        on.memory_bound = pt::passes::own_peak;
+        limit = needed;
       }
     }
     const pt::lowered l = pt::lower(core, {.passes = on});
@@ -285,7 +290,7 @@ class check {
         !check_text(l.device.local, &l.device.mesh, "passes"))
       return false;
     const std::int64_t peak = pt::live_bytes(l.device.local).peak();
-    if (on.memory_bound > 0 && peak > on.memory_bound) return fail("memory above the bound");
+    if (limit > 0 && peak > limit) return fail("memory above the bound");
     pt::collectives counts = l.passes.empty() ? l.counts : l.passes[0].before;
     for (const auto& each : l.passes) {
       if (!(each.before == counts)) return fail("a pass starts with other collectives");

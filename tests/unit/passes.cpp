@@ -122,6 +122,10 @@ TEST_CASE("gathers are shared as far as the bound of memory lets them") {
   CHECK(roomy.collectives == pt::collectives{.all_gather = 2});
   CHECK(roomy.cost.peak_bytes == lowest + 256);
   CHECK(partition({.memory_bound = lowest + 255}).collectives.all_gather == 3);
+  // Where the peak does not rise, whatever it is.
+  const auto same = partition({.memory_bound = pt::passes::own_peak});
+  CHECK(same.collectives == tight.collectives);
+  CHECK(same.cost.peak_bytes == tight.cost.peak_bytes);
 }
 
 TEST_CASE("the report of the passes") {
@@ -194,7 +198,8 @@ TEST_CASE("passes that cannot be had") {
   CHECK(message({.combine_below = -1}) ==
         "C001 passes: combine_below is -1 bytes; give 0 (off) or more");
   CHECK(message({.memory_bound = -8}) ==
-        "C001 passes: memory_bound is -8 bytes; give 0 (no bound) or more");
+        "C001 passes: memory_bound is -8 bytes; give 0 (no bound) or more, or "
+        "pt::passes::own_peak (-1)");
   CHECK(message({.memory_bound = lowest - 1}) ==
         "C003 passes: memory_bound is 575 bytes per device; the program needs 576 before a gather "
         "is shared, its arguments 192 of them; give 576 or more");

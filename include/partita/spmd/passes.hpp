@@ -38,10 +38,12 @@ struct passes {
   /// A value that is gathered several times is gathered once and kept. See share.hpp.
   bool share_gathers = false;
   /// Gathers are shared (with or without `share_gathers`) as long as the peak of live memory stays
-  /// at or below this many bytes per device, those of the shortest wait first; 0: no bound.
+  /// at or below this many bytes per device, those of the shortest wait first; 0: no bound;
+  /// `own_peak`: what the peak is before, so that gathers are shared where it does not rise.
   std::int64_t memory_bound = 0;
+  static constexpr std::int64_t own_peak = -1;
 
-  constexpr bool shares() const { return share_gathers || memory_bound > 0; }
+  constexpr bool shares() const { return share_gathers || memory_bound != 0; }
   /// Does any pass rewrite the lowered program?
   constexpr bool rewrite() const {
     return stationary_above > 0 || combine_below > 0 || place || shares();
@@ -55,9 +57,9 @@ struct passes {
                " bytes; give 0 (off) or more");
     if (combine_below < 0)
       f.record("C001", "passes: combine_below is ", combine_below, " bytes; give 0 (off) or more");
-    if (memory_bound < 0)
+    if (memory_bound < 0 && memory_bound != own_peak)
       f.record("C001", "passes: memory_bound is ", memory_bound,
-               " bytes; give 0 (no bound) or more");
+               " bytes; give 0 (no bound) or more, or pt::passes::own_peak (", own_peak, ')');
     return f;
   }
 };

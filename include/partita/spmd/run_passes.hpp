@@ -136,8 +136,9 @@ constexpr failure run_passes(program& p, const mesh& m, const passes& options, c
       return placing(q, nested).run();
     });
   if (!options.shares()) return f;
-  const bool bounded = options.memory_bound > 0;
-  if (bounded && peak > options.memory_bound) {
+  const bool bounded = options.memory_bound != 0;
+  const std::int64_t bound = options.memory_bound == passes::own_peak ? peak : options.memory_bound;
+  if (bounded && peak > bound) {
     f.record("C003", "passes: memory_bound is ", options.memory_bound,
              " bytes per device; the program needs ", peak,
              " before a gather is shared, its arguments ", live_bytes(p).arguments,
@@ -148,14 +149,14 @@ constexpr failure run_passes(program& p, const mesh& m, const passes& options, c
     lift_gathers(p, m);
   } else if (program q = p; lift_gathers(q, m)) {
     const std::int64_t lifted = live_bytes(q).peak();
-    if (lifted <= options.memory_bound) {
+    if (lifted <= bound) {
       p = static_cast<program&&>(q);
       peak = lifted;
     }
   }
-  run("share_gathers", bounded ? options.memory_bound : sharing::no_bound, bounded,
-      [](const program& q, std::int64_t bound, const auto& nested) {
-        return sharing(q, bound, nested).run();
+  run("share_gathers", bounded ? bound : sharing::no_bound, bounded,
+      [](const program& q, std::int64_t most, const auto& nested) {
+        return sharing(q, most, nested).run();
       });
   return f;
 }
