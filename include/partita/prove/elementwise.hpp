@@ -83,7 +83,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   pending sums;
   if (!joint_sums(w, *at.p, at.op, sums)) return false;
   int leader = no_view;
-  shape common = all_positions;
+  int common = -1;  // the term that has the shape of all (of positions alone, any has)
   vec<operand_term>& operands = w.element_operands;
   vec<double>& scales = w.element_scales;
   operands.clear();
@@ -105,9 +105,10 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     const shape& tensor = w.all.terms[mine.term].shape;
     if (leader != no_view && seen != leader) return false;
     if (leader == no_view || !positions) {
-      const bool same = leader != no_view && common == tensor;
-      if (leader != no_view && !same && common != all_positions) return false;
-      if (!same) common = tensor;
+      if (common >= 0 && w.all.terms[common].shape != tensor &&
+          w.all.terms[common].shape != all_positions)
+        return false;
+      common = mine.term;
     }
     leader = seen;
     const operand_term& alias = w.all.terms[mine.term].alias;
@@ -121,7 +122,8 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   bool scalars = true;
   for (const auto& each : operands) scalars = scalars && each.view != operand_term::by_element;
   tensor_type space{type.element, {}};
-  if (leader != no_view && !scalars) space.shape = common;
+  const shape all_shape = common < 0 ? all_positions : w.all.terms[common].shape;
+  if (leader != no_view && !scalars) space.shape = all_shape;
   const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands);
   element_form form(w.all, at);
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
@@ -130,10 +132,10 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
   if (scalars ? repeated
               : made.view != operand_term::by_element && leader != no_view &&
-                    (leader == open_view || !sees_inside(w.all.views[leader], common))) {
+                    (leader == open_view || !sees_inside(w.all.views[leader], space.shape))) {
     const view one = made.view < 0 ? view(0, 0) : w.all.views[made.view];
-    const int seen = w.all.views.number(spread(one, common.rank));
-    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, common));
+    const int seen = w.all.views.number(spread(one, all_shape.rank));
+    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, seen, all_shape));
     w.add(to, at.result(0), {made.term, leader, sums, scale});
     return true;
   }
@@ -143,7 +145,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     return all;
   }
   if (shape_of >= 0)
-    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, common));
+    made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, space.shape));
   const int seen = leader == no_view ? w.number(view(type.shape.rank, 0), made.term) : leader;
   w.add(to, at.result(0), {made.term, seen, sums, scale});
   if (w.defining && seen != open_view && w.all.views[seen] != view(space.shape))

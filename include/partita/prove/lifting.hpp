@@ -366,8 +366,10 @@ constexpr void blame_part(workspace& w, const program& p, value_id v, const clai
 
 /// Values without elements are all the same.
 constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
-  for (value_id v = 0; v < static_cast<value_id>(p.types.size()); ++v) {
-    const tensor_type& t = p.type(v);
+  const tensor_type* const types = p.types.data();
+  const auto count = static_cast<value_id>(p.types.size());
+  for (value_id v = 0; v < count; ++v) {
+    const tensor_type& t = types[v];
     if (!t.shape.has_no_elements()) continue;
     to.first[v] = -1;
     w.add(to, v, w.all.terms.nothing(t.element), view(t.shape.rank, 1), {});
@@ -376,9 +378,11 @@ constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
 
 /// What ops that are needed need.
 constexpr void need_operands(const program& p, vec<char>& needed) {
-  for (op_id o = p.op_count(); o-- > 0;)
-    for (int i = 0; needed[o] != 0 && i < p.op(o).operand_count; ++i)
-      needed[p.producer(p.operand(o, i))] = 1;
+  char* const list = needed.data();
+  for (op_id o = p.op_count(); o-- > 0;) {
+    if (list[o] == 0) continue;
+    for (const value_id v : p.operands(o)) list[p.producer(v)] = 1;
+  }
 }
 
 /// Do two ops make one sum together (or whatever they commute in)?
@@ -391,12 +395,19 @@ constexpr bool are_joint(const op_def& a, const op_def& b) {
 /// By op: is what it makes used once, by one of its kind?
 constexpr vec<char> sum_parts(const program& p) {
   vec<char> inner(p.ops.size(), 0), used(p.ops.size(), 0);
-  for (op_id o = 0; o < p.op_count(); ++o)
-    for (const value_id v : p.operands(o)) {
-      const op_id from = p.producer(v);
-      inner[from] = used[from] == 0 && are_joint(*p.op(from).def, *p.op(o).def) ? 1 : 0;
-      used[from] = 1;
+  const op_node* const ops = p.ops.data();
+  char *const is_inner = inner.data(), *const is_used = used.data();
+  const op_id count = p.op_count();
+  for (op_id o = 0; o < count; ++o) {
+    const op_def& d = *ops[o].def;
+    const bool joins = are_joint(d, d);
+    const value_id* const operands = p.operand_list.data() + ops[o].operand_begin;
+    for (int i = 0; i < ops[o].operand_count; ++i) {
+      const op_id from = p.producer(operands[i]);
+      is_inner[from] = joins && is_used[from] == 0 && are_joint(*ops[from].def, d) ? 1 : 0;
+      is_used[from] = 1;
     }
+  }
   for (const auto& each : p.outputs) inner[p.producer(each.value)] = 0;
   return inner;
 }
@@ -410,16 +421,18 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     need_operands(p, needed);
   }
   const vec<char> inner = sum_parts(p);
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    w.all.ends_sum = inner[o] == 0;
-    const op_node& n = p.op(o);
-    if (n.def->role == op_role::parameter || needed[o] == 0) continue;
-    if (n.result_count == 1 && p.type(n.result).shape.has_no_elements()) continue;
+  const op_node* const ops = p.ops.data();
+  const op_id count = p.op_count();
+  for (op_id o = 0; o < count; ++o) {
+    const op_node& n = ops[o];
+    if (n.def->role == op_role::parameter || needed.data()[o] == 0) continue;
+    w.all.ends_sum = inner.data()[o] == 0;
+    if (n.result_count == 1 && p.types.data()[n.result].shape.has_no_elements()) continue;
     if (w.stopped()) return;
     w.look_at(p, o);
     if (!w.step()) return;
     lift(w, p, o, to);
-    if (w.defining || w.lost >= 0 || to.first[p.op(o).result] >= 0) continue;
+    if (w.defining || w.lost >= 0 || to.first.data()[n.result] >= 0) continue;
     if (is_being_written(w, p, n.result)) continue;
     if (!sums_up(w, p, o, to))
       for (value_id v : p.operands(o)) blame_part(w, p, v, to);
