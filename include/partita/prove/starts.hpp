@@ -402,10 +402,12 @@ class rows_law {
   /// The index is one of the source's in a wider type.
   constexpr bool meet_wider() {
     const term& wide = w_.all.terms[x_.of.term];
-    if (x_.of.view != operand_term::by_element || !wide.by_element ||
-        !w_.all.terms.is(x_.of.term, def<op::convert>))
+    const bool alone = x_.of.view != operand_term::by_element;  // one index for all
+    if (!wide.by_element || !w_.all.terms.is(x_.of.term, def<op::convert>) ||
+        (alone && w_.all.views.reaches_beyond(x_.of.view, wide.shape)))
       return false;
-    const operand_term x = w_.all.terms.operand(wide, 0);
+    operand_term x = w_.all.terms.operand(wide, 0);
+    if (alone && x.view == operand_term::by_element) x.view = x_.of.view;
     const dtype from = w_.all.terms[x.term].element;
     if (!is_integer(from) || (size_of(from) >= size_of(wide.element) && from != dtype::u64) ||
         (from == dtype::u64 && wide.element != dtype::i64))

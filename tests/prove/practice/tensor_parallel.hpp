@@ -887,6 +887,44 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        40},
+      {"one row of a table that is looked up by a byte",
+       R"(func @main(%table: tensor<16x4xf32>, %token: tensor<u8>) {
+  %y = gather(%table, %token) : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+       R"(func @main(%table: tensor<4x4xf32>, %token: tensor<u8>) attributes {mesh = {"M":4}} {
+  %first = constant {0} : tensor<u8>
+  %last = constant {15} : tensor<u8>
+  %clamped = clamp(%first, %token, %last) : tensor<u8>
+  %wide = convert(%clamped) : tensor<i32>
+  %start = shard_start {4 <"M">} : tensor<i32>
+  %own = subtract(%wide, %start) : tensor<i32>
+  %zero = constant {0} : tensor<i32>
+  %nothing = constant {0} : tensor<f32>
+  %rows = constant {4} : tensor<i32>
+  %low = compare(%own, %zero) {ge} : tensor<i1>
+  %high = compare(%own, %rows) {lt} : tensor<i1>
+  %here = and(%low, %high) : tensor<i1>
+  %h = gather(%table, %own) : tensor<4xf32>
+  %mask = broadcast_in_dim(%here) {dims=[]} : tensor<4xi1>
+  %part = select(%mask, %h, %nothing) : tensor<4xf32>
+  %y = all_reduce <"M"> %part : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+)",
+       {R"([{"M"}, {}])", R"([])"},
+       {R"([{}])"},
+       {
+           {"a smaller last token",
+            {{"%last = constant {15}", "%last = constant {14}"}},
+            {"%h", "%part", "%y"}},
+           {"a token that is not clamped, but goes around",
+            {{"%clamped = clamp(%first, %token, %last)", "%clamped = and(%token, %last)"}},
+            {"%h", "%part", "%y"}},
+       },
+       equality::exactly,
+       40},
       // The same with updates that are masked: zeros are added to the first row.
       {"the gradient of a vocabulary-parallel embedding, masked",
        R"(func @main(%tokens: tensor<8xi32>, %dy: tensor<8x4xf32>) {
