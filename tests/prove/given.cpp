@@ -127,3 +127,18 @@ TEST_CASE("what is not proved is thrown") {
   p.device.outputs[0] = {};
   CHECK_THROWS_WITH_AS(pt::proved(p), doctest::Contains("Q002 prove: output"), pt::error);
 }
+
+TEST_CASE("partition proves what it made where it is asked to") {
+  const auto with = [](auto proof) {
+    return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3), {.prove = proof});
+  };
+  CHECK(with(pt::proof).proved);
+#ifndef NDEBUG
+  CHECK(with(pt::proof_in_debug).proved);
+#endif
+  const auto refuses = [](const pt::program&, const pt::device_program&, pt::failure& f) {
+    f.record("Q004", "an output");
+    return false;
+  };
+  CHECK_THROWS_WITH_AS(with(refuses), doctest::Contains("Q004"), pt::error);
+}

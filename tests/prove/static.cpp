@@ -25,3 +25,21 @@ constexpr auto step = [] { return pt::partition(traced(), mesh, pt::schedule(BP,
 constexpr auto proved_step = [] { return pt::proved(step()); };
 static_assert(pt::check<step>.proved);
 static_assert(pt::check<proved_step>.proved && pt::check<proved_step>.collectives.all_reduce == 1);
+
+// Or where the program is made: by an option, whose mistakes are those of `partition`.
+constexpr auto checked_step = [] {
+  return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3), {.prove = pt::proof});
+};
+static_assert(pt::check<checked_step>.proved);
+constexpr auto refuses = [](const pt::program&, const pt::device_program& made, pt::failure& f) {
+  f.record("Q003", made.local.op_count(), " ops");
+  return false;
+};
+static_assert([] {
+  const auto p = pt::partition(traced(), mesh, pt::schedule(BP), {.prove = refuses});
+  return !p.proved && p.error.message.view().substr(0, 4) == "Q003";
+}());
+static_assert([] {  // at run time alone
+  const auto p = pt::partition(traced(), mesh, pt::schedule(BP), {.prove = pt::proof_in_debug});
+  return !p.proved && !p.error;
+}());

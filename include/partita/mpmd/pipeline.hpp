@@ -127,13 +127,18 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged
   if (!out.error && last < 0) unit_lowerer(out, out.core).run();
 }
 
-/// Errors    those of the options; O137 `strict` is given
+/// Errors    those of the options; O137 `strict` is given, O148 `prove` is
 constexpr failure check_options(const partition_options& options) {
   failure f = options.validate();
   if (options.strict != partition_options::off)
     f.record("O137",
              "pipeline: strict is for programs on one mesh; leave it out, and look at "
              "replicated_by_default(pipeline.core)");
+  if (options.prove != nullptr)
+    f.record(
+        "O148",
+        "pipeline: a proof is one of programs on one mesh; leave it out, and give the pipeline "
+        "to pt::proved of <partita/mpmd/prove_pipeline.hpp>");
   return f;
 }
 

@@ -1,6 +1,8 @@
 /// `prove`: does a device-local program compute its source?
 #pragma once
 
+#include <type_traits>
+
 #include <partita/prove/given.hpp>
 #include <partita/prove/interface.hpp>
 
@@ -86,6 +88,22 @@ class checker {
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
   return prove_detail::checker(source, local, options.most_steps).run();
+}
+
+/// For partition_options::prove: `prove`, which adds its error to `f`.
+constexpr bool proof(const program& source, const device_program& local, failure& f) {
+  f.record(prove(source, local).error);
+  return !f;
+}
+/// The same in builds without NDEBUG, and at run time alone.
+constexpr bool proof_in_debug([[maybe_unused]] const program& source,
+                              [[maybe_unused]] const device_program& local,
+                              [[maybe_unused]] failure& f) {
+#ifdef NDEBUG
+  return false;
+#else
+  return !std::is_constant_evaluated() && proof(source, local, f);
+#endif
 }
 
 /// What `partition` gave, proved: else it is an error (Q...), which is thrown at run time and kept

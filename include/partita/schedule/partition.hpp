@@ -35,6 +35,9 @@ struct partition_options {
   /// time in any case; in constant evaluation it takes a sixth of the time again, so that `check`
   /// does it on demand only.
   bool verify = false;
+  /// Proves the device-local program that was made, or says why it is not proved (Q...): what
+  /// <partita/prove/prove.hpp> calls `proof`, or `proof_in_debug`.
+  bool (*prove)(const program& source, const device_program& made, failure& f) = nullptr;
 
   /// Errors    S027 `strict` is negative but not `off`, C001 a size of a pass is negative
   constexpr failure validate() const {

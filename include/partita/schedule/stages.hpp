@@ -320,6 +320,7 @@ constexpr void finish(Partitioned& r, const Options& options) {
   refuse_replication(r, options.strict);
   lower_to_devices(r);
   if (options.verifies()) verify_made(r);
+  if (options.prove != nullptr && !r.error) r.proved = options.prove(r.source, r.device, r.error);
   estimate_cost(r);
   note_states(r);
   r.error.raise();
