@@ -235,6 +235,7 @@ struct sized_copy {
 /// A sum of positions times elements: an iteration counts from where its piece starts.
 struct moment {
   static constexpr std::string_view name = "moment";
+  static constexpr bool reduces_identity = false;  // it would have to be filled in
   static constexpr void infer(pt::infer_context& c) { c.result = {c.operands[0].element, {}}; }
   static constexpr void tile_map(pt::tile_map_context& c) {
     c.reduce(c.operands[0].shape[0], pt::combiner::add).operand(0, 0).located();

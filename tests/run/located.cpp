@@ -212,3 +212,34 @@ TEST_CASE("the greatest element and where it is, of pieces") {
                                               : -0.0f;
   CHECK(pt::equal(pt::emulate(r, z), pt::evaluate(r.source, z)));
 }
+
+TEST_CASE("rows that the devices do not divide") {
+  const auto padded = manual("M", {{"t", 0}}, "rows", pt::uneven::pad);
+  for (const std::string n : {"10", "13", "3"}) {
+    const std::string t = "%t: tensor<" + n + "x4xf32>", result = "tensor<" + n + "x4xf32>";
+    const auto program = [&](const std::string& more, const std::string& op, const std::string& y) {
+      return parse("(" + t + ", " + more + ") {\n  %y = " + op + " : " + y +
+                   "\n  return %y : " + y + "\n}\n");
+    };
+    CHECK(check(program("%i: tensor<9xi32>", "gather(%t, %i)", "tensor<9x4xf32>"), four,
+                schedule(padded)) == pt::collectives{.all_reduce = 1});
+    CHECK(check(program("%i: tensor<9xi32>, %u: tensor<9x4xf32>", "scatter(%t, %i, %u) {assign}",
+                        result),
+                four, schedule(padded)) == pt::collectives{});
+    CHECK(check(program("%u: tensor<1x4xf32>, %i: tensor<i32>, %ij: tensor<i32>",
+                        "dynamic_update_slice(%t, %u, %i, %ij)", result),
+                four, schedule(padded)) == pt::collectives{});
+    if (n != "3")  // (one position on each device is no look-up)
+      CHECK(check(program("%i: tensor<i32>, %ij: tensor<i32>",
+                          "dynamic_slice(%t, %i, %ij) {sizes=[1, -1]}", "tensor<1x4xf32>"),
+                  four, schedule(padded)) == pt::collectives{.all_reduce = 1});
+    // Updates that a device has none of, and a table that is larger only since another value is.
+    CHECK(check(program("%i: tensor<9xi32>, %u: tensor<9x4xf32>", "scatter(%t, %i, %u) {add}",
+                        result),
+                four, schedule(manual("M", {{"u", 0}}, "batch", pt::uneven::pad))) ==
+          pt::collectives{.all_reduce = 1});
+  }
+  const auto step =
+      pt::trace(descend, pt::input<float, 10, 4>("t"), pt::input<std::int32_t, 8>("i"));
+  CHECK(check(step, four, schedule(padded)) == pt::collectives{.all_reduce = 1});
+}

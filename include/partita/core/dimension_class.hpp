@@ -109,7 +109,7 @@ class dimension_class {
     if (found == row.count) return -1;
     const factor& mine = c_.map.at(o, found);
     if (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity) return -1;
-    if (mine.located || mine.again) return -1;
+    if (mine.again) return -1;
     if (mine.halo && !stretched(o, found).possible) return -1;
     bool good = true;
     part = false;

@@ -314,20 +314,28 @@ class loop_program {
     return list;
   }
 
-  /// The loops of an op whose iterations know where their pieces start, by factor.
+  /// How many positions a factor of an op has in the source, which is a whole dimension.
+  constexpr std::int64_t true_positions(op_id o, int f) const {
+    const op_node& n = graph_.p.ops[o];
+    const factor& of = graph_.map.at(o, f);
+    for (int i = 0; i < n.operand_count; ++i)
+      if (const int d = graph_.map.operand_dim(of, i); d != no_dim)
+        return true_shape(graph_.p.operand(o, i))[d];
+    return true_shape(n.result)[of.result_dim];
+  }
+  /// The loops of an op whose iterations know where their pieces start, by factor; with those that
+  /// are not cut, but padded: then there is one piece.
   constexpr vec<located_loops> located_of(op_id o) const {
     vec<located_loops> list;
+    const nest n = nest_of(o);
+    if (n.count == 0 && !padded()) return list;
     const factor* const factors = graph_.map.factors_of(o);
-    for (const auto& l : nest_of(o)) {
-      if (l.factor == any_factor || !factors[l.factor].located || size(o, l.axis) == 1) continue;
-      std::size_t i = 0;
-      while (i < list.size() && list[i].piece.factor < l.factor) ++i;
-      if (i == list.size() || list[i].piece.factor != l.factor) {
-        list.push_back({});
-        for (std::size_t k = list.size() - 1; k > i; --k) list[k] = list[k - 1];
-        list[i] = {{l.factor, factors[l.factor].size, local(o, l.factor)}, {}};
-      }
-      list[i].axes.push_back(l.axis);
+    for (int f = 0; f < graph_.map.ops[o].count; ++f) {
+      if (!factors[f].located) continue;
+      located_loops each{{f, padded() ? true_positions(o, f) : factors[f].size, local(o, f)}, {}};
+      for (const auto& l : n)
+        if (l.factor == f && size(o, l.axis) > 1) each.axes.push_back(l.axis);
+      if (each.axes.count > 0 || each.piece.size < factors[f].size) list.push_back(each);
     }
     return list;
   }

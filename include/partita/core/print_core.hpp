@@ -393,10 +393,12 @@ class core_printer {
       print_iteration(o, attrs, name);
     if (n.count > 0)
       for (const located_loops& each : c_.located_of(o)) {  // where its pieces start
-        const auto& [factor, size, block] = each.piece;
+        std::int64_t pieces = 1;
+        for (int axis : each.axes) pieces *= c_.mesh.size(axis);
+        if (pieces == 1) continue;
         out_ << " at ";
-        if (block > 1) out_ << block << " * ";
-        out_ << loop_index(n, o, factor, size / block);
+        if (each.piece.block > 1) out_ << each.piece.block << " * ";
+        out_ << loop_index(n, o, each.piece.factor, pieces);
       }
     for (const auto& h : halos)
       if (h.cut.made > 0)  // of what it makes, the elements of its piece

@@ -12,8 +12,8 @@ namespace partita {
 /// The loops of an op over one located factor: they cut it into pieces.
 struct located_piece {
   int factor = 0;
-  std::int64_t size = 1;   ///< positions in all
-  std::int64_t block = 1;  ///< positions of a piece
+  std::int64_t size = 1;   ///< positions in all; of a padded dimension, those that are in the source
+  std::int64_t block = 1;  ///< positions of a piece; of the last ones, some may lie behind the end
 };
 
 /// An input of the program that an iteration is: where a piece starts.

@@ -87,15 +87,20 @@ struct factor_table {
       if (!kept[d]) whole[d] = 1;
     return whole;
   }
-  /// Takes those located factors from the op that was added last that cut its first operand or its
-  /// result: pieces are not what the op itself takes and makes then.
+  /// Is it a located factor that cuts the first operand or the result? Then pieces are not what the
+  /// op itself takes or makes, and nothing behind the end of the dimension is looked at.
+  constexpr bool sees_no_padding(int op, int f) const {
+    const factor& each = at(op, f);
+    const row& r = ops[static_cast<std::size_t>(op)];
+    return each.located &&
+           (each.combine == combiner::stack || (r.operands > 0 && operand_dim(each, 0) != no_dim));
+  }
+  /// Takes those factors from the op that was added last.
   constexpr void drop_located() {
     row& r = ops.back();
     int kept = 0;
     for (int f = 0; f < r.count; ++f)
-      if (const factor& each = factors[r.begin + f];
-          !each.located ||
-          (each.combine != combiner::stack && (r.operands == 0 || operand_dim(each, 0) == no_dim)))
+      if (!sees_no_padding(static_cast<int>(ops.size()) - 1, f))
         factors[r.begin + kept++] = factors[r.begin + f];
     r.count = kept;
     factors.resize(static_cast<std::size_t>(r.begin + kept));
@@ -191,6 +196,8 @@ class tile_map_context {
   }
   /// What an iteration does follows from where its pieces start: the op's `locate` function says
   /// it.
+  /// It looks at nothing behind the end of a dimension that is padded, unless the op says
+  /// `reduces_identity = false`.
   constexpr tile_map_context& located() {
     table_.factors.back().located = true;
     return *this;

@@ -1,6 +1,7 @@
 /// The law of tile maps, tried: the op equals the loop over slices of its operands.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -224,8 +225,8 @@ class tile_map_check {
   /// Is a dimension that has this factor made larger where an axis does not divide it?
   bool is_padded(int f) const {
     const factor& mine = map_.at(0, f);
-    bool good = mine.size > 0 && !mine.located && !mine.again &&
-                (mine.combine == combiner::stack || a_.op.reduces_identity);
+    bool good =
+        mine.size > 0 && !mine.again && (mine.combine == combiner::stack || a_.op.reduces_identity);
     if (good && mine.halo) {
       vec<std::int64_t> attrs = a_.attrs;
       good = stretch(f, a_.operands, results_[0], attrs).possible;
@@ -263,7 +264,8 @@ class tile_map_check {
     for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
       const array& x = operands_[static_cast<std::size_t>(k)];
       const bool has = map_.operand_dim(mine, k) != no_dim;
-      const combiner fill = has && mine.halo ? stretched.ranges[k].fill : mine.combine;
+      combiner fill = has && mine.halo ? stretched.ranges[k].fill : mine.combine;
+      if (map_.sees_no_padding(0, f)) fill = combiner::stack;
       operands.push_back(has ? padded(x, types[k], fill, high) : x);
     }
     vec<tensor_type> given;
@@ -274,9 +276,13 @@ class tile_map_check {
     }
     for (int r = 0; r < result_count(); ++r)
       if (given[r] != larger[r]) refuse_padding("it gives ", given[r], ", not ", larger[r]);
-    const std::vector<array> found =
-        run_op(a_.op, operands, {attrs.data(), attrs.size()},
-               std::span<const tensor_type>(larger.data(), larger.size()), options_.run);
+    const std::span<const tensor_type> to(larger.data(), larger.size());
+    std::vector<array> found;
+    if (const located_piece one{f, mine.size, mine.size + more}; mine.located)
+      found = run_iteration(a_.op, map_, 0, operands, to, attrs, {&one, 1},
+                            std::array<std::int64_t, 1>{0}, options_.run);
+    else
+      found = run_op(a_.op, operands, {attrs.data(), attrs.size()}, to, options_.run);
     for (std::size_t r = 0; r < whole_.size(); ++r) {
       const array front = resized(found[r], whole_[r].shape());
       for (std::int64_t i = 0; i < whole_[r].size(); ++i) {

@@ -8,6 +8,8 @@
 #include <partita/core/groups.hpp>
 #include <partita/ir/copy.hpp>
 #include <partita/op/arithmetic.hpp>
+#include <partita/op/pad.hpp>
+#include <partita/op/reshape.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/local_layouts.hpp>
@@ -231,16 +233,59 @@ class lowering {
   }
   /// An op some of whose loops have to know where their pieces start. Gives whether it is one.
   constexpr bool lower_located(op_id o) {
-    if (rules_.layouts.sums.view().nests[o].count == 0) return false;
-    const vec<located_loops> list = c_.located_of(o);
-    if (list.empty()) return false;
+    if (rules_.layouts.sums.view().nests[o].count == 0 && !c_.padded()) return false;
+    const vec<located_loops> all = c_.located_of(o);
+    if (all.empty()) return false;
+    const op_node& n = c_.p.ops[o];
+    vec<tensor_type> results;
+    for (int r = 0; r < n.result_count; ++r)
+      results.push_back(local_type(n.result + r, have_[n.result + r]));
+    vec<located_loops> cut;
+    for (const located_loops& each : all) {
+      if (each.axes.count > 0)
+        cut.push_back(each);
+      else if (c_.map.sees_no_padding(o, each.piece.factor))
+        trim(o, each.piece, results);
+    }
+    if (cut.empty())
+      local_[n.result] = append_for(out(), n.marks, *n.def, operands_, c_.p.attrs(o), results[0]);
+    else
+      lower_iteration(o, cut, results);
+    for (int r = 0; r < n.result_count; ++r) pad_to(n.result + r, n.marks);
+    return true;
+  }
+  /// A dimension that is padded, but not cut, is seen in its true size.
+  constexpr void trim(op_id o, const located_piece& whole, vec<tensor_type>& results) {
+    const op_node& n = c_.p.ops[o];
+    const factor& f = c_.map.at(o, whole.factor);
+    const axis_list axes;
+    for (int i = 0; i < n.operand_count; ++i)
+      if (const int d = c_.map.operand_dim(f, i); d != no_dim)
+        operands_[i] = halo_exchange(out(), n, d, axes, 1).part(operands_[i], 0, whole.size);
+    for (int r = 0; r < n.result_count; ++r)
+      if (const int d = c_.map.result_dim(f, r); d != no_dim) results[r].shape[d] = whole.size;
+  }
+  /// Zeros behind what was made in its true size.
+  constexpr void pad_to(value_id v, const op_marks& marks) {
+    const tensor_type from = out().type(local_[v]), to = local_type(v, have_[v]);
+    if (from == to) return;
+    const auto rank = static_cast<std::size_t>(to.shape.rank);
+    std::int64_t amounts[3 * max_rank] = {};
+    for (std::size_t d = 0; d < rank; ++d)
+      amounts[rank + d] = to.shape[static_cast<int>(d)] - from.shape[static_cast<int>(d)];
+    const std::int64_t zero[] = {0};
+    const value_id nothing =
+        append_for(out(), marks, def<op::constant>, {}, zero, {to.element, {}});
+    const value_id operands[] = {local_[v], nothing};
+    local_[v] = append_for(out(), marks, def<op::pad>, operands, {amounts, 3 * rank}, to);
+  }
+  constexpr void lower_iteration(op_id o, const vec<located_loops>& list,
+                                 const vec<tensor_type>& results) {
     const op_node& n = c_.p.ops[o];
     vec<located_piece> pieces;
     for (const located_loops& each : list) pieces.push_back(each.piece);
-    vec<tensor_type> operands, results;
+    vec<tensor_type> operands;
     for (value_id v : operands_) operands.push_back(out().type(v));
-    for (int r = 0; r < n.result_count; ++r)
-      results.push_back(local_type(n.result + r, have_[n.result + r]));
     const located_work work = locate(*n.def, c_.map, o, operands, results, c_.p.attrs(o), pieces);
     result_.error.record(work.p.error);
     program_copier copy(work.p, out());
@@ -263,7 +308,6 @@ class lowering {
     }
     for (int r = 0; r < n.result_count; ++r)
       local_[n.result + r] = copy.renamed[work.p.outputs[r].value];
-    return true;
   }
   /// What an op made of pieces is gathered, and is its operands again.
   constexpr void reduce_again(op_id o) {
