@@ -136,6 +136,8 @@ all_reduce <"B">  %x21  512 bytes  x1  MP  add(%x13, %x20) leaves a sum over "B"
 }
 
 TEST_CASE("a mistake says where it was made") {
+  const auto line = [](unsigned n) { return "scopes.cpp:" + std::to_string(n); };
+  constexpr unsigned mlp = __LINE__ + 3, body = __LINE__ + 29;
   const auto model = [](auto x, auto w) {
     const auto h = pt::named("layers", 3, [&](const auto& y) {
       return nn::rms_norm(pt::scope("mlp", [&](const auto& z) { return matmul(z, w); })(y), y);
@@ -147,7 +149,8 @@ TEST_CASE("a mistake says where it was made") {
                     pt::input<float, pt::dyn, pt::dyn>("w", 7, 8));
         }) ==
         "S101 matmul: contracted extents differ: dimension 1 of lhs tensor<4x8xf32> has size 8, "
-        "dimension 0 of rhs tensor<7x8xf32> has size 7 (in layers.3.mlp)");
+        "dimension 0 of rhs tensor<7x8xf32> has size 7 (in layers.3.mlp, " +
+            line(mlp) + ")");
   // Not where it was not made.
   CHECK(thrown([&] {
           pt::trace(
@@ -159,16 +162,16 @@ TEST_CASE("a mistake says where it was made") {
         "S101 matmul: contracted extents differ: dimension 1 of lhs tensor<4x8xf32> has size 8, "
         "dimension 0 of rhs tensor<7x8xf32> has size 7");
   // In a loop, of which it becomes a mistake.
+  const auto in_loop = [](auto x, auto w) {
+    return pt::for_loop(
+        0, 3,
+        [&](auto, const auto& h) {
+          return pt::scope("body", [&](const auto& y) { return y + matmul(y, w); })(h);
+        },
+        x);
+  };
   CHECK(thrown([&] {
-          pt::trace(
-              [](auto x, auto w) {
-                return pt::for_loop(
-                    0, 3,
-                    [&](auto, const auto& h) {
-                      return pt::scope("body", [&](const auto& y) { return y + matmul(y, w); })(h);
-                    },
-                    x);
-              },
-              pt::input<float, 4, pt::dyn>("x", 8), pt::input<float, pt::dyn, pt::dyn>("w", 7, 8));
-        }).ends_with("has size 7 (in body)"));
+          pt::trace(in_loop, pt::input<float, 4, pt::dyn>("x", 8),
+                    pt::input<float, pt::dyn, pt::dyn>("w", 7, 8));
+        }).ends_with("has size 7 (in body, " + line(body) + ")"));
 }

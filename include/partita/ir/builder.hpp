@@ -221,10 +221,10 @@ class builder {
     all.scope_ = all.p.scopes.outer(all.scope_);
   }
   /// Likewise of a place, for people: see scope_list. A mistake says in which it was made.
-  constexpr void enter_place(std::string_view name) {
+  constexpr void enter_place(std::string_view name, const char* file = nullptr, int line = 0) {
     builder& all = numbers();
     all.blame();
-    all.place_ = all.p.scopes.open_place(name, all.place_);
+    all.place_ = all.p.scopes.open_place(name, all.place_, file, line);
   }
   constexpr void leave_place() {
     builder& all = numbers();
@@ -316,7 +316,9 @@ class builder {
     if (blamed_ || !error.is_set) return;
     blamed_ = true;
     const text where = p.scopes.path_of(p.scopes.around(place_, error.message));
-    if (!where.empty()) error.set(concat(error.message, " (in ", where, ')'));
+    const text line = p.scopes.line_of(place_);
+    if (!where.empty())
+      error.set(concat(error.message, " (in ", where, line.empty() ? "" : ", ", line, ')'));
   }
   constexpr builder& numbers() { return numbers_ != nullptr ? *numbers_ : *this; }
 

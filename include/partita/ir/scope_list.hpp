@@ -59,9 +59,10 @@ class scope_list {
   // parts are places too. ------------------------------------------------------------------------
 
   constexpr bool any_places() const { return !places_.empty(); }
-  /// One more place, in `outer` or (-1) in none.
-  constexpr int open_place(std::string_view name, int outer) {
-    places_.push_back({number_of(name), outer});
+  /// One more place, in `outer` or (-1) in none; `file`: it lasts, as __FILE__ does, or is null.
+  constexpr int open_place(std::string_view name, int outer, const char* file = nullptr,
+                           int line = 0) {
+    places_.push_back({number_of(name), outer, file, line});
     return static_cast<int>(places_.size()) - 1;
   }
   /// The innermost one that two (-1: none) stand in, or are, or -1.
@@ -96,6 +97,18 @@ class scope_list {
     if (!path.empty()) path << '.';
     return path << view(places_[place].name);
   }
+  /// `model.hpp:41`, where the innermost place that knows it was opened; or nothing.
+  constexpr text line_of(int place) const {
+    while (place >= 0 && places_[place].file == nullptr) place = outer_place(place);
+    if (place < 0) return {};
+    std::string_view file = places_[place].file;
+    for (std::size_t i = file.size(); i-- > 0;)
+      if (file[i] == '/' || file[i] == '\\') {
+        file = file.substr(i + 1);
+        break;
+      }
+    return concat(file, ':', places_[place].line);
+  }
   /// A place, or the one around it if a message says its name already: "S190 attention: ...".
   constexpr int around(int place, std::string_view message) const {
     if (place < 0) return place;
@@ -115,6 +128,8 @@ class scope_list {
   };
   struct place {
     int name = -1, outer = -1;
+    const char* file = nullptr;
+    int line = 0;
   };
   vec<char> chars_;
   vec<part_name> names_;  ///< each once
