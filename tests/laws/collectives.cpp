@@ -331,3 +331,63 @@ TEST_CASE("permute: every device gets the operand of the one that many places be
         });
       }
 }
+
+TEST_CASE("all_to_all of several dimensions is all_slice after all_gather, of the same axes") {
+  struct moved {
+    ints from, to;  // (dim, axis) pairs
+  };
+  const moved list[] = {{{0, 0, 0, 1}, {1, 1, 2, 0}},  // one dimension to two
+                        {{0, 0, 1, 1}, {2, 1, 2, 0}},  // two to one, in another order
+                        {{0, 1, 0, 0}, {1, 0, 1, 1}},  // one to one, in another order
+                        {{0, 2, 1, 0, 1, 1}, {2, 0, 2, 1, 2, 2}}};
+  for (const moved& each : list) {
+    shape from{2, 2, 2}, whole, to;
+    for (int d = 0; d < 3; ++d) from[d] *= pairs{each.to}.piece(d, {0, 0, 0}).second;
+    whole = to = from;
+    for (int d = 0; d < 3; ++d) {
+      whole[d] *= pairs{each.from}.piece(d, {0, 0, 0}).second;
+      to[d] = whole[d] / pairs{each.to}.piece(d, {0, 0, 0}).second;
+    }
+    ints attrs{-1, -1};
+    attrs.insert(attrs.end(), each.from.begin(), each.from.end());
+    attrs.insert(attrs.end(), each.to.begin(), each.to.end());
+    const pt::array values = numbers(from);
+    const pt::array gathered = run(pt::def<pt::op::all_gather>, each.from, from, whole, values);
+    CHECK(pt::equal(run(pt::def<pt::op::all_to_all>, attrs, from, to, values),
+                    run(pt::def<pt::op::all_slice>, each.to, whole, to, gathered)));
+  }
+}
+
+TEST_CASE(
+    "permute in another order of axes: number i along the first sends to i along the others") {
+  const shape s{3, 2};
+  const std::pair<ints, ints> list[] = {
+      {{0, 1}, {1, 0}}, {{1, 2}, {2, 1}}, {{0, 1, 2}, {2, 0, 1}}, {{0, 1, 2}, {1, 0, 2}}};
+  for (const auto& [from, to] : list) {
+    ints attrs{static_cast<std::int64_t>(pt::combiner::add), pt::spmd_detail::renumbers};
+    attrs.insert(attrs.end(), from.begin(), from.end());
+    attrs.insert(attrs.end(), to.begin(), to.end());
+    const pt::array values = numbers(s);
+    const auto x = operand(values);
+    const pt::array got = run(pt::def<pt::op::permute>, attrs, s, s, values);
+    const auto number = [](const ints& axes, const position& device) {
+      std::int64_t n = 0;
+      for (const auto a : axes)
+        n = n * mesh.size(static_cast<int>(a)) + device[static_cast<std::size_t>(a)];
+      return n;
+    };
+    const auto uses = [&](std::size_t a) {
+      return std::find(from.begin(), from.end(), static_cast<std::int64_t>(a)) != from.end();
+    };
+    check(got, s, [&](const position& device, const position& at) {
+      double value = -1e9;
+      int senders = 0;
+      for_group(device, uses, [&](const position& other) {
+        if (number(from, other) != number(to, device)) return;
+        value = x(other, at);
+        ++senders;
+      });
+      return senders == 1 ? value : -1e9;
+    });
+  }
+}
