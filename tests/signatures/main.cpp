@@ -199,6 +199,8 @@ std::string one_line(std::string_view s) {
     else if (!out.empty() && out.back() != ' ' && out.back() != '(' && !opens_arguments(out))
       out += ' ';
   }
+  constexpr std::string_view unused = "[[maybe_unused]] ";
+  for (std::size_t at; (at = out.find(unused)) != std::string::npos;) out.erase(at, unused.size());
   return trimmed(out);
 }
 
@@ -211,7 +213,7 @@ std::string without_specifiers(std::string s) {
   for (bool again = true; again;) {
     again = false;
     for (const std::string_view word :
-         {"constexpr", "inline", "static", "consteval", "explicit", "PARTITA_LINKAGE"})
+         {"constexpr", "inline", "static", "consteval", "explicit", "virtual", "PARTITA_LINKAGE"})
       if (starts_with_word(s, word)) {
         s = trimmed(std::string_view(s).substr(word.size()));
         again = true;
@@ -423,7 +425,9 @@ class reader {
       declaration("", !visible);
       if (found_.size() == count) continue;
       const std::string& s = found_.back();
-      if (s.find('(') != std::string::npos && s.find("std::function<") == std::string::npos) {
+      const bool data =
+          s.find("(*") != std::string::npos || s.find("std::function<") != std::string::npos;
+      if (s.find('(') != std::string::npos && !data) {
         const bool noise = s.starts_with('~') || s.find("operator=") != std::string::npos ||
                            s.find("operator!=") != std::string::npos;
         if (noise) found_.pop_back();
