@@ -70,3 +70,28 @@ TEST_CASE("practice: wrong programs are refused where they go wrong") {
       CHECK_MESSAGE(names_place(message, m, w, text), message, "\n  expected at ", m.stops_at[0]);
     }
 }
+
+TEST_CASE("a start is left out only along what is taken whole") {
+  const auto proved = [](std::string_view sizes, std::string_view result, std::string_view start) {
+    const std::string head = "func @main(%x: tensor<6x8xf32>, %p: tensor<i32>)";
+    const auto body = [&](std::string_view at) {
+      return " {\n  %zero = constant {0} : tensor<i32>\n  %y = dynamic_slice(%x, " +
+             std::string(at) + ", %zero) {sizes=" + std::string(sizes) +
+             "} : " + std::string(result) + "\n  return %y : " + std::string(result) + "\n}\n";
+    };
+    const pt::program source = pt::parse(head + body("%p"));
+    pt::device_program d;
+    d.mesh = {{"M", 2}};
+    d.local = pt::parse(head + body(start));
+    for (int i = 0; i < 2; ++i) {
+      d.inputs.push_back({});
+      d.input_types.push_back(source.input_type(i));
+    }
+    d.outputs.push_back({});
+    d.output_types.push_back(source.output_type(0));
+    return pt::prove(source, d).proved;
+  };
+  CHECK(proved("[-1, 1]", "tensor<6x1xf32>", "%zero"));
+  CHECK(proved("[5, 1]", "tensor<5x1xf32>", "%p"));
+  CHECK(!proved("[5, 1]", "tensor<5x1xf32>", "%zero"));
+}

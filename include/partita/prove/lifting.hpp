@@ -276,11 +276,30 @@ constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
   w.given = given;
 }
 
+/// Along a dimension that is taken whole a start is clamped to 0, whatever it is.
+constexpr void forget_starts(workspace& w, const program& p, op_id o) {
+  const bool reads = p.op(o).def->id == def<op::dynamic_slice>.id;
+  if (!reads && p.op(o).def->id != def<op::dynamic_update_slice>.id) return;
+  const shape& of = p.type(p.operand(o, 0)).shape;
+  const shape& part = p.type(reads ? p.op(o).result : p.operand(o, 1)).shape;
+  for (int d = 0; d < of.rank; ++d) {
+    const int i = d + (reads ? 1 : 2);
+    claim& start = w.chosen[i];
+    if (part.extents[d] != of.extents[d] || start.view == open_view || start.sums.any() ||
+        has_starts(w, start.term))
+      continue;
+    const operand_term zero = w.all.number(0, dtype::i32);
+    start = {zero.term, zero.view, {}};
+    w.given[i] = zero;
+  }
+}
+
 /// An op of which one claim of each operand is chosen.
 constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   if (changes_nothing(p, o)) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
+  forget_starts(w, p, o);
   slices_by_device(w, p, o, to);
   if (n.operand_count > 0 &&
       (moves(w, p, o, to) || goes_around(w, p, o, to) || counts(w, p, o, to)))

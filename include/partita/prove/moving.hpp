@@ -478,7 +478,8 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!w.defining) follow_shape(w, p, o, known, to);
   if (w.defining) w.reshape(known.term, w.number(v, known.term), p.type(result).shape);
   // It may be one that the source has, too.
-  return w.defining || (d.id != def<op::pad>.id && w.all.terms[known.term].alias.term < 0);
+  return w.defining || (d.id != def<op::pad>.id && d.id != def<op::dynamic_slice>.id &&
+                        w.all.terms[known.term].alias.term < 0);
 }
 
 }  // namespace partita::prove_detail

@@ -925,6 +925,44 @@ inline std::vector<practice_case> tensor_parallel() {
        },
        equality::exactly,
        40},
+      // Rows are taken whole: their start is 0, whatever the source says.
+      {"a column that is looked up by a byte",
+       R"(func @main(%x: tensor<6x8xf32>, %p: tensor<i8>) {
+  %y = dynamic_slice(%x, %p, %p) {sizes=[-1, 1]} : tensor<6x1xf32>
+  return %y : tensor<6x1xf32>
+}
+)",
+       R"(func @main(%x: tensor<6x4xf32>, %p: tensor<i8>) attributes {mesh = {"M":2}} {
+  %first = constant {0} : tensor<i8>
+  %last = constant {7} : tensor<i8>
+  %clamped = clamp(%first, %p, %last) : tensor<i8>
+  %wide = convert(%clamped) : tensor<i32>
+  %start = shard_start {4 <"M">} : tensor<i32>
+  %own = subtract(%wide, %start) : tensor<i32>
+  %zero = constant {0} : tensor<i32>
+  %nothing = constant {0} : tensor<f32>
+  %columns = constant {4} : tensor<i32>
+  %low = compare(%own, %zero) {ge} : tensor<i1>
+  %high = compare(%own, %columns) {lt} : tensor<i1>
+  %here = and(%low, %high) : tensor<i1>
+  %h = dynamic_slice(%x, %zero, %own) {sizes=[-1, 1]} : tensor<6x1xf32>
+  %part = select(%here, %h, %nothing) : tensor<6x1xf32>
+  %y = all_reduce <"M"> %part : tensor<6x1xf32>
+  return %y : tensor<6x1xf32>
+}
+)",
+       {R"([{}, {"M"}])", R"([])"},
+       {R"([{}, {}])"},
+       {
+           {"a smaller last column",
+            {{"%last = constant {7}", "%last = constant {6}"}},
+            {"%h", "%part", "%y"}},
+           {"the first column of each piece",
+            {{"dynamic_slice(%x, %zero, %own)", "dynamic_slice(%x, %zero, %zero)"}},
+            {"%h", "%part", "%y"}},
+       },
+       equality::exactly,
+       40},
       // The same with updates that are masked: zeros are added to the first row.
       {"the gradient of a vocabulary-parallel embedding, masked",
        R"(func @main(%tokens: tensor<8xi32>, %dy: tensor<8x4xf32>) {
