@@ -183,6 +183,39 @@ TEST_CASE("two dimensions in two loops") {
   CHECK(count(r.sharded(), "scan") >= 2);
 }
 
+TEST_CASE("a sum that branches give is a sum of the steps") {
+  // The gradient of a weight in branches, one of which does not need it; a loop inside of one.
+  const auto step = [](auto x, auto which, auto w) {
+    const auto [loss, g] = pt::value_and_grad(
+        [&](const auto& v) {
+          const auto by = [](const auto& a, const auto& b) { return matmul(a, b); };
+          const auto twice = [](const auto& a, const auto& b) {
+            return pt::for_loop(
+                0, 2, [&](const auto&, const auto& c) { return matmul(c, b); }, a);
+          };
+          const auto none = [](const auto& a, const auto&) { return a * 3.f; };
+          return sum(pt::case_of(which, std::tuple{by, none, twice}, x, v));
+        },
+        w);
+    return std::tuple{pt::output("loss", loss), pt::output("g", g)};
+  };
+  const auto p = pt::trace(step, pt::input<float, 12, 4>("x"), pt::input<std::int32_t>("which"),
+                           pt::input<float, 4, 4>("w"));
+  data::random random{3};
+  for (const std::int64_t which : {0, 1, 2}) {
+    CAPTURE(which);
+    std::vector<pt::array> inputs{data::integers(p.input_type(0), random, -4, 4),
+                                  data::fill(p.input_type(1), [&](std::int64_t) { return which; }),
+                                  data::integers(p.input_type(2), random, -4, 4)};
+    const auto MB = pt::microbatch(3, {{"x", 0}});
+    const auto r = check_equal(p, inputs, pt::schedule(MB), 0);
+    CHECK(count(r.sharded(), "scan") >= 1);
+    // One loop holds both: nothing waits for what all steps give.
+    CHECK(r.tactics[0].notes.empty());
+    check_equal(p, inputs, pt::schedule(pt::manual("B", {{"x", 0}}), MB), 0);
+  }
+}
+
 TEST_CASE("a transformer's training step: counts, values and memory") {
   constexpr transformer::sizes sizes{.layers = 2,
                                      .width = 8,

@@ -348,3 +348,44 @@ TEST_CASE("what all that take it slice is sliced before it is sent") {
     for (int i = 0; i < got.size(); ++i) CHECK(pt::all_close(got[i], expected[i], 1e-4, 1e-5));
   }
 }
+
+TEST_CASE("weights in branches of a stage") {
+  const auto step = [](const auto& x, const auto& which, const auto& w) {
+    const auto [loss, g] = pt::value_and_grad(
+        [&](const auto& v) {
+          const auto h = pt::named(
+              "first", [](const auto& a, const auto& b) { return matmul(a, b); })(x, v[0]);
+          const auto y = pt::named("second", [&](const auto& a, const auto& b) {
+            const auto once = [](const auto& c, const auto& m) { return matmul(c, m); };
+            const auto none = [](const auto& c, const auto&) { return c + c; };
+            return pt::cond(which, once, none, a, b);
+          })(h, v[1]);
+          return sum(y);
+        },
+        w);
+    return std::tuple{pt::output("w", pt::sgd(1, w, g)), pt::output("loss", loss)};
+  };
+  const pt::program f =
+      pt::trace(step, pt::input<float, 16, 4>("x"), pt::input<bool>("which"),
+                pt::input("w", std::array{pt::tensor<float, 4, 4>{}, pt::tensor<float, 4, 4>{}}));
+  const pt::topology t{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}};
+  const auto PP =
+      pt::pipeline({.stages = {{"first"}, {"second"}}, .batch = {{"x", 0}}, .microbatches = 4});
+  const auto batch = pt::manual("B", {{"x", 0}}), weights = pt::manual("B", {{"w", 0}});
+  for (const bool which : {false, true}) {
+    CAPTURE(which);
+    data::random r{9};
+    std::vector<pt::array> x;
+    for (int i = 0; i < f.input_count(); ++i)
+      x.push_back(i == 1 ? data::fill(f.input_type(i), [&](std::int64_t) { return which; })
+                         : data::integers(f.input_type(i), r, -3, 3));
+    const pt::results expected = pt::evaluate(f, x);
+    const auto check = [&](const pt::pipelined& p) {
+      CHECK(str(pt::prove(p).error.message) == "");
+      CHECK(pt::equal(pt::emulate(p, x), expected));
+    };
+    check(pt::partition(f, t, pt::schedule(PP)));
+    check(pt::partition(f, t, pt::schedule(PP, batch)));
+    check(pt::partition(f, t, pt::schedule(PP, batch, weights)));
+  }
+}

@@ -113,11 +113,27 @@ class sequencing {
     const loop* l = c_.nest_of(o).find(axis_);
     return l == nullptr || l->factor == any_factor ? nullptr : &c_.map.at(o, l->factor);
   }
-  /// A wire that only takes an output of a nested program to a result.
+  /// A wire that only takes an output of a nested program, or one of each branch, to a result.
   constexpr bool leads_out(op_id o) const {
     const op_node& n = c_.p.op(o);
-    return n.def->role == op_role::wire && control(o).scope_count > 0 && n.operand_count == 1 &&
+    return n.def->role == op_role::wire && control(o).scope_count > 0 &&
+           (n.operand_count == 1 || (n.operand_count > 1 && control(o).branches)) &&
            n.result_count == 1 && c_.nested.value_scope[n.result] == c_.nested.scope[o];
+  }
+  /// Which operand of a wire that leads out tells how steps make the whole value: what is zero is
+  /// so as a sum, too.
+  constexpr use telling(op_id wire) const {
+    const int count = c_.p.op(wire).operand_count;
+    for (int i = 0; i < count; ++i)
+      if (count == 1 || !is_zero(c_.p, value({wire, i}))) return {wire, i};
+    return {wire, 0};
+  }
+  /// Does an output of a nested program make the whole value as its result does?
+  constexpr bool agrees(const use& u) const {
+    const use first = telling(u.op);
+    if (u.operand == first.operand) return true;
+    const combiner c = combine_of(value(first));
+    return c == combine_of(value(u)) || (c == combiner::add && is_zero(c_.p, value(u)));
   }
   static constexpr bool is_operand(const control_info& k, const use& u) {
     for (const auto& each : k.operands)
@@ -127,7 +143,7 @@ class sequencing {
   /// How the steps' values make the whole one; `stack` without a dimension: they are the same.
   constexpr combiner combine_of(value_id v) const {
     const op_id o = c_.p.producer(v);
-    if (leads_out(o)) return combine_of(c_.p.operand(o, 0));
+    if (leads_out(o)) return combine_of(value(telling(o)));
     if (const accumulation* a = accumulates(o); a != nullptr && (o == a->add || v == a->result))
       return combine_of(c_.p.operand(a->add, a->added));
     const factor* f = factor_of(o);
@@ -143,7 +159,7 @@ class sequencing {
   }
   /// Does a pending sum just pass by?
   constexpr bool passes(const use& u) const {
-    if (leads_out(u.op)) return made_dim(value(u)) == required_dim(u);
+    if (leads_out(u.op)) return made_dim(value(u)) == required_dim(u) && agrees(u);
     const accumulation* a = accumulates(u.op);
     if (a == nullptr) return false;
     return u.op == a->add ? u.operand == a->added : c_.p.producer(value(u)) == a->add;
