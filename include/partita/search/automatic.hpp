@@ -109,15 +109,22 @@ class automatic_run {
   }
   /// `best`: what is best by the simulator, with its figures in the result.
   constexpr void look_at_leaders(search_result& r, environment::path& best) {
-    const vec<environment::leader> leaders = e_.leaders();
-    for (const auto& each : leaders) {
-      e_.go_to(each.taken);
-      const environment::exact f = e_.exact_figures();
-      if (!(f.cost < r.after * (1 - e_.options().least_gain))) continue;
-      r.after = f.cost;
-      r.peak_bytes = f.peak_bytes;
-      best = each.taken;
+    for (const auto* list : {&e_.leaders(), &e_.fitting()}) {
+      const vec<environment::leader> leaders = *list;
+      for (const auto& each : leaders) {
+        e_.go_to(each.taken);
+        const environment::exact f = e_.exact_figures();
+        const double now = rank(f.cost, f.peak_bytes);
+        if (!(now < rank(r.after, r.peak_bytes) * (1 - e_.options().least_gain))) continue;
+        r.after = f.cost;
+        r.peak_bytes = f.peak_bytes;
+        best = each.taken;
+      }
     }
+  }
+  /// What nearly fits is not better than what does, unless that takes more than twice as long.
+  constexpr double rank(double cost, double peak_bytes) const {
+    return peak_bytes > e_.memory() ? 2 * cost : cost;
   }
   /// As a `manual` tactic does it.
   constexpr void take(const environment::done& d) {

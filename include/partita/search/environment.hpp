@@ -65,12 +65,12 @@ struct own_cost_of final : own_cost {
 };
 }  // namespace search_detail
 
-/// What a program costs whose memory may be too small: one that needs a hair more than there is
-/// costs twice its time, of twice the memory a hundred times that and twice. (So a search first
-/// finds what fits, then what is fast; and what nearly fits is not better than what does.)
+/// What a program costs whose memory may be too small: a program of twice the memory costs as much
+/// as one that takes a hundred times longer, and one. (So a search first finds what fits, then what
+/// is fast.)
 constexpr double penalized(double seconds, double bytes, double memory) {
   const double excess = bytes / memory - 1;
-  return excess > 0 ? seconds * (2 + 100 * excess) : seconds;
+  return excess > 0 ? seconds * (1 + 100 * excess) : seconds;
 }
 
 /// A program, and actions on it that end in costs.
@@ -264,7 +264,7 @@ class environment {
                   [&](int i) { return hash_of(states_[i].hash); });
     const double c = cost_of(now);
     if (c < best_cost_) improve(c);
-    lead(c, taken_.data(), taken_.size());
+    lead(c, states_.back());
     return c;
   }
   /// Of the state, by the simulator itself (or the user's model), from the program that `lower`
@@ -311,6 +311,8 @@ class environment {
     path taken;
   };
   constexpr const vec<leader>& leaders() const { return leaders_; }
+  /// The same of those that fit.
+  constexpr const vec<leader>& fitting() const { return fitting_; }
   constexpr double memory() const { return memory_; }  ///< bytes that may be used
   static constexpr double hopeless = 1e300;
   constexpr double first() const { return first_; }  ///< the cost at the beginning
@@ -401,7 +403,7 @@ class environment {
   vec<int> paths_;
   place_table known_;
   vec<improvement> improvements_;
-  vec<leader> leaders_;
+  vec<leader> leaders_, fitting_;
   double first_ = 0, best_cost_ = 0, bound_ = 0;
   std::int64_t evaluations_ = 0;
   std::chrono::steady_clock::time_point began_ = {};
@@ -435,19 +437,23 @@ class environment {
     for (int a : axes) n *= static_cast<double>(root_.named.size(a));
     return n;
   }
-  static constexpr std::size_t most_leaders = 12;
+  static constexpr std::size_t most_leaders = 12, most_fitting = 4;
   static constexpr double near_all = 0.9;  ///< part of the memory
-  constexpr void lead(double c, const int* taken, std::size_t count) {
-    if (leaders_.size() == most_leaders) {
-      if (!(c < leaders_.back().cost)) return;
-      leaders_.pop_back();
+  constexpr void lead(double c, const known_state& s) {
+    insert(leaders_, most_leaders, c, s);
+    if (s.figures.peak_bytes * correction_ <= memory_) insert(fitting_, most_fitting, c, s);
+  }
+  constexpr void insert(vec<leader>& list, std::size_t most, double c, const known_state& s) const {
+    if (list.size() == most) {
+      if (!(c < list.back().cost)) return;
+      list.pop_back();
     }
-    leaders_.push_back({c, path(taken, taken + count)});
-    for (std::size_t i = leaders_.size() - 1; i > 0 && leaders_[i].cost < leaders_[i - 1].cost;
-         --i) {
-      const leader other = leaders_[i];
-      leaders_[i] = leaders_[i - 1];
-      leaders_[i - 1] = other;
+    const int* const taken = paths_.data() + s.first;
+    list.push_back({c, path(taken, taken + s.count)});
+    for (std::size_t i = list.size() - 1; i > 0 && list[i].cost < list[i - 1].cost; --i) {
+      const leader other = list[i];
+      list[i] = list[i - 1];
+      list[i - 1] = other;
     }
   }
   constexpr void improve(double c) {
@@ -462,8 +468,8 @@ class environment {
   constexpr void correct_memory(double ratio) {
     correction_ *= ratio;
     leaders_.clear();
-    for (const known_state& s : states_)
-      lead(cost_of(s.figures), paths_.data() + s.first, static_cast<std::size_t>(s.count));
+    fitting_.clear();
+    for (const known_state& s : states_) lead(cost_of(s.figures), s);
     if (leaders_.empty()) return;
     best_ = leaders_[0].taken;
     best_cost_ = leaders_[0].cost;
