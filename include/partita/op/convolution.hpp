@@ -209,10 +209,12 @@ struct convolution {
     const shape& ls = c.operands[0].shape;
     const shape& rs = c.operands[1].shape;
     const roles r(c.attrs.data(), rs);
-    const std::int64_t features = r.feature_groups(ls, rs),
-                       groups = r.batch_groups > 1 ? r.batch_groups : features,
-                       outputs = c.result.shape[r.result[1]], all = c.result.shape.elements();
-    if (all == 0 || groups == 0 || outputs < groups) return {};
+    const std::int64_t outputs = c.result.shape[r.result[1]], all = c.result.shape.elements();
+    if (all == 0) return {};
+    // (Pieces of batch groups have as many fewer than the attribute says.)
+    const std::int64_t groups =
+        r.batch_groups > 1 ? ls[r.lhs[0]] / c.result.shape[r.result[0]] : r.feature_groups(ls, rs);
+    if (groups == 0 || outputs < groups) return {};
     const std::int64_t n = outputs / groups, taps = flops(c) / all / 2;  // but those in padding
     return {groups, all / outputs, n, taps > 0 ? taps : 1};
   }
