@@ -180,6 +180,15 @@ class environment {
       if (dim_for(m, move.axis, parts) >= 0) return true;
     return false;
   }
+  /// Do searches look at it? All may be taken; sparing ones are looked at while they are asked for.
+  constexpr bool offered(int a) const { return spare_ || !action(a).sparing; }
+  /// Gives whether there are any.
+  constexpr bool offer_sparing(bool now) {
+    spare_ = now;
+    for (const auto& m : list_.moves())
+      if (m.sparing) return true;
+    return false;
+  }
   /// Takes an action and propagates. Gives false, and changes nothing, if it is refused.
   constexpr bool step(int a) {
     if (!legal(a)) return false;
@@ -390,7 +399,8 @@ class environment {
   std::size_t read_ = 0;     ///< so much of now_.state().changes is told
   vec<search_move::member> resolved_;
   bool refused_ = false;
-  vec<int> torn_;  ///< targets whose next state is sliced along the axis where they are not
+  bool spare_ = false;  ///< are sparing moves offered?
+  vec<int> torn_;       ///< targets whose next state is sliced along the axis where they are not
   /// A target whose value or next state an op makes, and another one.
   struct state_end {
     int target = -1, next = -1;

@@ -24,6 +24,7 @@ struct search_move {
   int axis = 0;  ///< a number of core_program::named
   vec<member> members;
   bool optional = false;  ///< are members left out that cannot be sliced so? Else all must be
+  bool sparing = false;   ///< only of large inputs: searches try it where memory is short
 };
 
 namespace search_detail {
@@ -145,7 +146,7 @@ constexpr vec<vec<int>> grouped(const vec<text>& keys) {
 /// - Families, which are alike but for their sizes, likewise.
 /// - All inputs below a prefix of names ("params", "opt_state.m", "params.layers.#"), each on its
 ///   first dimension that the axis divides: what ZeRO does. Also those of them only that are not
-///   small: a norm's scale saves little memory, and to gather it takes time.
+///   small (`sparing`): a norm's scale saves little memory, and to gather it takes time.
 class move_list {
  public:
   constexpr move_list(const core_program& c, const vec<int>& axes)
@@ -236,15 +237,16 @@ class move_list {
     }
     for (const auto& same : grouped(keys)) {
       const vec<int>& all = below[same[0]];
-      add_first_divisible(all, axis);
+      add_first_divisible(all, axis, false);
       const vec<int> large = large_of(all);
-      if (large.size() < all.size()) add_first_divisible(large, axis);
+      if (large.size() < all.size()) add_first_divisible(large, axis, true);
     }
   }
-  constexpr void add_first_divisible(const vec<int>& targets, int axis) {
+  constexpr void add_first_divisible(const vec<int>& targets, int axis, bool sparing) {
     search_move m;
     m.axis = axis;
     m.optional = true;
+    m.sparing = sparing;
     for (int t : targets) m.members.push_back({targets_[t].value, search_move::first_divisible});
     moves_.push_back(m);
   }

@@ -68,7 +68,7 @@ constexpr heap<tried_action> try_all(environment& e, double now) {
   vec<std::uint64_t> seen;
   place_table known;
   for (int a = 0; a < e.action_count() && !e.spent(); ++a) {
-    if (!e.legal(a) || !e.step(a)) continue;
+    if (!e.offered(a) || !e.legal(a) || !e.step(a)) continue;
     const std::uint64_t h = e.hash();
     if (known.find(hash_of(h), [&](int i) { return seen[i] == h; }) < 0) {
       seen.push_back(h);
@@ -411,15 +411,22 @@ struct exhaustive_search {
   }
 };
 
-/// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter
-/// of the budget, again where the simulator needs more memory than these saw; exchanges, if nothing
-/// fits that was found; a tree search with what is left, and again a greedy one from the best
-/// state.
+/// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter of
+/// the budget, once with sparing moves and once without (to spare a little early may leave nothing
+/// to save later), again where the simulator needs more memory than these saw; exchanges, if
+/// nothing fits that was found; a tree search with what is left, and again a greedy one from the
+/// best state.
 struct default_search {
   constexpr void operator()(environment& e) const {
     const environment::path begin = e.taken();
+    if (e.offer_sparing(true)) {
+      detour_search{}(e);
+      e.offer_sparing(false);
+      e.go_to(begin);
+    }
     detour_search{}(e);
     if (e.check_memory()) {
+      e.offer_sparing(true);
       e.go_to(begin);
       detour_search{}(e);
     }
