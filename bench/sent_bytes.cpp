@@ -200,6 +200,7 @@ int main(int count, char** words) try {
   figure f(words[1]);
   add_small(f);
   add_paper(f);
+  return 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "%s\n", e.what());
   return 1;
