@@ -123,6 +123,18 @@ struct schedule_message {
     return {};
   }
 };
+/// Stands for several tactics, and is what `{BP, MP}` becomes, where a schedule is wanted.
+struct several_tactics {
+  template <class... Tactics>
+  constexpr several_tactics(const Tactics&...) {}
+};
+template <class Result>
+struct several_message {
+  constexpr text operator()() const {
+    return "S039 partition: several tactics stand where the schedule is wanted; write "
+           "pt::schedule(tactics...)";
+  }
+};
 template <class Schedule>
 inline constexpr bool is_schedule =
     !Tactic<Schedule> && (TacticRange<Schedule> || boost::hana::Foldable<Schedule>::value);
@@ -170,6 +182,23 @@ constexpr Partitioned partition(program source, const mesh& m, const Schedule& t
                    compiled::partition(static_cast<program&&>(source), m,
                                        schedule_detail::erased(tactics), options));
   }
+}
+
+/// What is written without `schedule(...)`: one tactic after the other, or in braces.
+///
+/// Errors    S039 it is no schedule
+template <Tactic First, Tactic Second, class... More,
+          std::same_as<partitioned> Partitioned = partitioned>
+constexpr Partitioned partition(const program&, const mesh&, const First&, const Second&,
+                                const More&...) {
+  report_static_error<schedule_detail::several_message<Partitioned>>();
+  return schedule_detail::not_partitioned(Partitioned());
+}
+template <std::same_as<partitioned> Partitioned = partitioned>
+constexpr Partitioned partition(const program&, const mesh&, schedule_detail::several_tactics,
+                                const partition_options& = {}) {
+  report_static_error<schedule_detail::several_message<Partitioned>>();
+  return schedule_detail::not_partitioned(Partitioned());
 }
 
 /// Goes on from where a schedule ended: the same as its tactics and these in one schedule, without
