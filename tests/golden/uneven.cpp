@@ -215,8 +215,8 @@ TEST_CASE("uneven: sums are finished behind the padding, as many as with even si
 )");
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"B">      %table  384 bytes  x1  Z3  gather(%table, %tokens) needs it whole: its loop over "B" does not slice it
-reduce_scatter <"B">  %x11    384 bytes  x1  BP  scatter(%x4, %x10) leaves a sum over "B", which its uses slice (backward of gather(%table, %tokens))
+      R"(all_gather <"B">      %table  384 bytes  x1  Z3  gather(%table, %tokens) in embedding needs it whole: its loop over "B" does not slice it
+reduce_scatter <"B">  %x11    384 bytes  x1  BP  scatter(%x4, %x10) in the gradient of embedding leaves a sum over "B", which its uses slice (backward of gather(%table, %tokens))
 in all:
   all_gather      x1  384 bytes
   all_reduce      x0    0 bytes
