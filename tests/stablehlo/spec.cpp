@@ -85,6 +85,8 @@ TEST_CASE("passes") {
   CHECK(s.passes.combine_below == 65536);
   CHECK(s.passes.memory_bound == 1'000'000'000);
   CHECK(s.passes.stationary_above == 16384);
+  CHECK(pt::read_schedule("passes memory_bound own_peak, place").passes.memory_bound ==
+        pt::passes::own_peak);
   CHECK(pt::read_schedule("passes: manual B {x: 0}").tactics[0].name() == "passes");
   CHECK(why("passes share").starts_with("X003 schedule: 1:8: pass \"share\" is unknown; stat"));
   CHECK(why("passes combine_below 0").starts_with("X010 schedule: 1:8: combine_below needs a "));

@@ -419,7 +419,7 @@ class schedule_reader {
       else if (name == "stationary_above")
         passes_.stationary_above = bytes(at, name);
       else if (name == "memory_bound")
-        passes_.memory_bound = bytes(at, name);
+        passes_.memory_bound = l_.accept("own_peak") ? passes::own_peak : bytes(at, name);
       else
         l_.fail(at, "X003", "pass \"", name,
                 "\" is unknown; stationary_above, combine_below, place, share_gathers, "
@@ -480,8 +480,8 @@ class schedule_reader {
 /// one tactic. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
 /// `infer_transfers`, `keep_gathered`, `merge_last`, `remat`, `capacity: 2` and `fifo`, too (see
 /// pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes` (stationary_above,
-/// combine_below, place, share_gathers, memory_bound, overlap) run once all tactics are there, see
-/// spmd/passes.hpp and cost/overlap.hpp.
+/// combine_below, place, share_gathers, overlap, memory_bound with bytes or `own_peak`) run once
+/// all tactics are there, see spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
 /// an
