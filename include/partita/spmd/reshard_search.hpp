@@ -268,13 +268,13 @@ class reshard_search {
     }
   }
   constexpr void give(const layout& from, const layout& to) {
-    const layout l = nodes_[at_].lies;
+    const layout then = joined(without(nodes_[at_].lies, from), to);  // (no axis twice: all fit)
     if (to.count == from.count) {
       collective what;
       what.kind = collective::all_to_all;
       what.from = from;
       what.axes = to;
-      step(joined(without(l, from), to), what);
+      step(then, what);
       return;
     }
     const int first = to.count > 0 ? to[to.count - 1].dim : 0;  // each list once
@@ -283,7 +283,7 @@ class reshard_search {
       for (int d = first; d < rank(); ++d) {
         bool gathers = !uses_[d];
         for (const auto& g : from) gathers = gathers || g.dim == d;
-        if (gathers || !divides(joined(l, to), d, e.axis)) continue;
+        if (gathers || !divides(then, d, e.axis)) continue;
         layout more = to;
         more.push_back(e.axis, d);
         give(from, more);
