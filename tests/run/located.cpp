@@ -243,3 +243,15 @@ TEST_CASE("rows that the devices do not divide") {
       pt::trace(descend, pt::input<float, 10, 4>("t"), pt::input<std::int32_t, 8>("i"));
   CHECK(check(step, four, schedule(padded)) == pt::collectives{.all_reduce = 1});
 }
+
+TEST_CASE("updates that are none: each device starts where the first one does") {
+  const auto p = parse(
+      "(%t: tensor<4xf32>, %i: tensor<6x0xi32>, %u: tensor<6x0xf32>, %j: tensor<0x2xi32>, "
+      "%v: tensor<0x2xf32>) {\n"
+      "  %y = scatter(%t, %i, %u) {add} : tensor<4xf32>\n"
+      "  %z = scatter(%y, %j, %v) {multiply} : tensor<4xf32>\n"
+      "  return %z : tensor<4xf32>\n}\n");
+  REQUIRE(!p.error);
+  for (const char* name : {"u", "i", "v", "j"})
+    for (int dim : {0, 1}) check(p, both, schedule(manual("B", {{name, dim}}, pt::uneven::pad)));
+}

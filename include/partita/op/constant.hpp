@@ -108,7 +108,8 @@ struct iota {
   }
   static constexpr void tile_map(tile_map_context& c) {
     for (int d = 0; d < c.result.shape.rank; ++d) {
-      if (d == c.attrs[0] && c.result.shape[d] > exact_up_to(c.result.element)) continue;
+      const std::int64_t exact = exact_up_to(c.result.element);
+      if (d == c.attrs[0] && (exact == 0 || c.result.shape[d] > exact)) continue;
       c.tile(c.result.shape[d], d);
       if (d == c.attrs[0]) c.offset();
     }

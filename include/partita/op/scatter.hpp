@@ -113,7 +113,7 @@ struct scatter {
           !has_input || update == ops::scatter_update::max || update == ops::scatter_update::min;
       if (along >= 0)
         c.tile(windows[r], along).operand(updates, r);
-      else if (dims.index_dim[r] >= 0 && splits)
+      else if (dims.index_dim[r] >= 0 && splits && (again || windows.elements() > 0))
         c.reduce(windows[r], static_cast<combiner>(update)).operand(updates, r);
       else
         continue;
