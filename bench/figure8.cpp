@@ -11,9 +11,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <exception>
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "../examples/models/language_model.hpp"
 #include "../examples/models/serving.hpp"
 #include "../examples/models/unet.hpp"
+#include "module_folder.hpp"
 
 namespace pt = partita;
 
@@ -47,28 +47,26 @@ double time_of(const F& f) {
 
 class figure {
  public:
-  explicit figure(std::string folder) : folder_(std::move(folder)), rows_(open("partition.csv")) {
-    rows_ << "model,schedule,devices,ops,partition_ms,write_source_ms,write_local_ms,argument_"
-             "bytes,peak_bytes\n";
-  }
+  explicit figure(std::string folder)
+      : out_(std::move(folder), "partition.csv",
+             "model,schedule,devices,ops,partition_ms,write_source_ms,write_local_ms,argument_"
+             "bytes,peak_bytes") {}
   void model(std::string_view name, pt::program p) {
     name_ = name;
     p_ = std::move(p);
-    write(name_, pt::write_stablehlo(p_));
+    out_.write(name_, pt::write_stablehlo(p_));
   }
   template <class... Tactics>
   void on(std::string_view schedule, const Tactics&... tactics) {
     const auto made = [&] { return pt::partition(p_, mesh, pt::schedule(tactics...)); };
     const pt::partitioned r = made();
-    write(name_ + '.' + std::string(schedule), pt::write_stablehlo(r.device));
+    out_.write(name_ + '.' + std::string(schedule), pt::write_stablehlo(r.device));
     std::string row = name_ + ',' + std::string(schedule) + ',' + std::to_string(mesh.devices()) +
                       ',' + std::to_string(ops_of(p_)) + ',' + std::to_string(time_of(made)) + ',';
     row += std::to_string(time_of([&] { pt::write_stablehlo(p_); })) + ',' +
            std::to_string(time_of([&] { pt::write_stablehlo(r.device); })) + ',' +
-           std::to_string(r.cost.argument_bytes) + ',' + std::to_string(peak_in_xla(tactics...)) +
-           '\n';
-    std::fputs(row.c_str(), stdout);
-    rows_ << row;
+           std::to_string(r.cost.argument_bytes) + ',' + std::to_string(peak_in_xla(tactics...));
+    out_.add_row(row);
   }
 
   /// XLA merges equal gathers, as the pass that shares them does.
@@ -79,19 +77,10 @@ class figure {
   }
 
  private:
-  std::string folder_, name_;
-  std::ofstream rows_;
+  module_folder out_;
+  std::string name_;
   pt::program p_;
 
-  std::ofstream open(const std::string& name) const {
-    std::ofstream out(folder_ + '/' + name);
-    if (!out) throw std::runtime_error("cannot write " + folder_ + '/' + name);
-    return out;
-  }
-  void write(const std::string& name, const pt::text& module) const {
-    if (module.view().starts_with("error")) throw std::runtime_error(std::string(module.view()));
-    open(name + ".mlir") << module.view();
-  }
   /// With those of nested programs.
   static int ops_of(const pt::program& p) {
     int n = p.op_count();

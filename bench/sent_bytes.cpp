@@ -8,8 +8,7 @@
 ///                             bytes that a device sends and its peak as the schedule is, then with
 ///                             shared gathers; collectives of both. See xla_bytes.py.
 #include <cstdio>
-#include <fstream>
-#include <stdexcept>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +29,7 @@
 #include "../examples/models/small/state_space.hpp"
 #include "../examples/models/small/vision.hpp"
 #include "../examples/models/unet.hpp"
+#include "module_folder.hpp"
 
 namespace pt = partita;
 
@@ -37,10 +37,10 @@ namespace {
 
 class figure {
  public:
-  explicit figure(std::string folder) : folder_(std::move(folder)), rows_(open("sent.csv")) {
-    rows_ << "model,schedule,devices,bytes,peak_bytes,shared_bytes,shared_peak_bytes,collectives,"
-             "shared_collectives\n";
-  }
+  explicit figure(std::string folder)
+      : out_(std::move(folder), "sent.csv",
+             "model,schedule,devices,bytes,peak_bytes,shared_bytes,shared_peak_bytes,collectives,"
+             "shared_collectives") {}
   void model(std::string_view name, pt::program p, const pt::mesh& mesh) {
     name_ = name;
     p_ = std::move(p);
@@ -52,32 +52,22 @@ class figure {
     const pt::partitioned shared =
         pt::partition(p_, mesh_, pt::schedule(tactics...), {.passes = {.share_gathers = true}});
     const std::string file = name_ + '.' + std::string(schedule);
-    write(file, pt::write_annotated_stablehlo(r.source, r.device));
-    write(file + ".inside", pt::write_annotated_stablehlo(r));
+    out_.write(file, pt::write_annotated_stablehlo(r.source, r.device));
+    out_.write(file + ".inside", pt::write_annotated_stablehlo(r));
     std::string row = name_ + ',' + std::string(schedule) + ',' + std::to_string(mesh_.devices());
     for (const pt::partitioned* each : {&r, &shared})
       row += ',' + std::to_string(each->cost.collective_bytes) + ',' +
              std::to_string(each->cost.peak_bytes);
     for (const pt::partitioned* each : {&r, &shared}) row += ',' + kinds(each->collectives);
-    rows_ << row << '\n';
-    std::puts(row.c_str());
+    out_.add_row(row);
   }
 
  private:
-  std::string folder_, name_;
-  std::ofstream rows_;
+  module_folder out_;
+  std::string name_;
   pt::program p_;
   pt::mesh mesh_;
 
-  std::ofstream open(const std::string& name) const {
-    std::ofstream out(folder_ + '/' + name);
-    if (!out) throw std::runtime_error("cannot write " + folder_ + '/' + name);
-    return out;
-  }
-  void write(const std::string& name, const pt::text& module) const {
-    if (module.view().starts_with("error")) throw std::runtime_error(std::string(module.view()));
-    open(name + ".mlir") << module.view();
-  }
   /// all-gather, all-reduce, reduce-scatter, all-to-all, permute
   static std::string kinds(const pt::collectives& c) {
     std::string all;
