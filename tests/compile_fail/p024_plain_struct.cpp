@@ -16,8 +16,7 @@ struct params {
 #endif
 constexpr auto model = [](auto x, auto p) { return x * p.scale; };
 constexpr auto step = [] {
-  return pt::partition(
-      pt::trace(model, pt::input<float, 16, 8>("x"), pt::input<params>("params")), {{"B", 4}},
-      pt::schedule(pt::manual("B", {{"x", 0}})));
+  return pt::partition(pt::trace(model, pt::input<float, 16, 8>("x"), pt::input<params>("params")),
+                       {{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
 };
 static_assert(pt::check<step>.collectives.total() == 0);

@@ -10,8 +10,7 @@ constexpr auto model = [](auto x, auto w, auto b) { return matmul(x, w) + b; };
 constexpr auto model = [](auto x, auto w) { return matmul(x, w); };
 #endif
 constexpr auto step = [] {
-  return pt::partition(
-      pt::trace(model, pt::input<float, 16, 8>("x"), pt::input<float, 8, 4>("w")), {{"B", 4}},
-      pt::schedule(pt::manual("B", {{"x", 0}})));
+  return pt::partition(pt::trace(model, pt::input<float, 16, 8>("x"), pt::input<float, 8, 4>("w")),
+                       {{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
 };
 static_assert(pt::check<step>.collectives.total() == 0);

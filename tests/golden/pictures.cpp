@@ -107,7 +107,8 @@ params.bias [{"M"}] : tensor<4xf32>, on each device tensor<2xf32>
   [2:4]  1 3 5 7
 )");
   // A sum over "M", of which each device keeps the part that its bias needs.
-  CHECK(std::string(pt::show(p, "h").view()) == R"(h [{"B"}, {"M"}] : tensor<9x4xf32>, on each device tensor<3x2xf32>
+  CHECK(std::string(pt::show(p, "h").view()) ==
+        R"(h [{"B"}, {"M"}] : tensor<9x4xf32>, on each device tensor<3x2xf32>
                   0:2  2:4
   0:3             0    1
   3:6             2    3

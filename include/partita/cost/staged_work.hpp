@@ -31,9 +31,9 @@ struct staged_work {
   int meshes = 1;
   double microbatches = 1;
   double in_flight = 1;  ///< so many are under way at a time, at most
-  vec<int> mesh;     ///< by op: the first one that it runs on
-  vec<char> inside;  ///< by op: does it run for each microbatch?
-  vec<int> unit;     ///< by op: in which one it runs, or -1; a call keeps what it takes to its end
+  vec<int> mesh;         ///< by op: the first one that it runs on
+  vec<char> inside;      ///< by op: does it run for each microbatch?
+  vec<int> unit;  ///< by op: in which one it runs, or -1; a call keeps what it takes to its end
   int units = 0;
   vec<double> held;  ///< by value: of so many microbatches the mesh holds it that makes it
   vec<message> sent;

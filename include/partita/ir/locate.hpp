@@ -12,7 +12,7 @@ namespace partita {
 /// The loops of an op over one located factor: they cut it into pieces.
 struct located_piece {
   int factor = 0;
-  std::int64_t size = 1;   ///< positions in all; of a padded dimension, those that are in the source
+  std::int64_t size = 1;  ///< positions in all; of a padded dimension, those that are in the source
   std::int64_t block = 1;  ///< positions of a piece; of the last ones, some may lie behind the end
 };
 
