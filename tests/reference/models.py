@@ -128,11 +128,11 @@ RECURRENCE = {"in": (8, 3, 16), "recurrent": (16, 3, 16), "bias": (3, 16), "out"
 
 def recurrence(p, x, h, y):
     states = []
-    for now in jnp.einsum("tbd,dgh->tbgh", x, p["in"]) + p["bias"]:
+    for inputs in jnp.einsum("tbd,dgh->tbgh", x, p["in"]) + p["bias"]:
         before = jnp.einsum("bh,hgk->bgk", h, p["recurrent"])
-        update = nn.sigmoid(now[:, 0] + before[:, 0])
-        reset = nn.sigmoid(now[:, 1] + before[:, 1])
-        h = (1 - update) * jnp.tanh(now[:, 2] + reset * before[:, 2]) + update * h
+        update = nn.sigmoid(inputs[:, 0] + before[:, 0])
+        reset = nn.sigmoid(inputs[:, 1] + before[:, 1])
+        h = (1 - update) * jnp.tanh(inputs[:, 2] + reset * before[:, 2]) + update * h
         states.append(h)
     return squared_error(jnp.stack(states) @ p["out"], y)
 
