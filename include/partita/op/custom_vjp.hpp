@@ -10,33 +10,17 @@ namespace partita::op_detail {
 /// keep the names that the user gave them.
 constexpr vec<value_id> append_as_derivative(builder& b, program&& f, const op_marks& of,
                                              span<const value_id> arguments) {
-  program_copier copy(f, b.p);
-  vec<value_id> operands, results;
-  const auto derived = [&](op_node& n) {
-    n.marks.origin = n.def->role == op_role::tag ? -1 : of.source;
-    n.marks.transposed += of.transposed + 1;
+  const auto inside = [&](program& nested) {
+    ir_detail::for_each_op(nested, [&](op_node& n) {
+      n.marks.origin = n.def->role == op_role::tag ? -1 : of.source;
+      n.marks.transposed += of.transposed + 1;
+    });
   };
-  for (std::size_t i = 0; i < arguments.size(); ++i) copy.renamed[f.inputs[i]] = arguments[i];
-  for (op_id o = 0; o < f.op_count() && !b.failed(); ++o) {
+  return append_ops(b, f, arguments, inside, [&](op_id o) {
     const op_node& n = f.op(o);
-    if (n.def->role == op_role::parameter) continue;
-    operands.clear();
-    for (value_id v : f.operands(o)) operands.push_back(copy.renamed[v]);
-    vec<program> regions;
-    for (int r = 0; r < n.region_count; ++r) {
-      program& inside = f.regions[n.region_begin + r];
-      ir_detail::for_each_op(inside, derived);
-      regions.push_back(static_cast<program&&>(inside));
-    }
-    const value_id first = b.emit(*n.def, operands, f.attrs(o), f.type(n.result),
-                                  static_cast<vec<program>&&>(regions));
-    if (b.failed()) break;
     if (n.name.size > 0) b.name_last(f.view(n.name));
     if (n.def->role == op_role::tag) b.p.ops.back().marks.origin = -1;
-    for (int r = 0; r < n.result_count; ++r) copy.renamed[n.result + r] = first + r;
-  }
-  for (const auto& out : f.outputs) results.push_back(copy.renamed[out.value]);
-  return results;
+  });
 }
 
 }  // namespace partita::op_detail

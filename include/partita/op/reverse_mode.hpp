@@ -123,8 +123,11 @@ constexpr program copy_to_repeat(const program& p) {
 }
 
 /// Appends the ops of a program to another one, with `arguments` for its inputs; gives its outputs.
-/// Ops keep their marks; nested programs are moved out of `f`.
-constexpr vec<value_id> append_as_it_is(builder& b, program&& f, span<const value_id> arguments) {
+/// Nested programs are moved out of `f`, each behind `inside(program&)`; `appended(op_id of f)` is
+/// told each op once it is there.
+template <class Inside, class Appended>
+constexpr vec<value_id> append_ops(builder& b, program& f, span<const value_id> arguments,
+                                   const Inside& inside, const Appended& appended) {
   program_copier copy(f, b.p);
   vec<value_id> operands, results;
   for (std::size_t i = 0; i < arguments.size(); ++i) copy.renamed[f.inputs[i]] = arguments[i];
@@ -134,16 +137,23 @@ constexpr vec<value_id> append_as_it_is(builder& b, program&& f, span<const valu
     operands.clear();
     for (value_id v : f.operands(o)) operands.push_back(copy.renamed[v]);
     vec<program> regions;
-    for (int r = 0; r < n.region_count; ++r)
+    for (int r = 0; r < n.region_count; ++r) {
+      inside(f.regions[n.region_begin + r]);
       regions.push_back(static_cast<program&&>(f.regions[n.region_begin + r]));
+    }
     const value_id first = b.emit(*n.def, operands, f.attrs(o), f.type(n.result),
                                   static_cast<vec<program>&&>(regions));
     if (b.failed()) break;
-    copy_marks(b.p, f, o);
+    appended(o);
     for (int r = 0; r < n.result_count; ++r) copy.renamed[n.result + r] = first + r;
   }
   for (const auto& out : f.outputs) results.push_back(copy.renamed[out.value]);
   return results;
+}
+/// Ops keep their marks.
+constexpr vec<value_id> append_as_it_is(builder& b, program&& f, span<const value_id> arguments) {
+  return append_ops(
+      b, f, arguments, [](program&) {}, [&](op_id o) { copy_marks(b.p, f, o); });
 }
 
 /// The same, with tags named as copies.
