@@ -99,3 +99,35 @@ TEST_CASE("a weight of two meshes and a norm of all: the same on each") {
   // u, the activation, its derivative, that of u in the third part, and two parts of the norm.
   CHECK(m.transfers.size() == 6);
 }
+
+TEST_CASE("a returned constant is made in one fragment, what spreads it takes it from there") {
+  const auto add = [](auto x, auto i) { return x + i; };
+  const auto spread = [](auto x, auto i) {
+    return pt::broadcast_in_dim<1>(x, 2, 3) * pt::broadcast_in_dim<1>(i, 2, 3);
+  };
+  const auto model = [&](auto x) {
+    const auto i = pt::iota<float, 0>(x, 3);
+    const auto a = pt::named("a", add)(x, i);
+    return std::tuple{pt::output("i", i), pt::output("y", pt::named("b", spread)(a, i))};
+  };
+  const pt::program p = pt::trace(model, pt::input<float, 3>("x"));
+  const auto m =
+      pt::to_mpmd(p, meshes, {.names = {{"a", "m1"}, {"b", "m1"}}, .outputs = {{"i", "m0"}}});
+  const auto inputs = model_inputs(p);
+  CHECK(pt::equal(pt::run_fragments(m, inputs), pt::evaluate(p, inputs)));
+}
+
+TEST_CASE("scalars of a chain that are combined on one mesh are a scalar there") {
+  const auto e = [](auto x) { return exp(x); };
+  const auto model = [&](auto a, auto b, auto x) {
+    const auto left = pt::named("first", e)(a), right = pt::named("first", e)(b);
+    return pt::output("y", (left * pt::named("second", e)(x)) * right);
+  };
+  const pt::program p =
+      pt::trace(model, pt::input<float>("a"), pt::input<float>("b"), pt::input<float, 6>("x"));
+  const auto m = pt::to_mpmd(p, meshes, {.names = {{"first", "m0"}, {"second", "m1"}}});
+  CHECK(m.transfers.size() == 1);
+  CHECK(!pt::verify(m.source));
+  const auto inputs = model_inputs(p);
+  CHECK(pt::equal(pt::run_fragments(m, inputs), pt::evaluate(m.source, inputs)));
+}

@@ -352,18 +352,19 @@ class assigner {
   /// to make as to keep. (Few steps: each part of a program makes them anew.)
   static constexpr int free_steps = 4;
   constexpr void find_free() {
+    vec<char> returned(p_.ops.size(),
+                       0);  // made in one place, and what needs it gets it from there
+    for (const auto& out : p_.outputs) returned[p_.producers[out.value]] = 1;
     vec<char> steps(p_.ops.size(), 0);
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const op_node& n = p_.ops[o];
-      if (n.def->role != op_role::compute || n.region_count > 0) continue;
+      if (n.def->role != op_role::compute || n.region_count > 0 || returned[o] != 0) continue;
       if (n.operand_count == 0) steps[o] = 1;
       if (n.operand_count == 1 && (n.def->repeats || n.def->fusion == fusion_kind::view)) {
         const char before = steps[p_.producers[p_.operand(o, 0)]];
         if (before > 0 && before < free_steps) steps[o] = static_cast<char>(before + 1);
       }
     }
-    // What the program returns is made in one place.
-    for (const auto& out : p_.outputs) steps[p_.producers[out.value]] = 0;
     for (op_id o = 0; o < p_.op_count(); ++o) {
       if (steps[o] == 0) continue;
       out_.free[o] = 1;

@@ -102,7 +102,8 @@ class chain_splitter {
       out_.key.push_back(-1);
       out_.free.push_back(0);
       keep_inside(like);
-      return out_.p.append_result(p_.types[p_.ops[like].result]);
+      const tensor_type &left = out_.p.types[a], &right = out_.p.types[b];
+      return out_.p.append_result(tensor_type(left.shape.rank > 0 ? left : right));  // (scalars)
     };
     vec<value_id> had(static_cast<std::size_t>(max_meshes), -1);  // by mesh: what it has
     for (std::size_t i = 0; i < chain.leaves.size(); ++i) {
