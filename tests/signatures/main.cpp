@@ -6,7 +6,8 @@
 ///
 /// It reads headers as this library writes them, not C++: macros of a header that make functions
 /// are expanded, what is private (a namespace whose name ends in "detail" or is "compiled", members
-/// behind `private:`) is passed over, bodies are dropped.
+/// behind `private:`) and what only refuses (its body begins with a static error) is passed over,
+/// bodies are dropped.
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
@@ -338,6 +339,7 @@ class reader {
         break;
       } else if (c == '{') {
         if (end == std::string::npos) end = at_;
+        hidden = hidden || refuses(at_ + 1);
         at_ = end_of_brackets(text_, at_);
         break;
       } else {
@@ -348,6 +350,11 @@ class reader {
     add(prefix, head, std::string_view(text_).substr(begin, end - begin), requirement);
   }
 
+  /// Does a body say first of all that the call is a mistake?
+  bool refuses(std::size_t body) const {
+    while (body < text_.size() && is_blank(text_[body])) ++body;
+    return starts_with_word(std::string_view(text_).substr(body), "report_static_error");
+  }
   bool type_like() const {
     for (const std::string_view word : {"struct", "class", "enum", "union", "using", "concept",
                                         "static_assert", "friend", "typedef", "extern"})

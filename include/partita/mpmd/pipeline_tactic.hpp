@@ -175,21 +175,9 @@ constexpr pipelined pipelined_by_tactic(const T& tactic, const program& p, const
   if (!found.names.empty()) out.notes.push_back(found.words(tactic.name()));
   return out;
 }
-}  // namespace mpmd_detail
-
-/// Applies a schedule to a program on several meshes. One of its tactics is a pipeline; tactics
-/// that rewrite the program run before it, all others shard what is inside of its units.
-///
-/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
-/// `pipelined::error`.
-///
-/// Errors    O132 no pipeline in the schedule, or several; O133 a microbatch tactic beside it;
-/// those
-///           of pipeline() and of the tactics; O146 and O147 automatic stages of too few names
-template <class Schedule, std::same_as<pipelined> Pipelined = pipelined>
-constexpr Pipelined partition(program source, const topology& t, const Schedule& tactics,
-                              const partition_options& options = {}) {
-  Pipelined out;
+template <class Schedule, class Pipelined>
+constexpr Pipelined partition(program&& source, const topology& t, const Schedule& tactics,
+                              const partition_options& options, Pipelined out) {
   const auto finish = [&]() -> Pipelined& {
     out.error.raise();
     return out;
@@ -239,6 +227,44 @@ constexpr Pipelined partition(program source, const topology& t, const Schedule&
   out.original = static_cast<program&&>(original);
   for (const text& n : notes) out.notes.push_back(n);
   return finish();
+}
+}  // namespace mpmd_detail
+
+/// Applies a schedule to a program on several meshes. One of its tactics is a pipeline; tactics
+/// that rewrite the program run before it, all others shard what is inside of its units.
+///
+/// At run time a mistake is thrown as `error`, in constant evaluation it is kept in
+/// `pipelined::error`.
+///
+/// Errors    S039 it is no schedule; O132 no pipeline in the schedule, or several; O133 a
+/// microbatch
+///           tactic beside it; those of pipeline() and of the tactics; O146 and O147 automatic
+///           stages of too few names
+template <class Schedule, std::same_as<pipelined> Pipelined = pipelined>
+constexpr Pipelined partition(program source, const topology& t, const Schedule& tactics,
+                              const partition_options& options = {}) {
+  if constexpr (!schedule_detail::is_schedule<Schedule>) {
+    report_static_error<schedule_detail::schedule_message<Schedule>>();
+    return schedule_detail::not_partitioned(Pipelined());
+  } else {
+    return mpmd_detail::partition(static_cast<program&&>(source), t, tactics, options, Pipelined());
+  }
+}
+
+/// What is written without `schedule(...)`: one tactic after the other, or in braces.
+///
+/// Errors    S039 it is no schedule
+template <Tactic First, Tactic Second, class... More, std::same_as<pipelined> Pipelined = pipelined>
+constexpr Pipelined partition(const program&, const topology&, const First&, const Second&,
+                              const More&...) {
+  report_static_error<schedule_detail::several_message<Pipelined>>();
+  return schedule_detail::not_partitioned(Pipelined());
+}
+template <std::same_as<pipelined> Pipelined = pipelined>
+constexpr Pipelined partition(const program&, const topology&, schedule_detail::several_tactics,
+                              const partition_options& = {}) {
+  report_static_error<schedule_detail::several_message<Pipelined>>();
+  return schedule_detail::not_partitioned(Pipelined());
 }
 
 }  // namespace partita
