@@ -42,7 +42,7 @@ void measure(const char* name, const pt::program& source, const pt::mesh& mesh,
   pt::partitioned p;
   pt::verdict v;
   const double made = least([&] { p = pt::partition(source, mesh, pt::schedule(tactics...)); });
-  const double proved = least([&] { v = pt::prove(p.source, p.device); });
+  const double proved = least([&] { v = pt::prove(p); });
   const int ops = p.source.op_count() + p.device.local.op_count();
   std::printf(
       "%-24s %6d + %6d ops, %4lld devices: partition %8.2f ms, prove %8.2f ms, ratio %.2f, "

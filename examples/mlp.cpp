@@ -43,10 +43,10 @@ pt::array numbers(const pt::shape& shape, std::int64_t factor) {
 int main() {
   const pt::partitioned p = step();
   std::cout << "the source program:\n"
-            << pt::print(p.source).view() << '\n'
-            << pt::report(p).view() << '\n'
+            << pt::print(p.source) << '\n'
+            << pt::report(p) << '\n'
             << "the program of one device:\n"
-            << pt::print(p.device.local, &p.mesh()).view() << '\n';
+            << pt::print(p.device.local, &p.mesh()) << '\n';
 
   const pt::array x = numbers({256, 8}, 3), w1 = numbers({8, 16}, 5), w2 = numbers({16, 8}, 2);
   const pt::results on_eight = pt::emulate(p, x, w1, w2);

@@ -23,14 +23,14 @@ int main() {
 
   // Rows of x along "B": each row is computed where it lies, and nothing is sent.
   const pt::partitioned rows = pt::partition(f, mesh, pt::schedule(pt::manual("B", {{"x", 0}})));
-  std::cout << pt::print(rows.device.local, &mesh).view() << '\n';
+  std::cout << pt::print(rows.device.local, &mesh) << '\n';
 
   // Columns of w1 along "M": rows of w2 follow, since the second product sums over them; the pieces
   // of the sum are added up by an all_reduce.
   const pt::partitioned columns =
       pt::partition(f, mesh, pt::schedule(pt::manual("M", {{"w1", 1}})));
-  std::cout << pt::print(columns.device.local, &mesh).view() << '\n';
-  std::cout << pt::show(columns, "w2").view() << '\n';  // which device holds which rows
+  std::cout << pt::print(columns.device.local, &mesh) << '\n';
+  std::cout << pt::show(columns, "w2") << '\n';  // which device holds which rows
 
   xt::xarray<float> x = xt::ones<float>({8, 4});
   const xt::xarray<float> w1 = 2 * xt::ones<float>({4, 6}), w2 = 3 * xt::ones<float>({6, 2});

@@ -29,9 +29,9 @@ int main() {
   const pt::partitioned two = pt::partition(f, mesh, pt::schedule(BP, MP));
   const pt::partitioned three = pt::extend(two, pt::schedule(Z3));  // BP, MP, Z3
 
-  std::cout << pt::report(three).view() << '\n';
-  std::cout << "why:\n" << pt::explain(three).view() << '\n';
-  std::cout << "what Z3 changes:\n" << pt::diff(two, three).view();
+  std::cout << pt::report(three) << '\n';
+  std::cout << "why:\n" << pt::explain(three) << '\n';
+  std::cout << "what Z3 changes:\n" << pt::diff(two, three);
 
   const auto says = [](const pt::text& t, std::string_view what) {
     return t.view().find(what) != std::string_view::npos;

@@ -47,8 +47,8 @@ static_assert(pt::check<settled>.collectives == pt::collectives{.all_gather = 1}
 static_assert(pt::check<kept>.collectives == pt::collectives{.all_gather = 1});
 
 int main() {
-  std::cout << pt::report(unsettled()).view() << '\n';
+  std::cout << pt::report(unsettled()) << '\n';
   for (const auto& p : {unsettled(), settled(), kept()})
-    std::cout << pt::print(p.device.local, &mesh).view() << '\n';
+    std::cout << pt::print(p.device.local, &mesh) << '\n';
   return 0;
 }

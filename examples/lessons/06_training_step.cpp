@@ -61,7 +61,7 @@ std::vector<float> train(const pt::executable& run, std::vector<pt::array>& inpu
 
 int main() {
   const pt::partitioned p = step();
-  std::cout << pt::report(p).view() << '\n';
+  std::cout << pt::report(p) << '\n';
   std::vector<pt::array> state;  // zeros, but for w1, w2 and x
   for (int i = 0; i < p.source.input_count(); ++i) state.emplace_back(p.source.input_type(i));
   for (pt::array* a : {&state[0], &state[2], &state.back()})

@@ -38,12 +38,12 @@ static_assert(pt::check<by_hand, pt::a100_80>.fits);
 static_assert(pt::check<by_hand, pt::a100_80>.step_time < 0.1);  // seconds
 
 int main() {
-  std::cout << pt::print_simulation(by_hand(), pt::a100_80).view() << '\n';
+  std::cout << pt::print_simulation(by_hand(), pt::a100_80) << '\n';
 
   pt::search_result found;
   const auto A = pt::automatic({"B", "M"}, pt::a100_80, {.evaluations = 500, .result = &found});
   const pt::partitioned p = pt::partition(traced(), mesh, pt::schedule(A));
-  std::cout << "found:\n" << pt::print_specification(found).view();
+  std::cout << "found:\n" << pt::print_specification(found);
 
   const double before = pt::simulate(by_hand().device, pt::a100_80).time;
   const double after = pt::simulate(p.device, pt::a100_80).time;

@@ -189,9 +189,9 @@ int run(const options& o) {
             << "model: " << o.layers << " layers, width " << o.width << ", " << o.heads
             << " heads, " << parameters << " parameters; the training step has " << step.op_count()
             << " ops\n"
-            << "mesh: " << pt::concat(mesh).view()
+            << "mesh: " << pt::concat(mesh)
             << ", schedule: " << command_line::join(o.schedule) << "\n\n"
-            << pt::report(p, 4).view() << '\n'
+            << pt::report(p, 4) << '\n'
             << std::flush;
 
   const pt::run_options how{.threads = static_cast<int>(o.threads)};

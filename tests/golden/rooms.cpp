@@ -127,7 +127,7 @@ static_assert(pt::check<step, pt::a100_80>.fits && pt::check<step, pt::a100_80>.
 
 void on_devices() {
   const pt::partitioned p = step();
-  std::cout << pt::print_simulation(p, pt::tpu_v3).view();
+  std::cout << pt::print_simulation(p, pt::tpu_v3);
 
   auto twice = pt::a100_80;
   twice.memory *= 2;
@@ -140,7 +140,7 @@ void searched() {
   const pt::search_options options{.evaluations = 5000, .seed = 2, .result = &found};
   const auto A = pt::automatic({"M"}, pt::a100_80, options);
   const pt::partitioned p = pt::partition(f, mesh, pt::schedule(BP, A, Z3));
-  std::cout << pt::print_specification(found).view();
+  std::cout << pt::print_specification(found);
   CHECK(found.evaluations > 0);
 }
 

@@ -50,7 +50,7 @@ void check_run(const pt::partitioned& p) {
   const auto x = reals(p.source);
   CHECK(pt::all_close(pt::emulate(p, x), pt::evaluate(p.source, x), 1e-12, 1e-12));
   CHECK(!pt::verify(p.device));
-  const pt::verdict v = pt::prove(p.source, p.device);
+  const pt::verdict v = pt::prove(p);
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("many operands: the last of 65 matrices, sliced along the wrong dimens
   const auto r =
       through_barrier(mesh, pt::schedule(pt::manual("B", rows), pt::manual("M", columns)));
   REQUIRE(r.output(count - 1).local_shape == pt::shape{2, 2});
-  CHECK(pt::prove(r.source, r.device).proved);
+  CHECK(pt::prove(r).proved);
   // The types are the same; but rows lie along the axis of the columns.
   pt::device_program turned = r.device;
   turned.outputs[count - 1] = {};
@@ -55,7 +55,7 @@ TEST_CASE("many operands: columns go into a barrier and rows come out of it") {
   const std::string last = "x." + std::to_string(count - 1);
   const pt::manual_entry columns[] = {{last, 1}};
   const auto r = through_barrier(pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", columns)));
-  CHECK(pt::prove(r.source, r.device).proved);
+  CHECK(pt::prove(r).proved);
   pt::device_program turned = r.device;
   for (pt::op_id o = 0; o < turned.local.op_count(); ++o) {
     const pt::op_node& n = turned.local.op(o);

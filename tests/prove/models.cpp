@@ -16,7 +16,7 @@ namespace {
 constexpr pt::mesh paper_mesh{{"batch", 8}, {"model", 4}};
 
 void check_proved(const pt::partitioned& p) {
-  const pt::verdict v = pt::prove(p.source, p.device);
+  const pt::verdict v = pt::prove(p);
   CHECK_MESSAGE(v.proved, data::str(v.error.message));
 }
 

@@ -46,7 +46,7 @@ bool names_place(std::string_view message, const mistake& m, const written& w,
 TEST_CASE("practice: right programs are proved") {
   for (const practice_case& c : all_cases()) {
     const written w = read(c, c.local);
-    const pt::verdict v = pt::prove(w.source, w.device);
+    const pt::verdict v = pt::prove(w);
     if (c.equal == equality::as_real_functions)
       CHECK_MESSAGE(!v.proved, c.name);
     else
@@ -60,7 +60,7 @@ TEST_CASE("practice: wrong programs are refused where they go wrong") {
     for (const mistake& m : c.mistakes) {
       const std::string text = with(m, c.local);
       const written w = read(c, text);
-      const pt::verdict v = pt::prove(w.source, w.device);
+      const pt::verdict v = pt::prove(w);
       const std::string message = data::str(v.error.message);
       CAPTURE(std::string(c.name));
       CAPTURE(std::string(m.name));

@@ -22,7 +22,7 @@ std::string why(const pt::program& source, const pt::mesh& m, std::int64_t messa
                 const auto&... tactics) {
   const auto p = pt::partition(source, m, pt::schedule(tactics...), {.overlap = beside});
   CHECK_MESSAGE(p.collectives == pt::collectives{.permute = messages}, str(pt::print(p.device)));
-  const pt::verdict v = pt::prove(p.source, p.device);
+  const pt::verdict v = pt::prove(p);
   const auto x = data::arguments(p.source);
   CHECK(pt::equal(pt::emulate(p.device, x), pt::evaluate(p.source, x)));
   return v.proved ? std::string() : str(v.error.message) + "\n" + str(pt::print(p.device));
@@ -58,7 +58,7 @@ TEST_CASE("rings: one way around for several products, layers, a loop") {
       twice, four, pt::schedule(pt::manual("B", {{"x", 0}, {"z", 0}}), pt::manual("B", {{"w", 0}})),
       {.passes = {.share_gathers = true}, .overlap = beside});
   CHECK(p.collectives == pt::collectives{.permute = 3});
-  CHECK(pt::prove(p.source, p.device).proved);
+  CHECK(pt::prove(p).proved);
   const auto layers = pt::trace(
       [](auto x, auto w, auto v) { return pt::matmul(-pt::matmul(x, w), v); },
       pt::input<float, 64, 16>("x"), pt::input<float, 16, 16>("w"), pt::input<float, 16, 8>("v"));
@@ -177,6 +177,6 @@ TEST_CASE("blocks: an update of the source's own, of a part of another value, is
 )");
   REQUIRE_MESSAGE(!f.error, str(f.error.message));
   const auto p = pt::partition(f, four, pt::schedule(pt::manual("B", {{"x", 1}, {"z", 1}})));
-  const pt::verdict v = pt::prove(p.source, p.device);
+  const pt::verdict v = pt::prove(p);
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }

@@ -520,7 +520,7 @@ TEST_CASE("rules: weights that stay where they are") {
     int moves = 0;
     for (const auto& note : p.notes) moves += note.reason == pt::collective_reason::moved_instead;
     CHECK(moves == expected);
-    const pt::verdict v = pt::prove(p.source, p.device);
+    const pt::verdict v = pt::prove(p);
     CHECK_MESSAGE(v.proved, data::str(v.error.message));
   };
   const auto step = pt::trace(
@@ -744,4 +744,47 @@ TEST_CASE("rules: the greatest of the greatest of pieces, and where it is") {
   wrong = usual;
   wrong.result = "%at";  // of one device
   CHECK_FALSE(good(wrong));
+}
+
+TEST_CASE("rules: a recurrence that starts from the same number everywhere") {
+  const auto from_zero = [](const auto& body) {
+    return [body](const auto& xs, const auto& w) {
+      const auto zero = pt::full_like(pt::sum<0>(xs), 0);
+      const auto next = [&](const auto& h, const auto& x) {
+        const auto made = body(h, x, w);
+        return std::pair{made, made};
+      };
+      return std::get<1>(pt::scan(next, zero, xs));
+    };
+  };
+  const auto xs = pt::input<float, 6, 8, 8>("xs");
+  const auto elman =
+      pt::trace(from_zero([](auto h, auto x, auto w) { return tanh(matmul(h, w) + x); }), xs,
+                pt::input<float, 8, 8>("w"));
+  const auto diagonal = pt::trace(from_zero([](auto h, auto x, auto w) { return h * w + x; }), xs,
+                                  pt::input<float, 8>("w"));
+  const pt::mesh mesh{{"B", 2}, {"M", 2}};
+  constexpr auto BP = pt::manual("B", {{"xs", 1}}, "BP");
+  constexpr auto MP = pt::manual("M", {{"w", 0}}, "MP");
+  for (const auto& p : {pt::partition(elman, mesh, pt::schedule(BP)),
+                        pt::partition(elman, mesh, pt::schedule(BP, MP)),
+                        pt::partition(elman, mesh, pt::schedule(MP)),
+                        pt::partition(elman, mesh, pt::schedule(BP, pt::manual("M", {{"w", 1}}))),
+                        pt::partition(diagonal, mesh, pt::schedule(BP)),
+                        pt::partition(diagonal, mesh, pt::schedule(BP, MP))}) {
+    const pt::verdict v = pt::prove(p);
+    CHECK_MESSAGE(v.proved, data::str(v.error.message));
+    // In another iteration's body, or with what is whole where a sum is due, it is something else.
+    std::string local = data::str(pt::print(p.device.local, &p.mesh()));
+    for (const auto& [from, to] : {std::pair{"all_reduce <\"M\">", "all_reduce <\"B\">"},
+                                   std::pair{"tanh(", "exp("}, std::pair{"multiply(", "add("}}) {
+      if (local.find(from) == std::string::npos) continue;
+      std::string wrong = local;
+      wrong.replace(wrong.find(from), std::string(from).size(), to);
+      pt::device_program d = p.device;
+      d.local = pt::parse(wrong, d.mesh);
+      REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
+      CHECK_FALSE(pt::prove(p.source, d).proved);
+    }
+  }
 }

@@ -8,7 +8,7 @@ using namespace two_layers;
 
 static_assert([] {
   const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3));
-  return pt::prove(p.source, p.device).proved;
+  return pt::prove(p).proved;
 }());
 
 // A layout that does not fit is said.

@@ -58,7 +58,7 @@ void check_program(const pt::partitioned& p, const std::vector<pt::array>& x, bo
   CHECK((exact ? pt::equal(got, wanted) : pt::all_close(got, wanted, 1e-12, 1e-12)));
   const pt::failure bad = pt::verify(p.device);
   CHECK_MESSAGE(!bad, str(bad.message));
-  const pt::verdict v = pt::prove(p.source, p.device);
+  const pt::verdict v = pt::prove(p);
   CHECK_MESSAGE(v.proved, str(v.error.message));
   pt::mesh m = p.device.mesh;
   const std::string text = str(pt::print(p.device));

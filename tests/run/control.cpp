@@ -737,7 +737,7 @@ TEST_CASE("what a while_loop accumulates is summed behind it, unless its conditi
     CHECK(r.collectives == pt::collectives{.all_reduce = 1});
     CHECK(all_reduces(r.device.local) == (seen ? 0 : 1));
     check_emulated(p, inputs, tactics);
-    const pt::verdict proof = pt::prove(r.source, r.device);
+    const pt::verdict proof = pt::prove(r);
     CHECK(str(proof.error.message) == "");
   }
 }

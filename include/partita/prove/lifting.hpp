@@ -52,7 +52,7 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
     for (int c = to.first[p.operand(o, i)]; c >= 0; c = w.claims[c].next) {
       claim known = w.claims[c];
       if (known.view == open_view) {
-        if (only_moves(what)) w.add(to, p.op(o).result + i, known);
+        w.add(to, p.op(o).result + i, known);
         continue;
       }
       if (what.reduces() && w.is_identity(known, what.combine)) {
@@ -101,9 +101,21 @@ constexpr bool positions_along(const workspace& w, const program& p, op_id o, in
   }
   return false;
 }
+/// What an op makes of open operands may be any view of what the source's ops make of such terms.
+constexpr void leave_open(workspace& w, const program& p, op_id o, claim_list& to) {
+  const value_id v = p.op(o).result;
+  for (const auto& each : w.chosen)
+    if (each.sums.any() || each.scale != 1) return;
+  for (int t = w.all.terms.first_candidate(*p.op(o).def, w.given); t >= 0;
+       t = w.all.terms[t].next)
+    if (w.all.terms[t].at.result_count() == 1 && w.all.terms[t].element == p.type(v).element &&
+        w.all.terms[t].shape.rank == p.type(v).shape.rank)
+      w.add(to, v, {t, open_view, {}});
+}
 /// Open operands are seen, where they are cut, as another one is that has as many elements there;
-/// else as if they began at the first elements of their terms.
-constexpr bool settle_first(workspace& w, const program& p, op_id o) {
+/// else as if they began at the first elements of their terms, or what is made of them is open.
+constexpr bool settle_first(workspace& w, const program& p, op_id o, claim_list& to) {
+  bool guessed = false;
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
     claim& mine = w.chosen[i];
     if (mine.view != open_view) continue;
@@ -113,6 +125,8 @@ constexpr bool settle_first(workspace& w, const program& p, op_id o) {
     for (int d = 0; d < local.rank; ++d) {
       const bool cut = local.extents[d] != whole.extents[d];
       if (cut && positions_along(w, p, o, d, local.extents[d], pieces[d])) continue;
+      if (cut && !guessed) leave_open(w, p, o, to);
+      guessed = guessed || cut;
       pieces[d] = piece();
       pieces[d].add(0, local.extents[d], 1);
     }
@@ -145,14 +159,14 @@ constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
     w.add(to, p.op(o).result, claim(w.chosen[0]));
     return false;
   }
-  if (!d.elementwise) return settle_first(w, p, o);
+  if (!d.elementwise) return settle_first(w, p, o, to);
   if (other < 0 && !pending) by_element(w, site(p, o), to);
   if (other < 0) return false;
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
     if (w.chosen[i].view != open_view) continue;
     const claim& seen = w.chosen[other];
     if (w.all.terms[w.chosen[i].term].shape != w.all.terms[seen.term].shape)
-      return settle_first(w, p, o);
+      return settle_first(w, p, o, to);
     claim now{w.chosen[i].term, w.all.views.number(without_beyond(w.all.views[seen.view])),
               seen.sums, w.chosen[i].scale};
     w.claims[to.first[p.operand(o, i)]] = now;

@@ -90,6 +90,16 @@ constexpr verdict prove(const program& source, const device_program& local,
   return prove_detail::checker(source, local, options.most_steps).run();
 }
 
+/// The same of what `partition` gave.
+template <class Partitioned>
+requires requires(const Partitioned& p) {
+  p.source;
+  p.device;
+}
+constexpr verdict prove(const Partitioned& p, const prove_options& options = {}) {
+  return prove(p.source, p.device, options);
+}
+
 /// For partition_options::prove: `prove`, which adds its error to `f`.
 constexpr bool proof(const program& source, const device_program& local, failure& f) {
   f.record(prove(source, local).error);
@@ -112,7 +122,7 @@ constexpr bool proof_in_debug([[maybe_unused]] const program& source,
 template <class Partitioned>
 constexpr Partitioned proved(Partitioned p) {
   if (p.error) return p;
-  p.error.record(prove(p.source, p.device).error);
+  p.error.record(prove(p).error);
   p.error.raise();
   p.proved = !p.error;
   return p;

@@ -56,8 +56,8 @@ struct kept_proof {
 
   template <class Partitioned>
   constexpr explicit kept_proof(Partitioned p) {
-    if constexpr (requires { prove(p.source, p.device); })
-      keep(prove(p.source, p.device).error.message);
+    if constexpr (requires { prove(p); })
+      keep(prove(p).error.message);
     else
       keep("check<thunk>.proved needs #include <partita/prove/prove.hpp>");
   }

@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string_view>
 
 #include <partita/support/vec.hpp>
@@ -56,6 +57,12 @@ class text {
   friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
   friend constexpr bool operator==(const text& a, std::string_view b) { return a.view() == b; }
   friend constexpr bool operator==(const text& a, const char* b) { return a.view() == b; }
+  /// Writes it to a stream, where the file that asks for it has `<ostream>`.
+  template <class Traits>
+  friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
+                                                      const text& t) {
+    return out << t.view();
+  }
 
  private:
   vec<char> chars_;
