@@ -324,3 +324,40 @@ TEST_CASE("a step without a label is of the part of what uses it") {
   REQUIRE(m.transfers.size() == 1);
   CHECK(m.source.type(m.transfers[0].value).shape == pt::shape{4});
 }
+
+TEST_CASE("an iteration of a loop is no part: the error has the name that the loop has") {
+  const pt::program p = program_of(
+      R"m(func.func @main(%x: tensor<32x8xf32> loc("x"), %w: tensor<8x8xf32> loc("w")) -> tensor<32x8xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %c, %h = %x) : tensor<i32>, tensor<32x8xf32>
+  cond {
+    %n = stablehlo.constant dense<3> : tensor<i32>
+    %1 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1> loc("jit(f)/while/cond/lt")
+    stablehlo.return %1 : tensor<i1>
+  } do {
+    %n = stablehlo.constant dense<1> : tensor<i32>
+    %1 = stablehlo.add %i, %n : tensor<i32> loc("jit(f)/while/body/add")
+    %2 = stablehlo.dot_general %h, %w, contracting_dims = [1] x [0] : (tensor<32x8xf32>, tensor<8x8xf32>) -> tensor<32x8xf32> loc("jit(f)/while/body/layers/dot_general")
+    stablehlo.return %1, %2 : tensor<i32>, tensor<32x8xf32>
+  } loc("jit(f)/while")
+  return %0#1 : tensor<32x8xf32>
+}
+)m");
+  constexpr pt::topology meshes{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}};
+  const auto refusal = [&](std::string_view name) -> std::string {
+    try {
+      pt::to_mpmd(p, meshes, {.names = {{name, "m0"}}});
+    } catch (const pt::error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const std::string wanted =
+      " would be an iteration of while, which has \"while.body.layers\" in it; a loop lies on one "
+      "mesh: give it all of \"while.body.layers\", or unroll it (in C++ a for statement with "
+      "named(\"";
+  for (const std::string name : {"layers.0", "while.body.layers.0"})
+    CHECK(refusal(name).starts_with("O139 mpmd: \"" + name + '"' + wanted));
+  CHECK(refusal("while.body.layers").empty());
+  CHECK(refusal("layer.0").starts_with("O108 "));
+}

@@ -237,18 +237,40 @@ class assigner {
     while (dot > 0 && name[dot - 1] >= '0' && name[dot - 1] <= '9') --dot;
     if (dot == name.size() || dot < 2 || name[dot - 1] != '.') return false;
     const std::string_view part = name.substr(0, dot - 1);
-    part_selector parts(p_.scopes, p_.labels, {{part, {}}});
     for (op_id o = 0; o < p_.op_count(); ++o)
       for (const program& r : p_.regions_of(o))
-        if (has_parts(r, parts)) {
+        if (const std::string_view inside = part_inside(r, part); !inside.empty()) {
           out_.error.record("O139", "mpmd: \"", name, "\" would be an iteration of ",
-                            p_.op(o).def->name, ", which has \"", part,
-                            "\" in it; a loop lies on one mesh: give it all of \"", part,
+                            p_.op(o).def->name, ", which has \"", inside,
+                            "\" in it; a loop lies on one mesh: give it all of \"", inside,
                             "\", or unroll it (in C++ a for statement with named(\"", part,
                             "\", i, ...), in JAX lax.scan(..., unroll=True))");
           return true;
         }
     return false;
+  }
+  /// By which name a nested program has a part: by its own, or as a label by one that ends in it,
+  /// as JAX has names in loops ("while.body.layers" for "layers"); empty: it has none.
+  constexpr std::string_view part_inside(const program& region, std::string_view part) const {
+    part_selector parts(p_.scopes, p_.labels, {{part, {}}});
+    if (has_parts(region, parts)) return part;
+    std::string_view found;
+    ir_detail::for_each_op(region, [&](const op_node& n) {
+      int transposed = 0;
+      const std::string_view label =
+          without_derivatives(p_.labels.find(n.marks.source, n.def->id), transposed);
+      if (found.empty()) found = path_to(label, part);
+    });
+    return found;
+  }
+  /// `a.b.c` up to the end of its part `b`: `a.b`; empty if it has no such part.
+  static constexpr std::string_view path_to(std::string_view label, std::string_view part) {
+    for (std::size_t at = label.find(part); at < label.size(); at = label.find(part, at + 1)) {
+      const std::size_t end = at + part.size();
+      if ((at == 0 || label[at - 1] == '.') && (end == label.size() || label[end] == '.'))
+        return label.substr(0, end);
+    }
+    return {};
   }
 
   // ---- Parts ------------------------------------------------------------------------------------
