@@ -761,15 +761,22 @@ TEST_CASE("rules: a recurrence that starts from the same number everywhere") {
   const auto elman =
       pt::trace(from_zero([](auto h, auto x, auto w) { return tanh(matmul(h, w) + x); }), xs,
                 pt::input<float, 8, 8>("w"));
+  const auto gated = pt::trace(from_zero([](auto h, auto x, auto w) {
+                                 const auto [keep, made] = pt::split<2, 1>(matmul(h, w));
+                                 return pt::nn::sigmoid(keep) * h + tanh(made + x);
+                               }),
+                               xs, pt::input<float, 8, 16>("w"));
   const auto diagonal = pt::trace(from_zero([](auto h, auto x, auto w) { return h * w + x; }), xs,
                                   pt::input<float, 8>("w"));
   const pt::mesh mesh{{"B", 2}, {"M", 2}};
   constexpr auto BP = pt::manual("B", {{"xs", 1}}, "BP");
   constexpr auto MP = pt::manual("M", {{"w", 0}}, "MP");
+  constexpr auto columns = pt::manual("M", {{"w", 1}});
   for (const auto& p : {pt::partition(elman, mesh, pt::schedule(BP)),
                         pt::partition(elman, mesh, pt::schedule(BP, MP)),
                         pt::partition(elman, mesh, pt::schedule(MP)),
-                        pt::partition(elman, mesh, pt::schedule(BP, pt::manual("M", {{"w", 1}}))),
+                        pt::partition(elman, mesh, pt::schedule(BP, columns)),
+                        pt::partition(gated, mesh, pt::schedule(BP, columns)),
                         pt::partition(diagonal, mesh, pt::schedule(BP)),
                         pt::partition(diagonal, mesh, pt::schedule(BP, MP))}) {
     const pt::verdict v = pt::prove(p);

@@ -101,19 +101,43 @@ constexpr bool positions_along(const workspace& w, const program& p, op_id o, in
   }
   return false;
 }
-/// What an op makes of open operands may be any view of what the source's ops make of such terms.
+/// The term of which pieces are put together, or one is taken, or -1.
+constexpr int term_of_pieces(const workspace& w, std::uint64_t id) {
+  const std::size_t first = id == def<op::select>.id ? 1 : 0;
+  if (id == def<op::dynamic_slice>.id) return w.chosen[0].term;
+  if (id != def<op::concatenate>.id && first == 0) return -1;
+  for (std::size_t i = first; i < w.chosen.size(); ++i)
+    if (w.chosen[i].term != w.chosen[first].term) return -1;
+  return w.chosen[first].term;
+}
+/// Of an elementwise op, the view of an operand that the source's op has whole; or an open one.
+constexpr int view_beside(const workspace& w, const op_def& d, int t) {
+  const term& made = w.all.terms[t];
+  for (const auto& each : w.chosen)
+    for (int i = 0; i < made.operand_count && d.elementwise && each.view != open_view; ++i) {
+      const operand_term& whole = w.all.terms.operand(made, i);
+      if (whole.term == each.term && whole.view >= 0 &&
+          w.all.terms[whole.term].shape == made.shape &&
+          w.all.views[whole.view] == view(made.shape))
+        return each.view;
+    }
+  return open_view;
+}
+/// What an op makes of open operands may be any view of what the source's ops make of such terms,
+/// or of the one that they are pieces of.
 constexpr void leave_open(workspace& w, const program& p, op_id o, claim_list& to) {
   const value_id v = p.op(o).result;
+  const op_def& d = *p.op(o).def;
   for (const auto& each : w.chosen)
     if (each.sums.any() || each.scale != 1) return;
-  for (int t = w.all.terms.first_candidate(*p.op(o).def, w.given); t >= 0;
-       t = w.all.terms[t].next)
+  if (const int t = term_of_pieces(w, d.id); t >= 0) w.add(to, v, {t, open_view, {}});
+  for (int t = w.all.terms.first_candidate(d, w.given); t >= 0; t = w.all.terms[t].next)
     if (w.all.terms[t].at.result_count() == 1 && w.all.terms[t].element == p.type(v).element &&
         w.all.terms[t].shape.rank == p.type(v).shape.rank)
-      w.add(to, v, {t, open_view, {}});
+      w.add(to, v, {t, view_beside(w, d, t), {}});
 }
-/// Open operands are seen, where they are cut, as another one is that has as many elements there;
-/// else as if they began at the first elements of their terms, or what is made of them is open.
+/// Where open operands are cut, what is made of them is open, too; or they are seen as another one
+/// is that has as many elements there, or else as if they began at the first elements.
 constexpr bool settle_first(workspace& w, const program& p, op_id o, claim_list& to) {
   bool guessed = false;
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
@@ -124,9 +148,9 @@ constexpr bool settle_first(workspace& w, const program& p, op_id o, claim_list&
     piece pieces[max_rank];
     for (int d = 0; d < local.rank; ++d) {
       const bool cut = local.extents[d] != whole.extents[d];
-      if (cut && positions_along(w, p, o, d, local.extents[d], pieces[d])) continue;
       if (cut && !guessed) leave_open(w, p, o, to);
       guessed = guessed || cut;
+      if (cut && positions_along(w, p, o, d, local.extents[d], pieces[d])) continue;
       pieces[d] = piece();
       pieces[d].add(0, local.extents[d], 1);
     }
