@@ -90,3 +90,20 @@ TEST_CASE("windows: operands of a sum over all taps are padded") {
   const windows_case c(text, {{"B", 8}}, taps);
   CHECK(c.why() == "");
 }
+TEST_CASE("windows: borders of elements that stand twice next to each other") {
+  const std::string text =
+      "func @main(%x: tensor<1x8x2xf32>, %w: tensor<3x2x2xf32>) {\n"
+      "  %z = multiply(%x, %x) : tensor<1x8x2xf32>\n"
+      "  %b = broadcast_in_dim(%z) {dims=[0, 1, 3]} : tensor<1x8x2x2xf32>\n"
+      "  %t = reshape(%b) : tensor<1x16x2xf32>\n"
+      "  %y = convolution(%t, %w) {lhs=[0, 2, 1], rhs=[1, 2, 0], result=[0, 2, 1], low=[1], "
+      "high=[1]} : tensor<1x16x2xf32>\n"
+      "  return %y : tensor<1x16x2xf32>\n}\n";
+  for (int b : {2, 4}) {
+    const windows_case c(text, {{"B", b}}, pt::manual("B", {{"x", 1}}, "space"));
+    CHECK(c.why() == "");
+    CHECK_FALSE(c.proved("{+1}", "{-1}"));
+    CHECK_FALSE(c.proved("{-1}", "{+1}"));
+    CHECK_FALSE(c.proved("[:, 0:1, :]", "[:, 2:3, :]"));
+  }
+}

@@ -440,10 +440,25 @@ constexpr bool moves_whole(workspace& w, const program& p, op_id o, claim_list& 
   return true;
 }
 
+/// Is a part taken of elements that stand several times next to each other? Which of the equal ones
+/// they are is only told in the shape in which the source has them all.
+constexpr bool cuts_repeated(const workspace& w, const program& p, op_id o) {
+  if (p.op(o).def->id != def<op::slice>.id || w.chosen[0].view == open_view) return false;
+  const shape &from = p.type(p.operand(o, 0)).shape, &result = p.type(p.op(o).result).shape;
+  const view& v = w.all.views[w.chosen[0].view];
+  for (int i = 0; i < v.count; ++i)
+    if (const digit& each = v.digits[i]; each.owner >= 0 && each.dim < 0 &&
+                                         each.owner < from.rank && !v.repeats(each.owner) &&
+                                         from.extents[each.owner] != result.extents[each.owner])
+      return true;
+  return false;
+}
+
 constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_def& d = *p.op(o).def;
   if (!moves_all(d) && !is_reshaping(d.id)) return false;
-  if (moves_whole(w, p, o, to)) return true;
+  const bool repeated = !w.defining && cuts_repeated(w, p, o);
+  if (!repeated && moves_whole(w, p, o, to)) return true;
   if (pads_by_joining(w, p, o, to)) return true;
   const value_id result = p.op(o).result;
   if (d.id == def<op::pad>.id && !w.is_identity(w.chosen[1], combiner::add)) w.unscale();
@@ -462,7 +477,8 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
     good = moved(w, p, o, v, from) && v.good();
   }
   if (good) w.add(to, result, known.term, v, known.sums, known.scale);
-  if (!w.defining && (d.id == def<op::pad>.id || (!good && d.id != def<op::concatenate>.id)))
+  if (!w.defining &&
+      (repeated || d.id == def<op::pad>.id || (!good && d.id != def<op::concatenate>.id)))
     move_reshaped(w, known, p.type(p.operand(o, 0)).shape, to, result,
                   [&](view& each, pending&, const meanings::reshaping& whole) {
                     return moved(w, p, o, each, whole.to) && each.good();
