@@ -194,8 +194,11 @@ MP: manual "M" {params.w.0: 1})");
   CHECK(pt::all_close(pt::emulate(by_value.device, arguments), pt::evaluate(p, arguments)));
 }
 
-TEST_CASE("names inside of loops, and with microbatches") {
-  const pt::program p = program_of(
+namespace {
+
+/// Three times `h = h w` in a loop, where the product has this name; then what makes the result.
+pt::program loop_of(const std::string& name, const std::string& rest) {
+  return program_of(
       R"m(func.func @main(%x: tensor<32x8xf32>, %w: tensor<8x8xf32>) -> tensor<32x8xf32> {
   %c = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.while(%i = %c, %h = %x) : tensor<i32>, tensor<32x8xf32>
@@ -206,10 +209,18 @@ TEST_CASE("names inside of loops, and with microbatches") {
   } do {
     %n = stablehlo.constant dense<1> : tensor<i32>
     %1 = stablehlo.add %i, %n : tensor<i32> loc("jit(f)/while/body/add")
-    %2 = stablehlo.dot_general %h, %w, contracting_dims = [1] x [0] : (tensor<32x8xf32>, tensor<8x8xf32>) -> tensor<32x8xf32> loc("jit(f)/while/body/dot")
+    %2 = stablehlo.dot_general %h, %w, contracting_dims = [1] x [0] : (tensor<32x8xf32>, tensor<8x8xf32>) -> tensor<32x8xf32> loc("jit(f)/while/body/)m" +
+      name + R"m(")
     stablehlo.return %1, %2 : tensor<i32>, tensor<32x8xf32>
   } loc("jit(f)/while")
-  %3 = stablehlo.tanh %0#1 : tensor<32x8xf32> loc("jit(f)/tanh")
+)m" + rest);
+}
+
+}  // namespace
+
+TEST_CASE("names inside of loops, and with microbatches") {
+  const pt::program p =
+      loop_of("dot", R"m(  %3 = stablehlo.tanh %0#1 : tensor<32x8xf32> loc("jit(f)/tanh")
   %4 = stablehlo.negate %3 : tensor<32x8xf32>
   return %4 : tensor<32x8xf32>
 })m");
@@ -326,21 +337,7 @@ TEST_CASE("a step without a label is of the part of what uses it") {
 }
 
 TEST_CASE("an iteration of a loop is no part: the error has the name that the loop has") {
-  const pt::program p = program_of(
-      R"m(func.func @main(%x: tensor<32x8xf32> loc("x"), %w: tensor<8x8xf32> loc("w")) -> tensor<32x8xf32> {
-  %c = stablehlo.constant dense<0> : tensor<i32>
-  %0:2 = stablehlo.while(%i = %c, %h = %x) : tensor<i32>, tensor<32x8xf32>
-  cond {
-    %n = stablehlo.constant dense<3> : tensor<i32>
-    %1 = stablehlo.compare LT, %i, %n, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1> loc("jit(f)/while/cond/lt")
-    stablehlo.return %1 : tensor<i1>
-  } do {
-    %n = stablehlo.constant dense<1> : tensor<i32>
-    %1 = stablehlo.add %i, %n : tensor<i32> loc("jit(f)/while/body/add")
-    %2 = stablehlo.dot_general %h, %w, contracting_dims = [1] x [0] : (tensor<32x8xf32>, tensor<8x8xf32>) -> tensor<32x8xf32> loc("jit(f)/while/body/layers/dot_general")
-    stablehlo.return %1, %2 : tensor<i32>, tensor<32x8xf32>
-  } loc("jit(f)/while")
-  return %0#1 : tensor<32x8xf32>
+  const pt::program p = loop_of("layers/dot_general", R"m(  return %0#1 : tensor<32x8xf32>
 }
 )m");
   constexpr pt::topology meshes{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}};
