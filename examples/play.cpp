@@ -51,8 +51,7 @@ void play(const char* name, const pt::program& step) {
   std::cout << name << ": " << r.evaluations << " costs; a step takes " << r.after * 1e3 << " ms, "
             << r.before * 1e3 << " ms on one device, no partitioning less than " << r.bound * 1e3
             << " ms\n"
-            << pt::print_specification(r) << "collectives: " << p.collectives.total()
-            << '\n';
+            << pt::print_specification(r) << "collectives: " << p.collectives.total() << '\n';
 }
 
 }  // namespace

@@ -52,8 +52,7 @@ static_assert(pt::check<step>.mesh("m0").collectives.all_reduce == 1);  // the g
 
 int main() {
   const pt::pipelined p = step();
-  for (const char* mesh : {"m0", "m1"})
-    std::cout << mesh << ": " << p.order_of(mesh) << '\n';
+  for (const char* mesh : {"m0", "m1"}) std::cout << mesh << ": " << p.order_of(mesh) << '\n';
 
   const pt::program f = traced();
   std::vector<pt::array> inputs;

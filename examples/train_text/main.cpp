@@ -189,8 +189,8 @@ int run(const options& o) {
             << "model: " << o.layers << " layers, width " << o.width << ", " << o.heads
             << " heads, " << parameters << " parameters; the training step has " << step.op_count()
             << " ops\n"
-            << "mesh: " << pt::concat(mesh)
-            << ", schedule: " << command_line::join(o.schedule) << "\n\n"
+            << "mesh: " << pt::concat(mesh) << ", schedule: " << command_line::join(o.schedule)
+            << "\n\n"
             << pt::report(p, 4) << '\n'
             << std::flush;
 

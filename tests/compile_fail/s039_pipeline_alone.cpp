@@ -6,9 +6,7 @@
 constexpr auto PP =
     pt::pipeline({.stages = {{"first"}, {"second"}}, .batch = {{"x", 0}}, .microbatches = 2});
 #ifdef FAIL
-constexpr auto step = [] {
-  return pt::partition(traced_layers(layers_in_stages), two_meshes, PP);
-};
+constexpr auto step = [] { return pt::partition(traced_layers(layers_in_stages), two_meshes, PP); };
 #else
 constexpr auto step = [] {
   return pt::partition(traced_layers(layers_in_stages), two_meshes, pt::schedule(PP));

@@ -374,8 +374,8 @@ class assigner {
   /// to make as to keep. (Few steps: each part of a program makes them anew.)
   static constexpr int free_steps = 4;
   constexpr void find_free() {
-    vec<char> returned(p_.ops.size(),
-                       0);  // made in one place, and what needs it gets it from there
+    // What the program returns is made in one place, and what needs it gets it from there.
+    vec<char> returned(p_.ops.size(), 0);
     for (const auto& out : p_.outputs) returned[p_.producers[out.value]] = 1;
     vec<char> steps(p_.ops.size(), 0);
     for (op_id o = 0; o < p_.op_count(); ++o) {

@@ -237,9 +237,8 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
 /// `pipelined::error`.
 ///
 /// Errors    S039 it is no schedule; O132 no pipeline in the schedule, or several; O133 a
-/// microbatch
-///           tactic beside it; those of pipeline() and of the tactics; O146 and O147 automatic
-///           stages of too few names
+///           microbatch tactic beside it; those of pipeline() and of the tactics; O146 and O147
+///           automatic stages of too few names
 template <class Schedule, std::same_as<pipelined> Pipelined = pipelined>
 constexpr Pipelined partition(program source, const topology& t, const Schedule& tactics,
                               const partition_options& options = {}) {

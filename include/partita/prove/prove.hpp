@@ -81,8 +81,7 @@ class checker {
 ///
 /// Cost      linear in ops, independent of the number of devices
 /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit, Q003 the first local
-/// op
-///           that makes nothing of the source, Q004 an output that is something else, Q006 an
+///           op that makes nothing of the source, Q004 an output that is something else, Q006 an
 ///           axis that the mesh has not, Q007 the local program does not verify, Q008 more steps
 ///           than allowed, Q009 the first local op that makes nothing of the source has no tile map
 constexpr verdict prove(const program& source, const device_program& local,
