@@ -21,14 +21,18 @@ inline void add_order_cases(std::vector<op_case>& list) {
   for (dtype t :
        {dtype::i8, dtype::i16, dtype::i64, dtype::u8, dtype::u16, dtype::u32, dtype::u64}) {
     put(pt::def<sort>, {{t, {4, 6}}, {t, {4, 6}}}, {1, 1, 0}, -100, 100);
-    put(pt::def<top_k>, {{t, {4, 6}}}, {3}, -100, 100);
+    put(pt::def<top_k>, {{t, {4, 6}}, {t, {4, 6}}}, {3}, -100, 100);
     put(pt::def<reduce>, {{t, {4, 6}}, {t, {4, 6}}}, {7, 1}, -9, 9);
   }
-  put(pt::def<top_k>, {f32({4, 6})}, {2});
-  put(pt::def<top_k>, {i32({2, 3, 7})}, {7});
-  put(pt::def<top_k>, {f64({5})}, {1});
-  put(pt::def<top_k>, {{dtype::f16, {6, 1}}}, {1});
-  put(pt::def<top_k>, {i1({4, 5})}, {0});
+  // k; values and positions, both of few different values
+  put(pt::def<top_k>, {f32({4, 6}), i32({4, 6})}, {2});
+  put(pt::def<top_k>, {f64({2, 24}), {dtype::i64, {2, 24}}}, {3});
+  put(pt::def<top_k>, {{dtype::bf16, {3, 12}}, i32({3, 12})}, {1});
+  put(pt::def<top_k>, {i32({2, 3, 7}), {dtype::u8, {2, 3, 7}}}, {7});
+  put(pt::def<top_k>, {f64({8}), i32({8})}, {1});
+  put(pt::def<top_k>, {{dtype::f16, {6, 1}}, i32({6, 1})}, {1});
+  put(pt::def<top_k>, {i1({4, 8}), {dtype::u8, {4, 8}}}, {2});
+  put(pt::def<top_k>, {i1({4, 5}), i32({4, 5})}, {0});
   // argmax 7 and argmin 8: values and positions, both of few different values; then dims
   put(pt::def<reduce>, {f32({4, 6}), i32({4, 6})}, {7, 1});
   put(pt::def<reduce>, {f32({4, 6}), i32({4, 6})}, {8, 0});

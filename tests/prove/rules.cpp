@@ -746,6 +746,53 @@ TEST_CASE("rules: the greatest of the greatest of pieces, and where it is") {
   CHECK_FALSE(good(wrong));
 }
 
+TEST_CASE("rules: the k greatest of the k greatest of pieces, and where they are") {
+  const std::string source =
+      "(%x: tensor<6x8xf32>)\n  %i = iota {dim=1} : tensor<6x8xi32>\n"
+      "  %v, %y = top_k(%x, %i) {k=2} : tensor<6x2xf32>, tensor<6x2xi32>\n"
+      "  return %y : tensor<6x2xi32>\n";
+  struct {
+    std::string positions = "%i", values = "%vs", gathered = "%is", result = "%y";
+    std::string k = "2", more = "";
+  } usual;
+  const auto local = [](const auto& how) {
+    const std::string k =
+        "{k=" + how.k + "} : tensor<6x" + how.k + "xf32>, tensor<6x" + how.k + "xi32>\n";
+    const std::string all = std::to_string(2 * std::stoi(how.k));
+    return "(%x: tensor<6x8xf32>)\n  %xs = all_slice [{}, {\"M\"}] %x : tensor<6x4xf32>\n"
+           "  %n = iota {dim=1} : tensor<6x4xi32>\n  %start = shard_start {4 <\"M\">} : "
+           "tensor<i32>\n"
+           "  %i = add(%n, %start) : tensor<6x4xi32>\n"
+           "  %v, %at = top_k(%xs, " +
+           how.positions + ") " + k + "  %vs = all_gather [{}, {\"M\"}] %v : tensor<6x" + all +
+           "xf32>\n  %is = all_gather [{}, {\"M\"}] %at : tensor<6x" + all +
+           "xi32>\n  %vv = concatenate(%v, %v) {dim=1} : tensor<6x" + all +
+           "xf32>\n  %ii = concatenate(%at, %at) {dim=1} : tensor<6x" + all +
+           "xi32>\n  %r = reverse(%vs) {dims=[1]} : tensor<6x" + all + "xf32>\n  %p, %y = top_k(" +
+           how.values + ", " + how.gathered +
+           ") {k=2} : tensor<6x2xf32>, tensor<6x2xi32>\n  return " + how.result +
+           " : tensor<6x2xi32>\n";
+  };
+  const auto good = [&](const auto& how) { return does(source, local(how), "\"M\":2"); };
+  CHECK(good(usual));
+  auto wrong = usual;
+  wrong.positions = "%n";
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.k = "1";  // of each piece one
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.values = "%r";  // values with the positions of others
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.values = "%vv";
+  wrong.gathered = "%ii";  // of one device, twice
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.result = "%at";  // of one device
+  CHECK_FALSE(good(wrong));
+}
+
 TEST_CASE("rules: a recurrence that starts from the same number everywhere") {
   const auto from_zero = [](const auto& body) {
     return [body](const auto& xs, const auto& w) {

@@ -313,7 +313,14 @@ inline bool draw_sort(writer& w) {
   const shape s = w.dims(x);
   if (w.r.one_in(3)) {
     const std::int64_t n = s[s.rank - 1];
-    return w.done(pt::ops::top_k(w.b, x, w.r.in(w.least(), n)),
+    const std::int64_t k = w.r.in(w.least(), w.r.one_in(2) ? std::min<std::int64_t>(n, 2) : n);
+    if (w.r.one_in(4)) {  // positions may be any integers, and several the same
+      const auto i =
+          w.any([&](value_id v) { return pt::is_integer(w.element(v)) && w.dims(v) == s; });
+      const value_id pair[] = {x, i};
+      if (i >= 0) return w.done(w.b.emit(def<op::top_k>, pair, {&k, 1}), {w.info(x), w.info(i)});
+    }
+    return w.done(pt::ops::top_k(w.b, x, k),
                   {w.info(x), {0, std::max(static_cast<double>(n - 1), 0.0)}});
   }
   std::vector<value_id> operands{x};

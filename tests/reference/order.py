@@ -55,7 +55,8 @@ def put_top_k(w, x, k, note=""):
         # JAX agrees (but for its +0, which comes before -0 in top_k, though not in sort)
         for found, expected in zip(lax.top_k(x, k), (values, positions)):
             np.testing.assert_array_equal(wide(found), wide(expected))
-    w.case("top_k", [x], [values, positions], [k], note=note)
+    given = np.broadcast_to(np.arange(x.shape[-1], dtype=np.int32), x.shape)
+    w.case("top_k", [x, given], [values, positions], [k], note=note)
 
 
 def extremes(which, x, positions, dims):

@@ -64,15 +64,15 @@ TEST_CASE("results compare output by output") {
 }
 TEST_CASE("apply_op gives a tensor or a tuple of them, and checks as the ops of the language do") {
   const auto p = pt::trace(
-      [](auto x) {
-        const auto [values, positions] = pt::apply_op<pt::op::top_k, 2>(x);
+      [](auto x, auto i) {
+        const auto [values, positions] = pt::apply_op<pt::op::top_k, 2>(x, i);
         static_assert(std::is_same_v<decltype(positions), const pt::tensor<std::int32_t, 2>>);
         return std::tuple{pt::apply_op<pt::op::add>(values, values), positions};
       },
-      pt::input<float, 3>("x"));
-  const auto r = pt::evaluate(p, xt::xarray<float>{2, 7, 5});
-  CHECK(pt::equal(r[0], xt::xarray<float>{14, 10}));
-  CHECK(pt::equal(r[1], xt::xarray<std::int32_t>{1, 2}));
+      pt::input<float, 3>("x"), pt::input<std::int32_t, 3>("i"));
+  const auto r = pt::evaluate(p, xt::xarray<float>{2, 7, 7}, xt::xarray<std::int32_t>{3, 8, 4});
+  CHECK(pt::equal(r[0], xt::xarray<float>{14, 14}));
+  CHECK(pt::equal(r[1], xt::xarray<std::int32_t>{4, 8}));
   CHECK_THROWS_WITH_AS(
       pt::trace([](auto x, auto y) { return pt::apply_op<pt::op::add>(x, y); },
                 pt::input<float, pt::dyn>("x", 3), pt::input<float, pt::dyn>("y", 4)),

@@ -213,6 +213,72 @@ TEST_CASE("the greatest element and where it is, of pieces") {
   CHECK(pt::equal(pt::emulate(r, z), pt::evaluate(r.source, z)));
 }
 
+namespace {
+
+constexpr auto columns = manual("M", {{"z", 1}});
+constexpr auto greatest = [](auto z) {
+  const auto [values, positions] = pt::top_k<2>(z);
+  return std::tuple{values, positions};
+};
+constexpr auto beam_step = [] {
+  return pt::partition(pt::trace(greatest, pt::input<float, 6, 32>("z")), four, schedule(columns));
+};
+// Two pairs of each piece: values and positions, each of 6 x 2 elements of 4 bytes, to three other
+// devices. (Gathering z would send 3 * 6 * 8 * 4 bytes.)
+static_assert(pt::check<beam_step>.collectives == pt::collectives{.all_gather = 2});
+static_assert(pt::check<beam_step>.collective_bytes == 2 * 3 * 6 * 2 * 4);
+
+// The best two of 32 experts, which are sharded with the columns of the gate: the scores stay where
+// they are. So does the derivative, which puts cotangents where the scores are.
+constexpr auto route = [](auto x, auto gate) {
+  const auto loss = [&](auto g) {
+    const auto [values, positions] = pt::top_k<2>(pt::matmul(x, g));
+    return pt::sum(values * values);
+  };
+  return gate - pt::grad(loss, gate);
+};
+constexpr auto route_step = [] {
+  return pt::partition(
+      pt::trace(route, pt::input<float, 8, 4>("x"), pt::input<float, 4, 32>("gate")), four,
+      schedule(manual("M", {{"gate", 1}})));
+};
+static_assert(pt::check<route_step>.collectives == pt::collectives{.all_gather = 2});
+static_assert(pt::check<route_step>.collective_bytes == 2 * 3 * 8 * 2 * 4);
+
+}  // namespace
+
+TEST_CASE("the k greatest elements and where they are, of pieces") {
+  const auto p = pt::trace(greatest, pt::input<float, 6, 32>("z"));
+  const auto more = manual("B", {{"z", 1}}), batch = manual("B", {{"z", 0}});
+  const pt::collectives pairs{.all_gather = 2}, whole{.all_gather = 1};
+  CHECK(check(p, four, schedule(columns)) == pairs);
+  CHECK(check(p, both, schedule(columns, more)) == pairs);
+  CHECK(check(p, both, schedule(more, columns)) == pairs);
+  CHECK(check(p, both, schedule(batch, columns)) == pairs);
+  for (dtype t : {dtype::f64, dtype::bf16, dtype::i8, dtype::u32, dtype::i64})
+    for (const std::string k : {"1", "2"}) {
+      const auto of =
+          parse("(%z: " + type("3x64x", t) + ") {\n  %n = iota {dim=1} : tensor<3x64xi32>\n" +
+                "  %v, %i = top_k(%z, %n) {k=" + k + "} : " + type("3x" + k + "x", t) +
+                ", tensor<3x" + k + "xi32>\n  return %i : tensor<3x" + k + "xi32>\n}\n");
+      CHECK(check(of, four, schedule(columns)) == pairs);
+    }
+  // Pairs are no fewer bytes than a piece of z.
+  const auto short_pieces = pt::trace(greatest, pt::input<float, 6, 12>("z"));
+  CHECK(check(short_pieces, four, schedule(columns)) == whole);
+  CHECK(check(pt::trace(greatest, pt::input<float, 6, 24>("z")), both, schedule(columns, more)) ==
+        pt::collectives{.all_gather = 3});
+  CHECK(check(route_step().source, four, schedule(manual("M", {{"gate", 1}}))) == pairs);
+  // Of equal values the first, and NaN before every number.
+  const auto beam = beam_step();
+  pt::array z(pt::tensor_type{dtype::f32, {6, 32}});
+  for (int k = 0; k < 6 * 32; ++k)
+    z.mutable_data<float>()[k] = k % 7 == 0   ? std::numeric_limits<float>::quiet_NaN()
+                                 : k % 3 == 0 ? std::numeric_limits<float>::infinity()
+                                              : -0.0f;
+  CHECK(pt::equal(pt::emulate(beam, z), pt::evaluate(beam.source, z)));
+}
+
 TEST_CASE("rows that the devices do not divide") {
   const auto padded = manual("M", {{"t", 0}}, "rows", pt::uneven::pad);
   for (const std::string n : {"10", "13", "3"}) {

@@ -107,9 +107,12 @@ inline void add_control_errors(std::vector<op_error>& list) {
   put("S188 sort: 2 keys of 1 operands", pt::def<sort>, {x}, {0, 2, 0});
   put("S188 sort: 0 keys of 1 operands", pt::def<sort>, {x}, {0, 0, 0});
   put("S189 top_k: k is 5; the last dimension of tensor<4xf32> must have as many elements",
-      pt::def<top_k>, {x}, {5});
-  put("S189 top_k: k is -1; 0 or more is needed", pt::def<top_k>, {x}, {-1});
-  put("S189 top_k: tensor<f32> has no last dimension", pt::def<top_k>, {f32({})}, {1});
+      pt::def<top_k>, {x, i32({4})}, {5});
+  put("S189 top_k: k is -1; 0 or more is needed", pt::def<top_k>, {x, i32({4})}, {-1});
+  put("S189 top_k: tensor<f32> has no last dimension", pt::def<top_k>, {f32({}), i32({})}, {1});
+  put("S103 top_k: shapes [4] and [5] differ", pt::def<top_k>, {x, i32({5})}, {2});
+  put("S120 top_k: element type f32 of the positions is not an integer type", pt::def<top_k>,
+      {x, x}, {2});
 
   put("P017 reduce: 1 operands are given; 2 (values, positions) are needed", pt::def<reduce>, {x},
       {7, 0});

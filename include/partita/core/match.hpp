@@ -97,10 +97,12 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
   return good;
 }
 
-/// May a loop take a factor? A halo has to fit, and a piece that starts somewhere to be possible.
+/// May a loop take a factor? A halo has to fit, and a piece that starts somewhere to be possible,
+/// or to be large enough.
 constexpr bool may_take(const loop_program& c, op_id o, int f, const factor& of, int axis) {
   if (of.halo) return fits(c, o, f, axis);
-  return (!of.located && !of.again) || (c.sees_halos() && !c.differs(o, axis));
+  if (!of.located && !of.again) return true;
+  return c.sees_halos() && !c.differs(o, axis) && c.local(o, f) >= of.least * c.size(o, axis);
 }
 
 /// The dimension on which all ops that use a value slice it along an axis. Being a result of the

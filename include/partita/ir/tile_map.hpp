@@ -43,6 +43,7 @@ struct factor {
   bool located = false;
   /// Results of pieces, next to each other, are operands again: of these the op makes its results.
   bool again = false;
+  std::int64_t least = 1;  ///< of such a factor: fewer positions are no piece
   /// Where its operand dimensions start in factor_table::operand_dims; in front of them, backwards,
   /// stand those of further results.
   std::int64_t operands_begin = 0;
@@ -75,9 +76,10 @@ struct factor_table {
   constexpr int operand_dim(const factor& f, int operand) const {
     return operand_dims.data()[f.operands_begin + operand];
   }
-  /// Results of a piece as operands again: `whole` is the shape of operand 0, of which the
-  /// dimensions that results have not are of one position.
-  constexpr shape again_shape(int op, shape whole) const {
+  /// Results of a piece as operands again: those of the shape `made` with the rank of operand 0,
+  /// whose shape is `whole`; dimensions that they lack are of one position.
+  constexpr shape again_shape(int op, shape whole, const shape& made) const {
+    if (made.rank == whole.rank) return made;
     bool kept[max_rank] = {};
     for (int f = 0; f < ops[static_cast<std::size_t>(op)].count; ++f)
       if (const factor& each = at(op, f);
@@ -202,9 +204,12 @@ class tile_map_context {
     table_.factors.back().located = true;
     return *this;
   }
-  /// The op on what it makes of pieces gives its results: they are the same for every iteration.
-  constexpr tile_map_context& again() {
+  /// The op on what it makes of pieces, of at least so many positions, gives its results: they are
+  /// the same for every iteration. Along the dimension of operand 0 that is cut results have what
+  /// they have in front of those of the next piece; where they lack it, one position.
+  constexpr tile_map_context& again(std::int64_t least = 1) {
     table_.factors.back().again = true;
+    table_.factors.back().least = least;
     return *this;
   }
   constexpr void composed() { table_.ops.back().composed = true; }

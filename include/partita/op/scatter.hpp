@@ -297,7 +297,8 @@ constexpr vec<std::int64_t> scatter_numbers(const ops::gather_dimensions& d, con
   bool rows = is_rows(d, to.rank, indices.rank) && updates.rank == indices.rank + to.rank - 1;
   for (int i = 1; rows && i < to.rank; ++i)
     rows = same_extent(to[i], updates[indices.rank + i - 1]);
-  return rows ? vec<std::int64_t>{} : encode(d);
+  if (rows) return {};  // (GCC 12 evaluates no `?:` of vectors)
+  return encode(d);
 }
 
 }  // namespace partita::op

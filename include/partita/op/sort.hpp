@@ -60,16 +60,20 @@ struct sort {
   }
 };
 
-/// The k greatest elements along the last dimension, greatest first, and where they are. Of equal
-/// ones the first comes first.
+/// The k greatest elements along the last dimension, greatest first, each with its position. Of
+/// equal ones the one of the smallest position comes first.
 ///
-/// Shapes    (..., n) -> (..., k), (..., k) of i32
+/// Shapes    values (..., n), positions (..., n) of integers -> (..., k), (..., k)
 /// Attributes: k
-/// Tile map  ([i, n]) -> ([i, k], [i, k]), n and k whole
-/// Errors    S189 k is not between 0 and n, or rank 0
+/// Tile map  ([i, n], [i, n]) -> ([i, k], [i, k])  again={n}, k whole: of the greatest of all
+/// pieces
+///           the greatest are taken, where that is less than the values themselves
+/// Cost      one flop per element
+/// Errors    S103 shapes differ, S120 positions of no integer type, S189 k is not between 0 and n,
+///           or rank 0
 struct top_k {
   static constexpr std::string_view name = "top_k";
-  static constexpr int operand_count = 1;
+  static constexpr int operand_count = 2;
   static constexpr void infer(infer_context& c) {
     const shape& from = c.operands[0].shape;
     const std::int64_t k = c.attrs.empty() ? -1 : c.attrs[0];
@@ -78,13 +82,26 @@ struct top_k {
     if (from[from.rank - 1] != dyn && k > from[from.rank - 1])
       return c.fail("S189", "top_k: k is ", k, "; the last dimension of ", c.operands[0],
                     " must have as many elements");
+    const tensor_type& positions = c.operands[1];
+    if (!is_integer(positions.element))
+      return c.fail("S120", "top_k: element type ", name_of(positions.element),
+                    " of the positions is not an integer type");
+    if (!same_shape(from, positions.shape))
+      return c.fail("S103", "top_k: shapes ", from, " and ", positions.shape, " differ");
     c.result = c.operands[0];
     c.result.shape[from.rank - 1] = k;
-    c.more.push_back({dtype::i32, c.result.shape});
+    c.more.push_back({positions.element, c.result.shape});
   }
   static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d + 1 < c.result.shape.rank; ++d)
-      c.tile(c.result.shape[d], d).also(1, d).operand(0, d);
+    const int last = c.result.shape.rank - 1;
+    for (int d = 0; d < last; ++d)
+      c.tile(c.result.shape[d], d).also(1, d).operand(0, d).operand(1, d);
+    if (c.attrs[0] == 0) return;
+    const std::int64_t value = size_of(c.operands[0].element);
+    const std::int64_t sent =
+        saturating_multiply(c.attrs[0], value + size_of(c.operands[1].element));
+    c.tile(c.operands[0].shape[last], no_dim).operand(0, last).operand(1, last);
+    c.again((sent + value - 1) / value);
   }
   static constexpr void derive(derive_context& c);
   static constexpr std::int64_t flops(const cost_context& c) {
@@ -111,8 +128,13 @@ constexpr value_id sort(builder& b, span<const value_id> operands, int dim, int 
   const std::int64_t attrs[] = {dim, keys, descending};
   return b.emit(def<op::sort>, operands, attrs);
 }
+/// The positions are those along the last dimension, of i32.
 constexpr value_id top_k(builder& b, value_id x, std::int64_t k) {
-  return b.emit(def<op::top_k>, {x}, {k});
+  if (b.failed() || x < 0) return -1;
+  const shape& from = b.type(x).shape;
+  const value_id positions =
+      from.rank == 0 ? x : ops::iota(b, tensor_type{dtype::i32, from}, from.rank - 1);
+  return b.emit(def<op::top_k>, {x, positions}, {k});
 }
 
 }  // namespace partita::ops
@@ -136,17 +158,41 @@ constexpr void sort::derive(derive_context& c) {
   }
 }
 
+/// Sorted along the last dimension as top_k sorts: values, positions turned around, positions.
+constexpr value_id sort_pairs(builder& b, value_id values, value_id positions) {
+  const value_id operands[] = {values, ops::logical_not(b, positions), positions};
+  return b.failed() ? -1 : ops::sort(b, operands, b.type(values).shape.rank - 1, 2, true);
+}
+/// Are these the positions along the last dimension themselves?
+constexpr bool count_along_last(const program& p, value_id positions) {
+  const op_id o = p.producer(positions);
+  return p.op(o).def->id == def<iota>.id && p.attrs(o)[0] == p.type(positions).shape.rank - 1;
+}
+
+/// The cotangents of what was taken, where it was; 0 elsewhere.
 constexpr void top_k::derive(derive_context& c) {
   if (c.cotangents[0] < 0) return;
   builder& b = c.b;
-  const value_id x = b.p.operand(c.op, 0);
+  const value_id x = b.p.operand(c.op, 0), given = b.p.operand(c.op, 1);
+  const value_id taken = b.p.op(c.op).result + 1;
   const std::int64_t k = b.p.attrs(c.op)[0];
   const tensor_type from = b.type(x);
-  const int last = from.shape.rank - 1;
+  const int rank = from.shape.rank, last = rank - 1;
+  if (count_along_last(b.p, given)) {
+    std::int64_t batch[max_rank] = {};
+    for (int d = 0; d < last; ++d) batch[d] = d;
+    const ops::ints others{batch, static_cast<std::size_t>(last)};
+    const std::int64_t along[] = {last};
+    c.operands[0] = ops::scatter(b, ops::scatter_update::add, from.shape, taken, c.cotangents[0],
+                                 {{}, along, others, others, along, rank});
+    return;
+  }
   tensor_type rest = from;
   rest.shape[last] -= k;
-  const value_id pair[] = {x, ops::iota(b, tensor_type{dtype::i64, from.shape}, last)};
-  const value_id positions = 1 + ops::sort(b, pair, last, 1, true);
+  const value_id operands[] = {x, ops::logical_not(b, given),
+                               ops::iota(b, tensor_type{dtype::i64, from.shape}, last)};
+  const value_id positions = 2 + ops::sort(b, operands, last, 2, true);
+  if (b.failed()) return;
   const value_id parts[] = {c.cotangents[0], ops::constant(b, rest, 0)};
   const value_id placed[] = {positions, ops::concatenate(b, parts, last)};
   c.operands[0] = 1 + ops::sort(b, placed, last, 1, false);

@@ -1,7 +1,8 @@
-/// Reductions that joins no combiner: of pairs of a value and its position.
+/// Reductions that no combiner joins: of pairs of a value and its position.
 ///
 /// Law       What is extreme among the extremes of pieces, put together in any order, is extreme
-///           among all: a position tells which of equal values is meant.
+///           among all: a position tells which of equal values is meant. So are the k greatest ones
+///           among the k greatest of each piece.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,28 @@
 namespace partita::prove_detail {
 
 constexpr bool is_of_pairs(const site& at) {
-  return at.def().id == def<op::reduce>.id && at.operand_count() == 2;
+  return (at.def().id == def<op::reduce>.id || at.def().id == def<op::top_k>.id) &&
+         at.operand_count() == 2;
 }
+
+/// Which dimensions of its operands such an op looks through, and where the others are in its
+/// results.
+struct paired_dims {
+  bool cut[max_rank] = {};    ///< by dimension of the operands: those that it looks through
+  int to_dim[max_rank] = {};  ///< dimension of the results; -1: they lack it
+  int rank = 0;               ///< of the results
+
+  constexpr explicit paired_dims(const site& at) {
+    const int given = at.operand_type(0).shape.rank;
+    const bool keeps = at.def().id == def<op::top_k>.id;
+    for (int d = 0; d < given; ++d) {
+      cut[d] = keeps
+                   ? d == given - 1
+                   : op::reduce::reduced(at.attrs().data(), static_cast<int>(at.attrs().size()), d);
+      to_dim[d] = cut[d] && !keeps ? -1 : rank++;
+    }
+  }
+};
 
 /// Of pieces: the results for each of them, terms of their own that have one dimension more.
 constexpr bool reduce_pieces(workspace& w, const site& at, claim_list& to) {
@@ -65,29 +86,33 @@ constexpr bool reduce_again(workspace& w, const site& at, claim_list& to) {
   const view& v = w.all.views[a.view];
   const shape &given = at.operand_type(0).shape, &tensor = w.all.terms[a.term].shape;
   const int last = v.dims - 1;
-  int to_dim[max_rank] = {}, rank = 0;
-  bool reduced[max_rank] = {};
-  for (int d = 0; d < given.rank; ++d) {
-    reduced[d] = op::reduce::reduced(at.attrs().data(), static_cast<int>(at.attrs().size()), d);
-    to_dim[d] = reduced[d] ? -1 : rank++;
-  }
-  piece all;
-  view result(rank, last);
+  const paired_dims dims(at);
+  piece all, of_each;  // the pieces, and what of each of them
+  view result(dims.rank, last);
   std::int64_t seen[max_rank] = {};
   for (auto& n : seen) n = 1;
   for (int i = 0; i < v.count; ++i) {
     const digit& each = v.digits[i];
-    const bool is_reduced = each.owner >= 0 && reduced[each.owner];
-    if (is_reduced != (each.dim == last)) return false;
-    if (is_reduced) {
+    const bool is_cut = each.owner >= 0 && dims.cut[each.owner];
+    if (is_cut) seen[each.owner] *= each.extent;
+    if (!is_cut && each.dim == last) return false;
+    if (!is_cut)
+      result.add(each.owner < 0 ? each.owner : dims.to_dim[each.owner], each);
+    else if (each.dim == last)
       all.add(0, each.extent, each.stride);
-      seen[each.owner] *= each.extent;
-    } else {
-      result.add(each.owner < 0 ? each.owner : to_dim[each.owner], each);
-    }
+    else if (each.dim == dims.to_dim[each.owner])
+      of_each.add(0, each.extent, each.stride);
+    else
+      return false;
   }
-  for (int d = 0; d < given.rank; ++d)
-    if (reduced[d] && seen[d] != given.extents[d]) return false;
+  for (int d = 0; d < given.rank; ++d) {
+    if (!dims.cut[d]) continue;
+    if (seen[d] != given.extents[d]) return false;
+    const int to = dims.to_dim[d];
+    if (to < 0) continue;
+    if (v.start[to] != 0 || of_each.covered() != tensor.extents[to]) return false;
+    result.add(to, to, tensor.extents[to], 1);
+  }
   if (v.start[last] != 0 || all.covered() != tensor.extents[last]) return false;
   for (int d = 0; d < last; ++d) {
     result.start[d] = v.start[d];

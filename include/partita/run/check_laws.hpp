@@ -58,7 +58,8 @@ class tile_map_check {
     for (bool nested : {false, true})  // an entry that is wrong by itself is refused by itself
       for (int f = 0; f < count(); ++f)
         for (std::int64_t n = 1; n <= map_.at(0, f).size; ++n)
-          if (map_.at(0, f).size % n == 0 && possible(f, n)) try_factor(f, n, nested);
+          if (map_.at(0, f).size % n == 0 && possible(f, n, map_.at(0, f).size))
+            try_factor(f, n, nested);
     for (int f = 0; f < count(); ++f)
       for (std::int64_t more : {1, 3})
         for (bool high : {false, true})
@@ -87,7 +88,9 @@ class tile_map_check {
     return stretch_halo(a_.op, map_, map_.at(0, f), {operands.data(), operands.size()}, result,
                         attrs);
   }
-  bool possible(int f, std::int64_t n) const {
+  /// May a loop of n iterations take a factor of which so many positions are left?
+  bool possible(int f, std::int64_t n, std::int64_t left) const {
+    if (map_.at(0, f).again && n > 1 && left < n * map_.at(0, f).least) return false;
     if (!map_.at(0, f).halo || n == 1) return true;
     if (map_.at(0, f).size == 0) return false;
     vec<std::int64_t> attrs = a_.attrs;
@@ -195,7 +198,7 @@ class tile_map_check {
     for (int g = 0; n > 1 && g < count(); ++g)
       for (std::int64_t m : {2, 3})
         if (is_front(g) && positions(g) % m == 0 && (g != f || !map_.at(0, g).halo) &&
-            possible(g, m)) {
+            possible(g, m, positions(g))) {
           nest.push_back({g, m});
           try_nest(nest);
           nest.pop_back();

@@ -45,9 +45,9 @@ inline std::vector<array> run_again(const op_def& def, const factor_table& map, 
                                     const vec<tensor_type>& results, span<const std::int64_t> attrs,
                                     const run_options& options) {
   const int dim = map.operand_dim(map.at(row, factor), 0);
-  const shape one = map.again_shape(row, whole);
+  const shape one = map.again_shape(row, whole, results[0].shape);
   shape all = one;
-  all[dim] = static_cast<std::int64_t>(made.size());
+  all[dim] *= static_cast<std::int64_t>(made.size());
   std::vector<array> operands;
   for (std::size_t r = 0; r < results.size(); ++r) {
     operands.emplace_back(tensor_type{results[r].element, all});

@@ -189,13 +189,21 @@ class explainer {
   constexpr text whole_for(const collective_note& n, int axis) const {
     const std::string_view why = c_.p.op(n.op).def->needs_whole;
     const int dim = c_.made(n.value).dim_of(axis);
-    if (why.empty() || dim < 0) return {};
+    if (dim < 0) return {};
     for (int i = 0; i < c_.p.op(n.op).operand_count; ++i) {
       if (c_.p.operand(n.op, i) != n.value) continue;
       for (int f = 0; f < c_.map.ops[n.op].count; ++f)
-        if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim) return {};
+        if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim) return too_small(n.op, f, dim, axis);
     }
+    if (why.empty()) return {};
     return concat(", since along dimension ", dim, ' ', why);
+  }
+  /// Would pieces be so small that what an op makes of each is more than they are?
+  constexpr text too_small(op_id o, int f, int dim, int axis) const {
+    const std::int64_t least = c_.map.at(o, f).least;
+    if (c_.local(o, f) >= least * c_.size(o, axis)) return {};
+    return concat(", since along dimension ", dim, " what it takes of a piece of fewer than ",
+                  least, " elements is more than the piece");
   }
   /// The dimension of the value that a factor slices, or `no_dim`. Notes of one op stand in the
   /// order of its operands, so that the search goes on where the last one ended.

@@ -314,15 +314,17 @@ class lowering {
     const collective what = gather_again(c_, o);
     if (what.axes.count == 0) return;
     const op_node& n = c_.p.ops[o];
-    const shape one = c_.map.again_shape(o, out().type(operands_[0]).shape);
+    const shape one =
+        c_.map.again_shape(o, out().type(operands_[0]).shape, out().type(local_[n.result]).shape);
     shape all = one;
     for (const auto& e : what.axes) all[e.dim] *= c_.mesh.size(e.axis);
     operands_.clear();
     for (int r = 0; r < n.result_count; ++r) {
       const value_id v = n.result + r;
       const dtype t = c_.p.type(v).element;
-      const value_id made[] = {local_[v]};
-      const value_id x = append_for(out(), n.marks, def<op::reshape>, made, {}, {t, one});
+      value_id x = local_[v];
+      if (const value_id made[] = {x}; out().type(x).shape != one)
+        x = append_for(out(), n.marks, def<op::reshape>, made, {}, {t, one});
       operands_.push_back(append(out(), what, x, {t, all}));
       out().ops.back().marks = n.marks;
       note(what, collective_reason::again, v, o, out().type(x).bytes());

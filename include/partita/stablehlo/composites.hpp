@@ -26,6 +26,7 @@ inline constexpr const op_def* composites[] = {
     &def<op::stop_gradient>,
     &def<op::tag>,
     &def<op::tiling>,
+    &def<op::top_k>,
 };
 constexpr const op_def* composite_named(std::string_view name) {
   for (const op_def* each : composites)

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <partita/ir/copy.hpp>
+#include <partita/op/constant.hpp>
 #include <partita/support/name_table.hpp>
 
 namespace partita::stablehlo_detail {
 
-/// The program without constants that nothing uses: what reductions start from is none of its ops.
+/// The program without constants and positions that nothing uses: what reductions start from, and
+/// the positions that top_k gives anyway, are none of its ops.
 constexpr program without_unused_constants(program&& p) {
   vec<char> used(p.types.size(), 0);
   for (value_id v : p.operand_list) used[static_cast<std::size_t>(v)] = 1;
   for (const auto& out : p.outputs) used[static_cast<std::size_t>(out.value)] = 1;
   const auto unused = [&](op_id o) {
-    return p.op(o).def->constant && used[static_cast<std::size_t>(p.op(o).result)] == 0;
+    const op_def& d = *p.op(o).def;
+    return (d.constant || d.id == def<op::iota>.id) &&
+           used[static_cast<std::size_t>(p.op(o).result)] == 0;
   };
   for (auto& r : p.regions) r = without_unused_constants(static_cast<program&&>(r));
   bool any = false;

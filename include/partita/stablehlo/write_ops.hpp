@@ -797,7 +797,13 @@ constexpr void write_sort(body_writer& w, op_id o) {
   w.out() << "})";
   w.signature(o);
 }
+/// (CHLO's own knows no other positions than those along the dimension.)
 constexpr void write_top_k(body_writer& w, op_id o) {
+  const value_id positions = w.p.operand(o, 1);
+  if (!op::count_along_last(w.p, positions) || w.type_of(o, 1).element != dtype::i32)
+    return write_composed(w, o, [&](builder& b, const vec<value_id>& x) {
+      return as_sorted(b, x[0], x[1], w.p.attrs(o)[0]);
+    });
   w.begin(o);
   w.out() << "chlo.top_k(" << w.operand(o, 0) << ", k = " << w.p.attrs(o)[0] << ") : ";
   w.type(w.type_of(o, 0));

@@ -101,23 +101,25 @@ inline void top_k_kernel(const kernel_context& c) {
   const shape& from = c.types[0].shape;
   const std::int64_t n = from[from.rank - 1], k = c.attrs[0];
   if (c.result.shape.elements() == 0) return;
-  const auto size = static_cast<std::size_t>(size_of(c.types[0].element));
-  const order_function order = order_function_of(c.types[0].element);
-  std::vector<std::int32_t> position(static_cast<std::size_t>(n));
+  const std::int64_t sizes[] = {size_of(c.types[0].element), size_of(c.types[1].element)};
+  const order_function value_order = order_function_of(c.types[0].element);
+  const order_function position_order = order_function_of(c.types[1].element);
+  std::vector<std::int64_t> place(static_cast<std::size_t>(n));
   for (std::int64_t l = 0; l < from.elements() / n; ++l) {
-    const std::byte* line = c.operands[0] + static_cast<std::size_t>(l * n) * size;
-    std::iota(position.begin(), position.end(), 0);
-    std::partial_sort(position.begin(), position.begin() + k, position.end(),
-                      [&](std::int32_t a, std::int32_t b) {
-                        const int o = order(line, a, b);
-                        return o != 0 ? o > 0 : a < b;
+    const std::byte* const values = c.operands[0] + l * n * sizes[0];
+    const std::byte* const positions = c.operands[1] + l * n * sizes[1];
+    std::iota(place.begin(), place.end(), std::int64_t{0});
+    std::partial_sort(place.begin(), place.begin() + k, place.end(),
+                      [&](std::int64_t i, std::int64_t j) {
+                        if (const int o = value_order(values, i, j); o != 0) return o > 0;
+                        const int o = position_order(positions, i, j);
+                        return o != 0 ? o < 0 : i < j;
                       });
-    for (std::int64_t i = 0; i < k; ++i) {
-      const std::int32_t p = position[static_cast<std::size_t>(i)];
-      std::memcpy(c.outs[0] + static_cast<std::size_t>(l * k + i) * size,
-                  line + static_cast<std::size_t>(p) * size, size);
-      c.output<std::int32_t>(1)[l * k + i] = p;
-    }
+    for (std::int64_t i = 0; i < k; ++i)
+      for (std::size_t r = 0; r < 2; ++r)
+        std::memcpy(c.outs[r] + (l * k + i) * sizes[r],
+                    (r == 0 ? values : positions) + place[static_cast<std::size_t>(i)] * sizes[r],
+                    static_cast<std::size_t>(sizes[r]));
   }
 }
 
