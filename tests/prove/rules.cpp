@@ -842,3 +842,59 @@ TEST_CASE("rules: a recurrence that starts from the same number everywhere") {
     }
   }
 }
+
+TEST_CASE("rules: a select of two equal values, whatever the flags are") {
+  const std::string in = "(%x: tensor<3xf32>, %z: tensor<3xf32>, %f: tensor<3xi1>)\n",
+                    out = "  return %y : tensor<3xf32>\n";
+  const std::string source = in +
+                             "  %r = roll(%f) {dim=0, shift=1} : tensor<3xi1>\n"
+                             "  %y = select(%r, %x, %x) : tensor<3xf32>\n" +
+                             out;
+  const auto chosen = [&](const std::string& second) {
+    return in + "  %y = select(%f, %x, " + second + ") : tensor<3xf32>\n" + out;
+  };
+  CHECK(does(source, source));
+  CHECK(does(source, chosen("%x")));
+  CHECK_FALSE(does(source, chosen("%z")));
+}
+
+TEST_CASE("rules: two equal loops are one") {
+  const auto loop = [](const std::string& name, const std::string& op) {
+    return "  %" + name +
+           " = scan(%z, %x) {length=2, carried=1, sliced=1} do (%i: tensor<i32>, "
+           "%c: tensor<3xf32>, %r: tensor<3xf32>) {\n    %n = " +
+           op +
+           "(%c, %r) : tensor<3xf32>\n    %m = tanh(%n) : tensor<3xf32>\n    return %m : "
+           "tensor<3xf32>\n  } : tensor<3xf32>\n";
+  };
+  const std::string in = "(%x: tensor<2x3xf32>, %z: tensor<3xf32>)\n",
+                    out = "  return %a, %b : tensor<3xf32>, tensor<3xf32>\n";
+  const std::string source = in + loop("a", "add") + loop("b", "add") + out;
+  const std::string once =
+      in + loop("a", "add") + "  return %a, %a as \"b\" : tensor<3xf32>, tensor<3xf32>\n";
+  CHECK(does(source, source));
+  CHECK(does(source, once));
+  CHECK_FALSE(does(source, in + loop("a", "add") + loop("b", "multiply") + out));
+  CHECK_FALSE(does(in + loop("a", "add") + loop("b", "multiply") + out, once));
+}
+
+TEST_CASE("rules: the same block written to each place, in an order of each device's own") {
+  const std::string source =
+      "(%x: tensor<4xf32>)\n  %b = broadcast_in_dim(%x) {dims=[1]} : tensor<2x4xf32>\n"
+      "  %y = reshape(%b) : tensor<8xf32>\n  return %y : tensor<8xf32>\n";
+  const auto local = [](const std::string& second, const std::string& update) {
+    return "(%x: tensor<4xf32>)\n  %c = constant {0} : tensor<8xf32>\n"
+           "  %s = shard_start {4 <\"B\">} : tensor<i32>\n  %n = constant {4} : tensor<i32>\n"
+           "  %e = constant {8} : tensor<i32>\n  %t = add(%s, %n) : tensor<i32>\n"
+           "  %m = remainder(%t, %e) : tensor<i32>\n  %u = negate(%x) : tensor<4xf32>\n"
+           "  %w = dynamic_update_slice(%c, %x, %s) : tensor<8xf32>\n"
+           "  %y = dynamic_update_slice(%w, " +
+           update + ", " + second +
+           ") : tensor<8xf32>\n"
+           "  return %y : tensor<8xf32>\n";
+  };
+  CHECK(does(source, local("%m", "%x"), "\"B\":2"));
+  CHECK_FALSE(does(source, local("%s", "%x"), "\"B\":2"));  // the first block again
+  CHECK_FALSE(does(source, local("%n", "%x"), "\"B\":2"));  // on the second device again
+  CHECK_FALSE(does(source, local("%m", "%u"), "\"B\":2"));
+}

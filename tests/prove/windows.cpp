@@ -1,47 +1,12 @@
 // Windows whose pieces are moved inside of a tensor, and windows that are padded: proved, and what
 // differs is not.
-#include <doctest/doctest.h>
-
 #include <string>
 
-#include <partita/cpu.hpp>
-#include <partita/prove/prove.hpp>
-#include <partita/spmd/parse.hpp>
-
-#include "../data.hpp"
+#include "partitioned_case.hpp"
 
 namespace pt = partita;
-using data::str;
 
 namespace {
-
-struct windows_case {
-  pt::program source;
-  pt::device_program device;
-
-  windows_case(const std::string& text, const pt::mesh& m, const auto&... tactics)
-      : source(pt::parse(text)) {
-    REQUIRE_MESSAGE(!source.error, str(source.error.message));
-    device = pt::partition(source, m, pt::schedule(tactics...)).device;
-    const auto x = data::arguments(source);
-    CHECK(pt::equal(pt::emulate(device, x), pt::evaluate(source, x)));
-  }
-  std::string why() const {
-    const pt::verdict v = pt::prove(source, device);
-    return v.proved ? "" : str(v.error.message) + "\n" + str(pt::print(device));
-  }
-  /// Is it proved with one text in place of another one?
-  bool proved(const std::string& from, const std::string& to) const {
-    std::string changed = str(pt::print(device.local, &device.mesh));
-    const auto at = changed.find(from);
-    REQUIRE_MESSAGE(at != std::string::npos, changed);
-    changed.replace(at, from.size(), to);
-    pt::device_program d = device;
-    d.local = pt::parse(changed, d.mesh);
-    REQUIRE_MESSAGE(!d.local.error, str(d.local.error.message));
-    return pt::prove(source, d).proved;
-  }
-};
 
 std::string gathered(const std::string& window) {
   return "func @main(%x: tensor<16x8xf32>, %v: tensor<16x8xf32>) {\n"
@@ -62,14 +27,14 @@ const auto x_columns = pt::manual("M", {{"x", 1}}, "columns");
 
 TEST_CASE("windows: pieces are moved inside") {
   for (int b : {2, 4}) {
-    CHECK(windows_case(gathered(rows), {{"B", b}}, x_rows).why() == "");
-    CHECK(windows_case(scattered(rows), {{"B", b}}, x_rows).why() == "");
+    CHECK(partitioned_case(gathered(rows), {{"B", b}}, x_rows).why() == "");
+    CHECK(partitioned_case(scattered(rows), {{"B", b}}, x_rows).why() == "");
   }
-  CHECK(windows_case(gathered(both), {{"B", 4}, {"M", 2}}, x_rows, x_columns).why() == "");
-  CHECK(windows_case(scattered(both), {{"B", 4}, {"M", 2}}, x_rows, x_columns).why() == "");
+  CHECK(partitioned_case(gathered(both), {{"B", 4}, {"M", 2}}, x_rows, x_columns).why() == "");
+  CHECK(partitioned_case(scattered(both), {{"B", 4}, {"M", 2}}, x_rows, x_columns).why() == "");
 }
 TEST_CASE("windows: pieces that are moved elsewhere, or of which more is kept") {
-  const windows_case c(scattered(rows), {{"B", 4}}, x_rows);
+  const partitioned_case c(scattered(rows), {{"B", 4}}, x_rows);
   CHECK(c.proved("{ge, ", "{ge, "));
   CHECK_FALSE(c.proved("{ge, ", "{le, "));
   CHECK_FALSE(c.proved("window=[3, 1]", "window=[2, 1]"));
@@ -87,7 +52,7 @@ TEST_CASE("windows: operands of a sum over all taps are padded") {
       "rhs_dilation=[2], low=[2], high=[1]} : tensor<3x6x1xf32>\n"
       "  return %y : tensor<3x6x1xf32>\n}\n";
   const auto taps = pt::manual("B", {{"w", 0}}, "taps", pt::uneven::pad);
-  const windows_case c(text, {{"B", 8}}, taps);
+  const partitioned_case c(text, {{"B", 8}}, taps);
   CHECK(c.why() == "");
 }
 TEST_CASE("windows: borders of elements that stand twice next to each other") {
@@ -100,7 +65,7 @@ TEST_CASE("windows: borders of elements that stand twice next to each other") {
       "high=[1]} : tensor<1x16x2xf32>\n"
       "  return %y : tensor<1x16x2xf32>\n}\n";
   for (int b : {2, 4}) {
-    const windows_case c(text, {{"B", b}}, pt::manual("B", {{"x", 1}}, "space"));
+    const partitioned_case c(text, {{"B", b}}, pt::manual("B", {{"x", 1}}, "space"));
     CHECK(c.why() == "");
     CHECK_FALSE(c.proved("{+1}", "{-1}"));
     CHECK_FALSE(c.proved("{-1}", "{+1}"));

@@ -17,23 +17,6 @@ class writing_blocks {
   constexpr writing_blocks(workspace& w, const program& p, op_id o, claim_list& to)
       : w_(w), p_(p), o_(o), to_(to), whole_(p.type(p.op(o).result).shape) {}
 
-  constexpr void apply() {
-    forget();
-    if (!find_dimension() || !find_start()) return;
-    for (int c = to_.first[p_.operand(o_, 1)]; c >= 0; c = w_.claims[c].next) {
-      written_blocks now;
-      if (!find_whole(w_.claims[c], now.whole)) continue;
-      now.dim = dim_;
-      now.block = block_;
-      now.first = start_.start[0] / block_;
-      now.count = 1;
-      join(now);
-      keep(now);
-      if (now.count * block_ == whole_.extents[dim_]) w_.add(to_, p_.op(o_).result, now.whole);
-      return;
-    }
-  }
-
  private:
   workspace& w_;
   const program& p_;
@@ -72,21 +55,44 @@ class writing_blocks {
     return inside && keeps_blocks(start_, block_, extent);
   }
   /// What shows, in this block, what the update shows: its dimension goes on, from where the first
-  /// block is.
-  constexpr bool find_whole(const claim& update, claim& whole) const {
-    if (update.view == open_view) return false;
+  /// block is. (One element may be one of any dimension, by any steps that lead around it.)
+  template <class F>
+  constexpr void for_each_whole(const claim& update, const F& f) const {
+    if (update.view == open_view) return;
     const view& seen = w_.all.views[update.view];
     const digit* const only = only_digit(seen, dim_);
-    if (only != nullptr)
-      return only->dim >= 0 && only->stride > 0 && goes_on(update, only->dim, only->stride, whole);
-    if (block_ > 1) return false;
-    // One element may be one of any dimension, by any steps that lead around it.
     const shape tensor = w_.all.terms[update.term].shape;
-    for (int dim = 0; dim < seen.dims; ++dim)
+    claim whole;
+    if (only != nullptr && only->dim >= 0 && only->stride > 0 &&
+        goes_on(update, only->dim, only->stride, whole))
+      f(whole);
+    for (int dim = 0; dim < seen.dims && only == nullptr && block_ == 1; ++dim)
       if (const std::int64_t all = outside::modulus(seen.beyond[dim], tensor.extents[dim]);
           sees_one(seen, dim) && goes_on(update, dim, steps_around(all), whole))
-        return true;
-    return false;
+        f(whole);
+    if (repeats_block(update, whole)) f(whole);
+  }
+  constexpr void write(const claim& whole) {
+    written_blocks now{whole, dim_, start_, block_, start_.start[0] / block_, 1};
+    join(now);
+    keep(now);
+    if (now.count * block_ == whole_.extents[dim_]) w_.add(to_, p_.op(o_).result, now.whole);
+  }
+  /// Each block is the same as the others.
+  constexpr bool repeats_block(const claim& update, claim& whole) const {
+    const view& seen = w_.all.views[update.view];
+    view v = seen;
+    v.count = 0;
+    for (int owner = 0; owner < seen.rank; ++owner) {
+      if (owner == dim_) v.add(owner, no_dim, whole_.extents[owner] / block_, 0);
+      for (int i = 0; i < seen.count; ++i)
+        if (seen.digits[i].owner == owner) v.add(owner, seen.digits[i]);
+    }
+    for (int i = 0; i < seen.count; ++i)
+      if (seen.digits[i].owner < 0) v.add(seen.digits[i].owner, seen.digits[i]);
+    if (!v.good()) return false;
+    whole = {update.term, w_.number(v, update.term), update.sums, update.scale};
+    return true;
   }
   /// (A tensor that is not there yet, whole, may be padded.)
   constexpr std::int64_t steps_around(std::int64_t all) const {
@@ -141,19 +147,26 @@ class writing_blocks {
     whole = {update.term, w_.number(v, update.term), update.sums, update.scale};
     return true;
   }
+  /// Are starts as far from each other on all devices?
+  static constexpr bool same_steps(const view& a, const view& b) {
+    for (int i = 0; i < a.count && a.count == b.count; ++i)
+      if (a.digits[i] != b.digits[i]) return false;
+    return a.count == b.count;
+  }
   /// With what was written before, if that stands next to it. (Whatever else was there.)
   constexpr void join(written_blocks& now) const {
-    const int before = w_.written_of[p_.operand(o_, 0)];
-    if (before < 0) return;
-    const written_blocks& old = w_.written[before];
     const std::int64_t all = whole_.extents[dim_] / block_;
-    if (!(old.whole == now.whole) || old.dim != now.dim || old.block != now.block) return;
     const auto around = [&](std::int64_t n) { return (n % all + all) % all; };
-    if (around(old.first + old.count - now.first) == 0) {
-      now.first = old.first;
+    for (int i = w_.written_of[p_.operand(o_, 0)]; i >= 0; i = w_.written[i].next) {
+      const written_blocks& old = w_.written[i];
+      if (!(old.whole == now.whole) || old.dim != now.dim || old.block != now.block ||
+          !same_steps(old.start, now.start))
+        continue;
+      const bool behind = around(old.first + old.count - now.first) == 0;
+      if (!behind && around(now.first + 1 - old.first) != 0) continue;
+      if (behind) now.first = old.first;
       now.count = old.count + 1;
-    } else if (around(now.first + 1 - old.first) == 0) {
-      now.count = old.count + 1;
+      return;
     }
   }
   /// What was known of the result when this program was looked at before, maybe of other inputs.
@@ -164,9 +177,20 @@ class writing_blocks {
     }
     w_.written_of[p_.op(o_).result] = -1;
   }
-  constexpr void keep(const written_blocks& now) {
-    w_.written_of[p_.op(o_).result] = static_cast<int>(w_.written.size());
+  constexpr void keep(written_blocks now) {
+    int& first = w_.written_of[p_.op(o_).result];
+    now.next = first;
+    first = static_cast<int>(w_.written.size());
     w_.written.push_back(now);
+  }
+
+ public:
+  // (Behind its templates: else Clang does not evaluate them in a constant.)
+  constexpr void apply() {
+    forget();
+    if (!find_dimension() || !find_start()) return;
+    for (int c = to_.first[p_.operand(o_, 1)]; c >= 0; c = w_.claims[c].next)
+      for_each_whole(w_.claims[c], [&](const claim& whole) { write(whole); });
   }
 };
 

@@ -45,7 +45,9 @@ struct claim_list {
 struct written_blocks {
   claim whole;  ///< what the value is when all blocks are there
   int dim = -1;
+  view start;  ///< of a block: on other devices it is so much further on
   std::int64_t block = 0, first = 0, count = 0;  ///< elements of a block; blocks
+  int next = -1;  ///< another one of the same value: it may become this or that
 };
 
 /// A loop of the source, whose values are terms of their own: of what is carried nothing is known
@@ -75,7 +77,7 @@ struct workspace {
   vec<claim> claims;
   vec<source_loop> loops;
   vec<written_blocks> written;
-  vec<int> written_of;  ///< by value of the program that is looked at: one of these, or -1
+  vec<int> written_of;  ///< by value of the program that is looked at: the first of these, or -1
   const program* written_in = nullptr;
   tile_map_rows rows;  ///< of the source's ops, and of local ones
   factor_table local;  ///< of one value, see set_loops

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/ir/same_code.hpp>
 #include <partita/ir/wires.hpp>
 #include <partita/op/call.hpp>
 #include <partita/op/case_of.hpp>
@@ -59,6 +60,7 @@ class loop_lifting {
       made.operands.push_back(w_.claims[to_.first[v]]);
       operands.push_back(made.operands.back().seen());
     }
+    if (is_defined(made, operands)) return;
     for (const auto& r : p_.regions_of(o_)) {
       made.inputs.push_back(vec<claim>(r.inputs.size(), claim{}));
       made.outputs.push_back(vec<claim>(r.outputs.size(), claim{}));
@@ -104,6 +106,25 @@ class loop_lifting {
   claim_list& to_;
   wire_list wires_;
 
+  /// A loop that does the same with the same operands makes the same.
+  constexpr bool is_defined(const source_loop& made, const vec<operand_term>& operands) {
+    int t = w_.all.terms.first_candidate(*p_.op(o_).def, operands);
+    for (; t >= 0; t = w_.all.terms[t].next) {
+      const source_loop& known = w_.loops[w_.all.terms[t].factors];
+      if (!ir_detail::same_elements(known.operands, made.operands) || !same_loop(known)) continue;
+      for (int i = 0; i < p_.op(o_).result_count; ++i)
+        w_.add(to_, p_.op(o_).result + i, {t + i, w_.all.terms[t + i].own, {}});
+      return true;
+    }
+    return false;
+  }
+  constexpr bool same_loop(const source_loop& other) const {
+    bool same = p_.op(o_).region_count == other.p->op(other.op).region_count &&
+                same_elements(p_.attrs(o_), other.p->attrs(other.op));
+    for (int r = 0; r < p_.op(o_).region_count && same; ++r)
+      same = same_code(p_.region(o_, r), other.p->region(other.op, r));
+    return same;
+  }
   /// Is there an iteration at least? (Of a scan without any, nothing is asked.)
   constexpr bool is_scan() const { return p_.op(o_).def->id == def<op::scan>.id; }
   static constexpr const wire_end* end_of(const wire& w, wire_end::kind_type kind) {

@@ -39,12 +39,11 @@ constexpr int seen_alike(workspace& w, int given, int rank) {
   return w.defining && seen != v ? no_view : w.all.views.number(seen);
 }
 
+constexpr bool is_one_element(const shape& s) { return s.rank > 0 && s.elements() == 1; }
 /// Is an operand a scalar? (A tensor of one element is one of all positions that there are.)
 constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
   if (c.view == open_view || w.all.views[c.view].count > 0) return false;
-  const bool single =
-      rank > 0 && w.all.views[c.view].dims > 0 && w.all.terms[c.term].shape.elements() == 1;
-  return !single;
+  return rank == 0 || w.all.views[c.view].dims == 0 || !is_one_element(w.all.terms[c.term].shape);
 }
 
 /// The operand whose view tells best where nothing need be known of the others, as it shows nothing
@@ -112,7 +111,8 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     }
     leader = seen;
     const operand_term& alias = w.all.terms[mine.term].alias;
-    if (alias.term >= 0 && w.all.views[alias.view].count == 0) {
+    if (alias.term >= 0 && w.all.views[alias.view].count == 0 &&
+        !is_one_element(w.all.terms[alias.term].shape)) {
       repeated = true;
       operands.push_back(w.all.scalar(alias));
     } else {

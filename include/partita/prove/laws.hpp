@@ -116,6 +116,12 @@ constexpr bool has_laws(const op_def& d) {
          d.tile_map != &no_factors;
 }
 
+/// Does an operand say only where the others go? (What the identity is combined with stays as it
+/// is, wherever that is.)
+constexpr bool says_where(const site& at, int operand) {
+  return at.def().id == def<op::scatter>.id && operand == at.operand_count() - 2;
+}
+
 /// Room for what a law looks at, from op to op.
 struct law_room {
   struct operand_dims {
@@ -483,12 +489,13 @@ class op_law {
       if (mine.digits[i].owner < 0) axes |= 1u << axis_of(mine.digits[i]);
     return sums.add(axes, at(f).combine) || no("it reduces what is pending already");
   }
-  /// Do all operands hold the identity behind the end of what is reduced?
+  /// Do all operands that are combined hold the identity behind the end of what is reduced?
   constexpr bool all_identity(int f) const {
     if (!source_.def().reduces_identity) return false;
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
-      if (d == no_dim || operand_type(i).shape.has_no_elements()) continue;
+      if (d == no_dim || operand_type(i).shape.has_no_elements() || says_where(source_, i))
+        continue;
       if (!is_alone(f, i) || !all_.is_identity(pieces_[i * max_rank + d].beyond, at(f).combine,
                                                operand_type(i).element))
         return false;

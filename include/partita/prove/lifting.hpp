@@ -281,7 +281,7 @@ constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list
   for (int side = 1; side < 3; ++side) {
     const claim x = w.chosen[side], &other = w.chosen[3 - side];
     const combiner combine = leaves_by(w, other);
-    if (x.sums.any() || flag.sums.any() || combine == combiner::stack ||
+    if (flag.sums.any() || combine == combiner::stack ||
         (x.scale != 1 && combine != combiner::add) || count_devices(w, flag, side == 1) != 1)
       continue;
     const view& v = w.all.views[flag.view];
@@ -292,8 +292,8 @@ constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list
       same = same && !w.all.views[x.view].depends_on(axis_of(v.digits[i]));
     }
     if (!same) continue;
-    pending sums;
-    sums.add(axes, combine);
+    pending sums = x.sums;
+    if (!sums.add(axes, combine)) continue;
     w.add(to, p.op(o).result, {x.term, x.view, sums, x.scale});
     return true;
   }
@@ -380,6 +380,15 @@ constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list&
   return false;
 }
 
+/// A select of two equal values is that value, whatever the flags are.
+constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list& to) {
+  for (int i = to.first[p.operand(o, 1)]; i >= 0; i = w.claims[i].next)
+    for (int k = to.first[p.operand(o, 2)]; k >= 0; k = w.claims[k].next)
+      if (w.claims[i].view != open_view && w.claims[i] == w.claims[k])
+        w.add(to, p.op(o).result, claim(w.claims[i]));
+  return to.first[p.op(o).result] >= 0;
+}
+
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   if (n.def->passes_on) {
@@ -391,7 +400,8 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->role == op_role::control) return lift_control(w, p, o, to);
   if (n.def->collective) return lift_collective(w, p, o, to);
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
-  if (n.def->id == def<op::select>.id && choose_known(w, p, o, to)) return;
+  if (n.def->id == def<op::select>.id && (choose_known(w, p, o, to) || choose_equal(w, p, o, to)))
+    return;
   write_blocks(w, p, o, to);
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;

@@ -1,0 +1,56 @@
+// Programs with padding and with parts that repeat: proved, and what differs is not.
+#include <string>
+
+#include "partitioned_case.hpp"
+
+namespace pt = partita;
+
+namespace {
+
+const pt::mesh both{{"B", 2}, {"M", 2}};
+
+std::string scattered(const std::string& by, const std::string& element, const std::string& index) {
+  const std::string of = "x" + element + ">";
+  return "func @main(%x: tensor<4x3" + of + ", %i: tensor<5x" + index + ">, %u: tensor<5x3" + of +
+         ") {\n  %y = scatter(%x, %i, %u) {" + by + "} : tensor<4x3" + of +
+         "\n  return %y : tensor<4x3" + of + "\n}\n";
+}
+
+}  // namespace
+
+TEST_CASE("uneven: updates behind the end are the identity, wherever they go") {
+  const auto updates = pt::manual("B", {{"u", 0}}, "updates", pt::uneven::pad);
+  const auto rows = pt::manual("M", {{"x", 0}}, "rows");
+  for (const char* by : {"max", "min"})
+    for (const char* index : {"i32", "u8", "i64"}) {
+      const partitioned_case c(scattered(by, "f32", index), both, updates, rows);
+      CHECK(c.why() == "");
+      const std::string identity = by[1] == 'a' ? "-inf" : "inf";
+      CHECK_FALSE(c.proved("constant {" + identity + "}", "constant {0}"));
+      CHECK_FALSE(c.proved("constant {5}", "constant {6}"));
+      CHECK_FALSE(c.proved("shard_start {2 <\"M\">}", "shard_start {1 <\"M\">}"));
+      CHECK_FALSE(c.proved("shard_start {2 <\"M\">}", "shard_start {2 <\"B\">}"));
+    }
+}
+TEST_CASE("uneven: what one device of each of two axes adds to") {
+  const std::string text =
+      "func @main(%x: tensor<5x3xf32>, %i: tensor<4x2xi32>, %u: tensor<4x2x3xf32>) {\n"
+      "  %y = scatter(%x, %i, %u) {add} : tensor<5x3xf32>\n  return %y : tensor<5x3xf32>\n}\n";
+  const partitioned_case c(text, both, pt::manual("B", {{"u", 0}, {"i", 0}}, "b"),
+                           pt::manual("M", {{"u", 1}, {"i", 1}}, "m"));
+  CHECK(c.why() == "");
+  CHECK_FALSE(c.proved("<\"B\", \"M\">", "<\"B\">"));
+  CHECK_FALSE(c.proved("shard_start {1 <\"M\">}", "shard_start {1 <\"B\">}"));
+  CHECK_FALSE(c.proved("%x6, %x5", "%x, %x5"));  // of one device of one axis alone
+}
+TEST_CASE("uneven: one element that is repeated, and padded") {
+  const std::string text =
+      "func @main(%c: tensor<1xi32>, %n: tensor<i32>) {\n"
+      "  %k = concatenate(%c, %c, %c) {dim=0} : tensor<3xi32>\n"
+      "  %t = tag \"t\" %k : tensor<3xi32>\n  %y = compare(%t, %n) {eq} : tensor<3xi1>\n"
+      "  return %y : tensor<3xi1>\n}\n";
+  const partitioned_case c(text, both, pt::manual("M", {{"t", 0}}, "m", pt::uneven::pad));
+  CHECK(c.why() == "");
+  CHECK_FALSE(c.proved("{eq}", "{ne}"));
+  CHECK_FALSE(c.proved("{low=[0], high=[1]}", "{low=[1], high=[0]}"));
+}
