@@ -63,6 +63,25 @@ pt::program movement() {
       pt::input<float, 24, 10>("x"), pt::input<float, 24, 10>("y"));
 }
 
+/// Ops that need the same border of a value, forward and backward, along two dimensions, and others
+/// that need nearly the same.
+pt::program borders() {
+  const auto f = [](auto x, auto w, auto v) {
+    constexpr pt::conv_options same{.padding = pt::same_padding};
+    const auto loss = [&](auto all) {
+      const auto& [y, a, b] = all;
+      const auto left = pt::conv<same>(y, a), right = pt::conv<same>(y, b);
+      return sum(left * right) + sum(pt::roll<1, 1>(y) * pt::roll<2, 1>(pt::roll<1, 1>(y)));
+    };
+    const auto pooled =
+        pt::nn::max_pool<pt::nn::pool_options{.size = {3, 3}, .padding = pt::same_padding}>(x);
+    return std::tuple{pt::grad(loss, std::tuple{x, w, v}), pooled, pt::reverse<1>(x) * x,
+                      tanh(pt::reverse<1>(x))};
+  };
+  return pt::trace(f, pt::input<float, 2, 8, 8, 4>("x"), pt::input<float, 3, 3, 4, 4>("w"),
+                   pt::input<float, 3, 3, 4, 4>("v"));
+}
+
 /// Terms that are turned and reshaped before they are added, in loops, too.
 pt::program turned() {
   const auto f = [](auto x, auto y, auto z) {
@@ -167,7 +186,7 @@ std::int64_t work_of_tactics(int n) {
 TEST_CASE("what is counted after each change is what the whole lowering has") {
   const pt::mesh meshes[] = {{{"A", 2}, {"B", 4}}, {{"A", 8}}, {{"A", 2}, {"B", 1}, {"C", 3}}};
   int done = 0;
-  for (const auto& p : {training_step(), accumulated(), nested(), movement(), turned()})
+  for (const auto& p : {training_step(), accumulated(), nested(), movement(), turned(), borders()})
     for (const auto& mesh : meshes)
       for (std::uint64_t seed = 1; seed <= 12; ++seed) done += check_actions(p, mesh, seed);
   CHECK(done > 1000);

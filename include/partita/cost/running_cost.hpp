@@ -51,6 +51,11 @@ class running_books {
     buffer_.assign(places, 0);
     halo_.assign(c_.p.ops.size(), 0);
     halos_ = 0;
+    again_.assign(c_.p.ops.size(), 0);
+    borders_.clear();
+    sent_.clear();
+    needs_.clear();
+    needs_of_.assign(c_.p.ops.size(), -1);
     ready_.assign(values, 0);
     took_.assign(steps_.size(), 0);
     is_stale_.assign(steps_.size(), 0);
@@ -104,24 +109,14 @@ class running_books {
     weigh(mesh_of_place(place), buffer_lives_[place], buffer_[place], seconds > 0 ? now : 0);
   }
   constexpr void op(op_id o, const spmd_detail::local_layouts&) {
-    halos_ -= halo_[o] > 0;
-    halo_[o] = 0;
-    spmd_detail::for_each_halo_message(
-        c_, o, [&](const halo_loops& h, int k, std::int64_t shift, std::int64_t elements) {
-          const value_id v = c_.p.operand(o, k);
-          const double block = static_cast<double>(h.cut.blocks[k]);
-          const double all = bytes(v, layouts_->sums.required({o, k}));
-          const auto what =
-              spmd_detail::halo_exchange::permutation(shift, h.cut.ranges[k].fill, h.axes);
-          halo_[o] +=
-              seconds_of(what, all / (block > 0 ? block : 1) * static_cast<double>(elements));
-        });
+    again_[o] = 0;
     if (const collective again = spmd_detail::gather_again(c_, o); again.axes.count > 0)
       for (int r = 0; r < c_.p.ops[o].result_count; ++r) {
         const value_id v = c_.p.ops[o].result + r;
-        halo_[o] += seconds_of(again, bytes(v, layouts_->sums.made(v)));
+        again_[o] += seconds_of(again, bytes(v, layouts_->sums.made(v)));
       }
-    halos_ += halo_[o] > 0;
+    if (needs_of_[o] >= 0 || c_.has_halo(o)) need_borders(o);
+    pay(o);
     for (int i = first_step_of_[o]; i < first_step_of_[o + 1]; ++i) {
       const int s = steps_of_[i];
       if (is_stale_[s] != 0) continue;
@@ -232,12 +227,39 @@ class running_books {
   vec<double> held_;                ///< by value: bytes of a piece
   vec<double> weight_, transient_;  ///< by value: bytes in memory; what is finished, beside it
   vec<double> bringing_, buffer_;   ///< by place: seconds of what brings it there, and bytes
-  vec<double> halo_;                ///< by op: seconds
+  vec<double> again_;               ///< by op: seconds of the gathers of its results
+  vec<double> halo_;                ///< by op: seconds of these, and of borders sent for it first
   int halos_ = 0;                   ///< how many are not 0
-  vec<double> took_;                ///< by step: seconds
-  vec<double> level_;               ///< by mesh and slot: bytes more than in the slot before it
-  vec<double> arguments_;           ///< by mesh
-  vec<double> ready_;               ///< by value: when it is made
+  /// What one permute sends.
+  struct border {
+    double seconds = 0;
+    vec<op_id> users;  ///< the ops that need it, in ascending order: the first one sends it
+
+    /// False if it is there already.
+    constexpr bool add(op_id o) {
+      std::size_t at = users.size();
+      while (at > 0 && users[at - 1] >= o) --at;
+      if (at < users.size() && users[at] == o) return false;
+      users.push_back(o);
+      for (std::size_t i = users.size(); --i > at;) users[i] = users[i - 1];
+      users[at] = o;
+      return true;
+    }
+    constexpr void remove(op_id o) {
+      std::size_t kept = 0;
+      for (op_id each : users)
+        if (each != o) users[kept++] = each;
+      users.resize(kept, -1);
+    }
+  };
+  spmd_detail::halo_numbers borders_;
+  vec<border> sent_;       ///< by number of a border
+  vec<vec<int>> needs_;    ///< the borders that an op needs
+  vec<int> needs_of_;      ///< by op: its place in that list, or -1
+  vec<double> took_;       ///< by step: seconds
+  vec<double> level_;      ///< by mesh and slot: bytes more than in the slot before it
+  vec<double> arguments_;  ///< by mesh
+  vec<double> ready_;      ///< by value: when it is made
   vec<int> stale_;
   vec<char> is_stale_;
   vec<tensor_type> operands_;
@@ -280,6 +302,46 @@ class running_books {
     double pieces = 1;
     for (const auto& e : l) pieces *= sizes_[e.axis];
     return whole_[v] / pieces;
+  }
+  /// The borders of an op; the first op that needs one sends it.
+  constexpr void need_borders(op_id o) {
+    if (needs_of_[o] < 0) {
+      needs_of_[o] = static_cast<int>(needs_.size());
+      needs_.push_back({});
+    }
+    vec<op_id> others;  // that send more now, or less
+    vec<int>& needed = needs_[needs_of_[o]];
+    for (int i : needed) {
+      sent_[i].remove(o);
+      if (!sent_[i].users.empty()) others.push_back(sent_[i].users[0]);
+    }
+    needed.clear();
+    spmd_detail::for_each_halo_message(
+        c_, layouts_->sums, borders_, o,
+        [&](int number, const halo_loops& h, int k, std::int64_t shift, std::int64_t elements) {
+          sent_.resize(static_cast<std::size_t>(borders_.count()), border{});
+          border& b = sent_[number];
+          b.seconds = border_time(o, h, k, shift, elements);
+          if (!b.users.empty()) others.push_back(b.users[0]);
+          if (b.add(o)) needed.push_back(number);
+        });
+    for (op_id each : others)
+      if (each != o) pay(each);
+  }
+  constexpr double border_time(op_id o, const halo_loops& h, int k, std::int64_t shift,
+                               std::int64_t elements) const {
+    const double block = static_cast<double>(h.cut.blocks[k]);
+    const double all = bytes(c_.p.operand(o, k), layouts_->sums.required({o, k}));
+    return seconds_of(spmd_detail::halo_exchange::permutation(shift, h.cut.ranges[k].fill, h.axes),
+                      all / (block > 0 ? block : 1) * static_cast<double>(elements));
+  }
+  constexpr void pay(op_id o) {
+    halos_ -= halo_[o] > 0;
+    halo_[o] = again_[o];
+    if (needs_of_[o] >= 0)
+      for (int i : needs_[needs_of_[o]])
+        if (sent_[i].users[0] == o) halo_[o] += sent_[i].seconds;
+    halos_ += halo_[o] > 0;
   }
   constexpr double seconds_of(const collective& what, double operand) const {
     return cost_detail::collective_timer(what, c_.mesh, on_)(operand).seconds;

@@ -23,6 +23,7 @@ struct halo_range {
   static constexpr halo_range exact(std::int64_t n, std::int64_t pieces) {
     return {0, n / pieces, n / pieces};
   }
+  friend constexpr bool operator==(const halo_range&, const halo_range&) = default;
   /// Piece i is block i.
   constexpr bool plain(std::int64_t block) const {
     return first == 0 && step == block && length == block;

@@ -23,7 +23,10 @@ struct collective_books {
   constexpr void clear() {
     endings_.clear();
     ways_.clear();
-    messages_.clear();
+    numbers_.clear();
+    needs_.clear();
+    of_op_.clear();
+    users_.clear();
     again_.clear();
     for (int k = 0; k < kinds; ++k) {
       written[k] = 0;
@@ -33,7 +36,7 @@ struct collective_books {
   constexpr void grow() {
     endings_.resize(c_.p.types.size());
     ways_.resize(c_.p.operand_list.size());
-    messages_.resize(c_.p.ops.size(), 0);
+    of_op_.resize(c_.p.ops.size(), -1);
     again_.resize(c_.p.ops.size(), 0);
   }
   template <class Finish>
@@ -69,19 +72,18 @@ struct collective_books {
     before = now;
   }
   /// The permutes of halos, the gathers of what is reduced again.
-  constexpr void op(op_id o, const spmd_detail::local_layouts&) {
+  constexpr void op(op_id o, const spmd_detail::local_layouts& layouts) {
     const int gathers =
         spmd_detail::gather_again(c_, o).axes.count > 0 ? c_.p.ops[o].result_count : 0;
     if (int& before = again_[o]; before != gathers) {
       change(collective::all_gather, before, gathers, trips(c_.nested.scope[o]));
       before = gathers;
     }
-    int now = 0;
-    spmd_detail::for_each_halo_message(c_, o, [&](auto&&...) { ++now; });
-    int& before = messages_[o];
-    if (before == now) return;
-    change(collective::permute, before, now, trips(c_.nested.scope[o]));
-    before = now;
+    if (of_op_[o] < 0 && !c_.has_halo(o)) return;
+    vec<int> now;
+    spmd_detail::for_each_halo_message(c_, layouts.sums, numbers_, o,
+                                       [&](int border, const auto&...) { now.push_back(border); });
+    need(o, static_cast<vec<int>&&>(now));
   }
 
  private:
@@ -97,11 +99,28 @@ struct collective_books {
   };
 
   const core_program& c_;
-  vec<ending> endings_;  ///< by value
-  vec<way> ways_;        ///< by place in the program's list of operands
-  vec<int> messages_;    ///< by op: of halos
-  vec<int> again_;       ///< by op: gathers of its results
+  vec<ending> endings_;   ///< by value
+  vec<way> ways_;         ///< by place in the program's list of operands
+  halo_numbers numbers_;  ///< of borders
+  vec<vec<int>> needs_;   ///< the borders that an op needs
+  vec<int> of_op_;        ///< by op: its place in that list, or -1
+  vec<int> users_;        ///< by border: by how many ops it is needed
+  vec<int> again_;        ///< by op: gathers of its results
 
+  /// The borders of an op; each is sent as long as some op needs it.
+  constexpr void need(op_id o, vec<int>&& now) {
+    if (of_op_[o] < 0) {
+      of_op_[o] = static_cast<int>(needs_.size());
+      needs_.push_back({});
+    }
+    users_.resize(static_cast<std::size_t>(numbers_.count()), 0);
+    const std::int64_t runs = trips(c_.nested.scope[o]);
+    for (int border : now)
+      if (++users_[border] == 1) change(collective::permute, 0, 1, runs);
+    for (int border : needs_[of_op_[o]])
+      if (--users_[border] == 0) change(collective::permute, 1, 0, runs);
+    needs_[of_op_[o]] = static_cast<vec<int>&&>(now);
+  }
   constexpr void change(collective::kind_type kind, std::int64_t before, std::int64_t now,
                         std::int64_t runs) {
     if (before == now) return;

@@ -59,8 +59,10 @@ class halo_exchange {
   }
 
   /// The piece of a local value. `fill`: a local scalar that stands beyond the ends, or -1 for the
-  /// identity of the range's combiner.
-  constexpr value_id operator()(value_id x, const halo_range& r, value_id fill) {
+  /// identity of the range's combiner. For each message send(shift, elements, make) gives the local
+  /// value that was received, which `make()` sends.
+  template <class Send>
+  constexpr value_id operator()(value_id x, const halo_range& r, value_id fill, const Send& send) {
     const std::int64_t block = extent(x);
     vec<value_id> parts;
     bool own = false;
@@ -71,7 +73,8 @@ class halo_exchange {
       }
       // The end of the blocks below, the beginning of those above.
       const std::int64_t start = shift > 0 ? block - elements : 0;
-      parts.push_back(permute(part(x, start, elements), shift, r.fill));
+      parts.push_back(
+          send(shift, elements, [&] { return permute(part(x, start, elements), shift, r.fill); }));
     });
     if (r.mirrored(block, pieces_)) return parts[0];
     if (!own) parts.push_back(x);

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include <partita/spmd/halo.hpp>
+#include <partita/spmd/halo_numbers.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/spmd/pending_sums.hpp>
 #include <partita/spmd/reshard.hpp>
@@ -139,18 +140,34 @@ class local_layouts {
   }
 };
 
-/// Calls f(loops, operand, shift, elements along the dimension) for each permute of an op's halos.
+/// What stands beyond the ends of a value that is extended: a value of the core program, or -1 for
+/// the identity of the range's combiner.
+constexpr value_id halo_fill(const core_program& c, op_id o, const halo_range& r) {
+  if (r.fill_operand < 0) return -1;
+  const value_id fill = c.p.operand(o, r.fill_operand);
+  return c.p.is_zero(c.source_of(fill)) ? -1 : fill;
+}
+
+/// Calls f(border, loops, operand, shift, elements along the dimension) for each permute that an
+/// op's halos need; `border` is its number.
 template <class F>
-constexpr void for_each_halo_message(const core_program& c, op_id o, const F& f) {
+constexpr void for_each_halo_message(const core_program& c, const pending_sums& sums,
+                                     halo_numbers& numbers, op_id o, const F& f) {
   if (!c.has_halo(o)) return;
   const auto given = c.p.attrs(o);
   vec<std::int64_t> attrs(given.begin(), given.end());
+  int now[max_halo_operands] = {-1, -1};
   for (const auto& h : c.halos_of(o, attrs))
-    for (int k = 0; k < c.p.ops[o].operand_count; ++k)
-      if (h.cut.slices(k))
-        halo_exchange::for_each_message(
-            h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
-            [&](std::int64_t shift, std::int64_t elements) { f(h, k, shift, elements); });
+    for (int k = 0; k < c.p.ops[o].operand_count; ++k) {
+      if (!h.cut.slices(k)) continue;
+      if (now[k] < 0) now[k] = numbers.whole(c.p.operand(o, k), sums.required({o, k}));
+      halo_exchange::for_each_message(h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
+                                      [&](std::int64_t shift, std::int64_t elements) {
+                                        f(numbers.border(now[k], h, k, shift, elements), h, k,
+                                          shift, elements);
+                                      });
+      now[k] = numbers.extended(now[k], h, k, halo_fill(c, o, h.cut.ranges[k]));
+    }
 }
 
 /// What gathers the results of an op whose loops give operands again; without axes if none does.

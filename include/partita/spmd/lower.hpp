@@ -57,6 +57,8 @@ class lowering {
   constexpr void begin() {
     result_ = {};
     result_.device.mesh = c_.mesh;
+    borders_.clear();
+    received_.clear();
     open_.clear();
     open_.push_back(program{});
     if (!local_.empty()) return;
@@ -123,6 +125,8 @@ class lowering {
   vec<layout> have_;     ///< by core value: how its local value is laid out
   vec<value_id> local_;  ///< by core value
   vec<value_id> operands_;
+  halo_numbers borders_;      ///< that were sent
+  vec<value_id> received_;    ///< by border: the local value
   vec<program> open_;         ///< the program being built, and those around it
   vec<vec<op_id>> by_scope_;  ///< only with nested programs
   vec<int> control_;          ///< by marker: its place in the list; only with nested programs
@@ -196,9 +200,10 @@ class lowering {
     const auto given = c_.p.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
     const vec<halo_loops> halos = c_.halos_of(o, attrs);
+    int extended[max_halo_operands] = {-1, -1};
     for (const auto& h : halos)
       for (int k = 0; k < n.operand_count; ++k)
-        if (h.cut.slices(k)) extend(o, k, h);
+        if (h.cut.slices(k)) extend(o, k, h, extended[k]);
     value_id y = operands_[0];
     if (!halos.back().cut.identity) {
       const tensor_type piece = local_type(n.result, have_[n.result]);
@@ -213,23 +218,33 @@ class lowering {
     }
     local_[n.result] = y;
   }
-  constexpr void extend(op_id o, int k, const halo_loops& h) {
+  /// Extends an operand along one dimension. `of`: its number, to begin with -1. Borders that an
+  /// earlier op received are there.
+  constexpr void extend(op_id o, int k, const halo_loops& h, int& of) {
     const halo_cut& cut = h.cut;
     const halo_range& r = cut.ranges[k];
-    tensor_type row = out().type(operands_[k]);  // one element along the dimension
-    row.shape[cut.operand_dims[k]] = 1;
+    const value_id v = c_.p.operand(o, k);
+    if (of < 0) of = borders_.whole(v, rules_.layouts.sums.required({o, k}));
     const auto reason = r.mirrored(cut.blocks[k], cut.pieces) ? collective_reason::mirrored
                                                               : collective_reason::halo;
-    halo_exchange::for_each_message(
-        r, cut.blocks[k], cut.pieces, [&](std::int64_t shift, std::int64_t elements) {
-          note(halo_exchange::permutation(shift, r.fill, h.axes), reason, c_.p.operand(o, k), o,
-               saturating_multiply(elements, row.bytes()));
-        });
-    value_id fill = -1;
-    if (r.fill_operand >= 0 && !c_.p.is_zero(c_.source_of(c_.p.operand(o, r.fill_operand))))
-      fill = operands_[r.fill_operand];
     halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], h.axes, cut.pieces);
-    operands_[k] = exchange(operands_[k], r, fill);
+    const value_id filler = halo_fill(c_, o, r);
+    operands_[k] = exchange(operands_[k], r, filler < 0 ? -1 : operands_[r.fill_operand],
+                            [&](std::int64_t shift, std::int64_t elements, const auto& make) {
+                              value_id& received =
+                                  received_by(borders_.border(of, h, k, shift, elements));
+                              if (received >= 0) return received;
+                              received = make();
+                              note(halo_exchange::permutation(shift, r.fill, h.axes), reason, v, o,
+                                   out().type(received).bytes());
+                              return received;
+                            });
+    of = borders_.extended(of, h, k, filler);
+  }
+  constexpr value_id& received_by(int border) {
+    if (received_.size() < static_cast<std::size_t>(borders_.count()))
+      received_.resize(static_cast<std::size_t>(borders_.count()), -1);
+    return received_[border];
   }
   /// An op some of whose loops have to know where their pieces start. Gives whether it is one.
   constexpr bool lower_located(op_id o) {
