@@ -6,6 +6,7 @@
 // ctest: examples/partita/layers.mlir examples/partita/layers.spec examples/partita/layers.conf --check examples/partita/layers.check
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -26,6 +27,7 @@
 #include <partita/run/refute.hpp>
 #include <partita/spec/bounds.hpp>
 #include <partita/spec/designs.hpp>
+#include <partita/spec/lines.hpp>
 #include <partita/spec/schedule.hpp>
 #include <partita/spec/shardings.hpp>
 #include <partita/spec/system.hpp>
@@ -89,6 +91,16 @@ pt::system_description read_machine(const std::string& path) {
   return s;
 }
 
+/// The bytes of --strict.
+std::int64_t strict_limit(const options& o) {
+  if (o.strict.empty()) return pt::partition_options::off;
+  pt::spec_detail::lines l(o.strict, "--strict");
+  const double bytes = l.quantity("a number of bytes, like 16MiB,");
+  if (!l.failed() && !l.at_line_end()) l.expected("the end of the number");
+  if (l.failed()) throw pt::error(l.error.message.view());
+  return static_cast<std::int64_t>(std::min(bytes, 9e18));
+}
+
 /// The arrays of a file in the order of the inputs: by name, else `a0`, `a1`, ...
 std::vector<pt::array> arguments_of(const pt::program& p, const std::string& path) {
   const auto given = pt::read_npz(path);
@@ -136,7 +148,8 @@ pt::text written(const pt::partitioned& r, const std::string& form) {
 }
 
 int run_source(const options& o, const pt::program& p) {
-  if (!o.check.empty() || !o.diff.empty() || o.explain || o.replicated || o.csv)
+  if (!o.check.empty() || !o.diff.empty() || o.explain || o.replicated || o.csv ||
+      !o.strict.empty())
     throw usage_error("without a specification and a system there is nothing to check or explain");
   if (!o.html.empty() || !o.dump.empty() || !o.trace.empty() || !o.sweep.empty() || o.peak)
     throw usage_error("without a specification and a system there is nothing to show");
@@ -235,7 +248,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
   pipelines::refuse_options(o);
   const pt::text_schedule schedule = read_specification(o.files[1]);
   need(pt::validate(schedule, system), o.files[1]);
-  pipelines::session s(p, schedule, system);
+  pipelines::session s(p, schedule, system, strict_limit(o));
   pt::vec<pt::search_result> results;
   const pt::pipelined r = s.made(results);
   progress::searched(results);
@@ -250,6 +263,8 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     emit(o, pipelines::written(p, r, o.emit));
   } else if (o.json || o.csv) {
     std::cout << (o.json ? pipelines::json_report(s, r) : pipelines::csv_report(r));
+  } else if (o.replicated) {
+    std::cout << pt::print_replicated(r).view();
   } else if (o.trace.empty() && o.html.empty() && o.dump.empty()) {
     std::cout << pt::report(r).view();
     if (system.can_simulate()) std::cout << pipelines::simulation_report(s, r).view();
@@ -273,7 +288,9 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
       all.overlap = more.overlap;
     }
     pt::search_on(all, system.on, &progress::searching, &results);
-    const pt::partitioned r = pt::partition(p, system.mesh, all.tactics, all.options());
+    pt::partition_options more = all.options();
+    more.strict = strict_limit(o);
+    const pt::partitioned r = pt::partition(p, system.mesh, all.tactics, more);
     progress::searched(results);
     return r;
   };

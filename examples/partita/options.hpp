@@ -11,7 +11,8 @@
 struct options {
   /// Module, specification, system; with `prove` the source, a program for one device, the system.
   std::vector<std::string> files;
-  std::string emit, out, check, run, names, diff, sweep, trace, html, dump, found, search_log;
+  std::string emit, out, check, run, names, diff, sweep, trace, html, dump, found, search_log,
+      strict;
   bool explain = false, replicated = false, peak = false, json = false, csv = false, prove = false;
   bool environment = false, use_shardings = false, help = false, version = false;
 };
@@ -80,6 +81,9 @@ inline constexpr std::array entries{
           "write how the least cost fell in automatic tactics, as comma-separated values, or,\n"
           "                  where FILE ends in .svg, as a picture of the last one",
           &options::search_log},
+    entry{"--strict", "BYTES",
+          "an error where more (like 16MiB) is replicated on a device although nobody asked for it",
+          &options::strict},
     entry{"--sweep", "FILE",
           "what if: time and memory on other systems, a line for each, like \"fast: links * 2\"",
           &options::sweep},

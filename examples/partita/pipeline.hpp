@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -17,6 +18,7 @@
 #include <partita/mpmd/write_functions.hpp>
 #include <partita/partita.hpp>
 #include <partita/report/passes.hpp>
+#include <partita/report/pipeline_explain.hpp>
 #include <partita/report/pipeline_html.hpp>
 #include <partita/report/pipeline_json.hpp>
 #include <partita/report/pipeline_report.hpp>
@@ -39,7 +41,6 @@ namespace pipelines {
 /// Errors    O142 an option for programs on one mesh
 inline void refuse_options(const options& o) {
   const std::pair<std::string_view, bool> list[] = {{"--explain", o.explain},
-                                                    {"--replicated", o.replicated},
                                                     {"--peak", o.peak},
                                                     {"--diff", !o.diff.empty()},
                                                     {"--sweep", !o.sweep.empty()},
@@ -66,9 +67,11 @@ inline partita::device searched_device(const partita::topology& t) {
 /// A program, a schedule with a pipeline, and the meshes of a system.
 class session {
  public:
+  /// `strict`: see partition_options.
   session(const partita::program& p, partita::text_schedule s,
-          const partita::system_description& system)
-      : p_(p), schedule_(std::move(s)), system_(system) {}
+          const partita::system_description& system,
+          std::int64_t strict = partita::partition_options::off)
+      : p_(p), schedule_(std::move(s)), system_(system), strict_(strict) {}
 
   partita::pipelined made() {
     partita::vec<partita::search_result> results;
@@ -79,7 +82,9 @@ class session {
     partita::text_schedule s = schedule_;
     const partita::topology t = system_.topology();
     partita::search_on(s, searched_device(t), &progress::searching, &results);
-    partita::pipelined p = partita::partition(p_, t, s.tactics, s.options());
+    partita::partition_options options = s.options();
+    options.strict = strict_;
+    partita::pipelined p = partita::partition(p_, t, s.tactics, options);
     partita::take_found(schedule_, results);
     return p;
   }
@@ -113,6 +118,7 @@ class session {
   const partita::program& p_;
   partita::text_schedule schedule_;
   const partita::system_description& system_;
+  std::int64_t strict_;
 };
 
 // ---- JSON ---------------------------------------------------------------------------------------

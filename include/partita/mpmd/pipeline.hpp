@@ -10,6 +10,7 @@
 
 #include <partita/mpmd/finish_pipeline.hpp>
 #include <partita/mpmd/pipeline_memory.hpp>
+#include <partita/mpmd/replicated_on_meshes.hpp>
 #include <partita/mpmd/split_sums.hpp>
 #include <partita/mpmd/staged_pipeline.hpp>
 
@@ -127,13 +128,9 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged
   if (!out.error && last < 0) unit_lowerer(out, out.core).run();
 }
 
-/// Errors    those of the options; O137 `strict` is given, O148 `prove` is
+/// Errors    those of the options; O148 `prove` is given
 constexpr failure check_options(const partition_options& options) {
   failure f = options.validate();
-  if (options.strict != partition_options::off)
-    f.record("O137",
-             "pipeline: strict is for programs on one mesh; leave it out, and look at "
-             "replicated_by_default(pipeline.core)");
   if (options.prove != nullptr)
     f.record(
         "O148",
@@ -208,6 +205,7 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
     return out;
   };
   const vec<call_edge> edges = make_units(out, p, t, split, order, options, tactics, more);
+  refuse_replication(out);
   if (!out.error) order_calls(out, edges, order);
   if (!out.error) check_memory(out);
   return finish();
@@ -226,7 +224,7 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
 /// Errors    those of microbatch(), to_mpmd() and sequence(); O007 deadlock; O120 and O121 named
 ///           parts and the loop, O122 an op inside of the loop without a unit, O123 a stage that
 ///           would run twice, O124 a stage on another mesh than the order has it; those of `more`,
-///           O137 it has `strict`
+///           S020 of `strict`
 template <class Order, class Schedule = boost::hana::tuple<>>
 constexpr pipelined pipeline(const program& p, const topology& t, const Order& order,
                              const pipeline_options& options, const Schedule& tactics = {},

@@ -196,19 +196,7 @@ class unit_lowerer {
 
   // ---- Meshes -----------------------------------------------------------------------------------
 
-  /// The first mesh on which all axes have the sizes that they have on mesh m.
-  constexpr int same_sizes(int m) const {
-    const uneven_axes& sizes = core_.uneven_sizes();
-    if (sizes.axes == 0) return 0;
-    for (int other = 0; other < m; ++other) {
-      bool same = true;
-      for (int a = 0; a < max_axes; ++a)
-        same =
-            same && sizes.sizes[(1 + other) * max_axes + a] == sizes.sizes[(1 + m) * max_axes + a];
-      if (same) return other;
-    }
-    return m;
-  }
+  constexpr int same_sizes(int m) const { return first_mesh_like(core_.uneven_sizes(), m); }
   constexpr void run_on_meshes_like(int m) {
     core_program row;
     const bool even = core_.uneven_sizes().axes == 0;

@@ -78,4 +78,17 @@ class size_finder {
   }
 };
 
+/// The first mesh on which all axes have the sizes that they have on mesh m; `sizes` as a
+/// size_finder has them.
+constexpr int first_mesh_like(const uneven_axes& sizes, int m) {
+  if (sizes.axes == 0) return 0;
+  for (int other = 0; other < m; ++other) {
+    bool same = true;
+    for (int a = 0; a < max_axes; ++a)
+      same = same && sizes.sizes[(1 + other) * max_axes + a] == sizes.sizes[(1 + m) * max_axes + a];
+    if (same) return other;
+  }
+  return m;
+}
+
 }  // namespace partita::mpmd_detail

@@ -101,26 +101,30 @@ constexpr text explain(const partitioned& p) {
 }
 
 namespace report_detail {
-constexpr text replicated_text(const partitioned& p, int limit) {
+/// `list`: values replicated by default; `source`: what `core` was made of; `where(value)`: words
+/// in front of its axes.
+template <class List, class Where>
+constexpr text replicated_text(const core_program& core, const program& source, const List& list,
+                               int limit, const Where& where) {
   text out;
-  if (p.error) return out << "error: " << p.error.message << '\n';
-  const schedule_detail::source_names names(p.source, p.core);
+  const schedule_detail::source_names names(source, core);
   report_detail::columns lines;
   int shown = 0, more = 0;
   std::int64_t bytes = 0, more_bytes = 0;
-  for (const auto& v : replicated_by_default(p)) {
+  for (const auto& v : list) {
     bytes = saturating_add(bytes, v.bytes);
     if (shown++ >= limit) {
       ++more;
       more_bytes = saturating_add(more_bytes, v.bytes);
       continue;
     }
-    text axes = "along ";
-    print_axis_set(axes, v.axes, p.mesh());
+    text axes = where(v);
+    axes << "along ";
+    print_axis_set(axes, v.axes, core.mesh);
     lines.number(v.bytes, " bytes").cell(concat("x ", v.copies, " copies"), true);
     lines.cell(concat('%', names.value(v.value)));
-    lines.cell(p.core.p.op(p.core.p.producer(v.value)).def->name);
-    lines.cell(concat(p.core.p.type(v.value)));
+    lines.cell(core.p.op(core.p.producer(v.value)).def->name);
+    lines.cell(concat(core.p.type(v.value)));
     lines.cell(axes).end_row();
   }
   lines.print(out);
@@ -132,6 +136,11 @@ constexpr text replicated_text(const partitioned& p, int limit) {
   out << "replicated by default: ";
   print_figure(out, bytes);
   return out << " bytes on one device, in " << shown << (shown == 1 ? " value\n" : " values\n");
+}
+constexpr text replicated_text(const partitioned& p, int limit) {
+  if (p.error) return concat("error: ", p.error.message, '\n');
+  return replicated_text(p.core, p.source, replicated_by_default(p), limit,
+                         [](const replicated_value&) { return text(); });
 }
 }  // namespace report_detail
 

@@ -175,46 +175,57 @@ constexpr void stable_sort(vec<T>& list, const Before& before) {
 
 }  // namespace schedule_detail
 
+namespace schedule_detail {
+template <class Value>
+constexpr void sort_by_total(vec<Value>& list) {
+  stable_sort(list, [](const Value& a, const Value& b) { return a.total() > b.total(); });
+}
+}  // namespace schedule_detail
+
 /// The values replicated by default, largest first (bytes times copies); equal ones in program
 /// order.
 constexpr vec<replicated_value> replicated_by_default(const core_program& c) {
   vec<replicated_value> list;
   schedule_detail::for_each_replicated(c, [&](const replicated_value& v) { list.push_back(v); });
-  schedule_detail::stable_sort(list, [](const replicated_value& a, const replicated_value& b) {
-    return a.total() > b.total();
-  });
+  schedule_detail::sort_by_total(list);
   return list;
 }
 
 namespace schedule_detail {
 
-/// Errors    S020 a value of more than `limit` bytes on one device is replicated by default
-constexpr failure be_strict(const core_program& c, const program& source, std::int64_t limit) {
-  failure f;
-  const replicated_value* largest = nullptr;
-  int more = 0;
-  const vec<replicated_value> list = replicated_by_default(c);
-  for (const auto& each : list) {
-    if (each.bytes <= limit) continue;
-    if (largest == nullptr)
-      largest = &each;
-    else
-      ++more;
-  }
-  if (largest == nullptr) return f;
-  const value_id v = largest->value;
-  text name, axes, others;
+/// What messages call a value of a core program that was made of `source`.
+constexpr text value_words(const core_program& c, const program& source, value_id v) {
   const text known = c.describe(v);
-  if (known.view().front() == '%')
-    name << '%' << value_names(flat_program(source).p)[c.source_of(v)];
-  else
-    name << '"' << known << '"';
+  if (known.view().front() != '%') return concat('"', known, '"');
+  return concat('%', value_names(flat_program(source).p)[c.source_of(v)]);
+}
+
+/// `list`: values replicated by default; `where(value)`: what is said of where one is.
+///
+/// Errors    S020 a value of more than `limit` bytes on one device is replicated by default
+template <class List, class Where>
+constexpr failure be_strict(const core_program& c, const program& source, const List& list,
+                            std::int64_t limit, const Where& where) {
+  failure f;
+  if (list.empty()) return f;
+  const auto* largest = &list[0];
+  int large = 0;
+  for (const auto& each : list)
+    if (each.bytes > limit && large++ == 0) largest = &each;
+  if (large == 0) return f;
+  text axes, others;
   print_axis_set(axes, largest->axes, c.mesh);
-  if (more > 0) others << ", and " << more << (more == 1 ? " more value is" : " more values are");
-  f.record("S020", "strict: ", name, ' ', c.true_type(v), " is replicated along ", axes,
-           " by default: ", largest->copies, " copies of ", largest->bytes, " bytes, where ", limit,
-           " bytes are allowed", others, "; shard it, or place it pt::replicated");
+  if (large > 1)
+    others << ", and " << large - 1 << (large == 2 ? " more value is" : " more values are");
+  f.record("S020", "strict: ", value_words(c, source, largest->value), ' ',
+           c.true_type(largest->value), " is replicated along ", axes, " by default",
+           where(*largest), ": ", largest->copies, " copies of ", largest->bytes, " bytes, where ",
+           limit, " bytes are allowed", others, "; shard it, or place it pt::replicated");
   return f;
+}
+constexpr failure be_strict(const core_program& c, const program& source, std::int64_t limit) {
+  return be_strict(c, source, replicated_by_default(c), limit,
+                   [](const replicated_value&) { return text(); });
 }
 
 }  // namespace schedule_detail
