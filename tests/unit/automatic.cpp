@@ -262,7 +262,7 @@ TEST_CASE("a search sees what the tactics behind it do") {
   CHECK(step_time(found, device) <= 1.001 * step_time(by_hand, device));
 }
 
-TEST_CASE("memory that costs see: a scale that is gathered makes its product lie in memory") {
+TEST_CASE("memory that costs see is that of the program, with a scale that is gathered, too") {
   const auto f = pt::trace(
       [](auto x, auto scale) {
         const auto h = tanh(x);

@@ -132,16 +132,36 @@ TEST_CASE("what fused kernels do not store takes no memory") {
   CHECK(temporaries(pt::trace([](auto a) { return pt::sum<1>(exp(a) + a); }, x)) == rows);
   // exp is not computed twice; the quotient can be written over it.
   CHECK(temporaries(pt::trace([](auto a) { return pt::nn::softmax(a); }, x)) == whole + rows);
-  // What is cheap and takes one value is computed again instead.
+  // What is cheap and reads no more than its result is computed again, though it lies in memory
+  // while a product reads it,
+  const auto w = pt::input<float, 256, 8>("w");
+  const auto v = pt::input<float, 8, 256>("v");
+  const auto beside_product = [](const auto& cheap) {
+    return [cheap](auto a, auto w, auto v) {
+      const auto twice = cheap(a);
+      return matmul(matmul(twice, w), v) + twice;
+    };
+  };
+  CHECK(temporaries(pt::trace(beside_product([](auto a) { return a * 2.f; }), x, w, v)) ==
+        whole + 64 * 8 * 4);
+  CHECK(temporaries(pt::trace(beside_product([](auto a) { return tanh(a); }), x, w, v)) ==
+        2 * whole + 64 * 8 * 4);
+  CHECK(temporaries(pt::trace(
+            [](auto a, auto b, auto w, auto v) {
+              const auto both = a + b;
+              return matmul(matmul(both, w), v) + both;
+            },
+            x, pt::input<float, 64, 256>("b"), w, v)) == 2 * whole + 64 * 8 * 4);
+  // but not in two reductions.
   CHECK(temporaries(pt::trace(
             [](auto a) {
               const auto twice = a * 2.f;
               return pt::sum(exp(twice)) + pt::sum(tanh(twice));
             },
-            x)) == 2 * 4);
+            x)) == whole + 2 * 4);
   // A product reads memory: its operand is stored, and so is its result.
-  CHECK(temporaries(pt::trace([](auto a, auto w) { return matmul(a * 2.f, w); }, x,
-                              pt::input<float, 256, 8>("w"))) == whole + 64 * 8 * 4);
+  CHECK(temporaries(pt::trace([](auto a, auto w) { return matmul(a * 2.f, w); }, x, w)) ==
+        whole + 64 * 8 * 4);
 }
 
 TEST_CASE("the next state lies where the state did") {

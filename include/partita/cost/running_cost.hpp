@@ -79,8 +79,6 @@ class running_books {
     });
     finishing_[v] = seconds;
     held_[v] = bytes(v, have);
-    for (const int s : {spared_of_[v], relief_of_[v]})
-      if (s >= 0) weigh_spared(spared_[s]);
     if (c_.p.is(c_.p.producers[v], op_role::parameter)) {
       arguments_[mesh_of(c_.p.producers[v])] += held_[v] - weight_[v];
       weight_[v] = held_[v];
@@ -104,7 +102,6 @@ class running_books {
       if (s.what.communicates()) seconds += seconds_of(s.what, now);
       now = bytes(v, s.after);
     });
-    note_brought(place, seconds > 0);
     bringing_[place] = seconds;
     weigh(mesh_of_place(place), buffer_lives_[place], buffer_[place], seconds > 0 ? now : 0);
   }
@@ -164,7 +161,6 @@ class running_books {
     int first_op = 0, op_count = 0;    ///< that it computes, in `ops_`; 0: nothing to compute
     value_id result = -1;              ///< of `op`; so many, of a wire none
     int result_count = 0;
-    int read_count = 0;  ///< so many of its uses are the first of a value that lies in memory
     bool control = false;
   };
   /// An operand of an op of a step.
@@ -173,25 +169,13 @@ class running_books {
     use by;               ///< whose operand it is
     value_id value = -1;  ///< if it is made by an earlier step, else -1
     bool read = false;    ///< is it read from memory there for the first time?
+    bool first = false;   ///< does no earlier step compute the op?
   };
   /// Between which steps a value lies in memory, both included; none if end < begin. They are of
   /// one nested program; of its steps the first has the slot that is the number of all steps of the
   /// nested programs before, and of these programs.
   struct interval {
     int begin = 0, end = -1;
-  };
-
-  /// A value that its kernels compute again, since besides one value it takes arguments. Where one
-  /// of these is brought there, it takes two values, and lies in memory; then that one value need
-  /// not any more, from a step on.
-  struct spared {
-    value_id value = -1, from = -1;
-    interval life, relief;
-    int brought = 0;  ///< so many of the operands on the way from arguments
-    double weight = 0, relieved = 0;
-  };
-  struct spared_place {
-    int spared = -1, next = -1;
   };
 
   const core_program& c_;
@@ -213,16 +197,12 @@ class running_books {
   vec<int> first_step_of_, steps_of_;  ///< by op, in rows: the steps that compute it
   vec<interval> lives_;                ///< by value
   vec<interval> buffer_lives_;         ///< by place in the list of operands
-  vec<int> spared_of_, relief_of_;     ///< by value: which of `spared_` it is, or is taken by
-  vec<spared_place> spared_places_;
-  vec<int> spared_at_;           ///< by place: the first of `spared_places_`, or -1
-  vec<double> flops_;            ///< by op, of the whole program; of products 0
-  vec<char> is_product_;         ///< by op
-  vec<double> whole_;            ///< by value: bytes
-  double sizes_[max_axes] = {};  ///< of axes
+  vec<double> flops_;                  ///< by op, of the whole program; of products 0
+  vec<char> is_product_;               ///< by op
+  vec<double> whole_;                  ///< by value: bytes
+  double sizes_[max_axes] = {};        ///< of axes
 
   // What changes.
-  vec<spared> spared_;
   vec<double> finishing_;           ///< by value: seconds of what finishes its sum
   vec<double> held_;                ///< by value: bytes of a piece
   vec<double> weight_, transient_;  ///< by value: bytes in memory; what is finished, beside it
@@ -501,7 +481,7 @@ class running_books {
       made_.push_back(c_.p.ops[each].result);
       for (int i = 0; i < c_.p.ops[each].operand_count; ++i) {
         const value_id v = c_.p.operand_list[c_.p.ops[each].operand_begin + i];
-        add_use(each, i, !kernels.stored(kernels.root(v)));
+        add_use(each, i, !kernels.reads(o, kernels.root(v)));
       }
     });
     s.op_count = static_cast<int>(ops_.size()) - s.first_op;
@@ -518,21 +498,20 @@ class running_books {
   // ---- Lives of values ------------------------------------------------------------------------
 
   vec<value_id> root_;  ///< by value: whose memory it is, or -1 if it never lies there
-  vec<value_id> recomputed_;
   vec<int> made_at_;    ///< by op: the first step that computes it, or -1
   vec<int> needed_at_;  ///< by op: the last one
   vec<int> slot_;       ///< by step
   constexpr void find_roots(const fused_kernels& kernels) {
     root_.assign(c_.p.types.size(), -1);
-    recomputed_.clear();
     for (value_id v = 0; v < c_.p.value_count(); ++v) {
       value_id root = kernels.root(v);
       while (is_barrier(c_.p.producers[root]))
         root = kernels.root(c_.p.operand(c_.p.producers[root], 0));
       if (kernels.stored(root)) root_[v] = root;
-      if (kernels.recomputed(v)) recomputed_.push_back(v);
     }
   }
+  /// Is no kernel before this step's that computes the op? What is sent for it is sent once.
+  constexpr bool is_first(op_id o, int step) const { return made_at_[o] == step; }
   /// Is it the wire of a barrier? What passes that stays where it lies.
   constexpr bool is_barrier(op_id o) const {
     if (c_.p.ops[o].def->role != op_role::wire) return false;
@@ -552,6 +531,9 @@ class running_books {
       for (int i = steps_[s].first_op; i < steps_[s].first_op + steps_[s].op_count; ++i)
         note(ops_[i], s);
     }
+    for (int s = 0; s < count; ++s)
+      for (int i = steps_[s].first_use; i < steps_[s].first_use + steps_[s].use_count; ++i)
+        uses_[i].first = is_first(uses_[i].by.op, s);
     vec<int> last(values, -1);  // the last step that needs a value, through views
     for (const auto& out : c_.p.outputs) last[out.value] = last_step(0);
     for (const auto& scope : c_.nested.scopes)
@@ -563,6 +545,7 @@ class running_books {
     for (int s = count; s-- > 0;)
       for (int i = steps_[s].first_use; i < steps_[s].first_use + steps_[s].use_count; ++i) {
         const value_id v = c_.p.operand_list[uses_[i].place];
+        if (uses_[i].value < 0 && root_[v] >= 0) continue;  // it is computed again there
         if (s > last[v]) last[v] = s;
         const op_node& by = c_.p.ops[uses_[i].by.op];
         const bool passes = by.def->role != op_role::wire || is_barrier(uses_[i].by.op);
@@ -600,94 +583,7 @@ class running_books {
     if (staged_ != nullptr) keep_for_calls();
     donate(last);
     overwrite();
-    find_spared();
     number_slots();
-  }
-  constexpr void find_spared() {
-    spared_.clear();
-    spared_places_.clear();
-    spared_of_.assign(c_.p.types.size(), -1);
-    relief_of_.assign(c_.p.types.size(), -1);
-    spared_at_.assign(c_.p.operand_list.size(), -1);
-    if (staged_ != nullptr) return;  // what units take of others lives to their end
-    for (const value_id v : recomputed_) {
-      const op_id o = c_.p.producers[v];
-      const int begin = made_at_[o], end = needed_at_[o];
-      if (begin < 0 || end <= begin ||
-          c_.nested.scope[steps_[begin].op] != c_.nested.scope[steps_[end].op])
-        continue;
-      vec<int> places;
-      const value_id from = value_beside_arguments(o, places);
-      if (from < 0) continue;
-      spared_of_[v] = static_cast<int>(spared_.size());
-      for (const int place : places) {
-        spared_places_.push_back({spared_of_[v], spared_at_[place]});
-        spared_at_[place] = static_cast<int>(spared_places_.size()) - 1;
-      }
-      spared_.push_back({v, from, {begin, end}, {begin, end}});
-      if (relief_of_[from] < 0) relief_of_[from] = spared_of_[v];
-    }
-    find_reliefs();
-  }
-  /// From when on the values are not needed that spared ones are made of, but for these.
-  constexpr void find_reliefs() {
-    for (int s = 0; s < static_cast<int>(steps_.size()); ++s)
-      for (int i = steps_[s].first_use; i < steps_[s].first_use + steps_[s].use_count; ++i) {
-        const value_id from = root_[c_.p.operand_list[uses_[i].place]];
-        if (from < 0 || relief_of_[from] < 0) continue;
-        spared& other = spared_[relief_of_[from]];
-        if (c_.p.ops[uses_[i].by.op].result != other.value && s > other.relief.begin)
-          other.relief.begin = s;
-      }
-    for (int i = 0; i < static_cast<int>(spared_.size()); ++i) {
-      spared& s = spared_[i];
-      const interval life = lives_[s.from];
-      s.relief.end = life.end;
-      if (relief_of_[s.from] != i || life.end < life.begin || s.relief.begin >= life.end ||
-          c_.nested.scope[steps_[life.end].op] != c_.nested.scope[steps_[s.life.begin].op])
-        s.relief = {};
-    }
-  }
-  /// The value in memory that an op takes beside arguments, or -1. `places`: of the operands
-  /// between these and the op.
-  constexpr value_id value_beside_arguments(op_id o, vec<int>& places) const {
-    value_id computed = -1;
-    for (int i = 0; i < c_.p.ops[o].operand_count; ++i) {
-      const std::size_t before = places.size();
-      for (int place = c_.p.ops[o].operand_begin + i;;) {
-        places.push_back(place);
-        const op_node& n = c_.p.ops[c_.p.producers[c_.p.operand_list[place]]];
-        if (n.def->role == op_role::parameter) break;
-        const bool passes = n.operand_count > 0 && n.def->role != op_role::wire &&
-                            (n.def->repeats || n.def->fusion == fusion_kind::view);
-        if (!passes) {
-          if (n.operand_count > 0) computed = root_[c_.p.operand_list[place]];
-          places.resize(before, 0);
-          break;
-        }
-        place = n.operand_begin;
-      }
-    }
-    return places.empty() ? -1 : computed;
-  }
-  /// Is it written over what it is made of?
-  constexpr bool overwrites(const spared& s) const {
-    return s.relief.begin == s.life.begin && c_.p.ops[c_.p.producers[s.value]].def->in_place &&
-           c_.p.types[s.from].bytes() == c_.p.types[s.value].bytes();
-  }
-  constexpr void weigh_spared(spared& s) {
-    weigh(mesh_of(c_.p.producers[s.value]), s.life, s.weight,
-          s.brought > 0 ? held_[s.value] * times_held(s.value) : 0);
-    weigh(mesh_of(c_.p.producers[s.from]), s.relief, s.relieved,
-          s.brought > 0 ? -held_[s.from] * times_held(s.from) : 0);
-  }
-  constexpr void note_brought(int place, bool now) {
-    if (spared_at_[place] < 0 || now == (bringing_[place] > 0)) return;
-    for (int i = spared_at_[place]; i >= 0; i = spared_places_[i].next) {
-      spared& s = spared_[spared_places_[i].spared];
-      s.brought += now ? 1 : -1;
-      weigh_spared(s);
-    }
   }
   /// What a unit takes of another one lives to its end, what is combined from the beginning.
   constexpr void keep_for_calls() {
@@ -720,12 +616,6 @@ class running_books {
         each = each.begin < 0 || each.end < each.begin
                    ? interval{}
                    : interval{slot_[each.begin], slot_[each.end]};
-    for (spared& each : spared_) {
-      const interval relief = each.relief;
-      if (relief.end >= relief.begin)
-        each.relief = {slot_[relief.begin] + !overwrites(each), slot_[relief.end]};
-      each.life = {slot_[each.life.begin], slot_[each.life.end]};
-    }
   }
   constexpr int last_step(int scope) const {
     return scopes_[scope].empty() ? -1 : scopes_[scope].back();
@@ -856,7 +746,7 @@ class running_books {
         const operand_use& u = uses_[i];
         double when = ready;
         if (u.value >= 0 && on.together(c_.p.producers[u.value], it.op)) when = ready_[u.value];
-        if (const double t = bringing_[u.place]; t > 0) when = send(here, when, t);
+        if (const double t = u.first ? bringing_[u.place] : 0; t > 0) when = send(here, when, t);
         if (when > ready) ready = when;
       }
       r.compute += on.combine(it);
@@ -872,11 +762,13 @@ class running_books {
       }
       if (it.op_count > 0) {
         for (int i = it.first_op; halos_ > 0 && i < it.first_op + it.op_count; ++i)
-          if (const double t = halo_[ops_[i]]; t > 0) ready = send(here, ready, t);
+          if (const double t = halo_[ops_[i]]; t > 0 && is_first(ops_[i], s))
+            ready = send(here, ready, t);
         ready = here.units = (ready > here.units ? ready : here.units) + took_[s];
         r.compute += took_[s];
         for (int i = it.first_op + 1; i < it.first_op + it.op_count; ++i)
-          if (const double t = finishing_[made_[i]]; t > 0) ready = send(here, ready, t);
+          if (const double t = finishing_[made_[i]]; t > 0 && is_first(ops_[i], s))
+            ready = send(here, ready, t);
       }
       for (value_id v = it.result; v < it.result + it.result_count; ++v)
         ready_[v] = finishing_[v] > 0 ? send(here, ready, finishing_[v]) : ready;

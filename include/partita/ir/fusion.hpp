@@ -10,8 +10,12 @@ namespace partita {
 
 /// The kernels of a program as a compiler makes them that fuses loops: a kernel writes one value
 /// (or the results of one op) to memory; the values in between are computed where they are needed.
-/// An op that several kernels need is computed in each of them if that is cheap and takes one value
-/// besides arguments and constants; else its result lies in memory.
+///
+/// Kernels of a library, and those that end in a reduction or an update, compute nothing that
+/// others need, too: that lies in memory for them. Kernels of loops compute it again, each for
+/// itself and even where it lies in memory for others, if that is cheap and reads no more than its
+/// result: one value of as many dimensions, beside broadcasts and constants. Else they read it
+/// there.
 ///
 /// As XLA's instruction fusion does, expensive ops are computed neither twice nor for each element
 /// of a broadcast, and memory is not looked at.
@@ -29,8 +33,8 @@ class fused_kernels {
   constexpr bool stored(value_id v) const { return root_[v] == v && kernel_[v] == in_memory; }
   /// Is it not used at all, not even as an output?
   constexpr bool dead(value_id v) const { return kernel_[root_[v]] == nobody; }
-  /// Is it computed in several kernels, since it takes one value besides arguments and constants?
-  constexpr bool recomputed(value_id v) const { return root_[v] == v && kernel_[v] == several; }
+  /// Does the kernel of `o` read such a value where it lies, rather than compute it again?
+  constexpr bool reads(op_id o, value_id v) const { return stored(v) && !computes(o, v); }
   /// Does the op begin a kernel, in this place of the program?
   constexpr bool runs(op_id o) const {
     const op_node& n = p_.ops[o];
@@ -72,7 +76,7 @@ class fused_kernels {
         const value_id v = root_[operands[i]];
         if (seen_[v] == walk_) continue;
         seen_[v] = walk_;
-        if (kernel_[v] == in_memory)
+        if (kernel_[v] == in_memory && !computes(o, v))
           each_read(stack_[next], v);
         else
           stack_.push_back(p_.producers[v]);
@@ -92,15 +96,16 @@ class fused_kernels {
         kernel_(p.types.size(), nobody),
         height_(p.types.size(), 0),
         repeated_(p.types.size(), 0),
+        again_(p.types.size(), 0),
         seen_(p.types.size(), 0) {
     const int count = order != nullptr ? ordered : p.op_count();
     const auto at = [&](int i) { return order != nullptr ? order[i] : i; };
     PARTITA_WORK(p.ops.size());
     for (int i = 0; i < count; ++i) find_roots(at(i));
     for (const auto& out : p.outputs) kernel_[root_[out.value]] = in_memory;
-    for (int i = 0; order != nullptr && i < count; ++i)
-      if (p.is(at(i), op_role::wire))
-        for (value_id v : p.operands(at(i))) kernel_[root_[v]] = in_memory;
+    for (int i = 0; i < count; ++i)
+      if (is_barrier(p.ops[at(i)]))
+        for (value_id v : p.operands(at(i))) keep(root_[v]);
     for (int i = count; i-- > 0;) decide(at(i));
   }
 
@@ -108,6 +113,7 @@ class fused_kernels {
   vec<value_id> root_, kernel_;
   vec<std::uint8_t> height_;  ///< of a value that is not stored: ops behind it in its kernels
   vec<char> repeated_;        ///< of such a value: is there a broadcast among them?
+  vec<char> again_;           ///< by value: do kernels of loops compute it again, see below
   vec<int> seen_;             ///< by value: the last walk that came by
   int walk_ = 0;
   vec<op_id> stack_;
@@ -121,11 +127,27 @@ class fused_kernels {
       for (int r = 0; r < n.result_count && r < n.operand_count; ++r)
         root_[n.result + r] = root_[p_.operand_list[n.operand_begin + r]];
   }
+  /// Of a value in memory: no kernel of loops needs it, some do, or they compute it again, or
+  /// nothing may compute it again.
+  static constexpr char not_looped = 0, looped = 1, computed_again = 2, kept = 3;
+
+  constexpr bool computes(op_id o, value_id v) const {
+    return again_[v] == computed_again && p_.ops[o].def->fusion == fusion_kind::loop;
+  }
+  /// Nothing is computed across a barrier, or into nested programs: what passes lies in memory.
+  constexpr bool is_barrier(const op_node& n) const {
+    return n.def->role == op_role::wire ||
+           (n.def->role == op_role::control && n.def->fusion == fusion_kind::view);
+  }
+  constexpr void keep(value_id v) {
+    kernel_[v] = in_memory;
+    again_[v] = kept;
+  }
   /// Users have been decided upon before.
   constexpr void decide(op_id o) {
     const op_node& n = p_.ops[o];
     const fusion_kind kind = n.def->fusion;
-    if (kind == fusion_kind::view) return pass_on(n);
+    if (kind == fusion_kind::view) return;
     bool needed = kind == fusion_kind::none;
     for (int r = 0; r < n.result_count; ++r) needed = needed || kernel_[n.result + r] != nobody;
     if (!needed) return;
@@ -133,58 +155,68 @@ class fused_kernels {
       for (int r = 0; r < n.result_count; ++r) kernel_[n.result + r] = in_memory;
     note_uses(n);
   }
-  /// Nothing is computed across a barrier: what passes it lies in memory.
-  constexpr void pass_on(const op_node& n) {
-    if (n.def->role != op_role::control) return;
-    for (int i = 0; i < n.operand_count; ++i)
-      kernel_[root_[p_.operand_list[n.operand_begin + i]]] = in_memory;
-  }
-  constexpr bool stays_in_memory(const op_node& n) const {
+  constexpr bool stays_in_memory(const op_node& n) {
     const value_id v = n.result, kernel = kernel_[v];
-    if (kernel == in_memory || height_[v] >= most_height) return true;
+    if (height_[v] >= most_height) return true;
+    if (kernel == in_memory) {
+      if (again_[v] == looped && is_cheap(n)) again_[v] = computed_again;
+      return true;
+    }
     if (n.operand_count == 0) return false;
     if (n.def->costly && repeated_[v] != 0) return true;
-    return kernel == several && (n.def->costly || reads_several(n));
+    return kernel == several && !is_cheap(n);
   }
-  /// Does an op read two values that are neither arguments nor constants?
+  /// May several kernels compute it?
+  constexpr bool is_cheap(const op_node& n) const { return !n.def->costly && !reads_several(n); }
+  /// Does an op read two values of as many dimensions as its result, beside broadcasts and
+  /// constants?
   constexpr bool reads_several(const op_node& n) const {
     value_id first = -1;
     for (int i = 0; i < n.operand_count; ++i) {
-      const value_id v = computed(p_.operand_list[n.operand_begin + i]);
-      if (v < 0 || v == first) continue;
+      const value_id v = root_[p_.operand_list[n.operand_begin + i]];
+      if (v == first || is_small(p_.ops[p_.producers[v]]) ||
+          p_.types[v].shape.rank < p_.types[n.result].shape.rank)
+        continue;
       if (first >= 0) return true;
       first = v;
     }
     return false;
   }
-  /// What a value repeats, or -1 if that is an argument or a constant.
-  constexpr value_id computed(value_id v) const {
-    for (;;) {
-      v = root_[v];
-      const op_node& n = p_.ops[p_.producers[v]];
-      if (n.operand_count == 0) return -1;
-      if (!n.def->repeats) return v;
-      v = p_.operand_list[n.operand_begin];
-    }
+  /// Is it a broadcast or a constant?
+  static constexpr bool is_small(const op_node& n) {
+    return n.def->repeats || (n.operand_count == 0 && n.def->role != op_role::parameter);
+  }
+  /// Is it one that ends in a reduction or an update?
+  constexpr bool ends(value_id kernel) const {
+    return kernel >= 0 && p_.ops[p_.producers[kernel]].def->fusion == fusion_kind::last;
   }
   constexpr void note_uses(const op_node& n) {
-    const value_id* const operands = p_.operand_list.data() + n.operand_begin;
     const bool stored = n.result_count == 0 || kernel_[n.result] == in_memory;
-    const value_id mine = stored ? n.result : kernel_[n.result];
-    const int height = stored ? 1 : height_[n.result] + 1;
-    const bool repeats = n.def->repeats || (!stored && repeated_[n.result] != 0);
+    const bool shared = n.result_count > 0 && again_[n.result] == computed_again;
+    const value_id mine = shared ? several : stored ? n.result : kernel_[n.result];
+    const int height = n.result_count == 0 || (stored && !shared) ? 1 : height_[n.result] + 1;
+    const bool repeats = n.def->repeats || (height > 1 && repeated_[n.result] != 0);
+    const value_id* const operands = p_.operand_list.data() + n.operand_begin;
     PARTITA_WORK(n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const value_id v = root_[operands[i]];
-      value_id& kernel = kernel_[v];
-      if (kernel == in_memory) continue;
-      if (n.def->fusion == fusion_kind::none) {
-        kernel = in_memory;
-        continue;
-      }
-      kernel = kernel == nobody || kernel == mine ? mine : several;
+      note_kernel(v, n.def->fusion == fusion_kind::none ? in_memory : mine);
       if (height_[v] < height) height_[v] = static_cast<std::uint8_t>(height);
       if (repeats) repeated_[v] = 1;
+    }
+  }
+  /// Of kernels that need a value; `in_memory` is one of a library.
+  constexpr void note_kernel(value_id v, value_id mine) {
+    value_id& kernel = kernel_[v];
+    const bool loops = mine != in_memory && !ends(mine);
+    if (kernel == nobody || kernel == mine) {
+      kernel = mine;
+    } else if (kernel == in_memory || !loops || ends(kernel)) {
+      if (again_[v] == not_looped && (loops || (kernel != in_memory && !ends(kernel))))
+        again_[v] = looped;
+      kernel = in_memory;
+    } else {
+      kernel = several;
     }
   }
 };
