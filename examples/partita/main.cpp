@@ -127,8 +127,14 @@ void write_results(const pt::results& r, const std::string& path) {
   for (int i = 0; i < r.size(); ++i) list.push_back({"r" + std::to_string(i), r[i]});
   pt::write_npz(path, list);
 }
-void emit(const options& o, const pt::text& t) {
-  if (t.view().starts_with("error: ")) throw pt::error(t.view().substr(7));
+/// A text that tells no mistake.
+const pt::text& without_error(const pt::text& t) {
+  if (!t.view().starts_with("error: ")) return t;
+  const std::string_view message = t.view().substr(7);
+  throw pt::error(message.substr(0, message.find('\n')));
+}
+void emit(const options& o, const pt::text& all) {
+  const pt::text& t = without_error(all);
   if (o.out.empty())
     std::cout << t.view();
   else
@@ -149,7 +155,7 @@ pt::text written(const pt::partitioned& r, const std::string& form) {
 
 int run_source(const options& o, const pt::program& p) {
   if (!o.check.empty() || !o.diff.empty() || o.explain || o.replicated || o.csv ||
-      !o.strict.empty())
+      !o.strict.empty() || !o.value.empty())
     throw usage_error("without a specification and a system there is nothing to check or explain");
   if (!o.html.empty() || !o.dump.empty() || !o.trace.empty() || !o.sweep.empty() || o.peak)
     throw usage_error("without a specification and a system there is nothing to show");
@@ -232,6 +238,11 @@ pt::text what_if(const options& o, const pt::program& p, pt::text_schedule tacti
               tactics.options());
   return o.csv ? table.csv() : table.print();
 }
+/// Neither one of the texts that stand in place of the report, nor a file.
+bool asks_for_no_text(const options& o) {
+  return !o.explain && !o.replicated && !o.peak && o.value.empty() && o.diff.empty() &&
+         o.sweep.empty() && o.trace.empty() && o.html.empty() && o.dump.empty();
+}
 template <class Program>
 int check_bounds(const options& o, const Program& r) {
   if (o.check.empty()) return 0;
@@ -242,6 +253,16 @@ int check_bounds(const options& o, const Program& r) {
   need(f, o.check);
   std::cerr << broken.view();
   return broken.empty() ? 0 : 1;
+}
+/// The program on several meshes as a specification has it.
+pt::pipelined pipelined_as(const options& o, const std::string& specification, const pt::program& p,
+                           const pt::system_description& system) {
+  const pt::text_schedule schedule = read_specification(specification);
+  need(pt::validate(schedule, system), specification);
+  pt::vec<pt::search_result> results;
+  pt::pipelined made = pipelines::session(p, schedule, system, strict_limit(o)).made(results);
+  progress::searched(results);
+  return made;
 }
 /// The program on several meshes.
 int run_pipelined(const options& o, const pt::program& p, const pt::system_description& system) {
@@ -263,11 +284,15 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     emit(o, pipelines::written(p, r, o.emit));
   } else if (o.json || o.csv) {
     std::cout << (o.json ? pipelines::json_report(s, r) : pipelines::csv_report(r));
-  } else if (o.replicated) {
-    std::cout << pt::print_replicated(r).view();
-  } else if (o.trace.empty() && o.html.empty() && o.dump.empty()) {
-    std::cout << pt::report(r).view();
-    if (system.can_simulate()) std::cout << pipelines::simulation_report(s, r).view();
+  } else {
+    if (asks_for_no_text(o)) {
+      std::cout << pt::report(r).view();
+      if (system.can_simulate()) std::cout << pipelines::simulation_report(s, r).view();
+    }
+    if (o.explain) std::cout << pt::explain(r).view();
+    if (!o.value.empty()) std::cout << without_error(pt::explain(r, o.value)).view();
+    if (o.replicated) std::cout << pt::print_replicated(r).view();
+    if (!o.diff.empty()) std::cout << pt::diff(r, pipelined_as(o, o.diff, p, system)).view();
   }
   return check_bounds(o, r);
 }
@@ -307,13 +332,13 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? json_report(r, system) : csv_report(r));
   } else {
-    const bool plain = !o.explain && !o.replicated && !o.peak && o.diff.empty() &&
-                       o.sweep.empty() && o.trace.empty() && o.html.empty() && o.dump.empty();
+    const bool plain = asks_for_no_text(o);
     if (plain)
       std::cout << pt::report(r).view() << passes_report(r).view()
                 << pt::print_memory(system, r.cost.peak_bytes).view();
     if (plain && system.can_simulate()) std::cout << pt::print_simulation(r, system.on).view();
     if (o.explain) std::cout << pt::explain(r).view();
+    if (!o.value.empty()) std::cout << without_error(pt::show(r, o.value)).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
     if (o.peak) std::cout << pt::print_peak(r).view();
     if (!o.diff.empty()) std::cout << pt::diff(r, made(o.diff)).view();

@@ -12,7 +12,7 @@ struct options {
   /// Module, specification, system; with `prove` the source, a program for one device, the system.
   std::vector<std::string> files;
   std::string emit, out, check, run, names, diff, sweep, trace, html, dump, found, search_log,
-      strict;
+      strict, value;
   bool explain = false, replicated = false, peak = false, json = false, csv = false, prove = false;
   bool environment = false, use_shardings = false, help = false, version = false;
 };
@@ -93,6 +93,11 @@ inline constexpr std::array entries{
           "partition as the shardings in the module say, then as the specification says,\n"
           "                  if one is given; without a system, over the module's own mesh",
           nullptr, &options::use_shardings},
+    entry{
+        "--value", "NAME",
+        "where an input, an output or another value lies; of a pipeline also who makes and takes\n"
+        "                  it, and its transfers and collectives",
+        &options::value},
     entry{"--version", "", "the version", nullptr, &options::version},
 };
 

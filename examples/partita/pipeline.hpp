@@ -18,6 +18,7 @@
 #include <partita/mpmd/write_functions.hpp>
 #include <partita/partita.hpp>
 #include <partita/report/passes.hpp>
+#include <partita/report/pipeline_diff.hpp>
 #include <partita/report/pipeline_explain.hpp>
 #include <partita/report/pipeline_html.hpp>
 #include <partita/report/pipeline_json.hpp>
@@ -40,9 +41,7 @@ namespace pipelines {
 
 /// Errors    O142 an option for programs on one mesh
 inline void refuse_options(const options& o) {
-  const std::pair<std::string_view, bool> list[] = {{"--explain", o.explain},
-                                                    {"--peak", o.peak},
-                                                    {"--diff", !o.diff.empty()},
+  const std::pair<std::string_view, bool> list[] = {{"--peak", o.peak},
                                                     {"--sweep", !o.sweep.empty()},
                                                     {"--environment", o.environment},
                                                     {"--use-shardings", o.use_shardings},

@@ -109,8 +109,11 @@ def check_pipeline(partita, examples, folder):
     need(sorted(os.listdir(dump)) == names, f"--dump writes {sorted(os.listdir(dump))}")
     calls = json.loads(read(os.path.join(dump, "calls.json")))
     need(len(os.listdir(os.path.join(dump, "calls"))) == len(calls["functions"]), "a function has no module")
-    refused = subprocess.run([partita, *files, "--explain"], capture_output=True, text=True, timeout=120)
-    need(refused.returncode == 2 and "O142 option --explain" in refused.stderr, "--explain is not refused")
+    said = subprocess.run([partita, *files, "--explain", "--value", "x"], capture_output=True, text=True, timeout=120)
+    need(said.returncode == 0 and "transfers:\n  m0 -> m1 " in said.stdout and 'input "x" on m0' in said.stdout,
+         f"--explain says {said.stdout}{said.stderr}")
+    refused = subprocess.run([partita, *files, "--peak"], capture_output=True, text=True, timeout=120)
+    need(refused.returncode == 2 and "O142 option --peak" in refused.stderr, "--peak is not refused")
 
 
 def browse(browser, folder, *arguments):

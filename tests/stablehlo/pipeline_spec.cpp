@@ -142,9 +142,9 @@ TEST_CASE("the forms of a pipeline") {
   std::filesystem::remove_all(folder);
   options o;
   pipelines::refuse_options(o);
-  o.sweep = "what.if";
+  o.peak = true;
   CHECK_THROWS_WITH(pipelines::refuse_options(o),
-                    "O142 option --sweep is for programs on one mesh, and the system has several; "
+                    "O142 option --peak is for programs on one mesh, and the system has several; "
                     "leave it out, or give a system of one");
 }
 

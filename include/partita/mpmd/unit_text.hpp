@@ -5,14 +5,19 @@
 
 namespace partita::mpmd_detail {
 
-/// `forward of stage 1 ("layer2", "head")`
-constexpr text unit_text(const pipeline_unit& u) {
+/// `forward of stage 1`
+constexpr text unit_kind(const pipeline_unit& u) {
   text out = u.joined != 0                     ? "merged call"
              : !u.inside                       ? "call outside of the loop"
              : u.part == fragment_part::weight ? "gradients of weights"
              : u.transposed == 0               ? "forward"
                                                : "backward";
   if (u.piece.stage >= 0) out << " of stage " << u.piece.stage;
+  return out;
+}
+/// `forward of stage 1 ("layer2", "head")`
+constexpr text unit_text(const pipeline_unit& u) {
+  text out = unit_kind(u);
   constexpr int most = 3;
   const int count = static_cast<int>(u.piece.origins.size());
   if (count > 0) out << " (";

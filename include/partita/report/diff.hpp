@@ -1,6 +1,7 @@
 /// What changed from one schedule to another, as text for people.
 #pragma once
 
+#include <concepts>
 #include <string_view>
 
 #include <partita/report/explain.hpp>
@@ -158,6 +159,7 @@ struct compared {
 /// The same text for the programs that two thunks return, made by the compiler; `check` and
 /// `explain` share the evaluation of each thunk.
 template <auto A, auto B, summary_limits First = summary_limits{}>
+requires std::convertible_to<decltype(A()), const partitioned&>
 constexpr std::string_view diff() {
   return report_detail::kept_text<report_detail::compared<A, B, First>>();
 }

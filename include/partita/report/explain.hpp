@@ -1,6 +1,7 @@
 /// Why each collective is there, and what is replicated by default, as text for people.
 #pragma once
 
+#include <concepts>
 #include <string_view>
 
 #include <partita/report/columns.hpp>
@@ -177,6 +178,7 @@ struct explained {
 /// The same text of the program that `Thunk` returns, made by the compiler; `check` and `diff`
 /// share the evaluation of the thunk. (Of more than 256 collectives it takes another one.)
 template <auto Thunk, summary_limits First = summary_limits{}>
+requires std::convertible_to<decltype(Thunk()), const partitioned&>
 constexpr std::string_view explain() {
   return report_detail::kept_text<report_detail::explained<Thunk, First>>();
 }

@@ -1,11 +1,348 @@
-/// Why collectives and transfers of a pipeline are there, and what it replicates by default, as
-/// text for people.
+/// Why collectives and transfers of a pipeline are there, where a value of it is, and what it
+/// replicates by default, as text for people.
 #pragma once
 
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+#include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/replicated_on_meshes.hpp>
+#include <partita/mpmd/unit_text.hpp>
 #include <partita/report/explain.hpp>
+#include <partita/schedule/explainer.hpp>
 
 namespace partita {
+
+namespace report_detail {
+
+/// `made by forward of stage 0, taken by forward of stage 1`: which units have to do with a value.
+class value_flow {
+ public:
+  constexpr explicit value_flow(const pipelined& p) : p_(p), made_by_(p.source.ops.size(), -1) {
+    takers_.resize(p.source.types.size(), vec<int>{});
+    for (int u = static_cast<int>(p.units.size()); u-- > 0;) {
+      const pipeline_unit& unit = p.units[u];
+      for (const op_id o : unit.piece.ops) made_by_[o] = u;
+      for (const op_id o : unit.combined) made_by_[o] = u;
+    }
+    for (int u = 0; u < static_cast<int>(p.units.size()); ++u)
+      for (const value_id v : p.units[u].piece.inputs) {
+        takers_[v].push_back(u);
+        const op_id o = p.source.producer(v);  // of what is cut into microbatches
+        if (mpmd_detail::enters(p.source.op(o)) && p.source.op(o).operand_count > 0)
+          takers_[p.source.operand(o, 0)].push_back(u);
+      }
+  }
+  /// The first unit that makes a value, or -1.
+  constexpr int maker(value_id v) const { return made_by_[p_.source.producer(v)]; }
+  /// Units that take a value from elsewhere, on one mesh or (-1) on all.
+  constexpr text takers(value_id v, int mesh) const {
+    text out;
+    for (const int u : takers_[v])
+      if (mesh < 0 || p_.units[u].piece.mesh == mesh)
+        out << (out.empty() ? "" : ", ") << mpmd_detail::unit_kind(p_.units[u]);
+    return out;
+  }
+
+ private:
+  const pipelined& p_;
+  vec<int> made_by_;      ///< by op
+  vec<vec<int>> takers_;  ///< by value
+};
+
+/// The texts of `explain`, of a pipeline.
+class pipeline_explainer {
+ public:
+  constexpr explicit pipeline_explainer(const pipelined& p)
+      : p_(p), flow_(p), words_(p.source, p.core), names_(names_of(p)) {}
+
+  constexpr text all() {
+    text out;
+    columns lines;
+    for (const auto& u : p_.units)
+      for (const collective_note& n : u.notes) collective_line(lines, u, n);
+    lines.print(out);
+    transfers(out);
+    sums(out);
+    return out;
+  }
+  /// Mesh, function, what, value, bytes, how often, tactic, why.
+  constexpr vec<text> collective_cells(const pipeline_unit& u, const collective_note& n) {
+    text what, value, why;
+    words_.what(what, n);
+    words_.value(value, n.value);
+    words_.why(why, n);
+    return {name_text(mesh_name(u.piece.mesh)),
+            mpmd_detail::unit_kind(u),
+            what,
+            value,
+            byte_text(n.bytes_sent(p_.meshes[u.piece.mesh])),
+            concat('x', saturating_multiply(n.times, calls(u))),
+            text(p_.tactics[n.tactic].name),
+            why};
+  }
+  /// From where to where, value, bytes, how often, how it lies, for whom.
+  constexpr vec<text> transfer_cells(int i) const {
+    const transfer& t = p_.transfers[i];
+    const bool inside = t.after >= 0 && p_.units[t.after].inside;
+    const text to = flow_.takers(t.value, t.to);
+    return {concat(name_text(mesh_name(t.from)), " -> ", name_text(mesh_name(t.to))),
+            name(t.value),
+            byte_text(p_.source.type(t.value).bytes()),
+            concat('x', inside ? p_.microbatches : 1),
+            lies(i),
+            concat("for ", to.empty() ? "the caller" : to.view())};
+  }
+  /// How often each kind runs on a mesh, and the bytes that a device of it sends so.
+  constexpr void count(int mesh, collectives& runs, schedule_detail::bytes_by_kind& sent) const {
+    for (const auto& u : p_.units)
+      if (u.piece.mesh == mesh) add(u, runs, sent);
+  }
+  /// All that is said of the values that a name selects.
+  constexpr text of(std::string_view name) {
+    text out;
+    const vec<value_id> found = values_of(name);
+    for (const value_id v : found) value(out, v);
+    if (found.empty()) out << "error: " << no_such_value(name).message << '\n';
+    return out;
+  }
+
+ private:
+  const pipelined& p_;
+  value_flow flow_;
+  schedule_detail::explainer words_;
+  value_names names_;
+
+  static constexpr value_names names_of(const pipelined& p) {
+    if (p.core.p.ops.empty()) return value_names(p.source);
+    return value_names(flat_program(p.source).p);
+  }
+  constexpr bool is_sharded() const { return !p_.core.p.ops.empty(); }
+  constexpr std::string_view mesh_name(int m) const { return p_.topology.name(m); }
+  constexpr std::int64_t calls(const pipeline_unit& u) const {
+    return u.inside ? p_.microbatches : 1;
+  }
+  constexpr value_id core_value(value_id v) const {
+    const vec<value_id>& of = p_.core.nested.value_of;
+    return of.empty() ? v : of[v];
+  }
+  constexpr text name(value_id v) const { return concat('%', names_[core_value(v)]); }
+
+  static constexpr text byte_text(std::int64_t n) {
+    text out;
+    print_figure(out, n);
+    return out << " bytes";
+  }
+  /// The cell with bytes and the one behind it stand right.
+  static constexpr void row(columns& lines, const vec<text>& cells, int bytes) {
+    for (int i = 0; i < static_cast<int>(cells.size()); ++i)
+      lines.cell(cells[i], i == bytes || i == bytes + 1);
+    lines.end_row();
+  }
+
+  // ---- Collectives ------------------------------------------------------------------------------
+
+  constexpr void collective_line(columns& lines, const pipeline_unit& u, const collective_note& n) {
+    row(lines, collective_cells(u, n), 4);
+  }
+  /// How often each kind runs on each mesh, and the bytes that a device of it sends so.
+  constexpr void sums(text& out) const {
+    columns rows;
+    for (int m = 0; m < p_.topology.count(); ++m) {
+      collectives runs;
+      schedule_detail::bytes_by_kind sent;
+      count(m, runs, sent);
+      const std::int64_t of[] = {runs.all_gather, runs.all_reduce, runs.reduce_scatter,
+                                 runs.all_to_all, runs.permute};
+      constexpr collective::kind_type kinds[] = {collective::all_gather, collective::all_reduce,
+                                                 collective::reduce_scatter, collective::all_to_all,
+                                                 collective::permute};
+      const auto line = [&](std::string_view what, std::int64_t times, std::int64_t bytes) {
+        rows.cell(name_text(mesh_name(m))).cell(what).cell(concat('x', times), true);
+        rows.number(bytes, " bytes").end_row();
+      };
+      for (int k = 0; k < schedule_detail::kind_count; ++k)
+        if (of[k] > 0) line(name_of(kinds[k]), of[k], sent.of[static_cast<int>(kinds[k])]);
+      line("all", runs.total(), sent.total());
+    }
+    out << "in all:\n";
+    rows.print(out, "  ");
+  }
+  constexpr void add(const pipeline_unit& u, collectives& runs,
+                     schedule_detail::bytes_by_kind& sent) const {
+    for (const auto& n : u.notes) runs.count(n.kind, saturating_multiply(n.times, calls(u)));
+    std::size_t next = 0;
+    const auto once = schedule_detail::sent_by_kind(u.device.local, u.device.mesh, u.notes, next);
+    for (int k = 0; k < schedule_detail::kind_count; ++k)
+      sent.of[k] = saturating_add(sent.of[k], saturating_multiply(once.of[k], calls(u)));
+  }
+
+  // ---- Transfers --------------------------------------------------------------------------------
+
+  /// Those of one value or (-1) of all.
+  constexpr void transfers(text& out, value_id v = -1) const {
+    columns lines;
+    bool any = false;
+    for (int i = 0; i < static_cast<int>(p_.transfers.size()); ++i)
+      if (v < 0 || p_.transfers[i].value == v) {
+        transfer_line(lines, i);
+        any = true;
+      }
+    out << "transfers:" << (any ? "\n" : " none\n");
+    lines.print(out, "  ");
+  }
+  constexpr void transfer_line(columns& lines, int i) const { row(lines, transfer_cells(i), 2); }
+  /// `[{"B"}, {}]`, and how it lies where it is taken, if that is another way or in other pieces.
+  constexpr text lies(int i) const {
+    const transfer& t = p_.transfers[i];
+    const transfer_layout& l = p_.sent_as[i];
+    const int rank = p_.source.type(t.value).shape.rank;
+    text out;
+    if (!is_sharded()) return out << "whole";
+    print_layout(out, l.from, rank, p_.meshes[t.from]);
+    if (!(l.from == l.to)) print_layout(out << " to ", l.to, rank, p_.meshes[t.to]);
+    const bool recut = !(piece(t.value, l.from, t.from) == piece(t.value, l.to, t.to));
+    return recut ? out << ", cut anew" : out;
+  }
+  constexpr tensor_type piece(value_id v, const layout& l, int mesh) const {
+    const tensor_type& whole = p_.values().type(p_.slot_of[v]);
+    return {whole.element, l.local(whole.shape, p_.meshes[mesh])};
+  }
+
+  // ---- A value ----------------------------------------------------------------------------------
+
+  static constexpr bool is_selected(std::string_view wanted, std::string_view name) {
+    return schedule_detail::selects(wanted, name) ||
+           (schedule_detail::is_pattern(wanted) && schedule_detail::selects_pattern(wanted, name));
+  }
+  /// Inputs and outputs of a name or below it, else the value that texts call so.
+  constexpr vec<value_id> values_of(std::string_view wanted) const {
+    if (!wanted.empty() && wanted[0] == '%') wanted.remove_prefix(1);
+    vec<value_id> found;
+    vec<char> seen(p_.source.types.size(), 0);
+    const auto take = [&](value_id v, std::string_view n) {
+      if (is_selected(wanted, n) && seen[v]++ == 0) found.push_back(v);
+    };
+    for (int i = 0; i < p_.source.input_count(); ++i)
+      take(p_.source.inputs[i], p_.source.input_name(i));
+    for (int i = 0; i < p_.source.output_count(); ++i)
+      take(p_.source.outputs[i].value, p_.source.output_name(i));
+    for (value_id v = 0; v < p_.source.value_count() && found.empty(); ++v)
+      if (names_[core_value(v)] == wanted) found.push_back(v);
+    return found;
+  }
+  constexpr int find_input(std::string_view name) const {
+    for (int i = 0; i < p_.source.input_count(); ++i)
+      if (p_.source.input_name(i) == name) return i;
+    return -1;
+  }
+  /// Errors    O149 there is no value of this name
+  constexpr failure no_such_value(std::string_view wanted) const {
+    vec<std::string_view> known;
+    for (int i = 0; i < p_.source.input_count(); ++i) known.push_back(p_.source.input_name(i));
+    for (int i = 0; i < p_.source.output_count(); ++i)
+      if (find_input(p_.source.output_name(i)) < 0) known.push_back(p_.source.output_name(i));
+    failure f;
+    f.record("O149", "explain: the pipeline has no value \"", wanted,
+             "\"; give an input, an output, or a name that print(pipeline) shows; ",
+             known_names(wanted, known));
+    return f;
+  }
+  constexpr void value(text& out, value_id v) {
+    const op_id o = p_.source.producer(v);
+    out << name(v) << " : " << p_.source.type(v);
+    if (p_.inside[o] != 0) out << ", of each of " << p_.microbatches << " microbatches";
+    out << '\n';
+    for (int i = 0; i < p_.source.input_count(); ++i)
+      if (p_.source.inputs[i] == v)
+        place(out << "input ", p_.source.input_name(i), v, p_.input_layout[i], p_.input_mesh[i]);
+    made(out, v);
+    for (int i = 0; i < p_.source.output_count(); ++i)
+      if (p_.source.outputs[i].value == v)
+        place(out << "output ", p_.source.output_name(i), v, p_.output_layout[i],
+              p_.output_mesh[i]);
+    if (const text to = flow_.takers(v, -1); !to.empty()) out << "taken by " << to << '\n';
+    transfers(out, v);
+    collectives_of(out, v);
+  }
+  /// `input "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device`
+  constexpr void place(text& out, std::string_view name, value_id v, const layout& l, int mesh) {
+    print_quoted(out, name);
+    out << " on " << name_text(mesh_name(mesh));
+    pieces(out, v, l, mesh);
+    out << '\n';
+  }
+  constexpr void pieces(text& out, value_id v, const layout& l, int mesh) const {
+    if (!is_sharded()) return;
+    out << ' ';
+    print_layout(out, l, p_.source.type(v).shape.rank, p_.meshes[mesh]);
+    out << ", " << piece(v, l, mesh) << " on each device";
+  }
+  constexpr void made(text& out, value_id v) const {
+    const int u = flow_.maker(v);
+    if (u < 0 || p_.source.is(p_.source.producer(v), op_role::parameter)) return;
+    const int mesh = p_.units[u].piece.mesh;
+    out << "made by " << mpmd_detail::unit_kind(p_.units[u]) << " on "
+        << name_text(mesh_name(mesh));
+    if (is_sharded()) pieces(out, v, p_.core.made(p_.slot_of[v]), mesh);
+    for (const unit_value& given : p_.units[u].gives)
+      if (given.slot == p_.slot_of[v] && !given.terms.empty())
+        print_axis_set(out << ", a term of a sum over ", given.terms, p_.core.mesh);
+    out << '\n';
+  }
+  constexpr void collectives_of(text& out, value_id v) {
+    columns lines;
+    const text wanted = name(v);
+    bool any = false;
+    for (const auto& u : p_.units)
+      for (const collective_note& n : u.notes) {
+        text of;
+        words_.value(of, n.value);
+        if (!(of == wanted)) continue;
+        collective_line(lines, u, n);
+        any = true;
+      }
+    out << "collectives:" << (any ? "\n" : " none\n");
+    lines.print(out, "  ");
+  }
+};
+
+}  // namespace report_detail
+
+/// One line for each collective of a pipeline's functions: mesh, function, kind and axes, value,
+/// bytes that a device sends, how often it runs in a step, the tactic that had the last part in it,
+/// and why; then what is sent from mesh to mesh, in bytes of whole values, how it lies, and for
+/// whom; then how often each kind runs on each mesh, and the bytes that a device of it sends.
+///
+/// Of a pipeline with a mistake it is "error: " and its message.
+constexpr text explain(const pipelined& p) {
+  if (p.error) return concat("error: ", p.error.message, '\n');
+  return report_detail::pipeline_explainer(p).all();
+}
+/// Of the inputs and outputs that a name (or a pattern) selects, or of the value that is printed
+/// so: the stage and the mesh that make it, how it lies, who takes it, its transfers and
+/// collectives.
+///
+/// Errors    O149 there is none, as a text that begins with "error: "
+constexpr text explain(const pipelined& p, std::string_view name) {
+  if (p.error) return concat("error: ", p.error.message, '\n');
+  return report_detail::pipeline_explainer(p).of(name);
+}
+
+namespace report_detail {
+template <auto Thunk>
+struct explained_pipeline {
+  constexpr text operator()() const { return explain(Thunk()); }
+};
+}  // namespace report_detail
+
+/// The same text of the pipeline that `Thunk` returns, made by the compiler.
+template <auto Thunk>
+requires std::same_as<decltype(Thunk()), pipelined>
+constexpr std::string_view explain() {
+  return report_detail::kept_text<report_detail::explained_pipeline<Thunk>>();
+}
 
 /// What the meshes of a pipeline replicate by default (see replicated_on_mesh), largest first:
 /// bytes on one device times copies, the value, its op and type, the mesh and its axes. At most

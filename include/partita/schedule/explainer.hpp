@@ -1,4 +1,4 @@
-/// Where the collectives of a partitioned program come from.
+/// Where the collectives of a core program come from.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,14 @@
 
 namespace partita::schedule_detail {
 
-/// Says in words where the collectives of a partitioned program come from. Values have the names
-/// that they have in the source.
+/// Says in words where the collectives of a core program come from. Values have the names that they
+/// have in the source.
 class explainer {
  public:
-  constexpr explicit explainer(const partitioned& p)
-      : c_(p.core), names_(p.source, p.core), scopes_(p.source.scopes) {
+  constexpr explicit explainer(const partitioned& p) : explainer(p.source, p.core) {}
+  /// `source`: what the core program was made of.
+  constexpr explainer(const program& source, const core_program& core)
+      : c_(core), names_(source, core), scopes_(source.scopes) {
     torn_.resize(c_.p.ops.size(), axis_set{});
     for (const auto& k : c_.conflicts)
       for (int a : c_.mesh.parts_of(k.where())) torn_[k.op].insert(a);

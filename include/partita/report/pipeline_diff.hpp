@@ -1,0 +1,203 @@
+/// What changed from one pipeline to another, as text for people.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+#include <partita/mpmd/pipeline_figures.hpp>
+#include <partita/report/diff.hpp>
+#include <partita/report/pipeline_explain.hpp>
+#include <partita/report/pipeline_report.hpp>
+#include <partita/support/name_table.hpp>
+
+namespace partita {
+
+namespace report_detail {
+
+/// A name and what is said of it: two lists of these are compared by name.
+struct said_of {
+  text name, words;
+};
+
+/// What is compared of a pipeline.
+class pipeline_facts {
+ public:
+  vec<said_of> meshes, inputs, outputs;
+  vec<text> transfers, collectives;
+  partita::collectives all;
+  pipeline_figures figures;
+
+  constexpr explicit pipeline_facts(const pipelined& p) : all(p.collectives), figures(p), p_(p) {
+    pipeline_explainer explain(p);
+    for (int i = 0; i < static_cast<int>(p.transfers.size()); ++i)
+      transfers.push_back(joined(explain.transfer_cells(i)));
+    for (const auto& u : p.units)
+      for (const auto& n : u.notes) collectives.push_back(joined(explain.collective_cells(u, n)));
+    for (int m = 0; m < p.topology.count(); ++m) add_mesh(m, explain);
+    for (int i = 0; i < p.source.input_count(); ++i)
+      inputs.push_back({text(p.source.input_name(i)),
+                        place(p.source.input_type(i), p.input_layout[i], p.input_mesh[i])});
+    for (int i = 0; i < p.source.output_count(); ++i)
+      outputs.push_back({text(p.source.output_name(i)),
+                         place(p.source.output_type(i), p.output_layout[i], p.output_mesh[i])});
+  }
+  constexpr text schedule() const {
+    text out;
+    append_list(out, static_cast<int>(p_.tactics.size()),
+                [&](int t) { out << p_.tactics[t].name; });
+    if (out.empty()) out << "none";
+    return out;
+  }
+  constexpr text topology() const { return concat(p_.topology); }
+  constexpr const pipelined& pipeline() const { return p_; }
+
+ private:
+  const pipelined& p_;
+
+  static constexpr text joined(const vec<text>& cells) {
+    text out;
+    for (const text& each : cells) out << (out.empty() ? "" : " ") << each;
+    return out;
+  }
+  constexpr text place(const tensor_type& type, const layout& l, int mesh) const {
+    text out = name_text(p_.topology.name(mesh));
+    print_layout(out << ' ', l, type.shape.rank, p_.meshes[mesh]);
+    return out << ' ' << tensor_type{type.element, l.local(type.shape, p_.meshes[mesh])};
+  }
+  /// Figures of a mesh, one behind the other.
+  constexpr void add_mesh(int m, const pipeline_explainer& explain) {
+    const mesh_figures& f = figures.meshes[m];
+    const text name = name_text(p_.topology.name(m));
+    const auto say = [&](std::string_view what, const text& words) {
+      meshes.push_back({concat(name, ' ', what), words});
+    };
+    const auto number = [&](std::string_view what, std::int64_t n) {
+      text words;
+      print_figure(words, n);
+      say(what, words);
+    };
+    text stages;
+    append_list(stages, static_cast<int>(f.stages.size()), [&](int i) { stages << f.stages[i]; });
+    if (stages.empty()) stages << "none";
+    say("stages", stages);
+    say("runs", shortened(p_.order_of(p_.topology.name(m)), 60));
+    partita::collectives runs;
+    schedule_detail::bytes_by_kind sent;
+    explain.count(m, runs, sent);
+    number("all_gather", runs.all_gather);
+    number("all_reduce", runs.all_reduce);
+    number("reduce_scatter", runs.reduce_scatter);
+    number("all_to_all", runs.all_to_all);
+    number("permute", runs.permute);
+    number("bytes sent", sent.total());
+    number("argument bytes", f.memory.arguments);
+    number("peak bytes", f.memory.peak);
+    number("microbatches in flight", f.in_flight);
+  }
+};
+
+constexpr void diff_words(text& out, std::string_view what, const text& a, const text& b) {
+  if (!(a == b)) out << what << ": " << a << " -> " << b << '\n';
+}
+/// What is said otherwise, or of names that one of the lists has alone, at most `limit` of them.
+constexpr void diff_said(text& out, std::string_view kind, const vec<said_of>& a,
+                         const vec<said_of>& b, int limit) {
+  name_table theirs(b.size());
+  for (std::size_t j = 0; j < b.size(); ++j) theirs.insert(b[j].name, static_cast<int>(j));
+  vec<char> found(b.size(), 0);
+  const text none = "none";
+  int changed = 0;
+  const auto line = [&](const text& name, const text& before, const text& after) {
+    if (before == after || changed++ >= limit) return;
+    if (kind.empty())
+      out << name;
+    else
+      out << kind << " \"" << name << '"';
+    out << ": " << before << " -> " << after << '\n';
+  };
+  for (const said_of& each : a) {
+    const int j = theirs.find(each.name);
+    if (j >= 0) found[j] = 1;
+    line(each.name, each.words, j < 0 ? none : b[j].words);
+  }
+  for (std::size_t j = 0; j < b.size(); ++j)
+    if (!found[j]) line(b[j].name, none, b[j].words);
+  if (changed > limit)
+    out << "and " << changed - limit << " more " << (kind.empty() ? "figure" : kind) << "s\n";
+}
+/// Lines of a that b has not, as often as it has them, at most `limit` of them.
+constexpr void print_alone(text& out, char sign, const vec<text>& a, const vec<text>& b,
+                           int limit) {
+  name_table theirs(b.size());
+  vec<int> left(b.size(), 0);
+  for (std::size_t j = 0; j < b.size(); ++j) ++left[theirs.insert(b[j], static_cast<int>(j))];
+  int alone = 0;
+  for (const text& each : a) {
+    const int j = theirs.find(each);
+    if (j >= 0 && left[j]-- > 0) continue;
+    if (alone++ < limit) out << sign << ' ' << each << '\n';
+  }
+  if (alone > limit) out << sign << " and " << alone - limit << " more\n";
+}
+constexpr void diff_lines(text& out, std::string_view what, const vec<text>& a, const vec<text>& b,
+                          int limit) {
+  text lines;
+  print_alone(lines, '-', a, b, limit);
+  print_alone(lines, '+', b, a, limit);
+  if (!lines.empty()) out << what << ":\n" << lines;
+}
+
+constexpr text difference(const pipeline_facts& a, const pipeline_facts& b, int limit) {
+  text out;
+  const pipelined &p = a.pipeline(), &q = b.pipeline();
+  diff_words(out, "topology", a.topology(), b.topology());
+  diff_words(out, "schedule", a.schedule(), b.schedule());
+  diff_number(out, "stages", p.stages, q.stages);
+  diff_number(out, "microbatches", p.microbatches, q.microbatches);
+  diff_collectives(out, a.all, b.all);
+  diff_number(out, "transfers", static_cast<std::int64_t>(p.transfers.size()),
+              static_cast<std::int64_t>(q.transfers.size()));
+  diff_number(out, "messages", a.figures.messages, b.figures.messages);
+  diff_number(out, "bytes of messages", a.figures.message_bytes, b.figures.message_bytes);
+  diff_said(out, "", a.meshes, b.meshes, 1 << 30);
+  diff_said(out, "input", a.inputs, b.inputs, limit);
+  diff_said(out, "output", a.outputs, b.outputs, limit);
+  diff_lines(out, "transfers that only one has", a.transfers, b.transfers, limit);
+  diff_lines(out, "collectives that only one has", a.collectives, b.collectives, limit);
+  if (out.empty()) out << "no difference\n";
+  return out;
+}
+
+}  // namespace report_detail
+
+/// What differs between two pipelines, `a -> b`: topology, schedule, stages and microbatches,
+/// collectives of a step by kind, transfers and their bytes; of each mesh its stages, what it runs,
+/// its collectives, the bytes that a device sends and holds; places of inputs and outputs; and the
+/// transfers and collectives that one of them has alone. At most `limit` inputs, outputs,
+/// transfers and collectives of each; the others are counted. Without a difference the text is "no
+/// difference"; of a pipeline with a mistake it is "error: " and its message.
+///
+/// Cost      that of memory_of, and linear in what is compared
+constexpr text diff(const pipelined& a, const pipelined& b, int limit = 8) {
+  for (const pipelined* p : {&a, &b})
+    if (p->error) return concat("error: ", p->error.message, '\n');
+  return report_detail::difference(report_detail::pipeline_facts(a),
+                                   report_detail::pipeline_facts(b), limit);
+}
+
+namespace report_detail {
+template <auto A, auto B>
+struct compared_pipelines {
+  constexpr text operator()() const { return diff(A(), B()); }
+};
+}  // namespace report_detail
+
+/// The same text for the pipelines that two thunks return, made by the compiler.
+template <auto A, auto B>
+requires std::same_as<decltype(A()), pipelined>
+constexpr std::string_view diff() {
+  return report_detail::kept_text<report_detail::compared_pipelines<A, B>>();
+}
+
+}  // namespace partita
