@@ -87,14 +87,14 @@ TEST_CASE("why what depends on all of a dimension needs it whole") {
   check_meaning(p);
   CHECK(
       str(pt::explain(p)) ==
-      R"(all_gather <"M">  %u  48 bytes  x1  rows  cumsum(%u) needs it whole: it has no loop over "M", since along dimension 0 an element is the sum of all up to it
-all_gather <"M">  %t  48 bytes  x1  rows  sort(%t) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
+      R"(all_gather <"M">  %x1  12 bytes  x1  rows  cumsum(%u) needs the totals of all pieces over "M"
+all_gather <"M">  %t   48 bytes  x1  rows  sort(%t) needs it whole: it has no loop over "M", since along dimension 0 the place of an element follows from all others
 in all:
-  all_gather      x2  96 bytes
+  all_gather      x2  60 bytes
   all_reduce      x0   0 bytes
   reduce_scatter  x0   0 bytes
   all_to_all      x0   0 bytes
-  all             x2  96 bytes
+  all             x2  60 bytes
 messages along "M" 6
 )");
 }

@@ -63,19 +63,19 @@ TEST_CASE("cancel: a slice undoes a gather") {
 
 TEST_CASE("to_all_to_all: axes go from one dimension to another") {
   const auto f =
-      pt::trace([](auto x) { return pt::cumsum<0>(exp(x)); }, pt::input<float, 8, 4>("x"));
+      pt::trace([](auto x) { return pt::sort<0>(exp(x)); }, pt::input<float, 8, 4>("x"));
   constexpr auto rows = pt::manual("B", {{"x", 0}}, "rows");
   constexpr auto columns = pt::manual("B", {{"result", 1}}, "columns");
   CHECK(ops(f, {.to_all_to_all = false}, rows, columns) == R"(  %x1 = exp(%x) : tensor<2x4xf32>
   %x1g = all_gather [{"B"}, {}] %x1 : tensor<8x4xf32>
   %x1gs = all_slice [{}, {"B"}] %x1g : tensor<8x1xf32>
-  %x2 = cumsum(%x1gs) {dim=0} : tensor<8x1xf32>
+  %x2 = sort(%x1gs) {dim=0} : tensor<8x1xf32>
   return %x2 : tensor<8x1xf32>
 }
 )");
   CHECK(ops(f, {}, rows, columns) == R"(  %x1 = exp(%x) : tensor<2x4xf32>
   %x2 = all_to_all {0 -> 1} <"B"> %x1 : tensor<8x1xf32>
-  %x3 = cumsum(%x2) {dim=0} : tensor<8x1xf32>
+  %x3 = sort(%x2) {dim=0} : tensor<8x1xf32>
   return %x3 : tensor<8x1xf32>
 }
 )");
@@ -286,7 +286,7 @@ TEST_CASE("stationary: what is smaller moves in place of weights") {
   CHECK(ops(loop, {.stationary_above = 1}, BP, Z3) == ops(loop, {}, BP, Z3));
   // Another use needs it whole: nothing would be saved.
   const auto whole =
-      pt::trace([](auto x, auto w) { return matmul(x, w) + pt::sum<0>(pt::cumsum<0>(w)); },
+      pt::trace([](auto x, auto w) { return matmul(x, w) + pt::sum<0>(pt::sort<0>(w)); },
                 pt::input<float, 8, 16>("x"), w);
   CHECK(ops(whole, {.stationary_above = 1}, BP, Z3) == ops(whole, {}, BP, Z3));
 }
@@ -358,11 +358,11 @@ TEST_CASE("combine: small sums of the same devices in one message") {
 }
 
 TEST_CASE("place: gathers late, with what is made of them alone") {
-  const auto f = pt::trace([](auto x, auto w) { return matmul(pt::cumsum<0>(w), tanh(exp(x))); },
+  const auto f = pt::trace([](auto x, auto w) { return matmul(pt::sort<0>(w), tanh(exp(x))); },
                            pt::input<float, 8, 64>("x"), pt::input<float, 8, 8>("w"));
   constexpr auto placed = pt::manual("M", {{"w", 0}}, "placed");
   CHECK(ops(f, {}, placed) == R"(  %wg = all_gather [{"M"}, {}] %w : tensor<8x8xf32>
-  %x1 = cumsum(%wg) {dim=0} : tensor<8x8xf32>
+  %x1 = sort(%wg) {dim=0} : tensor<8x8xf32>
   %x2 = exp(%x) : tensor<8x64xf32>
   %x3 = tanh(%x2) : tensor<8x64xf32>
   %x4 = matmul(%x1, %x3) : tensor<8x64xf32>
@@ -372,7 +372,7 @@ TEST_CASE("place: gathers late, with what is made of them alone") {
   CHECK(ops(f, {.place = true}, placed) == R"(  %x1 = exp(%x) : tensor<8x64xf32>
   %x2 = tanh(%x1) : tensor<8x64xf32>
   %wg = all_gather [{"M"}, {}] %w : tensor<8x8xf32>
-  %x3 = cumsum(%wg) {dim=0} : tensor<8x8xf32>
+  %x3 = sort(%wg) {dim=0} : tensor<8x8xf32>
   %x4 = matmul(%x3, %x2) : tensor<8x64xf32>
   return %x4 : tensor<8x64xf32>
 }

@@ -793,6 +793,59 @@ TEST_CASE("rules: the k greatest of the k greatest of pieces, and where they are
   CHECK_FALSE(good(wrong));
 }
 
+TEST_CASE("rules: what runs along pieces, and what is before them") {
+  const auto source = [](const std::string& how) {
+    return "(%x: tensor<8x3xf32>)\n  %y = cumsum(%x) {dim=0" + how +
+           "} : tensor<8x3xf32>\n  return %y : tensor<8x3xf32>\n";
+  };
+  struct {
+    std::string first = "", second = ", exclusive", taken = "1:2, :", joins = "add";
+    std::string from = "%a", to = "%ts", result = "%y";
+  } usual;
+  const auto local = [](const auto& how) {
+    return "(%x: tensor<8x3xf32>)\n  %xs = all_slice [{\"M\"}, {}] %x : tensor<2x3xf32>\n"
+           "  %a = cumsum(%xs) {dim=0" +
+           how.first + "} : tensor<2x3xf32>\n  %b = cumsum(%xs) {dim=0} : tensor<2x3xf32>\n" +
+           "  %l = slice(%b) {[" + how.taken +
+           "]} : tensor<1x3xf32>\n  %lg = all_gather [{\"M\"}, {}] %l : tensor<4x3xf32>\n"
+           "  %t = cumsum(%lg) {dim=0" +
+           how.second +
+           "} : tensor<4x3xf32>\n  %ts = all_slice [{\"M\"}, {}] %t : tensor<1x3xf32>\n"
+           "  %ls = all_slice [{\"M\"}, {}] %lg : tensor<1x3xf32>\n"
+           "  %f = reshape(" +
+           how.to +
+           ") : tensor<3xf32>\n  %s = broadcast_in_dim(%f) {dims=[1]} : tensor<2x3xf32>\n"
+           "  %y = " +
+           how.joins + "(%s, " + how.from +
+           ") : tensor<2x3xf32>\n  %r = all_gather [{\"M\"}, {}] " + how.result +
+           " : tensor<8x3xf32>\n  return %r : tensor<8x3xf32>\n";
+  };
+  const auto good = [&](const auto& how, const std::string& of = "") {
+    return does(source(of), local(how), "\"M\":4");
+  };
+  CHECK(good(usual));
+  auto other = usual;
+  other.first = ", exclusive";
+  CHECK(good(other, ", exclusive"));
+  CHECK_FALSE(good(other));
+  CHECK_FALSE(good(usual, ", exclusive"));
+  CHECK_FALSE(good(usual, ", reverse"));
+  CHECK_FALSE(good(usual, ", combine=max"));
+  const auto wrong = [&](auto member, const std::string& text) {
+    auto how = usual;
+    how.*member = text;
+    CHECK_MESSAGE(!good(how), text);
+  };
+  using parts = decltype(usual);
+  wrong(&parts::second, "");                      // the own total, too
+  wrong(&parts::second, ", reverse, exclusive");  // those behind it
+  wrong(&parts::taken, "0:1, :");                 // not the last one
+  wrong(&parts::joins, "maximum");
+  wrong(&parts::to, "%ls");     // the own total
+  wrong(&parts::from, "%xs");   // nothing runs along it
+  wrong(&parts::result, "%a");  // without what is before
+}
+
 TEST_CASE("rules: a recurrence that starts from the same number everywhere") {
   const auto from_zero = [](const auto& body) {
     return [body](const auto& xs, const auto& w) {

@@ -102,8 +102,12 @@ class error_analysis {
     };
     if (d == &pt::def<pt::op::reduce> || d == &pt::def<pt::op::reduce_window>) return adds();
     if (d == &pt::def<pt::op::scatter>) return adds();
+    if (d == &pt::def<pt::op::cumsum>) {
+      const pt::combiner c = pt::op::cumsum::combiner_of(p.attrs(o));
+      return c == pt::combiner::add || c == pt::combiner::multiply;
+    }
     return d == &pt::def<pt::op::dot_general> || d == &pt::def<pt::op::convolution> ||
-           d == &pt::def<pt::op::cumsum> || d == &pt::def<pt::op::select_and_scatter>;
+           d == &pt::def<pt::op::select_and_scatter>;
   }
   static list sums(const pt::program& p, pt::op_id o, const list& operands) {
     const bool selects = p.op(o).def == &pt::def<pt::op::select_and_scatter>;

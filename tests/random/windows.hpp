@@ -38,12 +38,19 @@ inline bool draw_reduce(writer& w) {
 }
 
 inline bool draw_cumsum(writer& w) {
-  const auto x = w.any_number(1);
+  const auto x = w.any_of_rank(1);
   if (x < 0) return false;
   const auto dim = static_cast<int>(w.r.in(0, w.rank(x) - 1));
-  const auto out = sum(w.info(x), w.dims(x)[dim], w.element(x));
-  if (!w.exact(w.element(x), wrapped(w.element(x), out))) return false;
-  return w.done(pt::ops::cumsum(w.b, x, dim, w.r.one_in(2), w.r.one_in(2)), out);
+  const auto t = w.element(x);
+  using pt::combiner;
+  const bool adds = t != dtype::boolean && w.r.one_in(2);
+  const combiner combine = adds ? combiner::add : some_combiner(w, x);
+  const auto out = combined(combine, w.info(x), w.dims(x)[dim], t);
+  if (!w.exact(t, wrapped(t, out))) return false;
+  const bool exclusive = w.r.one_in(2);  // the first has the identity, which may be infinite
+  if (exclusive && combine != combiner::add && pt::is_floating(t)) return false;
+  return w.done(pt::ops::cumsum(w.b, x, dim, w.r.one_in(2), exclusive, combine),
+                exclusive && combine != combiner::add ? all_of(t) : out);
 }
 
 /// A window over a dimension of n elements.

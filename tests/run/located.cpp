@@ -279,6 +279,43 @@ TEST_CASE("the k greatest elements and where they are, of pieces") {
   CHECK(pt::equal(pt::emulate(beam, z), pt::evaluate(beam.source, z)));
 }
 
+namespace {
+
+constexpr auto run_on = [](auto x) { return pt::cumsum<0>(x); };
+constexpr auto running_step = [] {
+  return pt::partition(pt::trace(run_on, pt::input<float, 16, 3>("t")), four, schedule(rows));
+};
+// One total of each piece, 3 elements of 4 bytes, to three other devices. (Gathering x would send
+// 3 * 4 * 3 * 4 bytes.)
+static_assert(pt::check<running_step>.collectives == pt::collectives{.all_gather = 1});
+static_assert(pt::check<running_step>.collective_bytes == 3 * 3 * 4);
+static_assert(pt::check<running_step>.output(0).local_shape == pt::shape{4, 3});
+
+}  // namespace
+
+TEST_CASE("running sums, products and extremes along a dimension that is cut") {
+  const pt::collectives one{.all_gather = 1};
+  const auto more = manual("B", {{"t", 0}}), lines = manual("B", {{"t", 1}});
+  for (const std::string reverse : {"", ", reverse"})
+    for (const std::string exclusive : {"", ", exclusive"})
+      for (const std::string combine : {"", ", combine=max", ", combine=min", ", combine=multiply"})
+        for (dtype t : {dtype::f32, dtype::bf16, dtype::i8, dtype::u64}) {
+          const std::string type_of = type("16x4x", t);
+          const auto p =
+              parse("(%t: " + type_of + ") {\n  %y = cumsum(%t) {dim=0" + reverse + exclusive +
+                    combine + "} : " + type_of + "\n  return %y : " + type_of + "\n}\n");
+          CHECK(check(p, four, schedule(rows)) == one);
+          CHECK(check(p, both, schedule(rows, more)) == one);
+          CHECK(check(p, both, schedule(more, rows)) == one);
+          CHECK(check(p, both, schedule(lines, rows)) == one);
+        }
+  for (const std::string combine : {"and", "or"}) {
+    const auto p = parse("(%t: tensor<8x2xi1>) {\n  %y = cumsum(%t) {dim=0, combine=" + combine +
+                         "} : tensor<8x2xi1>\n  return %y : tensor<8x2xi1>\n}\n");
+    CHECK(check(p, four, schedule(rows)) == one);
+  }
+}
+
 TEST_CASE("rows that the devices do not divide") {
   const auto padded = manual("M", {{"t", 0}}, "rows", pt::uneven::pad);
   for (const std::string n : {"10", "13", "3"}) {
@@ -299,6 +336,9 @@ TEST_CASE("rows that the devices do not divide") {
       CHECK(check(program("%i: tensor<i32>, %ij: tensor<i32>",
                           "dynamic_slice(%t, %i, %ij) {sizes=[1, -1]}", "tensor<1x4xf32>"),
                   four, schedule(padded)) == pt::collectives{.all_reduce = 1});
+    for (const std::string how : {"", ", reverse", ", exclusive", ", reverse, combine=max"})
+      CHECK(check(program("%i: tensor<i32>", "cumsum(%t) {dim=0" + how + "}", result), four,
+                  schedule(padded)) == pt::collectives{.all_gather = 1});
     // Updates that a device has none of, and a table that is larger only since another value is.
     CHECK(check(program("%i: tensor<9xi32>, %u: tensor<9x4xf32>", "scatter(%t, %i, %u) {add}",
                         result),

@@ -77,7 +77,8 @@ TILE_MAP((pt::all<1>(in<bool, 4, 6>(b))), "([i, j]) -> ([i])  reduce={j:and}");
 TILE_MAP((pt::argmax<1>(in<float, 4, 6>(b))), "([i, j], [i, j]) -> ([i], [i])  again={j}");
 TILE_MAP((std::get<0>(pt::top_k<2>(in<float, 4, 6>(b)))),
          "([i, j], [i, j]) -> ([i, 2], [i, 2])  again={j}");
-TILE_MAP((pt::cumsum<1>(in<float, 4, 6>(b))), "([i, 6]) -> ([i, 6])");
+TILE_MAP((pt::cumsum<1>(in<float, 4, 6>(b))), "([i, j]) -> ([i, j])  carry={j:add}");
+TILE_MAP((pt::cummax<0>(in<float, 4, 6>(b))), "([i, j]) -> ([i, j])  carry={i:max}");
 TILE_MAP((pt::reduce_window<pt::combiner::max, pt::window{.size = {1, 3}}>(in<float, 4, 6>(b))),
          "([i, j~]) -> ([i, j])");
 TILE_MAP((pt::conv(in<float, 2, 8, 6>(b), in<float, 3, 6, 5>(b))),

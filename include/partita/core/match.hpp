@@ -101,7 +101,7 @@ constexpr bool fits(const loop_program& c, op_id o, int f, int axis) {
 /// or to be large enough.
 constexpr bool may_take(const loop_program& c, op_id o, int f, const factor& of, int axis) {
   if (of.halo) return fits(c, o, f, axis);
-  if (!of.located && !of.again) return true;
+  if (!of.located && !of.again && of.carry == combiner::stack) return true;
   return c.sees_halos() && !c.differs(o, axis) && c.local(o, f) >= of.least * c.size(o, axis);
 }
 

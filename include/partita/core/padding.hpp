@@ -165,6 +165,7 @@ class padder {
             continue;
           }
           combiner combine = c_.map.at(u.op, f).combine;
+          if (c_.map.at(u.op, f).backwards) combine = c_.map.at(u.op, f).carry;
           if (c_.map.sees_no_padding(u.op, f)) combine = combiner::stack;
           if (c_.map.at(u.op, f).halo) combine = class_.stretched(u.op, f).ranges[u.operand].fill;
           if (combine == combiner::stack || masked(v, d, combine)) continue;

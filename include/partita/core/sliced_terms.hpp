@@ -132,7 +132,8 @@ class sliced_terms {
     const int f = front_factor(c_, now_, u.op, u.operand, dim);
     if (f == any_factor) return any_factor;
     const factor& mine = now_.factors[now_.maps[u.op].begin + f];
-    const bool good = !mine.halo && !mine.offset && c_.local(u.op, f) % c_.size(u.op, axis) == 0;
+    const bool plain = !mine.halo && !mine.offset && mine.carry == combiner::stack;
+    const bool good = plain && c_.local(u.op, f) % c_.size(u.op, axis) == 0;
     return good ? f : any_factor;
   }
   constexpr bool follows(const use& u, value_id v, int axis, int dim) {

@@ -103,6 +103,12 @@ class running_books : public running_steps {
         const value_id v = c_.p.ops[o].result + r;
         again_[o] += seconds_of(again, bytes(v, layouts_->sums.made(v)));
       }
+    if (const collective carry = spmd_detail::gather_carry(c_, o); carry.axes.count > 0) {
+      const value_id v = c_.p.ops[o].result;
+      const layout& made = layouts_->sums.made(v);
+      const std::int64_t rows = made.local(c_.p.type(v).shape, c_.mesh)[carry.axes[0].dim];
+      again_[o] += seconds_of(carry, bytes(v, made) / static_cast<double>(rows));
+    }
     if (needs_of_[o] >= 0 || c_.has_halo(o)) need_borders(o);
     pay(o);
     for (int i = first_step_of_[o]; i < first_step_of_[o + 1]; ++i) {

@@ -110,20 +110,40 @@ constexpr auto argmin(const X& x) {
   return std::get<1>(min_with_position<Dim>(x));
 }
 
-/// Options of cumsum: from the last element on; without the element itself.
+/// Options of cumsum and the like: from the last element on; without the element itself.
 struct cumsum_options {
   bool reverse = false, exclusive = false;
 };
+
+namespace dsl_detail {
+template <int Dim, cumsum_options Options, combiner Combine, class X>
+constexpr auto running(const X& x) {
+  return apply(
+      [](builder& b, const value_id* v, const shape&) {
+        return ops::cumsum(b, v[0], Dim, Options.reverse, Options.exclusive, Combine);
+      },
+      x);
+}
+}  // namespace dsl_detail
 
 /// Running sums along a dimension: result[i] = x[0] + ... + x[i]. With
 /// `cumsum_options{.reverse = true, .exclusive = true}`: x[i + 1] + ... + x[n - 1].
 template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
 constexpr auto cumsum(const X& x) {
-  return dsl_detail::apply(
-      [](builder& b, const value_id* v, const shape&) {
-        return ops::cumsum(b, v[0], Dim, Options.reverse, Options.exclusive);
-      },
-      x);
+  return dsl_detail::running<Dim, Options, combiner::add>(x);
+}
+/// Running products, greatest and least elements along a dimension.
+template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
+constexpr auto cumprod(const X& x) {
+  return dsl_detail::running<Dim, Options, combiner::multiply>(x);
+}
+template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
+constexpr auto cummax(const X& x) {
+  return dsl_detail::running<Dim, Options, combiner::max>(x);
+}
+template <int Dim, cumsum_options Options = cumsum_options{}, Tensor X>
+constexpr auto cummin(const X& x) {
+  return dsl_detail::running<Dim, Options, combiner::min>(x);
 }
 
 }  // namespace partita

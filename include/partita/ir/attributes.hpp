@@ -63,6 +63,10 @@ class attribute_writer {
                               std::initializer_list<std::string_view> words) {
     return word(label, span<const std::string_view>(words.begin(), words.size()));
   }
+  /// The last one, if it is there.
+  constexpr void last_word(std::string_view label, span<const std::string_view> words) {
+    if (!attrs_.empty()) word(label, words);
+  }
   /// `label` if 1, nothing if 0.
   constexpr bool flag(std::string_view label) {
     const bool set = next() != 0;
@@ -144,6 +148,9 @@ class attribute_reader {
   constexpr std::int64_t word(std::string_view label,
                               std::initializer_list<std::string_view> words) {
     return word(label, span<const std::string_view>(words.begin(), words.size()));
+  }
+  constexpr void last_word(std::string_view label, span<const std::string_view> words) {
+    if (!in_.empty()) word(label, words);
   }
   constexpr bool flag(std::string_view label) {
     const bool set = starts(label) && (in_.size() == label.size() || in_[label.size()] == ',');

@@ -43,6 +43,10 @@ struct factor {
   bool located = false;
   /// Results of pieces, next to each other, are operands again: of these the op makes its results.
   bool again = false;
+  /// If not `stack`: an element of the result combines those of the operand so, from one end of the
+  /// dimension on. Each piece still lacks what the pieces before it are, combined.
+  combiner carry = combiner::stack;
+  bool backwards = false;  ///< of such a factor: from the last element on
   std::int64_t least = 1;  ///< of such a factor: fewer positions are no piece
   /// Where its operand dimensions start in factor_table::operand_dims; in front of them, backwards,
   /// stand those of further results.
@@ -210,6 +214,13 @@ class tile_map_context {
   constexpr tile_map_context& again(std::int64_t least = 1) {
     table_.factors.back().again = true;
     table_.factors.back().least = least;
+    return *this;
+  }
+  /// Running along the dimension, an element is combined with all before it (`backwards`: behind
+  /// it): a piece lacks what those before it are, combined. The op is `cumsum`.
+  constexpr tile_map_context& carry(combiner c, bool backwards) {
+    table_.factors.back().carry = c;
+    table_.factors.back().backwards = backwards;
     return *this;
   }
   constexpr void composed() { table_.ops.back().composed = true; }

@@ -1,7 +1,7 @@
-/// cumsum: running sums along a dimension.
+/// cumsum: running sums along a dimension, and running products, maxima, ...
 #pragma once
 
-#include <partita/op/elementwise.hpp>
+#include <partita/op/reduce_window.hpp>
 
 namespace partita::op {
 
@@ -9,20 +9,26 @@ namespace partita::op {
 /// if reverse. (StableHLO writes it as a reduce_window, which takes quadratic time.)
 ///
 /// Shapes    (n...) -> (n...)
-/// Attributes: the dimension, 1 if reverse, 1 if exclusive
-/// Tile map  ([i, 8, j], dim=1) -> ([i, 8, j])
+/// Attributes: the dimension, 1 if reverse, 1 if exclusive, and the combiner (as in reduce), which
+///           may be left out where it is add
+/// Tile map  ([i, k, j], dim=1) -> ([i, k, j])  carry={k:add}: a piece lacks what those before it
+///           are, summed
 /// Cost      one flop per element
-/// Errors    S104 not a number, S155 bad dimension or flags
+/// Errors    S104 element type not supported, S152 no combiner, S155 bad dimension or flags
 struct cumsum {
   static constexpr std::string_view name = "cumsum";
-  static constexpr std::string_view needs_whole = "an element is the sum of all up to it";
   static constexpr int operand_count = 1;
+  static constexpr combiner combiner_of(span<const std::int64_t> attrs) {
+    return attrs.size() < 4 ? combiner::add : static_cast<combiner>(attrs[3]);
+  }
   static constexpr void infer(infer_context& c) {
-    need_number(c, name);
     c.result = c.operands[0];
-    if (c.attrs.size() != 3)
+    if (c.attrs.size() != 3 && c.attrs.size() != 4)
       return c.fail("S155", name, ": ", c.attrs.size(),
                     " attributes; a dimension and two flags are needed");
+    if (!check_combiner(c, name, combiner_names,
+                        c.attrs.size() < 4 ? static_cast<int>(combiner::add) : c.attrs[3]))
+      return;
     if (c.attrs[0] < 0 || c.attrs[0] >= c.result.shape.rank)
       return c.fail("S155", name, ": dimension ", c.attrs[0], " is out of range for ", c.result);
     for (std::size_t i = 1; i < 3; ++i)
@@ -30,13 +36,37 @@ struct cumsum {
         return c.fail("S155", name, ": flag ", c.attrs[i], " is neither 0 nor 1");
   }
   static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d)
-      if (d != c.attrs[0]) c.tile(c.result.shape[d], d).operand(0, d);
+    const combiner combine = combiner_of({c.attrs, static_cast<std::size_t>(c.attr_count)});
+    for (int d = 0; d < c.result.shape.rank; ++d) {
+      c.tile(c.result.shape[d], d).operand(0, d);
+      if (d == c.attrs[0]) c.carry(combine, c.attrs[1] != 0);
+    }
   }
+  /// add: the cotangents, summed from the other end. Others: as of windows that reach so far.
   static constexpr void derive(derive_context& c) {
-    const auto attrs = c.b.p.attrs(c.op);
-    c.operands[0] =
-        ops::cumsum(c.b, c.cotangent, static_cast<int>(attrs[0]), attrs[1] == 0, attrs[2] != 0);
+    builder& b = c.b;
+    const auto attrs = b.p.attrs(c.op);
+    const int dim = static_cast<int>(attrs[0]);
+    const combiner combine = combiner_of(attrs);
+    if (combine == combiner::add) {
+      c.operands[0] = ops::cumsum(b, c.cotangent, dim, attrs[1] == 0, attrs[2] != 0);
+      return;
+    }
+    const value_id x = b.p.operand(c.op, 0);
+    const windows w = windows_of(b.type(x).shape, attrs);
+    c.operands[0] = reduce_window::cotangent_of(b, x, c.cotangent, combine, w);
+  }
+  /// A window that reaches from each element to the first (or the last) one.
+  static constexpr windows windows_of(const shape& s, span<const std::int64_t> attrs) {
+    const int dim = static_cast<int>(attrs[0]);
+    const std::int64_t moved = attrs[2] != 0 ? 1 : 0;
+    windows all;
+    all.rank = s.rank;
+    window_dim& w = all.at[dim];
+    w.size = s[dim];
+    (attrs[1] != 0 ? w.high : w.low) = s[dim] - 1 + moved;
+    (attrs[1] != 0 ? w.low : w.high) = -moved;
+    return all;
   }
   static constexpr std::int64_t flops(const cost_context& c) { return c.result.shape.elements(); }
   template <class Fields>
@@ -44,6 +74,7 @@ struct cumsum {
     f.number("dim");
     f.flag("reverse");
     f.flag("exclusive");
+    f.last_word("combine", combiner_names);
   }
 };
 
@@ -55,8 +86,11 @@ PARTITA_OP(op::cumsum)
 
 namespace partita::ops {
 
-constexpr value_id cumsum(builder& b, value_id x, int dim, bool reverse, bool exclusive) {
-  return b.emit(def<op::cumsum>, {x}, {dim, reverse ? 1 : 0, exclusive ? 1 : 0});
+constexpr value_id cumsum(builder& b, value_id x, int dim, bool reverse, bool exclusive,
+                          combiner combine) {
+  const std::int64_t attrs[] = {dim, reverse, exclusive, static_cast<int>(combine)};
+  const value_id operands[] = {x};
+  return b.emit(def<op::cumsum>, operands, {attrs, combine == combiner::add ? 3u : 4u});
 }
 
 }  // namespace partita::ops

@@ -18,13 +18,12 @@ struct reducer_list {
 };
 inline constexpr reducer_list reducers;
 
-/// Is the first attribute a combiner, of elements like those of the first operand? `names`: of all
-/// that the op takes there.
+/// Is an attribute a combiner, of elements like those of the first operand? `names`: of all that
+/// the op takes there.
 ///
 /// Errors    S104 element type not supported, S152 no combiner
 constexpr bool check_combiner(infer_context& c, std::string_view name,
-                              span<const std::string_view> names) {
-  const std::int64_t stored = c.attrs.empty() ? 0 : c.attrs[0];
+                              span<const std::string_view> names, std::int64_t stored) {
   if (stored < static_cast<int>(combiner::add) || stored > static_cast<int>(combiner::logical_or)) {
     text known;
     append_list(known, static_cast<int>(names.size()) - 1, [&](int i) {
@@ -82,7 +81,7 @@ struct reduce {
              pairs ? "2 (values, positions) are" : "1 is", " needed");
       return false;
     }
-    if (!pairs) return check_combiner(c, name, reducers.names);
+    if (!pairs) return check_combiner(c, name, reducers.names, c.attrs.empty() ? 0 : c.attrs[0]);
     const tensor_type &values = c.operands[0], &positions = c.operands[1];
     if (values.element == dtype::boolean)
       c.fail("S104", name, ": element type i1 is not a number");

@@ -16,7 +16,8 @@ constexpr char factor_letter(int factor) {
 /// do not make up the whole dimension, what is left of it: `i*3`; `i~` where an iteration sees
 /// elements of neighbouring pieces, or others than its own; `i@` where what it does follows from
 /// where its piece starts. Reduced factors follow with their
-/// monoid, then those whose pieces lack their start, and those of which results are operands again.
+/// monoid, then those whose pieces lack their start, those of which results are operands again, and
+/// those whose pieces lack what is before them.
 ///
 /// ```
 /// argmax                ([i, j], [i, j]) -> ([i], [i])  again={j}
@@ -25,6 +26,7 @@ constexpr char factor_letter(int factor) {
 /// gather                ([j@, k], [i]) -> ([i, k])  reduce={j:add}
 /// iota, dim 0           () -> ([i, j])  offset={i}
 /// reverse, dim 1        ([i, j~]) -> ([i, j])
+/// cumsum, dim 1         ([i, j]) -> ([i, j])  carry={j:add}
 /// ```
 constexpr text print_tile_map(const factor_table& map, int op, span<const tensor_type> operands,
                               span<const tensor_type> results) {
@@ -82,6 +84,13 @@ constexpr text print_tile_map(const factor_table& map, int op, span<const tensor
   for (int f = 0; f < row.count; ++f) {
     if (!map.at(op, f).again) continue;
     out << (first ? "  again={" : ", ") << factor_letter(f);
+    first = false;
+  }
+  if (!first) out << '}';
+  first = true;
+  for (int f = 0; f < row.count; ++f) {
+    if (map.at(op, f).carry == combiner::stack) continue;
+    out << (first ? "  carry={" : ", ") << factor_letter(f) << ':' << name_of(map.at(op, f).carry);
     first = false;
   }
   if (!first) out << '}';

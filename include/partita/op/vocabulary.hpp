@@ -141,7 +141,8 @@ constexpr value_id select_and_scatter(builder& b, value_id operand, value_id sou
                                       direction select, span<const window_dim> w);
 constexpr value_id select_and_gather(builder& b, value_id operand, value_id values,
                                      direction select, span<const window_dim> w);
-constexpr value_id cumsum(builder& b, value_id x, int dim, bool reverse, bool exclusive);
+constexpr value_id cumsum(builder& b, value_id x, int dim, bool reverse, bool exclusive,
+                          combiner combine = combiner::add);
 // transpose.hpp, reshape.hpp
 constexpr value_id transpose(builder& b, value_id x, ints permutation);
 constexpr value_id reshape(builder& b, value_id x, const shape& to);

@@ -184,9 +184,10 @@ class op_law {
   /// loops that see it more than once may be split along these axes, and no others.
   pending input;
 
-  /// If set, the loop over a factor whose results are operands again may be cut: the number of the
-  /// piece, as digits of axes. (One such loop.)
+  /// If set, the loop over a factor whose results are operands again, or whose pieces lack what is
+  /// before them, may be cut: the number of the piece, as digits of axes. (One such loop.)
   piece* joined = nullptr;
+  bool same_attributes = true;  ///< must they be those of the source's op?
 
   /// Axes whose devices share what is reduced and the same everywhere; so often less each has it.
   repeat_shares shares;
@@ -203,7 +204,9 @@ class op_law {
     if (!find_all_pieces()) return false;
     std::uint32_t split = 0;
     for (int f = 0; f < count_; ++f)
-      if (at(f).again ? !is_joined(f) : at(f).located ? !starts_once(f, split) : !check(f, sums))
+      if (needs_others(f) ? !is_joined(f)
+          : at(f).located ? !starts_once(f, split)
+                          : !check(f, sums))
         return false;
     if (split != input.axes || !sums.add(split, input.combine))
       return no("an operand that is seen more than once is not that of one device");
@@ -287,7 +290,7 @@ class op_law {
     return true;
   }
   constexpr bool find_results(vec<view>& results) {
-    if (!same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
+    if (same_attributes && !same_elements(span<const std::int64_t>(attrs_), local_.attrs()))
       return no("the attributes differ from those of its piece");
     results.clear();
     results.reserve(static_cast<std::size_t>(source_.result_count()));
@@ -443,14 +446,21 @@ class op_law {
       if (dim_of(f, -1 - r) != no_dim) return true;
     return false;
   }
-  /// Is all of a loop here whose results are operands again, or one piece of it on each device?
+  constexpr bool needs_others(int f) const { return at(f).again || at(f).carry != combiner::stack; }
+  /// Is all of such a loop here, or one piece of it on each device? (Running on, what stands behind
+  /// the end changes nothing before it.)
   constexpr bool is_joined(int f) {
     const piece& mine = of_factor_[f];
-    const std::int64_t size = at(f).size;
+    const std::int64_t size = at(f).size, end = mine.covered();
     if (pending none; mine.free) return free_is_whole(f, none) && !none.any();
-    if (mine.whole(size) || size == 1) return true;
-    if (joined == nullptr || joined->count > 0 || mine.covered() != size)
-      return no("an operand is needed whole");
+    const bool carries = at(f).carry != combiner::stack;
+    if (mine.whole(size) || (size == 1 && !carries)) return true;
+    const bool ends = end == size ||
+                      (end > size && carries && (!at(f).backwards || all_identity(f, at(f).carry)));
+    bool cut = false;
+    for (int i = 0; i < mine.count; ++i) cut = cut || mine.digits[i].owner < 0;
+    if (ends && !cut) return true;
+    if (joined == nullptr || joined->count > 0 || !ends) return no("an operand is needed whole");
     const std::int64_t block = mine.local_extent();
     for (int i = 0; i < mine.count; ++i) {
       const digit& each = mine.digits[i];
@@ -490,14 +500,15 @@ class op_law {
     return sums.add(axes, at(f).combine) || no("it reduces what is pending already");
   }
   /// Do all operands that are combined hold the identity behind the end of what is reduced?
-  constexpr bool all_identity(int f) const {
+  constexpr bool all_identity(int f) const { return all_identity(f, at(f).combine); }
+  constexpr bool all_identity(int f, combiner combine) const {
     if (!source_.def().reduces_identity) return false;
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
       if (d == no_dim || operand_type(i).shape.has_no_elements() || says_where(source_, i))
         continue;
-      if (!is_alone(f, i) || !all_.is_identity(pieces_[i * max_rank + d].beyond, at(f).combine,
-                                               operand_type(i).element))
+      if (!is_alone(f, i) ||
+          !all_.is_identity(pieces_[i * max_rank + d].beyond, combine, operand_type(i).element))
         return false;
     }
     return true;

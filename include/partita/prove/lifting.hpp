@@ -8,6 +8,7 @@
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
 #include <partita/prove/positions.hpp>
+#include <partita/prove/running.hpp>
 #include <partita/prove/starts.hpp>
 #include <partita/spmd/collectives.hpp>
 
@@ -343,7 +344,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
       (moves(w, p, o, to) || goes_around(w, p, o, to) || counts(w, p, o, to)))
     return;
   if (reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to)) return;
-  if (join(w, p, o, to)) return;
+  if (join(w, p, o, to) || join_runs(w, site(p, o), to)) return;
   bool done = false;
   if (n.def->id == def<op::select>.id) {
     w.unscale();

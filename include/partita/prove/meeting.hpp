@@ -7,6 +7,7 @@
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/inside.hpp>
 #include <partita/prove/partial.hpp>
+#include <partita/prove/running.hpp>
 #include <partita/prove/starts.hpp>
 
 namespace partita::prove_detail {
@@ -213,7 +214,7 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
   }
   if (is_known(w, at, scale, to) || meet(w, at, scale, to) || meet_moved(w, at, scale, to) ||
       reduce_partly(w, at, scale, to) || rows_law(w, at, to).apply() || reduce_again(w, at, to) ||
-      reduce_pieces(w, at, to))
+      reduce_pieces(w, at, to) || run_totals(w, at, to) || run_pieces(w, at, to))
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

@@ -371,6 +371,16 @@ struct meanings {
   };
   vec<piece_term> piece_terms;  ///< see pieces_of
 
+  /// What runs along each of the pieces of a dimension, where a term runs along all of it.
+  struct running {
+    int of, dim;
+    std::int64_t count, block;  ///< pieces; positions of a piece
+    int with = -1;              ///< along each piece
+    int without = -1;           ///< the same, without the element itself
+    int before = -1;  ///< what all before a piece makes; along the dimension, one for each piece
+  };
+  vec<running> runs;
+
   /// A value that is another one only where an index lies in the piece that a device has, see
   /// starts.hpp; there is a term for what it is everywhere.
   struct guard {
@@ -454,6 +464,29 @@ struct meanings {
     }
     piece_terms.push_back({t, count, first});
     return first;
+  }
+  constexpr const running& running_of(int t, int dim, std::int64_t count, std::int64_t block) {
+    for (const auto& each : runs)
+      if (each.of == t && each.count == count && each.block == block) return each;
+    tensor_type type{terms[t].element, terms[t].shape};
+    running r{t, dim, count, block};
+    type.shape.extents[dim] = count * block;
+    r.with = terms.fresh(type);
+    r.without = terms.fresh(type);
+    type.shape.extents[dim] = count;
+    r.before = terms.fresh(type);
+    runs.push_back(r);
+    return runs.back();
+  }
+  constexpr const running* running_with(int t) const {
+    for (const auto& each : runs)
+      if (each.with == t) return &each;
+    return nullptr;
+  }
+  constexpr const running* running_before(int t) const {
+    for (const auto& each : runs)
+      if (each.before == t) return &each;
+    return nullptr;
   }
   /// What a view says of a position beyond, where this scalar stands.
   constexpr int beyond(const operand_term& scalar) {

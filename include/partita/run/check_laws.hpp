@@ -267,7 +267,9 @@ class tile_map_check {
     for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
       const array& x = operands_[static_cast<std::size_t>(k)];
       const bool has = map_.operand_dim(mine, k) != no_dim;
-      combiner fill = has && mine.halo ? stretched.ranges[k].fill : mine.combine;
+      combiner fill = has && mine.halo ? stretched.ranges[k].fill
+                      : mine.backwards ? mine.carry
+                                       : mine.combine;
       if (map_.sees_no_padding(0, f)) fill = combiner::stack;
       operands.push_back(has ? padded(x, types[k], fill, high) : x);
     }
@@ -373,6 +375,8 @@ class tile_map_check {
         }
       }
     }
+    if (f.carry != combiner::stack)
+      add_carries(f, map_.operand_dim(f, 0), n, operands[0], out[0], options_.run);
     if (!f.again) return out;
     return run_again(a_.op, map_, 0, rest[0].factor, operands[0].shape(), made, results, attrs,
                      options_.run);

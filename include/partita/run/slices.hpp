@@ -8,7 +8,9 @@
 #include <vector>
 
 #include <partita/core/halo.hpp>
+#include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/combine.hpp>
+#include <partita/op/reduce.hpp>
 #include <partita/op/roll.hpp>
 #include <partita/run/executor.hpp>
 #include <partita/run/kernels/strided.hpp>
@@ -92,6 +94,33 @@ inline array moved_by(const array& a, std::int64_t by, const run_options& option
 inline array combined(combiner combine, const array& a, const array& b,
                       const run_options& options = {}) {
   return run_op(combining_op(combine), std::vector{a, b}, {}, a.type(), options);
+}
+
+/// Loops over a factor that carries: y is what the op makes of n pieces of x, next to each other;
+/// each gets what those before it are, combined.
+inline void add_carries(const factor& f, int dim, std::int64_t n, const array& x, array& y,
+                        const run_options& options = {}) {
+  array before;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t at = f.backwards ? n - 1 - i : i;
+    const array piece = slice_of(x, dim, n, at);
+    tensor_type line{x.element(), {}};
+    std::vector<std::int64_t> others;
+    for (int d = 0; d < x.shape().rank; ++d) {
+      if (d == dim) continue;
+      others.push_back(d);
+      line.shape.push_back(x.shape()[d]);
+    }
+    if (i > 0) {
+      const array own = slice_of(y, dim, n, at);
+      const array all =
+          run_op(def<op::broadcast_in_dim>, std::vector{before}, others, own.type(), options);
+      put_slice(combined(f.carry, own, all, options), dim, at, y);
+    }
+    const std::vector<std::int64_t> attrs{static_cast<std::int64_t>(f.carry), dim};
+    const array total = run_op(def<op::reduce>, std::vector{piece}, attrs, line, options);
+    before = i == 0 ? total : combined(f.carry, before, total, options);
+  }
 }
 
 }  // namespace partita::run_detail

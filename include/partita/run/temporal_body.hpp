@@ -148,6 +148,8 @@ class temporal_interpreter {
           out[r] = combined(f.combine, out[r], pieces[r], options_);
       }
     }
+    if (f.carry != combiner::stack)
+      add_carries(f, c_.map.operand_dim(f, 0), n, operands[0], out[0], options_);
     if (!f.again) return out;
     const vec<tensor_type> types(results.data(), results.data() + results.size());
     return run_again(*c_.p.op(o).def, c_.map, o, l.factor, operands[0].shape(), made, types, attrs,

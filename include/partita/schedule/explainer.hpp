@@ -61,6 +61,10 @@ class explainer {
       out << " reduces what it makes of pieces over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << " once more";
+    } else if (n.reason == collective_reason::carry) {
+      say_call(out, n.op);
+      out << " needs the totals of all pieces over ";
+      print_axis_set(out, n.axes, c_.mesh);
     } else if (n.reason == collective_reason::moved_instead) {
       say_call(out, n.op);
       out << " moves it in place of a larger operand";

@@ -71,10 +71,11 @@ struct collective_books {
     change(collective::permute, before.permutes, now.permutes, runs);
     before = now;
   }
-  /// The permutes of halos, the gathers of what is reduced again.
+  /// The permutes of halos, the gathers of what is reduced again or carried.
   constexpr void op(op_id o, const spmd_detail::local_layouts& layouts) {
-    const int gathers =
-        spmd_detail::gather_again(c_, o).axes.count > 0 ? c_.p.ops[o].result_count : 0;
+    const int gathers = spmd_detail::gather_again(c_, o).axes.count > 0
+                            ? c_.p.ops[o].result_count
+                            : spmd_detail::gather_carry(c_, o).axes.count > 0;
     if (int& before = again_[o]; before != gathers) {
       change(collective::all_gather, before, gathers, trips(c_.nested.scope[o]));
       before = gathers;

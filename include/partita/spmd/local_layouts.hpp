@@ -181,6 +181,19 @@ constexpr collective gather_again(const core_program& c, op_id o) {
   return what;
 }
 
+/// What gathers the totals of pieces along a dimension in which an op carries; without axes if none
+/// is cut.
+constexpr collective gather_carry(const core_program& c, op_id o) {
+  collective what;
+  what.kind = collective::all_gather;
+  const factor* const factors = c.map.factors_of(o);
+  for (const auto& l : c.nest_of(o))
+    if (l.factor != any_factor && factors[l.factor].carry != combiner::stack &&
+        c.mesh.size(l.axis) > 1)
+      what.axes.push_back(l.axis, factors[l.factor].result_dim);
+  return what;
+}
+
 /// Can an operand be the same value as another one? (Of most ops it is clear that none is.)
 constexpr bool may_repeat(const value_id* values, int count) {
   return count > 2 || (count == 2 && values[0] == values[1]);

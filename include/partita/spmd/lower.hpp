@@ -10,6 +10,7 @@
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/pad.hpp>
 #include <partita/op/reshape.hpp>
+#include <partita/spmd/carry.hpp>
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/local_layouts.hpp>
@@ -169,6 +170,7 @@ class lowering {
       for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
       if (sums.view().nests[o].count > 0) {
         add_offset(o);
+        add_carry(o);
         reduce_again(o);
       }
     }
@@ -346,6 +348,17 @@ class lowering {
     }
     append_copy(out(), c_.p, o, operands_, c_.p.attrs(o));
     for (int r = 0; r < n.result_count; ++r) append_local(n.result + r);
+  }
+  /// A piece lacks what those before it are, combined: their totals are gathered.
+  constexpr void add_carry(op_id o) {
+    const collective what = gather_carry(c_, o);
+    if (what.axes.count == 0) return;
+    const op_node& n = c_.p.ops[o];
+    const factor* f = c_.map.factors_of(o);
+    while (f->carry == combiner::stack || f->result_dim != what.axes[0].dim) ++f;
+    local_[n.result] = append_carry(
+        out(), n, *f, what, c_.mesh, operands_[0], local_[n.result],
+        [&](std::int64_t bytes) { note(what, collective_reason::carry, n.result, o, bytes); });
   }
   /// A piece of an iota lacks its start: where it lies among the pieces.
   constexpr void add_offset(op_id o) {

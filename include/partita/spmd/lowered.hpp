@@ -20,6 +20,7 @@ enum class collective_reason : std::uint8_t {
   moved_instead,  ///< the op's other operand is larger, and stays where it is
   goes_around,    ///< pieces pass by the products that need them, see ring.hpp
   again,          ///< what an op makes of pieces it reduces once more
+  carry,          ///< a piece lacks the totals of those before it
   whole_needed    ///< an op has no loop over the axis (or `any`) and needs the operand whole
 };
 

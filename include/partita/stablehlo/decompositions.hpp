@@ -33,27 +33,26 @@ constexpr value_id as_slices(builder& b, value_id x, int dim, std::int64_t shift
   return ops::concatenate(b, parts, dim);
 }
 
-/// A window that reaches from each element to the first (or the last) one; of an exclusive sum the
-/// elements are moved by one place first.
+/// A window that reaches from each element to the first (or the last) one; without the element
+/// itself they are moved by one place first.
 constexpr value_id as_windows(builder& b, value_id x, const op::cumsum&,
                               span<const std::int64_t> attrs) {
   const shape from = b.type(x).shape;
   const int dim = static_cast<int>(attrs[0]);
   const bool reverse = attrs[1] != 0, exclusive = attrs[2] != 0;
-  const std::int64_t n = from[dim];
   if (from.elements() == 0) return x;
   const auto rank = static_cast<std::size_t>(from.rank);
+  const combiner combine = op::cumsum::combiner_of(attrs);
   if (exclusive) {
     std::int64_t low[max_rank] = {}, high[max_rank] = {};
     low[dim] = reverse ? -1 : 1;
     high[dim] = reverse ? 1 : -1;
-    x = ops::pad(b, x, ops::integer(b, b.type(x).element, 0), {low, rank}, {high, rank});
+    const dtype t = b.type(x).element;
+    const value_id nothing = b.scalar(def<op::constant>, t, identity_bits(combine, t));
+    x = ops::pad(b, x, nothing, {low, rank}, {high, rank});
   }
-  vec<window_dim> windows(rank, window_dim{});
-  window_dim& w = windows[static_cast<std::size_t>(dim)];
-  w.size = n;
-  (reverse ? w.high : w.low) = n - 1;
-  return ops::reduce_window(b, x, combiner::add, {windows.data(), windows.size()});
+  const std::int64_t inclusive[] = {dim, reverse, 0};
+  return ops::reduce_window(b, x, combine, op::cumsum::windows_of(from, inclusive).all());
 }
 
 /// The first k of each line, sorted by value and then by position.

@@ -642,8 +642,23 @@ constexpr vec<window_dim> windows_of(op_context& c, std::size_t rank) {
         {size[d], stride[d], base[d], dilation[d], padding[2 * d], padding[2 * d + 1], false});
   return w;
 }
-/// Is this a sum (or another combination) over all elements up to each? Then it is a cumulative
-/// one.
+/// The dimension along which windows reach from each element to the first one, or (`reverse`) to
+/// the last, if they do so along one and nowhere else; or -1.
+constexpr int running_dim(const shape& s, const vec<window_dim>& w, bool& reverse) {
+  int dim = -1;
+  for (int d = 0; d < s.rank; ++d) {
+    const window_dim& each = w[static_cast<std::size_t>(d)];
+    const bool plain = each.stride == 1 && each.base_dilation == 1 && each.dilation == 1;
+    if (plain && each.size == 1 && each.low == 0 && each.high == 0) continue;
+    const bool ends = each.low == 0 || each.high == 0;
+    if (!plain || !ends || dim >= 0 || each.size != s[d] || each.low + each.high != s[d] - 1)
+      return -1;
+    dim = d;
+    reverse = each.low == 0;
+  }
+  return dim;
+}
+/// Is this a sum (or another combination) over all elements up to each? Then it is a running one.
 constexpr void read_reduce_window(op_context& c) {
   const std::size_t n = c.operands.size() / 2;
   if (n == 0 || c.operands.size() % 2 != 0)
@@ -654,7 +669,11 @@ constexpr void read_reduce_window(op_context& c) {
   combiner how = combiner::add;
   if (c.failed()) return;
   if (n > 1 || !find_combiner(c.regions[0], how)) return fold_windows(c, w);
-  c.give(with_initial(c, ops::reduce_window(c.b, c.x(0), how, {w.data(), w.size()}), c.x(1), how));
+  bool reverse = false;
+  const int dim = running_dim(c.type(0).shape, w, reverse);
+  const value_id made = dim >= 0 ? ops::cumsum(c.b, c.x(0), dim, reverse, false, how)
+                                 : ops::reduce_window(c.b, c.x(0), how, {w.data(), w.size()});
+  c.give(with_initial(c, made, c.x(1), how));
 }
 constexpr void read_select_and_scatter(op_context& c) {
   if (!c.count(3) || !c.region_count(2) || !c.closed()) return;

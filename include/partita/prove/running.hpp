@@ -1,0 +1,133 @@
+/// Running sums (products, ...) along a dimension of which devices have pieces.
+///
+/// Law       What runs along a whole dimension is, in each piece, what runs along the piece,
+///           combined with the totals of all pieces before it. A total is the last of what runs
+///           along its piece.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/op/cumsum.hpp>
+#include <partita/prove/claims.hpp>
+#include <partita/prove/laws.hpp>
+
+namespace partita::prove_detail {
+
+constexpr bool runs(const op_def& d) { return d.id == def<op::cumsum>.id; }
+/// Do two such ops run alike, but for whether an element is counted itself?
+constexpr bool run_alike(span<const std::int64_t> a, span<const std::int64_t> b) {
+  return a[1] == b[1] && op::cumsum::combiner_of(a) == op::cumsum::combiner_of(b);
+}
+constexpr bool is_plain(const claim& c) {
+  return c.view != open_view && !c.sums.any() && c.scale == 1;
+}
+
+/// Of a piece: what runs along it.
+constexpr bool run_pieces(workspace& w, const site& at, claim_list& to) {
+  if (at.op < 0 || !runs(at.def()) || !is_plain(w.chosen[0])) return false;
+  const auto mine = at.attrs();
+  bool any = false;
+  int t = w.all.terms.first_candidate(at.def(), w.given);
+  for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
+    const auto whole = w.all.terms.attrs(t);
+    // What is counted without the element itself follows from what is counted with it.
+    if (whole[0] != mine[0] || !run_alike(whole, mine) || mine[2] > whole[2]) continue;
+    op_law law(w.all, w.room, t, w.map(), at, w.given);
+    piece pieces;
+    law.joined = &pieces;
+    law.same_attributes = mine[2] == whole[2];
+    vec<view> results;
+    pending sums;
+    if (!law.apply(results, sums) || sums.any() || pieces.count == 0) continue;
+    std::int64_t count = 1;
+    for (int i = 0; i < pieces.count; ++i) count *= pieces.digits[i].extent;
+    const std::int64_t block = at.operand_type(0).shape.extents[mine[0]];
+    const auto& run = w.all.running_of(t, static_cast<int>(mine[0]), count, block);
+    const int made = mine[2] != 0 ? run.without : run.with;
+    view v = results[0];
+    if (!v.good()) continue;
+    w.add(to, at.result(0), {made, w.number(v, made), {}});
+    any = true;
+  }
+  return any;
+}
+
+/// Of the totals of all pieces, in order: what is before each.
+constexpr bool run_totals(workspace& w, const site& at, claim_list& to) {
+  if (at.op < 0 || !runs(at.def()) || at.attrs()[2] == 0 || !is_plain(w.chosen[0])) return false;
+  const claim given = w.chosen[0];
+  const meanings::running* const run = w.all.running_with(given.term);
+  if (run == nullptr || !run_alike(w.all.terms.attrs(run->of), at.attrs())) return false;
+  const view& v = w.all.views[given.view];
+  const int along = static_cast<int>(at.attrs()[0]);
+  const bool backwards = at.attrs()[1] != 0;
+  if (v.start[run->dim] != (backwards ? 0 : run->block - 1)) return false;
+  view result(v.rank, v.dims);
+  bool all = false;
+  for (int i = 0; i < v.count; ++i) {
+    const digit& each = v.digits[i];
+    if ((each.owner == along) != (each.dim == run->dim)) return false;
+    if (each.owner != along) {
+      result.add(each.owner, each);
+      continue;
+    }
+    if (all || each.extent != run->count || each.stride != run->block) return false;
+    all = true;
+    result.add(each.owner, each.dim, each.extent, 1);
+  }
+  if (!all) return false;
+  for (int d = 0; d < v.dims; ++d) {
+    if (d == run->dim) continue;
+    result.start[d] = v.start[d];
+    result.beyond[d] = outside::unfilled(v.beyond[d]);
+  }
+  w.add(to, at.result(0), {run->before, w.number(result, run->before), {}});
+  return true;
+}
+
+/// Of two views, `a` of what runs along pieces, `b` of what is before them: is the latter, for each
+/// element, that of its piece?
+constexpr bool is_before(const view& a, const view& b, const meanings::running& run) {
+  if (a.rank != b.rank || a.dims != b.dims) return false;
+  for (int d = 0; d < a.dims; ++d)
+    if (a.start[d] != (d == run.dim ? 0 : b.start[d])) return false;
+  if (b.start[run.dim] != 0) return false;
+  std::int64_t inside = 0;  // the last position in a piece
+  int j = 0;
+  for (int i = 0; i < a.count; ++i) {
+    const digit& mine = a.digits[i];
+    if (mine.dim == run.dim && mine.stride < run.block) {
+      if (mine.stride < 0) return false;
+      inside += (mine.extent - 1) * mine.stride;
+      continue;
+    }
+    if (j == b.count) return false;
+    const digit& other = b.digits[j++];
+    const std::int64_t scale = mine.dim == run.dim ? run.block : 1;
+    if (other.owner != mine.owner || other.dim != mine.dim || other.extent != mine.extent ||
+        other.stride * scale != mine.stride)
+      return false;
+  }
+  return j == b.count && inside < run.block;
+}
+/// What runs along pieces, combined with what is before them.
+constexpr bool join_runs(workspace& w, const site& at, claim_list& to) {
+  if (w.defining || w.chosen.size() != 2) return false;
+  for (int i = 0; i < 2; ++i) {
+    const claim &a = w.chosen[i], &b = w.chosen[1 - i];
+    const meanings::running* const run = w.all.running_before(b.term);
+    if (run == nullptr || !is_plain(a) || !is_plain(b)) continue;
+    const auto attrs = w.all.terms.attrs(run->of);
+    if (a.term != (attrs[2] != 0 ? run->without : run->with) ||
+        at.def().id != combining_op(op::cumsum::combiner_of(attrs)).id ||
+        !is_before(w.all.views[a.view], w.all.views[b.view], *run))
+      continue;
+    view v = w.all.views[a.view];
+    for (int d = 0; d < v.dims; ++d) v.beyond[d] = outside::unfilled(v.beyond[d]);
+    w.add(to, at.result(0), run->of, v, {});
+    return true;
+  }
+  return false;
+}
+
+}  // namespace partita::prove_detail
