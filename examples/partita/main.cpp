@@ -20,6 +20,7 @@
 #include <partita/partita.hpp>
 #include <partita/report/html.hpp>
 #include <partita/report/memory.hpp>
+#include <partita/report/pipeline_sweep.hpp>
 #include <partita/report/search_svg.hpp>
 #include <partita/report/sweep.hpp>
 #include <partita/report/timeline.hpp>
@@ -243,6 +244,20 @@ bool asks_for_no_text(const options& o) {
   return !o.explain && !o.replicated && !o.peak && o.value.empty() && o.diff.empty() &&
          o.sweep.empty() && o.trace.empty() && o.html.empty() && o.dump.empty();
 }
+/// The same of a program on several meshes.
+pt::text what_if_on_meshes(const options& o, const pt::program& p,
+                           const pt::text_schedule& schedule,
+                           const pt::system_description& system) {
+  const pt::cluster_design_list list = pt::read_cluster_designs(read_text(o.sweep), system);
+  need(list.error, o.sweep);
+  pt::sweep table;
+  for (const auto& d : list.designs) {
+    pt::text_schedule tactics = pt::changed(schedule, d.change);
+    pt::search_on(tactics, pipelines::searched_device(d.cluster));
+    table.add(p, o.files[1], tactics.tactics, d, tactics.options());
+  }
+  return o.csv ? table.csv() : table.print();
+}
 template <class Program>
 int check_bounds(const options& o, const Program& r) {
   if (o.check.empty()) return 0;
@@ -282,7 +297,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     write_results(pt::emulate(r, arguments_of(p, o.run)), o.out);
   } else if (!o.emit.empty()) {
     emit(o, pipelines::written(p, r, o.emit));
-  } else if (o.json || o.csv) {
+  } else if (o.json || (o.csv && o.sweep.empty())) {
     std::cout << (o.json ? pipelines::json_report(s, r) : pipelines::csv_report(r));
   } else {
     if (asks_for_no_text(o)) {
@@ -293,6 +308,7 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     if (!o.value.empty()) std::cout << without_error(pt::explain(r, o.value)).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
     if (!o.diff.empty()) std::cout << pt::diff(r, pipelined_as(o, o.diff, p, system)).view();
+    if (!o.sweep.empty()) std::cout << what_if_on_meshes(o, p, schedule, system).view();
   }
   return check_bounds(o, r);
 }

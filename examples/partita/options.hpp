@@ -84,9 +84,12 @@ inline constexpr std::array entries{
     entry{"--strict", "BYTES",
           "an error where more (like 16MiB) is replicated on a device although nobody asked for it",
           &options::strict},
-    entry{"--sweep", "FILE",
-          "what if: time and memory on other systems, a line for each, like \"fast: links * 2\"",
-          &options::sweep},
+    entry{
+        "--sweep", "FILE",
+        "what if: time and memory on other systems, a line for each, like \"fast: links * 2\"; of\n"
+        "                  a pipeline also \"more: microbatches = 16, order = zb_h1, m0.axis B * "
+        "2\"",
+        &options::sweep},
     entry{"--trace", "FILE", "write the simulated timeline as trace events, which Perfetto opens",
           &options::trace},
     entry{"--use-shardings", "",

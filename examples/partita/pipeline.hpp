@@ -42,7 +42,6 @@ namespace pipelines {
 /// Errors    O142 an option for programs on one mesh
 inline void refuse_options(const options& o) {
   const std::pair<std::string_view, bool> list[] = {{"--peak", o.peak},
-                                                    {"--sweep", !o.sweep.empty()},
                                                     {"--environment", o.environment},
                                                     {"--use-shardings", o.use_shardings},
                                                     {"--prove", o.prove},

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include <partita/report/pipeline_sweep.hpp>
 #include <partita/spec/designs.hpp>
 #include <partita/stablehlo/read.hpp>
 
@@ -347,9 +348,79 @@ TEST_CASE("systems of several meshes") {
   CHECK(t[2].has_device);
   CHECK(s.can_simulate());
   CHECK(pt::read_designs("a: memory * 2", s).error.message.view() ==
-        "X021 designs: the system has 3 meshes; designs change a system of one");
+        "X021 designs: the system has 3 meshes; designs change a system of one, "
+        "read_cluster_designs changes several");
   CHECK(!pt::read_system("mesh m0\naxis B 2\n").topology()[0].has_device);
   CHECK(!pt::read_system("mesh m0\naxis B 2\nmesh m1\naxis B 2\ndevice H100").can_simulate());
+}
+
+TEST_CASE("what if: other meshes, microbatches and orders") {
+  const auto base = pt::read_system(example("conf"));
+  const auto list = pt::read_cluster_designs(
+      "as it is:\n"
+      "more: microbatches = 16\n"
+      "gpipe: order = gpipe, microbatches = 8\n"
+      "wider: axis B * 2, m1.axis M / 2, m0.memory = 4 GiB  # of all, of one\n"
+      "small: memory = 16 KiB\n"
+      "\"not: whole\": microbatches = 3\n"
+      "newer: m1.device H100, links * 2\n",
+      base);
+  REQUIRE_MESSAGE(!list.error, std::string(list.error.message.view()));
+  REQUIRE(list.designs.size() == 7);
+  CHECK(list.designs[2].change.microbatches == 8);
+  CHECK(list.designs[2].change.order.name == "gpipe");
+  const pt::cluster_design& wider = list.designs[3];
+  CHECK(data::str(pt::concat(wider.cluster)) == R"({"m0": {"B":8, "M":2}, "m1": {"B":4, "M":1}})");
+  CHECK(wider.cluster[0].device.memory == 4. * (1 << 30));
+  CHECK(wider.cluster[1].device == pt::a100_80);
+  CHECK(list.designs[6].cluster[1].device.f16 == pt::h100.f16);
+  CHECK(list.designs[6].cluster[0].device.f16 == pt::a100_80.f16);
+
+  const pt::program p = layers();
+  pt::sweep table;
+  for (const auto& d : list.designs) {
+    const auto s = pt::changed(pt::read_schedule(example("spec")), d.change);
+    table.add(p, "PP", s.tactics, d);
+  }
+  REQUIRE(table.rows.size() == 7);
+  const auto made = pipelines::session(p, pt::read_schedule(example("spec")), base).made();
+  const pt::pipeline_time t = pt::simulate(made, base.on.device);
+  CHECK(table.rows[0].time == t.times.total);
+  CHECK(table.rows[0].bubble == t.times.bubble_of_total());
+  CHECK(table.rows[0].devices == 12);
+  CHECK(table.rows[0].message_bytes == pt::pipeline_figures(made).message_bytes);
+  CHECK(table.rows[0].mfu > 0);
+  CHECK(table.rows[0].mfu < 1);
+  CHECK(table.rows[1].bubble < table.rows[0].bubble);
+  CHECK(table.rows[2].bubble > 0);
+  CHECK(table.rows[3].devices == 20);
+  CHECK(!table.rows[4].fits());
+  CHECK(table.rows[4].peak_bytes == table.rows[0].peak_bytes);
+  CHECK(data::str(table.rows[5].error.message).starts_with("S003 microbatch(3): dimension 0 of"));
+  const std::string lines = data::str(table.print());
+  CHECK(lines.starts_with("design      schedule  devices"));
+  CHECK(lines.find("  bubble") != std::string::npos);
+  CHECK(lines.find("does not fit, ") != std::string::npos);
+  CHECK(data::str(table.csv()).find("mfu,bubble,message_bytes,peak_bytes,") != std::string::npos);
+
+  const auto mistake = [&](std::string_view in) {
+    return std::string(pt::read_cluster_designs(in, base).error.message.view());
+  };
+  CHECK(mistake("a: order = one") ==
+        "X019 designs: 1:12: there is no order \"one\"; known: gpipe, gpipe_reversed, "
+        "gpipe_1f1b_last, one_f_one_b, circular, circular_phases, interleaved_1f1b, zb_h1 and 2 "
+        "more");
+  CHECK(mistake("a: microbatches = 0") ==
+        "X020 designs: 1:19: 0 is no number of microbatches; give 1 to 1048576");
+  CHECK(mistake("a: microbatches * 2") == "X001 designs: 1:17: \"=\" is expected, not \"* 2\"");
+  CHECK(
+      mistake("a: axis Q * 2") ==
+      R"(S001 designs: 1:4: there is no axis "Q" in {"m0": {"B":4, "M":2}, "m1": {"B":2, "M":2}})");
+  CHECK(mistake("a: m0.axis B / 8").starts_with("M001 designs: 1:12: axis \"B\" of size 4"));
+  CHECK(mistake("a: m2.memory * 2").starts_with("X003 designs: 1:4: \"m2.memory\" is unknown; "));
+  CHECK(mistake("a: m2.memory * 2")
+            .ends_with("behind its name and a dot; and microbatches and order"));
+  CHECK(mistake("") == "X013 designs: there is none; a line is \"name: change, change\"");
 }
 
 TEST_CASE("mistakes in a system of several meshes") {

@@ -55,6 +55,7 @@ class pipeline_tactic {
   /// The same tactic under another name.
   constexpr pipeline_tactic named(std::string_view n) const { return {plan_, order_, n}; }
   constexpr const Order& order() const { return order_; }
+  constexpr const pipeline_plan& plan() const { return plan_; }
 
   /// No actions: the stages are there before the first one.
   constexpr void apply(tactic_context&) const {}

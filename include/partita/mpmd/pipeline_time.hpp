@@ -13,6 +13,7 @@ struct pipeline_time {
   timeline times;       ///< seconds; see timeline::bubble_of_total and its like
   mesh_lists lists;     ///< of the pipeline, messages with their seconds
   vec<double> seconds;  ///< by unit: one call
+  vec<double> useful;   ///< by unit: of one call, the model's products at the device's peak
   failure error;        ///< D001, D002, O007
 };
 
@@ -36,6 +37,7 @@ constexpr pipeline_time simulate(const pipelined& p, const device& on,
     const simulation s = simulate(u.device, machine(device_of(u.piece.mesh)), options);
     out.error.record(s.error);
     out.seconds.push_back(s.time);
+    out.useful.push_back(s.model_ideal);
   }
   out.lists = p.lists;
   for (message& m : out.lists.messages) {

@@ -1,8 +1,10 @@
 /// What if: a program under schedules on several systems.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include <partita/cost/design.hpp>
 #include <partita/cost/simulate.hpp>
@@ -19,10 +21,27 @@ struct sweep_row {
   double time = 0;        ///< seconds of a step, one thing after the other
   double overlapped = 0;  ///< where collectives run beside kernels
   double mfu = 0;
-  failure error;  ///< why there is nothing to compare
+  bool pipelined = false;          ///< over several meshes: what follows is said
+  double bubble = 0;               ///< as a part of the time
+  std::int64_t message_bytes = 0;  ///< between meshes, of whole values
+  failure error;                   ///< why there is nothing to compare
 
   constexpr bool fits() const { return !error && peak_bytes <= memory; }
 };
+
+namespace report_detail {
+/// What f gives; a mistake, which at run time is thrown, is kept.
+template <class Result, class F>
+constexpr Result attempted(failure& f, const F& make) {
+  if (std::is_constant_evaluated()) return make();
+  try {
+    return make();
+  } catch (const error& e) {
+    f.record(std::string_view(e.what()).substr(0, 4), std::string_view(e.what()).substr(5));
+    return {};
+  }
+}
+}  // namespace report_detail
 
 /// Designs and schedules side by side; the best is the fastest that fits, collectives beside
 /// kernels.
@@ -49,6 +68,17 @@ class sweep {
     if (!row.error) fill(row, p, tactics, d, options);
     rows.push_back(row);
   }
+  /// The same on another kind of design, see pipeline_sweep.hpp.
+  template <class Schedule, class Design>
+  requires(!std::convertible_to<const Design&, const design&>) constexpr void add(
+      const program& p, std::string_view name, const Schedule& tactics, const Design& d,
+      const partition_options& options = {}) {
+    sweep_row row;
+    row.design = d.name;
+    row.schedule = name;
+    fill_row(row, p, tactics, d, options);
+    rows.push_back(row);
+  }
   /// The number of the best row, or -1 if none fits.
   constexpr int best() const {
     int found = -1;
@@ -59,20 +89,27 @@ class sweep {
   constexpr text print() const {
     report_detail::columns table;
     const int first = best();
-    for (const std::string_view head :
-         {"design", "schedule", "devices", "time", "overlapped", "MFU", "peak bytes", "bytes sent"})
+    for (const std::string_view head : {"design", "schedule", "devices", "time", "overlapped"})
       table.cell(head, head != "design" && head != "schedule");
+    const bool piped = any_pipelined();
+    if (piped) table.cell("bubble", true);
+    for (const std::string_view head : {"MFU", "peak bytes", "bytes sent"}) table.cell(head, true);
+    if (piped) table.cell("between meshes", true);
     table.cell("memory").end_row();
     for (int i = 0; i < static_cast<int>(rows.size()); ++i) {
       const sweep_row& r = rows[i];
       table.cell(r.design).cell(r.schedule).number(r.devices);
       if (r.error) {
-        for (int k = 0; k < 5; ++k) table.cell("-", true);
+        for (int k = piped ? 0 : 2; k < 7; ++k) table.cell("-", true);
         table.cell(r.error.message).end_row();
         continue;
       }
       table.cell(time_text(r.time), true).cell(time_text(r.overlapped), true);
+      text bubble = "-";
+      if (r.pipelined) bubble = percent_text(r.bubble);
+      if (piped) table.cell(bubble, true);
       table.cell(percent_text(r.mfu), true).number(r.peak_bytes).number(r.bytes_sent);
+      if (piped) table.number(r.message_bytes);
       if (!r.fits())
         table.cell(concat("does not fit, ", r.peak_bytes - r.memory, " bytes are missing"));
       else
@@ -86,8 +123,10 @@ class sweep {
   }
   /// Times in seconds.
   constexpr text csv() const {
-    text out =
-        "design,schedule,devices,seconds,overlapped_seconds,mfu,peak_bytes,bytes_sent,fits,error\n";
+    const bool piped = any_pipelined();
+    text out = "design,schedule,devices,seconds,overlapped_seconds,mfu,";
+    if (piped) out << "bubble,message_bytes,";
+    out << "peak_bytes,bytes_sent,fits,error\n";
     for (const auto& r : rows) {
       field(out, r.design);
       out << ',';
@@ -97,6 +136,10 @@ class sweep {
         out << ',';
         print_number(out, v);
       }
+      if (piped) {
+        print_number(out << ',', r.bubble);
+        out << ',' << r.message_bytes;
+      }
       out << ',' << r.peak_bytes << ',' << r.bytes_sent << ',' << (r.fits() ? 1 : 0) << ',';
       field(out, r.error.message);
       out << '\n';
@@ -105,6 +148,11 @@ class sweep {
   }
 
  private:
+  constexpr bool any_pipelined() const {
+    for (const auto& r : rows)
+      if (r.pipelined) return true;
+    return false;
+  }
   static constexpr void field(text& out, std::string_view s) {
     out << '"';
     for (const char c : s) {
@@ -117,7 +165,8 @@ class sweep {
   static constexpr void fill(sweep_row& row, const program& p, const Schedule& tactics,
                              const design& d, partition_options options) {
     if (options.overlap.any()) options.overlap.options.on = d.on;
-    const partitioned r = attempt(row, [&] { return partition(p, d.mesh, tactics, options); });
+    const partitioned r = report_detail::attempted<partitioned>(
+        row.error, [&] { return partition(p, d.mesh, tactics, options); });
     row.error.record(r.error);
     if (row.error) return;
     const simulation s = simulate(r.device, d.on);
@@ -126,18 +175,6 @@ class sweep {
     row.overlapped = simulate(r.device, d.on, {.overlap = true}).time;
     row.peak_bytes = r.cost.peak_bytes;
     row.bytes_sent = r.cost.collective_bytes;
-  }
-  /// At run time a mistake is thrown.
-  template <class F>
-  static constexpr partitioned attempt(sweep_row& row, const F& f) {
-    if (std::is_constant_evaluated()) return f();
-    try {
-      return f();
-    } catch (const error& e) {
-      row.error.record(std::string_view(e.what()).substr(0, 4),
-                       std::string_view(e.what()).substr(5));
-      return {};
-    }
   }
 };
 

@@ -2,12 +2,19 @@
 #pragma once
 
 #include <partita/cost/design.hpp>
+#include <partita/mpmd/cluster_design.hpp>
+#include <partita/spec/schedule.hpp>
 #include <partita/spec/system.hpp>
 
 namespace partita {
 
 struct design_list {
   vec<design> designs;
+  failure error;
+};
+
+struct cluster_design_list {
+  vec<cluster_design> designs;
   failure error;
 };
 
@@ -23,30 +30,109 @@ class design_lines {
     design_list list;
     if (base_.has_several())
       list.error.record("X021", "designs: the system has ", base_.several.size(),
-                        " meshes; designs change a system of one");
+                        " meshes; designs change a system of one, read_cluster_designs changes "
+                        "several");
     if (list.error) return list;
     while (!l_.failed() && !l_.at_end()) {
-      const std::size_t at = l_.position();
-      design_ = {l_.starts("\"") ? l_.name() : text(l_.before(':')), base_.mesh, base_.on};
-      l_.expect(":");
-      while (!l_.failed() && !l_.at_line_end()) {
-        change();
-        if (!l_.at_line_end()) l_.expect(",");
-      }
-      if (const failure f = validate(design_.mesh); f && !l_.failed())
-        l_.fail(at, f.message.view().substr(0, 4), f.message.view().substr(5));
+      const std::size_t at = begin();
+      for_each_change([&] { change(); });
+      check(at, validate(design_.mesh));
       if (!l_.failed()) list.designs.push_back(design_);
     }
-    list.error.record(l_.error);
-    if (!list.error && list.designs.empty())
-      list.error.record("X013", "designs: there is none; a line is \"name: change, change\"");
+    list.error = finished(list.designs.empty());
+    return list;
+  }
+  /// Of a system of several meshes.
+  constexpr cluster_design_list run_several() {
+    cluster_design_list list;
+    while (!l_.failed() && !l_.at_end()) {
+      const std::size_t at = begin();
+      parts_ = base_.several;
+      cluster_design d{design_.name, {}, base_.on.device, {}};
+      for_each_change([&] { change_several(d.change); });
+      for (const named_mesh& m : parts_) d.cluster.push_back(m);
+      check(at, validate(d.cluster));
+      if (!l_.failed()) list.designs.push_back(d);
+    }
+    list.error = finished(list.designs.empty());
     return list;
   }
 
  private:
   lines l_;
   const system_description& base_;
-  design design_;
+  design design_;            ///< of several meshes: the one that is being changed
+  vec<named_mesh> parts_;    ///< the meshes of the design, where there are several
+  text lacking_;             ///< the axis of the last change that a mesh of several did not have
+  bool lacks_axis_ = false;  ///< the change is of an axis that this mesh of several does not have
+
+  /// The name of a design; gives its place.
+  constexpr std::size_t begin() {
+    const std::size_t at = l_.position();
+    design_ = {l_.starts("\"") ? l_.name() : text(l_.before(':')), base_.mesh, base_.on};
+    l_.expect(":");
+    return at;
+  }
+  template <class F>
+  constexpr void for_each_change(const F& read) {
+    while (!l_.failed() && !l_.at_line_end()) {
+      read();
+      if (!l_.at_line_end()) l_.expect(",");
+    }
+  }
+  constexpr void check(std::size_t at, const failure& f) {
+    if (f && !l_.failed()) l_.fail(at, f.message.view().substr(0, 4), f.message.view().substr(5));
+  }
+  constexpr failure finished(bool empty) const {
+    failure f = l_.error;
+    if (!f && empty) f.record("X013", "designs: there is none; a line is \"name: change, change\"");
+    return f;
+  }
+  /// The mesh in front of a dot (`m0.memory`), or -1 for all.
+  constexpr int one_mesh() {
+    for (int m = 0; m < static_cast<int>(parts_.size()); ++m)
+      if (l_.accept(concat(name_text(parts_[m].name()), '.'))) return m;
+    return -1;
+  }
+  constexpr void change_several(pipeline_change& change) {
+    if (l_.accept("microbatches")) {
+      change.microbatches = new_count();
+    } else if (l_.accept("order")) {
+      l_.expect("=");
+      change.reorders = true;
+      change.order = read_order(l_);
+    } else {
+      change_meshes(one_mesh());
+    }
+  }
+  /// Each mesh reads the change anew.
+  constexpr void change_meshes(int only) {
+    const lines from = l_;
+    const std::size_t at = here();
+    int changed = 0;
+    for (int m = 0; m < static_cast<int>(parts_.size()) && !l_.failed(); ++m) {
+      if (only >= 0 && m != only) continue;
+      l_ = from;
+      design_.mesh = parts_[m].mesh;
+      design_.on = machine(parts_[m].has_device ? parts_[m].device : base_.on.device);
+      lacks_axis_ = false;
+      change();
+      changed += !lacks_axis_;
+      parts_[m].mesh = design_.mesh;
+      parts_[m].device = design_.on.device;
+      parts_[m].has_device = parts_[m].has_device || !(design_.on.device == base_.on.device);
+    }
+    if (changed == 0 && !l_.failed())
+      l_.fail(at, "S001", "there is no axis \"", lacking_, "\" in ", base_.topology());
+  }
+  constexpr std::int64_t new_count() {
+    l_.expect("=");
+    const std::size_t at = here();
+    const std::int64_t n = l_.number("a number of microbatches");
+    if (!l_.failed() && (n < 1 || n > 1 << 20))
+      l_.fail(at, "X020", n, " is no number of microbatches; give 1 to ", 1 << 20);
+    return n;
+  }
 
   /// Behind blanks.
   constexpr std::size_t here() {
@@ -81,7 +167,10 @@ class design_lines {
       return l_.fail(at, "X003", "\"", word,
                      "\" is unknown; axis, device, links, latency, node, memory, bandwidth, flops, "
                      "flops.f64, flops.f32, flops.f16, flops.i8, vector, kernel, "
-                     "attained.products, attained.memory and attained.links are known");
+                     "attained.products, attained.memory and attained.links are known",
+                     parts_.empty() ? ""
+                                    : ", those of one mesh behind its name and a dot; and "
+                                      "microbatches and order");
     if (l_.starts("=")) return set_figure(d, *w, changed(0, w->example));
     const double by = changed(1, w->example);
     d.*w->member *= by;
@@ -92,6 +181,7 @@ class design_lines {
     const std::size_t at = here();
     const text name = l_.name("*/=");
     const int a = design_.mesh.find(name);
+    if (a < 0 && !parts_.empty()) return skip_axis(name);
     if (a < 0) return l_.fail(at, "S001", "there is no axis \"", name, "\" in ", design_.mesh);
     std::int64_t& size = design_.mesh.axes[a].size;
     const double made = changed(static_cast<double>(size), "a number of devices");
@@ -100,6 +190,11 @@ class design_lines {
       return l_.fail(at, "M001", "axis \"", name, "\" of size ", size,
                      " cannot be changed so; sizes are whole numbers, 1 or more");
     size = whole;
+  }
+  constexpr void skip_axis(const text& name) {
+    lacking_ = name;
+    lacks_axis_ = true;
+    changed(1, "a number of devices");
   }
   constexpr void replace_device() {
     const std::size_t at = here();
@@ -142,6 +237,30 @@ class design_lines {
 ///           several meshes
 constexpr design_list read_designs(std::string_view in, const system_description& base) {
   return spec_detail::design_lines(in, base).run();
+}
+
+/// The same of a system of several meshes: a change is of all of them, or of the one in front of
+/// it; axes of those that have them. `microbatches` and `order` are those of the schedule's
+/// pipeline, see changed():
+///
+/// ```
+/// as it is:
+/// more microbatches: microbatches = 16, order = zb_h1
+/// wider: axis B * 2, m1.memory * 2
+/// ```
+///
+/// Errors    as above; X019 an unknown order, X020 a number of microbatches out of range, O101 to
+///           O104 the topology
+constexpr cluster_design_list read_cluster_designs(std::string_view in,
+                                                   const system_description& base) {
+  return spec_detail::design_lines(in, base).run_several();
+}
+
+/// The schedule with what a design says of its pipeline.
+constexpr text_schedule changed(text_schedule s, const pipeline_change& change) {
+  for (text_tactic& t : s.tactics)
+    if (t.is_pipeline()) t.pipelines[0] = change(t.pipelines[0]);
+  return s;
 }
 
 }  // namespace partita

@@ -14,6 +14,20 @@ inline constexpr const pipeline_order* order_table_by_name[] = {
     &gpipe,           &gpipe_reversed,   &gpipe_1f1b_last, &one_f_one_b, &circular,
     &circular_phases, &interleaved_1f1b, &zb_h1,           &zb_h2,       &zb_v};
 
+/// Errors    X019 an unknown order
+constexpr pipeline_order read_order(lines& l) {
+  l.skip(false);
+  const std::size_t at = l.position();
+  const std::string_view wanted = l.word();
+  vec<std::string_view> known;
+  for (const pipeline_order* o : order_table_by_name) {
+    known.push_back(o->name);
+    if (o->name == wanted) return *o;
+  }
+  l.fail(at, "X019", "there is no order \"", wanted, "\"; ", known_names(wanted, known));
+  return {};
+}
+
 /// `{stages: {embedding, layers.0} {layers.1, head}, batch: {tokens: 0}, microbatches: 8}`, its
 /// options in any order.
 ///
@@ -113,16 +127,7 @@ class pipeline_reader {
         plan_.batch.add({name.view(), static_cast<int>(dim > max_rank ? max_rank : dim)});
     });
   }
-  constexpr void order() {
-    const std::size_t at = l_.position();
-    const std::string_view wanted = l_.word();
-    vec<std::string_view> known;
-    for (const pipeline_order* o : order_table_by_name) {
-      known.push_back(o->name);
-      if (o->name == wanted) return void(plan_.order = *o);
-    }
-    l_.fail(at, "X019", "there is no order \"", wanted, "\"; ", known_names(wanted, known));
-  }
+  constexpr void order() { plan_.order = read_order(l_); }
   constexpr std::int64_t positive(std::string_view what) {
     constexpr std::int64_t most = 1 << 20;
     l_.skip(true);

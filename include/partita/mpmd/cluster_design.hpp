@@ -1,0 +1,46 @@
+/// Systems of several meshes to choose among, and ways to run a pipeline on them.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/cost/device.hpp>
+#include <partita/mpmd/pipeline_tactic.hpp>
+#include <partita/mpmd/topology.hpp>
+#include <partita/support/text.hpp>
+
+namespace partita {
+
+/// What is to be otherwise in a pipeline; nothing, unless it is said.
+struct pipeline_change {
+  std::int64_t microbatches = 0;  ///< 0: as they are
+  bool reorders = false;
+  pipeline_order order = {};  ///< if it reorders
+
+  constexpr bool any() const { return microbatches > 0 || reorders; }
+  /// The tactic with what is said.
+  constexpr pipeline_tactic<> operator()(const pipeline_tactic<>& p) const {
+    pipeline_plan plan = p.plan();
+    if (microbatches > 0) plan.microbatches = microbatches;
+    if (reorders) plan.order = order;
+    return {plan, plan.order, p.name()};
+  }
+};
+
+/// Meshes that a pipeline could run on; `on`: the device of those that have none of their own.
+struct cluster_design {
+  text name;
+  topology cluster;
+  device on = {};
+  pipeline_change change = {};  ///< for who applies it; a sweep takes the schedule as it is
+
+  constexpr const device& device_of(int mesh) const {
+    return cluster[mesh].has_device ? cluster[mesh].device : on;
+  }
+  constexpr std::int64_t devices() const {
+    std::int64_t n = 0;
+    for (int m = 0; m < cluster.count(); ++m) n += cluster.mesh_of(m).devices();
+    return n;
+  }
+};
+
+}  // namespace partita

@@ -1,0 +1,92 @@
+/// What if: pipelines on several systems of meshes, in the same table as programs on one mesh.
+#pragma once
+
+#include <partita/mpmd/cluster_design.hpp>
+#include <partita/mpmd/pipeline_figures.hpp>
+#include <partita/mpmd/pipeline_time.hpp>
+#include <partita/report/sweep.hpp>
+#include <partita/schedule/explainer.hpp>
+
+namespace partita {
+
+namespace report_detail {
+
+/// The same meshes, where no memory is too small: what is missing is a figure.
+constexpr topology without_limits(const cluster_design& d) {
+  topology t;
+  for (int m = 0; m < d.cluster.count(); ++m) {
+    named_mesh each = d.cluster[m];
+    each.device = d.device_of(m);
+    each.has_device = true;
+    if (each.device.memory > 0) each.device.memory = 1e18;
+    t.push_back(each);
+  }
+  return t;
+}
+/// Memory of the mesh that has least left, and what is needed there.
+constexpr void add_memory(sweep_row& row, const pipeline_figures& f, const cluster_design& d) {
+  for (int m = 0; m < d.cluster.count(); ++m) {
+    const std::int64_t peak = f.meshes[m].memory.peak;
+    const auto memory = static_cast<std::int64_t>(d.device_of(m).memory);
+    if (m > 0 && memory - peak >= row.memory - row.peak_bytes) continue;
+    row.memory = memory;
+    row.peak_bytes = peak;
+  }
+}
+/// By a device of the mesh whose devices send most.
+constexpr std::int64_t most_sent(const pipelined& p) {
+  vec<std::int64_t> sent(static_cast<std::size_t>(p.topology.count()), std::int64_t{0});
+  std::int64_t most = 0;
+  for (const auto& u : p.units) {
+    std::size_t next = 0;
+    const std::int64_t once =
+        schedule_detail::sent_by_kind(u.device.local, u.device.mesh, u.notes, next).total();
+    std::int64_t& all = sent[u.piece.mesh];
+    all = saturating_add(all, saturating_multiply(once, u.inside ? p.microbatches : 1));
+    if (all > most) most = all;
+  }
+  return most;
+}
+/// Of the products of the model, at the peak, in the time of all devices.
+constexpr double mfu_of(const pipelined& p, const pipeline_time& t) {
+  double useful = 0, devices = 0;
+  for (std::size_t u = 0; u < p.units.size(); ++u) {
+    const pipeline_unit& unit = p.units[u];
+    const double calls = unit.inside ? p.microbatches : 1;
+    useful +=
+        calls * t.useful[u] * static_cast<double>(p.topology.mesh_of(unit.piece.mesh).devices());
+  }
+  for (int m = 0; m < p.topology.count(); ++m)
+    devices += static_cast<double>(p.topology.mesh_of(m).devices());
+  return t.times.total > 0 ? useful / (devices * t.times.total) : 0;
+}
+}  // namespace report_detail
+
+/// What a schedule with a pipeline costs on meshes: for `sweep::add(p, name, tactics, design)`. The
+/// memory is that of the mesh that has least left. (The schedule says microbatches and order;
+/// pipeline_change makes tactics with others.)
+///
+/// Errors    in the row: those of partition() on the topology and of simulate()
+template <class Schedule>
+constexpr void fill_row(sweep_row& row, const program& p, const Schedule& tactics,
+                        const cluster_design& d, const partition_options& options) {
+  row.pipelined = true;
+  row.devices = d.devices();
+  const pipelined r = report_detail::attempted<pipelined>(
+      row.error, [&] { return partition(p, report_detail::without_limits(d), tactics, options); });
+  row.error.record(r.error);
+  if (row.error) return;
+  const pipeline_time t = simulate(r, d.on);
+  row.error.record(t.error);
+  if (row.error) return;
+  const pipeline_figures figures(r);
+  row.time = t.times.total;
+  row.overlapped = simulate(r, d.on, {.overlap = true}).times.total;
+  row.bubble = t.times.bubble_of_total();
+  row.mfu = report_detail::mfu_of(r, t);
+  row.bytes_sent = report_detail::most_sent(r);
+  row.message_bytes = figures.message_bytes;
+  report_detail::add_memory(row, figures, d);
+}
+
+}  // namespace partita
