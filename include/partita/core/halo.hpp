@@ -31,12 +31,17 @@ struct halo_cut {
   constexpr std::int64_t kept_from(std::int64_t i, std::int64_t extent) const {
     return i * extent - ranges[0].start(i, blocks[0] * pieces) / unit;
   }
-  /// Do the halos of an operand come to less than a gather of it would?
+  /// Do the halos of an operand come to less than a gather of it would? One block that is sent in
+  /// place of one that is gathered comes to as much, but the result stays in pieces.
   constexpr bool worthwhile(int operand) const {
     const halo_range& r = ranges[operand];
     const std::int64_t block = blocks[operand];
     if (r.mirrored(block, pieces)) return true;
-    return r.below(block, pieces) + r.above(block, pieces) < (pieces - 1) * block;
+    std::int64_t all = 0, borders = 0;
+    r.for_each_border(block, pieces,
+                      [&](std::int64_t, std::int64_t, std::int64_t n) { all += n, ++borders; });
+    const std::int64_t gathered = (pieces - 1) * block;
+    return all < gathered || (all == gathered && borders <= 1);
   }
 };
 

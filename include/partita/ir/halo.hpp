@@ -38,19 +38,61 @@ struct halo_range {
     if (!inside) return at;
     return at < 0 ? 0 : at > n - length ? n - length : at;
   }
-  /// How far some piece i reaches beyond block i, below and above.
-  constexpr std::int64_t below(std::int64_t block, std::int64_t pieces) const {
-    if (inside) return length - block;
-    const std::int64_t at_last = (pieces - 1) * (block - step) - first;
-    return maximum(0, maximum(-first, at_last));
+  /// Of all pieces, the least place where one starts and the greatest where one ends, counted from
+  /// the start of block i.
+  constexpr std::int64_t least(std::int64_t block, std::int64_t pieces) const {
+    if (inside) return block - length;
+    return minimum(first, first + (pieces - 1) * (step - block));
   }
-  constexpr std::int64_t above(std::int64_t block, std::int64_t pieces) const {
-    if (inside) return length - block;
-    const std::int64_t at_first = first + length - block;
-    return maximum(0, maximum(at_first, at_first + (pieces - 1) * (step - block)));
+  constexpr std::int64_t greatest(std::int64_t block, std::int64_t pieces) const {
+    if (inside) return length;
+    return length + maximum(first, first + (pieces - 1) * (step - block));
+  }
+  /// What pieces need of other blocks: for each block that lies `shift` blocks before their own
+  /// (-shift behind it), in the order in which these lie, send(shift, from, elements) is told that
+  /// some need elements [from, from + elements) of it. Beyond the ends of the operand there are
+  /// none.
+  template <class Send>
+  constexpr void for_each_border(std::int64_t block, std::int64_t pieces, const Send& send) const {
+    if (block <= 0) return;
+    const std::int64_t ends = fill == combiner::stack ? pieces : pieces - 1;
+    const std::int64_t low = maximum(-ends, floor_of(least(block, pieces), block)),
+                       high = minimum(ends, floor_of(greatest(block, pieces) - 1, block));
+    for (std::int64_t k = low; k <= high; ++k) {
+      if (k == 0) continue;
+      const needed n = needed_of(k, block, pieces);
+      if (n.begin < n.end) send(-k, n.begin, n.end - n.begin);
+    }
   }
 
  private:
+  struct needed {
+    std::int64_t begin = 0, end = 0;
+  };
+  /// Of the block that lies k blocks behind the own one.
+  constexpr needed needed_of(std::int64_t k, std::int64_t block, std::int64_t pieces) const {
+    const std::int64_t from = k * block, advance = step - block;
+    std::int64_t i = 0, last = pieces - 1;  // the pieces that need it
+    if (fill != combiner::stack) i = maximum(0, -k), last = minimum(last, last - k);
+    if (inside) return part(block - length, length, from, block);
+    if (advance != 0) {  // start in (from - length, from + block)
+      const std::int64_t below = from - length - first, above = from + block - 1 - first;
+      i = maximum(i, advance > 0 ? floor_of(below, advance) + 1 : -floor_of(above, -advance));
+      last = minimum(last, advance > 0 ? floor_of(above, advance) : -floor_of(below, -advance) - 1);
+    }
+    if (i > last) return {};
+    const std::int64_t a = first + i * advance, b = first + last * advance;
+    return part(minimum(a, b), maximum(a, b) + length, from, block);
+  }
+  /// What [begin, end) has of the block that starts at `from`, counted from there.
+  static constexpr needed part(std::int64_t begin, std::int64_t end, std::int64_t from,
+                               std::int64_t block) {
+    return {maximum(begin - from, 0), minimum(end - from, block)};
+  }
+  static constexpr std::int64_t floor_of(std::int64_t a, std::int64_t b) {
+    return a >= 0 ? a / b : -((-a + b - 1) / b);
+  }
+  static constexpr std::int64_t minimum(std::int64_t a, std::int64_t b) { return b < a ? b : a; }
   static constexpr std::int64_t maximum(std::int64_t a, std::int64_t b) { return a < b ? b : a; }
 };
 

@@ -76,9 +76,13 @@ PARTITA_OP(op::concatenate)
 
 namespace partita::ops {
 
-/// The only operand itself if there is one.
+/// The only operand itself if there is one; a `roll` or a `pad` where it is one (shifts.hpp).
 constexpr value_id concatenate(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() == 1) return parts[0];
+  for (value_id each : parts)
+    if (each < 0) return -1;
+  for (const auto rule : {&turned, &padded_by_constants})
+    if (const value_id shifted = rule(b, parts, dim); shifted >= 0) return shifted;
   const std::int64_t attrs[] = {dim};
   return b.emit(def<op::concatenate>, parts, attrs);
 }

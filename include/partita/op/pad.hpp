@@ -125,7 +125,8 @@ PARTITA_OP(op::pad)
 
 namespace partita::ops {
 
-/// The operand itself if all amounts are 0. Without interior amounts all are 0.
+/// The operand itself if all amounts are 0; of a slice perhaps of what it is cut of (shifts.hpp).
+/// Without interior amounts all are 0.
 constexpr value_id pad(builder& b, value_id x, value_id value, ints low, ints high, ints interior) {
   if (x < 0) return -1;
   vec<std::int64_t> attrs;
@@ -139,6 +140,9 @@ constexpr value_id pad(builder& b, value_id x, value_id value, ints low, ints hi
   if (none && static_cast<int>(low.size()) == b.type(x).shape.rank && low.size() == high.size() &&
       value >= 0 && b.type(value).shape.rank == 0)
     return x;
+  if (value >= 0)
+    if (const value_id shifted = pad_of_slice(b, x, value, low, high, interior); shifted >= 0)
+      return shifted;
   const value_id operands[] = {x, value};
   return b.emit(def<op::pad>, operands, {attrs.data(), attrs.size()});
 }

@@ -37,6 +37,7 @@
 #include <partita/op/select.hpp>
 #include <partita/op/select_and_scatter.hpp>
 #include <partita/op/shift.hpp>
+#include <partita/op/shifts.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/op/sort.hpp>
 #include <partita/op/special.hpp>

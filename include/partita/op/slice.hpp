@@ -153,8 +153,8 @@ PARTITA_OP(op::slice)
 
 namespace partita::ops {
 
-/// A dimension whose bounds are its ends is taken as whole; the operand itself if all are. Without
-/// strides all are 1.
+/// A dimension whose bounds are its ends is taken as whole; the operand itself if all are, another
+/// pad if it is one (shifts.hpp). Without strides all are 1.
 constexpr value_id slice(builder& b, value_id x, ints start, ints limit, ints strides) {
   if (x < 0) return -1;
   const shape& from = b.type(x).shape;
@@ -169,6 +169,8 @@ constexpr value_id slice(builder& b, value_id x, ints start, ints limit, ints st
   }
   if (all && !strided) return x;
   if (strided) attrs.insert_back(strides.begin(), strides.end());
+  if (!strided)
+    if (const value_id shifted = slice_of_pad(b, x, start, limit); shifted >= 0) return shifted;
   const value_id operands[] = {x};
   return b.emit(def<op::slice>, operands, {attrs.data(), attrs.size()});
 }

@@ -4,6 +4,7 @@
 #include <partita/prove/blocks.hpp>
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/exchange.hpp>
+#include <partita/prove/joined_windows.hpp>
 #include <partita/prove/masks.hpp>
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
@@ -403,6 +404,8 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
   if (n.def->id == def<op::select>.id && (choose_known(w, p, o, to) || choose_equal(w, p, o, to)))
     return;
+  if (n.def->id == def<op::dynamic_slice>.id && to.first[p.operand(o, 0)] < 0)
+    return joined_window(w, p, o, to).lift();
   write_blocks(w, p, o, to);
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;

@@ -7,6 +7,7 @@
 #include <partita/core/halo.hpp>
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
+#include <partita/op/combine.hpp>
 #include <partita/op/concatenate.hpp>
 #include <partita/op/constant.hpp>
 #include <partita/op/dynamic_slice.hpp>
@@ -31,17 +32,13 @@ class halo_exchange {
                           std::int64_t pieces)
       : out_(out), like_(like), dim_(dim), axes_(axes), pieces_(pieces) {}
 
-  /// The pieces of neighbours that an exchange sends, for each permute: how far and how many
-  /// elements. Calls send(shift, elements); 0 is the mirrored one.
+  /// The pieces of neighbours that an exchange sends, for each permute: how far and which elements.
+  /// Calls send(shift, from, elements); shift 0 is the mirrored one.
   template <class Send>
   static constexpr void for_each_message(const halo_range& r, std::int64_t block,
                                          std::int64_t pieces, const Send& send) {
-    if (r.mirrored(block, pieces)) return send(std::int64_t{0}, block);
-    const std::int64_t below = r.below(block, pieces), above = r.above(block, pieces);
-    for (std::int64_t hop = (below + block - 1) / block; hop > 0; --hop)
-      send(hop, below - (hop - 1) * block < block ? below - (hop - 1) * block : block);
-    for (std::int64_t hop = 1; (hop - 1) * block < above; ++hop)
-      send(-hop, above - (hop - 1) * block < block ? above - (hop - 1) * block : block);
+    if (r.mirrored(block, pieces)) return send(std::int64_t{0}, std::int64_t{0}, block);
+    r.for_each_border(block, pieces, send);
   }
 
   /// What sends pieces so far; `fill` as in halo_range.
@@ -59,40 +56,41 @@ class halo_exchange {
   }
 
   /// The piece of a local value. `fill`: a local scalar that stands beyond the ends, or -1 for the
-  /// identity of the range's combiner. For each message send(shift, elements, make) gives the local
-  /// value that was received, which `make()` sends.
+  /// identity of the range's combiner. For each message send(shift, from, elements, make) gives the
+  /// local value that was received, which `make()` sends.
   template <class Send>
   constexpr value_id operator()(value_id x, const halo_range& r, value_id fill, const Send& send) {
     const std::int64_t block = extent(x);
+    const auto received = [&](std::int64_t shift, std::int64_t from, std::int64_t elements) {
+      return send(shift, from, elements,
+                  [&] { return permute(part(x, from, elements), shift, r.fill); });
+    };
+    if (r.mirrored(block, pieces_)) return received(0, 0, block);
+    // Parts next to each other, from `begin` on, counted from the start of the own block.
+    std::int64_t begin = r.least(block, pieces_), end = r.greatest(block, pieces_);
+    const bool own = begin < block && end > 0;
+    if (own && begin > 0) begin = 0;
+    if (own && end < block) end = block;
     vec<value_id> parts;
-    bool own = false;
-    for_each_message(r, block, pieces_, [&](std::int64_t shift, std::int64_t elements) {
-      if (shift < 0 && !own) {
-        parts.push_back(x);
-        own = true;
-      }
-      // The end of the blocks below, the beginning of those above.
-      const std::int64_t start = shift > 0 ? block - elements : 0;
-      parts.push_back(
-          send(shift, elements, [&] { return permute(part(x, start, elements), shift, r.fill); }));
-    });
-    if (r.mirrored(block, pieces_)) return parts[0];
-    if (!own) parts.push_back(x);
-    value_id y = parts[0];
-    if (parts.size() > 1) {
-      tensor_type whole = out_.type(x);
-      whole.shape[dim_] = 0;
-      for (value_id each : parts) whole.shape[dim_] += extent(each);
-      const std::int64_t attrs[] = {dim_};
-      y = append(def<op::concatenate>, {parts.data(), parts.size()}, attrs, whole);
-    }
-    const std::int64_t start = r.first + r.below(block, pieces_), advance = r.step - block;
-    if (r.inside) return sliced(y, offset_inside(r, block, r.below(block, pieces_)), r.length);
-    if (advance == 0)
-      y = part(y, start, r.length);
-    else
-      y = moving_part(y, start, advance, r.length);
-    return fill < 0 ? y : filled(y, r, fill, block * pieces_);
+    std::int64_t at = begin;
+    const auto add = [&](std::int64_t from, value_id v) {
+      if (from > at) parts.push_back(nothing(x, from - at, r.fill));
+      parts.push_back(v);
+      at = from + extent(v);
+    };
+    for_each_message(r, block, pieces_,
+                     [&](std::int64_t shift, std::int64_t from, std::int64_t elements) {
+                       if (own && shift < 0 && at <= 0) add(0, x);
+                       add(from - shift * block, received(shift, from, elements));
+                     });
+    if (own && at <= 0) add(0, x);
+    if (at < end) parts.push_back(nothing(x, end - at, r.fill));
+    const value_id y = joined(parts);
+    const std::int64_t start = r.first - begin, advance = r.step - block;
+    if (r.inside) return sliced(y, offset_inside(r, block, -begin), r.length);
+    const value_id piece =
+        advance == 0 ? part(y, start, r.length) : moving_part(y, start, advance, r.length);
+    return fill < 0 ? piece : filled(piece, r, fill, block * pieces_);
   }
 
   /// A device's piece of what was made of pieces that were moved inside.
@@ -136,6 +134,18 @@ class halo_exchange {
     tensor_type t = out_.type(x);
     t.shape[dim_] = n;
     return t;
+  }
+  /// So many elements like those of x, beyond the ends.
+  constexpr value_id nothing(value_id x, std::int64_t n, combiner fill) {
+    const std::int64_t bits[] = {identity_bits(fill, out_.type(x).element)};
+    return append(def<op::constant>, {}, bits, resized(x, n));
+  }
+  constexpr value_id joined(const vec<value_id>& parts) {
+    if (parts.size() == 1) return parts[0];
+    std::int64_t n = 0;
+    for (value_id each : parts) n += extent(each);
+    const std::int64_t attrs[] = {dim_};
+    return append(def<op::concatenate>, {parts.data(), parts.size()}, attrs, resized(parts[0], n));
   }
   constexpr value_id permute(value_id x, std::int64_t shift, combiner fill) {
     return marked(

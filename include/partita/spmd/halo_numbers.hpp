@@ -32,10 +32,10 @@ class halo_numbers {
   constexpr int extended(int of, const halo_loops& h, int k, value_id fill) {
     return number({kind::extended, of, axes_of(h), h.cut.ranges[k], h.cut.operand_dims[k], fill});
   }
-  /// What one permute for that sends: so many elements along the dimension, so far.
-  constexpr int border(int of, const halo_loops& h, int k, std::int64_t shift,
+  /// What one permute for that sends, as in halo_range::for_each_border.
+  constexpr int border(int of, const halo_loops& h, int k, std::int64_t shift, std::int64_t from,
                        std::int64_t elements) {
-    const halo_range sent{shift, 0, elements, h.cut.ranges[k].fill};
+    const halo_range sent{from, shift, elements, h.cut.ranges[k].fill};
     return number({kind::border, of, axes_of(h), sent, h.cut.operand_dims[k], -1});
   }
 
@@ -45,7 +45,7 @@ class halo_numbers {
     kind what = kind::whole;
     int of = -1;       ///< a value, or a number
     layout axes;       ///< of the value, or that cut the dimension
-    halo_range range;  ///< of a border: how far, and how many elements
+    halo_range range;  ///< of a border: from where, how far, how many elements
     int dim = no_dim;
     value_id fill = -1;
 
@@ -53,7 +53,7 @@ class halo_numbers {
     constexpr std::size_t hash() const {
       std::size_t h =
           hash_of(static_cast<std::uint64_t>(of) << 8 | static_cast<std::uint64_t>(what));
-      for (const std::int64_t each : {range.first, range.length, std::int64_t{dim}})
+      for (const std::int64_t each : {range.first, range.step, range.length, std::int64_t{dim}})
         h = hash_of(h + static_cast<std::uint64_t>(each));
       return h;
     }

@@ -161,11 +161,11 @@ constexpr void for_each_halo_message(const core_program& c, const pending_sums& 
     for (int k = 0; k < c.p.ops[o].operand_count; ++k) {
       if (!h.cut.slices(k)) continue;
       if (now[k] < 0) now[k] = numbers.whole(c.p.operand(o, k), sums.required({o, k}));
-      halo_exchange::for_each_message(h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
-                                      [&](std::int64_t shift, std::int64_t elements) {
-                                        f(numbers.border(now[k], h, k, shift, elements), h, k,
-                                          shift, elements);
-                                      });
+      halo_exchange::for_each_message(
+          h.cut.ranges[k], h.cut.blocks[k], h.cut.pieces,
+          [&](std::int64_t shift, std::int64_t from, std::int64_t elements) {
+            f(numbers.border(now[k], h, k, shift, from, elements), h, k, shift, elements);
+          });
       now[k] = numbers.extended(now[k], h, k, halo_fill(c, o, h.cut.ranges[k]));
     }
 }

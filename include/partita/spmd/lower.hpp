@@ -231,16 +231,16 @@ class lowering {
                                                               : collective_reason::halo;
     halo_exchange exchange(out(), c_.p.op(o), cut.operand_dims[k], h.axes, cut.pieces);
     const value_id filler = halo_fill(c_, o, r);
-    operands_[k] = exchange(operands_[k], r, filler < 0 ? -1 : operands_[r.fill_operand],
-                            [&](std::int64_t shift, std::int64_t elements, const auto& make) {
-                              value_id& received =
-                                  received_by(borders_.border(of, h, k, shift, elements));
-                              if (received >= 0) return received;
-                              received = make();
-                              note(halo_exchange::permutation(shift, r.fill, h.axes), reason, v, o,
-                                   out().type(received).bytes());
-                              return received;
-                            });
+    operands_[k] = exchange(
+        operands_[k], r, filler < 0 ? -1 : operands_[r.fill_operand],
+        [&](std::int64_t shift, std::int64_t from, std::int64_t elements, const auto& make) {
+          value_id& received = received_by(borders_.border(of, h, k, shift, from, elements));
+          if (received >= 0) return received;
+          received = make();
+          note(halo_exchange::permutation(shift, r.fill, h.axes), reason, v, o,
+               out().type(received).bytes());
+          return received;
+        });
     of = borders_.extended(of, h, k, filler);
   }
   constexpr value_id& received_by(int border) {

@@ -30,7 +30,8 @@ constexpr value_id as_slices(builder& b, value_id x, int dim, std::int64_t shift
     (i == 0 ? start : limit)[dim] = at;
     parts[i] = ops::slice(b, x, {start, rank}, {limit, rank});
   }
-  return ops::concatenate(b, parts, dim);
+  const std::int64_t attrs[] = {dim};
+  return b.emit(def<op::concatenate>, parts, attrs);  // (ops::concatenate makes it a roll)
 }
 
 /// A window that reaches from each element to the first (or the last) one; without the element

@@ -53,7 +53,7 @@ class module_reader {
     builder b;
     if (!in_.failed()) read_main(b, main());
     if (!in_.failed() && !b.failed()) name_tags_apart(b.p);
-    if (!in_.failed() && !b.failed()) b.p = without_unused_constants(static_cast<program&&>(b.p));
+    if (!in_.failed() && !b.failed()) b.p = without_unused(static_cast<program&&>(b.p));
     b.p.error.record(in_.error);
     if (in_.error.is_set) b.p.error.set(in_.error.message);
     if (!b.failed()) scopes_.name(b.p);

@@ -2,23 +2,30 @@
 #pragma once
 
 #include <partita/ir/copy.hpp>
+#include <partita/op/arithmetic.hpp>
 #include <partita/op/constant.hpp>
+#include <partita/op/pad.hpp>
+#include <partita/op/slice.hpp>
 #include <partita/support/name_table.hpp>
 
 namespace partita::stablehlo_detail {
 
-/// The program without constants and positions that nothing uses: what reductions start from, and
-/// the positions that top_k gives anyway, are none of its ops.
-constexpr program without_unused_constants(program&& p) {
+/// The program without what nothing uses of constants and positions, slices, pads and negations:
+/// what reductions start from, the positions that top_k gives anyway, and what became part of a
+/// shift are none of its ops.
+constexpr program without_unused(program&& p) {
   vec<char> used(p.types.size(), 0);
-  for (value_id v : p.operand_list) used[static_cast<std::size_t>(v)] = 1;
   for (const auto& out : p.outputs) used[static_cast<std::size_t>(out.value)] = 1;
   const auto unused = [&](op_id o) {
     const op_def& d = *p.op(o).def;
-    return (d.constant || d.id == def<op::iota>.id) &&
-           used[static_cast<std::size_t>(p.op(o).result)] == 0;
+    const bool left_over = d.constant || d.id == def<op::iota>.id || d.id == def<op::slice>.id ||
+                           d.id == def<op::pad>.id || d.id == def<op::negate>.id;
+    return left_over && used[static_cast<std::size_t>(p.op(o).result)] == 0;
   };
-  for (auto& r : p.regions) r = without_unused_constants(static_cast<program&&>(r));
+  for (op_id o = p.op_count(); o-- > 0;)
+    if (!unused(o))
+      for (value_id v : p.operands(o)) used[static_cast<std::size_t>(v)] = 1;
+  for (auto& r : p.regions) r = without_unused(static_cast<program&&>(r));
   bool any = false;
   for (op_id o = 0; !any && o < p.op_count(); ++o) any = unused(o);
   if (!any) return static_cast<program&&>(p);
