@@ -1,4 +1,4 @@
-// expect: O004 order: F1 on mesh 1 is missing in its row
+// expect: O004 order: F1 on mesh "m1" is missing in its row; each call stands there once
 #include "stages.hpp"
 
 constexpr auto step = [] {

@@ -1,5 +1,6 @@
-// expect: O006 order: it contradicts the flow of data: F1.1 on mesh 0 waits for the result of F1.0
-// on mesh 0, which waits for its turn behind F1.1 on mesh 0
+// expect: O006 order: it contradicts the flow of data: F1.1 on mesh "m0" waits for the result of
+// expect: F1.0 on mesh "m0", which waits for its turn behind F1.1 on mesh "m0"; let one of them take its
+// expect: turn elsewhere
 #include "stages.hpp"
 
 constexpr auto step = [] {

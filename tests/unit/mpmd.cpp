@@ -126,7 +126,7 @@ TEST_CASE("assignments: what is refused") {
         "O105 mpmd: \"x\" is assigned to mesh \"M0\", which the topology does not have; "
         "known: m0, m1, m2; did you mean \"m0\"?");
   CHECK(refusal(p, {.names = {{"layer1", "m0"}, {"layer1", "m1"}}}) ==
-        "O106 mpmd: \"layer1\" is assigned twice, to mesh \"m0\" and to mesh \"m1\"");
+        "O106 mpmd: \"layer1\" is assigned twice, to mesh \"m0\" and to mesh \"m1\"; name it once");
   CHECK(refusal(p, {.names = {{"layer1", "m1"}, {"stage0", "m0"}}}) ==
         "O107 mpmd: part \"layer1\" is assigned to mesh \"m1\", and stands in part \"stage0\", "
         "which is assigned to mesh \"m0\"; assign both to one mesh, or only one of them");

@@ -267,16 +267,24 @@ TEST_CASE("orders that cannot be") {
   const auto backward_first = [](const pt::fragment_call& c) { return -c.transposed; };
   CHECK(message(s, backward_first) ==
         "O006 order: it contradicts the flow of data: B1 on mesh 0 waits for the result of F1 on "
-        "mesh 0, which waits for its turn behind B1 on mesh 0");
+        "mesh 0, which waits for its turn behind B1 on mesh 0; let one of them take its turn "
+        "elsewhere");
+  const auto both = [](const pt::fragment_call&, const pt::fragment_call&) { return true; };
+  CHECK(message(s, both) ==
+        "O006 order: it contradicts itself: B1 on mesh 0 waits for its turn behind F1 on mesh 0, "
+        "which waits for its turn behind B1 on mesh 0; of two calls at most one is in front of the "
+        "other");
   pt::order_table table;
   CHECK(message(s, table) == "O004 order: a table of 0 rows for 2 meshes; each mesh has one");
   table.rows.resize(2, {});
-  CHECK(message(s, table) == "O004 order: F0 on mesh 0 is missing in its row");
+  CHECK(message(s, table) ==
+        "O004 order: F0 on mesh 0 is missing in its row; each call stands there once");
   table.rows[1].push_back({.stage = 0});
-  CHECK(message(s, table) == "O005 order: row 1 has F0.0, which mesh 1 does not run");
+  CHECK(message(s, table) ==
+        "O005 order: row 1 has F0.0, which mesh 1 does not run; it runs F0.1, B0.1, F1.1, B1.1");
   table.rows[1][0] = {.stage = 1};
   table.rows[1].push_back({.stage = 1});
-  CHECK(message(s, table) == "O005 order: row 1 has F0.1 twice");
+  CHECK(message(s, table) == "O005 order: row 1 has F0.1 twice; leave one out");
   CHECK(words(pt::search_order({2, 2, 2}, {}, {.memory = 0.5}).error.message) ==
         "O012 order: no order of 2 stages and 2 microbatches on 2 meshes was found within a memory "
         "of 0.5 activations; the least that can do is 1");
@@ -433,9 +441,11 @@ TEST_CASE("pipelines that cannot be") {
   const auto back_again = [](const auto& x, const auto& w) {
     return pt::named("a", product_of_two)(two_products(x, w), w);
   };
-  CHECK(pipeline_error(back_again, good) ==
-        "O123 pipeline: stage 0 forward would run twice for each microbatch, since it needs what "
-        "another stage makes of its results; choose other stages");
+  CHECK(
+      pipeline_error(back_again, good) ==
+      "O123 pipeline: forward of stage 0 (\"a\") needs what forward of stage 1 (\"b\") makes, and "
+      "that what forward of stage 0 (\"a\") makes, so that the stage would run twice for each "
+      "microbatch; give what comes later a stage of its own");
   const auto with = [&](const auto& change) {
     pt::pipeline_options options = good;
     change(options);
@@ -494,6 +504,25 @@ TEST_CASE("stages without parts, and options that pipelines cannot have") {
         "O138 pipeline \"PP\": stage 1 has no parts; name at least one, or leave the stage out");
   CHECK(error_of({{"a", "b"}, {}}, {}).substr(0, 4) == "O138");
   CHECK(error_of({}, {}) == "O138 pipeline \"PP\": it has no stages; name the parts of each");
+}
+
+TEST_CASE("sizes in messages are those of the meshes where a value is") {
+  const auto error_of = [](std::string_view input) {
+    try {
+      (void)pt::partition(
+          pt::trace(two_products, pt::input<float, 8, 4>("x"), pt::input<float, 4, 4>("w")),
+          pt::topology{{"m0", {{"B", 3}}}, {"m1", {{"B", 5}}}},
+          pt::schedule(
+              pt::pipeline({.stages = {{"a"}, {"b"}}, .batch = {{"x", 0}}, .microbatches = 2}),
+              pt::manual("B", {{input, 0}})));
+      return std::string();
+    } catch (const pt::error& e) {
+      return std::string(e.what());
+    }
+  };
+  CHECK(error_of("x") ==
+        "S003 tile: dimension 0 of \"x\" has size 8; axis \"B\" has size 3 (on mesh \"m0\"), which "
+        "does not divide it; choose another dimension or mesh, or pad it with uneven::pad");
 }
 
 TEST_CASE("a part without a mesh may need the whole batch") {
@@ -657,7 +686,8 @@ TEST_CASE("memory of meshes: what waits for later calls") {
   CHECK_THROWS_WITH_AS(
       planned(pt::gpipe, 8, {{"m0", {{"B", 4}}}, {"m1", {{"B", 2}}, little.named("small")}}),
       "O134 pipeline: a device of mesh \"m1\" needs 44036 bytes while it runs B0, 1024 of them "
-      "arguments; a small has 20000; more microbatches, an order that keeps fewer of them, or more "
+      "arguments; its device \"small\" has 20000; more microbatches, an order that keeps fewer of "
+      "them, or more "
       "sharding takes less",
       pt::error);
 }

@@ -178,7 +178,7 @@ class core_program : public loop_program {
     const op_id maker = p.producer(target);
     const std::int64_t left = size / pieces_at(maker, made(target), dim);
     std::int64_t pieces = 1;
-    text before, which, part;
+    text before, which, part, where;
     if (size != whole)
       before << " (" << whole << ", padded to " << size << ", before earlier tiling)";
     else if (left != size)
@@ -187,14 +187,23 @@ class core_program : public loop_program {
       sub_axis s = common(axis, missing.axes[i++]);
       for (; i < missing.count && common(axis, missing.axes[i]).pre == s.end(); ++i)
         s.size *= common(axis, missing.axes[i]).size;
-      if (uneven_sizes().contains(s.axis)) s.size = this->size(maker, s.axis);
-      which << (which.empty() ? "" : ", ") << axis_text(s);
+      if (uneven_sizes().contains(s.axis)) {
+        s.size = this->size(maker, s.axis);
+        where << (where.empty() ? " (" : ", ")
+              << uneven_sizes().sizes_text(uneven_sizes().row[maker], s.axis);
+      }
+      which << (which.empty() ? "" : ", ");
+      if (uneven_sizes().contains(s.axis))
+        which << '"' << mesh.name(s.axis) << '"';
+      else
+        which << axis_text(s);
       pieces *= s.size;
       s.size = greatest_common_divisor(s.size, left);
       if (part.empty() && s.size > 1 && !check_split(s)) part << "take " << axis_text(s) << ", ";
     }
     f.record("S003", "tile: dimension ", dim, " of \"", describe(v), "\" has size ", left, before,
-             "; axis ", which, " has size ", pieces, ", which does not divide it; ", part,
+             "; axis ", which, " has size ", pieces, where, where.empty() ? "" : ")",
+             ", which does not divide it; ", part,
              "choose another dimension or mesh, or pad it with uneven::pad");
   }
 
@@ -209,7 +218,8 @@ class core_program : public loop_program {
     if (uneven_sizes().contains(s.axis)) {
       f.record("O130", "tactic: sub-axis ", axis_text(s), " is a part of axis \"",
                mesh.name(s.axis),
-               "\", which has different sizes on the meshes of the topology; name the whole axis");
+               "\", which has different sizes: ", uneven_sizes().sizes_text(0, s.axis),
+               "; name the whole axis");
       return f;
     }
     partita::mesh would_be = mesh;

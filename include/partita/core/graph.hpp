@@ -1,11 +1,14 @@
 /// The graph in which loops are introduced: what partitioning asks, and does not change.
 #pragma once
 
+#include <cstdint>
+
 #include <partita/core/flatten.hpp>
 #include <partita/core/loops.hpp>
 #include <partita/core/op_order.hpp>
 #include <partita/core/uneven.hpp>
 #include <partita/op/identity.hpp>
+#include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -47,8 +50,24 @@ struct uneven_axes {
   std::uint8_t axes = 0;    ///< bits: those that have; the others are as the mesh says
   vec<std::int64_t> sizes;  ///< by row, a size for each of max_axes axes; row 0: of no mesh alone
   vec<std::int64_t>
-      least;     ///< as `sizes`: the greatest common divisor of those of the row's meshes
-  vec<int> row;  ///< by op
+      least;        ///< as `sizes`: the greatest common divisor of those of the row's meshes
+  vec<int> row;     ///< by op
+  vec<text> names;  ///< of meshes, for messages; row 1 + m has the sizes of mesh m
+  vec<std::uint64_t> meshes;  ///< by row: bits, the meshes that it is of
+  /// `2 on mesh "m0", 4 on mesh "m1"`, of a single one `on mesh "m0"`: the size of an axis where an
+  /// op runs, for messages.
+  constexpr text sizes_text(int of_row, int axis) const {
+    const std::uint64_t on = meshes[of_row];
+    const bool several = (on & (on - 1)) != 0;
+    text out;
+    for (std::size_t m = 0; m < names.size(); ++m) {
+      if ((on >> m & 1u) == 0) continue;
+      if (!out.empty()) out << ", ";
+      if (several) out << sizes[(1 + m) * max_axes + axis] << ' ';
+      out << "on mesh \"" << names[m] << '"';
+    }
+    return out;
+  }
   constexpr bool contains(int axis) const { return (axes >> axis & 1u) != 0; }
   constexpr std::int64_t size(op_id o, int axis) const { return sizes[row[o] * max_axes + axis]; }
   /// What the size of an axis is a multiple of on all meshes that an op runs on.

@@ -209,9 +209,16 @@ class assigner {
                           "\", which the topology does not have; ",
                           known_names(line.mesh, t_.names()));
       if (names.insert(line.name, i) != i)
-        out_.error.record("O106", "mpmd: \"", line.name, "\" is assigned twice, to mesh \"",
-                          lines[names.find(line.name)].mesh, "\" and to mesh \"", line.mesh, '"');
+        out_.error.record("O106", "mpmd: \"", line.name, "\" is assigned twice, to ",
+                          place_text(lines[names.find(line.name)]), " and to ", place_text(line),
+                          "; name it once");
     }
+  }
+  /// `stage 1 on mesh "m1"`, where a line says the stage.
+  static constexpr text place_text(const mesh_for& line) {
+    text out;
+    if (line.stage >= 0) out << "stage " << line.stage << " on ";
+    return out << "mesh \"" << line.mesh << '"';
   }
   constexpr void find_stages() {
     int stage = -1;

@@ -24,6 +24,8 @@ class call_writer {
   constexpr void add_calls() {
     const vec<char> behind = units_behind();
     out_.calls.meshes = out_.topology.count();
+    out_.calls.names.clear();
+    for (const std::string_view name : out_.topology.names()) out_.calls.names.push_back(name);
     for_each_unit([&](int u) {
       if (!unit(u).inside && behind[u] == 0) add(u, -1);
     });

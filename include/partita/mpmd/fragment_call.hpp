@@ -75,13 +75,20 @@ struct call_graph {
   int meshes = 1;
   bool with_stage = false;  ///< does a mesh hold several stages? Then texts tell them.
   vec<int> rank;            ///< by mesh: its place among those with stages; empty: as they count
+  vec<text> names;          ///< of meshes, for messages; empty: their numbers
 
   constexpr int count() const { return static_cast<int>(calls.size()); }
   constexpr int rank_of(int mesh) const { return rank.empty() ? mesh : rank[mesh]; }
-  /// For messages: `F3 on mesh 1`.
+  /// For messages: `mesh "m1"`, or `mesh 1`.
+  constexpr text mesh_text(int mesh) const {
+    text out = "mesh ";
+    if (names.empty()) return out << mesh;
+    return out << '"' << names[mesh] << '"';
+  }
+  /// For messages: `F3 on mesh "m1"`.
   constexpr text describe(int call) const {
     const fragment_call& c = calls[call];
-    return concat(call_text(c, with_stage), " on mesh ", c.mesh);
+    return concat(call_text(c, with_stage), " on ", mesh_text(c.mesh));
   }
 };
 

@@ -404,10 +404,22 @@ class inference {
   }
   constexpr void report(op_id o, int mesh) {
     const value_names names(p_);
-    out_.error.record("O110", "mpmd: ", shown(o, names), " is needed on mesh \"", t_.name(mesh),
+    const text part = unassigned_part(o);
+    text of, remedy = "give the op a name";
+    if (!part.empty()) {
+      of << " of part " << part << ", which no line assigns,";
+      remedy = concat("assign ", part, " to a mesh");
+    }
+    out_.error.record("O110", "mpmd: ", shown(o, names), of, " is needed on mesh \"", t_.name(mesh),
                       "\" for ", needed_by(o, mesh), ", and computed from what is made for ",
-                      computed_from(o, mesh),
-                      "; nothing sends that: give the op a name, or set infer_transfers");
+                      computed_from(o, mesh), "; nothing sends that: ", remedy,
+                      ", or set infer_transfers");
+  }
+  /// The part of the model that an op without a mesh stands in, in quotes, if it has a name.
+  constexpr text unassigned_part(op_id o) const {
+    const int scope = p_.scopes.of(p_.ops[o].marks.source);
+    if (scope < 0) return {};
+    return concat('"', p_.scopes.name(scope), '"');
   }
 };
 

@@ -91,7 +91,7 @@ constexpr void check_memory(pipelined& p) {
       message << " while it runs " << call_text(p.calls.calls[memory[m].call], p.calls.with_stage);
     message << ", ";
     print_figure(message, memory[m].arguments);
-    message << " of them arguments; a " << d.name() << " has ";
+    message << " of them arguments; its device \"" << d.name() << "\" has ";
     print_figure(message, static_cast<std::int64_t>(d.memory));
     message
         << "; more microbatches, an order that keeps fewer of them, or more sharding takes less";

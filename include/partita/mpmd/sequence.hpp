@@ -78,7 +78,20 @@ class sequencer {
     while (waiting[at] == 0 || before[at] < 0) ++at;
     for (; seen[at] == 0; at = edges_[before[at]].from) seen[at] = 1;
     while (at >= g_.count()) at = edges_[before[at]].from;
-    error.record("O006", "order: it contradicts the flow of data: ", cycle_text(at, before));
+    const bool by_data = any_data(at, before);
+    error.record("O006", "order: it contradicts ",
+                 by_data ? "the flow of data: " : "itself: ", cycle_text(at, before),
+                 by_data ? "; let one of them take its turn elsewhere"
+                         : "; of two calls at most one is in front of the other");
+  }
+  /// Does one of a cycle wait for a result?
+  constexpr bool any_data(int begin, const vec<int>& before) const {
+    int at = begin;
+    do {
+      if (before[at] < static_cast<int>(g_.edges.size())) return true;
+      at = edges_[before[at]].from;
+    } while (at != begin);
+    return false;
   }
   constexpr text cycle_text(int begin, const vec<int>& before) const {
     text out = g_.describe(begin);
@@ -209,6 +222,20 @@ class call_finder {
   }
 };
 
+/// `F0.1, F1.1 and 6 more`: what a mesh runs in an order.
+constexpr text calls_text(const call_graph& g, int mesh) {
+  constexpr int most = 8;
+  text out;
+  int count = 0;
+  for (const fragment_call& c : g.calls) {
+    if (c.mesh != mesh || !c.ordered()) continue;
+    if (count++ < most) out << (count == 1 ? "" : ", ") << call_text(c, true);
+  }
+  if (count == 0) out << "nothing in an order";
+  if (count > most) out << " and " << count - most << " more";
+  return out;
+}
+
 constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_table& table,
                              failure& error) {
   if (static_cast<int>(table.rows.size()) != g.meshes)
@@ -222,17 +249,19 @@ constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_tab
       c.mesh = mesh;
       const int call = finder.find(c);
       if (call < 0)
-        return error.record("O005", "order: row ", mesh, " has ", call_text(c, true),
-                            ", which mesh ", mesh, " does not run");
+        return error.record("O005", "order: row ", mesh, " has ", call_text(c, true), ", which ",
+                            g.mesh_text(mesh), " does not run; it runs ", calls_text(g, mesh));
       if (listed[call]++ > 0)
-        return error.record("O005", "order: row ", mesh, " has ", call_text(c, true), " twice");
+        return error.record("O005", "order: row ", mesh, " has ", call_text(c, true),
+                            " twice; leave one out");
       if (before >= 0) to.wait(before, call);
       before = call;
     }
   }
   for (int i = 0; i < g.count(); ++i)
     if (g.calls[i].ordered() && listed[i] == 0)
-      return error.record("O004", "order: ", g.describe(i), " is missing in its row");
+      return error.record("O004", "order: ", g.describe(i),
+                          " is missing in its row; each call stands there once");
 }
 
 /// What an order's table has of the calls that there are. (Without derivatives: forward calls.)

@@ -277,10 +277,10 @@ class player {
         const int c = channel_of_[s.index];
         const int first = sent[c][next[c]++];
         if (first != s.index)
-          return t_.error.record("O009", "channel: mesh ", to(l_.messages[first]), " takes ",
-                                 result_text(s.index), " from mesh ", from(l_.messages[first]),
-                                 " where ", result_text(first),
-                                 " was sent first; match messages by tag, or change the order");
+          return t_.error.record(
+              "O009", "channel: ", g_.mesh_text(to(l_.messages[first])), " takes ",
+              result_text(s.index), " from ", g_.mesh_text(from(l_.messages[first])), " where ",
+              result_text(first), " was sent first; match messages by tag, or change the order");
       }
   }
   /// The mesh that another one waits for.
@@ -303,9 +303,9 @@ class player {
     do {
       const mesh_step s = l_.meshes[mesh][next_[mesh]];
       const bool sends = s.kind == mesh_step::send;
-      out << (mesh == begin ? "mesh " : "; mesh ") << mesh << " waits to "
-          << (sends ? "send " : "receive ") << result_text(s.index)
-          << (sends ? " to mesh " : " from mesh ") << awaited(mesh);
+      out << (mesh == begin ? "" : "; ") << g_.mesh_text(mesh) << " waits to "
+          << (sends ? "send " : "receive ") << result_text(s.index) << (sends ? " to " : " from ")
+          << g_.mesh_text(awaited(mesh));
       if (sends)
         out << " (the channel holds " << options_.capacity << ", last "
             << result_text(channels_[channel_of_[s.index]].last_sent) << ')';

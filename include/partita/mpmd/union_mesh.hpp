@@ -44,6 +44,7 @@ class size_finder {
         if (size_on(all_, a, t_.mesh_of(m)) != all_.size(a))
           out.axes = static_cast<std::uint8_t>(out.axes | 1u << a);
     if (out.axes == 0) return out;
+    for (const std::string_view name : t_.names()) out.names.push_back(name);
     add_row(out, t_.all());
     for (int m = 0; m < t_.count(); ++m) add_row(out, mesh_set::of(m));
     for (const mesh_set& each : on) out.row.push_back(row_of(out, each));
@@ -64,6 +65,7 @@ class size_finder {
   }
   constexpr void add_row(uneven_axes& out, mesh_set on) {
     sets_.push_back(on);
+    out.meshes.push_back(on.bits);
     for (int a = 0; a < max_axes; ++a) {
       std::int64_t n = 1, least = 0;
       for (mesh_set left = on; a < all_.rank && !left.empty();

@@ -4,6 +4,7 @@
 #include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/pipelined.hpp>
 #include <partita/mpmd/unit_functions.hpp>
+#include <partita/mpmd/unit_text.hpp>
 
 namespace partita::mpmd_detail {
 
@@ -166,7 +167,6 @@ class unit_writer {
       u.piece.stage = keys_[cut.key].stage;
       u.transposed = keys_[cut.key].transposed;
       u.part = keys_[cut.key].part;
-      check_single(u);
     } else if (u.inside) {
       out_.error.record("O122", "pipeline: ", p_.op(first).def->name, " (",
                         p_.type(p_.op(first).result), ") runs for each microbatch on mesh \"",
@@ -177,6 +177,7 @@ class unit_writer {
       unit_of_[i] = units();
       add_origin(u, list_.all[i].op);
     }
+    if (cut.key >= 0) check_single(u, cut);
     instances_.push_back(cut.instances);
     out_.units.push_back(static_cast<pipeline_unit&&>(u));
   }
@@ -189,14 +190,31 @@ class unit_writer {
       if (u.piece.origins[i] == origin) return;
     u.piece.origins.push_back(origin);
   }
-  constexpr void check_single(const pipeline_unit& u) {
+  constexpr void check_single(const pipeline_unit& u, const cut_fragment& cut) {
     for (const auto& each : out_.units)
       if (each.inside && each.piece.stage == u.piece.stage && each.transposed == u.transposed &&
-          each.part == u.part)
-        out_.error.record("O123", "pipeline: stage ", u.piece.stage,
-                          u.transposed > 0 ? " backward" : " forward",
-                          " would run twice for each microbatch, since it needs what another stage "
-                          "makes of its results; choose other stages");
+          each.part == u.part) {
+        const int between = needed_unit(cut);
+        text needs = "another stage";
+        if (between >= 0) needs = unit_text(out_.units[between]);
+        out_.error.record("O123", "pipeline: ", unit_text(u), " needs what ", needs,
+                          " makes, and that what ", unit_text(each),
+                          " makes, so that the stage would run twice for each microbatch; give "
+                          "what comes later a stage of its own");
+        return;
+      }
+  }
+  /// The last of other units that make what a fragment needs, or -1.
+  constexpr int needed_unit(const cut_fragment& cut) const {
+    int last = -1;
+    for (const int i : cut.instances)
+      for (const value_id v : p_.operands(list_.all[i].op)) {
+        const int from = list_.source(v, list_.all[i].mesh);
+        if (from >= 0 && unit_of_[from] > last && unit_of_[from] < units() &&
+            out_.units[unit_of_[from]].piece.stage >= 0)
+          last = unit_of_[from];
+      }
+    return last;
   }
 
   // ---- What goes where --------------------------------------------------------------------------
