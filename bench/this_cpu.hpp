@@ -120,10 +120,25 @@ measured_program product(const extents<N>& x, const extents<N>& y) {
   return {Letters.view(), pt::trace([](auto a, auto b) { return pt::einsum<Letters>(a, b); },
                                     input_of<T>("a", x), input_of<T>("b", y))};
 }
+inline constexpr pt::conv_options same{.padding = pt::same_padding};
 inline measured_program convolution(const extents<4>& x, const extents<4>& w) {
-  constexpr pt::conv_options same{.padding = pt::same_padding};
   return {"convolution", pt::trace([=](auto a, auto b) { return pt::conv<same>(a, b); },
                                    input_of<float>("a", x), input_of<float>("b", w))};
+}
+/// Derivatives of the convolution above, from that of its result.
+inline measured_program input_derivative(const extents<4>& x, const extents<4>& w) {
+  const auto f = [](auto a, auto b, auto g) {
+    return pt::grad([&](auto each) { return pt::sum(pt::conv<same>(each, b) * g); }, a);
+  };
+  return {"by images",
+          pt::trace(f, input_of<float>("a", x), input_of<float>("b", w), input_of<float>("g", x))};
+}
+inline measured_program weight_derivative(const extents<4>& x, const extents<4>& w) {
+  const auto f = [](auto a, auto b, auto g) {
+    return pt::grad([&](auto each) { return pt::sum(pt::conv<same>(a, each) * g); }, b);
+  };
+  return {"by weights",
+          pt::trace(f, input_of<float>("a", x), input_of<float>("b", w), input_of<float>("g", x))};
 }
 /// `count` multiplications and additions of vectors.
 inline measured_program arithmetic(std::int64_t elements, int count) {
@@ -179,12 +194,14 @@ class cpu_calibration {
   cpu_calibration() {
     square_products();
     other_products();
+    convolutions();
   }
   void measure() {
     for (measured_program* p :
          {&stream_, &one_step_, &steps_, &one_kernel_, &kernels_, &f64_, &f16_, &i8_})
       p->measure();
-    for (auto& p : products_) p.measure();
+    for (auto* list : {&products_, &convolutions_})
+      for (auto& p : *list) p.measure();
     emulated_sum one(sum_devices, 1), many(sum_devices, sum_elements);
     short_sum_.measure(one);
     long_sum_.measure(many);
@@ -203,13 +220,14 @@ class cpu_calibration {
     d.f64 = f64_.rate();
     d.f16 = f16_.rate();
     d.i8 = i8_.rate();
-    return with_fitted_products(d).named("this-CPU");
+    return with_fitted_convolutions(with_fitted_products(d)).named("this-CPU");
   }
   void print_products(const pt::device& d) const {
     std::puts("product,microseconds,predicted,ratio");
-    for (const auto& p : products_)
-      std::printf("\"%s\",%.1f,%.1f,%.2f\n", p.name().c_str(), 1e6 * p.seconds(),
-                  1e6 * p.predicted(d), p.predicted(d) / p.seconds());
+    for (const auto* list : {&products_, &convolutions_})
+      for (const auto& p : *list)
+        std::printf("\"%s\",%.1f,%.1f,%.2f\n", p.name().c_str(), 1e6 * p.seconds(),
+                    1e6 * p.predicted(d), p.predicted(d) / p.seconds());
   }
 
  private:
@@ -224,7 +242,7 @@ class cpu_calibration {
   measured_program f64_ = product<"mk,kn->mn", double>(extents<2>{256, 256}, {256, 256}),
                    f16_ = product<"mk,kn->mn", pt::bf16>(extents<2>{256, 256}, {256, 256}),
                    i8_ = product<"mk,kn->mn", std::int8_t>(extents<2>{128, 128}, {128, 128});
-  std::vector<measured_program> products_;
+  std::vector<measured_program> products_, convolutions_;
   run_times short_sum_, long_sum_;
 
   /// Of each further one: what starts and ends a run is not counted.
@@ -250,10 +268,37 @@ class cpu_calibration {
       products_.push_back(product<"mk,kn->mn">(two{n, 512}, {512, 512}));
       products_.push_back(product<"bmk,bnk->bmn">(three{64, n, 32}, {64, n, 32}));
       products_.push_back(product<"bmk,bkn->bmn">(three{64, n, n}, {64, n, 32}));
-      products_.push_back(convolution({8, 16, 16, n}, {3, 3, n, n}));
       products_.push_back(product<"bqhk,bthk->bhqt">(four{8, n, 8, 32}, {8, n, 8, 32}));
       products_.push_back(product<"bhqt,bthk->bqhk">(four{8, 8, n, n}, {8, n, 8, 32}));
     }
+  }
+  /// Of images of one size and their halves, by more and more channels, with their derivatives.
+  void convolutions() {
+    for (std::int64_t side : {8, 16, 32})
+      for (std::int64_t channels : {4, 16, 64})
+        for (std::int64_t window : {1, 3}) {
+          const extents<4> images{8, side, side, channels};
+          const extents<4> weights{window, window, channels, channels};
+          convolutions_.push_back(convolution(images, weights));
+          convolutions_.push_back(input_derivative(images, weights));
+          convolutions_.push_back(weight_derivative(images, weights));
+        }
+  }
+  static double mean_error(const std::vector<measured_program>& list, const pt::device& d) {
+    double error = 0;
+    for (const auto& p : list) error += std::abs(std::log(p.predicted(d) / p.seconds()));
+    return error;
+  }
+  /// What a place of a window takes, with the least mean error on convolutions.
+  pt::device with_fitted_convolutions(const pt::device& from) const {
+    pt::device best = from;
+    double least = 1e300;
+    for (double nanoseconds = 0.1; nanoseconds < 100; nanoseconds *= 1.05) {
+      pt::device d = from;
+      d.window = 1e-9 * nanoseconds;
+      if (const double error = mean_error(convolutions_, d); error < least) least = error, best = d;
+    }
+    return best;
   }
   /// The size of blocks, and the part of the peak that products attain, with the least mean error
   /// on the products.
@@ -265,9 +310,7 @@ class cpu_calibration {
         pt::device d = from;
         d.tile = tile;
         d.product_part = 0.01 * percent;
-        double error = 0;
-        for (const auto& p : products_) error += std::abs(std::log(p.predicted(d) / p.seconds()));
-        if (error < least) least = error, best = d;
+        if (const double error = mean_error(products_, d); error < least) least = error, best = d;
       }
     return best;
   }
@@ -280,10 +323,10 @@ inline std::string system_text(const pt::device& d) {
                 "device %s\nmemory %.0f B\nbandwidth %.4g GB/s\nflops.f64 %.4g GFLOP/s\n"
                 "flops.f32 %.4g GFLOP/s\nflops.f16 %.4g GFLOP/s\nflops.i8 %.4g GFLOP/s\n"
                 "vector %.4g GFLOP/s\nkernel %.4g us\nnear %.4g GB/s %.4g us\n"
-                "attained.products %.4g\ntile %lld\n",
+                "attained.products %.4g\nwindow %.4g ns\ntile %lld\n",
                 std::string(d.name()).c_str(), d.memory, 1e-9 * d.bandwidth, 1e-9 * d.f64,
                 1e-9 * d.f32, 1e-9 * d.f16, 1e-9 * d.i8, 1e-9 * d.vector, 1e6 * d.kernel,
-                1e-9 * d.near.bandwidth, 1e6 * d.near.latency, d.product_part,
+                1e-9 * d.near.bandwidth, 1e6 * d.near.latency, d.product_part, 1e9 * d.window,
                 static_cast<long long>(d.tile));
   return line;
 }

@@ -183,7 +183,7 @@ TEST_CASE("systems") {
 TEST_CASE("devices of the table, and what is changed of them") {
   const auto s = pt::read_system(
       "memory 1 GiB\naxis B 16\naxis M 2\ndevice A100-80\nflops.f16 100 TFLOP/s\nnode 4\n"
-      "tile 64\nfar 1 GB/s 2 us ring\nattained.links 0.5\nlink M 7 GB/s torus\n");
+      "tile 64\nwindow 3 ns\nfar 1 GB/s 2 us ring\nattained.links 0.5\nlink M 7 GB/s torus\n");
   REQUIRE(!s.error);
   const pt::device& d = s.on.device;
   CHECK(d.name() == "A100-80");
@@ -195,6 +195,7 @@ TEST_CASE("devices of the table, and what is changed of them") {
   CHECK(d.far == pt::link{pt::link_shape::ring, 1e9, 2e-6});
   CHECK(d.link_part == 0.5);
   CHECK(d.tile == 64);
+  CHECK(d.window == 3e-9);
   CHECK(s.on.told[1] == pt::link{pt::link_shape::torus, 7e9, 0});
   CHECK(s.can_simulate());
   CHECK(!pt::read_system("axis B 4\ndevice mine\n").can_simulate());

@@ -199,6 +199,17 @@ TEST_CASE("time of kernels: the roofline") {
   blocks.tile = 384;
   CHECK(run(product, blocks).time ==
         doctest::Approx(flops / 1e12 * (768. / 512) * (384. / 256) * (1024. + 192) / 1024));
+  // A device may copy windows into a matrix first: 9 places and 9 * 8 elements of each of 4 * 256
+  // positions, but for taps in padding: 66 on the average.
+  constexpr pt::conv_options same{.padding = pt::same_padding};
+  const auto convolution =
+      pt::trace([=](auto x, auto w) { return pt::conv<same>(x, w); },
+                pt::input<float, 4, 16, 16, 8>("x"), pt::input<float, 3, 3, 8, 32>("w"));
+  pt::device copies = fast;
+  copies.window = 1e-6;
+  const double rows = 4 * 256, taken = run(convolution, copies).time - run(convolution, fast).time;
+  CHECK(taken == doctest::Approx(rows * (9 * 1e-6 + 4. * 66 / 1e12)));
+  CHECK(run(product, copies).time == run(product, fast).time);
   // A loop takes its trips.
   const auto loop = pt::trace(
       [](auto a, auto b) {

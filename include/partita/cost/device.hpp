@@ -50,6 +50,9 @@ struct device {
   std::int64_t tile =
       128;            ///< products are made of blocks of this size; smaller ones are filled up
   double kernel = 0;  ///< seconds that each kernel takes before it does anything
+  /// Seconds for each place of a window that is copied into the matrix of a product first, beside
+  /// its bytes; 0: convolutions read windows where they lie.
+  double window = 0;
   // What large products, long streams and long messages attain of the above.
   double product_part = 1, memory_part = 1, link_part = 1;
 
@@ -66,6 +69,8 @@ struct device {
                        : '\0';
     return d;
   }
+  /// Bytes per second that are read or written in a row.
+  constexpr double stream() const { return bandwidth * memory_part; }
   /// FLOP/s of products of this element type, at best.
   constexpr double peak(dtype t) const {
     const double by_width[] = {i8, f16, f32, f64};

@@ -67,6 +67,13 @@ constexpr double product_efficiency(const product_shape& p, const device& d) {
   return filled(p.m, d.tile) * filled(p.n, d.tile) * (k / (k + tile / 2)) * d.product_part;
 }
 
+/// Seconds that it takes to put the rows of a product together, where a device does that.
+constexpr double gathering_seconds(const product_shape& p, dtype element, const device& d) {
+  if (p.places == 0 || d.window == 0) return 0;
+  const double bytes = static_cast<double>(p.k) * static_cast<double>(size_of(element));
+  const double row = static_cast<double>(p.places) * d.window + bytes / d.stream();
+  return static_cast<double>(p.batch) * static_cast<double>(p.m) * row;
+}
 /// Seconds that a product takes at the device's peak, and as its shape lets it.
 struct product_seconds {
   double ideal = 0, real = 0;
@@ -74,12 +81,12 @@ struct product_seconds {
 constexpr product_seconds seconds_of(const product_shape& shape, double flops, dtype element,
                                      const device& d) {
   const double ideal = flops / d.peak(element);
-  return {ideal, ideal / product_efficiency(shape, d)};
+  return {ideal, ideal / product_efficiency(shape, d) + gathering_seconds(shape, element, d)};
 }
 /// Seconds of a kernel: products take so many, other operations and memory are the device's.
 constexpr double seconds_of_kernel(double products, double flops, double bytes, const device& d) {
   const double vector = d.vector > 0 ? d.vector : d.peak(dtype::f32);
-  const double busy = products + flops / vector, stream = bytes / (d.bandwidth * d.memory_part);
+  const double busy = products + flops / vector, stream = bytes / d.stream();
   return d.kernel + (busy > stream ? busy : stream);
 }
 

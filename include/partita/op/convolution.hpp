@@ -216,7 +216,9 @@ struct convolution {
         r.batch_groups > 1 ? ls[r.lhs[0]] / c.result.shape[r.result[0]] : r.feature_groups(ls, rs);
     if (groups == 0 || outputs < groups) return {};
     const std::int64_t n = outputs / groups, taps = flops(c) / all / 2;  // but those in padding
-    return {groups, all / outputs, n, taps > 0 ? taps : 1};
+    std::int64_t places = 1;
+    for (int d = 0; d < r.spatial; ++d) places = saturating_multiply(places, rs[r.rhs[2 + d]]);
+    return {groups, all / outputs, n, taps > 0 ? taps : 1, places > 1 ? places : 0};
   }
   static constexpr std::int64_t flops(const cost_context& c) {
     const shape& ls = c.operands[0].shape;

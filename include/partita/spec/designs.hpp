@@ -166,7 +166,7 @@ class design_lines {
     if (w == nullptr)
       return l_.fail(at, "X003", "\"", word,
                      "\" is unknown; axis, device, links, latency, node, memory, bandwidth, flops, "
-                     "flops.f64, flops.f32, flops.f16, flops.i8, vector, kernel, "
+                     "flops.f64, flops.f32, flops.f16, flops.i8, vector, kernel, window, "
                      "attained.products, attained.memory and attained.links are known",
                      parts_.empty() ? ""
                                     : ", those of one mesh behind its name and a dot; and "

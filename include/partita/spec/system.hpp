@@ -49,6 +49,7 @@ inline constexpr figure_word figure_words[] = {
     {"flops.i8", &device::i8, "a speed, like 394 TFLOP/s,"},
     {"vector", &device::vector, "a speed, like 2 TFLOP/s,"},
     {"kernel", &device::kernel, "a time, like 3 us,"},
+    {"window", &device::window, "a time, like 3 ns,"},
     {"attained.products", &device::product_part, "a part of the peak, like 0.8,"},
     {"attained.memory", &device::memory_part, "a part of the peak, like 0.85,"},
     {"attained.links", &device::link_part, "a part of the peak, like 0.8,"}};
@@ -211,7 +212,8 @@ class system_lines {
     l_.fail(at, "X003", "\"", word,
             "\" is unknown; mesh, axis, devices, device, memory, bandwidth, flops, flops.f64, "
             "flops.f32, "
-            "flops.f16, flops.i8, vector, kernel, tile, link, near, far, node, attained.products, "
+            "flops.f16, flops.i8, vector, kernel, window, tile, link, near, far, node, "
+            "attained.products, "
             "attained.memory and attained.links are known");
   }
   /// `mesh m0, m1`: what follows is about these.
@@ -274,6 +276,7 @@ class system_lines {
 /// flops 61.5 TFLOP/s     # of products, of all types; flops.f16 123 TFLOP/s: of one
 /// vector 2 TFLOP/s       # elementwise operations
 /// kernel 3 us            # before a kernel does anything
+/// window 3 ns            # for each place of a convolution's windows, where these are copied
 /// attained.products 0.8  # the part of the peak that programs attain; attained.memory, .links
 /// tile 128               # products are made of blocks of so many rows and columns
 /// link M 70 GB/s 1 us    # axis, bytes that a device sends along it, latency; then ring or torus
