@@ -1,6 +1,8 @@
 /// Clocks and memory of the meshes that running_cost plays a program on.
 #pragma once
 
+#include <cstddef>
+
 #include <partita/cost/running_steps.hpp>
 #include <partita/support/vec.hpp>
 
@@ -11,10 +13,68 @@ struct run_time {
   double time = 0, compute = 0, communication = 0, peak = 0;
 };
 
-/// Two clocks: of the units that run kernels, and of the links.
+/// The time of what does one thing at a time, given out in the order of the program. What waits
+/// leaves a gap, which is for what comes later in the program and waits for less: in as many pieces
+/// as gaps are there from when it is ready (what it displaces would go on behind it).
+class timeline {
+ public:
+  constexpr double end() const { return end_; }
+  /// Until `end`, nothing is given out any more.
+  constexpr void close(double end) {
+    gaps_.clear();
+    end_ = end;
+  }
+  /// Gives when so many seconds are over, of which the first can be at `ready`.
+  constexpr double take(double ready, double seconds) {
+    for (std::size_t i = first_gap(ready); i < gaps_.size(); ++i) {
+      const double begin = gaps_[i].begin > ready ? gaps_[i].begin : ready;
+      const double room = gaps_[i].end - begin;
+      if (seconds <= room) return cut(i, begin, begin + seconds);
+      seconds -= room;
+      gaps_[i].end = begin;
+    }
+    if (ready > end_) {
+      gaps_.push_back({end_, ready});
+      end_ = ready;
+    }
+    return end_ += seconds;
+  }
+
+ private:
+  struct gap {
+    double begin = 0, end = 0;
+  };
+  double end_ = 0;
+  vec<gap> gaps_;  ///< in the order of time; some are empty
+
+  /// That ends behind a time.
+  constexpr std::size_t first_gap(double time) const {
+    std::size_t low = 0, high = gaps_.size();
+    while (low < high) {
+      const std::size_t middle = (low + high) / 2;
+      if (gaps_[middle].end > time)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+  constexpr double cut(std::size_t i, double begin, double end) {
+    const gap left{gaps_[i].begin, begin};
+    gaps_[i].begin = end;
+    if (left.end > left.begin) gaps_.insert_at(i, left);
+    return end;
+  }
+};
+
+/// Of the units that run kernels, and of the links.
 struct clocks {
-  double units = 0, links = 0;
-  constexpr double latest() const { return units > links ? units : links; }
+  timeline units, links;
+  constexpr double latest() const { return units.end() > links.end() ? units.end() : links.end(); }
+  constexpr void close(double end) {
+    units.close(end);
+    links.close(end);
+  }
 };
 
 /// Bytes that live, and the most so far.

@@ -357,10 +357,8 @@ class running_books : public running_steps {
   constexpr run_time run_on(Meshes& on, int scope) {
     run_time r;
     const auto send = [&](clocks& here, double after, double seconds) {
-      double& clock = overlap_ ? here.links : here.units;
-      clock = (after > clock ? after : clock) + seconds;
       r.communication += seconds;
-      return clock;
+      return (overlap_ ? here.links : here.units).take(after, seconds);
     };
     for (int s : scopes_[scope]) {
       const step& it = steps_[s];
@@ -375,7 +373,7 @@ class running_books : public running_steps {
         if (when > ready) ready = when;
       }
       if (const double t = combine_time(it); t > 0) {
-        on.each_time(it.op).units += t;
+        on.each_time(it.op).units.take(0, t);
         r.compute += t;
       }
       if (it.control) {
@@ -383,16 +381,17 @@ class running_books : public running_steps {
         on.nested(it.op, nested.peak);
         r.compute += nested.compute;
         r.communication += nested.communication;
-        here.units = here.links = here.latest() + nested.time;
+        const double end = here.latest() + nested.time;
+        here.close(end);
         for (value_id v : c_.nested.control_of(it.op)->results)
-          ready_[v] = finishing_[v] > 0 ? send(here, here.units, finishing_[v]) : here.units;
+          ready_[v] = finishing_[v] > 0 ? send(here, end, finishing_[v]) : end;
         continue;
       }
       if (it.op_count > 0) {
         for (int i = it.first_op; halos_ > 0 && i < it.first_op + it.op_count; ++i)
           if (const double t = halo_[ops_[i]]; t > 0 && is_first(ops_[i], s))
             ready = send(here, ready, t);
-        ready = here.units = (ready > here.units ? ready : here.units) + took_[s];
+        ready = here.units.take(ready, took_[s]);
         r.compute += took_[s];
         for (int i = it.first_op + 1; i < it.first_op + it.op_count; ++i)
           if (const double t = finishing_[made_[i]]; t > 0 && is_first(ops_[i], s))
