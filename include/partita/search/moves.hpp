@@ -83,6 +83,13 @@ constexpr text without_numbers(std::string_view name) {
   return key;
 }
 
+/// What stands behind the last number of such a name; nothing where there is none.
+constexpr std::string_view behind_numbers(std::string_view name) {
+  for (std::size_t i = name.size(); i-- > 0;)
+    if (name[i] == '#') return name.substr(i + 1);
+  return {};
+}
+
 /// Is it a path, which tells what it is the name of?
 constexpr bool has_parts(std::string_view name) {
   for (const char c : name)
@@ -144,6 +151,9 @@ constexpr vec<vec<int>> grouped(const vec<text>& keys) {
 ///   (So are layers.) Where names are no paths, as `arg12`, they are used alike, too: what uses
 ///   them, and what uses that.
 /// - Families, which are alike but for their sizes, likewise.
+/// - Kin, which are used alike and have one name behind their last number ("down.#.norm.scale",
+///   "up.#.norm.scale"), likewise: what Megatron does to all blocks of a model, whatever they are
+///   parts of.
 /// - All inputs below a prefix of names ("params", "opt_state.m", "params.layers.#"), each on its
 ///   first dimension that the axis divides: what ZeRO does. Also those of them only that are not
 ///   small (`sparing`): a norm's scale saves little memory, and to gather it takes time.
@@ -153,15 +163,20 @@ class move_list {
       : c_(c), targets_(targets_of(c.p)) {
     const vec<std::uint64_t> alike = uses_of_values(c, tied_depth, true),
                              family = uses_of_values(c, family_depth, false);
-    vec<text> tied, families;
+    vec<text> tied, families, kin;
     for (const auto& t : targets_) {
       if (t.is_cotangent) {  // it goes with its tag
         tied.push_back(text());
         families.push_back(text());
+        kin.push_back(text());
         continue;
       }
       text name = without_numbers(t.name);
       const bool tells = has_parts(t.name);
+      const std::string_view last = behind_numbers(name);
+      kin.push_back(last.empty()
+                        ? text()
+                        : concat(last, ' ', c.p.type(t.value).shape.rank, ' ', family[t.value]));
       text type = concat(name, ' ', c.p.type(t.value));
       if (!tells) type << ' ' << alike[t.value];
       tied.push_back(type);
@@ -169,9 +184,11 @@ class move_list {
       if (!tells) name << ' ' << family[t.value];
       families.push_back(name);
     }
-    const vec<vec<int>> small = grouped(tied), large = grouped(families);
+    const vec<vec<int>> small = grouped(tied), large = grouped(families), largest = grouped(kin);
     for (int axis : axes) {
       add_prefixes(axis);
+      for (const auto& g : largest)
+        if (!same_as_one(g, small) && !same_as_one(g, large)) add_group(g, axis);
       for (const auto& g : large)
         if (!same_as_one(g, small)) add_group(g, axis);
       for (const auto& g : small) add_group(g, axis);
