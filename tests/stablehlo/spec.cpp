@@ -195,7 +195,7 @@ TEST_CASE("devices of the table, and what is changed of them") {
   CHECK(d.far == pt::link{pt::link_shape::ring, 1e9, 2e-6});
   CHECK(d.link_part == 0.5);
   CHECK(d.tile == 64);
-  CHECK(d.window == 3e-9);
+  CHECK(d.window == doctest::Approx(3e-9));
   CHECK(s.on.told[1] == pt::link{pt::link_shape::torus, 7e9, 0});
   CHECK(s.can_simulate());
   CHECK(!pt::read_system("axis B 4\ndevice mine\n").can_simulate());
