@@ -10,9 +10,11 @@
 #include <partita/core/core_program.hpp>
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
+#include <partita/op/convert.hpp>
 #include <partita/op/microbatch.hpp>
 #include <partita/op/reduce.hpp>
 #include <partita/op/reshape.hpp>
+#include <partita/op/select.hpp>
 #include <partita/op/transpose.hpp>
 #include <partita/support/vec.hpp>
 
@@ -213,17 +215,46 @@ class pending_sums {
   static constexpr int most_moves = 4;
   using move_list = vec<op_id>;  // two times most_moves at most
 
-  /// Does an op move the elements of its operand, or multiply them by one number, and nothing else?
+  /// Does an op move the elements of its operand, or make of each one something linear in it?
   constexpr bool moves(op_id o) const {
     const op_node& n = c_.p.ops[o];
-    return n.def->id == def<op::transpose>.id || n.def->id == def<op::reshape>.id ||
-           n.def->id == def<op::negate>.id || scales(o) || c_.resizes(o);
+    switch (n.def->id) {
+      case def<op::transpose>.id:
+      case def<op::reshape>.id:
+      case def<op::negate>.id:
+        return true;
+      case def<op::multiply>.id:
+        return !is_constant(c_.p.operand(o, 0)) || !is_constant(c_.p.operand(o, 1));
+      case def<op::divide>.id:
+        return is_floating(c_.p.type(n.result).element);
+      case def<op::select>.id:
+        return chosen_zero(o) >= 0;
+      case def<op::convert>.id:
+        return widens(o);
+      default:
+        return c_.resizes(o);
+    }
   }
-  /// Does it multiply by a constant?
-  constexpr bool scales(op_id o) const {
+  /// Is each number converted to a type that has it? (A sum of integers may wrap before.)
+  constexpr bool widens(op_id o) const {
     const op_node& n = c_.p.ops[o];
-    return n.def->id == def<op::multiply>.id &&
-           is_constant(c_.p.operand(o, 0)) != is_constant(c_.p.operand(o, 1));
+    const dtype to = c_.p.type(n.result).element, from = c_.p.type(c_.p.operand(o, 0)).element;
+    return n.def->id == def<op::convert>.id && is_floating(to) && is_floating(from) &&
+           size_of(to) > size_of(from);
+  }
+  /// The operand of a select that is zero everywhere, or -1.
+  constexpr int chosen_zero(op_id o) const {
+    for (int i = 1; i < 3; ++i)
+      if (core_detail::is_zero(c_.p, c_.p.operand(o, i))) return i;
+    return -1;
+  }
+  /// Does an op look at another operand, too, that is no constant? That has to be the same on all
+  /// devices that have terms.
+  constexpr bool looks_aside(op_id o) const {
+    const op_node& n = c_.p.ops[o];
+    for (int i = 0; i < n.operand_count; ++i)
+      if (i != moved_by(o) && !is_constant(c_.p.operand(o, i))) return true;
+    return false;
   }
   constexpr bool is_constant(value_id v) const {
     const op_id o = c_.p.producer(v);
@@ -231,9 +262,23 @@ class pending_sums {
       return c_.p.ops[c_.p.producer(c_.p.operand(o, 0))].def->constant;
     return c_.p.ops[o].def->constant;
   }
-  /// Which operand of an op it moves.
+  /// Which operand of an op it moves. Of a product, the one that is a pending sum.
   constexpr int moved_by(op_id o) const {
-    return c_.p.ops[o].operand_count == 2 && is_constant(c_.p.operand(o, 0)) ? 1 : 0;
+    const op_node& n = c_.p.ops[o];
+    if (n.def->id == def<op::select>.id) return 3 - chosen_zero(o);
+    if (n.def->id != def<op::multiply>.id) return 0;
+    if (is_constant(c_.p.operand(o, 0))) return 1;
+    return is_constant(c_.p.operand(o, 1)) || may_be_term(c_.p.operand(o, 0)) ? 0 : 1;
+  }
+  /// Is a value a pending sum, behind ops that move it?
+  constexpr bool may_be_term(value_id v) const {
+    for (int k = 0; k < most_moves && only_use(v); ++k) {
+      const op_id o = c_.p.producer(v);
+      if (!pending_[v].empty() || !loops_of(o).empty()) return true;
+      if (!moves(o) || c_.p.ops[o].def->id == def<op::multiply>.id) return false;
+      v = c_.p.operand(o, moved_by(o));
+    }
+    return false;
   }
   /// Does an op add up elements?
   constexpr bool is_sum(op_id o) const {
@@ -308,6 +353,7 @@ class pending_sums {
         reduce_before(o);
       else if (deferred_now.bits == 0)
         add_before(o);
+      if (!sends_less(o, list)) deferred_now = pending_now = {};
       const bool taken = deferred_now.bits != 0;
       if (taken && !list.empty()) take(o);
       for (std::size_t i = 0; i < list.size(); ++i) {
@@ -317,6 +363,26 @@ class pending_sums {
       }
     }
     return moved || deferred_now.bits != deferred.bits || pending_now.bits != pending.bits;
+  }
+  /// Has what an op leaves fewer bytes than the sums that it takes over? (So it has, where none of
+  /// them is converted on the way.)
+  constexpr bool sends_less(op_id o, const move_list& list) const {
+    bool wider = false;
+    for (op_id each : list) wider = wider || widens(each);
+    if (!wider || deferred_[o].empty()) return true;
+    std::int64_t before = 0;
+    for (int i = 0; i < c_.p.ops[o].operand_count; ++i) {
+      value_id v = c_.p.operand(o, i);
+      for (int k = 0; k < most_moves && moves(c_.p.producer(v)); ++k)
+        v = c_.p.operand(c_.p.producer(v), moved_by(c_.p.producer(v)));
+      before += bytes(v);
+    }
+    return bytes(c_.p.ops[o].result) < before;
+  }
+  constexpr std::int64_t bytes(value_id v) const {
+    tensor_type t = c_.p.type(v);
+    made(v).slice(t.shape, c_.mesh);
+    return t.bytes();
   }
   /// A sum is finished in front of an op that moves it, unless the op only resizes it.
   constexpr void stop(op_id o) {
@@ -353,16 +419,23 @@ class pending_sums {
   }
   /// pad(all_reduce(a)) => all_reduce(pad(a)), and so of a slice, for ops that only change between
   /// true and padded sizes: a padded program has its sums where one of even sizes has them. And
-  /// transpose(all_reduce(a)) => all_reduce(transpose(a)), and so of a reshape, a negation and a
-  /// product with a constant, if an op behind it takes the sum over.
+  /// transpose(all_reduce(a)) => all_reduce(transpose(a)), and so of what else is linear in a: a
+  /// reshape, a negation, a product, a choice between it and 0, a conversion to a wider type, if an
+  /// op behind it takes the sum over.
   ///
   /// When: a is used for nothing else, and lies as the op needs it but for the op's own loops over
-  /// those axes.
+  /// those axes; it has none if it looks at other operands, which are no such sums.
   constexpr void pass_on(op_id o) {
     const int moved = moved_by(o);
     const value_id x = c_.p.operand(o, moved);
     deferred_[o] = pending_[c_.p.op(o).result] = {};
     if (pending_[x].empty() || !only_use(x)) return;
+    if (looks_aside(o)) {
+      if ((program_.axes[o] & pending_[x].bits) != 0) return;
+      for (int i = 0; i < c_.p.ops[o].operand_count; ++i)
+        if (i != moved && !pending_[c_.p.operand(o, i)].empty() && only_use(c_.p.operand(o, i)))
+          return;
+    }
     deferred_[o] = pending_[x];
     if (made(x) == required({o, moved}))
       pending_[c_.p.op(o).result] = pending_[x];
