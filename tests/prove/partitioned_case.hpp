@@ -19,8 +19,13 @@ struct partitioned_case {
       : source(partita::parse(text)) {
     REQUIRE_MESSAGE(!source.error, data::str(source.error.message));
     device = partita::partition(source, m, partita::schedule(tactics...)).device;
+    check(device);
+  }
+  /// Does it compute the same, where it is run?
+  void check(const partita::device_program& d) const {
     const auto x = data::arguments(source);
-    CHECK(partita::equal(partita::emulate(device, x), partita::evaluate(source, x)));
+    CHECK_MESSAGE(partita::equal(partita::emulate(d, x), partita::evaluate(source, x)),
+                  data::str(partita::print(d)));
   }
   std::string why() const {
     const partita::verdict v = partita::prove(source, device);
@@ -35,6 +40,8 @@ struct partitioned_case {
     partita::device_program d = device;
     d.local = partita::parse(changed, d.mesh);
     REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
-    return partita::prove(source, d).proved;
+    const bool is = partita::prove(source, d).proved;
+    if (is) check(d);
+    return is;
   }
 };

@@ -34,9 +34,10 @@ bool scaled_before_reduction(const std::string& element) {
   return pt::prove(source, d).proved;
 }
 
-/// Does a program of one device do what the source does?
-bool does(const std::string& source, const std::string& local,
-          const std::string& mesh = "\"B\":1") {
+/// Does a program of one device do what the source does? `first`: an axis along which the first
+/// dimension of the first input is cut.
+bool does(const std::string& source, const std::string& local, const std::string& mesh = "\"B\":1",
+          const std::string& first = "") {
   const auto func = [](const std::string& s, const std::string& attributes) {
     const auto end = s.find(')') + 1;
     return "func @main" + s.substr(0, end) + attributes + " {\n" + s.substr(end) + "}\n";
@@ -48,6 +49,7 @@ bool does(const std::string& source, const std::string& local,
   REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
   for (int i = 0; i < p.input_count(); ++i) d.inputs.push_back({});
   for (int i = 0; i < p.output_count(); ++i) d.outputs.push_back({});
+  if (!first.empty()) d.inputs[0].push_back(0, d.mesh.find(first));
   return pt::prove(p, d).proved;
 }
 
@@ -950,4 +952,60 @@ TEST_CASE("rules: the same block written to each place, in an order of each devi
   CHECK_FALSE(does(source, local("%s", "%x"), "\"B\":2"));  // the first block again
   CHECK_FALSE(does(source, local("%n", "%x"), "\"B\":2"));  // on the second device again
   CHECK_FALSE(does(source, local("%m", "%u"), "\"B\":2"));
+}
+
+TEST_CASE("rules: of a piece of one element, elements beyond are not taken with it") {
+  const std::string source =
+      "(%x: tensor<1xf64>)\n  %i = iota {dim=0} : tensor<1xi32>\n"
+      "  %v, %k = top_k(%x, %i) {k=1} : tensor<1xf64>, tensor<1xi32>\n"
+      "  return %v : tensor<1xf64>\n";
+  CHECK(does(source, source, "\"B\":2"));
+  CHECK_FALSE(does(source, source, "\"B\":2", "B"));
+}
+
+TEST_CASE("rules: a tensor turned around twice, the other way and by steps") {
+  const std::string in = "(%f: tensor<6xi1>, %x: tensor<6xf32>)\n", of = " : tensor<6xf32>\n";
+  const auto program = [&](const std::string& body) {
+    return in + body + "  %y = select(%f, %b, %x)" + of + "  return %y" + of;
+  };
+  const std::string source =
+      program("  %a = reverse(%x) {dims=[0]}" + of + "  %b = roll(%a) {dim=0, shift=2}" + of);
+  const auto pieces = [&](int cut) {
+    const std::string low = std::to_string(cut), part = " : tensor<" + low + "xf32>\n",
+                      rest = " : tensor<" + std::to_string(6 - cut) + "xf32>\n";
+    return program("  %a = reverse(%x) {dims=[0]}" + of + "  %l = slice(%a) {[0:" + low + "]}" +
+                   part + "  %h = slice(%a) {[" + low + ":6]}" + rest +
+                   "  %b = concatenate(%h, %l) {dim=0}" + of);
+  };
+  CHECK(does(source, source));
+  CHECK(does(source, pieces(4)));
+  CHECK_FALSE(does(source, pieces(2)));
+}
+
+TEST_CASE("rules: so many times a tensor, padded, is padded behind that") {
+  const std::string in = "(%x: tensor<3xf32>)\n  %c = constant {1} : tensor<f32>\n",
+                    out = "  return %y : tensor<5xf32>\n",
+                    pad = ", %c) {low=[0], high=[2]} : tensor<5xf32>\n";
+  const std::string source = in + "  %n = negate(%x) : tensor<3xf32>\n  %y = pad(%n" + pad + out;
+  CHECK(does(source, source));
+  CHECK_FALSE(
+      does(source, in + "  %p = pad(%x" + pad + "  %y = negate(%p) : tensor<5xf32>\n" + out));
+}
+
+TEST_CASE("rules: rows of a row of groups, in whole groups") {
+  const auto local = [](const std::string& start) {
+    return "(%x: tensor<2x4xf32>)\n  %r = reshape(%x) : tensor<8xf32>\n"
+           "  %s = shard_start {4 <\"B\">} : tensor<i32>\n  %n = constant {4} : tensor<i32>\n"
+           "  %e = constant {8} : tensor<i32>\n  %t = add(%s, %n) : tensor<i32>\n"
+           "  %m = remainder(%t, %e) : tensor<i32>\n"
+           "  %p = dynamic_slice(%r, " +
+           start +
+           ") {sizes=[4]} : tensor<4xf32>\n"
+           "  %g = all_gather [{\"B\"}] %p : tensor<8xf32>\n  return %g : tensor<8xf32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<2x4xf32>)\n  %r = roll(%x) {dim=0, shift=1} : tensor<2x4xf32>\n"
+      "  %g = reshape(%r) : tensor<8xf32>\n  return %g : tensor<8xf32>\n";
+  CHECK(does(source, local("%m"), "\"B\":2"));
+  CHECK_FALSE(does(source, local("%s"), "\"B\":2"));
 }

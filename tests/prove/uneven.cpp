@@ -54,3 +54,55 @@ TEST_CASE("uneven: one element that is repeated, and padded") {
   CHECK_FALSE(c.proved("{eq}", "{ne}"));
   CHECK_FALSE(c.proved("{low=[0], high=[1]}", "{low=[1], high=[0]}"));
 }
+TEST_CASE("uneven: nothing is scattered or written") {
+  const std::string text =
+      "func @main(%x: tensor<4xf32>, %i: tensor<0xi32>, %u: tensor<0xf32>, %e: tensor<4x0xf32>, "
+      "%k: tensor<i32>, %z: tensor<4x3xf32>) {\n"
+      "  %y = scatter(%x, %i, %u) {max} : tensor<4xf32>\n"
+      "  %v = dynamic_update_slice(%z, %e, %k, %k) : tensor<4x3xf32>\n"
+      "  return %y, %v : tensor<4xf32>, tensor<4x3xf32>\n}\n";
+  const partitioned_case c(text, both, pt::manual("M", {{"x", 0}, {"z", 0}}, "rows"));
+  CHECK(c.why() == "");
+}
+TEST_CASE("uneven: an operand that is the same along windows, and starts that are clamped") {
+  const auto rows = pt::manual("B", {{"x", 0}}, "rows");
+  const std::string windows =
+      "func @main(%x: tensor<4x5xf32>, %v: tensor<5xf32>) {\n"
+      "  %b = broadcast_in_dim(%v) {dims=[1]} : tensor<4x5xf32>\n"
+      "  %y = select_and_gather(%b, %x) {ge, window=[1, 3]} : tensor<4x3xf32>\n"
+      "  return %y : tensor<4x3xf32>\n}\n";
+  const partitioned_case c(windows, both, rows);
+  CHECK(c.why() == "");
+  CHECK_FALSE(c.proved("{ge, ", "{le, "));
+  const std::string clamped =
+      "func @main(%x: tensor<4x5xf32>, %i: tensor<i8>, %k: tensor<i8>) {\n"
+      "  %y = dynamic_slice(%x, %i, %k) {sizes=[1, 2]} : tensor<1x2xf32>\n"
+      "  return %y : tensor<1x2xf32>\n}\n";
+  const partitioned_case d(clamped, both, rows);
+  CHECK(d.why() == "");
+  CHECK_FALSE(d.proved("constant {3}", "constant {2}"));
+}
+TEST_CASE("uneven: a row at a place that is known is of one device") {
+  const std::string text =
+      "func @main(%x: tensor<4x2xf32>) {\n  %i = constant {1} : tensor<i32>\n"
+      "  %z = constant {0} : tensor<i32>\n"
+      "  %y = dynamic_slice(%x, %i, %z) {sizes=[1, -1]} : tensor<1x2xf32>\n"
+      "  return %y : tensor<1x2xf32>\n}\n";
+  for (int devices : {2, 4}) {
+    const partitioned_case c(text, {{"B", devices}}, pt::manual("B", {{"x", 0}}, "rows"));
+    CHECK(c.why() == "");
+    CHECK_FALSE(c.proved("constant {1}", "constant {0}"));
+    CHECK_FALSE(c.proved("all_reduce <\"B\">", "all_reduce <@max> <\"B\">"));
+  }
+}
+TEST_CASE("uneven: the same everywhere, padded, with what is padded") {
+  const std::string text =
+      "func @main(%p: tensor<3x4xf32>, %a: tensor<2x0xf32>, %c: tensor<f32>) {\n"
+      "  %s = reduce(%a) {add, dims=[1]} : tensor<2xf32>\n"
+      "  %d = broadcast_in_dim(%c) {dims=[]} : tensor<3x4xf32>\n"
+      "  %e = exp(%d) : tensor<3x4xf32>\n  %m = multiply(%p, %e) : tensor<3x4xf32>\n"
+      "  %r = reduce(%d) {max, dims=[0]} : tensor<4xf32>\n"
+      "  return %m, %r, %s : tensor<3x4xf32>, tensor<4xf32>, tensor<2xf32>\n}\n";
+  const partitioned_case c(text, both, pt::manual("M", {{"p", 0}}, "rows", pt::uneven::pad));
+  CHECK(c.why() == "");
+}

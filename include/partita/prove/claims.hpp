@@ -158,13 +158,18 @@ struct workspace {
       c.scale *= all.terms[c.term].factor;
       c.term = all.terms[c.term].base;
     }
+    if (const operand_term& of = all.terms[c.term].alias;
+        of.term >= 0 && all.terms[of.term].base >= 0 && (c.scale != 1 || !shows_scalar(c)) &&
+        !shows_scalar({of.term, of.view, {}}))
+      unscale_shape(c);
     if (c.scale != 1 && all.terms[c.term].number) {
       c.term = all.scaled(c.term, c.scale);
       c.scale = 1;
     }
     int last = -1, count = 0;
     for (int i = to.first[v]; i >= 0; i = claims[i].next) {
-      if (claims[i] == c || ++count == most_claims) return;
+      if (claims[i] == c) return;
+      if (++count == most_claims) return replace_strange(to, v, c);
       last = i;
     }
     claims.push_back(c);
@@ -294,6 +299,22 @@ struct workspace {
 
  private:
   static constexpr int most_claims = 8, most_choices = 32;
+  /// So many times a tensor, in another shape, is so many times that tensor in this shape.
+  constexpr void unscale_shape(claim& c) {
+    const operand_term of = all.terms[c.term].alias;
+    const int base = all.terms[of.term].base;
+    c.scale *= all.terms[of.term].factor;
+    c.term = all.reshaped(base, all.reshaping_of(base, of.view, all.terms[c.term].shape));
+  }
+  /// Of too many claims, one on what the source does not make is left out for one on what it does.
+  constexpr void replace_strange(claim_list& to, value_id v, claim c) {
+    for (int i = to.first[v]; i >= 0 && is_source(c.term); i = claims[i].next) {
+      if (is_source(claims[i].term)) continue;
+      c.next = claims[i].next;
+      claims[i] = c;
+      return;
+    }
+  }
   const program* row_in_ = nullptr;  ///< the op whose row was asked for last
   op_id row_at_ = -1;
   int row_ = -1;

@@ -40,6 +40,11 @@ constexpr int seen_alike(workspace& w, int given, int rank) {
 }
 
 constexpr bool is_one_element(const shape& s) { return s.rank > 0 && s.elements() == 1; }
+/// Is a tensor the same everywhere?
+constexpr bool is_one_value(const workspace& w, int t) {
+  const int own = w.all.terms[t].own;
+  return own >= 0 && w.all.views[own].count == 0 && w.all.terms[t].shape.elements() > 1;
+}
 /// Is an operand a scalar? (A tensor of one element is one of all positions that there are.)
 constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
   if (c.view == open_view || w.all.views[c.view].count > 0) return false;
@@ -47,12 +52,12 @@ constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
 }
 
 /// The operand whose view tells best where nothing need be known of the others, as it shows nothing
-/// itself there; or -1.
+/// itself there; or -1. (Of positions, those below 0 are some, too.)
 constexpr int padded_operand(const workspace& w, int rank) {
   for (int i = 0; !w.defining && i < static_cast<int>(w.chosen.size()); ++i) {
     if (w.chosen[i].view == open_view || w.chosen[i].sums.contains(bound_axis)) continue;
     const shape& tensor = w.all.terms[w.chosen[i].term].shape;
-    if (!w.all.views.reaches_beyond(w.chosen[i].view, tensor)) continue;
+    if (tensor == all_positions || !w.all.views.reaches_beyond(w.chosen[i].view, tensor)) continue;
     const view v = spread(w.all.views[w.chosen[i].view], rank);
     for (int k = 0; k < v.count; ++k)
       if (reach_inside(v, v.digits[k].owner, tensor) >= 0) return i;
@@ -111,8 +116,11 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     }
     leader = seen;
     const operand_term& alias = w.all.terms[mine.term].alias;
-    if (alias.term >= 0 && w.all.views[alias.view].count == 0 &&
-        !is_one_element(w.all.terms[alias.term].shape)) {
+    if (is_one_value(w, mine.term)) {
+      repeated = true;
+      operands.push_back(w.all.scalar({mine.term, w.all.terms[mine.term].own}));
+    } else if (alias.term >= 0 && w.all.views[alias.view].count == 0 &&
+               !is_one_element(w.all.terms[alias.term].shape)) {
       repeated = true;
       operands.push_back(w.all.scalar(alias));
     } else {
@@ -184,21 +192,28 @@ constexpr bool share_shape(workspace& w, const site& at) {
   }
   return any;
 }
-/// Along a dimension in which only the shape of a tensor repeats, any of its positions are alike:
+/// Are all positions of a dimension of a tensor alike?
+constexpr bool repeats_along(const workspace& w, int t, int d) {
+  const operand_term alias = w.all.terms[t].alias;
+  if (alias.term >= 0) return w.all.views[alias.view].repeats(d);
+  const view* const own = w.all.own(t);
+  return own != nullptr && !own->sees_along(d);
+}
+/// Along a dimension in which a tensor, or only its shape, repeats, any of its positions are alike:
 /// those that another value sees.
 constexpr bool see_with(const workspace& w, int t, view& v, const view& other) {
-  const operand_term alias = w.all.terms[t].alias;
   const shape tensor = w.all.terms[t].shape;
-  if (alias.term < 0 || v.rank != other.rank || v.dims != other.dims) return false;
+  if (v.rank != other.rank || v.dims != other.dims) return false;
   view r(v.rank, v.dims);
   unsigned with = 0;
   for (int d = 0; d < v.dims; ++d) {
-    if (w.all.views[alias.view].repeats(d) && !v.reaches_beyond(d, tensor.extents[d]) &&
-        !other.reaches_beyond(d, tensor.extents[d]))
+    const bool beyond = other.reaches_beyond(d, tensor.extents[d]);
+    if (repeats_along(w, t, d) && !v.reaches_beyond(d, tensor.extents[d]) &&
+        (!beyond || !v.sees_along(d)))
       with |= 1u << d;
     const view& from = (with >> d & 1u) != 0 ? other : v;
     r.start[d] = from.start[d];
-    r.beyond[d] = from.beyond[d];
+    r.beyond[d] = (with >> d & 1u) != 0 && beyond ? outside::unknown : from.beyond[d];
   }
   const auto add = [&](const view& from, int owner, bool taken) {
     for (int i = 0; i < from.count; ++i)
@@ -235,7 +250,7 @@ constexpr bool share_repeats(workspace& w, int rank) {
       const view wanted = spread(w.all.views[other.view], rank);
       if (!see_with(w, mine.term, v, wanted) || without_beyond(v) != without_beyond(wanted))
         continue;
-      mine.view = w.number(v, mine.term);
+      mine.view = w.all.views.number(v);
       w.given[i] = mine.seen();
       any = true;
       break;

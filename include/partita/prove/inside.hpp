@@ -142,7 +142,8 @@ class slice_by_device {
       moves_.pop_back();
       break;
     }
-    if (mine_.dim < 0 && w_.all.terms.is_positions(start().term)) return false;  // see slice_at
+    if (mine_.dim < 0 && w_.all.terms.is_positions(start().term) && stays_inside())
+      return false;  // see slice_at
     vec<digit> axes;
     for (int i = 0; i < seen_.count; ++i)
       if (const digit& each = seen_.digits[i]; each.dim == dim_ && each.owner < 0) {
@@ -161,15 +162,22 @@ class slice_by_device {
     mine_.row = row;
     return true;
   }
+  /// Is the start where it is, and not clamped, on all devices?
+  constexpr bool stays_inside() const {
+    std::int64_t least = 0, greatest = 0;
+    if (start().view == open_view) return true;
+    w_.all.views[start().view].range(0, least, greatest);
+    return least >= 0 && greatest <= from().extents[d_] - made().extents[d_];
+  }
   constexpr bool find_starts() {
+    const std::int64_t most = from().extents[d_] - made().extents[d_];
     const bool moved = mine_.dim >= 0;
     mine_.starts.resize(static_cast<std::size_t>(mine_.row.devices), 0);
     for (std::int64_t device = 0; device < mine_.row.devices; ++device) {
       std::int64_t& at = mine_.starts[static_cast<std::size_t>(device)];
       std::int64_t n = 0;
-      if (!number_on(w_, start(), mine_.row, device, n) || n < 0 ||
-          n > from().extents[d_] - made().extents[d_])
-        return false;  // it may be clamped
+      if (!number_on(w_, start(), mine_.row, device, n)) return false;
+      n = n < 0 ? 0 : n > most ? most : n;
       at = (moved ? at : 0) + seen_.start[dim_] + n * step_;
       for (int i = 0; i < seen_.count; ++i)
         if (const digit& each = seen_.digits[i]; each.dim == dim_ && each.owner < 0)

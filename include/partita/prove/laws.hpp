@@ -454,7 +454,7 @@ class op_law {
     const std::int64_t size = at(f).size, end = mine.covered();
     if (pending none; mine.free) return free_is_whole(f, none) && !none.any();
     const bool carries = at(f).carry != combiner::stack;
-    if (mine.whole(size) || (size == 1 && !carries)) return true;
+    if (mine.whole(size)) return true;
     const bool ends = end == size ||
                       (end > size && carries && (!at(f).backwards || all_identity(f, at(f).carry)));
     bool cut = false;
@@ -641,8 +641,6 @@ class op_law {
       if (d == no_dim) continue;
       if (k >= max_halo_operands) return no("operand ", k, " is cut");
       const piece& mine = pieces_[k * max_rank + d];
-      if (mine.free && local_extent(k, d) != operand_type(k).shape.extents[d])
-        return no("an operand of overlapping pieces repeats");
       if (!mine.free && along.count == 0 && !find_coordinates(mine, along))
         return no("dimension ", d, " of operand ", k, " is no row of pieces");
     }
@@ -683,8 +681,10 @@ class op_law {
     if (along.count == 0) {
       for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
         const int d = c.operand_dims[k];
-        if (d == no_dim || pieces_[k * max_rank + d].free) continue;
-        if (!pieces_[k * max_rank + d].whole(c.operand_extent(k)))
+        if (d == no_dim) continue;
+        if (const piece& mine = pieces_[k * max_rank + d];
+            mine.free ? local_extent(k, d) != c.operand_extent(k)
+                      : !mine.whole(c.operand_extent(k)))
           return no("dimension ", d, " of operand ", k, " is needed whole");
       }
       found.add(0, grown, 1);
@@ -776,8 +776,7 @@ class op_law {
     want.add(0, r.length, 1);
     add_axes(want, along, r.step);
     const piece& given = pieces_[k * max_rank + c.operand_dims[k]];
-    if (given.free) return no("operand ", k, " repeats");
-    if (!given.same_digits(want))
+    if (given.free ? local_extent(k, c.operand_dims[k]) != r.length : !given.same_digits(want))
       return no("dimension ", c.operand_dims[k], " of operand ", k,
                 " does not hold the pieces and neighbours that are needed");
     const std::int64_t extent = c.operand_extent(k), last = r.first + (along.pieces - 1) * r.step;

@@ -244,27 +244,67 @@ constexpr void adds_shares(workspace& w, const program& p, op_id o, claim_list& 
   if (found >= 0 && !w.is_source(w.claims[found].term)) to.first[p.op(o).result] = -1;
 }
 
-/// The coordinates of devices, all of which a view of rank 0 depends on, for which a flag holds:
-/// their number, or -1.
-constexpr std::int64_t count_devices(const workspace& w, const claim& flag, bool holds) {
+/// A device, by its coordinates along some axes.
+struct one_device {
+  std::uint32_t axes = 0;
+  std::int64_t at[max_axes] = {};
+};
+/// The device for which a flag holds, which depends on its coordinates alone. False: none, or some.
+constexpr bool find_device(const workspace& w, const claim& flag, bool holds, one_device& found) {
   constexpr std::int64_t most = 4096;
   const view& v = w.all.views[flag.view];
   std::int64_t all = 1, count = 0;
   for (int i = 0; i < v.count; ++i) {
     const digit& each = v.digits[i];
-    if (each.owner >= 0 || axis_of(each) >= w.mesh.rank || each.dim < 0) return -1;
+    if (each.owner >= 0 || axis_of(each) >= w.mesh.rank || each.dim < 0) return false;
+    found.axes |= 1u << axis_of(each);
     all = saturating_multiply(all, each.extent);
   }
-  if (v.dims != 1 || v.count == 0 || all > most) return -1;
+  if (v.dims != 1 || v.count == 0 || all > most) return false;
   position_function f(w.all, {flag.term});
   for (std::int64_t device = 0; device < all; ++device) {
     std::int64_t rest = device, at = v.start[0], value = 0;
     for (int i = 0; i < v.count; rest /= v.digits[i++].extent)
       at += rest % v.digits[i].extent * v.digits[i].stride;
-    if (!f.at(at, value)) return -1;
-    count += (value != 0) == holds ? 1 : 0;
+    if (!f.at(at, value)) return false;
+    if ((value != 0) != holds) continue;
+    rest = device;
+    for (int i = 0; i < v.count; rest /= v.digits[i++].extent)
+      found.at[axis_of(v.digits[i])] = rest % v.digits[i].extent;
+    ++count;
   }
-  return count;
+  return count == 1;
+}
+/// What a value is on that device. False: of pieces that are moved, others tell, too.
+constexpr bool stay_on(workspace& w, const one_device& here, claim& x) {
+  view v = w.all.views[x.view];
+  if (const moved_piece* const is = moved_of(w, x.term); is != nullptr) {
+    view seen;
+    if (!without_moves(*is, v, w.all.terms[is->of].shape.rank, seen)) return false;
+    v = seen;
+    for (const auto& m : is->moves) {
+      std::int64_t device = 0;
+      for (int i = 0; i < m.row.count; ++i) {
+        if ((here.axes >> m.row.axis[i] & 1u) == 0) return false;
+        device += here.at[m.row.axis[i]] * m.row.step(i);
+      }
+      v.start[m.dim] += m.starts[static_cast<std::size_t>(device)];
+      if (m.block > 0) return false;
+    }
+    x.term = is->of;
+  }
+  view r = v;
+  r.count = 0;
+  for (int i = 0; i < v.count; ++i) {
+    const digit& each = v.digits[i];
+    const int axis = each.owner < 0 ? axis_of(each) : 0;
+    if (each.owner >= 0 || (here.axes >> axis & 1u) == 0)
+      r.add(each.owner, each);
+    else if (each.dim >= 0)
+      r.start[each.dim] += here.at[axis] * each.stride;
+  }
+  x.view = w.number(r, x.term);
+  return r.good() && w.can_be_seen(r, x.term);
 }
 /// By which of these is it left as it is what it is combined with? `stack`: by none.
 constexpr combiner leaves_by(const workspace& w, const claim& c) {
@@ -274,28 +314,22 @@ constexpr combiner leaves_by(const workspace& w, const claim& c) {
                  truths[] = {combiner::logical_or, combiner::logical_and};
   for (combiner each : flags ? truths : numbers)
     if (w.is_identity(c, each)) return each;
-  return combiner::stack;
+  return !flags && is_nothing(w, c) ? combiner::add : combiner::stack;
 }
 /// What one device has, and the others have zeros (or ones), is the sum (or the product) of that.
 constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list& to) {
   if (p.op(o).def->id != def<op::select>.id || w.some_open) return false;
   const claim& flag = w.chosen[0];
   for (int side = 1; side < 3; ++side) {
-    const claim x = w.chosen[side], &other = w.chosen[3 - side];
-    const combiner combine = leaves_by(w, other);
+    claim x = w.chosen[side];
+    const combiner combine = leaves_by(w, w.chosen[3 - side]);
+    one_device here;
     if (flag.sums.any() || combine == combiner::stack ||
-        (x.scale != 1 && combine != combiner::add) || count_devices(w, flag, side == 1) != 1)
+        (x.scale != 1 && combine != combiner::add) || !find_device(w, flag, side == 1, here) ||
+        !stay_on(w, here, x))
       continue;
-    const view& v = w.all.views[flag.view];
-    std::uint32_t axes = 0;
-    bool same = true;
-    for (int i = 0; i < v.count; ++i) {
-      axes |= 1u << axis_of(v.digits[i]);
-      same = same && !w.all.views[x.view].depends_on(axis_of(v.digits[i]));
-    }
-    if (!same) continue;
     pending sums = x.sums;
-    if (!sums.add(axes, combine)) continue;
+    if (!sums.add(here.axes, combine)) continue;
     w.add(to, p.op(o).result, {x.term, x.view, sums, x.scale});
     return true;
   }
@@ -314,6 +348,41 @@ constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
     by_law(w, at, to);
   w.chosen = chosen;
   w.given = given;
+}
+
+/// What is clamped to lie in a larger range than a number is, clamped to that, as it was before.
+/// (Where a type holds it, in another type, too.)
+constexpr bool unclamp(const workspace& w, std::int64_t most, operand_term& start) {
+  operand_term of = start, x;
+  std::int64_t last = 0;
+  if (of.view == operand_term::by_element) return false;
+  const term& converted = w.all.terms[of.term];
+  if (converted.by_element && w.all.terms.is(of.term, def<op::convert>) &&
+      is_integer(converted.element)) {
+    const operand_term inner = w.all.terms.operand(converted, 0);
+    of = {inner.term, inner.view == operand_term::by_element ? of.view : inner.view};
+  }
+  if (!is_integer(w.all.terms[of.term].element) || !is_clamped(w.all, of, x, last) || last < most ||
+      last > op::greatest_integer(converted.element))
+    return false;
+  start = {x.term, x.view == operand_term::by_element ? of.view : x.view};
+  return true;
+}
+/// The op clamps starts itself.
+constexpr void unclamp_starts(workspace& w, const program& p, op_id o) {
+  const bool reads = p.op(o).def->id == def<op::dynamic_slice>.id;
+  if (!reads && p.op(o).def->id != def<op::dynamic_update_slice>.id) return;
+  const shape& of = p.type(p.operand(o, 0)).shape;
+  const shape& part = p.type(reads ? p.op(o).result : p.operand(o, 1)).shape;
+  for (int d = 0; d < of.rank; ++d) {
+    claim& start = w.chosen[d + (reads ? 1 : 2)];
+    operand_term x = start.seen();
+    if (start.view == open_view || start.sums.any() || has_starts(w, start.term) ||
+        !unclamp(w, of.extents[d] - part.extents[d], x))
+      continue;
+    start = {x.term, x.view, {}};
+    w.given[d + (reads ? 1 : 2)] = x;
+  }
 }
 
 /// Along a dimension that is taken whole a start is clamped to 0, whatever it is.
@@ -340,6 +409,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   if (changes_nothing(p, o)) return w.add(to, n.result, claim(w.chosen[0]));
   if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
   forget_starts(w, p, o);
+  unclamp_starts(w, p, o);
   slices_by_device(w, p, o, to);
   if (n.operand_count > 0 &&
       (moves(w, p, o, to) || goes_around(w, p, o, to) || counts(w, p, o, to)))
@@ -382,6 +452,16 @@ constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list&
   return false;
 }
 
+/// Where nothing is written, or no updates are scattered, a tensor stays as it is.
+constexpr bool writes_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.op(o);
+  const bool scatters = n.def->id == def<op::scatter>.id && n.operand_count == 3;
+  if (!scatters && n.def->id != def<op::dynamic_update_slice>.id) return false;
+  if (!p.type(p.operand(o, scatters ? 2 : 1)).shape.has_no_elements()) return false;
+  for (int c = to.first[p.operand(o, 0)]; c >= 0; c = w.claims[c].next)
+    w.add(to, n.result, claim(w.claims[c]));
+  return true;
+}
 /// A select of two equal values is that value, whatever the flags are.
 constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list& to) {
   for (int i = to.first[p.operand(o, 1)]; i >= 0; i = w.claims[i].next)
@@ -404,6 +484,7 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
   if (n.def->id == def<op::select>.id && (choose_known(w, p, o, to) || choose_equal(w, p, o, to)))
     return;
+  if (writes_nothing(w, p, o, to)) return;
   if (n.def->id == def<op::dynamic_slice>.id && to.first[p.operand(o, 0)] < 0)
     return joined_window(w, p, o, to).lift();
   write_blocks(w, p, o, to);

@@ -71,6 +71,45 @@ constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_
   return true;
 }
 
+constexpr bool depends_on_some(const view& v, const pending& sums) {
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].owner < 0 && sums.contains(axis_of(v.digits[i]))) return true;
+  return false;
+}
+/// The digits that an owner has in flags, along a dimension of another tensor.
+constexpr void add_digits(const view& flags, int owner, int dim, view& to) {
+  for (int i = 0; i < flags.count; ++i)
+    if (const digit& each = flags.digits[i]; each.owner == owner)
+      to.add(owner, dim, each.extent, each.stride);
+}
+/// Along a dimension in which only the shape of a tensor repeats, any of its positions are alike:
+/// those that the flags are of. False: the value sees others there, too.
+constexpr bool see_as_flags(const workspace& w, int t, const view& flags, int dim, view& v) {
+  const term& of = w.all.terms[t];
+  if (of.alias.term < 0 || !w.all.views[of.alias.view].repeats(dim) ||
+      v.reaches_beyond(dim, of.shape.extents[dim]))
+    return false;
+  view r(v.rank, v.dims);
+  for (int d = 0; d < v.dims; ++d) {
+    r.start[d] = d == dim ? flags.start[0] : v.start[d];
+    r.beyond[d] = v.beyond[d];
+  }
+  for (int owner = 0; owner < v.rank; ++owner) {
+    const bool of_flags = flags.has(owner);
+    for (int i = 0; i < v.count; ++i) {
+      if (v.digits[i].owner != owner) continue;
+      if (of_flags != (v.digits[i].dim == dim)) return false;
+      if (!of_flags) r.add(owner, v.digits[i]);
+    }
+    add_digits(flags, owner, dim, r);
+  }
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].owner < 0 && v.digits[i].dim != dim) r.add(v.digits[i].owner, v.digits[i]);
+  for (int i = 0; i < flags.count; ++i)
+    if (flags.digits[i].owner < 0) add_digits(flags, flags.digits[i].owner, dim, r);
+  v = r;
+  return v.good();
+}
 /// The same of a piece of a tensor in the shape that it has or that the source gives it. Along
 /// dimensions in which it repeats any positions are alike: those of the flags, and the first.
 constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view& flags,
@@ -139,6 +178,14 @@ constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
   const bool good = mask(v, w.all.terms[term].shape, flags, low, high, fill, exact);
   bool done = good && (exact || !w.defining);
   if (!exact && !w.defining) done = mask_reshaped(w, p, o, flags, low, high, fill, to) || done;
+  for (int dim = 0; dim < w.all.views[x.view].dims && !good && !w.defining; ++dim) {
+    view seen = w.all.views[x.view];
+    if (depends_on_some(flags, sums) || !see_as_flags(w, term, flags, dim, seen) ||
+        !mask(seen, w.all.terms[term].shape, flags, low, high, fill, exact))
+      continue;
+    w.add(to, p.op(o).result, term, seen, sums);
+    done = true;
+  }
   if (good && (exact || !w.defining)) w.add(to, p.op(o).result, term, v, sums);
   return done;
 }

@@ -205,6 +205,13 @@ constexpr bool is_known(workspace& w, const site& at, double scale, claim_list& 
   return true;
 }
 
+/// Is an operand made of positions? What is made of it may be a piece of a smaller tensor, too.
+constexpr bool counts_from(const workspace& w) {
+  for (const auto& c : w.chosen)
+    if (w.all.terms.is_positions(c.term)) return true;
+  return false;
+}
+
 constexpr void by_law(workspace& w, const site& at, claim_list& to) {
   const double scale = joint_scale(w, at);
   if (w.defining) {
@@ -212,9 +219,13 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     is_known(w, at, scale, to);
     return;
   }
-  if (is_known(w, at, scale, to) || meet(w, at, scale, to) || meet_moved(w, at, scale, to) ||
-      reduce_partly(w, at, scale, to) || rows_law(w, at, to).apply() || reduce_again(w, at, to) ||
-      reduce_pieces(w, at, to) || run_totals(w, at, to) || run_pieces(w, at, to))
+  if (is_known(w, at, scale, to)) {
+    if (counts_from(w)) meet(w, at, scale, to);
+    return;
+  }
+  if (meet(w, at, scale, to) || meet_moved(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
+      rows_law(w, at, to).apply() || reduce_again(w, at, to) || reduce_pieces(w, at, to) ||
+      run_totals(w, at, to) || run_pieces(w, at, to))
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

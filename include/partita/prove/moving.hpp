@@ -33,12 +33,19 @@ constexpr bool slice_all(view& v, const shape& from, const shape& result,
   return true;
 }
 
+/// Is a scalar that all devices have what it is when that is reduced?
+constexpr bool stays_reduced(const workspace& w, const pending& sums, int beyond, dtype element) {
+  return !sums.any() || w.all.is_identity(beyond, sums.combine, element);
+}
+
 constexpr bool pad_all(workspace& w, view& v, const shape& from, const shape& result,
                        span<const std::int64_t> attrs, const shape& tensor) {
   if (w.chosen[1].sums.any()) return false;
   const operand_term scalar = w.all.scalar(w.given[1]);
   if (scalar.view < 0) return false;
-  const int fill = w.chosen[0].sums.any() ? outside::unknown : w.all.beyond(scalar);
+  const int all = w.all.beyond(scalar);
+  const bool stays = stays_reduced(w, w.chosen[0].sums, all, w.all.terms[scalar.term].element);
+  const int fill = stays ? all : outside::unknown;
   for (int d = 0; d < from.rank; ++d) {
     std::int64_t low = attrs[d], high = attrs[from.rank + d], size = from.extents[d];
     if (low == 0 && high == 0 && attrs[2 * from.rank + d] == 0) continue;
@@ -223,22 +230,24 @@ constexpr bool advance(view& v, int dim, int owner, std::int64_t extent, std::in
   return v.good();
 }
 
-/// Is a dimension of a value once around a dimension of the tensor, or of the padded one, of which
-/// its other digits tell parts of a step?
+/// Is a dimension of a value, by its major digit, once around a dimension of the tensor, or of the
+/// padded one, of which the other digits tell parts of a step?
 constexpr bool is_once_around(const view& v, int d, const shape& tensor) {
-  const digit* const only = only_digit(v, d);
-  if (only == nullptr || only->dim < 0 || only->stride <= 0) return false;
-  const std::int64_t all = only->extent * only->stride, n = tensor.extents[only->dim];
-  const std::int64_t beyond = v.beyond[only->dim];
+  int first = 0;
+  if (v.find(d, first) == first) return false;
+  const digit& major = v.digits[first];
+  if (major.dim < 0 || major.stride <= 0) return false;
+  const std::int64_t all = major.extent * major.stride, n = tensor.extents[major.dim];
+  const std::int64_t beyond = v.beyond[major.dim];
   if (all < n || (outside::turns(beyond) && outside::modulus(beyond, n) != all)) return false;
-  std::int64_t within = v.start[only->dim];
+  std::int64_t within = v.start[major.dim];
   for (int i = 0; i < v.count; ++i) {
     const digit& each = v.digits[i];
-    if (&each == only || each.dim != only->dim) continue;
+    if (&each == &major || each.dim != major.dim) continue;
     if (each.stride < 0) return false;
     within += (each.extent - 1) * each.stride;
   }
-  return v.start[only->dim] >= 0 && within < only->stride;
+  return v.start[major.dim] >= 0 && within < major.stride;
 }
 /// Do blocks that start there, modulo the extent, never lie across the end?
 constexpr bool keeps_blocks(const view& start, std::int64_t block, std::int64_t extent) {
@@ -265,17 +274,23 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
       return false;  // it may be clamped
     if (v.repeats(d)) continue;
     if (around && !is_once_around(v, d, tensor)) return false;
-    const digit* const only = only_digit(v, d);
-    if (only == nullptr) return false;
-    const std::int64_t step = only->stride;
-    const int dim = only->dim;
+    int first = 0;
+    const int end = v.find(d, first);
+    const digit major = v.digits[first];
+    const std::int64_t unit = extent / major.extent;  // positions for each step of it
+    if (end > first + 1 &&
+        !(major.dim >= 0 && keeps_blocks(start, unit, extent) && block % unit == 0))
+      return false;
+    const std::int64_t step = major.stride;
+    const int dim = major.dim;
     if (!slice(v, d, start.start[0], result.extents[d], 1)) return false;
     for (int i = 0; i < start.count; ++i)
       if (w.chosen[0].sums.contains(axis_of(start.digits[i])) ||
           !advance(v, dim, start.digits[i].owner, start.digits[i].extent,
-                   start.digits[i].stride * step))
+                   start.digits[i].stride / unit * step))
         return false;
-    if (around) v.beyond[dim] = goes_around(v.beyond[dim], extent * step, tensor.extents[dim]);
+    if (around)
+      v.beyond[dim] = goes_around(v.beyond[dim], major.extent * step, tensor.extents[dim]);
   }
   return true;
 }

@@ -286,6 +286,12 @@ class relative_view {
     pieces[part.owner].add(0, part.extent, 0);
     return true;
   }
+  /// The same of digits before one, as long as any position was as good as others.
+  constexpr void repeat_before(const digit& part, piece& to) const {
+    for (int i = 0; &part_.digits[i] != &part; ++i)
+      if (part_.digits[i].owner == part.owner && part_.digits[i].dim < 0)
+        to.add(0, part_.digits[i].extent, 0);
+  }
   /// Where the operand has no digits of a dimension: its own dimension of one element for that, or
   /// -1. (Padded, a value can be cut along it, into this element and what lies beyond.)
   constexpr int only_position(int dim) const {
@@ -328,6 +334,7 @@ class relative_view {
              (pieces[part.owner].free || repeat(part, pieces) || repeat_more(part, pieces));
     if (const int d = only_position(part.dim); d >= 0) {
       if (part.owner >= 0 && part.owner != d && !loops_) return false;
+      if (pieces[d].free && part.owner >= 0 && !loops_) repeat_before(part, pieces[d]);
       pieces[d].free = false;
       pieces[d].add(owner_in(part), part.extent, part.stride);
       return true;
@@ -437,11 +444,33 @@ class relative_view {
   }
 };
 
+constexpr int first_digit(const view& v, int d) {
+  int first = 0;
+  v.find(d, first);
+  return first;
+}
+/// Is a dimension of a value all of one of the tensor, in this or the other order, and nothing else
+/// of that one?
+constexpr bool is_all_of_one(const view& v, int d, const shape& tensor) {
+  int first = 0;
+  if (v.find(d, first) != first + 1) return false;
+  const digit& only = v.digits[first];
+  if (only.dim < 0 || only.extent != tensor.extents[only.dim] || only.stride * only.stride != 1)
+    return false;
+  for (int i = 0; i < v.count; ++i)
+    if (i != first && v.digits[i].dim == only.dim) return false;
+  return true;
+}
 /// Of a value that sees an operand, which sees a tensor: how it sees the tensor. False: not as a
 /// view, or it sees what lies beyond the operand.
 constexpr bool see_through(const view& whole, const shape& operand, const view& part,
                            const shape& tensor, view& v) {
-  if (part.reaches_beyond(operand)) return false;
+  unsigned turned = 0;  // dimensions that the part goes around, as all of one of the tensor
+  for (int d = 0; d < operand.rank; ++d) {
+    if (!part.reaches_beyond(d, operand.extents[d])) continue;
+    if (part.beyond[d] != outside::wraps || !is_all_of_one(whole, d, tensor)) return false;
+    turned |= 1u << whole.digits[first_digit(whole, d)].dim;
+  }
   piece pieces[max_rank];
   for (int d = 0; d < operand.rank; ++d) pieces[d].start = part.start[d];
   for (int i = 0; i < part.count; ++i) {
@@ -452,6 +481,7 @@ constexpr bool see_through(const view& whole, const shape& operand, const view& 
   v = view(part.rank, whole.dims);
   for (int dim = 0; dim < whole.dims; ++dim) {
     v.start[dim] = whole.start[dim];
+    if ((turned >> dim & 1u) != 0) v.beyond[dim] = outside::wraps;
     if (!whole.reaches_beyond(dim, tensor.extents[dim])) continue;
     if (whole.beyond[dim] != outside::wraps) return false;
     v.beyond[dim] = outside::wraps;

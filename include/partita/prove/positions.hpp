@@ -119,6 +119,35 @@ constexpr bool reduces_dimension(span<const std::int64_t> attrs, int d) {
     if (attrs[i] == d) return true;
   return false;
 }
+/// Of a dimension of a value that sees, inside of the tensor on all devices, positions along a
+/// dimension in which only its shape repeats, any one is as good: one is taken.
+constexpr bool take_one_of_shape(const workspace& w, int t, int d, combiner combine, view& v) {
+  const term& of = w.all.terms[t];
+  int begin = 0;
+  const int end = v.find(d, begin), dim = begin < end ? v.digits[begin].dim : no_dim;
+  if (of.alias.term < 0 || dim < 0 || !w.all.views[of.alias.view].repeats(dim)) return false;
+  std::int64_t least = v.start[dim], greatest = least;
+  for (int i = 0; i < v.count; ++i) {
+    const digit& each = v.digits[i];
+    if (each.owner >= 0 && (each.owner == d) != (each.dim == dim)) return false;
+    if (each.owner < 0 && each.dim == dim)
+      (each.stride < 0 ? least : greatest) += (each.extent - 1) * each.stride;
+    if (each.owner == d && each.stride < 0) return false;
+  }
+  if (least < 0 || greatest >= of.shape.extents[dim] ||
+      (v.reaches_beyond(dim, of.shape.extents[dim]) &&
+       !w.all.is_identity(v.beyond[dim], combine, of.element)))
+    return false;
+  view r(v.rank, v.dims);
+  for (int k = 0; k < v.dims; ++k) {
+    r.start[k] = k == dim ? 0 : v.start[k];
+    r.beyond[k] = k == dim ? outside::unknown : v.beyond[k];
+  }
+  for (int i = 0; i < v.count; ++i)
+    if (v.digits[i].dim != dim) r.add(v.digits[i].owner, v.digits[i]);
+  v = r;
+  return true;
+}
 /// The greatest of the same elements, over and over, is that element. (In the source only that of
 /// a number: what else repeats may be padded by a local program.)
 constexpr bool reduces_same(workspace& w, const program& p, op_id o, claim_list& to) {
@@ -138,7 +167,7 @@ constexpr bool reduces_same(workspace& w, const program& p, op_id o, claim_list&
   for (int d = 0; d < v.rank; ++d) {
     const bool reduced = reduces_dimension(attrs, d);
     kept[d] = reduced ? -1 : rank++;
-    if (reduced && !v.repeats(d)) return false;
+    if (reduced && !v.repeats(d) && !take_one_of_shape(w, c.term, d, combine, v)) return false;
     again = again || (reduced && s.extents[d] > 1 && !w.defining);
     if (reduced) v.drop(d);
   }
@@ -254,8 +283,11 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!exact(t, least < 0 ? -least : least) || !exact(t, greatest < 0 ? -greatest : greatest))
     return false;
   if (least < 0 && is_unsigned(t)) return false;
-  w.add(to, n.result, w.all.terms.positions(t), v, {});
-  begin_with_one(w, to, n.result, p.type(n.result).shape, w.all.terms.positions(t), v);
+  const int positions = w.all.terms.positions(t);
+  if (w.defining && p.type(n.result).shape.rank > 0)
+    w.all.reshaping_of(positions, w.number(v, positions), p.type(n.result).shape);
+  w.add(to, n.result, positions, v, {});
+  begin_with_one(w, to, n.result, p.type(n.result).shape, positions, v);
   return true;
 }
 
