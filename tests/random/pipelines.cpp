@@ -27,7 +27,10 @@
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/mpmd/remat.hpp>
+#include <partita/report/pipeline_diff.hpp>
+#include <partita/report/pipeline_explain.hpp>
 #include <partita/run/pipeline.hpp>
+#include <partita/run/refute_pipeline.hpp>
 
 #include "../data.hpp"
 #include "../exported_check.hpp"
@@ -260,7 +263,7 @@ struct one_placement {
 static_assert(pt::Tactic<one_placement>);
 
 struct mutant_statistics {
-  long made = 0, proved = 0;
+  long made = 0, proved = 0, refuted = 0;
 } mutants_seen;
 
 constexpr std::uint64_t mutated_cases = 200;
@@ -273,8 +276,12 @@ std::string mutants_problem(const pt::pipelined& p, const std::vector<pt::array>
     const int kind = mutants::mutate(q, seed * of_each + i);
     if (kind < 0) continue;
     ++mutants_seen.made;
-    if (!pt::prove(q)) continue;
+    const pt::judgement j = pt::prove_or_refute(q, {}, {.seeds = 4});
+    mutants_seen.refuted += j.kind == pt::verdict_kind::refuted;
+    if (j.kind != pt::verdict_kind::proved) continue;
     ++mutants_seen.proved;
+    if (pt::refute(q, {.seeds = 4}).refuted)
+      return "mutant " + std::to_string(i) + " is proved and refuted";
     if (!same_sums(pt::emulate(q, x), expected))
       return "mutant " + std::to_string(i) + " (" +
              std::string(mutants::pipeline_kinds[kind].name) + ") is proved";
@@ -308,6 +315,32 @@ std::vector<one_placement> random_tactics(const pt::program& p, data::random& r)
   return out;
 }
 
+/// What texts tell of a pipeline is what it does.
+std::string text_problem(const pt::pipelined& p) {
+  const std::string all = data::str(pt::explain(p));
+  const auto lines = static_cast<std::size_t>(std::count(all.begin(), all.end(), '\n'));
+  std::size_t wanted = 0, kinds = 0;
+  for (const auto& u : p.units) wanted += u.notes.size();
+  const pt::pipeline_figures figures(p);
+  for (const auto& m : figures.meshes)
+    for (const auto n :
+         {m.collectives.all_gather, m.collectives.all_reduce, m.collectives.reduce_scatter,
+          m.collectives.all_to_all, m.collectives.permute})
+      kinds += n > 0;
+  wanted += 2 + p.transfers.size() + kinds + figures.meshes.size();
+  if (lines != wanted) return "explain has " + std::to_string(lines) + " lines:\n" + all;
+  for (const char* name : {"x", "side"})
+    if (!data::str(pt::explain(p, name)).starts_with(std::string("%") + name + " : "))
+      return "explain does not find an input";
+  if (data::str(pt::diff(p, p)) != "no difference\n") return "diff of the same";
+  const auto held = pt::replicated_by_default(p);
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    const auto& m = p.meshes[static_cast<std::size_t>(held[i].mesh)];
+    if (held[i].copies <= 1 || held[i].copies > m.devices()) return "copies that no mesh has";
+    if (i > 0 && held[i].total() > held[i - 1].total()) return "not the largest first";
+  }
+  return "";
+}
 std::string sharded_problem(std::uint64_t seed) {
   pipeline_case c(seed, true);
   data::random& r = c.random();
@@ -366,8 +399,11 @@ std::string sharded_problem(std::uint64_t seed) {
     if (!same_sums(pt::emulate(p, x), expected)) return what() + "another result";
     if (!same_sums(pt::emulate(p, pt::mesh_mode::threads, x), expected))
       return what() + "another result in threads";
+    if (const pt::refutation wrong = pt::refute(p, {.seeds = 2}); wrong.error)
+      return what() + data::str(wrong.error.message);
     if (const std::string fault = exported_check::fault_of(p); !fault.empty())
       return what() + "exported: " + fault;
+    if (const std::string problem = text_problem(p); !problem.empty()) return what() + problem;
     for (const auto& m : pt::memory_of(p))
       if (m.arguments < 0 || m.peak < m.arguments) return what() + "negative memory";
   } catch (const pt::error& e) {
@@ -532,7 +568,8 @@ TEST_CASE("random pipelines whose stages are sharded") {
           " on meshes that differ, ", sharded_seen.collectives, " collectives, ",
           sharded_seen.parts, " with parts of axes, ", sharded_seen.padded, " padded, ",
           sharded_seen.rounded, " too large to be exact");
-  MESSAGE(mutants_seen.made, " mutants, ", mutants_seen.proved, " proved, which compute the same");
+  MESSAGE(mutants_seen.made, " mutants, ", mutants_seen.proved, " proved, which compute the same, ",
+          mutants_seen.refuted, " refuted");
 }
 
 TEST_CASE("random pipelines under random tables of orders") {

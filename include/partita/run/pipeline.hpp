@@ -74,11 +74,29 @@ inline void put_slice(array& stack, int i, const array& slice) {
   std::memcpy(stack.mutable_bytes() + bytes * static_cast<std::size_t>(i), slice.bytes(), bytes);
 }
 
+/// The axes of a mesh.
+inline axis_set all_axes(const mesh& m) {
+  axis_set all;
+  for (int a = 0; a < m.rank; ++a) all.insert(a);
+  return all;
+}
+/// A copy for each device.
+inline distributed_array spread(const distributed_array& given, const mesh& m) {
+  distributed_array out{{}, all_axes(m)};
+  for (std::int64_t i = 0; i < copies_over(m, out.axes); ++i)
+    out.copies.push_back(given.copies[static_cast<std::size_t>(
+        copy_at(m, given.axes, coordinates_of(m, out.axes, i)))]);
+  return out;
+}
+
 /// One run of a pipeline.
 class pipeline_run {
  public:
-  pipeline_run(const pipelined& p, const std::vector<std::unique_ptr<interpreter>>& functions)
+  /// `every_device`: each device has values of its own, whatever should be the same.
+  pipeline_run(const pipelined& p, const std::vector<std::unique_ptr<interpreter>>& functions,
+               bool every_device = false)
       : p_(p),
+        every_device_(every_device),
         functions_(functions),
         values_(static_cast<std::size_t>(p.topology.count())),
         next_(values_.size(), 0),
@@ -91,7 +109,7 @@ class pipeline_run {
       const int m = p_.input_mesh[i];
       const value_id v = slot_of(p_.source.inputs[i]);
       const array whole = resized(inputs[static_cast<std::size_t>(i)], values().type(v).shape);
-      put(m, v, -1, cut(whole, p_.input_layout[i], p_.meshes[m]));
+      put(m, v, -1, on_devices(cut(whole, p_.input_layout[i], p_.meshes[m]), m));
     }
     for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t) {
       const transfer& each = p_.transfers[t];
@@ -115,6 +133,31 @@ class pipeline_run {
     check_ended();
   }
   array output(int i) {
+    const int mesh = p_.output_mesh[i];
+    return resized(joined(output_pieces(i), p_.output_layout[i], p_.meshes[mesh]),
+                   p_.source.output_type(i).shape);
+  }
+  /// Of every device: one more dimension in front, along which lies what devices hold that should
+  /// hold the same.
+  array output_of_all(int i) {
+    const mesh& m = p_.meshes[p_.output_mesh[i]];
+    distributed_array pieces = output_pieces(i);
+    shape whole{1}, piece{1};
+    layout l;
+    for (int a = 0; a < m.rank; ++a) {
+      if (p_.output_layout[i].dim_of(a) >= 0) continue;
+      l.push_back(a, 0);
+      whole[0] *= m.size(a);
+    }
+    for (const auto& e : p_.output_layout[i]) l.push_back(e.axis, e.dim + 1);
+    for (const auto extent : p_.source.output_type(i).shape) whole.push_back(extent);
+    for (const auto extent : pieces.copies[0].shape()) piece.push_back(extent);
+    for (array& each : pieces.copies) each = each.reshaped(piece);
+    return resized(joined(pieces, l, m), whole);
+  }
+
+ private:
+  distributed_array output_pieces(int i) {
     const value_id v = p_.output_slot[i];
     const int mesh = p_.output_mesh[i], microbatch = slot(v, -1);
     for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t) {
@@ -123,12 +166,11 @@ class pipeline_run {
       if (slot_of(each.value) == v && each.to == mesh && on(mesh).find(v, microbatch) == nullptr)
         put(mesh, v, microbatch, as_taken(t, on(each.from).take(v, microbatch)));
     }
-    return resized(joined(on(mesh).take(v, microbatch), p_.output_layout[i], p_.meshes[mesh]),
-                   p_.source.output_type(i).shape);
+    return on(mesh).take(v, microbatch);
   }
 
- private:
   const pipelined& p_;
+  bool every_device_;
   const std::vector<std::unique_ptr<interpreter>>& functions_;
   std::vector<mesh_slots> values_;
   std::vector<std::size_t> next_;                         ///< by mesh: step of its list
@@ -144,6 +186,7 @@ class pipeline_run {
   const program& values() const { return p_.values(); }
   value_id slot_of(value_id v) const { return p_.slot_of[v]; }
   axis_set axes(int mesh, const unit_value& v) const {
+    if (every_device_) return all_axes(p_.meshes[mesh]);
     return axes_of(p_.meshes[mesh], v.lies) | v.terms;
   }
   /// What is sent, as it lies where it is taken: pieces are cut anew where meshes differ.
@@ -152,8 +195,12 @@ class pipeline_run {
     const transfer_layout& l = p_.sent_as[transfer];
     const mesh &from = p_.meshes[t.from], &to = p_.meshes[t.to];
     bool same = l.from == l.to;
-    for (const auto& e : l.from) same = same && from.size(e.axis) == to.size(e.axis);
-    return same ? given : cut(joined(given, l.from, from), l.to, to);
+    for (int a = 0; a < from.rank; ++a)
+      if (every_device_ || l.from.dim_of(a) >= 0) same = same && from.size(a) == to.size(a);
+    return same ? given : on_devices(cut(joined(given, l.from, from), l.to, to), t.to);
+  }
+  distributed_array on_devices(distributed_array given, int mesh) const {
+    return every_device_ ? spread(given, p_.meshes[mesh]) : given;
   }
   /// Under which microbatch a value is kept. (Behind a single one what it made is used as it is.)
   int slot(value_id v, int microbatch) const {
@@ -251,7 +298,7 @@ class pipeline_run {
   distributed_array input(int m, value_id v, int i) {
     const op_node& n = values().op(values().producer(v));
     if (n.def->id == def<op::microbatch_index>.id)
-      return {{array(static_cast<std::int32_t>(i))}, {}};
+      return on_devices({{array(static_cast<std::int32_t>(i))}, {}}, m);
     if (n.def->id != def<op::microbatch_slice>.id) return on(m).take(v, slot(v, i));
     distributed_array stack = on(m).take(values().operand(values().producer(v), 0), -1);
     for (array& each : stack.copies) each = slice_of(each, i);
@@ -320,12 +367,16 @@ class pipeline_run {
 /// A pipeline that is run often: its functions are planned once.
 class executable_pipeline {
  public:
-  explicit executable_pipeline(pipelined p, const run_options& options = {})
-      : p_(std::make_shared<pipelined>(std::move(p))) {
+  /// `every_device`: also what devices should hold the same is computed by each, see
+  /// of_every_device().
+  explicit executable_pipeline(pipelined p, const run_options& options = {},
+                               bool every_device = false)
+      : p_(std::make_shared<pipelined>(std::move(p))), every_device_(every_device) {
     p_->error.raise();
     for (const auto& u : p_->units) {
       std::vector<axis_set> terms;
-      for (const auto& v : u.takes) terms.push_back(v.terms);
+      for (const auto& v : u.takes)
+        terms.push_back(every_device ? run_detail::all_axes(u.device.mesh) : v.terms);
       functions_.push_back(
           std::make_unique<run_detail::interpreter>(device_program(u.device), options, terms));
     }
@@ -341,16 +392,13 @@ class executable_pipeline {
   /// Errors    R001 to R003 the arrays; O007 deadlock
   std::vector<array> operator()(std::span<const array> inputs,
                                 mesh_mode mode = mesh_mode::in_order) const {
-    run_detail::check_arrays(p_->source, types_, inputs);
-    run_detail::pipeline_run run(*p_, functions_);
-    run.place_inputs(inputs);
-    if (mode == mesh_mode::threads)
-      run.run_in_threads();
-    else
-      run.run_in_order();
-    std::vector<array> out;
-    for (int i = 0; i < p_->source.output_count(); ++i) out.push_back(run.output(i));
-    return out;
+    return results_of(inputs, mode, [](auto& run, int i) { return run.output(i); });
+  }
+  /// The same with one more dimension in front, along which lies what all devices hold that should
+  /// hold the same.
+  std::vector<array> of_every_device(std::span<const array> inputs) const {
+    return results_of(inputs, mesh_mode::in_order,
+                      [](auto& run, int i) { return run.output_of_all(i); });
   }
   std::vector<array> operator()(const std::vector<array>& inputs,
                                 mesh_mode mode = mesh_mode::in_order) const {
@@ -359,7 +407,23 @@ class executable_pipeline {
   const std::shared_ptr<const std::vector<std::string>>& output_names() const { return names_; }
 
  private:
+  template <class Output>
+  std::vector<array> results_of(std::span<const array> inputs, mesh_mode mode,
+                                const Output& output) const {
+    run_detail::check_arrays(p_->source, types_, inputs);
+    run_detail::pipeline_run run(*p_, functions_, every_device_);
+    run.place_inputs(inputs);
+    if (mode == mesh_mode::threads)
+      run.run_in_threads();
+    else
+      run.run_in_order();
+    std::vector<array> out;
+    for (int i = 0; i < p_->source.output_count(); ++i) out.push_back(output(run, i));
+    return out;
+  }
+
   std::shared_ptr<pipelined> p_;
+  bool every_device_ = false;
   std::vector<std::unique_ptr<run_detail::interpreter>> functions_;
   std::shared_ptr<const std::vector<std::string>> names_;
   std::vector<tensor_type> types_;

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -150,20 +152,34 @@ inline device_program to_be_run(device_program d, const program& source) {
   return d;
 }
 
+/// Flops and bytes.
+inline std::int64_t work_of(const cost& c) { return saturating_add(c.flops, c.bytes); }
+
+/// Runs a source and something else that should compute the same, on inputs of seeds.
 class refuter {
  public:
-  refuter(const program& source, const device_program& d, const refute_options& options)
-      : options_(options), given_(source), source_(to_be_run(source)), device_(d) {
+  using arrays = std::vector<array>;
+  /// What gives the outputs for inputs, as to_be_run() lays them out: with one more dimension.
+  using runner = std::function<arrays(const arrays&)>;
+
+  refuter(const program& source, const refute_options& options)
+      : options_(options), given_(source), source_(to_be_run(source)) {
     options_.run.kernels.push_back({&def<fuel>, &fuel::run});
   }
+  const run_options& kernels() const { return options_.run; }
+  const program& wide_source() const { return source_; }
 
-  refutation run() {
-    if (!can_be_run()) return found_;
+  /// `error`: what is wrong with what is given; `work`: flops and bytes of one run; `start()`: a
+  /// runner.
+  template <class Start>
+  refutation run(const failure& error, std::int64_t work, const Start& start) {
+    found_.error = error;
+    if (!can_be_run(work)) return found_;
     try {
       const executable source(source_, options_.run);
-      const executable device(to_be_run(device_, source_), options_.run);
+      const runner other = start();
       for (int s = 0; s < options_.seeds && !found_.refuted; ++s)
-        try_seed(source, device, static_cast<std::uint64_t>(s));
+        try_seed(source, other, static_cast<std::uint64_t>(s));
     } catch (const std::exception& e) {
       if (!found_.refuted) unknown(e.what());
     }
@@ -171,39 +187,32 @@ class refuter {
   }
 
  private:
-  using arrays = std::vector<array>;
   refute_options options_;
   const program& given_;
   program source_;
-  const device_program& device_;
   refutation found_;
 
   template <class... Why>
   void unknown(const Why&... why) {
     found_.error.record("Q010", "refute: not known: ", why...);
   }
-  bool can_be_run() {
-    if (const failure f = prove_detail::given(given_, device_).check()) {
-      found_.error = f;
-      return false;
-    }
+  bool can_be_run(std::int64_t others) {
+    if (found_.error) return false;
     for (int i = 0; i < given_.output_count(); ++i)
       if (given_.output_type(i).shape.rank == max_rank)
         unknown("an output has ", max_rank, " dimensions");
-    const cost one = estimate(given_), each = estimate(device_);
-    const std::int64_t work = saturating_add(
-        saturating_add(one.flops, one.bytes),
-        saturating_multiply(saturating_add(each.flops, each.bytes), device_.mesh.devices()));
+    const std::int64_t work = saturating_add(work_of(estimate(given_)), others);
     if (work > options_.most_work)
       unknown("a run takes ", work, " flops and bytes, more than refute_options.most_work, ",
               options_.most_work, "; trace the model at a smaller size");
     return !found_.error;
   }
-  arrays results(const executable& of, const arrays& inputs) const {
+  template <class Program>
+  arrays results(const Program& of, const arrays& inputs) const {
     fuel::left = options_.most_iterations;
     return of(inputs);
   }
-  void try_seed(const executable& source, const executable& device, std::uint64_t seed) {
+  void try_seed(const executable& source, const runner& device, std::uint64_t seed) {
     const arrays inputs = inputs_of_seed(source_, seed);
     const arrays expected = results(source, inputs), got = results(device, inputs);
     std::vector<double> bounds;
@@ -295,7 +304,13 @@ inline std::vector<array> inputs_of_seed(const program& p, std::uint64_t seed) {
 /// Errors    Q005 they differ, Q010 they cannot be run, those of `prove` about what is given
 inline refutation refute(const program& source, const device_program& d,
                          const refute_options& options = {}) {
-  return run_detail::refuter(source, d, options).run();
+  run_detail::refuter r(source, options);
+  const std::int64_t work = saturating_multiply(run_detail::work_of(estimate(d)), d.mesh.devices());
+  return r.run(prove_detail::given(source, d).check(), work, [&] {
+    auto device =
+        std::make_shared<executable>(run_detail::to_be_run(d, r.wide_source()), r.kernels());
+    return [device](const std::vector<array>& inputs) { return (*device)(inputs); };
+  });
 }
 
 enum class verdict_kind { proved, refuted, not_proved };
@@ -307,22 +322,26 @@ struct judgement {
   refutation inputs;
 };
 
-/// Proves a device-local program, and where that fails looks for inputs on which it is wrong.
-inline judgement prove_or_refute(const program& source, const device_program& d,
-                                 const prove_options& how = {}, const refute_options& runs = {}) {
+namespace run_detail {
+/// What is said of both: `v` of prove, which did not prove it.
+inline judgement judged(const verdict& v, const refutation& inputs) {
   judgement j;
-  const verdict v = prove(source, d, how);
-  if (v.proved) {
-    j.kind = verdict_kind::proved;
-    return j;
-  }
-  j.inputs = refute(source, d, runs);
+  j.inputs = inputs;
   if (j.inputs.refuted) j.kind = verdict_kind::refuted;
   if (j.inputs.error && j.inputs.error.message.view() != v.error.message.view())
     j.error.set(concat(j.inputs.error.message, " (", v.error.message, ')'));
   else
     j.error = v.error;
   return j;
+}
+}  // namespace run_detail
+
+/// Proves a device-local program, and where that fails looks for inputs on which it is wrong.
+inline judgement prove_or_refute(const program& source, const device_program& d,
+                                 const prove_options& how = {}, const refute_options& runs = {}) {
+  const verdict v = prove(source, d, how);
+  if (v.proved) return {.kind = verdict_kind::proved, .error = {}, .inputs = {}};
+  return run_detail::judged(v, refute(source, d, runs));
 }
 
 }  // namespace partita

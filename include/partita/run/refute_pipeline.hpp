@@ -1,0 +1,78 @@
+/// `refute` of pipelines: inputs for which meshes do not compute the step.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <partita/mpmd/prove_pipeline.hpp>
+#include <partita/run/pipeline.hpp>
+#include <partita/run/refute.hpp>
+
+namespace partita {
+
+namespace run_detail {
+
+/// Floats become f64, loops end.
+inline pipelined to_be_run(pipelined p) {
+  for (program* each : {&p.source, &p.original, &const_cast<program&>(p.core.p)}) widen(*each);
+  for (pipeline_unit& u : p.units) {
+    u.device.local = to_be_run(std::move(u.device.local));
+    for (auto* types : {&u.device.input_types, &u.device.output_types})
+      for (tensor_type& t : *types)
+        if (is_floating(t.element)) t.element = dtype::f64;
+  }
+  return p;
+}
+/// Flops and bytes of all devices in one step.
+inline std::int64_t work_of(const pipelined& p) {
+  std::int64_t all = 0;
+  for (const pipeline_unit& u : p.units)
+    all = saturating_add(
+        all, saturating_multiply(
+                 work_of(estimate(u.device)),
+                 saturating_multiply(u.device.mesh.devices(), u.inside ? p.microbatches : 1)));
+  return all;
+}
+/// Do the parts of a pipeline go together, so that it can be run? (Q011 to Q014 say what does not.)
+inline failure what_cannot_run(const verdict& v) {
+  const std::string_view code = v.error.message.view().substr(0, 4);
+  return code >= "Q011" && code <= "Q014" ? v.error : failure();
+}
+/// `v`: what prove says of it.
+inline refutation refuted_by_runs(const program& source, const pipelined& p, const verdict& v,
+                                  const refute_options& options) {
+  refuter r(source, options);
+  return r.run(p.error ? p.error : what_cannot_run(v), work_of(p), [&] {
+    auto meshes = std::make_shared<executable_pipeline>(to_be_run(p), r.kernels(), true);
+    return [meshes](const std::vector<array>& inputs) { return meshes->of_every_device(inputs); };
+  });
+}
+
+}  // namespace run_detail
+
+/// Looks for inputs on which a pipeline, emulated, computes something else than the source, or than
+/// the step that it was made of; see refute() of one program.
+///
+/// Errors    Q005 they differ, Q010 they cannot be run, Q011 to Q014 the parts of the pipeline do
+///           not go together
+inline refutation refute(const program& source, const pipelined& p,
+                         const refute_options& options = {}) {
+  return run_detail::refuted_by_runs(source, p, prove(source, p), options);
+}
+inline refutation refute(const pipelined& p, const refute_options& options = {}) {
+  return refute(p.original, p, options);
+}
+
+/// Proves a pipeline, and where that fails looks for inputs on which it is wrong.
+inline judgement prove_or_refute(const program& source, const pipelined& p,
+                                 const prove_options& how = {}, const refute_options& runs = {}) {
+  const verdict v = prove(source, p, how);
+  if (v.proved) return {.kind = verdict_kind::proved, .error = {}, .inputs = {}};
+  return run_detail::judged(v, run_detail::refuted_by_runs(source, p, v, runs));
+}
+inline judgement prove_or_refute(const pipelined& p, const prove_options& how = {},
+                                 const refute_options& runs = {}) {
+  return prove_or_refute(p.original, p, how, runs);
+}
+
+}  // namespace partita
