@@ -170,6 +170,28 @@ TEST_CASE("what passes a barrier lies in memory once, by the search's estimate, 
   CHECK(peak(true) == peak(false));
 }
 
+TEST_CASE("the search's estimate is what the simulator says of the lowered program") {
+  const auto step = tf::trace_training_step<tf::dynamic>({2, 512, 8, 64, 2048, 1024, 256, 32});
+  const auto check = [&](const auto&... tactics) {
+    const auto p = pt::partition(step, mesh, pt::schedule(tactics...));
+    for (const bool overlap : {false, true}) {
+      CAPTURE(overlap);
+      pt::running_cost estimated(p.core, pt::a100_80, {.overlap = overlap});
+      estimated.update();
+      CHECK(estimated.time() ==
+            doctest::Approx(pt::simulate(p.device, pt::a100_80, {.overlap = overlap}).time)
+                .epsilon(overlap ? 0.05 : 0.01));
+      CHECK(estimated.peak_bytes() ==
+            doctest::Approx(static_cast<double>(p.cost.peak_bytes)).epsilon(0.01));
+    }
+  };
+  check(tf::BP);
+  check(tf::BP, tf::Z2);
+  check(tf::BP, tf::Z3);
+  check(tf::BP, tf::MP);
+  check(tf::BP, tf::MP, tf::Z3);
+}
+
 TEST_CASE("a user's cost model and a user's searcher") {
   const auto f = pt::trace([](auto x, auto w) { return matmul(x, w); },
                            pt::input<float, 512, 512>("x"), pt::input<float, 512, 512>("w"));

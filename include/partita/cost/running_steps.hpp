@@ -337,6 +337,16 @@ class running_steps {
       if (p.is(made, op_role::parameter) || p.types[to] != p.types[from] || !free) continue;
       taken[i] = 1;
       lives_[to] = {};
+      donate_brought(p.outputs[k].value, to);
+    }
+  }
+  /// So does what it is brought to on the way to the output.
+  constexpr void donate_brought(value_id v, value_id to) {
+    while (v != to && !c_.p.is(c_.p.producers[v], op_role::parameter)) {
+      const op_node& n = c_.p.ops[c_.p.producers[v]];
+      const int place = n.operand_begin + (v - n.result < n.operand_count ? v - n.result : 0);
+      buffer_lives_[place] = {};
+      v = c_.p.operand_list[place];
     }
   }
   /// A result that is written over an operand that dies there.
