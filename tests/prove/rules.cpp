@@ -1009,3 +1009,27 @@ TEST_CASE("rules: rows of a row of groups, in whole groups") {
   CHECK(does(source, local("%m"), "\"B\":2"));
   CHECK_FALSE(does(source, local("%s"), "\"B\":2"));
 }
+
+TEST_CASE("rules: what is padded between the rows of a flat tensor is none of its elements") {
+  const auto program = [](const std::string& padded, int columns, int taken) {
+    const std::string of = "tensor<" + std::to_string(4 * columns) + "xf32>\n",
+                      two = "tensor<4x" + std::to_string(columns) + "xf32>\n",
+                      at = std::to_string(taken), end = std::to_string(taken + 1);
+    std::string text = "(%x: tensor<4x5xf32>, %y: tensor<4x5xf32>)\n";
+    for (const char* v : {"x", "y"}) {
+      const std::string name(v);
+      if (!padded.empty())
+        text += "  %z" + name + " = constant {0} : tensor<f32>\n  %p" + name + " = pad(%" + name +
+                ", %z" + name + ") {" + padded + "} : " + two;
+      text += "  %f" + name + " = reshape(%" + (padded.empty() ? "" : "p") + name + ") : " + of;
+    }
+    return text + "  %d = dot_general(%fx, %fy) {batch=[0]x[0], contract=[]x[]} : " + of +
+           "  %s = slice(%d) {[" + at + ":" + end + "]} : tensor<1xf32>\n" +
+           "  return %s : tensor<1xf32>\n";
+  };
+  const std::string source = program("", 5, 4), low = "low=[0, 1], high=[0, 0]",
+                    high = "low=[0, 0], high=[0, 1]";
+  CHECK(does(source, source));
+  CHECK_FALSE(does(source, program(low, 6, 6)));
+  CHECK_FALSE(does(program("", 5, 5), program(high, 6, 5)));
+}

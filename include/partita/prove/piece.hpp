@@ -134,7 +134,7 @@ class relative_view {
     for (int i = 0; i < part_.count; ++i)
       if (!add(part_.digits[i], pieces)) return false;
     for (int dim = 0; dim < whole_.dims; ++dim)
-      if (!same_beyond(dim) || !add_start(dim, pieces)) return false;
+      if (!same_beyond(dim) || !stays_in_part(dim) || !add_start(dim, pieces)) return false;
     for (int d = 0; d < operand_.rank; ++d)
       if (!pieces[d].good()) return false;
     return true;
@@ -234,6 +234,16 @@ class relative_view {
     const std::int64_t extent = tensor_.extents[dim];
     return part_.beyond[dim] == whole_.beyond[dim] || !whole_.reaches_beyond(dim, extent) ||
            !part_.reaches_beyond(dim, extent);
+  }
+  /// What lies beyond a dimension of the tensor that is only a minor part of one of the operand
+  /// would lie among the other elements of that.
+  constexpr bool stays_in_part(int dim) const {
+    if (!part_.reaches_beyond(dim, tensor_.extents[dim])) return true;
+    for (int i = 1; i < whole_.count; ++i)
+      if (whole_.digits[i].dim == dim && is_major(i) &&
+          whole_.digits[i - 1].owner == whole_.digits[i].owner)
+        return false;
+    return true;
   }
   static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
   /// How many positions of its dimension a step of digit i of the operand's view is.
@@ -367,6 +377,19 @@ class relative_view {
     }
     return true;
   }
+  /// Is a dimension of the operand made of whole ones of the tensor, of which the value sees only
+  /// what lies inside but along the major one?
+  constexpr bool holds_rows(int major) const {
+    for (int i = major; i < whole_.count && whole_.digits[i].owner == whole_.digits[major].owner;
+         ++i) {
+      const digit& each = whole_.digits[i];
+      if (each.dim < 0 || each.stride != 1 || whole_.start[each.dim] != 0 ||
+          each.extent != tensor_.extents[each.dim] || outside::turns(part_.beyond[each.dim]) ||
+          (i > major && part_.reaches_beyond(each.dim, each.extent)))
+        return false;
+    }
+    return true;
+  }
   /// Of a dimension of the tensor that dimensions of the operand make up, what lies beyond it lies
   /// beyond the major one of these, if the pieces of the others stay inside.
   constexpr void pass_beyond(int dim, piece* pieces) const {
@@ -422,9 +445,11 @@ class relative_view {
       if (rest % only.stride != 0) return false;
       piece& to = pieces[only.owner];
       to.start += rest / only.stride * weight(last);
-      to.beyond = weight(last) != 1 ? outside::unknown
-                                    : beyond(dim, to, operand_.extents[only.owner],
-                                             whole_.start[dim], only.stride);
+      if (last > 0 && whole_.digits[last - 1].owner == only.owner) return true;  // a minor part
+      to.beyond = weight(last) == 1  ? beyond(dim, to, operand_.extents[only.owner],
+                                              whole_.start[dim], only.stride)
+                  : holds_rows(last) ? part_.beyond[dim]
+                                     : outside::unknown;
       return true;
     }
     while (rest != 0) {
