@@ -46,7 +46,7 @@ int main() {
             << pt::print(p.source) << '\n'
             << pt::report(p) << '\n'
             << "the program of one device:\n"
-            << pt::print(p.device.local, &p.mesh()) << '\n';
+            << pt::print(p) << '\n';
 
   const pt::array x = numbers({256, 8}, 3), w1 = numbers({8, 16}, 5), w2 = numbers({16, 8}, 2);
   const pt::results on_eight = pt::emulate(p, x, w1, w2);

@@ -23,13 +23,13 @@ int main() {
 
   // Rows of x along "B": each row is computed where it lies, and nothing is sent.
   const pt::partitioned rows = pt::partition(f, mesh, pt::schedule(pt::manual("B", {{"x", 0}})));
-  std::cout << pt::print(rows.device.local, &mesh) << '\n';
+  std::cout << pt::print(rows) << '\n';
 
   // Columns of w1 along "M": rows of w2 follow, since the second product sums over them; the pieces
   // of the sum are added up by an all_reduce.
   const pt::partitioned columns =
       pt::partition(f, mesh, pt::schedule(pt::manual("M", {{"w1", 1}})));
-  std::cout << pt::print(columns.device.local, &mesh) << '\n';
+  std::cout << pt::print(columns) << '\n';
   std::cout << pt::show(columns, "w2") << '\n';  // which device holds which rows
 
   xt::xarray<float> x = xt::ones<float>({8, 4});

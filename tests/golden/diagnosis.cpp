@@ -41,6 +41,13 @@ std::string settlements(const pt::partitioned& p) {
 
 }  // namespace
 
+TEST_CASE("of a program with a mistake its message is shown") {
+  pt::partitioned wrong;
+  wrong.error.record("X001", "a mistake");
+  CHECK(str(pt::print(wrong)) == "error: X001 a mistake\n");
+  CHECK(str(pt::explain(wrong)) == "error: X001 a mistake\n");
+}
+
 TEST_CASE("a line for each collective, and sums") {
   const auto p = pt::partition(chain(), mesh, pt::schedule(BP, MP, Z3));
   CHECK(

@@ -10,9 +10,7 @@
 namespace pt = partita;
 using data::str;
 
-inline std::string local(const pt::partitioned& p) {
-  return str(pt::print(p.device.local, &p.mesh()));
-}
+inline std::string local(const pt::partitioned& p) { return str(pt::print(p)); }
 inline std::string core(const pt::partitioned& p, bool fuse = true) {
   return str(pt::print_core(p.core, fuse));
 }

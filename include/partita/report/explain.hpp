@@ -101,6 +101,12 @@ constexpr text explain(const partitioned& p) {
   PARTITA_RETURN(report_detail::explained_text(p), compiled::explain(p));
 }
 
+/// The device-local program, in the paper's notation; of a program with a mistake "error: " and its
+/// message.
+constexpr text print(const partitioned& p) {
+  return p.error ? concat("error: ", p.error.message, '\n') : print(p.device);
+}
+
 namespace report_detail {
 /// `list`: values replicated by default; `source`: what `core` was made of; `where(value)`: words
 /// in front of its axes.
