@@ -8,9 +8,11 @@
 #include <partita/mpmd/list_schedule.hpp>
 #include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/pipeline.hpp>
+#include <partita/mpmd/pipeline_figures.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/mpmd/remat.hpp>
+#include <partita/report/pipeline_explain.hpp>
 #include <partita/run/pipeline.hpp>
 
 #include "../data.hpp"
@@ -347,6 +349,60 @@ TEST_CASE("what all that take it slice is sliced before it is sent") {
     const pt::results got = pt::emulate(p, x), expected = pt::evaluate(f, x);
     for (int i = 0; i < got.size(); ++i) CHECK(pt::all_close(got[i], expected[i], 1e-4, 1e-5));
   }
+}
+
+TEST_CASE("what all that take it gather is gathered where that takes less") {
+  // Columns of "h" are made on m0; `users` products on m1 need all of it.
+  const auto in_two = [](int users) {
+    const auto loss = [=](auto w1, auto w2, auto x) {
+      const auto h = pt::named("first", [](auto a, auto w) { return tanh(matmul(a, w)); })(x, w1);
+      return pt::named("second", [=](auto a, auto w) {
+        auto sum = pt::sum(tanh(matmul(a, w[0])));
+        for (int i = 1; i < users; ++i)
+          sum = sum + pt::sum(tanh(matmul(a, w[static_cast<std::size_t>(i)])));
+        return sum;
+      })(h, w2);
+    };
+    const std::array<pt::tensor<float, 8, 8>, 3> weights{};
+    return pt::trace(loss, pt::input<float, 8, 8>("w1"), pt::input("w2", weights),
+                     pt::input<float, 16, 8>("x"));
+  };
+  const auto planned = [&](int users, const pt::topology& t) {
+    return pt::partition(
+        in_two(users), t,
+        pt::schedule(
+            pt::pipeline(
+                {.stages = {{"first"}, {"second"}}, .batch = {{"x", 0}}, .microbatches = 2}, "PP"),
+            pt::manual("M", {{"w2", 1}}, "columns"), pt::manual("M", {{"w1", 1}}, "made")));
+  };
+  // Gathers on the meshes, where the pieces of h are sent (`before`: gathered on m0).
+  const auto check = [&](const pt::pipelined& p, bool before, std::int64_t gathers) {
+    REQUIRE(str(p.error.message) == "");
+    CHECK(str(pt::prove(p).error.message) == "");
+    REQUIRE(p.transfers.size() == 1);
+    CHECK(p.sent_as[0].from.count == (before ? 0 : 1));
+    const pt::pipeline_figures all(p);
+    CHECK(all.meshes[before ? 0 : 1].collectives.all_gather == gathers);
+    CHECK(all.meshes[before ? 1 : 0].collectives.all_gather == 0);
+    const std::vector<pt::array> x = data::arguments(p.original);
+    CHECK(pt::all_close(pt::emulate(p, x), pt::evaluate(p.original, x)));
+  };
+  const pt::mesh two{{"M", 2}}, four{{"M", 4}};
+  // Of one microbatch (256 bytes), in bytes: 128 + 256 before; 128, and 128 for each user, behind.
+  check(planned(1, {{"m0", two}, {"m1", two}}), false, 2);
+  check(planned(2, {{"m0", two}, {"m1", two}}), false, 4);
+  check(planned(3, {{"m0", two}, {"m1", two}}), true, 2);
+  // Pieces of four devices are more work for users: 128, and 192 for each.
+  check(planned(2, {{"m0", two}, {"m1", four}}), true, 2);
+  // Where meshes are far from each other, what is sent counts, and gathers within nodes take little
+  // but for their latency.
+  pt::device d = pt::h100;
+  check(planned(3, {{"m0", two, d}, {"m1", two, d}}), true, 2);
+  d.near.latency = 0;
+  check(planned(3, {{"m0", two, d}, {"m1", two, d}}), false, 6);
+  const pt::pipelined p = planned(3, {{"m0", two}, {"m1", two}});
+  CHECK(str(pt::explain(p)).find("makes it, and those to whom it is given take it so") !=
+        std::string::npos);
 }
 
 TEST_CASE("weights in branches of a stage") {

@@ -3,6 +3,7 @@
 
 #include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/pipelined.hpp>
+#include <partita/mpmd/sent_layout.hpp>
 #include <partita/mpmd/union_mesh.hpp>
 #include <partita/spmd/lower.hpp>
 
@@ -12,8 +13,8 @@ namespace partita::mpmd_detail {
 ///
 /// A value passes from unit to unit as the op that makes it leaves it: so it is sent, and it is
 /// laid out anew by those that take it. Where all that take what is sent slice it further, it is
-/// sliced before. A sum that is still pending passes as terms, on one mesh. Stacks lie as slices
-/// are taken from them.
+/// sliced before; where all gather it, on the side where that takes less. A sum that is still
+/// pending passes as terms, on one mesh. Stacks lie as slices are taken from them.
 ///
 /// Cost: for each different shape of a mesh, the program once; then linear in the ops of units.
 class unit_lowerer {
@@ -25,7 +26,8 @@ class unit_lowerer {
         p_(core.p),
         source_(out.source),
         named_(named),
-        names_(names_for(out.source, named)) {
+        names_(names_for(out.source, named)),
+        cost_(core, out.topology) {
     find_ops();
     find_slots();
   }
@@ -50,12 +52,15 @@ class unit_lowerer {
   const program& source_;
   bool named_;
   value_names names_;
-  vec<op_id> op_of_;       ///< by op of the source: in the core program
-  vec<int> place_;         ///< by op of the core program: when it runs
-  vec<value_id> slot_of_;  ///< by value of the source: what stands for it between units
-  vec<value_id> name_of_;  ///< by value of the core program: the one of the source, or -1
-  vec<int> output_of_;     ///< by value of the core program: an output, or -1
-  vec<char> sent_;         ///< by value of the core program
+  vec<op_id> op_of_;         ///< by op of the source: in the core program
+  vec<int> place_;           ///< by op of the core program: when it runs
+  vec<value_id> slot_of_;    ///< by value of the source: what stands for it between units
+  vec<value_id> name_of_;    ///< by value of the core program: the one of the source, or -1
+  vec<int> output_of_;       ///< by value of the core program: an output, or -1
+  vec<char> sent_;           ///< by value of the core program
+  vec<int> first_transfer_;  ///< by value of the core program: the first of `next_transfer_`, or -1
+  vec<int> next_transfer_;   ///< by transfer: another one of the same value, or -1
+  transfer_cost cost_;
   vec<op_id> slice_of_;    ///< by value of the core program: a microbatch_slice of it, or -1
   vec<int> unit_of_;       ///< by op of the core program: the first unit that runs it, or -1
   vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
@@ -123,7 +128,14 @@ class unit_lowerer {
       if (source_.op(o).def->id == def<op::microbatch_slice>.id)
         slot_of_[source_.operand(o, 0)] = p_.operand(op_of_[o], 0);
     sent_.resize(p_.types.size(), 0);
-    for (const transfer& t : out_.transfers) sent_[slot_of_[t.value]] = 1;
+    first_transfer_.resize(p_.types.size(), -1);
+    next_transfer_.resize(out_.transfers.size(), -1);
+    for (int t = static_cast<int>(out_.transfers.size()); t-- > 0;) {
+      const value_id slot = slot_of_[out_.transfers[t].value];
+      sent_[slot] = 1;
+      next_transfer_[t] = first_transfer_[slot];
+      first_transfer_[slot] = t;
+    }
     out_.slot_of = slot_of_;
     out_.output_slot.clear();
     output_of_.resize(p_.types.size(), -1);
@@ -182,15 +194,37 @@ class unit_lowerer {
     }
     return both;
   }
-  /// How what is sent lies: sliced further than it was made, if all that take it want it so.
-  constexpr layout sliced_before(const spmd_detail::fused_rules& rules, value_id v) const {
+  /// How what is sent lies: sliced further than it was made, if all that take it want it so; or
+  /// gathered, if all of them want that, and it takes less than to send pieces that each gathers.
+  constexpr layout sent_layout(const spmd_detail::fused_rules& rules, value_id v) const {
     const layout made = rules.lies(v);
     const value_id first = name_of_[v] < 0 ? v : core_value(name_of_[v]);
     if (p_.is(p_.producer(first), op_role::parameter) || core_.returned[v] ||
         rules.layouts.sums.left_to_its_use(v))
       return made;
-    const layout wanted = wanted_by_all(rules, v, unit_of_[maker(first)]);
-    return common_prefix(made, wanted, p_.type(v).shape.rank) == made ? wanted : made;
+    const int unit = unit_of_[maker(first)], rank = p_.type(v).shape.rank;
+    const layout wanted = wanted_by_all(rules, v, unit), common = common_prefix(made, wanted, rank);
+    if (common == made) return wanted;
+    return common == wanted && gathered_before(rules, v, unit, made, wanted) ? wanted : made;
+  }
+  /// Is it cheaper to gather a value that a unit makes before it is sent?
+  constexpr bool gathered_before(const spmd_detail::fused_rules& rules, value_id v, int unit,
+                                 const layout& made, const layout& wanted) const {
+    if (unit < 0) return false;
+    const tensor_type& type = p_.type(v);
+    const int from = out_.units[unit].piece.mesh;
+    double before = cost_.gather(type, made, wanted, from), behind = 0;
+    for (int t = first_transfer_[v]; t >= 0; t = next_transfer_[t]) {
+      before += cost_.send(type, wanted, from, out_.transfers[t].to);
+      behind += cost_.send(type, made, from, out_.transfers[t].to);
+    }
+    for (const use& each : core_.uses(v)) {
+      const int u = unit_of_[each.op];
+      if (u < 0 || u == unit) continue;
+      const layout kept = common_prefix(made, rules.wanted(each), type.shape.rank);
+      behind += cost_.gather(type, made, kept, out_.units[u].piece.mesh);
+    }
+    return before < behind;
   }
   constexpr bool is_kept(value_id slot) const { return !is_kept_.empty() && is_kept_[slot] != 0; }
 
@@ -227,7 +261,7 @@ class unit_lowerer {
   constexpr layout lies(const lowering& l, value_id v) const {
     const layout want = is_kept(v)          ? wanted_by_all(l.rules(), v)
                         : slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
-                        : sent_[v] != 0     ? sliced_before(l.rules(), v)
+                        : sent_[v] != 0     ? sent_layout(l.rules(), v)
                                             : l.rules().lies(v);
     layout fits;
     shape left = p_.type(v).shape;

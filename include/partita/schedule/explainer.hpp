@@ -65,6 +65,9 @@ class explainer {
       say_call(out, n.op);
       out << " needs the totals of all pieces over ";
       print_axis_set(out, n.axes, c_.mesh);
+    } else if (n.reason == collective_reason::given) {
+      say_call(out, n.op);
+      out << " makes it, and those to whom it is given take it so";
     } else if (n.reason == collective_reason::moved_instead) {
       say_call(out, n.op);
       out << " moves it in place of a larger operand";

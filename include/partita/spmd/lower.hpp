@@ -88,7 +88,7 @@ class lowering {
   }
   /// An output: a value as it is to lie.
   constexpr void give(value_id v, const layout& l, std::string_view name) {
-    give(v, bring(v, l, c_.p.producer(v)), l, name);
+    give(v, bring(v, l, c_.p.producer(v), true), l, name);
   }
   constexpr void give(value_id v, value_id local, const layout& l, std::string_view name) {
     result_.device.outputs.push_back(l);
@@ -447,14 +447,16 @@ class lowering {
     local_[v] = emit(what, local_[v], v, o, collective_reason::sum_finished, after);
   }
   /// Brings a value from the layout it has into the layout an op needs.
-  constexpr value_id bring(value_id v, const layout& want, op_id o) {
+  /// `gives`: that op makes it, and gives it so.
+  constexpr value_id bring(value_id v, const layout& want, op_id o, bool gives = false) {
     value_id local = local_[v];
     if (rules_.layouts.stays(have_[v], want)) {
       result_.fused.cancelled += want.count > 0;
       return local;
     }
     const bool kept = rules_.layouts.bring(v, have_[v], want, [&](const reshard_step& s) {
-      const auto reason = s.what.kind == collective::all_gather && s.last
+      const auto reason = gives ? collective_reason::given
+                          : s.what.kind == collective::all_gather && s.last
                               ? collective_reason::whole_needed
                               : collective_reason::use_needs_it;
       result_.fused.all_to_alls += s.what.kind == collective::all_to_all;
