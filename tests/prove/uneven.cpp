@@ -106,3 +106,20 @@ TEST_CASE("uneven: the same everywhere, padded, with what is padded") {
   const partitioned_case c(text, both, pt::manual("M", {{"p", 0}}, "rows", pt::uneven::pad));
   CHECK(c.why() == "");
 }
+TEST_CASE("uneven: neighbours of rows of a flat tensor, and what stands beyond on all devices") {
+  const std::string text =
+      "func @main(%p: tensor<4x5xf32>) {\n  %f = reshape(%p) : tensor<20xf32>\n"
+      "  %v = reduce_window(%f) {add, window=[3], low=[2]} : tensor<20xf32>\n"
+      "  return %v : tensor<20xf32>\n}\n";
+  const partitioned_case c(text, both, pt::manual("B", {{"p", 0}}, "rows"));
+  CHECK(c.why() == "");
+  CHECK_FALSE(c.proved("[8:10]", "[7:9]"));
+  CHECK_FALSE(c.proved("{+1}", "{-1}"));
+  const std::string windows =
+      "func @main(%x: tensor<6x2xf32>) {\n"
+      "  %y = reduce_window(%x) {add, window=[1, 3], low=[0, 2]} : tensor<6x2xf32>\n"
+      "  return %y : tensor<6x2xf32>\n}\n";
+  const partitioned_case d(windows, both, pt::manual("B", {{"x", 1}}, "columns"));
+  CHECK(d.why() == "");
+  CHECK_FALSE(d.proved("window=[1, 3]", "window=[1, 2], low=[0, 0], high=[0, -1]"));
+}

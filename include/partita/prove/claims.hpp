@@ -158,6 +158,13 @@ struct workspace {
       c.scale *= all.terms[c.term].factor;
       c.term = all.terms[c.term].base;
     }
+    if (is_one_scalar(c)) {
+      const operand_term of = all.terms[c.term].alias;
+      view v = all.views[of.view];
+      v.rank = all.views[c.view].rank;
+      c.view = all.views.number(v);
+      c.term = of.term;
+    }
     if (const operand_term& of = all.terms[c.term].alias;
         of.term >= 0 && all.terms[of.term].base >= 0 && (c.scale != 1 || !shows_scalar(c)) &&
         !shows_scalar({of.term, of.view, {}}))
@@ -299,6 +306,23 @@ struct workspace {
 
  private:
   static constexpr int most_claims = 8, most_choices = 32;
+  /// A scalar in a shape, and the same scalar beyond?
+  constexpr bool is_one_scalar(const claim& c) const {
+    const operand_term& of = all.terms[c.term].alias;
+    if (of.term < 0 || c.view == open_view || all.views[of.view].count > 0) return false;
+    const operand_term scalar = all.scalar(of);
+    const view& v = all.views[c.view];
+    bool beyond = false;
+    for (int d = 0; d < v.dims; ++d) {
+      if (!v.reaches_beyond(d, all.terms[c.term].shape.extents[d])) continue;
+      const std::int64_t fill = outside::filling(v.beyond[d]);
+      if (fill < outside::first_value ||
+          all.scalars[static_cast<int>(fill - outside::first_value)] != scalar)
+        return false;
+      beyond = true;
+    }
+    return beyond;
+  }
   /// So many times a tensor, in another shape, is so many times that tensor in this shape.
   constexpr void unscale_shape(claim& c) {
     const operand_term of = all.terms[c.term].alias;

@@ -192,14 +192,17 @@ constexpr bool see_beside(const workspace& w, int t, int d, view& v, std::int64_
   return v.good() && !v.reaches_beyond(d, of.shape.extents[d]);
 }
 
-constexpr bool joined(workspace& w, const program& p, op_id o, view& v, const shape& tensor) {
+/// Pieces of one tensor, which follow each other: those of the operands from `begin` on, of which
+/// `v` shows the first.
+constexpr bool join_pieces(workspace& w, const program& p, op_id o, const vec<claim>& list,
+                           int begin, view& v) {
   const int d = static_cast<int>(p.attrs(o)[0]);
-  std::int64_t extent = p.type(p.operand(o, 0)).shape.extents[d];
-  for (std::size_t i = 1; i < w.chosen.size(); ++i) {
-    const shape& next = p.type(p.operand(o, static_cast<int>(i))).shape;
-    claim each = w.chosen[i];
-    if (!see_as(w, each, w.chosen[0], next) || each.sums != w.chosen[0].sums ||
-        each.scale != w.chosen[0].scale)
+  const shape tensor = w.all.terms[list[0].term].shape;
+  std::int64_t extent = p.type(p.operand(o, begin)).shape.extents[d];
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    const shape& next = p.type(p.operand(o, begin + static_cast<int>(i))).shape;
+    claim each = list[i];
+    if (!see_as(w, each, list[0], next) || each.sums != list[0].sums || each.scale != list[0].scale)
       return false;
     const std::int64_t more = next.extents[d];
     if (extent == 0 || more == 0) return false;
@@ -216,6 +219,9 @@ constexpr bool joined(workspace& w, const program& p, op_id o, view& v, const sh
     extent += more;
   }
   return true;
+}
+constexpr bool joined(workspace& w, const program& p, op_id o, view& v) {
+  return join_pieces(w, p, o, vec<claim>(w.chosen), 0, v);
 }
 
 /// So much more for each step of a coordinate.
@@ -317,7 +323,7 @@ constexpr bool moved(workspace& w, const program& p, op_id o, view& v, const sha
     case def<op::pad>.id:
       return pad_all(w, v, from, result, attrs, tensor);
     case def<op::concatenate>.id:
-      return joined(w, p, o, v, tensor);
+      return joined(w, p, o, v);
     case def<op::dynamic_slice>.id:
       return slice_at(w, v, from, result, tensor);
     default:
@@ -432,6 +438,121 @@ constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_li
   return w.defining;
 }
 
+/// Operands that are joined, the outer ones of which may be a scalar that pads the others; in the
+/// shape that they have or that the source gives their tensor.
+class joining_padded {
+ public:
+  constexpr joining_padded(workspace& w, const program& p, op_id o, claim_list& to)
+      : w_(w),
+        p_(p),
+        o_(o),
+        to_(to),
+        d_(static_cast<int>(p.attrs(o)[0])),
+        given_(w.chosen),
+        count_(static_cast<int>(given_.size())) {}
+
+  /// (Numbers at the ends may be pieces themselves, of a tensor that is the same everywhere.)
+  constexpr void apply() {
+    int low = 0, high = 0;
+    while (low < count_ && is_number(low)) ++low;
+    while (high < count_ - low && is_number(count_ - 1 - high)) ++high;
+    if (low == count_) return;
+    join(0, count_);
+    if (low > 0) join(low, count_);
+    if (high > 0) join(0, count_ - high);
+    if (low > 0 && high > 0) join(low, count_ - high);
+  }
+
+ private:
+  workspace& w_;
+  const program& p_;
+  op_id o_;
+  claim_list& to_;
+  int d_;
+  const vec<claim> given_;
+  int count_;
+  int first_ = 0, last_ = 0;  ///< operands from the first on, before the last, are joined
+  operand_term fill_;         ///< what the others are
+
+  constexpr const shape& shape_of(int i) const { return p_.type(p_.operand(o_, i)).shape; }
+  constexpr std::int64_t extents(int from, int to) const {
+    std::int64_t n = 0;
+    for (int i = from; i < to; ++i) n += shape_of(i).extents[d_];
+    return n;
+  }
+  constexpr operand_term scalar(int i) const {
+    const claim& c = given_[static_cast<std::size_t>(i)];
+    const bool known = c.view != open_view && !c.sums.any() && c.scale == 1;
+    return known ? w_.all.scalar(c.seen()) : operand_term{};
+  }
+  constexpr bool is_number(int i) const {
+    std::int64_t bits = 0;
+    return scalar(i).view >= 0 && w_.all.is_number(scalar(i), bits);
+  }
+  constexpr bool is_filled() {
+    fill_ = {};
+    for (int i = 0; i < count_; ++i) {
+      if (i >= first_ && i < last_) continue;
+      if (fill_.term >= 0 && fill_ != scalar(i)) return false;
+      fill_ = scalar(i);
+    }
+    return true;
+  }
+  constexpr void join(int first, int last) {
+    first_ = first;
+    last_ = last;
+    if (!is_filled()) return;
+    vec<claim> list;
+    for (int i = first; i < last; ++i) list.push_back(given_[static_cast<std::size_t>(i)]);
+    for (const auto& c : list)
+      if (c.view == open_view) return;
+    for (std::size_t i = 1; i < list.size(); ++i)
+      if (see_as(w_, list[0], list[i], shape_of(first))) break;
+    add(list);
+    for (int t = list[0].term; t >= 0; t = w_.all.terms[t].alias.term)
+      for (int i = w_.all.terms[t].reshaped; i >= 0; i = w_.all.reshapings[i].next)
+        join_reshaped(list, t, i);
+  }
+  constexpr void join_reshaped(const vec<claim>& list, int t, int reshaping) {
+    vec<view> seen;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      view v;
+      if (list[i].term != list[0].term ||
+          !see_reshaped(w_, list[i], reshaping, shape_of(first_ + static_cast<int>(i)), v))
+        return;
+      seen.push_back(v);
+    }
+    const int made = w_.all.reshaped(t, reshaping);
+    vec<claim> shaped = list;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      shaped[i].term = made;
+      shaped[i].view = w_.number(seen[i], made);
+    }
+    add(shaped);
+  }
+  constexpr void add(const vec<claim>& list) {
+    claim c = list[0];
+    view v = w_.all.views[c.view];
+    if (!join_pieces(w_, p_, o_, list, first_, v) || !v.good()) return;
+    const bool padded = first_ > 0 || last_ < count_;
+    if (padded && !pads(c, v)) return;
+    w_.add(to_, p_.op(o_).result, c.term, v, c.sums, c.scale);
+  }
+  constexpr bool pads(claim& c, view& v) {
+    const int beyond = w_.all.beyond(fill_);
+    const dtype element = w_.all.terms[c.term].element;
+    if (!stays_reduced(w_, c.sums, beyond, element)) return false;
+    if (c.scale != 1 && !w_.all.is_identity(beyond, combiner::add, element)) {
+      c.view = w_.number(v, c.term);
+      c = w_.unscaled(c);
+      v = w_.all.views[c.view];
+    }
+    return pad(v, d_, extents(first_, last_), extents(0, first_), extents(last_, count_), beyond,
+               w_.all.terms[c.term].shape, false) &&
+           v.good();
+  }
+};
+
 /// Of a term that is no other one in another shape: how an op shows all its elements, or -1.
 constexpr int show_all(workspace& w, const program& p, op_id o, const claim& known) {
   const question asked{question::moving, false, -1, w.row_of(site(p, o)), -1, {}};
@@ -492,6 +613,7 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
     good = moved(w, p, o, v, from) && v.good();
   }
   if (good) w.add(to, result, known.term, v, known.sums, known.scale);
+  if (!w.defining && !good && d.id == def<op::concatenate>.id) joining_padded(w, p, o, to).apply();
   if (!w.defining &&
       (repeated || d.id == def<op::pad>.id || (!good && d.id != def<op::concatenate>.id)))
     move_reshaped(w, known, p.type(p.operand(o, 0)).shape, to, result,
