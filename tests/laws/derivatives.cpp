@@ -1,7 +1,11 @@
 // Derivative rules against central differences, in binary64.
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <limits>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <partita/run/laws.hpp>
 
@@ -114,4 +118,61 @@ TEST_CASE("the cotangent of an extreme value goes to its position") {
   }
   CHECK(pt::equal(r["i"], data::fill(i32({2}), [](auto i) { return 1 - i; })));
   CHECK(pt::equal(r["j"], data::fill(i32({3}), [](auto i) { return i > 0; })));
+}
+
+namespace {
+
+/// Of the sum of all running products, maxima, ... of x: by combiner, from either end, with or
+/// without the element itself.
+pt::program of_running(pt::combiner combine, bool reverse, bool exclusive, std::int64_t n) {
+  pt::builder b;
+  const auto x = pt::ops::parameter(b, "x", f64({n}));
+  const std::int64_t zero[] = {0};
+  const auto y = pt::ops::cumsum(b, x, 0, reverse, exclusive, combine);
+  const auto g = pt::dsl_detail::reverse(b, pt::ops::reduce(b, y, pt::combiner::add, zero), {x});
+  b.p.outputs.push_back({g[0], b.p.intern("dx")});
+  return std::move(b.p);
+}
+std::vector<double> derived(const pt::program& p, const std::vector<double>& x) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  const auto r =
+      pt::evaluate(p, data::fill(f64({n}), [&](auto i) { return x[static_cast<std::size_t>(i)]; }));
+  const auto* dx = r["dx"].template data<double>();
+  return {dx, dx + n};
+}
+std::vector<double> derived(pt::combiner combine, bool reverse, const std::vector<double>& x) {
+  return derived(of_running(combine, reverse, false, static_cast<std::int64_t>(x.size())), x);
+}
+
+}  // namespace
+
+// y[i] = x[0] ... x[i]: nothing is divided by x, and nothing that does not exist is multiplied.
+TEST_CASE("cotangents of running products: zeros and infinities") {
+  using list = std::vector<double>;
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(derived(pt::combiner::multiply, false, {2, 0, 3}) == list{1, 8, 0});
+  CHECK(derived(pt::combiner::multiply, true, {3, 0, 2}) == list{0, 8, 1});
+  CHECK(derived(pt::combiner::multiply, false, {2, 3, 4, 5, 6}) ==
+        list{1 + 3 + 12 + 60 + 360, 2 + 8 + 40 + 240, 6 + 30 + 180, 24 + 144, 120});
+  CHECK(derived(pt::combiner::multiply, false, {1, 1, inf}) == list{inf, inf, 1});
+  CHECK(derived(pt::combiner::multiply, false, {7}) == list{1});
+}
+
+TEST_CASE("cotangents of running maxima and minima: of equal elements the first one's") {
+  using list = std::vector<double>;
+  CHECK(derived(pt::combiner::max, false, {1, 3, 3, 2, 4}) == list{1, 3, 0, 0, 1});
+  CHECK(derived(pt::combiner::max, true, {1, 3, 3, 2, 4}) == list{0, 0, 0, 0, 5});
+  CHECK(derived(pt::combiner::min, false, {2, 2, 5, 1, 1}) == list{3, 0, 0, 2, 0});
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(derived(pt::combiner::max, false, {-inf, -inf, 0}) == list{2, 0, 1});
+}
+
+TEST_CASE("gradients of running products and maxima take few ops of long dimensions") {
+  for (bool reverse : {false, true})
+    for (bool exclusive : {false, true}) {
+      CHECK(of_running(pt::combiner::max, reverse, exclusive, 1 << 20).ops.size() < 40);
+      const auto small = of_running(pt::combiner::multiply, reverse, exclusive, 1 << 10).ops.size();
+      const auto large = of_running(pt::combiner::multiply, reverse, exclusive, 1 << 20).ops.size();
+      CHECK(large <= 2 * small);
+    }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/op/reduce_window.hpp>
+#include <partita/op/running_cotangent.hpp>
 
 namespace partita::op {
 
@@ -42,19 +43,20 @@ struct cumsum {
       if (d == c.attrs[0]) c.carry(combine, c.attrs[1] != 0);
     }
   }
-  /// add: the cotangents, summed from the other end. Others: as of windows that reach so far.
+  /// add: the cotangents, summed from the other end. Others: see running_cotangent.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const auto attrs = b.p.attrs(c.op);
     const int dim = static_cast<int>(attrs[0]);
+    const bool reverse = attrs[1] != 0, exclusive = attrs[2] != 0;
     const combiner combine = combiner_of(attrs);
     if (combine == combiner::add) {
-      c.operands[0] = ops::cumsum(b, c.cotangent, dim, attrs[1] == 0, attrs[2] != 0);
+      c.operands[0] = ops::cumsum(b, c.cotangent, dim, !reverse, exclusive);
       return;
     }
-    const value_id x = b.p.operand(c.op, 0);
-    const windows w = windows_of(b.type(x).shape, attrs);
-    c.operands[0] = reduce_window::cotangent_of(b, x, c.cotangent, combine, w);
+    value_id cotangent = c.cotangent;
+    if (exclusive) cotangent = running_cotangent::ahead(b, cotangent, dim, reverse ? -1 : 1);
+    c.operands[0] = running_cotangent(b, b.p.operand(c.op, 0), cotangent, dim, reverse).of(combine);
   }
   /// A window that reaches from each element to the first (or the last) one.
   static constexpr windows windows_of(const shape& s, span<const std::int64_t> attrs) {

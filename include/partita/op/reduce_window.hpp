@@ -50,20 +50,19 @@ struct reduce_window {
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
     const value_id x = b.p.operand(c.op, 0);
+    const shape from = b.type(x).shape, to = b.type(c.cotangent).shape;
     const auto attrs = b.p.attrs(c.op);
-    const windows w(attrs.data() + 1, b.type(x).shape.rank);
-    c.operands[0] = cotangent_of(b, x, c.cotangent, static_cast<combiner>(attrs[0]), w);
-  }
-  /// Of x, for that of what windows make of it; -1: none.
-  static constexpr value_id cotangent_of(builder& b, value_id x, value_id cotangent,
-                                         combiner combine, const windows& w) {
-    if (b.failed()) return -1;
-    const shape from = b.type(x).shape, to = b.type(cotangent).shape;
-    if (from.elements() == 0 || to.elements() == 0) return -1;
-    if (combine == combiner::add) return back(b, cotangent, w, from, to);
-    if (combine == combiner::multiply) return of_products(b, x, cotangent, w, from, to);
-    const auto which = combine == combiner::max ? ops::direction::ge : ops::direction::le;
-    return ops::select_and_scatter(b, x, cotangent, which, w.all());
+    const auto combine = static_cast<combiner>(attrs[0]);
+    const windows w(attrs.data() + 1, from.rank);
+    if (from.elements() == 0 || to.elements() == 0) return;  // no cotangent
+    if (combine == combiner::add)
+      c.operands[0] = back(b, c.cotangent, w, from, to);
+    else if (combine == combiner::multiply)
+      c.operands[0] = of_products(b, x, c.cotangent, w, from, to);
+    else
+      c.operands[0] = ops::select_and_scatter(
+          b, x, c.cotangent, combine == combiner::max ? ops::direction::ge : ops::direction::le,
+          w.all());
   }
   static constexpr std::int64_t flops(const cost_context& c) { return window_flops(c, 1); }
   template <class Fields>

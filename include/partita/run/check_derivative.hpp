@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <vector>
 
 #include <partita/dsl/grad.hpp>
@@ -26,7 +27,8 @@ struct derivative_options {
   run_options run;  ///< with the op's kernel, if it is not one of ours
 };
 
-/// Compares an op's derivative rule with central differences of a weighted sum of its results.
+/// Compares an op's derivative rule with central differences of a weighted sum of its results, of
+/// those that are not infinite (the maximum of nothing, where no difference means anything).
 /// Gives the number of partial derivatives compared: 0 if all results or all operands are integers.
 ///
 /// Errors    L003 values differ, or a cotangent has another type than its operand; G002 no rule
@@ -81,7 +83,11 @@ inline std::int64_t check_derivative(const op_def& op, const std::vector<tensor_
     values.push_back(spread(b.type(weights), operands.size() + static_cast<std::size_t>(r), -1, 3));
     vec<std::int64_t> all;
     for (int d = 0; d < b.type(wide).shape.rank; ++d) all.push_back(d);
-    const value_id product = ops::multiply(b, wide, weights);
+    const tensor_type type = b.type(wide);
+    const value_id infinite = ops::constant(b, type, std::numeric_limits<double>::infinity());
+    const value_id finite = ops::compare(b, ops::direction::ne, ops::abs(b, wide), infinite);
+    const value_id product =
+        ops::select(b, finite, ops::multiply(b, wide, weights), ops::constant(b, type, 0));
     const value_id sum = ops::reduce(b, product, combiner::add, {all.data(), all.size()});
     loss = loss < 0 ? sum : ops::add(b, loss, sum);
   }
