@@ -404,6 +404,9 @@ std::string sharded_problem(std::uint64_t seed) {
     if (const std::string fault = exported_check::fault_of(p); !fault.empty())
       return what() + "exported: " + fault;
     if (const std::string problem = text_problem(p); !problem.empty()) return what() + problem;
+    const pt::pipelined fewer = pt::absorbed(p);
+    proofs_seen.count(fewer, seed);
+    if (!same_sums(pt::emulate(fewer, x), expected)) return what() + "another result, absorbed";
     for (const auto& m : pt::memory_of(p))
       if (m.arguments < 0 || m.peak < m.arguments) return what() + "negative memory";
   } catch (const pt::error& e) {
@@ -413,7 +416,8 @@ std::string sharded_problem(std::uint64_t seed) {
 }
 
 struct table_statistics {
-  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0, merged = 0, circles = 0, again = 0;
+  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0, merged = 0, circles = 0, again = 0,
+       absorbed = 0;
 } tables_seen;
 
 bool same_rows(const pt::order_table& a, const pt::order_table& b) {
@@ -452,6 +456,17 @@ std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
       if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
     proofs_seen.count(p, seed);
     if (!pt::equal(pt::emulate(p, x), expected)) return "another result with forwards run again";
+    if (const std::string fault = exported_check::fault_of(p); !fault.empty()) return fault;
+  }
+  if (r.one_in(2)) {
+    const pt::pipelined fewer = pt::absorbed(p);
+    tables_seen.absorbed += static_cast<long>(p.units.size() - fewer.units.size());
+    if (pt::absorbed(fewer).units.size() != fewer.units.size()) return "units are left to absorb";
+    p = fewer;
+    for (const auto& u : p.units)
+      if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
+    proofs_seen.count(p, seed);
+    if (!pt::equal(pt::emulate(p, x), expected)) return "another result of absorbed units";
     if (const std::string fault = exported_check::fault_of(p); !fault.empty()) return fault;
   }
   pt::pipelined q;
@@ -578,7 +593,7 @@ TEST_CASE("random pipelines under random tables of orders") {
           " that need more capacity, ", tables_seen.wrong, " with calls exchanged, ",
           tables_seen.cycles, " of them against the flow of data, ", tables_seen.merged,
           " merged, ", tables_seen.circles, " that cannot be, ", tables_seen.again,
-          " with forwards run again");
+          " with forwards run again, ", tables_seen.absorbed, " units absorbed");
 }
 
 TEST_CASE("random pipelines are proved") {

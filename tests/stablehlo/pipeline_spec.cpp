@@ -169,7 +169,7 @@ TEST_CASE("bounds on a pipeline") {
 TEST_CASE("every option of a pipeline line") {
   const auto s = pt::read_schedule(
       "pipeline {\n  order: zb_h2, split, fifo, capacity: 3, infer_transfers, keep_gathered, "
-      "merge_last, remat, "
+      "merge_last, remat, absorb, "
       "microbatches: 8,\n"
       "  batch: {\"a b\": 1},  # the rest\n  stages: {a, \"b.*\"}, {c} {\n d }\n}; propagate");
   REQUIRE_MESSAGE(!s.error, std::string(s.error.message.view()));
@@ -188,6 +188,7 @@ TEST_CASE("every option of a pipeline line") {
   CHECK(o.keep_gathered);
   CHECK(t.changes().merge_last);
   CHECK(t.changes().remat);
+  CHECK(t.changes().absorb);
   REQUIRE(o.where.names.size() == 4);
   CHECK(o.where.names[1].name == "b.*");
   CHECK(o.where.names[3].mesh == "z");

@@ -19,6 +19,8 @@
 #include <partita/partita.hpp>
 #include <partita/report/pipeline.hpp>
 
+#include "../two_stages.hpp"
+
 namespace pt = partita;
 
 namespace {
@@ -739,6 +741,28 @@ TEST_CASE("units merged by names and by a predicate") {
         "FBW0 FBW1 FBW2 FBW3");
   // All forward calls first: a merged call stands where the first of its calls stood.
   CHECK(pt::merged(two_layer_step(pt::gpipe, 2), last_stage).order_of("m1") == "FB0 FB1");
+}
+
+TEST_CASE("units outside of the loop are absorbed where nothing lies between them") {
+  const pt::pipelined p = two_stages::partitioned({}, two_stages::PP, two_stages::BP);
+  const pt::pipelined q = pt::absorbed(p);
+  const auto outside = [](const pt::pipelined& of, int mesh) {
+    int n = 0;
+    for (const auto& u : of.units) n += !u.inside && u.piece.mesh == mesh;
+    return n;
+  };
+  // On m0 what prepares the batch and the update have all microbatches between them; on m1 the
+  // loss and the update are one call.
+  CHECK(outside(p, 0) == 2);
+  CHECK(outside(q, 0) == 2);
+  CHECK(outside(p, 1) == 2);
+  CHECK(outside(q, 1) == 1);
+  CHECK(q.order_of("m1") == p.order_of("m1"));
+  CHECK(q.collectives == p.collectives);
+  pt::pipeline_plan plan = two_stages::PP.plan();
+  plan.absorb = true;
+  CHECK(two_stages::partitioned({}, pt::pipeline(plan, "PP"), two_stages::BP).units.size() ==
+        q.units.size());
 }
 
 TEST_CASE("units that cannot be merged") {

@@ -43,6 +43,15 @@ class unit_merger {
     b = group(b);
     group_[a > b ? a : b] = a > b ? b : a;
   }
+  /// Joins two groups, unless calls of one would wait for themselves then.
+  constexpr bool join_if_free(int a, int b) {
+    if (edges_.empty()) edges_ = unit_flow(p_).edges();
+    const vec<int> before = group_;
+    join(a, b);
+    if (!waits_for_itself()) return true;
+    group_ = before;
+    return false;
+  }
   /// The pipeline with them merged, or with a mistake.
   constexpr pipelined run(const failure& mistake) {
     pipelined out = p_;
@@ -69,10 +78,8 @@ class unit_merger {
     write(out, order);
     regrouping(out, p_, was_).run();
   }
-  /// First units of groups in an order of execution.
-  constexpr vec<int> order_of_groups(failure& error) {
-    members_.resize(p_.units.size(), {});
-    for (int u = 0; u < units(); ++u) members_[group(u)].push_back(u);
+  /// First units of groups in an order of execution; fewer, where some wait for themselves.
+  constexpr vec<int> free_groups() const {
     vec<call_edge> between;
     for (const call_edge& e : edges_)
       if (group(e.from) != group(e.to)) between.push_back({group(e.from), group(e.to)});
@@ -81,9 +88,21 @@ class unit_merger {
     vec<int> order;
     for (const int u : order_by_rank(between, rank))
       if (group(u) == u) order.push_back(u);
-    int groups = 0;
-    for (int u = 0; u < units(); ++u) groups += group(u) == u;
-    if (static_cast<int>(order.size()) < groups) report_cycle(error);
+    return order;
+  }
+  constexpr int groups() const {
+    int n = 0;
+    for (int u = 0; u < units(); ++u) n += group(u) == u;
+    return n;
+  }
+  constexpr bool waits_for_itself() const {
+    return static_cast<int>(free_groups().size()) < groups();
+  }
+  constexpr vec<int> order_of_groups(failure& error) {
+    members_.resize(p_.units.size(), {});
+    for (int u = 0; u < units(); ++u) members_[group(u)].push_back(u);
+    const vec<int> order = free_groups();
+    if (static_cast<int>(order.size()) < groups()) report_cycle(error);
     return order;
   }
   /// A way from a member of a group through others back into it.
@@ -294,6 +313,27 @@ constexpr pipelined merged(const pipelined& p, const F& together) {
       merger.join(a, b);
     }
   return merger.run(error);
+}
+
+/// A pipeline whose units outside of the loop are one call where they can: on each mesh those that
+/// do not wait for each other by way of another unit (what finishes the loss, and the optimizer).
+/// What is given to the caller is then there when all of the call is.
+///
+/// Law       no two units outside of the loop on one mesh are left that could be one call
+/// Cost      linear in units and in what they take, for each two units outside of the loop on a
+/// mesh Errors    O007 deadlock
+constexpr pipelined absorbed(const pipelined& p) {
+  mpmd_detail::unit_merger merger(p);
+  const int units = static_cast<int>(p.units.size());
+  bool any = false;
+  for (int b = 0; b < units; ++b)
+    for (int a = 0; a < b; ++a) {
+      const pipeline_unit &first = p.units[a], &second = p.units[b];
+      if (first.inside || second.inside || first.piece.mesh != second.piece.mesh) continue;
+      if (merger.group(a) != merger.group(b)) any = merger.join_if_free(a, b) || any;
+    }
+  if (!any) return p;
+  return merger.run({});
 }
 
 }  // namespace partita

@@ -28,12 +28,13 @@ struct pipeline_plan {
   bool keep_gathered = false;  ///< parameters are gathered once for each step, and kept
   bool merge_last = false;     ///< forward and backward of the last stage are one call
   bool remat = false;          ///< stages run their forward again, see rematerialized()
+  bool absorb = false;         ///< fewer calls outside of the loop, see absorbed()
 };
 
 /// What becomes of units once they are there.
 struct unit_changes {
-  bool merge_last = false, remat = false;
-  constexpr bool any() const { return merge_last || remat; }
+  bool merge_last = false, remat = false, absorb = false;
+  constexpr bool any() const { return merge_last || remat || absorb; }
 };
 
 /// Cuts a step into stages and runs them on the meshes of a topology.
@@ -88,7 +89,7 @@ class pipeline_tactic {
     return stage % shape.meshes;
   }
   constexpr const stage_list& stages() const { return plan_.stages; }
-  constexpr unit_changes changes() const { return {plan_.merge_last, plan_.remat}; }
+  constexpr unit_changes changes() const { return {plan_.merge_last, plan_.remat, plan_.absorb}; }
   /// Without the parts of stages that are automatic.
   constexpr pipeline_options options(const topology& t) const {
     pipeline_options o{.microbatches = plan_.microbatches,
@@ -149,6 +150,7 @@ constexpr void change_units(pipelined& p, const unit_changes& wanted) {
       return of_last(a) && of_last(b) && a.transposed != b.transposed;
     });
   if (wanted.remat && !p.error) p = rematerialized(p);
+  if (wanted.absorb && !p.error) p = absorbed(p);
   p.checks_memory = true;
   if (!p.error) check_memory(p);
   p.error.raise();

@@ -69,6 +69,7 @@ class pipeline_reader {
     if (word == "infer_transfers") return void(plan_.infer_transfers = true);
     if (word == "merge_last") return void(plan_.merge_last = true);
     if (word == "remat") return void(plan_.remat = true);
+    if (word == "absorb") return void(plan_.absorb = true);
     if (word == "keep_gathered") return void(plan_.keep_gathered = true);
     if (word == "fifo") return void(plan_.channels.fifo = true);
     if (word == "stages") return after_colon([&] { stages(); });
@@ -81,7 +82,7 @@ class pipeline_reader {
           [&] { plan_.channels.capacity = static_cast<int>(positive("a number of messages")); });
     l_.fail(at, "X003", "option \"", word,
             "\" is unknown; stages, batch, microbatches, order, split, infer_transfers, "
-            "keep_gathered, merge_last, remat, capacity and fifo are known");
+            "keep_gathered, merge_last, remat, absorb, capacity and fifo are known");
   }
   template <class F>
   constexpr void after_colon(const F& read) {
