@@ -265,7 +265,7 @@ class environment {
     ++evaluations_;
     const std::uint64_t h = hash();
     const int place = known_.find(hash_of(h), [&](int i) { return states_[i].hash == h; });
-    if (place >= 0) return cost_of(states_[place].figures);
+    if (place >= 0) return told(states_[place].figures);
     const estimated now = evaluate();
     states_.push_back({h, now, static_cast<int>(paths_.size()), static_cast<int>(taken_.size())});
     paths_.insert_back(taken_.begin(), taken_.end());
@@ -274,8 +274,10 @@ class environment {
     const double c = cost_of(now);
     if (c < best_cost_) improve(c);
     lead(c, states_.back());
-    return c;
+    return told(now);
   }
+  /// Are costs more where memory is exceeded? (The best state is told by costs that are.)
+  constexpr void count_memory(bool now) { counts_memory_ = now; }
   /// Of the state, by the simulator itself (or the user's model), from the program that `lower`
   /// makes.
   struct exact {
@@ -400,7 +402,8 @@ class environment {
   vec<search_move::member> resolved_;
   bool refused_ = false;
   bool spare_ = false;  ///< are sparing moves offered?
-  vec<int> torn_;       ///< targets whose next state is sliced along the axis where they are not
+  bool counts_memory_ = true;
+  vec<int> torn_;  ///< targets whose next state is sliced along the axis where they are not
   /// A target whose value or next state an op makes, and another one.
   struct state_end {
     int target = -1, next = -1;
@@ -486,6 +489,9 @@ class environment {
   }
   constexpr double cost_of(const estimated& f) const {
     return penalized(f.seconds, f.peak_bytes * correction_, memory_);
+  }
+  constexpr double told(const estimated& f) const {
+    return counts_memory_ ? cost_of(f) : f.seconds;
   }
   constexpr estimated evaluate() {
     if (own_ != nullptr) return {exact_cost(), 0};

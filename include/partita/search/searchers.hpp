@@ -123,21 +123,25 @@ struct greedy_search {
 /// their state. (What two actions do together none of them shows alone: with Megatron's half of
 /// each layer only, what is sent between the halves takes what is saved, and an action that saves a
 /// little at once may leave neither legal.)
+///
+/// `fast_first`: each way looks at time alone until nothing is faster, and then goes on until what
+/// it found fits (what saves most memory at once may leave nothing that is fast).
 struct detour_search {
   int states = 2;       ///< where it turns off: the first so many
   double share = 0.25;  ///< of the budget that is left
+  bool fast_first = false;
 
   constexpr void operator()(environment& e) const {
     const double until = e.spent_part() + (1 - e.spent_part()) * share;
     const environment::path begin = e.taken();
-    greedy_search{}(e);
+    descend(e, greedy_search{});
     vec<turn> turns = turns_of(e, begin.size(), environment::path(e.taken()));
     for (int t = next_of(turns); t >= 0 && e.spent_part() < until; t = next_of(turns)) {
       const int action = turns[t].open.pop().action;
       if (action == turns[t].taken) continue;
       e.go_to(turns[t].from);
       e.step(action);
-      greedy_search{.rounds = 1}(e);
+      descend(e, greedy_search{.rounds = 1});
     }
     if (turns.empty()) return;
     e.go_to(environment::path(e.best()));
@@ -153,8 +157,17 @@ struct detour_search {
     heap<search_detail::tried_action> open;
   };
 
+  constexpr void descend(environment& e, const greedy_search& greedy) const {
+    if (fast_first) {
+      e.count_memory(false);
+      greedy(e);
+      e.count_memory(true);
+    }
+    greedy(e);
+  }
   constexpr vec<turn> turns_of(environment& e, std::size_t begin,
                                const environment::path& way) const {
+    e.count_memory(!fast_first);
     vec<turn> turns;
     environment::path from;
     for (std::size_t n = 0; n < way.size() && n < begin + static_cast<std::size_t>(states); ++n) {
@@ -166,6 +179,7 @@ struct detour_search {
       }
       from.push_back(way[n]);
     }
+    e.count_memory(true);
     return turns;
   }
   /// The turn with the most promising action, or -1: none is left.
@@ -411,15 +425,18 @@ struct exhaustive_search {
   }
 };
 
-/// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter of
-/// the budget, once with sparing moves and once without (to spare a little early may leave nothing
-/// to save later), again where the simulator needs more memory than these saw; exchanges, if
-/// nothing fits that was found; a tree search with what is left, and again a greedy one from the
-/// best state.
+/// What `automatic` does unless told otherwise: detours that are fast first, with a quarter of the
+/// budget; a greedy search and its detours with a quarter of what is left, once with sparing moves
+/// and once without (to spare a little early may leave nothing to save later), again where the
+/// simulator needs more memory than these saw; exchanges, if nothing fits that was found; a tree
+/// search with what is left, and again a greedy one from the best state.
 struct default_search {
   constexpr void operator()(environment& e) const {
     const environment::path begin = e.taken();
-    if (e.offer_sparing(true)) {
+    const bool sparing = e.offer_sparing(true);
+    detour_search{.fast_first = true}(e);
+    e.go_to(begin);
+    if (sparing) {
       detour_search{}(e);
       e.offer_sparing(false);
       e.go_to(begin);
