@@ -123,3 +123,16 @@ TEST_CASE("uneven: neighbours of rows of a flat tensor, and what stands beyond o
   CHECK(d.why() == "");
   CHECK_FALSE(d.proved("window=[1, 3]", "window=[1, 2], low=[0, 0], high=[0, -1]"));
 }
+TEST_CASE("uneven: what runs along the same elements, of which devices have pieces") {
+  const std::string text =
+      "func @main(%c: tensor<3xf32>, %x: tensor<3x6xf32>) {\n"
+      "  %b = broadcast_in_dim(%c) {dims=[0]} : tensor<3x6xf32>\n"
+      "  %s = cumsum(%b) {dim=1} : tensor<3x6xf32>\n  %y = add(%s, %x) : tensor<3x6xf32>\n"
+      "  return %y : tensor<3x6xf32>\n}\n";
+  for (int devices : {2, 4}) {
+    const partitioned_case c(text, {{"A", 3}, {"B", devices}},
+                             pt::manual("B", {{"x", 1}}, "columns", pt::uneven::pad));
+    CHECK(c.why() == "");
+    CHECK_FALSE(c.proved(", exclusive", ""));
+  }
+}

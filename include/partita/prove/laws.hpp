@@ -189,6 +189,10 @@ class op_law {
   piece* joined = nullptr;
   bool same_attributes = true;  ///< must they be those of the source's op?
 
+  /// If set, devices that each have a piece of what is the same everywhere, and runs on.
+  const device_row* repeated = nullptr;
+  bool some_cut = false;  ///< could it be set?
+
   /// Axes whose devices share what is reduced and the same everywhere; so often less each has it.
   repeat_shares shares;
 
@@ -446,13 +450,33 @@ class op_law {
       if (dim_of(f, -1 - r) != no_dim) return true;
     return false;
   }
+  /// Of what is the same everywhere, a piece is that of any device: of those of the row, in order.
+  /// (What there is more of than in the source stands behind the end.)
+  constexpr bool is_one_of_row(int f) {
+    const int d = source_.operand_count() > 0 ? dim_of(f, 0) : no_dim;
+    if (d == no_dim || at(f).carry == combiner::stack) return false;
+    const std::int64_t here = local_extent(0, d);
+    some_cut = some_cut || (here > 0 && here < at(f).size);
+    if (here >= at(f).size ? at(f).backwards || here == at(f).size : repeated == nullptr)
+      return false;
+    piece& mine = of_factor_[f];
+    mine = piece();
+    mine.add(0, here, 1);
+    for (int i = 0; here < at(f).size && i < repeated->count; ++i)
+      mine.add(on_axis(repeated->axis[i]), repeated->extent[i], here * repeated->step(i));
+    return true;
+  }
   constexpr bool needs_others(int f) const { return at(f).again || at(f).carry != combiner::stack; }
   /// Is all of such a loop here, or one piece of it on each device? (Running on, what stands behind
   /// the end changes nothing before it.)
   constexpr bool is_joined(int f) {
     const piece& mine = of_factor_[f];
-    const std::int64_t size = at(f).size, end = mine.covered();
-    if (pending none; mine.free) return free_is_whole(f, none) && !none.any();
+    const std::int64_t size = at(f).size;
+    if (mine.free && !is_one_of_row(f)) {
+      pending none;
+      return free_is_whole(f, none) && !none.any();
+    }
+    const std::int64_t end = mine.covered();
     const bool carries = at(f).carry != combiner::stack;
     if (mine.whole(size)) return true;
     const bool ends = end == size ||

@@ -22,32 +22,46 @@ constexpr bool is_plain(const claim& c) {
   return c.view != open_view && !c.sums.any() && c.scale == 1;
 }
 
+/// Of a piece of what the source's op t runs along: what runs along that. `row`: if it is the same
+/// everywhere, the devices that have the pieces.
+constexpr bool run_piece(workspace& w, const site& at, int t, const device_row* row, bool& some_cut,
+                         claim_list& to) {
+  const auto mine = at.attrs(), whole = w.all.terms.attrs(t);
+  // What is counted without the element itself follows from what is counted with it.
+  if (whole[0] != mine[0] || !run_alike(whole, mine) || mine[2] > whole[2]) return false;
+  op_law law(w.all, w.room, t, w.map(), at, w.given);
+  piece pieces;
+  law.joined = &pieces;
+  law.same_attributes = mine[2] == whole[2];
+  law.repeated = row;
+  vec<view> results;
+  pending sums;
+  const bool good = law.apply(results, sums);
+  some_cut = law.some_cut;
+  if (!good || sums.any() || pieces.count == 0 || !results[0].good()) return false;
+  std::int64_t count = 1;
+  for (int i = 0; i < pieces.count; ++i) count *= pieces.digits[i].extent;
+  const std::int64_t block = at.operand_type(0).shape.extents[mine[0]];
+  const auto& run = w.all.running_of(t, static_cast<int>(mine[0]), count, block);
+  const int made = mine[2] != 0 ? run.without : run.with;
+  w.add(to, at.result(0), {made, w.number(results[0], made), {}});
+  return true;
+}
+
 /// Of a piece: what runs along it.
 constexpr bool run_pieces(workspace& w, const site& at, claim_list& to) {
   if (at.op < 0 || !runs(at.def()) || !is_plain(w.chosen[0])) return false;
-  const auto mine = at.attrs();
   bool any = false;
   int t = w.all.terms.first_candidate(at.def(), w.given);
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
-    const auto whole = w.all.terms.attrs(t);
-    // What is counted without the element itself follows from what is counted with it.
-    if (whole[0] != mine[0] || !run_alike(whole, mine) || mine[2] > whole[2]) continue;
-    op_law law(w.all, w.room, t, w.map(), at, w.given);
-    piece pieces;
-    law.joined = &pieces;
-    law.same_attributes = mine[2] == whole[2];
-    vec<view> results;
-    pending sums;
-    if (!law.apply(results, sums) || sums.any() || pieces.count == 0) continue;
-    std::int64_t count = 1;
-    for (int i = 0; i < pieces.count; ++i) count *= pieces.digits[i].extent;
-    const std::int64_t block = at.operand_type(0).shape.extents[mine[0]];
-    const auto& run = w.all.running_of(t, static_cast<int>(mine[0]), count, block);
-    const int made = mine[2] != 0 ? run.without : run.with;
-    view v = results[0];
-    if (!v.good()) continue;
-    w.add(to, at.result(0), {made, w.number(v, made), {}});
-    any = true;
+    bool some_cut = false;
+    any = run_piece(w, at, t, nullptr, some_cut, to) || any;
+    for (std::uint32_t axes = 1; some_cut && axes >> w.mesh.rank == 0; ++axes) {
+      device_row row;
+      for (int a = 0; a < w.mesh.rank; ++a)
+        if ((axes >> a & 1u) != 0) row.add(a, w.mesh.size(a));
+      any = run_piece(w, at, t, &row, some_cut, to) || any;
+    }
   }
   return any;
 }
