@@ -14,12 +14,12 @@ using data::str;
 TEST_CASE("refute: mistakes of practice, and no right program") {
   for (const practice_case& c : all_cases()) {
     const written right = read(c, c.local);
-    const pt::refutation none = pt::refute(right.source, right.device);
+    const pt::refutation none = pt::refute(right);
     CHECK_MESSAGE(!none.refuted, c.name, ": ", str(none.error.message));
     CHECK_MESSAGE(!none.error, c.name, ": ", str(none.error.message));
     for (const mistake& m : c.mistakes) {
       const written wrong = read(c, with(m, c.local));
-      const pt::judgement j = pt::prove_or_refute(wrong.source, wrong.device);
+      const pt::judgement j = pt::prove_or_refute(wrong);
       CHECK_MESSAGE(j.kind == pt::verdict_kind::refuted, c.name, ": ", m.name, ": ",
                     str(j.error.message));
     }

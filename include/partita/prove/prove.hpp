@@ -89,12 +89,15 @@ constexpr verdict prove(const program& source, const device_program& local,
   return prove_detail::checker(source, local, options.most_steps).run();
 }
 
-/// The same of what `partition` gave.
-template <class Partitioned>
-requires requires(const Partitioned& p) {
+/// What `partition` gives: a program, and what a device runs of it.
+template <class T>
+concept WithDeviceProgram = requires(const T& p) {
   p.source;
   p.device;
-}
+};
+
+/// The same of what `partition` gave.
+template <WithDeviceProgram Partitioned>
 constexpr verdict prove(const Partitioned& p, const prove_options& options = {}) {
   return prove(p.source, p.device, options);
 }

@@ -341,6 +341,11 @@ inline refutation refute(const program& source, const device_program& d,
     return [device](const std::vector<array>& inputs) { return (*device)(inputs); };
   });
 }
+/// The same of what `partition` gave.
+template <WithDeviceProgram Partitioned>
+refutation refute(const Partitioned& p, const refute_options& options = {}) {
+  return refute(p.source, p.device, options);
+}
 
 enum class verdict_kind { proved, refuted, not_proved };
 
@@ -371,6 +376,12 @@ inline judgement prove_or_refute(const program& source, const device_program& d,
   const verdict v = prove(source, d, how);
   if (v.proved) return {.kind = verdict_kind::proved, .error = {}, .inputs = {}};
   return run_detail::judged(v, refute(source, d, runs));
+}
+/// The same of what `partition` gave.
+template <WithDeviceProgram Partitioned>
+judgement prove_or_refute(const Partitioned& p, const prove_options& how = {},
+                          const refute_options& runs = {}) {
+  return prove_or_refute(p.source, p.device, how, runs);
 }
 
 }  // namespace partita
