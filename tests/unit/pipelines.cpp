@@ -13,6 +13,7 @@
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/pipeline_time.hpp>
 #include <partita/mpmd/plain_pipeline.hpp>
+#include <partita/mpmd/read_order.hpp>
 #include <partita/mpmd/remat.hpp>
 #include <partita/mpmd/sequence.hpp>
 #include <partita/mpmd/timeline.hpp>
@@ -241,6 +242,13 @@ TEST_CASE("keys, comparators and tables of a user's own") {
   same(key);
   same(before);
   same(table);
+  same(pt::read_order_table(
+      {"F0 F1 F2 B0 F3 B1 B2 B3", "F0 F1 B0 F2 B1 F3  B2 B3", "F0 B0.2 F1 B1 F2 B2 F3.2 B3 "}));
+  for (const char* word : {"F", "Q1", "F1.", "F-1", "T2", "F1x", "B99999999999"})
+    CHECK(pt::read_order_table({"F0", word})
+              .error.message.view()
+              .starts_with("O013 order: row 1 has \""));
+  CHECK(pt::read_order_table({"T2_1.3 W0"}).rows[0][0].transposed == 2);
   // What a comparator leaves open follows program order.
   const pipelined open(s, pt::gpipe,
                        [](const auto& a, const auto& b) {
@@ -741,6 +749,29 @@ TEST_CASE("units merged by names and by a predicate") {
         "FBW0 FBW1 FBW2 FBW3");
   // All forward calls first: a merged call stands where the first of its calls stood.
   CHECK(pt::merged(two_layer_step(pt::gpipe, 2), last_stage).order_of("m1") == "FB0 FB1");
+}
+
+TEST_CASE("tables of texts order split backwards and several stages of a mesh") {
+  using namespace two_stages;
+  const auto in_order = [](bool split, const pt::order_table& table) {
+    pt::pipeline_options o{.where = {.names = {{"front", "m0"}, {"back", "m1"}}},
+                           .microbatches = 2,
+                           .batch = {{"x", 0}},
+                           .split = split};
+    return pt::pipeline(traced(), cluster, table, o);
+  };
+  const pt::pipelined p =
+      in_order(true, pt::read_order_table({"F0 F1 W0 W1", "F0 B0 F1 B1 W1 W0"}));
+  CHECK(p.order_of("m1") == "F0 B0 F1 B1 W1 W0");
+  CHECK_THROWS_WITH_AS(in_order(false, pt::read_order_table({"F0 F1 B0 B1", "F0 B0 F1 W1"})),
+                       "O005 order: row 1 has W1, which mesh \"m1\" does not run; it runs F0.1, "
+                       "B0.1, F1.1, B1.1",
+                       pt::error);
+  CHECK_THROWS_WITH_AS(in_order(false, pt::read_order_table({"F0 F1 B0 B1", "F0 B0 X"})),
+                       "O013 order: row 1 has \"X\", which is no call; write F, B or W with a "
+                       "microbatch, like F3, and behind a dot the stage where a mesh has several, "
+                       "like F3.1",
+                       pt::error);
 }
 
 TEST_CASE("units outside of the loop are absorbed where nothing lies between them") {

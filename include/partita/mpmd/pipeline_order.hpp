@@ -29,9 +29,11 @@ struct order_key {
   }
 };
 
-/// The list of calls that each mesh is to run, as data: row i is that of mesh i.
+/// The list of calls that each mesh is to run, as data: row i is that of mesh i. A call may leave
+/// its stage open (-1) where its mesh has one. See read_order_table() for texts.
 struct order_table {
   vec<vec<fragment_call>> rows;
+  failure error;  ///< of the text that it was read from
 };
 
 /// A kind of pipeline: where its stages are, and in which order a mesh runs its calls: of two

@@ -209,6 +209,18 @@ class call_finder {
     return low < sorted_.size() && g_.calls[sorted_[low]] == c ? sorted_[low] : -1;
   }
 
+  /// The same of a call that may leave open its stage, if its mesh has one, and of which part of a
+  /// backward it is: the first.
+  constexpr int find_open(fragment_call c) const {
+    if (c.stage < 0 && !g_.with_stage)
+      for (const fragment_call& each : g_.calls)
+        if (each.mesh == c.mesh && each.ordered()) c.stage = each.stage;
+    const int call = find(c);
+    if (call >= 0 || c.part != fragment_part::whole) return call;
+    c.part = fragment_part::input;
+    return find(c);
+  }
+
  private:
   const call_graph& g_;
   vec<int> sorted_;
@@ -238,6 +250,7 @@ constexpr text calls_text(const call_graph& g, int mesh) {
 
 constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_table& table,
                              failure& error) {
+  error.record(table.error);
   if (static_cast<int>(table.rows.size()) != g.meshes)
     error.record("O004", "order: a table of ", table.rows.size(), " rows for ", g.meshes,
                  " meshes; each mesh has one");
@@ -247,10 +260,11 @@ constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_tab
     int before = -1;
     for (fragment_call c : table.rows[mesh]) {
       c.mesh = mesh;
-      const int call = finder.find(c);
+      const int call = finder.find_open(c);
       if (call < 0)
-        return error.record("O005", "order: row ", mesh, " has ", call_text(c, true), ", which ",
-                            g.mesh_text(mesh), " does not run; it runs ", calls_text(g, mesh));
+        return error.record("O005", "order: row ", mesh, " has ", call_text(c, c.stage >= 0),
+                            ", which ", g.mesh_text(mesh), " does not run; it runs ",
+                            calls_text(g, mesh));
       if (listed[call]++ > 0)
         return error.record("O005", "order: row ", mesh, " has ", call_text(c, true),
                             " twice; leave one out");
