@@ -41,6 +41,33 @@ inline void add_order_cases(std::vector<op_case>& list) {
   put(pt::def<reduce>, {{dtype::bf16, {8, 4}}, i32({8, 4})}, {8, 1});
   put(pt::def<reduce>, {f64({9}), i32({9})}, {8, 0});
   put(pt::def<reduce>, {f32({4, 2}), i32({4, 2})}, {7});
+  // Does it commute; dims; identities; results; steps: op, type, operands, attributes. The greatest
+  // (8: maximum), and of maps (a, b): x -> a x + b one after the other (6: multiply, 4: add).
+  const auto put_greatest = [&](tensor_type t, ints dims) {
+    ints attrs{1, static_cast<std::int64_t>(dims.size())};
+    attrs.insert(attrs.end(), dims.begin(), dims.end());
+    for (std::int64_t n : {std::int64_t{0}, std::int64_t{2}, std::int64_t{8}, std::int64_t{-1},
+                           std::int64_t{2}, std::int64_t{0}, std::int64_t{1}, std::int64_t{0}})
+      attrs.push_back(n);
+    put(pt::def<fold>, {t}, attrs);
+  };
+  const auto put_maps = [&](tensor_type t, ints dims) {
+    const std::int64_t e = -1;  // the type of the first input
+    ints attrs{0, static_cast<std::int64_t>(dims.size())};
+    attrs.insert(attrs.end(), dims.begin(), dims.end());
+    for (std::int64_t n : ints{1, 0, 4, 6, 6, e, 2, 2, 0, 0, 6, e, 2, 2, 1, 0, 4, e, 2, 5, 3, 0})
+      attrs.push_back(n);
+    put(pt::def<fold>, {t, t}, attrs);
+  };
+  put_greatest(f64({4, 6}), {1});
+  put_greatest(f64({6}), {0});
+  put_greatest(i32({2, 4, 3}), {0, 2});
+  put_greatest({dtype::u8, {4, 3}}, {0});
+  put_greatest(f64({4, 2}), {});
+  put_maps(i32({4, 6}), {1});
+  put_maps(i32({6, 2, 2}), {0, 2});
+  put_maps({dtype::u16, {4, 3}}, {0});
+  put_maps(f64({2, 4}), {1});
   put(pt::def<optimization_barrier>, {f32({4, 6})});
   put(pt::def<optimization_barrier>, {f32({4, 6}), i32({5, 1, 2}), f64({})});
   put(pt::def<optimization_barrier>, {i1({7}), f64({3})});

@@ -35,22 +35,18 @@ struct family {
   int weight;
   bool (*draw)(writer&);
 };
-inline constexpr family tame_families[] = {{5, &draw_arithmetic},    {1, &draw_quotient},
-                                           {1, &draw_rounding},      {3, &draw_math},
-                                           {3, &draw_bits},          {1, &draw_comparison},
-                                           {1, &draw_selection},     {1, &draw_conversion},
-                                           {1, &draw_constant},      {2, &draw_identity},
-                                           {2, &draw_broadcast},     {1, &draw_transpose},
-                                           {2, &draw_reshape},       {1, &draw_concatenate},
-                                           {1, &draw_slice},         {1, &draw_pad},
-                                           {1, &draw_reverse},       {1, &draw_roll},
-                                           {1, &draw_dynamic_slice}, {1, &draw_gather},
-                                           {1, &draw_scatter},       {1, &draw_sort},
-                                           {2, &draw_reduce},        {1, &draw_cumsum},
-                                           {1, &draw_reduce_window}, {1, &draw_selecting_window},
-                                           {1, &draw_convolution},   {2, &draw_dot},
-                                           {3, &draw_layer},         {1, &draw_linear_system},
-                                           {3, &draw_control},       {1, &draw_many}};
+inline constexpr family tame_families[] = {
+    {5, &draw_arithmetic},    {1, &draw_quotient},      {1, &draw_rounding},
+    {3, &draw_math},          {3, &draw_bits},          {1, &draw_comparison},
+    {1, &draw_selection},     {1, &draw_conversion},    {1, &draw_constant},
+    {2, &draw_identity},      {2, &draw_broadcast},     {1, &draw_transpose},
+    {2, &draw_reshape},       {1, &draw_concatenate},   {1, &draw_slice},
+    {1, &draw_pad},           {1, &draw_reverse},       {1, &draw_roll},
+    {1, &draw_dynamic_slice}, {1, &draw_gather},        {1, &draw_scatter},
+    {1, &draw_sort},          {2, &draw_reduce},        {1, &draw_cumsum},
+    {1, &draw_fold},          {1, &draw_reduce_window}, {1, &draw_selecting_window},
+    {1, &draw_convolution},   {2, &draw_dot},           {3, &draw_layer},
+    {1, &draw_linear_system}, {3, &draw_control},       {1, &draw_many}};
 
 /// Those for floats of any value.
 inline constexpr family wild_families[] = {{5, &draw_arithmetic},

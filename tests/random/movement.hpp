@@ -335,4 +335,33 @@ inline bool draw_sort(writer& w) {
                 infos);
 }
 
+/// A function of its own: the greatest element; maps x -> a x + b, one after the other.
+inline bool draw_fold(writer& w) {
+  const bool maps = w.r.one_in(2);
+  const auto x =
+      maps ? w.any([&](value_id v) { return pt::is_integer(w.element(v)) && w.rank(v) > 0; })
+           : w.any_number(1);
+  if (x < 0) return false;
+  const dtype t = w.element(x);
+  const shape s = w.dims(x);
+  ints dims;
+  for (int d = 0; d < s.rank; ++d)
+    if (w.r.one_in(2) && (maps || s[d] > 0)) dims.push_back(d);
+  pt::builder f;
+  std::vector<value_id> in;
+  for (int i = 0; i < (maps ? 4 : 2); ++i) in.push_back(pt::ops::parameter(f, "", {t, {}}));
+  const auto give = [&](value_id v) { f.p.outputs.push_back({v, {}}); };
+  if (!maps) {
+    give(pt::ops::maximum(f, in[0], in[1]));
+    const value_id operands[] = {x};
+    const std::int64_t least[] = {pt::identity_bits(pt::combiner::max, t)};
+    return w.done(pt::ops::fold(w.b, operands, dims, least, w.r.one_in(2), f.p), w.info(x));
+  }
+  give(pt::ops::multiply(f, in[2], in[0]));
+  give(pt::ops::add(f, pt::ops::multiply(f, in[2], in[1]), in[3]));
+  const value_id operands[] = {x, w.any([&](value_id v) { return w.type(v) == w.type(x); })};
+  const std::int64_t same[] = {1, 0};
+  return w.done(pt::ops::fold(w.b, operands, dims, same, false, f.p), {all_of(t), all_of(t)});
+}
+
 }  // namespace random_test

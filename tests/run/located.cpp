@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <partita/prove/prove.hpp>
+#include <partita/run/refute.hpp>
 
 #include "../data.hpp"
 
@@ -360,4 +361,82 @@ TEST_CASE("updates that are none: each device starts where the first one does") 
   REQUIRE(!p.error);
   for (const char* name : {"u", "i", "v", "j"})
     for (int dim : {0, 1}) check(p, both, schedule(manual("B", {{name, dim}}, pt::uneven::pad)));
+}
+
+namespace {
+
+/// log(exp(a) + exp(b)), and the mean of numbers and how many they are, by functions of one's own.
+struct log_add {
+  static constexpr double identity = -std::numeric_limits<double>::infinity();
+  static constexpr bool commutes = true;
+  constexpr auto operator()(auto a, auto b) const {
+    const auto most = pt::maximum(a, b);
+    return most + pt::log(pt::exp(a - most) + pt::exp(b - most));
+  }
+};
+/// Maps x -> a x + b, one after the other.
+struct compose {
+  static constexpr std::tuple<double, double> identity{1, 0};
+  static constexpr bool commutes = false;
+  constexpr auto operator()(auto f, auto g) const {
+    const auto [a, b] = f;
+    const auto [c, d] = g;
+    return std::tuple{c * a, c * b + d};
+  }
+};
+struct greatest_of_two {
+  static constexpr int identity = -100;
+  static constexpr bool commutes = true;
+  constexpr auto operator()(auto a, auto b) const { return pt::maximum(a, b); }
+};
+struct last_of_two {
+  static constexpr int identity = 0;
+  static constexpr bool commutes = false;
+  constexpr auto operator()(auto a, auto b) const { return select(pt::equal(b, b - b), a, b); }
+};
+constexpr auto log_sum = [](auto z) { return pt::fold<log_add, 1>(z); };
+constexpr auto log_sum_step = [] {
+  return pt::partition(pt::trace(log_sum, pt::input<float, 6, 16>("z")), four, schedule(columns));
+};
+// What is made of each piece, 6 numbers of 4 bytes, to three other devices.
+static_assert(pt::check<log_sum_step>.collectives == pt::collectives{.all_gather = 1});
+static_assert(pt::check<log_sum_step>.collective_bytes == 3 * 6 * 4);
+
+}  // namespace
+
+TEST_CASE("reductions by a function of one's own, of pieces") {
+  const auto gradient =
+      pt::trace([](auto z) { return pt::grad([](auto x) { return pt::sum(log_sum(x)); }, z); },
+                pt::input<double, 6, 16>("z"));
+  const auto in = pt::inputs_of_seed(gradient, 3);
+  const auto softmax =
+      pt::trace([](auto z) { return pt::nn::softmax(z); }, pt::input<double, 6, 16>("z"));
+  CHECK(pt::all_close(pt::evaluate(gradient, in), pt::evaluate(softmax, in), 1e-12, 1e-12));
+
+  const auto maps = pt::trace(
+      [](auto z, auto u) {
+        const auto [a, b] = pt::fold<compose, 1>(z, u);
+        return std::tuple{a, b};
+      },
+      pt::input<int, 4, 16>("z"), pt::input<int, 4, 16>("u"));
+  const auto both_cut = manual("M", {{"z", 1}, {"u", 1}}),
+             batch = manual("B", {{"z", 0}, {"u", 0}});
+  const auto more = manual("B", {{"z", 1}, {"u", 1}});
+  CHECK(check(maps, four, schedule(both_cut)) == pt::collectives{.all_gather = 2});
+  CHECK(check(maps, both, schedule(both_cut, batch)) == pt::collectives{.all_gather = 2});
+  CHECK(check(maps, both, schedule(both_cut, more)) == pt::collectives{.all_gather = 2});
+  // In any order where the function commutes, else along the first dimension alone.
+  const auto two_dims = [](auto f) {
+    return pt::trace([f](auto z) { return f(z); }, pt::input<int, 4, 8, 3>("z"));
+  };
+  const auto rows_cut = manual("M", {{"z", 0}});
+  for (const auto& tactic : {columns, rows_cut})
+    CHECK(check(two_dims([](auto z) { return pt::fold<greatest_of_two, 0, 1>(z); }), four,
+                schedule(tactic)) == pt::collectives{.all_gather = 1});
+  const auto last = two_dims([](auto z) { return pt::fold<last_of_two, 0, 1>(z); });
+  CHECK(check(last, four, schedule(rows_cut)) == pt::collectives{.all_gather = 1});
+  CHECK(pt::summarize(pt::partition(last, four, schedule(rows_cut))).collective_bytes == 3 * 3 * 4);
+  CHECK(check(last, four, schedule(columns)) == pt::collectives{.all_gather = 1});
+  CHECK(pt::summarize(pt::partition(last, four, schedule(columns))).collective_bytes ==
+        3 * 4 * 2 * 3 * 4);
 }

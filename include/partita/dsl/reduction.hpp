@@ -3,7 +3,8 @@
 
 #include <bit>
 
-#include <partita/dsl/apply.hpp>
+#include <partita/dsl/region.hpp>
+#include <partita/op/fold.hpp>
 #include <partita/support/number_text.hpp>
 
 namespace partita {
@@ -108,6 +109,61 @@ constexpr auto argmax(const X& x) {
 template <int Dim, Tensor X>
 constexpr auto argmin(const X& x) {
   return std::get<1>(min_with_position<Dim>(x));
+}
+
+namespace dsl_detail {
+/// Scalars of the elements of tensors, as an argument of a function: one, or a tuple.
+template <class... Xs>
+constexpr auto scalar_arguments(builder& b) {
+  if constexpr (sizeof...(Xs) == 1)
+    return (bind_region(b, tensor<typename Xs::element>()), ...);
+  else
+    return std::tuple{bind_region(b, tensor<typename Xs::element>())...};
+}
+/// A number as the op `constant` stores it.
+constexpr std::int64_t stored_number(dtype t, auto number) {
+  return is_floating(t) ? std::bit_cast<std::int64_t>(static_cast<double>(number))
+                        : static_cast<std::int64_t>(number);
+}
+template <class F, class Dims, class... Xs>
+struct fold_emitter {
+  constexpr value_id operator()(builder& b, const value_id* v, const shape&) const {
+    builder f;
+    const auto left = scalar_arguments<Xs...>(f), right = scalar_arguments<Xs...>(f);
+    return_from(f, F{}(left, right));
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      std::int64_t identities[sizeof...(Xs)] = {};
+      if constexpr (sizeof...(Xs) == 1)
+        ((identities[I] = stored_number(dtype_of<typename Xs::element>, F::identity)), ...);
+      else
+        ((identities[I] = stored_number(dtype_of<typename Xs::element>, std::get<I>(F::identity))),
+         ...);
+      return ops::fold(b, {v, sizeof...(Xs)}, Dims::list(), identities, F::commutes, f.p);
+    }
+    (std::index_sequence_for<Xs...>{});
+  }
+};
+}  // namespace dsl_detail
+
+/// Combines the elements along some dimensions, which disappear, by an associative function of your
+/// own, of scalars: what stands before, what stands behind. Of several tensors the function takes
+/// and gives a tuple with an element of each.
+///
+/// ```cpp
+/// struct log_add {
+///   static constexpr double identity = -infinity;  // several: std::tuple{-infinity, 0}
+///   static constexpr bool commutes = true;
+///   constexpr auto operator()(auto a, auto b) const { return a + log1p(exp(b - a)); }
+/// };
+/// const auto y = pt::fold<log_add, 1>(x);  // (n, k) -> (n)
+/// ```
+template <class F, int... Dims, Tensor X, Tensor... Xs>
+constexpr auto fold(const X& x, const Xs&... xs) {
+  using emitter = dsl_detail::fold_emitter<F, axes<Dims...>, X, Xs...>;
+  if constexpr (sizeof...(Xs) == 0)
+    return dsl_detail::apply(emitter{}, x);
+  else
+    return dsl_detail::apply_results<1 + sizeof...(Xs)>(emitter{}, x, xs...);
 }
 
 /// Options of cumsum and the like: from the last element on; without the element itself.

@@ -15,6 +15,7 @@
 #include <partita/op/dot_general.hpp>
 #include <partita/op/dynamic_slice.hpp>
 #include <partita/op/extremum.hpp>
+#include <partita/op/fold.hpp>
 #include <partita/op/gather.hpp>
 #include <partita/op/identity.hpp>
 #include <partita/op/linalg.hpp>
@@ -111,6 +112,7 @@ inline constexpr const op_def* registry[] = {
     &def<op::select_and_scatter>,
     &def<op::select_and_gather>,
     &def<op::cumsum>,
+    &def<op::fold>,
     &def<op::transpose>,
     &def<op::reshape>,
     &def<op::dot_general>,

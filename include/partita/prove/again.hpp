@@ -1,8 +1,10 @@
-/// Reductions that no combiner joins: of pairs of a value and its position.
+/// Reductions that no combiner joins: of pairs of a value and its position, and by functions of a
+/// user's own.
 ///
 /// Law       What is extreme among the extremes of pieces, put together in any order, is extreme
 ///           among all: a position tells which of equal values is meant. So are the k greatest ones
-///           among the k greatest of each piece.
+///           among the k greatest of each piece. What an associative function makes of pieces is
+///           combined by it once more, in their order if it does not commute.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +15,51 @@
 
 namespace partita::prove_detail {
 
-constexpr bool is_of_pairs(const site& at) {
-  return (at.def().id == def<op::reduce>.id || at.def().id == def<op::top_k>.id) &&
-         at.operand_count() == 2;
+constexpr bool is_fold(const site& at) { return at.def().id == def<op::fold>.id; }
+constexpr bool joins_pieces(const site& at) {
+  return is_fold(at) || ((at.def().id == def<op::reduce>.id || at.def().id == def<op::top_k>.id) &&
+                         at.operand_count() == 2);
 }
 
 /// Which dimensions of its operands such an op looks through, and where the others are in its
 /// results.
-struct paired_dims {
+struct joined_dims {
   bool cut[max_rank] = {};    ///< by dimension of the operands: those that it looks through
   int to_dim[max_rank] = {};  ///< dimension of the results; -1: they lack it
   int rank = 0;               ///< of the results
 
-  constexpr explicit paired_dims(const site& at) {
+  constexpr explicit joined_dims(const site& at) {
     const int given = at.operand_type(0).shape.rank;
     const bool keeps = at.def().id == def<op::top_k>.id;
+    const op::fold::parts fold(at.attrs(), static_cast<std::size_t>(at.operand_count()));
     for (int d = 0; d < given; ++d) {
-      cut[d] = keeps
-                   ? d == given - 1
+      cut[d] = keeps ? d == given - 1
+               : is_fold(at)
+                   ? fold.reduces(d)
                    : op::reduce::reduced(at.attrs().data(), static_cast<int>(at.attrs().size()), d);
       to_dim[d] = cut[d] && !keeps ? -1 : rank++;
     }
   }
 };
 
+/// Do two such ops do the same, but for which dimensions they look through?
+constexpr bool join_alike(const site& a, const site& b) {
+  if (!is_fold(a)) return a.attrs()[0] == b.attrs()[0];
+  const auto n = static_cast<std::size_t>(a.operand_count());
+  const op::fold::parts x(a.attrs(), n), y(b.attrs(), n);
+  return x.commutes == y.commutes && same_elements(x.results, y.results) &&
+         same_elements(x.code, y.code);
+}
+
 /// Of pieces: the results for each of them, terms of their own that have one dimension more.
 constexpr bool reduce_pieces(workspace& w, const site& at, claim_list& to) {
-  if (!is_of_pairs(at) || at.op < 0) return false;
+  if (!joins_pieces(at) || at.op < 0) return false;
   for (const auto& c : w.chosen)
     if (c.sums.any() || c.scale != 1) return false;
   int t = w.all.terms.first_candidate(at.def(), w.given);
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != at.result_type(0).element ||
-        w.all.terms[t].shape.rank == max_rank || w.all.terms[t].at.attrs()[0] != at.attrs()[0])
+        w.all.terms[t].shape.rank == max_rank || !join_alike(w.all.terms[t].at, at))
       continue;
     op_law law(w.all, w.room, t, w.map(), at, w.given);
     piece pieces;
@@ -55,8 +69,8 @@ constexpr bool reduce_pieces(workspace& w, const site& at, claim_list& to) {
     if (!law.apply(results, sums) || sums.any() || pieces.count == 0) continue;
     std::int64_t count = 1;
     for (int i = 0; i < pieces.count; ++i) count *= pieces.digits[i].extent;
-    const int first = w.all.pieces_of(t, count);
-    for (int r = 0; r < 2; ++r) {
+    const int first = w.all.pieces_of(t, count, at.result_count());
+    for (int r = 0; r < at.result_count(); ++r) {
       const view& of = results[static_cast<std::size_t>(r)];
       view v(of.rank, of.dims + 1);
       for (int d = 0; d < of.dims; ++d) {
@@ -76,17 +90,24 @@ constexpr bool reduce_pieces(workspace& w, const site& at, claim_list& to) {
 
 /// Of those of all pieces: the results.
 constexpr bool reduce_again(workspace& w, const site& at, claim_list& to) {
-  if (!is_of_pairs(at) || w.chosen.size() != 2) return false;
-  const claim a = w.chosen[0], b = w.chosen[1];
+  if (!joins_pieces(at) || at.op < 0) return false;
+  const claim a = w.chosen[0];
   const int of = w.all.terms[a.term].pieces_of;
-  if (of < 0 || b.term != a.term + 1 || w.all.terms[b.term].pieces_of != of + 1 ||
-      a.view != b.view || a.view == open_view || a.sums.any() || b.sums.any() || a.scale != 1 ||
-      b.scale != 1 || w.all.terms[of].at.attrs()[0] != at.attrs()[0])
+  if (of < 0 || a.view == open_view || w.all.terms[of].at.def().id != at.def().id ||
+      w.all.terms[of].at.operand_count() != at.operand_count() ||
+      !join_alike(w.all.terms[of].at, at))
     return false;
+  for (int i = 0; i < at.operand_count(); ++i) {
+    const claim& each = w.chosen[static_cast<std::size_t>(i)];
+    if (each.term != a.term + i || w.all.terms[each.term].pieces_of != of + i ||
+        each.view != a.view || each.sums.any() || each.scale != 1)
+      return false;
+  }
   const view& v = w.all.views[a.view];
   const shape &given = at.operand_type(0).shape, &tensor = w.all.terms[a.term].shape;
   const int last = v.dims - 1;
-  const paired_dims dims(at);
+  const joined_dims dims(at);
+  const bool ordered = is_fold(at) && !op::fold::parts(at.attrs(), w.chosen.size()).commutes;
   piece all, of_each;  // the pieces, and what of each of them
   view result(dims.rank, last);
   std::int64_t seen[max_rank] = {};
@@ -114,12 +135,14 @@ constexpr bool reduce_again(workspace& w, const site& at, claim_list& to) {
     result.add(to, to, tensor.extents[to], 1);
   }
   if (v.start[last] != 0 || all.covered() != tensor.extents[last]) return false;
+  if (ordered && (all.count != 1 || all.digits[0].stride != 1)) return false;
   for (int d = 0; d < last; ++d) {
     result.start[d] = v.start[d];
     result.beyond[d] = v.beyond[d];
   }
   if (!result.good()) return false;
-  for (int r = 0; r < 2; ++r) w.add(to, at.result(r), {of + r, w.number(result, of + r), {}});
+  for (int r = 0; r < at.result_count(); ++r)
+    w.add(to, at.result(r), {of + r, w.number(result, of + r), {}});
   return true;
 }
 

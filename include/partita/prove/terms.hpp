@@ -449,13 +449,13 @@ struct meanings {
     terms[t].unsummed = made;
     return made;
   }
-  /// What an op of two results makes of each piece of what it reduces: two terms, one dimension
-  /// more for the pieces.
-  constexpr int pieces_of(int t, std::int64_t count) {
+  /// What an op of so many results makes of each piece of what it reduces: as many terms, one
+  /// dimension more for the pieces.
+  constexpr int pieces_of(int t, std::int64_t count, int results) {
     for (const auto& each : piece_terms)
       if (each.of == t && each.count == count) return each.first;
     int first = -1;
-    for (int r = 0; r < 2; ++r) {
+    for (int r = 0; r < results; ++r) {
       tensor_type type{terms[t + r].element, terms[t + r].shape};
       type.shape.push_back(count);
       const int made = terms.fresh(type);

@@ -14,6 +14,7 @@ inline constexpr const op_def* composites[] = {
     &def<op::call>,
     &def<op::convolution>,
     &def<op::cumsum>,
+    &def<op::fold>,
     &def<op::gather>,
     &def<op::random_bits>,
     &def<op::reduce_window>,

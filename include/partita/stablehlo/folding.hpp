@@ -1,6 +1,7 @@
 /// Reductions by any function: halves are combined element by element, until one is left.
 #pragma once
 
+#include <partita/op/fold.hpp>
 #include <partita/op/window.hpp>
 #include <partita/stablehlo/op_context.hpp>
 
@@ -171,6 +172,14 @@ constexpr void fold(op_context& c, ops::ints dims) {
   if (none) {  // Nothing to combine.
     for (std::size_t i = 0; i < f.n; ++i)
       c.give(ops::broadcast_in_dim(c.b, c.x(f.n + i), rest, {}));
+    return;
+  }
+  if (vec<std::int64_t> code, results; op::scalar_function::encode(c.regions[0], code, results)) {
+    const vec<std::int64_t> nothing(f.n, 0);  // (No dimension is empty.)
+    const value_id first = ops::fold(c.b, {xs.data(), xs.size()}, dims,
+                                     {nothing.data(), nothing.size()}, false, c.regions[0]);
+    for (std::size_t i = 0; i < f.n && first >= 0; ++i) xs[i] = first + static_cast<int>(i);
+    if (!c.failed()) f.give(xs);
     return;
   }
   // (The last dimensions first: elements are combined in row-major order.)

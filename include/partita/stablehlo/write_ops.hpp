@@ -544,6 +544,56 @@ constexpr void write_reduce(body_writer& w, op_id o) {
   const auto to = w.result_types(o);
   w.signature(from, {to.data(), to.size()});
 }
+/// A reduction with a program, in a function: read again it is one that starts from nothing.
+constexpr void write_fold(body_writer& w, op_id o) {
+  const op_node& n = w.p.op(o);
+  const op::fold::parts parts(w.p.attrs(o), static_cast<std::size_t>(n.operand_count));
+  const auto from = w.operand_types(o), to = w.result_types(o);
+  const text name = w.m.new_name(n.def->name);
+  builder b;
+  vec<value_id> scalars;
+  for (int side = 0; side < 2; ++side)
+    for (const auto& t : from) scalars.push_back(ops::parameter(b, "", {t.element, {}}));
+  for (value_id v : op::fold::emit(b, parts, scalars)) b.p.outputs.push_back({v, {}});
+  w.m.error.record(b.p.error);
+  if (w.m.error) return;
+  function_writer f;
+  body_writer all(w.m, f, w.p);
+  f.out << "  func.func private @" << name << '(';
+  append_list(f.out, n.operand_count, [&](int i) {
+    f.out << "%arg" << i << ": " << mlir_type{from[static_cast<std::size_t>(i)]};
+  });
+  f.out << ") -> (";
+  append_list(f.out, n.result_count,
+              [&](int i) { f.out << mlir_type{to[static_cast<std::size_t>(i)]}; });
+  f.out << ") {\n";
+  vec<tensor_type> types(from.begin(), from.end());
+  vec<ssa> initial, made;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    types.push_back({from[i].element, {}});
+    initial.push_back(all.constant(types.back(), parts.identities[i]));
+  }
+  all.indent();
+  const ssa first = all.fresh();
+  f.out << first;
+  if (n.result_count > 1) f.out << ':' << n.result_count;
+  f.out << " = \"stablehlo.reduce\"(";
+  for (int i = 0; i < n.operand_count; ++i) f.out << "%arg" << i << ", ";
+  append_list(f.out, n.operand_count,
+              [&](int i) { f.out << initial[static_cast<std::size_t>(i)]; });
+  f.out << ") <{dimensions = ";
+  write_array(f.out, parts.dims);
+  f.out << "}> (";
+  all.region(b.p);
+  f.out << ')';
+  all.signature({types.data(), types.size()}, {to.data(), to.size()});
+  for (int i = 0; i < n.result_count; ++i)
+    made.push_back({first.number, n.result_count > 1 ? i : -1});
+  all.return_values("return", {made.data(), made.size()}, {to.data(), to.size()});
+  f.out << "  }\n";
+  w.m.functions << f.out;
+  write_composite(w, o, name.view());
+}
 /// `window_dimensions = array<i64: 1, 2>, ...`
 constexpr void write_windows(text& out, const op::windows& w) {
   const auto list = [&](std::string_view name, auto each) {
@@ -1102,6 +1152,7 @@ inline constexpr written_op written_ops[] = {
     {&def<op::dot_general>, &write_dot_general},
     {&def<op::dynamic_slice>, &write_dynamic_slice},
     {&def<op::dynamic_update_slice>, &write_dynamic_update_slice},
+    {&def<op::fold>, &write_fold},
     {&def<op::gather>, &write_gather},
     {&def<op::iota>, &write_iota},
     {&def<op::literal>, &write_literal},

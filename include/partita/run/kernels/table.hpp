@@ -7,6 +7,7 @@
 #include <partita/run/kernels/convolution.hpp>
 #include <partita/run/kernels/cumsum.hpp>
 #include <partita/run/kernels/dot_general.hpp>
+#include <partita/run/kernels/fold.hpp>
 #include <partita/run/kernels/gather.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/linalg.hpp>
@@ -34,6 +35,7 @@ inline constexpr kernel_entry kernel_table[] = {
     {&def<op::select_and_scatter>, &select_and_scatter_kernel},
     {&def<op::select_and_gather>, &select_and_gather_kernel},
     {&def<op::cumsum>, &cumsum_kernel},
+    {&def<op::fold>, &fold_kernel},
     {&def<op::transpose>, &transpose_kernel},
     {&def<op::dot_general>, &dot_general_kernel},
     {&def<op::convolution>, &convolution_kernel},

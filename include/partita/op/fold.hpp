@@ -1,0 +1,305 @@
+/// fold: combines elements by a function of the user's own.
+#pragma once
+
+#include <partita/op/reverse_mode.hpp>
+#include <partita/op/step_ops.hpp>
+
+namespace partita::op {
+
+/// A function of scalars as numbers, which travel as the attributes of an op: one step after the
+/// other, of the inputs and of what steps before it made. A step: its op's place in `step_ops`, the
+/// type of what it makes (-1 - i: that of input i), how many operands it has and which, how many
+/// attributes and which.
+///
+/// Cost: linear in the steps.
+class scalar_function {
+ public:
+  struct step {
+    const op_def* def = nullptr;
+    std::int64_t type = 0;
+    span<const std::int64_t> operands, attrs;
+  };
+
+  constexpr explicit scalar_function(span<const std::int64_t> code) : rest_(code) {}
+
+  /// The next step; false at the end, or where the numbers are none.
+  constexpr bool next(step& s) {
+    constexpr auto ops = static_cast<std::int64_t>(sizeof(step_ops) / sizeof(step_ops[0]));
+    if (rest_.empty() || !good) return false;
+    good = false;
+    if (rest_.size() < 4 || rest_[0] < 0 || rest_[0] >= ops || rest_[1] < -max_inputs ||
+        rest_[1] >= dtype_count)
+      return false;
+    s.def = step_ops[rest_[0]];
+    s.type = rest_[1];
+    rest_ = rest_.subspan(2);
+    return good = list(s.operands) && list(s.attrs);
+  }
+  bool good = true;
+
+  /// The numbers of a program of scalars; false: it has a step that works on more than elements.
+  static constexpr bool encode(const program& f, vec<std::int64_t>& code,
+                               vec<std::int64_t>& results) {
+    vec<std::int64_t> place(f.types.size(), -1);
+    std::int64_t count = 0;
+    for (value_id v : f.inputs) place[static_cast<std::size_t>(v)] = count++;
+    for (op_id o = 0; o < f.op_count(); ++o) {
+      if (f.is(o, op_role::parameter)) continue;
+      const int which = step_of(*f.op(o).def);
+      if (which < 0 || f.type(f.op(o).result).shape.rank > 0) return false;
+      code.push_back(which);
+      code.push_back(type_of(f, f.type(f.op(o).result).element));
+      code.push_back(f.op(o).operand_count);
+      for (value_id v : f.operands(o)) code.push_back(place[static_cast<std::size_t>(v)]);
+      code.push_back(static_cast<std::int64_t>(f.attrs(o).size()));
+      for (auto a : f.attrs(o)) code.push_back(a);
+      place[static_cast<std::size_t>(f.op(o).result)] = count++;
+    }
+    for (const auto& each : f.outputs)
+      results.push_back(place[static_cast<std::size_t>(each.value)]);
+    return true;
+  }
+  /// Appends the steps, on tensors of one shape and scalars; `values` are its inputs, and get what
+  /// each step makes. False if they are no such function.
+  constexpr bool emit(builder& b, vec<value_id>& values) {
+    step s;
+    const std::size_t inputs = values.size();
+    while (next(s)) {
+      vec<value_id> operands;
+      for (auto i : s.operands) {
+        if (i < 0 || i >= static_cast<std::int64_t>(values.size())) return false;
+        operands.push_back(values[static_cast<std::size_t>(i)]);
+      }
+      const auto like = static_cast<std::size_t>(s.type < 0 ? -1 - s.type : 0);
+      if (like >= inputs) return false;
+      const dtype t = s.type < 0 ? b.type(values[like]).element : static_cast<dtype>(s.type);
+      values.push_back(
+          b.emit(*s.def, {operands.data(), operands.size()}, s.attrs, tensor_type{t, {}}));
+      if (b.failed() || b.type(values.back()).element != t) return false;
+    }
+    return good;
+  }
+
+ private:
+  span<const std::int64_t> rest_;
+
+  static constexpr std::int64_t max_inputs = 1 << 20;
+
+  /// (So a function of numbers of one type is one of numbers of another type.)
+  static constexpr std::int64_t type_of(const program& f, dtype t) {
+    for (int i = 0; i < f.input_count(); ++i)
+      if (f.input_type(i).element == t) return -1 - i;
+    return static_cast<std::int64_t>(t);
+  }
+  static constexpr int step_of(const op_def& d) {
+    constexpr int count = sizeof(step_ops) / sizeof(step_ops[0]);
+    for (int i = 0; i < count; ++i)
+      if (step_ops[i]->id == d.id) return i;
+    return -1;
+  }
+  constexpr bool list(span<const std::int64_t>& to) {
+    if (rest_.empty() || rest_[0] < 0 || rest_[0] >= static_cast<std::int64_t>(rest_.size()))
+      return false;
+    const auto count = static_cast<std::size_t>(rest_[0]);
+    to = rest_.subspan(1, count);
+    rest_ = rest_.subspan(1 + count);
+    return true;
+  }
+};
+
+/// Combines the elements along some dimensions, which disappear, by an associative function of the
+/// user's own, of n + n scalars: what stands before, then what stands behind, each one of every
+/// operand. It may swap them if it commutes. An empty dimension gives the identity.
+///
+/// Shapes    n times (s...) -> n times (s without dims)
+/// Attributes: 1 if it commutes, the number of dimensions and the dimensions, strictly increasing,
+///           n identities as `constant` stores them, the n results among inputs and steps, and the
+///           steps (see scalar_function)
+/// Tile map  ([i, k]) -> ([i])  again={k}: what is made of pieces is combined once more. If it does
+///           not commute only the first of the dimensions may be cut
+/// Cost      one flop per step and element
+/// Errors    S103 shapes differ, S110 bad dimensions, S198 the attributes are no such function
+struct fold {
+  static constexpr std::string_view name = "fold";
+  /// The attributes, by what they mean.
+  struct parts {
+    bool good = false, commutes = false;
+    span<const std::int64_t> dims, identities, results, code;
+
+    constexpr parts(span<const std::int64_t> attrs, std::size_t operands) {
+      if (attrs.size() < 2 || attrs[1] < 0 || attrs[1] > max_rank) return;
+      const auto count = static_cast<std::size_t>(attrs[1]);
+      if (attrs.size() < 2 + count + 2 * operands) return;
+      commutes = attrs[0] != 0;
+      dims = attrs.subspan(2, count);
+      identities = attrs.subspan(2 + count, operands);
+      results = attrs.subspan(2 + count + operands, operands);
+      code = attrs.subspan(2 + count + 2 * operands);
+      good = attrs[0] == 0 || attrs[0] == 1;
+    }
+    constexpr bool reduces(int d) const {
+      for (auto each : dims)
+        if (each == d) return true;
+      return false;
+    }
+  };
+  /// Appends the function; `values` are its inputs, tensors of one shape or scalars. Gives its
+  /// results; none if it is not one.
+  static constexpr vec<value_id> emit(builder& b, const parts& p, vec<value_id> values) {
+    scalar_function f(p.code);
+    if (!f.emit(b, values)) return {};
+    vec<value_id> made;
+    for (auto r : p.results) {
+      if (r < 0 || r >= static_cast<std::int64_t>(values.size())) return {};
+      made.push_back(values[static_cast<std::size_t>(r)]);
+    }
+    return made;
+  }
+  static constexpr void infer(infer_context& c) {
+    const std::size_t n = c.operands.size();
+    const parts p(c.attrs, n);
+    if (n == 0 || !p.good)
+      return c.fail("S198", name, ": ", n, " operands and ", c.attrs.size(),
+                    " attributes are no function of scalars");
+    const shape& from = c.operands[0].shape;
+    for (const auto& t : c.operands)
+      if (!same_shape(t.shape, from))
+        return c.fail("S103", name, ": shapes ", from, " and ", t.shape, " differ");
+    std::int64_t previous = -1;
+    for (auto d : p.dims) {
+      if (d <= previous || d >= from.rank)
+        return c.fail("S110", name, ": dimension ", d, " is out of order or out of range for ",
+                      c.operands[0]);
+      previous = d;
+    }
+    builder b;
+    vec<value_id> scalars;
+    const std::int64_t zero[] = {0};
+    for (int side = 0; side < 2; ++side)
+      for (const auto& t : c.operands)
+        scalars.push_back(b.emit(def<constant>, {}, zero, {t.element, {}}));
+    const vec<value_id> made = emit(b, p, scalars);
+    bool good = made.size() == n && !b.failed();
+    for (std::size_t i = 0; good && i < n; ++i)
+      good = b.type(made[i]) == tensor_type{c.operands[i].element, {}};
+    if (!good)
+      return c.fail("S198", name, ": its steps make no scalar of the type of each operand");
+    shape to;
+    for (int d = 0; d < from.rank; ++d)
+      if (!p.reduces(d)) to.push_back(from[d]);
+    c.result = {c.operands[0].element, to};
+    for (std::size_t i = 1; i < n; ++i) c.more.push_back({c.operands[i].element, to});
+  }
+  static constexpr void tile_map(tile_map_context& c) {
+    const int n = static_cast<int>(c.operands.size());
+    const parts p({c.attrs, static_cast<std::size_t>(c.attr_count)}, c.operands.size());
+    int kept = 0;
+    for (int d = 0; d < c.operands[0].shape.rank; ++d) {
+      const bool reduced = p.reduces(d);
+      if (reduced && !p.commutes && d != p.dims[0]) continue;
+      c.tile(c.operands[0].shape[d], reduced ? no_dim : kept);
+      for (int i = 0; i < n; ++i) {
+        c.operand(i, d);
+        if (i > 0 && !reduced) c.also(i, kept);
+      }
+      if (reduced)
+        c.again();
+      else
+        ++kept;
+    }
+  }
+  /// That of the same function of halves: x0 x1, x2 x3, ... until one is left.
+  static constexpr void derive(derive_context& c) {
+    builder& b = c.b;
+    const op_node n = b.p.op(c.op);
+    const vec<std::int64_t> attrs(b.p.attrs(c.op).begin(), b.p.attrs(c.op).end());
+    const parts p({attrs.data(), attrs.size()}, static_cast<std::size_t>(n.operand_count));
+    vec<value_id> wanted, xs;
+    for (value_id v : b.p.operands(c.op)) xs.push_back(v);
+    if (b.type(xs[0]).shape.elements() == 0) return;
+    wanted = xs;
+    for (std::size_t i = p.dims.size(); i-- > 0;) halve(b, p, static_cast<int>(p.dims[i]), xs);
+    vec<op_detail::seed> seeds;
+    for (std::size_t i = 0; i < xs.size() && !b.failed(); ++i)
+      if (c.cotangents[i] >= 0)
+        seeds.push_back({xs[i], ops::reshape(b, c.cotangents[i], b.type(xs[i]).shape)});
+    const vec<value_id> found = op_detail::reverse(b, seeds, wanted);
+    for (std::size_t i = 0; i < found.size(); ++i) c.operands[i] = found[i];
+  }
+  static constexpr std::int64_t flops(const cost_context& c) {
+    scalar_function f(parts(c.attrs, c.operands.size()).code);
+    std::int64_t steps = 0;
+    for (scalar_function::step s; f.next(s);) ++steps;
+    return saturating_multiply(steps, c.operands[0].shape.elements());
+  }
+  template <class Fields>
+  static constexpr void attributes(Fields& f) {
+    const int n = static_cast<int>(f.operands.size());
+    f.flag("commutes");
+    f.counted("dims");
+    f.list("identity", n);
+    f.list("results", n);
+    f.rest("steps");
+  }
+
+ private:
+  static constexpr value_id cut(builder& b, value_id x, int d, std::int64_t begin, std::int64_t end,
+                                std::int64_t stride) {
+    const shape s = b.type(x).shape;
+    std::int64_t start[max_rank] = {}, limit[max_rank] = {}, strides[max_rank] = {};
+    for (int i = 0; i < s.rank; ++i) limit[i] = s[i], strides[i] = 1;
+    start[d] = begin, limit[d] = end, strides[d] = stride;
+    const auto rank = static_cast<std::size_t>(s.rank);
+    return ops::slice(b, x, {start, rank}, {limit, rank}, {strides, rank});
+  }
+  static constexpr void halve(builder& b, const parts& p, int d, vec<value_id>& xs) {
+    while (!b.failed() && b.type(xs[0]).shape[d] > 1) {
+      const std::int64_t count = b.type(xs[0]).shape[d], even = count / 2 * 2;
+      vec<value_id> both;
+      for (std::int64_t side = 0; side < 2; ++side)
+        for (value_id x : xs) both.push_back(cut(b, x, d, side, even, 2));
+      if (b.failed()) return;
+      const shape to = b.type(both[0]).shape;
+      vec<value_id> made = emit(b, p, both);
+      if (made.size() != xs.size())
+        b.p.error.record("S198", "fold: its steps make no scalar of the type of each operand");
+      for (std::size_t i = 0; i < made.size() && !b.failed(); ++i) {
+        if (b.type(made[i]).shape.rank != to.rank)
+          made[i] = ops::broadcast_in_dim(b, made[i], to, {});
+        if (even == count) continue;
+        const value_id parts[] = {made[i], cut(b, xs[i], d, even, count, 1)};
+        made[i] = ops::concatenate(b, parts, d);
+      }
+      xs = made;
+    }
+  }
+};
+
+}  // namespace partita::op
+
+namespace partita {
+PARTITA_OP(op::fold)
+}  // namespace partita
+
+namespace partita::ops {
+
+/// `f`: a program of n + n scalars that gives n; identities as `constant` stores them.
+constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, ints identities,
+                        bool commutes, const program& f) {
+  vec<std::int64_t> code, results;
+  b.p.error.record(f.error);
+  if (b.failed()) return -1;
+  if (!op::scalar_function::encode(f, code, results) || results.size() != operands.size() ||
+      f.inputs.size() != 2 * operands.size()) {
+    b.p.error.record("S198", "fold: its program is no function of ", 2 * operands.size(),
+                     " scalars, element by element, that gives ", operands.size());
+    return -1;
+  }
+  vec<std::int64_t> attrs{commutes ? 1 : 0, static_cast<std::int64_t>(dims.size())};
+  for (ints list :
+       {dims, identities, ints(results.data(), results.size()), ints(code.data(), code.size())})
+    attrs.insert_back(list.begin(), list.end());
+  return b.emit(def<op::fold>, operands, {attrs.data(), attrs.size()});
+}
+
+}  // namespace partita::ops
