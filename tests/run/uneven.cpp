@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <partita/prove/prove.hpp>
+
 #include "../data.hpp"
 
 namespace pt = partita;
@@ -512,5 +514,63 @@ TEST_CASE("uneven: what is sliced stays sliced when its larger copy is made") {
                                  tactics{pt::manual("B", {{"x", 0}}), tile("M", "z", 0)});
     check_equal(r, arguments(p, 1), 0);
     CHECK(r.output("y").sharding.dim_of(0) == 0);
+  }
+}
+
+namespace {
+
+/// Tactics on all values, two after the other along different axes: nothing differs.
+void check_pairs_of_tactics(const pt::program& p, std::initializer_list<const char*> names) {
+  const auto inputs = data::arguments(p);
+  const auto whole = pt::evaluate(p, inputs);
+  const pt::mesh mesh{{"A", 3}, {"B", 2}};
+  for (const char* first : names)
+    for (const char* second : names) {
+      const auto r = pt::partition(p, mesh, tactics{tile("A", first, 0), tile("B", second, 0)});
+      const bool same =
+          pt::equal(pt::emulate(r, inputs), whole) && pt::equal(pt::temporal(r, inputs), whole);
+      CHECK_MESSAGE(same, first, ' ', second, '\n', str(pt::print(r.core.p)));
+      CHECK_MESSAGE(pt::prove(r).proved, str(pt::print(r.device)));
+    }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "windows and their positions are padded each by itself, where they have little in common") {
+  check_pairs_of_tactics(pt::parse(R"(func @main(%x: tensor<16x3xf32>, %z: tensor<16x3xf32>) {
+  %y = ceil(%x) : tensor<16x3xf32>
+  %o = reduce_window(%y) {max, window=[3, 1], window_dilation=[2, 1], low=[2, 0]} : tensor<14x3xf32>
+  %p = reduce(%y) {add, dims=[1]} : tensor<16xf32>
+  %q = minimum(%x, %z) : tensor<16x3xf32>
+  return %o, %p, %q : tensor<14x3xf32>, tensor<16xf32>, tensor<16x3xf32>
+})"),
+                         {"x", "z", "o", "p", "q"});
+  check_pairs_of_tactics(pt::parse(R"(func @main(%x: tensor<14xf32>) {
+  %c = constant {0} : tensor<f32>
+  %y = pad(%x, %c) {low=[1], high=[1]} : tensor<16xf32>
+  %z = tanh(%y) : tensor<16xf32>
+  %o = pad(%z, %c) {low=[-2], high=[-2]} : tensor<12xf32>
+  return %o, %y : tensor<12xf32>, tensor<16xf32>
+})"),
+                         {"x", "o", "y"});
+}
+TEST_CASE("a pad of 28 to 30, and valid windows, forward and backward") {
+  const auto padded = pt::trace([](auto x) { return pt::pad<pt::axes<1>, pt::axes<1>>(x, 0); },
+                                pt::input<float, 28>("x"));
+  const auto p = pt::partition(padded, pt::mesh{{"B", 4}}, tactics{tile("B", "x", 0)});
+  // 28 in pieces of 7, 32 for 30 in pieces of 8: the first piece needs none of its neighbour's, the
+  // second one element of it, the third two.
+  CHECK(p.collectives == pt::collectives{.permute = 1});
+  CHECK(p.output("result").local_shape == pt::shape{8});
+  // A border of x serves the product and the gradient of w, one of the cotangent that of x. Of 28
+  // rows 7 each, of 26 positions 28.
+  const auto valid = windows_of(28, pt::conv<pt::conv_options{}, rows, rows>);
+  const auto q = pt::partition(valid, pt::mesh{{"B", 4}}, tactics{tile("B", "x", 1)});
+  CHECK(q.collectives == pt::collectives{.all_reduce = 2, .permute = 2});
+  for (const auto& each : {p, q}) {
+    const auto inputs = data::arguments(each.source);
+    CHECK(pt::equal(pt::emulate(each, inputs), pt::evaluate(each.source, inputs)));
+    CHECK(pt::prove(each).proved);
   }
 }

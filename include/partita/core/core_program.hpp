@@ -113,6 +113,10 @@ class core_program : public loop_program {
       if (f) return f;
       target = holder(v);
     }
+    if (policy == uneven::pad && size > 0) {
+      vec<dimension> seen;
+      widen_windows({target, dim}, axis, padded, seen);
+    }
     refine(axis);
     state_.actions.push_back({action_kind::tile, source_of(v), dim, axis, tactic, policy});
     if (!has_own_nest(target)) target = edit().insert_tiling(target, even);
@@ -312,6 +316,31 @@ class core_program : public loop_program {
     padder.enlarge();
     state_.padding.enlargements.push_back({source_of(v), dim, axis, tactic});
     return f;
+  }
+  struct dimension {
+    value_id value;
+    int dim;
+  };
+  /// Makes the positions of windows larger that slide over a dimension, or that over which those
+  /// slide whose positions it has, where the pieces do not divide them; and so on. What another
+  /// tactic refuses to pad stays as it is, and whole.
+  constexpr void widen_windows(dimension of, int axis, std::int64_t pieces, vec<dimension>& seen) {
+    for (const dimension& each : seen)
+      if (each.value == of.value && each.dim == of.dim) return;
+    seen.push_back(of);
+    const core_detail::dimension_class the_class(*this, of.value, of.dim, pieces);
+    for (const auto& each : the_class.loose()) {
+      const op_node n = p.op(each.op);
+      const factor of = map.at(each.op, each.factor);
+      for (int i = -1; i < n.operand_count; ++i) {
+        const int d = map.dim_of(of, i);
+        const value_id end = i < 0 ? n.result : p.operand(each.op, i);
+        if (d == no_dim || (end == each.value && d == each.dim)) continue;
+        if (true_shape(end)[d] < pieces || true_shape(end)[d] == 0) continue;
+        if (p.type(end).shape[d] % pieces == 0 || !widen(end, d, axis, pieces))
+          widen_windows({end, d}, axis, pieces, seen);
+      }
+    }
   }
   /// The present tactic refuses to pad this dimension.
   constexpr failure refuse(value_id v, value_id target, int dim) {

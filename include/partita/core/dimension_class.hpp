@@ -19,6 +19,13 @@ class dimension_class {
  public:
   using dim_set = std::uint8_t;  ///< bit per dimension
   static constexpr dim_set bit(int dim) { return static_cast<dim_set>(1u << dim); }
+  /// A factor of an op whose ends grow each by itself, and the end that is of the class.
+  struct loose_factor {
+    op_id op;
+    int factor;
+    value_id value;
+    int dim;
+  };
   struct tied_factor {
     op_id op;
     int factor;
@@ -53,6 +60,9 @@ class dimension_class {
   constexpr bool made_small(value_id v, int dim) const { return (made_small(v) & bit(dim)) != 0; }
   /// One may occur several times.
   constexpr const vec<tied_factor>& factors() const { return factors_; }
+  /// Of windows that slide over a dimension of the class, or to whose positions it belongs: those
+  /// that the other one is not tied by.
+  constexpr const vec<loose_factor>& loose() const { return loose_; }
   /// The factor of the class that a dimension of an operand (-1 - r: of result r) of an op grows
   /// by; or -1.
   constexpr int factor_of(op_id o, int end, int dim) const {
@@ -81,6 +91,7 @@ class dimension_class {
   number_set parts_;         ///< factors of the class that are the most major part of a dimension
   vec<member> open_;
   vec<tied_factor> factors_;
+  vec<loose_factor> loose_;
 
   constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
   constexpr void add(value_id v, int dim) {
@@ -110,7 +121,7 @@ class dimension_class {
     const factor& mine = c_.map.at(o, found);
     if (mine.combine != combiner::stack && !p_.op(o).def->reduces_identity) return -1;
     if (mine.again) return -1;
-    if (mine.halo && !stretched(o, found).possible) return -1;
+    if (mine.halo && !can_stretch(o, found)) return -1;
     bool good = true;
     part = false;
     for_each_end(o, [&](int e, value_id v) {
@@ -124,13 +135,33 @@ class dimension_class {
     });
     return good && (row.composed || mine.halo || !part) ? found : -1;
   }
+  constexpr bool can_stretch(op_id o, int f) const {
+    const halo_cut larger = stretched(o, f);
+    for (const halo_range& r : larger.ranges)
+      if (r.fill_operand >= 0 && !p_.is_zero(c_.source_of(p_.operand(o, r.fill_operand))))
+        return false;
+    return larger.possible;
+  }
+  /// Does an end of an op grow by itself? If the other one, in the same ratio, would not have the
+  /// pieces, or has grown so already.
+  constexpr bool is_loose(op_id o, int f, bool may_be) const {
+    const factor& of = c_.map.at(o, f);
+    if (!of.halo) return false;
+    if (c_.grows_apart(c_.map.ops[o].begin + f)) return true;
+    return may_be && greatest_common_divisor(of.size, count_) < pieces_ && stretched(o, f).apart;
+  }
   /// Takes in what an op ties to a dimension of one of its ends.
   constexpr bool spread(op_id o, int end, int dim) {
     bool part = false;
     const int f = growing_factor(o, end, dim, part);
-    if (f < 0) return false;
+    if (f < 0 || c_.map.at(o, f).size == 0) return false;  // (of nothing, nothing grows)
     const value_id at = end < 0 ? p_.op(o).result - 1 - end : p_.operand(o, end);
     const std::int64_t now = p_.type(at).shape[dim], before = true_size(at, dim);
+    if (is_loose(o, f, part && now == before)) {
+      parts_.insert(c_.map.ops[o].begin + f);
+      loose_.push_back({o, f, at, dim});
+      return true;
+    }
     const std::int64_t size = before / (now / c_.map.at(o, f).size);
     if (part) {
       const std::int64_t count = greatest_common_divisor(size, count_);

@@ -19,6 +19,7 @@ struct halo_cut {
   std::int64_t made = 0, unit = 1;              ///< see halo_context
   bool possible = false;
   bool identity = false;  ///< see halo_context
+  bool apart = false;     ///< see halo_context
 
   constexpr bool slices(int operand) const {
     return operand < max_halo_operands && operand_dims[operand] != no_dim;
@@ -69,6 +70,7 @@ constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table&
   cut.pieces = pieces;
   cut.possible = c.possible;
   cut.identity = c.identity;
+  cut.apart = c.apart;
   cut.made = c.made;
   cut.unit = c.unit;
   for (int k = 0; k < max_halo_operands; ++k) {

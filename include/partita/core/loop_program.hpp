@@ -400,6 +400,8 @@ class loop_program {
   }
   /// Was an op inserted to pad something?
   constexpr bool padded() const { return !graph_.padding.empty(); }
+  /// Have the ends of a factor, by its place in the table, been padded each by itself?
+  constexpr bool grows_apart(int factor) const { return graph_.padding.is_loose(factor); }
   /// Why an op is there, if it was inserted to pad something.
   constexpr padding_record::kind inserted(op_id o) const {
     return graph_.padding.empty() ? padding_record::kind::none : graph_.padding.inserted[o].what;

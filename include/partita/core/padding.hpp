@@ -11,6 +11,8 @@
 ///   `select`), so that these positions add nothing.
 /// * The windows of convolutions and pooling slide over more elements; behind the old end stands
 ///   what they would find behind the end.
+/// * Where the extents of windows and of what they slide over have too little in common, each grows
+///   by itself, so that the pieces divide both.
 /// * An op that has no factor for a dimension of the class sees the dimension in its true size
 ///   (a `slice`), and what it makes in its true size is padded behind it (a `pad`).
 ///
@@ -48,6 +50,8 @@ class padder {
     };
     for (const auto& each : class_.factors())
       divides(need(each.true_size, c_.pieces_of(each.op, each.factor)));
+    for (const auto& each : class_.loose())
+      divides(need(true_size(each.value, each.dim), c_.pieces_of(each.op, each.factor)));
     for (value_id v : class_.values()) {
       if (!stays_sliced(v)) continue;
       sliced_.push_back(v);
@@ -77,11 +81,13 @@ class padder {
       for (int d = 0; d < max_rank; ++d)
         if (class_.contains(v, d) && !class_.made_small(v, d))
           edit_.set_extent(v, d, larger(true_size(v, d)));
+    for (const auto& each : class_.loose()) loosen(each.op, each.factor);
     for (value_id v : class_.values())
       if (class_.made_small(v) != 0) widen(v);
     apply_changes();
     for (const auto& each : class_.factors())
       if (c_.map.at(each.op, each.factor).halo) stretch(each.op, each.factor);
+    for (const auto& each : class_.loose()) stretch(each.op, each.factor);
     for (value_id v : class_.values())
       if (c_.inserted(p_.producer(v)) == kind::widen) set_amounts(p_.producer(v));
     for (value_id v : class_.values())
@@ -301,6 +307,19 @@ class padder {
                               shape(c_.true_shape(x)), at);
     slice_like(y, have, x);
     return y;
+  }
+  /// A factor of an op of which one end has grown: its positions divide both.
+  constexpr void loosen(op_id o, int f) {
+    const factor& of = c_.map.at(o, f);
+    const op_node& n = p_.op(o);
+    std::int64_t both = 0;
+    for (int i = -1; i < n.operand_count; ++i)
+      if (const int d = c_.map.dim_of(of, i); d != no_dim) {
+        const value_id end = i < 0 ? n.result : p_.operand(o, i);
+        both = greatest_common_divisor(p_.type(end).shape[d], both);
+      }
+    edit_.padding().loosen(c_.map.ops[o].begin + f);
+    edit_.set_size(o, f, both);
   }
   /// The windows of an op slide over more elements.
   constexpr void stretch(op_id o, int f) {

@@ -48,9 +48,18 @@ struct padding_marks {
   vec<shape> whole;           ///< by value: its true shape
   vec<value_id> widened;      ///< by value: the result of the `widen` op behind it, or -1
   vec<inserted_op> inserted;  ///< by op
+  vec<int> loose;  ///< factors, by their places in the table, whose ends have grown apart
 
   bool started = false;
 
+  constexpr bool is_loose(int factor) const {
+    for (int each : loose)
+      if (each == factor) return true;
+    return false;
+  }
+  constexpr void loosen(int factor) {
+    if (!is_loose(factor)) loose.push_back(factor);
+  }
   constexpr bool empty() const { return !started; }
   constexpr void start(const program& p) {
     if (!empty()) return;

@@ -113,7 +113,9 @@ struct halo_context {
   /// 0: an iteration makes its piece of the result. Else it makes so many elements, of which the
   /// first one stands where operand 0 starts, divided by `unit`.
   std::int64_t made = 0, unit = 1;
-  bool possible = true;   ///< false: not into so many pieces
+  bool possible = true;  ///< false: not into so many pieces
+  /// Of a function `stretch`: do the operand and the result grow each by itself?
+  bool apart = false;
   bool identity = false;  ///< is the piece of operand 0 the result, with these attributes?
 
   constexpr std::int64_t operand_extent(int k) const {

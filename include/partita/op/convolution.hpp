@@ -163,6 +163,7 @@ struct convolution {
     const int d = cut_dim(c, r);
     window_dim w = r.window.at[d];
     w.high = w.high_for(c.operand_extent(0), c.result.shape[r.result[2 + d]]);
+    c.apart = w.base_dilation == 1;
     replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
   }
   /// Nothing overlaps, but a piece has its own number of batch groups.

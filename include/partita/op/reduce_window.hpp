@@ -42,6 +42,7 @@ struct reduce_window {
     const int rank = c.result.shape.rank, d = c.result_dim;
     window_dim w = windows(c.attrs.data() + 1, rank).at[d];
     w.high = w.high_for(c.operand_extent(0), c.result.shape[d]);
+    c.apart = w.base_dilation == 1;
     replace_window(c.attrs.data() + 1, rank, d, w);
     c.ranges[0].fill = static_cast<combiner>(c.attrs[0]);
   }

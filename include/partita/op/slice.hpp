@@ -82,6 +82,16 @@ struct slice {
     for (int each = 0; each < rank; ++each)
       c.identity = c.identity && bounds(c.attrs.data(), c.attrs.size(), rank, each).whole();
   }
+  /// Positions behind the old end show elements that there are.
+  static constexpr void stretch(halo_context& c) {
+    const int rank = c.result.shape.rank, d = c.result_dim;
+    const bounds at(c.attrs.data(), c.attrs.size(), rank, d);
+    const std::int64_t limit = at.start + window_dim::span(c.result.shape[d], at.stride);
+    c.possible = limit <= c.operand_extent(0) &&
+                 saturating_multiply(c.result.shape[d], at.stride) <= c.operand_extent(0);
+    c.ranges[0].fill = combiner::stack;
+    c.attrs[rank + d] = limit;
+  }
   /// The cotangent among zeros.
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;

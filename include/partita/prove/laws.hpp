@@ -259,6 +259,7 @@ class op_law {
   vec<law_room::operand_dims>& operands_;
   vec<piece>& of_factor_;
   vec<std::int64_t>& attrs_;
+  std::uint64_t taps_counted_ = 0;  ///< by factor, see counts_taps
 
   constexpr bool find_all_pieces() {
     const int count = source_.operand_count();
@@ -285,6 +286,7 @@ class op_law {
     attrs_.clear();
     for (auto a : source_.attrs()) attrs_.push_back(a);
     of_factor_.clear();
+    taps_counted_ = 0;
     for (int f = 0; f < count_; ++f) {
       piece each;
       if (!piece_of(f, each)) return false;
@@ -517,7 +519,8 @@ class op_law {
       return mine.whole(size) || no("an operand is needed whole");
     const std::int64_t end = mine.covered();
     if (end < size) return no("the pieces do not make up what is reduced");
-    if (end > size && !all_identity(f)) return no("what stands behind the end is reduced, too");
+    if (end > size && !counts_taps(f) && !all_identity(f))
+      return no("what stands behind the end is reduced, too");
     std::uint32_t axes = 0;
     for (int i = 0; i < mine.count; ++i)
       if (mine.digits[i].owner < 0) axes |= 1u << axis_of(mine.digits[i]);
@@ -674,10 +677,22 @@ class op_law {
     if (cut_piece(f, along, extent, found)) return true;
     const std::int64_t grown = to != no_dim ? local_.result_type(0).shape.extents[to] * along.pieces
                                             : grown_window(f, along.pieces);
-    if (grown <= extent) return false;
     attrs_ = kept;
-    return cut_piece(f, along, grown, found);
+    if (grown > extent && cut_piece(f, along, grown, found)) return true;
+    // Or each by itself.
+    const int d = to == no_dim && source_.operand_count() > 1 ? dim_of(f, 1) : no_dim;
+    if (to == no_dim && d == no_dim) return false;
+    attrs_ = kept;
+    const std::int64_t all = saturating_multiply(
+        to != no_dim ? local_.result_type(0).shape.extents[to] : local_extent(1, d), along.pieces);
+    if (!cut_piece(f, along, all, found, true)) return false;
+    if (to == no_dim && all == operand_type(1).shape.extents[d] && f < 64)
+      taps_counted_ |= std::uint64_t{1} << f;
+    return true;
   }
+  /// Are the positions of a loop that is reduced those of what is cut, of which there are no more
+  /// than there were?
+  constexpr bool counts_taps(int f) const { return f < 64 && (taps_counted_ >> f & 1) != 0; }
   constexpr std::int64_t loop_extent(int f) const {
     const int to = dim_of(f, -1);
     return to == no_dim ? at(f).size : result_type(0).shape.extents[to];
@@ -691,8 +706,10 @@ class op_law {
         saturating_multiply(saturating_multiply(local_extent(1, d), pieces), at(f).size);
     return size == 0 || all % size != 0 ? 0 : all / size;
   }
-  /// The same, where the loop has `grown` positions.
-  constexpr bool cut_piece(int f, const coordinates& along, std::int64_t grown, piece& found) {
+  /// The same, where the loop has `grown` positions; `apart`: of what is cut, the others having
+  /// grown by themselves.
+  constexpr bool cut_piece(int f, const coordinates& along, std::int64_t grown, piece& found,
+                           bool apart = false) {
     const int to = dim_of(f, -1);
     found = piece();
     vec<tensor_type> types;
@@ -701,7 +718,8 @@ class op_law {
     halo_context c{types, result, {no_dim, no_dim}, to, along.pieces, attrs_};
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       c.operand_dims[k] = dim_of(f, k);
-    if (grown != loop_extent(f) && !stretched(f, c, types, result, grown)) return false;
+    if ((apart || grown != loop_extent(f)) && !stretched(f, c, types, result, grown, apart))
+      return false;
     if (along.count == 0) {
       for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
         const int d = c.operand_dims[k];
@@ -740,12 +758,19 @@ class op_law {
   }
   /// The op with more positions, which operands hold what it leaves out at.
   constexpr bool stretched(int f, halo_context& c, vec<tensor_type>& types, tensor_type& result,
-                           std::int64_t grown) {
+                           std::int64_t grown, bool apart) {
     const std::int64_t extent = loop_extent(f);
     const std::int64_t pieces = c.pieces;
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
       if (c.operand_dims[k] == no_dim) continue;
       std::int64_t& size = types[k].shape.extents[c.operand_dims[k]];
+      if (apart) {
+        if (c.result_dim == no_dim && k == 1)
+          size = grown;
+        else if (pieces == 1)
+          size = local_extent(k, c.operand_dims[k]);
+        continue;
+      }
       if (extent == 0 || size * grown % extent != 0) return no("extents have grown apart");
       size = size / greatest_common_divisor(size, extent) * grown /
              (extent / greatest_common_divisor(size, extent));
@@ -753,10 +778,11 @@ class op_law {
     if (c.result_dim != no_dim) result.shape.extents[c.result_dim] = grown;
     c.pieces = 1;
     source_.def().stretch(c);
-    if (!c.possible) return no("it cannot be done with more positions");
+    if (!c.possible || (apart && !c.apart)) return no("it cannot be done with more positions");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
       if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;
       const piece& mine = pieces_[k * max_rank + c.operand_dims[k]];
+      if (mine.lies_inside(operand_type(k).shape.extents[c.operand_dims[k]])) continue;
       if (!all_.is_identity(mine.beyond, c.ranges[k].fill, operand_type(k).element))
         return no("behind the end of operand ", k, " stands something else");
     }

@@ -63,7 +63,12 @@ class tile_map_check {
     for (int f = 0; f < count(); ++f)
       for (std::int64_t more : {1, 3})
         for (bool high : {false, true})
-          if (is_padded(f)) try_padding(f, more, high);
+          if (is_padded(f)) {
+            try_padding(f, {more, more}, high);
+            if (!grows_apart(f)) continue;
+            try_padding(f, {more, 0}, high);
+            try_padding(f, {0, more}, high);
+          }
     return tried_;
   }
 
@@ -247,10 +252,22 @@ class tile_map_check {
       look(a_.operands[k].shape, [&](const factor& g) { return map_.operand_dim(g, k); });
     return good;
   }
+  bool grows_apart(int f) const {
+    if (!map_.at(0, f).halo) return false;
+    vec<std::int64_t> attrs = a_.attrs;
+    return stretch(f, a_.operands, results_[0], attrs).apart;
+  }
+  /// So many positions more of what is cut in operands, and in results.
+  struct growth {
+    std::int64_t operands, results;
+  };
   /// Positions behind the end of a dimension must not matter, or add nothing to a reduction.
-  void try_padding(int f, std::int64_t more, bool high) const {
+  void try_padding(int f, const growth& by, bool high) const {
     const factor& mine = map_.at(0, f);
-    const auto grow = [&](std::int64_t& size) { size += size / mine.size * more; };
+    const std::int64_t more = by.operands > by.results ? by.operands : by.results;
+    const auto grow = [&](std::int64_t& size, std::int64_t n) {
+      size += by.operands == by.results ? size / mine.size * n : n;
+    };
     const auto refuse_padding = [&](const auto&... parts) {
       refuse("L005", "entry ", entry(f), " padded from ", mine.size, " to ", mine.size + more, ": ",
              parts...);
@@ -258,9 +275,11 @@ class tile_map_check {
     std::vector<array> operands;
     vec<tensor_type> types = a_.operands, larger = results_;
     for (int k = 0; k < static_cast<int>(operands_.size()); ++k)
-      if (const int dim = map_.operand_dim(mine, k); dim != no_dim) grow(types[k].shape[dim]);
+      if (const int dim = map_.operand_dim(mine, k); dim != no_dim)
+        grow(types[k].shape[dim], by.operands);
     for (int r = 0; r < result_count(); ++r)
-      if (const int dim = map_.result_dim(mine, r); dim != no_dim) grow(larger[r].shape[dim]);
+      if (const int dim = map_.result_dim(mine, r); dim != no_dim)
+        grow(larger[r].shape[dim], by.results);
     vec<std::int64_t> attrs = a_.attrs;
     halo_cut stretched;
     if (mine.halo) stretched = stretch(f, types, larger[0], attrs);
@@ -271,7 +290,10 @@ class tile_map_check {
                       : mine.backwards ? mine.carry
                                        : mine.combine;
       if (map_.sees_no_padding(0, f)) fill = combiner::stack;
-      operands.push_back(has ? padded(x, types[k], fill, high) : x);
+      const int value = mine.halo && k < max_halo_operands ? stretched.ranges[k].fill_operand : -1;
+      operands.push_back(!has         ? x
+                         : value >= 0 ? padded(x, types[k], bits_of(value))
+                                      : padded(x, types[k], fill, high));
     }
     vec<tensor_type> given;
     try {
@@ -311,6 +333,19 @@ class tile_map_check {
       bits = std::bit_cast<std::int64_t>(high ? std::numeric_limits<double>::infinity()
                                               : std::numeric_limits<double>::quiet_NaN());
     if (combine != combiner::stack) bits = identity_bits(combine, t);
+    return padded(x, larger, bits);
+  }
+  /// Of an operand that is a scalar.
+  std::int64_t bits_of(int k) const {
+    const array& x = operands_[static_cast<std::size_t>(k)];
+    return with_type(x.element(), [&]<class T>(std::type_identity<T>) {
+      if (is_floating(x.element()))
+        return std::bit_cast<std::int64_t>(convert_element<double>(x.data<T>()[0]));
+      return convert_element<std::int64_t>(x.data<T>()[0]);
+    });
+  }
+  static array padded(const array& x, const tensor_type& larger, std::int64_t bits) {
+    const dtype t = x.element();
     array out = run_op(def<op::constant>, {}, std::span<const std::int64_t>(&bits, 1), larger);
     copy_box(size_of(t), x.shape(), x.shape(), nullptr, x.bytes(), larger.shape, nullptr,
              out.mutable_bytes());
