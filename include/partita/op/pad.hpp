@@ -83,12 +83,13 @@ struct pad {
     c.identity = true;
     for (auto amount : c.attrs) c.identity = c.identity && amount == 0;
   }
-  /// Behind the old end of x stands what was padded there, if anything was.
+  /// Behind the old end of x stands what is padded, if anything is.
   static constexpr void stretch(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const window_dim w = window_of(c.attrs.data(), rank, d);
-    c.ranges[0].fill = w.high > 0 ? combiner::add : combiner::stack;
-    if (w.high > 0) c.ranges[0].fill_operand = 1;
+    const bool pads = w.low > 0 || w.high > 0 || w.base_dilation > 1;
+    c.ranges[0].fill = pads ? combiner::add : combiner::stack;
+    if (pads) c.ranges[0].fill_operand = 1;
     c.apart = w.base_dilation == 1;
     c.attrs[rank + d] = w.high_for(c.operand_extent(0), c.result.shape[d]);
   }
