@@ -795,6 +795,46 @@ TEST_CASE("rules: the k greatest of the k greatest of pieces, and where they are
   CHECK_FALSE(good(wrong));
 }
 
+TEST_CASE("rules: a function that does not commute, of pieces in their order") {
+  // Maps (a, b), x -> a x + b, one after the other.
+  const std::string steps =
+      "identity=[1, 0], results=[4, 6], steps=[6, -1, 2, 2, 0, 0, 6, -1, 2, 2, 1, 0, 4, -1, 2, 5, "
+      "3, 0]} : tensor<4xi32>, tensor<4xi32>\n";
+  const std::string source =
+      "(%a: tensor<4x8xi32>, %b: tensor<4x8xi32>)\n  %y, %z = fold(%a, %b) {dims=[1], " + steps +
+      "  return %z : tensor<4xi32>\n";
+  struct {
+    std::string first, taken = "%fg", result = "%z";
+  } usual;
+  usual.first = steps;
+  const auto local = [&](const auto& how) {
+    const std::string piece = " : tensor<4x2xi32>\n", one = " : tensor<4x1xi32>\n";
+    const std::string all = " : tensor<4x4xi32>\n";
+    return "(%a: tensor<4x8xi32>, %b: tensor<4x8xi32>)\n  %as = all_slice [{}, {\"M\"}] %a" +
+           piece + "  %bs = all_slice [{}, {\"M\"}] %b" + piece +
+           "  %p, %q = fold(%as, %bs) {dims=[1], " + how.first + "  %e = reshape(%p)" + one +
+           "  %f = reshape(%q)" + one + "  %eg = all_gather [{}, {\"M\"}] %e" + all +
+           "  %fg = all_gather [{}, {\"M\"}] %f" + all + "  %er = reverse(%eg) {dims=[1]}" + all +
+           "  %fr = reverse(%fg) {dims=[1]}" + all + "  %y, %z = fold(" +
+           (how.taken == "%fr" ? "%er" : "%eg") + ", " + how.taken + ") {dims=[1], " + steps +
+           "  return " + how.result + " : tensor<4xi32>\n";
+  };
+  const auto good = [&](const auto& how) { return does(source, local(how), "\"M\":4"); };
+  CHECK(good(usual));
+  auto wrong = usual;
+  wrong.taken = "%fr";  // the last piece first
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.taken = "%eg";
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.result = "%q";  // of one device
+  CHECK_FALSE(good(wrong));
+  wrong = usual;
+  wrong.first.replace(wrong.first.find("[6, -1, 2, 2, 0"), 2, "[4");  // a sum where it multiplies
+  CHECK_FALSE(good(wrong));
+}
+
 TEST_CASE("rules: what runs along pieces, and what is before them") {
   const auto source = [](const std::string& how) {
     return "(%x: tensor<8x3xf32>)\n  %y = cumsum(%x) {dim=0" + how +

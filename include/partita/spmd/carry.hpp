@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/ir/copy.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/combine.hpp>
 #include <partita/op/cumsum.hpp>
