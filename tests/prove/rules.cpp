@@ -1073,3 +1073,38 @@ TEST_CASE("rules: what is padded between the rows of a flat tensor is none of it
   CHECK_FALSE(does(source, program(low, 6, 6)));
   CHECK_FALSE(does(program("", 5, 5), program(high, 6, 5)));
 }
+
+TEST_CASE("rules: parts of a product of rows that are all the same") {
+  const std::string in = "(%v: tensor<4xf32>, %m: tensor<4x5xf32>)\n",
+                    out = "  return %y : tensor<3x5xf32>\n";
+  const auto part = [](const std::string& n, const std::string& of_v, const std::string& of_m) {
+    return "  %v" + n + " = slice(%v) {[" + of_v + "]} : tensor<2xf32>\n  %m" + n +
+           " = slice(%m) {[" + of_m + ", :]} : tensor<2x5xf32>\n  %b" + n +
+           " = broadcast_in_dim(%v" + n + ") {dims=[1]} : tensor<3x2xf32>\n  %p" + n +
+           " = dot_general(%b" + n + ", %m" + n + ") {contract=[1]x[0]} : tensor<3x5xf32>\n";
+  };
+  const auto local = [&](const std::string& second_v, const std::string& second_m,
+                         const std::string& sum) {
+    return in + part("0", "0:2", "0:2") + part("1", second_v, second_m) + "  %y = add(" + sum +
+           ") : tensor<3x5xf32>\n" + out;
+  };
+  const std::string source = in +
+                             "  %b = broadcast_in_dim(%v) {dims=[1]} : tensor<3x4xf32>\n"
+                             "  %y = dot_general(%b, %m) {contract=[1]x[0]} : tensor<3x5xf32>\n" +
+                             out;
+  CHECK(does(source, local("2:4", "2:4", "%p0, %p1")));
+  CHECK(does(source, local("2:4", "2:4", "%p1, %p0")));
+  CHECK_FALSE(does(source, local("2:4", "2:4", "%p0, %p0")));
+  CHECK_FALSE(does(source, local("1:3", "1:3", "%p0, %p1")));
+  CHECK_FALSE(does(source, local("2:4", "1:3", "%p0, %p1")));
+}
+
+TEST_CASE("rules: what runs along the same elements is not the same everywhere") {
+  const auto program = [](const std::string& at) {
+    return "(%c: tensor<f32>)\n  %b = broadcast_in_dim(%c) {dims=[]} : tensor<4xf32>\n"
+           "  %s = cumsum(%b) {dim=0} : tensor<4xf32>\n  %y = slice(%s) {[" +
+           at + "]} : tensor<1xf32>\n  return %y : tensor<1xf32>\n";
+  };
+  CHECK(does(program("1:2"), program("1:2")));
+  CHECK_FALSE(does(program("1:2"), program("2:3")));
+}

@@ -89,8 +89,8 @@ class contraction_law {
     product = view(rank, factors());
     for (int f = 0; f < factors(); ++f) {
       const piece& mine = found_[f];
-      if (mine.free && at(f).size != 1) return false;
-      product.start[f] = mine.start;
+      if (mine.free && at(f).size != 1 && at(f).result_dim == no_dim) return false;
+      product.start[f] = mine.start;  // (of what repeats, the first is as good as others)
       const bool zero = at(f).result_dim == no_dim && all_identity(f);
       product.beyond[f] = zero ? mine.beyond : outside::unfilled(mine.beyond);
       for (int i = 0; i < mine.count; ++i) {

@@ -453,13 +453,14 @@ class op_law {
     return false;
   }
   /// Of what is the same everywhere, a piece is that of any device: of those of the row, in order.
-  /// (What there is more of than in the source stands behind the end.)
+  /// (What there is more of than in the source stands behind the end. What runs along the same
+  /// elements is not the same everywhere.)
   constexpr bool is_one_of_row(int f) {
     const int d = source_.operand_count() > 0 ? dim_of(f, 0) : no_dim;
     if (d == no_dim || at(f).carry == combiner::stack) return false;
     const std::int64_t here = local_extent(0, d);
     some_cut = some_cut || (here > 0 && here < at(f).size);
-    if (here >= at(f).size ? at(f).backwards || here == at(f).size : repeated == nullptr)
+    if (here >= at(f).size ? at(f).backwards && here > at(f).size : repeated == nullptr)
       return false;
     piece& mine = of_factor_[f];
     mine = piece();
