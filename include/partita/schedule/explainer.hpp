@@ -210,7 +210,7 @@ class explainer {
   /// Would pieces be so small that what an op makes of each is more than they are?
   constexpr text too_small(op_id o, int f, int dim, int axis) const {
     const std::int64_t least = c_.map.at(o, f).least;
-    if (c_.local(o, f) >= least * c_.size(o, axis)) return {};
+    if (least <= 1 || c_.local(o, f) >= least * c_.size(o, axis)) return {};
     return concat(", since along dimension ", dim, " what it takes of a piece of fewer than ",
                   least, " elements is more than the piece");
   }
