@@ -84,7 +84,7 @@ TEST_CASE("where nothing helps nothing is done") {
   const auto p = pt::partition(f, mesh, pt::schedule(pt::automatic({"B", "M"}, pt::a100_80, few)));
   CHECK(!p.input("x").sharding.count);
   CHECK(std::string(p.tactics[0].notes[0].view()) ==
-        "automatic: nothing was found that costs less; the program stays as it is (5 evaluations, "
+        "automatic: nothing was found that costs less; the program stays as it is (3 evaluations, "
         "1 partitionings)");
 }
 

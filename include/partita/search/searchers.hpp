@@ -425,27 +425,31 @@ struct exhaustive_search {
   }
 };
 
-/// What `automatic` does unless told otherwise: detours that are fast first, with a quarter of the
-/// budget; a greedy search and its detours with a quarter of what is left, once with sparing moves
-/// and once without (to spare a little early may leave nothing to save later), again where the
-/// simulator needs more memory than these saw; exchanges, if nothing fits that was found; a tree
-/// search with what is left, and again a greedy one from the best state.
+/// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter of
+/// the budget, once with sparing moves and once without (to spare a little early may leave nothing
+/// to save later), again where the simulator needs more memory than these saw; detours that are
+/// fast first, and then exchanges, if nothing fits that was found; a tree search with what is left,
+/// and again a greedy one from the best state.
 struct default_search {
   constexpr void operator()(environment& e) const {
     const environment::path begin = e.taken();
-    const bool sparing = e.offer_sparing(true);
-    detour_search{.fast_first = true}(e);
-    e.go_to(begin);
-    if (sparing) {
+    if (e.offer_sparing(true)) {
       detour_search{}(e);
       e.offer_sparing(false);
       e.go_to(begin);
     }
     detour_search{}(e);
-    if (e.check_memory()) {
+    const bool again = e.check_memory();
+    if (again) {
       e.offer_sparing(true);
       e.go_to(begin);
       detour_search{}(e);
+    }
+    if (!e.fits()) {
+      e.offer_sparing(true);
+      e.go_to(begin);
+      detour_search{.fast_first = true}(e);
+      e.offer_sparing(again);
     }
     if (!e.fits()) exchange_search{}(e);
     tree_search{}(e);
