@@ -86,6 +86,7 @@ class change {
     pt::collective what = p().collective_of(o_);
     entries list = entries_of(what.axes);
     const int rank = p().type(p().op(o_).result).shape.rank;
+    if (rank == 0) return false;
     const auto dim = static_cast<std::int8_t>(r_.in(0, rank - 1));
     if (what.kind == pt::collective::all_to_all) {
       (r_.one_in(2) ? what.gathered : what.sliced) = dim;
