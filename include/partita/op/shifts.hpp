@@ -12,7 +12,7 @@
 
 namespace partita::ops {
 
-namespace shift_detail {
+namespace op_detail {
 
 /// A box of elements of a value, all of them known: no strides, no unknown extents.
 struct box {
@@ -95,17 +95,17 @@ constexpr bool same_everywhere(const builder& b, value_id v, std::int64_t& bits)
   return true;
 }
 
-}  // namespace shift_detail
+}  // namespace op_detail
 
 /// slice(pad(x)) => pad(x) with less, or less than nothing, at the ends. -1 if x is no such pad.
 constexpr value_id slice_of_pad(builder& b, value_id x, ints start, ints limit) {
   const op_id o = b.p.producer(x);
-  const shift_detail::box cut(b, x, start, limit);
+  const op_detail::box cut(b, x, start, limit);
   if (cut.of < 0 || b.p.op(o).def->id != def<op::pad>.id) return -1;
   const value_id from = b.p.operand(o, 0), value = b.p.operand(o, 1);
   const shape &s = b.type(from).shape, &padded = b.type(x).shape;
   const auto attrs = b.p.attrs(o);
-  shift_detail::amounts to;
+  op_detail::amounts to;
   to.rank = s.rank;
   for (int d = 0; d < s.rank; ++d) {
     to.low[d] = attrs[d] - cut.start[d];
@@ -122,10 +122,10 @@ constexpr value_id slice_of_pad(builder& b, value_id x, ints start, ints limit) 
 /// pad(slice(x)) => pad(x), where each end is only cut or only padded. -1 if x is no such slice.
 constexpr value_id pad_of_slice(builder& b, value_id x, value_id value, ints low, ints high,
                                 ints interior) {
-  const shift_detail::box cut(b, x);
+  const op_detail::box cut(b, x);
   const auto rank = static_cast<std::size_t>(b.type(x).shape.rank);
   if (cut.of < 0 || low.size() != rank || high.size() != rank) return -1;
-  shift_detail::amounts to;
+  op_detail::amounts to;
   to.rank = cut.rank;
   for (int d = 0; d < cut.rank; ++d) {
     const auto i = static_cast<std::size_t>(d);
@@ -145,9 +145,9 @@ constexpr value_id pad_of_slice(builder& b, value_id x, value_id value, ints low
 constexpr value_id turned(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() != 2) return -1;
   value_id upper = parts[0], lower = parts[1];
-  const bool minus_upper = shift_detail::strip_negation(b, upper),
-             minus_lower = shift_detail::strip_negation(b, lower);
-  const shift_detail::box first(b, upper), second(b, lower);
+  const bool minus_upper = op_detail::strip_negation(b, upper),
+             minus_lower = op_detail::strip_negation(b, lower);
+  const op_detail::box first(b, upper), second(b, lower);
   if (first.of < 0 || first.of != second.of || dim < 0 || dim >= first.rank ||
       !first.takes_all_but(b, dim) || !second.takes_all_but(b, dim))
     return -1;
@@ -157,7 +157,7 @@ constexpr value_id turned(builder& b, span<const value_id> parts, int dim) {
   if (some && !all && is_unsigned(b.type(first.of).element)) return -1;
   const value_id y = roll(b, first.of, dim, -a);
   if (!some) return y;
-  return all ? negate(b, y) : shift_detail::negated_part(b, y, dim, n - a, minus_upper);
+  return all ? negate(b, y) : op_detail::negated_part(b, y, dim, n - a, minus_upper);
 }
 
 /// concatenate(0, x, 0) => pad(x, 0). -1 if no other operand than one at an end is the same number
@@ -165,14 +165,14 @@ constexpr value_id turned(builder& b, span<const value_id> parts, int dim) {
 constexpr value_id padded_by_constants(builder& b, span<const value_id> parts, int dim) {
   if (parts.size() < 2 || parts.size() > 3) return -1;
   std::int64_t bits[2] = {};
-  const bool before = shift_detail::same_everywhere(b, parts[0], bits[0]),
-             behind = shift_detail::same_everywhere(b, parts[parts.size() - 1], bits[1]);
+  const bool before = op_detail::same_everywhere(b, parts[0], bits[0]),
+             behind = op_detail::same_everywhere(b, parts[parts.size() - 1], bits[1]);
   if (before == behind ? !before || bits[0] != bits[1] || parts.size() == 2 : parts.size() == 3)
     return -1;
   const value_id x = parts[before ? 1 : 0];
   const tensor_type t = b.type(x);
   if (dim < 0 || dim >= t.shape.rank) return -1;
-  shift_detail::amounts to;
+  op_detail::amounts to;
   to.rank = t.shape.rank;
   for (const value_id each : parts) {
     const tensor_type& other = b.type(each);

@@ -226,6 +226,14 @@ class mesh_splitter {
   constexpr void add_pairs(const vec<std::int64_t>& pairs) {
     collective what;
     if (pairs.empty() || device_numbers(m_).map_of(pairs, what)) return;
+    split_orbit(pairs);
+    if (!device_numbers(m_).map_of(pairs, what)) split_orders(pairs);
+  }
+
+ private:
+  mesh& m_;
+
+  constexpr void split_orbit(const vec<std::int64_t>& pairs) {
     const auto devices = static_cast<std::size_t>(m_.devices());
     vec<std::int64_t> next(devices, -1), previous(devices, -1);
     for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
@@ -247,13 +255,25 @@ class mesh_splitter {
       if (reached[i] != 0) group.push_back(static_cast<std::int64_t>(i));
     split(group);
   }
-
- private:
-  mesh& m_;
-
+  /// Where axes stand in another order, each step along a part of one is a step along another one:
+  /// those are the cuts.
+  constexpr void split_orders(const vec<std::int64_t>& pairs) {
+    if (static_cast<std::int64_t>(pairs.size()) != 2 * m_.devices()) return;
+    vec<std::int64_t> to(static_cast<std::size_t>(m_.devices()), 0);
+    for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
+      to[static_cast<std::size_t>(pairs[i])] = pairs[i + 1];
+    const mesh whole = m_;
+    const device_numbers of(whole);
+    for (int a = 0; to[0] == 0 && a < whole.rank; ++a) {
+      vec<std::int64_t> reached;
+      for (std::int64_t k = 0; k < whole.size(a); ++k)
+        reached.push_back(to[static_cast<std::size_t>(k * of.stride[a])]);
+      split(reached, of.stride[a]);
+    }
+  }
   /// The members of a group count, minor to major, so many steps of so many devices: there are the
-  /// cuts.
-  constexpr void split(const vec<std::int64_t>& group) {
+  /// cuts, also of the axis of this stride that they are reached along, if any.
+  constexpr void split(const vec<std::int64_t>& group, std::int64_t stride = 0) {
     for (std::size_t n = 1; n < group.size();) {
       const std::int64_t step = group[n] - group[0];
       if (step <= 0) return;
@@ -263,6 +283,7 @@ class mesh_splitter {
         ++count;
       if (!cut(step) || !cut(step * static_cast<std::int64_t>(count))) return;
       n *= count;
+      if (stride > 0 && n < group.size() && !cut(stride * static_cast<std::int64_t>(n))) return;
     }
   }
   /// Are so many devices whole steps of some axis, now?
