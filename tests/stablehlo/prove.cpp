@@ -166,6 +166,21 @@ TEST_CASE("permutes are shifts, rings and mirrors along axes") {
   has("[[0, 8]]", "source_target_pairs name device 8; the mesh {\"B\":4, \"M\":2} has 8");
 }
 
+// Each device sends to the one that has its number if "B" and the minor half of "M" change places.
+TEST_CASE("permutes that order parts of axes anew split the axes") {
+  std::string pairs = "[";
+  for (int b = 0; b < 2; ++b)
+    for (int major = 0; major < 3; ++major)
+      for (int minor = 0; minor < 2; ++minor)
+        pairs += (pairs == "[" ? "[" : ", [") + std::to_string(b * 6 + major * 2 + minor) + ", " +
+                 std::to_string(minor * 6 + major * 2 + b) + "]";
+  const auto d = pt::read_local_stablehlo(permute_with(pairs + "]"), pt::mesh{{"B", 2}, {"M", 6}});
+  REQUIRE_MESSAGE(!d.local.error, str(d.local.error.message));
+  CHECK_MESSAGE(str(pt::print(d)).find("permute <\"B\", \"M\":(3)2> -> <\"M\":(3)2, \"B\">") !=
+                    std::string::npos,
+                str(pt::print(d)));
+}
+
 TEST_CASE("comparisons of the number of a device are decided where all devices agree") {
   const auto decided = [](const char* type, const char* number) {
     const std::string t = std::string("tensor<") + type + ">";
