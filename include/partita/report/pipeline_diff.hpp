@@ -81,7 +81,7 @@ class pipeline_facts {
     append_list(stages, static_cast<int>(f.stages.size()), [&](int i) { stages << f.stages[i]; });
     if (stages.empty()) stages << "none";
     say("stages", stages);
-    say("runs", shortened(p_.order_of(p_.topology.name(m)), 60));
+    say("runs", first_entries(p_.order_of(p_.topology.name(m)), 60));
     partita::collectives runs;
     schedule_detail::bytes_by_kind sent;
     explain.count(m, runs, sent);

@@ -20,7 +20,7 @@ constexpr text counted(std::int64_t n, std::string_view one, std::string_view ma
   return out << ' ' << (n == 1 ? one : many);
 }
 /// `F0 F1 ... 40 more`: at most so many characters of a list.
-constexpr text shortened(const text& list, std::size_t most) {
+constexpr text first_entries(const text& list, std::size_t most) {
   if (list.size() <= most) return list;
   std::size_t end = most;
   while (end > 0 && list.view()[end] != ' ') --end;
@@ -58,7 +58,7 @@ class pipeline_lines {
     if (f.stages.empty()) out << "none";
     append_list(out, static_cast<int>(f.stages.size()), [&](int i) { out << f.stages[i]; });
     out << "; at most " << counted(f.in_flight, "microbatch", "microbatches") << " in flight\n";
-    out << "  runs: " << shortened(p_.order_of(p_.topology.name(m)), 120) << '\n';
+    out << "  runs: " << first_entries(p_.order_of(p_.topology.name(m)), 120) << '\n';
     out << "  collectives: " << f.collectives << '\n';
     out << "  per device: arguments " << bytes(f.memory.arguments) << ", peak "
         << bytes(f.memory.peak);
