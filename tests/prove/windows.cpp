@@ -72,3 +72,70 @@ TEST_CASE("windows: borders of elements that stand twice next to each other") {
     CHECK_FALSE(c.proved("[:, 0:1, :]", "[:, 2:3, :]"));
   }
 }
+TEST_CASE("windows: the whole operand, and more positions than there were") {
+  const std::string pooled = "{add, window=[2, 1], strides=[2, 1], low=[-1, 0], high=[";
+  const std::string text = "func @main(%x: tensor<4x4xi64>) {\n  %y = reduce_window(%x) " + pooled +
+                           "1, 0]} : tensor<2x4xi64>\n  return %y : tensor<2x4xi64>\n}\n";
+  const partitioned_case c(text, {{"B", 2}}, pt::manual("B", {{"x", 1}}, "columns"));
+  const std::string whole = pooled + "1, 0]} : tensor<2x2xi64>\n  return %y";
+  const auto larger = [&](const std::string& window, const std::string& rows) {
+    return window + " : tensor<4x2xi64>\n  %y1 = slice(%y) {" + rows +
+           "} : tensor<2x2xi64>\n  return %y1";
+  };
+  CHECK(c.proved(whole, larger(pooled + "5, 0]}", "[0:2, :]")));
+  CHECK_FALSE(c.proved(whole, larger(pooled + "5, 0]}", "[1:3, :]")));
+  CHECK_FALSE(
+      c.proved(whole, larger("{add, window=[2, 1], strides=[2, 1], high=[4, 0]}", "[0:2, :]")));
+  CHECK_FALSE(c.proved(whole, larger("{max, window=[2, 1], strides=[2, 1], low=[-1, 0], "
+                                     "high=[5, 0]}",
+                                     "[0:2, :]")));
+  CHECK_FALSE(c.proved("%y = reduce_window(%x) " + pooled + "1, 0]}",
+                       "%x0 = slice(%x) {[0:3, :]} : tensor<3x2xi64>\n  %y = reduce_window(%x0) " +
+                           pooled + "2, 0]}"));
+}
+TEST_CASE("windows: fewer taps than there were") {
+  const std::string text =
+      "func @main(%x: tensor<1x8x2xf32>, %w: tensor<4x2x2xf32>) {\n"
+      "  %y = convolution(%x, %w) {lhs=[0, 2, 1], rhs=[1, 2, 0], result=[0, 2, 1], high=[3]} : "
+      "tensor<1x8x2xf32>\n  return %y : tensor<1x8x2xf32>\n}\n";
+  const partitioned_case c(text, {{"B", 2}});
+  const std::string all =
+      "%y = convolution(%x, %w) {lhs=[0, 2, 1], rhs=[1, 2, 0], result=[0, 2, 1], high=[3]}";
+  const auto some = [](const std::string& taps, const std::string& padding) {
+    return "%w0 = slice(%w) {[" + taps +
+           ", :, :]} : tensor<3x2x2xf32>\n  %y = convolution(%x, %w0) " +
+           "{lhs=[0, 2, 1], rhs=[1, 2, 0], result=[0, 2, 1], " + padding + "}";
+  };
+  CHECK(c.proved(all, all));
+  CHECK_FALSE(c.proved(all, some("0:3", "high=[2]")));
+  CHECK_FALSE(c.proved(all, some("1:4", "low=[-1], high=[3]")));
+}
+TEST_CASE("windows: behind the end of what is the same everywhere is not the same") {
+  const std::string text =
+      "func @main(%s: tensor<f32>, %x: tensor<4xf32>) {\n"
+      "  %k = broadcast_in_dim(%s) {dims=[]} : tensor<4xf32>\n"
+      "  %y = reduce_window(%k) {add, window=[3], high=[2]} : tensor<4xf32>\n"
+      "  return %y, %x : tensor<4xf32>, tensor<4xf32>\n}\n";
+  const partitioned_case c(text, {{"B", 2}});
+  const std::string here = "tensor<4xf32>\n  %y = reduce_window(%x1) {add, window=[3], high=[2]}";
+  CHECK(c.proved(here, here));
+  CHECK_FALSE(c.proved(here, "tensor<6xf32>\n  %y = reduce_window(%x1) {add, window=[3]}"));
+  CHECK_FALSE(
+      c.proved(here, "tensor<5xf32>\n  %y = reduce_window(%x1) {add, window=[3], high=[1]}"));
+  CHECK_FALSE(
+      c.proved(here, "tensor<3xf32>\n  %y = reduce_window(%x1) {add, window=[3], high=[3]}"));
+}
+TEST_CASE("windows: a box of borders, beyond whose ends not everything is known") {
+  const std::string text =
+      "func @main(%x: tensor<12x2xf64>) {\n  %s = slice(%x) {[9:12, :]} : tensor<3x2xf64>\n"
+      "  %t = tag \"t\" %s : tensor<3x2xf64>\n  return %t : tensor<3x2xf64>\n}\n";
+  const partitioned_case c(text, {{"B", 2}},
+                           pt::manual("B", {{"x", 0}, {"t", 0}}, "b", pt::uneven::pad));
+  CHECK(c.why() == "");
+  CHECK(c.proved("constant {0} : tensor<1x2xf64>", "constant {1} : tensor<1x2xf64>"));
+  CHECK_FALSE(c.proved("constant {9}", "constant {8}"));
+  CHECK_FALSE(c.proved("shard_start {6 <\"B\">}", "shard_start {5 <\"B\">}"));
+  CHECK_FALSE(c.proved("{-1}", "{+1}"));
+  CHECK_FALSE(c.proved("[1:3, :]", "[0:2, :]"));
+  CHECK_FALSE(c.proved("concatenate(%x, %x3, %x2)", "concatenate(%x, %x2, %x3)"));
+}

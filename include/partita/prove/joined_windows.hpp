@@ -13,9 +13,8 @@ namespace partita::prove_detail {
 /// dynamic_slice(concatenate(..., constant, ..., x, ..., constant, ...)), along one dimension.
 ///
 /// Law       Of values next to each other, which but for constants show one piece of a tensor, a
-/// box
-///           that takes of constants only what lies beyond the ends of the tensor shows a piece of
-///           it, beyond whose ends the constant stands.
+///           box that takes of constants only what lies beyond the ends of the tensor shows a piece
+///           of it. What it takes beyond the ends is known where all say the same.
 /// Cost      linear in operands times devices along the axes that cut the dimension
 class joined_window {
  public:
@@ -28,7 +27,7 @@ class joined_window {
     for (int s = to_.first[p_.operand(o_, dim_ + 1)]; s >= 0; s = w_.claims[s].next)
       for (int c = to_.first[parts_[known_].value]; c >= 0; c = w_.claims[c].next) {
         const claim start = w_.claims[s], one = w_.claims[c];
-        if (!see_whole(one) || !rest_fits(one) || !take(start)) continue;
+        if (!see_whole(one) || !rest_fits(one) || !take(start, one.scale)) continue;
         w_.add(to_, p_.op(o_).result, one.term, taken_, {}, one.scale);
       }
   }
@@ -38,6 +37,7 @@ class joined_window {
     value_id value = -1;
     std::int64_t from = 0, extent = 0;
     bool constant = false;
+    std::int64_t fill = outside::unknown;  ///< what stands beyond the ends of the tensor
   };
   workspace& w_;
   const program& p_;
@@ -46,9 +46,9 @@ class joined_window {
   int dim_ = -1, known_ = -1;
   std::int64_t extent_ = 0;  ///< of all parts
   vec<part> parts_;
-  std::int64_t constant_ = outside::unknown;  ///< what stands beyond, of a constant
-  std::int64_t fill_ = outside::unknown;      ///< ... of any part
-  view whole_;                                ///< all parts, if all showed the tensor
+  bool beyond_ = false;                   ///< is anything taken there?
+  std::int64_t fill_ = outside::unknown;  ///< what stands there, of all that is taken
+  view whole_;                            ///< all parts, if all showed the tensor
   int along_ = -1;
   std::int64_t step_ = 0, positions_ = 0;  ///< of the tensor along its dimension `along_`
   view taken_;
@@ -69,7 +69,7 @@ class joined_window {
     }
     return known_ >= 0 && extent_ > 1;
   }
-  /// Is it a constant, the same as the others, or something that is known?
+  /// Is it a constant, or something that is known?
   constexpr bool see(part& each) {
     const int first = to_.first[each.value];
     if (first < 0) return false;
@@ -83,18 +83,12 @@ class joined_window {
       if (known_ < 0) known_ = static_cast<int>(parts_.size());
       return true;
     }
-    const std::int64_t fill = w_.all.beyond(scalar);
-    if (constant_ != outside::unknown && constant_ != fill) return false;
-    constant_ = fill;
+    each.fill = w_.all.beyond(scalar);
     return true;
   }
   /// From one part.
   constexpr bool see_whole(const claim& one) {
     if (one.view == open_view || one.sums.any()) return false;
-    fill_ = constant_;
-    if (one.scale != 1 && fill_ != outside::unknown &&
-        !w_.all.is_identity(fill_, combiner::add, w_.all.terms[one.term].element))
-      return false;
     whole_ = w_.all.views[one.view];
     if (!whole_.has(dim_)) {  // one element
       const int dim = parts_[known_].extent == 1 ? dimension_of_one(whole_, dim_) : -1;
@@ -117,7 +111,7 @@ class joined_window {
   }
   /// Do the other parts show what lies next to it?
   constexpr bool rest_fits(const claim& one) {
-    for (const part& each : parts_) {
+    for (part& each : parts_) {
       bool fits = each.constant;
       for (int c = to_.first[each.value]; c >= 0 && !fits; c = w_.claims[c].next)
         fits = shows(each, w_.claims[c], one);
@@ -125,23 +119,21 @@ class joined_window {
     }
     return true;
   }
-  constexpr bool shows(const part& each, const claim& c, const claim& one) {
+  constexpr bool shows(part& each, const claim& c, const claim& one) {
     if (c.term != one.term || c.view == open_view || c.sums.any() || c.scale != one.scale)
       return false;
     view v = whole_;
     if (!slice(v, dim_, each.from, each.extent, 1)) return false;
     const view& seen = w_.all.views[c.view];
-    const bool beyond = v.reaches_beyond(along_, positions_);
-    if (beyond && seen.beyond[along_] < outside::first_value) return false;
-    if (beyond && seen.beyond[along_] != fill_ && fill_ != outside::unknown) return false;
-    if (beyond) fill_ = seen.beyond[along_];
-    v.beyond[along_] = seen.beyond[along_];
+    if (v.reaches_beyond(along_, positions_) && outside::turns(seen.beyond[along_])) return false;
+    each.fill = v.beyond[along_] = seen.beyond[along_];
     return w_.number(v, c.term) == c.view;
   }
 
   /// What is taken at known places. False: it may be clamped, or takes of constants what is there.
-  constexpr bool take(const claim& start) {
+  constexpr bool take(const claim& start, double scale) {
     device_row row;
+    beyond_ = false;
     if (!add_axes(w_, start, row)) return false;
     for (int i = 0; i < whole_.count; ++i)
       if (whole_.digits[i].dim == along_ && whole_.digits[i].owner < 0)
@@ -154,23 +146,32 @@ class joined_window {
       for (int i = 0; i < whole_.count; ++i)
         if (const digit& each = whole_.digits[i]; each.dim == along_ && each.owner < 0)
           begin += row.coordinate(device, axis_of(each)) * each.stride;
-      if (!takes_what_is_there(begin, at)) return false;
+      if (!takes_what_is_there(begin, at, scale)) return false;
       places.push_back(begin + at * step_);
     }
     return put(row, places);
   }
   constexpr std::int64_t size() const { return p_.type(p_.op(o_).result).shape.extents[dim_]; }
-  constexpr bool takes_what_is_there(std::int64_t begin, std::int64_t at) const {
+  constexpr bool takes_what_is_there(std::int64_t begin, std::int64_t at, double scale) {
     if (at < 0 || at > extent_ - size()) return false;
     for (const part& each : parts_) {
       const std::int64_t first = each.from > at ? each.from : at;
       const std::int64_t end =
           each.from + each.extent < at + size() ? each.from + each.extent : at + size();
-      if (!each.constant || first >= end) continue;
+      if (first >= end) continue;
       const std::int64_t a = begin + first * step_, b = begin + (end - 1) * step_;
-      if (!(a < 0 && b < 0) && !(a >= positions_ && b >= positions_)) return false;
+      if (each.constant && !(a < 0 && b < 0) && !(a >= positions_ && b >= positions_)) return false;
+      if (a < 0 || b < 0 || a >= positions_ || b >= positions_) take_beyond(each, scale);
     }
     return true;
+  }
+  /// (Constants stand there as they are, what shows a tensor so many times.)
+  constexpr void take_beyond(const part& each, double scale) {
+    const bool stands = !each.constant || scale == 1 ||
+                        w_.all.is_identity(each.fill, combiner::add, w_.all.terms[term_].element);
+    const std::int64_t fill = stands ? each.fill : outside::unknown;
+    fill_ = beyond_ && fill_ != fill ? outside::unknown : fill;
+    beyond_ = true;
   }
   constexpr bool put(const device_row& row, const vec<std::int64_t>& places) {
     view places_view;
@@ -186,7 +187,9 @@ class joined_window {
       taken_.add(places_view.digits[i].owner, along_, places_view.digits[i].extent,
                  places_view.digits[i].stride);
     taken_.start[along_] = places_view.start[0];
-    return taken_.good() && taken_.fill_beyond(along_, fill_, w_.all.terms[term_].shape);
+    taken_.beyond[along_] = outside::unknown;
+    return taken_.good() &&
+           (!beyond_ || taken_.fill_beyond(along_, fill_, w_.all.terms[term_].shape));
   }
 };
 

@@ -730,6 +730,8 @@ class op_law {
                       : !mine.whole(c.operand_extent(k)))
           return no("dimension ", d, " of operand ", k, " is needed whole");
       }
+      if (to != no_dim && local_.result_type(0).shape.extents[to] != grown)
+        return no("the result has another extent");
       found.add(0, grown, 1);
       return true;
     }
@@ -766,10 +768,11 @@ class op_law {
       if (c.operand_dims[k] == no_dim) continue;
       std::int64_t& size = types[k].shape.extents[c.operand_dims[k]];
       if (apart) {
-        if (c.result_dim == no_dim && k == 1)
-          size = grown;
-        else if (pieces == 1)
-          size = local_extent(k, c.operand_dims[k]);
+        const bool taps = c.result_dim == no_dim && k == 1;
+        if (!taps && pieces != 1) continue;
+        const std::int64_t here = taps ? grown : local_extent(k, c.operand_dims[k]);
+        if (here < size) return no("operand ", k, " is needed whole");
+        size = here;
         continue;
       }
       if (extent == 0 || size * grown % extent != 0) return no("extents have grown apart");
@@ -783,12 +786,19 @@ class op_law {
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
       if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;
       const piece& mine = pieces_[k * max_rank + c.operand_dims[k]];
-      if (mine.lies_inside(operand_type(k).shape.extents[c.operand_dims[k]])) continue;
+      if (is_no_larger(k, c.operand_dims[k], c.operand_extent(k))) continue;
       if (!all_.is_identity(mine.beyond, c.ranges[k].fill, operand_type(k).element))
         return no("behind the end of operand ", k, " stands something else");
     }
     c.pieces = pieces;
     return true;
+  }
+  /// Does an operand of which so many elements are seen hold nothing behind the end? (What is the
+  /// same everywhere is so there, too.)
+  constexpr bool is_no_larger(int k, int d, std::int64_t seen) const {
+    const piece& mine = pieces_[k * max_rank + d];
+    const std::int64_t extent = operand_type(k).shape.extents[d];
+    return mine.free ? seen == extent : mine.lies_inside(extent);
   }
   static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
   static constexpr bool find_coordinates(const piece& of, coordinates& c) {
