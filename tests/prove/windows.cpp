@@ -139,3 +139,23 @@ TEST_CASE("windows: a box of borders, beyond whose ends not everything is known"
   CHECK_FALSE(c.proved("[1:3, :]", "[0:2, :]"));
   CHECK_FALSE(c.proved("concatenate(%x, %x3, %x2)", "concatenate(%x, %x2, %x3)"));
 }
+TEST_CASE("windows: what is padded stands behind the old end of a padded operand, too") {
+  const auto padded = [](const std::string& x, const std::string& low, const std::string& high) {
+    return "%y = pad(" + x + ") {low=[" + low + ", 0], high=[" + high +
+           ", 0], interior=[0, 1]} : tensor<10x5xf32>";
+  };
+  const std::string text =
+      "func @main(%x: tensor<6x3xf32>, %z: tensor<4xf32>) {\n  %v = constant {5} : tensor<f32>\n "
+      " " +
+      padded("%x, %v", "1", "3") + "\n  return %y, %z : tensor<10x5xf32>, tensor<4xf32>\n}\n";
+  const partitioned_case c(text, {{"B", 2}}, pt::manual("B", {{"z", 0}}, "z"));
+  const auto twice = [&](const std::string& by, const std::string& low, const std::string& high) {
+    return "%x2 = constant {" + by + "} : tensor<f32>\n  %x3 = pad(%x, %x2) {low=[0, 0], " +
+           "high=[2, 0]} : tensor<8x3xf32>\n  " + padded("%x3, %x1", low, high);
+  };
+  const std::string once = padded("%x, %x1", "1", "3");
+  CHECK(c.proved(once, once));
+  CHECK(c.proved(once, twice("5", "1", "1")));
+  CHECK_FALSE(c.proved(once, twice("0", "1", "1")));
+  CHECK_FALSE(c.proved(once, twice("5", "0", "2")));
+}

@@ -787,7 +787,7 @@ class op_law {
       if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;
       const piece& mine = pieces_[k * max_rank + c.operand_dims[k]];
       if (is_no_larger(k, c.operand_dims[k], c.operand_extent(k))) continue;
-      if (!all_.is_identity(mine.beyond, c.ranges[k].fill, operand_type(k).element))
+      if (!stands_beyond(mine.beyond, c.ranges[k], k))
         return no("behind the end of operand ", k, " stands something else");
     }
     c.pieces = pieces;
