@@ -136,3 +136,25 @@ TEST_CASE("uneven: what runs along the same elements, of which devices have piec
     CHECK_FALSE(c.proved(", exclusive", ""));
   }
 }
+TEST_CASE("uneven: senders that are numbered by other axes than those who get something") {
+  const pt::mesh cube{{"B", 2}, {"M", 2}, {"T", 2}};
+  const partitioned_case c(
+      "func @main(%x: tensor<8x2xf32>) {\n  %y = negate(%x) : tensor<8x2xf32>\n"
+      "  return %y : tensor<8x2xf32>\n}\n",
+      cube, pt::manual("B", {{"x", 0}}, "b"));
+  pt::device_program d = c.device;
+  pt::failure wrong;
+  d.local = pt::parse(
+      "func @main(%x: tensor<4x2xf32>) attributes {mesh = {\"B\":2, \"M\":2, \"T\":2}} {\n"
+      "  %x1 = permute <\"B\", \"T\"> -> <\"T\", \"B\"> %x : tensor<4x2xf32>\n"
+      "  %y = negate(%x1) : tensor<4x2xf32>\n  return %y : tensor<4x2xf32>\n}\n",
+      d.mesh);
+  REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
+  d.outputs[0] = pt::parse_layout("[{\"T\"}, {}]", d.mesh, c.source.output_type(0).shape, wrong);
+  CHECK(pt::prove(c.source, d).proved);
+  const pt::op_id permute =
+      d.local.producer(d.local.operand(d.local.producer(d.local.outputs[0].value), 0));
+  const pt::op_node& n = d.local.op(permute);
+  d.local.attr_list[static_cast<std::size_t>(n.attr_begin + n.attr_count - 1)] = 1;  // not B, but M
+  CHECK_FALSE(pt::prove(c.source, d).proved);
+}

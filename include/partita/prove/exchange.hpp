@@ -172,9 +172,16 @@ class exchange {
       return true;
     }
   };
+  /// Are senders numbered by the axes of those who get something?
+  constexpr bool same_axes() const {
+    axis_set from;
+    for (const auto& e : what_.from) from.insert(e.axis);
+    return from == what_.along() && what_.from.count == what_.axes.count;
+  }
   /// Member p of a group has what the one had that is number p in another order of the axes: the
   /// digits of p are those of other coordinates.
   constexpr bool renumber(view& v, const pending& sums) const {
+    if (!same_axes()) return false;
     number_digits of;  // major to minor
     for (const auto& e : what_.from) {
       if (mesh_.size(e.axis) > 1 && sums.contains(e.axis)) return false;
