@@ -88,7 +88,7 @@ class change {
     const int rank = p().type(p().op(o_).result).shape.rank;
     if (rank == 0) return false;
     const auto dim = static_cast<std::int8_t>(r_.in(0, rank - 1));
-    if (what.kind == pt::collective::all_to_all) {
+    if (what.kind == pt::collective::all_to_all && !what.several()) {
       (r_.one_in(2) ? what.gathered : what.sliced) = dim;
       if (r_.one_in(2)) std::swap(what.gathered, what.sliced);
       if (what.gathered == what.sliced) return false;
