@@ -404,6 +404,37 @@ static_assert(pt::check<log_sum_step>.collective_bytes == 3 * 6 * 4);
 
 }  // namespace
 
+TEST_CASE("gradients of folds of one value twice, and of values that depend on each other") {
+  // a + b x of maps composed: the slopes multiply, and so do the offsets' parts.
+  const auto product_and_sum = [](auto u, auto v) {
+    const auto [a, b] = pt::fold<compose, 1>(u, v);
+    return pt::sum(a * b);
+  };
+  const auto by_loop = [](auto u, auto v) {
+    auto a = pt::slice<1, 0, 1>(u), b = pt::slice<1, 0, 1>(v);
+    const auto next = [&](auto x, auto y) {
+      const auto [c, d] = compose{}(std::tuple{a, b}, std::tuple{x, y});
+      a = c, b = d;
+    };
+    next(pt::slice<1, 1, 2>(u), pt::slice<1, 1, 2>(v));
+    next(pt::slice<1, 2, 3>(u), pt::slice<1, 2, 3>(v));
+    return pt::sum(a * b);
+  };
+  const auto gradient = [](auto f) {
+    return pt::trace([f](auto z) { return pt::grad(f, z); }, pt::input<double, 2, 3>("z"));
+  };
+  const auto same = [&](auto f, auto g) {
+    const auto one = gradient(f), other = gradient(g);
+    const auto in = pt::inputs_of_seed(one, 5);
+    CHECK(pt::all_close(pt::evaluate(one, in), pt::evaluate(other, in), 1e-12, 1e-12));
+  };
+  same([=](auto z) { return product_and_sum(z, z); }, [=](auto z) { return by_loop(z, z); });
+  same([=](auto z) { return product_and_sum(z, exp(z)); },
+       [=](auto z) { return by_loop(z, exp(z)); });
+  same([=](auto z) { return product_and_sum(z * z, z); },
+       [=](auto z) { return by_loop(z * z, z); });
+}
+
 TEST_CASE("reductions by a function of one's own, of pieces") {
   const auto gradient =
       pt::trace([](auto z) { return pt::grad([](auto x) { return pt::sum(log_sum(x)); }, z); },
@@ -412,6 +443,14 @@ TEST_CASE("reductions by a function of one's own, of pieces") {
   const auto softmax =
       pt::trace([](auto z) { return pt::nn::softmax(z); }, pt::input<double, 6, 16>("z"));
   CHECK(pt::all_close(pt::evaluate(gradient, in), pt::evaluate(softmax, in), 1e-12, 1e-12));
+
+  CHECK(pt::all_close(pt::evaluate(pt::trace([](auto z) { return pt::fold<log_add>(z); },
+                                             pt::input<double, 6, 16>("z")),
+                                   in),
+                      pt::evaluate(pt::trace([](auto z) { return pt::log(pt::sum(pt::exp(z))); },
+                                             pt::input<double, 6, 16>("z")),
+                                   in),
+                      1e-12, 1e-12));
 
   const auto maps = pt::trace(
       [](auto z, auto u) {

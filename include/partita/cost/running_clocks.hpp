@@ -22,6 +22,7 @@ class timeline {
   /// Until `end`, nothing is given out any more.
   constexpr void close(double end) {
     gaps_.clear();
+    first_ = 0;
     end_ = end;
   }
   /// Gives when so many seconds are over, of which the first can be at `ready`.
@@ -32,6 +33,7 @@ class timeline {
       if (seconds <= room) return cut(i, begin, begin + seconds);
       seconds -= room;
       gaps_[i].end = begin;
+      if (i == first_ && gaps_[i].begin >= begin) ++first_;
     }
     if (ready > end_) {
       gaps_.push_back({end_, ready});
@@ -45,11 +47,12 @@ class timeline {
     double begin = 0, end = 0;
   };
   double end_ = 0;
-  vec<gap> gaps_;  ///< in the order of time; some are empty
+  vec<gap> gaps_;          ///< in the order of time; some are empty
+  std::size_t first_ = 0;  ///< those in front of it are empty
 
   /// That ends behind a time.
   constexpr std::size_t first_gap(double time) const {
-    std::size_t low = 0, high = gaps_.size();
+    std::size_t low = first_, high = gaps_.size();
     while (low < high) {
       const std::size_t middle = (low + high) / 2;
       if (gaps_[middle].end > time)

@@ -516,9 +516,9 @@ class running_books : public running_steps {
 /// making it: time of a step and peak of memory of a device.
 ///
 /// Kernels are those of the source program, with pieces in place of whole values; collectives are
-/// the very ones of the lowering. Where `simulate` begins what is ready first, here everything runs
-/// in the order of the program, on two clocks: a collective waits for its operand and the links, a
-/// kernel for what it reads and the kernel before it. What is brought into another layout lies in
+/// the very ones of the lowering. Where `simulate` begins what is ready first, here time is given
+/// out in the order of the program, on two clocks: to a collective when its operand is there and the
+/// links are free, to a kernel when what it reads is there and no earlier one runs (see timeline). What is brought into another layout lies in
 /// memory from there to the kernel that reads it.
 ///
 /// A pipeline takes what its first microbatch takes on all meshes, then for each other one what the

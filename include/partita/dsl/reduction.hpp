@@ -138,7 +138,11 @@ struct fold_emitter {
       else
         ((identities[I] = stored_number(dtype_of<typename Xs::element>, std::get<I>(F::identity))),
          ...);
-      return ops::fold(b, {v, sizeof...(Xs)}, Dims::list(), identities, F::commutes, f.p);
+      std::int64_t all[max_rank] = {};
+      for (int d = 0; d < max_rank; ++d) all[d] = d;
+      const auto rank = static_cast<std::size_t>(b.type(v[0]).shape.rank);
+      const ops::ints dims = Dims::list().empty() ? ops::ints(all, rank) : ops::ints(Dims::list());
+      return ops::fold(b, {v, sizeof...(Xs)}, dims, identities, F::commutes, f.p);
     }
     (std::index_sequence_for<Xs...>{});
   }
@@ -146,8 +150,8 @@ struct fold_emitter {
 }  // namespace dsl_detail
 
 /// Combines the elements along some dimensions, which disappear, by an associative function of your
-/// own, of scalars: what stands before, what stands behind. Of several tensors the function takes
-/// and gives a tuple with an element of each.
+/// own, of scalars: what stands before, what stands behind; without dimensions all of them. Of
+/// several tensors the function takes and gives a tuple with an element of each.
 ///
 /// ```cpp
 /// struct log_add {

@@ -321,7 +321,8 @@ constexpr pipelined merged(const pipelined& p, const F& together) {
 ///
 /// Law       no two units outside of the loop on one mesh are left that could be one call
 /// Cost      linear in units and in what they take, for each two units outside of the loop on a
-/// mesh Errors    O007 deadlock
+///           mesh
+/// Errors    O007 deadlock
 constexpr pipelined absorbed(const pipelined& p) {
   mpmd_detail::unit_merger merger(p);
   const int units = static_cast<int>(p.units.size());

@@ -32,9 +32,10 @@ constexpr bool read_call(std::string_view word, fragment_call& c) {
 
 }  // namespace mpmd_detail
 
-/// A table of texts as `order_of` shows them, one for each mesh: `{"F0 F1 B0 B1", "F0 B0 F1 B1"}`.
-/// `W0` is the second part of a backward, `T2_0` a further derivative; where a mesh has several
-/// stages they say which: `F0.2`. `B0` is the first part of a backward, where it has two.
+/// A table of texts as `order_of` shows them (where no units are merged), one for each mesh: `{"F0
+/// F1 B0 B1", "F0 B0 F1 B1"}`. `W0` is the second part of a backward, `T2_0` a further derivative;
+/// where a mesh has several stages they say which: `F0.2`. `B0` is the first part of a backward,
+/// where it has two.
 ///
 /// Errors    O013 a word is no call: kept in the table, and told by what takes it
 constexpr order_table read_order_table(std::initializer_list<std::string_view> rows) {

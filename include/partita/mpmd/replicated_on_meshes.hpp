@@ -18,7 +18,8 @@ struct replicated_on_mesh : replicated_value {
 
 namespace mpmd_detail {
 
-/// The meshes that ops of the core program run on.
+/// The meshes that have what ops of the core program make: those that they run on, and that it is
+/// sent to.
 class core_places {
  public:
   constexpr explicit core_places(const pipelined& p) : core_(p.core) {
@@ -32,6 +33,8 @@ class core_places {
     for (int i = 0; i < p.source.input_count(); ++i)
       on_[core_op[p.source.producer(p.source.inputs[i])]] |= mesh_set::of(p.input_mesh[i]);
     for (const pipeline_unit& u : p.units) add(u, p.source, core_op);
+    for (const auto& t : p.transfers)
+      on_[core_op[p.source.producer(t.value)]] |= mesh_set::of(t.to);
     for (op_id o = 0; o < made_; ++o)  // ops of regions run where the whole does
       if (!source_op.empty() && o != core_op[source_op[o]]) on_[o] = on_[core_op[source_op[o]]];
     for (op_id o = made_; o < core_.p.op_count(); ++o) add_behind(o);
@@ -91,9 +94,13 @@ constexpr vec<replicated_on_mesh> replicated_by_default(const pipelined& p) {
 namespace mpmd_detail {
 
 /// Errors    S020 a value of more than `options.strict` bytes on one device of a mesh is replicated
-///           by default
+///           by default, O137 no tactic has said how anything lies
 constexpr void refuse_replication(pipelined& p) {
   if (p.error || p.options.strict == partition_options::off) return;
+  if (p.core.p.ops.empty())
+    return p.error.record("O137",
+                          "pipeline: strict is asked of what tactics leave, and there are none; "
+                          "partition() takes them beside a pipeline");
   p.error.record(schedule_detail::be_strict(p.core, p.source, replicated_by_default(p),
                                             p.options.strict, [&](const replicated_on_mesh& v) {
                                               return concat(" on mesh \"", p.topology.name(v.mesh),

@@ -51,9 +51,14 @@ class transfer_cost {
       if (sizes.contains(a)) m.axes[a].size = sizes.sizes[(1 + mesh) * max_axes + a];
     return m;
   }
+  static constexpr bool has_link(const device& d) {
+    return d.near.bandwidth > 0 || d.far.bandwidth > 0;
+  }
   static constexpr bool devices_known(const core_program& core, const topology& t) {
     for (int m = 0; m < t.count(); ++m)
-      if (!t[m].has_device || validate(machine(t[m].device), sized(core, m))) return false;
+      if (!t[m].has_device || !has_link(t[m].device) ||
+          validate(machine(t[m].device), sized(core, m)))
+        return false;
     return true;
   }
   constexpr double piece(const tensor_type& whole, const layout& l, int mesh) const {

@@ -192,8 +192,12 @@ constexpr void wait_by_comparator(sequencer& to, const call_graph& g, const F& b
 class call_finder {
  public:
   constexpr explicit call_finder(const call_graph& g) : g_(g) {
-    for (int i = 0; i < g.count(); ++i)
-      if (g.calls[i].ordered()) sorted_.push_back(i);
+    stage_of_mesh_.assign(static_cast<std::size_t>(g.meshes), -1);
+    for (int i = 0; i < g.count(); ++i) {
+      if (!g.calls[i].ordered()) continue;
+      sorted_.push_back(i);
+      stage_of_mesh_[g.calls[i].mesh] = g.calls[i].stage;
+    }
     merge_sort(sorted_, [&](int a, int b) { return less(g.calls[a], g.calls[b]); });
   }
   /// Its number, or -1.
@@ -212,9 +216,7 @@ class call_finder {
   /// The same of a call that may leave open its stage, if its mesh has one, and of which part of a
   /// backward it is: the first.
   constexpr int find_open(fragment_call c) const {
-    if (c.stage < 0 && !g_.with_stage)
-      for (const fragment_call& each : g_.calls)
-        if (each.mesh == c.mesh && each.ordered()) c.stage = each.stage;
+    if (c.stage < 0 && !g_.with_stage) c.stage = stage_of_mesh_[c.mesh];
     const int call = find(c);
     if (call >= 0 || c.part != fragment_part::whole) return call;
     c.part = fragment_part::input;
@@ -224,6 +226,7 @@ class call_finder {
  private:
   const call_graph& g_;
   vec<int> sorted_;
+  vec<int> stage_of_mesh_;
 
   static constexpr bool less(const fragment_call& a, const fragment_call& b) {
     if (a.mesh != b.mesh) return a.mesh < b.mesh;
@@ -254,6 +257,7 @@ constexpr void wait_by_table(sequencer& to, const call_graph& g, const order_tab
   if (static_cast<int>(table.rows.size()) != g.meshes)
     error.record("O004", "order: a table of ", table.rows.size(), " rows for ", g.meshes,
                  " meshes; each mesh has one");
+  if (error) return;
   const call_finder finder(g);
   vec<char> listed(g.calls.size(), 0);
   for (int mesh = 0; mesh < static_cast<int>(table.rows.size()); ++mesh) {

@@ -208,23 +208,32 @@ struct fold {
         ++kept;
     }
   }
-  /// That of the same function of halves: x0 x1, x2 x3, ... until one is left.
+  /// That of the same function of halves: x0 x1, x2 x3, ... until one is left. (In a program of its
+  /// own, where the operands are inputs: they may be one value, or depend on each other.)
   static constexpr void derive(derive_context& c) {
     builder& b = c.b;
-    const op_node n = b.p.op(c.op);
-    const vec<std::int64_t> attrs(b.p.attrs(c.op).begin(), b.p.attrs(c.op).end());
-    const parts p({attrs.data(), attrs.size()}, static_cast<std::size_t>(n.operand_count));
-    vec<value_id> wanted, xs;
-    for (value_id v : b.p.operands(c.op)) xs.push_back(v);
-    if (b.type(xs[0]).shape.elements() == 0) return;
-    wanted = xs;
-    for (std::size_t i = p.dims.size(); i-- > 0;) halve(b, p, static_cast<int>(p.dims[i]), xs);
-    vec<op_detail::seed> seeds;
-    for (std::size_t i = 0; i < xs.size() && !b.failed(); ++i)
-      if (c.cotangents[i] >= 0)
-        seeds.push_back({xs[i], ops::reshape(b, c.cotangents[i], b.type(xs[i]).shape)});
-    const vec<value_id> found = op_detail::reverse(b, seeds, wanted);
-    for (std::size_t i = 0; i < found.size(); ++i) c.operands[i] = found[i];
+    vec<int> inputs, outputs;
+    vec<value_id> given;
+    for (std::size_t i = 0; i < c.wanted.size(); ++i) {
+      given.push_back(b.p.operand(c.op, static_cast<int>(i)));
+      if (c.wanted[i] && is_floating(b.type(given[i]).element))
+        inputs.push_back(static_cast<int>(i));
+    }
+    if (inputs.empty() || b.type(given[0]).shape.elements() == 0) return;
+    for (std::size_t i = 0; i < c.cotangents.size(); ++i) {
+      if (c.cotangents[i] < 0) continue;
+      outputs.push_back(static_cast<int>(i));
+      given.push_back(c.cotangents[i]);
+    }
+    const program f = halved(b, c.op);
+    b.p.error.record(f.error);
+    if (b.failed()) return;
+    program back = op_detail::transposed(b, f, inputs, outputs);
+    b.p.error.record(back.error);
+    const vec<value_id> found = op_detail::append_ops(
+        b, back, {given.data(), given.size()}, [](program&) {}, [](op_id) {});
+    for (std::size_t k = 0; k < found.size(); ++k)
+      c.operands[static_cast<std::size_t>(inputs[k])] = found[k];
   }
   static constexpr std::int64_t flops(const cost_context& c) {
     scalar_function f(parts(c.attrs, c.operands.size()).code);
@@ -251,6 +260,19 @@ struct fold {
     start[d] = begin, limit[d] = end, strides[d] = stride;
     const auto rank = static_cast<std::size_t>(s.rank);
     return ops::slice(b, x, {start, rank}, {limit, rank}, {strides, rank});
+  }
+  /// A fold of `around` as a program of its operands, without the op itself.
+  static constexpr program halved(const builder& around, op_id o) {
+    const op_node& n = around.p.op(o);
+    const parts p(around.p.attrs(o), static_cast<std::size_t>(n.operand_count));
+    builder b;
+    vec<value_id> xs;
+    for (value_id v : around.p.operands(o)) xs.push_back(ops::parameter(b, "", around.type(v)));
+    for (std::size_t i = p.dims.size(); i-- > 0;) halve(b, p, static_cast<int>(p.dims[i]), xs);
+    for (std::size_t i = 0; i < xs.size() && !b.failed(); ++i)
+      b.p.outputs.push_back(
+          {ops::reshape(b, xs[i], around.type(n.result + static_cast<value_id>(i)).shape), {}});
+    return static_cast<program&&>(b.p);
   }
   static constexpr void halve(builder& b, const parts& p, int d, vec<value_id>& xs) {
     while (!b.failed() && b.type(xs[0]).shape[d] > 1) {

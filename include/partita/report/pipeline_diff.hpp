@@ -15,10 +15,24 @@ namespace partita {
 
 namespace report_detail {
 
-/// A name and what is said of it: two lists of these are compared by name.
+/// A name and what is said of it: two lists of these are compared by name. Of long `entries` those
+/// are shown where the lists begin to differ.
 struct said_of {
   text name, words;
+  bool entries = false;
 };
+/// How many characters of both are the same, up to the begin of an entry.
+constexpr std::size_t same_entries(std::string_view a, std::string_view b) {
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < a.size() && i < b.size() && a[i] == b[i]; ++i)
+    if (a[i] == ' ') same = i + 1;
+  return same;
+}
+/// About so many characters of entries, behind the first `same` ones.
+constexpr text entries_behind(std::string_view all, std::size_t same, std::size_t most) {
+  if (all.size() <= most) return all;
+  return concat(same > 0 ? "... " : "", first_entries(all.substr(same), most));
+}
 
 /// What is compared of a pipeline.
 class pipeline_facts {
@@ -81,7 +95,7 @@ class pipeline_facts {
     append_list(stages, static_cast<int>(f.stages.size()), [&](int i) { stages << f.stages[i]; });
     if (stages.empty()) stages << "none";
     say("stages", stages);
-    say("runs", first_entries(p_.order_of(p_.topology.name(m)), 60));
+    meshes.push_back({concat(name, " runs"), p_.order_of(p_.topology.name(m)), true});
     partita::collectives runs;
     schedule_detail::bytes_by_kind sent;
     explain.count(m, runs, sent);
@@ -108,21 +122,27 @@ constexpr void diff_said(text& out, std::string_view kind, const vec<said_of>& a
   vec<char> found(b.size(), 0);
   const text none = "none";
   int changed = 0;
-  const auto line = [&](const text& name, const text& before, const text& after) {
+  const auto line = [&](const said_of& of, const text& before, const text& after) {
     if (before == after || changed++ >= limit) return;
     if (kind.empty())
-      out << name;
+      out << of.name;
     else
-      out << kind << " \"" << name << '"';
-    out << ": " << before << " -> " << after << '\n';
+      out << kind << " \"" << of.name << '"';
+    constexpr std::size_t most = 60;
+    const std::size_t same = same_entries(before, after);
+    if (of.entries)
+      out << ": " << entries_behind(before, same, most) << " -> "
+          << entries_behind(after, same, most) << '\n';
+    else
+      out << ": " << before << " -> " << after << '\n';
   };
   for (const said_of& each : a) {
     const int j = theirs.find(each.name);
     if (j >= 0) found[j] = 1;
-    line(each.name, each.words, j < 0 ? none : b[j].words);
+    line(each, each.words, j < 0 ? none : b[j].words);
   }
   for (std::size_t j = 0; j < b.size(); ++j)
-    if (!found[j]) line(b[j].name, none, b[j].words);
+    if (!found[j]) line(b[j], none, b[j].words);
   if (changed > limit)
     out << "and " << changed - limit << " more " << (kind.empty() ? "figure" : kind) << "s\n";
 }

@@ -20,13 +20,13 @@ constexpr text counted(std::int64_t n, std::string_view one, std::string_view ma
   return out << ' ' << (n == 1 ? one : many);
 }
 /// `F0 F1 ... 40 more`: at most so many characters of a list.
-constexpr text first_entries(const text& list, std::size_t most) {
+constexpr text first_entries(std::string_view list, std::size_t most) {
   if (list.size() <= most) return list;
   std::size_t end = most;
-  while (end > 0 && list.view()[end] != ' ') --end;
+  while (end > 0 && list[end] != ' ') --end;
   int more = 0;
-  for (const char c : list.view().substr(end)) more += c == ' ';
-  return concat(list.view().substr(0, end), " ... ", more, " more");
+  for (const char c : list.substr(end)) more += c == ' ';
+  return concat(list.substr(0, end), " ... ", more, " more");
 }
 
 /// The lines behind those of the tactics.

@@ -69,8 +69,9 @@ constexpr double mfu_of(const pipelined& p, const pipeline_time& t) {
 /// Errors    in the row: those of partition() on the topology and of simulate()
 template <class Schedule>
 constexpr void fill_row(sweep_row& row, const program& p, const Schedule& tactics,
-                        const cluster_design& d, const partition_options& options) {
+                        const cluster_design& d, partition_options options) {
   row.pipelined = true;
+  if (options.overlap.any()) options.overlap.options.on = d.device_of(0);
   row.devices = d.devices();
   const pipelined r = report_detail::attempted<pipelined>(
       row.error, [&] { return partition(p, report_detail::without_limits(d), tactics, options); });

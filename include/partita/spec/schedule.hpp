@@ -478,14 +478,13 @@ class schedule_reader {
 ///
 /// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
 /// one tactic. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
-/// `infer_transfers`, `keep_gathered`, `merge_last`, `remat`, `capacity: 2` and `fifo`, too (see
-/// pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes` (stationary_above,
+/// `infer_transfers`, `keep_gathered`, `merge_last`, `absorb`, `remat`, `capacity: 2` and `fifo`, too
+/// (see pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes` (stationary_above,
 /// combine_below, place, share_gathers, overlap, memory_bound with bytes or `own_peak`) run once
 /// all tactics are there, see spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
-/// an
-///           unknown order, X020 a number of a pipeline, O138 its stages, O141 what goes with no
+///           an unknown order, X020 a number of a pipeline, O138 its stages, O141 what goes with no
 ///           pipeline, with line and column; when it is applied, X006 no such argument, X007 no
 ///           axis or several make pieces of a width, X015 `automatic` without a machine, and those
 ///           of the tactics and passes
