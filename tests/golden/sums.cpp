@@ -188,8 +188,8 @@ TEST_CASE("sums stay pending through products with other values, choices and wid
   };
   const auto sent = [](const pt::program& f, std::int64_t reduces, bool cut = false) {
     const auto x = pt::manual("B", {{"x", 0}}), m = pt::manual("B", {{"m", 0}});
-    const auto p = cut ? pt::partition(f, mesh, pt::schedule(x, m))
-                       : pt::partition(f, mesh, pt::schedule(x));
+    const auto p =
+        cut ? pt::partition(f, mesh, pt::schedule(x, m)) : pt::partition(f, mesh, pt::schedule(x));
     const auto in = pt::inputs_of_seed(f, 5);
     CHECK(pt::all_close(pt::emulate(p, in), pt::evaluate(f, in), 1e-4, 1e-4));
     const pt::verdict v = pt::prove(p);
@@ -215,6 +215,11 @@ TEST_CASE("sums stay pending through products with other values, choices and wid
         2 * reduced(4));
   CHECK(sent(of([&](auto a, auto b, auto, auto) { return wide(a) + wide(b); }), 2) ==
         2 * reduced(32));
+  // One number is less than what it is multiplied with, also of what is summed behind that.
+  CHECK(sent(of([](auto a, auto, auto m, auto) { return pt::sum<0>(m * pt::sum(a)); }), 1) ==
+        reduced(1));
+  CHECK(sent(of([](auto a, auto b, auto m, auto) { return pt::sum(a) * m + pt::sum(b) * m; }), 2) ==
+        2 * reduced(1));
   // A factor that lies on the devices in pieces takes pieces of the sum; a product of sums is none.
   CHECK(sent(of([](auto a, auto b, auto m, auto) { return m * a + b; }), 0, true) == reduced(32));
   CHECK(sent(of([](auto a, auto b, auto, auto) { return pt::sum(a * b); }), 2) == 2 * reduced(32));

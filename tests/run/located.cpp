@@ -404,6 +404,23 @@ static_assert(pt::check<log_sum_step>.collective_bytes == 3 * 6 * 4);
 
 }  // namespace
 
+namespace {
+struct sum_of_rounded {
+  static constexpr float identity = 0;
+  static constexpr bool commutes = false;
+  constexpr auto operator()(auto a, auto b) const {
+    return a + pt::convert<float>(pt::convert<pt::bf16>(b));
+  }
+};
+}  // namespace
+
+TEST_CASE("folds round where their function converts to 16 bits") {
+  const auto f =
+      pt::trace([](auto z) { return pt::fold<sum_of_rounded, 0>(z); }, pt::input<float, 2>("z"));
+  const auto y = pt::evaluate(f, data::fill(f.input_type(0), [](auto i) { return i * 257.; }));
+  CHECK(y[0].template data<float>()[0] == 256);
+}
+
 TEST_CASE("gradients of folds of one value twice, and of values that depend on each other") {
   // a + b x of maps composed: the slopes multiply, and so do the offsets' parts.
   const auto product_and_sum = [](auto u, auto v) {

@@ -286,6 +286,8 @@ TEST_CASE("orders that cannot be") {
         "other");
   pt::order_table table;
   CHECK(message(s, table) == "O004 order: a table of 0 rows for 2 meshes; each mesh has one");
+  CHECK(message(s, pt::read_order_table({"F0 B0", "F0 B0", "F0 B0"})) ==
+        "O004 order: a table of 3 rows for 2 meshes; each mesh has one");
   table.rows.resize(2, {});
   CHECK(message(s, table) ==
         "O004 order: F0 on mesh 0 is missing in its row; each call stands there once");

@@ -4,6 +4,7 @@
 /// comparison function; this one is that of jax.lax.sort.)
 #pragma once
 
+#include <partita/op/constant.hpp>
 #include <partita/op/vocabulary.hpp>
 
 namespace partita::op {

@@ -365,10 +365,10 @@ class pending_sums {
     return moved || deferred_now.bits != deferred.bits || pending_now.bits != pending.bits;
   }
   /// Has what an op leaves fewer bytes than the sums that it takes over? (So it has, where none of
-  /// them is converted on the way.)
+  /// them gets larger on the way.)
   constexpr bool sends_less(op_id o, const move_list& list) const {
     bool wider = false;
-    for (op_id each : list) wider = wider || widens(each);
+    for (op_id each : list) wider = wider || enlarges(each);
     if (!wider || deferred_[o].empty()) return true;
     std::int64_t before = 0;
     for (int i = 0; i < c_.p.ops[o].operand_count; ++i) {
@@ -378,6 +378,10 @@ class pending_sums {
       before += bytes(v);
     }
     return bytes(c_.p.ops[o].result) < before;
+  }
+  /// Does an op make more bytes of what it moves: a wider type, or of a scalar a tensor?
+  constexpr bool enlarges(op_id o) const {
+    return bytes(c_.p.ops[o].result) > bytes(c_.p.operand(o, moved_by(o)));
   }
   constexpr std::int64_t bytes(value_id v) const {
     tensor_type t = c_.p.type(v);

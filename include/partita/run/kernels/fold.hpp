@@ -13,7 +13,8 @@
 
 namespace partita::run_detail {
 
-/// The lines of a fold, and what each step makes of them. 16-bit floats are computed in binary32.
+/// The lines of a fold, and what each step makes of them. 16-bit floats are computed in binary32,
+/// and rounded where the function converts to them, and at the end.
 class fold_lines {
  public:
   fold_lines(const kernel_context& c)
@@ -38,7 +39,7 @@ class fold_lines {
  private:
   struct register_type {
     std::byte* data;
-    dtype type;
+    dtype type, declared;  ///< it is computed in, it is said to be
   };
   const kernel_context& c_;
   const op::fold::parts parts_;
@@ -53,7 +54,7 @@ class fold_lines {
     const tensor_type type{computed(t), {count_}};
     std::byte* data = c_.memory.take(padded_bytes(type));
     std::memset(data, 0, static_cast<std::size_t>(padded_bytes(type)));
-    values_.push_back({data, type.element});
+    values_.push_back({data, type.element, t});
     return values_.back();
   }
   /// An operand, its reduced dimensions first.
@@ -104,8 +105,9 @@ class fold_lines {
     for (op::scalar_function::step s; f.next(s); ++next) {
       if (next == values_.size())
         value(s.type >= 0 ? static_cast<dtype>(s.type)
-                          : values_[static_cast<std::size_t>(-1 - s.type)].type);
+                          : values_[static_cast<std::size_t>(-1 - s.type)].declared);
       step(s, values_[next]);
+      if (s.def == &def<op::convert> && is_half(values_[next].declared)) round(values_[next]);
     }
     std::vector<std::vector<std::byte>> made;  // (a result may be an input)
     for (auto r : parts_.results) {
@@ -132,6 +134,13 @@ class fold_lines {
       calculate<double>(s.def, in, to.data);
     else
       calculate<float>(s.def, in, to.data);
+  }
+  void round(const register_type& x) const {
+    const tensor_type type{x.declared, {count_}};
+    std::vector<std::byte> rounded(static_cast<std::size_t>(padded_bytes(type)));
+    const void *wide[] = {x.data}, *narrow[] = {rounded.data()};
+    narrow_function(x.declared)(lanes_of(), wide, rounded.data());
+    widen_function(x.declared)(lanes_of(), narrow, x.data);
   }
   /// What elsewhere is a link of a chain.
   template <class T>
