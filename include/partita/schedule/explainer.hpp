@@ -194,16 +194,29 @@ class explainer {
       return concat("its loop over ", name, " slices dimension ", dim);
     return concat("its loop over ", name, " does not slice it");
   }
+  /// The operand that is the value of a note and of which this holds, or -1. Notes of one op stand
+  /// in the order of its operands, so that the search goes on where the last one ended.
+  template <class Holds>
+  constexpr int operand_where(const collective_note& n, const Holds& holds) {
+    const int count = c_.p.op(n.op).operand_count;
+    if (last_op_ != n.op) last_operand_ = 0;
+    last_op_ = n.op;
+    for (int k = 0; k < count; ++k) {
+      const int i = last_operand_ + k < count ? last_operand_ + k : last_operand_ + k - count;
+      if (c_.p.operand(n.op, i) != n.value || !holds(i)) continue;
+      last_operand_ = i;
+      return i;
+    }
+    return -1;
+  }
   /// Why no loop can slice the value as it is sliced along an axis, if its op says so.
-  constexpr text whole_for(const collective_note& n, int axis) const {
+  constexpr text whole_for(const collective_note& n, int axis) {
     const std::string_view why = c_.p.op(n.op).def->needs_whole;
     const int dim = c_.made(n.value).dim_of(axis);
     if (dim < 0) return {};
-    for (int i = 0; i < c_.p.op(n.op).operand_count; ++i) {
-      if (c_.p.operand(n.op, i) != n.value) continue;
-      for (int f = 0; f < c_.map.ops[n.op].count; ++f)
-        if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim) return too_small(n.op, f, dim, axis);
-    }
+    const int i = operand_where(n, [](int) { return true; });
+    for (int f = 0; i >= 0 && f < c_.map.ops[n.op].count; ++f)
+      if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim) return too_small(n.op, f, dim, axis);
     if (why.empty()) return {};
     return concat(", since along dimension ", dim, ' ', why);
   }
@@ -214,19 +227,10 @@ class explainer {
     return concat(", since along dimension ", dim, " what it takes of a piece of fewer than ",
                   least, " elements is more than the piece");
   }
-  /// The dimension of the value that a factor slices, or `no_dim`. Notes of one op stand in the
-  /// order of its operands, so that the search goes on where the last one ended.
+  /// The dimension of the value that a factor slices, or `no_dim`.
   constexpr int sliced_dim(const collective_note& n, const factor& f) {
-    const int count = c_.p.op(n.op).operand_count;
-    if (last_op_ != n.op) last_operand_ = 0;
-    last_op_ = n.op;
-    for (int k = 0; k < count; ++k) {
-      const int i = last_operand_ + k < count ? last_operand_ + k : last_operand_ + k - count;
-      if (c_.p.operand(n.op, i) != n.value || c_.map.operand_dim(f, i) == no_dim) continue;
-      last_operand_ = i;
-      return c_.map.operand_dim(f, i);
-    }
-    return no_dim;
+    const int i = operand_where(n, [&](int i) { return c_.map.operand_dim(f, i) != no_dim; });
+    return i < 0 ? no_dim : c_.map.operand_dim(f, i);
   }
 };
 
