@@ -6,8 +6,8 @@
 import importlib
 import sys
 
-FAMILIES = ("elementwise", "functions", "bits", "formats", "convert", "reduce", "order", "windows",
-            "dot_general", "linear_algebra", "movement", "place", "gather", "nn")
+FAMILIES = ("elementwise", "functions", "bits", "formats", "convert", "reduce", "order", "fold",
+            "windows", "dot_general", "linear_algebra", "movement", "place", "gather", "nn")
 
 for family in sys.argv[1:] or FAMILIES:
     importlib.import_module(family).main()
