@@ -215,7 +215,9 @@ class pending_sums {
   static constexpr int most_moves = 4;
   using move_list = vec<op_id>;  // two times most_moves at most
 
-  /// Does an op move the elements of its operand, or make of each one something linear in it?
+  /// Does an op move the elements of its operand, or make of each one something linear in it? (A
+  /// quotient by what may be 0 is not: 3 / 0 + 0 / 0 is no infinity. A product is, but where the
+  /// factor is infinite or a term overflows.)
   constexpr bool moves(op_id o) const {
     const op_node& n = c_.p.ops[o];
     switch (n.def->id) {
@@ -226,7 +228,7 @@ class pending_sums {
       case def<op::multiply>.id:
         return !is_constant(c_.p.operand(o, 0)) || !is_constant(c_.p.operand(o, 1));
       case def<op::divide>.id:
-        return is_floating(c_.p.type(n.result).element);
+        return is_floating(c_.p.type(n.result).element) && is_constant(c_.p.operand(o, 1));
       case def<op::select>.id:
         return chosen_zero(o) >= 0;
       case def<op::convert>.id:
