@@ -1,5 +1,6 @@
 // expect: S020 strict: "w" tensor<4x4xf32> is replicated along "B" by default on mesh "m0": 2
-// expect: copies of 64 bytes, where 32 bytes are allowed; shard it, or place it pt::replicated
+// expect: copies of 64 bytes, where 32 bytes are allowed, and 1 more value is; shard it, or place it
+// expect: pt::replicated
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include "stages.hpp"
 

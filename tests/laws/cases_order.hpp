@@ -46,16 +46,16 @@ inline void add_order_cases(std::vector<op_case>& list) {
   const auto put_greatest = [&](tensor_type t, ints dims) {
     ints attrs{1, static_cast<std::int64_t>(dims.size())};
     attrs.insert(attrs.end(), dims.begin(), dims.end());
-    for (std::int64_t n : {std::int64_t{0}, std::int64_t{2}, std::int64_t{8}, std::int64_t{-1},
-                           std::int64_t{2}, std::int64_t{0}, std::int64_t{1}, std::int64_t{0}})
-      attrs.push_back(n);
+    attrs.push_back(pt::identity_bits(pt::combiner::max, t.element));
+    for (std::int64_t n : ints{2, 8, -1, 2, 0, 1, 0}) attrs.push_back(n);
     put(pt::def<fold>, {t}, attrs);
   };
   const auto put_maps = [&](tensor_type t, ints dims) {
     const std::int64_t e = -1;  // the type of the first input
     ints attrs{0, static_cast<std::int64_t>(dims.size())};
     attrs.insert(attrs.end(), dims.begin(), dims.end());
-    for (std::int64_t n : ints{1, 0, 4, 6, 6, e, 2, 2, 0, 0, 6, e, 2, 2, 1, 0, 4, e, 2, 5, 3, 0})
+    attrs.push_back(pt::identity_bits(pt::combiner::multiply, t.element));
+    for (std::int64_t n : ints{0, 4, 6, 6, e, 2, 2, 0, 0, 6, e, 2, 2, 1, 0, 4, e, 2, 5, 3, 0})
       attrs.push_back(n);
     put(pt::def<fold>, {t, t}, attrs);
   };
