@@ -2,11 +2,10 @@
 /// ask for other collectives each (examples/models/small), and the paper's, with fewer layers.
 ///
 ///   bench_sent_bytes FOLDER   writes MODEL.SCHEDULE.mlir, the whole program with the shardings
-///   that
-///                             its arguments and results have, MODEL.SCHEDULE.inside.mlir, with
-///                             those of tagged values too, and sent.csv: model, schedule, devices;
-///                             bytes that a device sends and its peak as the schedule is, then with
-///                             shared gathers; collectives of both. See xla_bytes.py.
+///                             that its arguments and results have, MODEL.SCHEDULE.inside.mlir,
+///                             with those of tagged values too, and sent.csv: model, schedule,
+///                             devices; bytes that a device sends and its peak as the schedule is,
+///                             then with shared gathers; collectives of both. See xla_bytes.py.
 #include <cstdio>
 #include <exception>
 #include <string>

@@ -151,8 +151,7 @@ int main() {
   const pt::partitioned p = step();
   const pt::op_def* const own[] = {&pt::def<rope>};
   const bool read = pt::equivalent(pt::parse(pt::print(p.source), own), p.source);
-  std::cout << pt::report(p) << "\nthe program of one device:\n"
-            << pt::print(p) << '\n';
+  std::cout << pt::report(p) << "\nthe program of one device:\n" << pt::print(p) << '\n';
 
   std::vector<pt::array> inputs;
   for (int i = 0; i < p.source.input_count(); ++i)

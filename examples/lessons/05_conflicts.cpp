@@ -48,7 +48,6 @@ static_assert(pt::check<kept>.collectives == pt::collectives{.all_gather = 1});
 
 int main() {
   std::cout << pt::report(unsettled()) << '\n';
-  for (const auto& p : {unsettled(), settled(), kept()})
-    std::cout << pt::print(p) << '\n';
+  for (const auto& p : {unsettled(), settled(), kept()}) std::cout << pt::print(p) << '\n';
   return 0;
 }

@@ -105,11 +105,13 @@ TEST_CASE("top_k takes pairs of pieces, or says which pieces are too small") {
   };
   const auto best = [](auto z) { return std::get<1>(pt::top_k<2>(z)); };
   const auto columns = pt::schedule(pt::manual("M", {{"z", 1}}, "columns"));
-  CHECK(said(pt::partition(pt::trace(best, pt::input<float, 3, 32>("z")), four, columns)) ==
-        R"(all_gather <"M">  %x2  72 bytes  x1  columns  top_k(%z, %x1) reduces what it makes of pieces over "M" once more
+  CHECK(
+      said(pt::partition(pt::trace(best, pt::input<float, 3, 32>("z")), four, columns)) ==
+      R"(all_gather <"M">  %x2  72 bytes  x1  columns  top_k(%z, %x1) reduces what it makes of pieces over "M" once more
 all_gather <"M">  %x3  72 bytes  x1  columns  top_k(%z, %x1) reduces what it makes of pieces over "M" once more
 )");
-  CHECK(said(pt::partition(pt::trace(best, pt::input<float, 3, 12>("z")), four, columns)) ==
-        R"(all_gather <"M">  %z  108 bytes  x1  columns  top_k(%z, %x1) needs it whole: it has no loop over "M", since along dimension 1 what it takes of a piece of fewer than 4 elements is more than the piece
+  CHECK(
+      said(pt::partition(pt::trace(best, pt::input<float, 3, 12>("z")), four, columns)) ==
+      R"(all_gather <"M">  %z  108 bytes  x1  columns  top_k(%z, %x1) needs it whole: it has no loop over "M", since along dimension 1 what it takes of a piece of fewer than 4 elements is more than the piece
 )");
 }

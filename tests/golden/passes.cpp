@@ -62,8 +62,7 @@ TEST_CASE("cancel: a slice undoes a gather") {
 }
 
 TEST_CASE("to_all_to_all: axes go from one dimension to another") {
-  const auto f =
-      pt::trace([](auto x) { return pt::sort<0>(exp(x)); }, pt::input<float, 8, 4>("x"));
+  const auto f = pt::trace([](auto x) { return pt::sort<0>(exp(x)); }, pt::input<float, 8, 4>("x"));
   constexpr auto rows = pt::manual("B", {{"x", 0}}, "rows");
   constexpr auto columns = pt::manual("B", {{"result", 1}}, "columns");
   CHECK(ops(f, {.to_all_to_all = false}, rows, columns) == R"(  %x1 = exp(%x) : tensor<2x4xf32>

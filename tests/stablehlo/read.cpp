@@ -151,16 +151,22 @@ TEST_CASE("case and if") {
 
 TEST_CASE("windows that reach to an end are what runs along a dimension") {
   const auto windows = [](const std::string& op, const std::string& padding) {
-    return std::string(pt::print(read(modules::around(
-        "%a: tensor<4x8xf32>",
-        "    %z = stablehlo.constant dense<" + std::string(op == "add" ? "0" : "0xFF800000") +
-            "> : tensor<f32>\n    %0 = \"stablehlo.reduce_window\"(%a, %z) <{window_dimensions = "
-            "array<i64: 1, 8>, padding = dense<[[0, 0], " +
-            padding + "]> : tensor<2x2xi64>}> ({\n    ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n" +
-            "      %1 = stablehlo." + op +
-            " %x, %y : tensor<f32>\n      stablehlo.return %1 : tensor<f32>\n    }) : "
-            "(tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>\n    return %0 : "
-            "tensor<4x8xf32>\n"))).view());
+    return std::string(
+        pt::print(
+            read(modules::around(
+                "%a: tensor<4x8xf32>",
+                "    %z = stablehlo.constant dense<" +
+                    std::string(op == "add" ? "0" : "0xFF800000") +
+                    "> : tensor<f32>\n    %0 = \"stablehlo.reduce_window\"(%a, %z) "
+                    "<{window_dimensions = "
+                    "array<i64: 1, 8>, padding = dense<[[0, 0], " +
+                    padding +
+                    "]> : tensor<2x2xi64>}> ({\n    ^bb0(%x: tensor<f32>, %y: tensor<f32>):\n" +
+                    "      %1 = stablehlo." + op +
+                    " %x, %y : tensor<f32>\n      stablehlo.return %1 : tensor<f32>\n    }) : "
+                    "(tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>\n    return %0 : "
+                    "tensor<4x8xf32>\n")))
+            .view());
   };
   const auto has = [](const std::string& all, const std::string& part) {
     return all.find(part) != std::string::npos;

@@ -120,8 +120,8 @@ static_assert(
 }
 )");
 
-// Borders of a sharded image go to the neighbours, one each way: the product and the gradient of the
-// weights need the same.
+// Borders of a sharded image go to the neighbours, one each way: the product and the gradient of
+// the weights need the same.
 constexpr auto blur = [] {
   auto f = pt::trace(
       [](auto x, auto w) {

@@ -517,9 +517,10 @@ class running_books : public running_steps {
 ///
 /// Kernels are those of the source program, with pieces in place of whole values; collectives are
 /// the very ones of the lowering. Where `simulate` begins what is ready first, here time is given
-/// out in the order of the program, on two clocks: to a collective when its operand is there and the
-/// links are free, to a kernel when what it reads is there and no earlier one runs (see timeline). What is brought into another layout lies in
-/// memory from there to the kernel that reads it.
+/// out in the order of the program, on two clocks: to a collective when its operand is there and
+/// the links are free, to a kernel when what it reads is there and no earlier one runs (see
+/// timeline). What is brought into another layout lies in memory from there to the kernel that
+/// reads it.
 ///
 /// A pipeline takes what its first microbatch takes on all meshes, then for each other one what the
 /// slowest mesh takes, or its part of the way of all that are in flight; a mesh holds what it keeps

@@ -85,8 +85,8 @@ struct cost_context {
 };
 
 /// What a product of matrices, or what is run as one, consists of: `batch` products of m x k with
-/// k x n. Without a batch it is none. Rows of m x k are `places` pieces of a larger operand each: of
-/// a convolution, what lies under the taps of a window; 0: they are there as they are.
+/// k x n. Without a batch it is none. Rows of m x k are `places` pieces of a larger operand each:
+/// of a convolution, what lies under the taps of a window; 0: they are there as they are.
 struct product_shape {
   std::int64_t batch = 0, m = 0, n = 0, k = 0, places = 0;
 };

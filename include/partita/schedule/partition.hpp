@@ -205,8 +205,7 @@ constexpr Partitioned partition(const program&, const mesh&, schedule_detail::se
 /// doing the first ones again. Options are those of the first call, but for `strict` and `verify`.
 ///
 /// Errors    S028 a tactic that rewrites the program (microbatch, remat) comes too late; and those
-/// of
-///           partition
+///           of partition
 template <class Schedule, std::same_as<partitioned> Partitioned = partitioned>
 constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
                              const partition_options& options = {}) {

@@ -7,8 +7,7 @@
 namespace partita {
 
 /// Errors    O143 a pipeline for a system of one mesh; O144 several meshes and no pipeline; O145
-/// the
-///           pass `overlap`, which chooses for one machine, for several kinds of devices
+///           the pass `overlap`, which chooses for one machine, for several kinds of devices
 constexpr failure validate(const text_schedule& schedule, const system_description& system) {
   failure f;
   const text_tactic* pipeline = nullptr;

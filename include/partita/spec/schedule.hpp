@@ -478,10 +478,10 @@ class schedule_reader {
 ///
 /// `arg-tile` tiles along the axis that makes pieces of that width. Actions up to a `propagate` are
 /// one tactic. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
-/// `infer_transfers`, `keep_gathered`, `merge_last`, `absorb`, `remat`, `capacity: 2` and `fifo`, too
-/// (see pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes` (stationary_above,
-/// combine_below, place, share_gathers, overlap, memory_bound with bytes or `own_peak`) run once
-/// all tactics are there, see spmd/passes.hpp and cost/overlap.hpp.
+/// `infer_transfers`, `keep_gathered`, `merge_last`, `absorb`, `remat`, `capacity: 2` and `fifo`,
+/// too (see pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes`
+/// (stationary_above, combine_below, place, share_gathers, overlap, memory_bound with bytes or
+/// `own_peak`) run once all tactics are there, see spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
 ///           an unknown order, X020 a number of a pipeline, O138 its stages, O141 what goes with no
