@@ -1,6 +1,7 @@
 /// fold: combines elements by a function of the user's own.
 #pragma once
 
+#include <partita/op/halves.hpp>
 #include <partita/op/reverse_mode.hpp>
 #include <partita/op/step_ops.hpp>
 
@@ -252,15 +253,6 @@ struct fold {
   }
 
  private:
-  static constexpr value_id cut(builder& b, value_id x, int d, std::int64_t begin, std::int64_t end,
-                                std::int64_t stride) {
-    const shape s = b.type(x).shape;
-    std::int64_t start[max_rank] = {}, limit[max_rank] = {}, strides[max_rank] = {};
-    for (int i = 0; i < s.rank; ++i) limit[i] = s[i], strides[i] = 1;
-    start[d] = begin, limit[d] = end, strides[d] = stride;
-    const auto rank = static_cast<std::size_t>(s.rank);
-    return ops::slice(b, x, {start, rank}, {limit, rank}, {strides, rank});
-  }
   /// A fold of `around` as a program of its operands, without the op itself.
   static constexpr program halved(const builder& around, op_id o) {
     const op_node& n = around.p.op(o);
@@ -268,32 +260,31 @@ struct fold {
     builder b;
     vec<value_id> xs;
     for (value_id v : around.p.operands(o)) xs.push_back(ops::parameter(b, "", around.type(v)));
-    for (std::size_t i = p.dims.size(); i-- > 0;) halve(b, p, static_cast<int>(p.dims[i]), xs);
+    for (std::size_t i = p.dims.size(); i-- > 0;)
+      op_detail::halve(b, xs, static_cast<int>(p.dims[i]),
+                       [&](const vec<value_id>& left, const vec<value_id>& right) {
+                         return combined(b, p, left, right);
+                       });
     for (std::size_t i = 0; i < xs.size() && !b.failed(); ++i)
       b.p.outputs.push_back(
           {ops::reshape(b, xs[i], around.type(n.result + static_cast<value_id>(i)).shape), {}});
     return static_cast<program&&>(b.p);
   }
-  static constexpr void halve(builder& b, const parts& p, int d, vec<value_id>& xs) {
-    while (!b.failed() && b.type(xs[0]).shape[d] > 1) {
-      const std::int64_t count = b.type(xs[0]).shape[d], even = count / 2 * 2;
-      vec<value_id> both;
-      for (std::int64_t side = 0; side < 2; ++side)
-        for (value_id x : xs) both.push_back(cut(b, x, d, side, even, 2));
-      if (b.failed()) return;
-      const shape to = b.type(both[0]).shape;
-      vec<value_id> made = emit(b, p, both);
-      if (made.size() != xs.size())
-        b.p.error.record("S198", "fold: its steps make no scalar of the type of each operand");
-      for (std::size_t i = 0; i < made.size() && !b.failed(); ++i) {
-        if (b.type(made[i]).shape.rank != to.rank)
-          made[i] = ops::broadcast_in_dim(b, made[i], to, {});
-        if (even == count) continue;
-        const value_id parts[] = {made[i], cut(b, xs[i], d, even, count, 1)};
-        made[i] = ops::concatenate(b, parts, d);
-      }
-      xs = made;
+  /// Tensors of one shape, of what stands before and behind.
+  static constexpr vec<value_id> combined(builder& b, const parts& p, const vec<value_id>& left,
+                                          const vec<value_id>& right) {
+    if (b.failed()) return left;
+    const shape to = b.type(left[0]).shape;
+    vec<value_id> both = left;
+    both.insert_back(right.begin(), right.end());
+    vec<value_id> made = emit(b, p, both);
+    if (made.size() != left.size()) {
+      b.p.error.record("S198", "fold: its steps make no scalar of the type of each operand");
+      return left;
     }
+    for (value_id& v : made)
+      if (!b.failed() && b.type(v).shape.rank != to.rank) v = ops::broadcast_in_dim(b, v, to, {});
+    return made;
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/op/fold.hpp>
+#include <partita/op/halves.hpp>
 #include <partita/op/window.hpp>
 #include <partita/stablehlo/op_context.hpp>
 
@@ -52,24 +53,6 @@ class vectorized {
   }
 };
 
-/// Cuts dimension d: [begin : end : stride].
-constexpr value_id cut(builder& b, value_id x, int d, std::int64_t begin, std::int64_t end,
-                       std::int64_t stride = 1) {
-  if (x < 0) return -1;
-  const shape from = b.type(x).shape;
-  std::int64_t start[max_rank] = {}, limit[max_rank] = {}, strides[max_rank] = {};
-  for (int i = 0; i < from.rank; ++i) limit[i] = from[i], strides[i] = 1;
-  start[d] = begin, limit[d] = end, strides[d] = stride;
-  const auto rank = static_cast<std::size_t>(from.rank);
-  return ops::slice(b, x, {start, rank}, {limit, rank}, {strides, rank});
-}
-constexpr vec<value_id> cut(builder& b, const vec<value_id>& xs, int d, std::int64_t begin,
-                            std::int64_t end, std::int64_t stride = 1) {
-  vec<value_id> made;
-  for (value_id x : xs) made.push_back(cut(b, x, d, begin, end, stride));
-  return made;
-}
-
 /// Tensors that a program of n + n scalars combines; what is before stays before.
 struct folder {
   op_context& c;
@@ -102,23 +85,17 @@ struct folder {
   }
   /// x0 x1, x2 x3, ... and so on, until one is left along the dimension.
   constexpr void reduce(vec<value_id>& xs, int d) const {
-    while (!c.failed() && extents(xs)[d] > 1) {
-      const std::int64_t count = extents(xs)[d], even = count / 2 * 2;
-      vec<value_id> made = combined(cut(c.b, xs, d, 0, even, 2), cut(c.b, xs, d, 1, even, 2));
-      if (even < count)
-        for (std::size_t i = 0; i < n && !c.failed(); ++i) {
-          const value_id parts[] = {made[i], cut(c.b, xs[i], d, even, count)};
-          made[i] = ops::concatenate(c.b, parts, d);
-        }
-      xs = made;
-    }
+    if (c.failed()) return;
+    op_detail::halve(c.b, xs, d, [this](const vec<value_id>& left, const vec<value_id>& right) {
+      return combined(left, right);
+    });
   }
   /// Each with those behind it: windows of 1, 2, 4, ... elements make one of any size.
   constexpr void slide(vec<value_id>& xs, int d, const window_dim& w) const {
     pad(xs, d, w);
     const std::int64_t count = extents(xs)[d] - (w.size - 1) * w.dilation;
     if (c.failed() || count < 1) {
-      xs = cut(c.b, xs, d, 0, 0);
+      xs = op_detail::cut(c.b, xs, d, 0, 0);
       return;
     }
     vec<value_id> power = xs, made;
@@ -130,7 +107,7 @@ struct folder {
       }
       if (rest > 1) power = joined(power, power, d, reach * w.dilation);
     }
-    xs = cut(c.b, made, d, 0, count, w.stride);
+    xs = op_detail::cut(c.b, made, d, 0, count, w.stride);
   }
 
  private:
@@ -140,7 +117,8 @@ struct folder {
     if (c.failed()) return left;
     const std::int64_t most = extents(right)[d] - behind, have = extents(left)[d];
     const std::int64_t count = most < have ? most : have;
-    return combined(cut(c.b, left, d, 0, count), cut(c.b, right, d, behind, behind + count));
+    return combined(op_detail::cut(c.b, left, d, 0, count),
+                    op_detail::cut(c.b, right, d, behind, behind + count));
   }
   constexpr void pad(vec<value_id>& xs, int d, const window_dim& w) const {
     const auto rank = static_cast<std::size_t>(extents(xs).rank);
