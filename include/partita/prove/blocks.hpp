@@ -56,10 +56,11 @@ class writing_blocks {
   }
   /// What shows, in this block, what the update shows: its dimension goes on, from where the first
   /// block is. (One element may be one of any dimension, by any steps that lead around it.)
+  /// (`f` may add claims and views: those that are read here are copies.)
   template <class F>
-  constexpr void for_each_whole(const claim& update, const F& f) const {
+  constexpr void for_each_whole(const claim update, const F& f) const {
     if (update.view == open_view) return;
-    const view& seen = w_.all.views[update.view];
+    const view seen = w_.all.views[update.view];
     const digit* const only = only_digit(seen, dim_);
     const shape tensor = w_.all.terms[update.term].shape;
     claim whole;
