@@ -228,6 +228,8 @@ inline std::string json_report(const session& s, const partita::pipelined& p) {
     field("step_seconds") += number(t.times.total);
     field("ideal_seconds") += number(t.times.ideal());
     field("bubble") += number(t.times.bubble_of_total());
+    field("mfu") += number(t.mfu);
+    field("hfu") += number(t.hfu);
   }
   field("meshes");
   list_json(out, all.meshes.size(),

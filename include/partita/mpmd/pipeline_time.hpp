@@ -10,12 +10,32 @@ namespace partita {
 
 /// What `simulate` says of a pipeline.
 struct pipeline_time {
-  timeline times;       ///< seconds; see timeline::bubble_of_total and its like
-  mesh_lists lists;     ///< of the pipeline, messages with their seconds
-  vec<double> seconds;  ///< by unit: one call
-  vec<double> useful;   ///< by unit: of one call, the model's products at the device's peak
-  failure error;        ///< D001, D002, O007
+  timeline times;        ///< seconds; see timeline::bubble_of_total and its like
+  mesh_lists lists;      ///< of the pipeline, messages with their seconds
+  vec<double> seconds;   ///< by unit: one call
+  vec<double> products;  ///< by unit: of one call, its products at the device's peak
+  vec<double> useful;    ///< by unit: of those, that of the products that are not made again
+  double mfu = 0;        ///< of the products of the model, at the peak, in the time of all devices
+  double hfu = 0;        ///< of all products that are computed
+  failure error;         ///< D001, D002, O007
 };
+
+namespace mpmd_detail {
+
+/// Of seconds by unit and call, on all devices of its mesh, in `total` seconds of all devices.
+constexpr double utilization(const pipelined& p, const vec<double>& seconds, double total) {
+  double busy = 0, devices = 0;
+  for (std::size_t u = 0; u < p.units.size(); ++u) {
+    const pipeline_unit& unit = p.units[u];
+    const double calls = unit.inside ? p.microbatches : 1;
+    busy += calls * seconds[u] * static_cast<double>(p.topology.mesh_of(unit.piece.mesh).devices());
+  }
+  for (int m = 0; m < p.topology.count(); ++m)
+    devices += static_cast<double>(p.topology.mesh_of(m).devices());
+  return total > 0 ? busy / (devices * total) : 0;
+}
+
+}  // namespace mpmd_detail
 
 /// Simulates each unit once and plays its calls, on devices that a mesh has in the topology, or
 /// else `on`. (Where nothing is sharded a mesh counts as one device.) All devices of a mesh send at
@@ -37,6 +57,7 @@ constexpr pipeline_time simulate(const pipelined& p, const device& on,
     const simulation s = simulate(u.device, machine(device_of(u.piece.mesh)), options);
     out.error.record(s.error);
     out.seconds.push_back(s.time);
+    out.products.push_back(s.ideal);
     out.useful.push_back(s.model_ideal);
   }
   out.lists = p.lists;
@@ -59,6 +80,9 @@ constexpr pipeline_time simulate(const pipelined& p, const device& on,
   out.times = play(
       p.calls, out.lists, [&](int c) { return out.seconds[p.unit_of[c]]; }, p.channels);
   out.error.record(out.times.error);
+  if (out.error) return out;
+  out.mfu = mpmd_detail::utilization(p, out.useful, out.times.total);
+  out.hfu = mpmd_detail::utilization(p, out.products, out.times.total);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <partita/mpmd/pipelined.hpp>
 #include <partita/mpmd/sent_layout.hpp>
 #include <partita/mpmd/union_mesh.hpp>
+#include <partita/mpmd/unit_functions.hpp>
 #include <partita/spmd/lower.hpp>
 
 namespace partita::mpmd_detail {
@@ -14,7 +15,8 @@ namespace partita::mpmd_detail {
 /// A value passes from unit to unit as the op that makes it leaves it: so it is sent, and it is
 /// laid out anew by those that take it. Where all that take what is sent slice it further, it is
 /// sliced before; where all gather it, on the side where that takes less. A sum that is still
-/// pending passes as terms, on one mesh. Stacks lie as slices are taken from them.
+/// pending passes as terms, on one mesh. Stacks lie as slices are taken from them. What an earlier
+/// unit runs, too, is marked as made again.
 ///
 /// Cost: for each different shape of a mesh, the program once; then linear in the ops of units.
 class unit_lowerer {
@@ -94,8 +96,9 @@ class unit_lowerer {
     int n = 0;
     for (op_id o = core_.order.first(); o >= 0; o = core_.order.after(o)) place_[o] = n++;
     unit_of_.resize(p_.ops.size(), -1);
-    for (int u = static_cast<int>(out_.units.size()); u-- > 0;)
-      for (const op_id o : out_.units[u].piece.ops) unit_of_[op_of_[o]] = u;
+    const vec<int> first = first_units(out_.units, source_.ops.size());
+    for (op_id o = 0; o < source_.op_count(); ++o)
+      if (first[o] >= 0) unit_of_[op_of_[o]] = first[o];
     made_in_.resize(p_.ops.size(), -1);
     combined_in_.resize(source_.ops.size(), -1);
     taken_by_.resize(p_.types.size(), -1);
@@ -319,7 +322,7 @@ class unit_lowerer {
     vec<value_id> accumulators;
     for (const op_id o : unit.sums) accumulators.push_back(take_accumulator(l, unit, op_of_[o]));
     merge_sort(ops, [&](op_id a, op_id b) { return place_[a] < place_[b]; });
-    const vec<value_id> sums = lower_and_add(l, unit, ops, accumulators);
+    const vec<value_id> sums = lower_and_add(l, u, ops, accumulators);
     for (const value_id v : given) {
       l.give(v, lies(l, v), output_name(v));
       unit.gives.push_back({v, lies(l, v), terms(l, v)});
@@ -387,8 +390,9 @@ class unit_lowerer {
   }
   /// A term is added before the next one is made, so that only one is kept at a time; ops in
   /// between that others wait for come first. Gives what accumulators are then.
-  constexpr vec<value_id> lower_and_add(lowering& l, const pipeline_unit& unit,
-                                        const vec<op_id>& ops, const vec<value_id>& accumulators) {
+  constexpr vec<value_id> lower_and_add(lowering& l, int u, const vec<op_id>& ops,
+                                        const vec<value_id>& accumulators) {
+    const pipeline_unit& unit = out_.units[u];
     const int count = static_cast<int>(accumulators.size());
     vec<value_id> sums(accumulators.size(), -1);
     first_sum_.resize(p_.ops.size(), -1);
@@ -403,7 +407,9 @@ class unit_lowerer {
     for (const op_id o : ops) {
       if (first_sum_[o] >= 0)
         for (; waiting >= 0; waiting = next_sum_[waiting]) add(waiting);
+      const op_id first = l.part().op_count();
       l.lower(o);
+      if (unit_of_[o] >= 0 && unit_of_[o] < u) mark_all_again(l.part(), first);
       if (first_sum_[o] >= 0) waiting = first_sum_[o];
     }
     for (int i = 0; i < count; ++i) {
@@ -411,6 +417,9 @@ class unit_lowerer {
       if (sums[i] < 0) add(i);  // the last ones, and those of what the unit takes
     }
     return sums;
+  }
+  static constexpr void mark_all_again(program& part, op_id first) {
+    for (op_id o = first; o < part.op_count(); ++o) mark_again(part, o);
   }
   constexpr value_id added(lowering& l, op_id o, value_id before) {
     const auto c = static_cast<combiner>(p_.attrs(o)[0]);

@@ -1,18 +1,38 @@
 /// Functions of units on whole values: a mesh is one device.
 #pragma once
 
+#include <partita/ir/source_ids.hpp>
 #include <partita/mpmd/fragments.hpp>
 #include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/pipelined.hpp>
 
 namespace partita::mpmd_detail {
 
-/// Writes what units compute, take and give, from the program that they are of.
+/// By op of the source: the first unit that runs it, or -1.
+constexpr vec<int> first_units(const vec<pipeline_unit>& units, std::size_t ops) {
+  vec<int> first(ops, -1);
+  for (int u = static_cast<int>(units.size()); u-- > 0;)
+    for (const op_id o : units[u].piece.ops) first[o] = u;
+  return first;
+}
+/// An op, and what is nested in it, is a copy of what another unit runs.
+constexpr void mark_again(program& p, op_id o) {
+  op_node& n = p.ops[o];
+  n.marks.again = true;
+  for (int r = 0; r < n.region_count; ++r)
+    ir_detail::for_each_op(p.regions[n.region_begin + r],
+                           [](op_node& nested) { nested.marks.again = true; });
+}
+
+/// Writes what units compute, take and give, from the program that they are of. What an earlier
+/// unit runs, too, is marked as made again.
 class function_writer {
  public:
   constexpr explicit function_writer(const program& p) : p_(p) {}
 
-  constexpr void write(pipeline_unit& unit, fragment_programs& programs) const {
+  /// `again(op)`: does an earlier unit run it, too?
+  template <class Again>
+  constexpr void write(pipeline_unit& unit, fragment_programs& programs, const Again& again) const {
     unit.device = {};
     unit.takes.clear();
     unit.gives.clear();
@@ -20,6 +40,9 @@ class function_writer {
     for (const op_id o : unit.sums) accumulated.push_back(p_.op(o).result);
     program& f = unit.device.local;
     f = programs(unit.piece, accumulated);
+    for (std::size_t i = 0, at = unit.piece.inputs.size() + accumulated.size();
+         i < unit.piece.ops.size(); ++i)
+      if (again(unit.piece.ops[i])) mark_again(f, static_cast<op_id>(at + i));
     for (const op_id o : unit.stacks)
       programs.give(f, programs.copy_of(p_.operand(o, 0)), p_.op(o).result);
     for (const op_id o : unit.sums) accumulate(f, o, programs);
@@ -57,7 +80,9 @@ class function_writer {
 /// Cost: linear in the program, once, and then in each unit.
 constexpr void write_whole_functions(pipelined& out, const program& p) {
   fragment_programs programs(p);
-  for (auto& unit : out.units) function_writer(p).write(unit, programs);
+  const vec<int> first = first_units(out.units, p.ops.size());
+  for (int u = 0; u < static_cast<int>(out.units.size()); ++u)
+    function_writer(p).write(out.units[u], programs, [&](op_id o) { return first[o] < u; });
 }
 
 }  // namespace partita::mpmd_detail

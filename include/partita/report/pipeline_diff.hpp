@@ -48,7 +48,8 @@ class pipeline_facts {
       transfers.push_back(joined(explain.transfer_cells(i)));
     for (const auto& u : p.units)
       for (const auto& n : u.notes) collectives.push_back(joined(explain.collective_cells(u, n)));
-    for (int m = 0; m < p.topology.count(); ++m) add_mesh(m, explain);
+    const vec<schedule_detail::bytes_by_kind> sent = sent_by_mesh(p);
+    for (int m = 0; m < p.topology.count(); ++m) add_mesh(m, sent[m]);
     for (int i = 0; i < p.source.input_count(); ++i)
       inputs.push_back({text(p.source.input_name(i)),
                         place(p.source.input_type(i), p.input_layout[i], p.input_mesh[i])});
@@ -80,7 +81,7 @@ class pipeline_facts {
     return out << ' ' << tensor_type{type.element, l.local(type.shape, p_.meshes[mesh])};
   }
   /// Figures of a mesh, one behind the other.
-  constexpr void add_mesh(int m, const pipeline_explainer& explain) {
+  constexpr void add_mesh(int m, const schedule_detail::bytes_by_kind& sent) {
     const mesh_figures& f = figures.meshes[m];
     const text name = name_text(p_.topology.name(m));
     const auto say = [&](std::string_view what, const text& words) {
@@ -96,14 +97,11 @@ class pipeline_facts {
     if (stages.empty()) stages << "none";
     say("stages", stages);
     meshes.push_back({concat(name, " runs"), p_.order_of(p_.topology.name(m)), true});
-    partita::collectives runs;
-    schedule_detail::bytes_by_kind sent;
-    explain.count(m, runs, sent);
-    number("all_gather", runs.all_gather);
-    number("all_reduce", runs.all_reduce);
-    number("reduce_scatter", runs.reduce_scatter);
-    number("all_to_all", runs.all_to_all);
-    number("permute", runs.permute);
+    number("all_gather", f.collectives.all_gather);
+    number("all_reduce", f.collectives.all_reduce);
+    number("reduce_scatter", f.collectives.reduce_scatter);
+    number("all_to_all", f.collectives.all_to_all);
+    number("permute", f.collectives.permute);
     number("bytes sent", sent.total());
     number("argument bytes", f.memory.arguments);
     number("peak bytes", f.memory.peak);

@@ -10,6 +10,7 @@
 #include <partita/mpmd/replicated_on_meshes.hpp>
 #include <partita/mpmd/unit_text.hpp>
 #include <partita/report/explain.hpp>
+#include <partita/report/pipeline_sent.hpp>
 #include <partita/schedule/explainer.hpp>
 
 namespace partita {
@@ -78,7 +79,7 @@ class pipeline_explainer {
             what,
             value,
             byte_text(n.bytes_sent(p_.meshes[u.piece.mesh])),
-            concat('x', saturating_multiply(n.times, calls(u))),
+            concat('x', saturating_multiply(n.times, calls_of(p_, u))),
             text(p_.tactics[n.tactic].name),
             why};
   }
@@ -93,11 +94,6 @@ class pipeline_explainer {
             concat('x', inside ? p_.microbatches : 1),
             lies(i),
             concat("for ", to.empty() ? "the caller" : to.view())};
-  }
-  /// How often each kind runs on a mesh, and the bytes that a device of it sends so.
-  constexpr void count(int mesh, collectives& runs, schedule_detail::bytes_by_kind& sent) const {
-    for (const auto& u : p_.units)
-      if (u.piece.mesh == mesh) add(u, runs, sent);
   }
   /// All that is said of the values that a name selects.
   constexpr text of(std::string_view name) {
@@ -120,9 +116,6 @@ class pipeline_explainer {
   }
   constexpr bool is_sharded() const { return !p_.core.p.ops.empty(); }
   constexpr std::string_view mesh_name(int m) const { return p_.topology.name(m); }
-  constexpr std::int64_t calls(const pipeline_unit& u) const {
-    return u.inside ? p_.microbatches : 1;
-  }
   constexpr value_id core_value(value_id v) const {
     const vec<value_id>& of = p_.core.nested.value_of;
     return of.empty() ? v : of[v];
@@ -146,15 +139,23 @@ class pipeline_explainer {
   constexpr void collective_line(columns& lines, const pipeline_unit& u, const collective_note& n) {
     row(lines, collective_cells(u, n), 4);
   }
+  /// How often each kind runs on a mesh.
+  constexpr collectives runs(int mesh) const {
+    collectives all;
+    for (const auto& u : p_.units)
+      if (u.piece.mesh == mesh)
+        for (const auto& n : u.notes)
+          all.count(n.kind, saturating_multiply(n.times, calls_of(p_, u)));
+    return all;
+  }
   /// How often each kind runs on each mesh, and the bytes that a device of it sends so.
   constexpr void sums(text& out) const {
     columns rows;
+    const vec<schedule_detail::bytes_by_kind> sent = sent_by_mesh(p_);
     for (int m = 0; m < p_.topology.count(); ++m) {
-      collectives runs;
-      schedule_detail::bytes_by_kind sent;
-      count(m, runs, sent);
-      const std::int64_t of[] = {runs.all_gather, runs.all_reduce, runs.reduce_scatter,
-                                 runs.all_to_all, runs.permute};
+      const collectives all = runs(m);
+      const std::int64_t of[] = {all.all_gather, all.all_reduce, all.reduce_scatter, all.all_to_all,
+                                 all.permute};
       constexpr collective::kind_type kinds[] = {collective::all_gather, collective::all_reduce,
                                                  collective::reduce_scatter, collective::all_to_all,
                                                  collective::permute};
@@ -163,19 +164,11 @@ class pipeline_explainer {
         rows.number(bytes, " bytes").end_row();
       };
       for (int k = 0; k < schedule_detail::kind_count; ++k)
-        if (of[k] > 0) line(name_of(kinds[k]), of[k], sent.of[static_cast<int>(kinds[k])]);
-      line("all", runs.total(), sent.total());
+        if (of[k] > 0) line(name_of(kinds[k]), of[k], sent[m].of[static_cast<int>(kinds[k])]);
+      line("all", all.total(), sent[m].total());
     }
     out << "in all:\n";
     rows.print(out, "  ");
-  }
-  constexpr void add(const pipeline_unit& u, collectives& runs,
-                     schedule_detail::bytes_by_kind& sent) const {
-    for (const auto& n : u.notes) runs.count(n.kind, saturating_multiply(n.times, calls(u)));
-    std::size_t next = 0;
-    const auto once = schedule_detail::sent_by_kind(u.device.local, u.device.mesh, u.notes, next);
-    for (int k = 0; k < schedule_detail::kind_count; ++k)
-      sent.of[k] = saturating_add(sent.of[k], saturating_multiply(once.of[k], calls(u)));
   }
 
   // ---- Transfers --------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ class pipeline_page : page_writer {
          concat(time_text(t_.times.ideal()), " without a bubble"));
     tile(percent_text(t_.times.bubble_of_total()), "bubble",
          concat(percent_text(t_.times.bubble_of_ideal()), " of the ideal time"));
+    tile(percent_text(t_.mfu), "model FLOPs utilization",
+         concat(percent_text(t_.hfu), " with what is computed again"));
     tile(grouped(p_.microbatches), "microbatches",
          concat(p_.stages, p_.stages == 1 ? " stage on " : " stages on ", p_.topology.count(),
                 p_.topology.count() == 1 ? " mesh" : " meshes"));

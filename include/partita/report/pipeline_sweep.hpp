@@ -4,8 +4,8 @@
 #include <partita/mpmd/cluster_design.hpp>
 #include <partita/mpmd/pipeline_figures.hpp>
 #include <partita/mpmd/pipeline_time.hpp>
+#include <partita/report/pipeline_sent.hpp>
 #include <partita/report/sweep.hpp>
-#include <partita/schedule/explainer.hpp>
 
 namespace partita {
 
@@ -35,30 +35,10 @@ constexpr void add_memory(sweep_row& row, const pipeline_figures& f, const clust
 }
 /// By a device of the mesh whose devices send most.
 constexpr std::int64_t most_sent(const pipelined& p) {
-  vec<std::int64_t> sent(static_cast<std::size_t>(p.topology.count()), std::int64_t{0});
   std::int64_t most = 0;
-  for (const auto& u : p.units) {
-    std::size_t next = 0;
-    const std::int64_t once =
-        schedule_detail::sent_by_kind(u.device.local, u.device.mesh, u.notes, next).total();
-    std::int64_t& all = sent[u.piece.mesh];
-    all = saturating_add(all, saturating_multiply(once, u.inside ? p.microbatches : 1));
-    if (all > most) most = all;
-  }
+  for (const auto& sent : sent_by_mesh(p))
+    if (const std::int64_t all = sent.total(); all > most) most = all;
   return most;
-}
-/// Of the products of the model, at the peak, in the time of all devices.
-constexpr double mfu_of(const pipelined& p, const pipeline_time& t) {
-  double useful = 0, devices = 0;
-  for (std::size_t u = 0; u < p.units.size(); ++u) {
-    const pipeline_unit& unit = p.units[u];
-    const double calls = unit.inside ? p.microbatches : 1;
-    useful +=
-        calls * t.useful[u] * static_cast<double>(p.topology.mesh_of(unit.piece.mesh).devices());
-  }
-  for (int m = 0; m < p.topology.count(); ++m)
-    devices += static_cast<double>(p.topology.mesh_of(m).devices());
-  return t.times.total > 0 ? useful / (devices * t.times.total) : 0;
 }
 }  // namespace report_detail
 
@@ -84,7 +64,7 @@ constexpr void fill_row(sweep_row& row, const program& p, const Schedule& tactic
   row.time = t.times.total;
   row.overlapped = simulate(r, d.on, {.overlap = true}).times.total;
   row.bubble = t.times.bubble_of_total();
-  row.mfu = report_detail::mfu_of(r, t);
+  row.mfu = t.mfu;
   row.bytes_sent = report_detail::most_sent(r);
   row.message_bytes = figures.message_bytes;
   report_detail::add_memory(row, figures, d);
