@@ -6,17 +6,18 @@ import numpy as np
 from reference_data import *
 
 # op, type (-1: that of the first input), operands, attributes; inputs come first, then each step
-ADD, MULTIPLY, MAXIMUM = 4, 6, 8
+ADD, MULTIPLY, MAXIMUM, FLOOR, CEIL, SIGN, SINE, ERF = 4, 6, 8, 26, 27, 28, 31, 35
 
 
 def step(op, *operands):
     return [op, -1, len(operands), *operands, 0]
 
 
-def put(w, xs, dims, steps, results, ys, identities=None, commutes=True, note=""):
+def put(w, xs, dims, steps, results, ys, identities=None, commutes=True, note="",
+        **bound):
     identities = [0] * len(xs) if identities is None else identities
     w.case("fold", xs, ys,
-           [int(commutes), len(dims), *dims, *identities, *results, *sum(steps, [])], note=note)
+           [int(commutes), len(dims), *dims, *identities, *results, *sum(steps, [])], note=note, **bound)
 
 
 def composed(f, g):
@@ -46,4 +47,19 @@ def main():
         put(w, [a, b], [dim], [step(MULTIPLY, 2, 0), step(MULTIPLY, 2, 1), step(ADD, 5, 3)], [4, 6],
             list(functools.reduce(composed, lines)), identities=[1, 0], commutes=False,
             note="maps, one after the other")
+    for count in (7, 100, 1033):
+        a, b = 2 * small("i32", (count,), 6) + 1, small("i32", (count,), 7)
+        with np.errstate(over="ignore"):
+            y = functools.reduce(composed, zip(a, b))
+        put(w, [a, b], [0], [step(MULTIPLY, 2, 0), step(MULTIPLY, 2, 1), step(ADD, 5, 3)], [4, 6],
+            list(y), identities=[1, 0], commutes=False, note="many maps, one after the other")
+    x = small("bf16", (50, 3), 8)
+    put(w, [x], [0], [step(MAXIMUM, 0, 1)], [2], [x.max(0)], note="many lines")
+    x = small("f64", (4, 2), 9) / 4
+    total = x.sum(1)
+    for op, f in ((FLOOR, np.floor), (CEIL, np.ceil), (SIGN, np.sign)):
+        put(w, [x], [1], [step(ADD, 0, 1), step(op, 2)], [3], [f(total)], note=f.__name__)
+    for op, f in ((SINE, np.sin), (ERF, scipy.special.erf)):
+        put(w, [x], [1], [step(ADD, 0, 1), step(op, 2)], [3], [f(total)], note=f.__name__,
+            bound=within("the accuracy of the function", ulp=4))
     w.write()

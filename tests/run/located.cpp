@@ -421,6 +421,32 @@ TEST_CASE("folds round where their function converts to 16 bits") {
   CHECK(y[0].template data<float>()[0] == 256);
 }
 
+namespace {
+struct whole_sum {  // of whole numbers
+  static constexpr double identity = 0;
+  static constexpr bool commutes = true;
+  constexpr auto operator()(auto a, auto b) const { return floor(a + b + 0.5); }
+};
+}  // namespace
+
+TEST_CASE("a fold's function is made of ops that work element by element; others are named") {
+  const auto f =
+      pt::trace([](auto z) { return pt::fold<whole_sum>(z); }, pt::input<float, 5000>("z"));
+  const auto y = pt::evaluate(f, data::fill(f.input_type(0), [](auto i) { return i % 7; }));
+  CHECK(y[0].template data<float>()[0] == 14995);
+  pt::builder b, g;
+  const pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {4}});
+  const pt::value_id left = pt::ops::parameter(g, "", {pt::dtype::f32, {}});
+  pt::ops::parameter(g, "", {pt::dtype::f32, {}});
+  const pt::value_id bits = pt::ops::bitcast_convert(g, left, pt::dtype::i32);
+  g.p.outputs.push_back({pt::ops::bitcast_convert(g, bits, pt::dtype::f32), {}});
+  CHECK(pt::ops::fold(b, {&x, 1}, {0}, {0}, true, g.p) == -1);
+  CHECK(
+      std::string_view(b.p.error.message.view()) ==
+      "S198 fold: its function uses bitcast_convert; it may use ops that work element by element, "
+      "comparisons, select, convert and numbers");
+}
+
 TEST_CASE("gradients of folds of one value twice, and of values that depend on each other") {
   // a + b x of maps composed: the slopes multiply, and so do the offsets' parts.
   const auto product_and_sum = [](auto u, auto v) {

@@ -153,6 +153,8 @@ struct fold_emitter {
 /// own, of scalars: what stands before, what stands behind; without dimensions all of them. Of
 /// several tensors the function takes and gives a tuple with an element of each.
 ///
+/// Errors    S198 the function uses an op that does not work element by element
+///
 /// ```cpp
 /// struct log_add {
 ///   static constexpr double identity = -infinity;  // several: std::tuple{-infinity, 0}

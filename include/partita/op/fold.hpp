@@ -60,6 +60,12 @@ class scalar_function {
       results.push_back(place[static_cast<std::size_t>(each.value)]);
     return true;
   }
+  /// The first op of a program that can be no step, since it works on more than elements, or null.
+  static constexpr const op_def* no_step(const program& f) {
+    for (op_id o = 0; o < f.op_count(); ++o)
+      if (!f.is(o, op_role::parameter) && step_of(*f.op(o).def) < 0) return f.op(o).def;
+    return nullptr;
+  }
   /// Appends the steps, on tensors of one shape and scalars; `values` are its inputs, and get what
   /// each step makes. False if they are no such function.
   constexpr bool emit(builder& b, vec<value_id>& values) {
@@ -302,6 +308,12 @@ constexpr value_id fold(builder& b, span<const value_id> operands, ints dims, in
   vec<std::int64_t> code, results;
   b.p.error.record(f.error);
   if (b.failed()) return -1;
+  if (const op_def* other = op::scalar_function::no_step(f)) {
+    b.p.error.record("S198", "fold: its function uses ", other->name,
+                     "; it may use ops that work element by element, comparisons, select, convert "
+                     "and numbers");
+    return -1;
+  }
   if (!op::scalar_function::encode(f, code, results) || results.size() != operands.size() ||
       f.inputs.size() != 2 * operands.size()) {
     b.p.error.record("S198", "fold: its program is no function of ", 2 * operands.size(),
