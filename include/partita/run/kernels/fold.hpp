@@ -1,6 +1,7 @@
-/// fold: a function of scalars, step by step on all lines at once.
+/// fold: a function of scalars, step by step on many lines at once.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -9,31 +10,48 @@
 #include <partita/run/kernels/convert.hpp>
 #include <partita/run/kernels/library.hpp>
 #include <partita/run/kernels/movement.hpp>
+#include <partita/run/kernels/reduce_precision.hpp>
 #include <partita/run/kernels/strided.hpp>
 
 namespace partita::run_detail {
 
-/// The lines of a fold, and what each step makes of them. 16-bit floats are computed in binary32,
-/// and rounded where the function converts to them, and at the end.
-class fold_lines {
+/// The steps of a fold's function on so many elements at once. 16-bit floats lie in binary32, and
+/// are rounded where the function converts to them.
+class fold_function {
  public:
-  fold_lines(const kernel_context& c)
-      : c_(c), parts_(c.attrs, c.types.size()), count_(c.result.shape.elements()) {}
+  fold_function(const kernel_context& c, const op::fold::parts& parts, std::int64_t count)
+      : c_(c), parts_(parts), count_(count) {
+    for (int side = 0; side < 2; ++side)
+      for (const auto& t : c.types) value(t.element);
+    op::scalar_function f(parts.code);
+    for (op::scalar_function::step s; f.next(s);) {
+      value(s.type >= 0 ? static_cast<dtype>(s.type)
+                        : values_[static_cast<std::size_t>(-1 - s.type)].declared);
+      steps_.push_back({s, block_of(s), values_.size() - 1});
+    }
+  }
 
-  void run() {
-    if (count_ == 0) return;
-    std::int64_t steps = 1;
-    for (auto d : parts_.dims) steps *= c_.types[0].shape[static_cast<int>(d)];
-    const std::size_t n = c_.types.size();
-    for (std::size_t i = 0; i < n; ++i) lines_.push_back(packed(i));
-    for (std::size_t i = 0; i < 2 * n; ++i) value(c_.types[i % n].element);
-    for (std::size_t i = 0; i < n; ++i)
-      if (steps == 0)
-        fill(values_[i], parts_.identities.subspan(i, 1));
-      else
-        load(i, 0, values_[i]);
-    for (std::int64_t k = 1; k < steps; ++k) combine(k);
-    for (std::size_t i = 0; i < n; ++i) store(i);
+  /// Elements of operand i that stand before (0) or behind (1).
+  std::byte* input(std::size_t i, int side) const {
+    return values_[i + (side == 0 ? 0 : c_.types.size())].data;
+  }
+  void fill_with_identity(std::size_t i) const {
+    fill(values_[i], parts_.identities.subspan(i, 1));
+  }
+  /// What both sides give stands before.
+  void combine() {
+    for (const compiled& each : steps_) {
+      const register_type& to = values_[each.made];
+      run(each, to);
+      if (each.s.def == &def<op::convert> && is_half(to.declared)) round(to);
+    }
+    std::vector<std::vector<std::byte>> made;  // (a result may be an input)
+    for (auto r : parts_.results) {
+      const register_type& from = values_[static_cast<std::size_t>(r)];
+      made.emplace_back(from.data, from.data + bytes(from.type));
+    }
+    for (std::size_t i = 0; i < made.size(); ++i)
+      std::memcpy(values_[i].data, made[i].data(), made[i].size());
   }
 
  private:
@@ -41,99 +59,59 @@ class fold_lines {
     std::byte* data;
     dtype type, declared;  ///< it is computed in, it is said to be
   };
+  struct compiled {
+    op::scalar_function::step s;
+    block_function block;
+    std::size_t made;  ///< place of what it makes
+  };
   const kernel_context& c_;
-  const op::fold::parts parts_;
+  const op::fold::parts& parts_;
   const std::int64_t count_;
-  std::vector<const std::byte*> lines_;
   std::vector<register_type> values_;
+  std::vector<compiled> steps_;
 
-  static dtype computed(dtype t) { return is_half(t) ? dtype::f32 : t; }
   std::size_t bytes(dtype t) const { return static_cast<std::size_t>(count_ * size_of(t)); }
   std::int64_t lanes_of() const { return round_up(count_, lanes); }
-  register_type& value(dtype t) {
-    const tensor_type type{computed(t), {count_}};
+  void value(dtype t) {
+    const tensor_type type{is_half(t) ? dtype::f32 : t, {count_}};
     std::byte* data = c_.memory.take(padded_bytes(type));
     std::memset(data, 0, static_cast<std::size_t>(padded_bytes(type)));
     values_.push_back({data, type.element, t});
-    return values_.back();
-  }
-  /// An operand, its reduced dimensions first.
-  const std::byte* packed(std::size_t i) const {
-    const shape& from = c_.types[i].shape;
-    shape to;
-    for (int pass = 0; pass < 2; ++pass)
-      for (int d = 0; d < from.rank; ++d)
-        if (parts_.reduces(d) == (pass == 0)) to.push_back(from[d]);
-    const strides s(from), t(to);
-    box b;
-    int at = 0;
-    for (int pass = 0; pass < 2; ++pass)
-      for (int d = 0; d < from.rank; ++d)
-        if (parts_.reduces(d) == (pass == 0)) b.push_back(from[d], s[d], t[at++]);
-    std::byte* copy = c_.memory.take(padded_bytes(c_.types[i]) + 64 * lanes);
-    if (from.elements() > 0) b.copy(size_of(c_.types[i].element), c_.operands[i], copy);
-    return copy;
-  }
-  void load(std::size_t i, std::int64_t k, const register_type& to) const {
-    const dtype t = c_.types[i].element;
-    const std::byte* from = lines_[i] + static_cast<std::size_t>(k) * bytes(t);
-    if (!is_half(t)) {
-      std::memcpy(to.data, from, bytes(t));
-      return;
-    }
-    const void* in[] = {from};
-    widen_function(t)(lanes_of(), in, to.data);
-  }
-  void store(std::size_t i) const {
-    const dtype t = c_.types[i].element;
-    if (!is_half(t)) {
-      std::memcpy(c_.outs[i], values_[i].data, bytes(t));
-      return;
-    }
-    const void* in[] = {values_[i].data};
-    narrow_function(t)(lanes_of(), in, c_.outs[i]);
   }
   void fill(const register_type& to, span<const std::int64_t> bits) const {
     const tensor_type type{to.type, {count_}};
     constant_kernel({{}, type, {bits.data(), 1}, {}, to.data, c_.memory});
   }
-  void combine(std::int64_t k) {
-    const std::size_t n = c_.types.size();
-    for (std::size_t i = 0; i < n; ++i) load(i, k, values_[n + i]);
-    op::scalar_function f(parts_.code);
-    std::size_t next = 2 * n;
-    for (op::scalar_function::step s; f.next(s); ++next) {
-      if (next == values_.size())
-        value(s.type >= 0 ? static_cast<dtype>(s.type)
-                          : values_[static_cast<std::size_t>(-1 - s.type)].declared);
-      step(s, values_[next]);
-      if (s.def == &def<op::convert> && is_half(values_[next].declared)) round(values_[next]);
-    }
-    std::vector<std::vector<std::byte>> made;  // (a result may be an input)
-    for (auto r : parts_.results) {
-      const register_type& from = values_[static_cast<std::size_t>(r)];
-      made.emplace_back(from.data, from.data + bytes(from.type));
-    }
-    for (std::size_t i = 0; i < n; ++i)
-      std::memcpy(values_[i].data, made[i].data(), made[i].size());
+  const register_type& last_operand(const op::scalar_function::step& s) const {
+    return values_[static_cast<std::size_t>(s.operands.back())];
   }
-  void step(const op::scalar_function::step& s, const register_type& to) const {
+  block_function block_of(const op::scalar_function::step& s) const {
+    if (s.operands.empty()) return nullptr;
+    const dtype last = last_operand(s).type, to = values_.back().type;
+    if (s.def == &def<op::convert> && last == to) return nullptr;
+    return find_block(s.def, {s.attrs.data(), s.attrs.size()}, last, to);
+  }
+  void run(const compiled& each, const register_type& to) const {
+    const op::scalar_function::step& s = each.s;
     if (s.def == &def<op::constant>) return fill(to, s.attrs);
     const void* in[3] = {};
     for (std::size_t i = 0; i < s.operands.size(); ++i)
       in[i] = values_[static_cast<std::size_t>(s.operands[i])].data;
-    const dtype last = values_[static_cast<std::size_t>(s.operands.back())].type;
-    if (s.def == &def<op::convert> && last == to.type) {
+    if (each.block != nullptr) return each.block(lanes_of(), in, to.data);
+    if (s.def == &def<op::convert>)
       std::memcpy(to.data, in[0], bytes(to.type));
-      return;
-    }
-    const block_function f = find_block(s.def, {s.attrs.data(), s.attrs.size()}, last, to.type);
-    if (f != nullptr)
-      f(lanes_of(), in, to.data);
-    else if (last == dtype::f64)
+    else if (s.def == &def<op::reduce_precision>)
+      round_to(s.attrs, static_cast<const std::byte*>(in[0]), to);
+    else if (to.type == dtype::f64)
       calculate<double>(s.def, in, to.data);
     else
       calculate<float>(s.def, in, to.data);
+  }
+  void round_to(span<const std::int64_t> attrs, const std::byte* from,
+                const register_type& to) const {
+    const tensor_type type{to.type, {count_}};
+    const std::byte* in[] = {from};
+    reduce_precision_kernel({{}, type, {attrs.data(), attrs.size()}, in, to.data, c_.memory});
   }
   void round(const register_type& x) const {
     const tensor_type type{x.declared, {count_}};
@@ -153,6 +131,128 @@ class fold_lines {
              : what == &def<op::multiply> ? x[i] * y[i]
              : what == &def<op::divide>   ? x[i] / y[i]
                                           : -x[i];
+  }
+};
+
+/// Lines of elements that are combined to one row: `rows_` rows of `columns_` elements, of each
+/// operand. Few columns are cut into parts of so many rows, next to each other, which are combined
+/// at once and then with each other: always in order, so that the function need not commute.
+class fold_lines {
+ public:
+  explicit fold_lines(const kernel_context& c)
+      : c_(c), parts_(c.attrs, c.types.size()), columns_(c.result.shape.elements()) {}
+
+  void run() {
+    if (columns_ == 0) return;
+    for (auto d : parts_.dims) rows_ *= c_.types[0].shape[static_cast<int>(d)];
+    for (std::size_t i = 0; i < c_.types.size(); ++i) data_.push_back(widened(i, packed(i)));
+    while (parts() > 1) halve(parts());
+    const std::vector<std::byte*> made = reserve(columns_);
+    for (std::int64_t at = 0; at < columns_; at += most_lanes) {
+      const std::int64_t width = std::min(most_lanes, columns_ - at);
+      fold_function f(c_, parts_, width);
+      reduce(f, data_, rows_, columns_, at, width, made, at);
+    }
+    for (std::size_t i = 0; i < data_.size(); ++i) store(i, made[i]);
+  }
+
+ private:
+  static constexpr std::int64_t most_lanes = 1024;  // registers that stay in the caches
+  const kernel_context& c_;
+  const op::fold::parts parts_;
+  const std::int64_t columns_;
+  std::int64_t rows_ = 1;
+  std::vector<std::byte*> data_;  ///< by operand; 16-bit floats in binary32
+
+  dtype computed(std::size_t i) const {
+    const dtype t = c_.types[i].element;
+    return is_half(t) ? dtype::f32 : t;
+  }
+  std::int64_t size(std::size_t i) const { return size_of(computed(i)); }
+  std::int64_t parts() const { return std::min(most_lanes / columns_, rows_ / 2); }
+  std::byte* memory(dtype t, std::int64_t elements) const {
+    return c_.memory.take(padded_bytes({t, {elements}}));
+  }
+  std::vector<std::byte*> reserve(std::int64_t elements) const {
+    std::vector<std::byte*> list;
+    for (std::size_t i = 0; i < c_.types.size(); ++i) list.push_back(memory(computed(i), elements));
+    return list;
+  }
+
+  /// An operand, its reduced dimensions first.
+  std::byte* packed(std::size_t i) const {
+    const shape& from = c_.types[i].shape;
+    shape to;
+    for (int pass = 0; pass < 2; ++pass)
+      for (int d = 0; d < from.rank; ++d)
+        if (parts_.reduces(d) == (pass == 0)) to.push_back(from[d]);
+    const strides s(from), t(to);
+    box b;
+    int at = 0;
+    for (int pass = 0; pass < 2; ++pass)
+      for (int d = 0; d < from.rank; ++d)
+        if (parts_.reduces(d) == (pass == 0)) b.push_back(from[d], s[d], t[at++]);
+    std::byte* copy = memory(c_.types[i].element, from.elements());
+    if (from.elements() > 0) b.copy(size_of(c_.types[i].element), c_.operands[i], copy);
+    return copy;
+  }
+  std::byte* widened(std::size_t i, std::byte* x) const {
+    const dtype t = c_.types[i].element;
+    if (!is_half(t)) return x;
+    const std::int64_t count = rows_ * columns_;
+    std::byte* wide = memory(dtype::f32, count);
+    const void* in[] = {x};
+    widen_function(t)(round_up(count, lanes), in, wide);
+    return wide;
+  }
+  void store(std::size_t i, const std::byte* x) const {
+    const dtype t = c_.types[i].element;
+    if (!is_half(t)) {
+      std::memcpy(c_.outs[i], x, static_cast<std::size_t>(columns_ * size_of(t)));
+      return;
+    }
+    const void* in[] = {x};
+    narrow_function(t)(round_up(columns_, lanes), in, c_.outs[i]);
+  }
+
+  /// Rows become `count` rows, each of which combines a part of them, and those that are left.
+  void halve(std::int64_t count) {
+    const std::int64_t each = rows_ / count, left = rows_ - each * count;
+    const std::vector<std::byte*> to = reserve((count + left) * columns_);
+    std::vector<std::byte*> turned = reserve(each * count * columns_);
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+      box b;  // (part, row, column) to (row, part, column)
+      b.push_back(count, each * columns_, columns_);
+      b.push_back(each, columns_, count * columns_);
+      b.push_back(columns_, 1, 1);
+      b.copy(size(i), data_[i], turned[i]);
+      std::memcpy(to[i] + count * columns_ * size(i), data_[i] + each * count * columns_ * size(i),
+                  static_cast<std::size_t>(left * columns_ * size(i)));
+    }
+    const std::int64_t width = count * columns_;
+    fold_function f(c_, parts_, width);
+    reduce(f, turned, each, width, 0, width, to, 0);
+    data_ = to;
+    rows_ = count + left;
+  }
+  /// Combines rows of `stride` elements, of each the `width` elements from `from` on, into what
+  /// stands at `at` of `to`.
+  void reduce(fold_function& f, const std::vector<std::byte*>& data, std::int64_t rows,
+              std::int64_t stride, std::int64_t from, std::int64_t width,
+              const std::vector<std::byte*>& to, std::int64_t at) const {
+    const auto load = [&](std::int64_t row, int side) {
+      for (std::size_t i = 0; i < data.size(); ++i)
+        std::memcpy(f.input(i, side), data[i] + (row * stride + from) * size(i),
+                    static_cast<std::size_t>(width * size(i)));
+    };
+    if (rows > 0) load(0, 0);
+    for (std::size_t i = 0; rows == 0 && i < data.size(); ++i) f.fill_with_identity(i);
+    for (std::int64_t k = 1; k < rows; ++k) {
+      load(k, 1);
+      f.combine();
+    }
+    for (std::size_t i = 0; i < data.size(); ++i)
+      std::memcpy(to[i] + at * size(i), f.input(i, 0), static_cast<std::size_t>(width * size(i)));
   }
 };
 inline void fold_kernel(const kernel_context& c) { fold_lines(c).run(); }
