@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/prove/laws.hpp>
+#include <partita/support/segmented_vec.hpp>
 
 namespace partita::prove_detail {
 
@@ -108,7 +109,7 @@ class answer_table {
     const int known = table_.find(hash_, [&](int i) {
       return hashes_.data()[i] == hash_ && is_same(asked_.data()[i], q, given);
     });
-    return known < 0 ? nullptr : answers_.data() + known;
+    return known < 0 ? nullptr : &answers_[known];
   }
   constexpr int view(const answer& a, int r) const { return views_[a.first_view + r]; }
   /// Of what was not found last; `views`: of the results, if it is good.
@@ -123,7 +124,7 @@ class answer_table {
     for (int r = 0; r < results_of(q); ++r) given_.push_back({-1, all_.terms[q.term + r].own});
     hashes_.push_back(hash_);
     table_.insert(added, [&](int i) { return hashes_[i]; });
-    return answers_.data() + added;
+    return &answers_[added];
   }
   constexpr void add_failure(const question& q, span<const operand_term> given, const text& reason,
                              int near, std::int64_t needed) {
@@ -140,10 +141,10 @@ class answer_table {
   const meanings& all_;
   const tile_map_rows& rows_;
   vec<asked> asked_;
-  vec<answer> answers_;
+  segmented_vec<answer> answers_;
   vec<operand_term> given_;  ///< and, behind them, how what the source's op makes sees itself
   vec<int> views_;
-  vec<text> reasons_;
+  segmented_vec<text> reasons_;
   vec<std::size_t> hashes_;
   place_table table_;
   std::size_t hash_ = 0;

@@ -8,6 +8,7 @@
 #include <partita/prove/answers.hpp>
 #include <partita/prove/element_form.hpp>
 #include <partita/prove/laws.hpp>
+#include <partita/support/segmented_vec.hpp>
 
 namespace partita::prove_detail {
 
@@ -74,9 +75,9 @@ struct workspace {
   const program* in = nullptr;  ///< the op that is looked at
   op_id at = -1;
   meanings all;
-  vec<claim> claims;
-  vec<source_loop> loops;
-  vec<written_blocks> written;
+  segmented_vec<claim> claims;
+  segmented_vec<source_loop> loops;
+  segmented_vec<written_blocks> written;
   vec<int> written_of;  ///< by value of the program that is looked at: the first of these, or -1
   const program* written_in = nullptr;
   tile_map_rows rows;  ///< of the source's ops, and of local ones
@@ -278,7 +279,7 @@ struct workspace {
     for (int tries = 0; tries < most_choices && step(); ++tries) {
       some_open = false;
       for (std::size_t i = 0; i < count; ++i) {
-        const claim& each = chosen.data()[i] = claims.data()[at[i]];
+        const claim& each = chosen.data()[i] = claims[at[i]];
         given.data()[i].term = each.term;
         given.data()[i].view = each.view;
         some_open = some_open || each.view == open_view;
@@ -286,7 +287,7 @@ struct workspace {
       f();
       std::size_t i = 0;
       for (; i < count; ++i) {
-        at[i] = claims.data()[at[i]].next;
+        at[i] = claims[at[i]].next;
         if (at[i] >= 0) break;
         at[i] = head[i];
       }

@@ -9,6 +9,7 @@
 #include <partita/op/registry.hpp>
 #include <partita/prove/view.hpp>
 #include <partita/support/place_table.hpp>
+#include <partita/support/segmented_vec.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::prove_detail {
@@ -99,6 +100,9 @@ struct term {
   int product_of = -1;  ///< the term that it is the products of, see meanings::product
   int guarded = -1;     ///< see meanings::guard
   int pieces_of = -1;   ///< see meanings::pieces_of
+  int pieces = -1;      ///< the first of its `piece_terms`
+  int runs = -1;        ///< the first of the `runs` that it runs along
+  int run = -1;         ///< of what one of them makes: which one
   int moved = -1;       ///< see moved_piece
   int listed = -1;      ///< its elements are known: see meanings::lists
   bool number = false;
@@ -115,9 +119,7 @@ class term_table {
     return terms_[t].at.made() && def(t).id == d.id;
   }
   constexpr span<const std::int64_t> attrs(int t) const { return terms_[t].at.attrs(); }
-  constexpr const operand_term& operand(const term& t, int i) const {
-    return operands_[t.operands + i];
-  }
+  constexpr operand_term operand(const term& t, int i) const { return operands_[t.operands + i]; }
 
   constexpr void reserve(std::size_t n) {
     terms_.reserve(n);
@@ -209,7 +211,7 @@ class term_table {
   }
 
  private:
-  vec<term> terms_;
+  segmented_vec<term> terms_;
   vec<std::size_t> hashes_;
   vec<operand_term> operands_;
   vec<int> candidates_;
@@ -362,14 +364,14 @@ struct meanings {
     int term = -1;  ///< once there is one
     int next = -1;  ///< another one of the same tensor
   };
-  vec<reshaping> reshapings;
+  segmented_vec<reshaping> reshapings;
 
   struct piece_term {
-    int of;
     std::int64_t count;
     int first;
+    int next;  ///< another one of the same term
   };
-  vec<piece_term> piece_terms;  ///< see pieces_of
+  segmented_vec<piece_term> piece_terms;  ///< see pieces_of
 
   /// What runs along each of the pieces of a dimension, where a term runs along all of it.
   struct running {
@@ -378,8 +380,9 @@ struct meanings {
     int with = -1;              ///< along each piece
     int without = -1;           ///< the same, without the element itself
     int before = -1;  ///< what all before a piece makes; along the dimension, one for each piece
+    int next = -1;    ///< another one of the same term
   };
-  vec<running> runs;
+  segmented_vec<running> runs;
 
   /// A value that is another one only where an index lies in the piece that a device has, see
   /// starts.hpp; there is a term for what it is everywhere.
@@ -394,11 +397,11 @@ struct meanings {
     std::int64_t rows = 0;   ///< of the piece
     std::uint32_t axes = 0;  ///< along which one device has it
   };
-  vec<guard> guards;
-  vec<moved_piece> moved;
-  vec<vec<std::int64_t>> lists;  ///< the elements of terms of rank 1
-  vec<operand_term> room;        ///< of element_form
-  vec<vec<scaled_term>> spare;   ///< rooms of those that are done
+  segmented_vec<guard> guards;
+  segmented_vec<moved_piece> moved;
+  segmented_vec<vec<std::int64_t>> lists;  ///< the elements of terms of rank 1
+  vec<operand_term> room;                  ///< of element_form
+  vec<vec<scaled_term>> spare;             ///< rooms of those that are done
 
   /// Is the op that is looked at the last one of its sum (or whatever it commutes in)? Then all of
   /// that is taken together, as long as that is linear in the ops that were looked at.
@@ -452,8 +455,8 @@ struct meanings {
   /// What an op of so many results makes of each piece of what it reduces: as many terms, one
   /// dimension more for the pieces.
   constexpr int pieces_of(int t, std::int64_t count, int results) {
-    for (const auto& each : piece_terms)
-      if (each.of == t && each.count == count) return each.first;
+    for (int i = terms[t].pieces; i >= 0; i = piece_terms[i].next)
+      if (piece_terms[i].count == count) return piece_terms[i].first;
     int first = -1;
     for (int r = 0; r < results; ++r) {
       tensor_type type{terms[t + r].element, terms[t + r].shape};
@@ -462,12 +465,14 @@ struct meanings {
       terms[made].pieces_of = t + r;
       if (r == 0) first = made;
     }
-    piece_terms.push_back({t, count, first});
+    piece_terms.push_back({count, first, terms[t].pieces});
+    terms[t].pieces = static_cast<int>(piece_terms.size()) - 1;
     return first;
   }
   constexpr const running& running_of(int t, int dim, std::int64_t count, std::int64_t block) {
-    for (const auto& each : runs)
-      if (each.of == t && each.count == count && each.block == block) return each;
+    for (int i = terms[t].runs; i >= 0; i = runs[i].next)
+      if (runs[i].count == count && runs[i].block == block) return runs[i];
+    const int number = static_cast<int>(runs.size());
     tensor_type type{terms[t].element, terms[t].shape};
     running r{t, dim, count, block};
     type.shape.extents[dim] = count * block;
@@ -475,18 +480,18 @@ struct meanings {
     r.without = terms.fresh(type);
     type.shape.extents[dim] = count;
     r.before = terms.fresh(type);
+    r.next = terms[t].runs;
+    terms[t].runs = terms[r.with].run = terms[r.without].run = terms[r.before].run = number;
     runs.push_back(r);
     return runs.back();
   }
   constexpr const running* running_with(int t) const {
-    for (const auto& each : runs)
-      if (each.with == t) return &each;
-    return nullptr;
+    const int run = terms[t].run;
+    return run >= 0 && runs[run].with == t ? &runs[run] : nullptr;
   }
   constexpr const running* running_before(int t) const {
-    for (const auto& each : runs)
-      if (each.before == t) return &each;
-    return nullptr;
+    const int run = terms[t].run;
+    return run >= 0 && runs[run].before == t ? &runs[run] : nullptr;
   }
   /// What a view says of a position beyond, where this scalar stands.
   constexpr int beyond(const operand_term& scalar) {

@@ -7,6 +7,7 @@
 #include <partita/ir/shape.hpp>
 #include <partita/ir/tile_map.hpp>
 #include <partita/support/place_table.hpp>
+#include <partita/support/segmented_vec.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita::prove_detail {
@@ -373,7 +374,7 @@ class view_table {
       return *this;
     }
   };
-  vec<view> views_;
+  segmented_vec<view> views_;
   vec<reach> reaches_;  ///< by view
   vec<std::size_t> hashes_;
   place_table table_;

@@ -1,0 +1,63 @@
+/// A growing array whose elements stay where they are.
+#pragma once
+
+#include <partita/support/vec.hpp>
+
+namespace partita {
+
+/// As vec, but elements never move: references to them hold while others are added. For tables
+/// that are read while they grow. The first segment has room for 2^n elements, each further one
+/// for as many as all before it.
+template <class T>
+class segmented_vec {
+ public:
+  segmented_vec() = default;
+  segmented_vec(const segmented_vec&) = delete;
+  segmented_vec& operator=(const segmented_vec&) = delete;
+
+  constexpr std::size_t size() const { return size_; }
+  constexpr bool empty() const { return size_ == 0; }
+  constexpr const T& operator[](int i) const {
+    PARTITA_CHECK_INDEX(i);
+    const int s = segment_of(i);
+    return segments_[s][i - begin_of(s)];
+  }
+  constexpr T& operator[](int i) {
+    PARTITA_CHECK_INDEX(i);
+    const int s = segment_of(i);
+    return segments_[s][i - begin_of(s)];
+  }
+  constexpr T& back() { return (*this)[static_cast<int>(size_) - 1]; }
+  constexpr const T& back() const { return (*this)[static_cast<int>(size_) - 1]; }
+
+  /// Of an empty one: room for n elements in the first segment.
+  constexpr void reserve(std::size_t n) {
+    while (first_bits_ < max_bits && std::size_t{1} << first_bits_ < n) ++first_bits_;
+  }
+  constexpr void push_back(const T& v) { make_room().push_back(v); }
+  constexpr void push_back(T&& v) requires(!__is_trivially_copyable(T)) {
+    make_room().push_back(static_cast<T&&>(v));
+  }
+
+ private:
+  static constexpr int max_bits = 30;
+  vec<T> segments_[max_bits];
+  std::size_t size_ = 0;
+  int first_bits_ = 3;
+
+  constexpr int segment_of(int i) const {
+    const unsigned beyond = static_cast<unsigned>(i) >> first_bits_;
+    return beyond == 0 ? 0 : 32 - __builtin_clz(beyond);
+  }
+  constexpr int begin_of(int segment) const {
+    return segment == 0 ? 0 : 1 << (first_bits_ + segment - 1);
+  }
+  /// The segment of the next element.
+  constexpr vec<T>& make_room() {
+    const int s = segment_of(static_cast<int>(size_++));
+    segments_[s].reserve(std::size_t{1} << (s == 0 ? first_bits_ : first_bits_ + s - 1));
+    return segments_[s];
+  }
+};
+
+}  // namespace partita
