@@ -68,6 +68,32 @@ TEST_CASE("P001 a device-local program that does not verify") {
 }
 static_assert([] { return lied().error.message == wrong; }());
 
+TEST_CASE("P001 collectives whose axes and dimensions do not fit together") {
+  pt::device_program d;
+  d.local = pt::parse(R"(func @main(%x: tensor<8x4x2xf32>) attributes {mesh = {"B":4, "M":2}} {
+  %y = all_to_all [{}, {}, {"M", "B"}] -> [{"B"}, {"M"}, {}] %x : tensor<2x2x16xf32>
+  %z = permute <"B", "M"> -> <"M", "B"> %x : tensor<8x4x2xf32>
+  return %y, %z : tensor<2x2x16xf32>, tensor<8x4x2xf32>
+})",
+                      d.mesh);
+  CHECK(!pt::verify(d));
+  const auto with = [&](pt::op_id o, int attribute, std::int64_t value) {
+    pt::device_program other = d;
+    other.local.attr_list[other.local.op(o).attr_begin + attribute] = value;
+    return str(pt::verify(other).message);
+  };
+  const auto wrong_op = [](std::string op) {
+    return "P001 internal error: the axes and dimensions of op " + op +
+           " do not fit together; please report";
+  };
+  const std::string moved = wrong_op("1 (all_to_all)"), permuted = wrong_op("2 (permute)");
+  CHECK(with(1, 6, 2) == moved);     // "B" from dimension 2 to dimension 2
+  CHECK(with(1, 7, 1) == moved);     // "M" twice
+  CHECK(with(1, 6, 3) == moved);     // a dimension that is not there
+  CHECK(with(2, 2, 1) == permuted);  // from "M" twice
+  CHECK(with(2, 4, 2) == permuted);  // an axis that is not there
+}
+
 TEST_CASE("what partition gives outlives the program") {
   static_assert(std::same_as<decltype(std::declval<pt::partitioned>().input(0).name), pt::text>);
   pt::sharded_value v, w;

@@ -65,11 +65,7 @@ struct collective {
 
   constexpr bool communicates() const { return kind != all_slice; }
   constexpr bool reduces() const { return kind == all_reduce || kind == reduce_scatter; }
-  constexpr axis_set along() const {
-    axis_set s;
-    for (const auto& e : axes) s.insert(e.axis);
-    return s;
-  }
+  constexpr axis_set along() const { return set_of(axes); }
   /// Devices per group.
   constexpr std::int64_t members(const mesh& m) const {
     std::int64_t n = 1;
@@ -84,6 +80,17 @@ struct collective {
     layout l;
     for (const auto& e : axes) l.push_back(e.axis, gathered);
     return l;
+  }
+  /// Do axes and dimensions fit together? Each axis is there once, what is taken `from` axes goes
+  /// to the same ones, and no dimension is both gathered and sliced.
+  constexpr bool is_consistent() const {
+    const bool moves = kind == all_to_all;
+    if (!moves && !(kind == permute && map.form == device_map::renumbered)) return each_once(axes);
+    const layout taken = moves ? gathers() : from;
+    bool fits = each_once(axes) && each_once(taken) && set_of(taken) == along();
+    for (const auto& g : taken)
+      for (const auto& s : axes) fits = fits && (!moves || g.dim != s.dim);
+    return fits;
   }
   /// The member (numbered by `axes`) that sends to member `to` of a permute, or nobody.
   constexpr std::int64_t sender(std::int64_t to, const mesh& m) const {
@@ -107,6 +114,18 @@ struct collective {
       s[e.dim] = s[e.dim] % n == 0 ? s[e.dim] / n : -1;
     }
     return s;
+  }
+
+ private:
+  static constexpr axis_set set_of(const layout& l) {
+    axis_set s;
+    for (const auto& e : l) s.insert(e.axis);
+    return s;
+  }
+  static constexpr bool each_once(const layout& l) {
+    int different = 0;
+    for (int a = 0; a < max_axes; ++a) different += set_of(l).contains(a);
+    return different == l.count;
   }
 };
 

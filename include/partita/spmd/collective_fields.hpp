@@ -282,7 +282,7 @@ class collective_reader {
   constexpr void axes() {
     if (c_.axes.count > 0) return;  // of several dimensions
     axes_.list(c_.axes, c_.sliced);
-    if (c_.map.form == device_map::renumbered) need(same_axes(c_.from, c_.axes));
+    need(c_.is_consistent());
   }
   constexpr void layout() { axes_.pieces(c_.axes, from_.declared.shape.rank); }
   constexpr void finish(std::string_view op) { axes_.finish(from_, op); }
@@ -293,23 +293,12 @@ class collective_reader {
   axes_reader axes_;
 
   constexpr void need(bool there) { axes_.good = axes_.good && there; }
-  static constexpr bool same_axes(const partita::layout& a, const partita::layout& b) {
-    bool same = a.count == b.count;
-    for (int i = 0; i < a.count; ++i) {
-      bool found = false;
-      for (const auto& e : b) found = found || e.axis == a[i].axis;
-      same = same && found;
-    }
-    return same;
-  }
   constexpr void several(int rank) {
     axes_.pieces(c_.from, rank);
     need(axes_.in.accept(" -> "));
     axes_.once_more();
     axes_.pieces(c_.axes, rank);
-    need(c_.axes.count > 0 && same_axes(c_.from, c_.axes));
-    for (const auto& g : c_.from)
-      for (const auto& s : c_.axes) need(g.dim != s.dim);
+    need(c_.axes.count > 0 && c_.is_consistent());
   }
 };
 
