@@ -97,6 +97,21 @@ pt::program turned() {
                    pt::input<float, 8, 4>("z"));
 }
 
+/// Products of two values each of which may be terms, behind ops that move them: which one is
+/// changes from action to action.
+pt::program products() {
+  const auto f = [](auto x, auto y, auto z, auto w) {
+    const auto a = [&] { return pt::transpose<1, 0>(-matmul(pt::transpose<1, 0>(x), y)); };
+    const auto b = [&] { return -matmul(pt::transpose<1, 0>(z), w); };
+    const auto turned = a() * pt::reshape<4, 8>(pt::reshape<32>(b()));
+    const auto scaled = (-matmul(pt::transpose<1, 0>(y), x)) * (-a() * b());
+    return std::tuple{sum(turned), pt::sum<1>(scaled), sum(-b() * (-(a() * -b()))),
+                      -(a() * b()) - b()};
+  };
+  return pt::trace(f, pt::input<float, 16, 8>("x"), pt::input<float, 16, 4>("y"),
+                   pt::input<float, 12, 4>("z"), pt::input<float, 12, 8>("w"));
+}
+
 /// Numbers that look random; the same on every machine.
 struct numbers {
   std::uint64_t state;
@@ -105,6 +120,29 @@ struct numbers {
     return static_cast<int>((state >> 33) % static_cast<std::uint64_t>(n));
   }
 };
+
+/// Keeps no books.
+struct no_books {
+  void clear() {}
+  void grow() {}
+  template <class F>
+  void value(pt::value_id, const F& finish) {
+    finish([](const auto&...) {});
+  }
+  template <class F>
+  void operand(int, pt::value_id, const F&) {}
+  template <class... More>
+  void op(const More&...) {}
+};
+
+/// Are the sums finished where they were if the program had been looked at for the first time?
+bool finished_alike(const pt::core_program& c, const pt::spmd_detail::pending_sums& sums) {
+  pt::spmd_detail::pending_sums anew(c);
+  anew.find(true);
+  for (pt::op_id o : c.order)
+    if (sums.of(o) != anew.of(o)) return false;
+  return true;
+}
 
 /// The conflicts of all ops, in the order of execution.
 std::vector<pt::conflict> conflicts_of(const pt::core_program& c) {
@@ -131,6 +169,8 @@ int check_actions(const pt::program& p, const pt::mesh& mesh, std::uint64_t seed
   rules.cancel = seed % 5 != 0;
   rules.to_all_to_all = seed % 7 != 0;
   pt::collective_counter counter(c, rules);
+  no_books none;
+  pt::layout_changes<no_books> layouts(c, rules, none);
   int done = 0;
   for (int i = 0; i < 24; ++i) {
     const pt::value_id v = draw.below(values);
@@ -151,10 +191,12 @@ int check_actions(const pt::program& p, const pt::mesh& mesh, std::uint64_t seed
     }
     ++done;
     counter.update();
+    layouts.update();
     const pt::lowered all = pt::lower(c, {.passes = rules});
     CAPTURE(seed);
     CAPTURE(i);
     REQUIRE(counter.counts() == all.counts);
+    REQUIRE(finished_alike(c, layouts.layouts().sums));
     REQUIRE(counter.as_written() == pt::as_written(all.notes));
   }
   return done;
@@ -186,7 +228,8 @@ std::int64_t work_of_tactics(int n) {
 TEST_CASE("what is counted after each change is what the whole lowering has") {
   const pt::mesh meshes[] = {{{"A", 2}, {"B", 4}}, {{"A", 8}}, {{"A", 2}, {"B", 1}, {"C", 3}}};
   int done = 0;
-  for (const auto& p : {training_step(), accumulated(), nested(), movement(), turned(), borders()})
+  for (const auto& p :
+       {training_step(), accumulated(), nested(), movement(), turned(), borders(), products()})
     for (const auto& mesh : meshes)
       for (std::uint64_t seed = 1; seed <= 12; ++seed) done += check_actions(p, mesh, seed);
   CHECK(done > 1000);

@@ -213,7 +213,7 @@ class pending_sums {
   // ---- Ops between a sum and the op that takes it over ----------------------------------------
 
   static constexpr int most_moves = 4;
-  using move_list = vec<op_id>;  // two times most_moves at most
+  using move_list = vec<op_id>;
 
   /// Does an op move the elements of its operand, or make of each one something linear in it? (A
   /// quotient by what may be 0 is not: 3 / 0 + 0 / 0 is no infinity. A product is, but where the
@@ -264,24 +264,16 @@ class pending_sums {
       return c_.p.ops[c_.p.producer(c_.p.operand(o, 0))].def->constant;
     return c_.p.ops[o].def->constant;
   }
-  /// Which operand of an op it moves. Of a product, the one that is a pending sum.
+  /// Which operand of an op it moves. Of a product, the one that is a pending sum now, the first
+  /// of two.
   constexpr int moved_by(op_id o) const {
     const op_node& n = c_.p.ops[o];
     if (n.def->id == def<op::select>.id) return 3 - chosen_zero(o);
     if (n.def->id != def<op::multiply>.id) return 0;
     if (is_constant(c_.p.operand(o, 0))) return 1;
-    return is_constant(c_.p.operand(o, 1)) || may_be_term(c_.p.operand(o, 0)) ? 0 : 1;
+    return is_constant(c_.p.operand(o, 1)) || is_term(c_.p.operand(o, 0)) ? 0 : 1;
   }
-  /// Is a value a pending sum, behind ops that move it?
-  constexpr bool may_be_term(value_id v) const {
-    for (int k = 0; k < most_moves && only_use(v); ++k) {
-      const op_id o = c_.p.producer(v);
-      if (!pending_[v].empty() || !loops_of(o).empty()) return true;
-      if (!moves(o) || c_.p.ops[o].def->id == def<op::multiply>.id) return false;
-      v = c_.p.operand(o, moved_by(o));
-    }
-    return false;
-  }
+  constexpr bool is_term(value_id v) const { return !pending_[v].empty() && only_use(v); }
   /// Does an op add up elements?
   constexpr bool is_sum(op_id o) const {
     const op_node& n = c_.p.ops[o];
@@ -306,20 +298,39 @@ class pending_sums {
   constexpr move_list moves_before(op_id o) const {
     move_list list;
     if (!may_take(o)) return list;
-    for (int i = 0, count = c_.p.ops[o].operand_count; i < count; ++i) {
-      const std::size_t begin = list.size();
-      value_id v = c_.p.operand(o, i);
-      for (int k = 0; k < most_moves && only_use(v) && moves(c_.p.producer(v)); ++k) {
-        list.push_back(c_.p.producer(v));
-        v = c_.p.operand(list.back(), moved_by(list.back()));
-      }
-      for (std::size_t k = begin, end = list.size(); k + 1 < end; ++k, --end) {
-        const op_id last = list[end - 1];
-        list[end - 1] = list[k];
-        list[k] = last;
-      }
-    }
+    for (int i = 0, count = c_.p.ops[o].operand_count; i < count; ++i)
+      add_moves(list, c_.p.operand(o, i), most_moves);
     return list;
+  }
+  constexpr void add_moves(move_list& list, value_id v, int most) const {
+    if (most == 0 || !only_use(v) || !moves(c_.p.producer(v))) return;
+    const op_id o = c_.p.producer(v);
+    if (!may_move_either(o)) add_moves(list, c_.p.operand(o, moved_by(o)), most - 1);
+    for (int i = 0; i < 2 && may_move_either(o); ++i) add_moves(list, c_.p.operand(o, i), most - 1);
+    list.push_back(o);
+  }
+  /// Is it a product of which either operand may be a pending sum?
+  constexpr bool may_move_either(op_id o) const {
+    return c_.p.ops[o].def->id == def<op::multiply>.id && !is_constant(c_.p.operand(o, 0)) &&
+           !is_constant(c_.p.operand(o, 1));
+  }
+  /// Lets terms pass the ops that move a value, one operand of each product, and appends those.
+  constexpr void let_pass(move_list& passed, value_id v, int most) {
+    if (most == 0 || !only_use(v) || !moves(c_.p.producer(v))) return;
+    const op_id o = c_.p.producer(v);
+    const std::size_t begin = passed.size();
+    if (may_move_either(o)) {
+      let_pass(passed, c_.p.operand(o, 0), most - 1);
+      if (!is_term(c_.p.operand(o, 0))) stop(passed, begin);
+    }
+    if (passed.size() == begin) let_pass(passed, c_.p.operand(o, moved_by(o)), most - 1);
+    pass_on(o);
+    passed.push_back(o);
+  }
+  /// Those of a list from a place on; they are taken out of it.
+  constexpr void stop(move_list& list, std::size_t begin) {
+    for (std::size_t i = begin; i < list.size(); ++i) stop(list[i]);
+    while (list.size() > begin) list.pop_back();
   }
   constexpr void take(op_id o) {
     if (is_taken_[o] != 0) return;
@@ -348,18 +359,20 @@ class pending_sums {
       vec<axis_set> before;
       for (op_id each : list) {
         before.push_back(deferred_[each]);
-        pass_on(each);
+        deferred_[each] = pending_[c_.p.op(each).result] = {};
       }
+      move_list passed;
+      for (int i = 0; i < n.operand_count; ++i) let_pass(passed, c_.p.operand(o, i), most_moves);
       if (sum >= 0) defer_accumulation(carried_[sum]);
       if (is_sum(o))
         reduce_before(o);
       else if (deferred_now.bits == 0)
         add_before(o);
-      if (!sends_less(o, list)) deferred_now = pending_now = {};
+      if (!sends_less(o, passed)) deferred_now = pending_now = {};
       const bool taken = deferred_now.bits != 0;
-      if (taken && !list.empty()) take(o);
+      if (taken && !passed.empty()) take(o);
+      if (!taken) stop(passed, 0);
       for (std::size_t i = 0; i < list.size(); ++i) {
-        if (!taken) stop(list[i]);
         if (!deferred_[list[i]].empty()) take(list[i]);
         moved = moved || deferred_[list[i]] != before[i];
       }
