@@ -108,7 +108,7 @@ class checker {
     const pt::pipeline_step& s = e_.steps[i];
     const std::string who = "call " + std::to_string(s.number);
     const pt::pipeline_function& f = e_.functions[s.function];
-    const pt::program& code = p_.units[f.units[0]].device.local;
+    const pt::program& code = p_.function(f.units[0]).device.local;
     int& last = last_[at(s.mesh)];
     if ((last < 0 ? -1 : e_.steps[last].number) != s.after) fault(who + " is behind another");
     wait(i, last);

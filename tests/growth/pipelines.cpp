@@ -59,7 +59,10 @@ TEST_CASE("merging units and running forwards again is linear") {
   for (const auto make : {of_layers, of_microbatches}) {
     check_linear(100, make, [](deep_pipeline& d) {
       (void)pt::merged(d.p, [](const pt::fragment_call& a, const pt::fragment_call& b) {
-        return a.stage == 3 && b.stage == 3;
+        return a.stage == 3 && b.stage == 3 && a.microbatch == b.microbatch;
+      });
+      (void)pt::merged(d.p, [](const pt::fragment_call& a, const pt::fragment_call& b) {
+        return a.transposed == b.transposed && a.microbatch / 2 == b.microbatch / 2;
       });
     });
     check_linear(100, make, [](deep_pipeline& d) { (void)pt::rematerialized(d.p); });

@@ -174,6 +174,34 @@ class pipeline_change {
     set_operand(p, o, 0, r_.one_in(2) ? p.operand(r_.pick(slices), 0) : some_slot());
     return p.operand(o, 0) != before;
   }
+  /// The function of calls that are one, or which calls that are.
+  bool other_joint() {
+    if (p_.joint_calls.empty()) return false;
+    pt::joint_function& f = some(p_.joint_functions);
+    switch (r_.in(0, 5)) {
+      case 0:
+        return exchanged(f.whole.takes);
+      case 1:
+        return exchanged(f.whole.gives);
+      case 2: {
+        auto& ahead = r_.one_in(2) ? f.takes_ahead : f.gives_ahead;
+        return !ahead.empty() && replace(some(ahead), static_cast<int>(r_.in(0, 1)));
+      }
+      case 3: {
+        const mutant m = make_mutant(f.whole.device, r_.next());
+        if (m.kind < 0 || pt::verify(m.program)) return false;
+        f.whole.device = m.program;
+        return true;
+      }
+      case 4: {
+        auto& calls = some(p_.joint_calls).calls;
+        std::swap(calls[0], some(calls));
+        return true;
+      }
+      default:
+        return replace(some(p_.joint_calls).function, static_cast<int>(index(p_.joint_functions)));
+    }
+  }
   bool other_repeated() {
     char& each = some(p_.repeated);
     each = each == 0;
@@ -232,7 +260,8 @@ inline constexpr pipeline_kind pipeline_kinds[] = {
     {"other inputs and outputs", 4, &pipeline_change::other_interface},
     {"other combiner of a slot", 2, &pipeline_change::other_combiner_of_slot},
     {"other slice", 2, &pipeline_change::other_slice},
-    {"other kind of slot", 1, &pipeline_change::other_repeated}};
+    {"other kind of slot", 1, &pipeline_change::other_repeated},
+    {"other joint calls", 4, &pipeline_change::other_joint}};
 inline constexpr int pipeline_kind_count = static_cast<int>(std::size(pipeline_kinds));
 
 /// Changes a pipeline; gives the kind of what was changed, or -1.

@@ -268,8 +268,9 @@ struct mutant_statistics {
 
 constexpr std::uint64_t mutated_cases = 200;
 /// Is a mutant proved that computes something else?
+template <class Same>
 std::string mutants_problem(const pt::pipelined& p, const std::vector<pt::array>& x,
-                            const pt::results& expected, std::uint64_t seed) {
+                            std::uint64_t seed, const Same& is_expected) {
   constexpr std::uint64_t of_each = 20;
   for (std::uint64_t i = 0; i < of_each; ++i) {
     pt::pipelined q = p;
@@ -282,7 +283,7 @@ std::string mutants_problem(const pt::pipelined& p, const std::vector<pt::array>
     ++mutants_seen.proved;
     if (pt::refute(q, {.seeds = 4}).refuted)
       return "mutant " + std::to_string(i) + " is proved and refuted";
-    if (!same_sums(pt::emulate(q, x), expected))
+    if (!is_expected(pt::emulate(q, x)))
       return "mutant " + std::to_string(i) + " (" +
              std::string(mutants::pipeline_kinds[kind].name) + ") is proved";
   }
@@ -341,6 +342,59 @@ std::string text_problem(const pt::pipelined& p) {
   }
   return "";
 }
+struct joint_statistics {
+  long tried = 0, joint = 0, circles = 0, calls = 0, functions = 0, of_microbatches = 0;
+} joint_seen;
+
+/// The same with calls of any microbatches joined by lot.
+template <class Same>
+std::string joint_problem(pt::pipelined p, const std::vector<pt::array>& x, data::random& r,
+                          std::uint64_t seed, const Same& is_expected) {
+  p.channels.capacity = pt::unbounded;
+  const std::int64_t lot = r.in(0, 1 << 20), rare = r.in(2, 40);
+  const bool near = r.one_in(2);
+  ++joint_seen.tried;
+  const auto together = [&](const pt::fragment_call& a, const pt::fragment_call& b) {
+    std::uint64_t h = static_cast<std::uint64_t>(lot);
+    for (const int each :
+         {a.stage, a.transposed, static_cast<int>(a.part), b.stage, b.transposed,
+          static_cast<int>(b.part), near ? b.microbatch - a.microbatch : a.microbatch,
+          near ? a.microbatch / 2 - b.microbatch / 2 : b.microbatch})
+      h = (h + static_cast<std::uint64_t>(each) + 9) * 0x9e3779b97f4a7c15u;
+    return (h >> 40) % static_cast<std::uint64_t>(rare) == 0;
+  };
+  pt::pipelined q;
+  try {
+    q = pt::merged(p, together);
+  } catch (const pt::error& e) {
+    ++joint_seen.circles;
+    return e.code() == "O126" ? "" : e.what();
+  }
+  if (q.joint_calls.empty()) return "";
+  ++joint_seen.joint;
+  joint_seen.calls += static_cast<long>(q.joint_calls.size());
+  joint_seen.functions += static_cast<long>(q.joint_functions.size());
+  for (const auto& f : q.joint_functions) {
+    if (pt::failure wrong = pt::verify(f.whole.device); wrong) return data::str(wrong.message);
+    joint_seen.of_microbatches += f.parts[0].ahead != f.parts.back().ahead;
+  }
+  proofs_seen.count(q, seed);
+  const pt::verdict now = pt::prove(q);
+  if (now.proved != pt::prove(p).proved) return "joint calls: " + data::str(now.error.message);
+  if (!is_expected(pt::emulate(q, x))) return "another result of joint calls";
+  if (!is_expected(pt::emulate(q, pt::mesh_mode::threads, x)))
+    return "another result of joint calls in threads";
+  if (seed % 4 == 0)
+    if (const pt::refutation wrong = pt::refute(q, {.seeds = 2}); wrong.error)
+      return "joint calls: " + data::str(wrong.error.message);
+  for (const auto& m : pt::memory_of(q))
+    if (m.arguments < 0 || m.peak < m.arguments) return "negative memory of joint calls";
+  if (seed <= mutated_cases && now.proved)
+    if (const std::string problem = mutants_problem(q, x, seed, is_expected); !problem.empty())
+      return "joint calls: " + problem;
+  return exported_check::fault_of(q);
+}
+
 std::string sharded_problem(std::uint64_t seed) {
   pipeline_case c(seed, true);
   data::random& r = c.random();
@@ -393,8 +447,9 @@ std::string sharded_problem(std::uint64_t seed) {
     proofs_seen.count(p, seed);
     const auto x = data::arguments(c.p, seed);
     const pt::results expected = pt::evaluate(c.p, x);
+    const auto is_expected = [&](const pt::results& y) { return same_sums(y, expected); };
     if (seed <= mutated_cases)
-      if (const std::string problem = mutants_problem(p, x, expected, seed); !problem.empty())
+      if (const std::string problem = mutants_problem(p, x, seed, is_expected); !problem.empty())
         return what() + problem;
     if (!same_sums(pt::emulate(p, x), expected)) return what() + "another result";
     if (!same_sums(pt::emulate(p, pt::mesh_mode::threads, x), expected))
@@ -409,6 +464,8 @@ std::string sharded_problem(std::uint64_t seed) {
     if (!same_sums(pt::emulate(fewer, x), expected)) return what() + "another result, absorbed";
     for (const auto& m : pt::memory_of(p))
       if (m.arguments < 0 || m.peak < m.arguments) return what() + "negative memory";
+    if (const std::string problem = joint_problem(p, x, r, seed, is_expected); !problem.empty())
+      return what() + problem;
   } catch (const pt::error& e) {
     return what() + e.what();
   }
@@ -443,6 +500,7 @@ std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
   p.channels.capacity = pt::unbounded;
   const std::int64_t lot = r.in(0, 1 << 20), rare = r.in(2, 8);
   const auto together = [&](const pt::fragment_call& a, const pt::fragment_call& b) {
+    if (a.microbatch != b.microbatch) return false;
     std::uint64_t h = static_cast<std::uint64_t>(lot);
     for (const int each : {a.stage, a.transposed, static_cast<int>(a.part), b.stage, b.transposed,
                            static_cast<int>(b.part)})
@@ -476,7 +534,8 @@ std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
     ++tables_seen.circles;
     return e.code() == "O126" ? "" : e.what();
   }
-  if (q.units.size() == p.units.size()) return "";
+  const auto is_expected = [&](const pt::results& y) { return pt::equal(y, expected); };
+  if (q.units.size() == p.units.size()) return joint_problem(p, x, r, seed, is_expected);
   ++tables_seen.merged;
   for (const auto& u : q.units)
     if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
@@ -484,7 +543,8 @@ std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
   if (!pt::equal(pt::emulate(q, x), expected)) return "another result of merged units";
   if (!pt::equal(pt::emulate(q, pt::mesh_mode::threads, x), expected))
     return "another result of merged units in threads";
-  return exported_check::fault_of(q);
+  if (const std::string fault = exported_check::fault_of(q); !fault.empty()) return fault;
+  return joint_problem(q, x, r, seed, is_expected);
 }
 
 std::string table_problem(std::uint64_t seed) {
@@ -594,6 +654,10 @@ TEST_CASE("random pipelines under random tables of orders") {
           tables_seen.cycles, " of them against the flow of data, ", tables_seen.merged,
           " merged, ", tables_seen.circles, " that cannot be, ", tables_seen.again,
           " with forwards run again, ", tables_seen.absorbed, " units absorbed");
+  MESSAGE(joint_seen.tried, " with calls joined by lot, ", joint_seen.circles, " that cannot be, ",
+          joint_seen.joint, " that are: ", joint_seen.calls, " joint calls of ",
+          joint_seen.functions, " functions, ", joint_seen.of_microbatches,
+          " of several microbatches");
 }
 
 TEST_CASE("random pipelines are proved") {

@@ -13,6 +13,8 @@
 #include <partita/mpmd/pipeline_tactic.hpp>
 #include <partita/mpmd/pipeline_time.hpp>
 #include <partita/mpmd/plain_pipeline.hpp>
+#include <partita/mpmd/print_calls.hpp>
+#include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/mpmd/read_order.hpp>
 #include <partita/mpmd/remat.hpp>
 #include <partita/mpmd/sequence.hpp>
@@ -812,10 +814,57 @@ TEST_CASE("units that cannot be merged") {
   CHECK(merge_error(p, rules{{{"a"}, {"b"}}}) ==
         "O128 merge: forward of stage 0 (\"a\") runs on mesh \"m0\" and forward of stage 1 (\"b\") "
         "on mesh \"m1\"; what is to be one call runs on one mesh");
-  CHECK(merge_error(
-            p, [](const auto& a, const auto& b) { return a.mesh == 1 && b.microbatch != 2; }) ==
-        "O129 merge: B2.1 and F2.1 are not to be one call, those of other microbatches are; a "
-        "unit is one function for all of them");
+  CHECK(merge_error(p, rules{{{"a", 0, 0}, {"a", 0, 4}}}) ==
+        "O129 merge: microbatch 4 of \"a\"; they count from 0 to 3, and -1 is each");
+}
+
+// Calls of several microbatches as one; which of them is left to the rules.
+static_assert(pt::merged(two_layer_step(pt::gpipe), [](const auto& a, const auto& b) {
+                return a.transposed == b.transposed && a.microbatch / 2 == b.microbatch / 2;
+              }).order_of("m0") == "F0+F1 F2+F3 B0+B1 B2+B3");
+
+TEST_CASE("calls of several microbatches merged by names and by a predicate") {
+  using rules = pt::vec<pt::merge_rule>;
+  const pt::pipelined p = two_layer_step(pt::one_f_one_b);
+  CHECK(p.order_of("m0") == "F0 F1 B0 F2 B1 F3 B2 B3");
+  const pt::pipelined q = pt::merged(p, rules{{{"a", 0, 0}, {"a", 0, 1}}});
+  CHECK(q.order_of("m0") == "F0+F1 B0 F2 B1 F3 B2 B3");
+  CHECK(q.order_of("m1") == p.order_of("m1"));
+  CHECK(q.units.size() == p.units.size());
+  CHECK(q.lists.messages.size() == p.lists.messages.size());
+  CHECK(pt::prove(q).proved);
+  // Merged once more: calls that are one stay so, whatever becomes of units.
+  const pt::pipelined both = pt::merged(q, rules{{{"b"}, {"b", 1}}});
+  CHECK(both.order_of("m0") == "F0+F1 B0 F2 B1 F3 B2 B3");
+  CHECK(both.order_of("m1") == "FB0 FB1 FB2 FB3");
+  CHECK(both.joint_functions.size() == 1);
+  const pt::pipelined more = pt::merged(both, [](const auto& a, const auto& b) {
+    return a.mesh == 1 && a.microbatch / 2 == b.microbatch / 2;
+  });
+  CHECK(more.order_of("m1") == "FB0+FB1 FB2+FB3");
+  CHECK(more.joint_functions.size() == 2);  // both calls of m1 have one function
+  for (const auto& f : more.joint_functions) CHECK(!pt::verify(f.whole.device));
+  // Of some microbatches only: no unit is merged.
+  const pt::pipelined some = pt::merged(p, [](const auto& a, const auto& b) {
+    return a.mesh == 1 && a.microbatch == b.microbatch && b.microbatch != 2;
+  });
+  CHECK(some.order_of("m1") == "F0+B0 F1+B1 F2 B2 F3+B3");
+  CHECK(some.joint_functions.size() == 1);
+  CHECK(pt::prove(some).proved);
+  CHECK(pt::print_calls(some).view().find("_stage1_fwd_bwd_calls0to1_3.main") !=
+        std::string_view::npos);
+}
+
+TEST_CASE("microbatches that would wait for themselves are not merged") {
+  using rules = pt::vec<pt::merge_rule>;
+  const pt::pipelined p = two_layer_step(pt::one_f_one_b);
+  CHECK(merge_error(p, rules{{{"a", 0, 1}, {"a", 1, 1}}}) ==
+        "O126 merge: F1.0 and B1.0 cannot be one call: B1.0 needs what B1.1 makes, B1.1 needs what "
+        "F1.0 makes; leave the rule out");
+  CHECK(merge_error(p, rules{{{"a", 0, 0}, {"a", 1, 1}}, {{"a", 0, 1}, {"a", 1, 0}}}) ==
+        "O126 merge: F0.0 and B1.0 cannot be one call: B1.0 needs what B1.1 makes, B1.1 needs what "
+        "F1.0 makes, F1.0 is one call with B0.0, B0.0 needs what B0.1 makes, B0.1 needs what F0.0 "
+        "makes; leave the rule out");
 }
 
 namespace {

@@ -28,17 +28,18 @@ struct pipeline_buffer {
   constexpr std::int64_t bytes() const { return local.bytes(); }
 };
 
-/// What a call takes or gives: a buffer, a slice of one, or the number of its microbatch.
+/// What a call takes or gives: a buffer, a slice of one, or the number of a microbatch.
 struct call_operand {
-  int buffer = -1, slice = -1;
+  int buffer = -1, slice = -1;  ///< without a buffer: the number
   constexpr bool is_number() const { return buffer < 0; }
 };
 
 /// A call of a function by all devices of a mesh, or a copy of a buffer from mesh to mesh.
 struct pipeline_step {
-  int mesh = 0;     ///< that calls, or copies to another
-  int number = -1;  ///< of the call among calls; -1: it is a copy
-  int function = -1, microbatch = -1;
+  int mesh = 0;                        ///< that calls, or copies to another
+  int number = -1;                     ///< of the call among calls; -1: it is a copy
+  int function = -1, microbatch = -1;  ///< of a call that joins several: its first one
+  int last_microbatch = -1;
   vec<call_operand> takes, gives;
   int after = -1;  ///< the call before on the mesh, for which it waits; -1: it is the first
   std::int64_t reserved = 0;  ///< bytes on a device of what lies there and the call does not use
@@ -50,7 +51,8 @@ struct pipeline_step {
 
 /// A function that meshes of one shape and kind call.
 struct pipeline_function {
-  vec<int> units;  ///< that share it; the one that is called first comes first
+  /// That share it (see pipelined::function); the one that is called first comes first.
+  vec<int> units;
   /// By input: are its bytes free behind the call? If each call of it may give them away.
   vec<char> donated;
   vec<int> alias;  ///< by input: the output that lies where it did, or -1
@@ -71,7 +73,7 @@ class exporter {
  public:
   constexpr explicit exporter(const pipelined& p)
       : p_(p), last_call_(static_cast<std::size_t>(p.topology.count()), -1) {
-    function_of_.resize(p.units.size(), -1);
+    function_of_.resize(p.units.size() + p.joint_functions.size(), -1);
   }
 
   constexpr exported_pipeline run() {
@@ -202,7 +204,7 @@ class exporter {
       first = i;
     }
     for (const int c : p_.order) {
-      call(c);
+      if (!p_.follows(c)) call(c);
       for (int i = by_call[c]; i >= 0; i = next[i])
         copy(p_.lists.messages[i].transfer, p_.lists.messages[i].microbatch);
     }
@@ -229,29 +231,36 @@ class exporter {
     out_.steps.push_back(s);
   }
   constexpr void call(int c) {
-    const int unit = p_.unit_of[c];
-    const pipeline_unit& u = p_.units[unit];
+    const int number = p_.function_of(c), joint = p_.joint(c);
+    const pipeline_unit& u = p_.function(number);
     pipeline_step s;
     s.mesh = u.piece.mesh;
     s.number = calls_++;
-    s.microbatch = p_.calls.calls[c].microbatch;
-    s.function = function_of(unit);
+    s.microbatch = s.last_microbatch = p_.calls.calls[c].microbatch;
+    if (joint >= 0) find_microbatches(s, p_.joint_calls[joint]);
+    s.function = function_of(number);
     s.after = last_call_[s.mesh];
     last_call_[s.mesh] = s.number;
     const std::size_t plain = u.takes.size() - u.sums.size();
     for (std::size_t k = 0; k < u.takes.size(); ++k)
-      s.takes.push_back(k < plain ? taken(u, k, s.microbatch) : accumulator(u, k));
+      s.takes.push_back(k < plain ? taken(u, k, p_.microbatch_taken(c, k)) : accumulator(u, k));
     const std::size_t sums = u.gives.size() - u.sums.size(), stacks = sums - u.stacks.size();
     for (std::size_t k = 0; k < u.gives.size(); ++k)
-      s.gives.push_back(k < stacks ? given(u, k, s.microbatch)
-                        : k < sums ? slice_given(u, k, s.microbatch)
+      s.gives.push_back(k < stacks ? given(u, k, p_.microbatch_given(c, k))
+                        : k < sums ? slice_given(u, k, p_.microbatch_given(c, k))
                                    : s.takes[plain + k - sums]);
     out_.steps.push_back(s);
+  }
+  constexpr void find_microbatches(pipeline_step& s, const joint_call& joint) const {
+    s.microbatch = joint.first;
+    for (const int c : joint.calls)
+      if (p_.calls.calls[c].microbatch > s.last_microbatch)
+        s.last_microbatch = p_.calls.calls[c].microbatch;
   }
   constexpr call_operand taken(const pipeline_unit& u, std::size_t k, int microbatch) {
     const value_id slot = u.takes[k].slot;
     const op_id o = values().producer(slot);
-    if (values().op(o).def->id == def<op::microbatch_index>.id) return {};
+    if (values().op(o).def->id == def<op::microbatch_index>.id) return {-1, microbatch};
     if (values().op(o).def->id == def<op::microbatch_slice>.id)
       return {known(values().operand(o, 0), u.piece.mesh, -1), microbatch};
     return {known(slot, u.piece.mesh, microbatch_of(slot, microbatch))};
@@ -291,7 +300,7 @@ class exporter {
   constexpr int function_of(int unit) {
     int& f = function_of_[unit];
     if (f >= 0) return f;
-    const std::size_t code = hash_of_code(p_.units[unit].device.local);
+    const std::size_t code = hash_of_code(p_.function(unit).device.local);
     f = function_at_.find(
         code, [&](int k) { return hashes_[k] == code && share(out_.functions[k].units[0], unit); });
     if (f < 0) {
@@ -304,7 +313,7 @@ class exporter {
     return f;
   }
   constexpr bool share(int a, int b) const {
-    const pipeline_unit &x = p_.units[a], &y = p_.units[b];
+    const pipeline_unit &x = p_.function(a), &y = p_.function(b);
     return same_kind(x.piece.mesh, y.piece.mesh) && same_mesh(x.device.mesh, y.device.mesh) &&
            same_code(x.device.local, y.device.local);
   }

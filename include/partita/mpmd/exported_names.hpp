@@ -24,6 +24,7 @@ class exported_names {
   constexpr exported_names(const pipelined& p, const exported_pipeline& e)
       : p_(p), e_(e), names_(p.source), of_slot_(p.values().types.size(), -1) {
     for (value_id v = 0; v < p.source.value_count(); ++v) of_slot_[p.slot_of[v]] = v;
+    find_microbatches();
     for (std::size_t f = 0; f < e.functions.size(); ++f)
       functions_.push_back(function_name(static_cast<int>(f)));
   }
@@ -32,8 +33,8 @@ class exported_names {
   /// `%x5#3@m1` of microbatch 3, `%x5@m1` of none.
   constexpr text buffer(int i) const { return name(e_.buffers[i], {}); }
   /// `%x2[3]@m1` is a slice; a microbatch's number stands for itself.
-  constexpr text operand(const call_operand& each, int microbatch) const {
-    if (each.is_number()) return concat(microbatch);
+  constexpr text operand(const call_operand& each) const {
+    if (each.is_number()) return concat(each.slice);
     text slice;
     if (each.slice >= 0) slice << '[' << each.slice << ']';
     return name(e_.buffers[each.buffer], slice.view());
@@ -45,6 +46,7 @@ class exported_names {
   value_names names_;
   vec<value_id> of_slot_;  ///< a value of the source, or -1
   vec<text> functions_;
+  vec<vec<int>> microbatches_;  ///< by function: of its calls
 
   constexpr text name(const pipeline_buffer& b, std::string_view slice) const {
     const value_id v = of_slot_[b.slot];
@@ -68,28 +70,41 @@ class exported_names {
     vec<char> named(units.size(), 0);
     bool inside = false;
     for (std::size_t i = 0; i < units.size(); ++i) {
-      const pipeline_unit& u = p_.units[units[i]];
+      const pipeline_unit& u = p_.function(units[i]);
       inside = inside || u.inside;
       if (named[i] != 0) continue;
       vec<int> places;  // of all units of this kind
       for (std::size_t k = i; k < units.size(); ++k) {
-        if (kind(p_.units[units[k]]) != kind(u)) continue;
+        if (kind(p_.function(units[k])) != kind(u)) continue;
         named[k] = 1;
-        places.push_back(u.piece.stage >= 0 ? p_.units[units[k]].piece.stage
-                                            : p_.units[units[k]].piece.mesh);
+        places.push_back(u.piece.stage >= 0 ? p_.function(units[k]).piece.stage
+                                            : p_.function(units[k]).piece.mesh);
       }
       if (i > 0) out << '_';
       if (u.piece.stage >= 0)
         out << "stage" << ranges(places);
       else
         out << meshes(places);
-      out << '_' << what(u);
+      out << '_' << what(units[i]);
     }
-    if (inside) {
-      out << "_calls0";
-      if (p_.microbatches > 1) out << "to" << p_.microbatches - 1;
-    }
+    if (inside) out << "_calls" << ranges(microbatches_[f], true);
     return out << ".main";
+  }
+  /// The joint function that a number stands for, or nothing.
+  constexpr const joint_function* joint(int number) const {
+    const int k = number - static_cast<int>(p_.units.size());
+    return k < 0 ? nullptr : &p_.joint_functions[k];
+  }
+  constexpr void find_microbatches() {
+    microbatches_.resize(e_.functions.size(), {});
+    for (const pipeline_step& s : e_.steps) {
+      if (!s.is_call() || s.microbatch < 0) continue;
+      vec<int>& all = microbatches_[s.function];
+      const joint_function* several = joint(e_.functions[s.function].units[0]);
+      if (several == nullptr) all.push_back(s.microbatch);
+      for (int k = 0; several != nullptr && k < static_cast<int>(several->parts.size()); ++k)
+        all.push_back(s.microbatch + several->parts[k].ahead);
+    }
   }
   static constexpr unsigned kind(const pipeline_unit& u) {
     const unsigned place = u.piece.stage >= 0 ? 0x100u : 0u;
@@ -98,7 +113,20 @@ class exported_names {
   static constexpr unsigned kinds(const pipeline_unit& u) {
     return fragment_call{.transposed = u.transposed, .part = u.part, .joined = u.joined}.kinds();
   }
-  /// `fwd_bwd`, `update`
+  /// `fwd_bwd`, `update`; `2fwd_bwd` of two forward calls and a backward one.
+  constexpr text what(int number) const {
+    text out;
+    const joint_function* several = joint(number);
+    if (several == nullptr) return out << what(p_.units[number]);
+    const auto name = [&](std::size_t k) { return what(p_.units[several->parts[k].unit]); };
+    for (std::size_t k = 0, end = 0; k < several->parts.size(); k = end) {
+      while (end < several->parts.size() && name(end) == name(k)) ++end;
+      out << (k > 0 ? "_" : "");
+      if (end - k > 1) out << end - k;
+      out << name(k);
+    }
+    return out;
+  }
   static constexpr text what(const pipeline_unit& u) {
     text out;
     if (!u.inside) return out << "update";
@@ -107,19 +135,22 @@ class exported_names {
       if ((kinds(u) >> k & 1) != 0) out << (out.empty() ? "" : "_") << names[k];
     return out;
   }
-  /// `1to6`, `1_3_5`, `1_3_and_5_more`
-  static constexpr text ranges(vec<int> list) {
+  /// `1to6`, `1_3_5`, `1_3_and_5_more`; of two, `1_2`, or as `pairs` says `1to2`.
+  static constexpr text ranges(vec<int> list, bool pairs = false) {
     merge_sort(list, [](int a, int b) { return a < b; });
+    vec<int> once;
+    for (const int each : list)
+      if (once.empty() || once.back() != each) once.push_back(each);
     text out;
     std::size_t i = 0;
-    for (int shown = 0; i < list.size() && shown < 3; ++shown) {
+    for (int shown = 0; i < once.size() && shown < 3; ++shown) {
       std::size_t end = i + 1;
-      while (end < list.size() && list[end] == list[end - 1] + 1) ++end;
-      out << (out.empty() ? "" : "_") << list[i];
-      if (end - i > 1) out << (end - i > 2 ? "to" : "_") << list[end - 1];
+      while (end < once.size() && once[end] == once[end - 1] + 1) ++end;
+      out << (out.empty() ? "" : "_") << once[i];
+      if (end - i > 1) out << (end - i > 2 || pairs ? "to" : "_") << once[end - 1];
       i = end;
     }
-    if (i < list.size()) out << "_and_" << list.size() - i << "_more";
+    if (i < once.size()) out << "_and_" << once.size() - i << "_more";
     return out;
   }
   constexpr text meshes(const vec<int>& list) const {

@@ -13,12 +13,14 @@
 namespace partita {
 
 /// A unit by a named part that it runs (or a pattern, or what the part stands in), and how many
-/// times reverse mode was applied.
+/// times reverse mode was applied; its calls for all microbatches, or for one.
 struct fragment_name {
   std::string_view name;
   int transposed = 0;
+  int microbatch = -1;  ///< -1: each
 };
-/// Units that become one: `{{"head"}, {"head", 1}}`, forward and backward of the last stage.
+/// Calls that become one: `{{"head"}, {"head", 1}}`, forward and backward of the last stage, for
+/// each microbatch; `{{"head", 0, 0}, {"head", 0, 1}}`, its forward for the first two.
 struct merge_rule {
   fragment_name first, second;
 };
@@ -52,6 +54,8 @@ class unit_merger {
     group_ = before;
     return false;
   }
+  /// Joins two calls; those of units that are joined are joined anyway.
+  constexpr void join(const unit_call& a, const unit_call& b) { joint_.push_back({a, b}); }
   /// The pipeline with them merged, or with a mistake.
   constexpr pipelined run(const failure& mistake) {
     pipelined out = p_;
@@ -64,6 +68,7 @@ class unit_merger {
  private:
   const pipelined& p_;
   vec<int> group_;
+  vec<joint_pair> joint_;
   vec<call_edge> edges_;
   vec<vec<int>> members_;  ///< by the first unit of a group
   vec<vec<int>> was_;      ///< by new unit
@@ -76,7 +81,7 @@ class unit_merger {
     const vec<int> order = order_of_groups(out.error);
     if (out.error) return;
     write(out, order);
-    regrouping(out, p_, was_).run();
+    regrouping(out, p_, was_, joint_).run();
   }
   /// First units of groups in an order of execution; fewer, where some wait for themselves.
   constexpr vec<int> free_groups() const {
@@ -229,6 +234,9 @@ constexpr vec<int> units_named(const pipelined& p, const fragment_name& f) {
 }
 constexpr void check_named(const pipelined& p, const fragment_name& f, const vec<int>& found,
                            failure& error) {
+  if (f.microbatch >= p.microbatches || f.microbatch < -1)
+    error.record("O129", "merge: microbatch ", f.microbatch, " of \"", f.name,
+                 "\"; they count from 0 to ", p.microbatches - 1, ", and -1 is each");
   if (!found.empty()) return;
   vec<std::string_view> known;
   for (const auto& u : p.units)
@@ -239,16 +247,31 @@ constexpr void check_named(const pipelined& p, const fragment_name& f, const vec
   error.record("O127", "merge: no unit runs ", name.view(), "; ", known_names(f.name, known));
 }
 
+/// Joins calls of two units: for the microbatches that are said (-1: each, and then the same).
+constexpr void join_calls(const pipelined& p, unit_merger& merger, int a, int i, int b, int k) {
+  if (i < 0 && k < 0) {
+    if (a != b) merger.join(a, b);
+    return;
+  }
+  for (int x = i < 0 ? 0 : i; x <= (i < 0 ? p.microbatches - 1 : i); ++x)
+    for (int y = k < 0 ? 0 : k; y <= (k < 0 ? p.microbatches - 1 : k); ++y)
+      if (a != b || x != y) merger.join(unit_call{a, x}, unit_call{b, y});
+}
+
 }  // namespace mpmd_detail
 
-/// A pipeline with units merged that rules name: each pair of units of the loop on one mesh of
-/// which the rule's first name selects one and its second name the other. A merged unit is one
-/// function; what only its parts take from each other stays in it. `order_of` shows its calls as
-/// `FB3`. A call stands where the first of those that it joins stood.
+/// A pipeline with calls merged that rules name: of each pair of units of the loop on one mesh of
+/// which the rule's first name selects one and its second name the other the calls for the same
+/// microbatch, or, where names say one, for these. Where all calls of two units are merged, the
+/// units become one function; what only its parts take from each other stays in it, and `order_of`
+/// shows its calls as `FB3`. Others, of several microbatches or of some, are functions too, one for
+/// each different row of units and distances of microbatches: `F0+F1`. A call stands where the
+/// first of those that it joins stood.
 ///
 /// Cost      linear in the ops of units and in calls, but for sorting; rules times units
 /// Errors    O126 what is to be one call needs what another one makes of its results: names the
-///           chain; O127 no unit is named so; O128 units on different meshes; O007 deadlock
+///           chain; O127 no unit is named so; O128 units on different meshes; O129 no such
+///           microbatch; O007 deadlock
 constexpr pipelined merged(const pipelined& p, const vec<merge_rule>& rules) {
   failure error;
   mpmd_detail::unit_merger merger(p);
@@ -258,12 +281,13 @@ constexpr pipelined merged(const pipelined& p, const vec<merge_rule>& rules) {
     mpmd_detail::check_named(p, r.first, first, error);
     mpmd_detail::check_named(p, r.second, second, error);
     bool any = false;
-    for (const int a : first)
-      for (const int b : second)
-        if (p.units[a].piece.mesh == p.units[b].piece.mesh) {
-          merger.join(a, b);
-          any = true;
-        }
+    if (!error)
+      for (const int a : first)
+        for (const int b : second)
+          if (p.units[a].piece.mesh == p.units[b].piece.mesh) {
+            mpmd_detail::join_calls(p, merger, a, r.first.microbatch, b, r.second.microbatch);
+            any = true;
+          }
     if (!any && !error)
       error.record("O128", "merge: ", mpmd_detail::unit_text(p.units[first[0]]).view(),
                    " runs on mesh \"", p.topology.name(p.units[first[0]].piece.mesh), "\" and ",
@@ -279,40 +303,41 @@ template <class F>
 concept MergePredicate = requires(const F& f, const fragment_call& c) {
   { f(c, c) } -> std::same_as<bool>;
 };
-/// The same by a predicate, which is asked of the calls of two units on one mesh for each
-/// microbatch, in the order of the units.
+/// The same by a predicate, which is asked of each two calls of the loop on one mesh: by the order
+/// of their units, then by microbatches. (One that does not look at microbatches joins all of them:
+/// `a.microbatch == b.microbatch` keeps them apart.)
 ///
-/// Cost      as above, and the square of the units of a mesh times microbatches
-/// Errors    as above; O129 it joins the calls of some microbatches only
+/// Cost      as above, and the square of the calls of a mesh
+/// Errors    as above
 template <MergePredicate F>
 constexpr pipelined merged(const pipelined& p, const F& together) {
-  failure error;
   mpmd_detail::unit_merger merger(p);
-  const int units = static_cast<int>(p.units.size());
-  const auto call = [&](int u, int i) -> fragment_call {
+  const int units = static_cast<int>(p.units.size()), n = p.microbatches;
+  const auto call = [&](int u) -> fragment_call {
     const pipeline_unit& each = p.units[u];
-    return {each.piece.stage, each.piece.mesh, each.transposed, i, each.part, each.joined};
+    return {each.piece.stage, each.piece.mesh, each.transposed, 0, each.part, each.joined};
   };
-  for (int a = 0; a < units && !error; ++a)
-    for (int b = a + 1; b < units; ++b) {
-      if (p.units[a].piece.mesh != p.units[b].piece.mesh || !p.units[a].inside ||
-          !p.units[b].inside)
-        continue;
-      int joined = 0, other = -1;
-      for (int i = 0; i < p.microbatches; ++i)
-        if (together(call(a, i), call(b, i)))
-          ++joined;
-        else
-          other = i;
-      if (joined == 0) continue;
-      if (joined < p.microbatches)
-        error.record("O129", "merge: ", call_text(call(a, other), true).view(), " and ",
-                     call_text(call(b, other), true).view(),
-                     " are not to be one call, those of other microbatches are; a unit is one "
-                     "function for all of them");
-      merger.join(a, b);
+  for (int a = 0; a < units; ++a)
+    for (int b = a; b < units; ++b) {
+      if (!p.units[a].inside || !p.units[b].inside) continue;
+      fragment_call first = call(a), second = call(b);
+      if (first.mesh != second.mesh) continue;
+      vec<int> same;
+      for (int i = first.microbatch = 0; i < n; first.microbatch = ++i)
+        for (int k = second.microbatch = a == b ? i + 1 : 0; k < n; second.microbatch = ++k) {
+          if (!together(first, second)) continue;
+          if (i == k)
+            same.push_back(i);
+          else
+            merger.join(mpmd_detail::unit_call{a, i}, mpmd_detail::unit_call{b, k});
+        }
+      if (a != b && static_cast<int>(same.size()) == n)
+        merger.join(a, b);
+      else
+        for (const int i : same)
+          merger.join(mpmd_detail::unit_call{a, i}, mpmd_detail::unit_call{b, i});
     }
-  return merger.run(error);
+  return merger.run({});
 }
 
 /// A pipeline whose units outside of the loop are one call where they can: on each mesh those that

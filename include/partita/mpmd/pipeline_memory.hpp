@@ -32,7 +32,9 @@ class memory_walk {
     now_.resize(meshes, 0);
     place_.resize(p.calls.calls.size(), 0);
     for (int i = 0; i < static_cast<int>(p.order.size()); ++i) place_[p.order[i]] = i;
-    for (const auto& u : p.units) beyond_.push_back(live_bytes(u.device.local).beyond_arguments());
+    const auto functions = static_cast<int>(p.units.size() + p.joint_functions.size());
+    for (int f = 0; f < functions; ++f)
+      beyond_.push_back(live_bytes(p.function(f).device.local).beyond_arguments());
     find_calls();
     find_takers();
   }
@@ -75,7 +77,8 @@ class memory_walk {
   vec<taker> takers_;
   vec<char> returned_;  ///< by slot
   vec<char> in_place_;  ///< by slot: is it the next state of an input, and lies where that does?
-  vec<int> given_by_;   ///< by slot: the unit that was looked at last
+  vec<int> given_by_;   ///< by slot: the function that was looked at last
+  vec<int> freed_by_;   ///< by slot: the call that was looked at last
   vec<event> events_;
 
   constexpr const program& values() const { return p_.values(); }
@@ -101,6 +104,7 @@ class memory_walk {
     for (const value_id v : p_.output_slot) returned_[v] = 1;
     find_states();
     given_by_.resize(values().types.size(), -1);
+    freed_by_.resize(values().types.size(), -1);
   }
   constexpr void find_states() {
     in_place_.resize(values().types.size(), 0);
@@ -130,21 +134,25 @@ class memory_walk {
   constexpr bool is_argument(value_id slot) const {
     return values().is(values().producer(slot), op_role::parameter);
   }
-  /// Is a call the last one on its mesh that takes what lies in a slot (of its microbatch)?
-  constexpr bool is_last(int c, value_id slot) const {
+  /// Is a call the last one on its mesh that takes what lies in a slot (of a microbatch)?
+  constexpr bool is_last(int c, value_id slot, int microbatch) const {
     const auto& mine = p_.units[p_.unit_of[c]];
+    const int place = place_[last_part(c)];
     for (int i = first_taker_[slot]; i >= 0; i = takers_[i].next) {
       const auto& other = p_.units[takers_[i].unit];
       if (other.piece.mesh != mine.piece.mesh) continue;
       const auto& calls = call_of_[takers_[i].unit];
       if (p_.repeated[slot] != 0 && mine.inside && other.inside) {
-        if (place_[calls[p_.calls.calls[c].microbatch]] > place_[c]) return false;
+        if (place_[calls[microbatch]] > place) return false;
         continue;
       }
       for (const int each : calls)
-        if (place_[each] > place_[c]) return false;
+        if (place_[each] > place) return false;
     }
     return true;
+  }
+  constexpr int last_part(int c) const {
+    return p_.joint(c) < 0 ? c : p_.joint_calls[p_.joint(c)].calls.back();
   }
   constexpr bool is_taken_on(value_id slot, int mesh) const {
     for (int i = first_taker_[slot]; i >= 0; i = takers_[i].next)
@@ -152,39 +160,65 @@ class memory_walk {
     return false;
   }
   constexpr void add_call(int c) {
-    const pipeline_unit& u = p_.units[p_.unit_of[c]];
+    if (p_.follows(c)) return;
+    const int number = p_.function_of(c);
+    const pipeline_unit& u = p_.function(number);
     const int mesh = u.piece.mesh;
-    const double begin = t_.begin[c], end = t_.end[c];
-    std::int64_t beyond = beyond_[p_.unit_of[c]];
+    const double begin = t_.begin[c], end = t_.end[last_part(c)];
+    std::int64_t beyond = beyond_[number];
     for (std::size_t k = 0; k < u.takes.size(); ++k)  // a slice is a copy, for this call
       if (memory_of(u.takes[k].slot) != u.takes[k].slot)
         beyond = saturating_add(beyond, u.device.local.input_type(static_cast<int>(k)).bytes());
     events_.push_back({begin, event::runs, mesh, beyond, c});
     const std::size_t own = u.takes.size() - u.sums.size();
-    for (const auto& v : u.gives) given_by_[v.slot] = p_.unit_of[c];
-    const bool first = c == first_call(p_.unit_of[c]);
+    for (const auto& v : u.gives) given_by_[v.slot] = number;
     for (std::size_t k = 0; k < u.takes.size(); ++k) {
       const value_id slot = memory_of(u.takes[k].slot);
       if (k >= own) {  // an accumulator
-        if (first) makes(begin, mesh, u.device.local.input_type(static_cast<int>(k)).bytes());
+        if (begins(c, u.sums[k - own]))
+          makes(begin, mesh, u.device.local.input_type(static_cast<int>(k)).bytes());
         continue;
       }
-      const bool finishes = given_by_[slot] == p_.unit_of[c];  // what it takes goes in any case
-      if (!finishes && (is_argument(slot) || returned_[slot] != 0 || !is_last(c, slot))) continue;
+      const bool slice = slot != u.takes[k].slot;
+      if (slice && freed_by_[slot] == c) continue;      // another one of the same stack
+      const bool finishes = given_by_[slot] == number;  // what it takes goes in any case
+      if (!finishes && (is_argument(slot) || returned_[slot] != 0 ||
+                        !is_last(c, slot, p_.microbatch_taken(c, k))))
+        continue;
+      freed_by_[slot] = c;
       frees(end, mesh,
-            u.device.local.input_type(static_cast<int>(k)).bytes() *
-                (slot == u.takes[k].slot ? 1 : p_.microbatches));
+            u.device.local.input_type(static_cast<int>(k)).bytes() * (slice ? p_.microbatches : 1));
     }
     const std::size_t sums = u.gives.size() - u.sums.size(), stacks = sums - u.stacks.size();
     for (std::size_t k = 0; k < sums; ++k) {
       const std::int64_t size = u.device.local.output_type(static_cast<int>(k)).bytes();
       const value_id slot = u.gives[k].slot;
       if (k >= stacks) {
-        if (first) makes(begin, mesh, size * p_.microbatches);
+        if (is_first(u.stacks, k - stacks) && begins(c, u.stacks[k - stacks]))
+          makes(begin, mesh, size * p_.microbatches);
       } else if (in_place_[slot] == 0 && (returned_[slot] != 0 || is_taken_on(slot, mesh))) {
         makes(end, mesh, size);
       }
     }
+  }
+  static constexpr bool is_first(const vec<op_id>& list, std::size_t k) {
+    for (std::size_t i = 0; i < k; ++i)
+      if (list[i] == list[k]) return false;
+    return true;
+  }
+  /// Is a call the first that adds to a sum or a stack?
+  constexpr bool begins(int c, op_id combines) const {
+    if (p_.joint(c) < 0) return c == first_call(p_.unit_of[c]);
+    for (const int part : p_.joint_calls[p_.joint(c)].calls)
+      if (makes_part(p_.units[p_.unit_of[part]], combines) && part == first_call(p_.unit_of[part]))
+        return true;
+    return false;
+  }
+  static constexpr bool makes_part(const pipeline_unit& u, op_id combines) {
+    for (const auto* list : {&u.sums, &u.stacks})
+      for (const op_id o : *list)
+        if (o == combines) return true;
+    return false;
   }
   constexpr int first_call(int u) const {
     int first = call_of_[u][0];

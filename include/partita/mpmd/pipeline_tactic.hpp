@@ -147,7 +147,8 @@ constexpr void change_units(pipelined& p, const unit_changes& wanted) {
   };
   if (wanted.merge_last)
     p = merged(p, [&](const fragment_call& a, const fragment_call& b) {
-      return of_last(a) && of_last(b) && a.transposed != b.transposed;
+      return of_last(a) && of_last(b) && a.microbatch == b.microbatch &&
+             a.transposed != b.transposed;
     });
   if (wanted.remat && !p.error) p = rematerialized(p);
   if (wanted.absorb && !p.error) p = absorbed(p);

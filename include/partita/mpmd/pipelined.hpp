@@ -52,6 +52,28 @@ struct pipeline_unit {
   vec<collective_note> notes;    ///< where they come from; values and ops are those of the core
 };
 
+/// What a call that joins calls runs: a unit, for a microbatch.
+struct joint_part {
+  int unit = -1;
+  int ahead = 0;  ///< microbatches behind the first one of the call
+  friend constexpr bool operator==(const joint_part&, const joint_part&) = default;
+};
+/// A function made of those of several calls of a mesh, one behind the other.
+struct joint_function {
+  vec<joint_part> parts;  ///< in the order in which they run
+  vec<char> given;  ///< by what parts give (but for slices and sums): does anybody else take it?
+  /// Its function, what it takes and gives, as of other units; a slice in `stacks` for each that it
+  /// makes.
+  pipeline_unit whole;
+  vec<int> takes_ahead, gives_ahead;  ///< of what microbatch, behind the first one; 0: of none
+};
+/// Calls that are one: adjacent in the order, with one function.
+struct joint_call {
+  int function = -1;  ///< see pipelined::joint_functions
+  vec<int> calls;     ///< in the order in which they run
+  int first = 0;      ///< the least of their microbatches
+};
+
 /// How what is sent lies on the mesh that sends it and on the one that takes it.
 struct transfer_layout {
   layout from, to;
@@ -81,6 +103,9 @@ struct pipelined {
   call_graph calls;
   vec<int> unit_of;  ///< by call
   vec<int> order;    ///< of calls
+  vec<joint_function> joint_functions;
+  vec<joint_call> joint_calls;
+  vec<int> joint_of;  ///< by call: its joint call, or -1; empty: there is none
   mesh_lists lists;
   channel_options channels;
   bool checks_memory = true;  ///< see pipeline_options::check_memory
@@ -91,16 +116,48 @@ struct pipelined {
   /// The program whose values lie on meshes between calls: the core's, or the source.
   constexpr const program& values() const { return core.p.ops.empty() ? source : core.p; }
 
-  /// `F0 F1 B0 ...`: what a mesh runs for the microbatches, in its order.
+  /// The joint call that a call is of, or -1.
+  constexpr int joint(int call) const { return joint_of.empty() ? -1 : joint_of[call]; }
+  /// Does a call run as a part of one that has begun before?
+  constexpr bool follows(int call) const {
+    return joint(call) >= 0 && joint_calls[joint(call)].calls[0] != call;
+  }
+  /// Functions count so: those of units, then those of joint calls.
+  constexpr const pipeline_unit& function(int number) const {
+    const int own = static_cast<int>(units.size());
+    return number < own ? units[number] : joint_functions[number - own].whole;
+  }
+  /// Of a call, or of the joint one that it is of.
+  constexpr int function_of(int call) const {
+    if (joint(call) < 0) return unit_of[call];
+    return static_cast<int>(units.size()) + joint_calls[joint(call)].function;
+  }
+  /// The microbatch of what the function of a call takes and gives, see joint_function.
+  constexpr int microbatch_of(int call, vec<int> joint_function::*ahead, std::size_t k) const {
+    const int i = calls.calls[call].microbatch, j = joint(call);
+    if (j < 0) return i;
+    return joint_calls[j].first + (joint_functions[joint_calls[j].function].*ahead)[k];
+  }
+  constexpr int microbatch_taken(int call, std::size_t k) const {
+    return microbatch_of(call, &joint_function::takes_ahead, k);
+  }
+  constexpr int microbatch_given(int call, std::size_t k) const {
+    return microbatch_of(call, &joint_function::gives_ahead, k);
+  }
+  /// `F0 F1 B0 ...`: what a mesh runs for the microbatches, in its order; `F0+F1` is one call.
   ///
   /// Errors    O125 there is no such mesh: thrown, in constant evaluation no constant expression
   constexpr text order_of(std::string_view mesh) const {
     const int number = topology.find(mesh);
     if (number < 0) mpmd_detail::no_such_mesh(mesh, topology);
-    vec<int> list;
+    text out;
     for (const int c : order)
-      if (calls.calls[c].ordered() && calls.calls[c].mesh == number) list.push_back(c);
-    return list_text(calls, list);
+      if (calls.calls[c].ordered() && calls.calls[c].mesh == number)
+        out << (out.empty()  ? ""
+                : follows(c) ? "+"
+                             : " ")
+            << call_text(calls.calls[c], calls.with_stage);
+    return out;
   }
 };
 

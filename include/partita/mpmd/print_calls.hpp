@@ -53,12 +53,12 @@ class call_printer : stage_printer {
     const vec<char>& donated = e_.functions[s.function].donated;
     out_ << "  ";
     append_list(out_, static_cast<int>(s.gives.size()),
-                [&](int i) { out_ << named_.operand(s.gives[i], s.microbatch); });
+                [&](int i) { out_ << named_.operand(s.gives[i]); });
     out_ << (s.gives.empty() ? "!" : ", !") << s.number << " = call @"
          << named_.function(s.function) << '(';
     append_list(out_, static_cast<int>(s.takes.size()), [&](int i) {
       if (donated[i] != 0 && s.takes[i].slice < 0) out_ << "donate ";
-      out_ << named_.operand(s.takes[i], s.microbatch);
+      out_ << named_.operand(s.takes[i]);
     });
     out_ << ')';
     if (s.after >= 0) out_ << " after !" << s.after;
@@ -78,7 +78,7 @@ class call_printer : stage_printer {
          << p_.type(pipe_.transfers[s.transfer].value) << '\n';
   }
   constexpr void function(int f) {
-    const device_program& d = pipe_.units[e_.functions[f].units[0]].device;
+    const device_program& d = pipe_.function(e_.functions[f].units[0]).device;
     const text all = partita::print(d.local, d.mesh.rank > 0 ? &d.mesh : nullptr);
     constexpr std::string_view head = "func @main";
     out_ << "func @" << named_.function(f) << all.view().substr(head.size());

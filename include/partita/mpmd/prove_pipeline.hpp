@@ -8,6 +8,7 @@
 /// when it is there, the lists tell (list_walker).
 #pragma once
 
+#include <partita/mpmd/check_joint.hpp>
 #include <partita/mpmd/walk_lists.hpp>
 #include <partita/prove/prove.hpp>
 
@@ -169,6 +170,7 @@ class pipeline_checker {
       v_.error.record("Q008", prove_detail::describe_stop(work_),
                       work_.defining ? text() : in_unit(at_));
     if (!v_.error) list_walker(p_, from_, v_.error).run();
+    if (!v_.error) joint_checker(p_, v_.error).run();
     for (int i = 0; i < source_.output_count() && !v_.error; ++i) check_output(i);
     v_.proved = !v_.error;
     return v_;
@@ -531,7 +533,8 @@ class pipeline_checker {
 /// Cost      linear in ops of units, in transfers and in calls
 /// Errors    those of prove() of one program; Q011 the parts of the pipeline do not go together,
 ///           Q012 a call takes, or a mesh sends, what is not there then; Q013 a call runs twice or
-///           not at all; Q014 a value is taken or sent as it does not lie
+///           not at all; Q014 a value is taken or sent as it does not lie; Q015 a call that joins
+///           several is not what these are
 constexpr verdict prove(const program& source, const pipelined& p,
                         const prove_options& options = {}) {
   return mpmd_detail::pipeline_checker(source, p, options.most_steps).run();

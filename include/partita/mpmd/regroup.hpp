@@ -1,6 +1,7 @@
 /// Pipelines whose units have changed: what waits for what, calls, messages and lists anew.
 #pragma once
 
+#include <partita/mpmd/joint_calls.hpp>
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/unit_functions.hpp>
 #include <partita/support/heap.hpp>
@@ -86,15 +87,33 @@ constexpr vec<int> order_by_rank(const vec<call_edge>& edges, const vec<int>& ra
   return out;
 }
 
+/// Two calls of the loop that are to be one.
+struct joint_pair {
+  unit_call first, second;
+};
+
 /// Writes down functions, calls, order, messages and lists of a pipeline whose units have changed.
-/// Meshes keep the order of their calls as far as the new flow of data lets them.
+/// Meshes keep the order of their calls as far as the new flow of data lets them. Calls that are
+/// one stay so.
 ///
 /// Cost: linear in calls and in what is sent, but for sorting.
+/// Errors    O126 calls that are to be one wait for themselves; O007 deadlock; O134
 class regrouping {
  public:
-  /// `was`: by unit, the numbers that its units have in `before`, one or several.
-  constexpr regrouping(pipelined& p, const pipelined& before, const vec<vec<int>>& was)
-      : p_(p), was_(was), place_(before.units.size(), {}) {
+  /// `was`: by unit, the numbers that its units have in `before`, one or several. `joint`: further
+  /// calls that are to be one, by the numbers that units have before.
+  constexpr regrouping(pipelined& p, const pipelined& before, const vec<vec<int>>& was,
+                       const vec<joint_pair>& joint = {})
+      : p_(p),
+        was_(was),
+        joint_(joint),
+        now_(before.units.size(), -1),
+        place_(before.units.size(), {}) {
+    for (int u = 0; u < static_cast<int>(was.size()); ++u)
+      for (const int each : was[u]) now_[each] = u;
+    for (const joint_call& call : before.joint_calls)
+      for (std::size_t i = 1; i < call.calls.size(); ++i)
+        joint_.push_back({call_of(before, call.calls[0]), call_of(before, call.calls[i])});
     for (int i = 0; i < static_cast<int>(before.order.size()); ++i) {
       const int c = before.order[i], u = before.unit_of[c];
       const int microbatch = before.calls.calls[c].microbatch;
@@ -114,8 +133,11 @@ class regrouping {
     calls.add_calls();
     for (int c = 0; c < p_.calls.count(); ++c)
       p_.calls.calls[c].joined = p_.units[p_.unit_of[c]].joined;
+    find_groups();
     find_order();
-    p_.lists = lists_with_messages(p_.calls, p_.order, calls.messages());
+    if (p_.error) return;
+    if (!p_.joint_calls.empty()) joint_finder(p_).run();
+    p_.lists = lists_with_messages(p_.calls, p_.order, calls.messages(), p_.joint_of);
     p_.error.record(find_deadlock(p_.calls, p_.lists, p_.channels));
     if (!p_.error) check_memory(p_);
   }
@@ -123,14 +145,60 @@ class regrouping {
  private:
   pipelined& p_;
   const vec<vec<int>>& was_;
+  vec<joint_pair> joint_;
+  vec<int> now_;         ///< by unit of before: its number now
   vec<vec<int>> place_;  ///< by unit of before and microbatch: its place in the order
+  vec<int> group_;       ///< by call: another one of the joint call that it is of, or itself
 
+  static constexpr unit_call call_of(const pipelined& p, int call) {
+    return {p.unit_of[call], p.calls.calls[call].microbatch};
+  }
   constexpr void write_functions() {
     if (p_.core.p.ops.empty()) return write_whole_functions(p_, p_.source);
     unit_lowerer(p_, p_.core).run();
     p_.collectives = count_calls(p_);
     finish_units(p_);
   }
+
+  // ---- Calls that are one -----------------------------------------------------------------------
+
+  constexpr int group(int call) {
+    while (group_[call] != call) call = group_[call] = group_[group_[call]];
+    return call;
+  }
+  constexpr void find_groups() {
+    group_.clear();
+    for (int c = 0; c < p_.calls.count(); ++c) group_.push_back(c);
+    if (joint_.empty()) return;
+    vec<vec<int>> call_of(p_.units.size(), {});
+    for (int c = 0; c < p_.calls.count(); ++c) call_of[p_.unit_of[c]].push_back(c);
+    for (const joint_pair& pair : joint_) {
+      const int a = group(call_of[now_[pair.first.unit]][pair.first.microbatch]),
+                b = group(call_of[now_[pair.second.unit]][pair.second.microbatch]);
+      group_[a > b ? a : b] = a > b ? b : a;
+    }
+  }
+  /// Of calls that are in order. Calls that are one follow each other there.
+  constexpr void write_joint_calls() {
+    p_.joint_calls.clear();
+    p_.joint_of.clear();
+    vec<int> size(p_.calls.calls.size(), 0), number(p_.calls.calls.size(), -1);
+    for (int c = 0; c < p_.calls.count(); ++c) ++size[group(c)];
+    for (const int c : p_.order) {
+      if (size[group(c)] == 1) continue;
+      int& joint = number[group(c)];
+      if (joint < 0) {
+        joint = static_cast<int>(p_.joint_calls.size());
+        p_.joint_calls.push_back(joint_call{});
+      }
+      p_.joint_calls[joint].calls.push_back(c);
+    }
+    if (p_.joint_calls.empty()) return;
+    for (int c = 0; c < p_.calls.count(); ++c) p_.joint_of.push_back(number[group(c)]);
+  }
+
+  // ---- Order ------------------------------------------------------------------------------------
+
   constexpr int rank(int call) const {
     const int microbatch = p_.calls.calls[call].microbatch;
     int first = -1;
@@ -140,20 +208,83 @@ class regrouping {
     }
     return first;
   }
+  /// What waits for what, between groups of calls (by their first ones).
+  constexpr vec<call_edge> between_groups() {
+    vec<call_edge> out;
+    for (const call_edge& e : p_.calls.edges)
+      if (group(e.from) != group(e.to)) out.push_back({group(e.from), group(e.to)});
+    return out;
+  }
   constexpr void find_order() {
-    vec<int> ranks;
-    for (int c = 0; c < p_.calls.count(); ++c) ranks.push_back(rank(c));
-    vec<call_edge> edges = p_.calls.edges;
-    vec<int> by_rank = order_by_rank({}, ranks),
-             last(static_cast<std::size_t>(p_.calls.meshes), -1);
-    for (const int c : by_rank) {
+    const int count = p_.calls.count();
+    vec<int> own, ranks, last(static_cast<std::size_t>(p_.calls.meshes), -1);
+    for (int c = 0; c < count; ++c) own.push_back(rank(c));
+    ranks = own;
+    for (int c = 0; c < count; ++c)
+      if (own[c] < ranks[group(c)]) ranks[group(c)] = own[c];
+    const vec<call_edge> data = between_groups();
+    vec<call_edge> edges = data;
+    for (const int c : order_by_rank({}, ranks)) {
+      if (group(c) != c) continue;
       int& before = last[p_.calls.calls[c].mesh];
       if (before >= 0) edges.push_back({before, c});
       before = c;
     }
-    p_.order = order_by_rank(edges, ranks);
-    if (p_.order.size() < ranks.size()) p_.order = order_by_rank(p_.calls.edges, ranks);
+    vec<int> groups = order_by_rank(edges, ranks);
+    if (static_cast<int>(groups.size()) < count) groups = order_by_rank(data, ranks);
+    if (static_cast<int>(groups.size()) < count) return report_cycle(groups);
+    expand(groups, own);
+    write_joint_calls();
   }
+  /// Calls of a group in an order that the flow of data lets them have, near to that of before.
+  constexpr void expand(const vec<int>& groups, const vec<int>& own) {
+    p_.order = groups;
+    if (joint_.empty()) return;
+    vec<int> place(group_.size(), 0);
+    for (int i = 0; i < static_cast<int>(groups.size()); ++i) place[groups[i]] = i;
+    p_.order = order_by_rank(p_.calls.edges, own);
+    merge_sort(p_.order, [&](int a, int b) { return place[group(a)] < place[group(b)]; });
+  }
+  /// Goes back along what groups wait for until one comes again.
+  constexpr void report_cycle(const vec<int>& done) {
+    vec<char> waits(group_.size(), 1), seen(group_.size(), 0);
+    for (const int c : done) waits[c] = 0;
+    vec<int> before(group_.size(), -1);  // by group: number of an edge into it
+    for (int e = 0; e < static_cast<int>(p_.calls.edges.size()); ++e) {
+      const int from = group(p_.calls.edges[e].from), to = group(p_.calls.edges[e].to);
+      if (from != to && waits[from] != 0 && waits[to] != 0) before[to] = e;
+    }
+    const auto next = [&](int g) { return group(p_.calls.edges[before[g]].from); };
+    int at = 0;
+    while (before[at] < 0) ++at;
+    for (; seen[at] == 0; at = next(at)) seen[at] = 1;
+    vec<call_edge> cycle;
+    const int begin = at;
+    do {
+      cycle.push_back(p_.calls.edges[before[at]]);
+      at = next(at);
+    } while (at != begin);
+    report_cycle(cycle);
+  }
+  /// Each begins in the group in which the next one ends.
+  constexpr void report_cycle(const vec<call_edge>& cycle) {
+    const std::size_t n = cycle.size();
+    std::size_t begin = 0;  // where two calls of a group are different ones
+    while (cycle[(begin + n - 1) % n].from == cycle[begin].to) ++begin;
+    const int last = cycle[begin].to, first = cycle[(begin + n - 1) % n].from;
+    text way;
+    int at = last;
+    for (std::size_t i = 0; i < n; ++i) {
+      const call_edge& e = cycle[(begin + i) % n];
+      if (e.to != at) way << ", " << name_of(at) << " is one call with " << name_of(e.to);
+      way << (way.empty() ? "" : ", ") << name_of(e.to) << " needs what " << name_of(e.from)
+          << " makes";
+      at = e.from;
+    }
+    p_.error.record("O126", "merge: ", name_of(first).view(), " and ", name_of(last).view(),
+                    " cannot be one call: ", way.view(), "; leave the rule out");
+  }
+  constexpr text name_of(int call) const { return call_text(p_.calls.calls[call], true); }
 };
 
 }  // namespace partita::mpmd_detail

@@ -61,9 +61,10 @@ constexpr vec<message> messages_of(const call_graph& g, span<const int> order, d
 }
 
 /// Each mesh sends what a call made right behind it, and takes what a call needs right before it,
-/// in the order of `messages`.
+/// in the order of `messages`. `joint`: by call, the one that it is a part of, or -1 (empty: none
+/// is of any); its parts, which follow each other, take and send together.
 constexpr mesh_lists lists_with_messages(const call_graph& g, span<const int> order,
-                                         vec<message> messages) {
+                                         vec<message> messages, const vec<int>& joint = {}) {
   const int n = g.count();
   vec<int> sends(n + 1, 0), takes(n + 1, 0);
   for (const message& m : messages) {
@@ -82,11 +83,19 @@ constexpr mesh_lists lists_with_messages(const call_graph& g, span<const int> or
   }
   mesh_lists out;
   out.meshes.resize(g.meshes, {});
-  for (const int c : order) {
-    auto& list = out.meshes[g.calls[c].mesh];
-    for (int k = takes[c]; k < takes[c + 1]; ++k) list.push_back({mesh_step::receive, taken[k]});
-    list.push_back({mesh_step::call, c});
-    for (int k = sends[c]; k < sends[c + 1]; ++k) list.push_back({mesh_step::send, sent[k]});
+  const auto is_with = [&](int a, int b) {
+    return !joint.empty() && joint[a] >= 0 && joint[a] == joint[b];
+  };
+  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+    while (end < order.size() && (end == begin || is_with(order[begin], order[end]))) ++end;
+    auto& list = out.meshes[g.calls[order[begin]].mesh];
+    for (std::size_t i = begin; i < end; ++i)
+      for (int k = takes[order[i]]; k < takes[order[i] + 1]; ++k)
+        list.push_back({mesh_step::receive, taken[k]});
+    for (std::size_t i = begin; i < end; ++i) list.push_back({mesh_step::call, order[i]});
+    for (std::size_t i = begin; i < end; ++i)
+      for (int k = sends[order[i]]; k < sends[order[i] + 1]; ++k)
+        list.push_back({mesh_step::send, sent[k]});
   }
   out.messages = static_cast<vec<message>&&>(messages);
   return out;

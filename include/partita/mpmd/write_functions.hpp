@@ -14,7 +14,7 @@ namespace partita {
 constexpr text write_stablehlo(const pipelined& p, const exported_pipeline& e, int function) {
   if (e.error) return concat("error: ", e.error.message, '\n');
   const pipeline_function& f = e.functions[function];
-  const pipeline_unit& u = p.units[f.units[0]];
+  const pipeline_unit& u = p.function(f.units[0]);
   vec<argument_donation> donations;
   for (std::size_t k = 0; k < f.donated.size(); ++k)
     donations.push_back({f.donated[k] != 0, f.alias[k]});

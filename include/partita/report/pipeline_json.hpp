@@ -141,12 +141,12 @@ class pipeline_json_writer {
     shape("shape", t.shape);
     out_ << ", \"buffer\": " << buffer << '}';
   }
-  constexpr void operands(std::string_view key, const vec<call_operand>& all, int microbatch) {
+  constexpr void operands(std::string_view key, const vec<call_operand>& all) {
     out_ << ", \"" << key << "\": ";
     list(static_cast<int>(all.size()), [&](int i) {
       const call_operand& each = all[i];
       if (each.is_number())
-        out_ << "{\"number\": " << microbatch << '}';
+        out_ << "{\"number\": " << each.slice << '}';
       else if (each.slice >= 0)
         out_ << '[' << each.buffer << ", " << each.slice << ']';
       else
@@ -161,8 +161,9 @@ class pipeline_json_writer {
     out_ << "{\"call\": " << s.number << ", \"function\": " << s.function
          << ", \"mesh\": " << s.mesh;
     if (s.microbatch >= 0) out_ << ", \"microbatch\": " << s.microbatch;
-    operands("takes", s.takes, s.microbatch);
-    operands("gives", s.gives, s.microbatch);
+    if (s.last_microbatch > s.microbatch) out_ << ", \"last_microbatch\": " << s.last_microbatch;
+    operands("takes", s.takes);
+    operands("gives", s.gives);
     if (s.after >= 0) out_ << ", \"after\": " << s.after;
     out_ << ", \"reserved_bytes\": " << s.reserved << '}';
   }
@@ -180,7 +181,8 @@ class pipeline_json_writer {
 ///              a `stack` has a slice for each microbatch
 ///   functions  name; inputs that are `donated`; `aliases`: [input, output] in one place. Their
 ///              code: write_stablehlo(pipelined, ...)
-///   steps      {"call", "function", "mesh", "takes", "gives", "after", "reserved_bytes"}, where
+///   steps      {"call", "function", "mesh", "microbatch" (of a call of several the first one, and
+///              "last_microbatch"), "takes", "gives", "after", "reserved_bytes"}, where
 ///              an operand is a buffer, [stack, slice] or {"number": microbatch}; or
 ///              {"copy": buffer, "to": buffer}, cut anew where layouts or sizes differ
 ///   inputs, outputs  name, element type, shape, buffer

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -305,28 +306,45 @@ class pipeline_run {
     return stack;
   }
   void call(int m, int index) {
-    const auto unit = static_cast<std::size_t>(p_.unit_of[index]);
-    const int i = p_.calls.calls[index].microbatch;
-    const pipeline_unit& u = p_.units[unit];
+    if (p_.follows(index)) return;
+    const int number = p_.function_of(index);
+    const pipeline_unit& u = p_.function(number);
     const std::size_t plain = u.takes.size() - u.sums.size();
     std::vector<distributed_array> inputs;
     std::vector<const distributed_array*> given;
     std::vector<axis_set> axes_of_outputs;
     for (std::size_t k = 0; k < u.takes.size(); ++k)
-      inputs.push_back(k < plain ? input(m, u.takes[k].slot, i)
+      inputs.push_back(k < plain ? input(m, u.takes[k].slot, p_.microbatch_taken(index, k))
                                  : accumulator(m, u, static_cast<int>(k)));
     for (const auto& each : inputs) given.push_back(&each);
     for (const auto& each : u.gives) axes_of_outputs.push_back(axes(m, each));
-    std::vector<distributed_array> outputs = functions_[unit]->run_pieces(given, axes_of_outputs);
+    std::vector<distributed_array> outputs =
+        functions_[static_cast<std::size_t>(number)]->run_pieces(given, axes_of_outputs);
     const std::size_t sums = outputs.size() - u.sums.size(), stacks = sums - u.stacks.size();
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const value_id v = u.gives[k].slot;
+      const int i = p_.microbatch_given(index, k);
       if (k < stacks)
         put(m, v, slot(v, i), std::move(outputs[k]));
       else if (k < sums)
         add_to_stack(m, v, i, outputs[k]);
       else
         put(m, v, -1, std::move(outputs[k]));
+    }
+    if (p_.joint(index) >= 0) drop_inner_uses(m, p_.joint_calls[p_.joint(index)]);
+  }
+  /// Parts of a joint call use what others of them give, or what the call took once.
+  void drop_inner_uses(int m, const joint_call& joint) {
+    std::set<std::pair<value_id, int>> made;
+    for (const int c : joint.calls) {
+      const pipeline_unit& u = p_.units[p_.unit_of[c]];
+      const int i = p_.calls.calls[c].microbatch;
+      for (std::size_t k = 0; k < u.takes.size() - u.sums.size(); ++k) {
+        const value_id v = u.takes[k].slot;
+        const bool first = made.insert({v, i}).second;
+        if (!first && p_.repeated[v] != 0 && on(m).find(v, i) != nullptr) on(m).take(v, i);
+      }
+      for (const auto& each : u.gives) made.insert({each.slot, i});
     }
   }
   distributed_array accumulator(int m, const pipeline_unit& u, int k) {
@@ -373,7 +391,9 @@ class executable_pipeline {
                                bool every_device = false)
       : p_(std::make_shared<pipelined>(std::move(p))), every_device_(every_device) {
     p_->error.raise();
-    for (const auto& u : p_->units) {
+    const auto all = static_cast<int>(p_->units.size() + p_->joint_functions.size());
+    for (int f = 0; f < all; ++f) {
+      const pipeline_unit& u = p_->function(f);
       std::vector<axis_set> terms;
       for (const auto& v : u.takes)
         terms.push_back(every_device ? run_detail::all_axes(u.device.mesh) : v.terms);

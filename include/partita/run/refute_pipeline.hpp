@@ -15,12 +15,14 @@ namespace run_detail {
 /// Floats become f64, loops end.
 inline pipelined to_be_run(pipelined p) {
   for (program* each : {&p.source, &p.original, &const_cast<program&>(p.core.p)}) widen(*each);
-  for (pipeline_unit& u : p.units) {
+  const auto run_function = [](pipeline_unit& u) {
     u.device.local = to_be_run(std::move(u.device.local));
     for (auto* types : {&u.device.input_types, &u.device.output_types})
       for (tensor_type& t : *types)
         if (is_floating(t.element)) t.element = dtype::f64;
-  }
+  };
+  for (pipeline_unit& u : p.units) run_function(u);
+  for (joint_function& f : p.joint_functions) run_function(f.whole);
   return p;
 }
 /// Flops and bytes of all devices in one step.
@@ -33,10 +35,10 @@ inline std::int64_t work_of(const pipelined& p) {
                  saturating_multiply(u.device.mesh.devices(), u.inside ? p.microbatches : 1)));
   return all;
 }
-/// Do the parts of a pipeline go together, so that it can be run? (Q011 to Q014 say what does not.)
+/// Do the parts of a pipeline go together, so that it can be run? (Q011 to Q015 say what does not.)
 inline failure what_cannot_run(const verdict& v) {
   const std::string_view code = v.error.message.view().substr(0, 4);
-  return code >= "Q011" && code <= "Q014" ? v.error : failure();
+  return code >= "Q011" && code <= "Q015" ? v.error : failure();
 }
 /// `v`: what prove says of it.
 inline refutation refuted_by_runs(const program& source, const pipelined& p, const verdict& v,
@@ -53,7 +55,7 @@ inline refutation refuted_by_runs(const program& source, const pipelined& p, con
 /// Looks for inputs on which a pipeline, emulated, computes something else than the source, or than
 /// the step that it was made of; see refute() of one program.
 ///
-/// Errors    Q005 they differ, Q010 they cannot be run, Q011 to Q014 the parts of the pipeline do
+/// Errors    Q005 they differ, Q010 they cannot be run, Q011 to Q015 the parts of the pipeline do
 ///           not go together
 inline refutation refute(const program& source, const pipelined& p,
                          const refute_options& options = {}) {
