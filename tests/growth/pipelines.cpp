@@ -8,6 +8,7 @@
 #include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/mpmd/remat.hpp>
 #include <partita/partita.hpp>
+#include <partita/report/pipeline_explain.hpp>
 #include <partita/report/pipeline_json.hpp>
 #include <partita/report/pipeline_svg.hpp>
 #include <partita/report/pipeline_trace.hpp>
@@ -18,32 +19,37 @@ namespace pt = partita;
 
 namespace {
 
-/// A training step of layers that share a weight, in four stages on four meshes, and when its calls
-/// run.
+/// A training step of layers that share a weight (or each have their own), in four stages on four
+/// meshes, and when its calls run.
 struct deep_pipeline {
   pt::pipelined p;
   pt::pipeline_time t;
 
-  deep_pipeline(int layers, int microbatches) {
+  deep_pipeline(int layers, int microbatches, bool shared = true) {
     constexpr std::string_view meshes[] = {"m0", "m1", "m2", "m3"};
     constexpr std::int64_t rows[] = {0}, columns[] = {1}, both[] = {0, 1};
     pt::builder b;
     pt::value_id x = pt::ops::parameter(b, "x", {pt::dtype::f32, {microbatches, 4}});
-    const pt::value_id w = pt::ops::parameter(b, "w", {pt::dtype::f32, {4, 4}});
-    pt::vec<pt::text> names;
+    pt::vec<pt::text> names, weight_names;
     for (int i = 0; i < layers; ++i) names.push_back(pt::concat("layers.", i));
+    for (int i = 0; i < (shared ? 1 : layers); ++i) weight_names.push_back(pt::concat("w", i));
+    pt::vec<pt::value_id> weights;
+    for (const auto& name : weight_names)
+      weights.push_back(pt::ops::parameter(b, name.view(), {pt::dtype::f32, {4, 4}}));
     pt::pipeline_options options{
         .microbatches = microbatches, .batch = {{"x", 0}}, .channels = {.capacity = pt::unbounded}};
     options.where.infer_transfers = true;
     for (int i = 0; i < layers; ++i) {
       b.enter_scope(names[i].view());
+      const pt::value_id w = weights[shared ? 0 : i];
       x = pt::ops::tanh(b, pt::ops::dot_general(b, x, w, {{}, {}, columns, rows}));
       b.leave_scope();
       options.where.names.push_back({names[i].view(), meshes[i * 4 / layers], i * 4 / layers});
     }
     const pt::value_id loss = pt::ops::reduce(b, x, pt::combiner::add, both);
-    const pt::vec<pt::value_id> wanted{w}, g = pt::dsl_detail::reverse(b, loss, wanted);
-    b.p.outputs.push_back({g[0], b.p.intern("g")});
+    const pt::vec<pt::value_id> g = pt::dsl_detail::reverse(b, loss, weights);
+    for (std::size_t i = 0; i < g.size(); ++i)
+      b.p.outputs.push_back({g[i], b.p.intern(pt::concat("g", i))});
     pt::topology topology;
     for (const auto name : meshes) topology.push_back({name, {{"B", 1}}});
     p = pt::pipeline(b.p, topology, pt::one_f_one_b, options);
@@ -52,6 +58,7 @@ struct deep_pipeline {
 };
 deep_pipeline of_layers(int n) { return {n, 4}; }
 deep_pipeline of_microbatches(int n) { return {4, n}; }
+deep_pipeline of_own_weights(int n) { return {n, 4, false}; }
 
 }  // namespace
 
@@ -76,6 +83,12 @@ TEST_CASE("lists of calls, pictures and traces are linear") {
     (void)pt::pipeline_json(d.p);
     (void)pt::pipeline_svg(d.p, d.t);
     (void)pt::trace_events(d.p, d.t);
+  });
+}
+
+TEST_CASE("what is said of all values of a pipeline is linear") {
+  check_linear(100, of_own_weights, [](deep_pipeline& d) {
+    CHECK(pt::explain(d.p, "*").view().find("error") == std::string_view::npos);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <partita/mpmd/regroup.hpp>
+#include <partita/mpmd/takers.hpp>
 #include <partita/mpmd/unit_text.hpp>
 #include <partita/schedule/tactic.hpp>
 
@@ -148,13 +149,7 @@ class unit_merger {
 
   constexpr void find_takers() {
     takers_.resize(p_.source.types.size(), {});
-    for (int u = 0; u < units(); ++u)
-      for (const value_id v : p_.units[u].piece.inputs) {
-        takers_[v].push_back(u);
-        const op_id o = p_.source.producer(v);  // a slice is cut by who takes it
-        if (enters(p_.source.op(o)) && p_.source.op(o).operand_count > 0)
-          takers_[p_.source.operand(o, 0)].push_back(u);
-      }
+    for_each_taker(p_, [&](value_id v, int u) { takers_[v].push_back(u); });
     for (const transfer& t : p_.transfers) takers_[t.value].push_back(-1);
     for (const auto& each : p_.source.outputs) takers_[each.value].push_back(-1);
   }

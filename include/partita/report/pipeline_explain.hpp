@@ -8,10 +8,12 @@
 
 #include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/replicated_on_meshes.hpp>
+#include <partita/mpmd/takers.hpp>
 #include <partita/mpmd/unit_text.hpp>
 #include <partita/report/explain.hpp>
 #include <partita/report/pipeline_sent.hpp>
 #include <partita/schedule/explainer.hpp>
+#include <partita/support/name_table.hpp>
 
 namespace partita {
 
@@ -27,13 +29,7 @@ class value_flow {
       for (const op_id o : unit.piece.ops) made_by_[o] = u;
       for (const op_id o : unit.combined) made_by_[o] = u;
     }
-    for (int u = 0; u < static_cast<int>(p.units.size()); ++u)
-      for (const value_id v : p.units[u].piece.inputs) {
-        takers_[v].push_back(u);
-        const op_id o = p.source.producer(v);  // of what is cut into microbatches
-        if (mpmd_detail::enters(p.source.op(o)) && p.source.op(o).operand_count > 0)
-          takers_[p.source.operand(o, 0)].push_back(u);
-      }
+    mpmd_detail::for_each_taker(p, [&](value_id v, int u) { takers_[v].push_back(u); });
   }
   /// The first unit that makes a value, or -1.
   constexpr int maker(value_id v) const { return made_by_[p_.source.producer(v)]; }
@@ -50,6 +46,59 @@ class value_flow {
   const pipelined& p_;
   vec<int> made_by_;      ///< by op
   vec<vec<int>> takers_;  ///< by value
+};
+
+/// What there is of each value: inputs, outputs, transfers, and collectives by its name in texts.
+///
+/// Cost: linear in the pipeline.
+class value_index {
+ public:
+  /// Of a collective, by unit and number.
+  struct place {
+    int unit = -1, note = -1;
+  };
+  /// `name_of(note)`: its value in texts.
+  template <class NameOf>
+  constexpr value_index(const pipelined& p, const NameOf& name_of)
+      : inputs(by_value(p, p.source.inputs, [](value_id v) { return v; })),
+        outputs(by_value(p, p.source.outputs, [](const auto& each) { return each.value; })),
+        transfers(by_value(p, p.transfers, [](const transfer& t) { return t.value; })),
+        first_(0) {
+    for (int u = 0; u < static_cast<int>(p.units.size()); ++u)
+      for (int n = 0; n < static_cast<int>(p.units[u].notes.size()); ++n) {
+        names_.push_back(name_of(p.units[u].notes[n]));
+        places_.push_back({u, n});
+      }
+    next_.resize(names_.size(), -1);
+    for (int i = static_cast<int>(names_.size()); i-- > 0;) add(i);
+  }
+  template <class F>
+  constexpr void for_each_collective(std::string_view name, const F& f) const {
+    const int chain = first_.find(name);
+    for (int i = chain < 0 ? -1 : heads_[chain]; i >= 0; i = next_[i]) f(places_[i]);
+  }
+
+  mpmd_detail::grouping inputs, outputs, transfers;  ///< by value
+
+ private:
+  vec<text> names_;  ///< by collective
+  vec<place> places_;
+  vec<int> next_, heads_;
+  name_table first_;  ///< by name: in `heads_`
+
+  template <class List, class Value>
+  static constexpr mpmd_detail::grouping by_value(const pipelined& p, const List& list,
+                                                  const Value& value) {
+    vec<int> of;
+    for (const auto& each : list) of.push_back(value(each));
+    return {of, static_cast<int>(p.source.types.size())};
+  }
+  constexpr void add(int i) {
+    const int fresh = static_cast<int>(heads_.size()), chain = first_.insert(names_[i], fresh);
+    if (chain == fresh) heads_.push_back(-1);
+    next_[i] = heads_[chain];
+    heads_[chain] = i;
+  }
 };
 
 /// The texts of `explain`, of a pipeline.
@@ -99,7 +148,12 @@ class pipeline_explainer {
   constexpr text of(std::string_view name) {
     text out;
     const vec<value_id> found = values_of(name);
-    for (const value_id v : found) value(out, v);
+    const value_index index(p_, [&](const collective_note& n) {
+      text of;
+      words_.value(of, n.value);
+      return of;
+    });
+    for (const value_id v : found) value(out, v, index);
     if (found.empty()) out << "error: " << no_such_value(name).message << '\n';
     return out;
   }
@@ -173,16 +227,15 @@ class pipeline_explainer {
 
   // ---- Transfers --------------------------------------------------------------------------------
 
-  /// Those of one value or (-1) of all.
-  constexpr void transfers(text& out, value_id v = -1) const {
+  constexpr void transfers(text& out) const {
+    vec<int> all;
+    for (int i = 0; i < static_cast<int>(p_.transfers.size()); ++i) all.push_back(i);
+    transfers(out, {all.data(), all.size()});
+  }
+  constexpr void transfers(text& out, span<const int> list) const {
     columns lines;
-    bool any = false;
-    for (int i = 0; i < static_cast<int>(p_.transfers.size()); ++i)
-      if (v < 0 || p_.transfers[i].value == v) {
-        transfer_line(lines, i);
-        any = true;
-      }
-    out << "transfers:" << (any ? "\n" : " none\n");
+    for (const int i : list) transfer_line(lines, i);
+    out << "transfers:" << (list.size() > 0 ? "\n" : " none\n");
     lines.print(out, "  ");
   }
   constexpr void transfer_line(columns& lines, int i) const { row(lines, transfer_cells(i), 2); }
@@ -242,22 +295,19 @@ class pipeline_explainer {
              known_names(wanted, known));
     return f;
   }
-  constexpr void value(text& out, value_id v) {
+  constexpr void value(text& out, value_id v, const value_index& index) {
     const op_id o = p_.source.producer(v);
     out << name(v) << " : " << p_.source.type(v);
     if (p_.inside[o] != 0) out << ", of each of " << p_.microbatches << " microbatches";
     out << '\n';
-    for (int i = 0; i < p_.source.input_count(); ++i)
-      if (p_.source.inputs[i] == v)
-        place(out << "input ", p_.source.input_name(i), v, p_.input_layout[i], p_.input_mesh[i]);
+    for (const int i : index.inputs[v])
+      place(out << "input ", p_.source.input_name(i), v, p_.input_layout[i], p_.input_mesh[i]);
     made(out, v);
-    for (int i = 0; i < p_.source.output_count(); ++i)
-      if (p_.source.outputs[i].value == v)
-        place(out << "output ", p_.source.output_name(i), v, p_.output_layout[i],
-              p_.output_mesh[i]);
+    for (const int i : index.outputs[v])
+      place(out << "output ", p_.source.output_name(i), v, p_.output_layout[i], p_.output_mesh[i]);
     if (const text to = flow_.takers(v, -1); !to.empty()) out << "taken by " << to << '\n';
-    transfers(out, v);
-    collectives_of(out, v);
+    transfers(out, index.transfers[v]);
+    collectives_of(out, v, index);
   }
   /// `input "w1" on m0 [{"B"}, {"M"}], tensor<2x4xf32> on each device`
   constexpr void place(text& out, std::string_view name, value_id v, const layout& l, int mesh) {
@@ -284,18 +334,13 @@ class pipeline_explainer {
         print_axis_set(out << ", a term of a sum over ", given.terms, p_.core.mesh);
     out << '\n';
   }
-  constexpr void collectives_of(text& out, value_id v) {
+  constexpr void collectives_of(text& out, value_id v, const value_index& index) {
     columns lines;
-    const text wanted = name(v);
     bool any = false;
-    for (const auto& u : p_.units)
-      for (const collective_note& n : u.notes) {
-        text of;
-        words_.value(of, n.value);
-        if (!(of == wanted)) continue;
-        collective_line(lines, u, n);
-        any = true;
-      }
+    index.for_each_collective(name(v), [&](const value_index::place& at) {
+      collective_line(lines, p_.units[at.unit], p_.units[at.unit].notes[at.note]);
+      any = true;
+    });
     out << "collectives:" << (any ? "\n" : " none\n");
     lines.print(out, "  ");
   }
