@@ -90,6 +90,28 @@ pt::op_id accumulating(const pt::pipeline_unit& u) {
 
 }  // namespace
 
+TEST_CASE("partition and pipeline prove what they made, where they are asked to") {
+  const auto step = [](const auto& x, const auto& w) {
+    const auto layer = [](const auto& h, const auto& v) { return tanh(matmul(h, v)); };
+    return pt::named("second", layer)(pt::named("first", layer)(x, w), w);
+  };
+  const auto traced = pt::trace(step, pt::input<float, 8, 4>("x"), pt::input<float, 4, 4>("w"));
+  const pt::topology two{{"m0", {{"B", 2}}}, {"m1", {{"B", 2}}}};
+  const auto with = [&](const pt::partition_options& options) {
+    return pt::partition(traced, two,
+                         pt::schedule(pt::pipeline({.stages = {{"first"}, {"second"}},
+                                                    .batch = {{"x", 0}},
+                                                    .microbatches = 2}),
+                                      pt::manual("B", {{"x", 0}})),
+                         options);
+  };
+  CHECK(with({.prove = pt::proof}).proved);
+  CHECK(with({.prove = pt::proof_in_debug}).proved == pt::proves_in_debug);
+  CHECK(!with({}).proved);
+  const pt::pipeline_options stages{.where = {.names = {{"first", "m0"}, {"second", "m1"}}}};
+  CHECK(pt::pipeline(traced, two, pt::gpipe, stages, pt::schedule(), {.prove = pt::proof}).proved);
+}
+
 TEST_CASE("pipelines: the step is proved, and another one is not") {
   CHECK(said([](pt::pipelined&) {}) == "");
   CHECK(pt::proved(two_stage_pipeline()).proved);

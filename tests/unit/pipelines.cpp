@@ -508,7 +508,10 @@ TEST_CASE("stages without parts, and options that pipelines cannot have") {
   const auto proof = [](const pt::program&, const pt::device_program&, pt::failure&) {
     return true;
   };
-  CHECK(error_of({{"a"}, {"b"}}, {.prove = proof}).substr(0, 4) == "O148");
+  CHECK(error_of({{"a"}, {"b"}}, {.prove = proof}) ==
+        "O148 pipeline: prove: a function of one's own proves programs on one mesh; give pt::proof "
+        "or pt::proof_in_debug");
+  CHECK(error_of({{"a"}, {"b"}}, {.prove = pt::proof}) == "");
   CHECK(error_of({{"a"}, {"b"}}, {.strict = -2}).substr(0, 4) == "S027");
   CHECK(error_of({{"a"}, {"b"}}, {.passes = {.combine_below = -1}}).substr(0, 4) == "C001");
   CHECK(error_of({{"a"}, {"b"}}, {.passes = {.memory_bound = 8}}).substr(0, 4) == "C003");

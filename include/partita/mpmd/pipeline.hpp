@@ -128,15 +128,26 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged
   if (!out.error && last < 0) unit_lowerer(out, out.core).run();
 }
 
-/// Errors    those of the options; O148 `prove` is given
-constexpr failure check_options(const partition_options& options) {
-  failure f = options.validate();
-  if (options.prove != nullptr)
-    f.record(
-        "O148",
-        "pipeline: a proof is one of programs on one mesh; leave it out, and give the pipeline "
-        "to pt::proved of <partita/mpmd/prove_pipeline.hpp>");
-  return f;
+/// Has the proof of pipelines been included? (Found by its arguments, so that files that prove
+/// nothing include nothing.)
+template <class Pipelined>
+constexpr bool knows_proofs = requires(Pipelined& p) {
+  prove_when_asked(p, partition_options().prove);
+};
+
+/// Proves a pipeline if the options say so.
+///
+/// Errors    Q... why it is not proved; O148 the header is missing
+template <bool KnowsProofs, class Pipelined>
+constexpr void prove_as_asked(Pipelined& p, const partition_options& options) {
+  if (options.prove == nullptr || p.error) return;
+  if constexpr (KnowsProofs)
+    prove_when_asked(p, options.prove);
+  else
+    p.error.record("O148",
+                   "pipeline: prove: the proof of pipelines is missing; #include "
+                   "<partita/mpmd/prove_pipeline.hpp>");
+  p.error.raise();
 }
 
 /// The units of a pipeline, each with its function; gives what of them waits for what. `split`:
@@ -151,7 +162,7 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   out.channels = options.channels;
   out.checks_memory = options.check_memory;
   out.microbatches = static_cast<int>(options.microbatches);
-  out.error.record(check_options(more));
+  out.error.record(more.validate());
   if (out.error) return {};
   vec<schedule_detail::kept_microbatch_entry> batch;
   for (const auto& e : options.batch) batch.push_back(schedule_detail::kept_microbatch_entry(e));
@@ -224,13 +235,16 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
 /// Errors    those of microbatch(), to_mpmd() and sequence(); O007 deadlock; O120 and O121 named
 ///           parts and the loop, O122 an op inside of the loop without a unit, O123 a stage that
 ///           would run twice, O124 a stage on another mesh than the order has it; those of `more`,
-///           S020 of `strict`
-template <class Order, class Schedule = boost::hana::tuple<>>
-constexpr pipelined pipeline(const program& p, const topology& t, const Order& order,
+///           S020 of `strict`, O148 and Q... of `prove`
+template <class Order, class Schedule = boost::hana::tuple<>,
+          std::same_as<pipelined> Pipelined = pipelined,
+          bool KnowsProofs = mpmd_detail::knows_proofs<Pipelined>>
+constexpr Pipelined pipeline(const program& p, const topology& t, const Order& order,
                              const pipeline_options& options, const Schedule& tactics = {},
                              const partition_options& more = {}) {
-  pipelined out = mpmd_detail::pipelined_by(p, t, order, options, tactics, more);
+  Pipelined out = mpmd_detail::pipelined_by(p, t, order, options, tactics, more);
   out.original = p;
+  mpmd_detail::prove_as_asked<KnowsProofs>(out, more);
   return out;
 }
 

@@ -242,15 +242,19 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
 ///
 /// Errors    S039 it is no schedule; O132 no pipeline in the schedule, or several; O133 a
 ///           microbatch tactic beside it; those of pipeline() and of the tactics; O146 and O147
-///           automatic stages of too few names
-template <class Schedule, std::same_as<pipelined> Pipelined = pipelined>
+///           automatic stages of too few names; O148 and Q... of `prove`
+template <class Schedule, std::same_as<pipelined> Pipelined = pipelined,
+          bool KnowsProofs = mpmd_detail::knows_proofs<Pipelined>>
 constexpr Pipelined partition(program source, const topology& t, const Schedule& tactics,
                               const partition_options& options = {}) {
   if constexpr (!schedule_detail::is_schedule<Schedule>) {
     report_static_error<schedule_detail::schedule_message<Schedule>>();
     return schedule_detail::not_partitioned(Pipelined());
   } else {
-    return mpmd_detail::partition(static_cast<program&&>(source), t, tactics, options, Pipelined());
+    Pipelined out =
+        mpmd_detail::partition(static_cast<program&&>(source), t, tactics, options, Pipelined());
+    mpmd_detail::prove_as_asked<KnowsProofs>(out, options);
+    return out;
   }
 }
 

@@ -553,4 +553,17 @@ constexpr pipelined proved(pipelined p) {
   return p;
 }
 
+/// For partition_options::prove: what `proof` and `proof_in_debug` ask for, of a pipeline.
+///
+/// Errors    those of prove(); O148 another function: it knows programs on one mesh alone
+constexpr void prove_when_asked(pipelined& p, decltype(partition_options::prove) asked) {
+  if (asked == &proof_in_debug && (std::is_constant_evaluated() || !proves_in_debug)) return;
+  if (asked != &proof && asked != &proof_in_debug)
+    p.error.record("O148",
+                   "pipeline: prove: a function of one's own proves programs on one mesh; give "
+                   "pt::proof or pt::proof_in_debug");
+  if (!p.error) p.error.record(prove(p).error);
+  p.proved = !p.error;
+}
+
 }  // namespace partita

@@ -107,15 +107,14 @@ constexpr bool proof(const program& source, const device_program& local, failure
   f.record(prove(source, local).error);
   return !f;
 }
-/// The same in builds without NDEBUG, and at run time alone.
-constexpr bool proof_in_debug([[maybe_unused]] const program& source,
-                              [[maybe_unused]] const device_program& local,
-                              [[maybe_unused]] failure& f) {
 #ifdef NDEBUG
-  return false;
+inline constexpr bool proves_in_debug = false;
 #else
-  return !std::is_constant_evaluated() && proof(source, local, f);
+inline constexpr bool proves_in_debug = true;
 #endif
+/// The same in builds without NDEBUG, and at run time alone.
+constexpr bool proof_in_debug(const program& source, const device_program& local, failure& f) {
+  return proves_in_debug && !std::is_constant_evaluated() && proof(source, local, f);
 }
 
 /// What `partition` gave, proved: else it is an error (Q...), which is thrown at run time and kept

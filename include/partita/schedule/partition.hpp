@@ -36,7 +36,8 @@ struct partition_options {
   /// does it on demand only.
   bool verify = false;
   /// Proves the device-local program that was made, or says why it is not proved (Q...): what
-  /// <partita/prove/prove.hpp> calls `proof`, or `proof_in_debug`.
+  /// <partita/prove/prove.hpp> calls `proof`, or `proof_in_debug`. On several meshes the pipeline,
+  /// with <partita/mpmd/prove_pipeline.hpp>.
   bool (*prove)(const program& source, const device_program& made, failure& f) = nullptr;
 
   /// Errors    S027 `strict` is negative but not `off`, C001 a size of a pass is negative
