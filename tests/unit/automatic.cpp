@@ -39,6 +39,23 @@ struct both_or_the_third {
   }
 };
 
+/// The first input is better sliced on its first dimension, until the second one is sliced.
+struct first_seems_better {
+  double operator()(const pt::device_program& d) const {
+    const pt::shape x = d.inputs[0].local({8, 8}, mesh), y = d.inputs[1].local({8}, mesh);
+    if (x == pt::shape{8, 8}) return 7;
+    const bool first = x[0] != 8, both = y != pt::shape{8};
+    return first ? (both ? 4 : 5) : both ? 1 : 6;
+  }
+};
+/// What is beside a way that looks no farther than one action.
+struct beside_greedy {
+  void operator()(pt::environment& e) const {
+    pt::greedy_search{}(e);
+    pt::neighbor_search{}(e);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a transformer's training step: no slower than what experts write") {
@@ -224,6 +241,24 @@ TEST_CASE("what only two actions save together is found behind one that costs mo
   CHECK(least(pt::exhaustive_search{}) == 1);
   CHECK(least(pt::greedy_search{}) == 2);
   CHECK(least(pt::detour_search{}) == 1);
+}
+
+TEST_CASE("an early action is exchanged when it is known what comes behind it") {
+  const auto f = pt::trace(
+      [](auto x, auto y) {
+        return std::tuple{x * 2.f, y * 2.f};
+      },
+      pt::input<float, 8, 8>("x"), pt::input<float, 8>("y"));
+  const auto found = [&]<class Search>(const Search&) {
+    pt::search_result r;
+    const pt::basic_automatic<Search, first_seems_better> tactic(
+        {"B"}, pt::a100_80, {.evaluations = 100, .result = &r});
+    pt::partition(f, mesh, pt::schedule(tactic));
+    return r;
+  };
+  CHECK(found(pt::greedy_search{}).after == 4);
+  CHECK(found(beside_greedy{}).after == 1);
+  CHECK(found(beside_greedy{}).tactics.size() == 2);
 }
 
 TEST_CASE("bad searches") {

@@ -91,10 +91,12 @@ class automatic_run {
 
   static constexpr int most_corrections = 4;
   static constexpr double correction_share = 1.0 / 32;  ///< of the budget, for each of them
+  static constexpr double repair_share = 1.0 / 8;       ///< where the best does not fit then
 
   /// Of the best states by the search's estimate the best one by the simulator, if it is better
   /// than none. Where that needs more memory than there is, and the estimate says that it does not,
-  /// the estimate is corrected, and a greedy search goes on from what is best then.
+  /// the estimate is corrected, and a greedy search goes on from what is best then; if that does
+  /// not fit, what stands beside it and beside the best that fits is looked at.
   constexpr void choose(search_result& r) {
     environment::path best;
     for (int round = 0;; ++round) {
@@ -103,6 +105,9 @@ class automatic_run {
       e_.grant(correction_share);
       e_.go_to(environment::path(e_.best()));
       greedy_search{}(e_);
+      if (e_.fits()) continue;
+      e_.grant(repair_share);
+      neighbor_search{.share = 1}(e_);
     }
     e_.go_to(best);
     r.tactics = tactics_of(e_);

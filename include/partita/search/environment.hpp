@@ -316,9 +316,10 @@ class environment {
   constexpr void grant(double more) {
     budget_ = (spent_part() > 1 ? spent_part() : 1) * budget_ + more;
   }
-  /// The best states that were seen, the best first: candidates for a closer look.
+  /// The best states that were seen, the best first, of those with equal figures one: candidates
+  /// for a closer look.
   struct leader {
-    double cost = 0;
+    double cost = 0, peak_bytes = 0;
     path taken;
   };
   constexpr const vec<leader>& leaders() const { return leaders_; }
@@ -457,12 +458,12 @@ class environment {
     if (s.figures.peak_bytes * correction_ <= memory_) insert(fitting_, most_fitting, c, s);
   }
   constexpr void insert(vec<leader>& list, std::size_t most, double c, const known_state& s) const {
-    if (list.size() == most) {
-      if (!(c < list.back().cost)) return;
-      list.pop_back();
-    }
+    if (list.size() == most && !(c < list.back().cost)) return;
+    for (const leader& each : list)
+      if (each.cost == c && each.peak_bytes == s.figures.peak_bytes) return;
+    if (list.size() == most) list.pop_back();
     const int* const taken = paths_.data() + s.first;
-    list.push_back({c, path(taken, taken + s.count)});
+    list.push_back({c, s.figures.peak_bytes, path(taken, taken + s.count)});
     for (std::size_t i = list.size() - 1; i > 0 && list[i].cost < list[i - 1].cost; --i) {
       const leader other = list[i];
       list[i] = list[i - 1];

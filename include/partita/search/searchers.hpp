@@ -234,6 +234,138 @@ struct exchange_search {
   }
 };
 
+/// Goes on from the best state, and from the best one that fits where that is another: of the
+/// actions that led there one is left out, or another one is taken in its place or in front of it,
+/// and those behind it follow as far as they are not refused; so on from each better state, until a
+/// round shows none. (A greedy search adds actions at the end alone, so it never sees what an
+/// early one could have been, now that it is known what comes behind it.) In each round those come
+/// first that slice something of what the action slices that they replace; the others are drawn.
+///
+/// Source    iterated local search: Lourenco, Martin, Stuetzle, Handbook of Metaheuristics, 2003
+struct neighbor_search {
+  double share = 0.25;  ///< of the budget that is left
+  int drawn = 16;       ///< actions that are tried at one place, before the next one
+
+  constexpr void operator()(environment& e) const;
+};
+
+namespace search_detail {
+
+/// Improves one sequence of actions.
+class neighbor_walk {
+ public:
+  constexpr neighbor_walk(environment& e, const neighbor_search& options, double until)
+      : e_(e), options_(options), until_(until), random_(e.options().seed) {}
+
+  constexpr void run(const environment::path& way) {
+    way_ = way;
+    e_.go_to(way_);
+    now_ = e_.cost();
+    while (!over() && (try_akin() || try_drawn())) {
+    }
+  }
+
+ private:
+  environment& e_;
+  const neighbor_search& options_;
+  double until_;
+  random_numbers random_;
+  environment::path way_, best_;
+  double now_ = 0, least_ = 0;
+
+  constexpr bool over() const { return e_.spent() || e_.spent_part() >= until_; }
+  constexpr void stand_before(std::size_t place) {
+    environment::path front;
+    for (std::size_t k = 0; k < place; ++k) front.push_back(way_[k]);
+    e_.go_to(front);
+    e_.mark();
+  }
+  /// The cost of what stands here with the rest of the way behind it.
+  constexpr void look(std::size_t rest) {
+    for (std::size_t k = rest; k < way_.size(); ++k) e_.step(way_[k]);
+    if (const double cost = e_.cost(); cost < least_) {
+      least_ = cost;
+      best_ = e_.taken();
+    }
+  }
+  /// From the mark in front of `place`: an action in front of the one there, and in place of it.
+  constexpr void look_at(int action, std::size_t place) {
+    for (std::size_t rest = place; rest <= place + 1 && rest <= way_.size(); ++rest)
+      if (e_.step(action)) {
+        look(rest);
+        e_.go_back();
+      }
+  }
+  constexpr bool take_best() {
+    if (!(least_ < now_ * (1 - e_.options().least_gain))) return false;
+    now_ = least_;
+    way_ = best_;
+    return true;
+  }
+  constexpr bool offered(int action) const { return e_.offered(action) && e_.legal(action); }
+  /// One action less, or one that slices the same otherwise.
+  constexpr bool try_akin() {
+    for (std::size_t place = way_.size(); place-- > 0 && !over();) {
+      stand_before(place);
+      least_ = now_;
+      look(place + 1);
+      e_.go_back();
+      const value_id value = e_.action(way_[place]).members[0].value;
+      for (int a = 0; a < e_.action_count(); ++a)
+        if (a != way_[place] && e_.action(a).members[0].value == value && offered(a))
+          look_at(a, place);
+      if (take_best()) return true;
+    }
+    return false;
+  }
+  /// All actions at all places, some at each in turn.
+  constexpr bool try_drawn() {
+    vec<vec<int>> open;
+    for (std::size_t place = 0; place < way_.size(); ++place) open.push_back(shuffled());
+    for (bool any = true; any;) {
+      any = false;
+      for (std::size_t place = 0; place < way_.size() && !over(); ++place) {
+        if (open[place].empty()) continue;
+        any = true;
+        stand_before(place);
+        least_ = now_;
+        for (int n = 0; n < options_.drawn && !open[place].empty(); ++n) {
+          const int a = open[place].back();
+          open[place].pop_back();
+          if (offered(a)) look_at(a, place);
+        }
+        if (take_best()) return true;
+      }
+      if (over()) return false;
+    }
+    return false;
+  }
+  constexpr vec<int> shuffled() {
+    vec<int> all;
+    for (int a = 0; a < e_.action_count(); ++a) all.push_back(a);
+    for (int a = e_.action_count(); a > 1; --a) {
+      const int other = random_.below(a), last = all[a - 1];
+      all[a - 1] = all[other];
+      all[other] = last;
+    }
+    return all;
+  }
+};
+
+}  // namespace search_detail
+
+constexpr void neighbor_search::operator()(environment& e) const {
+  const double until = e.spent_part() + (1 - e.spent_part()) * share;
+  vec<environment::path> ways;
+  if (!e.fits() && !e.fitting().empty()) ways.push_back(e.fitting()[0].taken);
+  ways.push_back(e.best());
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    if (ways[i].empty()) continue;
+    const double now = e.spent_part(), rest = static_cast<double>(ways.size() - i);
+    search_detail::neighbor_walk(e, *this, now + (until - now) / rest).run(ways[i]);
+  }
+}
+
 /// A tree search as in Monte Carlo tree search, with costs in place of games that are played to the
 /// end. A node is a state. A walk goes down to a node whose actions were not tried yet, from each
 /// node to the child that promises most: whose costs are least so far, or that was seldom visited
@@ -428,8 +560,8 @@ struct exhaustive_search {
 /// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter of
 /// the budget, once with sparing moves and once without (to spare a little early may leave nothing
 /// to save later), again where the simulator needs more memory than these saw; detours that are
-/// fast first, and then exchanges, if nothing fits that was found; a tree search with what is left,
-/// and again a greedy one from the best state.
+/// fast first, and then exchanges, if nothing fits that was found; neighbors of the best; a tree
+/// search with what is left, and again a greedy one from the best state.
 struct default_search {
   constexpr void operator()(environment& e) const {
     const environment::path begin = e.taken();
@@ -452,6 +584,7 @@ struct default_search {
       e.offer_sparing(again);
     }
     if (!e.fits()) exchange_search{}(e);
+    neighbor_search{}(e);
     tree_search{}(e);
     e.go_to(environment::path(e.best()));
     greedy_search{}(e);
