@@ -26,6 +26,7 @@
 #include <partita/report/timeline.hpp>
 #include <partita/run/file/npz.hpp>
 #include <partita/run/refute.hpp>
+#include <partita/run/refute_pipeline.hpp>
 #include <partita/spec/bounds.hpp>
 #include <partita/spec/designs.hpp>
 #include <partita/spec/lines.hpp>
@@ -269,21 +270,36 @@ int check_bounds(const options& o, const Program& r) {
   std::cerr << broken.view();
   return broken.empty() ? 0 : 1;
 }
+/// A specification for several meshes, behind the module's shardings where they are to be used.
+pt::text_schedule schedule_on_meshes(const options& o, const std::string& specification,
+                                     const pt::system_description& system,
+                                     const pt::sharding_list& shardings) {
+  pt::text_schedule all = read_specification(specification);
+  need(pt::validate(all, system), specification);
+  if (!o.use_shardings) return all;
+  pt::text_schedule first = pt::schedule_of(shardings, system.topology());
+  need(first.error, o.files[0]);
+  for (const auto& t : all.tactics) first.tactics.push_back(t);
+  all.tactics = first.tactics;
+  return all;
+}
 /// The program on several meshes as a specification has it.
 pt::pipelined pipelined_as(const options& o, const std::string& specification, const pt::program& p,
-                           const pt::system_description& system) {
-  const pt::text_schedule schedule = read_specification(specification);
-  need(pt::validate(schedule, system), specification);
+                           const pt::system_description& system,
+                           const pt::sharding_list& shardings) {
+  const pt::text_schedule schedule = schedule_on_meshes(o, specification, system, shardings);
   pt::vec<pt::search_result> results;
   pt::pipelined made = pipelines::session(p, schedule, system, strict_limit(o)).made(results);
   progress::searched(results);
   return made;
 }
 /// The program on several meshes.
-int run_pipelined(const options& o, const pt::program& p, const pt::system_description& system) {
+int run_pipelined(const options& o, const pt::program& p, const pt::system_description& system,
+                  const pt::sharding_list& shardings) {
   pipelines::refuse_options(o);
-  const pt::text_schedule schedule = read_specification(o.files[1]);
-  need(pt::validate(schedule, system), o.files[1]);
+  if (o.files.size() != 3)
+    throw usage_error("a system of several meshes needs a specification with a pipeline");
+  const pt::text_schedule schedule = schedule_on_meshes(o, o.files[1], system, shardings);
   pipelines::session s(p, schedule, system, strict_limit(o));
   pt::vec<pt::search_result> results;
   const pt::pipelined r = s.made(results);
@@ -307,14 +323,16 @@ int run_pipelined(const options& o, const pt::program& p, const pt::system_descr
     if (o.explain) std::cout << pt::explain(r).view();
     if (!o.value.empty()) std::cout << without_error(pt::explain(r, o.value)).view();
     if (o.replicated) std::cout << pt::print_replicated(r).view();
-    if (!o.diff.empty()) std::cout << pt::diff(r, pipelined_as(o, o.diff, p, system)).view();
+    if (o.peak) std::cout << pt::print_peak(r).view();
+    if (!o.diff.empty())
+      std::cout << pt::diff(r, pipelined_as(o, o.diff, p, system, shardings)).view();
     if (!o.sweep.empty()) std::cout << what_if_on_meshes(o, p, schedule, system).view();
   }
   return check_bounds(o, r);
 }
 int run_partitioned(const options& o, const pt::program& p, const pt::sharding_list& shardings) {
   const pt::system_description system = system_for(o, shardings);
-  if (system.has_several()) return run_pipelined(o, p, system);
+  if (system.has_several()) return run_pipelined(o, p, system, shardings);
   pt::text_schedule first;
   if (o.use_shardings) first = pt::schedule_of(shardings, system.mesh);
   need(first.error, o.files[0]);
@@ -364,26 +382,8 @@ int run_partitioned(const options& o, const pt::program& p, const pt::sharding_l
   return check_bounds(o, r);
 }
 
-/// Holds a program for one device against its source. Loops that count are written out where the
-/// proof needs that.
-int prove(const options& o) {
-  if (o.files.size() != 3)
-    throw usage_error("--prove needs a module, a module of one device and a system; " +
-                      std::to_string(o.files.size()) + " files are given");
-  const pt::program source = read_module(o, nullptr);
-  const std::string module = read_text(o.files[1]);
-  const pt::system_description system = read_machine(o.files[2]);
-  if (system.has_several()) pipelines::refuse_options(o);
-  pt::device_program local = pt::read_local_stablehlo(module, system.mesh);
-  need(local.local.error, o.files[1]);
-  for (const pt::local_reading& way : pt::ways_to_prove) {
-    pt::device_program read = pt::read_local_stablehlo(module, system.mesh, way);
-    need(read.local.error, o.files[1]);
-    if (!pt::prove(source, read).proved) continue;
-    local = std::move(read);
-    break;
-  }
-  const pt::judgement j = pt::prove_or_refute(source, local);
+/// What was found; of inputs that refute it the arrays, where `--out` says.
+int tell(const options& o, const pt::program& source, const pt::judgement& j) {
   if (j.kind == pt::verdict_kind::proved) {
     std::cout << "proved: it computes " << o.files[0] << ", for all inputs\n";
     return 0;
@@ -399,6 +399,36 @@ int prove(const options& o) {
     pt::write_npz(o.out, list);
   }
   return 1;
+}
+/// What is made of a module on several meshes, against the module.
+int prove_pipelined(const options& o, const pt::system_description& system) {
+  pt::sharding_list shardings;
+  const pt::program source = read_module(o, o.use_shardings ? &shardings : nullptr);
+  return tell(o, source,
+              pt::prove_or_refute(pipelined_as(o, o.files[1], source, system, shardings)));
+}
+/// Holds a program for one device against its source. Loops that count are written out where the
+/// proof needs that.
+int prove(const options& o) {
+  if (o.files.size() != 3)
+    throw usage_error(
+        "--prove needs a module, a module of one device (of several meshes: a "
+        "specification) and a system; " +
+        std::to_string(o.files.size()) + " files are given");
+  const pt::system_description system = read_machine(o.files[2]);
+  if (system.has_several()) return prove_pipelined(o, system);
+  const pt::program source = read_module(o, nullptr);
+  const std::string module = read_text(o.files[1]);
+  pt::device_program local = pt::read_local_stablehlo(module, system.mesh);
+  need(local.local.error, o.files[1]);
+  for (const pt::local_reading& way : pt::ways_to_prove) {
+    pt::device_program read = pt::read_local_stablehlo(module, system.mesh, way);
+    need(read.local.error, o.files[1]);
+    if (!pt::prove(source, read).proved) continue;
+    local = std::move(read);
+    break;
+  }
+  return tell(o, source, pt::prove_or_refute(source, local));
 }
 
 int run(const options& o) {

@@ -45,8 +45,9 @@ inline constexpr std::array entries{
         "                  (calls/0.mlir, ...)",
         &options::dump},
     entry{"--emit", "FORM",
-          "write the program: StableHLO of one device (local), of the whole with shardings "
-          "(annotated)\n"
+          "write the program: StableHLO of one device (local; of a pipeline a module for each "
+          "function\n"
+          "                  in one), of the whole with shardings (annotated)\n"
           "                  or without (source); or as Partita prints it: text, core (loops), "
           "device,\n"
           "                  and of a pipeline the list of calls (calls), also as JSON for a "
@@ -70,8 +71,10 @@ inline constexpr std::array entries{
           &options::out},
     entry{"--peak", "", "what lies in memory when most does", nullptr, &options::peak},
     entry{"--prove", "",
-          "does the module of one device (second file) compute the first? With --out FILE:\n"
-          "                  the inputs for which it does not, as an .npz file",
+          "does the module of one device (second file) compute the first? On several meshes: does\n"
+          "                  what the specification (second file) makes? With --out FILE: the "
+          "inputs for which it\n"
+          "                  does not, as an .npz file",
           nullptr, &options::prove},
     entry{"--replicated", "", "what is replicated although nobody asked for it", nullptr,
           &options::replicated},
@@ -131,7 +134,8 @@ inline options parse(const std::vector<std::string>& arguments) {
 inline void print_help(std::ostream& out) {
   out << "partita MODULE [SPECIFICATION SYSTEM] [options]\n"
          "partita --environment MODULE SPECIFICATION SYSTEM\n"
-         "partita --prove MODULE LOCAL_MODULE SYSTEM\n\n"
+         "partita --prove MODULE LOCAL_MODULE SYSTEM\n"
+         "partita --prove MODULE SPECIFICATION SYSTEM_OF_MESHES\n\n"
          "Reads a StableHLO module (\"-\": standard input), partitions it as the specification "
          "says for\n"
          "the system, and tells what that costs. Without a specification: what the module is.\n\n";

@@ -22,6 +22,7 @@
 #include <partita/report/pipeline_explain.hpp>
 #include <partita/report/pipeline_html.hpp>
 #include <partita/report/pipeline_json.hpp>
+#include <partita/report/pipeline_peak.hpp>
 #include <partita/report/pipeline_report.hpp>
 #include <partita/report/pipeline_trace.hpp>
 #include <partita/run/file/npz.hpp>
@@ -41,17 +42,15 @@ namespace pipelines {
 
 /// Errors    O142 an option for programs on one mesh
 inline void refuse_options(const options& o) {
-  const std::pair<std::string_view, bool> list[] = {{"--peak", o.peak},
-                                                    {"--environment", o.environment},
-                                                    {"--use-shardings", o.use_shardings},
-                                                    {"--prove", o.prove},
-                                                    {"--emit local", o.emit == "local"},
-                                                    {"--emit annotated", o.emit == "annotated"}};
-  for (const auto& [name, given] : list)
-    if (given)
-      throw partita::error(partita::concat("O142 option ", name,
-                                           " is for programs on one mesh, and the system has "
-                                           "several; leave it out, or give a system of one"));
+  if (o.environment)
+    throw partita::error(
+        "O142 option --environment is for programs on one mesh, and the system has several; leave "
+        "it out, or give a system of one");
+  if (o.emit == "annotated")
+    throw partita::error(
+        "O142 option --emit annotated is for programs on one mesh: a module with shardings has "
+        "one, and the system has several; give --emit local, a module for each function, or a "
+        "system of one");
 }
 
 /// The first device of a topology, with as much memory as the smallest of all has.
@@ -318,6 +317,7 @@ inline void dump(const session& s, const partita::program& source, const partita
 }
 inline partita::text written(const partita::program& source, const partita::pipelined& p,
                              const std::string& form) {
+  if (form == "local") return partita::write_stablehlo(p, partita::export_calls(p));
   if (form == "source") return partita::write_stablehlo(source);
   if (form == "text") return partita::print(source);
   if (form == "core") return partita::print_core(p.core);
@@ -325,7 +325,7 @@ inline partita::text written(const partita::program& source, const partita::pipe
   if (form == "calls") return partita::print_calls(p);
   if (form == "json") return partita::pipeline_json(p);
   throw usage_error("option --emit: \"" + form +
-                    "\" is not allowed; give source, core, text, device, calls or json");
+                    "\" is not allowed; give local, source, core, text, device, calls or json");
 }
 inline partita::text trace(const partita::pipelined& p, const partita::pipeline_time& t) {
   const partita::text events = partita::trace_events(p, t);

@@ -112,8 +112,12 @@ def check_pipeline(partita, examples, folder):
     said = subprocess.run([partita, *files, "--explain", "--value", "x"], capture_output=True, text=True, timeout=120)
     need(said.returncode == 0 and "transfers:\n  m0 -> m1 " in said.stdout and 'input "x" on m0' in said.stdout,
          f"--explain says {said.stdout}{said.stderr}")
-    refused = subprocess.run([partita, *files, "--peak"], capture_output=True, text=True, timeout=120)
-    need(refused.returncode == 2 and "O142 option --peak" in refused.stderr, "--peak is not refused")
+    refused = subprocess.run([partita, *files, "--emit", "annotated"], capture_output=True, text=True, timeout=120)
+    need(refused.returncode == 2 and "O142 option --emit annotated" in refused.stderr, "--emit annotated is not refused")
+    peak = subprocess.run([partita, *files, "--peak"], capture_output=True, text=True, timeout=120)
+    need(peak.returncode == 0 and "received from other meshes" in peak.stdout, f"--peak says {peak.stdout}{peak.stderr}")
+    proof = subprocess.run([partita, "--prove", *files], capture_output=True, text=True, timeout=120)
+    need(proof.returncode == 0 and proof.stdout.startswith("proved: "), f"--prove says {proof.stdout}{proof.stderr}")
 
 
 def browse(browser, folder, *arguments):

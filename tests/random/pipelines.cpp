@@ -346,6 +346,23 @@ struct joint_statistics {
   long tried = 0, joint = 0, circles = 0, calls = 0, functions = 0, of_microbatches = 0;
 } joint_seen;
 
+/// Is what lies at each peak all of it?
+std::string peak_problem(const pt::pipelined& p) {
+  for (const auto& m : pt::peaks_of(p)) {
+    std::int64_t all = m.running, of_arguments = 0;
+    if (m.memory.arguments < 0 || m.memory.peak < m.memory.arguments) return "negative memory";
+    for (const auto& h : m.held) {
+      if (h.count < 1 || h.bytes <= 0) return "nothing is held";
+      all += h.bytes;
+      of_arguments += h.kind == pt::held_kind::argument ? h.bytes : 0;
+    }
+    if (of_arguments != m.memory.arguments) return "arguments are not all that lies there";
+    if (all != m.memory.peak)
+      return "of " + std::to_string(m.memory.peak) + " bytes there are " + std::to_string(all);
+  }
+  return "";
+}
+
 /// The same with calls of any microbatches joined by lot.
 template <class Same>
 std::string joint_problem(pt::pipelined p, const std::vector<pt::array>& x, data::random& r,
@@ -387,8 +404,8 @@ std::string joint_problem(pt::pipelined p, const std::vector<pt::array>& x, data
   if (seed % 4 == 0)
     if (const pt::refutation wrong = pt::refute(q, {.seeds = 2}); wrong.error)
       return "joint calls: " + data::str(wrong.error.message);
-  for (const auto& m : pt::memory_of(q))
-    if (m.arguments < 0 || m.peak < m.arguments) return "negative memory of joint calls";
+  if (const std::string problem = peak_problem(q); !problem.empty())
+    return "joint calls: " + problem;
   if (seed <= mutated_cases && now.proved)
     if (const std::string problem = mutants_problem(q, x, seed, is_expected); !problem.empty())
       return "joint calls: " + problem;
@@ -462,8 +479,7 @@ std::string sharded_problem(std::uint64_t seed) {
     const pt::pipelined fewer = pt::absorbed(p);
     proofs_seen.count(fewer, seed);
     if (!same_sums(pt::emulate(fewer, x), expected)) return what() + "another result, absorbed";
-    for (const auto& m : pt::memory_of(p))
-      if (m.arguments < 0 || m.peak < m.arguments) return what() + "negative memory";
+    if (const std::string problem = peak_problem(p); !problem.empty()) return what() + problem;
     if (const std::string problem = joint_problem(p, x, r, seed, is_expected); !problem.empty())
       return what() + problem;
   } catch (const pt::error& e) {

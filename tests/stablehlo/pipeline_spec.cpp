@@ -131,8 +131,8 @@ TEST_CASE("the forms of a pipeline") {
         std::string::npos);
   CHECK(data::str(pipelines::trace(made, s.simulated(made))).find("\"B3\"") != std::string::npos);
   CHECK_THROWS_WITH(pipelines::written(p, made, "devices"),
-                    "option --emit: \"devices\" is not allowed; give source, core, text, device, "
-                    "calls or json");
+                    "option --emit: \"devices\" is not allowed; give local, source, core, text, "
+                    "device, calls or json");
   const std::string folder = "pipeline_dump_test";
   pipelines::dump(s, p, made, folder);
   for (const char* name : {"0-source.txt", "1-PP.txt", "2-BP.json", "3-MP.txt", "calls.txt"})
@@ -143,10 +143,24 @@ TEST_CASE("the forms of a pipeline") {
   std::filesystem::remove_all(folder);
   options o;
   pipelines::refuse_options(o);
-  o.peak = true;
+  o.environment = true;
   CHECK_THROWS_WITH(pipelines::refuse_options(o),
-                    "O142 option --peak is for programs on one mesh, and the system has several; "
-                    "leave it out, or give a system of one");
+                    "O142 option --environment is for programs on one mesh, and the system has "
+                    "several; leave it out, or give a system of one");
+  o = {};
+  o.emit = "annotated";
+  CHECK_THROWS_WITH(pipelines::refuse_options(o),
+                    "O142 option --emit annotated is for programs on one mesh: a module with "
+                    "shardings has one, and the system has several; give --emit local, a module "
+                    "for each function, or a system of one");
+  const std::string modules = data::str(pipelines::written(p, made, "local"));
+  const pt::exported_pipeline e = pt::export_calls(made);
+  std::size_t count = 0;
+  for (std::size_t at = modules.find("\n  module @\""); at != std::string::npos;
+       at = modules.find("\n  module @\"", at + 1))
+    ++count;
+  CHECK(count == e.functions.size());
+  CHECK(data::str(pt::print_peak(made)).find("kept for later calls") != std::string::npos);
 }
 
 TEST_CASE("bounds on a pipeline") {

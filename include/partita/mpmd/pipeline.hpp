@@ -87,8 +87,7 @@ constexpr void check_memory(pipelined& p) {
     message << p.topology.name(m) << "\" needs ";
     print_figure(message, memory[m].peak);
     message << " bytes";
-    if (memory[m].call >= 0)
-      message << " while it runs " << call_text(p.calls.calls[memory[m].call], p.calls.with_stage);
+    if (memory[m].call >= 0) message << " while it runs " << p.text_of(memory[m].call);
     message << ", ";
     print_figure(message, memory[m].arguments);
     message << " of them arguments; its device \"" << d.name() << "\" has ";

@@ -19,6 +19,33 @@ struct mesh_memory {
   int call = -1;  ///< while this one runs
 };
 
+/// Why something lies on a mesh.
+enum class held_kind : std::uint8_t {
+  argument,  ///< an input of the step, or a copy of one
+  kept,      ///< a result that waits for later calls: residuals, next states
+  combined,  ///< what all microbatches make together: sums, stacks
+  received   ///< a result of another mesh
+};
+inline constexpr int held_kinds = 4;
+constexpr std::string_view name_of(held_kind k) {
+  constexpr std::string_view names[] = {"arguments", "kept for later calls", "sums and stacks",
+                                        "received from other meshes"};
+  return names[static_cast<int>(k)];
+}
+/// What lies in a slot on a device of a mesh: of so many microbatches, or once.
+struct held_memory {
+  value_id slot = -1;  ///< see pipelined::values
+  held_kind kind = held_kind::kept;
+  int count = 1;
+  std::int64_t bytes = 0;  ///< of all of them
+};
+/// What lies on a device of a mesh when most does.
+struct mesh_peak {
+  mesh_memory memory;
+  std::int64_t running = 0;  ///< bytes that the running call needs beyond what lies there
+  vec<held_memory> held;     ///< largest first
+};
+
 namespace mpmd_detail {
 
 /// Walks along the events of all meshes.
@@ -40,17 +67,17 @@ class memory_walk {
   }
 
   constexpr vec<mesh_memory> run() {
-    keep_arguments();
-    for (int c = 0; c < p_.calls.count(); ++c) add_call(c);
-    for (int i = 0; i < static_cast<int>(p_.lists.messages.size()); ++i) add_message(i);
-    vec<int> by_time;
-    for (int i = 0; i < static_cast<int>(events_.size()); ++i) by_time.push_back(i);
-    merge_sort(by_time, [&](int i, int j) {
-      const event &a = events_[i], &b = events_[j];
-      return a.seconds != b.seconds ? a.seconds < b.seconds : a.kind < b.kind;
-    });
-    for (const int i : by_time) apply(events_[i]);
+    walk();
     return static_cast<vec<mesh_memory>&&>(out_);
+  }
+  /// The same, with what lies there.
+  ///
+  /// Cost: for each mesh all events again.
+  constexpr vec<mesh_peak> run_to_peaks() {
+    walk();
+    vec<mesh_peak> out;
+    for (int m = 0; m < static_cast<int>(out_.size()); ++m) out.push_back(peak_on(m));
+    return out;
   }
 
  private:
@@ -62,6 +89,8 @@ class memory_walk {
     int mesh = 0;
     std::int64_t bytes = 0;
     int call = -1;
+    value_id slot = -1;
+    held_kind why = held_kind::kept;
   };
   struct taker {
     int unit = -1, next = -1;
@@ -80,6 +109,65 @@ class memory_walk {
   vec<int> given_by_;   ///< by slot: the function that was looked at last
   vec<int> freed_by_;   ///< by slot: the call that was looked at last
   vec<event> events_;
+  vec<int> by_time_;  ///< events
+  vec<int> last_;     ///< by mesh: the place in `by_time_` of the event at its peak; -1: the begin
+
+  constexpr void walk() {
+    keep_arguments();
+    last_.resize(out_.size(), -1);
+    for (int c = 0; c < p_.calls.count(); ++c) add_call(c);
+    for (int i = 0; i < static_cast<int>(p_.lists.messages.size()); ++i) add_message(i);
+    for (int i = 0; i < static_cast<int>(events_.size()); ++i) by_time_.push_back(i);
+    merge_sort(by_time_, [&](int i, int j) {
+      const event &a = events_[i], &b = events_[j];
+      return a.seconds != b.seconds ? a.seconds < b.seconds : a.kind < b.kind;
+    });
+    for (int i = 0; i < static_cast<int>(by_time_.size()); ++i) apply(events_[by_time_[i]], i);
+  }
+
+  // ---- What lies there at the peak --------------------------------------------------------------
+
+  constexpr mesh_peak peak_on(int mesh) const {
+    mesh_peak out{out_[mesh], 0, {}};
+    vec<int> at(values().types.size(), -1);
+    for_each_argument([&](value_id slot, int m, std::int64_t size) {
+      if (m == mesh) add(out, at, slot, held_kind::argument, size);
+    });
+    for (int i = 0; i <= last_[mesh]; ++i) {
+      const event& e = events_[by_time_[i]];
+      if (e.mesh != mesh) continue;
+      if (e.kind == event::makes) add(out, at, e.slot, e.why, e.bytes);
+      if (e.kind == event::frees) drop(out, at, e.slot, e.bytes);
+      if (e.kind == event::runs && i == last_[mesh]) out.running = e.bytes;
+    }
+    vec<int> order;
+    for (int i = 0; i < static_cast<int>(out.held.size()); ++i)
+      if (out.held[i].bytes > 0) order.push_back(i);
+    merge_sort(order, [&](int a, int b) { return out.held[a].bytes > out.held[b].bytes; });
+    vec<held_memory> sorted;
+    for (const int i : order) sorted.push_back(out.held[i]);
+    out.held = static_cast<vec<held_memory>&&>(sorted);
+    return out;
+  }
+  /// (What is freed when it is made is freed first.)
+  static constexpr held_memory& entry(mesh_peak& out, vec<int>& at, value_id slot, held_kind why) {
+    if (at[slot] < 0) {
+      at[slot] = static_cast<int>(out.held.size());
+      out.held.push_back({slot, why, 0, 0});
+    }
+    return out.held[at[slot]];
+  }
+  static constexpr void add(mesh_peak& out, vec<int>& at, value_id slot, held_kind why,
+                            std::int64_t size) {
+    held_memory& h = entry(out, at, slot, why);
+    ++h.count;
+    h.bytes = saturating_add(h.bytes, size);
+  }
+  static constexpr void drop(mesh_peak& out, vec<int>& at, value_id slot, std::int64_t size) {
+    held_memory& h = entry(out, at, slot, held_kind::kept);
+    --h.count;
+    h.bytes -= size;
+  }
 
   constexpr const program& values() const { return p_.values(); }
   constexpr void find_calls() {
@@ -122,13 +210,18 @@ class memory_walk {
     const tensor_type& t = values().type(slot);
     return tensor_type{t.element, l.local(t.shape, p_.meshes[mesh])}.bytes();
   }
-  constexpr void keep_arguments() {
-    for (int i = 0; i < p_.source.input_count(); ++i)
-      now_[p_.input_mesh[i]] +=
-          bytes(p_.slot_of[p_.source.inputs[i]], p_.input_layout[i], p_.input_mesh[i]);
+  template <class F>
+  constexpr void for_each_argument(const F& f) const {
+    for (int i = 0; i < p_.source.input_count(); ++i) {
+      const value_id slot = p_.slot_of[p_.source.inputs[i]];
+      f(slot, p_.input_mesh[i], bytes(slot, p_.input_layout[i], p_.input_mesh[i]));
+    }
     for (std::size_t i = 0; i < p_.transfers.size(); ++i)
       if (const transfer& t = p_.transfers[i]; t.after < 0)
-        now_[t.to] += bytes(p_.slot_of[t.value], p_.sent_as[i].to, t.to);
+        f(p_.slot_of[t.value], t.to, bytes(p_.slot_of[t.value], p_.sent_as[i].to, t.to));
+  }
+  constexpr void keep_arguments() {
+    for_each_argument([&](value_id, int mesh, std::int64_t size) { now_[mesh] += size; });
     for (std::size_t m = 0; m < out_.size(); ++m) out_[m].arguments = out_[m].peak = now_[m];
   }
   constexpr bool is_argument(value_id slot) const {
@@ -176,7 +269,8 @@ class memory_walk {
       const value_id slot = memory_of(u.takes[k].slot);
       if (k >= own) {  // an accumulator
         if (begins(c, u.sums[k - own]))
-          makes(begin, mesh, u.device.local.input_type(static_cast<int>(k)).bytes());
+          makes(begin, mesh, u.device.local.input_type(static_cast<int>(k)).bytes(), slot,
+                held_kind::combined);
         continue;
       }
       const bool slice = slot != u.takes[k].slot;
@@ -187,7 +281,8 @@ class memory_walk {
         continue;
       freed_by_[slot] = c;
       frees(end, mesh,
-            u.device.local.input_type(static_cast<int>(k)).bytes() * (slice ? p_.microbatches : 1));
+            u.device.local.input_type(static_cast<int>(k)).bytes() * (slice ? p_.microbatches : 1),
+            slot);
     }
     const std::size_t sums = u.gives.size() - u.sums.size(), stacks = sums - u.stacks.size();
     for (std::size_t k = 0; k < sums; ++k) {
@@ -195,9 +290,9 @@ class memory_walk {
       const value_id slot = u.gives[k].slot;
       if (k >= stacks) {
         if (is_first(u.stacks, k - stacks) && begins(c, u.stacks[k - stacks]))
-          makes(begin, mesh, size * p_.microbatches);
+          makes(begin, mesh, size * p_.microbatches, slot, held_kind::combined);
       } else if (in_place_[slot] == 0 && (returned_[slot] != 0 || is_taken_on(slot, mesh))) {
-        makes(end, mesh, size);
+        makes(end, mesh, size, slot, held_kind::kept);
       }
     }
   }
@@ -232,19 +327,19 @@ class memory_walk {
     const transfer& t = p_.transfers[m.transfer];
     const transfer_layout& l = p_.sent_as[m.transfer];
     const value_id slot = p_.slot_of[t.value];
-    makes(t_.sent[i], t.to, bytes(slot, l.to, t.to));
-    if (returned_[slot] != 0 || is_taken_on(slot, t.from)) return;
+    makes(t_.sent[i], t.to, bytes(slot, l.to, t.to), slot, held_kind::received);
+    if (returned_[slot] != 0 || is_taken_on(slot, t.from) || t_.sent[i] == t_.end[m.call]) return;
     const std::int64_t size = bytes(slot, l.from, t.from);
-    makes(t_.end[m.call], t.from, size);
-    frees(t_.sent[i], t.from, size);
+    makes(t_.end[m.call], t.from, size, slot, held_kind::kept);
+    frees(t_.sent[i], t.from, size, slot);
   }
-  constexpr void makes(double seconds, int mesh, std::int64_t size) {
-    events_.push_back({seconds, event::makes, mesh, size});
+  constexpr void makes(double seconds, int mesh, std::int64_t size, value_id slot, held_kind why) {
+    events_.push_back({seconds, event::makes, mesh, size, -1, slot, why});
   }
-  constexpr void frees(double seconds, int mesh, std::int64_t size) {
-    events_.push_back({seconds, event::frees, mesh, size});
+  constexpr void frees(double seconds, int mesh, std::int64_t size, value_id slot) {
+    events_.push_back({seconds, event::frees, mesh, size, -1, slot});
   }
-  constexpr void apply(const event& e) {
+  constexpr void apply(const event& e, int place) {
     std::int64_t& now = now_[e.mesh];
     if (e.kind == event::frees) now -= e.bytes;
     if (e.kind == event::makes) now = saturating_add(now, e.bytes);
@@ -252,6 +347,7 @@ class memory_walk {
     if (here <= out_[e.mesh].peak) return;
     out_[e.mesh].peak = here;
     out_[e.mesh].call = e.call;
+    last_[e.mesh] = place;
   }
 };
 
@@ -265,6 +361,15 @@ constexpr vec<mesh_memory> memory_of(const pipelined& p, const timeline& t) {
 constexpr vec<mesh_memory> memory_of(const pipelined& p) {
   return memory_of(p, play(
                           p.calls, p.lists, [](int) { return 1.0; }, p.channels));
+}
+
+/// What lies on each mesh when most does, when calls run at given times, or all take equally long.
+constexpr vec<mesh_peak> peaks_of(const pipelined& p, const timeline& t) {
+  return mpmd_detail::memory_walk(p, t).run_to_peaks();
+}
+constexpr vec<mesh_peak> peaks_of(const pipelined& p) {
+  return peaks_of(p, play(
+                         p.calls, p.lists, [](int) { return 1.0; }, p.channels));
 }
 
 }  // namespace partita

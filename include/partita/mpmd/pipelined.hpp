@@ -132,6 +132,14 @@ struct pipelined {
     if (joint(call) < 0) return unit_of[call];
     return static_cast<int>(units.size()) + joint_calls[joint(call)].function;
   }
+  /// `F3`, or of a joint call `F2+F3`.
+  constexpr text text_of(int call) const {
+    if (joint(call) < 0) return call_text(calls.calls[call], calls.with_stage);
+    text out;
+    for (const int part : joint_calls[joint(call)].calls)
+      out << (out.empty() ? "" : "+") << call_text(calls.calls[part], calls.with_stage);
+    return out;
+  }
   /// The microbatch of what the function of a call takes and gives, see joint_function.
   constexpr int microbatch_of(int call, vec<int> joint_function::*ahead, std::size_t k) const {
     const int i = calls.calls[call].microbatch, j = joint(call);

@@ -1,7 +1,7 @@
 /// Functions of a pipeline as StableHLO, a module for each.
 #pragma once
 
-#include <partita/mpmd/exported.hpp>
+#include <partita/mpmd/exported_names.hpp>
 #include <partita/stablehlo/write_local.hpp>
 
 namespace partita {
@@ -22,6 +22,27 @@ constexpr text write_stablehlo(const pipelined& p, const exported_pipeline& e, i
   device_program whole = u.device;  // each device of the mesh runs all of it
   whole.mesh = p.topology.mesh_of(u.piece.mesh);
   return write_stablehlo(whole, donations);
+}
+
+/// All functions as one module, in which each is a module of its name (see print_calls).
+///
+/// Errors    as above
+constexpr text write_stablehlo(const pipelined& p, const exported_pipeline& e) {
+  const mpmd_detail::exported_names names(p, e);
+  text out = "module @partita {\n";
+  for (int f = 0; f < static_cast<int>(e.functions.size()); ++f) {
+    const text one = write_stablehlo(p, e, f);
+    constexpr std::string_view head = "module @partita";
+    if (one.view().substr(0, head.size()) != head) return one;
+    std::string_view rest = one.view().substr(head.size());
+    out << "  module @\"" << names.function(f) << '"';
+    for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+      out << rest.substr(0, end + 1);
+      rest.remove_prefix(end + 1);
+      if (!rest.empty()) out << "  ";
+    }
+  }
+  return e.error ? concat("error: ", e.error.message, '\n') : out << "}\n";
 }
 
 }  // namespace partita

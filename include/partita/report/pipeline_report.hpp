@@ -62,8 +62,7 @@ class pipeline_lines {
     out << "  collectives: " << f.collectives << '\n';
     out << "  per device: arguments " << bytes(f.memory.arguments) << ", peak "
         << bytes(f.memory.peak);
-    if (f.memory.call >= 0)
-      out << ", in " << call_text(p_.calls.calls[f.memory.call], p_.calls.with_stage);
+    if (f.memory.call >= 0) out << ", in " << p_.text_of(f.memory.call);
     out << '\n';
   }
 };

@@ -1,6 +1,7 @@
 /// Schedules from the shardings that a module carries.
 #pragma once
 
+#include <partita/mpmd/union_mesh.hpp>
 #include <partita/spec/schedule.hpp>
 #include <partita/stablehlo/shardings.hpp>
 
@@ -184,6 +185,10 @@ constexpr text_schedule schedule_of(const sharding_list& all, const mesh& m) {
   }
   schedule.error.record(words.error);
   return schedule;
+}
+/// The same for a topology: axes are those of any of its meshes, by name.
+constexpr text_schedule schedule_of(const sharding_list& all, const topology& t) {
+  return schedule_of(all, mpmd_detail::union_mesh(t));
 }
 
 }  // namespace partita
