@@ -351,6 +351,7 @@ struct program {
     return ops[o].def->collective && collective_of(o).kind == kind;
   }
   constexpr std::string_view view(text_ref r) const {
+    if (r.size == 0) return {};  // (there may be no characters at all)
     return {chars.data() + r.begin, static_cast<std::size_t>(r.size)};
   }
   /// Is a value made as zeros?
