@@ -26,6 +26,23 @@ TEST_CASE("refute: mistakes of practice, and no right program") {
   }
 }
 
+TEST_CASE("refute: roundings inside of loops are no differences") {
+  // Of four terms each device adds two: ((h + l) - l) + k is (h + l) + (k - l) there.
+  const auto step = [](const auto& x, const auto& signs) {
+    const auto body = [&](const auto&, const auto& h) {
+      const auto terms = pt::stack<0>(h, h * 1e13f, h * -1e13f, h * 0.7f);
+      return sum<0>(terms + signs * 0.f);
+    };
+    return pt::output("y", pt::for_loop(0, 2, body, x));
+  };
+  const auto p =
+      pt::partition(pt::trace(step, pt::input<float, 8>("x"), pt::input<float, 4, 8>("signs")),
+                    pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{"signs", 0}})));
+  CHECK(p.collectives.total() > 0);
+  const pt::refutation r = pt::refute(p);
+  CHECK_MESSAGE(!r.refuted, str(r.error.message));
+}
+
 TEST_CASE("refute: what it says") {
   using namespace two_layers;
   const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP));

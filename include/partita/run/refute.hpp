@@ -131,13 +131,14 @@ inline program to_be_run(program p) {
 }
 /// The program with each result in f64 off by a few roundings: what that changes a change of the
 /// order of sums may change, too. (Inputs that are a little off do not tell that: of a large value
-/// that is added and taken away again the rounding stays the same.)
+/// that is added and taken away again the rounding stays the same.) Those in loops, too: in each
+/// iteration an op is off by as much.
 inline program with_roundings(const program& p, seeded& r) {
   program q;
   program_copier copy(p, q);
   for (op_id o = 0; o < p.op_count(); ++o) {
     copy.op(o);
-    for (const auto& nested : p.regions_of(o)) q.append_region(program(nested));
+    for (const auto& nested : p.regions_of(o)) q.append_region(with_roundings(nested, r));
     const op_node& n = p.op(o);
     for (value_id v = n.result; v < n.result + n.result_count; ++v) {
       const tensor_type type = p.type(v);
