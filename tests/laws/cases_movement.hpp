@@ -90,7 +90,7 @@ inline void add_movement_cases(std::vector<op_case>& list) {
     put(pt::def<dynamic_update_slice>, {{t, {6, 12}}, {t, {1, 12}}, {t, {}}, {t, {}}}, {}, {}, 0,
         9);
     put(pt::def<pad>, {{t, {4, 6}}, {t, {}}}, {0, 2, 0, 1, 0, 0});
-    for (std::int64_t update = 0; update < 5; ++update)
+    for (std::int64_t update = 0; update < 7; ++update)
       put(pt::def<scatter>, {{t, {5, 6}}, {t, {1}}, {t, {1, 6}}},
           dimension_numbers{{1}, {0}, {}, {}, {0}, 1}.with({update}, {}), {}, -1, 5);
   }
@@ -119,15 +119,19 @@ inline void add_movement_cases(std::vector<op_case>& list) {
       // Nothing to index with, and rows of which only a part is taken.
       {{{1}, {}, {}, {}, {}, 1}, {4}, {6, 0}, {6, 4}, {whole}},
       {{{1}, {0}, {}, {}, {0}, 1}, {5, 6}, {4}, {4, 3}, {1, 3}},
+      // Windows of a part of each dimension, with batching dimensions, starts of some only.
+      {{{0, 2}, {}, {1}, {0}, {0}, 1}, {6, 2, 4}, {2, 1, 2}, {3, 2, 1, 2}, {3, 1, 1}},
+      {{{0, 2, 3}, {}, {}, {}, {2, 0}, 0}, {4, 4, 6}, {2, 3}, {2, 3, 1, 2}, {2, 1, 2}},
+      {{{}, {0, 1, 2}, {}, {}, {2, 0}, 1}, {3, 2, 4}, {6, 2}, {6}, {1, 1, 1}},
       // A start for a dimension that is taken whole.
       {{{1}, {}, {}, {}, {0}, 1}, {4}, {6}, {6, 4}, {whole}},
   };
   for (const auto& l : layouts) {
     put(pt::def<pt::op::gather>, {f32(l.tensor), i32(l.indices)}, l.n.with({}, l.sizes), {}, 0, 3);
     put(pt::def<pt::op::gather>, {f32(l.tensor), i32(l.indices)}, l.n.with({}, l.sizes), {}, -2, 6);
-    for (std::int64_t update = 0; update < 5; ++update) {
-      // Products have no derivative with respect to updates.
-      const auto number = update == 4 ? i32 : f32;
+    for (std::int64_t update = 0; update < 7; ++update) {
+      // Products have no derivative with respect to updates, bits have none.
+      const auto number = update >= 4 ? i32 : f32;
       for (const auto& [low, high] : {std::pair{0, 1}, {-2, 6}}) {
         put(pt::def<scatter>, {number(l.tensor), i32(l.indices), number(l.windows)},
             l.n.with({update}, {}), {}, low, high);
@@ -139,8 +143,8 @@ inline void add_movement_cases(std::vector<op_case>& list) {
       }
     }
   }
-  for (std::int64_t update = 1; update < 5; ++update) {
-    const auto number = update == 4 ? i32 : f32;
+  for (std::int64_t update = 1; update < 7; ++update) {
+    const auto number = update >= 4 ? i32 : f32;
     put(pt::def<scatter>, {i32({8}), number({8, 3})}, {update}, number({1, 3}), -1, 1);
     put(pt::def<scatter>, {{dtype::i64, {2, 6}}, i32({2, 6})}, {update}, i32({5}), -1, 4);
     put(pt::def<scatter>, {i32({1, 4}), {dtype::u8, {1, 4, 2}}}, {update}, {dtype::u8, {7, 2}}, 0,
@@ -149,7 +153,16 @@ inline void add_movement_cases(std::vector<op_case>& list) {
   put(pt::def<scatter>, {i32({}), f64({4, 5})}, {1}, f64({3, 4, 5}));
   put(pt::def<scatter>, {i32({1, 4}), {dtype::bf16, {1, 4, 2}}}, {1}, {dtype::bf16, {7, 2}});
   put(pt::def<scatter>, {f64({4, 2}), i32({8}), f64({8, 2})}, {0}, {}, 0, 5);
-  put(pt::def<scatter>, {i1({4, 6}), i32({5}), i1({5, 6})}, {0}, {}, 0, 3);
+  for (std::int64_t update : {0, 5, 6})
+    put(pt::def<scatter>, {i1({4, 6}), i32({5}), i1({5, 6})}, {update}, {}, 0, 3);
+  put(pt::def<scatter>, {i32({8, 2}), i1({8})},
+      dimension_numbers{{}, {0, 1}, {}, {}, {0, 1}, 1}.with({6}, {}), i1({4, 6}), -1, 6);
+  // Indices in other types, several of them.
+  for (dtype t : {dtype::u8, dtype::i16, dtype::u32, dtype::i64, dtype::u64}) {
+    const dimension_numbers pairs{{1}, {0}, {}, {}, {1, 0}, 1};
+    put(pt::def<pt::op::gather>, {f32({6, 8}), {t, {4, 2}}}, pairs.with({}, {1, 2}), {}, 0, 9);
+    put(pt::def<scatter>, {f32({6, 8}), {t, {4, 2}}, f32({4, 2})}, pairs.with({1}, {}), {}, 0, 9);
+  }
 }
 
 }  // namespace laws

@@ -275,10 +275,12 @@ inline bool draw_scatter(writer& w) {
   if (x < 0) return false;
   const tensor_type t = w.type(x);
   const value_info info = w.info(x);
-  auto update = static_cast<pt::ops::scatter_update>(w.r.in(0, 4));
+  auto update = static_cast<pt::ops::scatter_update>(w.r.in(0, 6));
   if (w.derived() && update == pt::ops::scatter_update::multiply) return false;
   if (update == pt::ops::scatter_update::multiply && w.state.wild && !info.integer) return false;
-  if (!w.number(x)) update = pt::ops::scatter_update::assign;
+  const bool of_bits = op::scatter::is_of_bits(update);
+  if (w.derived() && of_bits) return false;
+  if (of_bits ? pt::is_floating(t.element) : !w.number(x)) update = pt::ops::scatter_update::assign;
   const bool has_input = update == pt::ops::scatter_update::assign || w.r.one_in(2);
   if (w.r.one_in(2)) {  // x holds rows of updates
     shape s, to{w.r.in(w.least(), 6)};

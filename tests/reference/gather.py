@@ -119,6 +119,21 @@ def main():
         if how != ASSIGN:
             scatter(how, (5, 6, 4), index((5, 3, 1), 20, 4), u((5, 3, 2, 4), 21), [2, 3], [], [1], 2,
                     [0], [0], note="batching without an input")
+    bits = {5: np.bitwise_and, 6: np.bitwise_or}
+    for how, name in ((5, "i32"), (6, "u8"), (5, "i1"), (6, "i1"), (6, "i64")):
+        x, u, i = r(name, (4, 2)), r(name, (7, 2), 1), index((7,), 22, 3)
+        y = x.copy()
+        for at, row in zip(i, u):
+            if 0 <= at < 4:
+                y[at] = bits[how](y[at], row)
+        w.case("scatter", [x, i, u], y, [how], note=bits[how].__name__)
+        start = np.full((3, 5), -1 if how == 5 and name != "i1" else how == 5).astype(x.dtype)
+        i, u = index((9, 2), 23, 2), r(name, (9,), 2)
+        for at, row in zip(i, u):
+            if (at >= 0).all() and (at < (3, 5)).all():
+                start[tuple(at)] = bits[how](start[tuple(at)], row)
+        w.case("scatter", [i, u], start, [how, *stored([], [0, 1], [], [], [0, 1], 1)],
+               note=f"{bits[how].__name__} without an input, index vectors")
     x, u = r("i1", (4, 2)), r("i1", (3, 2), 1)
     scatter(ASSIGN, x, np.array([0, 2, 0], np.int32), u, [1], [0], [0], 1, attrs=[],
             note="the last one wins")

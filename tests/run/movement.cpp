@@ -240,6 +240,10 @@ double updated(pt::ops::scatter_update u, double x, double y) {
       return std::max(x, y);
     case pt::ops::scatter_update::min:
       return std::min(x, y);
+    case pt::ops::scatter_update::logical_and:
+      return static_cast<double>(static_cast<std::int64_t>(x) & static_cast<std::int64_t>(y));
+    case pt::ops::scatter_update::logical_or:
+      return static_cast<double>(static_cast<std::int64_t>(x) | static_cast<std::int64_t>(y));
     default:
       return x * y;
   }
@@ -268,9 +272,9 @@ TEST_CASE("gather and scatter place windows as the specification says") {
         // 0, 1 and 2, so that products stay small enough for every type; in u8 all wraps alike.
         const array parts = data::integers({t, g.shape()}, r, 0, 2);
         const auto y = values(parts);
-        for (int u = 0; u < 5; ++u) {
+        for (int u = 0; u < 7; ++u) {
           const auto update = static_cast<pt::ops::scatter_update>(u);
-          if (t == dtype::boolean && u > 0) continue;
+          if ((t == dtype::boolean && u > 0 && u < 5) || (pt::is_floating(t) && u >= 5)) continue;
           attrs = p.attrs();
           attrs.insert(attrs.begin(), u);
           want = from;

@@ -304,6 +304,74 @@ TEST_CASE("columns of indices that count are batching dimensions") {
   CHECK(std::string(pt::print(make("5")).view()).find("concatenate") != std::string::npos);
 }
 
+TEST_CASE(
+    "scatters of several tensors: each by itself, or in a loop where they depend on each other") {
+  const auto make = [](const std::string& body) {
+    return read(modules::around(
+        "%x: tensor<6x2xf32>, %y: tensor<6x2xi32>, %i: tensor<4xi32>, %u: tensor<4x2xf32>, "
+        "%v: tensor<4x2xi32>",
+        "%0:2 = \"stablehlo.scatter\"(%x, %y, %i, %u, %v) <{scatter_dimension_numbers = "
+        "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], "
+        "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({\n^bb0(%a: tensor<f32>, "
+        "%b: tensor<i32>, %c: tensor<f32>, %d: tensor<i32>):\n" +
+            body +
+            "}) : (tensor<6x2xf32>, tensor<6x2xi32>, tensor<4xi32>, tensor<4x2xf32>, "
+            "tensor<4x2xi32>) -> (tensor<6x2xf32>, tensor<6x2xi32>)\n"
+            "return %0#0, %0#1 : tensor<6x2xf32>, tensor<6x2xi32>"));
+  };
+  const xt::xarray<float> x{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}};
+  const xt::xarray<std::int32_t> y{{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 12}};
+  const xt::xarray<std::int32_t> i{2, 0, 2, 6}, v{{16, 1}, {32, 3}, {2, 64}, {5, 5}};
+  const xt::xarray<float> u{{6, 5}, {-1, 9}, {7, 6}, {100, 100}};
+  const pt::mesh mesh{{"B", 2}};
+  const pt::manual_entry rows[] = {{"x", 0}, {"y", 0}};
+  const auto check = [&](const pt::program& p, const float* a, const std::int32_t* b,
+                         std::int64_t sums) {
+    const auto made = pt::evaluate(p, x, y, i, u, v);
+    for (int k = 0; k < 12; ++k) CHECK(made[0].data<float>()[k] == a[k]);
+    for (int k = 0; k < 12; ++k) CHECK(made[1].data<std::int32_t>()[k] == b[k]);
+    const auto r = pt::partition(p, mesh, pt::schedule(pt::manual("B", rows)));
+    CHECK(pt::max_difference(pt::emulate(r, x, y, i, u, v), made) == 0);
+    CHECK(r.collectives == pt::collectives{.all_reduce = sums});
+  };
+  const float added[] = {0, 11, 3, 4, 18, 17, 7, 8, 9, 10, 11, 12};
+  const std::int32_t joined[] = {33, 3, 3, 4, 23, 71, 7, 8, 9, 10, 11, 12};
+  const auto apart = make(
+      "%e = stablehlo.add %a, %c : tensor<f32>\n%f = stablehlo.or %d, %b : tensor<i32>\n"
+      "stablehlo.return %e, %f : tensor<f32>, tensor<i32>\n");
+  CHECK(std::string(pt::print(apart).view()).find("scan") == std::string::npos);
+  check(apart, added, joined, 0);
+  const float replaced[] = {-1, 9, 3, 4, 7, 6, 7, 8, 9, 10, 11, 12};
+  check(make("stablehlo.return %c, %b : tensor<f32>, tensor<i32>\n"), replaced, y.data(), 0);
+  // The greater value, and what comes with it; of equal ones what was there.
+  const float greatest[] = {1, 9, 3, 4, 7, 6, 7, 8, 9, 10, 11, 12};
+  const std::int32_t with[] = {1, 3, 3, 4, 2, 6, 7, 8, 9, 10, 11, 12};
+  check(make("%g = stablehlo.compare GT, %c, %a : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+             "%e = stablehlo.select %g, %c, %a : tensor<i1>, tensor<f32>\n"
+             "%f = stablehlo.select %g, %d, %b : tensor<i1>, tensor<i32>\n"
+             "stablehlo.return %e, %f : tensor<f32>, tensor<i32>\n"),
+        greatest, with, 8);  // (each window of each tensor is read once)
+}
+
+TEST_CASE(
+    "a scatter by a function of its own: windows with batching dimensions, one after the other") {
+  const auto p = read(modules::around(
+      "%x: tensor<2x5xf32>, %i: tensor<3x2xi32>, %u: tensor<3x2x2xf32>",
+      "%0 = \"stablehlo.scatter\"(%x, %i, %u) <{scatter_dimension_numbers = "
+      "#stablehlo.scatter<update_window_dims = [2], input_batching_dims = [0], "
+      "scatter_indices_batching_dims = [1], scatter_dims_to_operand_dims = [1], index_vector_dim = "
+      "2>}> ({\n^bb0(%a: tensor<f32>, %b: tensor<f32>):\n%c = stablehlo.constant dense<2.0> : "
+      "tensor<f32>\n%d = stablehlo.multiply %a, %c : tensor<f32>\n%e = stablehlo.add %d, %b : "
+      "tensor<f32>\nstablehlo.return %e : tensor<f32>\n}) : (tensor<2x5xf32>, tensor<3x2xi32>, "
+      "tensor<3x2x2xf32>) -> tensor<2x5xf32>\nreturn %0 : tensor<2x5xf32>"));
+  const xt::xarray<float> x{{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}};
+  const xt::xarray<std::int32_t> i{{0, 3}, {1, 4}, {1, -1}};  // (two do not lie in it)
+  const xt::xarray<float> u{{{1, 1}, {2, 3}}, {{5, 7}, {1, 1}}, {{1, 0}, {1, 1}}};
+  const float want[] = {3, 31, 26, 4, 5, 6, 7, 8, 20, 23};
+  const auto made = pt::evaluate(p, x, i, u);
+  for (int k = 0; k < 10; ++k) CHECK(made[0].data<float>()[k] == want[k]);
+}
+
 TEST_CASE("random bits are those that XLA draws on a CPU") {
   const auto bits = [](const std::string& type, std::uint64_t key, std::uint64_t counter) {
     const auto p = read(modules::around(

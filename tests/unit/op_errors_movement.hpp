@@ -160,9 +160,11 @@ inline void add_movement_errors(std::vector<op_error>& list) {
   put(def<op::scatter>, {f32({4})}, {1},
       "S112 scatter: 1 operands; an input or none, indices and updates are needed");
   put(def<op::scatter>, {i32({3}), f32({3, 6})}, {},
-      "S141 scatter: an update is one of assign, add, max, min, multiply", f32({4, 6}));
+      "S141 scatter: an update is one of assign, add, max, min, multiply, and, or", f32({4, 6}));
+  put(def<op::scatter>, {i32({3}), f32({3, 6})}, {7},
+      "S141 scatter: an update is one of assign, add, max, min, multiply, and, or", f32({4, 6}));
   put(def<op::scatter>, {i32({3}), f32({3, 6})}, {5},
-      "S141 scatter: an update is one of assign, add, max, min, multiply", f32({4, 6}));
+      "S120 scatter: element type f32 is neither an integer type nor i1", f32({4, 6}));
   put(def<op::scatter>, {i32({3}), f32({3, 6})}, {0},
       "S141 scatter: an update that assigns needs an input", f32({4, 6}));
   put(def<op::scatter>, {f32({4, 6}), i32({3}), i32({3, 6})}, {1},

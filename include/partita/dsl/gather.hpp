@@ -128,6 +128,15 @@ template <Tensor X, Tensor I, Tensor U>
 constexpr auto scatter_multiply(const X& x, const I& indices, const U& updates) {
   return scatter<ops::scatter_update::multiply>(x, indices, updates);
 }
+/// Of integers bit by bit, or of truth values.
+template <Tensor X, Tensor I, Tensor U>
+constexpr auto scatter_and(const X& x, const I& indices, const U& updates) {
+  return scatter<ops::scatter_update::logical_and>(x, indices, updates);
+}
+template <Tensor X, Tensor I, Tensor U>
+constexpr auto scatter_or(const X& x, const I& indices, const U& updates) {
+  return scatter<ops::scatter_update::logical_or>(x, indices, updates);
+}
 /// Sums updates (i..., d...) by index (i...) into (rows, d...).
 template <Tensor I, Tensor X, class Rows>
 requires(!Tensor<Rows>) constexpr auto scatter_add(const I& indices, const X& updates,

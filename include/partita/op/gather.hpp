@@ -2,7 +2,7 @@
 #pragma once
 
 #include <partita/op/gather_dims.hpp>
-#include <partita/op/own_index.hpp>
+#include <partita/op/window_rows.hpp>
 
 namespace partita::op {
 
@@ -16,10 +16,10 @@ namespace partita::op {
 /// A window of an empty operand is zeros.
 ///
 /// Shapes    operand (n...), indices (i..., starts) of an integer type -> (i..., window...)
-/// Tile map  ([v@, d], [i]) -> ([i, d])  reduce={v:add}: of a piece of the rows only those are
-/// looked
-///           up that it has (v:or of i1); a batching dimension is one factor of operand, indices
-///           and result. v is of indices of one number each, and of windows of one row.
+/// Tile map  ([v@, d], [i]) -> ([i, d])  reduce={v:add}: of a piece only that is looked up
+///           which it has (v:or of i1), along each dimension of which windows are one row, or a
+///           part so small that its sum sends less than a gather of the operand; a batching
+///           dimension is one factor of operand, indices and result
 /// Cost      bytes: the result twice and the indices
 /// Errors    S111 indices are not integers, or rows of a scalar; S139 bad dimension numbers, S140
 ///           bad slice sizes
@@ -82,14 +82,35 @@ struct gather {
       }
     }
     const shape& from = c.operands[0].shape;
-    if (const int rows = dims.single_rows(from, dims.window(c.result.shape)); rows >= 0)
-      c.reduce(from[rows], joins_pieces(c.result.element)).operand(0, rows).located();
+    const shape window = dims.window(c.result.shape);
+    for (int d = 0; d < from.rank; ++d)
+      if (is_looked_up(dims, d, from, window) && (window[d] == 1 || is_small(c)))
+        c.reduce(from[d], joins_pieces(c.result.element)).operand(0, d).located();
   }
-  /// Looks up the rows of a piece, and nothing where the index is of another one.
+  /// Is what is looked up summed with fewer bytes than the tensor is gathered with? (Rows, which
+  /// are as many as there are indices, are looked up where they are.)
+  static constexpr bool is_small(const tile_map_context& c) {
+    return 2 * c.result.shape.elements() <= c.operands[0].shape.elements();
+  }
+  /// Looks up what is of a piece, and nothing where the index is of another one.
   static constexpr void locate(locate_context& c) {
     builder& b = c.b;
-    const shape indices = b.type(c.operands[1]).shape;
-    const gather_dims dims(c.attrs, b.type(c.operands[0]).shape, indices);
+    const shape part = b.type(c.operands[0]).shape, indices = b.type(c.operands[1]).shape;
+    const gather_dims dims(c.attrs, part, indices);
+    const shape window = dims.window(c.result_types[0].shape);
+    if (c.pieces.size() > 1 || !are_rows(dims, c.dim(0, 0), window)) {
+      vec<int> cut;
+      for (int i = 0; i < static_cast<int>(c.pieces.size()); ++i) cut.push_back(c.dim(i, 0));
+      const window_rows rows(c, dims, cut, part, window, c.operands[1], true);
+      const value_id found =
+          ops::gather(b, c.operands[0], rows.indices, rows.numbers,
+                      {rows.window.extents, static_cast<std::size_t>(part.rank)});
+      if (b.failed()) return;
+      const value_id here = rows.all_here(b.type(found).shape);
+      const value_id none = nothing(b, c.result_types[0].element);
+      c.results.push_back(rows.turned_back(ops::select(b, here, found, none)));
+      return;
+    }
     const value_id index = clamped_index(b, c.operands[1], c.pieces[0].size - 1);
     const value_id own = own_index(c, 0, index);
     const value_id operands[] = {c.operands[0], own};

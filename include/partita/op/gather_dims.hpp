@@ -50,13 +50,6 @@ struct gather_dims {
       read(attrs, operand, indices);
   }
 
-  /// The dimension of the operand that all indices are of, if a window is one element along it; or
-  /// -1.
-  constexpr int single_rows(const shape& operand, const shape& window) const {
-    if (starts != 1) return -1;
-    const int d = start_map[0];
-    return operand[d] > 1 && window[d] == 1 ? d : -1;
-  }
   /// What there is for each index, repeated along the other dimensions of the result (updates).
   constexpr value_id along_result(builder& b, value_id x, const shape& result) const {
     if (vector_dim < indices_rank) {

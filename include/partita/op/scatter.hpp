@@ -3,12 +3,23 @@
 
 #include <partita/op/combine.hpp>
 #include <partita/op/gather.hpp>
+#include <partita/op/window_rows.hpp>
 
 namespace partita::op {
 
+/// The attributes of these dimension numbers; none if the updates are whole rows of a table.
+constexpr vec<std::int64_t> scatter_numbers(const ops::gather_dimensions& d, const shape& to,
+                                            const shape& indices, const shape& updates) {
+  bool rows = is_rows(d, to.rank, indices.rank) && updates.rank == indices.rank + to.rank - 1;
+  for (int i = 1; rows && i < to.rank; ++i)
+    rows = same_extent(to[i], updates[indices.rank + i - 1]);
+  if (rows) return {};  // (GCC 12 evaluates no `?:` of vectors)
+  return encode(d);
+}
+
 /// Windows of `updates` replace, or are combined with, windows of the input; the inverse of gather,
 /// with the same dimension numbers. Attributes: what an update does (0 assign, 1 add, 2 max, 3 min,
-/// 4 multiply), then the dimension numbers (see gather_dims; its offset_dims are
+/// 4 multiply, 5 and, 6 or), then the dimension numbers (see gather_dims; its offset_dims are
 /// update_window_dims, its collapsed_slice_dims inserted_window_dims, its start_index_map
 /// scatter_dims_to_operand_dims). Without dimension numbers the updates are whole rows of a table.
 ///
@@ -21,14 +32,14 @@ namespace partita::op {
 ///
 /// Shapes    [input (n...),] indices (i..., starts), updates (i..., window...) -> (n...)
 /// Tile map  ([i], [i, d]) -> ([r@, d])  reduce={i:add}; with an input ([r@, d], [i@], [i@, d]):
-///           for all but one iteration start from nothing (not for max and min, which may see the
-///           input more than once; not at all for assign); to a piece of the rows r only its own
-///           updates are made, if indices are of one number each and windows of one row; a batching
-///           dimension is one factor of input, indices, updates and result, a whole window
-///           dimension one of input, updates and result
+///           for all but one iteration start from nothing (not for max, min, and, or, which may see
+///           the input more than once; not at all for assign); to a piece along r, a dimension of
+///           which windows take a part, only its own updates are made; a batching dimension is one
+///           factor of input, indices, updates and result, a whole window dimension one of input,
+///           updates and result
 /// Cost      one flop per element of the updates
-/// Errors    S102 element types differ, S104 not a number, S112 updates do not fit, S139 bad
-///           dimension numbers, S141 an unknown update, or one that needs an input
+/// Errors    S102 element types differ, S104 not a number, S112 updates do not fit, S120 not of
+///           bits, S139 bad dimension numbers, S141 an unknown update, or one that needs an input
 struct scatter {
   static constexpr std::string_view name = "scatter";
   static constexpr bool in_place = true;
@@ -37,7 +48,7 @@ struct scatter {
     static constexpr std::string_view name = "scatter";
     template <class Fields>
     static constexpr void attributes(Fields& f) {
-      f.word("", {"assign", "add", "max", "min", "multiply"});
+      f.word("", {"assign", "add", "max", "min", "multiply", "and", "or"});
     }
   };
   template <class Fields>
@@ -59,6 +70,13 @@ struct scatter {
     return static_cast<ops::scatter_update>(attrs[0]);
   }
 
+  static constexpr bool is_of_bits(ops::scatter_update update) {
+    return update == ops::scatter_update::logical_and || update == ops::scatter_update::logical_or;
+  }
+  static constexpr bool is_of_numbers(ops::scatter_update update) {
+    return update != ops::scatter_update::assign && !is_of_bits(update);
+  }
+
   static constexpr void infer(infer_context& c) {
     if (c.operands.size() != 2 && c.operands.size() != 3)
       return c.fail("S112", "scatter: ", c.operands.size(),
@@ -66,8 +84,9 @@ struct scatter {
     const bool has_input = c.operands.size() == 3;
     const auto& indices = c.operands[c.operands.size() - 2];
     const auto& updates = c.operands.back();
-    if (c.attrs.empty() || c.attrs[0] < 0 || c.attrs[0] > 4)
-      return c.fail("S141", "scatter: an update is one of assign, add, max, min, multiply");
+    if (c.attrs.empty() || c.attrs[0] < 0 || c.attrs[0] > 6)
+      return c.fail("S141",
+                    "scatter: an update is one of assign, add, max, min, multiply, and, or");
     const auto update = update_of(c.attrs);
     if (update == ops::scatter_update::assign && !has_input)
       return c.fail("S141", "scatter: an update that assigns needs an input");
@@ -75,8 +94,11 @@ struct scatter {
     if (has_input && c.operands[0].element != updates.element)
       return c.fail("S102", "scatter: element types ", name_of(c.operands[0].element), " and ",
                     name_of(updates.element), " differ; use convert");
-    if (updates.element == dtype::boolean && update != ops::scatter_update::assign)
+    if (updates.element == dtype::boolean && is_of_numbers(update))
       return c.fail("S104", "scatter: element type i1 is not a number");
+    if (is_floating(updates.element) && is_of_bits(update))
+      return c.fail("S120", "scatter: element type ", name_of(updates.element),
+                    " is neither an integer type nor i1");
     const gather_dims dims(c.attrs.subspan(1), c.result.shape, indices.shape);
     if (!dims.fault.empty())
       return c.fail("S139", "scatter: ", dims.fault, " for ", c.result, " and ", indices);
@@ -109,8 +131,8 @@ struct scatter {
             (dims.index_dim[r] >= 0 && dims.batching_dim[d] == dims.index_dim[r]))
           along = d;
       const bool splits = update != ops::scatter_update::assign;
-      const bool again =
-          !has_input || update == ops::scatter_update::max || update == ops::scatter_update::min;
+      const bool again = !has_input || update == ops::scatter_update::max ||
+                         update == ops::scatter_update::min || is_of_bits(update);
       if (along >= 0)
         c.tile(windows[r], along).operand(updates, r);
       else if (dims.index_dim[r] >= 0 && splits && (again || windows.elements() > 0))
@@ -121,30 +143,62 @@ struct scatter {
       if (along < 0 && !again) c.located();
       if (dims.index_dim[r] >= 0) c.operand(indices, dims.index_dim[r]);
     }
-    const int rows = dims.single_rows(c.result.shape, dims.window(windows));
-    if (rows < 0) return;
-    c.tile(c.result.shape[rows], rows).located();
-    if (has_input) c.operand(0, rows);
+    for (int d = 0; d < dims.operand_rank; ++d) {
+      if (!is_looked_up(dims, d, c.result.shape, dims.window(windows))) continue;
+      c.tile(c.result.shape[d], d).located();
+      if (has_input) c.operand(0, d);
+    }
   }
   /// Indices of other pieces lie outside of the own one. Of iterations over updates, the first one
   /// starts from the input.
   static constexpr void locate(locate_context& c) {
     builder& b = c.b;
     vec<value_id> operands(c.operands.data(), c.operands.data() + c.operands.size());
+    const std::size_t indices = operands.size() - 2;
     const auto combine = static_cast<combiner>(update_of(c.attrs));
+    const gather_dims dims(c.attrs.subspan(1), c.result_types[0].shape,
+                           b.type(operands[indices]).shape);
+    const shape window = dims.window(b.type(operands.back()).shape);
+    vec<int> cut;
+    int pieces = 0;
+    bool rows = true;
     for (int i = 0; i < static_cast<int>(c.pieces.size()); ++i) {
       if (c.entry(i).combine == combiner::stack) {
-        value_id& index = operands[operands.size() - 2];
-        index = own_index(c, i, index);
+        cut.push_back(c.dim(i, -1));
+        rows = ++pieces == 1 && are_rows(dims, cut.back(), window);
+        if (rows) operands[indices] = own_index(c, i, c.operands[indices]);
         continue;
       }
+      cut.push_back(-1);
       const value_id start = c.start(i, dtype::i32), zero = ops::integer(b, dtype::i32, 0);
       const value_id first = ops::compare(b, ops::direction::eq, start, zero);
       const dtype t = b.type(operands[0]).element;
       const value_id none = b.scalar(def<constant>, t, identity_bits(combine, t));
       operands[0] = ops::select(b, first, operands[0], none);
     }
-    c.results.push_back(c.emit(operands));
+    if (pieces == 0 || rows)
+      c.results.push_back(c.emit(operands));
+    else
+      c.results.push_back(scattered(c, operands, dims, cut, window));
+  }
+  /// Windows of several numbers each, or of which a piece may have a part.
+  static constexpr value_id scattered(locate_context& c, const vec<value_id>& operands,
+                                      const gather_dims& dims, const vec<int>& cut,
+                                      const shape& window) {
+    const shape to = c.result_types[0].shape;
+    const window_rows rows(c, dims, cut, to, window, c.operands[operands.size() - 2], false);
+    const value_id updates = rows.turned(operands.back());
+    if (c.b.failed()) return -1;
+    const auto attrs =
+        scatter_numbers(rows.numbers, to, c.b.type(rows.indices).shape, c.b.type(updates).shape);
+    vec<std::int64_t> all{c.attrs[0]};
+    all.insert_back(attrs.begin(), attrs.end());
+    vec<value_id> given;
+    if (operands.size() == 3) given.push_back(operands[0]);
+    given.push_back(rows.indices);
+    given.push_back(updates);
+    return c.b.emit(def<scatter>, {given.data(), given.size()}, {all.data(), all.size()},
+                    c.result_types[0]);
   }
   static constexpr std::int64_t flops(const cost_context& c) {
     return c.operands.back().shape.elements();
@@ -256,8 +310,7 @@ struct scatter {
           b.p.error.record("G002", "grad: op scatter (", s.type,
                            ") has no derivative rule for updates that multiply");
         return;
-      case max:
-      case min:
+      default:  // max and min; of bits there is no derivative
         break;
     }
     const value_id no = ops::scalar(b, dtype::boolean, 0);
@@ -289,16 +342,6 @@ constexpr value_id scatter_like(builder& b, ops::ints dims, ops::scatter_update 
   }
   const value_id operands[] = {input, indices, updates};
   return b.emit(def<scatter>, operands, all, declared);
-}
-
-/// The attributes of these dimension numbers; none if the updates are whole rows of a table.
-constexpr vec<std::int64_t> scatter_numbers(const ops::gather_dimensions& d, const shape& to,
-                                            const shape& indices, const shape& updates) {
-  bool rows = is_rows(d, to.rank, indices.rank) && updates.rank == indices.rank + to.rank - 1;
-  for (int i = 1; rows && i < to.rank; ++i)
-    rows = same_extent(to[i], updates[indices.rank + i - 1]);
-  if (rows) return {};  // (GCC 12 evaluates no `?:` of vectors)
-  return encode(d);
 }
 
 }  // namespace partita::op

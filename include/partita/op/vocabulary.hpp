@@ -162,7 +162,15 @@ struct gather_dimensions {
   std::int64_t index_vector_dim = 0;
 };
 /// What an update does to the element that it meets. Numbered as the combiners are.
-enum class scatter_update : std::uint8_t { assign, add, max, min, multiply };
+enum class scatter_update : std::uint8_t {
+  assign,
+  add,
+  max,
+  min,
+  multiply,
+  logical_and,  ///< of i1; of integers bit by bit
+  logical_or
+};
 constexpr value_id gather(builder& b, value_id operand, value_id indices,
                           const gather_dimensions& d, ints slice_sizes);
 // convolution.hpp

@@ -164,15 +164,15 @@ class op_law {
   text reason;   ///< why there is no result
   int near = 2;  ///< how much was found before that: operands, loops, attributes
 
-  /// One dimension of an operand and of the result is not that of the source's op, but the rows of
-  /// it that a device has.
+  /// A dimension of an operand and of the result is not that of the source's op, but the rows of it
+  /// that a device has.
   struct cut_rows {
     const piece* rows = nullptr;
     int dim = no_dim;
     int operand = -1;  ///< which one, if one has them
     bool result = false;
   };
-  cut_rows cut;
+  span<const cut_rows> cuts;
 
   /// By operand, where it is pieces that start anywhere (see moved_piece), or -1: it is given as if
   /// these lay next to each other, in the order of the devices' numbers.
@@ -563,15 +563,21 @@ class op_law {
     }
     return true;
   }
+  /// What cuts a dimension of an operand, or of the result (-1), or null.
+  constexpr const cut_rows* cut_of(int operand, int d) const {
+    for (const cut_rows& each : cuts)
+      if (each.dim == d && (operand < 0 ? each.result : each.operand == operand)) return &each;
+    return nullptr;
+  }
   /// Dimensions without a factor stay whole.
   constexpr bool rest_is_whole() {
     for (int i = 0; i < source_.operand_count(); ++i) {
       const shape& s = operand_type(i).shape;
       if (operands_[i].empty) continue;
       for (int d = 0; d < s.rank; ++d) {
-        if (i == cut.operand && d == cut.dim) {
+        if (const cut_rows* cut = cut_of(i, d); cut != nullptr) {
           if (const piece& mine = pieces_[i * max_rank + d];
-              !mine.free && !mine.same_digits(*cut.rows))
+              !mine.free && !mine.same_digits(*cut->rows))
             return no("operand ", i, " is not the rows that the index counts from");
           continue;
         }
@@ -604,9 +610,9 @@ class op_law {
     if (local.rank != s.rank) return no("the result has another rank");
     view v(s.rank, s.rank);
     for (int d = 0; d < s.rank; ++d) {
-      if (cut.result && d == cut.dim) {
-        for (int i = 0; i < cut.rows->count; ++i) {
-          const digit& each = cut.rows->digits[i];
+      if (const cut_rows* cut = cut_of(-1, d); cut != nullptr) {
+        for (int i = 0; i < cut->rows->count; ++i) {
+          const digit& each = cut->rows->digits[i];
           v.add(each.owner < 0 ? each.owner : d, d, each.extent, each.stride);
         }
         continue;

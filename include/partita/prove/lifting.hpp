@@ -5,6 +5,7 @@
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/exchange.hpp>
 #include <partita/prove/joined_windows.hpp>
+#include <partita/prove/located.hpp>
 #include <partita/prove/masks.hpp>
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
@@ -584,6 +585,7 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     w.look_at(p, o);
     if (!w.step()) return;
     lift(w, p, o, to);
+    if (!w.defining && to.first.data()[n.result] < 0) located_op(w, p, o, to).apply();
     if (w.defining || w.lost >= 0 || to.first.data()[n.result] >= 0) continue;
     if (is_being_written(w, p, n.result)) continue;
     if (!sums_up(w, p, o, to))

@@ -384,7 +384,8 @@ class rows_law {
         continue;
       }
       op_law law(w_.all, w_.room, t, w_.map(), at_, given_);
-      law.cut = {&rows_, roles_.dim, roles_.whole, !roles_.reads};
+      const op_law::cut_rows cut[] = {{&rows_, roles_.dim, roles_.whole, !roles_.reads}};
+      law.cuts = cut;
       law.input = input_;
       vec<view> results;
       pending sums;

@@ -9,6 +9,7 @@
 #include <partita/stablehlo/op_context.hpp>
 #include <partita/stablehlo/philox.hpp>
 #include <partita/stablehlo/reducer.hpp>
+#include <partita/stablehlo/scattering.hpp>
 
 namespace partita::stablehlo_detail {
 
@@ -490,7 +491,7 @@ struct dimension_numbers {
       if (!good) c.fail("H005", "dimension number \"", part, "\" is unknown");
     }
   }
-  /// The indices (operand 1), without columns that count.
+  /// The indices of a gather (operand 1), without columns that count.
   constexpr value_id without_counting(op_context& c) {
     if (c.failed()) return -1;
     return stablehlo_detail::without_counting(c.b, c.x(0), c.x(1), lists, vector_dim);
@@ -522,41 +523,47 @@ constexpr bool is_identity(const builder& b, value_id v, combiner how) {
   if (how == combiner::add && is_floating(t) && std::bit_cast<double>(bits) == 0) return true;
   return bits == identity_bits(how, t);
 }
+/// Into what is an identity: updates that are sharded are partial results then.
+constexpr void scatter_one(op_context& c, const scatter_part& part, const dimension_numbers& dims,
+                           value_id input, value_id indices, value_id updates) {
+  if (part.kind == update_kind::keeps) return c.give(input);
+  if (part.kind == update_kind::assigns)
+    return c.give(
+        ops::scatter(c.b, ops::scatter_update::assign, input, indices, updates, dims.numbers()));
+  const auto update = static_cast<ops::scatter_update>(part.how);
+  const bool nothing = is_identity(c.b, input, part.how);
+  const shape to = c.failed() ? shape() : c.b.type(input).shape;
+  c.give(nothing ? ops::scatter(c.b, update, to, indices, updates, dims.numbers())
+                 : ops::scatter(c.b, update, input, indices, updates, dims.numbers()));
+}
+/// Of several tensors each by itself where its results depend on it alone; else, or by a function
+/// of another kind, in a loop.
 constexpr void read_scatter(op_context& c) {
   constexpr std::string_view names[5] = {"update_window_dims", "inserted_window_dims",
                                          "input_batching_dims", "scatter_indices_batching_dims",
                                          "scatter_dims_to_operand_dims"};
   dimension_numbers dims(c, c.o.attribute("scatter_dimension_numbers"), names);
-  if (c.operands.size() != 3 && !c.failed())
-    return c.fail("H013", c.operands.size(),
-                  " operands; a scatter of one tensor, with 3, is supported");
+  const std::size_t n = c.operands.size() / 2;
+  if ((c.operands.size() % 2 == 0 || n == 0) && !c.failed())
+    return c.fail("H012", c.operands.size(), " operands; tensors, indices and as many updates");
   if (!c.region_count(1) || !c.closed()) return;
-  const value_id indices = dims.without_counting(c);
   const program& f = c.regions[0];
-  ops::scatter_update update = ops::scatter_update::assign;
-  combiner how = combiner::add;
-  value_id input = c.x(0), updates = c.x(2);
-  if (find_combiner(f, how)) {
-    if (how == combiner::logical_and || how == combiner::logical_or) {
-      // Of i1: the least or greatest of 0 and 1.
-      if (c.type(0).element != dtype::boolean)
-        return c.fail("H009", "its program combines bits, which is supported of i1 only");
-      update = how == combiner::logical_and ? ops::scatter_update::min : ops::scatter_update::max;
-      input = ops::convert(c.b, input, dtype::u8);
-      updates = ops::convert(c.b, updates, dtype::u8);
-      const value_id made = ops::scatter(c.b, update, input, indices, updates, dims.numbers());
-      return c.give(ops::convert(c.b, made, dtype::boolean));
-    }
-    update = static_cast<ops::scatter_update>(how);
-  } else if (f.output_count() != 1 || f.input_count() != 2 || f.outputs[0].value != f.inputs[1]) {
-    return c.fail(
-        "H009",
-        "its program is none of add, multiply, maximum, minimum, and, or, or its second argument");
+  if (f.output_count() != static_cast<int>(n) || f.input_count() != static_cast<int>(2 * n))
+    return c.fail("H012", "its program has ", f.input_count(), " arguments and ", f.output_count(),
+                  " results; ", 2 * n, " and ", n, " are needed");
+  vec<scatter_part> parts;
+  bool alone = true;
+  for (int i = 0; i < static_cast<int>(n); ++i) {
+    parts.push_back(scatter_part(f, i));
+    alone = alone && parts.back().kind != update_kind::other;
   }
-  // Into what is an identity: updates that are sharded are partial results then.
-  if (update != ops::scatter_update::assign && is_identity(c.b, input, how))
-    return c.give(ops::scatter(c.b, update, c.type(0).shape, indices, updates, dims.numbers()));
-  c.give(ops::scatter(c.b, update, input, indices, updates, dims.numbers()));
+  // (The indices are operand n; `without_counting` looks at tensors of one shape, and the first.)
+  const value_id indices =
+      c.failed() ? -1 : without_counting(c.b, c.x(0), c.x(n), dims.lists, dims.vector_dim);
+  if (c.failed() || indices < 0) return;
+  if (!alone) return scatter_loop(c, dims.lists, dims.vector_dim, indices).give();
+  for (std::size_t i = 0; i < n; ++i)
+    scatter_one(c, parts[i], dims, c.x(i), indices, c.x(n + 1 + i));
 }
 
 // ---- Reductions

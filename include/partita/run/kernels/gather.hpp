@@ -192,7 +192,7 @@ inline void scatter_kernel(const kernel_context& c) {
       w.scattered().copy(size, parts + part * size, out + tensor * size);
     });
   } else {
-    with_number_type(t, [&]<class T>(std::type_identity<T>) {
+    with_computed_type(t, [&]<class T>(std::type_identity<T>) {
       with_combiner<T>(static_cast<combiner>(update), [&]<class F>(F) {
         combine_windows<F>(w, c.operands[indices], has_input, reinterpret_cast<const T*>(parts),
                            reinterpret_cast<T*>(out), c.result.shape.elements());

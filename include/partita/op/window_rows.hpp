@@ -1,0 +1,199 @@
+/// Windows at computed places in a tensor of which an iteration has a piece: what `locate` of
+/// gather and scatter share.
+#pragma once
+
+#include <partita/op/gather_dims.hpp>
+#include <partita/op/own_index.hpp>
+#include <partita/op/slice.hpp>
+#include <partita/op/transpose.hpp>
+
+namespace partita::op {
+
+/// The same windows, counted from the start of the piece along each dimension that is cut. A window
+/// of several elements along such a dimension may lie in several pieces: it becomes as many windows
+/// of one element, each with an index vector of its own.
+///
+/// Shapes    indices (i..., starts) -> (i..., w..., starts'), results (updates) in any order
+///           -> (i..., w..., window...), where w are the extents of the windows that are cut up
+class window_rows {
+ public:
+  ops::gather_dimensions numbers;
+  value_id indices = -1;
+  shape window;             ///< extents along the dimensions of the tensor
+  vec<std::int64_t> place;  ///< by dimension of the result: its place in the new one
+  vec<value_id> here;       ///< by piece, (i..., w...): does the element lie in it?
+
+  /// `cut`: by piece, its dimension of the tensor, or -1. `part`: the shape of the piece, `taken`
+  /// extents of the windows. Of a gather windows are moved into the tensor; of a scatter those that
+  /// do not lie in it are left out.
+  constexpr window_rows(locate_context& c, const gather_dims& dims, const vec<int>& cut,
+                        const shape& part, const shape& taken, value_id given, bool clamps)
+      : window(taken), c_(c), b_(c.b), dims_(dims), cut_(cut), part_(part), clamps_(clamps) {
+    read(given);
+    for (int d = 0; d < part.rank; ++d)
+      if (piece_of(d) >= 0 && taken[d] > 1) widened_.push_back(d);
+    for (auto d : widened_) batch_.push_back(taken[static_cast<int>(d)]);
+    for (int d : cut)
+      if (d >= 0) add_start(d);
+    for (std::size_t k = 0; k < starts_.size(); ++k) starts_[k] = placed(starts_[k], k);
+    join();
+    number();
+  }
+
+  /// Updates in the order of the new results.
+  constexpr value_id turned(value_id updates) const {
+    vec<std::int64_t> from(place.size(), 0);
+    for (std::size_t r = 0; r < place.size(); ++r)
+      from[static_cast<std::size_t>(place[r])] = static_cast<std::int64_t>(r);
+    return ops::transpose(b_, updates, {from.data(), from.size()});
+  }
+  /// New results in the order of the op's.
+  constexpr value_id turned_back(value_id found) const {
+    return ops::transpose(b_, found, {place.data(), place.size()});
+  }
+  /// Does an element of the new results lie in all pieces?
+  constexpr value_id all_here(const shape& result) const {
+    value_id all = -1;
+    for (value_id each : here) all = all < 0 ? each : ops::logical_and(b_, all, each);
+    vec<std::int64_t> along;
+    for (int d = 0; d < batch_.rank; ++d) along.push_back(d);
+    return ops::broadcast_in_dim(b_, all, result, {along.data(), along.size()});
+  }
+
+ private:
+  locate_context& c_;
+  builder& b_;
+  const gather_dims& dims_;
+  const vec<int>& cut_;
+  const shape& part_;
+  const bool clamps_;
+  dtype type_ = dtype::i32;    ///< of the new indices
+  shape batch_;                ///< of the indices, then w...
+  int outer_ = 0;              ///< dimensions of the indices
+  vec<std::int64_t> widened_;  ///< dimensions of the tensor whose windows are cut up
+  vec<std::int64_t> map_;      ///< the dimension of each start
+  vec<value_id> starts_;       ///< (i...), then (i..., w...)
+
+  constexpr int piece_of(int d) const {
+    for (std::size_t i = 0; i < cut_.size(); ++i)
+      if (cut_[i] == d) return static_cast<int>(i);
+    return -1;
+  }
+  constexpr std::int64_t extent(int d) const {
+    const int i = piece_of(d);
+    return i < 0 ? part_[d] : c_.pieces[static_cast<std::size_t>(i)].size;
+  }
+  /// The starts of each dimension by themselves.
+  constexpr void read(value_id given) {
+    const shape all = b_.type(given).shape;
+    for (int d = 0; d < all.rank; ++d)
+      if (d != dims_.vector_dim) batch_.push_back(all[d]);
+    outer_ = batch_.rank;
+    const dtype t = b_.type(given).element;
+    for (const auto& piece : c_.pieces)
+      if (own_index_type(t, piece.size) == dtype::i64) type_ = dtype::i64;
+    for (int k = 0; k < dims_.starts; ++k) {
+      map_.push_back(dims_.start_map[k]);
+      starts_.push_back(component(given, k));
+    }
+  }
+  constexpr value_id component(value_id given, int k) const {
+    const shape all = b_.type(given).shape;
+    if (dims_.vector_dim == all.rank) return given;
+    vec<std::int64_t> start(static_cast<std::size_t>(all.rank), 0), limit;
+    for (int d = 0; d < all.rank; ++d) limit.push_back(all[d]);
+    const auto at = static_cast<std::size_t>(dims_.vector_dim);
+    start[at] = k;
+    limit[at] = k + 1;
+    const value_id one =
+        ops::slice(b_, given, {start.data(), start.size()}, {limit.data(), limit.size()});
+    return ops::reshape(b_, one, batch_);
+  }
+  /// A dimension without one starts at 0.
+  constexpr void add_start(int d) {
+    for (auto each : map_)
+      if (each == d) return;
+    shape outer;
+    for (int i = 0; i < outer_; ++i) outer.push_back(batch_[i]);
+    map_.push_back(d);
+    starts_.push_back(ops::broadcast_in_dim(b_, ops::integer(b_, type_, 0), outer, {}));
+  }
+  constexpr value_id placed(value_id x, std::size_t k) {
+    const int d = static_cast<int>(map_[k]), piece = piece_of(d);
+    const std::int64_t last = extent(d) - window[d];
+    if (clamps_) x = clamped_index(b_, x, last < 0 ? 0 : last);
+    if (b_.type(x).element != type_) x = ops::convert(b_, x, type_);
+    if (!clamps_ && piece >= 0 && window[d] > 1) x = left_out(x, last, window[d]);
+    x = repeated(x);
+    if (piece < 0) return x;
+    for (std::size_t w = 0; w < widened_.size(); ++w)
+      if (widened_[w] == d)
+        x = ops::add(b_, x, ops::iota(b_, {type_, batch_}, outer_ + static_cast<int>(w)));
+    x = ops::subtract(b_, x, c_.start(piece, type_));
+    if (clamps_) here.push_back(is_own_index(c_, piece, x));
+    return x;
+  }
+  /// Before all pieces where a window does not lie in the tensor.
+  constexpr value_id left_out(value_id x, std::int64_t last, std::int64_t size) const {
+    const value_id low = ops::compare(b_, ops::direction::ge, x, ops::integer(b_, type_, 0));
+    const value_id high = ops::compare(b_, ops::direction::le, x, ops::integer(b_, type_, last));
+    return ops::select(b_, ops::logical_and(b_, low, high), x, ops::integer(b_, type_, -size));
+  }
+  constexpr value_id repeated(value_id x) const {
+    if (widened_.empty()) return x;
+    vec<std::int64_t> along;
+    for (int d = 0; d < outer_; ++d) along.push_back(d);
+    return ops::broadcast_in_dim(b_, x, batch_, {along.data(), along.size()});
+  }
+  constexpr void join() {
+    shape one = batch_;
+    one.push_back(1);
+    vec<value_id> parts;
+    for (value_id x : starts_) parts.push_back(ops::reshape(b_, x, one));
+    indices = ops::concatenate(b_, {parts.data(), parts.size()}, batch_.rank);
+  }
+  constexpr void number() {
+    vec<std::int64_t> offsets, collapsed, batching, partners;
+    vec<int> window_place(static_cast<std::size_t>(part_.rank), -1);
+    int next = batch_.rank, next_widened = outer_;
+    for (int d = 0; d < part_.rank; ++d) {
+      const bool cut_up = piece_of(d) >= 0 && window[d] > 1;
+      if (dims_.batching_dim[d] >= 0) {
+        batching.push_back(d);
+        partners.push_back(outer_place(dims_.batching_dim[d]));
+      } else if (cut_up || dims_.window_dim[d] < 0) {
+        collapsed.push_back(d);
+      } else {
+        offsets.push_back(next);
+      }
+      if (dims_.window_dim[d] >= 0)
+        window_place[static_cast<std::size_t>(d)] = cut_up ? next_widened++ : next++;
+      if (cut_up) window.extents[d] = 1;
+    }
+    for (int r = 0; r < dims_.result_rank; ++r) {
+      if (dims_.index_dim[r] >= 0) place.push_back(outer_place(dims_.index_dim[r]));
+      for (int d = 0; d < part_.rank; ++d)
+        if (dims_.window_dim[d] == r) place.push_back(window_place[static_cast<std::size_t>(d)]);
+    }
+    numbers = {offsets, collapsed, batching, partners, map_, batch_.rank};
+  }
+  constexpr std::int64_t outer_place(int index_dim) const {
+    return index_dim > dims_.vector_dim ? index_dim - 1 : index_dim;
+  }
+};
+
+/// May a tensor be cut along a dimension, since windows take only a part of it?
+constexpr bool is_looked_up(const gather_dims& dims, int d, const shape& tensor,
+                            const shape& window) {
+  int ranks = dims.indices_rank + 1;  // of the indices, with all windows cut up
+  for (int each = 0; each < tensor.rank; ++each)
+    ranks += dims.window_dim[each] >= 0 && window[each] < tensor[each];
+  return ranks <= max_rank && dims.batching_dim[d] < 0 && window[d] > 0 && window[d] < tensor[d];
+}
+/// Is it only a table's rows, found by one number each, that iterations have pieces of? `dim`: the
+/// dimension that is cut.
+constexpr bool are_rows(const gather_dims& dims, int dim, const shape& window) {
+  return dims.starts == 1 && dims.start_map[0] == dim && window[dim] == 1;
+}
+
+}  // namespace partita::op
