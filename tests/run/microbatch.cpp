@@ -183,6 +183,25 @@ TEST_CASE("two dimensions in two loops") {
   CHECK(count(r.sharded(), "scan") >= 2);
 }
 
+TEST_CASE("a branch that gives a sum beside one that gives something whole runs once") {
+  const auto p = pt::trace(
+      [](auto which, auto x, auto w, auto y) {
+        const auto summed = [](const auto& a, const auto& b, const auto&) { return matmul(a, b); };
+        const auto whole = [](const auto&, const auto&, const auto& c) { return c; };
+        return std::tuple{pt::output("y", pt::case_of(which, std::tuple{summed, whole}, x, w, y)),
+                          pt::output("z", x * 2)};
+      },
+      pt::input<std::int32_t>("which"), pt::input<float, 4, 12>("x"), pt::input<float, 12, 4>("w"),
+      pt::input<float, 4, 4>("y"));
+  data::random random{5};
+  for (const std::int64_t which : {0, 1}) {
+    CAPTURE(which);
+    std::vector<pt::array> inputs{data::fill(p.input_type(0), [&](std::int64_t) { return which; })};
+    for (int i = 1; i < 4; ++i) inputs.push_back(data::integers(p.input_type(i), random, -4, 4));
+    const auto r = check_equal(p, inputs, pt::schedule(pt::microbatch(3, {{"x", 1}, {"w", 0}})), 0);
+    CHECK(notes_of(r).size() == 1);
+  }
+}
 TEST_CASE("a sum that branches give is a sum of the steps") {
   // The gradient of a weight in branches, one of which does not need it; a loop inside of one.
   const auto step = [](auto x, auto which, auto w) {

@@ -164,9 +164,11 @@ class sequencing {
     if (a == nullptr) return false;
     return u.op == a->add ? u.operand == a->added : c_.p.producer(value(u)) == a->add;
   }
-  /// Is a value made in each step as it is used there?
+  /// Is a value made in each step as it is used there? (Of branches of which one gives a sum of the
+  /// steps the others have to, too: what is whole would be counted once for each step.)
   constexpr bool fits(const use& u) const {
     const value_id x = value(u);
+    if (leads_out(u.op) && combine_of(value(telling(u.op))) != combiner::stack) return false;
     return combine_of(x) == combiner::stack && made_dim(x) == required_dim(u);
   }
   /// A value without operands and loops is made anew where it is used.
