@@ -64,8 +64,8 @@ constexpr void lift_collective(workspace& w, const program& p, op_id o, claim_li
       }
       if (what.combine != combiner::add) known = w.unscaled(known);
       view v = w.all.views[known.view];
+      const int identity = w.all.identity_beyond(what.combine, from.element);  // may add a term
       const exchange rule(what, w.mesh, from.shape, w.all.terms[known.term].shape);
-      const int identity = w.all.identity_beyond(what.combine, from.element);
       pending sums = known.sums;
       if (rule.apply(v, sums, identity))
         w.add(to, p.op(o).result + i, known.term, v, sums, known.scale);
@@ -565,6 +565,13 @@ constexpr vec<char> sum_parts(const program& p) {
   return inner;
 }
 
+/// An op is not lost of which the one that takes its result is known.
+constexpr void find_again(workspace& w, const program& p, op_id o, const claim_list& to) {
+  if (w.lost < 0 || w.lost_in != &p || to.first[p.op(o).result] < 0) return;
+  for (const value_id v : p.operands(o))
+    if (p.producer(v) == w.lost) w.lost = -1;
+}
+
 /// (Of ops that no output needs, nothing need be known.)
 constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
   know_nothing(w, p, to);
@@ -586,6 +593,7 @@ constexpr void lift_all(workspace& w, const program& p, claim_list& to) {
     if (!w.step()) return;
     lift(w, p, o, to);
     if (!w.defining && to.first.data()[n.result] < 0) located_op(w, p, o, to).apply();
+    find_again(w, p, o, to);
     if (w.defining || w.lost >= 0 || to.first.data()[n.result] >= 0) continue;
     if (is_being_written(w, p, n.result)) continue;
     if (!sums_up(w, p, o, to))
