@@ -1,9 +1,11 @@
 // Mutants of device-local programs: which of them compute something else than the source is known
 // by running both.
 //
-// PARTITA_MUTANTS=n makes n of them; PARTITA_MUTANT_SUBJECT=s those of the random program s only,
-// and prints them. PARTITA_PROVED_CASES=n proves what the random cases 1 to n are partitioned to,
-// and says of which it does not.
+// PARTITA_MUTANTS=n makes n of them, of programs of at most 120 ops on 16 devices; of all with
+// PARTITA_MUTANTS_OF=all; from random program m on with PARTITA_MUTANTS_FIRST=m.
+// PARTITA_MUTANT_SUBJECT=s makes those of random program s only, and prints them.
+// PARTITA_PROVED_CASES=n proves what n random cases are partitioned to, from number m on with
+// PARTITA_PROVED_FIRST=m, and says of which it does not.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -148,7 +150,8 @@ long number_from(const char* name, long otherwise) {
 
 TEST_CASE("random programs are proved, nearly all") {
   const long cases = number_from("PARTITA_PROVED_CASES", 500);
-  long made = 0, not_proved = 0;
+  const long first = number_from("PARTITA_PROVED_FIRST", 1);
+  long made = 0, not_proved = 0, by_elements = 0;
   const auto prove = [&](std::uint64_t seed, const auto& partition) {
     try {
       const auto c = random_test::generator(seed).make();
@@ -158,15 +161,18 @@ TEST_CASE("random programs are proved, nearly all") {
       const pt::verdict v = pt::prove(c.p, d);
       ++made;
       not_proved += !v.proved;
+      by_elements += v.by_elements;
       if (!v.proved) std::cout << "seed " << seed << ": " << str(v.error.message) << '\n';
     } catch (const pt::error&) {  // what the tactics ask for may not be possible
     }
   };
-  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(cases); ++seed) {
+  const auto begin = static_cast<std::uint64_t>(first);
+  for (std::uint64_t seed = begin; seed < begin + static_cast<std::uint64_t>(cases); ++seed) {
     prove(seed, by_actions);
     prove(seed, by_schedule);
   }
-  std::cout << not_proved << " of " << made << " partitioned random programs are not proved\n";
+  std::cout << not_proved << " of " << made << " partitioned random programs are not proved, "
+            << by_elements << " are element by element\n";
   CHECK(made > cases);
   CHECK(200 * not_proved < made);
 }
@@ -176,7 +182,8 @@ TEST_CASE("mutants of device-local programs") {
   const long wanted = number_from("PARTITA_MUTANTS", default_mutants);
   const auto models = small_models();
   const auto by_hand = practice::all_cases();
-  std::uint64_t seed = 1;
+  const auto first = static_cast<std::uint64_t>(number_from("PARTITA_MUTANTS_FIRST", 1));
+  std::uint64_t seed = first;
   for (; seen.total().made < wanted; ++seed) {
     mutate_random(seed);
     if (seed % 50 == 0) mutate_model(models[seed / 50 % models.size()], seed);
@@ -185,7 +192,7 @@ TEST_CASE("mutants of device-local programs") {
   for (int k = 0; k < kind_count; ++k)
     std::cout << kinds[k].name << ": " << seen.by_kind[k] << '\n';
   const counts all = seen.total();
-  std::cout << seen.random_programs << " random programs of " << seed - 1 << " seeds, "
+  std::cout << seen.random_programs << " random programs of " << seed - first << " seeds, "
             << seen.models << " models and programs by hand (" << seen.not_proved
             << " not proved): " << all << ", " << seen.tries
             << " draws of a kind and a place; proved though different: " << seen.wrong

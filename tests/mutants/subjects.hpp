@@ -2,9 +2,11 @@
 /// models of the examples at small sizes, and programs written by hand.
 #pragma once
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../../examples/models/gns.hpp"
@@ -116,10 +118,12 @@ inline pt::device_program partitioned(const random_test::test_case& c, random& r
     return by_actions(c, r);  // what the tactics ask for may not be possible
   }
 }
-/// Nothing where the program or the mesh is large.
+/// Nothing where the program or the mesh is large, unless PARTITA_MUTANTS_OF=all.
 inline maybe_subject random_subject(std::uint64_t seed) {
+  static const char* const sizes = std::getenv("PARTITA_MUTANTS_OF");
+  static const bool all = sizes != nullptr && std::string_view(sizes) == "all";
   const random_test::test_case c = random_test::generator(seed).make();
-  if (c.p.op_count() > 120 || c.mesh.devices() > 16) return nullptr;
+  if (!all && (c.p.op_count() > 120 || c.mesh.devices() > 16)) return nullptr;
   random r{seed * 71 + 3};
   return std::make_unique<subject>("seed " + std::to_string(seed), c.p, partitioned(c, r),
                                    reference_of(c));

@@ -46,7 +46,7 @@ bool names_place(std::string_view message, const mistake& m, const written& w,
 TEST_CASE("practice: right programs are proved") {
   for (const practice_case& c : all_cases()) {
     const written w = read(c, c.local);
-    const pt::verdict v = pt::prove(w);
+    const pt::verdict v = pt::prove(w, {.most_elements = 0});
     if (c.equal == equality::as_real_functions)
       CHECK_MESSAGE(!v.proved, c.name);
     else

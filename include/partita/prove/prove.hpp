@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include <partita/prove/by_elements.hpp>
 #include <partita/prove/given.hpp>
 #include <partita/prove/interface.hpp>
 
@@ -12,6 +13,8 @@ namespace partita {
 struct verdict {
   bool proved = false;
   failure error;  ///< why it is not proved
+  /// Was it proved element by element, where claims about whole tensors did not tell?
+  bool by_elements = false;
 
   constexpr explicit operator bool() const { return proved; }
 };
@@ -21,6 +24,9 @@ struct prove_options {
   /// Steps after which it gives up (Q008): an op that is looked at, a choice among what is known of
   /// its operands, an op of the source that it is compared with. The same everywhere.
   std::int64_t most_steps = off;
+  /// Where claims do not tell, programs are run on formulas, element by element, at run time: as
+  /// long as both on all devices have no more elements and products of elements; 0: never.
+  std::int64_t most_elements = 5'000'000;
 };
 
 namespace prove_detail {
@@ -75,18 +81,40 @@ class checker {
   }
 };
 
+/// What was not proved is tried element by element, if it fits together.
+inline void try_elements(const program& source, const device_program& d, std::int64_t most,
+                         verdict& v) {
+  const std::string_view said = v.error.message.view();
+  if (most <= 0 ||
+      (!said.starts_with("Q003") && !said.starts_with("Q004") && !said.starts_with("Q009")))
+    return;
+  const element_verdict e = prove_by_elements(source, d, most);
+  v.by_elements = v.proved = e.kind == element_verdict::proved;
+  if (v.proved)
+    v.error = {};
+  else if (e.kind == element_verdict::too_large)
+    v.error.set(concat(v.error.message, "; element by element it takes more than ", most,
+                       " steps (prove_options.most_elements)"));
+}
+
 }  // namespace prove_detail
 
 /// Does a device-local program compute its source, for all inputs, up to the order of sums?
 ///
-/// Cost      linear in ops, independent of the number of devices
+/// At run time, small programs of which claims about whole tensors do not tell are run on formulas,
+/// element by element (by_elements.hpp).
+///
+/// Cost      linear in ops, independent of the number of devices; then that of most_elements
 /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit, Q003 the first local
 ///           op that makes nothing of the source, Q004 an output that is something else, Q006 an
 ///           axis that the mesh has not, Q007 the local program does not verify, Q008 more steps
 ///           than allowed, Q009 the first local op that makes nothing of the source has no tile map
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
-  return prove_detail::checker(source, local, options.most_steps).run();
+  verdict v = prove_detail::checker(source, local, options.most_steps).run();
+  if (!v.proved && !std::is_constant_evaluated())
+    prove_detail::try_elements(source, local, options.most_elements, v);
+  return v;
 }
 
 /// What `partition` gives: a program, and what a device runs of it.

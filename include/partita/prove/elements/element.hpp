@@ -1,0 +1,70 @@
+/// Elements of tensors as formulas, and numbers among them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <partita/op/combine.hpp>
+#include <partita/prove/elements/field.hpp>
+
+namespace partita::prove_detail {
+
+/// One element of a tensor: a formula, and if it is a number, which (as `constant` stores it).
+struct element {
+  fingerprint of;
+  std::int64_t number = 0;
+  bool known = false;
+
+  friend constexpr bool operator==(const element& x, const element& y) { return x.of == y.of; }
+};
+
+/// An integer of a type, wrapped as it wraps.
+constexpr std::int64_t wrapped(dtype t, std::int64_t n) {
+  if (t == dtype::boolean) return n != 0 ? 1 : 0;
+  const int unused = 64 - 8 * static_cast<int>(size_of(t));
+  const auto bits = static_cast<std::uint64_t>(n) << unused;
+  return is_unsigned(t) ? static_cast<std::int64_t>(bits >> unused)
+                        : static_cast<std::int64_t>(bits) >> unused;
+}
+constexpr element real(double v) { return {field::real(v), std::bit_cast<std::int64_t>(v), true}; }
+constexpr element integer(dtype t, std::int64_t n) {
+  const std::int64_t w = wrapped(t, n);
+  return {t == dtype::u64 ? field::natural(static_cast<std::uint64_t>(w)) : field::integer(w), w,
+          true};
+}
+/// What the attribute of a constant says.
+constexpr element number_of_bits(dtype t, std::int64_t bits) {
+  return is_floating(t) ? real(std::bit_cast<double>(bits)) : integer(t, bits);
+}
+constexpr element small_number(dtype t, int n) { return is_floating(t) ? real(n) : integer(t, n); }
+constexpr element identity_of(combiner c, dtype t) {
+  return number_of_bits(t, identity_bits(c, t));
+}
+constexpr double real_of(const element& x) { return std::bit_cast<double>(x.number); }
+constexpr element formula(const fingerprint& f) { return {f, 0, false}; }
+
+/// Is x + y, or x * y, of real numbers the double that came out? (Infinities and NaN are.)
+constexpr bool exact_sum(double x, double y, double s) {
+  if (s - s != 0) return true;
+  const double other = s - x;
+  return (x - (s - other)) + (y - other) == 0;
+}
+constexpr bool exact_product(double x, double y, double s) {
+  return s - s != 0 || field::real(s) == field::product(field::real(x), field::real(y));
+}
+
+/// Is a real number one of a floating-point type?
+constexpr bool is_of_type(dtype t, double v) {
+  if (v - v != 0 || t == dtype::f64) return true;
+  const auto single = static_cast<float>(v);
+  if (t == dtype::bf16) return static_cast<double>(static_cast<float>(bf16(single))) == v;
+  if (t == dtype::f16) return static_cast<double>(static_cast<float>(f16(single))) == v;
+  return t == dtype::f32 && static_cast<double>(single) == v;
+}
+/// Has a floating-point type all numbers of another one?
+constexpr bool has_all_of(dtype wide, dtype narrow) {
+  return wide == narrow || wide == dtype::f64 ||
+         (wide == dtype::f32 && (narrow == dtype::bf16 || narrow == dtype::f16));
+}
+
+}  // namespace partita::prove_detail

@@ -1,0 +1,96 @@
+/// Ops that go element by element.
+#pragma once
+
+#include <partita/prove/elements/tensors.hpp>
+
+namespace partita::prove_detail {
+
+class elementwise_elements {
+ public:
+  constexpr explicit elementwise_elements(const op_elements& c) : c_(c), a_(c.a) {
+    t_ = c.types.empty() ? c.type() : c.types[0].element;
+  }
+  constexpr void fill() {
+    const std::int64_t count = c_.made[0].shape.elements();
+    for (std::int64_t n = 0; n < count; ++n) {
+      x_.clear();
+      for (std::size_t i = 0; i < c_.operands.size(); ++i)
+        x_.push_back(c_.operands[i][c_.types[i].shape.rank == 0 ? 0 : n]);
+      c_.results[0][n] = result();
+    }
+  }
+
+ private:
+  const op_elements& c_;
+  algebra& a_;
+  dtype t_;
+  vec<element> x_;
+
+  constexpr element result() {
+    switch (c_.def.id) {
+      case def<op::add>.id:
+        return a_.sum(t_, x_[0], x_[1]);
+      case def<op::subtract>.id:
+        return a_.difference(t_, x_[0], x_[1]);
+      case def<op::negate>.id:
+        return a_.opposite(t_, x_[0]);
+      case def<op::multiply>.id:
+        return a_.product(t_, x_[0], x_[1]);
+      case def<op::divide>.id:
+        return a_.quotient(t_, x_[0], x_[1]);
+      case def<op::remainder>.id:
+        return a_.remainder(t_, x_[0], x_[1]);
+      case def<op::maximum>.id:
+      case def<op::minimum>.id:
+      case def<op::logical_and>.id:
+      case def<op::logical_or>.id:
+      case def<op::logical_xor>.id:
+        return a_.group(c_.def.id, t_, {x_[0], x_[1]});
+      case def<op::clamp>.id:
+        return a_.group(def<op::minimum>.id, t_,
+                        {a_.group(def<op::maximum>.id, t_, {x_[1], x_[0]}), x_[2]});
+      case def<op::select>.id:
+        return a_.select(x_[0], x_[1], x_[2]);
+      case def<op::compare>.id:
+        return a_.compare(static_cast<ops::direction>(c_.attrs[0]), t_, x_[0], x_[1]);
+      case def<op::convert>.id:
+        return a_.convert(t_, c_.type(), x_[0]);
+      default:
+        return function();
+    }
+  }
+  constexpr element function() {
+    if (t_ == dtype::boolean && c_.def.id == def<op::logical_not>.id) return a_.negated(x_[0]);
+    if (x_[0].known && x_.size() == 1)
+      if (element made; is_number(x_[0], made)) return made;
+    drawing d(c_.def.id);
+    for (auto each : c_.attrs) d.add(each);
+    for (const auto& each : c_.types) d.add(static_cast<int>(each.element));
+    return a_.function(c_.def.id, t_, c_.type(), x_, d.drawn().a);
+  }
+  /// Functions of numbers that are exact.
+  constexpr bool is_number(const element& x, element& made) const {
+    if (is_floating(t_)) return c_.def.id == def<op::abs>.id && is_magnitude(x, made);
+    const std::int64_t n = x.number;
+    switch (c_.def.id) {
+      case def<op::logical_not>.id:
+        made = integer(t_, ~n);
+        return true;
+      case def<op::abs>.id:
+        made = integer(t_, n < 0 && !is_unsigned(t_) && n > INT64_MIN ? -n : n);
+        return true;
+      case def<op::sign>.id:
+        made = integer(t_, n == 0 ? 0 : n < 0 && !is_unsigned(t_) ? -1 : 1);
+        return true;
+      default:
+        return false;
+    }
+  }
+  static constexpr bool is_magnitude(const element& x, element& made) {
+    const double v = real_of(x);
+    made = real(v < 0 ? -v : v);
+    return true;
+  }
+};
+
+}  // namespace partita::prove_detail

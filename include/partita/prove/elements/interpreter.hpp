@@ -1,0 +1,423 @@
+/// Runs programs on elements: symbolic execution, all devices side by side.
+#pragma once
+
+#include <partita/op/microbatch.hpp>
+#include <partita/prove/elements/elementwise.hpp>
+#include <partita/prove/elements/exchange.hpp>
+#include <partita/prove/elements/lookups.hpp>
+#include <partita/prove/elements/movement.hpp>
+#include <partita/prove/elements/order.hpp>
+
+namespace partita::prove_detail {
+
+class element_interpreter {
+ public:
+  constexpr element_interpreter(algebra& a, const devices& on, std::int64_t most_steps,
+                                bool is_source)
+      : a_(a), on_(on), most_steps_(most_steps), is_source_(is_source) {}
+
+  /// Too many steps, or something of which elements say nothing?
+  constexpr bool stopped() const { return stopped_ || too_large(); }
+  constexpr bool too_large() const { return a_.steps > most_steps_; }
+
+  /// What a program makes of its inputs; nothing if it stopped.
+  constexpr vec<tensors> run(const program& p, const vec<tensors>& inputs) {
+    vec<tensors> values;
+    values.resize(p.types.size());
+    for (int i = 0; i < p.input_count(); ++i) values[p.inputs[i]] = inputs[i];
+    for (op_id o = 0; o < p.op_count() && !stopped(); ++o)
+      if (!p.is(o, op_role::parameter)) run(p, o, values);
+    vec<tensors> made;
+    for (int i = 0; i < p.output_count() && !stopped(); ++i)
+      made.push_back(values[p.outputs[i].value]);
+    return made;
+  }
+
+ private:
+  algebra& a_;
+  const devices& on_;
+  std::int64_t most_steps_;
+  bool is_source_, stopped_ = false;
+
+  using values = vec<tensors>;
+
+  constexpr void run(const program& p, op_id o, values& of) {
+    const op_node& n = p.op(o);
+    if (!has_room(p, o)) return;
+    if (n.def->passes_on || n.def->identity) return pass_on(p, o, of);
+    if (n.def->role == op_role::control) return run_nested(p, o, of);
+    for (int r = 0; r < n.result_count; ++r)
+      of[n.result + r] = no_elements_yet(p.type(n.result + r), on_.count());
+    if (n.def->collective) return exchange(p, o, of);
+    if (n.def->id == def<op::shard_start>.id) return fill_starts(p, o, of);
+    compute(p, o, of);
+  }
+  /// On each device; where one is given what another one is, too, it makes the same.
+  constexpr void compute(const program& p, op_id o, values& of) {
+    facts<std::int64_t> done;
+    for (std::int64_t d = 0; d < on_.count() && !stopped(); ++d) {
+      const fingerprint given = operands_on(p, o, of, d);
+      if (const std::int64_t* same = done.find(given); same != nullptr) {
+        copy(p, o, of, *same, d);
+        continue;
+      }
+      done.add(given, d);
+      for (int r = 0; r < p.op(o).result_count; ++r) a_.steps += of[p.op(o).result + r].size();
+      compute(p, o, of, d);
+    }
+  }
+  static constexpr fingerprint operands_on(const program& p, op_id o, const values& of,
+                                           std::int64_t device) {
+    drawing d(8);
+    for (const value_id v : p.operands(o))
+      for (std::int64_t n = 0; n < of[v].size(); ++n) d.add(of[v].on(device)[n].of);
+    return d.drawn();
+  }
+  static constexpr void copy(const program& p, op_id o, values& of, std::int64_t from,
+                             std::int64_t to) {
+    for (int r = 0; r < p.op(o).result_count; ++r) {
+      tensors& made = of[p.op(o).result + r];
+      for (std::int64_t n = 0; n < made.size(); ++n) made.on(to)[n] = made.on(from)[n];
+    }
+  }
+  /// As much as can be held? (What is only moved is a tenth of what is computed.)
+  constexpr bool has_room(const program& p, op_id o) {
+    std::int64_t all = 0;
+    for (int r = 0; r < p.op(o).result_count; ++r)
+      all = saturating_add(all, p.type(p.op(o).result + r).shape.elements());
+    a_.steps = saturating_add(a_.steps, 1 + saturating_multiply(all, on_.count()) / 10);
+    return !stopped();
+  }
+  static constexpr void pass_on(const program& p, op_id o, values& of) {
+    const op_node& n = p.op(o);
+    for (int r = 0; r < n.result_count; ++r) of[n.result + r] = of[p.operand(o, r)];
+  }
+  constexpr void exchange(const program& p, op_id o, values& of) {
+    const op_node& n = p.op(o);
+    const collective what = p.collective_of(o);
+    for (int r = 0; r < n.result_count; ++r)
+      exchanged(a_, on_, what, of[p.operand(o, r)], of[n.result + r]).fill();
+    if (what.reduces())
+      a_.steps = saturating_add(a_.steps, saturating_multiply(of[n.result].size() * on_.count(),
+                                                              what.members(on_.mesh())));
+  }
+  constexpr void fill_starts(const program& p, op_id o, values& of) {
+    tensors& to = of[p.op(o).result];
+    layout l;
+    for (const int axis : op::shard_start::axes(p.attrs(o))) l.push_back(axis, 0);
+    for (std::int64_t d = 0; d < on_.count(); ++d) {
+      const std::int64_t n = on_.piece(l, 0, d) * op::shard_start::distance(p.attrs(o));
+      *to.on(d) = a_.convert(dtype::i64, to.type.element, integer(dtype::i64, n));
+    }
+  }
+  constexpr void compute(const program& p, op_id o, values& of, std::int64_t device) {
+    const op_node& n = p.op(o);
+    op_elements c{a_, *n.def, p.attrs(o), {}, {}, {}, {}};
+    for (const value_id v : p.operands(o)) {
+      c.types.push_back(of[v].type);
+      c.operands.push_back(of[v].on(device));
+    }
+    for (int r = 0; r < n.result_count; ++r) {
+      c.made.push_back(p.type(n.result + r));
+      c.results.push_back(of[n.result + r].on(device));
+    }
+    if (n.def->elementwise)
+      elementwise_elements(c).fill();
+    else
+      compute(c);
+  }
+  constexpr void compute(const op_elements& c) {
+    switch (c.def.id) {
+      case def<op::constant>.id:
+        return elements::constant(c);
+      case def<op::literal>.id:
+        return elements::literal(c);
+      case def<op::iota>.id:
+        return elements::iota(c);
+      case def<op::broadcast_in_dim>.id:
+        return elements::broadcast(c);
+      case def<op::transpose>.id:
+        return elements::transpose(c);
+      case def<op::reshape>.id:
+        return elements::same(c);
+      case def<op::bitcast_convert>.id:
+        return elements::bitcast(c);
+      case def<op::slice>.id:
+        return elements::slice(c);
+      case def<op::reverse>.id:
+        return elements::reverse(c);
+      case def<op::roll>.id:
+        return elements::roll(c);
+      case def<op::pad>.id:
+        return elements::pad(c);
+      case def<op::concatenate>.id:
+        return elements::concatenate(c);
+      default:
+        return combine(c);
+    }
+  }
+  constexpr void combine(const op_elements& c) {
+    switch (c.def.id) {
+      case def<op::dot_general>.id:
+        return elements::dot(c);
+      case def<op::convolution>.id:
+        return elements::convolution(c);
+      case def<op::reduce>.id:
+        return op::reduce::with_position(c.attrs) ? elements::extreme(c) : elements::reduce(c);
+      case def<op::reduce_window>.id:
+        return elements::reduce_window(c);
+      case def<op::select_and_scatter>.id:
+        return elements::select_and_scatter(c);
+      case def<op::select_and_gather>.id:
+        return elements::select_and_gather(c);
+      case def<op::cumsum>.id:
+        return elements::cumulate(c);
+      case def<op::gather>.id:
+        return elements::gather(c);
+      case def<op::scatter>.id:
+        return elements::scatterer(c).fill();
+      case def<op::dynamic_slice>.id:
+        return elements::dynamic_slice(c);
+      case def<op::dynamic_update_slice>.id:
+        return elements::dynamic_update_slice(c);
+      default:
+        return look_at_lines(c);
+    }
+  }
+  constexpr void look_at_lines(const op_elements& c) {
+    switch (c.def.id) {
+      case def<op::sort>.id:
+        return elements::sort(c);
+      case def<op::top_k>.id:
+        return elements::top_k(c);
+      case def<op::fold>.id:
+        return elements::fold(c);
+      case def<op::cholesky>.id:
+        return elements::cholesky(c);
+      case def<op::triangular_solve>.id:
+        return elements::triangular_solve(c);
+      default:
+        return function(c);
+    }
+  }
+  /// Of an op of the user's own nothing is known but that it makes the same of the same. (Of those
+  /// that are told nothing, or something else each time they run, not even that.)
+  constexpr void function(const op_elements& c) {
+    const std::uint64_t id = c.def.id;
+    stopped_ = c.def.role != op_role::compute || c.operands.empty() ||
+               id == def<op::microbatch_slice>.id || id == def<op::microbatch_sum>.id ||
+               id == def<op::microbatch_stack>.id;
+    if (stopped_) return;
+    drawing d = elements::drawing_of(c);
+    for (auto each : c.attrs) d.add(each);
+    for (std::size_t i = 0; i < c.operands.size(); ++i) {
+      for (auto extent : c.types[i].shape) d.add(extent);
+      for (std::int64_t n = 0; n < c.types[i].shape.elements(); ++n) d.add(c.operands[i][n].of);
+    }
+    const fingerprint all = d.drawn();
+    for (std::size_t r = 0; r < c.results.size(); ++r)
+      for_each_place(c.made[r].shape, [&](const place&, std::int64_t n) {
+        c.results[r][n] = a_.unknown(c.made[r].element,
+                                     drawing(2).add(all).add(static_cast<int>(r)).add(n).drawn());
+      });
+  }
+
+  // ---- Nested programs ----
+
+  constexpr void run_nested(const program& p, op_id o, values& of) {
+    switch (p.op(o).def->id) {
+      case def<op::call>.id:
+        return give(p, o, of, run(p.region(o, 0), operands(p, o, of, 0)));
+      case def<op::scan>.id:
+        return run_scan(p, o, of);
+      case def<op::while_loop>.id:
+        return run_while(p, o, of);
+      case def<op::case_of>.id:
+        return run_case(p, o, of);
+      default:
+        stopped_ = true;
+    }
+  }
+  static constexpr values operands(const program& p, op_id o, const values& of, int from) {
+    values list;
+    for (int i = from; i < p.op(o).operand_count; ++i) list.push_back(of[p.operand(o, i)]);
+    return list;
+  }
+  constexpr void give(const program& p, op_id o, values& of, const values& made) const {
+    for (int r = 0; r < p.op(o).result_count && !stopped(); ++r) of[p.op(o).result + r] = made[r];
+  }
+  constexpr void run_scan(const program& p, op_id o, values& of) {
+    const op::scan::counts k(p.attrs(o));
+    values given;
+    given.push_back(no_elements_yet({dtype::i32, {}}, on_.count()));
+    for (const tensors& each : operands(p, o, of, 0)) given.push_back(each);
+    const int sliced = 1 + k.constants + k.carried;
+    for (int j = 0; j < k.stacked; ++j)
+      of[p.op(o).result + k.carried + j] =
+          no_elements_yet(p.type(p.op(o).result + k.carried + j), on_.count());
+    for (std::int64_t i = 0; i < k.length && !stopped(); ++i) {
+      const std::int64_t at = k.reversed ? k.length - 1 - i : i;
+      for (element& each : given[0].all) each = integer(dtype::i32, at);
+      for (int s = 0; s < k.sliced; ++s)
+        given[sliced + s] = slice_of(of[p.operand(o, sliced - 1 + s)], at);
+      const values made = run(p.region(o, 0), given);
+      if (stopped()) return;
+      for (int c = 0; c < k.carried; ++c) given[1 + k.constants + c] = made[c];
+      for (int j = k.carried; j < k.carried + k.stacked; ++j)
+        put_slice(of[p.op(o).result + j], at, made[j]);
+    }
+    for (int c = 0; c < k.carried; ++c) of[p.op(o).result + c] = given[1 + k.constants + c];
+  }
+  constexpr tensors slice_of(const tensors& all, std::int64_t at) const {
+    tensors made = no_elements_yet(op::scan::slice_of(all.type), on_.count());
+    for (std::int64_t d = 0; d < on_.count(); ++d)
+      for (std::int64_t n = 0; n < made.size(); ++n)
+        made.on(d)[n] = all.on(d)[at * made.size() + n];
+    return made;
+  }
+  constexpr void put_slice(tensors& all, std::int64_t at, const tensors& slice) const {
+    for (std::int64_t d = 0; d < on_.count(); ++d)
+      for (std::int64_t n = 0; n < slice.size(); ++n)
+        all.on(d)[at * slice.size() + n] = slice.on(d)[n];
+  }
+  /// Is a scalar the same number on all devices?
+  constexpr bool is_number(const tensors& x) const {
+    for (const element& each : x.all)
+      if (!each.known || !(each == x.all[0])) return false;
+    return true;
+  }
+  constexpr void run_while(const program& p, op_id o, values& of) {
+    values carried = operands(p, o, of, 0);
+    while (!stopped()) {
+      const values holds = run(p.region(o, 0), carried);
+      if (stopped()) return;
+      if (!is_number(holds[0])) return give(p, o, of, run_unknown(p, o, carried));
+      if (holds[0].all[0].number == 0) break;
+      a_.steps += 1;
+      carried = run(p.region(o, 1), carried);
+    }
+    give(p, o, of, carried);
+  }
+
+  // A loop that runs nobody knows how often. Elements that it carries are of one class as long as
+  // nothing tells them apart: they start alike, and become alike where all of a class are alike. If
+  // classes stay what they are for a round, all elements of one are equal after each iteration.
+  // (Partition refinement; what a class is worth tells how it came to be, so those of the local
+  // loop are those of the source's. They have to stay what they are together with these.)
+
+  constexpr values run_unknown(const program& p, op_id o, const values& carried) {
+    vec<fingerprint> classes = first_classes(carried), behind;
+    for (int round = 0, rest = more_rounds; round < most_rounds; ++round) {
+      const values state = variables(carried, classes);
+      const values holds = run(p.region(o, 0), state), made = run(p.region(o, 1), state);
+      if (stopped() || !all_same(holds[0])) break;
+      const fingerprint condition = drawing(5).add(round).add(holds[0].all[0].of).drawn();
+      const vec<fingerprint> next = next_classes(classes, condition, made);
+      if (!is_source_ && is_known(condition, classes, next, behind))
+        return variables(carried, behind);
+      if (is_source_ && behind.empty() && are_stable({}, classes, next)) behind = next;
+      if (!behind.empty()) {
+        note(condition, classes, next, behind);
+        if (--rest == 0) return variables(carried, behind);
+      }
+      classes = next;
+    }
+    stopped_ = true;
+    return {};
+  }
+  /// (More rounds than the source needs, for classes of padding that the local loop alone has.)
+  static constexpr int more_rounds = 4;
+  static constexpr int most_rounds = 12;
+
+  static constexpr vec<fingerprint> first_classes(const values& carried) {
+    vec<fingerprint> list;
+    for (const tensors& each : carried)
+      for (const element& x : each.all)
+        list.push_back(drawing(6).add(static_cast<int>(each.type.element)).add(x.of).drawn());
+    return list;
+  }
+  /// A variable for each class.
+  constexpr values variables(const values& like, const vec<fingerprint>& classes) const {
+    values state = like;
+    std::size_t at = 0;
+    for (tensors& each : state)
+      for (element& x : each.all) x = a_.unknown(each.type.element, classes[at++]);
+    return state;
+  }
+  static constexpr vec<fingerprint> next_classes(const vec<fingerprint>& classes,
+                                                 const fingerprint& condition, const values& made) {
+    vec<fingerprint> list;
+    for (const tensors& each : made)
+      for (const element& x : each.all)
+        list.push_back(drawing(7).add(classes[list.size()]).add(condition).add(x.of).drawn());
+    return list;
+  }
+  /// Does each class become one, together with those that are known?
+  static constexpr bool are_stable(facts<fingerprint> after, const vec<fingerprint>& classes,
+                                   const vec<fingerprint>& next) {
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      after.add(classes[i], next[i]);
+      if (!(*after.find(classes[i]) == next[i])) return false;
+    }
+    return true;
+  }
+  constexpr void note(const fingerprint& condition, const vec<fingerprint>& classes,
+                      const vec<fingerprint>& next, const vec<fingerprint>& behind) {
+    loop_classes all;
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      all.after.add(classes[i], next[i]);
+      all.behind.add(next[i], behind[i]);
+    }
+    a_.loops.add(condition, all);
+  }
+  /// Is it one of the source's loops, and stable together with it?
+  constexpr bool is_known(const fingerprint& condition, const vec<fingerprint>& classes,
+                          const vec<fingerprint>& next, vec<fingerprint>& behind) const {
+    const loop_classes* known = a_.loops.find(condition);
+    if (known == nullptr || !are_stable(known->after, classes, next)) return false;
+    for (const fingerprint& each : next) {
+      const fingerprint* found = known->behind.find(each);
+      behind.push_back(found == nullptr ? each : *found);
+    }
+    return true;
+  }
+  constexpr void run_case(const program& p, op_id o, values& of) {
+    const tensors& which = of[p.operand(o, 0)];
+    const values given = operands(p, o, of, 1);
+    const int last = p.op(o).region_count - 1;
+    if (is_number(which)) {
+      const std::int64_t n = which.all[0].number;
+      return give(p, o, of,
+                  run(p.region(o, n < 0 || n > last ? last : static_cast<int>(n)), given));
+    }
+    if (!all_same(which) && exchanges(p, o)) {
+      stopped_ = true;
+      return;
+    }
+    values made = run(p.region(o, last), given);
+    for (int r = 0; r < last && !stopped(); ++r) choose(which, r, run(p.region(o, r), given), made);
+    give(p, o, of, made);
+  }
+  static constexpr bool all_same(const tensors& x) {
+    for (const element& each : x.all)
+      if (!(each == x.all[0])) return false;
+    return true;
+  }
+  static constexpr bool exchanges(const program& p, op_id o) {
+    for (const program& r : p.regions_of(o))
+      for (op_id inner = 0; inner < r.op_count(); ++inner)
+        if (r.op(inner).def->collective || exchanges(r, inner)) return true;
+    return false;
+  }
+  constexpr void choose(const tensors& which, int r, const values& branch, values& made) {
+    for (std::size_t i = 0; i < branch.size(); ++i)
+      for (std::int64_t d = 0; d < on_.count(); ++d) {
+        const element is =
+            a_.compare(ops::direction::eq, dtype::i32, *which.on(d), integer(dtype::i32, r));
+        for (std::int64_t n = 0; n < branch[i].size(); ++n)
+          made[i].on(d)[n] = a_.select(is, branch[i].on(d)[n], made[i].on(d)[n]);
+      }
+  }
+};
+
+}  // namespace partita::prove_detail

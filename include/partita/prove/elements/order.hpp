@@ -1,0 +1,270 @@
+/// Ops that look at whole lines of elements: sorting, extremes with their places, folds, matrices.
+#pragma once
+
+#include <partita/prove/elements/sums.hpp>
+
+namespace partita::prove_detail::elements {
+
+/// A line along one dimension.
+template <class F>
+constexpr void for_each_line(const shape& s, int dim, const F& f) {
+  shape lines = s;
+  lines[dim] = 1;
+  for_each_place(lines, [&](const place& i, std::int64_t) { f(i); });
+}
+constexpr drawing drawing_of(const op_elements& c) {
+  drawing d(c.def.id);
+  for (const auto& t : c.types) d.add(static_cast<int>(t.element));
+  return d;
+}
+
+constexpr void sort(const op_elements& c) {
+  const auto dim = static_cast<int>(c.attrs[0]);
+  const std::int64_t n = c.shape_of(0)[dim];
+  for_each_line(c.shape_of(0), dim, [&](place i) {
+    drawing d = drawing_of(c);
+    d.add(c.attrs[1]).add(c.attrs[2]);
+    for (std::size_t k = 0; k < c.operands.size(); ++k)
+      for (i[dim] = 0; i[dim] < n; ++i[dim]) d.add(c.read(static_cast<int>(k), i).of);
+    const fingerprint line = d.drawn();
+    for (std::size_t k = 0; k < c.operands.size(); ++k)
+      for (i[dim] = 0; i[dim] < n; ++i[dim]) {
+        const std::int64_t at = number_of(i, c.shape_of(0));
+        c.results[k][at] =
+            n == 1 ? c.operands[k][at]
+                   : c.a.unknown(c.made[k].element,
+                                 drawing(1).add(line).add(static_cast<int>(k)).add(i[dim]).drawn());
+      }
+  });
+}
+
+/// Pairs of a value and a position, of which the first `wanted` in some order are asked for. Those
+/// of several sets are those of all their pairs.
+class ranked_pairs {
+ public:
+  constexpr ranked_pairs(const op_elements& c, std::uint64_t order, std::int64_t wanted)
+      : c_(c), order_(drawing_of(c).add(order).drawn()), wanted_(wanted) {}
+
+  constexpr void add(const element& value, const element& position) {
+    pairs_.push_back({value, position});
+  }
+  constexpr void rank() {
+    for (std::size_t i = 0; i < pairs_.size(); ++i)
+      while (i < pairs_.size() && open(i)) {
+      }
+    sort();
+    drawing d(0x9a);
+    d.add(order_);
+    for (const auto& p : pairs_) d.add(p.value.of).add(p.position.of);
+    whole_ = d.drawn();
+  }
+  /// Number `k` of them.
+  constexpr element result(int which, int k) {
+    if (pairs_.size() == 1) return which == 0 ? pairs_[0].value : pairs_[0].position;
+    const int number = 2 * k + which;
+    const fingerprint f = collection::result(whole_, number);
+    collection made{whole_, {}, number};
+    for (const auto& p : pairs_) {
+      made.members.push_back(p.value);
+      made.members.push_back(p.position);
+    }
+    c_.a.collections.add(f, made);
+    return c_.a.unknown(c_.made[which].element, f);
+  }
+
+ private:
+  struct pair {
+    element value, position;
+    friend constexpr bool operator<(const pair& x, const pair& y) {
+      return x.value == y.value ? x.position.of < y.position.of : x.value.of < y.value.of;
+    }
+  };
+  const op_elements& c_;
+  fingerprint order_, whole_;
+  std::int64_t wanted_;
+  vec<pair> pairs_;
+
+  constexpr int find(const fingerprint& whole, int k) const {
+    for (std::size_t i = 0; i < pairs_.size(); ++i)
+      if (pairs_[i].value.of == collection::result(whole, 2 * k) &&
+          pairs_[i].position.of == collection::result(whole, 2 * k + 1))
+        return static_cast<int>(i);
+    return -1;
+  }
+  /// If pair `i` is the first of a set in the same order, and as many of it are there as can be
+  /// asked for, these become all of the set.
+  constexpr bool open(std::size_t i) {
+    const collection* found = c_.a.collections.find(pairs_[i].value.of);
+    if (found == nullptr || found->number != 0 || find(found->whole, 0) < 0) return false;
+    const collection of = *found;
+    const auto size = static_cast<std::int64_t>(of.members.size() / 2);
+    drawing d(0x9a);
+    d.add(order_);
+    for (const element& each : of.members) d.add(each.of);
+    if (!(d.drawn() == of.whole)) return false;
+    const std::int64_t needed = wanted_ < size ? wanted_ : size;
+    for (int k = 0; k < needed; ++k)
+      if (find(of.whole, k) < 0) return false;
+    for (int k = 0; k < size; ++k)
+      for (int at = find(of.whole, k); at >= 0; at = find(of.whole, k)) {
+        pairs_[at] = pairs_.back();
+        pairs_.pop_back();
+      }
+    for (std::size_t k = 0; k < of.members.size(); k += 2) add(of.members[k], of.members[k + 1]);
+    return true;
+  }
+  constexpr void sort() {
+    for (std::size_t i = 1; i < pairs_.size(); ++i)
+      for (std::size_t k = i; k > 0 && pairs_[k] < pairs_[k - 1]; --k) {
+        const pair p = pairs_[k];
+        pairs_[k] = pairs_[k - 1];
+        pairs_[k - 1] = p;
+      }
+  }
+};
+constexpr void top_k(const op_elements& c) {
+  const int dim = c.shape_of(0).rank - 1;
+  for_each_line(c.shape_of(0), dim, [&](place i) {
+    ranked_pairs all(c, 0, c.attrs[0]);
+    for (i[dim] = 0; i[dim] < c.shape_of(0)[dim]; ++i[dim]) all.add(c.read(0, i), c.read(1, i));
+    all.rank();
+    for (i[dim] = 0; i[dim] < c.attrs[0]; ++i[dim])
+      for (int which = 0; which < 2; ++which)
+        c.results[which][number_of(i, c.made[0].shape)] =
+            all.result(which, static_cast<int>(i[dim]));
+  });
+}
+constexpr void extreme(const op_elements& c) {
+  const reduced_dims dims(c.shape_of(0), c.attrs.subspan(1));
+  const bool greatest = c.attrs[0] == static_cast<int>(ops::extreme::argmax);
+  for_each_place(c.made[0].shape, [&](const place& i, std::int64_t n) {
+    ranked_pairs all(c, greatest ? 1 : 2, 1);
+    for_each_place(dims.reduced, [&](const place& k, std::int64_t) {
+      const place x = dims.whole(i, k);
+      all.add(c.read(0, x), c.read(1, x));
+    });
+    all.rank();
+    const bool none = dims.reduced.has_no_elements();
+    const element nothing[] = {
+        identity_of(greatest ? combiner::max : combiner::min, c.types[0].element),
+        small_number(c.types[1].element, 0)};
+    for (int which = 0; which < 2; ++which)
+      c.results[which][n] = none ? nothing[which] : all.result(which, 0);
+  });
+}
+
+/// Tuples of elements, in their order.
+class folded {
+ public:
+  constexpr folded(const op_elements& c, const op::fold::parts& p) : c_(c), p_(p) {
+    drawing d = drawing_of(c);
+    for (auto list : {p.identities, p.results, p.code})
+      for (auto n : list) d.add(n);
+    how_ = d.add(p.commutes ? 1 : 0).drawn();
+  }
+  /// Adds a tuple: of one that a fold of the same function made, those that it is made of.
+  constexpr void add(const element* tuple) {
+    const std::size_t n = c_.operands.size();
+    if (is_identity(tuple)) return;
+    if (const collection* found = c_.a.collections.find(tuple[0].of);
+        found != nullptr && found->number == 0) {
+      const collection of = *found;
+      bool all = whole(of.members) == of.whole;
+      for (std::size_t i = 0; i < n; ++i)
+        all = all && tuple[i].of == collection::result(of.whole, static_cast<int>(i));
+      if (all) return members_.insert_back(of.members.begin(), of.members.end());
+    }
+    members_.insert_back(tuple, tuple + n);
+  }
+  constexpr element result(int i) {
+    const std::size_t n = c_.operands.size();
+    if (members_.empty())
+      return number_of_bits(c_.types[i].element, p_.identities[static_cast<std::size_t>(i)]);
+    if (members_.size() == n) return members_[i];
+    if (i == 0 && p_.commutes) sort();
+    const fingerprint all = whole(members_), f = collection::result(all, i);
+    c_.a.collections.add(f, {all, members_, i});
+    return c_.a.unknown(c_.made[i].element, f);
+  }
+
+ private:
+  const op_elements& c_;
+  const op::fold::parts& p_;
+  fingerprint how_;
+  vec<element> members_;
+
+  constexpr fingerprint whole(const vec<element>& members) const {
+    drawing d(0xf0);
+    d.add(how_);
+    for (const element& each : members) d.add(each.of);
+    return d.drawn();
+  }
+  constexpr bool is_identity(const element* tuple) const {
+    for (std::size_t i = 0; i < c_.operands.size(); ++i)
+      if (!(tuple[i] == number_of_bits(c_.types[i].element, p_.identities[i]))) return false;
+    return true;
+  }
+  constexpr bool less(std::size_t i, std::size_t k) const {
+    const std::size_t n = c_.operands.size();
+    for (std::size_t j = 0; j < n; ++j)
+      if (!(members_[i * n + j] == members_[k * n + j]))
+        return members_[i * n + j].of < members_[k * n + j].of;
+    return false;
+  }
+  constexpr void sort() {
+    const std::size_t n = c_.operands.size();
+    for (std::size_t i = 1; i < members_.size() / n; ++i)
+      for (std::size_t k = i; k > 0 && less(k, k - 1); --k)
+        for (std::size_t j = 0; j < n; ++j) {
+          const element x = members_[k * n + j];
+          members_[k * n + j] = members_[(k - 1) * n + j];
+          members_[(k - 1) * n + j] = x;
+        }
+  }
+};
+constexpr void fold(const op_elements& c) {
+  const op::fold::parts p(c.attrs, c.operands.size());
+  const reduced_dims dims(c.shape_of(0), p.dims);
+  for_each_place(c.made[0].shape, [&](const place& i, std::int64_t n) {
+    folded all(c, p);
+    for_each_place(dims.reduced, [&](const place& k, std::int64_t) {
+      vec<element> tuple;
+      for (std::size_t o = 0; o < c.operands.size(); ++o)
+        tuple.push_back(c.read(static_cast<int>(o), dims.whole(i, k)));
+      all.add(tuple.data());
+    });
+    for (std::size_t o = 0; o < c.operands.size(); ++o)
+      c.results[o][n] = all.result(static_cast<int>(o));
+  });
+}
+
+/// Matrices in the last two dimensions, each a function of all of its elements.
+constexpr void cholesky(const op_elements& c) {
+  const shape& s = c.shape_of(0);
+  const std::int64_t size = s[s.rank - 1] * s[s.rank - 2];
+  for_each_place(c.made[0].shape, [&](const place&, std::int64_t n) {
+    drawing d = drawing_of(c);
+    d.add(c.attrs[0]).add(n % size).add(size);
+    for (std::int64_t k = n / size * size; k < (n / size + 1) * size; ++k)
+      d.add(c.operands[0][k].of);
+    c.results[0][n] = formula(d.drawn());
+  });
+}
+/// Each column (or row) by itself.
+constexpr void triangular_solve(const op_elements& c) {
+  const shape &as = c.shape_of(0), &bs = c.shape_of(1);
+  const int line = c.attrs[0] != 0 ? bs.rank - 2 : bs.rank - 1;
+  const std::int64_t matrix = as[as.rank - 1] * as[as.rank - 2],
+                     others = bs[bs.rank - 1] * bs[bs.rank - 2];
+  c.fill([&](const place& i) {
+    drawing d = drawing_of(c);
+    for (auto each : c.attrs) d.add(each);
+    const std::int64_t first = number_of(i, bs) / others * matrix;
+    for (std::int64_t k = first; k < first + matrix; ++k) d.add(c.operands[0][k].of);
+    place x = i;
+    for (x[line] = 0; x[line] < bs[line]; ++x[line]) d.add(c.read(1, x).of);
+    return formula(d.add(i[line]).drawn());
+  });
+}
+
+}  // namespace partita::prove_detail::elements

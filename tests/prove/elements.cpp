@@ -1,0 +1,255 @@
+// Proof by elements: the formulas that are equal, those that are not, and programs that claims
+// about whole tensors do not prove.
+#include <doctest/doctest.h>
+
+#include <partita/cpu.hpp>
+#include <partita/prove/prove.hpp>
+
+#include "../data.hpp"
+
+namespace pt = partita;
+
+namespace by_elements {
+
+using namespace pt::prove_detail;
+using data::str;
+using pt::dtype;
+using pt::ops::direction;
+
+constexpr auto max_of = pt::def<pt::op::maximum>.id, min_of = pt::def<pt::op::minimum>.id,
+               and_of = pt::def<pt::op::logical_and>.id, xor_of = pt::def<pt::op::logical_xor>.id;
+
+struct formulas : algebra {
+  element real(int n) { return unknown(dtype::f32, drawing(100).add(n).drawn()); }
+  element index(int n) { return unknown(dtype::i32, drawing(101).add(n).drawn()); }
+  element truth(int n) { return unknown(dtype::boolean, drawing(102).add(n).drawn()); }
+  element plus(const element& x, const element& y) { return sum(dtype::f32, x, y); }
+  element times(const element& x, const element& y) { return product(dtype::f32, x, y); }
+  element i32_plus(const element& x, int n) { return sum(dtype::i32, x, integer(dtype::i32, n)); }
+  element most(const element& x, const element& y) { return group(max_of, dtype::f32, {x, y}); }
+  element least(const element& x, const element& y) { return group(min_of, dtype::f32, {x, y}); }
+  element is(direction d, const element& x, int n) {
+    return compare(d, dtype::i32, x, integer(dtype::i32, n));
+  }
+  element clamp(const element& x, int low, int high) {
+    return group(
+        min_of, dtype::i32,
+        {group(max_of, dtype::i32, {x, integer(dtype::i32, low)}), integer(dtype::i32, high)});
+  }
+  /// x(i), of `from` to below `end`.
+  element look_up_real(const element& i, int from, int end) {
+    return look_up(dtype::i32, i, end - from,
+                   [&](std::int64_t k) { return real(from + static_cast<int>(k)); });
+  }
+};
+
+TEST_CASE("numbers are exact in both fields") {
+  for (const double v : {0.0, 1.0, -1.0, 0.5, -0.375, 3e-300, 1e300, 5e-324, 1.0 / 3}) {
+    CAPTURE(v);
+    CHECK(field::sum(field::real(v), field::real(-v)) == fingerprint{});
+    CHECK(field::sum(field::real(v), field::real(v)) ==
+          field::product(field::real(v), field::integer(2)));
+  }
+  CHECK(field::product(field::real(0.375), field::integer(8)) == field::integer(3));
+  CHECK(field::real(-7) == field::integer(-7));
+  CHECK(field::integer(INT64_MIN) == field::opposite(field::natural(std::uint64_t{1} << 63)));
+  for (const std::uint64_t n : {std::uint64_t{3}, field::p + 2, field::q + 2, ~std::uint64_t{0}})
+    CHECK(field::product(field::natural(n), field::inverse(field::natural(n))) ==
+          fingerprint{1, 1});
+  CHECK(!(integer(dtype::i64, static_cast<std::int64_t>(field::p)).of == fingerprint{}));
+}
+
+TEST_CASE("sums and products of real numbers") {
+  formulas f;
+  const element a = f.real(0), b = f.real(1), c = f.real(2), two = small_number(dtype::f32, 2);
+  CHECK(f.plus(a, f.plus(b, c)) == f.plus(f.plus(c, a), b));
+  CHECK(f.times(a, f.plus(b, c)) == f.plus(f.times(a, b), f.times(c, a)));
+  CHECK(f.difference(dtype::f32, a, b) == f.opposite(dtype::f32, f.difference(dtype::f32, b, a)));
+  CHECK(f.quotient(dtype::f32, f.times(two, a), two) == a);
+  CHECK(!(f.plus(a, b) == f.plus(a, c)));
+  CHECK(!(f.times(a, a) == a));
+  CHECK(!(f.quotient(dtype::f32, f.times(a, b), b) == a));  // b may be 0
+  CHECK(!(f.convert(dtype::f32, dtype::bf16, f.plus(a, b)) ==
+          f.plus(f.convert(dtype::f32, dtype::bf16, a), f.convert(dtype::f32, dtype::bf16, b))));
+  CHECK(f.convert(dtype::bf16, dtype::f32, a) == a);
+}
+
+TEST_CASE("extremes, flags and bits") {
+  formulas f;
+  const element a = f.real(0), b = f.real(1), c = f.real(2);
+  const auto number = [](int n) { return small_number(dtype::f32, n); };
+  CHECK(f.most(a, f.most(b, f.most(c, a))) == f.most(f.most(c, b), a));
+  CHECK(f.most(a, real(-__builtin_inf())) == a);
+  CHECK(f.least(number(4), f.most(a, number(1))) == f.most(number(1), f.least(a, number(4))));
+  CHECK(!(f.least(number(1), f.most(a, number(4))) == f.most(number(4), f.least(a, number(1)))));
+  CHECK(!(f.most(a, b) == f.least(a, b)));
+  const element p = f.truth(0), q = f.truth(1), r = f.truth(2);
+  CHECK(f.both(p, f.either(q, r)) == f.either(f.both(r, p), f.both(p, q)));
+  CHECK(f.negated(f.both(p, q)) == f.either(f.negated(q), f.negated(p)));
+  CHECK(f.both(p, p) == p);
+  CHECK(f.both(p, f.negated(p)) == integer(dtype::boolean, 0));
+  const element i = f.index(0), k = f.index(1);
+  CHECK(f.group(xor_of, dtype::i32, {i, k, i}) == k);
+  CHECK(f.group(and_of, dtype::i32, {i, k, i}) == f.group(and_of, dtype::i32, {k, i}));
+}
+
+TEST_CASE("choices by the same flag are one") {
+  formulas f;
+  const element a = f.real(0), b = f.real(1), c = f.real(2), p = f.truth(0), q = f.truth(1);
+  CHECK(f.select(p, f.select(p, a, b), c) == f.select(p, a, c));
+  CHECK(f.select(p, a, f.select(q, b, a)) == f.select(q, f.select(p, a, b), a));
+  CHECK(f.select(f.negated(p), a, b) == f.select(p, b, a));
+  CHECK(!(f.select(p, a, b) == f.select(q, a, b)));
+  // A sum of what is masked.
+  const element zero = small_number(dtype::f32, 0);
+  CHECK(f.plus(f.select(p, a, zero), f.select(p, zero, b)) == f.select(p, a, b));
+  const auto as_number = f.convert(dtype::boolean, dtype::f32, p);
+  CHECK(f.compare(direction::gt, dtype::f32, as_number, zero) == p);
+}
+
+TEST_CASE("a lookup in pieces, masked, is that in the whole") {
+  formulas f;
+  const element i = f.clamp(f.index(0), 0, 5), zero = small_number(dtype::f32, 0);
+  const auto piece = [&](int from, int end) {
+    const element own = f.i32_plus(i, -from);
+    const element here = f.both(f.is(direction::ge, own, 0), f.is(direction::lt, own, end - from));
+    return f.select(here, f.look_up_real(own, from, end), zero);
+  };
+  CHECK(f.plus(piece(0, 3), piece(3, 6)) == f.look_up_real(f.index(0), 0, 6));
+  CHECK(f.plus(piece(0, 2), f.plus(piece(4, 6), piece(2, 4))) == f.look_up_real(i, 0, 6));
+  CHECK(!(f.plus(piece(0, 3), piece(2, 6)) == f.look_up_real(i, 0, 6)));
+  CHECK(!(f.plus(piece(0, 3), piece(3, 5)) == f.look_up_real(i, 0, 6)));
+}
+
+TEST_CASE("integers wrap") {
+  formulas f;
+  const element i = f.index(0), k = f.index(1);
+  CHECK(f.is(direction::eq, f.i32_plus(i, -3), 4) == f.is(direction::eq, i, 7));
+  CHECK(!(f.is(direction::ge, f.i32_plus(i, -3), 4) == f.is(direction::ge, i, 7)));
+  const element c = f.clamp(i, 0, 100);
+  CHECK(f.is(direction::ge, f.i32_plus(c, -3), 4) == f.is(direction::ge, i, 7));
+  // A narrow sum wraps, a wide one does not.
+  const element x = f.unknown(dtype::i8, drawing(103).drawn()),
+                y = f.unknown(dtype::i8, drawing(104).drawn());
+  const auto wide = [&](const element& e) { return f.convert(dtype::i8, dtype::i32, e); };
+  CHECK(!(wide(f.sum(dtype::i8, x, y)) == f.sum(dtype::i32, wide(x), wide(y))));
+  CHECK(!(f.group(max_of, dtype::i8, {f.sum(dtype::i8, x, y), x}) ==
+          f.group(max_of, dtype::i32, {f.sum(dtype::i32, wide(x), wide(y)), wide(x)})));
+  CHECK(f.sum(dtype::u8, integer(dtype::u8, 200), integer(dtype::u8, 100)) ==
+        integer(dtype::u8, 44));
+  CHECK(
+      !(f.compare(direction::lt, dtype::i32, i, k) == f.compare(direction::le, dtype::i32, i, k)));
+  CHECK(f.compare(direction::lt, dtype::i32, i, k) == f.compare(direction::gt, dtype::i32, k, i));
+}
+
+// ---- Programs
+// ------------------------------------------------------------------------------------
+
+/// A verdict on a program of a mesh {"B":2}: layouts by input and output, `0`: along dimension 0.
+pt::verdict verdict_on(const std::string& source, const std::string& local,
+                       const std::vector<int>& inputs, const std::vector<int>& outputs,
+                       const pt::prove_options& options = {}) {
+  const pt::program p = pt::parse(source);
+  pt::device_program d;
+  d.local = pt::parse(local, d.mesh);
+  REQUIRE_MESSAGE(!p.error, str(p.error.message));
+  REQUIRE_MESSAGE(!d.local.error, str(d.local.error.message));
+  const auto layout = [](int dim) {
+    pt::layout l;
+    if (dim >= 0) l.push_back(0, dim);
+    return l;
+  };
+  for (int dim : inputs) d.inputs.push_back(layout(dim));
+  for (int dim : outputs) d.outputs.push_back(layout(dim));
+  return pt::prove(p, d, options);
+}
+const std::string on_two = " attributes {mesh = {\"B\":2}} {\n";
+
+/// Neighbours' sums around a ring, as nobody lowers them.
+std::string ring(const std::string& first, const std::string& step) {
+  return "func @main(%x: tensor<2xf32>)" + on_two + "  %a = slice(%x) {[" + first +
+         "]} : tensor<1xf32>\n"
+         "  %b = permute {" +
+         step +
+         "} <\"B\"> %a : tensor<1xf32>\n"
+         "  %c = concatenate(%x, %b) {dim=0} : tensor<3xf32>\n"
+         "  %d = slice(%c) {[1:3]} : tensor<2xf32>\n"
+         "  %y = add(%x, %d) : tensor<2xf32>\n"
+         "  return %y : tensor<2xf32>\n}\n";
+}
+TEST_CASE("right and wrong rings") {
+  const std::string source =
+      "func @main(%x: tensor<4xf32>) {\n"
+      "  %r = roll(%x) {dim=0, shift=-1} : tensor<4xf32>\n"
+      "  %y = add(%x, %r) : tensor<4xf32>\n"
+      "  return %y : tensor<4xf32>\n}\n";
+  CHECK(verdict_on(source, ring("0:1", "-1 around"), {0}, {0}).proved);
+  CHECK(!verdict_on(source, ring("1:2", "-1 around"), {0}, {0}).proved);
+  CHECK(!verdict_on(source, ring("0:1", "-1"), {0}, {0}).proved);
+  CHECK(!verdict_on(source, ring("0:1", "-1 around"), {-1}, {0}).proved);
+}
+
+TEST_CASE("loops that run nobody knows how often") {
+  const auto loop = [](const std::string& extent, const std::string& mesh, const std::string& by) {
+    const std::string t = "tensor<" + extent + "xf32>";
+    return "func @main(%x: " + t + ", %n: tensor<i32>)" + mesh +
+           "  %i, %y = while(%n, %x) do (%j: tensor<i32>, %z: " + t +
+           ") {\n"
+           "    %c = constant {3} : tensor<i32>\n"
+           "    %h = compare(%j, %c) {lt} : tensor<i1>\n"
+           "    return %h : tensor<i1>\n"
+           "  } do (%j: tensor<i32>, %z: " +
+           t +
+           ") {\n"
+           "    %c = constant {" +
+           by +
+           "} : tensor<i32>\n"
+           "    %k = add(%j, %c) : tensor<i32>\n"
+           "    %f = constant {2} : tensor<f32>\n"
+           "    %s = sine(%z) : " +
+           t +
+           "\n"
+           "    %w = multiply(%s, %f) : " +
+           t +
+           "\n"
+           "    return %k, %w : tensor<i32>, " +
+           t +
+           "\n"
+           "  } : tensor<i32>, " +
+           t +
+           "\n"
+           "  return %y : " +
+           t + "\n}\n";
+  };
+  const auto run = [&](const std::string& by) {
+    const pt::program p = pt::parse(loop("4", " {\n", "1"));
+    pt::device_program d;
+    d.local = pt::parse(loop("2", on_two, by), d.mesh);
+    REQUIRE_MESSAGE(!p.error, str(p.error.message));
+    REQUIRE_MESSAGE(!d.local.error, str(d.local.error.message));
+    d.inputs.resize(2);
+    d.outputs.resize(1);
+    d.inputs[0].push_back(0, 0);
+    d.outputs[0].push_back(0, 0);
+    return prove_by_elements(p, d, 100000).kind;
+  };
+  CHECK(run("1") == element_verdict::proved);
+  CHECK(run("2") == element_verdict::not_known);
+}
+
+TEST_CASE("more elements than allowed") {
+  const std::string source =
+      "func @main(%x: tensor<4xf32>) {\n"
+      "  %y = cumsum(%x) {dim=0} : tensor<4xf32>\n  return %y : tensor<4xf32>\n}\n";
+  const std::string local =
+      "func @main(%x: tensor<2xf32>)" + on_two +
+      "  %y = cumsum(%x) {dim=0} : tensor<2xf32>\n  return %y : tensor<2xf32>\n}\n";
+  const auto said = [&](std::int64_t most) {
+    return str(verdict_on(source, local, {0}, {0}, {.most_elements = most}).error.message);
+  };
+  CHECK(said(10).ends_with(
+      "; element by element it takes more than 10 steps (prove_options.most_elements)"));
+  CHECK(said(1000) == said(0));
+}
+
+}  // namespace by_elements
