@@ -60,6 +60,35 @@ TEST_CASE("a transformer with tied embedding, clipping and dropout, under every 
       }
 }
 
+TEST_CASE("evaluation: forward calls alone, under every order") {
+  const pt::program f = pt::trace(
+      [](const auto& p, const auto& tokens, const auto& targets, const auto& key) {
+        return pt::output("loss", tied_loss(p, tokens, targets, key));
+      },
+      pt::input("params", tied_params()), pt::input<std::int32_t, 16, 6>("tokens"),
+      pt::input<std::int32_t, 16, 6>("targets"), pt::input<std::int64_t>("key"));
+  const auto x = tied_arguments(f);
+  const pt::results expected = pt::evaluate(f, x);
+  for (const int meshes : {2, 4})
+    for (const auto* order :
+         {&pt::gpipe, &pt::gpipe_reversed, &pt::gpipe_1f1b_last, &pt::one_f_one_b, &pt::circular,
+          &pt::circular_phases, &pt::interleaved_1f1b, &pt::zb_h1, &pt::zb_h2, &pt::zb_v}) {
+      pt::failure unfit;
+      order->fits({meshes, 4, 8}, unfit);
+      if (unfit) continue;
+      CAPTURE(meshes);
+      CAPTURE(std::string(order->name));
+      const pt::pipelined p = pt::pipeline(f, topology_of(meshes), *order,
+                                           {.where = stages(4, *order, meshes),
+                                            .microbatches = 8,
+                                            .batch = {{"tokens", 0}, {"targets", 0}},
+                                            .channels = {.capacity = 16}});
+      CHECK(str(pt::prove(f, p).error.message) == "");
+      CHECK(pt::all_close(pt::emulate(p, x)[0], expected[0], 1e-5, 1e-6));
+      CHECK(pt::equal(pt::emulate(p, x), pt::emulate(p, pt::mesh_mode::threads, x)));
+    }
+}
+
 TEST_CASE("the transformer under orders drawn by lot") {
   const pt::program f = tied_training();
   REQUIRE(!f.error);
@@ -260,7 +289,15 @@ TEST_CASE("the last stage merged into one call, and forwards run again: the same
     CHECK(q.units.size() < p.units.size());
     for (const auto& u : q.units) CHECK(str(pt::verify(u.device).message) == "");
     const pt::results expected = pt::emulate(p, tied.x);
-    for (const auto& each : {q, pt::rematerialized(p), pt::rematerialized(q, {0})}) {
+    const auto pairs = [](const pt::fragment_call& a, const pt::fragment_call& b) {
+      return a.transposed == b.transposed && a.part == b.part &&
+             a.microbatch / 2 == b.microbatch / 2;
+    };
+    const pt::pipelined two = pt::merged(p, pairs),
+                        some = pt::merged(pt::rematerialized(q, {0}), pairs);
+    CHECK(two.joint_functions.size() > 0);
+    CHECK(two.collectives == p.collectives);
+    for (const auto& each : {q, pt::rematerialized(p), pt::rematerialized(q, {0}), two, some}) {
       CHECK(str(pt::prove(each).error.message) == "");
       CHECK(pt::equal(pt::emulate(each, tied.x), expected));
     }
