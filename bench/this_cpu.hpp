@@ -289,7 +289,7 @@ class cpu_calibration {
     for (const auto& p : list) error += std::abs(std::log(p.predicted(d) / p.seconds()));
     return error;
   }
-  /// What a place of a window takes, with the least mean error on convolutions.
+  /// What a line of a window takes, with the least mean error on convolutions.
   pt::device with_fitted_convolutions(const pt::device& from) const {
     pt::device best = from;
     double least = 1e300;

@@ -1,6 +1,6 @@
 """Memory of a device: our estimate beside XLA's buffer assignment for the same program.
 
-    bench_figure8 FOLDER && python bench/xla_memory.py FOLDER [--only T32,GNS] [--donated-only]
+    bench_figure8 FOLDER && python bench/xla_memory.py FOLDER [--only T32,GNS] [--donated-only] [--memory-first]
 
 XLA compiles the device-local module for its CPU backend (32 devices of the host stand for those of the mesh; nothing
 is run) and says what it allocates. As in the estimate, arguments are donated whose next state is a result of that name
@@ -8,13 +8,20 @@ and type; what counts is arguments, temporaries, and results beyond those that l
 stand arguments and temporaries of the module without donation: a lower figure, since XLA keeps temporaries in the
 buffers of results until these are made. XLA merges equal gathers, so the estimate is that of the program in which
 gathers are shared. Needs jax 0.10.
+
+`--memory-first`: XLA's CPU backend runs a program breadth first unless told otherwise, to give its threads work, so what
+needs only arguments (copies of weights in another order) lies there from the start; with this it takes the order that
+needs little memory.
 """
 import argparse
 import csv
 import os
 import re
+import sys
 
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=32"
+if "--memory-first" in sys.argv:  # flags are read when jax is imported
+    os.environ["XLA_FLAGS"] += " --xla_cpu_enable_concurrency_optimized_scheduler=false"
 os.environ["JAX_PLATFORMS"] = "cpu"
 import jax
 import numpy as np
@@ -71,6 +78,7 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--only", default="")
     parser.add_argument("--donated-only", action="store_true", help="half the time")
+    parser.add_argument("--memory-first", action="store_true", help="the order that needs little memory")
     options = parser.parse_args()
     print("| model, schedule | ours, GiB | XLA's, GiB | ours over XLA's | XLA's without donation, results not counted |\n"
           "|---|---|---|---|---|")

@@ -199,7 +199,7 @@ TEST_CASE("time of kernels: the roofline") {
   blocks.tile = 384;
   CHECK(run(product, blocks).time ==
         doctest::Approx(flops / 1e12 * (768. / 512) * (384. / 256) * (1024. + 192) / 1024));
-  // A device may copy windows into a matrix first: 9 places and 9 * 8 elements of each of 4 * 256
+  // A device may copy windows into a matrix first: 3 lines and 9 * 8 elements of each of 4 * 256
   // positions, but for taps in padding: 66 on the average.
   constexpr pt::conv_options same{.padding = pt::same_padding};
   const auto convolution =
@@ -208,8 +208,20 @@ TEST_CASE("time of kernels: the roofline") {
   pt::device copies = fast;
   copies.window = 1e-6;
   const double rows = 4 * 256, taken = run(convolution, copies).time - run(convolution, fast).time;
-  CHECK(taken == doctest::Approx(rows * (9 * 1e-6 + 4. * 66 / 1e12)));
+  CHECK(taken == doctest::Approx(rows * (3 * 1e-6 + 4. * 66 / 1e12)));
   CHECK(run(product, copies).time == run(product, fast).time);
+  // Taps that are apart are copied one by one; operands and results in another order, too.
+  constexpr pt::conv_options apart{.dilation = {1, 2}};
+  const auto dilated =
+      pt::trace([=](auto x, auto w) { return pt::conv<apart>(x, w); },
+                pt::input<float, 4, 16, 16, 8>("x"), pt::input<float, 3, 3, 8, 32>("w"));
+  const auto more = [&](const pt::program& p) { return run(p, copies).time - run(p, fast).time; };
+  CHECK(more(dilated) == doctest::Approx(4 * 14 * 12 * (9 * 1e-6 + 4. * 72 / 1e12)));
+  constexpr pt::conv_options first{.channels_first = true};
+  const auto channels =
+      pt::trace([=](auto x, auto w) { return pt::conv<first>(x, w); },
+                pt::input<float, 4, 8, 16, 16>("x"), pt::input<float, 32, 8, 1, 1>("w"));
+  CHECK(more(channels) == doctest::Approx(2 * 4. * (4 * 256 * 8 + 8 * 32 + 4 * 256 * 32) / 1e12));
   // A loop takes its trips.
   const auto loop = pt::trace(
       [](auto a, auto b) {

@@ -50,8 +50,9 @@ struct device {
   std::int64_t tile =
       128;            ///< products are made of blocks of this size; smaller ones are filled up
   double kernel = 0;  ///< seconds that each kernel takes before it does anything
-  /// Seconds for each place of a window that is copied into the matrix of a product first, beside
-  /// its bytes; 0: convolutions read windows where they lie.
+  /// Seconds for each line of elements under a window that is copied into the matrix of a product
+  /// first, beside its bytes and those of operands that lie in another order; 0: convolutions read
+  /// windows where they lie.
   double window = 0;
   // What large products, long streams and long messages attain of the above.
   double product_part = 1, memory_part = 1, link_part = 1;

@@ -67,12 +67,15 @@ constexpr double product_efficiency(const product_shape& p, const device& d) {
   return filled(p.m, d.tile) * filled(p.n, d.tile) * (k / (k + tile / 2)) * d.product_part;
 }
 
-/// Seconds that it takes to put the rows of a product together, where a device does that.
+/// Seconds that it takes to bring operands into order and to put the rows of a product together,
+/// where a device does that.
 constexpr double gathering_seconds(const product_shape& p, dtype element, const device& d) {
-  if (p.places == 0 || d.window == 0) return 0;
-  const double bytes = static_cast<double>(p.k) * static_cast<double>(size_of(element));
-  const double row = static_cast<double>(p.places) * d.window + bytes / d.stream();
-  return static_cast<double>(p.batch) * static_cast<double>(p.m) * row;
+  if (d.window == 0) return 0;
+  const double size = static_cast<double>(size_of(element)) / d.stream();
+  const double order = 2 * static_cast<double>(p.moved) * size;
+  if (p.pieces == 0) return order;
+  const double row = static_cast<double>(p.pieces) * d.window + static_cast<double>(p.k) * size;
+  return order + static_cast<double>(p.batch) * static_cast<double>(p.m) * row;
 }
 /// Seconds that a product takes at the device's peak, and as its shape lets it.
 struct product_seconds {

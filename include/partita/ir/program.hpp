@@ -85,10 +85,11 @@ struct cost_context {
 };
 
 /// What a product of matrices, or what is run as one, consists of: `batch` products of m x k with
-/// k x n. Without a batch it is none. Rows of m x k are `places` pieces of a larger operand each:
-/// of a convolution, what lies under the taps of a window; 0: they are there as they are.
+/// k x n. Without a batch it is none. Rows of m x k are `pieces` of a larger operand each: of a
+/// convolution, the lines of elements that lie under a window; 0: they are there as they are.
+/// `moved`: elements of operands and result that lie in another order than such a product has them.
 struct product_shape {
-  std::int64_t batch = 0, m = 0, n = 0, k = 0, places = 0;
+  std::int64_t batch = 0, m = 0, n = 0, k = 0, pieces = 0, moved = 0;
 };
 
 /// What an op is to the engine: most compute; the others carry names and loops.

@@ -217,9 +217,12 @@ struct convolution {
         r.batch_groups > 1 ? ls[r.lhs[0]] / c.result.shape[r.result[0]] : r.feature_groups(ls, rs);
     if (groups == 0 || outputs < groups) return {};
     const std::int64_t n = outputs / groups, taps = flops(c) / all / 2;  // but those in padding
-    std::int64_t places = 1;
-    for (int d = 0; d < r.spatial; ++d) places = saturating_multiply(places, rs[r.rhs[2 + d]]);
-    return {groups, all / outputs, n, taps > 0 ? taps : 1, places > 1 ? places : 0};
+    return {groups,
+            all / outputs,
+            n,
+            taps > 0 ? taps : 1,
+            lines_under_window(r, ls, rs),
+            moved(r, ls, rs, all)};
   }
   static constexpr std::int64_t flops(const cost_context& c) {
     const shape& ls = c.operands[0].shape;
@@ -249,6 +252,34 @@ struct convolution {
   }
 
  private:
+  /// Of elements that lie side by side: all along the last dimension, where no taps are apart. 0: a
+  /// window is one element, in its place.
+  static constexpr std::int64_t lines_under_window(const roles& r, const shape& ls,
+                                                   const shape& rs) {
+    bool trivial = true;
+    std::int64_t lines = 1;
+    for (int d = 0; d < r.spatial; ++d) {
+      const window_dim& w = r.window.at[d];
+      const bool side_by_side = d == r.spatial - 1 && w.dilation == 1 && w.base_dilation == 1 &&
+                                ls[r.lhs[1]] == rs[r.rhs[0]];
+      if (!side_by_side) lines = saturating_multiply(lines, rs[r.rhs[2 + d]]);
+      trivial = trivial && w.trivial();
+    }
+    return trivial ? 0 : lines;
+  }
+  /// Elements of operands and result that do not lie as (batch, spatial..., feature), of weights
+  /// (spatial..., input, output).
+  static constexpr std::int64_t moved(const roles& r, const shape& ls, const shape& rs,
+                                      std::int64_t results) {
+    bool left = r.lhs[0] == 0, right = true, result = r.result[0] == 0;
+    for (int d = 0; d < r.spatial; ++d) {
+      left = left && r.lhs[2 + d] == 1 + d;
+      right = right && r.rhs[2 + d] == d && !(r.window.at[d].reversed && rs[r.rhs[2 + d]] > 1);
+      result = result && r.result[2 + d] == 1 + d;
+    }
+    right = right && r.rhs[0] == r.spatial;
+    return (left ? 0 : ls.elements()) + (right ? 0 : rs.elements()) + (result ? 0 : results);
+  }
   static constexpr bool permutation(const std::int64_t* a, int n) {
     bool seen[max_rank] = {};
     for (int i = 0; i < n; ++i) {

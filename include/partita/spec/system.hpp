@@ -276,7 +276,7 @@ class system_lines {
 /// flops 61.5 TFLOP/s     # of products, of all types; flops.f16 123 TFLOP/s: of one
 /// vector 2 TFLOP/s       # elementwise operations
 /// kernel 3 us            # before a kernel does anything
-/// window 3 ns            # for each place of a convolution's windows, where these are copied
+/// window 3 ns            # for each line of a convolution's windows, where these are copied
 /// attained.products 0.8  # the part of the peak that programs attain; attained.memory, .links
 /// tile 128               # products are made of blocks of so many rows and columns
 /// link M 70 GB/s 1 us    # axis, bytes that a device sends along it, latency; then ring or torus
