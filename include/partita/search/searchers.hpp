@@ -244,7 +244,7 @@ struct exchange_search {
 /// Source    iterated local search: Lourenco, Martin, Stuetzle, Handbook of Metaheuristics, 2003
 struct neighbor_search {
   double share = 0.25;  ///< of the budget that is left
-  int drawn = 16;       ///< actions that are tried at one place, before the next one
+  int drawn = 16;       ///< actions that are tried at one place, before the next one; 0: none
 
   constexpr void operator()(environment& e) const;
 };
@@ -261,7 +261,7 @@ class neighbor_walk {
     way_ = way;
     e_.go_to(way_);
     now_ = e_.cost();
-    while (!over() && (try_akin() || try_drawn())) {
+    while (!over() && (try_akin() || (options_.drawn > 0 && try_drawn()))) {
     }
   }
 
