@@ -192,6 +192,17 @@ constexpr auto greedy_step = [] {
 static_assert(pt::check<greedy_step>.collectives == pt::collectives{.all_gather = 2});
 static_assert(pt::check<greedy_step>.collective_bytes == 2 * 3 * 6 * 4);
 
+// Who wants shares of the result gets his own, as of a sum by a reduce-scatter: of 8 elements three
+// quarters are sent.
+constexpr auto share_step = [] {
+  return pt::partition(
+      pt::trace([](auto z, auto w) { return std::get<0>(pt::max_with_position<1>(z)) * w; },
+                pt::input<float, 8, 16>("z"), pt::input<float, 8>("w")),
+      four, schedule(manual("M", {{"z", 1}, {"w", 0}})));
+};
+static_assert(pt::check<share_step>.collectives == pt::collectives{.all_to_all = 2});
+static_assert(pt::check<share_step>.collective_bytes == 2 * 8 * 4 * 3 / 4);
+
 }  // namespace
 
 TEST_CASE("the greatest element and where it is, of pieces") {
@@ -203,7 +214,9 @@ TEST_CASE("the greatest element and where it is, of pieces") {
   CHECK(check(p, both, schedule(columns, more)) == pt::collectives{.all_gather = 4});
   CHECK(check(p, both, schedule(batch, columns)) == pt::collectives{.all_gather = 4});
   const auto of_integers = pt::trace(both_ways, pt::input<std::uint8_t, 4, 8>("z"));
-  CHECK(check(of_integers, four, schedule(columns)) == pt::collectives{.all_gather = 4});
+  // (Four rows can be shared out; of the values nobody wants all.)
+  CHECK(check(of_integers, four, schedule(columns)) ==
+        pt::collectives{.all_gather = 2, .all_to_all = 4});
   // Of equal values the first, and NaN before every number.
   const auto r = greedy_step();
   pt::array z(pt::tensor_type{dtype::f32, {6, 16}});
@@ -230,7 +243,9 @@ static_assert(pt::check<beam_step>.collectives == pt::collectives{.all_gather = 
 static_assert(pt::check<beam_step>.collective_bytes == 2 * 3 * 6 * 2 * 4);
 
 // The best two of 32 experts, which are sharded with the columns of the gate: the scores stay where
-// they are. So does the derivative, which puts cotangents where the scores are.
+// they are. So does the derivative, which puts cotangents where the scores are. Each device gets
+// two rows of the pairs of all pieces, and the others get what it makes of them: of 8 x 2 elements
+// of 4 bytes three quarters, twice. (Gathering all pairs would send 2 * 3 * 8 * 2 * 4 bytes.)
 constexpr auto route = [](auto x, auto gate) {
   const auto loss = [&](auto g) {
     const auto [values, positions] = pt::top_k<2>(pt::matmul(x, g));
@@ -243,8 +258,9 @@ constexpr auto route_step = [] {
       pt::trace(route, pt::input<float, 8, 4>("x"), pt::input<float, 4, 32>("gate")), four,
       schedule(manual("M", {{"gate", 1}})));
 };
-static_assert(pt::check<route_step>.collectives == pt::collectives{.all_gather = 2});
-static_assert(pt::check<route_step>.collective_bytes == 2 * 3 * 8 * 2 * 4);
+static_assert(pt::check<route_step>.collectives ==
+              pt::collectives{.all_gather = 2, .all_to_all = 2});
+static_assert(pt::check<route_step>.collective_bytes == 4 * 8 * 2 * 4 * 3 / 4);
 
 }  // namespace
 
@@ -269,7 +285,8 @@ TEST_CASE("the k greatest elements and where they are, of pieces") {
   CHECK(check(short_pieces, four, schedule(columns)) == whole);
   CHECK(check(pt::trace(greatest, pt::input<float, 6, 24>("z")), both, schedule(columns, more)) ==
         pt::collectives{.all_gather = 3});
-  CHECK(check(route_step().source, four, schedule(manual("M", {{"gate", 1}}))) == pairs);
+  CHECK(check(route_step().source, four, schedule(manual("M", {{"gate", 1}}))) ==
+        route_step().collectives);
   // Of equal values the first, and NaN before every number.
   const auto beam = beam_step();
   pt::array z(pt::tensor_type{dtype::f32, {6, 32}});
@@ -504,7 +521,7 @@ TEST_CASE("reductions by a function of one's own, of pieces") {
   const auto both_cut = manual("M", {{"z", 1}, {"u", 1}}),
              batch = manual("B", {{"z", 0}, {"u", 0}});
   const auto more = manual("B", {{"z", 1}, {"u", 1}});
-  CHECK(check(maps, four, schedule(both_cut)) == pt::collectives{.all_gather = 2});
+  CHECK(check(maps, four, schedule(both_cut)) == pt::collectives{.all_gather = 2, .all_to_all = 2});
   CHECK(check(maps, both, schedule(both_cut, batch)) == pt::collectives{.all_gather = 2});
   CHECK(check(maps, both, schedule(both_cut, more)) == pt::collectives{.all_gather = 2});
   // In any order where the function commutes, else along the first dimension alone.

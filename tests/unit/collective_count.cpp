@@ -112,6 +112,24 @@ pt::program products() {
                    pt::input<float, 12, 4>("z"), pt::input<float, 12, 8>("w"));
 }
 
+struct later {
+  static constexpr double identity = 0;
+  static constexpr bool commutes = false;
+  constexpr auto operator()(auto a, auto b) const { return a + b * 0; }
+};
+/// What is made of pieces is operands again: exchanged, or gathered; of some results the uses want
+/// shares, others are not used.
+pt::program again() {
+  const auto f = [](auto x, auto w) {
+    const auto [least, at] = pt::min_with_position<1>(x);
+    const auto [best, places] = pt::top_k<2>(x);
+    const auto z = pt::fold<later, 1>(x * x);
+    return std::tuple{z * w - least, at, pt::transpose<1, 0>(best) + 1, pt::fold<later, 0>(x),
+                      pt::fold<later, 0, 1>(pt::tanh(x))};
+  };
+  return pt::trace(f, pt::input<float, 24, 16>("x"), pt::input<float, 24>("w"));
+}
+
 /// Numbers that look random; the same on every machine.
 struct numbers {
   std::uint64_t state;
@@ -228,8 +246,8 @@ std::int64_t work_of_tactics(int n) {
 TEST_CASE("what is counted after each change is what the whole lowering has") {
   const pt::mesh meshes[] = {{{"A", 2}, {"B", 4}}, {{"A", 8}}, {{"A", 2}, {"B", 1}, {"C", 3}}};
   int done = 0;
-  for (const auto& p :
-       {training_step(), accumulated(), nested(), movement(), turned(), borders(), products()})
+  for (const auto& p : {training_step(), accumulated(), nested(), movement(), turned(), borders(),
+                        products(), again()})
     for (const auto& mesh : meshes)
       for (std::uint64_t seed = 1; seed <= 12; ++seed) done += check_actions(p, mesh, seed);
   CHECK(done > 1000);

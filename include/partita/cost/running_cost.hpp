@@ -64,7 +64,10 @@ class running_books : public running_steps {
     const double produced = bytes(v, made);
     double now = produced;
     const layout have = finish([&](const collective& what, const layout& after) {
-      seconds += seconds_of(what, now);
+      // (A share is what the gather makes whole.)
+      const bool shared = what.kind == collective::all_gather;
+      const double given = shared ? now / static_cast<double>(what.members(c_.mesh)) : now;
+      seconds += seconds_of(what, given);
       before = produced;
       now = bytes(v, after);
     });
@@ -98,11 +101,11 @@ class running_books : public running_steps {
   }
   constexpr void op(op_id o, const spmd_detail::local_layouts&) {
     again_[o] = 0;
-    if (const collective again = spmd_detail::gather_again(c_, o); again.axes.count > 0)
-      for (int r = 0; r < c_.p.ops[o].result_count; ++r) {
-        const value_id v = c_.p.ops[o].result + r;
-        again_[o] += seconds_of(again, bytes(v, layouts_->sums.made(v)));
-      }
+    const auto again = layouts_->exchange_again(o);
+    for (int r = 0; r < c_.p.ops[o].result_count && again.first.axes.count > 0; ++r) {
+      const value_id v = c_.p.ops[o].result + r;
+      again_[o] += seconds_of(again.first, bytes(v, layouts_->sums.made(v)));
+    }
     if (const collective carry = spmd_detail::gather_carry(c_, o); carry.axes.count > 0) {
       const value_id v = c_.p.ops[o].result;
       const layout& made = layouts_->sums.made(v);

@@ -28,6 +28,7 @@ struct collective_books {
     of_op_.clear();
     users_.clear();
     again_.clear();
+    exchanged_.clear();
     for (int k = 0; k < kinds; ++k) {
       written[k] = 0;
       times[k] = {};
@@ -38,6 +39,7 @@ struct collective_books {
     ways_.resize(c_.p.operand_list.size());
     of_op_.resize(c_.p.ops.size(), -1);
     again_.resize(c_.p.ops.size(), 0);
+    exchanged_.resize(c_.p.ops.size(), 0);
   }
   template <class Finish>
   constexpr void value(value_id v, const Finish& finish) {
@@ -46,12 +48,14 @@ struct collective_books {
     finish([&](const collective& what, const layout&) {
       now.scatters = now.scatters || what.kind == collective::reduce_scatter;
       now.reduces = now.reduces || what.kind == collective::all_reduce;
+      now.gathers = now.gathers || what.kind == collective::all_gather;
     });
     ending& before = endings_[v];
-    if (before.scatters == now.scatters && before.reduces == now.reduces) return;
+    if (before == now) return;
     const std::int64_t runs = trips(c_.nested.value_scope[v]);
     change(collective::reduce_scatter, before.scatters, now.scatters, runs);
     change(collective::all_reduce, before.reduces, now.reduces, runs);
+    change(collective::all_gather, before.gathers, now.gathers, runs);
     before = now;
   }
   template <class Bring>
@@ -71,15 +75,13 @@ struct collective_books {
     change(collective::permute, before.permutes, now.permutes, runs);
     before = now;
   }
-  /// The permutes of halos, the gathers of what is reduced again or carried.
+  /// The permutes of halos, what is sent of what is reduced again or carried.
   constexpr void op(op_id o, const spmd_detail::local_layouts& layouts) {
-    const int gathers = spmd_detail::gather_again(c_, o).axes.count > 0
-                            ? c_.p.ops[o].result_count
-                            : spmd_detail::gather_carry(c_, o).axes.count > 0;
-    if (int& before = again_[o]; before != gathers) {
-      change(collective::all_gather, before, gathers, trips(c_.nested.scope[o]));
-      before = gathers;
-    }
+    const spmd_detail::again_exchange again = layouts.exchange_again(o);
+    const int results = again.first.axes.count > 0 ? c_.p.ops[o].result_count : 0;
+    const int gathers = again.shares() ? 0 : results;
+    count_again(collective::all_gather, again_[o], gathers + carries(o), o);
+    count_again(collective::all_to_all, exchanged_[o], results - gathers, o);
     if (of_op_[o] < 0 && !c_.has_halo(o)) return;
     vec<int> now;
     spmd_detail::for_each_halo_message(c_, layouts.sums, numbers_, o,
@@ -94,9 +96,11 @@ struct collective_books {
 
     friend constexpr bool operator==(const way&, const way&) = default;
   };
-  /// What finishes a sum.
+  /// What finishes a sum, or gathers shares.
   struct ending {
-    bool scatters = false, reduces = false;
+    bool scatters = false, reduces = false, gathers = false;
+
+    friend constexpr bool operator==(const ending&, const ending&) = default;
   };
 
   const core_program& c_;
@@ -107,6 +111,16 @@ struct collective_books {
   vec<int> of_op_;        ///< by op: its place in that list, or -1
   vec<int> users_;        ///< by border: by how many ops it is needed
   vec<int> again_;        ///< by op: gathers of its results
+  vec<int> exchanged_;    ///< by op: exchanges of its results
+
+  constexpr int carries(op_id o) const {
+    return spmd_detail::gather_carry(c_, o).axes.count > 0 ? 1 : 0;
+  }
+  constexpr void count_again(collective::kind_type kind, int& before, int now, op_id o) {
+    if (before == now) return;
+    change(kind, before, now, trips(c_.nested.scope[o]));
+    before = now;
+  }
 
   /// The borders of an op; each is sent as long as some op needs it.
   constexpr void need(op_id o, vec<int>&& now) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include <partita/op/fold.hpp>
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/halo_numbers.hpp>
 #include <partita/spmd/lowered.hpp>
@@ -16,6 +17,28 @@
 
 namespace partita::spmd_detail {
 
+/// What gathers the results of an op whose loops give operands again; without axes if none does.
+constexpr collective gather_again(const core_program& c, op_id o) {
+  collective what;
+  what.kind = collective::all_gather;
+  const factor* const factors = c.map.factors_of(o);
+  for (const auto& l : c.nest_of(o))
+    if (l.factor != any_factor && factors[l.factor].again && c.mesh.size(l.axis) > 1)
+      what.axes.push_back(l.axis, c.map.operand_dim(factors[l.factor], 0));
+  return what;
+}
+
+/// How what an op makes of pieces is put together, where that is operands again: all devices gather
+/// it and reduce it; or each gets its share of all pieces, reduces that, and what comes of it is
+/// gathered where it is needed whole.
+///
+/// Of n devices and r bytes per piece, a device sends (n - 1) r or 2 (n - 1) r / n: the latter
+/// where that is less, and some other dimension can be shared out.
+struct again_exchange {
+  collective first, last;  ///< without axes: none
+  constexpr bool shares() const { return last.axes.count > 0; }
+};
+
 /// `rules`: those of the passes that are part of the lowering.
 class local_layouts {
  public:
@@ -24,8 +47,11 @@ class local_layouts {
 
   pending_sums sums;  ///< to be found before anything is asked; says how values lie
 
-  /// Is there no sum to be finished behind the op that makes a value?
-  constexpr bool finished(value_id v) const { return sums.of(c_.p.producers[v]).bits == 0; }
+  /// Is there no sum to be finished behind the op that makes a value, nor a share to be gathered?
+  constexpr bool finished(value_id v) const {
+    const op_id o = c_.p.producers[v];
+    return sums.of(o).bits == 0 && !(may_share(o) && exchange_again(o).shares());
+  }
   /// Finishes the sum of a value, which lies as it is made, behind the op that makes it, unless the
   /// op that uses it does; gives how the value lies then. Calls emit(collective, layout behind it).
   ///
@@ -35,6 +61,9 @@ class local_layouts {
   template <class Emit>
   constexpr layout finish(value_id v, layout have, const Emit& emit) const {
     const op_id o = c_.p.producers[v];
+    if (may_share(o))
+      if (const again_exchange x = exchange_again(o); x.shares())
+        return finish_share(v, x, have, emit);
     axis_set left = sums.of(o);
     if (left.empty() || sums.left_to_its_use(v)) return have;
     if (c_.p.is(o, op_role::wire) && sums.pending(v).empty()) return have;
@@ -72,6 +101,24 @@ class local_layouts {
     if (!left.empty()) emit(all_reduce(what.combine, left), have);
     return have;
   }
+  /// What puts together what an op makes of pieces. A dimension that all uses of a result slice is
+  /// shared out, if there is one.
+  constexpr again_exchange exchange_again(op_id o) const {
+    again_exchange x;
+    x.first = gather_again(c_, o);
+    if (x.first.members(c_.mesh) <= 2) return x;
+    const factor* const factors = c_.map.factors_of(o);
+    again_exchange found = x;
+    for (int f = 0; f < c_.map.ops[o].count; ++f) {
+      if (!can_share(o, factors[f], x)) continue;
+      const again_exchange each = shared(factors[f], x);
+      if (!found.shares()) found = each;
+      const value_id v = c_.p.op(o).result;
+      for (int r = 0; r < c_.p.op(o).result_count; ++r)
+        if (!c_.uses(v + r).empty() && keeps_share(v + r, each, sums.made(v + r))) return each;
+    }
+    return found;
+  }
   constexpr collective all_reduce(combiner combine, axis_set axes) const {
     collective what;
     what.kind = collective::all_reduce;
@@ -102,6 +149,57 @@ class local_layouts {
   const core_program& c_;
   passes rules_;
   known_ways ways_;
+
+  /// (Few ops may: of most nothing need be looked at.)
+  constexpr bool may_share(op_id o) const {
+    const op_node& n = c_.p.ops[o];
+    return n.def->role == op_role::compute && sums.view().nests[o].count > 0 &&
+           (n.result_count > 1 || n.def->id == def<op::fold>.id);
+  }
+  constexpr bool can_share(op_id o, const factor& f, const again_exchange& x) const {
+    const value_id v = c_.p.op(o).result;
+    if (f.again || f.result_dim == no_dim || c_.map.operand_dim(f, 0) == no_dim) return false;
+    const shape made = sums.made(v).local(c_.p.type(v).shape, c_.mesh);
+    return made[f.result_dim] % x.first.members(c_.mesh) == 0;
+  }
+  constexpr again_exchange shared(const factor& f, const again_exchange& gather) const {
+    again_exchange x;
+    x.first.kind = collective::all_to_all;
+    bool several = false;
+    for (const auto& e : gather.first.axes) {
+      x.first.axes.push_back(e.axis, c_.map.operand_dim(f, 0));
+      x.last.axes.push_back(e.axis, f.result_dim);
+      several = several || e.dim != gather.first.axes[0].dim;
+    }
+    if (several) {
+      x.first.from = gather.first.axes;
+    } else {
+      x.first.gathered = gather.first.axes[0].dim;
+      x.first.sliced = c_.map.operand_dim(f, 0);
+    }
+    return x;
+  }
+  /// Do all uses of a result slice it as it is shared out, or are there none?
+  constexpr bool keeps_share(value_id v, const again_exchange& x, layout have) const {
+    if (c_.returned[v] || (!sums.sent.empty() && sums.sent[v] != 0)) return false;
+    if (c_.uses(v).empty()) return true;
+    if (!rules_.to_all_to_all) return false;
+    for (const auto& e : x.last.axes) {
+      if (sliced_next(v, have, e.axis, false) != e.dim) return false;
+      have.push_back(e.axis, e.dim);
+    }
+    return true;
+  }
+  template <class Emit>
+  constexpr layout finish_share(value_id v, const again_exchange& x, layout have,
+                                const Emit& emit) const {
+    if (!keeps_share(v, x, have)) {
+      emit(x.last, have);
+      return have;
+    }
+    for (const auto& e : x.last.axes) have.push_back(e.axis, e.dim);
+    return have;
+  }
 
   /// Where a value is sent to a mesh on which an axis is smaller it may not divide it here.
   constexpr bool divides(value_id v, const layout& have, int dim, int axis) const {
@@ -168,17 +266,6 @@ constexpr void for_each_halo_message(const core_program& c, const pending_sums& 
           });
       now[k] = numbers.extended(now[k], h, k, halo_fill(c, o, h.cut.ranges[k]));
     }
-}
-
-/// What gathers the results of an op whose loops give operands again; without axes if none does.
-constexpr collective gather_again(const core_program& c, op_id o) {
-  collective what;
-  what.kind = collective::all_gather;
-  const factor* const factors = c.map.factors_of(o);
-  for (const auto& l : c.nest_of(o))
-    if (l.factor != any_factor && factors[l.factor].again && c.mesh.size(l.axis) > 1)
-      what.axes.push_back(l.axis, c.map.operand_dim(factors[l.factor], 0));
-  return what;
 }
 
 /// What gathers the totals of pieces along a dimension in which an op carries; without axes if none

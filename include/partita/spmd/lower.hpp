@@ -326,15 +326,19 @@ class lowering {
     for (int r = 0; r < n.result_count; ++r)
       local_[n.result + r] = copy.renamed[work.p.outputs[r].value];
   }
-  /// What an op made of pieces is gathered, and is its operands again.
+  /// What an op made of pieces is gathered or exchanged, and is its operands again.
   constexpr void reduce_again(op_id o) {
-    const collective what = gather_again(c_, o);
+    again_exchange exchange;
+    if constexpr (Rules::shares)
+      exchange = rules_.layouts.exchange_again(o);
+    else
+      exchange.first = gather_again(c_, o);
+    const collective& what = exchange.first;
     if (what.axes.count == 0) return;
     const op_node& n = c_.p.ops[o];
     const shape one =
         c_.map.again_shape(o, out().type(operands_[0]).shape, out().type(local_[n.result]).shape);
-    shape all = one;
-    for (const auto& e : what.axes) all[e.dim] *= c_.mesh.size(e.axis);
+    const shape all = what.after(one, c_.mesh);
     operands_.clear();
     for (int r = 0; r < n.result_count; ++r) {
       const value_id v = n.result + r;
@@ -347,7 +351,17 @@ class lowering {
       note(what, collective_reason::again, v, o, out().type(x).bytes());
     }
     append_copy(out(), c_.p, o, operands_, c_.p.attrs(o));
+    if (exchange.shares()) return append_shares(o, exchange);
     for (int r = 0; r < n.result_count; ++r) append_local(n.result + r);
+  }
+  /// The results of an op, of which each device has made its share.
+  constexpr void append_shares(op_id o, const again_exchange& exchange) {
+    const op_node& n = c_.p.ops[o];
+    for (value_id v = n.result; v < n.result + n.result_count; ++v) {
+      layout share = have_[v];
+      for (const auto& e : exchange.last.axes) share.push_back(e.axis, e.dim);
+      local_[v] = out().append_result(local_type(v, share));
+    }
   }
   /// A piece lacks what those before it are, combined: their totals are gathered.
   constexpr void add_carry(op_id o) {
@@ -444,7 +458,9 @@ class lowering {
   }
   /// Finishes a sum by a collective, which stands for the value then.
   constexpr void finish_by(const collective& what, value_id v, op_id o, const layout& after) {
-    local_[v] = emit(what, local_[v], v, o, collective_reason::sum_finished, after);
+    const auto reason = what.kind == collective::all_gather ? collective_reason::again
+                                                            : collective_reason::sum_finished;
+    local_[v] = emit(what, local_[v], v, o, reason, after);
   }
   /// Brings a value from the layout it has into the layout an op needs.
   /// `gives`: that op makes it, and gives it so.
@@ -469,6 +485,7 @@ class lowering {
 
 /// Slices are fused with gathers and reductions; types of arguments and results are local.
 struct fused_rules {
+  static constexpr bool shares = true;  ///< are results left to `finish` as devices' shares?
   local_layouts layouts;
 
   constexpr fused_rules(const core_program& c, const passes& options) : layouts(c, options) {
@@ -503,6 +520,7 @@ struct fused_rules {
 /// Every op for itself, as in section 6.1: arguments, results and what enters or leaves a nested
 /// program are whole; what leaves its group of loops is summed and gathered at once.
 struct mechanical_rules {
+  static constexpr bool shares = false;
   local_layouts layouts;
   vec<int> group;
 
