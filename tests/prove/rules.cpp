@@ -1124,3 +1124,47 @@ TEST_CASE("rules: what runs along the same elements is not the same everywhere")
   CHECK(does(program("1:2"), program("1:2")));
   CHECK_FALSE(does(program("1:2"), program("2:3")));
 }
+
+TEST_CASE("rules: a flag decides what it decides in that op") {
+  const auto with = [](const std::string& op, const std::string& flag) {
+    return "(%x: tensor<4xi32>)\n  %n = constant {1} : tensor<4xi32>\n"
+           "  %a = compare(%x, %n) {lt} : tensor<4xi1>\n  %b = compare(%n, %n) {" +
+           flag + "} : tensor<4xi1>\n  %y = " + op + "(%a, %b) : tensor<4xi1>\n" +
+           "  return %y : tensor<4xi1>\n";
+  };
+  for (const std::string flag : {"lt", "le"})  // false, true
+    for (const std::string op : {"and", "or", "xor", "minimum", "maximum", "add", "multiply"}) {
+      CAPTURE(op);
+      CAPTURE(flag);
+      CHECK(does(with(op, flag), with(op, flag)));
+      const std::string same = op == "and" ? "minimum" : op == "or" ? "maximum" : op;
+      for (const std::string other : {"minimum", "maximum", "xor"})
+        if (op != "add" && op != "multiply" && other != same)
+          CHECK_FALSE(does(with(op, flag), with(other, flag)));
+    }
+  CHECK(does(with("and", "lt"), with("minimum", "lt")));
+  CHECK(does(with("or", "le"), with("maximum", "le")));
+  CHECK_FALSE(does(with("and", "lt"), with("add", "lt")));
+}
+
+TEST_CASE("rules: what is combined in order, of elements in another order") {
+  const std::string exchanged =
+      "(%x: tensor<4xi32>)\n  %s = reshape(%x) : tensor<2x2xi32>\n"
+      "  %t = transpose(%s) {dims=[1, 0]} : tensor<2x2xi32>\n  %u = reshape(%t) : tensor<4xi32>\n";
+  const std::string back =
+      "  %v = reshape(%y) : tensor<2x2xi32>\n  %w = transpose(%v) {dims=[1, 0]} : tensor<2x2xi32>\n"
+      "  %z = reshape(%w) : tensor<4xi32>\n  return %z : tensor<4xi32>\n";
+  for (const std::string how : {"", ", reverse", ", exclusive"}) {
+    const std::string op = ") {dim=0" + how + "} : tensor<4xi32>\n";
+    const std::string plain =
+        "(%x: tensor<4xi32>)\n  %y = cumsum(%x" + op + "  return %y : tensor<4xi32>\n";
+    CHECK(does(plain, plain));
+    CHECK_FALSE(does(plain, exchanged + "  %y = cumsum(%u" + op + back));
+  }
+  const std::string steps =
+      ") {dims=[0], identity=[1, 0], results=[4, 6], steps=[6, -1, 2, 2, 0, 0, 6, -1, 2, 2, 1, 0, "
+      "4, -1, 2, 5, 3, 0]} : tensor<i32>, tensor<i32>\n  return %z : tensor<i32>\n";
+  const std::string plain = "(%x: tensor<4xi32>)\n  %y, %z = fold(%x, %x" + steps;
+  CHECK(does(plain, plain));
+  CHECK_FALSE(does(plain, exchanged + "  %y, %z = fold(%u, %u" + steps));
+}

@@ -213,6 +213,12 @@ class element_form {
         if (join(of, operands_[k], operands_[i], both)) return true;
     return false;
   }
+  /// Is a flag with this one this one, whatever it is?
+  constexpr bool absorbs(std::int64_t flag) const {
+    const std::uint64_t id = at_.def().id;
+    return flag == 0 ? id == def<op::logical_and>.id || id == def<op::minimum>.id
+                     : id == def<op::logical_or>.id || id == def<op::maximum>.id;
+  }
   constexpr bool join(const tensor_type& of, const operand& a, const operand& b,
                       operand& both) const {
     std::int64_t x = 0, y = 0, n = 0;
@@ -222,8 +228,7 @@ class element_form {
       return true;
     }
     if (is_flag(a) && (is_x || is_y)) {
-      const std::int64_t absorbing = at_.def().id == def<op::logical_or>.id ? 1 : 0;
-      if (at_.def().id == def<op::logical_xor>.id || (is_x ? x : y) != absorbing) return false;
+      if (!absorbs(is_x ? x : y)) return false;
       both = is_x ? a : b;
       return true;
     }

@@ -469,6 +469,12 @@ class op_law {
       mine.add(on_axis(repeated->axis[i]), repeated->extent[i], here * repeated->step(i));
     return true;
   }
+  /// (Of what is extreme, a position tells which of equal values is meant.)
+  constexpr bool commutes() const {
+    if (source_.def().id != def<op::fold>.id) return true;
+    return op::fold::parts(source_.attrs(), static_cast<std::size_t>(source_.operand_count()))
+        .commutes;
+  }
   constexpr bool needs_others(int f) const { return at(f).again || at(f).carry != combiner::stack; }
   /// Is all of such a loop here, or one piece of it on each device? (Running on, what stands behind
   /// the end changes nothing before it.)
@@ -482,6 +488,8 @@ class op_law {
     const std::int64_t end = mine.covered();
     const bool carries = at(f).carry != combiner::stack;
     if (mine.whole(size)) return true;
+    if ((carries || !commutes()) && !mine.in_order())
+      return no("what is combined in order stands in another one");
     const bool ends = end == size ||
                       (end > size && carries && (!at(f).backwards || all_identity(f, at(f).carry)));
     bool cut = false;

@@ -74,6 +74,13 @@ struct piece {
     return count == 1 && digits[0].owner >= 0 && digits[0].extent == extent &&
            digits[0].stride == 1;
   }
+  /// Does each device hold positions that are next to each other, ascending?
+  constexpr bool in_order() const {
+    int here = 0;
+    for (int i = 0; i < count; ++i)
+      if (digits[i].owner >= 0 && (++here > 1 || digits[i].stride != 1)) return false;
+    return true;
+  }
   /// Do both hold the same positions? (What lies outside may differ.)
   constexpr bool same_positions(const piece& other) const {
     if (free != other.free || start != other.start || count != other.count) return false;
