@@ -44,6 +44,7 @@ std::ostream& operator<<(std::ostream& out, const counts& c) {
 struct statistics {
   counts by_kind[kind_count];
   long random_programs = 0, models = 0, tries = 0, not_proved = 0, wrong = 0;
+  long not_finite = 0;  ///< proved by elements; infinities or NaN differ
 
   counts total() const {
     counts all;
@@ -101,9 +102,14 @@ void count(subject& s, const mutant& m) {
   counts& c = seen.by_kind[m.kind];
   if (pt::verify(m.program)) return static_cast<void>(++c.refused);
   ++c.made;
-  const bool is_proved = proved(s, m.program).proved;
-  const reference::answer a =
+  const pt::verdict v = proved(s, m.program);
+  const bool is_proved = v.proved;
+  reference::answer a =
       is_proved ? s.numbers.compare_more(m.program) : s.numbers.compare(m.program);
+  if (v.by_elements && a == reference::different) {
+    a = s.numbers.compare_finite(m.program);
+    seen.not_finite += a == reference::same;
+  }
   ++(a == reference::same ? c.equal : a == reference::different ? c.different : c.unknown);
   if (is_proved && a == reference::different) return fail_on(s, m);
   c.proved += is_proved && a == reference::same;
@@ -196,7 +202,8 @@ TEST_CASE("mutants of device-local programs") {
             << seen.models << " models and programs by hand (" << seen.not_proved
             << " not proved): " << all << ", " << seen.tries
             << " draws of a kind and a place; proved though different: " << seen.wrong
-            << "; refuted where a few samples agree: " << all.refuted_though_equal << '\n';
+            << " (and in infinities and NaN alone: " << seen.not_finite
+            << "); refuted where a few samples agree: " << all.refuted_though_equal << '\n';
   if (wanted < 10000) return;
   for (int k = 0; k < kind_count; ++k) {
     CHECK_MESSAGE(seen.by_kind[k].equal > 0, kinds[k].name);

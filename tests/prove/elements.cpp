@@ -121,6 +121,31 @@ TEST_CASE("a lookup in pieces, masked, is that in the whole") {
   CHECK(!(f.plus(piece(0, 3), piece(3, 5)) == f.look_up_real(i, 0, 6)));
 }
 
+TEST_CASE("a lookup by two indices in pieces along both") {
+  formulas f;
+  const element zero = small_number(dtype::f32, 0), first = f.index(0), second = f.index(1);
+  const auto in = [&](const element& i, int from, int end) {
+    return f.both(f.is(direction::ge, i, from), f.is(direction::lt, i, end));
+  };
+  const auto table = [&](int rows, int row, int columns, int column) {
+    const element i = f.i32_plus(f.clamp(first, 0, 5), -row),
+                  k = f.i32_plus(f.clamp(second, 0, 3), -column);
+    const element found = f.look_up(dtype::i32, i, rows, [&](std::int64_t r) {
+      return f.look_up_real(k, (row + static_cast<int>(r)) * 4 + column,
+                            (row + static_cast<int>(r)) * 4 + column + columns);
+    });
+    return f.select(f.both(in(k, 0, columns), in(i, 0, rows)), found, zero);
+  };
+  element all = zero;
+  for (int row : {0, 3})
+    for (int column : {0, 2}) all = f.plus(all, table(3, row, 2, column));
+  const element wanted = f.look_up(dtype::i32, first, 6, [&](std::int64_t r) {
+    return f.look_up_real(second, static_cast<int>(r) * 4, static_cast<int>(r) * 4 + 4);
+  });
+  CHECK(all == wanted);
+  CHECK(!(f.plus(table(3, 0, 4, 0), table(3, 2, 4, 0)) == wanted));
+}
+
 TEST_CASE("integers wrap") {
   formulas f;
   const element i = f.index(0), k = f.index(1);
@@ -135,6 +160,9 @@ TEST_CASE("integers wrap") {
   CHECK(!(wide(f.sum(dtype::i8, x, y)) == f.sum(dtype::i32, wide(x), wide(y))));
   CHECK(!(f.group(max_of, dtype::i8, {f.sum(dtype::i8, x, y), x}) ==
           f.group(max_of, dtype::i32, {f.sum(dtype::i32, wide(x), wide(y)), wide(x)})));
+  const element n = f.unknown(dtype::i64, drawing(105).drawn());
+  const element last = f.compare(direction::ge, dtype::i64, n, integer(dtype::i64, INT64_MAX));
+  CHECK(f.select(last, f.select(last, i, k), k) == f.select(last, i, k));
   CHECK(f.sum(dtype::u8, integer(dtype::u8, 200), integer(dtype::u8, 100)) ==
         integer(dtype::u8, 44));
   CHECK(

@@ -89,12 +89,15 @@ class algebra {
 
   // ---- Choices ----
 
-  /// Of `values`, by where the decider lies. (Equal neighbours are joined.)
+  /// Of `values`, by where the decider lies. (Equal neighbours are joined; what values have of the
+  /// same decider inside of them becomes part of it.)
   constexpr element choose(const decider& by, const vec<std::int64_t>& from,
                            const vec<element>& values) {
     choice c{by, {}, {}, by.bit()};
-    append_values(c, values[0]);
-    for (std::size_t i = 0; i < from.size(); ++i) append_from(c, from[i], values[i + 1]);
+    int left = most_splits;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      append(c, i == 0 ? INT64_MIN : from[i - 1], i < from.size() ? from[i] : INT64_MAX, values[i],
+             left);
     return made(c);
   }
   /// `flag ? x : y`.
@@ -244,28 +247,41 @@ class algebra {
 
   // ---- Choices ----
 
-  /// Values of the same decider become its own.
-  constexpr void append_values(choice& c, const element& v) {
-    const choice* inner = v.known ? nullptr : choices_.find(v.of);
-    if (inner == nullptr || !(inner->by == c.by)) return put(c, INT64_MIN, v);
-    const choice in = *inner;
-    for (std::size_t i = 0; i < in.values.size(); ++i)
-      put(c, i == 0 ? INT64_MIN : in.from[i - 1], in.values[i]);
-  }
-  constexpr void append_from(choice& c, std::int64_t from, const element& v) {
-    const choice* inner = v.known ? nullptr : choices_.find(v.of);
-    if (inner == nullptr || !(inner->by == c.by)) return put(c, from, v);
-    const choice in = *inner;
-    for (std::size_t i = 0; i < in.values.size(); ++i)
-      if (i == in.from.size() || in.from[i] > from)
-        put(c, i == 0 || in.from[i - 1] < from ? from : in.from[i - 1], in.values[i]);
-  }
-  /// From a place on (in front of which something may have stood, too) there is a value.
-  static constexpr void put(choice& c, std::int64_t from, const element& v) {
-    while (!c.from.empty() && c.from.back() >= from) {
-      c.from.pop_back();
-      c.values.pop_back();
+  /// A value where the decider lies in [low, high).
+  constexpr void append(choice& c, std::int64_t low, std::int64_t high, const element& v,
+                        int& left) {
+    vec<std::int64_t> from;
+    find_places(v, c.by, low, high, from, left);
+    if (from.empty()) return put(c, low, v);
+    for (std::size_t i = 0; i <= from.size(); ++i) {
+      const std::int64_t begin = i == 0 ? low : from[i - 1], end = i < from.size() ? from[i] : high;
+      put(c, begin, restricted(v, c.by, begin, end, left));
     }
+  }
+  /// Where x changes with a decider between `low` and `high`, in order.
+  constexpr void find_places(const element& x, const decider& by, std::int64_t low,
+                             std::int64_t high, vec<std::int64_t>& from, int& left) const {
+    const choice* c = choice_of(x);
+    if (c == nullptr || (c->mentions & by.bit()) == 0 || --left <= 0) return;
+    if (c->by == by)
+      for (const std::int64_t at : c->from)
+        if (at > low && lies_below(at, high)) insert(from, at);
+    for (const element& each : c->values) find_places(each, by, low, high, from, left);
+  }
+  /// (INT64_MAX: an interval that has no end.)
+  static constexpr bool lies_below(std::int64_t at, std::int64_t high) {
+    return at < high || high == INT64_MAX;
+  }
+  static constexpr void insert(vec<std::int64_t>& sorted, std::int64_t n) {
+    for (const std::int64_t each : sorted)
+      if (each == n) return;
+    sorted.push_back(n);
+    for (std::size_t i = sorted.size() - 1; i > 0 && sorted[i] < sorted[i - 1]; --i) {
+      sorted[i] = sorted[i - 1];
+      sorted[i - 1] = n;
+    }
+  }
+  static constexpr void put(choice& c, std::int64_t from, const element& v) {
     if (!c.values.empty() && c.values.back() == v) return;
     if (!c.values.empty()) c.from.push_back(from);
     c.values.push_back(v);
@@ -295,7 +311,7 @@ class algebra {
     vec<element> values;
     for (std::size_t i = 0; i < c.values.size(); ++i) {
       if (c.by == by && i < c.from.size() && c.from[i] <= low) continue;
-      if (c.by == by && i > 0 && c.from[i - 1] >= high) break;
+      if (c.by == by && i > 0 && !lies_below(c.from[i - 1], high)) break;
       if (!values.empty()) from.push_back(c.from[i - 1]);
       values.push_back(restricted(c.values[i], by, low, high, left));
     }
