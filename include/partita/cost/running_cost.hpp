@@ -101,10 +101,9 @@ class running_books : public running_steps {
   }
   constexpr void op(op_id o, const spmd_detail::local_layouts&) {
     again_[o] = 0;
-    const auto again = layouts_->exchange_again(o);
-    for (int r = 0; r < c_.p.ops[o].result_count && again.first.axes.count > 0; ++r) {
+    for (int r = 0; r < c_.p.ops[o].result_count && spmd_detail::has_again(c_, o); ++r) {
       const value_id v = c_.p.ops[o].result + r;
-      again_[o] += seconds_of(again.first, bytes(v, layouts_->sums.made(v)));
+      again_[o] += seconds_of(layouts_->exchange_again(o).first, bytes(v, layouts_->sums.made(v)));
     }
     if (const collective carry = spmd_detail::gather_carry(c_, o); carry.axes.count > 0) {
       const value_id v = c_.p.ops[o].result;

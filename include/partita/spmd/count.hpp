@@ -77,9 +77,9 @@ struct collective_books {
   }
   /// The permutes of halos, what is sent of what is reduced again or carried.
   constexpr void op(op_id o, const spmd_detail::local_layouts& layouts) {
-    const spmd_detail::again_exchange again = layouts.exchange_again(o);
-    const int results = again.first.axes.count > 0 ? c_.p.ops[o].result_count : 0;
-    const int gathers = again.shares() ? 0 : results;
+    const bool puts_together = spmd_detail::has_again(c_, o);
+    const int results = puts_together ? c_.p.ops[o].result_count : 0;
+    const int gathers = puts_together && layouts.exchange_again(o).shares() ? 0 : results;
     count_again(collective::all_gather, again_[o], gathers + carries(o), o);
     count_again(collective::all_to_all, exchanged_[o], results - gathers, o);
     if (of_op_[o] < 0 && !c_.has_halo(o)) return;

@@ -17,7 +17,14 @@
 
 namespace partita::spmd_detail {
 
-/// What gathers the results of an op whose loops give operands again; without axes if none does.
+/// Do loops of an op give operands again?
+constexpr bool has_again(const core_program& c, op_id o) {
+  const factor* const factors = c.map.factors_of(o);
+  for (const auto& l : c.nest_of(o))
+    if (l.factor != any_factor && factors[l.factor].again && c.mesh.size(l.axis) > 1) return true;
+  return false;
+}
+/// What gathers the results of such an op; without axes if it is none.
 constexpr collective gather_again(const core_program& c, op_id o) {
   collective what;
   what.kind = collective::all_gather;
@@ -106,7 +113,7 @@ class local_layouts {
   constexpr again_exchange exchange_again(op_id o) const {
     again_exchange x;
     x.first = gather_again(c_, o);
-    if (x.first.members(c_.mesh) <= 2) return x;
+    if (x.first.members(c_.mesh) <= 2 || !may_share(o)) return x;
     const factor* const factors = c_.map.factors_of(o);
     again_exchange found = x;
     for (int f = 0; f < c_.map.ops[o].count; ++f) {

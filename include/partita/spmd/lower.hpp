@@ -328,13 +328,13 @@ class lowering {
   }
   /// What an op made of pieces is gathered or exchanged, and is its operands again.
   constexpr void reduce_again(op_id o) {
+    if (!has_again(c_, o)) return;
     again_exchange exchange;
     if constexpr (Rules::shares)
       exchange = rules_.layouts.exchange_again(o);
     else
       exchange.first = gather_again(c_, o);
     const collective& what = exchange.first;
-    if (what.axes.count == 0) return;
     const op_node& n = c_.p.ops[o];
     const shape one =
         c_.map.again_shape(o, out().type(operands_[0]).shape, out().type(local_[n.result]).shape);
