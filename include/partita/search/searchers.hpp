@@ -243,8 +243,8 @@ struct exchange_search {
 ///
 /// Source    iterated local search: Lourenco, Martin, Stuetzle, Handbook of Metaheuristics, 2003
 struct neighbor_search {
-  double share = 0.25;  ///< of the budget that is left
-  int drawn = 16;       ///< actions that are tried at one place, before the next one; 0: none
+  double share = 0.125;  ///< of the budget that is left
+  int drawn = 16;        ///< actions that are tried at one place, before the next one; 0: none
 
   constexpr void operator()(environment& e) const;
 };
