@@ -27,21 +27,22 @@ void reduce_window_dim(const T* x, std::int64_t outer, std::int64_t n, std::int6
 }
 
 /// A window is the window of its rows, then of its columns, ...: dimension after dimension, so the
-/// cost is the sum of their sizes. 16-bit floats are combined in binary32 and rounded once.
+/// cost is the sum of their sizes. (Of one element, too, the sum begins with 0: that of -0 is 0.)
+/// 16-bit floats are combined in binary32 and rounded once.
 inline void reduce_window_kernel(const kernel_context& c) {
   if (c.result.shape.elements() == 0) return;
   const op::windows w(c.attrs.data() + 1, c.result.shape.rank);
   const auto combine_by = static_cast<combiner>(c.attrs[0]);
   const computed_operands wide(c);
-  int last = -1;  // the last dimension that is not left as it is
+  int last = 0;  // the last dimension that is not left as it is
   for (int d = 0; d < w.rank; ++d)
     if (!w.at[d].trivial()) last = d;
   with_computed_type(wide.type, [&]<class T>(std::type_identity<T>) {
     const T* x = wide.operand<T>(0);
     shape now = c.types[0].shape;
-    if (last < 0) std::copy_n(x, now.elements(), wide.output<T>());
-    for (int d = 0; d <= last; ++d) {
-      if (w.at[d].trivial()) continue;
+    if (w.rank == 0) std::copy_n(x, 1, wide.output<T>());
+    for (int d = 0; d <= last && d < w.rank; ++d) {
+      if (w.at[d].trivial() && d < last) continue;
       std::int64_t outer = 1, inner = 1;
       for (int e = 0; e < now.rank; ++e) (e < d ? outer : inner) *= e == d ? 1 : now[e];
       const std::int64_t n = now[d];
