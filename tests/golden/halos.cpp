@@ -163,3 +163,36 @@ TEST_CASE("halos that come to as much as the rest are gathered") {
   const auto wide = split(sums(pt::extent<13>{}), rows, pt::input<float, 16>("x"));
   CHECK(wide.collectives == pt::collectives{.all_gather = 1});
 }
+TEST_CASE("one element comes from the device that has it") {
+  const auto p =
+      split([](auto x) { return pt::slice<0, 9, 10>(x); }, rows, pt::input<float, 16>("x"));
+  CHECK(body(local(p)) == R"(  %x1 = slice(%x) {[1:2]} : tensor<1xf32>
+  %x2 = shard_start {1 <"S">} : tensor<i64>
+  %x3 = constant {2} : tensor<i64>
+  %x4 = compare(%x2, %x3) {eq} : tensor<i1>
+  %x5 = constant {-0} : tensor<f32>
+  %x6 = select(%x4, %x1, %x5) : tensor<1xf32>
+  %x7 = all_reduce <"S"> %x6 : tensor<1xf32>
+  return %x7 : tensor<1xf32>
+}
+)");
+  CHECK(str(pt::explain(p))
+            .find("slice(%x) takes elements of few pieces over \"S\", from those who "
+                  "have them") != std::string::npos);
+}
+TEST_CASE("windows in their elements: those that reach into a piece, whose part is kept") {
+  const auto p =
+      pt::partition(pt::trace(
+                        [](auto x, auto y) {
+                          constexpr pt::window three{.size = {3}, .strides = {2}};
+                          return pt::select_and_scatter<pt::ops::direction::ge, three>(x, y);
+                        },
+                        pt::input<float, 16>("x"), pt::input<float, 7>("y")),
+                    four, pt::schedule(pt::manual("S", {{"x", 0}}, pt::uneven::pad)));
+  check_meaning(p);
+  CHECK(p.collectives == pt::collectives{.permute = 3});
+  CHECK(core(p).find(R"(    %xs = slice 0 %x[4 * %rS - 2, 7] : tensor<7xf32>)") !=
+        std::string::npos);
+  CHECK(core(p).find(R"({ge, window=[3], strides=[2]} keep 4 : tensor<4xf32>)") !=
+        std::string::npos);
+}

@@ -159,3 +159,28 @@ TEST_CASE("windows: what is padded stands behind the old end of a padded operand
   CHECK_FALSE(c.proved(once, twice("0", "1", "1")));
   CHECK_FALSE(c.proved(once, twice("5", "0", "2")));
 }
+TEST_CASE("windows: of what is made around a piece only the piece is right") {
+  const partitioned_case c(R"(func @main(%x: tensor<16xf32>, %y: tensor<7xf32>) {
+  %o = select_and_scatter(%x, %y) {ge, window=[3], strides=[2]} : tensor<16xf32>
+  return %o : tensor<16xf32>
+})",
+                           pt::mesh{{"S", 4}}, pt::manual("S", {{"x", 0}}, pt::uneven::pad));
+  CHECK(c.why() == "");
+  CHECK_FALSE(c.proved("{[2:6]}", "{[1:5]}"));
+  CHECK_FALSE(c.proved("{[2:6]}", "{[3:7]}"));
+  CHECK_FALSE(c.proved("permute {+1}", "permute {+1 around}"));  // of y: what is added is nothing
+  CHECK_FALSE(c.proved("constant {7}", "constant {8}"));
+  CHECK_FALSE(c.proved("constant {7}", "constant {6}"));
+}
+TEST_CASE("windows: an element that one device has") {
+  const partitioned_case c(R"(func @main(%x: tensor<16xf32>) {
+  %o = slice(%x) {[7:10]} : tensor<3xf32>
+  return %o : tensor<3xf32>
+})",
+                           pt::mesh{{"S", 4}}, pt::manual("S", {{"x", 0}}));
+  CHECK(c.why() == "");
+  CHECK_FALSE(c.proved("constant {2}", "constant {3}"));
+  CHECK_FALSE(c.proved("constant {-0}", "constant {1}"));
+  CHECK_FALSE(c.proved("{[0:2]}", "{[1:3]}"));
+  CHECK_FALSE(c.proved("shard_start {1", "shard_start {2"));
+}

@@ -3,7 +3,8 @@
 // Gradients are of i64, where sums are exact, or of f64, where an analysis bounds what their order
 // changes. Not drawn: gradients of narrower floats, sums of floats whose finite part may overflow.
 //
-// PARTITA_RANDOM_CASES=n runs the seeds 1 to n; PARTITA_RANDOM_SEED=s runs one case and prints it.
+// PARTITA_RANDOM_CASES=n runs the seeds 1 to n, with PARTITA_RANDOM_FIRST=s those from s on;
+// PARTITA_RANDOM_SEED=s runs one case and prints it.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -106,6 +107,9 @@ struct statistics {
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
        bounded = 0, unbounded = 0, empty = 0, wide = 0, long_ones = 0;
+  long taken = 0;                        ///< slices that take elements from those who have them
+  long filled = 0;                       ///< values that a pad's own value stands behind
+  long became = 0;                       ///< slices that go on as pads
   std::map<std::string, long> refusals;  ///< of schedules, by code
   pt::collectives collectives;
   std::map<std::string_view, int> passes;  ///< by name: how often one changed a program
@@ -623,7 +627,10 @@ class check {
       seen.widened += core.inserted(o) == kind::widen;
       seen.trimmed += core.inserted(o) == kind::trim;
       seen.masked += core.inserted(o) == kind::mask;
+      seen.filled += core.inserted(o) == kind::mask && core.padding_of(o).dim < 0;
+      seen.became += &core.was(o) != core.p.op(o).def;
     }
+    for (const auto& note : l.notes) seen.taken += note.reason == pt::collective_reason::taken;
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);
     seen.wild += c_.wild;
@@ -694,7 +701,8 @@ TEST_CASE("random programs: partitioned equals source") {
     return;
   }
   const long cases = number_from("PARTITA_RANDOM_CASES").value_or(default_cases);
-  for (long s = 1; s <= cases && failures < 5; ++s)
+  const long first = number_from("PARTITA_RANDOM_FIRST").value_or(1);
+  for (long s = first; s < first + cases && failures < 5; ++s)
     check_seed(static_cast<std::uint64_t>(s), failures);
   CHECK(failures == 0);
   std::cout << seen.cases << " cases, " << seen.loops << " loops (" << seen.nested
@@ -706,7 +714,9 @@ TEST_CASE("random programs: partitioned equals source") {
             << " loops over parts), " << seen.conflicts << " conflicts, " << seen.refused
             << " actions refused, " << seen.contradictions << " for another tactic; " << seen.padded
             << " programs padded (" << seen.widened << " values widened, " << seen.trimmed
-            << " trimmed, " << seen.masked << " masked); " << seen.schedules
+            << " trimmed, " << seen.masked << " masked, " << seen.filled
+            << " filled with other values, " << seen.became << " slices as pads); " << seen.taken
+            << " slices that take elements of few pieces, " << seen.schedules
             << " schedules by name (" << seen.stepped << " in microbatches, " << seen.early
             << " with collectives beside kernels, " << seen.around << " messages around rings), "
             << seen.wild << " with floats of any value (" << seen.wild_sums
@@ -743,6 +753,9 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.widened > 0);
   CHECK(seen.trimmed > 0);
   CHECK(seen.masked > 0);
+  CHECK(seen.filled > 0);
+  CHECK(seen.became > 0);
+  CHECK(seen.taken > 0);
   CHECK(seen.contradictions > 0);
   long refusals = 0;
   for (const auto& [code, count] : seen.refusals) refusals += count;

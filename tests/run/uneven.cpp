@@ -574,3 +574,58 @@ TEST_CASE("a pad of 28 to 30, and valid windows, forward and backward") {
     CHECK(pt::prove(each).proved);
   }
 }
+namespace {
+constexpr pt::window pair{.size = {2}}, halving_three{.size = {3}, .strides = {2}};
+}  // namespace
+
+TEST_CASE("sizes without a common factor: borders of neighbours, forward and backward") {
+  const auto check = [](const pt::program& p, const pt::collectives& expected) {
+    const auto r = pt::partition(p, pt::mesh{{"B", 4}}, tactics{tile("B", "x", 0)});
+    CHECK_MESSAGE(r.collectives == expected, str(pt::print(r.device)));
+    check_equal(r, data::arguments(p), 0);
+    CHECK_MESSAGE(pt::prove(r).proved, str(pt::print(r.device)), str(pt::prove(r).error.message));
+  };
+  const auto of = [](const auto& model, std::int64_t n) {
+    return pt::trace(model, vec_of("x", n));
+  };
+  const auto gradient = [](const auto& model, std::int64_t n) {
+    return pt::trace(
+        [&](auto x) {
+          return pt::grad(
+              [&](auto y) {
+                const auto z = model(y);
+                return pt::sum(z * z);
+              },
+              x);
+        },
+        vec_of("x", n));
+  };
+  const auto front = [](auto x) { return pt::slice<0, 0, 15>(x); };
+  const auto back = [](auto x) { return pt::slice<0, 1, 32>(x); };
+  const auto difference = [](auto x) { return pt::slice<0, 1, 32>(x) - pt::slice<0, 0, 31>(x); };
+  check(of(front, 16), {});
+  check(of(back, 32), {.permute = 1});
+  check(of(difference, 32), {.permute = 1});
+  check(gradient(difference, 32), {.permute = 2});
+  // What a pad puts around elements stands behind their end, too, where that is padded.
+  check(of([](auto x) { return pt::pad<pt::axes<1>, pt::axes<1>>(x, 7); }, 14), {.permute = 1});
+  check(of([](auto x) { return pt::pad<pt::axes<1>, pt::axes<0>>(x, 7); }, 16), {.permute = 1});
+  check(of([](auto x) { return pt::pad<pt::axes<1>, pt::axes<1>>(x, pt::sum(x)); }, 14),
+        {.all_reduce = 1, .permute = 1});
+  // Of 10 elements 9 windows: a border of x forward, one of each neighbour and one of the cotangent
+  // backward. Of 16 elements 7 windows, of every second one.
+  const auto greatest = [](auto x) { return pt::reduce_window<pt::combiner::max, pair>(x); };
+  const auto least = [](auto x) { return pt::reduce_window<pt::combiner::min, halving_three>(x); };
+  check(gradient(greatest, 10), {.permute = 4});
+  check(gradient(least, 16), {.permute = 4});
+  check(gradient([](auto x) { return pt::reduce_window<pt::combiner::add, pair>(x); }, 16),
+        {.permute = 2});
+}
+TEST_CASE("a gather that padding would spare says so") {
+  const auto p = pt::trace([](auto x) { return pt::slice<0, 0, 15>(x); }, vec_of("x", 16));
+  const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
+  CHECK(r.collectives == pt::collectives{.all_gather = 1});
+  CHECK(str(pt::explain(r))
+            .find("since it makes 15 of 16 elements, and 4 does not divide both; "
+                  "uneven::pad lets it exchange borders") != std::string::npos);
+}

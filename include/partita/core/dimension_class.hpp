@@ -70,6 +70,18 @@ class dimension_class {
     const int f = growing_factor(o, end, dim, part);
     return f < 0 || (part && parts_.find(c_.map.ops[o].begin + f) < 0) ? -1 : f;
   }
+  /// The scalar that has to stand behind the end of an operand of an op, whose range is this when
+  /// it slides over more elements; or -1: the identity of the combiner.
+  constexpr value_id fill_behind(op_id o, const halo_range& r) const {
+    if (r.fill_operand < 0) return -1;
+    const value_id fill = p_.operand(o, r.fill_operand);
+    return p_.is_zero(c_.source_of(fill)) ? -1 : fill;
+  }
+  /// Is such a scalar, which is no constant, made behind an op?
+  constexpr bool is_later(value_id fill, op_id o) const {
+    const op_id maker = p_.producer(fill);
+    return !p_.op(maker).def->constant && c_.order.position(maker) > c_.order.position(o);
+  }
   /// The loops along a factor with a halo, when their op slides over more elements.
   constexpr halo_cut stretched(op_id o, int f) const {
     const auto given = p_.attrs(o);
@@ -137,16 +149,22 @@ class dimension_class {
   }
   constexpr bool can_stretch(op_id o, int f) const {
     const halo_cut larger = stretched(o, f);
-    for (const halo_range& r : larger.ranges)
-      if (r.fill_operand >= 0 && !p_.is_zero(c_.source_of(p_.operand(o, r.fill_operand))))
+    for (int k = 0; k < max_halo_operands; ++k)
+      if (const value_id fill = fill_behind(o, larger.ranges[k]);
+          fill >= 0 && !is_ordered(fill, p_.producer(p_.operand(o, k))))
         return false;
     return larger.possible;
   }
-  /// Does an end of an op grow by itself? If the other one, in the same ratio, would not have the
+  /// Is it known which of the two comes first?
+  constexpr bool is_ordered(value_id fill, op_id o) const {
+    const op_id maker = p_.producer(fill);
+    return p_.op(maker).def->constant || (c_.order.is_settled(maker) && c_.order.is_settled(o));
+  }
+  /// Do ends of an op grow apart? If the other one, in the same ratio, would not have the
   /// pieces, or has grown so already.
   constexpr bool is_loose(op_id o, int f, bool may_be) const {
     const factor& of = c_.map.at(o, f);
-    if (!of.halo) return false;
+    if (!of.halo || c_.inserted(o) == padding_record::kind::trim) return false;
     if (c_.grows_apart(c_.map.ops[o].begin + f)) return true;
     return may_be && greatest_common_divisor(of.size, count_) < pieces_ && stretched(o, f).apart;
   }
@@ -160,6 +178,11 @@ class dimension_class {
     if (is_loose(o, f, part && now == before)) {
       parts_.insert(c_.map.ops[o].begin + f);
       loose_.push_back({o, f, at, dim});
+      const int alone = stretched(o, f).alone;
+      for_each_end(o, [&](int e, value_id v) {
+        const int d = c_.map.dim_of(c_.map.at(o, f), e);
+        if (d != no_dim && e != alone && end != alone) add(v, d);
+      });
       return true;
     }
     const std::int64_t size = before / (now / c_.map.at(o, f).size);

@@ -145,9 +145,17 @@ class core_editor {
   }
   constexpr void insert_behind(op_id o, op_id added) { graph_.order.insert_behind(o, added); }
   constexpr op_id place_behind(op_id o) const { return graph_.place_behind(o); }
+  /// See core_graph::become. (Operands stand elsewhere in the program's list: all is looked at
+  /// anew.)
+  constexpr void become(op_id o, const op_def& other, value_id more,
+                        const vec<std::int64_t>& attrs) {
+    graph_.become(o, other, more, attrs);
+    mark(o);
+    state_.changes.push_back(-1);
+  }
   /// See core_graph::index_uses.
-  constexpr void index_uses(const vec<value_id>& values, op_id first) {
-    graph_.index_uses(values, first);
+  constexpr void index_uses(const vec<value_id>& values, op_id first, const vec<use>& added) {
+    graph_.index_uses(values, first, added);
   }
   /// How an op lies on the mesh, or what uses its operands and results, has changed.
   constexpr void note_change(op_id o) { state_.changes.push_back(o); }

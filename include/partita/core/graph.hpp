@@ -147,6 +147,30 @@ class core_graph {
                        p.attr_list.data() + n.attr_begin, n.attr_count, map, n.result_count);
     n.def->tile_map(c);
   }
+  /// An op with one result becomes another one, whose factors are the same, with one more operand.
+  constexpr void become(op_id o, const op_def& other, value_id more,
+                        const vec<std::int64_t>& attrs) {
+    ++edits;
+    op_node& n = p.ops[o];
+    n.def = &other;
+    const int begin = static_cast<int>(p.operand_list.size());
+    for (int i = 0; i < n.operand_count; ++i)
+      p.operand_list.push_back(value_id{p.operand_list[n.operand_begin + i]});
+    p.operand_list.push_back(more);
+    n.operand_begin = begin;
+    n.attr_begin = static_cast<int>(p.attr_list.size());
+    n.attr_count = static_cast<int>(attrs.size());
+    p.attr_list.insert_back(attrs.begin(), attrs.end());
+    factor_table::row& row = map.ops[o];
+    for (int f = row.begin; f < row.begin + row.count; ++f) {
+      const std::int64_t dims = map.factors[f].operands_begin;
+      map.factors[f].operands_begin = static_cast<std::int64_t>(map.operand_dims.size());
+      for (int i = 0; i < n.operand_count; ++i)
+        map.operand_dims.push_back(std::int8_t{map.operand_dims.data()[dims + i]});
+      map.operand_dims.push_back(no_dim);
+    }
+    row.operands = ++n.operand_count;
+  }
   /// Passes a value through a `tiling` op, for all that use it and for the program's results.
   /// Cost: linear in its uses.
   constexpr op_id insert_tiling(value_id v) {
@@ -173,11 +197,11 @@ class core_graph {
   constexpr op_id place_behind(op_id o) const {
     return p.is(o, op_role::wire) ? nested.control_of(o)->marker : o;
   }
-  /// Operands that were these values have changed, and ops from `first` on were appended, each
-  /// behind its operands and before what used those: finds the uses anew of all values concerned.
-  /// Cost: linear in these uses.
-  constexpr void index_uses(const vec<value_id>& values, op_id first) {
-    vec<use> moved;
+  /// Operands that were these values have changed, these uses were added, and ops from `first` on
+  /// were appended, each behind its operands and before what used those: finds the uses anew of all
+  /// values concerned. Cost: linear in these uses.
+  constexpr void index_uses(const vec<value_id>& values, op_id first, const vec<use>& added) {
+    vec<use> moved = added;
     vec<value_id> anew;
     const auto renew = [&](value_id v) {
       use_range& r = use_rows_[v];

@@ -18,8 +18,10 @@ struct halo_cut {
   std::int64_t blocks[max_halo_operands] = {};  ///< elements per piece without halo
   std::int64_t made = 0, unit = 1;              ///< see halo_context
   bool possible = false;
-  bool identity = false;  ///< see halo_context
-  bool apart = false;     ///< see halo_context
+  bool identity = false;            ///< see halo_context
+  bool apart = false;               ///< see halo_context
+  int alone = -1;                   ///< see halo_context
+  const op_def* becomes = nullptr;  ///< see halo_context
 
   constexpr bool slices(int operand) const {
     return operand < max_halo_operands && operand_dims[operand] != no_dim;
@@ -55,22 +57,25 @@ struct halo_loops {
 
 /// Asks an op's function `rule` for a factor. `types` are those of its operands along the factor's
 /// dimensions; the attributes are corrected. Not `possible` if it slices a later operand than
-/// halos are made for.
+/// halos are made for. `grown`: see halo_context.
 constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table& map,
                                 const factor& f, std::int64_t pieces, span<const tensor_type> types,
-                                const tensor_type& result, vec<std::int64_t>& attrs) {
+                                const tensor_type& result, vec<std::int64_t>& attrs, bool grown) {
   halo_cut cut;
   halo_context c{types, result, {no_dim, no_dim}, map.dim_of(f, -1), pieces, attrs};
   for (int k = 0; k < max_halo_operands && k < static_cast<int>(types.size()); ++k)
     c.operand_dims[k] = map.operand_dim(f, k);
   for (int k = max_halo_operands; k < static_cast<int>(types.size()); ++k)
     if (map.operand_dim(f, k) != no_dim) return cut;
+  c.grown = grown;
   rule(c);
   cut.result_dim = c.result_dim;
   cut.pieces = pieces;
   cut.possible = c.possible;
   cut.identity = c.identity;
   cut.apart = c.apart;
+  cut.alone = c.alone;
+  cut.becomes = c.becomes;
   cut.made = c.made;
   cut.unit = c.unit;
   for (int k = 0; k < max_halo_operands; ++k) {
@@ -83,15 +88,16 @@ constexpr halo_cut ask_for_halo(void (*rule)(halo_context&), const factor_table&
 /// Cuts a factor of an op into pieces; the attributes become those of one piece.
 constexpr halo_cut cut_halo(const op_def& def, const factor_table& map, const factor& f,
                             std::int64_t pieces, span<const tensor_type> types,
-                            const tensor_type& result, vec<std::int64_t>& attrs) {
-  return ask_for_halo(def.halo, map, f, pieces, types, result, attrs);
+                            const tensor_type& result, vec<std::int64_t>& attrs,
+                            bool grown = false) {
+  return ask_for_halo(def.halo, map, f, pieces, types, result, attrs, grown);
 }
 /// The extents of a factor have grown: the attributes become those for these types, and the fills
 /// of `ranges` say what has to stand behind the old ends. Not `possible` for every op.
 constexpr halo_cut stretch_halo(const op_def& def, const factor_table& map, const factor& f,
                                 span<const tensor_type> types, const tensor_type& result,
-                                vec<std::int64_t>& attrs) {
-  return ask_for_halo(def.stretch, map, f, 1, types, result, attrs);
+                                vec<std::int64_t>& attrs, bool grown = false) {
+  return ask_for_halo(def.stretch, map, f, 1, types, result, attrs, grown);
 }
 
 }  // namespace partita

@@ -273,13 +273,25 @@ class loop_program {
   constexpr halo_cut cut(op_id o, int f, std::int64_t pieces, vec<std::int64_t>& attrs) const {
     const vec<tensor_type> types = operand_types(o);
     return cut_halo(*graph_.p.ops[o].def, map, graph_.map.at(o, f), pieces, types,
-                    graph_.p.type(graph_.p.ops[o].result), attrs);
+                    graph_.p.type(graph_.p.ops[o].result), attrs, has_grown(o, f));
   }
   /// The same factor, stretched; see stretch_halo.
   constexpr halo_cut stretch(op_id o, int f, vec<std::int64_t>& attrs) const {
     const vec<tensor_type> types = operand_types(o);
     return stretch_halo(*graph_.p.ops[o].def, map, graph_.map.at(o, f), types,
-                        graph_.p.type(graph_.p.ops[o].result), attrs);
+                        graph_.p.type(graph_.p.ops[o].result), attrs, has_grown(o, f));
+  }
+  /// Are dimensions of a factor larger than in the source?
+  constexpr bool has_grown(op_id o, int f) const {
+    if (!padded()) return false;
+    const op_node& n = graph_.p.ops[o];
+    const factor& of = graph_.map.at(o, f);
+    for (int i = -1; i < n.operand_count; ++i)
+      if (const int d = graph_.map.dim_of(of, i); d != no_dim) {
+        const value_id end = i < 0 ? n.result : graph_.p.operand(o, i);
+        if (graph_.p.type(end).shape[d] != true_shape(end)[d]) return true;
+      }
+    return false;
   }
   constexpr vec<tensor_type> operand_types(op_id o) const { return graph_.operand_types(o); }
 
@@ -402,9 +414,18 @@ class loop_program {
   constexpr bool padded() const { return !graph_.padding.empty(); }
   /// Have the ends of a factor, by its place in the table, been padded each by itself?
   constexpr bool grows_apart(int factor) const { return graph_.padding.is_loose(factor); }
+  /// What padding made of an op; of a padded program.
+  constexpr const padding_marks::inserted_op& padding_of(op_id o) const {
+    return graph_.padding.inserted[o];
+  }
   /// Why an op is there, if it was inserted to pad something.
   constexpr padding_record::kind inserted(op_id o) const {
     return graph_.padding.empty() ? padding_record::kind::none : graph_.padding.inserted[o].what;
+  }
+  /// What an op was in the source: itself, or what goes on as another op with one operand more.
+  constexpr const op_def& was(op_id o) const {
+    const op_def* const before = graph_.padding.empty() ? nullptr : graph_.padding.inserted[o].was;
+    return before != nullptr ? *before : *graph_.p.ops[o].def;
   }
   /// Does an op only bring a value from its true size to a padded one, or back?
   constexpr bool resizes(op_id o) const {

@@ -63,6 +63,8 @@ class op_order {
   constexpr op_id at(int position) const {
     return position < settled() ? op_at_[position] : position - unmoved_at_;
   }
+  /// Was an op there when `number` was called, or are numbers those of ops?
+  constexpr bool is_settled(op_id o) const { return next_.empty() || o < moved_; }
   constexpr int room() const { return count_ + unmoved_at_; }
   /// Below: the positions of ops that were there when `number` was called.
   constexpr int settled() const { return moved_ + unmoved_at_; }

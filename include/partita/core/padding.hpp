@@ -93,7 +93,7 @@ class padder {
     for (value_id v : class_.values())
       if (const value_id wide = widest(v); wide != v && c_.returned[v]) edit_.move_outputs(v, wide);
     put_in_order();
-    if (rewired_) edit_.index_uses(class_.values(), first);
+    if (rewired_) edit_.index_uses(class_.values(), first, added_uses_);
     for (op_id o = first; o < p_.op_count(); ++o) edit_.note_change(o);
     for (value_id v : sliced_) {
       const value_id wide = c_.widened(v), t = edit_.insert_tiling(wide, v);
@@ -112,6 +112,7 @@ class padder {
     int value = 0;  ///< which one of the class
     dim_set trimmed = 0, masked = 0;
     combiner combine = combiner::stack;
+    value_id fill = -1;  ///< a scalar that stands behind the end; -1: the identity of `combine`
   };
   struct insertion {
     op_id behind = -1;  ///< -1: before all others
@@ -128,6 +129,7 @@ class padder {
   vec<value_id> sliced_;  ///< whose larger values have to be sliced, too
   vec<change> changes_;
   vec<insertion> insertions_;
+  vec<use> added_uses_;   ///< operands that ops have got
   bool rewired_ = false;  ///< are uses to be found anew?
   struct known_flags {
     int scope;
@@ -173,8 +175,12 @@ class padder {
           combiner combine = c_.map.at(u.op, f).combine;
           if (c_.map.at(u.op, f).backwards) combine = c_.map.at(u.op, f).carry;
           if (c_.map.sees_no_padding(u.op, f)) combine = combiner::stack;
-          if (c_.map.at(u.op, f).halo) combine = class_.stretched(u.op, f).ranges[u.operand].fill;
-          if (combine == combiner::stack || masked(v, d, combine)) continue;
+          if (c_.map.at(u.op, f).halo) {
+            const halo_range needs = class_.stretched(u.op, f).ranges[u.operand];
+            combine = needs.fill;
+            each.fill = class_.fill_behind(u.op, needs);
+          }
+          if (combine == combiner::stack || (each.fill < 0 && masked(v, d, combine))) continue;
           each.masked |= bit(d);
           each.combine = combine;
         }
@@ -325,8 +331,18 @@ class padder {
   constexpr void stretch(op_id o, int f) {
     const auto given = p_.attrs(o);
     vec<std::int64_t> attrs(given.begin(), given.end());
-    c_.stretch(o, f, attrs);
+    if (const halo_cut larger = c_.stretch(o, f, attrs); larger.becomes != nullptr)
+      return become(o, *larger.becomes, attrs);
     for (int i = 0; i < static_cast<int>(attrs.size()); ++i) edit_.set_attr(o, i, attrs[i]);
+  }
+  /// An op goes on as another one, with zero behind its operands.
+  constexpr void become(op_id o, const op_def& other, const vec<std::int64_t>& attrs) {
+    const value_id x = p_.operand(o, 0);
+    const value_id zero = scalar(p_.type(x).element, 0, behind(x));
+    added_uses_.push_back({o, p_.op(o).operand_count});
+    edit_.padding().inserted[o].was = p_.op(o).def;
+    edit_.become(o, other, zero, attrs);
+    rewired_ = true;
   }
   /// One flag per position: does it lie before the end? Made once in each nested program.
   constexpr value_id flags(int scope, std::int64_t true_size, const op_marks& sake) {
@@ -343,7 +359,8 @@ class padder {
          append(kind::auxiliary, def<op::compare>, both, less, {dtype::boolean, wide}, whole, at)});
     return inside_.back().flags;
   }
-  constexpr value_id mask(value_id x, int dim, combiner combine, const place& at) {
+  /// `filler`: a scalar, or -1 for the identity of the combiner.
+  constexpr value_id mask(value_id x, int dim, combiner combine, value_id filler, const place& at) {
     const tensor_type t = p_.type(x);
     const shape whole = c_.true_shape(x);
     const layout have = c_.made(x);
@@ -356,9 +373,15 @@ class padder {
       slice_like(inside, have, x);
     }
     const std::int64_t fill = identity_bits(combine, t.element);
-    const value_id operands[] = {inside, x, scalar(t.element, fill, at)};
+    const bool given = filler >= 0;
+    if (!given)
+      filler = scalar(t.element, fill, at);
+    else if (p_.op(p_.producer(filler)).def->constant)
+      filler = scalar(t.element, p_.attrs(p_.producer(filler))[0], at);
+    const value_id operands[] = {inside, x, filler};
     const value_id v = append(kind::mask, def<op::select>, operands, {}, t, whole, at);
-    edit_.padding().inserted.back() = {kind::mask, static_cast<std::int8_t>(dim), fill};
+    edit_.padding().inserted.back() = {kind::mask, given ? no_dim : static_cast<std::int8_t>(dim),
+                                       fill};
     slice_like(v, have, x);
     return v;
   }
@@ -368,15 +391,17 @@ class padder {
       value_id from;
       int what;  ///< dimensions of a trim; of a mask -1 - dim
       combiner combine;
+      value_id fill;
       value_id to;
     };
     vec<made> known;  // of one value
     value_id of = -1;
-    const auto once = [&](value_id from, int what, combiner combine, auto&& make) {
+    const auto once = [&](value_id from, int what, combiner combine, value_id fill, auto&& make) {
       for (const auto& each : known)
-        if (each.from == from && each.what == what && each.combine == combine) return each.to;
+        if (each.from == from && each.what == what && each.combine == combine && each.fill == fill)
+          return each.to;
       const value_id to = make();
-      known.push_back({from, what, combine, to});
+      known.push_back({from, what, combine, fill, to});
       return to;
     };
     for (const auto& each : changes_) {
@@ -392,11 +417,12 @@ class padder {
       else if (widened)
         x = c_.widened(v);
       if (trimmed != 0)
-        x = once(x, trimmed, combiner::stack,
+        x = once(x, trimmed, combiner::stack, -1,
                  [&] { return trim(x, before_[each.value], trimmed, at); });
       for (int d = 0; d < max_rank; ++d)
         if ((each.masked & bit(d)) != 0)
-          x = once(x, -1 - d, each.combine, [&] { return mask(x, d, each.combine, at); });
+          x = once(x, -1 - d, each.combine, each.fill,
+                   [&] { return mask(x, d, each.combine, each.fill, mask_place(at, each.fill)); });
       if (x == v) continue;
       edit_.set_operand(each.where, x);
       rewired_ = true;
@@ -405,6 +431,13 @@ class padder {
     }
   }
 
+  /// Behind that place and behind what makes a scalar.
+  constexpr place mask_place(const place& at, value_id fill) const {
+    if (fill < 0 || !class_.is_later(fill, at.behind)) return at;
+    place later = behind(fill);
+    later.sake = at.sake;
+    return later;
+  }
   /// New ops stand right behind what they follow; behind a wire, behind its marker. Put in their
   /// places from the last one on, each right behind what it follows.
   constexpr void put_in_order() {

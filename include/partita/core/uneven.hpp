@@ -43,22 +43,24 @@ struct padding_marks {
   struct inserted_op {
     padding_record::kind what = padding_record::kind::none;
     std::int8_t dim = no_dim;  ///< of a mask; below max_rank
-    std::int64_t fill = 0;     ///< of a mask: bits of its constant
+    std::int64_t fill = 0;     ///< of a mask: bits of its constant; with no_dim, it has another one
+    const op_def* was = nullptr;  ///< what an op of the source was that goes on as another one
   };
   vec<shape> whole;           ///< by value: its true shape
   vec<value_id> widened;      ///< by value: the result of the `widen` op behind it, or -1
   vec<inserted_op> inserted;  ///< by op
-  vec<int> loose;  ///< factors, by their places in the table, whose ends have grown apart
+  vec<char> loose;            ///< by place in the table of factors: have its ends grown apart?
 
   bool started = false;
 
   constexpr bool is_loose(int factor) const {
-    for (int each : loose)
-      if (each == factor) return true;
-    return false;
+    const auto i = static_cast<std::size_t>(factor);
+    return i < loose.size() && loose[i] != 0;
   }
   constexpr void loosen(int factor) {
-    if (!is_loose(factor)) loose.push_back(factor);
+    const auto i = static_cast<std::size_t>(factor);
+    if (i >= loose.size()) loose.resize(i + 1, 0);
+    loose[i] = 1;
   }
   constexpr bool empty() const { return !started; }
   constexpr void start(const program& p) {

@@ -93,8 +93,9 @@ class running_books : public running_steps {
   constexpr void operand(int place, value_id v, const Bring& bring) {
     double seconds = 0, now = held_[v];
     bring([&](const reshard_step& s) {
-      if (s.what.communicates()) seconds += seconds_of(s.what, now);
-      now = bytes(v, s.after);
+      const double after = bytes(s.of >= 0 ? s.of : v, s.after);
+      if (s.what.communicates()) seconds += seconds_of(s.what, s.of >= 0 ? after : now);
+      now = after;
     });
     bringing_[place] = seconds;
     weigh(mesh_of_place(place), buffer_lives_[place], buffer_[place], seconds > 0 ? now : 0);

@@ -18,6 +18,7 @@ struct halo_range {
   int fill_operand = -1;  ///< ... or what this operand, a scalar, says
   /// Pieces that would reach beyond an end are moved until they do not.
   bool inside = false;
+  bool any = false;  ///< nothing depends on what stands beyond the ends
 
   /// The plain slices of n elements.
   static constexpr halo_range exact(std::int64_t n, std::int64_t pieces) {
@@ -98,6 +99,8 @@ struct halo_range {
 
 inline constexpr int max_halo_operands = 2;
 
+struct op_def;
+
 /// Handed to an op's `halo` function: a loop over a factor with a halo cuts its dimensions into so
 /// many pieces. The function says which pieces of its operands an iteration needs, and corrects the
 /// attributes for them.
@@ -114,8 +117,16 @@ struct halo_context {
   /// first one stands where operand 0 starts, divided by `unit`.
   std::int64_t made = 0, unit = 1;
   bool possible = true;  ///< false: not into so many pieces
-  /// Of a function `stretch`: do the operand and the result grow each by itself?
+  /// Given: are dimensions larger than they were? Then there may be windows that did not fit, of
+  /// which nothing is kept or which add nothing.
+  bool grown = false;
+  /// Of a function `stretch`: may one end, the operand `alone` (-1: the result), and all others
+  /// grow each by themselves?
   bool apart = false;
+  int alone = -1;
+  /// Of a function `stretch`: the op that goes on as far, with the attributes that are left here
+  /// and zero (a scalar) behind its operands; null: the op itself.
+  const op_def* becomes = nullptr;
   bool identity = false;  ///< is the piece of operand 0 the result, with these attributes?
 
   constexpr std::int64_t operand_extent(int k) const {

@@ -164,6 +164,7 @@ struct convolution {
     window_dim w = r.window.at[d];
     w.high = w.high_for(c.operand_extent(0), c.result.shape[r.result[2 + d]]);
     c.apart = w.base_dilation == 1;
+    if (c.result_dim == no_dim) c.alone = 1;  // the taps
     replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
   }
   /// Nothing overlaps, but a piece has its own number of batch groups.

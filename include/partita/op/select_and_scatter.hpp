@@ -34,21 +34,25 @@ struct selecting_op {
   static constexpr bool inside(const window_dim& w, std::int64_t n, std::int64_t m) {
     return w.low <= 0 && w.high_for(n, m) <= 0;
   }
-  /// Can loops cut m windows over n elements?
+  /// The same of those that there were before anything grew.
+  static constexpr bool lie_inside(const halo_context& c, const window_dim& w,
+                                   const shape& positions) {
+    return c.grown || inside(w, c.operand_extent(0), positions[c.result_dim]);
+  }
+  /// Can loops cut m windows over n elements, some of which lie over the ends?
   static constexpr bool cuts(const window_dim& w, std::int64_t n, std::int64_t m) {
     return w.base_dilation == 1 && m * w.stride == n;
   }
-  /// What is no element must stay so, since anything that stood there could be selected where the
-  /// elements are equal to it. So a piece is taken inside of the operand, with so much around that
-  /// windows over its ends meet the piece only at the ends of the operand; and of what they give
-  /// only the piece is kept. Windows that lie in their pieces need nothing around.
-  static constexpr void halo(halo_context& c, const shape& positions) {
+  /// Where windows lie over the ends, what is no element must stay so, since anything that stood
+  /// there could be selected where the elements are equal to it. So a piece is taken inside of the
+  /// operand, with so much around that windows over its ends meet the piece only at the ends of the
+  /// operand; and of what they give only the piece is kept.
+  static constexpr void halo_moved(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const std::int64_t n = c.operand_extent(0), block = n / c.pieces;
     window_dim w = windows_of(c.attrs.data(), rank).at[d];
     halo_range& x = c.ranges[0];
     x = halo_range::exact(n, c.pieces);
-    if (inside(w, n, positions[d])) return;
     const std::int64_t span = window_dim::span(w.size, w.dilation) - 1;
     const std::int64_t reach = span > w.low ? span : w.low;
     const std::int64_t around = (reach + w.stride - 1) / w.stride * w.stride;
@@ -64,7 +68,7 @@ struct selecting_op {
                                std::int64_t m, bool cut) {
     if (w.trivial())
       c.tile(n, d).operand(0, d).operand(1, d);
-    else if (const auto both = common_extent(n, m); cut && both > 1)
+    else if (const auto both = common_extent(n, m); cut && both > 0)
       c.tile(both, d).operand(0, d).operand(1, d).halo();
   }
   /// The same piece of the positions.
@@ -78,7 +82,8 @@ struct selecting_op {
   static constexpr void stretch(halo_context& c, const shape& positions) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     window_dim w = windows_of(c.attrs.data(), rank).at[d];
-    c.possible = inside(w, c.operand_extent(0), positions[d]);
+    c.possible = lie_inside(c, w, positions);
+    c.apart = c.possible && w.base_dilation == 1;
     w.high = w.high_for(c.operand_extent(0), positions[d]);
     replace_window(c.attrs.data() + 1, rank, d, w);
     c.ranges[0].fill = combiner::stack;  // anything: no window of the old ones reaches there
@@ -114,16 +119,39 @@ struct select_and_scatter : selecting_op {
     const windows w = windows_of(c.attrs, c.result.shape.rank);
     for (int d = 0; d < w.rank; ++d) {
       const std::int64_t n = c.result.shape[d], m = c.operands[1].shape[d];
-      factor(c, w.at[d], d, n, m, cuts(w.at[d], n, m));
+      const bool possible = inside(w.at[d], n, m) ? w.at[d].cuts(n, m) : cuts(w.at[d], n, m);
+      factor(c, w.at[d], d, n, m, possible);
     }
   }
   static constexpr void halo(halo_context& c) {
     const window_dim w = windows_of(c.attrs.data(), c.result.shape.rank).at[c.result_dim];
-    selecting_op::halo(c, c.operands[1].shape);
+    if (lie_inside(c, w, c.operands[1].shape)) return halo_inside(c, w);
+    halo_moved(c);
     c.ranges[1] = of_positions(c.ranges[0], w.stride);
-    if (c.ranges[0].inside) c.made = c.ranges[0].length;
+    c.made = c.ranges[0].length;
   }
-  static constexpr void stretch(halo_context& c) { selecting_op::stretch(c, c.operands[1].shape); }
+  /// A piece gets what is added in the windows that reach into it: these, and all that they see.
+  static constexpr void halo_inside(halo_context& c, window_dim w) {
+    const std::int64_t block = c.operand_extent(0) / c.pieces,
+                       span = window_dim::span(w.size, w.dilation);
+    const std::int64_t first = -window_dim::floor_of(-(1 + w.low - span), w.stride),
+                       last = window_dim::floor_of(block - 1 + w.low, w.stride);
+    const std::int64_t from = first * w.stride - w.low, to = last * w.stride - w.low + span;
+    const std::int64_t begin = from < 0 ? from : 0, end = to > block ? to : block;
+    c.possible = w.base_dilation == 1 && block % w.stride == 0;
+    c.ranges[0] = {begin, block, end - begin};
+    c.ranges[0].any = true;  // where something else is than elements, nothing is added
+    c.ranges[1] = {first, block / w.stride, last - first + 1};
+    if (end - begin > block) c.made = end - begin;
+    w.low = begin - from;
+    w.high = w.high_for(end - begin, last - first + 1);
+    replace_window(c.attrs.data() + 1, c.result.shape.rank, c.result_dim, w);
+  }
+  /// What is added behind the last window is nothing.
+  static constexpr void stretch(halo_context& c) {
+    selecting_op::stretch(c, c.operands[1].shape);
+    c.alone = 1;
+  }
   /// To the source: what the cotangent has at the selected elements.
   static constexpr void derive(derive_context& c) {
     if (!c.wanted[1]) return;
@@ -163,18 +191,22 @@ struct select_and_gather : selecting_op {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const window_dim w = windows_of(c.attrs.data(), rank).at[d];
     const std::int64_t n = c.operand_extent(0), m = c.result.shape[d];
-    if (inside(w, n, m)) {
+    if (lie_inside(c, w, c.result.shape)) {
       window_dim local;
       c.possible = w.cut(n, m, c.pieces, c.ranges[0], local);
+      c.ranges[0].any = true;
       replace_window(c.attrs.data() + 1, rank, d, local);
     } else {
-      selecting_op::halo(c, c.result.shape);
+      halo_moved(c);
       c.made = c.ranges[0].length / w.stride;
       c.unit = w.stride;
     }
     c.ranges[1] = c.ranges[0];
   }
-  static constexpr void stretch(halo_context& c) { selecting_op::stretch(c, c.result.shape); }
+  static constexpr void stretch(halo_context& c) {
+    selecting_op::stretch(c, c.result.shape);
+    c.ranges[1].fill = combiner::stack;
+  }
   static constexpr void derive(derive_context& c) {
     if (!c.wanted[1]) return;
     const value_id x = c.b.p.operand(c.op, 0);

@@ -1,6 +1,7 @@
 /// slice: a box of elements, or every so many of them.
 #pragma once
 
+#include <partita/op/pad.hpp>
 #include <partita/op/vocabulary.hpp>
 #include <partita/op/window.hpp>
 #include <partita/support/scanner.hpp>
@@ -14,6 +15,7 @@ namespace partita::op {
 ///
 /// Tile map  ([i, j~], starts=[0, 2], limits=[whole, 6]) -> ([i, j]), in as many pieces as divide
 ///           both extents
+/// Padded    beyond the end it goes on as a `pad`
 /// Errors    S115 bounds out of range, S118 a stride above 2^59 - 1, S130 a stride below 1
 struct slice {
   static constexpr std::string_view name = "slice";
@@ -82,15 +84,36 @@ struct slice {
     for (int each = 0; each < rank; ++each)
       c.identity = c.identity && bounds(c.attrs.data(), c.attrs.size(), rank, each).whole();
   }
-  /// Positions behind the old end show elements that there are.
+  /// Positions behind the old end show elements that there are, or zeros.
   static constexpr void stretch(halo_context& c) {
     const int rank = c.result.shape.rank, d = c.result_dim;
     const bounds at(c.attrs.data(), c.attrs.size(), rank, d);
     const std::int64_t limit = at.start + window_dim::span(c.result.shape[d], at.stride);
-    c.possible = limit <= c.operand_extent(0) &&
-                 saturating_multiply(c.result.shape[d], at.stride) <= c.operand_extent(0);
     c.ranges[0].fill = combiner::stack;
+    c.apart = takes_all_between(c);
+    if (c.apart && limit > c.operand_extent(0)) return become_pad(c);
+    c.possible =
+        c.apart || (limit <= c.operand_extent(0) &&
+                    saturating_multiply(c.result.shape[d], at.stride) <= c.operand_extent(0));
     c.attrs[rank + d] = limit;
+  }
+  static constexpr bool takes_all_between(const halo_context& c) {
+    const int rank = c.result.shape.rank;
+    for (int d = 0; d < rank; ++d)
+      if (bounds(c.attrs.data(), c.attrs.size(), rank, d).stride != 1) return false;
+    return true;
+  }
+  /// What is cut off at the ends, or added there.
+  static constexpr void become_pad(halo_context& c) {
+    const int rank = c.result.shape.rank;
+    vec<std::int64_t> amounts(static_cast<std::size_t>(3 * rank), 0);
+    for (int d = 0; d < rank; ++d) {
+      const std::int64_t start = c.attrs[d];
+      amounts[d] = -start;
+      amounts[rank + d] = c.result.shape[d] - (c.operands[0].shape[d] - start);
+    }
+    c.attrs = amounts;
+    c.becomes = &def<op::pad>;
   }
   /// The cotangent among zeros.
   static constexpr void derive(derive_context& c) {

@@ -192,7 +192,7 @@ constexpr bool window_factor(tile_map_context& c, const window_dim& w, int d) {
   const std::int64_t n = c.operands[0].shape[d], m = c.result.shape[d];
   if (w.trivial())
     c.tile(m, d).operand(0, d);
-  else if (const auto both = common_extent(n, m); both > 1 && w.cuts(n, m))
+  else if (const auto both = common_extent(n, m); both > 0 && w.cuts(n, m))
     c.tile(both, d).operand(0, d).halo();
   else
     return false;

@@ -117,6 +117,7 @@ class slice_by_device {
   constexpr const shape& from() const { return p_.type(p_.operand(o_, 0)).shape; }
   constexpr const shape& made() const { return p_.type(p_.op(o_).result).shape; }
   constexpr const claim& start() const { return w_.chosen[static_cast<std::size_t>(d_ + 1)]; }
+  constexpr bool is_fixed() const { return p_.op(o_).def->id == def<op::slice>.id; }
 
   constexpr bool find_dimension() {
     for (int d = 0; d < made().rank; ++d) {
@@ -142,8 +143,9 @@ class slice_by_device {
       moves_.pop_back();
       break;
     }
-    if (mine_.dim < 0 && w_.all.terms.is_positions(start().term) && stays_inside())
-      return false;  // see slice_at
+    if (is_fixed() ? mine_.dim < 0
+                   : mine_.dim < 0 && w_.all.terms.is_positions(start().term) && stays_inside())
+      return false;  // see slice_all, slice_at
     vec<digit> axes;
     for (int i = 0; i < seen_.count; ++i)
       if (const digit& each = seen_.digits[i]; each.dim == dim_ && each.owner < 0) {
@@ -157,7 +159,7 @@ class slice_by_device {
       }
     device_row row = mine_.row;
     for (const auto& each : axes) row.add(axis_of(each), each.extent);
-    if (!add_axes(w_, start(), row)) return false;
+    if (!is_fixed() && !add_axes(w_, start(), row)) return false;
     if (mine_.dim >= 0 && row.count != mine_.row.count) return false;
     mine_.row = row;
     return true;
@@ -176,7 +178,10 @@ class slice_by_device {
     for (std::int64_t device = 0; device < mine_.row.devices; ++device) {
       std::int64_t& at = mine_.starts[static_cast<std::size_t>(device)];
       std::int64_t n = 0;
-      if (!number_on(w_, start(), mine_.row, device, n)) return false;
+      if (is_fixed())
+        n = p_.attrs(o_)[static_cast<std::size_t>(d_)];
+      else if (!number_on(w_, start(), mine_.row, device, n))
+        return false;
       n = n < 0 ? 0 : n > most ? most : n;
       at = (moved ? at : 0) + seen_.start[dim_] + n * step_;
       for (int i = 0; i < seen_.count; ++i)
@@ -219,8 +224,19 @@ class slice_by_device {
     return true;
   }
 };
+/// Has a slice no strides?
+constexpr bool takes_all_between(const program& p, op_id o) {
+  const auto attrs = p.attrs(o);
+  for (std::size_t i = 2 * static_cast<std::size_t>(p.type(p.operand(o, 0)).shape.rank);
+       i < attrs.size(); ++i)
+    if (attrs[i] != 1) return false;
+  return true;
+}
 constexpr bool slices_by_device(workspace& w, const program& p, op_id o, claim_list& to) {
-  if (w.defining || w.some_open || p.op(o).def->id != def<op::dynamic_slice>.id) return false;
+  const std::uint64_t id = p.op(o).def->id;
+  if (w.defining || w.some_open ||
+      (id != def<op::dynamic_slice>.id && !(id == def<op::slice>.id && takes_all_between(p, o))))
+    return false;
   return slice_by_device(w, p, o, to).apply();
 }
 

@@ -673,6 +673,11 @@ class op_law {
     digit axes[piece::most] = {};
     std::int64_t pieces = 1, step = 0;
   };
+  /// See halo_context.
+  struct growth {
+    bool possible, apart;
+    int alone;
+  };
   /// The piece of the results, where those of the operands overlap.
   constexpr bool halo_piece(int f, piece& found) {
     const int to = dim_of(f, -1);
@@ -698,8 +703,10 @@ class op_law {
     const int d = to == no_dim && source_.operand_count() > 1 ? dim_of(f, 1) : no_dim;
     if (to == no_dim && d == no_dim) return false;
     attrs_ = kept;
-    const std::int64_t all = saturating_multiply(
-        to != no_dim ? local_.result_type(0).shape.extents[to] : local_extent(1, d), along.pieces);
+    const std::int64_t each = to == no_dim              ? local_extent(1, d)
+                              : growth_of(f).alone == 1 ? along.step
+                                                        : local_.result_type(0).shape.extents[to];
+    const std::int64_t all = saturating_multiply(each, along.pieces);
     if (!cut_piece(f, along, all, found, true)) return false;
     if (to == no_dim && all == operand_type(1).shape.extents[d] && f < 64)
       taps_counted_ |= std::uint64_t{1} << f;
@@ -733,7 +740,7 @@ class op_law {
     halo_context c{types, result, {no_dim, no_dim}, to, along.pieces, attrs_};
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
       c.operand_dims[k] = dim_of(f, k);
-    if ((apart || grown != loop_extent(f)) && !stretched(f, c, types, result, grown, apart))
+    if ((apart || grown != loop_extent(f)) && !stretched(f, c, types, result, along, grown, apart))
       return false;
     if (along.count == 0) {
       for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
@@ -766,20 +773,33 @@ class op_law {
       found.add(0, grown / along.pieces, 1);
       add_axes(found, along, grown / along.pieces);
     } else {
-      if (c.ranges[0].inside) return made_inside(c, along, grown, found);
-      found.start = c.ranges[0].first / c.unit;
-      found.add(0, c.made, 1);
-      add_axes(found, along, c.ranges[0].step / c.unit);
+      return made_around(c, along, grown, found);
     }
     return true;
   }
+  /// What the op says of more positions, as it is in the source.
+  constexpr growth growth_of(int f) const {
+    vec<tensor_type> types;
+    for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
+    vec<std::int64_t> attrs = attrs_;
+    halo_context c{types, result_type(0), {no_dim, no_dim}, dim_of(f, -1), 1, attrs};
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
+      c.operand_dims[k] = dim_of(f, k);
+    source_.def().stretch(c);
+    return {c.possible, c.apart, c.alone};
+  }
   /// The op with more positions, which operands hold what it leaves out at.
   constexpr bool stretched(int f, halo_context& c, vec<tensor_type>& types, tensor_type& result,
-                           std::int64_t grown, bool apart) {
+                           const coordinates& along, std::int64_t grown, bool apart) {
     const std::int64_t extent = loop_extent(f);
     const std::int64_t pieces = c.pieces;
+    const growth before = growth_of(f);
+    if (!before.possible || (apart && !before.apart))
+      return no("it cannot be done with more positions");
+    const bool by_itself = apart && before.alone == 1 && c.result_dim != no_dim;
+    if (by_itself && !grow_apart(c, types, along, grown)) return false;
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
-      if (c.operand_dims[k] == no_dim) continue;
+      if (c.operand_dims[k] == no_dim || by_itself) continue;
       std::int64_t& size = types[k].shape.extents[c.operand_dims[k]];
       if (apart) {
         const bool taps = c.result_dim == no_dim && k == 1;
@@ -795,8 +815,10 @@ class op_law {
     }
     if (c.result_dim != no_dim) result.shape.extents[c.result_dim] = grown;
     c.pieces = 1;
+    c.grown = true;
     source_.def().stretch(c);
-    if (!c.possible || (apart && !c.apart)) return no("it cannot be done with more positions");
+    if (!c.possible || (apart && !c.apart) || c.becomes != nullptr)
+      return no("it cannot be done with more positions");
     for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
       if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;
       const piece& mine = pieces_[k * max_rank + c.operand_dims[k]];
@@ -805,6 +827,22 @@ class op_law {
         return no("behind the end of operand ", k, " stands something else");
     }
     c.pieces = pieces;
+    return true;
+  }
+  /// The first operand and the result have grown alike, the second one by itself.
+  constexpr bool grow_apart(const halo_context& c, vec<tensor_type>& types,
+                            const coordinates& along, std::int64_t grown) {
+    for (int k = 0; k < 2; ++k) {
+      const int d = c.operand_dims[k];
+      coordinates mine;
+      if (d == no_dim || !find_coordinates(pieces_[k * max_rank + d], mine) ||
+          mine.pieces != along.pieces)
+        return no("operand ", k, " is not cut as the other one");
+      const std::int64_t all = k == 0 ? grown : saturating_multiply(mine.step, mine.pieces);
+      std::int64_t& size = types[k].shape.extents[d];
+      if (all < size) return no("operand ", k, " is needed whole");
+      size = all;
+    }
     return true;
   }
   /// Does an operand of which so many elements are seen hold nothing behind the end? (What is the
@@ -857,7 +895,7 @@ class op_law {
     const std::int64_t extent = c.operand_extent(k), last = r.first + (along.pieces - 1) * r.step;
     const bool below = r.first < 0 || last < 0;
     const bool above = r.first + r.length > extent || last + r.length > extent;
-    if ((below || above) && !stands_beyond(given.beyond, r, k))
+    if ((below || above) && !r.any && !stands_beyond(given.beyond, r, k))
       return no("beyond the ends of operand ", k, " stands something else");
     return true;
   }
@@ -914,14 +952,15 @@ class op_law {
     return true;
   }
   /// The result is right where its piece is.
-  constexpr bool made_inside(const halo_context& c, const coordinates& along, std::int64_t grown,
+  constexpr bool made_around(const halo_context& c, const coordinates& along, std::int64_t grown,
                              piece& found) {
     const int to = c.result_dim;
     moved_piece::move m;
     m.dim = to;
     m.row = row_of(along);
     m.block = grown / along.pieces;
-    if (grown % along.pieces != 0 || grown != result_type(0).shape.extents[to] ||
+    if (grown % along.pieces != 0 || grown < result_type(0).shape.extents[to] ||
+        (c.ranges[0].inside && grown > result_type(0).shape.extents[to]) ||
         source_.result_count() != 1)
       return no("pieces that are moved inside");
     for (std::int64_t i = 0; i < along.pieces; ++i) {

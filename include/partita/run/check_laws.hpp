@@ -257,16 +257,20 @@ class tile_map_check {
     vec<std::int64_t> attrs = a_.attrs;
     return stretch(f, a_.operands, results_[0], attrs).apart;
   }
-  /// So many positions more of what is cut in operands, and in results.
+  /// So many positions more of what is cut in the end that may grow by itself, and in the others.
   struct growth {
-    std::int64_t operands, results;
+    std::int64_t others, alone;
   };
   /// Positions behind the end of a dimension must not matter, or add nothing to a reduction.
   void try_padding(int f, const growth& by, bool high) const {
     const factor& mine = map_.at(0, f);
-    const std::int64_t more = by.operands > by.results ? by.operands : by.results;
-    const auto grow = [&](std::int64_t& size, std::int64_t n) {
-      size += by.operands == by.results ? size / mine.size * n : n;
+    const std::int64_t more = by.others > by.alone ? by.others : by.alone;
+    vec<std::int64_t> attrs = a_.attrs;
+    const int alone = mine.halo ? stretch(f, a_.operands, results_[0], attrs).alone : -1;
+    attrs = a_.attrs;
+    const auto grow = [&](std::int64_t& size, int end) {
+      const std::int64_t n = end == alone ? by.alone : by.others;
+      size += by.others == by.alone ? size / mine.size * n : n;
     };
     const auto refuse_padding = [&](const auto&... parts) {
       refuse("L005", "entry ", entry(f), " padded from ", mine.size, " to ", mine.size + more, ": ",
@@ -275,12 +279,9 @@ class tile_map_check {
     std::vector<array> operands;
     vec<tensor_type> types = a_.operands, larger = results_;
     for (int k = 0; k < static_cast<int>(operands_.size()); ++k)
-      if (const int dim = map_.operand_dim(mine, k); dim != no_dim)
-        grow(types[k].shape[dim], by.operands);
+      if (const int dim = map_.operand_dim(mine, k); dim != no_dim) grow(types[k].shape[dim], k);
     for (int r = 0; r < result_count(); ++r)
-      if (const int dim = map_.result_dim(mine, r); dim != no_dim)
-        grow(larger[r].shape[dim], by.results);
-    vec<std::int64_t> attrs = a_.attrs;
+      if (const int dim = map_.result_dim(mine, r); dim != no_dim) grow(larger[r].shape[dim], -1);
     halo_cut stretched;
     if (mine.halo) stretched = stretch(f, types, larger[0], attrs);
     for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
@@ -295,9 +296,14 @@ class tile_map_check {
                          : value >= 0 ? padded(x, types[k], bits_of(value))
                                       : padded(x, types[k], fill, high));
     }
+    const op_def& op = stretched.becomes != nullptr ? *stretched.becomes : a_.op;
+    if (stretched.becomes != nullptr) {
+      operands.push_back(array({types[0].element, {}}));
+      types.push_back(operands.back().type());
+    }
     vec<tensor_type> given;
     try {
-      given = applied_op{a_.op, types, attrs, larger[0]}.infer(types, larger[0]);
+      given = applied_op{op, types, attrs, larger[0]}.infer(types, larger[0]);
     } catch (const error& e) {
       refuse_padding("the op does not take it: ", e.what());
     }
@@ -309,7 +315,7 @@ class tile_map_check {
       found = run_iteration(a_.op, map_, 0, operands, to, attrs, {&one, 1},
                             std::array<std::int64_t, 1>{0}, options_.run);
     else
-      found = run_op(a_.op, operands, {attrs.data(), attrs.size()}, to, options_.run);
+      found = run_op(op, operands, {attrs.data(), attrs.size()}, to, options_.run);
     for (std::size_t r = 0; r < whole_.size(); ++r) {
       const array front = resized(found[r], whole_[r].shape());
       for (std::int64_t i = 0; i < whole_[r].size(); ++i) {

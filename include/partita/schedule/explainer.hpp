@@ -65,6 +65,11 @@ class explainer {
       say_call(out, n.op);
       out << " needs the totals of all pieces over ";
       print_axis_set(out, n.axes, c_.mesh);
+    } else if (n.reason == collective_reason::taken) {
+      say_call(out, n.op);
+      out << " takes elements of few pieces over ";
+      print_axis_set(out, n.axes, c_.mesh);
+      out << ", from those who have them";
     } else if (n.reason == collective_reason::given) {
       say_call(out, n.op);
       out << " makes it, and those to whom it is given take it so";
@@ -141,11 +146,13 @@ class explainer {
     }
     text attributes;
     print_context context{c_.p, o, &c_.mesh, attributes};
+    const op_def& was = c_.was(o);
     n.def->print(context);
-    out << call_name(*n.def, attributes) << '(';
-    const int shown = n.operand_count <= most_operands ? n.operand_count : most_operands;
+    out << call_name(was, attributes) << '(';
+    const int count = n.operand_count - (&was != n.def);
+    const int shown = count <= most_operands ? count : most_operands;
     append_list(out, shown, [&](int i) { value(out, c_.p.operand(o, i)); });
-    if (shown < n.operand_count) out << ", and " << n.operand_count - shown << " more";
+    if (shown < count) out << ", and " << count - shown << " more";
     out << ')';
   }
   constexpr std::string_view sum(const collective_note& n) const {
@@ -216,9 +223,27 @@ class explainer {
     if (dim < 0) return {};
     const int i = operand_where(n, [](int) { return true; });
     for (int f = 0; i >= 0 && f < c_.map.ops[n.op].count; ++f)
-      if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim) return too_small(n.op, f, dim, axis);
+      if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim)
+        return c_.map.at(n.op, f).halo ? nothing_common(n.op, f, i, axis)
+                                       : too_small(n.op, f, dim, axis);
     if (why.empty()) return {};
     return concat(", since along dimension ", dim, ' ', why);
+  }
+  /// Does an axis divide the one end of windows and not the other, which could be padded?
+  constexpr text nothing_common(op_id o, int f, int operand, int axis) const {
+    const factor& of = c_.map.at(o, f);
+    const std::int64_t pieces = c_.size(o, axis);
+    if (of.result_dim == no_dim || c_.local(o, f) % pieces == 0 ||
+        c_.inserted(o) != padding_record::kind::none)
+      return {};
+    const std::int64_t from = c_.p.type(c_.p.operand(o, operand)).shape[c_.map.dim_of(of, operand)],
+                       to = c_.p.type(c_.p.op(o).result).shape[of.result_dim];
+    const auto given = c_.p.attrs(o);
+    vec<std::int64_t> attrs(given.begin(), given.end());
+    const halo_cut larger = c_.stretch(o, f, attrs);
+    if (!larger.possible || !larger.apart || from < pieces || to < pieces) return {};
+    return concat(", since it makes ", to, " of ", from, " elements, and ", pieces,
+                  " does not divide both; uneven::pad lets it exchange borders");
   }
   /// Would pieces be so small that what an op makes of each is more than they are?
   constexpr text too_small(op_id o, int f, int dim, int axis) const {

@@ -66,6 +66,7 @@ struct collective_books {
       now.gathers += s.what.kind == collective::all_gather;
       now.all_to_alls += s.what.kind == collective::all_to_all;
       now.permutes += s.what.kind == collective::permute;
+      now.reduces += s.what.kind == collective::all_reduce;
     });
     way& before = ways_[place];
     if (before == now) return;
@@ -73,6 +74,7 @@ struct collective_books {
     change(collective::all_gather, before.gathers, now.gathers, runs);
     change(collective::all_to_all, before.all_to_alls, now.all_to_alls, runs);
     change(collective::permute, before.permutes, now.permutes, runs);
+    change(collective::all_reduce, before.reduces, now.reduces, runs);
     before = now;
   }
   /// The permutes of halos, what is sent of what is reduced again or carried.
@@ -92,7 +94,7 @@ struct collective_books {
  private:
   /// What brings an operand into its layout.
   struct way {
-    std::uint8_t gathers = 0, all_to_alls = 0, permutes = 0;
+    std::uint8_t gathers = 0, all_to_alls = 0, permutes = 0, reduces = 0;
 
     friend constexpr bool operator==(const way&, const way&) = default;
   };

@@ -56,10 +56,11 @@ class halo_exchange {
   }
 
   /// The piece of a local value. `fill`: a local scalar that stands beyond the ends, or -1 for the
-  /// identity of the range's combiner. For each message send(shift, from, elements, make) gives the
-  /// local value that was received, which `make()` sends.
+  /// identity of the range's combiner; `n`: where the end is. For each message send(shift, from,
+  /// elements, make) gives the local value that was received, which `make()` sends.
   template <class Send>
-  constexpr value_id operator()(value_id x, const halo_range& r, value_id fill, const Send& send) {
+  constexpr value_id operator()(value_id x, const halo_range& r, value_id fill, std::int64_t n,
+                                const Send& send) {
     const std::int64_t block = extent(x);
     const auto received = [&](std::int64_t shift, std::int64_t from, std::int64_t elements) {
       return send(shift, from, elements,
@@ -90,11 +91,12 @@ class halo_exchange {
     if (r.inside) return sliced(y, offset_inside(r, block, -begin), r.length);
     const value_id piece =
         advance == 0 ? part(y, start, r.length) : moving_part(y, start, advance, r.length);
-    return fill < 0 ? piece : filled(piece, r, fill, block * pieces_);
+    return fill < 0 ? piece : filled(piece, r, fill, n);
   }
 
-  /// A device's piece of what was made of pieces that were moved inside.
+  /// A device's piece of what was made of larger pieces.
   constexpr value_id kept(value_id made, const halo_cut& cut, std::int64_t extent) {
+    if (!cut.ranges[0].inside) return part(made, -cut.ranges[0].first / cut.unit, extent);
     const value_id operands[] = {start_of(0, extent),
                                  start_inside(cut.ranges[0], cut.blocks[0], cut.unit)};
     return sliced(made, append(def<op::subtract>, operands, {}, scalar_type()), extent);

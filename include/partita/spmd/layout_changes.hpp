@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/spmd/local_layouts.hpp>
+#include <partita/spmd/taken.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -169,13 +170,26 @@ class layout_changes {
         account_.operand(n.operand_begin + i, values[i], [](const auto&) {});
     }
   }
+  /// Does a slice take its elements from those who have them?
+  template <class F>
+  constexpr bool take(op_id o, const layout& have, const layout& want, const F& f) const {
+    const layout along = spmd_detail::taken_along(c_, o, have, want);
+    if (along.count == 0) return false;
+    reshard_step sum;
+    sum.what = spmd_detail::sum_of_taken(c_, o, along);
+    sum.of = c_.p.op(o).result;
+    sum.after = layouts_.sums.made(sum.of);
+    f(sum);
+    return true;
+  }
   constexpr void look_at_operand(const use& u, const layout& want) {
     const loop_view& program = layouts_.sums.view();
     const int place = program.ops[u.op].operand_begin + u.operand;
     const value_id v = program.operands[place];
     const layout& have = have_[v];
     account_.operand(place, v, [&](const auto& f) {
-      if (!layouts_.stays(have, want)) layouts_.bring(v, have, want, f);
+      if (!layouts_.stays(have, want) && !take(u.op, have, want, f))
+        layouts_.bring(v, have, want, f);
     });
   }
 };

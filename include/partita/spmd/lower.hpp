@@ -17,6 +17,7 @@
 #include <partita/spmd/lowered.hpp>
 #include <partita/spmd/run_passes.hpp>
 #include <partita/spmd/stationary.hpp>
+#include <partita/spmd/taken.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
@@ -153,6 +154,7 @@ class lowering {
     operands_.clear();
     const pending_sums& sums = rules_.layouts.sums;
     const value_id* const values = sums.view().operands + n.operand_begin;
+    if (lower_taken(o)) return;
     const bool repeats = may_repeat(values, n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const layout want = sums.required({o, i});
@@ -175,6 +177,23 @@ class lowering {
       }
     }
     for (int r = 0; r < n.result_count; ++r) rules_.finish(*this, v + r);
+  }
+  /// A slice whose elements come from those who have them. Gives whether it is one.
+  constexpr bool lower_taken(op_id o) {
+    const op_node& n = c_.p.ops[o];
+    if (n.def->id != def<op::slice>.id) return false;
+    const value_id x = c_.p.operand(o, 0), v = n.result;
+    const layout along = taken_along(c_, o, have_[x], rules_.layouts.sums.required({o, 0}));
+    if (along.count == 0) return false;
+    have_[v] = rules_.layouts.sums.made(v);
+    local_[v] = taking(out(), c_, o, along)(local_[x]);
+    const collective sum = sum_of_taken(c_, o, along);
+    const std::int64_t bytes = out().type(local_[v]).bytes();
+    local_[v] = append(out(), sum, local_[v], local_type(v, have_[v]));
+    out().ops.back().marks = n.marks;
+    note(sum, collective_reason::taken, x, o, bytes);
+    rules_.finish(*this, v);
+    return true;
   }
   constexpr void lower_parameter(op_id o) {
     const value_id v = c_.p.ops[o].result;
@@ -233,6 +252,7 @@ class lowering {
     const value_id filler = halo_fill(c_, o, r);
     operands_[k] = exchange(
         operands_[k], r, filler < 0 ? -1 : operands_[r.fill_operand],
+        c_.true_shape(v)[cut.operand_dims[k]],
         [&](std::int64_t shift, std::int64_t from, std::int64_t elements, const auto& make) {
           value_id& received = received_by(borders_.border(of, h, k, shift, from, elements));
           if (received >= 0) return received;

@@ -21,6 +21,7 @@ enum class collective_reason : std::uint8_t {
   goes_around,    ///< pieces pass by the products that need them, see ring.hpp
   again,          ///< what an op makes of pieces it reduces once more
   carry,          ///< a piece lacks the totals of those before it
+  taken,          ///< a slice takes elements of few pieces, of those who have them
   given,          ///< those to whom the op's result is given take it in another layout
   whole_needed    ///< an op has no loop over the axis (or `any`) and needs the operand whole
 };
