@@ -338,7 +338,9 @@ class padder {
   /// An op goes on as another one, with zero behind its operands.
   constexpr void become(op_id o, const op_def& other, const vec<std::int64_t>& attrs) {
     const value_id x = p_.operand(o, 0);
-    const value_id zero = scalar(p_.type(x).element, 0, behind(x));
+    const int scope = c_.nested.value_scope[x];
+    const place at{c_.nested.scopes[scope].marker, scope, true, p_.op(o).marks};
+    const value_id zero = scalar(p_.type(x).element, 0, at);
     added_uses_.push_back({o, p_.op(o).operand_count});
     edit_.padding().inserted[o].was = p_.op(o).def;
     edit_.become(o, other, zero, attrs);
