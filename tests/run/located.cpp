@@ -166,6 +166,57 @@ TEST_CASE("updates of a tensor that is cut along its rows, and of a batch that i
   }
 }
 
+namespace {
+
+using pt::axes;
+constexpr auto pairs_of = [](auto x, auto i) {
+  using numbers = pt::gather_numbers<axes<>, axes<0, 1>, axes<>, axes<>, axes<0, 1>, 1>;
+  return pt::gather<numbers, axes<1, 1>>(x, i);
+};
+constexpr auto boxes_of = [](auto x, auto i) {
+  using numbers = pt::gather_numbers<axes<1, 2>, axes<>, axes<>, axes<>, axes<0, 1>, 1>;
+  return pt::gather<numbers, axes<3, 2>>(x, i);
+};
+constexpr auto boxes_added = [](auto x, auto i, auto u) {
+  using numbers = pt::gather_numbers<axes<1, 2>, axes<>, axes<>, axes<>, axes<0, 1>, 1>;
+  return pt::scatter<pt::ops::scatter_update::add, numbers>(x, i, u);
+};
+
+}  // namespace
+
+TEST_CASE("index vectors, and windows that may lie in several pieces") {
+  const auto x = pt::input<float, 8, 8>("x");
+  const auto one = schedule(manual("M", {{"x", 0}}));
+  const auto two = schedule(manual("M", {{"x", 0}}), manual("B", {{"x", 1}}));
+  const pt::collectives sum{.all_reduce = 1};
+  const auto pairs = pt::trace(pairs_of, x, pt::input<int, 5, 2>("i"));
+  CHECK(check(pairs, four, one) == sum);
+  CHECK(check(pairs, both, two) == sum);
+  const auto gradient = [](auto z, auto i, auto u) {
+    return pt::grad([&](auto t) { return pt::sum(pairs_of(t, i) * u); }, z);
+  };
+  const auto back = pt::trace(gradient, x, pt::input<int, 5, 2>("i"), pt::input<float, 5>("u"));
+  CHECK(check(back, both, two) == pt::collectives{});
+  const auto boxes = pt::trace(boxes_of, x, pt::input<int, 2, 2>("i"));
+  CHECK(check(boxes, four, one) == sum);
+  CHECK(check(boxes, both, two) == sum);
+  // Twelve boxes are more than the tensor: it is gathered.
+  CHECK(check(pt::trace(boxes_of, x, pt::input<int, 12, 2>("i")), four, one) ==
+        pt::collectives{.all_gather = 1});
+  const auto added =
+      pt::trace(boxes_added, x, pt::input<int, 5, 2>("i"), pt::input<float, 5, 3, 2>("u"));
+  CHECK(check(added, four, one) == pt::collectives{});
+  CHECK(check(added, both, two) == pt::collectives{});
+  // Bits of updates that are sharded along their batch are joined like sums.
+  const auto joined = pt::trace(
+      [](auto t, auto i, auto u) {
+        return std::tuple{pt::scatter_or(t, i, u), pt::scatter_and(t, i, u)};
+      },
+      pt::input<int, 8, 2>("x"), pt::input<int, 8>("i"), pt::input<int, 8, 2>("u"));
+  CHECK(check(joined, four, schedule(manual("M", {{"i", 0}, {"u", 0}}))) ==
+        pt::collectives{.all_reduce = 2});
+}
+
 TEST_CASE("one position of a cache that is cut along it, read and written") {
   const std::string cache =
       "(%t: tensor<16x4xf32>, %u: tensor<1x4xf32>, %i: tensor<i32>) {\n"
