@@ -43,6 +43,8 @@ struct formulas : algebra {
   }
 };
 
+element p_of(formulas& f) { return f.truth(7); }
+
 TEST_CASE("numbers are exact in both fields") {
   for (const double v : {0.0, 1.0, -1.0, 0.5, -0.375, 3e-300, 1e300, 5e-324, 1.0 / 3}) {
     CAPTURE(v);
@@ -162,6 +164,8 @@ TEST_CASE("integers wrap") {
           f.group(max_of, dtype::i32, {f.sum(dtype::i32, wide(x), wide(y)), wide(x)})));
   const element n = f.unknown(dtype::i64, drawing(105).drawn());
   const element last = f.compare(direction::ge, dtype::i64, n, integer(dtype::i64, INT64_MAX));
+  const element few = f.is(direction::lt, i, 2), far = f.is(direction::eq, i, 5);
+  CHECK(f.select(few, f.select(f.both(p_of(f), far), i, k), k) == k);
   CHECK(f.select(last, f.select(last, i, k), k) == f.select(last, i, k));
   CHECK(f.sum(dtype::u8, integer(dtype::u8, 200), integer(dtype::u8, 100)) ==
         integer(dtype::u8, 44));

@@ -252,7 +252,6 @@ class algebra {
                         int& left) {
     vec<std::int64_t> from;
     find_places(v, c.by, low, high, from, left);
-    if (from.empty()) return put(c, low, v);
     for (std::size_t i = 0; i <= from.size(); ++i) {
       const std::int64_t begin = i == 0 ? low : from[i - 1], end = i < from.size() ? from[i] : high;
       put(c, begin, restricted(v, c.by, begin, end, left));
