@@ -340,6 +340,8 @@ TEST_CASE("a loop runs on one mesh") {
       "O139 mpmd: \"part.0\" would be an iteration of scan, which has \"part\" in it; a loop lies "
       "on one mesh: give it all of \"part\", or unroll it (in C++ a for statement with "
       "named(\"part\", i, ...), in JAX lax.scan(..., unroll=True))");
+  CHECK(refusal(rolled, {.names = {{"part.*", "m0"}}}).substr(0, 52) ==
+        "O139 mpmd: \"part.*\" would be iterations of scan, whi");
   CHECK(refusal(rolled, {.names = {{"rest.0", "m0"}}}).substr(0, 5) == "O108 ");
 }
 

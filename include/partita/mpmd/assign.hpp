@@ -238,20 +238,27 @@ class assigner {
                           "\" or lies below it; ", known_names_or_below(lines[i].name, names));
   }
 
-  /// Is `layers.2` wanted of a loop that has `layers` in it? Then it is said why that cannot be.
+  static constexpr bool is_number_or_pattern(std::string_view s) {
+    bool digits = !s.empty();
+    for (const char c : s) digits = digits && c >= '0' && c <= '9';
+    return digits || schedule_detail::is_pattern(s);
+  }
+  /// Is `layers.2` (or `layers.*`) wanted of a loop that has `layers` in it? Then it is said why
+  /// that cannot be.
   constexpr bool is_iteration(std::string_view name) {
-    std::size_t dot = name.size();
-    while (dot > 0 && name[dot - 1] >= '0' && name[dot - 1] <= '9') --dot;
-    if (dot == name.size() || dot < 2 || name[dot - 1] != '.') return false;
-    const std::string_view part = name.substr(0, dot - 1);
+    const std::size_t dot = name.rfind('.');
+    if (dot == name.npos || dot == 0 || !is_number_or_pattern(name.substr(dot + 1))) return false;
+    const std::string_view part = name.substr(0, dot);
     for (op_id o = 0; o < p_.op_count(); ++o)
       for (const program& r : p_.regions_of(o))
         if (const std::string_view inside = part_inside(r, part); !inside.empty()) {
-          out_.error.record("O139", "mpmd: \"", name, "\" would be an iteration of ",
-                            p_.op(o).def->name, ", which has \"", inside,
-                            "\" in it; a loop lies on one mesh: give it all of \"", inside,
-                            "\", or unroll it (in C++ a for statement with named(\"", part,
-                            "\", i, ...), in JAX lax.scan(..., unroll=True))");
+          out_.error.record(
+              "O139", "mpmd: \"", name, "\" would be ",
+              schedule_detail::is_pattern(name) ? "iterations of " : "an iteration of ",
+              p_.op(o).def->name, ", which has \"", inside,
+              "\" in it; a loop lies on one mesh: give it all of \"", inside,
+              "\", or unroll it (in C++ a for statement with named(\"", part,
+              "\", i, ...), in JAX lax.scan(..., unroll=True))");
           return true;
         }
     return false;
