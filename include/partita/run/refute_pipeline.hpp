@@ -35,10 +35,12 @@ inline std::int64_t work_of(const pipelined& p) {
                  saturating_multiply(u.device.mesh.devices(), u.inside ? p.microbatches : 1)));
   return all;
 }
-/// Do the parts of a pipeline go together, so that it can be run? (Q011 to Q015 say what does not.)
+/// Do the parts of a pipeline go together, so that it can be run? (Q011 to Q015 say what does not;
+/// Q001, Q002, Q006 and Q007 that inputs, outputs or programs of units are no such.)
 inline failure what_cannot_run(const verdict& v) {
   const std::string_view code = v.error.message.view().substr(0, 4);
-  return code >= "Q011" && code <= "Q015" ? v.error : failure();
+  const bool inside = code == "Q001" || code == "Q002" || code == "Q006" || code == "Q007";
+  return inside || (code >= "Q011" && code <= "Q015") ? v.error : failure();
 }
 /// `v`: what prove says of it.
 inline refutation refuted_by_runs(const program& source, const pipelined& p, const verdict& v,
