@@ -128,6 +128,56 @@ TEST_CASE("gathers are shared as far as the bound of memory lets them") {
   CHECK(same.cost.peak_bytes == tight.cost.peak_bytes);
 }
 
+namespace {
+/// A device program with its gathers shared as far as its own peak allows.
+struct sharing_in_peak {
+  pt::mesh mesh;
+  pt::program p;
+  std::int64_t before = 0;
+  explicit sharing_in_peak(std::string_view text) : p(pt::parse(text, mesh)) {
+    REQUIRE(str(p.error.message) == "");
+    before = peak();
+    const pt::passes on{.memory_bound = pt::passes::own_peak};
+    CHECK(!pt::spmd_detail::run_passes(p, mesh, on, [](const auto&, const auto&) {}));
+  }
+  std::int64_t peak() const { return pt::live_bytes(p).peak(); }
+  int gathers() const { return written_in(p).all_gather; }
+};
+}  // namespace
+TEST_CASE("a gathered value that is overwritten is kept from there on, if it is shared") {
+  const sharing_in_peak shared(
+      R"(func @main(%x: tensor<24x8xf32>, %u: tensor<2x12x16xf32>, %i: tensor<2x24xi32>, %w: tensor<16x16xf32>) attributes {mesh = {"B":2}} {
+  %x1 = all_gather [{}, {"B"}] %x : tensor<24x16xf32>
+  %u1 = all_gather [{}, {"B"}, {}] %u : tensor<2x24x16xf32>
+  %s = scatter(%x1, %i, %u1) {max, offset_dims=[2], operand_batching_dims=[0], start_indices_batching_dims=[1], start_index_map=[1], index_vector_dim=2} : tensor<24x16xf32>
+  %x2 = all_gather [{}, {"B"}] %x : tensor<24x16xf32>
+  %m = matmul(%x2, %w) : tensor<24x16xf32>
+  return %m, %s : tensor<24x16xf32>, tensor<24x16xf32>
+})");
+  CHECK(shared.peak() == shared.before);
+  CHECK(shared.gathers() == 3);
+}
+TEST_CASE("what is computed again once both of its operands are one counts against the bound") {
+  // A comparison of two values lies in memory, that of a value with itself does not: the gathered
+  // value does then as long as the last selection needs it. (y is shared all the same.)
+  const sharing_in_peak shared(
+      R"(func @main(%x: tensor<4x8xi64>, %y: tensor<4x8xf32>, %p: tensor<8x8xf32>, %q: tensor<8x8xf32>) attributes {mesh = {"B":2}} {
+  %y1 = all_gather [{"B"}, {}] %y : tensor<8x8xf32>
+  %y2 = all_gather [{"B"}, {}] %y : tensor<8x8xf32>
+  %m = matmul(%y1, %y2) : tensor<8x8xf32>
+  %x1 = all_gather [{"B"}, {}] %x : tensor<8x8xi64>
+  %x2 = all_gather [{"B"}, {}] %x : tensor<8x8xi64>
+  %c = compare(%x1, %x2) {gt} : tensor<8x8xi1>
+  %a = select(%c, %p, %q) : tensor<8x8xf32>
+  %b = select(%c, %q, %p) : tensor<8x8xf32>
+  %d = select(%c, %p, %m) : tensor<8x8xf32>
+  %e = select(%c, %m, %p) : tensor<8x8xf32>
+  return %m, %a, %b, %d, %e : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+})");
+  CHECK(shared.peak() <= shared.before);
+  CHECK(shared.gathers() == 3);
+}
+
 TEST_CASE("the report of the passes") {
   CHECK(str(pt::report_passes(partition({.place = true, .share_gathers = true}))) ==
         R"(cancel: 9 changed
