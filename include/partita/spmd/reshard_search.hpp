@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <partita/ir/collective.hpp>
+#include <partita/ir/program.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
