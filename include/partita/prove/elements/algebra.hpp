@@ -93,8 +93,13 @@ class algebra {
   /// same decider inside of them becomes part of it.)
   constexpr element choose(const decider& by, const vec<std::int64_t>& from,
                            const vec<element>& values) {
-    choice c{by, {}, {}, by.bit()};
     int left = most_splits;
+    return choose(by, from, values, left);
+  }
+  /// `left`: how many choices may still be looked at; then they stay what they are.
+  constexpr element choose(const decider& by, const vec<std::int64_t>& from,
+                           const vec<element>& values, int& left) {
+    choice c{by, {}, {}, by.bit()};
     for (std::size_t i = 0; i < values.size(); ++i)
       append(c, i == 0 ? INT64_MIN : from[i - 1], i < from.size() ? from[i] : INT64_MAX, values[i],
              left);
@@ -305,6 +310,7 @@ class algebra {
                                std::int64_t high, int& left) {
     const choice* found = choice_of(x);
     if (found == nullptr || (found->mentions & by.bit()) == 0 || --left <= 0) return x;
+    ++steps;
     const choice c = *found;
     vec<std::int64_t> from;
     vec<element> values;
@@ -314,7 +320,7 @@ class algebra {
       if (!values.empty()) from.push_back(c.from[i - 1]);
       values.push_back(restricted(c.values[i], by, low, high, left));
     }
-    return choose(c.by, from, values);
+    return choose(c.by, from, values, left);
   }
   constexpr element select(const element& flag, const element& x, const element& y, int& left) {
     if (flag.known) return flag.number != 0 ? x : y;
@@ -329,7 +335,7 @@ class algebra {
       values.push_back(select(c.values[i], restricted(x, c.by, low, high, left),
                               restricted(y, c.by, low, high, left), left));
     }
-    return choose(c.by, c.from, values);
+    return choose(c.by, c.from, values, left);
   }
   static constexpr element mixed(const element& flag, const element& x, const element& y) {
     return formula(field::sum(y.of, field::product(flag.of, field::difference(x.of, y.of))));
@@ -341,7 +347,7 @@ class algebra {
     const choice c = *found;
     vec<element> values;
     for (const element& each : c.values) values.push_back(map(each, f, left));
-    return choose(c.by, c.from, values);
+    return choose(c.by, c.from, values, left);
   }
   template <class At>
   constexpr element look_up_plain(dtype t, const element& i, std::int64_t count, const At& at) {
