@@ -621,6 +621,24 @@ TEST_CASE("sizes without a common factor: borders of neighbours, forward and bac
   check(gradient([](auto x) { return pt::reduce_window<pt::combiner::add, pair>(x); }, 16),
         {.permute = 2});
 }
+TEST_CASE("pieces divide both ends of a window, one of which is made larger by a pad") {
+  // The reshape makes 6 elements, which 4 pieces make 8; the slice, which takes 2 of them, has
+  // grown to 12 by then.
+  const auto model = [](auto x, auto y, auto z) {
+    return x + y + pt::slice<0, 0, 2>(pt::reshape<6>(z));
+  };
+  const auto p = pt::trace(model, vec_of("x", 2), vec_of("y", 2), mat_of("z", 3, 2));
+  pt::core_program core(p, pt::mesh{{"B", 6}, {"M", 4}});
+  REQUIRE(!core.tile(core.p.inputs[0], 0, 0, pt::uneven::pad));
+  REQUIRE(!core.tile(core.p.inputs[1], 0, 1, pt::uneven::pad));
+  core.propagate();
+  const pt::lowered l = pt::lower(core);
+  REQUIRE(str(pt::verify(l.device).message) == "");
+  const auto inputs = arguments(p, 6);
+  const pt::results expected = pt::evaluate(p, inputs);
+  CHECK(pt::max_difference(pt::emulate(l.device, inputs), expected) == 0);
+  CHECK(pt::max_difference(pt::temporal(core, inputs), expected) == 0);
+}
 TEST_CASE("a gather that padding would spare says so") {
   const auto p = pt::trace([](auto x) { return pt::slice<0, 0, 15>(x); }, vec_of("x", 16));
   const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));

@@ -81,10 +81,10 @@ class padder {
       for (int d = 0; d < max_rank; ++d)
         if (class_.contains(v, d) && !class_.made_small(v, d))
           edit_.set_extent(v, d, larger(true_size(v, d)));
-    for (const auto& each : class_.loose()) loosen(each.op, each.factor);
     for (value_id v : class_.values())
       if (class_.made_small(v) != 0) widen(v);
     apply_changes();
+    for (const auto& each : class_.loose()) loosen(each.op, each.factor);
     for (const auto& each : class_.factors())
       if (c_.map.at(each.op, each.factor).halo) stretch(each.op, each.factor);
     for (const auto& each : class_.loose()) stretch(each.op, each.factor);
