@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <partita/cpu.hpp>
+#include <partita/prove/prove.hpp>
 
 #include "../data.hpp"
 #include "device_programs.hpp"
@@ -304,5 +305,30 @@ TEST_CASE("a sum of zeros is +0 on any device, whatever their signs") {
     for (const array& a : sums)
       for (std::int64_t i = 0; i < a.size(); ++i)
         CHECK(std::bit_cast<std::uint32_t>(a.data<float>()[i]) == 0);
+  }
+}
+
+TEST_CASE("scattered sums go on from -0 on any device, whatever is padded") {
+  constexpr std::int64_t rows = 6, count = 5, columns = 4;
+  for (dtype t : float_types) {
+    builder b;
+    const value_id table = ops::parameter(b, "table", {t, {rows, columns}});
+    const value_id at = ops::parameter(b, "at", {dtype::i32, {count}});
+    const value_id x = ops::parameter(b, "x", {t, {count, columns}});
+    b.p.outputs = {
+        {ops::scatter_rows(b, ops::scatter_update::add, table, at, x), b.p.intern("into")}};
+    REQUIRE(str(b.p.error.message) == "");
+    const array minus = data::fill({t, {rows, columns}}, [](auto) { return -0.; });
+    const array places = data::fill({dtype::i32, {count}}, [](std::int64_t i) { return 1 + i; });
+    const array updates =
+        data::fill({t, {count, columns}}, [](std::int64_t i) { return i % 3 == 0 ? 0. : -0.; });
+    const results source = evaluate(b.p, minus, places, updates);
+    for (const mesh& m : {mesh{{"a", 5}}, mesh{{"a", 2}}, mesh{{"a", 4}}, mesh{{"a", 8}}}) {
+      const auto r = partition(b.p, m, schedule(manual("a", {{"x", 0}}, uneven::pad)));
+      CHECK(r.collectives == collectives{.all_reduce = 1});
+      CHECK(same(source[0], emulate(r, minus, places, updates)[0]));
+      CHECK(same(source[0], temporal(r, minus, places, updates)[0]));
+      CHECK(str(prove(r).error.message) == "");
+    }
   }
 }

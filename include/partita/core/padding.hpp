@@ -111,8 +111,8 @@ class padder {
     use where;
     int value = 0;  ///< which one of the class
     dim_set trimmed = 0, masked = 0;
-    combiner combine = combiner::stack;
-    value_id fill = -1;  ///< a scalar that stands behind the end; -1: the identity of `combine`
+    std::int64_t identity = 0;  ///< bits of what stands behind the end ...
+    value_id fill = -1;         ///< ... or the scalar that does; -1: no such
   };
   struct insertion {
     op_id behind = -1;  ///< -1: before all others
@@ -180,22 +180,29 @@ class padder {
             combine = needs.fill;
             each.fill = class_.fill_behind(u.op, needs);
           }
-          if (combine == combiner::stack || (each.fill < 0 && masked(v, d, combine))) continue;
+          if (combine == combiner::stack) continue;
+          const std::int64_t identity = identity_of(u.op, f, combine, p_.type(v).element);
+          if (each.fill < 0 && masked(v, d, identity)) continue;
           each.masked |= bit(d);
-          each.combine = combine;
+          each.identity = identity;
         }
         if ((each.trimmed | each.masked | class_.made_small(v)) != 0) changes_.push_back(each);
       }
     }
   }
+  /// What adds nothing to what a factor of an op reduces: where the sum goes on from an operand,
+  /// which may be -0, not even to its sign.
+  constexpr std::int64_t identity_of(op_id o, int f, combiner combine, dtype t) const {
+    return c_.map.at(o, f).located ? neutral_bits(combine, t) : identity_bits(combine, t);
+  }
   /// Does the identity stand behind the end of a dimension already?
-  constexpr bool masked(value_id v, int dim, combiner combine) {
+  constexpr bool masked(value_id v, int dim, std::int64_t identity) {
     for (;;) {
       const op_id o = p_.producer(v);
       const kind what = c_.inserted(o);
       if (what == kind::mask) {
         const auto& mask = edit_.padding().inserted[o];
-        if (mask.dim == dim && mask.fill == identity_bits(combine, p_.type(v).element)) return true;
+        if (mask.dim == dim && mask.fill == identity) return true;
         v = p_.operand(o, 1);
       } else if (what == kind::trim) {
         v = p_.operand(o, 0);
@@ -361,8 +368,9 @@ class padder {
          append(kind::auxiliary, def<op::compare>, both, less, {dtype::boolean, wide}, whole, at)});
     return inside_.back().flags;
   }
-  /// `filler`: a scalar, or -1 for the identity of the combiner.
-  constexpr value_id mask(value_id x, int dim, combiner combine, value_id filler, const place& at) {
+  /// `filler`: a scalar, or -1 for the identity.
+  constexpr value_id mask(value_id x, int dim, std::int64_t fill, value_id filler,
+                          const place& at) {
     const tensor_type t = p_.type(x);
     const shape whole = c_.true_shape(x);
     const layout have = c_.made(x);
@@ -374,7 +382,6 @@ class padder {
                       {dtype::boolean, t.shape}, whole, at);
       slice_like(inside, have, x);
     }
-    const std::int64_t fill = identity_bits(combine, t.element);
     const bool given = filler >= 0;
     if (!given)
       filler = scalar(t.element, fill, at);
@@ -392,18 +399,20 @@ class padder {
     struct made {
       value_id from;
       int what;  ///< dimensions of a trim; of a mask -1 - dim
-      combiner combine;
+      std::int64_t identity;
       value_id fill;
       value_id to;
     };
     vec<made> known;  // of one value
     value_id of = -1;
-    const auto once = [&](value_id from, int what, combiner combine, value_id fill, auto&& make) {
+    const auto once = [&](value_id from, int what, std::int64_t identity, value_id fill,
+                          auto&& make) {
       for (const auto& each : known)
-        if (each.from == from && each.what == what && each.combine == combine && each.fill == fill)
+        if (each.from == from && each.what == what && each.identity == identity &&
+            each.fill == fill)
           return each.to;
       const value_id to = make();
-      known.push_back({from, what, combine, fill, to});
+      known.push_back({from, what, identity, fill, to});
       return to;
     };
     for (const auto& each : changes_) {
@@ -419,12 +428,11 @@ class padder {
       else if (widened)
         x = c_.widened(v);
       if (trimmed != 0)
-        x = once(x, trimmed, combiner::stack, -1,
-                 [&] { return trim(x, before_[each.value], trimmed, at); });
+        x = once(x, trimmed, 0, -1, [&] { return trim(x, before_[each.value], trimmed, at); });
       for (int d = 0; d < max_rank; ++d)
         if ((each.masked & bit(d)) != 0)
-          x = once(x, -1 - d, each.combine, each.fill,
-                   [&] { return mask(x, d, each.combine, each.fill, mask_place(at, each.fill)); });
+          x = once(x, -1 - d, each.identity, each.fill,
+                   [&] { return mask(x, d, each.identity, each.fill, mask_place(at, each.fill)); });
       if (x == v) continue;
       edit_.set_operand(each.where, x);
       rewired_ = true;

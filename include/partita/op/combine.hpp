@@ -52,4 +52,16 @@ constexpr std::int64_t identity_bits(combiner combine, dtype t) {
   }
 }
 
+/// The same for sums that go on from what may be -0: of floats -0, which leaves 0 and -0 as they
+/// are.
+constexpr std::int64_t neutral_bits(combiner combine, dtype t) {
+  const bool sum = combine == combiner::add && is_floating(t);
+  return sum ? std::bit_cast<std::int64_t>(-0.0) : identity_bits(combine, t);
+}
+
+/// Is it one of the two?
+constexpr bool is_identity(std::int64_t bits, combiner combine, dtype t) {
+  return bits == identity_bits(combine, t) || bits == neutral_bits(combine, t);
+}
+
 }  // namespace partita

@@ -173,7 +173,7 @@ struct scatter {
       const value_id start = c.start(i, dtype::i32), zero = ops::integer(b, dtype::i32, 0);
       const value_id first = ops::compare(b, ops::direction::eq, start, zero);
       const dtype t = b.type(operands[0]).element;
-      const value_id none = b.scalar(def<constant>, t, identity_bits(combine, t));
+      const value_id none = b.scalar(def<constant>, t, neutral_bits(combine, t));
       operands[0] = ops::select(b, first, operands[0], none);
     }
     if (pieces == 0 || rows)

@@ -135,7 +135,7 @@ struct workspace {
     std::int64_t bits = 1;
     const operand_term s = all.scalar(c.seen());
     return s.view >= 0 && all.is_number(s, bits) &&
-           bits == identity_bits(combine, all.terms[c.term].element);
+           partita::is_identity(bits, combine, all.terms[c.term].element);
   }
 
   /// Does the source make a term, in whatever shape, or what it is so many times?

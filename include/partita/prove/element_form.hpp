@@ -447,21 +447,20 @@ class element_form {
     for (combiner how : {combiner::add, combiner::multiply, combiner::max, combiner::min,
                          combiner::logical_and, combiner::logical_or}) {
       if (!numbers || combining_op(how).id != at_.def().id) continue;
-      const std::int64_t neutral = identity_bits(how, element());
       std::size_t kept = 0;
-      for (const auto& each : operands_) kept += is_neutral(each, neutral, how) ? 0 : 1;
+      for (const auto& each : operands_) kept += is_neutral(each, how) ? 0 : 1;
       if (kept == 0) return;
       kept = 0;
       for (const auto& each : operands_)
-        if (!is_neutral(each, neutral, how)) operands_[kept++] = each;
+        if (!is_neutral(each, how)) operands_[kept++] = each;
       operands_.resize(kept);
       return;
     }
   }
-  constexpr bool is_neutral(const operand& each, std::int64_t neutral, combiner how) const {
+  constexpr bool is_neutral(const operand& each, combiner how) const {
     std::int64_t bits = 0;
     return each.of.view != operand_term::by_element && all_.is_number(each.of, bits) &&
-           bits == neutral && (each.scale == 1 || how == combiner::add);
+           is_identity(bits, how, element()) && (each.scale == 1 || how == combiner::add);
   }
   constexpr void drop_equal() {
     std::size_t kept = 0;

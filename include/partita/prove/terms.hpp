@@ -561,7 +561,7 @@ struct meanings {
     std::int64_t bits = 0;
     return beyond >= outside::first_value &&
            is_number(scalars[static_cast<int>(beyond - outside::first_value)], bits) &&
-           bits == identity_bits(combine, element);
+           partita::is_identity(bits, combine, element);
   }
 };
 
