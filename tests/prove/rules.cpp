@@ -1168,3 +1168,89 @@ TEST_CASE("rules: what is combined in order, of elements in another order") {
   CHECK(does(plain, plain));
   CHECK_FALSE(does(plain, exchanged + "  %y, %z = fold(%u, %u" + steps));
 }
+
+TEST_CASE("rules: what one device has where others have nothing is the sum over devices") {
+  const std::string source =
+      "(%x: tensor<1xf32>)\n  %y = exp(%x) : tensor<1xf32>\n  return %y : tensor<1xf32>\n";
+  const auto local = [](const std::string& device, const std::string& nothing,
+                        const std::string& how, const std::string& behind) {
+    return "(%x: tensor<1xf32>)\n  %y = exp(%x) : tensor<1xf32>\n  %c = constant {0} : "
+           "tensor<f32>\n  %p = pad(%y, %c) {low=[0], high=[3]} : tensor<4xf32>\n"
+           "  %s = all_slice [{\"B\"}] %p : tensor<1xf32>\n  %i = shard_start {1 <\"B\">} : "
+           "tensor<i64>\n  %d = constant {" +
+           device + "} : tensor<i64>\n  %m = compare(%i, %d) {" + how +
+           "} : tensor<i1>\n  %z = constant {" + nothing +
+           "} : tensor<f32>\n  %o = select(%m, %s, %z) : tensor<1xf32>\n  %r = all_reduce " +
+           behind + "<\"B\"> %o : tensor<1xf32>\n  return %r : tensor<1xf32>\n";
+  };
+  const auto is = [&](const std::string& device, const std::string& nothing,
+                      const std::string& how = "eq", const std::string& behind = "") {
+    return does(source, local(device, nothing, how, behind), "\"B\":4");
+  };
+  CHECK(is("0", "0"));
+  CHECK(is("0", "-0"));
+  CHECK_FALSE(is("1", "0"));
+  CHECK_FALSE(is("4", "0"));
+  CHECK_FALSE(is("0", "1"));
+  CHECK_FALSE(is("0", "0", "ne"));
+  CHECK_FALSE(is("0", "0", "eq", "<@min> "));
+}
+
+TEST_CASE("rules: what many devices have, one element each, put together") {
+  constexpr int devices = 8;
+  const auto local = [](int swapped, int doubled) {
+    std::string out =
+                    "(%x: tensor<1xf32>)\n  %i = shard_start {1 <\"B\">} : tensor<i64>\n"
+                    "  %z = constant {0} : tensor<f32>\n",
+                all;
+    for (int k = 0; k < devices; ++k) {
+      const std::string n = std::to_string(k);
+      out += "  %c" + n + " = constant {" + std::to_string(k == swapped ? 0 : k) +
+             "} : tensor<i64>\n  %m" + n + " = compare(%i, %c" + n + ") {" +
+             (k == doubled ? "ge" : "eq") + "} : tensor<i1>\n  %p" + n + " = select(%m" + n +
+             ", %x, %z) : tensor<1xf32>\n";
+      all += (k == 0 ? "%p" : ", %p") + n;
+    }
+    return out + "  %a = concatenate(" + all + ") {dim=0} : tensor<8xf32>\n" +
+           "  %s = all_reduce <\"B\"> %a : tensor<8xf32>\n"
+           "  %y = exp(%s) : tensor<8xf32>\n  return %y : tensor<8xf32>\n";
+  };
+  const std::string source =
+      "(%x: tensor<8xf32>)\n  %y = exp(%x) : tensor<8xf32>\n  return %y : tensor<8xf32>\n";
+  CHECK(does(source, local(-1, -1), "\"B\":8", "B"));
+  CHECK_FALSE(does(source, local(3, -1), "\"B\":8", "B"));
+  CHECK_FALSE(does(source, local(-1, 5), "\"B\":8", "B"));
+}
+
+TEST_CASE("rules: what is chosen from and what is added grow apart") {
+  const std::string source =
+      "(%x: tensor<7xf32>, %y: tensor<5xf32>)\n  %o = select_and_scatter(%x, %y) {le, window=[2], "
+      "low=[-1], high=[0]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
+  const auto local = [](const std::string& beside, const std::string& low,
+                        const std::string& from) {
+    return "(%x: tensor<7xf32>, %y: tensor<5xf32>)\n  %f = constant {9} : tensor<f32>\n"
+           "  %z = constant {" +
+           beside +
+           "} : tensor<f32>\n  %p = pad(%x, %f) {low=[0], high=[2]} : tensor<9xf32>\n"
+           "  %q = pad(%y, %z) {low=[0], high=[1]} : tensor<6xf32>\n"
+           "  %s = select_and_scatter(%p, %q) {le, window=[2], " +
+           low + "} : tensor<9xf32>\n  %o = slice(%s) {[" + from +
+           "]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
+  };
+  CHECK(does(source, local("0", "low=[-1], high=[-1]", "0:7")));
+  CHECK_FALSE(does(source, local("1", "low=[-1], high=[-1]", "0:7")));
+  CHECK_FALSE(does(source, local("0", "low=[-2], high=[0]", "0:7")));
+  CHECK_FALSE(does(source, local("0", "low=[0], high=[-2]", "0:7")));
+  CHECK_FALSE(does(source, local("0", "low=[-1], high=[-1]", "1:8")));
+  // A window that reaches beyond the end sees what is put there.
+  const std::string beyond =
+      "(%x: tensor<7xf32>, %y: tensor<7xf32>)\n  %o = select_and_scatter(%x, %y) {le, window=[2], "
+      "low=[0], high=[1]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
+  const std::string padded =
+      "(%x: tensor<7xf32>, %y: tensor<7xf32>)\n  %f = constant {9} : tensor<f32>\n"
+      "  %z = constant {0} : tensor<f32>\n  %p = pad(%x, %f) {low=[0], high=[2]} : tensor<9xf32>\n"
+      "  %q = pad(%y, %z) {low=[0], high=[1]} : tensor<8xf32>\n"
+      "  %s = select_and_scatter(%p, %q) {le, window=[2], low=[0], high=[0]} : tensor<9xf32>\n"
+      "  %o = slice(%s) {[0:7]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
+  CHECK_FALSE(does(beyond, padded));
+}

@@ -184,3 +184,14 @@ TEST_CASE("windows: an element that one device has") {
   CHECK_FALSE(c.proved("{[0:2]}", "{[1:3]}"));
   CHECK_FALSE(c.proved("shard_start {1", "shard_start {2"));
 }
+TEST_CASE("windows: an element of a tensor of one, padded, that one device has") {
+  const partitioned_case c(R"(func @main(%x: tensor<1x2xf32>) {
+  %o = reverse(%x) {dims=[0, 1]} : tensor<1x2xf32>
+  return %o : tensor<1x2xf32>
+})",
+                           pt::mesh{{"S", 4}}, pt::manual("S", {{"x", 0}}, pt::uneven::pad));
+  CHECK(c.why() == "");
+  CHECK_FALSE(c.proved("constant {0}", "constant {1}"));
+  CHECK_FALSE(c.proved("constant {-0}", "constant {1}"));
+  CHECK_FALSE(c.proved("{eq}", "{ne}"));
+}

@@ -264,35 +264,60 @@ struct workspace {
     }
   }
 
-  /// All ways to choose one of the claims of each list, but for too many. (Templates stand before
-  /// what calls them: else Clang does not evaluate them in a constant.)
+ private:
+  /// Chooses what `at_` says. False: no more steps may be taken.
+  template <class F>
+  constexpr bool choose(const F& f) {
+    if (!step()) return false;
+    some_open = false;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      const claim& each = chosen.data()[i] = claims[at_.data()[i]];
+      given.data()[i] = each.seen();
+      some_open = some_open || each.view == open_view;
+    }
+    f();
+    return true;
+  }
+  constexpr bool next_choice(const int* head) {
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      at_.data()[i] = claims[at_.data()[i]].next;
+      if (at_.data()[i] >= 0) return true;
+      at_.data()[i] = head[i];
+    }
+    return false;
+  }
+  /// (The first ones have been tried.)
+  template <class F>
+  constexpr void for_each_place(const vec<int>& heads, const F& f) {
+    for (at_ = heads; next_place() && choose(f);) {
+    }
+  }
+  /// False: some list ends.
+  constexpr bool next_place() {
+    for (int& each : at_) {
+      each = claims[each].next;
+      if (each < 0) return false;
+    }
+    return true;
+  }
+
+ public:
+  /// All ways to choose one of the claims of each list; of too many, some, and those that take the
+  /// same place in all lists. (Templates stand before what calls them: else Clang does not evaluate
+  /// them in a constant.)
   template <class F>
   constexpr void for_each_choice(const vec<int>& heads, const F& f) {
-    const std::size_t count = heads.size();
     const int* const head = heads.data();
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < heads.size(); ++i)
       if (head[i] < 0) return;
     at_ = heads;
-    chosen.resize(count);
-    given.resize(count);
-    int* const at = at_.data();
-    for (int tries = 0; tries < most_choices && step(); ++tries) {
-      some_open = false;
-      for (std::size_t i = 0; i < count; ++i) {
-        const claim& each = chosen.data()[i] = claims[at[i]];
-        given.data()[i].term = each.term;
-        given.data()[i].view = each.view;
-        some_open = some_open || each.view == open_view;
-      }
-      f();
-      std::size_t i = 0;
-      for (; i < count; ++i) {
-        at[i] = claims[at[i]].next;
-        if (at[i] >= 0) break;
-        at[i] = head[i];
-      }
-      if (i == count) return;
-    }
+    chosen.resize(heads.size());
+    given.resize(heads.size());
+    int tries = 0;
+    do {
+      if (tries++ == most_choices) return for_each_place(heads, f);
+      if (!choose(f)) return;
+    } while (next_choice(head));
   }
 
   constexpr void note_lost(const program& p, op_id o, const claim_list& of, const text& why) {

@@ -703,9 +703,10 @@ class op_law {
     const int d = to == no_dim && source_.operand_count() > 1 ? dim_of(f, 1) : no_dim;
     if (to == no_dim && d == no_dim) return false;
     attrs_ = kept;
-    const std::int64_t each = to == no_dim              ? local_extent(1, d)
-                              : growth_of(f).alone == 1 ? along.step
-                                                        : local_.result_type(0).shape.extents[to];
+    const std::int64_t each = to == no_dim ? local_extent(1, d)
+                              : growth_of(f).alone == 1 && along.count > 0
+                                  ? along.step
+                                  : local_.result_type(0).shape.extents[to];
     const std::int64_t all = saturating_multiply(each, along.pieces);
     if (!cut_piece(f, along, all, found, true)) return false;
     if (to == no_dim && all == operand_type(1).shape.extents[d] && f < 64)
@@ -838,7 +839,9 @@ class op_law {
       if (d == no_dim || !find_coordinates(pieces_[k * max_rank + d], mine) ||
           mine.pieces != along.pieces)
         return no("operand ", k, " is not cut as the other one");
-      const std::int64_t all = k == 0 ? grown : saturating_multiply(mine.step, mine.pieces);
+      const std::int64_t all = k == 0            ? grown
+                               : mine.count == 0 ? local_extent(k, d)
+                                                 : saturating_multiply(mine.step, mine.pieces);
       std::int64_t& size = types[k].shape.extents[d];
       if (all < size) return no("operand ", k, " is needed whole");
       size = all;

@@ -318,8 +318,8 @@ constexpr combiner leaves_by(const workspace& w, const claim& c) {
   return !flags && is_nothing(w, c) ? combiner::add : combiner::stack;
 }
 /// What one device has, and the others have zeros (or ones), is the sum (or the product) of that.
-constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list& to) {
-  if (p.op(o).def->id != def<op::select>.id || w.some_open) return false;
+constexpr void of_one_device(workspace& w, const program& p, op_id o, claim_list& to) {
+  if (p.op(o).def->id != def<op::select>.id || w.some_open) return;
   const claim& flag = w.chosen[0];
   for (int side = 1; side < 3; ++side) {
     claim x = w.chosen[side];
@@ -331,10 +331,8 @@ constexpr bool of_one_device(workspace& w, const program& p, op_id o, claim_list
       continue;
     pending sums = x.sums;
     if (!sums.add(here.axes, combine)) continue;
-    w.add(to, p.op(o).result, {x.term, x.view, sums, x.scale});
-    return true;
+    return w.add(to, p.op(o).result, {x.term, x.view, sums, x.scale});
   }
-  return false;
 }
 
 /// An elementwise op of operands that are seen alike only for that.
@@ -429,7 +427,8 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   counts_by_device(w, site(p, o), to);
   for_any_start(w, site(p, o), to);
   picks(w, p, o, to);
-  if (to.first[n.result] < 0 && !of_one_device(w, p, o, to)) adds_shares(w, p, o, to);
+  of_one_device(w, p, o, to);
+  if (to.first[n.result] < 0) adds_shares(w, p, o, to);
 }
 
 /// A select by a flag that is known everywhere is what it chooses, of which nothing else need be
