@@ -145,6 +145,32 @@ TEST_CASE("NaN, infinities and the sign of zero come through a look-up") {
   }
 }
 
+namespace {
+constexpr auto put_at = [] {
+  const auto f =
+      pt::trace([](auto x, auto u, auto i, auto j) { return pt::dynamic_update_slice(x, u, i, j); },
+                pt::input<float, 2, 4>("x"), pt::input<float, 1, 1>("u"),
+                pt::input<std::int32_t>("i"), pt::input<std::int32_t>("j"));
+  return pt::partition(f, both, schedule(manual("B", {{"x", 0}}), manual("M", {{"x", 1}})));
+};
+}  // namespace
+// By the compiler, too: it reads nothing that has moved since.
+static_assert(pt::check<put_at>.collectives == pt::collectives{});
+TEST_CASE("an element of a tensor that is cut along two dimensions, its starts beyond the ends") {
+  const auto r = put_at();
+  const auto number = [](double n) {
+    return data::fill({dtype::i32, {}}, [=](std::int64_t) { return n; });
+  };
+  for (int i = -1; i < 4; ++i)
+    for (int j = -1; j < 6; ++j) {
+      const std::vector in{data::fill({dtype::f32, {2, 4}}, [](std::int64_t k) { return k; }),
+                           data::fill({dtype::f32, {1, 1}}, [](std::int64_t) { return 9; }),
+                           number(i), number(j)};
+      const pt::results whole = pt::evaluate(r.source, in);
+      CHECK((pt::equal(pt::emulate(r, in), whole) && pt::equal(pt::temporal(r, in), whole)));
+    }
+}
+
 TEST_CASE("updates of a tensor that is cut along its rows, and of a batch that is cut") {
   const std::string header =
       "(%t: tensor<16x4xf32>, %i: tensor<8xi32>, %u: tensor<8x4xf32>) {\n  %y = scatter(%t, %i, ";

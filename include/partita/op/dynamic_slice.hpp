@@ -34,8 +34,7 @@ constexpr vec<value_id> starts_of(const program& p, op_id o, std::size_t first) 
 
 /// Starts (operands from `first` on) along dimensions that are cut become those in a piece; gives
 /// whether the box, one element along these, lies in it.
-constexpr value_id own_starts(locate_context& c, vec<value_id>& operands, int first,
-                              const shape& box) {
+constexpr value_id own_starts(locate_context& c, vec<value_id>& operands, int first, shape box) {
   builder& b = c.b;
   const dtype given = b.type(operands[static_cast<std::size_t>(first)]).element;
   dtype t = own_index_type(given, 1);
