@@ -13,8 +13,8 @@ constexpr auto matmul(const L& lhs, const R& rhs) {
   return dsl_detail::apply(
       [](builder& b, const value_id* v, const shape&) -> value_id {
         if (b.failed()) return -1;
-        const shape& l = b.type(v[0]).shape;
-        const shape& r = b.type(v[1]).shape;
+        const shape l = b.type(v[0]).shape;
+        const shape r = b.type(v[1]).shape;
         if (l.rank < 1 || r.rank < 2 || (r.rank > 2 && r.rank != l.rank)) {
           b.p.error.record("S106", "matmul: ", b.type(v[0]), " and ", b.type(v[1]),
                            " are not (..., m, k) and (k, n) or (..., k, n)");

@@ -391,7 +391,7 @@ constexpr value_id convolution(builder& b, value_id lhs, value_id rhs, const con
   if (s.feature_groups != 1 && s.lhs.size() > 1 && s.rhs.size() > 1) {
     // The op stores only that there are groups.
     const auto extent = [&](value_id v, std::int64_t d) {
-      const shape& of = b.type(v).shape;
+      const shape of = b.type(v).shape;
       return d >= 0 && d < of.rank ? of[static_cast<int>(d)] : dyn;
     };
     const std::int64_t features = extent(lhs, s.lhs[1]), inputs = extent(rhs, s.rhs[0]);

@@ -187,7 +187,7 @@ namespace partita::ops {
 /// A dimension whose size is its extent is taken as whole.
 constexpr value_id dynamic_slice(builder& b, value_id x, span<const value_id> starts, ints sizes) {
   if (x < 0) return -1;
-  const shape& from = b.type(x).shape;
+  const shape from = b.type(x).shape;
   vec<std::int64_t> attrs;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     const bool full = static_cast<int>(d) < from.rank && sizes[d] == from[static_cast<int>(d)];

@@ -160,7 +160,7 @@ namespace partita::ops {
 constexpr value_id gather(builder& b, value_id operand, value_id indices,
                           const gather_dimensions& d, ints slice_sizes) {
   if (operand < 0 || indices < 0) return -1;
-  const shape& from = b.type(operand).shape;
+  const shape from = b.type(operand).shape;
   vec<std::int64_t> attrs = op::encode(d);
   bool rows = op::is_rows(d, from.rank, b.type(indices).shape.rank) &&
               static_cast<int>(slice_sizes.size()) == from.rank;

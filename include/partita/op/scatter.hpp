@@ -376,7 +376,7 @@ constexpr value_id scatter_rows(builder& b, scatter_update update, value_id inpu
 constexpr value_id scatter_add(builder& b, value_id indices, value_id updates, std::int64_t rows) {
   if (indices < 0 || updates < 0) return -1;
   shape to{rows};
-  const shape& from = b.type(updates).shape;
+  const shape from = b.type(updates).shape;
   for (int d = b.type(indices).shape.rank; d < from.rank; ++d) to.push_back(from[d]);
   return op::scatter_like(b, {}, scatter_update::add, -1, to, indices, updates);
 }

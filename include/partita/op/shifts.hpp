@@ -22,7 +22,7 @@ struct box {
 
   constexpr box() = default;
   constexpr box(const builder& b, value_id x, ints from, ints to) {
-    const shape& s = b.type(x).shape;
+    const shape s = b.type(x).shape;
     rank = s.rank;
     if (static_cast<int>(from.size()) != rank || static_cast<int>(to.size()) != rank) return;
     for (int d = 0; d < rank; ++d) {
@@ -103,7 +103,7 @@ constexpr value_id slice_of_pad(builder& b, value_id x, ints start, ints limit) 
   const op_detail::box cut(b, x, start, limit);
   if (cut.of < 0 || b.p.op(o).def->id != def<op::pad>.id) return -1;
   const value_id from = b.p.operand(o, 0), value = b.p.operand(o, 1);
-  const shape &s = b.type(from).shape, &padded = b.type(x).shape;
+  const shape s = b.type(from).shape, padded = b.type(x).shape;
   const auto attrs = b.p.attrs(o);
   op_detail::amounts to;
   to.rank = s.rank;
@@ -175,7 +175,7 @@ constexpr value_id padded_by_constants(builder& b, span<const value_id> parts, i
   op_detail::amounts to;
   to.rank = t.shape.rank;
   for (const value_id each : parts) {
-    const tensor_type& other = b.type(each);
+    const tensor_type other = b.type(each);
     if (other.element != t.element || other.shape.rank != t.shape.rank) return -1;
     for (int d = 0; d < to.rank; ++d)
       if (other.shape[d] < 0 || (d != dim && other.shape[d] != t.shape[d])) return -1;

@@ -190,7 +190,7 @@ namespace partita::ops {
 /// pad if it is one (shifts.hpp). Without strides all are 1.
 constexpr value_id slice(builder& b, value_id x, ints start, ints limit, ints strides) {
   if (x < 0) return -1;
-  const shape& from = b.type(x).shape;
+  const shape from = b.type(x).shape;
   vec<std::int64_t> attrs(start.data(), start.data() + start.size());
   bool all = static_cast<int>(limit.size()) == from.rank, strided = false;
   for (auto s : strides) strided = strided || s != 1;

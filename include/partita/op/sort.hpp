@@ -132,7 +132,7 @@ constexpr value_id sort(builder& b, span<const value_id> operands, int dim, int 
 /// The positions are those along the last dimension, of i32.
 constexpr value_id top_k(builder& b, value_id x, std::int64_t k) {
   if (b.failed() || x < 0) return -1;
-  const shape& from = b.type(x).shape;
+  const shape from = b.type(x).shape;
   const value_id positions =
       from.rank == 0 ? x : ops::iota(b, tensor_type{dtype::i32, from}, from.rank - 1);
   return b.emit(def<op::top_k>, {x, positions}, {k});

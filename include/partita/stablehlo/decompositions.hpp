@@ -60,7 +60,7 @@ constexpr value_id as_windows(builder& b, value_id x, const op::cumsum&,
 constexpr vec<value_id> as_sorted(builder& b, value_id values, value_id positions, std::int64_t k) {
   const value_id sorted = op::sort_pairs(b, values, positions);
   if (b.failed()) return {};
-  const shape& from = b.type(values).shape;
+  const shape from = b.type(values).shape;
   std::int64_t start[max_rank] = {}, limit[max_rank] = {};
   for (int d = 0; d < from.rank; ++d) limit[d] = d + 1 < from.rank ? from[d] : k;
   const auto rank = static_cast<std::size_t>(from.rank);

@@ -189,9 +189,9 @@ class scatter_loop {
       given.push_back(ops::parameter(b, "", op::scan::slice_of(c_.b.type(v))));
     vec<std::int64_t> windows, collapsed, map = lists_[4];
     map.insert_back(lists_[2].begin(), lists_[2].end());
-    const shape& first = b.type(tensors[0]).shape;
+    const shape first = b.type(tensors[0]).shape;
     vec<std::int64_t> sizes;
-    const shape& window = b.type(given[1]).shape;
+    const shape window = b.type(given[1]).shape;
     for (int d = 0, next = 0; d < first.rank; ++d) {
       const bool single = in(lists_[1], d) || in(lists_[2], d);
       if (single) collapsed.push_back(d);
