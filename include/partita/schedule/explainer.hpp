@@ -223,9 +223,10 @@ class explainer {
     if (dim < 0) return {};
     const int i = operand_where(n, [](int) { return true; });
     for (int f = 0; i >= 0 && f < c_.map.ops[n.op].count; ++f)
-      if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim)
-        return c_.map.at(n.op, f).halo ? nothing_common(n.op, f, i, axis)
-                                       : too_small(n.op, f, dim, axis);
+      if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim) {  // (GCC 12: no ?: in constants)
+        if (c_.map.at(n.op, f).halo) return nothing_common(n.op, f, i, axis);
+        return too_small(n.op, f, dim, axis);
+      }
     if (why.empty()) return {};
     return concat(", since along dimension ", dim, ' ', why);
   }
