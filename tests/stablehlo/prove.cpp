@@ -23,6 +23,7 @@ using data::str;
 namespace {
 
 const pt::mesh rows{{"R", 8}}, grid{{"B", 4}, {"M", 2}};
+const pt::prove_options by_claims{.most_elements = 0};
 
 std::string module_text(std::string_view name) {
   return pt::run_detail::read_file(std::string(PARTITA_SOURCE_DIR "/tests/stablehlo/shard_map/") +
@@ -70,18 +71,21 @@ TEST_CASE("what was written by hand with shard_map is proved") {
   }
 }
 
-TEST_CASE("a ring is a part of a sum at each step: its loop is written out") {
-  CHECK(!pt::prove(read_pair("ring", rows).source, read_pair("ring", rows).local));
+TEST_CASE("a ring is a part of a sum at each step: for claims its loop is written out") {
+  const auto loop = read_pair("ring", rows);
+  CHECK_FALSE(pt::prove(loop.source, loop.local, by_claims).proved);
+  CHECK(pt::prove(loop.source, loop.local).by_elements);
   const auto p = read_pair("ring", rows, {.unroll = true});
-  const pt::verdict v = pt::prove(p.source, p.local);
+  const pt::verdict v = pt::prove(p.source, p.local, by_claims);
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }
 
 TEST_CASE("what loops only carry is left out: then they are those of the source") {
-  CHECK(!pt::prove(read_pair("layers_of_loss", rows).source,
-                   read_pair("layers_of_loss", rows).local));
+  const auto idle = read_pair("layers_of_loss", rows);
+  CHECK_FALSE(pt::prove(idle.source, idle.local, by_claims).proved);
+  CHECK(pt::prove(idle.source, idle.local).by_elements);
   const auto p = read_pair("layers_of_loss", rows, {.drop_idle = true});
-  const pt::verdict v = pt::prove(p.source, p.local);
+  const pt::verdict v = pt::prove(p.source, p.local, by_claims);
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }
 

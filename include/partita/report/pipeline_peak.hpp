@@ -76,7 +76,8 @@ class pipeline_peaks {
   }
   constexpr text name(value_id slot) const {
     const value_id v = of_slot_[slot];
-    return v < 0 ? concat("%v", slot) : concat('%', names_[v]);
+    if (v < 0) return concat("%v", slot);
+    return concat('%', names_[v]);
   }
 };
 
