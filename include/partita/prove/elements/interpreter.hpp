@@ -126,79 +126,48 @@ class element_interpreter {
     else
       compute(c);
   }
+  /// What an op makes of elements.
+  struct rule {
+    std::uint64_t op;
+    void (*fill)(const op_elements&);
+  };
+  static constexpr rule rules[] = {
+      {def<op::constant>.id, &elements::constant},
+      {def<op::literal>.id, &elements::literal},
+      {def<op::iota>.id, &elements::iota},
+      {def<op::broadcast_in_dim>.id, &elements::broadcast},
+      {def<op::transpose>.id, &elements::transpose},
+      {def<op::reshape>.id, &elements::same},
+      {def<op::bitcast_convert>.id, &elements::bitcast},
+      {def<op::slice>.id, &elements::slice},
+      {def<op::reverse>.id, &elements::reverse},
+      {def<op::roll>.id, &elements::roll},
+      {def<op::pad>.id, &elements::pad},
+      {def<op::concatenate>.id, &elements::concatenate},
+      {def<op::dot_general>.id, &elements::dot},
+      {def<op::convolution>.id, &elements::convolution},
+      {def<op::reduce>.id,
+       [](const op_elements& c) {
+         op::reduce::with_position(c.attrs) ? elements::extreme(c) : elements::reduce(c);
+       }},
+      {def<op::reduce_window>.id, &elements::reduce_window},
+      {def<op::select_and_scatter>.id, &elements::select_and_scatter},
+      {def<op::select_and_gather>.id, &elements::select_and_gather},
+      {def<op::cumsum>.id, &elements::cumulate},
+      {def<op::gather>.id, &elements::gather},
+      {def<op::scatter>.id, [](const op_elements& c) { elements::scatterer(c).fill(); }},
+      {def<op::dynamic_slice>.id, &elements::dynamic_slice},
+      {def<op::dynamic_update_slice>.id, &elements::dynamic_update_slice},
+      {def<op::sort>.id, &elements::sort},
+      {def<op::top_k>.id, &elements::top_k},
+      {def<op::fold>.id, &elements::fold},
+      {def<op::cholesky>.id, &elements::cholesky},
+      {def<op::triangular_solve>.id, &elements::triangular_solve},
+  };
   constexpr void compute(const op_elements& c) {
-    switch (c.def.id) {
-      case def<op::constant>.id:
-        return elements::constant(c);
-      case def<op::literal>.id:
-        return elements::literal(c);
-      case def<op::iota>.id:
-        return elements::iota(c);
-      case def<op::broadcast_in_dim>.id:
-        return elements::broadcast(c);
-      case def<op::transpose>.id:
-        return elements::transpose(c);
-      case def<op::reshape>.id:
-        return elements::same(c);
-      case def<op::bitcast_convert>.id:
-        return elements::bitcast(c);
-      case def<op::slice>.id:
-        return elements::slice(c);
-      case def<op::reverse>.id:
-        return elements::reverse(c);
-      case def<op::roll>.id:
-        return elements::roll(c);
-      case def<op::pad>.id:
-        return elements::pad(c);
-      case def<op::concatenate>.id:
-        return elements::concatenate(c);
-      default:
-        return combine(c);
-    }
-  }
-  constexpr void combine(const op_elements& c) {
-    switch (c.def.id) {
-      case def<op::dot_general>.id:
-        return elements::dot(c);
-      case def<op::convolution>.id:
-        return elements::convolution(c);
-      case def<op::reduce>.id:
-        return op::reduce::with_position(c.attrs) ? elements::extreme(c) : elements::reduce(c);
-      case def<op::reduce_window>.id:
-        return elements::reduce_window(c);
-      case def<op::select_and_scatter>.id:
-        return elements::select_and_scatter(c);
-      case def<op::select_and_gather>.id:
-        return elements::select_and_gather(c);
-      case def<op::cumsum>.id:
-        return elements::cumulate(c);
-      case def<op::gather>.id:
-        return elements::gather(c);
-      case def<op::scatter>.id:
-        return elements::scatterer(c).fill();
-      case def<op::dynamic_slice>.id:
-        return elements::dynamic_slice(c);
-      case def<op::dynamic_update_slice>.id:
-        return elements::dynamic_update_slice(c);
-      default:
-        return look_at_lines(c);
-    }
-  }
-  constexpr void look_at_lines(const op_elements& c) {
-    switch (c.def.id) {
-      case def<op::sort>.id:
-        return elements::sort(c);
-      case def<op::top_k>.id:
-        return elements::top_k(c);
-      case def<op::fold>.id:
-        return elements::fold(c);
-      case def<op::cholesky>.id:
-        return elements::cholesky(c);
-      case def<op::triangular_solve>.id:
-        return elements::triangular_solve(c);
-      default:
-        return function(c);
-    }
+    for (const rule& each : rules)
+      if (each.op == c.def.id) return each.fill(c);
+    function(c);
   }
   /// Of an op of the user's own nothing is known but that it makes the same of the same. (Of those
   /// that are told nothing, or something else each time they run, not even that.)
