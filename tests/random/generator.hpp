@@ -98,6 +98,37 @@ class generator {
     case_.heavy = seed % 7 == 3;  // (No draw of its own: the other cases stay what they are.)
   }
 
+  /// Few ops of floats of any value, any of whose dimensions are padded.
+  test_case make_padded() {
+    writer w(state_);
+    case_.wild = state_.wild = true;
+    for (auto params = r_.in(1, 2); params > 0; --params)
+      w.fresh({wild_type(), w.some_shape(1, 3)});
+    draw_ops(w, r_.in(1, 3), 200);
+    outputs(w);
+    w.b.p.error.raise();
+    case_.p = w.b.p;
+    case_.info = w.infos;
+    if (r_.one_in(2)) tidy();
+    for (auto rank = r_.in(1, 2); rank > 0; --rank)
+      case_.mesh.push_back({rank == 1 ? "B" : "M", r_.in(2, 8)});
+    const pt::flat_program flat(case_.p);
+    for (auto count = r_.in(1, 3); count > 0; --count) {
+      auto& tactic = case_.tactics.emplace_back();
+      for (auto n = r_.in(1, 3); n > 0; --n) {
+        random_action a;
+        a.axis = static_cast<int>(r_.in(0, case_.mesh.rank - 1));
+        a.value = some_value(flat.p);
+        a.policy = pt::uneven::pad;
+        const int rank = flat.p.type(a.value).shape.rank;
+        if (rank == 0) continue;
+        a.dim = static_cast<int>(r_.in(0, rank - 1));
+        tactic.push_back(a);
+      }
+    }
+    return case_;
+  }
+
   test_case make() {
     writer w(state_);
     state_.differentiable = r_.one_in(case_.heavy ? 2 : 6);

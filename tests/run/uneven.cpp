@@ -621,6 +621,51 @@ TEST_CASE("sizes without a common factor: borders of neighbours, forward and bac
   check(gradient([](auto x) { return pt::reduce_window<pt::combiner::add, pair>(x); }, 16),
         {.permute = 2});
 }
+TEST_CASE("windows that select, of pieces that are no multiples of the stride") {
+  // Pieces of 3, windows at every second element: each device reads the windows that see its own.
+  for (std::int64_t n : {9, 10, 12, 15})
+    for (std::int64_t devices : {2, 3, 4, 5}) {
+      CAPTURE(n);
+      CAPTURE(devices);
+      pt::builder b;
+      const pt::window_dim w[] = {{.size = 3, .stride = 2, .low = 1, .high = 1}};
+      const std::int64_t made = w[0].positions(n);
+      const auto x = pt::ops::parameter(b, "x", {pt::dtype::f32, {n}});
+      const auto v = pt::ops::parameter(b, "v", {pt::dtype::f32, {made}});
+      b.p.outputs.push_back(
+          {pt::ops::select_and_scatter(b, x, v, pt::ops::direction::ge, w), b.p.intern("y")});
+      const auto r = pt::partition(b.p, pt::mesh{{"B", devices}}, tactics{tile("B", "x", 0)});
+      check_equal(r, data::arguments(b.p), 0);
+      CHECK_MESSAGE(pt::prove(r).proved, str(pt::print(r.device)), str(pt::prove(r).error.message));
+    }
+}
+TEST_CASE("taps that are padded meet no infinity") {
+  // In blocks some devices have all of their taps, at most one has some, the others none.
+  for (const auto& [taps, stride, devices] :
+       {std::tuple{6, 1, 4}, {6, 1, 5}, {6, 1, 7}, {4, 2, 3}, {4, 2, 5}, {2, 2, 6}, {3, 1, 7}}) {
+    CAPTURE(taps);
+    CAPTURE(devices);
+    const int made = (8 - 1 - taps) / stride + 1;
+    const auto tensor = [](int n) { return "tensor<1x" + std::to_string(n) + "x1xf32>"; };
+    const pt::program p =
+        pt::parse("func @main(%x: " + tensor(8) + ", %w: tensor<" + std::to_string(taps) +
+                  "x1x1xf32>) {\n  %y = convolution(%x, %w) {lhs=[0, 2, 1], rhs=[1, 2, 0], "
+                  "result=[0, 2, 1], strides=[" +
+                  std::to_string(stride) + "], high=[-1]} : " + tensor(made) +
+                  "\n  return %y : " + tensor(made) + "\n}");
+    REQUIRE_MESSAGE(!p.error, str(p.error.message));
+    const std::vector<pt::array> in{
+        data::fill(p.input_type(0),
+                   [](std::int64_t i) {
+                     return i == 7 ? std::numeric_limits<double>::infinity() : double(i);
+                   }),
+        data::fill(p.input_type(1), [](std::int64_t i) { return double(i + 1); })};
+    const auto r = pt::partition(p, pt::mesh{{"B", devices}}, tactics{tile("B", "w", 0)});
+    check_equal(r, in, 0);
+    CHECK_MESSAGE(r.collectives.all_gather == 0, str(pt::print(r.device)));
+    CHECK_MESSAGE(pt::prove(r).proved, str(pt::print(r.device)), str(pt::prove(r).error.message));
+  }
+}
 TEST_CASE("pieces divide both ends of a window, one of which is made larger by a pad") {
   // The reshape makes 6 elements, which 4 pieces make 8; the slice, which takes 2 of them, has
   // grown to 12 by then.

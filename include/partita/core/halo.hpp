@@ -100,4 +100,26 @@ constexpr halo_cut stretch_halo(const op_def& def, const factor_table& map, cons
   return ask_for_halo(def.stretch, map, f, 1, types, result, attrs, grown);
 }
 
+
+/// Positions that a factor with a halo reduces, of which some lie behind the end of a padded
+/// dimension: those of the last operand that it slices. See op_def::narrow.
+struct padded_taps {
+  int factor = any_factor, operand = 0, dim = 0;
+  std::int64_t size = 0;   ///< that there are
+  std::int64_t block = 0;  ///< of a piece; of the last ones, some may lie behind the end
+  axis_list axes;          ///< that cut them
+};
+/// Corrects the attributes of a piece so that the op takes positions [begin, begin + count) alone.
+/// `types` are those of the operands of the piece, `result` that of its result.
+constexpr void narrow_taps(const op_def& def, const factor_table& map, const factor& f,
+                           span<const tensor_type> types, const tensor_type& result,
+                           std::int64_t begin, std::int64_t count, vec<std::int64_t>& attrs) {
+  halo_context c{types, result, {no_dim, no_dim}, no_dim, 1, attrs};
+  for (int k = 0; k < max_halo_operands && k < static_cast<int>(types.size()); ++k)
+    c.operand_dims[k] = map.operand_dim(f, k);
+  c.begin = begin;
+  c.count = count;
+  def.narrow(c);
+}
+
 }  // namespace partita

@@ -326,6 +326,35 @@ class loop_program {
     return list;
   }
 
+  /// What an op reduces of positions some of which lie behind the end, where zero there would meet
+  /// elements that may be infinite.
+  constexpr vec<padded_taps> padded_taps_of(op_id o) const {
+    vec<padded_taps> list;
+    const op_node& n = graph_.p.ops[o];
+    if (!padded() || n.def->narrow == nullptr || !is_floating(graph_.p.type(n.result).element))
+      return list;
+    const factor* const factors = graph_.map.factors_of(o);
+    for (int f = 0; f < graph_.map.ops[o].count; ++f) {
+      if (!factors[f].halo || factors[f].combine == combiner::stack) continue;
+      padded_taps taps;
+      taps.factor = f;
+      for (int k = 0; k < n.operand_count; ++k)
+        if (const int d = graph_.map.operand_dim(factors[f], k); d != no_dim)
+          taps.operand = k, taps.dim = d;
+      const value_id v = graph_.p.operand(o, taps.operand);
+      taps.size = true_shape(v)[taps.dim];
+      taps.block = graph_.p.type(v).shape[taps.dim];
+      if (taps.size == taps.block) continue;
+      for (const auto& l : nest_of(o))
+        if (l.factor == f && size(o, l.axis) > 1) {
+          taps.axes.push_back(l.axis);
+          taps.block /= size(o, l.axis);
+        }
+      list.push_back(taps);
+    }
+    return list;
+  }
+
   /// How many positions a factor of an op has in the source, which is a whole dimension.
   constexpr std::int64_t true_positions(op_id o, int f) const {
     const op_node& n = graph_.p.ops[o];

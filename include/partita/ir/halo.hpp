@@ -128,6 +128,8 @@ struct halo_context {
   /// and zero (a scalar) behind its operands; null: the op itself.
   const op_def* becomes = nullptr;
   bool identity = false;  ///< is the piece of operand 0 the result, with these attributes?
+  /// Given to a function `narrow`: the positions of the last operand that the op takes.
+  std::int64_t begin = 0, count = 0;
 
   constexpr std::int64_t operand_extent(int k) const {
     return operands[static_cast<std::size_t>(k)].shape[operand_dims[k]];

@@ -148,6 +148,10 @@ struct op_def {
   /// For such factors: corrects the attributes where the extents have grown in one ratio, and says
   /// (`ranges[k].fill`) what has to stand behind the old end of operands. See padding.hpp.
   void (*stretch)(halo_context&) = &no_halo;
+  /// Where the positions that such a factor reduces multiply what they slide over: corrects the
+  /// attributes so that the op takes some of them alone. Zero behind the end of a dimension is not
+  /// enough then, since infinities times zero are NaN. Null: it is, or no such factor.
+  void (*narrow)(halo_context&) = nullptr;
   void (*locate)(locate_context&) = &no_location;  ///< for located factors, see locate.hpp
   void (*derive)(derive_context&) = &no_derivative;
   std::int64_t (*flops)(const cost_context&) = &no_flops;
@@ -216,6 +220,7 @@ constexpr op_def define_op() {
   if constexpr (requires { &Op::tile_map; }) d.tile_map = &Op::tile_map;
   if constexpr (requires { &Op::halo; }) d.halo = &Op::halo;
   if constexpr (requires { &Op::stretch; }) d.stretch = &Op::stretch;
+  if constexpr (requires { &Op::narrow; }) d.narrow = &Op::narrow;
   if constexpr (requires { &Op::locate; }) d.locate = &Op::locate;
   if constexpr (requires { &Op::derive; }) {
     d.derive = &Op::derive;

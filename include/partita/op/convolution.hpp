@@ -167,6 +167,16 @@ struct convolution {
     if (c.result_dim == no_dim) c.alone = 1;  // the taps
     replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
   }
+  /// Some taps alone, at the same positions.
+  static constexpr void narrow(halo_context& c) {
+    const roles r(c.attrs.data(), c.operands[1].shape);
+    const int d = cut_dim(c, r);
+    window_dim w = r.window.at[d];
+    w.low -= c.begin * w.dilation;
+    w.size = c.count;
+    w.high = w.high_for(c.operand_extent(0), c.result.shape[r.result[2 + d]]);
+    replace_window(c.attrs.data() + 3 * r.rank, r.spatial, d, w, false);
+  }
   /// Nothing overlaps, but a piece has its own number of batch groups.
   static constexpr void cut_groups(halo_context& c, const roles& r) {
     c.possible = r.batch_groups % c.pieces == 0;

@@ -131,17 +131,36 @@ struct select_and_scatter : selecting_op {
     c.made = c.ranges[0].length;
   }
   /// A piece gets what is added in the windows that reach into it: these, and all that they see.
+  /// Where blocks are no multiples of the stride, windows advance by a few elements more or less
+  /// than blocks, so pieces have as many more as they come to be apart.
   static constexpr void halo_inside(halo_context& c, window_dim w) {
-    const std::int64_t block = c.operand_extent(0) / c.pieces,
+    const std::int64_t block = c.operand_extent(0) / c.pieces, m = c.operand_extent(1),
                        span = window_dim::span(w.size, w.dilation);
-    const std::int64_t first = -window_dim::floor_of(-(1 + w.low - span), w.stride),
-                       last = window_dim::floor_of(block - 1 + w.low, w.stride);
+    const std::int64_t advance = (2 * block + w.stride) / (2 * w.stride),  // windows per piece
+        apart = block - advance * w.stride;
+    std::int64_t first = 0, last = 0;
+    bool any = false;
+    for (std::int64_t i = 0; i < c.pieces && (i == 0 || apart != 0); ++i) {
+      const std::int64_t start = i * block + w.low;
+      std::int64_t least = -window_dim::floor_of(-(start + 1 - span), w.stride),
+                   greatest = window_dim::floor_of(start + block - 1, w.stride);
+      if (apart != 0 && least < 0) least = 0;
+      if (apart != 0 && greatest >= m) greatest = m - 1;
+      if (least > greatest && apart != 0) continue;
+      least -= i * advance;
+      greatest -= i * advance;
+      if (!any || least < first) first = least;
+      if (!any || greatest > last) last = greatest;
+      any = true;
+    }
     const std::int64_t from = first * w.stride - w.low, to = last * w.stride - w.low + span;
-    const std::int64_t begin = from < 0 ? from : 0, end = to > block ? to : block;
-    c.possible = w.base_dilation == 1 && block % w.stride == 0;
-    c.ranges[0] = {begin, block, end - begin};
+    const std::int64_t end_apart = (c.pieces - 1) * apart;
+    const std::int64_t low = end_apart < 0 ? end_apart : 0, high = end_apart < 0 ? 0 : end_apart;
+    const std::int64_t begin = from < low ? from : low, end = to > block + high ? to : block + high;
+    c.possible = w.base_dilation == 1;
+    c.ranges[0] = {begin, advance * w.stride, end - begin};
     c.ranges[0].any = true;  // where something else is than elements, nothing is added
-    c.ranges[1] = {first, block / w.stride, last - first + 1};
+    c.ranges[1] = {first, advance, last - first + 1};
     if (end - begin > block) c.made = end - begin;
     w.low = begin - from;
     w.high = w.high_for(end - begin, last - first + 1);

@@ -5,6 +5,7 @@
 #include <partita/prove/elementwise.hpp>
 #include <partita/prove/exchange.hpp>
 #include <partita/prove/joined_windows.hpp>
+#include <partita/prove/left_out.hpp>
 #include <partita/prove/located.hpp>
 #include <partita/prove/masks.hpp>
 #include <partita/prove/meeting.hpp>
@@ -428,6 +429,7 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   for_any_start(w, site(p, o), to);
   picks(w, p, o, to);
   of_one_device(w, p, o, to);
+  leaves_out_nothing(w, p, o, to);
   if (to.first[n.result] < 0) adds_shares(w, p, o, to);
 }
 

@@ -90,6 +90,12 @@ class temporal_interpreter {
     if (dim != no_dim) parts[0].shape[dim] = cut.made > 0 ? cut.made : extent;
     std::vector<array> out{array(results[0])};
     for (std::int64_t i = 0; i < cut.pieces; ++i) {
+      std::int64_t left = i;
+      for (int a = halos[0].axes.count; a-- > 0;) {
+        const int axis = halos[0].axes.axes[a];
+        index_[at(axis)] = left % c_.mesh.size(axis);
+        left /= c_.mesh.size(axis);
+      }
       std::vector<array> sliced = operands;
       for (std::size_t k = 0; k < operands.size(); ++k)
         if (cut.slices(static_cast<int>(k)))
@@ -113,7 +119,7 @@ class temporal_interpreter {
       if (c_.p.op(o).def->identity) return operands;
       if (const vec<located_loops> located = c_.located_of(o); !located.empty())
         return run_located(o, located, operands, results);
-      return run_op(*c_.p.op(o).def, operands, {attrs.data(), attrs.size()}, results, options_);
+      return run_taps(o, operands, attrs, results);
     }
     const loop& l = loops.loops[depth];
     if (l.factor == any_factor || c_.map.at(o, l.factor).halo)
@@ -154,6 +160,29 @@ class temporal_interpreter {
     const vec<tensor_type> types(results.data(), results.data() + results.size());
     return run_again(*c_.p.op(o).def, c_.map, o, l.factor, operands[0].shape(), made, types, attrs,
                      options_);
+  }
+
+  /// An op on the taps that are there: those behind the end of a padded dimension are left out.
+  std::vector<array> run_taps(op_id o, std::vector<array> operands, vec<std::int64_t> attrs,
+                              const std::vector<tensor_type>& results) const {
+    const op_def& def = *c_.p.op(o).def;
+    for (const padded_taps& taps : c_.padded_taps_of(o)) {
+      std::int64_t i = 0;
+      for (int axis : taps.axes) i = i * c_.mesh.size(axis) + index_[at(axis)];
+      const std::int64_t left = taps.size - i * taps.block,
+                         count = left < taps.block ? left : taps.block;
+      array& w = operands[at(taps.operand)];
+      if (count <= 0) return {filled(results[0], c_.map.at(o, taps.factor).combine)};
+      vec<tensor_type> types;
+      for (const array& each : operands) types.push_back(each.type());
+      narrow_taps(def, c_.map, c_.map.at(o, taps.factor), types, results[0], 0, count, attrs);
+      w = piece_of(w, taps.dim, 0, count, w);
+    }
+    return run_op(def, operands, {attrs.data(), attrs.size()}, results, options_);
+  }
+  static array filled(const tensor_type& t, combiner c) {
+    return run_op(def<op::constant>, std::vector<array>{}, std::vector{neutral_bits(c, t.element)},
+                  t);
   }
 
   /// One iteration of loops that know where their pieces start.

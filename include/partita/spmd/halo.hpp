@@ -96,7 +96,10 @@ class halo_exchange {
 
   /// A device's piece of what was made of larger pieces.
   constexpr value_id kept(value_id made, const halo_cut& cut, std::int64_t extent) {
-    if (!cut.ranges[0].inside) return part(made, -cut.ranges[0].first / cut.unit, extent);
+    const std::int64_t first = -cut.ranges[0].first / cut.unit,
+                       advance = extent - cut.ranges[0].step / cut.unit;
+    if (!cut.ranges[0].inside)
+      return advance == 0 ? part(made, first, extent) : moving_part(made, first, advance, extent);
     const value_id operands[] = {start_of(0, extent),
                                  start_inside(cut.ranges[0], cut.blocks[0], cut.unit)};
     return sliced(made, append(def<op::subtract>, operands, {}, scalar_type()), extent);

@@ -18,6 +18,7 @@
 #include <partita/spmd/run_passes.hpp>
 #include <partita/spmd/stationary.hpp>
 #include <partita/spmd/taken.hpp>
+#include <partita/spmd/true_taps.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
@@ -167,6 +168,8 @@ class lowering {
       lower_with_halos(o);
     } else if (n.def->identity && n.operand_count == 1) {
       local_[v] = operands_[0];
+    } else if (const true_taps taps(c_, o); taps.any()) {
+      local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, have_[v]));
     } else if (!lower_located(o)) {
       append_copy(open_.back(), c_.p, o, operands_, c_.p.attrs(o));
       for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
@@ -231,7 +234,7 @@ class lowering {
       tensor_type made = piece;
       for (const auto& h : halos)
         if (h.cut.made > 0) made.shape[h.cut.result_dim] = h.cut.made;
-      y = append_for(out(), n.marks, *n.def, operands_, attrs, made);
+      y = true_taps(c_, o).append(out(), operands_, attrs, made);
       for (const auto& h : halos)
         if (h.cut.made > 0)
           y = halo_exchange(out(), n, h.cut.result_dim, h.axes, h.cut.pieces)
