@@ -281,7 +281,41 @@ TEST_CASE("more elements than allowed") {
   };
   CHECK(said(10).ends_with(
       "; element by element it takes more than 10 steps (prove_options.most_elements)"));
-  CHECK(said(1000) == said(0));
+  CHECK(said(1000) ==
+        said(0) +
+            "; formulas first differ at element [2] of output \"y\" on device {\"B\": 1}: "
+            "it is \"x\"[2] here and \"x\"[0] + \"x\"[1] + \"x\"[2] in the source; only in the "
+            "source: \"x\"[0] + \"x\"[1]");
+}
+
+TEST_CASE("the first element that differs") {
+  const std::string source =
+      "func @main(%x: tensor<4x2xf32>) {\n"
+      "  %y = exp(%x) : tensor<4x2xf32>\n"
+      "  %z = reduce(%y) {add, dims=[0]} : tensor<2xf32>\n  return %z : tensor<2xf32>\n}\n";
+  const auto said = [&](const std::string& ops) {
+    const std::string local = "func @main(%x: tensor<2x2xf32>)" + on_two + ops + "}\n";
+    const pt::verdict v = verdict_on(source, local, {0}, {-1});
+    CHECK(!v.proved);
+    const std::string all = str(v.error.message);
+    const auto at = all.find("; formulas first differ at ");
+    return at == all.npos ? all : all.substr(at + 27);
+  };
+  const std::string begin =
+      "  %y = exp(%x) : tensor<2x2xf32>\n"
+      "  %w = reduce(%y) {add, dims=[0]} : tensor<2xf32>\n";
+  CHECK(
+      said(begin + "  return %w : tensor<2xf32>\n") ==
+      "element [0] of output \"z\" on device {\"B\": 0}: it is exp(\"x\"[0, 0]) + exp(\"x\"[1, 0]) "
+      "here and exp(\"x\"[0, 0]) + exp(\"x\"[1, 0]) + exp(\"x\"[2, 0]) + exp(\"x\"[3, 0]) in the "
+      "source; only in the source: exp(\"x\"[2, 0]) + exp(\"x\"[3, 0])");
+  CHECK(said(begin + "  %v = all_reduce<\"B\"> %w : tensor<2xf32>\n"
+                     "  %u = all_reduce<\"B\"> %v : tensor<2xf32>\n  return %u : tensor<2xf32>\n")
+            .ends_with("; only here: exp(\"x\"[0, 0]) + exp(\"x\"[1, 0]) + exp(\"x\"[2, 0]) + "
+                       "exp(\"x\"[3, 0])"));
+  CHECK(said("  %m = reduce(%x) {max, dims=[0]} : tensor<2xf32>\n"
+             "  %v = all_reduce <@max> <\"B\"> %m : tensor<2xf32>\n  return %v : tensor<2xf32>\n")
+            .starts_with("element [0] of output \"z\" on device {\"B\": 0}: it is maximum(\"x\""));
 }
 
 }  // namespace by_elements

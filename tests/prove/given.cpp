@@ -118,7 +118,8 @@ TEST_CASE("an op without a tile map") {
   CHECK(said(source, with_mystery(false)) == "");
   CHECK(said(source, with_mystery(true)) ==
         "Q009 prove: %y = mystery(%x): dimension 0 of operand 0 is needed whole, for the op has no "
-        "tile map; %x is \"x\" [{\"B\"}]");
+        "tile map; %x is \"x\" [{\"B\"}]; formulas first differ at element [0] of output \"y\" on "
+        "device {\"B\": 0, \"M\": 0}");
 }
 
 TEST_CASE("what is not proved is thrown") {

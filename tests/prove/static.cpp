@@ -1,5 +1,6 @@
 // `prove` in constant evaluation.
 #include <partita/prove/prove.hpp>
+#include <partita/spmd/parse.hpp>
 
 #include "../two_layers.hpp"
 
@@ -19,6 +20,36 @@ static_assert([] {
   const pt::verdict v = pt::prove(p.source, wrong);
   return !v.proved && v.error.message.view().substr(0, 11) == "Q002 prove:";
 }());
+
+// What claims about whole tensors do not tell, elements do: a product that is moved into a sum.
+constexpr pt::verdict product(std::string_view last, std::int64_t most) {
+  const pt::program source = pt::parse(
+      "func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {\n"
+      "  %s = add(%x, %y) : tensor<4xf32>\n"
+      "  %z = multiply(%s, %x) : tensor<4xf32>\n  return %z : tensor<4xf32>\n}\n");
+  pt::device_program d;
+  d.local =
+      pt::parse(pt::concat("func @main(%x: tensor<2xf32>, %y: tensor<2xf32>) attributes {mesh = "
+                           "{\"B\":2}} {\n  %s = multiply(%x, %x) : tensor<2xf32>\n"
+                           "  %t = multiply(",
+                           last,
+                           ") : tensor<2xf32>\n  %z = add(%s, %t) : tensor<2xf32>\n"
+                           "  return %z : tensor<2xf32>\n}\n"),
+                d.mesh);
+  pt::layout rows;
+  rows.push_back(0, 0);
+  d.inputs.push_back(rows);
+  d.inputs.push_back(rows);
+  d.outputs.push_back(rows);
+  return pt::prove(source, d, {.most_elements_in_constants = most});
+}
+static_assert(product("%x, %y", 1000).by_elements);
+static_assert(!product("%x, %y", 0).proved);
+static_assert(!product("%y, %y", 1000).proved &&
+              product("%y, %y", 1000)
+                  .error.message.view()
+                  .ends_with("; formulas first differ at element [0] of output \"z\" on device "
+                             "{\"B\": 0}"));
 
 // `check` proves where it is asked to, or with its figures.
 constexpr auto step = [] { return pt::partition(traced(), mesh, pt::schedule(BP, MP, Z3)); };

@@ -24,9 +24,11 @@ struct prove_options {
   /// Steps after which it gives up (Q008): an op that is looked at, a choice among what is known of
   /// its operands, an op of the source that it is compared with. The same everywhere.
   std::int64_t most_steps = off;
-  /// Where claims do not tell, programs are run on formulas, element by element, at run time: as
-  /// long as both on all devices have no more elements and products of elements; 0: never.
+  /// Where claims do not tell, programs are run on formulas, element by element: as long as both on
+  /// all devices have no more elements and products of elements; 0: never.
   std::int64_t most_elements = 5'000'000;
+  /// The same in constant evaluation: 50,000 take 2 to 4 seconds and up to 0.5 GiB.
+  std::int64_t most_elements_in_constants = 50'000;
 };
 
 namespace prove_detail {
@@ -82,27 +84,38 @@ class checker {
 };
 
 /// What was not proved is tried element by element, if it fits together.
-inline void try_elements(const program& source, const device_program& d, std::int64_t most,
-                         verdict& v) {
+constexpr void try_elements(const program& source, const device_program& d, std::int64_t most,
+                            verdict& v) {
   const std::string_view said = v.error.message.view();
   if (most <= 0 ||
       (!said.starts_with("Q003") && !said.starts_with("Q004") && !said.starts_with("Q009")))
     return;
-  const element_verdict e = prove_by_elements(source, d, most);
+  element_verdict e = prove_by_elements(source, d, most);
   v.by_elements = v.proved = e.kind == element_verdict::proved;
-  if (v.proved)
+  if (v.proved) {
     v.error = {};
-  else if (e.kind == element_verdict::too_large)
+  } else if (e.kind == element_verdict::too_large) {
     v.error.set(concat(v.error.message, "; element by element it takes more than ", most,
-                       " steps (prove_options.most_elements)"));
+                       std::is_constant_evaluated()
+                           ? " steps (prove_options.most_elements_in_constants)"
+                           : " steps (prove_options.most_elements)"));
+  } else if (e.kind == element_verdict::differs) {
+    if (!std::is_constant_evaluated()) {  // once more, with words
+      formula_words words;
+      e = element_checker(source, d, most, &words).check();
+    }
+    v.error.set(concat(v.error.message, "; formulas first differ at ",
+                       element_text(source, d.mesh, e), e.formulas.empty() ? "" : ": it is ",
+                       e.formulas));
+  }
 }
 
 }  // namespace prove_detail
 
 /// Does a device-local program compute its source, for all inputs, up to the order of sums?
 ///
-/// At run time, small programs of which claims about whole tensors do not tell are run on formulas,
-/// element by element (by_elements.hpp).
+/// Small programs of which claims about whole tensors do not tell are run on formulas, element by
+/// element (by_elements.hpp); then the error names the first element that differs, too.
 ///
 /// Cost      linear in ops, independent of the number of devices; then that of most_elements
 /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit, Q003 the first local
@@ -112,8 +125,11 @@ inline void try_elements(const program& source, const device_program& d, std::in
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
   verdict v = prove_detail::checker(source, local, options.most_steps).run();
-  if (!v.proved && !std::is_constant_evaluated())
-    prove_detail::try_elements(source, local, options.most_elements, v);
+  if (!v.proved)
+    prove_detail::try_elements(
+        source, local,
+        std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements,
+        v);
   return v;
 }
 

@@ -12,13 +12,12 @@ namespace partita::prove_detail {
 
 class element_interpreter {
  public:
-  constexpr element_interpreter(algebra& a, const devices& on, std::int64_t most_steps,
-                                bool is_source)
-      : a_(a), on_(on), most_steps_(most_steps), is_source_(is_source) {}
+  constexpr element_interpreter(algebra& a, const devices& on, bool is_source)
+      : a_(a), on_(on), is_source_(is_source) {}
 
   /// Too many steps, or something of which elements say nothing?
   constexpr bool stopped() const { return stopped_ || too_large(); }
-  constexpr bool too_large() const { return a_.steps > most_steps_; }
+  constexpr bool too_large() const { return a_.is_over(); }
 
   /// What a program makes of its inputs; nothing if it stopped.
   constexpr vec<tensors> run(const program& p, const vec<tensors>& inputs) {
@@ -36,7 +35,6 @@ class element_interpreter {
  private:
   algebra& a_;
   const devices& on_;
-  std::int64_t most_steps_;
   bool is_source_, stopped_ = false;
 
   using values = vec<tensors>;
@@ -95,11 +93,11 @@ class element_interpreter {
   constexpr void exchange(const program& p, op_id o, values& of) {
     const op_node& n = p.op(o);
     const collective what = p.collective_of(o);
-    for (int r = 0; r < n.result_count; ++r)
-      exchanged(a_, on_, what, of[p.operand(o, r)], of[n.result + r]).fill();
     if (what.reduces())
       a_.steps = saturating_add(a_.steps, saturating_multiply(of[n.result].size() * on_.count(),
                                                               what.members(on_.mesh())));
+    for (int r = 0; r < n.result_count && !stopped(); ++r)
+      exchanged(a_, on_, what, of[p.operand(o, r)], of[n.result + r]).fill();
   }
   constexpr void fill_starts(const program& p, op_id o, values& of) {
     tensors& to = of[p.op(o).result];
@@ -125,6 +123,14 @@ class element_interpreter {
       elementwise_elements(c).fill();
     else
       compute(c);
+    if (a_.log != nullptr) name(c);
+  }
+  /// What formulas do not tell of how they came to be, the op does.
+  constexpr void name(const op_elements& c) const {
+    for (std::size_t r = 0; r < c.results.size(); ++r)
+      for (std::int64_t n = 0; n < c.made[r].shape.elements(); ++n)
+        if (!a_.log->has(c.results[r][n]))
+          a_.log->add(c.results[r][n].of, {origin::function, c.def.name, {n}});
   }
   /// What an op makes of elements.
   struct rule {

@@ -123,7 +123,7 @@ class scatterer {
   /// To all places where the window may start; `here`: does it start so along the first `k`?
   constexpr void put(const place& at, const place& update, const element& x, const element& here,
                      int k) {
-    if (here.known && here.number == 0) return;
+    if ((here.known && here.number == 0) || c_.a.is_over()) return;
     ++c_.a.steps;
     if (k == dims_.starts) return combine(c_.results[0][number_of(at, c_.made[0].shape)], x, here);
     const int d = dims_.start_map[k];

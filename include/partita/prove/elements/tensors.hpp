@@ -62,10 +62,12 @@ struct op_elements {
   constexpr const element& read(int operand, const place& i) const {
     return operands[operand][number_of(i, types[operand].shape)];
   }
-  /// The first result, by what each element of it is.
+  /// The first result, by what each element of it is. (Nothing, once too many steps were taken.)
   template <class F>
   constexpr void fill(const F& f) const {
-    for_each_place(made[0].shape, [&](const place& i, std::int64_t n) { results[0][n] = f(i); });
+    for_each_place(made[0].shape, [&](const place& i, std::int64_t n) {
+      if (!a.is_over()) results[0][n] = f(i);
+    });
   }
 };
 

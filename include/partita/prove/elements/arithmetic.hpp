@@ -1,0 +1,79 @@
+/// Sums and products of elements.
+#pragma once
+
+#include <partita/prove/elements/integers.hpp>
+
+namespace partita::prove_detail {
+
+/// As of real numbers, or of integers that wrap.
+class arithmetic_algebra : public integer_algebra {
+ public:
+  constexpr element sum(dtype t, const element& x, const element& y) {
+    if (t == dtype::boolean) return either(x, y);
+    if (x.known && y.known) return sum_of_numbers(t, x, y);
+    if (y.known && y.of == fingerprint{}) return x;
+    if (x.known && x.of == fingerprint{}) return y;
+    if (is_integer(t) && (x.known || y.known)) note_shift(t, x.known ? y : x, x.known ? x : y);
+    const fingerprint f = field::sum(x.of, y.of);
+    if (log != nullptr) log->add(f, {origin::sum, {}, {}, {x, y}});
+    return formula(f);
+  }
+  constexpr element opposite(dtype t, const element& x) {
+    if (x.known) return is_floating(t) ? real(-real_of(x)) : integer(t, negative(x.number));
+    const fingerprint f = field::opposite(x.of);
+    if (log != nullptr) log->add(f, {origin::opposite, {}, {}, {x}});
+    return formula(f);
+  }
+  constexpr element difference(dtype t, const element& x, const element& y) {
+    return sum(t, x, opposite(t, y));
+  }
+  constexpr element product(dtype t, const element& x, const element& y) {
+    if (t == dtype::boolean) return both(x, y);
+    if (x.known && y.known) return product_of_numbers(t, x, y);
+    if (x.known && x.of == fingerprint{1, 1}) return y;
+    if (y.known && y.of == fingerprint{1, 1}) return x;
+    const fingerprint f = field::product(x.of, y.of);
+    if (log != nullptr) log->add(f, {origin::product, {}, {}, {x, y}});
+    return f == fingerprint{} ? small_number(t, 0) : formula(f);
+  }
+  constexpr element quotient(dtype t, const element& x, const element& y) {
+    if (!is_floating(t))
+      return x.known && y.known ? quotient_of_integers(t, x, y)
+                                : function(def<op::divide>.id, t, t, {x, y});
+    const double by = y.known ? real_of(y) : 0;
+    if (by == 0 || by - by != 0) return function(def<op::divide>.id, t, t, {x, y});
+    if (x.known)
+      if (const double r = real_of(x) / by; exact_product(r, by, real_of(x))) return real(r);
+    const fingerprint f = field::product(x.of, field::inverse(y.of));
+    if (log != nullptr) log->add(f, {origin::function, "divide", {}, {x, y}});
+    return formula(f);
+  }
+  /// (Integers only are looked at: with the sign of the dividend.)
+  constexpr element remainder(dtype t, const element& x, const element& y) {
+    const bool plain = is_integer(t) && t != dtype::u64 && x.known && y.known && y.number > 0;
+    return plain ? integer(t, x.number % y.number) : function(def<op::remainder>.id, t, t, {x, y});
+  }
+
+ private:
+  static constexpr element sum_of_numbers(dtype t, const element& x, const element& y) {
+    if (!is_floating(t))
+      return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) +
+                                                  static_cast<std::uint64_t>(y.number)));
+    const double s = real_of(x) + real_of(y);
+    return exact_sum(real_of(x), real_of(y), s) ? real(s) : formula(field::sum(x.of, y.of));
+  }
+  static constexpr element product_of_numbers(dtype t, const element& x, const element& y) {
+    if (!is_floating(t))
+      return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) *
+                                                  static_cast<std::uint64_t>(y.number)));
+    const double s = real_of(x) * real_of(y);
+    return exact_product(real_of(x), real_of(y), s) ? real(s) : formula(field::product(x.of, y.of));
+  }
+  constexpr element quotient_of_integers(dtype t, const element& x, const element& y) {
+    if (y.number == 0 || t == dtype::u64 || (y.number == -1 && x.number == INT64_MIN))
+      return function(def<op::divide>.id, t, t, {x, y});
+    return integer(t, x.number / y.number);
+  }
+};
+
+}  // namespace partita::prove_detail

@@ -1,0 +1,191 @@
+/// Choices of elements, by flags or by where an index lies: decision diagrams.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/prove/elements/origins.hpp>
+
+namespace partita::prove_detail {
+
+/// What a choice depends on: a flag, or where an integer lies.
+struct decider {
+  fingerprint of;
+  bool is_flag = false;
+
+  friend constexpr bool operator==(const decider&, const decider&) = default;
+  /// What stands for "the decider is `from` or more".
+  constexpr fingerprint reaches(std::int64_t from) const {
+    return is_flag ? of : drawing(0x7ea).add(of).add(from).drawn();
+  }
+  /// One of 64 bits.
+  constexpr std::uint64_t bit() const { return std::uint64_t{1} << (of.a & 63); }
+};
+
+/// values[0] below from[0], values[1] from there to below from[1], ... (a decision diagram).
+struct choice {
+  decider by;
+  vec<std::int64_t> from;
+  vec<element> values;
+  std::uint64_t mentions = 0;  ///< bits of all deciders in it
+};
+
+/// Choices by the same flag or index are one.
+class choice_algebra {
+ public:
+  std::int64_t steps = 0;  ///< that were taken
+  std::int64_t most_steps = INT64_MAX;
+  formula_words* log = nullptr;  ///< if set, it is told how formulas come to be
+
+  constexpr bool is_over() const { return steps > most_steps; }
+
+  /// Of `values`, by where the decider lies. (Equal neighbours are joined; what values have of the
+  /// same decider inside of them becomes part of it.)
+  constexpr element choose(const decider& by, const vec<std::int64_t>& from,
+                           const vec<element>& values) {
+    int left = most_splits;
+    return choose(by, from, values, left);
+  }
+  /// `left`: how many choices may still be looked at; then they stay what they are.
+  constexpr element choose(const decider& by, const vec<std::int64_t>& from,
+                           const vec<element>& values, int& left) {
+    choice c{by, {}, {}, by.bit()};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      append(c, i == 0 ? INT64_MIN : from[i - 1], i < from.size() ? from[i] : INT64_MAX, values[i],
+             left);
+    return made(c);
+  }
+  /// `flag ? x : y`.
+  constexpr element select(const element& flag, const element& x, const element& y) {
+    int left = most_splits;
+    return select(flag, x, y, left);
+  }
+  constexpr element both(const element& x, const element& y) {
+    return select(x, y, integer(dtype::boolean, 0));
+  }
+  constexpr element either(const element& x, const element& y) {
+    return select(x, integer(dtype::boolean, 1), y);
+  }
+  constexpr element negated(const element& x) {
+    return select(x, integer(dtype::boolean, 0), integer(dtype::boolean, 1));
+  }
+  /// A flag of which nothing is known.
+  constexpr element flag(const fingerprint& of) {
+    const decider by{of, true};
+    choices_.add(of, {by, {1}, {integer(dtype::boolean, 0), integer(dtype::boolean, 1)}, by.bit()});
+    return formula(of);
+  }
+  /// f(x), which for a choice is that of f(each value). f takes no choice then, if it is not too
+  /// large.
+  template <class F>
+  constexpr element map(const element& x, const F& f) {
+    int left = most_splits;
+    return map(x, f, left);
+  }
+
+ protected:
+  static constexpr int most_splits = 512;
+  facts<choice> choices_;
+
+  /// A value where the decider lies in [low, high).
+  constexpr void append(choice& c, std::int64_t low, std::int64_t high, const element& v,
+                        int& left) {
+    vec<std::int64_t> from;
+    find_places(v, c.by, low, high, from, left);
+    for (std::size_t i = 0; i <= from.size(); ++i) {
+      const std::int64_t begin = i == 0 ? low : from[i - 1], end = i < from.size() ? from[i] : high;
+      put(c, begin, restricted(v, c.by, begin, end, left));
+    }
+  }
+  /// Where x changes with a decider between `low` and `high`, in order.
+  constexpr void find_places(const element& x, const decider& by, std::int64_t low,
+                             std::int64_t high, vec<std::int64_t>& from, int& left) const {
+    const choice* c = choice_of(x);
+    if (c == nullptr || (c->mentions & by.bit()) == 0 || --left <= 0) return;
+    if (c->by == by)
+      for (const std::int64_t at : c->from)
+        if (at > low && lies_below(at, high)) insert(from, at);
+    for (const element& each : c->values) find_places(each, by, low, high, from, left);
+  }
+  /// (INT64_MAX: an interval that has no end.)
+  static constexpr bool lies_below(std::int64_t at, std::int64_t high) {
+    return at < high || high == INT64_MAX;
+  }
+  static constexpr void insert(vec<std::int64_t>& sorted, std::int64_t n) {
+    for (const std::int64_t each : sorted)
+      if (each == n) return;
+    sorted.push_back(n);
+    for (std::size_t i = sorted.size() - 1; i > 0 && sorted[i] < sorted[i - 1]; --i) {
+      sorted[i] = sorted[i - 1];
+      sorted[i - 1] = n;
+    }
+  }
+  static constexpr void put(choice& c, std::int64_t from, const element& v) {
+    if (!c.values.empty() && c.values.back() == v) return;
+    if (!c.values.empty()) c.from.push_back(from);
+    c.values.push_back(v);
+  }
+  constexpr element made(choice& c) {
+    steps += static_cast<std::int64_t>(c.values.size());
+    if (c.values.size() == 1) return c.values[0];
+    fingerprint f = c.values[0].of;
+    for (std::size_t i = 0; i < c.from.size(); ++i)
+      f = field::sum(f, field::product(c.by.reaches(c.from[i]),
+                                       field::difference(c.values[i + 1].of, c.values[i].of)));
+    for (const element& each : c.values)
+      if (const choice* inner = choice_of(each); inner != nullptr) c.mentions |= inner->mentions;
+    if (log != nullptr) log->add(f, {origin::function, "choose", {}, c.values});
+    choices_.add(f, c);
+    return formula(f);
+  }
+  constexpr const choice* choice_of(const element& x) const {
+    return x.known ? nullptr : choices_.find(x.of);
+  }
+  /// x, if the decider lies in [low, high).
+  constexpr element restricted(const element& x, const decider& by, std::int64_t low,
+                               std::int64_t high, int& left) {
+    const choice* found = choice_of(x);
+    if (found == nullptr || (found->mentions & by.bit()) == 0 || --left <= 0) return x;
+    ++steps;
+    const choice c = *found;
+    vec<std::int64_t> from;
+    vec<element> values;
+    for (std::size_t i = 0; i < c.values.size(); ++i) {
+      if (c.by == by && i < c.from.size() && c.from[i] <= low) continue;
+      if (c.by == by && i > 0 && !lies_below(c.from[i - 1], high)) break;
+      if (!values.empty()) from.push_back(c.from[i - 1]);
+      values.push_back(restricted(c.values[i], by, low, high, left));
+    }
+    return choose(c.by, from, values, left);
+  }
+  constexpr element select(const element& flag, const element& x, const element& y, int& left) {
+    if (flag.known) return flag.number != 0 ? x : y;
+    if (x == y) return x;
+    const choice* found = choice_of(flag);
+    if (found == nullptr || --left <= 0) return mixed(flag, x, y);
+    const choice c = *found;
+    vec<element> values;
+    for (std::size_t i = 0; i < c.values.size(); ++i) {
+      const std::int64_t low = i == 0 ? INT64_MIN : c.from[i - 1],
+                         high = i < c.from.size() ? c.from[i] : INT64_MAX;
+      values.push_back(select(c.values[i], restricted(x, c.by, low, high, left),
+                              restricted(y, c.by, low, high, left), left));
+    }
+    return choose(c.by, c.from, values, left);
+  }
+  constexpr element mixed(const element& flag, const element& x, const element& y) {
+    const fingerprint f = field::sum(y.of, field::product(flag.of, field::difference(x.of, y.of)));
+    if (log != nullptr) log->add(f, {origin::function, "select", {}, {flag, x, y}});
+    return formula(f);
+  }
+  template <class F>
+  constexpr element map(const element& x, const F& f, int& left) {
+    const choice* found = choice_of(x);
+    if (found == nullptr || --left <= 0) return f(x);
+    const choice c = *found;
+    vec<element> values;
+    for (const element& each : c.values) values.push_back(map(each, f, left));
+    return choose(c.by, c.from, values, left);
+  }
+};
+
+}  // namespace partita::prove_detail

@@ -1,0 +1,170 @@
+/// max, min, and, or, xor of elements, in any order and grouping.
+#pragma once
+
+#include <partita/prove/elements/arithmetic.hpp>
+
+namespace partita::prove_detail {
+
+/// Operands of an associative and commutative op, each once, by fingerprint.
+struct operand_group {
+  std::uint64_t op = 0;
+  dtype type = dtype::f32;
+  vec<element> members;
+};
+
+class group_algebra : public arithmetic_algebra {
+ public:
+  /// Of all of them, by the op that combines two.
+  constexpr element combined(combiner how, dtype t, vec<element> all) {
+    if (how != combiner::add && how != combiner::multiply)
+      return group(combining_op(how).id, t, static_cast<vec<element>&&>(all));
+    element x = identity_of(how, t);
+    for (const element& each : all)
+      x = how == combiner::add ? sum(t, x, each) : product(t, x, each);
+    return x;
+  }
+  /// max, min, and, or, xor of elements of one type.
+  constexpr element group(std::uint64_t op, dtype t, vec<element> all) {
+    if (all.size() == 1) return all[0];
+    if (t == dtype::boolean) return group_of_flags(op, all);
+    element number;
+    operand_group g{op, t, {}};
+    for (const element& each : all) gather_members(g, each, number);
+    sort(g);
+    return with_number(g, number);
+  }
+
+ protected:
+  static constexpr bool less(dtype t, const element& x, const element& y) {
+    if (is_floating(t)) return real_of(x) < real_of(y);
+    if (t != dtype::u64) return x.number < y.number;
+    return static_cast<std::uint64_t>(x.number) < static_cast<std::uint64_t>(y.number);
+  }
+
+ private:
+  facts<operand_group> groups_;
+
+  constexpr element group_of_flags(std::uint64_t op, const vec<element>& all) {
+    element x = all[0];
+    for (std::size_t i = 1; i < all.size(); ++i) {
+      if (op == def<op::logical_and>.id || op == def<op::minimum>.id)
+        x = both(x, all[i]);
+      else if (op == def<op::logical_xor>.id)
+        x = select(x, negated(all[i]), all[i]);
+      else
+        x = either(x, all[i]);
+    }
+    return x;
+  }
+  constexpr void gather_members(operand_group& g, const element& x, element& number) {
+    if (x.known) {
+      number = number.known ? joined(g, number, x) : x;
+      return;
+    }
+    if (const operand_group* inner = groups_.find(x.of);
+        inner != nullptr && inner->op == g.op && inner->type == g.type) {
+      const vec<element> members = inner->members;
+      for (const element& each : members) gather_members(g, each, number);
+      return;
+    }
+    element base, bound;
+    if (is_integer(g.type) && is_clamped(g, x, base, bound)) {
+      number = number.known ? joined(g, number, bound) : bound;
+      return gather_members(g, base, number);
+    }
+    g.members.push_back(x);
+  }
+  /// Is x the max (or min) of something and a number?
+  constexpr bool is_clamped(const operand_group& g, const element& x, element& base,
+                            element& bound) const {
+    const bool most = g.op == def<op::maximum>.id;
+    if (!most && g.op != def<op::minimum>.id) return false;
+    const bounded* b = bounds_.find(x.of);
+    if (b == nullptr || b->offset != 0 || b->is_whole()) return false;
+    if (most ? b->greatest < b->base_greatest : b->least > b->base_least) return false;
+    base = formula(b->whole);
+    bound = integer(g.type, most ? b->least : b->greatest);
+    return true;
+  }
+  /// Of two numbers.
+  static constexpr element joined(const operand_group& g, const element& x, const element& y) {
+    if (g.op == def<op::logical_and>.id) return integer(g.type, x.number & y.number);
+    if (g.op == def<op::logical_or>.id) return integer(g.type, x.number | y.number);
+    if (g.op == def<op::logical_xor>.id) return integer(g.type, x.number ^ y.number);
+    const bool x_less = less(g.type, x, y);
+    if (is_floating(g.type) && !(real_of(x) == real_of(x))) return x;
+    if (is_floating(g.type) && !(real_of(y) == real_of(y))) return y;
+    return x_less == (g.op == def<op::maximum>.id) ? y : x;
+  }
+  /// By fingerprint, equal ones once; two equal ones of an xor are none.
+  static constexpr void sort(operand_group& g) {
+    merge_sort(g.members);
+    vec<element> once;
+    for (const element& each : g.members) {
+      if (once.empty() || !(once.back() == each))
+        once.push_back(each);
+      else if (g.op == def<op::logical_xor>.id)
+        once.pop_back();
+    }
+    g.members = once;
+  }
+  static constexpr void merge_sort(vec<element>& list) {
+    vec<element> other;
+    for (std::size_t run = 1; run < list.size(); run *= 2) {
+      other.clear();
+      for (std::size_t begin = 0; begin < list.size(); begin += 2 * run)
+        merge(list, begin, run, other);
+      list = other;
+    }
+  }
+  static constexpr void merge(const vec<element>& list, std::size_t begin, std::size_t run,
+                              vec<element>& to) {
+    const std::size_t n = list.size(), middle = begin + run < n ? begin + run : n,
+                      end = begin + 2 * run < n ? begin + 2 * run : n;
+    std::size_t i = begin, j = middle;
+    while (i < middle || j < end)
+      to.push_back(j == end || (i < middle && !(list[j].of < list[i].of)) ? list[i++] : list[j++]);
+  }
+  static constexpr combiner combiner_of(std::uint64_t op) {
+    for (auto each : {combiner::max, combiner::min, combiner::logical_and, combiner::logical_or})
+      if (combining_op(each).id == op) return each;
+    return combiner::add;  // of xor, too, 0 is nothing
+  }
+  constexpr element with_number(const operand_group& g, element number) {
+    if (g.members.empty()) return number.known ? number : identity_of(combiner_of(g.op), g.type);
+    if (number.known && number == identity_of(combiner_of(g.op), g.type)) number = {};
+    if (!number.known) return made(g);
+    const bool extreme = g.op == def<op::maximum>.id || g.op == def<op::minimum>.id;
+    if (extreme && is_integer(g.type)) return bounded_by(g.op, g.type, made(g), number.number);
+    if (extreme && g.members.size() == 1)
+      if (element turned; is_turned_clamp(g, number, turned)) return turned;
+    operand_group all = g;
+    all.members.push_back(number);
+    return made(all);
+  }
+  constexpr element made(const operand_group& g) {
+    if (g.members.size() == 1) return g.members[0];
+    drawing d(g.op);
+    d.add(static_cast<int>(g.type)).add(std::uint64_t{0x9709});
+    for (const element& each : g.members) d.add(each.of);
+    if (log != nullptr) log->add(d.drawn(), {origin::function, op_name(g.op), {}, g.members});
+    groups_.add(d.drawn(), g);
+    return unknown(g.type, d.drawn());
+  }
+  /// min(n, max(k, x)) = max(k, min(n, x)), where k <= n: the max stands outside.
+  constexpr bool is_turned_clamp(const operand_group& g, const element& n, element& turned) {
+    const operand_group* inner = groups_.find(g.members[0].of);
+    if (g.op != def<op::minimum>.id || inner == nullptr || inner->op != def<op::maximum>.id ||
+        !inner->members.back().known)
+      return false;
+    vec<element> rest = inner->members;
+    const element k = rest.back();
+    if (!(real_of(k) <= real_of(n))) return false;
+    rest.pop_back();
+    const element x = group(def<op::maximum>.id, g.type, rest);
+    turned = group(def<op::maximum>.id, g.type, {group(g.op, g.type, {x, n}), k});
+    return true;
+  }
+};
+
+}  // namespace partita::prove_detail

@@ -1,0 +1,170 @@
+/// Integers that are shifted, clamped, compared with numbers, and name places.
+#pragma once
+
+#include <partita/op/registry.hpp>
+#include <partita/prove/elements/choices.hpp>
+
+namespace partita::prove_detail {
+
+/// An integer that is min(max(base, least), greatest) + offset, without overflow. The base lies
+/// between base_least and base_greatest, and is `whole` where it is not clamped.
+struct bounded {
+  fingerprint base, whole;
+  std::int64_t base_least = 0, base_greatest = 0;
+  std::int64_t least = 0, greatest = 0, offset = 0;
+
+  constexpr bool is_whole() const { return least <= base_least && greatest >= base_greatest; }
+  constexpr fingerprint of() const {
+    const fingerprint clamped =
+        is_whole() ? whole : drawing(0xb0).add(base).add(least).add(greatest).drawn();
+    return field::sum(clamped, field::integer(offset));
+  }
+};
+
+/// An integer that is another one plus a number, as it wraps.
+struct shifted {
+  dtype type = dtype::i32;
+  element base;
+  std::int64_t by = 0;
+};
+
+/// An integer that is shifted, clamped and compared decides as it does itself.
+class integer_algebra : public choice_algebra {
+ public:
+  /// An integer of which nothing is known.
+  constexpr element whole_number(dtype t, const fingerprint& of) {
+    bounds_.add(of, {of, of, op::least_integer(t), op::greatest_integer(t), op::least_integer(t),
+                     op::greatest_integer(t), 0});
+    return formula(of);
+  }
+  constexpr element unknown(dtype t, const fingerprint& of) {
+    if (t == dtype::boolean) return flag(of);
+    return is_integer(t) ? whole_number(t, of) : formula(of);
+  }
+  /// What is known of a function is that it gives the same of the same.
+  constexpr element function(std::uint64_t op, dtype from, dtype to, const vec<element>& operands,
+                             std::uint64_t more = 0) {
+    drawing d(op);
+    d.add(static_cast<int>(from)).add(static_cast<int>(to)).add(more);
+    for (const element& each : operands) d.add(each.of);
+    if (log != nullptr) log->add(d.drawn(), {origin::function, op_name(op), {}, operands});
+    return unknown(to, d.drawn());
+  }
+
+  /// Of `count` elements, the one that an index names, moved to where there are some; `at(i)`.
+  template <class At>
+  constexpr element look_up(dtype t, const element& index, std::int64_t count, const At& at) {
+    return map(index, [&](const element& i) { return look_up_plain(t, i, count, at); });
+  }
+
+ protected:
+  facts<bounded> bounds_;
+  facts<shifted> shifts_;
+
+  static constexpr std::int64_t negative(std::int64_t n) {
+    return static_cast<std::int64_t>(std::uint64_t{0} - static_cast<std::uint64_t>(n));
+  }
+
+  template <class At>
+  constexpr element look_up_plain(dtype t, const element& i, std::int64_t count, const At& at) {
+    const std::int64_t last = count - 1;
+    if (i.known) return at(inside(t, i.number, last));
+    const bounded b = bounds_of(t, i);
+    const std::int64_t first = inside(t, b.least + b.offset, last),
+                       end = inside(t, b.greatest + b.offset, last);
+    vec<std::int64_t> from;
+    vec<element> values{at(first)};
+    for (std::int64_t k = first + 1; k <= end; ++k) {
+      from.push_back(k - b.offset);
+      values.push_back(at(k));
+    }
+    return choose({b.base, false}, from, values);
+  }
+  static constexpr std::int64_t inside(dtype t, std::int64_t i, std::int64_t last) {
+    if (t == dtype::u64 && i < 0) return last;
+    return i < 0 ? 0 : i > last ? last : i;
+  }
+
+  constexpr bounded bounds_of(dtype t, const element& x) const {
+    if (const bounded* b = bounds_.find(x.of)) return *b;
+    const fingerprint base = drawing(0x1b).add(static_cast<int>(t)).add(x.of).drawn();
+    const std::int64_t least = op::least_integer(t), greatest = op::greatest_integer(t);
+    return {base, x.of, least, greatest, least, greatest, 0};
+  }
+  constexpr element with_bounds(const bounded& b) {
+    if (b.least == b.greatest) return integer(dtype::i64, b.least + b.offset);
+    bounds_.add(b.of(), b);
+    return formula(b.of());
+  }
+  /// x + n, of which it is known where it lies if it does not overflow.
+  constexpr void note_shift(dtype t, const element& x, const element& n) {
+    const bounded* found = bounds_.find(x.of);
+    const shifted* base = shifts_.find(x.of);
+    shifted s{t, x, n.number};
+    if (base != nullptr && base->type == t) s = {t, base->base, wrapped_sum(base->by, n.number)};
+    shifts_.add(field::sum(x.of, n.of), s);
+    if (found == nullptr || t == dtype::u64) return;
+    bounded b = *found;
+    const checked low = checked(b.least) + b.offset + n.number,
+                  high = checked(b.greatest) + b.offset + n.number,
+                  offset = checked(b.offset) + n.number;
+    if (low.overflowed() || high.overflowed() || offset.overflowed()) return;
+    if (low.value_or(0) < op::least_integer(t) || high.value_or(0) > op::greatest_integer(t))
+      return;
+    b.offset = offset.value_or(0);
+    bounds_.add(field::sum(x.of, n.of), b);
+  }
+  static constexpr std::int64_t wrapped_sum(std::int64_t x, std::int64_t y) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) + static_cast<std::uint64_t>(y));
+  }
+  /// x = n. (Where x is a sum that may wrap, too.)
+  constexpr element is_number(dtype t, const element& x, std::int64_t n) {
+    if (x.known) return integer(dtype::boolean, x.number == n ? 1 : 0);
+    if (const shifted* s = shifts_.find(x.of);
+        s != nullptr && s->type == t && bounds_.find(x.of) == nullptr) {
+      const element base = s->base;
+      const std::int64_t at = wrapped(t, wrapped_sum(n, negative(s->by)));
+      return map(base, [&](const element& i) { return is_number(t, i, at); });
+    }
+    if (t == dtype::u64)
+      return function(def<op::compare>.id, t, dtype::boolean, {x, integer(t, n)}, 0);
+    const element above = n == INT64_MAX ? integer(dtype::boolean, 0) : reaches(t, x, n + 1);
+    return both(reaches(t, x, n), negated(above));
+  }
+  /// max or min of an integer and a number.
+  constexpr element bounded_by(std::uint64_t op, dtype t, const element& x, std::int64_t n) {
+    if (t == dtype::u64) return function(op, t, t, {x, integer(t, n)});
+    return map(x, [&](const element& i) {
+      if (i.known) return integer(t, (op == def<op::maximum>.id) == (i.number > n) ? i.number : n);
+      return clamped(op, bounds_of(t, i), n);
+    });
+  }
+  constexpr element clamped(std::uint64_t op, bounded b, std::int64_t n) {
+    const std::int64_t at = (checked(n) - b.offset).value_or(n < 0 ? INT64_MIN : INT64_MAX);
+    const auto inside_of = [&](std::int64_t low, std::int64_t high) {
+      return at < low ? low : at > high ? high : at;
+    };
+    const std::int64_t low = b.least, high = b.greatest;
+    if (op == def<op::maximum>.id) {
+      if (at > high) return integer(dtype::i64, n);
+      b.least = inside_of(low, high);
+    } else {
+      if (at < low) return integer(dtype::i64, n);
+      b.greatest = inside_of(low, high);
+    }
+    return with_bounds(b);
+  }
+  /// x >= n.
+  constexpr element reaches(dtype t, const element& x, std::int64_t n) {
+    if (x.known) return integer(dtype::boolean, x.number >= n ? 1 : 0);
+    const bounded b = bounds_of(t, x);
+    const checked at = checked(n) - b.offset;
+    if (at.overflowed()) return integer(dtype::boolean, n < 0 ? 1 : 0);
+    const std::int64_t k = at.value_or(0);
+    if (k <= b.least) return integer(dtype::boolean, 1);
+    if (k > b.greatest) return integer(dtype::boolean, 0);
+    return choose({b.base, false}, {k}, {integer(dtype::boolean, 0), integer(dtype::boolean, 1)});
+  }
+};
+
+}  // namespace partita::prove_detail
