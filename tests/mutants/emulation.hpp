@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include <partita/run/refute.hpp>
+
 #include "../data.hpp"
 
 namespace mutants {
@@ -134,6 +136,41 @@ inline bool is_apart(const pt::array& got, const pt::array& expected, double bou
   return false;
 }
 
+// ---- Real numbers
+// -------------------------------------------------------------------------------
+
+/// Does a program round floats to fewer bits, or look at them? Then it is not the same in a wider
+/// type.
+inline bool depends_on_width(const pt::program& p) {
+  for (pt::op_id o = 0; o < p.op_count(); ++o) {
+    const std::string_view name = p.op(o).def->name;
+    if (name.starts_with("bitcast")) return true;
+    if (name != "convert") continue;
+    const pt::dtype from = p.type(p.operand(o, 0)).element, to = p.type(p.op(o).result).element;
+    if (pt::is_floating(from) && pt::is_floating(to) && !pt::prove_detail::has_all_of(to, from))
+      return true;
+  }
+  for (const auto& r : p.regions)
+    if (depends_on_width(r)) return true;
+  return false;
+}
+/// All floats are f64: of numbers that are f32 or less, roundings are far below differences that
+/// are none.
+inline pt::device_program in_doubles(pt::device_program d) {
+  pt::run_detail::widen(d.local);
+  for (auto* types : {&d.input_types, &d.output_types})
+    for (auto& t : *types)
+      if (pt::is_floating(t.element)) t.element = pt::dtype::f64;
+  return d;
+}
+inline bool has_doubles(const pt::program& p) {
+  for (const auto& t : p.types)
+    if (t.element == pt::dtype::f64) return true;
+  for (const auto& r : p.regions)
+    if (has_doubles(r)) return true;
+  return false;
+}
+
 // ---- Many runs
 // -----------------------------------------------------------------------------------
 
@@ -162,6 +199,22 @@ class reference {
   /// The same, but infinities and NaN are like anything: what is proved as of real numbers may have
   /// 0 where an infinity is multiplied with it.
   answer compare_finite(const pt::device_program& d) { return compare(d, many_, true); }
+  /// The same as of real numbers, of what is not only worth the same but rounds otherwise, as
+  /// `x - (x + y)`, which is `-y`: both programs with all floats in f64, on many samples, far
+  /// nearer to each other than what differs. `different` where that says nothing: where programs
+  /// have f64, or round to fewer bits.
+  answer compare_as_reals(const pt::program& source, const pt::device_program& d) {
+    if (has_doubles(source) || has_doubles(d.local) || depends_on_width(source) ||
+        depends_on_width(d.local))
+      return different;
+    pt::program wide = source;
+    pt::run_detail::widen(wide);
+    runnable run(in_doubles(d));
+    for (int i = 0; i < many_; ++i)
+      if (const answer a = compare(run, sample_in_doubles(wide, at(i).inputs), false); a != same)
+        return a;
+    return same;
+  }
   const sample& at(int i) {
     while (static_cast<int>(samples_.size()) <= i)
       samples_.push_back(draw_(static_cast<int>(samples_.size())));
@@ -178,6 +231,27 @@ class reference {
     for (int i = 0; i < samples; ++i)
       if (const answer a = compare(run, at(i), finite); a != same) return a;
     return same;
+  }
+  static sample sample_in_doubles(const pt::program& wide, const std::vector<pt::array>& inputs) {
+    constexpr double rounding = 0x1p-40;  // of 53 bits: sums of some thousand terms
+    sample s;
+    double greatest = 1;
+    const auto note = [&](const pt::array& a) {
+      const double* const x = a.data<double>();
+      for (std::int64_t k = 0; k < a.size(); ++k)
+        if (std::isfinite(x[k])) greatest = std::max(greatest, std::fabs(x[k]));
+    };
+    for (const auto& each : inputs) {
+      const bool real = pt::is_floating(each.element());
+      s.inputs.push_back(real ? pt::as_type(each, pt::dtype::f64) : each);
+      if (real) note(s.inputs.back());
+    }
+    s.expected = pt::evaluate(wide, s.inputs).arrays();
+    for (const auto& y : s.expected)
+      if (pt::is_floating(y.element())) note(y);
+    for (const auto& y : s.expected)
+      s.bounds.push_back(pt::is_floating(y.element()) ? rounding * greatest : 0);
+    return s;
   }
   static answer compare(runnable& run, const sample& s, bool finite) {
     const run_result got = run(s.inputs);

@@ -45,6 +45,7 @@ struct statistics {
   counts by_kind[kind_count];
   long random_programs = 0, models = 0, tries = 0, not_proved = 0, wrong = 0;
   long not_finite = 0;  ///< proved by elements; infinities or NaN differ
+  long rounded = 0;     ///< proved; equal as real numbers, and roundings differ
 
   counts total() const {
     counts all;
@@ -109,6 +110,10 @@ void count(subject& s, const mutant& m) {
   if (v.by_elements && a == reference::different) {
     a = s.numbers.compare_finite(m.program);
     seen.not_finite += a == reference::same;
+  }
+  if (is_proved && a == reference::different) {
+    a = s.numbers.compare_as_reals(s.source, m.program);
+    seen.rounded += a == reference::same;
   }
   ++(a == reference::same ? c.equal : a == reference::different ? c.different : c.unknown);
   if (is_proved && a == reference::different) return fail_on(s, m);
@@ -182,6 +187,45 @@ TEST_CASE("random programs are proved, nearly all") {
   CHECK(made > cases);
   CHECK(200 * not_proved < made);
 }
+/// x - (x + y) rounds as -y does not.
+TEST_CASE("roundings are told from differences") {
+  const pt::program source = pt::parse(
+      "func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) {\n"
+      "  %z = negate(%y) : tensor<4xf32>\n  return %z : tensor<4xf32>\n}\n");
+  REQUIRE(!source.error);
+  const auto some = [](const pt::tensor_type& t, data::random& r, double from) {
+    return data::fill(t,
+                      [&](std::int64_t) { return from + static_cast<double>(r.in(1, 999)) / 777; });
+  };
+  reference numbers(2, 4, [&](int i) {
+    sample s;
+    data::random r{static_cast<std::uint64_t>(i) + 1};
+    s.inputs = {some(source.input_type(0), r, 1000), some(source.input_type(1), r, 0)};
+    s.expected = pt::evaluate(source, s.inputs).arrays();
+    s.bounds = {0};
+    return s;
+  });
+  const auto minus = [&](const std::string& sum) {
+    pt::device_program d;
+    d.local = pt::parse(
+        "func @main(%x: tensor<4xf32>, %y: tensor<4xf32>) attributes {mesh = {\"B\":1}} {\n"
+        "  %s = add(" +
+            sum +
+            ") : tensor<4xf32>\n"
+            "  %z = subtract(%x, %s) : tensor<4xf32>\n  return %z : tensor<4xf32>\n}\n",
+        d.mesh);
+    REQUIRE(!d.local.error);
+    d.input_types = {source.input_type(0), source.input_type(1)};
+    d.output_types = {source.output_type(0)};
+    d.inputs.resize(2);
+    d.outputs.resize(1);
+    return d;
+  };
+  CHECK(numbers.compare(minus("%x, %y")) == reference::different);
+  CHECK(numbers.compare_as_reals(source, minus("%x, %y")) == reference::same);
+  CHECK(numbers.compare_as_reals(source, minus("%x, %x")) == reference::different);
+  CHECK(pt::prove(source, minus("%x, %y")).proved);
+}
 TEST_CASE("mutants of device-local programs") {
   if (const long s = number_from("PARTITA_MUTANT_SUBJECT", 0); s > 0)
     return show(static_cast<std::uint64_t>(s));
@@ -203,6 +247,7 @@ TEST_CASE("mutants of device-local programs") {
             << " not proved): " << all << ", " << seen.tries
             << " draws of a kind and a place; proved though different: " << seen.wrong
             << " (and in infinities and NaN alone: " << seen.not_finite
+            << ", in roundings alone: " << seen.rounded
             << "); refuted where a few samples agree: " << all.refuted_though_equal << '\n';
   if (wanted < 10000) return;
   for (int k = 0; k < kind_count; ++k) {
