@@ -48,16 +48,25 @@ class source_interface {
   /// Is a local value the piece of an output that a layout says?
   constexpr bool is_output(int i, const layout& l, const shape& local, const claim_list& of,
                            value_id v) {
-    const value_id whole = p_.outputs[i].value;
-    if (p_.type(whole).shape.has_no_elements()) return true;
-    const view wanted = laid_out(l, local, w_.mesh);
+    return is_value(p_.outputs[i].value, l, local, of, v);
+  }
+  /// The same of any value.
+  constexpr bool is_value(value_id whole, const layout& l, const shape& local, const claim_list& of,
+                          value_id v) {
+    const shape& s = p_.type(whole).shape;
+    if (s.has_no_elements()) return true;
     for (int c = of.first[v]; c >= 0; c = w_.claims[c].next)
-      for (int s = known_.first[whole]; s >= 0; s = w_.claims[s].next)
-        if (is_output(w_.claims[s], w_.claims[c], i, wanted) ||
-            is_output(w_.claims[s], shown(w_.claims[c], i, wanted), i, wanted))
-          return true;
+      for (int k = known_.first[whole]; k >= 0; k = w_.claims[k].next)
+        if (is_piece(w_.claims[k], w_.claims[c], s, laid_out(l, local, w_.mesh))) return true;
     return false;
   }
+  /// Is what is known of a local value that it is the piece of this?
+  constexpr bool is_piece(const claim& source, const claim& local, const shape& whole,
+                          const view& wanted) {
+    return is_same(source, local, whole, wanted) ||
+           is_same(source, shown(local, whole, wanted), whole, wanted);
+  }
+  constexpr const claim_list& known() const { return known_; }
   /// `output "y" is ...; in the source it is ...`
   constexpr text describe_output(int i, const claim_list& of, value_id v) const {
     return concat("output \"", p_.output_name(i), "\" is ", words(of, v), "; in the source it is ",
@@ -79,16 +88,14 @@ class source_interface {
   vec<int> terms_;  ///< by input
 
   /// A claim, but only for what an output shows of the source's.
-  constexpr claim shown(const claim& local, int i, const view& wanted) {
-    const shape& whole = p_.output_type(i).shape;
+  constexpr claim shown(const claim& local, const shape& whole, const view& wanted) {
     if (local.view == open_view) return local;
     view v = w_.all.views[local.view];
     return restrict_to(v, wanted, whole)
                ? w_.known({local.term, w_.number(v, local.term), local.sums, local.scale})
                : local;
   }
-  constexpr bool is_output(claim source, const claim& local, int i, const view& wanted) {
-    const shape& whole = p_.output_type(i).shape;
+  constexpr bool is_same(claim source, const claim& local, const shape& whole, const view& wanted) {
     piece have[max_rank], want[max_rank];
     view seen;
     if (source.scale != local.scale || local.sums.any() || local.view < 0 ||

@@ -90,16 +90,10 @@ class iterations {
     for (int c = inside.first[out]; c >= 0; c = w_.claims[c].next)
       if (is_same(w_.claims[c])) w_.add(to, result, claim(w_.claims[c]));
     const tensor_type& type = body.type(out);
-    const vec<op_id> after = moves_to(body, out);
-    const op_id o = body.producer(after.empty() ? out : body.operand(after.back(), 0));
-    const combiner combine = combiner_of(*body.op(o).def);
-    if (combine == combiner::stack || !starts(combine)) return;
-    for (int side = 0; side < 2; ++side) {
-      vec<op_id> moved = moves_to(body, body.operand(o, side));
-      const value_id first = moved.empty() ? body.operand(o, side) : body.operand(moved.back(), 0);
-      if (first != before) continue;
-      const value_id other = body.operand(o, 1 - side);
-      const claim_list added = moved_on(body, after, body.op(o).result, inside, other);
+    const auto join = [&](combiner combine, value_id both, value_id other, const vec<op_id>& moved,
+                          const vec<op_id>& after) {
+      if (!starts(combine)) return;
+      const claim_list added = moved_on(body, after, both, inside, other);
       for (int c = added.first[out]; c >= 0; c = w_.claims[c].next) {
         claim joined = w_.claims[c];
         if (joined.view == open_view) continue;
@@ -111,7 +105,26 @@ class iterations {
         if (comes_back(body, before, moved, after, out, joined))
           close(w_, type, result, joined, to);
       }
-    }
+    };
+    for_each_join(body, before, out, join);
+  }
+  /// The same if what all iterations join is known otherwise: `totals(combiner, value)`, claims of
+  /// a value of the body as all of them have it.
+  template <class Starts, class Totals>
+  constexpr void give_total(const program& body, value_id before, value_id out,
+                            const Starts& starts, const Totals& totals, claim_list& to,
+                            value_id result) {
+    const auto join = [&](combiner combine, value_id both, value_id other, const vec<op_id>& moved,
+                          const vec<op_id>& after) {
+      if (!starts(combine)) return;
+      const claim_list all = moved_on(body, after, both, totals(combine, other), other);
+      for (int c = all.first[out]; c >= 0; c = w_.claims[c].next) {
+        const claim joined = w_.claims[c];
+        if (joined.view != open_view && comes_back(body, before, moved, after, out, joined))
+          w_.add(to, result, joined);
+      }
+    };
+    for_each_join(body, before, out, join);
   }
 
  private:
@@ -119,6 +132,22 @@ class iterations {
   int axis_;
   std::int64_t count_;
 
+  /// Each way in which what comes out is what was there before, joined with another value:
+  /// `join(combiner, what both make, the other one, moves of the first one, moves behind it)`.
+  template <class Join>
+  constexpr void for_each_join(const program& body, value_id before, value_id out,
+                               const Join& join) {
+    const vec<op_id> after = moves_to(body, out);
+    const op_id o = body.producer(after.empty() ? out : body.operand(after.back(), 0));
+    const combiner combine = combiner_of(*body.op(o).def);
+    if (combine == combiner::stack) return;
+    for (int side = 0; side < 2; ++side) {
+      const vec<op_id> moved = moves_to(body, body.operand(o, side));
+      const value_id first = moved.empty() ? body.operand(o, side) : body.operand(moved.back(), 0);
+      if (first == before)
+        join(combine, body.op(o).result, body.operand(o, 1 - side), moved, after);
+    }
+  }
   /// The ops that only move the elements of what comes out as a value: the last one first.
   static constexpr vec<op_id> moves_to(const program& body, value_id v) {
     vec<op_id> list;
