@@ -117,12 +117,15 @@ class part_selector {
       if (const int outer = scopes.outer(s); outer >= 0 && lines_[outer] >= 0)
         lines_[s] = lines_[outer];
   }
-  constexpr bool has(const op_node& n) {
-    if (const int scope = scopes_.of(n.marks.source); scope >= 0 && lines_[scope] >= 0) return true;
+  constexpr bool has(const op_node& n) { return line_of(n) >= 0; }
+  /// The line that selects the part of an op, or -1.
+  constexpr int line_of(const op_node& n) {
+    if (const int scope = scopes_.of(n.marks.source); scope >= 0 && lines_[scope] >= 0)
+      return lines_[scope];
     int transposed = 0;
     const std::string_view label =
         without_derivatives(labels_.find(n.marks.source, n.def->id), transposed);
-    return !label.empty() && finder_.of(label) >= 0;
+    return label.empty() ? -1 : finder_.of(label);
   }
 
  private:

@@ -77,9 +77,9 @@ class call_writer {
  private:
   pipelined& out_;
   const vec<call_edge>& edges_;
-  vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
-  vec<vec<int>> takers_;   ///< by slot: units that take it
-  vec<int> place_;         ///< by call, in the order
+  vec<vec<int>> call_of_;       ///< by unit: its calls, by microbatch
+  vec<vec<call_edge>> takers_;  ///< by slot: units that take it (`to`), so much later
+  vec<int> place_;              ///< by call, in the order
   int ranks_ = 0, stages_ = 0;
   vec<message> list_;
 
@@ -106,7 +106,8 @@ class call_writer {
   constexpr void connect(const call_edge& e) {
     const vec<int>&from = call_of_[e.from], &to = call_of_[e.to];
     if (unit(e.from).inside && unit(e.to).inside) {
-      for (int i = 0; i < out_.microbatches; ++i) out_.calls.edges.push_back({from[i], to[i]});
+      for (int i = e.later; i < out_.microbatches; ++i)
+        out_.calls.edges.push_back({from[i - e.later], to[i]});
       return;
     }
     for (const int a : from)
@@ -139,14 +140,15 @@ class call_writer {
   }
   constexpr void find_takers() {
     const program& p = out_.values();
-    takers_.resize(p.types.size(), vec<int>{});
+    takers_.resize(p.types.size(), vec<call_edge>{});
     for_each_unit([&](int u) {
       const std::size_t own = unit(u).takes.size() - unit(u).sums.size();
       for (std::size_t k = 0; k < own; ++k) {
         const value_id v = unit(u).takes[k].slot;
         const op_id o = p.producer(v);
-        const bool slice = enters(p.op(o)) && p.op(o).operand_count > 0;
-        takers_[slice ? p.operand(o, 0) : v].push_back(u);
+        takers_[enters(p.op(o)) && p.op(o).operand_count > 0 ? p.operand(o, 0) : v].push_back(
+            {-1, u});
+        if (const value_id next = out_.next_of(v); next >= 0) takers_[next].push_back({-1, u, 1});
       }
     });
   }
@@ -167,18 +169,20 @@ class call_writer {
       if (place_[c] > place_[last]) last = c;
     return last;
   }
-  /// The first call on the mesh that takes a value, of a microbatch (-1: of any).
+  /// The first call on the mesh that takes a value, of a microbatch (-1: of any), or -1.
   constexpr int first_user(const transfer& t, int microbatch) const {
     int first = -1;
     const auto look = [&](int c) {
       if (first < 0 || place_[c] < place_[first]) first = c;
     };
-    for (const int u : takers_[out_.slot_of[t.value]]) {
+    for (const call_edge& each : takers_[out_.slot_of[t.value]]) {
+      const int u = each.to, i = microbatch + each.later;
       if (unit(u).piece.mesh != t.to) continue;
-      if (microbatch >= 0 && unit(u).inside)
-        look(call_of_[u][microbatch]);
-      else
+      if (microbatch >= 0 && unit(u).inside) {
+        if (i < out_.microbatches) look(call_of_[u][i]);
+      } else if (microbatch < 0 || i == out_.microbatches - 1) {
         for (const int c : call_of_[u]) look(c);
+      }
     }
     return first;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/mpmd/chains.hpp>
+#include <partita/mpmd/states.hpp>
 #include <partita/support/place_table.hpp>
 
 namespace partita::mpmd_detail {
@@ -297,7 +298,8 @@ class cutting {
     }
     return from;
   }
-  /// As early as it can be: with what it needs, or by itself.
+  /// As early as it can be: with what it needs, or by itself. What is left of a state for the next
+  /// microbatch is in the first fragment that can have it, since that one waits for it.
   constexpr void put_early(int i) {
     place least;
     list_.for_each_source(i, [&](int s) {
@@ -305,6 +307,8 @@ class cutting {
       if (apart(s, i)) ++from.level;
       if (least.before(from)) least = from;
     });
+    if (is_next_state(p_.ops[list_.all[i].op]) && !is_made(least))
+      least = at_or(first_from(mesh(i), least.position + 1), least);
     if (!absorb_ || (least.level == 0 && !is_made(least))) ++least.level;
     place_[i] = least;
   }

@@ -110,10 +110,8 @@ class exporter {
 
   // ---- Buffers ---------------------------------------------------------------------------------
 
-  /// Behind a single microbatch what it made is used as it is.
   constexpr int microbatch_of(value_id slot, int microbatch) const {
-    if (p_.repeated[slot] == 0) return -1;
-    return microbatch < 0 ? 0 : microbatch;
+    return p_.microbatch_in(slot, microbatch);
   }
   static constexpr std::size_t hash(value_id slot, int mesh, int microbatch) {
     return hash_of(hash_of(static_cast<std::uint64_t>(slot) << 32 |
@@ -261,9 +259,10 @@ class exporter {
     const value_id slot = u.takes[k].slot;
     const op_id o = values().producer(slot);
     if (values().op(o).def->id == def<op::microbatch_index>.id) return {-1, microbatch};
-    if (values().op(o).def->id == def<op::microbatch_slice>.id)
-      return {known(values().operand(o, 0), u.piece.mesh, -1), microbatch};
-    return {known(slot, u.piece.mesh, microbatch_of(slot, microbatch))};
+    const slot_place at = p_.place_of(slot, microbatch);
+    const int buffer = known(at.slot, u.piece.mesh, at.microbatch);
+    if (values().op(o).def->id == def<op::microbatch_slice>.id) return {buffer, microbatch};
+    return {buffer};
   }
   constexpr call_operand accumulator(const pipeline_unit& u, std::size_t k) {
     pipeline_buffer b = made(u, u.takes[k], -1);

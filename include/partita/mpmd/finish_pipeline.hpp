@@ -60,12 +60,24 @@ constexpr vec<char> find_repeated(const pipelined& p) {
   return repeated;
 }
 
+/// See pipelined::next_slot.
+constexpr vec<value_id> find_next_slots(const pipelined& p) {
+  const vec<value_id> next = next_states(p.source);
+  vec<value_id> slots;
+  if (next.empty()) return slots;
+  slots.resize(p.values().types.size(), -1);
+  for (value_id v = 0; v < p.source.value_count(); ++v)
+    if (next[v] >= 0) slots[p.slot_of[v]] = p.slot_of[next[v]];
+  return slots;
+}
+
 /// The calls of all units, their order, and what each mesh does one after the other.
 ///
 /// Errors    those of sequence(), O007 deadlock, O124 a stage on another mesh than the order has it
 template <class Order>
 constexpr void order_calls(pipelined& out, const vec<call_edge>& edges, const Order& order) {
   out.repeated = find_repeated(out);
+  out.next_slot = find_next_slots(out);
   call_writer calls(out, edges);
   calls.add_calls();
   out.stages = calls.shape().stages;

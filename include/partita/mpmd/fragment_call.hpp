@@ -63,9 +63,11 @@ constexpr text call_text(const fragment_call& c, bool with_stage = false) {
   return out;
 }
 
-/// What waits for what: call `to` uses a result of call `from`.
+/// What waits for what: call `to` uses a result of call `from`. Between units: so many microbatches
+/// `later`, where a state passes from one to the next.
 struct call_edge {
   int from = 0, to = 0;
+  int later = 0;
 };
 
 /// All calls of one step, in a valid order of execution, and the flow of data between them.

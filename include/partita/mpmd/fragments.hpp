@@ -4,6 +4,8 @@
 #include <partita/ir/copy.hpp>
 #include <partita/ir/print.hpp>
 #include <partita/mpmd/mpmd_program.hpp>
+#include <partita/mpmd/states.hpp>
+#include <partita/op/reshape.hpp>
 
 namespace partita {
 
@@ -50,6 +52,12 @@ class fragment_programs {
     const program& p = source_;
     operands_.clear();
     for (value_id v : p.operands(o)) operands_.push_back(copy_[v]);
+    if (mpmd_detail::is_next_state(p.ops[o]) || mpmd_detail::is_last_state(p.ops[o])) {
+      const value_id v = p.ops[o].result;  // the same, under another name
+      copy_[v] = q.append(def<op::reshape>, operands_, {}, p.types[v]);
+      q.ops.back().marks = p.ops[o].marks;
+      return;
+    }
     append_copy(q, p, o, operands_, p.attrs(o));
     const op_node& n = p.ops[o];
     for (value_id v = n.result; v < n.result + n.result_count; ++v)

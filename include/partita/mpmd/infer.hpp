@@ -7,6 +7,7 @@
 
 #include <partita/ir/print.hpp>
 #include <partita/mpmd/assign.hpp>
+#include <partita/mpmd/states.hpp>
 
 namespace partita {
 
@@ -55,6 +56,7 @@ class inference {
     if (out_.error) return static_cast<inferred_program&&>(out_);
     find_users();
     find_parents();
+    find_links();
     find_sources();
     place_values();
     if (!out_.error) check();
@@ -145,6 +147,7 @@ class inference {
     for (op_id o = 0; o < p_.op_count(); ++o)  // what a part takes of another is sent to its mesh
       for (value_id v : p_.operands(o))
         if (fixed(o) && fixed(made_by(v))) out_.src[made_by(v)] |= mesh_set::of(given_.mesh[o]);
+    send_states();
     for (int i = 0; i < p_.output_count(); ++i)
       if (const op_id o = made_by(p_.outputs[i].value); given_.outputs[i] >= 0 && fixed(o))
         out_.src[o] |= mesh_set::of(given_.outputs[i]);
@@ -153,6 +156,16 @@ class inference {
     leaf_nowhere_.resize(p_.ops.size(), 0);
     for (op_id o = 0; o < p_.op_count(); ++o)
       if (open(o)) find_source(o);
+  }
+  /// What a part leaves of a state is sent to the part that takes it for the next microbatch.
+  constexpr void send_states() {
+    if (states_.empty()) return;
+    vec<op_id> from(p_.ops.size(), -1);  // by state: the op that makes what is left of it
+    for (const state_link& s : states_) from[s.state] = made_by(p_.operand(s.next, 0));
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      for (value_id v : p_.operands(o))
+        if (const op_id maker = from[made_by(v)]; fixed(o) && maker >= 0 && fixed(maker))
+          out_.src[maker] |= mesh_set::of(given_.mesh[o]);
   }
   constexpr void find_source(op_id o) {
     for (value_id v : p_.operands(o)) {
@@ -176,9 +189,33 @@ class inference {
   // ---- Uses -------------------------------------------------------------------------------------
 
   constexpr void need(value_id v, mesh_set where) {
-    if (const op_id o = made_by(v); !fixed(o)) out_.use[o] |= where;
+    const op_id o = made_by(v);
+    if (!fixed(o) && (states_.empty() || !is_next_state(p_.ops[o]))) out_.use[o] |= where;
   }
+  /// (A state is needed where an iteration uses it; so is what the one before leaves, unless it is
+  /// sent there: a transfer in front of a call for the next microbatch, which no unit has to hold.)
   constexpr void find_uses() {
+    do find_uses_of_one();
+    while (ask_for_states());
+  }
+  constexpr bool ask_for_states() {
+    bool more = false;
+    for (const state_link& s : states_) {
+      const mesh_set wanted = home_of_next(s.next, out_.use[s.state] | uses_of(s.last));
+      if (wanted.within(out_.use[s.next])) continue;
+      asked_[s.next] |= wanted;
+      more = true;
+    }
+    return more;
+  }
+  constexpr mesh_set uses_of(op_id o) const { return o < 0 ? mesh_set{} : out_.use[o]; }
+  constexpr mesh_set home_of_next(op_id next, mesh_set wanted) const {
+    const op_id maker = made_by(p_.operand(next, 0));
+    if (wanted.empty()) return wanted;
+    if (fixed(maker)) return mesh_set::of(given_.mesh[maker]);
+    return infer_ && !wanted.within(out_.src[next]) ? mesh_set::of(preferred(next)) : wanted;
+  }
+  constexpr void find_uses_of_one() {
     out_.use.resize(0, mesh_set{});
     out_.use.resize(p_.ops.size(), mesh_set{});
     out_.chains.clear();
@@ -219,6 +256,22 @@ class inference {
       for (value_id v : p_.operands(o))
         if (!is_leaf(o, v)) pending.push_back(made_by(v));
     }
+  }
+
+  /// Of a pipeline: what enters an iteration of a state, what leaves it (always open), and what
+  /// leaves the last one (-1: nobody asks for that).
+  struct state_link {
+    op_id state, next, last = -1;
+  };
+  vec<state_link> states_;
+  constexpr void find_links() {
+    const vec<value_id> next = next_states(p_);
+    for (value_id v = 0; v < static_cast<value_id>(next.size()); ++v)
+      if (next[v] >= 0) states_.push_back({made_by(v), made_by(next[v])});
+    for (op_id o = 0; o < p_.op_count() && !states_.empty(); ++o)
+      if (is_last_state(p_.ops[o]))
+        for (state_link& s : states_)
+          if (made_by(p_.operand(o, 0)) == s.next) s.last = o;
   }
 
   // ---- Inputs, outputs and leaves ---------------------------------------------------------------

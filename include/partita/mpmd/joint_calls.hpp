@@ -39,7 +39,7 @@ class joint_writer {
   constexpr int ahead(value_id slot, const joint_part& part) const {
     const auto kind = p_.values().op(p_.values().producer(slot)).def->id;
     const bool cut = kind == def<op::microbatch_slice>.id || kind == def<op::microbatch_index>.id;
-    return cut || p_.repeated[slot] != 0 ? part.ahead : -1;
+    return cut || p_.next_of(slot) >= 0 || p_.repeated[slot] != 0 ? part.ahead : -1;
   }
 
  private:
@@ -55,12 +55,15 @@ class joint_writer {
   vec<known> known_;
 
   constexpr const pipeline_unit& unit(const joint_part& part) const { return p_.units[part.unit]; }
+  /// Of a state what the microbatch before has left.
   constexpr known* find(value_id slot, int ahead) {
+    if (ahead > 0 && p_.next_of(slot) >= 0) return find(p_.next_of(slot), ahead - 1);
     for (int i = first_[slot]; i >= 0; i = known_[i].next)
       if (known_[i].ahead == ahead) return &known_[i];
     return nullptr;
   }
   constexpr void know(value_id slot, int ahead, value_id v) {
+    if (ahead > 0 && p_.next_of(slot) >= 0) return know(p_.next_of(slot), ahead - 1, v);
     if (known* there = find(slot, ahead); there != nullptr) {
       there->value = v;
       return;
@@ -230,9 +233,9 @@ class joint_finder {
  private:
   pipelined& p_;
   joint_writer writer_;
-  vec<char> needed_;       ///< by slot: is it sent, or for the caller?
-  vec<vec<int>> takers_;   ///< by slot: units that take it
-  vec<vec<int>> call_of_;  ///< by unit: its calls, by microbatch
+  vec<char> needed_;            ///< by slot: is it sent, or for the caller?
+  vec<vec<call_edge>> takers_;  ///< by slot: units that take it (`to`), so much later
+  vec<vec<int>> call_of_;       ///< by unit: its calls, by microbatch
 
   template <class List>
   static constexpr bool same(const List& a, const List& b) {
@@ -246,16 +249,22 @@ class joint_finder {
     call_of_.resize(p_.units.size(), {});
     for (int c = 0; c < p_.calls.count(); ++c) call_of_[p_.unit_of[c]].push_back(c);
     for (int u = 0; u < static_cast<int>(p_.units.size()); ++u)
-      for (const unit_value& v : p_.units[u].takes) takers_[v.slot].push_back(u);
+      for (const unit_value& v : p_.units[u].takes) {
+        takers_[v.slot].push_back({-1, u});
+        if (const value_id next = p_.next_of(v.slot); next >= 0)
+          takers_[next].push_back({-1, u, 1});
+      }
     for (const transfer& t : p_.transfers) needed_[p_.slot_of[t.value]] = 1;
     for (const value_id v : p_.output_slot) needed_[v] = 1;
   }
   /// Does anything but a joint call use what its parts give for a microbatch?
   constexpr bool is_taken(value_id slot, int mesh, int microbatch, int joint) const {
     if (needed_[slot] != 0) return true;
-    for (const int u : takers_[slot]) {
-      if (p_.units[u].piece.mesh != mesh) continue;
-      if (!p_.units[u].inside || p_.joint(call_of_[u][microbatch]) != joint) return true;
+    for (const call_edge& each : takers_[slot]) {
+      const int u = each.to, i = microbatch + each.later;
+      if (p_.units[u].piece.mesh != mesh || i >= p_.microbatches) continue;
+      if (p_.units[u].inside ? p_.joint(call_of_[u][i]) != joint : i == p_.microbatches - 1)
+        return true;
     }
     return false;
   }

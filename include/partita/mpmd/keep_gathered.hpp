@@ -103,7 +103,7 @@ constexpr void drop_idle_units(pipelined& p, vec<call_edge>& edges) {
     if (now[u] < 0) bridge(edges, u);
   vec<call_edge> kept;
   for (const call_edge& e : edges)
-    if (now[e.from] >= 0 && now[e.to] >= 0) kept.push_back({now[e.from], now[e.to]});
+    if (now[e.from] >= 0 && now[e.to] >= 0) kept.push_back({now[e.from], now[e.to], e.later});
   edges = static_cast<vec<call_edge>&&>(kept);
   for (transfer& t : p.transfers)
     if (t.after >= 0) t.after = now[t.after];

@@ -152,6 +152,8 @@ class unit_merger {
     for_each_taker(p_, [&](value_id v, int u) { takers_[v].push_back(u); });
     for (const transfer& t : p_.transfers) takers_[t.value].push_back(-1);
     for (const auto& each : p_.source.outputs) takers_[each.value].push_back(-1);
+    for (const value_id next : next_states(p_.source))  // the next microbatch takes it
+      if (next >= 0) takers_[next].push_back(-1);
   }
   constexpr void write(pipelined& out, const vec<int>& order) {
     find_takers();

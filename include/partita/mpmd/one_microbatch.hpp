@@ -7,9 +7,11 @@
 #include <partita/ir/copy.hpp>
 #include <partita/ir/source_ids.hpp>
 #include <partita/mpmd/assign.hpp>
+#include <partita/mpmd/states.hpp>
 #include <partita/mpmd/whole_batch.hpp>
+#include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/combine.hpp>
-#include <partita/op/microbatch.hpp>
+#include <partita/op/constant.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/op/reshape.hpp>
 #include <partita/op/scan.hpp>
@@ -23,7 +25,9 @@ namespace partita {
 /// microbatch_index alone or as they are, out of it by microbatch_sum and microbatch_stack alone.
 struct one_microbatch {
   program p;
-  vec<char> inside;  ///< by op: does it run for each microbatch? (Those four do not.)
+  vec<char> inside;         ///< by op: does it run for each microbatch? (Those four do not.)
+  op_id own_loop = -1;      ///< the loop that the program had, or -1
+  bool wrong_loop = false;  ///< is the error about that?
   std::int64_t microbatches = 1;
   vec<text> notes;
   failure error;
@@ -32,18 +36,22 @@ struct one_microbatch {
 namespace mpmd_detail {
 
 constexpr bool enters(const op_node& n) {
-  return n.def->id == def<op::microbatch_slice>.id || n.def->id == def<op::microbatch_index>.id;
+  return n.def->id == def<op::microbatch_slice>.id || n.def->id == def<op::microbatch_index>.id ||
+         n.def->id == def<op::microbatch_state>.id;
 }
 constexpr bool leaves(const op_node& n) {
-  return n.def->id == def<op::microbatch_sum>.id || n.def->id == def<op::microbatch_stack>.id;
+  return n.def->id == def<op::microbatch_sum>.id || n.def->id == def<op::microbatch_stack>.id ||
+         is_last_state(n);
 }
 
 /// Writes the body of a scan once, in place of the scan.
 class loop_opener {
  public:
-  constexpr loop_opener(const program& p, op_id loop)
+  /// `own`: does the loop stand in the program as it was given?
+  constexpr loop_opener(const program& p, op_id loop, bool own)
       : p_(p),
         loop_(loop),
+        own_(own),
         body_(p.region(loop, 0)),
         k_(p.attrs(loop)),
         outer_(p, q_),
@@ -67,12 +75,16 @@ class loop_opener {
  private:
   const program& p_;
   op_id loop_;
+  bool own_;
   const program& body_;
   op::scan::counts k_;
   program q_;
   program_copier outer_, inner_;
-  vec<char> inside_;  ///< by op
-  vec<int> carried_;  ///< by op of the body: the carried value that it only adds to, or -1
+  vec<char> inside_;     ///< by op
+  vec<int> carried_;     ///< by op of the body: the carried value that it only adds to, or -1
+  vec<op_id> combines_;  ///< by carried value: that op, or -1
+  vec<int> uses_;        ///< by value of the body
+  std::int64_t states_ = 0;
 
   constexpr void copy_op(program_copier& copy, const program& from, op_id o) {
     copy.op(o);
@@ -96,6 +108,13 @@ class loop_opener {
       inner_.renamed[v] = cross(def<op::microbatch_slice>, stack(outer(i)), body_.type(v));
     }
     find_carried();
+    for (int i = 0; i < carried; ++i)
+      if (const value_id v = body_.inputs[1 + constants + i]; stays(i))
+        inner_.renamed[v] = outer(constants + i);
+      else if (is_state(i))
+        inner_.renamed[v] = cross(def<op::microbatch_state>, same(outer(constants + i), 0),
+                                  body_.type(v), states_++);
+    states_ = 0;
     for (op_id o = 0; o < body_.op_count(); ++o)
       if (!body_.is(o, op_role::parameter) && carried_[o] < 0) {
         copy_op(inner_, body_, o);
@@ -104,14 +123,59 @@ class loop_opener {
       }
     value_id result = p_.op(loop_).result;
     for (int i = 0; i < body_.output_count(); ++i, ++result)
-      outer_.renamed[result] = i < carried ? combined(i) : stacked(i, p_.type(result));
+      outer_.renamed[result] = i >= carried  ? stacked(i, p_.type(result))
+                               : stays(i)    ? outer(constants + i)
+                               : is_state(i) ? last_state(i)
+                                             : combined(i);
   }
-  /// The op that combines a carried value with what an iteration adds, or -1.
+  constexpr value_id before(int i) const { return body_.inputs[1 + k_.constants + i]; }
+  constexpr value_id after(int i) const { return body_.outputs[i].value; }
+  /// Is a carried value what it was?
+  constexpr bool stays(int i) const { return before(i) == after(i); }
+  /// Does an iteration do more with a carried value than to add to it?
+  constexpr bool is_state(int i) const { return own_ && combines_[i] < 0 && !stays(i); }
+  constexpr value_id last_state(int i) {
+    const std::int64_t number = states_++;
+    const value_id next =
+        cross(def<op::microbatch_next>, inner_.renamed[after(i)], body_.type(after(i)), number);
+    inside_.resize(q_.ops.size() - 1, 0);
+    inside_.push_back(1);
+    if (!is_used(i)) return next;
+    return cross(def<op::microbatch_last>, next, body_.type(after(i)), number);
+  }
+  constexpr bool is_used(int result) const {
+    const value_id v = p_.op(loop_).result + result;
+    bool used = false;
+    for (op_id o = loop_ + 1; o < p_.op_count() && !used; ++o)
+      for (const value_id each : p_.operands(o)) used = used || each == v;
+    for (const auto& each : p_.outputs) used = used || each.value == v;
+    return used;
+  }
+  /// The op that combines a carried value with what an iteration adds, or -1. In a loop of the
+  /// user's own nothing else may use either, and it has to start from what changes nothing.
   constexpr op_id combining(int i) const {
-    const op_id o = body_.producer(body_.outputs[i].value);
+    const op_id o = body_.producer(after(i));
     for (const value_id v : body_.operands(o))
-      if (v == body_.inputs[1 + k_.constants + i]) return o;
+      if (v == before(i)) return own_ && !only_combines(o, i) ? -1 : o;
     return -1;
+  }
+  constexpr bool only_combines(op_id o, int i) const {
+    const combiner c = combiner_of(*body_.op(o).def);
+    return c != combiner::stack && uses_[before(i)] == 1 && uses_[after(i)] == 1 &&
+           starts_from_identity(c, p_.operand(loop_, k_.constants + i));
+  }
+  constexpr bool starts_from_identity(combiner c, value_id v) const {
+    while (p_.op(p_.producer(v)).def->id == def<op::broadcast_in_dim>.id)
+      v = p_.operand(p_.producer(v), 0);
+    const op_id o = p_.producer(v);
+    return p_.op(o).def->id == def<op::constant>.id && p_.attrs(o).size() == 1 &&
+           p_.attrs(o)[0] == identity_bits(c, p_.type(v).element);
+  }
+  constexpr void count_uses() {
+    uses_.resize(body_.types.size(), 0);
+    for (op_id o = 0; o < body_.op_count(); ++o)
+      for (const value_id v : body_.operands(o)) ++uses_[v];
+    for (const auto& each : body_.outputs) ++uses_[each.value];
   }
   /// A stack is made by an op in front of the loop, which lays it out as slices are taken from it.
   constexpr value_id stack(value_id v) {
@@ -119,16 +183,19 @@ class loop_opener {
   }
   constexpr void find_carried() {
     carried_.resize(body_.ops.size(), -1);
-    for (int i = 0; i < k_.carried; ++i)
-      if (const op_id o = combining(i); o >= 0) carried_[o] = i;
+    if (own_) count_uses();
+    for (int i = 0; i < k_.carried; ++i) {
+      combines_.push_back(combining(i));
+      if (combines_[i] >= 0) carried_[combines_[i]] = i;
+    }
   }
   constexpr value_id combined(int i) {
-    const value_id out = body_.outputs[i].value;
-    const op_id o = combining(i);
+    const value_id out = after(i);
+    const op_id o = combines_[i];
     if (o < 0)
       return cross(def<op::microbatch_sum>, made_inside(out), body_.type(out),
                    static_cast<std::int64_t>(combiner::stack));
-    const bool first = body_.operand(o, 0) == body_.inputs[1 + k_.constants + i];
+    const bool first = body_.operand(o, 0) == before(i);
     return cross(def<op::microbatch_sum>, made_inside(body_.operand(o, first ? 1 : 0)),
                  body_.type(out), static_cast<std::int64_t>(combiner_of(*body_.op(o).def)));
   }
@@ -158,14 +225,80 @@ class loop_opener {
   }
 };
 
+/// Looks for the loop over microbatches that a program has of its own: its body has parts of
+/// several stages, or it has as many iterations as there are to be microbatches.
+///
+/// Errors    O150 it is reversed, O151 there are two, O152 its iterations are not as many
+class own_loop_finder {
+ public:
+  constexpr own_loop_finder(const program& p, std::int64_t n, const vec<mesh_for>& lines)
+      : p_(p), n_(n), lines_(lines), parts_(p.scopes, p.labels, lines) {}
+
+  /// -1: there is none.
+  constexpr op_id run(failure& error) {
+    op_id loop = -1;
+    for (op_id o = 0; o < p_.op_count() && !error; ++o) {
+      if (p_.op(o).def->id != def<op::scan>.id || !is_over_microbatches(o)) continue;
+      if (loop >= 0)
+        error.record("O151", "pipeline: parts stand in two loops over microbatches, ",
+                     loop_text(loop).view(), " and ", loop_text(o).view(), ": ",
+                     whole_batch_need(p_, loop, o).words().view(),
+                     "; take gradients inside of one loop and carry their sum");
+      loop = o;
+    }
+    if (loop < 0 || error) return loop;
+    if (op::scan::counts(p_.attrs(loop)).reversed)
+      error.record("O150", "pipeline: ", loop_text(loop).view(),
+                   " is the loop over microbatches and runs backwards; reverse what it slices and "
+                   "stacks instead");
+    if (n_ != 1 && length(loop) != n_)
+      error.record("O152", "pipeline: ", loop_text(loop).view(),
+                   " is the loop over microbatches of this step; ", n_,
+                   " are asked for: leave .microbatches out");
+    if (length(loop) < 1)
+      error.record("O152", "pipeline: ", loop_text(loop).view(),
+                   " is the loop over microbatches of this step; at least one is needed");
+    return loop;
+  }
+  constexpr std::int64_t length(op_id loop) const {
+    return op::scan::counts(p_.attrs(loop)).length;
+  }
+
+ private:
+  const program& p_;
+  std::int64_t n_;
+  const vec<mesh_for>& lines_;
+  part_selector parts_;
+
+  constexpr text loop_text(op_id o) const {
+    return concat(p_.op(o).def->name, " of ", length(o), " iterations");
+  }
+  constexpr bool is_over_microbatches(op_id o) {
+    int first = -1;
+    bool several = false;
+    ir_detail::for_each_op(p_.region(o, 0), [&](const op_node& n) {
+      const int line = parts_.line_of(n);
+      if (line < 0) return;
+      if (first < 0) first = line;
+      several = several || lines_[line].mesh != lines_[first].mesh ||
+                lines_[line].stage != lines_[first].stage;
+    });
+    return several || (first >= 0 && n_ > 1 && length(o) == n_);
+  }
+};
+
 }  // namespace mpmd_detail
 
 /// Cuts a batch into `n` microbatches: the step with a loop, as `microbatch` makes it, and one
 /// iteration of it in line. What has no part in it that `lines` give to a mesh may be loops of its
 /// own (a count over the batch); what has, is one loop.
 ///
-/// Errors    those of `microbatch`, O120 a part needs what another one gives of all microbatches,
-///           O121 no part is computed from a microbatch
+/// Without a `batch` it is the loop that the program has: a `scan` with parts of several stages in
+/// it, which may carry a state from microbatch to microbatch. What it only adds to is added up as
+/// gradients are.
+///
+/// Errors    those of `microbatch`, O150 to O152 a loop that cannot be it, O120 a part needs what
+///           another one gives of all microbatches, O121 no part is computed from a microbatch
 constexpr one_microbatch cut_into_microbatches(
     const program& p, std::int64_t n, span<const schedule_detail::kept_microbatch_entry> batch,
     const vec<mesh_for>& lines) {
@@ -176,6 +309,18 @@ constexpr one_microbatch cut_into_microbatches(
   number_ops(r.p);
   const label_list labels = r.p.labels;  // by these numbers, which the loop keeps
   const scope_list scopes = r.p.scopes;
+  if (batch.size() == 0) {
+    mpmd_detail::own_loop_finder finder(r.p, n, lines);
+    const op_id loop = finder.run(out.error);
+    out.wrong_loop = static_cast<bool>(out.error);
+    if (out.error) return out;
+    if (loop >= 0) {
+      out.own_loop = loop;
+      out.microbatches = finder.length(loop);
+      out.p = mpmd_detail::loop_opener(r.p, loop, true).run(out.inside);
+      return out;
+    }
+  }
   schedule_detail::stepping{n, batch}.rewrite(r);
   out.error = r.error;
   out.notes = r.notes;
@@ -206,7 +351,7 @@ constexpr one_microbatch cut_into_microbatches(
                      "microbatch");
     return out;
   }
-  out.p = mpmd_detail::loop_opener(r.p, loop).run(out.inside);
+  out.p = mpmd_detail::loop_opener(r.p, loop, false).run(out.inside);
   return out;
 }
 

@@ -33,9 +33,11 @@ namespace mpmd_detail {
 
 /// What goes into an iteration or out of it is made in one place.
 constexpr void keep_what_crosses(const program& p, assigned_program& given) {
-  for (op_id o = 0; o < p.op_count(); ++o)
+  for (op_id o = 0; o < p.op_count(); ++o) {
     if ((enters(p.op(o)) || leaves(p.op(o))) && p.op(o).operand_count > 0)
       given.free[p.producer(p.operand(o, 0))] = 0;
+    if (is_next_state(p.op(o))) given.free[o] = 0;
+  }
 }
 
 /// Where each op of a placed program runs; what is made wherever it is used, where that is.
@@ -167,7 +169,9 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   for (const auto& e : options.batch) batch.push_back(schedule_detail::kept_microbatch_entry(e));
   one_microbatch one = cut_into_microbatches(p, options.microbatches, batch, options.where.names);
   out.notes = one.notes;
-  if (one.error)  // a wrong name tells more than what follows from it
+  out.microbatches = static_cast<int>(one.microbatches);
+  out.own_loop = one.own_loop;
+  if (one.error && !one.wrong_loop)  // a wrong name tells more than what follows from it
     out.error.record(mpmd_detail::assigner(p, t, options.where).run().error);
   out.error.record(one.error);
   if (out.error) return {};

@@ -93,7 +93,10 @@ class memory_walk {
     held_kind why = held_kind::kept;
   };
   struct taker {
-    int unit = -1, next = -1;
+    int unit = -1;
+    int later = 0;       ///< it takes what was left so many microbatches before
+    bool first = false;  ///< in the call for the first microbatch alone
+    int next = -1;
   };
 
   const pipelined& p_;
@@ -174,25 +177,28 @@ class memory_walk {
     call_of_.resize(p_.units.size(), vec<int>{});
     for (int c = 0; c < p_.calls.count(); ++c) call_of_[p_.unit_of[c]].push_back(c);
   }
-  /// The slot whose memory a unit reads: of a slice that of its stack.
-  constexpr value_id memory_of(value_id slot) const {
-    const op_node& n = values().op(values().producer(slot));
-    return n.def->id == def<op::microbatch_slice>.id ? values().operand(values().producer(slot), 0)
-                                                     : slot;
+  constexpr bool is_slice(value_id slot) const {
+    return values().op(values().producer(slot)).def->id == def<op::microbatch_slice>.id;
   }
   constexpr void find_takers() {
     first_taker_.resize(values().types.size(), -1);
     returned_.resize(values().types.size(), 0);
     for (int u = 0; u < static_cast<int>(p_.units.size()); ++u)
       for (const auto& v : p_.units[u].takes) {
-        int& first = first_taker_[memory_of(v.slot)];
-        takers_.push_back({u, first});
-        first = static_cast<int>(takers_.size()) - 1;
+        const value_id next = p_.next_of(v.slot);
+        if (next >= 0) add_taker(next, {u, 1});
+        add_taker(p_.place_of(v.slot, 0).slot, {u, 0, next >= 0});
       }
     for (const value_id v : p_.output_slot) returned_[v] = 1;
     find_states();
     given_by_.resize(values().types.size(), -1);
     freed_by_.resize(values().types.size(), -1);
+  }
+  constexpr void add_taker(value_id slot, taker t) {
+    int& first = first_taker_[slot];
+    t.next = first;
+    takers_.push_back(t);
+    first = static_cast<int>(takers_.size()) - 1;
   }
   constexpr void find_states() {
     in_place_.resize(values().types.size(), 0);
@@ -235,12 +241,14 @@ class memory_walk {
       const auto& other = p_.units[takers_[i].unit];
       if (other.piece.mesh != mine.piece.mesh) continue;
       const auto& calls = call_of_[takers_[i].unit];
-      if (p_.repeated[slot] != 0 && mine.inside && other.inside) {
-        if (place_[calls[microbatch]] > place) return false;
+      const bool last = microbatch == p_.microbatches - 1;
+      if (takers_[i].first || (p_.repeated[slot] != 0 && other.inside)) {
+        const int at = takers_[i].first ? 0 : microbatch + takers_[i].later;
+        if (at < p_.microbatches && place_[calls[at]] > place) return false;
         continue;
       }
       for (const int each : calls)
-        if (place_[each] > place) return false;
+        if ((p_.repeated[slot] == 0 || last) && place_[each] > place) return false;
     }
     return true;
   }
@@ -260,24 +268,25 @@ class memory_walk {
     const double begin = t_.begin[c], end = t_.end[last_part(c)];
     std::int64_t beyond = beyond_[number];
     for (std::size_t k = 0; k < u.takes.size(); ++k)  // a slice is a copy, for this call
-      if (memory_of(u.takes[k].slot) != u.takes[k].slot)
+      if (is_slice(u.takes[k].slot))
         beyond = saturating_add(beyond, u.device.local.input_type(static_cast<int>(k)).bytes());
     events_.push_back({begin, event::runs, mesh, beyond, c});
     const std::size_t own = u.takes.size() - u.sums.size();
     for (const auto& v : u.gives) given_by_[v.slot] = number;
     for (std::size_t k = 0; k < u.takes.size(); ++k) {
-      const value_id slot = memory_of(u.takes[k].slot);
+      const slot_place at = p_.place_of(u.takes[k].slot, p_.microbatch_taken(c, k));
+      const value_id slot = at.slot;
       if (k >= own) {  // an accumulator
         if (begins(c, u.sums[k - own]))
           makes(begin, mesh, u.device.local.input_type(static_cast<int>(k)).bytes(), slot,
                 held_kind::combined);
         continue;
       }
-      const bool slice = slot != u.takes[k].slot;
-      if (slice && freed_by_[slot] == c) continue;      // another one of the same stack
-      const bool finishes = given_by_[slot] == number;  // what it takes goes in any case
-      if (!finishes && (is_argument(slot) || returned_[slot] != 0 ||
-                        !is_last(c, slot, p_.microbatch_taken(c, k))))
+      const bool slice = is_slice(u.takes[k].slot);
+      if (slice && freed_by_[slot] == c) continue;                 // another one of the same stack
+      const bool finishes = given_by_[u.takes[k].slot] == number;  // it goes in any case
+      if (!finishes &&
+          (is_argument(slot) || returned_[slot] != 0 || !is_last(c, slot, at.microbatch)))
         continue;
       freed_by_[slot] = c;
       frees(end, mesh,

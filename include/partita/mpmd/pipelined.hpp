@@ -9,6 +9,7 @@
 #include <partita/core/core_program.hpp>
 #include <partita/mpmd/mpmd_program.hpp>
 #include <partita/mpmd/sequence.hpp>
+#include <partita/mpmd/states.hpp>
 #include <partita/mpmd/timeline.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/spmd/lowered.hpp>
@@ -79,11 +80,19 @@ struct transfer_layout {
   layout from, to;
 };
 
+/// Where something lies: in a slot, of a microbatch (-1: of none).
+struct slot_place {
+  value_id slot = -1;
+  int microbatch = -1;
+  friend constexpr bool operator==(const slot_place&, const slot_place&) = default;
+};
+
 /// A step over the meshes of a topology, whose microbatches are calls of units.
 struct pipelined {
   program original;  ///< the step as it was given
   program source;    ///< one microbatch, see one_microbatch
   partita::topology topology;
+  op_id own_loop = -1;  ///< of `original`: the loop over microbatches that it has, or -1
   int microbatches = 1, stages = 1;
   vec<pipeline_unit> units;  ///< in an order of execution
   vec<transfer> transfers;   ///< of a value of an iteration: for each microbatch
@@ -100,6 +109,8 @@ struct pipelined {
   vec<value_id> slot_of;         ///< by value of `source`: what stands for it between units
   vec<value_id> output_slot;     ///< by output
   vec<char> repeated;            ///< by slot: is it a value of an iteration?
+  /// By slot: of a state the slot of what an iteration leaves of it, else -1; empty: there is none.
+  vec<value_id> next_slot;
   call_graph calls;
   vec<int> unit_of;  ///< by call
   vec<int> order;    ///< of calls
@@ -116,6 +127,25 @@ struct pipelined {
   /// The program whose values lie on meshes between calls: the core's, or the source.
   constexpr const program& values() const { return core.p.ops.empty() ? source : core.p; }
 
+  /// Where lies what a call for a microbatch (-1: for none) takes of a slot: a slice in its stack,
+  /// a state where the microbatch before left it, what an iteration made behind the last one. (Not
+  /// of a microbatch_index, which lies nowhere.)
+  constexpr slot_place place_of(value_id slot, int microbatch) const {
+    const program& p = values();
+    const op_id o = p.producer(slot);
+    if (p.op(o).def->id == def<op::microbatch_slice>.id) return {p.operand(o, 0), -1};
+    if (const value_id next = next_of(slot); next >= 0)
+      return microbatch > 0 ? slot_place{next, microbatch - 1} : slot_place{p.operand(o, 0), -1};
+    return {slot, microbatch_in(slot, microbatch)};
+  }
+  /// The microbatch of what lies in a slot for one (-1: for none): the last one's is used as it is.
+  constexpr int microbatch_in(value_id slot, int microbatch) const {
+    if (repeated[slot] == 0) return -1;
+    return microbatch < 0 ? microbatches - 1 : microbatch;
+  }
+  constexpr value_id next_of(value_id slot) const {
+    return next_slot.empty() ? -1 : next_slot[slot];
+  }
   /// The joint call that a call is of, or -1.
   constexpr int joint(int call) const { return joint_of.empty() ? -1 : joint_of[call]; }
   /// Does a call run as a part of one that has begun before?

@@ -3,12 +3,16 @@
 /// Every unit is gone through once: the number of the microbatch is a coordinate, as that of a
 /// device along an axis is. What a value is on the mesh that gives it is what it is where it is
 /// taken; a transfer gathers it on the one mesh and cuts it on the other; what all microbatches add
-/// up is reduced over that coordinate. So what is known of each value is said in terms of the
+/// up is reduced over that coordinate. (Of a source that has a loop over microbatches of its own,
+/// see source_iteration instead.) So what is known of each value is said in terms of the
 /// source, whatever program the units were cut from. That calls take what this means by it, and
 /// when it is there, the lists tell (list_walker).
 #pragma once
 
+#include <optional>
+
 #include <partita/mpmd/check_joint.hpp>
+#include <partita/mpmd/prove_loop.hpp>
 #include <partita/mpmd/walk_lists.hpp>
 #include <partita/prove/prove.hpp>
 
@@ -85,7 +89,8 @@ class given_pipeline {
              p_.output_layout.size() == p.outputs.size() &&
              p_.output_slot.size() == p.outputs.size(),
          "inputs and outputs");
-    need(p_.slot_of.size() == p.types.size() && p_.repeated.size() == p_.values().types.size(),
+    need(p_.slot_of.size() == p.types.size() && p_.repeated.size() == p_.values().types.size() &&
+             (p_.next_slot.empty() || p_.next_slot.size() == p_.values().types.size()),
          "values");
     need(p_.sent_as.size() == p_.transfers.size(), "transfers");
     need(p_.unit_of.size() == p_.calls.calls.size(), "calls");
@@ -97,6 +102,10 @@ class given_pipeline {
     for (const value_id v : p_.output_slot) good = good && is_slot(v);
     for (const value_id v : p_.source.inputs)
       good = good && is_slot(p_.slot_of[v]) && p_.repeated[p_.slot_of[v]] == 0;
+    for (std::size_t v = 0; v < p_.next_slot.size(); ++v)
+      if (const value_id next = p_.next_slot[v]; next != -1)
+        good = good && is_slot(next) && p_.repeated[next] != 0 &&
+               is_state(p_.values().op(p_.values().producer(static_cast<value_id>(v))));
     need(good, "values");
     for (const auto* list : {&p_.input_mesh, &p_.output_mesh})
       for (const int m : *list) good = good && is_mesh(m);
@@ -157,10 +166,11 @@ class given_pipeline {
 class pipeline_checker {
  public:
   constexpr pipeline_checker(const program& source, const pipelined& p, std::int64_t most_steps)
-      : source_(source),
+      : opened_(opened(source, p)),
+        source_(opened_.loop >= 0 ? opened_.p : source),
         p_(p),
         work_(mesh_, most_steps),
-        front_(work_, source),
+        front_(work_, source_),
         slots_(static_cast<int>(p.values().types.size())) {}
 
   constexpr verdict run() {
@@ -189,11 +199,26 @@ class pipeline_checker {
     int sent = -1;  ///< of what a transfer brought: the value that was sent
   };
 
+  /// A state that is taken to be what it is in the source, until each microbatch leaves it so.
+  struct assumed_state {
+    int unit = -1, mesh = -1, number = -1;
+    unit_value as;
+    tensor_type local;
+  };
+  static constexpr opened_source opened(const program& source, const pipelined& p) {
+    const op_id o = p.own_loop < 0 ? -1 : find_loop(source, p.own_loop, p.microbatches);
+    if (o < 0) return {};
+    return summand_splitter(source, o).run();
+  }
+
+  opened_source opened_;  ///< of a source with a loop of its own
   const program& source_;
   const pipelined& p_;
   mesh mesh_;  ///< that of the unit that is looked at
   prove_detail::workspace work_;
   prove_detail::source_interface front_;
+  std::optional<source_iteration> own_;  ///< of that loop
+  vec<assumed_state> assumed_;
   verdict v_;
   int slots_;
   vec<int> held_at_;  ///< by mesh and slot: the value that is held there, or -1
@@ -230,13 +255,27 @@ class pipeline_checker {
     front_.enter();
     for (int i = 0; i < source_.input_count() && !v_.error; ++i) place_input(i);
     front_.define();
+    if (opened_.loop >= 0) own_.emplace(work_, front_, opened_);
+    if (own_ && !own_->find()) own_.reset();
     for (const int t : behind[0]) send(t);
     for (int u = 0; u < static_cast<int>(p_.units.size()) && !v_.error && !work_.stopped(); ++u) {
       lift(u);
       for (const int t : behind[1 + u]) send(t);
     }
+    for (const assumed_state& s : assumed_)
+      if (!v_.error && !work_.stopped()) check_state(s);
+    find_later();
     for (int i = 0; i < source_.output_count() && !v_.error; ++i)
       from_.returned.push_back(giver_of(output(i)));
+  }
+  /// Who gives what is left of states.
+  constexpr void find_later() {
+    for (const pipeline_unit& u : p_.units) {
+      from_.left.push_back(vec<int>(u.takes.size(), giver::nobody));
+      for (std::size_t k = 0; k < u.takes.size(); ++k)
+        if (const value_id next = p_.next_of(u.takes[k].slot); next >= 0)
+          from_.left.back()[k] = giver_of(find(u.piece.mesh, next));
+    }
   }
   constexpr void be_on(int m) { mesh_ = p_.meshes[m]; }
   constexpr void place_input(int i) {
@@ -282,9 +321,10 @@ class pipeline_checker {
       if (!unit.inside || type != tensor_type{dtype::i32, {}} || v.lies.count > 0 ||
           unit.device.inputs[k].count > 0 || !v.terms.empty())
         return lies_otherwise(u, v);
-      return each.count(inside, to);
+      return own_ ? own_->count(inside, to) : each.count(inside, to);
     }
-    const value_id stack = slice ? p_.values().operand(maker(v.slot), 0) : v.slot;
+    const value_id next = p_.next_of(v.slot);
+    const value_id stack = slice || next >= 0 ? p_.values().operand(maker(v.slot), 0) : v.slot;
     const int held = find(unit.piece.mesh, stack);
     from_.taken[u][k] = giver_of(held);
     taken_[u][k] = held;
@@ -294,10 +334,46 @@ class pipeline_checker {
                                   is_stack(what, type, v.lies)
                             : what.type == type && what.lies == v.lies && what.terms == v.terms;
     if (!fits || unit.device.inputs[k] != v.lies) return lies_otherwise(u, v);
+    if (next >= 0) return take_state(u, k, held, inside);
+    if (slice && own_)
+      return own_->take_slice(known_, held, what.lies, what.type.shape, v.lies, inside, to,
+                              type.shape);
     if (slice) return each.take_slice(known_, held, inside, to);
-    for (int c = known_.first[held]; c >= 0; c = work_.claims[c].next)
-      if (unit.inside || is_of_no_microbatch(work_.claims[c]))
-        work_.add(inside, to, prove_detail::claim(work_.claims[c]));
+    for (int c = known_.first[held]; c >= 0; c = work_.claims[c].next) {
+      const prove_detail::claim known = work_.claims[c];
+      if (own_ && !unit.inside && p_.repeated[stack] != 0) own_->give_last(known, inside, to);
+      if (unit.inside || is_of_no_microbatch(known)) work_.add(inside, to, known);
+    }
+  }
+  /// By induction: what it is before the first microbatch is known, what each leaves is checked
+  /// once that is (check_state).
+  constexpr void take_state(int u, int k, int start, claim_list& inside) {
+    const pipeline_unit& unit = p_.units[u];
+    const unit_value& v = unit.takes[k];
+    const program& local = unit.device.local;
+    const auto number = static_cast<int>(p_.values().attrs(maker(v.slot))[0]);
+    if (!unit.inside || !v.terms.empty()) return lies_otherwise(u, v);
+    if (!own_ || number < 0 || number >= own_->states()) return;
+    if (own_->take_state(number, known_, start, v.lies, inside, local.inputs[k],
+                         local.input_type(k).shape))
+      assumed_.push_back({u, unit.piece.mesh, number, v, local.input_type(k)});
+  }
+  constexpr void check_state(const assumed_state& s) {
+    if (p_.microbatches < 2) return;
+    be_on(s.mesh);
+    const int next = find(s.mesh, p_.next_of(s.as.slot));
+    if (next < 0) return;  // the lists say so, too
+    const held_value& what = held_[next];
+    if (what.type != s.local || what.lies != s.as.lies || what.terms != s.as.terms)
+      return lies_otherwise(s.unit, s.as);
+    if (own_->leaves(s.number, known_, next, s.as.lies, s.local.shape)) return;
+    blame_part(next);
+    if (work_.lost >= 0) return report_lost("");
+    if (find_strange(next))
+      return report_lost(concat("; state ", s.number, " of the loop is made of it"));
+    v_.error.record("Q004", "prove: what a microbatch leaves of %", name_of(s.as.slot).view(),
+                    " on mesh \"", p_.topology.name(s.mesh), "\" is ",
+                    front_.words(known_, next).view(), "; in the source it is another value");
   }
   constexpr static layout behind_first(const layout& slice) {
     layout l;
@@ -315,7 +391,7 @@ class pipeline_checker {
     return slice.shape.rank < max_rank && stack.type == stack_of(slice) &&
            stack.lies == behind_first(lies) && stack.terms.empty();
   }
-  /// Behind the loop a value of an iteration is that of the first.
+  /// Behind the loop a value of an iteration is that of the last.
   constexpr bool is_of_no_microbatch(const prove_detail::claim& c) const {
     return c.view != prove_detail::open_view && !c.sums.contains(max_axes) &&
            !work_.all.views[c.view].depends_on(max_axes);
@@ -348,6 +424,8 @@ class pipeline_checker {
     all.first.push_back(-1);
     if (k < stacks)
       prove_detail::pass(work_, inside, from, all, 0);
+    else if (k < sums && own_)
+      own_->give_stack(inside, from, all, 0);
     else if (k < sums)
       each.give_slice(inside, from, all, 0);
     else
@@ -372,9 +450,11 @@ class pipeline_checker {
         unit.device.inputs[before] != v.lies || start.terms != v.terms)
       return lies_otherwise(u, start);
     const auto combine = static_cast<combiner>(p_.values().attrs(o)[0]);
-    each.give_joined(
-        local, local.inputs[before], local.outputs[k].value, inside,
-        [&](combiner c) { return c == combine; }, all, 0);
+    const auto starts = [&](combiner c) { return c == combine; };
+    const value_id from = local.inputs[before], to = local.outputs[k].value;
+    if (!own_) return each.give_joined(local, from, to, inside, starts, all, 0);
+    const auto totals = [&](combiner c, value_id w) { return own_->totals(local, inside, c, w); };
+    each.give_total(local, from, to, starts, totals, all, 0);
   }
   /// What is known of a value that devices share as a layout says: they differ along its axes, and
   /// where they have terms.

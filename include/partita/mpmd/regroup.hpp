@@ -12,7 +12,10 @@ namespace partita::mpmd_detail {
 class unit_flow {
  public:
   constexpr explicit unit_flow(const pipelined& p)
-      : p_(p), makers_(p.source.types.size(), {}), arrivals_(p.source.types.size(), {}) {
+      : p_(p),
+        next_(next_states(p.source)),
+        makers_(p.source.types.size(), {}),
+        arrivals_(p.source.types.size(), {}) {
     for (int u = 0; u < static_cast<int>(p.units.size()); ++u) {
       for (const value_id v : p.units[u].piece.outputs) note(v, u);
       for (const auto* list : {&p.units[u].stacks, &p.units[u].sums})
@@ -43,12 +46,22 @@ class unit_flow {
       }
     return out;
   }
+  /// The same with what waits for the microbatch before.
+  constexpr vec<call_edge> all_edges() const {
+    vec<call_edge> out = edges();
+    if (next_.empty()) return out;
+    for (int u = 0; u < static_cast<int>(p_.units.size()); ++u)
+      for (const value_id v : p_.units[u].piece.inputs)
+        if (next_[v] >= 0) out.push_back({find(next_[v], p_.units[u].piece.mesh), u, 1});
+    return out;
+  }
 
  private:
   struct place {
     int mesh, unit;
   };
   const pipelined& p_;
+  vec<value_id> next_;                 ///< see next_states
   vec<vec<place>> makers_, arrivals_;  ///< by value
 
   constexpr void note(value_id v, int u) { makers_[v].push_back({p_.units[u].piece.mesh, u}); }
@@ -128,7 +141,7 @@ class regrouping {
     write_functions();
     p_.calls = {};
     p_.unit_of = {};
-    const vec<call_edge> edges = unit_flow(p_).edges();
+    const vec<call_edge> edges = unit_flow(p_).all_edges();
     call_writer calls(p_, edges);
     calls.add_calls();
     for (int c = 0; c < p_.calls.count(); ++c)

@@ -24,6 +24,8 @@ class stage_rematerializer {
       for (const value_id v : p.units[u].piece.inputs) takers_[v].push_back(u);
     for (const transfer& t : p.transfers) sent_[t.value] = 1;
     for (const auto& each : p.source.outputs) takers_[each.value].push_back(-1);
+    for (const value_id next : next_states(p.source))  // the next microbatch takes it
+      if (next >= 0) takers_[next].push_back(-1);
   }
   /// Changes the units of a stage in `out`; false: nothing is kept from its forward to its
   /// backward.

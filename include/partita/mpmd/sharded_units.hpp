@@ -63,16 +63,17 @@ class unit_lowerer {
   vec<int> first_transfer_;  ///< by value of the core program: the first of `next_transfer_`, or -1
   vec<int> next_transfer_;   ///< by transfer: another one of the same value, or -1
   transfer_cost cost_;
-  vec<op_id> slice_of_;    ///< by value of the core program: a microbatch_slice of it, or -1
-  vec<int> unit_of_;       ///< by op of the core program: the first unit that runs it, or -1
-  vec<int> made_in_;       ///< by op of the core program: the unit that was looked at last
-  vec<int> taken_by_;      ///< by value of the core program: the same
-  vec<int> combined_in_;   ///< by op of the source: the same
-  vec<char> is_kept_;      ///< by value of the core program: is it of one? Empty: there is none
-  vec<value_id> same_as_;  ///< by value of the core program: what is kept as it lies, or -1
-  vec<int> first_sum_;     ///< by op of the core program: the first of `next_sum_`, or -1
-  vec<int> next_sum_;      ///< by sum of a unit: another one of what the same op makes, or -1
-  vec<int> given_in_;      ///< by value of the core program: the unit that was looked at last
+  vec<op_id> slice_of_;     ///< by value of the core program: a microbatch_slice of it, or -1
+  vec<value_id> state_of_;  ///< by value of the core program: as which state it is taken, or -1
+  vec<int> unit_of_;        ///< by op of the core program: the first unit that runs it, or -1
+  vec<int> made_in_;        ///< by op of the core program: the unit that was looked at last
+  vec<int> taken_by_;       ///< by value of the core program: the same
+  vec<int> combined_in_;    ///< by op of the source: the same
+  vec<char> is_kept_;       ///< by value of the core program: is it of one? Empty: there is none
+  vec<value_id> same_as_;   ///< by value of the core program: what is kept as it lies, or -1
+  vec<int> first_sum_;      ///< by op of the core program: the first of `next_sum_`, or -1
+  vec<int> next_sum_;       ///< by sum of a unit: another one of what the same op makes, or -1
+  vec<int> given_in_;       ///< by value of the core program: the unit that was looked at last
   int first_added_ = 0;
 
   static constexpr value_names names_for(const program& p, bool named) {
@@ -130,6 +131,7 @@ class unit_lowerer {
     for (op_id o = 0; o < source_.op_count(); ++o)
       if (source_.op(o).def->id == def<op::microbatch_slice>.id)
         slot_of_[source_.operand(o, 0)] = p_.operand(op_of_[o], 0);
+    find_states();
     sent_.resize(p_.types.size(), 0);
     first_transfer_.resize(p_.types.size(), -1);
     next_transfer_.resize(out_.transfers.size(), -1);
@@ -145,6 +147,18 @@ class unit_lowerer {
     for (int i = p_.output_count(); i-- > 0;) output_of_[p_.outputs[i].value] = i;
     for (const auto& each : p_.outputs) out_.output_slot.push_back(each.value);
     find_kept();
+  }
+  /// What a state is taken as before the first microbatch and behind each one lies as it does.
+  constexpr void find_states() {
+    state_of_.resize(p_.types.size(), -1);
+    const vec<value_id> next = next_states(source_);
+    for (value_id v = 0; v < static_cast<value_id>(next.size()); ++v) {
+      if (next[v] < 0) continue;
+      const op_id o = source_.producer(v);
+      slot_of_[source_.operand(o, 0)] = p_.operand(op_of_[o], 0);
+      for (const value_id each : {slot_of_[source_.operand(o, 0)], slot_of_[next[v]]})
+        state_of_[each] = slot_of_[v];
+    }
   }
   /// What is kept for all microbatches lies as the units that use it need it, as far as they agree.
   /// If it lay so before, the value that it is kept of stands for it between units.
@@ -262,6 +276,7 @@ class unit_lowerer {
   /// How a value lies between units. An axis that does not divide it on a mesh that takes it is
   /// left out there.
   constexpr layout lies(const lowering& l, value_id v) const {
+    if (state_of_[v] >= 0) v = state_of_[v];
     const layout want = is_kept(v)          ? wanted_by_all(l.rules(), v)
                         : slice_of_[v] >= 0 ? l.rules().layouts.sums.required({slice_of_[v], 0})
                         : sent_[v] != 0     ? sent_layout(l.rules(), v)

@@ -19,7 +19,12 @@ struct unit_key {
 class unit_writer {
  public:
   constexpr unit_writer(pipelined& out, const placed_program& placed, bool split)
-      : out_(out), placed_(placed), p_(placed.p), list_(placed.p), split_(split) {}
+      : out_(out),
+        placed_(placed),
+        p_(placed.p),
+        list_(placed.p),
+        split_(split),
+        next_states_(next_states(placed.p)) {}
 
   constexpr void run() {
     find_inside();
@@ -60,6 +65,7 @@ class unit_writer {
   const program& p_;
   instance_list list_;
   bool split_;
+  vec<value_id> next_states_;  ///< see next_states
   vec<unit_key> keys_;
   vec<int> key_of_;  ///< by op: its place in `keys_`, or -1
   vec<cut_fragment> cuts_;
@@ -74,7 +80,7 @@ class unit_writer {
 
   /// With a single microbatch there is no loop: what named parts do, and what lies between them.
   constexpr void find_inside() {
-    if (out_.microbatches > 1) {
+    if (!placed_.inside.empty()) {
       inside_ = placed_.inside;
       return;
     }
@@ -227,6 +233,7 @@ class unit_writer {
       return;
     }
     if (placed_.free[o] != 0) return;
+    if (is_state(p_.op(o))) need_state(next_states_[v], mesh, u);
     if (enters(p_.op(o)))
       return p_.op(o).operand_count > 0 ? need(p_.operand(o, 0), mesh, u) : void();
     const int from = list_.source(v, mesh);
@@ -234,6 +241,13 @@ class unit_writer {
     if (list_.all[from].mesh != mesh) sent_[v] |= mesh_set::of(mesh);
     given_[v] |= mesh_set::of(list_.all[from].mesh);
     if (u >= 0) edges.push_back({unit_of_[from], u});
+  }
+  /// Unit `u` uses a state on a mesh: what the microbatch before has left.
+  constexpr void need_state(value_id next, int mesh, int u) {
+    const int from = list_.source(next, mesh);
+    if (list_.all[from].mesh != mesh) sent_[next] |= mesh_set::of(mesh);
+    given_[next] |= mesh_set::of(list_.all[from].mesh);
+    edges.push_back({unit_of_[from], u, 1});
   }
   /// Unit `u` takes what the calls of another one have made together.
   constexpr void take_combined(int u, op_id o) {
@@ -268,7 +282,7 @@ class unit_writer {
   constexpr void include(int u, op_id o) {
     fragment& f = out_.units[u].piece;
     if (made_[o] == u) return;
-    if (leaves(p_.op(o))) {
+    if (leaves(p_.op(o)) && !is_last_state(p_.op(o))) {
       made_[o] = u;
       return take_combined(u, o);
     }

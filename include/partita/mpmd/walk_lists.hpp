@@ -19,6 +19,7 @@ struct giver {
 /// Whose value each unit takes, each transfer sends and each output is.
 struct value_givers {
   vec<vec<int>> taken;  ///< by unit, in the order in which it takes them
+  vec<vec<int>> left;   ///< the same: of states what the microbatch before left
   vec<int> sent, returned;
 };
 
@@ -80,7 +81,7 @@ class list_walker {
       first = static_cast<int>(held_.size());
       held_.resize(held_.size() + static_cast<std::size_t>(each ? p_.microbatches : 1), held{});
     }
-    return held_[first + (each && microbatch > 0 ? microbatch : 0)];
+    return held_[first + (each ? p_.microbatch_in(slot, microbatch) : 0)];
   }
   constexpr void put(int mesh, value_id slot, int microbatch, int by) {
     at(mesh, slot, microbatch) = {by, 1, 1};
@@ -159,10 +160,11 @@ class list_walker {
     const value_id slot = u.takes[k].slot;
     const op_node& n = values.op(values.producer(slot));
     if (n.def->id == def<op::microbatch_index>.id) return;
-    const bool slice = n.def->id == def<op::microbatch_slice>.id;
-    const value_id v = slice ? values.operand(values.producer(slot), 0) : slot;
-    if (!is_there(u.piece.mesh, v, slice ? -1 : microbatch, from_.taken[p_.unit_of[c]][k]))
-      not_there(c, v);
+    const slot_place at = p_.place_of(slot, microbatch);
+    const bool left = p_.next_of(slot) >= 0 && microbatch > 0;
+    const auto& from = left ? from_.left : from_.taken;
+    if (!is_there(u.piece.mesh, at.slot, at.microbatch, from[p_.unit_of[c]][k]))
+      not_there(c, at.slot);
   }
   constexpr text where(int c) const {
     return concat(call_text(p_.calls.calls[c], p_.calls.with_stage), " on mesh \"",

@@ -25,6 +25,36 @@ struct microbatch_slice : crosses_iteration<1> {
 struct microbatch_index : crosses_iteration<0> {
   static constexpr std::string_view name = "microbatch_index";
 };
+/// What the iteration before has left of a state, the first one what is given; the attribute is the
+/// number of the state.
+///
+/// Tile map  ([i]) -> ([i])
+struct microbatch_state : crosses_iteration<1> {
+  static constexpr std::string_view name = "microbatch_state";
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
+  }
+};
+/// What an iteration leaves of the state with this number to the next one.
+///
+/// Tile map  ([i]) -> ([i])
+struct microbatch_next : crosses_iteration<1> {
+  static constexpr std::string_view name = "microbatch_next";
+  static constexpr bool identity = true;
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
+  }
+};
+/// What the last iteration leaves of a state.
+///
+/// Tile map  ([i]) -> ([i])
+struct microbatch_last : crosses_iteration<1> {
+  static constexpr std::string_view name = "microbatch_last";
+  static constexpr bool identity = true;
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
+  }
+};
 /// What all iterations use, made ready in front of them: it lies as they need it.
 ///
 /// Tile map  ([i]) -> ([i])

@@ -176,8 +176,12 @@ class pipeline_run {
   std::vector<mesh_slots> values_;
   std::vector<std::size_t> next_;                         ///< by mesh: step of its list
   std::vector<std::unique_ptr<distributed_array>> sent_;  ///< by message, until it is taken
-  std::vector<std::vector<int>> uses_;                    ///< by mesh and slot of an iteration
-  std::unordered_map<std::int64_t, int> held_;            ///< by channel
+  struct use_count {
+    int each = 0, later = 0, behind = 0;
+    bool always = false;
+  };
+  std::vector<std::vector<use_count>> uses_;    ///< by mesh and slot of an iteration
+  std::unordered_map<std::int64_t, int> held_;  ///< by channel
   std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr failed_;
@@ -203,29 +207,32 @@ class pipeline_run {
   distributed_array on_devices(distributed_array given, int mesh) const {
     return every_device_ ? spread(given, p_.meshes[mesh]) : given;
   }
-  /// Under which microbatch a value is kept. (Behind a single one what it made is used as it is.)
-  int slot(value_id v, int microbatch) const {
-    if (p_.repeated[v] == 0) return -1;
-    return microbatch < 0 ? 0 : microbatch;
-  }
+  /// Under which microbatch a value is kept.
+  int slot(value_id v, int microbatch) const { return p_.microbatch_in(v, microbatch); }
 
-  /// How often units take a value of an iteration, or it is sent. What the caller gets is kept, as
-  /// are values of no iteration.
+  /// How often units take a value of an iteration, or it is sent: for each microbatch, for each but
+  /// the last (what is left of a state), and behind the last. What the caller gets is kept, as are
+  /// values of no iteration.
   void count_uses() {
-    uses_.assign(values_.size(), std::vector<int>(values().types.size(), 0));
-    const auto uses = [&](int mesh, value_id v) -> int& {
+    uses_.assign(values_.size(), std::vector<use_count>(values().types.size()));
+    const auto uses = [&](int mesh, value_id v) -> use_count& {
       return uses_[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(v)];
     };
     for (const auto& u : p_.units)
-      for (const auto& v : u.takes) ++uses(u.piece.mesh, v.slot);
-    for (const transfer& t : p_.transfers) ++uses(t.from, slot_of(t.value));
+      for (const auto& v : u.takes) {
+        use_count& mine = uses(u.piece.mesh, v.slot);
+        ++(u.inside ? mine.each : mine.behind);
+        if (const value_id next = p_.next_of(v.slot); next >= 0) ++uses(u.piece.mesh, next).later;
+      }
+    for (const transfer& t : p_.transfers) ++uses(t.from, slot_of(t.value)).each;
     for (const value_id v : p_.output_slot)
-      for (int m = 0; m < meshes(); ++m) uses(m, v) = mesh_slots::always;
+      for (int m = 0; m < meshes(); ++m) uses(m, v).always = true;
   }
   void put(int mesh, value_id v, int microbatch, distributed_array a) {
-    const int uses = microbatch < 0
-                         ? mesh_slots::always
-                         : uses_[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(v)];
+    const use_count& c = uses_[static_cast<std::size_t>(mesh)][static_cast<std::size_t>(v)];
+    const bool last = microbatch == p_.microbatches - 1;
+    const int uses =
+        microbatch < 0 || c.always ? mesh_slots::always : c.each + (last ? c.behind : c.later);
     on(mesh).put(v, microbatch, std::move(a), uses);
   }
 
@@ -300,8 +307,9 @@ class pipeline_run {
     const op_node& n = values().op(values().producer(v));
     if (n.def->id == def<op::microbatch_index>.id)
       return on_devices({{array(static_cast<std::int32_t>(i))}, {}}, m);
-    if (n.def->id != def<op::microbatch_slice>.id) return on(m).take(v, slot(v, i));
-    distributed_array stack = on(m).take(values().operand(values().producer(v), 0), -1);
+    const slot_place at = p_.place_of(v, i);
+    if (n.def->id != def<op::microbatch_slice>.id) return on(m).take(at.slot, at.microbatch);
+    distributed_array stack = on(m).take(at.slot, at.microbatch);
     for (array& each : stack.copies) each = slice_of(each, i);
     return stack;
   }
@@ -340,9 +348,10 @@ class pipeline_run {
       const pipeline_unit& u = p_.units[p_.unit_of[c]];
       const int i = p_.calls.calls[c].microbatch;
       for (std::size_t k = 0; k < u.takes.size() - u.sums.size(); ++k) {
-        const value_id v = u.takes[k].slot;
-        const bool first = made.insert({v, i}).second;
-        if (!first && p_.repeated[v] != 0 && on(m).find(v, i) != nullptr) on(m).take(v, i);
+        const slot_place at = p_.place_of(u.takes[k].slot, i);
+        const bool first = made.insert({at.slot, at.microbatch}).second;
+        if (!first && p_.repeated[at.slot] != 0 && on(m).find(at.slot, at.microbatch) != nullptr)
+          on(m).take(at.slot, at.microbatch);
       }
       for (const auto& each : u.gives) made.insert({each.slot, i});
     }

@@ -1,0 +1,418 @@
+/// The loop over microbatches that a source has of its own, as a proof of pipelines sees it.
+///
+/// What an iteration finds of its slices and of states are terms of their own, in each iteration
+/// others; so is all that it makes. By induction a state is in each microbatch what it is in the
+/// source if it is so in the first, and what each leaves is what the next one should find. What all
+/// iterations combine is what they add, one term for each sum: a sum of what is added together is
+/// the sum of both sums.
+#pragma once
+
+#include <partita/ir/copy.hpp>
+#include <partita/op/broadcast_in_dim.hpp>
+#include <partita/op/combine.hpp>
+#include <partita/op/registry.hpp>
+#include <partita/op/scan.hpp>
+#include <partita/prove/prove.hpp>
+
+namespace partita::mpmd_detail {
+
+/// Something that iterations add to what they carry, and that alone.
+struct added_value {
+  combiner combine = combiner::stack;
+  int stacked = -1;     ///< which of the stacked results of the loop it is
+  value_id total = -1;  ///< of all iterations
+};
+/// A source whose loop carries each summand by itself, and gives of each iteration what it adds.
+struct opened_source {
+  program p;
+  op_id loop = -1;
+  vec<added_value> added;
+  vec<int> states;  ///< by number: which of the carried values it is
+};
+
+/// before: (s + (a + b)) in each iteration, from zero
+/// => after: (s + a, t + b), and s + t behind them; for all that combines without regard to order
+///
+/// Cost: linear in ops.
+class summand_splitter {
+ public:
+  constexpr summand_splitter(const program& p, op_id loop)
+      : p_(p),
+        loop_(loop),
+        body_(p.region(loop, 0)),
+        k_(p.attrs(loop)),
+        outer_(p, out_.p),
+        inner_(body_, q_) {}
+
+  constexpr opened_source run() {
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      if (o == loop_) {
+        split();
+        continue;
+      }
+      outer_.op(o);
+      for (const auto& r : p_.regions_of(o)) out_.p.append_region(program(r));
+    }
+    outer_.interface();
+    return static_cast<opened_source&&>(out_);
+  }
+
+ private:
+  /// What a carried value combines: each different one once, operands in front.
+  struct node {
+    value_id value = -1;
+    int left = -1, right = -1;  ///< of one that combines two others
+    int carried = -1;           ///< of one that does not: of the loop that is written
+    int stacked = -1;
+  };
+  const program& p_;
+  op_id loop_;
+  const program& body_;
+  op::scan::counts k_;
+  opened_source out_;
+  program q_;
+  program_copier outer_, inner_;
+  vec<int> uses_;
+  vec<op_id> combines_;     ///< by carried value: the op that combines it, or -1
+  vec<vec<node>> nodes_;    ///< by carried value
+  vec<int> carried_as_;     ///< by carried value that is not split
+  vec<value_id> operands_;  ///< carried ones
+
+  constexpr value_id before(int i) const { return body_.inputs[1 + k_.constants + i]; }
+  constexpr value_id after(int i) const { return body_.outputs[i].value; }
+  constexpr value_id operand(int i) const { return p_.operand(loop_, i); }
+  constexpr bool stays(int i) const { return before(i) == after(i); }
+  constexpr void count_uses() {
+    uses_.resize(body_.types.size(), 0);
+    for (op_id o = 0; o < body_.op_count(); ++o)
+      for (const value_id v : body_.operands(o)) ++uses_[v];
+    for (const auto& each : body_.outputs) ++uses_[each.value];
+  }
+  constexpr op_id combining(int i) const {
+    const op_id o = body_.producer(after(i));
+    const combiner c = prove_detail::combiner_of(*body_.op(o).def);
+    if (c == combiner::stack || uses_[before(i)] != 1 || uses_[after(i)] != 1) return -1;
+    value_id start = operand(k_.constants + i);
+    while (p_.op(p_.producer(start)).def->id == def<op::broadcast_in_dim>.id)
+      start = p_.operand(p_.producer(start), 0);
+    const op_id from = p_.producer(start);
+    if (!p_.op(from).def->constant || p_.attrs(from).size() != 1 ||
+        p_.attrs(from)[0] != identity_bits(c, p_.type(start).element))
+      return -1;
+    for (const value_id v : body_.operands(o))
+      if (v == before(i)) return o;
+    return -1;
+  }
+  constexpr value_id parameter(const tensor_type& t) {
+    q_.inputs.push_back(q_.append(def<op::parameter>, {}, {}, t));
+    return q_.inputs.back();
+  }
+  constexpr void split() {
+    count_uses();
+    for (int i = 0; i < k_.carried; ++i) {
+      combines_.push_back(combining(i));
+      nodes_.push_back({});
+      if (combines_[i] >= 0) nodes_.back() = nodes_of(i);
+    }
+    inner_.renamed[body_.inputs[0]] = parameter({dtype::i32, {}});
+    for (int i = 0; i < k_.constants; ++i) take(1 + i);
+    for (int i = 0; i < k_.carried; ++i)
+      if (stays(i)) take(1 + k_.constants + i);
+    vec<value_id> sums;
+    carried_as_.resize(static_cast<std::size_t>(k_.carried), -1);
+    for (int i = 0; i < k_.carried; ++i) {
+      const value_id start = outer_.renamed[operand(k_.constants + i)];
+      if (combines_[i] < 0 && !stays(i)) {
+        carried_as_[i] = static_cast<int>(operands_.size());
+        out_.states.push_back(carried_as_[i]);
+        take(1 + k_.constants + i);
+        operands_.push_back(start);
+      }
+      for (node& n : nodes_[i])
+        if (n.left < 0) {
+          n.carried = static_cast<int>(operands_.size());
+          sums.push_back(parameter(body_.type(after(i))));
+          operands_.push_back(start);
+        }
+    }
+    for (int i = 0; i < k_.sliced; ++i) take(1 + k_.constants + k_.carried + i);
+    write_body(sums);
+    write_loop();
+  }
+  constexpr void take(int input) {
+    const value_id v = body_.inputs[input];
+    inner_.renamed[v] = parameter(body_.type(v));
+  }
+  constexpr vec<node> nodes_of(int i) const {
+    const op_id root = combines_[i];
+    const value_id added = body_.operand(root, body_.operand(root, 0) == before(i) ? 1 : 0);
+    vec<int> at(body_.types.size(), -1);
+    vec<node> list;
+    vec<value_id> open{added};
+    while (!open.empty()) {
+      const value_id v = open.back();
+      const op_id o = body_.producer(v);
+      const bool two = body_.op(o).def->id == body_.op(root).def->id;
+      bool ready = true;
+      if (two && at[v] < 0)
+        for (const value_id each : body_.operands(o))
+          if (at[each] < 0) {
+            open.push_back(each);
+            ready = false;
+          }
+      if (!ready) continue;
+      open.pop_back();
+      if (at[v] >= 0) continue;
+      at[v] = static_cast<int>(list.size());
+      node n{.value = v};
+      if (two) {
+        n.left = at[body_.operand(o, 0)];
+        n.right = at[body_.operand(o, 1)];
+      }
+      list.push_back(n);
+    }
+    return list;
+  }
+  constexpr void write_body(const vec<value_id>& sums) {
+    for (op_id o = 0; o < body_.op_count(); ++o) {
+      bool combines = body_.is(o, op_role::parameter);
+      for (const op_id each : combines_) combines = combines || each == o;
+      if (combines) continue;
+      inner_.op(o);
+      for (const auto& r : body_.regions_of(o)) q_.append_region(program(r));
+    }
+    std::size_t next = 0;
+    for (int i = 0; i < k_.carried; ++i) {
+      if (carried_as_[i] >= 0) q_.outputs.push_back({inner_.renamed[after(i)], {}});
+      for (const node& n : nodes_[i]) {
+        if (n.left >= 0) continue;
+        const value_id both[] = {sums[next++], inner_.renamed[n.value]};
+        q_.outputs.push_back(
+            {q_.append(*body_.op(combines_[i]).def, both, {}, body_.type(after(i))), {}});
+      }
+    }
+    for (int i = 0; i < k_.stacked; ++i)
+      q_.outputs.push_back({inner_.renamed[body_.outputs[k_.carried + i].value], {}});
+    int stacked = k_.stacked;
+    for (int i = 0; i < k_.carried; ++i)
+      for (node& n : nodes_[i]) {
+        if (body_.type(n.value).shape.rank == max_rank) continue;
+        n.stacked = stacked++;
+        q_.outputs.push_back({inner_.renamed[n.value], {}});
+      }
+  }
+  constexpr void write_loop() {
+    vec<value_id> operands;
+    for (int i = 0; i < k_.constants; ++i) operands.push_back(outer_.renamed[operand(i)]);
+    for (int i = 0; i < k_.carried; ++i)
+      if (stays(i)) operands.push_back(outer_.renamed[operand(k_.constants + i)]);
+    const auto constants = static_cast<std::int64_t>(operands.size());
+    for (const value_id v : operands_) operands.push_back(v);
+    for (int i = 0; i < k_.sliced; ++i)
+      operands.push_back(outer_.renamed[operand(k_.constants + k_.carried + i)]);
+    const auto carried = static_cast<int>(operands_.size()),
+               stacked = static_cast<int>(q_.outputs.size()) - carried;
+    const std::int64_t attrs[] = {k_.length, 0, constants, carried, k_.sliced, stacked, 0};
+    program& p = out_.p;
+    out_.loop = append_copy(p, p_, loop_, operands, attrs);
+    const value_id first = p.value_count();
+    for (int i = 0; i < carried; ++i) p.append_result(tensor_type(q_.output_type(i)));
+    for (int i = 0; i < stacked; ++i) {
+      tensor_type t{q_.output_type(carried + i).element, {k_.length}};
+      for (const auto extent : q_.output_type(carried + i).shape) t.shape.push_back(extent);
+      p.append_result(t);
+    }
+    p.append_region(static_cast<program&&>(q_));
+    for (int i = 0; i < k_.carried; ++i)
+      outer_.renamed[p_.op(loop_).result + i] = stays(i) ? outer_.renamed[operand(k_.constants + i)]
+                                                : combines_[i] < 0 ? first + carried_as_[i]
+                                                                   : totals(i, first);
+    for (int i = 0; i < k_.stacked; ++i)
+      outer_.renamed[p_.op(loop_).result + k_.carried + i] = first + carried + i;
+  }
+  constexpr value_id totals(int i, value_id first) {
+    vec<value_id> total;
+    const op_def& d = *body_.op(combines_[i]).def;
+    for (const node& n : nodes_[i]) {
+      if (n.left < 0) {
+        total.push_back(first + n.carried);
+      } else {
+        const value_id both[] = {total[n.left], total[n.right]};
+        total.push_back(out_.p.append(d, both, {}, body_.type(n.value)));
+      }
+      if (n.stacked >= 0)
+        out_.added.push_back({prove_detail::combiner_of(d), n.stacked, total.back()});
+    }
+    return total.back();
+  }
+};
+
+/// Is it a loop of so many iterations, one after the other from the first?
+constexpr bool is_loop_of(const program& p, op_id o, std::int64_t iterations) {
+  if (o < 0 || o >= p.op_count() || p.op(o).def->id != def<op::scan>.id) return false;
+  const op::scan::counts k(p.attrs(o));
+  return k.length == iterations && !k.reversed && k.length >= 1;
+}
+/// The loop over microbatches of a source: the op that a pipeline says, or else the first that
+/// could be it; -1: there is none.
+constexpr op_id find_loop(const program& p, op_id said, std::int64_t iterations) {
+  if (is_loop_of(p, said, iterations)) return said;
+  for (op_id o = 0; o < p.op_count(); ++o)
+    if (is_loop_of(p, o, iterations)) return o;
+  return -1;
+}
+
+/// An iteration of the source's loop, in terms of which units are said: what they are given of it,
+/// and what of theirs it makes.
+class source_iteration {
+ public:
+  using claim = prove_detail::claim;
+  using claim_list = prove_detail::claim_list;
+
+  constexpr source_iteration(prove_detail::workspace& w, prove_detail::source_interface& front,
+                             const opened_source& source)
+      : w_(w), front_(front), source_(source), k_(source.p.attrs(source.loop)) {}
+
+  /// Once the source is defined. False: it has no terms for the loop.
+  constexpr bool find() {
+    for (std::size_t i = 0; i < w_.loops.size() && made_ == nullptr; ++i)
+      if (w_.loops[i].p == &source_.p && w_.loops[i].op == source_.loop) made_ = &w_.loops[i];
+    return made_ != nullptr;
+  }
+  constexpr int states() const { return static_cast<int>(source_.states.size()); }
+  constexpr value_id initial(int state) const {
+    return operand(k_.constants + source_.states[state]);
+  }
+
+  // ---- What enters ------------------------------------------------------------------------------
+
+  constexpr void count(claim_list& inside, value_id to) {
+    w_.add(inside, to, claim(made_->inputs[0][0]));
+  }
+  /// A slice of a stack that lies so, of which this is known.
+  constexpr void take_slice(const claim_list& known, int stack, const layout& stack_lies,
+                            const shape& stack_local, const layout& lies, claim_list& inside,
+                            value_id to, const shape& local) {
+    for (int j = 0; j < k_.sliced; ++j) {
+      const int i = k_.constants + k_.carried + j;
+      if (front_.is_value(operand(i), stack_lies, stack_local, known, stack))
+        enter(made_->inputs[0][1 + i], lies, local, inside, to);
+    }
+  }
+  /// A state, as it is in each iteration if it begins so, and each leaves it so.
+  constexpr bool take_state(int state, const claim_list& known, int start, const layout& lies,
+                            claim_list& inside, value_id to, const shape& local) {
+    if (!front_.is_value(initial(state), lies, local, known, start)) return false;
+    enter(made_->inputs[0][1 + k_.constants + source_.states[state]], lies, local, inside, to);
+    return true;
+  }
+
+  // ---- What leaves ------------------------------------------------------------------------------
+
+  /// Is a value what an iteration leaves of a state, and lies so?
+  constexpr bool leaves(int state, const claim_list& known, int next, const layout& lies,
+                        const shape& local) {
+    const int i = source_.states[state];
+    const shape& whole = body().output_type(i).shape;
+    if (whole.has_no_elements()) return true;
+    for (int c = known.first[next]; c >= 0; c = w_.claims[c].next)
+      if (front_.is_piece(made_->outputs[0][i], w_.claims[c], whole,
+                          prove_detail::laid_out(lies, local, w_.mesh)))
+        return true;
+    return false;
+  }
+  /// What the last iteration leaves.
+  constexpr void give_last(const claim& c, claim_list& to, value_id result) {
+    for (const int i : source_.states) give(c, i, made_->results + i, 0, to, result);
+  }
+  /// A stack of what is made of a value in each.
+  constexpr void give_stack(const claim_list& inside, value_id v, claim_list& to, value_id result) {
+    for (int c = inside.first[v]; c >= 0; c = w_.claims[c].next)
+      for (int i = k_.carried; i < body().output_count(); ++i)
+        give(claim(w_.claims[c]), i, made_->results + i, 1, to, result);
+  }
+  /// Values of a unit as all iterations combine them: what they are made of, if that is combined by
+  /// the same op.
+  constexpr claim_list totals(const program& local, const claim_list& inside, combiner combine,
+                              value_id v) {
+    claim_list out(local);
+    vec<char> wanted(local.types.size(), 0);
+    wanted[v] = 1;
+    const auto combines = [&](op_id o) {
+      return wanted[local.op(o).result] != 0 &&
+             prove_detail::combiner_of(*local.op(o).def) == combine;
+    };
+    for (op_id o = local.producer(v); o >= 0; --o)
+      if (combines(o))
+        for (const value_id each : local.operands(o)) wanted[each] = 1;
+    const int lost = w_.lost;
+    for (op_id o = 0; o <= local.producer(v); ++o) {
+      for (int r = 0; r < local.op(o).result_count; ++r)
+        if (const value_id each = local.op(o).result + r; wanted[each] != 0)
+          add_total(inside, each, combine, out);
+      if (combines(o)) prove_detail::lift(w_, local, o, out);
+    }
+    w_.lost = lost;
+    return out;
+  }
+
+ private:
+  prove_detail::workspace& w_;
+  prove_detail::source_interface& front_;
+  const opened_source& source_;
+  const prove_detail::source_loop* made_ = nullptr;
+  op::scan::counts k_;
+
+  constexpr value_id operand(int i) const { return source_.p.operand(source_.loop, i); }
+  constexpr const program& body() const { return source_.p.region(source_.loop, 0); }
+  constexpr void enter(const claim& whole, const layout& lies, const shape& local,
+                       claim_list& inside, value_id to) {
+    w_.add(inside, to, whole.term, prove_detail::laid_out(lies, local, w_.mesh), {}, whole.scale);
+  }
+  /// The pieces of what the body gives that a local value has.
+  constexpr bool find_pieces(const claim& c, int output, prove_detail::piece* pieces) const {
+    const claim& whole = made_->outputs[0][output];
+    return c.view != prove_detail::open_view &&
+           prove_detail::find_pieces(w_.all, whole.seen(), body().output_type(output).shape,
+                                     c.seen(), pieces);
+  }
+  constexpr double scale_of(const claim& c, int output) const {
+    return c.scale / made_->outputs[0][output].scale;
+  }
+  /// A local value that is a piece of what the body gives has the same one of a term behind the
+  /// loop (from dimension `shift` on).
+  constexpr void give(const claim& c, int output, int term, int shift, claim_list& to,
+                      value_id result, double scale = 1) {
+    prove_detail::piece found[max_rank], pieces[max_rank];
+    if (!find_pieces(c, output, found)) return;
+    const shape& s = w_.all.terms[term].shape;
+    const prove_detail::view& own = w_.all.views[w_.all.terms[term].own];
+    for (int d = 0; d < s.rank; ++d) {
+      if (d >= shift) pieces[d] = found[d - shift];
+      if (d < shift) pieces[d].add(0, s.extents[d], 1);
+      if (own.repeats(d) && pieces[d].lies_inside(s.extents[d])) pieces[d] = prove_detail::piece();
+      if (pieces[d].free) return;
+    }
+    w_.add(to, result, term, prove_detail::as_view(pieces, s.rank), c.sums,
+           scale * scale_of(c, output));
+  }
+  constexpr void add_total(const claim_list& inside, value_id v, combiner combine, claim_list& to) {
+    for (int i = inside.first[v]; i >= 0; i = w_.claims[i].next) {
+      const claim c = w_.claims[i];
+      if (w_.is_identity(c, combine)) w_.add(to, v, claim(c));
+      if (c.sums.any() && c.sums.combine != combine) continue;
+      for (const added_value& a : source_.added) {
+        const int output = k_.carried + a.stacked;
+        if (a.combine != combine || (combine != combiner::add && scale_of(c, output) != 1))
+          continue;
+        const claim_list& known = front_.known();
+        for (int t = known.first[a.total]; t >= 0; t = w_.claims[t].next)
+          if (const claim total = w_.claims[t];
+              !total.sums.any() && total.view == w_.all.terms[total.term].own)
+            give(c, output, total.term, 0, to, v, total.scale);
+      }
+    }
+  }
+};
+
+}  // namespace partita::mpmd_detail
