@@ -1,0 +1,335 @@
+/// The laws of windows: pieces of operands that overlap, and what stands beyond the ends.
+#pragma once
+
+#include <partita/ir/halo.hpp>
+#include <partita/prove/law_operands.hpp>
+
+namespace partita::prove_detail {
+
+/// Of loops over positions that see neighbours.
+///
+/// Law       halo_context: which range of its operands each piece of the result needs
+class window_law : public law_operands {
+ public:
+  using law_operands::law_operands;
+
+ protected:
+  /// The number of a piece, of coordinates along axes: major to minor.
+  struct coordinates {
+    int count = 0;
+    digit axes[piece::most] = {};
+    std::int64_t pieces = 1, step = 0;
+  };
+  /// See halo_context.
+  struct growth {
+    bool possible, apart;
+    int alone;
+  };
+  /// The piece of the results, where those of the operands overlap.
+  constexpr bool halo_piece(int f, piece& found) {
+    const int to = dim_of(f, -1);
+    found = piece();
+    coordinates along;
+    for (int k = 0; k < source_.operand_count(); ++k) {
+      const int d = dim_of(f, k);
+      if (d == no_dim) continue;
+      if (k >= max_halo_operands) return no("operand ", k, " is cut");
+      const piece& mine = pieces_[k * max_rank + d];
+      if (!mine.free && along.count == 0 && !find_coordinates(mine, along))
+        return no("dimension ", d, " of operand ", k, " is no row of pieces");
+    }
+    // As in the source, or with what was padded: then all extents have grown in one ratio.
+    const std::int64_t extent = loop_extent(f);
+    const vec<std::int64_t> kept = attrs_;
+    if (cut_piece(f, along, extent, found)) return true;
+    const std::int64_t grown = to != no_dim ? local_.result_type(0).shape.extents[to] * along.pieces
+                                            : grown_window(f, along.pieces);
+    attrs_ = kept;
+    if (grown > extent && cut_piece(f, along, grown, found)) return true;
+    // Or each by itself.
+    const int d = to == no_dim && source_.operand_count() > 1 ? dim_of(f, 1) : no_dim;
+    if (to == no_dim && d == no_dim) return false;
+    attrs_ = kept;
+    const std::int64_t each = to == no_dim ? local_extent(1, d)
+                              : growth_of(f).alone == 1 && along.count > 0
+                                  ? along.step
+                                  : local_.result_type(0).shape.extents[to];
+    const std::int64_t all = saturating_multiply(each, along.pieces);
+    if (!cut_piece(f, along, all, found, true)) return false;
+    if (to == no_dim && all == operand_type(1).shape.extents[d] && f < 64)
+      taps_counted_ |= std::uint64_t{1} << f;
+    return true;
+  }
+  /// Are the positions of a loop that is reduced those of what is cut, of which there are no more
+  /// than there were?
+  constexpr bool counts_taps(int f) const { return f < 64 && (taps_counted_ >> f & 1) != 0; }
+  constexpr std::int64_t loop_extent(int f) const {
+    const int to = dim_of(f, -1);
+    return to == no_dim ? at(f).size : result_type(0).shape.extents[to];
+  }
+  /// How many positions a loop has that is reduced, if what is reduced has grown; else 0.
+  constexpr std::int64_t grown_window(int f, std::int64_t pieces) const {
+    const int d = source_.operand_count() < 2 ? no_dim : dim_of(f, 1);
+    if (d == no_dim) return 0;
+    const std::int64_t size = operand_type(1).shape.extents[d];
+    const std::int64_t all =
+        saturating_multiply(saturating_multiply(local_extent(1, d), pieces), at(f).size);
+    return size == 0 || all % size != 0 ? 0 : all / size;
+  }
+  /// The same, where the loop has `grown` positions; `apart`: of what is cut, the others having
+  /// grown by themselves.
+  constexpr bool cut_piece(int f, const coordinates& along, std::int64_t grown, piece& found,
+                           bool apart = false) {
+    const int to = dim_of(f, -1);
+    found = piece();
+    vec<tensor_type> types;
+    for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
+    tensor_type result = result_type(0);
+    halo_context c{types, result, {no_dim, no_dim}, to, along.pieces, attrs_};
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
+      c.operand_dims[k] = dim_of(f, k);
+    if ((apart || grown != loop_extent(f)) && !stretched(f, c, types, result, along, grown, apart))
+      return false;
+    if (along.count == 0) {
+      for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
+        const int d = c.operand_dims[k];
+        if (d == no_dim) continue;
+        if (const piece& mine = pieces_[k * max_rank + d];
+            mine.free ? local_extent(k, d) != c.operand_extent(k)
+                      : !mine.whole(c.operand_extent(k)))
+          return no("dimension ", d, " of operand ", k, " is needed whole");
+      }
+      if (to != no_dim && local_.result_type(0).shape.extents[to] != grown)
+        return no("the result has another extent");
+      found.add(0, grown, 1);
+      return true;
+    }
+    source_.def().halo(c);
+    if (!c.possible) return no("it cannot be cut into ", along.pieces, " pieces");
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
+      if (c.operand_dims[k] != no_dim && !holds(c, k, along)) return false;
+    if (to == no_dim) {  // each piece of what is reduced once
+      if (grown % along.pieces != 0) return no("it cannot be cut into ", along.pieces, " pieces");
+      found.add(0, grown / along.pieces, 1);
+      add_axes(found, along, grown / along.pieces);
+      return true;
+    }
+    if (c.made == 0) {
+      if (grown % along.pieces != 0 ||
+          local_.result_type(0).shape.extents[to] != grown / along.pieces)
+        return no("the result has another extent");
+      found.add(0, grown / along.pieces, 1);
+      add_axes(found, along, grown / along.pieces);
+    } else {
+      return made_around(c, along, grown, found);
+    }
+    return true;
+  }
+  /// What the op says of more positions, as it is in the source.
+  constexpr growth growth_of(int f) const {
+    vec<tensor_type> types;
+    for (int k = 0; k < source_.operand_count(); ++k) types.push_back(operand_type(k));
+    vec<std::int64_t> attrs = attrs_;
+    halo_context c{types, result_type(0), {no_dim, no_dim}, dim_of(f, -1), 1, attrs};
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k)
+      c.operand_dims[k] = dim_of(f, k);
+    source_.def().stretch(c);
+    return {c.possible, c.apart, c.alone};
+  }
+  /// The op with more positions, which operands hold what it leaves out at.
+  constexpr bool stretched(int f, halo_context& c, vec<tensor_type>& types, tensor_type& result,
+                           const coordinates& along, std::int64_t grown, bool apart) {
+    const std::int64_t extent = loop_extent(f);
+    const std::int64_t pieces = c.pieces;
+    const growth before = growth_of(f);
+    if (!before.possible || (apart && !before.apart))
+      return no("it cannot be done with more positions");
+    const bool by_itself = apart && before.alone == 1 && c.result_dim != no_dim;
+    if (by_itself && !grow_apart(c, types, along, grown)) return false;
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
+      if (c.operand_dims[k] == no_dim || by_itself) continue;
+      std::int64_t& size = types[k].shape.extents[c.operand_dims[k]];
+      if (apart) {
+        const bool taps = c.result_dim == no_dim && k == 1;
+        if (!taps && pieces != 1) continue;
+        const std::int64_t here = taps ? grown : local_extent(k, c.operand_dims[k]);
+        if (here < size) return no("operand ", k, " is needed whole");
+        size = here;
+        continue;
+      }
+      if (extent == 0 || size * grown % extent != 0) return no("extents have grown apart");
+      size = size / greatest_common_divisor(size, extent) * grown /
+             (extent / greatest_common_divisor(size, extent));
+    }
+    if (c.result_dim != no_dim) result.shape.extents[c.result_dim] = grown;
+    c.pieces = 1;
+    c.grown = true;
+    source_.def().stretch(c);
+    if (!c.possible || (apart && !c.apart) || c.becomes != nullptr)
+      return no("it cannot be done with more positions");
+    for (int k = 0; k < max_halo_operands && k < source_.operand_count(); ++k) {
+      if (c.operand_dims[k] == no_dim || c.ranges[k].fill == combiner::stack) continue;
+      const piece& mine = pieces_[k * max_rank + c.operand_dims[k]];
+      if (is_no_larger(k, c.operand_dims[k], c.operand_extent(k))) continue;
+      if (!stands_beyond(mine.beyond, c.ranges[k], k))
+        return no("behind the end of operand ", k, " stands something else");
+    }
+    c.pieces = pieces;
+    return true;
+  }
+  /// The first operand and the result have grown alike, the second one by itself.
+  constexpr bool grow_apart(const halo_context& c, vec<tensor_type>& types,
+                            const coordinates& along, std::int64_t grown) {
+    for (int k = 0; k < 2; ++k) {
+      const int d = c.operand_dims[k];
+      coordinates mine;
+      if (d == no_dim || !find_coordinates(pieces_[k * max_rank + d], mine) ||
+          mine.pieces != along.pieces)
+        return no("operand ", k, " is not cut as the other one");
+      const std::int64_t all = k == 0            ? grown
+                               : mine.count == 0 ? local_extent(k, d)
+                                                 : saturating_multiply(mine.step, mine.pieces);
+      std::int64_t& size = types[k].shape.extents[d];
+      if (all < size) return no("operand ", k, " is needed whole");
+      size = all;
+    }
+    return true;
+  }
+  /// Does an operand of which so many elements are seen hold nothing behind the end? (What is the
+  /// same everywhere is so there, too.)
+  constexpr bool is_no_larger(int k, int d, std::int64_t seen) const {
+    const piece& mine = pieces_[k * max_rank + d];
+    const std::int64_t extent = operand_type(k).shape.extents[d];
+    return mine.free ? seen == extent : mine.lies_inside(extent);
+  }
+  static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
+  static constexpr bool find_coordinates(const piece& of, coordinates& c) {
+    for (int i = 0; i < of.count; ++i)
+      if (of.digits[i].owner < 0) {
+        int at = c.count++;
+        for (; at > 0 && magnitude(c.axes[at - 1].stride) < magnitude(of.digits[i].stride); --at)
+          c.axes[at] = c.axes[at - 1];
+        c.axes[at] = of.digits[i];
+      }
+    if (c.count == 0) return true;
+    c.step = c.axes[c.count - 1].stride;
+    for (int i = c.count; i-- > 0;) {
+      if (c.axes[i].stride != c.step * c.pieces) return false;
+      c.pieces *= c.axes[i].extent;
+    }
+    return true;
+  }
+  static constexpr void add_axes(piece& to, const coordinates& c, std::int64_t step) {
+    std::int64_t of = step * c.pieces;
+    vec<digit> list;
+    for (int i = 0; i < c.count; ++i) {
+      of /= c.axes[i].extent;
+      list.push_back({c.axes[i].owner, 0, c.axes[i].extent, of});
+    }
+    for (std::size_t i = 0; i < list.size(); ++i)
+      to.add(list[i].owner, list[i].extent, list[i].stride);
+  }
+  /// Does an operand hold the pieces that an iteration needs?
+  constexpr bool holds(const halo_context& c, int k, const coordinates& along) {
+    const halo_range& r = c.ranges[k];
+    if (r.inside) return holds_inside(c, k, along);
+    if (is_moved(k, c.operand_dims[k]) != nullptr) return no("operand ", k, " is moved");
+    piece want;
+    want.start = r.first;
+    want.add(0, r.length, 1);
+    add_axes(want, along, r.step);
+    const piece& given = pieces_[k * max_rank + c.operand_dims[k]];
+    if (given.free ? local_extent(k, c.operand_dims[k]) != r.length : !given.same_digits(want))
+      return no("dimension ", c.operand_dims[k], " of operand ", k,
+                " does not hold the pieces and neighbours that are needed");
+    const std::int64_t extent = c.operand_extent(k), last = r.first + (along.pieces - 1) * r.step;
+    const bool below = r.first < 0 || last < 0;
+    const bool above = r.first + r.length > extent || last + r.length > extent;
+    if ((below || above) && !r.any && !stands_beyond(given.beyond, r, k))
+      return no("beyond the ends of operand ", k, " stands something else");
+    return true;
+  }
+  // Pieces that would reach beyond an end are moved until they do not.
+
+  constexpr const moved_piece::move* is_moved(int k, int d) const {
+    if (moved.size() == 0 || moved[k] < 0) return nullptr;
+    const moved_piece& is = all_.moved[moved[k]];
+    const int i = is.along(d);
+    return i < 0 ? nullptr : is.moves.data() + i;
+  }
+  static constexpr device_row row_of(const coordinates& along) {
+    device_row row;
+    for (int i = 0; i < along.count; ++i) row.add(axis_of(along.axes[i]), along.axes[i].extent);
+    return row;
+  }
+  /// Where the piece of an operand starts on a device of a row. False: other axes tell, too.
+  constexpr bool start_of(int k, int d, const device_row& row, std::int64_t device,
+                          std::int64_t& start) const {
+    const piece& given = pieces_[k * max_rank + d];
+    start = given.start;
+    if (const moved_piece::move* const m = is_moved(k, d); m != nullptr) {
+      std::int64_t at = 0;
+      for (int i = 0; i < m->row.count; ++i) {
+        if (!row.has(m->row.axis[i])) return false;
+        at += row.coordinate(device, m->row.axis[i]) * m->row.step(i);
+      }
+      start = m->starts[static_cast<std::size_t>(at)];
+      return true;
+    }
+    for (int i = 0; i < given.count; ++i) {
+      const digit& each = given.digits[i];
+      if (each.owner >= 0) continue;
+      if (!row.has(axis_of(each))) return false;
+      start += row.coordinate(device, axis_of(each)) * each.stride;
+    }
+    return true;
+  }
+  constexpr bool holds_inside(const halo_context& c, int k, const coordinates& along) {
+    const halo_range& r = c.ranges[k];
+    const int d = c.operand_dims[k];
+    const piece& given = pieces_[k * max_rank + d];
+    piece here;
+    for (int i = 0; i < given.count; ++i)
+      if (given.digits[i].owner >= 0) here.add(0, given.digits[i].extent, given.digits[i].stride);
+    if (given.free || !here.whole(r.length)) return no("operand ", k, " repeats");
+    const device_row row = row_of(along);
+    for (std::int64_t i = 0; i < along.pieces; ++i) {
+      std::int64_t start = 0;
+      if (!start_of(k, d, row, i, start) || start != r.start(i, c.operand_extent(k)))
+        return no("dimension ", d, " of operand ", k,
+                  " does not hold the pieces, moved inside, that are needed");
+    }
+    return true;
+  }
+  /// The result is right where its piece is.
+  constexpr bool made_around(const halo_context& c, const coordinates& along, std::int64_t grown,
+                             piece& found) {
+    const int to = c.result_dim;
+    moved_piece::move m;
+    m.dim = to;
+    m.row = row_of(along);
+    m.block = grown / along.pieces;
+    if (grown % along.pieces != 0 || grown < result_type(0).shape.extents[to] ||
+        (c.ranges[0].inside && grown > result_type(0).shape.extents[to]) ||
+        source_.result_count() != 1)
+      return no("pieces that are moved inside");
+    for (std::int64_t i = 0; i < along.pieces; ++i) {
+      const std::int64_t start = c.ranges[0].start(i, c.operand_extent(0));
+      if (start % c.unit != 0) return no("pieces that are moved inside");
+      m.starts.push_back(start / c.unit);
+    }
+    results_moved.push_back(m);
+    found.add(0, c.made, 1);
+    return true;
+  }
+  constexpr bool stands_beyond(std::int64_t beyond, const halo_range& r, int k) const {
+    if (r.fill_operand >= 0)
+      return beyond >= outside::first_value &&
+             all_.scalars[static_cast<int>(beyond - outside::first_value)] ==
+                 all_.scalar(given_[r.fill_operand]);
+    if (r.fill == combiner::stack) return beyond == outside::wraps;
+    return all_.is_identity(beyond, r.fill, operand_type(k).element);
+  }
+};
+
+}  // namespace partita::prove_detail
