@@ -270,7 +270,7 @@ class check {
     pt::passes on;
     for (bool* each : {&on.cancel, &on.to_all_to_all, &on.to_reduce_scatter}) *each = !r.one_in(4);
     on.place = r.one_in(2);
-    on.share_gathers = r.one_in(2);
+    on.share_gathers = some_shared_uses(r);
     if (r.one_in(2)) on.combine_below = r.in(1, 400);
     on.stationary_above = draw_stationary(c_, r);
     std::int64_t limit = 0;
@@ -301,6 +301,9 @@ class check {
       if (!(each.before == counts)) return fail("a pass starts with other collectives");
       if (each.name == "place" && each.peak_after > each.peak_before)
         return fail("placement takes more memory");
+      if (each.name == "share_gathers" && on.shared() != pt::shared_uses::all &&
+          each.peak_after > each.peak_before)
+        return fail("sharing of neighbours takes more memory");
       const bool keeps = each.name == "place" || each.changed == 0;
       const bool adds = each.name == "stationary" && each.changed > 0;
       if (keeps ? !(each.after == counts) : !adds && each.after.total() > counts.total())

@@ -150,11 +150,17 @@ inline std::int64_t draw_stationary(const test_case& c, random& r) {
   if (c.heavy) return r.in(1, 8);
   return r.one_in(2) ? r.in(1, 40) : 0;
 }
+inline pt::shared_uses some_shared_uses(random& r) {
+  using uses = pt::shared_uses;
+  constexpr uses::kind_type kinds[] = {uses::none, uses::alike, uses::neighbours,
+                                       uses::all,  uses::all,   uses::all};
+  return kinds[r.in(0, 5)];
+}
 /// Passes over collectives.
 inline pt::passes some_passes(const test_case& c, random& r) {
   pt::passes on;
   on.place = r.one_in(2);
-  on.share_gathers = r.one_in(2);
+  on.share_gathers = some_shared_uses(r);
   if (r.one_in(2)) on.combine_below = r.in(1, 400);
   on.stationary_above = draw_stationary(c, r);
   return on;

@@ -80,7 +80,15 @@ TEST_CASE("passes") {
       "passes memory_bound 1e9 B, stationary_above 16 KiB");
   REQUIRE(!s.error);
   CHECK(s.tactics.size() == 1);
-  CHECK(s.passes.share_gathers);
+  CHECK(s.passes.share_gathers == pt::shared_uses::all);
+  const auto shares = [](std::string_view said) {
+    return pt::read_schedule(said).passes.share_gathers;
+  };
+  CHECK(shares("passes place") == pt::shared_uses::none);
+  CHECK(shares("passes share_gathers none, place") == pt::shared_uses::none);
+  CHECK(shares("passes share_gathers alike") == pt::shared_uses::alike);
+  CHECK(shares("passes share_gathers neighbours") == pt::shared_uses::neighbours);
+  CHECK(shares("passes share_gathers all") == pt::shared_uses::all);
   CHECK(!s.passes.place);
   CHECK(s.passes.combine_below == 65536);
   CHECK(s.passes.memory_bound == 1'000'000'000);

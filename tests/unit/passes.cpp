@@ -47,6 +47,11 @@ constexpr auto plain = [] { return partition({}); };
 constexpr auto shared = [] { return partition({.share_gathers = true}); };
 static_assert(pt::check<plain>.collectives == pt::collectives{.all_gather = 5});
 static_assert(pt::check<plain>.peak_bytes == lowest);
+// v and w between their neighbouring uses, where nothing else is gathered.
+constexpr auto alike = [] { return partition({.share_gathers = pt::shared_uses::alike}); };
+static_assert(pt::check<alike>.collectives == pt::collectives{.all_gather = 3});
+static_assert(pt::check<alike>.tactic("Z3").collectives == pt::collectives{.all_gather = 5});
+static_assert(pt::check<alike>.peak_bytes == lowest);
 static_assert(pt::check<shared>.collectives == pt::collectives{.all_gather = 2});
 static_assert(pt::check<shared>.tactic("Z3").collectives == pt::collectives{.all_gather = 5});
 static_assert(pt::check<shared>.peak_bytes == lowest + 256);
@@ -110,6 +115,27 @@ TEST_CASE("collectives as written are those of the text, with passes and without
   CHECK(p.collectives_as_written == p.collectives);
   CHECK(str(pt::explain(p)).find("written") == std::string::npos);
   CHECK(str(pt::report(p)).find("as written") == std::string::npos);
+}
+TEST_CASE("gathers are shared by uses next to each other, by those alike of them or by all") {
+  const auto f = pt::trace(
+      [](auto x, auto w, auto v) {
+        const auto y = matmul(matmul(x, w), pt::sort<0>(w));  // other ops: not alike
+        return matmul(matmul(y, v), w);                       // v is gathered in between
+      },
+      pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"), pt::input<float, 8, 8>("v"));
+  const auto made = [&](const pt::shared_uses& uses) {
+    return pt::partition(f, mesh, pt::schedule(BP, Z3), {.passes = {.share_gathers = uses}});
+  };
+  const auto none = made(pt::shared_uses::none);
+  CHECK(none.collectives == pt::collectives{.all_gather = 4});
+  CHECK(made({}).collectives == none.collectives);
+  CHECK(made(false).collectives == none.collectives);
+  CHECK(made(pt::shared_uses::alike).collectives == none.collectives);
+  const auto neighbours = made(pt::shared_uses::neighbours);
+  CHECK(neighbours.collectives == pt::collectives{.all_gather = 3});
+  CHECK(neighbours.cost.peak_bytes <= none.cost.peak_bytes);
+  CHECK(made(pt::shared_uses::all).collectives == pt::collectives{.all_gather = 2});
+  CHECK(made(true).collectives == pt::collectives{.all_gather = 2});
 }
 TEST_CASE("gathers are shared as far as the bound of memory lets them") {
   // Only v and w between their neighbouring uses, where nothing else is gathered.

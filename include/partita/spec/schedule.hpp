@@ -409,7 +409,7 @@ class schedule_reader {
       const std::size_t at = l_.position();
       const std::string_view name = l_.word(";");
       if (name == "share_gathers")
-        passes_.share_gathers = true;
+        passes_.share_gathers = shared();
       else if (name == "place")
         passes_.place = true;
       else if (name == "overlap")
@@ -425,6 +425,14 @@ class schedule_reader {
                 "\" is unknown; stationary_above, combine_below, place, share_gathers, "
                 "memory_bound and overlap are known");
     } while (l_.accept(","));
+  }
+  /// Which uses share gathers: said, or all.
+  constexpr shared_uses shared() {
+    if (l_.accept("none")) return shared_uses::none;
+    if (l_.accept("alike")) return shared_uses::alike;
+    if (l_.accept("neighbours")) return shared_uses::neighbours;
+    l_.accept("all");
+    return shared_uses::all;
   }
   constexpr std::int64_t bytes(std::size_t at, std::string_view pass) {
     const double n = l_.quantity("a number of bytes, like 64 KiB,");
@@ -480,8 +488,9 @@ class schedule_reader {
 /// one tactic. `.` and `;` end a statement, as a line does. A pipeline may say `split`,
 /// `infer_transfers`, `keep_gathered`, `merge_last`, `absorb`, `remat`, `capacity: 2` and `fifo`,
 /// too (see pipeline_plan), and `stages: automatic 4` (see automatic_stages). `passes`
-/// (stationary_above, combine_below, place, share_gathers, overlap, memory_bound with bytes or
-/// `own_peak`) run once all tactics are there, see spmd/passes.hpp and cost/overlap.hpp.
+/// (stationary_above, combine_below, place, share_gathers of `none`, `alike`, `neighbours` or
+/// `all`, overlap, memory_bound with bytes or `own_peak`) run once all tactics are there, see
+/// spmd/passes.hpp and cost/overlap.hpp.
 ///
 /// Errors    X001 syntax, X003 an unknown word, X004 an option twice, X010 a number of bytes, X019
 ///           an unknown order, X020 a number of a pipeline, O138 its stages, O141 what goes with no

@@ -620,8 +620,8 @@ constexpr failure check_options(const lowering_options& options) {
   const std::string_view name = on.stationary_above > 0 ? "stationary_above"
                                 : on.combine_below > 0  ? "combine_below"
                                 : on.place              ? "place"
-                                : on.share_gathers      ? "share_gathers"
-                                                        : "memory_bound";
+                                : on.memory_bound != 0  ? "memory_bound"
+                                                        : "share_gathers";
   f.record("C002", "lower: pass ", name, " rewrites a program that is fused; fuse is false");
   return f;
 }

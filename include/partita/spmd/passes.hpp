@@ -1,6 +1,7 @@
 /// The passes over collectives: which of them run, and what each did.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 
@@ -9,6 +10,25 @@
 #include <partita/support/vec.hpp>
 
 namespace partita {
+
+/// Which uses of a value share a gather of it, of those for which it is gathered in the same way;
+/// `true` is all, `false` none.
+struct shared_uses {
+  enum kind_type : std::uint8_t {
+    none,        ///< each has one for itself
+    alike,       ///< those next to each other that are one op by several others: see share.hpp
+    neighbours,  ///< those next to each other: nothing else is gathered in between
+    all          ///< however far they are apart, whatever memory it takes
+  };
+  kind_type kind = none;
+
+  constexpr shared_uses() = default;
+  constexpr shared_uses(kind_type k) : kind(k) {}
+  template <std::same_as<bool> Bool>
+  constexpr shared_uses(Bool share) : kind(share ? all : none) {}
+
+  friend constexpr bool operator==(const shared_uses&, const shared_uses&) = default;
+};
 
 /// Which passes run, in the order of the members.
 ///
@@ -35,15 +55,19 @@ struct passes {
   /// Gathers run as late, reduce_scatters and slices as early as their operands and users let them,
   /// where that does not raise the peak of live memory. See place.hpp.
   bool place = false;
-  /// A value that is gathered several times is gathered once and kept. See share.hpp.
-  bool share_gathers = false;
-  /// Gathers are shared (with or without `share_gathers`) as long as the peak of live memory stays
-  /// at or below this many bytes per device, those of the shortest wait first; 0: no bound;
-  /// `own_peak`: what the peak is before, so that gathers are shared where it does not rise.
+  /// A value that is gathered several times is gathered once and kept: for all uses, or for those
+  /// alike or next to each other where the peak of live memory does not rise. See share.hpp.
+  shared_uses share_gathers = {};
+  /// The gathers of all uses are shared (whatever `share_gathers` says) as long as the peak of live
+  /// memory stays at or below this many bytes per device, those of the shortest wait first; 0: no
+  /// bound is given; `own_peak`: what the peak is before, so that it does not rise.
   std::int64_t memory_bound = 0;
   static constexpr std::int64_t own_peak = -1;
 
-  constexpr bool shares() const { return share_gathers || memory_bound != 0; }
+  constexpr shared_uses shared() const {
+    return memory_bound != 0 ? shared_uses(shared_uses::all) : share_gathers;
+  }
+  constexpr bool shares() const { return shared() != shared_uses::none; }
   /// Does any pass rewrite the lowered program?
   constexpr bool rewrite() const {
     return stationary_above > 0 || combine_below > 0 || place || shares();

@@ -115,6 +115,7 @@ class nested_pass {
 template <class Done>
 constexpr failure run_passes(program& p, const mesh& m, const passes& options, const Done& done) {
   failure f;
+  const shared_uses which = options.shared();
   std::int64_t peak = live_bytes(p).peak();
   const auto run = [&](std::string_view name, std::int64_t bound, bool asks_for_memory,
                        const auto& make) {
@@ -136,8 +137,8 @@ constexpr failure run_passes(program& p, const mesh& m, const passes& options, c
       return placing(q, nested).run();
     });
   if (!options.shares()) return f;
-  const bool bounded = options.memory_bound != 0;
-  const std::int64_t bound = options.memory_bound == passes::own_peak ? peak : options.memory_bound;
+  const bool bounded = options.memory_bound != 0 || which != shared_uses::all;
+  const std::int64_t bound = options.memory_bound > 0 ? options.memory_bound : peak;
   if (bounded && peak > bound) {
     f.record("C003", "passes: memory_bound is ", options.memory_bound,
              " bytes per device; the program needs ", peak,
@@ -145,7 +146,9 @@ constexpr failure run_passes(program& p, const mesh& m, const passes& options, c
              " of them; give ", peak, " or more");
     return f;
   }
-  if (!bounded) {
+  if (which != shared_uses::all) {
+    // What is moved before it is gathered stays so.
+  } else if (!bounded) {
     lift_gathers(p, m);
   } else if (program q = p; lift_gathers(q, m)) {
     const std::int64_t lifted = live_bytes(q).peak();
@@ -155,8 +158,8 @@ constexpr failure run_passes(program& p, const mesh& m, const passes& options, c
     }
   }
   run("share_gathers", bounded ? bound : sharing::no_bound, bounded,
-      [](const program& q, std::int64_t most, const auto& nested) {
-        return sharing(q, most, nested).run();
+      [&](const program& q, std::int64_t most, const auto& nested) {
+        return sharing(q, which, most, nested).run();
       });
   return f;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/ir/live_bytes.hpp>
+#include <partita/spmd/passes.hpp>
 #include <partita/spmd/rewrite.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/range_maximum.hpp>
@@ -11,11 +12,92 @@
 
 namespace partita::spmd_detail {
 
+/// Which gathers are for uses next to each other. A gather is for the op that reads it first.
+///
+/// Uses are next to each other if nothing is gathered in between but for themselves, nor can be: no
+/// program is nested there. They are alike if they are the same op with the value at the same
+/// place, by others: x wq, x wk and x wv, or the gradients of these weights, are one product by a
+/// larger matrix, written as several, and gather x as often as that would. A gradient dy that is
+/// used for that of the weights (h dy) and for that of what went in (dy w) is needed by two ops of
+/// their own.
+///
+/// Cost: linear in ops.
+class gather_uses {
+ public:
+  constexpr explicit gather_uses(const program& p) : p_(p), number_(p.ops.size(), -1) {
+    vec<op_id> reader(p.types.size(), -1);  // by value: the first op that reads it
+    for (op_id o = p.op_count(); o-- > 0;)
+      for (value_id v : p.operands(o)) reader[v] = o;
+    reader_.resize(p.ops.size(), -1);
+    int number = 0;
+    op_id latest = -1;
+    for (op_id o = 0; o < p.op_count(); ++o) {
+      if (p.op(o).region_count > 0) {
+        ++number;
+        latest = -1;
+      }
+      if (!p.is(o, collective::all_gather)) continue;
+      reader_[o] = reader[p.op(o).result];
+      if (reader_[o] < 0 || reader_[o] != latest) ++number;
+      latest = reader_[o];
+      number_[o] = number;
+    }
+  }
+  /// Of two gathers of the same value in the same way, the first one first.
+  constexpr bool may_share(op_id a, op_id b, shared_uses which) const {
+    if (which == shared_uses::all) return true;
+    if (which == shared_uses::none || number_[b] - number_[a] > 1 || reader_[b] < 0) return false;
+    return which == shared_uses::neighbours || (reader_[a] >= 0 && alike(a, b));
+  }
+
+ private:
+  const program& p_;
+  vec<op_id> reader_;  ///< by gather: the op that it is for, or -1
+  vec<int> number_;    ///< by gather: the same for those that are for one op, in their order
+
+  constexpr bool alike(op_id a, op_id b) const {
+    const op_id f = reader_[a], g = reader_[b];
+    return p_.op(f).def == p_.op(g).def && p_.op(f).operand_count == p_.op(g).operand_count &&
+           same_elements(p_.attrs(f), p_.attrs(g)) && place(a) == place(b);
+  }
+  /// Among the operands of the op that it is for.
+  constexpr int place(op_id gather) const {
+    const auto operands = p_.operands(reader_[gather]);
+    int i = 0;
+    while (operands[static_cast<std::size_t>(i)] != p_.op(gather).result) ++i;
+    return i;
+  }
+};
+
+/// Calls f(gather, the next one that gives the same) for those whose uses may share.
+template <class F>
+constexpr void for_each_shared_pair(const program& p, shared_uses which, const F& f) {
+  if (which == shared_uses::none) return;
+  vec<op_id> latest(p.types.size(), -1);  // by value: the last op so far that gathers it
+  vec<op_id> previous(p.ops.size(), -1);  // by gather: the one before of the same value
+  bool again = false;
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    if (!p.is(o, collective::all_gather)) continue;
+    previous[o] = latest[p.operand(o, 0)];
+    latest[p.operand(o, 0)] = o;
+    again = again || previous[o] >= 0;
+  }
+  if (!again) return;
+  const gather_uses uses(p);
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    op_id before = previous[o];
+    while (before >= 0 && !same_elements(p.attrs(before), p.attrs(o))) before = previous[before];
+    if (before >= 0 && uses.may_share(before, o, which)) f(before, o);
+  }
+}
+
 /// a = all_gather(x), ..., b = all_gather(x) => a for b
 ///
-/// (x, or what x becomes by reshapes, transposes and reverses: see lift_gathers.hpp.)
+/// (x, or, where all uses share, what x becomes by reshapes, transposes and reverses: see
+/// lift_gathers.hpp.)
 ///
-/// When: both gather the same axes of the same dimensions, and live memory between the last use of
+/// When: both gather the same axes of the same dimensions, their uses are among those that are to
+/// share (see gather_uses), and live memory between the last use of
 /// a and b stays at or below the bound; where that last use writes its result over a, at it, too.
 /// Pairs with the fewest ops in between come first. (It is computed from above: that the second
 /// operand may die earlier is not counted.) An op that reads a and b reads one value then, which
@@ -27,15 +109,17 @@ class sharing {
   static constexpr std::int64_t no_bound = INT64_MAX;
 
   /// `nested`: live_bytes::inside; not looked at without a bound.
-  constexpr sharing(const program& p, std::int64_t bound, const vec<std::int64_t>& nested)
-      : p_(p), bound_(bound), nested_(nested) {}
+  constexpr sharing(const program& p, shared_uses which, std::int64_t bound,
+                    const vec<std::int64_t>& nested)
+      : p_(p), which_(which), bound_(bound), nested_(nested) {}
 
   constexpr rewrite run() {
     find_pairs();
     if (bound_ == no_bound) return without(pairs_.size());
     take_what_fits();
     rewrite all = without(pairs_.size());
-    return all.changed == 0 || is_within_bound(all) ? static_cast<rewrite&&>(all) : fewer();
+    if (all.changed == 0 || is_within_bound(all)) return all;
+    return fewer();
   }
 
  private:
@@ -45,23 +129,14 @@ class sharing {
     int wait = 0;  ///< ops in between
   };
   const program& p_;
+  shared_uses which_;
   std::int64_t bound_;
   const vec<std::int64_t>& nested_;
   vec<pair> pairs_;  ///< those to share, the first to come first
   vec<pair> in_program_order_;
 
   constexpr void find_pairs() {
-    vec<op_id> latest(p_.types.size(), -1);  // by value: the last op so far that gathers it
-    vec<op_id> previous(p_.ops.size(), -1);  // by gather: the one before of the same value
-    for (op_id o = 0; o < p_.op_count(); ++o) {
-      if (!p_.is(o, collective::all_gather)) continue;
-      const value_id x = p_.operand(o, 0);
-      op_id before = previous[o] = latest[x];
-      latest[x] = o;
-      while (before >= 0 && !same_elements(p_.attrs(before), p_.attrs(o)))
-        before = previous[before];
-      if (before >= 0) pairs_.push_back({before, o, 0});
-    }
+    for_each_shared_pair(p_, which_, [&](op_id a, op_id b) { pairs_.push_back({a, b, 0}); });
     in_program_order_ = pairs_;
   }
   /// The first `count` pairs shared.

@@ -180,7 +180,7 @@ class keeping_stationary {
   }
   /// (Where memory is bounded, gathers may not be shared: as many are compared as there are.)
   constexpr bool worth_keeping(const group& g) const {
-    const bool shared = on_.share_gathers && on_.memory_bound == 0;
+    const bool shared = on_.share_gathers == shared_uses::all && on_.memory_bound == 0;
     const auto once = saturating_multiply(g.bytes, g.members);
     return g.possible &&
            worth(saturating_multiply(once, shared ? 1 : g.gathers), g.cost, g.members);

@@ -18,7 +18,7 @@ class range_maximum {
   }
 
   /// Of those in [first, last), which are some.
-  constexpr std::int64_t most(int first, int last) const {
+  constexpr std::int64_t most(int first, int last) {
     return most_in({1, 0, leaves_}, static_cast<std::size_t>(first),
                    static_cast<std::size_t>(last));
   }
@@ -41,13 +41,13 @@ class range_maximum {
   };
   vec<node> nodes_;  ///< by number: the children of n are 2 n and 2 n + 1
   std::size_t leaves_ = 1;
-  mutable std::int64_t work_ = 0;
+  std::int64_t work_ = 0;
 
   constexpr void find_most(std::size_t n) {
     const std::int64_t a = nodes_[2 * n].most, b = nodes_[2 * n + 1].most;
     nodes_[n].most = (a < b ? b : a) + nodes_[n].added;
   }
-  constexpr std::int64_t most_in(part p, std::size_t first, std::size_t last) const {
+  constexpr std::int64_t most_in(part p, std::size_t first, std::size_t last) {
     ++work_;
     if (last <= p.begin || p.end <= first) return INT64_MIN;
     const node& here = nodes_[p.node];
