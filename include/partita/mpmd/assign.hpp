@@ -370,7 +370,12 @@ class assigner {
       if (a.mesh == b.mesh) return;
       out_.error.record("O109", "mpmd: ", around.def->name, " has \"", a.name, "\" on mesh \"",
                         t_.name(a.mesh), "\" and \"", b.name, "\" on mesh \"", t_.name(b.mesh),
-                        "\" in it; it runs on one mesh: write it out, or assign both to one mesh");
+                        "\" in it; it runs on one mesh: ",
+                        around.def->id == def<op::scan>.id
+                            ? "unroll it (in C++ a for statement with named(...), in JAX "
+                              "lax.scan(..., unroll=True)), assign both to one mesh, or, in a "
+                              "pipeline whose microbatches its iterations are, leave .batch out"
+                            : "write it out, or assign both to one mesh");
     });
   }
   constexpr int key_number(const part_key& key) {
