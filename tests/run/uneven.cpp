@@ -692,3 +692,15 @@ TEST_CASE("a gather that padding would spare says so") {
             .find("since it makes 15 of 16 elements, and 4 does not divide both; "
                   "uneven::pad lets it exchange borders") != std::string::npos);
 }
+TEST_CASE("a shift with 0 times a slice says why it is none") {
+  const pt::program p = pt::parse(
+      "func @main(%x: tensor<16xf32>) {\n  %a = slice(%x) {[0:1]} : tensor<1xf32>\n  %c = constant "
+      "{0} : tensor<f32>\n  %o = broadcast_in_dim(%c) {dims=[]} : tensor<1xf32>\n  %z = "
+      "multiply(%a, %o) : tensor<1xf32>\n  %b = slice(%x) {[0:15]} : tensor<15xf32>\n  %y = "
+      "concatenate(%z, %b) {dim=0} : tensor<16xf32>\n  return %y : tensor<16xf32>\n}");
+  REQUIRE_MESSAGE(!p.error, str(p.error.message));
+  const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));
+  CHECK(str(pt::explain(r))
+            .find("since 0 times an infinity is NaN; zeros of a constant would make it a shift") !=
+        std::string::npos);
+}

@@ -1,6 +1,7 @@
 /// Where the collectives of a core program come from.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string_view>
 
@@ -225,6 +226,7 @@ class explainer {
     const int dim = c_.made(n.value).dim_of(axis);
     if (dim < 0) return {};
     const int i = operand_where(n, [](int) { return true; });
+    if (const text zeros = joined_with_zeros(n.op); !zeros.empty()) return zeros;
     for (int f = 0; i >= 0 && f < c_.map.ops[n.op].count; ++f)
       if (c_.map.operand_dim(c_.map.at(n.op, f), i) == dim) {  // (GCC 12: no ?: in constants)
         if (c_.map.at(n.op, f).halo) return nothing_common(n.op, f, i, axis);
@@ -232,6 +234,33 @@ class explainer {
       }
     if (why.empty()) return {};
     return concat(", since along dimension ", dim, ' ', why);
+  }
+  /// Does an op join a value, or make one that is joined, with 0 times others?
+  constexpr text joined_with_zeros(op_id o) const {
+    for (const use& u : c_.uses(c_.p.op(o).result))
+      if (const text zeros = zero_times(u.op); !zeros.empty()) return zeros;
+    return zero_times(o);
+  }
+  /// Are values joined one of which is 0 times others? With zeros of a constant it is a shift.
+  constexpr text zero_times(op_id o) const {
+    if (c_.p.op(o).def->id != def<op::concatenate>.id) return {};
+    for (value_id v : c_.p.operands(o)) {
+      const op_id q = c_.p.producer(v);
+      if (c_.p.op(q).def->id != def<op::multiply>.id || !is_floating(c_.p.type(v).element))
+        continue;
+      for (value_id each : c_.p.operands(q))
+        if (is_zero(each))
+          return ", since 0 times an infinity is NaN; zeros of a constant would make it a shift, "
+                 "which exchanges borders";
+    }
+    return {};
+  }
+  constexpr bool is_zero(value_id v) const {
+    const op_node& n = c_.p.op(c_.p.producer(v));
+    if (n.def->id == def<op::broadcast_in_dim>.id)
+      return is_zero(c_.p.operands(c_.p.producer(v))[0]);
+    return n.def->id == def<op::constant>.id &&
+           c_.p.attrs(c_.p.producer(v))[0] == std::bit_cast<std::int64_t>(0.0);
   }
   /// Does an axis divide the one end of windows and not the other, which could be padded?
   constexpr text nothing_common(op_id o, int f, int operand, int axis) const {
