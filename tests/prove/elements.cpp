@@ -148,6 +148,37 @@ TEST_CASE("a lookup by two indices in pieces along both") {
   CHECK(!(f.plus(table(3, 0, 4, 0), table(3, 2, 4, 0)) == wanted));
 }
 
+/// Numbers that an int64 does not hold lie beyond all others.
+TEST_CASE("indices of u64 that are clamped are those of i64") {
+  formulas f;
+  constexpr auto u64 = dtype::u64, i64 = dtype::i64;
+  const auto number = [](std::int64_t n) { return integer(u64, n); };
+  const auto at = [&](std::int64_t k) { return f.real(static_cast<int>(k)); };
+  const element x = f.unknown(u64, drawing(103).drawn());
+  const element c = f.group(min_of, u64, {f.group(max_of, u64, {x, number(0)}), number(7)});
+  CHECK(f.look_up(u64, x, 8, at) == f.look_up(i64, f.convert(u64, i64, c), 8, at));
+  CHECK(f.look_up(u64, x, 8, at) == f.look_up(u64, c, 8, at));
+  CHECK(!(f.look_up(u64, x, 8, at) == f.look_up(i64, f.convert(u64, i64, x), 8, at)));
+  CHECK(!(f.look_up(u64, x, 9, at) == f.look_up(u64, c, 9, at)));
+  const element most = f.group(max_of, u64, {x, number(3)});
+  CHECK(!(f.convert(u64, i64, most) == most));
+  CHECK(f.convert(u64, i64, c) == c);
+  CHECK(f.group(min_of, u64, {x, number(-1)}) == x);
+  CHECK(!(f.group(min_of, u64, {x, number(INT64_MIN)}) == x));
+  CHECK(!(f.group(min_of, u64, {x, number(INT64_MAX)}) == x));
+  const auto reaches = [&](const element& i, std::int64_t n) {
+    return f.compare(direction::ge, u64, i, number(n));
+  };
+  CHECK(reaches(c, 8) == integer(dtype::boolean, 0));
+  CHECK(!(reaches(c, INT64_MIN) == integer(dtype::boolean, 1)));
+  CHECK(!(reaches(x, INT64_MAX) == reaches(x, INT64_MIN)));
+  CHECK(!reaches(x, 5).known);
+  CHECK(reaches(c, 5) == reaches(x, 5));
+  CHECK(f.compare(direction::eq, u64, c, number(5)) == f.compare(direction::eq, u64, x, number(5)));
+  CHECK(!(f.compare(direction::eq, u64, c, number(7)) ==
+          f.compare(direction::eq, u64, x, number(7))));
+}
+
 TEST_CASE("integers wrap") {
   formulas f;
   const element i = f.index(0), k = f.index(1);

@@ -57,8 +57,8 @@ class algebra : public group_algebra {
   constexpr element convert_integer(dtype from, dtype to, const element& x) {
     if (const bounded* b = bounds_.find(x.of); b != nullptr && is_integer(to)) {
       const std::int64_t low = b->least + b->offset, high = b->greatest + b->offset;
-      if (from != dtype::u64 && low >= op::least_integer(to) && high <= op::greatest_integer(to))
-        return x;
+      const bool fits = from != dtype::u64 || b->greatest < INT64_MAX;  // see has_place
+      if (fits && low >= op::least_integer(to) && high <= op::greatest_integer(to)) return x;
     }
     return function(def<op::convert>.id, from, to, {x});
   }
@@ -97,8 +97,8 @@ class algebra : public group_algebra {
   constexpr element ge_plain(dtype t, const element& x, const element& y) {
     if (x.known && y.known) return integer(dtype::boolean, less(t, x, y) ? 0 : 1);
     if (x == y) return integer(dtype::boolean, 1);
-    if (y.known && t != dtype::u64) return reaches(t, x, y.number);
-    if (x.known && t != dtype::u64 && x.number < INT64_MAX)
+    if (y.known && has_place(t, y.number)) return reaches(t, x, y.number);
+    if (x.known && has_place(t, x.number) && x.number < INT64_MAX)
       return negated(reaches(t, y, x.number + 1));
     const bounded *b = bounds_.find(x.of), *c = bounds_.find(y.of);
     if (b != nullptr && c != nullptr && b->whole == c->whole && b->is_whole() && c->is_whole())

@@ -61,6 +61,11 @@ class integer_algebra : public choice_algebra {
   facts<bounded> bounds_;
   facts<shifted> shifts_;
 
+  /// Do bounds tell on which side of a number integers lie? (Those of u64 that an int64 does not
+  /// hold lie at its greatest.)
+  static constexpr bool has_place(dtype t, std::int64_t n) {
+    return t != dtype::u64 || (n >= 0 && n < INT64_MAX);
+  }
   static constexpr std::int64_t negative(std::int64_t n) {
     return static_cast<std::int64_t>(std::uint64_t{0} - static_cast<std::uint64_t>(n));
   }
@@ -126,16 +131,17 @@ class integer_algebra : public choice_algebra {
       const std::int64_t at = wrapped(t, wrapped_sum(n, negative(s->by)));
       return map(base, [&](const element& i) { return is_number(t, i, at); });
     }
-    if (t == dtype::u64)
+    if (!has_place(t, n))
       return function(def<op::compare>.id, t, dtype::boolean, {x, integer(t, n)}, 0);
     const element above = n == INT64_MAX ? integer(dtype::boolean, 0) : reaches(t, x, n + 1);
     return both(reaches(t, x, n), negated(above));
   }
   /// max or min of an integer and a number.
   constexpr element bounded_by(std::uint64_t op, dtype t, const element& x, std::int64_t n) {
-    if (t == dtype::u64) return function(op, t, t, {x, integer(t, n)});
+    if (!has_place(t, n)) return function(op, t, t, {x, integer(t, n)});
     return map(x, [&](const element& i) {
-      if (i.known) return integer(t, (op == def<op::maximum>.id) == (i.number > n) ? i.number : n);
+      const bool greater = i.number > n || (t == dtype::u64 && i.number < 0);
+      if (i.known) return integer(t, (op == def<op::maximum>.id) == greater ? i.number : n);
       return clamped(op, bounds_of(t, i), n);
     });
   }
