@@ -243,7 +243,8 @@ TEST_CASE("programs of the greatest sizes are partitioned, and reports say where
   };
   pt::passes on;
   on.combine_below = 1LL << 62;
-  on.place = on.share_gathers = true;
+  on.place = true;
+  on.share_gathers = true;
   const auto a = pt::partition(f, mesh, pt::schedule(BP, MP, Z3), {.passes = on});
   on.memory_bound = 1LL << 62;
   const auto b = pt::partition(f, mesh, pt::schedule(BP, Z3), {.passes = on});
