@@ -2,7 +2,8 @@
 # Eigen, xtensor and MPI appear only under run/. Headers outside the folders (partita.hpp, cpu.hpp) may include
 # anything, but partita.hpp must not lead to Eigen, xtensor or MPI. The parts of run/ have an order too: grouping and
 # memory know nothing of transports, and neither do they of the device that uses all. prove/ leads to nothing that makes
-# what it checks. What is private to a folder is in the namespace
+# what it checks. What leads to ops leads to their registry, so that a header compiles alone without warnings.
+# What is private to a folder is in the namespace
 # FOLDER_detail (to partita::nn in nn::detail).
 #
 #   cmake [-DROOT=include/partita] -P cmake/check_layers.cmake
@@ -71,6 +72,7 @@ foreach(header IN LISTS headers)
       continue()
     endif()
     list(APPEND reaches_${header} ${included})
+    list(APPEND reached_by_${included} ${header})
     if(layer EQUAL -1)
       continue()
     endif()
@@ -96,13 +98,13 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
-# Sets `seen` to the headers that some lead to, these included.
-function(find_reached)
+# Sets `seen` to the headers that some lead to (`edges`: reaches), or that lead to some (reached_by), these included.
+function(find_seen edges)
   set(queue ${ARGN})
   set(seen ${ARGN})
   while(queue)
     list(POP_FRONT queue header)
-    foreach(included IN LISTS reaches_${header})
+    foreach(included IN LISTS ${edges}_${header})
       if(NOT included IN_LIST seen)
         list(APPEND seen ${included})
         list(APPEND queue ${included})
@@ -112,7 +114,7 @@ function(find_reached)
   set(seen ${seen} PARENT_SCOPE)
 endfunction()
 
-find_reached(partita.hpp)
+find_seen(reaches partita.hpp)
 foreach(header IN LISTS seen)
   if(DEFINED heavy_${header})
     fault("partita/${header}: ${heavy_${header}}\n    partita.hpp leads to it; only cpu.hpp may")
@@ -121,10 +123,20 @@ endforeach()
 
 set(checker ${headers})
 list(FILTER checker INCLUDE REGEX "^prove/")
-find_reached(${checker})
+find_seen(reaches ${checker})
 foreach(header IN LISTS seen)
   if(header MATCHES "^(dsl|core|schedule)/|^spmd/lower")
     fault("partita/${header}\n    prove/ leads to it; it shares no code with what it checks")
+  endif()
+endforeach()
+
+# An op names others, which the registry defines all: without it Clang warns of functions that nobody defines.
+find_seen(reached_by op/registry.hpp)
+set(complete ${seen})
+find_seen(reached_by op/vocabulary.hpp)
+foreach(header IN LISTS seen)
+  if(NOT header MATCHES "^op/" AND NOT header IN_LIST complete)
+    fault("partita/${header}\n    leads to ops, but not to op/registry.hpp, which defines what they name")
   endif()
 endforeach()
 

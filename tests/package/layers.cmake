@@ -4,6 +4,9 @@ file(REMOVE_RECURSE ${WORK})
 file(WRITE ${WORK}/good/ir/shape.hpp "#include <partita/support/text.hpp>\n#include \"../support/text.hpp\"\n")
 file(WRITE ${WORK}/good/support/text.hpp "#include <string_view>\n// #include <partita/run/kernel.hpp>\n")
 file(WRITE ${WORK}/good/run/kernel.hpp "#include <Eigen/Core>\n#include <partita/ir/shape.hpp>\n")
+file(WRITE ${WORK}/good/op/vocabulary.hpp "")
+file(WRITE ${WORK}/good/op/registry.hpp "#include <partita/op/vocabulary.hpp>\n")
+file(WRITE ${WORK}/good/core/graph.hpp "#include <partita/op/registry.hpp>\n")
 file(WRITE ${WORK}/good/partita.hpp "#include <partita/ir/shape.hpp>\n")
 file(WRITE ${WORK}/good/cpu.hpp "#include <partita/run/kernel.hpp>\n")
 execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK}/good -P ${CHECK} COMMAND_ERROR_IS_FATAL ANY)
@@ -14,6 +17,11 @@ file(WRITE ${WORK}/bad/odd/x.hpp "")
 file(WRITE ${WORK}/bad/run/kernel.hpp "#include <Eigen/Core>\n#include <partita/ir/gone.hpp>\n")
 file(WRITE ${WORK}/bad/run/fusion/groups.hpp "#include <partita/run/device/frame.hpp>\n")
 file(WRITE ${WORK}/bad/run/device/frame.hpp "#include <partita/run/fusion/groups.hpp>\n")
+file(WRITE ${WORK}/bad/op/vocabulary.hpp "")
+file(WRITE ${WORK}/bad/op/add.hpp "#include <partita/op/vocabulary.hpp>\n")
+file(WRITE ${WORK}/bad/op/registry.hpp "#include <partita/op/add.hpp>\n")
+file(WRITE ${WORK}/bad/core/graph.hpp "#include <partita/op/add.hpp>\n")
+file(WRITE ${WORK}/bad/core/loops.hpp "#include <partita/core/graph.hpp>\n#include <partita/op/registry.hpp>\n")
 file(WRITE ${WORK}/bad/cpu.hpp "")
 file(WRITE ${WORK}/bad/partita.hpp "#include <partita/run/kernel.hpp>\n")
 execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${WORK}/bad -P ${CHECK}
@@ -30,7 +38,8 @@ foreach(fault IN ITEMS
     "partita/run/kernel.hpp: #include <partita/ir/gone.hpp>\n    there is no such header"
     "partita/run/kernel.hpp: #include <Eigen/Core>\n    partita.hpp leads to it"
     "partita/run/fusion/groups.hpp: #include <partita/run/device/frame.hpp>\n    run/fusion/ comes before run/device/"
-    "8 includes are against the order")
+    "partita/core/graph.hpp\n    leads to ops, but not to op/registry.hpp"
+    "9 includes are against the order")
   string(FIND "${text}" "${fault}" at)
   if(at EQUAL -1)
     message(FATAL_ERROR "not found:\n${fault}\nin:\n${text}")

@@ -7,7 +7,7 @@
 #include <partita/core/loops.hpp>
 #include <partita/core/op_order.hpp>
 #include <partita/core/uneven.hpp>
-#include <partita/op/identity.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/support/text.hpp>
 #include <partita/support/vec.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <partita/core/loops.hpp>
 #include <partita/ir/locate.hpp>
-#include <partita/op/identity.hpp>
+#include <partita/op/registry.hpp>
 
 namespace partita {
 

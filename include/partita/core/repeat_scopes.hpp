@@ -7,6 +7,7 @@
 #include <partita/ir/source_ids.hpp>
 #include <partita/ir/verify.hpp>
 #include <partita/op/optimization_barrier.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/op/reverse_mode.hpp>
 #include <partita/support/copy_names.hpp>
 #include <partita/support/place_table.hpp>

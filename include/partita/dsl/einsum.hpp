@@ -1,7 +1,7 @@
 /// einsum: sums of products in Einstein's notation, from dot_general, reduce and transpose.
 #pragma once
 
-#include <partita/op/vocabulary.hpp>
+#include <partita/op/registry.hpp>
 
 namespace partita::dsl_detail {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include <partita/ir/verify.hpp>
-#include <partita/op/identity.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/op/reverse_mode.hpp>
 #include <partita/support/copy_names.hpp>
 #include <partita/support/name_table.hpp>

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <partita/op/optimization_barrier.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/spmd/collective_fields.hpp>
 
 namespace partita {

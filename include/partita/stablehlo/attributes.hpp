@@ -5,6 +5,7 @@
 
 #include <partita/ir/dtype.hpp>
 #include <partita/op/constant.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/stablehlo/syntax.hpp>
 #include <partita/support/number_text.hpp>
 

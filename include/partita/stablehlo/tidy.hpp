@@ -5,6 +5,7 @@
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/constant.hpp>
 #include <partita/op/pad.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/op/slice.hpp>
 #include <partita/support/name_table.hpp>
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <partita/op/combine.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/prove/elements/field.hpp>
 
 namespace partita::prove_detail {

@@ -5,6 +5,7 @@
 
 #include <partita/op/call.hpp>
 #include <partita/op/case_of.hpp>
+#include <partita/op/registry.hpp>
 #include <partita/op/scan.hpp>
 #include <partita/op/while_loop.hpp>
 #include <partita/support/error.hpp>

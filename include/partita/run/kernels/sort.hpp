@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include <partita/op/registry.hpp>
 #include <partita/op/sort.hpp>
 #include <partita/run/kernels/context.hpp>
 
