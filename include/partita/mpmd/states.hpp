@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/ir/program.hpp>
+#include <partita/op/microbatch.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/support/vec.hpp>
 
