@@ -149,30 +149,6 @@ TEST_CASE("rows and batch along one axis: indices come to the rows, what they lo
   CHECK(check(windows, four, schedule(batch, rows_behind)) == moved);
 }
 
-TEST_CASE("updates of rows that are cut along their batch come to the rows") {
-  const auto p = pt::trace(descend, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
-  const auto batch = manual("M", {{"i", 0}});
-  // The indices, and what they look up; then the indices, within bounds, and the cotangents.
-  CHECK(check(p, four, schedule(batch, rows)) ==
-        pt::collectives{.all_gather = 3, .reduce_scatter = 1});
-  // Of fewer rows than indices it is their sum that is scattered.
-  const auto many =
-      pt::trace(descend, pt::input<float, 8, 4>("t"), pt::input<std::int32_t, 32>("i"));
-  CHECK(check(many, four, schedule(batch, rows)) ==
-        pt::collectives{.all_gather = 1, .reduce_scatter = 1});
-  for (const char* update : {"add", "max", "min", "multiply"}) {
-    const auto up = parse(
-        "(%i: tensor<8xi32>, %u: tensor<8x4xf32>, %t: tensor<64x4xf32>) {\n  %s = scatter(%i, %u) "
-        "{" +
-        std::string(update) +
-        "} : tensor<64x4xf32>\n  %y = add(%s, %t) : tensor<64x4xf32>\n  return %y : "
-        "tensor<64x4xf32>\n}\n");
-    CHECK(check(up, four, schedule(batch, rows)) == pt::collectives{.all_gather = 2});
-    CHECK(check(up, both, schedule(batch, rows, manual("B", {{"t", 1}}))) ==
-          pt::collectives{.all_gather = 2});
-  }
-}
-
 TEST_CASE("what is looked up is scattered, and added to other sums, before it is reduced") {
   const auto shared = pt::trace(
       [](auto t, auto u, auto i, auto j) { return pt::take<0>(t, i) + pt::take<0>(u, j); },

@@ -110,10 +110,7 @@ class layout_changes {
       if (is_done_[v] != 0) return;
       is_done_[v] = 1;
       done.push_back(v);
-      if (!finish(v)) return;
-      look_at_users(v);
-      const op_id o = c_.p.producers[v];  // (It may gather its operands in place of its sum.)
-      if (c_.p.ops[o].def->id == def<op::scatter>.id && is_changed_[o] == 0) look_at_operands(o);
+      if (finish(v)) look_at_users(v);
     };
     for (std::size_t k = 0; k < changed.size(); ++k) {
       const op_node& n = c_.p.ops[changed[k]];
@@ -137,11 +134,7 @@ class layout_changes {
     is_known_[v] = finished;
     layout have = made;
     account_.value(v, [&](const auto& f) {
-      if (finished) return have;
-      if (const auto update = spmd_detail::updated(c_, c_.p.producers[v], layouts_))
-        have = update.made;
-      else
-        have = layouts_.finish(v, made, f);
+      if (!finished) have = layouts_.finish(v, made, f);
       return have;
     });
     if (have == have_[v]) return false;
@@ -216,12 +209,6 @@ class layout_changes {
     account_.operand(place, v, [&](const auto& f) {
       if (!layouts_.stays(have, want) && !take(u.op, have, want, f) && !look_up(u, f))
         layouts_.bring(v, have, want, f);
-      if (const auto update = spmd_detail::updated(c_, u.op, layouts_)) {
-        reshard_step gather;
-        gather.what = update.operands[u.operand];
-        gather.after = update.lie[u.operand];
-        f(gather);
-      }
     });
   }
 };

@@ -1,11 +1,9 @@
-/// Lookups, and their updates, whose rows and whose batch are cut along the same axes: indices
-/// move, the table stays.
+/// Lookups whose rows and whose batch are cut along the same axes: indices move, the table stays.
 #pragma once
 
 #include <cstdint>
 
 #include <partita/op/gather.hpp>
-#include <partita/op/scatter.hpp>
 #include <partita/spmd/local_layouts.hpp>
 #include <partita/support/checked.hpp>
 
@@ -29,8 +27,7 @@ struct row_lookup {
   constexpr explicit operator bool() const { return factor >= 0; }
 };
 
-/// The dimension of `l` that the axes of `along` cut, all of one, behind those of `rest`; or
-/// no_dim.
+/// The dimension of `l` that the axes of `along` cut, all of one, behind those of `rest`; or no_dim.
 constexpr int dim_behind(const layout& l, const layout& along, layout& rest) {
   const int d = l.dim_of(along[0].axis);
   layout all;
@@ -53,8 +50,7 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
     return {};
   row_lookup found;
   layout along, kept;
-  for (const auto& e : table)
-    (want.dim_of(e.axis) == e.dim ? kept : along).push_back(e.axis, e.dim);
+  for (const auto& e : table) (want.dim_of(e.axis) == e.dim ? kept : along).push_back(e.axis, e.dim);
   layout rest;
   const int d = dim_behind(table, along, rest);
   if (!(kept == want) || d == no_dim || want.pieces(c.mesh, d) > 1 ||
@@ -87,71 +83,6 @@ constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layou
     found.indices.axes.push_back(e.axis, i);
     found.result.axes.push_back(e.axis, r);
   }
-  return found;
-}
-
-/// How updates of rows are done where what they sum up would be scattered over rows along the axes
-/// that cut the updates.
-///
-/// reduce_scatter(scatter(i, u)) => scatter to own rows(all_gather(i), all_gather(u))
-///
-/// Of n devices each sends (n - 1) times its pieces of i and u in place of (n - 1) times its piece
-/// of the rows: taken where that is less.
-struct row_update {
-  int factor = -1;         ///< over the rows; -1: the op is none of these
-  collective operands[2];  ///< gather indices and updates
-  layout lie[2];           ///< how they lie then
-  layout made;             ///< how the result lies
-  std::int64_t rows = 0;   ///< of the result
-
-  constexpr explicit operator bool() const { return factor >= 0; }
-};
-
-constexpr row_update updated(const core_program& c, op_id o, const local_layouts& layouts) {
-  const op_node& n = c.p.ops[o];
-  if (n.def->id != def<op::scatter>.id || n.operand_count != 2 ||
-      c.p.operand(o, 0) == c.p.operand(o, 1) || layouts.finished(n.result) ||
-      !c.located_of(o).empty())
-    return {};
-  row_update found;
-  collective sum;
-  int steps = 0;
-  found.made = layouts.finish(n.result, layouts.sums.made(n.result),
-                              [&](const collective& what, const layout&) {
-                                sum = what;
-                                ++steps;
-                              });
-  if (steps != 1 || sum.kind != collective::reduce_scatter) return {};
-  const layout& along = sum.axes;
-  const int d = along[0].dim;
-  layout rest;
-  if (dim_behind(found.made, along, rest) != d || rest.pieces(c.mesh, d) > 1 ||
-      c.true_shape(n.result)[d] != c.p.type(n.result).shape[d])
-    return {};
-  const factor* const factors = c.map.factors_of(o);
-  int dims[2] = {};
-  for (int k = 0; k < 2; ++k) {
-    dims[k] = dim_behind(layouts.sums.required({o, k}), along, found.lie[k]);
-    if (dims[k] == no_dim) return {};
-    found.operands[k].kind = collective::all_gather;
-    for (const auto& e : along) found.operands[k].axes.push_back(e.axis, dims[k]);
-  }
-  bool batch = false;
-  for (int f = 0; f < c.map.ops[o].count; ++f) {
-    if (factors[f].located && factors[f].result_dim == d) found.factor = f;
-    batch = batch || (factors[f].result_dim == no_dim && factors[f].combine == sum.combine &&
-                      c.map.operand_dim(factors[f], 0) == dims[0] &&
-                      c.map.operand_dim(factors[f], 1) == dims[1]);
-  }
-  const auto bytes = [&](value_id v, const layout& l) {
-    return tensor_type{c.p.type(v).element, l.local(c.p.type(v).shape, c.mesh)}.bytes();
-  };
-  if (!batch || found.factor < 0 ||
-      saturating_add(bytes(c.p.operand(o, 0), layouts.sums.required({o, 0})),
-                     bytes(c.p.operand(o, 1), layouts.sums.required({o, 1}))) >=
-          bytes(n.result, found.made))
-    return {};
-  found.rows = factors[found.factor].size;
   return found;
 }
 

@@ -171,8 +171,6 @@ class lowering {
       local_[v] = operands_[0];
     } else if (const true_taps taps(c_, o); taps.any()) {
       local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, have_[v]));
-    } else if (lower_updated(o)) {
-      return;
     } else if (!lower_located(o)) {
       append_copy(open_.back(), c_.p, o, operands_, c_.p.attrs(o));
       for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
@@ -205,52 +203,32 @@ class lowering {
   constexpr bool lower_looked_up(op_id o) {
     const op_node& n = c_.p.ops[o];
     if (!Rules::shares || n.def->id != def<op::gather>.id) return false;
-    const row_lookup found = looked_up(c_, o, rules_.layouts, [&](value_id x) { return have_[x]; });
+    const row_lookup found =
+        looked_up(c_, o, rules_.layouts, [&](value_id x) { return have_[x]; });
     if (!found) return false;
     const value_id table = c_.p.operand(o, 0), indices = c_.p.operand(o, 1), v = n.result;
+    const auto send = [&](const collective& what, value_id local, value_id of) {
+      const tensor_type from = out().type(local);
+      const value_id made =
+          append(out(), what, local, {from.element, what.after(from.shape, c_.mesh)});
+      out().ops.back().marks = n.marks;
+      note(what, collective_reason::looked_up, of, o, from.bytes());
+      return made;
+    };
     operands_.push_back(local_[table]);
-    operands_.push_back(send_for(o, found.indices, local_[indices], indices));
-    lower_rows(o, found.factor, found.rows, found.result.axes, local_type(v, found.made));
-    local_[v] = send_for(o, found.result, local_[v], v);
-    have_[v] = rules_.layouts.sums.made(v);
-    rules_.finish(*this, v);
-    return true;
-  }
-  /// Updates that come to the rows which they are of. Gives whether they are.
-  constexpr bool lower_updated(op_id o) {
-    const op_node& n = c_.p.ops[o];
-    if (!Rules::shares || n.def->id != def<op::scatter>.id) return false;
-    const row_update found = updated(c_, o, rules_.layouts);
-    if (!found) return false;
-    for (int k = 0; k < 2; ++k)
-      operands_[k] = send_for(o, found.operands[k], operands_[k], c_.p.operand(o, k));
-    have_[n.result] = found.made;
-    lower_rows(o, found.factor, found.rows, found.operands[0].axes,
-               local_type(n.result, found.made));
-    return true;
-  }
-  /// A collective in place of one of a larger table.
-  constexpr value_id send_for(op_id o, const collective& what, value_id local, value_id of) {
-    const tensor_type from = out().type(local);
-    const value_id made =
-        append(out(), what, local, {from.element, what.after(from.shape, c_.mesh)});
-    out().ops.back().marks = marks(o);
-    note(what, collective_reason::looked_up, of, o, from.bytes());
-    return made;
-  }
-  /// What an op makes of its rows that lie here, cut along these axes.
-  constexpr void lower_rows(op_id o, int factor, std::int64_t count, const layout& along,
-                            const tensor_type& made) {
+    operands_.push_back(send(found.indices, local_[indices], indices));
     located_loops rows;
-    for (const auto& e : along) rows.axes.push_back(e.axis);
-    std::int64_t pieces = 1;
-    for (int axis : rows.axes) pieces *= c_.mesh.size(axis);
-    rows.piece = {factor, count, count / pieces};
+    rows.piece = {found.factor, found.rows, found.rows / found.result.members(c_.mesh)};
+    for (const auto& e : found.result.axes) rows.axes.push_back(e.axis);
     vec<located_loops> cut;
     cut.push_back(rows);
     vec<tensor_type> results;
-    results.push_back(made);
+    results.push_back(local_type(v, found.made));
     lower_iteration(o, cut, results);
+    local_[v] = send(found.result, local_[v], v);
+    have_[v] = rules_.layouts.sums.made(v);
+    rules_.finish(*this, v);
+    return true;
   }
   constexpr void lower_parameter(op_id o) {
     const value_id v = c_.p.ops[o].result;
