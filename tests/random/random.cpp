@@ -107,7 +107,6 @@ struct statistics {
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
        bounded = 0, unbounded = 0, empty = 0, wide = 0, long_ones = 0;
-  long looked_up = 0;                    ///< tables that stay where indices come to
   long taken = 0;                        ///< slices that take elements from those who have them
   long filled = 0;                       ///< values that a pad's own value stands behind
   long became = 0;                       ///< slices that go on as pads
@@ -634,10 +633,7 @@ class check {
       seen.filled += core.inserted(o) == kind::mask && core.padding_of(o).dim < 0;
       seen.became += &core.was(o) != core.p.op(o).def;
     }
-    for (const auto& note : l.notes) {
-      seen.taken += note.reason == pt::collective_reason::taken;
-      seen.looked_up += note.reason == pt::collective_reason::looked_up;
-    }
+    for (const auto& note : l.notes) seen.taken += note.reason == pt::collective_reason::taken;
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);
     seen.wild += c_.wild;
@@ -723,8 +719,7 @@ TEST_CASE("random programs: partitioned equals source") {
             << " programs padded (" << seen.widened << " values widened, " << seen.trimmed
             << " trimmed, " << seen.masked << " masked, " << seen.filled
             << " filled with other values, " << seen.became << " slices as pads); " << seen.taken
-            << " slices that take elements of few pieces, " << seen.looked_up
-            << " tables that stay where indices come to, " << seen.schedules
+            << " slices that take elements of few pieces, " << seen.schedules
             << " schedules by name (" << seen.stepped << " in microbatches, " << seen.early
             << " with collectives beside kernels, " << seen.around << " messages around rings), "
             << seen.wild << " with floats of any value (" << seen.wild_sums
@@ -764,7 +759,6 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.filled > 0);
   CHECK(seen.became > 0);
   CHECK(seen.taken > 0);
-  CHECK(seen.looked_up > 0);
   CHECK(seen.contradictions > 0);
   long refusals = 0;
   for (const auto& [code, count] : seen.refusals) refusals += count;

@@ -115,40 +115,6 @@ TEST_CASE("a table cut over two axes, a batch of indices, windows, and index vec
   }
 }
 
-TEST_CASE("rows and batch along one axis: indices come to the rows, what they look up goes back") {
-  const auto bytes = [](const pt::partitioned& r) {
-    std::int64_t sent = 0;
-    for (const auto& note : r.notes) sent += note.bytes_sent(r.device.mesh);
-    return sent;
-  };
-  const auto p = pt::trace(look_up, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
-  const auto at_once = manual("M", {{"t", 0}, {"i", 0}});
-  const auto rows_behind = manual("M", {{"t", 0}}),
-             batch = manual("M", {{"i", 0}});
-  constexpr pt::collectives moved{.all_gather = 1, .reduce_scatter = 1};
-  CHECK(check(p, four, schedule(at_once)) == moved);
-  CHECK(check(p, four, schedule(batch, rows_behind)) == moved);
-  CHECK(check(p, both, schedule(batch, rows_behind, manual("B", {{"t", 1}}))) == moved);
-  // Two axes, the major one first.
-  CHECK(check(p, both, schedule(batch, manual("B", {{"i", 0}}), rows_behind,
-                                manual("B", {{"t", 0}}))) == moved);
-  // 3 times 2 indices of 4 bytes, and 3 times 2 rows of 16 bytes.
-  CHECK(bytes(pt::partition(p, four, schedule(at_once))) == 24 + 96);
-  // A table that is smaller than what is looked up is gathered.
-  const auto many =
-      pt::trace(look_up, pt::input<float, 8, 4>("t"), pt::input<std::int32_t, 32>("i"));
-  CHECK(check(many, four, schedule(batch, rows_behind)) == pt::collectives{.all_gather = 1});
-  // Columns of which each row looks up its own, and windows of several rows.
-  const auto along = pt::trace([](auto t, auto i) { return pt::take_along_axis<1>(t, i); },
-                               pt::input<float, 4, 64>("t"), pt::input<std::int32_t, 4, 4>("i"));
-  CHECK(check(along, four, schedule(manual("M", {{"i", 1}}), manual("M", {{"t", 1}}))) == moved);
-  const auto windows = parse(
-      "(%t: tensor<64x4xf32>, %i: tensor<4x1xi32>) {\n  %y = gather(%t, %i) {offset_dims=[1, 2], "
-      "start_index_map=[0], index_vector_dim=1, slice_sizes=[3, -1]} : tensor<4x3x4xf32>\n  return "
-      "%y : tensor<4x3x4xf32>\n}\n");
-  CHECK(check(windows, four, schedule(batch, rows_behind)) == moved);
-}
-
 TEST_CASE("what is looked up is scattered, and added to other sums, before it is reduced") {
   const auto shared = pt::trace(
       [](auto t, auto u, auto i, auto j) { return pt::take<0>(t, i) + pt::take<0>(u, j); },

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include <partita/spmd/local_layouts.hpp>
-#include <partita/spmd/looked_up.hpp>
 #include <partita/spmd/taken.hpp>
 #include <partita/support/vec.hpp>
 
@@ -183,31 +182,13 @@ class layout_changes {
     f(sum);
     return true;
   }
-  /// Does the table of a lookup stay where it is?
-  template <class F>
-  constexpr bool look_up(const use& u, const F& f) const {
-    if (u.operand != 0) return false;
-    const spmd_detail::row_lookup found =
-        spmd_detail::looked_up(c_, u.op, layouts_, [&](value_id v) { return have_[v]; });
-    if (!found) return false;
-    const auto send = [&](const collective& what, value_id of, const layout& lies) {
-      reshard_step s;
-      s.what = what;
-      s.of = of;
-      s.after = lies;
-      f(s);
-    };
-    send(found.indices, c_.p.operand(u.op, 1), found.indices_lie);
-    send(found.result, c_.p.op(u.op).result, found.made);
-    return true;
-  }
   constexpr void look_at_operand(const use& u, const layout& want) {
     const loop_view& program = layouts_.sums.view();
     const int place = program.ops[u.op].operand_begin + u.operand;
     const value_id v = program.operands[place];
     const layout& have = have_[v];
     account_.operand(place, v, [&](const auto& f) {
-      if (!layouts_.stays(have, want) && !take(u.op, have, want, f) && !look_up(u, f))
+      if (!layouts_.stays(have, want) && !take(u.op, have, want, f))
         layouts_.bring(v, have, want, f);
     });
   }

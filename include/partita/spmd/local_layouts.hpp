@@ -134,8 +134,6 @@ class local_layouts {
     return what;
   }
 
-  /// Do sums leave as pieces where that is asked for?
-  constexpr bool scatters() const { return rules_.to_reduce_scatter; }
   /// Does a value lie as it should? (Of most it is so, and nobody need call `bring`.)
   constexpr bool stays(const layout& have, const layout& want) const {
     return have.packed == want.packed && have.count == want.count &&

@@ -14,7 +14,6 @@
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/local_layouts.hpp>
-#include <partita/spmd/looked_up.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/spmd/run_passes.hpp>
 #include <partita/spmd/stationary.hpp>
@@ -156,7 +155,7 @@ class lowering {
     operands_.clear();
     const pending_sums& sums = rules_.layouts.sums;
     const value_id* const values = sums.view().operands + n.operand_begin;
-    if (lower_taken(o) || lower_looked_up(o)) return;
+    if (lower_taken(o)) return;
     const bool repeats = may_repeat(values, n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const layout want = sums.required({o, i});
@@ -196,37 +195,6 @@ class lowering {
     local_[v] = append(out(), sum, local_[v], local_type(v, have_[v]));
     out().ops.back().marks = n.marks;
     note(sum, collective_reason::taken, x, o, bytes);
-    rules_.finish(*this, v);
-    return true;
-  }
-  /// A lookup to which the indices come. Gives whether it is one.
-  constexpr bool lower_looked_up(op_id o) {
-    const op_node& n = c_.p.ops[o];
-    if (!Rules::shares || n.def->id != def<op::gather>.id) return false;
-    const row_lookup found =
-        looked_up(c_, o, rules_.layouts, [&](value_id x) { return have_[x]; });
-    if (!found) return false;
-    const value_id table = c_.p.operand(o, 0), indices = c_.p.operand(o, 1), v = n.result;
-    const auto send = [&](const collective& what, value_id local, value_id of) {
-      const tensor_type from = out().type(local);
-      const value_id made =
-          append(out(), what, local, {from.element, what.after(from.shape, c_.mesh)});
-      out().ops.back().marks = n.marks;
-      note(what, collective_reason::looked_up, of, o, from.bytes());
-      return made;
-    };
-    operands_.push_back(local_[table]);
-    operands_.push_back(send(found.indices, local_[indices], indices));
-    located_loops rows;
-    rows.piece = {found.factor, found.rows, found.rows / found.result.members(c_.mesh)};
-    for (const auto& e : found.result.axes) rows.axes.push_back(e.axis);
-    vec<located_loops> cut;
-    cut.push_back(rows);
-    vec<tensor_type> results;
-    results.push_back(local_type(v, found.made));
-    lower_iteration(o, cut, results);
-    local_[v] = send(found.result, local_[v], v);
-    have_[v] = rules_.layouts.sums.made(v);
     rules_.finish(*this, v);
     return true;
   }
