@@ -232,15 +232,19 @@ class explainer {
     if (why.empty()) return {};
     return concat(", since along dimension ", dim, ' ', why);
   }
+  /// A shift joins a value with what stands in front of it and behind it. (Ops of many operands are
+  /// not looked at for each of them.)
+  constexpr bool may_shift(op_id o) const { return c_.p.op(o).operand_count <= 3; }
   /// Does an op join a value, or make one that is joined, with 0 times others?
   constexpr text joined_with_zeros(op_id o) const {
+    if (!may_shift(o)) return {};
     for (const use& u : c_.uses(c_.p.op(o).result))
       if (const text zeros = zero_times(u.op); !zeros.empty()) return zeros;
     return zero_times(o);
   }
   /// Are values joined one of which is 0 times others? With zeros of a constant it is a shift.
   constexpr text zero_times(op_id o) const {
-    if (c_.p.op(o).def->id != def<op::concatenate>.id) return {};
+    if (c_.p.op(o).def->id != def<op::concatenate>.id || !may_shift(o)) return {};
     for (value_id v : c_.p.operands(o)) {
       const op_id q = c_.p.producer(v);
       if (c_.p.op(q).def->id != def<op::multiply>.id || !is_floating(c_.p.type(v).element))
