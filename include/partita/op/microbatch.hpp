@@ -12,6 +12,15 @@ struct crosses_iteration {
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
 };
 
+/// What crosses as it is.
+///
+/// Tile map  ([i]) -> ([i])
+struct crosses_whole : crosses_iteration<1> {
+  static constexpr void tile_map(tile_map_context& c) {
+    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
+  }
+};
+
 /// What enters an iteration: slice i of a stack (n, ...), in the call for microbatch i.
 ///
 /// Tile map  ([n, i]) -> ([i]), the stack's first dimension whole
@@ -27,54 +36,29 @@ struct microbatch_index : crosses_iteration<0> {
 };
 /// What the iteration before has left of a state, the first one what is given; the attribute is the
 /// number of the state.
-///
-/// Tile map  ([i]) -> ([i])
-struct microbatch_state : crosses_iteration<1> {
+struct microbatch_state : crosses_whole {
   static constexpr std::string_view name = "microbatch_state";
-  static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
-  }
 };
 /// What an iteration leaves of the state with this number to the next one.
-///
-/// Tile map  ([i]) -> ([i])
-struct microbatch_next : crosses_iteration<1> {
+struct microbatch_next : crosses_whole {
   static constexpr std::string_view name = "microbatch_next";
   static constexpr bool identity = true;
-  static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
-  }
 };
 /// What the last iteration leaves of a state.
-///
-/// Tile map  ([i]) -> ([i])
-struct microbatch_last : crosses_iteration<1> {
+struct microbatch_last : crosses_whole {
   static constexpr std::string_view name = "microbatch_last";
   static constexpr bool identity = true;
-  static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
-  }
 };
 /// What all iterations use, made ready in front of them: it lies as they need it.
-///
-/// Tile map  ([i]) -> ([i])
-struct microbatch_keep : crosses_iteration<1> {
+struct microbatch_keep : crosses_whole {
   static constexpr std::string_view name = "microbatch_keep";
   static constexpr bool identity = true;
-  static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
-  }
 };
 /// What leaves all iterations combined: their sum, or what the attribute (a combiner) says;
 /// `stack`: they all give the same.
-///
-/// Tile map  ([i]) -> ([i])
-struct microbatch_sum : crosses_iteration<1> {
+struct microbatch_sum : crosses_whole {
   static constexpr std::string_view name = "microbatch_sum";
   static constexpr bool identity = true;
-  static constexpr void tile_map(tile_map_context& c) {
-    for (int d = 0; d < c.result.shape.rank; ++d) c.tile(c.result.shape[d], d).operand(0, d);
-  }
 };
 /// What leaves them stacked, by their number: (n, ...).
 ///
