@@ -57,5 +57,14 @@ inline std::vector<pt::array> arguments(const pt::program& p, std::uint64_t seed
 }
 
 inline std::string str(const pt::text& t) { return std::string(t.view()); }
+/// What an error says that f throws, or "".
+inline std::string thrown(const auto& f) {
+  try {
+    f();
+  } catch (const pt::error& e) {
+    return e.what();
+  }
+  return "";
+}
 
 }  // namespace data

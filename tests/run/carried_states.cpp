@@ -31,14 +31,6 @@ void check_all(const pt::pipelined& p, const std::vector<pt::array>& x,
   CHECK(pt::equal(pt::emulate(p, pt::mesh_mode::threads, x), expected));
   CHECK(exported_check::fault_of(p) == "");
 }
-std::string refusal(auto&& f) {
-  try {
-    f();
-  } catch (const pt::error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -67,7 +59,7 @@ TEST_CASE("an order against the microbatches contradicts what they carry") {
     return std::tuple{c.transposed, -c.microbatch};
   };
   const std::string wrong =
-      refusal([&] { (void)pt::pipeline(f, cluster, last_first, {.where = stages}); });
+      data::thrown([&] { (void)pt::pipeline(f, cluster, last_first, {.where = stages}); });
   CHECK(wrong.substr(0, 44) == "O006 order: it contradicts the flow of data:");
   CHECK(wrong.find("on mesh \"m0\" waits for the result of F") != std::string::npos);
 }
@@ -113,7 +105,7 @@ TEST_CASE("what is not proved of states") {
 
 TEST_CASE("loops that cannot be the one over microbatches") {
   const pt::program f = carried::traced();
-  CHECK(refusal([&] {
+  CHECK(data::thrown([&] {
           (void)pt::pipeline(f, cluster, pt::gpipe, {.where = stages, .microbatches = 4});
         }) ==
         "O152 pipeline: scan of 6 iterations is the loop over microbatches of this step; 4 are "
@@ -128,15 +120,16 @@ TEST_CASE("loops that cannot be the one over microbatches") {
         return pt::output("y", pt::scan(body, c, xs, {.reversed = true}).first);
       },
       pt::input<double, 6, 4>("xs"), pt::input<double, 4>("c"));
-  CHECK(refusal([&] { (void)pt::pipeline(backwards, cluster, pt::gpipe, {.where = stages}); }) ==
-        "O150 pipeline: scan of 6 iterations is the loop over microbatches and runs backwards; "
-        "reverse what it slices and stacks instead");
+  CHECK(
+      data::thrown([&] { (void)pt::pipeline(backwards, cluster, pt::gpipe, {.where = stages}); }) ==
+      "O150 pipeline: scan of 6 iterations is the loop over microbatches and runs backwards; "
+      "reverse what it slices and stacks instead");
   const pt::program twice = pt::trace(
       [&](const auto& xs, const auto& c) {
         return pt::output("y", pt::scan(body, pt::scan(body, c, xs).first, xs).first);
       },
       pt::input<double, 6, 4>("xs"), pt::input<double, 4>("c"));
-  CHECK(refusal([&] {
+  CHECK(data::thrown([&] {
           (void)pt::pipeline(twice, cluster, pt::gpipe, {.where = stages});
         }).substr(0, 112) ==
         "O151 pipeline: parts stand in two loops over microbatches, scan of 6 iterations and scan "

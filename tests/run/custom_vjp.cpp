@@ -81,15 +81,6 @@ std::vector<pt::array> arguments_of(const pt::program& p) {
   }
   return list;
 }
-template <class F>
-std::string thrown(const F& f) {
-  try {
-    f();
-  } catch (const pt::error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -201,7 +192,7 @@ TEST_CASE("in loops, branches, calls and microbatches") {
 }
 
 TEST_CASE("a gradient that would be lost is a mistake") {
-  CHECK(thrown([] {
+  CHECK(data::thrown([] {
           pt::trace(
               [](auto w, auto x) {
                 return pt::grad(
@@ -219,7 +210,7 @@ TEST_CASE("a gradient that would be lost is a mistake") {
         "G005 custom_vjp: the forward function uses \"w\", tensor<4xf32>, of which a gradient is "
         "wanted, and which is no argument; pass it as one, or use stop_gradient of it");
   // Of x alone it is right, and so is what is not to be derived.
-  CHECK(thrown([] {
+  CHECK(data::thrown([] {
           pt::trace(
               [](auto w, auto x) {
                 return pt::grad(
@@ -237,7 +228,7 @@ TEST_CASE("a gradient that would be lost is a mistake") {
 }
 
 TEST_CASE("cotangents of another shape, known when the program is traced") {
-  CHECK(thrown([] {
+  CHECK(data::thrown([] {
           pt::trace(
               [](auto x) {
                 return pt::custom_vjp(

@@ -13,16 +13,6 @@ namespace pt = partita;
 
 namespace {
 
-template <class F>
-std::string thrown(const F& f) {
-  try {
-    f();
-  } catch (const pt::error& e) {
-    return e.what();
-  }
-  return "";
-}
-
 /// Two layers; `look` marks what is in between.
 template <class Look>
 pt::program two_layers(const Look& look) {
@@ -110,14 +100,14 @@ TEST_CASE("tags that the options name") {
       pt::equal(r.probe("grad.y"), data::fill({pt::dtype::f32, {10, 6}}, [](auto) { return 1; })));
   const auto p = pt::partition(f, mesh, pt::schedule(BP, MP));
   CHECK(pt::equal(pt::emulate(p, look, arguments).probe("h"), r.probe("h")));
-  CHECK(thrown([&] { (void)r.probe("z"); }) ==
+  CHECK(data::thrown([&] { (void)r.probe("z"); }) ==
         "R012 results: the run handed out no \"z\" (of loops and branches nothing is); known: h, "
         "grad.y; did you mean \"h\"?");
   const pt::run_options wrong{.probes = {"g"}};
-  CHECK(thrown([&] { pt::evaluate(f, wrong, arguments); }) ==
+  CHECK(data::thrown([&] { pt::evaluate(f, wrong, arguments); }) ==
         "R011 run: no tag outside of loops and branches is named \"g\" or lies below it; known: h, "
         "grad.y, grad.h, y; did you mean \"h\"?");
-  CHECK(thrown([&] { pt::emulate(p, wrong, arguments); }).starts_with("R011 run: "));
+  CHECK(data::thrown([&] { pt::emulate(p, wrong, arguments); }).starts_with("R011 run: "));
 }
 
 TEST_CASE("trees, several of one name, loops") {
@@ -135,7 +125,7 @@ TEST_CASE("trees, several of one name, loops") {
   CHECK(r.probe_names() ==
         std::vector<std::string>{"probe.both.0", "probe.both.1", "probe.y.0", "probe.y.1"});
   CHECK(r.probe("y.1").data<float>()[1] == 3 * 4 + 4);
-  CHECK(thrown([&] { (void)r.probe("inside"); }).starts_with("R012 "));
+  CHECK(data::thrown([&] { (void)r.probe("inside"); }).starts_with("R012 "));
   const auto p = pt::partition(f, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{"x", 0}})));
   CHECK(pt::equal(pt::emulate(p, x).probe("both.1"), r.probe("both.1")));
   CHECK(pt::equal(pt::emulate(p, x).probe("y.0"), r.probe("y.0")));
