@@ -2,7 +2,9 @@
 // ops and with their microbatches.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <string_view>
+#include <tuple>
 
 #include <partita/mpmd/print_calls.hpp>
 #include <partita/mpmd/prove_pipeline.hpp>
@@ -56,6 +58,36 @@ struct deep_pipeline {
     t = pt::simulate(p, pt::a100_80);
   }
 };
+/// A step with a loop over microbatches of its own, which carries `Count` states and as many sums.
+template <std::size_t Count>
+pt::program with_states() {
+  using row = pt::tensor<double, 4>;
+  const auto step = [](const auto& xs, const auto& given) {
+    const auto body = [](const auto& carried, const auto& x) {
+      const auto& [states, sums] = carried;
+      const auto add = [](const auto& a, const auto& b) { return a + b; };
+      auto h = x;
+      for (const auto& s : states) h = pt::named("front", add)(h, s);
+      const auto y = pt::named("back", [](const auto& v) { return pt::sum<0>(pt::tanh(v)); })(h);
+      auto next = states;
+      auto all = sums;
+      for (std::size_t i = 0; i < Count; ++i) {
+        next[i] = pt::named("back", add)(y, states[i]);
+        all[i] = sums[i] + next[i];
+      }
+      return std::pair{std::tuple{next, all}, pt::nothing{}};
+    };
+    auto zeros = given;
+    for (auto& z : zeros) z = pt::full_like(given[0], 0);
+    const auto last = pt::scan(body, std::tuple{given, zeros}, xs).first;
+    return std::tuple{pt::output("states", std::get<0>(last)),
+                      pt::output("sums", std::get<1>(last))};
+  };
+  return pt::trace(step, pt::input<double, 2, 3, 4>("xs"),
+                   pt::input("given", std::array<row, Count>{}));
+}
+pt::program of_states(int n) { return n == 40 ? with_states<40>() : with_states<160>(); }
+
 deep_pipeline of_layers(int n) { return {n, 4}; }
 deep_pipeline of_microbatches(int n) { return {4, n}; }
 deep_pipeline of_own_weights(int n) { return {n, 4, false}; }
@@ -96,4 +128,18 @@ TEST_CASE("proofs of pipelines are linear") {
   const auto is_proved = [](deep_pipeline& d) { CHECK(pt::prove(d.p).proved); };
   check_linear(200, of_layers, is_proved);  // one sum of as many gradients, from four meshes
   check_linear(100, of_microbatches, is_proved);
+}
+
+TEST_CASE("plans of a step with a loop of its own are linear in its states") {
+  const pt::topology t{{"m0", {{"B", 1}}}, {"m1", {{"B", 1}}}};
+  pt::pipeline_options options;
+  options.where.names = {{"front", "m0", 0}, {"back", "m1", 1}};
+  options.where.infer_transfers = true;
+  options.channels.capacity = pt::unbounded;
+  const auto piped = [&](const pt::program& p) {
+    return pt::pipeline(p, t, pt::one_f_one_b, options);
+  };
+  check_linear(40, of_states, [&](const pt::program& p) { CHECK(!piped(p).next_slot.empty()); });
+  // (A proof looks at the values of a unit once for each of its sums.)
+  CHECK(pt::prove(piped(of_states(160))).proved);
 }

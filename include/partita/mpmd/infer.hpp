@@ -266,12 +266,12 @@ class inference {
   vec<state_link> states_;
   constexpr void find_links() {
     const vec<value_id> next = next_states(p_);
+    if (next.empty()) return;
+    vec<op_id> last(p_.ops.size(), -1);  // by what leaves an iteration
+    for (op_id o = 0; o < p_.op_count(); ++o)
+      if (is_last_state(p_.ops[o])) last[made_by(p_.operand(o, 0))] = o;
     for (value_id v = 0; v < static_cast<value_id>(next.size()); ++v)
-      if (next[v] >= 0) states_.push_back({made_by(v), made_by(next[v])});
-    for (op_id o = 0; o < p_.op_count() && !states_.empty(); ++o)
-      if (is_last_state(p_.ops[o]))
-        for (state_link& s : states_)
-          if (made_by(p_.operand(o, 0)) == s.next) s.last = o;
+      if (next[v] >= 0) states_.push_back({made_by(v), made_by(next[v]), last[made_by(next[v])]});
   }
 
   // ---- Inputs, outputs and leaves ---------------------------------------------------------------

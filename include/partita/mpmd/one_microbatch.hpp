@@ -21,11 +21,12 @@
 
 namespace partita {
 
-/// The program of one microbatch. Values go into an iteration by microbatch_slice and
-/// microbatch_index alone or as they are, out of it by microbatch_sum and microbatch_stack alone.
+/// The program of one microbatch. Values go into an iteration by microbatch_slice, microbatch_index
+/// and microbatch_state alone or as they are, out of it by microbatch_sum, microbatch_stack and
+/// microbatch_last alone.
 struct one_microbatch {
   program p;
-  vec<char> inside;         ///< by op: does it run for each microbatch? (Those four do not.)
+  vec<char> inside;         ///< by op: does it run for each microbatch? (What crosses does not.)
   op_id own_loop = -1;      ///< the loop that the program had, or -1
   bool wrong_loop = false;  ///< is the error about that?
   std::int64_t microbatches = 1;
@@ -84,6 +85,7 @@ class loop_opener {
   vec<int> carried_;     ///< by op of the body: the carried value that it only adds to, or -1
   vec<op_id> combines_;  ///< by carried value: that op, or -1
   vec<int> uses_;        ///< by value of the body
+  vec<char> used_;       ///< by result of the loop
   std::int64_t states_ = 0;
 
   constexpr void copy_op(program_copier& copy, const program& from, op_id o) {
@@ -140,16 +142,17 @@ class loop_opener {
         cross(def<op::microbatch_next>, inner_.renamed[after(i)], body_.type(after(i)), number);
     inside_.resize(q_.ops.size() - 1, 0);
     inside_.push_back(1);
-    if (!is_used(i)) return next;
+    if (used_[i] == 0) return next;
     return cross(def<op::microbatch_last>, next, body_.type(after(i)), number);
   }
-  constexpr bool is_used(int result) const {
-    const value_id v = p_.op(loop_).result + result;
-    bool used = false;
-    for (op_id o = loop_ + 1; o < p_.op_count() && !used; ++o)
-      for (const value_id each : p_.operands(o)) used = used || each == v;
-    for (const auto& each : p_.outputs) used = used || each.value == v;
-    return used;
+  constexpr void find_used() {
+    used_.resize(body_.outputs.size(), 0);
+    const auto use = [&](value_id v) {
+      const auto i = static_cast<std::size_t>(v - p_.op(loop_).result);
+      if (v >= p_.op(loop_).result && i < used_.size()) used_[i] = 1;
+    };
+    for (const value_id v : p_.operand_list) use(v);
+    for (const auto& each : p_.outputs) use(each.value);
   }
   /// The op that combines a carried value with what an iteration adds, or -1. In a loop of the
   /// user's own nothing else may use either, and it has to start from what changes nothing.
@@ -183,7 +186,10 @@ class loop_opener {
   }
   constexpr void find_carried() {
     carried_.resize(body_.ops.size(), -1);
-    if (own_) count_uses();
+    if (own_) {
+      count_uses();
+      find_used();
+    }
     for (int i = 0; i < k_.carried; ++i) {
       combines_.push_back(combining(i));
       if (combines_[i] >= 0) carried_[combines_[i]] = i;

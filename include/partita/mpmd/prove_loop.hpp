@@ -7,6 +7,10 @@
 /// the sum of both sums.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+
 #include <partita/ir/copy.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/combine.hpp>
@@ -58,9 +62,11 @@ class summand_splitter {
   }
 
  private:
-  /// What a carried value combines: each different one once, operands in front.
+  /// What carried values combine: each different one once, operands in front.
   struct node {
+    op_id by = -1;  ///< an op that combines as it is combined
     value_id value = -1;
+    value_id start = -1;        ///< what changes nothing
     int left = -1, right = -1;  ///< of one that combines two others
     int carried = -1;           ///< of one that does not: of the loop that is written
     int stacked = -1;
@@ -73,8 +79,10 @@ class summand_splitter {
   program q_;
   program_copier outer_, inner_;
   vec<int> uses_;
+  vec<node> nodes_;
+  vec<int> node_of_;        ///< by combiner and value of the body, or -1
   vec<op_id> combines_;     ///< by carried value: the op that combines it, or -1
-  vec<vec<node>> nodes_;    ///< by carried value
+  vec<int> root_;           ///< by carried value: its node, or -1
   vec<int> carried_as_;     ///< by carried value that is not split
   vec<value_id> operands_;  ///< carried ones
 
@@ -109,31 +117,30 @@ class summand_splitter {
   }
   constexpr void split() {
     count_uses();
+    node_of_.resize(std::size(combiner_names) * body_.types.size(), -1);
     for (int i = 0; i < k_.carried; ++i) {
       combines_.push_back(combining(i));
-      nodes_.push_back({});
-      if (combines_[i] >= 0) nodes_.back() = nodes_of(i);
+      root_.push_back(combines_[i] < 0 ? -1 : add_nodes(i));
     }
     inner_.renamed[body_.inputs[0]] = parameter({dtype::i32, {}});
     for (int i = 0; i < k_.constants; ++i) take(1 + i);
     for (int i = 0; i < k_.carried; ++i)
       if (stays(i)) take(1 + k_.constants + i);
-    vec<value_id> sums;
     carried_as_.resize(static_cast<std::size_t>(k_.carried), -1);
     for (int i = 0; i < k_.carried; ++i) {
-      const value_id start = outer_.renamed[operand(k_.constants + i)];
-      if (combines_[i] < 0 && !stays(i)) {
-        carried_as_[i] = static_cast<int>(operands_.size());
-        out_.states.push_back(carried_as_[i]);
-        take(1 + k_.constants + i);
-        operands_.push_back(start);
-      }
-      for (node& n : nodes_[i])
-        if (n.left < 0) {
-          n.carried = static_cast<int>(operands_.size());
-          sums.push_back(parameter(body_.type(after(i))));
-          operands_.push_back(start);
-        }
+      if (combines_[i] >= 0 || stays(i)) continue;
+      carried_as_[i] = static_cast<int>(operands_.size());
+      out_.states.push_back(carried_as_[i]);
+      take(1 + k_.constants + i);
+      operands_.push_back(outer_.renamed[operand(k_.constants + i)]);
+    }
+    vec<value_id> sums;  // by node
+    for (node& n : nodes_) {
+      sums.push_back(-1);
+      if (n.left >= 0) continue;
+      n.carried = static_cast<int>(operands_.size());
+      sums.back() = parameter(body_.type(n.value));
+      operands_.push_back(outer_.renamed[n.start]);
     }
     for (int i = 0; i < k_.sliced; ++i) take(1 + k_.constants + k_.carried + i);
     write_body(sums);
@@ -143,63 +150,64 @@ class summand_splitter {
     const value_id v = body_.inputs[input];
     inner_.renamed[v] = parameter(body_.type(v));
   }
-  constexpr vec<node> nodes_of(int i) const {
+  constexpr int& node_of(combiner c, value_id v) {
+    return node_of_[static_cast<std::size_t>(c) * body_.types.size() + static_cast<std::size_t>(v)];
+  }
+  /// The node of what an iteration adds to a carried value.
+  constexpr int add_nodes(int i) {
     const op_id root = combines_[i];
+    const combiner c = prove_detail::combiner_of(*body_.op(root).def);
     const value_id added = body_.operand(root, body_.operand(root, 0) == before(i) ? 1 : 0);
-    vec<int> at(body_.types.size(), -1);
-    vec<node> list;
     vec<value_id> open{added};
     while (!open.empty()) {
       const value_id v = open.back();
       const op_id o = body_.producer(v);
       const bool two = body_.op(o).def->id == body_.op(root).def->id;
       bool ready = true;
-      if (two && at[v] < 0)
+      if (two && node_of(c, v) < 0)
         for (const value_id each : body_.operands(o))
-          if (at[each] < 0) {
+          if (node_of(c, each) < 0) {
             open.push_back(each);
             ready = false;
           }
       if (!ready) continue;
       open.pop_back();
-      if (at[v] >= 0) continue;
-      at[v] = static_cast<int>(list.size());
-      node n{.value = v};
+      if (node_of(c, v) >= 0) continue;
+      node n{.by = root, .value = v, .start = operand(k_.constants + i)};
       if (two) {
-        n.left = at[body_.operand(o, 0)];
-        n.right = at[body_.operand(o, 1)];
+        n.left = node_of(c, body_.operand(o, 0));
+        n.right = node_of(c, body_.operand(o, 1));
       }
-      list.push_back(n);
+      node_of(c, v) = static_cast<int>(nodes_.size());
+      nodes_.push_back(n);
     }
-    return list;
+    return node_of(c, added);
   }
   constexpr void write_body(const vec<value_id>& sums) {
+    vec<char> combines(body_.ops.size(), 0);
+    for (const op_id each : combines_)
+      if (each >= 0) combines[each] = 1;
     for (op_id o = 0; o < body_.op_count(); ++o) {
-      bool combines = body_.is(o, op_role::parameter);
-      for (const op_id each : combines_) combines = combines || each == o;
-      if (combines) continue;
+      if (combines[o] != 0 || body_.is(o, op_role::parameter)) continue;
       inner_.op(o);
       for (const auto& r : body_.regions_of(o)) q_.append_region(program(r));
     }
-    std::size_t next = 0;
-    for (int i = 0; i < k_.carried; ++i) {
+    for (int i = 0; i < k_.carried; ++i)
       if (carried_as_[i] >= 0) q_.outputs.push_back({inner_.renamed[after(i)], {}});
-      for (const node& n : nodes_[i]) {
-        if (n.left >= 0) continue;
-        const value_id both[] = {sums[next++], inner_.renamed[n.value]};
-        q_.outputs.push_back(
-            {q_.append(*body_.op(combines_[i]).def, both, {}, body_.type(after(i))), {}});
-      }
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const node& n = nodes_[i];
+      if (n.left >= 0) continue;
+      const value_id both[] = {sums[i], inner_.renamed[n.value]};
+      q_.outputs.push_back({q_.append(*body_.op(n.by).def, both, {}, body_.type(n.value)), {}});
     }
     for (int i = 0; i < k_.stacked; ++i)
       q_.outputs.push_back({inner_.renamed[body_.outputs[k_.carried + i].value], {}});
     int stacked = k_.stacked;
-    for (int i = 0; i < k_.carried; ++i)
-      for (node& n : nodes_[i]) {
-        if (body_.type(n.value).shape.rank == max_rank) continue;
-        n.stacked = stacked++;
-        q_.outputs.push_back({inner_.renamed[n.value], {}});
-      }
+    for (node& n : nodes_) {
+      if (body_.type(n.value).shape.rank == max_rank) continue;
+      n.stacked = stacked++;
+      q_.outputs.push_back({inner_.renamed[n.value], {}});
+    }
   }
   constexpr void write_loop() {
     vec<value_id> operands;
@@ -223,17 +231,19 @@ class summand_splitter {
       p.append_result(t);
     }
     p.append_region(static_cast<program&&>(q_));
+    const vec<value_id> total = totals(first);
     for (int i = 0; i < k_.carried; ++i)
       outer_.renamed[p_.op(loop_).result + i] = stays(i) ? outer_.renamed[operand(k_.constants + i)]
                                                 : combines_[i] < 0 ? first + carried_as_[i]
-                                                                   : totals(i, first);
+                                                                   : total[root_[i]];
     for (int i = 0; i < k_.stacked; ++i)
       outer_.renamed[p_.op(loop_).result + k_.carried + i] = first + carried + i;
   }
-  constexpr value_id totals(int i, value_id first) {
+  /// Of each node, behind the loop.
+  constexpr vec<value_id> totals(value_id first) {
     vec<value_id> total;
-    const op_def& d = *body_.op(combines_[i]).def;
-    for (const node& n : nodes_[i]) {
+    for (const node& n : nodes_) {
+      const op_def& d = *body_.op(n.by).def;
       if (n.left < 0) {
         total.push_back(first + n.carried);
       } else {
@@ -243,7 +253,7 @@ class summand_splitter {
       if (n.stacked >= 0)
         out_.added.push_back({prove_detail::combiner_of(d), n.stacked, total.back()});
     }
-    return total.back();
+    return total;
   }
 };
 
@@ -269,6 +279,20 @@ class source_iteration {
   using claim = prove_detail::claim;
   using claim_list = prove_detail::claim_list;
 
+ private:
+  /// Calls f(output) for those of the body that a local value may hold a piece of: the body gives
+  /// the same term, or what that is of (see find_whole).
+  template <class F>
+  constexpr void for_each_output(const claim& c, const F& f) const {
+    const int alias = w_.all.terms[c.term].alias.term;
+    for (const int t : {c.term, alias}) {
+      if (t < 0 || t >= static_cast<int>(first_output_.size())) continue;
+      for (int i = first_output_[t]; i >= 0; i = next_output_[i]) f(i);
+      if (alias == c.term) break;
+    }
+  }
+
+ public:
   constexpr source_iteration(prove_detail::workspace& w, prove_detail::source_interface& front,
                              const opened_source& source)
       : w_(w), front_(front), source_(source), k_(source.p.attrs(source.loop)) {}
@@ -277,7 +301,9 @@ class source_iteration {
   constexpr bool find() {
     for (std::size_t i = 0; i < w_.loops.size() && made_ == nullptr; ++i)
       if (w_.loops[i].p == &source_.p && w_.loops[i].op == source_.loop) made_ = &w_.loops[i];
-    return made_ != nullptr;
+    if (made_ == nullptr) return false;
+    find_outputs();
+    return true;
   }
   constexpr int states() const { return static_cast<int>(source_.states.size()); }
   constexpr value_id initial(int state) const {
@@ -323,34 +349,44 @@ class source_iteration {
   }
   /// What the last iteration leaves.
   constexpr void give_last(const claim& c, claim_list& to, value_id result) {
-    for (const int i : source_.states) give(c, i, made_->results + i, 0, to, result);
+    for_each_output(c, [&](int i) {
+      if (is_state_[i] != 0) give(c, i, made_->results + i, 0, to, result);
+    });
   }
   /// A stack of what is made of a value in each.
   constexpr void give_stack(const claim_list& inside, value_id v, claim_list& to, value_id result) {
-    for (int c = inside.first[v]; c >= 0; c = w_.claims[c].next)
-      for (int i = k_.carried; i < body().output_count(); ++i)
-        give(claim(w_.claims[c]), i, made_->results + i, 1, to, result);
+    for (int i = inside.first[v]; i >= 0; i = w_.claims[i].next) {
+      const claim c = w_.claims[i];
+      for_each_output(c, [&](int output) {
+        if (output >= k_.carried) give(c, output, made_->results + output, 1, to, result);
+      });
+    }
   }
   /// Values of a unit as all iterations combine them: what they are made of, if that is combined by
-  /// the same op.
+  /// the same op. (A list over the unit's values for each of its sums, as give_joined has.)
   constexpr claim_list totals(const program& local, const claim_list& inside, combiner combine,
                               value_id v) {
     claim_list out(local);
-    vec<char> wanted(local.types.size(), 0);
-    wanted[v] = 1;
-    const auto combines = [&](op_id o) {
-      return wanted[local.op(o).result] != 0 &&
-             prove_detail::combiner_of(*local.op(o).def) == combine;
+    const auto combines = [&](value_id of) {
+      return prove_detail::combiner_of(*local.op(local.producer(of)).def) == combine;
     };
-    for (op_id o = local.producer(v); o >= 0; --o)
-      if (combines(o))
-        for (const value_id each : local.operands(o)) wanted[each] = 1;
+    if (seen_in_.size() < local.types.size()) seen_in_.resize(local.types.size(), 0);
+    ++sum_;
+    vec<value_id> wanted;  // it, and what it combines
+    const auto want = [&](value_id each) {
+      if (seen_in_[each] == sum_) return;
+      seen_in_[each] = sum_;
+      wanted.push_back(each);
+    };
+    want(v);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      if (const op_id o = local.producer(wanted[i]); combines(wanted[i]))
+        for (const value_id each : local.operands(o)) want(each);
+    std::sort(wanted.begin(), wanted.end());
     const int lost = w_.lost;
-    for (op_id o = 0; o <= local.producer(v); ++o) {
-      for (int r = 0; r < local.op(o).result_count; ++r)
-        if (const value_id each = local.op(o).result + r; wanted[each] != 0)
-          add_total(inside, each, combine, out);
-      if (combines(o)) prove_detail::lift(w_, local, o, out);
+    for (const value_id each : wanted) {
+      add_total(inside, each, combine, out);
+      if (combines(each)) prove_detail::lift(w_, local, local.producer(each), out);
     }
     w_.lost = lost;
     return out;
@@ -362,7 +398,28 @@ class source_iteration {
   const opened_source& source_;
   const prove_detail::source_loop* made_ = nullptr;
   op::scan::counts k_;
+  vec<int> first_output_;  ///< by term: an output of the body that is it, or -1
+  vec<int> next_output_;   ///< by output: another one of the same term
+  vec<int> added_of_;      ///< by output: what it is of `added`, or -1
+  vec<char> is_state_;     ///< by output
+  vec<int> seen_in_;       ///< by value of a unit: the last sum that combines it
+  int sum_ = 0;            ///< its number
 
+  constexpr void find_outputs() {
+    const auto count = static_cast<std::size_t>(body().output_count());
+    first_output_.resize(w_.all.terms.size(), -1);
+    next_output_.resize(count, -1);
+    added_of_.resize(count, -1);
+    is_state_.resize(count, 0);
+    for (int i = body().output_count(); i-- > 0;) {
+      int& first = first_output_[made_->outputs[0][i].term];
+      next_output_[i] = first;
+      first = i;
+    }
+    for (const int i : source_.states) is_state_[i] = 1;
+    for (std::size_t i = 0; i < source_.added.size(); ++i)
+      added_of_[k_.carried + source_.added[i].stacked] = static_cast<int>(i);
+  }
   constexpr value_id operand(int i) const { return source_.p.operand(source_.loop, i); }
   constexpr const program& body() const { return source_.p.region(source_.loop, 0); }
   constexpr void enter(const claim& whole, const layout& lies, const shape& local,
@@ -401,16 +458,16 @@ class source_iteration {
       const claim c = w_.claims[i];
       if (w_.is_identity(c, combine)) w_.add(to, v, claim(c));
       if (c.sums.any() && c.sums.combine != combine) continue;
-      for (const added_value& a : source_.added) {
-        const int output = k_.carried + a.stacked;
-        if (a.combine != combine || (combine != combiner::add && scale_of(c, output) != 1))
-          continue;
+      for_each_output(c, [&](int output) {
+        if (added_of_[output] < 0) return;
+        const added_value& a = source_.added[added_of_[output]];
+        if (a.combine != combine || (combine != combiner::add && scale_of(c, output) != 1)) return;
         const claim_list& known = front_.known();
         for (int t = known.first[a.total]; t >= 0; t = w_.claims[t].next)
           if (const claim total = w_.claims[t];
               !total.sums.any() && total.view == w_.all.terms[total.term].own)
             give(c, output, total.term, 0, to, v, total.scale);
-      }
+      });
     }
   }
 };
