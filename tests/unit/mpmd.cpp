@@ -325,11 +325,12 @@ TEST_CASE("a loop runs on one mesh") {
             x);
       },
       "x");
-  CHECK(refusal(p, {.names = {{"layers.0", "m0"}, {"layers.1", "m1"}}}) ==
-        "O109 mpmd: scan has \"layers.0\" on mesh \"m0\" and \"layers.1\" on mesh \"m1\" in it; it "
-        "runs on one mesh: unroll it (in C++ a for statement with named(...), in JAX "
-        "lax.scan(..., unroll=True)), assign both to one mesh, or, in a pipeline whose microbatches "
-        "its iterations are, leave .batch out");
+  CHECK(
+      refusal(p, {.names = {{"layers.0", "m0"}, {"layers.1", "m1"}}}) ==
+      "O109 mpmd: scan has \"layers.0\" on mesh \"m0\" and \"layers.1\" on mesh \"m1\" in it; it "
+      "runs on one mesh: unroll it (in C++ a for statement with named(...), in JAX "
+      "lax.scan(..., unroll=True)), assign both to one mesh, or, in a pipeline whose microbatches "
+      "its iterations are, leave .batch out");
   CHECK(cut(pt::to_mpmd(p, three, {.names = {{"layers", "m1"}}})) == "layers.0@m1: scan");
   const auto rolled = traced(
       [](auto x) {

@@ -100,7 +100,6 @@ constexpr halo_cut stretch_halo(const op_def& def, const factor_table& map, cons
   return ask_for_halo(def.stretch, map, f, 1, types, result, attrs, grown);
 }
 
-
 /// Positions that a factor with a halo reduces, of which some lie behind the end of a padded
 /// dimension: those of the last operand that it slices. See op_def::narrow.
 struct padded_taps {

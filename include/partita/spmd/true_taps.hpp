@@ -20,8 +20,8 @@ namespace partita::spmd_detail {
 /// Of `size` taps in blocks some devices have all of a block, at most one has the first r =
 /// size mod block, the others have none:
 ///
-///     f(x, w)  =>  select(start < size, f(x, w[:r]), 0) + select(start + block <= size, f(x,
-///     w[r:]), 0)
+///     f(x, w)  =>  select(start < size, f(x, w[:r]), 0)
+///                + select(start + block <= size, f(x, w[r:]), 0)
 ///
 /// Taps that no device cuts are `size`. Without taps behind an end it is the op.
 class true_taps {
