@@ -300,6 +300,26 @@ TEST_CASE("loops that run nobody knows how often") {
   CHECK(run("2") == element_verdict::not_known);
 }
 
+TEST_CASE("what claims prove is not run on elements") {
+  const auto of = [](const std::string& n, const std::string& mesh, const std::string& product) {
+    const std::string w = "tensor<99x99xf32>", t = "tensor<" + n + "xf32>";
+    return "func @main(%w: " + w + ", %x: " + t + ", %y: " + t + ")" + mesh +
+           "  %v = matmul(%w, %w) : " + w + "\n  %s = add(%x, %y) : " + t + "\n" + product +
+           "  return %v, %z : " + w + ", " + t + "\n}\n";
+  };
+  const auto verdict = [&](const std::string& other) {
+    return verdict_on(of("4", " {\n", "  %z = multiply(%s, %x) : tensor<4xf32>\n"),
+                      of("2", on_two,
+                         "  %a = multiply(%x, %x) : tensor<2xf32>\n  %b = multiply(" + other +
+                             ") : tensor<2xf32>\n  %z = add(%a, %b) : tensor<2xf32>\n"),
+                      {-1, 0, 0}, {-1, 0}, {.most_elements = 50'000});
+  };
+  CHECK(verdict("%x, %y").by_elements);
+  CHECK(!verdict("%y, %y").proved);
+  CHECK(verdict("%y, %y").error.message.view().find("element [0] of output \"z\"") !=
+        std::string_view::npos);
+}
+
 TEST_CASE("more elements than allowed") {
   const std::string source =
       "func @main(%x: tensor<4xf32>) {\n"

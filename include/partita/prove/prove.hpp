@@ -24,9 +24,10 @@ struct prove_options {
   /// Steps after which it gives up (Q008): an op that is looked at, a choice among what is known of
   /// its operands, an op of the source that it is compared with. The same everywhere.
   std::int64_t most_steps = off;
-  /// Where claims do not tell, programs are run on formulas, element by element: as long as both on
-  /// all devices have no more elements and products of elements; 0: never.
-  std::int64_t most_elements = 5'000'000;
+  /// Outputs of which claims do not tell are computed on formulas, element by element: as long as
+  /// both programs on all devices have no more elements and products of elements; 0: never.
+  /// (25 million take about a second.)
+  std::int64_t most_elements = 25'000'000;
   /// The same in constant evaluation: 50,000 take 2 to 4 seconds and up to 0.5 GiB.
   std::int64_t most_elements_in_constants = 50'000;
 };
@@ -42,7 +43,8 @@ class checker {
         front_(work_, source),
         of_local_(d.local) {}
 
-  constexpr verdict run() {
+  /// `open`: the outputs that are not proved, if any.
+  constexpr verdict run(vec<int>& open) {
     verdict v;
     v.error = given(source_, d_).check();
     if (v.error) return v;
@@ -53,7 +55,9 @@ class checker {
     front_.define();
     lift_all(work_, d_.local, of_local_);
     if (work_.stopped()) v.error.record("Q008", describe_stop(work_));
-    for (int i = 0; i < source_.output_count() && !v.error; ++i) check_output(i, v.error);
+    for (int i = 0; i < source_.output_count() && !v.error; ++i)
+      if (!is_output(i)) open.push_back(i);
+    if (!open.empty()) describe(open[0], v.error);
     v.proved = !v.error;
     return v;
   }
@@ -65,9 +69,13 @@ class checker {
   source_interface front_;
   claim_list of_local_;
 
-  constexpr void check_output(int i, failure& f) {
+  constexpr bool is_output(int i) {
     const value_id local = d_.local.outputs[i].value;
-    if (front_.is_output(i, d_.outputs[i], d_.local.type(local).shape, of_local_, local)) return;
+    return front_.is_output(i, d_.outputs[i], d_.local.type(local).shape, of_local_, local);
+  }
+  /// Why an output is not proved.
+  constexpr void describe(int i, failure& f) {
+    const value_id local = d_.local.outputs[i].value;
     blame_part(work_, d_.local, local, of_local_);
     if (work_.lost >= 0)
       return f.record(code_of_lost(work_), "prove: ", describe_lost(work_, d_.mesh));
@@ -83,14 +91,14 @@ class checker {
   }
 };
 
-/// What was not proved is tried element by element, if it fits together.
-constexpr void try_elements(const program& source, const device_program& d, std::int64_t most,
-                            verdict& v) {
+/// What was not proved, the outputs `open`, is tried element by element, if it fits together.
+constexpr void try_elements(const program& source, const device_program& d, const vec<int>& open,
+                            std::int64_t most, verdict& v) {
   const std::string_view said = v.error.message.view();
   if (most <= 0 ||
       (!said.starts_with("Q003") && !said.starts_with("Q004") && !said.starts_with("Q009")))
     return;
-  element_verdict e = prove_by_elements(source, d, most);
+  element_verdict e = element_checker(source, d, open, most).check();
   v.by_elements = v.proved = e.kind == element_verdict::proved;
   if (v.proved) {
     v.error = {};
@@ -102,7 +110,7 @@ constexpr void try_elements(const program& source, const device_program& d, std:
   } else if (e.kind == element_verdict::differs) {
     if (!std::is_constant_evaluated()) {  // once more, with words
       formula_words words;
-      e = element_checker(source, d, most, &words).check();
+      e = element_checker(source, d, open, most, &words).check();
     }
     v.error.set(concat(v.error.message, "; formulas first differ at ",
                        element_text(source, d.mesh, e), e.formulas.empty() ? "" : ": it is ",
@@ -124,10 +132,11 @@ constexpr void try_elements(const program& source, const device_program& d, std:
 ///           than allowed, Q009 the first local op that makes nothing of the source has no tile map
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
-  verdict v = prove_detail::checker(source, local, options.most_steps).run();
+  vec<int> open;
+  verdict v = prove_detail::checker(source, local, options.most_steps).run(open);
   if (!v.proved)
     prove_detail::try_elements(
-        source, local,
+        source, local, open,
         std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements,
         v);
   return v;

@@ -7,6 +7,7 @@
 #include <partita/prove/elements/lookups.hpp>
 #include <partita/prove/elements/movement.hpp>
 #include <partita/prove/elements/order.hpp>
+#include <partita/prove/needed.hpp>
 
 namespace partita::prove_detail {
 
@@ -19,16 +20,27 @@ class element_interpreter {
   constexpr bool stopped() const { return stopped_ || too_large(); }
   constexpr bool too_large() const { return a_.is_over(); }
 
-  /// What a program makes of its inputs; nothing if it stopped.
-  constexpr vec<tensors> run(const program& p, const vec<tensors>& inputs) {
+  /// What a program makes of its inputs; nothing if it stopped. `wanted`: the outputs that are
+  /// asked for, in this order, and nothing else is made; all if there is no list.
+  constexpr vec<tensors> run(const program& p, const vec<tensors>& inputs,
+                             const vec<int>* wanted = nullptr) {
+    vec<value_id> outputs;
+    for (int i = 0; wanted == nullptr && i < p.output_count(); ++i)
+      outputs.push_back(p.outputs[i].value);
+    for (std::size_t i = 0; wanted != nullptr && i < wanted->size(); ++i)
+      outputs.push_back(p.outputs[(*wanted)[i]].value);
+    vec<char> needed(p.ops.size(), 0);
+    for (const value_id v : outputs) needed[p.producer(v)] = 1;
+    need_operands(p, needed);
     vec<tensors> values;
     values.resize(p.types.size());
-    for (int i = 0; i < p.input_count(); ++i) values[p.inputs[i]] = inputs[i];
+    for (int i = 0; i < p.input_count(); ++i)
+      if (needed[p.producer(p.inputs[i])] != 0) values[p.inputs[i]] = inputs[i];
     for (op_id o = 0; o < p.op_count() && !stopped(); ++o)
-      if (!p.is(o, op_role::parameter)) run(p, o, values);
+      if (needed[o] != 0 && !p.is(o, op_role::parameter)) run(p, o, values);
     vec<tensors> made;
-    for (int i = 0; i < p.output_count() && !stopped(); ++i)
-      made.push_back(values[p.outputs[i].value]);
+    for (std::size_t i = 0; i < outputs.size() && !stopped(); ++i)
+      made.push_back(values[outputs[i]]);
     return made;
   }
 
