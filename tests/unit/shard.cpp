@@ -84,7 +84,14 @@ TEST_CASE("mistakes in layouts") {
   CHECK(mistake(pt::shard({{"x", {"Q"}}})).substr(0, 4) == "S001");
   CHECK(mistake(pt::shard({{"x", {"B", {}, "M"}}}, "L")) ==
         "S034 shard \"L\": \"x\" [16, 8] is given the axes of 3 dimensions; it has 2");
-  CHECK(mistake(pt::shard({{"x", {"B", "B"}}})).substr(0, 4) == "S004");
+  CHECK(
+      mistake(pt::shard({{"x", {"B", "B"}}}, "L")) ==
+      "S004 shard \"L\": \"x\" is given axis \"B\" twice, for dimensions 0 and 1; leave out one of "
+      "the two");
+  CHECK(
+      mistake(pt::shard({{"x", {{"M", "B", "B"}}}}, "L")) ==
+      "S004 shard \"L\": \"x\" is given axis \"B\" twice, for dimensions 0 and 0; leave out one of "
+      "the two");
   CHECK(mistake(pt::shard({{"w", {{"B", "M"}, "B"}}})).substr(0, 4) == "S004");
   CHECK(mistake(pt::shard({{"z", {"B"}}}, "L")).substr(0, 53) ==
         "S006 shard \"L\": no input, tag or output is named \"z\" ");

@@ -124,11 +124,17 @@ struct sharding_at_once {
   }
 
  private:
-  /// Errors    S033 more axes than a mesh has
+  /// Errors    S033 more axes than a mesh has, S004 an axis twice
   constexpr void check(tactic_context& c, const kept_shard_entry& e) const {
     if (e.count > max_axes)
       c.error.record("S033", "shard \"", name_, "\": \"", e.name.view(), "\" is given more than ",
                      max_axes, " axes, which is what a mesh may have");
+    for (int i = 1; i < e.count && !c.error; ++i)
+      for (int before = 0; before < i && !c.error; ++before)
+        if (e.axes[i] == e.axes[before])
+          c.error.record("S004", "shard \"", name_, "\": \"", e.name.view(), "\" is given axis \"",
+                         e.axes[i], "\" twice, for dimensions ", e.dims[before], " and ", e.dims[i],
+                         "; leave out one of the two");
   }
   constexpr void place(tactic_context& c, const selected_value& v,
                        const kept_shard_entry& e) const {
