@@ -92,7 +92,7 @@ inline reference reference_of(const random_test::test_case& c) {
 
 /// The case's actions, with passes that the seed draws.
 inline pt::device_program by_actions(const random_test::test_case& c, random& r) {
-  pt::core_program core(c.p, c.mesh);
+  pt::core_program core(c.p, c.mesh, random_test::some_core_options(c));
   for (const auto& tactic : c.tactics) {
     for (const auto& a : tactic)
       if (a.possible(c.mesh)) (void)random_test::apply(core, a);

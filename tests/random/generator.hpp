@@ -6,6 +6,7 @@
 
 #include "control.hpp"
 #include "heavy.hpp"
+#include "lookup.hpp"
 #include "test_case.hpp"
 
 namespace random_test {
@@ -96,6 +97,7 @@ class generator {
   explicit generator(std::uint64_t seed) : state_{random{seed * 0x9e3779b9u + 12345}} {
     case_.seed = seed;
     case_.heavy = seed % 7 == 3;  // (No draw of its own: the other cases stay what they are.)
+    case_.looks_up = !case_.heavy && seed % 13 == 5;
   }
 
   /// Few ops of floats of any value, any of whose dimensions are padded.
@@ -138,6 +140,8 @@ class generator {
     state_.empties = r_.one_in(8);
     if (case_.heavy)
       heavy_ops(w);
+    else if (case_.looks_up)
+      lookup_ops(w);
     else
       any_ops(w, plain);
     outputs(w);
@@ -150,6 +154,10 @@ class generator {
     if (r_.one_in(2)) tidy();
     if (case_.heavy) {
       draw_heavy_tactics(case_, r_);
+      return case_;
+    }
+    if (case_.looks_up) {
+      draw_lookup_tactics(case_, r_);
       return case_;
     }
     mesh();
@@ -180,6 +188,12 @@ class generator {
   /// Layers, and mostly a few ops behind them.
   void heavy_ops(writer& w) {
     draw_heavy_layers(w);
+    if (!r_.one_in(3)) draw_ops(w, w.emitted + r_.in(1, 4), 40);
+  }
+
+  /// A lookup or an update, and mostly a few ops behind it.
+  void lookup_ops(writer& w) {
+    draw_lookups(w);
     if (!r_.one_in(3)) draw_ops(w, w.emitted + r_.in(1, 4), 40);
   }
 

@@ -107,6 +107,7 @@ struct statistics {
   long widened = 0, trimmed = 0, masked = 0;
   long schedules = 0, stepped = 0, around = 0, early = 0, wild = 0, wild_sums = 0, real = 0,
        bounded = 0, unbounded = 0, empty = 0, wide = 0, long_ones = 0;
+  long looked_up = 0;                    ///< tables that stay where indices come to
   long taken = 0;                        ///< slices that take elements from those who have them
   long filled = 0;                       ///< values that a pad's own value stands behind
   long became = 0;                       ///< slices that go on as pads
@@ -183,7 +184,7 @@ class check {
         !check_text(c_.p, nullptr, "source") || !check_text(tidy, nullptr, "tidy"))
       return;
 
-    pt::core_program core(c_.p, c_.mesh);
+    pt::core_program core(c_.p, c_.mesh, some_core_options(c_));
     pt::collective_counter counter(core, {});
     std::vector<std::vector<random_action>> done(c_.tactics.size());
     for (std::size_t t = 0; t < c_.tactics.size(); ++t) {
@@ -342,12 +343,13 @@ class check {
   bool check_replay(const pt::core_program& core,
                     const std::vector<std::vector<random_action>>& done, const pt::lowered& l) {
     const auto loops = pt::print_core(core);
-    pt::core_program again(c_.p, c_.mesh);
+    pt::core_program again(c_.p, c_.mesh, some_core_options(c_));
     if (!good(pt::replay(again, c_.p, pt::print_actions(core, c_.p).view()), "replay"))
       return false;
     if (!(pt::print_core(again) == loops)) return fail("replay gives other loops");
     if (done.size() == 1) {
-      const auto p = pt::partition(c_.p, c_.mesh, pt::schedule(listed_tactic{&done[0]}));
+      const auto p = pt::partition(c_.p, c_.mesh, pt::schedule(listed_tactic{&done[0]}),
+                                   {.passes = {.stationary_rows = core.keeps_rows()}});
       if (!(pt::print_core(p.core) == loops)) return fail("partition gives other loops");
       if (!(pt::print(p.device) == pt::print(l.device)))
         return fail("partition gives another program");
@@ -380,7 +382,7 @@ class check {
     if (!good(pt::verify(work.p), "microbatches") || !check_text(work.p, nullptr, "microbatches") ||
         !compare(pt::evaluate(work.p, inputs_), "microbatches"))
       return false;
-    pt::core_program core(work.p, c_.mesh);
+    pt::core_program core(work.p, c_.mesh, some_core_options(c_));
     for (value_id v : core.p.inputs) {
       const int rank = core.p.type(v).shape.rank;
       if (rank > 0 && c_.mesh.rank > 0)
@@ -437,7 +439,7 @@ class check {
     if (!good(pt::verify(work.p), "remat") || !check_text(work.p, nullptr, "remat") ||
         !compare(pt::evaluate(work.p, inputs_), "remat"))
       return false;
-    pt::core_program core(work.p, c_.mesh);
+    pt::core_program core(work.p, c_.mesh, some_core_options(c_));
     for (value_id v : core.p.inputs) {
       const int rank = core.p.type(v).shape.rank;
       if (rank > 0 && c_.mesh.rank > 0)
@@ -600,7 +602,7 @@ class check {
     return gathers == (q.collectives.all_gather > 0) || fail("diff of all_gathers\n" + other);
   }
   bool check_log(const pt::partitioned& q) {
-    pt::core_program again(q.sharded(), c_.mesh);
+    pt::core_program again(q.sharded(), c_.mesh, q.passes.core());
     const pt::text log = pt::print_actions(q.core, q.sharded());
     return good(pt::replay(again, q.sharded(), log.view()), "replay of a schedule") &&
            (pt::print_core(again) == pt::print_core(q.core) ||
@@ -633,7 +635,10 @@ class check {
       seen.filled += core.inserted(o) == kind::mask && core.padding_of(o).dim < 0;
       seen.became += &core.was(o) != core.p.op(o).def;
     }
-    for (const auto& note : l.notes) seen.taken += note.reason == pt::collective_reason::taken;
+    for (const auto& note : l.notes) {
+      seen.taken += note.reason == pt::collective_reason::taken;
+      seen.looked_up += note.reason == pt::collective_reason::looked_up;
+    }
     seen.conflicts += static_cast<long>(core.conflicts.size());
     seen.add(c_.p);
     seen.wild += c_.wild;
@@ -682,7 +687,7 @@ void check_seed(std::uint64_t seed, int& failures) {
   });
   FAIL_CHECK("PARTITA_RANDOM_SEED=", seed, "\n", problem, "\nreduced: ", wrong(small), "\n",
              describe(small), "loops:\n", [&] {
-               pt::core_program core(small.p, small.mesh);
+               pt::core_program core(small.p, small.mesh, some_core_options(small));
                for (const auto& t : small.tactics) {
                  for (const auto& a : t)
                    if (a.possible(small.mesh)) (void)apply(core, a);
@@ -719,7 +724,8 @@ TEST_CASE("random programs: partitioned equals source") {
             << " programs padded (" << seen.widened << " values widened, " << seen.trimmed
             << " trimmed, " << seen.masked << " masked, " << seen.filled
             << " filled with other values, " << seen.became << " slices as pads); " << seen.taken
-            << " slices that take elements of few pieces, " << seen.schedules
+            << " slices that take elements of few pieces, " << seen.looked_up
+            << " tables that stay where indices come to, " << seen.schedules
             << " schedules by name (" << seen.stepped << " in microbatches, " << seen.early
             << " with collectives beside kernels, " << seen.around << " messages around rings), "
             << seen.wild << " with floats of any value (" << seen.wild_sums
@@ -759,6 +765,7 @@ TEST_CASE("random programs: partitioned equals source") {
   CHECK(seen.filled > 0);
   CHECK(seen.became > 0);
   CHECK(seen.taken > 0);
+  CHECK(seen.looked_up > 0);
   CHECK(seen.contradictions > 0);
   long refusals = 0;
   for (const auto& [code, count] : seen.refusals) refusals += count;

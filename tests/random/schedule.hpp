@@ -142,7 +142,8 @@ inline std::vector<random_tactic> draw_heavy_schedule(const pt::program& p, cons
   return list;
 }
 inline std::vector<random_tactic> draw_schedule(const test_case& c, random& r) {
-  return c.heavy ? draw_heavy_schedule(c.p, c.mesh, r) : draw_schedule(c.p, c.mesh, r);
+  return c.heavy || c.looks_up ? draw_heavy_schedule(c.p, c.mesh, r)
+                               : draw_schedule(c.p, c.mesh, r);
 }
 
 /// passes::stationary_above: always of few bytes where weights are large.
@@ -156,6 +157,11 @@ inline pt::shared_uses some_shared_uses(random& r) {
                                        uses::all,  uses::all,   uses::all};
   return kinds[r.in(0, 5)];
 }
+/// What a core program knows of passes: of every third case that rows of lookups stay, of most
+/// of those that begin with one.
+inline pt::core_options some_core_options(const test_case& c) {
+  return {.stationary_rows = c.looks_up ? c.seed % 4 != 0 : c.seed % 3 == 0};
+}
 /// Passes over collectives.
 inline pt::passes some_passes(const test_case& c, random& r) {
   pt::passes on;
@@ -163,6 +169,7 @@ inline pt::passes some_passes(const test_case& c, random& r) {
   on.share_gathers = some_shared_uses(r);
   if (r.one_in(2)) on.combine_below = r.in(1, 400);
   on.stationary_above = draw_stationary(c, r);
+  on.stationary_rows = c.looks_up || r.one_in(3);
   return on;
 }
 

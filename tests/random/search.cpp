@@ -19,7 +19,7 @@ struct searched {
   pt::vec<int> axes;
   pt::machine on = pt::a100_80;
 
-  explicit searched(const test_case& c) : core(c.p, c.mesh) {
+  explicit searched(const test_case& c) : core(c.p, c.mesh, some_core_options(c)) {
     core.start_tactic("search");
     core.propagate();
     pt::failure f;

@@ -28,9 +28,10 @@ struct test_case {
   std::vector<value_info> info;  ///< by value of `p`
   pt::mesh mesh;
   std::vector<std::vector<random_action>> tactics;
-  bool wild = false;   ///< are floats of any value? Then results have equal bits.
-  bool real = false;   ///< are floats real? Then an analysis says how much results may differ.
-  bool heavy = false;  ///< are weights larger than what goes through them? (See heavy.hpp.)
+  bool wild = false;      ///< are floats of any value? Then results have equal bits.
+  bool real = false;      ///< are floats real? Then an analysis says how much results may differ.
+  bool heavy = false;     ///< are weights larger than what goes through them? (See heavy.hpp.)
+  bool looks_up = false;  ///< does it start with a lookup of few rows? (See lookup.hpp.)
 };
 
 /// Any float: special ones, denormals, those that overflow in products.
@@ -141,6 +142,7 @@ class rebuilder {
     result.wild = c.wild;
     result.real = c.real;
     result.heavy = c.heavy;
+    result.looks_up = c.looks_up;
     result.p = rebuilt(c.p, {}, {}, &c.info);
     std::map<nested_value, value_id> flat;
     const auto after = flat_values(result.p), before = flat_values(c.p);

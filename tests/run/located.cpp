@@ -36,9 +36,10 @@ std::vector<pt::array> arguments(const pt::program& p) {
   return list;
 }
 /// What it computes equals the source, and is proved to; gives its collectives.
-pt::collectives check(const pt::program& p, const pt::mesh& mesh, const auto& tactics) {
+pt::collectives check(const pt::program& p, const pt::mesh& mesh, const auto& tactics,
+                      const pt::passes& on = {}) {
   const auto in = arguments(p);
-  const auto r = pt::partition(p, mesh, tactics);
+  const auto r = pt::partition(p, mesh, tactics, {.passes = on});
   const auto whole = pt::evaluate(p, in);
   CHECK_MESSAGE((pt::equal(pt::emulate(r, in), whole) && pt::equal(pt::temporal(r, in), whole)),
                 str(pt::print_core(r.core)), str(pt::print(r.device)));
@@ -51,6 +52,7 @@ std::string type(const std::string& shape, dtype t) {
   return "tensor<" + shape + std::string(pt::name_of(t)) + ">";
 }
 
+constexpr pt::passes keep{.stationary_rows = true};
 constexpr auto rows = manual("M", {{"t", 0}}, "rows");
 constexpr auto look_up = [](auto t, auto i) { return pt::take<0>(t, i); };
 constexpr auto descend = [](auto t, auto i) {
@@ -113,6 +115,91 @@ TEST_CASE("a table cut over two axes, a batch of indices, windows, and index vec
               result + "\n  return %y : " + result + "\n}\n");
     CHECK(check(vectors, four, schedule(rows)) == pt::collectives{.all_reduce = 1});
   }
+}
+
+TEST_CASE("rows and batch along one axis: indices come to the rows, what they look up goes back") {
+  const auto bytes = [](const pt::partitioned& r) {
+    std::int64_t sent = 0;
+    for (const auto& note : r.notes) sent += note.bytes_sent(r.device.mesh);
+    return sent;
+  };
+  const auto p = pt::trace(look_up, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
+  const auto at_once = manual("M", {{"t", 0}, {"i", 0}});
+  const auto rows_behind = manual("M", {{"t", 0}}), batch = manual("M", {{"i", 0}});
+  constexpr pt::collectives moved{.all_gather = 1, .reduce_scatter = 1};
+  CHECK(check(p, four, schedule(at_once), keep) == moved);
+  CHECK(check(p, four, schedule(batch, rows_behind), keep) == moved);
+  CHECK(check(p, both, schedule(batch, rows_behind, manual("B", {{"t", 1}})), keep) == moved);
+  // Two axes, the major one first.
+  CHECK(check(p, both,
+              schedule(batch, manual("B", {{"i", 0}}), rows_behind, manual("B", {{"t", 0}})),
+              keep) == moved);
+  // 3 times 2 indices of 4 bytes, and 3 times 2 rows of 16 bytes.
+  CHECK(bytes(pt::partition(p, four, schedule(at_once), {.passes = keep})) == 24 + 96);
+  // A table that is smaller than what is looked up is gathered.
+  const auto many =
+      pt::trace(look_up, pt::input<float, 8, 4>("t"), pt::input<std::int32_t, 32>("i"));
+  CHECK(check(many, four, schedule(batch, rows_behind), keep) == pt::collectives{.all_gather = 1});
+  // Columns of which each row looks up its own, and windows of several rows.
+  const auto along = pt::trace([](auto t, auto i) { return pt::take_along_axis<1>(t, i); },
+                               pt::input<float, 4, 64>("t"), pt::input<std::int32_t, 4, 4>("i"));
+  CHECK(check(along, four, schedule(manual("M", {{"i", 1}}), manual("M", {{"t", 1}})), keep) ==
+        moved);
+  const auto windows = parse(
+      "(%t: tensor<64x4xf32>, %i: tensor<4x1xi32>) {\n  %y = gather(%t, %i) {offset_dims=[1, 2], "
+      "start_index_map=[0], index_vector_dim=1, slice_sizes=[3, -1]} : tensor<4x3x4xf32>\n  return "
+      "%y : tensor<4x3x4xf32>\n}\n");
+  CHECK(check(windows, four, schedule(batch, rows_behind), keep) == moved);
+}
+
+TEST_CASE("updates of rows that are cut along their batch come to the rows") {
+  const auto p = pt::trace(descend, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
+  const auto batch = manual("M", {{"i", 0}});
+  // The indices, and what they look up; then the indices, within bounds, and the cotangents.
+  CHECK(check(p, four, schedule(batch, rows), keep) ==
+        pt::collectives{.all_gather = 3, .reduce_scatter = 1});
+  // Of fewer rows than indices it is their sum that is scattered.
+  const auto many =
+      pt::trace(descend, pt::input<float, 8, 4>("t"), pt::input<std::int32_t, 32>("i"));
+  CHECK(check(many, four, schedule(batch, rows), keep) ==
+        pt::collectives{.all_gather = 1, .reduce_scatter = 1});
+  for (const char* update : {"add", "max", "min", "multiply"}) {
+    const auto up = parse(
+        "(%i: tensor<8xi32>, %u: tensor<8x4xf32>, %t: tensor<64x4xf32>) {\n  %s = scatter(%i, %u) "
+        "{" +
+        std::string(update) +
+        "} : tensor<64x4xf32>\n  %y = add(%s, %t) : tensor<64x4xf32>\n  return %y : "
+        "tensor<64x4xf32>\n}\n");
+    CHECK(check(up, four, schedule(batch, rows), keep) == pt::collectives{.all_gather = 2});
+    CHECK(check(up, both, schedule(batch, rows, manual("B", {{"t", 1}})), keep) ==
+          pt::collectives{.all_gather = 2});
+  }
+}
+
+TEST_CASE("rows that stay are an option, which the report recommends with the bytes it saves") {
+  const auto p = pt::trace(descend, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
+  const auto tactics = schedule(manual("M", {{"t", 0}, {"i", 0}}));
+  const auto off = pt::partition(p, four, tactics);
+  const auto on = pt::partition(p, four, tactics, {.passes = keep});
+  CHECK(off.cost.collective_bytes == 408);
+  CHECK(on.cost.collective_bytes == 240);
+  const auto recommended = [](const pt::partitioned& r) {
+    const std::string all = str(pt::report(r));
+    const auto at = all.find("with passes stationary_rows: ");
+    return at == std::string::npos ? "" : all.substr(at, all.find(',', at) - at);
+  };
+  CHECK(recommended(off) == "with passes stationary_rows: sent 408 -> 240 bytes");
+  CHECK(recommended(on).empty());
+  CHECK(recommended(pt::partition(p, four, schedule(rows))).empty());
+  CHECK(pt::after(on, 0).cost.collective_bytes == 240);
+  // Both at once are a conflict without it, which leaves the lookup whole.
+  const auto find =
+      pt::trace(look_up, pt::input<float, 16, 4>("t"), pt::input<std::int32_t, 8>("i"));
+  const auto at_once = schedule(manual("M", {{"t", 0}, {"i", 0}}));
+  const auto open = pt::partition(find, four, at_once);
+  CHECK(open.core.conflicts.size() == 1);
+  CHECK(recommended(open) == "with passes stationary_rows: sent 216 -> 120 bytes");
+  CHECK(pt::partition(find, four, at_once, {.passes = keep}).core.conflicts.size() == 0);
 }
 
 TEST_CASE("what is looked up is scattered, and added to other sums, before it is reduced") {

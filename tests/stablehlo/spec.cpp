@@ -90,6 +90,8 @@ TEST_CASE("passes") {
   CHECK(shares("passes share_gathers neighbours") == pt::shared_uses::neighbours);
   CHECK(shares("passes share_gathers all") == pt::shared_uses::all);
   CHECK(!s.passes.place);
+  CHECK(!s.passes.stationary_rows);
+  CHECK(pt::read_schedule("passes stationary_rows, place").passes.stationary_rows);
   CHECK(s.passes.combine_below == 65536);
   CHECK(s.passes.memory_bound == 1'000'000'000);
   CHECK(s.passes.stationary_above == 16384);

@@ -209,6 +209,32 @@ TEST_CASE("the search's estimate is what the simulator says of the lowered progr
   check(tf::BP, tf::MP, tf::Z3);
 }
 
+TEST_CASE("the search's estimate knows lookups whose rows stay where they are") {
+  const auto p = pt::trace(
+      [](auto t, auto i) {
+        const auto squares = [&](auto u) {
+          const auto y = pt::take<0>(u, i);
+          return pt::sum(y * y);
+        };
+        return t - pt::grad(squares, t);
+      },
+      pt::input<float, 65536, 64>("t"), pt::input<std::int32_t, 1024>("i"));
+  double times[2] = {};
+  for (const bool keep : {false, true}) {
+    const auto r = pt::partition(p, {{"B", 4}}, pt::schedule(pt::manual("B", {{"t", 0}, {"i", 0}})),
+                                 {.passes = {.stationary_rows = keep}});
+    pt::running_cost estimated(r.core, pt::a100_80, {});
+    estimated.update();
+    CHECK(estimated.communication() ==
+          doctest::Approx(pt::simulate(r.device, pt::a100_80).communication).epsilon(0.001));
+    times[keep ? 1 : 0] = estimated.communication();
+    pt::collective_counter counter(r.core, {});
+    counter.update();
+    CHECK(counter.counts() == r.collectives);
+  }
+  CHECK(times[1] < times[0]);
+}
+
 TEST_CASE("a user's cost model and a user's searcher") {
   const auto f = pt::trace([](auto x, auto w) { return matmul(x, w); },
                            pt::input<float, 512, 512>("x"), pt::input<float, 512, 512>("w"));

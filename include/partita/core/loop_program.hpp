@@ -237,6 +237,7 @@ class loop_program {
   }
   /// May a loop see elements of neighbouring pieces?
   constexpr bool sees_halos() const { return state_.options.halos; }
+  constexpr bool keeps_rows() const { return state_.options.stationary_rows; }
   constexpr nest nest_of(op_id o) const { return state_.nests[o]; }
   /// The positions that the loops of an op leave of a factor, and of all its factors.
   constexpr std::int64_t local(op_id o, int factor) const { return locals_of(o)[factor]; }

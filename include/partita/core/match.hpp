@@ -14,8 +14,18 @@ struct match {
   constexpr bool one() const { return first.factor != any_factor && !several && !indivisible; }
 };
 
+/// Of a lookup whose rows and whose batch are cut the batch is, if rows are to stay where they are
+/// without a loop (core_options::stationary_rows).
+constexpr bool gives_way(const factor& rows, const factor& batch) {
+  return rows.located && rows.result_dim == no_dim && !batch.located && batch.result_dim != no_dim;
+}
 constexpr void support(const loop_program& c, match& m, op_id o, int axis, evidence e) {
   if (m.first.factor == e.factor || m.several) return;
+  if (c.keeps_rows() && m.first.factor != any_factor) {
+    const factor* const factors = c.map.factors_of(o);
+    if (gives_way(factors[e.factor], factors[m.first.factor])) return;
+    if (gives_way(factors[m.first.factor], factors[e.factor])) m = {};
+  }
   if (c.local(o, e.factor) % c.size(o, axis) != 0) m.indivisible = true;
   if (m.first.factor == any_factor) {
     m.first = e;

@@ -15,6 +15,9 @@ namespace partita {
 struct core_options {
   bool halos = true;      ///< may a loop see elements of neighbouring pieces?
   bool may_split = true;  ///< may propagation split axes?
+  /// Of evidence for the rows and for the batch of a lookup along one axis the batch is taken, and
+  /// rows stay where they are where that sends less; see spmd/looked_up.hpp.
+  bool stationary_rows = false;
 };
 
 /// Everything that an action changes where it needs no op that is not there: about 50 bytes for an

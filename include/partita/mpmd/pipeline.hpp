@@ -59,11 +59,11 @@ constexpr vec<mesh_set> meshes_of_ops(const placed_program& placed) {
 /// Errors    M005 the least common multiples of their sizes are too large
 /// `on`: by op, see meshes_of_ops.
 constexpr core_program pipeline_core(const placed_program& placed, const vec<mesh_set>& on,
-                                     const topology& t, failure& error) {
+                                     const topology& t, const passes& rules, failure& error) {
   const mesh all = union_mesh(t);
   error.record(validate(all));
   if (error) return {};
-  core_program core(placed.p, all);
+  core_program core(placed.p, all, rules.core());
   vec<mesh_set> by_op;
   const vec<op_id>& source_op = core.nested.source_op;
   for (op_id o = 0; o < core.p.op_count(); ++o)
@@ -195,7 +195,7 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   vec<mesh_set> on;
   if constexpr (sharded) on = meshes_of_ops(placed);
   if constexpr (sharded)
-    out.core = mpmd_detail::pipeline_core(placed, on, t, out.error);
+    out.core = mpmd_detail::pipeline_core(placed, on, t, out.options.passes, out.error);
   else
     writer.write_functions();
   out.source = static_cast<program&&>(placed.p);

@@ -18,8 +18,9 @@ namespace partita::op {
 /// Shapes    operand (n...), indices (i..., starts) of an integer type -> (i..., window...)
 /// Tile map  ([v@, d], [i]) -> ([i, d])  reduce={v:add}: of a piece only that is looked up
 ///           which it has (v:or of i1), along each dimension of which windows are one row, or a
-///           part so small that its sum sends less than a gather of the operand; a batching
-///           dimension is one factor of operand, indices and result
+///           part so small that its sum sends less than a gather of the operand (with the
+///           pass stationary_rows i is taken of evidence for v and for i along one axis); a
+///           batching dimension is one factor of operand, indices and result
 /// Cost      bytes: the result twice and the indices
 /// Errors    S111 indices are not integers, or rows of a scalar; S139 bad dimension numbers, S140
 ///           bad slice sizes

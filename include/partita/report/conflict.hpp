@@ -136,7 +136,7 @@ class settler {
   }
   constexpr void start() {
     if (!tiles_.empty()) return;
-    fresh_ = core_program(p_.sharded(), c_.named.mesh);
+    fresh_ = core_program(p_.sharded(), c_.named.mesh, c_.state().options);
     for (const auto& s : c_.named.parts) fresh_.axis(s);
     tiles_.resize(c_.p.types.size(), -1);
     next_tile_.resize(c_.actions.size(), -1);

@@ -130,6 +130,40 @@ constexpr void print_sharing(text& out, const partitioned& p) {
       << " bytes\n";
 }
 
+/// Is there a lookup of cut rows, or an update whose batch is cut?
+constexpr bool looks_up_cut_rows(const core_program& c) {
+  for (op_id o : c.order) {
+    const op_node& n = c.p.ops[o];
+    const bool gathers = n.def->id == def<op::gather>.id;
+    if (!gathers && n.def->id != def<op::scatter>.id) continue;
+    if (c.view().made(c.p.operand(o, 0)).count > 0) return true;
+  }
+  return false;
+}
+/// What a device would send less if the rows of lookups stayed where they are, where that is not
+/// asked for.
+///
+/// Cost: a propagation and a lowering, if there is such a lookup
+constexpr void print_stationary_rows(text& out, const partitioned& p) {
+  if (p.passes.stationary_rows || p.error || p.tactics.empty() || p.overlap.any() ||
+      p.collectives.total() == 0 || !looks_up_cut_rows(p.core))
+    return;
+  partitioned with;
+  with.source = p.source;
+  with.rewritten = p.rewritten;
+  with.passes = p.passes;
+  with.passes.stationary_rows = true;
+  schedule_detail::apply_again(with, p, static_cast<int>(p.tactics.size()) - 1);
+  if (with.error) return;
+  const lowered kept = lower(with.core, {.passes = with.passes});
+  if (kept.error) return;
+  const cost then = estimate(kept.device);
+  if (then.collective_bytes >= p.cost.collective_bytes) return;
+  out << "with passes stationary_rows: sent " << p.cost.collective_bytes << " -> "
+      << then.collective_bytes << " bytes, peak " << p.cost.peak_bytes << " -> " << then.peak_bytes
+      << " bytes\n";
+}
+
 }  // namespace report_detail
 
 namespace report_detail {
@@ -151,6 +185,7 @@ constexpr text reported(const partitioned& p, int limit) {
   schedule_detail::print_messages(out, p.cost.messages, p.mesh());
   out << '\n';
   report_detail::print_sharing(out, p);
+  report_detail::print_stationary_rows(out, p);
   return out;
 }
 }  // namespace report_detail
@@ -163,7 +198,8 @@ text report(const partitioned& p, int limit);
 /// are sharded how, conflicts, notes. At most `limit` lines of each kind; what is left out is
 /// counted. Under a conflict stands what settles it; that is tried for at most `limit` conflicts
 /// that are left. At the end what a device does, sends and holds, and what sharing gathers would
-/// change of it. Cost: linear in ops, actions and what stands in it.
+/// change of it, and what lookups would whose rows stay where they are. Cost: linear in ops,
+/// actions and what stands in it.
 constexpr text report(const partitioned& p, int limit = 12) {
   PARTITA_RETURN(report_detail::reported(p, limit), compiled::report(p, limit));
 }

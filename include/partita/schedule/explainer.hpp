@@ -71,6 +71,9 @@ class explainer {
       out << " takes elements of few pieces over ";
       print_axis_set(out, n.axes, c_.mesh);
       out << ", from those who have them";
+    } else if (n.reason == collective_reason::looked_up) {
+      say_call(out, n.op);
+      out << " moves it in place of a larger table, whose rows stay where they are";
     } else if (n.reason == collective_reason::given) {
       say_call(out, n.op);
       out << " makes it, and those to whom it is given take it so";

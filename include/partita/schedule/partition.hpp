@@ -71,7 +71,7 @@ constexpr Partitioned partition(program&& source, const mesh& m, const Schedule&
   r.error.record(options.validate());
   if (!r.error) r.error.record(options.overlap.options.validate(m));
   const vec<rewritten_by> said = rewrite(r, tactics);
-  if (!r.error) r.core = core_program(r.sharded(), m);
+  if (!r.error) r.core = core_program(r.sharded(), m, options.passes.core());
   apply_tactics(r, tactics, said);
   finish(r, options);
   return r;

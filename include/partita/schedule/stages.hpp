@@ -295,7 +295,7 @@ constexpr void note_states(partitioned& r) {
 /// The actions of the tactics up to number `last` of another program, from its log.
 constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
   const core_program& log = from.core;
-  r.core = core_program(r.sharded(), log.named.mesh);
+  r.core = core_program(r.sharded(), log.named.mesh, r.passes.core());
   for (int t = 0; t <= last; ++t) {
     const tactic_report& report = from.tactics[static_cast<std::size_t>(t)];
     r.core.start_tactic(report.name);

@@ -410,6 +410,8 @@ class schedule_reader {
       const std::string_view name = l_.word(";");
       if (name == "share_gathers")
         passes_.share_gathers = shared();
+      else if (name == "stationary_rows")
+        passes_.stationary_rows = true;
       else if (name == "place")
         passes_.place = true;
       else if (name == "overlap")
@@ -422,8 +424,8 @@ class schedule_reader {
         passes_.memory_bound = l_.accept("own_peak") ? passes::own_peak : bytes(at, name);
       else
         l_.fail(at, "X003", "pass \"", name,
-                "\" is unknown; stationary_above, combine_below, place, share_gathers, "
-                "memory_bound and overlap are known");
+                "\" is unknown; stationary_rows, stationary_above, combine_below, place, "
+                "share_gathers, memory_bound and overlap are known");
     } while (l_.accept(","));
   }
   /// Which uses share gathers: said, or all.

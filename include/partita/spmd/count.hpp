@@ -67,6 +67,7 @@ struct collective_books {
       now.all_to_alls += s.what.kind == collective::all_to_all;
       now.permutes += s.what.kind == collective::permute;
       now.reduces += s.what.kind == collective::all_reduce;
+      now.scatters += s.what.kind == collective::reduce_scatter;
     });
     way& before = ways_[place];
     if (before == now) return;
@@ -75,6 +76,7 @@ struct collective_books {
     change(collective::all_to_all, before.all_to_alls, now.all_to_alls, runs);
     change(collective::permute, before.permutes, now.permutes, runs);
     change(collective::all_reduce, before.reduces, now.reduces, runs);
+    change(collective::reduce_scatter, before.scatters, now.scatters, runs);
     before = now;
   }
   /// The permutes of halos, what is sent of what is reduced again or carried.
@@ -94,7 +96,7 @@ struct collective_books {
  private:
   /// What brings an operand into its layout.
   struct way {
-    std::uint8_t gathers = 0, all_to_alls = 0, permutes = 0, reduces = 0;
+    std::uint8_t gathers = 0, all_to_alls = 0, permutes = 0, reduces = 0, scatters = 0;
 
     friend constexpr bool operator==(const way&, const way&) = default;
   };

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/spmd/local_layouts.hpp>
+#include <partita/spmd/looked_up.hpp>
 #include <partita/spmd/taken.hpp>
 #include <partita/support/vec.hpp>
 
@@ -109,7 +110,10 @@ class layout_changes {
       if (is_done_[v] != 0) return;
       is_done_[v] = 1;
       done.push_back(v);
-      if (finish(v)) look_at_users(v);
+      if (!finish(v)) return;
+      look_at_users(v);
+      const op_id o = c_.p.producers[v];  // (It may gather its operands in place of its sum.)
+      if (c_.p.ops[o].def->id == def<op::scatter>.id && is_changed_[o] == 0) look_at_operands(o);
     };
     for (std::size_t k = 0; k < changed.size(); ++k) {
       const op_node& n = c_.p.ops[changed[k]];
@@ -133,7 +137,11 @@ class layout_changes {
     is_known_[v] = finished;
     layout have = made;
     account_.value(v, [&](const auto& f) {
-      if (!finished) have = layouts_.finish(v, made, f);
+      if (finished) return have;
+      if (const auto update = spmd_detail::updated(c_, c_.p.producers[v], layouts_))
+        have = update.made;
+      else
+        have = layouts_.finish(v, made, f);
       return have;
     });
     if (have == have_[v]) return false;
@@ -182,14 +190,38 @@ class layout_changes {
     f(sum);
     return true;
   }
+  /// Does the table of a lookup stay where it is?
+  template <class F>
+  constexpr bool look_up(const use& u, const F& f) const {
+    if (u.operand != 0) return false;
+    const spmd_detail::row_lookup found =
+        spmd_detail::looked_up(c_, u.op, layouts_, [&](value_id v) { return have_[v]; });
+    if (!found) return false;
+    const auto send = [&](const collective& what, value_id of, const layout& lies) {
+      reshard_step s;
+      s.what = what;
+      s.of = of;
+      s.after = lies;
+      f(s);
+    };
+    send(found.indices, c_.p.operand(u.op, 1), found.indices_lie);
+    send(found.result, c_.p.op(u.op).result, found.made);
+    return true;
+  }
   constexpr void look_at_operand(const use& u, const layout& want) {
     const loop_view& program = layouts_.sums.view();
     const int place = program.ops[u.op].operand_begin + u.operand;
     const value_id v = program.operands[place];
     const layout& have = have_[v];
     account_.operand(place, v, [&](const auto& f) {
-      if (!layouts_.stays(have, want) && !take(u.op, have, want, f))
+      if (!layouts_.stays(have, want) && !take(u.op, have, want, f) && !look_up(u, f))
         layouts_.bring(v, have, want, f);
+      if (const auto update = spmd_detail::updated(c_, u.op, layouts_)) {
+        reshard_step gather;
+        gather.what = update.operands[u.operand];
+        gather.after = update.lie[u.operand];
+        f(gather);
+      }
     });
   }
 };

@@ -134,6 +134,11 @@ class local_layouts {
     return what;
   }
 
+  /// May the rows of lookups stay where they are? Where sums leave as pieces, and values stay that
+  /// lie as they should.
+  constexpr bool keeps_rows() const {
+    return (rules_.stationary_rows || c_.keeps_rows()) && rules_.to_reduce_scatter && rules_.cancel;
+  }
   /// Does a value lie as it should? (Of most it is so, and nobody need call `bring`.)
   constexpr bool stays(const layout& have, const layout& want) const {
     return have.packed == want.packed && have.count == want.count &&

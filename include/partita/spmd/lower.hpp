@@ -14,6 +14,7 @@
 #include <partita/spmd/collectives.hpp>
 #include <partita/spmd/halo.hpp>
 #include <partita/spmd/local_layouts.hpp>
+#include <partita/spmd/looked_up.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/spmd/run_passes.hpp>
 #include <partita/spmd/stationary.hpp>
@@ -155,7 +156,7 @@ class lowering {
     operands_.clear();
     const pending_sums& sums = rules_.layouts.sums;
     const value_id* const values = sums.view().operands + n.operand_begin;
-    if (lower_taken(o)) return;
+    if (lower_taken(o) || lower_looked_up(o)) return;
     const bool repeats = may_repeat(values, n.operand_count);
     for (int i = 0; i < n.operand_count; ++i) {
       const layout want = sums.required({o, i});
@@ -170,6 +171,8 @@ class lowering {
       local_[v] = operands_[0];
     } else if (const true_taps taps(c_, o); taps.any()) {
       local_[v] = taps.append(out(), operands_, c_.p.attrs(o), local_type(v, have_[v]));
+    } else if (lower_updated(o)) {
+      return;
     } else if (!lower_located(o)) {
       append_copy(open_.back(), c_.p, o, operands_, c_.p.attrs(o));
       for (value_id each = v; each < v + n.result_count; ++each) append_local(each);
@@ -197,6 +200,57 @@ class lowering {
     note(sum, collective_reason::taken, x, o, bytes);
     rules_.finish(*this, v);
     return true;
+  }
+  /// A lookup to which the indices come. Gives whether it is one.
+  constexpr bool lower_looked_up(op_id o) {
+    const op_node& n = c_.p.ops[o];
+    if (!Rules::shares || n.def->id != def<op::gather>.id) return false;
+    const row_lookup found = looked_up(c_, o, rules_.layouts, [&](value_id x) { return have_[x]; });
+    if (!found) return false;
+    const value_id table = c_.p.operand(o, 0), indices = c_.p.operand(o, 1), v = n.result;
+    operands_.push_back(local_[table]);
+    operands_.push_back(send_for(o, found.indices, local_[indices], indices));
+    lower_rows(o, found.factor, found.rows, found.result.axes, local_type(v, found.made));
+    local_[v] = send_for(o, found.result, local_[v], v);
+    have_[v] = rules_.layouts.sums.made(v);
+    rules_.finish(*this, v);
+    return true;
+  }
+  /// Updates that come to the rows which they are of. Gives whether they are.
+  constexpr bool lower_updated(op_id o) {
+    const op_node& n = c_.p.ops[o];
+    if (!Rules::shares || n.def->id != def<op::scatter>.id) return false;
+    const row_update found = updated(c_, o, rules_.layouts);
+    if (!found) return false;
+    for (int k = 0; k < 2; ++k)
+      operands_[k] = send_for(o, found.operands[k], operands_[k], c_.p.operand(o, k));
+    have_[n.result] = found.made;
+    lower_rows(o, found.factor, found.rows, found.operands[0].axes,
+               local_type(n.result, found.made));
+    return true;
+  }
+  /// A collective in place of one of a larger table.
+  constexpr value_id send_for(op_id o, const collective& what, value_id local, value_id of) {
+    const tensor_type from = out().type(local);
+    const value_id made =
+        append(out(), what, local, {from.element, what.after(from.shape, c_.mesh)});
+    out().ops.back().marks = marks(o);
+    note(what, collective_reason::looked_up, of, o, from.bytes());
+    return made;
+  }
+  /// What an op makes of its rows that lie here, cut along these axes.
+  constexpr void lower_rows(op_id o, int factor, std::int64_t count, const layout& along,
+                            const tensor_type& made) {
+    located_loops rows;
+    for (const auto& e : along) rows.axes.push_back(e.axis);
+    std::int64_t pieces = 1;
+    for (int axis : rows.axes) pieces *= c_.mesh.size(axis);
+    rows.piece = {factor, count, count / pieces};
+    vec<located_loops> cut;
+    cut.push_back(rows);
+    vec<tensor_type> results;
+    results.push_back(made);
+    lower_iteration(o, cut, results);
   }
   constexpr void lower_parameter(op_id o) {
     const value_id v = c_.p.ops[o].result;

@@ -22,6 +22,7 @@ enum class collective_reason : std::uint8_t {
   again,          ///< what an op makes of pieces it reduces once more
   carry,          ///< a piece lacks the totals of those before it
   taken,          ///< a slice takes elements of few pieces, of those who have them
+  looked_up,      ///< indices come to the rows of a table, and what they look up goes back
   given,          ///< those to whom the op's result is given take it in another layout
   whole_needed    ///< an op has no loop over the axis (or `any`) and needs the operand whole
 };

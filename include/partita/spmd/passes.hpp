@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <partita/core/partition_state.hpp>
 #include <partita/ir/collective.hpp>
 #include <partita/support/error.hpp>
 #include <partita/support/vec.hpp>
@@ -32,7 +33,7 @@ struct shared_uses {
 
 /// Which passes run, in the order of the members.
 ///
-/// The first three are part of the lowering, which decides them from layouts before it emits
+/// The first four are part of the lowering, which decides them from layouts before it emits
 /// anything: as passes over the lowered program they would emit every collective, find it again by
 /// its neighbours and delete it. The others rewrite the lowered program, the nested ones included.
 ///
@@ -44,6 +45,11 @@ struct passes {
   bool to_all_to_all = true;
   /// all_slice(all_reduce(x)) => reduce_scatter, if all uses slice alike.
   bool to_reduce_scatter = true;
+  /// Lookups whose rows and batch are cut along one axis: indices come to the rows, what they find
+  /// is reduce_scattered, and updates of such rows are gathered in place of a sum that is
+  /// scattered, where a device sends fewer bytes then. Propagation knows it: it cuts the batch of
+  /// the lookup, which is a conflict without it. See looked_up.hpp.
+  bool stationary_rows = false;
   /// Products move their smaller operand, and their result, in place of gathering or scattering the
   /// larger one, where a device sends fewer bytes then, by this many at least; 0: none do. See
   /// stationary.hpp.
@@ -64,6 +70,8 @@ struct passes {
   std::int64_t memory_bound = 0;
   static constexpr std::int64_t own_peak = -1;
 
+  /// What of it the program has to know before its first action.
+  constexpr core_options core() const { return {.stationary_rows = stationary_rows}; }
   constexpr shared_uses shared() const {
     return memory_bound != 0 ? shared_uses(shared_uses::all) : share_gathers;
   }

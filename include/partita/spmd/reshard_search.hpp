@@ -17,7 +17,9 @@ struct reshard_step {
   collective what;
   layout after;       ///< how the value lies then
   bool last = false;  ///< nothing follows
-  value_id of = -1;   ///< what is sent is a piece of this value; -1: of the one that is brought
+  /// What is sent is a piece of this value, which lies as `after` says; -1: of the one that is
+  /// brought.
+  value_id of = -1;
 
   constexpr reshard_step() = default;
   constexpr reshard_step(collective::kind_type kind, const layout& axes, const layout& then,

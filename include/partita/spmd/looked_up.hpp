@@ -1,0 +1,158 @@
+/// Lookups, and their updates, whose rows and whose batch are cut along the same axes: indices
+/// move, the table stays.
+#pragma once
+
+#include <cstdint>
+
+#include <partita/op/gather.hpp>
+#include <partita/op/scatter.hpp>
+#include <partita/spmd/local_layouts.hpp>
+#include <partita/support/checked.hpp>
+
+namespace partita::spmd_detail {
+
+/// How a lookup is done where the axes that cut the rows of its table cut its indices and its
+/// result, too, so that no loop of the op is over the rows.
+///
+/// gather(all_gather(t), i) => reduce_scatter(gather of own rows(t, all_gather(i)))
+///
+/// Of n devices each sends (n - 1) times its pieces of i and of the result in place of (n - 1)
+/// times its piece of t: taken where that is less.
+struct row_lookup {
+  int factor = -1;        ///< over the rows; -1: the lookup is none of these
+  collective indices;     ///< gathers the indices
+  collective result;      ///< scatters the sum of what devices have looked up
+  layout indices_lie;     ///< before
+  layout made;            ///< how what they have looked up lies
+  std::int64_t rows = 0;  ///< of the table
+
+  constexpr explicit operator bool() const { return factor >= 0; }
+};
+
+/// The dimension of `l` that the axes of `along` cut, all of one, behind those of `rest`; or
+/// no_dim.
+constexpr int dim_behind(const layout& l, const layout& along, layout& rest) {
+  const int d = l.dim_of(along[0].axis);
+  layout all;
+  for (const auto& e : l)
+    if (along.dim_of(e.axis) < 0) rest.push_back(e.axis, e.dim);
+  all = rest;
+  for (const auto& e : along) all.push_back(e.axis, d);
+  return d >= 0 && all == l ? d : int{no_dim};
+}
+
+/// `have`: how the operands lie.
+template <class Have>
+constexpr row_lookup looked_up(const core_program& c, op_id o, const local_layouts& layouts,
+                               const Have& have) {
+  const op_node& n = c.p.ops[o];
+  if (n.def->id != def<op::gather>.id || !layouts.keeps_rows()) return {};
+  const layout want = layouts.sums.required({o, 0}), table = have(c.p.operand(o, 0)),
+               made = layouts.sums.made(n.result);
+  if (table.count <= want.count || !layouts.finished(n.result) || !c.located_of(o).empty())
+    return {};
+  row_lookup found;
+  layout along, kept;
+  for (const auto& e : table)
+    (want.dim_of(e.axis) == e.dim ? kept : along).push_back(e.axis, e.dim);
+  layout rest;
+  const int d = dim_behind(table, along, rest);
+  if (!(kept == want) || d == no_dim || want.pieces(c.mesh, d) > 1 ||
+      c.true_shape(c.p.operand(o, 0))[d] != c.p.type(c.p.operand(o, 0)).shape[d])
+    return {};
+  found.indices_lie = layouts.sums.required({o, 1});
+  layout gathered;
+  const int i = dim_behind(found.indices_lie, along, gathered),
+            r = dim_behind(made, along, found.made);
+  if (i == no_dim || r == no_dim || !(have(c.p.operand(o, 1)) == found.indices_lie)) return {};
+  const factor* const factors = c.map.factors_of(o);
+  bool batch = false;
+  for (int f = 0; f < c.map.ops[o].count; ++f) {
+    if (factors[f].located && c.map.operand_dim(factors[f], 0) == d) found.factor = f;
+    batch = batch || (c.map.operand_dim(factors[f], 1) == i && factors[f].result_dim == r &&
+                      c.map.operand_dim(factors[f], 0) == no_dim);
+  }
+  const auto bytes = [&](value_id v, const layout& l) {
+    return tensor_type{c.p.type(v).element, l.local(c.p.type(v).shape, c.mesh)}.bytes();
+  };
+  if (!batch || found.factor < 0 ||
+      saturating_add(bytes(c.p.operand(o, 1), found.indices_lie), bytes(n.result, made)) >=
+          bytes(c.p.operand(o, 0), table))
+    return {};
+  found.rows = factors[found.factor].size;
+  found.indices.kind = collective::all_gather;
+  found.result.kind = collective::reduce_scatter;
+  found.result.combine = factors[found.factor].combine;
+  for (const auto& e : along) {
+    found.indices.axes.push_back(e.axis, i);
+    found.result.axes.push_back(e.axis, r);
+  }
+  return found;
+}
+
+/// How updates of rows are done where what they sum up would be scattered over rows along the axes
+/// that cut the updates.
+///
+/// reduce_scatter(scatter(i, u)) => scatter to own rows(all_gather(i), all_gather(u))
+///
+/// Of n devices each sends (n - 1) times its pieces of i and u in place of (n - 1) times its piece
+/// of the rows: taken where that is less.
+struct row_update {
+  int factor = -1;         ///< over the rows; -1: the op is none of these
+  collective operands[2];  ///< gather indices and updates
+  layout lie[2];           ///< how they lie then
+  layout made;             ///< how the result lies
+  std::int64_t rows = 0;   ///< of the result
+
+  constexpr explicit operator bool() const { return factor >= 0; }
+};
+
+constexpr row_update updated(const core_program& c, op_id o, const local_layouts& layouts) {
+  const op_node& n = c.p.ops[o];
+  if (n.def->id != def<op::scatter>.id || n.operand_count != 2 || !layouts.keeps_rows() ||
+      c.p.operand(o, 0) == c.p.operand(o, 1) || layouts.finished(n.result) ||
+      !c.located_of(o).empty())
+    return {};
+  row_update found;
+  collective sum;
+  int steps = 0;
+  found.made = layouts.finish(n.result, layouts.sums.made(n.result),
+                              [&](const collective& what, const layout&) {
+                                sum = what;
+                                ++steps;
+                              });
+  if (steps != 1 || sum.kind != collective::reduce_scatter) return {};
+  const layout& along = sum.axes;
+  const int d = along[0].dim;
+  layout rest;
+  if (dim_behind(found.made, along, rest) != d || rest.pieces(c.mesh, d) > 1 ||
+      c.true_shape(n.result)[d] != c.p.type(n.result).shape[d])
+    return {};
+  const factor* const factors = c.map.factors_of(o);
+  int dims[2] = {};
+  for (int k = 0; k < 2; ++k) {
+    dims[k] = dim_behind(layouts.sums.required({o, k}), along, found.lie[k]);
+    if (dims[k] == no_dim) return {};
+    found.operands[k].kind = collective::all_gather;
+    for (const auto& e : along) found.operands[k].axes.push_back(e.axis, dims[k]);
+  }
+  bool batch = false;
+  for (int f = 0; f < c.map.ops[o].count; ++f) {
+    if (factors[f].located && factors[f].result_dim == d) found.factor = f;
+    batch = batch || (factors[f].result_dim == no_dim && factors[f].combine == sum.combine &&
+                      c.map.operand_dim(factors[f], 0) == dims[0] &&
+                      c.map.operand_dim(factors[f], 1) == dims[1]);
+  }
+  const auto bytes = [&](value_id v, const layout& l) {
+    return tensor_type{c.p.type(v).element, l.local(c.p.type(v).shape, c.mesh)}.bytes();
+  };
+  if (!batch || found.factor < 0 ||
+      saturating_add(bytes(c.p.operand(o, 0), layouts.sums.required({o, 0})),
+                     bytes(c.p.operand(o, 1), layouts.sums.required({o, 1}))) >=
+          bytes(n.result, found.made))
+    return {};
+  found.rows = factors[found.factor].size;
+  return found;
+}
+
+}  // namespace partita::spmd_detail
