@@ -7,6 +7,7 @@
 #include <partita/search/searchers.hpp>
 
 #include "generator.hpp"
+#include "schedule.hpp"
 
 namespace pt = partita;
 using namespace random_test;
