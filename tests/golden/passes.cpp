@@ -290,6 +290,43 @@ TEST_CASE("stationary: what is smaller moves in place of weights") {
   CHECK(ops(whole, {.stationary_above = 1}, BP, Z3) == ops(whole, {}, BP, Z3));
 }
 
+TEST_CASE("stationary: copies do not move") {
+  const auto w = pt::input<float, 16, 16>("w");
+  const auto f =
+      pt::trace([](auto x, auto w) { return matmul(x, w); }, pt::input<float, 8, 16>("x"), w);
+  // Of x each two devices along M have the same.
+  constexpr auto along_both = pt::manual("M", {{"w", 0}});
+  const std::string gathered = ops(f, {}, BP, Z3, along_both);
+  CHECK(gathered.find(R"(all_gather [{"B", "M"}, {}] %w)") != std::string::npos);
+  CHECK(ops(f, {.stationary_above = 1}, BP, Z3, along_both) == gathered);
+  // In a loop it is what is carried that moves.
+  const auto loop = pt::trace(
+      [](auto x, auto w) {
+        return std::get<0>(pt::for_loop(
+            0, 4,
+            [&](auto, auto state) {
+              const auto e = -std::get<1>(state);
+              return std::tuple{matmul(std::get<0>(state), e), e};
+            },
+            std::tuple{x, w}));
+      },
+      pt::input<float, 8, 16>("x"), w);
+  CHECK(
+      ops(loop, {.stationary_above = 1}, BP, Z3) ==
+      R"(  %x1, %x2 = scan(%x, %w) {length=4, carried=2} do (%x3: tensor<i32>, %x4: tensor<2x16xf32>, %x5: tensor<4x16xf32>) {
+    %x6 = negate(%x5) : tensor<4x16xf32>
+    %x7 = all_to_all {0 -> 1} <"B"> %x4 : tensor<8x4xf32>
+    %x8 = matmul(%x7, %x6) : tensor<8x16xf32>
+    %x9 = reduce_scatter [{"B"}, {}] %x8 : tensor<2x16xf32>
+    return %x9, %x6 : tensor<2x16xf32>, tensor<4x16xf32>
+  } : tensor<2x16xf32>, tensor<4x16xf32>
+  return %x1 : tensor<2x16xf32>
+}
+)");
+  CHECK(ops(loop, {.stationary_above = 1}, BP, Z3, along_both) ==
+        ops(loop, {}, BP, Z3, along_both));
+}
+
 TEST_CASE("stationary: a training step moves each activation once") {
   const auto step = pt::trace(
       [](auto x, auto v, auto w) {

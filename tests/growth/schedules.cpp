@@ -98,6 +98,32 @@ TEST_CASE("passes over n levels of nested programs") {
   check_linear(60, levels, [](const auto& p) { CHECK(pt::live_bytes(p).peak() > 0); });
 }
 
+TEST_CASE("over which axes values vary in n levels of loops that carry them") {
+  const auto levels = [](int n) {
+    pt::program body;
+    for (int i = 0; i <= n; ++i) {
+      pt::builder b;
+      if (i < n) (void)pt::ops::parameter(b, "i", {pt::dtype::i32, {}});
+      const auto x = pt::ops::parameter(b, "x", square), y = pt::ops::parameter(b, "y", square);
+      const pt::value_id carried[] = {pt::ops::exp(b, x), y};
+      const auto first = i == 0 ? pt::ops::add(b, x, y)
+                                : pt::ops::scan(b, 2, false, {}, carried, {}, std::move(body));
+      b.p.outputs.push_back({first, b.p.intern("x")});
+      b.p.outputs.push_back({i == 0 ? y : first + 1, b.p.intern("y")});
+      body = std::move(b.p);
+    }
+    return body;
+  };
+  const pt::axis_set inputs[] = {{}, pt::axis_set::of(0)};
+  check_linear(60, levels, [&](const auto& p) {
+    pt::varying_sets sets;
+    pt::find_varying(p, mesh, inputs, sets);
+    CHECK(sets.values[p.outputs[0].value] == pt::axis_set::of(0));
+    // What comes back from the first iteration varies in the second one.
+    CHECK(sets.nested[0].values[p.regions[0].inputs[1]] == pt::axis_set::of(0));
+  });
+}
+
 TEST_CASE("n products whose weights may stay where they are: different ones, and all the same") {
   const auto products = [](bool different) {
     return [different](int n) {

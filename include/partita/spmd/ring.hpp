@@ -54,16 +54,10 @@ class making_rings {
  public:
   static constexpr std::int64_t most_members = 64;  ///< (A ring is written out.)
 
-  /// `inputs`: over which axes those of the program vary.
-  constexpr making_rings(program& p, const mesh& m, const Worth& worth, span<const axis_set> inputs,
+  /// `varies`: over which axes its values do.
+  constexpr making_rings(program& p, const mesh& m, const Worth& worth, const varying_sets& varies,
                          const vec<collective_note>& notes, std::size_t& next)
-      : p_(p),
-        mesh_(m),
-        worth_(worth),
-        varies_(varying_values(p, m, inputs)),
-        notes_(notes),
-        next_(next),
-        loops_(p) {}
+      : p_(p), mesh_(m), worth_(worth), varies_(varies), notes_(notes), next_(next), loops_(p) {}
 
   /// Rewrites the program and those nested in it; gives how many collectives became rings, and
   /// appends the notes of those that are there now to `made`.
@@ -78,7 +72,7 @@ class making_rings {
   program& p_;
   const mesh& mesh_;
   const Worth& worth_;
-  vec<axis_set> varies_;  ///< by value
+  const varying_sets& varies_;
   const vec<collective_note>& notes_;
   std::size_t& next_;  ///< of `notes_`
   product_loops loops_;
@@ -147,7 +141,7 @@ class making_rings {
       r.settled = -1;
   }
   constexpr bool varies_along(value_id v, const collective& what) const {
-    return (axes_of(mesh_, what.axes) - varies_[v]).empty();
+    return (axes_of(mesh_, what.axes) - varies_.values[v]).empty();
   }
   /// The loop of one dimension, if it is one by itself wherever it is.
   constexpr bool find_loop(op_id o, int end, int dim, std::int64_t n, ring_product& made) {
@@ -212,17 +206,15 @@ class making_rings {
     int inside = 0;
     for (op_id o = 0; o < p_.op_count(); ++o) {
       const op_node n = p_.op(o);
-      wire_list list;
-      const vec<axis_set> wires = n.region_count > 0 ? varying_along(o, list) : vec<axis_set>();
       if (n.def->collective && p_.collective_of(o).communicates())
         note_of_[o] = static_cast<int>(next_++);
       if (note_of_[o] >= 0 && ring_of_[o] < 0) made.push_back(notes_[note_of_[o]]);
       if (changed_ > 0) write_op(o, copy, q, made);
       for (int r = 0; r < n.region_count; ++r) {
-        program& nested = p_.regions[n.region_begin + r];
-        const vec<axis_set> inputs = varying_inputs(p_, o, r, list, {wires.data(), wires.size()});
-        inside += making_rings(nested, mesh_, worth_, {inputs.data(), inputs.size()}, notes_, next_)
-                      .run(made);
+        const int region = n.region_begin + r;
+        program& nested = p_.regions[region];
+        inside +=
+            making_rings(nested, mesh_, worth_, varies_.nested[region], notes_, next_).run(made);
         if (changed_ > 0) q.append_region(static_cast<program&&>(nested));
       }
     }
@@ -230,13 +222,6 @@ class making_rings {
     copy.interface();
     p_ = static_cast<program&&>(q);
     return inside;
-  }
-  /// Over which axes the wires of an op with nested programs vary.
-  constexpr vec<axis_set> varying_along(op_id o, wire_list& list) const {
-    vec<axis_set> operands;
-    for (value_id v : p_.operands(o)) operands.push_back(varies_[v]);
-    p_.op(o).def->wires(p_, o, list);
-    return varying_wires(p_, o, mesh_, list, {operands.data(), operands.size()});
   }
   constexpr void write_op(op_id o, program_copier& copy, program& q, vec<collective_note>& made) {
     if (ring_of_[o] < 0) {
@@ -405,9 +390,10 @@ constexpr int make_rings(lowered& l, const Worth& worth) {
   std::size_t next = 0;
   vec<axis_set> inputs;
   for (const layout& each : l.device.inputs) inputs.push_back(axes_of(l.device.mesh, each));
-  const int changed = making_rings<Worth>(l.device.local, l.device.mesh, worth,
-                                          {inputs.data(), inputs.size()}, l.notes, next)
-                          .run(notes);
+  varying_sets varies;
+  find_varying(l.device.local, l.device.mesh, {inputs.data(), inputs.size()}, varies);
+  const int changed =
+      making_rings<Worth>(l.device.local, l.device.mesh, worth, varies, l.notes, next).run(notes);
   if (changed == 0) return 0;
   l.notes = static_cast<vec<collective_note>&&>(notes);
   l.counts = {};

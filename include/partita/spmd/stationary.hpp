@@ -11,6 +11,7 @@
 #include <partita/spmd/lift_gathers.hpp>
 #include <partita/spmd/lowered.hpp>
 #include <partita/spmd/stationary_plan.hpp>
+#include <partita/spmd/varying.hpp>
 #include <partita/support/checked.hpp>
 #include <partita/support/vec.hpp>
 
@@ -24,8 +25,10 @@ namespace partita::spmd_detail {
 /// batch; in the third rule x and y are, along one that is summed.)
 ///
 /// When: a device sends fewer bytes, by so many at least, than by all gathers of w together (of
-/// itself, or reshaped, transposed or reversed), none of which is left. In a loop w is not what is
-/// handed to the loop's body, since that can be gathered once in front of the loop. Why: where
+/// itself, or reshaped, transposed or reversed), none of which is left; and what moves is another
+/// piece on every device (of copies each device would make a result for another one, and kernels
+/// round differently in different places). In a loop w is not what is handed to the loop's body,
+/// since that can be gathered once in front of the loop. Why: where
 /// activations are smaller than weights, weights need not move; and each device reads a piece of
 /// them. It ends since each op is looked at once. As many or more collectives, of smaller values;
 /// sums are of other parts, in another order.
@@ -33,10 +36,13 @@ namespace partita::spmd_detail {
 /// Cost      linear in ops and operands
 class keeping_stationary {
  public:
-  constexpr keeping_stationary(program& p, const mesh& m, const passes& on, const program& source,
+  /// `varies`: over which axes its values do.
+  constexpr keeping_stationary(program& p, const mesh& m, const varying_sets& varies,
+                               const passes& on, const program& source,
                                const vec<collective_note>& notes, std::size_t& next,
                                bool nested = false)
       : p_(p),
+        varies_(varies),
         mesh_(m),
         on_(on),
         source_(source),
@@ -72,6 +78,7 @@ class keeping_stationary {
   static constexpr int most_moves = 8;  // (Chains that many gathers end are walked often.)
 
   program& p_;
+  const varying_sets& varies_;
   const mesh& mesh_;
   const passes& on_;
   const program& source_;
@@ -165,10 +172,19 @@ class keeping_stationary {
   constexpr void plan_use(op_id o, int i, op_id gather) {
     group& g = groups_[group_of_[gather]];
     stationary_op plan;
-    g.possible = g.possible && plan_of_[o] < 0 && planner_.gathered(o, i, gather, plan);
+    g.possible = g.possible && plan_of_[o] < 0 && planner_.gathered(o, i, gather, plan) &&
+                 moves_pieces(o, plan);
     if (!g.possible) return;
     g.cost = saturating_add(g.cost, plan.cost);
     add_plan(o, plan);
+  }
+  /// Are operands that move another piece on every device?
+  constexpr bool moves_pieces(op_id o, const stationary_op& plan) const {
+    const axis_set along = axes_of(mesh_, plan.along);
+    for (int i = 0; i < 2; ++i)
+      if (!plan.operands[i].none() && !(along - varies_.values[p_.operand(o, i)]).empty())
+        return false;
+    return true;
   }
   constexpr void add_plan(op_id o, const stationary_op& plan) {
     plan_of_[o] = static_cast<int>(plans_.size());
@@ -191,7 +207,9 @@ class keeping_stationary {
       const value_id sum = p_.operand(s, 0);
       const op_id o = p_.producer(sum);
       stationary_op plan;
-      if (uses_[sum] > 1 || plan_of_[o] >= 0 || !planner_.scattered(o, s, plan)) continue;
+      if (uses_[sum] > 1 || plan_of_[o] >= 0 || !planner_.scattered(o, s, plan) ||
+          !moves_pieces(o, plan))
+        continue;
       if (!worth(p_.type(sum).bytes(), plan.cost, p_.collective_of(s).members(mesh_))) continue;
       settle(s, o);
       add_plan(o, plan);
@@ -213,8 +231,11 @@ class keeping_stationary {
       if (note_of_[o] >= 0 && settles_[o] < 0) made.push_back(notes_[note_of_[o]]);
       if (changed_ > 0) write_op(o, copy, q, made);
       for (int r = 0; r < n.region_count; ++r) {
-        program& nested = p_.regions[n.region_begin + r];
-        inside += keeping_stationary(nested, mesh_, on_, source_, notes_, next_, true).run(made);
+        const int region = n.region_begin + r;
+        program& nested = p_.regions[region];
+        inside += keeping_stationary(nested, mesh_, varies_.nested[region], on_, source_, notes_,
+                                     next_, true)
+                      .run(made);
         if (changed_ > 0) q.append_region(static_cast<program&&>(nested));
       }
     }
@@ -289,8 +310,13 @@ constexpr void keep_stationary(lowered& l, const program& source, const passes& 
   report.peak_before = live_bytes(l.device.local).peak();
   vec<collective_note> notes;
   std::size_t next = 0;
+  vec<axis_set> inputs;
+  for (const layout& each : l.device.inputs) inputs.push_back(axes_of(l.device.mesh, each));
+  varying_sets varies;
+  find_varying(l.device.local, l.device.mesh, {inputs.data(), inputs.size()}, varies);
   report.changed =
-      keeping_stationary(l.device.local, l.device.mesh, on, source, l.notes, next).run(notes);
+      keeping_stationary(l.device.local, l.device.mesh, varies, on, source, l.notes, next)
+          .run(notes);
   l.notes = static_cast<vec<collective_note>&&>(notes);
   l.counts = {};
   for (const auto& each : l.notes) l.counts.count(each.kind, each.times);

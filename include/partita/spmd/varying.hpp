@@ -46,20 +46,7 @@ constexpr axis_set varies_after(const mesh& m, const collective& what, axis_set 
   return removes ? operand - used : operand | used;
 }
 
-/// Over which axes the values of a program vary if its inputs vary over these; by value.
-constexpr vec<axis_set> varying_values(const program& p, const mesh& m,
-                                       span<const axis_set> inputs);
-
 namespace spmd_detail {
-
-/// The same of its outputs.
-constexpr vec<axis_set> varying_outputs(const program& p, const mesh& m,
-                                        span<const axis_set> inputs) {
-  const vec<axis_set> axes = varying_values(p, m, inputs);
-  vec<axis_set> outputs;
-  for (const auto& out : p.outputs) outputs.push_back(axes[out.value]);
-  return outputs;
-}
 
 /// Over which axes the results of an op without nested programs vary: f(result, axes).
 template <class F>
@@ -91,36 +78,72 @@ constexpr vec<axis_set> varying_inputs(const program& p, op_id o, int region, co
   return inputs;
 }
 
-/// Over which axes the wires of an op with nested programs vary, if its operands vary over these.
-/// What is carried around a loop takes some rounds to settle.
-constexpr vec<axis_set> varying_wires(const program& p, op_id o, const mesh& m,
-                                      const wire_list& list, span<const axis_set> operands) {
+/// Over which axes the values of a program vary, and those of the programs nested in it.
+struct varying_sets {
+  vec<axis_set> values;      ///< by value
+  vec<varying_sets> nested;  ///< as program::regions
+};
+
+/// Finds them, if the inputs vary over these. `sets`: empty, or what was found where inputs varied
+/// over fewer axes.
+///
+/// What is carried around a loop takes some rounds to settle; a nested program is looked at again
+/// only where its inputs vary over more axes than before.
+///
+/// Cost      linear in ops and operands, those of nested programs too, times the rounds
+constexpr void find_varying(const program& p, const mesh& m, span<const axis_set> inputs,
+                            varying_sets& sets);
+
+namespace spmd_detail {
+
+/// Over which axes the wires of an op vary. `nested`: the sets of its nested programs.
+constexpr vec<axis_set> settled_wires(const program& p, op_id o, const mesh& m,
+                                      const wire_list& list, span<const axis_set> operands,
+                                      varying_sets* nested) {
   vec<axis_set> wires(list.wires.size(), axis_set());
+  const auto count = p.op(o).region_count;
+  const auto leave = [&](int r) {  // Gives whether a wire varies over more.
+    if (nested[r].values.empty()) return false;
+    const program& inside = p.region(o, r);
+    bool more = false;
+    for (std::size_t w = 0; w < wires.size(); ++w)
+      for (const auto& e : list.wires[w].ends) {
+        if (e.kind != wire_end::output || e.region != r) continue;
+        const axis_set both = wires[w] | nested[r].values[inside.outputs[e.index].value];
+        more = more || !(both == wires[w]);
+        wires[w] = both;
+      }
+    return more;
+  };
   for (std::size_t w = 0; w < wires.size(); ++w)
     for (const auto& e : list.wires[w].ends)
       if (e.kind == wire_end::operand) wires[w] |= operands[static_cast<std::size_t>(e.index)];
+  for (int r = 0; r < count; ++r) leave(r);
   for (bool changed = true; changed;) {
     changed = false;
-    for (int r = 0; r < p.op(o).region_count; ++r) {
+    for (int r = 0; r < count; ++r) {
       const vec<axis_set> inputs = varying_inputs(p, o, r, list, {wires.data(), wires.size()});
-      const vec<axis_set> outputs =
-          spmd_detail::varying_outputs(p.region(o, r), m, {inputs.data(), inputs.size()});
-      for (std::size_t w = 0; w < wires.size(); ++w)
-        for (const auto& e : list.wires[w].ends) {
-          if (e.kind != wire_end::output || e.region != r) continue;
-          const axis_set both = wires[w] | outputs[e.index];
-          changed = changed || !(both == wires[w]);
-          wires[w] = both;
-        }
+      find_varying(p.region(o, r), m, {inputs.data(), inputs.size()}, nested[r]);
+      changed = leave(r) || changed;
     }
   }
   return wires;
 }
 
-constexpr vec<axis_set> varying_values(const program& p, const mesh& m,
-                                       span<const axis_set> inputs) {
-  vec<axis_set> axes(p.types.size(), axis_set()), operands;
-  for (std::size_t i = 0; i < p.inputs.size(); ++i) axes[p.inputs[i]] = inputs[i];
+}  // namespace spmd_detail
+
+constexpr void find_varying(const program& p, const mesh& m, span<const axis_set> inputs,
+                            varying_sets& sets) {
+  vec<axis_set>& axes = sets.values;
+  bool same = !axes.empty();
+  axes.resize(p.types.size(), axis_set());
+  sets.nested.resize(p.regions.size());
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) {
+    same = same && axes[p.inputs[i]] == inputs[i];
+    axes[p.inputs[i]] = inputs[i];
+  }
+  if (same) return;
+  vec<axis_set> operands;
   for (op_id o = 0; o < p.op_count(); ++o) {
     const op_node& n = p.op(o);
     if (n.def->role == op_role::parameter) continue;
@@ -134,12 +157,27 @@ constexpr vec<axis_set> varying_values(const program& p, const mesh& m,
     }
     wire_list list;
     n.def->wires(p, o, list);
-    const vec<axis_set> wires = varying_wires(p, o, m, list, given);
+    const vec<axis_set> wires =
+        spmd_detail::settled_wires(p, o, m, list, given, sets.nested.data() + n.region_begin);
     for (std::size_t w = 0; w < wires.size(); ++w)
       for (const auto& e : list.wires[w].ends)
         if (e.kind == wire_end::result) vary(e.index, wires[w]);
   }
-  return axes;
+}
+
+/// Over which axes the values of a program vary if its inputs vary over these; by value.
+constexpr vec<axis_set> varying_values(const program& p, const mesh& m,
+                                       span<const axis_set> inputs) {
+  varying_sets sets;
+  find_varying(p, m, inputs, sets);
+  return static_cast<vec<axis_set>&&>(sets.values);
+}
+/// Over which axes the wires of an op with nested programs vary, if its operands vary over these.
+constexpr vec<axis_set> varying_wires(const program& p, op_id o, const mesh& m,
+                                      const wire_list& list, span<const axis_set> operands) {
+  vec<varying_sets> nested;
+  nested.resize(static_cast<std::size_t>(p.op(o).region_count));
+  return spmd_detail::settled_wires(p, o, m, list, operands, nested.data());
 }
 
 }  // namespace partita
