@@ -320,6 +320,30 @@ TEST_CASE("what claims prove is not run on elements") {
         std::string_view::npos);
 }
 
+TEST_CASE("what claims know is taken from the source") {
+  const auto of = [](const std::string& rows, const std::string& mesh, const std::string& product) {
+    const std::string t = "tensor<" + rows + "x20xf32>";
+    return "func @main(%v: " + t + ", %w: tensor<20x20xf32>, %y: " + t + ")" + mesh +
+           "  %m = matmul(%v, %w) : " + t + "\n" + product + "  return %z : " + t + "\n}\n";
+  };
+  const auto verdict = [&](const std::string& whole, const std::string& other, std::int64_t most) {
+    const std::string t = " : tensor<5x20xf32>\n";
+    return verdict_on(of(whole, " {\n",
+                         "  %s = add(%m, %y) : tensor<" + whole +
+                             "x20xf32>\n  %z = multiply(%s, %m) : tensor<" + whole + "x20xf32>\n"),
+                      of("5", " attributes {mesh = {\"B\":8}} {\n",
+                         "  %a = multiply(%m, %m)" + t + "  %b = multiply(" + other + ")" + t +
+                             "  %z = add(%a, %b)" + t),
+                      {0, -1, 0}, {0}, {.most_elements = most});
+  };
+  for (const std::string rows : {"40", "38"}) {  // (38: the last device has rows of padding)
+    CAPTURE(rows);
+    CHECK(verdict(rows, "%m, %y", 30'000).by_elements);  // (16,000 products, and those once more)
+    CHECK(!verdict(rows, "%y, %y", 100'000).proved);
+    CHECK(!verdict(rows, "%m, %m", 100'000).proved);
+  }
+}
+
 TEST_CASE("more elements than allowed") {
   const std::string source =
       "func @main(%x: tensor<4xf32>) {\n"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/prove/elements/interpreter.hpp>
+#include <partita/prove/seen_values.hpp>
 #include <partita/spmd/device_program.hpp>
 
 namespace partita::prove_detail {
@@ -24,11 +25,12 @@ struct element_verdict {
 /// Cost      linear in the elements of all values on all devices, and in what sums add up
 class element_checker {
  public:
-  /// `outputs`: those that are compared. `words`: if set, both formulas of what differs are said,
-  /// in these words.
+  /// `outputs`: those that are compared. `known`: of local values, by value, what claims say; they
+  /// are taken from the source. `words`: if set, both formulas of what differs are said, in these.
   constexpr element_checker(const program& source, const device_program& d, const vec<int>& outputs,
-                            std::int64_t most_steps, formula_words* words = nullptr)
-      : source_(source), d_(d), outputs_(outputs), on_(d.mesh), words_(words) {
+                            std::int64_t most_steps, const vec<seen_value>& known = {},
+                            formula_words* words = nullptr)
+      : source_(source), d_(d), outputs_(outputs), known_(known), on_(d.mesh), words_(words) {
     a_.most_steps = most_steps;
     a_.log = words;
   }
@@ -40,11 +42,21 @@ class element_checker {
     const devices one(alone);
     element_interpreter source(a_, one, true), local(a_, on_, false);
     if (a_.is_over()) return said(element_verdict::too_large);
-    const vec<tensors> wanted = source.run(source_, whole, &outputs_);
+    vec<value_id> in_source, in_local;
+    for (const int i : outputs_) {
+      in_source.push_back(source_.outputs[i].value);
+      in_local.push_back(d_.local.outputs[i].value);
+    }
+    const vec<int> place_of = want_known(in_local, in_source);
+    const vec<tensors> wanted = source.run(
+        source_, whole, in_source, [](value_id) { return false; },
+        [](value_id) { return tensors(); });
     if (source.stopped()) return stop(source);
     vec<tensors> pieces;
     for (int i = 0; i < source_.input_count(); ++i) pieces.push_back(cut(i, whole[i]));
-    const vec<tensors> made = local.run(d_.local, pieces, &outputs_);
+    const vec<tensors> made = local.run(
+        d_.local, pieces, in_local, [&](value_id v) { return is_known(v); },
+        [&](value_id v) { return seen(v, wanted[place_of[known_[v].whole]]); });
     if (local.stopped()) return stop(local);
     element_verdict v = said(element_verdict::proved);
     for (std::size_t i = 0; i < outputs_.size() && v.kind == element_verdict::proved; ++i)
@@ -56,10 +68,46 @@ class element_checker {
   const program& source_;
   const device_program& d_;
   vec<int> outputs_;
+  vec<seen_value> known_;
   devices on_;
   formula_words* words_;
   algebra a_;
 
+  constexpr bool is_known(value_id v) const { return !known_.empty() && known_[v].whole >= 0; }
+  /// What local values are taken from is wanted, too: by value of the source, where it stands
+  /// there.
+  constexpr vec<int> want_known(const vec<value_id>& in_local, vec<value_id>& in_source) const {
+    vec<int> place_of(source_.types.size(), -1);
+    const program& p = d_.local;
+    const vec<char> runs =
+        element_interpreter::needed_ops(p, in_local, [&](value_id v) { return is_known(v); });
+    for (op_id o = 0; o < p.op_count() && !known_.empty(); ++o)
+      for (int r = 0; r < p.op(o).result_count && runs[o] == element_interpreter::is_taken; ++r) {
+        const value_id whole = known_[p.op(o).result + r].whole;
+        if (whole < 0 || place_of[whole] >= 0) continue;
+        place_of[whole] = static_cast<int>(in_source.size());
+        in_source.push_back(whole);
+      }
+    return place_of;
+  }
+  /// A local value as claims say; beyond the source's stands anything.
+  constexpr tensors seen(value_id v, const tensors& whole) {
+    const tensor_type& t = d_.local.type(v);
+    a_.steps =
+        saturating_add(a_.steps, 1 + saturating_multiply(t.shape.elements(), on_.count()) / 10);
+    if (a_.is_over()) return {};
+    tensors made = no_elements_yet(t, on_.count());
+    for (std::int64_t d = 0; d < on_.count(); ++d)
+      for_each_place(t.shape, [&](const place& i, std::int64_t n) {
+        place at;
+        const bool inside = known_[v].find(
+            whole.type.shape, t.shape, i.at, [&](int axis) { return on_.along(axis, d); }, at.at);
+        made.on(d)[n] = inside
+                            ? whole.all[static_cast<std::size_t>(number_of(at, whole.type.shape))]
+                            : a_.unknown(t.element, drawing(9).add(v).add(d).add(n).drawn());
+      });
+    return made;
+  }
   constexpr element_verdict stop(const element_interpreter& by) const {
     return said(by.too_large() ? element_verdict::too_large : element_verdict::not_known);
   }

@@ -10,7 +10,6 @@
 #include <partita/prove/masks.hpp>
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
-#include <partita/prove/needed.hpp>
 #include <partita/prove/positions.hpp>
 #include <partita/prove/running.hpp>
 #include <partita/prove/starts.hpp>
@@ -528,6 +527,15 @@ constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
     if (!t.shape.has_no_elements()) continue;
     to.first[v] = -1;
     w.add(to, v, w.all.terms.nothing(t.element), view(t.shape.rank, 1), {});
+  }
+}
+
+/// What ops that are needed need.
+constexpr void need_operands(const program& p, vec<char>& needed) {
+  char* const list = needed.data();
+  for (op_id o = p.op_count(); o-- > 0;) {
+    if (list[o] == 0) continue;
+    for (const value_id v : p.operands(o)) list[p.producer(v)] = 1;
   }
 }
 

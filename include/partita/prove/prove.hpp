@@ -43,8 +43,7 @@ class checker {
         front_(work_, source),
         of_local_(d.local) {}
 
-  /// `open`: the outputs that are not proved, if any.
-  constexpr verdict run(vec<int>& open) {
+  constexpr verdict run() {
     verdict v;
     v.error = given(source_, d_).check();
     if (v.error) return v;
@@ -56,10 +55,16 @@ class checker {
     lift_all(work_, d_.local, of_local_);
     if (work_.stopped()) v.error.record("Q008", describe_stop(work_));
     for (int i = 0; i < source_.output_count() && !v.error; ++i)
-      if (!is_output(i)) open.push_back(i);
-    if (!open.empty()) describe(open[0], v.error);
+      if (!is_output(i)) open_.push_back(i);
+    if (!open_.empty()) describe(open_[0], v.error);
     v.proved = !v.error;
     return v;
+  }
+  /// The outputs that are not proved, if any.
+  constexpr const vec<int>& open() const { return open_; }
+  /// What is known of local values (as long as this is there).
+  constexpr vec<seen_value> known() const {
+    return seen_values(work_, source_, front_.known()).find(d_.local, of_local_);
   }
 
  private:
@@ -68,6 +73,7 @@ class checker {
   workspace work_;
   source_interface front_;
   claim_list of_local_;
+  vec<int> open_;
 
   constexpr bool is_output(int i) {
     const value_id local = d_.local.outputs[i].value;
@@ -91,14 +97,17 @@ class checker {
   }
 };
 
-/// What was not proved, the outputs `open`, is tried element by element, if it fits together.
-constexpr void try_elements(const program& source, const device_program& d, const vec<int>& open,
+/// What was not proved is tried element by element, if it fits together: with what claims say of
+/// values on the way, and without it (of what stands beyond, elements may know more).
+constexpr void try_elements(const program& source, const device_program& d, const checker& claims,
                             std::int64_t most, verdict& v) {
   const std::string_view said = v.error.message.view();
   if (most <= 0 ||
       (!said.starts_with("Q003") && !said.starts_with("Q004") && !said.starts_with("Q009")))
     return;
-  element_verdict e = element_checker(source, d, open, most).check();
+  const vec<int>& open = claims.open();
+  element_verdict e = element_checker(source, d, open, most, claims.known()).check();
+  if (e.kind != element_verdict::proved) e = element_checker(source, d, open, most).check();
   v.by_elements = v.proved = e.kind == element_verdict::proved;
   if (v.proved) {
     v.error = {};
@@ -110,7 +119,7 @@ constexpr void try_elements(const program& source, const device_program& d, cons
   } else if (e.kind == element_verdict::differs) {
     if (!std::is_constant_evaluated()) {  // once more, with words
       formula_words words;
-      e = element_checker(source, d, open, most, &words).check();
+      e = element_checker(source, d, open, most, {}, &words).check();
     }
     v.error.set(concat(v.error.message, "; formulas first differ at ",
                        element_text(source, d.mesh, e), e.formulas.empty() ? "" : ": it is ",
@@ -132,11 +141,11 @@ constexpr void try_elements(const program& source, const device_program& d, cons
 ///           than allowed, Q009 the first local op that makes nothing of the source has no tile map
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
-  vec<int> open;
-  verdict v = prove_detail::checker(source, local, options.most_steps).run(open);
+  prove_detail::checker claims(source, local, options.most_steps);
+  verdict v = claims.run();
   if (!v.proved)
     prove_detail::try_elements(
-        source, local, open,
+        source, local, claims,
         std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements,
         v);
   return v;

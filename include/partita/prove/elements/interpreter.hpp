@@ -7,7 +7,6 @@
 #include <partita/prove/elements/lookups.hpp>
 #include <partita/prove/elements/movement.hpp>
 #include <partita/prove/elements/order.hpp>
-#include <partita/prove/needed.hpp>
 
 namespace partita::prove_detail {
 
@@ -20,28 +19,51 @@ class element_interpreter {
   constexpr bool stopped() const { return stopped_ || too_large(); }
   constexpr bool too_large() const { return a_.is_over(); }
 
-  /// What a program makes of its inputs; nothing if it stopped. `wanted`: the outputs that are
-  /// asked for, in this order, and nothing else is made; all if there is no list.
+  /// By op: whether it is run for what is wanted, or given.
+  template <class Is>
+  static constexpr vec<char> needed_ops(const program& p, const vec<value_id>& wanted,
+                                        const Is& is_given) {
+    vec<char> needed(p.types.size(), 0), runs(p.ops.size(), 0);
+    for (const value_id v : wanted) needed[v] = 1;
+    for (op_id o = p.op_count(); o-- > 0;) {
+      for (int r = 0; r < p.op(o).result_count; ++r) {
+        const value_id v = p.op(o).result + r;
+        if (needed[v] == 0) continue;
+        if (!is_given(v)) runs[o] = is_run;
+        if (runs[o] == 0) runs[o] = is_taken;
+      }
+      if (runs[o] != is_run) continue;
+      for (const value_id v : p.operands(o)) needed[v] = 1;
+    }
+    return runs;
+  }
+  static constexpr char is_run = 1, is_taken = 2;
+
+  /// The values that are `wanted`, in this order, and what they are made of; that `is_given` for a
+  /// value, it is not computed.
+  template <class Is, class Given>
   constexpr vec<tensors> run(const program& p, const vec<tensors>& inputs,
-                             const vec<int>* wanted = nullptr) {
-    vec<value_id> outputs;
-    for (int i = 0; wanted == nullptr && i < p.output_count(); ++i)
-      outputs.push_back(p.outputs[i].value);
-    for (std::size_t i = 0; wanted != nullptr && i < wanted->size(); ++i)
-      outputs.push_back(p.outputs[(*wanted)[i]].value);
-    vec<char> needed(p.ops.size(), 0);
-    for (const value_id v : outputs) needed[p.producer(v)] = 1;
-    need_operands(p, needed);
+                             const vec<value_id>& wanted, const Is& is_given, const Given& given) {
+    const vec<char> runs = needed_ops(p, wanted, is_given);
     vec<tensors> values;
     values.resize(p.types.size());
-    for (int i = 0; i < p.input_count(); ++i)
-      if (needed[p.producer(p.inputs[i])] != 0) values[p.inputs[i]] = inputs[i];
-    for (op_id o = 0; o < p.op_count() && !stopped(); ++o)
-      if (needed[o] != 0 && !p.is(o, op_role::parameter)) run(p, o, values);
+    for (int i = 0; i < p.input_count(); ++i) values[p.inputs[i]] = inputs[i];
+    for (op_id o = 0; o < p.op_count() && !stopped(); ++o) {
+      if (p.is(o, op_role::parameter)) continue;
+      if (runs[o] == is_run) run(p, o, values);
+      for (int r = 0; r < p.op(o).result_count && runs[o] == is_taken; ++r)
+        if (is_given(p.op(o).result + r)) values[p.op(o).result + r] = given(p.op(o).result + r);
+    }
     vec<tensors> made;
-    for (std::size_t i = 0; i < outputs.size() && !stopped(); ++i)
-      made.push_back(values[outputs[i]]);
+    for (std::size_t i = 0; i < wanted.size() && !stopped(); ++i) made.push_back(values[wanted[i]]);
     return made;
+  }
+  /// What a program makes of its inputs; nothing if it stopped.
+  constexpr vec<tensors> run(const program& p, const vec<tensors>& inputs) {
+    vec<value_id> outputs;
+    for (const auto& each : p.outputs) outputs.push_back(each.value);
+    return run(
+        p, inputs, outputs, [](value_id) { return false; }, [](value_id) { return tensors(); });
   }
 
  private:
