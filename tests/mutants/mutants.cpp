@@ -108,7 +108,7 @@ void count(subject& s, const mutant& m) {
   reference::answer a =
       is_proved ? s.numbers.compare_more(m.program) : s.numbers.compare(m.program);
   if (v.by_elements && a == reference::different) {
-    a = s.numbers.compare_finite(m.program);
+    a = s.numbers.compare_finite(s.source, m.program);
     seen.not_finite += a == reference::same;
   }
   if (is_proved && a == reference::different) {
