@@ -152,7 +152,9 @@ class environment {
     if (!std::is_constant_evaluated()) began_ = std::chrono::steady_clock::now();
     begin_.core = root_.state();
     mark();
-    first_ = best_cost_ = cost_of(evaluate());
+    const estimated begin = evaluate();
+    first_peak_ = begin.peak_bytes;
+    first_ = best_cost_ = cost_of(begin);
     if (own_ == nullptr)
       bound_ = cost_.bound(following_ != nullptr ? all_devices() : pieces_of(axes));
   }
@@ -312,6 +314,8 @@ class environment {
     go_to(path(best_));
     return estimated_peak() <= memory_;
   }
+  /// Needs the state at the beginning more memory than there is, as costs see it?
+  constexpr bool began_too_large() const { return first_peak_ > memory_; }
   /// There may be a part of the budget more, from here on.
   constexpr void grant(double more) {
     budget_ = (spent_part() > 1 ? spent_part() : 1) * budget_ + more;
@@ -418,7 +422,7 @@ class environment {
   place_table known_;
   vec<improvement> improvements_;
   vec<leader> leaders_, fitting_;
-  double first_ = 0, best_cost_ = 0, bound_ = 0;
+  double first_ = 0, first_peak_ = 0, best_cost_ = 0, bound_ = 0;
   std::int64_t evaluations_ = 0;
   std::chrono::steady_clock::time_point began_ = {};
 

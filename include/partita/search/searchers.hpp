@@ -560,8 +560,10 @@ struct exhaustive_search {
 /// What `automatic` does unless told otherwise: a greedy search and its detours with a quarter of
 /// the budget, once with sparing moves and once without (to spare a little early may leave nothing
 /// to save later), again where the simulator needs more memory than these saw; detours that are
-/// fast first, and then exchanges, if nothing fits that was found; neighbors of the best; a tree
-/// search with what is left, and again a greedy one from the best state.
+/// fast first, and then exchanges, if nothing fits that was found; neighbors of the best; the
+/// detours that are fast first now, if what fits had to be found (so that a little less memory
+/// than all that is wanted does not lead elsewhere), and neighbors of what is better; a tree search
+/// with what is left, and again a greedy one from the best state.
 struct default_search {
   constexpr void operator()(environment& e) const {
     const environment::path begin = e.taken();
@@ -577,17 +579,26 @@ struct default_search {
       e.go_to(begin);
       detour_search{}(e);
     }
-    if (!e.fits()) {
-      e.offer_sparing(true);
-      e.go_to(begin);
-      detour_search{.fast_first = true}(e);
-      e.offer_sparing(again);
-    }
+    const bool tight = !e.fits();
+    if (tight) fast_first(e, begin, again);
     if (!e.fits()) exchange_search{}(e);
     neighbor_search{}(e);
+    if (!tight && e.began_too_large()) {
+      const double before = e.best_cost();
+      fast_first(e, begin, again);
+      if (e.best_cost() < before) neighbor_search{}(e);
+    }
     tree_search{}(e);
     e.go_to(environment::path(e.best()));
     greedy_search{}(e);
+  }
+
+ private:
+  static constexpr void fast_first(environment& e, const environment::path& begin, bool sparing) {
+    e.offer_sparing(!e.fits() || sparing);
+    e.go_to(begin);
+    detour_search{.fast_first = true}(e);
+    e.offer_sparing(sparing);
   }
 };
 
