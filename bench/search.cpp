@@ -6,8 +6,10 @@
 /// `--inferred`: with the sizes that were inferred from the paper's tables.
 ///
 /// For each model, over 8 x 4 of the paper's TPUv3, overlapped steps by the simulator: schedules by
-/// hand; then automatic ones with the memory that the best of these needs. `axes`: how long a
-/// search of T32 takes over 32 devices in one to five axes.
+/// hand; then automatic ones with the memory that the best of these needs. Where no slicing along
+/// the axis that a search has brings the arguments there, a line says so, and another row has the
+/// memory of the best by hand that also keeps them whole. `axes`: how long a search of T32 takes
+/// over 32 devices in one to five axes.
 ///
 /// Source    PartIR, section 7.4 and figures 10 and 11
 #include <algorithm>
@@ -32,16 +34,43 @@ class comparison {
  public:
   comparison(const char* model, pt::program p) : model_(model), p_(std::move(p)) {}
 
-  /// By hand. The fastest says how much memory there is.
+  /// By hand; gives the bytes at the peak. The fastest says how much memory there is.
   template <class... T>
-  void by_hand(const char* name, const T&... tactics) {
+  double by_hand(const char* name, const T&... tactics) {
     const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
-    const double time = step_time(r);
+    const double time = step_time(r), peak = static_cast<double>(r.cost.peak_bytes);
     print(name, time, r);
     std::printf("\n");
-    if (best_ > 0 && best_ <= time) return;
+    if (best_ > 0 && best_ <= time) return peak;
     best_ = time;
-    on_.memory = static_cast<double>(r.cost.peak_bytes);
+    on_.memory = peak;
+    return peak;
+  }
+  /// Do arguments fit behind some tactics, with a piece of each along "model"? Else says by how
+  /// much they do not, and allows so many bytes.
+  template <class... T>
+  bool fits(double bytes, const T&... tactics) {
+    const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
+    const double least =
+        static_cast<double>(r.cost.argument_bytes) / static_cast<double>(paper_mesh.size(1));
+    if (least <= on_.memory) return true;
+    std::printf(
+        "%-5s arguments take %.0f MB whatever is sliced along \"model\"; allowed: %.0f MB\n",
+        model_, least / 1e6, bytes / 1e6);
+    on_.memory = bytes;
+    return false;
+  }
+  /// What a schedule sends along "batch" it sends whatever is sliced along "model": as many
+  /// messages, of a piece at least. (Links carry one collective at a time.)
+  template <class... T>
+  void sends(const char* name, const T&... tactics) const {
+    const pt::partitioned r = pt::partition(p_, paper_mesh, pt::schedule(tactics...));
+    pt::device faster = on_;
+    faster.near.bandwidth *= static_cast<double>(paper_mesh.size(1));
+    faster.far.bandwidth *= static_cast<double>(paper_mesh.size(1));
+    const double least = pt::simulate(r.device, faster).communication;
+    std::printf("%-5s %-14s %9.4f s at least: collectives along \"batch\"; %5.2f of the best\n",
+                model_, name, least, least / best_);
   }
   pt::automatic automatic(std::initializer_list<std::string_view> axes) {
     return {axes, on_, {.seconds = 0, .result = &found_}};
@@ -83,12 +112,13 @@ class comparison {
 void language_model(const char* name, const paper::language_model_sizes& sizes) {
   using namespace paper::transformers;
   comparison c(name, paper::trace_training_step(sizes));
-  c.by_hand("BP+MP", BP, MP);
+  const double whole = c.by_hand("BP+MP", BP, MP);
   c.by_hand("BP+MP+Z3", BP, MP, Z3);
   c.by_hand("BP+MP+Z3+EMB", BP, MP, Z3, EMB);
   c.searched("AllAuto", c.automatic({"batch", "model"}));
-  c.searched("BP+AutoMP", BP, c.automatic({"model"}));
   c.searched("BP+AutoMP+Z3", BP, c.automatic({"model"}), Z3);
+  c.searched("BP+AutoMP", BP, c.automatic({"model"}));
+  if (!c.fits(whole, BP)) c.searched("BP+AutoMP", BP, c.automatic({"model"}));
 }
 void serving(const paper::serving_sizes& sizes) {
   using namespace paper::serving;
@@ -103,9 +133,11 @@ void unet(const paper::unet_sizes& sizes) {
   comparison c("UNet", paper::trace_training_step(sizes));
   c.by_hand("BP+Z3", BP, Z3);
   c.by_hand("BP+MP", BP, MP);
+  c.by_hand("BP+MP+Z3", BP, MP, Z3);
   c.searched("AllAuto", c.automatic({"batch", "model"}));
   c.searched("BP+AutoMP", BP, c.automatic({"model"}));
   c.searched("BP+AutoMP+Z3", BP, c.automatic({"model"}), Z3);
+  c.sends("BP+AutoMP+Z3", BP, Z3);
 }
 void gns(const paper::gns_sizes& sizes) {
   using paper::graphs::ES;
