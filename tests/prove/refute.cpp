@@ -43,6 +43,32 @@ TEST_CASE("refute: roundings inside of loops are no differences") {
   CHECK_MESSAGE(!r.refuted, str(r.error.message));
 }
 
+namespace {
+struct greatest_of_two {
+  static constexpr float identity = -100;
+  static constexpr bool commutes = true;
+  constexpr auto operator()(auto a, auto b) const { return pt::maximum(a, b); }
+};
+}  // namespace
+TEST_CASE("refute: steps of folds that name their type are run in f64, too") {
+  pt::program f = pt::trace([](auto z) { return pt::output("y", pt::fold<greatest_of_two, 0>(z)); },
+                            pt::input<float, 64>("z"));
+  // What says "as input 0" says "f32" now: the same function.
+  const pt::op_node& fold = f.ops[f.producer(f.outputs[0].value)];
+  REQUIRE(fold.def == &pt::def<pt::op::fold>);
+  std::int64_t& type = f.attr_list[fold.attr_begin + fold.attr_count - 5];
+  REQUIRE(type == -1);
+  type = static_cast<std::int64_t>(pt::dtype::f32);
+  REQUIRE(str(pt::verify(f).message) == "");
+  pt::program wide = f;
+  pt::run_detail::widen(wide);
+  CHECK(str(pt::verify(wide).message) == "");
+  const auto p = pt::partition(f, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"z", 0}})));
+  const pt::refutation r = pt::refute(p);
+  CHECK_MESSAGE(!r.refuted, str(r.error.message));
+  CHECK_MESSAGE(!r.error, str(r.error.message));
+}
+
 TEST_CASE("refute: what it says") {
   using namespace two_layers;
   const auto p = pt::partition(traced(), mesh, pt::schedule(BP, MP));

@@ -66,6 +66,16 @@ class scalar_function {
       if (!f.is(o, op_role::parameter) && step_of(*f.op(o).def) < 0) return f.op(o).def;
     return nullptr;
   }
+  /// Sets the types that steps name, and do not take from inputs, to what f makes of them.
+  template <class F>
+  static constexpr void replace_types(std::int64_t* code, std::size_t size, const F& f) {
+    scalar_function steps({code, size});
+    for (std::size_t at = 0; at < size; at = size - steps.rest_.size()) {
+      step s;
+      if (!steps.next(s)) return;
+      if (s.type >= 0) code[at + 1] = static_cast<std::int64_t>(f(static_cast<dtype>(s.type)));
+    }
+  }
   /// Appends the steps, on tensors of one shape and scalars; `values` are its inputs, and get what
   /// each step makes. False if they are no such function.
   constexpr bool emit(builder& b, vec<value_id>& values) {
@@ -150,6 +160,16 @@ struct fold {
       return false;
     }
   };
+  /// As scalar_function::replace_types, of op o.
+  template <class F>
+  static constexpr void replace_types(program& p, op_id o, const F& f) {
+    const auto attrs = p.attrs(o);
+    const parts all(attrs, p.operands(o).size());
+    const std::size_t before = attrs.size() - all.code.size();
+    std::int64_t* const code =
+        p.attr_list.data() + p.op(o).attr_begin + static_cast<std::ptrdiff_t>(before);
+    scalar_function::replace_types(code, all.code.size(), f);
+  }
   /// Appends the function; `values` are its inputs, tensors of one shape or scalars. Gives its
   /// results; none if it is not one.
   static constexpr vec<value_id> emit(builder& b, const parts& p, vec<value_id> values) {

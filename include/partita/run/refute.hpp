@@ -19,6 +19,7 @@
 #include <partita/ir/copy.hpp>
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/constant.hpp>
+#include <partita/op/fold.hpp>
 #include <partita/op/while_loop.hpp>
 #include <partita/prove/prove.hpp>
 #include <partita/run/compare.hpp>
@@ -118,10 +119,13 @@ inline void add_fuel(program& p) {
     holds = condition.append(def<fuel>, operands, {}, tensor_type{dtype::boolean, {}});
   }
 }
-/// Floats become f64: roundings are far below differences that are none.
+/// Floats become f64, those in functions of folds, too: roundings are far below differences that
+/// are none.
 inline void widen(program& p) {
-  for (auto& t : p.types)
-    if (is_floating(t.element)) t.element = dtype::f64;
+  const auto wide = [](dtype t) { return is_floating(t) ? dtype::f64 : t; };
+  for (auto& t : p.types) t.element = wide(t.element);
+  for (op_id o = 0; o < p.op_count(); ++o)
+    if (p.op(o).def->id == def<op::fold>.id) op::fold::replace_types(p, o, wide);
   for (auto& r : p.regions) widen(r);
 }
 inline program to_be_run(program p) {
