@@ -188,7 +188,7 @@ pt::system_description system_for(const options& o, const pt::sharding_list& sha
 }
 /// What passes did, if a specification asks for them.
 pt::text passes_report(const pt::partitioned& r) {
-  return r.passes.rewrite() || r.overlap.any() ? pt::report_passes(r) : pt::text();
+  return r.passes.rewrite_more() || r.overlap.any() ? pt::report_passes(r) : pt::text();
 }
 void write_trace(const options& o, const pt::partitioned& r, const pt::system_description& system) {
   const pt::text events = pt::trace_events(r.device, system.on, {.overlap = !r.overlap.any()});

@@ -31,9 +31,16 @@ TEST_CASE("a Llama-style transformer: the collectives of Megatron") {
   CHECK(llama.rewritten(shared, mesh, BP, MP, SP).collectives ==
         pt::collectives{
             .all_gather = 4 * L, .all_reduce = parameter_count + 1, .reduce_scatter = 4 * L});
-  // Where the peak must not rise, what products read is gathered for their derivatives once more;
-  // uses next to each other share it (of 28).
-  CHECK(llama.emulated(mesh, BP, MP, SP).all_gather == 14 * L);
+  // Where the peak must not rise, what products read is gathered for their derivatives once more. A
+  // gather for each use would be 14 per layer: three products of queries, keys and values and two
+  // of the MLP read one value each, and so do the gradients of their weights; two products of the
+  // backward pass behind each half read the cotangent. Of these, products alike share (2 + 2 + 4 a
+  // layer), but for one that stands at the peak, and on request all next to each other.
+  CHECK(llama.rewritten({.share_gathers = false}, mesh, BP, MP, SP).collectives.all_gather ==
+        14 * L);
+  CHECK(llama.emulated(mesh, BP, MP, SP) == pt::collectives{.all_gather = 8 * L + 1,
+                                                            .all_reduce = parameter_count + 1,
+                                                            .reduce_scatter = 4 * L});
   CHECK(llama.rewritten({.memory_bound = pt::passes::own_peak}, mesh, BP, MP, SP).collectives ==
         pt::collectives{
             .all_gather = 6 * L, .all_reduce = parameter_count + 1, .reduce_scatter = 4 * L});

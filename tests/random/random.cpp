@@ -192,7 +192,7 @@ class check {
       const pt::lowered l = pt::lower(core);
       if (!check_lowered(core, l)) return;
       counter.update();
-      if (!(counter.counts() == l.counts))
+      if (!(counter.counts() == before_passes(l)))
         return static_cast<void>(fail("collectives counted by tactic differ"));
       if (t + 1 < c_.tactics.size()) continue;
       if (!check_finished(core, done, l) || !check_passes(core, l)) return;
@@ -240,16 +240,20 @@ class check {
     return true;
   }
 
+  /// What the lowering makes of layouts, before passes rewrite it.
+  static pt::collectives before_passes(const pt::lowered& l) {
+    return l.passes.empty() ? l.counts : l.passes[0].before;
+  }
   bool check_lowered(const pt::core_program& core, const pt::lowered& l,
                      const char* what = "emulate", const pt::passes& on = {}) {
     if (!good(l.error, what) || !good(pt::verify(l.device), "device program")) return false;
     const counted counts = count_by_name(l.device.local);
     if (!(counts.total == l.counts) || static_cast<int>(l.notes.size()) != counts.notes)
       return fail("the collectives are miscounted");
-    const pt::collectives fused = l.passes.empty() ? l.counts : l.passes[0].before;
     pt::collective_counter counter(core, on);
     counter.update();
-    if (!(counter.counts() == fused)) return fail("collectives counted without building differ");
+    if (!(counter.counts() == before_passes(l)))
+      return fail("collectives counted without building differ");
     for (int i = 0; i < c_.p.input_count(); ++i)
       if (l.device.inputs[at(i)].local(core.p.input_type(i).shape, l.device.mesh) !=
               l.device.local.input_type(i).shape ||
@@ -296,7 +300,7 @@ class check {
       return false;
     const std::int64_t peak = pt::live_bytes(l.device.local).peak();
     if (limit > 0 && peak > limit) return fail("memory above the bound");
-    pt::collectives counts = l.passes.empty() ? l.counts : l.passes[0].before;
+    pt::collectives counts = before_passes(l);
     for (const auto& each : l.passes) {
       if (!(each.before == counts)) return fail("a pass starts with other collectives");
       if (each.name == "place" && each.peak_after > each.peak_before)

@@ -404,13 +404,14 @@ TEST_CASE("what all that take it gather is gathered where that takes less") {
     return pt::trace(loss, pt::input<float, 8, 8>("w1"), pt::input("w2", weights),
                      pt::input<float, 16, 8>("x"));
   };
-  const auto planned = [&](int users, const pt::topology& t) {
+  const auto planned = [&](int users, const pt::topology& t, const pt::passes& on) {
     return pt::partition(
         in_two(users), t,
         pt::schedule(
             pt::pipeline(
                 {.stages = {{"first"}, {"second"}}, .batch = {{"x", 0}}, .microbatches = 2}, "PP"),
-            pt::manual("M", {{"w2", 1}}, "columns"), pt::manual("M", {{"w1", 1}}, "made")));
+            pt::manual("M", {{"w2", 1}}, "columns"), pt::manual("M", {{"w1", 1}}, "made")),
+        {.passes = on});
   };
   // Gathers on the meshes, where the pieces of h are sent (`before`: gathered on m0).
   const auto check = [&](const pt::pipelined& p, bool before, std::int64_t gathers) {
@@ -425,19 +426,21 @@ TEST_CASE("what all that take it gather is gathered where that takes less") {
     CHECK(pt::all_close(pt::emulate(p, x), pt::evaluate(p.original, x)));
   };
   const pt::mesh two{{"M", 2}}, four{{"M", 4}};
+  const pt::passes each{.share_gathers = false};
   // Of one microbatch (256 bytes), in bytes: 128 + 256 before; 128, and 128 for each user, behind.
-  check(planned(1, {{"m0", two}, {"m1", two}}), false, 2);
-  check(planned(2, {{"m0", two}, {"m1", two}}), false, 4);
-  check(planned(3, {{"m0", two}, {"m1", two}}), true, 2);
+  check(planned(1, {{"m0", two}, {"m1", two}}, each), false, 2);
+  check(planned(2, {{"m0", two}, {"m1", two}}, each), false, 4);
+  check(planned(3, {{"m0", two}, {"m1", two}}, each), true, 2);
+  check(planned(2, {{"m0", two}, {"m1", two}}, {}), false, 2);  // the products share one
   // Pieces of four devices are more work for users: 128, and 192 for each.
-  check(planned(2, {{"m0", two}, {"m1", four}}), true, 2);
+  check(planned(2, {{"m0", two}, {"m1", four}}, each), true, 2);
   // Where meshes are far from each other, what is sent counts, and gathers within nodes take little
   // but for their latency.
   pt::device d = pt::h100;
-  check(planned(3, {{"m0", two, d}, {"m1", two, d}}), true, 2);
+  check(planned(3, {{"m0", two, d}, {"m1", two, d}}, each), true, 2);
   d.near.latency = 0;
-  check(planned(3, {{"m0", two, d}, {"m1", two, d}}), false, 6);
-  const pt::pipelined p = planned(3, {{"m0", two}, {"m1", two}});
+  check(planned(3, {{"m0", two, d}, {"m1", two, d}}, each), false, 6);
+  const pt::pipelined p = planned(3, {{"m0", two}, {"m1", two}}, each);
   CHECK(str(pt::explain(p)).find("makes it, and those to whom it is given take it so") !=
         std::string::npos);
 }

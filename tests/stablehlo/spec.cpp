@@ -84,7 +84,7 @@ TEST_CASE("passes") {
   const auto shares = [](std::string_view said) {
     return pt::read_schedule(said).passes.share_gathers;
   };
-  CHECK(shares("passes place") == pt::shared_uses::none);
+  CHECK(shares("passes place") == pt::shared_uses::alike);
   CHECK(shares("passes share_gathers none, place") == pt::shared_uses::none);
   CHECK(shares("passes share_gathers alike") == pt::shared_uses::alike);
   CHECK(shares("passes share_gathers neighbours") == pt::shared_uses::neighbours);

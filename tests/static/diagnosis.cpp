@@ -55,7 +55,7 @@ constexpr auto repeated = [] {
       },
       pt::input<float, 8, 8>("x"), pt::input<float, 8, 8>("w"));
   constexpr auto columns = pt::manual("B", {{"w", 1}}, "columns");
-  return pt::partition(f, mesh, pt::schedule(BP, columns));
+  return pt::partition(f, mesh, pt::schedule(BP, columns), {.passes = {.share_gathers = false}});
 };
 static_assert(pt::check<repeated>.collectives == pt::collectives{.all_gather = 90});
 static_assert(pt::explain<repeated>().size() > 8192);

@@ -43,13 +43,14 @@ std::string message(const pt::passes& on) {
 }
 
 // By the compiler, too.
-constexpr auto plain = [] { return partition({}); };
+constexpr auto plain = [] { return partition({.share_gathers = false}); };
 constexpr auto shared = [] { return partition({.share_gathers = true}); };
 static_assert(pt::check<plain>.collectives == pt::collectives{.all_gather = 5});
 static_assert(pt::check<plain>.peak_bytes == lowest);
 // v and w between their neighbouring uses, where nothing else is gathered.
 constexpr auto alike = [] { return partition({.share_gathers = pt::shared_uses::alike}); };
 static_assert(pt::check<alike>.collectives == pt::collectives{.all_gather = 3});
+static_assert(pt::passes().share_gathers == pt::shared_uses::alike);
 static_assert(pt::check<alike>.tactic("Z3").collectives == pt::collectives{.all_gather = 5});
 static_assert(pt::check<alike>.peak_bytes == lowest);
 static_assert(pt::check<shared>.collectives == pt::collectives{.all_gather = 2});

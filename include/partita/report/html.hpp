@@ -127,7 +127,7 @@ class html_page : page_writer {
     for (const auto& r : rows_)
       if (r.left_out > 0) note(concat(r.left_out, " tactics before the last one are left out."));
     folded("What each tactic did", report(p_));
-    if (p_.passes.rewrite()) folded("What passes did", report_passes(p_));
+    if (p_.passes.rewrite_more()) folded("What passes did", report_passes(p_));
   }
   void row(html_table& t, const tactic_figures& r) {
     t.words(r.name, 40);

@@ -118,7 +118,8 @@ constexpr void print_tactics(text& out, const core_program& core, const vec<tact
 ///
 /// Cost: a lowering, if something is gathered more than once
 constexpr void print_sharing(text& out, const partitioned& p) {
-  if (p.passes.shares() || p.overlap.any() || p.collectives.all_gather < 2) return;
+  if (p.passes.shared() == shared_uses::all || p.overlap.any() || p.collectives.all_gather < 2)
+    return;
   passes on = p.passes;
   on.share_gathers = true;
   const lowered shared = lower(p.core, {.passes = on});

@@ -634,10 +634,10 @@ constexpr lowered lowered_by(const Core& c, const passes& options, span<const va
   return lowering<Rules>(c, options).run(more);
 }
 
-/// Passes can rewrite only what was fused.
+/// Passes can rewrite only what was fused. (Uses that are alike share where there is fusion.)
 constexpr failure check_options(const lowering_options& options) {
   failure f = options.passes.validate();
-  if (!options.passes.rewrite() || options.fuse) return f;
+  if (!options.passes.rewrite_more() || options.fuse) return f;
   const passes& on = options.passes;
   const std::string_view name = on.stationary_above > 0 ? "stationary_above"
                                 : on.combine_below > 0  ? "combine_below"
@@ -649,8 +649,11 @@ constexpr failure check_options(const lowering_options& options) {
 }
 
 /// Runs the passes that rewrite a lowered program, over it, its notes and its counts.
+///
+/// Where all that is on is the sharing of uses that are alike, and there are none, nothing is done,
+/// and nothing said of it.
 constexpr void run_passes(lowered& l, const program& source, const passes& on) {
-  if (!on.rewrite()) return;
+  if (!on.rewrite_more() && !has_shared_pair(l.device.local, on.shared())) return;
   if (on.stationary_above > 0) keep_stationary(l, source, on);
   l.error = run_passes(l.device.local, l.device.mesh, on,
                        [&](const renumbering& moved, pass_report report) {
@@ -683,10 +686,9 @@ constexpr lowered lower(const Core& c, const lowering_options& options = {},
   lowered l;
   l.error = spmd_detail::check_options(options);
   if (l.error) return l;
-  if (options.fuse)
-    l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more);
-  else
-    l = spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
+  if (!options.fuse)
+    return spmd_detail::lowered_by<spmd_detail::mechanical_rules>(c, options.passes, more);
+  l = spmd_detail::lowered_by<spmd_detail::fused_rules>(c, options.passes, more);
   spmd_detail::run_passes(l, c.p, options.passes);
   return l;
 }
@@ -697,7 +699,11 @@ template <class Core>
 constexpr vec<pass_report> pass_reports(const Core& c, const passes& options = {}) {
   vec<pass_report> list;
   lowering_options step;
-  step.passes = {.cancel = false, .to_all_to_all = false, .to_reduce_scatter = false};
+  step.passes = {.cancel = false,
+                 .to_all_to_all = false,
+                 .to_reduce_scatter = false,
+                 .stationary_rows = options.stationary_rows,
+                 .share_gathers = false};
   lowered now = lower(c, step);
   const auto add = [&](std::string_view name, int fusion_counts::*changed) {
     pass_report r;

@@ -63,7 +63,7 @@ struct passes {
   bool place = false;
   /// A value that is gathered several times is gathered once and kept: for all uses, or for those
   /// alike or next to each other where the peak of live memory does not rise. See share.hpp.
-  shared_uses share_gathers = {};
+  shared_uses share_gathers = shared_uses::alike;
   /// The gathers of all uses are shared (whatever `share_gathers` says) as long as the peak of live
   /// memory stays at or below this many bytes per device, those of the shortest wait first; 0: no
   /// bound is given; `own_peak`: what the peak is before, so that it does not rise.
@@ -76,10 +76,13 @@ struct passes {
     return memory_bound != 0 ? shared_uses(shared_uses::all) : share_gathers;
   }
   constexpr bool shares() const { return shared() != shared_uses::none; }
-  /// Does any pass rewrite the lowered program?
-  constexpr bool rewrite() const {
-    return stationary_above > 0 || combine_below > 0 || place || shares();
+  /// Does any pass rewrite the lowered program, but for the sharing of uses that are alike?
+  constexpr bool rewrite_more() const {
+    return stationary_above > 0 || combine_below > 0 || place ||
+           (shares() && shared() != shared_uses::alike);
   }
+  /// Does any pass rewrite the lowered program?
+  constexpr bool rewrite() const { return rewrite_more() || shares(); }
 
   /// Errors    C001 a size is negative
   constexpr failure validate() const {

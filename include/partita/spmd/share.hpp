@@ -91,6 +91,14 @@ constexpr void for_each_shared_pair(const program& p, shared_uses which, const F
   }
 }
 
+/// Is there anything to share, in the program or in those nested in it? Cost: linear in ops.
+constexpr bool has_shared_pair(const program& p, shared_uses which) {
+  bool found = false;
+  for_each_shared_pair(p, which, [&](op_id, op_id) { found = true; });
+  for (const program& inside : p.regions) found = found || has_shared_pair(inside, which);
+  return found;
+}
+
 /// a = all_gather(x), ..., b = all_gather(x) => a for b
 ///
 /// (x, or, where all uses share, what x becomes by reshapes, transposes and reverses: see
