@@ -114,21 +114,25 @@ constexpr void print_tactics(text& out, const core_program& core, const vec<tact
   }
 }
 
-/// What it would save to share gathers, and what it would cost, where it is not asked for.
+/// What it would save to share more gathers, those of neighbours or all, and what it would cost.
 ///
-/// Cost: a lowering, if something is gathered more than once
+/// Cost: two lowerings, if something is gathered more than once
 constexpr void print_sharing(text& out, const partitioned& p) {
   if (p.passes.shared() == shared_uses::all || p.overlap.any() || p.collectives.all_gather < 2)
     return;
   passes on = p.passes;
-  on.share_gathers = true;
-  const lowered shared = lower(p.core, {.passes = on});
-  if (shared.error || shared.counts.all_gather == p.collectives.all_gather) return;
-  const cost then = estimate(shared.device);
-  out << "with passes share_gathers: all_gather " << p.collectives.all_gather << " -> "
-      << shared.counts.all_gather << ", sent " << p.cost.collective_bytes << " -> "
-      << then.collective_bytes << " bytes, peak " << p.cost.peak_bytes << " -> " << then.peak_bytes
-      << " bytes\n";
+  std::int64_t fewest = p.collectives.all_gather;
+  for (const auto uses : {shared_uses::neighbours, shared_uses::all}) {
+    on.share_gathers = uses;
+    const lowered shared = lower(p.core, {.passes = on});
+    if (shared.error || shared.counts.all_gather == fewest) continue;
+    fewest = shared.counts.all_gather;
+    const cost then = estimate(shared.device);
+    out << "with passes share_gathers" << (uses == shared_uses::all ? "" : " neighbours")
+        << ": all_gather " << p.collectives.all_gather << " -> " << fewest << ", sent "
+        << p.cost.collective_bytes << " -> " << then.collective_bytes << " bytes, peak "
+        << p.cost.peak_bytes << " -> " << then.peak_bytes << " bytes\n";
+  }
 }
 
 /// Is there a lookup of cut rows, or an update whose batch is cut?
