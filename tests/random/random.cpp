@@ -327,7 +327,7 @@ class check {
   }
 
   /// Programs, not outputs: what one sort makes of inexact values is in all that come from it.
-  void count_bounds() {
+  void count_bounds() const {
     bool rounds = false, bounded = true;
     for (int i = 0; i < c_.p.output_count(); ++i) {
       rounds = rounds || errors_[at(i)] > 0;
