@@ -18,18 +18,25 @@ constexpr auto partitioned = [] {
 static_assert(pt::check<partitioned>.collectives ==
               pt::collectives{.all_reduce = 6, .all_to_all = 8});
 
+constexpr auto around = [] {
+  return pt::partition(traced(), mesh, pt::schedule(queries, SP),
+                       {.passes = {.share_gathers = true}});
+};
+// Each device has its rows of queries, and needs all keys and values: gathered once, and cotangents
+// scattered.
+static_assert(pt::check<around>.collectives ==
+              pt::collectives{.all_gather = 2, .all_reduce = 6, .reduce_scatter = 2});
+
 }  // namespace
 
 TEST_CASE("Ulysses attention: eight all-to-alls") {
   const models::source attention(traced(), [](std::string_view) { return 1; });
-  CHECK(attention.emulated(mesh, ulysses, SP) == pt::collectives{.all_reduce = 6, .all_to_all = 8});
+  CHECK(attention.emulated(mesh, ulysses, SP) == pt::check<partitioned>.collectives);
 }
 TEST_CASE("ring attention: keys and values go around, and their cotangents") {
   const models::source attention(traced(), [](std::string_view) { return 1; });
-  // Each device has its rows of queries, and needs all keys and values: gathered once, and
-  // cotangents scattered.
   CHECK(attention.rewritten({.share_gathers = true}, mesh, queries, SP).collectives ==
-        pt::collectives{.all_gather = 2, .all_reduce = 6, .reduce_scatter = 2});
+        pt::check<around>.collectives);
   // Beside products, where links are slow, pieces go around a ring of four: keys and values forward
   // and for the derivative, and two cotangents.
   CHECK(attention.overlapped(data::slow_links(1e7), mesh, queries, SP).collectives ==
