@@ -63,8 +63,10 @@ struct operand_term {
   friend constexpr bool operator==(const operand_term&, const operand_term&) = default;
 };
 
+/// Hashes of lists are polynomials in this, and spread at the end.
+inline constexpr std::uint64_t hash_factor = 0x9e3779b97f4a7c15u;
 constexpr std::uint64_t mixed_hash(std::uint64_t h, std::uint64_t n) {
-  h = (h + n) * 0x9e3779b97f4a7c15u;
+  h = (h + n) * hash_factor;
   return h ^ h >> 32;
 }
 
@@ -109,20 +111,21 @@ struct term {
   std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
 };
 
-class term_table {
+class term_table : segmented_vec<term> {
+  using list = segmented_vec<term>;
+
  public:
-  constexpr const term& operator[](int t) const { return terms_[t]; }
-  constexpr term& operator[](int t) { return terms_[t]; }
-  constexpr int size() const { return static_cast<int>(terms_.size()); }
-  constexpr const op_def& def(int t) const { return terms_[t].at.def(); }
+  using list::operator[];  // by one call, of what is read most
+  constexpr int size() const { return static_cast<int>(list::size()); }
+  constexpr const op_def& def(int t) const { return (*this)[t].at.def(); }
   constexpr bool is(int t, const op_def& d) const {
-    return terms_[t].at.made() && def(t).id == d.id;
+    return (*this)[t].at.made() && def(t).id == d.id;
   }
-  constexpr span<const std::int64_t> attrs(int t) const { return terms_[t].at.attrs(); }
+  constexpr span<const std::int64_t> attrs(int t) const { return (*this)[t].at.attrs(); }
   constexpr operand_term operand(const term& t, int i) const { return operands_[t.operands + i]; }
 
   constexpr void reserve(std::size_t n) {
-    terms_.reserve(n);
+    list::reserve(n);
     hashes_.reserve(n);
   }
   /// A term that is equal to no other one.
@@ -130,7 +133,7 @@ class term_table {
     term t;
     t.element = type.element;
     t.shape = type.shape;
-    return add(t, hash_of(terms_.size()));
+    return add(t, hash_of(list::size()));
   }
   /// A scalar; see meanings::number.
   constexpr int number(std::int64_t bits, dtype element) {
@@ -141,7 +144,7 @@ class term_table {
     const std::size_t hash =
         hash_of(static_cast<std::uint64_t>(bits) ^ 0x5bd1e995u) + static_cast<std::size_t>(element);
     const int known = table_.find(hash, [&](int i) {
-      return terms_[i].number && terms_[i].bits == bits && terms_[i].element == element;
+      return (*this)[i].number && (*this)[i].bits == bits && (*this)[i].element == element;
     });
     return known >= 0 ? known : add(t, hash);
   }
@@ -154,7 +157,7 @@ class term_table {
   /// Positions modulo n: element i is i, of i below n; beyond, views of it wrap.
   constexpr int positions_modulo(dtype element, std::int64_t n) {
     for (int t : modulo_)
-      if (terms_[t].element == element && terms_[t].shape.extents[0] == n) return t;
+      if ((*this)[t].element == element && (*this)[t].shape.extents[0] == n) return t;
     modulo_.push_back(fresh({element, shape{n}}));
     return modulo_.back();
   }
@@ -170,7 +173,7 @@ class term_table {
     return t - 1;
   }
   constexpr bool is_positions(int t) const {
-    return positions_[static_cast<int>(terms_[t].element)] == t + 1;
+    return positions_[static_cast<int>((*this)[t].element)] == t + 1;
   }
 
   /// The term that an op makes of these operands, or -1. `by_element`: else types count, too.
@@ -179,7 +182,7 @@ class term_table {
     const std::size_t hash = key(at, operands, type.element);
     const std::size_t* const hashes = hashes_.data();
     return table_.find(hash, [&](int t) {
-      return hashes[t] == hash && same(terms_[t], at, operands, by_element, type);
+      return hashes[t] == hash && same((*this)[t], at, operands, by_element, type);
     });
   }
   /// The first of the terms that its results are; there is none yet.
@@ -211,7 +214,6 @@ class term_table {
   }
 
  private:
-  segmented_vec<term> terms_;
   vec<std::size_t> hashes_;
   vec<operand_term> operands_;
   vec<int> candidates_;
@@ -220,7 +222,7 @@ class term_table {
   vec<int> modulo_;  ///< few: one for each number that positions are taken modulo
 
   constexpr int add(const term& t, std::size_t hash) {
-    terms_.push_back(t);
+    list::push_back(t);
     hashes_.push_back(hash);
     table_.insert(size() - 1, [&](int i) { return hashes_[i]; });
     return size() - 1;
@@ -231,8 +233,9 @@ class term_table {
     const operand_term* const list = operands.data();
     const std::size_t count = operands.size();
     for (std::size_t i = 0; i < count; ++i)
-      h = mixed_hash(h, static_cast<std::uint64_t>(list[i].term) * 64 +
-                            static_cast<std::uint64_t>(list[i].view));
+      h = h * hash_factor + static_cast<std::uint64_t>(list[i].term) * 64 +
+          static_cast<std::uint64_t>(list[i].view);
+    h ^= h >> 32;
     const auto attrs = at.attrs();
     const std::int64_t* const values = attrs.data();
     const std::size_t attr_count = attrs.size();
@@ -258,7 +261,7 @@ class term_table {
   }
   /// What a tensor is a part of, or is in another shape.
   constexpr int whole(int t) const {
-    while (terms_[t].alias.term >= 0) t = terms_[t].alias.term;
+    while ((*this)[t].alias.term >= 0) t = (*this)[t].alias.term;
     return t;
   }
   constexpr std::size_t candidate_key(const op_def& d, span<const operand_term> operands) const {
@@ -266,14 +269,14 @@ class term_table {
     const operand_term* const list = operands.data();
     const std::size_t count = operands.size();
     for (std::size_t i = 0; i < count; ++i)
-      h = mixed_hash(h, static_cast<std::uint64_t>(whole(list[i].term)));
+      h = h * hash_factor + static_cast<std::uint64_t>(whole(list[i].term));
     return hash_of(h);
   }
   constexpr bool same_candidates(int t, const op_def& d, span<const operand_term> operands) const {
-    if (def(t).id != d.id || terms_[t].operand_count != static_cast<int>(operands.size()))
+    if (def(t).id != d.id || (*this)[t].operand_count != static_cast<int>(operands.size()))
       return false;
-    for (int i = 0; i < terms_[t].operand_count; ++i)
-      if (whole(operand(terms_[t], i).term) != whole(operands[i].term)) return false;
+    for (int i = 0; i < (*this)[t].operand_count; ++i)
+      if (whole(operand((*this)[t], i).term) != whole(operands[i].term)) return false;
     return true;
   }
   constexpr void add_candidate(int t, span<const operand_term> operands) {
@@ -282,13 +285,13 @@ class term_table {
       return same_candidates(candidates_[each], d, operands);
     });
     if (c >= 0) {
-      terms_[t].next = candidates_[c];
+      (*this)[t].next = candidates_[c];
       candidates_[c] = t;
       return;
     }
     candidates_.push_back(t);
     candidate_table_.insert(static_cast<int>(candidates_.size()) - 1, [&](int each) {
-      const term& of = terms_[candidates_[each]];
+      const term& of = (*this)[candidates_[each]];
       return candidate_key(def(candidates_[each]), {operands_.data() + of.operands,
                                                     static_cast<std::size_t>(of.operand_count)});
     });

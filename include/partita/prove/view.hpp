@@ -89,7 +89,8 @@ struct view {
     rank = other.rank;
     dims = other.dims;
     count = other.count;
-    for (int i = 0; i < count && good(); ++i) digits[i] = other.digits[i];
+    const int copied = count <= max_digits ? count : 0;
+    for (int i = 0; i < copied; ++i) digits[i] = other.digits[i];
     for (int d = 0; d < dims; ++d) {
       start[d] = other.start[d];
       beyond[d] = other.beyond[d];
@@ -109,7 +110,7 @@ struct view {
   /// Appends a digit, or makes the last one of the same owner larger (not of an axis, which all of
   /// its digits count).
   constexpr void add(int owner, int dim, std::int64_t extent, std::int64_t stride) {
-    if (extent <= 1 || !good()) return;
+    if (extent <= 1 || count > max_digits) return;
     if (stride == 0) dim = no_dim;
     if (dim < 0) stride = 0;
     if (count > 0 && !counts_all(owner)) {
@@ -307,15 +308,19 @@ constexpr bool fills_positions(const view& v, const shape& tensor) {
 }
 
 /// All views, each once.
-class view_table {
+class view_table : segmented_vec<view> {
+  using list = segmented_vec<view>;
+
  public:
+  using list::operator[];  // by one call, of what is read most
   constexpr int number(const view& v) {
     const std::size_t hash = v.hash();
     if (const int known = find(v, hash); known >= 0) return known;
-    views_.push_back(v);
+    if (list::empty()) list::reserve(usual);
+    list::push_back(v);
     reaches_.push_back(reach(v));
     hashes_.push_back(hash);
-    const int added = static_cast<int>(views_.size()) - 1;
+    const int added = static_cast<int>(list::size()) - 1;
     table_.insert(added, [&](int i) { return hashes_[i]; });
     if (v.count == 0 && v.rank > 0) {  // a scalar that is repeated: it, too
       view scalar = v;
@@ -324,7 +329,6 @@ class view_table {
     }
     return added;
   }
-  constexpr const view& operator[](int i) const { return views_[i]; }
   /// What view::reaches_beyond says, of what is known since it has a number.
   constexpr bool reaches_beyond(int i, const shape& tensor) const {
     const reach& mine = reaches_.data()[i];
@@ -374,14 +378,14 @@ class view_table {
       return *this;
     }
   };
-  segmented_vec<view> views_;
-  vec<reach> reaches_;  ///< by view
+  static constexpr std::size_t usual = 128;  ///< of them: as many as kinds of layers give
+  vec<reach> reaches_;                       ///< by view
   vec<std::size_t> hashes_;
   place_table table_;
 
   constexpr int find(const view& v, std::size_t hash) const {
     const std::size_t* const hashes = hashes_.data();
-    return table_.find(hash, [&](int i) { return hashes[i] == hash && views_[i] == v; });
+    return table_.find(hash, [&](int i) { return hashes[i] == hash && (*this)[i] == v; });
   }
 };
 

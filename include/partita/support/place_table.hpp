@@ -24,8 +24,12 @@ class place_table {
   template <class Same>
   constexpr int find(std::size_t hash, const Same& same) const {
     if (slots_.empty()) return -1;
-    for (std::size_t i = hash & (slots_.size() - 1);; i = (i + 1) & (slots_.size() - 1))
-      if (slots_[i] == 0 || same(slots_[i] - 1)) return slots_[i] - 1;
+    const int* const slots = slots_.data();
+    const std::size_t last = slots_.size() - 1;
+    for (std::size_t i = hash & last;; i = (i + 1) & last) {
+      PARTITA_WORK(1);
+      if (slots[i] == 0 || same(slots[i] - 1)) return slots[i] - 1;
+    }
   }
   /// Adds a place, for which there is none yet.
   template <class Hash>
@@ -44,9 +48,14 @@ class place_table {
   int count_ = 0;
 
   constexpr void put(int s, std::size_t hash) {
-    std::size_t i = hash & (slots_.size() - 1);
-    while (slots_[i] > 0) i = (i + 1) & (slots_.size() - 1);
-    slots_[i] = s;
+    int* const slots = slots_.data();
+    const std::size_t last = slots_.size() - 1;
+    std::size_t i = hash & last;
+    while (slots[i] > 0) {
+      PARTITA_WORK(1);
+      i = (i + 1) & last;
+    }
+    slots[i] = s;
   }
 };
 
