@@ -88,43 +88,50 @@ constexpr text op_and_types(const program& p, op_id o) {
 constexpr failure verify_ops(const program& p) {
   failure f = p.error;
   vec<tensor_type> operands;
-  for (op_id o = 0; o < p.op_count() && !f; ++o) {
-    const op_node& n = p.op(o);
+  const op_node* const ops = p.ops.data();
+  const tensor_type* const types = p.types.data();
+  const op_id* const producers = p.producers.data();
+  const op_id count = p.op_count();
+  const value_id values = p.value_count();
+  for (op_id o = 0; o < count && !f.is_set; ++o) {
+    const op_node& n = ops[o];
     // (With sanitizers on, GCC does not compare addresses in constant evaluation.)
     bool defines = (std::is_constant_evaluated() || n.def != nullptr) && n.result_count > 0 &&
-                   n.result >= 0 && n.result + n.result_count <= p.value_count();
-    for (int r = 0; r < n.result_count && defines; ++r) defines = p.producer(n.result + r) == o;
+                   n.result >= 0 && n.result + n.result_count <= values;
+    for (int r = 0; r < n.result_count && defines; ++r) defines = producers[n.result + r] == o;
     if (!defines) {
       f.record("P001", "internal error: op ", o, " does not define its result; please report");
       break;
     }
     operands.clear();
-    for (value_id v : p.operands(o)) {
+    const value_id* const taken = p.operand_list.data() + n.operand_begin;
+    for (int i = 0; i < n.operand_count; ++i) {
+      const value_id v = taken[i];
       if (v < 0 || v >= n.result) {
         f.record("P001", "internal error: op ", o, " (", n.def->name, ") uses value ", v,
                  " before its definition; please report");
         return f;
       }
-      operands.push_back(p.type(v));
+      operands.push_back(types[v]);
     }
-    for (const auto& r : p.regions_of(o)) f.record(verify_ops(r));
-    if (f) break;
+    for (int r = 0; r < n.region_count; ++r) f.record(verify_ops(p.region(o, r)));
+    if (f.is_set) break;
     infer_context c;
     c.operands = operands;
     c.attrs = p.attrs(o);
-    c.declared = p.type(n.result);
-    c.regions = p.regions_of(o);
+    c.declared = types[n.result];
+    if (n.region_count > 0) c.regions = p.regions_of(o);
     n.def->infer(c);
-    if (c.error) {
+    if (c.error.is_set) {
       f.set(concat(c.error.message, " (", op_and_types(p, o), ')'));
       break;
     }
     if (static_cast<int>(c.more.size()) + 1 != n.result_count)
       f.record("P001", "internal error: op ", o, " (", n.def->name, ") has ", n.result_count,
                " results, its shape rule gives ", c.more.size() + 1, "; please report");
-    for (int r = 0; r < n.result_count && !f; ++r) {
+    for (int r = 0; r < n.result_count && !f.is_set; ++r) {
       const tensor_type& rule = r == 0 ? c.result : c.more[r - 1];
-      if (rule != p.type(n.result + r))
+      if (rule != types[n.result + r])
         f.record("P001", "internal error: op ", o, " (", n.def->name, ") has type ",
                  p.type(n.result + r), ", its shape rule gives ", rule, "; please report");
     }

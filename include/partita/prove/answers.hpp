@@ -32,10 +32,10 @@ struct tile_map_rows {
   place_table table_;
 
   static constexpr std::uint64_t mixed(std::uint64_t h, const tensor_type& t) {
-    h = mixed_hash(h, static_cast<std::uint64_t>(t.element) + 64);
+    h = h * hash_factor + static_cast<std::uint64_t>(t.element) + 64;
     for (int d = 0; d < t.shape.rank; ++d)
-      h = mixed_hash(h, static_cast<std::uint64_t>(t.shape.extents[d]));
-    return h;
+      h = h * hash_factor + static_cast<std::uint64_t>(t.shape.extents[d]);
+    return h ^ h >> 32;
   }
   static constexpr std::size_t key(const site& at) {
     std::uint64_t h = at.as->id + (at.branched < 0 ? 0 : 1);
@@ -155,7 +155,7 @@ class answer_table {
         h, static_cast<std::uint64_t>(q.source) * 65536 + static_cast<std::uint64_t>(q.local));
     h += q.shares;
     for (std::size_t i = 0; i < given.size(); ++i)
-      h = mixed_hash(h, static_cast<std::uint64_t>(given.data()[i].view));
+      h = h * hash_factor + static_cast<std::uint64_t>(given.data()[i].view);
     return hash_of(h);
   }
   constexpr bool is_same(const asked& a, const question& q, span<const operand_term> given) const {

@@ -123,9 +123,9 @@ struct workspace {
   }
   /// May one more step be taken?
   constexpr bool step() {
-    if (stopped()) return false;
+    if (most_steps >= 0 && steps > most_steps) return false;
     ++steps;
-    return !stopped();
+    return most_steps < 0 || steps <= most_steps;
   }
   constexpr bool stopped() const { return most_steps >= 0 && steps > most_steps; }
   /// Is a value everywhere the identity of a combiner?
@@ -270,19 +270,21 @@ struct workspace {
   constexpr bool choose(const F& f) {
     if (!step()) return false;
     some_open = false;
-    for (std::size_t i = 0; i < at_.size(); ++i) {
-      const claim& each = chosen.data()[i] = claims[at_.data()[i]];
-      given.data()[i] = each.seen();
+    const int* const at = at_.data();
+    for (std::size_t i = 0, count = at_.size(); i < count; ++i) {
+      const claim& each = chosen.data()[i] = claims[at[i]];
+      given.data()[i] = {each.term, each.view};
       some_open = some_open || each.view == open_view;
     }
     f();
     return true;
   }
   constexpr bool next_choice(const int* head) {
-    for (std::size_t i = 0; i < at_.size(); ++i) {
-      at_.data()[i] = claims[at_.data()[i]].next;
-      if (at_.data()[i] >= 0) return true;
-      at_.data()[i] = head[i];
+    int* const at = at_.data();
+    for (std::size_t i = 0, count = at_.size(); i < count; ++i) {
+      at[i] = claims[at[i]].next;
+      if (at[i] >= 0) return true;
+      at[i] = head[i];
     }
     return false;
   }
@@ -308,11 +310,12 @@ struct workspace {
   template <class F>
   constexpr void for_each_choice(const vec<int>& heads, const F& f) {
     const int* const head = heads.data();
-    for (std::size_t i = 0; i < heads.size(); ++i)
+    const std::size_t count = heads.size();
+    for (std::size_t i = 0; i < count; ++i)
       if (head[i] < 0) return;
     at_ = heads;
-    chosen.resize(heads.size());
-    given.resize(heads.size());
+    chosen.resize(count);
+    given.resize(count);
     int tries = 0;
     do {
       if (tries++ == most_choices) return for_each_place(heads, f);

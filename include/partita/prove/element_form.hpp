@@ -68,9 +68,9 @@ class element_form {
       return known.of;
     }
     if (is_floating(of.element)) take_factors(scale);
-    if (at_.def().id == def<op::clamp>.id && in_order(operands_[0], operands_[2]))
+    if (at_.as->id == def<op::clamp>.id && in_order(operands_[0], operands_[2]))
       return clamped(operands_[2], operands_[1], operands_[0], of, scale);
-    const op_def& d = at_.def();
+    const op_def& d = *at_.as;
     if (commutes(d)) {
       flatten(scale);
       fold_some(of);
@@ -89,7 +89,7 @@ class element_form {
     }
     vec<operand_term>& list = all_.room;  // (no other form is made before it is used)
     list.clear();
-    for (const auto& each : operands_) list.push_back(scaled(each));
+    for (const auto& each : operands_) list.push_back(each.scale == 1 ? each.of : scaled(each));
     const int t = all_.terms.find(at_, list, true, of);
     return {t >= 0 ? t : all_.terms.make(at_, list, true, of)};
   }
@@ -118,14 +118,16 @@ class element_form {
   /// Operands that are numbers make a number; what is always true, or never, is one, too.
   constexpr bool fold_all(const tensor_type& of, operand& made) {
     std::int64_t x[2] = {}, n = 0;
-    bool numbers = operands_.size() == 1 || operands_.size() == 2;
-    for (std::size_t i = 0; numbers && i < operands_.size(); ++i)
-      numbers = is_exact(operands_[i], x[i]);
+    const operand* const list = operands_.data();
+    const std::size_t count = operands_.size();
+    bool numbers = count == 1 || count == 2;
+    for (std::size_t i = 0; numbers && i < count; ++i)
+      numbers = list[i].of.view != operand_term::by_element && is_exact(list[i], x[i]);
     if (numbers && fold_exactly(at_, element(), of.element, x[0], x[1], n)) {
       made = {exact_number(all_, n, of.element)};
       return true;
     }
-    if (at_.def().id != def<op::compare>.id) return false;
+    if (at_.as->id != def<op::compare>.id) return false;
     const integer_range a = range_of(operands_[0]), b = range_of(operands_[1]);
     bool holds = false;
     if (a.empty() || b.empty() ||
@@ -137,7 +139,7 @@ class element_form {
   /// What a known flag chooses, or any flag of two that are the same.
   constexpr bool choose(operand& made) const {
     std::int64_t flag = 0;
-    if (at_.def().id != def<op::select>.id) return false;
+    if (at_.as->id != def<op::select>.id) return false;
     const operand &a = operands_[1], &b = operands_[2];
     const bool known = is_exact(operands_[0], flag);
     if (!known && (a.of != b.of || a.scale != b.scale)) return false;
@@ -164,13 +166,15 @@ class element_form {
   /// Comparisons of a flag, as a number, with a number are that flag, or whether it does not hold;
   /// converted again it is converted once.
   constexpr bool test_flag(const tensor_type& of, operand& made) {
+    const std::uint64_t id = at_.as->id;
+    if (id != def<op::convert>.id && id != def<op::compare>.id) return false;
     operand flag;
     std::int64_t n = 0;
-    if (at_.def().id == def<op::convert>.id && is_converted_flag(operands_[0], flag)) {
+    if (id == def<op::convert>.id && is_converted_flag(operands_[0], flag)) {
       operands_[0] = made = flag;
       return of.element == dtype::boolean;
     }
-    for (int i = 0; i < 2 && at_.def().id == def<op::compare>.id; ++i) {
+    for (int i = 0; i < 2 && id == def<op::compare>.id; ++i) {
       if (!is_converted_flag(operands_[i], flag) || !is_exact(operands_[1 - i], n)) continue;
       const auto is = static_cast<ops::direction>(at_.attrs()[0]);
       const bool if_true = i == 0 ? is_true(is, 1, n) : is_true(is, n, 1);
@@ -206,11 +210,20 @@ class element_form {
     }
     operands_ = kept;
   }
+  static constexpr bool is_scalar(const operand& each) {
+    return each.of.view != operand_term::by_element;
+  }
+  /// (Of what is no number, only the greatest or the least is joined.)
   constexpr bool some_join(const tensor_type& of) const {
     operand both;
-    for (std::size_t i = 0; i < operands_.size(); ++i)
+    const operand* const list = operands_.data();
+    const std::size_t count = operands_.size();
+    const bool extreme = at_.as->id == def<op::maximum>.id || at_.as->id == def<op::minimum>.id;
+    for (std::size_t i = 0; i < count; ++i)
       for (std::size_t k = 0; k < i; ++k)
-        if (join(of, operands_[k], operands_[i], both)) return true;
+        if ((extreme || is_scalar(list[k]) || is_scalar(list[i])) &&
+            join(of, list[k], list[i], both))
+          return true;
     return false;
   }
   /// Is a flag with this one this one, whatever it is?
@@ -294,7 +307,7 @@ class element_form {
   }
   /// Factors out of linear ops.
   constexpr void take_factors(double& scale) {
-    switch (at_.def().id) {
+    switch (at_.as->id) {
       case def<op::subtract>.id:
         operands_[1].scale = -operands_[1].scale;
         at_ = site(def<op::add>);
@@ -340,7 +353,7 @@ class element_form {
   /// The operands of operands that are of the same op. Of products, numbers are factors.
   constexpr void flatten(double& scale) {
     ++all_.sums;
-    const bool product = at_.def().id == def<op::multiply>.id;
+    const bool product = at_.as->id == def<op::multiply>.id;
     const bool real = product && is_floating(element());
     if (is_flat(real)) {
       for (auto& each : operands_) {
@@ -399,8 +412,12 @@ class element_form {
   }
   constexpr bool is_flat(bool real) const {
     double by = 1;
-    for (const auto& each : operands_)
-      if (is_made_by(each, at_.def()) || (real && is_factor(each, by))) return false;
+    const std::uint64_t id = at_.as->id;
+    for (const auto& each : operands_) {
+      const op_def* const made_by = all_.terms[each.of.term].at.as;
+      if (made_by != nullptr && made_by->id == id && is_made_by(each, *made_by)) return false;
+      if (real && is_scalar(each) && is_factor(each, by)) return false;
+    }
     return true;
   }
   constexpr dtype element() const { return all_.terms[operands_[0].of.term].element; }
@@ -413,15 +430,17 @@ class element_form {
     return a.term != b.term ? a.term < b.term : a.view < b.view;
   }
   static constexpr bool comes_before(const operand& a, const operand& b) {
-    return a.of == b.of ? a.scale < b.scale : before(a.of, b.of);
+    if (a.of.term != b.of.term) return a.of.term < b.of.term;
+    return a.of.view != b.of.view ? a.of.view < b.of.view : a.scale < b.scale;
   }
   constexpr void sort() {
     if (operands_.size() > most_operands) return merge_sort();
-    for (std::size_t i = 1; i < operands_.size(); ++i)
-      for (std::size_t k = i; k > 0 && comes_before(operands_[k], operands_[k - 1]); --k) {
-        const operand kept = operands_[k];
-        operands_[k] = operands_[k - 1];
-        operands_[k - 1] = kept;
+    operand* const list = operands_.data();
+    for (std::size_t i = 1, count = operands_.size(); i < count; ++i)
+      for (std::size_t k = i; k > 0 && comes_before(list[k], list[k - 1]); --k) {
+        const operand kept = list[k];
+        list[k] = list[k - 1];
+        list[k - 1] = kept;
       }
   }
   constexpr void merge_sort() {
@@ -444,9 +463,10 @@ class element_form {
     bool numbers = false;
     for (const auto& each : operands_)
       numbers = numbers || each.of.view != operand_term::by_element;
+    if (!numbers) return;
     for (combiner how : {combiner::add, combiner::multiply, combiner::max, combiner::min,
                          combiner::logical_and, combiner::logical_or}) {
-      if (!numbers || combining_op(how).id != at_.def().id) continue;
+      if (combining_op(how).id != at_.as->id) continue;
       std::size_t kept = 0;
       for (const auto& each : operands_) kept += is_neutral(each, how) ? 0 : 1;
       if (kept == 0) return;
@@ -472,25 +492,27 @@ class element_form {
   /// Equal ones as one (what cancels out as two: it may not be finite); the factor of the first
   /// one is that of the sum.
   constexpr void collect(double& scale) {
+    operand* const list = operands_.data();
+    const std::size_t count = operands_.size();
     std::size_t kept = 0;
-    for (std::size_t begin = 0, end = 0; begin < operands_.size(); begin = end) {
+    for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
+      const operand_term of = list[begin].of;
       double all = 0, positive = 0;
-      for (; end < operands_.size() && operands_[end].of == operands_[begin].of; ++end) {
-        all += operands_[end].scale;
-        if (operands_[end].scale > 0) positive += operands_[end].scale;
+      for (; end < count && list[end].of.term == of.term && list[end].of.view == of.view; ++end) {
+        all += list[end].scale;
+        if (list[end].scale > 0) positive += list[end].scale;
       }
-      const operand_term of = operands_[begin].of;
       if (all == 0 && end > begin + 1) {
-        operands_[kept++] = {of, -positive};
-        operands_[kept++] = {of, positive};
+        list[kept++] = {of, -positive};
+        list[kept++] = {of, positive};
       } else {
-        operands_[kept++] = {of, end == begin + 1 ? operands_[begin].scale : all};
+        list[kept++] = {of, end == begin + 1 ? list[begin].scale : all};
       }
     }
     operands_.resize(kept);
-    const double first = operands_[0].scale;
+    const double first = list[0].scale;
     scale *= first;
-    for (auto& each : operands_) each.scale /= first;
+    for (std::size_t i = 0; i < kept; ++i) list[i].scale /= first;
   }
   constexpr void turn() {
     if (operands_[0].of == operands_[1].of && operands_[0].scale == operands_[1].scale)

@@ -165,25 +165,25 @@ constexpr bool settle_first(workspace& w, const program& p, op_id o, claim_list&
 }
 
 /// Is the result the operand? (A conversion to the type that it has.)
-constexpr bool changes_nothing(const program& p, op_id o) {
-  const op_node& n = p.op(o);
-  return n.operand_count == 1 &&
-         (n.def->identity || (n.def->id == def<op::convert>.id &&
-                              p.type(n.result).element == p.type(p.operand(o, 0)).element));
+constexpr bool changes_nothing(const program& p, const op_node& n) {
+  if (n.operand_count != 1) return false;
+  return n.def->identity ||
+         (n.def->id == def<op::convert>.id &&
+          p.type(n.result).element == p.type(p.operand_list[n.operand_begin]).element);
 }
 
 /// An open operand is seen as the others of an elementwise op are. False: what the op makes is
 /// open, or not known.
 constexpr bool settle(workspace& w, const program& p, op_id o, claim_list& to) {
+  if (!w.some_open) return true;
   const op_def& d = *p.op(o).def;
   int other = -1;
-  if (!w.some_open) return true;
   bool pending = false;
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
     pending = pending || w.chosen[i].sums.any();
     if (w.chosen[i].view != open_view && w.all.views[w.chosen[i].view].count > 0) other = i;
   }
-  if (changes_nothing(p, o) || moves_all(d)) {
+  if (changes_nothing(p, p.op(o)) || moves_all(d)) {
     w.add(to, p.op(o).result, claim(w.chosen[0]));
     return false;
   }
@@ -403,34 +403,45 @@ constexpr void forget_starts(workspace& w, const program& p, op_id o) {
   }
 }
 
-/// An op of which one claim of each operand is chosen.
-constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& to) {
-  const op_node& n = p.op(o);
-  if (changes_nothing(p, o)) return w.add(to, n.result, claim(w.chosen[0]));
-  if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
+/// An op that does not go element by element, where it only moves elements or reduces none.
+constexpr bool lift_moving(workspace& w, const program& p, op_id o, claim_list& to) {
   forget_starts(w, p, o);
   unclamp_starts(w, p, o);
   slices_by_device(w, p, o, to);
-  if (n.operand_count > 0 &&
-      (moves(w, p, o, to) || goes_around(w, p, o, to) || counts(w, p, o, to)))
-    return;
-  if (reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to)) return;
-  if (join(w, p, o, to) || join_runs(w, site(p, o), to)) return;
+  if (p.op(o).operand_count > 0 && moves(w, p, o, to)) return true;
+  return reduces_nothing(w, p, o, to) || reduces_same(w, p, o, to);
+}
+/// What else a local op may be that goes element by element.
+constexpr void lift_local_elements(workspace& w, const program& p, op_id o, const site& at,
+                                   claim_list& to) {
+  const bool selects = at.as->id == def<op::select>.id;
+  counts_by_device(w, at, to);
+  for_any_start(w, at, to);
+  if (selects || at.as->id == def<op::multiply>.id) picks(w, p, o, to);
+  if (selects) of_one_device(w, p, o, to);
+  if (selects) leaves_out_nothing(w, p, o, to);
+  if (to.first[at.of->result] < 0) adds_shares(w, p, o, to);
+}
+/// An op of which one claim of each operand is chosen. (Most laws are of few kinds of ops, and
+/// asked of no others: in constant evaluation, a call that finds it is of another kind costs as
+/// much as some laws do.)
+constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.op(o);
+  const bool elements = n.def->elementwise;
+  if (changes_nothing(p, n)) return w.add(to, n.result, claim(w.chosen[0]));
+  if (n.operand_count == 0 && lift_number(w, p, o, to)) return;
+  if (elements ? goes_around(w, p, o, to) || counts(w, p, o, to) : lift_moving(w, p, o, to)) return;
+  const site at(p, o);
+  if (!w.defining && (join(w, p, o, to) || join_runs(w, at, to))) return;
   bool done = false;
   if (n.def->id == def<op::select>.id) {
     w.unscale();
     done = masks(w, p, o, to) && w.defining;
   }
-  if (n.def->elementwise) done = by_element(w, site(p, o), to) || done;
-  if (n.def->elementwise && !done && !w.defining) by_element_alike(w, site(p, o), to);
-  if (!done || sees_beyond(w)) by_law(w, site(p, o), to);
-  if (!n.def->elementwise || w.defining) return;
-  counts_by_device(w, site(p, o), to);
-  for_any_start(w, site(p, o), to);
-  picks(w, p, o, to);
-  of_one_device(w, p, o, to);
-  leaves_out_nothing(w, p, o, to);
-  if (to.first[n.result] < 0) adds_shares(w, p, o, to);
+  if (elements) done = by_element(w, at, to) || done;
+  if (elements && !done && !w.defining) by_element_alike(w, at, to);
+  if (!done || sees_beyond(w)) by_law(w, at, to);
+  if (elements && !w.defining) lift_local_elements(w, p, o, at, to);
 }
 
 /// A select by a flag that is known everywhere is what it chooses, of which nothing else need be
@@ -456,7 +467,7 @@ constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list&
 
 /// Where nothing is written, or no updates are scattered, a tensor stays as it is.
 constexpr bool writes_nothing(workspace& w, const program& p, op_id o, claim_list& to) {
-  const op_node& n = p.op(o);
+  const op_node& n = p.ops.data()[o];
   const bool scatters = n.def->id == def<op::scatter>.id && n.operand_count == 3;
   if (!scatters && n.def->id != def<op::dynamic_update_slice>.id) return false;
   if (!p.type(p.operand(o, scatters ? 2 : 1)).shape.has_no_elements()) return false;
@@ -492,7 +503,9 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   write_blocks(w, p, o, to);
   w.heads.resize(static_cast<std::size_t>(n.operand_count));
   const value_id* const operands = p.operand_list.data() + n.operand_begin;
-  for (int i = 0; i < n.operand_count; ++i) w.heads.data()[i] = to.first.data()[operands[i]];
+  int* const heads = w.heads.data();
+  const int* const first = to.first.data();
+  for (int i = 0; i < n.operand_count; ++i) heads[i] = first[operands[i]];
   w.for_each_choice(w.heads, [&] {
     if (settle(w, p, o, to)) lift_chosen(w, p, o, to);
   });
@@ -524,7 +537,7 @@ constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
   const auto count = static_cast<value_id>(p.types.size());
   for (value_id v = 0; v < count; ++v) {
     const tensor_type& t = types[v];
-    if (!t.shape.has_no_elements()) continue;
+    if (t.shape.rank == 0 || !t.shape.has_no_elements()) continue;
     to.first[v] = -1;
     w.add(to, v, w.all.terms.nothing(t.element), view(t.shape.rank, 1), {});
   }
@@ -533,23 +546,27 @@ constexpr void know_nothing(workspace& w, const program& p, claim_list& to) {
 /// What ops that are needed need.
 constexpr void need_operands(const program& p, vec<char>& needed) {
   char* const list = needed.data();
+  const op_node* const ops = p.ops.data();
+  const op_id* const producers = p.producers.data();
   for (op_id o = p.op_count(); o-- > 0;) {
     if (list[o] == 0) continue;
-    for (const value_id v : p.operands(o)) list[p.producer(v)] = 1;
+    const value_id* const operands = p.operand_list.data() + ops[o].operand_begin;
+    for (int i = 0; i < ops[o].operand_count; ++i) list[producers[operands[i]]] = 1;
   }
 }
 
+constexpr bool adds(const op_def& d) {
+  return d.id == def<op::add>.id || d.id == def<op::subtract>.id || d.id == def<op::negate>.id;
+}
 /// Do two ops make one sum together (or whatever they commute in)?
 constexpr bool are_joint(const op_def& a, const op_def& b) {
-  const auto adds = [](const op_def& d) {
-    return d.id == def<op::add>.id || d.id == def<op::subtract>.id || d.id == def<op::negate>.id;
-  };
-  return (adds(a) && adds(b)) || (a.id == b.id && commutes(a));
+  return a.id == b.id ? adds(a) || commutes(a) : adds(a) && adds(b);
 }
 /// By op: is what it makes used once, by one of its kind?
 constexpr vec<char> sum_parts(const program& p) {
   vec<char> inner(p.ops.size(), 0), used(p.ops.size(), 0);
   const op_node* const ops = p.ops.data();
+  const op_id* const producers = p.producers.data();
   char *const is_inner = inner.data(), *const is_used = used.data();
   const op_id count = p.op_count();
   for (op_id o = 0; o < count; ++o) {
@@ -557,7 +574,7 @@ constexpr vec<char> sum_parts(const program& p) {
     const bool joins = are_joint(d, d);
     const value_id* const operands = p.operand_list.data() + ops[o].operand_begin;
     for (int i = 0; i < ops[o].operand_count; ++i) {
-      const op_id from = p.producer(operands[i]);
+      const op_id from = producers[operands[i]];
       is_inner[from] = joins && is_used[from] == 0 && are_joint(*ops[from].def, d) ? 1 : 0;
       is_used[from] = 1;
     }
