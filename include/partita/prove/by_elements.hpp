@@ -90,7 +90,7 @@ class element_checker {
       }
     return place_of;
   }
-  /// A local value as claims say; beyond the source's stands anything.
+  /// A local value as claims say; beyond the source's stands anything, or a number that they know.
   constexpr tensors seen(value_id v, const tensors& whole) {
     const tensor_type& t = d_.local.type(v);
     a_.steps =
@@ -100,11 +100,17 @@ class element_checker {
     for (std::int64_t d = 0; d < on_.count(); ++d)
       for_each_place(t.shape, [&](const place& i, std::int64_t n) {
         place at;
-        const bool inside = known_[v].find(
-            whole.type.shape, t.shape, i.at, [&](int axis) { return on_.along(axis, d); }, at.at);
-        made.on(d)[n] = inside
-                            ? whole.all[static_cast<std::size_t>(number_of(at, whole.type.shape))]
-                            : a_.unknown(t.element, drawing(9).add(v).add(d).add(n).drawn());
+        std::int64_t bits = 0;
+        const standing stands = known_[v].find(
+            whole.type.shape, t.shape, i.at, [&](int axis) { return on_.along(axis, d); }, at.at,
+            bits);
+        element& x = made.on(d)[n];
+        if (stands == standing::inside)
+          x = whole.all[static_cast<std::size_t>(number_of(at, whole.type.shape))];
+        else if (stands == standing::number)
+          x = number_of_bits(t.element, bits);
+        else
+          x = a_.unknown(t.element, drawing(9).add(v).add(d).add(n).drawn());
       });
     return made;
   }

@@ -5,16 +5,21 @@
 
 namespace partita::prove_detail {
 
+/// Where an element stands that a view shows: in the whole, or beyond it, where a number may be
+/// known to stand.
+enum class standing : std::uint8_t { inside, number, unknown };
+
 /// A local value that is what a view shows of a value of the source.
 struct seen_value {
-  value_id whole = -1;         ///< of the source; -1: nothing is known
-  const view* seen = nullptr;  ///< of that
-  unsigned alike = 0;          ///< dimensions of the whole along which it is the same, as bits
+  value_id whole = -1;            ///< of the source; -1: nothing is known
+  const view* seen = nullptr;     ///< of that
+  const meanings* all = nullptr;  ///< what says which scalars the view shows beyond
+  unsigned alike = 0;             ///< dimensions of the whole along which it is the same, as bits
 
-  /// The element of the whole, or false: it stands beyond. `coordinate(axis)`: of the device.
+  /// The element of the whole, or the bits of the number. `coordinate(axis)`: of the device.
   template <class F>
-  constexpr bool find(const shape& from, const shape& local, const std::int64_t* i,
-                      const F& coordinate, std::int64_t* at) const {
+  constexpr standing find(const shape& from, const shape& local, const std::int64_t* i,
+                          const F& coordinate, std::int64_t* at, std::int64_t& bits) const {
     for (int d = 0; d < seen->dims; ++d) at[d] = seen->start[d];
     std::int64_t rest[max_rank] = {}, step[max_rank];
     for (int d = 0; d < local.rank; ++d) step[d] = local.extents[d], rest[d] = i[d];
@@ -30,15 +35,25 @@ struct seen_value {
       }
       if (each.dim >= 0) at[each.dim] += n * each.stride;
     }
+    standing stands = standing::inside;
     for (int d = 0; d < seen->dims; ++d) {
       if (outside::turns(seen->beyond[d])) {
         const std::int64_t n = outside::modulus(seen->beyond[d], from.extents[d]);
         at[d] = (at[d] % n + n) % n;
       }
-      if (at[d] < 0 || at[d] >= from.extents[d]) return false;
+      const bool inside = at[d] >= 0 && at[d] < from.extents[d];
+      if (!inside && stands != standing::number) stands = beyond(d, bits);
       if ((alike >> d & 1u) != 0) at[d] = 0;
     }
-    return true;
+    return stands;
+  }
+
+ private:
+  constexpr standing beyond(int d, std::int64_t& bits) const {
+    const std::int64_t filling = outside::filling(seen->beyond[d]);
+    if (filling < outside::first_value) return standing::unknown;
+    const operand_term& scalar = all->scalars[static_cast<int>(filling - outside::first_value)];
+    return scalar.view >= 0 && all->is_number(scalar, bits) ? standing::number : standing::unknown;
   }
 };
 
@@ -107,7 +122,7 @@ class seen_values {
     }
     for (int d = 0; d < t.shape.rank; ++d)
       if (extents[d] != 1 && extents[d] != t.shape.extents[d]) return {};
-    return {wholes_[c.term].value, &v, wholes_[c.term].alike};
+    return {wholes_[c.term].value, &v, &w_.all, wholes_[c.term].alike};
   }
 };
 
