@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <partita/prove/prove.hpp>
+#include <partita/spmd/parse.hpp>
 
 #include "../data.hpp"
 
@@ -439,6 +440,75 @@ TEST_CASE("a while costs what its condition and its body do") {
   CHECK(r.collectives == pt::collectives{.all_reduce = 2});
   CHECK(r.cost.collective_bytes == 4 + 4 * 8);
   CHECK(r.cost.flops == 2 * 2 * 8 * 8 + 2 * 8 + 1 + 2 * 8 + 2 * 8);
+}
+
+TEST_CASE("what a loop asks of a value that each device puts together by itself") {
+  const auto p = pt::trace(
+      [](auto x, auto w) {
+        return pt::while_loop([](auto h) { return reduce_max(h) < 1000; },
+                              [](auto h) { return h * 2; }, matmul(x, w));
+      },
+      pt::input<f64, 8, 6>("x"), pt::input<f64, 6, 12>("w"));
+  const auto r = pt::partition(
+      p, pt::mesh{{"B", 2}}, pt::schedule(pt::manual("B", {{"x", 0}}), pt::manual("B", {{"w", 0}})),
+      {.overlap = data::slow_links(1e7)});
+  CHECK(r.collectives.permute > 0);
+  CHECK(r.collectives.all_gather == 0);
+  const std::vector<pt::array> inputs{numbers({8, 6}, -3, 1), numbers({6, 12}, 1, 0.5)};
+  CHECK(pt::max_difference(pt::evaluate(p, inputs), pt::emulate(r, inputs)) <= 1e-12);
+}
+
+TEST_CASE("devices that disagree about a loop or a branch are told, not asked alone") {
+  const auto run = [](const char* text, const pt::shape& global, const pt::array& x) {
+    pt::device_program d;
+    d.local = pt::parse(text, d.mesh);
+    pt::layout rows;
+    rows.push_back(0, 0);
+    d.inputs.push_back(rows);
+    d.input_types.push_back({pt::dtype::f64, global});
+    d.outputs.push_back(rows);
+    d.output_types.push_back({pt::dtype::f64, global});
+    return list(pt::emulate(d, x)[0]);
+  };
+  const auto failure = [&](const char* text, const pt::array& x) {
+    try {
+      run(text, {2}, x);
+      return std::string("no error");
+    } catch (const pt::error& e) {
+      return std::string(e.what());
+    }
+  };
+  const char* loop = R"(func @main(%x: tensor<1xf64>) attributes {mesh = {"B":2}} {
+  %y = while(%x) do (%h: tensor<1xf64>) {
+    %x2 = reduce(%h) {max, dims=[0]} : tensor<f64>
+    %x3 = constant {10} : tensor<f64>
+    %x4 = compare(%x2, %x3) {lt} : tensor<i1>
+    return %x4 : tensor<i1>
+  } do (%h: tensor<1xf64>) {
+    %x2 = add(%h, %h) : tensor<1xf64>
+    return %x2 : tensor<1xf64>
+  } : tensor<1xf64>
+  return %y : tensor<1xf64>
+})";
+  CHECK(run(loop, {2}, numbers({2}, 3, 0)) == std::vector<double>{12, 12});
+  CHECK(failure(loop, numbers({2}, 3, 1)) ==
+        "R014 run: the condition of while (%y) differs between devices: all have to take the same "
+        "way through the program");
+  const char* branch = R"(func @main(%x: tensor<1xf64>) attributes {mesh = {"B":2}} {
+  %x1 = reduce(%x) {max, dims=[0]} : tensor<f64>
+  %x2 = convert(%x1) : tensor<i32>
+  %y = case(%x2, %x) do (%h: tensor<1xf64>) {
+    return %h : tensor<1xf64>
+  } do (%h: tensor<1xf64>) {
+    %x2 = add(%h, %h) : tensor<1xf64>
+    return %x2 : tensor<1xf64>
+  } : tensor<1xf64>
+  return %y : tensor<1xf64>
+})";
+  CHECK(run(branch, {2}, numbers({2}, 1, 0)) == std::vector<double>{2, 2});
+  CHECK(failure(branch, numbers({2}, 0, 1)) ==
+        "R014 run: the index of case (%y) differs between devices: all have to take the same way "
+        "through the program");
 }
 
 TEST_CASE("an iota cut along its own dimension starts where its piece does") {

@@ -32,8 +32,8 @@ struct probed_source;
 /// Units     workspace_bytes() in bytes
 /// Errors    R001 to R003 wrong arrays, R005 no kernel for an op, R006 an output that should be
 ///           replicated differs between devices, R007 an op whose nested programs nothing can run,
-///           R008 too many threads, R009 more memory than there is; and what the program itself
-///           carries
+///           R008 too many threads, R009 more memory than there is, R014 the condition of a loop or
+///           the index of a case differs between devices; and what the program itself carries
 class executable {
  public:
   explicit executable(const program& p, const run_options& options = {});

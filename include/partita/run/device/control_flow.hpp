@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstring>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <partita/ir/print.hpp>
 #include <partita/run/device/control_table.hpp>
 #include <partita/run/device/frame.hpp>
 
@@ -46,11 +48,7 @@ class control_flow {
   void run_while() {
     for (;;) {
       run_region(0);
-      const auto holds = output({wire_end::output, 0, 0, 0});
-      if (!holds.axes.empty())
-        throw error(
-            "internal error: the condition of a loop differs between devices; please report");
-      if (holds.first[0] == std::byte{0}) break;
+      if (*shared(output({wire_end::output, 0, 0, 0}), 1, "condition") == std::byte{0}) break;
       run_region(1);
       carry(1);
     }
@@ -70,11 +68,8 @@ class control_flow {
   }
 
   void run_case() {
-    const auto index = operand(0);
-    if (!index.axes.empty())
-      throw error("internal error: the index of a case differs between devices; please report");
     std::int32_t i = 0;
-    std::memcpy(&i, index.first, sizeof i);
+    std::memcpy(&i, shared(operand(0), sizeof i, "index"), sizeof i);
     run_branch(i < 0 || i >= n_.region_count ? n_.region_count - 1 : i);
   }
 
@@ -190,6 +185,22 @@ class control_flow {
   }
   void give(const run_wire& e, const std::byte* value) const {
     for (const auto& in : e.inputs) input(in) = value;
+  }
+
+  /// What all devices have to decide alike: each may have computed it by itself.
+  ///
+  /// Errors    R014 it differs between devices
+  const std::byte* shared(const copies<const std::byte>& x, std::size_t bytes,
+                          std::string_view what) const {
+    for (std::int64_t i = 1; i < f_.devices().copies(x.axes); ++i)
+      if (std::memcmp(x.first, x.first + i * x.stride, bytes) != 0) throw error(differing(what));
+    return x.first;
+  }
+  text differing(std::string_view what) const {
+    text message = concat("R014 run: the ", what, " of ", n_.def->name);
+    if (n_.result_count > 0) message << " (%" << value_names(f_.p_)[n_.result] << ')';
+    message << " differs between devices: all have to take the same way through the program";
+    return message;
   }
 
   /// Copies a value, or `bytes` of each of its copies, to one that has all of its axes.
