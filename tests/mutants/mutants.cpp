@@ -8,9 +8,9 @@
 // PARTITA_PROVED_FIRST=m, and says of which it does not.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <iostream>
 
+#include "../random/seeds.hpp"
 #include "mutants.hpp"
 #include "subjects.hpp"
 
@@ -152,16 +152,11 @@ void show(std::uint64_t seed) {
   mutate(*s, of_random_program, seed);
 }
 
-long number_from(const char* name, long otherwise) {
-  const char* s = std::getenv(name);
-  return s == nullptr || *s == 0 ? otherwise : std::atol(s);
-}
-
 }  // namespace
 
 TEST_CASE("random programs are proved, nearly all") {
-  const long cases = number_from("PARTITA_PROVED_CASES", 500);
-  const long first = number_from("PARTITA_PROVED_FIRST", 1);
+  const long cases = random_test::number_from("PARTITA_PROVED_CASES", 500);
+  const long first = random_test::number_from("PARTITA_PROVED_FIRST", 1);
   long made = 0, not_proved = 0, by_elements = 0;
   const auto prove = [&](std::uint64_t seed, const auto& partition) {
     try {
@@ -227,12 +222,13 @@ TEST_CASE("roundings are told from differences") {
   CHECK(pt::prove(source, minus("%x, %y")).proved);
 }
 TEST_CASE("mutants of device-local programs") {
-  if (const long s = number_from("PARTITA_MUTANT_SUBJECT", 0); s > 0)
+  if (const long s = random_test::number_from("PARTITA_MUTANT_SUBJECT", 0); s > 0)
     return show(static_cast<std::uint64_t>(s));
-  const long wanted = number_from("PARTITA_MUTANTS", default_mutants);
+  const long wanted = random_test::number_from("PARTITA_MUTANTS", default_mutants);
   const auto models = small_models();
   const auto by_hand = practice::all_cases();
-  const auto first = static_cast<std::uint64_t>(number_from("PARTITA_MUTANTS_FIRST", 1));
+  const auto first =
+      static_cast<std::uint64_t>(random_test::number_from("PARTITA_MUTANTS_FIRST", 1));
   std::uint64_t seed = first;
   for (; seen.total().made < wanted; ++seed) {
     mutate_random(seed);

@@ -7,15 +7,15 @@
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cstdlib>
 
 #include <partita/mpmd/list_schedule.hpp>
 #include <partita/mpmd/pipeline.hpp>
-#include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/run/pipeline.hpp>
 
 #include "../data.hpp"
 #include "../exported_check.hpp"
+#include "merging.hpp"
+#include "seeds.hpp"
 
 namespace pt = partita;
 
@@ -79,6 +79,7 @@ pt::program random_step(std::uint64_t seed) {
 struct {
   long cases = 0, with_states = 0, against = 0, deadlocks = 0, moved = 0;
 } seen;
+random_test::merging_statistics merging_seen;
 
 std::string problem(std::uint64_t seed) {
   const pt::program f = random_step(seed);
@@ -119,10 +120,13 @@ std::string problem(std::uint64_t seed) {
     if (const pt::verdict v = pt::prove(p); !v) return data::str(v.error.message);
     const auto x = data::arguments(f, seed);
     const pt::results expected = pt::evaluate(f, x);
-    if (!pt::equal(pt::emulate(p, x), expected)) return "another result";
-    if (!pt::equal(pt::emulate(p, pt::mesh_mode::threads, x), expected))
-      return "another result in threads";
-    return exported_check::fault_of(p);
+    const auto is_expected = [&](const pt::results& y) { return pt::equal(y, expected); };
+    if (!is_expected(pt::emulate(p, x))) return "another result";
+    if (!is_expected(pt::emulate(p, pt::mesh_mode::threads, x))) return "another result in threads";
+    if (const std::string fault = exported_check::fault_of(p); !fault.empty()) return fault;
+    random_test::merging_laws laws(x, is_expected, r, seed, merging_seen);
+    if (const std::string wrong = laws.problem_of_peak(p); !wrong.empty()) return wrong;
+    return laws.problem_of_units(p);
   } catch (const pt::error& e) {
     return std::string(order.name) + ": " + e.what();
   }
@@ -131,15 +135,9 @@ std::string problem(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("random pipelines that carry states") {
-  const char* wanted = std::getenv("PARTITA_RANDOM_CASES");
-  const char* first = std::getenv("PARTITA_RANDOM_FIRST");
-  const std::uint64_t from = first == nullptr ? 1 : std::strtoull(first, nullptr, 10);
-  const std::uint64_t cases = wanted == nullptr ? 300 : std::strtoull(wanted, nullptr, 10);
-  for (std::uint64_t seed = from; seed < from + cases; ++seed) {
-    const std::string wrong = problem(seed);
-    REQUIRE_MESSAGE(wrong.empty(), "seed ", seed, ": ", wrong);
-  }
+  random_test::for_each_seed(300, problem);
   MESSAGE(seen.cases, " pipelines, ", seen.with_states, " with states, ", seen.against,
           " whose order contradicts them, ", seen.deadlocks, " that need more capacity, ",
-          seen.moved, " transfers");
+          seen.moved, " transfers; ", merging_seen);
+  CHECK(merging_seen.not_proved == 0);
 }

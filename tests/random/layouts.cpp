@@ -4,13 +4,13 @@
 // PARTITA_RANDOM_CASES=n runs a tenth of so many seeds. Not drawn: padding, see random.cpp.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include <partita/prove/prove.hpp>
 
 #include "../data.hpp"
+#include "seeds.hpp"
 
 namespace pt = partita;
 using data::str;
@@ -18,8 +18,8 @@ using data::str;
 namespace {
 
 std::uint64_t cases() {
-  const char* n = std::getenv("PARTITA_RANDOM_CASES");
-  return n == nullptr ? 300 : static_cast<std::uint64_t>(std::atol(n) / 10 + 1);
+  const auto n = random_test::number_from("PARTITA_RANDOM_CASES");
+  return n ? static_cast<std::uint64_t>(*n / 10 + 1) : 300;
 }
 pt::mesh random_mesh(data::random& r) {
   const std::string_view names[] = {"A", "B", "C"};

@@ -4,13 +4,13 @@
 // where they would wait for each other. Not drawn: names in nested programs.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <set>
 
 #include <partita/mpmd/print_mpmd.hpp>
 #include <partita/run/mpmd.hpp>
 
 #include "generator.hpp"
+#include "seeds.hpp"
 
 namespace pt = partita;
 using namespace random_test;
@@ -151,17 +151,7 @@ std::string mpmd_problem(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("random programs over several meshes") {
-  if (const char* seed = std::getenv("PARTITA_RANDOM_SEED")) {
-    const std::string problem = mpmd_problem(std::strtoull(seed, nullptr, 10));
-    CHECK_MESSAGE(problem.empty(), problem);
-    return;
-  }
-  const char* wanted = std::getenv("PARTITA_RANDOM_CASES");
-  const long cases = wanted != nullptr ? std::atol(wanted) : 2000;
-  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(cases); ++seed) {
-    const std::string problem = mpmd_problem(seed);
-    REQUIRE_MESSAGE(problem.empty(), "seed ", seed, ": ", problem);
-  }
+  const long cases = for_each_seed(2000, mpmd_problem);
   MESSAGE(mpmd_seen.cases, " cases, ", mpmd_seen.refused, " refused, ", mpmd_seen.split,
           " with chains combined per mesh, ", mpmd_seen.nested, " with nested programs, ",
           mpmd_seen.cloned, " ops on several meshes, ", mpmd_seen.transfers, " transfers, ",

@@ -5,11 +5,11 @@
 // PARTITA_PADDED_CASES=n runs the seeds 1 to n, with PARTITA_PADDED_FIRST=s those from s on.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <string>
 
 #include "generator.hpp"
+#include "seeds.hpp"
 
 namespace pt = partita;
 using namespace random_test;
@@ -52,11 +52,6 @@ std::string wrong(const test_case& c) {
     return std::string("exception: ") + e.what();
   }
   return "";
-}
-
-long number_from(const char* name, long otherwise) {
-  const char* s = std::getenv(name);
-  return s == nullptr || *s == 0 ? otherwise : std::atol(s);
 }
 
 }  // namespace

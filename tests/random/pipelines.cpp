@@ -19,42 +19,31 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <set>
 
 #include <partita/mpmd/list_schedule.hpp>
-#include <partita/mpmd/merge.hpp>
 #include <partita/mpmd/pipeline_tactic.hpp>
-#include <partita/mpmd/prove_pipeline.hpp>
-#include <partita/mpmd/remat.hpp>
 #include <partita/report/pipeline_diff.hpp>
 #include <partita/report/pipeline_explain.hpp>
 #include <partita/run/pipeline.hpp>
-#include <partita/run/refute_pipeline.hpp>
 
 #include "../data.hpp"
 #include "../exported_check.hpp"
-#include "../mutants/pipelines.hpp"
 #include "../random_table.hpp"
+#include "merging.hpp"
+#include "seeds.hpp"
 
 namespace pt = partita;
+using random_test::for_each_seed;
+using random_test::merging_laws;
 
 namespace {
+
+random_test::merging_statistics merging_seen;
 
 struct pipeline_statistics {
   long cases = 0, derived = 0, shared = 0, skipping = 0, split = 0, rounds = 0, transfers = 0,
        normed = 0, deadlocks = 0, stacked = 0;
 } pipelines_seen;
-
-struct proof_statistics {
-  long proved = 0, not_proved = 0;
-
-  void count(const pt::pipelined& p, std::uint64_t seed) {
-    const pt::verdict v = pt::prove(p);
-    ++(v ? proved : not_proved);
-    if (!v) MESSAGE("seed ", seed, " is not proved: ", data::str(v.error.message));
-  }
-} proofs_seen;
 
 /// Whole numbers in binary64: sums are exact in every order.
 class pipeline_case {
@@ -219,9 +208,10 @@ std::string pipeline_problem(std::uint64_t seed) {
   pipelines_seen.transfers += static_cast<long>(built.transfers.size());
   for (const auto& u : built.units)
     if (pt::failure f = pt::verify(u.device)) return what + data::str(f.message);
-  proofs_seen.count(built, seed);
   const auto x = data::arguments(c.p, seed);
   const pt::results expected = pt::evaluate(c.p, x), found = pt::emulate(built, x);
+  const auto is_expected = [&](const pt::results& y) { return pt::equal(y, expected); };
+  merging_laws(x, is_expected, r, seed, merging_seen).proved(built);
   if (!pt::equal(found, expected)) return what + "another result\n" + data::str(pt::print(c.p));
   if (!pt::equal(pt::emulate(built, pt::mesh_mode::threads, x), expected))
     return what + "another result in threads";
@@ -261,34 +251,6 @@ struct one_placement {
   }
 };
 static_assert(pt::Tactic<one_placement>);
-
-struct mutant_statistics {
-  long made = 0, proved = 0, refuted = 0;
-} mutants_seen;
-
-constexpr std::uint64_t mutated_cases = 200;
-/// Is a mutant proved that computes something else?
-template <class Same>
-std::string mutants_problem(const pt::pipelined& p, const std::vector<pt::array>& x,
-                            std::uint64_t seed, const Same& is_expected) {
-  constexpr std::uint64_t of_each = 20;
-  for (std::uint64_t i = 0; i < of_each; ++i) {
-    pt::pipelined q = p;
-    const int kind = mutants::mutate(q, seed * of_each + i);
-    if (kind < 0) continue;
-    ++mutants_seen.made;
-    const pt::judgement j = pt::prove_or_refute(q, {}, {.seeds = 4});
-    mutants_seen.refuted += j.kind == pt::verdict_kind::refuted;
-    if (j.kind != pt::verdict_kind::proved) continue;
-    ++mutants_seen.proved;
-    if (pt::refute(q, {.seeds = 4}).refuted)
-      return "mutant " + std::to_string(i) + " is proved and refuted";
-    if (!is_expected(pt::emulate(q, x)))
-      return "mutant " + std::to_string(i) + " (" +
-             std::string(mutants::pipeline_kinds[kind].name) + ") is proved";
-  }
-  return "";
-}
 
 pt::mesh random_mesh(data::random& r, bool same) {
   std::vector<std::string_view> axes{"A", "B", "C"};
@@ -342,76 +304,6 @@ std::string text_problem(const pt::pipelined& p) {
   }
   return "";
 }
-struct joint_statistics {
-  long tried = 0, joint = 0, circles = 0, calls = 0, functions = 0, of_microbatches = 0;
-} joint_seen;
-
-/// Is what lies at each peak all of it?
-std::string peak_problem(const pt::pipelined& p) {
-  for (const auto& m : pt::peaks_of(p)) {
-    std::int64_t all = m.running, of_arguments = 0;
-    if (m.memory.arguments < 0 || m.memory.peak < m.memory.arguments) return "negative memory";
-    for (const auto& h : m.held) {
-      if (h.count < 1 || h.bytes <= 0) return "nothing is held";
-      all += h.bytes;
-      of_arguments += h.kind == pt::held_kind::argument ? h.bytes : 0;
-    }
-    if (of_arguments != m.memory.arguments) return "arguments are not all that lies there";
-    if (all != m.memory.peak)
-      return "of " + std::to_string(m.memory.peak) + " bytes there are " + std::to_string(all);
-  }
-  return "";
-}
-
-/// The same with calls of any microbatches joined by lot.
-template <class Same>
-std::string joint_problem(pt::pipelined p, const std::vector<pt::array>& x, data::random& r,
-                          std::uint64_t seed, const Same& is_expected) {
-  p.channels.capacity = pt::unbounded;
-  const std::int64_t lot = r.in(0, 1 << 20), rare = r.in(2, 40);
-  const bool near = r.one_in(2);
-  ++joint_seen.tried;
-  const auto together = [&](const pt::fragment_call& a, const pt::fragment_call& b) {
-    std::uint64_t h = static_cast<std::uint64_t>(lot);
-    for (const int each :
-         {a.stage, a.transposed, static_cast<int>(a.part), b.stage, b.transposed,
-          static_cast<int>(b.part), near ? b.microbatch - a.microbatch : a.microbatch,
-          near ? a.microbatch / 2 - b.microbatch / 2 : b.microbatch})
-      h = (h + static_cast<std::uint64_t>(each) + 9) * 0x9e3779b97f4a7c15u;
-    return (h >> 40) % static_cast<std::uint64_t>(rare) == 0;
-  };
-  pt::pipelined q;
-  try {
-    q = pt::merged(p, together);
-  } catch (const pt::error& e) {
-    ++joint_seen.circles;
-    return e.code() == "O126" ? "" : e.what();
-  }
-  if (q.joint_calls.empty()) return "";
-  ++joint_seen.joint;
-  joint_seen.calls += static_cast<long>(q.joint_calls.size());
-  joint_seen.functions += static_cast<long>(q.joint_functions.size());
-  for (const auto& f : q.joint_functions) {
-    if (pt::failure wrong = pt::verify(f.whole.device); wrong) return data::str(wrong.message);
-    joint_seen.of_microbatches += f.parts[0].ahead != f.parts.back().ahead;
-  }
-  proofs_seen.count(q, seed);
-  const pt::verdict now = pt::prove(q);
-  if (now.proved != pt::prove(p).proved) return "joint calls: " + data::str(now.error.message);
-  if (!is_expected(pt::emulate(q, x))) return "another result of joint calls";
-  if (!is_expected(pt::emulate(q, pt::mesh_mode::threads, x)))
-    return "another result of joint calls in threads";
-  if (seed % 4 == 0)
-    if (const pt::refutation wrong = pt::refute(q, {.seeds = 2}); wrong.error)
-      return "joint calls: " + data::str(wrong.error.message);
-  if (const std::string problem = peak_problem(q); !problem.empty())
-    return "joint calls: " + problem;
-  if (seed <= mutated_cases && now.proved)
-    if (const std::string problem = mutants_problem(q, x, seed, is_expected); !problem.empty())
-      return "joint calls: " + problem;
-  return exported_check::fault_of(q);
-}
-
 std::string sharded_problem(std::uint64_t seed) {
   pipeline_case c(seed, true);
   data::random& r = c.random();
@@ -461,12 +353,13 @@ std::string sharded_problem(std::uint64_t seed) {
     sharded_seen.padded += p.core.padded();
     for (const auto& u : p.units)
       if (pt::failure f = pt::verify(u.device)) return what() + data::str(f.message);
-    proofs_seen.count(p, seed);
     const auto x = data::arguments(c.p, seed);
     const pt::results expected = pt::evaluate(c.p, x);
     const auto is_expected = [&](const pt::results& y) { return same_sums(y, expected); };
-    if (seed <= mutated_cases)
-      if (const std::string problem = mutants_problem(p, x, seed, is_expected); !problem.empty())
+    merging_laws laws(x, is_expected, r, seed, merging_seen);
+    laws.proved(p);
+    if (seed <= merging_laws::mutated_cases)
+      if (const std::string problem = laws.problem_of_mutants(p); !problem.empty())
         return what() + problem;
     if (!same_sums(pt::emulate(p, x), expected)) return what() + "another result";
     if (!same_sums(pt::emulate(p, pt::mesh_mode::threads, x), expected))
@@ -477,11 +370,10 @@ std::string sharded_problem(std::uint64_t seed) {
       return what() + "exported: " + fault;
     if (const std::string problem = text_problem(p); !problem.empty()) return what() + problem;
     const pt::pipelined fewer = pt::absorbed(p);
-    proofs_seen.count(fewer, seed);
+    laws.proved(fewer);
     if (!same_sums(pt::emulate(fewer, x), expected)) return what() + "another result, absorbed";
-    if (const std::string problem = peak_problem(p); !problem.empty()) return what() + problem;
-    if (const std::string problem = joint_problem(p, x, r, seed, is_expected); !problem.empty())
-      return what() + problem;
+    for (const std::string& problem : {laws.problem_of_peak(p), laws.problem_of_calls(p)})
+      if (!problem.empty()) return what() + problem;
   } catch (const pt::error& e) {
     return what() + e.what();
   }
@@ -489,8 +381,7 @@ std::string sharded_problem(std::uint64_t seed) {
 }
 
 struct table_statistics {
-  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0, merged = 0, circles = 0, again = 0,
-       absorbed = 0;
+  long cases = 0, ran = 0, deadlocks = 0, wrong = 0, cycles = 0;
 } tables_seen;
 
 bool same_rows(const pt::order_table& a, const pt::order_table& b) {
@@ -508,59 +399,6 @@ pt::order_table rows_of(const pt::pipelined& p) {
       if (p.calls.calls[call].ordered()) out.rows.back().push_back(p.calls.calls[call]);
   }
   return out;
-}
-
-/// The same, where channels hold as much as is needed, with units merged by lot.
-std::string merge_problem(pt::pipelined p, const std::vector<pt::array>& x,
-                          const pt::results& expected, data::random& r, std::uint64_t seed) {
-  p.channels.capacity = pt::unbounded;
-  const std::int64_t lot = r.in(0, 1 << 20), rare = r.in(2, 8);
-  const auto together = [&](const pt::fragment_call& a, const pt::fragment_call& b) {
-    if (a.microbatch != b.microbatch) return false;
-    std::uint64_t h = static_cast<std::uint64_t>(lot);
-    for (const int each : {a.stage, a.transposed, static_cast<int>(a.part), b.stage, b.transposed,
-                           static_cast<int>(b.part)})
-      h = (h + static_cast<std::uint64_t>(each) + 1) * 0x9e3779b97f4a7c15u;
-    return (h >> 40) % static_cast<std::uint64_t>(rare) == 0;
-  };
-  if (r.one_in(2)) {
-    p = pt::rematerialized(p);
-    ++tables_seen.again;
-    for (const auto& u : p.units)
-      if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
-    proofs_seen.count(p, seed);
-    if (!pt::equal(pt::emulate(p, x), expected)) return "another result with forwards run again";
-    if (const std::string fault = exported_check::fault_of(p); !fault.empty()) return fault;
-  }
-  if (r.one_in(2)) {
-    const pt::pipelined fewer = pt::absorbed(p);
-    tables_seen.absorbed += static_cast<long>(p.units.size() - fewer.units.size());
-    if (pt::absorbed(fewer).units.size() != fewer.units.size()) return "units are left to absorb";
-    p = fewer;
-    for (const auto& u : p.units)
-      if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
-    proofs_seen.count(p, seed);
-    if (!pt::equal(pt::emulate(p, x), expected)) return "another result of absorbed units";
-    if (const std::string fault = exported_check::fault_of(p); !fault.empty()) return fault;
-  }
-  pt::pipelined q;
-  try {
-    q = pt::merged(p, together);
-  } catch (const pt::error& e) {
-    ++tables_seen.circles;
-    return e.code() == "O126" ? "" : e.what();
-  }
-  const auto is_expected = [&](const pt::results& y) { return pt::equal(y, expected); };
-  if (q.units.size() == p.units.size()) return joint_problem(p, x, r, seed, is_expected);
-  ++tables_seen.merged;
-  for (const auto& u : q.units)
-    if (pt::failure f = pt::verify(u.device.local)) return data::str(f.message);
-  proofs_seen.count(q, seed);
-  if (!pt::equal(pt::emulate(q, x), expected)) return "another result of merged units";
-  if (!pt::equal(pt::emulate(q, pt::mesh_mode::threads, x), expected))
-    return "another result of merged units in threads";
-  if (const std::string fault = exported_check::fault_of(q); !fault.empty()) return fault;
-  return joint_problem(q, x, r, seed, is_expected);
 }
 
 std::string table_problem(std::uint64_t seed) {
@@ -611,33 +449,19 @@ std::string table_problem(std::uint64_t seed) {
     }
     ++tables_seen.ran;
     if (!same_rows(rows_of(p), table)) return "another order";
-    proofs_seen.count(p, seed);
     const auto x = data::arguments(c.p, seed);
     const pt::results expected = pt::evaluate(c.p, x);
+    const auto is_expected = [&](const pt::results& y) { return pt::equal(y, expected); };
+    merging_laws laws(x, is_expected, r, seed, merging_seen);
+    laws.proved(p);
     if (!pt::equal(pt::emulate(p, x), expected)) return "another result";
     if (!pt::equal(pt::emulate(p, pt::mesh_mode::threads, x), expected))
       return "another result in threads";
-    return merge_problem(p, x, expected, r, seed);
+    return laws.problem_of_units(p);
   } catch (const pt::error& e) {
     return std::string(e.what()) + "\n" + data::str(pt::print(c.p));
   }
   return "";
-}
-
-/// Runs the cases, or the one that PARTITA_RANDOM_SEED names.
-template <class Problem>
-void for_each_seed(long cases, const Problem& problem_of) {
-  if (const char* seed = std::getenv("PARTITA_RANDOM_SEED")) {
-    const std::string problem = problem_of(std::strtoull(seed, nullptr, 10));
-    CHECK_MESSAGE(problem.empty(), problem);
-    return;
-  }
-  const char* wanted = std::getenv("PARTITA_RANDOM_CASES");
-  if (wanted != nullptr) cases = std::atol(wanted);
-  for (std::uint64_t seed = 1; seed <= static_cast<std::uint64_t>(cases); ++seed) {
-    const std::string problem = problem_of(seed);
-    REQUIRE_MESSAGE(problem.empty(), "seed ", seed, ": ", problem);
-  }
 }
 
 }  // namespace
@@ -659,24 +483,16 @@ TEST_CASE("random pipelines whose stages are sharded") {
           " on meshes that differ, ", sharded_seen.collectives, " collectives, ",
           sharded_seen.parts, " with parts of axes, ", sharded_seen.padded, " padded, ",
           sharded_seen.rounded, " too large to be exact");
-  MESSAGE(mutants_seen.made, " mutants, ", mutants_seen.proved, " proved, which compute the same, ",
-          mutants_seen.refuted, " refuted");
 }
 
 TEST_CASE("random pipelines under random tables of orders") {
   for_each_seed(600, table_problem);
   MESSAGE(tables_seen.cases, " tables, ", tables_seen.ran, " that run, ", tables_seen.deadlocks,
           " that need more capacity, ", tables_seen.wrong, " with calls exchanged, ",
-          tables_seen.cycles, " of them against the flow of data, ", tables_seen.merged,
-          " merged, ", tables_seen.circles, " that cannot be, ", tables_seen.again,
-          " with forwards run again, ", tables_seen.absorbed, " units absorbed");
-  MESSAGE(joint_seen.tried, " with calls joined by lot, ", joint_seen.circles, " that cannot be, ",
-          joint_seen.joint, " that are: ", joint_seen.calls, " joint calls of ",
-          joint_seen.functions, " functions, ", joint_seen.of_microbatches,
-          " of several microbatches");
+          tables_seen.cycles, " of them against the flow of data");
 }
 
 TEST_CASE("random pipelines are proved") {
-  MESSAGE(proofs_seen.proved, " proved, ", proofs_seen.not_proved, " not proved");
-  CHECK(proofs_seen.not_proved == 0);
+  MESSAGE(merging_seen);
+  CHECK(merging_seen.not_proved == 0);
 }

@@ -7,7 +7,6 @@
 // PARTITA_RANDOM_SEED=s runs one case and prints it.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "error_bound.hpp"
 #include "generator.hpp"
 #include "schedule.hpp"
+#include "seeds.hpp"
 
 namespace pt = partita;
 using namespace random_test;
@@ -678,12 +678,6 @@ class check {
 
 std::string wrong(const test_case& c, bool count = false) { return check(c, count).problem; }
 
-std::optional<long> number_from(const char* name) {
-  const char* s = std::getenv(name);
-  if (s == nullptr || *s == 0) return std::nullopt;
-  return std::atol(s);
-}
-
 void check_seed(std::uint64_t seed, int& failures) {
   const test_case c = generator(seed).make();
   const std::string problem = wrong(c, true);
@@ -718,8 +712,8 @@ TEST_CASE("random programs: partitioned equals source") {
     check_seed(static_cast<std::uint64_t>(*seed), failures);
     return;
   }
-  const long cases = number_from("PARTITA_RANDOM_CASES").value_or(default_cases);
-  const long first = number_from("PARTITA_RANDOM_FIRST").value_or(1);
+  const long cases = number_from("PARTITA_RANDOM_CASES", default_cases);
+  const long first = number_from("PARTITA_RANDOM_FIRST", 1);
   for (long s = first; s < first + cases && failures < 5; ++s)
     check_seed(static_cast<std::uint64_t>(s), failures);
   CHECK(failures == 0);

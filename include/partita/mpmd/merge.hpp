@@ -48,10 +48,9 @@ class unit_merger {
   }
   /// Joins two groups, unless calls of one would wait for themselves then.
   constexpr bool join_if_free(int a, int b) {
-    if (edges_.empty()) edges_ = unit_flow(p_).edges();
     const vec<int> before = group_;
     join(a, b);
-    if (!waits_for_itself()) return true;
+    if (!call_waits_for_itself()) return true;
     group_ = before;
     return false;
   }
@@ -101,8 +100,22 @@ class unit_merger {
     for (int u = 0; u < units(); ++u) n += group(u) == u;
     return n;
   }
-  constexpr bool waits_for_itself() const {
-    return static_cast<int>(free_groups().size()) < groups();
+  /// (Units do not tell: what a call waits for may have passed through states of the loop.)
+  constexpr bool call_waits_for_itself() const {
+    const auto count = static_cast<std::size_t>(p_.microbatches);
+    vec<int> first(p_.units.size() * count, -1), one, rank;  // by call: the one that it is part of
+    for (int c = 0; c < p_.calls.count(); ++c) {
+      const int microbatch = p_.calls.calls[c].microbatch, g = group(p_.unit_of[c]);
+      int& call = first[static_cast<std::size_t>(g) * count +
+                        static_cast<std::size_t>(microbatch < 0 ? 0 : microbatch)];
+      if (call < 0) call = c;
+      one.push_back(call);
+      rank.push_back(c);
+    }
+    vec<call_edge> between;
+    for (const call_edge& e : p_.calls.edges)
+      if (one[e.from] != one[e.to]) between.push_back({one[e.from], one[e.to]});
+    return order_by_rank(between, rank).size() < rank.size();
   }
   constexpr vec<int> order_of_groups(failure& error) {
     members_.resize(p_.units.size(), {});
@@ -342,7 +355,7 @@ constexpr pipelined merged(const pipelined& p, const F& together) {
 /// What is given to the caller is then there when all of the call is.
 ///
 /// Law       no two units outside of the loop on one mesh are left that could be one call
-/// Cost      linear in units and in what they take, for each two units outside of the loop on a
+/// Cost      linear in calls and in what they wait for, for each two units outside of the loop on a
 ///           mesh
 /// Errors    O007 deadlock
 constexpr pipelined absorbed(const pipelined& p) {
