@@ -409,10 +409,8 @@ class exporter {
       const call_operand& each = s.takes[k];
       if (!may_donate(each, step) || (each.slice < 0 && is_pending(each.buffer))) f.donated[k] = 0;
       const int to = place_of_next(each, step);
-      if (first)
-        f.alias[k] = to;
-      else if (f.alias[k] != to)
-        f.alias[k] = -1;
+      if (first) f.alias[k] = to;
+      if (f.alias[k] != to) f.donated[k] = 0;  // nor may what a call gives anew be gone behind it
     }
   }
   constexpr void note_operands(const pipeline_step& s, int step) {
@@ -497,8 +495,9 @@ class exporter {
 ///
 /// A function gets a buffer for good (`donated`) if each call of it is the last that uses it, and
 /// no copy of it may still be on its way: that has arrived if a call that took it has ended before,
-/// as far as data that have come from there tell. Arguments of the step are kept, but for those
-/// whose next state is a result.
+/// as far as data that have come from there tell; and if its calls agree about which result, if
+/// any, lies there then. Arguments of the step are kept, but for those whose next state is a
+/// result.
 ///
 /// Cost: linear in the steps and in what they take and give; meshes for each step.
 /// Errors    that of the pipeline
