@@ -283,8 +283,9 @@ class memory_walk {
         continue;
       }
       const bool slice = is_slice(u.takes[k].slot);
-      if (slice && freed_by_[slot] == c) continue;                 // another one of the same stack
-      const bool finishes = given_by_[u.takes[k].slot] == number;  // it goes in any case
+      if (slice && freed_by_[slot] == c) continue;  // another one of the same stack
+      const bool finishes =  // it goes in any case; another microbatch's does not
+          given_by_[u.takes[k].slot] == number && p_.repeated[slot] == 0;
       if (!finishes &&
           (is_argument(slot) || returned_[slot] != 0 || !is_last(c, slot, at.microbatch)))
         continue;
