@@ -39,6 +39,7 @@ class sequencing {
 
   constexpr sequential_program run() {
     const auto ops = c_.p.ops.size(), values = c_.p.types.size();
+    find_factors();
     accumulation_.resize(ops, -1);
     for (int i = 0; i < static_cast<int>(accumulations_.size()); ++i)
       accumulation_[accumulations_[i].add] = accumulation_[accumulations_[i].wire] = i;
@@ -80,9 +81,10 @@ class sequencing {
   vec<accumulation> accumulations_;
   builder b_;
   sequential_program result_;
-  vec<int> accumulation_;  ///< by op: the one that it is the sum or the wire of
-  vec<char> sliced_;       ///< by op of the whole program
-  vec<int> stage_;         ///< by op of the whole program
+  vec<const factor*> factors_;  ///< by op: what its loop slices; null: it has none
+  vec<int> accumulation_;       ///< by op: the one that it is the sum or the wire of
+  vec<char> sliced_;            ///< by op of the whole program
+  vec<int> stage_;              ///< by op of the whole program
   int stages_ = 0;
   vec<value_id> whole_;    ///< by value: in the program around the scans
   vec<value_id> inside_;   ///< by value: in the body of a scan
@@ -100,18 +102,21 @@ class sequencing {
   // ---- What the loops say -----------------------------------------------------------------------
 
   constexpr int dim_of(op_id o, int end) const {
-    const loop* l = c_.nest_of(o).find(axis_);
-    if (l == nullptr || l->factor == any_factor) return no_dim;
-    return c_.map.dim_of(c_.map.at(o, l->factor), end);
+    const factor* f = factors_[o];
+    return f == nullptr ? no_dim : c_.map.dim_of(*f, end);
   }
   constexpr int made_dim(value_id v) const {
     const op_id o = c_.p.producer(v);
     return dim_of(o, c_.p.op(o).result - v - 1);
   }
   constexpr int required_dim(const use& u) const { return dim_of(u.op, u.operand); }
-  constexpr const factor* factor_of(op_id o) const {
-    const loop* l = c_.nest_of(o).find(axis_);
-    return l == nullptr || l->factor == any_factor ? nullptr : &c_.map.at(o, l->factor);
+  constexpr const factor* factor_of(op_id o) const { return factors_[o]; }
+  constexpr void find_factors() {
+    for (op_id o = 0; o < c_.p.op_count(); ++o) {
+      const loop* l = c_.nest_of(o).find(axis_);
+      factors_.push_back(l == nullptr || l->factor == any_factor ? nullptr
+                                                                 : &c_.map.at(o, l->factor));
+    }
   }
   /// A wire that only takes an output of a nested program, or one of each branch, to a result.
   constexpr bool leads_out(op_id o) const {
@@ -181,7 +186,7 @@ class sequencing {
     if (is_control(o)) {
       for (const auto& u : control(o).operands) f(u);
     } else {
-      for (int i = 0; i < c_.p.op(o).operand_count; ++i) f(use{o, i});
+      for (int i = 0, n = c_.p.op(o).operand_count; i < n; ++i) f(use{o, i});
     }
   }
   template <class F>
@@ -189,7 +194,8 @@ class sequencing {
     if (is_control(o)) {
       for (value_id v : control(o).results) f(v);
     } else {
-      for (int r = 0; r < c_.p.op(o).result_count; ++r) f(c_.p.op(o).result + r);
+      const op_node& n = c_.p.op(o);
+      for (int r = 0; r < n.result_count; ++r) f(n.result + r);
     }
   }
 

@@ -64,8 +64,10 @@ class value_names {
   constexpr int last_number() const { return number_; }
   /// What stands behind the operand's name in the name that a value of this op gets, or nothing.
   static constexpr std::string_view suffix_of(const program& p, op_id o) {
-    const std::string_view op = p.op(o).def->name;
-    return op == "all_gather" ? "g" : op == "all_slice" ? "s" : p.is(o, op_role::tiling) ? "t" : "";
+    const op_def& d = *p.op(o).def;
+    if (d.role == op_role::tiling) return "t";
+    if (!d.collective) return "";
+    return d.name == "all_gather" ? "g" : d.name == "all_slice" ? "s" : "";
   }
   static constexpr bool is_default_name(std::string_view n) {
     return n.empty() || n == "result" || n.substr(0, 7) == "result.";

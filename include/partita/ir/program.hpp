@@ -433,6 +433,16 @@ struct program {
   }
 };
 
+/// Calls `f(o)` for each op of a kind, in their order; not for those of nested programs.
+template <class F>
+constexpr void for_each_of(const program& p, const op_def& d, const F& f) {
+  op_id o = 0;
+  for (const op_node& n : p.ops) {
+    if (n.def->id == d.id) f(o);
+    ++o;
+  }
+}
+
 namespace ir_detail {
 template <class Op>
 constexpr void print_attributes(print_context& c) {

@@ -54,6 +54,7 @@ class inference {
 
   constexpr inferred_program run() {
     if (out_.error) return static_cast<inferred_program&&>(out_);
+    find_open();
     find_users();
     find_parents();
     find_links();
@@ -70,6 +71,8 @@ class inference {
   const assigned_program& given_;
   inferred_program out_;
 
+  vec<char> fixed_;     ///< by op: is it said where it lives?
+  vec<char> open_;      ///< by op: is that to be found out?
   vec<int> uses_;       ///< by value: operands and outputs that are this value
   vec<op_id> user_;     ///< by value: the last op that uses it
   vec<op_id> parent_;   ///< by op: the op of the chain that takes its result, or -1
@@ -82,10 +85,14 @@ class inference {
 
   constexpr op_id made_by(value_id v) const { return p_.producers[v]; }
   constexpr bool is_input(op_id o) const { return p_.is(o, op_role::parameter); }
-  constexpr bool fixed(op_id o) const { return given_.fixed(o) && !is_input(o); }
-  /// Is it to be found out where it lives?
-  constexpr bool open(op_id o) const {
-    return !given_.fixed(o) && given_.free[o] == 0 && !is_input(o);
+  constexpr bool fixed(op_id o) const { return fixed_[o] != 0; }
+  constexpr bool open(op_id o) const { return open_[o] != 0; }
+  constexpr void find_open() {
+    for (op_id o = 0; o < p_.op_count(); ++o) {
+      const bool input = is_input(o), given = given_.fixed(o);
+      fixed_.push_back(given && !input);
+      open_.push_back(!given && !input && given_.free[o] == 0);
+    }
   }
 
   // ---- Chains -----------------------------------------------------------------------------------
@@ -216,11 +223,9 @@ class inference {
     return infer_ && !wanted.within(out_.src[next]) ? mesh_set::of(preferred(next)) : wanted;
   }
   constexpr void find_uses_of_one() {
-    out_.use.resize(0, mesh_set{});
-    out_.use.resize(p_.ops.size(), mesh_set{});
+    out_.use = asked_;
     out_.chains.clear();
     out_.chain_of.assign(p_.ops.size(), -1);
-    for (op_id o = 0; o < p_.op_count(); ++o) out_.use[o] = asked_[o];
     for (op_id o = p_.op_count(); o-- > 0;) {
       if (fixed(o)) out_.use[o] = mesh_set::of(given_.mesh[o]);
       if (out_.chain_of[o] >= 0 && parent_[o] >= 0) continue;  // inside of a chain that is split

@@ -33,10 +33,12 @@ namespace mpmd_detail {
 
 /// What goes into an iteration or out of it is made in one place.
 constexpr void keep_what_crosses(const program& p, assigned_program& given) {
-  for (op_id o = 0; o < p.op_count(); ++o) {
-    if ((enters(p.op(o)) || leaves(p.op(o))) && p.op(o).operand_count > 0)
+  op_id o = 0;
+  for (const op_node& n : p.ops) {
+    if ((enters(n) || leaves(n)) && n.operand_count > 0)
       given.free[p.producer(p.operand(o, 0))] = 0;
-    if (is_next_state(p.op(o))) given.free[o] = 0;
+    if (is_next_state(n)) given.free[o] = 0;
+    ++o;
   }
 }
 
@@ -214,15 +216,12 @@ constexpr pipelined pipelined_by(const program& p, const topology& t, const Orde
   pipelined out;
   bool split = options.split;
   if constexpr (std::same_as<Order, pipeline_order>) split = split || order.splits;
-  const auto finish = [&]() -> pipelined& {
-    out.error.raise();
-    return out;
-  };
   const vec<call_edge> edges = make_units(out, p, t, split, order, options, tactics, more);
   refuse_replication(out);
   if (!out.error) order_calls(out, edges, order);
   if (!out.error) check_memory(out);
-  return finish();
+  out.error.raise();
+  return out;
 }
 
 }  // namespace mpmd_detail

@@ -118,22 +118,32 @@ constexpr vec<vec<int>> ordered_calls(const call_graph& g) {
   return lists;
 }
 
-/// Sorts, and keeps the order of what is equal.
+/// Sorts, and keeps the order of what is equal: runs that are in order are merged, two by two.
+///
+/// Cost: linear times the logarithm of how many runs there are.
 template <class Less>
 constexpr void merge_sort(vec<int>& list, Less less) {
-  vec<int> other(list.size(), 0);
-  const std::size_t n = list.size();
-  for (std::size_t width = 1; width < n; width *= 2) {
-    for (std::size_t begin = 0; begin < n; begin += 2 * width) {
-      const std::size_t middle = begin + width < n ? begin + width : n,
-                        end = begin + 2 * width < n ? begin + 2 * width : n;
-      std::size_t a = begin, b = middle;
-      for (std::size_t k = begin; k < end; ++k)
-        other[k] = a < middle && (b == end || !less(list[b], list[a])) ? list[a++] : list[b++];
+  const int n = static_cast<int>(list.size());
+  vec<int> ends, other;
+  for (int i = 1; i < n; ++i)
+    if (less(list[i], list[i - 1])) ends.push_back(i);
+  ends.push_back(n);
+  while (ends.size() > 1) {
+    other.clear();
+    vec<int> merged;
+    for (std::size_t run = 0, begin = 0; run < ends.size(); run += 2) {
+      const auto middle = static_cast<std::size_t>(ends[run]);
+      const auto end = run + 1 < ends.size() ? static_cast<std::size_t>(ends[run + 1]) : middle;
+      for (std::size_t a = begin, b = middle; a < middle || b < end;)
+        other.push_back(a < middle && (b == end || !less(list[b], list[a])) ? list[a++]
+                                                                            : list[b++]);
+      merged.push_back(static_cast<int>(end));
+      begin = end;
     }
-    const vec<int> sorted = static_cast<vec<int>&&>(other);
+    vec<int> sorted = static_cast<vec<int>&&>(other);
     other = static_cast<vec<int>&&>(list);
-    list = sorted;
+    list = static_cast<vec<int>&&>(sorted);
+    ends = static_cast<vec<int>&&>(merged);
   }
 }
 

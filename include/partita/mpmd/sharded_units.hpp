@@ -59,6 +59,9 @@ class unit_lowerer {
   vec<value_id> slot_of_;    ///< by value of the source: what stands for it between units
   vec<value_id> name_of_;    ///< by value of the core program: the one of the source, or -1
   vec<int> output_of_;       ///< by value of the core program: an output, or -1
+  vec<int> first_relaid_;    ///< by value of the source: an output that the caller gets as
+                             ///< something else than others take, first of `next_relaid_`, or -1
+  vec<int> next_relaid_;     ///< by output: another one of the same value, or -1
   vec<char> sent_;           ///< by value of the core program
   vec<int> first_transfer_;  ///< by value of the core program: the first of `next_transfer_`, or -1
   vec<int> next_transfer_;   ///< by transfer: another one of the same value, or -1
@@ -98,8 +101,11 @@ class unit_lowerer {
     for (op_id o = core_.order.first(); o >= 0; o = core_.order.after(o)) place_[o] = n++;
     unit_of_.resize(p_.ops.size(), -1);
     const vec<int> first = first_units(out_.units, source_.ops.size());
-    for (op_id o = 0; o < source_.op_count(); ++o)
-      if (first[o] >= 0) unit_of_[op_of_[o]] = first[o];
+    op_id o = 0;
+    for (const int unit : first) {
+      if (unit >= 0) unit_of_[op_of_[o]] = unit;
+      ++o;
+    }
     made_in_.resize(p_.ops.size(), -1);
     combined_in_.resize(source_.ops.size(), -1);
     taken_by_.resize(p_.types.size(), -1);
@@ -113,9 +119,8 @@ class unit_lowerer {
   }
   constexpr void find_slots() {
     slice_of_.resize(p_.types.size(), -1);
-    for (op_id o = 0; o < source_.op_count(); ++o)
-      if (source_.op(o).def->id == def<op::microbatch_slice>.id)
-        slice_of_[p_.operand(op_of_[o], 0)] = op_of_[o];
+    for_each_of(source_, def<op::microbatch_slice>,
+                [&](op_id o) { slice_of_[p_.operand(op_of_[o], 0)] = op_of_[o]; });
     name_of_.resize(p_.types.size(), -1);
     slot_of_.resize(source_.types.size(), -1);
     for (value_id v = 0; v < source_.value_count(); ++v) {
@@ -128,9 +133,8 @@ class unit_lowerer {
       slot_of_[v] = stays ? first : end_of(first);
       name_of_[first] = name_of_[slot_of_[v]] = v;
     }
-    for (op_id o = 0; o < source_.op_count(); ++o)
-      if (source_.op(o).def->id == def<op::microbatch_slice>.id)
-        slot_of_[source_.operand(o, 0)] = p_.operand(op_of_[o], 0);
+    for_each_of(source_, def<op::microbatch_slice>,
+                [&](op_id o) { slot_of_[source_.operand(o, 0)] = p_.operand(op_of_[o], 0); });
     find_states();
     sent_.resize(p_.types.size(), 0);
     first_transfer_.resize(p_.types.size(), -1);
@@ -146,6 +150,14 @@ class unit_lowerer {
     output_of_.resize(p_.types.size(), -1);
     for (int i = p_.output_count(); i-- > 0;) output_of_[p_.outputs[i].value] = i;
     for (const auto& each : p_.outputs) out_.output_slot.push_back(each.value);
+    first_relaid_.resize(source_.types.size(), -1);
+    next_relaid_.resize(source_.outputs.size(), -1);
+    for (int i = source_.output_count(); i-- > 0;) {
+      const value_id v = source_.outputs[i].value;
+      if (slot_of_[v] == out_.output_slot[i]) continue;
+      next_relaid_[i] = first_relaid_[v];
+      first_relaid_[v] = i;
+    }
     find_kept();
   }
   /// What a state is taken as before the first microbatch and behind each one lies as it does.
@@ -164,8 +176,7 @@ class unit_lowerer {
   /// If it lay so before, the value that it is kept of stands for it between units.
   constexpr void find_kept() {
     vec<op_id> keeps;
-    for (op_id o = 0; o < source_.op_count(); ++o)
-      if (source_.op(o).def->id == def<op::microbatch_keep>.id) keeps.push_back(o);
+    for_each_of(source_, def<op::microbatch_keep>, [&](op_id o) { keeps.push_back(o); });
     if (keeps.empty()) return;
     spmd_detail::fused_rules rules(core_, out_.options.passes, sent_);
     is_kept_.resize(p_.types.size(), 0);
@@ -339,8 +350,9 @@ class unit_lowerer {
     merge_sort(ops, [&](op_id a, op_id b) { return place_[a] < place_[b]; });
     const vec<value_id> sums = lower_and_add(l, u, ops, accumulators);
     for (const value_id v : given) {
-      l.give(v, lies(l, v), output_name(v));
-      unit.gives.push_back({v, lies(l, v), terms(l, v)});
+      const layout left = lies(l, v);
+      l.give(v, left, output_name(v));
+      unit.gives.push_back({v, left, terms(l, v)});
     }
     for (const op_id o : unit.stacks) give_slice(l, unit, op_of_[o]);
     for (std::size_t i = 0; i < unit.sums.size(); ++i)
@@ -362,10 +374,9 @@ class unit_lowerer {
       }
       given.push_back(slot);
     }
-    for (int i = 0; i < source_.output_count(); ++i)
-      for (const value_id v : unit.piece.outputs)
-        if (v == source_.outputs[i].value && slot_of_[v] != out_.output_slot[i])
-          given.push_back(out_.output_slot[i]);
+    for (const value_id v : unit.piece.outputs)
+      for (int i = first_relaid_[v]; i >= 0; i = next_relaid_[i])
+        given.push_back(out_.output_slot[i]);
     return given;
   }
   constexpr void take(lowering& l, int u, value_id v) {
@@ -373,8 +384,9 @@ class unit_lowerer {
     const op_id o = source_.producer(v);
     if (combined_in_[o] == u) return take_combined(l, u, op_of_[o]);
     const value_id slot = slot_of_[v];
-    l.take(slot, lies(l, slot), name_of(slot));
-    unit.takes.push_back({between(slot), lies(l, slot), terms(l, slot)});
+    const layout given = lies(l, slot);
+    l.take(slot, given, name_of(slot));
+    unit.takes.push_back({between(slot), given, terms(l, slot)});
     taken_by_[slot] = u;
   }
   /// What all calls of a unit gave: it lies as they gave it, and is finished here.
@@ -395,13 +407,15 @@ class unit_lowerer {
   }
   constexpr value_id take_accumulator(lowering& l, pipeline_unit& unit, op_id o) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
-    unit.takes.push_back({all, lies(l, each), terms(l, each)});
-    return l.parameter(each, lies(l, each), name_of(all));
+    const layout given = lies(l, each);
+    unit.takes.push_back({all, given, terms(l, each)});
+    return l.parameter(each, given, name_of(all));
   }
   constexpr void give_slice(lowering& l, pipeline_unit& unit, op_id o) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
-    l.give(each, lies(l, each), name_of(all));
-    unit.gives.push_back({all, behind_first(lies(l, each)), {}});
+    const layout left = lies(l, each);
+    l.give(each, left, name_of(all));
+    unit.gives.push_back({all, behind_first(left), {}});
   }
   /// A term is added before the next one is made, so that only one is kept at a time; ops in
   /// between that others wait for come first. Gives what accumulators are then.
@@ -445,8 +459,9 @@ class unit_lowerer {
   }
   constexpr void give_sum(lowering& l, pipeline_unit& unit, op_id o, value_id sum) {
     const value_id each = p_.operand(o, 0), all = p_.op(o).result;
-    l.give(each, sum, lies(l, each), name_of(all));
-    unit.gives.push_back({all, lies(l, each), terms(l, each)});
+    const layout left = lies(l, each);
+    l.give(each, sum, left, name_of(all));
+    unit.gives.push_back({all, left, terms(l, each)});
   }
 
   // ---- Ops that actions added -------------------------------------------------------------------
@@ -467,6 +482,7 @@ class unit_lowerer {
     return k != nullptr ? k->marker : o;
   }
   constexpr void need(int u, value_id wanted, vec<op_id>& ops) {
+    if (taken_by_[wanted] == u || made_in_[maker(wanted)] == u) return;
     vec<value_id> open{wanted};
     while (!open.empty()) {
       const value_id v = open.back();

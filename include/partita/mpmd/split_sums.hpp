@@ -30,7 +30,11 @@ class sum_splitter {
     for (const auto& each : p_.outputs) ++uses_[each.value];
     find_places();
     bool any = false;
-    for (op_id o = 0; o < p_.op_count(); ++o) any = any || is_split(o);
+    for_each_of(p_, def<op::microbatch_sum>, [&](op_id o) {
+      if (!is_split(o)) return;
+      any = true;
+      mark(p_.operand(o, 0));
+    });
     if (!any) return false;
     for (op_id o = 0; o < p_.op_count(); ++o) {
       if (is_split(o)) {
@@ -67,16 +71,16 @@ class sum_splitter {
   }
   constexpr void find_places() {
     inside_split_.resize(p_.ops.size(), 0);
-    for (op_id o = 0; o < p_.op_count(); ++o) {
-      const op_node& n = p_.op(o);
+    op_id o = 0;
+    for (const op_node& n : p_.ops) {
+      const op_id self = o++;
       if (n.result_count == 0) continue;
-      if (mesh_[o] >= 0)
-        made_on_[n.result] = mesh_set::of(mesh_[o]);
+      mesh_set& on = made_on_[n.result];
+      if (mesh_[self] >= 0)
+        on = mesh_set::of(mesh_[self]);
       else
-        for (const value_id v : p_.operands(o)) made_on_[n.result] |= made_on_[v];
+        for (const value_id v : p_.operands(self)) on |= made_on_[v];
     }
-    for (op_id o = 0; o < p_.op_count(); ++o)
-      if (is_split(o)) mark(p_.operand(o, 0));
   }
   constexpr bool apart(value_id v) const { return adds_up(v) && made_on_[v].count() > 1; }
   constexpr bool is_split(op_id o) const {

@@ -16,17 +16,16 @@ constexpr bool is_last_state(const op_node& n) { return n.def->id == def<op::mic
 /// empty if there is no state.
 constexpr vec<value_id> next_states(const program& p) {
   vec<value_id> by_number, next;
-  for (op_id o = 0; o < p.op_count(); ++o)
-    if (p.op(o).def->id == def<op::microbatch_next>.id) {
-      const auto number = static_cast<std::size_t>(p.attrs(o)[0]);
-      if (by_number.size() <= number) by_number.resize(number + 1, -1);
-      by_number[number] = p.op(o).result;
-    }
+  for_each_of(p, def<op::microbatch_next>, [&](op_id o) {
+    const auto number = static_cast<std::size_t>(p.attrs(o)[0]);
+    if (by_number.size() <= number) by_number.resize(number + 1, -1);
+    by_number[number] = p.op(o).result;
+  });
   if (by_number.empty()) return next;
   next.resize(p.types.size(), -1);
-  for (op_id o = 0; o < p.op_count(); ++o)
-    if (p.op(o).def->id == def<op::microbatch_state>.id)
-      next[p.op(o).result] = by_number[static_cast<std::size_t>(p.attrs(o)[0])];
+  for_each_of(p, def<op::microbatch_state>, [&](op_id o) {
+    next[p.op(o).result] = by_number[static_cast<std::size_t>(p.attrs(o)[0])];
+  });
   return next;
 }
 

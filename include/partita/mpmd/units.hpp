@@ -315,8 +315,8 @@ class unit_writer {
       for (mesh_set to = sent_[v]; !to.empty(); to = to.without(mesh_set::of(to.front())))
         if (to.front() != from) out_.transfers.push_back({v, from, to.front(), after});
     };
-    for (op_id o = 0; o < p_.op_count(); ++o)
-      for (value_id v = p_.op(o).result; v < p_.op(o).result + p_.op(o).result_count; ++v) {
+    for (const op_node& n : p_.ops)
+      for (value_id v = n.result; v < n.result + n.result_count; ++v) {
         if (sent_[v].empty()) continue;
         if (input_of_[v] >= 0) {
           send(v, out_.input_mesh[input_of_[v]], -1);

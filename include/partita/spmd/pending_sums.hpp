@@ -259,10 +259,9 @@ class pending_sums {
     return false;
   }
   constexpr bool is_constant(value_id v) const {
-    const op_id o = c_.p.producer(v);
-    if (c_.p.ops[o].def->id == def<op::broadcast_in_dim>.id)
-      return c_.p.ops[c_.p.producer(c_.p.operand(o, 0))].def->constant;
-    return c_.p.ops[o].def->constant;
+    const op_node& n = c_.p.ops[c_.p.producers[v]];
+    if (n.def->id != def<op::broadcast_in_dim>.id) return n.def->constant;
+    return c_.p.op(c_.p.producer(c_.p.operand_list[n.operand_begin])).def->constant;
   }
   /// Which operand of an op it moves. Of a product, the one that is a pending sum now, the first
   /// of two.
