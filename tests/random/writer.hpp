@@ -125,13 +125,14 @@ class writer {
     return list;
   }
 
-  /// Notes an op whose results have these intervals. False if it is nothing new.
+  /// Notes an op whose results have these intervals. False if it is nothing new: then that of the
+  /// value stays, which others were told.
   bool done(value_id v, const std::vector<value_info>& results) {
     if (b.failed()) return false;  // raised at the end: only good programs are made
-    const bool is_new = static_cast<std::size_t>(v) >= infos.size();
+    if (static_cast<std::size_t>(v) < infos.size()) return false;
     for (std::size_t k = 0; k < results.size(); ++k) keep(v + static_cast<value_id>(k), results[k]);
-    emitted += is_new;
-    return is_new;
+    ++emitted;
+    return true;
   }
   bool done(value_id v, const value_info& i) { return done(v, std::vector{i}); }
   /// Appends an elementwise op, if its result is known to be exact.
