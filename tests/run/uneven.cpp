@@ -266,6 +266,30 @@ std::vector<pt::array> training_arguments(const pt::program& p) {
 
 }  // namespace
 
+TEST_CASE("uneven: dimensions that grow together need different things behind their ends") {
+  // A square: what one dimension is padded by, the other one has too, and is only cut, or reduced.
+  const auto check = [](const auto& then) {
+    for (std::int64_t n = 4; n <= most_size; ++n) {
+      const pt::program p = pt::trace(
+          [&](const auto& x) {
+            return std::tuple{matmul(x, x), then(x)};
+          },
+          mat_of("x", n, n));
+      const auto inputs = arguments(p, n);
+      for (const std::int64_t devices : {2, 3, 8})
+        for (const int dim : {0, 1})
+          check_equal(pt::partition(p, pt::mesh{{"B", devices}}, tactics{tile("B", "x", dim)}),
+                      inputs, 0);
+    }
+  };
+  check([](const auto& x) { return pt::pad<pt::axes<1, 0>, pt::axes<2, -2>>(x, pt::sum(x)); });
+  check([](const auto& x) { return pt::pad<pt::axes<-1, 3>, pt::axes<0, 1>>(x, 7); });
+  check([](const auto& x) {
+    const auto wide = pt::pad<pt::axes<2, 0>, pt::axes<1, -1>>(x, 7);
+    return pt::pad<pt::axes<1>, pt::axes<2>>(pt::reduce_max<1>(wide), -5);
+  });
+}
+
 TEST_CASE("uneven: a training step of two layers with Adam") {
   for (std::int64_t n = 1; n <= most_size; ++n)
     for (std::int64_t devices : {2, 3, 5, 8}) {

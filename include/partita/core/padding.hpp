@@ -106,13 +106,18 @@ class padder {
  private:
   using kind = padding_record::kind;
   using dim_set = dimension_class::dim_set;
+  /// What has to stand behind the end of a dimension.
+  struct masked_dim {
+    int dim = 0;
+    std::int64_t identity = 0;  ///< its bits ...
+    value_id fill = -1;         ///< ... or the scalar that does; -1: no such
+  };
   /// A use that needs other than the padded value.
   struct change {
     use where;
     int value = 0;  ///< which one of the class
-    dim_set trimmed = 0, masked = 0;
-    std::int64_t identity = 0;  ///< bits of what stands behind the end ...
-    value_id fill = -1;         ///< ... or the scalar that does; -1: no such
+    dim_set trimmed = 0;
+    int first_mask = 0, end_mask = 0;  ///< in `masks_`
   };
   struct insertion {
     op_id behind = -1;  ///< -1: before all others
@@ -128,6 +133,7 @@ class padder {
   vec<shape> before_;     ///< by value of the class: what it was
   vec<value_id> sliced_;  ///< whose larger values have to be sliced, too
   vec<change> changes_;
+  vec<masked_dim> masks_;
   vec<insertion> insertions_;
   vec<use> added_uses_;   ///< operands that ops have got
   bool rewired_ = false;  ///< are uses to be found anew?
@@ -164,7 +170,7 @@ class padder {
       edit_.note_change(p_.producer(v));
       for (const auto& u : c_.uses(v)) {
         edit_.note_change(u.op);
-        change each{u, i};
+        change each{.where = u, .value = i, .first_mask = static_cast<int>(masks_.size())};
         for (int d = 0; d < max_rank; ++d) {
           if (!class_.contains(v, d)) continue;
           const int f = class_.factor_of(u.op, u.operand, d);
@@ -175,18 +181,20 @@ class padder {
           combiner combine = c_.map.at(u.op, f).combine;
           if (c_.map.at(u.op, f).backwards) combine = c_.map.at(u.op, f).carry;
           if (c_.map.sees_no_padding(u.op, f)) combine = combiner::stack;
+          masked_dim behind_end{.dim = d};
           if (c_.map.at(u.op, f).halo) {
             const halo_range needs = class_.stretched(u.op, f).ranges[u.operand];
             combine = needs.fill;
-            each.fill = class_.fill_behind(u.op, needs);
+            behind_end.fill = class_.fill_behind(u.op, needs);
           }
           if (combine == combiner::stack) continue;
-          const std::int64_t identity = identity_of(u.op, f, combine, p_.type(v).element);
-          if (each.fill < 0 && masked(v, d, identity)) continue;
-          each.masked |= bit(d);
-          each.identity = identity;
+          behind_end.identity = identity_of(u.op, f, combine, p_.type(v).element);
+          if (behind_end.fill >= 0 || !masked(v, d, behind_end.identity))
+            masks_.push_back(behind_end);
         }
-        if ((each.trimmed | each.masked | class_.made_small(v)) != 0) changes_.push_back(each);
+        each.end_mask = static_cast<int>(masks_.size());
+        if ((each.trimmed | class_.made_small(v)) != 0 || each.first_mask < each.end_mask)
+          changes_.push_back(each);
       }
     }
   }
@@ -429,10 +437,11 @@ class padder {
         x = c_.widened(v);
       if (trimmed != 0)
         x = once(x, trimmed, 0, -1, [&] { return trim(x, before_[each.value], trimmed, at); });
-      for (int d = 0; d < max_rank; ++d)
-        if ((each.masked & bit(d)) != 0)
-          x = once(x, -1 - d, each.identity, each.fill,
-                   [&] { return mask(x, d, each.identity, each.fill, mask_place(at, each.fill)); });
+      for (int i = each.first_mask; i < each.end_mask; ++i) {
+        const masked_dim& m = masks_[i];
+        x = once(x, -1 - m.dim, m.identity, m.fill,
+                 [&] { return mask(x, m.dim, m.identity, m.fill, mask_place(at, m.fill)); });
+      }
       if (x == v) continue;
       edit_.set_operand(each.where, x);
       rewired_ = true;
