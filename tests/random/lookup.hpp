@@ -21,6 +21,7 @@ inline void draw_lookups(writer& w) {
     const value_id operands[] = {at, x};
     const value_info sum = updated(add, nullptr, w.info(x), count, dtype::f32);
     w.done(w.b.emit(def<op::scatter>, operands, attrs, w.type(table)), sum);
+    if (!w.usable(w.last())) return;
     const value_info old = w.info(table);
     w.emit(def<op::add>, {w.last(), table},
            {sum.lo + old.lo, sum.hi + old.hi, sum.integer && old.integer}, dtype::f32);
