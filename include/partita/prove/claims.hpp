@@ -155,20 +155,23 @@ struct workspace {
     return false;
   }
   constexpr void add(claim_list& to, value_id v, claim c) {
-    if (all.terms[c.term].base >= 0 && (c.scale != 1 || !shows_scalar(c))) {
-      c.scale *= all.terms[c.term].factor;
-      c.term = all.terms[c.term].base;
+    const term* made = &all.terms[c.term];
+    if (made->base >= 0 && (c.scale != 1 || !shows_scalar(c))) {
+      c.scale *= made->factor;
+      c.term = made->base;
+      made = &all.terms[c.term];
     }
-    if (is_one_scalar(c)) {
-      const operand_term of = all.terms[c.term].alias;
+    if (made->alias.term >= 0 && is_one_scalar(c)) {
+      const operand_term of = made->alias;
       view v = all.views[of.view];
       v.rank = all.views[c.view].rank;
       c.view = all.views.number(v);
       c.term = of.term;
+      made = &all.terms[c.term];
     }
-    if (const operand_term& of = all.terms[c.term].alias;
-        of.term >= 0 && all.terms[of.term].base >= 0 && (c.scale != 1 || !shows_scalar(c)) &&
-        !shows_scalar({of.term, of.view, {}}))
+    if (const operand_term& of = made->alias; of.term >= 0 && all.terms[of.term].base >= 0 &&
+                                              (c.scale != 1 || !shows_scalar(c)) &&
+                                              !shows_scalar({of.term, of.view, {}}))
       unscale_shape(c);
     if (c.scale != 1 && all.terms[c.term].number) {
       c.term = all.scaled(c.term, c.scale);
@@ -335,10 +338,10 @@ struct workspace {
 
  private:
   static constexpr int most_claims = 8, most_choices = 32;
-  /// A scalar in a shape, and the same scalar beyond?
+  /// Is what another term is in a shape a scalar, and the same scalar beyond?
   constexpr bool is_one_scalar(const claim& c) const {
     const operand_term& of = all.terms[c.term].alias;
-    if (of.term < 0 || c.view == open_view || all.views[of.view].count > 0) return false;
+    if (c.view == open_view || all.views[of.view].count > 0) return false;
     const operand_term scalar = all.scalar(of);
     const view& v = all.views[c.view];
     bool beyond = false;

@@ -41,26 +41,30 @@ constexpr int seen_alike(workspace& w, int given, int rank) {
 
 constexpr bool is_one_element(const shape& s) { return s.rank > 0 && s.elements() == 1; }
 /// Is a tensor the same everywhere?
-constexpr bool is_one_value(const workspace& w, int t) {
-  const int own = w.all.terms[t].own;
-  return own >= 0 && w.all.views[own].count == 0 && w.all.terms[t].shape.elements() > 1;
+constexpr bool is_one_value(const workspace& w, const term& t) {
+  return t.own >= 0 && w.all.views[t.own].count == 0 && t.shape.elements() > 1;
 }
 /// Is an operand a scalar? (A tensor of one element is one of all positions that there are.)
 constexpr bool repeats_one(const workspace& w, const claim& c, int rank) {
-  if (c.view == open_view || w.all.views[c.view].count > 0) return false;
-  return rank == 0 || w.all.views[c.view].dims == 0 || !is_one_element(w.all.terms[c.term].shape);
+  if (c.view == open_view) return false;
+  const view& seen = w.all.views[c.view];
+  if (seen.count > 0) return false;
+  return rank == 0 || seen.dims == 0 || !is_one_element(w.all.terms[c.term].shape);
 }
 
 /// The operand whose view tells best where nothing need be known of the others, as it shows nothing
 /// itself there; or -1. (Of positions, those below 0 are some, too.)
 constexpr int padded_operand(const workspace& w, int rank) {
-  for (int i = 0; !w.defining && i < static_cast<int>(w.chosen.size()); ++i) {
-    if (w.chosen[i].view == open_view || w.chosen[i].sums.contains(bound_axis)) continue;
-    const shape& tensor = w.all.terms[w.chosen[i].term].shape;
-    if (tensor == all_positions || !w.all.views.reaches_beyond(w.chosen[i].view, tensor)) continue;
-    const view v = spread(w.all.views[w.chosen[i].view], rank);
+  if (w.defining) return -1;
+  int i = 0;
+  for (const claim& each : w.chosen) {
+    const int operand = i++;
+    if (each.view == open_view || each.sums.contains(bound_axis)) continue;
+    const shape& tensor = w.all.terms[each.term].shape;
+    if (tensor == all_positions || !w.all.views.reaches_beyond(each.view, tensor)) continue;
+    const view v = spread(w.all.views[each.view], rank);
     for (int k = 0; k < v.count; ++k)
-      if (reach_inside(v, v.digits[k].owner, tensor) >= 0) return i;
+      if (reach_inside(v, v.digits[k].owner, tensor) >= 0) return operand;
   }
   return -1;
 }
@@ -105,20 +109,20 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     }
     const int seen = seen_alike(w, mine.view, type.shape.rank);
     if (seen == no_view) return false;
-    const bool positions = w.all.terms.is_positions(mine.term);
-    const shape& tensor = w.all.terms[mine.term].shape;
+    const term& of = w.all.terms[mine.term];
+    const shape& tensor = of.shape;
     if (leader != no_view && seen != leader) return false;
-    if (leader == no_view || !positions) {
+    if (leader == no_view || !of.positions) {
       if (common >= 0 && w.all.terms[common].shape != tensor &&
           w.all.terms[common].shape != all_positions)
         return false;
       common = mine.term;
     }
     leader = seen;
-    const operand_term& alias = w.all.terms[mine.term].alias;
-    if (is_one_value(w, mine.term)) {
+    const operand_term& alias = of.alias;
+    if (is_one_value(w, of)) {
       repeated = true;
-      operands.push_back(w.all.scalar({mine.term, w.all.terms[mine.term].own}));
+      operands.push_back(w.all.scalar({mine.term, of.own}));
     } else if (alias.term >= 0 && w.all.views[alias.view].count == 0 &&
                !is_one_element(w.all.terms[alias.term].shape)) {
       repeated = true;

@@ -95,18 +95,19 @@ struct term {
   int reshaped = -1;   ///< the last of the ways in which the source reshapes it
   const program* home = nullptr;  ///< where a value stands that it is, for its name
   value_id value = -1;
-  int base = -1;        ///< it is `factor` times this one
-  double factor = 1;    ///< see base
-  int products = -1;    ///< see meanings::product
-  int unsummed = -1;    ///< see meanings::unsummed
-  int product_of = -1;  ///< the term that it is the products of, see meanings::product
-  int guarded = -1;     ///< see meanings::guard
-  int pieces_of = -1;   ///< see meanings::pieces_of
-  int pieces = -1;      ///< the first of its `piece_terms`
-  int runs = -1;        ///< the first of the `runs` that it runs along
-  int run = -1;         ///< of what one of them makes: which one
-  int moved = -1;       ///< see moved_piece
-  int listed = -1;      ///< its elements are known: see meanings::lists
+  int base = -1;           ///< it is `factor` times this one
+  double factor = 1;       ///< see base
+  int products = -1;       ///< see meanings::product
+  int unsummed = -1;       ///< see meanings::unsummed
+  int product_of = -1;     ///< the term that it is the products of, see meanings::product
+  int guarded = -1;        ///< see meanings::guard
+  int pieces_of = -1;      ///< see meanings::pieces_of
+  int pieces = -1;         ///< the first of its `piece_terms`
+  int runs = -1;           ///< the first of the `runs` that it runs along
+  int run = -1;            ///< of what one of them makes: which one
+  int moved = -1;          ///< see moved_piece
+  int listed = -1;         ///< its elements are known: see meanings::lists
+  bool positions = false;  ///< element i is i, of any i
   bool number = false;
   std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
 };
@@ -151,7 +152,10 @@ class term_table : segmented_vec<term> {
   /// The number of all positions: element i is i, of any i.
   constexpr int positions(dtype element) {
     int& t = positions_[static_cast<int>(element)];
-    if (t == 0) t = 1 + fresh({element, all_positions});
+    if (t == 0) {
+      t = 1 + fresh({element, all_positions});
+      (*this)[t - 1].positions = true;
+    }
     return t - 1;
   }
   /// Positions modulo n: element i is i, of i below n; beyond, views of it wrap.
@@ -172,9 +176,7 @@ class term_table : segmented_vec<term> {
     if (t == 0) t = 1 + fresh({element, shape{0}});
     return t - 1;
   }
-  constexpr bool is_positions(int t) const {
-    return positions_[static_cast<int>((*this)[t].element)] == t + 1;
-  }
+  constexpr bool is_positions(int t) const { return (*this)[t].positions; }
 
   /// The term that an op makes of these operands, or -1. `by_element`: else types count, too.
   constexpr int find(const site& at, span<const operand_term> operands, bool by_element,
@@ -549,15 +551,13 @@ struct meanings {
   }
   /// Is a scalar a known number? Gives its bits, as those of the op `constant`.
   constexpr bool is_number(const operand_term& scalar, std::int64_t& bits) const {
-    if (terms.is_positions(scalar.term)) {
-      const view& v = views[scalar.view];
-      bits = is_floating(terms[scalar.term].element)
-                 ? std::bit_cast<std::int64_t>(static_cast<double>(v.start[0]))
-                 : v.start[0];
-      return v.count == 0;
-    }
-    bits = terms[scalar.term].bits;
-    return terms[scalar.term].number;
+    const term& t = terms[scalar.term];
+    bits = t.bits;
+    if (!t.positions) return t.number;
+    const view& v = views[scalar.view];
+    bits = is_floating(t.element) ? std::bit_cast<std::int64_t>(static_cast<double>(v.start[0]))
+                                  : v.start[0];
+    return v.count == 0;
   }
   /// Does the identity of a combiner stand there?
   constexpr bool is_identity(std::int64_t beyond, combiner combine, dtype element) const {
