@@ -1115,6 +1115,31 @@ TEST_CASE("rules: parts of a product of rows that are all the same") {
   CHECK_FALSE(does(source, local("2:4", "1:3", "%p0, %p1")));
 }
 
+TEST_CASE("rules: one element that stands several times is reduced that often") {
+  const auto along_ones = [](const std::string& n, const std::string& op, const std::string& type) {
+    return "(%x: tensor<3xf32>)\n  %b = broadcast_in_dim(%x) {dims=[0]} : tensor<3x" + n +
+           "xf32>\n  %c = reduce(%b) {add, dims=[0]} : tensor<" + n + "xf32>\n  %y = " + op +
+           " : tensor<" + type + ">\n  return %y : tensor<" + type + ">\n";
+  };
+  for (const std::string reduce : {"add", "multiply"}) {
+    const std::string op = "reduce(%c) {" + reduce + ", dims=[0]}";
+    CHECK(does(along_ones("1", op, "f32"), along_ones("1", op, "f32")));
+    CHECK_FALSE(does(along_ones("1", op, "f32"), along_ones("3", op, "f32")));
+  }
+  const auto first_of = [&](const std::string& n) {
+    return "(%x: tensor<3xf32>)\n  %b = broadcast_in_dim(%x) {dims=[0]} : tensor<3x" + n +
+           "xf32>\n  %c = cumsum(%b) {dim=1} : tensor<3x" + n +
+           "xf32>\n  %y = slice(%c) {[:, 0:1]} : tensor<3x1xf32>\n  return %y : "
+           "tensor<3x1xf32>\n";
+  };
+  CHECK(does(first_of("1"), first_of("1")));
+  CHECK_FALSE(does(first_of("1"),
+                   "(%x: tensor<3xf32>)\n  %b = broadcast_in_dim(%x) {dims=[0]} : "
+                   "tensor<3x4xf32>\n  %c = cumsum(%b) {dim=1} : "
+                   "tensor<3x4xf32>\n  %y = slice(%c) {[:, 2:3]} : "
+                   "tensor<3x1xf32>\n  return %y : tensor<3x1xf32>\n"));
+}
+
 TEST_CASE("rules: what runs along the same elements is not the same everywhere") {
   const auto program = [](const std::string& at) {
     return "(%c: tensor<f32>)\n  %b = broadcast_in_dim(%c) {dims=[]} : tensor<4xf32>\n"

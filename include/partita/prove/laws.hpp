@@ -275,11 +275,11 @@ class op_law : public window_law {
   }
   /// Reduced, and the same everywhere: as often as in the source.
   constexpr bool free_is_whole(int f, pending& sums) {
-    if (at(f).size == 1) return true;
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
       if (d == no_dim || operands_[i].empty) continue;
       const std::int64_t here = local_extent(i, d), all = operand_type(i).shape.extents[d];
+      if (at(f).size == 1 && all > 1) continue;  // a part of a dimension without a say
       if (here == all) continue;
       if (here > 0 && all % here == 0 && shares.needed == 1) shares.needed = all / here;
       if (at(f).combine == combiner::stack || here * shares.devices != all ||
