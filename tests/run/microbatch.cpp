@@ -101,6 +101,18 @@ TEST_CASE("a batch that is no leading dimension, or becomes part of another one"
       pt::input<float, 3, 8>("x"));
   check_equal(q, pt::schedule(pt::manual("M", {{"x", 1}}), pt::microbatch(4, {{"x", 1}})));
 }
+TEST_CASE("a batch of as many dimensions as can be stacked") {
+  const auto p = pt::trace(
+      [](auto x) {
+        return std::tuple{x * 2, sum(x)};
+      },
+      pt::input<float, 2, 3, 1, 8, 1, 2, 2>("x"));
+  for (const int dim : {0, 3, 6}) {
+    const std::int64_t steps = dim == 3 ? 4 : 2;
+    check_equal(p, pt::schedule(pt::microbatch(steps, {{"x", dim}})));
+  }
+}
+
 TEST_CASE("a batch is sliced so that the mesh's slices stay where they are") {
   const auto p = pt::trace([](auto x, auto w) { return tanh(matmul(x, w)); },
                            pt::input<float, 64, 8>("x"), pt::input<float, 8, 8>("w"));

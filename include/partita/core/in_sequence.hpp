@@ -445,41 +445,54 @@ class sequencing {
 
   // ---- Slices: (..., blocks / n, n, block, ...), with n in front --------------------------------
 
-  /// The shape whose dimension `dim` is three, or two where a block is one element.
-  constexpr shape split(value_id v, int dim) const {
+  /// A shape with a dimension in parts: at `at` the most major one, behind it the steps.
+  struct split_shape {
+    shape parts;
+    int at = 0;
+  };
+  /// Dimension `dim` is three, or two where a block is one element. (Where that would be more
+  /// dimensions than there can be, all before it are one, and all behind it are of the block.)
+  constexpr split_shape split(value_id v, int dim) const {
     const shape& s = c_.p.type(v).shape;
-    shape t;
+    const std::int64_t block = s[dim] / blocks_;
+    if (s.rank + 1 + (block > 1) > max_rank) {
+      std::int64_t before = 1, behind = block;
+      for (int d = 0; d < s.rank; ++d)
+        if (d != dim) (d < dim ? before : behind) *= s[d];
+      return {{before, blocks_ / n_, n_, behind}, 1};
+    }
+    split_shape out{{}, dim};
     for (int d = 0; d < s.rank; ++d) {
       if (d != dim) {
-        t.push_back(s[d]);
+        out.parts.push_back(s[d]);
         continue;
       }
-      t.push_back(blocks_ / n_);
-      t.push_back(n_);
-      if (s[d] != blocks_) t.push_back(s[d] / blocks_);
+      out.parts.push_back(blocks_ / n_);
+      out.parts.push_back(n_);
+      if (block != 1) out.parts.push_back(block);
     }
-    return t;
+    return out;
   }
   constexpr value_id slices(value_id v, int dim) {
-    const shape parts = split(v, dim);
+    const auto [parts, at] = split(v, dim);
     b_.add_for(marks(v));
     const value_id x = ops::reshape(b_, whole_[v], parts);
-    vec<std::int64_t> order{dim + 1};
+    vec<std::int64_t> order{at + 1};
     for (int d = 0; d < parts.rank; ++d)
-      if (d != dim + 1) order.push_back(d);
+      if (d != at + 1) order.push_back(d);
     const value_id y = ops::transpose(b_, x, {order.data(), order.size()});
     shape stack{n_};
     for (auto e : part_of(v, dim).shape) stack.push_back(e);
-    return parts.rank == stack.rank ? y : ops::reshape(b_, y, stack);
+    return b_.type(y).shape == stack ? y : ops::reshape(b_, y, stack);
   }
   constexpr value_id unsliced(value_id x, value_id v, int dim) {
-    const shape parts = split(v, dim);
+    const auto [parts, at] = split(v, dim);
     b_.add_for(marks(v));
     shape stack{n_};
     vec<std::int64_t> order;
     for (int d = 0; d < parts.rank; ++d) {
-      if (d != dim + 1) stack.push_back(parts[d]);
-      order.push_back(d <= dim ? d + 1 : d == dim + 1 ? 0 : d);
+      if (d != at + 1) stack.push_back(parts[d]);
+      order.push_back(d <= at ? d + 1 : d == at + 1 ? 0 : d);
     }
     const value_id y = b_.type(x).shape == stack ? x : ops::reshape(b_, x, stack);
     const value_id z = ops::transpose(b_, y, {order.data(), order.size()});
@@ -496,7 +509,7 @@ class sequencing {
 /// outside; inputs and outputs are those of the source. Where an op in the loop needs a whole value
 /// that the loop makes (a mean over the batch), another scan follows.
 /// Cost: linear in ops. Errors: S025 a dimension is padded, S100 a sliced value of the highest
-/// rank.
+/// rank: its stack would have one dimension more.
 constexpr sequential_program in_sequence(const core_program& c, int axis) {
   sequential_program refused;
   for (const auto& each : c.padding.enlargements)
