@@ -454,7 +454,7 @@ class sequencing {
   /// dimensions than there can be, all before it are one, and all behind it are of the block.)
   constexpr split_shape split(value_id v, int dim) const {
     const shape& s = c_.p.type(v).shape;
-    const std::int64_t block = s[dim] / blocks_;
+    const std::int64_t block = s[dim] == blocks_ ? 1 : s[dim] / blocks_;  // (0 of 0 elements: 1)
     if (s.rank + 1 + (block > 1) > max_rank) {
       std::int64_t before = 1, behind = block;
       for (int d = 0; d < s.rank; ++d)
