@@ -11,6 +11,7 @@
 #include <partita/partita.hpp>  // no Eigen, no xtensor: nothing runs
 
 namespace pt = partita;
+using namespace pt::literals;  // 8_KiB
 
 constexpr auto mlp = [](auto x, auto w1, auto w2) { return matmul(tanh(matmul(x, w1)), w2); };
 
@@ -37,7 +38,7 @@ static_assert(pt::expect<pt::check<step>.output("result").local_shape, pt::shape
 constexpr int f32 = 4;  // bytes
 static_assert(pt::check<step>.argument_bytes == f32 * (64 * 8 + 8 * 8 + 8 * 8));
 static_assert(pt::check<step>.collective_bytes == f32 * 64 * 8);  // 2 (n - 1)/n of the operand
-static_assert(pt::expect<pt::check<step>.peak_bytes, pt::at_most{8192}>);
+static_assert(pt::expect<pt::check<step>.peak_bytes, pt::at_most{8_KiB}>);
 static_assert(pt::check<step>.conflicts == 0);
 
 // The same behind the first tactic: twice as much of the weights.

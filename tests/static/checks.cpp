@@ -4,6 +4,11 @@
 #include <partita/partita.hpp>
 
 namespace pt = partita;
+using namespace pt::literals;
+
+static_assert(16_GiB == std::int64_t{16} << 30 && 80_GB == 80'000'000'000 && 3_kB == 3'000 &&
+              1_TiB == 1024 * 1_GiB && 1_TB == 1'000 * 1_GB && 5_MiB == 5 * 1024 * 1_KiB &&
+              2_MB == 2'000'000 && 8388607_TiB > 0);
 
 constexpr auto mlp = [](auto x, auto w1, auto w2) { return matmul(matmul(x, w1), w2); };
 constexpr pt::mesh mesh{{"B", 4}, {"M", 2}};
@@ -137,3 +142,5 @@ constexpr auto blur = [] {
 };
 static_assert(pt::check<blur>.collectives == pt::collectives{.all_reduce = 1, .permute = 2});
 static_assert(pt::check<blur>.input("x").local_shape == pt::shape{2, 4, 16, 3});
+
+static_assert(pt::check<step>.peak_bytes <= 16_KiB && pt::check<step>.peak_bytes > 1_KiB);

@@ -52,7 +52,7 @@ struct thunk_after {
 /// or name; see `after`. So all that the compiler knows of a program it knows after each tactic:
 ///
 /// ```cpp
-/// static_assert(check<after_tactic<step, 0>>.peak_bytes <= 80'000'000'000);
+/// static_assert(check<after_tactic<step, 0>>.peak_bytes <= 80_GB);
 /// static_assert(check<after_tactic<step, "BP">, a100_80>.step_time < 0.2);
 /// ```
 ///

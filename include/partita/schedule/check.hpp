@@ -6,6 +6,7 @@
 
 #include <partita/cost/simulate.hpp>
 #include <partita/schedule/after_tactic.hpp>
+#include <partita/schedule/byte_literals.hpp>
 #include <partita/schedule/partition.hpp>
 #include <partita/schedule/summary.hpp>
 #include <partita/support/static_error.hpp>
