@@ -13,6 +13,27 @@
 
 namespace mutants {
 
+/// How many values a joint function gives, beside slices and accumulators.
+inline std::size_t results_of(const pt::joint_function& f) {
+  return f.whole.gives.size() - f.whole.sums.size() - f.whole.stacks.size();
+}
+/// It does not give a value, and says so: whoever takes it does not find it.
+inline bool leave_out(pt::joint_function& f, std::size_t k) {
+  std::size_t nth = 0;
+  for (char& each : f.given)
+    if (each != 0 && nth++ == k) each = 0;
+  const auto without = [&](auto& list) {
+    for (std::size_t i = k; i + 1 < list.size(); ++i) list[i] = list[i + 1];
+    list.pop_back();
+  };
+  without(f.whole.gives);
+  without(f.gives_ahead);
+  without(f.whole.device.outputs);
+  without(f.whole.device.output_types);
+  without(f.whole.device.local.outputs);
+  return true;
+}
+
 class pipeline_change {
   using vec_of_ops = std::vector<op_id>;
   pt::pipelined& p_;
@@ -178,7 +199,7 @@ class pipeline_change {
   bool other_joint() {
     if (p_.joint_calls.empty()) return false;
     pt::joint_function& f = some(p_.joint_functions);
-    switch (r_.in(0, 5)) {
+    switch (r_.in(0, 7)) {
       case 0:
         return exchanged(f.whole.takes);
       case 1:
@@ -198,9 +219,19 @@ class pipeline_change {
         std::swap(calls[0], some(calls));
         return true;
       }
+      case 5:
+        return gives_less(f);
+      case 6:
+        std::swap(some(f.parts), some(f.parts));
+        return true;
       default:
         return replace(some(p_.joint_calls).function, static_cast<int>(index(p_.joint_functions)));
     }
+  }
+  bool gives_less(pt::joint_function& f) {
+    const std::size_t results = results_of(f);
+    return results > 0 && leave_out(f, static_cast<std::size_t>(r_.in(
+                                           0, static_cast<std::int64_t>(results) - 1)));
   }
   bool other_repeated() {
     char& each = some(p_.repeated);

@@ -1,6 +1,8 @@
 // Mistakes in pipelines, each by hand: where the proof says they are.
 #include <array>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -8,7 +10,7 @@
 #include <partita/mpmd/prove_pipeline.hpp>
 #include <partita/partita.hpp>
 
-#include "../mutants/edits.hpp"
+#include "../mutants/pipelines.hpp"
 
 namespace pt = partita;
 using data::str;
@@ -269,4 +271,61 @@ TEST_CASE("pipelines: calls, inputs and outputs") {
                     two_stage_pipeline())
               .error.message),
       "Q001"));
+}
+
+TEST_CASE("pipelines: a joint call runs what its parts would, and gives what others take") {
+  static const pt::pipelined whole =
+      pt::merged(two_stage_pipeline(), [](const auto& a, const auto& b) {
+        return a.mesh == 0 ? a.transposed == b.transposed : a.microbatch + b.microbatch == 2;
+      });
+  REQUIRE(whole.order_of("m0") == "F0+F1 B0+B1");
+  REQUIRE(whole.order_of("m1") == "F0 B0 F1+B1");
+  CHECK(pt::prove(whole).proved);
+  const auto changed = [](const auto& change) {
+    std::vector<std::string> messages;
+    for (std::size_t f = 0; f < whole.joint_functions.size(); ++f) {
+      pt::pipelined p = whole;
+      if (change(p.joint_functions[f])) messages.push_back(str(pt::prove(p).error.message));
+    }
+    CHECK(messages.size() > 0);
+    return messages;
+  };
+  for (const auto& m : changed([](pt::joint_function& f) {
+         return drop_op(f.whole.device.local, "tanh") || drop_op(f.whole.device.local, "negate");
+       }))
+    CHECK(says(m, "Q015 prove: the parts of a joint call ", " on mesh \"m"));
+  for (const auto& m : changed([](pt::joint_function& f) {
+         bool any = false;
+         for (int& ahead : f.takes_ahead) any |= std::exchange(ahead, 0) != 0;
+         return any;
+       }))
+    CHECK(says(m, "Q015"));
+  for (const auto& m : changed([](pt::joint_function& f) {  // of the first microbatch twice
+         bool any = false;
+         for (int& ahead : f.gives_ahead) any |= std::exchange(ahead, 0) != 0;
+         return any;
+       }))
+    CHECK(says(m, "Q015", "do not give what its function gives"));
+  for (const auto& m : changed([](pt::joint_function& f) {
+         pt::program& local = f.whole.device.local;
+         if (f.whole.sums.empty()) return false;
+         local.outputs[local.outputs.size() - 1].value = local.inputs[local.inputs.size() - 1];
+         return true;
+       }))
+    CHECK(says(m, "Q015", "do not give what its function gives"));
+  for (const auto& m : changed([](pt::joint_function& f) {
+         std::swap(f.parts[0], f.parts[1]);
+         return true;
+       }))
+    CHECK(says(m, "Q011", "joint calls"));
+  for (const auto& m : changed([](pt::joint_function& f) {  // it says so, and gives it still
+         for (char& each : f.given)
+           if (each != 0) return each = 0, true;
+         return false;
+       }))
+    CHECK(says(m, "Q015", "give what is not said of its function"));
+  for (const auto& m : changed([](pt::joint_function& f) {
+         return mutants::results_of(f) > 0 && mutants::leave_out(f, 0);
+       }))
+    CHECK(says(m, "Q012"));
 }

@@ -110,7 +110,7 @@ class merging_laws {
       if (const pt::refutation wrong = pt::refute(q, {.seeds = 2}); wrong.error)
         return "joint calls: " + data::str(wrong.error.message);
     if (const std::string s = problem_of_peak(q); !s.empty()) return "joint calls: " + s;
-    if (seed_ <= mutated_cases)
+    if (seed_ <= mutated_cases())
       if (const std::string s = problem_of_mutants(q); !s.empty()) return "joint calls: " + s;
     return "";
   }
@@ -151,7 +151,10 @@ class merging_laws {
     return "";
   }
 
-  static constexpr std::uint64_t mutated_cases = 200;
+  /// Seeds whose pipelines are mutated, too: the first ones, PARTITA_MUTATED_CASES of them.
+  static std::uint64_t mutated_cases() {
+    return static_cast<std::uint64_t>(number_from("PARTITA_MUTATED_CASES", 200));
+  }
 
  private:
   const std::vector<pt::array>& x_;

@@ -358,7 +358,7 @@ std::string sharded_problem(std::uint64_t seed) {
     const auto is_expected = [&](const pt::results& y) { return same_sums(y, expected); };
     merging_laws laws(x, is_expected, r, seed, merging_seen);
     laws.proved(p);
-    if (seed <= merging_laws::mutated_cases)
+    if (seed <= merging_laws::mutated_cases())
       if (const std::string problem = laws.problem_of_mutants(p); !problem.empty())
         return what() + problem;
     if (!same_sums(pt::emulate(p, x), expected)) return what() + "another result";

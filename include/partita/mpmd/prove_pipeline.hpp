@@ -179,8 +179,8 @@ class pipeline_checker {
     if (work_.stopped())
       v_.error.record("Q008", prove_detail::describe_stop(work_),
                       work_.defining ? text() : in_unit(at_));
-    if (!v_.error) list_walker(p_, from_, v_.error).run();
     if (!v_.error) joint_checker(p_, v_.error).run();
+    if (!v_.error) list_walker(p_, from_, v_.error).run();
     for (int i = 0; i < source_.output_count() && !v_.error; ++i) check_output(i);
     v_.proved = !v_.error;
     return v_;

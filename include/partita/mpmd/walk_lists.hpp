@@ -25,7 +25,8 @@ struct value_givers {
 
 /// Walks through the lists of the meshes: each unit runs once, or once for each microbatch; what it
 /// takes is there, of its own microbatch, and made by its giver; of what all microbatches make
-/// together nothing is missing, and nothing is in it twice.
+/// together nothing is missing, and nothing is in it twice. (What joint_function::given says of joint
+/// calls is true: joint_checker.)
 ///
 /// Cost      linear in calls and in what they take and give
 /// Errors    Q012 something is not there, or something else is; Q013 a call runs twice or not at
@@ -44,6 +45,7 @@ class list_walker {
   constexpr void run() {
     check_calls();
     if (error_) return;
+    count_given();
     for (int i = 0; i < p_.source.input_count(); ++i)
       put(p_.input_mesh[i], p_.slot_of[p_.source.inputs[i]], -1, giver::input);
     for (int t = 0; t < static_cast<int>(p_.transfers.size()); ++t)
@@ -62,6 +64,7 @@ class list_walker {
   struct held {
     int by = giver::nobody;
     int count = 0, needed = 1;  ///< calls that have given it, and of how many it is
+    int within = -1;            ///< the joint call that does not give it to others
   };
   const pipelined& p_;
   const value_givers& from_;
@@ -71,8 +74,30 @@ class list_walker {
   vec<held> held_;
   enum progress : std::uint8_t { not_yet, on_its_way, taken };
   vec<progress> sent_;     ///< by message, each of which is sent once
-  vec<std::size_t> next_;  ///< by mesh: of its list
+  vec<std::size_t> next_;      ///< by mesh: of its list
+  vec<std::size_t> given_at_;  ///< by call of a joint one: where `given` says what it gives
 
+  static constexpr std::size_t results(const pipeline_unit& u) {
+    return u.gives.size() - u.sums.size() - u.stacks.size();
+  }
+  constexpr void count_given() {
+    if (p_.joint_calls.empty()) return;
+    given_at_.resize(p_.unit_of.size(), 0);
+    for (const joint_call& joint : p_.joint_calls) {
+      std::size_t at = 0;
+      for (const int c : joint.calls) {
+        given_at_[c] = at;
+        at += results(unit_of(c));
+      }
+    }
+  }
+  /// The joint call in which it stays what a call gives; -1: it is there for all.
+  constexpr int stays_in(int call, std::size_t k) const {
+    const int j = p_.joint(call);
+    if (j < 0) return -1;
+    const auto& given = p_.joint_functions[p_.joint_calls[j].function].given;
+    return given[given_at_[call] + k] != 0 ? -1 : j;
+  }
   constexpr const pipeline_unit& unit_of(int call) const { return p_.units[p_.unit_of[call]]; }
   constexpr held& at(int mesh, value_id slot, int microbatch) {
     int& first = first_[mesh * slots_ + slot];
@@ -83,17 +108,17 @@ class list_walker {
     }
     return held_[first + (each ? p_.microbatch_in(slot, microbatch) : 0)];
   }
-  constexpr void put(int mesh, value_id slot, int microbatch, int by) {
-    at(mesh, slot, microbatch) = {by, 1, 1};
+  constexpr void put(int mesh, value_id slot, int microbatch, int by, int within = -1) {
+    at(mesh, slot, microbatch) = {by, 1, 1, within};
   }
   /// One of all microbatches gives its part.
   constexpr void put_part(int mesh, value_id slot, int by) {
     held& all = at(mesh, slot, -1);
-    all = {by, all.by == by ? all.count + 1 : 1, p_.microbatches};
+    all = {by, all.by == by ? all.count + 1 : 1, p_.microbatches, -1};
   }
-  constexpr bool is_there(int mesh, value_id slot, int microbatch, int by) {
+  constexpr bool is_there(int mesh, value_id slot, int microbatch, int by, int joint = -1) {
     const held& all = at(mesh, slot, microbatch);
-    return all.by == by && all.count == all.needed;
+    return all.by == by && all.count == all.needed && (all.within < 0 || all.within == joint);
   }
 
   // ---- Calls ------------------------------------------------------------------------------------
@@ -147,10 +172,9 @@ class list_walker {
       if (const int by = at(u.piece.mesh, u.takes[k].slot, -1).by;
           by != giver::nobody && by != giver::unit(number))
         not_there(c, u.takes[k].slot);
-    const int parts = static_cast<int>(u.gives.size() - u.sums.size() - u.stacks.size());
-    for (int k = 0; k < static_cast<int>(u.gives.size()) && !error_; ++k)
-      if (k < parts)
-        put(u.piece.mesh, u.gives[k].slot, i, giver::unit(number));
+    for (std::size_t k = 0; k < u.gives.size() && !error_; ++k)
+      if (k < results(u))
+        put(u.piece.mesh, u.gives[k].slot, i, giver::unit(number), stays_in(c, k));
       else
         put_part(u.piece.mesh, u.gives[k].slot, giver::unit(number));
   }
@@ -163,7 +187,7 @@ class list_walker {
     const slot_place at = p_.place_of(slot, microbatch);
     const bool left = p_.next_of(slot) >= 0 && microbatch > 0;
     const auto& from = left ? from_.left : from_.taken;
-    if (!is_there(u.piece.mesh, at.slot, at.microbatch, from[p_.unit_of[c]][k]))
+    if (!is_there(u.piece.mesh, at.slot, at.microbatch, from[p_.unit_of[c]][k], p_.joint(c)))
       not_there(c, at.slot);
   }
   constexpr text where(int c) const {
