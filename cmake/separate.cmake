@@ -1,8 +1,8 @@
-# partita::separate -- partita::cpu with the engine, what runs programs and the kernels compiled once, in a static
-# library of the project that uses them, instead of in every translation unit: see partita/support/separate.hpp.
+# partita::separate -- partita::cpu with the engine, the proof, what runs programs and the kernels compiled once, in a
+# static library of the project that uses them, instead of in every translation unit: see partita/support/separate.hpp.
 # (partita::cpu_separate is its old name.)
 set(partita_separate_sources)
-foreach(part IN ITEMS separate_engine separate_run run/kernels/table)
+foreach(part IN ITEMS separate_engine separate_prove separate_run run/kernels/table)
   cmake_path(GET part FILENAME name)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/partita_${name}.cpp)
   file(GENERATE OUTPUT ${source} CONTENT "#include <partita/${part}.hpp>\n")

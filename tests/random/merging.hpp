@@ -18,6 +18,7 @@
 #include "../data.hpp"
 #include "../exported_check.hpp"
 #include "../mutants/pipelines.hpp"
+#include "seeds.hpp"
 
 namespace random_test {
 

@@ -131,6 +131,12 @@ constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged
   if (!out.error && last < 0) unit_lowerer(out, out.core).run();
 }
 
+}  // namespace mpmd_detail
+namespace compiled {
+void prove_by_default(pipelined& p);
+}
+namespace mpmd_detail {
+
 /// Has the proof of pipelines been included? (Found by its arguments, so that files that prove
 /// nothing include nothing.)
 template <class Pipelined>
@@ -138,13 +144,18 @@ constexpr bool knows_proofs = requires(Pipelined& p) {
   prove_when_asked(p, partition_options().prove);
 };
 
-/// Proves a pipeline if the options say so.
+/// Proves a pipeline if the options say so; by default where the library that is compiled once is
+/// used without NDEBUG.
 ///
 /// Errors    Q... why it is not proved; O148 the header is missing
 template <bool KnowsProofs, class Pipelined>
 constexpr void prove_as_asked(Pipelined& p, const partition_options& options) {
-  if (options.prove == nullptr || p.error) return;
-  if constexpr (KnowsProofs)
+  if (p.error || options.prove == &no_proof) return;
+  if (options.prove == nullptr) {
+#if defined(PARTITA_SEPARATE) && !defined(NDEBUG)
+    if (!std::is_constant_evaluated()) compiled::prove_by_default(p);
+#endif
+  } else if constexpr (KnowsProofs)
     prove_when_asked(p, options.prove);
   else
     p.error.record("O148",

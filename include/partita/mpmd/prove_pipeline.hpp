@@ -606,7 +606,15 @@ class pipeline_checker {
   }
 };
 
+constexpr verdict prove(const program& source, const pipelined& p, const prove_options& options) {
+  return pipeline_checker(source, p, options.most_steps).run();
+}
+
 }  // namespace mpmd_detail
+
+namespace compiled {
+verdict prove(const program& source, const pipelined& p, const prove_options& options);
+}  // namespace compiled
 
 /// Does a pipeline compute the source, for all inputs, up to the order of sums?
 ///
@@ -617,7 +625,7 @@ class pipeline_checker {
 ///           several is not what these are
 constexpr verdict prove(const program& source, const pipelined& p,
                         const prove_options& options = {}) {
-  return mpmd_detail::pipeline_checker(source, p, options.most_steps).run();
+  PARTITA_RETURN(mpmd_detail::prove(source, p, options), compiled::prove(source, p, options));
 }
 /// The same of the step that it was made of.
 constexpr verdict prove(const pipelined& p, const prove_options& options = {}) {
@@ -637,6 +645,7 @@ constexpr pipelined proved(pipelined p) {
 ///
 /// Errors    those of prove(); O148 another function: it knows programs on one mesh alone
 constexpr void prove_when_asked(pipelined& p, decltype(partition_options::prove) asked) {
+  if (asked == &no_proof) return;
   if (asked == &proof_in_debug && (std::is_constant_evaluated() || !proves_in_debug)) return;
   if (asked != &proof && asked != &proof_in_debug)
     p.error.record("O148",

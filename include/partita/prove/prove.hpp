@@ -6,6 +6,7 @@
 #include <partita/prove/by_elements.hpp>
 #include <partita/prove/given.hpp>
 #include <partita/prove/interface.hpp>
+#include <partita/support/separate.hpp>
 
 namespace partita {
 
@@ -15,6 +16,8 @@ struct verdict {
   failure error;  ///< why it is not proved
   /// Was it proved element by element, where claims about whole tensors did not tell?
   bool by_elements = false;
+  /// Claims do not tell, and for elements it is too large: it may be right.
+  bool too_large = false;
 
   constexpr explicit operator bool() const { return proved; }
 };
@@ -109,9 +112,10 @@ constexpr void try_elements(const program& source, const device_program& d, cons
   element_verdict e = element_checker(source, d, open, most, claims.known()).check();
   if (e.kind != element_verdict::proved) e = element_checker(source, d, open, most).check();
   v.by_elements = v.proved = e.kind == element_verdict::proved;
+  v.too_large = e.kind == element_verdict::too_large;
   if (v.proved) {
     v.error = {};
-  } else if (e.kind == element_verdict::too_large) {
+  } else if (v.too_large) {
     v.error.set(concat(v.error.message, "; element by element it takes more than ", most,
                        std::is_constant_evaluated()
                            ? " steps (prove_options.most_elements_in_constants)"
@@ -127,7 +131,23 @@ constexpr void try_elements(const program& source, const device_program& d, cons
   }
 }
 
+constexpr verdict prove(const program& source, const device_program& local,
+                        const prove_options& options) {
+  checker claims(source, local, options.most_steps);
+  verdict v = claims.run();
+  if (!v.proved)
+    try_elements(
+        source, local, claims,
+        std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements,
+        v);
+  return v;
+}
+
 }  // namespace prove_detail
+
+namespace compiled {
+verdict prove(const program& source, const device_program& local, const prove_options& options);
+}  // namespace compiled
 
 /// Does a device-local program compute its source, for all inputs, up to the order of sums?
 ///
@@ -141,14 +161,8 @@ constexpr void try_elements(const program& source, const device_program& d, cons
 ///           than allowed, Q009 the first local op that makes nothing of the source has no tile map
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
-  prove_detail::checker claims(source, local, options.most_steps);
-  verdict v = claims.run();
-  if (!v.proved)
-    prove_detail::try_elements(
-        source, local, claims,
-        std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements,
-        v);
-  return v;
+  PARTITA_RETURN(prove_detail::prove(source, local, options),
+                 compiled::prove(source, local, options));
 }
 
 /// What `partition` gives: a program, and what a device runs of it.

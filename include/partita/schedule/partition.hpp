@@ -22,6 +22,9 @@ constexpr auto schedule(Tactics... tactics) {
   return boost::hana::make_tuple(tactics...);
 }
 
+/// For partition_options::prove: nothing is proved, not by default either.
+constexpr bool no_proof(const program&, const device_program&, failure&) { return false; }
+
 /// What `partition` is to refuse and to check, and which passes run over the collectives.
 struct partition_options {
   static constexpr std::int64_t off = -1;
@@ -37,7 +40,9 @@ struct partition_options {
   bool verify = false;
   /// Proves the device-local program that was made, or says why it is not proved (Q...): what
   /// <partita/prove/prove.hpp> calls `proof`, or `proof_in_debug`. On several meshes the pipeline,
-  /// with <partita/mpmd/prove_pipeline.hpp>.
+  /// with <partita/mpmd/prove_pipeline.hpp>. Where nothing is said, programs that use the library
+  /// that is compiled once (partita::separate) prove it in builds without NDEBUG, at run time;
+  /// `no_proof` turns that off.
   bool (*prove)(const program& source, const device_program& made, failure& f) = nullptr;
 
   /// Errors    S027 `strict` is negative but not `off`, C001 a size of a pass is negative

@@ -16,6 +16,11 @@
 #include <partita/support/name_table.hpp>
 #include <partita/support/vec.hpp>
 
+namespace partita::compiled {
+/// Errors    Q... it is not what the source computes; none where that is too long a question
+bool prove_by_default(const program& source, const device_program& made, failure& f);
+}  // namespace partita::compiled
+
 namespace partita::schedule_detail {
 
 /// A list of tactics of one type, chosen at run time.
@@ -314,13 +319,23 @@ constexpr void apply_again(partitioned& r, const partitioned& from, int last) {
   }
 }
 
+/// Proves what was made if the options say so; by default where the library that is compiled once
+/// is one without NDEBUG.
+template <class Partitioned, class Proof>
+constexpr void prove_made(Partitioned& r, Proof* asked) {
+#if defined(PARTITA_SEPARATE_ENGINE) && !defined(NDEBUG)
+  if (asked == nullptr) asked = &compiled::prove_by_default;
+#endif
+  if (asked != nullptr && !r.error) r.proved = asked(r.source, r.device, r.error);
+}
+
 /// What follows the tactics.
 template <class Partitioned, class Options>
 constexpr void finish(Partitioned& r, const Options& options) {
   refuse_replication(r, options.strict);
   lower_to_devices(r);
   if (options.verifies()) verify_made(r);
-  if (options.prove != nullptr && !r.error) r.proved = options.prove(r.source, r.device, r.error);
+  prove_made(r, options.prove);
   estimate_cost(r);
   note_states(r);
   r.error.raise();

@@ -2,8 +2,8 @@
 ///
 /// A translation unit that traces, partitions, prints and runs needs most of the engine as machine
 /// code. Where PARTITA_SEPARATE is defined, it gets that from a library (the CMake target
-/// `partita::separate`, or one unit that includes <partita/separate.hpp>), and compiles only what
-/// is its own. Checks need no machine code: the compiler evaluates the same functions from the
+/// `partita::separate`: cmake/separate.cmake says what it consists of), and compiles only what is
+/// its own. Checks need no machine code: the compiler evaluates the same functions from the
 /// same headers. So there is one implementation; a function that the library has is
 ///
 /// ```cpp

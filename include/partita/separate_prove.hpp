@@ -1,0 +1,31 @@
+/// The proof, of the library that is compiled once: see support/separate.hpp. For one translation
+/// unit, with PARTITA_SEPARATE defined in all; elsewhere it is empty.
+#pragma once
+
+#if defined(PARTITA_SEPARATE)
+#include <partita/mpmd/prove_pipeline.hpp>
+#include <partita/prove/prove.hpp>
+
+namespace partita::compiled {
+
+verdict prove(const program& source, const device_program& local, const prove_options& options) {
+  return prove_detail::prove(source, local, options);
+}
+verdict prove(const program& source, const pipelined& p, const prove_options& options) {
+  return mpmd_detail::prove(source, p, options);
+}
+
+/// (A fifth of a second where all is tried and it is compiled without optimization.)
+bool prove_by_default(const program& source, const device_program& made, failure& f) {
+  const verdict v = prove_detail::prove(source, made, {.most_elements = 500'000});
+  if (!v.too_large) f.record(v.error);
+  return v.proved;
+}
+void prove_by_default(pipelined& p) {
+  const verdict v = mpmd_detail::prove(p.original, p, {});
+  p.error.record(v.error);
+  p.proved = v.proved;
+}
+
+}  // namespace partita::compiled
+#endif
