@@ -136,7 +136,9 @@ TEST_CASE("partition proves what it made where it is asked to") {
   CHECK(with(pt::proof).proved);
 #ifndef NDEBUG
   CHECK(with(pt::proof_in_debug).proved);
+  CHECK(made().proved);  // by default, where the library that is compiled once is used
 #endif
+  CHECK_FALSE(with(pt::no_proof).proved);
   const auto refuses = [](const pt::program&, const pt::device_program&, pt::failure& f) {
     f.record("Q004", "an output");
     return false;
