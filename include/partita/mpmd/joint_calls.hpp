@@ -5,8 +5,10 @@
 
 #include <partita/ir/copy.hpp>
 #include <partita/ir/same_code.hpp>
+#include <partita/ir/verify.hpp>
 #include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/pipelined.hpp>
+#include <partita/support/name_table.hpp>
 
 namespace partita::mpmd_detail {
 
@@ -31,6 +33,7 @@ class joint_writer {
     find_taken(parts, out);
     for (const joint_part& part : parts) run(f, part);
     give(out);
+    rename_tags(f);
     for (const known& each : known_) first_[each.slot] = -1;
     known_.clear();
     return out;
@@ -145,6 +148,31 @@ class joint_writer {
   /// `x5` of the second microbatch is `x5_1`.
   static constexpr text_ref numbered(program& f, std::string_view name, int ahead) {
     return name.empty() ? text_ref() : f.intern(concat(name, '_', ahead));
+  }
+
+  /// Parts may have the same tags, of other microbatches or of a forward that runs again.
+  static constexpr void rename_tags(program& f) {
+    std::size_t most = f.inputs.size();
+    ir_detail::for_each_tag(f, [&](const program&, const op_node&) { ++most; });
+    vec<text> names(most, text());
+    vec<int> again(most, 0);
+    name_table taken(most);
+    int count = 0;
+    const auto find_or_add = [&](std::string_view name) {
+      names[count] = text(name);
+      const int found = taken.insert(names[count].view(), count);
+      return found == count ? (++count, -1) : found;
+    };
+    for (int i = 0; i < f.input_count(); ++i) find_or_add(f.input_name(i));
+    ir_detail::for_each_tag(f, [&](program& in, op_node& n) {
+      const text own(in.view(n.name));
+      const int first = find_or_add(own.view());
+      if (first < 0) return;
+      text other;
+      do other = concat(own, '_', ++again[first]);
+      while (find_or_add(other.view()) >= 0);
+      n.name = in.intern(other.view());
+    });
   }
 
   // ---- What it runs, and gives ------------------------------------------------------------------

@@ -148,6 +148,9 @@ class given_pipeline {
       check(u.takes[k], u.device.inputs[k], local.input_type(k).shape.rank, u.piece.mesh);
     for (int k = 0; k < local.output_count() && !f_; ++k)
       check(u.gives[k], u.device.outputs[k], local.output_type(k).shape.rank, u.piece.mesh);
+    const std::size_t results = u.gives.size() - u.sums.size() - u.stacks.size();
+    for (std::size_t k = 0; k < results && !f_; ++k)
+      need((p_.repeated[u.gives[k].slot] != 0) == u.inside, "units");
     const mesh &mine = u.device.mesh, &theirs = p_.meshes[u.piece.mesh];
     bool same = mine.rank == theirs.rank;
     for (int a = 0; same && a < mine.rank; ++a) same = mine.size(a) == theirs.size(a);
