@@ -29,8 +29,8 @@ struct prove_options {
   std::int64_t most_steps = off;
   /// Outputs of which claims do not tell are computed on formulas, element by element: as long as
   /// both programs on all devices have no more elements and products of elements; 0: never.
-  /// (100 million take about 3 seconds.)
-  std::int64_t most_elements = 100'000'000;
+  /// (25 million take a second, and up to a GiB or more where each makes an element of its own.)
+  std::int64_t most_elements = 25'000'000;
   /// The same in constant evaluation: 50,000 take 2 to 4 seconds and up to 0.5 GiB.
   std::int64_t most_elements_in_constants = 50'000;
 };
