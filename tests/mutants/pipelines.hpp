@@ -230,8 +230,8 @@ class pipeline_change {
   }
   bool gives_less(pt::joint_function& f) {
     const std::size_t results = results_of(f);
-    return results > 0 && leave_out(f, static_cast<std::size_t>(r_.in(
-                                           0, static_cast<std::int64_t>(results) - 1)));
+    return results > 0 &&
+           leave_out(f, static_cast<std::size_t>(r_.in(0, static_cast<std::int64_t>(results) - 1)));
   }
   bool other_repeated() {
     char& each = some(p_.repeated);

@@ -105,11 +105,10 @@ inline pt::device_program by_actions(const random_test::test_case& c, random& r)
 /// A schedule of tactics by name, microbatches among them. (The proof is what is tried.)
 inline pt::device_program by_schedule(const random_test::test_case& c, random& r) {
   const auto schedule = random_test::draw_schedule(c, r);
-  return pt::partition(
-             c.p, c.mesh, schedule,
-             {.passes = random_test::some_passes(c, r),
-              .overlap = random_test::some_overlap(r),
-              .prove = pt::no_proof})
+  return pt::partition(c.p, c.mesh, schedule,
+                       {.passes = random_test::some_passes(c, r),
+                        .overlap = random_test::some_overlap(r),
+                        .prove = pt::no_proof})
       .device;
 }
 inline pt::device_program partitioned(const random_test::test_case& c, random& r) {

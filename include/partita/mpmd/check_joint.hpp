@@ -156,7 +156,8 @@ class joint_run {
     const op_id mine = next_op_++;
     const op_node &a = from.op(o), &b = local().op(mine);
     if (a.def->id != b.def->id || a.result_count != b.result_count ||
-        a.region_count != b.region_count || from.operands(o).size() != local().operands(mine).size())
+        a.region_count != b.region_count ||
+        from.operands(o).size() != local().operands(mine).size())
       return false;
     for (std::size_t k = 0; k < from.operands(o).size(); ++k)
       if (is[from.operands(o)[k]] != local().operands(mine)[k]) return false;
@@ -248,8 +249,7 @@ class joint_checker {
              within(part.ahead, static_cast<std::size_t>(p_.microbatches)) &&
              same_mesh(u.device.mesh, p_.units[part.unit].device.mesh);
     for (const auto* list : {&u.takes, &u.gives})
-      for (const unit_value& v : *list)
-        good = good && within(v.slot, p_.values().types.size());
+      for (const unit_value& v : *list) good = good && within(v.slot, p_.values().types.size());
     for (const auto* list : {&f.takes_ahead, &f.gives_ahead})
       for (const int ahead : *list)
         good = good && within(ahead, static_cast<std::size_t>(p_.microbatches));

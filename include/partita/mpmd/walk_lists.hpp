@@ -25,8 +25,8 @@ struct value_givers {
 
 /// Walks through the lists of the meshes: each unit runs once, or once for each microbatch; what it
 /// takes is there, of its own microbatch, and made by its giver; of what all microbatches make
-/// together nothing is missing, and nothing is in it twice. (What joint_function::given says of joint
-/// calls is true: joint_checker.)
+/// together nothing is missing, and nothing is in it twice. (What joint_function::given says of
+/// joint calls is true: joint_checker.)
 ///
 /// Cost      linear in calls and in what they take and give
 /// Errors    Q012 something is not there, or something else is; Q013 a call runs twice or not at
@@ -73,7 +73,7 @@ class list_walker {
   vec<int> first_;  ///< by mesh and slot: of what is held for microbatches, or -1
   vec<held> held_;
   enum progress : std::uint8_t { not_yet, on_its_way, taken };
-  vec<progress> sent_;     ///< by message, each of which is sent once
+  vec<progress> sent_;         ///< by message, each of which is sent once
   vec<std::size_t> next_;      ///< by mesh: of its list
   vec<std::size_t> given_at_;  ///< by call of a joint one: where `given` says what it gives
 
