@@ -18,7 +18,7 @@ verdict prove(const program& source, const pipelined& p, const prove_options& op
 /// (A fifth of a second where all is tried and it is compiled without optimization.)
 bool prove_by_default(const program& source, const device_program& made, failure& f) {
   const verdict v = prove_detail::prove(source, made, {.most_elements = 500'000});
-  if (!v.too_large) f.record(v.error);
+  if (!v.undecided) f.record(v.error);
   return v.proved;
 }
 void prove_by_default(pipelined& p) {

@@ -16,8 +16,9 @@ struct verdict {
   failure error;  ///< why it is not proved
   /// Was it proved element by element, where claims about whole tensors did not tell?
   bool by_elements = false;
-  /// Claims do not tell, and for elements it is too large: it may be right.
-  bool too_large = false;
+  /// Claims do not tell, and elements do not either (it is too large for them, or has something
+  /// that they know nothing of): it may be right.
+  bool undecided = false;
 
   constexpr explicit operator bool() const { return proved; }
 };
@@ -112,10 +113,10 @@ constexpr void try_elements(const program& source, const device_program& d, cons
   element_verdict e = element_checker(source, d, open, most, claims.known()).check();
   if (e.kind != element_verdict::proved) e = element_checker(source, d, open, most).check();
   v.by_elements = v.proved = e.kind == element_verdict::proved;
-  v.too_large = e.kind == element_verdict::too_large;
+  v.undecided = e.kind == element_verdict::too_large || e.kind == element_verdict::not_known;
   if (v.proved) {
     v.error = {};
-  } else if (v.too_large) {
+  } else if (e.kind == element_verdict::too_large) {
     v.error.set(concat(v.error.message, "; element by element it takes more than ", most,
                        std::is_constant_evaluated()
                            ? " steps (prove_options.most_elements_in_constants)"
