@@ -210,17 +210,22 @@ class reference {
   /// The same as of real numbers, of what is not only worth the same but rounds otherwise, as
   /// `x - (x + y)`, which is `-y`: both programs with all floats in f64, on many samples, far
   /// nearer to each other than what differs. `different` where that says nothing: where programs
-  /// have f64, or round to fewer bits.
-  answer compare_as_reals(const pt::program& source, const pt::device_program& d) {
+  /// have f64, or round to fewer bits. `finite`: as compare_finite.
+  answer compare_as_reals(const pt::program& source, const pt::device_program& d,
+                          bool finite = false) {
     if (has_doubles(source) || has_doubles(d.local) || depends_on_width(source) ||
         depends_on_width(d.local))
       return different;
     pt::program wide = source;
     pt::run_detail::widen(wide);
     runnable run(in_doubles(d));
-    for (int i = 0; i < many_; ++i)
-      if (const answer a = compare(run, sample_in_doubles(wide, at(i).inputs), false); a != same)
+    for (int i = 0; i < many_; ++i) {
+      std::vector<pt::array> inputs = at(i).inputs;
+      for (auto& each : inputs)
+        if (finite) each = in_numbers(each);
+      if (const answer a = compare(run, sample_in_doubles(wide, inputs), finite); a != same)
         return a;
+    }
     return same;
   }
   const sample& at(int i) {

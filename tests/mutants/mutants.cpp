@@ -112,7 +112,7 @@ void count(subject& s, const mutant& m) {
     seen.not_finite += a == reference::same;
   }
   if (is_proved && a == reference::different) {
-    a = s.numbers.compare_as_reals(s.source, m.program);
+    a = s.numbers.compare_as_reals(s.source, m.program, v.by_elements);
     seen.rounded += a == reference::same;
   }
   ++(a == reference::same ? c.equal : a == reference::different ? c.different : c.unknown);
