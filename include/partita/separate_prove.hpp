@@ -15,7 +15,7 @@ verdict prove(const program& source, const pipelined& p, const prove_options& op
   return mpmd_detail::prove(source, p, options);
 }
 
-/// (A fifth of a second where all is tried and it is compiled without optimization.)
+/// (500,000 steps take about 20 ms where it is optimized: bench_prove.)
 bool prove_by_default(const program& source, const device_program& made, failure& f) {
   const verdict v = prove_detail::prove(source, made, {.most_elements = 500'000});
   if (!v.undecided) f.record(v.error);

@@ -208,7 +208,7 @@ class joint_checker {
     check_numbers();
     if (error_ || p_.joint_calls.empty()) return;
     check_neighbours();
-    check_functions();
+    if (!error_) check_functions();
   }
 
  private:
@@ -290,7 +290,7 @@ class joint_checker {
     vec<std::string_view> wrong;
     for (const joint_function& f : p_.joint_functions) wrong.push_back(parts.wrong(f));
     for (const joint_call& call : p_.joint_calls)
-      if (!error_ && !wrong[call.function].empty()) differs(call, wrong[call.function]);
+      if (!wrong[call.function].empty()) differs(call, wrong[call.function]);
   }
   constexpr void differs(const joint_call& call, std::string_view how) {
     text parts;

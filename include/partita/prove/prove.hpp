@@ -30,7 +30,7 @@ struct prove_options {
   std::int64_t most_steps = off;
   /// Outputs of which claims do not tell are computed on formulas, element by element: as long as
   /// both programs on all devices have no more elements and products of elements; 0: never.
-  /// (25 million take a second, and up to a GiB where each makes an element of its own.)
+  /// (25 million take a second, and up to 1.2 GiB where each makes an element of its own.)
   std::int64_t most_elements = 25'000'000;
   /// The same in constant evaluation: 50,000 take 2 to 4 seconds and up to 0.5 GiB.
   std::int64_t most_elements_in_constants = 50'000;
@@ -122,7 +122,7 @@ constexpr void try_elements(const program& source, const device_program& d, cons
                            ? " steps (prove_options.most_elements_in_constants)"
                            : " steps (prove_options.most_elements)"));
   } else if (e.kind == element_verdict::differs) {
-    if (!std::is_constant_evaluated()) {  // once more, with words, which take 200 bytes a step
+    if (!std::is_constant_evaluated()) {  // once more, with words, which need memory for each step
       constexpr std::int64_t most_with_words = 1'000'000;
       formula_words words;
       const element_verdict said_so =
