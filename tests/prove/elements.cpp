@@ -179,6 +179,48 @@ TEST_CASE("indices of u64 that are clamped are those of i64") {
           f.compare(direction::eq, u64, x, number(7))));
 }
 
+/// A least one lies where its members can be; what they are beyond does not matter.
+TEST_CASE("extremes of chosen numbers") {
+  formulas f;
+  constexpr auto i32 = dtype::i32;
+  const auto number = [](int n) { return integer(i32, n); };
+  const auto chosen = [&](int flag, const element& x, const element& y) {
+    return f.select(f.truth(flag), x, y);
+  };
+  const auto least = [&](const pt::vec<element>& all) { return f.group(min_of, i32, all); };
+  const auto most = [&](const pt::vec<element>& all) { return f.group(max_of, i32, all); };
+  const element few = chosen(0, number(3), number(11)), many = chosen(1, number(5), number(20)),
+                x = f.index(0), y = f.index(1);
+  CHECK(least({few, many, number(11)}) == least({many, few}));
+  CHECK(least({few, many, number(12)}) == least({many, few}));
+  CHECK(!(least({few, many, number(10)}) == least({many, few})));
+  CHECK(least({few, chosen(1, number(5), number(11))}) == least({few, many}));
+  CHECK(least({few, chosen(1, number(5), x)}) ==
+        least({chosen(1, number(5), least({x, number(11)})), few}));
+  CHECK(!(least({few, chosen(1, number(5), x)}) == least({few, many})));
+  CHECK(least({few, f.clamp(x, 11, 30)}) == few);
+  CHECK(!(least({few, f.clamp(x, 10, 30)}) == few));
+  CHECK(least({f.i32_plus(f.clamp(x, 0, 17), 3), y, number(10)}) ==
+        least({y, f.i32_plus(f.clamp(x, 0, 7), 3), number(10)}));
+  CHECK(most({few, chosen(1, number(0), number(7)), number(2)}) ==
+        most({chosen(1, number(3), number(7)), few}));
+  // What follows from where it lies.
+  const element both = least({few, many});
+  CHECK(f.is(direction::lt, both, 12) == integer(dtype::boolean, 1));
+  CHECK(f.is(direction::ge, both, 3) == integer(dtype::boolean, 1));
+  CHECK(!f.is(direction::lt, both, 11).known);
+  CHECK(f.clamp(both, 3, 11) == both);
+  CHECK(f.look_up_real(both, 0, 12) == f.look_up_real(both, 0, 15));
+  CHECK(f.i32_plus(f.clamp(f.i32_plus(both, -3), 0, 8), 3) == both);
+  constexpr auto u64 = dtype::u64;
+  const element wide = f.select(f.truth(0), integer(u64, 3), integer(u64, -1)),
+                wider = f.select(f.truth(1), integer(u64, 4), integer(u64, -2));
+  CHECK(f.group(min_of, u64, {wide, wider, integer(u64, -1)}) ==
+        f.group(min_of, u64, {wider, wide}));
+  CHECK(!(f.group(min_of, u64, {wide, wider, integer(u64, INT64_MAX)}) ==
+          f.group(min_of, u64, {wider, wide})));
+}
+
 TEST_CASE("integers wrap") {
   formulas f;
   const element i = f.index(0), k = f.index(1);
@@ -298,6 +340,58 @@ TEST_CASE("loops that run nobody knows how often") {
   };
   CHECK(run("1") == element_verdict::proved);
   CHECK(run("2") == element_verdict::not_known);
+}
+
+/// A scan's body has a loop of which nothing is known; what is asked for does not look at it.
+TEST_CASE("what nothing is known of need not matter") {
+  const auto scan = [](const std::string& extent, const std::string& mesh, const std::string& rest,
+                       const std::string& by, const std::string& output) {
+    std::string all = R"(  %m, %y = scan(%x, %n, %x) {length=2, constants=1, carried=2}
+    do (%k: tensor<i32>, %q: T, %j: tensor<i32>, %z: T) {
+      %i = while(%j) do (%l: tensor<i32>) {
+        %c = constant {3} : tensor<i32>
+        %h = compare(%l, %c) {lt} : tensor<i1>
+        return %h : tensor<i1>
+      } do (%l: tensor<i32>) {
+        %c = constant {BY} : tensor<i32>
+        %s = add(%l, %c) : tensor<i32>
+        return %s : tensor<i32>
+      } : tensor<i32>
+      REST
+      return %i, %w : tensor<i32>, T
+    } : tensor<i32>, T
+  return OUTPUT
+}
+)";
+    all = "func @main(%x: T, %n: tensor<i32>)" + mesh + all;
+    const auto put = [&](const std::string& name, const std::string& text) {
+      for (auto at = all.find(name); at != all.npos; at = all.find(name))
+        all.replace(at, name.size(), text);
+    };
+    put("REST", rest);
+    put("OUTPUT", output == "y" ? "%y : T" : "%m : tensor<i32>");
+    put("BY", by);
+    put("T", "tensor<" + extent + "xf32>");
+    return all;
+  };
+  const auto verdict = [&](const std::string& product, const std::string& by,
+                           const std::string& output) {
+    return verdict_on(
+        scan("4", " {\n", "%a = add(%z, %q) : T\n%w = multiply(%a, %z) : T", "1", output),
+        scan("2", on_two,
+             "%a = multiply(%z, %z) : T\n%b = multiply(" + product + ") : T\n%w = add(%a, %b) : T",
+             by, output),
+        {0, -1}, {output == "y" ? 0 : -1});
+  };
+  CHECK(verdict("%q, %z", "1", "y").by_elements);
+  CHECK(verdict("%q, %z", "2", "y").by_elements);  // (of which nothing is known)
+  CHECK(!verdict("%q, %q", "1", "y").proved);
+  CHECK(verdict("%q, %z", "1", "m").proved);
+  const pt::verdict v = verdict("%q, %z", "2", "m");
+  CHECK(!v.proved);
+  CHECK(v.undecided);
+  CHECK(str(v.error.message)
+            .ends_with("; element by element nothing is known of what \"while\" makes"));
 }
 
 TEST_CASE("what claims prove is not run on elements") {

@@ -16,6 +16,7 @@ struct element_verdict {
   place at;                 ///< its first element that does
   std::int64_t device = 0;  ///< the first on which it does
   text formulas;            ///< both, shortened, if they were asked for
+  std::string_view unknown_op;  ///< an op of which nothing is known, if there is one
 };
 
 /// Runs the source, and the local program on all devices, on formulas, one for each element: inputs
@@ -51,16 +52,19 @@ class element_checker {
     const vec<tensors> wanted = source.run(
         source_, whole, in_source, [](value_id) { return false; },
         [](value_id) { return tensors(); });
-    if (source.stopped()) return stop(source);
+    if (a_.is_over()) return said(element_verdict::too_large);
     vec<tensors> pieces;
     for (int i = 0; i < source_.input_count(); ++i) pieces.push_back(cut(i, whole[i]));
     const vec<tensors> made = local.run(
         d_.local, pieces, in_local, [&](value_id v) { return is_known(v); },
         [&](value_id v) { return seen(v, wanted[place_of[known_[v].whole]]); });
-    if (local.stopped()) return stop(local);
+    if (a_.is_over()) return said(element_verdict::too_large);
     element_verdict v = said(element_verdict::proved);
     for (std::size_t i = 0; i < outputs_.size() && v.kind == element_verdict::proved; ++i)
       compare(outputs_[i], wanted[i], made[i], v);
+    v.unknown_op = local.unknown_op().empty() ? source.unknown_op() : local.unknown_op();
+    if (v.kind == element_verdict::differs && !v.unknown_op.empty())
+      v.kind = element_verdict::not_known;
     return v;
   }
 
@@ -113,9 +117,6 @@ class element_checker {
           x = a_.unknown(t.element, drawing(9).add(v).add(d).add(n).drawn());
       });
     return made;
-  }
-  constexpr element_verdict stop(const element_interpreter& by) const {
-    return said(by.too_large() ? element_verdict::too_large : element_verdict::not_known);
   }
   constexpr element_verdict said(element_verdict::kind_type kind) const {
     element_verdict v;

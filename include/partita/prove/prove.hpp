@@ -121,6 +121,9 @@ constexpr void try_elements(const program& source, const device_program& d, cons
                        std::is_constant_evaluated()
                            ? " steps (prove_options.most_elements_in_constants)"
                            : " steps (prove_options.most_elements)"));
+  } else if (e.kind == element_verdict::not_known) {
+    v.error.set(concat(v.error.message, "; element by element nothing is known of what \"",
+                       e.unknown_op, "\" makes"));
   } else if (e.kind == element_verdict::differs) {
     if (!std::is_constant_evaluated()) {  // once more, with words, which need memory for each step
       constexpr std::int64_t most_with_words = 1'000'000;

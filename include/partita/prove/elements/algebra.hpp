@@ -30,7 +30,8 @@ struct loop_classes {
 class algebra : public group_algebra {
  public:
   facts<collection> collections;
-  facts<loop_classes> loops;  ///< by their conditions
+  facts<loop_classes> loops;     ///< by their conditions
+  std::int64_t never_equal = 0;  ///< how many formulas there are that nothing else is equal to
 
   constexpr element compare(ops::direction how, dtype t, const element& x, const element& y) {
     using enum ops::direction;
@@ -55,10 +56,13 @@ class algebra : public group_algebra {
 
  private:
   constexpr element convert_integer(dtype from, dtype to, const element& x) {
-    if (const bounded* b = bounds_.find(x.of); b != nullptr && is_integer(to)) {
+    if (const bounded* b = find_bounds(from, x); b != nullptr && is_integer(to)) {
       const std::int64_t low = b->least + b->offset, high = b->greatest + b->offset;
       const bool fits = from != dtype::u64 || b->greatest < INT64_MAX;  // see has_place
-      if (fits && low >= op::least_integer(to) && high <= op::greatest_integer(to)) return x;
+      if (fits && low >= op::least_integer(to) && high <= op::greatest_integer(to)) {
+        bounds_of(to).add(x.of, bounded(*b));
+        return formula(to, x.of);
+      }
     }
     return function(def<op::convert>.id, from, to, {x});
   }
@@ -100,7 +104,7 @@ class algebra : public group_algebra {
     if (y.known && has_place(t, y.number)) return reaches(t, x, y.number);
     if (x.known && has_place(t, x.number) && x.number < INT64_MAX)
       return negated(reaches(t, y, x.number + 1));
-    const bounded *b = bounds_.find(x.of), *c = bounds_.find(y.of);
+    const bounded *b = find_bounds(t, x), *c = find_bounds(t, y);
     if (b != nullptr && c != nullptr && b->whole == c->whole && b->is_whole() && c->is_whole())
       return integer(dtype::boolean, b->offset >= c->offset ? 1 : 0);
     return function(def<op::compare>.id, t, dtype::boolean, {x, y}, 5);

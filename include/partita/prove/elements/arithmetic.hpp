@@ -16,13 +16,13 @@ class arithmetic_algebra : public integer_algebra {
     if (is_integer(t) && (x.known || y.known)) note_shift(t, x.known ? y : x, x.known ? x : y);
     const fingerprint f = field::sum(x.of, y.of);
     if (log != nullptr) log->add(f, {origin::sum, {}, {}, {x, y}});
-    return formula(f);
+    return formula(t, f);
   }
   constexpr element opposite(dtype t, const element& x) {
     if (x.known) return is_floating(t) ? real(-real_of(x)) : integer(t, negative(x.number));
     const fingerprint f = field::opposite(x.of);
     if (log != nullptr) log->add(f, {origin::opposite, {}, {}, {x}});
-    return formula(f);
+    return formula(t, f);
   }
   constexpr element difference(dtype t, const element& x, const element& y) {
     return sum(t, x, opposite(t, y));
@@ -34,7 +34,7 @@ class arithmetic_algebra : public integer_algebra {
     if (y.known && y.of == fingerprint{1, 1}) return x;
     const fingerprint f = field::product(x.of, y.of);
     if (log != nullptr) log->add(f, {origin::product, {}, {}, {x, y}});
-    return f == fingerprint{} ? small_number(t, 0) : formula(f);
+    return f == fingerprint{} ? small_number(t, 0) : formula(t, f);
   }
   constexpr element quotient(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
@@ -46,7 +46,7 @@ class arithmetic_algebra : public integer_algebra {
       if (const double r = real_of(x) / by; exact_product(r, by, real_of(x))) return real(r);
     const fingerprint f = field::product(x.of, field::inverse(y.of));
     if (log != nullptr) log->add(f, {origin::function, "divide", {}, {x, y}});
-    return formula(f);
+    return formula(t, f);
   }
   /// (Integers only are looked at: with the sign of the dividend.)
   constexpr element remainder(dtype t, const element& x, const element& y) {
@@ -60,14 +60,15 @@ class arithmetic_algebra : public integer_algebra {
       return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) +
                                                   static_cast<std::uint64_t>(y.number)));
     const double s = real_of(x) + real_of(y);
-    return exact_sum(real_of(x), real_of(y), s) ? real(s) : formula(field::sum(x.of, y.of));
+    return exact_sum(real_of(x), real_of(y), s) ? real(s) : formula(t, field::sum(x.of, y.of));
   }
   static constexpr element product_of_numbers(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
       return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) *
                                                   static_cast<std::uint64_t>(y.number)));
     const double s = real_of(x) * real_of(y);
-    return exact_product(real_of(x), real_of(y), s) ? real(s) : formula(field::product(x.of, y.of));
+    return exact_product(real_of(x), real_of(y), s) ? real(s)
+                                                    : formula(t, field::product(x.of, y.of));
   }
   constexpr element quotient_of_integers(dtype t, const element& x, const element& y) {
     if (y.number == 0 || t == dtype::u64 || (y.number == -1 && x.number == INT64_MIN))

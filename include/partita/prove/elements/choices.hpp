@@ -71,8 +71,9 @@ class choice_algebra {
   /// A flag of which nothing is known.
   constexpr element flag(const fingerprint& of) {
     const decider by{of, true};
-    choices_.add(of, {by, {1}, {integer(dtype::boolean, 0), integer(dtype::boolean, 1)}, by.bit()});
-    return formula(of);
+    choice c{by, {1}, {integer(dtype::boolean, 0), integer(dtype::boolean, 1)}, by.bit()};
+    choices_of(dtype::boolean).add(of, static_cast<choice&&>(c));
+    return formula(dtype::boolean, of);
   }
   /// f(x), which for a choice is that of f(each value). f takes no choice then, if it is not too
   /// large.
@@ -84,7 +85,6 @@ class choice_algebra {
 
  protected:
   static constexpr int most_splits = 512;
-  facts<choice> choices_;
 
   /// A value where the decider lies in [low, high).
   constexpr void append(choice& c, std::int64_t low, std::int64_t high, const element& v,
@@ -134,11 +134,12 @@ class choice_algebra {
     for (const element& each : c.values)
       if (const choice* inner = choice_of(each); inner != nullptr) c.mentions |= inner->mentions;
     if (log != nullptr) log->add(f, {origin::function, "choose", {}, c.values});
-    choices_.add(f, c);
-    return formula(f);
+    const dtype t = c.values[0].type;
+    choices_of(t).add(f, c);
+    return formula(t, f);
   }
   constexpr const choice* choice_of(const element& x) const {
-    return x.known ? nullptr : choices_.find(x.of);
+    return x.known ? nullptr : choices_[static_cast<std::size_t>(x.type)].find(x.of);
   }
   /// x, if the decider lies in [low, high).
   constexpr element restricted(const element& x, const decider& by, std::int64_t low,
@@ -175,7 +176,7 @@ class choice_algebra {
   constexpr element mixed(const element& flag, const element& x, const element& y) {
     const fingerprint f = field::sum(y.of, field::product(flag.of, field::difference(x.of, y.of)));
     if (log != nullptr) log->add(f, {origin::function, "select", {}, {flag, x, y}});
-    return formula(f);
+    return formula(x.type, f);
   }
   template <class F>
   constexpr element map(const element& x, const F& f, int& left) {
@@ -186,6 +187,11 @@ class choice_algebra {
     for (const element& each : c.values) values.push_back(map(each, f, left));
     return choose(c.by, c.from, values, left);
   }
+
+ private:
+  facts<choice> choices_[dtype_count];
+
+  constexpr facts<choice>& choices_of(dtype t) { return choices_[static_cast<std::size_t>(t)]; }
 };
 
 }  // namespace partita::prove_detail

@@ -11,9 +11,14 @@
 namespace partita::prove_detail {
 
 /// One element of a tensor: a formula, and if it is a number, which (as `constant` stores it).
+///
+/// Formulas of all floating-point types are of real numbers, and their type is f64. Those of
+/// integers are of integers, and stand for what they are worth in the element's type, as it wraps:
+/// what is known of a formula in one type need not be true in another.
 struct element {
   fingerprint of;
   std::int64_t number = 0;
+  dtype type = dtype::f64;
   bool known = false;
 
   friend constexpr bool operator==(const element& x, const element& y) { return x.of == y.of; }
@@ -27,10 +32,12 @@ constexpr std::int64_t wrapped(dtype t, std::int64_t n) {
   return is_unsigned(t) ? static_cast<std::int64_t>(bits >> unused)
                         : static_cast<std::int64_t>(bits) >> unused;
 }
-constexpr element real(double v) { return {field::real(v), std::bit_cast<std::int64_t>(v), true}; }
+constexpr element real(double v) {
+  return {field::real(v), std::bit_cast<std::int64_t>(v), dtype::f64, true};
+}
 constexpr element integer(dtype t, std::int64_t n) {
   const std::int64_t w = wrapped(t, n);
-  return {t == dtype::u64 ? field::natural(static_cast<std::uint64_t>(w)) : field::integer(w), w,
+  return {t == dtype::u64 ? field::natural(static_cast<std::uint64_t>(w)) : field::integer(w), w, t,
           true};
 }
 /// What the attribute of a constant says.
@@ -42,7 +49,9 @@ constexpr element identity_of(combiner c, dtype t) {
   return number_of_bits(t, identity_bits(c, t));
 }
 constexpr double real_of(const element& x) { return std::bit_cast<double>(x.number); }
-constexpr element formula(const fingerprint& f) { return {f, 0, false}; }
+constexpr element formula(dtype t, const fingerprint& f) {
+  return {f, 0, is_floating(t) ? dtype::f64 : t, false};
+}
 
 /// Is x + y, or x * y, of real numbers the double that came out? (Infinities and NaN are.)
 constexpr bool exact_sum(double x, double y, double s) {

@@ -30,6 +30,7 @@ class group_algebra : public arithmetic_algebra {
     element number;
     operand_group g{op, t, {}};
     for (const element& each : all) gather_members(g, each, number);
+    if (is_integer(t) && is_extreme(g)) bound_members(g, number);
     sort(g);
     return with_number(g, number);
   }
@@ -74,15 +75,49 @@ class group_algebra : public arithmetic_algebra {
     }
     g.members.push_back(x);
   }
+  static constexpr bool is_extreme(const operand_group& g) {
+    return g.op == def<op::maximum>.id || g.op == def<op::minimum>.id;
+  }
+  /// A least one is no more than any member can be, so members count no further than there: which
+  /// numbers a choice has beyond, and what lies beyond, does not matter.
+  constexpr void bound_members(operand_group& g, element& number) {
+    const bool most = g.op == def<op::maximum>.id;
+    for (const element& each : g.members) {
+      int left = most_splits;
+      const interval in = range_of(g.type, each, left);
+      const element bound = integer(g.type, most ? in.least : in.greatest);
+      if (!has_place(g.type, bound.number)) continue;
+      number = number.known ? joined(g, number, bound) : bound;
+    }
+    if (!number.known || !has_place(g.type, number.number)) return;
+    if (number == identity_of(combiner_of(g.op), g.type)) return;
+    const vec<element> members = static_cast<vec<element>&&>(g.members);
+    g.members = {};
+    for (const element& each : members)
+      gather_members(g, bounded_by(g.op, g.type, each, number.number), number);
+  }
+  /// Where an extreme of integers lies.
+  constexpr interval range_of_members(const operand_group& g) {
+    const bool most = g.op == def<op::maximum>.id;
+    const auto join = [&](std::int64_t& x, std::int64_t y) { x = (x < y) == most ? y : x; };
+    int left = most_splits;
+    interval all = range_of(g.type, g.members[0], left);
+    for (const element& each : g.members) {
+      const interval in = range_of(g.type, each, left = most_splits);
+      join(all.least, in.least);
+      join(all.greatest, in.greatest);
+    }
+    return all;
+  }
   /// Is x the max (or min) of something and a number?
   constexpr bool is_clamped(const operand_group& g, const element& x, element& base,
                             element& bound) const {
+    if (!is_extreme(g)) return false;
     const bool most = g.op == def<op::maximum>.id;
-    if (!most && g.op != def<op::minimum>.id) return false;
-    const bounded* b = bounds_.find(x.of);
+    const bounded* b = find_bounds(g.type, x);
     if (b == nullptr || b->offset != 0 || b->is_whole()) return false;
     if (most ? b->greatest < b->base_greatest : b->least > b->base_least) return false;
-    base = formula(b->whole);
+    base = formula(g.type, b->whole);
     bound = integer(g.type, most ? b->least : b->greatest);
     return true;
   }
@@ -134,7 +169,7 @@ class group_algebra : public arithmetic_algebra {
     if (g.members.empty()) return number.known ? number : identity_of(combiner_of(g.op), g.type);
     if (number.known && number == identity_of(combiner_of(g.op), g.type)) number = {};
     if (!number.known) return made(g);
-    const bool extreme = g.op == def<op::maximum>.id || g.op == def<op::minimum>.id;
+    const bool extreme = is_extreme(g);
     if (extreme && is_integer(g.type)) return bounded_by(g.op, g.type, made(g), number.number);
     if (extreme && g.members.size() == 1)
       if (element turned; is_turned_clamp(g, number, turned)) return turned;
@@ -149,7 +184,9 @@ class group_algebra : public arithmetic_algebra {
     for (const element& each : g.members) d.add(each.of);
     if (log != nullptr) log->add(d.drawn(), {origin::function, op_name(g.op), {}, g.members});
     groups_.add(d.drawn(), g);
-    return unknown(g.type, d.drawn());
+    return is_integer(g.type) && is_extreme(g)
+               ? whole_number(g.type, d.drawn(), range_of_members(g))
+               : unknown(g.type, d.drawn());
   }
   /// min(n, max(k, x)) = max(k, min(n, x)), where k <= n: the max stands outside.
   constexpr bool is_turned_clamp(const operand_group& g, const element& n, element& turned) {

@@ -21,6 +21,14 @@ struct bounded {
   }
 };
 
+/// Where an integer lies, both ends included. (Those of u64 that an int64 does not hold lie at its
+/// greatest.)
+struct interval {
+  std::int64_t least = 0, greatest = 0;
+
+  static constexpr interval of(dtype t) { return {op::least_integer(t), op::greatest_integer(t)}; }
+};
+
 /// An integer that is another one plus a number, as it wraps.
 struct shifted {
   dtype type = dtype::i32;
@@ -31,15 +39,14 @@ struct shifted {
 /// An integer that is shifted, clamped and compared decides as it does itself.
 class integer_algebra : public choice_algebra {
  public:
-  /// An integer of which nothing is known.
-  constexpr element whole_number(dtype t, const fingerprint& of) {
-    bounds_.add(of, {of, of, op::least_integer(t), op::greatest_integer(t), op::least_integer(t),
-                     op::greatest_integer(t), 0});
-    return formula(of);
+  /// An integer of which nothing is known but where it lies.
+  constexpr element whole_number(dtype t, const fingerprint& of, const interval& in) {
+    bounds_of(t).add(of, {of, of, in.least, in.greatest, in.least, in.greatest, 0});
+    return formula(t, of);
   }
   constexpr element unknown(dtype t, const fingerprint& of) {
     if (t == dtype::boolean) return flag(of);
-    return is_integer(t) ? whole_number(t, of) : formula(of);
+    return is_integer(t) ? whole_number(t, of, interval::of(t)) : formula(t, of);
   }
   /// What is known of a function is that it gives the same of the same.
   constexpr element function(std::uint64_t op, dtype from, dtype to, const vec<element>& operands,
@@ -58,11 +65,15 @@ class integer_algebra : public choice_algebra {
   }
 
  protected:
-  facts<bounded> bounds_;
   facts<shifted> shifts_;
 
-  /// Do bounds tell on which side of a number integers lie? (Those of u64 that an int64 does not
-  /// hold lie at its greatest.)
+  /// What is known of where an integer of a type lies; it does not wrap on the way.
+  constexpr const bounded* find_bounds(dtype t, const element& x) const {
+    return bounds_[static_cast<std::size_t>(t)].find(x.of);
+  }
+  constexpr facts<bounded>& bounds_of(dtype t) { return bounds_[static_cast<std::size_t>(t)]; }
+
+  /// Do bounds tell on which side of a number integers lie?
   static constexpr bool has_place(dtype t, std::int64_t n) {
     return t != dtype::u64 || (n >= 0 && n < INT64_MAX);
   }
@@ -91,19 +102,41 @@ class integer_algebra : public choice_algebra {
   }
 
   constexpr bounded bounds_of(dtype t, const element& x) const {
-    if (const bounded* b = bounds_.find(x.of)) return *b;
+    if (const bounded* b = find_bounds(t, x)) return *b;
     const fingerprint base = drawing(0x1b).add(static_cast<int>(t)).add(x.of).drawn();
     const std::int64_t least = op::least_integer(t), greatest = op::greatest_integer(t);
     return {base, x.of, least, greatest, least, greatest, 0};
   }
-  constexpr element with_bounds(const bounded& b) {
-    if (b.least == b.greatest) return integer(dtype::i64, b.least + b.offset);
-    bounds_.add(b.of(), b);
-    return formula(b.of());
+  /// Where x lies. `left`: of how many choices values may still be looked at.
+  constexpr interval range_of(dtype t, const element& x, int& left) {
+    if (x.known) {
+      const std::int64_t n = t == dtype::u64 && x.number < 0 ? INT64_MAX : x.number;
+      return {n, n};
+    }
+    const choice* c = choice_of(x);
+    if (c == nullptr) {
+      const bounded b = bounds_of(t, x);
+      return {b.least + b.offset, b.greatest + b.offset};
+    }
+    if (--left <= 0) return interval::of(t);
+    steps += static_cast<std::int64_t>(c->values.size());
+    interval all = range_of(t, c->values[0], left);
+    for (std::size_t i = 1; i < c->values.size(); ++i) {
+      const interval each = range_of(t, c->values[i], left);
+      if (each.least < all.least) all.least = each.least;
+      if (each.greatest > all.greatest) all.greatest = each.greatest;
+    }
+    return all;
+  }
+  constexpr element with_bounds(dtype t, const bounded& b) {
+    if (b.least == b.greatest) return integer(t, b.least + b.offset);
+    // (What is whole may be a sum that wraps.)
+    if (!b.is_whole() || b.offset != 0) bounds_of(t).add(b.of(), b);
+    return formula(t, b.of());
   }
   /// x + n, of which it is known where it lies if it does not overflow.
   constexpr void note_shift(dtype t, const element& x, const element& n) {
-    const bounded* found = bounds_.find(x.of);
+    const bounded* found = find_bounds(t, x);
     const shifted* base = shifts_.find(x.of);
     shifted s{t, x, n.number};
     if (base != nullptr && base->type == t) s = {t, base->base, wrapped_sum(base->by, n.number)};
@@ -117,7 +150,7 @@ class integer_algebra : public choice_algebra {
     if (low.value_or(0) < op::least_integer(t) || high.value_or(0) > op::greatest_integer(t))
       return;
     b.offset = offset.value_or(0);
-    bounds_.add(field::sum(x.of, n.of), b);
+    bounds_of(t).add(field::sum(x.of, n.of), b);
   }
   static constexpr std::int64_t wrapped_sum(std::int64_t x, std::int64_t y) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) + static_cast<std::uint64_t>(y));
@@ -126,7 +159,7 @@ class integer_algebra : public choice_algebra {
   constexpr element is_number(dtype t, const element& x, std::int64_t n) {
     if (x.known) return integer(dtype::boolean, x.number == n ? 1 : 0);
     if (const shifted* s = shifts_.find(x.of);
-        s != nullptr && s->type == t && bounds_.find(x.of) == nullptr) {
+        s != nullptr && s->type == t && find_bounds(t, x) == nullptr) {
       const element base = s->base;
       const std::int64_t at = wrapped(t, wrapped_sum(n, negative(s->by)));
       return map(base, [&](const element& i) { return is_number(t, i, at); });
@@ -142,23 +175,23 @@ class integer_algebra : public choice_algebra {
     return map(x, [&](const element& i) {
       const bool greater = i.number > n || (t == dtype::u64 && i.number < 0);
       if (i.known) return integer(t, (op == def<op::maximum>.id) == greater ? i.number : n);
-      return clamped(op, bounds_of(t, i), n);
+      return clamped(op, t, bounds_of(t, i), n);
     });
   }
-  constexpr element clamped(std::uint64_t op, bounded b, std::int64_t n) {
+  constexpr element clamped(std::uint64_t op, dtype t, bounded b, std::int64_t n) {
     const std::int64_t at = (checked(n) - b.offset).value_or(n < 0 ? INT64_MIN : INT64_MAX);
     const auto inside_of = [&](std::int64_t low, std::int64_t high) {
       return at < low ? low : at > high ? high : at;
     };
     const std::int64_t low = b.least, high = b.greatest;
     if (op == def<op::maximum>.id) {
-      if (at > high) return integer(dtype::i64, n);
+      if (at > high) return integer(t, n);
       b.least = inside_of(low, high);
     } else {
-      if (at < low) return integer(dtype::i64, n);
+      if (at < low) return integer(t, n);
       b.greatest = inside_of(low, high);
     }
-    return with_bounds(b);
+    return with_bounds(t, b);
   }
   /// x >= n.
   constexpr element reaches(dtype t, const element& x, std::int64_t n) {
@@ -171,6 +204,9 @@ class integer_algebra : public choice_algebra {
     if (k > b.greatest) return integer(dtype::boolean, 0);
     return choose({b.base, false}, {k}, {integer(dtype::boolean, 0), integer(dtype::boolean, 1)});
   }
+
+ private:
+  facts<bounded> bounds_[dtype_count];
 };
 
 }  // namespace partita::prove_detail

@@ -15,9 +15,11 @@ class element_interpreter {
   constexpr element_interpreter(algebra& a, const devices& on, bool is_source)
       : a_(a), on_(on), is_source_(is_source) {}
 
-  /// Too many steps, or something of which elements say nothing?
-  constexpr bool stopped() const { return stopped_ || too_large(); }
-  constexpr bool too_large() const { return a_.is_over(); }
+  /// Too many steps?
+  constexpr bool stopped() const { return a_.is_over(); }
+  /// The first op of which elements say nothing, not even that it makes the same of the same, if
+  /// there was one. (Nothing else is equal to what it makes.)
+  constexpr std::string_view unknown_op() const { return unknown_op_; }
 
   /// By op: whether it is run for what is wanted, or given.
   template <class Is>
@@ -69,7 +71,8 @@ class element_interpreter {
  private:
   algebra& a_;
   const devices& on_;
-  bool is_source_, stopped_ = false;
+  bool is_source_;
+  std::string_view unknown_op_;
 
   using values = vec<tensors>;
 
@@ -78,6 +81,7 @@ class element_interpreter {
     if (!has_room(p, o)) return;
     if (n.def->passes_on || n.def->identity) return pass_on(p, o, of);
     if (n.def->role == op_role::control) return run_nested(p, o, of);
+    if (!is_determined(n)) return give_unknown(p, o, of);
     for (int r = 0; r < n.result_count; ++r)
       of[n.result + r] = no_elements_yet(p.type(n.result + r), on_.count());
     if (n.def->collective) return exchange(p, o, of);
@@ -204,19 +208,27 @@ class element_interpreter {
       {def<op::cholesky>.id, &elements::cholesky},
       {def<op::triangular_solve>.id, &elements::triangular_solve},
   };
-  constexpr void compute(const op_elements& c) {
+  static constexpr const rule* rule_of(const op_def& d) {
     for (const rule& each : rules)
-      if (each.op == c.def.id) return each.fill(c);
-    function(c);
+      if (each.op == d.id) return &each;
+    return nullptr;
   }
-  /// Of an op of the user's own nothing is known but that it makes the same of the same. (Of those
-  /// that are told nothing, or something else each time they run, not even that.)
+  constexpr void compute(const op_elements& c) {
+    const rule* found = rule_of(c.def);
+    found != nullptr ? found->fill(c) : function(c);
+  }
+  /// Ops without a rule make the same of the same, unless they are told nothing, or something else
+  /// each time they run.
+  static constexpr bool is_determined(const op_node& n) {
+    const std::uint64_t id = n.def->id;
+    if (n.def->elementwise || n.def->collective || id == def<op::shard_start>.id) return true;
+    if (rule_of(*n.def) != nullptr) return true;
+    return n.def->role == op_role::compute && n.operand_count > 0 &&
+           id != def<op::microbatch_slice>.id && id != def<op::microbatch_sum>.id &&
+           id != def<op::microbatch_stack>.id;
+  }
+  /// Of an op of the user's own nothing is known but that it makes the same of the same.
   constexpr void function(const op_elements& c) {
-    const std::uint64_t id = c.def.id;
-    stopped_ = c.def.role != op_role::compute || c.operands.empty() ||
-               id == def<op::microbatch_slice>.id || id == def<op::microbatch_sum>.id ||
-               id == def<op::microbatch_stack>.id;
-    if (stopped_) return;
     drawing d = elements::drawing_of(c);
     for (auto each : c.attrs) d.add(each);
     for (std::size_t i = 0; i < c.operands.size(); ++i) {
@@ -244,7 +256,7 @@ class element_interpreter {
       case def<op::case_of>.id:
         return run_case(p, o, of);
       default:
-        stopped_ = true;
+        give_unknown(p, o, of);
     }
   }
   static constexpr values operands(const program& p, op_id o, const values& of, int from) {
@@ -254,6 +266,15 @@ class element_interpreter {
   }
   constexpr void give(const program& p, op_id o, values& of, const values& made) const {
     for (int r = 0; r < p.op(o).result_count && !stopped(); ++r) of[p.op(o).result + r] = made[r];
+  }
+  constexpr void give_unknown(const program& p, op_id o, values& of) {
+    if (unknown_op_.empty()) unknown_op_ = p.op(o).def->name;
+    for (int r = 0; r < p.op(o).result_count; ++r) {
+      tensors& made = of[p.op(o).result + r];
+      made = no_elements_yet(p.type(p.op(o).result + r), on_.count());
+      for (element& each : made.all)
+        each = a_.unknown(made.type.element, drawing(12).add(++a_.never_equal).drawn());
+    }
   }
   constexpr void run_scan(const program& p, op_id o, values& of) {
     const op::scan::counts k(p.attrs(o));
@@ -300,7 +321,7 @@ class element_interpreter {
     while (!stopped()) {
       const values holds = run(p.region(o, 0), carried);
       if (stopped()) return;
-      if (!is_number(holds[0])) return give(p, o, of, run_unknown(p, o, carried));
+      if (!is_number(holds[0])) return run_unknown(p, o, carried, of);
       if (holds[0].all[0].number == 0) break;
       a_.steps += 1;
       carried = run(p.region(o, 1), carried);
@@ -314,7 +335,7 @@ class element_interpreter {
   // (Partition refinement; what a class is worth tells how it came to be, so those of the local
   // loop are those of the source's. They have to stay what they are together with these.)
 
-  constexpr values run_unknown(const program& p, op_id o, const values& carried) {
+  constexpr void run_unknown(const program& p, op_id o, const values& carried, values& of) {
     vec<fingerprint> classes = first_classes(carried), behind;
     for (int round = 0, rest = more_rounds; round < most_rounds; ++round) {
       const values state = variables(carried, classes);
@@ -323,16 +344,15 @@ class element_interpreter {
       const fingerprint condition = drawing(5).add(round).add(holds[0].all[0].of).drawn();
       const vec<fingerprint> next = next_classes(classes, condition, made);
       if (!is_source_ && is_known(condition, classes, next, behind))
-        return variables(carried, behind);
+        return give(p, o, of, variables(carried, behind));
       if (is_source_ && behind.empty() && are_stable({}, classes, next)) behind = next;
       if (!behind.empty()) {
         note(condition, classes, next, behind);
-        if (--rest == 0) return variables(carried, behind);
+        if (--rest == 0) return give(p, o, of, variables(carried, behind));
       }
       classes = next;
     }
-    stopped_ = true;
-    return {};
+    give_unknown(p, o, of);
   }
   /// (More rounds than the source needs, for classes of padding that the local loop alone has.)
   static constexpr int more_rounds = 4;
@@ -399,10 +419,7 @@ class element_interpreter {
       return give(p, o, of,
                   run(p.region(o, n < 0 || n > last ? last : static_cast<int>(n)), given));
     }
-    if (!all_same(which) && exchanges(p, o)) {
-      stopped_ = true;
-      return;
-    }
+    if (!all_same(which) && exchanges(p, o)) return give_unknown(p, o, of);
     values made = run(p.region(o, last), given);
     for (int r = 0; r < last && !stopped(); ++r) choose(which, r, run(p.region(o, r), given), made);
     give(p, o, of, made);

@@ -247,7 +247,7 @@ constexpr void cholesky(const op_elements& c) {
     d.add(c.attrs[0]).add(n % size).add(size);
     for (std::int64_t k = n / size * size; k < (n / size + 1) * size; ++k)
       d.add(c.operands[0][k].of);
-    c.results[0][n] = formula(d.drawn());
+    c.results[0][n] = formula(c.type(), d.drawn());
   });
 }
 /// Each column (or row) by itself.
@@ -263,7 +263,7 @@ constexpr void triangular_solve(const op_elements& c) {
     for (std::int64_t k = first; k < first + matrix; ++k) d.add(c.operands[0][k].of);
     place x = i;
     for (x[line] = 0; x[line] < bs[line]; ++x[line]) d.add(c.read(1, x).of);
-    return formula(d.add(i[line]).drawn());
+    return formula(c.type(), d.add(i[line]).drawn());
   });
 }
 

@@ -105,11 +105,11 @@ constexpr element selected(const op_elements& c, const op::windows& w, const pla
   c.a.steps += static_cast<std::int64_t>(all.size());
   if (all.size() == 1) return small_number(c.type(), 1);
   const dtype t = c.types[0].element;
-  return formula(drawing(def<op::select_and_scatter>.id)
-                     .add(c.attrs[0])
-                     .add(chosen)
-                     .add(c.a.function(def<op::select_and_scatter>.id, t, t, all).of)
-                     .drawn());
+  return formula(c.type(), drawing(def<op::select_and_scatter>.id)
+                               .add(c.attrs[0])
+                               .add(chosen)
+                               .add(c.a.function(def<op::select_and_scatter>.id, t, t, all).of)
+                               .drawn());
 }
 constexpr void select_and_gather(const op_elements& c) {
   const op::windows w(c.attrs.data() + 1, c.shape_of(0).rank);
