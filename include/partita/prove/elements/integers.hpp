@@ -134,13 +134,20 @@ class integer_algebra : public choice_algebra {
     if (!b.is_whole() || b.offset != 0) bounds_of(t).add(b.of(), b);
     return formula(t, b.of());
   }
+  /// Of the integer that its base is a shift of, if it is one: so shifts make no circles.
+  constexpr shifted root_of(shifted s) const {
+    for (;;) {
+      const shifted* base = shifts_.find(s.base.of);
+      if (base == nullptr || base->type != s.type) return s;
+      s = {s.type, base->base, wrapped_sum(base->by, s.by)};
+    }
+  }
   /// x + n, of which it is known where it lies if it does not overflow.
   constexpr void note_shift(dtype t, const element& x, const element& n) {
     const bounded* found = find_bounds(t, x);
-    const shifted* base = shifts_.find(x.of);
-    shifted s{t, x, n.number};
-    if (base != nullptr && base->type == t) s = {t, base->base, wrapped_sum(base->by, n.number)};
-    shifts_.add(field::sum(x.of, n.of), s);
+    const shifted s = root_of({t, x, n.number});
+    const fingerprint of = field::sum(x.of, n.of);
+    if (!(s.base.of == of)) shifts_.add(of, s);
     if (found == nullptr || t == dtype::u64) return;
     bounded b = *found;
     const checked low = checked(b.least) + b.offset + n.number,
@@ -150,7 +157,7 @@ class integer_algebra : public choice_algebra {
     if (low.value_or(0) < op::least_integer(t) || high.value_or(0) > op::greatest_integer(t))
       return;
     b.offset = offset.value_or(0);
-    bounds_of(t).add(field::sum(x.of, n.of), b);
+    bounds_of(t).add(of, b);
   }
   static constexpr std::int64_t wrapped_sum(std::int64_t x, std::int64_t y) {
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(x) + static_cast<std::uint64_t>(y));

@@ -106,8 +106,8 @@ class scatterer {
     });
     for (int d = 0; d < window_.rank; ++d)
       if (window_[d] > c_.made[0].shape[d]) return;
-    for_each_place(c_.shape_of(indices_ + 1), [&](const place& i, std::int64_t n) {
-      put(within_window(dims_, i), i, c_.operands[indices_ + 1][n], integer(dtype::boolean, 1), 0);
+    for_each_update([&](const place& i) {
+      put(within_window(dims_, i), i, c_.read(indices_ + 1, i), integer(dtype::boolean, 1), 0);
     });
   }
 
@@ -120,6 +120,24 @@ class scatterer {
 
   constexpr combiner how() const { return static_cast<combiner>(update_); }
   constexpr element identity() const { return identity_of(how(), c_.type()); }
+  /// Index vectors in row-major order, of each its window: of what assigns, the last one wins.
+  template <class F>
+  constexpr void for_each_update(const F& f) const {
+    const shape& s = c_.shape_of(indices_ + 1);
+    shape in_order;
+    vec<int> dims;
+    for (const bool in_window : {false, true})
+      for (int r = 0; r < s.rank; ++r)
+        if ((dims_.index_dim[r] < 0) == in_window) {
+          in_order.push_back(s[r]);
+          dims.push_back(r);
+        }
+    for_each_place(in_order, [&](const place& k, std::int64_t) {
+      place i;
+      for (int d = 0; d < s.rank; ++d) i[dims[d]] = k[d];
+      f(i);
+    });
+  }
   /// To all places where the window may start; `here`: does it start so along the first `k`?
   constexpr void put(const place& at, const place& update, const element& x, const element& here,
                      int k) {
