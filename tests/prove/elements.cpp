@@ -71,9 +71,43 @@ TEST_CASE("sums and products of real numbers") {
   CHECK(!(f.plus(a, b) == f.plus(a, c)));
   CHECK(!(f.times(a, a) == a));
   CHECK(!(f.quotient(dtype::f32, f.times(a, b), b) == a));  // b may be 0
+  CHECK(f.quotient(dtype::f32, f.plus(a, b), c) ==
+        f.plus(f.quotient(dtype::f32, b, c), f.quotient(dtype::f32, a, c)));
   CHECK(!(f.convert(dtype::f32, dtype::bf16, f.plus(a, b)) ==
           f.plus(f.convert(dtype::f32, dtype::bf16, a), f.convert(dtype::f32, dtype::bf16, b))));
   CHECK(f.convert(dtype::bf16, dtype::f32, a) == a);
+}
+
+TEST_CASE("exponentials") {
+  formulas f;
+  const element a = f.real(0), b = f.real(1), c = f.real(2), v = f.real(3), w = f.real(4);
+  const auto e = [&](const element& x, const element& y) {
+    return f.exponential(f.difference(dtype::f32, x, y));
+  };
+  CHECK(f.times(e(a, b), e(b, c)) == e(a, c));
+  CHECK(!(f.times(e(a, b), e(a, c)) == e(a, c)));
+  CHECK(f.times(e(a, b), e(b, a)) == real(1));
+  CHECK(e(a, a) == real(1));
+  CHECK(f.exponential(real(-__builtin_inf())) == real(0));
+  // A sum that is scaled when a greater one comes by, halved and divided on the way.
+  const auto sum = [&](const element& m) {
+    return f.plus(f.times(e(a, m), v), f.times(w, e(b, m)));
+  };
+  CHECK(f.times(sum(a), e(a, c)) == sum(c));
+  CHECK(f.times(f.times(sum(a), e(a, b)), e(b, c)) == sum(c));
+  CHECK(f.plus(f.times(sum(a), e(a, c)), e(v, c)) == f.plus(e(v, c), sum(c)));
+  CHECK(f.times(real(0.5), f.times(f.opposite(dtype::f32, sum(a)), e(a, c))) ==
+        f.quotient(dtype::f32, f.opposite(dtype::f32, sum(c)), real(2)));
+  CHECK(f.times(f.quotient(dtype::f32, sum(a), v), e(a, c)) == f.quotient(dtype::f32, sum(c), v));
+  CHECK(f.quotient(dtype::f32, sum(a), e(c, a)) == sum(c));
+  CHECK(!(f.times(sum(a), e(b, c)) == sum(c)));
+  CHECK(!(f.times(sum(a), sum(a)) == sum(a)));
+  CHECK(f.times(sum(a), sum(b)) == f.times(f.times(sum(c), sum(c)), f.times(e(c, a), e(c, b))));
+  // Sums that are too large to be written as terms.
+  element many = f.exponential(f.real(100));
+  for (int i = 1; i < 2000; ++i) many = f.plus(f.exponential(f.real(100 + i)), many);
+  CHECK(f.times(many, e(a, b)) == f.times(e(a, b), many));
+  CHECK(!(f.times(many, e(a, b)) == many));
 }
 
 TEST_CASE("extremes, flags and bits") {

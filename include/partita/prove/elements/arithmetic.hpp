@@ -1,12 +1,12 @@
 /// Sums and products of elements.
 #pragma once
 
-#include <partita/prove/elements/integers.hpp>
+#include <partita/prove/elements/exponentials.hpp>
 
 namespace partita::prove_detail {
 
 /// As of real numbers, or of integers that wrap.
-class arithmetic_algebra : public integer_algebra {
+class arithmetic_algebra : public exponential_algebra {
  public:
   constexpr element sum(dtype t, const element& x, const element& y) {
     if (t == dtype::boolean) return either(x, y);
@@ -15,12 +15,14 @@ class arithmetic_algebra : public integer_algebra {
     if (x.known && x.of == fingerprint{}) return y;
     if (is_integer(t) && (x.known || y.known)) note_shift(t, x.known ? y : x, x.known ? x : y);
     const fingerprint f = field::sum(x.of, y.of);
+    note_sum(f, x, y);
     if (log != nullptr) log->add(f, {origin::sum, {}, {}, {x, y}});
     return formula(t, f);
   }
   constexpr element opposite(dtype t, const element& x) {
     if (x.known) return is_floating(t) ? real(-real_of(x)) : integer(t, negative(x.number));
     const fingerprint f = field::opposite(x.of);
+    note_scaled(f, x, field::opposite({1, 1}));
     if (log != nullptr) log->add(f, {origin::opposite, {}, {}, {x}});
     return formula(t, f);
   }
@@ -32,19 +34,30 @@ class arithmetic_algebra : public integer_algebra {
     if (x.known && y.known) return product_of_numbers(t, x, y);
     if (x.known && x.of == fingerprint{1, 1}) return y;
     if (y.known && y.of == fingerprint{1, 1}) return x;
-    const fingerprint f = field::product(x.of, y.of);
+    fingerprint f;
+    if (!has_exponentials(x) || !has_exponentials(y) || !multiply(x, y, f)) {
+      f = field::product(x.of, y.of);
+      has_exponentials(x) ? note_scaled(f, x, y.of) : note_scaled(f, y, x.of);
+    }
     if (log != nullptr) log->add(f, {origin::product, {}, {}, {x, y}});
+    if (f == fingerprint{1, 1}) return small_number(t, 1);
     return f == fingerprint{} ? small_number(t, 0) : formula(t, f);
   }
   constexpr element quotient(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
       return x.known && y.known ? quotient_of_integers(t, x, y)
                                 : function(def<op::divide>.id, t, t, {x, y});
-    const double by = y.known ? real_of(y) : 0;
+    if (!y.known) {
+      element inverse;
+      if (!invert(y, inverse)) inverse = function(def<op::divide>.id, t, t, {real(1), y});
+      return product(t, x, inverse);
+    }
+    const double by = real_of(y);
     if (by == 0 || by - by != 0) return function(def<op::divide>.id, t, t, {x, y});
     if (x.known)
       if (const double r = real_of(x) / by; exact_product(r, by, real_of(x))) return real(r);
     const fingerprint f = field::product(x.of, field::inverse(y.of));
+    note_scaled(f, x, field::inverse(y.of));
     if (log != nullptr) log->add(f, {origin::function, "divide", {}, {x, y}});
     return formula(t, f);
   }

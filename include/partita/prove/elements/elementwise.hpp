@@ -55,6 +55,8 @@ class elementwise_elements {
         return a_.compare(static_cast<ops::direction>(c_.attrs[0]), t_, x_[0], x_[1]);
       case def<op::convert>.id:
         return a_.convert(t_, c_.type(), x_[0]);
+      case def<op::exp>.id:
+        return a_.exponential(x_[0]);
       default:
         return function();
     }
