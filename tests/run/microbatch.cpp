@@ -134,6 +134,62 @@ TEST_CASE("what needs the whole batch starts another loop, and a note says so") 
   CHECK(notes_of(r).size() == 1);
   CHECK(notes_of(r)[0].starts_with("loop 2 starts where \""));
 }
+TEST_CASE("what is looked up in a sum that others slice is looked up in the whole sum") {
+  const auto check_lookup = [](const auto& lookup) {
+    const auto p = pt::trace(
+        [&](auto x, auto y, auto at, auto u) {
+          const auto s = sum<0>(x);
+          return std::tuple{s * y, lookup(s, at, u)};
+        },
+        pt::input<float, 8, 12>("x"), pt::input<float, 12>("y"), pt::input<std::int32_t>("at"),
+        pt::input<float, 1>("u"));
+    for (int at = -1; at <= 12; ++at) {
+      CAPTURE(at);
+      auto inputs = data::arguments(p);
+      inputs[2] = data::fill(p.input_type(2), [&](std::int64_t) { return at; });
+      const auto MB = pt::microbatch(4, {{"x", 0}, {"y", 0}});
+      const auto r = check_equal(p, inputs, pt::schedule(MB));
+      CHECK(count(r.sharded(), "scan") == 2);
+      check_equal(p, inputs, pt::schedule(MB, pt::manual("B", {{"x", 1}})));
+    }
+  };
+  const auto squares = [](auto t) { return sum<0>(t * t); };
+  const auto row = [](auto at) { return reshape<1>(at); };
+  check_lookup([](auto s, auto at, auto) { return pt::dynamic_slice<pt::axes<1>>(s, at); });
+  check_lookup([&](auto s, auto at, auto) { return pt::take<0>(s, row(at)); });
+  check_lookup(
+      [&](auto s, auto at, auto u) { return squares(pt::dynamic_update_slice(s, u, at)); });
+  check_lookup([&](auto s, auto at, auto u) { return squares(pt::scatter_add(s, row(at), u)); });
+  check_lookup([&](auto s, auto at, auto u) { return squares(pt::scatter_set(s, row(at), u)); });
+}
+TEST_CASE("loops of a core program in sequence: what depends on places is made of whole values") {
+  const auto p = pt::trace(
+      [](auto x, auto at) {
+        return std::tuple{x * x,
+                          sum<0>(x),
+                          pt::dynamic_slice<pt::axes<1>>(x, at),
+                          pt::take<0>(x, reshape<1>(at)),
+                          pt::dynamic_update_slice(x, reshape<1>(sum<0>(x)), at),
+                          pt::cumsum<0>(x),
+                          pt::reverse<0>(x),
+                          pt::argmax<0>(x)};
+      },
+      pt::input<float, 12>("x"), pt::input<std::int32_t>("at"));
+  pt::core_program core(p, pt::mesh{{"steps", 4}});
+  CHECK(!core.tile(core.p.inputs[0], 0, 0));
+  core.propagate();
+  const pt::sequential_program s = pt::in_sequence(core, 0);
+  REQUIRE(!s.p.error);
+  CHECK(s.loops == 1);
+  CHECK(count(s.p, "scan") == 1);
+  for (int at = -1; at <= 12; ++at) {
+    auto inputs = data::arguments(p);
+    inputs[1] = data::fill(p.input_type(1), [&](std::int64_t) { return at; });
+    const auto whole = pt::evaluate(p, inputs);
+    CHECK(pt::max_difference(pt::evaluate(s.p, inputs), whole) == 0);
+    CHECK(pt::max_difference(pt::temporal(core, inputs), whole) == 0);
+  }
+}
 TEST_CASE("loops of the model inside of the loop over microbatches") {
   const auto step = [](const auto& model) {
     return [=](auto x, auto w) {

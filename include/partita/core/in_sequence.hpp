@@ -31,7 +31,8 @@ namespace core_detail {
 /// a dimension is then (blocks / n, n, elements of a block), whose most major part is left for the
 /// axes of the mesh. Any choice of positions is right since the factors of a tile map may be cut
 /// down to single positions; the number of blocks divides the size of every factor in the loop, so
-/// that all ops agree on it. What depends on positions (iota) is made outside.
+/// that all ops agree on it. What depends on positions (iota, lookups at computed places, windows,
+/// running sums) runs outside, on whole values.
 class sequencing {
  public:
   constexpr sequencing(const core_program& c, int axis)
@@ -111,6 +112,10 @@ class sequencing {
   }
   constexpr int required_dim(const use& u) const { return dim_of(u.op, u.operand); }
   constexpr const factor* factor_of(op_id o) const { return factors_[o]; }
+  /// Can a step do what a loop says, without knowing where in the whole dimension its blocks stand?
+  static constexpr bool runs_in_steps(const factor& f) {
+    return !f.offset && !f.halo && !f.located && !f.again && f.carry == combiner::stack;
+  }
   constexpr void find_factors() {
     for (op_id o = 0; o < c_.p.op_count(); ++o) {
       const loop* l = c_.nest_of(o).find(axis_);
@@ -211,7 +216,7 @@ class sequencing {
       if (c_.p.is(o, op_role::wire) || c_.p.is(o, op_role::parameter)) continue;
       if (!is_control(o)) {
         const factor* f = factor_of(o);
-        sliced_[o] = f != nullptr && !f->offset;
+        sliced_[o] = f != nullptr && runs_in_steps(*f);
         continue;
       }
       bool any = false, good = true;
@@ -234,7 +239,7 @@ class sequencing {
     const auto look = [&](op_id o) {
       const factor* f = factor_of(o);
       any = any || f != nullptr;
-      good = good && (f == nullptr || !f->offset);
+      good = good && (f == nullptr || runs_in_steps(*f));
       for (int i = 0; i < c_.p.op(o).operand_count; ++i) {
         const use u{o, i};
         const bool from_outside = c_.p.is(o, op_role::wire) && is_operand(k, u);

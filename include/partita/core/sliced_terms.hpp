@@ -133,7 +133,8 @@ class sliced_terms {
     if (f == any_factor) return any_factor;
     const factor& mine = now_.factors[now_.maps[u.op].begin + f];
     const bool plain = !mine.halo && !mine.offset && mine.carry == combiner::stack;
-    const bool good = plain && c_.local(u.op, f) % c_.size(u.op, axis) == 0;
+    const bool good =
+        plain && may_take(c_, u.op, f, mine, axis) && c_.local(u.op, f) % c_.size(u.op, axis) == 0;
     return good ? f : any_factor;
   }
   constexpr bool follows(const use& u, value_id v, int axis, int dim) {
