@@ -206,6 +206,27 @@ TEST_CASE("comparisons of the number of a device are decided where all devices a
   CHECK(!decided("ui64", "18446744073709551615"));  // kept as a negative number
 }
 
+TEST_CASE("S104 collectives of elements that their combiner does not take") {
+  const auto all_reduced = [](const std::string& of, const std::string& how,
+                              const std::string& region) {
+    const std::string type = "tensor<4x" + of + ">";
+    return "func.func @main(%arg0: " + type + ") -> " + type +
+           " {\n  %r = \"stablehlo.all_reduce\"(%arg0) <{replica_groups = dense<[[0, 1], [2, 3], "
+           "[4, 5], [6, 7]]> : tensor<4x2xi64>}> ({\n  ^bb0(%a: tensor<" +
+           region + ">, %b: tensor<" + region + ">):\n    %s = stablehlo." + how +
+           " %a, %b : tensor<" + region + ">\n    stablehlo.return %s : tensor<" + region +
+           ">\n  }) : (" + type + ") -> " + type + "\n  return %r : " + type + "\n}\n";
+  };
+  CHECK(wrong(all_reduced("i1", "or", "i1")) == "");
+  CHECK(wrong(all_reduced("f32", "add", "f32")) == "");
+  CHECK(wrong(all_reduced("i1", "add", "i1")) == "");  // it is "or"
+  CHECK(wrong(all_reduced("f32", "or", "i1")) ==
+        "S104 all_reduce: element type f32 is neither i1 nor an integer type (stablehlo.all_reduce "
+        "at 2:8)");
+  CHECK(wrong(all_reduced("i1", "add", "f32")) ==
+        "S104 all_reduce: element type i1 is not a number (stablehlo.all_reduce at 2:8)");
+  CHECK(wrong(all_reduced("f32", "or", "f32")).starts_with("S120 or: element type f32"));
+}
 TEST_CASE("what cannot be read of a program for one device is said with its place") {
   const auto reduced = [](const char* groups) {
     return function_of(

@@ -345,6 +345,53 @@ TEST_CASE("P001 a program that was put together by hand") {
   p.types[1].shape[0] = 9;
   CHECK(str(pt::verify(p).message).substr(0, 4) == "S101");
 }
+TEST_CASE("S104, S152: collectives of device programs that were put together by hand") {
+  const pt::mesh m{{"B", 2}};
+  const auto verified = [&](pt::collective::kind_type kind, pt::combiner how, pt::dtype t) {
+    pt::device_program d;
+    d.mesh = m;
+    pt::collective what;
+    what.kind = kind;
+    what.combine = how;
+    what.axes.push_back(0, kind == pt::collective::reduce_scatter ? 0 : pt::no_dim);
+    what.map.shift = 1;
+    const pt::tensor_type type{t, {4}};
+    const pt::value_id x = d.local.append(pt::def<pt::op::parameter>, {}, {}, type);
+    d.local.inputs.push_back(x);
+    d.local.outputs.push_back({append(d.local, what, x, {t, what.after(type.shape, m)}), {}});
+    return str(pt::verify(d).message);
+  };
+  using enum pt::combiner;
+  for (auto kind :
+       {pt::collective::all_reduce, pt::collective::reduce_scatter, pt::collective::permute})
+    for (auto t :
+         {pt::dtype::f32, pt::dtype::bf16, pt::dtype::i32, pt::dtype::u8, pt::dtype::boolean})
+      for (auto how : {add, max, min, multiply, logical_and, logical_or}) {
+        const bool bits = how == logical_and || how == logical_or;
+        const bool zero = kind == pt::collective::permute && how == add;
+        const bool good = zero || (bits ? !pt::is_floating(t) : t != pt::dtype::boolean);
+        const auto words = pt::concat(
+            "S104 ", name_of(kind), ": element type ", name_of(t),
+            bits ? " is neither i1 nor an integer type" : " is not a number", " (op 1: ");
+        CHECK(verified(kind, how, t).substr(0, words.size()) == (good ? "" : str(words)));
+      }
+  CHECK(verified(pt::collective::all_reduce, stack, pt::dtype::f32).substr(0, 99) ==
+        "S152 all_reduce: combiner 0 is none of add (1), max (2), min (3), multiply (4), and (5), "
+        "or (6) (op");
+  // In the body of a loop.
+  pt::device_program d;
+  d.local = pt::parse(
+      "func @main(%x: tensor<4xi1>) attributes {mesh = {\"B\":2}} {\n"
+      "  %y = scan(%x) {length=2, carried=1} do (%i: tensor<i32>, %c: tensor<4xi1>) {\n"
+      "    %z = all_reduce <@or> <\"B\"> %c : tensor<4xi1>\n    return %z : tensor<4xi1>\n"
+      "  } : tensor<4xi1>\n  return %y : tensor<4xi1>\n}\n",
+      d.mesh);
+  CHECK(str(pt::verify(d).message) == "");
+  d.local.regions[0].attr_list[0] = static_cast<std::int64_t>(add);
+  CHECK(str(pt::verify(d).message) ==
+        "S104 all_reduce: element type i1 is not a number (op 2: all_reduce(tensor<4xi1>) -> "
+        "tensor<4xi1>)");
+}
 TEST_CASE("P002 two inputs of one name") {
   static constexpr auto sum = [](auto x, auto y) { return x + y; };
   CHECK(thrown([] { pt::trace(sum, pt::input<float, 4>("x"), pt::input<float, 4>("x")); }) ==

@@ -37,6 +37,17 @@ std::string in_line(std::string_view line) {
   return mistake(pt::concat(line, "\n  return %x : tensor<4x6xf32>"));
 }
 
+/// The mistake in a program for one device with these lines, of flags or of floats.
+std::string collective_mistake(std::string_view element, std::string_view collective) {
+  const pt::text type = pt::concat("tensor<4x", element, '>');
+  pt::mesh m;
+  return str(pt::parse(pt::concat("func @main(%x: ", type,
+                                  ") attributes {mesh = {\"B\":2}} {\n  %y = ", collective,
+                                  "\n  return %x : ", type, "\n}\n"),
+                       m)
+                 .error.message);
+}
+
 }  // namespace
 
 static_assert(!pt::parse(chain).error);
@@ -215,6 +226,34 @@ TEST_CASE("mistakes that shape rules and names make keep their codes") {
   CHECK(mistake("  %x' = transpose(%x) {dims=[1, 0]} : tensor<6x4xf32>\n"
                 "  return %x' : tensor<6x4xf32>")
             .substr(0, 30) == "P008 trace: output \"x\" has typ");
+}
+
+TEST_CASE("S104 collectives of elements that their combiner does not take") {
+  CHECK(collective_mistake("f32", "all_reduce <@max> <\"B\"> %x : tensor<4xf32>") == "");
+  CHECK(collective_mistake("i1", "all_reduce <@or> <\"B\"> %x : tensor<4xi1>") == "");
+  CHECK(collective_mistake("f32", "all_reduce <@or> <\"B\"> %x : tensor<4xf32>") ==
+        "S104 all_reduce: element type f32 is neither i1 nor an integer type (line 2, column 8)");
+  CHECK(collective_mistake("i1", "all_reduce <\"B\"> %x : tensor<4xi1>") ==
+        "S104 all_reduce: element type i1 is not a number (line 2, column 8)");
+  CHECK(collective_mistake("bf16", "reduce_scatter <@and> [{\"B\"}] %x : tensor<2xbf16>") ==
+        "S104 reduce_scatter: element type bf16 is neither i1 nor an integer type (line 2, column "
+        "8)");
+  CHECK(collective_mistake("i1", "reduce_scatter <@max> [{\"B\"}] %x : tensor<2xi1>") ==
+        "S104 reduce_scatter: element type i1 is not a number (line 2, column 8)");
+  // Of a permute the combiner says what arrives where nobody sends; zero is of every type.
+  CHECK(collective_mistake("i1", "permute {+1} <\"B\"> %x : tensor<4xi1>") == "");
+  CHECK(collective_mistake("i1", "permute {+1 around} <\"B\"> %x : tensor<4xi1>") == "");
+  CHECK(collective_mistake("i1", "permute <@and> {+1} <\"B\"> %x : tensor<4xi1>") == "");
+  CHECK(collective_mistake("f64", "permute <@and> {+1} <\"B\"> %x : tensor<4xf64>") ==
+        "S104 permute: element type f64 is neither i1 nor an integer type (line 2, column 8)");
+  CHECK(collective_mistake("i1", "permute <@min> {+1} <\"B\"> %x : tensor<4xi1>") ==
+        "S104 permute: element type i1 is not a number (line 2, column 8)");
+  CHECK(collective_mistake(
+            "f32",
+            "scan(%x) {length=2, carried=1} do (%i: tensor<i32>, %c: tensor<4xf32>) {\n"
+            "    %z = all_reduce <@or> <\"B\"> %c : tensor<4xf32>\n"
+            "    return %z : tensor<4xf32>\n  } : tensor<4xf32>") ==
+        "S104 all_reduce: element type f32 is neither i1 nor an integer type (line 3, column 10)");
 }
 
 TEST_CASE("P011 integers of attributes beyond 64 bits") {

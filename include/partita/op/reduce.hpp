@@ -18,8 +18,19 @@ struct reducer_list {
 };
 inline constexpr reducer_list reducers;
 
-/// Is an attribute a combiner, of elements like those of the first operand? `names`: of all that
-/// the op takes there.
+/// Does a combiner combine elements of a type? `name` is that of the op.
+///
+/// Errors    S104 element type not supported
+constexpr failure check_combined(std::string_view name, combiner how, dtype t) {
+  failure f;
+  const bool logical = how >= combiner::logical_and;
+  if (logical && is_floating(t))
+    f.record("S104", name, ": element type ", name_of(t), " is neither i1 nor an integer type");
+  if (!logical && t == dtype::boolean) f.record("S104", name, ": element type i1 is not a number");
+  return f;
+}
+/// Is an attribute a combiner, of elements like those of the operands? `names`: of all that the op
+/// takes there.
 ///
 /// Errors    S104 element type not supported, S152 no combiner
 constexpr bool check_combiner(infer_context& c, std::string_view name,
@@ -32,11 +43,8 @@ constexpr bool check_combiner(infer_context& c, std::string_view name,
     c.fail("S152", name, ": combiner ", stored, " is none of ", known);
     return false;
   }
-  const dtype t = c.operands[0].element;
-  const bool logical = stored >= static_cast<int>(combiner::logical_and);
-  if (logical && is_floating(t))
-    c.fail("S104", name, ": element type ", name_of(t), " is neither i1 nor an integer type");
-  if (!logical && t == dtype::boolean) c.fail("S104", name, ": element type i1 is not a number");
+  for (const tensor_type& x : c.operands)
+    c.error.record(check_combined(name, static_cast<combiner>(stored), x.element));
   return !c.error;
 }
 

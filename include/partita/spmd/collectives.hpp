@@ -21,6 +21,12 @@ struct collective_op {
   static constexpr std::string_view name = name_of(Kind);
   static constexpr int operand_count = 1;
   static constexpr void infer(infer_context& c) { c.result = c.declared; }
+  /// Is the first attribute a combiner of elements like those of all operands?
+  ///
+  /// Errors    S104 element type not supported, S152 no combiner
+  static constexpr bool check_reduction(infer_context& c) {
+    return check_combiner(c, name, combiner_names, c.attrs.empty() ? 0 : c.attrs[0]);
+  }
 
   static constexpr collective describe(span<const std::int64_t> attrs) {
     collective what;
@@ -55,9 +61,11 @@ struct collective_op {
 /// operands each by itself, in one message.
 ///
 /// Shapes    (s...), (t...), ... -> (s...), (t...), ...
+/// Errors    S104 element type not supported, S152 no combiner
 struct all_reduce : collective_op<all_reduce, collective::all_reduce> {
   static constexpr int operand_count = -1;
   static constexpr void infer(infer_context& c) {
+    if (!check_reduction(c)) return;
     c.result = c.declared;
     for (std::size_t i = 1; i < c.operands.size(); ++i) c.more.push_back(c.operands[i]);
   }
@@ -93,7 +101,11 @@ struct all_gather : collective_op<all_gather, collective::all_gather> {
 /// all_slice(all_reduce(x)).
 ///
 /// Shapes    (s_d) -> (s_d / product of the axes of d)
+/// Errors    S104 element type not supported, S152 no combiner
 struct reduce_scatter : collective_op<reduce_scatter, collective::reduce_scatter> {
+  static constexpr void infer(infer_context& c) {
+    if (check_reduction(c)) c.result = c.declared;
+  }
   template <class Fields>
   static constexpr void fields(Fields& f) {
     f.reduction();
@@ -116,7 +128,15 @@ struct all_to_all : collective_op<all_to_all, collective::all_to_all> {
 /// nobody sends gets the identity of the combiner, zero of a sum.
 ///
 /// Shapes    (s...) -> (s...)
+/// Errors    S104 element type not supported (all but sums, whose zero is of every type), S152 no
+///           combiner
 struct permute : collective_op<permute, collective::permute> {
+  static constexpr void infer(infer_context& c) {
+    const std::int64_t how = c.attrs.empty() ? -1 : c.attrs[0];
+    const bool plain = how == static_cast<int>(combiner::add) ||
+                       how == static_cast<int>(combiner::stack);  // around a ring
+    if (plain || check_reduction(c)) c.result = c.declared;
+  }
   template <class Fields>
   static constexpr void fields(Fields& f) {
     f.reduction();

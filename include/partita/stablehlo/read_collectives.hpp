@@ -102,7 +102,12 @@ constexpr layout along(const axis_list& axes, int dim) {
   return l;
 }
 /// A collective with a result of this type, as often as there are operands.
+///
+/// Errors    S104 its combiner is not for such elements
 constexpr value_id give_collective(op_context& c, const collective& what, value_id x) {
+  if (what.reduces())
+    c.b.p.error.record(op::check_combined(name_of(what.kind), what.combine, c.b.type(x).element));
+  if (c.failed()) return -1;
   const tensor_type t{c.b.type(x).element, what.after(c.b.type(x).shape, *c.local_mesh)};
   for (const std::int64_t extent : t.shape)
     if (extent < 0) {
