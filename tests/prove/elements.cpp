@@ -213,6 +213,30 @@ TEST_CASE("indices of u64 that are clamped are those of i64") {
           f.compare(direction::eq, u64, x, number(7))));
 }
 
+TEST_CASE("integers beyond those of another type") {
+  formulas f;
+  constexpr auto u64 = dtype::u64, u8 = dtype::u8, i8 = dtype::i8, i16 = dtype::i16;
+  CHECK(f.convert(dtype::i64, dtype::f32, integer(dtype::i64, -1)) == real(-1));
+  CHECK(!(f.convert(u64, dtype::f32, integer(u64, -1)) == real(-1)));
+  // Of what is greater than an int64, nobody knows which it is.
+  const element large = f.select(f.truth(0), integer(u64, -1), integer(u64, -2)),
+                any = f.unknown(u64, drawing(103).drawn()),
+                most = f.group(max_of, u64, {large, any});
+  CHECK(!f.group(max_of, u64, {most, integer(u64, 5)}).known);
+  CHECK(f.compare(direction::ge, u64, most, integer(u64, 5)) == integer(dtype::boolean, 1));
+  // An integer below 0 is another one without sign: max(x, 0) is not max(u8(x), 0).
+  const element x = f.unknown(i8, drawing(104).drawn()), y = f.unknown(u8, drawing(105).drawn()),
+                above = f.convert(i8, u8, f.group(max_of, i8, {x, integer(i8, 0)})),
+                moved = f.convert(i16, u8, f.sum(i16, f.convert(i8, i16, x), integer(i16, 128))),
+                without_sign =
+                    f.difference(u8, f.sum(u8, y, moved), f.sum(u8, y, integer(u8, 128)));
+  CHECK(!(f.group(max_of, u8, {without_sign, y}) == f.group(max_of, u8, {above, y})));
+  CHECK(!(f.group(max_of, u8, {without_sign, integer(u8, 1)}) ==
+          f.group(max_of, u8, {above, integer(u8, 1)})));
+  CHECK(f.group(max_of, u8, {above, integer(u8, 1)}) ==
+        f.convert(i8, u8, f.group(max_of, i8, {x, integer(i8, 1)})));
+}
+
 /// A least one lies where its members can be; what they are beyond does not matter.
 TEST_CASE("extremes of chosen numbers") {
   formulas f;
@@ -374,6 +398,29 @@ TEST_CASE("loops that run nobody knows how often") {
   };
   CHECK(run("1") == element_verdict::proved);
   CHECK(run("2") == element_verdict::not_known);
+}
+
+/// What is there twice is among the greatest two twice; the greatest one is the same.
+TEST_CASE("the greatest of what is there twice") {
+  const auto top = [](const std::string& mesh, const std::string& ops, int k) {
+    const auto n = std::to_string(k), t = "tensor<" + n + "xf32>";
+    return "func @main(%x: tensor<4xf32>, %i: tensor<4xi32>)" + mesh +
+           "  %a, %k = top_k(%x, %i) {k=" + n + "} : " + t + ", tensor<" + n + "xi32>\n" + ops +
+           " : " + t + "\n}\n";
+  };
+  const auto verdict = [&](int k) {
+    const auto n = std::to_string(k), all = std::to_string(2 * k);
+    return verdict_on(top(" {\n", "  return %a", k),
+                      top(on_two,
+                          "  %w = concatenate(%a, %a) {dim=0} : tensor<" + all +
+                              "xf32>\n  %l = concatenate(%k, %k) {dim=0} : tensor<" + all +
+                              "xi32>\n  %r, %s = top_k(%w, %l) {k=" + n + "} : tensor<" + n +
+                              "xf32>, tensor<" + n + "xi32>\n  return %r",
+                          k),
+                      {-1, -1}, {-1});
+  };
+  CHECK(verdict(1).proved);
+  CHECK(!verdict(2).proved);
 }
 
 /// A scan's body has a loop of which nothing is known; what is asked for does not look at it.

@@ -74,7 +74,8 @@ class algebra : public group_algebra {
     const auto small = [](double v) { return v > -0x1p31 && v < 0x1p31; };
     if (is_floating(to)) {
       const auto v = static_cast<double>(x.number);
-      return small(v) && is_of_type(to, v) ? real(v) : function(def<op::convert>.id, from, to, {x});
+      const bool is_there = has_place(from, x.number) && small(v) && is_of_type(to, v);
+      return is_there ? real(v) : function(def<op::convert>.id, from, to, {x});
     }
     const double v = real_of(x);
     if (to == dtype::boolean && v == v) return integer(to, v != 0 ? 1 : 0);

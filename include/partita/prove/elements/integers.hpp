@@ -28,6 +28,14 @@ struct interval {
 
   static constexpr interval of(dtype t) { return {op::least_integer(t), op::greatest_integer(t)}; }
 };
+/// Are those of an interval, of whatever type they are, integers of a type? (Of one that ends where
+/// an int64 does nobody knows whether it goes on, as those of u64 do.)
+constexpr bool holds(dtype t, const interval& in) {
+  const interval of_type = interval::of(t);
+  const bool may_go_on = in.greatest == INT64_MAX && in.least >= 0;
+  return in.least >= of_type.least && in.greatest <= of_type.greatest &&
+         (t == dtype::u64 || !may_go_on);
+}
 
 /// An integer that is another one plus a number, as it wraps.
 struct shifted {
@@ -129,7 +137,8 @@ class integer_algebra : public choice_algebra {
     return all;
   }
   constexpr element with_bounds(dtype t, const bounded& b) {
-    if (b.least == b.greatest) return integer(t, b.least + b.offset);
+    if (b.least == b.greatest && has_place(t, b.least + b.offset))
+      return integer(t, b.least + b.offset);
     // (What is whole may be a sum that wraps.)
     if (!b.is_whole() || b.offset != 0) bounds_of(t).add(b.of(), b);
     return formula(t, b.of());

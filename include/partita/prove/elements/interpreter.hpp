@@ -235,6 +235,7 @@ class element_interpreter {
       for (auto extent : c.types[i].shape) d.add(extent);
       for (std::int64_t n = 0; n < c.types[i].shape.elements(); ++n) d.add(c.operands[i][n].of);
     }
+    for (const auto& t : c.made) d.add(static_cast<int>(t.element));
     const fingerprint all = d.drawn();
     for (std::size_t r = 0; r < c.results.size(); ++r)
       for_each_place(c.made[r].shape, [&](const place&, std::int64_t n) {

@@ -105,13 +105,17 @@ class ranked_pairs {
     const std::int64_t needed = wanted_ < size ? wanted_ : size;
     for (int k = 0; k < needed; ++k)
       if (find(of.whole, k) < 0) return false;
-    for (int k = 0; k < size; ++k)
-      for (int at = find(of.whole, k); at >= 0; at = find(of.whole, k)) {
-        pairs_[at] = pairs_.back();
-        pairs_.pop_back();
-      }
+    for (int k = 0; k < size; ++k) remove(of.whole, k);
     for (std::size_t k = 0; k < of.members.size(); k += 2) add(of.members[k], of.members[k + 1]);
     return true;
+  }
+  /// One of those that are equal, or all of them: whether a pair is there twice is of no matter to
+  /// who asks for the first.
+  constexpr void remove(const fingerprint& whole, int k) {
+    for (int at = find(whole, k); at >= 0; at = wanted_ == 1 ? find(whole, k) : -1) {
+      pairs_[at] = pairs_.back();
+      pairs_.pop_back();
+    }
   }
   constexpr void sort() {
     for (std::size_t i = 1; i < pairs_.size(); ++i)
