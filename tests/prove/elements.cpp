@@ -108,6 +108,30 @@ TEST_CASE("exponentials") {
   for (int i = 1; i < 2000; ++i) many = f.plus(f.exponential(f.real(100 + i)), many);
   CHECK(f.times(many, e(a, b)) == f.times(e(a, b), many));
   CHECK(!(f.times(many, e(a, b)) == many));
+  // What is made of itself.
+  element same = c;
+  for (int i = 0; i < 3; ++i) same = f.plus(same, f.difference(dtype::f32, e(a, b), e(a, b)));
+  CHECK(f.times(same, e(a, b)) == f.times(e(a, b), c));
+}
+
+TEST_CASE(
+    "products of sums of exponentials take as much as they have terms, and no more than 256") {
+  formulas f;
+  const auto sum = [&](int first, int count) {
+    element all = f.exponential(f.real(first));
+    for (int i = 1; i < count; ++i) all = f.plus(all, f.exponential(f.real(first + i)));
+    return all;
+  };
+  const auto steps = [&](const element& x, const element& y) {
+    const std::int64_t before = f.steps;
+    f.times(x, y);
+    return f.steps - before;
+  };
+  CHECK(steps(sum(0, 16), sum(100, 16)) == 256);
+  CHECK(steps(sum(0, 256), sum(1000, 1)) == 256);
+  CHECK(steps(sum(0, 16), sum(100, 17)) == 0);
+  CHECK(steps(sum(0, 257), sum(1000, 1)) == 0);
+  CHECK(f.times(sum(0, 257), sum(1000, 1)) == f.times(sum(1000, 1), sum(0, 257)));
 }
 
 TEST_CASE("extremes, flags and bits") {

@@ -14,17 +14,17 @@ class arithmetic_algebra : public exponential_algebra {
     if (y.known && y.of == fingerprint{}) return x;
     if (x.known && x.of == fingerprint{}) return y;
     if (is_integer(t) && (x.known || y.known)) note_shift(t, x.known ? y : x, x.known ? x : y);
-    const fingerprint f = field::sum(x.of, y.of);
-    note_sum(f, x, y);
-    if (log != nullptr) log->add(f, {origin::sum, {}, {}, {x, y}});
-    return formula(t, f);
+    element made = formula(t, field::sum(x.of, y.of));
+    note_sum(made, x, y);
+    if (log != nullptr) log->add(made.of, {origin::sum, {}, {}, {x, y}});
+    return made;
   }
   constexpr element opposite(dtype t, const element& x) {
     if (x.known) return is_floating(t) ? real(-real_of(x)) : integer(t, negative(x.number));
-    const fingerprint f = field::opposite(x.of);
-    note_scaled(f, x, field::opposite({1, 1}));
-    if (log != nullptr) log->add(f, {origin::opposite, {}, {}, {x}});
-    return formula(t, f);
+    element made = formula(t, field::opposite(x.of));
+    note_scaled(made, x, field::opposite({1, 1}));
+    if (log != nullptr) log->add(made.of, {origin::opposite, {}, {}, {x}});
+    return made;
   }
   constexpr element difference(dtype t, const element& x, const element& y) {
     return sum(t, x, opposite(t, y));
@@ -34,14 +34,13 @@ class arithmetic_algebra : public exponential_algebra {
     if (x.known && y.known) return product_of_numbers(t, x, y);
     if (x.known && x.of == fingerprint{1, 1}) return y;
     if (y.known && y.of == fingerprint{1, 1}) return x;
-    fingerprint f;
-    if (!has_exponentials(x) || !has_exponentials(y) || !multiply(x, y, f)) {
-      f = field::product(x.of, y.of);
-      has_exponentials(x) ? note_scaled(f, x, y.of) : note_scaled(f, y, x.of);
-    }
-    if (log != nullptr) log->add(f, {origin::product, {}, {}, {x, y}});
-    if (f == fingerprint{1, 1}) return small_number(t, 1);
-    return f == fingerprint{} ? small_number(t, 0) : formula(t, f);
+    element made =
+        x.terms > 0 && y.terms > 0 ? multiplied(t, x, y) : formula(t, field::product(x.of, y.of));
+    if (y.terms == 0) note_scaled(made, x, y.of);
+    if (x.terms == 0) note_scaled(made, y, x.of);
+    if (log != nullptr) log->add(made.of, {origin::product, {}, {}, {x, y}});
+    if (made.of == fingerprint{1, 1}) return small_number(t, 1);
+    return made.of == fingerprint{} ? small_number(t, 0) : made;
   }
   constexpr element quotient(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
@@ -56,10 +55,10 @@ class arithmetic_algebra : public exponential_algebra {
     if (by == 0 || by - by != 0) return function(def<op::divide>.id, t, t, {x, y});
     if (x.known)
       if (const double r = real_of(x) / by; exact_product(r, by, real_of(x))) return real(r);
-    const fingerprint f = field::product(x.of, field::inverse(y.of));
-    note_scaled(f, x, field::inverse(y.of));
-    if (log != nullptr) log->add(f, {origin::function, "divide", {}, {x, y}});
-    return formula(t, f);
+    element made = formula(t, field::product(x.of, field::inverse(y.of)));
+    note_scaled(made, x, field::inverse(y.of));
+    if (log != nullptr) log->add(made.of, {origin::function, "divide", {}, {x, y}});
+    return made;
   }
   /// (Integers only are looked at: with the sign of the dividend.)
   constexpr element remainder(dtype t, const element& x, const element& y) {

@@ -13,92 +13,99 @@ struct exponential_term {
   static constexpr fingerprint power(const fingerprint& of) {
     return of == fingerprint{} ? fingerprint{1, 1} : drawing(def<op::exp>.id).add(of).drawn();
   }
+  constexpr fingerprint worth() const { return field::product(factor, power(of)); }
 };
 
-/// Real numbers that are made of exponentials. Each is known by how it came to be, and is written
-/// as a sum of terms where it is multiplied with another one.
+/// Real numbers that are sums of a few exponentials, each times a factor. How they came to be is
+/// kept; the terms are written down where two of them are multiplied.
+///
+/// Law       what stands for exp(x) is a variable of its own, as any function's result is, and to
+///           put the one of x + y for the product of those of x and y is an equality of real
+///           numbers: so formulas that are equal are equal as real numbers, however much of them is
+///           written as terms
 class exponential_algebra : public integer_algebra {
  public:
   /// exp(x).
   constexpr element exponential(const element& x) {
     if (x.known && x == real(-__builtin_inf())) return real(0);
     if (x.of == fingerprint{}) return real(1);
-    const fingerprint f = exponential_term::power(x.of);
-    any_ = true;
-    exponentials_.add(f, {composition::terms, {}, {}, {{{1, 1}, x.of}}});
-    if (log != nullptr) log->add(f, {origin::function, "exp", {}, {x}});
-    return formula(dtype::f64, f);
+    element made = formula(dtype::f64, exponential_term::power(x.of));
+    note(made, 1, {composition::power, x.of, {}});
+    if (log != nullptr) log->add(made.of, {origin::function, "exp", {}, {x}});
+    return made;
   }
 
  protected:
-  constexpr bool has_exponentials(const element& x) const {
-    return any_ && !x.known && exponentials_.find(x.of) != nullptr;
+  constexpr void note_sum(element& sum, const element& x, const element& y) {
+    if (x.terms + y.terms == 0) return;
+    const auto of = [](const element& each) { return each.terms == 0 ? 1 : each.terms; };
+    note(sum, of(x) + of(y), {composition::sum, x.of, y.of});
   }
-  constexpr void note_sum(const fingerprint& sum, const element& x, const element& y) {
-    if (has_exponentials(x) || has_exponentials(y))
-      exponentials_.add(sum, {composition::sum, x.of, y.of, {}});
+  /// x times what has none.
+  constexpr void note_scaled(element& product, const element& x, const fingerprint& by) {
+    if (x.terms > 0) note(product, x.terms, {composition::scaled, x.of, by});
   }
-  constexpr void note_scaled(const fingerprint& product, const element& x, const fingerprint& by) {
-    if (has_exponentials(x)) exponentials_.add(product, {composition::scaled, x.of, by, {}});
-  }
-  /// x y, where both have exponentials, if they are no large sums.
-  constexpr bool multiply(const element& x, const element& y, fingerprint& product) {
-    vec<exponential_term> first, second;
-    if (!terms_of(x, first) || !terms_of(y, second)) return false;
-    if (first.size() * second.size() > most_terms) return false;
+  /// x y, where both have exponentials; a product of large sums is one formula.
+  constexpr element multiplied(dtype t, const element& x, const element& y) {
     vec<exponential_term> all;
-    product = {};
-    for (const auto& a : first)
-      for (const auto& b : second) {
-        const exponential_term t{field::product(a.factor, b.factor), field::sum(a.of, b.of)};
-        product = field::sum(product, field::product(t.factor, exponential_term::power(t.of)));
-        all.push_back(t);
-      }
-    exponentials_.add(product, {composition::terms, {}, {}, all});
-    return true;
+    int left = most_looked_at;
+    if (x.terms * y.terms <= most_terms) add_products(x.of, y.of, {1, 1}, all, left);
+    steps += static_cast<std::int64_t>(all.size());
+    if (all.empty() || left <= 0) return formula(t, field::product(x.of, y.of));
+    fingerprint sum;
+    for (const auto& each : all) sum = field::sum(sum, each.worth());
+    element made = formula(t, sum);
+    note(made, x.terms * y.terms, {composition::product, x.of, y.of});
+    return made;
   }
   /// 1 / x, for a single exponential.
   constexpr bool invert(const element& x, element& inverse) {
-    const made* found = x.known ? nullptr : exponentials_.find(x.of);
-    if (found == nullptr || found->how != composition::terms || found->terms.size() != 1 ||
-        !(found->terms[0].factor == fingerprint{1, 1}))
-      return false;
-    inverse = exponential(formula(dtype::f64, field::opposite(found->terms[0].of)));
+    vec<exponential_term> term;
+    int left = x.terms == 1 ? most_looked_at : 0;
+    add_terms(x.of, {1, 1}, term, left);
+    if (left <= 0 || term.size() != 1 || !(term[0].factor == fingerprint{1, 1})) return false;
+    inverse = exponential(formula(dtype::f64, field::opposite(term[0].of)));
     return true;
   }
 
  private:
-  static constexpr std::size_t most_terms = 1024;
-  enum class composition : std::uint8_t { terms, sum, scaled };
-  /// The terms, x + y, or x times y, which has none.
-  struct made {
-    composition how = composition::terms;
+  static constexpr int most_terms = 256, most_looked_at = 4 * most_terms;
+  /// exp(x), x + y, x times y, which has no exponentials, or x y, where both have some.
+  struct composition {
+    enum kind : std::uint8_t { power, sum, scaled, product };
+    kind how = power;
     fingerprint x, y;
-    vec<exponential_term> terms;
   };
-  facts<made> exponentials_;
-  bool any_ = false;
+  facts<composition> compositions_;
 
-  constexpr bool terms_of(const element& x, vec<exponential_term>& terms) {
-    int left = static_cast<int>(most_terms);
-    add_terms(x.of, {1, 1}, terms, left);
-    steps += static_cast<std::int64_t>(terms.size());
-    return left > 0;
+  constexpr void note(element& made, int terms, const composition& how) {
+    if (terms > most_terms) return;
+    made.terms = static_cast<std::int16_t>(terms);
+    compositions_.add(made.of, how);
   }
+  /// `left`: how many formulas may still be looked at. (A formula may be made of itself: `x` of
+  /// `x + (e - e)`.)
   constexpr void add_terms(const fingerprint& x, const fingerprint& factor,
                            vec<exponential_term>& terms, int& left) const {
     if (--left <= 0) return;
-    const made* m = exponentials_.find(x);
+    const composition* m = compositions_.find(x);
     if (m == nullptr) return terms.push_back({field::product(factor, x), {}});
+    if (m->how == composition::power) return terms.push_back({factor, m->x});
+    if (m->how == composition::product) return add_products(m->x, m->y, factor, terms, left);
     if (m->how == composition::scaled)
       return add_terms(m->x, field::product(factor, m->y), terms, left);
-    if (m->how == composition::sum) {
-      add_terms(m->x, factor, terms, left);
-      return add_terms(m->y, factor, terms, left);
-    }
-    for (const auto& each : m->terms)
-      terms.push_back({field::product(factor, each.factor), each.of});
-    left -= static_cast<int>(m->terms.size());
+    add_terms(m->x, factor, terms, left);
+    add_terms(m->y, factor, terms, left);
+  }
+  constexpr void add_products(const fingerprint& x, const fingerprint& y, const fingerprint& factor,
+                              vec<exponential_term>& terms, int& left) const {
+    vec<exponential_term> first, second;
+    add_terms(x, factor, first, left);
+    add_terms(y, {1, 1}, second, left);
+    for (const auto& a : first)
+      for (const auto& b : second)
+        if (--left > 0)
+          terms.push_back({field::product(a.factor, b.factor), field::sum(a.of, b.of)});
   }
 };
 
