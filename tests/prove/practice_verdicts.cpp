@@ -1,8 +1,6 @@
 // Mistakes of practice: `prove` accepts what is right, and says where what is wrong goes wrong.
 #include "practice.hpp"
 
-#include <set>
-
 #include <doctest/doctest.h>
 
 #include <partita/prove/prove.hpp>
@@ -12,8 +10,6 @@ using namespace practice;
 
 namespace {
 
-/// Right programs that are not proved yet, for want of an equality of source programs.
-const std::set<std::string_view> not_yet = {"a weighted mean"};
 /// The value with this name in the text that the local program was read from: ops stand in the
 /// order of their lines.
 pt::value_id value_named(std::string_view name, const pt::program& p, std::string_view text) {
@@ -46,18 +42,15 @@ TEST_CASE("practice: right programs are proved") {
   for (const practice_case& c : all_cases()) {
     const written w = read(c, c.local);
     const pt::verdict v = pt::prove(w, {.most_elements = 0});
-    if (c.equal == equality::as_real_functions)
-      CHECK_MESSAGE(!v.proved, c.name);
-    else
-      CHECK_MESSAGE(v.proved == !not_yet.contains(c.name), std::string(c.name), "\n  ",
-                    data::str(v.error.message));
+    CHECK_MESSAGE(v.proved == (c.equal != equality::as_real_functions), std::string(c.name), "\n  ",
+                  data::str(v.error.message));
   }
 }
 
 TEST_CASE("practice: what is equal as functions of real numbers is proved by elements") {
   int by_elements = 0;
   for (const practice_case& c : all_cases()) {
-    if (c.equal != equality::as_real_functions && !not_yet.contains(c.name)) continue;
+    if (c.equal != equality::as_real_functions) continue;
     const pt::verdict v = pt::prove(read(c, c.local));
     CHECK_MESSAGE(v.by_elements, c.name);
     by_elements += v.by_elements;
@@ -75,8 +68,7 @@ TEST_CASE("practice: wrong programs are refused where they go wrong") {
       CAPTURE(std::string(c.name));
       CAPTURE(std::string(m.name));
       CHECK_MESSAGE(!v.proved, "wrong, and proved");
-      const bool never = c.equal == equality::as_real_functions;
-      if (v.proved || never || not_yet.contains(c.name)) continue;
+      if (v.proved || c.equal == equality::as_real_functions) continue;
       CHECK_MESSAGE(names_place(message, m, w, text), message, "\n  expected at ", m.stops_at[0]);
     }
 }
