@@ -71,6 +71,8 @@ class choice_algebra {
   /// A flag of which nothing is known.
   constexpr element flag(const fingerprint& of) {
     const decider by{of, true};
+    if (choices_of(dtype::boolean).find(of) != nullptr) return formula(dtype::boolean, of);
+    steps += 4;  // (as much memory as four of other formulas)
     choice c{by, {1}, {integer(dtype::boolean, 0), integer(dtype::boolean, 1)}, by.bit()};
     choices_of(dtype::boolean).add(of, static_cast<choice&&>(c));
     return formula(dtype::boolean, of);
