@@ -1,30 +1,18 @@
 // Single rules of the checker that no model needs.
 #include <doctest/doctest.h>
 
+#include "does.hpp"
+
 #include <partita/partita.hpp>
 #include <partita/prove/prove.hpp>
-#include <partita/run/refute.hpp>
 
 #include "../data.hpp"
 
 namespace pt = partita;
+using proof_test::by_claims;
+using proof_test::does;
 
 namespace {
-
-/// Is it proved by claims? (What is proved element by element is not refuted.)
-bool by_claims(const pt::program& source, const pt::device_program& d) {
-  const bool is = pt::prove(source, d, {.most_elements = 0}).proved;
-  if (is || !pt::prove(source, d).proved) return is;
-  pt::device_program run = d;
-  run.input_types.clear();
-  run.output_types.clear();
-  for (int i = 0; i < source.input_count(); ++i) run.input_types.push_back(source.input_type(i));
-  for (int i = 0; i < source.output_count(); ++i) run.output_types.push_back(source.output_type(i));
-  const pt::refutation wrong = pt::refute(source, run, {.seeds = 10});
-  CHECK_MESSAGE(!wrong.refuted, data::str(pt::print(d)));
-  CHECK_MESSAGE(!wrong.error, data::str(wrong.error.message));
-  return false;
-}
 
 /// Is what follows the local sum of a column right, where the source divides the whole sum by 3?
 bool scaled_before_reduction(const std::string& element) {
@@ -48,25 +36,6 @@ bool scaled_before_reduction(const std::string& element) {
   d.inputs[0].push_back(0, 0);
   d.outputs.push_back({});
   return by_claims(source, d);
-}
-
-/// Does a program of one device do what the source does? `first`: an axis along which the first
-/// dimension of the first input is cut.
-bool does(const std::string& source, const std::string& local, const std::string& mesh = "\"B\":1",
-          const std::string& first = "") {
-  const auto func = [](const std::string& s, const std::string& attributes) {
-    const auto end = s.find(')') + 1;
-    return "func @main" + s.substr(0, end) + attributes + " {\n" + s.substr(end) + "}\n";
-  };
-  const pt::program p = pt::parse(func(source, ""));
-  pt::device_program d;
-  d.local = pt::parse(func(local, " attributes {mesh = {" + mesh + "}}"), d.mesh);
-  REQUIRE_MESSAGE(!p.error, data::str(p.error.message));
-  REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
-  for (int i = 0; i < p.input_count(); ++i) d.inputs.push_back({});
-  for (int i = 0; i < p.output_count(); ++i) d.outputs.push_back({});
-  if (!first.empty()) d.inputs[0].push_back(0, d.mesh.find(first));
-  return by_claims(p, d);
 }
 
 }  // namespace

@@ -156,7 +156,8 @@ struct workspace {
   }
   constexpr void add(claim_list& to, value_id v, claim c) {
     const term* made = &all.terms[c.term];
-    if (made->base >= 0 && (c.scale != 1 || !shows_scalar(c))) {
+    const bool linear = !c.sums.any() || c.sums.combine == combiner::add;
+    if (made->base >= 0 && linear && (c.scale != 1 || !shows_scalar(c))) {
       c.scale *= made->factor;
       c.term = made->base;
       made = &all.terms[c.term];
@@ -170,7 +171,7 @@ struct workspace {
       made = &all.terms[c.term];
     }
     if (const operand_term& of = made->alias; of.term >= 0 && all.terms[of.term].base >= 0 &&
-                                              (c.scale != 1 || !shows_scalar(c)) &&
+                                              linear && (c.scale != 1 || !shows_scalar(c)) &&
                                               !shows_scalar({of.term, of.view, {}}))
       unscale_shape(c);
     if (c.scale != 1 && all.terms[c.term].number) {

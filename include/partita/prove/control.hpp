@@ -349,13 +349,13 @@ class loop_lifting {
     const wire_end* const e = end_of(*each.w, wire_end::output);
     if (e == nullptr) return true;
     const claim& whole = source.outputs[e->region][e->index];
-    const shape& s = source.p->region(source.op, e->region).output_type(e->index).shape;
+    const shape& s = inner_shape(source, *e);
     const int first = inside[e->region].first[p_.region(o_, e->region).outputs[e->index].value];
     for (int c = first; c >= 0 && each.at.known; c = w_.claims[c].next)
-      if (fits(find_place(whole, s, w_.claims[c], 0), each.at, s.rank)) return true;
+      if (fits(find_place(whole, s, w_.claims[c], 0), each.at, s)) return true;
     for (int c = first; c >= 0; c = w_.claims[c].next) {
       place here = find_place(whole, s, w_.claims[c], 0);
-      if (!starts_as(source, *each.w, here, s.rank)) continue;
+      if (!starts_as(source, *each.w, here, s)) continue;
       each.at = here;
       return changed = true;
     }
@@ -390,7 +390,7 @@ class loop_lifting {
           want.sums = w_.claims[c].sums;
           if (linear != 0) want.scale = w_.claims[c].scale;
           if ((want.sums.any() ? want.sums.combine != combine : want.scale == 1) ||
-              !starts_as(source, *each.w, want, region.output_type(e.index).shape.rank))
+              !starts_as(source, *each.w, want, inner_shape(source, e)))
             continue;
           each.at = want;
           return true;
@@ -399,15 +399,33 @@ class loop_lifting {
     }
     return false;
   }
-  /// Equal, but for what is the same everywhere.
-  static constexpr bool fits(const place& here, const place& want, int rank) {
+  static constexpr const shape& inner_shape(const source_loop& source, const wire_end& output) {
+    return source.p->region(source.op, output.region).output_type(output.index).shape;
+  }
+  /// Equal, but for what is the same everywhere, and nothing is wanted that is not known of what
+  /// stands behind the ends.
+  static constexpr bool fits(const place& here, const place& want, const shape& s) {
     if (!here.known || here.sums != want.sums || here.scale != want.scale) return false;
-    for (int d = 0; d < rank; ++d)
-      if (!here.pieces[d].free && !here.pieces[d].same_positions(want.pieces[d])) return false;
+    for (int d = 0; d < s.rank; ++d)
+      if (!lies_as(here.pieces[d], want.pieces[d], s.extents[d]) ||
+          !tells_beyond(here.pieces[d], want.pieces[d], s.extents[d]))
+        return false;
     return true;
   }
-  /// May what enters be seen at this place? Where any would do, it is where that is.
-  constexpr bool starts_as(const source_loop& source, const wire& w, place& want, int rank) const {
+  static constexpr bool lies_as(const piece& here, const piece& want, std::int64_t extent) {
+    if (here.free) return true;
+    return here.same_positions(want) &&
+           (here.lies_inside(extent) ||
+            outside::unfilled(here.beyond) == outside::unfilled(want.beyond));
+  }
+  static constexpr bool tells_beyond(const piece& here, const piece& want, std::int64_t extent) {
+    return want.lies_inside(extent) || outside::filling(want.beyond) == outside::unknown ||
+           (!here.free && here.beyond == want.beyond);
+  }
+  /// May what enters be seen at this place? Where any would do, it is where that is; and nothing is
+  /// said of what stands behind ends where that has something else.
+  constexpr bool starts_as(const source_loop& source, const wire& w, place& want,
+                           const shape& s) const {
     const wire_end* const e = end_of(w, wire_end::operand);
     if (!want.known) return false;
     const view& own = w_.all.views[inner(source, w).view];
@@ -416,10 +434,13 @@ class loop_lifting {
       if (want.sums.any() && !have.sums.any() && w_.is_identity(w_.claims[c], want.sums.combine))
         have.sums = want.sums;
       if (w_.is_identity(w_.claims[c], combiner::add)) have.scale = want.scale;
-      for (int d = 0; d < rank; ++d)
+      for (int d = 0; d < s.rank; ++d) {
         if (at.pieces[d].free) at.pieces[d] = have.pieces[d];
-      bool good = fits(have, at, rank);
-      for (int d = 0; d < rank; ++d) good = good && (!at.pieces[d].free || own.repeats(d));
+        if (!tells_beyond(have.pieces[d], at.pieces[d], s.extents[d]))
+          at.pieces[d].beyond = outside::unfilled(at.pieces[d].beyond);
+      }
+      bool good = fits(have, at, s);
+      for (int d = 0; d < s.rank; ++d) good = good && (!at.pieces[d].free || own.repeats(d));
       if (!good) continue;
       want = at;
       return true;

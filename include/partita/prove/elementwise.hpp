@@ -10,13 +10,14 @@
 namespace partita::prove_detail {
 
 /// Are these tensors in another shape, all in the same? Then they become these tensors; gives how
-/// the shape is seen, or -1.
+/// the shape is seen, or -1. (Not where it is padded: the op makes something else of that.)
 constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands) {
   int seen = -1;
   for (const auto& each : operands) {
     if (each.view != operand_term::by_element) continue;
     const operand_term& alias = w.all.terms[each.term].alias;
-    if (alias.term < 0 || (seen >= 0 && alias.view != seen)) return -1;
+    if (alias.term < 0 || (seen >= 0 && alias.view != seen) || !w.all.views.is_unfilled(alias.view))
+      return -1;
     seen = alias.view;
   }
   for (auto& each : operands)

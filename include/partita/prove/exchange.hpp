@@ -42,9 +42,7 @@ class exchange {
 
   /// What was pending is not any more. The greatest of equal ones is that one; their sum is not.
   constexpr bool reduce(view& v, pending& sums) const {
-    const bool again = what_.combine == combiner::max || what_.combine == combiner::min ||
-                       what_.combine == combiner::logical_and ||
-                       what_.combine == combiner::logical_or;
+    const bool again = is_idempotent(what_.combine);
     for (const auto& e : what_.axes) {
       if (mesh_.size(e.axis) == 1) continue;
       if (v.depends_on(e.axis)) return false;
@@ -259,7 +257,10 @@ class exchange {
       if (map.form == device_map::mirrored) v.start[d] += step * (members - 1);
       if (map.form == device_map::ring && !turn(v, d, step, members)) return false;
     }
-    if (map.form == device_map::shifted) return shift(v, dim, step, members, identity);
+    // (What is to be summed over devices is summed where nothing was sent, too.)
+    const bool stays = !sums.any() || is_idempotent(sums.combine) || sums.combine == what_.combine;
+    if (map.form == device_map::shifted)
+      return shift(v, dim, step, members, stays ? identity : int{outside::unknown});
     for (int i = 0; i < v.count && map.form == device_map::mirrored; ++i)
       for (const auto& e : what_.axes)
         if (v.digits[i].owner == on_axis(e.axis)) v.digits[i].stride = -v.digits[i].stride;

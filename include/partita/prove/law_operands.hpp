@@ -165,7 +165,9 @@ class law_operands {
     if (of.free) return true;
     return part_of(of, weight(f, end), at(f).size, is_major(f, end), to);
   }
-  /// Of a piece, the positions in steps of `unit`, so many of them.
+  /// Of a piece, the positions in steps of `unit`, so many of them: if elements that differ in them
+  /// alone stand as far apart as in the whole, what is more major before them, what is minor
+  /// behind.
   static constexpr bool part_of(const piece& of, std::int64_t unit, std::int64_t size, bool major,
                                 piece& to) {
     to = of;
@@ -173,21 +175,30 @@ class law_operands {
     to.start = of.start / unit;
     if (!major) to.start %= size;
     if (of.start < 0) return false;
-    bool below = false;  // elements of a step stand together
+    enum { above, inside, below } part = above;  // where the elements at hand stand
+    const auto goes_on = [&](auto next) {
+      const bool descends = part <= next;
+      part = next;
+      return descends;
+    };
     for (int i = 0; i < of.count; ++i) {
       digit d = of.digits[i];
-      if (d.stride <= 0 || (below && d.owner >= 0 && d.stride >= unit)) return false;
-      below = below || (d.owner >= 0 && d.stride < unit);
+      const bool here = d.owner >= 0;
+      if (d.stride <= 0) return false;
+      const std::int64_t end = d.stride * d.extent;
+      if (here && !major && end > unit * size && !goes_on(above)) return false;
+      if (!major && d.stride >= unit * size) continue;
+      if (here && end > unit && !goes_on(inside)) return false;
+      if (here && d.stride < unit && !goes_on(below)) return false;
       if (d.stride < unit) {  // its minor part belongs to another factor
-        if (d.stride * d.extent <= unit) continue;
-        if (d.owner < 0 || unit % d.stride != 0 || d.extent % (unit / d.stride) != 0) return false;
+        if (end <= unit) continue;
+        if (!here || unit % d.stride != 0 || d.extent % (unit / d.stride) != 0) return false;
         d.extent /= unit / d.stride;
         d.stride = unit;
       }
       if (d.stride % unit != 0) return false;
-      if (!major && d.stride >= unit * size) continue;
-      if (!major && d.stride * d.extent > unit * size) {
-        if (d.owner < 0 || (unit * size) % d.stride != 0) return false;
+      if (!major && end > unit * size) {
+        if (!here || (unit * size) % d.stride != 0) return false;
         const std::int64_t kept = unit * size / d.stride;
         if (d.extent % kept != 0) return false;
         d.extent = kept;

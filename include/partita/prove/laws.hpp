@@ -358,6 +358,8 @@ class op_law : public window_law {
           mine = piece();
           mine.add(0, at(f).size, 1);
         }
+        if (!is_major(f, -1 - r) && !mine.lies_inside(at(f).size))
+          return no("a part of dimension ", d, " of the result goes over to the next one");
         v.start[d] += mine.start * unit;
         if (outside::turns(mine.beyond) && goes_around_alone(f, r))
           v.beyond[d] = outside::unfilled(mine.beyond);

@@ -475,11 +475,13 @@ constexpr bool writes_nothing(workspace& w, const program& p, op_id o, claim_lis
     w.add(to, n.result, claim(w.claims[c]));
   return true;
 }
-/// A select of two equal values is that value, whatever the flags are.
+/// A select of two equal values is that value, whatever the flags are. (Not of what is to be
+/// reduced over devices: there, each has another part.)
 constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list& to) {
   for (int i = to.first[p.operand(o, 1)]; i >= 0; i = w.claims[i].next)
     for (int k = to.first[p.operand(o, 2)]; k >= 0; k = w.claims[k].next)
-      if (w.claims[i].view != open_view && w.claims[i] == w.claims[k])
+      if (w.claims[i].view != open_view && w.claims[i] == w.claims[k] &&
+          (w.claims[i].sums.axes & ~(1u << bound_axis)) == 0)
         w.add(to, p.op(o).result, claim(w.claims[i]));
   return to.first[p.op(o).result] >= 0;
 }

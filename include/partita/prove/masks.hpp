@@ -171,7 +171,7 @@ constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
   if (x.sums.any() && !w.is_identity(w.chosen[2], combiner::add)) return false;
   const view flags = w.all.views[flag.view];
   view v = w.all.views[x.view];
-  if (flags.dims != 1 || flags.rank != v.rank) return false;
+  if (flags.dims != 1 || flags.rank != v.rank || depends_on_some(flags, x.sums)) return false;
   const int fill = w.all.beyond(scalar), term = x.term;
   const pending sums = x.sums;
   bool exact = false;
@@ -180,7 +180,7 @@ constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!exact && !w.defining) done = mask_reshaped(w, p, o, flags, low, high, fill, to) || done;
   for (int dim = 0; dim < w.all.views[x.view].dims && !good && !w.defining; ++dim) {
     view seen = w.all.views[x.view];
-    if (depends_on_some(flags, sums) || !see_as_flags(w, term, flags, dim, seen) ||
+    if (!see_as_flags(w, term, flags, dim, seen) ||
         !mask(seen, w.all.terms[term].shape, flags, low, high, fill, exact))
       continue;
     w.add(to, p.op(o).result, term, seen, sums);

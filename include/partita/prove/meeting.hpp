@@ -72,6 +72,26 @@ constexpr bool take(workspace& w, const site& at, const question& asked, const a
   return known.good;
 }
 
+/// Does the source's op t see all of each dimension that pieces are moved along, as it is?
+constexpr bool sees_moved_whole(const workspace& w, int t, span<const int> moved) {
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    if (moved[i] < 0) continue;
+    const moved_piece& is = w.all.moved[moved[i]];
+    const view& whole = w.all.views[w.all.terms.operand(w.all.terms[t], static_cast<int>(i)).view];
+    for (const auto& m : is.moves) {
+      bool plain = false;
+      for (int d = 0; d < whole.rank; ++d) {
+        int first = 0;
+        if (!is_all_of_one(whole, d, w.all.terms[is.of].shape)) continue;
+        whole.find(d, first);
+        plain = plain || (whole.digits[first].dim == m.dim && whole.digits[first].stride == 1);
+      }
+      if (!plain || whole.start[m.dim] != 0) return false;
+    }
+  }
+  return true;
+}
+
 /// Finds what the op makes among the terms of the source. `moved`: see op_law.
 constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
                     span<const int> moved = {}) {
@@ -82,7 +102,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
     w.explain(0, concat("the source has no such op of these operands"));
   for (; t >= 0 && w.step(); t = w.all.terms[t].next) {
     if (w.all.terms[t].element != type.element ||
-        w.all.terms[t].at.result_count() != at.result_count())
+        w.all.terms[t].at.result_count() != at.result_count() || !sees_moved_whole(w, t, moved))
       continue;
     pending sums, input;
     if (!starts_once(w, at, input) && !joint_sums(w, *at.p, at.op, sums)) {

@@ -147,8 +147,9 @@ constexpr void move_reshaped(workspace& w, const claim& known, const shape& loca
       pending sums = known.sums;
       const meanings::reshaping whole = w.all.reshapings[i];
       if ((exact >= 0 && i != exact) || (t != known.term && whole.term == known.term)) continue;
-      if (see_reshaped(w, known, i, local, v) && move(v, sums, whole))
-        w.add(to, result, w.all.reshaped(t, i), v, sums, known.scale);
+      if (!see_reshaped(w, known, i, local, v)) continue;
+      v.normalize(whole.to);  // an axis that is seen along two dimensions has its digits together
+      if (move(v, sums, whole)) w.add(to, result, w.all.reshaped(t, i), v, sums, known.scale);
     }
 }
 /// A claim as one on the same tensor as another, if the source reshapes the one to the other.
@@ -411,15 +412,17 @@ constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_li
   std::int64_t low = 0, high = 0;
   int inner = -1;
   for (int i = 0; i < static_cast<int>(w.chosen.size()); ++i) {
-    const operand_term scalar = w.all.scalar(w.chosen[i].seen());
+    const claim& each = w.chosen[i];
+    const operand_term scalar = w.all.scalar(each.seen());
     std::int64_t bits = 0;
-    const bool number = scalar.view >= 0 && w.all.is_number(scalar, bits);
+    const bool number =
+        scalar.view >= 0 && !each.sums.any() && each.scale == 1 && w.all.is_number(scalar, bits);
     if (!number && inner >= 0) return false;
     if (!number) {
       inner = i;
       continue;
     }
-    if (fill.term >= 0 && (fill != scalar || w.chosen[i].scale != 1)) return false;
+    if (fill.term >= 0 && fill != scalar) return false;
     fill = scalar;
     (inner < 0 ? low : high) += p.type(p.operand(o, i)).shape.extents[d];
   }

@@ -9,6 +9,12 @@
 
 namespace partita::prove_detail {
 
+/// Is the greatest of the same values that value? (So the least, whether all or some hold.)
+constexpr bool is_idempotent(combiner c) {
+  return c == combiner::max || c == combiner::min || c == combiner::logical_and ||
+         c == combiner::logical_or;
+}
+
 /// Coordinates that values are reduced over before they are what they should be: of axes of the
 /// mesh, and of loops. Of `bound_axis`, they are reduced over it already.
 struct pending {

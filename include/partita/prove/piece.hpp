@@ -143,7 +143,7 @@ class relative_view {
     for (int dim = 0; dim < whole_.dims; ++dim)
       if (!same_beyond(dim) || !stays_in_part(dim) || !add_start(dim, pieces)) return false;
     for (int d = 0; d < operand_.rank; ++d)
-      if (!pieces[d].good()) return false;
+      if (!pieces[d].good() || !stays_in_parts(pieces[d], d)) return false;
     return true;
   }
   /// The other way round: does the value hold these pieces, whose digits tell their owners?
@@ -250,6 +250,41 @@ class relative_view {
       if (whole_.digits[i].dim == dim && is_major(i) &&
           whole_.digits[i - 1].owner == whole_.digits[i].owner)
         return false;
+    return true;
+  }
+  /// Is digit i of the operand's view a minor one of its dimension?
+  constexpr bool is_minor(int i) const {
+    return i > 0 && whole_.digits[i - 1].owner == whole_.digits[i].owner;
+  }
+  /// Of a minor digit that alone sees a dimension of the tensor: does it see what the value does?
+  constexpr bool sees_all_of(int dim, const digit& only) const {
+    std::int64_t least = 0, greatest = 0;
+    part_.range(dim, least, greatest);
+    const std::int64_t first = whole_.start[dim], last = first + (only.extent - 1) * only.stride;
+    return least >= (first < last ? first : last) && greatest <= (first < last ? last : first);
+  }
+  /// Where a dimension of the operand is made of several digits, positions in a minor one do not go
+  /// over to the next step of a major one.
+  constexpr bool stays_in_parts(const piece& mine, int d) const {
+    if (mine.free) return true;
+    int begin = 0;
+    for (int k = whole_.find(d, begin); --k > begin;) {
+      const std::int64_t unit = weight(k), room = unit * whole_.digits[k].extent;
+      const std::int64_t start = (mine.start % room + room) % room;
+      std::int64_t least = start - start % unit, greatest = least;
+      for (int i = 0; i < mine.count; ++i) {
+        const digit& each = mine.digits[i];
+        const std::int64_t step = magnitude(each.stride);
+        if (step < unit || step >= room) continue;
+        std::int64_t reach = (each.extent - 1) * each.stride;
+        if (step * each.extent > room) {  // of several minor parts, all
+          if (room % step != 0 || each.extent % (room / step) != 0) return false;
+          reach = each.stride < 0 ? step - room : room - step;
+        }
+        (reach < 0 ? least : greatest) += reach;
+      }
+      if (least < 0 || greatest >= room) return false;
+    }
     return true;
   }
   static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
@@ -442,9 +477,10 @@ class relative_view {
       for (int other = 0; other < dim; ++other)
         if (part_.start[other] != whole_.start[other] || part_.sees_along(other))
           first = first && only_position(other) != d;
+      if (!first) return false;  // it may lie outside along the one, or along the other
       to.free = to.free && rest == 0;
       to.start += rest;
-      to.beyond = first ? beyond(dim, to, 1, whole_.start[dim], 1) : outside::unknown;
+      to.beyond = beyond(dim, to, 1, whole_.start[dim], 1);
       return true;
     }
     if (digits == 1) {
@@ -452,7 +488,7 @@ class relative_view {
       if (rest % only.stride != 0) return false;
       piece& to = pieces[only.owner];
       to.start += rest / only.stride * weight(last);
-      if (last > 0 && whole_.digits[last - 1].owner == only.owner) return true;  // a minor part
+      if (is_minor(last)) return sees_all_of(dim, only);
       to.beyond = weight(last) == 1  ? beyond(dim, to, operand_.extents[only.owner],
                                               whole_.start[dim], only.stride)
                   : holds_rows(last) ? part_.beyond[dim]
@@ -468,6 +504,7 @@ class relative_view {
       }
       if (k < 0) return false;
       const std::int64_t steps = rest / whole_.digits[k].stride;
+      if (is_minor(k) && steps >= whole_.digits[k].extent) return false;
       pieces[whole_.digits[k].owner].start += steps * weight(k);
       rest -= steps * whole_.digits[k].stride;
     }

@@ -109,11 +109,6 @@ constexpr bool reduces_nothing(workspace& w, const program& p, op_id o, claim_li
   return true;
 }
 
-/// Is the greatest of the same values that value? (So the least, whether all or some hold.)
-constexpr bool is_idempotent(combiner c) {
-  return c == combiner::max || c == combiner::min || c == combiner::logical_and ||
-         c == combiner::logical_or;
-}
 constexpr bool reduces_dimension(span<const std::int64_t> attrs, int d) {
   for (std::size_t i = 1; i < attrs.size(); ++i)
     if (attrs[i] == d) return true;

@@ -532,7 +532,7 @@ struct meanings {
       return terms.number(std::bit_cast<std::int64_t>(by * std::bit_cast<double>(of.bits)),
                           of.element);
     if (of.base >= 0) return scaled(of.base, by * of.factor);
-    if (of.alias.term >= 0) {
+    if (of.alias.term >= 0 && views.is_unfilled(of.alias.view)) {
       const int whole = scaled(of.alias.term, by);
       return reshaped(whole, reshaping_of(whole, of.alias.view, of.shape));
     }

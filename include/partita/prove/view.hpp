@@ -183,12 +183,14 @@ struct view {
   /// said of those is true no more if it is something else. Gives whether that was so.
   constexpr bool fill_beyond(int dim, std::int64_t fill, const shape& tensor) {
     bool only = true;
-    for (int d = 0; d < dims; ++d)
-      if (d != dim && beyond[d] >= outside::first_value && beyond[d] != fill &&
-          reaches_beyond(d, tensor.extents[d])) {
-        beyond[d] = outside::unknown;
-        only = false;
-      }
+    for (int d = 0; d < dims; ++d) {
+      const std::int64_t mine = outside::filling(beyond[d]);
+      if (d == dim || mine == outside::unknown || mine == fill ||
+          !reaches_beyond(d, tensor.extents[d]))
+        continue;
+      beyond[d] = outside::unfilled(beyond[d]);
+      only = false;
+    }
     beyond[dim] = fill;
     return only;
   }

@@ -254,8 +254,11 @@ class window_law : public law_operands {
   constexpr const moved_piece::move* is_moved(int k, int d) const {
     if (moved.size() == 0 || moved[k] < 0) return nullptr;
     const moved_piece& is = all_.moved[moved[k]];
-    const int i = is.along(d);
-    return i < 0 ? nullptr : is.moves.data() + i;
+    const view& whole = all_.views[whole_view(k)];
+    int begin = 0;
+    for (const int end = whole.find(d, begin); begin < end; ++begin)
+      if (const int i = is.along(whole.digits[begin].dim); i >= 0) return is.moves.data() + i;
+    return nullptr;
   }
   static constexpr device_row row_of(const coordinates& along) {
     device_row row;
