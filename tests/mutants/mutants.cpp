@@ -3,6 +3,8 @@
 //
 // PARTITA_MUTANTS=n makes n of them, of programs of at most 120 ops on 16 devices; of all with
 // PARTITA_MUTANTS_OF=all; from random program m on with PARTITA_MUTANTS_FIRST=m.
+// PARTITA_MUTANTS_STEPS=n tries them element by element up to n steps (3 million: those of the
+// small UNet, which take seconds each with prove's own 25 million, are what would take longest).
 // PARTITA_MUTANT_SUBJECT=s makes those of random program s only, and prints them.
 // PARTITA_PROVED_CASES=n proves what n random cases are partitioned to, from number m on with
 // PARTITA_PROVED_FIRST=m, and says of which it does not.
@@ -71,8 +73,9 @@ std::string layouts(const pt::device_program& d) {
 }
 
 pt::verdict proved(const subject& s, const pt::device_program& d) {
+  static const long steps = random_test::number_from("PARTITA_MUTANTS_STEPS", 3'000'000);
   try {
-    return pt::prove(s.source, d);
+    return pt::prove(s.source, d, {.most_elements = steps});
   } catch (const std::exception& e) {
     FAIL_CHECK(s.name, ": prove throws: ", std::string(e.what()), "\n", str(pt::print(d)));
     return {};

@@ -1,11 +1,67 @@
 // Rules that once said more than is true, each with a program that they would prove.
+//
+// Those in files (overclaimed/): a source, a local program, and the layouts of inputs and outputs,
+// `-` where all devices have all. What is almost it and right is named so, and proved.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "does.hpp"
 
 using proof_test::does;
+
+namespace {
+
+namespace pt = partita;
+
+struct held_against {
+  pt::program source;
+  pt::device_program device;
+};
+held_against read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line, part[2];
+  for (int k = 0; k < 2 && std::getline(file, line);)
+    line == "---" ? static_cast<void>(++k) : static_cast<void>(part[k] += line + "\n");
+  held_against h{pt::parse(part[0]), {}};
+  pt::device_program& d = h.device;
+  d.local = pt::parse(part[1], d.mesh);
+  REQUIRE_MESSAGE(!h.source.error, data::str(h.source.error.message));
+  REQUIRE_MESSAGE(!d.local.error, data::str(d.local.error.message));
+  pt::failure wrong;
+  const auto next = [&](const pt::tensor_type& type, auto& layouts, auto& types) {
+    if (!std::getline(file, line)) line = "-";
+    layouts.push_back(line == "-" ? pt::layout{}
+                                  : pt::parse_layout(line, d.mesh, type.shape, wrong));
+    types.push_back(type);
+  };
+  for (int i = 0; i < h.source.input_count(); ++i)
+    next(h.source.input_type(i), d.inputs, d.input_types);
+  for (int i = 0; i < h.source.output_count(); ++i)
+    next(h.source.output_type(i), d.outputs, d.output_types);
+  REQUIRE_MESSAGE(!wrong, data::str(wrong.message));
+  return h;
+}
+
+}  // namespace
+
+TEST_CASE("overclaimed: files") {
+  int right = 0, wrong = 0;
+  const std::filesystem::path folder = PARTITA_SOURCE_DIR "/tests/prove/overclaimed";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().stem().string();
+    CAPTURE(name);
+    const held_against h = read(entry.path());
+    const bool is_right = name.ends_with(".right");
+    CHECK(pt::prove(h.source, h.device).proved == is_right);
+    CHECK(pt::refute(h.source, h.device, {.seeds = 10}).refuted == !is_right);
+    ++(is_right ? right : wrong);
+  }
+  CHECK(right > 8);
+  CHECK(wrong > 16);
+}
 
 TEST_CASE("overclaimed: of two parts of a sum that are equal when summed, a device has one") {
   const auto local = [](const std::string& chosen) {

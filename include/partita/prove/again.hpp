@@ -121,7 +121,7 @@ constexpr bool reduce_again(workspace& w, const site& at, claim_list& to) {
       result.add(each.owner < 0 ? each.owner : dims.to_dim[each.owner], each);
     else if (each.dim == last)
       all.add(0, each.extent, each.stride);
-    else if (each.dim == dims.to_dim[each.owner])
+    else if (each.dim == dims.to_dim[each.owner] && (each.dim >= 0 || !is_fold(at)))
       of_each.add(0, each.extent, each.stride);
     else
       return false;

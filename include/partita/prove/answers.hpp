@@ -168,7 +168,7 @@ class answer_table {
     for (std::size_t i = 0; i < given.size(); ++i)
       if (!is_same_operand(a.what, before[i], q, given.data()[i], static_cast<int>(i)) ||
           (!any_terms && before[i] != given.data()[i] &&
-           all_.terms[given.data()[i].term].shape.rank == 0))
+           all_.views[given.data()[i].view].rank == 0))
         return false;
     for (int r = 0; r < results_of(q); ++r)
       if (before[given.size() + static_cast<std::size_t>(r)].view != all_.terms[q.term + r].own)

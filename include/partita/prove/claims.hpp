@@ -158,6 +158,7 @@ struct workspace {
     const term* made = &all.terms[c.term];
     const bool linear = !c.sums.any() || c.sums.combine == combiner::add;
     if (made->base >= 0 && linear && (c.scale != 1 || !shows_scalar(c))) {
+      c.view = without_scalars(c);
       c.scale *= made->factor;
       c.term = made->base;
       made = &all.terms[c.term];
@@ -251,15 +252,19 @@ struct workspace {
     v.rank = all.views[c.view].rank;
     return {made.term, number(v, made.term), c.sums, c.scale};
   }
-  /// The same without a factor: what stands beyond is only known where it is 0.
-  constexpr claim unscaled(claim c) {
-    if (c.scale == 1) return c;
-    if (c.view == open_view) return {all.scaled(c.term, c.scale), c.view, c.sums};
+  /// How it sees its term, but for scalars other than 0 that it shows beyond.
+  constexpr int without_scalars(const claim& c) {
+    if (c.view == open_view || all.views.is_unfilled(c.view)) return c.view;
     view v = all.views[c.view];
     for (int d = 0; d < v.dims; ++d)
       if (!all.is_identity(outside::filling(v.beyond[d]), combiner::add, all.terms[c.term].element))
         v.beyond[d] = outside::unfilled(v.beyond[d]);
-    return {all.scaled(c.term, c.scale), all.views.number(v), c.sums};
+    return all.views.number(v);
+  }
+  /// The same without a factor: what stands beyond is only known where it is 0.
+  constexpr claim unscaled(claim c) {
+    if (c.scale == 1) return c;
+    return {all.scaled(c.term, c.scale), without_scalars(c), c.sums};
   }
   constexpr void unscale() {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -358,6 +363,7 @@ struct workspace {
   }
   /// So many times a tensor, in another shape, is so many times that tensor in this shape.
   constexpr void unscale_shape(claim& c) {
+    c.view = without_scalars(c);
     const operand_term of = all.terms[c.term].alias;
     const int base = all.terms[of.term].base;
     c.scale *= all.terms[of.term].factor;

@@ -231,6 +231,10 @@ class loop_lifting {
     found.known = true;
     found.sums = part.sums;
     found.scale = part.scale / whole.scale;
+    for (int d = shift; d < s.rank && whole.scale != 1; ++d)
+      if (piece& mine = found.pieces[d - shift]; !w_.all.is_identity(
+              outside::filling(mine.beyond), combiner::add, w_.all.terms[part.term].element))
+        mine.beyond = outside::unfilled(mine.beyond);
     return found;
   }
   static constexpr bool is_one_of(const vec<int>& list, int t) {

@@ -153,6 +153,14 @@ class element_form {
     return is_flag(flag);
   }
   /// Is it, element by element, what an op makes of other terms, which are seen as it is?
+  /// Is it made by this op too, and so are its operands ones of this op? (The greatest of what is
+  /// less than 0 times as much is the least. Of products, factors are taken out before.)
+  constexpr bool is_part(const operand& each) const {
+    const std::uint64_t id = at_.as->id;
+    const bool extreme = id == def<op::maximum>.id || id == def<op::minimum>.id;
+    return is_made_by(each, at_.def()) &&
+           (each.scale == 1 || id == def<op::add>.id || (extreme && each.scale > 0));
+  }
   constexpr bool is_made_by(const operand& each, const op_def& d) const {
     const term& of = all_.terms[each.of.term];
     return of.by_element && all_.terms.is(each.of.term, d) &&
@@ -375,7 +383,7 @@ class element_form {
         each.scale = 1;
       }
       const term& of = all_.terms[each.of.term];
-      if (!is_made_by(each, at_.def()) ||
+      if (!is_part(each) ||
           flat.size() + static_cast<std::size_t>(of.operand_count) > most_operands) {
         flat.push_back(each);
         continue;
@@ -393,13 +401,13 @@ class element_form {
   constexpr void expand(vec<operand>& flat) {
     const std::int64_t most = static_cast<std::int64_t>(most_operands) * all_.sums - all_.long_sums;
     bool nested = false;
-    for (const auto& each : flat) nested = nested || is_made_by(each, at_.def());
+    for (const auto& each : flat) nested = nested || is_part(each);
     if (!nested) return;
     vec<operand> open = flat, done;
     while (!open.empty()) {
       const operand each = open.back();
       open.pop_back();
-      if (!is_made_by(each, at_.def())) {
+      if (!is_part(each)) {
         done.push_back(each);
         continue;
       }

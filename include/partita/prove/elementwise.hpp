@@ -10,16 +10,21 @@
 namespace partita::prove_detail {
 
 /// Are these tensors in another shape, all in the same? Then they become these tensors; gives how
-/// the shape is seen, or -1. (Not where it is padded: the op makes something else of that.)
-constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands) {
-  int seen = -1;
+/// the shape is seen, or -1, and what shape they have. (Not where it is padded: the op makes
+/// something else of that.)
+constexpr int same_reshaping(const workspace& w, vec<operand_term>& operands, shape& inside) {
+  int seen = -1, first = -1;
   for (const auto& each : operands) {
     if (each.view != operand_term::by_element) continue;
     const operand_term& alias = w.all.terms[each.term].alias;
     if (alias.term < 0 || (seen >= 0 && alias.view != seen) || !w.all.views.is_unfilled(alias.view))
       return -1;
+    const shape& whole = w.all.terms[alias.term].shape;
+    if (first >= 0 && w.all.terms[first].shape != whole) return -1;
+    first = alias.term;
     seen = alias.view;
   }
+  if (first >= 0) inside = w.all.terms[first].shape;
   for (auto& each : operands)
     if (each.view == operand_term::by_element) each.term = w.all.terms[each.term].alias.term;
   return seen;
@@ -105,7 +110,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     if (padded >= 0) agree(w, mine, w.chosen[padded], type.shape.rank);
     scales.push_back(mine.scale);
     if (repeats_one(w, mine, rank)) {
-      operands.push_back(w.all.scalar(mine.seen()));
+      operands.push_back(w.all.filling(w.all.scalar(mine.seen())));
       continue;
     }
     const int seen = seen_alike(w, mine.view, type.shape.rank);
@@ -123,11 +128,11 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     const operand_term& alias = of.alias;
     if (is_one_value(w, of)) {
       repeated = true;
-      operands.push_back(w.all.scalar({mine.term, of.own}));
+      operands.push_back(w.all.filling(w.all.scalar({mine.term, of.own})));
     } else if (alias.term >= 0 && w.all.views[alias.view].count == 0 &&
                !is_one_element(w.all.terms[alias.term].shape)) {
       repeated = true;
-      operands.push_back(w.all.scalar(alias));
+      operands.push_back(w.all.filling(w.all.scalar(alias)));
     } else {
       operands.push_back({mine.term, operand_term::by_element});
     }
@@ -137,11 +142,12 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   tensor_type space{type.element, {}};
   const shape all_shape = common < 0 ? all_positions : w.all.terms[common].shape;
   if (leader != no_view && !scalars) space.shape = all_shape;
-  const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands);
+  tensor_type inside = space;
+  const int shape_of = leader == no_view ? -1 : same_reshaping(w, operands, inside.shape);
   element_form form(w.all, at);
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
-  operand_term made = form.make(space, scale);
+  operand_term made = form.make(inside, scale);
   const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
   if (scalars ? repeated
               : made.view != operand_term::by_element && leader != no_view &&

@@ -242,6 +242,7 @@ class exchange {
       if (mesh_.size(e.axis) > 1 && sums.contains(e.axis) && map.form == device_map::shifted)
         return false;
     }
+    if (map.form == device_map::ring && map.shift % members_moved_with(sums) != 0) return false;
     if (members == 1) return map.form != device_map::shifted || map.shift == 0;
     if (!depends) return map.form != device_map::shifted || map.shift == 0;
     // Dimensions along which the members lie in a row, each by the same steps.
@@ -265,6 +266,21 @@ class exchange {
       for (const auto& e : what_.axes)
         if (v.digits[i].owner == on_axis(e.axis)) v.digits[i].stride = -v.digits[i].stride;
     return true;
+  }
+  /// What is pending over some axes goes around with all of its parts: they are so many members,
+  /// next to each other, where other axes are more major.
+  constexpr std::int64_t members_moved_with(const pending& sums) const {
+    std::int64_t behind = 1, together = 1;
+    bool some = false;
+    for (int i = what_.axes.count; i-- > 0;) {
+      const int axis = what_.axes[i].axis;
+      const std::int64_t n = mesh_.size(axis);
+      if (n == 1) continue;
+      if (some && !sums.contains(axis)) together = behind;
+      some = some || sums.contains(axis);
+      behind *= n;
+    }
+    return together;
   }
   /// The step from member to member along a dimension of the tensor; 0: they see the same there.
   constexpr bool in_a_row(const view& v, int dim, std::int64_t members, std::int64_t& step) const {

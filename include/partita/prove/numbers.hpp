@@ -232,9 +232,15 @@ class range_finder {
         !truth_range(all_, flag.term, i == 1, tested, in) || !add_offset(all_, x, 1, mine) ||
         !mine.same(tested) || (tested.computed.term >= 0 && tested.computed != x))
       return found;
-    if (in.low > -max_elements && in.low + mine.number > found.least)
+    // (What is chosen may be a sum that wraps where the range of what was tested has no end.)
+    const bool may_wrap =
+        mine.computed.term >= 0 && tested.computed.term < 0 && !in.has_both_ends();
+    const bool alone = mine.position_sign == 0;
+    if (in.low > -max_elements && (!may_wrap || (alone && mine.number <= 0)) &&
+        in.low + mine.number > found.least)
       found.least = in.low + mine.number;
-    if (in.high < max_elements && in.high + mine.number <= found.greatest)
+    if (in.high < max_elements && (!may_wrap || (alone && mine.number >= 0)) &&
+        in.high + mine.number <= found.greatest)
       found.greatest = in.high + mine.number - 1;
     return found;
   }

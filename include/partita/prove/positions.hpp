@@ -230,7 +230,7 @@ constexpr bool goes_around(workspace& w, const program& p, op_id o, claim_list& 
   const op_node& n = p.op(o);
   if (n.def->id != def<op::remainder>.id || w.defining || w.some_open) return false;
   for (const auto& c : w.chosen)
-    if (!w.all.terms.is_positions(c.term) || c.sums.any()) return false;
+    if (!w.all.terms.is_positions(c.term) || c.sums.any() || c.scale != 1) return false;
   view v = w.all.views[w.chosen[0].view];
   const view& by = w.all.views[w.chosen[1].view];
   std::int64_t least = 0, greatest = 0;
@@ -252,7 +252,7 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!is_counting(n.def->id)) return false;
   const dtype t = p.type(n.result).element;
   for (const auto& c : w.chosen)
-    if (!w.all.terms.is_positions(c.term) || c.sums.any()) return false;
+    if (!w.all.terms.is_positions(c.term) || c.sums.any() || c.scale != 1) return false;
   view v;
   switch (n.def->id) {
     case def<op::add>.id:

@@ -103,8 +103,13 @@ constexpr bool run_totals(workspace& w, const site& at, claim_list& to) {
 /// element, that of its piece?
 constexpr bool is_before(const view& a, const view& b, const meanings::running& run) {
   if (a.rank != b.rank || a.dims != b.dims) return false;
-  for (int d = 0; d < a.dims; ++d)
-    if (a.start[d] != (d == run.dim ? 0 : b.start[d])) return false;
+  for (int d = 0; d < a.dims; ++d) {
+    const bool runs = d == run.dim;
+    if (a.start[d] != (runs ? 0 : b.start[d]) ||
+        (runs ? outside::turns(a.beyond[d]) || outside::turns(b.beyond[d])
+              : outside::unfilled(a.beyond[d]) != outside::unfilled(b.beyond[d])))
+      return false;
+  }
   if (b.start[run.dim] != 0) return false;
   std::int64_t inside = 0;  // the last position in a piece
   int j = 0;

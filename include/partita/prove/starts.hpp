@@ -538,8 +538,8 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
       !find_index(w, {is.index}, index) || !index.same(x) || !is_index(w, {is.index}, x, in) ||
       w.number(spread(of_index, rank), flags.term) != along)
     return false;
-  if (is.elsewhere.term < 0 ? !zeros : other.seen() != is.elsewhere || other.scale != 1)
-    return false;
+  const bool as_before = other.seen() == is.elsewhere && other.scale == 1 && !other.sums.any();
+  if (is.elsewhere.term < 0 ? !zeros : !as_before) return false;
   pending sums;
   sums.add(is.axes, op::joins_pieces(w.all.terms[is.of.term].element));
   const view found =
@@ -560,6 +560,7 @@ constexpr bool picks(workspace& w, const program& p, op_id o, claim_list& to) {
   if (!guarded && to.first[p.op(o).result] >= 0) return false;
   if (id == def<op::select>.id) {
     const claim flags = w.chosen[0], a = w.chosen[1], b = w.chosen[2];
+    if (flags.sums.any()) return false;
     return (pick(w, p, o, flags.seen(), true, a, b, to) ||
             pick(w, p, o, flags.seen(), false, b, a, to));
   }

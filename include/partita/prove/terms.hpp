@@ -549,6 +549,23 @@ struct meanings {
   constexpr operand_term scalar(const operand_term& value) const {
     return {value.term, views.find_scalar(views[value.view])};
   }
+  /// What a scalar is that lies beyond an end: what stands there.
+  constexpr operand_term filling(operand_term scalar) const {
+    for (bool found = scalar.view >= 0; found;) {
+      found = false;
+      const view& v = views[scalar.view];
+      const shape& s = terms[scalar.term].shape;
+      for (int d = 0; d < v.dims && !found; ++d) {
+        const std::int64_t fill = outside::filling(v.beyond[d]);
+        const std::int64_t around = outside::modulus(v.beyond[d], s.extents[d]);
+        std::int64_t at = v.start[d];
+        if (outside::turns(v.beyond[d]) && around > 0) at = (at % around + around) % around;
+        found = fill >= outside::first_value && (at < 0 || at >= s.extents[d]);
+        if (found) scalar = scalars[static_cast<int>(fill - outside::first_value)];
+      }
+    }
+    return scalar;
+  }
   /// Is a scalar a known number? Gives its bits, as those of the op `constant`.
   constexpr bool is_number(const operand_term& scalar, std::int64_t& bits) const {
     const term& t = terms[scalar.term];
