@@ -100,9 +100,10 @@ struct window_dim {
     return n > 0 && m > 0 && (base_dilation == 1 || m * stride == n * base_dilation);
   }
   /// The elements that each piece of the positions needs, and the window on them. False if a piece
-  /// needs none.
+  /// needs none, or dilated elements are not cut into as many.
   constexpr bool cut(std::int64_t n, std::int64_t m, std::int64_t pieces, halo_range& needed,
                      window_dim& local) const {
+    if (base_dilation != 1 && n % pieces != 0) return false;
     const std::int64_t positions_each = m / pieces;
     const std::int64_t reach = (positions_each - 1) * stride + span(size, dilation);
     needed.step = base_dilation == 1 ? positions_each * stride : n / pieces;

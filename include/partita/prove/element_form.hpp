@@ -271,6 +271,13 @@ class element_form {
     return true;
   }
   constexpr bool in_order(const operand& low, const operand& high) const {
+    const dtype t = all_.terms[low.of.term].element;
+    std::int64_t m = 0, n = 0;
+    if (is_integer(t))
+      return is_scalar(low) && is_scalar(high) && all_.is_number(low.of, m) &&
+             all_.is_number(high.of, n) &&
+             (is_unsigned(t) ? static_cast<std::uint64_t>(m) <= static_cast<std::uint64_t>(n)
+                             : m <= n);
     double a = 0, b = 0;
     return is_known(low, a) && is_known(high, b) && a <= b;
   }

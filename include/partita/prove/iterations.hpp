@@ -95,7 +95,7 @@ class iterations {
       if (!starts(combine)) return;
       const claim_list added = moved_on(body, after, both, inside, other);
       for (int c = added.first[out]; c >= 0; c = w_.claims[c].next) {
-        claim joined = w_.claims[c];
+        claim joined = with_factor(w_.claims[c], combine);
         if (joined.view == open_view) continue;
         const bool again =
             is_same(joined) && (is_idempotent(combine) || w_.is_identity(joined, combine));
@@ -119,7 +119,7 @@ class iterations {
       if (!starts(combine)) return;
       const claim_list all = moved_on(body, after, both, totals(combine, other), other);
       for (int c = all.first[out]; c >= 0; c = w_.claims[c].next) {
-        const claim joined = w_.claims[c];
+        const claim joined = with_factor(w_.claims[c], combine);
         if (joined.view != open_view && comes_back(body, before, moved, after, out, joined))
           w_.add(to, result, joined);
       }
@@ -132,6 +132,11 @@ class iterations {
   int axis_;
   std::int64_t count_;
 
+  /// A claim whose factor is one of what is joined, too: else it belongs to the term.
+  constexpr claim with_factor(const claim& c, combiner by) const {
+    const bool extreme = by == combiner::max || by == combiner::min;
+    return by == combiner::add || (extreme && c.scale > 0) ? c : w_.unscaled(c);
+  }
   /// Each way in which what comes out is what was there before, joined with another value:
   /// `join(combiner, what both make, the other one, moves of the first one, moves behind it)`.
   template <class Join>

@@ -440,8 +440,15 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
   }
   if (elements) done = by_element(w, at, to) || done;
   if (elements && !done && !w.defining) by_element_alike(w, at, to);
+  const bool local = elements && !w.defining;
+  vec<claim> chosen;  // (a law takes factors out of them)
+  vec<operand_term> given;
+  if (local) chosen = w.chosen, given = w.given;
   if (!done || sees_beyond(w)) by_law(w, at, to);
-  if (elements && !w.defining) lift_local_elements(w, p, o, at, to);
+  if (!local) return;
+  w.chosen = chosen;
+  w.given = given;
+  lift_local_elements(w, p, o, at, to);
 }
 
 /// A select by a flag that is known everywhere is what it chooses, of which nothing else need be
@@ -476,12 +483,13 @@ constexpr bool writes_nothing(workspace& w, const program& p, op_id o, claim_lis
   return true;
 }
 /// A select of two equal values is that value, whatever the flags are. (Not of what is to be
-/// reduced over devices: there, each has another part.)
+/// reduced over devices, if they are two: of that, each device has another part.)
 constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list& to) {
+  const bool one = p.operand(o, 1) == p.operand(o, 2);
   for (int i = to.first[p.operand(o, 1)]; i >= 0; i = w.claims[i].next)
     for (int k = to.first[p.operand(o, 2)]; k >= 0; k = w.claims[k].next)
       if (w.claims[i].view != open_view && w.claims[i] == w.claims[k] &&
-          (w.claims[i].sums.axes & ~(1u << bound_axis)) == 0)
+          (one || (w.claims[i].sums.axes & ~(1u << bound_axis)) == 0))
         w.add(to, p.op(o).result, claim(w.claims[i]));
   return to.first[p.op(o).result] >= 0;
 }

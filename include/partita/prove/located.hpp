@@ -225,7 +225,11 @@ class located_op {
     for (std::size_t i = 0; i < dims.size(); ++i) {
       if (rows[i].least() < 0 || rows[i].covered() < all[dims[i]]) return false;
       for (int k = 0; k < rows[i].count; ++k)
-        if (rows[i].digits[k].owner < 0) axes |= 1u << axis_of(rows[i].digits[k]);
+        if (rows[i].digits[k].owner < 0) {  // (of one axis along two dimensions, devices have a
+          const std::uint32_t axis = 1u << axis_of(rows[i].digits[k]);  // diagonal)
+          if ((axes & axis) != 0) return false;
+          axes |= axis;
+        }
     }
     if (!sums.add(axes, op::joins_pieces(this->result().element))) return false;
     for (int i = 0; i < result.count; ++i)

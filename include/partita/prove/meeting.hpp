@@ -244,8 +244,8 @@ constexpr void by_law(workspace& w, const site& at, claim_list& to) {
     return;
   }
   if (meet(w, at, scale, to) || meet_moved(w, at, scale, to) || reduce_partly(w, at, scale, to) ||
-      rows_law(w, at, to).apply() || reduce_again(w, at, to) || reduce_pieces(w, at, to) ||
-      run_totals(w, at, to) || run_pieces(w, at, to))
+      (scale == 1 && rows_law(w, at, to).apply()) || reduce_again(w, at, to) ||
+      reduce_pieces(w, at, to) || run_totals(w, at, to) || run_pieces(w, at, to))
     return;
   if (!commutes(at.def()) && at.def().id != def<op::compare>.id &&
       at.def().id != def<op::dot_general>.id)

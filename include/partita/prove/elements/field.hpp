@@ -133,6 +133,12 @@ class facts {
     list_.push_back(static_cast<Fact&&>(fact));
     places_.insert(static_cast<int>(keys_.size()) - 1, [&](int k) { return hash_of(keys_[k].a); });
   }
+  /// In place of what is known.
+  constexpr void put(const fingerprint& of, Fact fact) {
+    const int i = places_.find(hash_of(of.a), [&](int k) { return keys_[k] == of; });
+    if (i < 0) return add(of, static_cast<Fact&&>(fact));
+    list_[i] = static_cast<Fact&&>(fact);
+  }
 
  private:
   vec<fingerprint> keys_;

@@ -118,6 +118,7 @@ class group_algebra : public arithmetic_algebra {
     if (b == nullptr || b->offset != 0 || b->is_whole()) return false;
     if (most ? b->greatest < b->base_greatest : b->least > b->base_least) return false;
     if (!holds(g.type, {b->base_least, b->base_greatest})) return false;
+    if (b->type != g.type && !(b->whole == b->base)) return false;
     base = formula(g.type, b->whole);
     bound = integer(g.type, most ? b->least : b->greatest);
     return true;

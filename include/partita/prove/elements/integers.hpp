@@ -12,6 +12,7 @@ struct bounded {
   fingerprint base, whole;
   std::int64_t base_least = 0, base_greatest = 0;
   std::int64_t least = 0, greatest = 0, offset = 0;
+  dtype type = dtype::i32;  ///< in which the whole, that may be a sum which wraps, is worth that
 
   constexpr bool is_whole() const { return least <= base_least && greatest >= base_greatest; }
   constexpr fingerprint of() const {
@@ -113,7 +114,7 @@ class integer_algebra : public choice_algebra {
     if (const bounded* b = find_bounds(t, x)) return *b;
     const fingerprint base = drawing(0x1b).add(static_cast<int>(t)).add(x.of).drawn();
     const std::int64_t least = op::least_integer(t), greatest = op::greatest_integer(t);
-    return {base, x.of, least, greatest, least, greatest, 0};
+    return {base, x.of, least, greatest, least, greatest, 0, t};
   }
   /// Where x lies. `left`: of how many choices values may still be looked at.
   constexpr interval range_of(dtype t, const element& x, int& left) {

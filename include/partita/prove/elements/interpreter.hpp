@@ -374,13 +374,9 @@ class element_interpreter {
       if (stopped() || !all_same(holds[0])) break;
       const fingerprint condition = drawing(5).add(round).add(holds[0].all[0].of).drawn();
       const vec<fingerprint> next = next_classes(classes, condition, made);
-      if (!is_source_ && is_known(condition, classes, next, behind))
+      joins(condition, classes, next, behind);
+      if (!behind.empty() && (!is_source_ || --rest == 0))
         return give(p, o, of, variables(carried, behind));
-      if (is_source_ && behind.empty() && are_stable({}, classes, next)) behind = next;
-      if (!behind.empty()) {
-        note(condition, classes, next, behind);
-        if (--rest == 0) return give(p, o, of, variables(carried, behind));
-      }
       classes = next;
     }
     give_unknown(p, o, of);
@@ -421,25 +417,23 @@ class element_interpreter {
     }
     return true;
   }
-  constexpr void note(const fingerprint& condition, const vec<fingerprint>& classes,
-                      const vec<fingerprint>& next, const vec<fingerprint>& behind) {
+  /// Is it stable together with all loops that have the same condition? Then it is one of these
+  /// from now on, and what its classes are worth behind it is known. (A loop of the source may be
+  /// the first.)
+  constexpr void joins(const fingerprint& condition, const vec<fingerprint>& classes,
+                       const vec<fingerprint>& next, vec<fingerprint>& behind) {
+    const loop_classes* known = a_.loops.find(condition);
+    if (known == nullptr && !is_source_) return;
     loop_classes all;
-    for (std::size_t i = 0; i < classes.size(); ++i) {
+    if (known != nullptr) all = *known;
+    if (!are_stable(all.after, classes, next)) return;
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      const fingerprint* found = all.behind.find(next[i]);
+      if (behind.size() <= i) behind.push_back(found == nullptr ? next[i] : *found);
       all.after.add(classes[i], next[i]);
       all.behind.add(next[i], behind[i]);
     }
-    a_.loops.add(condition, all);
-  }
-  /// Is it one of the source's loops, and stable together with it?
-  constexpr bool is_known(const fingerprint& condition, const vec<fingerprint>& classes,
-                          const vec<fingerprint>& next, vec<fingerprint>& behind) const {
-    const loop_classes* known = a_.loops.find(condition);
-    if (known == nullptr || !are_stable(known->after, classes, next)) return false;
-    for (const fingerprint& each : next) {
-      const fingerprint* found = known->behind.find(each);
-      behind.push_back(found == nullptr ? each : *found);
-    }
-    return true;
+    a_.loops.put(condition, all);
   }
   constexpr void run_case(const program& p, op_id o, values& of) {
     const tensors& which = of[p.operand(o, 0)];
