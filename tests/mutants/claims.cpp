@@ -256,8 +256,8 @@ class claims_of {
     maybe_number fill;
     for (int d = 0; d < v.dims; ++d) {
       if (work_.all.terms.is_positions(t)) continue;
-      if (claimed::outside::turns(v.beyond[d])) {
-        const std::int64_t n = claimed::outside::modulus(v.beyond[d], s[d]);
+      const std::int64_t n = claimed::outside::modulus(v.beyond[d], s[d]);
+      if (claimed::outside::turns(v.beyond[d]) && n > 0) {
         at[d] = (at[d] % n + n) % n;
       }
       if (at[d] >= 0 && at[d] < s[d]) continue;
@@ -374,6 +374,7 @@ class claims_of {
       if (c.sums.contains(a) && view.depends_on(a)) return static_cast<void>(++seen.strange), "";
     ++seen.claims;
     const pt::shape& s = p.type(v).shape;
+    if (!fits(view, s)) return misfit(c, v, p);
     const double greatest = greatest_of(mine);
     std::vector<std::int64_t> device, i;
     std::string wrong;
@@ -401,6 +402,24 @@ class claims_of {
     pt::text said;
     claimed::print_claim(said, work_.all, c, d_.mesh);
     return str(said);
+  }
+  /// Have all dimensions of a value as many elements as their digits count, or none? (What a select
+  /// makes of scalars may be claimed as the scalar, without dimensions.)
+  static bool fits(const claimed::view& v, const pt::shape& s) {
+    std::int64_t counted[pt::max_rank];
+    for (auto& n : counted) n = 1;
+    for (int i = 0; i < v.count; ++i) {
+      if (v.digits[i].owner >= s.rank) return false;
+      if (v.digits[i].owner >= 0) counted[v.digits[i].owner] *= v.digits[i].extent;
+    }
+    for (int d = 0; d < s.rank; ++d)
+      if (counted[d] != 1 && counted[d] != s[d]) return false;
+    return v.rank == s.rank || v.rank == 0;
+  }
+  std::string misfit(const claimed::claim& c, pt::value_id v, const pt::program& p) const {
+    return "value " + std::to_string(v) + " (" + str(pt::concat(p.type(v))) + "), made by " +
+           std::string(p.op(p.producer(v)).def->name) +
+           ", has another shape than is claimed: " + words(c) + "\n";
   }
   std::string describe(const claimed::claim& c, pt::value_id v, const pt::program& p,
                        const where& place, double got, double wanted) {
