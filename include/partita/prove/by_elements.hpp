@@ -11,11 +11,11 @@ namespace partita::prove_detail {
 struct element_verdict {
   enum kind_type : std::uint8_t { proved, differs, not_known, too_large };
   kind_type kind = not_known;
-  std::int64_t steps = 0;   ///< that were taken
-  int output = -1;          ///< the first that differs
-  place at;                 ///< its first element that does
-  std::int64_t device = 0;  ///< the first on which it does
-  text formulas;            ///< both, shortened, if they were asked for
+  std::int64_t steps = 0;       ///< that were taken
+  int output = -1;              ///< the first that differs
+  place at;                     ///< its first element that does
+  std::int64_t device = 0;      ///< the first on which it does
+  text formulas;                ///< both, shortened, if they were asked for
   std::string_view unknown_op;  ///< an op of which nothing is known, if there is one
 };
 
