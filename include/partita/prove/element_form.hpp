@@ -152,7 +152,6 @@ class element_form {
     flag = {inner(each, 0)};
     return is_flag(flag);
   }
-  /// Is it, element by element, what an op makes of other terms, which are seen as it is?
   /// Is it made by this op too, and so are its operands ones of this op? (The greatest of what is
   /// less than 0 times as much is the least. Of products, factors are taken out before.)
   constexpr bool is_part(const operand& each) const {
@@ -161,6 +160,7 @@ class element_form {
     return is_made_by(each, at_.def()) &&
            (each.scale == 1 || id == def<op::add>.id || (extreme && each.scale > 0));
   }
+  /// Is it, element by element, what an op makes of other terms, which are seen as it is?
   constexpr bool is_made_by(const operand& each, const op_def& d) const {
     const term& of = all_.terms[each.of.term];
     return of.by_element && all_.terms.is(each.of.term, d) &&

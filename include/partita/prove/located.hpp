@@ -225,9 +225,9 @@ class located_op {
     for (std::size_t i = 0; i < dims.size(); ++i) {
       if (rows[i].least() < 0 || rows[i].covered() < all[dims[i]]) return false;
       for (int k = 0; k < rows[i].count; ++k)
-        if (rows[i].digits[k].owner < 0) {  // (of one axis along two dimensions, devices have a
-          const std::uint32_t axis = 1u << axis_of(rows[i].digits[k]);  // diagonal)
-          if ((axes & axis) != 0) return false;
+        if (rows[i].digits[k].owner < 0) {
+          const std::uint32_t axis = 1u << axis_of(rows[i].digits[k]);
+          if ((axes & axis) != 0) return false;  // cut by it along two dimensions: a diagonal
           axes |= axis;
         }
     }
