@@ -403,8 +403,7 @@ class claims_of {
     claimed::print_claim(said, work_.all, c, d_.mesh);
     return str(said);
   }
-  /// Have all dimensions of a value as many elements as their digits count, or none? (What a select
-  /// makes of scalars may be claimed as the scalar, without dimensions.)
+  /// Have all dimensions of a value as many elements as their digits count, or none?
   static bool fits(const claimed::view& v, const pt::shape& s) {
     std::int64_t counted[pt::max_rank];
     for (auto& n : counted) n = 1;
@@ -414,7 +413,7 @@ class claims_of {
     }
     for (int d = 0; d < s.rank; ++d)
       if (counted[d] != 1 && counted[d] != s[d]) return false;
-    return v.rank == s.rank || v.rank == 0;
+    return v.rank == s.rank;
   }
   std::string misfit(const claimed::claim& c, pt::value_id v, const pt::program& p) const {
     return "value " + std::to_string(v) + " (" + str(pt::concat(p.type(v))) + "), made by " +
@@ -454,6 +453,7 @@ std::vector<pt::array> wide_inputs(const std::vector<pt::array>& inputs) {
 class looked_at {
  public:
   looked_at(std::uint64_t seed, bool print) : seed_(seed), print_(print) {
+    INFO("PARTITA_CLAIMS_SEED=", seed);
     const random_test::test_case c = random_test::generator(seed).make();
     if (c.mesh.rank == 0 || c.p.op_count() > most_ops || c.mesh.devices() > 64) return;
     data::random r{seed * 71 + 3};

@@ -47,8 +47,8 @@ constexpr bool join_alike(const site& a, const site& b) {
   if (!is_fold(a)) return a.attrs()[0] == b.attrs()[0];
   const auto n = static_cast<std::size_t>(a.operand_count());
   const op::fold::parts x(a.attrs(), n), y(b.attrs(), n);
-  return x.commutes == y.commutes && same_elements(x.results, y.results) &&
-         same_elements(x.code, y.code);
+  return x.commutes == y.commutes && same_elements(x.identities, y.identities) &&
+         same_elements(x.results, y.results) && same_elements(x.code, y.code);
 }
 
 /// Of pieces: the results for each of them, terms of their own that have one dimension more.

@@ -157,9 +157,10 @@ struct workspace {
   constexpr void add(claim_list& to, value_id v, claim c) {
     const term* made = &all.terms[c.term];
     const bool linear = !c.sums.any() || c.sums.combine == combiner::add;
-    if (made->base >= 0 && linear && (c.scale != 1 || !shows_scalar(c))) {
+    if (!is_factor(c.scale)) return;
+    if (made->base >= 0 && linear && (c.scale != 1 || !shows_scalar(c)) &&
+        take_factor(c.scale, made->factor)) {
       c.view = without_scalars(c);
-      c.scale *= made->factor;
       c.term = made->base;
       made = &all.terms[c.term];
     }
@@ -363,10 +364,10 @@ struct workspace {
   }
   /// So many times a tensor, in another shape, is so many times that tensor in this shape.
   constexpr void unscale_shape(claim& c) {
-    c.view = without_scalars(c);
     const operand_term of = all.terms[c.term].alias;
     const int base = all.terms[of.term].base;
-    c.scale *= all.terms[of.term].factor;
+    if (!take_factor(c.scale, all.terms[of.term].factor)) return;
+    c.view = without_scalars(c);
     c.term = all.reshaped(base, all.reshaping_of(base, of.view, all.terms[c.term].shape));
   }
   /// Of too many claims, one on what the source does not make is left out for one on what it does.

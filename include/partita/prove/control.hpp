@@ -228,9 +228,9 @@ class loop_lifting {
     for (int d = 0; d < shift; ++d)
       if (!pieces[d].free && !pieces[d].whole(s.extents[d])) return found;
     for (int d = shift; d < s.rank; ++d) found.pieces[d - shift] = pieces[d];
-    found.known = true;
     found.sums = part.sums;
     found.scale = part.scale / whole.scale;
+    found.known = is_factor(found.scale);
     for (int d = shift; d < s.rank && whole.scale != 1; ++d)
       if (piece& mine = found.pieces[d - shift]; !w_.all.is_identity(
               outside::filling(mine.beyond), combiner::add, w_.all.terms[part.term].element))

@@ -6,6 +6,7 @@
 
 #include <partita/op/registry.hpp>
 #include <partita/prove/numbers.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::prove_detail {
 
@@ -78,10 +79,8 @@ class element_form {
       sort();
       if (is_idempotent(d)) drop_equal();
       if (d.id == def<op::add>.id && is_floating(of.element)) collect(scale);
-      if (operands_.size() == 1) {
-        scale *= operands_[0].scale;
-        return operands_[0].of;
-      }
+      if (operands_.size() == 1)
+        return take_factor(scale, operands_[0].scale) ? operands_[0].of : scaled(operands_[0]);
       if (operand inner[2]; d.id == def<op::minimum>.id && is_clamp(inner))
         return clamped(operands_[at_number_], inner[0], inner[1], of, scale);
     } else if (d.id == def<op::compare>.id) {
@@ -267,8 +266,8 @@ class element_form {
     std::int64_t bits = 0;
     if (each.of.view == operand_term::by_element || !all_.is_number(each.of, bits)) return false;
     const bool real = is_floating(all_.terms[each.of.term].element);
-    value = real ? std::bit_cast<double>(bits) * each.scale : static_cast<double>(bits);
-    return true;
+    value = real ? std::bit_cast<double>(bits) : static_cast<double>(bits);
+    return !real || take_number(value, each.scale);
   }
   constexpr bool in_order(const operand& low, const operand& high) const {
     const dtype t = all_.terms[low.of.term].element;
@@ -313,12 +312,12 @@ class element_form {
   constexpr operand_term scaled(const operand& each) {
     return {all_.scaled(each.of.term, each.scale), each.of.view};
   }
-  /// A number other than 0 that is finite.
+  /// Is it a number that is a factor?
   constexpr bool is_factor(const operand& each, double& value) const {
     std::int64_t bits = 0;
     if (each.of.view == operand_term::by_element || !all_.is_number(each.of, bits)) return false;
     value = std::bit_cast<double>(bits) * each.scale;
-    return value != 0 && value - value == 0;
+    return prove_detail::is_factor(value);
   }
   /// Factors out of linear ops.
   constexpr void take_factors(double& scale) {
@@ -336,12 +335,11 @@ class element_form {
           operands_[0] = {all_.number(one, element())};
           scale = by;
         }
-        if (double by = 1; is_factor(operands_[1], by)) {
+        if (double by = 1; is_factor(operands_[1], by) && prove_detail::is_factor(scale / by)) {
           scale /= by;
           operands_.pop_back();
           at_ = site(def<op::multiply>);
-        } else {
-          scale *= operands_[0].scale / operands_[1].scale;
+        } else if (take_factor(scale, operands_[0].scale / operands_[1].scale)) {
           operands_[0].scale = operands_[1].scale = 1;
         }
         return;
@@ -365,11 +363,19 @@ class element_form {
     std::int64_t bits = -1;
     return each.of.view != operand_term::by_element && all_.is_number(each.of, bits) && bits == 0;
   }
+  /// Is the product of all factors one?
+  constexpr bool have_product(double all) const {
+    for (const auto& each : operands_) {
+      double by = 1;
+      if (!take_factor(all, is_scalar(each) && is_factor(each, by) ? by : each.scale)) return false;
+    }
+    return true;
+  }
   /// The operands of operands that are of the same op. Of products, numbers are factors.
   constexpr void flatten(double& scale) {
     ++all_.sums;
     const bool product = at_.as->id == def<op::multiply>.id;
-    const bool real = product && is_floating(element());
+    const bool real = product && is_floating(element()) && have_product(scale);
     if (is_flat(real)) {
       for (auto& each : operands_) {
         if (!real) break;
@@ -438,7 +444,7 @@ class element_form {
   constexpr dtype element() const { return all_.terms[operands_[0].of.term].element; }
   constexpr operand based(const operand_term& part, double scale) const {
     if (const term& t = all_.terms[part.term]; t.base >= 0)
-      return {{t.base, part.view}, scale * t.factor};
+      if (double all = scale; take_factor(all, t.factor)) return {{t.base, part.view}, all};
     return {part, scale};
   }
   static constexpr bool before(const operand_term& a, const operand_term& b) {
@@ -448,32 +454,7 @@ class element_form {
     if (a.of.term != b.of.term) return a.of.term < b.of.term;
     return a.of.view != b.of.view ? a.of.view < b.of.view : a.scale < b.scale;
   }
-  constexpr void sort() {
-    if (operands_.size() > most_operands) return merge_sort();
-    operand* const list = operands_.data();
-    for (std::size_t i = 1, count = operands_.size(); i < count; ++i)
-      for (std::size_t k = i; k > 0 && comes_before(list[k], list[k - 1]); --k) {
-        const operand kept = list[k];
-        list[k] = list[k - 1];
-        list[k - 1] = kept;
-      }
-  }
-  constexpr void merge_sort() {
-    const std::size_t count = operands_.size();
-    vec<operand> merged(count, operand{});
-    for (std::size_t width = 1; width < count; width *= 2) {
-      for (std::size_t begin = 0; begin < count; begin += 2 * width) {
-        const std::size_t middle = begin + width < count ? begin + width : count,
-                          end = middle + width < count ? middle + width : count;
-        std::size_t a = begin, b = middle;
-        for (std::size_t i = begin; i < end; ++i) {
-          const bool second = a == middle || (b < end && comes_before(operands_[b], operands_[a]));
-          merged[i] = operands_[second ? b++ : a++];
-        }
-      }
-      operands_ = merged;
-    }
-  }
+  constexpr void sort() { merge_sort(operands_, comes_before); }
   constexpr void drop_neutral() {
     bool numbers = false;
     for (const auto& each : operands_)
@@ -504,8 +485,8 @@ class element_form {
         operands_[kept++] = each;
     operands_.resize(kept);
   }
-  /// Equal ones as one (what cancels out as two: it may not be finite); the factor of the first
-  /// one is that of the sum.
+  /// Equal ones as one (what cancels out as two: it may not be finite; and what would be rounded
+  /// away stays as it is); the factor of the first one is that of the sum.
   constexpr void collect(double& scale) {
     operand* const list = operands_.data();
     const std::size_t count = operands_.size();
@@ -513,11 +494,17 @@ class element_form {
     for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
       const operand_term of = list[begin].of;
       double all = 0, positive = 0;
+      bool exact = true;
       for (; end < count && list[end].of.term == of.term && list[end].of.view == of.view; ++end) {
-        all += list[end].scale;
-        if (list[end].scale > 0) positive += list[end].scale;
+        const double by = list[end].scale;
+        exact = exact && exact_sum(all, by, all + by);
+        all += by;
+        if (by > 0) positive += by;
       }
-      if (all == 0 && end > begin + 1) {
+      const bool alike = list[begin].scale > 0 || list[end - 1].scale < 0;
+      if ((!exact && !alike) || (all != 0 && !prove_detail::is_factor(all))) {
+        for (std::size_t i = begin; i < end; ++i) list[kept++] = list[i];
+      } else if (all == 0 && end > begin + 1) {
         list[kept++] = {of, -positive};
         list[kept++] = {of, positive};
       } else {
@@ -526,7 +513,10 @@ class element_form {
     }
     operands_.resize(kept);
     const double first = list[0].scale;
-    scale *= first;
+    bool normal = true;
+    for (std::size_t i = 0; i < kept; ++i)
+      normal = normal && prove_detail::is_factor(list[i].scale / first);
+    if (!normal || !take_factor(scale, first)) return;
     for (std::size_t i = 0; i < kept; ++i) list[i].scale /= first;
   }
   constexpr void turn() {
@@ -546,7 +536,7 @@ constexpr operand_term number_at(meanings& all, const operand_term& s, double& s
   const term t = all.terms[s.term];
   const term of = t.base < 0 ? t : all.terms[t.base];
   if (!of.by_element || of.shape != all_positions) return s;
-  if (t.base >= 0) scale *= t.factor;
+  if (t.base >= 0 && !take_factor(scale, t.factor)) return s;
   element_form form(all, of.at);
   for (int i = 0; i < of.operand_count; ++i) {
     operand_term each = all.terms.operand(of, i);
@@ -556,9 +546,8 @@ constexpr operand_term number_at(meanings& all, const operand_term& s, double& s
   }
   double times = 1;
   const operand_term made = form.make({of.element, {}}, times);
-  scale *= times;
-  return {made.term,
-          made.view == operand_term::by_element ? all.views.number(view(0, 0)) : made.view};
+  const int result = take_factor(scale, times) ? made.term : all.scaled(made.term, times);
+  return {result, made.view == operand_term::by_element ? all.views.number(view(0, 0)) : made.view};
 }
 
 }  // namespace partita::prove_detail

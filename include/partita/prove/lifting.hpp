@@ -236,6 +236,7 @@ constexpr void adds_shares(workspace& w, const program& p, op_id o, claim_list& 
     if (c.sums.any()) continue;
     for (int a = 0; a < w.mesh.rank; ++a)
       if (sums.contains(a) && w.all.views[c.view].depends_on(a)) return;
+    if (!is_factor(c.scale * devices)) return;
     c = w.known(c.scale * devices == 1 ? claim{c.term, c.view, sums}
                                        : w.unscaled({c.term, c.view, sums, c.scale * devices}));
     w.given[i] = c.seen();
@@ -318,6 +319,13 @@ constexpr combiner leaves_by(const workspace& w, const claim& c) {
     if (w.is_identity(c, each)) return each;
   return !flags && is_nothing(w, c) ? combiner::add : combiner::stack;
 }
+/// The result is one of the operands, or has a scalar everywhere.
+constexpr void add_spread(workspace& w, const program& p, op_id o, claim c, claim_list& to) {
+  const value_id result = p.op(o).result;
+  if (c.view != open_view)
+    c.view = w.number(spread(w.all.views[c.view], p.type(result).shape.rank), c.term);
+  w.add(to, result, c);
+}
 /// What one device has, and the others have zeros (or ones), is the sum (or the product) of that.
 constexpr void of_one_device(workspace& w, const program& p, op_id o, claim_list& to) {
   if (p.op(o).def->id != def<op::select>.id || w.some_open) return;
@@ -332,7 +340,7 @@ constexpr void of_one_device(workspace& w, const program& p, op_id o, claim_list
       continue;
     pending sums = x.sums;
     if (!sums.add(here.axes, combine)) continue;
-    return w.add(to, p.op(o).result, {x.term, x.view, sums, x.scale});
+    return add_spread(w, p, o, {x.term, x.view, sums, x.scale}, to);
   }
 }
 
@@ -460,13 +468,8 @@ constexpr bool choose_known(workspace& w, const program& p, op_id o, claim_list&
     if (flag.view == open_view || flag.sums.any()) continue;
     const operand_term scalar = w.all.scalar(flag.seen());
     if (scalar.view < 0 || !w.all.is_number(scalar, holds)) continue;
-    for (int i = to.first[p.operand(o, holds != 0 ? 1 : 2)]; i >= 0; i = w.claims[i].next) {
-      claim chosen = w.claims[i];
-      if (chosen.view != open_view)
-        chosen.view = w.number(spread(w.all.views[chosen.view], p.type(p.op(o).result).shape.rank),
-                               chosen.term);
-      w.add(to, p.op(o).result, chosen);
-    }
+    for (int i = to.first[p.operand(o, holds != 0 ? 1 : 2)]; i >= 0; i = w.claims[i].next)
+      add_spread(w, p, o, w.claims[i], to);
     return true;
   }
   return false;
@@ -490,7 +493,7 @@ constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list&
     for (int k = to.first[p.operand(o, 2)]; k >= 0; k = w.claims[k].next)
       if (w.claims[i].view != open_view && w.claims[i] == w.claims[k] &&
           (one || (w.claims[i].sums.axes & ~(1u << bound_axis)) == 0))
-        w.add(to, p.op(o).result, claim(w.claims[i]));
+        add_spread(w, p, o, w.claims[i], to);
   return to.first[p.op(o).result] >= 0;
 }
 

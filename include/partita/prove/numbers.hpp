@@ -45,7 +45,8 @@ constexpr bool is_exact(const meanings& all, const operand_term& x, double scale
   if (x.view == operand_term::by_element || !all.is_number(x, n)) return false;
   const dtype t = all.terms[x.term].element;
   if (is_floating(t)) {
-    const double real = std::bit_cast<double>(n) * scale;
+    double real = std::bit_cast<double>(n);
+    if (!take_number(real, scale)) return false;
     if (!(real >= -static_cast<double>(most_counted) && real <= static_cast<double>(most_counted)))
       return false;
     n = static_cast<std::int64_t>(real);

@@ -139,8 +139,8 @@ constexpr bool bind(view& v, int owner, int rank) {
 /// `count` times the same is reduced.
 constexpr bool repeat(claim& c, std::int64_t count, combiner combine, dtype element) {
   if (count == 1 || is_idempotent(combine)) return true;
-  c.scale *= static_cast<double>(count);
-  return combine == combiner::add && is_floating(element);
+  return combine == combiner::add && is_floating(element) &&
+         take_factor(c.scale, static_cast<double>(count));
 }
 
 /// What a reduction makes of what is chosen: bound digits.
@@ -201,8 +201,7 @@ constexpr bool find_unsummed(workspace& w, const site& at, int t, claim& c) {
 /// A reduction of which the source has no like.
 constexpr bool reduce_partly(workspace& w, const site& at, double scale, claim_list& to) {
   claim c;
-  if (!find_part(w, at, c)) return false;
-  c.scale *= scale;
+  if (!find_part(w, at, c) || !take_factor(c.scale, scale)) return false;
   close(w, at.result_type(0), at.result(0), c, to);
   return true;
 }
@@ -240,7 +239,7 @@ constexpr bool open(workspace& w, const program& p, value_id v, const claim& lik
     good = product_of < 0              ? find_part(w, at, c)
            : is_unsummed(w, like.term) ? find_unsummed(w, at, product_of, c)
                                        : find_products(w, at, product_of, c);
-    c.scale *= scale;
+    good = good && take_factor(c.scale, scale);
   }
   w.chosen = chosen;
   w.given = given;

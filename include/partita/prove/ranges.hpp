@@ -48,6 +48,7 @@ constexpr bool is_small(const meanings& all, const operand_term& x);
 constexpr bool add_parts(const meanings& all, const operand_term& x, int sign, offset& sum) {
   std::int64_t number = 0;
   if (x.view != operand_term::by_element && all.is_number(x, number)) {
+    if (number < 0 && all.terms[x.term].element == dtype::u64) return false;  // 2^63 and more
     sum.number += sign * number;
     return sum.number < offset::most && sum.number > -offset::most;
   }

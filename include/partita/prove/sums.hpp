@@ -110,6 +110,10 @@ constexpr bool common_scale(workspace& w, std::uint32_t linear, double& scale) {
   for (auto& c : w.chosen) c.scale = 1;
   return true;
 }
+constexpr double unscale(workspace& w) {
+  w.unscale();
+  return 1;
+}
 /// The factor of what the op makes where it is of its operands: they lose it.
 constexpr double joint_scale(workspace& w, const site& at) {
   double scale = 1;
@@ -118,26 +122,23 @@ constexpr double joint_scale(workspace& w, const site& at) {
   switch (at.def().id) {
     case def<op::divide>.id:
       scale = w.chosen[0].scale / w.chosen[1].scale;
-      w.chosen[0].scale = w.chosen[1].scale = 1;
-      return scale;
+      break;
     case def<op::multiply>.id:
     case def<op::dot_general>.id:
     case def<op::convolution>.id:
-      for (auto& c : w.chosen) {
-        scale *= c.scale;
-        c.scale = 1;
-      }
-      return scale;
-    case def<op::reduce>.id:
-      if (static_cast<combiner>(at.attrs()[0]) != combiner::add) break;
-      scale = w.chosen[0].scale;
-      w.chosen[0].scale = 1;
-      return scale;
-    default:
+      for (const auto& c : w.chosen)
+        if (!take_factor(scale, c.scale)) return unscale(w);
       break;
+    case def<op::reduce>.id:
+      if (static_cast<combiner>(at.attrs()[0]) != combiner::add) return unscale(w);
+      scale = w.chosen[0].scale;
+      break;
+    default:
+      return unscale(w);
   }
-  w.unscale();
-  return 1;
+  if (!is_factor(scale)) return unscale(w);
+  for (auto& c : w.chosen) c.scale = 1;
+  return scale;
 }
 
 }  // namespace partita::prove_detail

@@ -7,6 +7,7 @@
 #include <partita/ir/program.hpp>
 #include <partita/op/combine.hpp>
 #include <partita/op/registry.hpp>
+#include <partita/prove/factors.hpp>
 #include <partita/prove/view.hpp>
 #include <partita/support/place_table.hpp>
 #include <partita/support/segmented_vec.hpp>
@@ -528,10 +529,11 @@ struct meanings {
   constexpr int scaled(int t, double by) {
     if (by == 1) return t;
     const term of = terms[t];
-    if (of.number)
-      return terms.number(std::bit_cast<std::int64_t>(by * std::bit_cast<double>(of.bits)),
-                          of.element);
-    if (of.base >= 0) return scaled(of.base, by * of.factor);
+    if (double n = std::bit_cast<double>(of.bits); of.number && take_number(n, by))
+      return terms.number(std::bit_cast<std::int64_t>(n), of.element);
+    double all = of.factor;
+    const bool apart = of.base >= 0 && !take_factor(all, by);
+    if (of.base >= 0 && !apart) return scaled(of.base, all);
     if (of.alias.term >= 0 && views.is_unfilled(of.alias.view)) {
       const int whole = scaled(of.alias.term, by);
       return reshaped(whole, reshaping_of(whole, of.alias.view, of.shape));
@@ -541,6 +543,7 @@ struct meanings {
     const tensor_type type{of.element, of.shape};
     int found = terms.find(at, operands, true, type);
     if (found < 0) found = terms.make(at, operands, true, type);
+    if (apart || of.number) return found;
     terms[found].base = t;
     terms[found].factor = by;
     return found;

@@ -6,10 +6,10 @@
 namespace partita::prove_detail {
 
 /// What an associative op made of tuples of elements (a fold, an argmax): its results are numbered.
+/// (Result 0 is what a collection is found by.)
 struct collection {
   fingerprint whole;
   vec<element> members;
-  int number = 0;  ///< of the result
 
   static constexpr fingerprint result(const fingerprint& whole, int number) {
     return drawing(0xc0).add(whole).add(number).drawn();

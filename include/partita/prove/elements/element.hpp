@@ -7,6 +7,7 @@
 #include <partita/op/combine.hpp>
 #include <partita/op/registry.hpp>
 #include <partita/prove/elements/field.hpp>
+#include <partita/prove/factors.hpp>
 
 namespace partita::prove_detail {
 
@@ -54,14 +55,10 @@ constexpr element formula(dtype t, const fingerprint& f) {
   return {f, 0, is_floating(t) ? dtype::f64 : t, false};
 }
 
-/// Is x + y, or x * y, of real numbers the double that came out? (Infinities and NaN are.)
-constexpr bool exact_sum(double x, double y, double s) {
-  if (s - s != 0) return true;
-  const double other = s - x;
-  return (x - (s - other)) + (y - other) == 0;
-}
+/// Is x * y, of real numbers, the double that came out? (Of infinities and NaN, it is.)
 constexpr bool exact_product(double x, double y, double s) {
-  return s - s != 0 || field::real(s) == field::product(field::real(x), field::real(y));
+  if (s - s != 0) return x - x != 0 || y - y != 0;
+  return field::real(s) == field::product(field::real(x), field::real(y));
 }
 
 /// Is a real number one of a floating-point type?

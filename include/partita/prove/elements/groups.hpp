@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/prove/elements/arithmetic.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::prove_detail {
 
@@ -135,7 +136,7 @@ class group_algebra : public arithmetic_algebra {
   }
   /// By fingerprint, equal ones once; two equal ones of an xor are none.
   static constexpr void sort(operand_group& g) {
-    merge_sort(g.members);
+    merge_sort(g.members, [](const element& x, const element& y) { return x.of < y.of; });
     vec<element> once;
     for (const element& each : g.members) {
       if (once.empty() || !(once.back() == each))
@@ -144,23 +145,6 @@ class group_algebra : public arithmetic_algebra {
         once.pop_back();
     }
     g.members = once;
-  }
-  static constexpr void merge_sort(vec<element>& list) {
-    vec<element> other;
-    for (std::size_t run = 1; run < list.size(); run *= 2) {
-      other.clear();
-      for (std::size_t begin = 0; begin < list.size(); begin += 2 * run)
-        merge(list, begin, run, other);
-      list = other;
-    }
-  }
-  static constexpr void merge(const vec<element>& list, std::size_t begin, std::size_t run,
-                              vec<element>& to) {
-    const std::size_t n = list.size(), middle = begin + run < n ? begin + run : n,
-                      end = begin + 2 * run < n ? begin + 2 * run : n;
-    std::size_t i = begin, j = middle;
-    while (i < middle || j < end)
-      to.push_back(j == end || (i < middle && !(list[j].of < list[i].of)) ? list[i++] : list[j++]);
   }
   static constexpr combiner combiner_of(std::uint64_t op) {
     for (auto each : {combiner::max, combiner::min, combiner::logical_and, combiner::logical_or})

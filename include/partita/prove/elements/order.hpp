@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/prove/elements/sums.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::prove_detail::elements {
 
@@ -52,7 +53,8 @@ class ranked_pairs {
     for (std::size_t i = 0; i < pairs_.size(); ++i)
       while (i < pairs_.size() && open(i)) {
       }
-    sort();
+    merge_sort(pairs_, [](const pair& x, const pair& y) { return x < y; });
+    c_.a.steps += static_cast<std::int64_t>(pairs_.size());
     drawing d(0x9a);
     d.add(order_);
     for (const auto& p : pairs_) d.add(p.value.of).add(p.position.of);
@@ -63,12 +65,13 @@ class ranked_pairs {
     if (pairs_.size() == 1) return which == 0 ? pairs_[0].value : pairs_[0].position;
     const int number = 2 * k + which;
     const fingerprint f = collection::result(whole_, number);
-    collection made{whole_, {}, number};
+    if (number > 0) return c_.a.unknown(c_.made[which].element, f);
+    collection made{whole_, {}};
     for (const auto& p : pairs_) {
       made.members.push_back(p.value);
       made.members.push_back(p.position);
     }
-    c_.a.collections.add(f, made);
+    c_.a.collections.add(f, static_cast<collection&&>(made));
     return c_.a.unknown(c_.made[which].element, f);
   }
 
@@ -95,7 +98,7 @@ class ranked_pairs {
   /// asked for, these become all of the set.
   constexpr bool open(std::size_t i) {
     const collection* found = c_.a.collections.find(pairs_[i].value.of);
-    if (found == nullptr || found->number != 0 || find(found->whole, 0) < 0) return false;
+    if (found == nullptr || find(found->whole, 0) < 0) return false;
     const collection of = *found;
     const auto size = static_cast<std::int64_t>(of.members.size() / 2);
     drawing d(0x9a);
@@ -116,14 +119,6 @@ class ranked_pairs {
       pairs_[at] = pairs_.back();
       pairs_.pop_back();
     }
-  }
-  constexpr void sort() {
-    for (std::size_t i = 1; i < pairs_.size(); ++i)
-      for (std::size_t k = i; k > 0 && pairs_[k] < pairs_[k - 1]; --k) {
-        const pair p = pairs_[k];
-        pairs_[k] = pairs_[k - 1];
-        pairs_[k - 1] = p;
-      }
   }
 };
 constexpr void top_k(const op_elements& c) {
@@ -169,9 +164,9 @@ class folded {
   /// Adds a tuple: of one that a fold of the same function made, those that it is made of.
   constexpr void add(const element* tuple) {
     const std::size_t n = c_.operands.size();
+    c_.a.steps += static_cast<std::int64_t>(n);
     if (is_identity(tuple)) return;
-    if (const collection* found = c_.a.collections.find(tuple[0].of);
-        found != nullptr && found->number == 0) {
+    if (const collection* found = c_.a.collections.find(tuple[0].of); found != nullptr) {
       const collection of = *found;
       bool all = whole(of.members) == of.whole;
       for (std::size_t i = 0; i < n; ++i)
@@ -187,7 +182,7 @@ class folded {
     if (members_.size() == n) return members_[i];
     if (i == 0 && p_.commutes) sort();
     const fingerprint all = whole(members_), f = collection::result(all, i);
-    c_.a.collections.add(f, {all, members_, i});
+    if (i == 0) c_.a.collections.add(f, {all, members_});
     return c_.a.unknown(c_.made[i].element, f);
   }
 
@@ -208,22 +203,20 @@ class folded {
       if (!(tuple[i] == number_of_bits(c_.types[i].element, p_.identities[i]))) return false;
     return true;
   }
-  constexpr bool less(std::size_t i, std::size_t k) const {
-    const std::size_t n = c_.operands.size();
-    for (std::size_t j = 0; j < n; ++j)
-      if (!(members_[i * n + j] == members_[k * n + j]))
-        return members_[i * n + j].of < members_[k * n + j].of;
-    return false;
-  }
+  /// By their fingerprints.
   constexpr void sort() {
     const std::size_t n = c_.operands.size();
-    for (std::size_t i = 1; i < members_.size() / n; ++i)
-      for (std::size_t k = i; k > 0 && less(k, k - 1); --k)
-        for (std::size_t j = 0; j < n; ++j) {
-          const element x = members_[k * n + j];
-          members_[k * n + j] = members_[(k - 1) * n + j];
-          members_[(k - 1) * n + j] = x;
-        }
+    vec<std::size_t> order;
+    for (std::size_t i = 0; i < members_.size(); i += n) order.push_back(i);
+    merge_sort(order, [&](std::size_t a, std::size_t b) {
+      std::size_t j = 0;
+      while (j + 1 < n && members_[a + j] == members_[b + j]) ++j;
+      return members_[a + j].of < members_[b + j].of;
+    });
+    vec<element> sorted;
+    for (const std::size_t i : order)
+      sorted.insert_back(members_.begin() + i, members_.begin() + i + n);
+    members_ = static_cast<vec<element>&&>(sorted);
   }
 };
 constexpr void fold(const op_elements& c) {
