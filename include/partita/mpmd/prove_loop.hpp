@@ -441,7 +441,7 @@ class source_iteration {
   constexpr void give(const claim& c, int output, int term, int shift, claim_list& to,
                       value_id result, double scale = 1) {
     prove_detail::piece found[max_rank], pieces[max_rank];
-    if (!find_pieces(c, output, found)) return;
+    if (!prove_detail::is_factor(scale_of(c, output)) || !find_pieces(c, output, found)) return;
     const shape& s = w_.all.terms[term].shape;
     const prove_detail::view& own = w_.all.views[w_.all.terms[term].own];
     for (int d = 0; d < s.rank; ++d) {

@@ -200,8 +200,12 @@ class pipeline_checker {
     if (slice) return each.take_slice(known_, held, inside, to);
     for (int c = known_.first[held]; c >= 0; c = work_.claims[c].next) {
       const prove_detail::claim known = work_.claims[c];
-      if (own_ && !unit.inside && p_.repeated[stack] != 0) own_->give_last(known, inside, to);
-      if (unit.inside || is_of_no_microbatch(known)) work_.add(inside, to, known);
+      if (unit.inside)
+        work_.add(inside, to, known);
+      else if (own_ && p_.repeated[stack] != 0)
+        own_->give_last(known, inside, to);  // (what an iteration has is no value behind the loop)
+      else if (is_of_no_microbatch(known))
+        work_.add(inside, to, known);
     }
   }
   /// By induction: what it is before the first microbatch is known, what each leaves is checked

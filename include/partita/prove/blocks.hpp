@@ -81,6 +81,8 @@ class writing_blocks {
   }
   /// Each block is the same as the others.
   constexpr bool repeats_block(const claim& update, claim& whole) const {
+    for (int i = 0; i < start_.count; ++i)
+      if (update.sums.contains(axis_of(start_.digits[i]))) return false;
     const view& seen = w_.all.views[update.view];
     view v = seen;
     v.count = 0;

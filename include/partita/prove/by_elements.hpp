@@ -63,7 +63,7 @@ class element_checker {
     for (std::size_t i = 0; i < outputs_.size() && v.kind == element_verdict::proved; ++i)
       compare(outputs_[i], wanted[i], made[i], v);
     v.unknown_op = local.unknown_op().empty() ? source.unknown_op() : local.unknown_op();
-    if (v.kind == element_verdict::differs && !v.unknown_op.empty())
+    if (v.kind == element_verdict::differs && (!v.unknown_op.empty() || a_.cut_short))
       v.kind = element_verdict::not_known;
     return v;
   }

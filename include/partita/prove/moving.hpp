@@ -170,7 +170,7 @@ constexpr bool see_as(workspace& w, claim& mine, const claim& other, const shape
 constexpr bool see_beside(const workspace& w, int t, int d, view& v, std::int64_t extent,
                           const view& other, std::int64_t distance) {
   const term& of = w.all.terms[t];
-  if (of.alias.term < 0 || !w.all.views[of.alias.view].repeats(d) ||
+  if (of.alias.term < 0 || d >= v.dims || !w.all.views[of.alias.view].repeats(d) ||
       v.reaches_beyond(d, of.shape.extents[d]))
     return false;
   view r(v.rank, v.dims);
@@ -258,7 +258,7 @@ constexpr bool is_once_around(const view& v, int d, const shape& tensor) {
 }
 /// Do blocks that start there, modulo the extent, never lie across the end?
 constexpr bool keeps_blocks(const view& start, std::int64_t block, std::int64_t extent) {
-  bool whole = extent % block == 0 && start.start[0] % block == 0;
+  bool whole = block > 0 && extent % block == 0 && start.start[0] % block == 0;
   for (int i = 0; i < start.count; ++i) whole = whole && start.digits[i].stride % block == 0;
   return whole;
 }
@@ -278,7 +278,9 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
     if (around
             ? w.all.terms[at.term].shape.extents[0] != extent || !keeps_blocks(start, block, extent)
             : least < 0 || greatest > extent - block)
-      return false;  // it may be clamped
+      return false;                        // it may be clamped
+    for (int i = 0; i < start.count; ++i)  // of what is pending, devices have other parts
+      if (w.chosen[0].sums.contains(axis_of(start.digits[i]))) return false;
     if (v.repeats(d)) continue;
     if (around && !is_once_around(v, d, tensor)) return false;
     int first = 0;
@@ -292,8 +294,7 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
     const int dim = major.dim;
     if (!slice(v, d, start.start[0], result.extents[d], 1)) return false;
     for (int i = 0; i < start.count; ++i)
-      if (w.chosen[0].sums.contains(axis_of(start.digits[i])) ||
-          !advance(v, dim, start.digits[i].owner, start.digits[i].extent,
+      if (!advance(v, dim, start.digits[i].owner, start.digits[i].extent,
                    start.digits[i].stride / unit * step))
         return false;
     if (around)

@@ -121,6 +121,8 @@ constexpr void try_elements(const program& source, const device_program& d, cons
                        std::is_constant_evaluated()
                            ? " steps (prove_options.most_elements_in_constants)"
                            : " steps (prove_options.most_elements)"));
+  } else if (e.kind == element_verdict::not_known && e.unknown_op.empty()) {
+    v.error.set(concat(v.error.message, "; element by element, choices are too many to compare"));
   } else if (e.kind == element_verdict::not_known) {
     v.error.set(concat(v.error.message, "; element by element nothing is known of what \"",
                        e.unknown_op, "\" makes"));

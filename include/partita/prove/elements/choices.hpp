@@ -34,6 +34,7 @@ class choice_algebra {
  public:
   std::int64_t steps = 0;  ///< that were taken
   std::int64_t most_steps = INT64_MAX;
+  bool cut_short = false;        ///< some choices were too large: equal ones may look different
   formula_words* log = nullptr;  ///< if set, it is told how formulas come to be
 
   constexpr bool is_over() const { return steps > most_steps; }
@@ -88,6 +89,13 @@ class choice_algebra {
  protected:
   static constexpr int most_splits = 512;
 
+  /// May one more choice be looked at?
+  constexpr bool goes_on(int& left) {
+    if (--left > 0) return true;
+    cut_short = true;
+    return false;
+  }
+
   /// A value where the decider lies in [low, high).
   constexpr void append(choice& c, std::int64_t low, std::int64_t high, const element& v,
                         int& left) {
@@ -100,9 +108,9 @@ class choice_algebra {
   }
   /// Where x changes with a decider between `low` and `high`, in order.
   constexpr void find_places(const element& x, const decider& by, std::int64_t low,
-                             std::int64_t high, vec<std::int64_t>& from, int& left) const {
+                             std::int64_t high, vec<std::int64_t>& from, int& left) {
     const choice* c = choice_of(x);
-    if (c == nullptr || (c->mentions & by.bit()) == 0 || --left <= 0) return;
+    if (c == nullptr || (c->mentions & by.bit()) == 0 || !goes_on(left)) return;
     if (c->by == by)
       for (const std::int64_t at : c->from)
         if (at > low && lies_below(at, high)) insert(from, at);
@@ -147,7 +155,7 @@ class choice_algebra {
   constexpr element restricted(const element& x, const decider& by, std::int64_t low,
                                std::int64_t high, int& left) {
     const choice* found = choice_of(x);
-    if (found == nullptr || (found->mentions & by.bit()) == 0 || --left <= 0) return x;
+    if (found == nullptr || (found->mentions & by.bit()) == 0 || !goes_on(left)) return x;
     ++steps;
     const choice c = *found;
     vec<std::int64_t> from;
@@ -164,7 +172,7 @@ class choice_algebra {
     if (flag.known) return flag.number != 0 ? x : y;
     if (x == y) return x;
     const choice* found = choice_of(flag);
-    if (found == nullptr || --left <= 0) return mixed(flag, x, y);
+    if (found == nullptr || !goes_on(left)) return mixed(flag, x, y);
     const choice c = *found;
     vec<element> values;
     for (std::size_t i = 0; i < c.values.size(); ++i) {
@@ -183,7 +191,7 @@ class choice_algebra {
   template <class F>
   constexpr element map(const element& x, const F& f, int& left) {
     const choice* found = choice_of(x);
-    if (found == nullptr || --left <= 0) return f(x);
+    if (found == nullptr || !goes_on(left)) return f(x);
     const choice c = *found;
     vec<element> values;
     for (const element& each : c.values) values.push_back(map(each, f, left));
