@@ -330,3 +330,45 @@ TEST_CASE("pipelines: a joint call runs what its parts would, and gives what oth
        }))
     CHECK(says(m, "Q012"));
 }
+
+TEST_CASE("pipelines: what an iteration of the source's own loop has is no value behind that") {
+  const auto step = [](const auto& xs) {
+    const auto body = [](const auto& total, const auto& x) {
+      const auto f = [](const auto& v) { return tanh(v); };
+      return std::pair{total + pt::named("c", f)(pt::named("b", f)(pt::named("a", f)(x))),
+                       pt::nothing{}};
+    };
+    return pt::output("total", pt::scan(body, pt::full_like(pt::sum<0>(xs), 0), xs).first);
+  };
+  pt::pipeline_options options;
+  options.where.infer_transfers = true;
+  options.where.names = {{"a", "m0", 0}, {"b", "m0", 1}, {"c", "m0", 2}};
+  pt::pipelined p = pt::pipeline(pt::trace(step, pt::input<float, 4, 3>("xs")),
+                                 pt::topology{{"m0", {{"B", 1}}}}, pt::gpipe, options);
+  REQUIRE(p.own_loop >= 0);
+  CHECK(pt::prove(p).proved);
+
+  // "b" once, behind all "a" and before all "c": these add up what the last microbatch gave.
+  int b = 0;
+  while (p.units[b].piece.stage != 1) ++b;
+  p.units[b].inside = false;
+  for (const auto& each : p.units[b].gives) p.repeated[each.slot] = 0;
+  const pt::pipelined before = p;
+  auto& list = p.lists.meshes[0];
+  list = {};
+  p.calls.calls = {};
+  p.calls.edges = {};
+  p.unit_of = p.order = {};
+  for (int u = 0; u < static_cast<int>(p.units.size()); ++u)
+    for (auto each : before.lists.meshes[0]) {
+      if (each.kind != pt::mesh_step::call || before.unit_of[each.index] != u) continue;
+      if (u == b && p.unit_of.back() == b) continue;
+      p.calls.calls.push_back(before.calls.calls[each.index]);
+      if (u == b) p.calls.calls.back().microbatch = -1;
+      p.order.push_back(static_cast<int>(p.unit_of.size()));
+      each.index = p.order.back();
+      p.unit_of.push_back(u);
+      list.push_back(each);
+    }
+  CHECK(says(str(pt::prove(p).error.message), "Q004", "output \"total\""));
+}

@@ -938,6 +938,34 @@ TEST_CASE("rules: a select of two equal values, whatever the flags are") {
   CHECK_FALSE(does(source, chosen("%z")));
 }
 
+TEST_CASE("rules: a select of what does not hold is one of the other") {
+  const std::string in = "(%x: tensor<3xf32>, %z: tensor<3xf32>, %f: tensor<3xi1>)\n",
+                    out = "  return %y : tensor<3xf32>\n";
+  const std::string source = in + "  %y = select(%f, %x, %z) : tensor<3xf32>\n" + out;
+  const auto turned = [&](const std::string& chosen) {
+    return in + "  %g = not(%f) : tensor<3xi1>\n  %y = select(%g, " + chosen +
+           ") : tensor<3xf32>\n" + out;
+  };
+  CHECK(does(source, turned("%z, %x")));
+  CHECK_FALSE(does(source, turned("%x, %z")));
+  CHECK(does(turned("%z, %x"), source));
+}
+
+// 0.5^1500 is no double: what is a factor no more stays an operand.
+TEST_CASE("rules: a chain of factors whose product is no number") {
+  const auto chain = [](int links, const std::string& factor) {
+    std::string text = "(%x0: tensor<4xf32>)\n  %h = constant {" + factor + "} : tensor<4xf32>\n";
+    for (int i = 0; i < links; ++i)
+      text += "  %x" + std::to_string(i + 1) + " = multiply(%x" + std::to_string(i) +
+              ", %h) : tensor<4xf32>\n";
+    return text + "  return %x" + std::to_string(links) + " : tensor<4xf32>\n";
+  };
+  for (const std::string factor : {"0.5", "-2"}) {
+    CHECK(does(chain(1500, factor), chain(1500, factor)));
+    CHECK_FALSE(does(chain(1500, factor), chain(1499, factor)));
+  }
+}
+
 TEST_CASE("rules: two equal loops are one") {
   const auto loop = [](const std::string& name, const std::string& op) {
     return "  %" + name +

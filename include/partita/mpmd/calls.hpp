@@ -3,6 +3,7 @@
 
 #include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/pipelined.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::mpmd_detail {
 

@@ -8,6 +8,7 @@
 
 #include <partita/mpmd/exported.hpp>
 #include <partita/mpmd/print_mpmd.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita {
 

@@ -7,6 +7,7 @@
 #include <partita/mpmd/one_microbatch.hpp>
 #include <partita/mpmd/pipelined.hpp>
 #include <partita/mpmd/timeline.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita {
 

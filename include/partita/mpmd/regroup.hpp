@@ -5,6 +5,7 @@
 #include <partita/mpmd/pipeline.hpp>
 #include <partita/mpmd/unit_functions.hpp>
 #include <partita/support/heap.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::mpmd_detail {
 

@@ -9,6 +9,7 @@
 #include <partita/mpmd/pipeline_order.hpp>
 #include <partita/support/error.hpp>
 #include <partita/support/heap.hpp>
+#include <partita/support/merge_sort.hpp>
 #include <partita/support/span.hpp>
 #include <partita/support/vec.hpp>
 
@@ -116,35 +117,6 @@ constexpr vec<vec<int>> ordered_calls(const call_graph& g) {
   for (int i = 0; i < g.count(); ++i)
     if (g.calls[i].ordered()) lists[g.calls[i].mesh].push_back(i);
   return lists;
-}
-
-/// Sorts, and keeps the order of what is equal: runs that are in order are merged, two by two.
-///
-/// Cost: linear times the logarithm of how many runs there are.
-template <class Less>
-constexpr void merge_sort(vec<int>& list, Less less) {
-  const int n = static_cast<int>(list.size());
-  vec<int> ends, other;
-  for (int i = 1; i < n; ++i)
-    if (less(list[i], list[i - 1])) ends.push_back(i);
-  ends.push_back(n);
-  while (ends.size() > 1) {
-    other.clear();
-    vec<int> merged;
-    for (std::size_t run = 0, begin = 0; run < ends.size(); run += 2) {
-      const auto middle = static_cast<std::size_t>(ends[run]);
-      const auto end = run + 1 < ends.size() ? static_cast<std::size_t>(ends[run + 1]) : middle;
-      for (std::size_t a = begin, b = middle; a < middle || b < end;)
-        other.push_back(a < middle && (b == end || !less(list[b], list[a])) ? list[a++]
-                                                                            : list[b++]);
-      merged.push_back(static_cast<int>(end));
-      begin = end;
-    }
-    vec<int> sorted = static_cast<vec<int>&&>(other);
-    other = static_cast<vec<int>&&>(list);
-    list = static_cast<vec<int>&&>(sorted);
-    ends = static_cast<vec<int>&&>(merged);
-  }
 }
 
 }  // namespace mpmd_detail

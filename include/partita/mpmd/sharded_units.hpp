@@ -7,6 +7,7 @@
 #include <partita/mpmd/union_mesh.hpp>
 #include <partita/mpmd/unit_functions.hpp>
 #include <partita/spmd/lower.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::mpmd_detail {
 

@@ -5,6 +5,7 @@
 #include <partita/mpmd/finish_pipeline.hpp>
 #include <partita/mpmd/pipeline_memory.hpp>
 #include <partita/mpmd/pipeline_time.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::mpmd_detail {
 

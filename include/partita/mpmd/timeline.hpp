@@ -7,6 +7,7 @@
 #include <partita/mpmd/fragment_call.hpp>
 #include <partita/mpmd/sequence.hpp>
 #include <partita/support/error.hpp>
+#include <partita/support/merge_sort.hpp>
 #include <partita/support/span.hpp>
 #include <partita/support/vec.hpp>
 
@@ -44,7 +45,7 @@ constexpr vec<message> messages_of(const call_graph& g, span<const int> order, d
   for (int e = 0; e < static_cast<int>(g.edges.size()); ++e)
     if (g.calls[g.edges[e].from].mesh != g.calls[g.edges[e].to].mesh) across.push_back(e);
   const auto to_mesh = [&](int e) { return g.calls[g.edges[e].to].mesh; };
-  mpmd_detail::merge_sort(across, [&](int a, int b) {
+  merge_sort(across, [&](int a, int b) {
     const call_edge &x = g.edges[a], &y = g.edges[b];
     if (x.from != y.from) return place[x.from] < place[y.from];
     if (to_mesh(a) != to_mesh(b)) return to_mesh(a) < to_mesh(b);

@@ -69,7 +69,7 @@ constexpr bool reduce_pieces(workspace& w, const site& at, claim_list& to) {
     if (!law.apply(results, sums) || sums.any() || pieces.count == 0) continue;
     std::int64_t count = 1;
     for (int i = 0; i < pieces.count; ++i) count *= pieces.digits[i].extent;
-    const int first = w.all.pieces_of(t, count, at.result_count());
+    const int first = w.all.pieces_of(t, law.joined_loop, count, at.result_count());
     for (int r = 0; r < at.result_count(); ++r) {
       const view& of = results[static_cast<std::size_t>(r)];
       view v(of.rank, of.dims + 1);
@@ -138,7 +138,8 @@ constexpr bool reduce_again(workspace& w, const site& at, claim_list& to) {
   if (ordered && (all.count != 1 || all.digits[0].stride != 1)) return false;
   for (int d = 0; d < last; ++d) {
     result.start[d] = v.start[d];
-    result.beyond[d] = v.beyond[d];
+    // (What stands beyond is folded, too.)
+    result.beyond[d] = is_fold(at) ? outside::unfilled(v.beyond[d]) : v.beyond[d];
   }
   if (!result.good()) return false;
   for (int r = 0; r < at.result_count(); ++r)

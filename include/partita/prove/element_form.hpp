@@ -40,7 +40,8 @@ constexpr bool is_idempotent(const op_def& d) {
 ///           c ? 2 a : 0 = 2 (c ? a : 0). Of integers and
 ///           flags that are known, or lie between known ones (numbers.hpp): 1 + 2 = 3, 1 < 2 is
 ///           true, max(a, 1) < 0 is false, max(max(a, 1), 0) = max(a, 1); true & a = a,
-///           false & a = false; true ? a : b = a, a ? b : b = b; of a flag, (a ? 1 : 0) > 0 is a
+///           false & a = false; true ? a : b = a, a ? b : b = b, !a ? b : c = a ? c : b; of a flag,
+///           (a ? 1 : 0) > 0 is a
 class element_form {
   using operand = scaled_term;
 
@@ -63,6 +64,7 @@ class element_form {
   /// `of`: the space of the terms. What it is, and how often.
   constexpr operand_term make(const tensor_type& of, double& scale) {
     scale = 1;
+    if (at_.as->id == def<op::select>.id) turn_select();
     operand known;
     if (fold_all(of, known) || choose(known) || test_flag(of, known)) {
       scale = known.scale;
@@ -134,6 +136,15 @@ class element_form {
       return false;
     made = {exact_number(all_, holds ? 1 : 0, of.element)};
     return true;
+  }
+  /// `!a ? b : c` is `a ? c : b`.
+  constexpr void turn_select() {
+    while (is_made_by(operands_[0], def<op::logical_not>)) {
+      operands_[0] = {inner(operands_[0], 0)};
+      const operand kept = operands_[1];
+      operands_[1] = operands_[2];
+      operands_[2] = kept;
+    }
   }
   /// What a known flag chooses, or any flag of two that are the same.
   constexpr bool choose(operand& made) const {
@@ -485,30 +496,30 @@ class element_form {
         operands_[kept++] = each;
     operands_.resize(kept);
   }
-  /// Equal ones as one (what cancels out as two: it may not be finite; and what would be rounded
-  /// away stays as it is); the factor of the first one is that of the sum.
+  static constexpr bool is_sum(double factors) {
+    return factors == 0 || prove_detail::is_factor(factors);
+  }
+  /// Equal ones as one, or as two of either sign (what cancels may not be finite, and is not to be
+  /// rounded); the factor of the first one is that of the sum.
   constexpr void collect(double& scale) {
     operand* const list = operands_.data();
     const std::size_t count = operands_.size();
     std::size_t kept = 0;
     for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
       const operand_term of = list[begin].of;
-      double all = 0, positive = 0;
+      double sums[2] = {};  // of those below 0, and of the others
       bool exact = true;
-      for (; end < count && list[end].of.term == of.term && list[end].of.view == of.view; ++end) {
-        const double by = list[end].scale;
-        exact = exact && exact_sum(all, by, all + by);
-        all += by;
-        if (by > 0) positive += by;
+      for (; end < count && list[end].of == of; ++end) {
+        double& sum = sums[list[end].scale > 0 ? 1 : 0];
+        exact = exact && exact_sum(sum, list[end].scale, sum + list[end].scale);
+        sum += list[end].scale;
       }
-      const bool alike = list[begin].scale > 0 || list[end - 1].scale < 0;
-      if ((!exact && !alike) || (all != 0 && !prove_detail::is_factor(all))) {
-        for (std::size_t i = begin; i < end; ++i) list[kept++] = list[i];
-      } else if (all == 0 && end > begin + 1) {
-        list[kept++] = {of, -positive};
-        list[kept++] = {of, positive};
+      const bool alike = sums[0] == 0 || sums[1] == 0;
+      if ((exact || alike) && is_sum(sums[0]) && is_sum(sums[1])) {
+        for (const double sum : sums)
+          if (sum != 0) list[kept++] = {of, sum};
       } else {
-        list[kept++] = {of, end == begin + 1 ? list[begin].scale : all};
+        for (std::size_t i = begin; i < end; ++i) list[kept++] = list[i];
       }
     }
     operands_.resize(kept);

@@ -325,7 +325,9 @@ class exchange {
     greatest -= all;
     const bool up = by > 0;  // members 0, ..., by - 1 get nothing
     if (up ? greatest - step >= 0 : least + all + step < n) return false;
-    v.fill_beyond(dim, reached && v.beyond[dim] != identity ? outside::unknown : identity, tensor_);
+    const std::int64_t fill = reached && v.beyond[dim] != identity ? outside::unknown : identity;
+    if (fill == outside::unknown && counts_positions(tensor_, dim)) return false;
+    v.fill_beyond(dim, fill, tensor_);
     v.start[dim] -= by * step;
     return true;
   }

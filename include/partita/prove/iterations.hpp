@@ -97,8 +97,10 @@ class iterations {
       for (int c = added.first[out]; c >= 0; c = w_.claims[c].next) {
         claim joined = with_factor(w_.claims[c], combine);
         if (joined.view == open_view) continue;
+        // (Of what is pending otherwise, iterations may have other parts.)
+        const bool alike = !joined.sums.any() || joined.sums.combine == combine;
         const bool again =
-            is_same(joined) && (is_idempotent(combine) || w_.is_identity(joined, combine));
+            is_same(joined) && alike && (is_idempotent(combine) || w_.is_identity(joined, combine));
         view v = w_.all.views[joined.view];
         if (!again && !reduce_axis(joined, v, axis_, count_, combine, type.element)) continue;
         joined.view = w_.number(v, joined.term);

@@ -188,7 +188,9 @@ class joined_window {
                  places_view.digits[i].stride);
     taken_.start[along_] = places_view.start[0];
     taken_.beyond[along_] = outside::unknown;
-    return taken_.good() &&
+    const bool lost =
+        beyond_ && fill_ == outside::unknown && counts_positions(w_.all.terms[term_].shape, along_);
+    return taken_.good() && !lost &&
            (!beyond_ || taken_.fill_beyond(along_, fill_, w_.all.terms[term_].shape));
   }
 };

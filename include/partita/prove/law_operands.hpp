@@ -92,6 +92,7 @@ class law_operands {
   /// If set, the loop over a factor whose results are operands again, or whose pieces lack what is
   /// before them, may be cut: the number of the piece, as digits of axes. (One such loop.)
   piece* joined = nullptr;
+  int joined_loop = -1;         ///< the factor whose loop is cut so
   bool same_attributes = true;  ///< must they be those of the source's op?
 
   /// If set, devices that each have a piece of what is the same everywhere, and runs on.

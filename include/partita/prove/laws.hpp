@@ -227,6 +227,7 @@ class op_law : public window_law {
         return no("an operand is needed whole");
       if (each.owner < 0) joined->add(each.owner, each.extent, each.stride / block);
     }
+    joined_loop = f;
     return true;
   }
   /// Is a loop right that sees the first operand more than once?

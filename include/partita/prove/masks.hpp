@@ -18,9 +18,11 @@ struct masked {
 constexpr bool is_masked(const view& flags, const view& v, int dim, masked& found) {
   found = {dim};
   bool used[max_digits] = {};
-  for (int i = 0; i < flags.count; ++i) {
+  for (int i = 0, next = 0; i < flags.count; ++i) {
     const digit& mine = flags.digits[i];
-    for (int k = 0; k < v.count && mine.dim == 0; ++k) {
+    // (Digits of a dimension count in their order.)
+    const bool same_owner = i > 0 && flags.digits[i - 1].owner == mine.owner;
+    for (int k = same_owner ? next : 0; k < v.count && mine.dim == 0; ++k) {
       const digit& each = v.digits[k];
       if (each.owner != mine.owner || each.extent != mine.extent || each.dim != dim ||
           each.stride % mine.stride != 0 || used[k])
@@ -29,6 +31,7 @@ constexpr bool is_masked(const view& flags, const view& v, int dim, masked& foun
       if (found.steps != 0 && found.steps != steps) return false;
       found.steps = steps;
       used[k] = true;
+      next = k + 1;
       break;
     }
   }
@@ -66,6 +69,7 @@ constexpr bool mask(view& v, const shape& tensor, const view& flags, std::int64_
   const std::int64_t first = position(up ? low : high - 1) + at.first;
   const std::int64_t last = position(up ? high - 1 : low) + at.last;
   const bool filled = (first >= 0 && last < extent) || v.beyond[at.dim] == fill;
+  if (!filled && counts_positions(tensor, at.dim)) return false;
   const bool only = v.fill_beyond(at.dim, filled ? fill : outside::unknown, tensor);
   exact = filled && only;
   return true;

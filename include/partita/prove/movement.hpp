@@ -229,6 +229,7 @@ constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int
   if (only == nullptr || only->dim < 0) return false;
   const int at = only->dim;
   const std::int64_t extent = tensor.extents[at], step = only->stride;
+  if (fill == outside::unknown && counts_positions(tensor, at)) return false;
   // The others that reach so far must hold the same.
   if (v.reaches_beyond(at, extent) && v.beyond[at] != fill) return false;
   const std::int64_t own = (only->extent - 1) * step;

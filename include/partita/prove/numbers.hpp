@@ -89,7 +89,9 @@ constexpr bool is_decided(ops::direction is, const integer_range& a, const integ
 constexpr bool fold(const site& at, bool flags, std::int64_t a, std::int64_t b,
                     std::int64_t& made) {
   constexpr std::int64_t half = std::int64_t{1} << 30;  // products of smaller ones are counted
+  constexpr std::int64_t most = std::int64_t{1} << 62;  // and sums of these
   const std::uint64_t id = at.def().id;
+  if (a > most || a < -most || b > most || b < -most) return false;
   switch (id) {
     case def<op::add>.id:
       made = a + b;
@@ -233,6 +235,7 @@ class range_finder {
         !truth_range(all_, flag.term, i == 1, tested, in) || !add_offset(all_, x, 1, mine) ||
         !mine.same(tested) || (tested.computed.term >= 0 && tested.computed != x))
       return found;
+    if (mine.is_sum && !is_far_from_overflow(made.element)) return found;
     // (What is chosen may be a sum that wraps where the range of what was tested has no end.)
     const bool may_wrap =
         mine.computed.term >= 0 && tested.computed.term < 0 && !in.has_both_ends();

@@ -354,8 +354,11 @@ class joining {
   constexpr bool equal_distance(std::int64_t n) const {
     return wraps() ? (n - distance_) % modulus() == 0 : n == distance_;
   }
-  /// Has b all digits of a, but for one that is bound, in that dimension?
+  /// Has b all digits of a, but for one that is bound, in that dimension? (Those of dimensions of
+  /// the value, which stand first, in the same order.)
   constexpr bool same_but_one(const view& a, const view& b, int& extra) const {
+    for (int i = 0; i < a.count && a.digits[i].owner >= 0; ++i)
+      if (i >= b.count || b.digits[i] != a.digits[i]) return false;
     for (int i = 0; i < a.count; ++i) {
       int times = 0;
       for (int k = 0; k < a.count; ++k) times += a.digits[k] == a.digits[i];

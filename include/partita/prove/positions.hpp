@@ -7,9 +7,17 @@
 #include <partita/prove/claims.hpp>
 #include <partita/prove/movement.hpp>
 #include <partita/spmd/collectives.hpp>
+#include <partita/support/checked.hpp>
 
 namespace partita::prove_detail {
 
+/// Are numbers from `least` to `greatest` counted with as positions? (Of i32, few enough that sums
+/// of some of them do not wrap: see offset.)
+constexpr bool are_counted(dtype t, std::int64_t least, std::int64_t greatest) {
+  const std::int64_t most = t == dtype::i32 ? offset::most : most_counted;
+  return least >= -most && greatest <= most && exact(t, least < 0 ? -least : least) &&
+         exact(t, greatest < 0 ? -greatest : greatest);
+}
 /// The same of a value with more dimensions, in which it repeats.
 constexpr view spread(const view& v, int rank) {
   if (v.rank == rank) return v;
@@ -65,7 +73,7 @@ constexpr bool lift_number(workspace& w, const program& p, op_id o, claim_list& 
     add_number(w, to, n.result, t, attrs.empty() ? 0 : attrs[0]);
     return true;
   }
-  if (n.def->id == def<op::iota>.id && exact(t.element, t.shape.extents[attrs[0]])) {
+  if (n.def->id == def<op::iota>.id && are_counted(t.element, 0, t.shape.extents[attrs[0]])) {
     view v(t.shape.rank, 1);
     const int d = static_cast<int>(attrs[0]);
     v.add(d, 0, t.shape.extents[d], 1);
@@ -85,10 +93,10 @@ constexpr void lift_start(workspace& w, const program& p, op_id o, claim_list& t
   const axis_list axes = op::shard_start::axes(p.attrs(o));
   for (int i = axes.count; i-- > 0;) {
     v.add(on_axis(axes.axes[i]), 0, w.mesh.size(axes.axes[i]), step);
-    step *= w.mesh.size(axes.axes[i]);
+    step = saturating_multiply(step, w.mesh.size(axes.axes[i]));
+    if (!are_counted(p.type(n.result).element, 0, step)) return;
   }
-  if (exact(p.type(n.result).element, step))
-    w.add(to, n.result, w.all.terms.positions(p.type(n.result).element), v, {});
+  if (step >= 0) w.add(to, n.result, w.all.terms.positions(p.type(n.result).element), v, {});
 }
 
 /// A reduction of nothing is the identity.
@@ -275,8 +283,7 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
   }
   std::int64_t least = 0, greatest = 0;
   v.range(0, least, greatest);
-  if (!exact(t, least < 0 ? -least : least) || !exact(t, greatest < 0 ? -greatest : greatest))
-    return false;
+  if (!are_counted(t, least, greatest)) return false;
   if (least < 0 && is_unsigned(t)) return false;
   const int positions = w.all.terms.positions(t);
   if (w.defining && p.type(n.result).shape.rank > 0)

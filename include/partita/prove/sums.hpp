@@ -90,8 +90,14 @@ constexpr bool joint_sums(const workspace& w, const program& p, op_id o, pending
     if (w.chosen[i].sums.any()) continue;
     const bool with = i < 32 && (linear >> i & 1u) != 0;
     if (with && !product && !w.is_identity(w.chosen[i], combiner::add)) return false;
+    const int t = w.chosen[i].term;
+    const view& v = w.all.views[w.chosen[i].view];
     for (int a = 0; a < 32; ++a)
-      if (sums.contains(a) && w.all.views[w.chosen[i].view].depends_on(a)) return false;
+      if (sums.contains(a) && v.depends_on(a)) return false;
+    // (One element that nothing is known of may be another on each device.)
+    if (sums.any() && v.count == 0 && !w.all.terms.is_positions(t) &&
+        v.reaches_beyond(w.all.terms[t].shape))
+      return false;
   }
   return true;
 }

@@ -373,6 +373,7 @@ struct meanings {
   segmented_vec<reshaping> reshapings;
 
   struct piece_term {
+    int loop;  ///< of the op, that is cut
     std::int64_t count;
     int first;
     int next;  ///< another one of the same term
@@ -458,11 +459,11 @@ struct meanings {
     terms[t].unsummed = made;
     return made;
   }
-  /// What an op of so many results makes of each piece of what it reduces: as many terms, one
-  /// dimension more for the pieces.
-  constexpr int pieces_of(int t, std::int64_t count, int results) {
+  /// What an op of so many results makes of each piece of one of the loops that it reduces: as many
+  /// terms, one dimension more for the pieces.
+  constexpr int pieces_of(int t, int loop, std::int64_t count, int results) {
     for (int i = terms[t].pieces; i >= 0; i = piece_terms[i].next)
-      if (piece_terms[i].count == count) return piece_terms[i].first;
+      if (piece_terms[i].count == count && piece_terms[i].loop == loop) return piece_terms[i].first;
     int first = -1;
     for (int r = 0; r < results; ++r) {
       tensor_type type{terms[t + r].element, terms[t + r].shape};
@@ -471,7 +472,7 @@ struct meanings {
       terms[made].pieces_of = t + r;
       if (r == 0) first = made;
     }
-    piece_terms.push_back({count, first, terms[t].pieces});
+    piece_terms.push_back({loop, count, first, terms[t].pieces});
     terms[t].pieces = static_cast<int>(piece_terms.size()) - 1;
     return first;
   }

@@ -300,10 +300,14 @@ constexpr bool see_once(view& v, const view& own, const shape& tensor) {
   return any;
 }
 
+/// Are its positions numbers, of which none is outside? (What is not known of them cannot be said.)
+constexpr bool counts_positions(const shape& tensor, int dim) {
+  return tensor.extents[dim] == max_elements;
+}
 /// Does something else stand where positions below 0 would? (Of them, any number is one.)
 constexpr bool fills_positions(const view& v, const shape& tensor) {
   for (int d = 0; d < v.dims; ++d)
-    if (v.beyond[d] != outside::unknown && tensor.extents[d] == max_elements &&
+    if (v.beyond[d] != outside::unknown && counts_positions(tensor, d) &&
         v.reaches_beyond(d, max_elements))
       return true;
   return false;

@@ -9,6 +9,7 @@
 #include <partita/report/pipeline_look.hpp>
 #include <partita/report/scale.hpp>
 #include <partita/report/svg.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita {
 
@@ -149,7 +150,7 @@ class pipeline_drawer {
     for (int i = 0; i < static_cast<int>(lists_.messages.size()); ++i)
       if (t_.arrived[i] > t_.sent[i]) all.push_back(i);
     sends_ = !all.empty();
-    mpmd_detail::merge_sort(all, [&](int a, int b) { return t_.sent[a] < t_.sent[b]; });
+    merge_sort(all, [&](int a, int b) { return t_.sent[a] < t_.sent[b]; });
     sent_by_.resize(lists_.meshes.size(), {});
     for (const int i : all) sent_by_[g_.calls[lists_.messages[i].call].mesh].push_back(i);
   }

@@ -7,34 +7,42 @@
 
 namespace partita {
 
-/// Sorts; what neither comes before the other stays in its order. (Few are inserted one by one.)
+/// Sorts, and keeps the order of what is equal: runs that are in order are merged, two by two; few
+/// are inserted one by one.
 ///
-/// Cost      n log n calls of `before`
-template <class T, class F>
-constexpr void merge_sort(vec<T>& list, const F& before) {
+/// Cost: linear times the logarithm of how many runs there are.
+template <class T, class Less>
+constexpr void merge_sort(vec<T>& list, const Less& less) {
   constexpr std::size_t few = 16;
-  const std::size_t count = list.size();
-  const auto end_of = [&](std::size_t begin, std::size_t width) {
-    return begin + width < count ? begin + width : count;
-  };
+  const std::size_t n = list.size();
   T* const all = list.data();
-  for (std::size_t begin = 0; begin < count; begin += few)
-    for (std::size_t i = begin + 1; i < end_of(begin, few); ++i)
-      for (std::size_t k = i; k > begin && before(all[k], all[k - 1]); --k) {
-        const T kept = all[k];
-        all[k] = all[k - 1];
-        all[k - 1] = kept;
-      }
-  for (std::size_t width = few; width < count; width *= 2) {
-    vec<T> merged;
-    for (std::size_t begin = 0; begin < count; begin += 2 * width) {
-      const std::size_t middle = end_of(begin, width), end = end_of(begin, 2 * width);
-      for (std::size_t a = begin, b = middle; a < middle || b < end;) {
-        const bool second = a == middle || (b < end && before(list[b], list[a]));
-        merged.push_back(list[second ? b++ : a++]);
-      }
+  for (std::size_t i = 1; n <= few && i < n; ++i)
+    for (std::size_t k = i; k > 0 && less(all[k], all[k - 1]); --k) {
+      const T kept = all[k];
+      all[k] = all[k - 1];
+      all[k - 1] = kept;
     }
-    list = static_cast<vec<T>&&>(merged);
+  if (n <= few) return;
+  vec<std::size_t> ends;
+  for (std::size_t i = 1; i < n; ++i)
+    if (less(list[i], list[i - 1])) ends.push_back(i);
+  ends.push_back(n);
+  vec<T> other;
+  while (ends.size() > 1) {
+    other.clear();
+    vec<std::size_t> merged;
+    for (std::size_t run = 0, begin = 0; run < ends.size(); run += 2) {
+      const std::size_t middle = ends[run], end = run + 1 < ends.size() ? ends[run + 1] : middle;
+      for (std::size_t a = begin, b = middle; a < middle || b < end;)
+        other.push_back(a < middle && (b == end || !less(list[b], list[a])) ? list[a++]
+                                                                            : list[b++]);
+      merged.push_back(end);
+      begin = end;
+    }
+    vec<T> sorted = static_cast<vec<T>&&>(other);
+    other = static_cast<vec<T>&&>(list);
+    list = static_cast<vec<T>&&>(sorted);
+    ends = static_cast<vec<std::size_t>&&>(merged);
   }
 }
 

@@ -172,8 +172,10 @@ class element_interpreter {
     layout l;
     for (const int axis : op::shard_start::axes(p.attrs(o))) l.push_back(axis, 0);
     for (std::int64_t d = 0; d < on_.count(); ++d) {
-      const std::int64_t n = on_.piece(l, 0, d) * op::shard_start::distance(p.attrs(o));
-      *to.on(d) = a_.convert(dtype::i64, to.type.element, integer(dtype::i64, n));
+      const std::uint64_t n = static_cast<std::uint64_t>(on_.piece(l, 0, d)) *
+                              static_cast<std::uint64_t>(op::shard_start::distance(p.attrs(o)));
+      *to.on(d) = a_.convert(dtype::i64, to.type.element,
+                             integer(dtype::i64, static_cast<std::int64_t>(n)));
     }
   }
   constexpr void compute(const program& p, op_id o, values& of, std::int64_t device) {
