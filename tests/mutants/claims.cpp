@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -300,13 +301,18 @@ class claims_of {
     maybe_number sum;
     for (std::int64_t& n = bound.back(); n < extent; ++n) {
       const maybe_number each = shown(t, v, place, bound, by);
-      if (!each) return each;
+      if (!each || is_large(work_.all.terms[t].element, *each)) return std::nullopt;
       sum = n == 0 ? each : combined(by, *sum, *each);
     }
     return sum;
   }
 
-  /// A value's element, reduced over the devices along the axes that are pending.
+  /// Is it an integer that no double need be?
+  static bool is_large(pt::dtype t, double n) {
+    return !pt::is_floating(t) && std::fabs(n) >= largest_integer;
+  }
+  /// A value's element, reduced over the devices along the axes that are pending. (Infinite: not
+  /// known.)
   double reduced_over(const numbers& value, bool source, const where& place,
                       const claimed::pending& sums, const pt::mesh& m) const {
     std::vector<std::int64_t> device = *place.device;
@@ -320,6 +326,7 @@ class claims_of {
       if (sums.contains(a)) device[static_cast<std::size_t>(a)] = 0;
     double sum = at();
     for (;;) {
+      if (is_large(value.type.element, at())) return std::numeric_limits<double>::infinity();
       int a = m.rank;
       while (a-- > 0) {
         if (!sums.contains(a)) continue;

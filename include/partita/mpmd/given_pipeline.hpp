@@ -6,6 +6,7 @@
 
 #include <partita/mpmd/pipelined.hpp>
 #include <partita/prove/given.hpp>
+#include <partita/support/merge_sort.hpp>
 
 namespace partita::mpmd_detail {
 
@@ -137,6 +138,10 @@ class given_pipeline {
       check(u.takes[k], u.device.inputs[k], local.input_type(k).shape.rank, u.piece.mesh);
     for (int k = 0; k < local.output_count() && !f_; ++k)
       check(u.gives[k], u.device.outputs[k], local.output_type(k).shape.rank, u.piece.mesh);
+    vec<value_id> slots;
+    for (const auto& v : u.gives) slots.push_back(v.slot);
+    merge_sort(slots, [](value_id a, value_id b) { return a < b; });
+    for (std::size_t k = 1; k < slots.size(); ++k) need(slots[k] != slots[k - 1], "units");
     const std::size_t results = u.gives.size() - u.sums.size() - u.stacks.size();
     for (std::size_t k = 0; k < results && !f_; ++k)
       need((p_.repeated[u.gives[k].slot] != 0) == u.inside, "units");

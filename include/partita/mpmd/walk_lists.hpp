@@ -65,6 +65,7 @@ class list_walker {
     int by = giver::nobody;
     int count = 0, needed = 1;  ///< calls that have given it, and of how many it is
     int within = -1;            ///< the joint call that does not give it to others
+    int ends_in = -1;           ///< the joint call of its last part, that gives it behind all calls
   };
   const pipelined& p_;
   const value_givers& from_;
@@ -109,16 +110,17 @@ class list_walker {
     return held_[first + (each ? p_.microbatch_in(slot, microbatch) : 0)];
   }
   constexpr void put(int mesh, value_id slot, int microbatch, int by, int within = -1) {
-    at(mesh, slot, microbatch) = {by, 1, 1, within};
+    at(mesh, slot, microbatch) = {by, 1, 1, within, -1};
   }
   /// One of all microbatches gives its part.
-  constexpr void put_part(int mesh, value_id slot, int by) {
+  constexpr void put_part(int mesh, value_id slot, int by, int joint) {
     held& all = at(mesh, slot, -1);
-    all = {by, all.by == by ? all.count + 1 : 1, p_.microbatches, -1};
+    all = {by, all.by == by ? all.count + 1 : 1, p_.microbatches, -1, joint};
   }
   constexpr bool is_there(int mesh, value_id slot, int microbatch, int by, int joint = -1) {
     const held& all = at(mesh, slot, microbatch);
-    return all.by == by && all.count == all.needed && (all.within < 0 || all.within == joint);
+    return all.by == by && all.count == all.needed && (all.within < 0 || all.within == joint) &&
+           (all.ends_in < 0 || all.ends_in != joint);
   }
 
   // ---- Calls ------------------------------------------------------------------------------------
@@ -176,7 +178,7 @@ class list_walker {
       if (k < results(u))
         put(u.piece.mesh, u.gives[k].slot, i, giver::unit(number), stays_in(c, k));
       else
-        put_part(u.piece.mesh, u.gives[k].slot, giver::unit(number));
+        put_part(u.piece.mesh, u.gives[k].slot, giver::unit(number), p_.joint(c));
   }
   constexpr void take(int c, int k, int microbatch) {
     const pipeline_unit& u = unit_of(c);

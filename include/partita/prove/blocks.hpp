@@ -50,7 +50,8 @@ class writing_blocks {
     start_.range(0, least, greatest);
     turns_ = w_.all.terms.is_modulo(t);
     const bool inside =
-        turns_ ? w_.all.terms[t].shape.extents[0] == extent
+        turns_ ? w_.all.terms[t].shape.extents[0] == extent &&
+                     goes_around(start_, 0, w_.all.terms[t].shape)
                : w_.all.terms.is_positions(t) && least >= 0 && greatest <= extent - block_;
     return inside && keeps_blocks(start_, block_, extent);
   }

@@ -17,8 +17,12 @@ constexpr bool add_axes(const workspace& w, const claim& c, device_row& row) {
     if (each.owner >= 0 || axis_of(each) >= w.mesh.rank) return false;
     row.add(axis_of(each), each.extent);
   }
-  const bool known = v.dims == 0 || v.beyond[0] == outside::unknown;
-  return v.dims <= 1 && known && row.devices <= device_row::most;
+  if (v.dims > 1) return false;
+  const shape& s = w.all.terms[c.term].shape;
+  const bool known =
+      v.dims == 0 || (v.beyond[0] == outside::unknown &&
+                      (counts_positions(s, 0) || !v.reaches_beyond(0, s.extents[0])));
+  return known && row.devices <= device_row::most;
 }
 /// The number that a scalar is on a device of a row that has its axes. False: it is not known.
 constexpr bool number_on(const workspace& w, const claim& c, const device_row& row,

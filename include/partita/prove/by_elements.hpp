@@ -17,6 +17,7 @@ struct element_verdict {
   std::int64_t device = 0;      ///< the first on which it does
   text formulas;                ///< both, shortened, if they were asked for
   std::string_view unknown_op;  ///< an op of which nothing is known, if there is one
+  bool has_products = false;    ///< of exponentials
 };
 
 /// Runs the source, and the local program on all devices, on formulas, one for each element: inputs
@@ -34,6 +35,11 @@ class element_checker {
       : source_(source), d_(d), outputs_(outputs), known_(known), on_(d.mesh), words_(words) {
     a_.most_steps = most_steps;
     a_.log = words;
+  }
+  /// Products of exponentials are what they are.
+  constexpr element_checker& leave_exponentials() {
+    a_.joins_exponentials = false;
+    return *this;
   }
 
   constexpr element_verdict check() {
@@ -122,6 +128,7 @@ class element_checker {
     element_verdict v;
     v.kind = kind;
     v.steps = a_.steps;
+    v.has_products = a_.has_products;
     return v;
   }
   constexpr tensors variables(int input) {
@@ -183,13 +190,23 @@ class element_checker {
   }
 };
 
-/// What elements say of a local program that fits its source. `most_steps`: elements that are
-/// made, and products, of both programs on all devices.
+/// What elements say of some outputs of a local program that fits its source. `most_steps`:
+/// elements that are made, and products, of both programs on all devices. (If products of
+/// exponentials are to be joined, in as many more.)
+constexpr element_verdict prove_by_elements(const program& source, const device_program& d,
+                                            const vec<int>& outputs, std::int64_t most_steps,
+                                            const vec<seen_value>& known = {}) {
+  const element_verdict v =
+      element_checker(source, d, outputs, most_steps, known).leave_exponentials().check();
+  if (v.kind == element_verdict::proved || !v.has_products) return v;
+  return element_checker(source, d, outputs, most_steps, known).check();
+}
+/// Of all outputs.
 constexpr element_verdict prove_by_elements(const program& source, const device_program& d,
                                             std::int64_t most_steps) {
   vec<int> all;
   for (int i = 0; i < source.output_count(); ++i) all.push_back(i);
-  return element_checker(source, d, all, most_steps).check();
+  return prove_by_elements(source, d, all, most_steps);
 }
 
 /// `element [0, 1] of output "y" on device {"B": 1}`

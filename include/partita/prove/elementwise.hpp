@@ -92,6 +92,16 @@ constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
 /// Operands that see their terms alike, and scalars: the op on the terms, seen so. Gives whether
 /// that is all that need be known: a local value is one of the source's. (In the source, what is
 /// made of scalars may be a tensor that a local program pads: it is a term, too.)
+/// (A scalar that lies outside, where nothing is known, is none.)
+constexpr bool is_known_scalar(const workspace& w, const operand_term& scalar) {
+  const view& v = w.all.views[scalar.view];
+  const shape& tensor = w.all.terms[scalar.term].shape;
+  for (int d = 0; d < v.dims; ++d)
+    if (v.beyond[d] == outside::unknown && !counts_positions(tensor, d) &&
+        (v.start[d] < 0 || v.start[d] >= tensor.extents[d]))
+      return false;
+  return true;
+}
 constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   pending sums;
@@ -111,6 +121,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     scales.push_back(mine.scale);
     if (repeats_one(w, mine, rank)) {
       operands.push_back(w.all.filling(w.all.scalar(mine.seen())));
+      if (!is_known_scalar(w, operands.back())) return false;
       continue;
     }
     const int seen = seen_alike(w, mine.view, type.shape.rank);
@@ -148,6 +159,11 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   for (std::size_t i = 0; i < operands.size(); ++i) form.add(operands[i], scales[i]);
   double scale = 1;
   operand_term made = form.make(inside, scale);
+  // (Of positions and what has a shape, an equal term of another shape has more elements.)
+  if (made.view == operand_term::by_element && leader != no_view && leader != open_view &&
+      w.all.terms[made.term].shape != inside.shape &&
+      w.all.views.reaches_beyond(leader, space.shape))
+    return false;
   const bool all = w.defining ? leader != no_view || type.shape.rank == 0 : w.is_source(made.term);
   if (scalars ? repeated
               : made.view != operand_term::by_element && leader != no_view &&

@@ -179,14 +179,16 @@ class iterations {
     return list;
   }
   /// Is what enters an iteration moved to where it was? (It is the same on devices on which what is
-  /// joined with it is, as it began so.)
+  /// joined with it is, as it began so, and pending as that is.)
   constexpr bool comes_back(const program& body, value_id before, const vec<op_id>& moved,
                             const vec<op_id>& after, value_id out, const claim& joined) {
     if (moved.empty() && after.empty()) return true;
     tensor_type type = body.type(before);
     view v(type.shape);
+    pending sums;
     for (int a = 0; a < w_.mesh.rank; ++a) {
-      if (!joined.sums.contains(a) && !w_.all.views[joined.view].depends_on(a)) continue;
+      if (joined.sums.contains(a)) sums.add(1u << a, joined.sums.combine);
+      if (joined.sums.contains(a) || !w_.all.views[joined.view].depends_on(a)) continue;
       if (type.shape.rank == max_rank) return false;
       v.start[v.dims] = v.beyond[v.dims] = 0;
       v.add(on_axis(a), v.dims++, w_.mesh.size(a), 1);
@@ -194,13 +196,13 @@ class iterations {
     }
     const int t = w_.all.terms.fresh(type);
     claim_list entered(body);
-    w_.add(entered, before, t, v, {});
+    w_.add(entered, before, t, v, sums);
     const value_id first = moved.empty() ? before : body.op(moved[0]).result;
     entered = moved_on(body, moved, before, entered, before);
     entered =
         moved_on(body, after, after.empty() ? out : body.operand(after.back(), 0), entered, first);
     for (int c = entered.first[out]; c >= 0; c = w_.claims[c].next)
-      if (w_.claims[c] == claim{t, w_.number(v, t), {}}) return true;
+      if (w_.claims[c] == claim{t, w_.number(v, t), sums}) return true;
     return false;
   }
 };

@@ -264,6 +264,9 @@ constexpr bool find_device(const workspace& w, const claim& flag, bool holds, on
     all = saturating_multiply(all, each.extent);
   }
   if (v.dims != 1 || v.count == 0 || all > most) return false;
+  if (const shape& s = w.all.terms[flag.term].shape;
+      !counts_positions(s, 0) && v.reaches_beyond(0, s.extents[0]))
+    return false;
   position_function f(w.all, {flag.term});
   for (std::int64_t device = 0; device < all; ++device) {
     std::int64_t rest = device, at = v.start[0], value = 0;
@@ -363,7 +366,10 @@ constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
 constexpr bool unclamp(const workspace& w, std::int64_t most, operand_term& start) {
   operand_term of = start, x;
   std::int64_t last = 0;
-  if (of.view == operand_term::by_element) return false;
+  if (of.view == operand_term::by_element ||
+      (w.all.terms[of.term].shape != all_positions &&
+       w.all.views.reaches_beyond(of.view, w.all.terms[of.term].shape)))
+    return false;
   const term& converted = w.all.terms[of.term];
   if (converted.by_element && w.all.terms.is(of.term, def<op::convert>) &&
       is_integer(converted.element)) {

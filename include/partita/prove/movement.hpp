@@ -261,7 +261,7 @@ constexpr bool sees_inside(const view& v, const shape& tensor) {
 /// Pieces of one tensor that follow each other along a dimension, as one: `v` gets the next one.
 /// `joined`: how many elements it has, `more`: how many the next one has.
 constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std::int64_t more,
-                      const shape& tensor) {
+                      const shape& tensor, bool exact) {
   if (v.rank != next.rank || v.dims != next.dims) return false;
   int at = -1;
   for (int each = 0; each < v.dims; ++each) {
@@ -312,9 +312,9 @@ constexpr bool append(view& v, const view& next, int d, std::int64_t joined, std
     r.start[each] = v.start[each];
     const bool a = v.reaches_beyond(each, tensor.extents[each]);
     const bool b = next.reaches_beyond(each, tensor.extents[each]);
-    r.beyond[each] = a && b && v.beyond[each] != next.beyond[each] ? outside::unknown
-                     : a                                           ? v.beyond[each]
-                                                                   : next.beyond[each];
+    const bool differ = a && b && v.beyond[each] != next.beyond[each];
+    if (differ && exact) return false;
+    r.beyond[each] = differ ? outside::unknown : a ? v.beyond[each] : next.beyond[each];
   }
   if (around != 0) r.beyond[at] = outside::wraps;
   v = r;

@@ -208,13 +208,13 @@ constexpr bool join_pieces(workspace& w, const program& p, op_id o, const vec<cl
     const std::int64_t more = next.extents[d];
     if (extent == 0 || more == 0) return false;
     view last = w.all.views[each.view], first = v;
-    if (append(v, last, d, extent, more, tensor)) {
+    if (append(v, last, d, extent, more, tensor, w.defining)) {
     } else if (v = first; see_beside(w, each.term, d, last, more, first, extent)) {
-      if (!append(v, last, d, extent, more, tensor)) return false;
+      if (!append(v, last, d, extent, more, tensor, w.defining)) return false;
     } else {
       last = w.all.views[each.view];
       if (i > 1 || !see_beside(w, each.term, d, v, extent, last, -extent) ||
-          !append(v, last, d, extent, more, tensor))
+          !append(v, last, d, extent, more, tensor, w.defining))
         return false;
     }
     extent += more;
@@ -272,6 +272,7 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
     const bool around = w.all.terms.is_modulo(at.term);
     if (!(around || w.all.terms.is_positions(at.term)) || at.sums.any()) return false;
     const view& start = w.all.views[at.view];
+    if (around && !goes_around(start, 0, w.all.terms[at.term].shape)) return false;
     std::int64_t least = 0, greatest = 0;
     start.range(0, least, greatest);
     const std::int64_t extent = from.extents[d], block = result.extents[d];

@@ -215,14 +215,14 @@ constexpr bool is_counting(std::uint64_t id) {
 }
 
 /// Positions so many times.
-constexpr bool multiplied(const workspace& w, dtype t, view& v) {
+constexpr bool multiplied(const workspace& w, dtype t, int rank, view& v) {
   std::int64_t by = 0, least = 0, greatest = 0;
   int number = 2;
   for (int i = 0; i < 2; ++i)
     if (w.all.views[w.chosen[i].view].count == 0) number = i;
   if (number == 2) return false;
   by = w.all.views[w.chosen[number].view].start[0];
-  v = w.all.views[w.chosen[1 - number].view];
+  v = spread(w.all.views[w.chosen[1 - number].view], rank);
   v.range(0, least, greatest);
   const std::int64_t most = exact_up_to(t) / (by < 0 ? -by : by > 0 ? by : 1);
   if (least < -most || greatest > most) return false;
@@ -270,7 +270,7 @@ constexpr bool counts(workspace& w, const program& p, op_id o, claim_list& to) {
       if (!combined(w, -1, p.type(n.result).shape.rank, v)) return false;
       break;
     case def<op::multiply>.id:
-      if (!multiplied(w, t, v)) return false;
+      if (!multiplied(w, t, p.type(n.result).shape.rank, v)) return false;
       break;
     case def<op::convert>.id:
       v = w.all.views[w.chosen[0].view];

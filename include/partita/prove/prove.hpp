@@ -110,8 +110,8 @@ constexpr void try_elements(const program& source, const device_program& d, cons
       (!said.starts_with("Q003") && !said.starts_with("Q004") && !said.starts_with("Q009")))
     return;
   const vec<int>& open = claims.open();
-  element_verdict e = element_checker(source, d, open, most, claims.known()).check();
-  if (e.kind != element_verdict::proved) e = element_checker(source, d, open, most).check();
+  element_verdict e = prove_by_elements(source, d, open, most, claims.known());
+  if (e.kind != element_verdict::proved) e = prove_by_elements(source, d, open, most);
   v.by_elements = v.proved = e.kind == element_verdict::proved;
   v.undecided = e.kind == element_verdict::too_large || e.kind == element_verdict::not_known;
   if (v.proved) {

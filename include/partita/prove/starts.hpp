@@ -270,9 +270,19 @@ constexpr view along_results(const workspace& w, const site& at, const index_rol
   return with_owners(index, dims.result_rank, [&](int d) { return to[d]; });
 }
 
+/// Is the start another one along a dimension along which other positions are seen, too? (No view
+/// shows positions along a diagonal.)
+constexpr bool starts_along(const view& v, const view& start) {
+  for (int i = 0; i < start.count; ++i)
+    if (const digit& each = start.digits[i];
+        each.owner >= 0 && each.dim == start.dims - 1 && v.has(each.owner))
+      return true;
+  return false;
+}
 /// A term of its own for what is another one only of a piece; `start`: with the start of that.
 constexpr void add_guarded(workspace& w, value_id v, meanings::guard g, const view& start,
                            claim_list& to) {
+  if (starts_along(w.all.views[g.of.view], start)) return;
   tensor_type type{w.all.terms[g.of.term].element, w.all.terms[g.of.term].shape};
   type.shape.push_back(max_elements);
   const int t = w.all.terms.fresh(type);

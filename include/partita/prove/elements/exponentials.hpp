@@ -25,6 +25,11 @@ struct exponential_term {
 ///           written as terms
 class exponential_algebra : public integer_algebra {
  public:
+  /// Are products of exponentials those of sums? (Of large sums they are not: then formulas may
+  /// differ that are equal where none are.)
+  bool joins_exponentials = true;
+  bool has_products = false;  ///< there were such products
+
   /// exp(x), as a type rounds it: for each, the exponent has another factor, that was drawn.
   constexpr element exponential(dtype t, const element& x) {
     if (x.known && x == real(-__builtin_inf())) return real(0);
@@ -49,7 +54,9 @@ class exponential_algebra : public integer_algebra {
   constexpr element multiplied(dtype t, const element& x, const element& y) {
     vec<exponential_term> all;
     int left = most_looked_at;
-    if (x.terms * y.terms <= most_terms) add_products(x.of, y.of, {1, 1}, all, left);
+    has_products = true;
+    if (joins_exponentials && x.terms * y.terms <= most_terms)
+      add_products(x.of, y.of, {1, 1}, all, left);
     steps += static_cast<std::int64_t>(all.size());
     if (all.empty() || left <= 0) return formula(t, field::product(x.of, y.of));
     fingerprint sum;
@@ -61,7 +68,8 @@ class exponential_algebra : public integer_algebra {
   /// 1 / x, for a single exponential.
   constexpr bool invert(const element& x, element& inverse) {
     vec<exponential_term> term;
-    int left = x.terms == 1 ? most_looked_at : 0;
+    has_products = has_products || x.terms == 1;
+    int left = x.terms == 1 && joins_exponentials ? most_looked_at : 0;
     add_terms(x.of, {1, 1}, term, left);
     if (left <= 0 || term.size() != 1 || !(term[0].factor == fingerprint{1, 1})) return false;
     inverse = power(field::opposite(term[0].of));
