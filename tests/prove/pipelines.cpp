@@ -264,6 +264,12 @@ TEST_CASE("pipelines: calls, inputs and outputs") {
   CHECK(says(said([](pt::pipelined& p) { p.input_layout[0] = {}; }), "Q014"));
   CHECK(says(said([](pt::pipelined& p) { p.repeated.pop_back(); }), "Q011", "values"));
   CHECK(says(said([](pt::pipelined& p) { p.unit_of[0] = 100; }), "Q011", "calls"));
+  CHECK(says(said([](pt::pipelined& p) {  // (one sum twice would be whole before the last call)
+               for (auto& u : p.units)
+                 if (const auto n = u.gives.size(); n > 1)
+                   u.gives[n - 1].slot = u.gives[n - 2].slot;
+             }),
+             "Q011", "units"));
   CHECK(says(said([](pt::pipelined& p) { unit_of(p, 0, 0).device.mesh.axes[0].size = 2; }), "Q011",
              "meshes"));
   CHECK(says(said([](pt::pipelined& p) { unit_of(p, 0, 0).device.mesh = {}; }), "Q011"));

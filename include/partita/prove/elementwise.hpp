@@ -89,10 +89,7 @@ constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
     mine = w.known({mine.term, w.number(v, mine.term), mine.sums, mine.scale});
 }
 
-/// Operands that see their terms alike, and scalars: the op on the terms, seen so. Gives whether
-/// that is all that need be known: a local value is one of the source's. (In the source, what is
-/// made of scalars may be a tensor that a local program pads: it is a term, too.)
-/// (A scalar that lies outside, where nothing is known, is none.)
+/// Is a scalar none that lies outside, where nothing is known?
 constexpr bool is_known_scalar(const workspace& w, const operand_term& scalar) {
   const view& v = w.all.views[scalar.view];
   const shape& tensor = w.all.terms[scalar.term].shape;
@@ -102,6 +99,9 @@ constexpr bool is_known_scalar(const workspace& w, const operand_term& scalar) {
       return false;
   return true;
 }
+/// Operands that see their terms alike, and scalars: the op on the terms, seen so. Gives whether
+/// that is all that need be known: a local value is one of the source's. (In the source, what is
+/// made of scalars may be a tensor that a local program pads: it is a term, too.)
 constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
   const tensor_type& type = at.result_type(0);
   pending sums;
@@ -243,21 +243,30 @@ constexpr bool see_with(const workspace& w, int t, view& v, const view& other) {
     r.beyond[d] = (with >> d & 1u) != 0 && beyond ? outside::unknown : from.beyond[d];
   }
   const auto add = [&](const view& from, int owner, bool taken) {
+    int left_out = 0;
+    for (int i = 0; i < from.count; ++i) {
+      const digit& each = from.digits[i];
+      if (each.owner != owner) continue;
+      const bool is = each.dim >= 0 && ((with >> each.dim & 1u) != 0) == taken;
+      if (is) r.add(owner, each);
+      left_out += is ? 0 : 1;
+    }
+    return left_out;
+  };
+  for (int owner = 0; owner < v.rank; ++owner) {  // (digits of a dimension count together)
+    const int none = r.count, left_out = add(v, owner, false), mine = r.count;
+    const int others = add(other, owner, true);
+    if (mine > none && (left_out > 0 || r.count > mine)) return false;
+    if (r.count > mine && others > 0) return false;
+  }
+  const auto add_axes = [&](const view& from, bool taken) {
     for (int i = 0; i < from.count; ++i)
       if (const digit& each = from.digits[i];
-          each.owner == owner && each.dim >= 0 && ((with >> each.dim & 1u) != 0) == taken)
-        r.add(owner, each);
+          each.owner < 0 && each.dim >= 0 && ((with >> each.dim & 1u) != 0) == taken)
+        r.add(each.owner, each);
   };
-  for (int owner = 0; owner < v.rank; ++owner) {
-    add(v, owner, false);
-    add(other, owner, true);
-  }
-  for (int i = 0; i < v.count; ++i)
-    if (const digit& each = v.digits[i]; each.owner < 0 && (with >> each.dim & 1u) == 0)
-      r.add(each.owner, each);
-  for (int i = 0; i < other.count; ++i)
-    if (const digit& each = other.digits[i]; each.owner < 0 && (with >> each.dim & 1u) != 0)
-      r.add(each.owner, each);
+  add_axes(v, false);
+  add_axes(other, true);
   r.normalize(tensor);
   v = r;
   return r.good();

@@ -153,9 +153,11 @@ constexpr void for_any_start(workspace& w, const site& at, claim_list& to) {
     const bool starts = is_start(w, c);
     if (!starts && has_starts(w, c.term))
       form.add({c.term}, 1);
-    else if (!starts && repeats_one(w, c, type.shape.rank))
-      form.add(w.all.scalar(c.seen()), 1);
-    else
+    else if (!starts && repeats_one(w, c, type.shape.rank)) {
+      const operand_term scalar = w.all.filling(w.all.scalar(c.seen()));
+      if (!is_known_scalar(w, scalar)) return;
+      form.add(scalar, 1);
+    } else
       form.add(starts ? start_at(w, c, in.space) : for_starts(w, c.term, in.space), 1);
   }
   double scale = 1;
