@@ -18,10 +18,8 @@ constexpr bool add_axes(const workspace& w, const claim& c, device_row& row) {
     row.add(axis_of(each), each.extent);
   }
   if (v.dims > 1) return false;
-  const shape& s = w.all.terms[c.term].shape;
-  const bool known =
-      v.dims == 0 || (v.beyond[0] == outside::unknown &&
-                      (counts_positions(s, 0) || !v.reaches_beyond(0, s.extents[0])));
+  const bool known = v.dims == 0 || (v.beyond[0] == outside::unknown &&
+                                     lies_inside(v, 0, w.all.terms[c.term].shape));
   return known && row.devices <= device_row::most;
 }
 /// The number that a scalar is on a device of a row that has its axes. False: it is not known.

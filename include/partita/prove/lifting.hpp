@@ -263,9 +263,7 @@ constexpr bool find_device(const workspace& w, const claim& flag, bool holds, on
     found.axes |= 1u << axis_of(each);
     all = saturating_multiply(all, each.extent);
   }
-  if (v.dims != 1 || v.count == 0 || all > most) return false;
-  if (const shape& s = w.all.terms[flag.term].shape;
-      !counts_positions(s, 0) && v.reaches_beyond(0, s.extents[0]))
+  if (v.dims != 1 || v.count == 0 || all > most || !lies_inside(v, 0, w.all.terms[flag.term].shape))
     return false;
   position_function f(w.all, {flag.term});
   for (std::int64_t device = 0; device < all; ++device) {

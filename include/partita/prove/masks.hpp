@@ -176,9 +176,7 @@ constexpr bool masks(workspace& w, const program& p, op_id o, claim_list& to) {
   const view flags = w.all.views[flag.view];
   view v = w.all.views[x.view];
   if (flags.dims != 1 || flags.rank != v.rank || depends_on_some(flags, x.sums)) return false;
-  if (const shape& s = w.all.terms[flag.term].shape;
-      !counts_positions(s, 0) && flags.reaches_beyond(0, s.extents[0]))
-    return false;
+  if (!lies_inside(flags, 0, w.all.terms[flag.term].shape)) return false;
   const int fill = w.all.beyond(scalar), term = x.term;
   const pending sums = x.sums;
   bool exact = false;

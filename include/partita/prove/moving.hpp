@@ -279,8 +279,9 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
     if (around
             ? w.all.terms[at.term].shape.extents[0] != extent || !keeps_blocks(start, block, extent)
             : least < 0 || greatest > extent - block)
-      return false;                        // it may be clamped
-    for (int i = 0; i < start.count; ++i)  // of what is pending, devices have other parts
+      return false;  // it may be clamped
+    // (Of what is pending, devices have other parts.)
+    for (int i = 0; i < start.count; ++i)
       if (w.chosen[0].sums.contains(axis_of(start.digits[i]))) return false;
     if (v.repeats(d)) continue;
     if (around && !is_once_around(v, d, tensor)) return false;

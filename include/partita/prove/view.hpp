@@ -304,6 +304,10 @@ constexpr bool see_once(view& v, const view& own, const shape& tensor) {
 constexpr bool counts_positions(const shape& tensor, int dim) {
   return tensor.extents[dim] == max_elements;
 }
+/// Does it see along a dimension what is there, or numbers?
+constexpr bool lies_inside(const view& v, int dim, const shape& tensor) {
+  return counts_positions(tensor, dim) || !v.reaches_beyond(dim, tensor.extents[dim]);
+}
 /// Does something else stand where positions below 0 would? (Of them, any number is one.)
 constexpr bool fills_positions(const view& v, const shape& tensor) {
   for (int d = 0; d < v.dims; ++d)
