@@ -24,7 +24,7 @@ using data::str;
 
 namespace {
 
-constexpr long default_mutants = 6000;
+constexpr long default_mutants = 3000;
 constexpr int of_random_program = 50, of_model = 50;
 constexpr int refuted_of = 20;  ///< one of so many mutants of a kind is run for refutation, too
 
@@ -235,8 +235,8 @@ TEST_CASE("mutants of device-local programs") {
   const long wanted = random_test::number_from("PARTITA_MUTANTS", default_mutants);
   const auto models = small_models();
   const auto by_hand = practice::all_cases();
-  const auto first =
-      static_cast<std::uint64_t>(random_test::number_from("PARTITA_MUTANTS_FIRST", 1));
+  const auto first = static_cast<std::uint64_t>(
+      random_test::number_from("PARTITA_MUTANTS_FIRST", random_test::first_of(3000)));
   std::uint64_t seed = first;
   for (; seen.total().made < wanted; ++seed) {
     mutate_random(seed);

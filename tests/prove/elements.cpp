@@ -566,6 +566,36 @@ TEST_CASE("more elements than allowed") {
             "source: \"x\"[0] + \"x\"[1]");
 }
 
+TEST_CASE("iterations count, whatever they do") {
+  const auto swapped = [](const std::string& first) {
+    return "  %x, %y = scan(" + first +
+           ") {length=2000000000, carried=2} do (%i: tensor<i32>, %c: tensor<2xf32>, %d: "
+           "tensor<2xf32>) {\n    return %d, %c : tensor<2xf32>, tensor<2xf32>\n"
+           "  } : tensor<2xf32>, tensor<2xf32>\n  return %x : tensor<2xf32>\n}\n";
+  };
+  const std::string in = "func @main(%a: tensor<2xf32>, %b: tensor<2xf32>)";
+  const pt::verdict v = verdict_on(in + " {\n" + swapped("%a, %b"),
+                                   in + " attributes {mesh = {\"B\":1}} {\n" + swapped("%b, %a"),
+                                   {-1, -1}, {-1}, {.most_elements = 10'000});
+  CHECK(!v.proved);
+  CHECK(v.undecided);
+}
+
+TEST_CASE("a number that its type rounds decides nothing") {
+  // 256 + 1 is 256 in bf16, and 2^24 + 1 is 2^24 in f32: formulas are of real numbers.
+  formulas f;
+  const auto known = [&](dtype narrow, double x) {
+    const element sum = f.sum(narrow, real(x), real(1));
+    return f.convert(narrow, dtype::i32, sum).known ||
+           f.compare(direction::gt, narrow, sum, real(x)).known ||
+           f.compare(direction::gt, dtype::f64, f.convert(narrow, dtype::f64, sum), real(x)).known;
+  };
+  CHECK(!known(dtype::bf16, 256));
+  CHECK(!known(dtype::f32, 0x1p24));
+  CHECK(known(dtype::bf16, 254));
+  CHECK(known(dtype::f64, 0x1p24));
+}
+
 TEST_CASE("the first element that differs") {
   const std::string source =
       "func @main(%x: tensor<4x2xf32>) {\n"

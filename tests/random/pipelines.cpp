@@ -467,7 +467,7 @@ std::string table_problem(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("random pipelines") {
-  for_each_seed(1000, pipeline_problem);
+  for_each_seed(500, pipeline_problem);
   MESSAGE(pipelines_seen.cases, " pipelines, ", pipelines_seen.derived, " with derivatives, ",
           pipelines_seen.shared, " shared weights, ", pipelines_seen.skipping,
           " values that skip, ", pipelines_seen.split, " in parts, ", pipelines_seen.rounds,
@@ -477,7 +477,7 @@ TEST_CASE("random pipelines") {
 }
 
 TEST_CASE("random pipelines whose stages are sharded") {
-  for_each_seed(600, sharded_problem);
+  for_each_seed(300, sharded_problem);
   MESSAGE(sharded_seen.cases, " pipelines, ", sharded_seen.tactics, " tactics, ",
           sharded_seen.refused, " that did not fit, ", sharded_seen.uneven,
           " on meshes that differ, ", sharded_seen.collectives, " collectives, ",
@@ -486,7 +486,7 @@ TEST_CASE("random pipelines whose stages are sharded") {
 }
 
 TEST_CASE("random pipelines under random tables of orders") {
-  for_each_seed(600, table_problem);
+  for_each_seed(300, table_problem);
   MESSAGE(tables_seen.cases, " tables, ", tables_seen.ran, " that run, ", tables_seen.deadlocks,
           " that need more capacity, ", tables_seen.wrong, " with calls exchanged, ",
           tables_seen.cycles, " of them against the flow of data");

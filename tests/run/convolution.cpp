@@ -333,16 +333,17 @@ TEST_CASE("cumsum: both directions, with and without the element, every type") {
             const array x = data::integers({t, s}, r, 0, 1), xs = values_of(x);
             const array got = values_of(run(def<op::cumsum>, {x}, {dim, reverse, exclusive}));
             std::int64_t wrong = 0;
-            for_each(s, [&](const position& at) {
-              const auto d = static_cast<std::size_t>(dim);
-              double sum = 0;
-              for (std::int64_t i = 0; i < s[static_cast<int>(dim)]; ++i) {
-                position other = at;
-                other[d] = i;
-                const bool counts = reverse ? i >= at[d] + exclusive : i <= at[d] - exclusive;
-                if (counts) sum += xs.data<double>()[offset(s, other)];
+            for_each(s, [&](position at) {  // line by line, from its first element on
+              std::int64_t& along = at[static_cast<std::size_t>(dim)];
+              if (along != 0) return;
+              const std::int64_t n = s[static_cast<int>(dim)];
+              double before = 0;
+              for (std::int64_t i = 0; i < n; ++i) {
+                along = reverse ? n - 1 - i : i;
+                const double sum = before + xs.data<double>()[offset(s, at)];
+                wrong += got.data<double>()[offset(s, at)] != element(t, exclusive ? before : sum);
+                before = sum;
               }
-              wrong += got.data<double>()[offset(s, at)] != element(t, sum);
             });
             CHECK(wrong == 0);
           }

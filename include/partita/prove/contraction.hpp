@@ -204,9 +204,10 @@ class contraction_law {
     }
     return true;
   }
-  /// Of a dimension in no loop (as of windows of one position): is it all of it?
+  /// Of a dimension in no loop (as of windows of one position): is it all of it? (Of a larger one,
+  /// nothing tells how much the local op has, even where all of it is alike.)
   static constexpr bool is_only(const piece& mine, std::int64_t extent) {
-    return mine.free || (extent == 1 && mine.count == 0 && mine.start == 0);
+    return extent == 1 && (mine.free || (mine.count == 0 && mine.start == 0));
   }
   constexpr bool holds_found(int i, const shape& s, const relative_view& in_whole) {
     piece pieces[max_rank];

@@ -1,6 +1,8 @@
 /// What collectives do to a view, and to what is pending: from their definitions.
 #pragma once
 
+#include <algorithm>
+
 #include <partita/ir/collective.hpp>
 #include <partita/prove/laws.hpp>
 #include <partita/prove/movement.hpp>
@@ -313,7 +315,9 @@ class exchange {
   /// Those to which nobody sends would see what lies outside.
   constexpr bool shift(view& v, int dim, std::int64_t step, std::int64_t members,
                        int identity) const {
-    const std::int64_t n = tensor_.extents[dim], by = what_.map.shift;
+    const std::int64_t n = tensor_.extents[dim];
+    // From as many as there are members on, nobody gets anything.
+    const std::int64_t by = std::clamp(std::int64_t{what_.map.shift}, -members, members);
     if (by == 0) return true;
     if (outside::turns(v.beyond[dim])) return false;
     const bool reached = v.reaches_beyond(dim, n);

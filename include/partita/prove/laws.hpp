@@ -118,9 +118,11 @@ class op_law : public window_law {
     return true;
   }
 
-  /// The piece that all operands with a factor hold. They agree, but for what repeats.
+  /// The piece that all operands with a factor hold. They agree, but for what repeats: of that,
+  /// there is as much as of what the others hold.
   constexpr bool piece_of(int f, piece& found) {
     found.free = true;
+    std::int64_t extent = -1;
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
       if (d == no_dim) continue;
@@ -133,6 +135,11 @@ class op_law : public window_law {
       if (!alone && !restricted(given, f, i, part))
         return no("the piece of dimension ", d, " of operand ", i, " cuts its factors");
       const piece& mine = alone ? given : part;
+      if (alone && !operands_[i].empty) {
+        if (extent >= 0 && extent != local_extent(i, d))
+          return no("dimension ", d, " of operand ", i, " has another extent than the others");
+        extent = local_extent(i, d);
+      }
       if (mine.free) continue;
       if (alone && mine.local_extent() != local_extent(i, d) && local_extent(i, d) > 0)
         return no("dimension ", d, " of operand ", i, " repeats");
@@ -147,6 +154,8 @@ class op_law : public window_law {
       }
     }
     if (at(f).halo) return halo_piece(f, found);
+    if (!found.free && extent >= 0 && extent != found.local_extent())
+      return no("an operand has another extent than the piece that the others hold");
     return has_operand(f) || made_whole(f, found);
   }
 
@@ -274,21 +283,25 @@ class op_law : public window_law {
     }
     return true;
   }
-  /// Reduced, and the same everywhere: as often as in the source.
+  /// Reduced, and the same everywhere: as often as in the source. (A dimension of several factors
+  /// has a say only if none is of this one alone.)
   constexpr bool free_is_whole(int f, pending& sums) {
+    bool alone = false, whole = false, shared = false;
+    for (int i = 0; i < source_.operand_count(); ++i)
+      alone = alone || (dim_of(f, i) != no_dim && !operands_[i].empty && is_alone(f, i));
     for (int i = 0; i < source_.operand_count(); ++i) {
       const int d = dim_of(f, i);
-      if (d == no_dim || operands_[i].empty) continue;
+      if (d == no_dim || operands_[i].empty || (alone && !is_alone(f, i))) continue;
       const std::int64_t here = local_extent(i, d), all = operand_type(i).shape.extents[d];
       if (at(f).size == 1 && all > 1) continue;  // a part of a dimension without a say
+      (here == all ? whole : shared) = true;
       if (here == all) continue;
       if (here > 0 && all % here == 0 && shares.needed == 1) shares.needed = all / here;
-      if (at(f).combine == combiner::stack || here * shares.devices != all ||
-          !sums.add(shares.axes, at(f).combine))
+      if (whole || at(f).combine == combiner::stack || here * shares.devices != all)
         return no("dimension ", d, " of operand ", i, " repeats another number of times");
-      return true;
     }
-    return true;
+    return !shared || (!whole && sums.add(shares.axes, at(f).combine)) ||
+           no("an operand repeats another number of times");
   }
   /// What cuts a dimension of an operand, or of the result (-1), or null.
   constexpr const cut_rows* cut_of(int operand, int d) const {

@@ -107,6 +107,8 @@ constexpr bool see_reshaped(const workspace& w, const claim& known, int reshapin
   const view& seen = w.all.views[known.view];
   if (w.all.terms[known.term].alias.term == whole.of)
     return see_in_shape(w, known, whole, local, v);
+  if (known.term != whole.of)
+    return false;  // views of a shape of a shape are not those of this one
   const auto find = [&](piece* pieces, bool loops) {
     return relative_view(w.all.views[whole.view], whole.to, seen, w.all.terms[known.term].shape,
                          w.all.own(known.term), loops)

@@ -318,6 +318,8 @@ class rows_law {
         !find_index(w_, {index.term}, x_))
       return false;
     index_ = w_.all.views[index.view];
+    if (index_.dims > 0 && index_.start[index_.dims - 1] != 0)
+      return no("the index is one of positions that start elsewhere");
     rows_ = {};
     rows_.add(0, extent(at_), 1);
     for (int i = 0; i < index_.count; ++i)

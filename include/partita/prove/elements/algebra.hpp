@@ -69,8 +69,10 @@ class algebra : public group_algebra {
   /// A number in another type.
   constexpr element convert_number(dtype from, dtype to, const element& x) {
     if (!is_floating(from) && !is_floating(to)) return integer(to, x.number);
-    if (is_floating(from) && is_floating(to))
+    if (is_floating(from) && is_floating(to)) {
+      if (!is_of_type(from, real_of(x)) && has_all_of(to, from)) return formula(to, x.of);
       return is_of_type(to, real_of(x)) ? x : function(def<op::convert>.id, from, to, {x});
+    }
     const auto small = [](double v) { return v > -0x1p31 && v < 0x1p31; };
     if (is_floating(to)) {
       const auto v = static_cast<double>(x.number);
@@ -78,6 +80,7 @@ class algebra : public group_algebra {
       return is_there ? real(v) : function(def<op::convert>.id, from, to, {x});
     }
     const double v = real_of(x);
+    if (!is_of_type(from, v)) return function(def<op::convert>.id, from, to, {x});
     if (to == dtype::boolean && v == v) return integer(to, v != 0 ? 1 : 0);
     if (!small(v)) return function(def<op::convert>.id, from, to, {x});
     const auto n = static_cast<std::int64_t>(v);
@@ -120,7 +123,9 @@ class algebra : public group_algebra {
     return function(def<op::compare>.id, t, dtype::boolean, {turned ? y : x, turned ? x : y}, 0);
   }
   constexpr element compare_reals(ops::direction how, dtype t, const element& x, const element& y) {
-    if (x.known && y.known) return compare_numbers(how, real_of(x), real_of(y));
+    if (x.known && y.known && is_of_type(t, real_of(x)) && is_of_type(t, real_of(y)))
+      return compare_numbers(how, real_of(x), real_of(y));
+    // (A number that its type would round decides nothing.)
     if (has_numbers(x) && y.known)
       return map(x, [&](const element& i) { return compare_reals(how, t, i, y); });
     if (has_numbers(y) && x.known)

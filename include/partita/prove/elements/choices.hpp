@@ -121,8 +121,9 @@ class choice_algebra {
     return at < high || high == INT64_MAX;
   }
   static constexpr void insert(vec<std::int64_t>& sorted, std::int64_t n) {
-    for (const std::int64_t each : sorted)
-      if (each == n) return;
+    std::size_t at = sorted.size();
+    while (at > 0 && sorted[at - 1] > n) --at;
+    if (at > 0 && sorted[at - 1] == n) return;
     sorted.push_back(n);
     for (std::size_t i = sorted.size() - 1; i > 0 && sorted[i] < sorted[i - 1]; --i) {
       sorted[i] = sorted[i - 1];

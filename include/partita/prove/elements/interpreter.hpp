@@ -309,6 +309,7 @@ class element_interpreter {
         each = a_.unknown(made.type.element, drawing(12).add(++a_.never_equal).drawn());
     }
   }
+  static constexpr int steps_of_iteration = 10;
   constexpr void run_scan(const program& p, op_id o, values& of) {
     const op::scan::counts k(p.attrs(o));
     values given;
@@ -323,6 +324,7 @@ class element_interpreter {
       for (element& each : given[0].all) each = integer(dtype::i32, at);
       for (int s = 0; s < k.sliced; ++s)
         given[sliced + s] = slice_of(of[p.operand(o, sliced - 1 + s)], at);
+      a_.steps += steps_of_iteration;
       const values made = run(p.region(o, 0), given);
       if (stopped()) return;
       for (int c = 0; c < k.carried; ++c) given[1 + k.constants + c] = made[c];
@@ -356,7 +358,7 @@ class element_interpreter {
       if (stopped()) return;
       if (!is_number(holds[0])) return run_unknown(p, o, carried, of);
       if (holds[0].all[0].number == 0) break;
-      a_.steps += 1;
+      a_.steps += steps_of_iteration;
       carried = run(p.region(o, 1), carried);
     }
     give(p, o, of, carried);

@@ -50,7 +50,7 @@ class ranked_pairs {
     pairs_.push_back({value, position});
   }
   constexpr void rank() {
-    for (std::size_t i = 0; i < pairs_.size(); ++i)
+    for (std::size_t i = 0; i < pairs_.size() && !c_.a.is_over(); ++i)
       while (i < pairs_.size() && open(i)) {
       }
     merge_sort(pairs_, [](const pair& x, const pair& y) { return x < y; });
@@ -88,6 +88,7 @@ class ranked_pairs {
   vec<pair> pairs_;
 
   constexpr int find(const fingerprint& whole, int k) const {
+    c_.a.steps += static_cast<std::int64_t>(pairs_.size() / 8);  // as many are looked at
     for (std::size_t i = 0; i < pairs_.size(); ++i)
       if (pairs_[i].value.of == collection::result(whole, 2 * k) &&
           pairs_[i].position.of == collection::result(whole, 2 * k + 1))

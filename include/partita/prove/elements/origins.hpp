@@ -77,13 +77,15 @@ class formula_words {
   /// From the first on; of very many, sums among them.
   constexpr vec<addend> addends(const element& x) const {
     vec<addend> open, all;
+    std::size_t opened = 0;  // (a sum may give back what it is made of: of y + v, less v, y again)
     open.push_back({x});
     while (!open.empty()) {
       const addend a = open.back();
       open.pop_back();
       const origin* from = origin_of(a.of);
-      const bool opens = from != nullptr && all.size() < most_opened &&
-                         (from->kind == origin::sum || from->kind == origin::opposite);
+      const bool opens = from != nullptr &&
+                         (from->kind == origin::sum || from->kind == origin::opposite) &&
+                         opened++ < most_opened;
       if (!opens) {
         all.push_back(a);
         continue;
