@@ -163,8 +163,8 @@ class loop_lifting {
       lift_all(w_, region, inside);
       for (int i = 0; i < region.output_count(); ++i) {
         const int c = inside.first[region.outputs[i].value];
+        made.outputs[r][i] = c < 0 ? claim{} : w_.claims[c];
         if (c < 0) return false;
-        made.outputs[r][i] = w_.claims[c];
       }
     }
     bool fewer = false;
