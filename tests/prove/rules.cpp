@@ -1276,3 +1276,27 @@ TEST_CASE("rules: what is chosen from and what is added grow apart") {
       "  %o = slice(%s) {[0:7]} : tensor<7xf32>\n  return %o : tensor<7xf32>\n";
   CHECK_FALSE(does(beyond, padded));
 }
+
+TEST_CASE("rules: a number before positions, as of a class token") {
+  const auto joined = [](const std::string& extent, const std::string& number,
+                         const std::string& rest) {
+    const std::string t = "tensor<" + extent + "x5xf32>";
+    return "(%x: " + t + ")\n  %c = constant {" + number +
+           "} : tensor<1xi32>\n  %i = iota {dim=0} : tensor<4xi32>\n"
+           "  %p = concatenate(%c, %i) {dim=0} : tensor<5xi32>\n"
+           "  %f = convert(%p) : tensor<5xf32>\n"
+           "  %b = broadcast_in_dim(%f) {dims=[1]} : " +
+           t + "\n  %y = add(%x, %b) : " + t + "\n" + rest;
+  };
+  const std::string source =
+      joined("6", "7",
+             "  %s = reduce(%y) {add, dims=[0]} : tensor<5xf32>\n  return %s : "
+             "tensor<5xf32>\n");
+  const auto local = [&](const std::string& number) {
+    return joined("3", number,
+                  "  %s = reduce(%y) {add, dims=[0]} : tensor<5xf32>\n"
+                  "  %r = all_reduce <\"B\"> %s : tensor<5xf32>\n  return %r : tensor<5xf32>\n");
+  };
+  CHECK(does(source, local("7"), "\"B\":2", "B"));
+  CHECK_FALSE(does(source, local("8"), "\"B\":2", "B"));
+}

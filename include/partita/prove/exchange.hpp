@@ -305,7 +305,9 @@ class exchange {
   }
   constexpr bool turn(view& v, int dim, std::int64_t step, std::int64_t members) const {
     const std::int64_t n = tensor_.extents[dim], all = step * members;
-    if (all < n || (v.reaches_beyond(dim, all) && !outside::turns(v.beyond[dim]))) return false;
+    if (all < n || all > outside::farthest ||
+        (v.reaches_beyond(dim, all) && !outside::turns(v.beyond[dim])))
+      return false;
     if (outside::turns(v.beyond[dim]) && outside::modulus(v.beyond[dim], n) != all) return false;
     v.start[dim] = (v.start[dim] - what_.map.shift % members * step) % all;
     if (v.start[dim] > 0) v.start[dim] -= all;

@@ -106,13 +106,18 @@ class op_law : public window_law {
     const piece& mine = of_factor_[f];
     const int dim = product.dims++;
     bool part = false;
-    for (int i = 0; i < source_.operand_count(); ++i)
-      part = part || (dim_of(f, i) != no_dim && !is_alone(f, i));
+    for (int i = 0; i < source_.operand_count(); ++i) {
+      const int d = dim_of(f, i);
+      if (d == no_dim || operands_[i].empty) continue;
+      part = part || !is_alone(f, i);
+      if (is_alone(f, i) && local_extent(i, d) != mine.local_extent()) return false;
+    }
     if ((mine.free && at(f).size != 1) || (part && !mine.lies_inside(at(f).size))) return false;
     product.start[dim] = mine.start;
     product.beyond[dim] = all_identity(f) ? mine.beyond : outside::unfilled(mine.beyond);
     for (int i = 0; i < mine.count; ++i) {
       const digit& each = mine.digits[i];
+      if (each.owner >= 0 && each.stride == 0) return false;  // the same is summed several times
       product.add(each.owner < 0 ? each.owner : on_axis(bound_axis), dim, each.extent, each.stride);
     }
     return true;

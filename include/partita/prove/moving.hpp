@@ -301,8 +301,10 @@ constexpr bool slice_at(const workspace& w, view& v, const shape& from, const sh
       if (!advance(v, dim, start.digits[i].owner, start.digits[i].extent,
                    start.digits[i].stride / unit * step))
         return false;
-    if (around)
+    if (around) {
+      if (major.extent * step > outside::farthest) return false;
       v.beyond[dim] = goes_around(v.beyond[dim], major.extent * step, tensor.extents[dim]);
+    }
   }
   return true;
 }
@@ -439,7 +441,9 @@ constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_li
     known = w.unscaled(known);
   view v = w.all.views[known.view];
   const std::int64_t size = p.type(p.operand(o, inner)).shape.extents[d];
-  if (!pad(v, d, size, low, high, beyond, w.all.terms[known.term].shape, w.defining) || !v.good())
+  const shape& tensor = w.all.terms[known.term].shape;
+  if (!pad(v, d, size, low, high, beyond, tensor, w.defining) || !v.good() ||
+      fills_positions(v, tensor))
     return false;
   w.add(to, p.op(o).result, known.term, v, {}, known.scale);
   if (w.defining) w.reshape(known.term, w.number(v, known.term), p.type(p.op(o).result).shape);

@@ -44,6 +44,8 @@ struct outside {
   static constexpr std::int64_t first_value =
       2;  ///< this and higher: a scalar, by number less this
 
+  /// Positions farther out are not looked at: so products of two of these numbers do not overflow.
+  static constexpr std::int64_t farthest = std::int64_t{1} << 42;
   static constexpr std::int64_t around(std::int64_t modulus, std::int64_t filling) {
     return -(modulus * fillings + (filling < fillings ? filling : unknown));
   }

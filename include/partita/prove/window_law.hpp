@@ -291,6 +291,8 @@ class window_law : public law_operands {
     const halo_range& r = c.ranges[k];
     const int d = c.operand_dims[k];
     const piece& given = pieces_[k * max_rank + d];
+    if (const auto* m = is_moved(k, d); m != nullptr && m->block > 0)
+      return no("of operand ", k, " only a block is known");
     piece here;
     for (int i = 0; i < given.count; ++i)
       if (given.digits[i].owner >= 0) here.add(0, given.digits[i].extent, given.digits[i].stride);
