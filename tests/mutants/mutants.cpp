@@ -236,7 +236,7 @@ TEST_CASE("mutants of device-local programs") {
   const auto models = small_models();
   const auto by_hand = practice::all_cases();
   const auto first = static_cast<std::uint64_t>(
-      random_test::number_from("PARTITA_MUTANTS_FIRST", random_test::first_of(3000)));
+      random_test::number_from("PARTITA_MUTANTS_FIRST", random_test::first_of(default_mutants)));
   std::uint64_t seed = first;
   for (; seen.total().made < wanted; ++seed) {
     mutate_random(seed);

@@ -1,5 +1,5 @@
-/// Which random cases a test tries: its own number of them from seed 1 on, or what the environment
-/// says.
+/// Which random cases a test tries: its own number of them from seeds of its compiler on, or what
+/// the environment says.
 #pragma once
 
 #include <cstdint>

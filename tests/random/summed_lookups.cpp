@@ -3,7 +3,7 @@
 //
 // Which of them are not proved is said; their values are compared all the same.
 //
-// PARTITA_LOOKUP_CASES=n runs the seeds 1 to n, with PARTITA_LOOKUP_FIRST=s those from s on.
+// PARTITA_LOOKUP_CASES=n and PARTITA_LOOKUP_FIRST=s run n seeds from s on.
 #include "summed_lookups.hpp"
 
 #include <doctest/doctest.h>
@@ -146,8 +146,9 @@ std::string described(const std::vector<lookup_tactic>& schedule) {
 }  // namespace
 
 TEST_CASE("random lookups in sums and batches that run in steps") {
-  const long first = number_from("PARTITA_LOOKUP_FIRST", random_test::first_of(800)),
-             cases = number_from("PARTITA_LOOKUP_CASES", 800);
+  constexpr long default_cases = 800;
+  const long first = number_from("PARTITA_LOOKUP_FIRST", first_of(default_cases)),
+             cases = number_from("PARTITA_LOOKUP_CASES", default_cases);
   int failures = 0;
   for (long s = first; s < first + cases && failures < 5; ++s) {
     const test_case c = summed_lookups(static_cast<std::uint64_t>(s));

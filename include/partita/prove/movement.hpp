@@ -241,6 +241,7 @@ constexpr bool pad(view& v, int d, std::int64_t size, std::int64_t low, std::int
   };
   if (low > 0 && !outside_of(-step, step > 0)) return false;
   if (high > 0 && !outside_of(own + step, step < 0)) return false;
+  // (Padded and sliced in turn, a view grows beyond any tensor.)
   const std::int64_t most = outside::farthest / (step < 0 ? -step : step);
   if (low > most || high > most || only->extent > most || v.start[at] > outside::farthest ||
       v.start[at] < -outside::farthest)

@@ -441,9 +441,8 @@ constexpr bool pads_by_joining(workspace& w, const program& p, op_id o, claim_li
     known = w.unscaled(known);
   view v = w.all.views[known.view];
   const std::int64_t size = p.type(p.operand(o, inner)).shape.extents[d];
-  const shape& tensor = w.all.terms[known.term].shape;
-  if (!pad(v, d, size, low, high, beyond, tensor, w.defining) || !v.good() ||
-      fills_positions(v, tensor))
+  if (!pad(v, d, size, low, high, beyond, w.all.terms[known.term].shape, w.defining) ||
+      !w.can_be_seen(v, known.term))
     return false;
   w.add(to, p.op(o).result, known.term, v, {}, known.scale);
   if (w.defining) w.reshape(known.term, w.number(v, known.term), p.type(p.op(o).result).shape);
@@ -615,8 +614,7 @@ constexpr bool moves(workspace& w, const program& p, op_id o, claim_list& to) {
       if (see_as(w, w.chosen[0], w.chosen[i], p.type(p.operand(o, 0)).shape)) break;
   claim known = w.chosen[0];
   view v = w.all.views[known.view];
-  bool good = moved(w, p, o, v, w.all.terms[known.term].shape) && v.good() &&
-              !fills_positions(v, w.all.terms[known.term].shape);
+  bool good = moved(w, p, o, v, w.all.terms[known.term].shape) && w.can_be_seen(v, known.term);
   if (w.defining && !good &&
       (d.id == def<op::roll>.id || d.id == def<op::pad>.id || d.id == def<op::slice>.id)) {
     const shape& from = p.type(p.operand(o, 0)).shape;

@@ -29,7 +29,8 @@ struct prove_options {
   /// its operands, an op of the source that it is compared with. The same everywhere.
   std::int64_t most_steps = off;
   /// Outputs of which claims do not tell are computed on formulas, element by element: as long as
-  /// both programs on all devices have no more elements and products of elements; 0: never.
+  /// both programs on all devices have no more elements and products of elements (an iteration of
+  /// a loop counts as ten); 0: never.
   /// (25 million take a second, and up to 1.2 GiB where each makes an element of its own.)
   std::int64_t most_elements = 25'000'000;
   /// The same in constant evaluation: 50,000 take 2 to 4 seconds and up to 0.5 GiB.

@@ -44,7 +44,7 @@ struct outside {
   static constexpr std::int64_t first_value =
       2;  ///< this and higher: a scalar, by number less this
 
-  /// Positions farther out are not looked at: so products of two of these numbers do not overflow.
+  /// Positions farther out are not followed: beside a filling, such a modulus fits in 64 bits.
   static constexpr std::int64_t farthest = std::int64_t{1} << 42;
   static constexpr std::int64_t around(std::int64_t modulus, std::int64_t filling) {
     return -(modulus * fillings + (filling < fillings ? filling : unknown));

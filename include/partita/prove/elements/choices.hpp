@@ -125,7 +125,7 @@ class choice_algebra {
     while (at > 0 && sorted[at - 1] > n) --at;
     if (at > 0 && sorted[at - 1] == n) return;
     sorted.push_back(n);
-    for (std::size_t i = sorted.size() - 1; i > 0 && sorted[i] < sorted[i - 1]; --i) {
+    for (std::size_t i = sorted.size() - 1; i > at; --i) {
       sorted[i] = sorted[i - 1];
       sorted[i - 1] = n;
     }

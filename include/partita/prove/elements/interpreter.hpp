@@ -309,7 +309,7 @@ class element_interpreter {
         each = a_.unknown(made.type.element, drawing(12).add(++a_.never_equal).drawn());
     }
   }
-  static constexpr int steps_of_iteration = 10;
+  static constexpr int steps_of_iteration = 10;  ///< whatever its body does
   constexpr void run_scan(const program& p, op_id o, values& of) {
     const op::scan::counts k(p.attrs(o));
     values given;
