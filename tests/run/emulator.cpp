@@ -8,6 +8,7 @@
 
 #include <partita/cpu.hpp>
 
+#include "../data.hpp"
 #include "device_programs.hpp"
 
 using namespace partita;
@@ -288,6 +289,103 @@ TEST_CASE("fused or op by op, one thread or four, first run or later: the same b
       for (int i = 0; i < 3; ++i) CHECK(same_bits(plain[i], other[i]));
     }
   }
+}
+
+namespace {
+
+/// Elementwise ops, broadcasts, reshapes and reductions of each other, on sums that are exact.
+program of_few_shapes(data::random& r) {
+  const shape shapes[] = {{1}, {3}, {3, 1}, {3, 2}, {3, 2, 1}, {3, 1, 2}, {3, 2, 4}};
+  builder b;
+  std::vector<value_id> values;
+  const auto any = [&] {  // most often one of the last ones
+    const auto n = static_cast<std::int64_t>(values.size());
+    return values[static_cast<std::size_t>(r.in(r.one_in(4) || n < 4 ? 0 : n - 4, n - 1))];
+  };
+  for (int i = 0; i < 2; ++i)
+    values.push_back(ops::parameter(b, "x", {dtype::f32, r.pick(shapes)}));
+  while (values.size() < 24) {
+    const value_id x = any();
+    const shape s = b.p.type(x).shape;
+    switch (r.in(0, 5)) {
+      case 0: {  // spread: each dimension of x is one of the result's, in order
+        const shape to = r.pick(shapes);
+        std::vector<std::int64_t> dims;
+        for (int d = 0; d < to.rank && static_cast<int>(dims.size()) < s.rank; ++d)
+          if (const auto mine = s[static_cast<int>(dims.size())];
+              (mine == to[d] || mine == 1) && r.one_in(2))
+            dims.push_back(d);
+        if (static_cast<int>(dims.size()) == s.rank)
+          values.push_back(b.emit(def<op::broadcast_in_dim>, {&x, 1}, dims, {dtype::f32, to}));
+        break;
+      }
+      case 1: {
+        std::vector<std::int64_t> dims;
+        for (int d = 0; d < s.rank; ++d)
+          if (r.one_in(2)) dims.push_back(d);
+        values.push_back(ops::reduce(b, x, r.one_in(2) ? combiner::max : combiner::add, dims));
+        break;
+      }
+      case 2: {
+        const shape to = r.pick(shapes);
+        if (to.elements() == s.elements()) values.push_back(ops::reshape(b, x, to));
+        break;
+      }
+      case 3:
+        values.push_back(ops::negate(b, x));
+        break;
+      case 4: {
+        const std::int64_t dim[] = {0};
+        if (s.rank > 0 && r.one_in(3))
+          values.push_back(b.emit(def<op::iota>, {}, dim, {dtype::f32, s}));
+        break;
+      }
+      default: {
+        const value_id y = any();
+        if (b.p.type(y).shape == s)
+          values.push_back(r.one_in(2) ? ops::add(b, x, y) : ops::maximum(b, y, x));
+      }
+    }
+  }
+  std::vector<char> used(static_cast<std::size_t>(b.p.value_count()), 0);
+  for (op_id o = 0; o < b.p.op_count(); ++o)
+    for (value_id v : b.p.operands(o)) used[static_cast<std::size_t>(v)] = 1;
+  for (value_id v = 0; v < b.p.value_count(); ++v)
+    if (!used[static_cast<std::size_t>(v)]) b.p.outputs.push_back({v, b.p.intern("y")});
+  REQUIRE_MESSAGE(!b.p.error, data::str(b.p.error.message));
+  return b.p;
+}
+
+}  // namespace
+
+TEST_CASE("random broadcasts and reductions: fused as op by op") {
+  for (std::uint64_t seed = 1; seed <= 10000; ++seed) {
+    data::random r{seed};
+    const program p = of_few_shapes(r);
+    std::vector<array> in;
+    for (int i = 0; i < p.input_count(); ++i)
+      in.push_back(data::integers(p.input_type(i), r, -9, 9));
+    const results fused = evaluate(p, in), plain = evaluate(p, run_options{.fuse = false}, in);
+    bool same = true;
+    for (int i = 0; i < fused.size(); ++i) same = same && same_bits(fused[i], plain[i]);
+    CHECK_MESSAGE(same, "seed ", seed, "\n", data::str(print(p)));
+    if (!same) return;
+  }
+}
+
+TEST_CASE("a broadcast of a broadcast, spread along rows that are reduced") {
+  const program p = parse(
+      "func @main(%x: tensor<1xf32>) {\n"
+      "  %n = negate(%x) : tensor<1xf32>\n"
+      "  %b = broadcast_in_dim(%n) {dims=[1]} : tensor<3x1xf32>\n"
+      "  %s = broadcast_in_dim(%b) {dims=[0, 2]} : tensor<3x2x1xf32>\n"
+      "  %i = iota {dim=0} : tensor<3x2x1xf32>\n"
+      "  %a = add(%i, %s) : tensor<3x2x1xf32>\n"
+      "  %y = reduce(%a) {max, dims=[1]} : tensor<3x1xf32>\n"
+      "  return %y : tensor<3x1xf32>\n}\n");
+  REQUIRE(!p.error);
+  const xt::xarray<float> x{4};
+  CHECK(same_bits(evaluate(p, x)[0], array(xt::xarray<float>{{-4}, {-3}, {-2}})));
 }
 
 TEST_CASE("a fused chain needs no memory but its output") {

@@ -62,13 +62,23 @@ class group_compiler {
         if (const int r = find(v, form); r >= 0) return r;
     int r = -1;
     if (e == coverage::all && rules_.spreads_rows(v, s_.row, s_.elements)) {
-      const int rows = read(rules_.source(v), coverage::rows, false);
+      const int rows = read_rows(rules_.source(v));
       if (linked && blocks_.links_rows()) return rows;
       r = blocks_.temporary(computed(p_.type(v).element), e);
       blocks_.spread(rows, r);
     } else {
       r = read_anew(v, e, linked);
     }
+    registers_.push_back({v, blocks_.coverage_of(r), r});
+    return r;
+  }
+  /// What is spread along rows. If it is a broadcast itself, it is read where it lies: of what that
+  /// repeats, nobody knows here whether it is still there.
+  int read_rows(value_id v) {
+    if (!rules_.repetition_of(v)) return read(v, coverage::rows, false);
+    if (const int r = find(v, coverage::rows); r >= 0) return r;
+    const tensor_type& t = p_.type(v);
+    const int r = widened(blocks_.memory(v, t, coverage::rows), t.element);
     registers_.push_back({v, blocks_.coverage_of(r), r});
     return r;
   }
