@@ -241,6 +241,29 @@ TEST_CASE("indices of u64 that are clamped are those of i64") {
           f.compare(direction::eq, u64, x, number(7))));
 }
 
+TEST_CASE("an integer is a number of another type if it has its bits") {
+  formulas f;
+  constexpr auto u64 = dtype::u64, i64 = dtype::i64, u8 = dtype::u8, i8 = dtype::i8,
+                 i32 = dtype::i32;
+  const auto is = [&](dtype t, const element& i, std::int64_t n) {
+    return f.compare(direction::eq, t, i, integer(t, n));
+  };
+  const element x = f.unknown(u64, drawing(103).drawn()), y = f.unknown(u8, drawing(105).drawn()),
+                signed_x = f.convert(u64, i64, x), signed_y = f.convert(u8, i8, y);
+  CHECK(is(i64, signed_x, 3) == is(u64, x, 3));
+  CHECK(is(i64, f.difference(i64, signed_x, integer(i64, 2)), 1) == is(u64, x, 3));
+  CHECK(is(i64, signed_x, -1) == is(u64, x, -1));
+  CHECK(is(u64, f.convert(i64, u64, signed_x), 3) == is(u64, x, 3));
+  CHECK(is(i8, signed_y, -1) == is(u8, y, 255));
+  CHECK(is(i8, f.sum(i8, signed_y, integer(i8, 100)), -100) == is(u8, y, 56));
+  CHECK(!(is(i64, signed_x, INT64_MAX) == is(i64, signed_x, -1)));
+  CHECK(!(is(i8, signed_y, 1) == is(u8, y, 255)));
+  CHECK(!(is(i32, f.convert(u64, i32, x), 3) == is(u64, x, 3)));
+  CHECK(!(f.compare(direction::ge, i8, signed_y, integer(i8, 3)) ==
+          f.compare(direction::ge, u8, y, integer(u8, 3))));
+  CHECK(is(i8, f.convert(dtype::boolean, i8, f.truth(0)), 5) == integer(dtype::boolean, 0));
+}
+
 TEST_CASE("integers beyond those of another type") {
   formulas f;
   constexpr auto u64 = dtype::u64, u8 = dtype::u8, i8 = dtype::i8, i16 = dtype::i16;

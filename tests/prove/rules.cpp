@@ -1300,3 +1300,104 @@ TEST_CASE("rules: a number before positions, as of a class token") {
   CHECK(does(source, local("7"), "\"B\":2", "B"));
   CHECK_FALSE(does(source, local("8"), "\"B\":2", "B"));
 }
+
+TEST_CASE("rules: more rows that are alike than there are, and one part of each row is masked") {
+  const std::string source =
+      "(%x: tensor<3xf32>)\n  %b = broadcast_in_dim(%x) {dims=[1]} : tensor<4x3x3xf32>\n"
+      "  %s = reduce(%b) {add, dims=[2]} : tensor<4x3xf32>\n"
+      "  %c = broadcast_in_dim(%s) {dims=[0, 1]} : tensor<4x3x3xf32>\n"
+      "  %y = subtract(%b, %c) : tensor<4x3x3xf32>\n  return %y : tensor<4x3x3xf32>\n";
+  const auto local = [](const std::string& n, const std::string& kept, const std::string& from) {
+    const std::string rows = n + "x6x6x", of = " : tensor<" + rows;
+    return "(%x: tensor<3xf32>)\n  %0 = constant {0} : tensor<f32>\n  %3 = constant {" + kept +
+           "} : tensor<i32>\n  %i = iota {dim=0} : tensor<6xi32>\n"
+           "  %l = compare(%i, %3) {lt} : tensor<6xi1>\n"
+           "  %p = pad(%x, %0) {low=[0], high=[3]} : tensor<6xf32>\n"
+           "  %b = broadcast_in_dim(%p) {dims=[1]}" +
+           of + "f32>\n  %f = broadcast_in_dim(%l) {dims=[2]}" + of +
+           "i1>\n  %m = select(%f, %b, %0)" + of +
+           "f32>\n  %s = reduce(%m) {add, dims=[2]} : tensor<" + n +
+           "x6xf32>\n  %c = broadcast_in_dim(%s) {dims=[0, 1]}" + of +
+           "f32>\n  %d = subtract(%b, %c)" + of + "f32>\n  %y = slice(%d) {[" + from +
+           ", 1:4]} : tensor<4x3x3xf32>\n  return %y : tensor<4x3x3xf32>\n";
+  };
+  for (const char* n : {"4", "6", "9"}) {
+    CHECK(does(source, local(n, "3", "0:4, 0:3")));
+    CHECK_FALSE(does(source, local(n, "4", "0:4, 0:3")));
+    CHECK_FALSE(does(source, local(n, "3", "0:4, 1:4")));
+  }
+  CHECK(does(source, local("9", "3", "5:9, 0:3")));
+}
+
+TEST_CASE("rules: of the many sizes in which the source compares positions, that of a piece") {
+  std::string eyes;
+  for (int n = 1; n <= 40; ++n) {
+    const std::string k = std::to_string(n), square = k + "x" + k + "x";
+    eyes += "  %i" + k + " = iota {dim=0} : tensor<" + square + "i32>\n  %j" + k +
+            " = iota {dim=1} : tensor<" + square + "i32>\n  %e" + k + " = compare(%i" + k + ", %j" +
+            k + ") {eq} : tensor<" + square + "i1>\n";
+  }
+  const std::string source = "(%x: tensor<12x12xf32>)\n  %0 = constant {0} : tensor<f32>\n" + eyes +
+                             "  %y = select(%e12, %x, %0) : tensor<12x12xf32>\n"
+                             "  %s = reduce(%y) {add, dims=[0]} : tensor<12xf32>\n"
+                             "  return %s : tensor<12xf32>\n";
+  const auto local = [](const std::string& step) {
+    return "(%x: tensor<6x12xf32>)\n  %0 = constant {0} : tensor<f32>\n  %b = shard_start {" +
+           step +
+           " <\"B\">} : tensor<i32>\n  %i = iota {dim=0} : tensor<6x12xi32>\n"
+           "  %k = add(%i, %b) : tensor<6x12xi32>\n  %j = iota {dim=1} : tensor<6x12xi32>\n"
+           "  %e = compare(%k, %j) {eq} : tensor<6x12xi1>\n"
+           "  %y = select(%e, %x, %0) : tensor<6x12xf32>\n"
+           "  %s = reduce(%y) {add, dims=[0]} : tensor<12xf32>\n"
+           "  %r = all_reduce <\"B\"> %s : tensor<12xf32>\n  return %r : tensor<12xf32>\n";
+  };
+  CHECK(does(source, local("6"), "\"B\":2", "B"));
+  CHECK_FALSE(does(source, local("5"), "\"B\":2", "B"));
+}
+
+TEST_CASE("rules: rows of positions that are alike, masked, are those of the other operand") {
+  const std::string source =
+      "(%x: tensor<4xi32>)\n  %i = iota {dim=1} : tensor<4x4xi32>\n"
+      "  %y = dot_general(%i, %i) {batch=[0]x[1], contract=[1]x[0]} : tensor<4xi32>\n"
+      "  return %y : tensor<4xi32>\n";
+  const auto local = [](const std::string& kept, const std::string& from) {
+    return "(%x: tensor<4xi32>)\n  %i = iota {dim=1} : tensor<6x6xi32>\n"
+           "  %0 = constant {0} : tensor<i32>\n  %n = constant {" +
+           kept +
+           "} : tensor<i32>\n  %c = iota {dim=0} : tensor<6xi32>\n"
+           "  %l = compare(%c, %n) {lt} : tensor<6xi1>\n"
+           "  %a = broadcast_in_dim(%l) {dims=[1]} : tensor<6x6xi1>\n"
+           "  %b = broadcast_in_dim(%l) {dims=[0]} : tensor<6x6xi1>\n"
+           "  %p = select(%a, %i, %0) : tensor<6x6xi32>\n"
+           "  %q = select(%b, %i, %0) : tensor<6x6xi32>\n"
+           "  %d = dot_general(%p, %q) {batch=[0]x[1], contract=[1]x[0]} : tensor<6xi32>\n"
+           "  %y = slice(%d) {[" +
+           from + "]} : tensor<4xi32>\n  return %y : tensor<4xi32>\n";
+  };
+  CHECK(does(source, local("4", "0:4")));
+  CHECK_FALSE(does(source, local("5", "0:4")));
+  CHECK_FALSE(does(source, local("4", "1:5")));
+}
+
+TEST_CASE(
+    "rules: an eye of one element, padded, is a scalar where the other operand is something") {
+  const auto program = [](int rows, int n, const std::string& number) {
+    const std::string square = std::to_string(n) + "x" + std::to_string(n) + "x";
+    const std::string all = std::to_string(rows) + "x" + square;
+    const std::string to = std::to_string(rows - 4) + ", ";
+    return "(%x: tensor<4x1x1xf32>)\n  %0 = constant {0} : tensor<f32>\n  %5 = constant {" +
+           number + "} : tensor<f32>\n  %i = iota {dim=0} : tensor<" + square +
+           "i32>\n  %j = iota {dim=1} : tensor<" + square +
+           "i32>\n  %e = compare(%i, %j) {eq} : tensor<" + square +
+           "i1>\n  %f = broadcast_in_dim(%e) {dims=[1, 2]} : tensor<" + all +
+           "i1>\n  %s = select(%f, %5, %0) : tensor<" + all +
+           "f32>\n  %p = pad(%x, %0) {low=[0, 0, 0], high=[" + to + std::to_string(n - 1) + ", " +
+           std::to_string(n - 1) + "]} : tensor<" + all + "f32>\n  %a = add(%p, %s) : tensor<" +
+           all +
+           "f32>\n  %y = slice(%a) {[0:4, 0:1, 0:1]} : "
+           "tensor<4x1x1xf32>\n  return %y : tensor<4x1x1xf32>\n";
+  };
+  CHECK(does(program(4, 1, "5"), program(8, 7, "5")));
+  CHECK(does(program(4, 1, "5"), program(4, 7, "5")));
+  CHECK_FALSE(does(program(4, 1, "5"), program(8, 7, "6")));
+}

@@ -183,7 +183,7 @@ struct workspace {
     int last = -1, count = 0;
     for (int i = to.first[v]; i >= 0; i = claims[i].next) {
       if (claims[i] == c) return;
-      if (++count == most_claims) return replace_strange(to, v, c);
+      if (++count == most_claims) return replace_misfit(to, v, c);
       last = i;
     }
     claims.push_back(c);
@@ -344,7 +344,7 @@ struct workspace {
   }
 
  private:
-  static constexpr int most_claims = 8, most_choices = 32;
+  static constexpr int most_claims = 16, most_choices = 64;
   /// Is what another term is in a shape a scalar, and the same scalar beyond?
   constexpr bool is_one_scalar(const claim& c) const {
     const operand_term& of = all.terms[c.term].alias;
@@ -370,14 +370,37 @@ struct workspace {
     c.view = without_scalars(c);
     c.term = all.reshaped(base, all.reshaping_of(base, of.view, all.terms[c.term].shape));
   }
-  /// Of too many claims, one on what the source does not make is left out for one on what it does.
-  constexpr void replace_strange(claim_list& to, value_id v, claim c) {
-    for (int i = to.first[v]; i >= 0 && is_source(c.term); i = claims[i].next) {
-      if (is_source(claims[i].term)) continue;
-      c.next = claims[i].next;
-      claims[i] = c;
-      return;
+  /// How many positions a claim's view, all devices together, sees too few or too many along the
+  /// dimensions of its tensor; of what the source does not make, more than of all others.
+  constexpr std::int64_t misfit(const claim& c) const {
+    if (!is_source(c.term)) return INT64_MAX;
+    if (c.view == open_view) return 0;
+    const view& v = all.views[c.view];
+    checked sum = 0;
+    for (int d = 0; d < v.dims; ++d) {
+      const std::int64_t extent = all.terms[c.term].shape.extents[d];
+      checked seen = 1;
+      for (int i = 0; i < v.count; ++i)
+        if (v.digits[i].dim == d) seen = seen * v.digits[i].extent;
+      const std::int64_t n = seen.value_or(max_elements);
+      sum = sum + (n < extent ? extent - n : n - extent);
     }
+    return sum.value_or(INT64_MAX - 1);
+  }
+  /// Of too many claims the one that fits least is left out. (Of positions that are compared, say,
+  /// the source may make tensors of many sizes, and each holds all of these that a value does.)
+  constexpr void replace_misfit(claim_list& to, value_id v, claim c) {
+    int worst = -1;
+    std::int64_t most = misfit(c);
+    for (int i = to.first[v]; i >= 0; i = claims[i].next) {
+      const std::int64_t mine = misfit(claims[i]);
+      if (mine <= most) continue;
+      most = mine;
+      worst = i;
+    }
+    if (worst < 0) return;
+    c.next = claims[worst].next;
+    claims[worst] = c;
   }
   const program* row_in_ = nullptr;  ///< the op whose row was asked for last
   op_id row_at_ = -1;

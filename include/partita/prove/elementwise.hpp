@@ -83,10 +83,18 @@ constexpr void agree(workspace& w, claim& mine, const claim& leader, int rank) {
   const view inside = spread(w.all.views[leader.view], rank);
   view v = without_beyond(spread(w.all.views[mine.view], rank)), all = without_beyond(inside);
   if (v == all || !restrict_to(v, inside, tensor) || !restrict_to(all, inside, tensor)) return;
-  if (v == all && w.all.terms[mine.term].shape == tensor)
+  if (v == all && w.all.terms[mine.term].shape == tensor) {
     mine.view = leader.view;
-  else if (v.count == 0)
+  } else if (v.count == 0) {
+    const operand_term& alias = w.all.terms[mine.term].alias;
+    if (alias.term >= 0 && w.all.views[alias.view].count == 0 &&
+        sees_inside(v, w.all.terms[mine.term].shape)) {
+      v = w.all.views[alias.view];
+      v.rank = rank;
+      mine.term = alias.term;
+    }
     mine = w.known({mine.term, w.number(v, mine.term), mine.sums, mine.scale});
+  }
 }
 
 /// Is a scalar none that lies outside, where nothing is known?

@@ -91,7 +91,7 @@ constexpr void add_digits(const view& flags, int owner, int dim, view& to) {
 constexpr bool see_as_flags(const workspace& w, int t, const view& flags, int dim, view& v) {
   const term& of = w.all.terms[t];
   if (of.alias.term < 0 || !w.all.views[of.alias.view].repeats(dim) ||
-      v.reaches_beyond(dim, of.shape.extents[dim]))
+      v.reaches_beyond(dim, of.shape.extents[dim]) || v.is_reduced_along(dim))
     return false;
   view r(v.rank, v.dims);
   for (int d = 0; d < v.dims; ++d) {
@@ -115,7 +115,7 @@ constexpr bool see_as_flags(const workspace& w, int t, const view& flags, int di
   return v.good();
 }
 /// The same of a piece of a tensor in the shape that it has or that the source gives it. Along
-/// dimensions in which it repeats any positions are alike: those of the flags, and the first.
+/// dimensions in which it repeats any positions are alike: those of the flags, and the first one.
 constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view& flags,
                              std::int64_t low, std::int64_t high, int fill, claim_list& to) {
   const claim x = w.chosen[1];
@@ -135,7 +135,6 @@ constexpr bool mask_reshaped(workspace& w, const program& p, op_id o, const view
       if (d == along) pieces[d].start = flags.start[0];
       for (int k = 0; d == along && k < flags.count; ++k)
         pieces[d].add(flags.digits[k].owner, flags.digits[k].extent, flags.digits[k].stride);
-      if (d != along) pieces[d].add(0, local.extents[d], 1);
     }
     v = as_view(pieces, in.rank);
     bool exact = false;

@@ -94,13 +94,17 @@ constexpr bool see_in_shape(const workspace& w, const claim& known,
     }
   }
   for (int i = 0; i < mine.count; ++i)
-    if (const digit& each = mine.digits[i]; each.owner < 0)
-      v.add(each.owner, each.dim < 0 ? no_dim : to[each.dim], each.extent, each.stride);
+    if (const digit& each = mine.digits[i]; each.owner < 0) {
+      const int dim = each.dim < 0 ? no_dim : to[each.dim];
+      if (dim < 0 && each.owner == on_axis(bound_axis)) return false;  // it counts what it sums
+      v.add(each.owner, dim, each.extent, each.stride);
+    }
   return v.good();
 }
 
 /// A claim as what it is in a shape that the source gives its tensor; false: it is no piece in
-/// that. (Where that has fewer or more dimensions, each must be seen along one of the value.)
+/// that. (Where that has fewer or more dimensions, each must be seen along one of the value. Where
+/// it repeats any positions are alike: the first ones, or of more than there are the first one.)
 constexpr bool see_reshaped(const workspace& w, const claim& known, int reshaping,
                             const shape& local, view& v) {
   const auto& whole = w.all.reshapings[reshaping];
@@ -129,7 +133,8 @@ constexpr bool see_reshaped(const workspace& w, const claim& known, int reshapin
       if (owner >= 0) mine |= 1u << owner;
       v.add(owner, d, each.extent, each.stride);
     }
-    if (pieces[d].free && same) v.add(d, d, local.extents[d], 1);  // any are alike: the first ones
+    if (pieces[d].free && same && local.extents[d] <= whole.to.extents[d])
+      v.add(d, d, local.extents[d], 1);
     if ((pieces[d].free && !same && whole.to.extents[d] > 1) || (owners & mine) != 0) return false;
     owners |= mine;
   }
@@ -173,7 +178,7 @@ constexpr bool see_beside(const workspace& w, int t, int d, view& v, std::int64_
                           const view& other, std::int64_t distance) {
   const term& of = w.all.terms[t];
   if (of.alias.term < 0 || d >= v.dims || !w.all.views[of.alias.view].repeats(d) ||
-      v.reaches_beyond(d, of.shape.extents[d]))
+      v.reaches_beyond(d, of.shape.extents[d]) || v.is_reduced_along(d))
     return false;
   view r(v.rank, v.dims);
   for (int dim = 0; dim < v.dims; ++dim) {
@@ -391,6 +396,7 @@ constexpr bool insert_dimensions(workspace& w, claim& known, const shape& from,
     if (to.rank == max_rank) return false;
     const bool added = d < from.rank && from.extents[d] == 1 && result.extents[d] > 1 &&
                        !seen.has(d) && (d <= next || next == tensor.rank);
+    if (!added && next == tensor.rank) return false;  // of more dimensions than its term
     v.start[to.rank] = added ? 0 : seen.start[next];
     v.beyond[to.rank] = added ? outside::unknown : seen.beyond[next];
     if (!added) place[next] = to.rank;

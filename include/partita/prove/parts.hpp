@@ -48,19 +48,16 @@ constexpr bool match_dimensions(const view& a, const shape& of_a, const view& b,
 constexpr bool find_whole(const meanings& all, const operand_term& whole, const shape& s,
                           const operand_term& part, view& seen) {
   const term& of = all.terms[part.term];
-  if (of.alias == whole && of.shape == s) {
-    seen = view(s);
-    return true;
-  }
-  if (part.view < 0) return false;
+  const bool in_shape = of.alias == whole && of.shape == s;
+  if (!in_shape && part.view < 0) return false;
   const view& source = all.views[whole.view];
-  if (whole.term != part.term)
+  if (!in_shape && whole.term != part.term)
     return of.alias.term == whole.term &&
            match_dimensions(source, s, all.views[of.alias.view], of.shape, seen);
   seen = source;
-  if (whole.view != of.own || of.shape != s) return true;
+  if (!in_shape && (whole.view != of.own || of.shape != s)) return true;
   seen = view(s);
-  for (int d = 0; d < s.rank; ++d)
+  for (int d = 0; d < s.rank && part.view >= 0; ++d)
     if (source.repeats(d) && !all.views[part.view].sees_along(d)) seen.drop(d);
   return true;
 }

@@ -370,15 +370,20 @@ class relative_view {
   /// of that lies between. Its positions are so many steps, from `first` on.
   constexpr std::int64_t beyond(int dim, const piece& of, std::int64_t extent, std::int64_t first,
                                 std::int64_t step) const {
-    const std::int64_t n = tensor_.extents[dim], end = first + extent * step;
-    const auto inside = [&](std::int64_t at) { return at >= 0 && at < n; };
+    const std::int64_t n = tensor_.extents[dim];
     if (part_.beyond[dim] == outside::wraps)
       return magnitude(step) * extent == n ? outside::wraps : outside::unknown;
     if (part_.beyond[dim] < 0)
       return first == 0 && step == 1 && extent == n ? part_.beyond[dim] : outside::unknown;
-    const bool good =
-        (of.least() >= 0 || !inside(first - step)) && (of.greatest() < extent || !inside(end));
-    return good ? part_.beyond[dim] : outside::unknown;
+    const auto meets = [&](std::int64_t from, std::int64_t to) {  // positions of the operand
+      const checked a = checked(from) * step + first, b = checked(to) * step + first;
+      if (from > to || a.overflowed() || b.overflowed()) return from <= to;
+      const std::int64_t low = (step > 0 ? a : b).value_or(0),
+                         high = (step > 0 ? b : a).value_or(0);
+      return low < n && high >= 0;
+    };
+    const bool some = meets(of.least(), -1) || meets(extent, of.greatest());
+    return some ? outside::unknown : part_.beyond[dim];
   }
   constexpr bool add(const digit& part, piece* pieces) const {
     if (part.dim < 0)
@@ -531,7 +536,7 @@ constexpr bool is_all_of_one(const view& v, int d, const shape& tensor) {
   return true;
 }
 /// Of a value that sees an operand, which sees a tensor: how it sees the tensor. False: not as a
-/// view, or it sees what lies beyond the operand.
+/// view, or it sees what lies beyond the operand. (Sums of what repeats are sums of as much.)
 constexpr bool see_through(const view& whole, const shape& operand, const view& part,
                            const shape& tensor, view& v) {
   unsigned turned = 0;  // dimensions that the part goes around, as all of one of the tensor
@@ -558,7 +563,7 @@ constexpr bool see_through(const view& whole, const shape& operand, const view& 
   const relative_view in_whole(whole, operand, part, tensor, nullptr, true);
   for (int d = 0; d < operand.rank; ++d)
     if (!pieces[d].good() || !in_whole.show(pieces, d, v)) return false;
-  return true;
+  return v.reduced_elements() == part.reduced_elements();
 }
 
 /// The view of a tensor that has one piece of each of its dimensions.

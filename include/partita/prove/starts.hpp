@@ -281,14 +281,31 @@ constexpr bool starts_along(const view& v, const view& start) {
       return true;
   return false;
 }
-/// A term of its own for what is another one only of a piece; `start`: with the start of that.
+/// Does a view tell its elements apart wherever the flags do (but for their start)? Where it shows
+/// the same elements several times, what the flags leave of them is not the same.
+constexpr bool is_seen_along(const view& v, const view& flags) {
+  for (int i = 0; i < flags.count; ++i) {
+    const digit& each = flags.digits[i];
+    if (each.dim < 0 || each.dim == flags.dims - 1) continue;
+    int begin = 0;
+    const int end = v.find(each.owner, begin);
+    if (begin == end) return false;
+    for (; begin < end; ++begin)
+      if (v.digits[begin].dim < 0) return false;
+  }
+  return true;
+}
+/// A term of its own for what is another one only of a piece; `start`: with the start of that. (Of
+/// what stands behind an end, too, something else may be left, unless it is nothing.)
 constexpr void add_guarded(workspace& w, value_id v, meanings::guard g, const view& start,
                            claim_list& to) {
   if (starts_along(w.all.views[g.of.view], start)) return;
   tensor_type type{w.all.terms[g.of.term].element, w.all.terms[g.of.term].shape};
   type.shape.push_back(max_elements);
   const int t = w.all.terms.fresh(type);
-  g.seen = w.number(with_start(w.all.views[g.of.view], start), t);
+  view seen = w.all.views[w.without_scalars({g.of.term, g.of.view, {}})];
+  if (g.index >= 0) seen = without_beyond(seen);
+  g.seen = w.number(with_start(seen, start), t);
   w.all.terms[t].guarded = static_cast<int>(w.all.guards.size());
   w.all.guards.push_back(g);
   w.add(to, v, {t, g.seen, {}});
@@ -538,8 +555,10 @@ constexpr bool pick(workspace& w, const program& p, op_id o, const operand_term&
   if (g < 0) {
     if (!zeros || kept.view == open_view || w.all.terms[kept.term].shape.rank == max_rank)
       return false;
+    const view whole = spread(w.all.views[kept.view], rank);
+    if (!is_seen_along(whole, seen)) return false;
     meanings::guard made;
-    made.of = {kept.term, w.number(spread(w.all.views[kept.view], rank), kept.term)};
+    made.of = {kept.term, w.number(whole, kept.term)};
     made.flags = flags.term;
     made.hold = hold;
     made.along = along;

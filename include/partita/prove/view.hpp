@@ -6,6 +6,7 @@
 #include <partita/ir/mesh.hpp>
 #include <partita/ir/shape.hpp>
 #include <partita/ir/tile_map.hpp>
+#include <partita/support/checked.hpp>
 #include <partita/support/place_table.hpp>
 #include <partita/support/segmented_vec.hpp>
 #include <partita/support/vec.hpp>
@@ -145,6 +146,13 @@ struct view {
     for (int i = 0; i < count; ++i)
       if (digits[i].dim == dim) return true;
     return false;
+  }
+  /// Of how many elements each one is the sum (or what else they are reduced to).
+  constexpr std::int64_t reduced_elements() const {
+    std::int64_t n = 1;
+    for (int i = 0; i < count; ++i)
+      if (digits[i].owner == on_axis(bound_axis)) n = saturating_multiply(n, digits[i].extent);
+    return n;
   }
   /// Is the value reduced over positions along a dimension of the tensor?
   constexpr bool is_reduced_along(int dim) const {

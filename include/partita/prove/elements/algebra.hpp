@@ -64,7 +64,15 @@ class algebra : public group_algebra {
         return formula(to, x.of);
       }
     }
-    return function(def<op::convert>.id, from, to, {x});
+    const bool same_bits = is_integer(from) && is_integer(to) && size_of(from) == size_of(to);
+    return same_bits ? with_bits_of(x, from, to) : function(def<op::convert>.id, from, to, {x});
+  }
+  /// Of a type that reads the same bits as another number. (Where it lies is not told.)
+  constexpr element with_bits_of(const element& x, dtype from, dtype to) {
+    const fingerprint of = drawing(0x5b).add(static_cast<int>(to)).add(x.of).drawn();
+    if (log != nullptr) log->add(of, {origin::function, "convert", {}, {x}});
+    shifts_.add(of, {to, formula(from, x.of), 0});
+    return formula(to, of);
   }
   /// A number in another type.
   constexpr element convert_number(dtype from, dtype to, const element& x) {

@@ -38,7 +38,8 @@ constexpr bool holds(dtype t, const interval& in) {
          (t == dtype::u64 || !may_go_on);
 }
 
-/// An integer that is another one plus a number, as it wraps.
+/// An integer that is another one plus a number, as it wraps. (The other one may be of a type of as
+/// many bits.)
 struct shifted {
   dtype type = dtype::i32;
   element base;
@@ -178,8 +179,8 @@ class integer_algebra : public choice_algebra {
     if (const shifted* s = shifts_.find(x.of);
         s != nullptr && s->type == t && find_bounds(t, x) == nullptr) {
       const element base = s->base;
-      const std::int64_t at = wrapped(t, wrapped_sum(n, negative(s->by)));
-      return map(base, [&](const element& i) { return is_number(t, i, at); });
+      const std::int64_t at = wrapped(base.type, wrapped_sum(n, negative(s->by)));
+      return map(base, [&](const element& i) { return is_number(base.type, i, at); });
     }
     if (!has_place(t, n))
       return function(def<op::compare>.id, t, dtype::boolean, {x, integer(t, n)}, 0);
