@@ -708,6 +708,30 @@ TEST_CASE("pieces divide both ends of a window, one of which is made larger by a
   CHECK(pt::max_difference(pt::emulate(l.device, inputs), expected) == 0);
   CHECK(pt::max_difference(pt::temporal(core, inputs), expected) == 0);
 }
+TEST_CASE("what was padded with what it is spread to stays as large when it is padded alone") {
+  // 16 elements, which 7 pieces make 28, are 14 that are spread; then 8 pieces of these make 16.
+  const pt::program p = pt::parse(
+      "func @main(%x: tensor<8xf32>, %c: tensor<f32>, %i: tensor<i32>) {\n"
+      "  %s = sign(%x) : tensor<8xf32>\n"
+      "  %p = pad(%s, %c) {low=[-1], high=[2], interior=[1]} : tensor<16xf32>\n"
+      "  %y = case(%i, %p) do (%a: tensor<16xf32>) {\n    return %a : tensor<16xf32>\n"
+      "  } do (%b: tensor<16xf32>) {\n    %n = negate(%b) : tensor<16xf32>\n"
+      "    return %n : tensor<16xf32>\n  } : tensor<16xf32>\n  return %y : tensor<16xf32>\n}\n");
+  REQUIRE(!p.error);
+  pt::core_program core(p, pt::mesh{{"B", 7}, {"M", 8}});
+  pt::value_id inner = -1;
+  for (pt::op_id o = 0; o < core.p.op_count(); ++o)
+    if (core.p.op(o).def->name == "negate") inner = core.p.operand(o, 0);
+  REQUIRE(!core.tile(inner, 0, 0, pt::uneven::pad));
+  REQUIRE(!core.tile(core.p.inputs[0], 0, 1, pt::uneven::pad));
+  core.propagate();
+  const pt::lowered l = pt::lower(core);
+  REQUIRE(str(pt::verify(l.device).message) == "");
+  const auto inputs = arguments(p, 2);
+  const pt::results expected = pt::evaluate(p, inputs);
+  CHECK(pt::max_difference(pt::emulate(l.device, inputs), expected) == 0);
+  CHECK(pt::max_difference(pt::temporal(core, inputs), expected) == 0);
+}
 TEST_CASE("a gather that padding would spare says so") {
   const auto p = pt::trace([](auto x) { return pt::slice<0, 0, 15>(x); }, vec_of("x", 16));
   const auto r = pt::partition(p, pt::mesh{{"B", 4}}, pt::schedule(pt::manual("B", {{"x", 0}})));

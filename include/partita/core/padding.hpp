@@ -60,7 +60,7 @@ class padder {
     }
     const std::int64_t each = unit.value_or(saturated);
     larger_count_ =
-        saturating_multiply((class_.count() - 1) / each + 1, each);  // of one or more positions
+        saturating_multiply((present_count() - 1) / each + 1, each);  // of one or more positions
     for (value_id v : class_.values()) {
       too_large = p_.type(v);
       for (int d = 0; d < max_rank; ++d)
@@ -146,6 +146,18 @@ class padder {
 
   static constexpr dim_set bit(int dim) { return dimension_class::bit(dim); }
   constexpr std::int64_t true_size(value_id v, int dim) const { return c_.true_shape(v)[dim]; }
+  /// As many positions as there are by now: what was padded with a larger class stays that large,
+  /// for ops that are no longer in the class may see all of it.
+  constexpr std::int64_t present_count() const {
+    std::int64_t n = class_.count();
+    for (value_id v : class_.values())
+      for (int d = 0; d < max_rank; ++d) {
+        if (!class_.contains(v, d) || class_.made_small(v, d)) continue;
+        const std::int64_t unit = true_size(v, d) / class_.count();
+        if (unit > 0 && p_.type(v).shape[d] > n * unit) n = (p_.type(v).shape[d] - 1) / unit + 1;
+      }
+    return n;
+  }
   constexpr std::int64_t larger(std::int64_t true_size) const {
     return saturating_multiply(true_size / class_.count(), larger_count_);
   }
