@@ -181,9 +181,10 @@ struct workspace {
       c.scale = 1;
     }
     int last = -1, count = 0;
+    const int most = all.terms[c.term].counted ? most_claims_of_positions : most_claims;
     for (int i = to.first[v]; i >= 0; i = claims[i].next) {
       if (claims[i] == c) return;
-      if (++count == most_claims) return replace_misfit(to, v, c);
+      if (++count == most) return replace_misfit(to, v, c);
       last = i;
     }
     claims.push_back(c);
@@ -304,19 +305,21 @@ struct workspace {
     for (at_ = heads; next_place() && choose(f);) {
     }
   }
-  /// False: some list ends.
+  /// (The last one of a list that ends before the others stays.) False: all end.
   constexpr bool next_place() {
+    bool any = false;
     for (int& each : at_) {
+      if (claims[each].next < 0) continue;
       each = claims[each].next;
-      if (each < 0) return false;
+      any = true;
     }
-    return true;
+    return any;
   }
 
  public:
   /// All ways to choose one of the claims of each list; of too many, some, and those that take the
-  /// same place in all lists. (Templates stand before what calls them: else Clang does not evaluate
-  /// them in a constant.)
+  /// same place in all lists that are as long. (Templates stand before what calls them: else Clang
+  /// does not evaluate them in a constant.)
   template <class F>
   constexpr void for_each_choice(const vec<int>& heads, const F& f) {
     const int* const head = heads.data();
@@ -326,9 +329,11 @@ struct workspace {
     at_ = heads;
     chosen.resize(count);
     given.resize(count);
-    int tries = 0;
+    int tries = 0, most = most_choices;
+    for (std::size_t i = 0; i < count; ++i)
+      if (all.terms[claims[head[i]].term].counted) most = most_choices_of_positions;
     do {
-      if (tries++ == most_choices) return for_each_place(heads, f);
+      if (tries++ == most) return for_each_place(heads, f);
       if (!choose(f)) return;
     } while (next_choice(head));
   }
@@ -344,7 +349,9 @@ struct workspace {
   }
 
  private:
-  static constexpr int most_claims = 16, most_choices = 64;
+  static constexpr int most_claims = 8, most_choices = 32;
+  /// (Of positions, a value is a piece of what the source makes of them in any size.)
+  static constexpr int most_claims_of_positions = 24, most_choices_of_positions = 64;
   /// Is what another term is in a shape a scalar, and the same scalar beyond?
   constexpr bool is_one_scalar(const claim& c) const {
     const operand_term& of = all.terms[c.term].alias;

@@ -138,13 +138,14 @@ class relative_view {
         if (!pieces[d].free) pieces[d].add(0, operand_.extents[d], 1);
       return true;
     }
+    ranges steps(whole_.count);
     for (int i = 0; i < part_.count; ++i)
-      if (!add(part_.digits[i], pieces)) return false;
+      if (!add(part_.digits[i], pieces, steps)) return false;
     for (int dim = 0; dim < whole_.dims; ++dim)
-      if (!same_beyond(dim) || !stays_in_part(dim) || !add_start(dim, pieces)) return false;
+      if (!same_beyond(dim) || !stays_in_part(dim) || !add_start(dim, pieces, steps)) return false;
     for (int d = 0; d < operand_.rank; ++d)
-      if (!pieces[d].good() || !stays_in_parts(pieces[d], d)) return false;
-    return true;
+      if (!pieces[d].good()) return false;
+    return stays_in_parts(steps);
   }
   /// The other way round: does the value hold these pieces, whose digits tell their owners?
   constexpr bool holds(const piece* pieces) const {
@@ -222,6 +223,24 @@ class relative_view {
   const view* own_;
   bool loops_;
 
+  /// How many steps a value goes along each digit of the operand's view: from the least to the
+  /// greatest.
+  struct ranges {
+    std::int64_t least[max_digits], greatest[max_digits];
+
+    constexpr explicit ranges(int digits) {  // (others are not looked at)
+      for (int k = 0; k < digits; ++k) least[k] = greatest[k] = 0;
+    }
+    constexpr void grow(int k, std::int64_t steps) {
+      std::int64_t& end = steps < 0 ? least[k] : greatest[k];
+      end = saturating_add(end, steps);
+    }
+    constexpr void move(int k, std::int64_t steps) {
+      least[k] = saturating_add(least[k], steps);
+      greatest[k] = saturating_add(greatest[k], steps);
+    }
+  };
+
   constexpr int owner_in(const digit& part) const {
     return part.owner < 0 || loops_ ? part.owner : 0;
   }
@@ -256,35 +275,12 @@ class relative_view {
   constexpr bool is_minor(int i) const {
     return i > 0 && whole_.digits[i - 1].owner == whole_.digits[i].owner;
   }
-  /// Of a minor digit that alone sees a dimension of the tensor: does it see what the value does?
-  constexpr bool sees_all_of(int dim, const digit& only) const {
-    std::int64_t least = 0, greatest = 0;
-    part_.range(dim, least, greatest);
-    const std::int64_t first = whole_.start[dim], last = first + (only.extent - 1) * only.stride;
-    return least >= (first < last ? first : last) && greatest <= (first < last ? last : first);
-  }
   /// Where a dimension of the operand is made of several digits, positions in a minor one do not go
   /// over to the next step of a major one.
-  constexpr bool stays_in_parts(const piece& mine, int d) const {
-    if (mine.free) return true;
-    int begin = 0;
-    for (int k = whole_.find(d, begin); --k > begin;) {
-      const std::int64_t unit = weight(k), room = unit * whole_.digits[k].extent;
-      const std::int64_t start = (mine.start % room + room) % room;
-      std::int64_t least = start - start % unit, greatest = least;
-      for (int i = 0; i < mine.count; ++i) {
-        const digit& each = mine.digits[i];
-        const std::int64_t step = magnitude(each.stride);
-        if (step < unit || step >= room) continue;
-        std::int64_t reach = (each.extent - 1) * each.stride;
-        if (step * each.extent > room) {  // of several minor parts, all
-          if (room % step != 0 || each.extent % (room / step) != 0) return false;
-          reach = each.stride < 0 ? step - room : room - step;
-        }
-        (reach < 0 ? least : greatest) += reach;
-      }
-      if (least < 0 || greatest >= room) return false;
-    }
+  constexpr bool stays_in_parts(const ranges& steps) const {
+    for (int k = 0; k < whole_.count; ++k)
+      if (is_minor(k) && (steps.least[k] < 0 || steps.greatest[k] >= whole_.digits[k].extent))
+        return false;
     return true;
   }
   static constexpr std::int64_t magnitude(std::int64_t n) { return n < 0 ? -n : n; }
@@ -314,7 +310,7 @@ class relative_view {
     return best;
   }
   /// Elements that stand several times in a part of a dimension: in the operand as often.
-  constexpr bool repeat(const digit& part, piece* pieces) const {
+  constexpr bool repeat(const digit& part, piece* pieces, ranges& steps) const {
     const auto number = [&](const view& v, const digit* at) {  // of those of the same owner
       int n = 0;
       for (int i = 0; &v.digits[i] != at; ++i)
@@ -327,6 +323,7 @@ class relative_view {
       if (each.owner != part.owner || each.dim >= 0 || number(whole_, &each) != wanted) continue;
       if (each.extent != part.extent) return false;
       pieces[part.owner].add(0, part.extent, weight(k));
+      steps.grow(k, part.extent - 1);
       return true;
     }
     return false;
@@ -385,10 +382,10 @@ class relative_view {
     const bool some = meets(of.least(), -1) || meets(extent, of.greatest());
     return some ? outside::unknown : part_.beyond[dim];
   }
-  constexpr bool add(const digit& part, piece* pieces) const {
+  constexpr bool add(const digit& part, piece* pieces, ranges& steps) const {
     if (part.dim < 0)
       return !loops_ && part.owner >= 0 &&
-             (pieces[part.owner].free || repeat(part, pieces) || repeat_more(part, pieces));
+             (pieces[part.owner].free || repeat(part, pieces, steps) || repeat_more(part, pieces));
     if (const int d = only_position(part.dim); d >= 0) {
       if (part.owner >= 0 && part.owner != d && !loops_) return false;
       if (pieces[d].free && part.owner >= 0 && !loops_) repeat_before(part, pieces[d]);
@@ -421,6 +418,7 @@ class relative_view {
       const digit& each = whole_.digits[at[i]];
       if (part.owner >= 0 && part.owner != each.owner && !loops_) return false;
       pieces[each.owner].add(owner_in(part), parts[i], stride / each.stride * weight(at[i]));
+      steps.grow(at[i], saturating_multiply(parts[i] - 1, stride / each.stride));
     }
     return true;
   }
@@ -459,7 +457,7 @@ class relative_view {
     if (reach < most.stride && most.stride * most.extent == tensor_.extents[dim])
       pieces[most.owner].beyond = part_.beyond[dim];
   }
-  constexpr bool add_start(int dim, piece* pieces) const {
+  constexpr bool add_start(int dim, piece* pieces, ranges& taken) const {
     std::int64_t rest = part_.start[dim] - whole_.start[dim];
     int digits = 0, last = -1;
     for (int k = 0; k < whole_.count; ++k)
@@ -493,7 +491,8 @@ class relative_view {
       if (rest % only.stride != 0) return false;
       piece& to = pieces[only.owner];
       to.start += rest / only.stride * weight(last);
-      if (is_minor(last)) return sees_all_of(dim, only);
+      taken.move(last, rest / only.stride);
+      if (is_minor(last)) return true;
       to.beyond = weight(last) == 1  ? beyond(dim, to, operand_.extents[only.owner],
                                               whole_.start[dim], only.stride)
                   : holds_rows(last) ? part_.beyond[dim]
@@ -509,7 +508,7 @@ class relative_view {
       }
       if (k < 0) return false;
       const std::int64_t steps = rest / whole_.digits[k].stride;
-      if (is_minor(k) && steps >= whole_.digits[k].extent) return false;
+      taken.move(k, steps);
       pieces[whole_.digits[k].owner].start += steps * weight(k);
       rest -= steps * whole_.digits[k].stride;
     }

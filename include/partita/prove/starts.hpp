@@ -339,9 +339,12 @@ class rows_law {
       return no("the index is one of positions that start elsewhere");
     rows_ = {};
     rows_.add(0, extent(at_), 1);
-    for (int i = 0; i < index_.count; ++i)
-      if (const digit& each = index_.digits[i]; each.dim == index_.dims - 1)
-        rows_.add(each.owner, each.extent, each.stride);
+    for (int i = 0; i < index_.count; ++i) {
+      const digit& each = index_.digits[i];
+      if (each.dim != index_.dims - 1) continue;
+      if (each.owner >= 0) return no("the index is one of other pieces along a dimension");
+      rows_.add(each.owner, each.extent, each.stride);
+    }
     given_ = w_.given;
     if (!find_updates()) return no("an update that is not of this piece is made");
     operand_term y;

@@ -109,6 +109,7 @@ struct term {
   int moved = -1;          ///< see moved_piece
   int listed = -1;         ///< its elements are known: see meanings::lists
   bool positions = false;  ///< element i is i, of any i
+  bool counted = false;    ///< an op made it of positions and numbers alone
   bool number = false;
   std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
 };
@@ -178,6 +179,10 @@ class term_table : segmented_vec<term> {
     return t - 1;
   }
   constexpr bool is_positions(int t) const { return (*this)[t].positions; }
+  constexpr bool is_counted(int t) const {
+    const term& of = (*this)[t];
+    return of.positions || of.number || of.counted;
+  }
 
   /// The term that an op makes of these operands, or -1. `by_element`: else types count, too.
   constexpr int find(const site& at, span<const operand_term> operands, bool by_element,
@@ -192,7 +197,11 @@ class term_table : segmented_vec<term> {
   constexpr int make(const site& at, span<const operand_term> operands, bool by_element,
                      const tensor_type& type) {
     const int first = size(), begin = static_cast<int>(operands_.size());
-    for (std::size_t i = 0; i < operands.size(); ++i) operands_.push_back(operands[i]);
+    bool counted = operands.size() > 0;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      operands_.push_back(operands[i]);
+      counted = counted && is_counted(operands[i].term);
+    }
     for (int r = 0; r < (by_element ? 1 : at.result_count()); ++r) {
       term t;
       t.at = at;
@@ -202,6 +211,7 @@ class term_table : segmented_vec<term> {
       t.operands = begin;
       t.operand_count = static_cast<int>(operands.size());
       t.by_element = by_element;
+      t.counted = counted;
       add(t, key(at, operands, t.element) + static_cast<std::size_t>(r));
     }
     if (!by_element) add_candidate(first, operands);

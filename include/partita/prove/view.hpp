@@ -147,11 +147,12 @@ struct view {
       if (digits[i].dim == dim) return true;
     return false;
   }
-  /// Of how many elements each one is the sum (or what else they are reduced to).
+  /// Of how many elements of the tensor each one is the sum (or what else they are reduced to).
   constexpr std::int64_t reduced_elements() const {
     std::int64_t n = 1;
     for (int i = 0; i < count; ++i)
-      if (digits[i].owner == on_axis(bound_axis)) n = saturating_multiply(n, digits[i].extent);
+      if (digits[i].owner == on_axis(bound_axis) && digits[i].dim >= 0)
+        n = saturating_multiply(n, digits[i].extent);
     return n;
   }
   /// Is the value reduced over positions along a dimension of the tensor?
