@@ -101,10 +101,11 @@ class iterations {
         const bool alike = !joined.sums.any() || joined.sums.combine == combine;
         const bool again =
             is_same(joined) && alike && (is_idempotent(combine) || w_.is_identity(joined, combine));
+        const bool parts = joined.sums.contains(axis_);
         view v = w_.all.views[joined.view];
         if (!again && !reduce_axis(joined, v, axis_, count_, combine, type.element)) continue;
         joined.view = w_.number(v, joined.term);
-        if (comes_back(body, before, moved, after, out, joined))
+        if (comes_back(body, before, moved, after, out, joined, parts))
           close(w_, type, result, joined, to);
       }
     };
@@ -122,7 +123,7 @@ class iterations {
       const claim_list all = moved_on(body, after, both, totals(combine, other), other);
       for (int c = all.first[out]; c >= 0; c = w_.claims[c].next) {
         const claim joined = with_factor(w_.claims[c], combine);
-        if (joined.view != open_view && comes_back(body, before, moved, after, out, joined))
+        if (joined.view != open_view && comes_back(body, before, moved, after, out, joined, true))
           w_.add(to, result, joined);
       }
     };
@@ -179,16 +180,19 @@ class iterations {
     return list;
   }
   /// Is what enters an iteration moved to where it was? (It is the same on devices on which what is
-  /// joined with it is, as it began so, and pending as that is.)
+  /// joined with it is, as it began so, and pending as that is. Where only the sum of all
+  /// iterations is known, the `parts` of each may be others on every device.)
   constexpr bool comes_back(const program& body, value_id before, const vec<op_id>& moved,
-                            const vec<op_id>& after, value_id out, const claim& joined) {
+                            const vec<op_id>& after, value_id out, const claim& joined,
+                            bool parts) {
     if (moved.empty() && after.empty()) return true;
     tensor_type type = body.type(before);
     view v(type.shape);
     pending sums;
     for (int a = 0; a < w_.mesh.rank; ++a) {
       if (joined.sums.contains(a)) sums.add(1u << a, joined.sums.combine);
-      if (joined.sums.contains(a) || !w_.all.views[joined.view].depends_on(a)) continue;
+      const bool differs = parts || w_.all.views[joined.view].depends_on(a);
+      if (joined.sums.contains(a) || !differs) continue;
       if (type.shape.rank == max_rank) return false;
       v.start[v.dims] = v.beyond[v.dims] = 0;
       v.add(on_axis(a), v.dims++, w_.mesh.size(a), 1);

@@ -334,6 +334,7 @@ class joining {
     if (dim_ >= 0 && wraps()) {
       const std::int64_t n = modulus();
       distance_ = (distance_ % n + n) % n;
+      if (distance_ == 0) return false;       // both begin at the same position
       if (distance_ > n / 2) distance_ -= n;  // the shorter way around
     }
     return dim_ >= 0;

@@ -164,10 +164,19 @@ class relative_view {
     for (int dim = 0; dim < whole_.dims; ++dim) v.beyond[dim] = seen.beyond[dim];
     return v.good() && v == seen;
   }
+  /// Are positions along a dimension those along one before it, too?
+  static constexpr bool shares_owner(const piece* pieces, int d) {
+    for (int i = 0; i < pieces[d].count; ++i)
+      for (int other = 0; other < d && pieces[d].digits[i].owner >= 0; ++other)
+        for (int k = 0; k < pieces[other].count; ++k)
+          if (pieces[other].digits[k].owner == pieces[d].digits[i].owner) return true;
+    return false;
+  }
   /// Adds what a value shows of the tensor that holds the piece of dimension d: where that is made
   /// of several digits, they are filled from the minor one on, without carry.
   constexpr bool show(const piece* pieces, int d, view& v) const {
     const piece& mine = pieces[d];
+    if (shares_owner(pieces, d)) return false;  // also where only the operand's elements repeat
     int begin = 0;
     const int end = whole_.find(d, begin);
     if (begin == end) return true;
@@ -178,9 +187,6 @@ class relative_view {
     std::int64_t reach[max_digits] = {};
     for (int i = 0; i < mine.count; ++i) {
       const digit& each = mine.digits[i];
-      for (int other = 0; other < d && each.owner >= 0; ++other)
-        for (int k = 0; k < pieces[other].count; ++k)
-          if (pieces[other].digits[k].owner == each.owner) return false;
       int at[max_digits], count = 0;
       std::int64_t parts[max_digits], steps[max_digits];
       std::int64_t rest = each.extent, stride = each.stride;

@@ -281,6 +281,23 @@ constexpr bool starts_along(const view& v, const view& start) {
       return true;
   return false;
 }
+/// Are all positions that a view shows along a dimension of the tensor other ones? (None goes
+/// around, and each step is longer than all smaller ones reach together.)
+constexpr bool tells_apart(const view& v, int dim) {
+  if (outside::turns(v.beyond[dim])) return false;
+  const auto length = [](const digit& d) { return d.stride < 0 ? -d.stride : d.stride; };
+  for (int i = 0; i < v.count; ++i) {
+    if (v.digits[i].dim != dim) continue;
+    checked reach = 0;
+    for (int k = 0; k < v.count; ++k)
+      if (const digit& each = v.digits[k];
+          k != i && each.dim == dim &&
+          (length(each) < length(v.digits[i]) || (length(each) == length(v.digits[i]) && k < i)))
+        reach = reach + checked(each.extent - 1) * length(each);
+    if (length(v.digits[i]) <= reach.value_or(INT64_MAX)) return false;
+  }
+  return true;
+}
 /// Does a view tell its elements apart wherever the flags do (but for their start)? Where it shows
 /// the same elements several times, what the flags leave of them is not the same.
 constexpr bool is_seen_along(const view& v, const view& flags) {
@@ -291,7 +308,7 @@ constexpr bool is_seen_along(const view& v, const view& flags) {
     const int end = v.find(each.owner, begin);
     if (begin == end) return false;
     for (; begin < end; ++begin)
-      if (v.digits[begin].dim < 0) return false;
+      if (v.digits[begin].dim < 0 || !tells_apart(v, v.digits[begin].dim)) return false;
   }
   return true;
 }
@@ -393,7 +410,7 @@ class rows_law {
                truth_range(w_.all, is.flags, is.hold, x, in) && x.same(x_) &&
                in == range{0, extent(at_)} && is_index(w_, index, x_, in) &&
                w_.number(along_results(w_, at_, roles_), index.term) == is.along;
-    given = is.of;
+    given = {is.of.term, w_.without_scalars({is.of.term, is.of.view, {}})};
     return guarded_;
   }
   /// The source does the same with the index itself, or with what is clamped to be one.
