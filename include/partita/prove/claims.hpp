@@ -8,6 +8,7 @@
 #include <partita/prove/answers.hpp>
 #include <partita/prove/element_form.hpp>
 #include <partita/prove/laws.hpp>
+#include <partita/prove/source_elements.hpp>
 #include <partita/support/segmented_vec.hpp>
 
 namespace partita::prove_detail {
@@ -83,6 +84,7 @@ struct workspace {
   tile_map_rows rows;  ///< of the source's ops, and of local ones
   factor_table local;  ///< of one value, see set_loops
   answer_table answers;
+  element_table elements;
   bool defining = true;  ///< is it the source?
   int source_terms = 0;  ///< when it is not: how many terms it has made
   int depth = 0;         ///< of loops around, whose iterations are coordinates
@@ -93,6 +95,7 @@ struct workspace {
   vec<int> heads;                      ///< the first claim of each
   vec<operand_term> element_operands;  ///< room of by_element
   vec<double> element_scales;
+  vec<scaled_term> element_given;  ///< room of source_element
   law_room room;
 
   text reason;       ///< why the op that was lifted last has no claim: of what came nearest
@@ -329,11 +332,10 @@ struct workspace {
     at_ = heads;
     chosen.resize(count);
     given.resize(count);
-    int tries = 0, most = most_choices;
-    for (std::size_t i = 0; i < count; ++i)
-      if (all.terms[claims[head[i]].term].counted) most = most_choices_of_positions;
+    int tries = 0;
     do {
-      if (tries++ == most) return for_each_place(heads, f);
+      if (tries >= most_choices && tries == most_of(heads)) return for_each_place(heads, f);
+      ++tries;
       if (!choose(f)) return;
     } while (next_choice(head));
   }
@@ -352,6 +354,11 @@ struct workspace {
   static constexpr int most_claims = 8, most_choices = 32;
   /// (Of positions, a value is a piece of what the source makes of them in any size.)
   static constexpr int most_claims_of_positions = 24, most_choices_of_positions = 64;
+  constexpr int most_of(const vec<int>& heads) const {
+    for (const int each : heads)
+      if (all.terms[claims[each].term].counted) return most_choices_of_positions;
+    return most_choices;
+  }
   /// Is what another term is in a shape a scalar, and the same scalar beyond?
   constexpr bool is_one_scalar(const claim& c) const {
     const operand_term& of = all.terms[c.term].alias;

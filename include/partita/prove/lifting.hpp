@@ -345,18 +345,30 @@ constexpr void of_one_device(workspace& w, const program& p, op_id o, claim_list
   }
 }
 
+/// What is chosen stays so, whatever rules make of it in between.
+class kept_choice {
+ public:
+  constexpr explicit kept_choice(workspace& w) : w_(w), chosen_(w.chosen), given_(w.given) {}
+  kept_choice(const kept_choice&) = delete;
+  constexpr ~kept_choice() {
+    w_.chosen = static_cast<vec<claim>&&>(chosen_);
+    w_.given = static_cast<vec<operand_term>&&>(given_);
+  }
+
+ private:
+  workspace& w_;
+  vec<claim> chosen_;
+  vec<operand_term> given_;
+};
+
 /// An elementwise op of operands that are seen alike only for that.
 constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
-  const vec<claim> chosen = w.chosen;
-  const vec<operand_term> given = w.given;
   if (share_shape(w, at)) by_element(w, at, to);
   bool met = false;
   for (int c = to.first[at.result(0)]; c >= 0; c = w.claims[c].next)
     met = met || w.is_source(w.claims[c].term);
   if (!met && share_repeats(w, at.result_type(0).shape.rank) && !by_element(w, at, to))
     by_law(w, at, to);
-  w.chosen = chosen;
-  w.given = given;
 }
 
 /// What is clamped to lie in a larger range than a number is, clamped to that, as it was before.
@@ -451,15 +463,19 @@ constexpr void lift_chosen(workspace& w, const program& p, op_id o, claim_list& 
     done = masks(w, p, o, to) && w.defining;
   }
   if (elements) done = by_element(w, at, to) || done;
-  if (elements && !done && !w.defining) by_element_alike(w, at, to);
-  const bool local = elements && !w.defining;
-  vec<claim> chosen;  // (a law takes factors out of them)
-  vec<operand_term> given;
-  if (local) chosen = w.chosen, given = w.given;
-  if (!done || sees_beyond(w)) by_law(w, at, to);
-  if (!local) return;
-  w.chosen = chosen;
-  w.given = given;
+  const bool local = elements && !w.defining, by_laws = !done || sees_beyond(w);
+  if (!local) {
+    if (by_laws) by_law(w, at, to);
+    return;
+  }
+  if (!done) {
+    const kept_choice kept(w);
+    by_element_alike(w, at, to);
+  }
+  if (by_laws) {
+    const kept_choice kept(w);
+    by_law(w, at, to);
+  }
   lift_local_elements(w, p, o, at, to);
 }
 
@@ -501,6 +517,59 @@ constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list&
   return to.first[p.op(o).result] >= 0;
 }
 
+/// What an elementwise op is given, of which one thing each is known: tensors that are all seen
+/// alike, and scalars. Gives how these are seen; below 0: it is given something else. (Of a select
+/// more may be known than what it makes.)
+constexpr int given_elements(workspace& w, const program& p, const op_node& n,
+                             const claim_list& of) {
+  const value_id* const operands = p.operand_list.data() + n.operand_begin;
+  int seen = -1;
+  w.element_given.clear();
+  for (int i = 0; i < n.operand_count; ++i) {
+    const int first = of.first.data()[operands[i]];
+    if (first < 0 || n.def->id == def<op::select>.id) return -1;
+    const claim& is = w.claims[first];
+    if (is.next >= 0 || is.view == open_view || is.sums.any()) return -1;
+    const bool scalar = w.all.views[is.view].count == 0;
+    if (!scalar && seen >= 0 && is.view != seen) return -1;
+    if (!scalar) seen = is.view;
+    w.element_given.push_back({{is.term, scalar ? is.view : operand_term::by_element}, is.scale});
+  }
+  return seen;
+}
+/// A local op that is given what one of the source is makes what that does.
+///
+/// Law       If the source makes r R of s T, s' T', ... (of one shape, seen as they are) and of
+///           scalars, an equal op makes r v(R) of s v(T), s' v(T'), ... and these scalars, of any
+///           view v that shows no scalars beyond.
+constexpr bool source_element(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.ops.data()[o];
+  const int seen = given_elements(w, p, n, to);
+  if (seen < 0 || !w.all.views.is_unfilled(seen) ||
+      w.all.views[seen].rank != p.types.data()[n.result].shape.rank)
+    return false;
+  const scaled_term* const made =
+      w.elements.find(site(p, o), {w.element_given.data(), w.element_given.size()});
+  if (made != nullptr) w.add(to, n.result, {made->of.term, seen, {}, made->scale});
+  return made != nullptr;
+}
+constexpr void keep_source_element(workspace& w, const program& p, op_id o, const claim_list& of) {
+  const op_node& n = p.ops.data()[o];
+  const int made = of.first.data()[n.result];
+  const int seen = made < 0 ? -1 : given_elements(w, p, n, of);
+  if (seen < 0) return;
+  const claim& is = w.claims[made];
+  const shape& tensor = w.all.terms[is.term].shape;
+  if (is.next >= 0 || is.sums.any() || is.view != seen || !sees_whole(w.all.views[seen], tensor))
+    return;
+  for (const scaled_term& each : w.element_given)
+    if (each.of.view == operand_term::by_element && w.all.terms[each.of.term].shape != tensor)
+      return;
+  const span<const scaled_term> given(w.element_given.data(), w.element_given.size());
+  if (w.elements.find(site(p, o), given) == nullptr)
+    w.elements.add(site(p, o), given, {{is.term}, is.scale});
+}
+
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   if (n.def->passes_on) {
@@ -512,6 +581,7 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   if (n.def->role == op_role::control) return lift_control(w, p, o, to);
   if (n.def->collective) return lift_collective(w, p, o, to);
   if (n.def->id == def<op::shard_start>.id) return lift_start(w, p, o, to);
+  if (n.def->elementwise && !w.defining && source_element(w, p, o, to)) return;
   if (n.def->id == def<op::select>.id && (choose_known(w, p, o, to) || choose_equal(w, p, o, to)))
     return;
   if (writes_nothing(w, p, o, to)) return;
@@ -526,6 +596,7 @@ constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {
   w.for_each_choice(w.heads, [&] {
     if (settle(w, p, o, to)) lift_chosen(w, p, o, to);
   });
+  if (n.def->elementwise && w.defining) keep_source_element(w, p, o, to);
 }
 
 constexpr bool is_part(const workspace& w, value_id v, const claim_list& of) {

@@ -83,35 +83,36 @@ struct scaled_term {
 /// A tensor. Equal terms are equal tensors; they are made of an op of a program, or stand for
 /// themselves.
 struct term {
-  site at;         ///< an op that makes it, if any does
-  int result = 0;  ///< which of its results it is
+  // What is read most comes first: the tables of a large program are larger than caches.
   dtype element = dtype::f32;
-  partita::shape shape;
-  int operands = 0, operand_count = 0;  ///< in the list of operands
   bool by_element = false;
-  int own = -1;        ///< how the source's value sees it: repeated where its operands are
-  int factors = -1;    ///< row of the table of tile maps
-  int next = -1;       ///< another one of the same op with operands of the same terms
-  operand_term alias;  ///< what it is in another shape, see meanings::reshaped
-  int reshaped = -1;   ///< the last of the ways in which the source reshapes it
-  const program* home = nullptr;  ///< where a value stands that it is, for its name
-  value_id value = -1;
-  int base = -1;           ///< it is `factor` times this one
-  double factor = 1;       ///< see base
-  int products = -1;       ///< see meanings::product
-  int unsummed = -1;       ///< see meanings::unsummed
-  int product_of = -1;     ///< the term that it is the products of, see meanings::product
-  int guarded = -1;        ///< see meanings::guard
-  int pieces_of = -1;      ///< see meanings::pieces_of
-  int pieces = -1;         ///< the first of its `piece_terms`
-  int runs = -1;           ///< the first of the `runs` that it runs along
-  int run = -1;            ///< of what one of them makes: which one
-  int moved = -1;          ///< see moved_piece
-  int listed = -1;         ///< its elements are known: see meanings::lists
   bool positions = false;  ///< element i is i, of any i
   bool counted = false;    ///< an op made it of positions and numbers alone
   bool number = false;
-  std::int64_t bits = 0;  ///< of a number: as the op `constant` has it
+  int own = -1;        ///< how the source's value sees it: repeated where its operands are
+  operand_term alias;  ///< what it is in another shape, see meanings::reshaped
+  int base = -1;       ///< it is `factor` times this one
+  int operands = 0, operand_count = 0;  ///< in the list of operands
+  int result = 0;                       ///< which of the results of its op it is
+  site at;                              ///< an op that makes it, if any does
+  partita::shape shape;
+  double factor = 1;              ///< see base
+  std::int64_t bits = 0;          ///< of a number: as the op `constant` has it
+  int factors = -1;               ///< row of the table of tile maps
+  int next = -1;                  ///< another one of the same op with operands of the same terms
+  int reshaped = -1;              ///< the last of the ways in which the source reshapes it
+  value_id value = -1;            ///< see home
+  const program* home = nullptr;  ///< where a value stands that it is, for its name
+  int products = -1;              ///< see meanings::product
+  int unsummed = -1;              ///< see meanings::unsummed
+  int product_of = -1;            ///< the term that it is the products of, see meanings::product
+  int guarded = -1;               ///< see meanings::guard
+  int pieces_of = -1;             ///< see meanings::pieces_of
+  int pieces = -1;                ///< the first of its `piece_terms`
+  int runs = -1;                  ///< the first of the `runs` that it runs along
+  int run = -1;                   ///< of what one of them makes: which one
+  int moved = -1;                 ///< see moved_piece
+  int listed = -1;                ///< its elements are known: see meanings::lists
 };
 
 class term_table : segmented_vec<term> {

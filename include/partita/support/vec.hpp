@@ -219,10 +219,11 @@ class vec {
   std::size_t size_ = 0, capacity_ = 0;
 
   static constexpr void release(T* data) {
-    if (PARTITA_AS_BYTES(T))
-      ::operator delete(data);
-    else
+    if (PARTITA_AS_BYTES(T)) {
+      if (data != nullptr) ::operator delete(data);  // (empty ones are many: no call for these)
+    } else {
       delete[] data;
+    }
   }
   constexpr void make_room(std::size_t n) {
     if (n > capacity_) reserve(size_ == 0 || n > 2 * capacity_ ? n : 2 * capacity_);
