@@ -92,11 +92,11 @@ class exporter {
  private:
   const pipelined& p_;
   exported_pipeline out_;
-  place_table buffer_at_, function_at_;
-  vec<int> newer_;           ///< by buffer: the one that has taken its place, or -1
-  vec<std::size_t> hashes_;  ///< by function
-  vec<int> function_of_;     ///< by unit
-  vec<int> last_call_;       ///< by mesh: number of its last call so far
+  place_table buffer_at_;
+  hash_index function_at_;
+  vec<int> newer_;        ///< by buffer: the one that has taken its place, or -1
+  vec<int> function_of_;  ///< by unit
+  vec<int> last_call_;    ///< by mesh: number of its last call so far
   /// Of a buffer: the last step that took it (more than once?) and that gave it, as which result.
   struct operand_use {
     int taken = -1, given = -1, result = -1;
@@ -300,13 +300,11 @@ class exporter {
     int& f = function_of_[unit];
     if (f >= 0) return f;
     const std::size_t code = hash_of_code(p_.function(unit).device.local);
-    f = function_at_.find(
-        code, [&](int k) { return hashes_[k] == code && share(out_.functions[k].units[0], unit); });
+    f = function_at_.find(code, [&](int k) { return share(out_.functions[k].units[0], unit); });
     if (f < 0) {
-      f = static_cast<int>(hashes_.size());
-      hashes_.push_back(code);
+      f = static_cast<int>(out_.functions.size());
       out_.functions.push_back({});
-      function_at_.insert(f, [&](int k) { return hashes_[k]; });
+      function_at_.add(code);
     }
     out_.functions[f].units.push_back(unit);
     return f;

@@ -1,6 +1,8 @@
-/// What laws have said: ops that they cannot tell apart are asked once.
+/// What laws have said, and what elementwise ops make: ops that they cannot tell apart are asked
+/// once.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include <partita/prove/laws.hpp>
@@ -14,8 +16,7 @@ struct tile_map_rows {
 
   constexpr int of(const site& at, vec<tensor_type>& room) {
     const std::size_t hash = key(at);
-    const int known = table_.find(
-        hash, [&](int i) { return hashes_.data()[i] == hash && is_alike(sites_.data()[i], at); });
+    const int known = index_.find(hash, [&](int i) { return is_alike(sites_.data()[i], at); });
     return known >= 0 ? known : add(at, hash, room);
   }
   /// Has its tile map overlapping pieces?
@@ -28,8 +29,7 @@ struct tile_map_rows {
 
  private:
   vec<site> sites_;  ///< by row: the first op
-  vec<std::size_t> hashes_;
-  place_table table_;
+  hash_index index_;
 
   static constexpr std::uint64_t mixed(std::uint64_t h, const tensor_type& t) {
     h = h * hash_factor + static_cast<std::uint64_t>(t.element) + 64;
@@ -61,8 +61,7 @@ struct tile_map_rows {
   constexpr int add(const site& at, std::size_t hash, vec<tensor_type>& room) {
     const int row = static_cast<int>(sites_.size());
     sites_.push_back(at);
-    hashes_.push_back(hash);
-    table_.insert(row, [&](int i) { return hashes_[i]; });
+    index_.add(hash);
     room.clear();
     for (int i = 0; i < at.operand_count(); ++i) room.push_back(at.operand_type(i));
     const auto attrs = at.attrs();
@@ -106,9 +105,8 @@ class answer_table {
 
   constexpr const answer* find(const question& q, span<const operand_term> given) {
     hash_ = key(q, given);
-    const int known = table_.find(hash_, [&](int i) {
-      return hashes_.data()[i] == hash_ && is_same(asked_.data()[i], q, given);
-    });
+    const int known =
+        index_.find(hash_, [&](int i) { return is_same(asked_.data()[i], q, given); });
     return known < 0 ? nullptr : &answers_[known];
   }
   constexpr int view(const answer& a, int r) const { return views_[a.first_view + r]; }
@@ -122,8 +120,7 @@ class answer_table {
     asked_.push_back({q, static_cast<int>(given_.size())});
     for (std::size_t i = 0; i < given.size(); ++i) given_.push_back(given[i]);
     for (int r = 0; r < results_of(q); ++r) given_.push_back({-1, all_.terms[q.term + r].own});
-    hashes_.push_back(hash_);
-    table_.insert(added, [&](int i) { return hashes_[i]; });
+    index_.add(hash_);
     return &answers_[added];
   }
   constexpr void add_failure(const question& q, span<const operand_term> given, const text& reason,
@@ -145,8 +142,7 @@ class answer_table {
   vec<operand_term> given_;  ///< and, behind them, how what the source's op makes sees itself
   vec<int> views_;
   segmented_vec<text> reasons_;
-  vec<std::size_t> hashes_;
-  place_table table_;
+  hash_index index_;
   std::size_t hash_ = 0;
 
   static constexpr std::size_t key(const question& q, span<const operand_term> given) {
@@ -197,6 +193,55 @@ class answer_table {
     const term &x = all_.terms[mine.term], &y = all_.terms[theirs.term];
     return x.own == y.own && x.alias.view == y.alias.view &&
            (x.alias.term < 0) == (y.alias.term < 0) && x.shape == y.shape;
+  }
+};
+
+/// Elementwise ops of tensors (`by_element`) that the source sees as they are, and of scalars, by
+/// kind, attributes, type and what they are given: what they make, seen as it is.
+class element_table {
+ public:
+  constexpr const scaled_term* find(const site& at, span<const scaled_term> given) {
+    hash_ = key(at, given);
+    const int known =
+        index_.find(hash_, [&](int i) { return is_same(entries_.data()[i], at, given); });
+    return known < 0 ? nullptr : &entries_.data()[known].made;
+  }
+  /// Of what was not found last.
+  constexpr void add(const site& at, span<const scaled_term> given, const scaled_term& made) {
+    entries_.push_back({at, static_cast<int>(given_.size()), made});
+    for (std::size_t i = 0; i < given.size(); ++i) given_.push_back(given.data()[i]);
+    index_.add(hash_);
+  }
+
+ private:
+  struct entry {
+    site at;
+    int given = 0;  ///< the first of what it is given
+    scaled_term made;
+  };
+  vec<entry> entries_;
+  vec<scaled_term> given_;
+  hash_index index_;
+  std::size_t hash_ = 0;
+
+  static constexpr std::size_t key(const site& at, span<const scaled_term> given) {
+    std::uint64_t h = at.as->id + static_cast<std::uint64_t>(at.result_type(0).element);
+    const scaled_term* const list = given.data();
+    const std::size_t count = given.size();
+    for (std::size_t i = 0; i < count; ++i)
+      h = mixed_hash(h, static_cast<std::uint64_t>(list[i].of.term) * 64 +
+                            static_cast<std::uint64_t>(list[i].of.view) +
+                            std::bit_cast<std::uint64_t>(list[i].scale));
+    return hash_of(h);
+  }
+  constexpr bool is_same(const entry& e, const site& at, span<const scaled_term> given) const {
+    if (e.at.as->id != at.as->id || e.at.result_type(0).element != at.result_type(0).element ||
+        e.at.of->operand_count != at.of->operand_count || !same_elements(e.at.attrs(), at.attrs()))
+      return false;
+    const scaled_term *const mine = given_.data() + e.given, *const other = given.data();
+    for (int i = 0; i < at.of->operand_count; ++i)
+      if (mine[i].of != other[i].of || mine[i].scale != other[i].scale) return false;
+    return true;
   }
 };
 

@@ -8,7 +8,6 @@
 #include <partita/prove/answers.hpp>
 #include <partita/prove/element_form.hpp>
 #include <partita/prove/laws.hpp>
-#include <partita/prove/source_elements.hpp>
 #include <partita/support/segmented_vec.hpp>
 
 namespace partita::prove_detail {
@@ -244,7 +243,7 @@ struct workspace {
   constexpr void own(int t, int own) {
     const partita::shape tensor = all.terms[t].shape;
     all.terms[t].own = own;
-    if (all.views[own] != view(tensor)) all.reshapings[all.reshaping_of(t, own, tensor)].term = t;
+    if (!all.views[own].is_whole(tensor)) all.reshapings[all.reshaping_of(t, own, tensor)].term = t;
   }
   /// (Of what is made of positions one element is what is made of a number.)
   constexpr claim known(claim c) {

@@ -191,7 +191,7 @@ constexpr bool by_element(workspace& w, const site& at, claim_list& to) {
     made.term = w.all.reshaped(made.term, w.all.reshaping_of(made.term, shape_of, space.shape));
   const int seen = leader == no_view ? w.number(view(type.shape.rank, 0), made.term) : leader;
   w.add(to, at.result(0), {made.term, seen, sums, scale});
-  if (w.defining && seen != open_view && w.all.views[seen] != view(space.shape))
+  if (w.defining && seen != open_view && !w.all.views[seen].is_whole(space.shape))
     w.reshape(made.term, seen, type.shape);
   return all;
 }

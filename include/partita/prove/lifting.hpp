@@ -10,8 +10,10 @@
 #include <partita/prove/masks.hpp>
 #include <partita/prove/meeting.hpp>
 #include <partita/prove/moving.hpp>
+#include <partita/prove/one_device.hpp>
 #include <partita/prove/positions.hpp>
 #include <partita/prove/running.hpp>
+#include <partita/prove/source_elements.hpp>
 #include <partita/prove/starts.hpp>
 #include <partita/spmd/collectives.hpp>
 
@@ -122,7 +124,7 @@ constexpr int view_beside(const workspace& w, const op_def& d, int t) {
       const operand_term& whole = w.all.terms.operand(made, i);
       if (whole.term == each.term && whole.view >= 0 &&
           w.all.terms[whole.term].shape == made.shape &&
-          w.all.views[whole.view] == view(made.shape))
+          w.all.views[whole.view].is_whole(made.shape))
         return each.view;
     }
   return open_view;
@@ -247,104 +249,6 @@ constexpr void adds_shares(workspace& w, const program& p, op_id o, claim_list& 
   if (found >= 0 && !w.is_source(w.claims[found].term)) to.first[p.op(o).result] = -1;
 }
 
-/// A device, by its coordinates along some axes.
-struct one_device {
-  std::uint32_t axes = 0;
-  std::int64_t at[max_axes] = {};
-};
-/// The device for which a flag holds, which depends on its coordinates alone. False: none, or some.
-constexpr bool find_device(const workspace& w, const claim& flag, bool holds, one_device& found) {
-  constexpr std::int64_t most = 4096;
-  const view& v = w.all.views[flag.view];
-  std::int64_t all = 1, count = 0;
-  for (int i = 0; i < v.count; ++i) {
-    const digit& each = v.digits[i];
-    if (each.owner >= 0 || axis_of(each) >= w.mesh.rank || each.dim < 0) return false;
-    found.axes |= 1u << axis_of(each);
-    all = saturating_multiply(all, each.extent);
-  }
-  if (v.dims != 1 || v.count == 0 || all > most || !lies_inside(v, 0, w.all.terms[flag.term].shape))
-    return false;
-  position_function f(w.all, {flag.term});
-  for (std::int64_t device = 0; device < all; ++device) {
-    std::int64_t rest = device, at = v.start[0], value = 0;
-    for (int i = 0; i < v.count; rest /= v.digits[i++].extent)
-      at += rest % v.digits[i].extent * v.digits[i].stride;
-    if (!f.at(at, value)) return false;
-    if ((value != 0) != holds) continue;
-    rest = device;
-    for (int i = 0; i < v.count; rest /= v.digits[i++].extent)
-      found.at[axis_of(v.digits[i])] = rest % v.digits[i].extent;
-    ++count;
-  }
-  return count == 1;
-}
-/// What a value is on that device. False: of pieces that are moved, others tell, too.
-constexpr bool stay_on(workspace& w, const one_device& here, claim& x) {
-  view v = w.all.views[x.view];
-  if (const moved_piece* const is = moved_of(w, x.term); is != nullptr) {
-    view seen;
-    if (!without_moves(*is, v, w.all.terms[is->of].shape.rank, seen)) return false;
-    v = seen;
-    for (const auto& m : is->moves) {
-      std::int64_t device = 0;
-      for (int i = 0; i < m.row.count; ++i) {
-        if ((here.axes >> m.row.axis[i] & 1u) == 0) return false;
-        device += here.at[m.row.axis[i]] * m.row.step(i);
-      }
-      v.start[m.dim] += m.starts[static_cast<std::size_t>(device)];
-      if (m.block > 0) return false;
-    }
-    x.term = is->of;
-  }
-  view r = v;
-  r.count = 0;
-  for (int i = 0; i < v.count; ++i) {
-    const digit& each = v.digits[i];
-    const int axis = each.owner < 0 ? axis_of(each) : 0;
-    if (each.owner >= 0 || (here.axes >> axis & 1u) == 0)
-      r.add(each.owner, each);
-    else if (each.dim >= 0)
-      r.start[each.dim] += here.at[axis] * each.stride;
-  }
-  x.view = w.number(r, x.term);
-  return r.good() && w.can_be_seen(r, x.term);
-}
-/// By which of these is it left as it is what it is combined with? `stack`: by none.
-constexpr combiner leaves_by(const workspace& w, const claim& c) {
-  if (c.view == open_view) return combiner::stack;
-  const bool flags = w.all.terms[c.term].element == dtype::boolean;
-  const combiner numbers[] = {combiner::add, combiner::multiply},
-                 truths[] = {combiner::logical_or, combiner::logical_and};
-  for (combiner each : flags ? truths : numbers)
-    if (w.is_identity(c, each)) return each;
-  return !flags && is_nothing(w, c) ? combiner::add : combiner::stack;
-}
-/// The result is one of the operands, or has a scalar everywhere.
-constexpr void add_spread(workspace& w, const program& p, op_id o, claim c, claim_list& to) {
-  const value_id result = p.op(o).result;
-  if (c.view != open_view)
-    c.view = w.number(spread(w.all.views[c.view], p.type(result).shape.rank), c.term);
-  w.add(to, result, c);
-}
-/// What one device has, and the others have zeros (or ones), is the sum (or the product) of that.
-constexpr void of_one_device(workspace& w, const program& p, op_id o, claim_list& to) {
-  if (p.op(o).def->id != def<op::select>.id || w.some_open) return;
-  const claim& flag = w.chosen[0];
-  for (int side = 1; side < 3; ++side) {
-    claim x = w.chosen[side];
-    const combiner combine = leaves_by(w, w.chosen[3 - side]);
-    one_device here;
-    if (flag.sums.any() || combine == combiner::stack ||
-        (x.scale != 1 && combine != combiner::add) || !find_device(w, flag, side == 1, here) ||
-        !stay_on(w, here, x))
-      continue;
-    pending sums = x.sums;
-    if (!sums.add(here.axes, combine)) continue;
-    return add_spread(w, p, o, {x.term, x.view, sums, x.scale}, to);
-  }
-}
-
 /// What is chosen stays so, whatever rules make of it in between.
 class kept_choice {
  public:
@@ -361,7 +265,7 @@ class kept_choice {
   vec<operand_term> given_;
 };
 
-/// An elementwise op of operands that are seen alike only for that.
+/// An elementwise op of operands that are seen alike only for that (they are chosen so then).
 constexpr void by_element_alike(workspace& w, const site& at, claim_list& to) {
   if (share_shape(w, at)) by_element(w, at, to);
   bool met = false;
@@ -515,59 +419,6 @@ constexpr bool choose_equal(workspace& w, const program& p, op_id o, claim_list&
           (one || (w.claims[i].sums.axes & ~(1u << bound_axis)) == 0))
         add_spread(w, p, o, w.claims[i], to);
   return to.first[p.op(o).result] >= 0;
-}
-
-/// What an elementwise op is given, of which one thing each is known: tensors that are all seen
-/// alike, and scalars. Gives how these are seen; below 0: it is given something else. (Of a select
-/// more may be known than what it makes.)
-constexpr int given_elements(workspace& w, const program& p, const op_node& n,
-                             const claim_list& of) {
-  const value_id* const operands = p.operand_list.data() + n.operand_begin;
-  int seen = -1;
-  w.element_given.clear();
-  for (int i = 0; i < n.operand_count; ++i) {
-    const int first = of.first.data()[operands[i]];
-    if (first < 0 || n.def->id == def<op::select>.id) return -1;
-    const claim& is = w.claims[first];
-    if (is.next >= 0 || is.view == open_view || is.sums.any()) return -1;
-    const bool scalar = w.all.views[is.view].count == 0;
-    if (!scalar && seen >= 0 && is.view != seen) return -1;
-    if (!scalar) seen = is.view;
-    w.element_given.push_back({{is.term, scalar ? is.view : operand_term::by_element}, is.scale});
-  }
-  return seen;
-}
-/// A local op that is given what one of the source is makes what that does.
-///
-/// Law       If the source makes r R of s T, s' T', ... (of one shape, seen as they are) and of
-///           scalars, an equal op makes r v(R) of s v(T), s' v(T'), ... and these scalars, of any
-///           view v that shows no scalars beyond.
-constexpr bool source_element(workspace& w, const program& p, op_id o, claim_list& to) {
-  const op_node& n = p.ops.data()[o];
-  const int seen = given_elements(w, p, n, to);
-  if (seen < 0 || !w.all.views.is_unfilled(seen) ||
-      w.all.views[seen].rank != p.types.data()[n.result].shape.rank)
-    return false;
-  const scaled_term* const made =
-      w.elements.find(site(p, o), {w.element_given.data(), w.element_given.size()});
-  if (made != nullptr) w.add(to, n.result, {made->of.term, seen, {}, made->scale});
-  return made != nullptr;
-}
-constexpr void keep_source_element(workspace& w, const program& p, op_id o, const claim_list& of) {
-  const op_node& n = p.ops.data()[o];
-  const int made = of.first.data()[n.result];
-  const int seen = made < 0 ? -1 : given_elements(w, p, n, of);
-  if (seen < 0) return;
-  const claim& is = w.claims[made];
-  const shape& tensor = w.all.terms[is.term].shape;
-  if (is.next >= 0 || is.sums.any() || is.view != seen || !sees_whole(w.all.views[seen], tensor))
-    return;
-  for (const scaled_term& each : w.element_given)
-    if (each.of.view == operand_term::by_element && w.all.terms[each.of.term].shape != tensor)
-      return;
-  const span<const scaled_term> given(w.element_given.data(), w.element_given.size());
-  if (w.elements.find(site(p, o), given) == nullptr)
-    w.elements.add(site(p, o), given, {{is.term}, is.scale});
 }
 
 constexpr void lift(workspace& w, const program& p, op_id o, claim_list& to) {

@@ -1,78 +1,63 @@
-/// What elementwise ops of the source make, by what they are given.
+/// Elementwise ops that the source has, too: looked up by what they are given, before anything else
+/// is tried.
 #pragma once
 
-#include <bit>
-#include <cstdint>
-
-#include <partita/prove/terms.hpp>
+#include <partita/prove/claims.hpp>
 
 namespace partita::prove_detail {
 
-/// Is it all of a tensor, as it is?
-constexpr bool sees_whole(const view& v, const shape& tensor) {
-  if (v.rank != tensor.rank || v.dims != tensor.rank) return false;
-  int next = 0;
-  for (int d = 0; d < v.dims; ++d) {
-    if (v.start[d] != 0) return false;
-    if (tensor.extents[d] == 1) continue;
-    if (next == v.count) return false;
-    const digit& each = v.digits[next++];
-    if (each.owner != d || each.dim != d || each.extent != tensor.extents[d] || each.stride != 1)
-      return false;
+/// What an elementwise op is given, of which one thing each is known: tensors that are all seen
+/// alike, and scalars. Gives how these are seen; below 0: it is given something else. (Of a select
+/// more may be known than what it makes.)
+constexpr int given_elements(workspace& w, const program& p, const op_node& n,
+                             const claim_list& of) {
+  const value_id* const operands = p.operand_list.data() + n.operand_begin;
+  int seen = -1;
+  w.element_given.clear();
+  if (n.def->id == def<op::select>.id) return -1;
+  for (int i = 0; i < n.operand_count; ++i) {
+    const int first = of.first.data()[operands[i]];
+    if (first < 0) return -1;
+    const claim& is = w.claims[first];
+    if (is.next >= 0 || is.view == open_view || is.sums.any()) return -1;
+    const bool scalar = w.all.views[is.view].count == 0;
+    if (!scalar && seen >= 0 && is.view != seen) return -1;
+    if (!scalar) seen = is.view;
+    w.element_given.push_back({{is.term, scalar ? is.view : operand_term::by_element}, is.scale});
   }
-  return next == v.count;
+  return seen;
 }
-
-/// Ops of tensors (`by_element`) that the source sees as they are, and of scalars, by kind,
-/// attributes, type and what they are given: what they make, seen as it is.
-class element_table {
- public:
-  constexpr const scaled_term* find(const site& at, span<const scaled_term> given) {
-    hash_ = key(at, given);
-    const std::size_t* const hashes = hashes_.data();
-    const int known = table_.find(
-        hash_, [&](int i) { return hashes[i] == hash_ && is_same(entries_.data()[i], at, given); });
-    return known < 0 ? nullptr : &entries_.data()[known].made;
-  }
-  /// Of what was not found last.
-  constexpr void add(const site& at, span<const scaled_term> given, const scaled_term& made) {
-    entries_.push_back({at, static_cast<int>(given_.size()), made});
-    for (std::size_t i = 0; i < given.size(); ++i) given_.push_back(given.data()[i]);
-    hashes_.push_back(hash_);
-    table_.insert(static_cast<int>(entries_.size()) - 1, [&](int i) { return hashes_[i]; });
-  }
-
- private:
-  struct entry {
-    site at;
-    int given = 0;  ///< the first of what it is given
-    scaled_term made;
-  };
-  vec<entry> entries_;
-  vec<scaled_term> given_;
-  vec<std::size_t> hashes_;
-  place_table table_;
-  std::size_t hash_ = 0;
-
-  static constexpr std::size_t key(const site& at, span<const scaled_term> given) {
-    std::uint64_t h = at.as->id + static_cast<std::uint64_t>(at.result_type(0).element);
-    const scaled_term* const list = given.data();
-    const std::size_t count = given.size();
-    for (std::size_t i = 0; i < count; ++i)
-      h = mixed_hash(h, static_cast<std::uint64_t>(list[i].of.term) * 64 +
-                            static_cast<std::uint64_t>(list[i].of.view) +
-                            std::bit_cast<std::uint64_t>(list[i].scale));
-    return hash_of(h);
-  }
-  constexpr bool is_same(const entry& e, const site& at, span<const scaled_term> given) const {
-    if (e.at.as->id != at.as->id || e.at.result_type(0).element != at.result_type(0).element ||
-        e.at.of->operand_count != at.of->operand_count || !same_elements(e.at.attrs(), at.attrs()))
-      return false;
-    const scaled_term *const mine = given_.data() + e.given, *const other = given.data();
-    for (int i = 0; i < at.of->operand_count; ++i)
-      if (mine[i].of != other[i].of || mine[i].scale != other[i].scale) return false;
-    return true;
-  }
-};
+/// A local op that is given what one of the source is makes what that does.
+///
+/// Law       If the source makes r R of s T, s' T', ... (of one shape, seen as they are) and of
+///           scalars, an equal op makes r v(R) of s v(T), s' v(T'), ... and these scalars, of any
+///           view v that shows no scalars beyond.
+constexpr bool source_element(workspace& w, const program& p, op_id o, claim_list& to) {
+  const op_node& n = p.ops.data()[o];
+  const int seen = given_elements(w, p, n, to);
+  if (seen < 0 || !w.all.views.is_unfilled(seen) ||
+      w.all.views[seen].rank != p.types.data()[n.result].shape.rank)
+    return false;
+  const scaled_term* const made =
+      w.elements.find(site(p, o), {w.element_given.data(), w.element_given.size()});
+  if (made != nullptr) w.add(to, n.result, {made->of.term, seen, {}, made->scale});
+  return made != nullptr;
+}
+constexpr void keep_source_element(workspace& w, const program& p, op_id o, const claim_list& of) {
+  const op_node& n = p.ops.data()[o];
+  const int made = of.first.data()[n.result];
+  const int seen = made < 0 ? -1 : given_elements(w, p, n, of);
+  if (seen < 0) return;
+  const claim& is = w.claims[made];
+  const shape& tensor = w.all.terms[is.term].shape;
+  if (is.next >= 0 || is.sums.any() || is.view != seen || !w.all.views[seen].is_whole(tensor))
+    return;
+  for (const scaled_term& each : w.element_given)
+    if (each.of.view == operand_term::by_element && w.all.terms[each.of.term].shape != tensor)
+      return;
+  const span<const scaled_term> given(w.element_given.data(), w.element_given.size());
+  if (w.elements.find(site(p, o), given) == nullptr)
+    w.elements.add(site(p, o), given, {{is.term}, is.scale});
+}
 
 }  // namespace partita::prove_detail

@@ -130,7 +130,7 @@ class term_table : segmented_vec<term> {
 
   constexpr void reserve(std::size_t n) {
     list::reserve(n);
-    hashes_.reserve(n);
+    index_.reserve(n);
   }
   /// A term that is equal to no other one.
   constexpr int fresh(const tensor_type& type) {
@@ -147,7 +147,7 @@ class term_table : segmented_vec<term> {
     t.bits = bits;
     const std::size_t hash =
         hash_of(static_cast<std::uint64_t>(bits) ^ 0x5bd1e995u) + static_cast<std::size_t>(element);
-    const int known = table_.find(hash, [&](int i) {
+    const int known = index_.find(hash, [&](int i) {
       return (*this)[i].number && (*this)[i].bits == bits && (*this)[i].element == element;
     });
     return known >= 0 ? known : add(t, hash);
@@ -189,10 +189,8 @@ class term_table : segmented_vec<term> {
   constexpr int find(const site& at, span<const operand_term> operands, bool by_element,
                      const tensor_type& type) const {
     const std::size_t hash = key(at, operands, type.element);
-    const std::size_t* const hashes = hashes_.data();
-    return table_.find(hash, [&](int t) {
-      return hashes[t] == hash && same((*this)[t], at, operands, by_element, type);
-    });
+    return index_.find(hash,
+                       [&](int t) { return same((*this)[t], at, operands, by_element, type); });
   }
   /// The first of the terms that its results are; there is none yet.
   constexpr int make(const site& at, span<const operand_term> operands, bool by_element,
@@ -228,17 +226,16 @@ class term_table : segmented_vec<term> {
   }
 
  private:
-  vec<std::size_t> hashes_;
+  hash_index index_;
   vec<operand_term> operands_;
   vec<int> candidates_;
-  place_table table_, candidate_table_;
+  place_table candidate_table_;
   int positions_[32] = {}, nothing_[32] = {};
   vec<int> modulo_;  ///< few: one for each number that positions are taken modulo
 
   constexpr int add(const term& t, std::size_t hash) {
     list::push_back(t);
-    hashes_.push_back(hash);
-    table_.insert(size() - 1, [&](int i) { return hashes_[i]; });
+    index_.add(hash);
     return size() - 1;
   }
   static constexpr std::size_t key(const site& at, span<const operand_term> operands,

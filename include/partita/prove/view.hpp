@@ -107,6 +107,20 @@ struct view {
   constexpr explicit view(const shape& s) : view(s.rank, s.rank) {
     for (int d = 0; d < rank; ++d) add(d, d, s.extents[d], 1);
   }
+  /// What view(tensor) is.
+  constexpr bool is_whole(const shape& tensor) const {
+    if (rank != tensor.rank || dims != tensor.rank) return false;
+    int next = 0;
+    for (int d = 0; d < dims; ++d) {
+      if (start[d] != 0 || beyond[d] != outside::unknown) return false;
+      if (tensor.extents[d] <= 1) continue;
+      if (next == count) return false;
+      const digit& each = digits[next++];
+      if (each.owner != d || each.dim != d || each.extent != tensor.extents[d] || each.stride != 1)
+        return false;
+    }
+    return next == count;
+  }
   constexpr bool good() const { return count <= max_digits; }
   constexpr void refuse() { count = max_digits + 1; }
 
@@ -340,9 +354,8 @@ class view_table : segmented_vec<view> {
     if (list::empty()) list::reserve(usual);
     list::push_back(v);
     reaches_.push_back(reach(v));
-    hashes_.push_back(hash);
+    index_.add(hash);
     const int added = static_cast<int>(list::size()) - 1;
-    table_.insert(added, [&](int i) { return hashes_[i]; });
     if (v.count == 0 && v.rank > 0) {  // a scalar that is repeated: it, too
       view scalar = v;
       scalar.rank = 0;
@@ -401,12 +414,10 @@ class view_table : segmented_vec<view> {
   };
   static constexpr std::size_t usual = 128;  ///< of them: as many as kinds of layers give
   vec<reach> reaches_;                       ///< by view
-  vec<std::size_t> hashes_;
-  place_table table_;
+  hash_index index_;
 
   constexpr int find(const view& v, std::size_t hash) const {
-    const std::size_t* const hashes = hashes_.data();
-    return table_.find(hash, [&](int i) { return hashes[i] == hash && (*this)[i] == v; });
+    return index_.find(hash, [&](int i) { return (*this)[i] == v; });
   }
 };
 

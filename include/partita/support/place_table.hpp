@@ -59,4 +59,25 @@ class place_table {
   }
 };
 
+/// The same with the hashes: of a list to which places are only added.
+class hash_index {
+ public:
+  constexpr void reserve(std::size_t n) { hashes_.reserve(n); }
+  template <class Same>
+  constexpr int find(std::size_t hash, const Same& same) const {
+    const std::size_t* const hashes = hashes_.data();
+    return table_.find(hash, [&](int i) { return hashes[i] == hash && same(i); });
+  }
+  /// The next place, of this hash.
+  constexpr void add(std::size_t hash) {
+    hashes_.push_back(hash);
+    const std::size_t* const hashes = hashes_.data();
+    table_.insert(static_cast<int>(hashes_.size()) - 1, [&](int i) { return hashes[i]; });
+  }
+
+ private:
+  vec<std::size_t> hashes_;  ///< by place
+  place_table table_;
+};
+
 }  // namespace partita
