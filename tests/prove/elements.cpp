@@ -546,6 +546,94 @@ TEST_CASE("what claims prove is not run on elements") {
         std::string_view::npos);
 }
 
+TEST_CASE("what claims prove is confirmed") {
+  const auto source = pt::parse(
+      "func @main(%x: tensor<4x2xf32>, %i: tensor<4xi32>) {\n"
+      "  %y = reduce(%x) {add, dims=[0]} : tensor<2xf32>\n"
+      "  %m = reduce(%i) {max, dims=[0]} : tensor<i32>\n"
+      "  return %y, %m : tensor<2xf32>, tensor<i32>\n}\n");
+  const auto local = [](const std::string& axis) {
+    pt::device_program d;
+    d.local = pt::parse("func @main(%x: tensor<2x2xf32>, %i: tensor<2xi32>)" + on_two +
+                            "  %s = reduce(%x) {add, dims=[0]} : tensor<2xf32>\n"
+                            "  %n = reduce(%i) {max, dims=[0]} : tensor<i32>\n"
+                            "  %y = all_reduce " +
+                            axis +
+                            " %s : tensor<2xf32>\n"
+                            "  %m = all_reduce <@max> <\"B\"> %n : tensor<i32>\n"
+                            "  return %y, %m : tensor<2xf32>, tensor<i32>\n}\n",
+                        d.mesh);
+    REQUIRE_MESSAGE(!d.local.error, str(d.local.error.message));
+    d.inputs = {{}, {}};
+    d.inputs[0].push_back(0, 0), d.inputs[1].push_back(0, 0);
+    d.outputs = {{}, {}};
+    return d;
+  };
+  const pt::device_program right = local("<\"B\">"), wrong = local("<@max> <\"B\">");
+  CHECK(pt::prove(source, right).confirmed);
+  const pt::verdict few = pt::prove(source, right, {.most_confirmed = 10});
+  CHECK((few.proved && !few.confirmed));
+  CHECK(!pt::prove(source, right, {.most_confirmed = 0}).confirmed);
+
+  // Were there a rule that proves the wrong one:
+  pt::verdict v;
+  v.proved = true;
+  confirm(source, wrong, 1000, v);
+  CHECK((!v.proved && !v.confirmed));
+  CHECK(
+      str(v.error.message) ==
+      "Q016 prove: claims about whole tensors prove it, but element [0] of output \"y\" on device "
+      "{\"B\": 0} differs for inputs that were drawn: a rule of the checker says more than is true "
+      "(please report it)");
+}
+
+TEST_CASE("at numbers, indices and flags are numbers") {
+  const auto number_of = [](const std::string& body) {
+    const pt::program p = pt::parse("func @main(%i: tensor<4xi32>, %x: tensor<4xf32>) {\n" + body +
+                                    "  return %y : tensor<4xi32>\n}\n");
+    REQUIRE_MESSAGE(!p.error, str(p.error.message));
+    algebra a;
+    const pt::mesh alone;
+    const devices one(alone);
+    const std::int64_t indices[] = {-3, 5, 1, 40};
+    const double reals[] = {0.5, -2, 3, 3};
+    pt::vec<tensors> inputs{no_elements_yet(p.input_type(0), 1),
+                            no_elements_yet(p.input_type(1), 1)};
+    for (std::size_t k = 0; k < 4; ++k) {
+      inputs[0].all[k] = integer(dtype::i32, indices[k]);
+      inputs[1].all[k] = partita::prove_detail::real(reals[k]);
+    }
+    std::vector<std::int64_t> made;
+    for (const element& each : element_interpreter(a, one, true).run(p, inputs)[0].all) {
+      CHECK(each.known);
+      made.push_back(each.number);
+    }
+    const pt::results expected = pt::evaluate(
+        p, std::vector<pt::array>{
+               data::fill(p.input_type(0), [&](std::int64_t k) { return double(indices[k]); }),
+               data::fill(p.input_type(1), [&](std::int64_t k) { return reals[k]; })});
+    for (std::size_t k = 0; k < 4; ++k) CHECK(made[k] == expected[0].data<std::int32_t>()[k]);
+    return made;
+  };
+  using list = std::vector<std::int64_t>;
+  const auto shifted = [&](const std::string& op, const std::string& by) {
+    return number_of("  %b = constant {" + by + "} : tensor<4xi32>\n  %y = " + op +
+                     "(%i, %b) : tensor<4xi32>\n");
+  };
+  CHECK(shifted("shift_left", "31") == list{INT32_MIN, INT32_MIN, INT32_MIN, 0});
+  CHECK(shifted("shift_left", "32") == list{0, 0, 0, 0});
+  CHECK(shifted("shift_right_arithmetic", "1") == list{-2, 2, 0, 20});
+  CHECK(shifted("shift_right_arithmetic", "-1") == list{-1, 0, 0, 0});
+  CHECK(shifted("shift_right_logical", "28") == list{15, 0, 0, 0});
+  const std::string spread = "  %y = broadcast_in_dim(%k) {dims=[]} : tensor<4xi32>\n";
+  CHECK(number_of("  %v, %k = reduce(%x, %i) {argmax, dims=[0]} : tensor<f32>, tensor<i32>\n" +
+                  spread) == list{1, 1, 1, 1});  // of 3 at 1 and at 40
+  CHECK(number_of("  %v, %k = reduce(%x, %i) {argmin, dims=[0]} : tensor<f32>, tensor<i32>\n" +
+                  spread) == list{5, 5, 5, 5});
+  CHECK(number_of("  %v, %y = top_k(%x, %i) {k=4} : tensor<4xf32>, tensor<4xi32>\n") ==
+        list{1, 40, -3, 5});
+}
+
 TEST_CASE("what claims know is taken from the source") {
   const auto of = [](const std::string& rows, const std::string& mesh, const std::string& product) {
     const std::string t = "tensor<" + rows + "x20xf32>";

@@ -74,14 +74,20 @@ class located_op {
       return false;
     const shape window =
         dims.window((reads_ ? source.result_type(0) : source.operand_type(updates_)).shape);
-    cut_.clear();
-    for (int d = 0; d < all.rank; ++d)
-      if (part[d] != all[d] && op::is_looked_up(dims, d, all, window)) cut_.push_back(d);
-    if (cut_.empty()) return false;
     vec<tensor_type> given;
     if (!find_types(source, dims, window, part, given)) return false;
     const program alone = one_op(source, given);
-    return meets(t, source, site(alone, alone.op_count() - 1), given, part);
+    vec<int> cut, maybe;  // (where it is padded, a piece may be as large as the whole)
+    for (int d = 0; d < all.rank; ++d)
+      if (op::is_looked_up(dims, d, all, window)) (part[d] != all[d] ? cut : maybe).push_back(d);
+    for (unsigned some = 0; some < 1u << maybe.size(); ++some) {
+      cut_ = cut;
+      for (std::size_t i = 0; i < maybe.size(); ++i)
+        if ((some >> i & 1u) != 0) cut_.push_back(maybe[i]);
+      if (!cut_.empty() && meets(t, source, site(alone, alone.op_count() - 1), given, part))
+        return true;
+    }
+    return false;
   }
   /// The types of the pieces of the operands.
   constexpr bool find_types(const site& source, const op::gather_dims& dims, const shape& window,

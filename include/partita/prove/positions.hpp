@@ -151,8 +151,9 @@ constexpr bool take_one_of_shape(const workspace& w, int t, int d, combiner comb
   v = r;
   return true;
 }
-/// The greatest of the same elements, over and over, is that element. (In the source only that of
-/// a number: what else repeats may be padded by a local program.)
+/// The greatest of the same elements, over and over, is that element; so is their sum where it is
+/// 0, and their product where it is 1. (In the source only that of a number: what else repeats may
+/// be padded by a local program.)
 constexpr bool reduces_same(workspace& w, const program& p, op_id o, claim_list& to) {
   const op_node& n = p.op(o);
   if (n.def->id != def<op::reduce>.id || n.operand_count != 1) return false;
@@ -162,7 +163,8 @@ constexpr bool reduces_same(workspace& w, const program& p, op_id o, claim_list&
   const operand_term scalar = w.all.scalar(c.seen());
   std::int64_t bits = 0;
   const bool number = scalar.view >= 0 && w.all.is_number(scalar, bits);
-  if (!is_idempotent(combine) || (c.sums.any() && c.sums.combine != combine)) return false;
+  const bool same = is_idempotent(combine) || w.is_identity(c, combine);
+  if (!same || (c.sums.any() && c.sums.combine != combine)) return false;
   view v = w.all.views[c.view];
   const shape& s = p.type(p.operand(o, 0)).shape;
   int kept[max_rank] = {}, rank = 0;

@@ -16,6 +16,8 @@ struct verdict {
   failure error;  ///< why it is not proved
   /// Was it proved element by element, where claims about whole tensors did not tell?
   bool by_elements = false;
+  /// Is it proved, and do elements alone say the same of all outputs?
+  bool confirmed = false;
   /// Claims do not tell, and elements do not either (it is too large for them, or has something
   /// that they know nothing of): it may be right.
   bool undecided = false;
@@ -35,6 +37,10 @@ struct prove_options {
   std::int64_t most_elements = 25'000'000;
   /// The same in constant evaluation: 50,000 take 2 to 4 seconds and up to 0.5 GiB.
   std::int64_t most_elements_in_constants = 50'000;
+  /// What is proved is computed on formulas alone, too, as long as that takes no more steps (these:
+  /// some 4 ms), and not in constant evaluation: claims and formulas have little in common, so a
+  /// rule that says more than is true is found out (Q016). 0: never.
+  std::int64_t most_confirmed = 100'000;
 };
 
 namespace prove_detail {
@@ -143,6 +149,31 @@ constexpr void try_elements(const program& source, const device_program& d, cons
   }
 }
 
+/// Has no value of the source, and none of the local program, more elements than these, nor all?
+constexpr bool has_few_elements(const program& source, const program& local, std::int64_t most) {
+  std::int64_t all = 0;
+  for (const program* p : {&source, &local})
+    for (std::size_t v = 0; v < p->types.size() && all <= most; ++v)
+      all = saturating_add(all, p->types.data()[v].shape.elements());
+  return all <= most;
+}
+/// Holds what claims prove against elements: on formulas, and where these do not look equal (not
+/// all that are do), at inputs that are numbers.
+constexpr void confirm(const program& source, const device_program& d, std::int64_t most,
+                       verdict& v) {
+  if (most <= 0 || !has_few_elements(source, d.local, most)) return;
+  element_verdict e = prove_by_elements(source, d, most);
+  v.confirmed = e.kind == element_verdict::proved;
+  if (e.kind != element_verdict::differs) return;
+  e = compare_at_numbers(source, d, most);
+  v.proved = e.kind != element_verdict::differs;
+  if (!v.proved)
+    v.error.record("Q016", "prove: claims about whole tensors prove it, but ",
+                   element_text(source, d.mesh, e),
+                   " differs for inputs that were drawn: a rule of the checker says more than is "
+                   "true (please report it)");
+}
+
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options) {
   checker claims(source, local, options.most_steps);
@@ -152,6 +183,7 @@ constexpr verdict prove(const program& source, const device_program& local,
         source, local, claims,
         std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements,
         v);
+  if (v.proved && !std::is_constant_evaluated()) confirm(source, local, options.most_confirmed, v);
   return v;
 }
 
@@ -170,7 +202,8 @@ verdict prove(const program& source, const device_program& local, const prove_op
 /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit, Q003 the first local
 ///           op that makes nothing of the source, Q004 an output that is something else, Q006 an
 ///           axis that the mesh has not, Q007 the local program does not verify, Q008 more steps
-///           than allowed, Q009 the first local op that makes nothing of the source has no tile map
+///           than allowed, Q009 the first local op that makes nothing of the source has no tile
+///           map, Q016 claims and elements contradict each other
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options = {}) {
   PARTITA_RETURN(prove_detail::prove(source, local, options),

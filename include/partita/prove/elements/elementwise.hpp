@@ -65,6 +65,8 @@ class elementwise_elements {
     if (t_ == dtype::boolean && c_.def.id == def<op::logical_not>.id) return a_.negated(x_[0]);
     if (x_[0].known && x_.size() == 1)
       if (element made; is_number(x_[0], made)) return made;
+    if (x_.size() == 2 && x_[0].known && x_[1].known)
+      if (element made; is_shifted(x_[0].number, x_[1].number, made)) return made;
     drawing d(c_.def.id);
     for (auto each : c_.attrs) d.add(each);
     for (const auto& each : c_.types) d.add(static_cast<int>(each.element));
@@ -83,6 +85,26 @@ class elementwise_elements {
         return true;
       case def<op::sign>.id:
         made = integer(t_, n == 0 ? 0 : n < 0 && !is_unsigned(t_) ? -1 : 1);
+        return true;
+      default:
+        return false;
+    }
+  }
+  constexpr bool is_shifted(std::int64_t n, std::int64_t by, element& made) const {
+    if (!is_integer(t_)) return false;
+    const int unused = 64 - 8 * static_cast<int>(size_of(t_));
+    const bool all = by < 0 || by >= 64 - unused;
+    const std::uint64_t bits = static_cast<std::uint64_t>(n) << unused;
+    const std::int64_t with_sign = static_cast<std::int64_t>(bits) >> unused;
+    switch (c_.def.id) {
+      case def<op::shift_left>.id:
+        made = integer(t_, all ? 0 : static_cast<std::int64_t>(bits >> unused << by));
+        return true;
+      case def<op::shift_right_logical>.id:
+        made = integer(t_, all ? 0 : static_cast<std::int64_t>(bits >> unused >> by));
+        return true;
+      case def<op::shift_right_arithmetic>.id:
+        made = integer(t_, with_sign >> (all ? 63 : by));
         return true;
       default:
         return false;

@@ -44,7 +44,11 @@ constexpr void sort(const op_elements& c) {
 class ranked_pairs {
  public:
   constexpr ranked_pairs(const op_elements& c, std::uint64_t order, std::int64_t wanted)
-      : c_(c), order_(drawing_of(c).add(order).drawn()), wanted_(wanted) {}
+      : c_(c),
+        order_(drawing_of(c).add(order).drawn()),
+        wanted_(wanted),
+        least_first_(order == least_first) {}
+  static constexpr std::uint64_t of_top_k = 0, greatest_first = 1, least_first = 2;
 
   constexpr void add(const element& value, const element& position) {
     pairs_.push_back({value, position});
@@ -53,8 +57,9 @@ class ranked_pairs {
     for (std::size_t i = 0; i < pairs_.size() && !c_.a.is_over(); ++i)
       while (i < pairs_.size() && open(i)) {
       }
-    merge_sort(pairs_, [](const pair& x, const pair& y) { return x < y; });
     c_.a.steps += static_cast<std::int64_t>(pairs_.size());
+    if (order_numbers()) return;
+    merge_sort(pairs_, [](const pair& x, const pair& y) { return x < y; });
     drawing d(0x9a);
     d.add(order_);
     for (const auto& p : pairs_) d.add(p.value.of).add(p.position.of);
@@ -62,7 +67,7 @@ class ranked_pairs {
   }
   /// Number `k` of them.
   constexpr element result(int which, int k) {
-    if (pairs_.size() == 1) return which == 0 ? pairs_[0].value : pairs_[0].position;
+    if (in_order_) return which == 0 ? pairs_[k].value : pairs_[k].position;
     const int number = 2 * k + which;
     const fingerprint f = collection::result(whole_, number);
     if (number > 0) return c_.a.unknown(c_.made[which].element, f);
@@ -86,6 +91,31 @@ class ranked_pairs {
   fingerprint order_, whole_;
   std::int64_t wanted_;
   vec<pair> pairs_;
+  bool least_first_, in_order_ = false;
+
+  /// One pair, or numbers: of equal ones the one of the least position comes first.
+  constexpr bool order_numbers() {
+    const dtype t = c_.types[0].element, positions = c_.types[1].element;
+    bool known = true;
+    for (const pair& each : pairs_)
+      known = known && each.value.known && each.position.known &&
+              (!is_floating(t) || real_of(each.value) == real_of(each.value));
+    const auto holds = [&](ops::direction how, dtype of, const element& x, const element& y) {
+      const element is = c_.a.compare(how, of, x, y);
+      known = known && is.known;
+      return is.known && is.number != 0;
+    };
+    const auto first = least_first_ ? ops::direction::lt : ops::direction::gt;
+    vec<pair> sorted = pairs_;
+    if (known && pairs_.size() > 1)
+      merge_sort(sorted, [&](const pair& x, const pair& y) {
+        return x.value == y.value ? holds(ops::direction::lt, positions, x.position, y.position)
+                                  : holds(first, t, x.value, y.value);
+      });
+    in_order_ = known || pairs_.size() == 1;
+    if (in_order_) pairs_ = static_cast<vec<pair>&&>(sorted);
+    return in_order_;
+  }
 
   constexpr int find(const fingerprint& whole, int k) const {
     c_.a.steps += static_cast<std::int64_t>(pairs_.size() / 8);  // as many are looked at
@@ -125,7 +155,7 @@ class ranked_pairs {
 constexpr void top_k(const op_elements& c) {
   const int dim = c.shape_of(0).rank - 1;
   for_each_line(c.shape_of(0), dim, [&](place i) {
-    ranked_pairs all(c, 0, c.attrs[0]);
+    ranked_pairs all(c, ranked_pairs::of_top_k, c.attrs[0]);
     for (i[dim] = 0; i[dim] < c.shape_of(0)[dim]; ++i[dim]) all.add(c.read(0, i), c.read(1, i));
     all.rank();
     for (i[dim] = 0; i[dim] < c.attrs[0]; ++i[dim])
@@ -138,7 +168,7 @@ constexpr void extreme(const op_elements& c) {
   const reduced_dims dims(c.shape_of(0), c.attrs.subspan(1));
   const bool greatest = c.attrs[0] == static_cast<int>(ops::extreme::argmax);
   for_each_place(c.made[0].shape, [&](const place& i, std::int64_t n) {
-    ranked_pairs all(c, greatest ? 1 : 2, 1);
+    ranked_pairs all(c, greatest ? ranked_pairs::greatest_first : ranked_pairs::least_first, 1);
     for_each_place(dims.reduced, [&](const place& k, std::int64_t) {
       const place x = dims.whole(i, k);
       all.add(c.read(0, x), c.read(1, x));
