@@ -301,12 +301,6 @@ struct workspace {
     }
     return false;
   }
-  /// (The first ones have been tried.)
-  template <class F>
-  constexpr void for_each_place(const vec<int>& heads, const F& f) {
-    for (at_ = heads; next_place() && choose(f);) {
-    }
-  }
   /// (The last one of a list that ends before the others stays.) False: all end.
   constexpr bool next_place() {
     bool any = false;
@@ -319,9 +313,10 @@ struct workspace {
   }
 
  public:
-  /// All ways to choose one of the claims of each list; of too many, some, and those that take the
-  /// same place in all lists that are as long. (Templates stand before what calls them: else Clang
-  /// does not evaluate them in a constant.)
+  /// All ways to choose one of the claims of each list: first those that take the same place in all
+  /// lists that are as long (so of a value that is given twice, the same twice: of all together
+  /// more would be made than is kept); then, of too many, some. (Templates stand before what calls
+  /// them: else Clang does not evaluate them in a constant.)
   template <class F>
   constexpr void for_each_choice(const vec<int>& heads, const F& f) {
     const int* const head = heads.data();
@@ -331,12 +326,13 @@ struct workspace {
     at_ = heads;
     chosen.resize(count);
     given.resize(count);
-    int tries = 0;
-    do {
-      if (tries >= most_choices && tries == most_of(heads)) return for_each_place(heads, f);
-      ++tries;
+    if (!choose(f)) return;
+    while (next_place())
       if (!choose(f)) return;
-    } while (next_choice(head));
+    if (count == 1) return;
+    at_ = heads;
+    for (int tries = 1; next_choice(head); ++tries)
+      if ((tries >= most_choices && tries == most_of(heads)) || !choose(f)) return;
   }
 
   constexpr void note_lost(const program& p, op_id o, const claim_list& of, const text& why) {
