@@ -582,9 +582,8 @@ TEST_CASE("what claims prove is confirmed") {
   CHECK((!v.proved && !v.confirmed));
   CHECK(
       str(v.error.message) ==
-      "Q016 prove: claims about whole tensors prove it, but element [0] of output \"y\" on device "
-      "{\"B\": 0} differs for inputs that were drawn: a rule of the checker says more than is true "
-      "(please report it)");
+      "Q016 prove: it is proved, but element [0] of output \"y\" on device {\"B\": 0} differs for "
+      "inputs that were drawn: a rule of the checker says more than is true (please report it)");
 }
 
 TEST_CASE("at numbers, indices and flags are numbers") {

@@ -157,21 +157,22 @@ constexpr bool has_few_elements(const program& source, const program& local, std
       all = saturating_add(all, p->types.data()[v].shape.elements());
   return all <= most;
 }
-/// Holds what claims prove against elements: on formulas, and where these do not look equal (not
-/// all that are do), at inputs that are numbers.
+/// Holds what is proved against elements alone: on formulas, and where these do not look equal (not
+/// all that are do) or are all that proves it, at inputs that are numbers.
 constexpr void confirm(const program& source, const device_program& d, std::int64_t most,
                        verdict& v) {
   if (most <= 0 || !has_few_elements(source, d.local, most)) return;
   element_verdict e = prove_by_elements(source, d, most);
   v.confirmed = e.kind == element_verdict::proved;
-  if (e.kind != element_verdict::differs) return;
+  if (e.kind != element_verdict::differs && !v.by_elements) return;
   e = compare_at_numbers(source, d, most);
   v.proved = e.kind != element_verdict::differs;
-  if (!v.proved)
-    v.error.record("Q016", "prove: claims about whole tensors prove it, but ",
-                   element_text(source, d.mesh, e),
-                   " differs for inputs that were drawn: a rule of the checker says more than is "
-                   "true (please report it)");
+  if (v.proved) return;
+  v.confirmed = false;
+  v.error.record(
+      "Q016", "prove: it is proved, but ", element_text(source, d.mesh, e),
+      " differs for inputs that were drawn: a rule of the checker says more than is true "
+      "(please report it)");
 }
 
 constexpr verdict prove(const program& source, const device_program& local,
