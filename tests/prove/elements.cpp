@@ -586,6 +586,28 @@ TEST_CASE("what claims prove is confirmed") {
       "inputs that were drawn: a rule of the checker says more than is true (please report it)");
 }
 
+TEST_CASE("what formulas alone prove is held against numbers") {
+  const auto verdict = [](const std::string& number) {
+    const std::string zero = "  %z = constant {0} : tensor<2xf32>\n";
+    return verdict_on(
+        "func @main(%x: tensor<2xf32>, %i: tensor<i32>) {\n" + zero +
+            "  return %z : tensor<2xf32>\n}\n",
+        "func @main(%x: tensor<2xf32>, %i: tensor<i32>) attributes {mesh = {\"B\":1}} {\n" + zero +
+            "  %n = constant {" + number +
+            "} : tensor<2xf32>\n"
+            "  %a = add(%x, %n) : tensor<2xf32>\n  %b = subtract(%a, %x) : tensor<2xf32>\n"
+            "  %y = multiply(%b, %z) : tensor<2xf32>\n"
+            "  return %y : tensor<2xf32>\n}\n",
+        {-1, -1}, {-1});
+  };
+  CHECK(verdict("3").proved);
+  const pt::verdict v = verdict("-inf");
+  CHECK(!v.proved);
+  CHECK_MESSAGE(str(v.error.message).find(" differs for inputs that were drawn (as an infinity") !=
+                    std::string::npos,
+                str(v.error.message));
+}
+
 TEST_CASE("at numbers, indices and flags are numbers") {
   const auto number_of = [](const std::string& body) {
     const pt::program p = pt::parse("func @main(%i: tensor<4xi32>, %x: tensor<4xf32>) {\n" + body +
@@ -624,6 +646,14 @@ TEST_CASE("at numbers, indices and flags are numbers") {
   CHECK(shifted("shift_right_arithmetic", "1") == list{-2, 2, 0, 20});
   CHECK(shifted("shift_right_arithmetic", "-1") == list{-1, 0, 0, 0});
   CHECK(shifted("shift_right_logical", "28") == list{15, 0, 0, 0});
+  const auto of_reals = [&](const std::string& op) {
+    return number_of("  %r = " + op + " : tensor<4xf32>\n  %y = convert(%r) : tensor<4xi32>\n");
+  };
+  CHECK(of_reals("sign(%x)") == list{1, -1, 1, 1});
+  CHECK(of_reals("abs(%x)") == list{0, 2, 3, 3});
+  CHECK(number_of("  %c = convert(%i) : tensor<4xf32>\n  %n = constant {-4} : tensor<4xf32>\n"
+                  "  %r = remainder(%c, %n) : tensor<4xf32>\n"
+                  "  %y = convert(%r) : tensor<4xi32>\n") == list{-3, 1, 1, 0});
   const std::string spread = "  %y = broadcast_in_dim(%k) {dims=[]} : tensor<4xi32>\n";
   CHECK(number_of("  %v, %k = reduce(%x, %i) {argmax, dims=[0]} : tensor<f32>, tensor<i32>\n" +
                   spread) == list{1, 1, 1, 1});  // of 3 at 1 and at 40

@@ -301,6 +301,16 @@ struct workspace {
     }
     return false;
   }
+  /// Are there more ways to choose than claims are kept of what is made?
+  constexpr bool are_many(const vec<int>& heads) const {
+    int ways = 1;
+    for (std::size_t i = 0; i < heads.size() && ways <= most_claims; ++i) {
+      int count = 0;
+      for (int c = heads.data()[i]; c >= 0; c = claims[c].next) ++count;
+      ways *= count;
+    }
+    return ways > most_claims;
+  }
   /// (The last one of a list that ends before the others stays.) False: all end.
   constexpr bool next_place() {
     bool any = false;
@@ -313,10 +323,10 @@ struct workspace {
   }
 
  public:
-  /// All ways to choose one of the claims of each list: first those that take the same place in all
-  /// lists that are as long (so of a value that is given twice, the same twice: of all together
-  /// more would be made than is kept); then, of too many, some. (Templates stand before what calls
-  /// them: else Clang does not evaluate them in a constant.)
+  /// All ways to choose one of the claims of each list. Of many, first those that take the same
+  /// place in all lists that are as long: of a value that is given twice, the same twice (of all
+  /// ways together more would be made than is kept); of too many, some. (Templates stand before
+  /// what calls them: else Clang does not evaluate them in a constant.)
   template <class F>
   constexpr void for_each_choice(const vec<int>& heads, const F& f) {
     const int* const head = heads.data();
@@ -326,13 +336,20 @@ struct workspace {
     at_ = heads;
     chosen.resize(count);
     given.resize(count);
-    if (!choose(f)) return;
-    while (next_place())
+    int tries = 0;
+    if (count > 1 && are_many(heads)) {
+      do {
+        if (!choose(f)) return;
+      } while (next_place());
+      at_ = heads;
+      tries = 1;
+      if (!next_choice(head)) return;
+    }
+    do {
+      if (tries >= most_choices && tries == most_of(heads)) return;
+      ++tries;
       if (!choose(f)) return;
-    if (count == 1) return;
-    at_ = heads;
-    for (int tries = 1; next_choice(head); ++tries)
-      if ((tries >= most_choices && tries == most_of(heads)) || !choose(f)) return;
+    } while (next_choice(head));
   }
 
   constexpr void note_lost(const program& p, op_id o, const claim_list& of, const text& why) {

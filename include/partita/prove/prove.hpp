@@ -108,10 +108,27 @@ class checker {
   }
 };
 
+/// Has no value of the source, and none of the local program, more elements than these, nor all?
+constexpr bool has_few_elements(const program& source, const program& local, std::int64_t most) {
+  std::int64_t all = 0;
+  for (const program* p : {&source, &local})
+    for (std::size_t v = 0; v < p->types.size() && all <= most; ++v)
+      all = saturating_add(all, p->types.data()[v].shape.elements());
+  return all <= most;
+}
+/// Do they differ at some inputs that are numbers? (In constant evaluation it is not tried.)
+constexpr element_verdict at_numbers(const program& source, const device_program& d,
+                                     std::int64_t most) {
+  if (std::is_constant_evaluated() || most <= 0 || !has_few_elements(source, d.local, most))
+    return {};
+  return compare_at_numbers(source, d, most);
+}
 /// What was not proved is tried element by element, if it fits together: with what claims say of
 /// values on the way, and without it (of what stands beyond, elements may know more).
 constexpr void try_elements(const program& source, const device_program& d, const checker& claims,
-                            std::int64_t most, verdict& v) {
+                            const prove_options& options, verdict& v) {
+  const std::int64_t most =
+      std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements;
   const std::string_view said = v.error.message.view();
   if (most <= 0 ||
       (!said.starts_with("Q003") && !said.starts_with("Q004") && !said.starts_with("Q009")))
@@ -122,7 +139,15 @@ constexpr void try_elements(const program& source, const device_program& d, cons
   v.by_elements = v.proved = e.kind == element_verdict::proved;
   v.undecided = e.kind == element_verdict::too_large || e.kind == element_verdict::not_known;
   if (v.proved) {
-    v.error = {};
+    const element_verdict at = at_numbers(source, d, options.most_confirmed);
+    v.by_elements = v.proved = at.kind != element_verdict::differs;
+    if (v.proved)
+      v.error = {};
+    else
+      v.error.set(concat(v.error.message, "; formulas are equal, as of real numbers, but ",
+                         element_text(source, d.mesh, at),
+                         " differs for inputs that were drawn (as an infinity times 0 does, if no "
+                         "rule of formulas says more than is true)"));
   } else if (e.kind == element_verdict::too_large) {
     v.error.set(concat(v.error.message, "; element by element it takes more than ", most,
                        std::is_constant_evaluated()
@@ -149,41 +174,27 @@ constexpr void try_elements(const program& source, const device_program& d, cons
   }
 }
 
-/// Has no value of the source, and none of the local program, more elements than these, nor all?
-constexpr bool has_few_elements(const program& source, const program& local, std::int64_t most) {
-  std::int64_t all = 0;
-  for (const program* p : {&source, &local})
-    for (std::size_t v = 0; v < p->types.size() && all <= most; ++v)
-      all = saturating_add(all, p->types.data()[v].shape.elements());
-  return all <= most;
-}
 /// Holds what is proved against elements alone: on formulas, and where these do not look equal (not
-/// all that are do) or are all that proves it, at inputs that are numbers.
+/// all that are do), at inputs that are numbers.
 constexpr void confirm(const program& source, const device_program& d, std::int64_t most,
                        verdict& v) {
   if (most <= 0 || !has_few_elements(source, d.local, most)) return;
   element_verdict e = prove_by_elements(source, d, most);
   v.confirmed = e.kind == element_verdict::proved;
-  if (e.kind != element_verdict::differs && !v.by_elements) return;
-  e = compare_at_numbers(source, d, most);
+  if (e.kind != element_verdict::differs) return;
+  e = at_numbers(source, d, most);
   v.proved = e.kind != element_verdict::differs;
-  if (v.proved) return;
-  v.confirmed = false;
-  v.error.record(
-      "Q016", "prove: it is proved, but ", element_text(source, d.mesh, e),
-      " differs for inputs that were drawn: a rule of the checker says more than is true "
-      "(please report it)");
+  if (!v.proved)
+    v.error.record("Q016", "prove: it is proved, but ", element_text(source, d.mesh, e),
+                   " differs for inputs that were drawn: a rule of the checker says more than is "
+                   "true (please report it)");
 }
 
 constexpr verdict prove(const program& source, const device_program& local,
                         const prove_options& options) {
   checker claims(source, local, options.most_steps);
   verdict v = claims.run();
-  if (!v.proved)
-    try_elements(
-        source, local, claims,
-        std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements,
-        v);
+  if (!v.proved) try_elements(source, local, claims, options, v);
   if (v.proved && !std::is_constant_evaluated()) confirm(source, local, options.most_confirmed, v);
   return v;
 }

@@ -60,10 +60,15 @@ class arithmetic_algebra : public exponential_algebra {
     if (log != nullptr) log->add(made.of, {origin::function, "divide", {}, {x, y}});
     return made;
   }
-  /// (Integers only are looked at: with the sign of the dividend.)
+  /// (Integers only are looked at, of reals, too: with the sign of the dividend.)
   constexpr element remainder(dtype t, const element& x, const element& y) {
-    const bool plain = is_integer(t) && t != dtype::u64 && x.known && y.known && y.number > 0;
-    return plain ? integer(t, x.number % y.number) : function(def<op::remainder>.id, t, t, {x, y});
+    const auto other = [&] { return function(def<op::remainder>.id, t, t, {x, y}); };
+    if (!x.known || !y.known || t == dtype::u64 || t == dtype::boolean) return other();
+    std::int64_t n = x.number, by = y.number;
+    if (is_floating(t) && (!is_small_integer(real_of(x), n) || !is_small_integer(real_of(y), by)))
+      return other();
+    if (by == 0 || (!is_floating(t) && by < 0)) return other();
+    return is_floating(t) ? real(static_cast<double>(n % by)) : integer(t, n % by);
   }
 
  private:
@@ -81,6 +86,11 @@ class arithmetic_algebra : public exponential_algebra {
     const double s = real_of(x) * real_of(y);
     return exact_product(real_of(x), real_of(y), s) ? real(s)
                                                     : formula(t, field::product(x.of, y.of));
+  }
+  static constexpr bool is_small_integer(double v, std::int64_t& n) {
+    if (!(v > -0x1p53 && v < 0x1p53)) return false;
+    n = static_cast<std::int64_t>(v);
+    return static_cast<double>(n) == v;
   }
   constexpr element quotient_of_integers(dtype t, const element& x, const element& y) {
     if (y.number == 0 || t == dtype::u64 || (y.number == -1 && x.number == INT64_MIN))

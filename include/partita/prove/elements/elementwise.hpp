@@ -74,7 +74,7 @@ class elementwise_elements {
   }
   /// Functions of numbers that are exact.
   constexpr bool is_number(const element& x, element& made) const {
-    if (is_floating(t_)) return c_.def.id == def<op::abs>.id && is_magnitude(x, made);
+    if (is_floating(t_)) return is_real(real_of(x), made);
     const std::int64_t n = x.number;
     switch (c_.def.id) {
       case def<op::logical_not>.id:
@@ -110,10 +110,10 @@ class elementwise_elements {
         return false;
     }
   }
-  static constexpr bool is_magnitude(const element& x, element& made) {
-    const double v = real_of(x);
-    made = real(v < 0 ? -v : v);
-    return true;
+  constexpr bool is_real(double v, element& made) const {
+    if (c_.def.id == def<op::abs>.id) made = real(v < 0 ? -v : v);
+    if (c_.def.id == def<op::sign>.id) made = real(v > 0 ? 1 : v < 0 ? -1 : 0);
+    return c_.def.id == def<op::abs>.id || (c_.def.id == def<op::sign>.id && v == v);
   }
 };
 
