@@ -80,7 +80,9 @@ constexpr void counts_by_device(workspace& w, const site& at, claim_list& to) {
     if (!fold_exactly(at, at.operand_type(0).element, type.element, x[0], x[1], made)) return;
     numbers.push_back(made);
   }
-  if (view v; as_positions(row, numbers, v))
+  bool counted = true;
+  for (const std::int64_t n : numbers) counted = counted && are_counted(type.element, n, n);
+  if (view v; counted && as_positions(row, numbers, v))
     return w.add(to, at.result(0), w.all.terms.positions(type.element), v, {});
   if (to.first[at.result(0)] >= 0) return;
   const int t = w.all.terms.fresh({type.element, shape{row.devices}});

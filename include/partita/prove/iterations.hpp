@@ -46,7 +46,7 @@ class iterations {
   }
   /// The number of the iteration.
   constexpr void count(claim_list& inside, value_id to) {
-    if (count_ < 2) return;
+    if (count_ < 2 || !are_counted(dtype::i32, 0, count_)) return;
     view index(0, 1);
     index.add(on_axis(axis_), 0, count_, 1);
     w_.add(inside, to, w_.all.terms.positions(dtype::i32), index, {});

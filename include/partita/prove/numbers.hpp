@@ -160,6 +160,14 @@ constexpr operand_term exact_number(meanings& all, std::int64_t n, dtype t) {
   return all.number(is_floating(t) ? std::bit_cast<std::int64_t>(static_cast<double>(n)) : n, t);
 }
 
+/// Are numbers from `least` to `greatest` counted with as positions? (Of i32, few enough that sums
+/// of some of them do not wrap: see offset.)
+constexpr bool are_counted(dtype t, std::int64_t least, std::int64_t greatest) {
+  const std::int64_t most = t == dtype::i32 ? offset::most : most_counted;
+  return least >= -most && greatest <= most && exact(t, least < 0 ? -least : least) &&
+         exact(t, greatest < 0 ? -greatest : greatest);
+}
+
 /// Between which numbers the elements of a term lie.
 class range_finder {
  public:

@@ -11,14 +11,7 @@
 
 namespace partita::prove_detail {
 
-/// Are numbers from `least` to `greatest` counted with as positions? (Of i32, few enough that sums
-/// of some of them do not wrap: see offset.)
-constexpr bool are_counted(dtype t, std::int64_t least, std::int64_t greatest) {
-  const std::int64_t most = t == dtype::i32 ? offset::most : most_counted;
-  return least >= -most && greatest <= most && exact(t, least < 0 ? -least : least) &&
-         exact(t, greatest < 0 ? -greatest : greatest);
-}
-/// The same of a value with more dimensions, in which it repeats.
+/// A view of a value with more dimensions, in which it repeats.
 constexpr view spread(const view& v, int rank) {
   if (v.rank == rank) return v;
   return with_owners(v, rank, [](int d) { return d; });

@@ -17,7 +17,7 @@ namespace partita::prove_detail {
 /// a tensor that is below it, too, is far from overflow. If that is not known of the tensor, what
 /// is computed may be another number; but none below `most`.
 struct offset {
-  static constexpr std::int64_t most = std::int64_t{1} << 28;
+  static constexpr std::int64_t most = meanings::most_i32_position;
   operand_term of;        ///< the tensor, by element or a scalar; term -1: none
   int tensor_sign = 0;    ///< how often the tensor is in it
   int position_sign = 0;  ///< how often the position

@@ -522,9 +522,12 @@ struct meanings {
     }
     return static_cast<int>(outside::first_value) + number;
   }
+  /// Of i32, sums of a few positions do not wrap.
+  static constexpr std::int64_t most_i32_position = std::int64_t{1} << 28;
   /// A number: small integers are positions, so that they can be counted with.
   constexpr operand_term number(std::int64_t bits, dtype element) {
     if (!is_integer(element) || bits >= max_elements || bits <= -max_elements ||
+        (element == dtype::i32 && (bits > most_i32_position || bits < -most_i32_position)) ||
         (element == dtype::u64 && bits < 0))  // 2^63 and more
       return {terms.number(bits, element), views.number(view(0, 0))};
     view v(0, 1);

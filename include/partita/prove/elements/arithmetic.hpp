@@ -17,7 +17,7 @@ class arithmetic_algebra : public exponential_algebra {
     element made = formula(t, field::sum(x.of, y.of));
     note_sum(made, x, y);
     if (log != nullptr) log->add(made.of, {origin::sum, {}, {}, {x, y}});
-    return made;
+    return made.of == fingerprint{} ? small_number(t, 0) : made;
   }
   constexpr element opposite(dtype t, const element& x) {
     if (x.known) return is_floating(t) ? real(-real_of(x)) : integer(t, negative(x.number));
@@ -34,6 +34,9 @@ class arithmetic_algebra : public exponential_algebra {
     if (x.known && y.known) return product_of_numbers(t, x, y);
     if (x.known && x.of == fingerprint{1, 1}) return y;
     if (y.known && y.of == fingerprint{1, 1}) return x;
+    if (!is_finite(x) || !is_finite(y))  // it neither cancels nor vanishes
+      return function(def<op::multiply>.id, t, t,
+                      y.of < x.of ? vec<element>{y, x} : vec<element>{x, y});
     element made =
         x.terms > 0 && y.terms > 0 ? multiplied(t, x, y) : formula(t, field::product(x.of, y.of));
     if (y.terms == 0) note_scaled(made, x, y.of);
@@ -72,6 +75,10 @@ class arithmetic_algebra : public exponential_algebra {
   }
 
  private:
+  /// (Of a formula nobody knows.)
+  static constexpr bool is_finite(const element& x) {
+    return !x.known || !is_floating(x.type) || real_of(x) - real_of(x) == 0;
+  }
   static constexpr element sum_of_numbers(dtype t, const element& x, const element& y) {
     if (!is_floating(t))
       return integer(t, static_cast<std::int64_t>(static_cast<std::uint64_t>(x.number) +

@@ -36,8 +36,7 @@ class choice_algebra {
   std::int64_t most_steps = INT64_MAX;
   bool cut_short = false;        ///< some choices were too large: equal ones may look different
   formula_words* log = nullptr;  ///< if set, it is told how formulas come to be
-  bool at_numbers = false;       ///< inputs are numbers; then:
-  bool some_open = false;        ///< is there an integer or a flag of which nobody knows which?
+  bool at_numbers = false;       ///< inputs are numbers, and what functions make of these, too
 
   constexpr bool is_over() const { return steps > most_steps; }
 

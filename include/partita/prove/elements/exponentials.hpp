@@ -34,6 +34,7 @@ class exponential_algebra : public integer_algebra {
   constexpr element exponential(dtype t, const element& x) {
     if (x.known && x == real(-__builtin_inf())) return real(0);
     if (x.of == fingerprint{}) return real(1);
+    if (element made; at_numbers && x.known && is_power_of_two(4 * real_of(x), made)) return made;
     const fingerprint by = drawing(0xe9).add(static_cast<int>(t)).drawn();
     const element made = power(field::product(x.of, by));
     if (log != nullptr) log->add(made.of, {origin::function, "exp", {}, {x}});
@@ -77,6 +78,14 @@ class exponential_algebra : public integer_algebra {
   }
 
  private:
+  /// At numbers, exp(x) is 2^(4 x): so exp(x + y) = exp(x) exp(y) holds exactly.
+  static constexpr bool is_power_of_two(double exponent, element& made) {
+    if (!(exponent > -400 && exponent < 400)) return false;
+    const auto n = static_cast<std::int64_t>(exponent);
+    if (static_cast<double>(n) != exponent) return false;
+    made = real(std::bit_cast<double>(static_cast<std::uint64_t>(1023 + n) << 52));
+    return true;
+  }
   static constexpr int most_terms = 256, most_looked_at = 4 * most_terms;
   /// exp(x), x + y, x times y, which has no exponentials, or x y, where both have some.
   struct composition {

@@ -54,7 +54,6 @@ class element_interpreter {
     for (op_id o = 0; o < p.op_count() && !stopped(); ++o) {
       if (p.is(o, op_role::parameter)) continue;
       if (runs[o] == is_run) run(p, o, values);
-      if (runs[o] == is_run && a_.at_numbers) note_open(p, o, values);
       for (int r = 0; r < p.op(o).result_count && runs[o] == is_taken; ++r)
         if (is_given(p.op(o).result + r)) values[p.op(o).result + r] = given(p.op(o).result + r);
       for (const value_id v : p.operands(o))
@@ -101,11 +100,6 @@ class element_interpreter {
     if (n.def->collective) return exchange(p, o, of);
     if (n.def->id == def<op::shard_start>.id) return fill_starts(p, o, of);
     compute(p, o, of);
-  }
-  constexpr void note_open(const program& p, op_id o, const values& of) {
-    for (int r = 0; r < p.op(o).result_count && !stopped(); ++r)
-      if (const tensors& made = of[p.op(o).result + r]; !is_floating(made.type.element))
-        for (const element& each : made.all) a_.some_open = a_.some_open || !each.known;
   }
   /// On each device; where one is given what another one is, too, it makes the same.
   constexpr void compute(const program& p, op_id o, values& of) {
