@@ -108,7 +108,7 @@ class checker {
   }
 };
 
-/// Has no value of the source, and none of the local program, more elements than these, nor all?
+/// Have all values of both programs together, on one device, no more elements than these?
 constexpr bool has_few_elements(const program& source, const program& local, std::int64_t most) {
   std::int64_t all = 0;
   for (const program* p : {&source, &local})
