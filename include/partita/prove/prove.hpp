@@ -127,8 +127,8 @@ constexpr element_verdict at_numbers(const program& source, const device_program
 /// values on the way, and without it (of what stands beyond, elements may know more).
 constexpr void try_elements(const program& source, const device_program& d, const checker& claims,
                             const prove_options& options, verdict& v) {
-  const std::int64_t most =
-      std::is_constant_evaluated() ? options.most_elements_in_constants : options.most_elements;
+  std::int64_t most = options.most_elements;
+  if (std::is_constant_evaluated()) most = options.most_elements_in_constants;
   const std::string_view said = v.error.message.view();
   if (most <= 0 ||
       (!said.starts_with("Q003") && !said.starts_with("Q004") && !said.starts_with("Q009")))
