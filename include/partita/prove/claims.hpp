@@ -62,6 +62,9 @@ struct source_loop {
   int results = -1;         ///< the first of the terms
 };
 
+/// (What is said then names the collective that is missing.)
+inline constexpr std::string_view an_operand_is_pending = "an operand is pending";
+
 /// What is known while programs are gone through, and what the op that is being lifted is given.
 /// The source makes terms (`defining`); a local program meets them.
 struct workspace {

@@ -69,8 +69,14 @@ class source_interface {
   constexpr const claim_list& known() const { return known_; }
   /// `output "y" is ...; in the source it is ...`
   constexpr text describe_output(int i, const claim_list& of, value_id v) const {
-    return concat("output \"", p_.output_name(i), "\" is ", words(of, v), "; in the source it is ",
-                  words(known_, p_.outputs[i].value));
+    text out = concat("output \"", p_.output_name(i), "\" is ", words(of, v),
+                      "; in the source it is ", words(known_, p_.outputs[i].value));
+    for (int c = of.first[v]; c >= 0; c = w_.claims[c].next)
+      for (int k = known_.first[p_.outputs[i].value]; k >= 0; k = w_.claims[k].next)
+        if (w_.claims[c].term == w_.claims[k].term && w_.claims[c].sums.any())
+          if (const text missing = missing_reduction(w_.claims[c], "", w_.mesh); !missing.empty())
+            return out << "; " << missing;
+    return out;
   }
   constexpr text words(const claim_list& list, value_id v) const {
     text out;

@@ -106,7 +106,7 @@ constexpr bool meet(workspace& w, const site& at, double scale, claim_list& to,
       continue;
     pending sums, input;
     if (!starts_once(w, at, input) && !joint_sums(w, *at.p, at.op, sums)) {
-      w.explain(1, concat("an operand is pending"));
+      w.explain(1, concat(an_operand_is_pending));
       continue;
     }
     if (moved.size() == 0 && same_attributes(w.all.terms[t].at, at) && has_loops(at)) {

@@ -102,6 +102,22 @@ constexpr void print_claim(text& out, const meanings& all, const claim& c, const
   }
 }
 
+/// What a value needs that is to be reduced over devices: `an all_reduce <@max> <"M"> is missing`.
+/// (Nothing, if other parts are pending, too.)
+constexpr text missing_reduction(const claim& c, std::string_view of, const mesh& m) {
+  text axes;
+  for (int a = 0; a < 32; ++a) {
+    if (!c.sums.contains(a)) continue;
+    if (a >= max_axes) return {};
+    if (!axes.empty()) axes << ", ";
+    print_coordinate(axes, a, m);
+  }
+  if (axes.empty()) return {};
+  const bool sum = c.sums.combine == combiner::add;
+  return concat("an all_reduce ", sum ? "" : "<@", sum ? "" : name_of(c.sums.combine),
+                sum ? "" : "> ", "<", axes, ">", of, " is missing");
+}
+
 constexpr std::string_view code_of_lost(const workspace& work) {
   return has_laws(*work.lost_in->op(work.lost).def) ? "Q003" : "Q009";
 }
@@ -114,6 +130,13 @@ constexpr text describe_lost(const workspace& work, const mesh& m) {
   for (int i = 0; i < p.op(work.lost).operand_count && i < 4; ++i) {
     out << "; %" << names[p.operand(work.lost, i)] << " is ";
     print_claim(out, work.all, work.lost_operands[i], m);
+  }
+  if (work.lost_reason.view() != an_operand_is_pending) return out;
+  for (int i = 0; i < p.op(work.lost).operand_count; ++i) {
+    const text name = concat(" of %", names[p.operand(work.lost, i)]);
+    if (const text missing = missing_reduction(work.lost_operands[i], name.view(), m);
+        !missing.empty())
+      return out << "; " << missing;
   }
   return out;
 }
