@@ -2,7 +2,15 @@
 /// but neither vanish nor become infinite: what is no factor stays an operand.
 #pragma once
 
+#include <bit>
+#include <cstdint>
+
 namespace partita::prove_detail {
+
+/// (Of an infinity, `v - v == 0` is no constant expression.)
+constexpr bool is_finite(double v) {
+  return (std::bit_cast<std::uint64_t>(v) >> 52 & 0x7ff) != 0x7ff;
+}
 
 /// A normal number.
 constexpr bool is_factor(double v) {
@@ -17,13 +25,13 @@ constexpr bool take_factor(double& scale, double by) {
 }
 /// The same of any number; zeros and infinities stay what they are.
 constexpr bool take_number(double& n, double by) {
-  if (n != 0 && n - n == 0) return take_factor(n, by);
+  if (n != 0 && is_finite(n)) return take_factor(n, by);
   n *= by;
   return true;
 }
 /// Is x + y the double s that came out? (Of infinities and NaN, it is.)
 constexpr bool exact_sum(double x, double y, double s) {
-  if (s - s != 0) return x - x != 0 || y - y != 0;
+  if (!is_finite(s)) return !is_finite(x) || !is_finite(y);
   const double other = s - x;
   return (x - (s - other)) + (y - other) == 0;
 }

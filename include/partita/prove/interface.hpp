@@ -69,14 +69,23 @@ class source_interface {
   constexpr const claim_list& known() const { return known_; }
   /// `output "y" is ...; in the source it is ...`
   constexpr text describe_output(int i, const claim_list& of, value_id v) const {
-    text out = concat("output \"", p_.output_name(i), "\" is ", words(of, v),
-                      "; in the source it is ", words(known_, p_.outputs[i].value));
+    return concat("output \"", p_.output_name(i), "\" is ", words(of, v), "; in the source it is ",
+                  words(known_, p_.outputs[i].value));
+  }
+  /// The reduction that makes a local value the output, if that is all that is missing, after "; ".
+  constexpr text missing_at_output(int i, const layout& l, const shape& local, const claim_list& of,
+                                   value_id v) {
+    const value_id mine = p_.outputs[i].value;
+    const shape& s = p_.type(mine).shape;
     for (int c = of.first[v]; c >= 0; c = w_.claims[c].next)
-      for (int k = known_.first[p_.outputs[i].value]; k >= 0; k = w_.claims[k].next)
-        if (w_.claims[c].term == w_.claims[k].term && w_.claims[c].sums.any())
-          if (const text missing = missing_reduction(w_.claims[c], "", w_.mesh); !missing.empty())
-            return out << "; " << missing;
-    return out;
+      for (int k = known_.first[mine]; k >= 0 && w_.claims[c].sums.any(); k = w_.claims[k].next) {
+        claim reduced = w_.claims[c];
+        reduced.sums = {};
+        if (!is_piece(w_.claims[k], reduced, s, laid_out(l, local, w_.mesh))) continue;
+        const text missing = missing_reduction(w_.claims[c], "", w_.mesh);
+        return missing.empty() ? text() : concat("; ", missing);
+      }
+    return {};
   }
   constexpr text words(const claim_list& list, value_id v) const {
     text out;

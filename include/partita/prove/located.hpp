@@ -84,6 +84,7 @@ class located_op {
       cut_ = cut;
       for (std::size_t i = 0; i < maybe.size(); ++i)
         if ((some >> i & 1u) != 0) cut_.push_back(maybe[i]);
+      if (!w_.step()) return false;
       if (!cut_.empty() && meets(t, source, site(alone, alone.op_count() - 1), given, part))
         return true;
     }

@@ -14,7 +14,8 @@ struct one_device {
   std::uint32_t axes = 0;
   std::int64_t at[max_axes] = {};
 };
-/// The device for which a flag holds, which depends on its coordinates alone. False: none, or some.
+/// The device for which a flag holds, which depends on its coordinates alone. False: none, or
+/// several.
 constexpr bool find_device(const workspace& w, const claim& flag, bool holds, one_device& found) {
   constexpr std::int64_t most = 4096;
   const view& v = w.all.views[flag.view];

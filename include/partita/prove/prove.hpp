@@ -16,7 +16,7 @@ struct verdict {
   failure error;  ///< why it is not proved
   /// Was it proved element by element, where claims about whole tensors did not tell?
   bool by_elements = false;
-  /// Is it proved, and do elements alone say the same of all outputs?
+  /// Do elements alone prove all outputs, too? (Where `by_elements`, that is no other way.)
   bool confirmed = false;
   /// Claims do not tell, and elements do not either (it is too large for them, or has something
   /// that they know nothing of): it may be right.
@@ -104,7 +104,9 @@ class checker {
         return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh), "; output \"",
                         source_.output_name(i), "\" is made of it");
     }
-    f.record("Q004", "prove: ", front_.describe_output(i, of_local_, local));
+    f.record(
+        "Q004", "prove: ", front_.describe_output(i, of_local_, local),
+        front_.missing_at_output(i, d_.outputs[i], d_.local.type(local).shape, of_local_, local));
   }
 };
 
@@ -181,13 +183,13 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
   if (most <= 0 || !has_few_elements(source, d.local, most)) return;
   element_verdict e = prove_by_elements(source, d, most);
   v.confirmed = e.kind == element_verdict::proved;
-  if (e.kind != element_verdict::differs) return;
+  if (e.kind != element_verdict::differs || v.by_elements) return;  // (see try_elements)
   e = at_numbers(source, d, most);
   v.proved = e.kind != element_verdict::differs;
   if (!v.proved)
     v.error.record("Q016", "prove: it is proved, but ", element_text(source, d.mesh, e),
-                   " differs for inputs that were drawn: a rule of the checker says more than is "
-                   "true (please report it)");
+                   " differs for inputs that were drawn: where no infinity takes part, a rule of "
+                   "the checker says more than is true (please report it)");
 }
 
 constexpr verdict prove(const program& source, const device_program& local,
@@ -210,7 +212,8 @@ verdict prove(const program& source, const device_program& local, const prove_op
 /// Small programs of which claims about whole tensors do not tell are run on formulas, element by
 /// element (by_elements.hpp); then the error names the first element that differs, too.
 ///
-/// Cost      linear in ops, independent of the number of devices; then that of most_elements
+/// Cost      linear in ops, independent of the number of devices; of small programs that of
+///           most_confirmed; of what claims do not prove that of most_elements
 /// Errors    Q001 numbers of inputs and outputs, Q002 a layout does not fit, Q003 the first local
 ///           op that makes nothing of the source, Q004 an output that is something else, Q006 an
 ///           axis that the mesh has not, Q007 the local program does not verify, Q008 more steps

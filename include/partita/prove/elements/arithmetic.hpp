@@ -55,7 +55,7 @@ class arithmetic_algebra : public exponential_algebra {
       return product(t, x, inverse);
     }
     const double by = real_of(y);
-    if (by == 0 || by - by != 0) return function(def<op::divide>.id, t, t, {x, y});
+    if (by == 0 || !prove_detail::is_finite(by)) return function(def<op::divide>.id, t, t, {x, y});
     if (x.known)
       if (const double r = real_of(x) / by; exact_product(r, by, real_of(x))) return real(r);
     element made = formula(t, field::product(x.of, field::inverse(y.of)));
@@ -63,7 +63,7 @@ class arithmetic_algebra : public exponential_algebra {
     if (log != nullptr) log->add(made.of, {origin::function, "divide", {}, {x, y}});
     return made;
   }
-  /// (Integers only are looked at, of reals, too: with the sign of the dividend.)
+  /// Of numbers that are integers, of floating-point types, too: it has the sign of the dividend.
   constexpr element remainder(dtype t, const element& x, const element& y) {
     const auto other = [&] { return function(def<op::remainder>.id, t, t, {x, y}); };
     if (!x.known || !y.known || t == dtype::u64 || t == dtype::boolean) return other();
@@ -75,9 +75,9 @@ class arithmetic_algebra : public exponential_algebra {
   }
 
  private:
-  /// (Of a formula nobody knows.)
+  /// (A formula counts as finite.)
   static constexpr bool is_finite(const element& x) {
-    return !x.known || !is_floating(x.type) || real_of(x) - real_of(x) == 0;
+    return !x.known || !is_floating(x.type) || prove_detail::is_finite(real_of(x));
   }
   static constexpr element sum_of_numbers(dtype t, const element& x, const element& y) {
     if (!is_floating(t))

@@ -57,13 +57,13 @@ constexpr element formula(dtype t, const fingerprint& f) {
 
 /// Is x * y, of real numbers, the double that came out? (Of infinities and NaN, it is.)
 constexpr bool exact_product(double x, double y, double s) {
-  if (s - s != 0) return x - x != 0 || y - y != 0;
+  if (!is_finite(s)) return !is_finite(x) || !is_finite(y);
   return field::real(s) == field::product(field::real(x), field::real(y));
 }
 
 /// Is a real number one of a floating-point type?
 constexpr bool is_of_type(dtype t, double v) {
-  if (v - v != 0 || t == dtype::f64) return true;
+  if (!is_finite(v) || t == dtype::f64) return true;
   const auto single = static_cast<float>(v);
   if (t == dtype::bf16) return static_cast<double>(static_cast<float>(bf16(single))) == v;
   if (t == dtype::f16) return static_cast<double>(static_cast<float>(f16(single))) == v;

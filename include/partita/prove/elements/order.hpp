@@ -96,6 +96,8 @@ class ranked_pairs {
   /// One pair, or numbers: of equal ones the one of the least position comes first.
   constexpr bool order_numbers() {
     const dtype t = c_.types[0].element, positions = c_.types[1].element;
+    in_order_ = pairs_.size() == 1;
+    if (in_order_ || !c_.a.at_numbers) return in_order_;  // (elsewhere sets stay what they are)
     bool known = true;
     for (const pair& each : pairs_)
       known = known && each.value.known && each.position.known &&
@@ -107,14 +109,13 @@ class ranked_pairs {
     };
     const auto first = least_first_ ? ops::direction::lt : ops::direction::gt;
     vec<pair> sorted = pairs_;
-    if (known && pairs_.size() > 1)
+    if (known)
       merge_sort(sorted, [&](const pair& x, const pair& y) {
         return x.value == y.value ? holds(ops::direction::lt, positions, x.position, y.position)
                                   : holds(first, t, x.value, y.value);
       });
-    in_order_ = known || pairs_.size() == 1;
-    if (in_order_) pairs_ = static_cast<vec<pair>&&>(sorted);
-    return in_order_;
+    if (known) pairs_ = static_cast<vec<pair>&&>(sorted);
+    return in_order_ = known;
   }
 
   constexpr int find(const fingerprint& whole, int k) const {
