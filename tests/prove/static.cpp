@@ -1,4 +1,6 @@
 // `prove` in constant evaluation.
+#include <limits>
+
 #include <partita/prove/prove.hpp>
 #include <partita/spmd/parse.hpp>
 
@@ -19,6 +21,17 @@ static_assert([] {
   wrong.outputs[0] = {};  // whole, it says
   const pt::verdict v = pt::prove(p.source, wrong);
   return !v.proved && v.error.message.view().substr(0, 11) == "Q002 prove:";
+}());
+
+// What is infinite is no error of the compiler's.
+static_assert([] {
+  using namespace pt::prove_detail;
+  algebra a;
+  const element x = a.unknown(pt::dtype::f32, drawing(1).drawn()),
+                infinite = real(std::numeric_limits<double>::infinity());
+  const element sum = a.sum(pt::dtype::f32, infinite, real(1));
+  return !a.product(pt::dtype::f32, infinite, x).known && sum == infinite &&
+         !a.quotient(pt::dtype::f32, x, infinite).known;
 }());
 
 // What claims about whole tensors do not tell, elements do: a product that is moved into a sum.

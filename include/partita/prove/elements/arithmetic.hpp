@@ -34,9 +34,10 @@ class arithmetic_algebra : public exponential_algebra {
     if (x.known && y.known) return product_of_numbers(t, x, y);
     if (x.known && x.of == fingerprint{1, 1}) return y;
     if (y.known && y.of == fingerprint{1, 1}) return x;
-    if (!is_finite(x) || !is_finite(y))  // it neither cancels nor vanishes
-      return function(def<op::multiply>.id, t, t,
-                      y.of < x.of ? vec<element>{y, x} : vec<element>{x, y});
+    if (!is_finite(x) || !is_finite(y)) {  // it neither cancels nor vanishes
+      const bool turned = y.of < x.of;
+      return function(def<op::multiply>.id, t, t, {turned ? y : x, turned ? x : y});
+    }
     element made =
         x.terms > 0 && y.terms > 0 ? multiplied(t, x, y) : formula(t, field::product(x.of, y.of));
     if (y.terms == 0) note_scaled(made, x, y.of);
