@@ -23,6 +23,30 @@ static_assert([] {
   return !v.proved && v.error.message.view().substr(0, 11) == "Q002 prove:";
 }());
 
+// What is missing is said here, too.
+constexpr bool says(std::string_view rest, std::string_view wanted) {
+  const pt::program source =
+      pt::parse(pt::concat("func @main(%x: tensor<8x4xf32>) {\n", rest, "}\n"));
+  pt::device_program d;
+  d.local = pt::parse(
+      pt::concat("func @main(%x: tensor<8x2xf32>) attributes {mesh = {\"M\":2}} {\n", rest, "}\n"),
+      d.mesh);
+  pt::layout columns;
+  columns.push_back(0, 1);
+  d.inputs.push_back(columns);
+  d.outputs.push_back({});
+  const pt::verdict v = pt::prove(source, d);
+  return v.error.message.view().find(wanted) != std::string_view::npos;
+}
+static_assert(
+    says("  %m = reduce(%x) {max, dims=[1]} : tensor<8xf32>\n"
+         "  return %m : tensor<8xf32>\n",
+         "; an all_reduce <@max> <\"M\"> is missing"));
+static_assert(
+    says("  %m = reduce(%x) {max, dims=[1]} : tensor<8xf32>\n"
+         "  %y = tanh(%m) : tensor<8xf32>\n  return %y : tensor<8xf32>\n",
+         "; perhaps an all_reduce <@max> <\"M\"> of %"));
+
 // What is infinite is no error of the compiler's.
 static_assert([] {
   using namespace pt::prove_detail;

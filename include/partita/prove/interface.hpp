@@ -77,15 +77,18 @@ class source_interface {
                                    value_id v) {
     const value_id mine = p_.outputs[i].value;
     const shape& s = p_.type(mine).shape;
-    for (int c = of.first[v]; c >= 0; c = w_.claims[c].next)
-      for (int k = known_.first[mine]; k >= 0 && w_.claims[c].sums.any(); k = w_.claims[k].next) {
+    text out;
+    for (int c = of.first[v]; c >= 0 && out.empty(); c = w_.claims[c].next)
+      for (int k = known_.first[mine]; k >= 0 && out.empty(); k = w_.claims[k].next) {
         claim reduced = w_.claims[c];
         reduced.sums = {};
-        if (!is_piece(w_.claims[k], reduced, s, laid_out(l, local, w_.mesh))) continue;
+        if (!w_.claims[c].sums.any() ||
+            !is_piece(w_.claims[k], reduced, s, laid_out(l, local, w_.mesh)))
+          continue;
         const text missing = missing_reduction(w_.claims[c], "", w_.mesh);
-        return missing.empty() ? text() : concat("; ", missing);
+        if (!missing.empty()) out << "; " << missing;
       }
-    return {};
+    return out;
   }
   constexpr text words(const claim_list& list, value_id v) const {
     text out;

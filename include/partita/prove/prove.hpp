@@ -104,9 +104,10 @@ class checker {
         return f.record("Q003", "prove: ", describe_lost(work_, d_.mesh), "; output \"",
                         source_.output_name(i), "\" is made of it");
     }
-    f.record(
-        "Q004", "prove: ", front_.describe_output(i, of_local_, local),
-        front_.missing_at_output(i, d_.outputs[i], d_.local.type(local).shape, of_local_, local));
+    const text is = front_.describe_output(i, of_local_, local);
+    const text missing =
+        front_.missing_at_output(i, d_.outputs[i], d_.local.type(local).shape, of_local_, local);
+    f.record("Q004", "prove: ", is, missing);
   }
 };
 

@@ -131,12 +131,12 @@ constexpr text describe_lost(const workspace& work, const mesh& m) {
     out << "; %" << names[p.operand(work.lost, i)] << " is ";
     print_claim(out, work.all, work.lost_operands[i], m);
   }
-  if (work.lost_reason.view() != an_operand_is_pending) return out;
+  const bool surely = work.lost_reason.view() == an_operand_is_pending;
   for (int i = 0; i < p.op(work.lost).operand_count; ++i) {
     const text name = concat(" of %", names[p.operand(work.lost, i)]);
     if (const text missing = missing_reduction(work.lost_operands[i], name.view(), m);
         !missing.empty())
-      return out << "; " << missing;
+      return out << (surely ? "; " : "; perhaps ") << missing;
   }
   return out;
 }
