@@ -44,7 +44,7 @@ class element_checker {
 
   /// Inputs are numbers, drawn by `seed`, from 1 on: small integers, and quarters, whose sums and
   /// products are exact. Functions are some functions: claims hold for any, but exp(a + b) is
-  /// exp(a) exp(b). What is no number there (a quotient that would be rounded; a fold) is not
+  /// exp(a) exp(b). What is no number there (a quotient that would be rounded; folds, sorts) is not
   /// compared, for formulas that are equal need not look it.
   constexpr element_checker& at_numbers(int seed) {
     seed_ = seed;

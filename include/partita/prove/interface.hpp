@@ -78,16 +78,14 @@ class source_interface {
     const value_id mine = p_.outputs[i].value;
     const shape& s = p_.type(mine).shape;
     text out;
-    for (int c = of.first[v]; c >= 0 && out.empty(); c = w_.claims[c].next)
-      for (int k = known_.first[mine]; k >= 0 && out.empty(); k = w_.claims[k].next) {
-        claim reduced = w_.claims[c];
-        reduced.sums = {};
-        if (!w_.claims[c].sums.any() ||
-            !is_piece(w_.claims[k], reduced, s, laid_out(l, local, w_.mesh)))
-          continue;
-        const text missing = missing_reduction(w_.claims[c], "", w_.mesh);
-        if (!missing.empty()) out << "; " << missing;
-      }
+    for (int c = of.first[v]; c >= 0 && out.empty(); c = w_.claims[c].next) {
+      const text missing = missing_reduction(w_.claims[c], "", w_.mesh);
+      claim reduced = w_.claims[c];
+      reduced.sums = {};
+      for (int k = known_.first[mine]; k >= 0 && out.empty(); k = w_.claims[k].next)
+        if (!missing.empty() && is_piece(w_.claims[k], reduced, s, laid_out(l, local, w_.mesh)))
+          out << "; " << missing;
+    }
     return out;
   }
   constexpr text words(const claim_list& list, value_id v) const {

@@ -185,7 +185,7 @@ constexpr void confirm(const program& source, const device_program& d, std::int6
   element_verdict e = prove_by_elements(source, d, most);
   v.confirmed = e.kind == element_verdict::proved;
   if (e.kind != element_verdict::differs || v.by_elements) return;  // (see try_elements)
-  e = at_numbers(source, d, most);
+  e = compare_at_numbers(source, d, most);
   v.proved = e.kind != element_verdict::differs;
   if (!v.proved)
     v.error.record("Q016", "prove: it is proved, but ", element_text(source, d.mesh, e),

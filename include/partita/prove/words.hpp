@@ -76,6 +76,17 @@ constexpr void print_positions(text& out, const view& v, int dim, const shape& t
   }
 }
 
+/// `"B", "M"`
+constexpr void print_axes(text& out, const pending& sums, const mesh& m) {
+  bool first = true;
+  for (int a = 0; a < 32; ++a) {
+    if (!sums.contains(a)) continue;
+    if (!first) out << ", ";
+    first = false;
+    print_coordinate(out, a, m);
+  }
+}
+
 /// `"x" [{"B"}, {}], to be summed over "M"`.
 constexpr void print_claim(text& out, const meanings& all, const claim& c, const mesh& m) {
   if (c.scale != 1) {
@@ -93,26 +104,15 @@ constexpr void print_claim(text& out, const meanings& all, const claim& c, const
   }
   if (!c.sums.any()) return;
   out << ", to be reduced by " << name_of(c.sums.combine) << " over ";
-  bool first = true;
-  for (int a = 0; a < 32; ++a) {
-    if (!c.sums.contains(a)) continue;
-    if (!first) out << ", ";
-    first = false;
-    print_coordinate(out, a, m);
-  }
+  print_axes(out, c.sums, m);
 }
 
 /// What a value needs that is to be reduced over devices: `an all_reduce <@max> <"M"> is missing`.
 /// (Nothing, if other parts are pending, too.)
 constexpr text missing_reduction(const claim& c, std::string_view of, const mesh& m) {
+  if (!c.sums.any() || c.sums.axes >> max_axes != 0) return {};
   text axes;
-  for (int a = 0; a < 32; ++a) {
-    if (!c.sums.contains(a)) continue;
-    if (a >= max_axes) return {};
-    if (!axes.empty()) axes << ", ";
-    print_coordinate(axes, a, m);
-  }
-  if (axes.empty()) return {};
+  print_axes(axes, c.sums, m);
   const bool sum = c.sums.combine == combiner::add;
   return concat("an all_reduce ", sum ? "" : "<@", sum ? "" : name_of(c.sums.combine),
                 sum ? "" : "> ", "<", axes, ">", of, " is missing");

@@ -64,9 +64,9 @@ class elementwise_elements {
   constexpr element function() {
     if (t_ == dtype::boolean && c_.def.id == def<op::logical_not>.id) return a_.negated(x_[0]);
     if (x_[0].known && x_.size() == 1)
-      if (element made; is_number(x_[0], made)) return made;
+      if (element made; fold_number(x_[0], made)) return made;
     if (x_.size() == 2 && x_[0].known && x_[1].known)
-      if (element made; is_shifted(x_[0].number, x_[1].number, made)) return made;
+      if (element made; fold_shift(x_[0].number, x_[1].number, made)) return made;
     drawing d(c_.def.id);
     for (auto each : c_.attrs) d.add(each);
     for (const auto& each : c_.types) d.add(static_cast<int>(each.element));
@@ -85,8 +85,8 @@ class elementwise_elements {
     return real(0.25 * static_cast<double>(1 + d.drawn().a % 32));
   }
   /// Functions of numbers that are exact.
-  constexpr bool is_number(const element& x, element& made) const {
-    if (is_floating(t_)) return is_real(real_of(x), made);
+  constexpr bool fold_number(const element& x, element& made) const {
+    if (is_floating(t_)) return fold_real(real_of(x), made);
     const std::int64_t n = x.number;
     switch (c_.def.id) {
       case def<op::logical_not>.id:
@@ -102,7 +102,7 @@ class elementwise_elements {
         return false;
     }
   }
-  constexpr bool is_shifted(std::int64_t n, std::int64_t by, element& made) const {
+  constexpr bool fold_shift(std::int64_t n, std::int64_t by, element& made) const {
     if (!is_integer(t_)) return false;
     const int unused = 64 - 8 * static_cast<int>(size_of(t_));
     const bool all = by < 0 || by >= 64 - unused;
@@ -122,7 +122,7 @@ class elementwise_elements {
         return false;
     }
   }
-  constexpr bool is_real(double v, element& made) const {
+  constexpr bool fold_real(double v, element& made) const {
     if (c_.def.id == def<op::abs>.id) made = real(v < 0 ? -v : v);
     if (c_.def.id == def<op::sign>.id) made = real(v > 0 ? 1 : v < 0 ? -1 : 0);
     return c_.def.id == def<op::abs>.id || (c_.def.id == def<op::sign>.id && v == v);

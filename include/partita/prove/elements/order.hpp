@@ -108,12 +108,12 @@ class ranked_pairs {
       return is.known && is.number != 0;
     };
     const auto first = least_first_ ? ops::direction::lt : ops::direction::gt;
+    if (!known) return false;
     vec<pair> sorted = pairs_;
-    if (known)
-      merge_sort(sorted, [&](const pair& x, const pair& y) {
-        return x.value == y.value ? holds(ops::direction::lt, positions, x.position, y.position)
-                                  : holds(first, t, x.value, y.value);
-      });
+    merge_sort(sorted, [&](const pair& x, const pair& y) {
+      return x.value == y.value ? holds(ops::direction::lt, positions, x.position, y.position)
+                                : holds(first, t, x.value, y.value);
+    });
     if (known) pairs_ = static_cast<vec<pair>&&>(sorted);
     return in_order_ = known;
   }
