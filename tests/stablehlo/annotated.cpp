@@ -105,7 +105,7 @@ TEST_CASE("values that tactics named by their scopes are constrained") {
   %3 = stablehlo.dot_general %2#1, %v, contracting_dims = [1] x [0] : (tensor<16x32xf32>, tensor<32x8xf32>) -> tensor<16x8xf32>
   return %3 : tensor<16x8xf32>
 })m");
-  const std::string text = written(partitioned(p, R"(BP: manual "B" {up.dot: 0, while.1: 0}
+  const std::string text = written(partitioned(p, R"(BP: manual "B" {up.dot: 0, while: 0}
 MP: manual "M" {while.body: 1})"));
   CHECK(count(text, R"(<@mesh, [{"B"}, {"M"}]> : tensor<16x32xf32>)") == 3);
 }

@@ -80,11 +80,8 @@ TEST_CASE("a ring is a part of a sum at each step: for claims its loop is writte
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }
 
-TEST_CASE("what loops only carry is left out: then they are those of the source") {
-  const auto idle = read_pair("layers_of_loss", rows);
-  CHECK_FALSE(pt::prove(idle.source, idle.local, by_claims).proved);
-  CHECK(pt::prove(idle.source, idle.local).by_elements);
-  const auto p = read_pair("layers_of_loss", rows, {.drop_idle = true});
+TEST_CASE("a loop of layers with its derivative is the scan of the source") {
+  const auto p = read_pair("layers_of_loss", rows);
   const pt::verdict v = pt::prove(p.source, p.local, by_claims);
   CHECK_MESSAGE(v.proved, str(v.error.message));
 }

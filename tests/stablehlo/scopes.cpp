@@ -226,9 +226,10 @@ TEST_CASE("names inside of loops, and with microbatches") {
 })m");
   const auto inside = partition(p, R"(M: manual "M" {"while.body.dot": 1})");
   CHECK(actions(inside) == "tile<%while.body.dot, 1, \"M\">; propagate;\n");
-  const auto result = partition(p, R"(M: manual "M" {"while.1": 0})");
+  const auto result = partition(p, R"(M: manual "M" {while: 0})");
   CHECK(result.input("x").local_shape == pt::shape{16, 8});
-  CHECK(actions(result) == "tile<%while.1, 0, \"M\">; propagate;\n");
+  CHECK(actions(result) ==
+        "tile<%while, 0, \"M\">; tile<%while.body.dot, 0, \"M\">; propagate;\n");
   const auto steps = partition(p, R"(MB: microbatch 4 {x: 0}
 M: manual "M" {tanh: 1})");
   const auto arguments = data::arguments(p);
@@ -350,7 +351,7 @@ TEST_CASE("an iteration of a loop is no part: the error has the name that the lo
     return "";
   };
   const std::string wanted =
-      " would be an iteration of while, which has \"while.body.layers\" in it; a loop lies on one "
+      " would be an iteration of scan, which has \"while.body.layers\" in it; a loop lies on one "
       "mesh: give it all of \"while.body.layers\", or unroll it (in C++ a for statement with "
       "named(\"";
   for (const std::string name : {"layers.0", "while.body.layers.0"})

@@ -18,7 +18,6 @@ struct op_context {
   vec<value_id> results;   ///< to be filled
   const mesh* local_mesh = nullptr;  ///< of a program for one device: the mesh
   bool unrolls = false;              ///< are counted loops written out?
-  bool drops_idle = false;           ///< is what loops need not carry left out?
 
   template <class... Parts>
   constexpr void fail(std::string_view code, const Parts&... parts) {

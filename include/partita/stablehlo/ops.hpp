@@ -6,6 +6,7 @@
 #include <partita/stablehlo/batching.hpp>
 #include <partita/stablehlo/custom_calls.hpp>
 #include <partita/stablehlo/folding.hpp>
+#include <partita/stablehlo/loops.hpp>
 #include <partita/stablehlo/op_context.hpp>
 #include <partita/stablehlo/philox.hpp>
 #include <partita/stablehlo/reducer.hpp>
@@ -742,19 +743,6 @@ constexpr void read_top_k(op_context& c) {
 
 // ---- Control
 
-constexpr void read_while(op_context& c) {
-  if (!c.region_count(2)) return;
-  const int n = static_cast<int>(c.operands.size());
-  vec<value_id> carried = c.operands;
-  carried.insert_back(c.captured.begin(), c.captured.end());
-  program& body = c.regions[1];
-  if (body.output_count() != n)
-    return c.fail("H012", "its body gives ", body.output_count(), " values; ", n, " are carried");
-  for (int i = n; i < body.input_count(); ++i) body.outputs.push_back({body.inputs[i], {}});
-  c.give(ops::while_loop(c.b, {carried.data(), carried.size()},
-                         static_cast<program&&>(c.regions[0]), static_cast<program&&>(body)),
-         n);
-}
 constexpr void read_case(op_context& c) {
   if (!c.count(1) || c.regions.empty()) return;
   value_id index = c.x(0);

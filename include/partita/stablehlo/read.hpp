@@ -28,15 +28,14 @@ class module_reader {
         functions_(in_, aliases_, shardings_, nullptr) {}
   /// Of a module that is a program for one device of this mesh.
   constexpr module_reader(std::string_view all, span<const std::string_view> names, const mesh& m,
-                          bool unrolls, bool drops_idle)
+                          bool unrolls)
       : in_(all),
         names_(names),
         shardings_(in_, aliases_, nullptr),
         mesh_(m),
         functions_(in_, aliases_, shardings_, &mesh_),
         local_(true),
-        unrolls_(unrolls),
-        drops_idle_(drops_idle) {
+        unrolls_(unrolls) {
     if (failure f = validate(m))
       in_.error.record(f);
     else if (m.devices() > most_devices)
@@ -84,7 +83,7 @@ class module_reader {
   vec<char> state_;    // by function: 0 not read, 1 being read, 2 read
   std::int64_t ops_ = 0;
   int nesting_ = 0, main_ = -1;
-  bool local_ = false, unrolls_ = false, drops_idle_ = false;
+  bool local_ = false, unrolls_ = false;
 
   constexpr const function_text& main() const {
     return functions_[static_cast<std::size_t>(main_)];
@@ -338,12 +337,13 @@ class module_reader {
 
   constexpr vec<value_id> compute(value_scope& s, const op_text& o, std::string_view name,
                                   const vec<value_id>& operands) {
-    op_context c{in_,      s.b,        o, operands, {}, {}, {}, local_ ? &mesh_ : nullptr,
-                 unrolls_, drops_idle_};
+    op_context c{in_,     s.b, o, operands, {}, {}, {}, local_ ? &mesh_ : nullptr,
+                 unrolls_};
     if (!o.regions.empty()) nested(s, o, c);
     // Of custom calls, programs may be functions.
-    for (std::string_view f : parts_of(inside(o.attribute("called_computations"), '[', ']')))
-      if (f.starts_with("@")) c.regions.push_back(function_named(o, f.substr(1)));
+    if (o.has("called_computations"))
+      for (std::string_view f : parts_of(inside(o.attribute("called_computations"), '[', ']')))
+        if (f.starts_with("@")) c.regions.push_back(function_named(o, f.substr(1)));
     if (in_.failed() || s.b.failed()) return {};
     if (make_local_op(c, name) || make_op(c, name)) {
       if (!c.failed() && c.results.empty()) in_.fail(o.at, "H012", o.name, " makes nothing");

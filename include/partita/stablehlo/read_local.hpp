@@ -137,12 +137,9 @@ struct local_reading {
   /// Loops that count are written out (up to 256 iterations): what a ring computes step by step is
   /// part of a sum then.
   bool unroll = false;
-  /// Numbers and copied stacks that loops only carry, as derivatives of loops in a shard_map do,
-  /// are left out: then they are the loops of the function on one device.
-  bool drop_idle = false;
 };
 /// The ways to read a program that is to be proved, until one is.
-inline constexpr local_reading ways_to_prove[] = {{}, {.drop_idle = true}, {.unroll = true}};
+inline constexpr local_reading ways_to_prove[] = {{}, {.unroll = true}};
 
 /// The program for one device of a StableHLO module: one whose @main computes with pieces by hand
 /// (`sdy.manual_computation`, as JAX's shard_map is lowered), or one that `write_stablehlo` wrote
@@ -158,7 +155,7 @@ inline constexpr local_reading ways_to_prove[] = {{}, {.drop_idle = true}, {.unr
 constexpr device_program read_local_stablehlo(std::string_view module, const mesh& m,
                                               const local_reading& how = {},
                                               span<const std::string_view> names = {}) {
-  stablehlo_detail::module_reader in(module, names, m, how.unroll, how.drop_idle);
+  stablehlo_detail::module_reader in(module, names, m, how.unroll);
   device_program d;
   d.local = in.run();
   d.mesh = in.of_mesh();

@@ -24,6 +24,7 @@ class alias_table {
     std::string_view inner = inside(location, '(', ')');
     for (int steps = 0; steps < 16; ++steps) {
       while (!inner.empty() && is_space(inner.front())) inner.remove_prefix(1);
+      if (inner.empty()) return {};
       if (inner.starts_with("\"")) {
         std::size_t end = 1;
         while (end < inner.size() && inner[end] != '"') end += inner[end] == '\\' ? 2 : 1;
