@@ -51,6 +51,23 @@ class liveness {
   constexpr int control_of(int s, op_id o) const {
     return scopes[s].control_of.empty() ? -1 : scopes[s].control_of[o];
   }
+  /// True if op `o` of a program makes a value that is needed.
+  constexpr bool needs(int s, op_id o) const {
+    const op_node& n = scopes[s].p->op(o);
+    for (int r = 0; r < n.result_count; ++r)
+      if (scopes[s].needed[n.result + r]) return true;
+    return false;
+  }
+  /// True if some op or wire is not needed. Inputs of the whole program do not count.
+  constexpr bool any_dead() const {
+    for (int s = 0; s < static_cast<int>(scopes.size()); ++s)
+      for (op_id o = 0; o < scopes[s].p->op_count(); ++o)
+        if (!scopes[s].p->is(o, op_role::parameter) && !needs(s, o)) return true;
+    for (const control& k : controls)
+      for (const char live : k.live)
+        if (!live) return true;
+    return false;
+  }
 
  private:
   struct item {

@@ -1,4 +1,4 @@
-/// Programs without what no output needs, in canonical order.
+/// Programs without what no output needs, in canonical order or in their own.
 #pragma once
 
 #include <partita/ir/copy.hpp>
@@ -37,10 +37,30 @@ constexpr program in_canonical_order(const program& p, const IsLive& is_live, co
   return q;
 }
 
+/// Copies ops in the order of the program: inputs, and what the outputs need.
+template <class IsLive, class CopyOp>
+constexpr program in_own_order(const program& p, const liveness& live, int s, const IsLive& is_live,
+                               const CopyOp& copy_op) {
+  program q;
+  program_copier copy(p, q);
+  copy.reserve();
+  vec<char> is_input(p.ops.size(), 0);
+  for (int i = 0; i < p.input_count(); ++i)
+    if (is_live(wire_end::input, i)) is_input[p.producer(p.inputs[i])] = 1;
+  for (op_id o = 0; o < p.op_count(); ++o)
+    if (p.is(o, op_role::parameter) ? is_input[o] != 0 : live.needs(s, o)) copy_op(q, copy, o);
+  for (int i = 0; i < p.input_count(); ++i)
+    if (is_live(wire_end::input, i)) copy.input(p.inputs[i]);
+  for (int i = 0; i < p.output_count(); ++i)
+    if (is_live(wire_end::output, i)) copy.output(p.outputs[i], p.outputs[i].value);
+  return q;
+}
+
 /// Writes programs without the wires that nothing needs.
 class tidying {
  public:
-  constexpr explicit tidying(const liveness& live) : live_(live) {}
+  constexpr explicit tidying(const liveness& live, bool canonical = true)
+      : live_(live), canonical_(canonical) {}
 
   constexpr program run(int s) const {
     const liveness::scope& here = live_.scopes[s];
@@ -54,16 +74,19 @@ class tidying {
       const int k = live_.control_of(s, o);
       return k >= 0 && !live_.controls[k].live[live_.controls[k].operand_wires[i]];
     };
-    return in_canonical_order(p, is_live, skips, [&](program& q, program_copier& copy, op_id o) {
+    const auto copy_op = [&](program& q, program_copier& copy, op_id o) {
       if (const int k = live_.control_of(s, o); k >= 0)
         add_control(q, copy, live_.controls[k]);
       else
         copy.op(o);
-    });
+    };
+    return canonical_ ? in_canonical_order(p, is_live, skips, copy_op)
+                      : in_own_order(p, live_, s, is_live, copy_op);
   }
 
  private:
   const liveness& live_;
+  bool canonical_;
 
   constexpr void add_control(program& q, program_copier& copy, const liveness::control& k) const {
     const program& p = *live_.scopes[k.scope].p;
@@ -102,5 +125,53 @@ constexpr program tidy(const program& p) {
   return q;
 }
 
+/// Does every op of a program without nested ones have a result that is used?
+constexpr bool all_used(const program& p) {
+  vec<char> used(p.types.size(), 0);
+  for (const auto& out : p.outputs) used[out.value] = 1;
+  for (op_id o = p.op_count(); o-- > 0;) {
+    const op_node& n = p.ops[o];
+    bool any = n.def->role == op_role::parameter;
+    for (int r = 0; r < n.result_count && !any; ++r) any = used[n.result + r] != 0;
+    if (!any) return false;
+    for (int i = 0; i < n.operand_count; ++i) used[p.operand_list[n.operand_begin + i]] = 1;
+  }
+  return true;
+}
+
 }  // namespace ir_detail
+
+/// What `without_dead_code` returns.
+struct live_program {
+  program p;            ///< without dead code; empty where nothing is dead
+  bool changed = false;
+  int removed = 0;      ///< ops that are gone; inputs of nested programs do not count
+};
+
+/// The program without dead code, its ops in their order. Dead is what no output of the program is
+/// computed from: ops, values that a loop carries around for themselves alone, stacked results,
+/// results of branches and calls that nothing uses, and the operands of loops, branches and calls
+/// that only these need. Inputs and outputs stay. No op has an effect but for its results. An
+/// optimization_barrier that passes on a live value holds all of its operands.
+///
+/// Numbers of ops (op_marks::source), labels and scopes stay as they are. Cost: linear in ops, those
+/// of nested programs included.
+constexpr live_program without_dead_code(const program& p) {
+  const auto count = [](const program& each) {
+    int n = 0;
+    ir_detail::for_each_op(each, [&](const op_node& o) { n += o.def->role != op_role::parameter; });
+    return n;
+  };
+  live_program out;
+  if (p.error || (p.regions.empty() && ir_detail::all_used(p))) return out;
+  const ir_detail::liveness live(p);
+  if (!live.any_dead()) return out;
+  out.changed = true;
+  out.p = ir_detail::tidying(live, false).run(0);
+  out.removed = count(p) - count(out.p);
+  out.p.labels = p.labels;
+  out.p.scopes = p.scopes;
+  return out;
+}
+
 }  // namespace partita

@@ -160,10 +160,11 @@ struct found_stages {
 /// Measures the parts of a program, each as a stage of its own, and balances stages of them.
 class stage_finder {
  public:
-  /// `options`: of the pipeline, but for the parts; `on`: for meshes without a device.
+  /// `options`: of the pipeline, but for the parts; `on`: for meshes without a device; `given`: the
+  /// program with the dead code that was removed.
   constexpr stage_finder(const program& p, const topology& t, const pipeline_options& options,
-                         const device& on)
-      : p_(p), t_(t), options_(options), on_(on) {}
+                         const device& on, const program& given)
+      : p_(p), given_(given), t_(t), options_(options), on_(on) {}
 
   /// `mesh_of(stage)`: where a stage lies.
   ///
@@ -196,7 +197,7 @@ class stage_finder {
     int mesh = 0;
     vec<double> sums;  ///< of the first i parts, seconds
   };
-  const program& p_;
+  const program &p_, &given_;
   const topology& t_;
   const pipeline_options& options_;
   const device& on_;
@@ -241,7 +242,7 @@ class stage_finder {
     for (int i = 0; i < count(); ++i)
       each.where.names.push_back({out_.names[i].view(), t_.name(mesh), i});
     pipelined made;
-    make_units(made, p_, t_, false, gpipe, each, tactics, more);
+    make_units(made, p_, t_, false, gpipe, each, tactics, more, &given_);
     out_.error.record(made.error);
     vec<double> seconds(out_.names.size(), 0);
     for (const auto& u : made.units) {

@@ -103,10 +103,13 @@ constexpr void check_memory(pipelined& p) {
 }
 
 /// Runs the actions of tactics on the core program; counts after each what the units communicate,
-/// and writes their functions after the last one.
+/// and writes their functions after the last one. `given`: the program with the dead code that was
+/// removed, or null.
 template <class Schedule>
-constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged_program& staged) {
+constexpr void shard_units(pipelined& out, const Schedule& tactics, const staged_program& staged,
+                           const program* given) {
   tactic_context context(out.core);
+  context.given = given;
   context.staged = &staged;
   const int last = schedule_detail::tactic_count(tactics) - 1;
   int number = 0;
@@ -169,7 +172,8 @@ constexpr void prove_as_asked(Pipelined& p, const partition_options& options) {
 template <class Order, class Schedule>
 constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topology& t, bool split,
                                     const Order& order, const pipeline_options& options,
-                                    const Schedule& tactics, const partition_options& more) {
+                                    const Schedule& tactics, const partition_options& more,
+                                    const program* with_dead_code) {
   constexpr bool sharded = !std::same_as<Schedule, boost::hana::tuple<>>;
   out.options = more;
   out.topology = t;
@@ -214,7 +218,8 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
   out.source = static_cast<program&&>(placed.p);
   out.inside = static_cast<vec<char>&&>(writer.inside_);
   if constexpr (sharded)
-    if (!out.error) shard_units(out, tactics, staged_pipeline(out, on, writer.edges, order));
+    if (!out.error) shard_units(out, tactics, staged_pipeline(out, on, writer.edges, order),
+                                  with_dead_code);
   if (!out.error) drop_idle_units(out, writer.edges);
   if (!out.error) finish_units(out);
   return static_cast<vec<call_edge>&&>(writer.edges);
@@ -223,11 +228,12 @@ constexpr vec<call_edge> make_units(pipelined& out, const program& p, const topo
 template <class Order, class Schedule>
 constexpr pipelined pipelined_by(const program& p, const topology& t, const Order& order,
                                  const pipeline_options& options, const Schedule& tactics,
-                                 const partition_options& more) {
+                                 const partition_options& more, const program* given = nullptr) {
   pipelined out;
   bool split = options.split;
   if constexpr (std::same_as<Order, pipeline_order>) split = split || order.splits;
-  const vec<call_edge> edges = make_units(out, p, t, split, order, options, tactics, more);
+  const vec<call_edge> edges =
+      make_units(out, p, t, split, order, options, tactics, more, given);
   refuse_replication(out);
   if (!out.error) order_calls(out, edges, order);
   if (!out.error) check_memory(out);
@@ -255,8 +261,11 @@ template <class Order, class Schedule = boost::hana::tuple<>,
 constexpr Pipelined pipeline(const program& p, const topology& t, const Order& order,
                              const pipeline_options& options, const Schedule& tactics = {},
                              const partition_options& more = {}) {
-  Pipelined out = mpmd_detail::pipelined_by(p, t, order, options, tactics, more);
+  program live = p, original;
+  const dead_code removed = schedule_detail::remove_dead_code(live, original);
+  Pipelined out = mpmd_detail::pipelined_by(live, t, order, options, tactics, more, &p);
   out.original = p;
+  out.removed = removed;
   mpmd_detail::prove_as_asked<KnowsProofs>(out, more);
   return out;
 }

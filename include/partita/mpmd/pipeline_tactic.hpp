@@ -159,13 +159,14 @@ constexpr void change_units(pipelined& p, const unit_changes& wanted) {
 /// The pipeline that a tactic of a schedule says; automatic stages are found first.
 template <class T, class Schedule>
 constexpr pipelined pipelined_by_tactic(const T& tactic, const program& p, const topology& t,
-                                        const Schedule& tactics, const partition_options& more) {
+                                        const Schedule& tactics, const partition_options& more,
+                                        const program& given) {
   pipeline_options options = tactic.options(t);
   found_stages found;
   const auto mesh_of = [&](int stage) { return tactic.mesh_of(stage, t); };
   if constexpr (requires { tactic.stages().automatic(); })
     if (const stage_list& wanted = tactic.stages(); wanted.automatic())
-      found = stage_finder(p, t, options, wanted.measured_on())
+      found = stage_finder(p, t, options, wanted.measured_on(), given)
                   .run(wanted.stages(), mesh_of, tactics, more);
   pipelined out;
   out.error = found.error;
@@ -174,7 +175,7 @@ constexpr pipelined pipelined_by_tactic(const T& tactic, const program& p, const
   for (int i = 0; i < static_cast<int>(found.names.size()); ++i)
     options.where.names.push_back(
         {found.names[i].view(), t.name(mesh_of(found.stage[i])), found.stage[i]});
-  out = pipelined_by(p, t, tactic.order(), options, tactics, more);
+  out = pipelined_by(p, t, tactic.order(), options, tactics, more, &given);
   if (tactic.changes().any() && !out.error) change_units(out, tactic.changes());
   if (!found.names.empty()) out.notes.push_back(found.words(tactic.name()));
   return out;
@@ -191,7 +192,10 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
   work.for_topology = true;
   work.p = static_cast<program&&>(source);
   number_ops(work.p);
-  program original = work.p;
+  program original;
+  const dead_code removed = schedule_detail::remove_dead_code(work.p, original);
+  if (original.ops.empty()) original = work.p;
+  work.given = &original;
   work.labels = work.p.labels;
   const scope_list scopes = work.p.scopes;
   vec<text> notes;
@@ -226,9 +230,10 @@ constexpr Pipelined partition(program&& source, const topology& t, const Schedul
   schedule_detail::for_each_tactic(tactics, [&](const auto& each) {
     if constexpr (PipelineTactic<std::remove_cvref_t<decltype(each)>>)
       if (mpmd_detail::is_pipeline(each))
-        out = mpmd_detail::pipelined_by_tactic(each, work.p, t, tactics, options);
+        out = mpmd_detail::pipelined_by_tactic(each, work.p, t, tactics, options, original);
   });
   out.original = static_cast<program&&>(original);
+  out.removed = removed;
   for (const text& n : notes) out.notes.push_back(n);
   return finish();
 }

@@ -89,7 +89,8 @@ struct slot_place {
 
 /// A step over the meshes of a topology, whose microbatches are calls of units.
 struct pipelined {
-  program original;  ///< the step as it was given
+  program original;  ///< the step as it was given, dead code included
+  dead_code removed;
   program source;    ///< one microbatch, see one_microbatch
   partita::topology topology;
   op_id own_loop = -1;  ///< of `original`: the loop over microbatches that it has, or -1

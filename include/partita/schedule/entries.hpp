@@ -55,7 +55,9 @@ class entry_list {
           line.push_back(e);
         }
       });
-      if (!found)
+      if (!found && names_dead_code(c.given, name))
+        c.note(dead_name_note(name));
+      else if (!found)
         c.error.record("S006", who_(), ": no input, tag",
                        c.inner_values().empty() ? " or output" : ", output or inner value",
                        " is named \"", name, "\" or lies below it; ",

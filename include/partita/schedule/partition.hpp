@@ -70,6 +70,7 @@ constexpr Partitioned partition(program&& source, const mesh& m, const Schedule&
                                 const partition_options& options, Partitioned r) {
   r.source = static_cast<program&&>(source);
   number_ops(r.source);
+  r.removed = remove_dead_code(r.source, r.original);
   r.passes = options.passes;
   r.overlap = options.overlap;
   validate(r, m);
@@ -101,6 +102,8 @@ constexpr Partitioned extend(Partitioned r, const Schedule& tactics,
 template <class Partitioned>
 constexpr Partitioned after(const Partitioned& p, int tactic, Partitioned r) {
   r.source = p.source;
+  r.original = p.original;
+  r.removed = p.removed;
   r.rewritten = p.rewritten;
   r.passes = p.passes;
   r.overlap = p.overlap;

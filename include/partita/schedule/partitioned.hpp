@@ -53,10 +53,29 @@ inline sharded_value no_such_value(std::string_view what, std::string_view name,
 }
 }  // namespace schedule_detail
 
+/// What `partition` removed before the first tactic, because no output needs it.
+struct dead_code {
+  int ops = 0;             ///< those of nested programs included, each once
+  std::int64_t flops = 0;  ///< that they would take on one device without any sharding
+
+  /// The line of reports on it; empty where there is nothing to report.
+  constexpr text note() const {
+    if (ops == 0) return {};
+    text out("removed ");
+    print_figure(out, ops);
+    out << (ops == 1 ? " op" : " ops") << " that no output needs, ";
+    print_figure(out, flops);
+    return out << " flop";
+  }
+};
+
 /// A partitioned program: the source, the loops, the device-local program, and what each tactic
 /// did.
 struct partitioned {
-  program source;
+  program source;  ///< without dead code
+  /// The program as it was given, where it has dead code; else empty. See given().
+  program original;
+  dead_code removed;
   /// The source after tactics that rewrite it (microbatch, remat), which the actions are about;
   /// without such tactics it is empty.
   program rewritten;
@@ -77,6 +96,9 @@ struct partitioned {
   /// had to be split, i is its most major part. `mesh().whole()` is the user's.
   constexpr const partita::mesh& mesh() const& { return device.mesh; }
   constexpr partita::mesh mesh() && { return device.mesh; }
+  /// The program as it was given, dead code included.
+  constexpr const program& given() const& { return original.ops.empty() ? source : original; }
+  constexpr program given() && { return original.ops.empty() ? source : original; }
   /// The program that the actions are about.
   constexpr const program& sharded() const& { return rewritten.ops.empty() ? source : rewritten; }
   constexpr program sharded() && { return rewritten.ops.empty() ? source : rewritten; }

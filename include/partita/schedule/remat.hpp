@@ -97,6 +97,10 @@ class repetition {
   }
 
   constexpr void check(std::size_t e) {
+    if (!found_[e] && names_dead_code(r_.given, wanted_[e])) {
+      r_.notes.push_back(dead_name_note(wanted_[e]));
+      return;
+    }
     if (!found_[e]) {
       vec<std::string_view> known;
       collect_names(r_.p, known);

@@ -31,6 +31,7 @@ struct rewriting {
   label_list labels;          ///< of the source, whose numbers ops keep
   remat_price remat;          ///< of the tactic at work
   bool for_topology = false;  ///< is it partitioned over several meshes?
+  const program* given = nullptr;  ///< the program with the dead code that was removed, if any was
 };
 
 /// A tactic that rewrites the program. All of these run before the first action, in their order.

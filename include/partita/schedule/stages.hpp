@@ -7,6 +7,7 @@
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/length.hpp>
 
+#include <partita/ir/tidy.hpp>
 #include <partita/schedule/partitioned.hpp>
 #include <partita/schedule/rewriting.hpp>
 #include <partita/schedule/tactic.hpp>
@@ -146,11 +147,24 @@ struct rewritten_by {
   remat_price remat;
 };
 
+/// Removes dead code from a program that is about to be partitioned, and numbers the ops that are
+/// left. `original` becomes the program with it, or stays empty.
+constexpr dead_code remove_dead_code(program& p, program& original) {
+  live_program live = without_dead_code(p);
+  if (!live.changed) return {};
+  const dead_code found{live.removed, estimate(p).flops - estimate(live.p).flops};
+  original = static_cast<program&&>(p);
+  p = static_cast<program&&>(live.p);
+  number_ops(p);
+  return found;
+}
+
 /// Runs the tactics that rewrite the program; gives what they say, by tactic.
 template <class Schedule>
 constexpr vec<rewritten_by> rewrite(partitioned& r, const Schedule& tactics) {
   vec<rewritten_by> list;
   rewriting work;
+  work.given = r.original.ops.empty() ? nullptr : &r.original;
   for_each_tactic(tactics, [&](const auto& t) {
     list.push_back({});
     if constexpr (Rewriter<std::remove_cvref_t<decltype(t)>>) {
@@ -225,6 +239,7 @@ constexpr void apply_tactics(partitioned& r, const Schedule& tactics,
                              const vec<rewritten_by>& said) {
   if (r.error) return;
   tactic_context context(r.core);
+  context.given = r.original.ops.empty() ? nullptr : &r.original;
   collective_counter counter(r.core, r.passes);
   const int count = tactic_count(tactics);
   int number = 0;

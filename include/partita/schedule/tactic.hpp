@@ -211,6 +211,33 @@ class labelled_values {
   vec<text_ref> places_;
 };
 
+
+/// True if a name selects a tag or a labelled op of this program. Asked for names that select
+/// nothing once dead code is removed.
+constexpr bool names_inner_value(const program& p, const label_list& labels,
+                                 std::string_view wanted) {
+  const auto matches = [&](std::string_view name) {
+    return !name.empty() &&
+           (is_pattern(wanted) ? selects_pattern(wanted, name) : selects(wanted, name));
+  };
+  for (op_id o = 0; o < p.op_count(); ++o) {
+    if (p.is(o, op_role::tag) && matches(p.view(p.op(o).name))) return true;
+    const std::string_view label = p.label(o, labels);
+    for (int i = 0; !label.empty() && i < p.op(o).result_count; ++i)
+      if (matches(result_label(label, i, p.op(o).result_count))) return true;
+    for (const auto& r : p.regions_of(o))
+      if (names_inner_value(r, labels, wanted)) return true;
+  }
+  return false;
+}
+constexpr bool names_dead_code(const program* given, std::string_view wanted) {
+  return given != nullptr && names_inner_value(*given, given->labels, wanted);
+}
+/// The note on a line of a tactic whose name selects dead code alone.
+constexpr text dead_name_note(std::string_view name) {
+  return concat("no output needs \"", name, "\"; it was removed, and this line does nothing");
+}
+
 }  // namespace schedule_detail
 
 class tactic_context;
@@ -312,6 +339,7 @@ class tactic_context {
   bool postponed = false;                  ///< does `propagate` wait? See `amalgamated`.
   const staged_program* staged = nullptr;  ///< the pipeline that the program is a microbatch of
   const following_tactics* following = nullptr;  ///< for tactics that search, if there are any
+  const program* given = nullptr;  ///< the program with the dead code that was removed, if any was
 
  private:
   /// Errors    S001 no such axis, S006 no such value
