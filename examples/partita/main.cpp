@@ -267,6 +267,7 @@ int check_bounds(const options& o, const Program& r) {
   pt::failure f;
   const pt::text broken = pt::broken_bounds(r, bounds, f);
   need(f, o.check);
+  std::cerr << pt::notes_on_bounds(unknown_loops_in(r), bounds).view();
   std::cerr << broken.view();
   return broken.empty() ? 0 : 1;
 }

@@ -222,6 +222,7 @@ inline std::string json_report(const session& s, const partita::pipelined& p) {
     if (of.empty()) figures(name) += number(static_cast<double>(v));
   });
   out += "\n  }";
+  field("unknown_loops") += unknown_loops_json(all.unknown);
   if (s.system().can_simulate()) {
     const partita::pipeline_time t = s.simulated(p);
     field("step_seconds") += number(t.times.total);
@@ -282,7 +283,9 @@ inline partita::text simulation_report(const session& s, const partita::pipeline
   }
   const partita::pipeline_time time = s.simulated(p);
   table.add(s.name(s.tactics() - 1), p, time);
-  return partita::concat("simulated:\n", table.print(), partita::print_timeline(p, time));
+  const partita::text note = partita::pipeline_figures(p).unknown.note_on_times();
+  return partita::concat("simulated:\n", table.print(), note.empty() ? "" : "  ", note,
+                         note.empty() ? "" : "\n", partita::print_timeline(p, time));
 }
 /// What a runtime carries out: the list of calls (calls.txt, calls.json), and a module for each
 /// function (calls/0.mlir, ...).

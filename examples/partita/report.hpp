@@ -27,6 +27,28 @@ inline std::string json_text(std::string_view s) {
   return out + '"';
 }
 
+/// `{"loops": 1, "figures": ["flops", "step_seconds"]}`: loops of unknown length, and the figures
+/// that count one iteration of them.
+inline std::string unknown_loops_json(const partita::unknown_loops& u) {
+  std::string out = "{\"loops\": " + std::to_string(u.loops) + ", \"figures\": [";
+  bool first = true;
+  for (const std::string_view each :
+       {"all_gather", "all_reduce", "reduce_scatter", "all_to_all", "permute", "collectives",
+        "flops", "bytes", "collective_bytes", "step_seconds", "overlapped_seconds",
+        "kernel_seconds", "collective_seconds", "ideal_seconds"}) {
+    if (partita::unknown_loops_of(u, each) == 0) continue;
+    out += (first ? "" : ", ") + json_text(each);
+    first = false;
+  }
+  return out + "]}";
+}
+inline partita::unknown_loops unknown_loops_in(const partita::partitioned& p) {
+  return p.cost.unknown;
+}
+inline partita::unknown_loops unknown_loops_in(const partita::pipelined& p) {
+  return partita::pipeline_figures(p).unknown;
+}
+
 /// A module without a specification: its interface, and what it costs on one device.
 inline std::string module_report(const partita::program& p, bool json) {
   const partita::cost c = partita::estimate(p);
@@ -59,6 +81,7 @@ inline std::string module_report(const partita::program& p, bool json) {
     outputs();
     out += "\n  ],\n  \"ops\": " + std::to_string(p.op_count()) +
            ",\n  \"flops\": " + std::to_string(c.flops) +
+           ",\n  \"unknown_loops\": " + unknown_loops_json(c.unknown) +
            ",\n  \"argument_bytes\": " + std::to_string(c.argument_bytes) +
            ",\n  \"peak_bytes\": " + std::to_string(c.peak_bytes) + "\n}\n";
     return out;
@@ -67,7 +90,8 @@ inline std::string module_report(const partita::program& p, bool json) {
   outputs();
   return out + std::to_string(p.op_count()) + " ops, " + std::to_string(c.flops) +
          " flop, arguments " + std::to_string(c.argument_bytes) + " bytes, peak " +
-         std::to_string(c.peak_bytes) + " bytes on one device\n";
+         std::to_string(c.peak_bytes) + " bytes on one device\n" +
+         (c.unknown.loops > 0 ? "note: " + std::string(c.unknown.note().view()) + '\n' : "");
 }
 
 /// Calls f(kind, axes, type of the operand, bytes that a device sends) for each collective as it is
@@ -105,7 +129,7 @@ inline std::string json_report(const partita::partitioned& p,
     out += std::string(i > 0 ? "," : "") + "\n    " + json_text(names[i]) + ": " +
            std::string(number.view());
   }
-  out += "\n  },";
+  out += "\n  },\n  \"unknown_loops\": " + unknown_loops_json(p.cost.unknown) + ",";
   if (system.on.device.memory > 0)
     out += "\n  \"memory_bytes\": " +
            std::to_string(static_cast<std::int64_t>(system.on.device.memory)) + ",\n  \"fits\": " +

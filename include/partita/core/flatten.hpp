@@ -4,6 +4,7 @@
 #include <partita/core/loops.hpp>
 #include <partita/ir/copy.hpp>
 #include <partita/ir/wires.hpp>
+#include <partita/op/trip_count.hpp>
 
 namespace partita {
 
@@ -47,7 +48,10 @@ struct flat_program {
 
   struct scope_info {
     op_id marker = -1;
-    std::int64_t trips = 1;  ///< how often it runs for each run of the whole program (at most 2^40)
+    /// How often it runs for each run of the whole program (at most 2^40); of a loop whose trip
+    /// count is unknown, one iteration counts.
+    std::int64_t trips = 1;
+    vec<known_integer> known;  ///< of its inputs, in their order; empty where none is known
     vec<value_id> inputs;    ///< results of wires
     vec<use> outputs;        ///< operands of wires
   };
@@ -148,7 +152,9 @@ struct flat_program {
   /// Appends the wires of an op with nested programs, and its marker.
   constexpr control_info wired(const program& q, op_id o, int in, program_copier& copy) {
     const op_node& n = q.op(o);
+    const vec<known_integer> known = scopes[in].known;
     wire_list list;
+    list.inputs = known;
     n.def->wires(q, o, list);
     const op_id first_wire = p.op_count();
     control_info k;
@@ -157,8 +163,10 @@ struct flat_program {
     k.branches = list.branches;
     k.operands.resize(at(n.operand_count), use{});
     k.results.resize(at(n.result_count), -1);
-    for (const auto& r : q.regions_of(o)) {
+    for (int region = 0; region < n.region_count; ++region) {
+      const program& r = q.region(o, region);
       scope_info s;
+      s.known = known_inputs(q, o, region, list);
       s.trips = times(scopes[in].trips, list.trips);
       s.inputs.resize(r.inputs.size(), -1);
       s.outputs.resize(r.outputs.size(), use{});

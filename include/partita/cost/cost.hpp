@@ -5,10 +5,45 @@
 
 #include <partita/ir/live_bytes.hpp>
 #include <partita/ir/wires.hpp>
+#include <partita/op/trip_count.hpp>
 #include <partita/spmd/device_program.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
+
+/// Loops whose number of iterations is unknown: figures count one iteration of each. By figure, the
+/// number of loops that it depends on.
+struct unknown_loops {
+  int loops = 0;        ///< all of them; times of a simulation depend on each
+  int flops = 0;        ///< those that `cost::flops` depends on
+  int bytes = 0;        ///< likewise `cost::bytes`
+  int collectives = 0;  ///< likewise `cost::collective_bytes`, `cost::messages` and collectives
+
+  constexpr void add(const unknown_loops& other) {
+    loops += other.loops;
+    flops += other.flops;
+    bytes += other.bytes;
+    collectives += other.collectives;
+  }
+  /// The line on times alone; empty where all lengths are known.
+  constexpr text note_on_times() const {
+    if (loops == 0) return {};
+    return concat("times count one iteration of ", loops, loops == 1 ? " loop" : " loops",
+                  " of unknown length");
+  }
+  /// The line of reports on it: which figures count one iteration of how many loops. Empty where
+  /// all lengths are known.
+  constexpr text note() const {
+    if (loops == 0) return {};
+    text out(loops == 1 ? "the length of 1 loop is unknown" : "");
+    if (loops > 1) out << "the lengths of " << loops << " loops are unknown";
+    out << "; these figures count one iteration of " << (loops == 1 ? "it" : "each") << ": times";
+    if (flops > 0) out << ", flop";
+    if (bytes > 0) out << ", bytes read and written";
+    if (collectives > 0) out << ", collectives, bytes sent, messages";
+    return out;
+  }
+};
 
 /// Figures of one program; for a device-local program they are per device. They stop at `saturated`
 /// (2^63 - 1), which stands for that much or more.
@@ -22,6 +57,7 @@ struct cost {
   /// Sent by a device, by axis of the program's mesh; a collective over several axes goes along one
   /// after the other. See messages_sent.
   std::int64_t messages[max_axes] = {};
+  unknown_loops unknown;
 };
 
 namespace cost_detail {
@@ -38,8 +74,10 @@ constexpr void add_collective(const collective& what, const mesh& m,
 }
 
 /// Adds flops and bytes of a program. Nested programs count as often as their op tells (those of a
-/// `while` once), of branches the greatest of each figure.
-constexpr void add_work(const program& p, const mesh& m, cost& c) {
+/// `while` of unknown length once), of branches the maximum of each figure. `inputs`: what is known
+/// of the program's inputs.
+constexpr void add_work(const program& p, const mesh& m, cost& c,
+                        span<const known_integer> inputs = {}) {
   vec<tensor_type> operands, results;
   // (Few calls: `partition` asks for this.)
   const op_node* const ops = p.ops.data();
@@ -49,20 +87,25 @@ constexpr void add_work(const program& p, const mesh& m, cost& c) {
     if (n.def->role == op_role::parameter) continue;
     if (n.region_count > 0) {
       wire_list list;
+      list.inputs = inputs;
       n.def->wires(p, o, list);
       const auto join = [&](std::int64_t a, std::int64_t b) {
         return !list.branches ? saturating_add(a, b) : a > b ? a : b;
       };
       cost once;
-      for (const auto& r : p.regions_of(o)) {
+      for (int r = 0; r < n.region_count; ++r) {
         cost each;
-        add_work(r, m, each);
+        add_work(p.region(o, r), m, each, known_inputs(p, o, r, list));
         once.flops = join(once.flops, each.flops);
         once.bytes = join(once.bytes, each.bytes);
         once.collective_bytes = join(once.collective_bytes, each.collective_bytes);
         for (int a = 0; a < max_axes; ++a)
           once.messages[a] = join(once.messages[a], each.messages[a]);
+        once.unknown.add(each.unknown);
       }
+      if (list.unknown_trips)
+        once.unknown.add({1, once.flops > 0, once.bytes > 0, once.collective_bytes > 0});
+      if (list.trips > 0) c.unknown.add(once.unknown);
       const auto count = [&](std::int64_t& sum, std::int64_t each) {
         sum = saturating_add(sum, saturating_multiply(list.trips, each));
       };

@@ -10,6 +10,7 @@
 #include <partita/cost/device.hpp>
 #include <partita/ir/fusion.hpp>
 #include <partita/ir/wires.hpp>
+#include <partita/op/trip_count.hpp>
 #include <partita/spmd/device_program.hpp>
 #include <partita/support/heap.hpp>
 #include <partita/support/vec.hpp>
@@ -127,7 +128,8 @@ class simulator {
                       const Event& event)
       : mesh_(m), on_(on), options_(options), event_(event) {}
 
-  constexpr simulation run(const program& p) {
+  /// `inputs`: what is known of the program's inputs.
+  constexpr simulation run(const program& p, span<const known_integer> inputs = {}) {
     simulation s;
     fused_kernels kernels(p);
     vec<task> tasks;
@@ -138,7 +140,7 @@ class simulator {
       const bool communicates = def.collective && def.fusion == fusion_kind::none;
       const double sent = s.communication;
       const double took = communicates                ? add_collective(s, p, o)
-                          : p.ops[o].region_count > 0 ? add_nested(s, p, o)
+                          : p.ops[o].region_count > 0 ? add_nested(s, p, o, inputs)
                                                       : add_kernel(s, p, kernels, o);
       tasks.push_back({o, took, communicates, s.communication > sent});
     }
@@ -290,13 +292,16 @@ class simulator {
   static constexpr value_id first_operand(const program& p, op_id o) {
     return p.operand_list[p.ops[o].operand_begin];
   }
-  /// Loops take their trip count times what their bodies take, of branches the longest counts.
-  constexpr double add_nested(simulation& s, const program& p, op_id o) {
+  /// Loops take their trip count times what their bodies take, those of unknown length what one
+  /// iteration takes; of branches the longest counts.
+  constexpr double add_nested(simulation& s, const program& p, op_id o,
+                              span<const known_integer> inputs) {
     wire_list list;
+    list.inputs = inputs;
     p.ops[o].def->wires(p, o, list);
     simulation once;
-    for (const auto& r : p.regions_of(o)) {
-      const simulation each = run(r);
+    for (int r = 0; r < p.ops[o].region_count; ++r) {
+      const simulation each = run(p.region(o, r), known_inputs(p, o, r, list));
       if (!list.branches)
         add(once, each, 1);
       else if (each.time > once.time)

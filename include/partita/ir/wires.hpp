@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <partita/ir/program.hpp>
+#include <partita/support/span.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -23,12 +24,26 @@ struct wire {
   vec<wire_end> ends;
 };
 
+/// An integer that an analysis may know; all elements of its tensor have it. `bits` is encoded as
+/// the attribute of `constant`.
+struct known_integer {
+  bool known = false;
+  std::int64_t bits = 0;
+};
+
 /// Filled by op_def::wires. Law: every operand, every result, every input and every output of a
 /// nested program is an end of exactly one wire.
 struct wire_list {
   vec<wire> wires;
-  std::int64_t trips = 1;  ///< how often the nested programs run, as far as the op tells
-  bool branches = false;   ///< does only one of them run?
+  /// How many times the nested programs run for each run of the op. Where the number is unknown
+  /// (`unknown_trips`), one iteration stands for the loop. The condition of a `while` counts as
+  /// part of an iteration, though it runs once more.
+  std::int64_t trips = 1;
+  bool unknown_trips = false;
+  bool branches = false;  ///< does only one of them run?
+  /// Set by the caller: what is known of the inputs of the program around the op, by input. It may
+  /// be shorter than the inputs, or empty.
+  span<const known_integer> inputs;
 
   constexpr wire_list& add() {
     wires.push_back({});

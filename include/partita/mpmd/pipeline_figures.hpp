@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <partita/cost/cost.hpp>
 #include <partita/mpmd/pipeline_memory.hpp>
 #include <partita/mpmd/pipelined.hpp>
 
@@ -22,6 +23,7 @@ struct pipeline_figures {
   std::int64_t message_bytes = 0;  ///< of whole values, whatever the devices of a mesh send
   std::int64_t argument_bytes = 0, peak_bytes = 0;  ///< of a device of the mesh that needs most
   vec<mesh_figures> meshes;
+  unknown_loops unknown;  ///< loops in its functions of which one iteration is counted
 
   /// Cost: that of memory_of.
   constexpr explicit pipeline_figures(const pipelined& p) {
@@ -35,6 +37,7 @@ struct pipeline_figures {
       for (const auto& n : u.notes)
         meshes[u.piece.mesh].collectives.count(
             n.kind, saturating_multiply(n.times, u.inside ? p.microbatches : 1));
+    for (const auto& u : p.units) unknown.add(estimate(u.device).unknown);
     add_memory(p);
     add_stages(p);
   }

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include <partita/ir/wires.hpp>
 #include <partita/op/arithmetic.hpp>
 #include <partita/op/broadcast_in_dim.hpp>
 #include <partita/op/constant.hpp>
@@ -13,13 +14,6 @@
 #include <partita/op/select.hpp>
 
 namespace partita {
-
-/// An integer that an analysis may know; all elements of its tensor have it. `bits` is encoded as
-/// the attribute of `constant`.
-struct known_integer {
-  bool known = false;
-  std::int64_t bits = 0;
-};
 
 /// How a `while` counts. In iteration i, counted from 0, carried value `counter` is
 /// `start + i * step`, in the arithmetic of its type. The loop stops before iteration `trips`.
@@ -124,6 +118,15 @@ class integer_forms {
   }
 };
 
+constexpr vec<integer_form> forms_of(const program& p, span<const known_integer> inputs) {
+  vec<integer_form> forms;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    forms.push_back({inputs[i].known, -1,
+                     static_cast<std::uint64_t>(inputs[i].bits) &
+                         integer_mask(p.input_type(static_cast<int>(i)).element)});
+  return forms;
+}
+
 constexpr bool mirrored(ops::direction& d) {
   switch (d) {
     case ops::direction::lt: d = ops::direction::gt; return true;
@@ -218,15 +221,12 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
   const dtype t = condition.type(condition.operand(test, 0)).element;
   if (!is_integer(t)) return unknown("its condition is not a comparison of integers");
 
-  vec<integer_form> given;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    given.push_back({inputs[i].known, -1,
-                     static_cast<std::uint64_t>(inputs[i].bits) &
-                         op_detail::integer_mask(around.input_type(static_cast<int>(i)).element)});
-  for (int i = static_cast<int>(inputs.size()); i < around.input_count(); ++i) given.push_back({});
+  const vec<integer_form> given = op_detail::forms_of(around, inputs);
   const auto starts_as = [&](int i) {
     const value_id v = carried[static_cast<std::size_t>(i)];
-    return v < 0 ? integer_form{} : op_detail::integer_forms(around, given).of(v);
+    const integer_form f =
+        v < 0 ? integer_form{} : op_detail::integer_forms(around, given).of(v);
+    return f.base < 0 ? f : integer_form{};
   };
   // Inputs of both programs. (Only those that are asked for are looked at.)
   struct sides {
@@ -274,6 +274,41 @@ constexpr trip_count find_trip_count(const program& around, span<const value_id>
   found.step = down ? -static_cast<std::int64_t>((0 - next.offset) & most)
                     : op_detail::integer_bits(t, next.offset);
   return found;
+}
+
+/// What is known of the inputs of a nested program, from constants around it that reach each
+/// iteration as they are. `list`: the wires of its op, which know the inputs of `p`. Empty where
+/// nothing is known. Cost: linear in wires.
+constexpr vec<known_integer> known_inputs(const program& p, op_id o, int region,
+                                          const wire_list& list) {
+  const program& body = p.region(o, region);
+  vec<known_integer> known;
+  const vec<op_detail::integer_form> given = op_detail::forms_of(p, list.inputs);
+  for (const wire& w : list.wires) {
+    value_id outer = -1;
+    int inner = -1;
+    bool stays = true;
+    for (const wire_end& e : w.ends) {
+      if (e.kind == wire_end::operand && e.shift == 0) outer = p.operand(o, e.index);
+      if (e.kind == wire_end::input && e.region == region) inner = e.index;
+    }
+    if (outer < 0 || inner < 0) continue;
+    for (const wire_end& out : w.ends) {
+      if (out.kind != wire_end::output) continue;
+      const program& each = p.region(o, out.region);
+      bool passes_on = false;
+      for (const wire_end& in : w.ends)
+        passes_on = passes_on || (in.kind == wire_end::input && in.region == out.region &&
+                                  each.outputs[out.index].value == each.inputs[in.index]);
+      stays = stays && passes_on;
+    }
+    if (!stays) continue;
+    const op_detail::integer_form f = op_detail::integer_forms(p, given).of(outer);
+    if (!f.known || f.base >= 0) continue;
+    if (known.empty()) known.resize(body.inputs.size(), known_integer{});
+    known[inner] = {true, op_detail::integer_bits(body.input_type(inner).element, f.offset)};
+  }
+  return known;
 }
 
 }  // namespace partita

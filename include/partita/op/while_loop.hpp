@@ -2,6 +2,7 @@
 #pragma once
 
 #include <partita/op/control_op.hpp>
+#include <partita/op/trip_count.hpp>
 
 namespace partita::op {
 
@@ -30,6 +31,10 @@ struct while_loop : control_op {
     for (int i = 0; i < p.op(o).operand_count; ++i)
       w.add().operand(i).input(0, i).input(1, i).output(1, i).result(i);
     w.add().output(0, 0);
+    const trip_count count =
+        find_trip_count(p, p.operands(o), p.region(o, 0), p.region(o, 1), w.inputs);
+    w.unknown_trips = !count.known;
+    if (count.known) w.trips = count.trips;
   }
 };
 

@@ -122,6 +122,9 @@ constexpr text difference(const A& a, const B& b, int limit) {
   some('-', a, n - same_end);
   some('+', b, m - same_end);
   if (out.empty()) out << "no difference\n";
+  const text notes[] = {a.lists().rest.unknown.note(), b.lists().rest.unknown.note()};
+  if (!notes[0].empty()) out << "note: " << notes[0] << '\n';
+  if (!notes[1].empty() && !(notes[0] == notes[1])) out << "note: " << notes[1] << '\n';
   return out;
 }
 

@@ -74,6 +74,7 @@ constexpr text explanation(const Summary& s) {
   text messages;
   schedule_detail::print_messages(messages, kept.rest.messages, kept.rest.mesh);
   if (!messages.empty()) out << messages.view().substr(2) << '\n';
+  schedule_detail::print_notes(out, kept.rest.removed, kept.rest.unknown);
   return out;
 }
 
@@ -93,8 +94,9 @@ text explain(const partitioned& p);
 /// that a device sends (see bytes_sent), how often it runs, the tactic that had the last part in
 /// it, and why; then how often each kind runs, how many of it are written (where loops run some
 /// more often), and the bytes that a device sends, which are `cost::collective_bytes` in all: of
-/// branches, of which one runs, those of the one that sends most. Last the messages that a device
-/// sends along each axis.
+/// branches, of which one runs, those of the one that sends most. Then the messages that a device
+/// sends along each axis. Last, notes: dead code that was removed, and loops of unknown length, of
+/// which one iteration is counted.
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {

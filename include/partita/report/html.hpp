@@ -101,6 +101,7 @@ class html_page : page_writer {
         grouped(p_.collectives.total()), "collectives",
         concat(grouped(static_cast<std::int64_t>(p_.notes.size())), " in the text of the program"));
     out_ << "</div>\n";
+    notes(p_.removed, p_.cost.unknown);
     if (simulated_ == nullptr && on_.device.memory > 0)
       note(concat("No times: ", refused_.message.view().substr(5)));
   }

@@ -127,6 +127,12 @@ class page_writer {
     out_ << "<h2 id=\"" << id << "\">" << title << "</h2>\n";
   }
   void note(std::string_view words) { out_ << "<p class=\"soft\">" << markup(words) << "</p>\n"; }
+  /// Dead code that was removed, and loops of unknown length.
+  void notes(const dead_code& removed, const unknown_loops& unknown) {
+    text lines;
+    schedule_detail::print_notes(lines, removed, unknown);
+    if (!lines.empty()) out_ << "<pre>" << markup(lines) << "</pre>\n";
+  }
   void picture(const svg& s, std::string_view title) {
     out_ << "<div class=\"picture\">" << s.element(title) << "</div>\n";
   }

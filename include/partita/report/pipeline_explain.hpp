@@ -115,6 +115,9 @@ class pipeline_explainer {
     lines.print(out);
     transfers(out);
     sums(out);
+    unknown_loops unknown;
+    for (const auto& u : p_.units) unknown.add(estimate(u.device).unknown);
+    schedule_detail::print_notes(out, p_.removed, unknown);
     return out;
   }
   /// Mesh, function, what, value, bytes, how often, tactic, why.
@@ -351,7 +354,9 @@ class pipeline_explainer {
 /// One line for each collective of a pipeline's functions: mesh, function, kind and axes, value,
 /// bytes that a device sends, how often it runs in a step, the tactic that had the last part in it,
 /// and why; then what is sent from mesh to mesh, in bytes of whole values, how it lies, and for
-/// whom; then how often each kind runs on each mesh, and the bytes that a device of it sends.
+/// whom; then how often each kind runs on each mesh, and the bytes that a device of it sends. Last,
+/// notes: dead code that was removed, and loops of unknown length, of which one iteration is
+/// counted.
 ///
 /// Of a pipeline with a mistake it is "error: " and its message.
 constexpr text explain(const pipelined& p) {

@@ -62,6 +62,7 @@ class pipeline_page : page_writer {
     tile(bytes_text(bytes), "sent between meshes",
          concat(grouped(static_cast<std::int64_t>(t_.lists.messages.size())), " messages"));
     out_ << "</div>\n";
+    notes(p_.removed, pipeline_figures(p_).unknown);
   }
   std::int64_t bytes_of(int transfer) const {
     return p_.source.type(p_.transfers[transfer].value).bytes();

@@ -87,9 +87,10 @@ constexpr text report(const pipelined& p, int limit = 12) {
         return report_detail::place_of_input{&p.meshes[mesh_of[v]], p.topology.name(mesh_of[v])};
       },
       [](const conflict&) { return text(); });
-  if (const text removed = p.removed.note(); !removed.empty()) out << "note: " << removed << '\n';
+  const pipeline_figures all(p);
+  schedule_detail::print_notes(out, p.removed, all.unknown);
   for (const text& note : p.notes) out << "note: " << note << '\n';
-  report_detail::pipeline_lines(p, pipeline_figures(p)).print(out);
+  report_detail::pipeline_lines(p, all).print(out);
   return out;
 }
 

@@ -67,6 +67,7 @@ constexpr void fill_row(sweep_row& row, const program& p, const Schedule& tactic
   row.mfu = t.mfu;
   row.bytes_sent = report_detail::most_sent(r);
   row.message_bytes = figures.message_bytes;
+  row.unknown_loops = figures.unknown.loops;
   report_detail::add_memory(row, figures, d);
 }
 

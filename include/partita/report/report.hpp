@@ -184,7 +184,7 @@ constexpr text reported(const partitioned& p, int limit) {
       settle);
   if (p.tactics.empty() && !p.error)
     out << "note: the schedule is empty: every device holds and computes everything\n";
-  if (const text removed = p.removed.note(); !removed.empty()) out << "note: " << removed << '\n';
+  schedule_detail::print_notes(out, p.removed, p.cost.unknown);
   for (const text& note : clamped_indices(p.source, limit)) out << "note: " << note << '\n';
   out << "per device: ";
   report_detail::print_sizes(out, figures(p));

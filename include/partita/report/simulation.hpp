@@ -74,6 +74,7 @@ constexpr text print_simulation(const Partitioned& p, const machine& on) {
   report_detail::simulation_row(rows, count > 0 ? p.tactics.back().name.view() : "none", p, on);
   out << "on " << p.mesh().whole() << " of " << on.device.name() << ":\n";
   rows.print(out, "  ");
+  if (const text note = p.cost.unknown.note_on_times(); !note.empty()) out << "  " << note << '\n';
   return out;
 }
 

@@ -24,6 +24,7 @@ struct sweep_row {
   bool pipelined = false;          ///< over several meshes: what follows is said
   double bubble = 0;               ///< as a part of the time
   std::int64_t message_bytes = 0;  ///< between meshes, of whole values
+  int unknown_loops = 0;           ///< of unknown length: one iteration of each is counted
   failure error;                   ///< why there is nothing to compare
 
   constexpr bool fits() const { return !error && peak_bytes <= memory; }
@@ -119,6 +120,11 @@ class sweep {
     text out;
     table.print(out);
     if (first < 0 && !rows.empty()) out << "nothing fits\n";
+    int loops = 0;
+    for (const auto& r : rows) loops = r.unknown_loops > loops ? r.unknown_loops : loops;
+    if (loops > 0)
+      out << "note: times and bytes sent count one iteration of " << loops
+          << (loops == 1 ? " loop" : " loops") << " of unknown length\n";
     return out;
   }
   /// Times in seconds.
@@ -126,7 +132,7 @@ class sweep {
     const bool piped = any_pipelined();
     text out = "design,schedule,devices,seconds,overlapped_seconds,mfu,";
     if (piped) out << "bubble,message_bytes,";
-    out << "peak_bytes,bytes_sent,fits,error\n";
+    out << "peak_bytes,bytes_sent,fits,unknown_loops,error\n";
     for (const auto& r : rows) {
       field(out, r.design);
       out << ',';
@@ -140,7 +146,8 @@ class sweep {
         print_number(out << ',', r.bubble);
         out << ',' << r.message_bytes;
       }
-      out << ',' << r.peak_bytes << ',' << r.bytes_sent << ',' << (r.fits() ? 1 : 0) << ',';
+      out << ',' << r.peak_bytes << ',' << r.bytes_sent << ',' << (r.fits() ? 1 : 0) << ','
+          << r.unknown_loops << ',';
       field(out, r.error.message);
       out << '\n';
     }
@@ -175,6 +182,7 @@ class sweep {
     row.overlapped = simulate(r.device, d.on, {.overlap = true}).time;
     row.peak_bytes = r.cost.peak_bytes;
     row.bytes_sent = r.cost.collective_bytes;
+    row.unknown_loops = r.cost.unknown.loops;
   }
 };
 

@@ -152,7 +152,9 @@ class timeline_picture {
     picture_.label(0, 30, out, "soft");
     y_ = 44;
   }
-  constexpr void section(const program& p, const value_names& names, double seconds, int depth) {
+  /// `inputs`: what is known of the program's inputs.
+  constexpr void section(const program& p, const value_names& names, double seconds, int depth,
+                         span<const known_integer> inputs = {}) {
     const auto* events = events_of(p);
     if (events == nullptr || !(seconds > 0)) return;
     double y = y_;
@@ -172,7 +174,7 @@ class timeline_picture {
     }
     axis(y, seconds);
     y_ = y + 34;
-    inside(p, names, *events, seconds, depth);
+    inside(p, names, *events, seconds, depth, inputs);
   }
   constexpr void axis(double y, double seconds) {
     const double step = decimal_step(seconds, 8);
@@ -186,7 +188,7 @@ class timeline_picture {
   }
   /// A loop that takes a quarter of the time or more: one trip of what takes longest in it.
   constexpr void inside(const program& p, const value_names& names, const vec<simulated_op>& events,
-                        double seconds, int depth) {
+                        double seconds, int depth, span<const known_integer> inputs) {
     const simulated_op* longest = nullptr;
     for (const auto& e : events)
       if (p.op(e.op).region_count > 0 &&
@@ -195,26 +197,30 @@ class timeline_picture {
     if (longest == nullptr || longest->end - longest->begin < seconds / 4 ||
         depth + 1 >= most_depth)
       return;
-    const program* body = nullptr;
+    const op_node& n = p.op(longest->op);
+    int region = -1;
     double most = 0;
-    for (const program& r : p.regions_of(longest->op)) {
-      const double each = time_of(r);
+    for (int r = 0; r < n.region_count; ++r) {
+      const double each = time_of(p.region(longest->op, r));
       if (each > most) {
         most = each;
-        body = &r;
+        region = r;
       }
     }
-    if (body == nullptr) return;
+    if (region < 0) return;
+    const program& body = p.region(longest->op, region);
     wire_list list;
-    const op_node& n = p.op(longest->op);
+    list.inputs = inputs;
     n.def->wires(p, longest->op, list);
-    text what = list.branches    ? text("The longest branch of ")
-                : list.trips > 1 ? concat("One of ", grouped(list.trips), " trips of ")
+    text what = list.branches        ? text("The longest branch of ")
+                : list.unknown_trips ? text("One of an unknown number of trips of ")
+                : list.trips > 1     ? concat("One of ", grouped(list.trips), " trips of ")
                                  : text("One run of ");
     if (n.result_count > 0) what << '%' << shortened(names[n.result], 48) << " = ";
     picture_.label(0, y_, what << n.def->name << ": " << time_text(most), "head");
     y_ += 12;
-    section(*body, value_names(*body, names.last_number(), d_.local.labels), most, depth + 1);
+    section(body, value_names(body, names.last_number(), d_.local.labels), most, depth + 1,
+            known_inputs(p, longest->op, region, list));
   }
   constexpr double time_of(const program& p) const {
     double end = 0;

@@ -14,7 +14,9 @@
 /// * `SIZE(member, value, name, before, after)`: flops or bytes, per device. `name`: in `diff`;
 ///   `before` and `after`: around it in `report`; all empty: it is not in these texts
 /// * `NUMBER(member, value)`: how many. Conflicts are those left after the last tactic, ops those
-///   in the device-local program; for replicated values see replicated_value
+///   in the device-local program; for replicated values see replicated_value. `unknown_loops...`:
+///   loops of unknown length that are counted as one iteration each, in all and by the figures that
+///   depend on them
 ///
 /// where `value` is made of `p`, the partitioned program, and `replicated`, a replicated_sum.
 // clang-format off
@@ -33,7 +35,12 @@
   NUMBER(ops, p.device.local.op_count())                                                       \
   NUMBER(input_count, p.source.input_count())                                                  \
   NUMBER(output_count, p.source.output_count())                                                \
-  NUMBER(tactic_count, static_cast<int>(p.tactics.size()))
+  NUMBER(tactic_count, static_cast<int>(p.tactics.size()))                                     \
+  NUMBER(removed_ops, p.removed.ops)                                                           \
+  NUMBER(unknown_loops, p.cost.unknown.loops)                                                  \
+  NUMBER(unknown_loops_in_flops, p.cost.unknown.flops)                                         \
+  NUMBER(unknown_loops_in_bytes, p.cost.unknown.bytes)                                         \
+  NUMBER(unknown_loops_in_collectives, p.cost.unknown.collectives)
 // clang-format on
 
 namespace partita {

@@ -69,6 +69,14 @@ struct dead_code {
   }
 };
 
+namespace schedule_detail {
+/// Lines on dead code and on loops of unknown length, where there are any.
+constexpr void print_notes(text& out, const dead_code& removed, const unknown_loops& unknown) {
+  for (const text& note : {removed.note(), unknown.note()})
+    if (!note.empty()) out << "note: " << note << '\n';
+}
+}  // namespace schedule_detail
+
 /// A partitioned program: the source, the loops, the device-local program, and what each tactic
 /// did.
 struct partitioned {

@@ -74,6 +74,8 @@ struct kept_rest {
   partita::mesh mesh;
   bytes_by_kind sent;
   std::int64_t messages[max_axes] = {};  ///< by axis of the mesh
+  dead_code removed;
+  unknown_loops unknown;
   int collectives = 0;  ///< how many there are, whether there are words for them or not
 };
 
@@ -120,6 +122,8 @@ struct kept_lists {
     rest.collectives = static_cast<int>(p.notes.size());
     rest.sent = sent_by_kind(p);
     for (int a = 0; a < max_axes; ++a) rest.messages[a] = p.cost.messages[a];
+    rest.removed = p.removed;
+    rest.unknown = p.cost.unknown;
     if (rest.collectives == 0 || rest.collectives > most_words) return;
     explainer words(p);
     for (const auto& n : p.notes)

@@ -116,6 +116,11 @@ constexpr void for_each_figure(const pipelined& p, const pipeline_figures& all, 
   put(no_mesh, "peak_bytes", all.peak_bytes);
   put(no_mesh, "conflicts", p.core.conflicts.size());
   put(no_mesh, "tactic_count", p.tactics.size());
+  put(no_mesh, "removed_ops", p.removed.ops);
+  put(no_mesh, "unknown_loops", all.unknown.loops);
+  put(no_mesh, "unknown_loops_in_flops", all.unknown.flops);
+  put(no_mesh, "unknown_loops_in_bytes", all.unknown.bytes);
+  put(no_mesh, "unknown_loops_in_collectives", all.unknown.collectives);
   for (int m = 0; m < p.topology.count(); ++m) {
     const std::string_view name = p.topology.name(m);
     counts(name, all.meshes[m].collectives);
@@ -144,6 +149,37 @@ constexpr bool figure_of(const pipelined& p, std::string_view name, double& valu
                     found = true;
                   });
   return found;
+}
+
+/// The number of loops of unknown length of which a figure counts one iteration; `m0.all_reduce` is
+/// such a figure if `all_reduce` is.
+constexpr int unknown_loops_of(const unknown_loops& u, std::string_view figure) {
+  for (std::size_t i = figure.size(); i-- > 0;)
+    if (figure[i] == '.') {
+      figure = figure.substr(i + 1);
+      break;
+    }
+  if (figure == "flops") return u.flops;
+  if (figure == "bytes") return u.bytes;
+  for (const std::string_view each : {"all_gather", "all_reduce", "reduce_scatter", "all_to_all",
+                                      "permute", "collectives", "collective_bytes"})
+    if (figure == each) return u.collectives;
+  for (const std::string_view each :
+       {"step_seconds", "overlapped_seconds", "kernel_seconds", "collective_seconds",
+        "ideal_seconds"})
+    if (figure == each) return u.loops;
+  return 0;
+}
+
+/// A line for each bound on a figure that counts one iteration of loops of unknown length. Such a
+/// bound is checked as the others are: it bounds what is counted.
+constexpr text notes_on_bounds(const unknown_loops& u, const bound_list& list) {
+  text out;
+  for (const auto& b : list.bounds)
+    if (const int loops = unknown_loops_of(u, b.name); loops > 0)
+      out << "note: " << b.name << " counts one iteration of " << loops
+          << (loops == 1 ? " loop" : " loops") << " of unknown length\n";
+  return out;
 }
 
 /// A line for each bound that does not hold: what it is and what it should be. Empty: all hold.
