@@ -180,7 +180,11 @@ constexpr bool read_dense(std::string_view value, const tensor_type& type, vec<s
   if (value.starts_with("dense_resource<"))
     return refuse("the elements of a constant are left out of the text; print the module whole");
   if (!value.starts_with("dense<")) return refuse("elements, \"dense<...>\", are expected");
-  const std::string_view all = inside(value, '<', '>');
+  // (The generic form has the type after the elements.)
+  std::size_t end = 6;
+  for (bool quoted = false; end < value.size() && (quoted || value[end] != '>'); ++end)
+    if (value[end] == '"') quoted = !quoted;
+  const std::string_view all = value.substr(6, end - 6);
   const std::int64_t count = type.shape.elements(), size = size_of(type.element);
   if (all.starts_with("\"0x")) {
     const std::string_view digits = inside(all, '"', '"').substr(2);

@@ -13,7 +13,13 @@ namespace partita::stablehlo_detail {
 /// Errors    H009 an op that does not work element by element
 class vectorized {
  public:
-  constexpr vectorized(op_context& c, const program& f) : c_(c), f_(f) {}
+  constexpr vectorized(op_context& c, const program& f)
+      : c_(c), f_(f), needed_(f.types.size(), 0) {
+    for (const auto& out : f.outputs) needed_[static_cast<std::size_t>(out.value)] = 1;
+    for (op_id o = f.op_count(); o-- > 0;)
+      if (is_needed(o))
+        for (value_id v : f.operands(o)) needed_[static_cast<std::size_t>(v)] = 1;
+  }
 
   /// Its results for each element of a shape; inputs have that shape, or are scalars.
   constexpr vec<value_id> operator()(const shape& whole, const vec<value_id>& inputs) const {
@@ -21,7 +27,7 @@ class vectorized {
     for (int i = 0; i < f_.input_count(); ++i)
       at(here, f_.inputs[i]) = inputs[static_cast<std::size_t>(i)];
     for (op_id o = 0; o < f_.op_count() && !c_.failed(); ++o)
-      if (!f_.is(o, op_role::parameter)) at(here, f_.op(o).result) = copy(here, o);
+      if (is_needed(o)) at(here, f_.op(o).result) = copy(here, o);
     vec<value_id> results;
     for (const auto& out : f_.outputs) results.push_back(in_full(at(here, out.value), whole));
     return results;
@@ -30,7 +36,11 @@ class vectorized {
  private:
   op_context& c_;
   const program& f_;
+  vec<char> needed_;  ///< by value: 1 if a result follows from it
 
+  constexpr bool is_needed(op_id o) const {
+    return !f_.is(o, op_role::parameter) && needed_[static_cast<std::size_t>(f_.op(o).result)] != 0;
+  }
   static constexpr value_id& at(vec<value_id>& list, value_id v) {
     return list[static_cast<std::size_t>(v)];
   }

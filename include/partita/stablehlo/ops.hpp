@@ -10,7 +10,9 @@
 #include <partita/stablehlo/op_context.hpp>
 #include <partita/stablehlo/philox.hpp>
 #include <partita/stablehlo/reducer.hpp>
+#include <partita/stablehlo/regions.hpp>
 #include <partita/stablehlo/scattering.hpp>
+#include <partita/stablehlo/sorting.hpp>
 
 namespace partita::stablehlo_detail {
 
@@ -194,16 +196,20 @@ constexpr void read_dynamic_update_slice(op_context& c) {
 
 // ---- Elementwise
 
+/// `LT`, as either form of compare has it.
+constexpr std::string_view comparison_direction(const op_context& c) {
+  if (!c.o.has("comparison_direction"))
+    return c.o.words.empty() ? std::string_view() : c.o.words[0];
+  std::string_view word = c.o.attribute("comparison_direction");
+  if (const std::size_t at = word.rfind(' '); at != std::string_view::npos)
+    word = word.substr(at + 1);
+  while (!word.empty() && !is_word_char(word.back())) word.remove_suffix(1);
+  while (!word.empty() && !is_word_char(word.front())) word.remove_prefix(1);
+  return word;
+}
 constexpr void read_compare(op_context& c) {
   using enum ops::direction;
-  std::string_view word = c.o.words.empty() ? std::string_view() : c.o.words[0];
-  if (c.o.has("comparison_direction")) {
-    word = c.o.attribute("comparison_direction");
-    if (const std::size_t at = word.rfind(' '); at != std::string_view::npos)
-      word = word.substr(at + 1);
-    while (!word.empty() && !is_word_char(word.back())) word.remove_suffix(1);
-    while (!word.empty() && !is_word_char(word.front())) word.remove_prefix(1);
-  }
+  const std::string_view word = comparison_direction(c);
   constexpr struct {
     std::string_view name;
     ops::direction direction;
@@ -547,10 +553,11 @@ constexpr void read_scatter(op_context& c) {
   const std::size_t n = c.operands.size() / 2;
   if ((c.operands.size() % 2 == 0 || n == 0) && !c.failed())
     return c.fail("H012", c.operands.size(), " operands; tensors, indices and as many updates");
-  if (!c.region_count(1) || !c.closed()) return;
+  if (!c.region_count(1) || !captures_scalars(c)) return;
   const program& f = c.regions[0];
-  if (f.output_count() != static_cast<int>(n) || f.input_count() != static_cast<int>(2 * n))
-    return c.fail("H012", "its program has ", f.input_count(), " arguments and ", f.output_count(),
+  const int arguments = f.input_count() - static_cast<int>(c.captured.size());
+  if (f.output_count() != static_cast<int>(n) || arguments != static_cast<int>(2 * n))
+    return c.fail("H012", "its program has ", arguments, " arguments and ", f.output_count(),
                   " results; ", 2 * n, " and ", n, " are needed");
   vec<scatter_part> parts;
   bool alone = true;
@@ -617,10 +624,10 @@ constexpr void read_reduce(op_context& c) {
     c.regions.push_back(applied(c));
     if (c.failed()) return;
   }
-  if (!c.region_count(1) || !c.closed()) return;
+  if (!c.region_count(1) || !close_reduction(c)) return;
   ops::extreme which{};
   combiner how = combiner::add;
-  if (n == 2 && find_extreme(c.regions[0], which)) {
+  if (c.operands.size() == 4 && find_extreme(c.regions[0], which)) {
     // (Of i1, bytes are compared.)
     const bool boolean = c.type(0).element == dtype::boolean;
     const value_id x = boolean ? ops::convert(c.b, c.x(0), dtype::u8) : c.x(0);
@@ -629,7 +636,10 @@ constexpr void read_reduce(op_context& c) {
     c.give(ops::convert(c.b, first, dtype::boolean));
     return c.give(first < 0 ? -1 : first + 1);
   }
-  if (n > 1 || !find_combiner(c.regions[0], how)) return fold(c, as_ints(dims));
+  if (c.operands.size() > 2 || !find_combiner(c.regions[0], how)) {
+    fold(c, as_ints(dims));
+    return c.keep_results(n);
+  }
   for (std::size_t i = 0; i < n; ++i)
     c.give(with_initial(c, ops::reduce(c.b, c.x(i), how, as_ints(dims)), c.x(n + i), how));
 }
@@ -672,11 +682,14 @@ constexpr void read_reduce_window(op_context& c) {
   if (n == 0 || c.operands.size() % 2 != 0)
     return c.fail("H012", c.operands.size(),
                   " operands; each tensor and its initial value are needed");
-  if (!c.region_count(1) || !c.closed()) return;
+  if (!c.region_count(1) || !close_reduction(c)) return;
   const auto w = windows_of(c, static_cast<std::size_t>(c.type(0).shape.rank));
   combiner how = combiner::add;
   if (c.failed()) return;
-  if (n > 1 || !find_combiner(c.regions[0], how)) return fold_windows(c, w);
+  if (c.operands.size() > 2 || !find_combiner(c.regions[0], how)) {
+    fold_windows(c, w);
+    return c.keep_results(n);
+  }
   bool reverse = false;
   const int dim = running_dim(c.type(0).shape, w, reverse);
   const value_id made = dim >= 0 ? ops::cumsum(c.b, c.x(0), dim, reverse, false, how)
@@ -706,17 +719,18 @@ constexpr void read_select_and_scatter(op_context& c) {
                       c.x(2), how));
 }
 constexpr void read_sort(op_context& c) {
-  if (!c.region_count(1) || !c.closed()) return;
+  if (!c.region_count(1) || !captures_scalars(c)) return;
   if (c.operands.empty()) return c.fail("H012", "there are no operands");
-  vec<int> keys;
-  bool descending = false;
-  if (!find_order(c.regions[0], keys, descending))
-    return c.fail("H009",
-                  "its program is no comparison LT or GT of one operand, or of several in order");
   std::int64_t along = c.number("dimension", c.type(0).shape.rank - 1);
   if (along < 0) along += c.type(0).shape.rank;
   const int dim = c.dimension(along);
+  if (!c.failed() && dim >= c.type(0).shape.rank)
+    c.fail("H005", "dimension ", dim, " is out of range of ", c.type(0));
   if (c.failed()) return;
+  vec<int> keys;
+  bool descending = false;
+  if (!c.captured.empty() || !find_order(c.regions[0], keys, descending))
+    return sort_by_program(c, dim);
   // Keys first.
   vec<value_id> operands;
   vec<std::size_t> place(c.operands.size(), 0);
@@ -760,6 +774,24 @@ constexpr void read_barrier(op_context& c) {
   if (c.operands.empty()) return;
   c.give(ops::optimization_barrier(c.b, {c.operands.data(), c.operands.size()}),
          static_cast<int>(c.operands.size()));
+}
+/// A function of scalars, of each element by itself.
+constexpr void read_map(op_context& c) {
+  if (c.operands.empty()) return c.fail("H012", "there are no operands");
+  if (!c.region_count(1) || !captures_scalars(c)) return;
+  const program& f = c.regions[0];
+  if (f.inputs.size() != c.operands.size() + c.captured.size() || f.output_count() != 1)
+    return c.fail("H012", "its program has ", f.inputs.size() - c.captured.size(),
+                  " arguments and ", f.output_count(), " results; ", c.operands.size(),
+                  " and 1 are needed");
+  const shape all = c.type(0).shape;
+  for (const value_id v : c.operands)
+    if (!same_shape(c.b.type(v).shape, all))
+      return c.fail("S103", "shapes ", all, " and ", c.b.type(v).shape, " differ");
+  vec<value_id> inputs = c.operands;
+  inputs.insert_back(c.captured.begin(), c.captured.end());
+  const vec<value_id> made = vectorized(c, f)(all, inputs);
+  if (!c.failed()) c.give(made[0]);
 }
 constexpr void read_identity(op_context& c) {
   if (c.count(1)) c.give(c.x(0));
@@ -814,6 +846,7 @@ inline constexpr read_op read_ops[] = {
     {"is_inf", &read_is_inf},
     {"is_neg_inf", &read_is_inf},
     {"is_pos_inf", &read_is_inf},
+    {"map", &read_map},
     {"matmul", &read_dot},
     {"mulhi", &read_mulhi},
     {"next_after", &read_next_after},

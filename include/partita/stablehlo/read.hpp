@@ -356,12 +356,18 @@ class module_reader {
              known_names(name, known));
     return {};
   }
-  /// The programs of an op: what they use of the values here is an argument of all of them.
+  /// The programs of an op. Constants from outside that they use are copied into each of them;
+  /// other values from outside become arguments of all of them.
   constexpr void nested(value_scope& s, const op_text& o, op_context& c) {
-    vec<std::string_view> names;
+    vec<std::string_view> used, names, constants;
     name_table seen(16);
-    for (const auto& r : o.regions) captured(s, in_.view(r.body), names, seen);
-    for (auto each : names) c.captured.push_back(s.in_full(s.find(each)));
+    for (const auto& r : o.regions) captured(s, in_.view(r.body), used, seen);
+    for (auto each : used) {
+      const value_id v = s.in_full(s.find(each));
+      const bool constant = constant_copier::applies(s.b.p, v);
+      (constant ? constants : names).push_back(each);
+      if (!constant) c.captured.push_back(v);
+    }
     if (!deeper(o)) return;
     for (const auto& r : o.regions) {
       builder inner;
@@ -378,6 +384,8 @@ class module_reader {
         const value_id v = ops::parameter(inner, "", s.b.type(c.captured[i]));
         inside_it.define(o.at, names[i], v);
       }
+      constant_copier copy(s.b.p, inner);
+      for (auto each : constants) inside_it.define(o.at, each, copy(s.in_full(s.find(each))));
       const vec<value_id> results = statements(inside_it, r.body);
       if (in_.failed()) return;
       for (value_id v : results) inner.p.outputs.push_back({v, {}});

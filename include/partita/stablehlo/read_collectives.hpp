@@ -58,7 +58,7 @@ constexpr void split_as_pairs_say(std::string_view value, mesh& m) {
 constexpr void split_as_groups_need(std::string_view module, mesh& m) {
   constexpr std::string_view names[] = {"replica_groups", "source_target_pairs"};
   std::size_t next[] = {module.find(names[0]), module.find(names[1])};
-  std::string_view last;  // what stands there once more needs nothing more
+  std::string_view last[2];  // the value read last, of groups and of pairs: it is read once
   while (m.rank < max_axes) {
     const bool pairs = next[1] < next[0];
     std::size_t at = next[pairs];
@@ -69,8 +69,8 @@ constexpr void split_as_groups_need(std::string_view module, mesh& m) {
       const std::size_t begin = at + dense, end = module.find('>', begin);
       if (end == std::string_view::npos) return;
       const std::string_view value = module.substr(begin, end + 1 - begin);
-      if (value != last) pairs ? split_as_pairs_say(value, m) : split_as_groups_say(value, m);
-      last = value;
+      if (value != last[pairs]) pairs ? split_as_pairs_say(value, m) : split_as_groups_say(value, m);
+      last[pairs] = value;
       at = end;
     }
     next[pairs] = module.find(names[pairs], at);
@@ -296,7 +296,11 @@ constexpr bool read_chosen(op_context& c) {
   std::int64_t holds = 0;
   if (c.operands.size() != 3 || c.type(0).shape.rank != 0 || !constant_of(c.b.p, c.x(0), holds))
     return false;
-  c.give(c.x(holds != 0 ? 1 : 2));
+  const value_id chosen = c.x(holds != 0 ? 1 : 2);
+  const shape to = c.type(c.type(1).shape.rank > 0 ? 1 : 2).shape;
+  c.give(c.type(holds != 0 ? 1 : 2).shape.rank == to.rank
+             ? chosen
+             : ops::broadcast_in_dim(c.b, chosen, to, {}));
   return true;
 }
 /// Arithmetic by which programs make coordinates of the number of a device: `id / 2 % 4`, `i * 8`.
@@ -312,6 +316,7 @@ constexpr bool read_position(op_context& c, std::string_view name) {
       holds(c.o.result_types[0].element, at.distance * at.count(m)))
     return give_position(c, at, c.o.result_types[0].element), true;
   if (c.operands.size() != 2 || !(at.known || other.known)) return false;
+  if (c.type(0).shape.rank != 0 || c.type(1).shape.rank != 0) return false;
   const dtype element = c.type(0).element;
   if (name == "add" && at.known && other.known) {
     if (at.distance < other.distance) {
@@ -331,9 +336,9 @@ constexpr bool read_position(op_context& c, std::string_view name) {
     return give_position(c, at, element), true;
   }
   std::int64_t n = 0;
-  if (name == "compare" && at.known && constant_of(c.b.p, c.x(1), n) && !c.o.words.empty() &&
+  if (name == "compare" && at.known && constant_of(c.b.p, c.x(1), n) &&
       (n >= 0 || !is_unsigned(element)))  // else it is 2^63 or more
-    return read_decided(c, c.o.words[0], at.distance * (at.count(m) - 1), n);
+    return read_decided(c, comparison_direction(c), at.distance * (at.count(m) - 1), n);
   if (name == "multiply" && other.known && constant_of(c.b.p, c.x(0), n))
     at = other;
   else if (!at.known || !constant_of(c.b.p, c.x(1), n))

@@ -93,6 +93,7 @@ class scatter_loop {
       return c_.fail("H009", "its program uses ", other->name,
                      ", which does not work element by element");
     if (!op::scalar_function::encode(c_.regions[0], code, results) || !fits()) return;
+    const vec<value_id>& constants = c_.captured;
     vec<value_id> carried, sliced{starts_};
     for (std::size_t i = 0; i < n_; ++i) {
       carried.push_back(c_.x(i));
@@ -104,7 +105,7 @@ class scatter_loop {
     step(body, carried, sliced, code, results);
     c_.b.p.error.record(body.p.error);
     if (c_.failed()) return;
-    c_.give(ops::scan(c_.b, count, false, {}, {carried.data(), carried.size()},
+    c_.give(ops::scan(c_.b, count, false, {constants.data(), constants.size()}, {carried.data(), carried.size()},
                       {sliced.data(), sliced.size()}, static_cast<program&&>(body.p)),
             static_cast<int>(n_));
   }
@@ -183,7 +184,8 @@ class scatter_loop {
   constexpr void step(builder& b, const vec<value_id>& carried, const vec<value_id>& sliced,
                       const vec<std::int64_t>& code, const vec<std::int64_t>& results) const {
     ops::parameter(b, "", {dtype::i32, {}});
-    vec<value_id> tensors, given;
+    vec<value_id> captured, tensors, given;
+    for (value_id v : c_.captured) captured.push_back(ops::parameter(b, "", c_.b.type(v)));
     for (value_id v : carried) tensors.push_back(ops::parameter(b, "", c_.b.type(v)));
     for (value_id v : sliced)
       given.push_back(ops::parameter(b, "", op::scan::slice_of(c_.b.type(v))));
@@ -204,6 +206,7 @@ class scatter_loop {
     for (value_id x : tensors)
       values.push_back(ops::gather(b, x, given[0], numbers, {sizes.data(), sizes.size()}));
     values.insert_back(given.begin() + 1, given.end());
+    values.insert_back(captured.begin(), captured.end());
     op::scalar_function f({code.data(), code.size()});
     if (b.failed() || !f.emit(b, values)) return;
     for (std::size_t i = 0; i < n_; ++i) {

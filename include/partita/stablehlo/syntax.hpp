@@ -465,7 +465,10 @@ class syntax {
       case '[':
         return slice_or_successors(o);
       case '{':
-        // A program, of an op that is a region and nothing else; else attributes.
+        if (starts_with_behind(1, '^')) {
+          o.regions.push_back(region());
+          return true;
+        }
         accept("{");
         attribute_list(o.attributes, "}");
         return true;
