@@ -31,11 +31,18 @@ constexpr bool chosen(op_context& c, std::string_view name, char yes, std::strin
   return letter == yes;
 }
 
+/// A factor of cuSOLVER is named by a flag, one of LAPACK by a letter.
+constexpr bool is_lower(op_context& c) {
+  const std::string_view config = c.o.attribute("mhlo.backend_config");
+  for (std::string_view part : parts_of(inside(config, '{', '}')))
+    if (part.starts_with("lower")) return configured(c, "lower") != 0;
+  return chosen(c, "uplo", 'L', "U");
+}
 /// lapack_*potrf_ffi: the factor and what went wrong. The other triangle stays as it was; where a
 /// matrix is not positive definite the factor is NaN here, and nothing went wrong.
 constexpr void read_potrf(op_context& c) {
   if (!c.count(1)) return;
-  const bool lower = chosen(c, "uplo", 'L', "U");
+  const bool lower = is_lower(c);
   const tensor_type info = c.declared(1);
   if (c.failed()) return;
   const value_id factor = ops::cholesky(c.b, c.x(0), lower);
@@ -75,7 +82,10 @@ constexpr void read_approximate_top_k(op_context& c) {
   for (int i = 0; i < 2; ++i) c.give(ops::slice(c.b, sorted + i, {start, rank}, {limit, rank}));
 }
 
-constexpr bool is_lapack(std::string_view target, std::string_view routine) {
+/// True for the routine of LAPACK and for its twins of cuSOLVER and hipSOLVER.
+constexpr bool is_solver(std::string_view target, std::string_view routine) {
+  for (const std::string_view library : {"cusolver_", "hipsolver_"})
+    if (target == concat(library, routine, "_ffi").view()) return true;
   return target.size() == routine.size() + 12 && target.starts_with("lapack_") &&
          target.substr(8) == concat(routine, "_ffi").view();
 }
@@ -83,13 +93,13 @@ constexpr void read_custom_call(op_context& c) {
   const std::string_view target =
       c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name")) : c.o.symbol;
   for (std::string_view known :
-       {"Sharding", "annotate_device_placement", "xla.sdy.FuncResultSharding"})
+       {"Sharding", "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint"})
     if (target == known) {
       if (c.count(1)) c.give(c.x(0));
       return;
     }
-  if (is_lapack(target, "potrf")) return read_potrf(c);
-  if (is_lapack(target, "trsm")) return read_trsm(c);
+  if (is_solver(target, "potrf")) return read_potrf(c);
+  if (is_solver(target, "trsm")) return read_trsm(c);
   if (target == "ApproxTopK") return read_approximate_top_k(c);
   if (target.find("callback") != std::string_view::npos)
     return c.fail("H013", "target \"", target,

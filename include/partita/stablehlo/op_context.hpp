@@ -63,6 +63,16 @@ struct op_context {
     fail("H005", "attribute ", name, " is missing");
     return 0;
   }
+  /// `epsilon = 1.0e-3 : f32`
+  constexpr double real(std::string_view name) {
+    std::string_view value = o.attribute(name);
+    while (!value.empty() && is_space(value.front())) value.remove_prefix(1);
+    value = value.substr(0, value.find_first_of(" :"));
+    std::int64_t bits = 0;
+    if (!read_element(value, dtype::f64, bits))
+      fail("H005", "attribute ", name, " = ", value.substr(0, 60), " is no number");
+    return std::bit_cast<double>(bits);
+  }
   /// A dimension, which the op looks at further.
   constexpr int dimension(std::int64_t d) {
     if (d < 0 || d >= max_rank)
@@ -111,5 +121,26 @@ struct op_context {
 
 using ints = ops::ints;
 constexpr ints as_ints(const vec<std::int64_t>& v) { return {v.data(), v.size()}; }
+
+constexpr bool is_sorted(const vec<std::int64_t>& list) {
+  for (std::size_t i = 1; i < list.size(); ++i)
+    if (list[i] < list[i - 1]) return false;
+  return true;
+}
+/// A value repeated to a shape, its dimensions in any order there.
+constexpr value_id repeated(builder& b, value_id x, const shape& to,
+                            const vec<std::int64_t>& dims) {
+  vec<std::int64_t> order, sorted = dims;
+  for (std::size_t i = 0; i < dims.size(); ++i) order.push_back(static_cast<std::int64_t>(i));
+  for (std::size_t i = 1; i < sorted.size(); ++i)
+    for (std::size_t j = i; j > 0 && sorted[j] < sorted[j - 1]; --j)
+      for (auto* list : {&sorted, &order}) {
+        const auto before = (*list)[j - 1];
+        (*list)[j - 1] = (*list)[j];
+        (*list)[j] = before;
+      }
+  if (is_sorted(dims)) return ops::broadcast_in_dim(b, x, to, as_ints(dims));
+  return ops::broadcast_in_dim(b, ops::transpose(b, x, as_ints(order)), to, as_ints(sorted));
+}
 
 }  // namespace partita::stablehlo_detail

@@ -7,12 +7,15 @@
 #include <partita/stablehlo/custom_calls.hpp>
 #include <partita/stablehlo/folding.hpp>
 #include <partita/stablehlo/loops.hpp>
+#include <partita/stablehlo/normalization.hpp>
 #include <partita/stablehlo/op_context.hpp>
 #include <partita/stablehlo/philox.hpp>
+#include <partita/stablehlo/products.hpp>
 #include <partita/stablehlo/reducer.hpp>
 #include <partita/stablehlo/regions.hpp>
 #include <partita/stablehlo/scattering.hpp>
 #include <partita/stablehlo/sorting.hpp>
+#include <partita/stablehlo/special_functions.hpp>
 
 namespace partita::stablehlo_detail {
 
@@ -92,6 +95,7 @@ constexpr void read_broadcast_in_dim(op_context& c) {
   const auto dims = c.numbers("dims", "broadcast_dimensions");
   const tensor_type type = c.declared();
   if (!c.count(1)) return;
+  if (!is_sorted(dims)) return c.give(repeated(c.b, c.x(0), type.shape, dims));
   const value_id operands[] = {c.x(0)};
   c.give(c.b.emit(def<op::broadcast_in_dim>, operands, as_ints(dims), type));
 }
@@ -824,6 +828,10 @@ inline constexpr read_op read_ops[] = {
     {"asinh", &read_composed},
     {"atan", &read_composed},
     {"atanh", &read_composed},
+    {"batch_norm_grad", &read_batch_norm_grad},
+    {"batch_norm_inference", &read_batch_norm_inference},
+    {"batch_norm_training", &read_batch_norm_training},
+    {"bessel_i1e", &read_bessel_i1e},
     {"bitcast_convert", &read_bitcast_convert},
     {"broadcast", &read_broadcast},
     {"broadcast_in_dim", &read_broadcast_in_dim},
@@ -840,7 +848,9 @@ inline constexpr read_op read_ops[] = {
     {"dot_general", &read_dot_general},
     {"dynamic_slice", &read_dynamic_slice},
     {"dynamic_update_slice", &read_dynamic_update_slice},
+    {"einsum", &read_einsum},
     {"gather", &read_gather},
+    {"get_dimension_size", &read_get_dimension_size},
     {"if", &read_case},
     {"iota", &read_iota},
     {"is_inf", &read_is_inf},
@@ -852,6 +862,8 @@ inline constexpr read_op read_ops[] = {
     {"next_after", &read_next_after},
     {"optimization_barrier", &read_barrier},
     {"pad", &read_pad},
+    {"polygamma", &read_polygamma},
+    {"ragged_dot", &read_ragged_dot},
     {"reduce", &read_reduce},
     {"reduce_precision", &read_reduce_precision},
     {"reduce_window", &read_reduce_window},
@@ -866,13 +878,57 @@ inline constexpr read_op read_ops[] = {
     {"sort", &read_sort},
     {"square", &read_square},
     {"top_k", &read_top_k},
+    {"torch_index_select", &read_torch_index_select},
     {"transpose", &read_transpose},
     {"triangular_solve", &read_triangular_solve},
+    {"unary_einsum", &read_unary_einsum},
     {"while", &read_while},
+    {"zeta", &read_zeta},
 };
 
+/// Repeats operands along dimensions that others have and they lack, or where they have one
+/// element: to the greatest shape, by its last dimensions or by `broadcast_dimensions`.
+///
+/// Errors    H007 extents differ
+///
+/// Source    the definition of the CHLO dialect
+constexpr void repeat_operands(op_context& c) {
+  shape to;
+  for (const value_id v : c.operands)
+    if (v >= 0 && c.b.type(v).shape.rank > to.rank) to = c.b.type(v).shape;
+  const vec<std::int64_t> given = c.numbers("broadcast_dimensions");
+  const auto dims_of = [&](const shape& s) {
+    vec<std::int64_t> dims;
+    const bool listed = s.rank < to.rank && static_cast<int>(given.size()) == s.rank;
+    for (int d = 0; d < s.rank; ++d)
+      dims.push_back(listed ? given[static_cast<std::size_t>(d)] : d + to.rank - s.rank);
+    return dims;
+  };
+  for (const value_id v : c.operands) {
+    const shape s = c.failed() ? shape() : c.b.type(v).shape;
+    const vec<std::int64_t> dims = dims_of(s);
+    for (int d = 0; d < s.rank; ++d) {
+      const int at = c.dimension(dims[static_cast<std::size_t>(d)]);
+      if (c.failed()) return;
+      if (at < to.rank && to[at] == 1) to[at] = s[d];
+      if (at >= to.rank || (s[d] != 1 && s[d] != to[at]))
+        return c.fail("H007", "shapes ", to, " and ", s, " differ");
+    }
+  }
+  for (value_id& v : c.operands) {
+    const shape s = c.failed() ? to : c.b.type(v).shape;
+    if (same_shape(s, to) || s.rank == 0) continue;  // (Scalars are repeated by the op.)
+    const vec<std::int64_t> dims = dims_of(s);
+    v = ops::broadcast_in_dim(c.b, v, to, as_ints(dims));
+  }
+}
 /// Makes the op; false if there is none of this name (without its dialect).
 constexpr bool make_op(op_context& c, std::string_view name) {
+  if (constexpr std::string_view broadcast = "broadcast_";
+      name.starts_with(broadcast) && c.o.name.starts_with("chlo.")) {
+    repeat_operands(c);
+    name.remove_prefix(broadcast.size());
+  }
   for (const auto& same : same_ops)
     if (same.name == name) {
       c.give(c.b.emit(*same.op, {c.operands.data(), c.operands.size()}, {}));
