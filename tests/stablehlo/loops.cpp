@@ -46,11 +46,13 @@ class loop_writer {
     counts = true;
     names_ = 0;
     opaque_ = opaque;
-    out_ = "func.func public @main(%x: tensor<9x3xf32>, %y: tensor<9x3xf32>, %h: tensor<3xf32>, "
-           "%go: tensor<i1>) -> (tensor<9x3xf32>, tensor<3xf32>, tensor<i64>) {\n";
+    out_ =
+        "func.func public @main(%x: tensor<9x3xf32>, %y: tensor<9x3xf32>, %h: tensor<3xf32>, "
+        "%go: tensor<i1>) -> (tensor<9x3xf32>, tensor<3xf32>, tensor<i64>) {\n";
     const auto [stack, carried, counter] = loop("%x", "%y", "%h", 1);
     const std::string end = "%end";
-    out_ += end + " = stablehlo.convert " + counter + " : (tensor<" + element_ + ">) -> tensor<i64>\n";
+    out_ +=
+        end + " = stablehlo.convert " + counter + " : (tensor<" + element_ + ">) -> tensor<i64>\n";
     out_ += "return " + stack + ", " + carried + ", " + end +
             " : tensor<9x3xf32>, tensor<3xf32>, tensor<i64>\n}\n";
     if (opaque) r_ = start;
@@ -69,7 +71,8 @@ class loop_writer {
   std::string name() { return "%v" + std::to_string(names_++); }
   std::string constant(std::int64_t n, const std::string& element) {
     const std::string v = name();
-    out_ += v + " = stablehlo.constant dense<" + std::to_string(n) + "> : tensor<" + element + ">\n";
+    out_ +=
+        v + " = stablehlo.constant dense<" + std::to_string(n) + "> : tensor<" + element + ">\n";
     return v;
   }
   std::string apply(const std::string& op, const std::string& a, const std::string& b,
@@ -135,7 +138,8 @@ class loop_writer {
     const bool swaps = r_.one_in(4), captures = r_.one_in(2);
     const std::string result = name(), i = name(), a = name(), b = name(), s = name(),
                       xs = captures ? x : name();
-    const std::string types = "tensor<" + element_ + ">, tensor<9x3xf32>, tensor<3xf32>, tensor<3xf32>";
+    const std::string types =
+        "tensor<" + element_ + ">, tensor<9x3xf32>, tensor<3xf32>, tensor<3xf32>";
     out_ += result + (captures ? ":4" : ":5") + " = stablehlo.while(" + i + " = " + start + ", " +
             s + " = " + y + ", " + a + " = " + h + ", " + b + " = " + h +
             (captures ? "" : ", " + xs + " = " + x) + ") : " + types +
@@ -151,7 +155,8 @@ class loop_writer {
       const std::int64_t at_first = slope * first + offset,
                          at_last = slope * (first + step * (trips - 1)) + offset;
       const auto good = [](std::int64_t n) { return n >= 0 && n <= 8; };
-      if (stack && trips > 0 && ((step != 1 && step != -1 && trips > 1) || !good(at_first) || !good(at_last)))
+      if (stack && trips > 0 &&
+          ((step != 1 && step != -1 && trips > 1) || !good(at_first) || !good(at_last)))
         counts = false;
       return index(i, slope, offset);
     };
@@ -159,7 +164,8 @@ class loop_writer {
     std::string next = apply("add", a, taken, "3xf32");
     if (r_.one_in(2)) {
       const std::string number = name(), full = name();
-      out_ += number + " = stablehlo.convert " + i + " : (tensor<" + element_ + ">) -> tensor<f32>\n";
+      out_ +=
+          number + " = stablehlo.convert " + i + " : (tensor<" + element_ + ">) -> tensor<f32>\n";
       out_ += full + " = stablehlo.broadcast_in_dim " + number +
               ", dims = [] : (tensor<f32>) -> tensor<3xf32>\n";
       next = apply("subtract", next, full, "3xf32");
@@ -176,11 +182,10 @@ class loop_writer {
       stack = written(s, value, at);
     }
     const std::string other = apply("minimum", b, next, "3xf32");
-    const std::string stepped =
-        step > 0 && r_.one_in(2)
-            ? apply("add", constant(step, element_), i, element_)
-            : down ? apply("subtract", i, constant(-step, element_), element_)
-                   : apply("add", i, constant(step, element_), element_);
+    const std::string stepped = step > 0 && r_.one_in(2)
+                                    ? apply("add", constant(step, element_), i, element_)
+                                : down ? apply("subtract", i, constant(-step, element_), element_)
+                                       : apply("add", i, constant(step, element_), element_);
     out_ += "stablehlo.return " + stepped + ", " + stack + ", " + (swaps ? other : next) + ", " +
             (swaps ? next : other) + (captures ? "" : ", " + xs) + " : " + types +
             (captures ? "" : ", tensor<9x3xf32>") + "\n}\n";
@@ -196,7 +201,57 @@ std::vector<pt::array> arguments_of(const pt::program& p, std::uint64_t seed) {
   return given;
 }
 
+/// Doubles and stacks `h` while a counter runs: the parts that decide whether it is a scan.
+struct loop_parts {
+  std::string start = "0", condition = "stablehlo.compare LT, %i, %n", bound = "4",
+              next = "stablehlo.add %i, %one", at = "%i", type = "i32";
+  std::string text() const {
+    const std::string i = "tensor<" + type + ">";
+    return "func.func public @main(%h: tensor<3xf32>, %y: tensor<4x3xf32>, %k: " + i +
+           ") -> tensor<4x3xf32> {\n %c = stablehlo.constant dense<" + start + "> : " + i +
+           "\n %0:3 = stablehlo.while(%i = %c, %a = %h, %s = %y) : " + i +
+           ", tensor<3xf32>, tensor<4x3xf32>\n cond {\n %n = stablehlo.constant dense<" + bound +
+           "> : " + i + "\n %1 = " + condition + " : (" + i + ", " + i +
+           ") -> tensor<i1>\n stablehlo.return %1 : tensor<i1>\n } do {\n"
+           " %one = stablehlo.constant dense<1> : " +
+           i + "\n %zero = stablehlo.constant dense<0> : " + i +
+           "\n %b = stablehlo.add %a, %a : tensor<3xf32>\n"
+           " %u = stablehlo.reshape %b : (tensor<3xf32>) -> tensor<1x3xf32>\n %j0 = stablehlo.add "
+           "%i, %one : " +
+           i + "\n %j = " + next + " : " + i + "\n %t = stablehlo.dynamic_update_slice %s, %u, " +
+           at + ", %zero : (tensor<4x3xf32>, tensor<1x3xf32>, " + i + ", " + i +
+           ") -> tensor<4x3xf32>\n stablehlo.return %j, %b, %t : " + i +
+           ", tensor<3xf32>, tensor<4x3xf32>\n }\n return %0#2 : tensor<4x3xf32>\n}\n";
+  }
+};
+/// What explain says of the loop.
+std::string explained(const loop_parts& parts) {
+  constexpr pt::mesh two{{"B", 2}};
+  const auto p = pt::partition(read(parts.text()), two, pt::schedule());
+  return str(pt::explain(p));
+}
+
 }  // namespace
+
+TEST_CASE("a loop that does not count stays a while, and explain says why") {
+  CHECK(has(read(loop_parts{}.text()), pt::def<pt::op::scan>));
+  CHECK(explained({}).find("while") == std::string::npos);
+  const auto stays = [&](const loop_parts& parts, const std::string& why) {
+    CHECK(has(read(parts.text()), pt::def<pt::op::while_loop>));
+    const std::string text = explained(parts);
+    CHECK_MESSAGE(text.find(" stays a while: " + why) != std::string::npos, text);
+  };
+  stays({.next = "stablehlo.multiply %i, %one"}, "its iterations do not add a constant");
+  stays({.next = "stablehlo.add %i, %k"}, "its iterations do not add a constant");
+  stays({.condition = "stablehlo.compare LT, %i, %k"}, "the bound that its condition compares");
+  stays({.condition = "stablehlo.compare LE, %i, %n", .bound = "127", .type = "i8"},
+        "its counter does not reach the bound without an overflow");
+  stays({.next = "stablehlo.subtract %i, %one"}, "its counter does not reach the bound");
+  stays({.bound = "4294967296", .type = "i64"}, "it runs 4294967296 times");
+  stays({.at = "%k"},
+        "the body writes rows of carried value 2 at an index that is not the counter");
+  stays({.next = "stablehlo.add %j0, %one"}, "its counter is not changed by one addition");
+}
 
 TEST_CASE("a random loop that counts is a scan, and computes what the loop does") {
   int scans = 0;

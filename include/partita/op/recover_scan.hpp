@@ -197,8 +197,8 @@ class scan_analysis {
 /// Writes the `scan` that a scan_analysis found.
 class scan_recovery {
  public:
-  constexpr scan_recovery(builder& around, const scan_analysis& found,
-                          span<const value_id> carried, const program& body)
+  constexpr scan_recovery(builder& around, const scan_analysis& found, span<const value_id> carried,
+                          const program& body)
       : b_(around), f_(found), carried_(carried), body_(body), trips_(found.count.trips) {}
 
   /// What each carried value is after the loop.
@@ -380,8 +380,7 @@ class scan_recovery {
     }
     for (int i = 0; i < size(); ++i)
       if (f_.roles[at(i)] == role::counter && live_[at(body_.inputs[i])])
-        copy.renamed[body_.inputs[i]] =
-            number(f_.counters[at(i)], body_.input_type(i).element);
+        copy.renamed[body_.inputs[i]] = number(f_.counters[at(i)], body_.input_type(i).element);
     for (op_id o = 0; o < body_.op_count() && !inner_.failed(); ++o)
       if (!body_.is(o, op_role::parameter) && is_live(o)) copy_op(copy, o);
     for (int i = 0; i < size(); ++i)
@@ -402,9 +401,12 @@ class scan_recovery {
       copy.renamed[v] = ops::reshape(inner_, rows_[at(k)], body_.type(v).shape);
       return;
     }
+    if (body_.op(o).def->id == def<op::while_loop>.id && copy_loop(copy, o)) return;
     copy.op(o);
     for (const program& r : body_.regions_of(o)) inner_.p.append_region(program(r));
   }
+  /// A nested `while` may count by what this loop has found to be constant: then it is a scan, too.
+  constexpr bool copy_loop(program_copier& copy, op_id o);
 
   // ---- Around it
 
@@ -432,8 +434,12 @@ class scan_recovery {
     std::size_t stack = 0;
     for (int i = 0; i < size() && !b_.failed(); ++i) {
       switch (f_.roles[at(i)]) {
-        case role::constant: made.push_back(carried_[at(i)]); break;
-        case role::carried: made.push_back(next++); break;
+        case role::constant:
+          made.push_back(carried_[at(i)]);
+          break;
+        case role::carried:
+          made.push_back(next++);
+          break;
         case role::counter:
           made.push_back(ops::integer(b_, body_.input_type(i).element,
                                       f_.counters[at(i)].at(trips_).value_or(0)));
@@ -464,7 +470,8 @@ class scan_recovery {
 namespace ops {
 
 /// The loop `while (condition(carried)) carried = body(carried)` as a `scan`, and what each carried
-/// value is after it; none if it stays a `while`, for the reason `why_not`. Nothing is emitted then.
+/// value is after it; none if it stays a `while`, for the reason `why_not`. Nothing is emitted
+/// then.
 constexpr vec<value_id> recovered_scan(builder& b, span<const value_id> carried,
                                        const program& condition, const program& body,
                                        text* why_not = nullptr) {
@@ -476,4 +483,22 @@ constexpr vec<value_id> recovered_scan(builder& b, span<const value_id> carried,
 }
 
 }  // namespace ops
+
+namespace op_detail {
+
+constexpr bool scan_recovery::copy_loop(program_copier& copy, op_id o) {
+  vec<value_id> carried;
+  for (value_id v : body_.operands(o)) carried.push_back(copy.renamed[v]);
+  const op_id first = inner_.p.op_count();
+  const vec<value_id> made =
+      ops::recovered_scan(inner_, carried, body_.region(o, 0), body_.region(o, 1));
+  const op_node& n = body_.op(o);
+  if (made.size() != static_cast<std::size_t>(n.result_count)) return false;
+  for (int r = 0; r < n.result_count; ++r) copy.renamed[n.result + r] = made[at(r)];
+  for (op_id each = first; each < inner_.p.op_count(); ++each)
+    if (inner_.p.op(each).def->id == def<op::scan>.id) inner_.p.op(each).marks = n.marks;
+  return true;
+}
+
+}  // namespace op_detail
 }  // namespace partita

@@ -75,6 +75,7 @@ constexpr text explanation(const Summary& s) {
   schedule_detail::print_messages(messages, kept.rest.messages, kept.rest.mesh);
   if (!messages.empty()) out << messages.view().substr(2) << '\n';
   schedule_detail::print_notes(out, kept.rest.removed, kept.rest.unknown);
+  out << s.view(kept.rest.loops);
   return out;
 }
 
@@ -95,8 +96,8 @@ text explain(const partitioned& p);
 /// it, and why; then how often each kind runs, how many of it are written (where loops run some
 /// more often), and the bytes that a device sends, which are `cost::collective_bytes` in all: of
 /// branches, of which one runs, those of the one that sends most. Then the messages that a device
-/// sends along each axis. Last, notes: dead code that was removed, and loops of unknown length, of
-/// which one iteration is counted.
+/// sends along each axis. Last, notes: dead code that was removed, loops of unknown length, of which
+/// one iteration is counted, and for each `while` why it is not a `scan`.
 ///
 /// Of a program with a mistake it is "error: " and its message.
 constexpr text explain(const partitioned& p) {

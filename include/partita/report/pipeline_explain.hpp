@@ -13,6 +13,7 @@
 #include <partita/report/explain.hpp>
 #include <partita/report/pipeline_sent.hpp>
 #include <partita/schedule/explainer.hpp>
+#include <partita/schedule/while_notes.hpp>
 #include <partita/support/name_table.hpp>
 
 namespace partita {
@@ -118,6 +119,7 @@ class pipeline_explainer {
     unknown_loops unknown;
     for (const auto& u : p_.units) unknown.add(estimate(u.device).unknown);
     schedule_detail::print_notes(out, p_.removed, unknown);
+    schedule_detail::print_while_notes(out, p_.source);
     return out;
   }
   /// Mesh, function, what, value, bytes, how often, tactic, why.

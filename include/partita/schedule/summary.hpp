@@ -6,6 +6,7 @@
 
 #include <partita/schedule/explainer.hpp>
 #include <partita/schedule/figures.hpp>
+#include <partita/schedule/while_notes.hpp>
 #include <partita/support/vec.hpp>
 
 namespace partita {
@@ -76,6 +77,7 @@ struct kept_rest {
   std::int64_t messages[max_axes] = {};  ///< by axis of the mesh
   dead_code removed;
   unknown_loops unknown;
+  text_ref loops;       ///< lines on loops that are not scans
   int collectives = 0;  ///< how many there are, whether there are words for them or not
 };
 
@@ -124,6 +126,7 @@ struct kept_lists {
     for (int a = 0; a < max_axes; ++a) rest.messages[a] = p.cost.messages[a];
     rest.removed = p.removed;
     rest.unknown = p.cost.unknown;
+    rest.loops = kept([&] { print_while_notes(chars, p.source); });
     if (rest.collectives == 0 || rest.collectives > most_words) return;
     explainer words(p);
     for (const auto& n : p.notes)
