@@ -89,9 +89,12 @@ constexpr bool is_solver(std::string_view target, std::string_view routine) {
   return target.size() == routine.size() + 12 && target.starts_with("lapack_") &&
          target.substr(8) == concat(routine, "_ffi").view();
 }
+constexpr std::string_view target_of(const op_context& c) {
+  return c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name"))
+                                     : c.o.symbol;
+}
 constexpr void read_custom_call(op_context& c) {
-  const std::string_view target =
-      c.o.has("call_target_name") ? without_quotes(c.o.attribute("call_target_name")) : c.o.symbol;
+  const std::string_view target = target_of(c);
   for (std::string_view known :
        {"Sharding", "annotate_device_placement", "xla.sdy.FuncResultSharding", "LayoutConstraint"})
     if (target == known) {

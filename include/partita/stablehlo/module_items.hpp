@@ -151,14 +151,15 @@ class module_items {
       f.typed = true;
       if (in_.accept("(")) {
         while (!in_.failed() && !in_.accept(")")) {
-          f.result_types.push_back(in_.type());
-          f.result_attributes.push_back(in_.starts("{") ? in_.bracketed() : std::string_view());
+          in_.type_or_tuple(f.result_types);
+          f.result_attributes.resize(f.result_types.size(),
+                                     in_.starts("{") ? in_.bracketed() : std::string_view());
           if (in_.accept_word("loc")) in_.bracketed();
           if (!in_.accept(",") && !in_.starts(")")) in_.expected(")");
         }
       } else {
-        f.result_types.push_back(in_.type());
-        f.result_attributes.push_back({});
+        in_.type_or_tuple(f.result_types);
+        f.result_attributes.resize(f.result_types.size(), {});
       }
     }
     vec<named_text> attributes;

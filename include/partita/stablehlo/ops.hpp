@@ -797,6 +797,23 @@ constexpr void read_map(op_context& c) {
   const vec<value_id> made = vectorized(c, f)(all, inputs);
   if (!c.failed()) c.give(made[0]);
 }
+/// A tuple is its values.
+constexpr void read_tuple(op_context& c) {
+  for (const value_id v : c.operands) c.give(v);
+}
+/// `%0[1]`, of a tuple whose values are the operands.
+constexpr void read_get_tuple_element(op_context& c) {
+  vec<std::int64_t> list;
+  bool splat = false;
+  if (c.o.has("index"))
+    list.push_back(c.number("index", 0));
+  else if (!read_integers(c.o.attribute("[]"), list, splat) || list.size() != 1)
+    return c.fail("H005", "the number of the element is needed, as in %0[1]");
+  const auto count = static_cast<std::int64_t>(c.operands.size());
+  if (!c.failed() && (list[0] < 0 || list[0] >= count))
+    c.fail("H005", "element ", list[0], " of a tuple of ", count);
+  if (!c.failed()) c.give(c.x(static_cast<std::size_t>(list[0])));
+}
 constexpr void read_identity(op_context& c) {
   if (c.count(1)) c.give(c.x(0));
 }
@@ -851,6 +868,7 @@ inline constexpr read_op read_ops[] = {
     {"einsum", &read_einsum},
     {"gather", &read_gather},
     {"get_dimension_size", &read_get_dimension_size},
+    {"get_tuple_element", &read_get_tuple_element},
     {"if", &read_case},
     {"iota", &read_iota},
     {"is_inf", &read_is_inf},
@@ -881,6 +899,7 @@ inline constexpr read_op read_ops[] = {
     {"torch_index_select", &read_torch_index_select},
     {"transpose", &read_transpose},
     {"triangular_solve", &read_triangular_solve},
+    {"tuple", &read_tuple},
     {"unary_einsum", &read_unary_einsum},
     {"while", &read_while},
     {"zeta", &read_zeta},

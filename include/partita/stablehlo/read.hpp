@@ -201,7 +201,7 @@ class module_reader {
   constexpr bool statement(value_scope& s, const op_text& o, vec<value_id>& results) {
     const std::string_view name = without_dialect(o.name);
     vec<value_id> operands;
-    for (auto each : o.operands) operands.push_back(s.use(o.at, each));
+    for (auto each : o.operands) s.use(o.at, each, operands);
     if (in_.failed()) return false;
     const int first_op = s.b.p.op_count();
     for (std::size_t i = 0; i < operands.size() && i < o.operand_types.size(); ++i)
@@ -217,6 +217,8 @@ class module_reader {
       results = operands;
       return true;
     }
+    // (A group of values that are to be sharded alike: it changes none of them.)
+    if (name == "sharding_group") return false;
     vec<value_id> made;
     if (name == "call" || name == "composite")
       made = call(s, o, operands);
@@ -234,6 +236,10 @@ class module_reader {
       in_.fail(o.at, "H011", "the program has more than ", most_ops,
                " ops once functions are put where they are called");
     check_results(s, o, name, made);
+    if (o.makes_tuple && o.results.size() == 1 && !in_.failed()) {
+      s.define_tuple(o.at, o.results[0].name, {made.data(), made.size()});
+      return false;
+    }
     std::size_t first = 0;
     for (const auto& each : o.results) {
       if (in_.failed()) break;
@@ -253,7 +259,8 @@ class module_reader {
   constexpr void check_results(const value_scope& s, const op_text& o, std::string_view name,
                                const vec<value_id>& made) {
     if (in_.failed()) return;
-    if (!o.results.empty() && o.result_count() != static_cast<std::int64_t>(made.size()))
+    if (!o.results.empty() && !o.makes_tuple &&
+        o.result_count() != static_cast<std::int64_t>(made.size()))
       return in_.fail(o.at, "H012", o.name, " has ", made.size(), " results; the text has ",
                       o.result_count());
     if (!o.typed) return;

@@ -6,124 +6,11 @@
 #pragma once
 
 #include <partita/op/reverse_mode.hpp>
-#include <partita/spmd/collectives.hpp>
 #include <partita/spmd/parse_layout.hpp>
+#include <partita/stablehlo/exchanges.hpp>
 #include <partita/stablehlo/ops.hpp>
-#include <partita/stablehlo/replica_groups.hpp>
 
 namespace partita::stablehlo_detail {
-
-// ---- Groups of devices
-
-/// Most devices of a mesh whose groups are read: they are written out.
-inline constexpr std::int64_t most_devices = std::int64_t{1} << 20;
-
-/// Rows of `dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>`.
-constexpr bool read_rows(std::string_view value, vec<vec<std::int64_t>>& rows) {
-  const std::size_t at = value.find("dense<");
-  if (at == std::string_view::npos) return false;
-  value = value.substr(at);
-  bool splat = false;
-  if (value.starts_with("dense<[["))
-    for (std::string_view row : parts_of(inside(value.substr(0, value.find('>')), '[', ']'))) {
-      rows.push_back({});
-      if (!read_integers(row, rows.back(), splat)) return false;
-    }
-  else {  // one device
-    rows.push_back({});
-    if (!read_integers(value, rows.back(), splat)) return false;
-  }
-  return !rows.empty();
-}
-constexpr bool are_devices(const vec<std::int64_t>& numbers, const mesh& m) {
-  for (const std::int64_t device : numbers)
-    if (device < 0 || device >= m.devices()) return false;
-  return true;
-}
-constexpr void split_as_groups_say(std::string_view value, mesh& m) {
-  vec<vec<std::int64_t>> groups;
-  if (!read_rows(value, groups)) return;
-  for (const auto& each : groups)
-    if (!are_devices(each, m)) return;
-  mesh_splitter(m).add_groups(groups);
-}
-constexpr void split_as_pairs_say(std::string_view value, mesh& m) {
-  vec<std::int64_t> pairs;
-  bool splat = false;
-  if (read_integers(value, pairs, splat) && pairs.size() % 2 == 0 && are_devices(pairs, m))
-    mesh_splitter(m).add_pairs(pairs);
-}
-/// Splits the axes of a mesh as the groups of devices that a module names need it. Cost: linear in
-/// the text.
-constexpr void split_as_groups_need(std::string_view module, mesh& m) {
-  constexpr std::string_view names[] = {"replica_groups", "source_target_pairs"};
-  std::size_t next[] = {module.find(names[0]), module.find(names[1])};
-  std::string_view last[2];  // the value read last, of groups and of pairs: it is read once
-  while (m.rank < max_axes) {
-    const bool pairs = next[1] < next[0];
-    std::size_t at = next[pairs];
-    if (at == std::string_view::npos) return;
-    at += names[pairs].size();
-    if (const std::size_t dense = module.substr(at, 16).find("dense<");
-        dense != std::string_view::npos) {
-      const std::size_t begin = at + dense, end = module.find('>', begin);
-      if (end == std::string_view::npos) return;
-      const std::string_view value = module.substr(begin, end + 1 - begin);
-      if (value != last[pairs]) pairs ? split_as_pairs_say(value, m) : split_as_groups_say(value, m);
-      last[pairs] = value;
-      at = end;
-    }
-    next[pairs] = module.find(names[pairs], at);
-  }
-}
-/// The axes of the groups that the op names; the text must list all of them.
-constexpr axis_list axes_of_groups(op_context& c, bool ordered) {
-  const mesh& m = *c.local_mesh;
-  axis_list axes;
-  vec<vec<std::int64_t>> groups;
-  const std::string_view value = c.o.attribute("replica_groups");
-  if (!read_rows(value, groups))
-    c.fail("H005", "attribute replica_groups = ", value.substr(0, 60), " is no list of groups");
-  else if (!device_numbers(m).axes_of(groups, ordered, axes))
-    c.fail("H013", "replica_groups = ", value.substr(0, 80),
-           " are no groups along axes of the mesh ", m, ", or parts of them",
-           ordered ? ", with their members in the order of their positions" : "");
-  return axes;
-}
-constexpr collective of_kind(collective::kind_type kind, const layout& axes = {}) {
-  collective what;
-  what.kind = kind;
-  what.axes = axes;
-  return what;
-}
-constexpr layout along(const axis_list& axes, int dim) {
-  layout l;
-  for (const int axis : axes) l.push_back(axis, dim);
-  return l;
-}
-/// A collective with a result of this type, as often as there are operands.
-///
-/// Errors    S104 its combiner is not for such elements
-constexpr value_id give_collective(op_context& c, const collective& what, value_id x) {
-  if (what.reduces())
-    c.b.p.error.record(op::check_combined(name_of(what.kind), what.combine, c.b.type(x).element));
-  if (c.failed()) return -1;
-  const tensor_type t{c.b.type(x).element, what.after(c.b.type(x).shape, *c.local_mesh)};
-  for (const std::int64_t extent : t.shape)
-    if (extent < 0) {
-      c.fail("H007", c.b.type(x), " is cut among ", what.members(*c.local_mesh),
-             " devices, which do not divide it");
-      return -1;
-    }
-  return append(c.b.p, what, x, t);
-}
-constexpr combiner combiner_of(op_context& c) {
-  combiner how = combiner::add;
-  if (!c.region_count(1) || !c.closed()) return how;
-  if (!find_combiner(c.regions[0], how))
-    c.fail("H009", "its program is none of add, multiply, maximum, minimum, and, or");
-  return how;
-}
 
 // ---- Collectives
 
@@ -157,43 +44,13 @@ constexpr void read_reduce_scatter(op_context& c) {
   what.axes = along(axes, dim);
   c.give(axes.count > 0 ? give_collective(c, what, c.x(0)) : c.x(0));
 }
-/// Where one dimension is both split and joined, the piece for each device is a dimension by
-/// itself.
 constexpr void read_all_to_all(op_context& c) {
   const int split = c.dimension(c.needed("split_dimension"));
   const int joined = c.dimension(c.needed("concat_dimension"));
   const axis_list axes = axes_of_groups(c, true);
   for (const value_id x : c.operands) {
     if (c.failed()) return;
-    const tensor_type t = c.b.type(x);
-    if (split >= t.shape.rank || joined >= t.shape.rank)
-      return c.fail("H005", "dimensions ", split, " and ", joined, " of ", t);
-    if (axes.count == 0) {
-      c.give(x);
-      continue;
-    }
-    collective what = of_kind(collective::all_to_all, along(axes, split));
-    what.gathered = joined;
-    what.sliced = split;
-    if (split != joined) {
-      c.give(give_collective(c, what, x));
-      continue;
-    }
-    const std::int64_t n = what.members(*c.local_mesh);
-    if (t.shape.rank + 2 > max_rank || t.shape[split] % n != 0)
-      return c.fail("H007", t, " is cut among ", n, " devices along dimension ", split,
-                    ", which is not possible");
-    shape pieces;
-    for (int d = 0; d < t.shape.rank; ++d) {
-      if (d == split) {
-        pieces.push_back(n);
-        pieces.push_back(1);
-      }
-      pieces.push_back(d == split ? t.shape[d] / n : t.shape[d]);
-    }
-    what.gathered = split + 1;
-    const value_id sent = give_collective(c, what, ops::reshape(c.b, x, pieces));
-    if (!c.failed()) c.give(ops::reshape(c.b, sent, t.shape));
+    c.give(exchanged(c, x, axes, split, joined));
   }
 }
 constexpr void read_permute(op_context& c) {
@@ -214,11 +71,8 @@ constexpr void read_permute(op_context& c) {
   }
   if (!c.count(1)) return;
   collective what;
-  if (!device_numbers(m).map_of(pairs, what))
-    return c.fail("H013", "source_target_pairs = ", value.substr(0, 80),
-                  " are no shift, ring or mirror along axes of the mesh ", m,
-                  ", or parts of them, and no other order of them");
-  c.give(give_collective(c, what, c.x(0)));
+  c.give(device_numbers(m).map_of(pairs, what) ? give_collective(c, what, c.x(0))
+                                               : permuted(c, c.x(0), pairs));
 }
 
 // ---- The number of this device
@@ -440,22 +294,19 @@ constexpr void read_manual_computation(op_context& c) {
     c.give(what.axes.count > 0 ? give_collective(c, what, made[i]) : made[i]);
   }
 }
-constexpr void read_collective_broadcast(op_context& c) {
-  c.fail("H013", "it is not supported; all_reduce of a value that is zero on the other devices is");
-}
-
 inline constexpr read_op local_ops[] = {
     {"all_gather", &read_all_gather},      {"all_reduce", &read_all_reduce},
     {"all_to_all", &read_all_to_all},      {"collective_broadcast", &read_collective_broadcast},
     {"collective_permute", &read_permute}, {"manual_computation", &read_manual_computation},
-    {"partition_id", &read_device_number}, {"reduce_scatter", &read_reduce_scatter},
-    {"replica_id", &read_device_number},
+    {"partition_id", &read_device_number}, {"ragged_all_to_all", &read_ragged_all_to_all},
+    {"reduce_scatter", &read_reduce_scatter}, {"replica_id", &read_device_number},
 };
 
 /// Makes an op that only programs for devices have; false if it is none.
 constexpr bool make_local_op(op_context& c, std::string_view name) {
   if (c.local_mesh != nullptr && read_position(c, name)) return true;
   if (c.local_mesh != nullptr && name == "select" && read_chosen(c)) return true;
+  if (name == "custom_call" && target_of(c) == "ragged_all_to_all") name = "ragged_all_to_all";
   for (const auto& each : local_ops) {
     if (each.name != name) continue;
     if (c.local_mesh == nullptr)

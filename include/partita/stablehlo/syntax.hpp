@@ -46,7 +46,8 @@ struct op_text {
   vec<named_text> attributes;       ///< by the names of the generic form or the pretty one
   vec<region_text> regions;
   vec<tensor_type> operand_types, result_types;
-  bool typed = false;  ///< does the text say the types?
+  bool typed = false;        ///< does the text say the types?
+  bool makes_tuple = false;  ///< is its result a tuple of values of these types?
   std::string_view location;
 
   constexpr std::int64_t result_count() const {
@@ -269,11 +270,8 @@ class syntax {
     if (!accept_word("tensor")) {
       if (failed()) return t;
       if (starts("!") || starts("tuple") || starts("complex") || starts("memref") ||
-          starts("vector") || starts("none") || starts("index")) {
-        accept("!");
-        const std::string_view name = word();
-        fail(at, "H003", "type ", name, " is not supported; tensors of numbers are");
-      }
+          starts("vector") || starts("none") || starts("index"))
+        fail(at, "H003", "type ", name_with_parameters(), " is not supported; tensors of numbers are");
       expected("a tensor type");
       return t;
     }
@@ -309,8 +307,17 @@ class syntax {
     const std::size_t end = all_.find('>', at);
     return all_.substr(at, end == std::string_view::npos || end > at + 80 ? 80 : end + 1 - at);
   }
+  /// `f32`, `complex<f32>`, `!quant.uniform<i8:f32, 0.5:3>`
+  constexpr std::string_view name_with_parameters() {
+    skip();
+    const std::size_t begin = at_;
+    accept("!");
+    word();
+    if (at_ < end_ && all_[at_] == '<') bracketed();
+    return all_.substr(begin, at_ - begin);
+  }
   constexpr dtype element(std::size_t at) {
-    const std::string_view name = word();
+    const std::string_view name = name_with_parameters();
     constexpr struct {
       std::string_view name;
       dtype type;
@@ -321,19 +328,30 @@ class syntax {
                  {"ui64", dtype::u64}};
     for (const auto& k : known)
       if (k.name == name) return k.type;
-    fail(at, "H003", "element type ", name == "complex" ? "complex" : name,
-         " is not supported; f16, bf16, f32, f64, i1, i8 to i64 and ui8 to ui64 are");
+    fail(at, "H003", "element type ", name, " is not supported; f16, bf16, f32, f64, i1, i8 to i64 and ui8 to ui64 are");
     return dtype::f32;
+  }
+  /// A type, or those of `tuple<tensor<f32>, tensor<f32>>`.
+  constexpr void type_or_tuple(vec<tensor_type>& to) {
+    if (!accept_word("tuple")) {
+      to.push_back(type());
+      return;
+    }
+    expect("<");
+    while (!failed() && !accept(">")) {
+      to.push_back(type());
+      if (!accept(",") && !starts(">")) return expected(">");
+    }
   }
   /// `tensor<f32>`, or `(tensor<f32>, tensor<f32>)`.
   constexpr void types(vec<tensor_type>& to) {
     if (!accept("(")) {
-      do to.push_back(type());
+      do type_or_tuple(to);
       while (!failed() && accept(","));
       return;
     }
     while (!failed() && !accept(")")) {
-      to.push_back(type());
+      type_or_tuple(to);
       skip();
       if (starts("{")) bracketed();  // attributes of a result
       if (!accept(",") && !starts(")")) return expected(")");
@@ -646,10 +664,14 @@ class syntax {
   /// `(tensor<f32>) -> tensor<f32>`, `tensor<f32>, tensor<f32>`, `tensor<f32> -> tensor<f32>`.
   constexpr void op_types(op_text& o) {
     o.typed = true;
+    o.makes_tuple = starts("tuple");
     types(o.operand_types);
-    if (accept("->"))
+    if (accept("->")) {
+      o.makes_tuple = starts("tuple");
       types(o.result_types);
-    else
+    } else if (o.makes_tuple) {
+      o.result_types = o.operand_types;
+    } else
       o.result_types.push_back(o.operand_types.empty() ? tensor_type() : o.operand_types.back());
   }
 

@@ -25,6 +25,22 @@ class value_scope {
   constexpr void define(std::size_t at, std::string_view name, value_id v) {
     define(at, name, {&v, 1});
   }
+  /// A name for several values that are one tuple.
+  constexpr void define_tuple(std::size_t at, std::string_view name, span<const value_id> values) {
+    tuples_.push_back(static_cast<int>(first_.size()));
+    define(at, name, values);
+  }
+  /// Appends the value of a name, or those of a tuple.
+  constexpr void use(std::size_t at, std::string_view name, vec<value_id>& to) {
+    const int number = tuples_.empty() ? -1 : names_.find(name);
+    for (const int each : tuples_)
+      if (each == number) {
+        for (std::size_t i = begin_of(number); i < begin_of(number + 1); ++i)
+          to.push_back(values_[i]);
+        return;
+      }
+    to.push_back(use(at, name));
+  }
   /// The value of `%3` or `%3#1`, or -1.
   constexpr value_id find(std::string_view name) const {
     // (One that a nested program takes from around it has its number in its name.)
@@ -89,6 +105,7 @@ class value_scope {
   name_table names_;
   vec<int> first_;  ///< by number: where its values begin
   vec<value_id> values_;
+  vec<int> tuples_;  ///< names, by number, of tuples
   vec<spread_scalar> spread_;  ///< the value -2 stands for the first of them, -3 for the next, ...
 
   constexpr std::size_t begin_of(int number) const {
