@@ -105,13 +105,17 @@ std::int64_t strict_limit(const options& o) {
 
 /// The arrays of a file in the order of the inputs: by name, else `a0`, `a1`, ...
 std::vector<pt::array> arguments_of(const pt::program& p, const std::string& path) {
-  const auto given = pt::read_npz(path);
+  std::vector<pt::unread_array> unread;
+  const auto given = pt::read_npz(path, &unread);
   std::vector<pt::array> list;
   for (int i = 0; i < p.input_count(); ++i) {
     const std::string number = "a" + std::to_string(i), name(p.input_name(i));
     const pt::named_array* found = nullptr;
     for (const auto& each : given)
       if (each.name == name || (found == nullptr && each.name == number)) found = &each;
+    for (const auto& each : unread)
+      if (each.name == name || (found == nullptr && each.name == number))
+        throw pt::error(each.message);
     if (found == nullptr)
       throw pt::error(pt::concat("N005 file: \"", path, "\" has no array \"", name, "\" or \"",
                                  number, "\" of ", p.input_type(i)));

@@ -250,7 +250,22 @@ TEST_CASE("wrong safetensors files say what is wrong") {
         "N001 " + file +
             ": its header is none of safetensors: \"a\" lacks data_offsets at byte 31");
   CHECK(single(R"("shape":[4],"shape":[4],"data_offsets":[0,4])", 4).starts_with("N001 "));
-  CHECK(single(R"("shape":[4],"more":1,"data_offsets":[0,4])", 4).starts_with("N001 "));
+  // Further members are left out, as the safetensors library does it.
+  CHECK(single(R"("shape":[4],"more":1,"data_offsets":[0,4])", 4).empty());
+  CHECK(single(R"("shape":[4],"x":{"y":[1,-2.5e+3,null,true,{"z":"q"}]},"data_offsets":[0,4])", 4)
+            .empty());
+  CHECK(single(R"("shape":[4],"more":-,"data_offsets":[0,4])", 4).starts_with("N001 "));
+  CHECK(single(R"("shape":[4],"more":[1,],"data_offsets":[0,4])", 4).starts_with("N001 "));
+  CHECK(single("\"more\":" + std::string(100, '[') + std::string(100, ']') +
+                   R"(,"shape":[4],"data_offsets":[0,4])",
+               4)
+            .empty());
+  CHECK(single("\"more\":" + std::string(1000, '[') + std::string(1000, ']') +
+                   R"(,"shape":[4],"data_offsets":[0,4])",
+               4)
+            .starts_with("N001 "));
+  CHECK(why(R"({"__metadata__":null,)" + one.substr(1), 8).empty());
+  CHECK(why(R"({"__metadata__":{},"__metadata__":{},)" + one.substr(1), 8).starts_with("N001 "));
   CHECK(why(R"({"a":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}})", 4) ==
         "N003 " + file + ": array \"a\": element type F8_E4M3 is not supported");
   CHECK(why(R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", 2).empty());
@@ -271,6 +286,50 @@ TEST_CASE("wrong safetensors files say what is wrong") {
   bools.back() = '\2';
   CHECK(thrown([&] { pt::load(raw.of(bools)); }) ==
         "N001 file: \"files_test_raw.safetensors\": array \"a\": a bool is 2, neither 0 nor 1");
+}
+
+TEST_CASE("an array of an unsupported type is an error only for those who ask for it") {
+  const temporary file("mixed.safetensors");
+  const std::string eight = R"("dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]})";
+  const std::string deep = R"("dtype":"U8","shape":[1,1,1,1,1,1,1,1,1,4],"data_offsets":[4,8]})";
+  const std::string plain = R"("dtype":"F32","shape":[2],"data_offsets":[8,16]})";
+  file.of(safetensors(R"({"a":{)" + eight + R"(,"b":{)" + deep + R"(,"w":{)" + plain + "}", 16));
+  const pt::results all = pt::load(file.path);
+  CHECK(all.size() == 1);
+  CHECK(all["w"].size() == 2);
+  CHECK(thrown([&] { all["a"]; }) == "N003 file: \"" + file.path +
+                                         "\": array \"a\": element type F8_E4M3 is not supported");
+  CHECK(thrown([&] { all["b"]; }) == "N003 file: \"" + file.path +
+                                         "\": array \"b\": a rank above 8 is not supported");
+  const auto w = pt::input<float, 2>("w");
+  const pt::load_options others{.others = true};
+  CHECK(pt::load(file.path, others, w).size() == 1);
+  CHECK(thrown([&] { pt::load(file.path, w); }).starts_with("N007 "));
+  CHECK(thrown([&] { pt::load(file.path, others, pt::input<float, 2>("a")); }) ==
+        "N003 file: \"" + file.path + "\": array \"a\": element type F8_E4M3 is not supported");
+  // NumPy's complex numbers, texts, objects, and compressed entries.
+  for (const char* type : {"<c8", "<U5", "|O", "|S3", "<M8[ns]"}) {
+    const temporary zip("mixed.npz");
+    pt::save(zip.path, {{"a", filled({pt::dtype::u8, {8}}, 1)}, {"w", filled({pt::dtype::f32, {2}}, 1)}});
+    std::string bytes = pt::run_detail::read_file(zip.path);
+    const std::string from = "'descr': '|u1'", dict = "'descr': '" + std::string(type) + "'";
+    const std::size_t at = bytes.find(from), begin = bytes.find("\x93NUMPY");
+    // The header keeps its length: blanks at its end make room.
+    std::string header = bytes.substr(begin, bytes.find('\n', begin) - begin);
+    const std::size_t length = header.size();
+    header.replace(at - begin, from.size(), dict);
+    header = header.substr(0, header.find('}') + 1);
+    header.resize(length, ' ');
+    bytes.replace(begin, length, header);
+    const std::uint32_t crc = pt::run_detail::crc32(
+        std::string_view(bytes).substr(begin, bytes.find("PK", begin) - begin));
+    for (const std::size_t place : {bytes.find("PK\3\4") + 14, bytes.find("PK\1\2") + 16})
+      for (int i = 0; i < 4; ++i) bytes[place + i] = static_cast<char>(crc >> (8 * i));
+    const pt::results mixed = pt::load(zip.of(bytes));
+    CHECK(mixed.size() == 1);
+    CHECK(mixed["w"].size() == 2);
+    CHECK(thrown([&] { mixed["a"]; }).starts_with("N003 file: \"" + zip.path + ":a.npy\""));
+  }
 }
 
 TEST_CASE("wrong .npy and .npz files say what is wrong") {

@@ -40,6 +40,8 @@ class results {
   const array& operator[](std::string_view name) const& {
     for (std::size_t i = 0; i < arrays_.size(); ++i)
       if ((*names_)[i] == name) return arrays_[i];
+    for (const auto& [refused, message] : refused_)
+      if (refused == name) throw error(message);
     throw error(
         concat("R004 results: no output named \"", name, "\"; ", known_names(name, *names_)));
   }
@@ -72,6 +74,10 @@ class results {
   array probe(std::string_view name) && { return std::as_const(*this).probe(name); }
   /// As they are tagged: "probe.h".
   const std::vector<std::string>& probe_names() const { return *probe_names_; }
+  /// Asking for this name is the error with this message.
+  void refuse(std::string name, std::string message) {
+    refused_.emplace_back(std::move(name), std::move(message));
+  }
   /// The only output.
   const array& only() const& {
     if (size() != 1)
@@ -90,6 +96,7 @@ class results {
   std::vector<array> probes_;
   std::shared_ptr<const std::vector<std::string>> probe_names_ =
       std::make_shared<const std::vector<std::string>>();
+  std::vector<std::pair<std::string, std::string>> refused_;  ///< names and messages
 };
 
 /// Output by output; false if their numbers differ.

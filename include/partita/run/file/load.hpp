@@ -82,20 +82,29 @@ inline void need_once(const std::string& path, const std::vector<named_array>& a
     throw error(concat("N008 file: \"", path, "\": two arrays are named \"",
                        short_name(arrays[static_cast<std::size_t>(at)].name), '"'));
 }
-inline std::vector<named_array> read_arrays(const std::string& path) {
-  auto arrays =
-      format_of(path) == file_format::safetensors ? read_safetensors(path) : read_npz(path);
-  need_once(path, arrays);
-  return arrays;
+/// The arrays of a file, and those that cannot be arrays here.
+struct file_arrays {
+  std::vector<named_array> read;
+  std::vector<unread_array> unread;
+};
+inline file_arrays read_arrays(const std::string& path) {
+  file_arrays all;
+  all.read = format_of(path) == file_format::safetensors ? read_safetensors(path, &all.unread)
+                                                         : read_npz(path, &all.unread);
+  need_once(path, all.read);
+  return all;
 }
-inline results as_results(std::vector<named_array> arrays) {
+inline results as_results(std::vector<named_array> arrays,
+                          std::vector<unread_array> unread = {}) {
   std::vector<array> values;
   auto names = std::make_shared<std::vector<std::string>>();
   for (auto& each : arrays) {
     values.push_back(std::move(each.value));
     names->push_back(std::move(each.name));
   }
-  return results(std::move(values), std::move(names));
+  results made(std::move(values), std::move(names));
+  for (const auto& each : unread) made.refuse(each.name, each.message);
+  return made;
 }
 
 inline void need_type(const std::string& path, const named_array& found, const tensor_type& type) {
@@ -105,9 +114,13 @@ inline void need_type(const std::string& path, const named_array& found, const t
   throw error(concat("N006 file: \"", path, "\": array \"", short_name(found.name), "\" is ", got,
                      "; ", type, " is needed", shaped ? "; as_type converts it" : ""));
 }
-/// Errors    N005, N006, N007 (see `load`)
-inline results pick(const std::string& path, std::vector<named_array> given,
+/// Errors    N003, N005, N006, N007 (see `load`)
+inline results pick(const std::string& path, file_arrays all,
                     const std::vector<wanted_array>& wanted, const load_options& options) {
+  std::vector<named_array>& given = all.read;
+  for (const auto& w : wanted)
+    for (const auto& each : all.unread)
+      if (each.name == w.name || each.name.empty()) throw error(each.message);
   // A file of one array gives it no name.
   if (given.size() == 1 && wanted.size() == 1 && given[0].name.empty())
     given[0].name = wanted[0].name;
@@ -140,6 +153,10 @@ inline results pick(const std::string& path, std::vector<named_array> given,
                        more > 1 ? concat(" (and ", more - 1, " more)") : text(),
                        " that is not asked for; load_options{.others = true} leaves it out"));
   }
+  if (!all.unread.empty() && !options.others)
+    throw error(concat("N007 file: \"", path, "\" has an array \"",
+                       short_name(all.unread.front().name),
+                       "\" that is not asked for; load_options{.others = true} leaves it out"));
   return as_results(std::move(picked));
 }
 
@@ -193,12 +210,16 @@ const program& source_of(const P& p) {
 
 }  // namespace run_detail
 
-/// All arrays of a file by their names: `load("w.npz")["params.w1"]`.
+/// All arrays of a file by their names: `load("w.npz")["params.w1"]`. An array whose element type or
+/// rank is not supported is not among them; asking for it by name is the error N003. So is a file
+/// that has no other arrays.
 ///
 /// Errors    N001 to N004 (see `read_npz`, `read_safetensors`), N008 a name that stands there
 ///           twice, N009 an ending that is not known
 inline results load(const std::string& path) {
-  return run_detail::as_results(run_detail::read_arrays(path));
+  auto all = run_detail::read_arrays(path);
+  if (all.read.empty() && !all.unread.empty()) throw error(all.unread.front().message);
+  return run_detail::as_results(std::move(all.read), std::move(all.unread));
 }
 /// The arrays of parameter trees, in the order of their leaves, as `evaluate` and `emulate` take
 /// them: `load("w.safetensors", input<mlp>("params"), input("opt_state", adam_state_for(spec)))`.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <partita/run/array.hpp>
 #include <partita/run/file/byte_reader.hpp>
@@ -13,7 +14,21 @@ struct named_array {
   array value;
 };
 
+/// An array of a file that cannot be one here: its element type or rank is not supported.
+struct unread_array {
+  std::string name, message;  ///< the message is that of the error N003
+};
+
 namespace run_detail {
+
+/// Throws the reason for the first array that could not be read, unless the caller wants the list.
+inline void need_all_read(const std::vector<unread_array>& unread,
+                          std::vector<unread_array>* wanted) {
+  if (wanted != nullptr)
+    *wanted = unread;
+  else if (!unread.empty())
+    throw error(unread.front().message);
+}
 
 /// An array of the bytes that a file has for it.
 ///

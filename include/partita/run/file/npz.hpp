@@ -176,13 +176,15 @@ inline std::uint32_t crc32(std::string_view bytes) {
 }  // namespace run_detail
 
 /// The arrays of an `.npz` file, in the order of its directory, or the only one of an `.npy` file
-/// (its name is empty).
+/// (its name is empty). `unread`, if given, gets those whose element type, rank or compression is
+/// not supported; else the first of them is an error.
 ///
 /// Errors    N001 no such file's format, N002 it is truncated or damaged, N003 an element type,
 /// rank or
 ///           compression that is not supported, N004 it cannot be read
 /// Source    the NPY format, versions 1 to 3; APPNOTE.TXT of ZIP, with ZIP64
-inline std::vector<named_array> read_npz(const std::string& path) {
+inline std::vector<named_array> read_npz(const std::string& path,
+                                         std::vector<unread_array>* unread = nullptr) {
   const std::string bytes = run_detail::read_file(path);
   run_detail::byte_reader in(bytes, path);
   if (std::string_view(bytes).starts_with("\x93NUMPY"))
@@ -204,6 +206,7 @@ inline std::vector<named_array> read_npz(const std::string& path) {
     directory = in.number(8);
   }
   std::vector<named_array> arrays;
+  std::vector<unread_array> refused;
   std::uint64_t all = 0;  // arrays that share bytes could be as large together as memory is
   in.go_to(directory);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -227,9 +230,15 @@ inline std::vector<named_array> read_npz(const std::string& path) {
         if (*each == 0xffffffff) *each = field.number(8);
     }
     in.take(comment);
-    if (method != 0 || size != whole)
-      in.fail("N003", "\"", name,
-              "\" is compressed; write it with numpy.savez, not savez_compressed");
+    std::string key = name;
+    if (key.ends_with(".npy")) key.resize(key.size() - 4);
+    if (method != 0 || size != whole) {
+      const text message =
+          concat("N003 file: \"", path, "\": \"", name,
+                 "\" is compressed; write it with numpy.savez, not savez_compressed");
+      refused.push_back({std::move(key), std::string(message.view())});
+      continue;
+    }
     run_detail::byte_reader local(bytes, path);
     local.go_to(at);
     local.take(26);
@@ -240,10 +249,15 @@ inline std::vector<named_array> read_npz(const std::string& path) {
       in.fail("N001", "its arrays overlap, \"", name, "\" another one");
     if (run_detail::crc32(data) != crc)
       in.fail("N002", "\"", name, "\" is damaged: its checksum differs");
-    array a = run_detail::read_npy(data, path + ":" + name);
-    if (name.ends_with(".npy")) name.resize(name.size() - 4);
-    arrays.push_back({std::move(name), std::move(a)});
+    try {
+      array a = run_detail::read_npy(data, path + ":" + name);
+      arrays.push_back({std::move(key), std::move(a)});
+    } catch (const error& e) {
+      if (!std::string_view(e.what()).starts_with("N003")) throw;
+      refused.push_back({std::move(key), e.what()});
+    }
   }
+  run_detail::need_all_read(refused, unread);
   return arrays;
 }
 

@@ -23,11 +23,13 @@ constexpr std::string_view safetensors_type(dtype t) {
   static_assert(std::size(names) == dtype_count);
   return names[static_cast<int>(t)];
 }
-/// Errors    N001 its bytes are not as many as its shape tells, N003 its element type
-inline tensor_type type_of(const tensor_entry& e, const byte_reader& in) {
+/// Its type; sets `e.refused` if there is none.
+///
+/// Errors    N001 its bytes are not as many as its shape tells
+inline tensor_type type_of(tensor_entry& e, const byte_reader& in) {
   for (int t = 0; t < dtype_count; ++t) {
     const tensor_type type{static_cast<dtype>(t), e.shape};
-    if (e.element != safetensors_type(type.element)) continue;
+    if (e.element != safetensors_type(type.element) || !e.refused.empty()) continue;
     const bool sized = e.begin <= e.end && e.shape.fits() &&
                        static_cast<std::uint64_t>(type.bytes()) == e.end - e.begin;
     if (!sized)
@@ -35,8 +37,9 @@ inline tensor_type type_of(const tensor_entry& e, const byte_reader& in) {
               " to ", e.end, " do not hold");
     return type;
   }
-  in.fail("N003", "array \"", short_name(e.name), "\": element type ", short_name(e.element),
-          " is not supported");
+  if (e.refused.empty())
+    e.refused = concat("element type ", short_name(e.element), " is not supported");
+  return {};
 }
 /// Each byte of the data belongs to one tensor.
 ///
@@ -83,12 +86,14 @@ inline void append_json_string(text& out, std::string_view s) {
 
 }  // namespace run_detail
 
-/// The arrays of a safetensors file, in the order of its header.
+/// The arrays of a safetensors file, in the order of its header. `unread`, if given, gets those
+/// whose element type or rank is not supported; else the first of them is an error.
 ///
 /// Errors    N001 it is none (the header is longer than the file or not readable; arrays overlap,
 ///           leave bytes or have other sizes than their shapes), N002 it is truncated, N003 an
 ///           element type or rank that is not supported, N004 it cannot be read
-inline std::vector<named_array> read_safetensors(const std::string& path) {
+inline std::vector<named_array> read_safetensors(const std::string& path,
+                                                 std::vector<unread_array>* unread = nullptr) {
   const std::string bytes = run_detail::read_file(path);
   run_detail::byte_reader in(bytes, path);
   if (in.left() < 8) in.fail("N001", "it is no safetensors file: it has ", in.left(), " bytes");
@@ -96,17 +101,25 @@ inline std::vector<named_array> read_safetensors(const std::string& path) {
   if (size > in.left())
     in.fail("N002", "its header would have ", size, " bytes, and ", in.left(),
             " are there: it is truncated, or no safetensors file");
-  const auto entries = run_detail::safetensors_header(in.take(size), in).entries();
+  auto entries = run_detail::safetensors_header(in.take(size), in).entries();
   const std::string_view data = in.take(in.left());
   std::vector<tensor_type> types;
-  for (const auto& e : entries) types.push_back(run_detail::type_of(e, in));
+  for (auto& e : entries) types.push_back(run_detail::type_of(e, in));
   run_detail::need_cover(entries, data.size(), in);
   std::vector<named_array> arrays;
+  std::vector<unread_array> refused;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto& e = entries[i];
+    if (!e.refused.empty()) {
+      const text message = concat("N003 file: \"", path, "\": array \"", short_name(e.name), "\": ",
+                                  e.refused);
+      refused.push_back({e.name, std::string(message.view())});
+      continue;
+    }
     const std::string_view mine = data.substr(e.begin, e.end - e.begin);
     arrays.push_back({e.name, run_detail::array_of_bytes(types[i], mine, in, e.name)});
   }
+  run_detail::need_all_read(refused, unread);
   return arrays;
 }
 

@@ -17,13 +17,14 @@ namespace partita::run_detail {
 struct tensor_entry {
   std::string name, element;
   partita::shape shape;
+  text refused;                      ///< why it cannot be an array here, or empty
   std::uint64_t begin = 0, end = 0;  ///< bytes of the data
 };
 
-/// Reads `{"w": {"dtype": "F32", "shape": [8, 16], "data_offsets": [0, 512]}, ...}`, of JSON (RFC
-/// 8259) no more than that takes: nothing nests, so that no header is too deep.
+/// Reads `{"w": {"dtype": "F32", "shape": [8, 16], "data_offsets": [0, 512]}, ...}`, which is JSON
+/// (RFC 8259). Further members of a tensor may have any value; they are left out.
 ///
-/// Errors    N001 it is not so, N003 a rank that is too high
+/// Errors    N001 it is not so, or values nest more than 120 deep
 class safetensors_header {
  public:
   safetensors_header(std::string_view header, const byte_reader& in) : s_(header), in_(in) {}
@@ -31,11 +32,16 @@ class safetensors_header {
   /// In the order of the header; "__metadata__" is checked and left out.
   std::vector<tensor_entry> entries() {
     std::vector<tensor_entry> list;
+    bool described = false;
     object([&](const std::string& name) {
-      if (name == "__metadata__")
-        object([&](const std::string&) { string(); });
-      else
+      if (name != "__metadata__") {
         list.push_back(entry(name));
+        return;
+      }
+      if (described) fail("__metadata__ stands there twice");
+      described = true;
+      blank();
+      if (!s_.accept("null")) object([&](const std::string&) { string(); });
     });
     blank();
     if (!s_.done()) fail("nothing is expected there");
@@ -138,6 +144,27 @@ class safetensors_header {
     for (int i = more; i-- > 0;) out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3f));
   }
 
+  /// Any value, of which nothing is kept.
+  void skip_value(int depth) {
+    constexpr int most = 120;
+    if (depth > most) fail("values nest too deep");
+    blank();
+    if (s_.starts("\"")) {
+      string();
+    } else if (s_.starts("{")) {
+      object([&](const std::string&) { skip_value(depth + 1); });
+    } else if (s_.starts("[")) {
+      list("[", "]", [&] { skip_value(depth + 1); });
+    } else if (!s_.accept("null") && !s_.accept("true") && !s_.accept("false")) {
+      s_.accept("-");
+      const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+      if (s_.take_while(is_digit).empty()) fail("a value is missing");
+      if (s_.accept(".") && s_.take_while(is_digit).empty()) fail("a digit is missing");
+      if (!s_.accept("e") && !s_.accept("E")) return;
+      if (!s_.accept("+")) s_.accept("-");
+      if (s_.take_while(is_digit).empty()) fail("a digit is missing");
+    }
+  }
   tensor_entry entry(const std::string& name) {
     tensor_entry e;
     e.name = name;
@@ -152,12 +179,12 @@ class safetensors_header {
         e.element = string();
       } else if (member == "shape") {
         once(2);
-        e.shape = extents(name);
+        extents(e);
       } else if (member == "data_offsets") {
         once(4);
         offsets(e);
       } else {
-        fail("another member than dtype, shape and data_offsets");
+        skip_value(0);
       }
     });
     if (seen != 7)
@@ -167,15 +194,14 @@ class safetensors_header {
                                     : "data_offsets"));
     return e;
   }
-  shape extents(const std::string& name) {
-    shape s;
+  void extents(tensor_entry& e) {
     list("[", "]", [&] {
-      if (s.rank == max_rank)
-        in_.fail("N003", "array \"", short_name(name), "\": a rank above ", max_rank,
-                 " is not supported");
-      s.push_back(static_cast<std::int64_t>(number()));
+      const auto extent = static_cast<std::int64_t>(number());
+      if (e.shape.rank < max_rank)
+        e.shape.push_back(extent);
+      else
+        e.refused = concat("a rank above ", max_rank, " is not supported");
     });
-    return s;
   }
   void offsets(tensor_entry& e) {
     int count = 0;
